@@ -1,0 +1,121 @@
+// A GPU as the laws see it: immutable numbers read from hw/NAME.yaml.
+//
+// Everything here is a fact about a chip or a board. Achieved bandwidths are efficiencies of the datasheet's, so that a
+// what-if on `dram.bandwidth` carries through. Latencies are cycles of the SM clock unless the name says otherwise.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sim/units/quantity.h"
+
+namespace ridgeline {
+
+enum class Architecture : std::uint8_t { volta, turing, ampere, ada, hopper };
+
+/// Multiply-adds a clock an SM, dense. 0 = the unit does not exist.
+struct MathRates {
+  double fp32 = 0, fp64 = 0, fp16 = 0, int32 = 0;  ///< CUDA cores
+  double special = 16;                             ///< special-function unit operations a clock
+  double tensor_fp16 = 0;                          ///< fp32 accumulate
+  double tensor_fp16_fp16acc = 0;
+  double tensor_bf16 = 0, tensor_tf32 = 0, tensor_int8 = 0, tensor_fp8 = 0;
+  double sparsity_factor = 1;                      ///< 2:4 structured sparsity
+};
+
+struct SmSpec {
+  int count = 0;
+  int schedulers = 4;
+  int max_warps = 64, max_blocks = 32, max_threads_per_block = 1024;
+  int registers = 65536;
+  int register_allocation_unit = 256;              ///< registers, per warp
+  Bytes l1_and_shared;                             ///< unified capacity
+  Bytes shared_per_sm, shared_per_block;           ///< most a kernel can have
+  Bytes shared_reserved_per_block, shared_allocation_unit;
+  std::vector<Bytes> shared_carveouts;
+  BytesPerCycle shared_bandwidth;                  ///< a clock an SM
+  BytesPerCycle l1_bandwidth;
+  Cycles shared_latency, l1_latency;
+  MathRates rates;
+  bool async_copy = false;                         ///< cp.async (Ampere on)
+  bool tensor_memory_accelerator = false;          ///< TMA (Hopper on)
+  bool warpgroup_mma = false;                      ///< wgmma (Hopper)
+};
+
+struct ClockSpec {
+  Hertz base, boost;       ///< datasheet; peaks on paper use boost
+  Hertz sustained;         ///< highest clock seen under load without a tensor-core kernel
+  Hertz tensor;            ///< clock of a tensor-core kernel with idle pipes …
+  Hertz tensor_droop;      ///< … less this much at full tensor-pipe activity
+};
+
+struct PowerSpec {
+  Watts limit, idle;       ///< board limit; power with clocks up and nothing running
+  JoulesPerFlop fp32, tensor_fp16, tensor_bf16, tensor_tf32;   ///< all-in, under load
+  JoulesPerByte dram;
+};
+
+struct L2Spec {
+  Bytes capacity;
+  int partitions = 1;
+  BytesPerSecond read_bandwidth, write_bandwidth;  ///< measured or estimated, hits
+  Cycles latency;
+  double resident_full = 0.56;   ///< share of capacity of reuse distance up to which everything still hits …
+  double resident_none = 0.83;   ///< … and from which nothing does
+  double dirty_fraction = 0.46;  ///< most of the capacity that holds dirty lines
+};
+
+struct DramSpec {
+  std::string type;              ///< HBM2e, GDDR6X …
+  Bytes capacity;
+  BytesPerSecond bandwidth;      ///< datasheet
+  double read_efficiency = 0.92, write_efficiency = 0.92;   ///< achieved by pure streams, of the datasheet's
+  double turnaround = 0.05;      ///< loss where reads and writes mix: 1/eff = r/e_r + w/e_w + 2·turnaround·min(r,w)
+  Seconds latency;
+};
+
+struct LinkSpec {
+  std::string type;              ///< "NVLink 4", "PCIe 4.0 x16"
+  BytesPerSecond bandwidth;      ///< a direction, achieved
+  int count = 1;
+};
+
+struct LaunchSpec {
+  Seconds kernel_fixed;          ///< duration of an empty kernel
+  Seconds gap;                   ///< between two kernels of a saturated stream
+  Seconds start_latency;         ///< launch call returned → kernel starts on an idle GPU
+  Seconds memset;                ///< duration of a small memset
+  Seconds graph_period;          ///< kernel to kernel inside a CUDA graph
+  double blocks_per_second = 0;  ///< thread blocks the dispatcher starts
+  int queue_depth = 1024;        ///< launches the host may run ahead
+};
+
+struct ContextSpec {
+  Bytes driver;                  ///< CUDA context alone
+  Bytes libraries;               ///< modules a training step loads lazily (PyTorch, cuBLAS, cuDNN kernels)
+  Bytes eager_loading;           ///< additional when every module is loaded at start (before CUDA 11.7 / PyTorch 1.13)
+};
+
+struct Gpu {
+  std::string name, title;
+  Architecture architecture = Architecture::ampere;
+  int compute_major = 8, compute_minor = 0;
+  SmSpec sm;
+  ClockSpec clock;
+  PowerSpec power;
+  L2Spec l2;
+  DramSpec dram;
+  LinkSpec host_link, gpu_link;
+  int copy_engines = 2;
+  LaunchSpec launch;
+  ContextSpec context;
+  double price_per_hour = 0;     ///< USD, for studies; 0 = unknown
+
+  /// Peak of the dense tensor cores (or CUDA cores) for a data type at the boost clock, as a datasheet states it.
+  [[nodiscard]] FlopsPerSecond peak(double multiply_adds_per_clock) const {
+    return FlopsPerSecond{2.0 * multiply_adds_per_clock * sm.count * clock.boost.value()};
+  }
+};
+
+}  // namespace ridgeline

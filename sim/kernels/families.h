@@ -1,0 +1,24 @@
+// The lowering rule of each op family, one file a family. `lower` (lowering.h) dispatches to them.
+#pragma once
+
+#include "sim/kernels/lowering.h"
+
+namespace ridgeline {
+
+LoweredOp lower_matmul(const Matmul& op, const Gpu& gpu, const Software& software);
+LoweredOp lower_attention(const Attention& op, const Gpu& gpu, const Software& software);
+LoweredOp lower_convolution(const Convolution& op, const Gpu& gpu, const Software& software);
+LoweredOp lower_pointwise(const Pointwise& op, const Gpu& gpu, const Software& software);
+LoweredOp lower_copy(const Copy& op, const Gpu& gpu, const Software& software);
+LoweredOp lower_softmax(const Softmax& op, const Gpu& gpu, const Software& software);
+LoweredOp lower_norm(const Norm& op, const Gpu& gpu, const Software& software);
+LoweredOp lower_reduction(const Reduction& op, const Gpu& gpu, const Software& software);
+LoweredOp lower_dropout(const Dropout& op, const Gpu& gpu, const Software& software);
+LoweredOp lower_embedding(const Embedding& op, const Gpu& gpu, const Software& software);
+LoweredOp lower_nll_loss(const NllLoss& op, const Gpu& gpu, const Software& software);
+LoweredOp lower_multi_tensor(const MultiTensor& op, const Gpu& gpu, const Software& software);
+LoweredOp lower_image(const ImageOp& op, const Gpu& gpu, const Software& software);
+LoweredOp lower_memset(const Memset& op, const Gpu& gpu, const Software& software);
+LoweredOp lower_unknown(const UnknownOp& op, const Gpu& gpu, const Software& software);
+
+}  // namespace ridgeline

@@ -1,0 +1,32 @@
+#include "sim/kernels/lowering.h"
+
+#include "sim/kernels/families.h"
+
+namespace ridgeline {
+namespace {
+
+struct Lowerer {
+  const Gpu& gpu;
+  const Software& software;
+  LoweredOp operator()(const Matmul& op) const { return lower_matmul(op, gpu, software); }
+  LoweredOp operator()(const Attention& op) const { return lower_attention(op, gpu, software); }
+  LoweredOp operator()(const Convolution& op) const { return lower_convolution(op, gpu, software); }
+  LoweredOp operator()(const Pointwise& op) const { return lower_pointwise(op, gpu, software); }
+  LoweredOp operator()(const Copy& op) const { return lower_copy(op, gpu, software); }
+  LoweredOp operator()(const Softmax& op) const { return lower_softmax(op, gpu, software); }
+  LoweredOp operator()(const Norm& op) const { return lower_norm(op, gpu, software); }
+  LoweredOp operator()(const Reduction& op) const { return lower_reduction(op, gpu, software); }
+  LoweredOp operator()(const Dropout& op) const { return lower_dropout(op, gpu, software); }
+  LoweredOp operator()(const Embedding& op) const { return lower_embedding(op, gpu, software); }
+  LoweredOp operator()(const NllLoss& op) const { return lower_nll_loss(op, gpu, software); }
+  LoweredOp operator()(const MultiTensor& op) const { return lower_multi_tensor(op, gpu, software); }
+  LoweredOp operator()(const ImageOp& op) const { return lower_image(op, gpu, software); }
+  LoweredOp operator()(const Memset& op) const { return lower_memset(op, gpu, software); }
+  LoweredOp operator()(const UnknownOp& op) const { return lower_unknown(op, gpu, software); }
+};
+
+}  // namespace
+
+LoweredOp lower(const Op& op, const Gpu& gpu, const Software& software) { return std::visit(Lowerer{gpu, software}, op); }
+
+}  // namespace ridgeline

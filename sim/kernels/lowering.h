@@ -1,0 +1,24 @@
+// From an op to the kernels PyTorch launches for it on a given GPU with a given software stack.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "sim/hardware/gpu.h"
+#include "sim/hardware/software.h"
+#include "sim/launch/kernel_launch.h"
+#include "sim/workload/op.h"
+
+namespace ridgeline {
+
+struct LoweredOp {
+  std::vector<KernelLaunch> launches;
+  /// Device memory the op's kernels take from the caching allocator while it runs (requested bytes, in order).
+  std::vector<std::int64_t> temporaries;
+  bool approximated = false;   ///< no rule for this op on this GPU: costed by its bytes
+};
+
+/// Throws std::invalid_argument with a sentence for shapes that cannot be (m = 0, head_dim unsupported …).
+LoweredOp lower(const Op& op, const Gpu& gpu, const Software& software);
+
+}  // namespace ridgeline

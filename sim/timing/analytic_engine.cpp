@@ -1,0 +1,20 @@
+#include "sim/timing/analytic_engine.h"
+
+#include "sim/timing/laws.h"
+
+namespace ridgeline {
+
+KernelTime AnalyticEngine::time(const KernelLaunch& launch, Residency residency) const {
+  struct Dispatch {
+    const KernelLaunch& launch;
+    const Gpu& gpu;
+    Residency residency;
+    KernelTime operator()(const GemmWork& work) const { return gemm_time(launch, work, gpu, residency); }
+    KernelTime operator()(const AttentionWork& work) const { return attention_time(launch, work, gpu, residency); }
+    KernelTime operator()(const StreamWork& work) const { return stream_time(launch, work, gpu, residency); }
+    KernelTime operator()(const FixedWork& work) const { return fixed_time(launch, work, gpu, residency); }
+  };
+  return std::visit(Dispatch{launch, gpu_, residency}, launch.work);
+}
+
+}  // namespace ridgeline

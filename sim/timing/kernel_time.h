@@ -1,0 +1,43 @@
+// The time of one kernel and its reasons: what every timing engine answers.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "sim/hardware/gpu.h"
+#include "sim/launch/kernel_launch.h"
+
+namespace ridgeline {
+
+enum class Limiter : std::uint8_t { compute, dram, l2, shared_memory, latency, launch };
+std::string_view name_of(Limiter limiter);
+
+struct KernelTime {
+  Seconds time;
+  Limiter limiter = Limiter::latency;
+  double dram_read_bytes = 0, dram_write_bytes = 0;
+  double l2_bytes = 0;            ///< requested of the L2
+  double l2_hit_rate = 0;         ///< of the reads
+  double occupancy = 0;           ///< resident warps over the SM's maximum
+  double waves = 0;               ///< blocks over blocks resident at once
+  double math_utilization = 0;    ///< share of the peak of the kernel's pipe
+};
+
+/// What the L2 holds when a kernel starts: the share of each access that hits, in the order of reads, then writes.
+/// Empty means cold and clean.
+using Residency = std::span<const double>;
+
+/// Predicts kernels one by one. Implementations are immutable after construction and safe to share between threads.
+class TimingEngine {
+ public:
+  virtual ~TimingEngine() = default;
+  [[nodiscard]] virtual KernelTime time(const KernelLaunch& launch, Residency residency) const = 0;
+  [[nodiscard]] virtual std::string_view name() const = 0;
+};
+
+/// "roofline" (datasheet ceilings only) or "analytic". Null for an unknown name. `gpu` must outlive the engine.
+std::unique_ptr<TimingEngine> make_timing_engine(std::string_view name, const Gpu& gpu);
+
+}  // namespace ridgeline

@@ -1,0 +1,38 @@
+// What the L2 still holds from kernel to kernel: a recency list of storages with the reuse-distance ramp of the chip.
+//
+// Reuse distance D of a storage = bytes touched since its last use; the share that still hits falls linearly from 1 at
+// D = resident_full·C to 0 at D = resident_none·C. Source: rotating-buffer timings and counters on an H200.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "sim/hardware/gpu.h"
+#include "sim/launch/kernel_launch.h"
+#include "sim/workload/op_trace.h"
+
+namespace ridgeline {
+
+class L2Residency {
+ public:
+  explicit L2Residency(const L2Spec& l2);
+
+  /// Writes the hit share of every access of `launch` (reads, then writes) into `out`, then marks them touched.
+  /// `operands` are the storages the op runs on, inputs then outputs.
+  void visit(const KernelLaunch& launch, std::span<const Operand> operands, std::vector<double>& out);
+
+  /// Hit share at a reuse distance of `distance` bytes: the ramp itself.
+  [[nodiscard]] double hit_share(double distance) const;
+
+ private:
+  L2Spec l2_;
+  double clock_ = 0.0;                 ///< bytes touched so far
+  std::vector<double> last_use_;       ///< by storage: clock_ when it was last touched; negative = never
+};
+
+/// Steady-state hit shares of an op repeated over `input_sets` different sets of inputs in turn, its outputs going to the
+/// same buffers: one vector a launch, reads then writes. input_sets 0 = cold inputs, clean L2.
+std::vector<std::vector<double>> repeated_residency(std::span<const KernelLaunch> launches, int inputs, int input_sets, const L2Spec& l2);
+
+}  // namespace ridgeline

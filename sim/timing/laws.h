@@ -1,0 +1,16 @@
+// The analytic law of each kind of work, one file a law. The analytic engine dispatches to them.
+//
+// Each returns the kernel's own duration (from its first block starting to its last one ending, as a profiler reports
+// it), without launch gap. `residency` is the hit share of each access, reads then writes; empty = cold and clean.
+#pragma once
+
+#include "sim/timing/kernel_time.h"
+
+namespace ridgeline {
+
+KernelTime gemm_time(const KernelLaunch& launch, const GemmWork& work, const Gpu& gpu, Residency residency);
+KernelTime attention_time(const KernelLaunch& launch, const AttentionWork& work, const Gpu& gpu, Residency residency);
+KernelTime stream_time(const KernelLaunch& launch, const StreamWork& work, const Gpu& gpu, Residency residency);
+KernelTime fixed_time(const KernelLaunch& launch, const FixedWork& work, const Gpu& gpu, Residency residency);
+
+}  // namespace ridgeline

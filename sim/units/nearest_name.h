@@ -1,0 +1,40 @@
+// The known name a misspelt one most likely meant, for error messages.
+#pragma once
+
+#include <algorithm>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ridgeline {
+
+/// Levenshtein distance of two names.
+inline std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t above = row[j];
+      row[j] = std::min({above + 1, row[j - 1] + 1, diagonal + (a[i - 1] == b[j - 1] ? 0 : 1)});
+      diagonal = above;
+    }
+  }
+  return row[b.size()];
+}
+
+/// The nearest of `known` to `given`; empty when `known` is empty.
+template <typename Range>
+std::string nearest_name(std::string_view given, const Range& known) {
+  std::string best;
+  std::size_t best_distance = static_cast<std::size_t>(-1);
+  for (const auto& name : known) {
+    const std::size_t distance = edit_distance(given, name);
+    if (distance < best_distance) { best_distance = distance; best = std::string(name); }
+  }
+  return best;
+}
+
+}  // namespace ridgeline

@@ -1,0 +1,283 @@
+#include "sim/workload/kernel_case.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <functional>
+#include <map>
+#include <set>
+#include <nlohmann/json.hpp>
+
+#include "sim/units/nearest_name.h"
+
+namespace ridgeline {
+namespace {
+
+using nlohmann::json;
+
+/// Reads parameters of one case and remembers which were asked for, so that leftovers can be reported.
+class Parameters {
+ public:
+  Parameters(std::string op, const json& values) : op_(std::move(op)), values_(values) {}
+
+  std::int64_t size(const char* key) {
+    const std::int64_t value = integer(key);
+    if (value < 1) throw KernelCaseError(fmt::format("{}: {} must be at least 1, got {}", op_, key, value));
+    if (value > kLargest) throw KernelCaseError(fmt::format("{}: {} must be at most {}, got {}", op_, key, kLargest, value));
+    return value;
+  }
+  std::int64_t size_or(const char* key, std::int64_t fallback) {
+    asked_.insert(key);
+    return values_.contains(key) ? size(key) : fallback;
+  }
+  bool flag_or(const char* key, bool fallback) {
+    asked_.insert(key);
+    if (!values_.contains(key)) return fallback;
+    if (!values_[key].is_boolean()) throw KernelCaseError(fmt::format("{}: {} must be true or false, got {}", op_, key, values_[key].dump()));
+    return values_[key].get<bool>();
+  }
+  Layout layout() {
+    asked_.insert("layout");
+    if (!values_.contains("layout")) return Layout::nn;
+    const json& value = values_["layout"];
+    if (value == "nn") return Layout::nn;
+    if (value == "nt") return Layout::nt;
+    if (value == "tn") return Layout::tn;
+    throw KernelCaseError(fmt::format("{}: layout must be nn, nt or tn, got {}", op_, value.dump()));
+  }
+  void reject_leftovers() const {
+    for (const auto& [key, value] : values_.items()) {
+      if (!asked_.contains(key))
+        throw KernelCaseError(fmt::format("{}: unknown parameter {} (did you mean {}?)", op_, key, nearest_name(key, asked_)));
+    }
+  }
+  /// A tensor of more elements than a device could hold is a mistake, and would overflow byte counts.
+  std::int64_t checked(std::initializer_list<std::int64_t> dims) const {
+    double product = 1.0;
+    for (const std::int64_t d : dims) product *= static_cast<double>(d);
+    if (product > 1e13) throw KernelCaseError(fmt::format("{}: a tensor of {:.3g} elements is too large for any GPU", op_, product));
+    return static_cast<std::int64_t>(product);
+  }
+
+ private:
+  static constexpr std::int64_t kLargest = std::int64_t{1} << 42;
+
+  std::int64_t integer(const char* key) {
+    asked_.insert(key);
+    if (!values_.contains(key)) throw KernelCaseError(fmt::format("{}: parameter {} is missing", op_, key));
+    const json& value = values_[key];
+    if (value.is_number_integer()) return value.get<std::int64_t>();
+    if (value.is_number_float() && std::isfinite(value.get<double>()) && std::floor(value.get<double>()) == value.get<double>() &&
+        std::abs(value.get<double>()) < 1e18)
+      return static_cast<std::int64_t>(value.get<double>());
+    throw KernelCaseError(fmt::format("{}: {} must be a whole number, got {}", op_, key, value.dump()));
+  }
+
+  std::string op_;
+  const json& values_;
+  std::set<std::string> asked_;
+};
+
+using Builder = std::function<Op(Parameters&, DType)>;
+
+Matmul matmul(Parameters& p, DType type, bool batched, bool bias) {
+  Matmul op{.type = type, .batch = batched ? p.size("b") : 1, .m = p.size("m"), .n = p.size("n"), .k = p.size("k")};
+  op.layout = bias ? Layout::nt : p.layout();
+  if (bias && p.size_or("b", 1) != 1) throw KernelCaseError("addmm: b must be 1");
+  if (bias) {
+    const Layout given = p.layout();  // x·Wᵀ is what addmm means; "nt" may be spelt out
+    if (given == Layout::tn) throw KernelCaseError("addmm: layout must be nt");
+  }
+  op.bias = bias;
+  p.checked({op.batch, op.m, op.k});
+  p.checked({op.batch, op.k, op.n});
+  p.checked({op.batch, op.m, op.n});
+  return op;
+}
+
+struct Shape { std::int64_t rows, cols; };
+Shape rows_cols(Parameters& p) {
+  const Shape s{p.size("rows"), p.size("cols")};
+  p.checked({s.rows, s.cols});
+  return s;
+}
+
+Builder pointwise(PointwiseFunction function, int inputs, Walk walk = Walk::contiguous) {
+  return [=](Parameters& p, DType type) -> Op {
+    const Shape s = rows_cols(p);
+    Pointwise op{.function = function, .rows = s.rows, .cols = s.cols, .input_count = static_cast<std::uint8_t>(inputs), .output = type, .walk = walk};
+    for (auto& input : op.inputs) input = type;
+    return op;
+  };
+}
+Builder flat(PointwiseFunction function, int inputs) {
+  return [=](Parameters& p, DType type) -> Op {
+    Pointwise op{.function = function, .rows = 1, .cols = p.size("elements"), .input_count = static_cast<std::uint8_t>(inputs), .output = type};
+    p.checked({op.cols});
+    for (auto& input : op.inputs) input = type;
+    return op;
+  };
+}
+Builder softmax(bool log, bool backward) {
+  return [=](Parameters& p, DType type) -> Op {
+    const Shape s = rows_cols(p);
+    return Softmax{log, backward, type, type, s.rows, s.cols};
+  };
+}
+Builder reduction(ReductionKind kind) {
+  return [=](Parameters& p, DType type) -> Op {
+    const Shape s = rows_cols(p);
+    return Reduction{kind, type, s.rows, s.cols};
+  };
+}
+Builder multi_tensor(MultiTensorFunction function) {
+  return [=](Parameters& p, DType type) -> Op {
+    std::int64_t tensors = p.size_or("tensors", 1);
+    const std::int64_t elements = p.size("elements");
+    if (tensors > 100000) throw KernelCaseError("tensors must be at most 100000");
+    p.checked({tensors, elements});
+    return MultiTensor{function, type, std::make_shared<std::vector<std::int64_t>>(static_cast<std::size_t>(tensors), elements), false};
+  };
+}
+Builder attention(AttentionBackend backend, bool backward) {
+  return [=](Parameters& p, DType type) -> Op {
+    Attention op{.backend = backend, .backward = backward, .type = type};
+    op.batch = p.size("batch");
+    op.heads = op.kv_heads = p.size("heads");
+    op.seq_q = op.seq_k = p.size("seq");
+    op.head_dim = p.size("head_dim");
+    op.causal = p.flag_or("causal", false);
+    p.checked({op.batch, op.heads, op.seq_q, op.head_dim});
+    if (backend != AttentionBackend::efficient && !is_half(type))
+      throw KernelCaseError("flash and cuDNN attention exist for fp16 and bf16 only; efficient_attention takes fp32");
+    return op;
+  };
+}
+Builder convolution(bool backward) {
+  return [=](Parameters& p, DType type) -> Op {
+    Convolution op{.backward = backward, .type = type};
+    op.batch = p.size("batch");
+    op.in_channels = p.size("in_channels");
+    op.size = p.size("size");
+    op.out_channels = p.size("out_channels");
+    op.kernel = p.size("kernel");
+    op.stride = p.size_or("stride", 1);
+    op.channels_last = p.flag_or("channels_last", false);
+    p.checked({op.batch, op.in_channels, op.size, op.size});
+    p.checked({op.batch, op.out_channels, op.size, op.size});
+    return op;
+  };
+}
+Builder image(ImageFunction function) {
+  return [=](Parameters& p, DType type) -> Op {
+    ImageOp op{.function = function, .type = type, .batch = p.size("batch"), .channels = p.size("channels"), .size = p.size("size")};
+    op.channels_last = p.flag_or("channels_last", false);
+    p.checked({op.batch, op.channels, op.size, op.size});
+    return op;
+  };
+}
+
+const std::map<std::string, Builder, std::less<>>& builders() {
+  using F = PointwiseFunction;
+  using M = MultiTensorFunction;
+  static const std::map<std::string, Builder, std::less<>> table{
+      {"mm", [](Parameters& p, DType t) -> Op { return matmul(p, t, false, false); }},
+      {"addmm", [](Parameters& p, DType t) -> Op { return matmul(p, t, false, true); }},
+      {"bmm", [](Parameters& p, DType t) -> Op { return matmul(p, t, true, false); }},
+      {"softmax", softmax(false, false)},
+      {"softmax_backward", softmax(false, true)},
+      {"log_softmax", softmax(true, false)},
+      {"log_softmax_backward", softmax(true, true)},
+      {"layer_norm", [](Parameters& p, DType t) -> Op { const Shape s = rows_cols(p); return Norm{false, false, true, t, s.rows, s.cols}; }},
+      {"layer_norm_backward", [](Parameters& p, DType t) -> Op { const Shape s = rows_cols(p); return Norm{false, true, true, t, s.rows, s.cols}; }},
+      {"gelu", pointwise(F::gelu, 1)},
+      {"gelu_backward", pointwise(F::gelu_backward, 2)},
+      {"silu", pointwise(F::silu, 1)},
+      {"silu_backward", pointwise(F::silu_backward, 2)},
+      {"add", pointwise(F::add, 2)},
+      {"mul", pointwise(F::mul, 2)},
+      {"add_broadcast", pointwise(F::add, 2, Walk::broadcast_row)},
+      {"pow2", pointwise(F::pow2, 1)},
+      {"masked_fill",
+       [](Parameters& p, DType t) -> Op {
+         const Shape s = rows_cols(p);
+         Pointwise op{.function = F::masked_fill, .rows = s.rows, .cols = s.cols, .input_count = 2, .output = t};
+         op.inputs[0] = t;
+         op.inputs[1] = DType::boolean;
+         return op;
+       }},
+      {"mean_last", reduction(ReductionKind::mean_cols)},
+      {"sum_rows", reduction(ReductionKind::sum_rows)},
+      {"dropout", [](Parameters& p, DType t) -> Op { const Shape s = rows_cols(p); return Dropout{t, s.rows * s.cols}; }},
+      {"cast",
+       [](Parameters& p, DType t) -> Op {
+         const Shape s = rows_cols(p);
+         // A 16-bit case casts up to fp32, an fp32 case down to bf16.
+         Pointwise op{.function = F::cast, .rows = s.rows, .cols = s.cols, .input_count = 1, .output = is_half(t) ? DType::fp32 : DType::bf16};
+         op.inputs[0] = t;
+         return op;
+       }},
+      {"copy_transposed", [](Parameters& p, DType t) -> Op { const Shape s = rows_cols(p); return Copy{CopyKind::transpose, t, s.rows, s.cols, 1}; }},
+      {"cat", [](Parameters& p, DType t) -> Op { const Shape s = rows_cols(p); return Copy{CopyKind::concatenate, t, s.rows, s.cols, 3}; }},
+      {"embedding", [](Parameters& p, DType t) -> Op { Embedding e{false, t, p.size("tokens"), p.size("vocab"), p.size("hidden")}; p.checked({e.tokens, e.hidden}); p.checked({e.vocabulary, e.hidden}); return e; }},
+      {"embedding_backward", [](Parameters& p, DType t) -> Op { Embedding e{true, t, p.size("tokens"), p.size("vocab"), p.size("hidden")}; p.checked({e.tokens, e.hidden}); p.checked({e.vocabulary, e.hidden}); return e; }},
+      {"copy", [](Parameters& p, DType t) -> Op { const std::int64_t n = p.size("elements"); p.checked({n}); return Copy{CopyKind::contiguous, t, 1, n, 1}; }},
+      {"fill", flat(F::fill, 0)},
+      {"scale", flat(F::scale, 1)},
+      {"sum_all", [](Parameters& p, DType t) -> Op { const std::int64_t n = p.size("elements"); p.checked({n}); return Reduction{ReductionKind::sum_all, t, 1, n}; }},
+      {"fused_adamw", multi_tensor(M::fused_adamw)},
+      {"foreach_add", multi_tensor(M::add)},
+      {"foreach_mul", multi_tensor(M::mul)},
+      {"foreach_lerp", multi_tensor(M::lerp)},
+      {"foreach_addcmul", multi_tensor(M::addcmul)},
+      {"foreach_addcdiv", multi_tensor(M::addcdiv)},
+      {"foreach_sqrt", multi_tensor(M::square_root)},
+      {"foreach_norm", multi_tensor(M::norm)},
+      {"flash_attention", attention(AttentionBackend::flash, false)},
+      {"flash_attention_backward", attention(AttentionBackend::flash, true)},
+      {"cudnn_attention", attention(AttentionBackend::cudnn, false)},
+      {"cudnn_attention_backward", attention(AttentionBackend::cudnn, true)},
+      {"efficient_attention", attention(AttentionBackend::efficient, false)},
+      {"efficient_attention_backward", attention(AttentionBackend::efficient, true)},
+      {"conv2d", convolution(false)},
+      {"conv2d_backward", convolution(true)},
+      {"batch_norm", image(ImageFunction::batch_norm)},
+      {"relu", image(ImageFunction::relu)},
+      {"max_pool2d", image(ImageFunction::max_pool2d)},
+      {"upsample_nearest2d", image(ImageFunction::upsample_nearest2d)},
+  };
+  return table;
+}
+
+}  // namespace
+
+KernelCase kernel_case_from(const json& line) {
+  if (!line.is_object()) throw KernelCaseError("a kernel case is a JSON object with op, dtype and params");
+  if (!line.contains("op") || !line["op"].is_string()) throw KernelCaseError("op is missing");
+  const std::string name = line["op"].get<std::string>();
+  const auto builder = builders().find(name);
+  if (builder == builders().end()) {
+    std::vector<std::string> known;
+    for (const auto& [key, unused] : builders()) known.push_back(key);
+    throw KernelCaseError(fmt::format("unknown op {} (did you mean {}?)", name, nearest_name(name, known)));
+  }
+  const json dtype = line.value("dtype", json("fp32"));
+  const auto type = dtype.is_string() ? dtype_from(dtype.get<std::string>()) : std::nullopt;
+  if (!type || !(is_half(*type) || *type == DType::fp32 || *type == DType::tf32))
+    throw KernelCaseError(fmt::format("{}: dtype must be bf16, fp16, tf32 or fp32, got {}", name, dtype.dump()));
+  static const json kEmpty = json::object();
+  const json& params = line.contains("params") ? line["params"] : kEmpty;
+  if (!params.is_object()) throw KernelCaseError(fmt::format("{}: params must be an object", name));
+  Parameters reader(name, params);
+  KernelCase result{builder->second(reader, *type), 0};
+  reader.reject_leftovers();
+  if (line.contains("input_sets")) {
+    const json& sets = line["input_sets"];
+    if (!sets.is_number_integer() || sets.get<std::int64_t>() < 1 || sets.get<std::int64_t>() > 1000000)
+      throw KernelCaseError(fmt::format("{}: input_sets must be a whole number of at least 1, got {}", name, sets.dump()));
+    result.input_sets = sets.get<int>();
+  }
+  return result;
+}
+
+}  // namespace ridgeline

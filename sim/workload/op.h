@@ -1,0 +1,194 @@
+// One operation of a training step: what is computed, on which shapes, with which element types.
+//
+// An Op knows no GPU and no storage: it is the key by which lowering and timing are memoised. Shapes follow PyTorch's
+// row-major convention. FLOPs count a multiply-add as two. One struct a family; `Op` is their variant.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "sim/workload/dtype.h"
+
+namespace ridgeline {
+
+/// How the operands of a matrix product lie in memory: n = as is (row-major), t = transposed.
+/// nn: A[m,k] B[k,n].  nt: A[m,k] B[n,k] (x·Wᵀ).  tn: A[k,m] B[k,n] (dYᵀ·X).
+enum class Layout : std::uint8_t { nn, nt, tn, tt };
+
+/// C[batch][m,n] = A·B (+ bias): mm (batch 1), bmm, addmm (bias fused into the epilogue where the library can).
+struct Matmul {
+  DType type = DType::fp32;
+  std::int64_t batch = 1, m = 0, n = 0, k = 0;
+  Layout layout = Layout::nn;
+  bool bias = false;
+  bool operator==(const Matmul&) const = default;
+};
+
+enum class PointwiseFunction : std::uint8_t {
+  add, add_in_place, mul, scale, gelu, gelu_tanh, gelu_backward, gelu_tanh_backward, silu, silu_backward, relu,
+  relu_backward, tanh, tanh_backward, pow2, square_root, reciprocal, divide, equal, masked_fill, cast, fill, arange,
+  dropout_backward, clamp, rope, other
+};
+
+/// How a point-wise kernel walks its operands.
+enum class Walk : std::uint8_t {
+  contiguous,     ///< all operands contiguous and of one shape: vectorised kernel
+  broadcast_row,  ///< one operand is a row vector repeated over rows
+  broadcast,      ///< one operand is broadcast otherwise (attention mask over batch and heads)
+  strided         ///< an operand is a permuted view
+};
+
+/// out[i] = f(in0[i], in1[i], ...): `input_count` tensors of `inputs` types. `cols` is the length of the contiguous
+/// dimension. Mixed types (bf16 + fp32) run an unrolled, not vectorised kernel, as in PyTorch.
+struct Pointwise {
+  PointwiseFunction function = PointwiseFunction::add;
+  std::int64_t rows = 0, cols = 1;
+  DType inputs[3] = {DType::fp32, DType::fp32, DType::fp32};
+  std::uint8_t input_count = 1;
+  DType output = DType::fp32;
+  Walk walk = Walk::contiguous;
+  [[nodiscard]] std::int64_t elements() const { return rows * cols; }
+  bool operator==(const Pointwise&) const = default;
+};
+
+/// Moves bytes without arithmetic.
+enum class CopyKind : std::uint8_t {
+  contiguous,       ///< cudaMemcpy device to device
+  permute,          ///< materialises a permuted view whose innermost dimension stays contiguous (e.g. [B,T,H,D] → [B,H,T,D])
+  transpose,        ///< materialises a transposed view: reads are strided by whole rows (k → kᵀ)
+  concatenate,      ///< cat along the last dimension (`parts` inputs)
+  host_to_device, device_to_host
+};
+struct Copy {
+  CopyKind kind = CopyKind::contiguous;
+  DType type = DType::fp32;
+  std::int64_t rows = 0, cols = 1;   ///< of the output
+  std::int64_t parts = 1;
+  bool operator==(const Copy&) const = default;
+};
+
+/// Softmax over the last dimension. Forward may read `input` and write `output` types that differ (fp16 in, fp32 out
+/// under autocast). Backward of softmax multiplies grad·output first, in a kernel of its own.
+struct Softmax {
+  bool log = false, backward = false;
+  DType input = DType::fp32, output = DType::fp32;
+  std::int64_t rows = 0, cols = 0;
+  bool operator==(const Softmax&) const = default;
+};
+
+/// Layer or RMS normalisation over the last dimension. Backward writes dx and the gradients of weight (and bias).
+struct Norm {
+  bool rms = false, backward = false, bias = true;
+  DType type = DType::fp32;
+  std::int64_t rows = 0, cols = 0;
+  bool operator==(const Norm&) const = default;
+};
+
+enum class ReductionKind : std::uint8_t {
+  sum_rows,   ///< [rows, cols] → [cols]: bias gradients
+  sum_cols,   ///< [rows, cols] → [rows]
+  mean_cols,  ///< mean over the last dimension
+  sum_all, norm_all
+};
+struct Reduction {
+  ReductionKind kind = ReductionKind::sum_all;
+  DType type = DType::fp32;
+  std::int64_t rows = 0, cols = 1;
+  bool operator==(const Reduction&) const = default;
+};
+
+/// Fused dropout forward: reads x, writes y and a one-byte mask. Its backward is Pointwise dropout_backward.
+struct Dropout {
+  DType type = DType::fp32;
+  std::int64_t elements = 0;
+  bool operator==(const Dropout&) const = default;
+};
+
+/// Gather of rows, or its backward into a dense gradient [vocabulary, hidden].
+struct Embedding {
+  bool backward = false;
+  DType type = DType::fp32;
+  std::int64_t tokens = 0, vocabulary = 0, hidden = 0;
+  bool operator==(const Embedding&) const = default;
+};
+
+/// Fused attention backends. Eager attention is made of Matmul, Softmax and the rest.
+enum class AttentionBackend : std::uint8_t { flash, cudnn, efficient };
+/// q [batch, heads, seq_q, head_dim], k and v [batch, kv_heads, seq_k, head_dim].
+/// FLOPs forward 4·batch·heads·seq_q·seq_k·head_dim (half of it if causal), backward 2.5 times that.
+struct Attention {
+  AttentionBackend backend = AttentionBackend::flash;
+  bool backward = false, causal = false, dropout = false;
+  DType type = DType::bf16;
+  std::int64_t batch = 0, heads = 0, kv_heads = 0, seq_q = 0, seq_k = 0, head_dim = 0;
+  bool operator==(const Attention&) const = default;
+};
+
+/// Negative log-likelihood over [rows, classes] log-probabilities: the tiny gather of cross-entropy, or its scatter.
+struct NllLoss {
+  bool backward = false;
+  DType type = DType::fp32;
+  std::int64_t rows = 0, classes = 0;
+  bool operator==(const NllLoss&) const = default;
+};
+
+enum class MultiTensorFunction : std::uint8_t {
+  add, mul, lerp, addcmul, addcdiv, square_root, divide, norm, unscale, fused_adamw, fused_adam, fused_sgd,
+  add_scalar, copy
+};
+/// One foreach call (PyTorch's multi_tensor_apply) over a list of tensors. `sizes` holds the elements of each tensor, shared because
+/// a step uses one list for many calls. `scalar_per_tensor`: a list of scalars instead of one.
+struct MultiTensor {
+  MultiTensorFunction function = MultiTensorFunction::add;
+  DType type = DType::fp32;
+  std::shared_ptr<const std::vector<std::int64_t>> sizes;
+  bool scalar_per_tensor = false;
+  bool operator==(const MultiTensor& other) const {
+    return function == other.function && type == other.type && scalar_per_tensor == other.scalar_per_tensor &&
+           (sizes == other.sizes || (sizes && other.sizes && *sizes == *other.sizes));
+  }
+};
+
+/// Square images [batch, channels, size, size] and square kernels.
+struct Convolution {
+  bool backward = false, channels_last = false, transposed = false;
+  DType type = DType::fp32;
+  std::int64_t batch = 0, in_channels = 0, size = 0, out_channels = 0, kernel = 1, stride = 1;
+  bool operator==(const Convolution&) const = default;
+};
+enum class ImageFunction : std::uint8_t { batch_norm, relu, max_pool2d, upsample_nearest2d };
+struct ImageOp {
+  ImageFunction function = ImageFunction::relu;
+  bool backward = false, channels_last = false;
+  DType type = DType::fp32;
+  std::int64_t batch = 0, channels = 0, size = 0;
+  bool operator==(const ImageOp&) const = default;
+};
+
+/// cudaMemset of `bytes`, as an op of its own.
+struct Memset {
+  std::int64_t bytes = 0;
+  bool operator==(const Memset&) const = default;
+};
+
+/// An operation the model has no rule for: costs its bytes, and is named in every report.
+struct UnknownOp {
+  std::string name;
+  std::int64_t read_bytes = 0, written_bytes = 0;
+  bool operator==(const UnknownOp&) const = default;
+};
+
+using Op = std::variant<Matmul, Pointwise, Copy, Softmax, Norm, Reduction, Dropout, Embedding, Attention, NllLoss,
+                        MultiTensor, Convolution, ImageOp, Memset, UnknownOp>;
+
+/// A stable hash of the whole description (memoisation key together with operator==).
+std::size_t hash_of(const Op& op);
+/// Short name as PyTorch would print it: "addmm", "native_layer_norm_backward", "foreach_lerp".
+std::string name_of(const Op& op);
+/// Shape in one line: "2048x4096x1024 nt bf16".
+std::string shape_of(const Op& op);
+
+}  // namespace ridgeline

@@ -1,0 +1,35 @@
+#!/usr/bin/env python3
+"""Checks that every include in sim/ follows tools/layers.txt, and that the order there has no cycle."""
+import pathlib
+import re
+import sys
+
+root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ".")
+allowed, seen, errors = {}, [], []
+for line in (root / "tools/layers.txt").read_text().splitlines():
+    line = line.split("#")[0].strip()
+    if not line:
+        continue
+    name, _, uses = line.partition(":")
+    allowed[name] = set(uses.split())
+    errors += [f"layers.txt: {name} uses {use}, which does not stand above it" for use in allowed[name] - set(seen)]
+    seen.append(name)
+checked = 0
+for path in sorted((root / "sim").rglob("*.[hc]*")):
+    layer = path.relative_to(root / "sim").parts[0]
+    if layer not in allowed:
+        errors.append(f"{path.relative_to(root)}: folder {layer} is not in tools/layers.txt")
+        continue
+    for number, text in enumerate(path.read_text().splitlines(), 1):
+        match = re.match(r'\s*#\s*include\s*"([^"]+)"', text)
+        if not match:
+            continue
+        checked += 1
+        parts = match.group(1).split("/")
+        where = f"{path.relative_to(root)}:{number}"
+        if parts[0] != "sim" or len(parts) < 3:
+            errors.append(f'{where}: include "{match.group(1)}" must start with "sim/<folder>/"')
+        elif parts[1] != layer and parts[1] not in allowed[layer]:
+            errors.append(f"{where}: {layer} may not include from {parts[1]}")
+print("\n".join(errors) if errors else f"{checked} includes follow tools/layers.txt")
+sys.exit(1 if errors or not checked else 0)
