@@ -4,18 +4,18 @@
 // sentence for people; the caller reports it on that line and goes on.
 #pragma once
 
-#include <stdexcept>
 #include <string>
 #include <string_view>
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "sim/units/user_error.h"
 #include "sim/workload/op.h"
 
 namespace ridgeline {
 
-struct KernelCaseError : std::runtime_error {
-  using std::runtime_error::runtime_error;
+struct KernelCaseError : UserError {
+  using UserError::UserError;
 };
 
 struct KernelCase {
