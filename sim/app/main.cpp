@@ -1,2 +1,61 @@
-#include <cstdio>
-int main() { std::puts("ridgeline"); return 0; }
+// The program: commands, and what becomes of mistakes. 0 = done, 2 = the person's mistake, 1 = ours.
+#include <fmt/format.h>
+
+#include <exception>
+#include <string>
+
+#include "sim/app/commands.h"
+#include "sim/units/nearest_name.h"
+#include "sim/units/user_error.h"
+
+#ifndef RIDGELINE_VERSION
+#define RIDGELINE_VERSION "development"
+#endif
+
+namespace {
+
+/// CLI11 answers an unknown command with a list of required ones; people want the name they meant.
+std::string unknown_command(const CLI::App& program, int argc, char** argv) {
+  if (argc < 2 || argv[1][0] == '-') return "";
+  std::vector<std::string> names;
+  for (const auto* command : program.get_subcommands({})) names.push_back(command->get_name());
+  for (const auto& name : names)
+    if (name == argv[1]) return "";
+  return fmt::format("unknown command '{}'; did you mean '{}'? (ridgeline --help lists them)", argv[1], ridgeline::nearest_name(argv[1], names));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  using namespace ridgeline;
+  CLI::App program{"Step time and peak memory of training a transformer on a GPU described in YAML, and why.", "ridgeline"};
+  program.set_version_flag("--version", std::string("ridgeline ") + RIDGELINE_VERSION);
+  program.require_subcommand(1);
+  app::Outcome outcome;
+  try {
+    app::add_predict_command(program, outcome);
+    app::add_kernels_command(program, outcome);
+    app::add_memory_command(program, outcome);
+    app::add_validate_command(program, outcome);
+    app::add_hardware_command(program, outcome);
+    app::add_models_command(program, outcome);
+    if (const std::string mistake = unknown_command(program, argc, argv); !mistake.empty()) throw UserError(mistake);
+    program.parse(argc, argv);
+    return outcome.exit_code;
+  } catch (const CLI::CallForHelp& e) {
+    return program.exit(e);
+  } catch (const CLI::CallForAllHelp& e) {
+    return program.exit(e);
+  } catch (const CLI::CallForVersion& e) {
+    return program.exit(e);
+  } catch (const CLI::ParseError& e) {
+    fmt::print(stderr, "ridgeline: {}\n", e.what());
+    return 2;
+  } catch (const UserError& e) {
+    fmt::print(stderr, "ridgeline: {}\n", e.what());
+    return 2;
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "ridgeline: this is our bug, please report it: {}\n", e.what());
+    return 1;
+  }
+}

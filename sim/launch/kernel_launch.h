@@ -18,10 +18,11 @@ namespace ridgeline {
 /// What the report sums time by.
 enum class TimeClass : std::uint8_t { tensor_contraction, normalization, elementwise, optimizer, copy, communication };
 
-/// Bytes of one operand a kernel reads or writes. `operand` indexes the op's inputs, then outputs; kTemporary is memory
+/// Bytes of one operand a kernel reads or writes. `operand` indexes the op's inputs, then outputs (order: workload/op_operands.h); kTemporary is memory
 /// internal to the op (written by an earlier kernel of it).
 struct Access {
   static constexpr int kTemporary = -1;
+  static constexpr int kUntracked = -2;   ///< lists of tensors swept once: always miss
   int operand = kTemporary;
   double bytes = 0.0;         ///< distinct bytes touched
   double requested = 0.0;     ///< bytes asked of the L2 by all thread blocks (≥ bytes where blocks re-read); 0 = bytes

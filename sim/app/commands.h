@@ -1,0 +1,20 @@
+// One function a command: it adds its subcommand to the program and runs when the person chose it.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+namespace ridgeline::app {
+
+/// What the process returns: 0, or 2 where a command reports mistakes in its input itself and goes on.
+struct Outcome {
+  int exit_code = 0;
+};
+
+void add_predict_command(CLI::App& program, Outcome& outcome);
+void add_kernels_command(CLI::App& program, Outcome& outcome);
+void add_hardware_command(CLI::App& program, Outcome& outcome);
+void add_models_command(CLI::App& program, Outcome& outcome);
+void add_memory_command(CLI::App& program, Outcome& outcome);
+void add_validate_command(CLI::App& program, Outcome& outcome);
+
+}  // namespace ridgeline::app

@@ -1,0 +1,31 @@
+#include "sim/workload/op_operands.h"
+
+namespace ridgeline {
+namespace {
+
+struct Counter {
+  OperandCounts operator()(const Matmul& op) const { return {op.bias ? 3 : 2, 1}; }
+  OperandCounts operator()(const Pointwise& op) const { return {op.input_count, 1}; }
+  OperandCounts operator()(const Copy& op) const { return {op.kind == CopyKind::concatenate ? static_cast<int>(op.parts) : 1, 1}; }
+  OperandCounts operator()(const Softmax& op) const { return {op.backward ? 2 : 1, 1}; }
+  OperandCounts operator()(const Norm& op) const {
+    const int affine = op.bias && !op.rms ? 2 : 1, statistics = op.rms ? 1 : 2;
+    return op.backward ? OperandCounts{3 + statistics, 1 + affine} : OperandCounts{1 + affine, 1 + statistics};
+  }
+  OperandCounts operator()(const Reduction&) const { return {1, 1}; }
+  OperandCounts operator()(const Dropout&) const { return {1, 2}; }
+  OperandCounts operator()(const Embedding&) const { return {2, 1}; }
+  OperandCounts operator()(const Attention& op) const { return op.backward ? OperandCounts{6, 3} : OperandCounts{3, 2}; }
+  OperandCounts operator()(const NllLoss&) const { return {2, 1}; }
+  OperandCounts operator()(const MultiTensor&) const { return {0, 0}; }
+  OperandCounts operator()(const Convolution& op) const { return op.backward ? OperandCounts{3, 2} : OperandCounts{2, 1}; }
+  OperandCounts operator()(const ImageOp& op) const { return {op.backward ? 2 : 1, 1}; }
+  OperandCounts operator()(const Memset&) const { return {0, 1}; }
+  OperandCounts operator()(const UnknownOp&) const { return {1, 1}; }
+};
+
+}  // namespace
+
+OperandCounts operand_counts(const Op& op) { return std::visit(Counter{}, op); }
+
+}  // namespace ridgeline

@@ -1,0 +1,41 @@
+// Which tensors an op takes, in which order: the convention between a trace's calls and the accesses of its kernels.
+//
+// | op                  | inputs                              | outputs                      |
+// |---------------------|-------------------------------------|------------------------------|
+// | Matmul              | A, B, [bias]                        | C                            |
+// | Pointwise           | its `input_count` tensors           | result (= input 0 in place)  |
+// | Copy                | its `parts` sources                 | destination                  |
+// | Softmax             | x                                   | y                            |
+// | Softmax backward    | dy, y                               | dx                           |
+// | Norm                | x, weight, [bias]                   | y, mean, rstd (rms: y, rstd) |
+// | Norm backward       | dy, x, weight, mean, rstd (rms: no mean) | dx, dweight, [dbias]    |
+// | Reduction           | x                                   | result                       |
+// | Dropout             | x                                   | y, mask                      |
+// | Embedding           | table, indices                      | rows                         |
+// | Embedding backward  | dy, indices                         | dtable                       |
+// | Attention           | q, k, v                             | out, logsumexp               |
+// | Attention backward  | dout, q, k, v, out, logsumexp       | dq, dk, dv                   |
+// | NllLoss             | log-probabilities, target           | loss                         |
+// | NllLoss backward    | dloss, target                       | gradient [rows, classes]     |
+// | MultiTensor         | none: lists are not tracked         | none                         |
+// | Convolution         | x, weight                           | y                            |
+// | Convolution backward| dy, x, weight                       | dx, dweight                  |
+// | ImageOp             | x (backward: dy, x)                 | y (backward: dx)             |
+// | Memset              | none                                | destination                  |
+// | UnknownOp           | one                                 | one                          |
+//
+// Operands of a MultiTensor are Access::kUntracked: hundreds of tensors swept once, never found in the L2 again.
+#pragma once
+
+#include <cstdint>
+
+#include "sim/workload/op.h"
+
+namespace ridgeline {
+
+struct OperandCounts {
+  int inputs = 0, outputs = 0;
+};
+OperandCounts operand_counts(const Op& op);
+
+}  // namespace ridgeline
