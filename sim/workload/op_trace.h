@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/workload/host_class.h"
 #include "sim/workload/op.h"
 
 namespace ridgeline {
@@ -29,20 +30,6 @@ struct Storage {
 struct Operand {
   StorageId storage = 0;
   std::int64_t bytes = 0;
-};
-
-/// What the host spends its time on: classes of one Python-visible op or one autograd node. The cost of each class is
-/// a property of the host (hw/hosts/*.yaml), its name there is the enumerator's.
-enum class HostClass : std::uint8_t {
-  linear, linear_autocast, matmul, layer_norm, layer_norm_module, attention_cudnn, attention_fused, pointwise, dropout, dropout_off,
-  softmax, masked_fill, contiguous, view, transpose, split, embedding, cross_entropy, loss_division, backward_call,
-  addmm_backward, mm_backward, bmm_backward, view_backward, accumulate_grad, accumulate_grad_add, cast_backward,
-  layer_norm_backward, attention_cudnn_backward, attention_fused_backward, pointwise_backward, add_backward, softmax_backward,
-  masked_fill_backward, split_backward, embedding_backward, nll_backward, log_softmax_backward, checkpoint_segment,
-  convolution, convolution_backward, batch_norm, batch_norm_backward,
-  per_parameter_clip, per_parameter_unscale, per_parameter_foreach, per_parameter_fused, per_parameter_for_loop,
-  per_parameter_zero_grad, per_parameter_accumulate, clip_fixed, unscale_fixed, foreach_fixed, fused_fixed, python_fixed,
-  other
 };
 
 struct Record {

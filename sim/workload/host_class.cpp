@@ -1,0 +1,39 @@
+#include "sim/workload/host_class.h"
+
+#include <array>
+
+namespace ridgeline {
+namespace {
+
+constexpr std::array<std::string_view, static_cast<std::size_t>(HostClass::other) + 1> kNames{
+    "linear", "linear_autocast", "matmul", "matmul_copy", "layer_norm", "layer_norm_module", "attention_cudnn",
+    "attention_fused", "pointwise", "dropout", "dropout_off", "softmax", "masked_fill", "contiguous", "view",
+    "transpose", "split", "embedding", "cross_entropy", "loss_division", "cast", "concatenate", "backward_call",
+    "checkpoint_segment",
+    "addmm_backward", "mm_backward", "bmm_backward", "view_backward", "view_backward_copy", "fan_in_add",
+    "accumulate_grad", "accumulate_grad_add", "cast_backward", "layer_norm_backward", "attention_cudnn_backward",
+    "attention_fused_backward", "pointwise_backward", "add_backward", "softmax_backward", "masked_fill_backward",
+    "split_backward", "embedding_backward", "embedding_backward_sorted", "nll_backward", "log_softmax_backward",
+    "checkpoint_recompute",
+    "clip_fixed", "per_parameter_clip", "unscale_fixed", "per_parameter_unscale", "foreach_fixed",
+    "per_parameter_foreach", "per_parameter_foreach_sgd", "fused_fixed", "per_parameter_fused",
+    "per_parameter_for_loop", "per_parameter_zero_grad", "per_parameter_accumulate", "python_fixed",
+    "convolution", "convolution_backward", "batch_norm", "batch_norm_backward",
+    "other"};
+
+constexpr bool all_named() {
+  for (const std::string_view name : kNames)
+    if (name.empty()) return false;
+  return true;
+}
+static_assert(all_named(), "every host class has a name");
+static_assert(kNames[static_cast<std::size_t>(HostClass::backward_call)] == "backward_call");
+static_assert(kNames[static_cast<std::size_t>(HostClass::clip_fixed)] == "clip_fixed");
+static_assert(kNames[static_cast<std::size_t>(HostClass::convolution)] == "convolution");
+
+}  // namespace
+
+std::span<const std::string_view> host_class_names() { return kNames; }
+std::string_view name_of(HostClass host_class) { return kNames[static_cast<std::size_t>(host_class)]; }
+
+}  // namespace ridgeline

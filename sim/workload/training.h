@@ -1,0 +1,46 @@
+// How a model is trained: what a scenario says under `training`.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+namespace ridgeline {
+
+enum class Precision : std::uint8_t {
+  fp32,      ///< fp32 everywhere, CUDA cores
+  tf32,      ///< fp32 in memory, TF32 tensor cores
+  amp_fp16,  ///< autocast to fp16 with gradient scaling
+  amp_bf16,  ///< autocast to bf16
+  bf16       ///< every tensor in bf16, optimizer states too
+};
+
+/// What a scenario asks for; `sdpa` is PyTorch's own choice of a backend (sim/kernels/attention_choice.h).
+enum class AttentionRequest : std::uint8_t { eager, sdpa, flash, cudnn, efficient, math };
+
+/// What runs: matmuls and softmax of the model's own code (eager) or one backend of scaled_dot_product_attention.
+enum class AttentionChoice : std::uint8_t { eager, flash, cudnn, efficient, math };
+
+enum class OptimizerKind : std::uint8_t { adamw, adam, sgd, sgd_momentum, adafactor, adamw_8bit, adamw_kahan };
+enum class OptimizerImplementation : std::uint8_t { for_loop, foreach, fused };
+struct OptimizerDescription {
+  OptimizerKind kind = OptimizerKind::adamw;
+  OptimizerImplementation implementation = OptimizerImplementation::foreach;
+  bool operator==(const OptimizerDescription&) const = default;
+};
+
+/// `block`: each transformer block keeps its input only and is run again in the backward pass.
+enum class ActivationCheckpointing : std::uint8_t { none, block };
+
+struct TrainingDescription {
+  std::int64_t micro_batch = 1;            ///< sequences of one forward pass
+  std::int64_t sequence_length = 512;
+  std::int64_t gradient_accumulation = 1;  ///< micro-batches of one optimizer step
+  Precision precision = Precision::fp32;
+  AttentionRequest attention = AttentionRequest::sdpa;
+  OptimizerDescription optimizer;
+  std::optional<double> gradient_clipping;  ///< largest gradient norm
+  ActivationCheckpointing activation_checkpointing = ActivationCheckpointing::none;
+  bool operator==(const TrainingDescription&) const = default;
+};
+
+}  // namespace ridgeline

@@ -1,0 +1,17 @@
+// From a model and the way it is trained to the operations PyTorch would run, with every allocation and free.
+#pragma once
+
+#include <span>
+
+#include "sim/workload/model.h"
+#include "sim/workload/op_trace.h"
+#include "sim/workload/training.h"
+
+namespace ridgeline {
+
+/// Set-up (inputs, weights in the order of `.to(device)`), then `steps` training steps; the first creates optimizer
+/// states, the second is the steady state. Throws UserError for descriptions that cannot be trained as asked (sequence
+/// longer than the position table, fused implementation of an optimizer that has none, ...).
+OpTrace training_run(const ModelDescription& model, const TrainingDescription& training, AttentionChoice attention, int steps = 2);
+
+}  // namespace ridgeline
