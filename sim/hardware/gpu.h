@@ -44,7 +44,8 @@ struct SmSpec {
 };
 
 struct ClockSpec {
-  Hertz base, boost;       ///< datasheet; peaks on paper use boost
+  Hertz base, boost;       ///< datasheet; the paper peaks of the CUDA cores use boost
+  Hertz boost_tensor;      ///< datasheet: clock of the paper peaks of the tensor cores (lower than boost on Hopper)
   Hertz sustained;         ///< highest clock seen under load without a tensor-core kernel
   Hertz tensor;            ///< clock of a tensor-core kernel with idle pipes …
   Hertz tensor_droop;      ///< … less this much at full tensor-pipe activity
@@ -112,9 +113,13 @@ struct Gpu {
   ContextSpec context;
   double price_per_hour = 0;     ///< USD, for studies; 0 = unknown
 
-  /// Peak of the dense tensor cores (or CUDA cores) for a data type at the boost clock, as a datasheet states it.
+  /// Peak as a datasheet states it, dense: of the CUDA cores at `boost` …
   [[nodiscard]] FlopsPerSecond peak(double multiply_adds_per_clock) const {
     return FlopsPerSecond{2.0 * multiply_adds_per_clock * sm.count * clock.boost.value()};
+  }
+  /// … and of the tensor cores at `boost_tensor`.
+  [[nodiscard]] FlopsPerSecond tensor_peak(double multiply_adds_per_clock) const {
+    return FlopsPerSecond{2.0 * multiply_adds_per_clock * sm.count * clock.boost_tensor.value()};
   }
 };
 

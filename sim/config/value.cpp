@@ -1,0 +1,155 @@
+#include "sim/config/value.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <stdexcept>
+
+namespace ridgeline::config {
+namespace {
+
+std::string joined(const std::string& path, std::string_view key) {
+  return path.empty() ? std::string(key) : fmt::format("{}.{}", path, key);
+}
+
+/// "; did you mean X?" when a name is near enough to be meant.
+std::string suggestion(std::string_view given, const std::vector<std::string>& known) {
+  const std::string nearest = nearest_name(given, known);
+  if (nearest.empty() || edit_distance(given, nearest) > std::max<std::size_t>(2, nearest.size() / 2)) return "";
+  return fmt::format("; did you mean {}?", nearest);
+}
+
+std::string a_quantity(Dimension dimension) {
+  if (dimension == Dimension::dimensionless) return "a number";
+  return fmt::format("a number with a unit ({})", accepted_units(dimension));
+}
+
+bool starts_as_number(std::string_view text, double& number, std::string_view& rest) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  rest = text.substr(static_cast<std::size_t>(end - text.data()));
+  rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size()));
+  return error == std::errc{} && std::isfinite(number);
+}
+
+std::string range_text(Range range, Dimension dimension) {
+  const bool above = range.low != std::numeric_limits<double>::lowest();
+  const bool below = range.high != std::numeric_limits<double>::max();
+  const auto shown = [dimension](double value) { return value == 0.0 ? "0" : to_string(Measure{value, dimension}); };
+  if (above && below) return fmt::format("{} {} and at most {}", range.low_open ? "above" : "at least", shown(range.low), shown(range.high));
+  if (above) return fmt::format("{} {}", range.low_open ? "above" : "at least", shown(range.low));
+  return fmt::format("at most {}", shown(range.high));
+}
+
+}  // namespace
+
+const Node& Value::node() const {
+  if (!node_) fail("missing; this key is required");
+  return *node_;
+}
+
+Value Value::operator[](std::string_view key) const {
+  if (node().kind != Node::Kind::mapping) fail(fmt::format("expected a mapping, got {}", node_->describe()));
+  for (const Entry& entry : node_->entries) {
+    // A key with nothing behind it is better reported at the key than at the line after it.
+    if (entry.key == key) {
+      return Value(&entry.value, joined(path_, key), entry.value.kind == Node::Kind::null ? entry.key_origin : entry.value.origin);
+    }
+  }
+  return absent(joined(path_, key), origin_);
+}
+
+const std::string& Value::scalar(std::string_view expected) const {
+  if (node().kind != Node::Kind::scalar) fail(fmt::format("expected {}, got {}", expected, node_->describe()));
+  return node_->scalar;
+}
+
+std::string Value::text(std::optional<std::string> fallback) const {
+  if (!exists() && fallback) return *fallback;
+  return scalar("a text");
+}
+
+bool Value::boolean(std::optional<bool> fallback) const {
+  if (!exists() && fallback) return *fallback;
+  const std::string& given = scalar("true or false");
+  if (given == "true") return true;
+  if (given == "false") return false;
+  fail(fmt::format("expected true or false, got '{}'", given));
+}
+
+std::int64_t Value::integer(IntegerRange range, std::optional<std::int64_t> fallback) const {
+  if (!exists() && fallback) return *fallback;
+  const std::string& given = scalar("a whole number");
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(given.data(), given.data() + given.size(), value);
+  if (error == std::errc::result_out_of_range) fail(fmt::format("{} is out of range", node_->describe()));
+  if (error != std::errc{} || end != given.data() + given.size()) {
+    fail(fmt::format("expected a whole number, got {}", node_->describe()));
+  }
+  if (value < range.low || value > range.high) {
+    const bool below = range.high != std::numeric_limits<std::int64_t>::max();
+    fail(below ? fmt::format("{} is out of range, expected {} to {}", value, range.low, range.high)
+               : fmt::format("{} is out of range, expected at least {}", value, range.low));
+  }
+  return value;
+}
+
+double Value::number(Range range, std::optional<double> fallback) const {
+  if (!exists() && fallback) return *fallback;
+  return measure(Dimension::dimensionless, range);
+}
+
+double Value::measure(Dimension dimension, Range range) const {
+  const std::string& given = scalar(a_quantity(dimension));
+  const std::optional<Measure> parsed = parse_measure(given);
+  if (parsed && parsed->dimension == dimension) return in_range(parsed->value, dimension, range, given);
+  double number = 0.0;
+  std::string_view rest;
+  if (!starts_as_number(given, number, rest)) {
+    fail(fmt::format("expected {}, got {}", a_quantity(dimension), node_->describe()));
+  }
+  if (rest.empty()) fail(fmt::format("{} has no unit; expected {}", node_->describe(), a_quantity(dimension)));
+  if (!parsed) fail(fmt::format("unknown unit '{}'; expected {}", rest, a_quantity(dimension)));
+  fail(fmt::format("unit '{}' measures something else; expected {}", rest, a_quantity(dimension)));
+}
+
+double Value::in_range(double value, Dimension dimension, Range range, std::string_view given) const {
+  if (!range.holds(value)) fail(fmt::format("{} is out of range, expected {}", given, range_text(range, dimension)));
+  return value;
+}
+
+std::vector<Value> Value::list() const {
+  if (node().kind != Node::Kind::list) fail(fmt::format("expected a list, got {}", node_->describe()));
+  std::vector<Value> values;
+  for (std::size_t i = 0; i < node_->items.size(); ++i) {
+    values.push_back(Value(node_->items[i], joined(path_, std::to_string(i))));
+  }
+  return values;
+}
+
+void Value::fail(std::string_view message) const { throw ConfigError(origin_, path_, message); }
+
+void Value::fail_choice(std::string_view given, const std::vector<std::string>& names) const {
+  fail(fmt::format("unknown value '{}'; expected one of {}{}", given, fmt::join(names, ", "), suggestion(given, names)));
+}
+
+Mapping::Mapping(Value value, std::vector<std::string> known_keys) : value_(std::move(value)), known_(std::move(known_keys)) {
+  const Node& node = value_.node();
+  if (node.kind != Node::Kind::mapping) value_.fail(fmt::format("expected a mapping, got {}", node.describe()));
+  for (const Entry& entry : node.entries) {
+    if (std::find(known_.begin(), known_.end(), entry.key) != known_.end()) continue;
+    throw ConfigError(entry.key_origin, joined(value_.path(), entry.key),
+                      fmt::format("unknown key; expected one of {}{}", fmt::join(known_, ", "), suggestion(entry.key, known_)));
+  }
+}
+
+Value Mapping::operator[](std::string_view key) const {
+  if (std::find(known_.begin(), known_.end(), key) == known_.end()) {
+    throw std::logic_error(fmt::format("key {} is read but was not declared", joined(value_.path(), key)));
+  }
+  return value_[key];
+}
+
+}  // namespace ridgeline::config

@@ -1,0 +1,162 @@
+#include "sim/hardware/describe_gpu.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+namespace ridgeline {
+namespace {
+
+using config::Range;
+
+constexpr std::array<std::pair<std::string_view, Architecture>, 5> kArchitectures{{
+    {"volta", Architecture::volta}, {"turing", Architecture::turing}, {"ampere", Architecture::ampere},
+    {"ada", Architecture::ada}, {"hopper", Architecture::hopper}}};
+
+constexpr Range kShare{0.0, 1.0};
+constexpr Range kEfficiency{0.0, 1.0, true};
+// Rates are per SM and clock; the largest today is 8192 (dense fp4 of Blackwell).
+constexpr Range kRate{0.0, 1e6};
+
+void read_rates(FieldReader& r, MathRates& rates) {
+  r.number("fp32", rates.fp32, {0.0, 1e6, true});
+  r.number("fp64", rates.fp64, kRate);
+  r.number("fp16", rates.fp16, kRate);
+  r.number("int32", rates.int32, kRate);
+  r.number("special", rates.special, {0.0, 1e6, true});
+  r.number("tensor_fp16", rates.tensor_fp16, kRate);
+  r.number("tensor_fp16_fp16acc", rates.tensor_fp16_fp16acc, kRate);
+  r.number("tensor_bf16", rates.tensor_bf16, kRate);
+  r.number("tensor_tf32", rates.tensor_tf32, kRate);
+  r.number("tensor_int8", rates.tensor_int8, kRate);
+  r.number("tensor_fp8", rates.tensor_fp8, kRate);
+  r.number("sparsity_factor", rates.sparsity_factor, {1.0, 16.0});
+}
+
+void read_sm(FieldReader& r, SmSpec& sm) {
+  r.integer("count", sm.count, 1, 100000);
+  r.integer("schedulers", sm.schedulers, 1, 64);
+  r.integer("max_warps", sm.max_warps, 1, 1024);
+  r.integer("max_blocks", sm.max_blocks, 1, 1024);
+  r.integer("max_threads_per_block", sm.max_threads_per_block, 32, 32768);
+  r.integer("registers", sm.registers, 1024, 1 << 24);
+  r.integer("register_allocation_unit", sm.register_allocation_unit, 1, 65536);
+  r.quantity("l1_and_shared", sm.l1_and_shared);
+  r.quantity("shared_per_sm", sm.shared_per_sm);
+  r.quantity("shared_per_block", sm.shared_per_block);
+  r.quantity("shared_reserved_per_block", sm.shared_reserved_per_block, Range::non_negative());
+  r.quantity("shared_allocation_unit", sm.shared_allocation_unit);
+  r.quantities("shared_carveouts", sm.shared_carveouts, Range::non_negative());
+  r.quantity("shared_bandwidth", sm.shared_bandwidth);
+  r.quantity("l1_bandwidth", sm.l1_bandwidth);
+  r.quantity("shared_latency", sm.shared_latency);
+  r.quantity("l1_latency", sm.l1_latency);
+  r.section("rates", [&] { read_rates(r, sm.rates); });
+  r.flag("async_copy", sm.async_copy);
+  r.flag("tensor_memory_accelerator", sm.tensor_memory_accelerator);
+  r.flag("warpgroup_mma", sm.warpgroup_mma);
+}
+
+void read_clock(FieldReader& r, ClockSpec& clock) {
+  r.quantity("base", clock.base);
+  r.quantity("boost", clock.boost);
+  r.quantity("boost_tensor", clock.boost_tensor);
+  r.quantity("sustained", clock.sustained);
+  r.quantity("tensor", clock.tensor);
+  r.quantity("tensor_droop", clock.tensor_droop, Range::non_negative());
+}
+
+void read_power(FieldReader& r, PowerSpec& power) {
+  r.quantity("limit", power.limit);
+  r.quantity("idle", power.idle, Range::non_negative());
+  r.quantity("fp32", power.fp32);
+  r.quantity("tensor_fp16", power.tensor_fp16);
+  r.quantity("tensor_bf16", power.tensor_bf16);
+  r.quantity("tensor_tf32", power.tensor_tf32);
+  r.quantity("dram", power.dram);
+}
+
+void read_memory(FieldReader& r, L2Spec& l2, DramSpec& dram) {
+  r.section("l2", [&] {
+    r.quantity("capacity", l2.capacity);
+    r.integer("partitions", l2.partitions, 1, 64);
+    r.quantity("read_bandwidth", l2.read_bandwidth);
+    r.quantity("write_bandwidth", l2.write_bandwidth);
+    r.quantity("latency", l2.latency);
+    r.number("resident_full", l2.resident_full, {0.0, 4.0});
+    r.number("resident_none", l2.resident_none, {0.0, 4.0, true});
+    r.number("dirty_fraction", l2.dirty_fraction, kShare);
+  });
+  r.section("dram", [&] {
+    r.text("type", dram.type);
+    r.quantity("capacity", dram.capacity);
+    r.quantity("bandwidth", dram.bandwidth);
+    r.number("read_efficiency", dram.read_efficiency, kEfficiency);
+    r.number("write_efficiency", dram.write_efficiency, kEfficiency);
+    r.number("turnaround", dram.turnaround, kShare);
+    r.quantity("latency", dram.latency);
+  });
+}
+
+void read_link(FieldReader& r, LinkSpec& link) {
+  r.text("type", link.type);
+  r.quantity("bandwidth", link.bandwidth);
+  r.integer("count", link.count, 1, 1024);
+}
+
+void read_launch(FieldReader& r, LaunchSpec& launch) {
+  r.quantity("kernel_fixed", launch.kernel_fixed, Range::non_negative());
+  r.quantity("gap", launch.gap, Range::non_negative());
+  r.quantity("start_latency", launch.start_latency, Range::non_negative());
+  r.quantity("memset", launch.memset, Range::non_negative());
+  r.quantity("graph_period", launch.graph_period, Range::non_negative());
+  r.number("blocks_per_second", launch.blocks_per_second, {1.0, 1e15});
+  r.integer("queue_depth", launch.queue_depth, 1, 1 << 24);
+}
+
+void read_fields(FieldReader& r, Gpu& gpu) {
+  r.choice<Architecture>("architecture", gpu.architecture, kArchitectures);
+  r.integer("compute_major", gpu.compute_major, 7, 99);
+  r.integer("compute_minor", gpu.compute_minor, 0, 9);
+  r.section("sm", [&] { read_sm(r, gpu.sm); });
+  r.section("clock", [&] { read_clock(r, gpu.clock); });
+  r.section("power", [&] { read_power(r, gpu.power); });
+  read_memory(r, gpu.l2, gpu.dram);
+  r.section("host_link", [&] { read_link(r, gpu.host_link); });
+  r.section("gpu_link", [&] { read_link(r, gpu.gpu_link); });
+  r.integer("copy_engines", gpu.copy_engines, 1, 64);
+  r.section("launch", [&] { read_launch(r, gpu.launch); });
+  r.section("context", [&] {
+    r.quantity("driver", gpu.context.driver, Range::non_negative());
+    r.quantity("libraries", gpu.context.libraries, Range::non_negative());
+    r.quantity("eager_loading", gpu.context.eager_loading, Range::non_negative());
+  });
+  r.number("price_per_hour", gpu.price_per_hour, Range::non_negative());
+}
+
+/// Values that are fine alone and impossible together; reported at the second of the two keys.
+void check_together(const config::Value& root, const Gpu& gpu) {
+  const auto require = [&root](bool holds, std::string_view section, std::string_view key, std::string_view message) {
+    if (!holds) root[section][key].fail(message);
+  };
+  require(gpu.sm.shared_per_sm <= gpu.sm.l1_and_shared, "sm", "shared_per_sm", "more than sm.l1_and_shared");
+  require(gpu.sm.shared_per_block <= gpu.sm.shared_per_sm, "sm", "shared_per_block", "more than sm.shared_per_sm");
+  require(gpu.sm.max_threads_per_block <= 32 * gpu.sm.max_warps, "sm", "max_threads_per_block",
+          "a block of this many threads never fits sm.max_warps warps of 32");
+  require(gpu.clock.base <= gpu.clock.boost, "clock", "base", "above clock.boost");
+  require(gpu.clock.tensor_droop < gpu.clock.tensor, "clock", "tensor_droop", "not below clock.tensor: nothing is left");
+  require(gpu.power.idle < gpu.power.limit, "power", "idle", "not below power.limit");
+  require(gpu.l2.resident_full < gpu.l2.resident_none, "l2", "resident_none", "not above l2.resident_full");
+  require(gpu.l2.capacity < gpu.dram.capacity, "l2", "capacity", "not below dram.capacity");
+}
+
+}  // namespace
+
+void read_gpu(const config::Value& root, Gpu& gpu, std::vector<SheetRow>* rows) {
+  FieldReader reader(root, rows);
+  reader.document([&] { read_fields(reader, gpu); }, {"title", "measured"});
+  gpu.title = root["title"].text();
+  check_together(root, gpu);
+}
+
+}  // namespace ridgeline

@@ -1,0 +1,40 @@
+#include "sim/hardware/hardware_file.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "sim/config/data_folder.h"
+#include "sim/config/parse_yaml.h"
+#include "sim/units/nearest_name.h"
+
+namespace ridgeline {
+
+std::string described_file(std::string_view what, std::string_view folder, std::string_view name_or_path) {
+  if (name_or_path.find('/') != std::string_view::npos || name_or_path.ends_with(".yaml") || name_or_path.ends_with(".yml")) {
+    return std::string(name_or_path);
+  }
+  const std::filesystem::path directory = config::data_folder("hw") / folder;
+  const std::vector<std::string> names = config::yaml_names(directory);
+  if (std::find(names.begin(), names.end(), name_or_path) == names.end()) {
+    throw config::ConfigError({}, what, fmt::format("unknown name '{}'; did you mean {}? There are {}", name_or_path,
+                                                    nearest_name(name_or_path, names), fmt::join(names, ", ")));
+  }
+  return (directory / fmt::format("{}.yaml", name_or_path)).string();
+}
+
+void lay_over(config::Node& base, const config::Node& changes) {
+  const bool is_field = changes.find("value") != nullptr;
+  if (is_field || base.kind != config::Node::Kind::mapping || changes.kind != config::Node::Kind::mapping) {
+    base = changes;
+    return;
+  }
+  for (const config::Entry& entry : changes.entries) {
+    if (config::Node* found = base.find(entry.key)) lay_over(*found, entry.value);
+    else base.entries.push_back(entry);
+  }
+}
+
+}  // namespace ridgeline

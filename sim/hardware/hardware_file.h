@@ -1,0 +1,18 @@
+// Names to files of hw/, and the measured section laid over the base.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "sim/config/node.h"
+
+namespace ridgeline {
+
+/// "hw" + `folder` + NAME.yaml, or the path itself when it has a '/' or ends in .yaml. Throws ConfigError naming
+/// `what` ("hardware") and the nearest name.
+std::string described_file(std::string_view what, std::string_view folder, std::string_view name_or_path);
+
+/// Replaces every field ({value: ..., ...}) of `base` that `changes` has too; inserts the others, for the reader to report.
+void lay_over(config::Node& base, const config::Node& changes);
+
+}  // namespace ridgeline

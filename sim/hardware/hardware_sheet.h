@@ -1,0 +1,29 @@
+// A hardware description as a table for people: each number with its source, and what follows from them.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/hardware/gpu.h"
+
+namespace ridgeline {
+
+struct SheetRow {
+  std::string key;              ///< dotted key, as --set hardware.KEY takes it
+  std::string value, unit;      ///< as written; unit is empty for counts and shares
+  std::string source;
+  std::optional<double> spread; ///< relative, where the source states one
+};
+
+struct HardwareSheet {
+  std::string name, title;
+  std::vector<SheetRow> values;   ///< read from the file, in its order of sections
+  std::vector<SheetRow> derived;  ///< computed from them; `source` is the formula
+};
+
+/// Peaks by data type (dense and sparse), achieved bandwidths, ridge points, totals of the SMs.
+std::vector<SheetRow> derived_rows(const Gpu& gpu);
+
+}  // namespace ridgeline

@@ -1,0 +1,88 @@
+#include "sim/hardware/load_host.h"
+
+#include <filesystem>
+
+#include "sim/config/data_folder.h"
+#include "sim/config/parse_yaml.h"
+#include "sim/hardware/field_reader.h"
+#include "sim/hardware/hardware_file.h"
+
+namespace ridgeline {
+namespace {
+
+using config::Range;
+
+/// The tree of a host file, laid over the one it is based on.
+config::Node host_tree(const std::string& file, int depth) {
+  config::Node tree = config::load_yaml(file);
+  const config::Value root(tree);
+  const config::Value base = root["base"];
+  if (!base.exists()) return tree;
+  if (depth > 4) base.fail("hosts based on hosts, more than four deep");
+  config::Node whole = host_tree(described_file("base", "hosts", base.text()), depth + 1);
+  lay_over(whole, tree);
+  return whole;
+}
+
+void read_software(FieldReader& r, Software& s) {
+  r.flag("prefers_cudnn_attention_on_hopper", s.prefers_cudnn_attention_on_hopper);
+  r.flag("has_flash_attention", s.has_flash_attention);
+  r.flag("lazy_module_loading", s.lazy_module_loading);
+  r.flag("addmm_fuses_bias", s.addmm_fuses_bias);
+  r.integer("foreach_blocks_per_launch", s.foreach_blocks_per_launch, 1, 1 << 20);
+  r.integers("foreach_tensors_per_launch", s.foreach_tensors_per_launch, 5, 1, 1 << 20);
+  r.integer("foreach_chunk", s.foreach_chunk, 1, 1 << 30);
+  r.flag("foreach_by_default", s.foreach_by_default);
+  r.quantity("cublas_workspace", s.cublas_workspace, Range::non_negative());
+  r.quantity("cublas_workspace_hopper", s.cublas_workspace_hopper, Range::non_negative());
+  r.quantity("cublaslt_workspace", s.cublaslt_workspace, Range::non_negative());
+  r.text("default_gelu", s.default_gelu);
+}
+
+}  // namespace
+
+Host load_host(std::string_view name_or_path, std::span<const std::string_view> class_names,
+               const std::vector<config::Override>& overrides) {
+  const std::string file = described_file("host", "hosts", name_or_path);
+  config::Node tree = host_tree(file, 0);
+  for (const config::Override& change : overrides) config::apply_override(tree, change);
+
+  Host host;
+  host.name = std::filesystem::path(file).stem().string();
+  host.class_costs.resize(class_names.size());
+  FieldReader reader(config::Value(tree), nullptr);
+  reader.document(
+      [&] {
+        reader.number("scale", host.scale, {0.0, 1000.0, true});
+        reader.number("spread", host.spread, {0.0, 1.0});
+        reader.quantity("launch_call", host.launch_call, Range::non_negative());
+        reader.quantity("graph_launch", host.graph_launch, Range::non_negative());
+        reader.section("classes", [&] {
+          for (std::size_t i = 0; i < class_names.size(); ++i) {
+            reader.quantity(class_names[i], host.class_costs[i], Range::non_negative());
+          }
+        });
+      },
+      {"title", "base"});
+  return host;
+}
+
+std::vector<std::string> host_names() { return config::yaml_names(config::data_folder("hw") / "hosts"); }
+
+Software load_software(std::string_view name_or_path, const std::vector<config::Override>& overrides) {
+  const std::string file = described_file("software", "software", name_or_path);
+  config::Node tree = config::load_yaml(file);
+  for (const config::Override& change : overrides) config::apply_override(tree, change);
+  Software software;
+  software.name = std::filesystem::path(file).stem().string();
+  FieldReader reader(config::Value(tree), nullptr);
+  reader.document([&] { read_software(reader, software); }, {"title"});
+  if (software.default_gelu != "erf" && software.default_gelu != "tanh") {
+    config::Value(tree)["default_gelu"].fail("expected erf or tanh");
+  }
+  return software;
+}
+
+std::vector<std::string> software_names() { return config::yaml_names(config::data_folder("hw") / "software"); }
+
+}  // namespace ridgeline
