@@ -1,0 +1,52 @@
+#include "sim/hardware/load_host.h"
+
+#include <gtest/gtest.h>
+
+#include "sim/workload/host_class.h"
+
+namespace ridgeline {
+namespace {
+
+TEST(LoadHost, every_shipped_host_gives_each_class_of_host_work_a_cost) {
+  ASSERT_GE(host_names().size(), 3u);
+  for (const std::string& name : host_names()) {
+    const Host host = load_host(name, host_class_names());
+    EXPECT_EQ(host.class_costs.size(), host_class_names().size()) << name;
+    EXPECT_GT(host.launch_call.value(), 0.0) << name;
+  }
+}
+
+TEST(LoadHost, the_costs_stand_in_the_order_of_the_classes) {
+  const Host host = load_host("default", host_class_names());
+  EXPECT_NEAR(in_microseconds(host.class_costs[static_cast<std::size_t>(HostClass::linear)]), 27.0, 1e-9);
+  EXPECT_NEAR(in_microseconds(host.class_costs[static_cast<std::size_t>(HostClass::accumulate_grad)]), 2.9, 1e-9);
+}
+
+TEST(LoadHost, a_host_based_on_another_takes_what_it_does_not_say) {
+  const Host slow = load_host("slow", host_class_names()), normal = load_host("default", host_class_names());
+  EXPECT_GT(slow.scale, normal.scale);
+  EXPECT_EQ(slow.class_costs, normal.class_costs);
+  EXPECT_LT(load_host("fast", host_class_names()).scale, normal.scale);
+}
+
+TEST(LoadHost, a_class_nobody_knows_is_reported) {
+  const std::string_view classes[] = {"linear"};
+  EXPECT_THROW((void)load_host("default", classes), config::ConfigError);
+}
+
+TEST(LoadSoftware, every_shipped_software_loads) {
+  ASSERT_GE(software_names().size(), 2u);
+  for (const std::string& name : software_names()) EXPECT_EQ(load_software(name).name, name);
+}
+
+TEST(LoadSoftware, the_stack_of_2022_has_no_fused_attention_and_loads_all_modules) {
+  const Software old = load_software("pytorch-1.13"), today = load_software("pytorch-2.11");
+  EXPECT_FALSE(old.has_flash_attention);
+  EXPECT_FALSE(old.lazy_module_loading);
+  EXPECT_TRUE(today.has_flash_attention);
+  EXPECT_EQ(today.cublas_workspace_hopper.value(), 32 * kMiB);
+  EXPECT_EQ(load_software("pytorch-2.11", {{"cublas_workspace", "1 MiB", ""}}).cublas_workspace.value(), kMiB);
+}
+
+}  // namespace
+}  // namespace ridgeline
