@@ -1,0 +1,13 @@
+// The "predicted" object of a kernel case.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "sim/study/kernel_prediction.h"
+#include "sim/study/residual_ranges.h"
+
+namespace ridgeline {
+
+nlohmann::ordered_json kernel_json(const KernelPrediction& prediction, const Range& range);
+
+}  // namespace ridgeline

@@ -1,0 +1,31 @@
+#include "sim/study/kernel_prediction.h"
+
+#include "sim/kernels/lowering.h"
+#include "sim/timing/l2_residency.h"
+#include "sim/workload/op_operands.h"
+
+namespace ridgeline {
+
+KernelPrediction predict_kernel(const KernelCase& kernel, const Gpu& gpu, const Software& software, const TimingEngine& engine) {
+  LoweredOp lowered = lower(kernel.op, gpu, software);
+  KernelPrediction result;
+  result.approximated = lowered.approximated;
+  result.launches = std::move(lowered.launches);
+  const auto residency = repeated_residency(result.launches, operand_counts(kernel.op).inputs, kernel.input_sets, gpu.l2);
+  double l2_bytes = 0.0, hit_bytes = 0.0;
+  for (std::size_t i = 0; i < result.launches.size(); ++i) {
+    const KernelTime time = engine.time(result.launches[i], residency.empty() ? Residency{} : Residency(residency[i]));
+    result.times.push_back(time);
+    result.time += time.time;
+    result.flops += result.launches[i].flops;
+    result.dram_read_bytes += time.dram_read_bytes;
+    result.dram_write_bytes += time.dram_write_bytes;
+    l2_bytes += time.l2_bytes;
+    hit_bytes += time.l2_bytes * time.l2_hit_rate;
+    if (time.time > result.times[result.longest].time) result.longest = i;
+  }
+  result.l2_hit_rate = l2_bytes > 0.0 ? hit_bytes / l2_bytes : 0.0;
+  return result;
+}
+
+}  // namespace ridgeline
