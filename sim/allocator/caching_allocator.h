@@ -1,0 +1,161 @@
+// PyTorch's caching allocator for device memory, block for block.
+//
+// Requests are rounded to 512 bytes and served from the free block of their pool (up to 1 MiB: small; above: large) and
+// stream that fits best, lowest address on ties; the rest of the block is split off. Where none fits, a new segment is
+// asked of the device: 2 MiB, 20 MiB or the request in steps of 2 MiB. Freed blocks merge with free neighbours and stay
+// reserved. A device that has no more makes the allocator give back whole free segments and try again; then the request
+// fails, which is a result here, not an error. With expandable segments there is one growing segment a pool and stream.
+//
+// Follows the behaviour of c10/cuda/CUDACachingAllocator.cpp (PyTorch 2.11). Tested by tests/allocator against the
+// recorded histories of an H200 and, under random requests, against a slow and obvious allocator.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "sim/allocator/device_memory.h"
+#include "sim/allocator/free_blocks.h"
+#include "sim/allocator/settings.h"
+#include "sim/allocator/statistics.h"
+
+namespace ridgeline {
+
+/// What the allocator asked of the device, in order.
+struct SegmentEvent {
+  enum class Kind : std::uint8_t { allocate, free, map, unmap };
+  Kind kind = Kind::allocate;
+  Address address = 0;
+  std::int64_t bytes = 0;
+};
+
+/// Why the last allocation failed.
+struct OutOfMemory {
+  std::int64_t requested = 0;                                 ///< bytes of the request
+  std::int64_t segment = 0;                                   ///< bytes the device was asked for
+  std::int64_t missing = 0;                                   ///< bytes more that the device would have needed
+  std::int64_t allocated = 0, reserved = 0, device_free = 0;  ///< at that moment
+};
+
+struct BlockView {
+  Address address = 0;
+  std::int64_t bytes = 0, requested = 0;
+  enum class State : std::uint8_t { allocated, pending_free, free, unmapped } state = State::free;
+};
+struct SegmentView {
+  Address address = 0;
+  std::int64_t bytes = 0;  ///< mapped bytes of an expandable segment
+  PoolKind pool = PoolKind::large;
+  StreamId stream = 0;
+  bool expandable = false;
+  std::vector<BlockView> blocks;  ///< in address order; they tile the segment
+};
+
+class CachingAllocator {
+ public:
+  CachingAllocator(AllocatorSettings settings, DeviceMemory device);
+
+  /// `bytes` > 0. Returns kNoBlock when memory is exhausted: see last_failure().
+  BlockId allocate(std::int64_t bytes, StreamId stream = 0);
+  /// The block's owner is done with it. Where other streams used it (record_stream), it stays active until they are
+  /// done.
+  void free(BlockId block);
+  /// `stream` uses the block too.
+  void record_stream(BlockId block, StreamId stream);
+  /// All work issued so far is done: blocks that waited for other streams become free, in the order they were freed.
+  void complete_events();
+  /// The two halves of `free`, for replaying histories that record both.
+  void request_free(BlockId block);
+  void complete_free(BlockId block);
+  /// torch.cuda.empty_cache().
+  void empty_cache();
+  /// Gives the segment at `address` back if all of it is free (a recorded segment_free); false otherwise.
+  bool release_free_segment(Address address);
+
+  [[nodiscard]] Address address_of(BlockId block) const { return blocks_[static_cast<std::size_t>(block)].address; }
+  /// Bytes of the block, at least the request.
+  [[nodiscard]] std::int64_t bytes_of(BlockId block) const { return blocks_[static_cast<std::size_t>(block)].bytes; }
+  [[nodiscard]] const AllocatorStatistics& statistics() const { return statistics_; }
+  void reset_peaks() { statistics_.reset_peaks(); }
+  [[nodiscard]] const OutOfMemory& last_failure() const { return failure_; }
+  [[nodiscard]] const std::vector<SegmentEvent>& segment_events() const { return events_; }
+  [[nodiscard]] const AllocatorSettings& settings() const { return settings_; }
+  [[nodiscard]] DeviceMemory& device() { return device_; }
+  [[nodiscard]] const DeviceMemory& device() const { return device_; }
+  /// Everything reserved, in address order.
+  [[nodiscard]] std::vector<SegmentView> segments() const;
+
+ private:
+  struct Block {
+    Address address = 0;
+    std::int64_t bytes = 0, requested = 0;
+    BlockId previous = kNoBlock, next = kNoBlock;  ///< neighbours in the segment
+    StreamId stream = 0;
+    std::int32_t expandable = -1;  ///< its growing segment; -1 = a plain one
+    std::int32_t users = 0;        ///< other streams that have not finished with it
+    PoolKind pool = PoolKind::large;
+    enum class State : std::uint8_t { unused, allocated, pending, free } state = State::unused;
+    bool mapped = true;
+    std::int64_t age_base = 0;  ///< lookups of the pool when the block became free
+    [[nodiscard]] bool split() const { return previous != kNoBlock || next != kNoBlock; }
+  };
+  struct Pool {
+    FreeBlocks free, unmapped;
+    std::int64_t lookups = 0;
+  };
+  struct Request {
+    std::int64_t bytes = 0, rounded = 0, segment = 0;
+    StreamId stream = 0;
+    PoolKind pool = PoolKind::large;
+  };
+  /// Whole pages of a growing segment that have memory; addresses are relative to its start.
+  struct ExpandableSegment {
+    Address address = 0;
+    std::int64_t bytes = 0, page = 0;
+  };
+
+  Block& at(BlockId id) { return blocks_[static_cast<std::size_t>(id)]; }
+  [[nodiscard]] const Block& at(BlockId id) const { return blocks_[static_cast<std::size_t>(id)]; }
+  Pool& pool_of(PoolKind kind) { return pools_[static_cast<std::size_t>(kind)]; }
+  [[nodiscard]] FreeBlock key_of(BlockId id) const { return {at(id).stream, at(id).bytes, at(id).address, id}; }
+  template <typename Change>
+  void count(PoolKind kind, Change change) {
+    change(statistics_.all);
+    change(statistics_.pools[static_cast<std::size_t>(kind)]);
+  }
+
+  BlockId new_block(Block block);
+  void recycle(BlockId id);
+  void make_available(BlockId id);
+  BlockId take_free_block(const Request& request);
+  BlockId ask_device(const Request& request);
+  BlockId hand_out(BlockId id, const Request& request);
+  bool should_split(const Block& block, std::int64_t rounded) const;
+  std::int64_t merge(BlockId into, BlockId neighbour);
+  void free_block(BlockId id);
+  void fail(const Request& request);
+
+  // Giving memory back to the device (release.cpp) and expandable segments (expandable_segments.cpp).
+  void collect_garbage();
+  bool release_oversize(const Request& request);
+  void release_cached();
+  void release_segment(BlockId id);
+  BlockId grow(const Request& request);
+  BlockId block_with_room(const Request& request);
+  [[nodiscard]] bool has_room(BlockId id, std::int64_t bytes) const;
+  [[nodiscard]] bool available(BlockId id) const { return id != kNoBlock && at(id).state == Block::State::free; }
+  bool map(BlockId id, std::int64_t bytes);
+  void unmap(BlockId id);
+
+  AllocatorSettings settings_;
+  DeviceMemory device_;
+  std::vector<Block> blocks_;
+  std::vector<BlockId> unused_;   ///< entries of blocks_ that stand for nothing
+  std::vector<BlockId> waiting_;  ///< freed, but used by other streams, in order
+  Pool pools_[2];
+  std::vector<ExpandableSegment> expandable_;
+  AllocatorStatistics statistics_;
+  OutOfMemory failure_;
+  std::vector<SegmentEvent> events_;
+};
+
+}  // namespace ridgeline

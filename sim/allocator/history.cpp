@@ -1,0 +1,116 @@
+#include "sim/allocator/history.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <boost/iostreams/copy.hpp>
+#include <boost/iostreams/device/array.hpp>
+#include <boost/iostreams/device/back_inserter.hpp>
+#include <boost/iostreams/filter/gzip.hpp>
+#include <boost/iostreams/filtering_stream.hpp>
+#include <charconv>
+#include <fstream>
+#include <iterator>
+#include <utility>
+
+#include "sim/units/nearest_name.h"
+
+namespace ridgeline {
+namespace {
+
+using Action = HistoryEvent::Action;
+
+constexpr std::array<std::pair<std::string_view, Action>, 10> kActions{{{"alloc", Action::alloc},
+                                                                        {"free_requested", Action::free_requested},
+                                                                        {"free_completed", Action::free_completed},
+                                                                        {"segment_alloc", Action::segment_alloc},
+                                                                        {"segment_free", Action::segment_free},
+                                                                        {"segment_map", Action::segment_map},
+                                                                        {"segment_unmap", Action::segment_unmap},
+                                                                        {"snapshot", Action::other},
+                                                                        {"oom", Action::other},
+                                                                        {"user_defined", Action::other}}};
+
+std::string inflated(const std::string& bytes, const std::string& source) {
+  namespace io = boost::iostreams;
+  std::string text;
+  try {
+    io::filtering_istream in;
+    in.push(io::gzip_decompressor());
+    in.push(io::array_source(bytes.data(), bytes.size()));
+    io::copy(in, io::back_inserter(text));
+  } catch (const io::gzip_error& error) {
+    throw HistoryError(fmt::format("{}: the compressed data is damaged or ends too early, after {} bytes of text",
+                                   source, text.size()));
+  }
+  return text;
+}
+
+template <typename Number>
+bool parse_number(std::string_view text, Number& value, int base) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
+  return error == std::errc{} && end == text.data() + text.size();
+}
+
+}  // namespace
+
+Action action_of(std::string_view name) {
+  for (const auto& [known, action] : kActions) {
+    if (name == known) return action;
+  }
+  std::vector<std::string_view> names;
+  for (const auto& entry : kActions) names.push_back(entry.first);
+  throw std::invalid_argument(fmt::format("unknown action \"{}\"; did you mean {}?", name, nearest_name(name, names)));
+}
+
+AllocationHistory parse_history(std::string_view text, std::string source) {
+  AllocationHistory history;
+  history.source = std::move(source);
+  history.events.reserve(text.size() / 32);
+  std::uint32_t line_number = 0;
+  const auto fail = [&](const std::string& what) {
+    throw HistoryError(fmt::format("{}:{}: {}", history.source, line_number, what));
+  };
+  while (!text.empty()) {
+    ++line_number;
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
+    if (line.empty()) continue;
+    if (line_number == 1) {
+      if (line != "action,addr,size,stream") fail("expected the header \"action,addr,size,stream\"");
+      continue;
+    }
+    std::array<std::string_view, 4> fields;
+    for (std::size_t i = 0; i < 4; ++i) {
+      const std::size_t comma = line.find(',');
+      if ((comma == std::string_view::npos) != (i == 3)) fail("expected four fields: action,addr,size,stream");
+      fields[i] = line.substr(0, comma);
+      if (i < 3) line.remove_prefix(comma + 1);
+    }
+    HistoryEvent event;
+    event.line = line_number;
+    try {
+      event.action = action_of(fields[0]);
+    } catch (const std::invalid_argument& error) { fail(error.what()); }
+    if (!parse_number(fields[1], event.address, 16))
+      fail(fmt::format("\"{}\" is not a hexadecimal address", fields[1]));
+    if (!parse_number(fields[2], event.bytes, 10) || event.bytes < 0)
+      fail(fmt::format("\"{}\" is not a number of bytes", fields[2]));
+    if (!parse_number(fields[3], event.stream, 10)) fail(fmt::format("\"{}\" is not a stream", fields[3]));
+    if (event.action != Action::other) history.events.push_back(event);
+  }
+  if (line_number == 0) throw HistoryError(fmt::format("{}: the file is empty", history.source));
+  return history;
+}
+
+AllocationHistory read_history(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw HistoryError(fmt::format("{}: cannot be opened", path));
+  std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  const bool compressed = bytes.size() >= 2 && bytes[0] == '\x1f' && bytes[1] == '\x8b';
+  return parse_history(compressed ? inflated(bytes, path) : bytes, path);
+}
+
+}  // namespace ridgeline

@@ -1,0 +1,115 @@
+#include "sim/allocator/replay.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <stdexcept>
+#include <unordered_map>
+
+namespace ridgeline {
+namespace {
+
+using Action = HistoryEvent::Action;
+
+class Replay {
+ public:
+  Replay(const AllocationHistory& history, const ReplayOptions& options)
+      : history_(history),
+        follow_(options.recorded_addresses),
+        allocator_(options.settings, device_for(history, options)) {}
+
+  ReplayResult run() {
+    for (const HistoryEvent& event : history_.events) {
+      ++result_.events;
+      if (!play(event)) break;
+    }
+    const AllocatorStatistics& statistics = allocator_.statistics();
+    result_.peak_allocated = statistics.all.allocated_bytes.peak;
+    result_.peak_reserved = statistics.all.reserved_bytes.peak;
+    for (const SegmentEvent& event : allocator_.segment_events()) {
+      if (event.kind == SegmentEvent::Kind::allocate) result_.segment_allocations.push_back(event.bytes);
+    }
+    result_.statistics = statistics;
+    result_.segments = allocator_.segments();
+    return std::move(result_);
+  }
+
+ private:
+  static DeviceMemory device_for(const AllocationHistory& history, const ReplayOptions& options) {
+    DeviceMemory device(options.capacity);
+    if (options.recorded_addresses) {
+      for (const HistoryEvent& event : history.events) {
+        if (event.action == Action::segment_alloc) device.expect(event.bytes, event.address);
+      }
+    }
+    return device;
+  }
+
+  [[noreturn]] void contradiction(const HistoryEvent& event, const char* what) const {
+    throw HistoryError(fmt::format("{}:{}: {} at address {:x}", history_.source, event.line, what, event.address));
+  }
+
+  /// False when memory is exhausted.
+  bool play(const HistoryEvent& event) {
+    switch (event.action) {
+      case Action::alloc: return allocate(event);
+      case Action::free_requested:
+        if (const auto it = live_.find(event.address); it != live_.end())
+          guarded(event, [&] { allocator_.request_free(it->second); });
+        else ++result_.unknown_frees;
+        break;
+      case Action::free_completed:
+        if (const auto it = live_.find(event.address); it != live_.end()) {
+          guarded(event, [&] { allocator_.complete_free(it->second); });
+          live_.erase(it);
+        }
+        break;
+      case Action::segment_alloc: result_.recorded_segments.push_back(event.bytes); break;
+      // Recorded runs gave memory back for reasons of their own (empty_cache, a full device).
+      case Action::segment_free:
+        follow_ ? void(allocator_.release_free_segment(event.address)) : allocator_.empty_cache();
+        break;
+      case Action::segment_unmap: allocator_.empty_cache(); break;
+      case Action::segment_map:
+      case Action::other: break;
+    }
+    return true;
+  }
+
+  bool allocate(const HistoryEvent& event) {
+    if (event.bytes == 0) contradiction(event, "an allocation of zero bytes");
+    const auto stream = streams_.try_emplace(event.stream, static_cast<StreamId>(streams_.size())).first->second;
+    const BlockId block = allocator_.allocate(event.bytes, stream);
+    if (block == kNoBlock) {
+      result_.out_of_memory = true;
+      result_.out_of_memory_line = event.line;
+      result_.failure = allocator_.last_failure();
+      return false;
+    }
+    if (allocator_.address_of(block) != event.address) ++result_.moved_blocks;
+    if (!live_.emplace(event.address, block).second) contradiction(event, "a block was allocated twice");
+    return true;
+  }
+
+  template <typename Do>
+  void guarded(const HistoryEvent& event, Do&& action) const {
+    try {
+      action();
+    } catch (const std::logic_error&) { contradiction(event, "a block was freed out of order"); }
+  }
+
+  const AllocationHistory& history_;
+  bool follow_;
+  CachingAllocator allocator_;
+  std::unordered_map<Address, BlockId> live_;
+  std::unordered_map<std::int64_t, StreamId> streams_;
+  ReplayResult result_;
+};
+
+}  // namespace
+
+ReplayResult replay(const AllocationHistory& history, const ReplayOptions& options) {
+  return Replay(history, options).run();
+}
+
+}  // namespace ridgeline
