@@ -11,6 +11,7 @@
 #include <charconv>
 #include <fstream>
 #include <iterator>
+#include <stdexcept>
 #include <utility>
 
 #include "sim/units/nearest_name.h"

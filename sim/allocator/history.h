@@ -6,18 +6,18 @@
 #pragma once
 
 #include <cstdint>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "sim/allocator/device_memory.h"
+#include "sim/units/user_error.h"
 
 namespace ridgeline {
 
 /// A history that cannot be read or contradicts itself. The message starts with FILE or FILE:LINE.
-struct HistoryError : std::runtime_error {
-  using std::runtime_error::runtime_error;
+struct HistoryError : UserError {
+  using UserError::UserError;
 };
 
 struct HistoryEvent {

@@ -1,21 +1,34 @@
 // Recorded histories of an H200 (PyTorch 2.11) against the allocator.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "sim/allocator/replay.h"
 
 namespace ridgeline {
 namespace {
 
-const std::filesystem::path kHistories =
-    std::filesystem::path(RIDGELINE_SOURCE_DIR) / "tests/validation/h200/allocations";
+std::vector<std::string> recorded_histories() {
+  const std::filesystem::path h200 = std::filesystem::path(RIDGELINE_SOURCE_DIR) / "tests/validation/h200";
+  std::vector<std::string> paths;
+  for (const char* folder : {"allocations", "more"}) {
+    for (const auto& entry : std::filesystem::directory_iterator(h200 / folder)) {
+      if (entry.path().string().ends_with(".csv.gz")) paths.push_back(entry.path().string());
+    }
+  }
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
 
-class RecordedHistory : public testing::TestWithParam<const char*> {
+class RecordedHistory : public testing::TestWithParam<std::string> {
  protected:
-  AllocationHistory history_ = read_history((kHistories / (std::string(GetParam()) + ".csv.gz")).string());
+  AllocationHistory history_ = read_history(GetParam());
 };
+
+TEST(RecordedHistories, are_found) { EXPECT_GE(recorded_histories().size(), 23u); }
 
 TEST_P(RecordedHistory, asks_the_device_for_the_recorded_segments_in_the_recorded_order) {
   const ReplayResult result = replay(history_, {});
@@ -61,16 +74,12 @@ TEST_P(RecordedHistory, fits_a_device_of_its_peak_and_not_one_a_page_smaller_tha
   EXPECT_GE(small.statistics.retries, 1);
 }
 
-INSTANTIATE_TEST_SUITE_P(H200, RecordedHistory,
-                         testing::Values("bert-large-b1x4-fp32", "bert-large-b4-bf16amp-sdpa-trace",
-                                         "bert-large-b4-fp16amp", "bert-large-b4-fp32",
-                                         "gpt2-b16-bf16-flash-v50304-fused", "gpt2-b16-bf16-hist",
-                                         "nanogpt-char-slow-bf16-hist"),
-                         [](const auto& test) {
-                           std::string name = test.param;
-                           for (char& c : name) c = c == '-' ? '_' : c;
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(H200, RecordedHistory, testing::ValuesIn(recorded_histories()), [](const auto& test) {
+  std::string name = std::filesystem::path(test.param).filename().string();
+  name.resize(name.find('.'));
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+});
 
 }  // namespace
 }  // namespace ridgeline
