@@ -70,9 +70,9 @@ void read_power(FieldReader& r, PowerSpec& power) {
   r.quantity("limit", power.limit);
   r.quantity("idle", power.idle, Range::non_negative());
   r.quantity("fp32", power.fp32);
-  r.quantity("tensor_fp16", power.tensor_fp16);
-  r.quantity("tensor_bf16", power.tensor_bf16);
-  r.quantity("tensor_tf32", power.tensor_tf32);
+  r.quantity("tensor_fp16", power.tensor_fp16, Range::non_negative());
+  r.quantity("tensor_bf16", power.tensor_bf16, Range::non_negative());
+  r.quantity("tensor_tf32", power.tensor_tf32, Range::non_negative());
   r.quantity("dram", power.dram);
 }
 
