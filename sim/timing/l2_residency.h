@@ -28,7 +28,9 @@ class L2Residency {
  private:
   L2Spec l2_;
   double clock_ = 0.0;                 ///< bytes touched so far
-  std::vector<double> last_use_;       ///< by storage: clock_ when it was last touched; negative = never
+  /// By storage (slot 0: memory internal to ops): clock_ when the kernel that last touched it began and ended; negative = never.
+  std::vector<double> last_begin_, last_end_;
+  static constexpr std::size_t kNowhere = static_cast<std::size_t>(-1);
 };
 
 /// Steady-state hit shares of an op repeated over `input_sets` different sets of inputs in turn, its outputs going to the

@@ -1,0 +1,147 @@
+// Embedding: a gather of rows forward; backward a dense gradient. Few tokens are added by one kernel that walks them in
+// order (deterministic); more are sorted first, summed segment by segment, scattered. PyTorch 2.11; tested by
+// tests/kernels/embedding_test.cpp.
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+#include "sim/kernels/families.h"
+#include "sim/kernels/stream_launch.h"
+
+namespace ridgeline {
+namespace {
+
+/// Distinct rows that `tokens` uniformly drawn indices touch.
+double distinct_rows(std::int64_t tokens, std::int64_t vocabulary) {
+  const auto t = static_cast<double>(tokens), v = static_cast<double>(vocabulary);
+  return std::min({t, v, v * -std::expm1(-t / v)});
+}
+
+KernelLaunch fill(double elements, DType type, int operand) {
+  const auto bytes = elements * static_cast<double>(bytes_of(type));
+  KernelLaunch launch = stream_launch(StreamKernel::fill, "fill", TimeClass::elementwise, type, {ceil_div(static_cast<std::int64_t>(elements), 1024), 1, 128, 16},
+                                      {.elements = elements});
+  launch.writes = {{operand, bytes}};
+  return launch;
+}
+
+LoweredOp gather(const Embedding& op) {
+  const std::int64_t row = op.hidden * bytes_of(op.type);
+  const std::int64_t threads = std::min<std::int64_t>(256, 32 * ceil_div(row, 512));
+  const auto elements = static_cast<double>(op.tokens * op.hidden);
+  const double element = static_cast<double>(bytes_of(op.type));
+  KernelLaunch launch = stream_launch(StreamKernel::gather, "vectorized_gather", TimeClass::elementwise, op.type,
+                                      {op.tokens, ceil_div(row, threads * 16), static_cast<int>(threads), 32}, {.elements = elements});
+  launch.reads = {{0, distinct_rows(op.tokens, op.vocabulary) * static_cast<double>(row), elements * element}, {1, 8.0 * static_cast<double>(op.tokens)}};
+  launch.writes = {{2, elements * element}};
+  return {{std::move(launch)}, {}, false};
+}
+
+/// A small kernel of the sort path; what it moves stays in the L2.
+KernelLaunch small_kernel(StreamKernel kernel, std::string name, std::int64_t grid, int threads, int registers, std::int64_t shared) {
+  KernelLaunch launch = stream_launch(kernel, std::move(name), TimeClass::elementwise, DType::int64, {grid, 1, threads, registers, shared}, {});
+  launch.pipe = Pipe::none;
+  return launch;
+}
+
+/// Sorts `tokens` 64-bit indices by radix, eight bits a pass, as CUB does.
+void append_sort(const Embedding& op, const Gpu& gpu, LoweredOp& result) {
+  constexpr int kPasses = 8;
+  constexpr std::int64_t kTile = 384 * 12;
+  auto& launches = result.launches;
+  launches.push_back(small_kernel(StreamKernel::tiny, "arange", ceil_div(op.tokens, 64), 64, 16, 0));
+  launches.push_back(memset_launch(0.0, Access::kTemporary));
+  launches.push_back(memset_launch(0.0, Access::kTemporary));
+  launches.push_back(small_kernel(StreamKernel::sort_histogram, "RadixSortHistogram", 7 * gpu.sm.count, 128, 72, 8192));
+  launches.push_back(small_kernel(StreamKernel::tiny, "RadixSortExclusiveSum", kPasses, 256, 32, 2336));
+  for (int pass = 0; pass < kPasses; ++pass) {
+    launches.push_back(memset_launch(0.0, Access::kTemporary));
+    launches.push_back(small_kernel(StreamKernel::sort_pass, "RadixSortOnesweep", ceil_div(op.tokens, kTile), 384, 80, 38912));
+  }
+}
+
+LoweredOp backward(const Embedding& op, const Gpu& gpu) {
+  constexpr std::int64_t kMostUnsorted = 3072;
+  constexpr std::int64_t kRowsPerPartial = 10;
+  const double elements = static_cast<double>(op.vocabulary) * static_cast<double>(op.hidden);
+  const double element = static_cast<double>(bytes_of(op.type));
+  const double gradient_bytes = static_cast<double>(op.tokens * op.hidden) * element;
+  const double index_bytes = 8.0 * static_cast<double>(op.tokens);
+  const double rows = distinct_rows(op.tokens, op.vocabulary);
+  const double row_bytes = static_cast<double>(op.hidden) * element;
+  LoweredOp result;
+  auto& launches = result.launches;
+  if (op.tokens <= kMostUnsorted) {
+    launches.push_back(fill(elements, op.type, 2));
+    KernelLaunch launch = stream_launch(StreamKernel::embedding_feature, "embedding_backward_feature", TimeClass::elementwise, op.type,
+                                        {ceil_div(op.hidden, 32), 1, 1024, 27, 8192},
+                                        {.elements = static_cast<double>(op.tokens * op.hidden), .iterations = static_cast<double>(op.tokens)});
+    launch.reads = {{0, gradient_bytes}, {1, index_bytes, index_bytes * static_cast<double>(ceil_div(op.hidden, 32))}};
+    launch.writes = {{2, rows * row_bytes}};
+    launches.push_back(std::move(launch));
+    return result;
+  }
+  append_sort(op, gpu, result);
+  launches.push_back(fill(elements, op.type, 2));
+  const std::int64_t most_segments = std::min(op.tokens, op.vocabulary);
+  const std::int64_t most_partials = op.tokens / kRowsPerPartial + most_segments;
+  const std::int64_t stride = ceil_div(op.hidden, 32) * 32;
+  const std::int64_t threads = std::min<std::int64_t>(stride, 1024);
+  const std::int64_t grid = ceil_div(most_partials * stride, threads), scatter_grid = ceil_div(most_segments * stride, threads);
+  const std::int64_t segment_grid = ceil_div(most_segments, 32);
+  // One fused kernel with atomics where the scatter alone would leave SMs idle.
+  constexpr std::int64_t kAtomicBlocksPerSm = 16;
+  const bool fused = scatter_grid < kAtomicBlocksPerSm * gpu.sm.count && most_partials > scatter_grid * 4;
+  launches.push_back(small_kernel(StreamKernel::tiny, "CompactInit", 1, 128, 16, 0));
+  launches.push_back(small_kernel(StreamKernel::unique, "UniqueByKeySweep", ceil_div(op.tokens, 640 * 8), 640, 48, 35840));
+  launches.push_back(small_kernel(StreamKernel::tiny, "partials_per_segment", segment_grid, 32, 16, 0));
+  launches.push_back(small_kernel(StreamKernel::tiny, "ScanInit", 1, 128, 16, 0));
+  launches.push_back(small_kernel(StreamKernel::tiny, "Scan", ceil_div(most_segments, 128 * 7), 128, 47, 7184));
+  launches.push_back(small_kernel(StreamKernel::tiny, "num_of_partial_segments", 1, 1, 16, 0));
+  launches.push_back(small_kernel(StreamKernel::tiny, "partial_segment_offset", segment_grid, 32, 26, 0));
+  const double partial_rows = std::min(static_cast<double>(op.tokens), rows + static_cast<double>(op.tokens) / kRowsPerPartial);
+  const double partial_bytes = partial_rows * static_cast<double>(op.hidden) * 4.0;
+  const double rows_each = std::max(1.0, std::min(static_cast<double>(kRowsPerPartial), static_cast<double>(op.tokens) / partial_rows));
+  if (fused) {
+    const bool half = is_half(op.type);
+    launches.push_back(small_kernel(StreamKernel::tiny, "partial_to_segment_idx", segment_grid, 32, 16, 0));
+    if (half) {
+      launches.push_back(fill(elements, DType::fp32, Access::kTemporary));
+      result.temporaries.push_back(static_cast<std::int64_t>(elements) * 4);
+    }
+    KernelLaunch launch = stream_launch(StreamKernel::embedding_atomic, "compute_grad_weight_atomic", TimeClass::elementwise, op.type,
+                                        {grid, 1, static_cast<int>(threads), 32},
+                                        {.elements = static_cast<double>(op.tokens * op.hidden), .iterations = rows_each});
+    launch.reads = {{0, gradient_bytes}, {1, index_bytes}};
+    launch.writes = {{half ? Access::kTemporary : 2, rows * static_cast<double>(op.hidden) * 4.0, partial_bytes}};
+    launches.push_back(std::move(launch));
+    if (half) {
+      KernelLaunch cast = stream_launch(StreamKernel::cast_down, "cast", TimeClass::copy, DType::bf16, {ceil_div(static_cast<std::int64_t>(elements), 1024)}, {.elements = elements});
+      cast.reads = {{Access::kTemporary, 4.0 * elements}};
+      cast.writes = {{2, elements * element}};
+      launches.push_back(std::move(cast));
+    }
+    return result;
+  }
+  KernelLaunch sum = stream_launch(StreamKernel::embedding_segments, "compute_grad_weight", TimeClass::elementwise, op.type, {grid, 1, static_cast<int>(threads), 32},
+                                   {.elements = static_cast<double>(op.tokens * op.hidden), .iterations = rows_each});
+  sum.reads = {{0, gradient_bytes}, {1, index_bytes}};
+  sum.writes = {{Access::kTemporary, partial_bytes}};
+  KernelLaunch scatter = stream_launch(StreamKernel::embedding_scatter, "sum_and_scatter", TimeClass::elementwise, op.type,
+                                       {scatter_grid, 1, static_cast<int>(threads), 24}, {.elements = partial_rows * static_cast<double>(op.hidden)});
+  scatter.reads = {{Access::kTemporary, partial_bytes}};
+  scatter.writes = {{2, rows * row_bytes}};
+  launches.push_back(std::move(sum));
+  launches.push_back(std::move(scatter));
+  result.temporaries.push_back(most_partials * op.hidden * 4);
+  return result;
+}
+
+}  // namespace
+
+LoweredOp lower_embedding(const Embedding& op, const Gpu& gpu, const Software& /*software*/) {
+  if (op.tokens < 1 || op.vocabulary < 1 || op.hidden < 1) throw std::invalid_argument("an embedding needs tokens, a vocabulary and a width");
+  return op.backward ? backward(op, gpu) : gather(op);
+}
+
+}  // namespace ridgeline

@@ -1,0 +1,43 @@
+// Negative log-likelihood: one block gathers the log-probability of every row's target; backward clears the whole
+// gradient, then one block scatters into it. PyTorch 2.11; tested by tests/kernels/nll_loss_test.cpp.
+#include <algorithm>
+#include <stdexcept>
+
+#include "sim/kernels/families.h"
+#include "sim/kernels/stream_launch.h"
+
+namespace ridgeline {
+
+LoweredOp lower_nll_loss(const NllLoss& op, const Gpu& /*gpu*/, const Software& /*software*/) {
+  if (op.rows < 1 || op.classes < 1) throw std::invalid_argument("a loss needs at least one row and one class");
+  constexpr double kSector = 32.0;
+  const auto rows = static_cast<double>(op.rows);
+  const std::int64_t threads = std::clamp<std::int64_t>(std::int64_t{1} << log2_ceil(op.rows), 32, 1024);
+  const double touched = rows * std::min(kSector, static_cast<double>(op.classes * bytes_of(op.type)));
+  LoweredOp result;
+  if (op.backward) {
+    const double elements = rows * static_cast<double>(op.classes), bytes = elements * static_cast<double>(bytes_of(op.type));
+    const int splits = index_splits(bytes);
+    for (int split = 0; split < splits; ++split) {
+      KernelLaunch fill = stream_launch(StreamKernel::fill, "fill", TimeClass::elementwise, op.type,
+                                        {ceil_div(op.rows * op.classes / splits, 1024), 1, 128, 16}, {.elements = elements / splits});
+      fill.writes = {{2, bytes / splits}};
+      result.launches.push_back(std::move(fill));
+    }
+  }
+  KernelLaunch launch = stream_launch(StreamKernel::nll_loss, op.backward ? "nll_loss_backward" : "nll_loss_forward", TimeClass::elementwise, op.type,
+                                      {1, 1, static_cast<int>(threads), 32, op.backward ? 0 : 8 * threads},
+                                      {.elements = rows, .iterations = static_cast<double>(ceil_div(op.rows, threads))});
+  const Access target{1, 8.0 * rows};
+  if (op.backward) {
+    launch.reads = {target};
+    launch.writes = {{2, touched}};
+  } else {
+    launch.reads = {{0, touched}, target};
+    launch.writes = {{2, 4.0}};
+  }
+  result.launches.push_back(std::move(launch));
+  return result;
+}
+
+}  // namespace ridgeline

@@ -1,0 +1,134 @@
+// Point-wise kernels of PyTorch's TensorIterator: a vectorised kernel where all operands are contiguous and of the
+// functor's own types, an unrolled one where a type must be converted on the fly, and one that computes offsets where an
+// operand is broadcast or permuted. Geometry read from profiles of PyTorch 2.11; tested by tests/kernels/pointwise_test.cpp.
+#include <algorithm>
+#include <stdexcept>
+
+#include "sim/kernels/families.h"
+#include "sim/kernels/stream_launch.h"
+
+namespace ridgeline {
+namespace {
+
+struct FunctionTraits {
+  StreamKernel kernel;
+  std::string_view name;
+  double flops;                   ///< an element
+  int registers_half, registers_full;
+};
+
+FunctionTraits traits_of(PointwiseFunction function, int inputs) {
+  using F = PointwiseFunction;
+  switch (function) {
+    case F::add: return {StreamKernel::add, "add", 1, 34, 32};
+    case F::add_in_place: return {StreamKernel::add, "add_", 1, 34, 32};
+    case F::mul: return {inputs > 1 ? StreamKernel::mul : StreamKernel::scale, "mul", 1, inputs > 1 ? 40 : 32, 32};
+    case F::scale: return {StreamKernel::scale, "mul", 1, 32, 32};
+    case F::gelu: return {StreamKernel::gelu, "gelu", 14, 32, 31};
+    case F::gelu_tanh: return {StreamKernel::gelu, "gelu_tanh", 14, 32, 32};
+    case F::gelu_backward: return {StreamKernel::gelu_backward, "gelu_backward", 20, 32, 32};
+    case F::gelu_tanh_backward: return {StreamKernel::gelu_backward, "gelu_backward", 20, 32, 32};
+    case F::silu: return {StreamKernel::silu, "silu", 5, 32, 32};
+    case F::silu_backward: return {StreamKernel::silu_backward, "silu_backward", 9, 40, 40};
+    case F::relu: return {StreamKernel::relu, "relu", 1, 32, 28};
+    case F::relu_backward: return {StreamKernel::mul, "threshold_backward", 1, 40, 32};
+    case F::tanh: return {StreamKernel::tanh, "tanh", 10, 32, 32};
+    case F::tanh_backward: return {StreamKernel::mul, "tanh_backward", 3, 32, 32};
+    case F::pow2: return {StreamKernel::unary, "pow", 1, 32, 32};
+    case F::square_root: return {StreamKernel::unary, "sqrt", 1, 32, 32};
+    case F::reciprocal: return {StreamKernel::unary, "reciprocal", 1, 32, 32};
+    case F::divide: return {inputs > 1 ? StreamKernel::mul : StreamKernel::scale, "div", 1, inputs > 1 ? 40 : 32, 32};
+    case F::equal: return {StreamKernel::unary, "eq", 1, 32, 32};
+    case F::masked_fill: return {StreamKernel::masked_fill, "masked_fill", 0, 32, 32};
+    case F::cast: return {StreamKernel::cast_down, "cast", 0, 32, 32};
+    case F::fill: return {StreamKernel::fill, "fill", 0, 16, 16};
+    case F::arange: return {StreamKernel::fill, "arange", 1, 16, 16};
+    case F::dropout_backward: return {StreamKernel::dropout_backward, "masked_scale", 2, 40, 34};
+    case F::clamp: return {StreamKernel::relu, "clamp", 2, 32, 28};
+    case F::rope: return {StreamKernel::mul, "rope", 6, 40, 40};
+    case F::other: return {inputs > 1 ? StreamKernel::mul : StreamKernel::unary, "elementwise", 1, 40, 32};
+  }
+  return {StreamKernel::unary, "elementwise", 1, 32, 32};
+}
+
+bool is_mask(DType type) { return type == DType::boolean || type == DType::uint8; }
+
+/// Operands whose type is not the functor's are converted while loading: no vector loads then. Casting down has a
+/// functor of its own, and masks belong to theirs.
+bool converts_on_load(const Pointwise& op) {
+  if (op.function == PointwiseFunction::cast) return !(op.inputs[0] == DType::fp32 && is_half(op.output)) && op.inputs[0] != op.output;
+  if (op.function == PointwiseFunction::equal) return false;
+  const auto arithmetic = [](DType type) { return type == DType::tf32 ? DType::fp32 : type; };
+  for (int i = 0; i < op.input_count; ++i)
+    if (!is_mask(op.inputs[i]) && arithmetic(op.inputs[i]) != arithmetic(op.output)) return true;
+  return false;
+}
+
+}  // namespace
+
+LoweredOp lower_pointwise(const Pointwise& op, const Gpu& /*gpu*/, const Software& /*software*/) {
+  const std::int64_t n = op.elements();
+  if (n < 1) throw std::invalid_argument("a point-wise op needs at least one element");
+  if (op.input_count > 3) throw std::invalid_argument("a point-wise op takes at most three tensors");
+  FunctionTraits traits = traits_of(op.function, op.input_count);
+  const bool strided = op.walk != Walk::contiguous;
+  const bool unrolled = !strided && converts_on_load(op);
+  const std::int64_t output_bytes = bytes_of(op.output);
+  const DType type = op.function == PointwiseFunction::cast && is_half(op.inputs[0]) ? op.inputs[0] : op.output;
+
+  std::int64_t per_block = 1024;
+  Geometry geometry;
+  geometry.registers = output_bytes == 2 ? traits.registers_half : traits.registers_full;
+  if (strided) {
+    per_block = 128 * (output_bytes >= 4 ? 2 : 4);
+    geometry.registers = 18;
+    traits.kernel = op.input_count > 1 ? StreamKernel::broadcast_binary : StreamKernel::strided_copy;
+  } else if (unrolled) {
+    per_block = 512;
+    geometry.registers = 32;
+    traits.kernel = op.input_count > 1 ? StreamKernel::unrolled_mixed : StreamKernel::unrolled_cast;
+  } else if (op.function == PointwiseFunction::arange) {
+    per_block = geometry.threads = 64;
+  }
+
+  double largest = static_cast<double>(output_bytes) * static_cast<double>(n);
+  for (int i = 0; i < op.input_count; ++i) largest = std::max(largest, static_cast<double>(bytes_of(op.inputs[i])) * static_cast<double>(n));
+
+  LoweredOp result;
+  // masked_fill is out of place: the input is cloned by a device-to-device copy, then filled in place.
+  const bool clones = op.function == PointwiseFunction::masked_fill;
+  const int out = op.input_count;
+  if (clones) {
+    const double bytes = static_cast<double>(output_bytes) * static_cast<double>(n);
+    KernelLaunch copy = stream_launch(StreamKernel::copy_device, "Memcpy DtoD", TimeClass::copy, op.output, {ceil_div(n, 1024)}, {.elements = static_cast<double>(n)});
+    copy.pipe = Pipe::none;
+    copy.reads = {{0, bytes}};
+    copy.writes = {{out, bytes}};
+    result.launches.push_back(std::move(copy));
+  }
+  const int splits = index_splits(largest);
+  for (int split = 0; split < splits; ++split) {
+    const std::int64_t elements = n / splits + (split < n % splits ? 1 : 0);
+    const auto count = static_cast<double>(elements);
+    geometry.grid_x = ceil_div(elements, per_block);
+    KernelLaunch launch = stream_launch(traits.kernel, std::string(traits.name), op.function == PointwiseFunction::cast ? TimeClass::copy : TimeClass::elementwise,
+                                        type, geometry, {.elements = count});
+    launch.flops = traits.flops * count;
+    for (int i = 0; i < op.input_count; ++i) {
+      double distinct = count * static_cast<double>(bytes_of(op.inputs[i]));
+      const double requested = distinct;
+      if (i == 1 && op.walk == Walk::broadcast_row) distinct = static_cast<double>(op.cols) * static_cast<double>(bytes_of(op.inputs[i]));
+      launch.reads.push_back({clones && i == 0 ? out : i, distinct, requested});
+    }
+    // A mask or position table repeated over batch (and heads): a square of the contiguous dimension is all that is known of it.
+    if (op.walk == Walk::broadcast && op.input_count > 1) {
+      const double square = static_cast<double>(op.cols) * static_cast<double>(op.cols) * static_cast<double>(bytes_of(op.inputs[op.input_count - 1]));
+      launch.reads.back().bytes = std::min(launch.reads.back().bytes, square);
+    }
+    launch.writes = {{out, count * static_cast<double>(output_bytes)}};
+    result.launches.push_back(std::move(launch));
+  }
+  return result;
+}
+
+}  // namespace ridgeline

@@ -1,0 +1,149 @@
+// Softmax and log-softmax over the last dimension: one warp a row up to 2048 columns (backward 1024), one block a row
+// beyond, whose row lives in registers, in shared memory or is read again. Backward of softmax multiplies grad by output
+// in a kernel of its own first. Geometry: PyTorch 2.11; tested by tests/kernels/softmax_test.cpp.
+#include <algorithm>
+#include <stdexcept>
+
+#include "sim/kernels/families.h"
+#include "sim/kernels/stream_launch.h"
+
+namespace ridgeline {
+namespace {
+
+struct WarpShape {
+  int log2_columns;
+  std::int64_t padded_columns, warp, batches, rows_per_block, threads;
+};
+/// Rows of up to 128 padded columns come two to a warp; short rows narrow the warp.
+WarpShape warp_shape(std::int64_t columns) {
+  WarpShape s{};
+  s.log2_columns = log2_ceil(columns);
+  s.padded_columns = std::int64_t{1} << s.log2_columns;
+  s.warp = std::min<std::int64_t>(s.padded_columns, 32);
+  s.batches = s.padded_columns <= 128 ? 2 : 1;
+  s.threads = 128;
+  s.rows_per_block = s.threads / s.warp * s.batches;
+  return s;
+}
+
+int warp_forward_registers(int log2_columns, bool log, bool half) {
+  if (log2_columns <= 5) return 20;
+  switch (log2_columns) {
+    case 6: return half ? 24 : 22;
+    case 7: return half ? 30 : 31;
+    case 8: return 30;
+    case 9: return 32;
+    case 10: return log ? (half ? 72 : 71) : 48;
+    default: return log ? 128 : 80;
+  }
+}
+int warp_backward_registers(int log2_columns, bool half) {
+  if (log2_columns <= 5) return 24;
+  switch (log2_columns) {
+    case 6: return half ? 28 : 31;
+    case 7:
+    case 8: return 32;
+    case 9: return half ? 55 : 56;
+    default: return half ? 96 : 95;
+  }
+}
+
+KernelLaunch forward(const Softmax& op) {
+  const auto elements = static_cast<double>(op.rows * op.cols);
+  const double in = elements * static_cast<double>(bytes_of(op.input)), out = elements * static_cast<double>(bytes_of(op.output));
+  const bool half = is_half(op.input);
+  KernelLaunch launch;
+  if (op.cols <= 2048) {
+    const WarpShape s = warp_shape(op.cols);
+    launch = stream_launch(op.log ? StreamKernel::log_softmax_warp : StreamKernel::softmax_warp, op.log ? "log_softmax_warp" : "softmax_warp",
+                           TimeClass::normalization, op.input,
+                           {ceil_div(op.rows, s.rows_per_block), 1, static_cast<int>(s.threads), warp_forward_registers(s.log2_columns, op.log, half)},
+                           {.elements = elements, .padded_elements = static_cast<double>(op.rows * s.padded_columns),
+                            .iterations = static_cast<double>(ceil_div(op.cols, 32) * s.batches)});
+  } else if (op.cols <= 9 * 1024) {
+    const std::int64_t per_thread = ceil_div(op.cols, 1024);
+    const int registers = per_thread <= 3 ? (op.log ? 26 : 28) : per_thread <= 7 ? 30 : 36;
+    launch = stream_launch(op.log ? StreamKernel::log_softmax_registers : StreamKernel::softmax_registers, "SoftMaxForwardReg", TimeClass::normalization,
+                           op.input, {op.rows, 1, 1024, registers, 128}, {.elements = elements, .iterations = static_cast<double>(per_thread)});
+  } else {
+    const std::int64_t vector = 16 / bytes_of(op.input);
+    const double row = static_cast<double>(op.cols * bytes_of(op.input));
+    const bool in_shared = op.cols % vector == 0 && row < 48.0 * 1024 - 128;
+    launch = stream_launch(StreamKernel::softmax_block, in_shared ? "SoftMaxForwardSmem" : "SoftMaxForward", TimeClass::normalization, op.input,
+                           {op.rows, 1, 1024, 32, 128 + (in_shared ? static_cast<std::int64_t>(row) : 0)},
+                           {.elements = elements, .iterations = static_cast<double>(ceil_div(op.cols, 1024 * vector)),
+                            .reread_bytes = in_shared ? 0.0 : 2.0 * in, .reread_row_bytes = row});
+  }
+  launch.flops = 5.0 * elements;
+  launch.reads = {{0, in}};
+  launch.writes = {{1, out}};
+  return launch;
+}
+
+KernelLaunch backward(const Softmax& op, int gradient) {
+  const auto elements = static_cast<double>(op.rows * op.cols);
+  const double y = elements * static_cast<double>(bytes_of(op.output)), dx = elements * static_cast<double>(bytes_of(op.input));
+  const bool half = is_half(op.output);
+  const std::int64_t vector = 16 / bytes_of(op.output);
+  KernelLaunch launch;
+  if (op.cols <= 1024) {
+    const WarpShape s = warp_shape(op.cols);
+    launch = stream_launch(StreamKernel::softmax_backward_warp, op.log ? "log_softmax_warp_bwd" : "softmax_warp_bwd", TimeClass::normalization, op.output,
+                           {ceil_div(op.rows, s.rows_per_block), 1, static_cast<int>(s.threads), warp_backward_registers(s.log2_columns, half)},
+                           {.elements = elements, .padded_elements = static_cast<double>(op.rows * s.padded_columns),
+                            .iterations = static_cast<double>(ceil_div(op.cols, 32) * s.batches)});
+  } else {
+    std::int64_t threads = 1;
+    while (threads < std::min<std::int64_t>(op.cols / vector, 1024) / 2) threads *= 2;
+    threads = std::max<std::int64_t>(threads, 32);
+    const std::int64_t row = op.cols * bytes_of(op.output);
+    const bool in_shared = op.cols % vector == 0 && row + 16 < 47 * 1024;
+    const auto passes = static_cast<double>(ceil_div(op.cols, threads * vector));
+    if (in_shared) {
+      launch = stream_launch(StreamKernel::softmax_backward_shared, "SoftMaxBackwardSmem", TimeClass::normalization, op.output,
+                             {op.rows, 1, static_cast<int>(threads), half ? 29 : 23, row + threads / 32 * 4}, {.elements = elements, .iterations = passes});
+    } else {
+      launch = stream_launch(op.log ? StreamKernel::log_softmax_backward_block : StreamKernel::softmax_backward_block, "SoftMaxBackward",
+                             TimeClass::normalization, op.output, {op.rows, 1, static_cast<int>(threads), op.log ? (half ? 32 : 56) : 40, threads * 4},
+                             {.elements = elements, .iterations = passes, .reread_bytes = 2.0 * y, .reread_row_bytes = 2.0 * static_cast<double>(row)});
+    }
+  }
+  launch.flops = 4.0 * elements;
+  launch.reads = {{gradient, y}, {1, y}};
+  launch.writes = {{2, dx}};
+  return launch;
+}
+
+}  // namespace
+
+LoweredOp lower_softmax(const Softmax& op, const Gpu& /*gpu*/, const Software& /*software*/) {
+  if (op.rows < 1 || op.cols < 1) throw std::invalid_argument("softmax needs at least one row and one column");
+  LoweredOp result;
+  if (!op.backward) {
+    result.launches.push_back(forward(op));
+    return result;
+  }
+  if (op.log) {
+    result.launches.push_back(backward(op, 0));
+    return result;
+  }
+  const std::int64_t n = op.rows * op.cols;
+  const auto elements = static_cast<double>(n);
+  const double bytes = elements * static_cast<double>(bytes_of(op.output));
+  const int splits = index_splits(bytes);
+  for (int split = 0; split < splits; ++split) {
+    const std::int64_t part = n / splits + (split < n % splits ? 1 : 0);
+    const double part_bytes = bytes * static_cast<double>(part) / elements;
+    KernelLaunch product = stream_launch(StreamKernel::mul, "mul", TimeClass::normalization, op.output, {ceil_div(part, 1024), 1, 128, is_half(op.output) ? 40 : 32},
+                                         {.elements = static_cast<double>(part)});
+    product.flops = static_cast<double>(part);
+    product.reads = {{0, part_bytes}, {1, part_bytes}};
+    product.writes = {{Access::kTemporary, part_bytes}};
+    result.launches.push_back(std::move(product));
+  }
+  result.temporaries.push_back(static_cast<std::int64_t>(bytes));
+  result.launches.push_back(backward(op, Access::kTemporary));
+  return result;
+}
+
+}  // namespace ridgeline

@@ -1,0 +1,69 @@
+// Shorthand shared by the lowering rules of memory-bound kernels.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <utility>
+
+#include "sim/launch/kernel_launch.h"
+#include "sim/timing/stream_kernels.h"
+
+namespace ridgeline {
+
+constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+/// Largest power of two that is not above `value` (1 for 0).
+constexpr std::int64_t power_of_two_below(std::int64_t value) {
+  std::int64_t result = 1;
+  while (result * 2 <= value) result *= 2;
+  return result;
+}
+constexpr int log2_ceil(std::int64_t value) {
+  int result = 0;
+  while ((std::int64_t{1} << result) < value) ++result;
+  return result;
+}
+
+/// A launch of a memory-bound kernel; bytes and work are filled in by the caller.
+struct Geometry {
+  std::int64_t grid_x = 1, grid_y = 1;
+  int threads = 128, registers = 32;
+  std::int64_t shared = 0;
+};
+
+inline KernelLaunch stream_launch(StreamKernel kernel, std::string name, TimeClass time_class, DType type, const Geometry& geometry,
+                                  const StreamWork& work) {
+  KernelLaunch launch;
+  launch.name = std::move(name);
+  launch.time_class = time_class;
+  launch.grid = {geometry.grid_x, geometry.grid_y, 1};
+  launch.threads_per_block = geometry.threads;
+  launch.registers_per_thread = geometry.registers;
+  launch.shared_bytes_per_block = geometry.shared;
+  launch.type = type;
+  launch.pipe = Pipe::fp32;
+  StreamWork tagged = work;
+  tagged.kernel_class = static_cast<int>(kernel);
+  launch.work = tagged;
+  return launch;
+}
+
+/// cudaMemset of a few or many bytes.
+inline KernelLaunch memset_launch(double bytes, int operand) {
+  KernelLaunch launch;
+  launch.name = "Memset";
+  launch.time_class = TimeClass::elementwise;
+  launch.work = FixedWork{FixedWork::What::memset, bytes, 1.0};
+  if (bytes > 0.0) launch.writes.push_back({operand, bytes, 0.0});
+  return launch;
+}
+
+/// Number of equal launches a point-wise kernel is split into: indices are 32 bits of bytes, so a tensor of more than
+/// 2^31 bytes is halved until each half fits.
+constexpr int index_splits(double largest_operand_bytes) {
+  int splits = 1;
+  while (largest_operand_bytes / splits > 2147483647.0) splits *= 2;
+  return splits;
+}
+
+}  // namespace ridgeline

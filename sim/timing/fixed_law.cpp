@@ -1,0 +1,43 @@
+// Work of the copy engines and memsets: a fixed cost, then bytes over a link or the DRAM.
+#include <algorithm>
+
+#include "sim/timing/laws.h"
+
+namespace ridgeline {
+
+KernelTime fixed_time(const KernelLaunch& /*launch*/, const FixedWork& work, const Gpu& gpu, Residency /*residency*/) {
+  // A copy over the host link costs about two memsets before its first byte (4-byte copies of a profiled step: 1.57 us).
+  constexpr double kLinkStart = 2.0;
+  const double start = gpu.launch.memset.value();
+  const double dram_write = gpu.dram.bandwidth.value() * gpu.dram.write_efficiency;
+  const double dram_read = gpu.dram.bandwidth.value() * gpu.dram.read_efficiency;
+  double fixed = start, moving = 0.0;
+  KernelTime result;
+  switch (work.what) {
+    case FixedWork::What::memset:
+      moving = work.bytes / dram_write;
+      result.dram_write_bytes = work.bytes;
+      break;
+    case FixedWork::What::memcpy_device:
+      moving = work.bytes / dram_read + work.bytes / dram_write;
+      result.dram_read_bytes = result.dram_write_bytes = work.bytes;
+      break;
+    case FixedWork::What::memcpy_host_to_device:
+    case FixedWork::What::memcpy_device_to_host:
+      fixed = kLinkStart * start;
+      moving = gpu.host_link.bandwidth.value() > 0.0 ? work.bytes / gpu.host_link.bandwidth.value() : 0.0;
+      (work.what == FixedWork::What::memcpy_host_to_device ? result.dram_write_bytes : result.dram_read_bytes) = work.bytes;
+      break;
+    case FixedWork::What::helper:
+      fixed = std::max(start, gpu.launch.kernel_fixed.value());
+      moving = work.bytes / dram_read;
+      result.dram_read_bytes = work.bytes;
+      break;
+  }
+  result.time = Seconds{fixed + moving};
+  result.limiter = moving > fixed ? Limiter::dram : Limiter::latency;
+  result.l2_bytes = work.bytes;
+  return result;
+}
+
+}  // namespace ridgeline

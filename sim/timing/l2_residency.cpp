@@ -1,0 +1,144 @@
+#include "sim/timing/l2_residency.h"
+
+#include <algorithm>
+#include <cmath>
+#include <unordered_map>
+
+namespace ridgeline {
+namespace {
+
+/// When a kernel swept a storage: bytes touched by all kernels before it began and after it ended.
+struct Sweep {
+  double begin = 0.0, end = 0.0;
+};
+
+/// The ramp integrated from distance 0 to `distance`.
+double ramp_integral(const L2Spec& l2, double distance) {
+  const double full = l2.resident_full * l2.capacity.value(), none = l2.resident_none * l2.capacity.value();
+  if (distance <= full) return distance;
+  const double end = std::min(distance, none);
+  const double span = std::max(none - full, 1.0);
+  return full + (end - full) - 0.5 * (end - full) * (end - full) / span;
+}
+
+/// Mean hit share when sweep `now` follows sweep `then` over the same bytes in the same order: the reuse distance
+/// changes linearly from the first byte to the last.
+double mean_hit(const L2Spec& l2, Sweep then, Sweep now) {
+  const double first = std::max(0.0, now.begin - then.begin), last = std::max(0.0, now.end - then.end);
+  const double low = std::min(first, last), high = std::max(first, last);
+  if (high - low > 1.0) return std::clamp((ramp_integral(l2, high) - ramp_integral(l2, low)) / (high - low), 0.0, 1.0);
+  const double full = l2.resident_full * l2.capacity.value(), none = l2.resident_none * l2.capacity.value();
+  return std::clamp((none - low) / std::max(none - full, 1.0), 0.0, 1.0);
+}
+
+double touched(const KernelLaunch& launch) { return launch.read_bytes() + launch.written_bytes(); }
+
+}  // namespace
+
+L2Residency::L2Residency(const L2Spec& l2) : l2_(l2) {}
+
+double L2Residency::hit_share(double distance) const { return mean_hit(l2_, {0.0, 0.0}, {distance, distance}); }
+
+void L2Residency::visit(const KernelLaunch& launch, std::span<const Operand> operands, std::vector<double>& out) {
+  out.clear();
+  const Sweep now{clock_, clock_ + touched(launch)};
+  const auto slot_of = [&](const Access& access) -> std::size_t {
+    if (access.operand == Access::kTemporary) return 0;
+    if (access.operand < 0 || static_cast<std::size_t>(access.operand) >= operands.size()) return kNowhere;
+    return static_cast<std::size_t>(operands[static_cast<std::size_t>(access.operand)].storage) + 1;
+  };
+  for (const auto* accesses : {&launch.reads, &launch.writes}) {
+    for (const Access& access : *accesses) {
+      const std::size_t slot = slot_of(access);
+      const bool known = slot != kNowhere && slot < last_begin_.size() && last_begin_[slot] >= 0.0;
+      out.push_back(known ? mean_hit(l2_, {last_begin_[slot], last_end_[slot]}, now) : 0.0);
+    }
+  }
+  clock_ = now.end;
+  for (const auto* accesses : {&launch.reads, &launch.writes}) {
+    for (const Access& access : *accesses) {
+      const std::size_t slot = slot_of(access);
+      if (slot == kNowhere) continue;
+      if (slot >= last_begin_.size()) {
+        last_begin_.resize(std::max(slot + 1, 2 * last_begin_.size()), -1.0);
+        last_end_.resize(last_begin_.size(), -1.0);
+      }
+      last_begin_[slot] = now.begin;
+      last_end_[slot] = now.end;
+    }
+  }
+}
+
+std::vector<std::vector<double>> repeated_residency(std::span<const KernelLaunch> launches, int inputs, int input_sets, const L2Spec& l2) {
+  // Buffers: inputs come anew with every repetition until all sets were used; outputs and temporaries are the same each
+  // time. An untracked access is a list of tensors of its own, part of the inputs.
+  struct Buffer {
+    bool rotates = false;
+    double bytes = 0.0;
+    bool touched = false;
+    Sweep first, last;   // within one repetition
+  };
+  std::unordered_map<int, Buffer> buffers;
+  int next_untracked = Access::kUntracked - 1;
+  std::vector<std::vector<int>> keys;
+  double clock = 0.0;
+  for (const KernelLaunch& launch : launches) {
+    auto& row = keys.emplace_back();
+    const Sweep now{clock, clock + touched(launch)};
+    clock = now.end;
+    std::size_t reads = 0;
+    for (const auto* accesses : {&launch.reads, &launch.writes}) {
+      for (std::size_t i = 0; i < accesses->size(); ++i) {
+        const Access& access = (*accesses)[i];
+        int key = access.operand;
+        const bool untracked = key == Access::kUntracked;
+        if (untracked) key = accesses == &launch.writes && i < reads && launch.reads[i].operand == Access::kUntracked ? row[i] : next_untracked--;
+        Buffer& buffer = buffers[key];
+        buffer.rotates = untracked || (access.operand >= 0 && access.operand < inputs);
+        buffer.bytes = std::max(buffer.bytes, access.bytes);
+        if (!buffer.touched) buffer.first = now;
+        buffer.touched = true;
+        buffer.last = now;
+        row.push_back(key);
+      }
+      reads = row.size();
+    }
+  }
+  double rotating = 0.0, fixed = 0.0;
+  for (const auto& [key, buffer] : buffers) (buffer.rotates ? rotating : fixed) += buffer.bytes;
+  const bool cold = input_sets <= 0;
+  const double cycle = rotating * std::max(1, input_sets) + fixed;  // distinct bytes until an input set comes again
+  const double own = rotating + fixed;                              // until an output buffer does
+
+  std::vector<std::vector<double>> result;
+  std::unordered_map<int, Sweep> seen;
+  clock = 0.0;
+  const double clean_room = l2.dirty_fraction * l2.capacity.value();
+  double written = 0.0;
+  for (std::size_t l = 0; l < launches.size(); ++l) {
+    const KernelLaunch& launch = launches[l];
+    const Sweep now{clock, clock + touched(launch)};
+    clock = now.end;
+    auto& shares = result.emplace_back();
+    for (std::size_t i = 0; i < keys[l].size(); ++i) {
+      const int key = keys[l][i];
+      const Buffer& buffer = buffers[key];
+      const auto before = seen.find(key);
+      double share = 0.0;
+      if (before != seen.end()) {
+        share = mean_hit(l2, before->second, now);
+      } else if (!cold) {
+        const double distance = buffer.rotates ? cycle : own;
+        share = mean_hit(l2, {0.0, 0.0}, {distance, distance});
+      } else if (i >= launch.reads.size() && buffer.bytes > 0.0) {
+        share = std::clamp((clean_room - written) / buffer.bytes, 0.0, 1.0);  // a clean L2 takes writes until it is full of them
+        written += buffer.bytes;
+      }
+      shares.push_back(share);
+    }
+    for (const int key : keys[l]) seen[key] = now;
+  }
+  return result;
+}
+
+}  // namespace ridgeline

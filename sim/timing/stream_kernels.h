@@ -1,0 +1,60 @@
+// The constants of memory-bound kernels: what their machine code does, a row a kernel.
+//
+// Everything here describes code, not a GPU: instruction counts, and dependent latencies in cycles of the GPU they were
+// measured on (an H200 at 1.98 GHz, whose L2 answers after 265 cycles and whose DRAM after 330 ns). The law
+// (stream_law.cpp) converts them to a target's clock and latencies. Tested by tests/timing/stream_law_test.cpp.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace ridgeline {
+
+enum class StreamKernel : std::uint8_t {
+  // point-wise
+  fill, add, mul, scale, unary, masked_fill, dropout_backward, relu, gelu, gelu_backward, silu, silu_backward, tanh,
+  cast_down, unrolled_cast, unrolled_mixed, dropout,
+  // copies that are kernels
+  strided_copy, broadcast_binary, concatenate, copy_device,
+  // softmax
+  softmax_warp, log_softmax_warp, softmax_registers, log_softmax_registers, softmax_block, softmax_backward_warp,
+  softmax_backward_shared, softmax_backward_block, log_softmax_backward_block,
+  // normalisation
+  layer_norm_vectorized, layer_norm_moments, layer_norm_transform, layer_norm_backward_vectorized, layer_norm_backward,
+  gamma_beta_aligned, gamma_beta, batch_norm_statistics, batch_norm_transform, batch_norm_single,
+  // reductions
+  reduce_columns, reduce_rows, reduce_all,
+  // optimizer
+  multi_tensor, multi_tensor_adam, multi_tensor_norm,
+  // gathers and scatters
+  gather, embedding_feature, embedding_segments, embedding_scatter, embedding_atomic, nll_loss,
+  // images
+  max_pool, max_pool_backward, upsample,
+  // small kernels of a sort, a scan, an index range
+  sort_histogram, sort_pass, unique, tiny,
+  count_
+};
+
+/// H200 values that the latencies below were measured with.
+inline constexpr double kReferenceClockHertz = 1.98e9;
+inline constexpr double kReferenceL2LatencyCycles = 265.0;
+inline constexpr double kReferenceDramLatencySeconds = 3.3e-7;
+
+struct StreamConstants {
+  StreamKernel kernel;
+  std::string_view name;
+  double block_cycles;        ///< dependent latency of a block besides its passes: addresses, first load from L2, last store
+  double pass_cycles;         ///< of each dependent pass over its data, found in L2
+  double miss_cycles;         ///< added where the data come from DRAM …
+  bool miss_each_pass;        ///< … in every pass, or once because a block's loads are all in flight together
+  double instructions_half;   ///< thread instructions an element of 16 bits …
+  double instructions_full;   ///< … and of 32 bits
+  double padded_half, padded_full;  ///< thread instructions a padded element (lanes switched off still issue)
+  double warp_instructions;   ///< instructions of a warp whatever its data
+  double tail_cycles;         ///< a serial step of the last block of a cross-block reduction
+};
+
+const StreamConstants& constants_of(StreamKernel kernel);
+inline std::string_view name_of(StreamKernel kernel) { return constants_of(kernel).name; }
+
+}  // namespace ridgeline

@@ -1,0 +1,150 @@
+// Memory-bound kernels: launch, the latency chain of one block, then whichever of DRAM, L2, issue slots and waves of
+// chains is longest, softened where they overlap.
+//
+//   T = t0 + L1 + Ltail + max( (t_mem^p + t_issue^p + t_wave^p)^(1/p), blocks / dispatch rate )
+//
+// with t_mem the slower of DRAM and L2 traffic, L1 the chain of a block with one pass, t_wave the rest of the chains of
+// all waves, Ltail the serial end of a cross-block reduction.
+#include <algorithm>
+#include <cmath>
+
+#include "sim/occupancy/occupancy.h"
+#include "sim/timing/laws.h"
+#include "sim/timing/stream_kernels.h"
+
+namespace ridgeline {
+namespace {
+
+/// How sharply the longest of memory, issue and latency hides the others: 1 = they add up, infinity = the longest counts.
+constexpr double kOverlap = 3.0;
+/// Share of a DRAM write that rewriting a line still dirty in the L2 saves; the rest pays for the L2 write and its
+/// eviction elsewhere.
+constexpr double kAbsorbedWriteSaving = 0.5;
+/// Active rows occupy this much more L2 than their bytes when a block reads its row again.
+constexpr double kRereadFootprint = 1.4;
+/// L1 share of a row that is read again falls from all to none between these multiples of the L1's capacity.
+constexpr double kL1HitsAll = 0.4, kL1HitsNone = 0.94;
+
+struct Traffic {
+  double dram_read = 0, dram_write = 0, l2_read = 0, l2_write = 0;
+  double read = 0, read_missed = 0;   ///< distinct bytes
+};
+
+double ramp(double x, double full, double none) { return std::clamp((none - x) / (none - full), 0.0, 1.0); }
+
+Traffic traffic_of(const KernelLaunch& launch, const StreamWork& work, const Gpu& gpu, Residency residency, double resident_blocks) {
+  Traffic t;
+  std::size_t i = 0;
+  for (const Access& access : launch.reads) {
+    const double hit = i < residency.size() ? residency[i] : 0.0;
+    ++i;
+    t.read += access.bytes;
+    t.read_missed += access.bytes * (1.0 - hit);
+    t.l2_read += std::max(access.bytes, access.requested);
+  }
+  for (const Access& access : launch.writes) {
+    const double hit = i < residency.size() ? residency[i] : 0.0;
+    ++i;
+    t.dram_write += access.bytes * (1.0 - kAbsorbedWriteSaving * hit);
+    t.l2_write += std::max(access.bytes, access.requested);
+  }
+  t.dram_read = t.read_missed;
+  if (work.reread_bytes > 0.0) {
+    const double active_rows = std::min(gpu.sm.count * resident_blocks, launch.blocks());
+    const double footprint = active_rows * work.reread_row_bytes * kRereadFootprint / gpu.l2.capacity.value();
+    const double l2_miss = 1.0 - ramp(footprint, gpu.l2.resident_full, gpu.l2.resident_none);
+    double l1_miss = 1.0;
+    if (work.reread_through_l1)
+      l1_miss = 1.0 - ramp(resident_blocks * work.reread_row_bytes / std::max(1.0, gpu.sm.l1_and_shared.value()), kL1HitsAll, kL1HitsNone);
+    t.l2_read += work.reread_bytes * l1_miss;
+    t.dram_read += work.reread_bytes * l1_miss * l2_miss;
+  }
+  return t;
+}
+
+double dram_seconds(const Traffic& t, const DramSpec& dram) {
+  const double peak = dram.bandwidth.value();
+  return (t.dram_read / dram.read_efficiency + t.dram_write / dram.write_efficiency + 2.0 * dram.turnaround * std::min(t.dram_read, t.dram_write)) / peak;
+}
+
+/// Cycles an SM needs to issue an instruction of 32 threads, as a multiple of a lane's share: SMs with 64 fp32 and 64
+/// integer lanes (Volta, Turing, A100) take longer than their schedulers when one kind prevails.
+double lanes_per_cycle(const SmSpec& sm) {
+  constexpr double kFp32Share = 0.6;  // address arithmetic, comparisons and conversions are the rest
+  double lanes = 32.0 * sm.schedulers;
+  if (sm.rates.fp32 > 0.0) lanes = std::min(lanes, sm.rates.fp32 / kFp32Share);
+  if (sm.rates.int32 > 0.0) lanes = std::min(lanes, sm.rates.int32 / (1.0 - kFp32Share));
+  return lanes;
+}
+
+double norm2(double a, double b, double c) {
+  const double most = std::max({a, b, c, 1e-15});
+  return most * std::cbrt(std::pow(a / most, kOverlap) + std::pow(b / most, kOverlap) + std::pow(c / most, kOverlap));
+}
+
+}  // namespace
+
+KernelTime stream_time(const KernelLaunch& launch, const StreamWork& work, const Gpu& gpu, Residency residency) {
+  const StreamConstants& code = constants_of(static_cast<StreamKernel>(work.kernel_class));
+  const Occupancy occupancy = occupancy_of(gpu.sm, launch);
+  const double resident = std::max(1, occupancy.blocks);
+  const double sms = gpu.sm.count;
+  const double blocks = work.active_blocks > 0.0 ? work.active_blocks : launch.blocks();
+  const double on_fullest = std::ceil(blocks / sms);
+
+  const Traffic traffic = traffic_of(launch, work, gpu, residency, std::min(resident, on_fullest));
+  const double miss = traffic.read > 0.0 ? traffic.read_missed / traffic.read : 1.0;
+  const double t_dram = dram_seconds(traffic, gpu.dram);
+  const double t_l2 = traffic.l2_read / gpu.l2.read_bandwidth.value() + traffic.l2_write / gpu.l2.write_bandwidth.value();
+
+  // Latencies: cycles of the reference GPU, scaled by how much slower the target's L2 and DRAM answer.
+  const double clock = gpu.clock.sustained.value();
+  const double l2_scale = gpu.l2.latency.value() > 0.0 ? gpu.l2.latency.value() / kReferenceL2LatencyCycles : 1.0;
+  const double dram_scale = gpu.dram.latency.value() > 0.0 ? gpu.dram.latency.value() / kReferenceDramLatencySeconds : 1.0;
+  const double cycle = l2_scale / clock, miss_cycle = dram_scale / kReferenceClockHertz;
+  const double passes = std::max(work.iterations, 1e-9);
+  const double first_pass = std::min(1.0, passes);
+  const double pass_seconds = code.pass_cycles * cycle, miss_seconds = code.miss_cycles * miss_cycle * miss;
+  double chain = code.block_cycles * cycle + pass_seconds * passes + miss_seconds * (code.miss_each_pass ? passes : 1.0);
+  const double first = code.block_cycles * cycle + pass_seconds * first_pass + miss_seconds * (code.miss_each_pass ? first_pass : 1.0);
+  const double waves = std::max(1.0, std::ceil(on_fullest / resident));
+  const double t_wave = std::max(0.0, waves * chain - first);
+
+  // Instructions, on the fullest SM while there are few blocks an SM.
+  const bool half = bytes_of(launch.type) == 2;
+  const double thread_instructions = (half ? code.instructions_half : code.instructions_full) * work.elements +
+                                     (half ? code.padded_half : code.padded_full) * work.padded_elements;
+  const double warps = occupancy.warps_per_block;
+  const double imbalance = on_fullest <= 4.0 * resident ? on_fullest / (blocks / sms) : 1.0;
+  const double t_issue = (thread_instructions / lanes_per_cycle(gpu.sm) + code.warp_instructions * launch.blocks() * warps / gpu.sm.schedulers) /
+                         (sms * clock) * imbalance;
+
+  const double t_mem = std::max(t_dram, t_l2);
+  const double tail = code.tail_cycles * cycle * work.tail_steps;
+  const double body = norm2(t_mem, t_issue, t_wave);
+  const double dispatch = gpu.launch.blocks_per_second > 0.0 ? launch.blocks() / gpu.launch.blocks_per_second : 0.0;
+  const double fixed = gpu.launch.kernel_fixed.value() + first + tail;
+
+  KernelTime result;
+  result.time = Seconds{fixed + std::max(body, dispatch)};
+  result.limiter = Limiter::latency;
+  double most = fixed + t_wave;
+  const auto consider = [&](double seconds, Limiter limiter) {
+    if (seconds > most) { most = seconds; result.limiter = limiter; }
+  };
+  consider(t_issue, Limiter::compute);
+  consider(t_l2, Limiter::l2);
+  consider(t_dram, Limiter::dram);
+  consider(dispatch, Limiter::latency);
+  result.dram_read_bytes = traffic.dram_read;
+  result.dram_write_bytes = traffic.dram_write;
+  result.l2_bytes = traffic.l2_read + traffic.l2_write;
+  result.l2_hit_rate = traffic.l2_read > 0.0 ? std::clamp(1.0 - traffic.dram_read / traffic.l2_read, 0.0, 1.0) : 0.0;
+  result.occupancy = std::min(resident, on_fullest) * occupancy.warps_per_block / gpu.sm.max_warps;
+  result.waves = blocks / (sms * resident);
+  const double peak = 2.0 * gpu.sm.rates.fp32 * sms * clock;
+  result.math_utilization = peak > 0.0 ? launch.flops / peak / result.time.value() : 0.0;
+  return result;
+}
+
+}  // namespace ridgeline
