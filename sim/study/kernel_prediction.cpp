@@ -11,7 +11,7 @@ KernelPrediction predict_kernel(const KernelCase& kernel, const Gpu& gpu, const 
   KernelPrediction result;
   result.approximated = lowered.approximated;
   result.launches = std::move(lowered.launches);
-  const auto residency = repeated_residency(result.launches, operand_counts(kernel.op).inputs, kernel.input_sets, gpu.l2);
+  const auto residency = repeated_residency(result.launches, rotating_operands(kernel.op), kernel.input_sets, gpu.l2);
   double l2_bytes = 0.0, hit_bytes = 0.0;
   for (std::size_t i = 0; i < result.launches.size(); ++i) {
     const KernelTime time = engine.time(result.launches[i], residency.empty() ? Residency{} : Residency(residency[i]));

@@ -38,7 +38,7 @@ enum class StreamKernel : std::uint8_t {
 /// H200 values that the latencies below were measured with.
 inline constexpr double kReferenceClockHertz = 1.98e9;
 inline constexpr double kReferenceL2LatencyCycles = 265.0;
-inline constexpr double kReferenceDramLatencySeconds = 3.3e-7;
+inline constexpr double kReferenceDramLatencySeconds = 3.7e-7;
 
 struct StreamConstants {
   StreamKernel kernel;

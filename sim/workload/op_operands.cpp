@@ -28,4 +28,11 @@ struct Counter {
 
 OperandCounts operand_counts(const Op& op) { return std::visit(Counter{}, op); }
 
+int rotating_operands(const Op& op) {
+  int count = operand_counts(op).inputs;
+  if (const auto* copy = std::get_if<Copy>(&op); copy && copy->kind == CopyKind::contiguous) ++count;
+  if (const auto* pointwise = std::get_if<Pointwise>(&op); pointwise && pointwise->function == PointwiseFunction::fill) ++count;
+  return count;
+}
+
 }  // namespace ridgeline

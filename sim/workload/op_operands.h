@@ -38,4 +38,8 @@ struct OperandCounts {
 };
 OperandCounts operand_counts(const Op& op);
 
+/// Operands that a repeated kernel case takes anew each time: the inputs, and the destination too where the op writes
+/// into memory it was given (copy, fill) instead of a fresh result.
+int rotating_operands(const Op& op);
+
 }  // namespace ridgeline

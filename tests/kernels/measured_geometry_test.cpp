@@ -1,0 +1,78 @@
+// Every launch of every measured memory-bound op: how many kernels, their grids, blocks, registers, shared memory.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "sim/hardware/load_gpu.h"
+#include "sim/kernels/families.h"
+#include "tests/support/measured_kernels.h"
+
+namespace ridgeline {
+namespace {
+
+struct Family {
+  const Gpu& gpu;
+  const Software& software;
+  LoweredOp operator()(const Pointwise& op) const { return lower_pointwise(op, gpu, software); }
+  LoweredOp operator()(const Copy& op) const { return lower_copy(op, gpu, software); }
+  LoweredOp operator()(const Softmax& op) const { return lower_softmax(op, gpu, software); }
+  LoweredOp operator()(const Norm& op) const { return lower_norm(op, gpu, software); }
+  LoweredOp operator()(const Reduction& op) const { return lower_reduction(op, gpu, software); }
+  LoweredOp operator()(const Dropout& op) const { return lower_dropout(op, gpu, software); }
+  LoweredOp operator()(const Embedding& op) const { return lower_embedding(op, gpu, software); }
+  LoweredOp operator()(const MultiTensor& op) const { return lower_multi_tensor(op, gpu, software); }
+  LoweredOp operator()(const ImageOp& op) const { return lower_image(op, gpu, software); }
+  template <typename Other>
+  LoweredOp operator()(const Other&) const { return {}; }
+};
+
+const std::vector<std::string> kOps{
+    "softmax", "softmax_backward", "log_softmax", "log_softmax_backward", "layer_norm", "layer_norm_backward", "gelu", "gelu_backward", "silu",
+    "silu_backward", "add", "mul", "add_broadcast", "pow2", "masked_fill", "mean_last", "dropout", "cast", "sum_rows", "copy_transposed", "cat",
+    "embedding", "embedding_backward", "copy", "fill", "scale", "sum_all", "fused_adamw", "foreach_add", "foreach_mul", "foreach_lerp",
+    "foreach_addcmul", "foreach_addcdiv", "foreach_sqrt", "foreach_norm", "batch_norm", "relu", "max_pool2d", "upsample_nearest2d"};
+
+struct Tally {
+  int cases = 0, geometry = 0, registers = 0, shared = 0;
+  std::string misses;
+};
+
+Tally tally(const std::string& file) {
+  static const Gpu gpu = load_gpu("nvidia-h200-sxm-141gb");
+  const Software software;
+  Tally result;
+  for (const auto& measured : testing::measured_cases(file, kOps)) {
+    const LoweredOp lowered = std::visit(Family{gpu, software}, measured.kernel.op);
+    bool geometry = lowered.launches.size() == measured.launches.size(), registers = geometry, shared = geometry;
+    for (std::size_t i = 0; geometry && i < lowered.launches.size(); ++i) {
+      const auto& expected = measured.launches[i];
+      const auto& got = lowered.launches[i];
+      if (!expected.has_geometry) continue;
+      geometry = geometry && got.grid == expected.grid && got.threads_per_block == expected.threads;
+      registers = registers && got.registers_per_thread == expected.registers;
+      shared = shared && got.shared_bytes_per_block == expected.shared;
+    }
+    ++result.cases;
+    result.geometry += geometry;
+    result.registers += geometry && registers;
+    result.shared += geometry && shared;
+    if (!geometry) result.misses += measured.text + "\n";
+  }
+  fmt::print("{}: {} cases, geometry {}, registers {}, shared memory {}\n", file, result.cases, result.geometry, result.registers, result.shared);
+  return result;
+}
+
+class MeasuredGeometry : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(MeasuredGeometry, launches_are_those_the_profiler_saw) {
+  const Tally t = tally(GetParam());
+  ASSERT_GT(t.cases, 0);
+  EXPECT_GE(t.geometry, 0.99 * t.cases) << t.misses;
+  EXPECT_GE(t.registers, 0.99 * t.cases);
+  EXPECT_GE(t.shared, 0.98 * t.cases);
+}
+
+INSTANTIATE_TEST_SUITE_P(H200, MeasuredGeometry,
+                         ::testing::Values("h200/kernels.jsonl.gz", "h200/kernels_optimizer.jsonl.gz", "h200/kernels_conv.jsonl.gz"));
+
+}  // namespace
+}  // namespace ridgeline
