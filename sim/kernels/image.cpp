@@ -35,7 +35,7 @@ LoweredOp batch_norm(const ImageOp& op) {
   if (!is_half(op.type)) {  // cuDNN: one kernel, a block a channel; the channel stays in shared memory where it fits
     const bool fits = per_channel * 4.0 <= 64.0 * 1024;
     KernelLaunch launch = stream_launch(StreamKernel::batch_norm_single, op.backward ? "bn_bw" : "bn_fw_tr", TimeClass::normalization, op.type,
-                                        {op.channels, 1, 512, fits ? 47 : 48, fits ? static_cast<std::int64_t>(per_channel) * 4 + 144 : 144},
+                                        {op.channels, 1, 512, fits ? 47 : 48, fits ? op.batch * ceil_div(s.spatial, 8) * 8 * 4 + 144 : 144},
                                         {.elements = s.elements, .iterations = per_channel / 2048.0 * (fits ? 1.0 : 2.0) * passes_over_input,
                                          .reread_bytes = fits ? 0.0 : s.bytes, .reread_row_bytes = per_channel * 4.0});
     launch.flops = 8.0 * s.elements;
