@@ -1,0 +1,162 @@
+#include "sim/report/prediction_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+
+#include "sim/report/names.h"
+#include "sim/units/parse.h"
+
+namespace ridgeline {
+namespace {
+
+std::string gib(std::int64_t bytes) { return fmt::format("{:.2f} GiB", static_cast<double>(bytes) / kGiB); }
+
+/// Three significant digits, whatever the size: "338 ms", "8.41 ms", "1.20 s".
+std::string duration(Seconds t) { return to_string(t); }
+
+std::string percent(double share) { return fmt::format("{:.0f} %", 100.0 * share); }
+
+std::string words(std::string_view name) {
+  std::string out(name);
+  std::replace(out.begin(), out.end(), '_', ' ');
+  return out;
+}
+
+/// "compute 71 %, dram 21 %, idle 8 %": the largest shares of the step, down to 2 %.
+std::string limiting(const Prediction& p) {
+  std::vector<std::pair<double, std::string>> shares;
+  for (std::size_t i = 0; i < kLimiters; ++i) {
+    const bool launch = static_cast<Limiter>(i) == Limiter::launch;
+    shares.emplace_back(ratio(p.limited_by[i], p.step.time), launch ? "launches and host" : words(kLimiterNames[i]));
+  }
+  std::sort(shares.rbegin(), shares.rend());
+  std::string out;
+  for (const auto& [share, name] : shares)
+    if (share >= 0.02) out += fmt::format("{}{} {}", out.empty() ? "" : ", ", name, percent(share));
+  return out;
+}
+
+const char* name_of_precision(Precision precision) {
+  switch (precision) {
+    case Precision::fp32: return "fp32";
+    case Precision::tf32: return "tf32";
+    case Precision::amp_fp16: return "amp-fp16";
+    case Precision::amp_bf16: return "amp-bf16";
+    case Precision::bf16: return "bf16";
+  }
+  return "?";
+}
+
+std::string training_line(const TrainingDescription& t) {
+  std::string line = fmt::format("{} x {} tokens, {}", t.micro_batch, t.sequence_length, name_of_precision(t.precision));
+  if (t.gradient_accumulation > 1) line += fmt::format(", {} micro-batches a step", t.gradient_accumulation);
+  if (t.activation_checkpointing == ActivationCheckpointing::block) line += ", checkpointed";
+  return line;
+}
+
+void write_memory(std::string& out, const MemoryResult& m) {
+  auto to = std::back_inserter(out);
+  fmt::format_to(to, "  memory        {} allocated, {} reserved, {} as nvidia-smi shows it; {}\n", gib(m.peak_allocated), gib(m.peak_reserved),
+                 gib(m.device_used), m.fits ? fmt::format("fits in {}", gib(m.capacity)) : fmt::format("DOES NOT FIT in {}", gib(m.capacity)));
+  if (const auto& oom = m.out_of_memory)
+    fmt::format_to(to, "                runs out in {} of the {}{}, {} short\n", oom->op, phase_name(oom->phase),
+                   oom->layer >= 0 ? fmt::format(" (block {})", oom->layer) : "", gib(oom->missing_bytes));
+  fmt::format_to(to, "  at the peak   ");
+  std::size_t column = 16;
+  const auto add = [&](std::string_view name, std::int64_t bytes) {
+    if (bytes < (8 << 20)) return;
+    const std::string text = fmt::format("{} {}", words(name), gib(bytes));
+    if (column + text.size() > 98) { out += "\n                "; column = 16; }
+    out += text + "   ";
+    column += text.size() + 3;
+  };
+  for (std::size_t i = 0; i < kCategories; ++i) add(kCategoryNames[i], m.at_peak[i]);
+  add("cached", m.cached_unused);
+  out += '\n';
+  if (!m.peak_op.empty())
+    fmt::format_to(to, "                reached in {} of the {}{}\n", m.peak_op, phase_name(m.peak_phase), m.peak_layer >= 0 ? fmt::format(", block {}", m.peak_layer) : "");
+}
+
+void write_kernels(std::string& out, const Prediction& p) {
+  auto to = std::back_inserter(out);
+  fmt::format_to(to, "\n  {:>9} {:>6} {:>6}  {:<32} {:<26} {}\n", "time", "share", "count", "kernel", "shape", "limited by");
+  const std::size_t shown = std::min<std::size_t>(p.kernels.size(), 12);
+  Seconds rest = p.step.gpu_busy;
+  std::int64_t rest_count = p.step.kernel_count;
+  for (std::size_t i = 0; i < shown; ++i) {
+    const KernelGroup& k = p.kernels[i];
+    rest -= k.time;
+    rest_count -= k.count;
+    fmt::format_to(to, "  {:>9} {:>6} {:>6}  {:<32.32} {:<26.26} {}\n", duration(k.time), percent(ratio(k.time, p.step.time)), k.count, k.name, k.shape, words(name_of(k.limiter)));
+  }
+  if (rest_count > 0) fmt::format_to(to, "  {:>9} {:>6} {:>6}  all others\n", duration(rest), percent(ratio(rest, p.step.time)), rest_count);
+  if (p.idle > Seconds{0}) fmt::format_to(to, "  {:>9} {:>6}         GPU idle: gaps between kernels, waiting for the host\n", duration(p.idle), percent(ratio(p.idle, p.step.time)));
+}
+
+void write_measured(std::string& out, const Scenario& s, const Prediction& p) {
+  const MeasuredBeside& m = s.measured;
+  if (m.source.empty()) return;
+  auto to = std::back_inserter(out);
+  out += "\n  measured      ";
+  const auto compare = [&](const std::string& text, double predicted, double measured) {
+    fmt::format_to(to, "{} (predicted {:+.1f} %)   ", text, 100.0 * (predicted / measured - 1.0));
+  };
+  if (m.step_time) compare(duration(*m.step_time), p.step.time.value(), m.step_time->value());
+  if (m.samples_per_s) compare(fmt::format("{:.4g} samples/s", *m.samples_per_s), p.step.samples_per_s, *m.samples_per_s);
+  const auto memory = [&](const char* what, const std::optional<Bytes>& value, std::int64_t predicted) {
+    if (!value) return;
+    out += "\n                ";
+    compare(fmt::format("{} {}", gib(static_cast<std::int64_t>(value->value())), what), static_cast<double>(predicted), value->value());
+  };
+  memory("allocated", m.peak_allocated, p.memory.peak_allocated);
+  memory("reserved", m.peak_reserved, p.memory.peak_reserved);
+  memory("in use", m.device_used, p.memory.device_used);
+  fmt::format_to(to, "\n                {}\n", m.source);
+}
+
+}  // namespace
+
+std::string prediction_text(const Scenario& s, const Prediction& p) {
+  std::string out;
+  auto to = std::back_inserter(out);
+  fmt::format_to(to, "{}\n{}: {} · {} engine · {}\n\n", p.scenario, s.gpu.name, training_line(s.training), p.engine, s.software.name);
+  fmt::format_to(to, "  step time     {} ({} to {}{})   {:.4g} samples/s   {:.4g} tokens/s\n", duration(p.step.time), duration(p.step.low), duration(p.step.high),
+                 p.step.validated ? "" : ", not validated on this GPU", p.step.samples_per_s, p.step.tokens_per_s);
+  fmt::format_to(to, "  limited by    {}\n", limiting(p));
+  fmt::format_to(to, "  GPU           {} kernels, busy {} ({}), MFU {}; the host needs {}\n", p.step.kernel_count, duration(p.step.gpu_busy),
+                 percent(p.step.kernel_active_fraction), percent(p.step.mfu), duration(p.step.host_time));
+  write_memory(out, p.memory);
+  write_kernels(out, p);
+  write_measured(out, s, p);
+  if (!p.advice.empty()) {
+    out += "\n  what would help\n";
+    for (const Advice& a : p.advice) fmt::format_to(to, "  {:>9}  {:<52} {}\n", "-" + duration(a.time_saved), "--set " + a.change, a.why);
+  }
+  for (const std::string& note : p.notes) fmt::format_to(to, "\n  note: {}\n", note);
+  return out;
+}
+
+std::string prediction_table(const Scenario& s, std::span<const Prediction> predictions) {
+  std::string out;
+  auto to = std::back_inserter(out);
+  fmt::format_to(to, "{}\n{} · {}\n\n", s.title, training_line(s.training), s.software.name);
+  fmt::format_to(to, "{:<23} {:>8} {:>17} {:>9} {:>6} {:>6} {:>6}  {:<5} {}\n", "", "step", "range", "samples", "alloc", "reserv", "in use", "", "");
+  fmt::format_to(to, "{:<23} {:>8} {:>17} {:>9} {:>6} {:>6} {:>6}  {:<5} {}\n", "GPU", "ms", "ms", "per s", "GiB", "GiB", "GiB", "fits", "limited by");
+  for (const Prediction& p : predictions) {
+    const auto ms = [](Seconds t) { return in_milliseconds(t); };
+    const auto g = [](std::int64_t b) { return static_cast<double>(b) / kGiB; };
+    std::string reason = limiting(p);
+    if (const auto comma = reason.find(','); comma != std::string::npos) reason.resize(comma);
+    std::string name = p.hardware;
+    if (name.starts_with("nvidia-")) name = name.substr(7);
+    fmt::format_to(to, "{:<23} {:>8.4g} {:>17} {:>9.4g} {:>6.2f} {:>6.2f} {:>6.2f}  {:<5} {}\n", name, ms(p.step.time),
+                   fmt::format("{:.4g} - {:.4g}", ms(p.step.low), ms(p.step.high)), p.step.samples_per_s, g(p.memory.peak_allocated), g(p.memory.peak_reserved),
+                   g(p.memory.device_used), p.memory.fits ? "yes" : "NO", reason);
+  }
+  return out;
+}
+
+}  // namespace ridgeline

@@ -1,0 +1,17 @@
+// A prediction for people: tables of at most 100 columns, the reason next to the time.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "sim/scenario/prediction.h"
+
+namespace ridgeline {
+
+/// One scenario in full.
+std::string prediction_text(const Scenario& scenario, const Prediction& prediction);
+
+/// One scenario on several GPUs, a line each.
+std::string prediction_table(const Scenario& scenario, std::span<const Prediction> predictions);
+
+}  // namespace ridgeline

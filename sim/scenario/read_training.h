@@ -1,0 +1,19 @@
+// The `training` and `allocator` sections of a scenario.
+#pragma once
+
+#include "sim/allocator/settings.h"
+#include "sim/config/value.h"
+#include "sim/hardware/software.h"
+#include "sim/workload/training.h"
+
+namespace ridgeline {
+
+struct TrainingSection {
+  TrainingDescription training;
+  bool compile = false, cuda_graphs = false;
+};
+
+TrainingSection read_training(const config::Value& section, const Software& software);
+AllocatorSettings read_allocator(const config::Value& section);
+
+}  // namespace ridgeline

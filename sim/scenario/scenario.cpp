@@ -1,0 +1,94 @@
+#include "sim/scenario/scenario.h"
+
+#include <fmt/format.h>
+
+#include "sim/config/parse_yaml.h"
+#include "sim/config/value.h"
+#include "sim/hardware/load_host.h"
+#include "sim/scenario/read_training.h"
+#include "sim/workload/host_class.h"
+#include "sim/workload/load_model.h"
+
+namespace ridgeline {
+namespace {
+
+using config::Mapping;
+using config::Node;
+using config::Override;
+using config::Value;
+
+/// Overrides of the scenario itself, and of the descriptions it names.
+struct Split {
+  std::vector<Override> scenario, hardware, host, software, model;
+};
+
+Split split_by_target(const std::vector<Override>& overrides) {
+  Split result;
+  for (const Override& change : overrides) {
+    Override inner = change;
+    if (inner.origin.empty()) inner.origin = fmt::format("--set {}={}", change.key, change.value);
+    const auto below = [&](std::string_view prefix) {
+      if (!change.key.starts_with(prefix)) return false;
+      inner.key = change.key.substr(prefix.size());
+      return true;
+    };
+    if (below("hardware.")) result.hardware.push_back(inner);
+    else if (below("host.")) result.host.push_back(inner);
+    else if (below("software.")) result.software.push_back(inner);
+    else if (below("model.")) result.model.push_back(inner);
+    else result.scenario.push_back(inner);
+  }
+  return result;
+}
+
+MeasuredBeside read_measured(const Value& section) {
+  MeasuredBeside result;
+  if (!section.exists()) return result;
+  const Mapping mapping(section, {"step_time", "samples_per_s", "device_used", "peak_allocated", "peak_reserved", "source"});
+  const auto positive = config::Range::positive();
+  if (mapping.has("step_time")) result.step_time = mapping["step_time"].quantity<Seconds>(positive);
+  if (mapping.has("samples_per_s")) result.samples_per_s = mapping["samples_per_s"].number(positive);
+  if (mapping.has("device_used")) result.device_used = mapping["device_used"].quantity<Bytes>(positive);
+  if (mapping.has("peak_allocated")) result.peak_allocated = mapping["peak_allocated"].quantity<Bytes>(positive);
+  if (mapping.has("peak_reserved")) result.peak_reserved = mapping["peak_reserved"].quantity<Bytes>(positive);
+  result.source = mapping["source"].text();
+  return result;
+}
+
+void check_together(const Scenario& scenario, const Value& training) {
+  const ModelDescription& model = scenario.model;
+  const bool has_position_table = model.family != ModelFamily::llama;
+  if (has_position_table && scenario.training.sequence_length > model.max_positions)
+    training["sequence_length"].fail(fmt::format("{} tokens, but {} has positions for {} only", scenario.training.sequence_length,
+                                                 model.name.empty() ? "the model" : model.name, model.max_positions));
+  const double tokens = static_cast<double>(scenario.training.micro_batch) * static_cast<double>(scenario.training.sequence_length);
+  if (tokens > 1e9) training["micro_batch"].fail(fmt::format("{:.3g} tokens in one forward pass are more than any GPU takes", tokens));
+}
+
+}  // namespace
+
+Scenario load_scenario(const ScenarioSource& source) {
+  Node tree;
+  if (source.file) tree = config::load_yaml(*source.file);
+  else tree.kind = Node::Kind::mapping;
+  const Split changes = split_by_target(source.overrides);
+  for (const Override& change : changes.scenario) config::apply_override(tree, change);
+
+  const Mapping root(Value(tree), {"title", "hardware", "model", "training", "host", "software", "allocator", "measured", "engine"});
+  Scenario scenario;
+  scenario.gpu = load_gpu(root["hardware"].text(), changes.hardware, source.numbers);
+  scenario.host = load_host(root["host"].text("default"), host_class_names(), changes.host);
+  scenario.software = load_software(root["software"].text("pytorch-2.11"), changes.software);
+  scenario.model = load_model(root["model"], changes.model);
+  const TrainingSection section = read_training(root["training"], scenario.software);
+  scenario.training = section.training;
+  scenario.compile = section.compile;
+  scenario.cuda_graphs = section.cuda_graphs;
+  scenario.allocator = read_allocator(root["allocator"]);
+  scenario.measured = read_measured(root["measured"]);
+  scenario.title = root["title"].text(fmt::format("{} on {}", scenario.model.name.empty() ? "model" : scenario.model.name, scenario.gpu.name));
+  check_together(scenario, root["training"]);
+  return scenario;
+}
+
+}  // namespace ridgeline
