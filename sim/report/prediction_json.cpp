@@ -10,7 +10,7 @@ using nlohmann::ordered_json;
 
 namespace {
 
-ordered_json step_json(const StepResult& step) {
+ordered_json step_json(const StepPrediction& step) {
   return {{"time_s", step.time.value()},
           {"low_s", step.low.value()},
           {"high_s", step.high.value()},
@@ -25,7 +25,7 @@ ordered_json step_json(const StepResult& step) {
           {"validated", step.validated}};
 }
 
-ordered_json memory_json(const MemoryResult& memory) {
+ordered_json memory_json(const MemoryPrediction& memory) {
   ordered_json breakdown;
   for (std::size_t i = 0; i < kCategories; ++i) breakdown[std::string(kCategoryNames[i])] = memory.at_peak[i];
   breakdown["cached_unused"] = memory.cached_unused;

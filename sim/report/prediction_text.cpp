@@ -57,7 +57,7 @@ std::string training_line(const TrainingDescription& t) {
   return line;
 }
 
-void write_memory(std::string& out, const MemoryResult& m) {
+void write_memory(std::string& out, const MemoryPrediction& m) {
   auto to = std::back_inserter(out);
   fmt::format_to(to, "  memory        {} allocated, {} reserved, {} as nvidia-smi shows it; {}\n", gib(m.peak_allocated), gib(m.peak_reserved),
                  gib(m.device_used), m.fits ? fmt::format("fits in {}", gib(m.capacity)) : fmt::format("DOES NOT FIT in {}", gib(m.capacity)));

@@ -15,7 +15,7 @@ namespace ridgeline {
 
 inline constexpr std::size_t kTimeClasses = 6, kLimiters = 6, kCategories = 7;
 
-struct StepResult {
+struct StepPrediction {
   Seconds time, low, high;          ///< low and high from measured residuals of comparable kernels and the host's spread
   Seconds host_time, gpu_busy;
   std::int64_t kernel_count = 0;    ///< kernels, memsets and copies
@@ -26,13 +26,13 @@ struct StepResult {
   bool validated = true;            ///< false where no residual of comparable kernels was ever measured
 };
 
-struct OutOfMemory {
+struct MemoryShortage {
   std::string op;
   Phase phase = Phase::other;
   std::int64_t layer = -1, missing_bytes = 0;
 };
 
-struct MemoryResult {
+struct MemoryPrediction {
   std::int64_t peak_allocated = 0, peak_reserved = 0, context = 0, device_used = 0, capacity = 0;
   bool fits = true;
   std::array<std::int64_t, kCategories> at_peak{};  ///< by Category, at the moment of the allocated peak
@@ -40,7 +40,7 @@ struct MemoryResult {
   std::string peak_op;
   Phase peak_phase = Phase::other;
   std::int64_t peak_layer = -1;
-  std::optional<OutOfMemory> out_of_memory;
+  std::optional<MemoryShortage> out_of_memory;
 };
 
 /// All launches of one kernel name.
@@ -59,8 +59,8 @@ struct Advice {
 
 struct Prediction {
   std::string scenario, hardware, engine;
-  StepResult step;
-  MemoryResult memory;
+  StepPrediction step;
+  MemoryPrediction memory;
   std::array<Seconds, kTimeClasses> time_by_class;  ///< kernels, by TimeClass
   Seconds idle;                                     ///< the GPU waits: gaps, launches, host
   std::array<Seconds, kLimiters> limited_by;        ///< by Limiter; launch includes idle

@@ -1,0 +1,56 @@
+// ridgeline hardware: the shipped GPUs, or one with the source of every number.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "sim/app/commands.h"
+#include "sim/hardware/load_gpu.h"
+#include "sim/report/hardware_text.h"
+
+namespace ridgeline::app {
+namespace {
+
+struct Options {
+  std::string name, format = "text";
+  std::vector<std::string> sets;
+  bool datasheet = false;
+};
+
+void run(const Options& options) {
+  const Numbers numbers = options.datasheet ? Numbers::datasheet : Numbers::measured;
+  if (options.name.empty()) {
+    std::vector<Gpu> gpus;
+    for (const std::string& name : hardware_names()) gpus.push_back(load_gpu(name, {}, numbers));
+    if (options.format == "json") {
+      auto names = nlohmann::ordered_json::array();
+      for (const Gpu& gpu : gpus) names.push_back({{"name", gpu.name}, {"title", gpu.title}});
+      fmt::print("{}\n", names.dump(2));
+    } else {
+      fmt::print("{}", hardware_list(gpus));
+    }
+    return;
+  }
+  std::vector<config::Override> overrides;
+  for (const std::string& text : options.sets) {
+    config::Override change = config::parse_override(text);
+    if (change.key.starts_with("hardware.")) change.key = change.key.substr(9);
+    overrides.push_back(std::move(change));
+  }
+  const HardwareSheet sheet = load_hardware_sheet(options.name, overrides, numbers);
+  if (options.format == "json") fmt::print("{}\n", hardware_json(sheet).dump(2));
+  else fmt::print("{}", hardware_text(sheet));
+}
+
+}  // namespace
+
+void add_hardware_command(CLI::App& program, Outcome&) {
+  auto options = std::make_shared<Options>();
+  auto* command = program.add_subcommand("hardware", "list the GPUs, or show one with the source of each number");
+  command->add_option("name", options->name, "a name of hw/ or a path");
+  command->add_option("--set", options->sets, "KEY=VALUE: any key of the description")->allow_extra_args(false)->take_all();
+  command->add_option("--format", options->format, "text or json")->check(CLI::IsMember({"text", "json"}));
+  command->add_flag("--datasheet", options->datasheet, "ignore the measured section");
+  command->callback([options] { run(*options); });
+}
+
+}  // namespace ridgeline::app

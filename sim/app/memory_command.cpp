@@ -1,0 +1,73 @@
+// ridgeline memory: a recorded allocation history through the caching allocator, as it was or under other settings.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "sim/allocator/replay.h"
+#include "sim/app/commands.h"
+#include "sim/units/parse.h"
+#include "sim/units/user_error.h"
+
+namespace ridgeline::app {
+namespace {
+
+struct Options {
+  std::string file, settings, capacity, format = "text";
+};
+
+nlohmann::ordered_json as_json(const ReplayResult& r) {
+  return {{"peak_allocated_bytes", r.peak_allocated},
+          {"peak_reserved_bytes", r.peak_reserved},
+          {"segment_allocations_bytes", r.segment_allocations},
+          {"recorded_segments_bytes", r.recorded_segments},
+          {"events", r.events},
+          {"retries", r.statistics.retries},
+          {"out_of_memory", r.out_of_memory}};
+}
+
+std::string as_text(const std::string& file, const ReplayResult& r) {
+  const auto gib = [](std::int64_t bytes) { return fmt::format("{:.3f} GiB", static_cast<double>(bytes) / kGiB); };
+  std::string out = fmt::format("{}: {} events\n\n", file, r.events);
+  out += fmt::format("  peak allocated   {}\n  peak reserved    {}\n  device segments  {} asked for", gib(r.peak_allocated), gib(r.peak_reserved), r.segment_allocations.size());
+  if (!r.recorded_segments.empty())
+    out += r.segment_allocations == r.recorded_segments ? ", the same as recorded, in the same order" : fmt::format("; the recording has {}", r.recorded_segments.size());
+  out += fmt::format("\n  fragmentation    {} free in split segments at the end\n", gib(r.statistics.all.inactive_split_bytes.current));
+  if (r.out_of_memory) out += fmt::format("  OUT OF MEMORY at line {}\n", r.out_of_memory_line);
+  return out;
+}
+
+void run(const Options& options) {
+  ReplayOptions replay_options;
+  try {
+    if (!options.settings.empty()) {
+      replay_options.settings = AllocatorSettings::parse(options.settings);
+      replay_options.recorded_addresses = false;
+    }
+  } catch (const std::invalid_argument& e) {
+    throw UserError(fmt::format("--settings: {}", e.what()));
+  }
+  if (!options.capacity.empty()) {
+    const auto capacity = parse_measure(options.capacity);
+    if (!capacity || capacity->dimension != Dimension::bytes || capacity->value <= 0)
+      throw UserError(fmt::format("--capacity: '{}' is not a size; write it as \"24 GiB\"", options.capacity));
+    replay_options.capacity = static_cast<std::int64_t>(std::min(capacity->value, 9e18));
+  }
+  const ReplayResult result = replay(read_history(options.file), replay_options);
+  if (options.format == "json") fmt::print("{}\n", as_json(result).dump());
+  else fmt::print("{}", as_text(options.file, result));
+}
+
+}  // namespace
+
+void add_memory_command(CLI::App& program, Outcome&) {
+  auto options = std::make_shared<Options>();
+  auto* command = program.add_subcommand("memory", "replay an allocation history through the caching allocator");
+  command->add_option("file", options->file, "csv history (plain or gzip)")->required();
+  command->add_option("--settings", options->settings, "as PYTORCH_ALLOC_CONF, e.g. expandable_segments:True");
+  command->add_option("--capacity", options->capacity, "memory of the device, e.g. \"24 GiB\"");
+  command->add_option("--format", options->format, "text or json")->check(CLI::IsMember({"text", "json"}));
+  command->callback([options] { run(*options); });
+}
+
+}  // namespace ridgeline::app

@@ -1,0 +1,40 @@
+// ridgeline models: the shipped networks, or one in full.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "sim/app/commands.h"
+#include "sim/report/model_text.h"
+#include "sim/workload/load_model.h"
+
+namespace ridgeline::app {
+namespace {
+
+struct Options {
+  std::string name, format = "text";
+};
+
+void run(const Options& options) {
+  std::vector<ModelDescription> models;
+  if (options.name.empty()) for (const std::string& name : model_names()) models.push_back(load_model(name));
+  else models.push_back(load_model(options.name));
+  if (options.format == "json") {
+    auto out = nlohmann::ordered_json::array();
+    for (const ModelDescription& model : models) out.push_back(model_json(model));
+    fmt::print("{}\n", options.name.empty() ? out.dump(2) : out.front().dump(2));
+  } else {
+    fmt::print("{}", options.name.empty() ? model_list(models) : model_text(models.front()));
+  }
+}
+
+}  // namespace
+
+void add_models_command(CLI::App& program, Outcome&) {
+  auto options = std::make_shared<Options>();
+  auto* command = program.add_subcommand("models", "list the networks, or show one with its parameters");
+  command->add_option("name", options->name, "a name of models/, a path, a HuggingFace config.json");
+  command->add_option("--format", options->format, "text or json")->check(CLI::IsMember({"text", "json"}));
+  command->callback([options] { run(*options); });
+}
+
+}  // namespace ridgeline::app
