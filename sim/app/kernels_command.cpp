@@ -8,6 +8,7 @@
 #include "sim/app/commands.h"
 #include "sim/app/engine_option.h"
 #include "sim/hardware/load_gpu.h"
+#include "sim/hardware/load_host.h"
 #include "sim/report/kernel_json.h"
 #include "sim/study/kernel_prediction.h"
 #include "sim/study/residual_ranges.h"

@@ -5,7 +5,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "sim/hardware/data_folder.h"
+#include "sim/config/data_folder.h"
 #include "sim/units/user_error.h"
 
 namespace ridgeline {
@@ -36,7 +36,7 @@ std::string_view size_bucket(Seconds time) {
 
 ResidualRanges ResidualRanges::load() {
   ResidualRanges result;
-  std::ifstream file(data_folder() / "hw/residuals.json");
+  std::ifstream file(config::data_folder("hw") / "residuals.json");
   if (!file) return result;
   try {
     const auto json = nlohmann::json::parse(file);
@@ -55,7 +55,7 @@ Range ResidualRanges::of_kernel(const Op& op, Seconds time, const Gpu& gpu, std:
 Range ResidualRanges::of_family(std::string_view family, Seconds time, const Gpu& gpu, std::string_view engine) const {
   const std::string_view size = size_bucket(time);
   // From the most specific group of comparable kernels to the least: this GPU, its architecture, any GPU.
-  for (const std::string& group : {gpu.name, std::string(name_of(gpu.architecture)), std::string("any")})
+  for (const std::string& group : {gpu.name, fmt::format("sm_{}{}", gpu.compute_major, gpu.compute_minor), std::string("any")})
     for (const std::string_view bucket : {size, std::string_view("any")})
       if (const auto found = ranges_.find(fmt::format("{}/{}/{}/{}", engine, group, family, bucket)); found != ranges_.end()) {
         Range range = found->second;

@@ -1,0 +1,24 @@
+// models/NAME.yaml, a path, a HuggingFace config.json or an inline mapping to ModelDescription.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/config/override.h"
+#include "sim/config/value.h"
+#include "sim/workload/model.h"
+
+namespace ridgeline {
+
+/// `name_or_path` is a name of model_names() or a file (.yaml, or .json in HuggingFace's form). Override keys are those
+/// of a description ("vocabulary"). Throws config::ConfigError with the place of the mistake.
+ModelDescription load_model(std::string_view name_or_path, const std::vector<config::Override>& overrides = {});
+
+/// The `model` of a scenario: a name, a path or an inline mapping.
+ModelDescription load_model(const config::Value& value, const std::vector<config::Override>& overrides = {});
+
+/// Shipped descriptions, sorted.
+std::vector<std::string> model_names();
+
+}  // namespace ridgeline
