@@ -1,0 +1,23 @@
+#include "sim/units/nearest_name.h"
+
+#include <gtest/gtest.h>
+
+namespace ridgeline {
+namespace {
+
+TEST(NearestName, a_misspelt_name_finds_the_one_meant) {
+  const std::vector<std::string> names{"bandwidth", "capacity", "latency"};
+  EXPECT_EQ(nearest_name("bandwith", names), "bandwidth");
+  EXPECT_EQ(nearest_name("latancy", names), "latency");
+  EXPECT_EQ(nearest_name("x", std::vector<std::string>{}), "");
+}
+
+TEST(NearestName, the_distance_counts_inserted_removed_and_changed_letters) {
+  EXPECT_EQ(edit_distance("", ""), 0u);
+  EXPECT_EQ(edit_distance("abc", "abc"), 0u);
+  EXPECT_EQ(edit_distance("abc", ""), 3u);
+  EXPECT_EQ(edit_distance("kitten", "sitting"), 3u);
+}
+
+}  // namespace
+}  // namespace ridgeline
