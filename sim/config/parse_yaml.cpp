@@ -80,6 +80,7 @@ class TreeBuilder final : public YAML::EventHandler {
     bool has_key = false;
     std::string key;
     Origin key_origin;
+    std::unordered_map<std::string, int> lines;  ///< of the keys so far
   };
 
   [[noreturn]] void fail(const YAML::Mark& mark, std::string_view message) const {
@@ -100,9 +101,9 @@ class TreeBuilder final : public YAML::EventHandler {
   void open(Node::Kind kind, const YAML::Mark& mark, YAML::anchor_t anchor) {
     if (static_cast<int>(open_.size()) >= kMaxDepth) fail_depth(mark);
     if (!open_.empty() && open_.back().node.kind == Node::Kind::mapping && !open_.back().has_key) {
-      fail(mark, "a key must be a plain word, not a list or a mapping");
+      fail(mark, "a key must be a plain word, not a list or a mapping (is a closing bracket missing?)");
     }
-    open_.push_back({leaf(kind, mark, ""), anchor, false, {}, {}});
+    open_.push_back({leaf(kind, mark, ""), anchor, false, {}, {}, {}});
   }
 
   void close() {
@@ -134,11 +135,9 @@ class TreeBuilder final : public YAML::EventHandler {
     if (node.kind != Node::Kind::scalar) {
       throw ConfigError(node.origin, "", fmt::format("a key must be a plain word, got {}", node.describe()));
     }
-    for (const Entry& entry : parent.node.entries) {
-      if (entry.key == node.scalar) {
-        throw ConfigError(node.origin, node.scalar,
-                          fmt::format("duplicate key, first given on line {}", entry.key_origin.line));
-      }
+    const auto [first, is_new] = parent.lines.emplace(node.scalar, node.origin.line);
+    if (!is_new) {
+      throw ConfigError(node.origin, node.scalar, fmt::format("duplicate key, first given on line {}", first->second));
     }
     parent.key = std::move(node.scalar);
     parent.key_origin = node.origin;
@@ -189,6 +188,8 @@ Node parse_yaml(std::string_view text, std::string_view name) {
                                                            static_cast<double>(text.size()) / 1048576.0, kMaxBytes >> 20));
   }
   check_text(text, shared_name);
+  // At the end of the text yaml-cpp misses a quote that was never closed if line ends follow it.
+  text = text.substr(0, text.find_last_not_of(" \t\r\n") + 1);
   TreeBuilder builder(shared_name);
   try {
     TextBuffer buffer(text);

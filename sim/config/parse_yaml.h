@@ -12,7 +12,7 @@
 
 namespace ridgeline::config {
 
-inline constexpr std::size_t kMaxBytes = 4u << 20;
+inline constexpr std::size_t kMaxBytes = 1u << 20;
 inline constexpr std::size_t kMaxNodes = 1u << 20;
 inline constexpr int kMaxDepth = 64;
 

@@ -1,6 +1,6 @@
 // Typed, strict reading of a Node tree. A Value is a node together with its dotted path, or the absence of one.
 //
-//   Mapping training(root["training"], {"micro_batch", "precision"});          // any other key is an error
+//   Mapping training(root["training"], {"micro_batch", "precision", "limit"}); // any other key is an error
 //   int batch = training["micro_batch"].integer({1, 65536});                   // required, since no fallback is given
 //   auto precision = training["precision"].choice(kPrecisions, Precision::fp32);
 //   Bytes limit = training["limit"].quantity<Bytes>({}, Bytes{0});             // "20 MiB": the unit is mandatory

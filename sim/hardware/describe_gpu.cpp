@@ -152,6 +152,13 @@ void check_together(const config::Value& root, const Gpu& gpu) {
 
 }  // namespace
 
+std::string_view name_of(Architecture architecture) {
+  for (const auto& [name, value] : kArchitectures) {
+    if (value == architecture) return name;
+  }
+  return "unknown";
+}
+
 void read_gpu(const config::Value& root, Gpu& gpu, std::vector<SheetRow>* rows) {
   FieldReader reader(root, rows);
   reader.document([&] { read_fields(reader, gpu); }, {"title", "measured"});

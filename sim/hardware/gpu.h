@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/units/quantity.h"
@@ -13,6 +14,7 @@
 namespace ridgeline {
 
 enum class Architecture : std::uint8_t { volta, turing, ampere, ada, hopper };
+std::string_view name_of(Architecture architecture);
 
 /// Multiply-adds a clock an SM, dense. 0 = the unit does not exist.
 struct MathRates {

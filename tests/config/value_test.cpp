@@ -24,7 +24,7 @@ std::string error_of(const std::function<void()>& read) {
 template <typename Read>
 std::string complaint(const std::string& text, Read read) {
   const Node root = parse_yaml("v: " + text + "\n", "f.yaml");
-  return error_of([&] { (void)read(Value(root)["v"]); });
+  return error_of([&] { (void)read(Value{root}["v"]); });
 }
 
 enum class Color { red, green };
@@ -32,7 +32,7 @@ constexpr std::pair<std::string_view, Color> kColors[] = {{"red", Color::red}, {
 
 TEST(Value, typed_reads_give_what_was_written) {
   const Node root = parse_yaml("s: text\nt: true\ni: -7\nn: 50 %\nb: 20 MiB\nc: green\nl: [1, 2]\n", "f.yaml");
-  const Mapping m(Value(root), {"s", "t", "i", "n", "b", "c", "l", "x"});
+  const Mapping m(Value{root}, {"s", "t", "i", "n", "b", "c", "l", "x"});
   EXPECT_EQ(m["s"].text(), "text");
   EXPECT_TRUE(m["t"].boolean());
   EXPECT_EQ(m["i"].integer(), -7);
@@ -45,7 +45,7 @@ TEST(Value, typed_reads_give_what_was_written) {
 
 TEST(Value, a_fallback_stands_in_for_an_absent_key_only) {
   const Node root = parse_yaml("i: 3\n", "f.yaml");
-  const Mapping m(Value(root), {"i", "x"});
+  const Mapping m(Value{root}, {"i", "x"});
   EXPECT_EQ(m["x"].integer({}, 9), 9);
   EXPECT_EQ(m["i"].integer({}, 9), 3);
   EXPECT_EQ(m["x"].text("none"), "none");
@@ -58,21 +58,21 @@ TEST(Value, a_fallback_stands_in_for_an_absent_key_only) {
 
 TEST(Value, a_required_key_that_is_missing_is_named_at_its_mapping) {
   const Node root = parse_yaml("a: 1\nb:\n  c: 1\n", "f.yaml");
-  const Mapping inner(Value(root)["b"], {"c", "d"});
+  const Mapping inner(Value{root}["b"], {"c", "d"});
   EXPECT_EQ(error_of([&] { (void)inner["d"].integer(); }), "f.yaml:3:3: b.d: missing; this key is required");
 }
 
 TEST(Mapping, an_unknown_key_is_reported_with_its_neighbours) {
   const Node root = parse_yaml("dram:\n  capacity: 1 GB\n  bandwith: 2 TB/s\n", "hw/x.yaml");
-  EXPECT_EQ(error_of([&] { Mapping(Value(root)["dram"], {"bandwidth", "capacity"}); }),
+  EXPECT_EQ(error_of([&] { (void)Mapping(Value{root}["dram"], {"bandwidth", "capacity"}); }),
             "hw/x.yaml:3:3: dram.bandwith: unknown key; expected one of bandwidth, capacity; did you mean bandwidth?");
   const Node far = parse_yaml("zzzzzz: 1\n", "f.yaml");
-  EXPECT_EQ(error_of([&] { Mapping(Value(far), {"bandwidth"}); }), "f.yaml:1:1: zzzzzz: unknown key; expected one of bandwidth");
+  EXPECT_EQ(error_of([&] { (void)Mapping(Value{far}, {"bandwidth"}); }), "f.yaml:1:1: zzzzzz: unknown key; expected one of bandwidth");
 }
 
 TEST(Mapping, reading_an_undeclared_key_is_our_own_bug) {
   const Node root = parse_yaml("a: 1\n", "f.yaml");
-  const Mapping m(Value(root), {"a"});
+  const Mapping m(Value{root}, {"a"});
   EXPECT_THROW((void)m["b"], std::logic_error);
 }
 
