@@ -240,6 +240,21 @@ void CachingAllocator::free_block(BlockId id) {
   });
 }
 
+std::uint64_t CachingAllocator::fingerprint() const {
+  // Free blocks in their order; blocks in use and segments follow from them, as everything else stays where it is.
+  std::uint64_t hash = 0x9e3779b97f4a7c15u;
+  const auto mix = [&](std::uint64_t value) { hash = (hash ^ value) * 0xff51afd7ed558ccdu, hash ^= hash >> 32; };
+  for (const Pool& pool : pools_) {
+    for (const FreeBlocks* blocks : {&pool.free, &pool.unmapped}) {
+      for (const FreeBlock& free : *blocks) {
+        mix(free.order);
+        mix(free.address);
+      }
+    }
+  }
+  return hash;
+}
+
 void CachingAllocator::fail(const Request& request) {
   ++statistics_.out_of_memory;
   const std::int64_t reserved = statistics_.all.reserved_bytes.current;

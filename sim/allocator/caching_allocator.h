@@ -83,6 +83,8 @@ class CachingAllocator {
   [[nodiscard]] const DeviceMemory& device() const { return device_; }
   /// Everything reserved, in address order.
   [[nodiscard]] std::vector<SegmentView> segments() const;
+  /// Hash of all that decides where later requests go: equal fingerprints answer equal requests equally.
+  [[nodiscard]] std::uint64_t fingerprint() const;
 
  private:
   struct Block {

@@ -1,0 +1,179 @@
+#include "sim/memory/memory_run.h"
+
+#include <algorithm>
+#include <cmath>
+#include <unordered_map>
+
+namespace ridgeline {
+namespace {
+
+class Runner {
+ public:
+  Runner(const StepProgram& program, const MemoryOptions& options)
+      : program_(program),
+        options_(options),
+        allocator_(options.settings, DeviceMemory(options.capacity, options.context)),
+        blocks_(program.storages.size(), kNoBlock) {
+    result_.context = options.context;
+  }
+
+  MemoryResult run() {
+    if (run_all() && options_.record_samples) sample_one_more_step();
+    const PoolStatistics& all = allocator_.statistics().all;
+    // Without a second step the first one has to do.
+    result_.peak_reserved = all.reserved_bytes.peak;
+    result_.peak_allocated = all.allocated_bytes.peak;
+    result_.cached_unused = result_.peak_reserved - result_.peak_allocated;
+    result_.device_used = result_.peak_reserved + result_.context;
+    result_.statistics = allocator_.statistics();
+    if (options_.record_samples) result_.segments = allocator_.segments();
+    return std::move(result_);
+  }
+
+ private:
+  bool run_all() {
+    const auto& steps = program_.steps;
+    const auto end = static_cast<std::uint32_t>(program_.actions.size());
+    if (steps.empty()) return play(0, end);
+    if (!play(0, steps.front().begin)) return false;
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      if (i == 1) start_steady_state();
+      if (i + 1 == steps.size()) remember_alive_before_last_step();
+      result_.steps_run = static_cast<int>(i) + 1;
+      if (!play(steps[i].begin, steps[i].end)) return false;
+    }
+    if (steps.size() == 1) return true;
+    match_carried_storages();
+    std::uint64_t state = fingerprint();
+    while (result_.steps_run < options_.most_steps) {
+      ++result_.steps_run;
+      if (!repeat_last_step()) return false;
+      const std::uint64_t next = fingerprint();
+      if (next == state) break;
+      state = next;
+    }
+    return true;
+  }
+
+  void start_steady_state() {
+    const PoolStatistics& all = allocator_.statistics().all;
+    result_.first_step_peak_allocated = all.allocated_bytes.peak;
+    result_.first_step_peak_reserved = all.reserved_bytes.peak;
+    allocator_.reset_peaks();
+    peak_ = 0;
+  }
+
+  // A storage that the last step frees without having allocated it (a loss kept from the step before) stands, when the
+  // step is run again, for the one of the same size that the step itself left behind.
+  void remember_alive_before_last_step() {
+    for (std::uint32_t i = 0; i < blocks_.size(); ++i) {
+      if (blocks_[i] != kNoBlock) alive_before_.push_back(i);
+    }
+  }
+  void match_carried_storages() {
+    std::vector<bool> before(blocks_.size());
+    for (const std::uint32_t storage : alive_before_) before[storage] = true;
+    std::unordered_map<std::int64_t, std::vector<std::uint32_t>> left;  // by bytes
+    for (auto i = static_cast<std::uint32_t>(blocks_.size()); i-- > 0;) {
+      if (blocks_[i] != kNoBlock && !before[i]) left[program_.storages[i].bytes].push_back(i);
+    }
+    for (const std::uint32_t storage : alive_before_) {
+      if (blocks_[storage] != kNoBlock) continue;
+      auto& same_size = left[program_.storages[storage].bytes];
+      if (same_size.empty()) continue;
+      carried_.emplace_back(storage, same_size.back());
+      same_size.pop_back();
+    }
+  }
+  bool repeat_last_step() {
+    for (const auto& [old, now] : carried_) std::swap(blocks_[old], blocks_[now]);
+    return play(program_.steps.back().begin, program_.steps.back().end);
+  }
+  void sample_one_more_step() {
+    sampling_ = true;
+    if (program_.steps.size() > 1) repeat_last_step();
+  }
+
+  /// Hash of where every block lies: equal after two steps means that all further ones are equal.
+  [[nodiscard]] std::uint64_t fingerprint() const { return allocator_.fingerprint(); }
+
+  bool play(std::uint32_t begin, std::uint32_t end) {
+    for (std::uint32_t i = begin; i < end; ++i) {
+      const Action& action = program_.actions[i];
+      if (action.kind == Action::Kind::allocate) {
+        if (!allocate(action, i)) return false;
+      } else if (action.kind == Action::Kind::free) {
+        release(action);
+      } else {
+        continue;
+      }
+      if (sampling_) {
+        const PoolStatistics& all = allocator_.statistics().all;
+        result_.samples.push_back({i, all.allocated_bytes.current, all.reserved_bytes.current, by_category_});
+      }
+    }
+    return true;
+  }
+
+  bool allocate(const Action& action, std::uint32_t index) {
+    const Storage& storage = program_.storages[action.index];
+    const BlockId block = allocator_.allocate(storage.bytes);
+    if (block == kNoBlock) {
+      result_.fits = false;
+      result_.failure = MemoryFailure{moment(action, index), allocator_.last_failure()};
+      return false;
+    }
+    blocks_[action.index] = block;
+    by_category_[static_cast<std::size_t>(storage.category)] += allocator_.bytes_of(block);
+    if (const std::int64_t now = allocator_.statistics().all.allocated_bytes.current; now > peak_) {
+      peak_ = now;
+      result_.breakdown = by_category_;
+      result_.peak = moment(action, index);
+    }
+    return true;
+  }
+
+  void release(const Action& action) {
+    const BlockId block = blocks_[action.index];
+    if (block == kNoBlock) return;  // a step run again may free what only its first run had
+    by_category_[static_cast<std::size_t>(program_.storages[action.index].category)] -= allocator_.bytes_of(block);
+    allocator_.free(block);
+    blocks_[action.index] = kNoBlock;
+  }
+
+  [[nodiscard]] Moment moment(const Action& action, std::uint32_t index) const {
+    Moment moment;
+    moment.action = index;
+    moment.call = action.call;
+    moment.step = result_.steps_run;
+    if (action.call != Action::kNoCall && result_.steps_run > 0) {
+      moment.phase = program_.trace->calls[action.call].phase;
+      moment.layer = program_.trace->calls[action.call].layer;
+    }
+    return moment;
+  }
+
+  const StepProgram& program_;
+  const MemoryOptions& options_;
+  CachingAllocator allocator_;
+  std::vector<BlockId> blocks_;  ///< by storage
+  std::vector<std::uint32_t> alive_before_;
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> carried_;
+  BytesByCategory by_category_{};
+  std::int64_t peak_ = 0;
+  bool sampling_ = false;
+  MemoryResult result_;
+};
+
+}  // namespace
+
+MemoryResult run_memory(const StepProgram& program, const MemoryOptions& options) {
+  return Runner(program, options).run();
+}
+
+std::int64_t context_bytes(const Gpu& gpu, const Software& software) {
+  const Bytes lazy = gpu.context.driver + gpu.context.libraries;
+  return std::llround((software.lazy_module_loading ? lazy : lazy + gpu.context.eager_loading).value());
+}
+
+}  // namespace ridgeline

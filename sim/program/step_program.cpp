@@ -1,0 +1,125 @@
+#include "sim/program/step_program.h"
+
+#include <array>
+#include <cmath>
+#include <variant>
+
+#include "sim/kernels/lowering.h"
+
+namespace ridgeline {
+namespace {
+
+/// A matrix library handle belongs to a host thread: the main thread runs forward, the autograd thread backward.
+enum class Thread : std::uint8_t { main, autograd };
+
+class Assembler {
+ public:
+  Assembler(const OpTrace& trace, const Gpu& gpu, const Software& software)
+      : trace_(trace), gpu_(gpu), software_(software), lowered_(trace.ops.size()) {
+    program_.trace = &trace;
+    program_.storages = trace.storages;
+    program_.actions.reserve(trace.records.size() * 2);
+    program_.steps.reserve(trace.steps.size());
+  }
+
+  StepProgram assemble() {
+    std::size_t step = 0;
+    for (std::uint32_t i = 0; i <= trace_.records.size(); ++i) {
+      // Steps follow each other, but need not touch.
+      if (step < trace_.steps.size() && program_.steps.size() > step && trace_.steps[step].end == i) {
+        program_.steps[step].end = here();
+        ++step;
+      }
+      if (step < trace_.steps.size() && program_.steps.size() == step && trace_.steps[step].begin == i) {
+        program_.steps.push_back({here(), here()});
+      }
+      if (i < trace_.records.size()) add(trace_.records[i]);
+    }
+    return std::move(program_);
+  }
+
+ private:
+  struct Lowered {
+    bool done = false;
+    std::uint32_t first_launch = 0, launches = 0;
+    std::vector<std::int64_t> temporaries;
+  };
+
+  [[nodiscard]] std::uint32_t here() const { return static_cast<std::uint32_t>(program_.actions.size()); }
+
+  void add(const Record& record) {
+    switch (record.kind) {
+      case Record::Kind::allocate: push({Action::Kind::allocate, HostClass::other, record.index, next_call_}); break;
+      case Record::Kind::free: push({Action::Kind::free, HostClass::other, record.index, next_call_}); break;
+      case Record::Kind::host: push({Action::Kind::host, record.host_class, record.index, next_call_}); break;
+      case Record::Kind::wait_for_gpu: push({Action::Kind::wait, HostClass::other, 0, next_call_}); break;
+      case Record::Kind::op: add_call(record.index); break;
+    }
+  }
+
+  void add_call(std::uint32_t index) {
+    const Call& call = trace_.calls[index];
+    const Lowered& op = lowered(call.op);
+    if (const auto* matmul = std::get_if<Matmul>(&trace_.ops[call.op])) add_workspaces(*matmul, call, index);
+    const auto first = static_cast<std::uint32_t>(program_.storages.size());
+    for (const std::int64_t bytes : op.temporaries) allocate(bytes, Category::temporaries, call, index);
+    for (std::uint32_t i = 0; i < op.launches; ++i)
+      push({Action::Kind::launch, HostClass::other, op.first_launch + i, index});
+    for (std::uint32_t i = 0; i < op.temporaries.size(); ++i)
+      push({Action::Kind::free, HostClass::other, first + i, index});
+    next_call_ = index + 1 < trace_.calls.size() ? index + 1 : Action::kNoCall;
+  }
+
+  // In the recorded histories the first product of each thread allocates the workspace right after its output, the
+  // first one whose epilogue adds a bias a second, smaller one; both stay.
+  void add_workspaces(const Matmul& matmul, const Call& call, std::uint32_t index) {
+    const auto thread = static_cast<std::size_t>(call.phase == Phase::backward ? Thread::autograd : Thread::main);
+    const Bytes workspace =
+        gpu_.architecture == Architecture::hopper ? software_.cublas_workspace_hopper : software_.cublas_workspace;
+    if (!has_workspace_[thread]) allocate(std::llround(workspace.value()), Category::workspaces, call, index);
+    has_workspace_[thread] = true;
+    if (!matmul.bias || !software_.addmm_fuses_bias) return;
+    if (!has_light_workspace_[thread])
+      allocate(std::llround(software_.cublaslt_workspace.value()), Category::workspaces, call, index);
+    has_light_workspace_[thread] = true;
+  }
+
+  void allocate(std::int64_t bytes, Category category, const Call& call, std::uint32_t index) {
+    if (bytes <= 0) return;
+    push({Action::Kind::allocate, HostClass::other, static_cast<std::uint32_t>(program_.storages.size()), index});
+    program_.storages.push_back({bytes, category, call.layer});
+  }
+
+  const Lowered& lowered(std::uint32_t op) {
+    Lowered& entry = lowered_[op];
+    if (entry.done) return entry;
+    LoweredOp result = lower(trace_.ops[op], gpu_, software_);
+    entry.done = true;
+    entry.first_launch = static_cast<std::uint32_t>(program_.launches.size());
+    entry.launches = static_cast<std::uint32_t>(result.launches.size());
+    for (auto& launch : result.launches) program_.launches.push_back(std::move(launch));
+    for (const std::int64_t bytes : result.temporaries) {
+      if (bytes > 0) entry.temporaries.push_back(bytes);
+    }
+    if (result.approximated) program_.approximated.push_back(op);
+    return entry;
+  }
+
+  void push(const Action& action) { program_.actions.push_back(action); }
+
+  const OpTrace& trace_;
+  const Gpu& gpu_;
+  const Software& software_;
+  std::vector<Lowered> lowered_;
+  StepProgram program_;
+  std::uint32_t next_call_ = 0;
+  std::array<bool, 2> has_workspace_{}, has_light_workspace_{};
+};
+
+}  // namespace
+
+StepProgram make_program(const OpTrace& trace, const Gpu& gpu, const Software& software) {
+  return Assembler(trace, gpu, software).assemble();
+}
+
+}  // namespace ridgeline

@@ -1,0 +1,60 @@
+// A training run as the host and the driver see it: allocations, frees, kernel launches, host work and waits, in order.
+//
+// Made from an OpTrace by lowering each different op once. It knows no time and no addresses: the allocator runs its
+// allocations, a timing engine its kernels, the timeline all of it. The memory kernels need while they run stands
+// around their launches; the workspaces of the matrix library are allocated where each host thread first multiplies.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sim/hardware/gpu.h"
+#include "sim/hardware/software.h"
+#include "sim/launch/kernel_launch.h"
+#include "sim/workload/op_trace.h"
+
+namespace ridgeline {
+
+struct Action {
+  enum class Kind : std::uint8_t {
+    allocate,  ///< index = entry of `storages`
+    free,      ///< index = entry of `storages`
+    launch,    ///< index = entry of `launches`
+    host,      ///< host_class, index = how many times
+    wait       ///< the host blocks until the GPU is done with everything
+  };
+  static constexpr std::uint32_t kNoCall = std::numeric_limits<std::uint32_t>::max();
+
+  Kind kind = Kind::host;
+  HostClass host_class = HostClass::other;
+  std::uint32_t index = 0;
+  std::uint32_t call =
+      kNoCall;  ///< launches and their temporaries: entry of `trace->calls`; others: the next call, if any
+};
+
+struct StepProgram {
+  const OpTrace* trace = nullptr;      ///< what it was made from; must outlive the program
+  std::vector<KernelLaunch> launches;  ///< each different one once
+  std::vector<Storage> storages;       ///< those of the trace, then temporaries and workspaces
+  std::vector<Action> actions;
+  std::vector<StepRange> steps;             ///< ranges of `actions`; what lies before the first sets up
+  std::vector<std::uint32_t> approximated;  ///< entries of `trace->ops` without a rule of their own
+
+  /// Actions of the steady step: the last of the run.
+  [[nodiscard]] std::span<const Action> steady_step() const {
+    if (steps.empty()) return actions;
+    return std::span(actions).subspan(steps.back().begin, steps.back().end - steps.back().begin);
+  }
+  [[nodiscard]] std::span<const Operand> operands_of(std::uint32_t call) const {
+    const Call& c = trace->calls[call];
+    return std::span(trace->operands).subspan(c.operands_begin, static_cast<std::size_t>(c.inputs) + c.outputs);
+  }
+};
+
+/// Throws UserError or std::invalid_argument for shapes that cannot be, with the op's name and shape.
+StepProgram make_program(const OpTrace& trace, const Gpu& gpu, const Software& software);
+
+}  // namespace ridgeline

@@ -1,0 +1,33 @@
+// The steady step as the recurrence runs it: for every launch, the host time before it and the time the kernel takes.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "sim/hardware/gpu.h"
+#include "sim/hardware/host.h"
+#include "sim/program/step_program.h"
+
+namespace ridgeline {
+
+struct Issue {
+  double host = 0.0;         ///< seconds of host work up to the return of the launch call
+  double gap = 0.0;          ///< seconds the GPU needs between the kernel before and this one
+  bool wait_before = false;  ///< the host waits for the GPU first, after `host_before_wait`
+  double host_before_wait = 0.0;
+};
+
+struct IssuePlan {
+  std::vector<Issue> launches;
+  Issue tail;  ///< after the last launch; launches nothing
+  /// Host work of the whole step, without waiting.
+  [[nodiscard]] double host_total() const;
+};
+
+/// The cost of an operation's class is spread over its launches, part of it after the last; a launch costs at least the
+/// launch call.
+IssuePlan plan_issues(const StepProgram& program, const Gpu& gpu, const Host& host);
+/// The same step as one CUDA graph (one more for every wait in it).
+IssuePlan plan_graph(const StepProgram& program, const Gpu& gpu, const Host& host);
+
+}  // namespace ridgeline

@@ -1,0 +1,103 @@
+#include "sim/timeline/timeline.h"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+#include <utility>
+
+#include "sim/timeline/issue_plan.h"
+#include "sim/timeline/power.h"
+#include "sim/timeline/recurrence.h"
+
+namespace ridgeline {
+namespace {
+
+constexpr int kIssuedSteps = 10;   // of Timeline::host_issue
+constexpr double kSettled = 1e-6;  // relative change of a step that has become periodic
+
+bool on_tensor_cores(const KernelLaunch& launch) {
+  return launch.pipe == Pipe::tensor_wgmma || launch.pipe == Pipe::tensor_mma;
+}
+
+struct Run {
+  double step = 0.0, host_issue = 0.0, begin = 0.0;
+  int steps = 0;
+  std::vector<Recurrence::Span> spans;
+};
+
+/// Repeats the step until its time and the host's lead no longer change.
+Run settle(const IssuePlan& plan, std::span<const double> durations, const Gpu& gpu, int most_steps) {
+  Recurrence recurrence(gpu.launch.queue_depth, gpu.launch.start_latency.value());
+  Run run;
+  run.spans.resize(durations.size());
+  double lead = 0.0;
+  while (run.steps < std::max(2, most_steps)) {
+    run.begin = recurrence.gpu();
+    recurrence.step(plan, durations, run.spans);
+    ++run.steps;
+    // Without a launch the host alone makes the step.
+    const double step = durations.empty() ? plan.host_total() : recurrence.gpu() - run.begin;
+    const double new_lead = recurrence.gpu() - recurrence.host();
+    const bool settled =
+        run.steps > 2 && std::abs(step - run.step) <= kSettled * step && std::abs(new_lead - lead) <= kSettled * step;
+    run.step = step;
+    lead = new_lead;
+    if (settled) break;
+  }
+  run.host_issue = (recurrence.host() + (kIssuedSteps - run.steps) * run.step) / kIssuedSteps;
+  return run;
+}
+
+}  // namespace
+
+Timeline run_timeline(const StepProgram& program, std::span<const KernelTime> times, const Gpu& gpu, const Host& host,
+                      const TimelineOptions& options) {
+  const IssuePlan plan = options.cuda_graphs ? plan_graph(program, gpu, host) : plan_issues(program, gpu, host);
+  if (plan.launches.size() != times.size()) throw std::invalid_argument("a timeline needs one kernel time a launch");
+  std::vector<const KernelLaunch*> launches;
+  launches.reserve(times.size());
+  for (const Action& action : program.steady_step()) {
+    if (action.kind == Action::Kind::launch) launches.push_back(&program.launches[action.index]);
+  }
+
+  Timeline timeline;
+  const StepEnergy energy = energy_of(program, times, gpu);
+  std::vector<double> durations(times.size());
+  Run run;
+  // The clock that the power limit leaves depends on the step's length, which depends on the clock: two rounds settle
+  // it.
+  for (int round = 0; round < (options.throttle ? 3 : 1); ++round) {
+    if (round > 0) {
+      const double slowdown = tensor_slowdown(power_of(energy, Seconds(run.step), gpu), gpu);
+      if (round == 1 && slowdown == 1.0) break;
+      timeline.slowdown = round == 1 ? slowdown : 0.5 * (timeline.slowdown + slowdown);
+    }
+    for (std::size_t i = 0; i < times.size(); ++i)
+      durations[i] = times[i].time.value() * (on_tensor_cores(*launches[i]) ? timeline.slowdown : 1.0);
+    run = settle(plan, durations, gpu, options.most_steps);
+  }
+
+  double busy = 0.0, occupied = 0.0, starved = 0.0, end = run.begin;
+  timeline.kernels.reserve(times.size());
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    const Recurrence::Span& span = run.spans[i];
+    busy += durations[i];
+    occupied += durations[i] * std::min(1.0, launches[i]->blocks() / std::max(1, gpu.sm.count));
+    starved += std::max(0.0, span.start - end - plan.launches[i].gap);
+    end = span.end;
+    timeline.kernels.push_back(
+        {Seconds(span.issued - run.begin), Seconds(span.start - run.begin), Seconds(span.end - run.begin)});
+  }
+  timeline.step = Seconds(run.step);
+  timeline.host = Seconds(plan.host_total());
+  timeline.host_issue = Seconds(run.host_issue);
+  timeline.gpu_busy = Seconds(busy);
+  timeline.idle = Seconds(std::max(0.0, run.step - busy));
+  timeline.power = power_of(energy, timeline.step, gpu);
+  timeline.sm_utilization = run.step > 0 ? occupied / run.step : 0.0;
+  timeline.host_bound = starved > 0.1 * run.step;
+  timeline.steps_run = run.steps;
+  return timeline;
+}
+
+}  // namespace ridgeline

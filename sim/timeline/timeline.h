@@ -1,0 +1,56 @@
+// When everything of a training step happens: the host runs ahead and issues kernels, the GPU works them off in order.
+//
+//   host:  t += cost of the operation's class, spread over its launches
+//   GPU:   start = max(end of the kernel before + gap, return of the launch call + start latency)
+//
+// At most `queue_depth` launches may be issued and not started; then the host waits. A wait point lets the host go on
+// when the GPU is done. The steady step is repeated until its time does. In a CUDA graph the host launches once a step.
+//
+// On an H200 the recurrence with measured kernel times gives GPU-bound steps within 1 % (median 0.35 %); host-bound
+// ones are as good as the host's costs, which move by 12 % between runs on one kind of machine.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "sim/hardware/gpu.h"
+#include "sim/hardware/host.h"
+#include "sim/program/step_program.h"
+#include "sim/timing/kernel_time.h"
+
+namespace ridgeline {
+
+struct TimelineOptions {
+  bool cuda_graphs = false;
+  int most_steps = 12;   ///< repetitions of the steady step, the last of which is reported
+  bool throttle = true;  ///< lower the clock where the step would draw more than the board's power
+};
+
+struct KernelSpan {
+  Seconds issued;      ///< the launch call returned
+  Seconds start, end;  ///< on the GPU; all relative to the step's begin on the GPU
+};
+
+struct Timeline {
+  Seconds step;        ///< from the end of one steady step to the end of the next
+  Seconds host;        ///< work of the host for one step, without waiting
+  Seconds host_issue;  ///< to issue a step, averaged over ten from an idle device, as a profiler-free program sees it
+  Seconds gpu_busy;    ///< sum of kernel durations
+  Seconds idle;        ///< step less gpu_busy
+  std::vector<KernelSpan> kernels;  ///< one a launch of the steady step, in order
+  double slowdown = 1.0;            ///< of tensor-core kernels by the power limit
+  Watts power;                      ///< average draw of the step
+  double sm_utilization = 0;        ///< SM-seconds with a thread block over SM-seconds of the step
+  bool host_bound = false;          ///< the GPU waits for the host for more than a tenth of the step
+  int steps_run = 0;
+
+  [[nodiscard]] std::int64_t kernel_count() const { return static_cast<std::int64_t>(kernels.size()); }
+  [[nodiscard]] double active_fraction() const { return step.value() > 0 ? ratio(gpu_busy, step) : 0.0; }
+};
+
+/// `times` has one entry a launch of the steady step (time_kernels).
+Timeline run_timeline(const StepProgram& program, std::span<const KernelTime> times, const Gpu& gpu, const Host& host,
+                      const TimelineOptions& options);
+
+}  // namespace ridgeline

@@ -1,0 +1,106 @@
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "sim/memory/memory_run.h"
+#include "tests/support/step_program_builder.h"
+
+namespace ridgeline {
+namespace {
+
+using testing_support::ProgramBuilder;
+
+constexpr std::int64_t kMebi = 1 << 20;
+
+MemoryOptions device_of(std::int64_t capacity, std::int64_t context = 0) {
+  MemoryOptions options;
+  options.capacity = capacity;
+  options.context = context;
+  return options;
+}
+
+/// Weights of 40 MiB; a step: activations of 100 MiB, gradients of 40 MiB, both freed; the first also makes states of
+/// 80 MiB.
+ProgramBuilder training(std::int64_t activations = 100 * kMebi) {
+  ProgramBuilder builder;
+  builder.allocate(40 * kMebi, Category::weights);
+  for (int step = 0; step < 2; ++step) {
+    builder.begin_step();
+    const auto activation = builder.allocate(activations);
+    const auto gradient = builder.allocate(40 * kMebi, Category::gradients);
+    builder.free(activation);
+    if (step == 0) builder.allocate(80 * kMebi, Category::optimizer_state);
+    builder.free(gradient).end_step();
+  }
+  return builder;
+}
+
+TEST(MemoryRun, the_peak_is_that_of_the_second_step_where_optimizer_states_exist) {
+  const ProgramBuilder builder = training();
+  const MemoryResult result = run_memory(builder.program(), device_of(1000 * kMebi, 50 * kMebi));
+  EXPECT_EQ(result.first_step_peak_allocated, 180 * kMebi);
+  EXPECT_EQ(result.peak_allocated, (40 + 80 + 100 + 40) * kMebi);
+  EXPECT_EQ(result.device_used, result.peak_reserved + 50 * kMebi);
+  EXPECT_TRUE(result.fits);
+}
+
+TEST(MemoryRun, the_breakdown_sums_to_the_peak) {
+  const ProgramBuilder builder = training();
+  const MemoryResult result = run_memory(builder.program(), device_of(1000 * kMebi));
+  EXPECT_EQ(std::accumulate(result.breakdown.begin(), result.breakdown.end(), std::int64_t{0}), result.peak_allocated);
+  EXPECT_EQ(result.breakdown[static_cast<std::size_t>(Category::optimizer_state)], 80 * kMebi);
+  EXPECT_EQ(result.cached_unused, result.peak_reserved - result.peak_allocated);
+}
+
+TEST(MemoryRun, fits_a_device_of_exactly_what_it_uses_and_not_one_a_page_smaller) {
+  const ProgramBuilder builder = training();
+  const std::int64_t used = run_memory(builder.program(), device_of(10000 * kMebi, 50 * kMebi)).device_used;
+  EXPECT_TRUE(run_memory(builder.program(), device_of(used, 50 * kMebi)).fits);
+  const MemoryResult failed = run_memory(builder.program(), device_of(used - 2 * kMebi, 50 * kMebi));
+  EXPECT_FALSE(failed.fits);
+  ASSERT_TRUE(failed.failure);
+  EXPECT_EQ(failed.failure->details.missing, 2 * kMebi);
+  EXPECT_EQ(failed.failure->moment.step, 2);
+}
+
+TEST(MemoryRun, stops_when_the_allocators_state_repeats) {
+  const ProgramBuilder builder = training();
+  EXPECT_LE(run_memory(builder.program(), device_of(1000 * kMebi)).steps_run, 4);
+}
+
+TEST(MemoryRun, a_storage_carried_from_step_to_step_is_freed_each_time) {
+  // The loss of a step lives until the next one begins.
+  ProgramBuilder builder;
+  std::uint32_t loss = 0;
+  for (int step = 0; step < 2; ++step) {
+    builder.begin_step();
+    if (step > 0) builder.free(loss);
+    loss = builder.allocate(30 * kMebi);
+    builder.end_step();
+  }
+  const MemoryResult result = run_memory(builder.program(), device_of(1000 * kMebi));
+  EXPECT_EQ(result.peak_allocated, 30 * kMebi);
+  EXPECT_EQ(result.statistics.all.allocation.current, 1);
+}
+
+TEST(MemoryRun, one_step_alone_gives_its_own_peak) {
+  ProgramBuilder builder;
+  builder.begin_step();
+  builder.allocate(30 * kMebi);
+  builder.end_step();
+  EXPECT_EQ(run_memory(builder.program(), device_of(1000 * kMebi)).peak_allocated, 30 * kMebi);
+}
+
+TEST(MemoryRun, samples_follow_every_allocation_of_the_steady_step) {
+  const ProgramBuilder builder = training();
+  MemoryOptions options = device_of(1000 * kMebi);
+  options.record_samples = true;
+  const MemoryResult result = run_memory(builder.program(), options);
+  ASSERT_EQ(result.samples.size(), 4u);
+  EXPECT_EQ(result.samples[1].allocated, result.peak_allocated);
+  EXPECT_EQ(result.samples[1].action, result.peak.action);
+  EXPECT_FALSE(result.segments.empty());
+}
+
+}  // namespace
+}  // namespace ridgeline

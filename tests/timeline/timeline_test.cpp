@@ -1,0 +1,162 @@
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+
+#include "sim/timeline/timeline.h"
+#include "tests/support/step_program_builder.h"
+
+namespace ridgeline {
+namespace {
+
+using testing_support::ProgramBuilder;
+using testing_support::round_gpu;
+using testing_support::round_host;
+
+Timeline run(const ProgramBuilder& builder, TimelineOptions options = {}, const Gpu& gpu = round_gpu(),
+             const Host& host = round_host()) {
+  return run_timeline(builder.program(), builder.times(), gpu, host, options);
+}
+
+ProgramBuilder step_of(int kernels, double us, HostClass host_class = HostClass::pointwise) {
+  ProgramBuilder builder;
+  builder.begin_step();
+  for (int i = 0; i < kernels; ++i) builder.host(host_class).kernel(us);
+  builder.end_step();
+  return builder;
+}
+
+TEST(Timeline, a_gpu_bound_step_is_busy_time_and_a_gap_a_kernel) {
+  const Timeline timeline = run(step_of(20, 50));
+  EXPECT_NEAR(in_microseconds(timeline.step), 20 * (50 + 1), 1e-6);
+  EXPECT_NEAR(in_microseconds(timeline.gpu_busy), 20 * 50, 1e-6);
+  EXPECT_FALSE(timeline.host_bound);
+}
+
+TEST(Timeline, a_host_bound_step_is_the_hosts_work) {
+  const Timeline timeline = run(step_of(20, 1));
+  EXPECT_NEAR(in_microseconds(timeline.step), 20 * 5, 1e-6);
+  EXPECT_NEAR(in_microseconds(timeline.host), 20 * 5, 1e-6);
+  EXPECT_TRUE(timeline.host_bound);
+}
+
+TEST(Timeline, the_turn_from_host_to_gpu_lies_where_a_kernel_with_its_gap_takes_the_hosts_time) {
+  EXPECT_NEAR(in_microseconds(run(step_of(20, 3.9)).step), 20 * 5.0, 1e-6);
+  EXPECT_NEAR(in_microseconds(run(step_of(20, 4.1)).step), 20 * 5.1, 1e-6);
+}
+
+TEST(Timeline, a_kernel_starts_a_latency_after_its_launch_call_on_an_idle_gpu) {
+  const Timeline timeline = run(step_of(4, 1));
+  for (const KernelSpan& kernel : timeline.kernels) EXPECT_NEAR(in_microseconds(kernel.start - kernel.issued), 2, 1e-6);
+}
+
+TEST(Timeline, spans_do_not_overlap_and_never_start_before_they_are_issued) {
+  ProgramBuilder builder;
+  builder.begin_step();
+  for (int i = 0; i < 50; ++i) builder.host(HostClass::linear).kernel(i % 7 == 0 ? 40.0 : 2.0).kernel(1);
+  builder.end_step();
+  const Timeline timeline = run(builder);
+  Seconds end{-1};
+  for (const KernelSpan& kernel : timeline.kernels) {
+    EXPECT_GE(kernel.start, end);
+    EXPECT_GT(kernel.start, kernel.issued);
+    end = kernel.end;
+  }
+  EXPECT_NEAR(in_microseconds(end), in_microseconds(timeline.step), 1e-6);
+}
+
+TEST(Timeline, a_dependent_launch_leaves_no_gap) {
+  ProgramBuilder builder;
+  builder.begin_step();
+  for (int i = 0; i < 10; ++i) builder.kernel(50).kernel(5, 0.0, true);
+  builder.end_step();
+  EXPECT_NEAR(in_microseconds(run(builder).step), 10 * (50 + 5 + 1), 1e-6);
+}
+
+TEST(Timeline, the_host_runs_ahead_by_the_depth_of_the_queue_and_no_further) {
+  const Timeline timeline = run(step_of(20, 50));
+  // Kernel i is issued when kernel i - 8 starts.
+  for (std::size_t i = 8; i < timeline.kernels.size(); ++i) {
+    EXPECT_NEAR(in_microseconds(timeline.kernels[i].issued), in_microseconds(timeline.kernels[i - 8].start), 1e-6);
+  }
+}
+
+TEST(Timeline, a_deeper_queue_hides_a_part_of_the_step_where_the_host_is_slow) {
+  // 20 long kernels, then 20 short ones whose launches take longer than they run.
+  ProgramBuilder builder;
+  builder.begin_step();
+  for (int i = 0; i < 20; ++i) builder.host(HostClass::pointwise).kernel(20);
+  for (int i = 0; i < 20; ++i) builder.host(HostClass::linear).kernel(1);
+  builder.end_step();
+  Gpu deep = round_gpu();
+  deep.launch.queue_depth = 1000;
+  EXPECT_NEAR(in_microseconds(run(builder, {}, deep).step), 20 * 21 + 20 * 2, 1e-6);
+  EXPECT_GT(in_microseconds(run(builder).step), 20 * 21 + 20 * 2 + 20);
+}
+
+TEST(Timeline, a_wait_makes_the_host_start_behind_the_gpu) {
+  ProgramBuilder builder;
+  builder.begin_step().kernel(100).wait().host(HostClass::linear).kernel(100).end_step();
+  // One wait a step: the launches after it cannot hide behind the kernels before it. The linear's launch returns after
+  // half its time, after the wait's latency; the kernel starts after the launch latency.
+  EXPECT_NEAR(in_microseconds(run(builder).step), 100 + 2 + 5 + 2 + 100 + 1, 1e-6);
+}
+
+TEST(Timeline, host_work_after_the_last_wait_counts) {
+  ProgramBuilder builder;
+  builder.begin_step().kernel(10).wait().host(HostClass::python_fixed, 100).end_step();
+  EXPECT_NEAR(in_microseconds(run(builder).step), 10 + 2 + 100 + 1 + 2, 1e-6);
+}
+
+TEST(Timeline, a_slower_host_scales_a_host_bound_step) {
+  Host slow = round_host();
+  slow.scale = 2.0;
+  EXPECT_NEAR(in_microseconds(run(step_of(20, 1), {}, round_gpu(), slow).step), 20 * 10, 1e-6);
+}
+
+TEST(Timeline, a_launch_costs_at_least_the_launch_call) {
+  ProgramBuilder builder;
+  builder.begin_step().host(HostClass::pointwise);
+  for (int i = 0; i < 30; ++i) builder.kernel(0.01);
+  builder.end_step();
+  EXPECT_NEAR(in_microseconds(run(builder).host), 30, 1e-6);
+}
+
+TEST(Timeline, a_cuda_graph_takes_the_host_out_of_a_host_bound_step) {
+  TimelineOptions graphs;
+  graphs.cuda_graphs = true;
+  const Timeline eager = run(step_of(20, 2)), graph = run(step_of(20, 2), graphs);
+  EXPECT_NEAR(in_microseconds(eager.step), 100, 1e-6);
+  EXPECT_NEAR(in_microseconds(graph.step), 20 * (2 + 0.25), 1e-6);
+  EXPECT_NEAR(in_microseconds(graph.host), 8, 1e-6);
+}
+
+TEST(Timeline, issuing_ten_steps_from_an_idle_device_is_as_fast_as_the_queue_allows) {
+  // 20 kernels of 51 us a step, 8 in the queue: the host is done when all but the last 8 of 200 have started.
+  const Timeline timeline = run(step_of(20, 50));
+  EXPECT_NEAR(in_microseconds(timeline.host_issue), (200 - 8) * 51 / 10.0, 51);
+  EXPECT_LT(timeline.host_issue, timeline.step);
+}
+
+TEST(Timeline, a_step_without_kernels_takes_the_hosts_time) {
+  ProgramBuilder builder;
+  builder.begin_step().host(HostClass::linear, 3).end_step();
+  EXPECT_NEAR(in_microseconds(run(builder).step), 30, 1e-6);
+}
+
+TEST(Timeline, refuses_times_that_do_not_match_the_launches) {
+  const ProgramBuilder builder = step_of(3, 1);
+  EXPECT_THROW(run_timeline(builder.program(), std::span(builder.times()).first(2), round_gpu(), round_host(), {}),
+               std::invalid_argument);
+}
+
+TEST(Timeline, sm_utilisation_is_the_share_of_sms_with_a_block) {
+  ProgramBuilder builder;
+  builder.begin_step();
+  for (int i = 0; i < 20; ++i) builder.kernel(49, 0.0, false, 25);
+  builder.end_step();
+  EXPECT_NEAR(run(builder).sm_utilization, 0.25 * 49 / 50, 1e-9);
+  EXPECT_NEAR(run(builder).active_fraction(), 49.0 / 50, 1e-9);
+}
+
+}  // namespace
+}  // namespace ridgeline
