@@ -74,6 +74,7 @@ void read_power(FieldReader& r, PowerSpec& power) {
   r.quantity("tensor_bf16", power.tensor_bf16, Range::non_negative());
   r.quantity("tensor_tf32", power.tensor_tf32, Range::non_negative());
   r.quantity("dram", power.dram);
+  r.optional_quantity("averaging", power.averaging, Range::non_negative());
 }
 
 void read_memory(FieldReader& r, L2Spec& l2, DramSpec& dram) {

@@ -34,6 +34,11 @@ class FieldReader {
   void quantity(std::string_view key, Q& out, config::Range range = config::Range::positive()) {
     read(key, [&](const config::Value& value) { out = value.quantity<Q>(range); });
   }
+  /// Keeps what `out` holds where the description does not say.
+  template <typename Q>
+  void optional_quantity(std::string_view key, Q& out, config::Range range = config::Range::positive()) {
+    if (keys_ || mapping_->has(key)) quantity(key, out, range);
+  }
   template <typename Q>
   void quantities(std::string_view key, std::vector<Q>& out, config::Range range) {
     read(key, [&](const config::Value& value) {

@@ -57,6 +57,7 @@ struct PowerSpec {
   Watts limit, idle;       ///< board limit; power with clocks up and nothing running
   JoulesPerFlop fp32, tensor_fp16, tensor_bf16, tensor_tf32;   ///< all-in, under load
   JoulesPerByte dram;
+  Seconds averaging;       ///< a load may exceed the limit this long before the clock comes down; 0 = at once
 };
 
 struct L2Spec {

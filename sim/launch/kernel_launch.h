@@ -45,17 +45,29 @@ struct GemmWork {
   int alignment = 16;             ///< bytes all contiguous dimensions are a multiple of (2, 4, 8, 16)
   int tile_m = 128, tile_n = 128, tile_k = 8, stages = 2, split_k = 1;
   int cluster_m = 1, cluster_n = 1;
+  int blocks_per_sm = 1;          ///< resident on one SM
+  bool bias = false;
+  bool reduces_splits = false;    ///< the kernel that adds up the partial sums of split_k, not a product itself
 };
 
-/// A fused attention kernel; `tile_q` × `tile_k` tiles of the score matrix.
+/// A fused attention kernel; `tile_q` × `tile_k` tiles of the score matrix. Forward blocks own a tile_q of queries and walk
+/// over keys; backward blocks own a tile_k of keys and walk over queries.
 struct AttentionWork {
-  enum class Part : std::uint8_t { forward, backward, split_combine };
+  enum class Part : std::uint8_t {
+    forward, backward,
+    split_combine,   ///< adds up forwards of `splits` ranges of keys
+    delta,           ///< row sums of dO·O, and clears the fp32 accumulator of dQ
+    convert          ///< fp32 accumulator of dQ to the tensor's type
+  };
   Part part = Part::forward;
   int backend = 0;                ///< AttentionBackend as an integer
   DType type = DType::bf16;
   std::int64_t batch = 0, heads = 0, seq_q = 0, seq_k = 0, head_dim = 0;
   bool causal = false, dropout = false;
   int tile_q = 128, tile_k = 128, splits = 1;
+  std::int64_t kv_heads = 0;      ///< 0: as heads
+  int blocks_per_sm = 1;
+  bool persistent = false;        ///< a grid of one block an SM fetches its tiles
 };
 
 /// A memory-bound kernel: every thread block walks its part of the data in `iterations` dependent passes.
@@ -74,7 +86,7 @@ struct StreamWork {
 
 /// Work with a cost of its own (memset, copy engine): `bytes` moved.
 struct FixedWork {
-  enum class What : std::uint8_t { memset, memcpy_device, memcpy_host_to_device, memcpy_device_to_host, helper };
+  enum class What : std::uint8_t { memset, memcpy_device, memcpy_host_to_device, memcpy_device_to_host, helper, layout_change };
   What what = What::memset;
   double bytes = 0.0;
   double blocks = 1.0;

@@ -38,7 +38,7 @@ struct Hasher {
   void operator()(const Embedding& op) const { hash << op.backward << op.type << op.tokens << op.vocabulary << op.hidden; }
   void operator()(const Attention& op) const {
     hash << op.backend << op.backward << op.causal << op.dropout << op.type << op.batch << op.heads << op.kv_heads << op.seq_q
-         << op.seq_k << op.head_dim;
+         << op.seq_k << op.head_dim << op.head_major;
   }
   void operator()(const NllLoss& op) const { hash << op.backward << op.type << op.rows << op.classes; }
   void operator()(const MultiTensor& op) const {

@@ -124,6 +124,7 @@ struct Attention {
   bool backward = false, causal = false, dropout = false;
   DType type = DType::bf16;
   std::int64_t batch = 0, heads = 0, kv_heads = 0, seq_q = 0, seq_k = 0, head_dim = 0;
+  bool head_major = false;   ///< operands lie as [batch, heads, seq, head_dim] instead of views of [batch, seq, heads, head_dim]
   bool operator==(const Attention&) const = default;
 };
 

@@ -1,0 +1,23 @@
+// Tiles and resources of the fused attention kernels, by backend, direction, head dimension and architecture.
+//
+// Sources: kernel names, block sizes, registers and shared memory of profiles on an H200; the launch templates of
+// FlashAttention-2 and PyTorch for head dimensions and architectures that were not profiled.
+#pragma once
+
+#include "sim/hardware/gpu.h"
+#include "sim/workload/op.h"
+
+namespace ridgeline {
+
+struct AttentionTile {
+  int q = 128, k = 128;
+  int head_dim = 64;        ///< the kernel is compiled for: the operand's, rounded up
+  int threads = 128, registers = 255, shared_bytes = 49152;
+};
+
+/// Throws std::invalid_argument where the backend does not exist for this GPU, type or head dimension.
+AttentionTile attention_tile(const Attention& op, const Gpu& gpu);
+/// FlashAttention-2's kernel for few queries, whose blocks split the keys.
+AttentionTile flash_split_tile(const Attention& op);
+
+}  // namespace ridgeline

@@ -1,0 +1,20 @@
+// The launches of one tiled matrix product, shared by matmul, convolution and their backward passes.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "sim/kernels/gemm_selection.h"
+#include "sim/launch/kernel_launch.h"
+
+namespace ridgeline {
+
+/// Selects a tile for `problem` and appends [memset] product [split reduction] to `launches`. `reads` and `writes` are the
+/// product's accesses; the writes go to the reduction where there is one.
+void append_gemm(std::vector<KernelLaunch>& launches, const GemmWork& problem, const Gpu& gpu, std::vector<Access> reads,
+                 const std::vector<Access>& writes, std::string_view kind = "gemm");
+
+/// A small cudaMemset in front of a kernel that counts its tiles.
+KernelLaunch counter_memset();
+
+}  // namespace ridgeline

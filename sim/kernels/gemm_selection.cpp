@@ -1,0 +1,71 @@
+#include "sim/kernels/gemm_selection.h"
+
+#include <algorithm>
+#include <array>
+
+#include "sim/occupancy/occupancy.h"
+
+namespace ridgeline {
+namespace {
+
+constexpr std::array kPersistentSplits{1, 2, 3, 4, 6, 8, 10, 12, 16};
+constexpr std::array kTiledSplits{1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32, 44, 64};
+
+/// Largest of 16, 8, 4, 2 bytes that all contiguous dimensions are multiples of.
+int alignment_of(std::int64_t a, std::int64_t b, std::int64_t c, std::int64_t element) {
+  for (const int unit : {16, 8, 4})
+    if (a * element % unit == 0 && b * element % unit == 0 && c * element % unit == 0) return unit;
+  return 2;
+}
+
+double tensor_rate(const MathRates& rates, DType type) {
+  switch (type) {
+    case DType::bf16: return rates.tensor_bf16;
+    case DType::fp16: return rates.tensor_fp16;
+    case DType::tf32: return rates.tensor_tf32;
+    default: return 0.0;
+  }
+}
+
+}  // namespace
+
+GemmWork gemm_problem(const Matmul& op, const Gpu& gpu) {
+  GemmWork work{.type = op.type, .batch = op.batch, .m = op.m, .n = op.n, .k = op.k, .layout = static_cast<int>(op.layout), .bias = op.bias};
+  const bool a_transposed = op.layout == Layout::tn || op.layout == Layout::tt, b_transposed = op.layout == Layout::nt || op.layout == Layout::tt;
+  work.alignment = alignment_of(a_transposed ? op.m : op.k, b_transposed ? op.k : op.n, op.n, bytes_of(op.type));
+  if (tensor_rate(gpu.sm.rates, op.type) <= 0.0) {
+    work.family = GemmWork::Family::simt;
+  } else {
+    const bool wgmma = gpu.sm.warpgroup_mma && gpu.sm.tensor_memory_accelerator && work.alignment >= 16;
+    work.family = wgmma ? GemmWork::Family::wgmma : GemmWork::Family::mma_sync;
+  }
+  return work;
+}
+
+GemmSelection select_gemm(const GemmWork& problem, const Gpu& gpu, const GemmConstants& constants, std::span<const TileChoice> menu) {
+  const GemmLaw law(problem, gpu, constants);
+  const bool persistent = problem.family == GemmWork::Family::wgmma;
+  const std::span<const int> all_splits = persistent ? std::span<const int>(kPersistentSplits) : std::span<const int>(kTiledSplits);
+  GemmSelection best;
+  best.seconds = std::numeric_limits<double>::infinity();
+  for (const TileChoice& choice : menu) {
+    GemmTile tile = choice.tile;
+    if (!persistent) {
+      tile.blocks_per_sm = occupancy_of(gpu.sm, choice.threads, choice.registers, choice.shared_bytes).blocks;
+      if (tile.blocks_per_sm == 0) continue;
+    }
+    for (const int splits : all_splits) {
+      if (!law.may_split(tile, splits)) break;
+      const double seconds = law.seconds(tile, splits, best.seconds);
+      if (seconds < best.seconds) best = {tile, &choice, splits, seconds, law.needs_counter(law.tiles(tile), splits)};
+    }
+  }
+  return best;
+}
+
+GemmSelection select_gemm(const GemmWork& problem, const Gpu& gpu) {
+  const GemmClass kernel_class = gemm_class_of(problem, gpu);
+  return select_gemm(problem, gpu, gemm_constants(kernel_class), tile_menu(kernel_class, gpu.architecture));
+}
+
+}  // namespace ridgeline

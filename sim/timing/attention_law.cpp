@@ -1,0 +1,152 @@
+#include "sim/timing/attention_law.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "sim/timing/block_schedule.h"
+#include "sim/timing/clock_law.h"
+#include "sim/timing/laws.h"
+#include "sim/workload/op.h"
+
+namespace ridgeline {
+namespace {
+
+/// Peak of mma.sync beside wgmma on Hopper (microbenchmarks by others: 0.60 to 0.65).
+constexpr double kMmaSyncShareOfWgmma = 0.62;
+/// Thread operations a score needs besides its exponential: scale, maximum, sum, conversion.
+constexpr double kSoftmaxOperations = 2.8;
+/// Random bits of dropout: a Philox round yields four numbers.
+constexpr double kDropoutOperations = 6.0;
+
+double ceil_div(double a, double b) { return std::ceil(a / b - 1e-9); }
+double quartic_norm(double a, double b) {
+  const double a2 = a * a, b2 = b * b;
+  return std::sqrt(std::sqrt(a2 * a2 + b2 * b2));
+}
+
+}  // namespace
+
+Pipe attention_pipe(const AttentionWork& work, const Gpu& gpu) {
+  const auto backend = static_cast<AttentionBackend>(work.backend);
+  if (backend == AttentionBackend::cudnn && gpu.sm.warpgroup_mma) return Pipe::tensor_wgmma;
+  if (work.type == DType::fp32 && gpu.sm.rates.tensor_tf32 <= 0.0) return Pipe::fp32;
+  if (work.type == DType::bf16 && gpu.sm.rates.tensor_bf16 <= 0.0) return Pipe::fp32;
+  if (work.type == DType::fp16 && gpu.sm.rates.tensor_fp16 <= 0.0) return Pipe::fp32;
+  return Pipe::tensor_mma;
+}
+
+double attention_rate(const AttentionWork& work, const Gpu& gpu) {
+  const MathRates& rates = gpu.sm.rates;
+  const Pipe pipe = attention_pipe(work, gpu);
+  if (pipe == Pipe::fp32) return rates.fp32;
+  const double tensor = work.type == DType::bf16 ? rates.tensor_bf16 : work.type == DType::fp16 ? rates.tensor_fp16 : work.type == DType::tf32 ? rates.tensor_tf32 : rates.tensor_tf32 / 3.0;
+  return pipe == Pipe::tensor_mma && gpu.sm.warpgroup_mma ? tensor * kMmaSyncShareOfWgmma : tensor;
+}
+
+AttentionTime fused_attention_time(const AttentionWork& work, const Gpu& gpu, const AttentionConstants& constants, double cold_bytes, double written_bytes) {
+  const bool backward = work.part == AttentionWork::Part::backward;
+  const double scores = static_cast<double>(work.tile_q) * work.tile_k;
+  const double products = backward ? 5.0 : 2.0;
+  AttentionTime result;
+  result.math = products * scores * static_cast<double>(work.head_dim) / attention_rate(work, gpu);
+  const double operations = kSoftmaxOperations + (work.dropout ? kDropoutOperations : 0.0);
+  result.softmax = scores * (1.0 / gpu.sm.rates.special + operations / gpu.sm.rates.fp32);
+  const double busy = result.math / constants.utilization + constants.exposed_softmax * result.softmax;
+
+  // Blocks of one head, in launch order, in tiles.
+  const double owned = backward ? work.tile_k : work.tile_q, walked = backward ? work.tile_q : work.tile_k;
+  const double own_length = static_cast<double>(backward ? work.seq_k : work.seq_q), walk_length = static_cast<double>(backward ? work.seq_q : work.seq_k);
+  const double blocks = ceil_div(own_length, owned), steps = ceil_div(walk_length, walked);
+  const double heads = static_cast<double>(work.batch * work.heads);
+  const double count = blocks * heads * work.splits;
+  const double sms = gpu.sm.count;
+  const double resident = std::clamp(ceil_div(count, sms), 1.0, static_cast<double>(work.blocks_per_sm));
+  const auto tile = [&](double together) { return constants.tile_cycles + together * busy; };
+  const int slots = static_cast<int>(sms * resident);
+
+  double cycles = 0.0, tiles = 0.0;
+  if (!work.causal) {
+    const double per_block = ceil_div(steps, work.splits);
+    const double cost = per_block * tile(resident) + constants.block_cycles;
+    const double full = std::floor(count / slots + 1e-9), rest = count - full * slots;
+    cycles = full * cost;
+    if (rest > 0.5) cycles += per_block * tile(ceil_div(rest, sms)) + constants.block_cycles;
+    tiles = per_block * count;
+  } else {
+    static thread_local std::vector<double> costs;
+    costs.clear();
+    const double shift = static_cast<double>(work.seq_k - work.seq_q);
+    for (double split = 0; split < work.splits; ++split)
+      for (double i = 0; i < blocks; ++i) {
+        double length;
+        if (backward) {
+          const double first = std::max(0.0, std::floor((i * owned - shift) / walked));
+          length = std::max(0.0, steps - first);
+        } else {
+          length = std::min(steps, ceil_div(std::max(0.0, (i + 1.0) * owned + shift), walked));
+          const double share = ceil_div(steps, work.splits);
+          length = std::clamp(length - split * share, 0.0, share);
+        }
+        tiles += length * heads;
+        costs.push_back((length + constants.diagonal_tiles * owned / walked) * tile(resident) + constants.block_cycles);
+      }
+    cycles = schedule_end(costs, heads, slots);
+  }
+
+  result.activity = std::clamp(tiles * result.math / sms / cycles, 0.0, 1.0);
+  const double clock = kernel_clock(gpu, attention_pipe(work, gpu), result.activity).value();
+  result.compute = cycles / clock;
+  result.fixed = constants.fixed_cycles / clock;
+  result.latency = constants.tile_cycles;
+  const double read_bandwidth = gpu.dram.bandwidth.value() * gpu.dram.read_efficiency * constants.read_share;
+  const double write_bandwidth = gpu.dram.bandwidth.value() * gpu.dram.write_efficiency;
+  result.fill = cold_bytes / read_bandwidth * std::min(1.0, slots / count);
+  result.memory = cold_bytes / read_bandwidth - result.fill + written_bytes / write_bandwidth;
+  result.total = result.fixed + result.fill + quartic_norm(result.compute, result.memory);
+  return result;
+}
+
+KernelTime attention_time(const KernelLaunch& launch, const AttentionWork& work, const Gpu& gpu, Residency residency) {
+  KernelTime result;
+  double cold = 0.0, missed_writes = 0.0, read = 0.0;
+  for (std::size_t i = 0; i < launch.reads.size(); ++i) {
+    read += launch.reads[i].bytes;
+    cold += launch.reads[i].bytes * (1.0 - (i < residency.size() ? residency[i] : 0.0));
+  }
+  for (std::size_t i = 0; i < launch.writes.size(); ++i) {
+    const std::size_t at = launch.reads.size() + i;
+    missed_writes += launch.writes[i].bytes * (1.0 - (at < residency.size() ? residency[at] : 0.0));
+  }
+  result.l2_bytes = launch.read_bytes() + launch.written_bytes();
+  result.dram_read_bytes = cold;
+  result.dram_write_bytes = launch.written_bytes();
+  result.l2_hit_rate = read > 0.0 ? 1.0 - cold / read : 0.0;
+  const double resident = std::max(1, work.blocks_per_sm);
+  result.occupancy = std::min(1.0, resident * launch.threads_per_block / 32.0 / gpu.sm.max_warps);
+  result.waves = launch.blocks() / (gpu.sm.count * resident);
+
+  const bool helper = work.part != AttentionWork::Part::forward && work.part != AttentionWork::Part::backward;
+  if (helper) {
+    const AttentionHelperConstants& constants = attention_helper_constants(work.part);
+    const double fixed = constants.fixed_cycles / gpu.clock.sustained.value();
+    const double moving = (launch.read_bytes() + launch.written_bytes()) / (constants.bandwidth_share * gpu.dram.bandwidth.value());
+    result.time = Seconds{fixed + moving};
+    result.limiter = moving > fixed ? Limiter::dram : Limiter::latency;
+    return result;
+  }
+  const AttentionConstants& constants = attention_constants(attention_class_of(work));
+  const AttentionTime part = fused_attention_time(work, gpu, constants, cold, missed_writes);
+  const Seconds limited = power_limited(gpu, launch.pipe, launch.type, launch.flops, Seconds{part.total});
+  result.time = limited;
+  result.math_utilization = part.activity;
+  const double start = part.fixed + part.fill;
+  if (limited.value() > part.total * 1.001) result.limiter = Limiter::compute;
+  else if (start > part.compute && start > part.memory) result.limiter = Limiter::latency;
+  else if (part.memory > part.compute) result.limiter = Limiter::dram;
+  else if (part.activity < 0.25) result.limiter = Limiter::latency;
+  else result.limiter = Limiter::compute;
+  return result;
+}
+
+}  // namespace ridgeline

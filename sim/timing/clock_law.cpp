@@ -1,0 +1,38 @@
+#include "sim/timing/clock_law.h"
+
+#include <algorithm>
+
+namespace ridgeline {
+
+Hertz kernel_clock(const Gpu& gpu, Pipe pipe, double activity) {
+  if (pipe == Pipe::tensor_wgmma || pipe == Pipe::tensor_mma) return gpu.clock.tensor - gpu.clock.tensor_droop * std::clamp(activity, 0.0, 1.0);
+  return gpu.clock.sustained;
+}
+
+JoulesPerFlop energy_per_flop(const Gpu& gpu, Pipe pipe, DType type) {
+  if (pipe == Pipe::none) return JoulesPerFlop{};
+  if (pipe == Pipe::fp32) return gpu.power.fp32;
+  switch (type) {
+    case DType::bf16: return gpu.power.tensor_bf16;
+    case DType::fp16: return gpu.power.tensor_fp16;
+    case DType::tf32: return gpu.power.tensor_tf32;
+    default: return gpu.power.fp32;
+  }
+}
+
+Seconds power_floor(const Gpu& gpu, Pipe pipe, DType type, double flops) {
+  const Watts budget = gpu.power.limit - gpu.power.idle;
+  if (budget.value() <= 0.0) return Seconds{};
+  return Flops{flops} * energy_per_flop(gpu, pipe, type) / budget;
+}
+
+Seconds power_limited(const Gpu& gpu, Pipe pipe, DType type, double flops, Seconds time) {
+  const Seconds floor = power_floor(gpu, pipe, type, flops);
+  if (floor <= time) return time;
+  // Until the board's averaging window is used up the excess is free.
+  const Seconds excess = floor - time;
+  const double charged = floor.value() / (floor.value() + gpu.power.averaging.value());
+  return time + excess * charged;
+}
+
+}  // namespace ridgeline

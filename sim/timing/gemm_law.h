@@ -1,0 +1,73 @@
+// The law of tiled matrix products: T = start + fill + (compute³ + memory³)^⅓, quantised by tiles an SM.
+//
+// compute = rounds · (k-steps · cycles of a k-step + epilogue) / clock, where rounds = ⌈tiles·splits / SMs⌉: blocks on one SM
+// share its pipes, so residency hides latency and is not the quantum. A k-step of a persistent (wgmma) kernel takes the
+// slowest of tensor pipe, shared memory and the latency of a pipeline stage; in cp.async and SIMT kernels loads compete
+// with the math for issue slots, so their cycles add up. fill = the first stages of the first wave, which nothing overlaps.
+// Sources: fits to 521 products on an H200 and their counters; see gemm_constants.cpp for constants and errors.
+#pragma once
+
+#include <limits>
+
+#include "sim/hardware/gpu.h"
+#include "sim/launch/kernel_launch.h"
+#include "sim/timing/gemm_constants.h"
+
+namespace ridgeline {
+
+/// One entry of a tile menu. `wgmma_m` is the side fed as M of wgmma (a multiple of 64), `wgmma_n` the other one.
+struct GemmTile {
+  int m = 128, n = 128, k = 8, stages = 2;
+  int blocks_per_sm = 1;
+  int wgmma_m = 0, wgmma_n = 0;
+  bool cooperative = false;         ///< both consumer warpgroups work on one tile, so its epilogue is not hidden
+};
+GemmTile tile_of(const GemmWork& work);
+
+/// Where the time of one candidate goes (seconds, bytes).
+struct GemmTime {
+  double total = 0;                 ///< the product alone
+  double compute = 0, memory = 0, fill = 0, fixed = 0;
+  double math = 0, shared = 0, latency = 0;   ///< parts of compute
+  double dram_read = 0, dram_write = 0, l2_bytes = 0;
+  double rounds = 0, activity = 0;
+};
+
+/// The law for one problem on one GPU; candidates differ in tile and split. Cheap to construct, no allocation.
+class GemmLaw {
+ public:
+  /// `read_miss`: share of the operands that has to come from DRAM.
+  GemmLaw(const GemmWork& problem, const Gpu& gpu, const GemmConstants& constants, double read_miss = 1.0, double write_miss = 1.0);
+
+  [[nodiscard]] GemmTime time(const GemmTile& tile, int splits) const;
+  /// Seconds of the product, its memset and its split reduction: what a library minimises. Infinite once it must exceed `give_up`.
+  [[nodiscard]] double seconds(const GemmTile& tile, int splits, double give_up = std::numeric_limits<double>::infinity()) const;
+  /// Seconds of the kernel that adds up `splits` partial products.
+  [[nodiscard]] double split_reduction(int splits) const;
+  /// Whether a persistent kernel of this many tiles first clears its tile counter with a memset.
+  [[nodiscard]] bool needs_counter(double tiles, int splits) const { return persistent_ && splits == 1 && tiles > 2.0 * sms_; }
+  [[nodiscard]] double tiles(const GemmTile& tile) const;
+  [[nodiscard]] bool may_split(const GemmTile& tile, int splits) const;
+
+ private:
+  struct Compute { double cycles, math, shared, latency, busy, rounds, tiles, k_steps; };
+  [[nodiscard]] Compute persistent(const GemmTile& tile, int splits) const;
+  [[nodiscard]] Compute tiled(const GemmTile& tile, int splits) const;
+  [[nodiscard]] Compute compute(const GemmTile& tile, int splits) const { return persistent_ ? persistent(tile, splits) : tiled(tile, splits); }
+
+  const GemmConstants& c_;
+  bool persistent_;
+  bool cuda_cores_;
+  double batch_, m_, n_, k_;
+  double element_, output_element_;
+  double a_pitch_penalty_, b_pitch_penalty_, store_penalty_;
+  double load_slots_;
+  double sms_, rate_, issue_rate_, shared_bytes_;
+  double clock_, droop_;
+  double read_bytes_, cold_bytes_, written_bytes_;
+  double read_bandwidth_, write_bandwidth_, dram_bandwidth_;
+  double absorbed_, reuse_from_, reuse_over_;
+  double fixed_, memset_;
+};
+
+}  // namespace ridgeline
