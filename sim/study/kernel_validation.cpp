@@ -1,0 +1,100 @@
+#include "sim/study/kernel_validation.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "sim/hardware/load_gpu.h"
+#include "sim/hardware/load_host.h"
+#include "sim/study/gzip_lines.h"
+#include "sim/study/kernel_prediction.h"
+#include "sim/study/residual_ranges.h"
+
+namespace ridgeline {
+namespace {
+
+using nlohmann::json;
+
+/// The three predictors of one GPU.
+struct Predictors {
+  explicit Predictors(const std::string& name)
+      : measured(load_gpu(name)), datasheet(load_gpu(name, {}, Numbers::datasheet)), software(load_software("pytorch-2.11")),
+        analytic(make_timing_engine("analytic", measured)), analytic_datasheet(make_timing_engine("analytic", datasheet)),
+        roofline(make_timing_engine("roofline", datasheet)) {}
+  Gpu measured, datasheet;
+  Software software;
+  std::unique_ptr<TimingEngine> analytic, analytic_datasheet, roofline;
+};
+
+class Validation {
+ public:
+  explicit Validation(std::string_view hardware) : only_(hardware) {}
+
+  /// `floor`: the time holds a launch of at least this much.
+  void add(const std::string& hardware, const std::string& source, const json& row, Seconds measured, Seconds floor) {
+    if (!only_.empty() && hardware != only_) return;
+    const auto names = hardware_names();
+    if (std::find(names.begin(), names.end(), hardware) == names.end()) return;
+    auto found = predictors_.find(hardware);
+    if (found == predictors_.end()) found = predictors_.emplace(hardware, std::make_unique<Predictors>(hardware)).first;
+    const Predictors& p = *found->second;
+    ValidatedCase result{hardware, "", row["op"], row["dtype"], source, measured, {}};
+    try {
+      const KernelCase kernel = kernel_case_from(row);
+      result.family = family_of(kernel.op);
+      const auto time = [&](const Gpu& gpu, const TimingEngine& engine) { return std::max(predict_kernel(kernel, gpu, p.software, engine).time, floor); };
+      result.predicted["analytic"] = time(p.measured, *p.analytic);
+      result.predicted["analytic-datasheet"] = time(p.datasheet, *p.analytic_datasheet);
+      result.predicted["roofline"] = time(p.datasheet, *p.roofline);
+    } catch (const std::invalid_argument&) {
+      return;  // measured with a backend this GPU's file does not have
+    } catch (const KernelCaseError&) {
+      return;  // ops outside the vocabulary (forward and backward timed together)
+    }
+    cases.push_back(std::move(result));
+  }
+
+  std::vector<ValidatedCase> cases;
+
+ private:
+  std::string only_;
+  std::map<std::string, std::unique_ptr<Predictors>> predictors_;
+};
+
+void add_own_file(Validation& validation, const std::string& path, const std::string& hardware, bool only_held_out) {
+  for_each_line(path, [&](std::string_view text) {
+    const json row = json::parse(text);
+    if (!row.contains("us") || (only_held_out && !row.value("heldout", false))) return;
+    validation.add(hardware, std::filesystem::path(path).parent_path().filename().string(), row, microseconds(row["us"].get<double>()), Seconds{0});
+  });
+}
+
+/// Published cases: rows of doubtful trust or dominated by their launch are left out.
+void add_published(Validation& validation, const std::string& path) {
+  for_each_line(path, [&](std::string_view text) {
+    json row = json::parse(text);
+    const std::string trust = row.value("trust", "low");
+    if (trust == "low" || trust == "medium-low" || row.value("small", false)) return;
+    const double floor_us = row.value("includes_launch", false) && row.contains("floor_us") && row["floor_us"].is_number() ? row["floor_us"].get<double>() : 0.0;
+    const double us = row["measured_us"].get<double>();
+    if (us < 4.0 * floor_us) return;
+    if (row.value("l2_state", "") == std::string("warm")) row["input_sets"] = 1;
+    const std::string hardware = row.contains("simulate_as") && row["simulate_as"].is_string() ? row["simulate_as"] : row["hardware"];
+    validation.add(hardware, "public", row, microseconds(us), microseconds(floor_us));
+  });
+}
+
+}  // namespace
+
+std::vector<ValidatedCase> validate_kernels(const std::string& folder, std::string_view hardware) {
+  Validation validation(hardware);
+  for (const char* name : {"kernels", "kernels_attention", "kernels_optimizer", "kernels_conv"})
+    add_own_file(validation, folder + "/h200/" + name + ".jsonl.gz", "nvidia-h200-sxm-141gb", true);
+  add_own_file(validation, folder + "/h200/random/heldout.jsonl.gz", "nvidia-h200-sxm-141gb", false);
+  add_own_file(validation, folder + "/h100/kernels_random.jsonl.gz", "nvidia-h100-sxm5-80gb", false);
+  add_published(validation, folder + "/public/kernels.jsonl.gz");
+  return std::move(validation.cases);
+}
+
+}  // namespace ridgeline

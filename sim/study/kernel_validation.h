@@ -1,0 +1,29 @@
+// Predicted against measured kernels: the committed measurements, by GPU and family.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/units/quantity.h"
+
+namespace ridgeline {
+
+/// One measured kernel case and what each kind of prediction says.
+struct ValidatedCase {
+  std::string hardware;    ///< file in hw/ it was predicted with
+  std::string family;      ///< family_of the op
+  std::string op, dtype, source;
+  Seconds measured;
+  std::map<std::string, Seconds> predicted;  ///< by prediction kind: "analytic", "analytic-datasheet", "roofline"
+};
+
+/// The kinds of prediction compared: with measured numbers, with datasheet numbers and estimates alone, and the roofline.
+inline constexpr std::string_view kPredictionKinds[] = {"analytic", "analytic-datasheet", "roofline"};
+
+/// Predicts every committed case that no constant was fitted on: held-out cases of the H200, all of the H100, published
+/// cases longer than four times their launch floor. `hardware` empty = all; `folder` is tests/validation.
+std::vector<ValidatedCase> validate_kernels(const std::string& folder, std::string_view hardware);
+
+}  // namespace ridgeline
