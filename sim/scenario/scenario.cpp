@@ -70,6 +70,7 @@ void check_together(const Scenario& scenario, const Value& training) {
 Scenario load_scenario(const ScenarioSource& source) {
   Node tree;
   if (source.file) tree = config::load_yaml(*source.file);
+  else if (!source.text.empty()) tree = config::parse_yaml(source.text, source.text_name);
   else tree.kind = Node::Kind::mapping;
   const Split changes = split_by_target(source.overrides);
   for (const Override& change : changes.scenario) config::apply_override(tree, change);

@@ -42,7 +42,8 @@ struct Scenario {
 /// Where a scenario comes from. `overrides` are applied in order after the file; their keys are dotted paths of the
 /// scenario ("training.micro_batch", "hardware.dram.bandwidth", "model.vocabulary", "host.scale").
 struct ScenarioSource {
-  std::optional<std::string> file;   ///< none: everything comes from the overrides
+  std::optional<std::string> file;   ///< none: `text`, or everything from the overrides
+  std::string text, text_name;       ///< YAML (or JSON) in place of a file, and what messages call it
   std::vector<config::Override> overrides;
   Numbers numbers = Numbers::measured;
 };

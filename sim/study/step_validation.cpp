@@ -1,0 +1,132 @@
+#include "sim/study/step_validation.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "sim/study/gzip_lines.h"
+#include "sim/units/user_error.h"
+
+namespace ridgeline {
+namespace {
+
+using nlohmann::json;
+
+json inline_model(const json& m) {
+  if (m["kind"] == "bert") {
+    const bool large = m["size"] == "large";
+    const std::string head = m.value("head", "cls");
+    const char* heads[][2] = {{"cls", "sequence-classification"}, {"qa", "question-answering"}, {"mlm", "masked-lm"}, {"pretraining", "pretraining"}};
+    json out{{"family", "bert"}, {"layers", large ? 24 : 12}, {"heads", large ? 16 : 12}, {"hidden", large ? 1024 : 768}, {"feed_forward", large ? 4096 : 3072},
+             {"vocabulary", 30522}, {"max_positions", 512}, {"dropout", 0.1}, {"activation", "gelu"}};
+    for (const auto& [from, to] : heads)
+      if (head == from) out["head"] = to;
+    return out;
+  }
+  if (m["kind"] == "llama")
+    return {{"family", "llama"}, {"layers", m["L"]}, {"heads", m["h"]}, {"key_value_heads", m["kv"]}, {"hidden", m["d"]}, {"feed_forward", m["ff"]}, {"vocabulary", m["V"]}};
+  return {{"family", "gpt2"}, {"layers", m["L"]}, {"heads", m["h"]}, {"hidden", m["d"]}, {"vocabulary", m["V"]}, {"max_positions", m["T"]}, {"dropout", m["drop"]},
+          {"bias", m["bias"]}, {"activation", m["gelu"] == "tanh" ? "gelu-tanh" : "gelu"}, {"tie_embeddings", true}};
+}
+
+json inline_optimizer(const std::string& name) {
+  if (name == "sgd") return {{"name", "sgd"}, {"implementation", "foreach"}};
+  if (name == "sgdm") return {{"name", "sgd-momentum"}, {"implementation", "foreach"}};
+  if (name == "adam") return {{"name", "adam"}, {"implementation", "foreach"}};
+  if (name == "adafactor") return {{"name", "adafactor"}, {"implementation", "for-loop"}};
+  return {{"name", "adamw"}, {"implementation", name == "forloop" ? "for-loop" : name}};
+}
+
+std::string precision_name(const std::string& name) {
+  if (name == "fp16") return "amp-fp16";
+  if (name == "bf16") return "amp-bf16";
+  if (name == "purebf16") return "bf16";
+  return name;
+}
+
+MeasuredStep own_measurement(const json& row, const std::string& source) {
+  MeasuredStep m;
+  m.name = row["name"];
+  m.source = source;
+  m.compiled = row.value("compile", false);
+  m.transformer = row["model"]["kind"] != "unet" && row["model"]["kind"] != "mlp";
+  m.step_time = Seconds{row["step_ms_median"].get<double>() * 1e-3};
+  m.host_time = Seconds{row["host_ms"].get<double>() * 1e-3};
+  m.gpu_busy = Seconds{row["profiled"]["gpu_busy_ms"].get<double>() * 1e-3};
+  m.kernel_count = row["profiled"]["kernels"].get<std::int64_t>();
+  m.peak_allocated = row["peak"]["allocated"].get<std::int64_t>();
+  m.peak_reserved = row["peak"]["reserved"].get<std::int64_t>();
+  m.device_used = row["stage"]["end"]["device_used"].get<std::int64_t>();
+  return m;
+}
+
+void add_own(std::vector<ValidatedStep>& out, const std::string& path, const std::string& source, const std::string& hardware, std::string_view only, std::string_view engine) {
+  if (!only.empty() && hardware != only) return;
+  for_each_line(path, [&](std::string_view text) {
+    const json row = json::parse(text);
+    if (!row.contains("step_ms_median")) return;
+    const auto scenario_source = scenario_of_measured_step(row, hardware);
+    if (!scenario_source) return;
+    ValidatedStep step{own_measurement(row, source), load_scenario(*scenario_source), {}};
+    step.predicted = predict(step.scenario, engine);
+    out.push_back(std::move(step));
+  });
+}
+
+/// Published steps: those of a shipped GPU with an absolute time and a scenario in our vocabulary.
+void add_published(std::vector<ValidatedStep>& out, const std::string& path, std::string_view only, std::string_view engine) {
+  for_each_line(path, [&](std::string_view text) {
+    const json row = json::parse(text);
+    if (row["kind"] != "absolute" || row.value("trust", "low") == std::string("low")) return;
+    json scenario = row["scenario"];
+    if (row.contains("simulate_as") && row["simulate_as"].is_string()) scenario["hardware"] = row["simulate_as"];
+    if (!only.empty() && scenario["hardware"] != only) return;
+    if (!scenario.contains("software")) scenario["software"] = "pytorch-1.13";
+    ScenarioSource source;
+    source.text = scenario.dump();
+    source.text_name = row["id"];
+    MeasuredStep m;
+    m.name = row["id"];
+    m.source = "public";
+    m.forward_backward_only = row.value("forward_backward_only", false);
+    m.compiled = scenario["training"].value("compile", false);
+    const json& measured = row["measured"];
+    if (measured.contains("step_time_s")) m.step_time = Seconds{measured["step_time_s"].get<double>()};
+    if (measured.contains("device_used_bytes")) m.device_used = measured["device_used_bytes"].get<std::int64_t>();
+    try {
+      ValidatedStep step{m, load_scenario(source), {}};
+      step.predicted = predict(step.scenario, engine);
+      out.push_back(std::move(step));
+    } catch (const UserError&) {
+      return;  // a GPU, precision or model outside our vocabulary
+    }
+  });
+}
+
+}  // namespace
+
+std::optional<ScenarioSource> scenario_of_measured_step(const json& row, const std::string& hardware) {
+  const json& m = row["model"];
+  if (m["kind"] != "bert" && m["kind"] != "gpt" && m["kind"] != "llama") return std::nullopt;
+  const bool sdpa = m["kind"] == "gpt" ? m["flash"].get<bool>() : m.value("attn", "sdpa") == std::string("sdpa");
+  json training{{"micro_batch", row["B"]}, {"sequence_length", row["T"]}, {"gradient_accumulation", row["accum"]}, {"precision", precision_name(row["prec"])},
+                {"attention", sdpa ? "sdpa" : "eager"}, {"optimizer", inline_optimizer(row["opt"])}, {"compile", row.value("compile", false)},
+                {"activation_checkpointing", m.value("ckpt", false) ? "block" : "none"}};
+  if (row.contains("clip") && row["clip"].is_number()) training["gradient_clipping"] = row["clip"];
+  ScenarioSource source;
+  source.text = json{{"title", row["name"]}, {"hardware", hardware}, {"model", inline_model(m)}, {"training", training}}.dump();
+  source.text_name = row["name"];
+  return source;
+}
+
+std::vector<ValidatedStep> validate_steps(const std::string& folder, std::string_view hardware, std::string_view engine) {
+  std::vector<ValidatedStep> out;
+  add_own(out, folder + "/h200/steps.jsonl.gz", "h200", "nvidia-h200-sxm-141gb", hardware, engine);
+  add_own(out, folder + "/h200/more/steps.jsonl.gz", "h200/more", "nvidia-h200-sxm-141gb", hardware, engine);
+  add_own(out, folder + "/h100/steps.jsonl.gz", "h100", "nvidia-h100-sxm5-80gb", hardware, engine);
+  add_published(out, folder + "/public/steps.jsonl.gz", hardware, engine);
+  return out;
+}
+
+}  // namespace ridgeline
