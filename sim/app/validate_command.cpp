@@ -1,0 +1,75 @@
+// ridgeline validate: error tables from the committed measurements; also rewrites what is generated from them.
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "sim/app/commands.h"
+#include "sim/config/data_folder.h"
+#include "sim/report/accuracy_text.h"
+#include "sim/units/user_error.h"
+
+namespace ridgeline::app {
+namespace {
+
+struct Options {
+  std::string hardware, format = "text", measurements;
+  bool write_docs = false, write_residuals = false, kernels_only = false;
+};
+
+constexpr std::string_view kBegin = "<!-- accuracy: begin -->\n", kEnd = "<!-- accuracy: end -->";
+
+std::string contents(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  if (!file) throw UserError(fmt::format("{}: cannot be opened for reading", path.string()));
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+void replace_contents(const std::filesystem::path& path, const std::string& text) {
+  const std::filesystem::path unfinished = path.string() + ".unfinished";
+  std::ofstream(unfinished) << text;
+  std::filesystem::rename(unfinished, path);
+}
+
+void run(const Options& options) {
+  const auto root = config::data_folder("hw").parent_path();
+  const std::string folder = options.measurements.empty() ? (root / "tests/validation").string() : options.measurements;
+  const auto cases = validate_kernels(folder, options.hardware);
+  if (options.write_residuals) {
+    replace_contents(root / "hw/residuals.json", residual_table(cases).dump(1) + "\n");
+    fmt::print("hw/residuals.json: ranges from {} cases\n", cases.size());
+    return;
+  }
+  std::vector<ValidatedStep> steps;
+  if (!options.kernels_only) steps = validate_steps(folder, options.hardware, "analytic");
+  const auto families = family_accuracy(cases);
+  const auto step_rows = step_accuracy(steps);
+  if (options.write_docs) {
+    replace_contents(root / "docs/accuracy.md", accuracy_markdown(families, step_rows, steps));
+    std::string readme = contents(root / "README.md");
+    const auto begin = readme.find(kBegin), end = readme.find(kEnd);
+    if (begin == std::string::npos || end == std::string::npos) throw UserError("README.md: the accuracy markers are missing");
+    readme.replace(begin + kBegin.size(), end - begin - kBegin.size(), accuracy_summary(families, step_rows));
+    replace_contents(root / "README.md", readme);
+    fmt::print("docs/accuracy.md and README.md: tables from {} kernels and {} steps\n", cases.size(), steps.size());
+    return;
+  }
+  if (options.format == "json") fmt::print("{}\n", accuracy_json(families, step_rows).dump(2));
+  else fmt::print("{}", accuracy_text(families, step_rows));
+}
+
+}  // namespace
+
+void add_validate_command(CLI::App& program, Outcome&) {
+  auto options = std::make_shared<Options>();
+  auto* command = program.add_subcommand("validate", "error tables from the committed measurements");
+  command->add_option("--hardware", options->hardware, "only this GPU");
+  command->add_option("--format", options->format, "text or json")->check(CLI::IsMember({"text", "json"}));
+  command->add_option("--measurements", options->measurements, "folder of the measurements (tests/validation)");
+  command->add_flag("--kernels-only", options->kernels_only, "leave out training steps");
+  command->add_flag("--write-docs", options->write_docs, "rewrite docs/accuracy.md and the README's table");
+  command->add_flag("--write-residuals", options->write_residuals, "rewrite hw/residuals.json, the source of every range");
+  command->callback([options] { run(*options); });
+}
+
+}  // namespace ridgeline::app

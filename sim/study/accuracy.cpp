@@ -1,0 +1,81 @@
+#include "sim/study/accuracy.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <tuple>
+
+#include "sim/hardware/load_gpu.h"
+#include "sim/study/residual_ranges.h"
+
+namespace ridgeline {
+
+std::vector<FamilyAccuracy> family_accuracy(std::span<const ValidatedCase> cases) {
+  std::map<std::tuple<std::string, std::string, std::string, std::string>, std::vector<double>> groups;
+  for (const ValidatedCase& c : cases) {
+    // Held-out thirds of the designed files and the random files are one population of the H200.
+    const std::string source = c.source == "random" ? "h200" : c.source;
+    for (const auto& [kind, time] : c.predicted) groups[{c.hardware, source, c.family, kind}].push_back(ratio(time, c.measured));
+  }
+  std::vector<FamilyAccuracy> out;
+  for (const auto& [key, ratios] : groups) out.push_back({std::get<0>(key), std::get<1>(key), std::get<2>(key), std::get<3>(key), error_statistics(ratios)});
+  return out;
+}
+
+std::vector<StepAccuracy> step_accuracy(std::span<const ValidatedStep> steps) {
+  std::vector<StepAccuracy> out;
+  std::map<std::string, std::map<std::string, std::vector<double>>> groups;
+  const auto add = [&](const std::string& group, const char* quantity, const auto& measured, double predicted) {
+    if (!measured) return;
+    double value = 0;
+    if constexpr (std::is_same_v<std::decay_t<decltype(*measured)>, Seconds>) value = measured->value();
+    else value = static_cast<double>(*measured);
+    if (value > 0) groups[group][quantity].push_back(predicted / value);
+  };
+  for (const ValidatedStep& s : steps) {
+    if (s.measured.compiled || s.measured.forward_backward_only) continue;
+    const std::string group = fmt::format("{} ({})", s.scenario.gpu.name, s.measured.source);
+    add(group, "step time", s.measured.step_time, s.predicted.step.time.value());
+    add(group, "GPU busy", s.measured.gpu_busy, s.predicted.step.gpu_busy.value());
+    add(group, "kernels", s.measured.kernel_count, static_cast<double>(s.predicted.step.kernel_count));
+    add(group, "allocated", s.measured.peak_allocated, static_cast<double>(s.predicted.memory.peak_allocated));
+    add(group, "reserved", s.measured.peak_reserved, static_cast<double>(s.predicted.memory.peak_reserved));
+    add(group, "device used", s.measured.device_used, static_cast<double>(s.predicted.memory.device_used));
+  }
+  for (const auto& [group, quantities] : groups)
+    for (const char* quantity : {"step time", "GPU busy", "kernels", "allocated", "reserved", "device used"})
+      if (const auto found = quantities.find(quantity); found != quantities.end()) out.push_back({group, quantity, error_statistics(found->second)});
+  return out;
+}
+
+nlohmann::ordered_json residual_table(std::span<const ValidatedCase> cases) {
+  constexpr std::size_t kFewest = 12;
+  std::map<std::string, std::vector<double>> groups;
+  std::map<std::string, std::string> capability;
+  for (const ValidatedCase& c : cases) {
+    if (!capability.contains(c.hardware)) {
+      const Gpu gpu = load_gpu(c.hardware);
+      capability[c.hardware] = fmt::format("sm_{}{}", gpu.compute_major, gpu.compute_minor);
+    }
+    for (const auto& [kind, time] : c.predicted) {
+      if (kind == "analytic-datasheet") continue;
+      const double residual = 1.0 / ratio(time, c.measured);
+      for (const std::string& group : {c.hardware, capability[c.hardware], std::string("any")})
+        for (const std::string_view bucket : {size_bucket(time), std::string_view("any")})
+          groups[fmt::format("{}/{}/{}/{}", kind, group, c.family, bucket)].push_back(residual);
+    }
+  }
+  nlohmann::ordered_json ranges = nlohmann::ordered_json::object();
+  for (const auto& [key, residuals] : groups) {
+    if (residuals.size() < kFewest) continue;
+    const auto rounded = [](double value) { return std::round(value * 1e4) / 1e4; };
+    ranges[key] = {{"n", residuals.size()}, {"low", rounded(quantile(residuals, 0.05))}, {"high", rounded(quantile(residuals, 0.95))}};
+  }
+  return {{"what", "5 % and 95 % quantiles of measured / predicted kernel time over cases no constant was fitted on: engine/GPU or compute capability or any/family/size"},
+          {"made_by", "ridgeline validate --write-residuals"},
+          {"ranges", std::move(ranges)}};
+}
+
+}  // namespace ridgeline

@@ -1,0 +1,35 @@
+// Error tables and residual ranges made from validated kernels and steps.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sim/study/error_statistics.h"
+#include "sim/study/kernel_validation.h"
+#include "sim/study/step_validation.h"
+
+namespace ridgeline {
+
+struct FamilyAccuracy {
+  std::string hardware, source, family, kind;
+  ErrorStatistics errors;
+};
+/// One row for each hardware, source of the measurements, family and kind of prediction that has cases, in that order.
+std::vector<FamilyAccuracy> family_accuracy(std::span<const ValidatedCase> cases);
+
+/// One quantity of steps: predicted against measured.
+struct StepAccuracy {
+  std::string group;      ///< hardware and source
+  std::string quantity;   ///< "step time", "GPU busy", "kernels", "allocated", "reserved", "device used"
+  ErrorStatistics errors;
+};
+/// Compiled steps are left out: their law is not part of this engine yet.
+std::vector<StepAccuracy> step_accuracy(std::span<const ValidatedStep> steps);
+
+/// hw/residuals.json: 5 % and 95 % quantiles of measured / predicted by engine, GPU (or "any"), family and size. Groups of
+/// fewer than 12 cases are left to the next wider group.
+nlohmann::ordered_json residual_table(std::span<const ValidatedCase> cases);
+
+}  // namespace ridgeline
