@@ -11,7 +11,7 @@
 #include "sim/hardware/load_host.h"
 #include "sim/report/kernel_json.h"
 #include "sim/study/kernel_prediction.h"
-#include "sim/study/residual_ranges.h"
+#include "sim/scenario/residual_ranges.h"
 
 namespace ridgeline::app {
 namespace {

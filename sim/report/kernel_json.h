@@ -4,7 +4,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "sim/study/kernel_prediction.h"
-#include "sim/study/residual_ranges.h"
+#include "sim/scenario/residual_ranges.h"
 
 namespace ridgeline {
 

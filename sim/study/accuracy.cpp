@@ -8,7 +8,7 @@
 #include <tuple>
 
 #include "sim/hardware/load_gpu.h"
-#include "sim/study/residual_ranges.h"
+#include "sim/scenario/residual_ranges.h"
 
 namespace ridgeline {
 

@@ -9,7 +9,7 @@
 #include "sim/hardware/load_host.h"
 #include "sim/study/gzip_lines.h"
 #include "sim/study/kernel_prediction.h"
-#include "sim/study/residual_ranges.h"
+#include "sim/scenario/residual_ranges.h"
 
 namespace ridgeline {
 namespace {

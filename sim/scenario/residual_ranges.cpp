@@ -1,4 +1,4 @@
-#include "sim/study/residual_ranges.h"
+#include "sim/scenario/residual_ranges.h"
 
 #include <fmt/format.h>
 

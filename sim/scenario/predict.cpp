@@ -1,0 +1,162 @@
+// From a scenario to its prediction: op trace, step program, kernel times, timeline, memory; then the reasons.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <unordered_map>
+
+#include "sim/kernels/attention_choice.h"
+#include "sim/program/step_program.h"
+#include "sim/scenario/prediction.h"
+#include "sim/scenario/residual_ranges.h"
+#include "sim/timeline/step_times.h"
+#include "sim/timeline/timeline.h"
+#include "sim/units/nearest_name.h"
+#include "sim/units/user_error.h"
+#include "sim/workload/training_step.h"
+
+namespace ridgeline {
+namespace {
+
+/// Launches of the steady step with the call each belongs to.
+struct LaunchedKernel {
+  const KernelLaunch* launch;
+  const Op* op;
+  std::uint32_t op_index;
+};
+std::vector<LaunchedKernel> launched_kernels(const StepProgram& program) {
+  static const Op kNone = UnknownOp{};
+  std::vector<LaunchedKernel> out;
+  for (const Action& action : program.steady_step()) {
+    if (action.kind != Action::Kind::launch) continue;
+    const bool of_call = action.call != Action::kNoCall;
+    const std::uint32_t op = of_call ? program.trace->calls[action.call].op : 0;
+    out.push_back({&program.launches[action.index], of_call ? &program.trace->ops[op] : &kNone, of_call ? op : Action::kNoCall});
+  }
+  return out;
+}
+
+double peak_of_precision(Precision precision, const Gpu& gpu) {
+  const MathRates& r = gpu.sm.rates;
+  double tensor = 0;
+  switch (precision) {
+    case Precision::fp32: break;
+    case Precision::tf32: tensor = r.tensor_tf32; break;
+    case Precision::amp_fp16: tensor = r.tensor_fp16; break;
+    case Precision::amp_bf16:
+    case Precision::bf16: tensor = r.tensor_bf16; break;
+  }
+  return tensor > 0 ? gpu.tensor_peak(tensor).value() : gpu.peak(r.fp32).value();
+}
+
+/// Uncertainty of the sum of kernel times: errors of one op's kernels are taken as equal wherever it occurs, errors of
+/// different ops as independent, so their squares add.
+struct BusyRange {
+  double low = 1.0, high = 1.0;  ///< factors on the busy time
+  bool validated = true;
+};
+BusyRange busy_range(std::span<const LaunchedKernel> kernels, std::span<const KernelTime> times, const Gpu& gpu, std::string_view engine) {
+  static const ResidualRanges ranges = ResidualRanges::load();
+  struct Part { double time = 0, low = 0, high = 0; };
+  std::unordered_map<std::uint32_t, Part> parts;
+  double total = 0, unvalidated = 0;
+  for (std::size_t i = 0; i < kernels.size(); ++i) {
+    const double t = times[i].time.value();
+    Part& part = parts[kernels[i].op_index];
+    if (part.time == 0) {
+      const Range range = ranges.of_kernel(*kernels[i].op, times[i].time, gpu, engine);
+      part.low = range.low;
+      part.high = range.high;
+      if (!range.validated) part.low = -range.low;  // remembered by its sign until the sums are done
+    }
+    part.time += t;
+    total += t;
+  }
+  double below = 0, above = 0;
+  for (auto& [op, part] : parts) {
+    if (part.low < 0) { unvalidated += part.time; part.low = -part.low; }
+    below += std::pow(part.time * std::max(0.0, 1.0 - part.low), 2);
+    above += std::pow(part.time * std::max(0.0, part.high - 1.0), 2);
+  }
+  if (total <= 0) return {};
+  return {std::max(0.05, 1.0 - std::sqrt(below) / total), 1.0 + std::sqrt(above) / total, unvalidated < 0.2 * total};
+}
+
+Seconds step_with(const StepProgram& program, std::span<const KernelTime> times, const Scenario& s, const TimelineOptions& options, double kernel_factor, double host_factor) {
+  std::vector<KernelTime> scaled(times.begin(), times.end());
+  for (KernelTime& t : scaled) t.time = t.time * kernel_factor;
+  Host host = s.host;
+  host.scale *= host_factor;
+  return run_timeline(program, scaled, s.gpu, host, options).step;
+}
+
+void explain_time(Prediction& p, std::span<const LaunchedKernel> kernels, std::span<const KernelTime> times, const Timeline& timeline) {
+  std::map<std::pair<std::string, std::uint32_t>, KernelGroup> groups;
+  double busy = 0;
+  for (std::size_t i = 0; i < kernels.size(); ++i) {
+    const Seconds t = timeline.kernels[i].end - timeline.kernels[i].start;  // with the clock the step leaves
+    busy += t.value();
+    p.time_by_class[static_cast<std::size_t>(kernels[i].launch->time_class)] += t;
+    p.limited_by[static_cast<std::size_t>(times[i].limiter)] += t;
+    KernelGroup& group = groups[{kernels[i].launch->name, kernels[i].op_index}];
+    if (group.count == 0) {
+      group.name = kernels[i].launch->name;
+      group.shape = kernels[i].op_index == Action::kNoCall ? "" : shape_of(*kernels[i].op);
+      group.limiter = times[i].limiter;
+    }
+    ++group.count;
+    group.time += t;
+  }
+  p.idle = Seconds{std::max(0.0, p.step.time.value() - busy)};
+  p.limited_by[static_cast<std::size_t>(Limiter::launch)] += p.idle;
+  for (auto& [key, group] : groups) p.kernels.push_back(std::move(group));
+  std::sort(p.kernels.begin(), p.kernels.end(), [](const KernelGroup& a, const KernelGroup& b) { return a.time > b.time; });
+}
+
+}  // namespace
+
+Prediction predict(const Scenario& s, std::string_view engine_name) {
+  const auto engine = make_timing_engine(engine_name, s.gpu);
+  if (!engine) {
+    const std::vector<std::string> known{"roofline", "analytic"};
+    throw UserError(fmt::format("--engine: unknown engine '{}'; expected roofline or analytic (did you mean {}?)", engine_name, nearest_name(engine_name, known)));
+  }
+  const AttentionChoice attention = choose_attention(s.training, s.model, s.gpu, s.software);
+  const OpTrace trace = training_run(s.model, s.training, attention);
+  const StepProgram program = make_program(trace, s.gpu, s.software);
+  const std::vector<KernelTime> times = time_kernels(program, *engine, s.gpu);
+  const TimelineOptions options{.cuda_graphs = s.cuda_graphs};
+  const Timeline timeline = run_timeline(program, times, s.gpu, s.host, options);
+  const auto kernels = launched_kernels(program);
+
+  Prediction p;
+  p.scenario = s.title;
+  p.hardware = s.gpu.name;
+  p.engine = engine->name();
+  p.step.time = timeline.step;
+  p.step.host_time = timeline.host;
+  p.step.gpu_busy = timeline.gpu_busy;
+  p.step.kernel_count = timeline.kernel_count();
+  p.step.sm_utilization = timeline.sm_utilization;
+  p.step.kernel_active_fraction = timeline.active_fraction();
+  const double seconds = timeline.step.value();
+  const double samples = static_cast<double>(s.training.micro_batch * s.training.gradient_accumulation);
+  p.step.samples_per_s = samples / seconds;
+  p.step.tokens_per_s = p.step.samples_per_s * static_cast<double>(s.training.sequence_length);
+  p.step.mfu = trace.model_flops / seconds / peak_of_precision(s.training.precision, s.gpu);
+  const BusyRange range = busy_range(kernels, times, s.gpu, p.engine);
+  p.step.validated = range.validated;
+  p.step.low = std::min(p.step.time, step_with(program, times, s, options, range.low, 1.0 - s.host.spread));
+  p.step.high = std::max(p.step.time, step_with(program, times, s, options, range.high, 1.0 + s.host.spread));
+  explain_time(p, kernels, times, timeline);
+
+  p.notes = trace.notes;
+  for (const std::uint32_t op : program.approximated)
+    p.notes.push_back(fmt::format("{} {} has no rule on this GPU: costed by its bytes", name_of(trace.ops[op]), shape_of(trace.ops[op])));
+  if (s.compile) p.notes.push_back("torch.compile is not modelled: this is the eager step");
+  if (!p.step.validated) p.notes.push_back("no kernels of this kind were measured on this GPU: the range is that of other GPUs");
+  return p;
+}
+
+}  // namespace ridgeline
