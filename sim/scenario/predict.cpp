@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "sim/kernels/attention_choice.h"
+#include "sim/memory/memory_run.h"
 #include "sim/program/step_program.h"
 #include "sim/scenario/prediction.h"
 #include "sim/scenario/residual_ranges.h"
@@ -114,6 +115,29 @@ void explain_time(Prediction& p, std::span<const LaunchedKernel> kernels, std::s
   std::sort(p.kernels.begin(), p.kernels.end(), [](const KernelGroup& a, const KernelGroup& b) { return a.time > b.time; });
 }
 
+MemoryPrediction predict_memory(const StepProgram& program, const Scenario& s) {
+  MemoryOptions options;
+  options.settings = s.allocator;
+  options.capacity = static_cast<std::int64_t>(s.gpu.dram.capacity.value());
+  options.context = context_bytes(s.gpu, s.software);
+  const MemoryResult r = run_memory(program, options);
+  const auto op_of = [&](const Moment& moment) { return moment.call == Action::kNoCall ? std::string() : name_of(program.trace->ops[program.trace->calls[moment.call].op]); };
+  MemoryPrediction m;
+  m.peak_allocated = r.peak_allocated;
+  m.peak_reserved = r.peak_reserved;
+  m.context = r.context;
+  m.device_used = r.device_used;
+  m.capacity = options.capacity;
+  m.fits = r.fits;
+  m.at_peak = r.breakdown;
+  m.cached_unused = r.cached_unused;
+  m.peak_op = op_of(r.peak);
+  m.peak_phase = r.peak.phase;
+  m.peak_layer = r.peak.layer;
+  if (r.failure) m.out_of_memory = MemoryShortage{op_of(r.failure->moment), r.failure->moment.phase, r.failure->moment.layer, r.failure->details.missing};
+  return m;
+}
+
 }  // namespace
 
 Prediction predict(const Scenario& s, std::string_view engine_name) {
@@ -150,6 +174,7 @@ Prediction predict(const Scenario& s, std::string_view engine_name) {
   p.step.low = std::min(p.step.time, step_with(program, times, s, options, range.low, 1.0 - s.host.spread));
   p.step.high = std::max(p.step.time, step_with(program, times, s, options, range.high, 1.0 + s.host.spread));
   explain_time(p, kernels, times, timeline);
+  p.memory = predict_memory(program, s);
 
   p.notes = trace.notes;
   for (const std::uint32_t op : program.approximated)
