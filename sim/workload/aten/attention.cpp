@@ -1,0 +1,110 @@
+#include "sim/workload/aten/attention.h"
+
+#include "sim/workload/aten/matmul.h"
+#include "sim/workload/aten/normalization.h"
+#include "sim/workload/aten/pointwise.h"
+#include "sim/workload/aten/softmax.h"
+#include "sim/workload/aten/views.h"
+#include "sim/workload/eager/eager.h"
+
+namespace ridgeline::eager::aten {
+namespace {
+
+HostClass backward_class(AttentionBackend backend) {
+  return backend == AttentionBackend::cudnn ? HostClass::attention_cudnn_backward : HostClass::attention_fused_backward;
+}
+
+struct AttentionBackward final : Node {
+  explicit AttentionBackward(const Attention& forward) : Node(backward_class(forward.backend)), op(forward) { op.backward = true; }
+  Attention op;
+  SavedTensor key, query, value, logsumexp, result, offset, seed;
+  void backward(Eager& eager, Gradients& in, Gradients& out) override {
+    const Tensor k = key.unpack(eager), q = query.unpack(eager), v = value.unpack(eager), l = logsumexp.unpack(eager),
+                 o = result.unpack(eager);
+    out[0] = eager.empty_like(q);
+    out[1] = eager.empty_like(k);
+    out[2] = eager.empty_like(v);
+    eager.recorder.op(op, {&in[0], &q, &k, &v, &o, &l}, {&out[0], &out[1], &out[2]});
+  }
+  void release() override {
+    key.release();
+    query.release();
+    value.release();
+    logsumexp.release();
+    result.release();
+    offset.release();
+    seed.release();
+  }
+};
+
+}  // namespace
+
+AttentionBackend backend_of(AttentionChoice choice) {
+  if (choice == AttentionChoice::cudnn) return AttentionBackend::cudnn;
+  return choice == AttentionChoice::flash ? AttentionBackend::flash : AttentionBackend::efficient;
+}
+
+Tensor fused_attention(Eager& eager, AttentionBackend backend, const Tensor& q, const Tensor& k, const Tensor& v, bool causal, bool dropout) {
+  Attention op;
+  op.backend = backend;
+  op.causal = causal;
+  op.dropout = dropout;
+  op.type = eager.product_type(q.type);
+  op.batch = q.sizes[0];
+  op.heads = q.sizes[1];
+  op.kv_heads = k.sizes[1];
+  op.seq_q = q.sizes[2];
+  op.seq_k = k.sizes[2];
+  op.head_dim = q.sizes[3];
+  AttentionBackward* node = nullptr;
+  if (eager.needs_node({&q, &k, &v})) {
+    node = &eager.node<AttentionBackward>({&q, &k, &v}, op);
+    node->key = eager.save(k);
+    node->query = eager.save(q);
+    node->value = eager.save(v);
+  }
+  // cuDNN keeps the random state in two device words, flash attention in two of its own after the statistics.
+  Tensor seed, offset;
+  if (backend == AttentionBackend::cudnn) {
+    seed = eager.empty({1}, DType::int64);
+    offset = eager.empty({1}, DType::int64);
+  }
+  constexpr std::int64_t kEfficientRows = 32;  // the memory-efficient kernel pads its statistics to whole warps
+  const std::int64_t rows = backend == AttentionBackend::efficient ? (op.seq_q + kEfficientRows - 1) / kEfficientRows * kEfficientRows : op.seq_q;
+  Tensor result = eager.empty_like(q);
+  const Tensor logsumexp = eager.empty({op.batch, op.heads, rows}, DType::fp32);
+  if (backend == AttentionBackend::flash) {
+    seed = eager.empty({2}, DType::int64);
+    offset = eager.empty({1}, DType::int64);
+  }
+  eager.recorder.op(op, {&q, &k, &v}, {&result, &logsumexp});
+  if (node != nullptr) {
+    node->logsumexp = eager.save(logsumexp);
+    node->result = eager.save(result);
+    if (offset.defined()) node->offset = eager.save(offset);
+    if (seed.defined()) node->seed = eager.save(seed);
+    Eager::attach(result, *node);
+  }
+  return result;
+}
+
+// Both factors are multiplied by the root of the scale, so that 16-bit scores do not overflow; a causal mask is built
+// from ones and added.
+Tensor math_attention(Eager& eager, const Tensor& q, const Tensor& k, const Tensor& v, bool causal, bool with_dropout) {
+  const Tensor scaled_q = scale(eager, q);
+  Tensor bias;
+  if (causal) {
+    const Tensor below = full(eager, {q.sizes[2], k.sizes[2]}, DType::boolean);
+    pointwise(eager, PointwiseFunction::other, {&below}, below);  // tril
+    bias = full(eager, {q.sizes[2], k.sizes[2]}, q.type);
+    pointwise(eager, PointwiseFunction::masked_fill, {&bias, &below}, bias);
+  }
+  const Tensor scaled_k = scale(eager, transpose(eager, k, 2, 3));
+  Tensor scores = matmul(eager, scaled_q, scaled_k);
+  if (causal) add_in_place(eager, scores, bias);
+  scores = softmax(eager, scores, scores.type);
+  if (with_dropout) scores = dropout(eager, scores);
+  return matmul(eager, scores, v);
+}
+
+}  // namespace ridgeline::eager::aten

@@ -1,0 +1,19 @@
+// The fused backends of scaled_dot_product_attention, and the one made of ordinary operations.
+#pragma once
+
+#include "sim/workload/eager/tensor.h"
+#include "sim/workload/training.h"
+
+namespace ridgeline::eager::aten {
+
+/// q [batch, heads, seq, head_dim]; k and v may have fewer heads. The result has q's layout in memory, so views of a
+/// [batch, seq, heads, head_dim] tensor give one back. Saves q, k, v, the result and the log-sum-exp of each row.
+Tensor fused_attention(Eager& eager, AttentionBackend backend, const Tensor& q, const Tensor& k, const Tensor& v, bool causal, bool dropout);
+
+/// Scaled matmul, mask, softmax, dropout, matmul, as the math backend runs them.
+Tensor math_attention(Eager& eager, const Tensor& q, const Tensor& k, const Tensor& v, bool causal, bool dropout);
+
+/// The backend of a fused choice.
+AttentionBackend backend_of(AttentionChoice choice);
+
+}  // namespace ridgeline::eager::aten

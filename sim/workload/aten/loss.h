@@ -1,0 +1,12 @@
+// Negative log-likelihood of [rows, classes] log-probabilities.
+#pragma once
+
+#include "sim/workload/eager/tensor.h"
+
+namespace ridgeline::eager::aten {
+
+/// Mean over rows; saves the log-probabilities, the target and the total weight. The backward pass fills zeros and
+/// scatters.
+Tensor nll_loss(Eager& eager, const Tensor& log_probabilities, const Tensor& target);
+
+}  // namespace ridgeline::eager::aten

@@ -1,0 +1,78 @@
+#include "sim/workload/aten/normalization.h"
+
+#include "sim/workload/aten/pointwise.h"
+#include "sim/workload/eager/eager.h"
+
+namespace ridgeline::eager::aten {
+namespace {
+
+struct LayerNormBackward final : Node {
+  LayerNormBackward() : Node(HostClass::layer_norm_backward) {}
+  SavedTensor input, weight, mean, deviation;
+  void backward(Eager& eager, Gradients& in, Gradients& out) override {
+    const Tensor x = input.unpack(eager), w = weight.unpack(eager), m = mean.unpack(eager), d = deviation.unpack(eager);
+    const std::int64_t cols = x.sizes.last();
+    const bool bias = edge_count == 3;
+    out[0] = eager.empty_like(x);
+    out[1] = eager.empty_like(w);
+    if (bias) out[2] = eager.empty_like(w);
+    const Norm op{false, true, bias, x.type, x.elements() / cols, cols};
+    if (bias) eager.recorder.op(op, {&in[0], &x, &w, &m, &d}, {&out[0], &out[1], &out[2]});
+    else eager.recorder.op(op, {&in[0], &x, &w, &m, &d}, {&out[0], &out[1]});
+  }
+  void release() override {
+    input.release();
+    weight.release();
+    mean.release();
+    deviation.release();
+  }
+};
+
+struct DropoutBackward final : Node {
+  DropoutBackward() : Node(HostClass::pointwise_backward) {}
+  SavedTensor mask;
+  void backward(Eager& eager, Gradients& in, Gradients& out) override {
+    const Tensor kept = mask.unpack(eager);
+    out[0] = eager.empty_like(in[0]);
+    pointwise(eager, PointwiseFunction::dropout_backward, {&in[0], &kept}, out[0]);
+  }
+  void release() override { mask.release(); }
+};
+
+}  // namespace
+
+Tensor layer_norm(Eager& eager, const Tensor& x, const Tensor& weight, const Tensor* bias) {
+  LayerNormBackward* node = nullptr;
+  const bool saves = bias != nullptr ? eager.needs_node({&x, &weight, bias}) : eager.needs_node({&x, &weight});
+  if (saves) {
+    node = bias != nullptr ? &eager.node<LayerNormBackward>({&x, &weight, bias}) : &eager.node<LayerNormBackward>({&x, &weight});
+    node->input = eager.save(x);
+    node->weight = eager.save(weight);
+  }
+  const std::int64_t cols = x.sizes.last(), rows = x.elements() / cols;
+  Tensor result = eager.empty(x.sizes, x.type);
+  const Tensor mean = eager.empty({rows}, DType::fp32), deviation = eager.empty({rows}, DType::fp32);
+  const Norm op{false, false, bias != nullptr, x.type, rows, cols};
+  if (bias != nullptr) eager.recorder.op(op, {&x, &weight, bias}, {&result, &mean, &deviation});
+  else eager.recorder.op(op, {&x, &weight}, {&result, &mean, &deviation});
+  if (node != nullptr) {
+    node->mean = eager.save(mean);
+    node->deviation = eager.save(deviation);
+    Eager::attach(result, *node);
+  }
+  return result;
+}
+
+Tensor dropout(Eager& eager, const Tensor& x) {
+  DropoutBackward* node = eager.needs_node({&x}) ? &eager.node<DropoutBackward>({&x}) : nullptr;
+  const Tensor mask = eager.empty_like(x, DType::boolean);
+  Tensor result = eager.empty_like(x);
+  eager.recorder.op(Dropout{x.type, x.elements()}, {&x}, {&result, &mask});
+  if (node != nullptr) {
+    node->mask = eager.save(mask);
+    Eager::attach(result, *node);
+  }
+  return result;
+}
+
+}  // namespace ridgeline::eager::aten

@@ -1,0 +1,45 @@
+// Point-wise operations: one result element from one element of each operand, with PyTorch's broadcasting, type
+// promotion and autograd formulas. Results keep the order of dimensions of their first operand.
+#pragma once
+
+#include "sim/workload/eager/tensor.h"
+
+namespace ridgeline::eager::aten {
+
+/// A cast that keeps the layout; saves nothing, its backward casts the gradient back.
+Tensor to(Eager& eager, const Tensor& x, DType type);
+
+/// a + b; saves nothing.
+Tensor add(Eager& eager, const Tensor& a, const Tensor& b);
+/// a += b, without autograd (gradients).
+void add_in_place(Eager& eager, const Tensor& a, const Tensor& b);
+/// a * b; saves both.
+Tensor mul(Eager& eager, const Tensor& a, const Tensor& b);
+/// x times, over, plus or to the power of a number known to the host; scale, divide and add save nothing.
+Tensor scale(Eager& eager, const Tensor& x);
+Tensor divide(Eager& eager, const Tensor& x);
+Tensor add_number(Eager& eager, const Tensor& x);
+/// -x.
+Tensor negate(Eager& eager, const Tensor& x);
+/// x²; saves x; backward is 2x · gradient in two kernels.
+Tensor square(Eager& eager, const Tensor& x);
+/// 1/√x; saves the result; backward is -½ · gradient · result³ in three kernels.
+Tensor rsqrt(Eager& eager, const Tensor& x);
+
+/// Activations save their input (tanh and relu their result).
+enum class ActivationKind : std::uint8_t { gelu, gelu_tanh, silu, tanh, relu };
+Tensor activation(Eager& eager, const Tensor& x, ActivationKind kind);
+
+/// x with -inf where the mask is set: a copy, then a kernel in place; saves the mask.
+Tensor masked_fill(Eager& eager, const Tensor& x, const Tensor& mask);
+/// x == number, as booleans; no gradient.
+Tensor equal_number(Eager& eager, const Tensor& x);
+
+/// Fresh tensors filled by a kernel.
+Tensor full(Eager& eager, const Dims& sizes, DType type);
+Tensor arange(Eager& eager, std::int64_t count, DType type);
+
+/// An operation without autograd: `inputs` to `output`, one kernel.
+void pointwise(Eager& eager, PointwiseFunction function, std::initializer_list<const Tensor*> inputs, const Tensor& output);
+
+}  // namespace ridgeline::eager::aten

@@ -1,0 +1,58 @@
+#include "sim/workload/aten/reduction.h"
+
+#include "sim/workload/aten/pointwise.h"
+#include "sim/workload/aten/views.h"
+#include "sim/workload/eager/eager.h"
+
+namespace ridgeline::eager::aten {
+namespace {
+
+/// The gradient of a mean is spread over what was averaged: an expanded view, divided.
+struct MeanBackward final : Node {
+  MeanBackward() : Node(HostClass::pointwise_backward) {}
+  Dims sizes;
+  void backward(Eager& eager, Gradients& in, Gradients& out) override {
+    const Tensor spread = expand(eager, in[0], sizes);
+    out[0] = eager.empty(sizes, in[0].type);
+    pointwise(eager, PointwiseFunction::divide, {&spread}, out[0]);
+  }
+};
+
+}  // namespace
+
+Tensor sum_to(Eager& eager, const Tensor& x, const Dims& sizes) {
+  // Leading dimensions (and stretched ones) are added up; what remains inside stays a row.
+  const int extra = x.sizes.rank() - sizes.rank();
+  Dims kept = x.sizes;
+  int innermost_summed = -1;
+  for (int i = 0; i < x.sizes.rank(); ++i) {
+    if (i < extra || (sizes[i - extra] == 1 && x.sizes[i] != 1)) {
+      kept[i] = 1;
+      innermost_summed = i;
+    }
+  }
+  Tensor result = eager.empty(kept, x.type);
+  const std::int64_t cols = result.elements(), rows = x.elements() / cols;
+  const bool rows_summed = innermost_summed < x.sizes.rank() - 1;
+  const ReductionKind kind = cols == 1 ? ReductionKind::sum_all : rows_summed ? ReductionKind::sum_rows : ReductionKind::sum_cols;
+  Reduction op{kind, x.type, rows, cols};
+  if (kind == ReductionKind::sum_all) op = {kind, x.type, 1, rows};
+  if (kind == ReductionKind::sum_cols) op = {kind, x.type, cols, rows};
+  eager.recorder.op(op, {&x}, {&result});
+  return extra > 0 ? view(eager, result, sizes) : result;
+}
+
+Tensor mean_last(Eager& eager, const Tensor& x) {
+  MeanBackward* node = eager.needs_node({&x}) ? &eager.node<MeanBackward>({&x}) : nullptr;
+  Dims sizes = x.sizes;
+  sizes[sizes.rank() - 1] = 1;
+  Tensor result = eager.empty(sizes, x.type);
+  eager.recorder.op(Reduction{ReductionKind::mean_cols, x.type, result.elements(), x.sizes.last()}, {&x}, {&result});
+  if (node != nullptr) {
+    node->sizes = x.sizes;
+    Eager::attach(result, *node);
+  }
+  return result;
+}
+
+}  // namespace ridgeline::eager::aten

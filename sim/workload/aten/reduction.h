@@ -1,0 +1,13 @@
+// Sums, means and norms.
+#pragma once
+
+#include "sim/workload/eager/tensor.h"
+
+namespace ridgeline::eager::aten {
+
+/// Sums the dimensions that broadcasting added or stretched, without autograd.
+Tensor sum_to(Eager& eager, const Tensor& x, const Dims& sizes);
+/// Mean over the last dimension, which stays with size 1.
+Tensor mean_last(Eager& eager, const Tensor& x);
+
+}  // namespace ridgeline::eager::aten

@@ -1,0 +1,40 @@
+#include "sim/workload/aten/softmax.h"
+
+#include "sim/workload/eager/eager.h"
+
+namespace ridgeline::eager::aten {
+namespace {
+
+struct SoftmaxBackward final : Node {
+  SoftmaxBackward(bool is_log, DType type) : Node(is_log ? HostClass::log_softmax_backward : HostClass::softmax_backward), log(is_log), input_type(type) {}
+  bool log;
+  DType input_type;
+  SavedTensor result;
+  void backward(Eager& eager, Gradients& in, Gradients& out) override {
+    const Tensor y = result.unpack(eager);
+    out[0] = eager.empty(in[0].sizes, input_type);
+    const std::int64_t cols = y.sizes.last();
+    const Tensor product = log ? Tensor{} : eager.empty_like(y);
+    eager.recorder.op(Softmax{log, true, y.type, input_type, y.elements() / cols, cols}, {&in[0], &y}, {&out[0]});
+  }
+  void release() override { result.release(); }
+};
+
+Tensor record(Eager& eager, const Tensor& x, bool log, DType result_type) {
+  SoftmaxBackward* node = eager.needs_node({&x}) ? &eager.node<SoftmaxBackward>({&x}, log, x.type) : nullptr;
+  Tensor result = eager.empty(x.sizes, result_type);
+  const std::int64_t cols = x.sizes.last();
+  eager.recorder.op(Softmax{log, false, x.type, result_type, x.elements() / cols, cols}, {&x}, {&result});
+  if (node != nullptr) {
+    node->result = eager.save(result);
+    Eager::attach(result, *node);
+  }
+  return result;
+}
+
+}  // namespace
+
+Tensor softmax(Eager& eager, const Tensor& x, DType result_type) { return record(eager, x, false, result_type); }
+Tensor log_softmax(Eager& eager, const Tensor& x) { return record(eager, x, true, x.type); }
+
+}  // namespace ridgeline::eager::aten

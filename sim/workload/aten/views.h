@@ -1,0 +1,39 @@
+// Views share the storage of what they show; where no view exists (a permuted tensor, reshaped) a copy is made.
+#pragma once
+
+#include <array>
+
+#include "sim/workload/eager/tensor.h"
+
+namespace ridgeline::eager::aten {
+
+/// The tensor must allow it (use reshape otherwise).
+Tensor view(Eager& eager, const Tensor& x, const Dims& sizes);
+/// A view that autograd does not take for one: for fresh results whose only user is the view.
+Tensor unsafe_view(Eager& eager, const Tensor& x, const Dims& sizes);
+/// A view where strides allow it, else a contiguous copy.
+Tensor reshape(Eager& eager, const Tensor& x, const Dims& sizes);
+/// The tensor itself when contiguous, else a copy.
+Tensor contiguous(Eager& eager, const Tensor& x);
+Tensor transpose(Eager& eager, const Tensor& x, int a, int b);
+/// Matrix transpose: transpose(0, 1).
+Tensor t(Eager& eager, const Tensor& x);
+/// Repeats dimensions of size 1 without copying.
+Tensor expand(Eager& eager, const Tensor& x, const Dims& sizes);
+/// Three equal parts along the last dimension; the backward is one concatenation.
+std::array<Tensor, 3> split3(Eager& eager, const Tensor& x);
+/// x[:, 0]; the backward fills zeros and copies one row in.
+Tensor select_first(Eager& eager, const Tensor& x);
+/// One half of the last dimension (`part` 0 or 1); the backward fills zeros and copies in.
+Tensor half(Eager& eager, const Tensor& x, int part);
+/// One index of the last dimension, as x[..., index]; used by heads with two outputs.
+Tensor select_last(Eager& eager, const Tensor& x, std::int64_t index);
+/// A new dimension of size 1.
+Tensor unsqueeze(Eager& eager, const Tensor& x, int dimension);
+/// Joins two tensors along the last dimension.
+Tensor concatenate(Eager& eager, const Tensor& a, const Tensor& b);
+
+/// Number of operands `matmul` would have to copy: of a batch whose reshape is no view.
+bool needs_copy(const Tensor& x, const Dims& sizes);
+
+}  // namespace ridgeline::eager::aten

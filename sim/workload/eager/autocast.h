@@ -1,0 +1,34 @@
+// Automatic mixed precision: casts of operands to a 16-bit type, and the cache of cast parameters.
+//
+// A parameter is cast once in an outermost region; the cache is dropped when the region ends, while products keep the
+// casts they saved. Policies per op after aten/src/ATen/autocast_mode.cpp.
+#pragma once
+
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "sim/workload/eager/tensor.h"
+
+namespace ridgeline::eager {
+
+class Eager;
+
+class Autocast {
+ public:
+  void enter(DType type) { type_ = type; }
+  /// Drops the cached casts in the order they were made.
+  void leave();
+  [[nodiscard]] bool on() const { return type_.has_value(); }
+  [[nodiscard]] DType type() const { return *type_; }
+
+  /// An operand of a matrix product: in the 16-bit type while autocast is on, as it is otherwise.
+  Tensor lowered(Eager& eager, const Tensor& tensor);
+
+ private:
+  std::optional<DType> type_;
+  std::vector<Tensor> cache_;
+  std::unordered_map<StorageId, std::uint32_t> cached_;
+};
+
+}  // namespace ridgeline::eager

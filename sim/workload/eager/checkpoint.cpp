@@ -1,0 +1,62 @@
+#include "sim/workload/eager/checkpoint.h"
+
+#include "sim/workload/eager/eager.h"
+
+namespace ridgeline::eager {
+namespace {
+
+/// Runs a block a second time inside the backward pass, in the modes of its first run.
+void recompute(Eager& eager, CheckpointFrame& frame) {
+  Recorder& recorder = eager.recorder;
+  recorder.host(HostClass::checkpoint_recompute);
+  const std::size_t nodes = eager.tape.size();
+  const bool gradients_enabled = std::exchange(eager.gradients_enabled, true);
+  const bool recomputing = std::exchange(recorder.recomputing, true);
+  const std::int16_t layer = recorder.layer;
+  if (frame.autocast) eager.autocast.enter(*frame.autocast);
+  eager.delivering = &frame;
+  try {
+    frame.block(eager, frame.input);
+  } catch (const StopRecomputation&) {
+    // Every promise is kept: the rest of the block would compute nothing the backward pass reads.
+  }
+  eager.delivering = nullptr;
+  eager.tape.destroy_from(nodes);
+  if (frame.autocast) eager.autocast.leave();
+  recorder.layer = layer;
+  recorder.recomputing = recomputing;
+  eager.gradients_enabled = gradients_enabled;
+  frame.recomputed = true;
+}
+
+}  // namespace
+
+Tensor SavedTensor::unpack(Eager& eager) {
+  if (frame_ == nullptr) return tensor_;
+  if (!frame_->recomputed) recompute(eager, *frame_);
+  return std::move(frame_->delivered[number_]);
+}
+
+void SavedTensor::release() {
+  tensor_ = Tensor{};
+  if (frame_ != nullptr && --frame_->holders == 0) {
+    frame_->delivered.clear();
+    frame_->block = nullptr;
+    frame_->input = Tensor{};
+  }
+  frame_ = nullptr;
+}
+
+Tensor checkpoint(Eager& eager, std::function<Tensor(Eager&, Tensor)> block, Tensor input) {
+  eager.recorder.host(HostClass::checkpoint_segment);
+  CheckpointFrame& frame = eager.frames.emplace_back();
+  frame.block = std::move(block);
+  frame.input = input;
+  if (eager.autocast.on()) frame.autocast = eager.autocast.type();
+  eager.promising = &frame;
+  Tensor result = frame.block(eager, std::move(input));
+  eager.promising = nullptr;
+  return result;
+}
+
+}  // namespace ridgeline::eager

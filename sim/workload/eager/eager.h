@@ -1,0 +1,58 @@
+// An eager session: the recorder, the tape and the modes that PyTorch keeps for a thread.
+#pragma once
+
+#include <deque>
+
+#include "sim/workload/eager/autocast.h"
+#include "sim/workload/eager/checkpoint.h"
+#include "sim/workload/eager/recorder.h"
+#include "sim/workload/eager/tape.h"
+#include "sim/workload/eager/tensor.h"
+
+namespace ridgeline::eager {
+
+class Eager {
+ public:
+  explicit Eager(OpTrace& trace) : recorder(trace) {}
+
+  // Destroyed from the last to the first: handles before the recorder that counts them.
+  Recorder recorder;
+  std::deque<CheckpointFrame> frames;   ///< checkpointed blocks of the running step
+  Autocast autocast;
+  Tape tape;
+  bool gradients_enabled = true;
+  bool tf32 = false;                      ///< fp32 products run on TF32 tensor cores
+  CheckpointFrame* promising = nullptr;   ///< the forward run of this block makes promises …
+  CheckpointFrame* delivering = nullptr;  ///< … the second run of this one keeps them
+
+  /// A fresh contiguous tensor, or one with given strides.
+  Tensor empty(const Dims& sizes, DType type);
+  Tensor empty(const Dims& sizes, const Dims& strides, DType type);
+  /// Same sizes and order of dimensions as `like`.
+  Tensor empty_like(const Tensor& like) { return empty(like.sizes, preserved_strides(like), like.type); }
+  Tensor empty_like(const Tensor& like, DType type) { return empty(like.sizes, preserved_strides(like), type); }
+
+  [[nodiscard]] bool needs_node(std::initializer_list<const Tensor*> inputs) const {
+    if (!gradients_enabled) return false;
+    for (const Tensor* input : inputs)
+      if (input->requires_gradient()) return true;
+    return false;
+  }
+  template <typename NodeType, typename... Arguments>
+  NodeType& node(std::initializer_list<const Tensor*> inputs, Arguments&&... arguments) {
+    return tape.make<NodeType>(recorder.layer, inputs, std::forward<Arguments>(arguments)...);
+  }
+  [[nodiscard]] DType product_type(DType type) const { return type == DType::fp32 && tf32 ? DType::tf32 : type; }
+  /// What a node keeps of a tensor for its backward formula.
+  SavedTensor save(const Tensor& tensor);
+  /// Makes `output` the (only or `number`-th) result of `node`.
+  static void attach(Tensor& output, Node& node, int number = 0) {
+    output.node = &node;
+    output.output = static_cast<std::uint8_t>(number);
+    output.leaf = false;
+    node.output_sizes = output.sizes;
+    node.output_type = output.type;
+  }
+};
+
+}  // namespace ridgeline::eager

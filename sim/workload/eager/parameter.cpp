@@ -1,0 +1,27 @@
+#include "sim/workload/eager/parameter.h"
+
+#include "sim/workload/aten/pointwise.h"
+#include "sim/workload/aten/views.h"
+
+namespace ridgeline::eager {
+
+Parameter::Parameter(Eager& eager, const Dims& sizes, DType type) : accumulate(*this) {
+  value = eager.empty(sizes, type);
+  eager.recorder.set_category(value.storage.id(), Category::weights);
+  Eager::attach(value, accumulate);
+  value.leaf = true;
+  accumulate.layer = eager.recorder.layer;
+}
+
+void AccumulateGradient::backward(Eager& eager, Gradients& incoming, Gradients&) {
+  Tensor& gradient = parameter_.gradient;
+  if (gradient.defined()) {
+    eager.recorder.host(HostClass::accumulate_grad_add);
+    aten::add_in_place(eager, gradient, incoming[0]);
+    return;
+  }
+  gradient = incoming[0].contiguous() ? std::move(incoming[0]) : aten::contiguous(eager, incoming[0]);
+  eager.recorder.set_category(gradient.storage.id(), Category::gradients);
+}
+
+}  // namespace ridgeline::eager

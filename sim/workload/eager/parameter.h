@@ -1,0 +1,38 @@
+// A trained parameter: its value, its gradient, its optimizer states, and the node at the end of the tape that keeps or
+// adds the gradient.
+#pragma once
+
+#include <deque>
+#include <vector>
+
+#include "sim/workload/eager/eager.h"
+
+namespace ridgeline::eager {
+
+struct Parameter;
+
+/// Keeps the first gradient of a step without a copy when it has the parameter's layout, adds later ones in place.
+class AccumulateGradient final : public Node {
+ public:
+  explicit AccumulateGradient(Parameter& parameter) : Node(HostClass::accumulate_grad), parameter_(parameter) { sequence = Tape::kAccumulate; }
+  void backward(Eager& eager, Gradients& incoming, Gradients& outgoing) override;
+
+ private:
+  Parameter& parameter_;
+};
+
+struct Parameter {
+  Parameter(Eager& eager, const Dims& sizes, DType type);
+  Parameter(const Parameter&) = delete;
+  Parameter& operator=(const Parameter&) = delete;
+
+  Tensor value;
+  Tensor gradient;
+  std::vector<Tensor> states;
+  AccumulateGradient accumulate;
+};
+
+/// Parameters in the order of Module.parameters(): addresses stay.
+using Parameters = std::deque<Parameter>;
+
+}  // namespace ridgeline::eager

@@ -1,0 +1,82 @@
+#include "sim/workload/eager/recorder.h"
+
+#include <algorithm>
+
+#include "sim/workload/eager/tensor.h"
+
+namespace ridgeline::eager {
+
+Recorder::Recorder(OpTrace& trace) : trace_(trace), table_(1024, 0) {}
+
+StorageId Recorder::allocate(std::int64_t bytes) {
+  const bool kept = phase == Phase::forward || recomputing;
+  return allocate(bytes, kept ? Category::activations : Category::temporaries);
+}
+
+StorageId Recorder::allocate(std::int64_t bytes, Category category) {
+  const auto id = static_cast<StorageId>(trace_.storages.size());
+  trace_.storages.push_back({bytes, category, layer});
+  references_.push_back(1);
+  if (bytes > 0) trace_.records.push_back({Record::Kind::allocate, HostClass::other, id});
+  return id;
+}
+
+void Recorder::free(StorageId storage) {
+  if (closed) return;
+  Storage& freed = trace_.storages[storage];
+  if (freed.bytes == 0) return;
+  if (phase == Phase::forward && freed.category == Category::activations) freed.category = Category::temporaries;
+  trace_.records.push_back({Record::Kind::free, HostClass::other, storage});
+}
+
+void Recorder::op(const Op& op, std::initializer_list<const Tensor*> inputs, std::initializer_list<const Tensor*> outputs) {
+  Call call;
+  call.op = index_of(op);
+  call.operands_begin = static_cast<std::uint32_t>(trace_.operands.size());
+  call.inputs = static_cast<std::uint16_t>(inputs.size());
+  call.outputs = static_cast<std::uint16_t>(outputs.size());
+  call.phase = phase;
+  call.layer = layer;
+  for (const auto& list : {inputs, outputs})
+    for (const Tensor* tensor : list)
+      trace_.operands.push_back({tensor->storage.id(), std::min(tensor->bytes(), tensor->storage.bytes())});
+  trace_.records.push_back({Record::Kind::op, HostClass::other, static_cast<std::uint32_t>(trace_.calls.size())});
+  trace_.calls.push_back(call);
+}
+
+void Recorder::host(HostClass host_class, std::int64_t times) {
+  if (times > 0) trace_.records.push_back({Record::Kind::host, host_class, static_cast<std::uint32_t>(times)});
+}
+
+void Recorder::begin_step() {
+  const auto here = static_cast<std::uint32_t>(trace_.records.size());
+  trace_.steps.push_back({here, here});
+}
+void Recorder::end_step() { trace_.steps.back().end = static_cast<std::uint32_t>(trace_.records.size()); }
+
+std::uint32_t Recorder::index_of(const Op& op) {
+  const std::size_t hash = hash_of(op), mask = table_.size() - 1;
+  for (std::size_t slot = hash & mask;; slot = (slot + 1) & mask) {
+    const std::uint32_t entry = table_[slot];
+    if (entry == 0) {
+      trace_.ops.push_back(op);
+      hashes_.push_back(hash);
+      table_[slot] = static_cast<std::uint32_t>(trace_.ops.size());
+      if (2 * trace_.ops.size() > table_.size()) grow_table();
+      return static_cast<std::uint32_t>(trace_.ops.size()) - 1;
+    }
+    if (hashes_[entry - 1] == hash && trace_.ops[entry - 1] == op) return entry - 1;
+  }
+}
+
+void Recorder::grow_table() {
+  table_.assign(2 * table_.size(), 0);
+  const std::size_t mask = table_.size() - 1;
+  for (std::size_t i = 0; i < hashes_.size(); ++i) {
+    std::size_t slot = hashes_[i] & mask;
+    while (table_[slot] != 0) slot = (slot + 1) & mask;
+    table_[slot] = static_cast<std::uint32_t>(i) + 1;
+  }
+}
+
+}  // namespace ridgeline::eager

@@ -1,0 +1,85 @@
+// Writes an op trace: storages with counted references, whose last reference writes the free, and operations, equal ones
+// of which share one entry.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <utility>
+#include <vector>
+
+#include "sim/workload/op_trace.h"
+
+namespace ridgeline::eager {
+
+class Tensor;
+
+class Recorder {
+ public:
+  explicit Recorder(OpTrace& trace);
+
+  /// A new storage with one reference. Its category follows from the phase: what the forward pass makes are activations
+  /// (temporaries if they die in it), anything later temporaries.
+  StorageId allocate(std::int64_t bytes);
+  StorageId allocate(std::int64_t bytes, Category category);
+  void retain(StorageId storage) { ++references_[storage]; }
+  void release(StorageId storage) {
+    if (--references_[storage] == 0) free(storage);
+  }
+  [[nodiscard]] std::uint32_t references(StorageId storage) const { return references_[storage]; }
+  [[nodiscard]] std::int64_t bytes(StorageId storage) const { return trace_.storages[storage].bytes; }
+  void set_category(StorageId storage, Category category) { trace_.storages[storage].category = category; }
+
+  /// An operation on tensors in the order of op_operands.h.
+  void op(const Op& op, std::initializer_list<const Tensor*> inputs, std::initializer_list<const Tensor*> outputs);
+  void host(HostClass host_class, std::int64_t times = 1);
+  void wait_for_gpu() { trace_.records.push_back({Record::Kind::wait_for_gpu, HostClass::other, 0}); }
+  void begin_step();
+  void end_step();
+
+  Phase phase = Phase::setup;
+  std::int16_t layer = -1;
+  bool recomputing = false;  ///< inside the backward pass, running a checkpointed block again
+  bool closed = false;       ///< the trace is complete: what dies now is no longer part of it
+
+ private:
+  void free(StorageId storage);
+  std::uint32_t index_of(const Op& op);
+  void grow_table();
+
+  OpTrace& trace_;
+  std::vector<std::uint32_t> references_;
+  std::vector<std::uint32_t> table_;      ///< open addressing: entry of `ops` + 1, 0 = empty
+  std::vector<std::size_t> hashes_;       ///< of each entry of `ops`
+};
+
+/// One counted reference to a storage.
+class StorageReference {
+ public:
+  StorageReference() = default;
+  /// Takes over the reference that `allocate` gave.
+  StorageReference(Recorder& recorder, StorageId storage) : recorder_(&recorder), storage_(storage) {}
+  StorageReference(const StorageReference& other) : recorder_(other.recorder_), storage_(other.storage_) {
+    if (recorder_ != nullptr) recorder_->retain(storage_);
+  }
+  StorageReference(StorageReference&& other) noexcept
+      : recorder_(std::exchange(other.recorder_, nullptr)), storage_(other.storage_) {}
+  StorageReference& operator=(StorageReference other) noexcept {
+    std::swap(recorder_, other.recorder_);
+    std::swap(storage_, other.storage_);
+    return *this;
+  }
+  ~StorageReference() {
+    if (recorder_ != nullptr) recorder_->release(storage_);
+  }
+
+  [[nodiscard]] bool valid() const { return recorder_ != nullptr; }
+  [[nodiscard]] StorageId id() const { return storage_; }
+  [[nodiscard]] std::int64_t bytes() const { return recorder_->bytes(storage_); }
+  [[nodiscard]] std::uint32_t count() const { return recorder_->references(storage_); }
+
+ private:
+  Recorder* recorder_ = nullptr;
+  StorageId storage_ = 0;
+};
+
+}  // namespace ridgeline::eager

@@ -1,0 +1,134 @@
+#include "sim/workload/eager/tape.h"
+
+#include <algorithm>
+
+#include "sim/workload/aten/reduction.h"
+#include "sim/workload/aten/pointwise.h"
+#include "sim/workload/eager/eager.h"
+
+namespace ridgeline::eager {
+namespace {
+
+/// A node that runs earlier compares greater; std::push_heap then orders ties as PyTorch's priority queue does.
+bool runs_later(const Node* a, const Node* b) { return a->sequence < b->sequence; }
+
+}  // namespace
+
+void Tape::run(Eager& eager, const Tensor& root, Tensor gradient) {
+  if (root.node == nullptr) return;
+  ++run_;
+  count_dependencies(*root.node);
+  std::vector<Node*> ready;
+  root.node->buffer_ = buffer();
+  (*root.node->buffer_)[root.output] = std::move(gradient);
+  ready.push_back(root.node);
+  const bool gradients_enabled = std::exchange(eager.gradients_enabled, false);
+  const std::int16_t layer = eager.recorder.layer;
+  while (!ready.empty()) {
+    Node& node = *ready.front();
+    std::pop_heap(ready.begin(), ready.end(), runs_later);
+    ready.pop_back();
+    eager.recorder.layer = node.layer;
+    evaluate(eager, node, ready);
+  }
+  eager.recorder.layer = layer;
+  eager.gradients_enabled = gradients_enabled;
+}
+
+void Tape::count_dependencies(Node& root) {
+  std::vector<Node*> pending{&root};
+  root.run_ = run_;
+  root.dependencies_ = 0;
+  while (!pending.empty()) {
+    Node& node = *pending.back();
+    pending.pop_back();
+    for (int i = 0; i < node.edge_count; ++i) {
+      Node* next = node.edges[static_cast<std::size_t>(i)].node;
+      if (next == nullptr) continue;
+      if (next->run_ != run_) {
+        next->run_ = run_;
+        next->dependencies_ = 0;
+        pending.push_back(next);
+      }
+      ++next->dependencies_;
+    }
+  }
+}
+
+void Tape::evaluate(Eager& eager, Node& node, std::vector<Node*>& ready) {
+  Gradients outgoing;
+  {
+    Gradients incoming = std::move(*node.buffer_);
+    free_buffers_.push_back(std::exchange(node.buffer_, nullptr));
+    eager.recorder.host(node.host_class);
+    node.backward(eager, incoming, outgoing);
+    // Results take the size and type of the forward input they belong to.
+    for (int i = 0; i < node.edge_count; ++i) {
+      Tensor& gradient = outgoing[static_cast<std::size_t>(i)];
+      const Node* next = node.edges[static_cast<std::size_t>(i)].node;
+      if (next == nullptr || !gradient.defined()) continue;
+      if (!(gradient.sizes == next->output_sizes)) gradient = aten::sum_to(eager, gradient, next->output_sizes);
+      if (gradient.type != next->output_type) {
+        eager.recorder.host(HostClass::cast_backward);
+        gradient = aten::to(eager, gradient, next->output_type);
+      }
+    }
+    for (Tensor& gradient : incoming) gradient = Tensor{};
+  }
+  node.release();
+  for (int i = 0; i < node.edge_count; ++i) {
+    const Edge& edge = node.edges[static_cast<std::size_t>(i)];
+    if (edge.node == nullptr) continue;
+    add(eager, edge, std::move(outgoing[static_cast<std::size_t>(i)]));
+    if (--edge.node->dependencies_ == 0) {
+      ready.push_back(edge.node);
+      std::push_heap(ready.begin(), ready.end(), runs_later);
+    }
+  }
+}
+
+void Tape::add(Eager& eager, const Edge& edge, Tensor gradient) {
+  if (edge.node->buffer_ == nullptr) edge.node->buffer_ = buffer();
+  Tensor& place = (*edge.node->buffer_)[edge.input];
+  if (!gradient.defined()) return;
+  if (!place.defined()) {
+    place = std::move(gradient);
+    return;
+  }
+  eager.recorder.host(HostClass::fan_in_add);
+  if (place.storage.count() == 1 && place.dense()) aten::add_in_place(eager, place, gradient);
+  else place = aten::add(eager, place, gradient);
+}
+
+Gradients* Tape::buffer() {
+  if (free_buffers_.empty()) {
+    buffers_.push_back(std::make_unique<Gradients>());
+    return buffers_.back().get();
+  }
+  Gradients* result = free_buffers_.back();
+  free_buffers_.pop_back();
+  return result;
+}
+
+void* Tape::place(std::size_t size, std::size_t alignment) {
+  used_ = (used_ + alignment - 1) / alignment * alignment;
+  if (chunks_.empty() || used_ + size > kChunk) {
+    if (!chunks_.empty()) ++chunk_;
+    if (chunk_ == chunks_.size()) chunks_.push_back(std::make_unique_for_overwrite<std::byte[]>(kChunk));
+    used_ = 0;
+  }
+  void* result = chunks_[chunk_].get() + used_;
+  used_ += size;
+  return result;
+}
+
+void Tape::destroy_from(std::size_t from) {
+  while (nodes_.size() > from) {
+    Node* node = nodes_.back();
+    nodes_.pop_back();
+    node->~Node();
+  }
+  if (nodes_.empty()) chunk_ = used_ = 0;
+}
+
+}  // namespace ridgeline::eager

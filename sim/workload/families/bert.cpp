@@ -1,0 +1,184 @@
+#include "sim/workload/families/bert.h"
+
+namespace ridgeline::families {
+
+namespace aten = eager::aten;
+
+// Variables are declared so that they die in the order in which Python clears a function's: the C++ order is reversed.
+
+Bert::Bert(Eager& eager, const ModelDescription& model, const TrainingDescription& training, AttentionChoice attention)
+    : Family(eager, model, training, attention) {
+  const std::int64_t d = model.hidden, inner = model.feed_forward_width();
+  words_ = table(model.vocabulary);
+  positions_ = table(model.max_positions);
+  types_ = table(model.type_vocabulary);
+  embedding_norm_ = norm_layer(model.bias);
+  position_ids_ = buffer({1, model.max_positions}, DType::int64);
+  type_ids_ = buffer({1, model.max_positions}, DType::int64);
+  for (std::int16_t i = 0; i < model.layers; ++i) {
+    eager.recorder.layer = i;
+    Layer& weights = layers_.emplace_back();
+    weights.query = linear_layer(d, d, model.bias);
+    weights.key = linear_layer(d, d, model.bias);
+    weights.value = linear_layer(d, d, model.bias);
+    weights.attention_dense = linear_layer(d, d, model.bias);
+    weights.attention_norm = norm_layer(model.bias);
+    weights.up = linear_layer(inner, d, model.bias);
+    weights.down = linear_layer(d, inner, model.bias);
+    weights.norm = norm_layer(model.bias);
+  }
+  eager.recorder.layer = -1;
+  if (has_pooler()) pooler_ = linear_layer(d, d, model.bias);
+  if (model.head == ModelHead::masked_lm || model.head == ModelHead::pretraining) {
+    transform_ = linear_layer(d, d, model.bias);
+    transform_norm_ = norm_layer(model.bias);
+    decoder_.weight = model.tie_embeddings ? words_.weight : parameter({model.vocabulary, d});
+    decoder_.bias = parameter({model.vocabulary});
+  }
+  if (model.head == ModelHead::sequence_classification) classifier_ = linear_layer(model.labels, d, true);
+  if (model.head == ModelHead::question_answering || model.head == ModelHead::pretraining) classifier_ = linear_layer(2, d, true);
+}
+
+Tensor Bert::loss(const Batch& batch) {
+  Tensor logits;  // handed to the caller with the loss: outlives everything else
+  Tensor pooled;
+  const Tensor sequence = encode(batch.tokens, pooled);
+  switch (model_.head) {
+    case ModelHead::question_answering: return span_loss(sequence, batch);
+    case ModelHead::pretraining: {
+      const Tensor language = language_loss(sequence, batch.targets[0]);
+      const Tensor relation = linear(eager_, pooled, classifier_);
+      return add(eager_, language, cross_entropy(eager_, relation, batch.targets[1]));
+    }
+    case ModelHead::sequence_classification: {
+      pooled = dropout(eager_, pooled, model_.dropout);
+      logits = linear(eager_, pooled, classifier_);
+      return cross_entropy(eager_, view(eager_, logits, {logits.sizes[0], model_.labels}),
+                           view(eager_, batch.targets[0], {batch.targets[0].elements()}));
+    }
+    case ModelHead::masked_lm:
+    case ModelHead::language_model: break;
+  }
+  return language_loss(sequence, batch.targets[0]);
+}
+
+Tensor Bert::encode(const Tensor& tokens, Tensor& pooled) {
+  const Tensor embedded = embeddings(tokens);
+  Tensor x = embedded;
+  for (std::size_t i = 0; i < layers_.size(); ++i) {
+    eager_.recorder.layer = static_cast<std::int16_t>(i);
+    const auto run = [this, i](Eager& eager, Tensor input) {
+      eager.recorder.layer = static_cast<std::int16_t>(i);
+      return layer(layers_[i], std::move(input));
+    };
+    x = run_block(run, x);
+  }
+  eager_.recorder.layer = -1;
+  if (has_pooler()) {
+    eager_.recorder.host(HostClass::view);
+    const Tensor first = aten::select_first(eager_, x);
+    pooled = linear(eager_, first, pooler_);
+    pooled = activate(eager_, pooled, aten::ActivationKind::tanh);
+  }
+  return x;
+}
+
+Tensor Bert::embeddings(const Tensor& tokens) {
+  const std::int64_t length = training_.sequence_length;
+  Tensor position_ids = position_ids_;
+  position_ids.sizes[1] = length;
+  // Token types default to a gathered buffer of zeros, repeated for every sequence.
+  eager_.recorder.host(HostClass::pointwise);
+  Tensor types = eager_.empty({1, length}, DType::int64);
+  Tensor type_ids = type_ids_;
+  type_ids.sizes[1] = length;
+  aten::pointwise(eager_, PointwiseFunction::other, {&type_ids}, types);
+  types = aten::expand(eager_, types, tokens.sizes);
+
+  Tensor position_rows, x;
+  Tensor type_rows, word_rows;
+  word_rows = embedding(eager_, tokens, words_);
+  type_rows = embedding(eager_, types, types_);
+  x = add(eager_, word_rows, type_rows);
+  position_rows = embedding(eager_, position_ids, positions_);
+  x = add(eager_, x, position_rows);
+  x = layer_norm(eager_, x, embedding_norm_, true);
+  x = dropout(eager_, x, model_.dropout);
+  Tensor result = std::move(x);
+  word_rows = Tensor{};
+  type_rows = Tensor{};
+  return result;
+}
+
+Tensor Bert::layer(const Layer& weights, Tensor x) {
+  // What eager attention returns beside its result is a variable of the layer and lives to its end.
+  SelfAttention attended = self_attention(weights, x);
+  Tensor attention_output = output(attended.context, x, weights.attention_dense, weights.attention_norm);
+  attended.context = Tensor{};
+  Tensor inner = linear(eager_, attention_output, weights.up);
+  inner = activate(eager_, inner, activation_kind());
+  Tensor result = output(inner, attention_output, weights.down, weights.norm);
+  inner = Tensor{};
+  attended.probabilities = Tensor{};
+  return result;
+}
+
+Bert::SelfAttention Bert::self_attention(const Layer& weights, const Tensor& x) {
+  const std::int64_t batch = x.sizes[0], length = x.sizes[1];
+  const auto heads = [&](const Affine& projection) {
+    return transpose(eager_, view(eager_, linear(eager_, x, projection), {batch, length, model_.heads, model_.head_dim()}), 1, 2);
+  };
+  SelfAttention result;
+  Tensor v, k, q;
+  q = heads(weights.query);
+  k = heads(weights.key);
+  v = heads(weights.value);
+  constexpr std::int64_t kModulePython = 31;  // microseconds of the module's own Python around the operations
+  eager_.recorder.host(HostClass::python_fixed, kModulePython);
+  if (attention_ != AttentionChoice::eager) {
+    const Tensor y = attention(eager_, attention_, q, k, v, false, model_.attention_dropout);
+    result.context = contiguous(eager_, transpose(eager_, y, 1, 2));
+  } else {
+    Tensor scores = matmul(eager_, q, transpose(eager_, k, 2, 3));
+    scores = scale(eager_, scores);
+    scores = softmax(eager_, scores);
+    result.probabilities = dropout(eager_, scores, model_.attention_dropout);
+    scores = Tensor{};
+    const Tensor y = matmul(eager_, result.probabilities, v);
+    result.context = contiguous(eager_, transpose(eager_, y, 1, 2));
+  }
+  result.context = view(eager_, result.context, {batch, length, model_.hidden});
+  return result;
+}
+
+Tensor Bert::output(const Tensor& x, const Tensor& residual, const Affine& dense, const Affine& norm) {
+  Tensor h = linear(eager_, x, dense);
+  h = dropout(eager_, h, model_.dropout);
+  const Tensor sum = add(eager_, h, residual);
+  return layer_norm(eager_, sum, norm, true);
+}
+
+Tensor Bert::language_loss(const Tensor& sequence, const Tensor& target) {
+  Tensor h = linear(eager_, sequence, transform_);
+  h = activate(eager_, h, activation_kind());
+  h = layer_norm(eager_, h, transform_norm_, true);
+  const Tensor logits = linear(eager_, h, decoder_);
+  h = Tensor{};
+  return cross_entropy(eager_, view(eager_, logits, {logits.elements() / model_.vocabulary, model_.vocabulary}),
+                       view(eager_, target, {target.elements()}));
+}
+
+Tensor Bert::span_loss(const Tensor& sequence, const Batch& batch) {
+  const Tensor logits = linear(eager_, sequence, classifier_);
+  const std::int64_t rows = logits.sizes[0], length = logits.sizes[1];
+  Tensor losses[2];
+  Tensor ends[2];
+  for (std::size_t i = 0; i < 2; ++i) {
+    const Tensor one = aten::select_last(eager_, logits, static_cast<std::int64_t>(i));
+    ends[i] = contiguous(eager_, view(eager_, one, {rows, length}));
+  }
+  for (std::size_t i = 0; i < 2; ++i) losses[i] = cross_entropy(eager_, ends[i], batch.targets[i]);
+  return aten::divide(eager_, add(eager_, losses[0], losses[1]));
+}
+
+}  // namespace ridgeline::families

@@ -1,0 +1,59 @@
+#include "sim/workload/families/family.h"
+
+#include "sim/workload/families/bert.h"
+#include "sim/workload/families/gpt2.h"
+#include "sim/workload/families/llama.h"
+
+namespace ridgeline::families {
+
+Tensor Family::buffer(const Dims& sizes, DType type) {
+  Tensor result = eager_.empty(sizes, type);
+  eager_.recorder.set_category(result.storage.id(), Category::weights);
+  return result;
+}
+
+eager::aten::ActivationKind Family::activation_kind() const {
+  using Kind = eager::aten::ActivationKind;
+  switch (model_.activation) {
+    case Activation::gelu: return Kind::gelu;
+    case Activation::gelu_tanh: return Kind::gelu_tanh;
+    case Activation::relu: return Kind::relu;
+    case Activation::swiglu: return Kind::silu;
+  }
+  return Kind::gelu;
+}
+
+Tensor Family::run_block(const std::function<Tensor(Eager&, Tensor)>& block, Tensor x) {
+  if (training_.activation_checkpointing == ActivationCheckpointing::block) return eager::checkpoint(eager_, block, std::move(x));
+  return block(eager_, std::move(x));
+}
+
+std::unique_ptr<Family> make_family(Eager& eager, const ModelDescription& model, const TrainingDescription& training, AttentionChoice attention) {
+  switch (model.family) {
+    case ModelFamily::bert: return std::make_unique<Bert>(eager, model, training, attention);
+    case ModelFamily::llama: return std::make_unique<Llama>(eager, model, training, attention);
+    case ModelFamily::gpt2: break;
+  }
+  return std::make_unique<Gpt2>(eager, model, training, attention);
+}
+
+Batch make_batch(Eager& eager, const ModelDescription& model, const TrainingDescription& training) {
+  const std::int64_t rows = training.micro_batch, length = training.sequence_length;
+  const auto input = [&](const Dims& sizes) {
+    Tensor result = eager.empty(sizes, DType::int64);
+    eager.recorder.set_category(result.storage.id(), Category::inputs);
+    return result;
+  };
+  Batch batch;
+  batch.tokens = input({rows, length});
+  switch (model.head) {
+    case ModelHead::sequence_classification: batch.targets = {input({rows})}; break;
+    case ModelHead::question_answering: batch.targets = {input({rows}), input({rows})}; break;
+    case ModelHead::pretraining: batch.targets = {input({rows, length}), input({rows})}; break;
+    case ModelHead::masked_lm:
+    case ModelHead::language_model: batch.targets = {input({rows, length})}; break;
+  }
+  return batch;
+}
+
+}  // namespace ridgeline::families

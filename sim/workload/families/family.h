@@ -1,0 +1,64 @@
+// A network of one family: its parameters in place, and a forward pass that returns the loss.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "sim/workload/eager/parameter.h"
+#include "sim/workload/families/functional.h"
+#include "sim/workload/model.h"
+#include "sim/workload/training.h"
+
+namespace ridgeline::families {
+
+/// Token ids and targets of one micro-batch, on the device.
+struct Batch {
+  Tensor tokens;
+  std::vector<Tensor> targets;
+};
+
+class Family {
+ public:
+  virtual ~Family() = default;
+  /// Loss of one micro-batch. Handles live as long as the Python variables of the original code.
+  virtual Tensor loss(const Batch& batch) = 0;
+
+  eager::Parameters parameters;
+
+ protected:
+  Family(Eager& session, const ModelDescription& description, const TrainingDescription& how, AttentionChoice choice)
+      : eager_(session), model_(description), training_(how), attention_(choice) {}
+
+  /// The type parameters are kept in.
+  [[nodiscard]] DType type() const { return training_.precision == Precision::bf16 ? DType::bf16 : DType::fp32; }
+  Parameter* parameter(const Dims& sizes) { return &parameters.emplace_back(eager_, sizes, type()); }
+  Affine linear_layer(std::int64_t out, std::int64_t in, bool bias) {
+    Affine layer;
+    layer.weight = parameter({out, in});
+    if (bias) layer.bias = parameter({out});
+    return layer;
+  }
+  Affine norm_layer(bool bias) {
+    Affine layer;
+    layer.weight = parameter({model_.hidden});
+    if (bias) layer.bias = parameter({model_.hidden});
+    return layer;
+  }
+  Affine table(std::int64_t rows) { return {parameter({rows, model_.hidden}), nullptr}; }
+  /// A tensor that belongs to the model but is not trained.
+  Tensor buffer(const Dims& sizes, DType type);
+  [[nodiscard]] eager::aten::ActivationKind activation_kind() const;
+  /// Runs a block, or checkpoints it when asked to.
+  Tensor run_block(const std::function<Tensor(Eager&, Tensor)>& block, Tensor x);
+
+  Eager& eager_;
+  const ModelDescription& model_;
+  const TrainingDescription& training_;
+  AttentionChoice attention_;
+};
+
+/// Allocates inputs and weights in the order of `.to(device)`.
+std::unique_ptr<Family> make_family(Eager& eager, const ModelDescription& model, const TrainingDescription& training, AttentionChoice attention);
+Batch make_batch(Eager& eager, const ModelDescription& model, const TrainingDescription& training);
+
+}  // namespace ridgeline::families

@@ -1,0 +1,102 @@
+#include "sim/workload/families/functional.h"
+
+namespace ridgeline::families {
+
+namespace aten = eager::aten;
+
+Tensor linear(Eager& eager, const Tensor& x, const Affine& layer) {
+  if (!eager.autocast.on()) {
+    eager.recorder.host(HostClass::linear);
+    return aten::linear(eager, x, layer.weight->value, layer.bias != nullptr ? &layer.bias->value : nullptr);
+  }
+  eager.recorder.host(HostClass::linear_autocast);
+  const Tensor bias = layer.bias != nullptr ? eager.autocast.lowered(eager, layer.bias->value) : Tensor{};
+  const Tensor weight = eager.autocast.lowered(eager, layer.weight->value);
+  const Tensor input = eager.autocast.lowered(eager, x);
+  return aten::linear(eager, input, weight, layer.bias != nullptr ? &bias : nullptr);
+}
+
+Tensor layer_norm(Eager& eager, const Tensor& x, const Affine& layer, bool inside_module) {
+  eager.recorder.host(inside_module ? HostClass::layer_norm_module : HostClass::layer_norm);
+  const Tensor* bias = layer.bias != nullptr ? &layer.bias->value : nullptr;
+  if (eager.autocast.on() && x.type != DType::fp32) return aten::layer_norm(eager, aten::to(eager, x, DType::fp32), layer.weight->value, bias);
+  return aten::layer_norm(eager, x, layer.weight->value, bias);
+}
+
+Tensor embedding(Eager& eager, const Tensor& indices, const Affine& table) {
+  eager.recorder.host(HostClass::embedding);
+  return aten::embedding(eager, table.weight->value, indices);
+}
+
+Tensor matmul(Eager& eager, const Tensor& a, const Tensor& b) {
+  eager.recorder.host(HostClass::matmul);
+  const auto copied = [](const Tensor& x) {
+    const int rank = x.sizes.rank();
+    return aten::needs_copy(x, {x.sizes.product() / (x.sizes[rank - 1] * x.sizes[rank - 2]), x.sizes[rank - 2], x.sizes[rank - 1]});
+  };
+  eager.recorder.host(HostClass::matmul_copy, int{copied(a)} + int{copied(b)});
+  return aten::matmul(eager, eager.autocast.lowered(eager, a), eager.autocast.lowered(eager, b));
+}
+
+Tensor softmax(Eager& eager, const Tensor& x) {
+  eager.recorder.host(HostClass::softmax);
+  if (!eager.autocast.on()) return aten::softmax(eager, x, x.type);
+  // fp16 has a kernel that reads 16 bits and writes 32; bf16 is cast first.
+  if (x.type == DType::fp16) return aten::softmax(eager, x, DType::fp32);
+  if (x.type != DType::fp32) eager.recorder.host(HostClass::cast);
+  return aten::softmax(eager, aten::to(eager, x, DType::fp32), DType::fp32);
+}
+
+Tensor dropout(Eager& eager, const Tensor& x, double probability) {
+  eager.recorder.host(probability > 0.0 ? HostClass::dropout : HostClass::dropout_off);
+  return probability > 0.0 ? aten::dropout(eager, x) : x;
+}
+
+Tensor activate(Eager& eager, const Tensor& x, aten::ActivationKind kind) {
+  eager.recorder.host(HostClass::pointwise);
+  return aten::activation(eager, x, kind);
+}
+Tensor add(Eager& eager, const Tensor& a, const Tensor& b) {
+  eager.recorder.host(HostClass::pointwise);
+  return aten::add(eager, a, b);
+}
+Tensor mul(Eager& eager, const Tensor& a, const Tensor& b) {
+  eager.recorder.host(HostClass::pointwise);
+  return aten::mul(eager, a, b);
+}
+Tensor scale(Eager& eager, const Tensor& x) {
+  eager.recorder.host(HostClass::pointwise);
+  return aten::scale(eager, x);
+}
+Tensor masked_fill(Eager& eager, const Tensor& x, const Tensor& mask) {
+  eager.recorder.host(HostClass::masked_fill);
+  return aten::masked_fill(eager, x, mask);
+}
+Tensor view(Eager& eager, const Tensor& x, const Dims& sizes) {
+  eager.recorder.host(HostClass::view);
+  return aten::view(eager, x, sizes);
+}
+Tensor transpose(Eager& eager, const Tensor& x, int a, int b) {
+  eager.recorder.host(HostClass::transpose);
+  return aten::transpose(eager, x, a, b);
+}
+Tensor contiguous(Eager& eager, const Tensor& x) {
+  eager.recorder.host(x.contiguous() ? HostClass::view : HostClass::contiguous);
+  return aten::contiguous(eager, x);
+}
+
+Tensor attention(Eager& eager, AttentionChoice choice, const Tensor& q, const Tensor& k, const Tensor& v, bool causal, double dropout_probability) {
+  eager.recorder.host(choice == AttentionChoice::cudnn ? HostClass::attention_cudnn : HostClass::attention_fused);
+  const Tensor query = eager.autocast.lowered(eager, q), key = eager.autocast.lowered(eager, k), value = eager.autocast.lowered(eager, v);
+  if (choice == AttentionChoice::math) return aten::math_attention(eager, query, key, value, causal, dropout_probability > 0.0);
+  return aten::fused_attention(eager, aten::backend_of(choice), query, key, value, causal, dropout_probability > 0.0);
+}
+
+Tensor cross_entropy(Eager& eager, const Tensor& logits, const Tensor& target) {
+  eager.recorder.host(HostClass::cross_entropy);
+  const Tensor log_probabilities = aten::log_softmax(eager, logits);
+  if (!eager.autocast.on()) return aten::nll_loss(eager, log_probabilities, target);
+  return aten::nll_loss(eager, aten::to(eager, log_probabilities, DType::fp32), target);
+}
+
+}  // namespace ridgeline::families

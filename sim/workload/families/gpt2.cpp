@@ -1,0 +1,108 @@
+#include "sim/workload/families/gpt2.h"
+
+namespace ridgeline::families {
+
+// Variables are declared so that they die in the order in which Python clears a function's: the C++ order is reversed.
+
+Gpt2::Gpt2(Eager& eager, const ModelDescription& model, const TrainingDescription& training, AttentionChoice attention)
+    : Family(eager, model, training, attention) {
+  const std::int64_t d = model.hidden, inner = model.feed_forward_width();
+  tokens_ = table(model.vocabulary);
+  positions_ = table(model.max_positions);
+  for (std::int16_t i = 0; i < model.layers; ++i) {
+    eager.recorder.layer = i;
+    Block& layer = blocks_.emplace_back();
+    layer.norm_before_attention = norm_layer(model.bias);
+    layer.qkv = linear_layer(3 * d, d, model.bias);
+    layer.projection = linear_layer(d, d, model.bias);
+    if (attention == AttentionChoice::eager) layer.mask = buffer({1, 1, model.max_positions, model.max_positions}, type());
+    layer.norm_before_feed_forward = norm_layer(model.bias);
+    layer.up = linear_layer(inner, d, model.bias);
+    layer.down = linear_layer(d, inner, model.bias);
+  }
+  eager.recorder.layer = -1;
+  final_norm_ = norm_layer(model.bias);
+  head_ = model.tie_embeddings ? tokens_ : linear_layer(model.vocabulary, d, false);
+}
+
+Tensor Gpt2::loss(const Batch& batch) {
+  namespace aten = eager::aten;
+  Tensor x;
+  {
+    Tensor token_rows = embedding(eager_, batch.tokens, tokens_);
+    Tensor index = aten::arange(eager_, training_.sequence_length, DType::int64);
+    Tensor position_rows = embedding(eager_, index, positions_);
+    index = Tensor{};
+    Tensor sum = add(eager_, token_rows, position_rows);
+    token_rows = Tensor{};
+    position_rows = Tensor{};
+    x = dropout(eager_, sum, model_.dropout);
+  }
+  for (std::size_t i = 0; i < blocks_.size(); ++i) {
+    eager_.recorder.layer = static_cast<std::int16_t>(i);
+    const auto run = [this, i](Eager& eager, Tensor input) {
+      eager.recorder.layer = static_cast<std::int16_t>(i);
+      return block(blocks_[i], std::move(input));
+    };
+    x = run_block(run, x);
+  }
+  eager_.recorder.layer = -1;
+  Tensor normed = layer_norm(eager_, x, final_norm_);
+  const Tensor logits = linear(eager_, normed, head_);
+  normed = Tensor{};
+  return cross_entropy(eager_, view(eager_, logits, {logits.elements() / model_.vocabulary, model_.vocabulary}),
+                       view(eager_, batch.targets[0], {batch.targets[0].elements()}));
+}
+
+Tensor Gpt2::block(const Block& layer, Tensor x) {
+  {
+    Tensor normed = layer_norm(eager_, x, layer.norm_before_attention);
+    Tensor branch = self_attention(layer, normed);
+    normed = Tensor{};
+    Tensor sum = add(eager_, x, branch);
+    branch = Tensor{};
+    x = std::move(sum);
+  }
+  Tensor branch = layer_norm(eager_, x, layer.norm_before_feed_forward);
+  branch = linear(eager_, branch, layer.up);
+  branch = activate(eager_, branch, activation_kind());
+  branch = linear(eager_, branch, layer.down);
+  branch = dropout(eager_, branch, model_.dropout);
+  return add(eager_, x, branch);
+}
+
+Tensor Gpt2::self_attention(const Block& layer, const Tensor& x) {
+  namespace aten = eager::aten;
+  const std::int64_t batch = x.sizes[0], length = x.sizes[1], hidden = x.sizes[2];
+  Tensor scores, y, v, k, q;
+  {
+    const Tensor qkv = linear(eager_, x, layer.qkv);
+    eager_.recorder.host(HostClass::split);
+    auto parts = aten::split3(eager_, qkv);
+    Tensor* heads[] = {&q, &k, &v};
+    for (std::size_t i = 0; i < 3; ++i)
+      *heads[i] = transpose(eager_, view(eager_, parts[i], {batch, length, model_.heads, model_.head_dim()}), 1, 2);
+  }
+  if (attention_ != AttentionChoice::eager) {
+    y = attention(eager_, attention_, q, k, v, true, model_.attention_dropout);
+  } else {
+    scores = scale(eager_, matmul(eager_, q, transpose(eager_, k, 2, 3)));
+    {
+      eager_.recorder.host(HostClass::pointwise);
+      Tensor visible = layer.mask;  // the corner of the mask for this length
+      visible.sizes[2] = visible.sizes[3] = length;
+      const Tensor hidden_places = aten::equal_number(eager_, visible);
+      scores = masked_fill(eager_, scores, hidden_places);
+    }
+    Tensor probabilities = softmax(eager_, scores);
+    probabilities = dropout(eager_, probabilities, model_.attention_dropout);
+    y = matmul(eager_, probabilities, v);
+  }
+  Tensor out = transpose(eager_, y, 1, 2);
+  out = contiguous(eager_, out);
+  out = view(eager_, out, {batch, length, hidden});
+  out = linear(eager_, out, layer.projection);
+  return dropout(eager_, out, model_.dropout);
+}
+
+}  // namespace ridgeline::families

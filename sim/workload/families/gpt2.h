@@ -1,0 +1,25 @@
+// GPT-2 as a plain PyTorch module: learned positions, pre-norm blocks, one projection for q, k and v.
+#pragma once
+
+#include "sim/workload/families/family.h"
+
+namespace ridgeline::families {
+
+class Gpt2 final : public Family {
+ public:
+  Gpt2(Eager& eager, const ModelDescription& model, const TrainingDescription& training, AttentionChoice attention);
+  Tensor loss(const Batch& batch) override;
+
+ private:
+  struct Block {
+    Affine norm_before_attention, qkv, projection, norm_before_feed_forward, up, down;
+    Tensor mask;  ///< ones on and below the diagonal, for eager attention
+  };
+  Tensor block(const Block& layer, Tensor x);
+  Tensor self_attention(const Block& layer, const Tensor& x);
+
+  Affine tokens_, positions_, final_norm_, head_;
+  std::vector<Block> blocks_;
+};
+
+}  // namespace ridgeline::families

@@ -1,0 +1,35 @@
+// Llama as HuggingFace's modules run it: RMS norms and rotary positions in ordinary operations, gated feed-forward.
+#pragma once
+
+#include "sim/workload/families/family.h"
+
+namespace ridgeline::families {
+
+class Llama final : public Family {
+ public:
+  Llama(Eager& eager, const ModelDescription& model, const TrainingDescription& training, AttentionChoice attention);
+  Tensor loss(const Batch& batch) override;
+
+ private:
+  struct Layer {
+    Affine query, key, value, projection, gate, up, down, input_norm, attention_norm;
+  };
+  struct Rotation {
+    Tensor cosine, sine;
+  };
+  Tensor rms_norm(const Tensor& x, const Affine& weights);
+  /// Cosines and sines of every position, once a forward pass.
+  Rotation rotation(DType type);
+  Tensor rotated(const Tensor& x, const Rotation& by);
+  /// Keys or values once for every query head.
+  Tensor repeated(const Tensor& x);
+  Tensor layer(const Layer& weights, Tensor x, const Rotation& by);
+  Tensor self_attention(const Layer& weights, const Tensor& x, const Rotation& by);
+  Tensor feed_forward(const Layer& weights, const Tensor& x);
+
+  Affine tokens_, final_norm_, head_;
+  Tensor frequencies_;
+  std::vector<Layer> layers_;
+};
+
+}  // namespace ridgeline::families

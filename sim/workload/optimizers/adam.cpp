@@ -1,0 +1,101 @@
+#include "sim/workload/optimizers/adam.h"
+
+#include "sim/workload/aten/pointwise.h"
+
+namespace ridgeline::optimizers {
+
+using eager::Eager;
+using eager::Parameters;
+using eager::Tensor;
+namespace aten = eager::aten;
+
+void Adam::step(Eager& eager, Parameters& parameters) {
+  const auto count = static_cast<std::int64_t>(parameters.size());
+  if (!parameters.empty() && parameters.front().states.empty()) create_states(eager, parameters);
+  switch (implementation_) {
+    case OptimizerImplementation::foreach:
+      eager.recorder.host(HostClass::foreach_fixed);
+      eager.recorder.host(HostClass::per_parameter_foreach, count);
+      return step_foreach(eager, parameters);
+    case OptimizerImplementation::fused:
+      eager.recorder.host(HostClass::fused_fixed);
+      eager.recorder.host(HostClass::per_parameter_fused, count);
+      return step_fused(eager, parameters);
+    case OptimizerImplementation::for_loop: return step_for_loop(eager, parameters);
+  }
+}
+
+void Adam::create_states(Eager& eager, Parameters& parameters) {
+  for (auto& parameter : parameters) {
+    if (implementation_ == OptimizerImplementation::fused) parameter.states.push_back(zero_state(eager, {}, DType::fp32));  // step count
+    for (int i = 0; i < (compensated_ ? 3 : 2); ++i) parameter.states.push_back(zero_state(eager, parameter.value.sizes, parameter.value.type));
+  }
+}
+
+void Adam::step_foreach(Eager& eager, Parameters& parameters) {
+  using F = MultiTensorFunction;
+  const auto sizes = sizes_of(parameters);
+  const DType type = parameters.front().value.type;
+  if (decoupled_decay_) foreach(eager, F::mul, type, sizes);
+  foreach(eager, F::lerp, type, sizes);
+  foreach(eager, F::mul, type, sizes);
+  foreach(eager, F::addcmul, type, sizes);
+  std::vector<Tensor> roots;
+  roots.reserve(parameters.size());
+  for (auto& parameter : parameters) roots.push_back(eager.empty_like(parameter.value));
+  foreach(eager, F::square_root, type, sizes);
+  foreach(eager, F::divide, type, sizes, true);
+  foreach(eager, F::add_scalar, type, sizes);
+  if (compensated_) {
+    // The update joins the compensation; the parameter takes the sum, and what rounding lost of it is kept.
+    foreach(eager, F::addcdiv, type, sizes, true);
+    foreach(eager, F::copy, type, sizes);
+    foreach(eager, F::add, type, sizes);
+    foreach(eager, F::add, type, sizes);
+    foreach(eager, F::add, type, sizes);
+  } else {
+    foreach(eager, F::addcdiv, type, sizes, true);
+  }
+  while (!roots.empty()) roots.pop_back();  // a Python list gives up its last element first
+}
+
+void Adam::step_fused(Eager& eager, Parameters& parameters) {
+  static const auto one_each = [](std::size_t count) { return std::make_shared<const std::vector<std::int64_t>>(count, 1); };
+  foreach(eager, MultiTensorFunction::add_scalar, DType::fp32, one_each(parameters.size()));
+  const MultiTensorFunction function = decoupled_decay_ ? MultiTensorFunction::fused_adamw : MultiTensorFunction::fused_adam;
+  foreach(eager, function, parameters.front().value.type, sizes_of(parameters));
+}
+
+void Adam::step_for_loop(Eager& eager, Parameters& parameters) {
+  using F = PointwiseFunction;
+  const auto one = [&](F function, std::initializer_list<const Tensor*> inputs, const Tensor& output) { aten::pointwise(eager, function, inputs, output); };
+  Tensor denominator;
+  for (auto& parameter : parameters) {
+    eager.recorder.host(HostClass::per_parameter_for_loop);
+    const Tensor &value = parameter.value, &gradient = parameter.gradient, &average = parameter.states[0], &square = parameter.states[1];
+    if (decoupled_decay_) one(F::scale, {&value}, value);
+    one(F::other, {&average, &gradient}, average);
+    one(F::scale, {&square}, square);
+    one(F::other, {&square, &gradient, &gradient}, square);
+    Tensor root = eager.empty_like(square);
+    one(F::square_root, {&square}, root);
+    Tensor fresh = eager.empty_like(square);
+    one(F::divide, {&root}, fresh);
+    root = Tensor{};
+    denominator = std::move(fresh);
+    one(F::add, {&denominator}, denominator);
+    if (compensated_) {
+      const Tensor& lost = parameter.states[2];
+      one(F::other, {&lost, &average, &denominator}, lost);
+      const Tensor before = eager.empty_like(value);
+      eager.recorder.op(Copy{CopyKind::contiguous, value.type, 1, value.elements(), 1}, {&value}, {&before});
+      one(F::add_in_place, {&value, &lost}, value);
+      one(F::other, {&before, &value}, before);
+      one(F::add_in_place, {&lost, &before}, lost);
+    } else {
+      one(F::other, {&value, &average, &denominator}, value);
+    }
+  }
+}
+
+}  // namespace ridgeline::optimizers

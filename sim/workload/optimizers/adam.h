@@ -1,0 +1,27 @@
+// Adam and AdamW (torch.optim), and AdamW with Kahan summation of 16-bit parameters.
+#pragma once
+
+#include "sim/workload/optimizers/optimizer.h"
+
+namespace ridgeline::optimizers {
+
+/// Two states a parameter. foreach: eight calls over all tensors and one temporary as large as the parameters; fused:
+/// one kernel, step counts on the device; for-loop: eight kernels a tensor.
+/// `decoupled_decay` is AdamW. `compensated` keeps, beside each parameter, what rounding lost of it.
+class Adam final : public Optimizer {
+ public:
+  Adam(OptimizerImplementation implementation, bool decoupled_decay, bool compensated)
+      : implementation_(implementation), decoupled_decay_(decoupled_decay), compensated_(compensated) {}
+  void step(eager::Eager& eager, eager::Parameters& parameters) override;
+
+ private:
+  void create_states(eager::Eager& eager, eager::Parameters& parameters);
+  void step_foreach(eager::Eager& eager, eager::Parameters& parameters);
+  void step_fused(eager::Eager& eager, eager::Parameters& parameters);
+  void step_for_loop(eager::Eager& eager, eager::Parameters& parameters);
+
+  OptimizerImplementation implementation_;
+  bool decoupled_decay_, compensated_;
+};
+
+}  // namespace ridgeline::optimizers

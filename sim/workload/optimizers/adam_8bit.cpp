@@ -1,0 +1,31 @@
+#include "sim/workload/optimizers/adam_8bit.h"
+
+#include "sim/workload/aten/pointwise.h"
+
+namespace ridgeline::optimizers {
+
+using eager::Eager;
+using eager::Parameters;
+using eager::Tensor;
+
+void Adam8Bit::step(Eager& eager, Parameters& parameters) {
+  for (auto& parameter : parameters) {
+    const Tensor& value = parameter.value;
+    const bool quantized = value.elements() >= kSmallestQuantized;
+    if (parameter.states.empty()) {
+      if (quantized && !maps_[0].defined())
+        for (Tensor& map : maps_) map = zero_state(eager, {256}, DType::fp32);
+      for (int i = 0; i < 2; ++i) {
+        parameter.states.push_back(zero_state(eager, value.sizes, quantized ? DType::uint8 : DType::fp32));
+        if (quantized) parameter.states.push_back(zero_state(eager, {(value.elements() + kBlock - 1) / kBlock}, DType::fp32));
+      }
+    }
+    eager.recorder.host(HostClass::pointwise);
+    const Tensor& first = parameter.states.front();
+    eager::aten::pointwise(eager, PointwiseFunction::other, {&value, &parameter.gradient, &first}, value);
+  }
+  // The library waits for its kernels at the end of a step.
+  eager.recorder.wait_for_gpu();
+}
+
+}  // namespace ridgeline::optimizers

@@ -1,0 +1,59 @@
+#include "sim/workload/optimizers/optimizer.h"
+
+#include <fmt/format.h>
+
+#include "sim/units/user_error.h"
+#include "sim/workload/aten/pointwise.h"
+#include "sim/workload/optimizers/adafactor.h"
+#include "sim/workload/optimizers/adam.h"
+#include "sim/workload/optimizers/adam_8bit.h"
+#include "sim/workload/optimizers/sgd.h"
+
+namespace ridgeline::optimizers {
+
+using eager::Dims;
+using eager::Eager;
+using eager::Parameters;
+using eager::Tensor;
+
+void Optimizer::drop_gradients(Eager& eager, Parameters& parameters) {
+  eager.recorder.host(HostClass::per_parameter_zero_grad, static_cast<std::int64_t>(parameters.size()));
+  for (auto& parameter : parameters) parameter.gradient = Tensor{};
+}
+
+std::unique_ptr<Optimizer> make_optimizer(const OptimizerDescription& description) {
+  const auto implementation = description.implementation;
+  const auto no_fused = [&](std::string_view name) {
+    if (implementation == OptimizerImplementation::fused)
+      throw UserError(fmt::format("training.optimizer: {} has no fused implementation; use foreach or for-loop", name));
+  };
+  switch (description.kind) {
+    case OptimizerKind::adamw: return std::make_unique<Adam>(implementation, true, false);
+    case OptimizerKind::adam: return std::make_unique<Adam>(implementation, false, false);
+    case OptimizerKind::adamw_kahan: no_fused("adamw-kahan"); return std::make_unique<Adam>(implementation, true, true);
+    case OptimizerKind::sgd: return std::make_unique<Sgd>(implementation, false);
+    case OptimizerKind::sgd_momentum: return std::make_unique<Sgd>(implementation, true);
+    case OptimizerKind::adafactor: no_fused("adafactor"); return std::make_unique<Adafactor>();
+    case OptimizerKind::adamw_8bit: return std::make_unique<Adam8Bit>();
+  }
+  throw UserError("training.optimizer: unknown optimizer");
+}
+
+std::shared_ptr<const std::vector<std::int64_t>> sizes_of(const Parameters& parameters) {
+  auto sizes = std::make_shared<std::vector<std::int64_t>>();
+  sizes->reserve(parameters.size());
+  for (const auto& parameter : parameters) sizes->push_back(parameter.value.elements());
+  return sizes;
+}
+
+void foreach(Eager& eager, MultiTensorFunction function, DType type, const std::shared_ptr<const std::vector<std::int64_t>>& sizes, bool scalar_per_tensor) {
+  eager.recorder.op(MultiTensor{function, type, sizes, scalar_per_tensor}, {}, {});
+}
+
+Tensor zero_state(Eager& eager, const Dims& sizes, DType type) {
+  Tensor state = eager::aten::full(eager, sizes, type);
+  eager.recorder.set_category(state.storage.id(), Category::optimizer_state);
+  return state;
+}
+
+}  // namespace ridgeline::optimizers

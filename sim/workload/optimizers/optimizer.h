@@ -1,0 +1,33 @@
+// Optimizers as PyTorch runs them: states made in the first step, then kernels over lists of tensors (foreach, fused) or
+// over one tensor after the other.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "sim/workload/eager/parameter.h"
+#include "sim/workload/training.h"
+
+namespace ridgeline::optimizers {
+
+class Optimizer {
+ public:
+  virtual ~Optimizer() = default;
+  /// One update from the gradients; creates states when there are none yet.
+  virtual void step(eager::Eager& eager, eager::Parameters& parameters) = 0;
+  /// zero_grad(set_to_none=True).
+  void drop_gradients(eager::Eager& eager, eager::Parameters& parameters);
+};
+
+/// Throws UserError for a combination PyTorch does not have.
+std::unique_ptr<Optimizer> make_optimizer(const OptimizerDescription& description);
+
+/// Elements of each parameter, shared by all multi-tensor operations of a step.
+std::shared_ptr<const std::vector<std::int64_t>> sizes_of(const eager::Parameters& parameters);
+/// One multi-tensor call over lists of these sizes.
+void foreach(eager::Eager& eager, MultiTensorFunction function, DType type, const std::shared_ptr<const std::vector<std::int64_t>>& sizes,
+             bool scalar_per_tensor = false);
+/// An optimizer state filled with zeros.
+eager::Tensor zero_state(eager::Eager& eager, const eager::Dims& sizes, DType type);
+
+}  // namespace ridgeline::optimizers

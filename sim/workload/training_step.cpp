@@ -1,0 +1,129 @@
+#include "sim/workload/training_step.h"
+
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "sim/units/user_error.h"
+#include "sim/workload/aten/pointwise.h"
+#include "sim/workload/families/family.h"
+#include "sim/workload/optimizers/gradient_clipping.h"
+#include "sim/workload/optimizers/gradient_scaler.h"
+#include "sim/workload/optimizers/optimizer.h"
+
+namespace ridgeline {
+namespace {
+
+using eager::Eager;
+using eager::Tensor;
+namespace aten = eager::aten;
+
+void check(const ModelDescription& model, const TrainingDescription& training) {
+  check_model(model);
+  if (training.micro_batch < 1) throw UserError("training.micro_batch: must be at least 1");
+  if (training.sequence_length < 1) throw UserError("training.sequence_length: must be at least 1");
+  if (training.gradient_accumulation < 1) throw UserError("training.gradient_accumulation: must be at least 1");
+  if (model.family != ModelFamily::llama && training.sequence_length > model.max_positions)
+    throw UserError(fmt::format("training.sequence_length: {} is more than the {} positions of the model (model.max_positions)",
+                                training.sequence_length, model.max_positions));
+}
+
+std::optional<DType> autocast_type(Precision precision) {
+  if (precision == Precision::amp_fp16) return DType::fp16;
+  if (precision == Precision::amp_bf16) return DType::bf16;
+  return std::nullopt;
+}
+
+/// The training loop: what a user's script does around model, optimizer and scaler.
+class TrainingLoop {
+ public:
+  TrainingLoop(OpTrace& trace, const ModelDescription& model, const TrainingDescription& training, AttentionChoice attention)
+      : training_(training), eager_(trace), optimizer_(optimizers::make_optimizer(training.optimizer)) {
+    eager_.tf32 = training.precision == Precision::tf32;
+    batch_ = families::make_batch(eager_, model, training);
+    family_ = families::make_family(eager_, model, training, attention);
+    if (training.precision == Precision::amp_fp16) scaler_.emplace();
+  }
+
+  void step() {
+    eager_.recorder.begin_step();
+    for (std::int64_t i = 0; i < training_.gradient_accumulation; ++i) micro_batch(i);
+    eager::Parameters& parameters = family_->parameters;
+    if (training_.gradient_clipping) {
+      eager_.recorder.phase = Phase::clipping;
+      if (scaler_) scaler_->unscale(eager_, parameters);
+      optimizers::clip_gradients(eager_, parameters);
+    }
+    eager_.recorder.phase = Phase::optimizer;
+    eager_.gradients_enabled = false;
+    if (scaler_) {
+      if (!scaler_->unscaled()) scaler_->unscale(eager_, parameters);
+      if (training_.optimizer.implementation != OptimizerImplementation::fused) scaler_->check(eager_);
+    }
+    optimizer_->step(eager_, parameters);
+    if (scaler_) scaler_->update(eager_);
+    eager_.recorder.phase = Phase::other;
+    optimizer_->drop_gradients(eager_, parameters);
+    eager_.gradients_enabled = true;
+    eager_.recorder.end_step();
+  }
+
+  void finish() { eager_.recorder.closed = true; }
+  [[nodiscard]] std::int64_t parameter_count() const {
+    std::int64_t total = 0;
+    for (const auto& parameter : family_->parameters) total += parameter.value.elements();
+    return total;
+  }
+
+ private:
+  void micro_batch(std::int64_t number) {
+    eager::Recorder& recorder = eager_.recorder;
+    recorder.phase = Phase::forward;
+    Tensor loss;
+    if (const auto type = autocast_type(training_.precision)) {
+      eager_.autocast.enter(*type);
+      loss = family_->loss(batch_);
+      eager_.autocast.leave();
+    } else {
+      loss = family_->loss(batch_);
+    }
+    recorder.host(HostClass::loss_division);
+    loss = aten::divide(eager_, loss);
+    Tensor root = scaler_ ? scaler_->scale(eager_, loss) : loss;
+    recorder.phase = Phase::backward;
+    recorder.host(HostClass::backward_call);
+    if (number > 0) recorder.host(HostClass::per_parameter_accumulate, static_cast<std::int64_t>(family_->parameters.size()));
+    {
+      const Tensor one = aten::full(eager_, {}, root.type);
+      eager_.tape.run(eager_, root, one);
+    }
+    root = Tensor{};
+    loss = Tensor{};
+    eager_.tape.destroy_from(0);
+    eager_.frames.clear();
+  }
+
+  const TrainingDescription& training_;
+  Eager eager_;
+  families::Batch batch_;
+  std::unique_ptr<families::Family> family_;
+  std::unique_ptr<optimizers::Optimizer> optimizer_;
+  std::optional<optimizers::GradientScaler> scaler_;
+};
+
+}  // namespace
+
+OpTrace training_run(const ModelDescription& model, const TrainingDescription& training, AttentionChoice attention, int steps) {
+  check(model, training);
+  OpTrace trace;
+  {
+    TrainingLoop loop(trace, model, training, attention);
+    for (int i = 0; i < steps; ++i) loop.step();
+    loop.finish();
+    trace.parameters = loop.parameter_count();
+  }
+  trace.model_flops = model_flops(model, training.micro_batch * training.gradient_accumulation, training.sequence_length);
+  return trace;
+}
+
+}  // namespace ridgeline
