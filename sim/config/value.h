@@ -72,6 +72,8 @@ class Value {
   [[nodiscard]] bool is(std::string_view text) const {
     return node_ && node_->kind == Node::Kind::scalar && node_->scalar == text;
   }
+  /// The same value called otherwise in messages, for keys that users do not see as such.
+  [[nodiscard]] Value called(std::string path) const { return Value(node_, std::move(path), origin_); }
   /// The value of a key, or an absent value. An error when this is no mapping. Does not check for unknown keys.
   [[nodiscard]] Value operator[](std::string_view key) const;
 

@@ -61,13 +61,11 @@ void FieldReader::read(std::string_view key, const std::function<void(const conf
   } else {
     if (!field.is_mapping()) field.fail("expected {value: ..., source: ...}, got " + node.describe());
     const config::Mapping parts(field, {"value", "source", "spread", "note"});
-    use(parts["value"]);
+    use(parts.has("value") ? parts["value"].called(field.path()) : parts["value"]);
     split_unit(row, parts["value"].node());
     row.source = parts["source"].text();
     if (row.source.empty()) parts["source"].fail("empty; say where the value comes from");
-    if (parts.has("spread")) {
-      row.spread = parts["spread"].number({0.0, 1.0});
-    }
+    if (parts.has("spread")) row.spread = parts["spread"].number({0.0, 1.0});
   }
   if (rows_) rows_->push_back(std::move(row));
 }

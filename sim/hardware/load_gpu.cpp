@@ -12,18 +12,17 @@ namespace {
 
 Gpu gpu_from_tree(config::Node tree, std::string_view name, const std::vector<config::Override>& overrides,
                   Numbers numbers, std::vector<SheetRow>* rows) {
-  config::Node base = tree;
+  // Both are read whatever is asked for: a mistake in one should not wait for the day it is used.
+  Gpu unused;
+  read_gpu(config::Value(tree), unused, nullptr);
   if (const config::Node* measured = tree.find("measured"); measured && measured->kind != config::Node::Kind::null) {
     if (measured->kind != config::Node::Kind::mapping) {
       throw config::ConfigError(measured->origin, "measured", "expected a mapping, got " + measured->describe());
     }
-    lay_over(tree, *measured);
-  }
-  if (numbers == Numbers::datasheet) {
-    // The measured section is not used, but a mistake in it should not wait for the day it is.
-    Gpu unused;
-    read_gpu(config::Value(tree), unused, nullptr);
-    tree = std::move(base);
+    config::Node whole = tree;
+    lay_over(whole, *measured);
+    read_gpu(config::Value(whole), unused, nullptr);
+    if (numbers == Numbers::measured) tree = std::move(whole);
   }
   for (const config::Override& change : overrides) config::apply_override(tree, change);
   Gpu gpu;

@@ -1,0 +1,74 @@
+// Each file of tests/bad_inputs/hardware has one mistake; expected.txt says what a person is told about it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+#include "sim/config/config_error.h"
+#include "sim/hardware/load_gpu.h"
+
+namespace ridgeline {
+namespace {
+
+const std::filesystem::path kFolder = std::filesystem::path(RIDGELINE_SOURCE_DIR) / "tests/bad_inputs/hardware";
+
+TEST(BadHardware, the_file_without_a_mistake_loads) {
+  EXPECT_EQ(load_gpu((kFolder / "complete.yaml").string()).sm.count, 100);
+}
+
+TEST(BadHardware, every_mistake_is_told_with_file_line_column_key_and_expectation) {
+  std::ifstream expected(kFolder / "expected.txt");
+  std::set<std::string> tested{"complete.yaml"};
+  for (std::string line; std::getline(expected, line);) {
+    if (line.starts_with('#')) continue;
+    const std::string file = line.substr(0, line.find(':'));
+    tested.insert(file);
+    try {
+      (void)load_gpu((kFolder / file).string());
+      ADD_FAILURE() << file << " loads";
+    } catch (const config::ConfigError& error) {
+      EXPECT_THAT(error.what(), ::testing::EndsWith("bad_inputs/hardware/" + line));
+      EXPECT_GT(error.origin().line, 0) << file;
+      EXPECT_GT(error.origin().column, 0) << file;
+    }
+  }
+  EXPECT_GE(tested.size(), 30u);
+  for (const auto& entry : std::filesystem::directory_iterator(kFolder)) {
+    const std::string name = entry.path().filename().string();
+    if (entry.path().extension() == ".yaml") { EXPECT_TRUE(tested.contains(name)) << name << " is not in expected.txt"; }
+  }
+}
+
+TEST(BadHardware, a_mistake_on_the_command_line_names_the_argument) {
+  const auto error = [](const std::string& key, const std::string& value) -> std::string {
+    try {
+      (void)load_gpu("nvidia-h200-sxm-141gb", {{key, value, "--set hardware." + key + "=" + value}});
+    } catch (const config::ConfigError& e) {
+      return e.what();
+    }
+    return "no error";
+  };
+  EXPECT_THAT(error("dram.bandwith", "4 TB/s"),
+              ::testing::AllOf(::testing::StartsWith("--set hardware.dram.bandwith=4 TB/s: dram.bandwith: unknown key; expected one of "),
+                               ::testing::EndsWith("did you mean bandwidth?")));
+  EXPECT_THAT(error("dram.bandwidth", "4"), ::testing::StartsWith("--set hardware.dram.bandwidth=4: dram.bandwidth: '4' has no unit"));
+  EXPECT_THAT(error("sm.count", "0"), ::testing::HasSubstr("--set hardware.sm.count=0: sm.count: 0 is out of range"));
+  EXPECT_THAT(error("sm", "3"), ::testing::HasSubstr("--set hardware.sm=3: sm: expected a mapping, got '3'"));
+  EXPECT_THAT(error("power.idle", "900 W"), ::testing::HasSubstr("--set hardware.power.idle=900 W: power.idle: not below power.limit"));
+}
+
+TEST(BadHardware, an_unknown_name_finds_the_nearest_one) {
+  try {
+    (void)load_gpu("nvidia-h200");
+    FAIL();
+  } catch (const UserError& error) {
+    EXPECT_THAT(error.what(), ::testing::StartsWith("hardware: unknown name 'nvidia-h200'; did you mean nvidia-"));
+  }
+  EXPECT_THROW((void)load_gpu("./no/such/file.yaml"), config::ConfigError);
+  EXPECT_THROW((void)load_gpu(""), config::ConfigError);
+}
+
+}  // namespace
+}  // namespace ridgeline
