@@ -18,7 +18,8 @@ std::string joined(const std::string& path, std::string_view key) {
 /// "; did you mean X?" when a name is near enough to be meant.
 std::string suggestion(std::string_view given, const std::vector<std::string>& known) {
   const std::string nearest = nearest_name(given, known);
-  if (nearest.empty() || edit_distance(given, nearest) > std::max<std::size_t>(2, nearest.size() / 2)) return "";
+  const bool contains = given.size() >= 3 && nearest.find(given) != std::string::npos;
+  if (nearest.empty() || (!contains && edit_distance(given, nearest) > std::max<std::size_t>(2, nearest.size() / 2))) return "";
   return fmt::format("; did you mean {}?", nearest);
 }
 

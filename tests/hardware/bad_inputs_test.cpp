@@ -64,7 +64,7 @@ TEST(BadHardware, an_unknown_name_finds_the_nearest_one) {
     (void)load_gpu("nvidia-h200");
     FAIL();
   } catch (const UserError& error) {
-    EXPECT_THAT(error.what(), ::testing::StartsWith("hardware: unknown name 'nvidia-h200'; did you mean nvidia-"));
+    EXPECT_THAT(error.what(), ::testing::StartsWith("hardware: unknown name 'nvidia-h200'; did you mean nvidia-h200-sxm-141gb?"));
   }
   EXPECT_THROW((void)load_gpu("./no/such/file.yaml"), config::ConfigError);
   EXPECT_THROW((void)load_gpu(""), config::ConfigError);

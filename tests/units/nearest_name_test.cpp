@@ -12,6 +12,13 @@ TEST(NearestName, a_misspelt_name_finds_the_one_meant) {
   EXPECT_EQ(nearest_name("x", std::vector<std::string>{}), "");
 }
 
+TEST(NearestName, an_abbreviation_finds_the_name_that_contains_it) {
+  const std::vector<std::string> names{"nvidia-t4", "nvidia-h100-sxm5-80gb", "nvidia-h200-sxm-141gb"};
+  EXPECT_EQ(nearest_name("nvidia-h200", names), "nvidia-h200-sxm-141gb");
+  EXPECT_EQ(nearest_name("h100", names), "nvidia-h100-sxm5-80gb");
+  EXPECT_EQ(nearest_name("nvidia-t5", names), "nvidia-t4");
+}
+
 TEST(NearestName, the_distance_counts_inserted_removed_and_changed_letters) {
   EXPECT_EQ(edit_distance("", ""), 0u);
   EXPECT_EQ(edit_distance("abc", "abc"), 0u);
