@@ -28,7 +28,7 @@ LoweredOp concatenate(const Copy& op, const Gpu& gpu) {
   const std::int64_t element = bytes_of(op.type);
   const std::int64_t n = op.rows * op.cols;
   const bool vectorized = op.cols * element % 16 == 0;
-  const std::int64_t per_block = 128 * (16 / element);
+  const std::int64_t per_block = 128 * (vectorized ? 16 / element : 4);
   LoweredOp result;
   for (std::int64_t first = 0; first < op.parts; first += kMostInputs) {
     const std::int64_t parts = std::min<std::int64_t>(op.parts - first, kMostInputs);

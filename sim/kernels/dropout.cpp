@@ -22,7 +22,7 @@ LoweredOp lower_dropout(const Dropout& op, const Gpu& gpu, const Software& /*sof
   const double effective_width = vector > 1 ? static_cast<double>(vector) : kScalarWidth;
   const std::int64_t unroll = vector > 1 ? vector : 4;
   const std::int64_t grid = std::min<std::int64_t>(ceil_div(n, 256), std::int64_t{8} * gpu.sm.count);
-  const int registers = vector == 8 ? (op.type == DType::fp16 ? 56 : 55) : vector == 4 ? 51 : vector == 2 ? 48 : 56;
+  const int registers = vector == 8 ? (op.type == DType::fp16 ? 56 : 55) : vector == 4 ? (op.type == DType::fp16 ? 52 : op.type == DType::bf16 ? 50 : 51) : vector == 2 ? 48 : 56;
   const auto elements = static_cast<double>(n);
   KernelLaunch launch = stream_launch(StreamKernel::dropout, "fused_dropout", TimeClass::elementwise, op.type, {grid, 1, 256, registers},
                                       {.elements = elements, .padded_elements = elements / effective_width,

@@ -93,7 +93,7 @@ LoweredOp backward(const Embedding& op, const Gpu& gpu) {
   constexpr std::int64_t kAtomicBlocksPerSm = 16;
   const bool fused = scatter_grid < kAtomicBlocksPerSm * gpu.sm.count && most_partials > scatter_grid * 4;
   launches.push_back(small_kernel(StreamKernel::tiny, "CompactInit", 1, 128, 16, 0));
-  launches.push_back(small_kernel(StreamKernel::unique, "UniqueByKeySweep", ceil_div(op.tokens, 640 * 8), 640, 48, 35840));
+  launches.push_back(small_kernel(StreamKernel::unique, "UniqueByKeySweep", ceil_div(op.tokens, 640 * 7), 640, 48, 35840));
   launches.push_back(small_kernel(StreamKernel::tiny, "partials_per_segment", segment_grid, 32, 16, 0));
   launches.push_back(small_kernel(StreamKernel::tiny, "ScanInit", 1, 128, 16, 0));
   launches.push_back(small_kernel(StreamKernel::tiny, "Scan", ceil_div(most_segments, 128 * 7), 128, 47, 7184));

@@ -60,7 +60,7 @@ KernelLaunch weight_gradients(const Norm& op, int statistics_count) {
   const bool half = is_half(op.type);
   const std::int64_t height = op.rows < 64 ? 1 : op.rows < 128 ? 8 : op.rows < 256 ? 16 : 32;   // rows of threads of a block
   const bool aligned = op.rows % (height * 8) == 0 && op.cols % 32 == 0;
-  const int registers = aligned ? (half ? 32 : 31) : height == 32 || half ? 46 : 40;
+  const int registers = aligned ? (half ? 32 : 31) : op.type == DType::fp16 ? (height == 32 ? 49 : 43) : height == 32 || half ? 46 : 40;
   KernelLaunch launch = stream_launch(aligned ? StreamKernel::gamma_beta_aligned : StreamKernel::gamma_beta, "GammaBetaBackward", TimeClass::normalization,
                                       op.type, {ceil_div(op.cols, 32), 1, static_cast<int>(32 * height), registers, 264 * height},
                                       {.elements = elements, .iterations = static_cast<double>(ceil_div(op.rows, height * 8))});

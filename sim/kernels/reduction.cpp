@@ -67,7 +67,8 @@ LoweredOp lower_reduction(const Reduction& op, const Gpu& gpu, const Software& /
     result.temporaries.push_back(plan.grid_x * plan.grid_y * threads * plan.outputs_per_thread * 4);
     result.temporaries.push_back(plan.grid_x * 4);
   }
-  int registers = plan.outputs_per_thread == 4 ? (op.type == DType::fp16 ? 48 : 54) : plan.outputs_per_thread == 2 ? 40 : 32;
+  const bool fp16 = op.type == DType::fp16;
+  const int registers = plan.outputs_per_thread == 4 ? (fp16 ? 48 : 54) : plan.outputs_per_thread == 2 ? (fp16 ? 36 : 40) : 32;
   const bool exchanges = plan.across_y || (!columns && plan.width > 32);
   const std::int64_t shared = 16 + (exchanges || plan.grid_y > 1 ? threads * plan.outputs_per_thread * 4 : 0);
   const StreamKernel kernel = columns ? StreamKernel::reduce_columns : all || outputs == 1 ? StreamKernel::reduce_all : StreamKernel::reduce_rows;

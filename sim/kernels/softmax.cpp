@@ -10,6 +10,8 @@
 namespace ridgeline {
 namespace {
 
+constexpr std::int64_t kSharedLimit = 48 * 1024;  ///< shared memory of a block without opting in to more
+
 struct WarpShape {
   int log2_columns;
   std::int64_t padded_columns, warp, batches, rows_per_block, threads;
@@ -31,10 +33,22 @@ int warp_forward_registers(int log2_columns, bool log, bool half) {
   switch (log2_columns) {
     case 6: return half ? 24 : 22;
     case 7: return half ? 30 : 31;
-    case 8: return 30;
+    case 8: return half ? 29 : 30;
     case 9: return 32;
     case 10: return log ? (half ? 72 : 71) : 48;
     default: return log ? 128 : 80;
+  }
+}
+/// A row in registers, `per_thread` elements each: past 32 registers only one block of 1024 threads fits an SM.
+int block_forward_registers(std::int64_t per_thread, bool log, bool half) {
+  switch (per_thread) {
+    case 3: return log ? 26 : 28;
+    case 4:
+    case 5: return 30;
+    case 6: return log ? 32 : 29;
+    case 7: return log ? 32 : 34;
+    case 8: return log ? 36 : 37;
+    default: return !log && half ? 40 : 38;
   }
 }
 int warp_backward_registers(int log2_columns, bool half) {
@@ -62,15 +76,15 @@ KernelLaunch forward(const Softmax& op) {
                             .iterations = static_cast<double>(ceil_div(op.cols, 32) * s.batches)});
   } else if (op.cols <= 9 * 1024) {
     const std::int64_t per_thread = ceil_div(op.cols, 1024);
-    const int registers = per_thread <= 3 ? (op.log ? 26 : 28) : per_thread <= 7 ? 30 : 36;
+    const int registers = block_forward_registers(per_thread, op.log, half);
     launch = stream_launch(op.log ? StreamKernel::log_softmax_registers : StreamKernel::softmax_registers, "SoftMaxForwardReg", TimeClass::normalization,
                            op.input, {op.rows, 1, 1024, registers, 128}, {.elements = elements, .iterations = static_cast<double>(per_thread)});
   } else {
     const std::int64_t vector = 16 / bytes_of(op.input);
     const double row = static_cast<double>(op.cols * bytes_of(op.input));
-    const bool in_shared = op.cols % vector == 0 && row < 48.0 * 1024 - 128;
+    const bool in_shared = op.cols % vector == 0 && row < kSharedLimit - 128;
     launch = stream_launch(StreamKernel::softmax_block, in_shared ? "SoftMaxForwardSmem" : "SoftMaxForward", TimeClass::normalization, op.input,
-                           {op.rows, 1, 1024, 32, 128 + (in_shared ? static_cast<std::int64_t>(row) : 0)},
+                           {op.rows, 1, 1024, in_shared && !half ? 30 : 32, 128 + (in_shared ? static_cast<std::int64_t>(row) : 0)},
                            {.elements = elements, .iterations = static_cast<double>(ceil_div(op.cols, 1024 * vector)),
                             .reread_bytes = in_shared ? 0.0 : 2.0 * in, .reread_row_bytes = row});
   }
@@ -97,11 +111,11 @@ KernelLaunch backward(const Softmax& op, int gradient) {
     while (threads < std::min<std::int64_t>(op.cols / vector, 1024) / 2) threads *= 2;
     threads = std::max<std::int64_t>(threads, 32);
     const std::int64_t row = op.cols * bytes_of(op.output);
-    const bool in_shared = op.cols % vector == 0 && row + 16 < 47 * 1024;
+    const bool in_shared = op.cols % vector == 0 && row + threads / 32 * 4 < kSharedLimit;
     const auto passes = static_cast<double>(ceil_div(op.cols, threads * vector));
     if (in_shared) {
       launch = stream_launch(StreamKernel::softmax_backward_shared, "SoftMaxBackwardSmem", TimeClass::normalization, op.output,
-                             {op.rows, 1, static_cast<int>(threads), half ? 29 : 23, row + threads / 32 * 4}, {.elements = elements, .iterations = passes});
+                             {op.rows, 1, static_cast<int>(threads), op.output == DType::fp16 ? 32 : half ? 29 : op.log ? 27 : 23, row + threads / 32 * 4}, {.elements = elements, .iterations = passes});
     } else {
       launch = stream_launch(op.log ? StreamKernel::log_softmax_backward_block : StreamKernel::softmax_backward_block, "SoftMaxBackward",
                              TimeClass::normalization, op.output, {op.rows, 1, static_cast<int>(threads), op.log ? (half ? 32 : 56) : 40, threads * 4},
