@@ -38,8 +38,9 @@ LoweredOp gather(const Embedding& op) {
 }
 
 /// A small kernel of the sort path; what it moves stays in the L2.
-KernelLaunch small_kernel(StreamKernel kernel, std::string name, std::int64_t grid, int threads, int registers, std::int64_t shared) {
-  KernelLaunch launch = stream_launch(kernel, std::move(name), TimeClass::elementwise, DType::int64, {grid, 1, threads, registers, shared}, {});
+/// `round_trips`: dependent steps through the L2, in the length of one of them.
+KernelLaunch small_kernel(StreamKernel kernel, std::string name, double round_trips, std::int64_t grid, int threads, int registers, std::int64_t shared) {
+  KernelLaunch launch = stream_launch(kernel, std::move(name), TimeClass::elementwise, DType::int64, {grid, 1, threads, registers, shared}, {.iterations = round_trips});
   launch.pipe = Pipe::none;
   return launch;
 }
@@ -49,14 +50,15 @@ void append_sort(const Embedding& op, const Gpu& gpu, LoweredOp& result) {
   constexpr int kPasses = 8;
   constexpr std::int64_t kTile = 384 * 12;
   auto& launches = result.launches;
-  launches.push_back(small_kernel(StreamKernel::tiny, "arange", ceil_div(op.tokens, 64), 64, 16, 0));
+  launches.push_back(small_kernel(StreamKernel::tiny, "arange", 0.5, ceil_div(op.tokens, 64), 64, 16, 0));
   launches.push_back(memset_launch(0.0, Access::kTemporary));
   launches.push_back(memset_launch(0.0, Access::kTemporary));
-  launches.push_back(small_kernel(StreamKernel::sort_histogram, "RadixSortHistogram", 7 * gpu.sm.count, 128, 72, 8192));
-  launches.push_back(small_kernel(StreamKernel::tiny, "RadixSortExclusiveSum", kPasses, 256, 32, 2336));
+  launches.push_back(small_kernel(StreamKernel::sort_histogram, "RadixSortHistogram", 0.0, 7 * gpu.sm.count, 128, 72, 8192));
+  launches.push_back(small_kernel(StreamKernel::tiny, "RadixSortExclusiveSum", 1.0, kPasses, 256, 32, 2336));
+  const int busy_passes = (log2_ceil(op.vocabulary) + 7) / 8;  // digits that differ between indices
   for (int pass = 0; pass < kPasses; ++pass) {
     launches.push_back(memset_launch(0.0, Access::kTemporary));
-    launches.push_back(small_kernel(StreamKernel::sort_pass, "RadixSortOnesweep", ceil_div(op.tokens, kTile), 384, 80, 38912));
+    launches.push_back(small_kernel(StreamKernel::sort_pass, "RadixSortOnesweep", pass < busy_passes ? 1.0 : 0.0, ceil_div(op.tokens, kTile), 384, 80, 38912));
   }
 }
 
@@ -75,8 +77,9 @@ LoweredOp backward(const Embedding& op, const Gpu& gpu) {
     launches.push_back(fill(elements, op.type, 2));
     KernelLaunch launch = stream_launch(StreamKernel::embedding_feature, "embedding_backward_feature", TimeClass::elementwise, op.type,
                                         {ceil_div(op.hidden, 32), 1, 1024, 27, 8192},
-                                        {.elements = static_cast<double>(op.tokens * op.hidden), .iterations = static_cast<double>(op.tokens)});
-    launch.reads = {{0, gradient_bytes}, {1, index_bytes, index_bytes * static_cast<double>(ceil_div(op.hidden, 32))}};
+                                        {.elements = static_cast<double>(op.tokens * op.hidden), .iterations = static_cast<double>(ceil_div(op.tokens, 32))});
+    // 32 tokens a pass, their rows of the table read, added to and written back.
+    launch.reads = {{0, gradient_bytes}, {1, index_bytes, index_bytes * static_cast<double>(ceil_div(op.hidden, 32))}, {2, rows * row_bytes}};
     launch.writes = {{2, rows * row_bytes}};
     launches.push_back(std::move(launch));
     return result;
@@ -88,23 +91,25 @@ LoweredOp backward(const Embedding& op, const Gpu& gpu) {
   const std::int64_t stride = ceil_div(op.hidden, 32) * 32;
   const std::int64_t threads = std::min<std::int64_t>(stride, 1024);
   const std::int64_t grid = ceil_div(most_partials * stride, threads), scatter_grid = ceil_div(most_segments * stride, threads);
+  const std::int64_t scan_grid = ceil_div(most_segments, 128 * 7);
+  const double partials_each = static_cast<double>(op.tokens) / rows / kRowsPerPartial;   // a thread writes those of its segment
   const std::int64_t segment_grid = ceil_div(most_segments, 32);
   // One fused kernel with atomics where the scatter alone would leave SMs idle.
   constexpr std::int64_t kAtomicBlocksPerSm = 16;
   const bool fused = scatter_grid < kAtomicBlocksPerSm * gpu.sm.count && most_partials > scatter_grid * 4;
-  launches.push_back(small_kernel(StreamKernel::tiny, "CompactInit", 1, 128, 16, 0));
-  launches.push_back(small_kernel(StreamKernel::unique, "UniqueByKeySweep", ceil_div(op.tokens, 640 * 7), 640, 48, 35840));
-  launches.push_back(small_kernel(StreamKernel::tiny, "partials_per_segment", segment_grid, 32, 16, 0));
-  launches.push_back(small_kernel(StreamKernel::tiny, "ScanInit", 1, 128, 16, 0));
-  launches.push_back(small_kernel(StreamKernel::tiny, "Scan", ceil_div(most_segments, 128 * 7), 128, 47, 7184));
-  launches.push_back(small_kernel(StreamKernel::tiny, "num_of_partial_segments", 1, 1, 16, 0));
-  launches.push_back(small_kernel(StreamKernel::tiny, "partial_segment_offset", segment_grid, 32, 26, 0));
+  launches.push_back(small_kernel(StreamKernel::tiny, "CompactInit", 0.0, 1, 128, 16, 0));
+  launches.push_back(small_kernel(StreamKernel::unique, "UniqueByKeySweep", 0.0, ceil_div(op.tokens, 640 * 7), 640, 48, 35840));
+  launches.push_back(small_kernel(StreamKernel::tiny, "partials_per_segment", segment_grid > 16 ? 2.0 : 0.6, segment_grid, 32, 16, 0));
+  launches.push_back(small_kernel(StreamKernel::tiny, "ScanInit", 0.0, 1, 128, 16, 0));
+  launches.push_back(small_kernel(StreamKernel::tiny, "Scan", 2.0 + std::min(4.0, 1.5 * log2_ceil(scan_grid)), scan_grid, 128, 47, 7184));
+  launches.push_back(small_kernel(StreamKernel::tiny, "num_of_partial_segments", 0.7, 1, 1, 16, 0));
+  launches.push_back(small_kernel(StreamKernel::tiny, "partial_segment_offset", 2.0 + 0.06 * partials_each, segment_grid, 32, 26, 0));
   const double partial_rows = std::min(static_cast<double>(op.tokens), rows + static_cast<double>(op.tokens) / kRowsPerPartial);
   const double partial_bytes = partial_rows * static_cast<double>(op.hidden) * 4.0;
   const double rows_each = std::max(1.0, std::min(static_cast<double>(kRowsPerPartial), static_cast<double>(op.tokens) / partial_rows));
   if (fused) {
     const bool half = is_half(op.type);
-    launches.push_back(small_kernel(StreamKernel::tiny, "partial_to_segment_idx", segment_grid, 32, 16, 0));
+    launches.push_back(small_kernel(StreamKernel::tiny, "partial_to_segment_idx", 2.0 + 0.06 * partials_each, segment_grid, 32, 16, 0));
     if (half) {
       launches.push_back(fill(elements, DType::fp32, Access::kTemporary));
       result.temporaries.push_back(static_cast<std::int64_t>(elements) * 4);

@@ -53,7 +53,8 @@ LoweredOp batch_norm(const ImageOp& op) {
   statistics.flops = 4.0 * s.elements;
   statistics.reads = {{0, s.bytes}};
   if (op.backward) statistics.reads.push_back({1, s.bytes});
-  KernelLaunch update = stream_launch(StreamKernel::tiny, "batch_norm_update", TimeClass::normalization, DType::fp32, {ceil_div(op.channels, 1024), 1, 128, 56}, {});
+  KernelLaunch update = stream_launch(StreamKernel::tiny, "batch_norm_update", TimeClass::normalization, DType::fp32, {ceil_div(op.channels, 1024), 1, 128, 56},
+                                      {.iterations = 1.3 + 1.7 * std::min(1.0, static_cast<double>(op.channels) / 1024.0)});
   const std::int64_t quarter = std::max<std::int64_t>(1, s.spatial / 4);
   const std::int64_t threads = std::max(threads_for(quarter), std::min<std::int64_t>(threads_for(quarter), 64));
   const std::int64_t block_x = std::max<std::int64_t>(64, threads);

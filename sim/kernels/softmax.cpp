@@ -83,10 +83,15 @@ KernelLaunch forward(const Softmax& op) {
     const std::int64_t vector = 16 / bytes_of(op.input);
     const double row = static_cast<double>(op.cols * bytes_of(op.input));
     const bool in_shared = op.cols % vector == 0 && row < kSharedLimit - 128;
-    launch = stream_launch(StreamKernel::softmax_block, in_shared ? "SoftMaxForwardSmem" : "SoftMaxForward", TimeClass::normalization, op.input,
-                           {op.rows, 1, 1024, in_shared && !half ? 30 : 32, 128 + (in_shared ? static_cast<std::int64_t>(row) : 0)},
-                           {.elements = elements, .iterations = static_cast<double>(ceil_div(op.cols, 1024 * vector)),
-                            .reread_bytes = in_shared ? 0.0 : 2.0 * in, .reread_row_bytes = row});
+    if (in_shared) {  // read once, like rows in registers
+      launch = stream_launch(op.log ? StreamKernel::log_softmax_registers : StreamKernel::softmax_registers, "SoftMaxForwardSmem", TimeClass::normalization,
+                             op.input, {op.rows, 1, 1024, half ? 32 : 30, 128 + static_cast<std::int64_t>(row)},
+                             {.elements = elements, .iterations = static_cast<double>(ceil_div(op.cols, 1024))});
+    } else {          // maximum, sum of exponentials, result: three readings
+      launch = stream_launch(StreamKernel::softmax_block, "SoftMaxForward", TimeClass::normalization, op.input, {op.rows, 1, 1024, 32, 128},
+                             {.elements = elements, .iterations = static_cast<double>(ceil_div(op.cols, 1024 * vector)),
+                              .reread_bytes = 2.0 * in, .reread_row_bytes = row});
+    }
   }
   launch.flops = 5.0 * elements;
   launch.reads = {{0, in}};
@@ -117,9 +122,9 @@ KernelLaunch backward(const Softmax& op, int gradient) {
       launch = stream_launch(StreamKernel::softmax_backward_shared, "SoftMaxBackwardSmem", TimeClass::normalization, op.output,
                              {op.rows, 1, static_cast<int>(threads), op.output == DType::fp16 ? 32 : half ? 29 : op.log ? 27 : 23, row + threads / 32 * 4}, {.elements = elements, .iterations = passes});
     } else {
-      launch = stream_launch(op.log ? StreamKernel::log_softmax_backward_block : StreamKernel::softmax_backward_block, "SoftMaxBackward",
+      launch = stream_launch(StreamKernel::softmax_backward_block, "SoftMaxBackward",
                              TimeClass::normalization, op.output, {op.rows, 1, static_cast<int>(threads), op.log ? (half ? 32 : 56) : 40, threads * 4},
-                             {.elements = elements, .iterations = passes, .reread_bytes = 2.0 * y, .reread_row_bytes = 2.0 * static_cast<double>(row)});
+                             {.elements = elements, .iterations = passes, .reread_bytes = y, .reread_row_bytes = static_cast<double>(row)});  // the sum reads the gradient alone
     }
   }
   launch.flops = 4.0 * elements;

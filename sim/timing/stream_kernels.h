@@ -18,7 +18,7 @@ enum class StreamKernel : std::uint8_t {
   strided_copy, broadcast_binary, concatenate, copy_device,
   // softmax
   softmax_warp, log_softmax_warp, softmax_registers, log_softmax_registers, softmax_block, softmax_backward_warp,
-  softmax_backward_shared, softmax_backward_block, log_softmax_backward_block,
+  softmax_backward_shared, softmax_backward_block,
   // normalisation
   layer_norm_vectorized, layer_norm_moments, layer_norm_transform, layer_norm_backward_vectorized, layer_norm_backward,
   gamma_beta_aligned, gamma_beta, batch_norm_statistics, batch_norm_transform, batch_norm_single,
@@ -37,8 +37,8 @@ enum class StreamKernel : std::uint8_t {
 
 /// H200 values that the latencies below were measured with.
 inline constexpr double kReferenceClockHertz = 1.98e9;
-inline constexpr double kReferenceL2LatencyCycles = 265.0;
-inline constexpr double kReferenceDramLatencySeconds = 3.7e-7;
+inline constexpr double kReferenceL2LatencyCycles = 281.0;
+inline constexpr double kReferenceDramLatencySeconds = 3.48e-7;
 
 struct StreamConstants {
   StreamKernel kernel;
@@ -51,7 +51,10 @@ struct StreamConstants {
   double instructions_full;   ///< … and of 32 bits
   double padded_half, padded_full;  ///< thread instructions a padded element (lanes switched off still issue)
   double warp_instructions;   ///< instructions of a warp whatever its data
-  double tail_cycles;         ///< a serial step of the last block of a cross-block reduction
+  double exchange_cycles;     ///< once where blocks add into one result through memory: partial sums out, fence, semaphore …
+  double tail_cycles;         ///< … then a serial step of the last block for each partial sum in the L2 …
+  double tail_miss_cycles;    ///< … and this much more when the stream has pushed it out to DRAM
+  double dram_efficiency;     ///< of the DRAM's achievable rate; below 1 where a block walks several streams at once
 };
 
 const StreamConstants& constants_of(StreamKernel kernel);
