@@ -6,8 +6,8 @@
 //
 // t_mem is the slower of DRAM and L2 traffic, L1 the chain of a block with one pass, t_chain the rest of the chains of all
 // waves, Ltail the serial end of a cross-block reduction. B(all) treats blocks as a fluid; the bracket is what waves in
-// step would cost more, of which s = 1 / full waves remains because blocks drift apart. p grows with the blocks resident on
-// an SM: one block alone waits for its loads, then computes, then stores; many fill each other's pauses.
+// step would cost more, of which s = 1 / full waves remains because blocks drift apart. p grows with the blocks in flight: a
+// few wait for their loads, compute and store in step and leave the memory idle between; many fill each other's pauses.
 #include <algorithm>
 #include <cmath>
 
@@ -18,9 +18,9 @@
 namespace ridgeline {
 namespace {
 
-/// Exponent p with one block resident on an SM, and what each doubling of them adds. Fitted on point-wise and
-/// multi-tensor kernels of the H200.
-constexpr double kOverlapOfOne = 1.7, kOverlapADoubling = 0.35;
+/// Exponent p with up to this many blocks in flight on the whole GPU (one an SM of an H200), and what each doubling of them
+/// adds. Fitted on point-wise and multi-tensor kernels of the H200.
+constexpr double kOverlapOfFew = 1.7, kFewBlocks = 132.0, kOverlapADoubling = 0.35;
 /// Share of a DRAM write that rewriting a line still dirty in the L2 saves; the rest pays for the L2 write and its
 /// eviction elsewhere.
 constexpr double kAbsorbedWriteSaving = 0.32;
@@ -130,7 +130,8 @@ KernelTime stream_time(const KernelLaunch& launch, const StreamWork& work, const
   const double t_issue = (thread_instructions / lanes_per_cycle(gpu.sm) + code.warp_instructions * launch.blocks() * warps / gpu.sm.schedulers) / (sms * clock);
   const double imbalance = on_fullest <= 4.0 * capacity ? on_fullest * sms / blocks : 1.0;
 
-  const Overlap overlap{kOverlapOfOne + kOverlapADoubling * std::log2(resident)};
+  const double in_flight = std::min(blocks, capacity * sms);
+  const Overlap overlap{kOverlapOfFew + kOverlapADoubling * std::log2(std::max(1.0, in_flight / kFewBlocks))};
   const double waves = blocks / (sms * capacity);
   const double whole_waves = std::max(1.0, std::ceil(on_fullest / capacity));
   const double t_chain = std::max(0.0, whole_waves * chain - first);

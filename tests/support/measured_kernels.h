@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "sim/workload/kernel_case.h"
+#include "tests/support/sha256.h"
 
 namespace ridgeline::testing {
 
@@ -27,6 +28,7 @@ struct MeasuredCase {
   std::string op, dtype, text;
   KernelCase kernel;
   double us = 0.0;
+  bool held_out = false;         ///< of the third of the cases that no constant is fitted on
   std::vector<MeasuredLaunch> launches;
 };
 
@@ -49,6 +51,10 @@ inline std::vector<MeasuredCase> measured_cases(const std::string& file, const s
     if (row.contains("input_sets")) given["input_sets"] = row["input_sets"];
     item.kernel = kernel_case_from(given);
     item.us = row["us"];
+    // As Python writes it: json.dumps([op, dtype, params], sort_keys=True).
+    std::string params;
+    for (const auto& [key, value] : row["params"].items()) params += (params.empty() ? "" : ", ") + ('"' + key + "\": ") + value.dump();
+    item.held_out = sha256_modulo("[\"" + item.op + "\", \"" + item.dtype + "\", {" + params + "}]", 3) == 0;
     for (const auto& k : row["kernels"]) {
       MeasuredLaunch launch;
       launch.name = k["name"];

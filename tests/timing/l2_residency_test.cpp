@@ -1,0 +1,81 @@
+#include "sim/timing/l2_residency.h"
+
+#include <gtest/gtest.h>
+
+#include "sim/hardware/load_gpu.h"
+
+namespace ridgeline {
+namespace {
+
+const L2Spec& l2() {
+  static const Gpu gpu = load_gpu("nvidia-h200-sxm-141gb");
+  return gpu.l2;
+}
+KernelLaunch kernel(std::vector<Access> reads, std::vector<Access> writes) {
+  KernelLaunch k;
+  k.reads = std::move(reads);
+  k.writes = std::move(writes);
+  return k;
+}
+
+TEST(L2Residency, hits_fall_along_the_ramp_of_the_chip) {
+  const L2Residency residency(l2());
+  const double capacity = l2().capacity.value();
+  EXPECT_DOUBLE_EQ(residency.hit_share(0.0), 1.0);
+  EXPECT_DOUBLE_EQ(residency.hit_share(0.99 * l2().resident_full * capacity), 1.0);
+  EXPECT_NEAR(residency.hit_share(0.5 * (l2().resident_full + l2().resident_none) * capacity), 0.5, 1e-9);
+  EXPECT_DOUBLE_EQ(residency.hit_share(1.01 * l2().resident_none * capacity), 0.0);
+}
+
+TEST(L2Residency, what_was_just_written_is_found_and_what_was_never_touched_is_not) {
+  L2Residency residency(l2());
+  std::vector<double> shares;
+  const Operand x{0, 1 << 20}, y{1, 1 << 20}, z{2, 1 << 20};
+  residency.visit(kernel({{0, 1 << 20}}, {{1, 1 << 20}}), std::vector{x, y}, shares);
+  EXPECT_EQ(shares, (std::vector<double>{0.0, 0.0}));
+  residency.visit(kernel({{0, 1 << 20}}, {{1, 1 << 20}}), std::vector{y, z}, shares);
+  EXPECT_EQ(shares, (std::vector<double>{1.0, 0.0}));
+}
+
+TEST(L2Residency, a_sweep_larger_than_the_cache_leaves_nothing_of_its_predecessor) {
+  L2Residency residency(l2());
+  std::vector<double> shares;
+  const double big = 4.0 * l2().capacity.value();
+  residency.visit(kernel({}, {{0, 1 << 20}}), std::vector{Operand{0, 1 << 20}}, shares);
+  residency.visit(kernel({{0, big}}, {}), std::vector{Operand{1, static_cast<std::int64_t>(big)}}, shares);
+  residency.visit(kernel({{0, 1 << 20}}, {}), std::vector{Operand{0, 1 << 20}}, shares);
+  EXPECT_EQ(shares, std::vector<double>{0.0});
+}
+
+TEST(L2Residency, untracked_lists_always_miss) {
+  L2Residency residency(l2());
+  std::vector<double> shares;
+  for (int i = 0; i < 2; ++i) residency.visit(kernel({{Access::kUntracked, 64}}, {{Access::kUntracked, 64}}), {}, shares);
+  EXPECT_EQ(shares, (std::vector<double>{0.0, 0.0}));
+}
+
+TEST(RepeatedResidency, few_small_input_sets_are_found_again_and_many_are_not) {
+  const double mib = 1 << 20;
+  const std::vector add{kernel({{0, mib}, {1, mib}}, {{2, mib}})};
+  EXPECT_EQ(repeated_residency(add, 2, 10, l2()).front(), (std::vector<double>{1.0, 1.0, 1.0}));
+  const auto many = repeated_residency(add, 2, 100, l2()).front();
+  EXPECT_EQ(many[0], 0.0);
+  EXPECT_EQ(many[2], 1.0) << "the output goes to one buffer, however many input sets there are";
+}
+
+TEST(RepeatedResidency, without_repetition_inputs_are_cold_and_a_clean_cache_takes_writes) {
+  const double mib = 1 << 20;
+  const auto small = repeated_residency(std::vector{kernel({{0, mib}}, {{1, mib}})}, 1, 0, l2()).front();
+  EXPECT_EQ(small, (std::vector<double>{0.0, 1.0}));
+  const auto large = repeated_residency(std::vector{kernel({{0, 1000 * mib}}, {{1, 1000 * mib}})}, 1, 0, l2()).front();
+  EXPECT_LT(large[1], 0.05);
+}
+
+TEST(RepeatedResidency, the_second_kernel_of_an_op_finds_what_the_first_wrote) {
+  const double mib = 1 << 20;
+  const std::vector two{kernel({{0, mib}}, {{Access::kTemporary, mib}}), kernel({{Access::kTemporary, mib}}, {{1, mib}})};
+  EXPECT_EQ(repeated_residency(two, 1, 0, l2())[1][0], 1.0);
+}
+
+}  // namespace
+}  // namespace ridgeline
