@@ -112,7 +112,8 @@ LoweredOp lower_pointwise(const Pointwise& op, const Gpu& /*gpu*/, const Softwar
     const auto count = static_cast<double>(elements);
     geometry.grid_x = ceil_div(elements, per_block);
     KernelLaunch launch = stream_launch(traits.kernel, std::string(traits.name), op.function == PointwiseFunction::cast ? TimeClass::copy : TimeClass::elementwise,
-                                        type, geometry, {.elements = count, .iterations = strided ? static_cast<double>(per_block / 128) : 1.0});
+                                        type, geometry,
+                                        {.elements = count, .active_blocks = count / static_cast<double>(per_block), .iterations = strided ? static_cast<double>(per_block / 128) : 1.0});
     launch.flops = traits.flops * count;
     for (int i = 0; i < op.input_count; ++i) {
       double distinct = count * static_cast<double>(bytes_of(op.inputs[i]));

@@ -127,15 +127,18 @@ KernelTime stream_time(const KernelLaunch& launch, const StreamWork& work, const
   const double warps = occupancy.warps_per_block;
   const double thread_instructions = (half ? code.instructions_half : code.instructions_full) * work.elements +
                                      (half ? code.padded_half : code.padded_full) * work.padded_elements;
-  const double t_issue = (thread_instructions / lanes_per_cycle(gpu.sm) + code.warp_instructions * launch.blocks() * warps / gpu.sm.schedulers) / (sms * clock);
-  const double imbalance = on_fullest <= 4.0 * capacity ? on_fullest * sms / blocks : 1.0;
+  const double t_thread = thread_instructions / lanes_per_cycle(gpu.sm) / (sms * clock);
+  const double t_warp = code.warp_instructions * launch.blocks() * warps / gpu.sm.schedulers / (sms * clock);
+  const double t_issue = t_thread + t_warp;
+  const bool few = on_fullest <= 4.0 * capacity;
+  const double t_issue_fullest = few ? (t_thread / blocks + t_warp / std::ceil(blocks)) * on_fullest * sms : t_issue;
 
   const double in_flight = std::min(blocks, capacity * sms);
   const Overlap overlap{kOverlapOfFew + kOverlapADoubling * std::log2(std::max(1.0, in_flight / kFewBlocks))};
   const double waves = blocks / (sms * capacity);
   const double whole_waves = std::max(1.0, std::ceil(on_fullest / capacity));
   const double t_chain = std::max(0.0, whole_waves * chain - first);
-  const double fluid = overlap(t_mem, t_issue * imbalance, t_chain);
+  const double fluid = overlap(t_mem, t_issue_fullest, t_chain);
   double body = fluid;
   const double full = std::floor(waves + 1e-9), rest = waves - full;
   if (full >= 1.0 && rest > 1e-9) {
@@ -160,7 +163,7 @@ KernelTime stream_time(const KernelLaunch& launch, const StreamWork& work, const
   const auto consider = [&](double seconds, Limiter limiter) {
     if (seconds > most) { most = seconds; result.limiter = limiter; }
   };
-  consider(t_issue * imbalance, Limiter::compute);
+  consider(t_issue_fullest, Limiter::compute);
   consider(t_l2, Limiter::l2);
   consider(t_dram, Limiter::dram);
   consider(dispatch, Limiter::latency);

@@ -81,7 +81,7 @@ TEST_P(StreamLaw, a_faster_l2_is_never_slower) {
 
 TEST_P(StreamLaw, more_sms_are_never_slower_but_for_an_uneven_last_wave) {
   // The next wave boundary down can leave a small last wave that costs a block's whole latency.
-  for (const auto& [factor, tolerance] : {std::pair{2.0, 0.02}, std::pair{1.5, 0.08}, std::pair{1.1, 0.08}}) {
+  for (const auto& [factor, tolerance] : {std::pair{2.0, 0.05}, std::pair{1.5, 0.12}, std::pair{1.1, 0.12}}) {
     Gpu better = gpu;
     better.sm.count = static_cast<int>(factor * gpu.sm.count);
     expect_never_slower(better, tolerance);
@@ -127,7 +127,7 @@ TEST_P(StreamLaw, more_elements_are_never_faster_not_even_across_a_wave) {
   double before = 0.0;
   for (std::int64_t n = 1; n < (std::int64_t{1} << 28); n = n * 5 / 4 + 1) {
     const double now = add(n);
-    EXPECT_GE(now, 0.96 * before) << n;  // a second, half-filled block can share the work of one full one
+    EXPECT_GE(now, 0.999 * before) << n;
     before = std::max(before, now);
   }
 }
