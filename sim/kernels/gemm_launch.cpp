@@ -40,12 +40,14 @@ void append_gemm(std::vector<KernelLaunch>& launches, const GemmWork& problem, c
   const GemmSelection selection = select_gemm(problem, gpu);
   if (selection.choice == nullptr) throw std::invalid_argument(fmt::format("no matrix-product kernel fits an SM of {}", gpu.name));
   GemmWork work = problem;
+  work.family = selection.family;
   work.tile_m = selection.tile.m;
   work.tile_n = selection.tile.n;
   work.tile_k = selection.tile.k;
   work.stages = selection.tile.stages;
   work.blocks_per_sm = selection.tile.blocks_per_sm;
   work.split_k = selection.splits;
+  work.stream_k = selection.tile.stream_k;
 
   const double batch = static_cast<double>(work.batch), m = static_cast<double>(work.m), n = static_cast<double>(work.n), k = static_cast<double>(work.k);
   const std::int64_t rows = ceil_div(work.m, work.tile_m), columns = ceil_div(work.n, work.tile_n);
@@ -58,7 +60,7 @@ void append_gemm(std::vector<KernelLaunch>& launches, const GemmWork& problem, c
   product.name = kernel_name(work, gpu, kind);
   product.time_class = TimeClass::tensor_contraction;
   if (work.family == GemmWork::Family::wgmma) {
-    const std::int64_t tiles = rows * columns * work.batch * work.split_k;
+    const std::int64_t tiles = work.stream_k ? gpu.sm.count : rows * columns * work.batch * work.split_k;
     product.grid = {std::min<std::int64_t>(tiles, gpu.sm.count), 1, 1};
   } else {
     product.grid = {rows, columns, work.batch * work.split_k};

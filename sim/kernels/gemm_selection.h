@@ -11,6 +11,7 @@ namespace ridgeline {
 
 struct GemmSelection {
   GemmTile tile;
+  GemmWork::Family family = GemmWork::Family::simt;
   const TileChoice* choice = nullptr;
   int splits = 1;
   double seconds = 0;     ///< product with its memset or split reduction

@@ -8,23 +8,24 @@ namespace {
 
 using Menu = std::vector<TileChoice>;
 
-/// Registers of a kernel whose accumulators take m·n/threads of them, besides addresses and fragments.
-int registers_for(int m, int n, int threads) { return std::min(255, m * n / threads + 64 + (m * n / threads >= 64 ? 40 : 16)); }
+struct Entry {
+  int m, n, k, stages, threads, registers;
+};
 
-/// cp.async kernels: `stages` buffers of both operand panels in shared memory.
-TileChoice tensor_tile(int m, int n, int k, int stages, int element) {
-  const int warps = std::clamp(m * n / 4096, 2, 8), threads = warps * 32;
-  return {.tile = {.m = m, .n = n, .k = k, .stages = stages}, .threads = threads, .registers = registers_for(m, n, threads), .shared_bytes = (m + n) * k * stages * element};
-}
-
-void add_both_ways(Menu& menu, int a, int b, int k, int stages, int element) {
-  menu.push_back(tensor_tile(a, b, k, stages, element));
-  if (a != b) menu.push_back(tensor_tile(b, a, k, stages, element));
+/// `stages` buffers of both operand panels in shared memory; every shape also exists turned round.
+Menu menu_of(std::initializer_list<Entry> entries, int element) {
+  Menu menu;
+  for (const Entry& e : entries)
+    for (int way = 0; way < (e.m == e.n ? 1 : 2); ++way) {
+      const int m = way == 0 ? e.m : e.n, n = way == 0 ? e.n : e.m;
+      menu.push_back({.tile = {.m = m, .n = n, .k = e.k, .stages = e.stages}, .threads = e.threads, .registers = e.registers, .shared_bytes = (m + n) * e.k * e.stages * element});
+    }
+  return menu;
 }
 
 /// Hopper's TMA kernels come in more than sixty shapes, one side a multiple of 64, the other of 8. A coarse grid of sides
 /// predicts time as well as all of them: neighbours tie within 1 to 2 %.
-Menu wgmma_menu(int k, int element, std::initializer_list<int> sides, int largest_area, int most_stages) {
+Menu wgmma_menu(int k, int element, std::initializer_list<int> sides, int largest_area, int most_stages, bool with_stream_k) {
   constexpr int kSharedForStages = 215000;
   Menu menu;
   for (const int m : sides)
@@ -35,88 +36,34 @@ Menu wgmma_menu(int k, int element, std::initializer_list<int> sides, int larges
       GemmTile tile = tile_of(work);
       if (tile.wgmma_m >= 192 && tile.wgmma_n < 64) continue;
       menu.push_back({.tile = tile, .threads = 384, .registers = 168, .shared_bytes = (m + n) * k * element * stages + 4096});
+      if (!with_stream_k) continue;
+      menu.push_back(menu.back());
+      menu.back().tile.stream_k = true;
     }
   return menu;
 }
 
-Menu ampere_half_menu() {
-  Menu menu;
-  add_both_ways(menu, 256, 128, 32, 3, 2);
-  add_both_ways(menu, 128, 128, 32, 5, 2);
-  add_both_ways(menu, 256, 64, 32, 4, 2);
-  add_both_ways(menu, 128, 64, 32, 6, 2);
-  add_both_ways(menu, 64, 64, 64, 5, 2);
-  return menu;
-}
-Menu volta_half_menu() {   // s884 and s1688: operands staged through registers, two buffers
-  Menu menu;
-  add_both_ways(menu, 256, 128, 32, 2, 2);
-  add_both_ways(menu, 128, 128, 32, 2, 2);
-  add_both_ways(menu, 256, 64, 32, 2, 2);
-  add_both_ways(menu, 128, 64, 32, 2, 2);
-  add_both_ways(menu, 64, 64, 32, 2, 2);
-  return menu;
-}
-Menu align4_menu() {
-  Menu menu;
-  add_both_ways(menu, 256, 128, 64, 3, 2);
-  add_both_ways(menu, 128, 128, 32, 4, 2);
-  add_both_ways(menu, 256, 64, 64, 3, 2);
-  add_both_ways(menu, 64, 64, 64, 6, 2);
-  return menu;
-}
-Menu align2_menu() {
-  Menu menu;
-  add_both_ways(menu, 256, 128, 32, 2, 2);
-  add_both_ways(menu, 128, 128, 32, 2, 2);
-  add_both_ways(menu, 64, 64, 32, 2, 2);
-  return menu;
-}
-Menu tf32_menu() {
-  Menu menu;
-  add_both_ways(menu, 256, 128, 16, 3, 4);
-  add_both_ways(menu, 128, 128, 16, 5, 4);
-  add_both_ways(menu, 256, 64, 16, 4, 4);
-  add_both_ways(menu, 128, 64, 16, 6, 4);
-  add_both_ways(menu, 64, 64, 32, 5, 4);
-  return menu;
-}
-Menu tf32_align4_menu() {
-  Menu menu;
-  add_both_ways(menu, 256, 128, 32, 3, 4);
-  add_both_ways(menu, 128, 128, 32, 3, 4);
-  add_both_ways(menu, 256, 64, 32, 3, 4);
-  add_both_ways(menu, 128, 64, 32, 3, 4);
-  return menu;
-}
-/// SIMT kernels; blocks an SM: 1 of the largest, then 2, 4, 8 as the accumulators shrink.
-Menu simt_menu(bool wide) {
-  Menu menu;
-  const auto add = [&menu](int m, int n, int stages, int registers) {
-    const int threads = std::clamp(m * n / 64, 64, 256);
-    for (int way = 0; way < (m == n ? 1 : 2); ++way) {
-      const int a = way == 0 ? m : n, b = way == 0 ? n : m;
-      menu.push_back({.tile = {.m = a, .n = b, .k = 8, .stages = stages}, .threads = threads, .registers = registers, .shared_bytes = (a + b) * 8 * stages * 4});
-    }
-  };
-  if (wide) add(256, 128, 4, 220);
-  add(128, 128, 3, 126);
-  add(256, 64, 3, 126);
-  add(128, 64, 3, 126);
-  add(64, 64, 3, 100);
-  add(128, 32, 3, 100);
-  add(64, 32, 3, 80);
-  add(32, 32, 3, 80);
-  return menu;
-}
+// m, n, k, stages, threads, registers. Ampere's and Hopper's entries from profiles on an H200, Volta's and Turing's from
+// kernel names published for them (volta_s884gemm, turing_s1688gemm: operands staged through registers, two buffers).
+const std::initializer_list<Entry> kAmpereHalf{{256, 128, 32, 3, 256, 220}, {128, 128, 32, 5, 128, 226}, {256, 64, 32, 4, 128, 228}, {128, 64, 32, 6, 128, 142}, {64, 64, 64, 5, 128, 110}};
+const std::initializer_list<Entry> kTwoBuffers{{256, 128, 32, 2, 256, 226}, {128, 128, 32, 2, 128, 226}, {256, 64, 32, 2, 128, 226}, {128, 64, 32, 2, 128, 140}, {64, 64, 32, 2, 128, 96}};
+const std::initializer_list<Entry> kHalfAlign4{{256, 128, 64, 3, 256, 226}, {256, 128, 32, 3, 256, 220}, {128, 128, 64, 3, 128, 236}, {128, 128, 32, 4, 128, 222},
+                                               {256, 64, 64, 3, 128, 232}, {128, 64, 64, 3, 128, 156}, {128, 64, 32, 6, 128, 142}, {64, 64, 32, 6, 128, 90}};
+const std::initializer_list<Entry> kHalfAlign2{{256, 128, 32, 2, 256, 229}, {128, 128, 32, 2, 128, 252}, {64, 64, 32, 2, 128, 96}};
+const std::initializer_list<Entry> kTf32{{256, 128, 32, 3, 256, 225}, {256, 128, 16, 3, 256, 216}, {128, 128, 32, 3, 128, 228}, {128, 128, 16, 4, 128, 218}, {256, 64, 32, 4, 128, 230},
+                                         {256, 64, 16, 4, 128, 218}, {128, 64, 32, 3, 128, 168}, {128, 64, 16, 6, 128, 136}, {64, 64, 32, 6, 128, 92}, {64, 64, 16, 6, 128, 88}};
+const std::initializer_list<Entry> kTf32Align4{{256, 128, 32, 3, 256, 225}, {128, 128, 32, 3, 128, 228}, {256, 64, 32, 3, 128, 230}, {128, 64, 32, 3, 128, 168}, {64, 64, 32, 6, 128, 100}};
+const std::initializer_list<Entry> kSimt{{256, 128, 8, 4, 256, 202}, {128, 128, 8, 3, 128, 254}, {256, 64, 8, 3, 128, 254}, {128, 64, 8, 3, 128, 210},
+                                         {64, 64, 8, 3, 128, 121}, {128, 32, 8, 3, 128, 122}, {64, 32, 8, 3, 64, 121}, {32, 32, 8, 3, 64, 80}};
+const std::initializer_list<Entry> kSimtTwoBuffers{{128, 128, 8, 2, 256, 122}, {128, 64, 8, 2, 128, 122}, {64, 64, 8, 2, 64, 122}, {128, 32, 8, 2, 128, 84}, {32, 32, 8, 2, 64, 80}};
 
 }  // namespace
 
 std::span<const TileChoice> tile_menu(GemmClass kernel_class, Architecture architecture) {
-  static const Menu wgmma_half = wgmma_menu(64, 2, {16, 32, 64, 96, 128, 192, 256}, 40960, 16);
-  static const Menu wgmma_tf32 = wgmma_menu(32, 4, {32, 64, 128, 256}, 32768, 8);
-  static const Menu ampere_half = ampere_half_menu(), volta_half = volta_half_menu(), align4 = align4_menu(), align2 = align2_menu();
-  static const Menu tf32 = tf32_menu(), tf32_align4 = tf32_align4_menu(), simt = simt_menu(true), simt_narrow = simt_menu(false);
+  static const Menu wgmma_half = wgmma_menu(64, 2, {16, 32, 64, 96, 128, 192, 256}, 40960, 16, false);
+  static const Menu wgmma_tf32 = wgmma_menu(32, 4, {64, 128, 256}, 32768, 8, true);
+  static const Menu ampere_half = menu_of(kAmpereHalf, 2), volta_half = menu_of(kTwoBuffers, 2), align4 = menu_of(kHalfAlign4, 2), align2 = menu_of(kHalfAlign2, 2);
+  static const Menu tf32 = menu_of(kTf32, 4), tf32_align4 = menu_of(kTf32Align4, 4), simt = menu_of(kSimt, 4), simt_narrow = menu_of(kSimtTwoBuffers, 4);
   const bool before_ampere = architecture == Architecture::volta || architecture == Architecture::turing;
   switch (kernel_class) {
     case GemmClass::wgmma_half: return wgmma_half;

@@ -6,14 +6,13 @@
 
 #include "sim/timing/block_schedule.h"
 #include "sim/timing/clock_law.h"
+#include "sim/timing/gemm_constants.h"
 #include "sim/timing/laws.h"
 #include "sim/workload/op.h"
 
 namespace ridgeline {
 namespace {
 
-/// Peak of mma.sync beside wgmma on Hopper (microbenchmarks by others: 0.60 to 0.65).
-constexpr double kMmaSyncShareOfWgmma = 0.62;
 /// Thread operations a score needs besides its exponential: scale, maximum, sum, conversion.
 constexpr double kSoftmaxOperations = 2.8;
 /// Random bits of dropout: a Philox round yields four numbers.

@@ -10,6 +10,9 @@
 
 namespace ridgeline {
 
+/// Peak of mma.sync beside wgmma on Hopper (microbenchmarks published by others: 0.60 to 0.65).
+inline constexpr double kMmaSyncShareOfWgmma = 0.65;
+
 enum class GemmClass : std::uint8_t {
   wgmma_half,         ///< Hopper, 16-bit, all leading dimensions multiples of 16 bytes: persistent, TMA
   wgmma_tf32,         ///< the same for tf32
@@ -32,10 +35,10 @@ struct GemmConstants {
   double split_bandwidth = 1;       ///< of it, share of the DRAM's
   double read_share = 1;            ///< achieved of the DRAM's streaming read bandwidth
   // Persistent (wgmma) kernels
-  double shared_write = 0;          ///< weight of TMA's writes to shared memory beside the operand reads of wgmma
+  double port_bytes = 64;           ///< a clock that an SM receives from the L2
   double misaligned_load = 0;       ///< extra shared-memory time of operand rows whose pitch is not a multiple of 128 bytes
   double misaligned_store = 0;      ///< extra epilogue where the output's pitch is not a multiple of 32 bytes
-  double exposed_epilogue = 1;      ///< share of an epilogue that the next tile of a ping-pong kernel does not hide
+  double misaligned_write = 0;      ///< extra DRAM time of such an output
   double rate_tn = 1, rate_nn = 1;  ///< share of the math rate where an operand has to be transposed (tf32 wgmma is K-major)
   // Tiled kernels
   double load_slots = 0;            ///< issue cycles an element of an operand panel and k costs beside the math

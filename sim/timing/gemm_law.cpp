@@ -15,17 +15,38 @@ constexpr double kAbsorbedShare = 3.0 / 60.0;
 /// Operands larger than this share of the L2 start to be read more than once, and are so entirely at kRefetchedAll.
 constexpr double kRefetchedFrom = 20.0 / 60.0, kRefetchedAll = 80.0 / 60.0;
 
+/// Tiles an SM up to which split-K is considered.
+constexpr double kSplitBelow = 2.0;
+/// Share of the SMs that clusters of four and more can be placed on (120 of an H200's 132).
+constexpr double kClusterableShare = 0.91;
+
 double ceil_div(double a, double b) { return std::ceil(a / b - 1e-9); }
 
 double pipe_rate(const GemmWork& work, const Gpu& gpu) {
   const MathRates& rates = gpu.sm.rates;
   if (work.family == GemmWork::Family::simt) return rates.fp32;
+  const double share = work.family == GemmWork::Family::mma_sync && gpu.sm.warpgroup_mma ? kMmaSyncShareOfWgmma : 1.0;
   switch (work.type) {
-    case DType::bf16: return rates.tensor_bf16;
-    case DType::fp16: return rates.tensor_fp16;
-    case DType::tf32: return rates.tensor_tf32;
+    case DType::bf16: return share * rates.tensor_bf16;
+    case DType::fp16: return share * rates.tensor_fp16;
+    case DType::tf32: return share * rates.tensor_tf32;
     default: return rates.fp32;
   }
+}
+
+/// How badly rows of this pitch straddle the 128-byte lines of the caches: 0 for multiples of a line, then growing as the
+/// offsets get finer, 0.25, 0.56, 0.77 for odd multiples of 64, 32, 16 bytes.
+double misaligned_share(std::int64_t pitch, std::int64_t element) {
+  const std::int64_t bytes = pitch * element;
+  const std::int64_t unit = bytes & -bytes;
+  const double missing = 1.0 - static_cast<double>(std::min<std::int64_t>(unit, 128)) / 128.0;
+  return missing * missing;
+}
+
+/// A maximum with rounded edges: pipes that are nearly equally busy get in each other's way.
+double soft_maximum(double a, double b, double c) {
+  const auto fourth = [](double x) { return x * x * x * x; };
+  return std::sqrt(std::sqrt(fourth(a) + fourth(b) + fourth(c)));
 }
 
 double cubic_norm(double a, double b) { return std::cbrt(a * a * a + b * b * b); }
@@ -33,13 +54,12 @@ double cubic_norm(double a, double b) { return std::cbrt(a * a * a + b * b * b);
 }  // namespace
 
 GemmTile tile_of(const GemmWork& work) {
-  GemmTile tile{.m = work.tile_m, .n = work.tile_n, .k = work.tile_k, .stages = work.stages, .blocks_per_sm = work.blocks_per_sm};
+  GemmTile tile{.m = work.tile_m, .n = work.tile_n, .k = work.tile_k, .stages = work.stages, .blocks_per_sm = work.blocks_per_sm, .stream_k = work.stream_k};
   if (work.family == GemmWork::Family::wgmma) {
     const auto reads = [](int along_m, int along_n) { return along_m + (along_m + 63) / 64 * along_n; };
     const bool n_first = tile.n % 64 == 0 && (tile.m % 64 != 0 || reads(tile.n, tile.m) < reads(tile.m, tile.n));
     tile.wgmma_m = n_first ? tile.n : tile.m;
     tile.wgmma_n = n_first ? tile.m : tile.n;
-    tile.cooperative = tile.m * tile.n > 168 * 128;
   }
   return tile;
 }
@@ -55,10 +75,10 @@ GemmLaw::GemmLaw(const GemmWork& problem, const Gpu& gpu, const GemmConstants& c
       element_(static_cast<double>(bytes_of(problem.type))),
       output_element_(element_) {
   const bool a_transposed = problem.layout == 2 || problem.layout == 3, b_transposed = problem.layout == 1 || problem.layout == 3;
-  const auto misaligned = [this](double pitch, double unit) { return std::fmod(pitch * element_, unit) != 0.0 ? 1.0 : 0.0; };
-  a_pitch_penalty_ = misaligned(a_transposed ? m_ : k_, 128.0);
-  b_pitch_penalty_ = misaligned(b_transposed ? k_ : n_, 128.0);
-  store_penalty_ = 1.0 + c_.misaligned_store * misaligned(n_, 32.0);
+  a_pitch_penalty_ = misaligned_share(a_transposed ? problem.m : problem.k, bytes_of(problem.type));
+  b_pitch_penalty_ = misaligned_share(b_transposed ? problem.k : problem.n, bytes_of(problem.type));
+  write_penalty_ = 1.0 + c_.misaligned_write * misaligned_share(problem.n, bytes_of(problem.type));
+  store_penalty_ = 1.0 + c_.misaligned_store * misaligned_share(problem.n, bytes_of(problem.type));
   load_slots_ = c_.load_slots * (b_transposed ? c_.load_slots_nt : 1.0);
   sms_ = gpu.sm.count;
   rate_ = pipe_rate(problem, gpu);
@@ -85,10 +105,16 @@ GemmLaw::GemmLaw(const GemmWork& problem, const Gpu& gpu, const GemmConstants& c
 
 double GemmLaw::tiles(const GemmTile& tile) const { return ceil_div(m_, tile.m) * ceil_div(n_, tile.n) * batch_; }
 
+bool GemmLaw::needs_counter(const GemmTile& tile, int splits) const {
+  return persistent_ && splits == 1 && (tile.stream_k || tiles(tile) > 2.0 * sms_);
+}
+
 bool GemmLaw::may_split(const GemmTile& tile, int splits) const {
   if (splits == 1) return true;
+  if (persistent_ && (tile.stream_k || element_ > 2.0)) return false;   // the tf32 kernels share out k-steps instead
   if (persistent_) return tiles(tile) * splits <= sms_ && ceil_div(k_, static_cast<double>(splits) * tile.k) >= 6.0;
-  return batch_ == 1.0 && k_ / splits >= 64.0 && tiles(tile) * splits <= 8.0 * sms_ * tile.blocks_per_sm;
+  // The libraries split only where tiles leave SMs idle.
+  return batch_ == 1.0 && k_ / splits >= 64.0 && tiles(tile) <= kSplitBelow * sms_ && tiles(tile) * splits <= 4.0 * sms_ * tile.blocks_per_sm;
 }
 
 GemmLaw::Compute GemmLaw::persistent(const GemmTile& tile, int splits) const {
@@ -97,13 +123,23 @@ GemmLaw::Compute GemmLaw::persistent(const GemmTile& tile, int splits) const {
   const double math = area * tile.k / rate_;
   const double misaligned = (a_pitch_penalty_ * tile.m + b_pitch_penalty_ * tile.n) / sides;
   const double operand_reads = tile.wgmma_m + std::ceil(tile.wgmma_m / 64.0) * tile.wgmma_n;
-  const double shared = tile.k * element_ * (operand_reads + c_.shared_write * sides * (1.0 + c_.misaligned_load * misaligned)) / shared_bytes_;
+  const double straddle = 1.0 + c_.misaligned_load * misaligned;
+  const double shared = tile.k * element_ * operand_reads / shared_bytes_;
   const double latency = c_.latency_cycles / std::max(1, tile.stages - 1);
-  const double step = std::max({math / c_.utilization, shared, latency});
+// Clusters multicast panels: pairs of blocks in full grids (halving the longer side's traffic), four or more where the
+  // grid leaves SMs over for their coarser placement.
+  const double sides_loaded = count > kClusterableShare * sms_ ? 0.5 * (sides + std::min(tile.m, tile.n)) : 0.5 * sides;
+  const double port = tile.k * element_ * sides_loaded * straddle / c_.port_bytes;
+  const double step = std::max(math / c_.utilization, soft_maximum(shared, latency, port));
   const double stored = splits > 1 ? 4.0 : output_element_;
   const double epilogue = area * stored / c_.epilogue_bytes * store_penalty_ + c_.epilogue_cycles;
-  const double exposed = tile.cooperative ? rounds : 1.0 + (rounds - 1.0) * c_.exposed_epilogue;
-  return {rounds * steps * step + exposed * epilogue, math / c_.utilization, shared, latency, count * steps * math / sms_, rounds, count, steps};
+  if (tile.stream_k) {
+    // Every SM gets the same number of k-steps; a tile cut in two is written as fp32, read back and added.
+    const double shared_out = count * steps / sms_;
+    const double fix_up = 2.0 * area * 4.0 / c_.epilogue_bytes;
+    return {std::max(shared_out, 1.0) * step + std::max(1.0, count / sms_) * epilogue + fix_up, math / c_.utilization, shared, latency, port, count * steps * math / sms_, count / sms_, count, steps};
+  }
+  return {rounds * (steps * step + epilogue), math / c_.utilization, shared, latency, port, count * steps * math / sms_, rounds, count, steps};
 }
 
 GemmLaw::Compute GemmLaw::tiled(const GemmTile& tile, int splits) const {
@@ -121,7 +157,7 @@ GemmLaw::Compute GemmLaw::tiled(const GemmTile& tile, int splits) const {
     return steps * std::max(blocks * step, c_.latency_cycles) + epilogue * (1.0 + (blocks - 1.0) * (1.0 - c_.epilogue_overlap));
   };
   const double cycles = full * set(resident) + (rest > 0.5 ? set(rest) : 0.0);
-  return {cycles, step, loads, c_.latency_cycles / resident, count * steps * math / sms_, rounds, count, steps};
+  return {cycles, step, loads, c_.latency_cycles / resident, 0.0, count * steps * math / sms_, rounds, count, steps};
 }
 
 double GemmLaw::split_reduction(int splits) const {
@@ -139,6 +175,7 @@ GemmTime GemmLaw::time(const GemmTile& tile, int splits) const {
   result.math = work.math * per_step;
   result.shared = work.shared * per_step;
   result.latency = work.latency * per_step;
+  result.port = work.port * per_step;
   result.rounds = work.rounds;
   result.fixed = fixed_;
 
@@ -152,7 +189,7 @@ GemmTime GemmLaw::time(const GemmTile& tile, int splits) const {
   }
   const double resident_blocks = sms_ * (persistent_ ? 1 : tile.blocks_per_sm);
   result.fill = cold_bytes_ / read_bandwidth_ * std::min(1.0, resident_blocks / work.tiles) * std::min(1.0, tile.stages / work.k_steps);
-  const double written = splits > 1 ? 0.0 : std::max(0.0, written_bytes_ - absorbed_);
+  const double written = splits > 1 ? 0.0 : std::max(0.0, written_bytes_ * write_penalty_ - absorbed_);
   result.memory = refetched / read_bandwidth_ - result.fill + written / write_bandwidth_;
   result.total = result.fixed + result.fill + cubic_norm(result.compute, result.memory);
   result.dram_read = refetched;
@@ -164,7 +201,7 @@ GemmTime GemmLaw::time(const GemmTile& tile, int splits) const {
 double GemmLaw::seconds(const GemmTile& tile, int splits, double give_up) const {
   const Compute work = compute(tile, splits);
   double extra = fixed_;
-  if (needs_counter(work.tiles, splits)) extra += memset_;
+  if (needs_counter(tile, splits)) extra += memset_;
   if (splits > 1) extra += split_reduction(splits);
   // The compute part alone is a bound from below.
   if (extra + work.cycles / clock_ >= give_up) return std::numeric_limits<double>::infinity();

@@ -20,7 +20,7 @@ struct GemmTile {
   int m = 128, n = 128, k = 8, stages = 2;
   int blocks_per_sm = 1;
   int wgmma_m = 0, wgmma_n = 0;
-  bool cooperative = false;         ///< both consumer warpgroups work on one tile, so its epilogue is not hidden
+  bool stream_k = false;
 };
 GemmTile tile_of(const GemmWork& work);
 
@@ -28,7 +28,7 @@ GemmTile tile_of(const GemmWork& work);
 struct GemmTime {
   double total = 0;                 ///< the product alone
   double compute = 0, memory = 0, fill = 0, fixed = 0;
-  double math = 0, shared = 0, latency = 0;   ///< parts of compute
+  double math = 0, shared = 0, latency = 0, port = 0;   ///< parts of compute
   double dram_read = 0, dram_write = 0, l2_bytes = 0;
   double rounds = 0, activity = 0;
 };
@@ -44,13 +44,13 @@ class GemmLaw {
   [[nodiscard]] double seconds(const GemmTile& tile, int splits, double give_up = std::numeric_limits<double>::infinity()) const;
   /// Seconds of the kernel that adds up `splits` partial products.
   [[nodiscard]] double split_reduction(int splits) const;
-  /// Whether a persistent kernel of this many tiles first clears its tile counter with a memset.
-  [[nodiscard]] bool needs_counter(double tiles, int splits) const { return persistent_ && splits == 1 && tiles > 2.0 * sms_; }
+  /// Whether a persistent kernel first clears its tile counter with a memset.
+  [[nodiscard]] bool needs_counter(const GemmTile& tile, int splits) const;
   [[nodiscard]] double tiles(const GemmTile& tile) const;
   [[nodiscard]] bool may_split(const GemmTile& tile, int splits) const;
 
  private:
-  struct Compute { double cycles, math, shared, latency, busy, rounds, tiles, k_steps; };
+  struct Compute { double cycles, math, shared, latency, port, busy, rounds, tiles, k_steps; };
   [[nodiscard]] Compute persistent(const GemmTile& tile, int splits) const;
   [[nodiscard]] Compute tiled(const GemmTile& tile, int splits) const;
   [[nodiscard]] Compute compute(const GemmTile& tile, int splits) const { return persistent_ ? persistent(tile, splits) : tiled(tile, splits); }
@@ -60,7 +60,7 @@ class GemmLaw {
   bool cuda_cores_;
   double batch_, m_, n_, k_;
   double element_, output_element_;
-  double a_pitch_penalty_, b_pitch_penalty_, store_penalty_;
+  double a_pitch_penalty_, b_pitch_penalty_, store_penalty_, write_penalty_;
   double load_slots_;
   double sms_, rate_, issue_rate_, shared_bytes_;
   double clock_, droop_;
