@@ -60,6 +60,9 @@ std::string kernel_name(const Attention& op, const AttentionTile& tile, std::str
   return "attention";
 }
 
+/// Bytes of cuDNN's tile counters, cleared before each of its kernels.
+constexpr std::int64_t kCudnnCounters = 256;
+
 class AttentionLowering {
  public:
   AttentionLowering(const Attention& op, const Gpu& gpu, const Software& software) : op_(op), gpu_(gpu), software_(software), size_(sizes_of(op)) {}
@@ -75,6 +78,7 @@ class AttentionLowering {
     if (op_.backend == AttentionBackend::cudnn) {
       if (op_.dropout) small_kernel("philox_unpack");
       out_.launches.push_back(counter_memset());
+      out_.temporaries = {kCudnnCounters};
     }
     KernelLaunch main = kernel(Part::forward, tile, kernel_name(op_, tile, op_.backend == AttentionBackend::efficient ? "F" : "fprop"), splits);
     main.reads = {read(0, size_.q), read(1, size_.kv), read(2, size_.kv)};
@@ -162,7 +166,12 @@ class AttentionLowering {
     }
     const double accumulator = size_.q * 4.0;
     out_.temporaries = {static_cast<std::int64_t>(size_.statistics * 4.0), static_cast<std::int64_t>(accumulator)};
-    if (cudnn) out_.launches.push_back(counter_memset());
+    if (cudnn) {
+      // One workspace for everything, the expanded gradients of grouped heads too: sizes as in the recorded histories.
+      const double gradients = op_.kv_heads == op_.heads ? 0.0 : 2.0 * size_.kv * static_cast<double>(op_.heads) / static_cast<double>(op_.kv_heads) * size_.element;
+      out_.temporaries = {static_cast<std::int64_t>(size_.statistics * 4.0 + accumulator + gradients) + kCudnnCounters};
+      out_.launches.push_back(counter_memset());
+    }
     KernelLaunch delta = helper(Part::delta, cudnn ? "cudnn_compute_dot_do_o" : "flash_bwd_dot_do_o", static_cast<double>(ceil_div(rows, 64)), cudnn ? 128 : 256);
     delta.reads = {read(0, size_.q), read(4, size_.q)};
     delta.writes = {{.operand = Access::kTemporary, .bytes = accumulator}};
@@ -182,7 +191,7 @@ class AttentionLowering {
       // Gradients of shared keys and values are summed over the query heads that used them.
       const std::int64_t group = op_.heads / std::max<std::int64_t>(1, op_.kv_heads);
       for (const int output : {7, 8}) {
-        out_.temporaries.push_back(static_cast<std::int64_t>(expanded * size_.element));
+        if (!cudnn) out_.temporaries.push_back(static_cast<std::int64_t>(expanded * size_.element));
         append(lower_reduction(Reduction{ReductionKind::sum_rows, op_.type, group, static_cast<std::int64_t>(size_.kv)}, gpu_, software_), Access::kTemporary, output);
       }
     }

@@ -138,7 +138,9 @@ LoweredOp backward(const Embedding& op, const Gpu& gpu) {
   scatter.writes = {{2, rows * row_bytes}};
   launches.push_back(std::move(sum));
   launches.push_back(std::move(scatter));
-  result.temporaries.push_back(most_partials * op.hidden * 4);
+  // Counts, segment and partial offsets (64-bit), then the partial sums: sizes as in the recorded histories.
+  const std::int64_t indices = 8 * op.tokens;
+  result.temporaries = {indices, 8, indices, indices, 8, 8 * most_partials, most_partials * op.hidden * 4};
   return result;
 }
 

@@ -101,8 +101,7 @@ LoweredOp lower_multi_tensor(const MultiTensor& op, const Gpu& /*gpu*/, const So
     const std::int64_t partials = tensors * most_chunks;
     KernelLaunch fill = stream_launch(StreamKernel::fill, "fill", TimeClass::optimizer, DType::fp32, {ceil_div(partials, 1024), 1, 128, 16}, {.elements = static_cast<double>(partials)});
     fill.writes = {{Access::kTemporary, 4.0 * static_cast<double>(partials)}};
-    result.launches.push_back(std::move(fill));
-    result.temporaries.push_back(partials * 4);
+    result.launches.push_back(std::move(fill));  // the trace allocates the partial sums, a tensor of its own
   }
   pack_launches(*op.sizes, software.foreach_chunk, tensors_per_launch(traits, software), software.foreach_blocks_per_launch, [&](const Pack& pack) {
     KernelLaunch launch = stream_launch(traits.kernel, std::string(traits.name), TimeClass::optimizer, op.type,

@@ -64,7 +64,9 @@ LoweredOp lower_reduction(const Reduction& op, const Gpu& gpu, const Software& /
   LoweredOp result;
   if (plan.grid_y > 1) {
     result.launches.push_back(memset_launch(4.0 * static_cast<double>(plan.grid_x), Access::kTemporary));
-    result.temporaries.push_back(plan.grid_x * plan.grid_y * threads * plan.outputs_per_thread * 4);
+    // Partial sums (a place for every thread of a block's row where columns are summed) and a counter a column of blocks,
+    // as ReduceConfig::global_memory_size has it; sizes as in the recorded histories of an H200.
+    result.temporaries.push_back(4 * outputs * plan.grid_y * (columns ? plan.width * plan.outputs_per_thread : 1));
     result.temporaries.push_back(plan.grid_x * 4);
   }
   const bool fp16 = op.type == DType::fp16;

@@ -160,8 +160,7 @@ LoweredOp lower_softmax(const Softmax& op, const Gpu& /*gpu*/, const Software& /
     product.writes = {{Access::kTemporary, part_bytes}};
     result.launches.push_back(std::move(product));
   }
-  result.temporaries.push_back(static_cast<std::int64_t>(bytes));
-  result.launches.push_back(backward(op, Access::kTemporary));
+  result.launches.push_back(backward(op, Access::kTemporary));  // the trace allocates the product, a tensor of its own
   return result;
 }
 

@@ -65,7 +65,8 @@ class Assembler {
     for (const std::int64_t bytes : op.temporaries) allocate(bytes, Category::temporaries, call, index);
     for (std::uint32_t i = 0; i < op.launches; ++i)
       push({Action::Kind::launch, HostClass::other, op.first_launch + i, index});
-    for (std::uint32_t i = 0; i < op.temporaries.size(); ++i)
+    // Destroyed in reverse order, as C++ does and the recorded histories show.
+    for (auto i = static_cast<std::uint32_t>(op.temporaries.size()); i-- > 0;)
       push({Action::Kind::free, HostClass::other, first + i, index});
     next_call_ = index + 1 < trace_.calls.size() ? index + 1 : Action::kNoCall;
   }

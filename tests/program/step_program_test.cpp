@@ -127,7 +127,7 @@ TEST(StepProgram, temporaries_stand_around_the_launches_of_their_op) {
     EXPECT_EQ(program.actions[2 + i].kind, Action::Kind::allocate);
     EXPECT_EQ(program.storages[program.actions[2 + i].index].bytes, lowered.temporaries[i]);
     EXPECT_EQ(program.actions[2 + n + launches + i].kind, Action::Kind::free);
-    EXPECT_EQ(program.actions[2 + n + launches + i].index, program.actions[2 + i].index);
+    EXPECT_EQ(program.actions[2 + n + launches + i].index, program.actions[2 + n - 1 - i].index);
   }
   EXPECT_EQ(allocations_of(program, Category::temporaries), lowered.temporaries);
 }
