@@ -2,6 +2,7 @@
 // Partial sums of several blocks meet through a semaphore (cleared by a memset): the last block adds them serially.
 // Rules read from PyTorch 2.11 profiles; tested by tests/kernels/reduction_test.cpp.
 #include <algorithm>
+#include <cmath>
 #include <stdexcept>
 
 #include "sim/kernels/families.h"
@@ -74,10 +75,15 @@ LoweredOp lower_reduction(const Reduction& op, const Gpu& gpu, const Software& /
   const bool exchanges = plan.across_y || (!columns && plan.width > 32);
   const std::int64_t shared = 16 + (exchanges || plan.grid_y > 1 ? threads * plan.outputs_per_thread * 4 : 0);
   const StreamKernel kernel = columns ? StreamKernel::reduce_columns : all || outputs == 1 ? StreamKernel::reduce_all : StreamKernel::reduce_rows;
-  constexpr double kLoadsInFlight = 4.0;
+  // Along a row a thread loads one vector after the other; elsewhere four loads are in flight together. Rows that do not
+  // start at a vector's boundary have a head and a tail of single elements.
+  constexpr double kLoadsInFlight = 4.0, kHeadAndTail = 1.5;
   const std::int64_t vector = !columns && inputs >= 128 ? 16 / element : 1;
-  StreamWork work{.elements = static_cast<double>(n),
-                  .iterations = static_cast<double>(plan.values_per_thread) / (kLoadsInFlight * static_cast<double>(kernel == StreamKernel::reduce_rows ? vector : 1))};
+  const auto values = static_cast<double>(plan.values_per_thread);
+  double passes = values / kLoadsInFlight;
+  if (kernel == StreamKernel::reduce_rows)
+    passes = vector > 1 ? values / static_cast<double>(vector) + (inputs % vector != 0 ? kHeadAndTail : 0.0) : std::ceil(values / kLoadsInFlight);
+  StreamWork work{.elements = static_cast<double>(n), .iterations = passes};
   if (plan.grid_y > 1) work.tail_steps = static_cast<double>(ceil_div(plan.grid_y, columns ? plan.height : threads));
   KernelLaunch launch = stream_launch(kernel, "reduce_kernel", TimeClass::normalization, op.type,
                                       {plan.grid_x, plan.grid_y, static_cast<int>(threads), registers, shared}, work);

@@ -15,6 +15,10 @@ constexpr std::int64_t kSharedLimit = 48 * 1024;  ///< shared memory of a block 
 struct WarpShape {
   int log2_columns;
   std::int64_t padded_columns, warp, batches, rows_per_block, threads;
+  /// Dependent steps of a warp: loads and stores stop at the row's end, the arithmetic between them goes on to the padded one.
+  [[nodiscard]] double steps(std::int64_t columns) const {
+    return static_cast<double>(batches) * 0.5 * static_cast<double>(ceil_div(columns, 32) + ceil_div(padded_columns, 32));
+  }
 };
 /// Rows of up to 128 padded columns come two to a warp; short rows narrow the warp.
 WarpShape warp_shape(std::int64_t columns) {
@@ -73,7 +77,7 @@ KernelLaunch forward(const Softmax& op) {
                            TimeClass::normalization, op.input,
                            {ceil_div(op.rows, s.rows_per_block), 1, static_cast<int>(s.threads), warp_forward_registers(s.log2_columns, op.log, half)},
                            {.elements = elements, .padded_elements = static_cast<double>(op.rows * s.padded_columns),
-                            .iterations = static_cast<double>(ceil_div(op.cols, 32) * s.batches)});
+                            .iterations = s.steps(op.cols)});
   } else if (op.cols <= 9 * 1024) {
     const std::int64_t per_thread = ceil_div(op.cols, 1024);
     const int registers = block_forward_registers(per_thread, op.log, half);
@@ -107,10 +111,10 @@ KernelLaunch backward(const Softmax& op, int gradient) {
   KernelLaunch launch;
   if (op.cols <= 1024) {
     const WarpShape s = warp_shape(op.cols);
-    launch = stream_launch(StreamKernel::softmax_backward_warp, op.log ? "log_softmax_warp_bwd" : "softmax_warp_bwd", TimeClass::normalization, op.output,
+    launch = stream_launch(op.log ? StreamKernel::log_softmax_backward_warp : StreamKernel::softmax_backward_warp, op.log ? "log_softmax_warp_bwd" : "softmax_warp_bwd", TimeClass::normalization, op.output,
                            {ceil_div(op.rows, s.rows_per_block), 1, static_cast<int>(s.threads), warp_backward_registers(s.log2_columns, half)},
                            {.elements = elements, .padded_elements = static_cast<double>(op.rows * s.padded_columns),
-                            .iterations = static_cast<double>(ceil_div(op.cols, 32) * s.batches)});
+                            .iterations = s.steps(op.cols)});
   } else {
     std::int64_t threads = 1;
     while (threads < std::min<std::int64_t>(op.cols / vector, 1024) / 2) threads *= 2;

@@ -17,7 +17,7 @@ enum class StreamKernel : std::uint8_t {
   // copies that are kernels
   strided_copy, broadcast_binary, concatenate, copy_device,
   // softmax
-  softmax_warp, log_softmax_warp, softmax_registers, log_softmax_registers, softmax_block, softmax_backward_warp,
+  softmax_warp, log_softmax_warp, softmax_registers, log_softmax_registers, softmax_block, softmax_backward_warp, log_softmax_backward_warp,
   softmax_backward_shared, softmax_backward_block,
   // normalisation
   layer_norm_vectorized, layer_norm_moments, layer_norm_transform, layer_norm_backward_vectorized, layer_norm_backward,
@@ -44,7 +44,7 @@ struct StreamConstants {
   StreamKernel kernel;
   std::string_view name;
   double block_cycles;        ///< dependent latency of a block besides its passes: addresses, first load from L2, last store
-  double pass_cycles;         ///< of each dependent pass over its data, found in L2
+  double pass_half, pass_full;  ///< of each dependent pass over its data, found in L2: elements of 16 bits, of 32 bits
   double miss_cycles;         ///< added where the data come from DRAM …
   bool miss_each_pass;        ///< … in every pass, or once because a block's loads are all in flight together
   double instructions_half;   ///< thread instructions an element of 16 bits …

@@ -112,18 +112,18 @@ KernelTime stream_time(const KernelLaunch& launch, const StreamWork& work, const
   const double t_l2 = traffic.l2_read / gpu.l2.read_bandwidth.value() + traffic.l2_write / gpu.l2.write_bandwidth.value();
   const double t_mem = std::max(t_dram, t_l2);
 
+  const bool half = bytes_of(launch.type) == 2;
   // Latencies: cycles of the reference GPU, scaled by how much slower the target's L2 and DRAM answer.
   const double clock = gpu.clock.sustained.value();
   const double l2_scale = gpu.l2.latency.value() > 0.0 ? gpu.l2.latency.value() / kReferenceL2LatencyCycles : 1.0;
   const double dram_scale = gpu.dram.latency.value() > 0.0 ? gpu.dram.latency.value() / kReferenceDramLatencySeconds : 1.0;
   const double cycle = l2_scale / clock, miss_cycle = dram_scale / kReferenceClockHertz;
   const double passes = std::max(work.iterations, 0.0), first_pass = std::min(1.0, passes);
-  const double block_seconds = code.block_cycles * cycle, pass_seconds = code.pass_cycles * cycle, miss_seconds = code.miss_cycles * miss_cycle * miss;
+  const double block_seconds = code.block_cycles * cycle, pass_seconds = (half ? code.pass_half : code.pass_full) * cycle, miss_seconds = code.miss_cycles * miss_cycle * miss;
   const double chain = block_seconds + pass_seconds * passes + miss_seconds * (code.miss_each_pass ? passes : 1.0);
   const double first = block_seconds + pass_seconds * first_pass + miss_seconds * (code.miss_each_pass ? first_pass : 1.0);
 
   // Instructions; while there are few blocks an SM, the fullest SM decides.
-  const bool half = bytes_of(launch.type) == 2;
   const double warps = occupancy.warps_per_block;
   const double thread_instructions = (half ? code.instructions_half : code.instructions_full) * work.elements +
                                      (half ? code.padded_half : code.padded_full) * work.padded_elements;
