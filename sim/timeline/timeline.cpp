@@ -64,13 +64,11 @@ Timeline run_timeline(const StepProgram& program, std::span<const KernelTime> ti
   const StepEnergy energy = energy_of(program, times, gpu);
   std::vector<double> durations(times.size());
   Run run;
-  // The clock that the power limit leaves depends on the step's length, which depends on the clock: two rounds settle
-  // it.
-  for (int round = 0; round < (options.throttle ? 3 : 1); ++round) {
-    if (round > 0) {
-      const double slowdown = tensor_slowdown(power_of(energy, Seconds(run.step), gpu), gpu);
-      if (round == 1 && slowdown == 1.0) break;
-      timeline.slowdown = round == 1 ? slowdown : 0.5 * (timeline.slowdown + slowdown);
+  // Once at full clock, which says how much power the step would draw; again with the clock that the limit leaves.
+  for (int round = 0; round < 2; ++round) {
+    if (round == 1) {
+      timeline.slowdown = options.throttle ? tensor_slowdown(energy, Seconds(run.step), gpu) : 1.0;
+      if (timeline.slowdown == 1.0) break;
     }
     for (std::size_t i = 0; i < times.size(); ++i)
       durations[i] = times[i].time.value() * (on_tensor_cores(*launches[i]) ? timeline.slowdown : 1.0);
@@ -93,7 +91,7 @@ Timeline run_timeline(const StepProgram& program, std::span<const KernelTime> ti
   timeline.host_issue = Seconds(run.host_issue);
   timeline.gpu_busy = Seconds(busy);
   timeline.idle = Seconds(std::max(0.0, run.step - busy));
-  timeline.power = power_of(energy, timeline.step, gpu);
+  timeline.power = power_of(energy, timeline.step, timeline.slowdown, gpu);
   timeline.sm_utilization = run.step > 0 ? occupied / run.step : 0.0;
   timeline.host_bound = starved > 0.1 * run.step;
   timeline.steps_run = run.steps;
