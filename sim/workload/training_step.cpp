@@ -56,11 +56,15 @@ class TrainingLoop {
     }
     eager_.recorder.phase = Phase::optimizer;
     eager_.gradients_enabled = false;
-    if (scaler_) {
-      if (!scaler_->unscaled()) scaler_->unscale(eager_, parameters);
-      if (training_.optimizer.implementation != OptimizerImplementation::fused) scaler_->check(eager_);
+    {
+      Tensor overflow_flag;
+      if (scaler_) {
+        if (!scaler_->unscaled()) scaler_->unscale(eager_, parameters);
+        if (training_.optimizer.implementation == OptimizerImplementation::fused) overflow_flag = scaler_->overflow_flag(eager_);
+        else scaler_->check(eager_);
+      }
+      optimizer_->step(eager_, parameters, overflow_flag);
     }
-    optimizer_->step(eager_, parameters);
     if (scaler_) scaler_->update(eager_);
     eager_.recorder.phase = Phase::other;
     optimizer_->drop_gradients(eager_, parameters);

@@ -20,7 +20,7 @@ struct AttentionBackward final : Node {
   SavedTensor key, query, value, logsumexp, result, offset, seed;
   void backward(Eager& eager, Gradients& in, Gradients& out) override {
     const Tensor k = key.unpack(eager), q = query.unpack(eager), v = value.unpack(eager), l = logsumexp.unpack(eager),
-                 o = result.unpack(eager);
+                 o = result.unpack(eager), random_offset = offset.unpack(eager), random_seed = seed.unpack(eager);
     out[0] = eager.empty_like(q);
     out[1] = eager.empty_like(k);
     out[2] = eager.empty_like(v);
@@ -64,7 +64,7 @@ Tensor fused_attention(Eager& eager, AttentionBackend backend, const Tensor& q, 
     node->value = eager.save(v);
   }
   // cuDNN keeps the random state in two device words, flash attention in two of its own after the statistics.
-  Tensor seed, offset;
+  Tensor offset, seed;  // where nothing saves them, the statistics die first, then seed, then offset
   if (backend == AttentionBackend::cudnn) {
     seed = eager.empty({1}, DType::int64);
     offset = eager.empty({1}, DType::int64);

@@ -12,7 +12,8 @@ struct EmbeddingBackward final : Node {
   SavedTensor indices;
   std::int64_t rows = 0;
   void backward(Eager& eager, Gradients& in, Gradients& out) override {
-    const Tensor index = contiguous(eager, indices.unpack(eager));
+    const Tensor given = indices.unpack(eager);
+    const Tensor index = contiguous(eager, given);
     const std::int64_t tokens = index.elements(), cols = in[0].sizes.last();
     // Sorting leaves the sorted indices and where each came from.
     Tensor sorted, origin;

@@ -10,7 +10,7 @@ struct NllLossBackward final : Node {
   NllLossBackward() : Node(HostClass::nll_backward) {}
   SavedTensor self, target, total_weight;
   void backward(Eager& eager, Gradients& in, Gradients& out) override {
-    const Tensor input = self.unpack(eager), labels = target.unpack(eager);
+    const Tensor input = self.unpack(eager), labels = target.unpack(eager), weight = total_weight.unpack(eager);
     out[0] = full(eager, input.sizes, input.type);
     eager.recorder.op(NllLoss{true, input.type, input.sizes[0], input.sizes[1]}, {&in[0], &labels}, {&out[0]});
   }

@@ -45,8 +45,9 @@ struct MmBackward final : Node {
   SavedTensor mat2, self;
   Tensor first_shape, second_shape;  ///< sizes and strides only
   void backward(Eager& eager, Gradients& in, Gradients& out) override {
-    if (needs(1)) out[1] = gradient_of_second(eager, in[0], self.unpack(eager), second_shape);
-    if (needs(0)) out[0] = gradient_of_first(eager, in[0], first_shape, mat2.unpack(eager));
+    const Tensor second = mat2.unpack(eager), first = self.unpack(eager);
+    if (needs(1)) out[1] = gradient_of_second(eager, in[0], first, second_shape);
+    if (needs(0)) out[0] = gradient_of_first(eager, in[0], first_shape, second);
   }
   void release() override {
     mat2.release();
@@ -59,8 +60,9 @@ struct AddmmBackward final : Node {
   SavedTensor mat1, mat2;
   Tensor first_shape, second_shape;
   void backward(Eager& eager, Gradients& in, Gradients& out) override {
-    if (needs(1)) out[1] = gradient_of_first(eager, in[0], first_shape, mat2.unpack(eager));
-    if (needs(2)) out[2] = gradient_of_second(eager, in[0], mat1.unpack(eager), second_shape);
+    const Tensor first = mat1.unpack(eager), second = mat2.unpack(eager);
+    if (needs(1)) out[1] = gradient_of_first(eager, in[0], first_shape, second);
+    if (needs(2)) out[2] = gradient_of_second(eager, in[0], first, second_shape);
     if (needs(0)) out[0] = in[0];  // the engine sums it to the size of the bias
   }
   void release() override {
@@ -73,8 +75,9 @@ struct BmmBackward final : Node {
   BmmBackward() : Node(HostClass::bmm_backward) {}
   SavedTensor mat2, self;
   void backward(Eager& eager, Gradients& in, Gradients& out) override {
-    if (needs(1)) out[1] = bmm(eager, transpose(eager, self.unpack(eager), 1, 2), in[0]);
-    if (needs(0)) out[0] = bmm(eager, in[0], transpose(eager, mat2.unpack(eager), 1, 2));
+    const Tensor second = mat2.unpack(eager), first = self.unpack(eager);
+    if (needs(1)) out[1] = bmm(eager, transpose(eager, first, 1, 2), in[0]);
+    if (needs(0)) out[0] = bmm(eager, in[0], transpose(eager, second, 1, 2));
   }
   void release() override {
     mat2.release();

@@ -51,7 +51,9 @@ Tensor layer_norm(Eager& eager, const Tensor& x, const Tensor& weight, const Ten
   }
   const std::int64_t cols = x.sizes.last(), rows = x.elements() / cols;
   Tensor result = eager.empty(x.sizes, x.type);
-  const Tensor mean = eager.empty({rows}, DType::fp32), deviation = eager.empty({rows}, DType::fp32);
+  Tensor deviation, mean;  // where nothing saves them, the mean dies first
+  mean = eager.empty({rows}, DType::fp32);
+  deviation = eager.empty({rows}, DType::fp32);
   const Norm op{false, false, bias != nullptr, x.type, rows, cols};
   if (bias != nullptr) eager.recorder.op(op, {&x, &weight, bias}, {&result, &mean, &deviation});
   else eager.recorder.op(op, {&x, &weight}, {&result, &mean, &deviation});

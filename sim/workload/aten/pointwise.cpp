@@ -64,8 +64,9 @@ struct MulBackward final : Node {
   MulBackward() : Node(HostClass::pointwise_backward) {}
   SavedTensor other, self;
   void backward(Eager& eager, Gradients& in, Gradients& out) override {
-    if (needs(0)) out[0] = mul(eager, in[0], other.unpack(eager));
-    if (needs(1)) out[1] = mul(eager, in[0], self.unpack(eager));
+    const Tensor b = other.unpack(eager), a = self.unpack(eager);
+    if (needs(1)) out[1] = mul(eager, in[0], a);
+    if (needs(0)) out[0] = mul(eager, in[0], b);
   }
   void release() override {
     other.release();
@@ -87,7 +88,10 @@ struct SquareBackward final : Node {
   SquareBackward() : Node(HostClass::pointwise_backward) {}
   SavedTensor self;
   void backward(Eager& eager, Gradients& in, Gradients& out) override {
-    const Tensor doubled = scale(eager, self.unpack(eager));
+    const Tensor x = self.unpack(eager);
+    const Tensor power = eager.empty_like(x);  // x to the power of 1 is a copy
+    eager.recorder.op(Copy{CopyKind::contiguous, x.type, 1, x.elements(), 1}, {&x}, {&power});
+    const Tensor doubled = scale(eager, power);
     out[0] = mul(eager, in[0], doubled);
   }
   void release() override { self.release(); }
@@ -97,8 +101,9 @@ struct RsqrtBackward final : Node {
   RsqrtBackward() : Node(HostClass::pointwise_backward) {}
   SavedTensor result;
   void backward(Eager& eager, Gradients& in, Gradients& out) override {
+    const Tensor y = result.unpack(eager);
+    const Tensor cube = square(eager, y);
     const Tensor half = scale(eager, in[0]);
-    const Tensor cube = square(eager, result.unpack(eager));
     out[0] = mul(eager, half, cube);
   }
   void release() override { result.release(); }
@@ -119,7 +124,10 @@ struct ActivationBackward final : Node {
 struct MaskedFillBackward final : Node {
   MaskedFillBackward() : Node(HostClass::masked_fill_backward) {}
   SavedTensor mask;
-  void backward(Eager& eager, Gradients& in, Gradients& out) override { out[0] = masked_fill(eager, in[0], mask.unpack(eager)); }
+  void backward(Eager& eager, Gradients& in, Gradients& out) override {
+    const Tensor places = mask.unpack(eager);
+    out[0] = masked_fill(eager, in[0], places);
+  }
   void release() override { mask.release(); }
 };
 
@@ -257,6 +265,12 @@ Tensor masked_fill(Eager& eager, const Tensor& x, const Tensor& mask) {
   Tensor result = eager.empty(x.sizes, x.type);
   pointwise(eager, PointwiseFunction::masked_fill, {&x, &mask}, result);
   if (node != nullptr) Eager::attach(result, *node);
+  return result;
+}
+
+Tensor clamp(Eager& eager, const Tensor& x) {
+  Tensor result = eager.empty_like(x);
+  pointwise(eager, PointwiseFunction::clamp, {&x}, result);
   return result;
 }
 

@@ -21,7 +21,7 @@ Tensor divide(Eager& eager, const Tensor& x);
 Tensor add_number(Eager& eager, const Tensor& x);
 /// -x.
 Tensor negate(Eager& eager, const Tensor& x);
-/// x²; saves x; backward is 2x · gradient in two kernels.
+/// x²; saves x; backward is 2x · gradient: a copy and two kernels.
 Tensor square(Eager& eager, const Tensor& x);
 /// 1/√x; saves the result; backward is -½ · gradient · result³ in three kernels.
 Tensor rsqrt(Eager& eager, const Tensor& x);
@@ -32,6 +32,8 @@ Tensor activation(Eager& eager, const Tensor& x, ActivationKind kind);
 
 /// x with -inf where the mask is set: a copy, then a kernel in place; saves the mask.
 Tensor masked_fill(Eager& eager, const Tensor& x, const Tensor& mask);
+/// A number of either kind kept in range; no gradient.
+Tensor clamp(Eager& eager, const Tensor& x);
 /// x == number, as booleans; no gradient.
 Tensor equal_number(Eager& eager, const Tensor& x);
 

@@ -55,4 +55,11 @@ Tensor mean_last(Eager& eager, const Tensor& x) {
   return result;
 }
 
+Tensor mean_first(Eager& eager, const Tensor& x) {
+  Tensor result = eager.empty({1, x.sizes[1]}, x.type);
+  if (x.sizes[1] == 1) eager.recorder.op(Reduction{ReductionKind::mean_cols, x.type, 1, x.sizes[0]}, {&x}, {&result});
+  else eager.recorder.op(Reduction{ReductionKind::sum_rows, x.type, x.sizes[0], x.sizes[1]}, {&x}, {&result});
+  return result;
+}
+
 }  // namespace ridgeline::eager::aten

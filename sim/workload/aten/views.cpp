@@ -31,15 +31,18 @@ struct PassBackward final : Node {
   void backward(Eager&, Gradients& in, Gradients& out) override { out[0] = std::move(in[0]); }
 };
 
+template <int Parts>
 struct SplitBackward final : Node {
   SplitBackward() : Node(HostClass::split_backward) {}
   Dims sizes;
   DType type = DType::fp32;
   void backward(Eager& eager, Gradients& in, Gradients& out) override {
-    for (Tensor& gradient : in)
-      if (!gradient.defined()) gradient = full(eager, output_sizes, type);
+    for (std::size_t i = 0; i < Parts; ++i)
+      if (!in[i].defined()) in[i] = full(eager, output_sizes, type);
     out[0] = eager.empty(sizes, type);
-    eager.recorder.op(Copy{CopyKind::concatenate, type, sizes.product() / sizes.last(), sizes.last(), 3}, {&in[0], &in[1], &in[2]}, {&out[0]});
+    const Copy op{CopyKind::concatenate, type, sizes.product() / sizes.last(), sizes.last(), Parts};
+    if constexpr (Parts == 2) eager.recorder.op(op, {&in[0], &in[1]}, {&out[0]});
+    else eager.recorder.op(op, {&in[0], &in[1], &in[2]}, {&out[0]});
   }
 };
 
@@ -68,6 +71,7 @@ Tensor shown(const Tensor& x, const Dims& sizes, const Dims& strides) {
   result.strides = strides;
   result.node = nullptr;
   result.leaf = false;
+  result.view = true;
   return result;
 }
 
@@ -109,7 +113,11 @@ Tensor view(Eager& eager, const Tensor& x, const Dims& sizes) {
   return result;
 }
 
-Tensor unsafe_view(Eager& eager, const Tensor& x, const Dims& sizes) { return view(eager, x, sizes); }
+Tensor unsafe_view(Eager& eager, const Tensor& x, const Dims& sizes) {
+  Tensor result = view(eager, x, sizes);
+  result.view = x.view;
+  return result;
+}
 
 Tensor reshape(Eager& eager, const Tensor& x, const Dims& sizes) {
   if (!needs_copy(x, sizes)) return view(eager, x, sizes);
@@ -151,17 +159,21 @@ Tensor expand(Eager& eager, const Tensor& x, const Dims& sizes) {
   return result;
 }
 
-std::array<Tensor, 3> split3(Eager& eager, const Tensor& x) {
+template <int Parts>
+std::array<Tensor, Parts> split_last(Eager& eager, const Tensor& x) {
   Dims sizes = x.sizes;
-  sizes[x.sizes.rank() - 1] /= 3;
-  std::array<Tensor, 3> parts{shown(x, sizes, x.strides), shown(x, sizes, x.strides), shown(x, sizes, x.strides)};
-  if (SplitBackward* node = node_for<SplitBackward>(eager, x)) {
+  sizes[x.sizes.rank() - 1] /= Parts;
+  std::array<Tensor, Parts> parts;
+  for (Tensor& part : parts) part = shown(x, sizes, x.strides);
+  if (auto* node = node_for<SplitBackward<Parts>>(eager, x)) {
     node->sizes = x.sizes;
     node->type = x.type;
-    for (int i = 0; i < 3; ++i) Eager::attach(parts[static_cast<std::size_t>(i)], *node, i);
+    for (int i = 0; i < Parts; ++i) Eager::attach(parts[static_cast<std::size_t>(i)], *node, i);
   }
   return parts;
 }
+template std::array<Tensor, 2> split_last<2>(Eager&, const Tensor&);
+template std::array<Tensor, 3> split_last<3>(Eager&, const Tensor&);
 
 Tensor select_first(Eager& eager, const Tensor& x) {
   Dims sizes{x.sizes[0]}, strides{x.strides[0]};
@@ -175,12 +187,6 @@ Tensor select_first(Eager& eager, const Tensor& x) {
 Tensor half(Eager& eager, const Tensor& x, int) {
   Dims sizes = x.sizes;
   sizes[x.sizes.rank() - 1] /= 2;
-  return part_of(eager, x, sizes, x.strides);
-}
-
-Tensor select_last(Eager& eager, const Tensor& x, std::int64_t) {
-  Dims sizes = x.sizes;
-  sizes[x.sizes.rank() - 1] = 1;
   return part_of(eager, x, sizes, x.strides);
 }
 

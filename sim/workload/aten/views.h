@@ -20,14 +20,13 @@ Tensor transpose(Eager& eager, const Tensor& x, int a, int b);
 Tensor t(Eager& eager, const Tensor& x);
 /// Repeats dimensions of size 1 without copying.
 Tensor expand(Eager& eager, const Tensor& x, const Dims& sizes);
-/// Three equal parts along the last dimension; the backward is one concatenation.
-std::array<Tensor, 3> split3(Eager& eager, const Tensor& x);
+/// `Parts` (2 or 3) equal parts along the last dimension; the backward is one concatenation.
+template <int Parts>
+std::array<Tensor, Parts> split_last(Eager& eager, const Tensor& x);
 /// x[:, 0]; the backward fills zeros and copies one row in.
 Tensor select_first(Eager& eager, const Tensor& x);
 /// One half of the last dimension (`part` 0 or 1); the backward fills zeros and copies in.
 Tensor half(Eager& eager, const Tensor& x, int part);
-/// One index of the last dimension, as x[..., index]; used by heads with two outputs.
-Tensor select_last(Eager& eager, const Tensor& x, std::int64_t index);
 /// A new dimension of size 1.
 Tensor unsqueeze(Eager& eager, const Tensor& x, int dimension);
 /// Joins two tensors along the last dimension.

@@ -5,7 +5,7 @@
 
 namespace ridgeline::eager {
 
-Parameter::Parameter(Eager& eager, const Dims& sizes, DType type) : accumulate(*this) {
+void Parameter::allocate(Eager& eager, const Dims& sizes, DType type) {
   value = eager.empty(sizes, type);
   eager.recorder.set_category(value.storage.id(), Category::weights);
   Eager::attach(value, accumulate);

@@ -22,9 +22,12 @@ class AccumulateGradient final : public Node {
 };
 
 struct Parameter {
-  Parameter(Eager& eager, const Dims& sizes, DType type);
+  /// Without a value yet: the order of Module.parameters() may differ from that of allocation.
+  Parameter() : accumulate(*this) {}
   Parameter(const Parameter&) = delete;
   Parameter& operator=(const Parameter&) = delete;
+
+  void allocate(Eager& eager, const Dims& sizes, DType type);
 
   Tensor value;
   Tensor gradient;

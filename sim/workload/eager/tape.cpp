@@ -96,7 +96,8 @@ void Tape::add(Eager& eager, const Edge& edge, Tensor gradient) {
     return;
   }
   eager.recorder.host(HostClass::fan_in_add);
-  if (place.storage.count() == 1 && place.dense()) aten::add_in_place(eager, place, gradient);
+  // In place only where nobody else can see the sum: a view shares its storage with what it shows.
+  if (place.storage.count() == 1 && !place.view && place.dense()) aten::add_in_place(eager, place, gradient);
   else place = aten::add(eager, place, gradient);
 }
 

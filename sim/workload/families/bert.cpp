@@ -1,5 +1,7 @@
 #include "sim/workload/families/bert.h"
 
+#include <array>
+
 namespace ridgeline::families {
 
 namespace aten = eager::aten;
@@ -30,36 +32,40 @@ Bert::Bert(Eager& eager, const ModelDescription& model, const TrainingDescriptio
   eager.recorder.layer = -1;
   if (has_pooler()) pooler_ = linear_layer(d, d, model.bias);
   if (model.head == ModelHead::masked_lm || model.head == ModelHead::pretraining) {
+    decoder_.bias = &parameters.emplace_back();  // a parameter of the outer module: first in order, last on the device
     transform_ = linear_layer(d, d, model.bias);
     transform_norm_ = norm_layer(model.bias);
     decoder_.weight = model.tie_embeddings ? words_.weight : parameter({model.vocabulary, d});
-    decoder_.bias = parameter({model.vocabulary});
+    decoder_.bias->allocate(eager, {model.vocabulary}, type());
   }
   if (model.head == ModelHead::sequence_classification) classifier_ = linear_layer(model.labels, d, true);
   if (model.head == ModelHead::question_answering || model.head == ModelHead::pretraining) classifier_ = linear_layer(2, d, true);
 }
 
 Tensor Bert::loss(const Batch& batch) {
-  Tensor logits;  // handed to the caller with the loss: outlives everything else
+  Tensor relation, logits;  // handed to the caller with the loss: they outlive everything else
   Tensor pooled;
   const Tensor sequence = encode(batch.tokens, pooled);
+  const auto flat = [&](const Tensor& target) { return view(eager_, target, {target.elements()}); };
   switch (model_.head) {
     case ModelHead::question_answering: return span_loss(sequence, batch);
     case ModelHead::pretraining: {
-      const Tensor language = language_loss(sequence, batch.targets[0]);
-      const Tensor relation = linear(eager_, pooled, classifier_);
-      return add(eager_, language, cross_entropy(eager_, relation, batch.targets[1]));
+      logits = token_logits(sequence);
+      relation = linear(eager_, pooled, classifier_);
+      Tensor relation_loss, language_loss;
+      language_loss = cross_entropy(eager_, rows_of(logits), flat(batch.targets[0]));
+      relation_loss = cross_entropy(eager_, view(eager_, relation, relation.sizes), flat(batch.targets[1]));
+      return add(eager_, language_loss, relation_loss);
     }
-    case ModelHead::sequence_classification: {
+    case ModelHead::sequence_classification:
       pooled = dropout(eager_, pooled, model_.dropout);
       logits = linear(eager_, pooled, classifier_);
-      return cross_entropy(eager_, view(eager_, logits, {logits.sizes[0], model_.labels}),
-                           view(eager_, batch.targets[0], {batch.targets[0].elements()}));
-    }
+      return cross_entropy(eager_, view(eager_, logits, logits.sizes), flat(batch.targets[0]));
     case ModelHead::masked_lm:
     case ModelHead::language_model: break;
   }
-  return language_loss(sequence, batch.targets[0]);
+  logits = token_logits(sequence);
+  return cross_entropy(eager_, rows_of(logits), flat(batch.targets[0]));
 }
 
 Tensor Bert::encode(const Tensor& tokens, Tensor& pooled) {
@@ -158,27 +164,38 @@ Tensor Bert::output(const Tensor& x, const Tensor& residual, const Affine& dense
   return layer_norm(eager_, sum, norm, true);
 }
 
-Tensor Bert::language_loss(const Tensor& sequence, const Tensor& target) {
+Tensor Bert::token_logits(const Tensor& sequence) {
   Tensor h = linear(eager_, sequence, transform_);
   h = activate(eager_, h, activation_kind());
   h = layer_norm(eager_, h, transform_norm_, true);
-  const Tensor logits = linear(eager_, h, decoder_);
-  h = Tensor{};
-  return cross_entropy(eager_, view(eager_, logits, {logits.elements() / model_.vocabulary, model_.vocabulary}),
-                       view(eager_, target, {target.elements()}));
+  return linear(eager_, h, decoder_);
+}
+
+Tensor Bert::rows_of(const Tensor& logits) {
+  return view(eager_, logits, {logits.elements() / model_.vocabulary, model_.vocabulary});
 }
 
 Tensor Bert::span_loss(const Tensor& sequence, const Batch& batch) {
-  const Tensor logits = linear(eager_, sequence, classifier_);
-  const std::int64_t rows = logits.sizes[0], length = logits.sizes[1];
-  Tensor losses[2];
-  Tensor ends[2];
-  for (std::size_t i = 0; i < 2; ++i) {
-    const Tensor one = aten::select_last(eager_, logits, static_cast<std::int64_t>(i));
-    ends[i] = contiguous(eager_, view(eager_, one, {rows, length}));
+  std::array<Tensor, 2> ends, losses, places;  // start and end: scores of every token, loss, clamped position
+  Tensor total;
+  {
+    const Tensor logits = linear(eager_, sequence, classifier_);
+    const std::int64_t rows = logits.sizes[0], length = logits.sizes[1];
+    eager_.recorder.host(HostClass::split);
+    const auto parts = aten::split_last<2>(eager_, logits);
+    for (std::size_t i = 0; i < 2; ++i) ends[i] = contiguous(eager_, view(eager_, parts[i], {rows, length}));
+    for (std::size_t i = 0; i < 2; ++i) {
+      eager_.recorder.host(HostClass::pointwise);
+      places[i] = aten::clamp(eager_, batch.targets[i]);
+    }
+    for (std::size_t i = 0; i < 2; ++i) losses[i] = cross_entropy(eager_, ends[i], places[i]);
+    const Tensor sum = add(eager_, losses[0], losses[1]);
+    eager_.recorder.host(HostClass::loss_division);
+    total = aten::divide(eager_, sum);
   }
-  for (std::size_t i = 0; i < 2; ++i) losses[i] = cross_entropy(eager_, ends[i], batch.targets[i]);
-  return aten::divide(eager_, add(eager_, losses[0], losses[1]));
+  for (auto* pair : {&losses, &ends})
+    for (Tensor& variable : *pair) variable = Tensor{};
+  return total;
 }
 
 }  // namespace ridgeline::families

@@ -23,8 +23,8 @@ class Bert final : public Family {
   /// Dense, dropout, residual, normalisation.
   Tensor output(const Tensor& x, const Tensor& residual, const Affine& dense, const Affine& norm);
   Tensor encode(const Tensor& tokens, Tensor& pooled);
-  Tensor pooled_logits(const Tensor& pooled, const Affine& head);
-  Tensor language_loss(const Tensor& sequence, const Tensor& target);
+  Tensor token_logits(const Tensor& sequence);
+  Tensor rows_of(const Tensor& logits);
   Tensor span_loss(const Tensor& sequence, const Batch& batch);
 
   [[nodiscard]] bool has_pooler() const {

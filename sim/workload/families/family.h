@@ -31,7 +31,11 @@ class Family {
 
   /// The type parameters are kept in.
   [[nodiscard]] DType type() const { return training_.precision == Precision::bf16 ? DType::bf16 : DType::fp32; }
-  Parameter* parameter(const Dims& sizes) { return &parameters.emplace_back(eager_, sizes, type()); }
+  Parameter* parameter(const Dims& sizes) {
+    Parameter& result = parameters.emplace_back();
+    result.allocate(eager_, sizes, type());
+    return &result;
+  }
   Affine linear_layer(std::int64_t out, std::int64_t in, bool bias) {
     Affine layer;
     layer.weight = parameter({out, in});

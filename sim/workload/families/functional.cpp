@@ -35,7 +35,9 @@ Tensor matmul(Eager& eager, const Tensor& a, const Tensor& b) {
     return aten::needs_copy(x, {x.sizes.product() / (x.sizes[rank - 1] * x.sizes[rank - 2]), x.sizes[rank - 2], x.sizes[rank - 1]});
   };
   eager.recorder.host(HostClass::matmul_copy, int{copied(a)} + int{copied(b)});
-  return aten::matmul(eager, eager.autocast.lowered(eager, a), eager.autocast.lowered(eager, b));
+  // Operands are cast from the last to the first, as everywhere under autocast.
+  const Tensor second = eager.autocast.lowered(eager, b);
+  return aten::matmul(eager, eager.autocast.lowered(eager, a), second);
 }
 
 Tensor softmax(Eager& eager, const Tensor& x) {
@@ -87,7 +89,7 @@ Tensor contiguous(Eager& eager, const Tensor& x) {
 
 Tensor attention(Eager& eager, AttentionChoice choice, const Tensor& q, const Tensor& k, const Tensor& v, bool causal, double dropout_probability) {
   eager.recorder.host(choice == AttentionChoice::cudnn ? HostClass::attention_cudnn : HostClass::attention_fused);
-  const Tensor query = eager.autocast.lowered(eager, q), key = eager.autocast.lowered(eager, k), value = eager.autocast.lowered(eager, v);
+  const Tensor value = eager.autocast.lowered(eager, v), key = eager.autocast.lowered(eager, k), query = eager.autocast.lowered(eager, q);
   if (choice == AttentionChoice::math) return aten::math_attention(eager, query, key, value, causal, dropout_probability > 0.0);
   return aten::fused_attention(eager, aten::backend_of(choice), query, key, value, causal, dropout_probability > 0.0);
 }

@@ -78,7 +78,7 @@ Tensor Gpt2::self_attention(const Block& layer, const Tensor& x) {
   {
     const Tensor qkv = linear(eager_, x, layer.qkv);
     eager_.recorder.host(HostClass::split);
-    auto parts = aten::split3(eager_, qkv);
+    auto parts = aten::split_last<3>(eager_, qkv);
     Tensor* heads[] = {&q, &k, &v};
     for (std::size_t i = 0; i < 3; ++i)
       *heads[i] = transpose(eager_, view(eager_, parts[i], {batch, length, model_.heads, model_.head_dim()}), 1, 2);

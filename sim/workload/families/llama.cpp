@@ -23,63 +23,166 @@ Llama::Llama(Eager& eager, const ModelDescription& model, const TrainingDescript
   }
   eager.recorder.layer = -1;
   final_norm_ = norm_layer(false);
-  frequencies_ = buffer({1, model.head_dim() / 2, 1}, DType::fp32);
+  for (Tensor* table : {&frequencies_, &original_frequencies_}) *table = buffer({1, model.head_dim() / 2, 1}, type());
   head_ = model.tie_embeddings ? tokens_ : linear_layer(model.vocabulary, d, false);
 }
 
 Tensor Llama::loss(const Batch& batch) {
-  Tensor x = embedding(eager_, batch.tokens, tokens_);
-  const Rotation by = rotation(x.type);
-  for (std::size_t i = 0; i < layers_.size(); ++i) {
-    eager_.recorder.layer = static_cast<std::int16_t>(i);
-    const auto run = [this, i, by](Eager& eager, Tensor input) {
-      eager.recorder.layer = static_cast<std::int16_t>(i);
-      return layer(layers_[i], std::move(input), by);
-    };
-    x = run_block(run, x);
+  Tensor logits, x;
+  {
+    Tensor mask;
+    Rotation by;
+    Tensor embedded, positions;  // variables of the model: they live to its end
+    embedded = embedding(eager_, batch.tokens, tokens_);
+    x = embedded;
+    positions = position_ids();
+    look_for_packed_sequences(positions);
+    if (attention_ == AttentionChoice::eager) mask = causal_mask(x.type);
+    by = rotation(positions, x.type);
+    for (std::size_t i = 0; i < layers_.size(); ++i) {
+      eager_.recorder.layer = static_cast<std::int16_t>(i);
+      const auto run = [this, i, by, mask](Eager& eager, Tensor input) {
+        eager.recorder.layer = static_cast<std::int16_t>(i);
+        return layer(layers_[i], std::move(input), by, mask);
+      };
+      x = run_block(run, x);
+    }
+    eager_.recorder.layer = -1;
+    x = rms_norm(x, final_norm_);
   }
-  eager_.recorder.layer = -1;
-  Tensor h = rms_norm(x, final_norm_);
+  eager_.recorder.host(HostClass::view);
+  logits = linear(eager_, aten::view(eager_, x, x.sizes), head_);
+  Tensor result = next_token_loss(logits, batch.targets[0]);
   x = Tensor{};
-  const Tensor logits = linear(eager_, h, head_);
-  h = Tensor{};
+  return result;
+}
+
+Tensor Llama::next_token_loss(const Tensor& logits, const Tensor& labels) {
+  Tensor targets, padded, wide;
   // The loss is taken in fp32 whatever the logits are.
-  const Tensor rows = view(eager_, aten::to(eager_, logits, DType::fp32), {logits.elements() / model_.vocabulary, model_.vocabulary});
-  return cross_entropy(eager_, rows, view(eager_, batch.targets[0], {batch.targets[0].elements()}));
+  wide = aten::to(eager_, logits, DType::fp32);
+  eager_.recorder.host(HostClass::pointwise, 4);
+  // Labels move one place to the left: padded on the right, cut on the left, made contiguous.
+  padded = aten::full(eager_, {labels.sizes[0], labels.sizes[1] + 1}, DType::int64);
+  eager_.recorder.op(Copy{CopyKind::permute, DType::int64, labels.sizes[0], labels.sizes[1], 1}, {&labels}, {&padded});
+  Tensor shifted = padded;
+  shifted.sizes = labels.sizes;
+  targets = aten::contiguous(eager_, shifted);
+  shifted = Tensor{};
+  return cross_entropy(eager_, view(eager_, wide, {wide.elements() / model_.vocabulary, model_.vocabulary}),
+                       view(eager_, targets, {targets.elements()}));
+}
+
+Tensor Llama::position_ids() {
+  eager_.recorder.host(HostClass::pointwise, 2);
+  const Tensor counted = aten::arange(eager_, training_.sequence_length, DType::int64);
+  return aten::add_number(eager_, counted);
+}
+
+// Positions that do not rise by one would mean several documents in a row: the host asks and waits.
+void Llama::look_for_packed_sequences(const Tensor& positions) {
+  const std::int64_t rows = training_.micro_batch, length = training_.sequence_length;
+  using F = PointwiseFunction;
+  eager_.recorder.host(HostClass::pointwise, 8);
+  Tensor running, steps, before;
+  const auto make = [&](const Dims& sizes, DType type, F function, const Tensor& from) {
+    Tensor result = eager_.empty(sizes, type);
+    aten::pointwise(eager_, function, {&from}, result);
+    return result;
+  };
+  before = make({rows, 1}, DType::int64, F::add, positions);
+  {
+    const Tensor joined = eager_.empty({rows, length + 1}, DType::int64);
+    eager_.recorder.op(Copy{CopyKind::concatenate, DType::int64, rows, length + 1, 2}, {&before, &positions}, {&joined});
+    steps = make({rows, length}, DType::int64, F::add, joined);
+  }
+  {
+    const Tensor odd = make({rows, length}, DType::boolean, F::equal, steps);
+    running = eager_.empty({rows, length}, DType::int64);
+    const Tensor counts = make({rows, length}, DType::int64, F::cast, odd);
+    aten::pointwise(eager_, F::other, {&counts}, running);
+  }
+  Tensor all;
+  {
+    const Tensor none = make({rows}, DType::boolean, F::equal, running);
+    all = eager_.empty({}, DType::boolean);
+    eager_.recorder.op(Reduction{ReductionKind::sum_all, DType::boolean, 1, rows}, {&none}, {&all});
+  }
+  eager_.recorder.op(Copy{CopyKind::device_to_host, DType::boolean, 1, 1, 1}, {&all}, {});
+  eager_.recorder.wait_for_gpu();
+  all = Tensor{};
+}
+
+Tensor Llama::causal_mask(DType type) {
+  const std::int64_t rows = training_.micro_batch, length = training_.sequence_length;
+  eager_.recorder.host(HostClass::pointwise, 10);
+  Tensor visible;
+  {
+    Tensor keys, queries, heads, sequences;
+    sequences = aten::arange(eager_, rows, DType::int64);
+    heads = aten::arange(eager_, 1, DType::int64);
+    queries = aten::add_number(eager_, aten::arange(eager_, length, DType::int64));
+    keys = aten::add_number(eager_, aten::arange(eager_, length, DType::int64));
+    visible = eager_.empty({length, length}, DType::boolean);
+    aten::pointwise(eager_, PointwiseFunction::other, {&queries, &keys}, visible);
+  }
+  const Tensor zero = aten::full(eager_, {}, type), lowest = aten::full(eager_, {}, type);
+  Tensor mask = eager_.empty({rows, 1, length, length}, type);
+  aten::pointwise(eager_, PointwiseFunction::other, {&visible}, mask);
+  return mask;
 }
 
 Tensor Llama::rms_norm(const Tensor& x, const Affine& weights) {
-  const Tensor wide = aten::to(eager_, x, DType::fp32);
   eager_.recorder.host(HostClass::pointwise, 6);
-  Tensor variance = aten::mean_last(eager_, aten::square(eager_, wide));
-  variance = aten::rsqrt(eager_, aten::add_number(eager_, variance));
-  const Tensor normed = aten::to(eager_, aten::mul(eager_, wide, variance), x.type);
-  return aten::mul(eager_, weights.weight->value, normed);
+  Tensor variance, wide;
+  wide = aten::to(eager_, x, DType::fp32);
+  {
+    const Tensor squares = aten::square(eager_, wide);
+    variance = aten::mean_last(eager_, squares);
+  }
+  {
+    Tensor factor = aten::add_number(eager_, variance);
+    factor = aten::rsqrt(eager_, factor);
+    wide = aten::mul(eager_, wide, factor);
+  }
+  Tensor normed = aten::to(eager_, wide, x.type);
+  Tensor result = aten::mul(eager_, weights.weight->value, normed);
+  normed = Tensor{};
+  return result;
 }
 
-Llama::Rotation Llama::rotation(DType type) {
+Llama::Rotation Llama::rotation(const Tensor& positions, DType type) {
   const std::int64_t length = training_.sequence_length, half = model_.head_dim() / 2;
   eager_.recorder.host(HostClass::pointwise, 8);
-  const Tensor positions = aten::arange(eager_, length, DType::int64);
-  const Tensor wide = aten::view(eager_, aten::to(eager_, positions, DType::fp32), {1, 1, length});
-  const Tensor angles = aten::transpose(eager_, aten::bmm(eager_, aten::view(eager_, frequencies_, {1, half, 1}), wide), 1, 2);
-  const Tensor both = aten::concatenate(eager_, angles, angles);
-  Rotation result;
-  for (Tensor* part : {&result.cosine, &result.sine}) {
+  const Dims sizes{1, 1, length, 2 * half};
+  Tensor sine, cosine, both, angles, wide, frequencies;
+  frequencies = aten::to(eager_, frequencies_, DType::fp32);
+  wide = aten::view(eager_, aten::to(eager_, positions, DType::fp32), {1, 1, length});
+  angles = aten::transpose(eager_, aten::bmm(eager_, aten::view(eager_, frequencies, {1, half, 1}), wide), 1, 2);
+  both = aten::concatenate(eager_, angles, angles);
+  for (Tensor* part : {&cosine, &sine}) {
     const Tensor value = eager_.empty(both.sizes, DType::fp32);
     aten::pointwise(eager_, PointwiseFunction::other, {&both}, value);
-    const Tensor scaled = aten::scale(eager_, value);
-    *part = aten::view(eager_, aten::to(eager_, scaled, type), {1, 1, length, 2 * half});
+    *part = aten::scale(eager_, value);
   }
+  Rotation result;
+  result.cosine = aten::view(eager_, aten::to(eager_, cosine, type), sizes);
+  result.sine = aten::view(eager_, aten::to(eager_, sine, type), sizes);
   return result;
 }
 
 Tensor Llama::rotated(const Tensor& x, const Rotation& by) {
   eager_.recorder.host(HostClass::pointwise, 4);
   eager_.recorder.host(HostClass::concatenate);
-  const Tensor straight = aten::mul(eager_, x, by.cosine);
-  const Tensor turned = aten::concatenate(eager_, aten::negate(eager_, aten::half(eager_, x, 1)), aten::half(eager_, x, 0));
-  return aten::add(eager_, straight, aten::mul(eager_, turned, by.sine));
+  Tensor turned, straight;
+  straight = aten::mul(eager_, x, by.cosine);
+  {
+    const Tensor first = aten::half(eager_, x, 0), second = aten::half(eager_, x, 1);
+    const Tensor negative = aten::negate(eager_, second);
+    turned = aten::concatenate(eager_, negative, first);
+  }
+  turned = aten::mul(eager_, turned, by.sine);
+  return aten::add(eager_, straight, turned);
 }
 
 Tensor Llama::repeated(const Tensor& x) {
@@ -90,56 +193,72 @@ Tensor Llama::repeated(const Tensor& x) {
   return aten::reshape(eager_, wide, {x.sizes[0], x.sizes[1] * times, x.sizes[2], x.sizes[3]});
 }
 
-Tensor Llama::layer(const Layer& weights, Tensor x, const Rotation& by) {
+Tensor Llama::layer(const Layer& weights, Tensor x, const Rotation& by, const Tensor& mask) {
+  SelfAttention attended;
   {
-    const Tensor normed = rms_norm(x, weights.input_norm);
-    const Tensor branch = self_attention(weights, normed, by);
-    x = add(eager_, x, branch);
+    Tensor normed = rms_norm(x, weights.input_norm);
+    attended = self_attention(weights, normed, by, mask);
+    normed = Tensor{};
+    Tensor sum = add(eager_, x, attended.result);
+    attended.result = Tensor{};
+    x = std::move(sum);
   }
-  const Tensor branch = feed_forward(weights, rms_norm(x, weights.attention_norm));
-  return add(eager_, x, branch);
+  Tensor branch = rms_norm(x, weights.attention_norm);
+  branch = feed_forward(weights, branch);
+  Tensor sum = add(eager_, x, branch);
+  branch = Tensor{};
+  return sum;
 }
 
-Tensor Llama::self_attention(const Layer& weights, const Tensor& x, const Rotation& by) {
+Llama::SelfAttention Llama::self_attention(const Layer& weights, const Tensor& x, const Rotation& by, const Tensor& mask) {
   const std::int64_t batch = x.sizes[0], length = x.sizes[1];
   const auto heads = [&](const Affine& projection, std::int64_t count) {
     return transpose(eager_, view(eager_, linear(eager_, x, projection), {batch, length, count, model_.head_dim()}), 1, 2);
   };
-  Tensor q = heads(weights.query, model_.heads);
-  Tensor k = heads(weights.key, model_.key_value_count());
-  Tensor v = heads(weights.value, model_.key_value_count());
-  q = rotated(q, by);
-  k = rotated(k, by);
-  Tensor y;
+  SelfAttention result;
+  Tensor y, v, k, q;
+  q = heads(weights.query, model_.heads);
+  k = heads(weights.key, model_.key_value_count());
+  v = heads(weights.value, model_.key_value_count());
+  {
+    Tensor turned_q = rotated(q, by), turned_k = rotated(k, by);
+    q = std::move(turned_q);
+    k = std::move(turned_k);
+  }
   if (attention_ == AttentionChoice::flash || attention_ == AttentionChoice::cudnn) {
     y = attention(eager_, attention_, q, k, v, true, model_.attention_dropout);
   } else {
-    k = repeated(k);
-    v = repeated(v);
+    const Tensor every_k = repeated(k), every_v = repeated(v);
     if (attention_ != AttentionChoice::eager) {
-      y = attention(eager_, attention_, q, k, v, true, model_.attention_dropout);
+      y = attention(eager_, attention_, q, every_k, every_v, true, model_.attention_dropout);
     } else {
-      Tensor scores = matmul(eager_, q, transpose(eager_, k, 2, 3));
+      Tensor scores = matmul(eager_, q, transpose(eager_, every_k, 2, 3));
       scores = scale(eager_, scores);
-      const Tensor mask = aten::full(eager_, {1, 1, length, length}, scores.type);
       scores = add(eager_, scores, mask);
       scores = aten::to(eager_, softmax(eager_, aten::to(eager_, scores, DType::fp32)), q.type);
       scores = dropout(eager_, scores, model_.attention_dropout);
-      y = matmul(eager_, scores, v);
+      y = matmul(eager_, scores, every_v);
+      result.probabilities = std::move(scores);
     }
   }
-  const Tensor context = view(eager_, contiguous(eager_, transpose(eager_, y, 1, 2)), {batch, length, model_.hidden});
-  return linear(eager_, context, weights.projection);
+  y = contiguous(eager_, transpose(eager_, y, 1, 2));
+  y = view(eager_, y, {batch, length, model_.hidden});
+  result.result = linear(eager_, y, weights.projection);
+  return result;
 }
 
 Tensor Llama::feed_forward(const Layer& weights, const Tensor& x) {
   if (model_.activation != Activation::swiglu) {
-    Tensor h = activate(eager_, linear(eager_, x, weights.up), activation_kind());
-    return linear(eager_, h, weights.down);
+    const Tensor inner = activate(eager_, linear(eager_, x, weights.up), activation_kind());
+    return linear(eager_, inner, weights.down);
   }
-  const Tensor gate = activate(eager_, linear(eager_, x, weights.gate), activation_kind());
-  const Tensor up = linear(eager_, x, weights.up);
-  return linear(eager_, mul(eager_, gate, up), weights.down);
+  Tensor gate = linear(eager_, x, weights.gate);
+  gate = activate(eager_, gate, activation_kind());
+  Tensor up = linear(eager_, x, weights.up);
+  const Tensor product = mul(eager_, gate, up);
+  gate = Tensor{};
+  up = Tensor{};
+  return linear(eager_, product, weights.down);
 }
 
 }  // namespace ridgeline::families

@@ -17,18 +17,26 @@ class Llama final : public Family {
   struct Rotation {
     Tensor cosine, sine;
   };
+  struct SelfAttention {
+    Tensor result, probabilities;
+  };
   Tensor rms_norm(const Tensor& x, const Affine& weights);
+  Tensor position_ids();
+  void look_for_packed_sequences(const Tensor& positions);
+  /// Numbers to add to eager scores: 0 where a token may look, the lowest number elsewhere.
+  Tensor causal_mask(DType type);
   /// Cosines and sines of every position, once a forward pass.
-  Rotation rotation(DType type);
+  Rotation rotation(const Tensor& positions, DType type);
   Tensor rotated(const Tensor& x, const Rotation& by);
   /// Keys or values once for every query head.
   Tensor repeated(const Tensor& x);
-  Tensor layer(const Layer& weights, Tensor x, const Rotation& by);
-  Tensor self_attention(const Layer& weights, const Tensor& x, const Rotation& by);
+  Tensor layer(const Layer& weights, Tensor x, const Rotation& by, const Tensor& mask);
+  SelfAttention self_attention(const Layer& weights, const Tensor& x, const Rotation& by, const Tensor& mask);
   Tensor feed_forward(const Layer& weights, const Tensor& x);
+  Tensor next_token_loss(const Tensor& logits, const Tensor& labels);
 
   Affine tokens_, final_norm_, head_;
-  Tensor frequencies_;
+  Tensor frequencies_, original_frequencies_;
   std::vector<Layer> layers_;
 };
 

@@ -1,5 +1,5 @@
-// Adafactor as Transformers runs it with its defaults (no momentum, relative steps): one tensor after the other. A
-// matrix keeps one state a row and one a column; the update is a temporary of the parameter's size.
+// torch.optim.Adafactor: one tensor after the other. A matrix keeps one state a row and one a column and estimates the
+// second moment of each element by their product; the host waits for two norms of every tensor.
 #pragma once
 
 #include "sim/workload/optimizers/optimizer.h"
@@ -8,10 +8,7 @@ namespace ridgeline::optimizers {
 
 class Adafactor final : public Optimizer {
  public:
-  void step(eager::Eager& eager, eager::Parameters& parameters) override;
-
- private:
-  void step_one(eager::Eager& eager, eager::Parameter& parameter);
+  void step(eager::Eager& eager, eager::Parameters& parameters, const eager::Tensor& overflow_flag) override;
 };
 
 }  // namespace ridgeline::optimizers

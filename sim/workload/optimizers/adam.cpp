@@ -9,7 +9,7 @@ using eager::Parameters;
 using eager::Tensor;
 namespace aten = eager::aten;
 
-void Adam::step(Eager& eager, Parameters& parameters) {
+void Adam::step(Eager& eager, Parameters& parameters, const Tensor& overflow_flag) {
   const auto count = static_cast<std::int64_t>(parameters.size());
   if (!parameters.empty() && parameters.front().states.empty()) create_states(eager, parameters);
   switch (implementation_) {
@@ -20,7 +20,7 @@ void Adam::step(Eager& eager, Parameters& parameters) {
     case OptimizerImplementation::fused:
       eager.recorder.host(HostClass::fused_fixed);
       eager.recorder.host(HostClass::per_parameter_fused, count);
-      return step_fused(eager, parameters);
+      return step_fused(eager, parameters, overflow_flag.defined());
     case OptimizerImplementation::for_loop: return step_for_loop(eager, parameters);
   }
 }
@@ -59,11 +59,12 @@ void Adam::step_foreach(Eager& eager, Parameters& parameters) {
   while (!roots.empty()) roots.pop_back();  // a Python list gives up its last element first
 }
 
-void Adam::step_fused(Eager& eager, Parameters& parameters) {
-  static const auto one_each = [](std::size_t count) { return std::make_shared<const std::vector<std::int64_t>>(count, 1); };
-  foreach(eager, MultiTensorFunction::add_scalar, DType::fp32, one_each(parameters.size()));
+void Adam::step_fused(Eager& eager, Parameters& parameters, bool may_skip) {
+  const auto one_each = std::make_shared<const std::vector<std::int64_t>>(parameters.size(), 1);
+  foreach(eager, MultiTensorFunction::add_scalar, DType::fp32, one_each);
   const MultiTensorFunction function = decoupled_decay_ ? MultiTensorFunction::fused_adamw : MultiTensorFunction::fused_adam;
   foreach(eager, function, parameters.front().value.type, sizes_of(parameters));
+  if (may_skip) foreach(eager, MultiTensorFunction::add, DType::fp32, one_each);  // a skipped step does not count
 }
 
 void Adam::step_for_loop(Eager& eager, Parameters& parameters) {

@@ -12,12 +12,12 @@ class Adam final : public Optimizer {
  public:
   Adam(OptimizerImplementation implementation, bool decoupled_decay, bool compensated)
       : implementation_(implementation), decoupled_decay_(decoupled_decay), compensated_(compensated) {}
-  void step(eager::Eager& eager, eager::Parameters& parameters) override;
+  void step(eager::Eager& eager, eager::Parameters& parameters, const eager::Tensor& overflow_flag) override;
 
  private:
   void create_states(eager::Eager& eager, eager::Parameters& parameters);
   void step_foreach(eager::Eager& eager, eager::Parameters& parameters);
-  void step_fused(eager::Eager& eager, eager::Parameters& parameters);
+  void step_fused(eager::Eager& eager, eager::Parameters& parameters, bool may_skip);
   void step_for_loop(eager::Eager& eager, eager::Parameters& parameters);
 
   OptimizerImplementation implementation_;

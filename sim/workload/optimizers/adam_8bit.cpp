@@ -8,7 +8,7 @@ using eager::Eager;
 using eager::Parameters;
 using eager::Tensor;
 
-void Adam8Bit::step(Eager& eager, Parameters& parameters) {
+void Adam8Bit::step(Eager& eager, Parameters& parameters, const Tensor&) {
   for (auto& parameter : parameters) {
     const Tensor& value = parameter.value;
     const bool quantized = value.elements() >= kSmallestQuantized;

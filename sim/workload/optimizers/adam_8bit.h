@@ -11,7 +11,7 @@ class Adam8Bit final : public Optimizer {
   static constexpr std::int64_t kSmallestQuantized = 4096;
   /// Elements that share a scale.
   static constexpr std::int64_t kBlock = 256;
-  void step(eager::Eager& eager, eager::Parameters& parameters) override;
+  void step(eager::Eager& eager, eager::Parameters& parameters, const eager::Tensor& overflow_flag) override;
 
  private:
   eager::Tensor maps_[2];  ///< the 256 values a byte may mean, for each state

@@ -44,6 +44,8 @@ void GradientScaler::check(Eager& eager) const {
   eager.recorder.wait_for_gpu();
 }
 
+Tensor GradientScaler::overflow_flag(Eager& eager) const { return aten::add_number(eager, found_overflow_); }
+
 void GradientScaler::update(Eager& eager) {
   aten::pointwise(eager, PointwiseFunction::other, {&scale_, &found_overflow_}, scale_);
   found_overflow_ = Tensor{};

@@ -12,8 +12,10 @@ class GradientScaler {
   /// Divides gradients by the scale and looks for overflow, in one pass.
   void unscale(eager::Eager& eager, eager::Parameters& parameters);
   [[nodiscard]] bool unscaled() const { return found_overflow_.defined(); }
-  /// Before the optimizer: the host waits for the overflow flag.
+  /// Before an optimizer of kernels over lists or single tensors: the host waits for the overflow flag.
   void check(eager::Eager& eager) const;
+  /// For a fused optimizer, whose kernel reads the flag itself: flags of all devices, added up.
+  eager::Tensor overflow_flag(eager::Eager& eager) const;
   void update(eager::Eager& eager);
 
  private:

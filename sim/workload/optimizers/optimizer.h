@@ -13,8 +13,9 @@ namespace ridgeline::optimizers {
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
-  /// One update from the gradients; creates states when there are none yet.
-  virtual void step(eager::Eager& eager, eager::Parameters& parameters) = 0;
+  /// One update from the gradients; creates states when there are none yet. `overflow_flag` is given to a fused
+  /// optimizer under gradient scaling (else undefined).
+  virtual void step(eager::Eager& eager, eager::Parameters& parameters, const eager::Tensor& overflow_flag) = 0;
   /// zero_grad(set_to_none=True).
   void drop_gradients(eager::Eager& eager, eager::Parameters& parameters);
 };

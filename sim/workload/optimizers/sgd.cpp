@@ -8,7 +8,7 @@ using eager::Eager;
 using eager::Parameters;
 using eager::Tensor;
 
-void Sgd::step(Eager& eager, Parameters& parameters) {
+void Sgd::step(Eager& eager, Parameters& parameters, const Tensor&) {
   const auto count = static_cast<std::int64_t>(parameters.size());
   const auto sizes = sizes_of(parameters);
   const DType type = parameters.front().value.type;

@@ -8,7 +8,7 @@ namespace ridgeline::optimizers {
 class Sgd final : public Optimizer {
  public:
   Sgd(OptimizerImplementation implementation, bool momentum) : implementation_(implementation), momentum_(momentum) {}
-  void step(eager::Eager& eager, eager::Parameters& parameters) override;
+  void step(eager::Eager& eager, eager::Parameters& parameters, const eager::Tensor& overflow_flag) override;
 
  private:
   OptimizerImplementation implementation_;
