@@ -7,7 +7,9 @@
 
 #include "sim/app/commands.h"
 #include "sim/config/data_folder.h"
+#include "sim/hardware/load_gpu.h"
 #include "sim/report/accuracy_text.h"
+#include "sim/report/prediction_text.h"
 #include "sim/units/user_error.h"
 
 namespace ridgeline::app {
@@ -19,6 +21,7 @@ struct Options {
 };
 
 constexpr std::string_view kBegin = "<!-- accuracy: begin -->\n", kEnd = "<!-- accuracy: end -->";
+constexpr std::string_view kOutputBegin = "<!-- output: begin -->\n", kOutputEnd = "<!-- output: end -->";
 
 std::string contents(const std::filesystem::path& path) {
   std::ifstream file(path);
@@ -29,6 +32,26 @@ void replace_contents(const std::filesystem::path& path, const std::string& text
   const std::filesystem::path unfinished = path.string() + ".unfinished";
   std::ofstream(unfinished) << text;
   std::filesystem::rename(unfinished, path);
+}
+
+void replace_section(std::string& text, std::string_view begin_mark, std::string_view end_mark, const std::string& section) {
+  const auto begin = text.find(begin_mark), end = text.find(end_mark);
+  if (begin == std::string::npos || end == std::string::npos) throw UserError(fmt::format("README.md: the markers {} are missing", end_mark));
+  text.replace(begin + begin_mark.size(), end - begin - begin_mark.size(), section);
+}
+
+/// What `./dev run` prints.
+std::string every_gpu_table(const std::filesystem::path& scenario) {
+  std::vector<Prediction> predictions;
+  Scenario shown;
+  for (const std::string& name : hardware_names()) {
+    ScenarioSource source;
+    source.file = scenario.string();
+    source.overrides.push_back({"hardware", name, ""});
+    shown = load_scenario(source);
+    predictions.push_back(predict(shown, "analytic"));
+  }
+  return prediction_table(shown, predictions);
 }
 
 void run(const Options& options) {
@@ -47,9 +70,8 @@ void run(const Options& options) {
   if (options.write_docs) {
     replace_contents(root / "docs/accuracy.md", accuracy_markdown(families, step_rows, steps));
     std::string readme = contents(root / "README.md");
-    const auto begin = readme.find(kBegin), end = readme.find(kEnd);
-    if (begin == std::string::npos || end == std::string::npos) throw UserError("README.md: the accuracy markers are missing");
-    readme.replace(begin + kBegin.size(), end - begin - kBegin.size(), accuracy_summary(families, step_rows));
+    replace_section(readme, kBegin, kEnd, accuracy_summary(families, step_rows));
+    replace_section(readme, kOutputBegin, kOutputEnd, "```\n$ ./dev run\n" + every_gpu_table(root / "scenarios/bert-large-fp32.yaml") + "```\n");
     replace_contents(root / "README.md", readme);
     fmt::print("docs/accuracy.md and README.md: tables from {} kernels and {} steps\n", cases.size(), steps.size());
     return;

@@ -1,0 +1,71 @@
+// Whole training steps against those measured on an NVIDIA H200. Tolerances are named; tests/validation/SOURCE.md says
+// how the steps were measured.
+#include "sim/study/step_validation.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "sim/study/error_statistics.h"
+
+namespace ridgeline {
+namespace {
+
+constexpr double kStepMedian = 12, kStepWorst = 35;            // percent
+constexpr double kAllocatedMedian = 3, kAllocatedWorst = 8;    // percent
+constexpr double kRtx3090Time = 20, kRtx3090Memory = 12;       // percent
+
+const std::vector<ValidatedStep>& steps_of(const std::string& hardware) {
+  static std::map<std::string, std::vector<ValidatedStep>> all;
+  auto found = all.find(hardware);
+  if (found == all.end()) found = all.emplace(hardware, validate_steps(RIDGELINE_SOURCE_DIR "/tests/validation", hardware, "analytic")).first;
+  return found->second;
+}
+
+template <typename Ratio>
+ErrorStatistics errors(std::string_view source, Ratio ratio_of) {
+  std::vector<double> ratios;
+  for (const ValidatedStep& s : steps_of("nvidia-h200-sxm-141gb"))
+    if (s.measured.source == source && !s.measured.compiled) ratios.push_back(ratio_of(s));
+  return error_statistics(ratios);
+}
+double time_ratio(const ValidatedStep& s) { return ratio(s.predicted.step.time, *s.measured.step_time); }
+double allocated_ratio(const ValidatedStep& s) { return static_cast<double>(s.predicted.memory.peak_allocated) / static_cast<double>(*s.measured.peak_allocated); }
+
+TEST(MeasuredSteps, EagerStepsOnTheH200TakeTheTimeTheyTook) {
+  const ErrorStatistics e = errors("h200", time_ratio);
+  EXPECT_EQ(e.n, 27u);
+  EXPECT_LE(e.median, kStepMedian);
+  EXPECT_LE(e.worst, kStepWorst);
+}
+
+TEST(MeasuredSteps, EagerStepsOnTheH200AllocateWhatTheyAllocated) {
+  const ErrorStatistics e = errors("h200", allocated_ratio);
+  EXPECT_LE(e.median, kAllocatedMedian);
+  EXPECT_LE(e.worst, kAllocatedWorst);
+}
+
+TEST(MeasuredSteps, ConfigurationsThatNothingWasTunedOnAllocateWhatTheyAllocated) {
+  const ErrorStatistics e = errors("h200/more", allocated_ratio);
+  EXPECT_EQ(e.n, 25u);
+  EXPECT_LE(e.median, kAllocatedMedian);
+  EXPECT_LE(e.worst, kAllocatedWorst);
+}
+
+TEST(MeasuredSteps, TheRtx3090OfTheTrainingNotesTakesTheirTimeAndMemory) {
+  for (const char* file : {"bert-large-fp32", "bert-large-fp32-accumulation"}) {
+    ScenarioSource source;
+    source.file = std::string(RIDGELINE_SOURCE_DIR "/scenarios/") + file + ".yaml";
+    const Scenario scenario = load_scenario(source);
+    const Prediction p = predict(scenario, "analytic");
+    const double samples = 4.0;
+    const double measured_s = samples / scenario.measured.samples_per_s.value();
+    EXPECT_LE(100.0 * std::abs(p.step.time.value() / measured_s - 1.0), kRtx3090Time) << file;
+    EXPECT_LE(100.0 * std::abs(static_cast<double>(p.memory.device_used) / scenario.measured.device_used->value() - 1.0), kRtx3090Memory) << file;
+  }
+}
+
+}  // namespace
+}  // namespace ridgeline
