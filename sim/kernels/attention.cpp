@@ -15,13 +15,13 @@
 #include "sim/occupancy/occupancy.h"
 #include "sim/timing/attention_law.h"
 #include "sim/workload/op_operands.h"
+#include "sim/units/ceil_div.h"
 
 namespace ridgeline {
 namespace {
 
 using Part = AttentionWork::Part;
 
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 /// Sizes of the operands of one call, in elements.
 struct Sizes {

@@ -1,4 +1,5 @@
 #include "sim/kernels/gemm_launch.h"
+#include "sim/units/ceil_div.h"
 
 #include <fmt/format.h>
 
@@ -23,7 +24,6 @@ std::string kernel_name(const GemmWork& work, const Gpu& gpu, std::string_view k
   return "gemm";
 }
 
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 }  // namespace
 

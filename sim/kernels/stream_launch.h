@@ -8,10 +8,10 @@
 
 #include "sim/launch/kernel_launch.h"
 #include "sim/timing/stream_kernels.h"
+#include "sim/units/ceil_div.h"
 
 namespace ridgeline {
 
-constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 /// Largest power of two that is not above `value` (1 for 0).
 constexpr std::int64_t power_of_two_below(std::int64_t value) {
   std::int64_t result = 1;

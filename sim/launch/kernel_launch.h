@@ -107,6 +107,7 @@ struct KernelLaunch {
   std::variant<GemmWork, AttentionWork, StreamWork, FixedWork> work;
   bool follows_without_gap = false;          ///< programmatic dependent launch on its predecessor
 
+  [[nodiscard]] bool on_tensor_cores() const { return pipe == Pipe::tensor_wgmma || pipe == Pipe::tensor_mma; }
   [[nodiscard]] double blocks() const { return static_cast<double>(grid[0]) * static_cast<double>(grid[1]) * static_cast<double>(grid[2]); }
   [[nodiscard]] double read_bytes() const { double sum = 0; for (const auto& a : reads) sum += a.bytes; return sum; }
   [[nodiscard]] double written_bytes() const { double sum = 0; for (const auto& a : writes) sum += a.bytes; return sum; }

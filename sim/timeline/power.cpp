@@ -16,10 +16,6 @@ constexpr double kBestUtilization = 0.905;
 /// No board goes below this share of its clock for power.
 constexpr double kMostSlowdown = 2.5;
 
-bool on_tensor_cores(const KernelLaunch& launch) {
-  return launch.pipe == Pipe::tensor_wgmma || launch.pipe == Pipe::tensor_mma;
-}
-
 double tensor_rate(DType type, const MathRates& rates) {
   switch (type) {
     case DType::fp16: return rates.tensor_fp16;
@@ -48,7 +44,7 @@ StepEnergy energy_of(const StepProgram& program, std::span<const KernelTime> tim
     if (action.kind != Action::Kind::launch) continue;
     const KernelLaunch& launch = program.launches[action.index];
     const KernelTime& time = times[i++];
-    if (on_tensor_cores(launch)) {
+    if (launch.on_tensor_cores()) {
       energy.tensor += Flops(launch.flops) * energy_at_full_clock(launch.pipe, launch.type, gpu);
       energy.tensor_time += time.time;
     } else if (std::holds_alternative<GemmWork>(launch.work)) {

@@ -15,10 +15,6 @@ namespace {
 constexpr int kIssuedSteps = 10;   // of Timeline::host_issue
 constexpr double kSettled = 1e-6;  // relative change of a step that has become periodic
 
-bool on_tensor_cores(const KernelLaunch& launch) {
-  return launch.pipe == Pipe::tensor_wgmma || launch.pipe == Pipe::tensor_mma;
-}
-
 struct Run {
   double step = 0.0, host_issue = 0.0, begin = 0.0;
   int steps = 0;
@@ -71,7 +67,7 @@ Timeline run_timeline(const StepProgram& program, std::span<const KernelTime> ti
       if (timeline.slowdown == 1.0) break;
     }
     for (std::size_t i = 0; i < times.size(); ++i)
-      durations[i] = times[i].time.value() * (on_tensor_cores(*launches[i]) ? timeline.slowdown : 1.0);
+      durations[i] = times[i].time.value() * (launches[i]->on_tensor_cores() ? timeline.slowdown : 1.0);
     run = settle(plan, durations, gpu, options.most_steps);
   }
 

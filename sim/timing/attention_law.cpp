@@ -9,6 +9,7 @@
 #include "sim/timing/gemm_constants.h"
 #include "sim/timing/laws.h"
 #include "sim/workload/op.h"
+#include "sim/units/ceil_div.h"
 
 namespace ridgeline {
 namespace {
@@ -18,7 +19,6 @@ constexpr double kSoftmaxOperations = 2.8;
 /// Random bits of dropout: a Philox round yields four numbers.
 constexpr double kDropoutOperations = 6.0;
 
-double ceil_div(double a, double b) { return std::ceil(a / b - 1e-9); }
 double quartic_norm(double a, double b) {
   const double a2 = a * a, b2 = b * b;
   return std::sqrt(std::sqrt(a2 * a2 + b2 * b2));

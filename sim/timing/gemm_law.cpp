@@ -5,6 +5,7 @@
 
 #include "sim/timing/clock_law.h"
 #include "sim/timing/laws.h"
+#include "sim/units/ceil_div.h"
 
 namespace ridgeline {
 namespace {
@@ -19,8 +20,6 @@ constexpr double kRefetchedFrom = 20.0 / 60.0, kRefetchedAll = 80.0 / 60.0;
 constexpr double kSplitBelow = 2.0;
 /// Share of the SMs that clusters of four and more can be placed on (120 of an H200's 132).
 constexpr double kClusterableShare = 0.91;
-
-double ceil_div(double a, double b) { return std::ceil(a / b - 1e-9); }
 
 double pipe_rate(const GemmWork& work, const Gpu& gpu) {
   const MathRates& rates = gpu.sm.rates;
