@@ -25,6 +25,22 @@ std::string words(std::string_view name) {
   return out;
 }
 
+/// Text under a margin, wrapped at 98 columns; continued lines are indented as far as the margin.
+void write_wrapped(std::string& out, std::string_view margin, std::string_view text) {
+  const std::size_t width = 98 - margin.size();
+  bool first = true;
+  while (!text.empty()) {
+    std::size_t length = std::min(width, text.size());
+    if (length < text.size())
+      if (const auto space = text.rfind(' ', length); space != std::string_view::npos && space > 0) length = space;
+    out += first ? std::string(margin) : std::string(margin.size(), ' ');
+    out += text.substr(0, length);
+    out += '\n';
+    text.remove_prefix(std::min(text.size(), length + (length < text.size() ? 1 : 0)));
+    first = false;
+  }
+}
+
 /// "compute 71 %, dram 21 %, idle 8 %": the largest shares of the step, down to 2 %.
 std::string limiting(const Prediction& p) {
   std::vector<std::pair<double, std::string>> shares;
@@ -59,8 +75,8 @@ std::string training_line(const TrainingDescription& t) {
 
 void write_memory(std::string& out, const MemoryPrediction& m) {
   auto to = std::back_inserter(out);
-  fmt::format_to(to, "  memory        {} allocated, {} reserved, {} as nvidia-smi shows it; {}\n", gib(m.peak_allocated), gib(m.peak_reserved),
-                 gib(m.device_used), m.fits ? fmt::format("fits in {}", gib(m.capacity)) : fmt::format("DOES NOT FIT in {}", gib(m.capacity)));
+  fmt::format_to(to, "  memory        {} allocated, {} reserved, {} in nvidia-smi; {} {}\n", gib(m.peak_allocated), gib(m.peak_reserved),
+                 gib(m.device_used), m.fits ? "fits in" : "DOES NOT FIT in", gib(m.capacity));
   if (const auto& oom = m.out_of_memory)
     fmt::format_to(to, "                runs out in {} of the {}{}, {} short\n", oom->op, phase_name(oom->phase),
                    oom->layer >= 0 ? fmt::format(" (block {})", oom->layer) : "", gib(oom->missing_bytes));
@@ -82,7 +98,7 @@ void write_memory(std::string& out, const MemoryPrediction& m) {
 
 void write_kernels(std::string& out, const Prediction& p) {
   auto to = std::back_inserter(out);
-  fmt::format_to(to, "\n  {:>9} {:>6} {:>6}  {:<32} {:<26} {}\n", "time", "share", "count", "kernel", "shape", "limited by");
+  fmt::format_to(to, "\n  {:>9} {:>6} {:>6}  {:<28} {:<28} {}\n", "time", "share", "count", "kernel", "shape", "limited by");
   const std::size_t shown = std::min<std::size_t>(p.kernels.size(), 12);
   Seconds rest = p.step.gpu_busy;
   std::int64_t rest_count = p.step.kernel_count;
@@ -90,7 +106,7 @@ void write_kernels(std::string& out, const Prediction& p) {
     const KernelGroup& k = p.kernels[i];
     rest -= k.time;
     rest_count -= k.count;
-    fmt::format_to(to, "  {:>9} {:>6} {:>6}  {:<32.32} {:<26.26} {}\n", duration(k.time), percent(ratio(k.time, p.step.time)), k.count, k.name, k.shape, words(name_of(k.limiter)));
+    fmt::format_to(to, "  {:>9} {:>6} {:>6}  {:<28.28} {:<28.28} {}\n", duration(k.time), percent(ratio(k.time, p.step.time)), k.count, k.name, k.shape, words(name_of(k.limiter)));
   }
   if (rest_count > 0) fmt::format_to(to, "  {:>9} {:>6} {:>6}  all others\n", duration(rest), percent(ratio(rest, p.step.time)), rest_count);
   if (p.idle > Seconds{0}) fmt::format_to(to, "  {:>9} {:>6}         GPU idle: gaps between kernels, waiting for the host\n", duration(p.idle), percent(ratio(p.idle, p.step.time)));
@@ -114,7 +130,8 @@ void write_measured(std::string& out, const Scenario& s, const Prediction& p) {
   memory("allocated", m.peak_allocated, p.memory.peak_allocated);
   memory("reserved", m.peak_reserved, p.memory.peak_reserved);
   memory("in use", m.device_used, p.memory.device_used);
-  fmt::format_to(to, "\n                {}\n", m.source);
+  out += '\n';
+  write_wrapped(out, "                ", m.source);
 }
 
 }  // namespace
@@ -124,7 +141,7 @@ std::string prediction_text(const Scenario& s, const Prediction& p) {
   auto to = std::back_inserter(out);
   fmt::format_to(to, "{}\n{}: {} · {} engine · {}\n\n", p.scenario, s.gpu.name, training_line(s.training), p.engine, s.software.name);
   fmt::format_to(to, "  step time     {} ({} to {}{})   {:.4g} samples/s   {:.4g} tokens/s\n", duration(p.step.time), duration(p.step.low), duration(p.step.high),
-                 p.step.validated ? "" : ", not validated on this GPU", p.step.samples_per_s, p.step.tokens_per_s);
+                 p.step.validated ? "" : ", not validated", p.step.samples_per_s, p.step.tokens_per_s);
   fmt::format_to(to, "  limited by    {}\n", limiting(p));
   fmt::format_to(to, "  GPU           {} kernels, busy {} ({}), MFU {}; the host needs {}\n", p.step.kernel_count, duration(p.step.gpu_busy),
                  percent(p.step.kernel_active_fraction), percent(p.step.mfu), duration(p.step.host_time));
@@ -133,9 +150,12 @@ std::string prediction_text(const Scenario& s, const Prediction& p) {
   write_measured(out, s, p);
   if (!p.advice.empty()) {
     out += "\n  what would help\n";
-    for (const Advice& a : p.advice) fmt::format_to(to, "  {:>9}  {:<52} {}\n", "-" + duration(a.time_saved), "--set " + a.change, a.why);
+    for (const Advice& a : p.advice) fmt::format_to(to, "  {:>9}  {}\n             {}\n", "-" + duration(a.time_saved), "--set " + a.change, a.why);
   }
-  for (const std::string& note : p.notes) fmt::format_to(to, "\n  note: {}\n", note);
+  for (const std::string& note : p.notes) {
+    out += '\n';
+    write_wrapped(out, "  note: ", note);
+  }
   return out;
 }
 
