@@ -65,7 +65,7 @@ enum class CopyKind : std::uint8_t {
 struct Copy {
   CopyKind kind = CopyKind::contiguous;
   DType type = DType::fp32;
-  std::int64_t rows = 0, cols = 1;   ///< of the output
+  std::int64_t rows = 0, cols = 1;   ///< of the output; of each of the `parts` inputs where they are concatenated
   std::int64_t parts = 1;
   bool operator==(const Copy&) const = default;
 };

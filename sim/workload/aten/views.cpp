@@ -40,7 +40,7 @@ struct SplitBackward final : Node {
     for (std::size_t i = 0; i < Parts; ++i)
       if (!in[i].defined()) in[i] = full(eager, output_sizes, type);
     out[0] = eager.empty(sizes, type);
-    const Copy op{CopyKind::concatenate, type, sizes.product() / sizes.last(), sizes.last(), Parts};
+    const Copy op{CopyKind::concatenate, type, sizes.product() / sizes.last(), sizes.last() / static_cast<std::int64_t>(Parts), Parts};
     if constexpr (Parts == 2) eager.recorder.op(op, {&in[0], &in[1]}, {&out[0]});
     else eager.recorder.op(op, {&in[0], &in[1], &in[2]}, {&out[0]});
   }
@@ -204,7 +204,7 @@ Tensor concatenate(Eager& eager, const Tensor& a, const Tensor& b) {
   Dims sizes = a.sizes;
   sizes[sizes.rank() - 1] += b.sizes.last();
   Tensor result = eager.empty(sizes, a.type);
-  eager.recorder.op(Copy{CopyKind::concatenate, a.type, result.elements() / sizes.last(), sizes.last(), 2}, {&a, &b}, {&result});
+  eager.recorder.op(Copy{CopyKind::concatenate, a.type, result.elements() / sizes.last(), sizes.last() / 2, 2}, {&a, &b}, {&result});
   if (node != nullptr) Eager::attach(result, *node);
   return result;
 }

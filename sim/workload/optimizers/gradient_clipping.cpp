@@ -33,7 +33,7 @@ void clip_gradients(Eager& eager, Parameters& parameters) {
     constexpr std::int64_t kMostInputs = 128;
     for (std::int64_t done = 0; done < count; done += kMostInputs) {
       const std::int64_t parts = std::min(kMostInputs, count - done);
-      eager.recorder.op(Copy{CopyKind::concatenate, type, 1, parts, parts}, {}, {&stacked});
+      eager.recorder.op(Copy{CopyKind::concatenate, type, 1, 1, parts}, {}, {&stacked});
     }
     Tensor norm = eager.empty({}, type);
     eager.recorder.op(Reduction{ReductionKind::norm_all, type, 1, count}, {&stacked}, {&norm});
