@@ -109,7 +109,7 @@ class AttentionLowering {
 
   KernelLaunch kernel(Part part, const AttentionTile& tile, std::string name, int splits) {
     AttentionWork work{.part = part, .backend = static_cast<int>(op_.backend), .type = op_.type, .batch = op_.batch, .heads = op_.heads, .seq_q = op_.seq_q, .seq_k = op_.seq_k,
-                       .head_dim = tile.head_dim, .causal = op_.causal, .dropout = op_.dropout, .tile_q = tile.q, .tile_k = tile.k, .splits = splits, .kv_heads = op_.kv_heads};
+                       .head_dim = op_.backend == AttentionBackend::efficient ? std::max<std::int64_t>(ceil_div(op_.head_dim, 32) * 32, 32) : tile.head_dim, .causal = op_.causal, .dropout = op_.dropout, .tile_q = tile.q, .tile_k = tile.k, .splits = splits, .kv_heads = op_.kv_heads};
     KernelLaunch launch;
     launch.name = std::move(name);
     launch.time_class = TimeClass::tensor_contraction;
@@ -160,17 +160,24 @@ class AttentionLowering {
     const bool cudnn = op_.backend == AttentionBackend::cudnn;
     const std::int64_t rows = op_.batch * op_.heads * op_.seq_q;
     if (op_.backend == AttentionBackend::flash && op_.head_major) {
-      const Copy copy{CopyKind::permute, op_.type, rows, op_.head_dim, 1};
-      append(lower_copy(copy, gpu_, software_), 0, Access::kTemporary);
-      append(lower_copy(copy, gpu_, software_), 4, Access::kTemporary);
+      for (const int operand : {0, 4}) {
+        KernelLaunch copy = helper(Part::layout_copy, "elementwise_copy", static_cast<double>(ceil_div(rows * op_.head_dim, 512)), 128);
+        copy.time_class = TimeClass::copy;
+        copy.reads = {read(operand, size_.q)};
+        copy.writes = {{.operand = Access::kTemporary, .bytes = size_.q * size_.element}};
+        out_.launches.push_back(std::move(copy));
+        out_.temporaries.push_back(static_cast<std::int64_t>(size_.q * size_.element));
+      }
     }
     const double accumulator = size_.q * 4.0;
-    out_.temporaries = {static_cast<std::int64_t>(size_.statistics * 4.0), static_cast<std::int64_t>(accumulator)};
     if (cudnn) {
       // One workspace for everything, the expanded gradients of grouped heads too: sizes as in the recorded histories.
       const double gradients = op_.kv_heads == op_.heads ? 0.0 : 2.0 * size_.kv * static_cast<double>(op_.heads) / static_cast<double>(op_.kv_heads) * size_.element;
       out_.temporaries = {static_cast<std::int64_t>(size_.statistics * 4.0 + accumulator + gradients) + kCudnnCounters};
       out_.launches.push_back(counter_memset());
+    } else {
+      out_.temporaries.push_back(static_cast<std::int64_t>(size_.statistics * 4.0));
+      out_.temporaries.push_back(static_cast<std::int64_t>(accumulator));
     }
     KernelLaunch delta = helper(Part::delta, cudnn ? "cudnn_compute_dot_do_o" : "flash_bwd_dot_do_o", static_cast<double>(ceil_div(rows, 64)), cudnn ? 128 : 256);
     delta.reads = {read(0, size_.q), read(4, size_.q)};

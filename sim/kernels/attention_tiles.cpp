@@ -73,7 +73,7 @@ AttentionTile efficient(const Attention& op, const Gpu& gpu) {
   const bool half = is_half(op.type);
   if (compute_capability(gpu) < 8.0 && op.type == DType::bf16)
     throw std::invalid_argument(fmt::format("efficient attention takes bf16 from compute capability 8.0 on; {} has {}.{}", gpu.name, gpu.compute_major, gpu.compute_minor));
-  const int d = rounded_up(op.head_dim, {32, 64, 96, 128, 192, 256, 512, 1024});
+  const int d = rounded_up(op.head_dim, {32, 64, 128, 192, 256, 512, 1024});
   if (d == 0) throw std::invalid_argument(fmt::format("a head dimension of {} is too large for any attention kernel", op.head_dim));
   if (!op.backward) {
     if (d <= 64) return {.q = 64, .k = 64, .head_dim = d, .threads = 128, .registers = half ? 128 : 168, .shared_bytes = half ? 18944 : 36352};

@@ -58,7 +58,8 @@ struct AttentionWork {
     forward, backward,
     split_combine,   ///< adds up forwards of `splits` ranges of keys
     delta,           ///< row sums of dO·O, and clears the fp32 accumulator of dQ
-    convert          ///< fp32 accumulator of dQ to the tensor's type
+    convert,         ///< fp32 accumulator of dQ to the tensor's type
+    layout_copy      ///< an operand to [batch, seq, heads, head_dim]
   };
   Part part = Part::forward;
   int backend = 0;                ///< AttentionBackend as an integer

@@ -16,13 +16,16 @@ enum class AttentionClass : std::uint8_t {
 };
 AttentionClass attention_class_of(const AttentionWork& work);
 
+/// Kernels for head dimensions up to 64 (`narrow`) and above (`wide`) differ in tile and warps.
 struct AttentionConstants {
-  double utilization = 1;        ///< of the tensor pipe's rate while it works
-  double exposed_softmax = 0.5;  ///< share of a tile's exponentials and element-wise work that the products do not hide
-  double tile_cycles = 0;        ///< latency of a tile's dependent steps, shared by the blocks resident on an SM
+  double utilization_narrow = 1, utilization_wide = 1;   ///< of the tensor pipe's rate while it works
+  double exposed = 0.5;          ///< of the shorter of a tile's products and its softmax, the share that the longer does not hide
+  double tile_cycles_narrow = 0, tile_cycles_wide = 0;   ///< latency of a tile's dependent steps, shared by the blocks of an SM
   double block_cycles = 0;       ///< prologue and epilogue of a block
   double fixed_cycles = 0;       ///< start of the grid, drain
   double diagonal_tiles = 0;     ///< extra tiles a block of causal attention spends on the masked diagonal
+  double uneven = 1;             ///< factor on a tile where the sequence is no multiple of it and edges are checked …
+  double uneven_causal_narrow = 1, uneven_causal_wide = 1;   ///< … and under a causal mask (FlashAttention's variant spills registers)
   double read_share = 1;         ///< achieved of the DRAM's streaming bandwidth
 };
 const AttentionConstants& attention_constants(AttentionClass kernel_class);

@@ -45,13 +45,21 @@ double attention_rate(const AttentionWork& work, const Gpu& gpu) {
 
 AttentionTime fused_attention_time(const AttentionWork& work, const Gpu& gpu, const AttentionConstants& constants, double cold_bytes, double written_bytes) {
   const bool backward = work.part == AttentionWork::Part::backward;
-  const double scores = static_cast<double>(work.tile_q) * work.tile_k;
+  // CUTLASS' fused kernels stop at the end of a short sequence; the others compute whole tiles.
+  const bool stops = static_cast<AttentionBackend>(work.backend) == AttentionBackend::efficient;
+  const auto used = [stops](int tile, std::int64_t length) { return static_cast<double>(stops ? std::min<std::int64_t>(tile, (length + 63) / 64 * 64) : tile); };
+  const double scores = used(work.tile_q, work.seq_q) * used(work.tile_k, work.seq_k);
   const double products = backward ? 5.0 : 2.0;
   AttentionTime result;
   result.math = products * scores * static_cast<double>(work.head_dim) / attention_rate(work, gpu);
   const double operations = kSoftmaxOperations + (work.dropout ? kDropoutOperations : 0.0);
   result.softmax = scores * (1.0 / gpu.sm.rates.special + operations / gpu.sm.rates.fp32);
-  const double busy = result.math / constants.utilization + constants.exposed_softmax * result.softmax;
+  const bool wide = work.head_dim > 64;
+  const double math = result.math / (wide ? constants.utilization_wide : constants.utilization_narrow);
+  const double latency = wide ? constants.tile_cycles_wide : constants.tile_cycles_narrow;
+  const bool uneven = work.seq_q % work.tile_q != 0 || work.seq_k % work.tile_k != 0;
+  const double edges = !uneven ? 1.0 : !work.causal ? constants.uneven : wide ? constants.uneven_causal_wide : constants.uneven_causal_narrow;
+  const double busy = edges * (std::max(math, result.softmax) + constants.exposed * std::min(math, result.softmax));
 
   // Blocks of one head, in launch order, in tiles.
   const double owned = backward ? work.tile_k : work.tile_q, walked = backward ? work.tile_q : work.tile_k;
@@ -61,7 +69,7 @@ AttentionTime fused_attention_time(const AttentionWork& work, const Gpu& gpu, co
   const double count = blocks * heads * work.splits;
   const double sms = gpu.sm.count;
   const double resident = std::clamp(ceil_div(count, sms), 1.0, static_cast<double>(work.blocks_per_sm));
-  const auto tile = [&](double together) { return constants.tile_cycles + together * busy; };
+  const auto tile = [&](double together) { return latency + together * busy; };
   const int slots = static_cast<int>(sms * resident);
 
   double cycles = 0.0, tiles = 0.0;
@@ -97,7 +105,7 @@ AttentionTime fused_attention_time(const AttentionWork& work, const Gpu& gpu, co
   const double clock = kernel_clock(gpu, attention_pipe(work, gpu), result.activity).value();
   result.compute = cycles / clock;
   result.fixed = constants.fixed_cycles / clock;
-  result.latency = constants.tile_cycles;
+  result.latency = latency;
   const double read_bandwidth = gpu.dram.bandwidth.value() * gpu.dram.read_efficiency * constants.read_share;
   const double write_bandwidth = gpu.dram.bandwidth.value() * gpu.dram.write_efficiency;
   result.fill = cold_bytes / read_bandwidth * std::min(1.0, slots / count);

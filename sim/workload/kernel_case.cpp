@@ -147,7 +147,8 @@ Builder attention(AttentionBackend backend, bool backward) {
     op.seq_q = op.seq_k = p.size("seq");
     op.head_dim = p.size("head_dim");
     op.causal = p.flag_or("causal", false);
-    op.head_major = backend == AttentionBackend::flash;  // the calls that are measured pass contiguous tensors
+    // FlashAttention is measured on contiguous [batch, heads, seq, head_dim] tensors unless the case says otherwise.
+    if (backend == AttentionBackend::flash) op.head_major = p.flag_or("head_major", true);
     p.checked({op.batch, op.heads, op.seq_q, op.head_dim});
     if (backend != AttentionBackend::efficient && !is_half(type))
       throw KernelCaseError("flash and cuDNN attention exist for fp16 and bf16 only; efficient_attention takes fp32");
