@@ -17,7 +17,7 @@ constexpr std::array<std::string_view, static_cast<std::size_t>(HostClass::other
     "checkpoint_recompute",
     "clip_fixed", "per_parameter_clip", "unscale_fixed", "per_parameter_unscale", "foreach_fixed",
     "per_parameter_foreach", "per_parameter_foreach_sgd", "fused_fixed", "per_parameter_fused",
-    "per_parameter_for_loop", "per_parameter_zero_grad", "per_parameter_accumulate", "python_fixed",
+    "per_parameter_for_loop", "optimizer_op", "per_parameter_zero_grad", "per_parameter_accumulate", "python_fixed",
     "convolution", "convolution_backward", "batch_norm", "batch_norm_backward",
     "other"};
 

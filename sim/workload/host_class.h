@@ -71,6 +71,7 @@ enum class HostClass : std::uint8_t {
   fused_fixed,              ///< 100
   per_parameter_fused,      ///< 3
   per_parameter_for_loop,   ///< 67
+  optimizer_op,             ///< 6.8: one operation of an optimizer's own loop over tensors, without autograd
   per_parameter_zero_grad,  ///< 0.6
   per_parameter_accumulate, ///< 7.4: each micro-batch after the first
   python_fixed,             ///< 1: microseconds of Python that belong to no operation

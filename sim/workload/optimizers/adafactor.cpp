@@ -34,7 +34,7 @@ class Loop {
   void update(const Parameter& parameter) {
     using F = PointwiseFunction;
     constexpr int kCalls = 16;  // Python-visible operations a tensor
-    eager_.recorder.host(HostClass::pointwise, kCalls);
+    eager_.recorder.host(HostClass::optimizer_op, kCalls);
     const Tensor &value = parameter.value, &gradient = parameter.gradient;
     norm_on_host(value);
     if (value.sizes.rank() > 1) {

@@ -37,7 +37,7 @@ void Sgd::step(Eager& eager, Parameters& parameters, const Tensor&) {
       return foreach(eager, MultiTensorFunction::add, type, sizes);
     case OptimizerImplementation::for_loop:
       for (auto& parameter : parameters) {
-        eager.recorder.host(HostClass::pointwise, momentum_ ? 3 : 1);
+        eager.recorder.host(HostClass::optimizer_op, momentum_ ? 3 : 1);
         const Tensor& update = momentum_ ? parameter.states[0] : parameter.gradient;
         if (momentum_ && !first) {
           eager::aten::pointwise(eager, PointwiseFunction::scale, {&update}, update);
