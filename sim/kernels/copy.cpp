@@ -36,7 +36,7 @@ LoweredOp concatenate(const Copy& op, const Gpu& gpu) {
     const std::int64_t parts = std::min<std::int64_t>(op.parts - first, kMostInputs);
     const double elements = static_cast<double>(n) * static_cast<double>(parts);
     const std::int64_t grid = std::min<std::int64_t>(ceil_div(n, per_block), 32 * gpu.sm.count);
-    KernelLaunch launch = stream_launch(StreamKernel::concatenate, vectorized ? "CatArray_vec" : "CatArray", TimeClass::copy, op.type,
+    KernelLaunch launch = stream_launch(vectorized ? StreamKernel::concatenate : StreamKernel::concatenate_unaligned, vectorized ? "CatArray_vec" : "CatArray", TimeClass::copy, op.type,
                                         {grid, parts, 128, vectorized ? 18 : 32}, {.elements = elements});
     launch.pipe = Pipe::none;
     std::get<StreamWork>(launch.work).iterations = static_cast<double>(ceil_div(n, per_block * grid));

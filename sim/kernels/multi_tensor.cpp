@@ -16,7 +16,7 @@ struct FunctionTraits {
   int lists;            ///< tensor lists passed to the kernel: decides how many tensors fit a launch
   int reads, writes;    ///< of each element
   double flops;         ///< an element
-  double instructions;  ///< a thread executes for an element (fitted on the H200, 6 for an addition, 33 for a division)
+  double instructions;  ///< a thread executes for an element (fitted on the H200: 4 for an addition, 30 for a division)
   int registers;
   bool scalar_list;
   bool new_output;      ///< writes a list of its own instead of its first operand
@@ -26,19 +26,20 @@ FunctionTraits traits_of(const MultiTensor& op) {
   using F = MultiTensorFunction;
   constexpr StreamKernel plain = StreamKernel::multi_tensor;
   switch (op.function) {
-    case F::add: return {plain, "foreach_add", 2, 2, 1, 2, 6, 32, false, false};
-    case F::mul: return {plain, "foreach_mul", 1, 1, 1, 1, 10, 27, op.scalar_per_tensor, false};
-    case F::lerp: return {plain, "foreach_lerp", 2, 2, 1, 3, 11.5, 32, false, false};
-    case F::addcmul: return {plain, "foreach_addcmul", 3, 2, 1, 3, 13.5, 32, op.scalar_per_tensor, false};
-    case F::addcdiv: return {plain, "foreach_addcdiv", 3, 3, 1, 3, 33, 36, op.scalar_per_tensor, false};
-    case F::square_root: return {plain, "foreach_sqrt", 2, 1, 1, 1, 28, 32, false, true};
-    case F::divide: return {plain, "foreach_div", 1, 1, 1, 1, 28, 34, op.scalar_per_tensor, false};
+    case F::add: return {plain, "foreach_add", 2, 2, 1, 2, 4, 32, false, false};
+    case F::mul: return {plain, "foreach_mul", 1, 1, 1, 1, 4, 27, op.scalar_per_tensor, false};
+    case F::lerp: return {plain, "foreach_lerp", 2, 2, 1, 3, 8, 32, false, false};
+    // Adam squares its gradient with addcmul(v, g, g): three lists, two of them the same memory.
+    case F::addcmul: return {plain, "foreach_addcmul", 3, 2, 1, 3, 11, 32, op.scalar_per_tensor, false};
+    case F::addcdiv: return {plain, "foreach_addcdiv", 3, 3, 1, 3, 30, 36, op.scalar_per_tensor, false};
+    case F::square_root: return {plain, "foreach_sqrt", 2, 1, 1, 1, 24, 32, false, true};
+    case F::divide: return {plain, "foreach_div", 1, 1, 1, 1, 24, 34, op.scalar_per_tensor, false};
     case F::norm: return {StreamKernel::multi_tensor_norm, "foreach_norm", 1, 1, 0, 2, 1, 32, false, false};
-    case F::unscale: return {plain, "amp_unscale", 1, 1, 1, 2, 12, 32, false, false};
+    case F::unscale: return {plain, "amp_unscale", 1, 1, 1, 2, 10, 32, false, false};
     case F::fused_adamw: return {StreamKernel::multi_tensor_adam, "fused_adamw", 4, 4, 3, 16, 1, 60, false, false};
     case F::fused_adam: return {StreamKernel::multi_tensor_adam, "fused_adam", 4, 4, 3, 14, 1, 60, false, false};
-    case F::fused_sgd: return {plain, "fused_sgd", 3, 3, 2, 4, 12, 40, false, false};
-    case F::add_scalar: return {plain, "foreach_add", 1, 1, 1, 1, 6, 27, false, false};
+    case F::fused_sgd: return {plain, "fused_sgd", 3, 3, 2, 4, 10, 40, false, false};
+    case F::add_scalar: return {plain, "foreach_add", 1, 1, 1, 1, 4, 27, false, false};
     case F::copy: return {plain, "foreach_copy", 2, 1, 1, 0, 4, 32, false, true};
   }
   throw std::invalid_argument("unknown multi-tensor function");
@@ -107,11 +108,9 @@ LoweredOp lower_multi_tensor(const MultiTensor& op, const Gpu& /*gpu*/, const So
     KernelLaunch launch = stream_launch(traits.kernel, std::string(traits.name), TimeClass::optimizer, op.type,
                                         {pack.blocks, 1, kThreads, traits.registers, norm ? 2048 : 0},
                                         {.elements = pack.elements * traits.instructions,
-                                         .iterations = static_cast<double>(ceil_div(pack.largest_chunk, kElementsPerPass))});
+                                         .iterations = static_cast<double>(pack.largest_chunk) / kElementsPerPass});
     launch.flops = traits.flops * pack.elements;
     for (int i = 0; i < traits.reads; ++i) launch.reads.push_back({Access::kUntracked, pack.elements * element});
-    // Adam squares its gradient with addcmul(v, g, g): the second reading of g finds the first in the cache.
-    if (op.function == MultiTensorFunction::addcmul) launch.reads.back().requested = 2.0 * pack.elements * element;
     for (int i = 0; i < traits.writes; ++i) launch.writes.push_back({traits.new_output ? Access::kTemporary : Access::kUntracked, pack.elements * element});
     if (norm) launch.writes.push_back({Access::kTemporary, 4.0 * pack.blocks});
     result.launches.push_back(std::move(launch));

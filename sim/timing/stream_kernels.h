@@ -15,7 +15,7 @@ enum class StreamKernel : std::uint8_t {
   fill, add, mul, scale, unary, masked_fill, dropout_backward, relu, gelu, gelu_backward, silu, silu_backward, tanh,
   cast_down, unrolled_cast, unrolled_mixed, dropout,
   // copies that are kernels
-  strided_copy, broadcast_binary, concatenate, copy_device,
+  strided_copy, broadcast_binary, concatenate, concatenate_unaligned, copy_device,
   // softmax
   softmax_warp, log_softmax_warp, softmax_registers, log_softmax_registers, softmax_block, softmax_backward_warp, log_softmax_backward_warp,
   softmax_backward_shared, softmax_backward_block,

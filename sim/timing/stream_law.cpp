@@ -32,7 +32,8 @@ constexpr double kL1HitsAll = 0.4, kL1HitsNone = 0.94;
 
 struct Traffic {
   double dram_read = 0, dram_write = 0, l2_read = 0, l2_write = 0;
-  double read = 0, read_missed = 0;   ///< distinct bytes
+  double read_missed = 0;       ///< distinct bytes that come from DRAM at their first reading
+  double requested = 0;         ///< by all first readings of a block
 };
 
 double ramp(double x, double full, double none) { return std::clamp((none - x) / (none - full), 0.0, 1.0); }
@@ -43,7 +44,6 @@ Traffic traffic_of(const KernelLaunch& launch, const StreamWork& work, const Gpu
   for (const Access& access : launch.reads) {
     const double hit = i < residency.size() ? residency[i] : 0.0;
     ++i;
-    t.read += access.bytes;
     t.read_missed += access.bytes * (1.0 - hit);
     t.l2_read += std::max(access.bytes, access.requested);
   }
@@ -54,6 +54,7 @@ Traffic traffic_of(const KernelLaunch& launch, const StreamWork& work, const Gpu
     t.l2_write += std::max(access.bytes, access.requested);
   }
   t.dram_read = t.read_missed;
+  t.requested = t.l2_read;
   if (work.reread_bytes > 0.0) {
     const double active_rows = std::min(gpu.sm.count * resident_blocks, launch.blocks());
     const double footprint = active_rows * work.reread_row_bytes / gpu.l2.capacity.value();
@@ -107,7 +108,7 @@ KernelTime stream_time(const KernelLaunch& launch, const StreamWork& work, const
   const double resident = std::min(capacity, on_fullest);
 
   const Traffic traffic = traffic_of(launch, work, gpu, residency, resident);
-  const double miss = traffic.read > 0.0 ? traffic.read_missed / traffic.read : 1.0;
+  const double miss = traffic.requested > 0.0 ? traffic.read_missed / traffic.requested : 1.0;  // of the loads a block waits for
   const double t_dram = dram_seconds(traffic, gpu.dram) / code.dram_efficiency;
   const double t_l2 = traffic.l2_read / gpu.l2.read_bandwidth.value() + traffic.l2_write / gpu.l2.write_bandwidth.value();
   const double t_mem = std::max(t_dram, t_l2);
