@@ -43,7 +43,9 @@ LoweredOp lower_matmul(const Matmul& op, const Gpu& gpu, const Software& softwar
   if (fuses_bias) reads.push_back({.operand = 2, .bytes = n * element});
   if (op.bias && !fuses_bias) reads.push_back({.operand = output, .bytes = batch * m * n * element});
   const std::vector<Access> writes{{.operand = output, .bytes = batch * m * n * element}};
-  append_gemm(lowered.launches, gemm_problem(op, gpu), gpu, reads, writes);
+  GemmWork problem = gemm_problem(op, gpu);
+  problem.bias = fuses_bias;
+  append_gemm(lowered.launches, problem, gpu, reads, writes);
   return lowered;
 }
 

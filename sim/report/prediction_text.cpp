@@ -163,8 +163,8 @@ std::string prediction_table(const Scenario& s, std::span<const Prediction> pred
   std::string out;
   auto to = std::back_inserter(out);
   fmt::format_to(to, "{}\n{} · {}\n\n", s.title, training_line(s.training), s.software.name);
-  fmt::format_to(to, "{:<23} {:>8} {:>17} {:>9} {:>6} {:>6} {:>6}  {:<5} {}\n", "", "step", "range", "samples", "alloc", "reserv", "in use", "", "");
-  fmt::format_to(to, "{:<23} {:>8} {:>17} {:>9} {:>6} {:>6} {:>6}  {:<5} {}\n", "GPU", "ms", "ms", "per s", "GiB", "GiB", "GiB", "fits", "limited by");
+  fmt::format_to(to, "{:<19} {:>7} {:>15} {:>8} {:>6} {:>6} {:>6}  {:<4} {}\n", "", "step", "range", "samples", "alloc", "reserv", "in use", "", "");
+  fmt::format_to(to, "{:<19} {:>7} {:>15} {:>8} {:>6} {:>6} {:>6}  {:<4} {}\n", "GPU", "ms", "ms", "per s", "GiB", "GiB", "GiB", "fits", "limited by");
   for (const Prediction& p : predictions) {
     const auto ms = [](Seconds t) { return in_milliseconds(t); };
     const auto g = [](std::int64_t b) { return static_cast<double>(b) / kGiB; };
@@ -172,7 +172,7 @@ std::string prediction_table(const Scenario& s, std::span<const Prediction> pred
     if (const auto comma = reason.find(','); comma != std::string::npos) reason.resize(comma);
     std::string name = p.hardware;
     if (name.starts_with("nvidia-")) name = name.substr(7);
-    fmt::format_to(to, "{:<23} {:>8.4g} {:>17} {:>9.4g} {:>6.2f} {:>6.2f} {:>6.2f}  {:<5} {}\n", name, ms(p.step.time),
+    fmt::format_to(to, "{:<19} {:>7.4g} {:>15} {:>8.4g} {:>6.2f} {:>6.2f} {:>6.2f}  {:<4} {}\n", name, ms(p.step.time),
                    fmt::format("{:.4g} - {:.4g}", ms(p.step.low), ms(p.step.high)), p.step.samples_per_s, g(p.memory.peak_allocated), g(p.memory.peak_reserved),
                    g(p.memory.device_used), p.memory.fits ? "yes" : "NO", reason);
   }

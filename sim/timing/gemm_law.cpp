@@ -67,6 +67,7 @@ GemmLaw::GemmLaw(const GemmWork& problem, const Gpu& gpu, const GemmConstants& c
     : c_(constants),
       persistent_(problem.family == GemmWork::Family::wgmma),
       cuda_cores_(problem.family == GemmWork::Family::simt),
+      fused_bias_(problem.bias),
       batch_(static_cast<double>(problem.batch)),
       m_(static_cast<double>(problem.m)),
       n_(static_cast<double>(problem.n)),
@@ -110,6 +111,7 @@ bool GemmLaw::needs_counter(const GemmTile& tile, int splits) const {
 
 bool GemmLaw::may_split(const GemmTile& tile, int splits) const {
   if (splits == 1) return true;
+  if (fused_bias_) return false;   // the epilogue that adds it cannot run on partial sums: 1 of 152 profiled addmm splits
   if (persistent_ && (tile.stream_k || element_ > 2.0)) return false;   // the tf32 kernels share out k-steps instead
   if (persistent_) return tiles(tile) * splits <= sms_ && ceil_div(k_, static_cast<double>(splits) * tile.k) >= 6.0;
   // The libraries split only where tiles leave SMs idle.

@@ -58,6 +58,7 @@ class GemmLaw {
   const GemmConstants& c_;
   bool persistent_;
   bool cuda_cores_;
+  bool fused_bias_;
   double batch_, m_, n_, k_;
   double element_, output_element_;
   double a_pitch_penalty_, b_pitch_penalty_, store_penalty_, write_penalty_;
