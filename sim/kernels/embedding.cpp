@@ -25,14 +25,17 @@ KernelLaunch fill(double elements, DType type, int operand) {
   return launch;
 }
 
-LoweredOp gather(const Embedding& op) {
+LoweredOp gather(const Embedding& op, const Gpu& gpu) {
   const std::int64_t row = op.hidden * bytes_of(op.type);
   const std::int64_t threads = std::min<std::int64_t>(256, 32 * ceil_div(row, 512));
   const auto elements = static_cast<double>(op.tokens * op.hidden);
   const double element = static_cast<double>(bytes_of(op.type));
   KernelLaunch launch = stream_launch(StreamKernel::gather, "vectorized_gather", TimeClass::elementwise, op.type,
                                       {op.tokens, ceil_div(row, threads * 16), static_cast<int>(threads), 32}, {.elements = elements});
-  launch.reads = {{0, distinct_rows(op.tokens, op.vocabulary) * static_cast<double>(row), elements * element}, {1, 8.0 * static_cast<double>(op.tokens)}};
+  // Rows asked for again are in an SM's L1 to the extent that it holds the table.
+  const double table = static_cast<double>(op.vocabulary) * static_cast<double>(row), distinct = distinct_rows(op.tokens, op.vocabulary) * static_cast<double>(row);
+  const double beyond_l1 = elements * element * (1.0 - std::min(1.0, gpu.sm.l1_and_shared.value() / table));
+  launch.reads = {{0, distinct, std::max(distinct, beyond_l1)}, {1, 8.0 * static_cast<double>(op.tokens)}};
   launch.writes = {{2, elements * element}};
   return {{std::move(launch)}, {}, false};
 }
@@ -148,7 +151,7 @@ LoweredOp backward(const Embedding& op, const Gpu& gpu) {
 
 LoweredOp lower_embedding(const Embedding& op, const Gpu& gpu, const Software& /*software*/) {
   if (op.tokens < 1 || op.vocabulary < 1 || op.hidden < 1) throw std::invalid_argument("an embedding needs tokens, a vocabulary and a width");
-  return op.backward ? backward(op, gpu) : gather(op);
+  return op.backward ? backward(op, gpu) : gather(op, gpu);
 }
 
 }  // namespace ridgeline
