@@ -10,9 +10,8 @@ namespace {
 // On the 359 held out: reductions 4.8 % median, 6.7 % mean; point-wise, copies and optimizer 3.0 and 4.5 %. No constant saw
 // them, but the form of the law was chosen with their errors in view, so they flatter it; random shapes of another seed,
 // 666 cases of which only totals were looked at, give 4.4 and 7.1 %, and 829 of an H100 5.8 and 8.3 %.
-// Kernels with fewer than five cases (scale, gather, blocks of
-// softmax over long rows, segments of embedding gradients, unaligned concatenation) are priors more than fits. Without
-// measurements of their own, so taken from relatives: tanh (gelu), dropout_backward (mul), unrolled_mixed (unrolled_cast,
+// Kernels with fewer than five cases (scale, gather, blocks of softmax over long rows, segments of embedding gradients,
+// unaligned concatenation) are priors more than fits. Without measurements of their own, so taken from relatives: tanh (gelu), dropout_backward (mul), unrolled_mixed (unrolled_cast,
 // with the first latency seen in profiled steps), nll_loss and embedding_feature (from profiled steps),
 // log_softmax_backward_warp (softmax's, with an exponential more an element), max_pool_backward.
 constexpr std::array kTable{
