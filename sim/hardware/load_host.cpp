@@ -32,6 +32,7 @@ void read_software(FieldReader& r, Software& s) {
   r.integer("foreach_blocks_per_launch", s.foreach_blocks_per_launch, 1, 1 << 20);
   r.integers("foreach_tensors_per_launch", s.foreach_tensors_per_launch, 5, 1, 1 << 20);
   r.integer("foreach_chunk", s.foreach_chunk, 1, 1 << 30);
+  r.flag("zero_grad_to_none", s.zero_grad_to_none);
   r.flag("foreach_by_default", s.foreach_by_default);
   r.quantity("cublas_workspace", s.cublas_workspace, Range::non_negative());
   r.quantity("cublas_workspace_hopper", s.cublas_workspace_hopper, Range::non_negative());

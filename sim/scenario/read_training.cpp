@@ -72,6 +72,7 @@ TrainingSection read_training(const Value& section, const Software& software) {
   if (const Value clipping = mapping["gradient_clipping"]; clipping.exists() && !clipping.is("none"))
     t.gradient_clipping = clipping.number(config::Range::positive());
   t.activation_checkpointing = mapping["activation_checkpointing"].choice<ActivationCheckpointing>(kCheckpointing, ActivationCheckpointing::none);
+  t.keep_gradients = !software.zero_grad_to_none;
   result.compile = mapping["compile"].boolean(false);
   result.cuda_graphs = mapping["cuda_graphs"].boolean(false);
   return result;

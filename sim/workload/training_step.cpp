@@ -67,7 +67,7 @@ class TrainingLoop {
     }
     if (scaler_) scaler_->update(eager_);
     eager_.recorder.phase = Phase::other;
-    optimizer_->drop_gradients(eager_, parameters);
+    optimizer_->clear_gradients(eager_, parameters, training_.keep_gradients);
     eager_.gradients_enabled = true;
     eager_.recorder.end_step();
   }

@@ -16,9 +16,18 @@ using eager::Eager;
 using eager::Parameters;
 using eager::Tensor;
 
-void Optimizer::drop_gradients(Eager& eager, Parameters& parameters) {
-  eager.recorder.host(HostClass::per_parameter_zero_grad, static_cast<std::int64_t>(parameters.size()));
-  for (auto& parameter : parameters) parameter.gradient = Tensor{};
+void Optimizer::clear_gradients(Eager& eager, Parameters& parameters, bool keep) {
+  if (!keep) {
+    eager.recorder.host(HostClass::per_parameter_zero_grad, static_cast<std::int64_t>(parameters.size()));
+    for (auto& parameter : parameters) parameter.gradient = Tensor{};
+    return;
+  }
+  for (auto& parameter : parameters) {
+    const Tensor& gradient = parameter.gradient;
+    if (!gradient.defined()) continue;
+    eager.recorder.host(HostClass::optimizer_op);
+    eager.recorder.op(Memset{gradient.elements() * bytes_of(gradient.type)}, {}, {&gradient});
+  }
 }
 
 std::unique_ptr<Optimizer> make_optimizer(const OptimizerDescription& description) {

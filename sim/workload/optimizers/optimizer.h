@@ -16,8 +16,8 @@ class Optimizer {
   /// One update from the gradients; creates states when there are none yet. `overflow_flag` is given to a fused
   /// optimizer under gradient scaling (else undefined).
   virtual void step(eager::Eager& eager, eager::Parameters& parameters, const eager::Tensor& overflow_flag) = 0;
-  /// zero_grad(set_to_none=True).
-  void drop_gradients(eager::Eager& eager, eager::Parameters& parameters);
+  /// zero_grad: drops the gradients, or fills them with zeros (`keep`; then the next backward pass adds to them).
+  void clear_gradients(eager::Eager& eager, eager::Parameters& parameters, bool keep);
 };
 
 /// Throws UserError for a combination PyTorch does not have.
