@@ -90,7 +90,7 @@ GemmSelection select_gemm(const GemmWork& problem, const Gpu& gpu, const GemmCon
 GemmSelection select_gemm(const GemmWork& problem, const Gpu& gpu) {
   const auto from_class = [&gpu](const GemmWork& work) {
     const GemmClass kernel_class = gemm_class_of(work, gpu);
-    return select_gemm(work, gpu, gemm_constants(kernel_class), tile_menu(kernel_class, gpu.architecture));
+    return select_gemm(work, gpu, gemm_constants(kernel_class), tile_menu(kernel_class, gpu.architecture, work.batch > 1));
   };
   if (problem.family == GemmWork::Family::wgmma && problem.type == DType::tf32 && keeps_older_tf32_kernel(problem)) {
     GemmWork older = problem;

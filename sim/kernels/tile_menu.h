@@ -14,7 +14,8 @@ struct TileChoice {
   int shared_bytes = 0;
 };
 
-/// Menu of a class on an architecture (some classes exist in several generations of kernels). Static storage.
-std::span<const TileChoice> tile_menu(GemmClass kernel_class, Architecture architecture);
+/// Menu of a class on an architecture (some classes exist in several generations of kernels); `batched` products have fewer
+/// kernels on some. Static storage.
+std::span<const TileChoice> tile_menu(GemmClass kernel_class, Architecture architecture, bool batched = false);
 
 }  // namespace ridgeline

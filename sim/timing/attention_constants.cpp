@@ -6,20 +6,23 @@ namespace ridgeline {
 namespace {
 
 // Fitted on 267 kernels of an H200 (median error 3.2 %, mean 5.2 %); 91 held out: 4.9 %, 6.8 %.
-constexpr AttentionConstants kFlashForward{.utilization_narrow = 0.736, .utilization_wide = 0.793, .exposed = 0, .tile_cycles_narrow = 1500,
-    .tile_cycles_wide = 1010, .block_cycles = 6520, .fixed_cycles = 1020, .diagonal_tiles = 0.0685,
-    .uneven = 1.04, .uneven_causal_narrow = 1.62, .uneven_causal_wide = 1.33, .read_share = 0.92};
+constexpr AttentionConstants kFlashForward{.utilization_narrow = 0.95, .utilization_wide = 0.95, .operand_loads_narrow = 0.471,
+    .operand_loads_wide = 0.32, .exposed = 0, .tile_cycles_narrow = 1500, .tile_cycles_wide = 1010,
+    .block_cycles = 6520, .fixed_cycles = 1020, .diagonal_tiles = 0.0685, .uneven = 1.04,
+    .uneven_causal_narrow = 1.62, .uneven_causal_wide = 1.33, .read_share = 0.92};
 // Fitted on 255 kernels of an H200 (median error 2.2 %, mean 3.3 %); 90 held out: 2.4 %, 3.6 %.
-constexpr AttentionConstants kFlashBackward{.utilization_narrow = 0.725, .exposed = 0, .tile_cycles_narrow = 2610, .tile_cycles_wide = 3490,
-    .block_cycles = 6810, .fixed_cycles = 500, .diagonal_tiles = 0.0357, .uneven = 1.14,
-    .uneven_causal_narrow = 1.03, .uneven_causal_wide = 1.1, .read_share = 0.92};
+constexpr AttentionConstants kFlashBackward{.utilization_narrow = 0.95, .utilization_wide = 0.95, .operand_loads_narrow = 0.504, .exposed = 0,
+    .tile_cycles_narrow = 2610, .tile_cycles_wide = 3300, .block_cycles = 6810, .fixed_cycles = 500,
+    .diagonal_tiles = 0.0343, .uneven = 1.14, .uneven_causal_narrow = 1.03, .uneven_causal_wide = 1.1,
+    .read_share = 0.92};
 // Fitted on 333 kernels of an H200 (median error 1.8 %, mean 2.4 %); 114 held out: 2.1 %, 2.7 %.
-constexpr AttentionConstants kCudnnForward{.utilization_narrow = 0.765, .exposed = 0.341, .tile_cycles_narrow = 59.9,
-    .tile_cycles_wide = 82.3, .block_cycles = 1490, .fixed_cycles = 4320, .diagonal_tiles = 0.31,
-    .uneven = 1.2, .uneven_causal_narrow = 1.07, .uneven_causal_wide = 1.09, .read_share = 0.92};
+constexpr AttentionConstants kCudnnForward{.utilization_narrow = 0.758, .utilization_wide = 0.999, .exposed = 0.333,
+    .tile_cycles_narrow = 67.8, .tile_cycles_wide = 92.7, .block_cycles = 1490, .fixed_cycles = 4320,
+    .diagonal_tiles = 0.31, .uneven = 1.2, .uneven_causal_narrow = 1.07, .uneven_causal_wide = 1.09,
+    .read_share = 0.92};
 // Fitted on 337 kernels of an H200 (median error 2.8 %, mean 3.7 %); 118 held out: 3.1 %, 4.0 %.
 constexpr AttentionConstants kCudnnBackward{.utilization_wide = 0.682, .exposed = 0, .tile_cycles_narrow = 1110, .block_cycles = 6820,
-    .fixed_cycles = 2330, .diagonal_tiles = 0.276, .uneven = 1.03, .read_share = 0.92};
+    .fixed_cycles = 2340, .diagonal_tiles = 0.276, .uneven = 1.03, .read_share = 0.92};
 // Fitted on 65 kernels of an H200 (median error 2.6 %, mean 4.1 %); 23 held out: 2.9 %, 4.4 %.
 constexpr AttentionConstants kEfficientForwardHalf{.utilization_wide = 0.929, .exposed = 1.6, .tile_cycles_narrow = 3530, .tile_cycles_wide = 5240,
     .block_cycles = 4130, .fixed_cycles = 1130, .uneven_causal_narrow = 1.19, .read_share = 0.92};

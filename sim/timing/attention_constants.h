@@ -19,6 +19,7 @@ AttentionClass attention_class_of(const AttentionWork& work);
 /// Kernels for head dimensions up to 64 (`narrow`) and above (`wide`) differ in tile and warps.
 struct AttentionConstants {
   double utilization_narrow = 1, utilization_wide = 1;   ///< of the tensor pipe's rate while it works
+  double operand_loads_narrow = 0, operand_loads_wide = 0;   ///< weight of reading mma.sync's operands from shared memory
   double exposed = 0.5;          ///< of the shorter of a tile's products and its softmax, the share that the longer does not hide
   double tile_cycles_narrow = 0, tile_cycles_wide = 0;   ///< latency of a tile's dependent steps, shared by the blocks of an SM
   double block_cycles = 0;       ///< prologue and epilogue of a block

@@ -55,7 +55,10 @@ AttentionTime fused_attention_time(const AttentionWork& work, const Gpu& gpu, co
   const double operations = kSoftmaxOperations + (work.dropout ? kDropoutOperations : 0.0);
   result.softmax = scores * (1.0 / gpu.sm.rates.special + operations / gpu.sm.rates.fp32);
   const bool wide = work.head_dim > 64;
-  const double math = result.math / (wide ? constants.utilization_wide : constants.utilization_narrow);
+  // Every warp reads the operand it does not own: half a tile's products reuse each byte over a warp's 32 rows.
+  const double operand_bytes = products * scores * static_cast<double>(work.head_dim * bytes_of(work.type)) / 32.0;
+  const double loads = operand_bytes / gpu.sm.shared_bandwidth.value() * (wide ? constants.operand_loads_wide : constants.operand_loads_narrow);
+  const double math = result.math / (wide ? constants.utilization_wide : constants.utilization_narrow) + loads;
   const double latency = wide ? constants.tile_cycles_wide : constants.tile_cycles_narrow;
   const bool uneven = work.seq_q % work.tile_q != 0 || work.seq_k % work.tile_k != 0;
   const double edges = !uneven ? 1.0 : !work.causal ? constants.uneven : wide ? constants.uneven_causal_wide : constants.uneven_causal_narrow;
@@ -144,7 +147,7 @@ KernelTime attention_time(const KernelLaunch& launch, const AttentionWork& work,
   }
   const AttentionConstants& constants = attention_constants(attention_class_of(work));
   const AttentionTime part = fused_attention_time(work, gpu, constants, cold, missed_writes);
-  const Seconds limited = power_limited(gpu, launch.pipe, launch.type, launch.flops, Seconds{part.total});
+  const Seconds limited = power_limited(gpu, launch.pipe, launch.type, launch.flops, cold + missed_writes, Seconds{part.total});
   result.time = limited;
   result.math_utilization = part.activity;
   const double start = part.fixed + part.fill;

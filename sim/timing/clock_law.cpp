@@ -20,14 +20,16 @@ JoulesPerFlop energy_per_flop(const Gpu& gpu, Pipe pipe, DType type) {
   }
 }
 
-Seconds power_floor(const Gpu& gpu, Pipe pipe, DType type, double flops) {
+Seconds power_floor(const Gpu& gpu, Pipe pipe, DType type, double flops, double dram_bytes) {
+  constexpr double kFlopsOfAByte = 500.0;
   const Watts budget = gpu.power.limit - gpu.power.idle;
   if (budget.value() <= 0.0) return Seconds{};
-  return Flops{flops} * energy_per_flop(gpu, pipe, type) / budget;
+  const Joules traffic = Bytes{std::max(0.0, dram_bytes - flops / kFlopsOfAByte)} * gpu.power.dram;
+  return (Flops{flops} * energy_per_flop(gpu, pipe, type) + traffic) / budget;
 }
 
-Seconds power_limited(const Gpu& gpu, Pipe pipe, DType type, double flops, Seconds time) {
-  const Seconds floor = power_floor(gpu, pipe, type, flops);
+Seconds power_limited(const Gpu& gpu, Pipe pipe, DType type, double flops, double dram_bytes, Seconds time) {
+  const Seconds floor = power_floor(gpu, pipe, type, flops, dram_bytes);
   if (floor <= time) return time;
   // Until the board's averaging window is used up the excess is free.
   const Seconds excess = floor - time;

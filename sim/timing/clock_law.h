@@ -3,7 +3,7 @@
 // A tensor-core kernel runs below the boost clock from its first microsecond, the more so the busier its pipes:
 // f = tensor − tensor_droop·activity (hardware counters of 20 kernels on an H200: 1.83 − 0.22·u GHz, rms 0.04). Kernels on
 // the CUDA cores run at the sustained clock. Where work would draw more than the limit for longer than the board averages
-// over, time follows energy: T ≥ FLOPs·e / (limit − idle).
+// over, time follows energy: T ≥ (FLOPs·e + bytes·e_dram) / (limit − idle).
 #pragma once
 
 #include "sim/hardware/gpu.h"
@@ -15,13 +15,14 @@ namespace ridgeline {
 /// Clock of a kernel on `pipe` that is busy `activity` (0 to 1) of the kernel's cycles.
 Hertz kernel_clock(const Gpu& gpu, Pipe pipe, double activity);
 
-/// All-in energy of a floating-point operation of this type; 0 when the board's description does not say.
+/// Energy of a floating-point operation of this type; 0 when the board's description does not say.
 JoulesPerFlop energy_per_flop(const Gpu& gpu, Pipe pipe, DType type);
 
-/// Shortest time in which the board's limit lets `flops` be done by a load that goes on; 0 when unknown.
-Seconds power_floor(const Gpu& gpu, Pipe pipe, DType type, double flops);
+/// Shortest time in which the board's limit lets a continuing load do `flops` and move `dram_bytes`; 0 when unknown. The
+/// energy of a FLOP is all-in for large products: only traffic beyond a byte in 500 FLOPs costs extra.
+Seconds power_floor(const Gpu& gpu, Pipe pipe, DType type, double flops, double dram_bytes);
 
 /// `time` of a kernel of a continuing load, lengthened to the power floor as far as the board does not average it away.
-Seconds power_limited(const Gpu& gpu, Pipe pipe, DType type, double flops, Seconds time);
+Seconds power_limited(const Gpu& gpu, Pipe pipe, DType type, double flops, double dram_bytes, Seconds time);
 
 }  // namespace ridgeline

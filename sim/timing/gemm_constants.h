@@ -16,7 +16,8 @@ inline constexpr double kMmaSyncShareOfWgmma = 0.65;
 enum class GemmClass : std::uint8_t {
   wgmma_half,         ///< Hopper, 16-bit, all leading dimensions multiples of 16 bytes: persistent, TMA
   wgmma_tf32,         ///< the same for tf32
-  mma_half,           ///< 16-bit before Hopper: cp.async or register-staged mma.sync
+  mma_half,           ///< 16-bit on Ampere and Ada: cp.async, mma.sync
+  mma_half_staged,    ///< 16-bit on Volta and Turing: operands staged through registers
   mma_half_align4,    ///< 16-bit, leading dimensions multiples of 4 or 8 bytes only
   mma_half_align2,    ///< 16-bit, odd leading dimensions: no asynchronous copies
   mma_tf32,           ///< tf32 before Hopper

@@ -229,7 +229,7 @@ KernelTime gemm_time(const KernelLaunch& launch, const GemmWork& work, const Gpu
   }
   const GemmLaw law(work, gpu, constants, miss);
   const GemmTime part = law.time(tile_of(work), work.split_k);
-  const Seconds limited = power_limited(gpu, launch.pipe, launch.type, launch.flops, Seconds{part.total});
+  const Seconds limited = power_limited(gpu, launch.pipe, launch.type, launch.flops, part.dram_read + part.dram_write, Seconds{part.total});
   result.time = limited;
   result.dram_read_bytes = part.dram_read;
   result.dram_write_bytes = part.dram_write;
