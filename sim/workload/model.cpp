@@ -33,7 +33,8 @@ bool has_pooler(ModelHead head) { return head == ModelHead::sequence_classificat
 
 std::int64_t bert_head_parameters(const ModelDescription& m) {
   const std::int64_t d = m.hidden;
-  const std::int64_t prediction = d * d + d + 2 * d + m.vocabulary;  // transform, its norm, and the decoder's bias: the decoder is the token table
+  const std::int64_t decoder = m.tie_embeddings ? 0 : m.vocabulary * d;
+  const std::int64_t prediction = d * d + d + 2 * d + decoder + m.vocabulary;  // transform, its norm, decoder and its bias
   switch (m.head) {
     case ModelHead::sequence_classification: return d * m.labels + m.labels;
     case ModelHead::question_answering: return d * 2 + 2;

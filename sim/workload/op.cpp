@@ -25,20 +25,26 @@ class Hash {
 
 struct Hasher {
   Hash& hash;
-  void operator()(const Matmul& op) const { hash << op.type << op.batch << op.m << op.n << op.k << op.layout << op.bias; }
+  void operator()(const Matmul& op) const {
+    hash << op.type << op.batch << op.m << op.n << op.k << op.layout << op.bias;
+  }
   void operator()(const Pointwise& op) const {
     hash << op.function << op.rows << op.cols << op.input_count << op.output << op.walk;
     for (const DType input : op.inputs) hash << input;
   }
   void operator()(const Copy& op) const { hash << op.kind << op.type << op.rows << op.cols << op.parts; }
-  void operator()(const Softmax& op) const { hash << op.log << op.backward << op.input << op.output << op.rows << op.cols; }
+  void operator()(const Softmax& op) const {
+    hash << op.log << op.backward << op.input << op.output << op.rows << op.cols;
+  }
   void operator()(const Norm& op) const { hash << op.rms << op.backward << op.bias << op.type << op.rows << op.cols; }
   void operator()(const Reduction& op) const { hash << op.kind << op.type << op.rows << op.cols; }
   void operator()(const Dropout& op) const { hash << op.type << op.elements; }
-  void operator()(const Embedding& op) const { hash << op.backward << op.type << op.tokens << op.vocabulary << op.hidden; }
+  void operator()(const Embedding& op) const {
+    hash << op.backward << op.type << op.tokens << op.vocabulary << op.hidden;
+  }
   void operator()(const Attention& op) const {
-    hash << op.backend << op.backward << op.causal << op.dropout << op.type << op.batch << op.heads << op.kv_heads << op.seq_q
-         << op.seq_k << op.head_dim << op.head_major;
+    hash << op.backend << op.backward << op.causal << op.dropout << op.type << op.batch << op.heads << op.kv_heads
+         << op.seq_q << op.seq_k << op.head_dim << op.head_major;
   }
   void operator()(const NllLoss& op) const { hash << op.backward << op.type << op.rows << op.classes; }
   void operator()(const MultiTensor& op) const {
@@ -47,8 +53,8 @@ struct Hasher {
       for (const std::int64_t size : *op.sizes) hash << size;
   }
   void operator()(const Convolution& op) const {
-    hash << op.backward << op.channels_last << op.transposed << op.type << op.batch << op.in_channels << op.size << op.out_channels
-         << op.kernel << op.stride;
+    hash << op.backward << op.channels_last << op.transposed << op.type << op.batch << op.in_channels << op.size
+         << op.out_channels << op.kernel << op.stride;
   }
   void operator()(const ImageOp& op) const {
     hash << op.function << op.backward << op.channels_last << op.type << op.batch << op.channels << op.size;
@@ -61,9 +67,33 @@ struct Hasher {
 
 std::string_view name_of(PointwiseFunction function) {
   constexpr std::array<std::string_view, static_cast<std::size_t>(PointwiseFunction::other) + 1> kNames{
-      "add", "add_", "mul", "scale", "gelu", "gelu_tanh", "gelu_backward", "gelu_tanh_backward", "silu", "silu_backward", "relu",
-      "relu_backward", "tanh", "tanh_backward", "pow", "sqrt", "reciprocal", "div", "eq", "masked_fill", "cast", "fill", "arange",
-      "native_dropout_backward", "clamp", "rope", "pointwise"};
+      "add",
+      "add_",
+      "mul",
+      "scale",
+      "gelu",
+      "gelu_tanh",
+      "gelu_backward",
+      "gelu_tanh_backward",
+      "silu",
+      "silu_backward",
+      "relu",
+      "relu_backward",
+      "tanh",
+      "tanh_backward",
+      "pow",
+      "sqrt",
+      "reciprocal",
+      "div",
+      "eq",
+      "masked_fill",
+      "cast",
+      "fill",
+      "arange",
+      "native_dropout_backward",
+      "clamp",
+      "rope",
+      "pointwise"};
   static_assert(kNames[static_cast<std::size_t>(PointwiseFunction::cast)] == "cast");
   static_assert(kNames.back() == "pointwise");
   return kNames[static_cast<std::size_t>(function)];
@@ -71,13 +101,16 @@ std::string_view name_of(PointwiseFunction function) {
 
 std::string_view name_of(MultiTensorFunction function) {
   constexpr std::array<std::string_view, static_cast<std::size_t>(MultiTensorFunction::copy) + 1> kNames{
-      "foreach_add", "foreach_mul", "foreach_lerp", "foreach_addcmul", "foreach_addcdiv", "foreach_sqrt", "foreach_div",
-      "foreach_norm", "amp_foreach_unscale", "fused_adamw", "fused_adam", "fused_sgd", "foreach_add_scalar", "foreach_copy"};
+      "foreach_add",  "foreach_mul", "foreach_lerp",       "foreach_addcmul",     "foreach_addcdiv",
+      "foreach_sqrt", "foreach_div", "foreach_norm",       "amp_foreach_unscale", "fused_adamw",
+      "fused_adam",   "fused_sgd",   "foreach_add_scalar", "foreach_copy"};
   static_assert(kNames.back() == "foreach_copy");
   return kNames[static_cast<std::size_t>(function)];
 }
 
-std::string with_direction(std::string_view name, bool backward) { return fmt::format("{}{}", name, backward ? "_backward" : ""); }
+std::string with_direction(std::string_view name, bool backward) {
+  return fmt::format("{}{}", name, backward ? "_backward" : "");
+}
 
 struct Namer {
   std::string operator()(const Matmul& op) const { return op.batch > 1 ? "bmm" : op.bias ? "addmm" : "mm"; }
@@ -90,8 +123,12 @@ struct Namer {
       default: return "copy";
     }
   }
-  std::string operator()(const Softmax& op) const { return with_direction(op.log ? "log_softmax" : "softmax", op.backward); }
-  std::string operator()(const Norm& op) const { return with_direction(op.rms ? "rms_norm" : "native_layer_norm", op.backward); }
+  std::string operator()(const Softmax& op) const {
+    return with_direction(op.log ? "log_softmax" : "softmax", op.backward);
+  }
+  std::string operator()(const Norm& op) const {
+    return with_direction(op.rms ? "rms_norm" : "native_layer_norm", op.backward);
+  }
   std::string operator()(const Reduction& op) const {
     switch (op.kind) {
       case ReductionKind::mean_cols: return "mean";
@@ -135,7 +172,8 @@ struct Shaper {
   std::string operator()(const Pointwise& op) const {
     std::string types;
     for (int i = 0; i < op.input_count; ++i) types += fmt::format("{}{}", i > 0 ? "," : "", name_of(op.inputs[i]));
-    if (op.input_count == 0 || op.inputs[0] != op.output || op.input_count > 1) types += fmt::format("{}{}", types.empty() ? "" : "->", name_of(op.output));
+    if (op.input_count == 0 || op.inputs[0] != op.output || op.input_count > 1)
+      types += fmt::format("{}{}", types.empty() ? "" : "->", name_of(op.output));
     return fmt::format("{}x{} {}", op.rows, op.cols, types);
   }
   std::string operator()(const Copy& op) const { return fmt::format("{}x{} {}", op.rows, op.cols, name_of(op.type)); }
@@ -144,15 +182,20 @@ struct Shaper {
     return fmt::format("{}x{} {}->{}", op.rows, op.cols, name_of(op.input), name_of(op.output));
   }
   std::string operator()(const Norm& op) const { return fmt::format("{}x{} {}", op.rows, op.cols, name_of(op.type)); }
-  std::string operator()(const Reduction& op) const { return fmt::format("{}x{} {}", op.rows, op.cols, name_of(op.type)); }
+  std::string operator()(const Reduction& op) const {
+    return fmt::format("{}x{} {}", op.rows, op.cols, name_of(op.type));
+  }
   std::string operator()(const Dropout& op) const { return fmt::format("{} {}", op.elements, name_of(op.type)); }
   std::string operator()(const Embedding& op) const {
     return fmt::format("{} of {}x{} {}", op.tokens, op.vocabulary, op.hidden, name_of(op.type));
   }
   std::string operator()(const Attention& op) const {
-    return fmt::format("{}x{}x{}x{} {}{}", op.batch, op.heads, op.seq_q, op.head_dim, op.causal ? "causal " : "", name_of(op.type));
+    return fmt::format("{}x{}x{}x{} {}{}", op.batch, op.heads, op.seq_q, op.head_dim, op.causal ? "causal " : "",
+                       name_of(op.type));
   }
-  std::string operator()(const NllLoss& op) const { return fmt::format("{}x{} {}", op.rows, op.classes, name_of(op.type)); }
+  std::string operator()(const NllLoss& op) const {
+    return fmt::format("{}x{} {}", op.rows, op.classes, name_of(op.type));
+  }
   std::string operator()(const MultiTensor& op) const {
     std::int64_t elements = 0;
     if (op.sizes)
@@ -160,14 +203,16 @@ struct Shaper {
     return fmt::format("{} tensors, {} elements {}", op.sizes ? op.sizes->size() : 0, elements, name_of(op.type));
   }
   std::string operator()(const Convolution& op) const {
-    return fmt::format("{}x{}x{}x{} to {}, {}x{} {}", op.batch, op.in_channels, op.size, op.size, op.out_channels, op.kernel, op.kernel,
-                       name_of(op.type));
+    return fmt::format("{}x{}x{}x{} to {}, {}x{} {}", op.batch, op.in_channels, op.size, op.size, op.out_channels,
+                       op.kernel, op.kernel, name_of(op.type));
   }
   std::string operator()(const ImageOp& op) const {
     return fmt::format("{}x{}x{}x{} {}", op.batch, op.channels, op.size, op.size, name_of(op.type));
   }
   std::string operator()(const Memset& op) const { return fmt::format("{} bytes", op.bytes); }
-  std::string operator()(const UnknownOp& op) const { return fmt::format("{} bytes", op.read_bytes + op.written_bytes); }
+  std::string operator()(const UnknownOp& op) const {
+    return fmt::format("{} bytes", op.read_bytes + op.written_bytes);
+  }
 };
 
 }  // namespace

@@ -32,7 +32,7 @@ struct OptimizerDescription {
 enum class ActivationCheckpointing : std::uint8_t { none, block };
 
 struct TrainingDescription {
-  std::int64_t micro_batch = 1;            ///< sequences of one forward pass
+  std::int64_t micro_batch = 1;  ///< sequences of one forward pass
   std::int64_t sequence_length = 512;
   std::int64_t gradient_accumulation = 1;  ///< micro-batches of one optimizer step
   Precision precision = Precision::fp32;

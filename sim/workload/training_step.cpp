@@ -24,8 +24,9 @@ void check(const ModelDescription& model, const TrainingDescription& training) {
   if (training.sequence_length < 1) throw UserError("training.sequence_length: must be at least 1");
   if (training.gradient_accumulation < 1) throw UserError("training.gradient_accumulation: must be at least 1");
   if (model.family != ModelFamily::llama && training.sequence_length > model.max_positions)
-    throw UserError(fmt::format("training.sequence_length: {} is more than the {} positions of the model (model.max_positions)",
-                                training.sequence_length, model.max_positions));
+    throw UserError(
+        fmt::format("training.sequence_length: {} is more than the {} positions of the model (model.max_positions)",
+                    training.sequence_length, model.max_positions));
 }
 
 std::optional<DType> autocast_type(Precision precision) {
@@ -37,7 +38,8 @@ std::optional<DType> autocast_type(Precision precision) {
 /// The training loop: what a user's script does around model, optimizer and scaler.
 class TrainingLoop {
  public:
-  TrainingLoop(OpTrace& trace, const ModelDescription& model, const TrainingDescription& training, AttentionChoice attention)
+  TrainingLoop(OpTrace& trace, const ModelDescription& model, const TrainingDescription& training,
+               AttentionChoice attention)
       : training_(training), eager_(trace), optimizer_(optimizers::make_optimizer(training.optimizer)) {
     eager_.tf32 = training.precision == Precision::tf32;
     batch_ = families::make_batch(eager_, model, training);
@@ -60,7 +62,8 @@ class TrainingLoop {
       Tensor overflow_flag;
       if (scaler_) {
         if (!scaler_->unscaled()) scaler_->unscale(eager_, parameters);
-        if (training_.optimizer.implementation == OptimizerImplementation::fused) overflow_flag = scaler_->overflow_flag(eager_);
+        if (training_.optimizer.implementation == OptimizerImplementation::fused)
+          overflow_flag = scaler_->overflow_flag(eager_);
         else scaler_->check(eager_);
       }
       optimizer_->step(eager_, parameters, overflow_flag);
@@ -96,7 +99,8 @@ class TrainingLoop {
     Tensor root = scaler_ ? scaler_->scale(eager_, loss) : loss;
     recorder.phase = Phase::backward;
     recorder.host(HostClass::backward_call);
-    if (number > 0) recorder.host(HostClass::per_parameter_accumulate, static_cast<std::int64_t>(family_->parameters.size()));
+    if (number > 0)
+      recorder.host(HostClass::per_parameter_accumulate, static_cast<std::int64_t>(family_->parameters.size()));
     {
       const Tensor one = aten::full(eager_, {}, root.type);
       eager_.tape.run(eager_, root, one);
@@ -117,7 +121,8 @@ class TrainingLoop {
 
 }  // namespace
 
-OpTrace training_run(const ModelDescription& model, const TrainingDescription& training, AttentionChoice attention, int steps) {
+OpTrace training_run(const ModelDescription& model, const TrainingDescription& training, AttentionChoice attention,
+                     int steps) {
   check(model, training);
   OpTrace trace;
   {
@@ -126,7 +131,8 @@ OpTrace training_run(const ModelDescription& model, const TrainingDescription& t
     loop.finish();
     trace.parameters = loop.parameter_count();
   }
-  trace.model_flops = model_flops(model, training.micro_batch * training.gradient_accumulation, training.sequence_length);
+  trace.model_flops =
+      model_flops(model, training.micro_batch * training.gradient_accumulation, training.sequence_length);
   return trace;
 }
 

@@ -12,6 +12,7 @@ namespace ridgeline {
 /// Set-up (inputs, weights in the order of `.to(device)`), then `steps` training steps; the first creates optimizer
 /// states, the second is the steady state. Throws UserError for descriptions that cannot be trained as asked (sequence
 /// longer than the position table, fused implementation of an optimizer that has none, ...).
-OpTrace training_run(const ModelDescription& model, const TrainingDescription& training, AttentionChoice attention, int steps = 2);
+OpTrace training_run(const ModelDescription& model, const TrainingDescription& training, AttentionChoice attention,
+                     int steps = 2);
 
 }  // namespace ridgeline

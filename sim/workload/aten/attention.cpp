@@ -15,7 +15,9 @@ HostClass backward_class(AttentionBackend backend) {
 }
 
 struct AttentionBackward final : Node {
-  explicit AttentionBackward(const Attention& forward) : Node(backward_class(forward.backend)), op(forward) { op.backward = true; }
+  explicit AttentionBackward(const Attention& forward) : Node(backward_class(forward.backend)), op(forward) {
+    op.backward = true;
+  }
   Attention op;
   SavedTensor key, query, value, logsumexp, result, offset, seed;
   void backward(Eager& eager, Gradients& in, Gradients& out) override {
@@ -44,7 +46,8 @@ AttentionBackend backend_of(AttentionChoice choice) {
   return choice == AttentionChoice::flash ? AttentionBackend::flash : AttentionBackend::efficient;
 }
 
-Tensor fused_attention(Eager& eager, AttentionBackend backend, const Tensor& q, const Tensor& k, const Tensor& v, bool causal, bool dropout) {
+Tensor fused_attention(Eager& eager, AttentionBackend backend, const Tensor& q, const Tensor& k, const Tensor& v,
+                       bool causal, bool dropout) {
   Attention op;
   op.backend = backend;
   op.causal = causal;
@@ -70,7 +73,9 @@ Tensor fused_attention(Eager& eager, AttentionBackend backend, const Tensor& q, 
     offset = eager.empty({1}, DType::int64);
   }
   constexpr std::int64_t kEfficientRows = 32;  // the memory-efficient kernel pads its statistics to whole warps
-  const std::int64_t rows = backend == AttentionBackend::efficient ? (op.seq_q + kEfficientRows - 1) / kEfficientRows * kEfficientRows : op.seq_q;
+  const std::int64_t rows = backend == AttentionBackend::efficient
+                                ? (op.seq_q + kEfficientRows - 1) / kEfficientRows * kEfficientRows
+                                : op.seq_q;
   Tensor result = eager.empty_like(q);
   const Tensor logsumexp = eager.empty({op.batch, op.heads, rows}, DType::fp32);
   if (backend == AttentionBackend::flash) {

@@ -1,6 +1,5 @@
 #include "sim/workload/aten/loss.h"
 
-#include "sim/workload/aten/pointwise.h"
 #include "sim/workload/eager/eager.h"
 
 namespace ridgeline::eager::aten {
@@ -11,7 +10,7 @@ struct NllLossBackward final : Node {
   SavedTensor self, target, total_weight;
   void backward(Eager& eager, Gradients& in, Gradients& out) override {
     const Tensor input = self.unpack(eager), labels = target.unpack(eager), weight = total_weight.unpack(eager);
-    out[0] = full(eager, input.sizes, input.type);
+    out[0] = eager.empty(input.sizes, input.type);  // filled with zeros by the operation itself
     eager.recorder.op(NllLoss{true, input.type, input.sizes[0], input.sizes[1]}, {&in[0], &labels}, {&out[0]});
   }
   void release() override {

@@ -30,13 +30,16 @@ void record(Eager& eager, const Tensor& a, const Tensor& b, const Tensor* bias, 
   else eager.recorder.op(op, {&a, &b}, {&result});
 }
 
-/// Gradient of a factor comes out in the factor's own order: a transposed factor gets the transpose of the transposed product.
+/// Gradient of a factor comes out in the factor's own order: a transposed factor gets the transpose of the transposed
+/// product.
 Tensor gradient_of_first(Eager& eager, const Tensor& gradient, const Tensor& first, const Tensor& second) {
-  if (first.strides[0] == 1 && first.strides[1] == first.sizes[0]) return t(eager, mm(eager, second, t(eager, gradient)));
+  if (first.strides[0] == 1 && first.strides[1] == first.sizes[0])
+    return t(eager, mm(eager, second, t(eager, gradient)));
   return mm(eager, gradient, t(eager, second));
 }
 Tensor gradient_of_second(Eager& eager, const Tensor& gradient, const Tensor& first, const Tensor& second) {
-  if (second.strides[0] == 1 && second.strides[1] == second.sizes[0]) return t(eager, mm(eager, t(eager, gradient), first));
+  if (second.strides[0] == 1 && second.strides[1] == second.sizes[0])
+    return t(eager, mm(eager, t(eager, gradient), first));
   return mm(eager, t(eager, first), gradient);
 }
 

@@ -45,7 +45,8 @@ Tensor layer_norm(Eager& eager, const Tensor& x, const Tensor& weight, const Ten
   LayerNormBackward* node = nullptr;
   const bool saves = bias != nullptr ? eager.needs_node({&x, &weight, bias}) : eager.needs_node({&x, &weight});
   if (saves) {
-    node = bias != nullptr ? &eager.node<LayerNormBackward>({&x, &weight, bias}) : &eager.node<LayerNormBackward>({&x, &weight});
+    node = bias != nullptr ? &eager.node<LayerNormBackward>({&x, &weight, bias})
+                           : &eager.node<LayerNormBackward>({&x, &weight});
     node->input = eager.save(x);
     node->weight = eager.save(weight);
   }

@@ -141,7 +141,8 @@ Tensor with_number(Eager& eager, const Tensor& x, PointwiseFunction function, Po
 
 }  // namespace
 
-void pointwise(Eager& eager, PointwiseFunction function, std::initializer_list<const Tensor*> inputs, const Tensor& output) {
+void pointwise(Eager& eager, PointwiseFunction function, std::initializer_list<const Tensor*> inputs,
+               const Tensor& output) {
   Pointwise op;
   op.function = function;
   op.cols = output.sizes.rank() > 0 ? output.sizes.last() : 1;
@@ -170,7 +171,8 @@ Tensor add(Eager& eager, const Tensor& a, const Tensor& b) {
   AddBackward* node = eager.needs_node({&a, &b}) ? &eager.node<AddBackward>({&a, &b}) : nullptr;
   const Dims sizes = broadcast(a.sizes, b.sizes);
   const Tensor& like = a.sizes == sizes ? a : b;
-  Tensor result = like.sizes == sizes ? eager.empty_like(like, promote(a.type, b.type)) : eager.empty(sizes, promote(a.type, b.type));
+  Tensor result = like.sizes == sizes ? eager.empty_like(like, promote(a.type, b.type))
+                                      : eager.empty(sizes, promote(a.type, b.type));
   pointwise(eager, PointwiseFunction::add, {&a, &b}, result);
   if (node != nullptr) Eager::attach(result, *node);
   return result;
@@ -189,15 +191,22 @@ Tensor mul(Eager& eager, const Tensor& a, const Tensor& b) {
   }
   const Dims sizes = broadcast(a.sizes, b.sizes);
   const Tensor& like = a.sizes == sizes ? a : b;
-  Tensor result = like.sizes == sizes ? eager.empty_like(like, promote(a.type, b.type)) : eager.empty(sizes, promote(a.type, b.type));
+  Tensor result = like.sizes == sizes ? eager.empty_like(like, promote(a.type, b.type))
+                                      : eager.empty(sizes, promote(a.type, b.type));
   pointwise(eager, PointwiseFunction::mul, {&a, &b}, result);
   if (node != nullptr) Eager::attach(result, *node);
   return result;
 }
 
-Tensor scale(Eager& eager, const Tensor& x) { return with_number(eager, x, PointwiseFunction::scale, PointwiseFunction::scale); }
-Tensor divide(Eager& eager, const Tensor& x) { return with_number(eager, x, PointwiseFunction::divide, PointwiseFunction::divide); }
-Tensor negate(Eager& eager, const Tensor& x) { return with_number(eager, x, PointwiseFunction::scale, PointwiseFunction::scale); }
+Tensor scale(Eager& eager, const Tensor& x) {
+  return with_number(eager, x, PointwiseFunction::scale, PointwiseFunction::scale);
+}
+Tensor divide(Eager& eager, const Tensor& x) {
+  return with_number(eager, x, PointwiseFunction::divide, PointwiseFunction::divide);
+}
+Tensor negate(Eager& eager, const Tensor& x) {
+  return with_number(eager, x, PointwiseFunction::scale, PointwiseFunction::scale);
+}
 
 Tensor add_number(Eager& eager, const Tensor& x) {
   AddBackward* node = eager.needs_node({&x}) ? &eager.node<AddBackward>({&x}) : nullptr;

@@ -42,6 +42,7 @@ Tensor full(Eager& eager, const Dims& sizes, DType type);
 Tensor arange(Eager& eager, std::int64_t count, DType type);
 
 /// An operation without autograd: `inputs` to `output`, one kernel.
-void pointwise(Eager& eager, PointwiseFunction function, std::initializer_list<const Tensor*> inputs, const Tensor& output);
+void pointwise(Eager& eager, PointwiseFunction function, std::initializer_list<const Tensor*> inputs,
+               const Tensor& output);
 
 }  // namespace ridgeline::eager::aten

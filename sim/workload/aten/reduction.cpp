@@ -34,7 +34,9 @@ Tensor sum_to(Eager& eager, const Tensor& x, const Dims& sizes) {
   Tensor result = eager.empty(kept, x.type);
   const std::int64_t cols = result.elements(), rows = x.elements() / cols;
   const bool rows_summed = innermost_summed < x.sizes.rank() - 1;
-  const ReductionKind kind = cols == 1 ? ReductionKind::sum_all : rows_summed ? ReductionKind::sum_rows : ReductionKind::sum_cols;
+  const ReductionKind kind = cols == 1     ? ReductionKind::sum_all
+                             : rows_summed ? ReductionKind::sum_rows
+                                           : ReductionKind::sum_cols;
   Reduction op{kind, x.type, rows, cols};
   if (kind == ReductionKind::sum_all) op = {kind, x.type, 1, rows};
   if (kind == ReductionKind::sum_cols) op = {kind, x.type, cols, rows};

@@ -6,7 +6,8 @@ namespace ridgeline::eager::aten {
 namespace {
 
 struct SoftmaxBackward final : Node {
-  SoftmaxBackward(bool is_log, DType type) : Node(is_log ? HostClass::log_softmax_backward : HostClass::softmax_backward), log(is_log), input_type(type) {}
+  SoftmaxBackward(bool is_log, DType type)
+      : Node(is_log ? HostClass::log_softmax_backward : HostClass::softmax_backward), log(is_log), input_type(type) {}
   bool log;
   DType input_type;
   SavedTensor result;

@@ -40,7 +40,7 @@ struct SplitBackward final : Node {
     for (std::size_t i = 0; i < Parts; ++i)
       if (!in[i].defined()) in[i] = full(eager, output_sizes, type);
     out[0] = eager.empty(sizes, type);
-    const Copy op{CopyKind::concatenate, type, sizes.product() / sizes.last(), sizes.last() / static_cast<std::int64_t>(Parts), Parts};
+    const Copy op{CopyKind::concatenate, type, sizes.product() / sizes.last(), sizes.last() / Parts, Parts};
     if constexpr (Parts == 2) eager.recorder.op(op, {&in[0], &in[1]}, {&out[0]});
     else eager.recorder.op(op, {&in[0], &in[1], &in[2]}, {&out[0]});
   }
@@ -50,10 +50,12 @@ struct SplitBackward final : Node {
 struct PartBackward final : Node {
   PartBackward() : Node(HostClass::pointwise_backward) {}
   Dims sizes;
+  bool whole_rows = false;  ///< the part lies in one piece
   void backward(Eager& eager, Gradients& in, Gradients& out) override {
     out[0] = full(eager, sizes, in[0].type);
     const std::int64_t cols = in[0].sizes.last();
-    eager.recorder.op(Copy{CopyKind::permute, in[0].type, in[0].elements() / cols, cols, 1}, {&in[0]}, {&out[0]});
+    const CopyKind kind = whole_rows && in[0].contiguous() ? CopyKind::contiguous : CopyKind::permute;
+    eager.recorder.op(Copy{kind, in[0].type, in[0].elements() / cols, cols, 1}, {&in[0]}, {&out[0]});
   }
 };
 
@@ -84,6 +86,7 @@ Tensor part_of(Eager& eager, const Tensor& x, const Dims& sizes, const Dims& str
   Tensor result = shown(x, sizes, strides);
   if (PartBackward* node = node_for<PartBackward>(eager, x)) {
     node->sizes = x.sizes;
+    node->whole_rows = result.contiguous();
     Eager::attach(result, *node);
   }
   return result;
@@ -204,7 +207,8 @@ Tensor concatenate(Eager& eager, const Tensor& a, const Tensor& b) {
   Dims sizes = a.sizes;
   sizes[sizes.rank() - 1] += b.sizes.last();
   Tensor result = eager.empty(sizes, a.type);
-  eager.recorder.op(Copy{CopyKind::concatenate, a.type, result.elements() / sizes.last(), sizes.last() / 2, 2}, {&a, &b}, {&result});
+  eager.recorder.op(Copy{CopyKind::concatenate, a.type, result.elements() / sizes.last(), sizes.last() / 2, 2},
+                    {&a, &b}, {&result});
   if (node != nullptr) Eager::attach(result, *node);
   return result;
 }

@@ -20,12 +20,12 @@ class Eager;
 /// A checkpointed block: what is needed to run it again.
 struct CheckpointFrame {
   std::function<Tensor(Eager&, Tensor)> block;
-  Tensor input;                       ///< kept until every promise is redeemed and dropped
-  std::optional<DType> autocast;        ///< type autocast was on with
-  std::uint32_t promised = 0;         ///< tensors saved by the forward run
-  std::uint32_t holders = 0;          ///< saved tensors that still refer to this frame
+  Tensor input;                   ///< kept until every promise is redeemed and dropped
+  std::optional<DType> autocast;  ///< type autocast was on with
+  std::uint32_t promised = 0;     ///< tensors saved by the forward run
+  std::uint32_t holders = 0;      ///< saved tensors that still refer to this frame
   bool recomputed = false;
-  std::vector<Tensor> delivered;      ///< by the second run, in the order of saving
+  std::vector<Tensor> delivered;  ///< by the second run, in the order of saving
 };
 
 /// Leaves a block's second run once all promises are kept.

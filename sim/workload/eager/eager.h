@@ -17,7 +17,7 @@ class Eager {
 
   // Destroyed from the last to the first: handles before the recorder that counts them.
   Recorder recorder;
-  std::deque<CheckpointFrame> frames;   ///< checkpointed blocks of the running step
+  std::deque<CheckpointFrame> frames;  ///< checkpointed blocks of the running step
   Autocast autocast;
   Tape tape;
   bool gradients_enabled = true;

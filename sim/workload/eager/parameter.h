@@ -14,7 +14,9 @@ struct Parameter;
 /// Keeps the first gradient of a step without a copy when it has the parameter's layout, adds later ones in place.
 class AccumulateGradient final : public Node {
  public:
-  explicit AccumulateGradient(Parameter& parameter) : Node(HostClass::accumulate_grad), parameter_(parameter) { sequence = Tape::kAccumulate; }
+  explicit AccumulateGradient(Parameter& parameter) : Node(HostClass::accumulate_grad), parameter_(parameter) {
+    sequence = Tape::kAccumulate;
+  }
   void backward(Eager& eager, Gradients& incoming, Gradients& outgoing) override;
 
  private:

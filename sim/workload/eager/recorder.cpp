@@ -29,7 +29,7 @@ void Recorder::free(StorageId storage) {
   trace_.records.push_back({Record::Kind::free, HostClass::other, storage});
 }
 
-void Recorder::op(const Op& op, std::initializer_list<const Tensor*> inputs, std::initializer_list<const Tensor*> outputs) {
+void Recorder::op(const Op& op, std::span<const Tensor* const> inputs, std::span<const Tensor* const> outputs) {
   Call call;
   call.op = index_of(op);
   call.operands_begin = static_cast<std::uint32_t>(trace_.operands.size());

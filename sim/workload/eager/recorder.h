@@ -1,9 +1,10 @@
-// Writes an op trace: storages with counted references, whose last reference writes the free, and operations, equal ones
-// of which share one entry.
+// Writes an op trace: storages with counted references, whose last reference writes the free, and operations, equal
+// ones of which share one entry.
 #pragma once
 
 #include <cstdint>
 #include <initializer_list>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -30,7 +31,10 @@ class Recorder {
   void set_category(StorageId storage, Category category) { trace_.storages[storage].category = category; }
 
   /// An operation on tensors in the order of op_operands.h.
-  void op(const Op& op, std::initializer_list<const Tensor*> inputs, std::initializer_list<const Tensor*> outputs);
+  void op(const Op& op, std::initializer_list<const Tensor*> inputs, std::initializer_list<const Tensor*> outputs) {
+    this->op(op, std::span(inputs.begin(), inputs.size()), std::span(outputs.begin(), outputs.size()));
+  }
+  void op(const Op& op, std::span<const Tensor* const> inputs, std::span<const Tensor* const> outputs);
   void host(HostClass host_class, std::int64_t times = 1);
   void wait_for_gpu() { trace_.records.push_back({Record::Kind::wait_for_gpu, HostClass::other, 0}); }
   void begin_step();
@@ -48,8 +52,8 @@ class Recorder {
 
   OpTrace& trace_;
   std::vector<std::uint32_t> references_;
-  std::vector<std::uint32_t> table_;      ///< open addressing: entry of `ops` + 1, 0 = empty
-  std::vector<std::size_t> hashes_;       ///< of each entry of `ops`
+  std::vector<std::uint32_t> table_;  ///< open addressing: entry of `ops` + 1, 0 = empty
+  std::vector<std::size_t> hashes_;   ///< of each entry of `ops`
 };
 
 /// One counted reference to a storage.

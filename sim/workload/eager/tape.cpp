@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "sim/workload/aten/reduction.h"
 #include "sim/workload/aten/pointwise.h"
+#include "sim/workload/aten/reduction.h"
 #include "sim/workload/eager/eager.h"
 
 namespace ridgeline::eager {

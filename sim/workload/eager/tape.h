@@ -47,14 +47,14 @@ class Node {
   HostClass host_class;
   std::uint8_t edge_count = 0;
   std::int16_t layer = -1;
-  DType output_type = DType::fp32;                ///< of the forward outputs: gradients are cast to it …
-  Dims output_sizes;                              ///< … and summed to this size
+  DType output_type = DType::fp32;  ///< of the forward outputs: gradients are cast to it …
+  Dims output_sizes;                ///< … and summed to this size
   std::array<Edge, kMostEdges> edges;
   std::uint64_t sequence = 0;
 
  private:
   friend class Tape;
-  std::uint64_t run_ = 0;                         ///< backward run that counted `dependencies_`
+  std::uint64_t run_ = 0;  ///< backward run that counted `dependencies_`
   int dependencies_ = 0;
   Gradients* buffer_ = nullptr;
 };
@@ -95,7 +95,8 @@ class Tape {
   std::vector<Node*> nodes_;
   std::uint64_t next_sequence_ = 0, run_ = 0;
   static constexpr std::size_t kChunk = std::size_t{256} << 10;
-  std::vector<std::unique_ptr<std::byte[]>> chunks_;  ///< nodes live here until the tape is empty, then chunks are reused
+  std::vector<std::unique_ptr<std::byte[]>>
+      chunks_;  ///< nodes live here until the tape is empty, then chunks are reused
   std::size_t chunk_ = 0, used_ = 0;
   std::vector<std::unique_ptr<Gradients>> buffers_;
   std::vector<Gradients*> free_buffers_;

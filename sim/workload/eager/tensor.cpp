@@ -61,7 +61,8 @@ std::array<int, Dims::kMost> by_stride(const Tensor& tensor) {
   std::array<int, Dims::kMost> order{};
   const int rank = tensor.sizes.rank();
   for (int i = 0; i < rank; ++i) order[static_cast<std::size_t>(i)] = rank - 1 - i;
-  std::stable_sort(order.begin(), order.begin() + rank, [&](int a, int b) { return tensor.strides[a] < tensor.strides[b]; });
+  std::stable_sort(order.begin(), order.begin() + rank,
+                   [&](int a, int b) { return tensor.strides[a] < tensor.strides[b]; });
   return order;
 }
 

@@ -57,10 +57,10 @@ class Tensor {
   StorageReference storage;
   Dims sizes, strides;
   DType type = DType::fp32;
-  bool leaf = false;          ///< a parameter itself, not a view or result
-  bool view = false;          ///< shows another tensor, which PyTorch keeps alive with it
-  std::uint8_t output = 0;    ///< which output of `node`
-  Node* node = nullptr;       ///< receives the gradient; null = needs none
+  bool leaf = false;        ///< a parameter itself, not a view or result
+  bool view = false;        ///< shows another tensor, which PyTorch keeps alive with it
+  std::uint8_t output = 0;  ///< which output of `node`
+  Node* node = nullptr;     ///< receives the gradient; null = needs none
 
   [[nodiscard]] bool defined() const { return storage.valid(); }
   [[nodiscard]] std::int64_t elements() const { return sizes.product(); }

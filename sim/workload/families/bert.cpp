@@ -39,7 +39,8 @@ Bert::Bert(Eager& eager, const ModelDescription& model, const TrainingDescriptio
     decoder_.bias->allocate(eager, {model.vocabulary}, type());
   }
   if (model.head == ModelHead::sequence_classification) classifier_ = linear_layer(model.labels, d, true);
-  if (model.head == ModelHead::question_answering || model.head == ModelHead::pretraining) classifier_ = linear_layer(2, d, true);
+  if (model.head == ModelHead::question_answering || model.head == ModelHead::pretraining)
+    classifier_ = linear_layer(2, d, true);
 }
 
 Tensor Bert::loss(const Batch& batch) {
@@ -132,7 +133,8 @@ Tensor Bert::layer(const Layer& weights, Tensor x) {
 Bert::SelfAttention Bert::self_attention(const Layer& weights, const Tensor& x) {
   const std::int64_t batch = x.sizes[0], length = x.sizes[1];
   const auto heads = [&](const Affine& projection) {
-    return transpose(eager_, view(eager_, linear(eager_, x, projection), {batch, length, model_.heads, model_.head_dim()}), 1, 2);
+    return transpose(
+        eager_, view(eager_, linear(eager_, x, projection), {batch, length, model_.heads, model_.head_dim()}), 1, 2);
   };
   SelfAttention result;
   Tensor v, k, q;

@@ -24,11 +24,13 @@ eager::aten::ActivationKind Family::activation_kind() const {
 }
 
 Tensor Family::run_block(const std::function<Tensor(Eager&, Tensor)>& block, Tensor x) {
-  if (training_.activation_checkpointing == ActivationCheckpointing::block) return eager::checkpoint(eager_, block, std::move(x));
+  if (training_.activation_checkpointing == ActivationCheckpointing::block)
+    return eager::checkpoint(eager_, block, std::move(x));
   return block(eager_, std::move(x));
 }
 
-std::unique_ptr<Family> make_family(Eager& eager, const ModelDescription& model, const TrainingDescription& training, AttentionChoice attention) {
+std::unique_ptr<Family> make_family(Eager& eager, const ModelDescription& model, const TrainingDescription& training,
+                                    AttentionChoice attention) {
   switch (model.family) {
     case ModelFamily::bert: return std::make_unique<Bert>(eager, model, training, attention);
     case ModelFamily::llama: return std::make_unique<Llama>(eager, model, training, attention);

@@ -62,7 +62,8 @@ class Family {
 };
 
 /// Allocates inputs and weights in the order of `.to(device)`.
-std::unique_ptr<Family> make_family(Eager& eager, const ModelDescription& model, const TrainingDescription& training, AttentionChoice attention);
+std::unique_ptr<Family> make_family(Eager& eager, const ModelDescription& model, const TrainingDescription& training,
+                                    AttentionChoice attention);
 Batch make_batch(Eager& eager, const ModelDescription& model, const TrainingDescription& training);
 
 }  // namespace ridgeline::families

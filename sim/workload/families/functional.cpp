@@ -19,7 +19,8 @@ Tensor linear(Eager& eager, const Tensor& x, const Affine& layer) {
 Tensor layer_norm(Eager& eager, const Tensor& x, const Affine& layer, bool inside_module) {
   eager.recorder.host(inside_module ? HostClass::layer_norm_module : HostClass::layer_norm);
   const Tensor* bias = layer.bias != nullptr ? &layer.bias->value : nullptr;
-  if (eager.autocast.on() && x.type != DType::fp32) return aten::layer_norm(eager, aten::to(eager, x, DType::fp32), layer.weight->value, bias);
+  if (eager.autocast.on() && x.type != DType::fp32)
+    return aten::layer_norm(eager, aten::to(eager, x, DType::fp32), layer.weight->value, bias);
   return aten::layer_norm(eager, x, layer.weight->value, bias);
 }
 
@@ -32,7 +33,8 @@ Tensor matmul(Eager& eager, const Tensor& a, const Tensor& b) {
   eager.recorder.host(HostClass::matmul);
   const auto copied = [](const Tensor& x) {
     const int rank = x.sizes.rank();
-    return aten::needs_copy(x, {x.sizes.product() / (x.sizes[rank - 1] * x.sizes[rank - 2]), x.sizes[rank - 2], x.sizes[rank - 1]});
+    return aten::needs_copy(
+        x, {x.sizes.product() / (x.sizes[rank - 1] * x.sizes[rank - 2]), x.sizes[rank - 2], x.sizes[rank - 1]});
   };
   eager.recorder.host(HostClass::matmul_copy, int{copied(a)} + int{copied(b)});
   // Operands are cast from the last to the first, as everywhere under autocast.
@@ -87,10 +89,13 @@ Tensor contiguous(Eager& eager, const Tensor& x) {
   return aten::contiguous(eager, x);
 }
 
-Tensor attention(Eager& eager, AttentionChoice choice, const Tensor& q, const Tensor& k, const Tensor& v, bool causal, double dropout_probability) {
+Tensor attention(Eager& eager, AttentionChoice choice, const Tensor& q, const Tensor& k, const Tensor& v, bool causal,
+                 double dropout_probability) {
   eager.recorder.host(choice == AttentionChoice::cudnn ? HostClass::attention_cudnn : HostClass::attention_fused);
-  const Tensor value = eager.autocast.lowered(eager, v), key = eager.autocast.lowered(eager, k), query = eager.autocast.lowered(eager, q);
-  if (choice == AttentionChoice::math) return aten::math_attention(eager, query, key, value, causal, dropout_probability > 0.0);
+  const Tensor value = eager.autocast.lowered(eager, v), key = eager.autocast.lowered(eager, k),
+               query = eager.autocast.lowered(eager, q);
+  if (choice == AttentionChoice::math)
+    return aten::math_attention(eager, query, key, value, causal, dropout_probability > 0.0);
   return aten::fused_attention(eager, aten::backend_of(choice), query, key, value, causal, dropout_probability > 0.0);
 }
 

@@ -15,7 +15,8 @@ Gpt2::Gpt2(Eager& eager, const ModelDescription& model, const TrainingDescriptio
     layer.norm_before_attention = norm_layer(model.bias);
     layer.qkv = linear_layer(3 * d, d, model.bias);
     layer.projection = linear_layer(d, d, model.bias);
-    if (attention == AttentionChoice::eager) layer.mask = buffer({1, 1, model.max_positions, model.max_positions}, type());
+    if (attention == AttentionChoice::eager)
+      layer.mask = buffer({1, 1, model.max_positions, model.max_positions}, type());
     layer.norm_before_feed_forward = norm_layer(model.bias);
     layer.up = linear_layer(inner, d, model.bias);
     layer.down = linear_layer(d, inner, model.bias);

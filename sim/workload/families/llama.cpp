@@ -4,9 +4,11 @@ namespace ridgeline::families {
 
 namespace aten = eager::aten;
 
-Llama::Llama(Eager& eager, const ModelDescription& model, const TrainingDescription& training, AttentionChoice attention)
+Llama::Llama(Eager& eager, const ModelDescription& model, const TrainingDescription& training,
+             AttentionChoice attention)
     : Family(eager, model, training, attention) {
-  const std::int64_t d = model.hidden, inner = model.feed_forward_width(), shared = model.key_value_count() * model.head_dim();
+  const std::int64_t d = model.hidden, inner = model.feed_forward_width(),
+                     shared = model.key_value_count() * model.head_dim();
   tokens_ = table(model.vocabulary);
   for (std::int16_t i = 0; i < model.layers; ++i) {
     eager.recorder.layer = i;
@@ -93,7 +95,8 @@ void Llama::look_for_packed_sequences(const Tensor& positions) {
   before = make({rows, 1}, DType::int64, F::add, positions);
   {
     const Tensor joined = eager_.empty({rows, length + 1}, DType::int64);
-    eager_.recorder.op(Copy{CopyKind::concatenate, DType::int64, rows, length + 1, 2}, {&before, &positions}, {&joined});
+    eager_.recorder.op(Copy{CopyKind::concatenate, DType::int64, rows, (length + 1) / 2, 2}, {&before, &positions},
+                       {&joined});
     steps = make({rows, length}, DType::int64, F::add, joined);
   }
   {
@@ -126,7 +129,9 @@ Tensor Llama::causal_mask(DType type) {
     visible = eager_.empty({length, length}, DType::boolean);
     aten::pointwise(eager_, PointwiseFunction::other, {&queries, &keys}, visible);
   }
-  const Tensor zero = aten::full(eager_, {}, type), lowest = aten::full(eager_, {}, type);
+  const Tensor zero = aten::full(eager_, {}, type);
+  const Tensor lowest = eager_.empty({}, type);
+  eager_.recorder.op(Copy{CopyKind::host_to_device, type, 1, 1, 1}, {}, {&lowest});
   Tensor mask = eager_.empty({rows, 1, length, length}, type);
   aten::pointwise(eager_, PointwiseFunction::other, {&visible}, mask);
   return mask;
@@ -189,7 +194,8 @@ Tensor Llama::repeated(const Tensor& x) {
   if (model_.key_value_count() == model_.heads) return x;
   const std::int64_t times = model_.heads / model_.key_value_count();
   eager_.recorder.host(HostClass::contiguous);
-  const Tensor wide = aten::expand(eager_, aten::unsqueeze(eager_, x, 2), {x.sizes[0], x.sizes[1], times, x.sizes[2], x.sizes[3]});
+  const Tensor wide =
+      aten::expand(eager_, aten::unsqueeze(eager_, x, 2), {x.sizes[0], x.sizes[1], times, x.sizes[2], x.sizes[3]});
   return aten::reshape(eager_, wide, {x.sizes[0], x.sizes[1] * times, x.sizes[2], x.sizes[3]});
 }
 
@@ -210,10 +216,12 @@ Tensor Llama::layer(const Layer& weights, Tensor x, const Rotation& by, const Te
   return sum;
 }
 
-Llama::SelfAttention Llama::self_attention(const Layer& weights, const Tensor& x, const Rotation& by, const Tensor& mask) {
+Llama::SelfAttention Llama::self_attention(const Layer& weights, const Tensor& x, const Rotation& by,
+                                           const Tensor& mask) {
   const std::int64_t batch = x.sizes[0], length = x.sizes[1];
   const auto heads = [&](const Affine& projection, std::int64_t count) {
-    return transpose(eager_, view(eager_, linear(eager_, x, projection), {batch, length, count, model_.head_dim()}), 1, 2);
+    return transpose(eager_, view(eager_, linear(eager_, x, projection), {batch, length, count, model_.head_dim()}), 1,
+                     2);
   };
   SelfAttention result;
   Tensor y, v, k, q;
@@ -248,10 +256,6 @@ Llama::SelfAttention Llama::self_attention(const Layer& weights, const Tensor& x
 }
 
 Tensor Llama::feed_forward(const Layer& weights, const Tensor& x) {
-  if (model_.activation != Activation::swiglu) {
-    const Tensor inner = activate(eager_, linear(eager_, x, weights.up), activation_kind());
-    return linear(eager_, inner, weights.down);
-  }
   Tensor gate = linear(eager_, x, weights.gate);
   gate = activate(eager_, gate, activation_kind());
   Tensor up = linear(eager_, x, weights.up);

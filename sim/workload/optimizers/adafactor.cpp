@@ -50,7 +50,8 @@ class Loop {
       square_ = aten::mul(eager_, gradient, gradient);
       in_place(F::other, parameter.states[0], square_);
       estimate_ = eager_.empty_like(parameter.states[0]);
-      eager_.recorder.op(Copy{CopyKind::contiguous, value.type, 1, value.elements(), 1}, {&parameter.states[0]}, {&estimate_});
+      eager_.recorder.op(Copy{CopyKind::contiguous, value.type, 1, value.elements(), 1}, {&parameter.states[0]},
+                         {&estimate_});
     }
     aten::pointwise(eager_, F::clamp, {&estimate_}, estimate_);
     aten::pointwise(eager_, F::square_root, {&estimate_}, estimate_);

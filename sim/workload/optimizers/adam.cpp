@@ -27,8 +27,10 @@ void Adam::step(Eager& eager, Parameters& parameters, const Tensor& overflow_fla
 
 void Adam::create_states(Eager& eager, Parameters& parameters) {
   for (auto& parameter : parameters) {
-    if (implementation_ == OptimizerImplementation::fused) parameter.states.push_back(zero_state(eager, {}, DType::fp32));  // step count
-    for (int i = 0; i < (compensated_ ? 3 : 2); ++i) parameter.states.push_back(zero_state(eager, parameter.value.sizes, parameter.value.type));
+    if (implementation_ == OptimizerImplementation::fused)
+      parameter.states.push_back(zero_state(eager, {}, DType::fp32));  // step count
+    for (int i = 0; i < (compensated_ ? 3 : 2); ++i)
+      parameter.states.push_back(zero_state(eager, parameter.value.sizes, parameter.value.type));
   }
 }
 
@@ -36,44 +38,66 @@ void Adam::step_foreach(Eager& eager, Parameters& parameters) {
   using F = MultiTensorFunction;
   const auto sizes = sizes_of(parameters);
   const DType type = parameters.front().value.type;
-  if (decoupled_decay_) foreach(eager, F::mul, type, sizes);
-  foreach(eager, F::lerp, type, sizes);
-  foreach(eager, F::mul, type, sizes);
-  foreach(eager, F::addcmul, type, sizes);
+  if (decoupled_decay_)
+    foreach (eager, F::mul, type, sizes)
+      ;
+  foreach (eager, F::lerp, type, sizes)
+    ;
+  foreach (eager, F::mul, type, sizes)
+    ;
+  foreach (eager, F::addcmul, type, sizes)
+    ;
   std::vector<Tensor> roots;
   roots.reserve(parameters.size());
   for (auto& parameter : parameters) roots.push_back(eager.empty_like(parameter.value));
-  foreach(eager, F::square_root, type, sizes);
-  foreach(eager, F::divide, type, sizes, true);
-  foreach(eager, F::add_scalar, type, sizes);
+  foreach (eager, F::square_root, type, sizes)
+    ;
+  foreach (eager, F::divide, type, sizes, true)
+    ;
+  foreach (eager, F::add_scalar, type, sizes)
+    ;
   if (compensated_) {
     // The update joins the compensation; the parameter takes the sum, and what rounding lost of it is kept.
-    foreach(eager, F::addcdiv, type, sizes, true);
-    foreach(eager, F::copy, type, sizes);
-    foreach(eager, F::add, type, sizes);
-    foreach(eager, F::add, type, sizes);
-    foreach(eager, F::add, type, sizes);
+    foreach (eager, F::addcdiv, type, sizes, true)
+      ;
+    foreach (eager, F::copy, type, sizes)
+      ;
+    foreach (eager, F::add, type, sizes)
+      ;
+    foreach (eager, F::add, type, sizes)
+      ;
+    foreach (eager, F::add, type, sizes)
+      ;
   } else {
-    foreach(eager, F::addcdiv, type, sizes, true);
+    foreach (eager, F::addcdiv, type, sizes, true)
+      ;
   }
   while (!roots.empty()) roots.pop_back();  // a Python list gives up its last element first
 }
 
 void Adam::step_fused(Eager& eager, Parameters& parameters, bool may_skip) {
   const auto one_each = std::make_shared<const std::vector<std::int64_t>>(parameters.size(), 1);
-  foreach(eager, MultiTensorFunction::add_scalar, DType::fp32, one_each);
-  const MultiTensorFunction function = decoupled_decay_ ? MultiTensorFunction::fused_adamw : MultiTensorFunction::fused_adam;
-  foreach(eager, function, parameters.front().value.type, sizes_of(parameters));
-  if (may_skip) foreach(eager, MultiTensorFunction::add, DType::fp32, one_each);  // a skipped step does not count
+  foreach (eager, MultiTensorFunction::add_scalar, DType::fp32, one_each)
+    ;
+  const MultiTensorFunction function =
+      decoupled_decay_ ? MultiTensorFunction::fused_adamw : MultiTensorFunction::fused_adam;
+  foreach (eager, function, parameters.front().value.type, sizes_of(parameters))
+    ;
+  if (may_skip)
+    foreach (eager, MultiTensorFunction::add, DType::fp32, one_each)
+      ;  // a skipped step does not count
 }
 
 void Adam::step_for_loop(Eager& eager, Parameters& parameters) {
   using F = PointwiseFunction;
-  const auto one = [&](F function, std::initializer_list<const Tensor*> inputs, const Tensor& output) { aten::pointwise(eager, function, inputs, output); };
+  const auto one = [&](F function, std::initializer_list<const Tensor*> inputs, const Tensor& output) {
+    aten::pointwise(eager, function, inputs, output);
+  };
   Tensor denominator;
   for (auto& parameter : parameters) {
     eager.recorder.host(HostClass::per_parameter_for_loop);
-    const Tensor &value = parameter.value, &gradient = parameter.gradient, &average = parameter.states[0], &square = parameter.states[1];
+    const Tensor &value = parameter.value, &gradient = parameter.gradient, &average = parameter.states[0],
+                 &square = parameter.states[1];
     if (decoupled_decay_) one(F::scale, {&value}, value);
     one(F::other, {&average, &gradient}, average);
     one(F::scale, {&square}, square);

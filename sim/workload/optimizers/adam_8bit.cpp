@@ -17,7 +17,8 @@ void Adam8Bit::step(Eager& eager, Parameters& parameters, const Tensor&) {
         for (Tensor& map : maps_) map = zero_state(eager, {256}, DType::fp32);
       for (int i = 0; i < 2; ++i) {
         parameter.states.push_back(zero_state(eager, value.sizes, quantized ? DType::uint8 : DType::fp32));
-        if (quantized) parameter.states.push_back(zero_state(eager, {(value.elements() + kBlock - 1) / kBlock}, DType::fp32));
+        if (quantized)
+          parameter.states.push_back(zero_state(eager, {(value.elements() + kBlock - 1) / kBlock}, DType::fp32));
       }
     }
     eager.recorder.host(HostClass::pointwise);

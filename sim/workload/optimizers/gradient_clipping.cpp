@@ -1,6 +1,8 @@
 #include "sim/workload/optimizers/gradient_clipping.h"
 
 #include <algorithm>
+#include <span>
+#include <vector>
 
 #include "sim/workload/aten/pointwise.h"
 #include "sim/workload/optimizers/optimizer.h"
@@ -25,15 +27,20 @@ void clip_gradients(Eager& eager, Parameters& parameters) {
     const std::int64_t largest = *std::max_element(sizes->begin(), sizes->end());
     const Tensor partial = eager.empty({count * ((largest + kChunk - 1) / kChunk)}, DType::fp32);
     for (std::int64_t i = 0; i < count; ++i) norms.push_back(eager.empty({}, type));
-    foreach(eager, MultiTensorFunction::norm, type, sizes);
+    foreach (eager, MultiTensorFunction::norm, type, sizes)
+      ;
   }
   Tensor total = [&] {
     const Tensor stacked = eager.empty({count}, type);
     // torch.cat takes at most this many inputs a kernel.
     constexpr std::int64_t kMostInputs = 128;
+    std::vector<const Tensor*> inputs;
+    for (const Tensor& norm : norms) inputs.push_back(&norm);
+    const Tensor* output = &stacked;
     for (std::int64_t done = 0; done < count; done += kMostInputs) {
       const std::int64_t parts = std::min(kMostInputs, count - done);
-      eager.recorder.op(Copy{CopyKind::concatenate, type, 1, 1, parts}, {}, {&stacked});
+      const auto some = std::span(inputs).subspan(static_cast<std::size_t>(done), static_cast<std::size_t>(parts));
+      eager.recorder.op(Copy{CopyKind::concatenate, type, 1, 1, parts}, some, std::span(&output, 1));
     }
     Tensor norm = eager.empty({}, type);
     eager.recorder.op(Reduction{ReductionKind::norm_all, type, 1, count}, {&stacked}, {&norm});
@@ -50,7 +57,8 @@ void clip_gradients(Eager& eager, Parameters& parameters) {
   }
   Tensor clamped = eager.empty_like(coefficient);
   aten::pointwise(eager, PointwiseFunction::clamp, {&coefficient}, clamped);
-  foreach(eager, MultiTensorFunction::mul, type, sizes);
+  foreach (eager, MultiTensorFunction::mul, type, sizes)
+    ;
   coefficient = Tensor{};
   clamped = Tensor{};
   total = Tensor{};

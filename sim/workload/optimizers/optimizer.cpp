@@ -55,7 +55,8 @@ std::shared_ptr<const std::vector<std::int64_t>> sizes_of(const Parameters& para
   return sizes;
 }
 
-void foreach(Eager& eager, MultiTensorFunction function, DType type, const std::shared_ptr<const std::vector<std::int64_t>>& sizes, bool scalar_per_tensor) {
+void foreach (Eager& eager, MultiTensorFunction function, DType type,
+              const std::shared_ptr<const std::vector<std::int64_t>>& sizes, bool scalar_per_tensor) {
   eager.recorder.op(MultiTensor{function, type, sizes, scalar_per_tensor}, {}, {});
 }
 

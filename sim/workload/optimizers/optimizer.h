@@ -1,5 +1,5 @@
-// Optimizers as PyTorch runs them: states made in the first step, then kernels over lists of tensors (foreach, fused) or
-// over one tensor after the other.
+// Optimizers as PyTorch runs them: states made in the first step, then kernels over lists of tensors (foreach, fused)
+// or over one tensor after the other.
 #pragma once
 
 #include <memory>
@@ -26,8 +26,8 @@ std::unique_ptr<Optimizer> make_optimizer(const OptimizerDescription& descriptio
 /// Elements of each parameter, shared by all multi-tensor operations of a step.
 std::shared_ptr<const std::vector<std::int64_t>> sizes_of(const eager::Parameters& parameters);
 /// One multi-tensor call over lists of these sizes.
-void foreach(eager::Eager& eager, MultiTensorFunction function, DType type, const std::shared_ptr<const std::vector<std::int64_t>>& sizes,
-             bool scalar_per_tensor = false);
+void foreach (eager::Eager& eager, MultiTensorFunction function, DType type,
+              const std::shared_ptr<const std::vector<std::int64_t>>& sizes, bool scalar_per_tensor = false);
 /// An optimizer state filled with zeros.
 eager::Tensor zero_state(eager::Eager& eager, const eager::Dims& sizes, DType type);
 

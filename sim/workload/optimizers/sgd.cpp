@@ -15,8 +15,11 @@ void Sgd::step(Eager& eager, Parameters& parameters, const Tensor&) {
   const bool first = momentum_ && parameters.front().states.empty();
   const bool in_lists = implementation_ != OptimizerImplementation::for_loop;
   if (in_lists) {
-    eager.recorder.host(implementation_ == OptimizerImplementation::fused ? HostClass::fused_fixed : HostClass::foreach_fixed);
-    eager.recorder.host(implementation_ == OptimizerImplementation::fused ? HostClass::per_parameter_fused : HostClass::per_parameter_foreach_sgd, count);
+    eager.recorder.host(implementation_ == OptimizerImplementation::fused ? HostClass::fused_fixed
+                                                                          : HostClass::foreach_fixed);
+    eager.recorder.host(implementation_ == OptimizerImplementation::fused ? HostClass::per_parameter_fused
+                                                                          : HostClass::per_parameter_foreach_sgd,
+                        count);
   }
   if (first) {
     // The first momentum is a copy of the gradient.
@@ -28,13 +31,15 @@ void Sgd::step(Eager& eager, Parameters& parameters, const Tensor&) {
     }
   }
   switch (implementation_) {
-    case OptimizerImplementation::fused: return foreach(eager, MultiTensorFunction::fused_sgd, type, sizes);
+    case OptimizerImplementation::fused: return foreach (eager, MultiTensorFunction::fused_sgd, type, sizes);
     case OptimizerImplementation::foreach:
       if (momentum_ && !first) {
-        foreach(eager, MultiTensorFunction::mul, type, sizes);
-        foreach(eager, MultiTensorFunction::add, type, sizes);
+        foreach (eager, MultiTensorFunction::mul, type, sizes)
+          ;
+        foreach (eager, MultiTensorFunction::add, type, sizes)
+          ;
       }
-      return foreach(eager, MultiTensorFunction::add, type, sizes);
+      return foreach (eager, MultiTensorFunction::add, type, sizes);
     case OptimizerImplementation::for_loop:
       for (auto& parameter : parameters) {
         eager.recorder.host(HostClass::optimizer_op, momentum_ ? 3 : 1);
