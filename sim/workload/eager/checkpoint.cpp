@@ -38,7 +38,7 @@ Tensor SavedTensor::unpack(Eager& eager) {
 }
 
 void SavedTensor::release() {
-  tensor_ = Tensor{};
+  if (tensor_.defined()) tensor_.reset();
   if (frame_ != nullptr && --frame_->holders == 0) {
     frame_->delivered.clear();
     frame_->block = nullptr;

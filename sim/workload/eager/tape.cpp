@@ -58,8 +58,7 @@ void Tape::count_dependencies(Node& root) {
 void Tape::evaluate(Eager& eager, Node& node, std::vector<Node*>& ready) {
   Gradients outgoing;
   {
-    Gradients incoming = std::move(*node.buffer_);
-    free_buffers_.push_back(std::exchange(node.buffer_, nullptr));
+    Gradients& incoming = *node.buffer_;
     eager.recorder.host(node.host_class);
     node.backward(eager, incoming, outgoing);
     // Results take the size and type of the forward input they belong to.
@@ -73,7 +72,9 @@ void Tape::evaluate(Eager& eager, Node& node, std::vector<Node*>& ready) {
         gradient = aten::to(eager, gradient, next->output_type);
       }
     }
-    for (Tensor& gradient : incoming) gradient = Tensor{};
+    for (Tensor& gradient : incoming)
+      if (gradient.defined()) gradient.reset();
+    free_buffers_.push_back(std::exchange(node.buffer_, nullptr));
   }
   node.release();
   for (int i = 0; i < node.edge_count; ++i) {

@@ -63,6 +63,8 @@ class Tensor {
   Node* node = nullptr;     ///< receives the gradient; null = needs none
 
   [[nodiscard]] bool defined() const { return storage.valid(); }
+  /// Gives the handle up: undefined from here on.
+  void reset() { storage = StorageReference{}; }
   [[nodiscard]] std::int64_t elements() const { return sizes.product(); }
   [[nodiscard]] std::int64_t bytes() const { return elements() * bytes_of(type); }
   [[nodiscard]] bool requires_gradient() const { return node != nullptr; }
