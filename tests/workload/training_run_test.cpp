@@ -285,6 +285,13 @@ std::string message_of(Run run) {
   return "no error";
 }
 
+TEST(TrainingRun, What_was_never_measured_is_noted_and_the_rest_is_not) {
+  TrainingDescription training = small_training();
+  EXPECT_TRUE(training_run(small(ModelFamily::gpt2), training, AttentionChoice::flash).notes.empty());
+  training.optimizer.kind = OptimizerKind::adamw_8bit;
+  EXPECT_EQ(training_run(small(ModelFamily::gpt2), training, AttentionChoice::math).notes.size(), 2u);
+}
+
 TEST(TrainingRun, Says_what_cannot_be_trained) {
   const ModelDescription model = small(ModelFamily::gpt2);
   TrainingDescription training = small_training();

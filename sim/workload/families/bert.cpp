@@ -6,6 +6,8 @@ namespace ridgeline::families {
 
 namespace aten = eager::aten;
 
+constexpr bool kBias = true;  // these modules have no switch for it
+
 // Variables are declared so that they die in the order in which Python clears a function's: the C++ order is reversed.
 
 Bert::Bert(Eager& eager, const ModelDescription& model, const TrainingDescription& training, AttentionChoice attention)
@@ -14,27 +16,27 @@ Bert::Bert(Eager& eager, const ModelDescription& model, const TrainingDescriptio
   words_ = table(model.vocabulary);
   positions_ = table(model.max_positions);
   types_ = table(model.type_vocabulary);
-  embedding_norm_ = norm_layer(model.bias);
+  embedding_norm_ = norm_layer(kBias);
   position_ids_ = buffer({1, model.max_positions}, DType::int64);
   type_ids_ = buffer({1, model.max_positions}, DType::int64);
   for (std::int16_t i = 0; i < model.layers; ++i) {
     eager.recorder.layer = i;
     Layer& weights = layers_.emplace_back();
-    weights.query = linear_layer(d, d, model.bias);
-    weights.key = linear_layer(d, d, model.bias);
-    weights.value = linear_layer(d, d, model.bias);
-    weights.attention_dense = linear_layer(d, d, model.bias);
-    weights.attention_norm = norm_layer(model.bias);
-    weights.up = linear_layer(inner, d, model.bias);
-    weights.down = linear_layer(d, inner, model.bias);
-    weights.norm = norm_layer(model.bias);
+    weights.query = linear_layer(d, d, kBias);
+    weights.key = linear_layer(d, d, kBias);
+    weights.value = linear_layer(d, d, kBias);
+    weights.attention_dense = linear_layer(d, d, kBias);
+    weights.attention_norm = norm_layer(kBias);
+    weights.up = linear_layer(inner, d, kBias);
+    weights.down = linear_layer(d, inner, kBias);
+    weights.norm = norm_layer(kBias);
   }
   eager.recorder.layer = -1;
-  if (has_pooler()) pooler_ = linear_layer(d, d, model.bias);
+  if (has_pooler()) pooler_ = linear_layer(d, d, kBias);
   if (model.head == ModelHead::masked_lm || model.head == ModelHead::pretraining) {
     decoder_.bias = &parameters.emplace_back();  // a parameter of the outer module: first in order, last on the device
-    transform_ = linear_layer(d, d, model.bias);
-    transform_norm_ = norm_layer(model.bias);
+    transform_ = linear_layer(d, d, kBias);
+    transform_norm_ = norm_layer(kBias);
     decoder_.weight = model.tie_embeddings ? words_.weight : parameter({model.vocabulary, d});
     decoder_.bias->allocate(eager, {model.vocabulary}, type());
   }
