@@ -131,6 +131,14 @@ OpTrace training_run(const ModelDescription& model, const TrainingDescription& t
     loop.finish();
     trace.parameters = loop.parameter_count();
   }
+  if (training.optimizer.kind == OptimizerKind::adamw_8bit)
+    trace.notes.push_back("adamw-8bit: one kernel a tensor, a scale for every 256 elements; not measured");
+  if (training.optimizer.kind == OptimizerKind::adamw_kahan)
+    trace.notes.push_back("adamw-kahan: the operations of foreach AdamW and four more passes; not measured");
+  if (training.optimizer.kind == OptimizerKind::adafactor)
+    trace.notes.push_back("adafactor: as torch.optim runs it; the one of Transformers holds more temporaries");
+  if (attention == AttentionChoice::math)
+    trace.notes.push_back("math attention: operations from its source; not measured");
   trace.model_flops =
       model_flops(model, training.micro_batch * training.gradient_accumulation, training.sequence_length);
   return trace;
