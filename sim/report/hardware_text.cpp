@@ -2,36 +2,44 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iterator>
+#include <string_view>
+#include <vector>
 #include <nlohmann/json.hpp>
 
 namespace ridgeline {
 namespace {
 
+/// `text` in lines of at most `width`, broken at spaces.
+std::vector<std::string> wrapped(std::string_view text, std::size_t width) {
+  std::vector<std::string> lines;
+  while (text.size() > width) {
+    std::size_t length = text.rfind(' ', width);
+    if (length == std::string_view::npos || length == 0) length = width;
+    lines.emplace_back(text.substr(0, length));
+    text.remove_prefix(std::min(text.size(), length + (text[length] == ' ' ? 1 : 0)));
+  }
+  lines.emplace_back(text);
+  return lines;
+}
+
 void write_rows(std::string& out, std::span<const SheetRow> rows) {
+  auto to = std::back_inserter(out);
   for (const SheetRow& row : rows) {
     std::string value = row.value;
     if (!row.unit.empty() && !value.ends_with(row.unit)) value += " " + row.unit;
     if (row.spread) value += fmt::format(" ± {:.1f} %", 100.0 * *row.spread);
+    const std::vector<std::string> values = wrapped(value, 64);
+    const std::string head = fmt::format("  {:<30} {:<18}", row.key, values.front());
     // The source goes on the line where it fits into 100 columns, and below it where it does not.
-    const std::string head = fmt::format("  {:<30} {:<18}", row.key, value);
-    const bool fits = head.size() <= 52 && row.source.size() <= 47;
-    if (fits) {
-      fmt::format_to(std::back_inserter(out), "{} {}\n", head, row.source);
+    if (values.size() == 1 && head.size() <= 52 && row.source.size() <= 47) {
+      fmt::format_to(to, "{} {}\n", head, row.source);
       continue;
     }
-    out += head;
-    std::string line;
-    std::size_t begin = 0;
-    while (begin < row.source.size()) {
-      std::size_t length = std::min<std::size_t>(row.source.size() - begin, 92);
-      if (begin + length < row.source.size())
-        if (const auto space = row.source.rfind(' ', begin + length); space != std::string::npos && space > begin) length = space - begin;
-      line = row.source.substr(begin, length);
-      fmt::format_to(std::back_inserter(out), "\n      {}", line);
-      begin += length + (begin + length < row.source.size() && row.source[begin + length] == ' ' ? 1 : 0);
-    }
-    out += '\n';
+    fmt::format_to(to, "{}\n", head);
+    for (std::size_t i = 1; i < values.size(); ++i) fmt::format_to(to, "  {:<30} {}\n", "", values[i]);
+    for (const std::string& line : wrapped(row.source, 92)) fmt::format_to(to, "      {}\n", line);
   }
 }
 
