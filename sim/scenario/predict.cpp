@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <future>
 #include <map>
 #include <unordered_map>
 
@@ -163,6 +164,8 @@ Prediction predict(const Scenario& s, std::string_view engine_name) {
   const AttentionChoice attention = choose_attention(s.training, s.model, s.gpu, s.software);
   const OpTrace trace = training_run(s.model, s.training, attention);
   const StepProgram program = make_program(trace, s.gpu, s.software);
+  // Memory knows no time: it runs beside the timing.
+  std::future<MemoryPrediction> memory = std::async(std::launch::async, [&] { return predict_memory(program, s); });
   const std::vector<KernelTime> times = time_kernels(program, *engine, s.gpu);
   const TimelineOptions options{.cuda_graphs = s.cuda_graphs};
   const Timeline timeline = run_timeline(program, times, s.gpu, s.host, options);
@@ -188,7 +191,7 @@ Prediction predict(const Scenario& s, std::string_view engine_name) {
   p.step.low = std::min(p.step.time, step_with(program, times, s, options, range.low, 1.0 - s.host.spread));
   p.step.high = std::max(p.step.time, step_with(program, times, s, options, range.high, 1.0 + s.host.spread));
   explain_time(p, kernels, times, timeline);
-  p.memory = predict_memory(program, s);
+  p.memory = memory.get();
 
   p.notes = trace.notes;
   for (const std::uint32_t op : program.approximated)

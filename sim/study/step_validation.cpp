@@ -74,6 +74,14 @@ void add_own(std::vector<ValidatedStep>& out, const std::string& path, const std
   });
 }
 
+/// The stack a published row states, in its own words or in its id ("pt2.3.0", "PyTorch 2024"); today's where it states none.
+bool is_pytorch_2(const json& row) {
+  const std::string words = row.value("software", "") + " " + row.value("id", "");
+  for (const char* mark : {"pt2.", "PyTorch 2", "torch 2", "2023-", "2024-", "not stated"})
+    if (words.find(mark) != std::string::npos) return true;
+  return false;
+}
+
 /// Published steps: those of a shipped GPU with an absolute time and a scenario in our vocabulary.
 void add_published(std::vector<ValidatedStep>& out, const std::string& path, std::string_view only, std::string_view engine) {
   for_each_line(path, [&](std::string_view text) {
@@ -82,7 +90,7 @@ void add_published(std::vector<ValidatedStep>& out, const std::string& path, std
     json scenario = row["scenario"];
     if (row.contains("simulate_as") && row["simulate_as"].is_string()) scenario["hardware"] = row["simulate_as"];
     if (!only.empty() && scenario["hardware"] != only) return;
-    if (!scenario.contains("software")) scenario["software"] = "pytorch-1.13";
+    if (!scenario.contains("software")) scenario["software"] = is_pytorch_2(row) ? "pytorch-2.11" : "pytorch-1.13";
     ScenarioSource source;
     source.text = scenario.dump();
     source.text_name = row["id"];
