@@ -50,7 +50,8 @@ double tensor_rate(const MathRates& rates, DType type) {
 GemmWork gemm_problem(const Matmul& op, const Gpu& gpu) {
   GemmWork work{.type = op.type, .batch = op.batch, .m = op.m, .n = op.n, .k = op.k, .layout = static_cast<int>(op.layout), .bias = op.bias};
   const bool a_transposed = op.layout == Layout::tn || op.layout == Layout::tt, b_transposed = op.layout == Layout::nt || op.layout == Layout::tt;
-  work.alignment = alignment_of(a_transposed ? op.m : op.k, b_transposed ? op.k : op.n, op.n, bytes_of(op.type));
+  // A single column is contiguous along its rows.
+  work.alignment = alignment_of(a_transposed ? op.m : op.k, b_transposed || op.n == 1 ? op.k : op.n, op.n == 1 ? op.m : op.n, bytes_of(op.type));
   if (tensor_rate(gpu.sm.rates, op.type) <= 0.0) {
     work.family = GemmWork::Family::simt;
   } else {

@@ -47,6 +47,8 @@ struct GemmWork {
   int cluster_m = 1, cluster_n = 1;
   int blocks_per_sm = 1;          ///< resident on one SM
   bool bias = false;
+  double distinct_reads = 1.0;    ///< distinct operand bytes over those of m·k + n·k (convolutions gather the same pixels again)
+  double rate_share = 1.0;        ///< of the math rate of a plain product that a gathering kernel reaches
   bool stream_k = false;          ///< blocks share out the k-steps of all tiles evenly and add up partial tiles themselves
   bool reduces_splits = false;    ///< the kernel that adds up the partial sums of split_k, not a product itself
 };

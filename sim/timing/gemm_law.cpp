@@ -84,12 +84,13 @@ GemmLaw::GemmLaw(const GemmWork& problem, const Gpu& gpu, const GemmConstants& c
   rate_ = pipe_rate(problem, gpu);
   if (a_transposed) rate_ *= c_.rate_tn;
   else if (!b_transposed) rate_ *= c_.rate_nn;
-  issue_rate_ = 32.0 * gpu.sm.schedulers;
+  rate_ *= problem.rate_share;
+  issue_rate_ = 32.0 * gpu.sm.schedulers * problem.rate_share;
   shared_bytes_ = gpu.sm.shared_bandwidth.value();
   const Pipe pipe = cuda_cores_ ? Pipe::fp32 : Pipe::tensor_mma;
   clock_ = kernel_clock(gpu, pipe, 0.0).value();
   droop_ = clock_ - kernel_clock(gpu, pipe, 1.0).value();
-  read_bytes_ = element_ * batch_ * (m_ * k_ + n_ * k_);
+  read_bytes_ = element_ * batch_ * (m_ * k_ + n_ * k_) * problem.distinct_reads;
   cold_bytes_ = read_bytes_ * read_miss;
   written_bytes_ = element_ * batch_ * m_ * n_ * write_miss;
   dram_bandwidth_ = gpu.dram.bandwidth.value();
