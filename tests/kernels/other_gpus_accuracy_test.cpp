@@ -1,0 +1,124 @@
+// Products and attention on GPUs that no constant was fitted on, against times that others published (tests/validation/
+// public, caveats in SOURCE.md). Rows under four times the launch floor they contain are left out.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "sim/hardware/load_gpu.h"
+#include "sim/study/gzip_lines.h"
+#include "tests/support/prediction_errors.h"
+#include "sim/workload/kernel_case.h"
+
+namespace ridgeline {
+namespace {
+
+using nlohmann::json;
+using testing::PredictionErrors;
+
+struct Published {
+  std::string hardware, op, dtype, source;
+  json params;
+  double us = 0.0;
+};
+
+std::vector<json> public_rows() {
+  std::vector<json> rows;
+  for_each_line(std::string(RIDGELINE_SOURCE_DIR) + "/tests/validation/public/kernels.jsonl.gz", [&](std::string_view line) {
+    if (!line.empty()) rows.push_back(json::parse(line));
+  });
+  return rows;
+}
+
+std::vector<Published> published() {
+  std::vector<Published> rows;
+  for (const json& row : public_rows()) {
+    if (row.value("small", false) || row["trust"] == "low" || row["trust"] == "medium-low") continue;
+    Published item{row["hardware"], row["op"], row["dtype"], row["source"], json::object(), row["measured_us"]};
+    for (const char* key : {"m", "n", "k", "b", "layout", "batch", "heads", "seq", "head_dim", "causal"})
+      if (row["params"].contains(key)) item.params[key] = row["params"][key];
+    // DeepBench pads 16-bit operands to multiples of eight.
+    if (item.dtype == "fp16" && item.source.find("DeepBench") != std::string::npos)
+      for (const char* key : {"m", "n", "k"}) item.params[key] = (item.params[key].get<std::int64_t>() + 7) / 8 * 8;
+    rows.push_back(std::move(item));
+  }
+  return rows;
+}
+
+Seconds predict(const Published& row, const std::string& op, const Gpu& gpu, const TimingEngine& engine) {
+  json params = row.params;
+  if (op.starts_with("flash")) params["head_major"] = false;
+  const KernelCase kernel = kernel_case_from(json{{"op", op}, {"dtype", row.dtype}, {"params", params}});
+  return testing::predict_op(kernel.op, kernel.input_sets, gpu, engine).time;
+}
+
+PredictionErrors products(std::initializer_list<const char*> names, std::initializer_list<const char*> types) {
+  static const std::vector<Published> rows = published();
+  PredictionErrors errors;
+  for (const char* name : names) {
+    const Gpu gpu = load_gpu(name);
+    const auto engine = make_timing_engine("analytic", gpu);
+    for (const Published& row : rows) {
+      if (row.hardware != name || (row.op != "mm" && row.op != "addmm" && row.op != "bmm")) continue;
+      if (std::find(types.begin(), types.end(), row.dtype) == types.end()) continue;
+      errors.add(predict(row, row.op, gpu, *engine).value() * 1e6, row.us);
+    }
+  }
+  return errors;
+}
+
+TEST(OtherGpus, v100_products) {
+  products({"nvidia-v100-pcie-32gb", "nvidia-v100-sxm2-16gb"}, {"fp32"}).expect_within("V100 fp32", 0.12, 0.16);
+  products({"nvidia-v100-sxm2-16gb"}, {"fp16"}).expect_within("V100 fp16", 0.12, 0.18);
+}
+
+TEST(OtherGpus, a100_products) {
+  products({"nvidia-a100-sxm4-80gb"}, {"fp16", "bf16"}).expect_within("A100 16-bit", 0.10, 0.14);
+  products({"nvidia-a100-pcie-80gb"}, {"fp32"}).expect_within("A100 fp32", 0.10, 0.14);
+}
+
+TEST(OtherGpus, t4_products_at_the_70_watts_of_the_board) {
+  products({"nvidia-t4"}, {"fp32"}).expect_within("T4 fp32", 0.15, 0.22);
+  products({"nvidia-t4"}, {"fp16"}).expect_within("T4 fp16", 0.15, 0.22);
+}
+
+TEST(OtherGpus, a100_flash_attention) {
+  const Gpu gpu = load_gpu("nvidia-a100-sxm4-80gb");
+  const auto engine = make_timing_engine("analytic", gpu);
+  PredictionErrors errors;
+  for (const Published& row : published())
+    if (row.hardware == gpu.name && row.op == "flash_attention_forward_backward")
+      errors.add((predict(row, "flash_attention", gpu, *engine) + predict(row, "flash_attention_backward", gpu, *engine)).value() * 1e6, row.us);
+  errors.expect_within("A100 FlashAttention-2, forward and backward", 0.12, 0.14);
+}
+
+/// Boards with the RTX 3090's chip, from their datasheets. Workstation and server boards accumulate in fp32 at the full rate.
+Gpu ga102(int sms, const char* boost, const char* bandwidth, const char* limit, bool full_rate) {
+  std::vector<config::Override> changes{{"sm.count", std::to_string(sms), ""}, {"clock.boost", boost, ""}, {"clock.sustained", boost, ""}, {"clock.tensor", boost, ""},
+                                        {"dram.bandwidth", bandwidth, ""}, {"power.limit", limit, ""}};
+  if (full_rate)
+    for (const char* rate : {"sm.rates.tensor_fp16", "sm.rates.tensor_bf16"}) changes.push_back({rate, "512", ""});
+  if (full_rate) changes.push_back({"sm.rates.tensor_tf32", "256", ""});
+  return load_gpu("nvidia-rtx-3090", changes);
+}
+
+TEST(OtherGpus, relatives_of_the_rtx_3090) {
+  const std::map<std::string, Gpu> boards{{"nvidia-rtx-3090", load_gpu("nvidia-rtx-3090")},
+                                          {"nvidia-rtx-3090-ti", ga102(84, "1860 MHz", "1008 GB/s", "450 W", false)},
+                                          {"nvidia-rtx-3080-ti", ga102(80, "1860 MHz", "912 GB/s", "350 W", false)},
+                                          {"nvidia-rtx-3080", ga102(68, "1860 MHz", "760 GB/s", "320 W", false)},
+                                          {"nvidia-rtx-a6000", ga102(84, "1800 MHz", "768 GB/s", "300 W", true)}};
+  PredictionErrors errors;
+  for (const json& row : public_rows()) {
+    const auto board = boards.find(row["hardware"].get<std::string>());
+    if (board == boards.end() || row["op"] != "mm" || row.value("small", false)) continue;
+    const auto engine = make_timing_engine("analytic", board->second);
+    Published item{row["hardware"], row["op"], row["dtype"], "", json::object(), row["measured_us"]};
+    for (const char* key : {"m", "n", "k", "layout"})
+      if (row["params"].contains(key)) item.params[key] = row["params"][key];
+    errors.add(predict(item, "mm", board->second, *engine).value() * 1e6, item.us);
+  }
+  errors.expect_within("GA102 boards", 0.15, 0.22);
+}
+
+}  // namespace
+}  // namespace ridgeline
