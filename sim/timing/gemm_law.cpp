@@ -73,7 +73,9 @@ GemmLaw::GemmLaw(const GemmWork& problem, const Gpu& gpu, const GemmConstants& c
       n_(static_cast<double>(problem.n)),
       k_(static_cast<double>(problem.k)),
       element_(static_cast<double>(bytes_of(problem.type))),
-      output_element_(element_) {
+      output_element_(element_),
+      gpu_(gpu),
+      type_(cuda_cores_ ? DType::fp32 : problem.type) {
   const bool a_transposed = problem.layout == 2 || problem.layout == 3, b_transposed = problem.layout == 1 || problem.layout == 3;
   a_pitch_penalty_ = misaligned_share(a_transposed ? problem.m : problem.k, bytes_of(problem.type));
   b_pitch_penalty_ = misaligned_share(b_transposed ? problem.k : problem.n, bytes_of(problem.type));
@@ -207,7 +209,11 @@ double GemmLaw::seconds(const GemmTile& tile, int splits, double give_up) const 
   if (splits > 1) extra += split_reduction(splits);
   // The compute part alone is a bound from below.
   if (extra + work.cycles / clock_ >= give_up) return std::numeric_limits<double>::infinity();
-  return time(tile, splits).total - fixed_ + extra;
+  // A capped board gains nothing from a faster candidate, only from one with less traffic and fewer helpers.
+  const GemmTime product = time(tile, splits);
+  const Pipe pipe = cuda_cores_ ? Pipe::fp32 : Pipe::tensor_mma;
+  const Seconds limited = power_limited(gpu_, pipe, type_, 2.0 * batch_ * m_ * n_ * k_, product.dram_read + product.dram_write, Seconds{product.total});
+  return limited.value() - fixed_ + extra;
 }
 
 KernelTime gemm_time(const KernelLaunch& launch, const GemmWork& work, const Gpu& gpu, Residency residency) {

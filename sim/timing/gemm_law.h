@@ -69,6 +69,8 @@ class GemmLaw {
   double read_bandwidth_, write_bandwidth_, dram_bandwidth_;
   double absorbed_, reuse_from_, reuse_over_;
   double fixed_, memset_;
+  const Gpu& gpu_;
+  DType type_;
 };
 
 }  // namespace ridgeline

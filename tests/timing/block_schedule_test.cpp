@@ -1,0 +1,56 @@
+#include "sim/timing/block_schedule.h"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <queue>
+#include <vector>
+
+namespace ridgeline {
+namespace {
+
+/// The obvious way: every block takes the slot that comes free first.
+double brute_force(const std::vector<double>& cost, int repeats, int slots) {
+  std::priority_queue<double, std::vector<double>, std::greater<>> free_at;
+  for (int i = 0; i < slots; ++i) free_at.push(0.0);
+  double end = 0.0;
+  for (int r = 0; r < repeats; ++r)
+    for (const double c : cost) {
+      const double done = free_at.top() + c;
+      free_at.pop();
+      free_at.push(done);
+      end = std::max(end, done);
+    }
+  return end;
+}
+
+std::vector<double> ramp(int length) {
+  std::vector<double> cost(static_cast<std::size_t>(length));
+  std::iota(cost.begin(), cost.end(), 1.0);
+  return cost;
+}
+
+TEST(BlockSchedule, is_exact_for_a_few_rounds_of_unequal_blocks) {
+  for (const int length : {2, 3, 8, 17, 32})
+    for (const int repeats : {1, 5, 13, 24})
+      for (const int slots : {132, 264})
+        if (length * repeats <= 4 * slots) {
+          EXPECT_DOUBLE_EQ(schedule_end(ramp(length), repeats, slots), brute_force(ramp(length), repeats, slots)) << length << "x" << repeats << " on " << slots;
+        }
+}
+
+TEST(BlockSchedule, is_close_for_many_rounds) {
+  for (const int length : {4, 8, 16, 32})
+    for (const int repeats : {300, 700})
+      EXPECT_NEAR(schedule_end(ramp(length), repeats, 132) / brute_force(ramp(length), repeats, 132), 1.0, 0.02) << length << "x" << repeats;
+}
+
+TEST(BlockSchedule, counts_whole_rounds_of_equal_blocks) {
+  const std::vector<double> cost(8, 2.0);
+  EXPECT_DOUBLE_EQ(schedule_end(cost, 33, 264), 2.0);
+  EXPECT_DOUBLE_EQ(schedule_end(cost, 34, 264), 4.0);
+  EXPECT_DOUBLE_EQ(schedule_end({}, 5, 264), 0.0);
+}
+
+}  // namespace
+}  // namespace ridgeline
