@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <vector>
 
 #include "sim/occupancy/occupancy.h"
 
@@ -36,6 +37,26 @@ bool keeps_older_tf32_kernel(const GemmWork& problem) {
   return work < from;
 }
 
+/// Blocks of each entry of a menu that fit an SM, remembered for the SM asked for last.
+class ResidentBlocks {
+ public:
+  const std::vector<int>& of(std::span<const TileChoice> menu, const SmSpec& sm) {
+    const std::array<double, 8> key{static_cast<double>(sm.registers), static_cast<double>(sm.max_warps), static_cast<double>(sm.max_blocks), static_cast<double>(sm.schedulers),
+                                    static_cast<double>(sm.register_allocation_unit), sm.shared_per_sm.value(), sm.shared_reserved_per_block.value(), sm.shared_allocation_unit.value()};
+    if (menu.data() == menu_ && key == key_) return blocks_;
+    blocks_.clear();
+    for (const TileChoice& choice : menu) blocks_.push_back(occupancy_of(sm, choice.threads, choice.registers, choice.shared_bytes).blocks);
+    menu_ = menu.data();
+    key_ = key;
+    return blocks_;
+  }
+
+ private:
+  const TileChoice* menu_ = nullptr;
+  std::array<double, 8> key_{};
+  std::vector<int> blocks_;
+};
+
 double tensor_rate(const MathRates& rates, DType type) {
   switch (type) {
     case DType::bf16: return rates.tensor_bf16;
@@ -68,11 +89,14 @@ GemmSelection select_gemm(const GemmWork& problem, const Gpu& gpu, const GemmCon
   const double split_allowance = problem.family == GemmWork::Family::mma_sync ? kSplitAllowanceMmaSync : kSplitAllowance;
   GemmSelection best;
   best.seconds = std::numeric_limits<double>::infinity();
-  for (const TileChoice& choice : menu) {
+  static thread_local ResidentBlocks resident;
+  const std::vector<int>* blocks = persistent ? nullptr : &resident.of(menu, gpu.sm);
+  for (std::size_t i = 0; i < menu.size(); ++i) {
+    const TileChoice& choice = menu[i];
     GemmTile tile = choice.tile;
     if (tile.stream_k && !suits_stream_k(law, problem, tile, gpu)) continue;
     if (!persistent) {
-      tile.blocks_per_sm = occupancy_of(gpu.sm, choice.threads, choice.registers, choice.shared_bytes).blocks;
+      tile.blocks_per_sm = (*blocks)[i];
       if (tile.blocks_per_sm == 0) continue;
     }
     for (const int splits : all_splits) {

@@ -60,8 +60,8 @@ const std::initializer_list<Entry> kSimtTwoBuffers{{128, 128, 8, 2, 256, 122}, {
 }  // namespace
 
 std::span<const TileChoice> tile_menu(GemmClass kernel_class, Architecture architecture, bool batched) {
-  static const Menu wgmma_half = wgmma_menu(64, 2, {16, 32, 64, 96, 128, 192, 256}, 40960, 16, false);
-  static const Menu wgmma_tf32 = wgmma_menu(32, 4, {64, 128, 256}, 32768, 8, true);
+  static const Menu wgmma_half = wgmma_menu(64, 2, {256, 192, 128, 96, 64, 32, 16}, 40960, 16, false);
+  static const Menu wgmma_tf32 = wgmma_menu(32, 4, {256, 128, 64}, 32768, 8, true);
   static const Menu ampere_half = menu_of(kAmpereHalf, 2), volta_half = menu_of(kTwoBuffers, 2), align4 = menu_of(kHalfAlign4, 2), align2 = menu_of(kHalfAlign2, 2);
   static const Menu tf32 = menu_of(kTf32, 4), tf32_align4 = menu_of(kTf32Align4, 4), simt = menu_of(kSimt, 4), simt_narrow = menu_of(kSimtTwoBuffers, 4), simt_batched = menu_of({{128, 128, 8, 3, 256, 122}}, 4);
   const bool before_ampere = architecture == Architecture::volta || architecture == Architecture::turing;

@@ -48,7 +48,11 @@ double soft_maximum(double a, double b, double c) {
   return std::sqrt(std::sqrt(fourth(a) + fourth(b) + fourth(c)));
 }
 
-double cubic_norm(double a, double b) { return std::cbrt(a * a * a + b * b * b); }
+double cubic_norm(double a, double b) {
+  const double large = std::max(a, b), small = std::min(a, b);
+  if (small < 0.01 * large) return large;
+  return std::cbrt(a * a * a + b * b * b);
+}
 
 }  // namespace
 
@@ -103,6 +107,7 @@ GemmLaw::GemmLaw(const GemmWork& problem, const Gpu& gpu, const GemmConstants& c
   reuse_from_ = kRefetchedFrom * cache;
   reuse_over_ = (kRefetchedAll - kRefetchedFrom) * cache;
   fixed_ = c_.fixed_cycles / clock_;
+  least_math_ = 1.0 / (rate_ * c_.utilization * clock_);
   memset_ = gpu.launch.memset.value();
 }
 
@@ -126,7 +131,7 @@ GemmLaw::Compute GemmLaw::persistent(const GemmTile& tile, int splits) const {
   const double area = static_cast<double>(tile.wgmma_m) * tile.wgmma_n, sides = tile.m + tile.n;
   const double math = area * tile.k / rate_;
   const double misaligned = (a_pitch_penalty_ * tile.m + b_pitch_penalty_ * tile.n) / sides;
-  const double operand_reads = tile.wgmma_m + std::ceil(tile.wgmma_m / 64.0) * tile.wgmma_n;
+  const double operand_reads = tile.wgmma_m + static_cast<double>((tile.wgmma_m + 63) / 64 * tile.wgmma_n);
   const double straddle = 1.0 + c_.misaligned_load * misaligned;
   const double shared = tile.k * element_ * operand_reads / shared_bytes_;
   const double latency = c_.latency_cycles / std::max(1, tile.stages - 1);
@@ -134,7 +139,9 @@ GemmLaw::Compute GemmLaw::persistent(const GemmTile& tile, int splits) const {
   // grid leaves SMs over for their coarser placement.
   const double sides_loaded = count > kClusterableShare * sms_ ? 0.5 * (sides + std::min(tile.m, tile.n)) : 0.5 * sides;
   const double port = tile.k * element_ * sides_loaded * straddle / c_.port_bytes;
-  const double step = std::max(math / c_.utilization, soft_maximum(shared, latency, port));
+  const double bound = math / c_.utilization, other = std::max(std::max(shared, latency), port);
+  constexpr double kMostRounding = 1.3161;   // the fourth root of three: the soft maximum of three equals
+  const double step = other * kMostRounding <= bound ? bound : std::max(bound, soft_maximum(shared, latency, port));
   const double stored = splits > 1 ? 4.0 : output_element_;
   const double epilogue = area * stored / c_.epilogue_bytes * store_penalty_ + c_.epilogue_cycles;
   if (tile.stream_k) {
@@ -156,7 +163,7 @@ GemmLaw::Compute GemmLaw::tiled(const GemmTile& tile, int splits) const {
   const double stored = splits > 1 ? 4.0 : output_element_;
   const double epilogue = c_.epilogue_cycles + area * stored / c_.epilogue_bytes;
   const double resident = std::min(static_cast<double>(tile.blocks_per_sm), rounds);
-  const double full = std::floor(rounds / resident + 1e-9), rest = rounds - full * resident;
+  const double full = static_cast<double>(static_cast<std::int64_t>(rounds / resident + 1e-9)), rest = rounds - full * resident;
   const auto set = [&](double blocks) {
     return steps * std::max(blocks * step, c_.latency_cycles) + epilogue * (1.0 + (blocks - 1.0) * (1.0 - c_.epilogue_overlap));
   };
@@ -169,8 +176,9 @@ double GemmLaw::split_reduction(int splits) const {
   return c_.split_cycles / clock_ + bytes / (c_.split_bandwidth * dram_bandwidth_);
 }
 
-GemmTime GemmLaw::time(const GemmTile& tile, int splits) const {
-  const Compute work = compute(tile, splits);
+GemmTime GemmLaw::time(const GemmTile& tile, int splits) const { return time_of(compute(tile, splits), tile, splits); }
+
+GemmTime GemmLaw::time_of(const Compute& work, const GemmTile& tile, int splits) const {
   GemmTime result;
   result.activity = std::clamp(work.busy / work.cycles, 0.0, 1.0);
   const double clock = clock_ - droop_ * result.activity;
@@ -203,14 +211,20 @@ GemmTime GemmLaw::time(const GemmTile& tile, int splits) const {
 }
 
 double GemmLaw::seconds(const GemmTile& tile, int splits, double give_up) const {
+  // The math of the fullest SM alone settles most candidates.
+  if (!tile.stream_k) {
+    const double steps = ceil_div(k_, static_cast<double>(splits) * tile.k), rounds = ceil_div(tiles(tile) * splits, sms_);
+    if (fixed_ + rounds * steps * (static_cast<double>(tile.m) * tile.n * tile.k) * least_math_ >= give_up) return std::numeric_limits<double>::infinity();
+  }
   const Compute work = compute(tile, splits);
   double extra = fixed_;
   if (needs_counter(tile, splits)) extra += memset_;
   if (splits > 1) extra += split_reduction(splits);
-  // The compute part alone is a bound from below.
-  if (extra + work.cycles / clock_ >= give_up) return std::numeric_limits<double>::infinity();
+  // Compute and memory, each alone, are bounds from below.
+  const double clock = clock_ - droop_ * std::min(1.0, work.busy / work.cycles);
+  if (extra + std::max(work.cycles / clock, cold_bytes_ / read_bandwidth_) >= give_up) return std::numeric_limits<double>::infinity();
   // A capped board gains nothing from a faster candidate, only from one with less traffic and fewer helpers.
-  const GemmTime product = time(tile, splits);
+  const GemmTime product = time_of(work, tile, splits);
   const Pipe pipe = cuda_cores_ ? Pipe::fp32 : Pipe::tensor_mma;
   const Seconds limited = power_limited(gpu_, pipe, type_, 2.0 * batch_ * m_ * n_ * k_, product.dram_read + product.dram_write, Seconds{product.total});
   return limited.value() - fixed_ + extra;

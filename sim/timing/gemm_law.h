@@ -53,6 +53,7 @@ class GemmLaw {
   struct Compute { double cycles, math, shared, latency, port, busy, rounds, tiles, k_steps; };
   [[nodiscard]] Compute persistent(const GemmTile& tile, int splits) const;
   [[nodiscard]] Compute tiled(const GemmTile& tile, int splits) const;
+  [[nodiscard]] GemmTime time_of(const Compute& work, const GemmTile& tile, int splits) const;
   [[nodiscard]] Compute compute(const GemmTile& tile, int splits) const { return persistent_ ? persistent(tile, splits) : tiled(tile, splits); }
 
   const GemmConstants& c_;
@@ -69,6 +70,7 @@ class GemmLaw {
   double read_bandwidth_, write_bandwidth_, dram_bandwidth_;
   double absorbed_, reuse_from_, reuse_over_;
   double fixed_, memset_;
+  double least_math_;   ///< seconds of a multiply-add of one SM at best
   const Gpu& gpu_;
   DType type_;
 };
