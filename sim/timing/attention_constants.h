@@ -16,6 +16,8 @@ enum class AttentionClass : std::uint8_t {
 };
 AttentionClass attention_class_of(const AttentionWork& work);
 
+/// Utilization, exposure and latency of one kernel are not identified separately by timings on one chip: read them as a fit,
+/// not as hardware. FlashAttention's utilization is assumed (0.95), so that its operand loads carry over to other chips.
 /// Kernels for head dimensions up to 64 (`narrow`) and above (`wide`) differ in tile and warps.
 struct AttentionConstants {
   double utilization_narrow = 1, utilization_wide = 1;   ///< of the tensor pipe's rate while it works
