@@ -94,7 +94,9 @@ AllocationHistory parse_history(std::string_view text, std::string source) {
     event.line = line_number;
     try {
       event.action = action_of(fields[0]);
-    } catch (const std::invalid_argument& error) { fail(error.what()); }
+    } catch (const std::invalid_argument& error) {
+      fail(error.what());
+    }
     if (!parse_number(fields[1], event.address, 16))
       fail(fmt::format("\"{}\" is not a hexadecimal address", fields[1]));
     if (!parse_number(fields[2], event.bytes, 10) || event.bytes < 0)

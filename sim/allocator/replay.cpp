@@ -95,7 +95,9 @@ class Replay {
   void guarded(const HistoryEvent& event, Do&& action) const {
     try {
       action();
-    } catch (const std::logic_error&) { contradiction(event, "a block was freed out of order"); }
+    } catch (const std::logic_error&) {
+      contradiction(event, "a block was freed out of order");
+    }
   }
 
   const AllocationHistory& history_;

@@ -17,7 +17,8 @@ inline std::unique_ptr<TimingEngine> engine_named(const std::string& name, const
   auto engine = make_timing_engine(name, gpu);
   if (!engine) {
     const std::vector<std::string> known{"roofline", "analytic"};
-    throw UserError(fmt::format("--engine: unknown engine '{}'; expected roofline or analytic (did you mean {}?)", name, nearest_name(name, known)));
+    throw UserError(fmt::format("--engine: unknown engine '{}'; expected roofline or analytic (did you mean {}?)", name,
+                                nearest_name(name, known)));
   }
   return engine;
 }

@@ -47,7 +47,9 @@ void add_hardware_command(CLI::App& program, Outcome&) {
   auto options = std::make_shared<Options>();
   auto* command = program.add_subcommand("hardware", "list the GPUs, or show one with the source of each number");
   command->add_option("name", options->name, "a name of hw/ or a path");
-  command->add_option("--set", options->sets, "KEY=VALUE: any key of the description")->allow_extra_args(false)->take_all();
+  command->add_option("--set", options->sets, "KEY=VALUE: any key of the description")
+      ->allow_extra_args(false)
+      ->take_all();
   command->add_option("--format", options->format, "text or json")->check(CLI::IsMember({"text", "json"}));
   command->add_flag("--datasheet", options->datasheet, "ignore the measured section");
   command->callback([options] { run(*options); });

@@ -10,8 +10,8 @@
 #include "sim/hardware/load_gpu.h"
 #include "sim/hardware/load_host.h"
 #include "sim/report/kernel_json.h"
-#include "sim/study/kernel_prediction.h"
 #include "sim/scenario/residual_ranges.h"
+#include "sim/study/kernel_prediction.h"
 
 namespace ridgeline::app {
 namespace {

@@ -21,14 +21,16 @@ std::string unknown_command(const CLI::App& program, int argc, char** argv) {
   for (const auto* command : program.get_subcommands({})) names.push_back(command->get_name());
   for (const auto& name : names)
     if (name == argv[1]) return "";
-  return fmt::format("unknown command '{}'; did you mean '{}'? (ridgeline --help lists them)", argv[1], ridgeline::nearest_name(argv[1], names));
+  return fmt::format("unknown command '{}'; did you mean '{}'? (ridgeline --help lists them)", argv[1],
+                     ridgeline::nearest_name(argv[1], names));
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   using namespace ridgeline;
-  CLI::App program{"Step time and peak memory of training a transformer on a GPU described in YAML, and why.", "ridgeline"};
+  CLI::App program{"Step time and peak memory of training a transformer on a GPU described in YAML, and why.",
+                   "ridgeline"};
   program.set_version_flag("--version", std::string("ridgeline ") + RIDGELINE_VERSION);
   program.require_subcommand(1);
   app::Outcome outcome;

@@ -29,10 +29,14 @@ nlohmann::ordered_json as_json(const ReplayResult& r) {
 std::string as_text(const std::string& file, const ReplayResult& r) {
   const auto gib = [](std::int64_t bytes) { return fmt::format("{:.3f} GiB", static_cast<double>(bytes) / kGiB); };
   std::string out = fmt::format("{}: {} events\n\n", file, r.events);
-  out += fmt::format("  peak allocated   {}\n  peak reserved    {}\n  device segments  {} asked for", gib(r.peak_allocated), gib(r.peak_reserved), r.segment_allocations.size());
+  out += fmt::format("  peak allocated   {}\n  peak reserved    {}\n  device segments  {} asked for",
+                     gib(r.peak_allocated), gib(r.peak_reserved), r.segment_allocations.size());
   if (!r.recorded_segments.empty())
-    out += r.segment_allocations == r.recorded_segments ? ", the same as recorded, in the same order" : fmt::format("; the recording has {}", r.recorded_segments.size());
-  out += fmt::format("\n  fragmentation    {} free in split segments at the end\n", gib(r.statistics.all.inactive_split_bytes.current));
+    out += r.segment_allocations == r.recorded_segments
+               ? ", the same as recorded, in the same order"
+               : fmt::format("; the recording has {}", r.recorded_segments.size());
+  out += fmt::format("\n  fragmentation    {} free in split segments at the end\n",
+                     gib(r.statistics.all.inactive_split_bytes.current));
   if (r.out_of_memory) out += fmt::format("  OUT OF MEMORY at line {}\n", r.out_of_memory_line);
   return out;
 }

@@ -16,7 +16,8 @@ struct Options {
 
 void run(const Options& options) {
   std::vector<ModelDescription> models;
-  if (options.name.empty()) for (const std::string& name : model_names()) models.push_back(load_model(name));
+  if (options.name.empty())
+    for (const std::string& name : model_names()) models.push_back(load_model(name));
   else models.push_back(load_model(options.name));
   if (options.format == "json") {
     auto out = nlohmann::ordered_json::array();

@@ -48,7 +48,8 @@ ScenarioSource source_of(const Options& options) {
   source.numbers = options.datasheet ? Numbers::datasheet : Numbers::measured;
   for (std::size_t i = 0; i < std::size(kShorthands); ++i)
     if (!options.shorthands[i].empty())
-      source.overrides.push_back({kShorthands[i].key, options.shorthands[i], fmt::format("{} {}", kShorthands[i].flag, options.shorthands[i])});
+      source.overrides.push_back({kShorthands[i].key, options.shorthands[i],
+                                  fmt::format("{} {}", kShorthands[i].flag, options.shorthands[i])});
   for (const std::string& text : options.sets) source.overrides.push_back(config::parse_override(text));
   return source;
 }
@@ -77,7 +78,9 @@ void run(const Options& options) {
   const Scenario scenario = load_scenario(source_of(options));
   Prediction prediction = predict(scenario, options.engine);
   if (!options.no_advice) prediction.advice = find_advice(scenario, options.engine, prediction);
-  if (options.format == "json") fmt::print("{}\n", prediction_json(prediction).dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+  if (options.format == "json")
+    fmt::print("{}\n",
+               prediction_json(prediction).dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
   else fmt::print("{}", prediction_text(scenario, prediction));
 }
 
@@ -87,8 +90,11 @@ void add_predict_command(CLI::App& program, Outcome&) {
   auto options = std::make_shared<Options>();
   auto* command = program.add_subcommand("predict", "step time and peak memory of one training step, with reasons");
   command->add_option("scenario", options->file, "scenario file (YAML); flags alone will do");
-  for (std::size_t i = 0; i < std::size(kShorthands); ++i) command->add_option(kShorthands[i].flag, options->shorthands[i], kShorthands[i].help);
-  command->add_option("--set", options->sets, "KEY=VALUE: any key of scenario, hardware, model, host, software")->allow_extra_args(false)->take_all();
+  for (std::size_t i = 0; i < std::size(kShorthands); ++i)
+    command->add_option(kShorthands[i].flag, options->shorthands[i], kShorthands[i].help);
+  command->add_option("--set", options->sets, "KEY=VALUE: any key of scenario, hardware, model, host, software")
+      ->allow_extra_args(false)
+      ->take_all();
   command->add_option("--engine", options->engine, "roofline (datasheet ceilings only) or analytic");
   command->add_option("--format", options->format, "text or json")->check(CLI::IsMember({"text", "json"}));
   command->add_flag("--on-every-gpu", options->every_gpu, "one line for each description in hw/");

@@ -34,9 +34,11 @@ void replace_contents(const std::filesystem::path& path, const std::string& text
   std::filesystem::rename(unfinished, path);
 }
 
-void replace_section(std::string& text, std::string_view begin_mark, std::string_view end_mark, const std::string& section) {
+void replace_section(std::string& text, std::string_view begin_mark, std::string_view end_mark,
+                     const std::string& section) {
   const auto begin = text.find(begin_mark), end = text.find(end_mark);
-  if (begin == std::string::npos || end == std::string::npos) throw UserError(fmt::format("README.md: the markers {} are missing", end_mark));
+  if (begin == std::string::npos || end == std::string::npos)
+    throw UserError(fmt::format("README.md: the markers {} are missing", end_mark));
   text.replace(begin + begin_mark.size(), end - begin - begin_mark.size(), section);
 }
 
@@ -71,7 +73,8 @@ void run(const Options& options) {
     replace_contents(root / "docs/accuracy.md", accuracy_markdown(families, step_rows, steps));
     std::string readme = contents(root / "README.md");
     replace_section(readme, kBegin, kEnd, accuracy_summary(families, step_rows));
-    replace_section(readme, kOutputBegin, kOutputEnd, "```\n$ ./dev run\n" + every_gpu_table(root / "scenarios/bert-large-fp32.yaml") + "```\n");
+    replace_section(readme, kOutputBegin, kOutputEnd,
+                    "```\n$ ./dev run\n" + every_gpu_table(root / "scenarios/bert-large-fp32.yaml") + "```\n");
     replace_contents(root / "README.md", readme);
     fmt::print("docs/accuracy.md and README.md: tables from {} kernels and {} steps\n", cases.size(), steps.size());
     return;
@@ -90,7 +93,8 @@ void add_validate_command(CLI::App& program, Outcome&) {
   command->add_option("--measurements", options->measurements, "folder of the measurements (tests/validation)");
   command->add_flag("--kernels-only", options->kernels_only, "leave out training steps");
   command->add_flag("--write-docs", options->write_docs, "rewrite docs/accuracy.md and the README's table");
-  command->add_flag("--write-residuals", options->write_residuals, "rewrite hw/residuals.json, the source of every range");
+  command->add_flag("--write-residuals", options->write_residuals,
+                    "rewrite hw/residuals.json, the source of every range");
   command->callback([options] { run(*options); });
 }
 

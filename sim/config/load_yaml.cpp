@@ -51,7 +51,8 @@ Node load_yaml(const fs::path& path) {
   std::string text(kMaxBytes + 1, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<std::size_t>(file.gcount()));
-  if (text.size() > kMaxBytes) fail(path, fmt::format("larger than {} MiB, the most a description may have", kMaxBytes >> 20));
+  if (text.size() > kMaxBytes)
+    fail(path, fmt::format("larger than {} MiB, the most a description may have", kMaxBytes >> 20));
   Node root = parse_yaml(text, shown(path));
   if (root.kind == Node::Kind::null) throw ConfigError(root.origin, "", "the file is empty");
   return root;

@@ -18,9 +18,9 @@ struct Node {
   enum class Kind : unsigned char { null, scalar, list, mapping };
 
   Kind kind = Kind::null;
-  std::string scalar;           ///< text of a scalar, unquoted
-  std::vector<Node> items;      ///< of a list
-  std::vector<Entry> entries;   ///< of a mapping
+  std::string scalar;          ///< text of a scalar, unquoted
+  std::vector<Node> items;     ///< of a list
+  std::vector<Entry> entries;  ///< of a mapping
   Origin origin;
 
   /// The value of `key`; null when this is no mapping or lacks it.

@@ -33,7 +33,8 @@ Node& list_item(Node& list, std::string_view step, const Override& change, const
   std::size_t index = 0;
   const auto [end, error] = std::from_chars(step.data(), step.data() + step.size(), index);
   if (error != std::errc{} || end != step.data() + step.size() || index >= list.items.size()) {
-    throw ConfigError(origin, change.key, fmt::format("'{}' is not an item of this list of {}", step, list.items.size()));
+    throw ConfigError(origin, change.key,
+                      fmt::format("'{}' is not an item of this list of {}", step, list.items.size()));
   }
   return list.items[index];
 }
@@ -63,7 +64,8 @@ Override parse_override(std::string_view argument) {
     throw ConfigError(origin, "", "expected KEY=VALUE, such as training.micro_batch=8");
   }
   change.value = argument.substr(equals + 1);
-  if (change.value.find_first_not_of(" \t") == std::string::npos) throw ConfigError(origin, change.key, "no value after '='");
+  if (change.value.find_first_not_of(" \t") == std::string::npos)
+    throw ConfigError(origin, change.key, "no value after '='");
   return change;
 }
 

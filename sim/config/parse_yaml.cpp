@@ -59,11 +59,13 @@ class TreeBuilder final : public YAML::EventHandler {
     if (depth_of(copy) + static_cast<int>(open_.size()) > kMaxDepth) fail_depth(mark);
     add(std::move(copy), YAML::NullAnchor);
   }
-  void OnSequenceStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor, YAML::EmitterStyle::value) override {
+  void OnSequenceStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor,
+                       YAML::EmitterStyle::value) override {
     open(Node::Kind::list, mark, anchor);
   }
   void OnSequenceEnd() override { close(); }
-  void OnMapStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor, YAML::EmitterStyle::value) override {
+  void OnMapStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor,
+                  YAML::EmitterStyle::value) override {
     open(Node::Kind::mapping, mark, anchor);
   }
   void OnMapEnd() override { close(); }
@@ -184,8 +186,9 @@ std::string reason(const YAML::Exception& error, std::string_view text) {
 Node parse_yaml(std::string_view text, std::string_view name) {
   const auto shared_name = std::make_shared<const std::string>(name);
   if (text.size() > kMaxBytes) {
-    throw ConfigError({shared_name, 0, 0}, "", fmt::format("{:.1f} MiB of text; a description has at most {} MiB",
-                                                           static_cast<double>(text.size()) / 1048576.0, kMaxBytes >> 20));
+    throw ConfigError({shared_name, 0, 0}, "",
+                      fmt::format("{:.1f} MiB of text; a description has at most {} MiB",
+                                  static_cast<double>(text.size()) / 1048576.0, kMaxBytes >> 20));
   }
   check_text(text, shared_name);
   // At the end of the text yaml-cpp misses a quote that was never closed if line ends follow it.

@@ -19,7 +19,8 @@ std::string joined(const std::string& path, std::string_view key) {
 std::string suggestion(std::string_view given, const std::vector<std::string>& known) {
   const std::string nearest = nearest_name(given, known);
   const bool contains = given.size() >= 3 && nearest.find(given) != std::string::npos;
-  if (nearest.empty() || (!contains && edit_distance(given, nearest) > std::max<std::size_t>(2, nearest.size() / 2))) return "";
+  if (nearest.empty() || (!contains && edit_distance(given, nearest) > std::max<std::size_t>(2, nearest.size() / 2)))
+    return "";
   return fmt::format("; did you mean {}?", nearest);
 }
 
@@ -39,7 +40,9 @@ std::string range_text(Range range, Dimension dimension) {
   const bool above = range.low != std::numeric_limits<double>::lowest();
   const bool below = range.high != std::numeric_limits<double>::max();
   const auto shown = [dimension](double value) { return value == 0.0 ? "0" : to_string(Measure{value, dimension}); };
-  if (above && below) return fmt::format("{} {} and at most {}", range.low_open ? "above" : "at least", shown(range.low), shown(range.high));
+  if (above && below)
+    return fmt::format("{} {} and at most {}", range.low_open ? "above" : "at least", shown(range.low),
+                       shown(range.high));
   if (above) return fmt::format("{} {}", range.low_open ? "above" : "at least", shown(range.low));
   return fmt::format("at most {}", shown(range.high));
 }
@@ -56,7 +59,8 @@ Value Value::operator[](std::string_view key) const {
   for (const Entry& entry : node_->entries) {
     // A key with nothing behind it is better reported at the key than at the line after it.
     if (entry.key == key) {
-      return Value(&entry.value, joined(path_, key), entry.value.kind == Node::Kind::null ? entry.key_origin : entry.value.origin);
+      return Value(&entry.value, joined(path_, key),
+                   entry.value.kind == Node::Kind::null ? entry.key_origin : entry.value.origin);
     }
   }
   return absent(joined(path_, key), origin_);
@@ -133,16 +137,19 @@ std::vector<Value> Value::list() const {
 void Value::fail(std::string_view message) const { throw ConfigError(origin_, path_, message); }
 
 void Value::fail_choice(std::string_view given, const std::vector<std::string>& names) const {
-  fail(fmt::format("unknown value '{}'; expected one of {}{}", given, fmt::join(names, ", "), suggestion(given, names)));
+  fail(
+      fmt::format("unknown value '{}'; expected one of {}{}", given, fmt::join(names, ", "), suggestion(given, names)));
 }
 
-Mapping::Mapping(Value value, std::vector<std::string> known_keys) : value_(std::move(value)), known_(std::move(known_keys)) {
+Mapping::Mapping(Value value, std::vector<std::string> known_keys)
+    : value_(std::move(value)), known_(std::move(known_keys)) {
   const Node& node = value_.node();
   if (node.kind != Node::Kind::mapping) value_.fail(fmt::format("expected a mapping, got {}", node.describe()));
   for (const Entry& entry : node.entries) {
     if (std::find(known_.begin(), known_.end(), entry.key) != known_.end()) continue;
-    throw ConfigError(entry.key_origin, joined(value_.path(), entry.key),
-                      fmt::format("unknown key; expected one of {}{}", fmt::join(known_, ", "), suggestion(entry.key, known_)));
+    throw ConfigError(
+        entry.key_origin, joined(value_.path(), entry.key),
+        fmt::format("unknown key; expected one of {}{}", fmt::join(known_, ", "), suggestion(entry.key, known_)));
   }
 }
 

@@ -41,29 +41,43 @@ struct IntegerRange {
 template <typename Enum>
 using Choices = std::span<const std::pair<std::string_view, Enum>>;
 
-template <typename Q> inline constexpr Dimension kDimensionOf = Dimension::dimensionless;
-template <> inline constexpr Dimension kDimensionOf<Bytes> = Dimension::bytes;
-template <> inline constexpr Dimension kDimensionOf<Flops> = Dimension::flops;
-template <> inline constexpr Dimension kDimensionOf<Seconds> = Dimension::seconds;
-template <> inline constexpr Dimension kDimensionOf<Cycles> = Dimension::cycles;
-template <> inline constexpr Dimension kDimensionOf<Joules> = Dimension::joules;
-template <> inline constexpr Dimension kDimensionOf<Hertz> = Dimension::hertz;
-template <> inline constexpr Dimension kDimensionOf<BytesPerSecond> = Dimension::bytes_per_second;
-template <> inline constexpr Dimension kDimensionOf<FlopsPerSecond> = Dimension::flops_per_second;
-template <> inline constexpr Dimension kDimensionOf<BytesPerCycle> = Dimension::bytes_per_cycle;
-template <> inline constexpr Dimension kDimensionOf<Watts> = Dimension::watts;
-template <> inline constexpr Dimension kDimensionOf<JoulesPerFlop> = Dimension::joules_per_flop;
-template <> inline constexpr Dimension kDimensionOf<JoulesPerByte> = Dimension::joules_per_byte;
+template <typename Q>
+inline constexpr Dimension kDimensionOf = Dimension::dimensionless;
+template <>
+inline constexpr Dimension kDimensionOf<Bytes> = Dimension::bytes;
+template <>
+inline constexpr Dimension kDimensionOf<Flops> = Dimension::flops;
+template <>
+inline constexpr Dimension kDimensionOf<Seconds> = Dimension::seconds;
+template <>
+inline constexpr Dimension kDimensionOf<Cycles> = Dimension::cycles;
+template <>
+inline constexpr Dimension kDimensionOf<Joules> = Dimension::joules;
+template <>
+inline constexpr Dimension kDimensionOf<Hertz> = Dimension::hertz;
+template <>
+inline constexpr Dimension kDimensionOf<BytesPerSecond> = Dimension::bytes_per_second;
+template <>
+inline constexpr Dimension kDimensionOf<FlopsPerSecond> = Dimension::flops_per_second;
+template <>
+inline constexpr Dimension kDimensionOf<BytesPerCycle> = Dimension::bytes_per_cycle;
+template <>
+inline constexpr Dimension kDimensionOf<Watts> = Dimension::watts;
+template <>
+inline constexpr Dimension kDimensionOf<JoulesPerFlop> = Dimension::joules_per_flop;
+template <>
+inline constexpr Dimension kDimensionOf<JoulesPerByte> = Dimension::joules_per_byte;
 
 class Value {
  public:
   /// The root of a tree. `path` is put before every key in messages; usually empty.
-  explicit Value(const Node& node, std::string path = "") : node_(&node), path_(std::move(path)), origin_(node.origin) {}
+  explicit Value(const Node& node, std::string path = "")
+      : node_(&node), path_(std::move(path)), origin_(node.origin) {}
   /// A key that is not there; `origin` is its mapping's.
   static Value absent(std::string path, const Origin& origin) { return Value(nullptr, std::move(path), origin); }
 
   [[nodiscard]] bool exists() const { return node_ != nullptr; }
-  [[nodiscard]] const Node& node() const;                 ///< error when absent
+  [[nodiscard]] const Node& node() const;  ///< error when absent
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] const Origin& origin() const { return origin_; }
   [[nodiscard]] bool is_mapping() const { return node_ && node_->kind == Node::Kind::mapping; }
@@ -107,7 +121,8 @@ class Value {
 
  private:
   friend class Mapping;
-  Value(const Node* node, std::string path, Origin origin) : node_(node), path_(std::move(path)), origin_(std::move(origin)) {}
+  Value(const Node* node, std::string path, Origin origin)
+      : node_(node), path_(std::move(path)), origin_(std::move(origin)) {}
 
   /// A scalar's text, or an error saying that `expected` was expected.
   const std::string& scalar(std::string_view expected) const;

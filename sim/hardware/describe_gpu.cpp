@@ -9,9 +9,11 @@ namespace {
 
 using config::Range;
 
-constexpr std::array<std::pair<std::string_view, Architecture>, 5> kArchitectures{{
-    {"volta", Architecture::volta}, {"turing", Architecture::turing}, {"ampere", Architecture::ampere},
-    {"ada", Architecture::ada}, {"hopper", Architecture::hopper}}};
+constexpr std::array<std::pair<std::string_view, Architecture>, 5> kArchitectures{{{"volta", Architecture::volta},
+                                                                                   {"turing", Architecture::turing},
+                                                                                   {"ampere", Architecture::ampere},
+                                                                                   {"ada", Architecture::ada},
+                                                                                   {"hopper", Architecture::hopper}}};
 
 constexpr Range kShare{0.0, 1.0};
 constexpr Range kEfficiency{0.0, 1.0, true};
@@ -145,7 +147,8 @@ void check_together(const config::Value& root, const Gpu& gpu) {
   require(gpu.sm.max_threads_per_block <= 32 * gpu.sm.max_warps, "sm", "max_threads_per_block",
           "a block of this many threads never fits sm.max_warps warps of 32");
   require(gpu.clock.base <= gpu.clock.boost, "clock", "base", "above clock.boost");
-  require(gpu.clock.tensor_droop < gpu.clock.tensor, "clock", "tensor_droop", "not below clock.tensor: nothing is left");
+  require(gpu.clock.tensor_droop < gpu.clock.tensor, "clock", "tensor_droop",
+          "not below clock.tensor: nothing is left");
   require(gpu.power.idle < gpu.power.limit, "power", "idle", "not below power.limit");
   require(gpu.l2.resident_full < gpu.l2.resident_none, "l2", "resident_none", "not above l2.resident_full");
   require(gpu.l2.capacity < gpu.dram.capacity, "l2", "capacity", "not below dram.capacity");

@@ -83,7 +83,8 @@ void FieldReader::integers(std::string_view key, std::vector<int>& out, std::siz
   read(key, [&](const config::Value& value) {
     out.clear();
     for (const config::Value& item : value.list()) out.push_back(static_cast<int>(item.integer({low, high})));
-    if (out.size() != count) value.fail("expected " + std::to_string(count) + " numbers, got " + std::to_string(out.size()));
+    if (out.size() != count)
+      value.fail("expected " + std::to_string(count) + " numbers, got " + std::to_string(out.size()));
   });
 }
 void FieldReader::number(std::string_view key, double& out, config::Range range) {

@@ -57,8 +57,8 @@ class FieldReader {
 
   config::Value root_;
   std::vector<SheetRow>* rows_;
-  const config::Mapping* mapping_ = nullptr;   ///< the section being read
-  std::vector<std::string>* keys_ = nullptr;   ///< not null while the keys of a section are being learned
+  const config::Mapping* mapping_ = nullptr;  ///< the section being read
+  std::vector<std::string>* keys_ = nullptr;  ///< not null while the keys of a section are being learned
 };
 
 }  // namespace ridgeline

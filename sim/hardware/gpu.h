@@ -23,7 +23,7 @@ struct MathRates {
   double tensor_fp16 = 0;                          ///< fp32 accumulate
   double tensor_fp16_fp16acc = 0;
   double tensor_bf16 = 0, tensor_tf32 = 0, tensor_int8 = 0, tensor_fp8 = 0;
-  double sparsity_factor = 1;                      ///< 2:4 structured sparsity
+  double sparsity_factor = 1;  ///< 2:4 structured sparsity
 };
 
 struct SmSpec {
@@ -31,33 +31,33 @@ struct SmSpec {
   int schedulers = 4;
   int max_warps = 64, max_blocks = 32, max_threads_per_block = 1024;
   int registers = 65536;
-  int register_allocation_unit = 256;              ///< registers, per warp
-  Bytes l1_and_shared;                             ///< unified capacity
-  Bytes shared_per_sm, shared_per_block;           ///< most a kernel can have
+  int register_allocation_unit = 256;     ///< registers, per warp
+  Bytes l1_and_shared;                    ///< unified capacity
+  Bytes shared_per_sm, shared_per_block;  ///< most a kernel can have
   Bytes shared_reserved_per_block, shared_allocation_unit;
   std::vector<Bytes> shared_carveouts;
-  BytesPerCycle shared_bandwidth;                  ///< a clock an SM
+  BytesPerCycle shared_bandwidth;  ///< a clock an SM
   BytesPerCycle l1_bandwidth;
   Cycles shared_latency, l1_latency;
   MathRates rates;
-  bool async_copy = false;                         ///< cp.async (Ampere on)
-  bool tensor_memory_accelerator = false;          ///< TMA (Hopper on)
-  bool warpgroup_mma = false;                      ///< wgmma (Hopper)
+  bool async_copy = false;                 ///< cp.async (Ampere on)
+  bool tensor_memory_accelerator = false;  ///< TMA (Hopper on)
+  bool warpgroup_mma = false;              ///< wgmma (Hopper)
 };
 
 struct ClockSpec {
-  Hertz base, boost;       ///< datasheet; the paper peaks of the CUDA cores use boost
-  Hertz boost_tensor;      ///< datasheet: clock of the paper peaks of the tensor cores (lower than boost on Hopper)
-  Hertz sustained;         ///< highest clock seen under load without a tensor-core kernel
-  Hertz tensor;            ///< clock of a tensor-core kernel with idle pipes …
-  Hertz tensor_droop;      ///< … less this much at full tensor-pipe activity
+  Hertz base, boost;   ///< datasheet; the paper peaks of the CUDA cores use boost
+  Hertz boost_tensor;  ///< datasheet: clock of the paper peaks of the tensor cores (lower than boost on Hopper)
+  Hertz sustained;     ///< highest clock seen under load without a tensor-core kernel
+  Hertz tensor;        ///< clock of a tensor-core kernel with idle pipes …
+  Hertz tensor_droop;  ///< … less this much at full tensor-pipe activity
 };
 
 struct PowerSpec {
-  Watts limit, idle;       ///< board limit; power with clocks up and nothing running
-  JoulesPerFlop fp32, tensor_fp16, tensor_bf16, tensor_tf32;   ///< all-in, under load
+  Watts limit, idle;                                          ///< board limit; power with clocks up and nothing running
+  JoulesPerFlop fp32, tensor_fp16, tensor_bf16, tensor_tf32;  ///< all-in, under load
   JoulesPerByte dram;
-  Seconds averaging;       ///< a load may exceed the limit this long before the clock comes down; 0 = at once
+  Seconds averaging;  ///< a load may exceed the limit this long before the clock comes down; 0 = at once
 };
 
 struct L2Spec {
@@ -71,17 +71,17 @@ struct L2Spec {
 };
 
 struct DramSpec {
-  std::string type;              ///< HBM2e, GDDR6X …
+  std::string type;  ///< HBM2e, GDDR6X …
   Bytes capacity;
-  BytesPerSecond bandwidth;      ///< datasheet
-  double read_efficiency = 0.92, write_efficiency = 0.92;   ///< achieved by pure streams, of the datasheet's
-  double turnaround = 0.05;      ///< loss where reads and writes mix: 1/eff = r/e_r + w/e_w + 2·turnaround·min(r,w)
+  BytesPerSecond bandwidth;                                ///< datasheet
+  double read_efficiency = 0.92, write_efficiency = 0.92;  ///< achieved by pure streams, of the datasheet's
+  double turnaround = 0.05;  ///< loss where reads and writes mix: 1/eff = r/e_r + w/e_w + 2·turnaround·min(r,w)
   Seconds latency;
 };
 
 struct LinkSpec {
-  std::string type;              ///< "NVLink 4", "PCIe 4.0 x16"
-  BytesPerSecond bandwidth;      ///< a direction, achieved
+  std::string type;          ///< "NVLink 4", "PCIe 4.0 x16"
+  BytesPerSecond bandwidth;  ///< a direction, achieved
   int count = 1;
 };
 
@@ -96,9 +96,9 @@ struct LaunchSpec {
 };
 
 struct ContextSpec {
-  Bytes driver;                  ///< CUDA context alone
-  Bytes libraries;               ///< modules a training step loads lazily (PyTorch, cuBLAS, cuDNN kernels)
-  Bytes eager_loading;           ///< additional when every module is loaded at start (before CUDA 11.7 / PyTorch 1.13)
+  Bytes driver;         ///< CUDA context alone
+  Bytes libraries;      ///< modules a training step loads lazily (PyTorch, cuBLAS, cuDNN kernels)
+  Bytes eager_loading;  ///< additional when every module is loaded at start (before CUDA 11.7 / PyTorch 1.13)
 };
 
 struct Gpu {
@@ -114,7 +114,7 @@ struct Gpu {
   int copy_engines = 2;
   LaunchSpec launch;
   ContextSpec context;
-  double price_per_hour = 0;     ///< USD, for studies; 0 = unknown
+  double price_per_hour = 0;  ///< USD, for studies; 0 = unknown
 
   /// Peak as a datasheet states it, dense: of the CUDA cores at `boost` …
   [[nodiscard]] FlopsPerSecond peak(double multiply_adds_per_clock) const {

@@ -13,14 +13,16 @@
 namespace ridgeline {
 
 std::string described_file(std::string_view what, std::string_view folder, std::string_view name_or_path) {
-  if (name_or_path.find('/') != std::string_view::npos || name_or_path.ends_with(".yaml") || name_or_path.ends_with(".yml")) {
+  if (name_or_path.find('/') != std::string_view::npos || name_or_path.ends_with(".yaml") ||
+      name_or_path.ends_with(".yml")) {
     return std::string(name_or_path);
   }
   const std::filesystem::path directory = config::data_folder("hw") / folder;
   const std::vector<std::string> names = config::yaml_names(directory);
   if (std::find(names.begin(), names.end(), name_or_path) == names.end()) {
-    throw config::ConfigError({}, what, fmt::format("unknown name '{}'; did you mean {}? There are {}", name_or_path,
-                                                    nearest_name(name_or_path, names), fmt::join(names, ", ")));
+    throw config::ConfigError({}, what,
+                              fmt::format("unknown name '{}'; did you mean {}? There are {}", name_or_path,
+                                          nearest_name(name_or_path, names), fmt::join(names, ", ")));
   }
   return (directory / fmt::format("{}.yaml", name_or_path)).string();
 }

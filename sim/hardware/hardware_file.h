@@ -12,7 +12,8 @@ namespace ridgeline {
 /// `what` ("hardware") and the nearest name.
 std::string described_file(std::string_view what, std::string_view folder, std::string_view name_or_path);
 
-/// Replaces every field ({value: ..., ...}) of `base` that `changes` has too; inserts the others, for the reader to report.
+/// Replaces every field ({value: ..., ...}) of `base` that `changes` has too; inserts the others, for the reader to
+/// report.
 void lay_over(config::Node& base, const config::Node& changes);
 
 }  // namespace ridgeline

@@ -24,18 +24,25 @@ struct Peak {
 
 void add_peaks(Rows& rows, const Gpu& gpu) {
   const MathRates& rates = gpu.sm.rates;
-  const Peak peaks[] = {{"fp32", rates.fp32, false}, {"fp64", rates.fp64, false}, {"fp16", rates.fp16, false},
-                        {"tensor_fp16", rates.tensor_fp16, true}, {"tensor_fp16_fp16acc", rates.tensor_fp16_fp16acc, true},
-                        {"tensor_bf16", rates.tensor_bf16, true}, {"tensor_tf32", rates.tensor_tf32, true},
-                        {"tensor_int8", rates.tensor_int8, true}, {"tensor_fp8", rates.tensor_fp8, true}};
+  const Peak peaks[] = {{"fp32", rates.fp32, false},
+                        {"fp64", rates.fp64, false},
+                        {"fp16", rates.fp16, false},
+                        {"tensor_fp16", rates.tensor_fp16, true},
+                        {"tensor_fp16_fp16acc", rates.tensor_fp16_fp16acc, true},
+                        {"tensor_bf16", rates.tensor_bf16, true},
+                        {"tensor_tf32", rates.tensor_tf32, true},
+                        {"tensor_int8", rates.tensor_int8, true},
+                        {"tensor_fp8", rates.tensor_fp8, true}};
   for (const Peak& peak : peaks) {
     if (peak.rate <= 0) continue;
     const double dense = (peak.tensor ? gpu.tensor_peak(peak.rate) : gpu.peak(peak.rate)).value() * 1e-12;
     const std::string unit = std::string(peak.name) == "tensor_int8" ? "TOP/s" : "TFLOP/s";
     const std::string clock = peak.tensor ? "clock.boost_tensor" : "clock.boost";
-    rows.add(fmt::format("peak.{}", peak.name), dense, 1, unit, fmt::format("2 x sm.rates.{} x sm.count x {}", peak.name, clock));
+    rows.add(fmt::format("peak.{}", peak.name), dense, 1, unit,
+             fmt::format("2 x sm.rates.{} x sm.count x {}", peak.name, clock));
     if (peak.tensor && rates.sparsity_factor > 1) {
-      rows.add(fmt::format("peak.{}_sparse", peak.name), dense * rates.sparsity_factor, 1, unit, "dense x sm.rates.sparsity_factor");
+      rows.add(fmt::format("peak.{}_sparse", peak.name), dense * rates.sparsity_factor, 1, unit,
+               "dense x sm.rates.sparsity_factor");
     }
   }
 }
@@ -65,11 +72,14 @@ std::vector<SheetRow> derived_rows(const Gpu& gpu) {
            "sm.shared_bandwidth x sm.count x clock.sustained");
   rows.add("sm.total_l1_bandwidth", gpu.sm.l1_bandwidth.value() * sm_clocks, 1, "TB/s",
            "sm.l1_bandwidth x sm.count x clock.sustained");
-  rows.add("sm.total_shared", gpu.sm.shared_per_sm.value() * gpu.sm.count / kMiB, 1, "MiB", "sm.shared_per_sm x sm.count");
-  rows.add("sm.total_registers", 4.0 * gpu.sm.registers * gpu.sm.count / kMiB, 1, "MiB", "4 B x sm.registers x sm.count");
+  rows.add("sm.total_shared", gpu.sm.shared_per_sm.value() * gpu.sm.count / kMiB, 1, "MiB",
+           "sm.shared_per_sm x sm.count");
+  rows.add("sm.total_registers", 4.0 * gpu.sm.registers * gpu.sm.count / kMiB, 1, "MiB",
+           "4 B x sm.registers x sm.count");
   rows.add("l2.bandwidth_per_sm", gpu.l2.read_bandwidth.value() / (sm_clocks * 1e12), 1, "B/cycle",
            "l2.read_bandwidth / (sm.count x clock.sustained)");
-  rows.add("l2.latency_time", (gpu.l2.latency / gpu.clock.sustained).value() * 1e9, 0, "ns", "l2.latency / clock.sustained");
+  rows.add("l2.latency_time", (gpu.l2.latency / gpu.clock.sustained).value() * 1e9, 0, "ns",
+           "l2.latency / clock.sustained");
   return rows.take();
 }
 

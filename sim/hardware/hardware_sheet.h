@@ -11,10 +11,10 @@
 namespace ridgeline {
 
 struct SheetRow {
-  std::string key;              ///< dotted key, as --set hardware.KEY takes it
-  std::string value, unit;      ///< as written; unit is empty for counts and shares
+  std::string key;          ///< dotted key, as --set hardware.KEY takes it
+  std::string value, unit;  ///< as written; unit is empty for counts and shares
   std::string source;
-  std::optional<double> spread; ///< relative, where the source states one
+  std::optional<double> spread;  ///< relative, where the source states one
 };
 
 struct HardwareSheet {

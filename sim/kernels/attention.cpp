@@ -1,8 +1,9 @@
 // Fused attention: the kernels each backend launches, forward and backward.
 //
 // Sequences as profiled with PyTorch 2.11 on an H200. flash: forward (two kernels where keys are split), backward = two
-// layout copies where the operands lie head by head, delta, main, convert. cuDNN: [Philox state], memset, forward; memset, delta,
-// main, convert. efficient: one kernel forward; backward = [mul, sum, copy for fp32], [fill of the accumulator], main.
+// layout copies where the operands lie head by head, delta, main, convert. cuDNN: [Philox state], memset, forward;
+// memset, delta, main, convert. efficient: one kernel forward; backward = [mul, sum, copy for fp32], [fill of the
+// accumulator], main.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,14 +15,13 @@
 #include "sim/kernels/gemm_launch.h"
 #include "sim/occupancy/occupancy.h"
 #include "sim/timing/attention_law.h"
-#include "sim/workload/op_operands.h"
 #include "sim/units/ceil_div.h"
+#include "sim/workload/op_operands.h"
 
 namespace ridgeline {
 namespace {
 
 using Part = AttentionWork::Part;
-
 
 /// Sizes of the operands of one call, in elements.
 struct Sizes {
@@ -30,12 +30,14 @@ struct Sizes {
 };
 Sizes sizes_of(const Attention& op) {
   const double batch = static_cast<double>(op.batch), d = static_cast<double>(op.head_dim);
-  return {.q = batch * static_cast<double>(op.heads * op.seq_q) * d, .kv = batch * static_cast<double>(op.kv_heads * op.seq_k) * d,
-          .statistics = batch * static_cast<double>(op.heads * op.seq_q), .element = static_cast<double>(bytes_of(op.type))};
+  return {.q = batch * static_cast<double>(op.heads * op.seq_q) * d,
+          .kv = batch * static_cast<double>(op.kv_heads * op.seq_k) * d,
+          .statistics = batch * static_cast<double>(op.heads * op.seq_q),
+          .element = static_cast<double>(bytes_of(op.type))};
 }
 
-/// FlashAttention-2's rule: split the keys when a row of query blocks leaves SMs idle; the fewest splits within 85 % of the
-/// best wave efficiency. `sms` counts two blocks an SM.
+/// FlashAttention-2's rule: split the keys when a row of query blocks leaves SMs idle; the fewest splits within 85 % of
+/// the best wave efficiency. `sms` counts two blocks an SM.
 int flash_splits(double blocks, int sms, int key_blocks) {
   if (blocks >= 0.8 * sms) return 1;
   const int most = std::min({128, sms, key_blocks});
@@ -54,8 +56,10 @@ int flash_splits(double blocks, int sms, int key_blocks) {
 std::string kernel_name(const Attention& op, const AttentionTile& tile, std::string_view what) {
   switch (op.backend) {
     case AttentionBackend::flash: return fmt::format("flash_{}_{}_{}x{}", what, tile.head_dim, tile.q, tile.k);
-    case AttentionBackend::cudnn: return fmt::format("cudnn_sdpa_flash_{}_{}x{}x{}", what, tile.q, tile.k, tile.head_dim);
-    case AttentionBackend::efficient: return fmt::format("fmha_cutlass{}_{}_{}x{}", what, name_of(op.type), tile.q, tile.k);
+    case AttentionBackend::cudnn:
+      return fmt::format("cudnn_sdpa_flash_{}_{}x{}x{}", what, tile.q, tile.k, tile.head_dim);
+    case AttentionBackend::efficient:
+      return fmt::format("fmha_cutlass{}_{}_{}x{}", what, name_of(op.type), tile.q, tile.k);
   }
   return "attention";
 }
@@ -65,14 +69,16 @@ constexpr std::int64_t kCudnnCounters = 256;
 
 class AttentionLowering {
  public:
-  AttentionLowering(const Attention& op, const Gpu& gpu, const Software& software) : op_(op), gpu_(gpu), software_(software), size_(sizes_of(op)) {}
+  AttentionLowering(const Attention& op, const Gpu& gpu, const Software& software)
+      : op_(op), gpu_(gpu), software_(software), size_(sizes_of(op)) {}
 
   LoweredOp forward() {
     AttentionTile tile = attention_tile(op_, gpu_);
     int splits = 1;
     if (op_.backend == AttentionBackend::flash && !op_.dropout) {
       const AttentionTile split = flash_split_tile(op_);
-      splits = flash_splits(static_cast<double>(op_.batch * op_.heads * ceil_div(op_.seq_q, 64)), 2 * gpu_.sm.count, static_cast<int>(ceil_div(op_.seq_k, split.k)));
+      splits = flash_splits(static_cast<double>(op_.batch * op_.heads * ceil_div(op_.seq_q, 64)), 2 * gpu_.sm.count,
+                            static_cast<int>(ceil_div(op_.seq_k, split.k)));
       if (splits > 1) tile = split;
     }
     if (op_.backend == AttentionBackend::cudnn) {
@@ -80,18 +86,22 @@ class AttentionLowering {
       out_.launches.push_back(counter_memset());
       out_.temporaries = {kCudnnCounters};
     }
-    KernelLaunch main = kernel(Part::forward, tile, kernel_name(op_, tile, op_.backend == AttentionBackend::efficient ? "F" : "fprop"), splits);
+    KernelLaunch main =
+        kernel(Part::forward, tile, kernel_name(op_, tile, op_.backend == AttentionBackend::efficient ? "F" : "fprop"),
+               splits);
     main.reads = {read(0, size_.q), read(1, size_.kv), read(2, size_.kv)};
     const double partial = size_.q * 4.0 * splits;
     if (splits > 1) {
       main.writes = {{.operand = Access::kTemporary, .bytes = partial}};
-      out_.temporaries = {static_cast<std::int64_t>(size_.statistics * 4.0) * splits, static_cast<std::int64_t>(partial)};
+      out_.temporaries = {static_cast<std::int64_t>(size_.statistics * 4.0) * splits,
+                          static_cast<std::int64_t>(partial)};
     } else {
       main.writes = {read(3, size_.q), {.operand = 4, .bytes = size_.statistics * 4.0}};
     }
     out_.launches.push_back(std::move(main));
     if (splits > 1) {
-      KernelLaunch combine = helper(Part::split_combine, "flash_fwd_splitkv_combine", static_cast<double>(ceil_div(op_.batch * op_.heads * op_.seq_q, 16)), 128);
+      KernelLaunch combine = helper(Part::split_combine, "flash_fwd_splitkv_combine",
+                                    static_cast<double>(ceil_div(op_.batch * op_.heads * op_.seq_q, 16)), 128);
       combine.reads = {{.operand = Access::kTemporary, .bytes = partial}};
       combine.writes = {read(3, size_.q), {.operand = 4, .bytes = size_.statistics * 4.0}};
       out_.launches.push_back(std::move(combine));
@@ -105,11 +115,27 @@ class AttentionLowering {
   }
 
  private:
-  [[nodiscard]] Access read(int operand, double elements) const { return {.operand = operand, .bytes = elements * size_.element}; }
+  [[nodiscard]] Access read(int operand, double elements) const {
+    return {.operand = operand, .bytes = elements * size_.element};
+  }
 
   KernelLaunch kernel(Part part, const AttentionTile& tile, std::string name, int splits) {
-    AttentionWork work{.part = part, .backend = static_cast<int>(op_.backend), .type = op_.type, .batch = op_.batch, .heads = op_.heads, .seq_q = op_.seq_q, .seq_k = op_.seq_k,
-                       .head_dim = op_.backend == AttentionBackend::efficient ? std::max<std::int64_t>(ceil_div(op_.head_dim, 32) * 32, 32) : tile.head_dim, .causal = op_.causal, .dropout = op_.dropout, .tile_q = tile.q, .tile_k = tile.k, .splits = splits, .kv_heads = op_.kv_heads};
+    AttentionWork work{.part = part,
+                       .backend = static_cast<int>(op_.backend),
+                       .type = op_.type,
+                       .batch = op_.batch,
+                       .heads = op_.heads,
+                       .seq_q = op_.seq_q,
+                       .seq_k = op_.seq_k,
+                       .head_dim = op_.backend == AttentionBackend::efficient
+                                       ? std::max<std::int64_t>(ceil_div(op_.head_dim, 32) * 32, 32)
+                                       : tile.head_dim,
+                       .causal = op_.causal,
+                       .dropout = op_.dropout,
+                       .tile_q = tile.q,
+                       .tile_k = tile.k,
+                       .splits = splits,
+                       .kv_heads = op_.kv_heads};
     KernelLaunch launch;
     launch.name = std::move(name);
     launch.time_class = TimeClass::tensor_contraction;
@@ -118,8 +144,10 @@ class AttentionLowering {
     launch.shared_bytes_per_block = tile.shared_bytes;
     launch.pipe = attention_pipe(work, gpu_);
     launch.type = launch.pipe == Pipe::fp32 ? DType::fp32 : op_.type == DType::fp32 ? DType::tf32 : op_.type;
-    const double batch = static_cast<double>(op_.batch * op_.heads), scores = static_cast<double>(op_.seq_q) * static_cast<double>(op_.seq_k);
-    launch.flops = (part == Part::backward ? 10.0 : 4.0) * batch * scores * static_cast<double>(op_.head_dim) * (op_.causal ? 0.5 : 1.0);
+    const double batch = static_cast<double>(op_.batch * op_.heads),
+                 scores = static_cast<double>(op_.seq_q) * static_cast<double>(op_.seq_k);
+    launch.flops = (part == Part::backward ? 10.0 : 4.0) * batch * scores * static_cast<double>(op_.head_dim) *
+                   (op_.causal ? 0.5 : 1.0);
     work.blocks_per_sm = std::max(1, occupancy_of(gpu_.sm, launch).blocks);
     const std::int64_t blocks = part == Part::backward ? ceil_div(op_.seq_k, tile.k) : ceil_div(op_.seq_q, tile.q);
     work.persistent = op_.backend == AttentionBackend::cudnn;
@@ -135,7 +163,14 @@ class AttentionLowering {
     launch.time_class = TimeClass::tensor_contraction;
     launch.threads_per_block = threads;
     launch.grid = {static_cast<std::int64_t>(std::max(1.0, blocks)), 1, 1};
-    launch.work = AttentionWork{.part = part, .backend = static_cast<int>(op_.backend), .type = op_.type, .batch = op_.batch, .heads = op_.heads, .seq_q = op_.seq_q, .seq_k = op_.seq_k, .head_dim = op_.head_dim};
+    launch.work = AttentionWork{.part = part,
+                                .backend = static_cast<int>(op_.backend),
+                                .type = op_.type,
+                                .batch = op_.batch,
+                                .heads = op_.heads,
+                                .seq_q = op_.seq_q,
+                                .seq_k = op_.seq_k,
+                                .head_dim = op_.head_dim};
     return launch;
   }
 
@@ -161,7 +196,8 @@ class AttentionLowering {
     const std::int64_t rows = op_.batch * op_.heads * op_.seq_q;
     if (op_.backend == AttentionBackend::flash && op_.head_major) {
       for (const int operand : {0, 4}) {
-        KernelLaunch copy = helper(Part::layout_copy, "elementwise_copy", static_cast<double>(ceil_div(rows * op_.head_dim, 512)), 128);
+        KernelLaunch copy =
+            helper(Part::layout_copy, "elementwise_copy", static_cast<double>(ceil_div(rows * op_.head_dim, 512)), 128);
         copy.time_class = TimeClass::copy;
         copy.reads = {read(operand, size_.q)};
         copy.writes = {{.operand = Access::kTemporary, .bytes = size_.q * size_.element}};
@@ -172,14 +208,17 @@ class AttentionLowering {
     const double accumulator = size_.q * 4.0;
     if (cudnn) {
       // One workspace for everything, the expanded gradients of grouped heads too: sizes as in the recorded histories.
-      const double gradients = op_.kv_heads == op_.heads ? 0.0 : 2.0 * size_.kv * static_cast<double>(op_.heads) / static_cast<double>(op_.kv_heads) * size_.element;
+      const double gradients = op_.kv_heads == op_.heads ? 0.0
+                                                         : 2.0 * size_.kv * static_cast<double>(op_.heads) /
+                                                               static_cast<double>(op_.kv_heads) * size_.element;
       out_.temporaries = {static_cast<std::int64_t>(size_.statistics * 4.0 + accumulator + gradients) + kCudnnCounters};
       out_.launches.push_back(counter_memset());
     } else {
       out_.temporaries.push_back(static_cast<std::int64_t>(size_.statistics * 4.0));
       out_.temporaries.push_back(static_cast<std::int64_t>(accumulator));
     }
-    KernelLaunch delta = helper(Part::delta, cudnn ? "cudnn_compute_dot_do_o" : "flash_bwd_dot_do_o", static_cast<double>(ceil_div(rows, 64)), cudnn ? 128 : 256);
+    KernelLaunch delta = helper(Part::delta, cudnn ? "cudnn_compute_dot_do_o" : "flash_bwd_dot_do_o",
+                                static_cast<double>(ceil_div(rows, 64)), cudnn ? 128 : 256);
     delta.reads = {read(0, size_.q), read(4, size_.q)};
     delta.writes = {{.operand = Access::kTemporary, .bytes = accumulator}};
     out_.launches.push_back(std::move(delta));
@@ -188,9 +227,12 @@ class AttentionLowering {
     const bool grouped = op_.kv_heads != op_.heads;
     const double expanded = size_.kv * static_cast<double>(op_.heads) / static_cast<double>(op_.kv_heads);
     main.reads = {read(1, size_.q), read(2, size_.kv), read(3, size_.kv), read(0, size_.q)};
-    main.writes = {{.operand = Access::kTemporary, .bytes = accumulator}, read(grouped ? Access::kTemporary : 7, expanded), read(grouped ? Access::kTemporary : 8, expanded)};
+    main.writes = {{.operand = Access::kTemporary, .bytes = accumulator},
+                   read(grouped ? Access::kTemporary : 7, expanded),
+                   read(grouped ? Access::kTemporary : 8, expanded)};
     out_.launches.push_back(std::move(main));
-    KernelLaunch convert = helper(Part::convert, cudnn ? "cudnn_convert_dq" : "flash_bwd_convert_dq", static_cast<double>(ceil_div(rows, 128)), cudnn ? 128 : 256);
+    KernelLaunch convert = helper(Part::convert, cudnn ? "cudnn_convert_dq" : "flash_bwd_convert_dq",
+                                  static_cast<double>(ceil_div(rows, 128)), cudnn ? 128 : 256);
     convert.reads = {{.operand = Access::kTemporary, .bytes = accumulator}};
     convert.writes = {read(6, size_.q)};
     out_.launches.push_back(std::move(convert));
@@ -199,7 +241,9 @@ class AttentionLowering {
       const std::int64_t group = op_.heads / std::max<std::int64_t>(1, op_.kv_heads);
       for (const int output : {7, 8}) {
         if (!cudnn) out_.temporaries.push_back(static_cast<std::int64_t>(expanded * size_.element));
-        append(lower_reduction(Reduction{ReductionKind::sum_rows, op_.type, group, static_cast<std::int64_t>(size_.kv)}, gpu_, software_), Access::kTemporary, output);
+        append(lower_reduction(Reduction{ReductionKind::sum_rows, op_.type, group, static_cast<std::int64_t>(size_.kv)},
+                               gpu_, software_),
+               Access::kTemporary, output);
       }
     }
     return std::move(out_);
@@ -209,20 +253,29 @@ class AttentionLowering {
     const std::int64_t rows = op_.batch * op_.heads * op_.seq_q;
     if (!is_half(op_.type)) {
       // delta = sum(dO·O) with eager kernels: multiply, reduce, transpose.
-      Pointwise multiply{.function = PointwiseFunction::mul, .rows = rows, .cols = op_.head_dim, .input_count = 2, .output = op_.type};
+      Pointwise multiply{
+          .function = PointwiseFunction::mul, .rows = rows, .cols = op_.head_dim, .input_count = 2, .output = op_.type};
       multiply.inputs[0] = multiply.inputs[1] = op_.type;
       append(lower_pointwise(multiply, gpu_, software_), 0, Access::kTemporary);
-      append(lower_reduction(Reduction{ReductionKind::sum_cols, op_.type, rows, op_.head_dim}, gpu_, software_), Access::kTemporary, Access::kTemporary);
-      append(lower_copy(Copy{CopyKind::permute, DType::fp32, op_.batch * op_.heads, op_.seq_q, 1}, gpu_, software_), Access::kTemporary, Access::kTemporary);
-      out_.temporaries = {static_cast<std::int64_t>(size_.q * 4.0), static_cast<std::int64_t>(size_.statistics * 4.0), static_cast<std::int64_t>(size_.statistics * 4.0)};
+      append(lower_reduction(Reduction{ReductionKind::sum_cols, op_.type, rows, op_.head_dim}, gpu_, software_),
+             Access::kTemporary, Access::kTemporary);
+      append(lower_copy(Copy{CopyKind::permute, DType::fp32, op_.batch * op_.heads, op_.seq_q, 1}, gpu_, software_),
+             Access::kTemporary, Access::kTemporary);
+      out_.temporaries = {static_cast<std::int64_t>(size_.q * 4.0), static_cast<std::int64_t>(size_.statistics * 4.0),
+                          static_cast<std::int64_t>(size_.statistics * 4.0)};
     }
     // Key blocks run in parallel and add into an fp32 accumulator of dQ, unless one block walks over two of them: short
     // sequences of many heads (1.5 to 1.9 heads an SM on an H200).
     const std::int64_t key_blocks = ceil_div(op_.seq_k, tile.k);
-    const bool one_block = key_blocks == 1 || (key_blocks == 2 && static_cast<double>(op_.batch * op_.heads) > 1.7 * gpu_.sm.count);
+    const bool one_block =
+        key_blocks == 1 || (key_blocks == 2 && static_cast<double>(op_.batch * op_.heads) > 1.7 * gpu_.sm.count);
     const double accumulator = size_.q * 4.0;
     if (!one_block) {
-      Pointwise fill{.function = PointwiseFunction::fill, .rows = rows, .cols = op_.head_dim, .input_count = 0, .output = DType::fp32};
+      Pointwise fill{.function = PointwiseFunction::fill,
+                     .rows = rows,
+                     .cols = op_.head_dim,
+                     .input_count = 0,
+                     .output = DType::fp32};
       append(lower_pointwise(fill, gpu_, software_), Access::kTemporary, Access::kTemporary);
       out_.temporaries.push_back(static_cast<std::int64_t>(accumulator));
     }
@@ -233,7 +286,11 @@ class AttentionLowering {
       work.tile_k *= static_cast<int>(key_blocks);
       main.grid[0] = 1;
     }
-    main.reads = {read(0, size_.q), read(1, size_.q), read(2, size_.kv), read(3, size_.kv), {.operand = 5, .bytes = size_.statistics * 4.0}};
+    main.reads = {read(0, size_.q),
+                  read(1, size_.q),
+                  read(2, size_.kv),
+                  read(3, size_.kv),
+                  {.operand = 5, .bytes = size_.statistics * 4.0}};
     main.writes = {read(6, size_.q), read(7, size_.kv), read(8, size_.kv)};
     out_.launches.push_back(std::move(main));
     return std::move(out_);
@@ -247,8 +304,10 @@ class AttentionLowering {
 };
 
 void require_shape(const Attention& op) {
-  if (op.batch < 1 || op.heads < 1 || op.kv_heads < 1 || op.seq_q < 1 || op.seq_k < 1 || op.head_dim < 1) throw std::invalid_argument("attention over an empty operand");
-  if (op.heads % op.kv_heads != 0) throw std::invalid_argument(fmt::format("{} query heads cannot share {} key-value heads", op.heads, op.kv_heads));
+  if (op.batch < 1 || op.heads < 1 || op.kv_heads < 1 || op.seq_q < 1 || op.seq_k < 1 || op.head_dim < 1)
+    throw std::invalid_argument("attention over an empty operand");
+  if (op.heads % op.kv_heads != 0)
+    throw std::invalid_argument(fmt::format("{} query heads cannot share {} key-value heads", op.heads, op.kv_heads));
 }
 
 }  // namespace

@@ -18,10 +18,14 @@ double compute_capability(const Gpu& gpu) { return gpu.compute_major + 0.1 * gpu
 bool small_shared(const Gpu& gpu) { return gpu.sm.shared_per_sm.value() < 150.0 * kKiB; }
 
 AttentionTile flash(const Attention& op, const Gpu& gpu) {
-  if (!is_half(op.type)) throw std::invalid_argument("FlashAttention takes fp16 and bf16 only; use efficient attention for fp32");
-  if (compute_capability(gpu) < 8.0) throw std::invalid_argument(fmt::format("FlashAttention needs compute capability 8.0 or later; {} has {}.{}", gpu.name, gpu.compute_major, gpu.compute_minor));
+  if (!is_half(op.type))
+    throw std::invalid_argument("FlashAttention takes fp16 and bf16 only; use efficient attention for fp32");
+  if (compute_capability(gpu) < 8.0)
+    throw std::invalid_argument(fmt::format("FlashAttention needs compute capability 8.0 or later; {} has {}.{}",
+                                            gpu.name, gpu.compute_major, gpu.compute_minor));
   const int d = rounded_up(op.head_dim, {32, 64, 96, 128, 192, 256});
-  if (d == 0) throw std::invalid_argument(fmt::format("FlashAttention takes head dimensions up to 256, got {}", op.head_dim));
+  if (d == 0)
+    throw std::invalid_argument(fmt::format("FlashAttention takes head dimensions up to 256, got {}", op.head_dim));
   const bool small = small_shared(gpu);
   AttentionTile tile{.head_dim = d};
   if (!op.backward) {
@@ -59,29 +63,64 @@ AttentionTile flash(const Attention& op, const Gpu& gpu) {
 }
 
 AttentionTile cudnn(const Attention& op, const Gpu& gpu) {
-  if (!is_half(op.type)) throw std::invalid_argument("cuDNN attention takes fp16 and bf16 only; use efficient attention for fp32");
-  if (compute_capability(gpu) < 8.0) throw std::invalid_argument(fmt::format("cuDNN attention needs compute capability 8.0 or later; {} has {}.{}", gpu.name, gpu.compute_major, gpu.compute_minor));
+  if (!is_half(op.type))
+    throw std::invalid_argument("cuDNN attention takes fp16 and bf16 only; use efficient attention for fp32");
+  if (compute_capability(gpu) < 8.0)
+    throw std::invalid_argument(fmt::format("cuDNN attention needs compute capability 8.0 or later; {} has {}.{}",
+                                            gpu.name, gpu.compute_major, gpu.compute_minor));
   const int limit = gpu.sm.warpgroup_mma ? 256 : 128;
-  if (op.head_dim > limit) throw std::invalid_argument(fmt::format("cuDNN attention takes head dimensions up to {} on {}, got {}", limit, gpu.name, op.head_dim));
+  if (op.head_dim > limit)
+    throw std::invalid_argument(
+        fmt::format("cuDNN attention takes head dimensions up to {} on {}, got {}", limit, gpu.name, op.head_dim));
   const int d = rounded_up(op.head_dim, {64, 128, 192, 256});
   // Two consumer warpgroups of 64 rows each, and a producer.
-  if (!op.backward) return {.q = 128, .k = 128, .head_dim = d, .threads = 384, .registers = 168, .shared_bytes = d <= 64 ? 134144 : 232448 - 8192};
-  return {.q = 64, .k = 128, .head_dim = d, .threads = 384, .registers = 168, .shared_bytes = d <= 64 ? 152576 : 216064};
+  if (!op.backward)
+    return {.q = 128,
+            .k = 128,
+            .head_dim = d,
+            .threads = 384,
+            .registers = 168,
+            .shared_bytes = d <= 64 ? 134144 : 232448 - 8192};
+  return {
+      .q = 64, .k = 128, .head_dim = d, .threads = 384, .registers = 168, .shared_bytes = d <= 64 ? 152576 : 216064};
 }
 
 AttentionTile efficient(const Attention& op, const Gpu& gpu) {
   const bool half = is_half(op.type);
   if (compute_capability(gpu) < 8.0 && op.type == DType::bf16)
-    throw std::invalid_argument(fmt::format("efficient attention takes bf16 from compute capability 8.0 on; {} has {}.{}", gpu.name, gpu.compute_major, gpu.compute_minor));
+    throw std::invalid_argument(
+        fmt::format("efficient attention takes bf16 from compute capability 8.0 on; {} has {}.{}", gpu.name,
+                    gpu.compute_major, gpu.compute_minor));
   const int d = rounded_up(op.head_dim, {32, 64, 128, 192, 256, 512, 1024});
-  if (d == 0) throw std::invalid_argument(fmt::format("a head dimension of {} is too large for any attention kernel", op.head_dim));
+  if (d == 0)
+    throw std::invalid_argument(
+        fmt::format("a head dimension of {} is too large for any attention kernel", op.head_dim));
   if (!op.backward) {
-    if (d <= 64) return {.q = 64, .k = 64, .head_dim = d, .threads = 128, .registers = half ? 128 : 168, .shared_bytes = half ? 18944 : 36352};
-    return {.q = 64, .k = 128, .head_dim = d, .threads = 256, .registers = half ? 128 : 244, .shared_bytes = half ? 52224 : 86016};
+    if (d <= 64)
+      return {.q = 64,
+              .k = 64,
+              .head_dim = d,
+              .threads = 128,
+              .registers = half ? 128 : 168,
+              .shared_bytes = half ? 18944 : 36352};
+    return {.q = 64,
+            .k = 128,
+            .head_dim = d,
+            .threads = 256,
+            .registers = half ? 128 : 244,
+            .shared_bytes = half ? 52224 : 86016};
   }
-  if (d <= 64) return {.q = 64, .k = 64, .head_dim = d, .threads = 128, .registers = half ? 162 : 232, .shared_bytes = half ? 42240 : 53504};
-  if (half && !small_shared(gpu) && d <= 128) return {.q = 128, .k = 128, .head_dim = d, .threads = 512, .registers = 128, .shared_bytes = 133632};
-  if (small_shared(gpu)) return {.q = 64, .k = 64, .head_dim = d, .threads = 128, .registers = 232, .shared_bytes = 60000};
+  if (d <= 64)
+    return {.q = 64,
+            .k = 64,
+            .head_dim = d,
+            .threads = 128,
+            .registers = half ? 162 : 232,
+            .shared_bytes = half ? 42240 : 53504};
+  if (half && !small_shared(gpu) && d <= 128)
+    return {.q = 128, .k = 128, .head_dim = d, .threads = 512, .registers = 128, .shared_bytes = 133632};
+  if (small_shared(gpu))
+    return {.q = 64, .k = 64, .head_dim = d, .threads = 128, .registers = 232, .shared_bytes = 60000};
   return {.q = 128, .k = 64, .head_dim = d, .threads = 256, .registers = 224, .shared_bytes = 121344};
 }
 
@@ -98,7 +137,14 @@ AttentionTile attention_tile(const Attention& op, const Gpu& gpu) {
 
 AttentionTile flash_split_tile(const Attention& op) {
   const int d = rounded_up(op.head_dim, {32, 64, 96, 128, 192, 256});
-  return {.q = 64, .k = d <= 64 ? 256 : d <= 128 ? 128 : 64, .head_dim = d, .threads = 128, .registers = 255, .shared_bytes = 81920};
+  return {.q = 64,
+          .k = d <= 64    ? 256
+               : d <= 128 ? 128
+                          : 64,
+          .head_dim = d,
+          .threads = 128,
+          .registers = 255,
+          .shared_bytes = 81920};
 }
 
 }  // namespace ridgeline

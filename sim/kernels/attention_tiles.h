@@ -11,7 +11,7 @@ namespace ridgeline {
 
 struct AttentionTile {
   int q = 128, k = 128;
-  int head_dim = 64;        ///< the kernel is compiled for: the operand's, rounded up
+  int head_dim = 64;  ///< the kernel is compiled for: the operand's, rounded up
   int threads = 128, registers = 255, shared_bytes = 49152;
 };
 

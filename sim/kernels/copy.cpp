@@ -1,5 +1,6 @@
-// Copies: device-to-device by the copy kernel of the driver, permuted views by TensorIterator's offset-computing kernel,
-// concatenation by a kernel of its own, and transfers over the host link. Tested by tests/kernels/copy_test.cpp.
+// Copies: device-to-device by the copy kernel of the driver, permuted views by TensorIterator's offset-computing
+// kernel, concatenation by a kernel of its own, and transfers over the host link. Tested by
+// tests/kernels/copy_test.cpp.
 #include <algorithm>
 #include <stdexcept>
 
@@ -9,8 +10,9 @@
 namespace ridgeline {
 namespace {
 
-/// A read that strides over rows fetches a 32-byte sector for every element, and scattered sectors pass the L2 more slowly
-/// than whole lines: as if each were this many bytes. Fitted on transposed copies, 6.5 ps an element in 16 bits and in 32.
+/// A read that strides over rows fetches a 32-byte sector for every element, and scattered sectors pass the L2 more
+/// slowly than whole lines: as if each were this many bytes. Fitted on transposed copies, 6.5 ps an element in 16 bits
+/// and in 32.
 constexpr double kScatteredSectorBytes = 46.0;
 
 LoweredOp host_transfer(const Copy& op, double bytes) {
@@ -18,7 +20,8 @@ LoweredOp host_transfer(const Copy& op, double bytes) {
   const bool upload = op.kind == CopyKind::host_to_device;
   launch.name = upload ? "Memcpy HtoD" : "Memcpy DtoH";
   launch.time_class = TimeClass::copy;
-  launch.work = FixedWork{upload ? FixedWork::What::memcpy_host_to_device : FixedWork::What::memcpy_device_to_host, bytes, 1.0};
+  launch.work =
+      FixedWork{upload ? FixedWork::What::memcpy_host_to_device : FixedWork::What::memcpy_device_to_host, bytes, 1.0};
   if (upload) launch.writes = {{1, bytes}};
   else launch.reads = {{0, bytes}};
   return {{std::move(launch)}, {}, false};
@@ -36,11 +39,13 @@ LoweredOp concatenate(const Copy& op, const Gpu& gpu) {
     const std::int64_t parts = std::min<std::int64_t>(op.parts - first, kMostInputs);
     const double elements = static_cast<double>(n) * static_cast<double>(parts);
     const std::int64_t grid = std::min<std::int64_t>(ceil_div(n, per_block), 32 * gpu.sm.count);
-    KernelLaunch launch = stream_launch(vectorized ? StreamKernel::concatenate : StreamKernel::concatenate_unaligned, vectorized ? "CatArray_vec" : "CatArray", TimeClass::copy, op.type,
+    KernelLaunch launch = stream_launch(vectorized ? StreamKernel::concatenate : StreamKernel::concatenate_unaligned,
+                                        vectorized ? "CatArray_vec" : "CatArray", TimeClass::copy, op.type,
                                         {grid, parts, 128, vectorized ? 18 : 32}, {.elements = elements});
     launch.pipe = Pipe::none;
     std::get<StreamWork>(launch.work).iterations = static_cast<double>(ceil_div(n, per_block * grid));
-    for (std::int64_t part = 0; part < parts; ++part) launch.reads.push_back({static_cast<int>(first + part), static_cast<double>(n * element)});
+    for (std::int64_t part = 0; part < parts; ++part)
+      launch.reads.push_back({static_cast<int>(first + part), static_cast<double>(n * element)});
     launch.writes = {{static_cast<int>(op.parts), elements * static_cast<double>(element)}};
     result.launches.push_back(std::move(launch));
   }
@@ -59,7 +64,8 @@ LoweredOp lower_copy(const Copy& op, const Gpu& gpu, const Software& /*software*
     case CopyKind::device_to_host: return host_transfer(op, bytes);
     case CopyKind::concatenate: return concatenate(op, gpu);
     case CopyKind::contiguous: {
-      KernelLaunch launch = stream_launch(StreamKernel::copy_device, "Memcpy DtoD", TimeClass::copy, op.type, {ceil_div(n, 1024)}, {.elements = static_cast<double>(n)});
+      KernelLaunch launch = stream_launch(StreamKernel::copy_device, "Memcpy DtoD", TimeClass::copy, op.type,
+                                          {ceil_div(n, 1024)}, {.elements = static_cast<double>(n)});
       launch.pipe = Pipe::none;
       launch.reads = {{0, bytes}};
       launch.writes = {{1, bytes}};
@@ -75,8 +81,9 @@ LoweredOp lower_copy(const Copy& op, const Gpu& gpu, const Software& /*software*
   for (int split = 0; split < splits; ++split) {
     const std::int64_t elements = n / splits + (split < n % splits ? 1 : 0);
     const auto count = static_cast<double>(elements);
-    KernelLaunch launch = stream_launch(StreamKernel::strided_copy, strided ? "copy_transposed" : "copy_permuted", TimeClass::copy, op.type,
-                                        {ceil_div(elements, per_block), 1, 128, 18}, {.elements = count, .iterations = static_cast<double>(per_block / 128)});
+    KernelLaunch launch = stream_launch(StreamKernel::strided_copy, strided ? "copy_transposed" : "copy_permuted",
+                                        TimeClass::copy, op.type, {ceil_div(elements, per_block), 1, 128, 18},
+                                        {.elements = count, .iterations = static_cast<double>(per_block / 128)});
     launch.pipe = Pipe::none;
     launch.reads = {{0, count * element, strided ? count * kScatteredSectorBytes : 0.0}};
     launch.writes = {{1, count * element}};

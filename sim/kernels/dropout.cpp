@@ -15,19 +15,29 @@ LoweredOp lower_dropout(const Dropout& op, const Gpu& gpu, const Software& /*sof
   const std::int64_t element = bytes_of(op.type);
   std::int64_t vector = 1;
   for (const std::int64_t width : {8, 4, 2})
-    if (width * element <= 16 && n % width == 0) { vector = width; break; }
+    if (width * element <= 16 && n % width == 0) {
+      vector = width;
+      break;
+    }
   // The scalar kernel unrolls by four and draws four random numbers at a time, of which it uses all: it costs what a
   // vector width of 2.2 would.
   constexpr double kScalarWidth = 2.2;
   const double effective_width = vector > 1 ? static_cast<double>(vector) : kScalarWidth;
   const std::int64_t unroll = vector > 1 ? vector : 4;
   const std::int64_t grid = std::min<std::int64_t>(ceil_div(n, 256), std::int64_t{8} * gpu.sm.count);
-  const int registers = vector == 8 ? (op.type == DType::fp16 ? 56 : 55) : vector == 4 ? (op.type == DType::fp16 ? 52 : op.type == DType::bf16 ? 50 : 51) : vector == 2 ? 48 : 56;
+  const int registers = vector == 8   ? (op.type == DType::fp16 ? 56 : 55)
+                        : vector == 4 ? (op.type == DType::fp16   ? 52
+                                         : op.type == DType::bf16 ? 50
+                                                                  : 51)
+                        : vector == 2 ? 48
+                                      : 56;
   const auto elements = static_cast<double>(n);
-  KernelLaunch launch = stream_launch(StreamKernel::dropout, "fused_dropout", TimeClass::elementwise, op.type, {grid, 1, 256, registers},
-                                      {.elements = elements, .padded_elements = elements / effective_width,
-                                       .active_blocks = static_cast<double>(std::min(grid, ceil_div(n, 256 * (vector > 1 ? vector : 1)))),
-                                       .iterations = static_cast<double>(ceil_div(n, grid * 256 * unroll))});
+  KernelLaunch launch =
+      stream_launch(StreamKernel::dropout, "fused_dropout", TimeClass::elementwise, op.type, {grid, 1, 256, registers},
+                    {.elements = elements,
+                     .padded_elements = elements / effective_width,
+                     .active_blocks = static_cast<double>(std::min(grid, ceil_div(n, 256 * (vector > 1 ? vector : 1)))),
+                     .iterations = static_cast<double>(ceil_div(n, grid * 256 * unroll))});
   launch.flops = 2.0 * elements;
   launch.reads = {{0, elements * static_cast<double>(element)}};
   launch.writes = {{1, elements * static_cast<double>(element)}, {2, elements}};

@@ -19,8 +19,9 @@ double distinct_rows(std::int64_t tokens, std::int64_t vocabulary) {
 
 KernelLaunch fill(double elements, DType type, int operand) {
   const auto bytes = elements * static_cast<double>(bytes_of(type));
-  KernelLaunch launch = stream_launch(StreamKernel::fill, "fill", TimeClass::elementwise, type, {ceil_div(static_cast<std::int64_t>(elements), 1024), 1, 128, 16},
-                                      {.elements = elements});
+  KernelLaunch launch =
+      stream_launch(StreamKernel::fill, "fill", TimeClass::elementwise, type,
+                    {ceil_div(static_cast<std::int64_t>(elements), 1024), 1, 128, 16}, {.elements = elements});
   launch.writes = {{operand, bytes}};
   return launch;
 }
@@ -30,10 +31,12 @@ LoweredOp gather(const Embedding& op, const Gpu& gpu) {
   const std::int64_t threads = std::min<std::int64_t>(256, 32 * ceil_div(row, 512));
   const auto elements = static_cast<double>(op.tokens * op.hidden);
   const double element = static_cast<double>(bytes_of(op.type));
-  KernelLaunch launch = stream_launch(StreamKernel::gather, "vectorized_gather", TimeClass::elementwise, op.type,
-                                      {op.tokens, ceil_div(row, threads * 16), static_cast<int>(threads), 32}, {.elements = elements});
+  KernelLaunch launch =
+      stream_launch(StreamKernel::gather, "vectorized_gather", TimeClass::elementwise, op.type,
+                    {op.tokens, ceil_div(row, threads * 16), static_cast<int>(threads), 32}, {.elements = elements});
   // Rows asked for again are in an SM's L1 to the extent that it holds the table.
-  const double table = static_cast<double>(op.vocabulary) * static_cast<double>(row), distinct = distinct_rows(op.tokens, op.vocabulary) * static_cast<double>(row);
+  const double table = static_cast<double>(op.vocabulary) * static_cast<double>(row),
+               distinct = distinct_rows(op.tokens, op.vocabulary) * static_cast<double>(row);
   const double beyond_l1 = elements * element * (1.0 - std::min(1.0, gpu.sm.l1_and_shared.value() / table));
   launch.reads = {{0, distinct, std::max(distinct, beyond_l1)}, {1, 8.0 * static_cast<double>(op.tokens)}};
   launch.writes = {{2, elements * element}};
@@ -42,8 +45,10 @@ LoweredOp gather(const Embedding& op, const Gpu& gpu) {
 
 /// A small kernel of the sort path; what it moves stays in the L2.
 /// `round_trips`: dependent steps through the L2, in the length of one of them.
-KernelLaunch small_kernel(StreamKernel kernel, std::string name, double round_trips, std::int64_t grid, int threads, int registers, std::int64_t shared) {
-  KernelLaunch launch = stream_launch(kernel, std::move(name), TimeClass::elementwise, DType::int64, {grid, 1, threads, registers, shared}, {.iterations = round_trips});
+KernelLaunch small_kernel(StreamKernel kernel, std::string name, double round_trips, std::int64_t grid, int threads,
+                          int registers, std::int64_t shared) {
+  KernelLaunch launch = stream_launch(kernel, std::move(name), TimeClass::elementwise, DType::int64,
+                                      {grid, 1, threads, registers, shared}, {.iterations = round_trips});
   launch.pipe = Pipe::none;
   return launch;
 }
@@ -56,12 +61,14 @@ void append_sort(const Embedding& op, const Gpu& gpu, LoweredOp& result) {
   launches.push_back(small_kernel(StreamKernel::tiny, "arange", 0.5, ceil_div(op.tokens, 64), 64, 16, 0));
   launches.push_back(memset_launch(0.0, Access::kTemporary));
   launches.push_back(memset_launch(0.0, Access::kTemporary));
-  launches.push_back(small_kernel(StreamKernel::sort_histogram, "RadixSortHistogram", 0.0, 7 * gpu.sm.count, 128, 72, 8192));
+  launches.push_back(
+      small_kernel(StreamKernel::sort_histogram, "RadixSortHistogram", 0.0, 7 * gpu.sm.count, 128, 72, 8192));
   launches.push_back(small_kernel(StreamKernel::tiny, "RadixSortExclusiveSum", 1.0, kPasses, 256, 32, 2336));
   const int busy_passes = (log2_ceil(op.vocabulary) + 7) / 8;  // digits that differ between indices
   for (int pass = 0; pass < kPasses; ++pass) {
     launches.push_back(memset_launch(0.0, Access::kTemporary));
-    launches.push_back(small_kernel(StreamKernel::sort_pass, "RadixSortOnesweep", pass < busy_passes ? 1.0 : 0.0, ceil_div(op.tokens, kTile), 384, 80, 38912));
+    launches.push_back(small_kernel(StreamKernel::sort_pass, "RadixSortOnesweep", pass < busy_passes ? 1.0 : 0.0,
+                                    ceil_div(op.tokens, kTile), 384, 80, 38912));
   }
 }
 
@@ -78,11 +85,14 @@ LoweredOp backward(const Embedding& op, const Gpu& gpu) {
   auto& launches = result.launches;
   if (op.tokens <= kMostUnsorted) {
     launches.push_back(fill(elements, op.type, 2));
-    KernelLaunch launch = stream_launch(StreamKernel::embedding_feature, "embedding_backward_feature", TimeClass::elementwise, op.type,
-                                        {ceil_div(op.hidden, 32), 1, 1024, 27, 8192},
-                                        {.elements = static_cast<double>(op.tokens * op.hidden), .iterations = static_cast<double>(ceil_div(op.tokens, 32))});
+    KernelLaunch launch = stream_launch(StreamKernel::embedding_feature, "embedding_backward_feature",
+                                        TimeClass::elementwise, op.type, {ceil_div(op.hidden, 32), 1, 1024, 27, 8192},
+                                        {.elements = static_cast<double>(op.tokens * op.hidden),
+                                         .iterations = static_cast<double>(ceil_div(op.tokens, 32))});
     // 32 tokens a pass, their rows of the table read, added to and written back.
-    launch.reads = {{0, gradient_bytes}, {1, index_bytes, index_bytes * static_cast<double>(ceil_div(op.hidden, 32))}, {2, rows * row_bytes}};
+    launch.reads = {{0, gradient_bytes},
+                    {1, index_bytes, index_bytes * static_cast<double>(ceil_div(op.hidden, 32))},
+                    {2, rows * row_bytes}};
     launch.writes = {{2, rows * row_bytes}};
     launches.push_back(std::move(launch));
     return result;
@@ -93,50 +103,63 @@ LoweredOp backward(const Embedding& op, const Gpu& gpu) {
   const std::int64_t most_partials = op.tokens / kRowsPerPartial + most_segments;
   const std::int64_t stride = ceil_div(op.hidden, 32) * 32;
   const std::int64_t threads = std::min<std::int64_t>(stride, 1024);
-  const std::int64_t grid = ceil_div(most_partials * stride, threads), scatter_grid = ceil_div(most_segments * stride, threads);
+  const std::int64_t grid = ceil_div(most_partials * stride, threads),
+                     scatter_grid = ceil_div(most_segments * stride, threads);
   const std::int64_t scan_grid = ceil_div(most_segments, 128 * 7);
-  const double partials_each = static_cast<double>(op.tokens) / rows / kRowsPerPartial;   // a thread writes those of its segment
+  const double partials_each =
+      static_cast<double>(op.tokens) / rows / kRowsPerPartial;  // a thread writes those of its segment
   const std::int64_t segment_grid = ceil_div(most_segments, 32);
   // One fused kernel with atomics where the scatter alone would leave SMs idle.
   constexpr std::int64_t kAtomicBlocksPerSm = 16;
   const bool fused = scatter_grid < kAtomicBlocksPerSm * gpu.sm.count && most_partials > scatter_grid * 4;
   launches.push_back(small_kernel(StreamKernel::tiny, "CompactInit", 0.0, 1, 128, 16, 0));
-  launches.push_back(small_kernel(StreamKernel::unique, "UniqueByKeySweep", 0.0, ceil_div(op.tokens, 640 * 7), 640, 48, 35840));
-  launches.push_back(small_kernel(StreamKernel::tiny, "partials_per_segment", segment_grid > 16 ? 2.0 : 0.6, segment_grid, 32, 16, 0));
+  launches.push_back(
+      small_kernel(StreamKernel::unique, "UniqueByKeySweep", 0.0, ceil_div(op.tokens, 640 * 7), 640, 48, 35840));
+  launches.push_back(
+      small_kernel(StreamKernel::tiny, "partials_per_segment", segment_grid > 16 ? 2.0 : 0.6, segment_grid, 32, 16, 0));
   launches.push_back(small_kernel(StreamKernel::tiny, "ScanInit", 0.0, 1, 128, 16, 0));
-  launches.push_back(small_kernel(StreamKernel::tiny, "Scan", 2.0 + std::min(4.0, 1.5 * log2_ceil(scan_grid)), scan_grid, 128, 47, 7184));
+  launches.push_back(small_kernel(StreamKernel::tiny, "Scan", 2.0 + std::min(4.0, 1.5 * log2_ceil(scan_grid)),
+                                  scan_grid, 128, 47, 7184));
   launches.push_back(small_kernel(StreamKernel::tiny, "num_of_partial_segments", 0.7, 1, 1, 16, 0));
-  launches.push_back(small_kernel(StreamKernel::tiny, "partial_segment_offset", 2.0 + 0.06 * partials_each, segment_grid, 32, 26, 0));
-  const double partial_rows = std::min(static_cast<double>(op.tokens), rows + static_cast<double>(op.tokens) / kRowsPerPartial);
+  launches.push_back(
+      small_kernel(StreamKernel::tiny, "partial_segment_offset", 2.0 + 0.06 * partials_each, segment_grid, 32, 26, 0));
+  const double partial_rows =
+      std::min(static_cast<double>(op.tokens), rows + static_cast<double>(op.tokens) / kRowsPerPartial);
   const double partial_bytes = partial_rows * static_cast<double>(op.hidden) * 4.0;
-  const double rows_each = std::max(1.0, std::min(static_cast<double>(kRowsPerPartial), static_cast<double>(op.tokens) / partial_rows));
+  const double rows_each =
+      std::max(1.0, std::min(static_cast<double>(kRowsPerPartial), static_cast<double>(op.tokens) / partial_rows));
   if (fused) {
     const bool half = is_half(op.type);
-    launches.push_back(small_kernel(StreamKernel::tiny, "partial_to_segment_idx", 2.0 + 0.06 * partials_each, segment_grid, 32, 16, 0));
+    launches.push_back(small_kernel(StreamKernel::tiny, "partial_to_segment_idx", 2.0 + 0.06 * partials_each,
+                                    segment_grid, 32, 16, 0));
     if (half) {
       launches.push_back(fill(elements, DType::fp32, Access::kTemporary));
       result.temporaries.push_back(static_cast<std::int64_t>(elements) * 4);
     }
-    KernelLaunch launch = stream_launch(StreamKernel::embedding_atomic, "compute_grad_weight_atomic", TimeClass::elementwise, op.type,
-                                        {grid, 1, static_cast<int>(threads), 32},
-                                        {.elements = static_cast<double>(op.tokens * op.hidden), .iterations = rows_each});
+    KernelLaunch launch =
+        stream_launch(StreamKernel::embedding_atomic, "compute_grad_weight_atomic", TimeClass::elementwise, op.type,
+                      {grid, 1, static_cast<int>(threads), 32},
+                      {.elements = static_cast<double>(op.tokens * op.hidden), .iterations = rows_each});
     launch.reads = {{0, gradient_bytes}, {1, index_bytes}};
     launch.writes = {{half ? Access::kTemporary : 2, rows * static_cast<double>(op.hidden) * 4.0, partial_bytes}};
     launches.push_back(std::move(launch));
     if (half) {
-      KernelLaunch cast = stream_launch(StreamKernel::cast_down, "cast", TimeClass::copy, DType::bf16, {ceil_div(static_cast<std::int64_t>(elements), 1024)}, {.elements = elements});
+      KernelLaunch cast = stream_launch(StreamKernel::cast_down, "cast", TimeClass::copy, DType::bf16,
+                                        {ceil_div(static_cast<std::int64_t>(elements), 1024)}, {.elements = elements});
       cast.reads = {{Access::kTemporary, 4.0 * elements}};
       cast.writes = {{2, elements * element}};
       launches.push_back(std::move(cast));
     }
     return result;
   }
-  KernelLaunch sum = stream_launch(StreamKernel::embedding_segments, "compute_grad_weight", TimeClass::elementwise, op.type, {grid, 1, static_cast<int>(threads), 32},
+  KernelLaunch sum = stream_launch(StreamKernel::embedding_segments, "compute_grad_weight", TimeClass::elementwise,
+                                   op.type, {grid, 1, static_cast<int>(threads), 32},
                                    {.elements = static_cast<double>(op.tokens * op.hidden), .iterations = rows_each});
   sum.reads = {{0, gradient_bytes}, {1, index_bytes}};
   sum.writes = {{Access::kTemporary, partial_bytes}};
-  KernelLaunch scatter = stream_launch(StreamKernel::embedding_scatter, "sum_and_scatter", TimeClass::elementwise, op.type,
-                                       {scatter_grid, 1, static_cast<int>(threads), 24}, {.elements = partial_rows * static_cast<double>(op.hidden)});
+  KernelLaunch scatter = stream_launch(StreamKernel::embedding_scatter, "sum_and_scatter", TimeClass::elementwise,
+                                       op.type, {scatter_grid, 1, static_cast<int>(threads), 24},
+                                       {.elements = partial_rows * static_cast<double>(op.hidden)});
   scatter.reads = {{Access::kTemporary, partial_bytes}};
   scatter.writes = {{2, rows * row_bytes}};
   launches.push_back(std::move(sum));
@@ -150,7 +173,8 @@ LoweredOp backward(const Embedding& op, const Gpu& gpu) {
 }  // namespace
 
 LoweredOp lower_embedding(const Embedding& op, const Gpu& gpu, const Software& /*software*/) {
-  if (op.tokens < 1 || op.vocabulary < 1 || op.hidden < 1) throw std::invalid_argument("an embedding needs tokens, a vocabulary and a width");
+  if (op.tokens < 1 || op.vocabulary < 1 || op.hidden < 1)
+    throw std::invalid_argument("an embedding needs tokens, a vocabulary and a width");
   return op.backward ? backward(op, gpu) : gather(op, gpu);
 }
 

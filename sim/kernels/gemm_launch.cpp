@@ -10,20 +10,25 @@ namespace ridgeline {
 namespace {
 
 std::string kernel_name(const GemmWork& work, const Gpu& gpu, std::string_view kind) {
-  const char* const layout = work.layout == 1 ? "tn" : work.layout == 2 ? "nt" : work.layout == 3 ? "tt" : "nn";  // column-major, as in the libraries' names
+  const char* const layout = work.layout == 1   ? "tn"
+                             : work.layout == 2 ? "nt"
+                             : work.layout == 3 ? "tt"
+                                                : "nn";  // column-major, as in the libraries' names
   const std::string split = work.split_k > 1 ? "_splitK" : "";
   switch (work.family) {
     case GemmWork::Family::wgmma:
-      return fmt::format("{}_sm90_{}_{}x{}_{}x{}{}_{}", is_half(work.type) && kind == "gemm" ? "nvjet" : kind, name_of(work.type), work.tile_n, work.tile_m, work.tile_k, work.stages, split, layout);
+      return fmt::format("{}_sm90_{}_{}x{}_{}x{}{}_{}", is_half(work.type) && kind == "gemm" ? "nvjet" : kind,
+                         name_of(work.type), work.tile_n, work.tile_m, work.tile_k, work.stages, split, layout);
     case GemmWork::Family::mma_sync:
-      return fmt::format("sm{}{}_tensorop_{}_{}_{}x{}_{}x{}_{}_align{}{}", gpu.compute_major, gpu.compute_minor, name_of(work.type), kind, work.tile_n, work.tile_m, work.tile_k, work.stages, layout,
+      return fmt::format("sm{}{}_tensorop_{}_{}_{}x{}_{}x{}_{}_align{}{}", gpu.compute_major, gpu.compute_minor,
+                         name_of(work.type), kind, work.tile_n, work.tile_m, work.tile_k, work.stages, layout,
                          work.alignment / bytes_of(work.type), split);
     case GemmWork::Family::simt:
-      return fmt::format("sm{}{}_s{}_{}x{}x{}_{}{}", gpu.compute_major, gpu.compute_minor, kind, work.tile_n, work.tile_m, work.tile_k, layout, split);
+      return fmt::format("sm{}{}_s{}_{}x{}x{}_{}{}", gpu.compute_major, gpu.compute_minor, kind, work.tile_n,
+                         work.tile_m, work.tile_k, layout, split);
   }
   return "gemm";
 }
-
 
 }  // namespace
 
@@ -35,10 +40,11 @@ KernelLaunch counter_memset() {
   return memset;
 }
 
-void append_gemm(std::vector<KernelLaunch>& launches, const GemmWork& problem, const Gpu& gpu, std::vector<Access> reads,
-                 const std::vector<Access>& writes, std::string_view kind) {
+void append_gemm(std::vector<KernelLaunch>& launches, const GemmWork& problem, const Gpu& gpu,
+                 std::vector<Access> reads, const std::vector<Access>& writes, std::string_view kind) {
   const GemmSelection selection = select_gemm(problem, gpu);
-  if (selection.choice == nullptr) throw std::invalid_argument(fmt::format("no matrix-product kernel fits an SM of {}", gpu.name));
+  if (selection.choice == nullptr)
+    throw std::invalid_argument(fmt::format("no matrix-product kernel fits an SM of {}", gpu.name));
   GemmWork work = problem;
   work.family = selection.family;
   work.tile_m = selection.tile.m;
@@ -49,12 +55,15 @@ void append_gemm(std::vector<KernelLaunch>& launches, const GemmWork& problem, c
   work.split_k = selection.splits;
   work.stream_k = selection.tile.stream_k;
 
-  const double batch = static_cast<double>(work.batch), m = static_cast<double>(work.m), n = static_cast<double>(work.n), k = static_cast<double>(work.k);
+  const double batch = static_cast<double>(work.batch), m = static_cast<double>(work.m),
+               n = static_cast<double>(work.n), k = static_cast<double>(work.k);
   const std::int64_t rows = ceil_div(work.m, work.tile_m), columns = ceil_div(work.n, work.tile_n);
   const double element = static_cast<double>(bytes_of(work.type));
   // Every tile asks for whole panels of both operands.
-  if (!reads.empty()) reads[0].requested = std::max(reads[0].bytes, static_cast<double>(columns) * batch * m * k * element);
-  if (reads.size() > 1) reads[1].requested = std::max(reads[1].bytes, static_cast<double>(rows) * batch * n * k * element);
+  if (!reads.empty())
+    reads[0].requested = std::max(reads[0].bytes, static_cast<double>(columns) * batch * m * k * element);
+  if (reads.size() > 1)
+    reads[1].requested = std::max(reads[1].bytes, static_cast<double>(rows) * batch * n * k * element);
 
   KernelLaunch product;
   product.name = kernel_name(work, gpu, kind);
@@ -68,7 +77,9 @@ void append_gemm(std::vector<KernelLaunch>& launches, const GemmWork& problem, c
   product.threads_per_block = selection.choice->threads;
   product.registers_per_thread = selection.choice->registers;
   product.shared_bytes_per_block = selection.choice->shared_bytes;
-  product.pipe = work.family == GemmWork::Family::wgmma ? Pipe::tensor_wgmma : work.family == GemmWork::Family::mma_sync ? Pipe::tensor_mma : Pipe::fp32;
+  product.pipe = work.family == GemmWork::Family::wgmma      ? Pipe::tensor_wgmma
+                 : work.family == GemmWork::Family::mma_sync ? Pipe::tensor_mma
+                                                             : Pipe::fp32;
   product.type = work.family == GemmWork::Family::simt ? DType::fp32 : work.type;
   product.flops = 2.0 * batch * m * n * k;
   product.reads = std::move(reads);

@@ -9,10 +9,10 @@
 
 namespace ridgeline {
 
-/// Selects a tile for `problem` and appends [memset] product [split reduction] to `launches`. `reads` and `writes` are the
-/// product's accesses; the writes go to the reduction where there is one.
-void append_gemm(std::vector<KernelLaunch>& launches, const GemmWork& problem, const Gpu& gpu, std::vector<Access> reads,
-                 const std::vector<Access>& writes, std::string_view kind = "gemm");
+/// Selects a tile for `problem` and appends [memset] product [split reduction] to `launches`. `reads` and `writes` are
+/// the product's accesses; the writes go to the reduction where there is one.
+void append_gemm(std::vector<KernelLaunch>& launches, const GemmWork& problem, const Gpu& gpu,
+                 std::vector<Access> reads, const std::vector<Access>& writes, std::string_view kind = "gemm");
 
 /// A small cudaMemset in front of a kernel that counts its tiles.
 KernelLaunch counter_memset();

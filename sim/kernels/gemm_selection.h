@@ -1,7 +1,8 @@
 // Which tile and split a library picks for a matrix product: the menu's entry of least predicted time.
 //
-// The library's heuristics are tuned to be close to the best, and several tiles usually tie within 1 to 2 %: this predicts
-// time well, the identity of the kernel rarely (one in ten by name). Do not read more into the choice than its time.
+// The library's heuristics are tuned to be close to the best, and several tiles usually tie within 1 to 2 %: this
+// predicts time well, the identity of the kernel rarely (one in ten by name). Do not read more into the choice than its
+// time.
 #pragma once
 
 #include "sim/kernels/tile_menu.h"
@@ -14,16 +15,17 @@ struct GemmSelection {
   GemmWork::Family family = GemmWork::Family::simt;
   const TileChoice* choice = nullptr;
   int splits = 1;
-  double seconds = 0;     ///< product with its memset or split reduction
+  double seconds = 0;  ///< product with its memset or split reduction
   bool clears_counter = false;
 };
 
-/// Family, alignment and shape of the kernel class that multiplies these operands on this GPU; its tile is not chosen yet.
-/// Types without a tensor-core path (bf16 before Ampere, fp32) run on the CUDA cores.
+/// Family, alignment and shape of the kernel class that multiplies these operands on this GPU; its tile is not chosen
+/// yet. Types without a tensor-core path (bf16 before Ampere, fp32) run on the CUDA cores.
 GemmWork gemm_problem(const Matmul& op, const Gpu& gpu);
 
 /// `problem` states family, type, shape, layout and alignment; its tile is ignored.
 GemmSelection select_gemm(const GemmWork& problem, const Gpu& gpu);
-GemmSelection select_gemm(const GemmWork& problem, const Gpu& gpu, const GemmConstants& constants, std::span<const TileChoice> menu);
+GemmSelection select_gemm(const GemmWork& problem, const Gpu& gpu, const GemmConstants& constants,
+                          std::span<const TileChoice> menu);
 
 }  // namespace ridgeline

@@ -1,6 +1,6 @@
 // Image networks: batch normalisation, ReLU, 2x2 max pooling and nearest-neighbour upsampling, coarser than the rest.
-// Batch normalisation gives each channel one block, so it is limited by channels, not by bandwidth. PyTorch 2.11 and cuDNN;
-// tested by tests/kernels/image_test.cpp.
+// Batch normalisation gives each channel one block, so it is limited by channels, not by bandwidth. PyTorch 2.11 and
+// cuDNN; tested by tests/kernels/image_test.cpp.
 #include <algorithm>
 #include <stdexcept>
 
@@ -23,7 +23,8 @@ struct Sizes {
 };
 Sizes sizes_of(const ImageOp& op) {
   const std::int64_t spatial = op.size * op.size;
-  const double elements = static_cast<double>(op.batch) * static_cast<double>(op.channels) * static_cast<double>(spatial);
+  const double elements =
+      static_cast<double>(op.batch) * static_cast<double>(op.channels) * static_cast<double>(spatial);
   return {elements, elements * static_cast<double>(bytes_of(op.type)), spatial};
 }
 
@@ -34,10 +35,13 @@ LoweredOp batch_norm(const ImageOp& op) {
   LoweredOp result;
   if (!is_half(op.type)) {  // cuDNN: one kernel, a block a channel; the channel stays in shared memory where it fits
     const bool fits = per_channel * 4.0 <= 64.0 * 1024;
-    KernelLaunch launch = stream_launch(StreamKernel::batch_norm_single, op.backward ? "bn_bw" : "bn_fw_tr", TimeClass::normalization, op.type,
-                                        {op.channels, 1, 512, fits ? 47 : 48, fits ? op.batch * ceil_div(s.spatial, 8) * 8 * 4 + 144 : 144},
-                                        {.elements = s.elements, .iterations = per_channel / 2048.0 * (fits ? 1.0 : 2.0) * passes_over_input,
-                                         .reread_bytes = fits ? 0.0 : s.bytes, .reread_row_bytes = per_channel * 4.0});
+    KernelLaunch launch = stream_launch(
+        StreamKernel::batch_norm_single, op.backward ? "bn_bw" : "bn_fw_tr", TimeClass::normalization, op.type,
+        {op.channels, 1, 512, fits ? 47 : 48, fits ? op.batch * ceil_div(s.spatial, 8) * 8 * 4 + 144 : 144},
+        {.elements = s.elements,
+         .iterations = per_channel / 2048.0 * (fits ? 1.0 : 2.0) * passes_over_input,
+         .reread_bytes = fits ? 0.0 : s.bytes,
+         .reread_row_bytes = per_channel * 4.0});
     launch.flops = 8.0 * s.elements;
     launch.reads = {{0, s.bytes}};
     if (op.backward) launch.reads.push_back({1, s.bytes});
@@ -45,23 +49,30 @@ LoweredOp batch_norm(const ImageOp& op) {
     result.launches.push_back(std::move(launch));
     return result;
   }
-  const std::int64_t width = std::max(threads_for(s.spatial), std::min<std::int64_t>(threads_for(s.spatial * op.batch), 64));
+  const std::int64_t width =
+      std::max(threads_for(s.spatial), std::min<std::int64_t>(threads_for(s.spatial * op.batch), 64));
   const std::int64_t height = std::max<std::int64_t>(1, 512 / width);
-  KernelLaunch statistics = stream_launch(StreamKernel::batch_norm_statistics, "batch_norm_statistics", TimeClass::normalization, op.type,
-                                          {op.channels, 1, static_cast<int>(width * height), 27, 640},
-                                          {.elements = s.elements, .iterations = static_cast<double>(ceil_div(s.spatial, width) * ceil_div(op.batch, height))});
+  KernelLaunch statistics =
+      stream_launch(StreamKernel::batch_norm_statistics, "batch_norm_statistics", TimeClass::normalization, op.type,
+                    {op.channels, 1, static_cast<int>(width * height), 27, 640},
+                    {.elements = s.elements,
+                     .iterations = static_cast<double>(ceil_div(s.spatial, width) * ceil_div(op.batch, height))});
   statistics.flops = 4.0 * s.elements;
   statistics.reads = {{0, s.bytes}};
   if (op.backward) statistics.reads.push_back({1, s.bytes});
-  KernelLaunch update = stream_launch(StreamKernel::tiny, "batch_norm_update", TimeClass::normalization, DType::fp32, {ceil_div(op.channels, 1024), 1, 128, 56},
-                                      {.iterations = 1.3 + 1.7 * std::min(1.0, static_cast<double>(op.channels) / 1024.0)});
+  KernelLaunch update =
+      stream_launch(StreamKernel::tiny, "batch_norm_update", TimeClass::normalization, DType::fp32,
+                    {ceil_div(op.channels, 1024), 1, 128, 56},
+                    {.iterations = 1.3 + 1.7 * std::min(1.0, static_cast<double>(op.channels) / 1024.0)});
   const std::int64_t quarter = std::max<std::int64_t>(1, s.spatial / 4);
   const std::int64_t threads = std::max(threads_for(quarter), std::min<std::int64_t>(threads_for(quarter), 64));
   const std::int64_t block_x = std::max<std::int64_t>(64, threads);
   const std::int64_t grid_y = std::max<std::int64_t>(1, std::min<std::int64_t>(256 * 1024 / op.channels, op.batch));
-  KernelLaunch transform = stream_launch(StreamKernel::batch_norm_transform, "batch_norm_transform", TimeClass::normalization, op.type,
-                                         {op.channels, grid_y, static_cast<int>(block_x), 23},
-                                         {.elements = s.elements, .iterations = static_cast<double>(ceil_div(s.spatial, block_x) * ceil_div(op.batch, grid_y))});
+  KernelLaunch transform =
+      stream_launch(StreamKernel::batch_norm_transform, "batch_norm_transform", TimeClass::normalization, op.type,
+                    {op.channels, grid_y, static_cast<int>(block_x), 23},
+                    {.elements = s.elements,
+                     .iterations = static_cast<double>(ceil_div(s.spatial, block_x) * ceil_div(op.batch, grid_y))});
   transform.flops = 2.0 * s.elements;
   transform.reads = statistics.reads;
   transform.writes = {{op.backward ? 2 : 1, s.bytes}};
@@ -71,7 +82,10 @@ LoweredOp batch_norm(const ImageOp& op) {
 
 LoweredOp relu(const ImageOp& op, const Gpu& gpu, const Software& software) {
   Pointwise pointwise{.function = op.backward ? PointwiseFunction::relu_backward : PointwiseFunction::relu,
-                      .rows = op.batch * op.channels, .cols = op.size * op.size, .input_count = static_cast<std::uint8_t>(op.backward ? 2 : 1), .output = op.type};
+                      .rows = op.batch * op.channels,
+                      .cols = op.size * op.size,
+                      .input_count = static_cast<std::uint8_t>(op.backward ? 2 : 1),
+                      .output = op.type};
   for (auto& input : pointwise.inputs) input = op.type;
   return lower_pointwise(pointwise, gpu, software);
 }
@@ -83,8 +97,10 @@ LoweredOp max_pool(const ImageOp& op) {
   const auto outputs = static_cast<double>(planes * half * half);
   const double out_bytes = outputs * static_cast<double>(bytes_of(op.type)), index_bytes = 8.0 * outputs;
   const std::int64_t threads_total = op.backward ? planes * op.size * op.size : planes * half * half;
-  KernelLaunch launch = stream_launch(op.backward ? StreamKernel::max_pool_backward : StreamKernel::max_pool, op.backward ? "max_pool_backward" : "max_pool_forward",
-                                      TimeClass::elementwise, op.type, {ceil_div(threads_total, 256), 1, 256, 23}, {.elements = static_cast<double>(threads_total)});
+  KernelLaunch launch =
+      stream_launch(op.backward ? StreamKernel::max_pool_backward : StreamKernel::max_pool,
+                    op.backward ? "max_pool_backward" : "max_pool_forward", TimeClass::elementwise, op.type,
+                    {ceil_div(threads_total, 256), 1, 256, 23}, {.elements = static_cast<double>(threads_total)});
   launch.flops = 3.0 * outputs;
   if (op.backward) {
     launch.reads = {{0, out_bytes}, {1, index_bytes}};
@@ -101,10 +117,12 @@ LoweredOp upsample(const ImageOp& op) {
   const Sizes s = sizes_of(op);
   const std::int64_t planes = op.batch * op.channels;
   constexpr std::int64_t kMost = 512;
-  const std::int64_t x = std::min(power_of_two_below(op.size), kMost), y = std::min(power_of_two_below(op.size), kMost / x);
+  const std::int64_t x = std::min(power_of_two_below(op.size), kMost),
+                     y = std::min(power_of_two_below(op.size), kMost / x);
   const std::int64_t z = std::max<std::int64_t>(1, std::min(planes, kMost / x / y));
   KernelLaunch launch = stream_launch(StreamKernel::upsample, "upsample_nearest2d", TimeClass::elementwise, op.type,
-                                      {ceil_div(op.size, x), ceil_div(op.size, y), static_cast<int>(x * y * z), 30}, {.elements = s.elements});
+                                      {ceil_div(op.size, x), ceil_div(op.size, y), static_cast<int>(x * y * z), 30},
+                                      {.elements = s.elements});
   launch.grid[2] = std::min<std::int64_t>(65535, ceil_div(planes, z * 4));
   std::get<StreamWork>(launch.work).iterations = static_cast<double>(ceil_div(planes, z * launch.grid[2]));
   const double small = s.bytes / 4.0;
@@ -116,7 +134,8 @@ LoweredOp upsample(const ImageOp& op) {
 }  // namespace
 
 LoweredOp lower_image(const ImageOp& op, const Gpu& gpu, const Software& software) {
-  if (op.batch < 1 || op.channels < 1 || op.size < 1) throw std::invalid_argument("an image op needs a batch, channels and a size");
+  if (op.batch < 1 || op.channels < 1 || op.size < 1)
+    throw std::invalid_argument("an image op needs a batch, channels and a size");
   switch (op.function) {
     case ImageFunction::batch_norm: return batch_norm(op);
     case ImageFunction::relu: return relu(op, gpu, software);

@@ -27,6 +27,8 @@ struct Lowerer {
 
 }  // namespace
 
-LoweredOp lower(const Op& op, const Gpu& gpu, const Software& software) { return std::visit(Lowerer{gpu, software}, op); }
+LoweredOp lower(const Op& op, const Gpu& gpu, const Software& software) {
+  return std::visit(Lowerer{gpu, software}, op);
+}
 
 }  // namespace ridgeline

@@ -15,7 +15,7 @@ struct LoweredOp {
   std::vector<KernelLaunch> launches;
   /// Device memory the op's kernels take from the caching allocator while it runs (requested bytes, in order).
   std::vector<std::int64_t> temporaries;
-  bool approximated = false;   ///< no rule for this op on this GPU: costed by its bytes
+  bool approximated = false;  ///< no rule for this op on this GPU: costed by its bytes
 };
 
 /// Throws std::invalid_argument with a sentence for shapes that cannot be (m = 0, head_dim unsupported …).

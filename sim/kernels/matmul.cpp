@@ -1,7 +1,7 @@
 // Matrix products: one kernel of the menu, with a memset of its tile counter or a split-K reduction where it needs one.
 //
-// Sequences as profiled with PyTorch 2.11 on an H200: a persistent kernel of more than two tiles an SM clears its counter
-// first; split-K adds a reduction, launched so that it starts without a gap.
+// Sequences as profiled with PyTorch 2.11 on an H200: a persistent kernel of more than two tiles an SM clears its
+// counter first; split-K adds a reduction, launched so that it starts without a gap.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -16,7 +16,8 @@ namespace {
 
 void require_sizes(const Matmul& op) {
   if (op.batch < 1 || op.m < 1 || op.n < 1 || op.k < 1)
-    throw std::invalid_argument(fmt::format("a matrix product of {} x [{} x {}] by [{} x {}] has an empty operand", op.batch, op.m, op.k, op.k, op.n));
+    throw std::invalid_argument(fmt::format("a matrix product of {} x [{} x {}] by [{} x {}] has an empty operand",
+                                            op.batch, op.m, op.k, op.k, op.n));
 }
 
 }  // namespace
@@ -31,7 +32,12 @@ LoweredOp lower_matmul(const Matmul& op, const Gpu& gpu, const Software& softwar
   const bool fuses_bias = op.bias && software.addmm_fuses_bias;
   if (op.bias && !fuses_bias) {
     // The older way: the bias is first copied into every row of the output, which the product then adds to.
-    Pointwise spread{.function = PointwiseFunction::other, .rows = op.batch * op.m, .cols = op.n, .input_count = 1, .output = op.type, .walk = Walk::broadcast_row};
+    Pointwise spread{.function = PointwiseFunction::other,
+                     .rows = op.batch * op.m,
+                     .cols = op.n,
+                     .input_count = 1,
+                     .output = op.type,
+                     .walk = Walk::broadcast_row};
     spread.inputs[0] = op.type;
     for (KernelLaunch& launch : lower_pointwise(spread, gpu, software).launches) {
       for (Access& access : launch.reads) access.operand = 2;
@@ -39,7 +45,8 @@ LoweredOp lower_matmul(const Matmul& op, const Gpu& gpu, const Software& softwar
       lowered.launches.push_back(std::move(launch));
     }
   }
-  std::vector<Access> reads{{.operand = 0, .bytes = batch * m * k * element}, {.operand = 1, .bytes = batch * n * k * element}};
+  std::vector<Access> reads{{.operand = 0, .bytes = batch * m * k * element},
+                            {.operand = 1, .bytes = batch * n * k * element}};
   if (fuses_bias) reads.push_back({.operand = 2, .bytes = n * element});
   if (op.bias && !fuses_bias) reads.push_back({.operand = output, .bytes = batch * m * n * element});
   const std::vector<Access> writes{{.operand = output, .bytes = batch * m * n * element}};

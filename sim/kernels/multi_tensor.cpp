@@ -1,6 +1,6 @@
-// Multi-tensor ("foreach") calls: the tensors of a list are cut into chunks, a block each, and packed into launches until
-// the tensors or the blocks that fit a launch's arguments are used up. The packing below follows PyTorch's step by step,
-// because a step's launch count depends on it. Tested by tests/kernels/multi_tensor_test.cpp.
+// Multi-tensor ("foreach") calls: the tensors of a list are cut into chunks, a block each, and packed into launches
+// until the tensors or the blocks that fit a launch's arguments are used up. The packing below follows PyTorch's step
+// by step, because a step's launch count depends on it. Tested by tests/kernels/multi_tensor_test.cpp.
 #include <algorithm>
 #include <stdexcept>
 
@@ -19,7 +19,7 @@ struct FunctionTraits {
   double instructions;  ///< a thread executes for an element (fitted on the H200: 4 for an addition, 30 for a division)
   int registers;
   bool scalar_list;
-  bool new_output;      ///< writes a list of its own instead of its first operand
+  bool new_output;  ///< writes a list of its own instead of its first operand
 };
 
 FunctionTraits traits_of(const MultiTensor& op) {
@@ -46,11 +46,14 @@ FunctionTraits traits_of(const MultiTensor& op) {
 }
 
 int tensors_per_launch(const FunctionTraits& traits, const Software& software) {
-  // A scalar for every tensor takes room from the lists: 96 instead of 110 tensors at one list, no difference from two on.
+  // A scalar for every tensor takes room from the lists: 96 instead of 110 tensors at one list, no difference from two
+  // on.
   constexpr int kWithScalars = 96;
   const auto& table = software.foreach_tensors_per_launch;
-  if (table.empty()) throw std::invalid_argument("the software profile says nothing about tensors a multi-tensor launch");
-  const int plain = table[static_cast<std::size_t>(std::clamp<int>(traits.lists, 1, static_cast<int>(table.size())) - 1)];
+  if (table.empty())
+    throw std::invalid_argument("the software profile says nothing about tensors a multi-tensor launch");
+  const int plain =
+      table[static_cast<std::size_t>(std::clamp<int>(traits.lists, 1, static_cast<int>(table.size())) - 1)];
   return traits.scalar_list && traits.lists == 1 ? std::min(plain, kWithScalars) : plain;
 }
 
@@ -62,7 +65,8 @@ struct Pack {
 };
 
 template <typename Emit>
-void pack_launches(const std::vector<std::int64_t>& sizes, std::int64_t chunk, int most_tensors, int most_blocks, Emit emit) {
+void pack_launches(const std::vector<std::int64_t>& sizes, std::int64_t chunk, int most_tensors, int most_blocks,
+                   Emit emit) {
   Pack pack;
   int tensors = 0;
   for (const std::int64_t size : sizes) {
@@ -100,27 +104,35 @@ LoweredOp lower_multi_tensor(const MultiTensor& op, const Gpu& /*gpu*/, const So
   if (norm) {
     // Partial sums of every chunk, cleared first, added up by a last kernel with a block a tensor.
     const std::int64_t partials = tensors * most_chunks;
-    KernelLaunch fill = stream_launch(StreamKernel::fill, "fill", TimeClass::optimizer, DType::fp32, {ceil_div(partials, 1024), 1, 128, 16}, {.elements = static_cast<double>(partials)});
+    KernelLaunch fill =
+        stream_launch(StreamKernel::fill, "fill", TimeClass::optimizer, DType::fp32,
+                      {ceil_div(partials, 1024), 1, 128, 16}, {.elements = static_cast<double>(partials)});
     fill.writes = {{Access::kTemporary, 4.0 * static_cast<double>(partials)}};
     result.launches.push_back(std::move(fill));  // the trace allocates the partial sums, a tensor of its own
   }
-  pack_launches(*op.sizes, software.foreach_chunk, tensors_per_launch(traits, software), software.foreach_blocks_per_launch, [&](const Pack& pack) {
-    KernelLaunch launch = stream_launch(traits.kernel, std::string(traits.name), TimeClass::optimizer, op.type,
-                                        {pack.blocks, 1, kThreads, traits.registers, norm ? 2048 : 0},
-                                        {.elements = pack.elements * traits.instructions,
-                                         .iterations = static_cast<double>(pack.largest_chunk) / kElementsPerPass});
-    launch.flops = traits.flops * pack.elements;
-    for (int i = 0; i < traits.reads; ++i) launch.reads.push_back({Access::kUntracked, pack.elements * element});
-    for (int i = 0; i < traits.writes; ++i) launch.writes.push_back({traits.new_output ? Access::kTemporary : Access::kUntracked, pack.elements * element});
-    if (norm) launch.writes.push_back({Access::kTemporary, 4.0 * pack.blocks});
-    result.launches.push_back(std::move(launch));
-  });
+  pack_launches(*op.sizes, software.foreach_chunk, tensors_per_launch(traits, software),
+                software.foreach_blocks_per_launch, [&](const Pack& pack) {
+                  KernelLaunch launch =
+                      stream_launch(traits.kernel, std::string(traits.name), TimeClass::optimizer, op.type,
+                                    {pack.blocks, 1, kThreads, traits.registers, norm ? 2048 : 0},
+                                    {.elements = pack.elements * traits.instructions,
+                                     .iterations = static_cast<double>(pack.largest_chunk) / kElementsPerPass});
+                  launch.flops = traits.flops * pack.elements;
+                  for (int i = 0; i < traits.reads; ++i)
+                    launch.reads.push_back({Access::kUntracked, pack.elements * element});
+                  for (int i = 0; i < traits.writes; ++i)
+                    launch.writes.push_back(
+                        {traits.new_output ? Access::kTemporary : Access::kUntracked, pack.elements * element});
+                  if (norm) launch.writes.push_back({Access::kTemporary, 4.0 * pack.blocks});
+                  result.launches.push_back(std::move(launch));
+                });
   if (norm) {
     constexpr std::int64_t kTensorsPerCleanup = 400;
     for (std::int64_t first = 0; first < tensors; first += kTensorsPerCleanup) {
       const std::int64_t count = std::min(tensors - first, kTensorsPerCleanup);
-      KernelLaunch cleanup = stream_launch(StreamKernel::tiny, "lpnorm_cleanup", TimeClass::optimizer, DType::fp32, {count, 1, kThreads, 16, 2048},
-                                           {.iterations = 1.0 + 0.2 * log2_ceil(count)});
+      KernelLaunch cleanup =
+          stream_launch(StreamKernel::tiny, "lpnorm_cleanup", TimeClass::optimizer, DType::fp32,
+                        {count, 1, kThreads, 16, 2048}, {.iterations = 1.0 + 0.2 * log2_ceil(count)});
       cleanup.reads = {{Access::kTemporary, 4.0 * static_cast<double>(count * most_chunks)}};
       result.launches.push_back(std::move(cleanup));
     }

@@ -27,9 +27,10 @@ LoweredOp forward(const Norm& op) {
     launch.writes.push_back({out + (op.rms ? 1 : 2), statistics_bytes});
   };
   if (op.cols % 4 == 0) {
-    KernelLaunch launch = stream_launch(StreamKernel::layer_norm_vectorized, op.rms ? "vectorized_rms_norm" : "vectorized_layer_norm", TimeClass::normalization,
-                                        op.type, {op.rows, 1, 128, half ? 32 : 39, 24},
-                                        {.elements = elements, .iterations = static_cast<double>(ceil_div(op.cols, 512))});
+    KernelLaunch launch =
+        stream_launch(StreamKernel::layer_norm_vectorized, op.rms ? "vectorized_rms_norm" : "vectorized_layer_norm",
+                      TimeClass::normalization, op.type, {op.rows, 1, 128, half ? 32 : 39, 24},
+                      {.elements = elements, .iterations = static_cast<double>(ceil_div(op.cols, 512))});
     launch.flops = 7.0 * elements;
     launch.reads = {{0, bytes, 2.0 * bytes}};  // statistics first, then the row again
     add_parameters(launch);
@@ -38,13 +39,16 @@ LoweredOp forward(const Norm& op) {
     result.launches.push_back(std::move(launch));
     return result;
   }
-  KernelLaunch moments = stream_launch(StreamKernel::layer_norm_moments, "RowwiseMoments", TimeClass::normalization, op.type, {op.rows, 1, 512, 28, 768},
-                                       {.elements = elements, .iterations = static_cast<double>(ceil_div(op.cols, 512))});
+  KernelLaunch moments = stream_launch(
+      StreamKernel::layer_norm_moments, "RowwiseMoments", TimeClass::normalization, op.type, {op.rows, 1, 512, 28, 768},
+      {.elements = elements, .iterations = static_cast<double>(ceil_div(op.cols, 512))});
   moments.flops = 4.0 * elements;
   moments.reads = {{0, bytes}};
   add_statistics(moments);
-  KernelLaunch transform = stream_launch(StreamKernel::layer_norm_transform, "LayerNormForward", TimeClass::normalization, op.type,
-                                         {op.rows, 1, 256, half ? 23 : 21}, {.elements = elements, .iterations = static_cast<double>(ceil_div(op.cols, 256))});
+  KernelLaunch transform =
+      stream_launch(StreamKernel::layer_norm_transform, "LayerNormForward", TimeClass::normalization, op.type,
+                    {op.rows, 1, 256, half ? 23 : 21},
+                    {.elements = elements, .iterations = static_cast<double>(ceil_div(op.cols, 256))});
   transform.flops = 3.0 * elements;
   transform.reads = {{0, bytes}};
   add_parameters(transform);
@@ -58,12 +62,20 @@ KernelLaunch weight_gradients(const Norm& op, int statistics_count) {
   const auto elements = static_cast<double>(op.rows * op.cols);
   const double bytes = elements * static_cast<double>(bytes_of(op.type));
   const bool half = is_half(op.type);
-  const std::int64_t height = op.rows < 64 ? 1 : op.rows < 128 ? 8 : op.rows < 256 ? 16 : 32;   // rows of threads of a block
+  const std::int64_t height = op.rows < 64    ? 1
+                              : op.rows < 128 ? 8
+                              : op.rows < 256 ? 16
+                                              : 32;  // rows of threads of a block
   const bool aligned = op.rows % (height * 8) == 0 && op.cols % 32 == 0;
-  const int registers = aligned ? (half ? 32 : 31) : op.type == DType::fp16 ? (height == 32 ? 49 : 43) : height == 32 || half ? 46 : 40;
-  KernelLaunch launch = stream_launch(aligned ? StreamKernel::gamma_beta_aligned : StreamKernel::gamma_beta, "GammaBetaBackward", TimeClass::normalization,
-                                      op.type, {ceil_div(op.cols, 32), 1, static_cast<int>(32 * height), registers, 264 * height},
-                                      {.elements = elements, .iterations = static_cast<double>(ceil_div(op.rows, height * 8))});
+  const int registers = aligned                  ? (half ? 32 : 31)
+                        : op.type == DType::fp16 ? (height == 32 ? 49 : 43)
+                        : height == 32 || half   ? 46
+                                                 : 40;
+  KernelLaunch launch =
+      stream_launch(aligned ? StreamKernel::gamma_beta_aligned : StreamKernel::gamma_beta, "GammaBetaBackward",
+                    TimeClass::normalization, op.type,
+                    {ceil_div(op.cols, 32), 1, static_cast<int>(32 * height), registers, 264 * height},
+                    {.elements = elements, .iterations = static_cast<double>(ceil_div(op.rows, height * 8))});
   launch.flops = 4.0 * elements;
   launch.reads = {{0, bytes}, {1, bytes}};
   for (int i = 0; i < statistics_count; ++i) launch.reads.push_back({3 + i, 4.0 * static_cast<double>(op.rows)});
@@ -80,12 +92,15 @@ LoweredOp backward(const Norm& op) {
   const bool vectorized = op.cols % 4 == 0;
   const int statistics_count = op.rms ? 1 : 2;
   const int dx = 3 + statistics_count;
-  KernelLaunch input = stream_launch(vectorized ? StreamKernel::layer_norm_backward_vectorized : StreamKernel::layer_norm_backward,
-                                     vectorized ? "layer_norm_grad_input_vec" : "layer_norm_grad_input", TimeClass::normalization, op.type,
-                                     {op.rows, 1, 128, 32, 16},
-                                     {.elements = elements, .iterations = static_cast<double>(ceil_div(op.cols, vectorized ? 512 : 128)),
-                                      .reread_bytes = 2.0 * bytes, .reread_row_bytes = 2.0 * static_cast<double>(op.cols * bytes_of(op.type)),
-                                      .reread_through_l1 = true});
+  KernelLaunch input =
+      stream_launch(vectorized ? StreamKernel::layer_norm_backward_vectorized : StreamKernel::layer_norm_backward,
+                    vectorized ? "layer_norm_grad_input_vec" : "layer_norm_grad_input", TimeClass::normalization,
+                    op.type, {op.rows, 1, 128, 32, 16},
+                    {.elements = elements,
+                     .iterations = static_cast<double>(ceil_div(op.cols, vectorized ? 512 : 128)),
+                     .reread_bytes = 2.0 * bytes,
+                     .reread_row_bytes = 2.0 * static_cast<double>(op.cols * bytes_of(op.type)),
+                     .reread_through_l1 = true});
   input.flops = 12.0 * elements;
   input.reads = {{0, bytes}, {1, bytes}, {2, static_cast<double>(op.cols * bytes_of(op.type))}};
   for (int i = 0; i < statistics_count; ++i) input.reads.push_back({3 + i, 4.0 * static_cast<double>(op.rows)});

@@ -1,6 +1,7 @@
 // Point-wise kernels of PyTorch's TensorIterator: a vectorised kernel where all operands are contiguous and of the
-// functor's own types, an unrolled one where a type must be converted on the fly, and one that computes offsets where an
-// operand is broadcast or permuted. Geometry read from profiles of PyTorch 2.11; tested by tests/kernels/pointwise_test.cpp.
+// functor's own types, an unrolled one where a type must be converted on the fly, and one that computes offsets where
+// an operand is broadcast or permuted. Geometry read from profiles of PyTorch 2.11; tested by
+// tests/kernels/pointwise_test.cpp.
 #include <algorithm>
 #include <stdexcept>
 
@@ -13,7 +14,7 @@ namespace {
 struct FunctionTraits {
   StreamKernel kernel;
   std::string_view name;
-  double flops;                   ///< an element
+  double flops;  ///< an element
   int registers_half, registers_full;
 };
 
@@ -56,7 +57,8 @@ bool is_mask(DType type) { return type == DType::boolean || type == DType::uint8
 /// Operands whose type is not the functor's are converted while loading: no vector loads then. Casting down has a
 /// functor of its own, and masks belong to theirs.
 bool converts_on_load(const Pointwise& op) {
-  if (op.function == PointwiseFunction::cast) return !(op.inputs[0] == DType::fp32 && is_half(op.output)) && op.inputs[0] != op.output;
+  if (op.function == PointwiseFunction::cast)
+    return !(op.inputs[0] == DType::fp32 && is_half(op.output)) && op.inputs[0] != op.output;
   if (op.function == PointwiseFunction::equal) return false;
   const auto arithmetic = [](DType type) { return type == DType::tf32 ? DType::fp32 : type; };
   for (int i = 0; i < op.input_count; ++i)
@@ -92,7 +94,8 @@ LoweredOp lower_pointwise(const Pointwise& op, const Gpu& /*gpu*/, const Softwar
   }
 
   double largest = static_cast<double>(output_bytes) * static_cast<double>(n);
-  for (int i = 0; i < op.input_count; ++i) largest = std::max(largest, static_cast<double>(bytes_of(op.inputs[i])) * static_cast<double>(n));
+  for (int i = 0; i < op.input_count; ++i)
+    largest = std::max(largest, static_cast<double>(bytes_of(op.inputs[i])) * static_cast<double>(n));
 
   LoweredOp result;
   // masked_fill is out of place: the input is cloned by a device-to-device copy, then filled in place.
@@ -100,7 +103,8 @@ LoweredOp lower_pointwise(const Pointwise& op, const Gpu& /*gpu*/, const Softwar
   const int out = op.input_count;
   if (clones) {
     const double bytes = static_cast<double>(output_bytes) * static_cast<double>(n);
-    KernelLaunch copy = stream_launch(StreamKernel::copy_device, "Memcpy DtoD", TimeClass::copy, op.output, {ceil_div(n, 1024)}, {.elements = static_cast<double>(n)});
+    KernelLaunch copy = stream_launch(StreamKernel::copy_device, "Memcpy DtoD", TimeClass::copy, op.output,
+                                      {ceil_div(n, 1024)}, {.elements = static_cast<double>(n)});
     copy.pipe = Pipe::none;
     copy.reads = {{0, bytes}};
     copy.writes = {{out, bytes}};
@@ -111,19 +115,25 @@ LoweredOp lower_pointwise(const Pointwise& op, const Gpu& /*gpu*/, const Softwar
     const std::int64_t elements = n / splits + (split < n % splits ? 1 : 0);
     const auto count = static_cast<double>(elements);
     geometry.grid_x = ceil_div(elements, per_block);
-    KernelLaunch launch = stream_launch(traits.kernel, std::string(traits.name), op.function == PointwiseFunction::cast ? TimeClass::copy : TimeClass::elementwise,
-                                        type, geometry,
-                                        {.elements = count, .active_blocks = count / static_cast<double>(per_block), .iterations = strided ? static_cast<double>(per_block / 128) : 1.0});
+    KernelLaunch launch =
+        stream_launch(traits.kernel, std::string(traits.name),
+                      op.function == PointwiseFunction::cast ? TimeClass::copy : TimeClass::elementwise, type, geometry,
+                      {.elements = count,
+                       .active_blocks = count / static_cast<double>(per_block),
+                       .iterations = strided ? static_cast<double>(per_block / 128) : 1.0});
     launch.flops = traits.flops * count;
     for (int i = 0; i < op.input_count; ++i) {
       double distinct = count * static_cast<double>(bytes_of(op.inputs[i]));
       const double requested = distinct;
-      if (i == 1 && op.walk == Walk::broadcast_row) distinct = static_cast<double>(op.cols) * static_cast<double>(bytes_of(op.inputs[i]));
+      if (i == 1 && op.walk == Walk::broadcast_row)
+        distinct = static_cast<double>(op.cols) * static_cast<double>(bytes_of(op.inputs[i]));
       launch.reads.push_back({clones && i == 0 ? out : i, distinct, requested});
     }
-    // A mask or position table repeated over batch (and heads): a square of the contiguous dimension is all that is known of it.
+    // A mask or position table repeated over batch (and heads): a square of the contiguous dimension is all that is
+    // known of it.
     if (op.walk == Walk::broadcast && op.input_count > 1) {
-      const double square = static_cast<double>(op.cols) * static_cast<double>(op.cols) * static_cast<double>(bytes_of(op.inputs[op.input_count - 1]));
+      const double square = static_cast<double>(op.cols) * static_cast<double>(op.cols) *
+                            static_cast<double>(bytes_of(op.inputs[op.input_count - 1]));
       launch.reads.back().bytes = std::min(launch.reads.back().bytes, square);
     }
     launch.writes = {{out, count * static_cast<double>(output_bytes)}};

@@ -14,7 +14,7 @@ namespace {
 struct Plan {
   std::int64_t outputs_per_thread = 1, width = 1, height = 1;  ///< threads of a block along x and y
   std::int64_t grid_x = 1, grid_y = 1, values_per_thread = 1;
-  bool across_y = false;   ///< threads of different y add into one output
+  bool across_y = false;  ///< threads of different y add into one output
 };
 
 /// `outputs` sums of `inputs` values each; `contiguous` when the values of one sum lie side by side.
@@ -45,7 +45,8 @@ Plan plan_of(std::int64_t outputs, std::int64_t inputs, bool contiguous, std::in
   plan.grid_x = ceil_div(outputs / plan.outputs_per_thread, output_step);
   const std::int64_t target = sms * (kThreadsPerSm / (plan.width * plan.height));
   if (plan.values_per_thread >= 256 && plan.grid_x <= target && (plan.across_y || contiguous)) {
-    plan.grid_y = std::max(std::min(ceil_div(target, plan.grid_x), ceil_div(plan.values_per_thread, 16)), ceil_div(plan.values_per_thread, 256));
+    plan.grid_y = std::max(std::min(ceil_div(target, plan.grid_x), ceil_div(plan.values_per_thread, 16)),
+                           ceil_div(plan.values_per_thread, 256));
     if (plan.grid_y > 1) plan.values_per_thread = ceil_div(plan.values_per_thread, plan.grid_y);
   }
   return plan;
@@ -57,7 +58,7 @@ LoweredOp lower_reduction(const Reduction& op, const Gpu& gpu, const Software& /
   if (op.rows < 1 || op.cols < 1) throw std::invalid_argument("a reduction needs at least one element");
   const std::int64_t n = op.rows * op.cols, element = bytes_of(op.type);
   const bool all = op.kind == ReductionKind::sum_all || op.kind == ReductionKind::norm_all;
-  const bool columns = op.kind == ReductionKind::sum_rows && op.rows > 1;   // [rows, cols] → [cols]
+  const bool columns = op.kind == ReductionKind::sum_rows && op.rows > 1;  // [rows, cols] → [cols]
   const std::int64_t outputs = all ? 1 : columns ? op.cols : op.kind == ReductionKind::sum_rows ? op.cols : op.rows;
   const std::int64_t inputs = n / outputs;
   const Plan plan = plan_of(outputs, inputs, !columns, element, gpu.sm.count);
@@ -65,24 +66,29 @@ LoweredOp lower_reduction(const Reduction& op, const Gpu& gpu, const Software& /
   LoweredOp result;
   if (plan.grid_y > 1) {
     result.launches.push_back(memset_launch(4.0 * static_cast<double>(plan.grid_x), Access::kTemporary));
-    // Partial sums (a place for every thread of a block's row where columns are summed) and a counter a column of blocks,
-    // as ReduceConfig::global_memory_size has it; sizes as in the recorded histories of an H200.
+    // Partial sums (a place for every thread of a block's row where columns are summed) and a counter a column of
+    // blocks, as ReduceConfig::global_memory_size has it; sizes as in the recorded histories of an H200.
     result.temporaries.push_back(4 * outputs * plan.grid_y * (columns ? plan.width * plan.outputs_per_thread : 1));
     result.temporaries.push_back(plan.grid_x * 4);
   }
   const bool fp16 = op.type == DType::fp16;
-  const int registers = plan.outputs_per_thread == 4 ? (fp16 ? 48 : 54) : plan.outputs_per_thread == 2 ? (fp16 ? 36 : 40) : 32;
+  const int registers = plan.outputs_per_thread == 4   ? (fp16 ? 48 : 54)
+                        : plan.outputs_per_thread == 2 ? (fp16 ? 36 : 40)
+                                                       : 32;
   const bool exchanges = plan.across_y || (!columns && plan.width > 32);
   const std::int64_t shared = 16 + (exchanges || plan.grid_y > 1 ? threads * plan.outputs_per_thread * 4 : 0);
-  const StreamKernel kernel = columns ? StreamKernel::reduce_columns : all || outputs == 1 ? StreamKernel::reduce_all : StreamKernel::reduce_rows;
-  // Along a row a thread loads one vector after the other; elsewhere four loads are in flight together. Rows that do not
-  // start at a vector's boundary have a head and a tail of single elements.
+  const StreamKernel kernel = columns               ? StreamKernel::reduce_columns
+                              : all || outputs == 1 ? StreamKernel::reduce_all
+                                                    : StreamKernel::reduce_rows;
+  // Along a row a thread loads one vector after the other; elsewhere four loads are in flight together. Rows that do
+  // not start at a vector's boundary have a head and a tail of single elements.
   constexpr double kLoadsInFlight = 4.0, kHeadAndTail = 1.5;
   const std::int64_t vector = !columns && inputs >= 128 ? 16 / element : 1;
   const auto values = static_cast<double>(plan.values_per_thread);
   double passes = values / kLoadsInFlight;
   if (kernel == StreamKernel::reduce_rows)
-    passes = vector > 1 ? values / static_cast<double>(vector) + (inputs % vector != 0 ? kHeadAndTail : 0.0) : std::ceil(values / kLoadsInFlight);
+    passes = vector > 1 ? values / static_cast<double>(vector) + (inputs % vector != 0 ? kHeadAndTail : 0.0)
+                        : std::ceil(values / kLoadsInFlight);
   StreamWork work{.elements = static_cast<double>(n), .iterations = passes};
   if (plan.grid_y > 1) work.tail_steps = static_cast<double>(ceil_div(plan.grid_y, columns ? plan.height : threads));
   KernelLaunch launch = stream_launch(kernel, "reduce_kernel", TimeClass::normalization, op.type,

@@ -1,6 +1,6 @@
 // Softmax and log-softmax over the last dimension: one warp a row up to 2048 columns (backward 1024), one block a row
-// beyond, whose row lives in registers, in shared memory or is read again. Backward of softmax multiplies grad by output
-// in a kernel of its own first. Geometry: PyTorch 2.11; tested by tests/kernels/softmax_test.cpp.
+// beyond, whose row lives in registers, in shared memory or is read again. Backward of softmax multiplies grad by
+// output in a kernel of its own first. Geometry: PyTorch 2.11; tested by tests/kernels/softmax_test.cpp.
 #include <algorithm>
 #include <stdexcept>
 
@@ -15,9 +15,11 @@ constexpr std::int64_t kSharedLimit = 48 * 1024;  ///< shared memory of a block 
 struct WarpShape {
   int log2_columns;
   std::int64_t padded_columns, warp, batches, rows_per_block, threads;
-  /// Dependent steps of a warp: loads and stores stop at the row's end, the arithmetic between them goes on to the padded one.
+  /// Dependent steps of a warp: loads and stores stop at the row's end, the arithmetic between them goes on to the
+  /// padded one.
   [[nodiscard]] double steps(std::int64_t columns) const {
-    return static_cast<double>(batches) * 0.5 * static_cast<double>(ceil_div(columns, 32) + ceil_div(padded_columns, 32));
+    return static_cast<double>(batches) * 0.5 *
+           static_cast<double>(ceil_div(columns, 32) + ceil_div(padded_columns, 32));
   }
 };
 /// Rows of up to 128 padded columns come two to a warp; short rows narrow the warp.
@@ -68,33 +70,41 @@ int warp_backward_registers(int log2_columns, bool half) {
 
 KernelLaunch forward(const Softmax& op) {
   const auto elements = static_cast<double>(op.rows * op.cols);
-  const double in = elements * static_cast<double>(bytes_of(op.input)), out = elements * static_cast<double>(bytes_of(op.output));
+  const double in = elements * static_cast<double>(bytes_of(op.input)),
+               out = elements * static_cast<double>(bytes_of(op.output));
   const bool half = is_half(op.input);
   KernelLaunch launch;
   if (op.cols <= 2048) {
     const WarpShape s = warp_shape(op.cols);
-    launch = stream_launch(op.log ? StreamKernel::log_softmax_warp : StreamKernel::softmax_warp, op.log ? "log_softmax_warp" : "softmax_warp",
-                           TimeClass::normalization, op.input,
-                           {ceil_div(op.rows, s.rows_per_block), 1, static_cast<int>(s.threads), warp_forward_registers(s.log2_columns, op.log, half)},
-                           {.elements = elements, .padded_elements = static_cast<double>(op.rows * s.padded_columns),
+    launch = stream_launch(op.log ? StreamKernel::log_softmax_warp : StreamKernel::softmax_warp,
+                           op.log ? "log_softmax_warp" : "softmax_warp", TimeClass::normalization, op.input,
+                           {ceil_div(op.rows, s.rows_per_block), 1, static_cast<int>(s.threads),
+                            warp_forward_registers(s.log2_columns, op.log, half)},
+                           {.elements = elements,
+                            .padded_elements = static_cast<double>(op.rows * s.padded_columns),
                             .iterations = s.steps(op.cols)});
   } else if (op.cols <= 9 * 1024) {
     const std::int64_t per_thread = ceil_div(op.cols, 1024);
     const int registers = block_forward_registers(per_thread, op.log, half);
-    launch = stream_launch(op.log ? StreamKernel::log_softmax_registers : StreamKernel::softmax_registers, "SoftMaxForwardReg", TimeClass::normalization,
-                           op.input, {op.rows, 1, 1024, registers, 128}, {.elements = elements, .iterations = static_cast<double>(per_thread)});
+    launch = stream_launch(op.log ? StreamKernel::log_softmax_registers : StreamKernel::softmax_registers,
+                           "SoftMaxForwardReg", TimeClass::normalization, op.input, {op.rows, 1, 1024, registers, 128},
+                           {.elements = elements, .iterations = static_cast<double>(per_thread)});
   } else {
     const std::int64_t vector = 16 / bytes_of(op.input);
     const double row = static_cast<double>(op.cols * bytes_of(op.input));
     const bool in_shared = op.cols % vector == 0 && row < kSharedLimit - 128;
     if (in_shared) {  // read once, like rows in registers
-      launch = stream_launch(op.log ? StreamKernel::log_softmax_registers : StreamKernel::softmax_registers, "SoftMaxForwardSmem", TimeClass::normalization,
-                             op.input, {op.rows, 1, 1024, half ? 32 : 30, 128 + static_cast<std::int64_t>(row)},
+      launch = stream_launch(op.log ? StreamKernel::log_softmax_registers : StreamKernel::softmax_registers,
+                             "SoftMaxForwardSmem", TimeClass::normalization, op.input,
+                             {op.rows, 1, 1024, half ? 32 : 30, 128 + static_cast<std::int64_t>(row)},
                              {.elements = elements, .iterations = static_cast<double>(ceil_div(op.cols, 1024))});
-    } else {          // maximum, sum of exponentials, result: three readings
-      launch = stream_launch(StreamKernel::softmax_block, "SoftMaxForward", TimeClass::normalization, op.input, {op.rows, 1, 1024, 32, 128},
-                             {.elements = elements, .iterations = static_cast<double>(ceil_div(op.cols, 1024 * vector)),
-                              .reread_bytes = 2.0 * in, .reread_row_bytes = row});
+    } else {  // maximum, sum of exponentials, result: three readings
+      launch = stream_launch(StreamKernel::softmax_block, "SoftMaxForward", TimeClass::normalization, op.input,
+                             {op.rows, 1, 1024, 32, 128},
+                             {.elements = elements,
+                              .iterations = static_cast<double>(ceil_div(op.cols, 1024 * vector)),
+                              .reread_bytes = 2.0 * in,
+                              .reread_row_bytes = row});
     }
   }
   launch.flops = 5.0 * elements;
@@ -105,15 +115,19 @@ KernelLaunch forward(const Softmax& op) {
 
 KernelLaunch backward(const Softmax& op, int gradient) {
   const auto elements = static_cast<double>(op.rows * op.cols);
-  const double y = elements * static_cast<double>(bytes_of(op.output)), dx = elements * static_cast<double>(bytes_of(op.input));
+  const double y = elements * static_cast<double>(bytes_of(op.output)),
+               dx = elements * static_cast<double>(bytes_of(op.input));
   const bool half = is_half(op.output);
   const std::int64_t vector = 16 / bytes_of(op.output);
   KernelLaunch launch;
   if (op.cols <= 1024) {
     const WarpShape s = warp_shape(op.cols);
-    launch = stream_launch(op.log ? StreamKernel::log_softmax_backward_warp : StreamKernel::softmax_backward_warp, op.log ? "log_softmax_warp_bwd" : "softmax_warp_bwd", TimeClass::normalization, op.output,
-                           {ceil_div(op.rows, s.rows_per_block), 1, static_cast<int>(s.threads), warp_backward_registers(s.log2_columns, half)},
-                           {.elements = elements, .padded_elements = static_cast<double>(op.rows * s.padded_columns),
+    launch = stream_launch(op.log ? StreamKernel::log_softmax_backward_warp : StreamKernel::softmax_backward_warp,
+                           op.log ? "log_softmax_warp_bwd" : "softmax_warp_bwd", TimeClass::normalization, op.output,
+                           {ceil_div(op.rows, s.rows_per_block), 1, static_cast<int>(s.threads),
+                            warp_backward_registers(s.log2_columns, half)},
+                           {.elements = elements,
+                            .padded_elements = static_cast<double>(op.rows * s.padded_columns),
                             .iterations = s.steps(op.cols)});
   } else {
     std::int64_t threads = 1;
@@ -123,12 +137,23 @@ KernelLaunch backward(const Softmax& op, int gradient) {
     const bool in_shared = op.cols % vector == 0 && row + threads / 32 * 4 < kSharedLimit;
     const auto passes = static_cast<double>(ceil_div(op.cols, threads * vector));
     if (in_shared) {
-      launch = stream_launch(StreamKernel::softmax_backward_shared, "SoftMaxBackwardSmem", TimeClass::normalization, op.output,
-                             {op.rows, 1, static_cast<int>(threads), op.output == DType::fp16 ? 32 : half ? 29 : op.log ? 27 : 23, row + threads / 32 * 4}, {.elements = elements, .iterations = passes});
+      launch = stream_launch(StreamKernel::softmax_backward_shared, "SoftMaxBackwardSmem", TimeClass::normalization,
+                             op.output,
+                             {op.rows, 1, static_cast<int>(threads),
+                              op.output == DType::fp16 ? 32
+                              : half                   ? 29
+                              : op.log                 ? 27
+                                                       : 23,
+                              row + threads / 32 * 4},
+                             {.elements = elements, .iterations = passes});
     } else {
-      launch = stream_launch(StreamKernel::softmax_backward_block, "SoftMaxBackward",
-                             TimeClass::normalization, op.output, {op.rows, 1, static_cast<int>(threads), op.log ? (half ? 32 : 56) : 40, threads * 4},
-                             {.elements = elements, .iterations = passes, .reread_bytes = y, .reread_row_bytes = static_cast<double>(row)});  // the sum reads the gradient alone
+      launch =
+          stream_launch(StreamKernel::softmax_backward_block, "SoftMaxBackward", TimeClass::normalization, op.output,
+                        {op.rows, 1, static_cast<int>(threads), op.log ? (half ? 32 : 56) : 40, threads * 4},
+                        {.elements = elements,
+                         .iterations = passes,
+                         .reread_bytes = y,
+                         .reread_row_bytes = static_cast<double>(row)});  // the sum reads the gradient alone
     }
   }
   launch.flops = 4.0 * elements;
@@ -157,7 +182,8 @@ LoweredOp lower_softmax(const Softmax& op, const Gpu& /*gpu*/, const Software& /
   for (int split = 0; split < splits; ++split) {
     const std::int64_t part = n / splits + (split < n % splits ? 1 : 0);
     const double part_bytes = bytes * static_cast<double>(part) / elements;
-    KernelLaunch product = stream_launch(StreamKernel::mul, "mul", TimeClass::normalization, op.output, {ceil_div(part, 1024), 1, 128, is_half(op.output) ? 40 : 32},
+    KernelLaunch product = stream_launch(StreamKernel::mul, "mul", TimeClass::normalization, op.output,
+                                         {ceil_div(part, 1024), 1, 128, is_half(op.output) ? 40 : 32},
                                          {.elements = static_cast<double>(part)});
     product.flops = static_cast<double>(part);
     product.reads = {{0, part_bytes}, {1, part_bytes}};

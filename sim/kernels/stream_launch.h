@@ -31,8 +31,8 @@ struct Geometry {
   std::int64_t shared = 0;
 };
 
-inline KernelLaunch stream_launch(StreamKernel kernel, std::string name, TimeClass time_class, DType type, const Geometry& geometry,
-                                  const StreamWork& work) {
+inline KernelLaunch stream_launch(StreamKernel kernel, std::string name, TimeClass time_class, DType type,
+                                  const Geometry& geometry, const StreamWork& work) {
   KernelLaunch launch;
   launch.name = std::move(name);
   launch.time_class = time_class;

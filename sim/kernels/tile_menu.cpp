@@ -18,14 +18,18 @@ Menu menu_of(std::initializer_list<Entry> entries, int element) {
   for (const Entry& e : entries)
     for (int way = 0; way < (e.m == e.n ? 1 : 2); ++way) {
       const int m = way == 0 ? e.m : e.n, n = way == 0 ? e.n : e.m;
-      menu.push_back({.tile = {.m = m, .n = n, .k = e.k, .stages = e.stages}, .threads = e.threads, .registers = e.registers, .shared_bytes = (m + n) * e.k * e.stages * element});
+      menu.push_back({.tile = {.m = m, .n = n, .k = e.k, .stages = e.stages},
+                      .threads = e.threads,
+                      .registers = e.registers,
+                      .shared_bytes = (m + n) * e.k * e.stages * element});
     }
   return menu;
 }
 
-/// Hopper's TMA kernels come in more than sixty shapes, one side a multiple of 64, the other of 8. A coarse grid of sides
-/// predicts time as well as all of them: neighbours tie within 1 to 2 %.
-Menu wgmma_menu(int k, int element, std::initializer_list<int> sides, int largest_area, int most_stages, bool with_stream_k) {
+/// Hopper's TMA kernels come in more than sixty shapes, one side a multiple of 64, the other of 8. A coarse grid of
+/// sides predicts time as well as all of them: neighbours tie within 1 to 2 %.
+Menu wgmma_menu(int k, int element, std::initializer_list<int> sides, int largest_area, int most_stages,
+                bool with_stream_k) {
   constexpr int kSharedForStages = 215000;
   Menu menu;
   for (const int m : sides)
@@ -35,7 +39,8 @@ Menu wgmma_menu(int k, int element, std::initializer_list<int> sides, int larges
       GemmWork work{.family = GemmWork::Family::wgmma, .tile_m = m, .tile_n = n, .tile_k = k, .stages = stages};
       GemmTile tile = tile_of(work);
       if (tile.wgmma_m >= 192 && tile.wgmma_n < 64) continue;
-      menu.push_back({.tile = tile, .threads = 384, .registers = 168, .shared_bytes = (m + n) * k * element * stages + 4096});
+      menu.push_back(
+          {.tile = tile, .threads = 384, .registers = 168, .shared_bytes = (m + n) * k * element * stages + 4096});
       if (!with_stream_k) continue;
       menu.push_back(menu.back());
       menu.back().tile.stream_k = true;
@@ -43,27 +48,51 @@ Menu wgmma_menu(int k, int element, std::initializer_list<int> sides, int larges
   return menu;
 }
 
-// m, n, k, stages, threads, registers. Ampere's and Hopper's entries from profiles on an H200, Volta's and Turing's from
-// kernel names published for them (volta_s884gemm, turing_s1688gemm: operands staged through registers, two buffers).
-const std::initializer_list<Entry> kAmpereHalf{{256, 128, 32, 3, 256, 220}, {128, 128, 32, 5, 128, 226}, {256, 64, 32, 4, 128, 228}, {128, 64, 32, 6, 128, 142}, {64, 64, 64, 5, 128, 110}};
-const std::initializer_list<Entry> kTwoBuffers{{256, 128, 32, 2, 256, 226}, {128, 128, 32, 2, 128, 226}, {256, 64, 32, 2, 128, 226}, {128, 64, 32, 2, 128, 140}, {64, 64, 32, 2, 128, 96}};
-const std::initializer_list<Entry> kHalfAlign4{{256, 128, 64, 3, 256, 226}, {256, 128, 32, 3, 256, 220}, {128, 128, 64, 3, 128, 236}, {128, 128, 32, 4, 128, 222},
-                                               {256, 64, 64, 3, 128, 232}, {128, 64, 64, 3, 128, 156}, {128, 64, 32, 6, 128, 142}, {64, 64, 32, 6, 128, 90}};
-const std::initializer_list<Entry> kHalfAlign2{{256, 128, 32, 2, 256, 229}, {128, 128, 32, 2, 128, 252}, {64, 64, 32, 2, 128, 96}};
-const std::initializer_list<Entry> kTf32{{256, 128, 32, 3, 256, 225}, {256, 128, 16, 3, 256, 216}, {128, 128, 32, 3, 128, 228}, {128, 128, 16, 4, 128, 218}, {256, 64, 32, 4, 128, 230},
-                                         {256, 64, 16, 4, 128, 218}, {128, 64, 32, 3, 128, 168}, {128, 64, 16, 6, 128, 136}, {64, 64, 32, 6, 128, 92}, {64, 64, 16, 6, 128, 88}};
-const std::initializer_list<Entry> kTf32Align4{{256, 128, 32, 3, 256, 225}, {128, 128, 32, 3, 128, 228}, {256, 64, 32, 3, 128, 230}, {128, 64, 32, 3, 128, 168}, {64, 64, 32, 6, 128, 100}};
-const std::initializer_list<Entry> kSimt{{256, 128, 8, 4, 256, 202}, {128, 128, 8, 3, 128, 254}, {256, 64, 8, 3, 128, 254}, {128, 64, 8, 3, 128, 210},
-                                         {64, 64, 8, 3, 128, 121}, {128, 32, 8, 3, 128, 122}, {64, 32, 8, 3, 64, 121}, {32, 32, 8, 3, 64, 80}};
-const std::initializer_list<Entry> kSimtTwoBuffers{{128, 128, 8, 2, 256, 122}, {128, 64, 8, 2, 128, 122}, {64, 64, 8, 2, 64, 122}, {128, 32, 8, 2, 128, 84}, {32, 32, 8, 2, 64, 80}};
+// m, n, k, stages, threads, registers. Ampere's and Hopper's entries from profiles on an H200, Volta's and Turing's
+// from kernel names published for them (volta_s884gemm, turing_s1688gemm: operands staged through registers, two
+// buffers).
+const std::initializer_list<Entry> kAmpereHalf{{256, 128, 32, 3, 256, 220},
+                                               {128, 128, 32, 5, 128, 226},
+                                               {256, 64, 32, 4, 128, 228},
+                                               {128, 64, 32, 6, 128, 142},
+                                               {64, 64, 64, 5, 128, 110}};
+const std::initializer_list<Entry> kTwoBuffers{{256, 128, 32, 2, 256, 226},
+                                               {128, 128, 32, 2, 128, 226},
+                                               {256, 64, 32, 2, 128, 226},
+                                               {128, 64, 32, 2, 128, 140},
+                                               {64, 64, 32, 2, 128, 96}};
+const std::initializer_list<Entry> kHalfAlign4{
+    {256, 128, 64, 3, 256, 226}, {256, 128, 32, 3, 256, 220}, {128, 128, 64, 3, 128, 236}, {128, 128, 32, 4, 128, 222},
+    {256, 64, 64, 3, 128, 232},  {128, 64, 64, 3, 128, 156},  {128, 64, 32, 6, 128, 142},  {64, 64, 32, 6, 128, 90}};
+const std::initializer_list<Entry> kHalfAlign2{
+    {256, 128, 32, 2, 256, 229}, {128, 128, 32, 2, 128, 252}, {64, 64, 32, 2, 128, 96}};
+const std::initializer_list<Entry> kTf32{
+    {256, 128, 32, 3, 256, 225}, {256, 128, 16, 3, 256, 216}, {128, 128, 32, 3, 128, 228}, {128, 128, 16, 4, 128, 218},
+    {256, 64, 32, 4, 128, 230},  {256, 64, 16, 4, 128, 218},  {128, 64, 32, 3, 128, 168},  {128, 64, 16, 6, 128, 136},
+    {64, 64, 32, 6, 128, 92},    {64, 64, 16, 6, 128, 88}};
+const std::initializer_list<Entry> kTf32Align4{{256, 128, 32, 3, 256, 225},
+                                               {128, 128, 32, 3, 128, 228},
+                                               {256, 64, 32, 3, 128, 230},
+                                               {128, 64, 32, 3, 128, 168},
+                                               {64, 64, 32, 6, 128, 100}};
+const std::initializer_list<Entry> kSimt{
+    {256, 128, 8, 4, 256, 202}, {128, 128, 8, 3, 128, 254}, {256, 64, 8, 3, 128, 254}, {128, 64, 8, 3, 128, 210},
+    {64, 64, 8, 3, 128, 121},   {128, 32, 8, 3, 128, 122},  {64, 32, 8, 3, 64, 121},   {32, 32, 8, 3, 64, 80}};
+const std::initializer_list<Entry> kSimtTwoBuffers{{128, 128, 8, 2, 256, 122},
+                                                   {128, 64, 8, 2, 128, 122},
+                                                   {64, 64, 8, 2, 64, 122},
+                                                   {128, 32, 8, 2, 128, 84},
+                                                   {32, 32, 8, 2, 64, 80}};
 
 }  // namespace
 
 std::span<const TileChoice> tile_menu(GemmClass kernel_class, Architecture architecture, bool batched) {
   static const Menu wgmma_half = wgmma_menu(64, 2, {256, 192, 128, 96, 64, 32, 16}, 40960, 16, false);
   static const Menu wgmma_tf32 = wgmma_menu(32, 4, {256, 128, 64}, 32768, 8, true);
-  static const Menu ampere_half = menu_of(kAmpereHalf, 2), volta_half = menu_of(kTwoBuffers, 2), align4 = menu_of(kHalfAlign4, 2), align2 = menu_of(kHalfAlign2, 2);
-  static const Menu tf32 = menu_of(kTf32, 4), tf32_align4 = menu_of(kTf32Align4, 4), simt = menu_of(kSimt, 4), simt_narrow = menu_of(kSimtTwoBuffers, 4), simt_batched = menu_of({{128, 128, 8, 3, 256, 122}}, 4);
+  static const Menu ampere_half = menu_of(kAmpereHalf, 2), volta_half = menu_of(kTwoBuffers, 2),
+                    align4 = menu_of(kHalfAlign4, 2), align2 = menu_of(kHalfAlign2, 2);
+  static const Menu tf32 = menu_of(kTf32, 4), tf32_align4 = menu_of(kTf32Align4, 4), simt = menu_of(kSimt, 4),
+                    simt_narrow = menu_of(kSimtTwoBuffers, 4), simt_batched = menu_of({{128, 128, 8, 3, 256, 122}}, 4);
   const bool before_ampere = architecture == Architecture::volta || architecture == Architecture::turing;
   switch (kernel_class) {
     case GemmClass::wgmma_half: return wgmma_half;
@@ -75,7 +104,8 @@ std::span<const TileChoice> tile_menu(GemmClass kernel_class, Architecture archi
     case GemmClass::mma_tf32: return tf32;
     case GemmClass::mma_tf32_align4: return tf32_align4;
     case GemmClass::simt:
-      // Batched fp32 products on Ampere all ran ampere_sgemm_128x128 (138 kernel names of an A100 in the NeuSight data).
+      // Batched fp32 products on Ampere all ran ampere_sgemm_128x128 (138 kernel names of an A100 in the NeuSight
+      // data).
       if (batched && architecture == Architecture::ampere) return simt_batched;
       return before_ampere ? simt_narrow : simt;
   }

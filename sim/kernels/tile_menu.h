@@ -1,4 +1,5 @@
-// The tiles the libraries' matrix-product kernels come in, one menu a class of kernels. Read from kernel names in profiles.
+// The tiles the libraries' matrix-product kernels come in, one menu a class of kernels. Read from kernel names in
+// profiles.
 #pragma once
 
 #include <span>
@@ -14,8 +15,8 @@ struct TileChoice {
   int shared_bytes = 0;
 };
 
-/// Menu of a class on an architecture (some classes exist in several generations of kernels); `batched` products have fewer
-/// kernels on some. Static storage.
+/// Menu of a class on an architecture (some classes exist in several generations of kernels); `batched` products have
+/// fewer kernels on some. Static storage.
 std::span<const TileChoice> tile_menu(GemmClass kernel_class, Architecture architecture, bool batched = false);
 
 }  // namespace ridgeline

@@ -1,7 +1,7 @@
 // One kernel as the driver sees it: grid, resources of a thread block, and the work and bytes behind it.
 //
-// The vocabulary between lowering (which writes it) and the engines (roofline, analytic law, simulated hierarchy), which
-// all read the same facts: where they disagree is a diagnostic. A KernelLaunch knows no time and no storage: its
+// The vocabulary between lowering (which writes it) and the engines (roofline, analytic law, simulated hierarchy),
+// which all read the same facts: where they disagree is a diagnostic. A KernelLaunch knows no time and no storage: its
 // accesses name operands of the op, so that equal ops share one.
 #pragma once
 
@@ -18,14 +18,14 @@ namespace ridgeline {
 /// What the report sums time by.
 enum class TimeClass : std::uint8_t { tensor_contraction, normalization, elementwise, optimizer, copy, communication };
 
-/// Bytes of one operand a kernel reads or writes. `operand` indexes the op's inputs, then outputs (order: workload/op_operands.h); kTemporary is memory
-/// internal to the op (written by an earlier kernel of it).
+/// Bytes of one operand a kernel reads or writes. `operand` indexes the op's inputs, then outputs (order:
+/// workload/op_operands.h); kTemporary is memory internal to the op (written by an earlier kernel of it).
 struct Access {
   static constexpr int kTemporary = -1;
-  static constexpr int kUntracked = -2;   ///< lists of tensors swept once: always miss
+  static constexpr int kUntracked = -2;  ///< lists of tensors swept once: always miss
   int operand = kTemporary;
-  double bytes = 0.0;         ///< distinct bytes touched
-  double requested = 0.0;     ///< bytes asked of the L2 by all thread blocks (≥ bytes where blocks re-read); 0 = bytes
+  double bytes = 0.0;      ///< distinct bytes touched
+  double requested = 0.0;  ///< bytes asked of the L2 by all thread blocks (≥ bytes where blocks re-read); 0 = bytes
 };
 
 /// Which pipe does the arithmetic.
@@ -41,79 +41,98 @@ struct GemmWork {
   Family family = Family::simt;
   DType type = DType::fp32;
   std::int64_t batch = 1, m = 0, n = 0, k = 0;
-  int layout = 0;                 ///< Layout as an integer
-  int alignment = 16;             ///< bytes all contiguous dimensions are a multiple of (2, 4, 8, 16)
+  int layout = 0;      ///< Layout as an integer
+  int alignment = 16;  ///< bytes all contiguous dimensions are a multiple of (2, 4, 8, 16)
   int tile_m = 128, tile_n = 128, tile_k = 8, stages = 2, split_k = 1;
   int cluster_m = 1, cluster_n = 1;
-  int blocks_per_sm = 1;          ///< resident on one SM
+  int blocks_per_sm = 1;  ///< resident on one SM
   bool bias = false;
-  double distinct_reads = 1.0;    ///< distinct operand bytes over those of m·k + n·k (convolutions gather the same pixels again)
-  double rate_share = 1.0;        ///< of the math rate of a plain product that a gathering kernel reaches
-  bool stream_k = false;          ///< blocks share out the k-steps of all tiles evenly and add up partial tiles themselves
-  bool reduces_splits = false;    ///< the kernel that adds up the partial sums of split_k, not a product itself
+  double distinct_reads =
+      1.0;  ///< distinct operand bytes over those of m·k + n·k (convolutions gather the same pixels again)
+  double rate_share = 1.0;  ///< of the math rate of a plain product that a gathering kernel reaches
+  bool stream_k = false;    ///< blocks share out the k-steps of all tiles evenly and add up partial tiles themselves
+  bool reduces_splits = false;  ///< the kernel that adds up the partial sums of split_k, not a product itself
 };
 
-/// A fused attention kernel; `tile_q` × `tile_k` tiles of the score matrix. Forward blocks own a tile_q of queries and walk
-/// over keys; backward blocks own a tile_k of keys and walk over queries.
+/// A fused attention kernel; `tile_q` × `tile_k` tiles of the score matrix. Forward blocks own a tile_q of queries and
+/// walk over keys; backward blocks own a tile_k of keys and walk over queries.
 struct AttentionWork {
   enum class Part : std::uint8_t {
-    forward, backward,
-    split_combine,   ///< adds up forwards of `splits` ranges of keys
-    delta,           ///< row sums of dO·O, and clears the fp32 accumulator of dQ
-    convert,         ///< fp32 accumulator of dQ to the tensor's type
-    layout_copy      ///< an operand to [batch, seq, heads, head_dim]
+    forward,
+    backward,
+    split_combine,  ///< adds up forwards of `splits` ranges of keys
+    delta,          ///< row sums of dO·O, and clears the fp32 accumulator of dQ
+    convert,        ///< fp32 accumulator of dQ to the tensor's type
+    layout_copy     ///< an operand to [batch, seq, heads, head_dim]
   };
   Part part = Part::forward;
-  int backend = 0;                ///< AttentionBackend as an integer
+  int backend = 0;  ///< AttentionBackend as an integer
   DType type = DType::bf16;
   std::int64_t batch = 0, heads = 0, seq_q = 0, seq_k = 0, head_dim = 0;
   bool causal = false, dropout = false;
   int tile_q = 128, tile_k = 128, splits = 1;
-  std::int64_t kv_heads = 0;      ///< 0: as heads
+  std::int64_t kv_heads = 0;  ///< 0: as heads
   int blocks_per_sm = 1;
-  bool persistent = false;        ///< a grid of one block an SM fetches its tiles
+  bool persistent = false;  ///< a grid of one block an SM fetches its tiles
 };
 
 /// A memory-bound kernel: every thread block walks its part of the data in `iterations` dependent passes.
 /// The constants describe the kernel's code (instructions, dependent steps), not a GPU.
 struct StreamWork {
-  int kernel_class = 0;              ///< StreamKernel as an integer: row of the table of class constants
-  double elements = 0.0;             ///< useful elements
-  double padded_elements = 0.0;      ///< elements including predicated lanes
-  double active_blocks = 0.0;        ///< blocks that do work, the last one in part (0: all)
-  double iterations = 1.0;           ///< dependent passes of one block over its data
-  double tail_steps = 0.0;           ///< serial steps of the last block of a cross-block reduction
-  double reread_bytes = 0.0;         ///< bytes the same block reads a second time
-  double reread_row_bytes = 0.0;     ///< size of what it re-reads (decides whether L1 or L2 still holds it)
+  int kernel_class = 0;           ///< StreamKernel as an integer: row of the table of class constants
+  double elements = 0.0;          ///< useful elements
+  double padded_elements = 0.0;   ///< elements including predicated lanes
+  double active_blocks = 0.0;     ///< blocks that do work, the last one in part (0: all)
+  double iterations = 1.0;        ///< dependent passes of one block over its data
+  double tail_steps = 0.0;        ///< serial steps of the last block of a cross-block reduction
+  double reread_bytes = 0.0;      ///< bytes the same block reads a second time
+  double reread_row_bytes = 0.0;  ///< size of what it re-reads (decides whether L1 or L2 still holds it)
   bool reread_through_l1 = false;
 };
 
 /// Work with a cost of its own (memset, copy engine): `bytes` moved.
 struct FixedWork {
-  enum class What : std::uint8_t { memset, memcpy_device, memcpy_host_to_device, memcpy_device_to_host, helper, layout_change };
+  enum class What : std::uint8_t {
+    memset,
+    memcpy_device,
+    memcpy_host_to_device,
+    memcpy_device_to_host,
+    helper,
+    layout_change
+  };
   What what = What::memset;
   double bytes = 0.0;
   double blocks = 1.0;
 };
 
 struct KernelLaunch {
-  std::string name;                          ///< as a profiler shows it, shortened
+  std::string name;  ///< as a profiler shows it, shortened
   TimeClass time_class = TimeClass::elementwise;
   std::array<std::int64_t, 3> grid{1, 1, 1};
   int threads_per_block = 128;
   int registers_per_thread = 32;
   std::int64_t shared_bytes_per_block = 0;
   Pipe pipe = Pipe::none;
-  DType type = DType::fp32;                  ///< of the arithmetic, for peaks
+  DType type = DType::fp32;  ///< of the arithmetic, for peaks
   double flops = 0.0;
   std::vector<Access> reads, writes;
   std::variant<GemmWork, AttentionWork, StreamWork, FixedWork> work;
-  bool follows_without_gap = false;          ///< programmatic dependent launch on its predecessor
+  bool follows_without_gap = false;  ///< programmatic dependent launch on its predecessor
 
   [[nodiscard]] bool on_tensor_cores() const { return pipe == Pipe::tensor_wgmma || pipe == Pipe::tensor_mma; }
-  [[nodiscard]] double blocks() const { return static_cast<double>(grid[0]) * static_cast<double>(grid[1]) * static_cast<double>(grid[2]); }
-  [[nodiscard]] double read_bytes() const { double sum = 0; for (const auto& a : reads) sum += a.bytes; return sum; }
-  [[nodiscard]] double written_bytes() const { double sum = 0; for (const auto& a : writes) sum += a.bytes; return sum; }
+  [[nodiscard]] double blocks() const {
+    return static_cast<double>(grid[0]) * static_cast<double>(grid[1]) * static_cast<double>(grid[2]);
+  }
+  [[nodiscard]] double read_bytes() const {
+    double sum = 0;
+    for (const auto& a : reads) sum += a.bytes;
+    return sum;
+  }
+  [[nodiscard]] double written_bytes() const {
+    double sum = 0;
+    for (const auto& a : writes) sum += a.bytes;
+    return sum;
+  }
 };
 
 }  // namespace ridgeline

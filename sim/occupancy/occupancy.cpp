@@ -5,11 +5,14 @@
 namespace ridgeline {
 namespace {
 
-constexpr std::int64_t round_up(std::int64_t value, std::int64_t unit) { return unit > 1 ? (value + unit - 1) / unit * unit : value; }
+constexpr std::int64_t round_up(std::int64_t value, std::int64_t unit) {
+  return unit > 1 ? (value + unit - 1) / unit * unit : value;
+}
 
 }  // namespace
 
-Occupancy occupancy_of(const SmSpec& sm, int threads_per_block, int registers_per_thread, std::int64_t shared_bytes_per_block) {
+Occupancy occupancy_of(const SmSpec& sm, int threads_per_block, int registers_per_thread,
+                       std::int64_t shared_bytes_per_block) {
   constexpr int kWarp = 32;
   Occupancy result;
   result.warps_per_block = std::max(1, (threads_per_block + kWarp - 1) / kWarp);
@@ -27,8 +30,9 @@ Occupancy occupancy_of(const SmSpec& sm, int threads_per_block, int registers_pe
     limit_to(warps / result.warps_per_block, OccupancyLimit::registers);
   }
   const auto capacity = static_cast<std::int64_t>(sm.shared_per_sm.value());
-  const std::int64_t per_block = round_up(shared_bytes_per_block + static_cast<std::int64_t>(sm.shared_reserved_per_block.value()),
-                                          static_cast<std::int64_t>(sm.shared_allocation_unit.value()));
+  const std::int64_t per_block =
+      round_up(shared_bytes_per_block + static_cast<std::int64_t>(sm.shared_reserved_per_block.value()),
+               static_cast<std::int64_t>(sm.shared_allocation_unit.value()));
   if (capacity > 0 && per_block > 0) limit_to(capacity / per_block, OccupancyLimit::shared_memory);
   return result;
 }

@@ -1,4 +1,5 @@
-// How many thread blocks an SM holds at once: registers, shared memory, warps and block slots, each handed out in units.
+// How many thread blocks an SM holds at once: registers, shared memory, warps and block slots, each handed out in
+// units.
 //
 // Registers go to warps in units of `register_allocation_unit`, each scheduler owning its share of the file; shared
 // memory to blocks in units of `shared_allocation_unit` on top of what the driver reserves. Source: NVIDIA's occupancy
@@ -16,14 +17,17 @@ namespace ridgeline {
 enum class OccupancyLimit : std::uint8_t { blocks, warps, registers, shared_memory };
 
 struct Occupancy {
-  int blocks = 0;                   ///< resident on one SM; 0 when not even one fits
+  int blocks = 0;  ///< resident on one SM; 0 when not even one fits
   int warps_per_block = 0;
   OccupancyLimit limit = OccupancyLimit::blocks;
   /// Resident warps over the most the SM can hold.
-  [[nodiscard]] double share(const SmSpec& sm) const { return static_cast<double>(blocks * warps_per_block) / sm.max_warps; }
+  [[nodiscard]] double share(const SmSpec& sm) const {
+    return static_cast<double>(blocks * warps_per_block) / sm.max_warps;
+  }
 };
 
-Occupancy occupancy_of(const SmSpec& sm, int threads_per_block, int registers_per_thread, std::int64_t shared_bytes_per_block);
+Occupancy occupancy_of(const SmSpec& sm, int threads_per_block, int registers_per_thread,
+                       std::int64_t shared_bytes_per_block);
 Occupancy occupancy_of(const SmSpec& sm, const KernelLaunch& launch);
 
 }  // namespace ridgeline

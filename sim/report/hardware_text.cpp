@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <iterator>
+#include <nlohmann/json.hpp>
 #include <string_view>
 #include <vector>
-#include <nlohmann/json.hpp>
 
 namespace ridgeline {
 namespace {
@@ -46,11 +46,14 @@ void write_rows(std::string& out, std::span<const SheetRow> rows) {
 }  // namespace
 
 std::string hardware_list(std::span<const Gpu> gpus) {
-  std::string out = fmt::format("{:<25} {:>4} {:>6} {:>9} {:>9} {:>9} {:>9} {:>9} {:>6}\n", "name", "SMs", "boost", "fp32", "fp16 TC", "memory", "bandwidth", "L2", "limit");
-  out += fmt::format("{:<25} {:>4} {:>6} {:>9} {:>9} {:>9} {:>9} {:>9} {:>6}\n", "", "", "MHz", "TFLOP/s", "TFLOP/s", "GiB", "GB/s", "MiB", "W");
+  std::string out = fmt::format("{:<25} {:>4} {:>6} {:>9} {:>9} {:>9} {:>9} {:>9} {:>6}\n", "name", "SMs", "boost",
+                                "fp32", "fp16 TC", "memory", "bandwidth", "L2", "limit");
+  out += fmt::format("{:<25} {:>4} {:>6} {:>9} {:>9} {:>9} {:>9} {:>9} {:>6}\n", "", "", "MHz", "TFLOP/s", "TFLOP/s",
+                     "GiB", "GB/s", "MiB", "W");
   for (const Gpu& gpu : gpus)
-    out += fmt::format("{:<25} {:>4} {:>6.0f} {:>9.3g} {:>9.3g} {:>9.1f} {:>9.0f} {:>9.0f} {:>6.0f}\n", gpu.name, gpu.sm.count, gpu.clock.boost.value() / 1e6,
-                       gpu.peak(gpu.sm.rates.fp32).value() / 1e12, gpu.tensor_peak(gpu.sm.rates.tensor_fp16).value() / 1e12, gpu.dram.capacity.value() / kGiB,
+    out += fmt::format("{:<25} {:>4} {:>6.0f} {:>9.3g} {:>9.3g} {:>9.1f} {:>9.0f} {:>9.0f} {:>6.0f}\n", gpu.name,
+                       gpu.sm.count, gpu.clock.boost.value() / 1e6, gpu.peak(gpu.sm.rates.fp32).value() / 1e12,
+                       gpu.tensor_peak(gpu.sm.rates.tensor_fp16).value() / 1e12, gpu.dram.capacity.value() / kGiB,
                        gpu.dram.bandwidth.value() / 1e9, gpu.l2.capacity.value() / kMiB, gpu.power.limit.value());
   return out;
 }
@@ -74,7 +77,8 @@ nlohmann::ordered_json hardware_json(const HardwareSheet& sheet) {
     }
     return out;
   };
-  return {{"name", sheet.name}, {"title", sheet.title}, {"values", rows(sheet.values)}, {"derived", rows(sheet.derived)}};
+  return {
+      {"name", sheet.name}, {"title", sheet.title}, {"values", rows(sheet.values)}, {"derived", rows(sheet.derived)}};
 }
 
 }  // namespace ridgeline

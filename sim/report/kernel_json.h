@@ -3,8 +3,8 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "sim/study/kernel_prediction.h"
 #include "sim/scenario/residual_ranges.h"
+#include "sim/study/kernel_prediction.h"
 
 namespace ridgeline {
 

@@ -48,17 +48,29 @@ std::string grouped(std::int64_t value) {
 }  // namespace
 
 nlohmann::ordered_json model_json(const ModelDescription& m) {
-  return {{"name", m.name}, {"family", family_name(m.family)}, {"layers", m.layers}, {"heads", m.heads}, {"key_value_heads", m.key_value_count()},
-          {"hidden", m.hidden}, {"feed_forward", m.feed_forward_width()}, {"vocabulary", m.vocabulary}, {"max_positions", m.max_positions},
-          {"dropout", m.dropout}, {"bias", m.bias}, {"activation", activation_name(m.activation)}, {"tie_embeddings", m.tie_embeddings},
-          {"head", head_name(m.head)}, {"parameters", parameter_count(m)}};
+  return {{"name", m.name},
+          {"family", family_name(m.family)},
+          {"layers", m.layers},
+          {"heads", m.heads},
+          {"key_value_heads", m.key_value_count()},
+          {"hidden", m.hidden},
+          {"feed_forward", m.feed_forward_width()},
+          {"vocabulary", m.vocabulary},
+          {"max_positions", m.max_positions},
+          {"dropout", m.dropout},
+          {"bias", m.bias},
+          {"activation", activation_name(m.activation)},
+          {"tie_embeddings", m.tie_embeddings},
+          {"head", head_name(m.head)},
+          {"parameters", parameter_count(m)}};
 }
 
 std::string model_list(std::span<const ModelDescription> models) {
-  std::string out = fmt::format("{:<16} {:<7} {:>6} {:>6} {:>7} {:>7} {:>10} {:>16}\n", "name", "family", "layers", "heads", "hidden", "inner", "vocabulary", "parameters");
+  std::string out = fmt::format("{:<16} {:<7} {:>6} {:>6} {:>7} {:>7} {:>10} {:>16}\n", "name", "family", "layers",
+                                "heads", "hidden", "inner", "vocabulary", "parameters");
   for (const ModelDescription& m : models)
-    out += fmt::format("{:<16} {:<7} {:>6} {:>6} {:>7} {:>7} {:>10} {:>16}\n", m.name, family_name(m.family), m.layers, m.heads, m.hidden, m.feed_forward_width(), m.vocabulary,
-                       grouped(parameter_count(m)));
+    out += fmt::format("{:<16} {:<7} {:>6} {:>6} {:>7} {:>7} {:>10} {:>16}\n", m.name, family_name(m.family), m.layers,
+                       m.heads, m.hidden, m.feed_forward_width(), m.vocabulary, grouped(parameter_count(m)));
   return out;
 }
 
@@ -66,7 +78,10 @@ std::string model_text(const ModelDescription& m) {
   std::string out;
   const auto json = model_json(m);
   for (const auto& [key, value] : json.items())
-    out += fmt::format("  {:<16} {}\n", key, key == "parameters" ? grouped(value.get<std::int64_t>()) : value.is_string() ? value.get<std::string>() : value.dump());
+    out += fmt::format("  {:<16} {}\n", key,
+                       key == "parameters" ? grouped(value.get<std::int64_t>())
+                       : value.is_string() ? value.get<std::string>()
+                                           : value.dump());
   return out;
 }
 

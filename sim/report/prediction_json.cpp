@@ -29,16 +29,20 @@ ordered_json memory_json(const MemoryPrediction& memory) {
   ordered_json breakdown;
   for (std::size_t i = 0; i < kCategories; ++i) breakdown[std::string(kCategoryNames[i])] = memory.at_peak[i];
   breakdown["cached_unused"] = memory.cached_unused;
-  ordered_json out{{"peak_allocated_bytes", memory.peak_allocated},
-                   {"peak_reserved_bytes", memory.peak_reserved},
-                   {"context_bytes", memory.context},
-                   {"device_used_bytes", memory.device_used},
-                   {"capacity_bytes", memory.capacity},
-                   {"fits", memory.fits},
-                   {"breakdown", std::move(breakdown)},
-                   {"peak", {{"op", memory.peak_op}, {"phase", phase_name(memory.peak_phase)}, {"layer", memory.peak_layer}}}};
+  ordered_json out{
+      {"peak_allocated_bytes", memory.peak_allocated},
+      {"peak_reserved_bytes", memory.peak_reserved},
+      {"context_bytes", memory.context},
+      {"device_used_bytes", memory.device_used},
+      {"capacity_bytes", memory.capacity},
+      {"fits", memory.fits},
+      {"breakdown", std::move(breakdown)},
+      {"peak", {{"op", memory.peak_op}, {"phase", phase_name(memory.peak_phase)}, {"layer", memory.peak_layer}}}};
   if (const auto& oom = memory.out_of_memory)
-    out["out_of_memory"] = {{"op", oom->op}, {"phase", phase_name(oom->phase)}, {"layer", oom->layer}, {"missing_bytes", oom->missing_bytes}};
+    out["out_of_memory"] = {{"op", oom->op},
+                            {"phase", phase_name(oom->phase)},
+                            {"layer", oom->layer},
+                            {"missing_bytes", oom->missing_bytes}};
   return out;
 }
 
@@ -46,12 +50,19 @@ ordered_json memory_json(const MemoryPrediction& memory) {
 
 ordered_json prediction_json(const Prediction& prediction) {
   ordered_json by_class, limited_by, advice = ordered_json::array(), kernels = ordered_json::array();
-  for (std::size_t i = 0; i < kTimeClasses; ++i) by_class[std::string(kTimeClassNames[i])] = prediction.time_by_class[i].value();
+  for (std::size_t i = 0; i < kTimeClasses; ++i)
+    by_class[std::string(kTimeClassNames[i])] = prediction.time_by_class[i].value();
   by_class["idle"] = prediction.idle.value();
-  for (std::size_t i = 0; i < kLimiters; ++i) limited_by[std::string(kLimiterNames[i])] = prediction.limited_by[i].value();
-  for (const Advice& item : prediction.advice) advice.push_back({{"change", item.change}, {"time_saved_s", item.time_saved.value()}, {"why", item.why}});
+  for (std::size_t i = 0; i < kLimiters; ++i)
+    limited_by[std::string(kLimiterNames[i])] = prediction.limited_by[i].value();
+  for (const Advice& item : prediction.advice)
+    advice.push_back({{"change", item.change}, {"time_saved_s", item.time_saved.value()}, {"why", item.why}});
   for (const KernelGroup& group : prediction.kernels)
-    kernels.push_back({{"name", group.name}, {"shape", group.shape}, {"count", group.count}, {"time_s", group.time.value()}, {"limiter", name_of(group.limiter)}});
+    kernels.push_back({{"name", group.name},
+                       {"shape", group.shape},
+                       {"count", group.count},
+                       {"time_s", group.time.value()},
+                       {"limiter", name_of(group.limiter)}});
   return {{"scenario", prediction.scenario},
           {"hardware", prediction.hardware},
           {"engine", prediction.engine},

@@ -67,7 +67,8 @@ const char* name_of_precision(Precision precision) {
 }
 
 std::string training_line(const TrainingDescription& t) {
-  std::string line = fmt::format("{} x {} tokens, {}", t.micro_batch, t.sequence_length, name_of_precision(t.precision));
+  std::string line =
+      fmt::format("{} x {} tokens, {}", t.micro_batch, t.sequence_length, name_of_precision(t.precision));
   if (t.gradient_accumulation > 1) line += fmt::format(", {} micro-batches a step", t.gradient_accumulation);
   if (t.activation_checkpointing == ActivationCheckpointing::block) line += ", checkpointed";
   return line;
@@ -75,8 +76,8 @@ std::string training_line(const TrainingDescription& t) {
 
 void write_memory(std::string& out, const MemoryPrediction& m) {
   auto to = std::back_inserter(out);
-  fmt::format_to(to, "  memory        {} allocated, {} reserved, {} in nvidia-smi; {} {}\n", gib(m.peak_allocated), gib(m.peak_reserved),
-                 gib(m.device_used), m.fits ? "fits in" : "DOES NOT FIT in", gib(m.capacity));
+  fmt::format_to(to, "  memory        {} allocated, {} reserved, {} in nvidia-smi; {} {}\n", gib(m.peak_allocated),
+                 gib(m.peak_reserved), gib(m.device_used), m.fits ? "fits in" : "DOES NOT FIT in", gib(m.capacity));
   if (const auto& oom = m.out_of_memory)
     fmt::format_to(to, "                runs out in {} of the {}{}, {} short\n", oom->op, phase_name(oom->phase),
                    oom->layer >= 0 ? fmt::format(" (block {})", oom->layer) : "", gib(oom->missing_bytes));
@@ -85,7 +86,10 @@ void write_memory(std::string& out, const MemoryPrediction& m) {
   const auto add = [&](std::string_view name, std::int64_t bytes) {
     if (bytes < (8 << 20)) return;
     const std::string text = fmt::format("{} {}", words(name), gib(bytes));
-    if (column + text.size() > 98) { out += "\n                "; column = 16; }
+    if (column + text.size() > 98) {
+      out += "\n                ";
+      column = 16;
+    }
     out += text + "   ";
     column += text.size() + 3;
   };
@@ -93,12 +97,14 @@ void write_memory(std::string& out, const MemoryPrediction& m) {
   add("cached", m.cached_unused);
   out += '\n';
   if (!m.peak_op.empty())
-    fmt::format_to(to, "                reached in {} of the {}{}\n", m.peak_op, phase_name(m.peak_phase), m.peak_layer >= 0 ? fmt::format(", block {}", m.peak_layer) : "");
+    fmt::format_to(to, "                reached in {} of the {}{}\n", m.peak_op, phase_name(m.peak_phase),
+                   m.peak_layer >= 0 ? fmt::format(", block {}", m.peak_layer) : "");
 }
 
 void write_kernels(std::string& out, const Prediction& p) {
   auto to = std::back_inserter(out);
-  fmt::format_to(to, "\n  {:>9} {:>6} {:>6}  {:<28} {:<28} {}\n", "time", "share", "count", "kernel", "shape", "limited by");
+  fmt::format_to(to, "\n  {:>9} {:>6} {:>6}  {:<28} {:<28} {}\n", "time", "share", "count", "kernel", "shape",
+                 "limited by");
   const std::size_t shown = std::min<std::size_t>(p.kernels.size(), 12);
   Seconds rest = p.step.gpu_busy;
   std::int64_t rest_count = p.step.kernel_count;
@@ -106,10 +112,15 @@ void write_kernels(std::string& out, const Prediction& p) {
     const KernelGroup& k = p.kernels[i];
     rest -= k.time;
     rest_count -= k.count;
-    fmt::format_to(to, "  {:>9} {:>6} {:>6}  {:<28.28} {:<28.28} {}\n", duration(k.time), percent(ratio(k.time, p.step.time)), k.count, k.name, k.shape, words(name_of(k.limiter)));
+    fmt::format_to(to, "  {:>9} {:>6} {:>6}  {:<28.28} {:<28.28} {}\n", duration(k.time),
+                   percent(ratio(k.time, p.step.time)), k.count, k.name, k.shape, words(name_of(k.limiter)));
   }
-  if (rest_count > 0) fmt::format_to(to, "  {:>9} {:>6} {:>6}  all others\n", duration(rest), percent(ratio(rest, p.step.time)), rest_count);
-  if (p.idle > Seconds{0}) fmt::format_to(to, "  {:>9} {:>6}         GPU idle: gaps between kernels, waiting for the host\n", duration(p.idle), percent(ratio(p.idle, p.step.time)));
+  if (rest_count > 0)
+    fmt::format_to(to, "  {:>9} {:>6} {:>6}  all others\n", duration(rest), percent(ratio(rest, p.step.time)),
+                   rest_count);
+  if (p.idle > Seconds{0})
+    fmt::format_to(to, "  {:>9} {:>6}         GPU idle: gaps between kernels, waiting for the host\n", duration(p.idle),
+                   percent(ratio(p.idle, p.step.time)));
 }
 
 void write_measured(std::string& out, const Scenario& s, const Prediction& p) {
@@ -121,11 +132,13 @@ void write_measured(std::string& out, const Scenario& s, const Prediction& p) {
     fmt::format_to(to, "{} (predicted {:+.1f} %)   ", text, 100.0 * (predicted / measured - 1.0));
   };
   if (m.step_time) compare(duration(*m.step_time), p.step.time.value(), m.step_time->value());
-  if (m.samples_per_s) compare(fmt::format("{:.4g} samples/s", *m.samples_per_s), p.step.samples_per_s, *m.samples_per_s);
+  if (m.samples_per_s)
+    compare(fmt::format("{:.4g} samples/s", *m.samples_per_s), p.step.samples_per_s, *m.samples_per_s);
   const auto memory = [&](const char* what, const std::optional<Bytes>& value, std::int64_t predicted) {
     if (!value) return;
     out += "\n                ";
-    compare(fmt::format("{} {}", gib(static_cast<std::int64_t>(value->value())), what), static_cast<double>(predicted), value->value());
+    compare(fmt::format("{} {}", gib(static_cast<std::int64_t>(value->value())), what), static_cast<double>(predicted),
+            value->value());
   };
   memory("allocated", m.peak_allocated, p.memory.peak_allocated);
   memory("reserved", m.peak_reserved, p.memory.peak_reserved);
@@ -139,18 +152,22 @@ void write_measured(std::string& out, const Scenario& s, const Prediction& p) {
 std::string prediction_text(const Scenario& s, const Prediction& p) {
   std::string out;
   auto to = std::back_inserter(out);
-  fmt::format_to(to, "{}\n{}: {} · {} engine · {}\n\n", p.scenario, s.gpu.name, training_line(s.training), p.engine, s.software.name);
-  fmt::format_to(to, "  step time     {} ({} to {}{})   {:.4g} samples/s   {:.4g} tokens/s\n", duration(p.step.time), duration(p.step.low), duration(p.step.high),
-                 p.step.validated ? "" : ", not validated", p.step.samples_per_s, p.step.tokens_per_s);
+  fmt::format_to(to, "{}\n{}: {} · {} engine · {}\n\n", p.scenario, s.gpu.name, training_line(s.training), p.engine,
+                 s.software.name);
+  fmt::format_to(to, "  step time     {} ({} to {}{})   {:.4g} samples/s   {:.4g} tokens/s\n", duration(p.step.time),
+                 duration(p.step.low), duration(p.step.high), p.step.validated ? "" : ", not validated",
+                 p.step.samples_per_s, p.step.tokens_per_s);
   fmt::format_to(to, "  limited by    {}\n", limiting(p));
-  fmt::format_to(to, "  GPU           {} kernels, busy {} ({}), MFU {}; the host needs {}\n", p.step.kernel_count, duration(p.step.gpu_busy),
-                 percent(p.step.kernel_active_fraction), percent(p.step.mfu), duration(p.step.host_time));
+  fmt::format_to(to, "  GPU           {} kernels, busy {} ({}), MFU {}; the host needs {}\n", p.step.kernel_count,
+                 duration(p.step.gpu_busy), percent(p.step.kernel_active_fraction), percent(p.step.mfu),
+                 duration(p.step.host_time));
   write_memory(out, p.memory);
   write_kernels(out, p);
   write_measured(out, s, p);
   if (!p.advice.empty()) {
     out += "\n  what would help\n";
-    for (const Advice& a : p.advice) fmt::format_to(to, "  {:>9}  {}\n             {}\n", "-" + duration(a.time_saved), "--set " + a.change, a.why);
+    for (const Advice& a : p.advice)
+      fmt::format_to(to, "  {:>9}  {}\n             {}\n", "-" + duration(a.time_saved), "--set " + a.change, a.why);
   }
   for (const std::string& note : p.notes) {
     out += '\n';
@@ -163,8 +180,10 @@ std::string prediction_table(const Scenario& s, std::span<const Prediction> pred
   std::string out;
   auto to = std::back_inserter(out);
   fmt::format_to(to, "{}\n{} · {}\n\n", s.title, training_line(s.training), s.software.name);
-  fmt::format_to(to, "{:<19} {:>7} {:>15} {:>8} {:>6} {:>6} {:>6}  {:<4} {}\n", "", "step", "range", "samples", "alloc", "reserv", "in use", "", "");
-  fmt::format_to(to, "{:<19} {:>7} {:>15} {:>8} {:>6} {:>6} {:>6}  {:<4} {}\n", "GPU", "ms", "ms", "per s", "GiB", "GiB", "GiB", "fits", "limited by");
+  fmt::format_to(to, "{:<19} {:>7} {:>15} {:>8} {:>6} {:>6} {:>6}  {:<4} {}\n", "", "step", "range", "samples", "alloc",
+                 "reserv", "in use", "", "");
+  fmt::format_to(to, "{:<19} {:>7} {:>15} {:>8} {:>6} {:>6} {:>6}  {:<4} {}\n", "GPU", "ms", "ms", "per s", "GiB",
+                 "GiB", "GiB", "fits", "limited by");
   for (const Prediction& p : predictions) {
     const auto ms = [](Seconds t) { return in_milliseconds(t); };
     const auto g = [](std::int64_t b) { return static_cast<double>(b) / kGiB; };
@@ -173,8 +192,9 @@ std::string prediction_table(const Scenario& s, std::span<const Prediction> pred
     std::string name = p.hardware;
     if (name.starts_with("nvidia-")) name = name.substr(7);
     fmt::format_to(to, "{:<19} {:>7.4g} {:>15} {:>8.4g} {:>6.2f} {:>6.2f} {:>6.2f}  {:<4} {}\n", name, ms(p.step.time),
-                   fmt::format("{:.4g} - {:.4g}", ms(p.step.low), ms(p.step.high)), p.step.samples_per_s, g(p.memory.peak_allocated), g(p.memory.peak_reserved),
-                   g(p.memory.device_used), p.memory.fits ? "yes" : "NO", reason);
+                   fmt::format("{:.4g} - {:.4g}", ms(p.step.low), ms(p.step.high)), p.step.samples_per_s,
+                   g(p.memory.peak_allocated), g(p.memory.peak_reserved), g(p.memory.device_used),
+                   p.memory.fits ? "yes" : "NO", reason);
   }
   return out;
 }

@@ -34,7 +34,8 @@ std::vector<LaunchedKernel> launched_kernels(const StepProgram& program) {
     if (action.kind != Action::Kind::launch) continue;
     const bool of_call = action.call != Action::kNoCall;
     const std::uint32_t op = of_call ? program.trace->calls[action.call].op : 0;
-    out.push_back({&program.launches[action.index], of_call ? &program.trace->ops[op] : &kNone, of_call ? op : Action::kNoCall});
+    out.push_back(
+        {&program.launches[action.index], of_call ? &program.trace->ops[op] : &kNone, of_call ? op : Action::kNoCall});
   }
   return out;
 }
@@ -52,8 +53,9 @@ double peak_of_precision(Precision precision, const Gpu& gpu) {
   return tensor > 0 ? gpu.tensor_peak(tensor).value() : gpu.peak(r.fp32).value();
 }
 
-/// Share of the variance of a kernel's error that all kernels of its family have in common: shapes of one step lie close
-/// together, where one law errs one way. Chosen so that nine of ten of the 52 eager steps measured on an H200 lie inside.
+/// Share of the variance of a kernel's error that all kernels of its family have in common: shapes of one step lie
+/// close together, where one law errs one way. Chosen so that nine of ten of the 52 eager steps measured on an H200 lie
+/// inside.
 constexpr double kSharedError = 0.6;
 
 /// Uncertainty of the sum of kernel times: errors of one op's kernels are taken as equal wherever it occurs; of the
@@ -62,9 +64,13 @@ struct BusyRange {
   double low = 1.0, high = 1.0;  ///< factors on the busy time
   bool validated = true;
 };
-BusyRange busy_range(std::span<const LaunchedKernel> kernels, std::span<const KernelTime> times, const Gpu& gpu, std::string_view engine) {
+BusyRange busy_range(std::span<const LaunchedKernel> kernels, std::span<const KernelTime> times, const Gpu& gpu,
+                     std::string_view engine) {
   static const ResidualRanges ranges = ResidualRanges::load();
-  struct Part { double time = 0, low = 0, high = 0; std::string_view family; };
+  struct Part {
+    double time = 0, low = 0, high = 0;
+    std::string_view family;
+  };
   std::unordered_map<std::uint32_t, Part> parts;
   double total = 0, unvalidated = 0;
   for (std::size_t i = 0; i < kernels.size(); ++i) {
@@ -83,8 +89,12 @@ BusyRange busy_range(std::span<const LaunchedKernel> kernels, std::span<const Ke
   double below = 0, above = 0;
   std::map<std::string_view, Part> families;
   for (auto& [op, part] : parts) {
-    if (part.low < 0) { unvalidated += part.time; part.low = -part.low; }
-    const double short_by = part.time * std::max(0.0, 1.0 - part.low), over_by = part.time * std::max(0.0, part.high - 1.0);
+    if (part.low < 0) {
+      unvalidated += part.time;
+      part.low = -part.low;
+    }
+    const double short_by = part.time * std::max(0.0, 1.0 - part.low),
+                 over_by = part.time * std::max(0.0, part.high - 1.0);
     below += (1.0 - kSharedError) * short_by * short_by;
     above += (1.0 - kSharedError) * over_by * over_by;
     Part& family = families[part.family];
@@ -99,7 +109,8 @@ BusyRange busy_range(std::span<const LaunchedKernel> kernels, std::span<const Ke
   return {std::max(0.05, 1.0 - std::sqrt(below) / total), 1.0 + std::sqrt(above) / total, unvalidated < 0.2 * total};
 }
 
-Seconds step_with(const StepProgram& program, std::span<const KernelTime> times, const Scenario& s, const TimelineOptions& options, double kernel_factor, double host_factor) {
+Seconds step_with(const StepProgram& program, std::span<const KernelTime> times, const Scenario& s,
+                  const TimelineOptions& options, double kernel_factor, double host_factor) {
   std::vector<KernelTime> scaled(times.begin(), times.end());
   for (KernelTime& t : scaled) t.time = t.time * kernel_factor;
   Host host = s.host;
@@ -107,7 +118,8 @@ Seconds step_with(const StepProgram& program, std::span<const KernelTime> times,
   return run_timeline(program, scaled, s.gpu, host, options).step;
 }
 
-void explain_time(Prediction& p, std::span<const LaunchedKernel> kernels, std::span<const KernelTime> times, const Timeline& timeline) {
+void explain_time(Prediction& p, std::span<const LaunchedKernel> kernels, std::span<const KernelTime> times,
+                  const Timeline& timeline) {
   std::map<std::pair<std::string, std::uint32_t>, KernelGroup> groups;
   double busy = 0;
   for (std::size_t i = 0; i < kernels.size(); ++i) {
@@ -127,7 +139,8 @@ void explain_time(Prediction& p, std::span<const LaunchedKernel> kernels, std::s
   p.idle = Seconds{std::max(0.0, p.step.time.value() - busy)};
   p.limited_by[static_cast<std::size_t>(Limiter::launch)] += p.idle;
   for (auto& [key, group] : groups) p.kernels.push_back(std::move(group));
-  std::sort(p.kernels.begin(), p.kernels.end(), [](const KernelGroup& a, const KernelGroup& b) { return a.time > b.time; });
+  std::sort(p.kernels.begin(), p.kernels.end(),
+            [](const KernelGroup& a, const KernelGroup& b) { return a.time > b.time; });
 }
 
 MemoryPrediction predict_memory(const StepProgram& program, const Scenario& s) {
@@ -136,7 +149,10 @@ MemoryPrediction predict_memory(const StepProgram& program, const Scenario& s) {
   options.capacity = static_cast<std::int64_t>(s.gpu.dram.capacity.value());
   options.context = context_bytes(s.gpu, s.software);
   const MemoryResult r = run_memory(program, options);
-  const auto op_of = [&](const Moment& moment) { return moment.call == Action::kNoCall ? std::string() : name_of(program.trace->ops[program.trace->calls[moment.call].op]); };
+  const auto op_of = [&](const Moment& moment) {
+    return moment.call == Action::kNoCall ? std::string()
+                                          : name_of(program.trace->ops[program.trace->calls[moment.call].op]);
+  };
   MemoryPrediction m;
   m.peak_allocated = r.peak_allocated;
   m.peak_reserved = r.peak_reserved;
@@ -149,7 +165,9 @@ MemoryPrediction predict_memory(const StepProgram& program, const Scenario& s) {
   m.peak_op = op_of(r.peak);
   m.peak_phase = r.peak.phase;
   m.peak_layer = r.peak.layer;
-  if (r.failure) m.out_of_memory = MemoryShortage{op_of(r.failure->moment), r.failure->moment.phase, r.failure->moment.layer, r.failure->details.missing};
+  if (r.failure)
+    m.out_of_memory = MemoryShortage{op_of(r.failure->moment), r.failure->moment.phase, r.failure->moment.layer,
+                                     r.failure->details.missing};
   return m;
 }
 
@@ -159,7 +177,8 @@ Prediction predict(const Scenario& s, std::string_view engine_name) {
   const auto engine = make_timing_engine(engine_name, s.gpu);
   if (!engine) {
     const std::vector<std::string> known{"roofline", "analytic"};
-    throw UserError(fmt::format("--engine: unknown engine '{}'; expected roofline or analytic (did you mean {}?)", engine_name, nearest_name(engine_name, known)));
+    throw UserError(fmt::format("--engine: unknown engine '{}'; expected roofline or analytic (did you mean {}?)",
+                                engine_name, nearest_name(engine_name, known)));
   }
   const AttentionChoice attention = choose_attention(s.training, s.model, s.gpu, s.software);
   const OpTrace trace = training_run(s.model, s.training, attention);
@@ -195,9 +214,11 @@ Prediction predict(const Scenario& s, std::string_view engine_name) {
 
   p.notes = trace.notes;
   for (const std::uint32_t op : program.approximated)
-    p.notes.push_back(fmt::format("{} {} has no rule on this GPU: costed by its bytes", name_of(trace.ops[op]), shape_of(trace.ops[op])));
+    p.notes.push_back(fmt::format("{} {} has no rule on this GPU: costed by its bytes", name_of(trace.ops[op]),
+                                  shape_of(trace.ops[op])));
   if (s.compile) p.notes.push_back("torch.compile is not modelled: this is the eager step");
-  if (!p.step.validated) p.notes.push_back("no kernels of this kind were measured on this GPU: the range is that of other GPUs");
+  if (!p.step.validated)
+    p.notes.push_back("no kernels of this kind were measured on this GPU: the range is that of other GPUs");
   return p;
 }
 

@@ -16,14 +16,14 @@ namespace ridgeline {
 inline constexpr std::size_t kTimeClasses = 6, kLimiters = 6, kCategories = 7;
 
 struct StepPrediction {
-  Seconds time, low, high;          ///< low and high from measured residuals of comparable kernels and the host's spread
+  Seconds time, low, high;  ///< low and high from measured residuals of comparable kernels and the host's spread
   Seconds host_time, gpu_busy;
-  std::int64_t kernel_count = 0;    ///< kernels, memsets and copies
+  std::int64_t kernel_count = 0;  ///< kernels, memsets and copies
   double samples_per_s = 0, tokens_per_s = 0;
-  double mfu = 0;                   ///< model FLOPs over the peak of the precision at the boost clock
-  double sm_utilization = 0;        ///< share of SM time with a resident block
-  double kernel_active_fraction = 0;///< what nvidia-smi calls utilisation
-  bool validated = true;            ///< false where no residual of comparable kernels was ever measured
+  double mfu = 0;                     ///< model FLOPs over the peak of the precision at the boost clock
+  double sm_utilization = 0;          ///< share of SM time with a resident block
+  double kernel_active_fraction = 0;  ///< what nvidia-smi calls utilisation
+  bool validated = true;              ///< false where no residual of comparable kernels was ever measured
 };
 
 struct MemoryShortage {
@@ -52,7 +52,7 @@ struct KernelGroup {
 };
 
 struct Advice {
-  std::string change;      ///< as --set takes it
+  std::string change;  ///< as --set takes it
   Seconds time_saved;
   std::string why;
 };

@@ -30,14 +30,17 @@ constexpr std::array<Choice<OptimizerKind>, 7> kOptimizers{{{"adamw", OptimizerK
                                                             {"adafactor", OptimizerKind::adafactor},
                                                             {"adamw-8bit", OptimizerKind::adamw_8bit},
                                                             {"adamw-kahan", OptimizerKind::adamw_kahan}}};
-constexpr std::array<Choice<OptimizerImplementation>, 3> kImplementations{{{"for-loop", OptimizerImplementation::for_loop},
-                                                                           {"foreach", OptimizerImplementation::foreach},
-                                                                           {"fused", OptimizerImplementation::fused}}};
-constexpr std::array<Choice<ActivationCheckpointing>, 2> kCheckpointing{{{"none", ActivationCheckpointing::none}, {"block", ActivationCheckpointing::block}}};
+constexpr std::array<Choice<OptimizerImplementation>, 3> kImplementations{
+    {{"for-loop", OptimizerImplementation::for_loop},
+     {"foreach", OptimizerImplementation::foreach},
+     {"fused", OptimizerImplementation::fused}}};
+constexpr std::array<Choice<ActivationCheckpointing>, 2> kCheckpointing{
+    {{"none", ActivationCheckpointing::none}, {"block", ActivationCheckpointing::block}}};
 
 OptimizerDescription read_optimizer(const Value& value, const Software& software) {
   OptimizerDescription result;
-  result.implementation = software.foreach_by_default ? OptimizerImplementation::foreach : OptimizerImplementation::for_loop;
+  result.implementation =
+      software.foreach_by_default ? OptimizerImplementation::foreach : OptimizerImplementation::for_loop;
   if (!value.exists()) return result;
   if (!value.is_mapping()) {  // `optimizer: adamw` means its default implementation
     result.kind = value.choice<OptimizerKind>(kOptimizers);
@@ -45,7 +48,8 @@ OptimizerDescription read_optimizer(const Value& value, const Software& software
   }
   const Mapping mapping(value, {"name", "implementation"});
   result.kind = mapping["name"].choice<OptimizerKind>(kOptimizers, OptimizerKind::adamw);
-  result.implementation = mapping["implementation"].choice<OptimizerImplementation>(kImplementations, result.implementation);
+  result.implementation =
+      mapping["implementation"].choice<OptimizerImplementation>(kImplementations, result.implementation);
   return result;
 }
 
@@ -59,8 +63,9 @@ std::int64_t bytes_or_none(const Value& value, std::int64_t fallback) {
 }  // namespace
 
 TrainingSection read_training(const Value& section, const Software& software) {
-  const Mapping mapping(section, {"micro_batch", "sequence_length", "gradient_accumulation", "precision", "attention", "optimizer",
-                                  "gradient_clipping", "activation_checkpointing", "compile", "cuda_graphs"});
+  const Mapping mapping(
+      section, {"micro_batch", "sequence_length", "gradient_accumulation", "precision", "attention", "optimizer",
+                "gradient_clipping", "activation_checkpointing", "compile", "cuda_graphs"});
   TrainingSection result;
   TrainingDescription& t = result.training;
   t.micro_batch = mapping["micro_batch"].integer({1, 1 << 20});
@@ -71,7 +76,8 @@ TrainingSection read_training(const Value& section, const Software& software) {
   t.optimizer = read_optimizer(mapping["optimizer"], software);
   if (const Value clipping = mapping["gradient_clipping"]; clipping.exists() && !clipping.is("none"))
     t.gradient_clipping = clipping.number(config::Range::positive());
-  t.activation_checkpointing = mapping["activation_checkpointing"].choice<ActivationCheckpointing>(kCheckpointing, ActivationCheckpointing::none);
+  t.activation_checkpointing = mapping["activation_checkpointing"].choice<ActivationCheckpointing>(
+      kCheckpointing, ActivationCheckpointing::none);
   t.keep_gradients = !software.zero_grad_to_none;
   result.compile = mapping["compile"].boolean(false);
   result.cuda_graphs = mapping["cuda_graphs"].boolean(false);
@@ -81,15 +87,20 @@ TrainingSection read_training(const Value& section, const Software& software) {
 AllocatorSettings read_allocator(const Value& section) {
   AllocatorSettings settings;
   if (!section.exists()) return settings;
-  const Mapping mapping(section, {"expandable_segments", "max_split_size", "max_non_split_rounding", "large_segment_size",
-                                  "garbage_collection_threshold", "memory_fraction", "roundup_power2_divisions"});
+  const Mapping mapping(section,
+                        {"expandable_segments", "max_split_size", "max_non_split_rounding", "large_segment_size",
+                         "garbage_collection_threshold", "memory_fraction", "roundup_power2_divisions"});
   settings.expandable_segments = mapping["expandable_segments"].boolean(settings.expandable_segments);
   settings.max_split_size = bytes_or_none(mapping["max_split_size"], settings.max_split_size);
-  if (settings.max_split_size < settings.large_segment_size) mapping["max_split_size"].fail("must be at least 20 MiB, or none");
+  if (settings.max_split_size < settings.large_segment_size)
+    mapping["max_split_size"].fail("must be at least 20 MiB, or none");
   settings.max_non_split_rounding = bytes_or_none(mapping["max_non_split_rounding"], settings.max_non_split_rounding);
   settings.large_segment_size = static_cast<std::int64_t>(
-      mapping["large_segment_size"].quantity<Bytes>({20.0 * kMiB, 512.0 * kMiB}, Bytes{static_cast<double>(settings.large_segment_size)}).value());
-  settings.garbage_collection_threshold = mapping["garbage_collection_threshold"].number({0.0, 1.0}, settings.garbage_collection_threshold);
+      mapping["large_segment_size"]
+          .quantity<Bytes>({20.0 * kMiB, 512.0 * kMiB}, Bytes{static_cast<double>(settings.large_segment_size)})
+          .value());
+  settings.garbage_collection_threshold =
+      mapping["garbage_collection_threshold"].number({0.0, 1.0}, settings.garbage_collection_threshold);
   settings.memory_fraction = mapping["memory_fraction"].number({0.0, 1.0}, settings.memory_fraction);
   if (const Value divisions = mapping["roundup_power2_divisions"]; divisions.exists()) {
     const std::int64_t value = divisions.integer({0, 1024});

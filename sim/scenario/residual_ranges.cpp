@@ -20,7 +20,9 @@ struct FamilyName {
   std::string_view operator()(const Norm&) const { return "reduction"; }
   std::string_view operator()(const Reduction&) const { return "reduction"; }
   std::string_view operator()(const NllLoss&) const { return "reduction"; }
-  std::string_view operator()(const MultiTensor& op) const { return op.function == MultiTensorFunction::norm ? "reduction" : "pointwise"; }
+  std::string_view operator()(const MultiTensor& op) const {
+    return op.function == MultiTensorFunction::norm ? "reduction" : "pointwise";
+  }
   std::string_view operator()(const UnknownOp&) const { return "other"; }
   std::string_view operator()(const auto&) const { return "pointwise"; }
 };
@@ -43,7 +45,8 @@ ResidualRanges ResidualRanges::load() {
     for (const auto& [key, value] : json.at("ranges").items())
       result.ranges_[key] = Range{value.at("low").get<double>(), value.at("high").get<double>(), true};
   } catch (const nlohmann::json::exception& e) {
-    throw UserError(fmt::format("hw/residuals.json is damaged ({}); regenerate it with `ridgeline validate --write-residuals`", e.what()));
+    throw UserError(fmt::format(
+        "hw/residuals.json is damaged ({}); regenerate it with `ridgeline validate --write-residuals`", e.what()));
   }
   return result;
 }
@@ -55,9 +58,11 @@ Range ResidualRanges::of_kernel(const Op& op, Seconds time, const Gpu& gpu, std:
 Range ResidualRanges::of_family(std::string_view family, Seconds time, const Gpu& gpu, std::string_view engine) const {
   const std::string_view size = size_bucket(time);
   // From the most specific group of comparable kernels to the least: this GPU, its architecture, any GPU.
-  for (const std::string& group : {gpu.name, fmt::format("sm_{}{}", gpu.compute_major, gpu.compute_minor), std::string("any")})
+  for (const std::string& group :
+       {gpu.name, fmt::format("sm_{}{}", gpu.compute_major, gpu.compute_minor), std::string("any")})
     for (const std::string_view bucket : {size, std::string_view("any")})
-      if (const auto found = ranges_.find(fmt::format("{}/{}/{}/{}", engine, group, family, bucket)); found != ranges_.end()) {
+      if (const auto found = ranges_.find(fmt::format("{}/{}/{}/{}", engine, group, family, bucket));
+          found != ranges_.end()) {
         Range range = found->second;
         range.validated = group != "any";
         return range;

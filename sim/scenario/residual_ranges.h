@@ -1,7 +1,7 @@
 // How far off a prediction may be: ranges taken from measured residuals, by kernel family and size.
 //
-// hw/residuals.json holds, for each group of GPUs and each family, the 5 % and 95 % quantiles of measured / predicted over
-// cases that no constant was fitted on; `ridgeline validate --write-residuals` regenerates it from the committed
+// hw/residuals.json holds, for each group of GPUs and each family, the 5 % and 95 % quantiles of measured / predicted
+// over cases that no constant was fitted on; `ridgeline validate --write-residuals` regenerates it from the committed
 // measurements. What has no residuals takes the widest known range of its engine and says it was not validated.
 #pragma once
 

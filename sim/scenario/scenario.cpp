@@ -44,7 +44,8 @@ Split split_by_target(const std::vector<Override>& overrides) {
 MeasuredBeside read_measured(const Value& section) {
   MeasuredBeside result;
   if (!section.exists()) return result;
-  const Mapping mapping(section, {"step_time", "samples_per_s", "device_used", "peak_allocated", "peak_reserved", "source"});
+  const Mapping mapping(section,
+                        {"step_time", "samples_per_s", "device_used", "peak_allocated", "peak_reserved", "source"});
   const auto positive = config::Range::positive();
   if (mapping.has("step_time")) result.step_time = mapping["step_time"].quantity<Seconds>(positive);
   if (mapping.has("samples_per_s")) result.samples_per_s = mapping["samples_per_s"].number(positive);
@@ -59,10 +60,13 @@ void check_together(const Scenario& scenario, const Value& training) {
   const ModelDescription& model = scenario.model;
   const bool has_position_table = model.family != ModelFamily::llama;
   if (has_position_table && scenario.training.sequence_length > model.max_positions)
-    training["sequence_length"].fail(fmt::format("{} tokens, but {} has positions for {} only", scenario.training.sequence_length,
+    training["sequence_length"].fail(fmt::format("{} tokens, but {} has positions for {} only",
+                                                 scenario.training.sequence_length,
                                                  model.name.empty() ? "the model" : model.name, model.max_positions));
-  const double tokens = static_cast<double>(scenario.training.micro_batch) * static_cast<double>(scenario.training.sequence_length);
-  if (tokens > 1e9) training["micro_batch"].fail(fmt::format("{:.3g} tokens in one forward pass are more than any GPU takes", tokens));
+  const double tokens =
+      static_cast<double>(scenario.training.micro_batch) * static_cast<double>(scenario.training.sequence_length);
+  if (tokens > 1e9)
+    training["micro_batch"].fail(fmt::format("{:.3g} tokens in one forward pass are more than any GPU takes", tokens));
 }
 
 }  // namespace
@@ -75,7 +79,8 @@ Scenario load_scenario(const ScenarioSource& source) {
   const Split changes = split_by_target(source.overrides);
   for (const Override& change : changes.scenario) config::apply_override(tree, change);
 
-  const Mapping root(Value(tree), {"title", "hardware", "model", "training", "host", "software", "allocator", "measured", "engine"});
+  const Mapping root(Value(tree),
+                     {"title", "hardware", "model", "training", "host", "software", "allocator", "measured", "engine"});
   Scenario scenario;
   scenario.gpu = load_gpu(root["hardware"].text(), changes.hardware, source.numbers);
   scenario.host = load_host(root["host"].text("default"), host_class_names(), changes.host);
@@ -87,7 +92,8 @@ Scenario load_scenario(const ScenarioSource& source) {
   scenario.cuda_graphs = section.cuda_graphs;
   scenario.allocator = read_allocator(root["allocator"]);
   scenario.measured = read_measured(root["measured"]);
-  scenario.title = root["title"].text(fmt::format("{} on {}", scenario.model.name.empty() ? "model" : scenario.model.name, scenario.gpu.name));
+  scenario.title = root["title"].text(
+      fmt::format("{} on {}", scenario.model.name.empty() ? "model" : scenario.model.name, scenario.gpu.name));
   check_together(scenario, root["training"]);
   return scenario;
 }

@@ -1,7 +1,7 @@
 // A question somebody asks: which model, trained how, on which GPU, with which software and host.
 //
-// Read from scenarios/NAME.yaml, from command-line flags, or both; `--set` changes any key of scenario, hardware, model,
-// host and software. Everything is resolved and checked here, so that what follows cannot meet a mistake.
+// Read from scenarios/NAME.yaml, from command-line flags, or both; `--set` changes any key of scenario, hardware,
+// model, host and software. Everything is resolved and checked here, so that what follows cannot meet a mistake.
 #pragma once
 
 #include <optional>
@@ -42,8 +42,8 @@ struct Scenario {
 /// Where a scenario comes from. `overrides` are applied in order after the file; their keys are dotted paths of the
 /// scenario ("training.micro_batch", "hardware.dram.bandwidth", "model.vocabulary", "host.scale").
 struct ScenarioSource {
-  std::optional<std::string> file;   ///< none: `text`, or everything from the overrides
-  std::string text, text_name;       ///< YAML (or JSON) in place of a file, and what messages call it
+  std::optional<std::string> file;  ///< none: `text`, or everything from the overrides
+  std::string text, text_name;      ///< YAML (or JSON) in place of a file, and what messages call it
   std::vector<config::Override> overrides;
   Numbers numbers = Numbers::measured;
 };

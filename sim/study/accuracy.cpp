@@ -18,10 +18,12 @@ std::vector<FamilyAccuracy> family_accuracy(std::span<const ValidatedCase> cases
   for (const ValidatedCase& c : cases) {
     // Held-out thirds of the designed files and the random files are one population of the H200.
     const std::string source = c.source == "random" ? "h200" : c.source;
-    for (const auto& [kind, time] : c.predicted) groups[{c.hardware, source, c.family, kind}].push_back(ratio(time, c.measured));
+    for (const auto& [kind, time] : c.predicted)
+      groups[{c.hardware, source, c.family, kind}].push_back(ratio(time, c.measured));
   }
   std::vector<FamilyAccuracy> out;
-  for (const auto& [key, ratios] : groups) out.push_back({std::get<0>(key), std::get<1>(key), std::get<2>(key), std::get<3>(key), error_statistics(ratios)});
+  for (const auto& [key, ratios] : groups)
+    out.push_back({std::get<0>(key), std::get<1>(key), std::get<2>(key), std::get<3>(key), error_statistics(ratios)});
   return out;
 }
 
@@ -47,7 +49,8 @@ std::vector<StepAccuracy> step_accuracy(std::span<const ValidatedStep> steps) {
   }
   for (const auto& [group, quantities] : groups)
     for (const char* quantity : {"step time", "GPU busy", "kernels", "allocated", "reserved", "device used"})
-      if (const auto found = quantities.find(quantity); found != quantities.end()) out.push_back({group, quantity, error_statistics(found->second)});
+      if (const auto found = quantities.find(quantity); found != quantities.end())
+        out.push_back({group, quantity, error_statistics(found->second)});
   return out;
 }
 
@@ -75,9 +78,13 @@ nlohmann::ordered_json residual_table(std::span<const ValidatedCase> cases) {
     const auto rounded = [](double value) { return std::round(value * 1e4) / 1e4; };
     // A finite sample knows its tails less well than it seems: the levels are those of conformal prediction.
     const double n = static_cast<double>(residuals.size()), level = std::min(1.0, kLevel * (n + 1.0) / n);
-    ranges[key] = {{"n", residuals.size()}, {"low", rounded(quantile(residuals, 1.0 - level))}, {"high", rounded(quantile(residuals, level))}};
+    ranges[key] = {{"n", residuals.size()},
+                   {"low", rounded(quantile(residuals, 1.0 - level))},
+                   {"high", rounded(quantile(residuals, level))}};
   }
-  return {{"what", "4.5 % and 95.5 % quantiles of measured / predicted kernel time over cases no constant was fitted on: engine/GPU or compute capability or any/family/size"},
+  return {{"what",
+           "4.5 % and 95.5 % quantiles of measured / predicted kernel time over cases no constant was fitted on: "
+           "engine/GPU or compute capability or any/family/size"},
           {"made_by", "ridgeline validate --write-residuals"},
           {"ranges", std::move(ranges)}};
 }

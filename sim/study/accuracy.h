@@ -21,15 +21,15 @@ std::vector<FamilyAccuracy> family_accuracy(std::span<const ValidatedCase> cases
 
 /// One quantity of steps: predicted against measured.
 struct StepAccuracy {
-  std::string group;      ///< hardware and source
-  std::string quantity;   ///< "step time", "GPU busy", "kernels", "allocated", "reserved", "device used"
+  std::string group;     ///< hardware and source
+  std::string quantity;  ///< "step time", "GPU busy", "kernels", "allocated", "reserved", "device used"
   ErrorStatistics errors;
 };
 /// Compiled steps are left out: their law is not part of this engine yet.
 std::vector<StepAccuracy> step_accuracy(std::span<const ValidatedStep> steps);
 
-/// hw/residuals.json: 4.5 % and 95.5 % quantiles of measured / predicted by engine, GPU (or "any"), family and size. Groups of
-/// fewer than 12 cases are left to the next wider group.
+/// hw/residuals.json: 4.5 % and 95.5 % quantiles of measured / predicted by engine, GPU (or "any"), family and size.
+/// Groups of fewer than 12 cases are left to the next wider group.
 nlohmann::ordered_json residual_table(std::span<const ValidatedCase> cases);
 
 }  // namespace ridgeline

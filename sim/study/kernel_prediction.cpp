@@ -6,7 +6,8 @@
 
 namespace ridgeline {
 
-KernelPrediction predict_kernel(const KernelCase& kernel, const Gpu& gpu, const Software& software, const TimingEngine& engine) {
+KernelPrediction predict_kernel(const KernelCase& kernel, const Gpu& gpu, const Software& software,
+                                const TimingEngine& engine) {
   LoweredOp lowered = lower(kernel.op, gpu, software);
   KernelPrediction result;
   result.approximated = lowered.approximated;

@@ -13,13 +13,14 @@ namespace ridgeline {
 struct KernelPrediction {
   Seconds time;
   std::vector<KernelLaunch> launches;
-  std::vector<KernelTime> times;       ///< of each launch
-  std::size_t longest = 0;             ///< the launch that takes most of the time: its limiter, occupancy, waves stand for the op
+  std::vector<KernelTime> times;  ///< of each launch
+  std::size_t longest = 0;  ///< the launch that takes most of the time: its limiter, occupancy, waves stand for the op
   double flops = 0, dram_read_bytes = 0, dram_write_bytes = 0, l2_hit_rate = 0;
   bool approximated = false;
 };
 
 /// Throws UserError (or std::invalid_argument from lowering) for a shape that cannot be.
-KernelPrediction predict_kernel(const KernelCase& kernel, const Gpu& gpu, const Software& software, const TimingEngine& engine);
+KernelPrediction predict_kernel(const KernelCase& kernel, const Gpu& gpu, const Software& software,
+                                const TimingEngine& engine);
 
 }  // namespace ridgeline

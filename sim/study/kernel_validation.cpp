@@ -7,9 +7,9 @@
 
 #include "sim/hardware/load_gpu.h"
 #include "sim/hardware/load_host.h"
+#include "sim/scenario/residual_ranges.h"
 #include "sim/study/gzip_lines.h"
 #include "sim/study/kernel_prediction.h"
-#include "sim/scenario/residual_ranges.h"
 
 namespace ridgeline {
 namespace {
@@ -19,8 +19,11 @@ using nlohmann::json;
 /// The three predictors of one GPU.
 struct Predictors {
   explicit Predictors(const std::string& name)
-      : measured(load_gpu(name)), datasheet(load_gpu(name, {}, Numbers::datasheet)), software(load_software("pytorch-2.11")),
-        analytic(make_timing_engine("analytic", measured)), analytic_datasheet(make_timing_engine("analytic", datasheet)),
+      : measured(load_gpu(name)),
+        datasheet(load_gpu(name, {}, Numbers::datasheet)),
+        software(load_software("pytorch-2.11")),
+        analytic(make_timing_engine("analytic", measured)),
+        analytic_datasheet(make_timing_engine("analytic", datasheet)),
         roofline(make_timing_engine("roofline", datasheet)) {}
   Gpu measured, datasheet;
   Software software;
@@ -43,7 +46,9 @@ class Validation {
     try {
       const KernelCase kernel = kernel_case_from(row);
       result.family = family_of(kernel.op);
-      const auto time = [&](const Gpu& gpu, const TimingEngine& engine) { return std::max(predict_kernel(kernel, gpu, p.software, engine).time, floor); };
+      const auto time = [&](const Gpu& gpu, const TimingEngine& engine) {
+        return std::max(predict_kernel(kernel, gpu, p.software, engine).time, floor);
+      };
       result.predicted["analytic"] = time(p.measured, *p.analytic);
       result.predicted["analytic-datasheet"] = time(p.datasheet, *p.analytic_datasheet);
       result.predicted["roofline"] = time(p.datasheet, *p.roofline);
@@ -66,7 +71,8 @@ void add_own_file(Validation& validation, const std::string& path, const std::st
   for_each_line(path, [&](std::string_view text) {
     const json row = json::parse(text);
     if (!row.contains("us") || (only_held_out && !row.value("heldout", false))) return;
-    validation.add(hardware, std::filesystem::path(path).parent_path().filename().string(), row, microseconds(row["us"].get<double>()), Seconds{0});
+    validation.add(hardware, std::filesystem::path(path).parent_path().filename().string(), row,
+                   microseconds(row["us"].get<double>()), Seconds{0});
   });
 }
 
@@ -76,11 +82,15 @@ void add_published(Validation& validation, const std::string& path) {
     json row = json::parse(text);
     const std::string trust = row.value("trust", "low");
     if (trust == "low" || trust == "medium-low" || row.value("small", false)) return;
-    const double floor_us = row.value("includes_launch", false) && row.contains("floor_us") && row["floor_us"].is_number() ? row["floor_us"].get<double>() : 0.0;
+    const double floor_us =
+        row.value("includes_launch", false) && row.contains("floor_us") && row["floor_us"].is_number()
+            ? row["floor_us"].get<double>()
+            : 0.0;
     const double us = row["measured_us"].get<double>();
     if (us < 4.0 * floor_us) return;
     if (row.value("l2_state", "") == std::string("warm")) row["input_sets"] = 1;
-    const std::string hardware = row.contains("simulate_as") && row["simulate_as"].is_string() ? row["simulate_as"] : row["hardware"];
+    const std::string hardware =
+        row.contains("simulate_as") && row["simulate_as"].is_string() ? row["simulate_as"] : row["hardware"];
     validation.add(hardware, "public", row, microseconds(us), microseconds(floor_us));
   });
 }

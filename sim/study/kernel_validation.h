@@ -12,14 +12,15 @@ namespace ridgeline {
 
 /// One measured kernel case and what each kind of prediction says.
 struct ValidatedCase {
-  std::string hardware;    ///< file in hw/ it was predicted with
-  std::string family;      ///< family_of the op
+  std::string hardware;  ///< file in hw/ it was predicted with
+  std::string family;    ///< family_of the op
   std::string op, dtype, source;
   Seconds measured;
   std::map<std::string, Seconds> predicted;  ///< by prediction kind: "analytic", "analytic-datasheet", "roofline"
 };
 
-/// The kinds of prediction compared: with measured numbers, with datasheet numbers and estimates alone, and the roofline.
+/// The kinds of prediction compared: with measured numbers, with datasheet numbers and estimates alone, and the
+/// roofline.
 inline constexpr std::string_view kPredictionKinds[] = {"analytic", "analytic-datasheet", "roofline"};
 
 /// Predicts every committed case that no constant was fitted on: held-out cases of the H200, all of the H100, published

@@ -17,17 +17,30 @@ json inline_model(const json& m) {
   if (m["kind"] == "bert") {
     const bool large = m["size"] == "large";
     const std::string head = m.value("head", "cls");
-    const char* heads[][2] = {{"cls", "sequence-classification"}, {"qa", "question-answering"}, {"mlm", "masked-lm"}, {"pretraining", "pretraining"}};
-    json out{{"family", "bert"}, {"layers", large ? 24 : 12}, {"heads", large ? 16 : 12}, {"hidden", large ? 1024 : 768}, {"feed_forward", large ? 4096 : 3072},
-             {"vocabulary", 30522}, {"max_positions", 512}, {"dropout", 0.1}, {"activation", "gelu"}};
+    const char* heads[][2] = {{"cls", "sequence-classification"},
+                              {"qa", "question-answering"},
+                              {"mlm", "masked-lm"},
+                              {"pretraining", "pretraining"}};
+    json out{{"family", "bert"},
+             {"layers", large ? 24 : 12},
+             {"heads", large ? 16 : 12},
+             {"hidden", large ? 1024 : 768},
+             {"feed_forward", large ? 4096 : 3072},
+             {"vocabulary", 30522},
+             {"max_positions", 512},
+             {"dropout", 0.1},
+             {"activation", "gelu"}};
     for (const auto& [from, to] : heads)
       if (head == from) out["head"] = to;
     return out;
   }
   if (m["kind"] == "llama")
-    return {{"family", "llama"}, {"layers", m["L"]}, {"heads", m["h"]}, {"key_value_heads", m["kv"]}, {"hidden", m["d"]}, {"feed_forward", m["ff"]}, {"vocabulary", m["V"]}};
-  return {{"family", "gpt2"}, {"layers", m["L"]}, {"heads", m["h"]}, {"hidden", m["d"]}, {"vocabulary", m["V"]}, {"max_positions", m["T"]}, {"dropout", m["drop"]},
-          {"bias", m["bias"]}, {"activation", m["gelu"] == "tanh" ? "gelu-tanh" : "gelu"}, {"tie_embeddings", true}};
+    return {{"family", "llama"}, {"layers", m["L"]},        {"heads", m["h"]},     {"key_value_heads", m["kv"]},
+            {"hidden", m["d"]},  {"feed_forward", m["ff"]}, {"vocabulary", m["V"]}};
+  return {{"family", "gpt2"},      {"layers", m["L"]},     {"heads", m["h"]},
+          {"hidden", m["d"]},      {"vocabulary", m["V"]}, {"max_positions", m["T"]},
+          {"dropout", m["drop"]},  {"bias", m["bias"]},    {"activation", m["gelu"] == "tanh" ? "gelu-tanh" : "gelu"},
+          {"tie_embeddings", true}};
 }
 
 json inline_optimizer(const std::string& name) {
@@ -61,7 +74,8 @@ MeasuredStep own_measurement(const json& row, const std::string& source) {
   return m;
 }
 
-void add_own(std::vector<ValidatedStep>& out, const std::string& path, const std::string& source, const std::string& hardware, std::string_view only, std::string_view engine) {
+void add_own(std::vector<ValidatedStep>& out, const std::string& path, const std::string& source,
+             const std::string& hardware, std::string_view only, std::string_view engine) {
   if (!only.empty() && hardware != only) return;
   for_each_line(path, [&](std::string_view text) {
     const json row = json::parse(text);
@@ -74,7 +88,8 @@ void add_own(std::vector<ValidatedStep>& out, const std::string& path, const std
   });
 }
 
-/// The stack a published row states, in its own words or in its id ("pt2.3.0", "PyTorch 2024"); today's where it states none.
+/// The stack a published row states, in its own words or in its id ("pt2.3.0", "PyTorch 2024"); today's where it states
+/// none.
 bool is_pytorch_2(const json& row) {
   const std::string words = row.value("software", "") + " " + row.value("id", "");
   for (const char* mark : {"pt2.", "PyTorch 2", "torch 2", "2023-", "2024-", "not stated"})
@@ -83,7 +98,8 @@ bool is_pytorch_2(const json& row) {
 }
 
 /// Published steps: those of a shipped GPU with an absolute time and a scenario in our vocabulary.
-void add_published(std::vector<ValidatedStep>& out, const std::string& path, std::string_view only, std::string_view engine) {
+void add_published(std::vector<ValidatedStep>& out, const std::string& path, std::string_view only,
+                   std::string_view engine) {
   for_each_line(path, [&](std::string_view text) {
     const json row = json::parse(text);
     if (row["kind"] != "absolute" || row.value("trust", "low") == std::string("low")) return;
@@ -118,17 +134,24 @@ std::optional<ScenarioSource> scenario_of_measured_step(const json& row, const s
   const json& m = row["model"];
   if (m["kind"] != "bert" && m["kind"] != "gpt" && m["kind"] != "llama") return std::nullopt;
   const bool sdpa = m["kind"] == "gpt" ? m["flash"].get<bool>() : m.value("attn", "sdpa") == std::string("sdpa");
-  json training{{"micro_batch", row["B"]}, {"sequence_length", row["T"]}, {"gradient_accumulation", row["accum"]}, {"precision", precision_name(row["prec"])},
-                {"attention", sdpa ? "sdpa" : "eager"}, {"optimizer", inline_optimizer(row["opt"])}, {"compile", row.value("compile", false)},
+  json training{{"micro_batch", row["B"]},
+                {"sequence_length", row["T"]},
+                {"gradient_accumulation", row["accum"]},
+                {"precision", precision_name(row["prec"])},
+                {"attention", sdpa ? "sdpa" : "eager"},
+                {"optimizer", inline_optimizer(row["opt"])},
+                {"compile", row.value("compile", false)},
                 {"activation_checkpointing", m.value("ckpt", false) ? "block" : "none"}};
   if (row.contains("clip") && row["clip"].is_number()) training["gradient_clipping"] = row["clip"];
   ScenarioSource source;
-  source.text = json{{"title", row["name"]}, {"hardware", hardware}, {"model", inline_model(m)}, {"training", training}}.dump();
+  source.text =
+      json{{"title", row["name"]}, {"hardware", hardware}, {"model", inline_model(m)}, {"training", training}}.dump();
   source.text_name = row["name"];
   return source;
 }
 
-std::vector<ValidatedStep> validate_steps(const std::string& folder, std::string_view hardware, std::string_view engine) {
+std::vector<ValidatedStep> validate_steps(const std::string& folder, std::string_view hardware,
+                                          std::string_view engine) {
   std::vector<ValidatedStep> out;
   add_own(out, folder + "/h200/steps.jsonl.gz", "h200", "nvidia-h200-sxm-141gb", hardware, engine);
   add_own(out, folder + "/h200/more/steps.jsonl.gz", "h200/more", "nvidia-h200-sxm-141gb", hardware, engine);

@@ -12,7 +12,7 @@
 namespace ridgeline {
 
 struct MeasuredStep {
-  std::string name, source;              ///< source: folder of tests/validation
+  std::string name, source;  ///< source: folder of tests/validation
   bool compiled = false, transformer = true, forward_backward_only = false;
   std::optional<Seconds> step_time, host_time, gpu_busy;
   std::optional<std::int64_t> kernel_count, peak_allocated, peak_reserved, device_used;
@@ -24,10 +24,12 @@ struct ValidatedStep {
   Prediction predicted;
 };
 
-/// The scenario of one row of h200/steps.jsonl.gz (and h100, h200/more). Empty for models without a description (unet, mlp).
+/// The scenario of one row of h200/steps.jsonl.gz (and h100, h200/more). Empty for models without a description (unet,
+/// mlp).
 std::optional<ScenarioSource> scenario_of_measured_step(const nlohmann::json& row, const std::string& hardware);
 
 /// Every committed step that can be described, predicted with the measured numbers of its GPU.
-std::vector<ValidatedStep> validate_steps(const std::string& folder, std::string_view hardware, std::string_view engine);
+std::vector<ValidatedStep> validate_steps(const std::string& folder, std::string_view hardware,
+                                          std::string_view engine);
 
 }  // namespace ridgeline

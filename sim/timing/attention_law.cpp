@@ -8,8 +8,8 @@
 #include "sim/timing/clock_law.h"
 #include "sim/timing/gemm_constants.h"
 #include "sim/timing/laws.h"
-#include "sim/workload/op.h"
 #include "sim/units/ceil_div.h"
+#include "sim/workload/op.h"
 
 namespace ridgeline {
 namespace {
@@ -39,15 +39,21 @@ double attention_rate(const AttentionWork& work, const Gpu& gpu) {
   const MathRates& rates = gpu.sm.rates;
   const Pipe pipe = attention_pipe(work, gpu);
   if (pipe == Pipe::fp32) return rates.fp32;
-  const double tensor = work.type == DType::bf16 ? rates.tensor_bf16 : work.type == DType::fp16 ? rates.tensor_fp16 : work.type == DType::tf32 ? rates.tensor_tf32 : rates.tensor_tf32 / 3.0;
+  const double tensor = work.type == DType::bf16   ? rates.tensor_bf16
+                        : work.type == DType::fp16 ? rates.tensor_fp16
+                        : work.type == DType::tf32 ? rates.tensor_tf32
+                                                   : rates.tensor_tf32 / 3.0;
   return pipe == Pipe::tensor_mma && gpu.sm.warpgroup_mma ? tensor * kMmaSyncShareOfWgmma : tensor;
 }
 
-AttentionTime fused_attention_time(const AttentionWork& work, const Gpu& gpu, const AttentionConstants& constants, double cold_bytes, double written_bytes) {
+AttentionTime fused_attention_time(const AttentionWork& work, const Gpu& gpu, const AttentionConstants& constants,
+                                   double cold_bytes, double written_bytes) {
   const bool backward = work.part == AttentionWork::Part::backward;
   // CUTLASS' fused kernels stop at the end of a short sequence; the others compute whole tiles.
   const bool stops = static_cast<AttentionBackend>(work.backend) == AttentionBackend::efficient;
-  const auto used = [stops](int tile, std::int64_t length) { return static_cast<double>(stops ? std::min<std::int64_t>(tile, (length + 63) / 64 * 64) : tile); };
+  const auto used = [stops](int tile, std::int64_t length) {
+    return static_cast<double>(stops ? std::min<std::int64_t>(tile, (length + 63) / 64 * 64) : tile);
+  };
   const double scores = used(work.tile_q, work.seq_q) * used(work.tile_k, work.seq_k);
   const double products = backward ? 5.0 : 2.0;
   AttentionTime result;
@@ -57,16 +63,21 @@ AttentionTime fused_attention_time(const AttentionWork& work, const Gpu& gpu, co
   const bool wide = work.head_dim > 64;
   // Every warp reads the operand it does not own: half a tile's products reuse each byte over a warp's 32 rows.
   const double operand_bytes = products * scores * static_cast<double>(work.head_dim * bytes_of(work.type)) / 32.0;
-  const double loads = operand_bytes / gpu.sm.shared_bandwidth.value() * (wide ? constants.operand_loads_wide : constants.operand_loads_narrow);
+  const double loads = operand_bytes / gpu.sm.shared_bandwidth.value() *
+                       (wide ? constants.operand_loads_wide : constants.operand_loads_narrow);
   const double math = result.math / (wide ? constants.utilization_wide : constants.utilization_narrow) + loads;
   const double latency = wide ? constants.tile_cycles_wide : constants.tile_cycles_narrow;
   const bool uneven = work.seq_q % work.tile_q != 0 || work.seq_k % work.tile_k != 0;
-  const double edges = !uneven ? 1.0 : !work.causal ? constants.uneven : wide ? constants.uneven_causal_wide : constants.uneven_causal_narrow;
+  const double edges = !uneven        ? 1.0
+                       : !work.causal ? constants.uneven
+                       : wide         ? constants.uneven_causal_wide
+                                      : constants.uneven_causal_narrow;
   const double busy = edges * (std::max(math, result.softmax) + constants.exposed * std::min(math, result.softmax));
 
   // Blocks of one head, in launch order, in tiles.
   const double owned = backward ? work.tile_k : work.tile_q, walked = backward ? work.tile_q : work.tile_k;
-  const double own_length = static_cast<double>(backward ? work.seq_k : work.seq_q), walk_length = static_cast<double>(backward ? work.seq_q : work.seq_k);
+  const double own_length = static_cast<double>(backward ? work.seq_k : work.seq_q),
+               walk_length = static_cast<double>(backward ? work.seq_q : work.seq_k);
   const double blocks = ceil_div(own_length, owned), steps = ceil_div(walk_length, walked);
   const double heads = static_cast<double>(work.batch * work.heads);
   const double count = blocks * heads * work.splits;
@@ -140,14 +151,16 @@ KernelTime attention_time(const KernelLaunch& launch, const AttentionWork& work,
   if (helper) {
     const AttentionHelperConstants& constants = attention_helper_constants(work.part);
     const double fixed = constants.fixed_cycles / gpu.clock.sustained.value();
-    const double moving = (launch.read_bytes() + launch.written_bytes()) / (constants.bandwidth_share * gpu.dram.bandwidth.value());
+    const double moving =
+        (launch.read_bytes() + launch.written_bytes()) / (constants.bandwidth_share * gpu.dram.bandwidth.value());
     result.time = Seconds{fixed + moving};
     result.limiter = moving > fixed ? Limiter::dram : Limiter::latency;
     return result;
   }
   const AttentionConstants& constants = attention_constants(attention_class_of(work));
   const AttentionTime part = fused_attention_time(work, gpu, constants, cold, missed_writes);
-  const Seconds limited = power_limited(gpu, launch.pipe, launch.type, launch.flops, cold + missed_writes, Seconds{part.total});
+  const Seconds limited =
+      power_limited(gpu, launch.pipe, launch.type, launch.flops, cold + missed_writes, Seconds{part.total});
   result.time = limited;
   result.math_utilization = part.activity;
   const double start = part.fixed + part.fill;

@@ -1,8 +1,9 @@
-// The law of fused attention: blocks of unequal length (causal masks) scheduled onto the SMs' slots, each walking over tiles.
+// The law of fused attention: blocks of unequal length (causal masks) scheduled onto the SMs' slots, each walking over
+// tiles.
 //
-// A tile of the score matrix costs its matrix products at the pipe's rate, plus the part of its exponentials that those do
-// not hide, plus a latency that the blocks resident on an SM share: cycles(n) = latency + n·(products + exposed softmax).
-// T = start + fill + (schedule⁴ + memory⁴)^¼.
+// A tile of the score matrix costs its matrix products at the pipe's rate, plus the part of its exponentials that those
+// do not hide, plus a latency that the blocks resident on an SM share: cycles(n) = latency + n·(products + exposed
+// softmax). T = start + fill + (schedule⁴ + memory⁴)^¼.
 #pragma once
 
 #include "sim/hardware/gpu.h"
@@ -14,15 +15,16 @@ namespace ridgeline {
 struct AttentionTime {
   double total = 0;
   double compute = 0, memory = 0, fill = 0, fixed = 0;
-  double math = 0, softmax = 0, latency = 0;   ///< cycles of a tile
-  double activity = 0;                         ///< busy share of the pipe
+  double math = 0, softmax = 0, latency = 0;  ///< cycles of a tile
+  double activity = 0;                        ///< busy share of the pipe
 };
 
 /// Time of a forward or backward kernel. `cold_bytes` of its reads come from DRAM, `written_bytes` go there.
-AttentionTime fused_attention_time(const AttentionWork& work, const Gpu& gpu, const AttentionConstants& constants, double cold_bytes, double written_bytes);
+AttentionTime fused_attention_time(const AttentionWork& work, const Gpu& gpu, const AttentionConstants& constants,
+                                   double cold_bytes, double written_bytes);
 
-/// Multiply-adds a clock an SM of the pipe an attention kernel uses on this GPU; `products`: fp32 as three tf32 products
-/// where there are tf32 tensor cores.
+/// Multiply-adds a clock an SM of the pipe an attention kernel uses on this GPU; `products`: fp32 as three tf32
+/// products where there are tf32 tensor cores.
 double attention_rate(const AttentionWork& work, const Gpu& gpu);
 Pipe attention_pipe(const AttentionWork& work, const Gpu& gpu);
 

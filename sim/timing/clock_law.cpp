@@ -5,7 +5,8 @@
 namespace ridgeline {
 
 Hertz kernel_clock(const Gpu& gpu, Pipe pipe, double activity) {
-  if (pipe == Pipe::tensor_wgmma || pipe == Pipe::tensor_mma) return gpu.clock.tensor - gpu.clock.tensor_droop * std::clamp(activity, 0.0, 1.0);
+  if (pipe == Pipe::tensor_wgmma || pipe == Pipe::tensor_mma)
+    return gpu.clock.tensor - gpu.clock.tensor_droop * std::clamp(activity, 0.0, 1.0);
   return gpu.clock.sustained;
 }
 

@@ -1,9 +1,9 @@
 // At which clock a kernel runs, and how fast the board's power limit lets it be.
 //
 // A tensor-core kernel runs below the boost clock from its first microsecond, the more so the busier its pipes:
-// f = tensor − tensor_droop·activity (hardware counters of 20 kernels on an H200: 1.83 − 0.22·u GHz, rms 0.04). Kernels on
-// the CUDA cores run at the sustained clock. Where work would draw more than the limit for longer than the board averages
-// over, time follows energy: T ≥ (FLOPs·e + bytes·e_dram) / (limit − idle).
+// f = tensor − tensor_droop·activity (hardware counters of 20 kernels on an H200: 1.83 − 0.22·u GHz, rms 0.04). Kernels
+// on the CUDA cores run at the sustained clock. Where work would draw more than the limit for longer than the board
+// averages over, time follows energy: T ≥ (FLOPs·e + bytes·e_dram) / (limit − idle).
 #pragma once
 
 #include "sim/hardware/gpu.h"
@@ -18,8 +18,8 @@ Hertz kernel_clock(const Gpu& gpu, Pipe pipe, double activity);
 /// Energy of a floating-point operation of this type; 0 when the board's description does not say.
 JoulesPerFlop energy_per_flop(const Gpu& gpu, Pipe pipe, DType type);
 
-/// Shortest time in which the board's limit lets a continuing load do `flops` and move `dram_bytes`; 0 when unknown. The
-/// energy of a FLOP is all-in for large products: only traffic beyond a byte in 500 FLOPs costs extra.
+/// Shortest time in which the board's limit lets a continuing load do `flops` and move `dram_bytes`; 0 when unknown.
+/// The energy of a FLOP is all-in for large products: only traffic beyond a byte in 500 FLOPs costs extra.
 Seconds power_floor(const Gpu& gpu, Pipe pipe, DType type, double flops, double dram_bytes);
 
 /// `time` of a kernel of a continuing load, lengthened to the power floor as far as the board does not average it away.

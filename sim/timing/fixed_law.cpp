@@ -6,7 +6,8 @@
 namespace ridgeline {
 
 KernelTime fixed_time(const KernelLaunch& launch, const FixedWork& work, const Gpu& gpu, Residency /*residency*/) {
-  // A copy over the host link costs about two memsets before its first byte (4-byte copies of a profiled step: 1.57 us).
+  // A copy over the host link costs about two memsets before its first byte (4-byte copies of a profiled step: 1.57
+  // us).
   constexpr double kLinkStart = 2.0;
   const double start = gpu.launch.memset.value();
   const double dram_write = gpu.dram.bandwidth.value() * gpu.dram.write_efficiency;
@@ -26,7 +27,8 @@ KernelTime fixed_time(const KernelLaunch& launch, const FixedWork& work, const G
     case FixedWork::What::memcpy_device_to_host:
       fixed = kLinkStart * start;
       moving = gpu.host_link.bandwidth.value() > 0.0 ? work.bytes / gpu.host_link.bandwidth.value() : 0.0;
-      (work.what == FixedWork::What::memcpy_host_to_device ? result.dram_write_bytes : result.dram_read_bytes) = work.bytes;
+      (work.what == FixedWork::What::memcpy_host_to_device ? result.dram_write_bytes : result.dram_read_bytes) =
+          work.bytes;
       break;
     case FixedWork::What::helper:
       fixed = std::max(start, gpu.launch.kernel_fixed.value());
@@ -34,8 +36,8 @@ KernelTime fixed_time(const KernelLaunch& launch, const FixedWork& work, const G
       result.dram_read_bytes = work.bytes;
       break;
     case FixedWork::What::layout_change: {
-      // Tiles turned in shared memory, element by element: 0.48 of the DRAM's bandwidth at 16 bits, 0.70 at 32 (63 and 21 such
-      // kernels of cuDNN on an H200).
+      // Tiles turned in shared memory, element by element: 0.48 of the DRAM's bandwidth at 16 bits, 0.70 at 32 (63 and
+      // 21 such kernels of cuDNN on an H200).
       const double share = bytes_of(launch.type) <= 2 ? 0.48 : 0.70;
       fixed = 2.0 * start;
       moving = work.bytes / (share * gpu.dram.bandwidth.value());

@@ -14,37 +14,38 @@ namespace ridgeline {
 inline constexpr double kMmaSyncShareOfWgmma = 0.65;
 
 enum class GemmClass : std::uint8_t {
-  wgmma_half,         ///< Hopper, 16-bit, all leading dimensions multiples of 16 bytes: persistent, TMA
-  wgmma_tf32,         ///< the same for tf32
-  mma_half,           ///< 16-bit on Ampere and Ada: cp.async, mma.sync
-  mma_half_staged,    ///< 16-bit on Volta and Turing: operands staged through registers
-  mma_half_align4,    ///< 16-bit, leading dimensions multiples of 4 or 8 bytes only
-  mma_half_align2,    ///< 16-bit, odd leading dimensions: no asynchronous copies
-  mma_tf32,           ///< tf32 before Hopper
-  mma_tf32_align4,    ///< tf32, odd leading dimensions
-  simt                ///< fp32 on the CUDA cores
+  wgmma_half,       ///< Hopper, 16-bit, all leading dimensions multiples of 16 bytes: persistent, TMA
+  wgmma_tf32,       ///< the same for tf32
+  mma_half,         ///< 16-bit on Ampere and Ada: cp.async, mma.sync
+  mma_half_staged,  ///< 16-bit on Volta and Turing: operands staged through registers
+  mma_half_align4,  ///< 16-bit, leading dimensions multiples of 4 or 8 bytes only
+  mma_half_align2,  ///< 16-bit, odd leading dimensions: no asynchronous copies
+  mma_tf32,         ///< tf32 before Hopper
+  mma_tf32_align4,  ///< tf32, odd leading dimensions
+  simt              ///< fp32 on the CUDA cores
 };
 GemmClass gemm_class_of(const GemmWork& work, const Gpu& gpu);
 
 struct GemmConstants {
-  double utilization = 1;           ///< most of the pipe's rate the main loop reaches
-  double latency_cycles = 0;        ///< persistent: of one pipeline stage; tiled: least cycles of a k-step of a block
-  double fixed_cycles = 0;          ///< start of the grid to first load, drain of the last store
-  double epilogue_cycles = 0;       ///< a tile, besides its stores
-  double epilogue_bytes = 16;       ///< stored a cycle by an SM
-  double split_cycles = 0;          ///< start of the kernel that adds up partial sums
-  double split_bandwidth = 1;       ///< of it, share of the DRAM's
-  double read_share = 1;            ///< achieved of the DRAM's streaming read bandwidth
+  double utilization = 1;      ///< most of the pipe's rate the main loop reaches
+  double latency_cycles = 0;   ///< persistent: of one pipeline stage; tiled: least cycles of a k-step of a block
+  double fixed_cycles = 0;     ///< start of the grid to first load, drain of the last store
+  double epilogue_cycles = 0;  ///< a tile, besides its stores
+  double epilogue_bytes = 16;  ///< stored a cycle by an SM
+  double split_cycles = 0;     ///< start of the kernel that adds up partial sums
+  double split_bandwidth = 1;  ///< of it, share of the DRAM's
+  double read_share = 1;       ///< achieved of the DRAM's streaming read bandwidth
   // Persistent (wgmma) kernels
-  double port_bytes = 64;           ///< a clock that an SM receives from the L2
-  double misaligned_load = 0;       ///< extra shared-memory time of operand rows whose pitch is not a multiple of 128 bytes
-  double misaligned_store = 0;      ///< extra epilogue where the output's pitch is not a multiple of 32 bytes
-  double misaligned_write = 0;      ///< extra DRAM time of such an output
-  double rate_tn = 1, rate_nn = 1;  ///< share of the math rate where an operand has to be transposed (tf32 wgmma is K-major)
+  double port_bytes = 64;       ///< a clock that an SM receives from the L2
+  double misaligned_load = 0;   ///< extra shared-memory time of operand rows whose pitch is not a multiple of 128 bytes
+  double misaligned_store = 0;  ///< extra epilogue where the output's pitch is not a multiple of 32 bytes
+  double misaligned_write = 0;  ///< extra DRAM time of such an output
+  double rate_tn = 1,
+         rate_nn = 1;  ///< share of the math rate where an operand has to be transposed (tf32 wgmma is K-major)
   // Tiled kernels
-  double load_slots = 0;            ///< issue cycles an element of an operand panel and k costs beside the math
-  double load_slots_nt = 1;         ///< factor on it where B is K-contiguous
-  double epilogue_overlap = 0;      ///< share of an epilogue hidden by other blocks of the SM
+  double load_slots = 0;        ///< issue cycles an element of an operand panel and k costs beside the math
+  double load_slots_nt = 1;     ///< factor on it where B is K-contiguous
+  double epilogue_overlap = 0;  ///< share of an epilogue hidden by other blocks of the SM
 };
 
 const GemmConstants& gemm_constants(GemmClass kernel_class);

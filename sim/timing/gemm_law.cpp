@@ -10,8 +10,8 @@
 namespace ridgeline {
 namespace {
 
-/// Output bytes that stay in the L2 as dirty lines instead of costing DRAM time, of an H200's 60 MB cache (timings; counters
-/// say more, but then older dirty lines have to leave). Scales with the capacity.
+/// Output bytes that stay in the L2 as dirty lines instead of costing DRAM time, of an H200's 60 MB cache (timings;
+/// counters say more, but then older dirty lines have to leave). Scales with the capacity.
 constexpr double kAbsorbedShare = 3.0 / 60.0;
 /// Operands larger than this share of the L2 start to be read more than once, and are so entirely at kRefetchedAll.
 constexpr double kRefetchedFrom = 20.0 / 60.0, kRefetchedAll = 80.0 / 60.0;
@@ -33,8 +33,8 @@ double pipe_rate(const GemmWork& work, const Gpu& gpu) {
   }
 }
 
-/// How badly rows of this pitch straddle the 128-byte lines of the caches: 0 for multiples of a line, then growing as the
-/// offsets get finer, 0.25, 0.56, 0.77 for odd multiples of 64, 32, 16 bytes.
+/// How badly rows of this pitch straddle the 128-byte lines of the caches: 0 for multiples of a line, then growing as
+/// the offsets get finer, 0.25, 0.56, 0.77 for odd multiples of 64, 32, 16 bytes.
 double misaligned_share(std::int64_t pitch, std::int64_t element) {
   const std::int64_t bytes = pitch * element;
   const std::int64_t unit = bytes & -bytes;
@@ -57,7 +57,12 @@ double cubic_norm(double a, double b) {
 }  // namespace
 
 GemmTile tile_of(const GemmWork& work) {
-  GemmTile tile{.m = work.tile_m, .n = work.tile_n, .k = work.tile_k, .stages = work.stages, .blocks_per_sm = work.blocks_per_sm, .stream_k = work.stream_k};
+  GemmTile tile{.m = work.tile_m,
+                .n = work.tile_n,
+                .k = work.tile_k,
+                .stages = work.stages,
+                .blocks_per_sm = work.blocks_per_sm,
+                .stream_k = work.stream_k};
   if (work.family == GemmWork::Family::wgmma) {
     const auto reads = [](int along_m, int along_n) { return along_m + (along_m + 63) / 64 * along_n; };
     const bool n_first = tile.n % 64 == 0 && (tile.m % 64 != 0 || reads(tile.n, tile.m) < reads(tile.m, tile.n));
@@ -67,7 +72,8 @@ GemmTile tile_of(const GemmWork& work) {
   return tile;
 }
 
-GemmLaw::GemmLaw(const GemmWork& problem, const Gpu& gpu, const GemmConstants& constants, double read_miss, double write_miss)
+GemmLaw::GemmLaw(const GemmWork& problem, const Gpu& gpu, const GemmConstants& constants, double read_miss,
+                 double write_miss)
     : c_(constants),
       persistent_(problem.family == GemmWork::Family::wgmma),
       cuda_cores_(problem.family == GemmWork::Family::simt),
@@ -80,7 +86,8 @@ GemmLaw::GemmLaw(const GemmWork& problem, const Gpu& gpu, const GemmConstants& c
       output_element_(element_),
       gpu_(gpu),
       type_(cuda_cores_ ? DType::fp32 : problem.type) {
-  const bool a_transposed = problem.layout == 2 || problem.layout == 3, b_transposed = problem.layout == 1 || problem.layout == 3;
+  const bool a_transposed = problem.layout == 2 || problem.layout == 3,
+             b_transposed = problem.layout == 1 || problem.layout == 3;
   a_pitch_penalty_ = misaligned_share(a_transposed ? problem.m : problem.k, bytes_of(problem.type));
   b_pitch_penalty_ = misaligned_share(b_transposed ? problem.k : problem.n, bytes_of(problem.type));
   write_penalty_ = 1.0 + c_.misaligned_write * misaligned_share(problem.n, bytes_of(problem.type));
@@ -119,15 +126,18 @@ bool GemmLaw::needs_counter(const GemmTile& tile, int splits) const {
 
 bool GemmLaw::may_split(const GemmTile& tile, int splits) const {
   if (splits == 1) return true;
-  if (fused_bias_) return false;   // the epilogue that adds it cannot run on partial sums: 1 of 152 profiled addmm splits
-  if (persistent_ && (tile.stream_k || element_ > 2.0)) return false;   // the tf32 kernels share out k-steps instead
+  if (fused_bias_)
+    return false;  // the epilogue that adds it cannot run on partial sums: 1 of 152 profiled addmm splits
+  if (persistent_ && (tile.stream_k || element_ > 2.0)) return false;  // the tf32 kernels share out k-steps instead
   if (persistent_) return tiles(tile) * splits <= sms_ && ceil_div(k_, static_cast<double>(splits) * tile.k) >= 6.0;
   // The libraries split only where tiles leave SMs idle.
-  return batch_ == 1.0 && k_ / splits >= 64.0 && tiles(tile) <= kSplitBelow * sms_ && tiles(tile) * splits <= 4.0 * sms_ * tile.blocks_per_sm;
+  return batch_ == 1.0 && k_ / splits >= 64.0 && tiles(tile) <= kSplitBelow * sms_ &&
+         tiles(tile) * splits <= 4.0 * sms_ * tile.blocks_per_sm;
 }
 
 GemmLaw::Compute GemmLaw::persistent(const GemmTile& tile, int splits) const {
-  const double count = tiles(tile) * splits, rounds = ceil_div(count, sms_), steps = ceil_div(k_, static_cast<double>(splits) * tile.k);
+  const double count = tiles(tile) * splits, rounds = ceil_div(count, sms_),
+               steps = ceil_div(k_, static_cast<double>(splits) * tile.k);
   const double area = static_cast<double>(tile.wgmma_m) * tile.wgmma_n, sides = tile.m + tile.n;
   const double math = area * tile.k / rate_;
   const double misaligned = (a_pitch_penalty_ * tile.m + b_pitch_penalty_ * tile.n) / sides;
@@ -135,12 +145,12 @@ GemmLaw::Compute GemmLaw::persistent(const GemmTile& tile, int splits) const {
   const double straddle = 1.0 + c_.misaligned_load * misaligned;
   const double shared = tile.k * element_ * operand_reads / shared_bytes_;
   const double latency = c_.latency_cycles / std::max(1, tile.stages - 1);
-// Clusters multicast panels: pairs of blocks in full grids (halving the longer side's traffic), four or more where the
-  // grid leaves SMs over for their coarser placement.
+  // Clusters multicast panels: pairs of blocks in full grids (halving the longer side's traffic), four or more where
+  // the grid leaves SMs over for their coarser placement.
   const double sides_loaded = count > kClusterableShare * sms_ ? 0.5 * (sides + std::min(tile.m, tile.n)) : 0.5 * sides;
   const double port = tile.k * element_ * sides_loaded * straddle / c_.port_bytes;
   const double bound = math / c_.utilization, other = std::max(std::max(shared, latency), port);
-  constexpr double kMostRounding = 1.3161;   // the fourth root of three: the soft maximum of three equals
+  constexpr double kMostRounding = 1.3161;  // the fourth root of three: the soft maximum of three equals
   const double step = other * kMostRounding <= bound ? bound : std::max(bound, soft_maximum(shared, latency, port));
   const double stored = splits > 1 ? 4.0 : output_element_;
   const double epilogue = area * stored / c_.epilogue_bytes * store_penalty_ + c_.epilogue_cycles;
@@ -148,24 +158,45 @@ GemmLaw::Compute GemmLaw::persistent(const GemmTile& tile, int splits) const {
     // Every SM gets the same number of k-steps; a tile cut in two is written as fp32, read back and added.
     const double shared_out = count * steps / sms_;
     const double fix_up = 2.0 * area * 4.0 / c_.epilogue_bytes;
-    return {std::max(shared_out, 1.0) * step + std::max(1.0, count / sms_) * epilogue + fix_up, math / c_.utilization, shared, latency, port, count * steps * math / sms_, count / sms_, count, steps};
+    return {std::max(shared_out, 1.0) * step + std::max(1.0, count / sms_) * epilogue + fix_up,
+            math / c_.utilization,
+            shared,
+            latency,
+            port,
+            count * steps * math / sms_,
+            count / sms_,
+            count,
+            steps};
   }
-  return {rounds * (steps * step + epilogue), math / c_.utilization, shared, latency, port, count * steps * math / sms_, rounds, count, steps};
+  return {rounds * (steps * step + epilogue),
+          math / c_.utilization,
+          shared,
+          latency,
+          port,
+          count * steps * math / sms_,
+          rounds,
+          count,
+          steps};
 }
 
 GemmLaw::Compute GemmLaw::tiled(const GemmTile& tile, int splits) const {
-  const double count = tiles(tile) * splits, rounds = ceil_div(count, sms_), steps = ceil_div(k_, static_cast<double>(splits) * tile.k);
+  const double count = tiles(tile) * splits, rounds = ceil_div(count, sms_),
+               steps = ceil_div(k_, static_cast<double>(splits) * tile.k);
   const double area = static_cast<double>(tile.m) * tile.n;
   const double math = area * tile.k / rate_;
   const double loads = load_slots_ * (tile.m + tile.n) * tile.k;
-  // On the CUDA cores a multiply-add takes an issue slot; where the lanes are slower than the issue, loads hide behind them.
-  const double step = cuda_cores_ ? std::max(math / c_.utilization, area * tile.k / issue_rate_ + loads) : math / c_.utilization + loads;
+  // On the CUDA cores a multiply-add takes an issue slot; where the lanes are slower than the issue, loads hide behind
+  // them.
+  const double step = cuda_cores_ ? std::max(math / c_.utilization, area * tile.k / issue_rate_ + loads)
+                                  : math / c_.utilization + loads;
   const double stored = splits > 1 ? 4.0 : output_element_;
   const double epilogue = c_.epilogue_cycles + area * stored / c_.epilogue_bytes;
   const double resident = std::min(static_cast<double>(tile.blocks_per_sm), rounds);
-  const double full = static_cast<double>(static_cast<std::int64_t>(rounds / resident + 1e-9)), rest = rounds - full * resident;
+  const double full = static_cast<double>(static_cast<std::int64_t>(rounds / resident + 1e-9)),
+               rest = rounds - full * resident;
   const auto set = [&](double blocks) {
-    return steps * std::max(blocks * step, c_.latency_cycles) + epilogue * (1.0 + (blocks - 1.0) * (1.0 - c_.epilogue_overlap));
+    return steps * std::max(blocks * step, c_.latency_cycles) +
+           epilogue * (1.0 + (blocks - 1.0) * (1.0 - c_.epilogue_overlap));
   };
   const double cycles = full * set(resident) + (rest > 0.5 ? set(rest) : 0.0);
   return {cycles, step, loads, c_.latency_cycles / resident, 0.0, count * steps * math / sms_, rounds, count, steps};
@@ -200,7 +231,8 @@ GemmTime GemmLaw::time_of(const Compute& work, const GemmTile& tile, int splits)
     refetched += std::max(0.0, wave - read_bytes_) * ramp;
   }
   const double resident_blocks = sms_ * (persistent_ ? 1 : tile.blocks_per_sm);
-  result.fill = cold_bytes_ / read_bandwidth_ * std::min(1.0, resident_blocks / work.tiles) * std::min(1.0, tile.stages / work.k_steps);
+  result.fill = cold_bytes_ / read_bandwidth_ * std::min(1.0, resident_blocks / work.tiles) *
+                std::min(1.0, tile.stages / work.k_steps);
   const double written = splits > 1 ? 0.0 : std::max(0.0, written_bytes_ * write_penalty_ - absorbed_);
   result.memory = refetched / read_bandwidth_ - result.fill + written / write_bandwidth_;
   result.total = result.fixed + result.fill + cubic_norm(result.compute, result.memory);
@@ -213,8 +245,10 @@ GemmTime GemmLaw::time_of(const Compute& work, const GemmTile& tile, int splits)
 double GemmLaw::seconds(const GemmTile& tile, int splits, double give_up) const {
   // The math of the fullest SM alone settles most candidates.
   if (!tile.stream_k) {
-    const double steps = ceil_div(k_, static_cast<double>(splits) * tile.k), rounds = ceil_div(tiles(tile) * splits, sms_);
-    if (fixed_ + rounds * steps * (static_cast<double>(tile.m) * tile.n * tile.k) * least_math_ >= give_up) return std::numeric_limits<double>::infinity();
+    const double steps = ceil_div(k_, static_cast<double>(splits) * tile.k),
+                 rounds = ceil_div(tiles(tile) * splits, sms_);
+    if (fixed_ + rounds * steps * (static_cast<double>(tile.m) * tile.n * tile.k) * least_math_ >= give_up)
+      return std::numeric_limits<double>::infinity();
   }
   const Compute work = compute(tile, splits);
   double extra = fixed_;
@@ -222,11 +256,13 @@ double GemmLaw::seconds(const GemmTile& tile, int splits, double give_up) const 
   if (splits > 1) extra += split_reduction(splits);
   // Compute and memory, each alone, are bounds from below.
   const double clock = clock_ - droop_ * std::min(1.0, work.busy / work.cycles);
-  if (extra + std::max(work.cycles / clock, cold_bytes_ / read_bandwidth_) >= give_up) return std::numeric_limits<double>::infinity();
+  if (extra + std::max(work.cycles / clock, cold_bytes_ / read_bandwidth_) >= give_up)
+    return std::numeric_limits<double>::infinity();
   // A capped board gains nothing from a faster candidate, only from one with less traffic and fewer helpers.
   const GemmTime product = time_of(work, tile, splits);
   const Pipe pipe = cuda_cores_ ? Pipe::fp32 : Pipe::tensor_mma;
-  const Seconds limited = power_limited(gpu_, pipe, type_, 2.0 * batch_ * m_ * n_ * k_, product.dram_read + product.dram_write, Seconds{product.total});
+  const Seconds limited = power_limited(gpu_, pipe, type_, 2.0 * batch_ * m_ * n_ * k_,
+                                        product.dram_read + product.dram_write, Seconds{product.total});
   return limited.value() - fixed_ + extra;
 }
 
@@ -242,7 +278,8 @@ KernelTime gemm_time(const KernelLaunch& launch, const GemmWork& work, const Gpu
   if (work.reduces_splits) {
     const GemmLaw law(work, gpu, constants);
     result.time = Seconds{law.split_reduction(work.split_k)};
-    result.limiter = launch.read_bytes() / gpu.dram.bandwidth.value() > 0.5 * result.time.value() ? Limiter::l2 : Limiter::latency;
+    result.limiter =
+        launch.read_bytes() / gpu.dram.bandwidth.value() > 0.5 * result.time.value() ? Limiter::l2 : Limiter::latency;
     result.l2_bytes = launch.read_bytes() + launch.written_bytes();
     result.l2_hit_rate = 1.0;
     result.dram_write_bytes = launch.written_bytes();
@@ -250,7 +287,8 @@ KernelTime gemm_time(const KernelLaunch& launch, const GemmWork& work, const Gpu
   }
   const GemmLaw law(work, gpu, constants, miss);
   const GemmTime part = law.time(tile_of(work), work.split_k);
-  const Seconds limited = power_limited(gpu, launch.pipe, launch.type, launch.flops, part.dram_read + part.dram_write, Seconds{part.total});
+  const Seconds limited =
+      power_limited(gpu, launch.pipe, launch.type, launch.flops, part.dram_read + part.dram_write, Seconds{part.total});
   result.time = limited;
   result.dram_read_bytes = part.dram_read;
   result.dram_write_bytes = part.dram_write;
@@ -258,7 +296,8 @@ KernelTime gemm_time(const KernelLaunch& launch, const GemmWork& work, const Gpu
   result.l2_hit_rate = part.l2_bytes > 0.0 ? std::clamp(1.0 - part.dram_read / part.l2_bytes, 0.0, 1.0) : 0.0;
   const double resident = gpu.sm.count * std::max(1, work.blocks_per_sm);
   result.waves = launch.blocks() / resident;
-  result.occupancy = std::min(1.0, std::max(1, work.blocks_per_sm) * launch.threads_per_block / 32.0 / gpu.sm.max_warps);
+  result.occupancy =
+      std::min(1.0, std::max(1, work.blocks_per_sm) * launch.threads_per_block / 32.0 / gpu.sm.max_warps);
   result.math_utilization = part.activity;
   const double start = part.fixed + part.fill;
   if (limited.value() > part.total * 1.001) result.limiter = Limiter::compute;

@@ -1,10 +1,11 @@
 // The law of tiled matrix products: T = start + fill + (compute³ + memory³)^⅓, quantised by tiles an SM.
 //
-// compute = rounds · (k-steps · cycles of a k-step + epilogue) / clock, where rounds = ⌈tiles·splits / SMs⌉: blocks on one SM
-// share its pipes, so residency hides latency and is not the quantum. A k-step of a persistent (wgmma) kernel takes the
-// slowest of tensor pipe, shared memory and the latency of a pipeline stage; in cp.async and SIMT kernels loads compete
-// with the math for issue slots, so their cycles add up. fill = the first stages of the first wave, which nothing overlaps.
-// Sources: fits to 521 products on an H200 and their counters; see gemm_constants.cpp for constants and errors.
+// compute = rounds · (k-steps · cycles of a k-step + epilogue) / clock, where rounds = ⌈tiles·splits / SMs⌉: blocks on
+// one SM share its pipes, so residency hides latency and is not the quantum. A k-step of a persistent (wgmma) kernel
+// takes the slowest of tensor pipe, shared memory and the latency of a pipeline stage; in cp.async and SIMT kernels
+// loads compete with the math for issue slots, so their cycles add up. fill = the first stages of the first wave, which
+// nothing overlaps. Sources: fits to 521 products on an H200 and their counters; see gemm_constants.cpp for constants
+// and errors.
 #pragma once
 
 #include <limits>
@@ -26,9 +27,9 @@ GemmTile tile_of(const GemmWork& work);
 
 /// Where the time of one candidate goes (seconds, bytes).
 struct GemmTime {
-  double total = 0;                 ///< the product alone
+  double total = 0;  ///< the product alone
   double compute = 0, memory = 0, fill = 0, fixed = 0;
-  double math = 0, shared = 0, latency = 0, port = 0;   ///< parts of compute
+  double math = 0, shared = 0, latency = 0, port = 0;  ///< parts of compute
   double dram_read = 0, dram_write = 0, l2_bytes = 0;
   double rounds = 0, activity = 0;
 };
@@ -37,11 +38,14 @@ struct GemmTime {
 class GemmLaw {
  public:
   /// `read_miss`: share of the operands that has to come from DRAM.
-  GemmLaw(const GemmWork& problem, const Gpu& gpu, const GemmConstants& constants, double read_miss = 1.0, double write_miss = 1.0);
+  GemmLaw(const GemmWork& problem, const Gpu& gpu, const GemmConstants& constants, double read_miss = 1.0,
+          double write_miss = 1.0);
 
   [[nodiscard]] GemmTime time(const GemmTile& tile, int splits) const;
-  /// Seconds of the product, its memset and its split reduction: what a library minimises. Infinite once it must exceed `give_up`.
-  [[nodiscard]] double seconds(const GemmTile& tile, int splits, double give_up = std::numeric_limits<double>::infinity()) const;
+  /// Seconds of the product, its memset and its split reduction: what a library minimises. Infinite once it must exceed
+  /// `give_up`.
+  [[nodiscard]] double seconds(const GemmTile& tile, int splits,
+                               double give_up = std::numeric_limits<double>::infinity()) const;
   /// Seconds of the kernel that adds up `splits` partial products.
   [[nodiscard]] double split_reduction(int splits) const;
   /// Whether a persistent kernel first clears its tile counter with a memset.
@@ -50,11 +54,15 @@ class GemmLaw {
   [[nodiscard]] bool may_split(const GemmTile& tile, int splits) const;
 
  private:
-  struct Compute { double cycles, math, shared, latency, port, busy, rounds, tiles, k_steps; };
+  struct Compute {
+    double cycles, math, shared, latency, port, busy, rounds, tiles, k_steps;
+  };
   [[nodiscard]] Compute persistent(const GemmTile& tile, int splits) const;
   [[nodiscard]] Compute tiled(const GemmTile& tile, int splits) const;
   [[nodiscard]] GemmTime time_of(const Compute& work, const GemmTile& tile, int splits) const;
-  [[nodiscard]] Compute compute(const GemmTile& tile, int splits) const { return persistent_ ? persistent(tile, splits) : tiled(tile, splits); }
+  [[nodiscard]] Compute compute(const GemmTile& tile, int splits) const {
+    return persistent_ ? persistent(tile, splits) : tiled(tile, splits);
+  }
 
   const GemmConstants& c_;
   bool persistent_;
@@ -70,7 +78,7 @@ class GemmLaw {
   double read_bandwidth_, write_bandwidth_, dram_bandwidth_;
   double absorbed_, reuse_from_, reuse_over_;
   double fixed_, memset_;
-  double least_math_;   ///< seconds of a multiply-add of one SM at best
+  double least_math_;  ///< seconds of a multiply-add of one SM at best
   const Gpu& gpu_;
   DType type_;
 };

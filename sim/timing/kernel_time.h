@@ -18,11 +18,11 @@ struct KernelTime {
   Seconds time;
   Limiter limiter = Limiter::latency;
   double dram_read_bytes = 0, dram_write_bytes = 0;
-  double l2_bytes = 0;            ///< requested of the L2
-  double l2_hit_rate = 0;         ///< of the reads
-  double occupancy = 0;           ///< resident warps over the SM's maximum
-  double waves = 0;               ///< blocks over blocks resident at once
-  double math_utilization = 0;    ///< share of the peak of the kernel's pipe
+  double l2_bytes = 0;          ///< requested of the L2
+  double l2_hit_rate = 0;       ///< of the reads
+  double occupancy = 0;         ///< resident warps over the SM's maximum
+  double waves = 0;             ///< blocks over blocks resident at once
+  double math_utilization = 0;  ///< share of the peak of the kernel's pipe
 };
 
 /// What the L2 holds when a kernel starts: the share of each access that hits, in the order of reads, then writes.

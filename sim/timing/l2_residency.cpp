@@ -31,9 +31,9 @@ double mean_hit(const L2Spec& l2, Sweep then, Sweep now) {
   return std::clamp((none - low) / std::max(none - full, 1.0), 0.0, 1.0);
 }
 
-/// A line that is dirty outlives a clean one: rewriting an output buffer finds it in the L2 at this much longer distances.
-/// Fitted on point-wise kernels whose output goes to one buffer again and again (full up to 0.70, none from 1.17 of the
-/// capacity; the read ramp ends at 0.56 and 0.83).
+/// A line that is dirty outlives a clean one: rewriting an output buffer finds it in the L2 at this much longer
+/// distances. Fitted on point-wise kernels whose output goes to one buffer again and again (full up to 0.70, none
+/// from 1.17 of the capacity; the read ramp ends at 0.56 and 0.83).
 constexpr double kDirtyOutlives = 1.35;
 
 Sweep closer(Sweep sweep, double factor) { return {sweep.begin / factor, sweep.end / factor}; }
@@ -59,7 +59,8 @@ void L2Residency::visit(const KernelLaunch& launch, std::span<const Operand> ope
       const std::size_t slot = slot_of(access);
       const bool known = slot != kNowhere && slot < last_begin_.size() && last_begin_[slot] >= 0.0;
       const double factor = accesses == &launch.writes ? kDirtyOutlives : 1.0;
-      out.push_back(known ? mean_hit(l2_, closer({last_begin_[slot], last_end_[slot]}, factor), closer(now, factor)) : 0.0);
+      out.push_back(known ? mean_hit(l2_, closer({last_begin_[slot], last_end_[slot]}, factor), closer(now, factor))
+                          : 0.0);
     }
   }
   clock_ = now.end;
@@ -77,14 +78,15 @@ void L2Residency::visit(const KernelLaunch& launch, std::span<const Operand> ope
   }
 }
 
-std::vector<std::vector<double>> repeated_residency(std::span<const KernelLaunch> launches, int inputs, int input_sets, const L2Spec& l2) {
+std::vector<std::vector<double>> repeated_residency(std::span<const KernelLaunch> launches, int inputs, int input_sets,
+                                                    const L2Spec& l2) {
   // Buffers: inputs come anew with every repetition until all sets were used; outputs and temporaries are the same each
   // time. An untracked access is a list of tensors of its own, part of the inputs.
   struct Buffer {
     bool rotates = false;
     double bytes = 0.0;
     bool touched = false;
-    Sweep first, last;   // within one repetition
+    Sweep first, last;  // within one repetition
   };
   std::unordered_map<int, Buffer> buffers;
   int next_untracked = Access::kUntracked - 1;
@@ -100,7 +102,10 @@ std::vector<std::vector<double>> repeated_residency(std::span<const KernelLaunch
         const Access& access = (*accesses)[i];
         int key = access.operand;
         const bool untracked = key == Access::kUntracked;
-        if (untracked) key = accesses == &launch.writes && i < reads && launch.reads[i].operand == Access::kUntracked ? row[i] : next_untracked--;
+        if (untracked)
+          key = accesses == &launch.writes && i < reads && launch.reads[i].operand == Access::kUntracked
+                    ? row[i]
+                    : next_untracked--;
         Buffer& buffer = buffers[key];
         buffer.rotates = untracked || (access.operand >= 0 && access.operand < inputs);
         buffer.bytes = std::max(buffer.bytes, access.bytes);
@@ -140,7 +145,8 @@ std::vector<std::vector<double>> repeated_residency(std::span<const KernelLaunch
         const double distance = (buffer.rotates ? cycle : own) / factor;
         share = mean_hit(l2, {0.0, 0.0}, {distance, distance});
       } else if (i >= launch.reads.size() && buffer.bytes > 0.0) {
-        share = std::clamp((clean_room - written) / buffer.bytes, 0.0, 1.0);  // a clean L2 takes writes until it is full of them
+        share = std::clamp((clean_room - written) / buffer.bytes, 0.0,
+                           1.0);  // a clean L2 takes writes until it is full of them
         written += buffer.bytes;
       }
       shares.push_back(share);

@@ -27,14 +27,16 @@ class L2Residency {
 
  private:
   L2Spec l2_;
-  double clock_ = 0.0;                 ///< bytes touched so far
-  /// By storage (slot 0: memory internal to ops): clock_ when the kernel that last touched it began and ended; negative = never.
+  double clock_ = 0.0;  ///< bytes touched so far
+  /// By storage (slot 0: memory internal to ops): clock_ when the kernel that last touched it began and ended; negative
+  /// = never.
   std::vector<double> last_begin_, last_end_;
   static constexpr std::size_t kNowhere = static_cast<std::size_t>(-1);
 };
 
-/// Steady-state hit shares of an op repeated over `input_sets` different sets of inputs in turn, its outputs going to the
-/// same buffers: one vector a launch, reads then writes. input_sets 0 = cold inputs, clean L2.
-std::vector<std::vector<double>> repeated_residency(std::span<const KernelLaunch> launches, int inputs, int input_sets, const L2Spec& l2);
+/// Steady-state hit shares of an op repeated over `input_sets` different sets of inputs in turn, its outputs going to
+/// the same buffers: one vector a launch, reads then writes. input_sets 0 = cold inputs, clean L2.
+std::vector<std::vector<double>> repeated_residency(std::span<const KernelLaunch> launches, int inputs, int input_sets,
+                                                    const L2Spec& l2);
 
 }  // namespace ridgeline

@@ -5,7 +5,8 @@
 namespace ridgeline {
 namespace {
 
-/// Dense multiply-adds a clock an SM of the pipe a kernel computes on; the CUDA cores where a GPU lacks the tensor type.
+/// Dense multiply-adds a clock an SM of the pipe a kernel computes on; the CUDA cores where a GPU lacks the tensor
+/// type.
 double rate_of(const MathRates& rates, Pipe pipe, DType type) {
   if (pipe == Pipe::tensor_wgmma || pipe == Pipe::tensor_mma) {
     double rate = 0.0;

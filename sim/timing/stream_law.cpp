@@ -4,10 +4,11 @@
 //   T = t0 + L1 + body + Ltail                  body = B(all) + s·(B(full waves) + B(last wave) - B(all))
 //   B = (t_mem^p + t_issue^p + t_chain^p)^(1/p), not below blocks / dispatch rate
 //
-// t_mem is the slower of DRAM and L2 traffic, L1 the chain of a block with one pass, t_chain the rest of the chains of all
-// waves, Ltail the serial end of a cross-block reduction. B(all) treats blocks as a fluid; the bracket is what waves in
-// step would cost more, of which s = 1 / full waves remains because blocks drift apart. p grows with the blocks in flight: a
-// few wait for their loads, compute and store in step and leave the memory idle between; many fill each other's pauses.
+// t_mem is the slower of DRAM and L2 traffic, L1 the chain of a block with one pass, t_chain the rest of the chains of
+// all waves, Ltail the serial end of a cross-block reduction. B(all) treats blocks as a fluid; the bracket is what
+// waves in step would cost more, of which s = 1 / full waves remains because blocks drift apart. p grows with the
+// blocks in flight: a few wait for their loads, compute and store in step and leave the memory idle between; many fill
+// each other's pauses.
 #include <algorithm>
 #include <cmath>
 
@@ -18,27 +19,29 @@
 namespace ridgeline {
 namespace {
 
-/// Exponent p with up to this many blocks in flight on the whole GPU (one an SM of an H200), and what each doubling of them
-/// adds. Fitted on point-wise and multi-tensor kernels of the H200.
+/// Exponent p with up to this many blocks in flight on the whole GPU (one an SM of an H200), and what each doubling of
+/// them adds. Fitted on point-wise and multi-tensor kernels of the H200.
 constexpr double kOverlapOfFew = 1.7, kFewBlocks = 132.0, kOverlapADoubling = 0.35;
 /// Share of a DRAM write that rewriting a line still dirty in the L2 saves; the rest pays for the L2 write and its
 /// eviction elsewhere.
 constexpr double kAbsorbedWriteSaving = 0.32;
-/// A block that reads its row again finds it at a distance of all rows being worked on, times these: other blocks' writes
-/// come between, and blocks are not in step, so the ramp of the L2 begins earlier and ends later than it would for one stream.
+/// A block that reads its row again finds it at a distance of all rows being worked on, times these: other blocks'
+/// writes come between, and blocks are not in step, so the ramp of the L2 begins earlier and ends later than it would
+/// for one stream.
 constexpr double kRereadFull = 1.6, kRereadNone = 1.3;
 /// L1 share of a row that is read again falls from all to none between these multiples of the L1's capacity.
 constexpr double kL1HitsAll = 0.4, kL1HitsNone = 0.94;
 
 struct Traffic {
   double dram_read = 0, dram_write = 0, l2_read = 0, l2_write = 0;
-  double read_missed = 0;       ///< distinct bytes that come from DRAM at their first reading
-  double requested = 0;         ///< by all first readings of a block
+  double read_missed = 0;  ///< distinct bytes that come from DRAM at their first reading
+  double requested = 0;    ///< by all first readings of a block
 };
 
 double ramp(double x, double full, double none) { return std::clamp((none - x) / (none - full), 0.0, 1.0); }
 
-Traffic traffic_of(const KernelLaunch& launch, const StreamWork& work, const Gpu& gpu, Residency residency, double resident_blocks) {
+Traffic traffic_of(const KernelLaunch& launch, const StreamWork& work, const Gpu& gpu, Residency residency,
+                   double resident_blocks) {
   Traffic t;
   std::size_t i = 0;
   for (const Access& access : launch.reads) {
@@ -58,10 +61,12 @@ Traffic traffic_of(const KernelLaunch& launch, const StreamWork& work, const Gpu
   if (work.reread_bytes > 0.0) {
     const double active_rows = std::min(gpu.sm.count * resident_blocks, launch.blocks());
     const double footprint = active_rows * work.reread_row_bytes / gpu.l2.capacity.value();
-    const double l2_miss = 1.0 - ramp(footprint, gpu.l2.resident_full / kRereadFull, gpu.l2.resident_none / kRereadNone);
+    const double l2_miss =
+        1.0 - ramp(footprint, gpu.l2.resident_full / kRereadFull, gpu.l2.resident_none / kRereadNone);
     double l1_miss = 1.0;
     if (work.reread_through_l1)
-      l1_miss = 1.0 - ramp(resident_blocks * work.reread_row_bytes / std::max(1.0, gpu.sm.l1_and_shared.value()), kL1HitsAll, kL1HitsNone);
+      l1_miss = 1.0 - ramp(resident_blocks * work.reread_row_bytes / std::max(1.0, gpu.sm.l1_and_shared.value()),
+                           kL1HitsAll, kL1HitsNone);
     t.l2_read += work.reread_bytes * l1_miss;
     t.dram_read += work.reread_bytes * l1_miss * l2_miss;
   }
@@ -70,7 +75,9 @@ Traffic traffic_of(const KernelLaunch& launch, const StreamWork& work, const Gpu
 
 double dram_seconds(const Traffic& t, const DramSpec& dram) {
   const double peak = dram.bandwidth.value();
-  return (t.dram_read / dram.read_efficiency + t.dram_write / dram.write_efficiency + 2.0 * dram.turnaround * std::min(t.dram_read, t.dram_write)) / peak;
+  return (t.dram_read / dram.read_efficiency + t.dram_write / dram.write_efficiency +
+          2.0 * dram.turnaround * std::min(t.dram_read, t.dram_write)) /
+         peak;
 }
 
 /// Cycles an SM needs to issue an instruction of 32 threads, as a multiple of a lane's share: SMs with 64 fp32 and 64
@@ -103,26 +110,32 @@ KernelTime stream_time(const KernelLaunch& launch, const StreamWork& work, const
   const Occupancy occupancy = occupancy_of(gpu.sm, launch);
   const double sms = gpu.sm.count;
   const double blocks = work.active_blocks > 0.0 ? work.active_blocks : launch.blocks();
-  const double capacity = std::max(1, occupancy.blocks);          // blocks an SM holds
+  const double capacity = std::max(1, occupancy.blocks);  // blocks an SM holds
   const double on_fullest = std::ceil(blocks / sms);
   const double resident = std::min(capacity, on_fullest);
 
   const Traffic traffic = traffic_of(launch, work, gpu, residency, resident);
-  const double miss = traffic.requested > 0.0 ? traffic.read_missed / traffic.requested : 1.0;  // of the loads a block waits for
+  const double miss =
+      traffic.requested > 0.0 ? traffic.read_missed / traffic.requested : 1.0;  // of the loads a block waits for
   const double t_dram = dram_seconds(traffic, gpu.dram) / code.dram_efficiency;
-  const double t_l2 = traffic.l2_read / gpu.l2.read_bandwidth.value() + traffic.l2_write / gpu.l2.write_bandwidth.value();
+  const double t_l2 =
+      traffic.l2_read / gpu.l2.read_bandwidth.value() + traffic.l2_write / gpu.l2.write_bandwidth.value();
   const double t_mem = std::max(t_dram, t_l2);
 
   const bool half = bytes_of(launch.type) == 2;
   // Latencies: cycles of the reference GPU, scaled by how much slower the target's L2 and DRAM answer.
   const double clock = gpu.clock.sustained.value();
   const double l2_scale = gpu.l2.latency.value() > 0.0 ? gpu.l2.latency.value() / kReferenceL2LatencyCycles : 1.0;
-  const double dram_scale = gpu.dram.latency.value() > 0.0 ? gpu.dram.latency.value() / kReferenceDramLatencySeconds : 1.0;
+  const double dram_scale =
+      gpu.dram.latency.value() > 0.0 ? gpu.dram.latency.value() / kReferenceDramLatencySeconds : 1.0;
   const double cycle = l2_scale / clock, miss_cycle = dram_scale / kReferenceClockHertz;
   const double passes = std::max(work.iterations, 0.0), first_pass = std::min(1.0, passes);
-  const double block_seconds = code.block_cycles * cycle, pass_seconds = (half ? code.pass_half : code.pass_full) * cycle, miss_seconds = code.miss_cycles * miss_cycle * miss;
+  const double block_seconds = code.block_cycles * cycle,
+               pass_seconds = (half ? code.pass_half : code.pass_full) * cycle,
+               miss_seconds = code.miss_cycles * miss_cycle * miss;
   const double chain = block_seconds + pass_seconds * passes + miss_seconds * (code.miss_each_pass ? passes : 1.0);
-  const double first = block_seconds + pass_seconds * first_pass + miss_seconds * (code.miss_each_pass ? first_pass : 1.0);
+  const double first =
+      block_seconds + pass_seconds * first_pass + miss_seconds * (code.miss_each_pass ? first_pass : 1.0);
 
   // Instructions; while there are few blocks an SM, the fullest SM decides.
   const double warps = occupancy.warps_per_block;
@@ -153,7 +166,8 @@ KernelTime stream_time(const KernelLaunch& launch, const StreamWork& work, const
   if (work.tail_steps > 0.0) {
     const double swept = (traffic.read_missed + traffic.l2_write) / gpu.l2.capacity.value();
     const double evicted = 1.0 - ramp(swept, gpu.l2.resident_full, gpu.l2.resident_none);
-    tail = code.exchange_cycles * cycle + work.tail_steps * (code.tail_cycles * cycle + code.tail_miss_cycles * miss_cycle * evicted);
+    tail = code.exchange_cycles * cycle +
+           work.tail_steps * (code.tail_cycles * cycle + code.tail_miss_cycles * miss_cycle * evicted);
   }
   const double fixed = gpu.launch.kernel_fixed.value() + first + tail;
 
@@ -162,7 +176,10 @@ KernelTime stream_time(const KernelLaunch& launch, const StreamWork& work, const
   result.limiter = Limiter::latency;
   double most = fixed + t_chain;
   const auto consider = [&](double seconds, Limiter limiter) {
-    if (seconds > most) { most = seconds; result.limiter = limiter; }
+    if (seconds > most) {
+      most = seconds;
+      result.limiter = limiter;
+    }
   };
   consider(t_issue_fullest, Limiter::compute);
   consider(t_l2, Limiter::l2);

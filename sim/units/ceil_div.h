@@ -15,8 +15,7 @@ constexpr std::int64_t ceil_div(A a, B b) {
 }
 /// The same on doubles that hold whole numbers or their quotients; the tiny slack absorbs rounding of a quotient.
 template <typename A, typename B>
-  requires(std::floating_point<A> || std::floating_point<B>)
-inline double ceil_div(A a, B b) {
+requires(std::floating_point<A> || std::floating_point<B>) inline double ceil_div(A a, B b) {
   return std::ceil(static_cast<double>(a) / static_cast<double>(b) - 1e-9);
 }
 

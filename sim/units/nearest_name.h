@@ -25,11 +25,11 @@ inline std::size_t edit_distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
-/// The nearest of `known` to `given`: a name that contains it ("h200" in "nvidia-h200-sxm-141gb"), else the one with the
-/// fewest letters to change. Empty when `known` is empty.
+/// The nearest of `known` to `given`: a name that contains it ("h200" in "nvidia-h200-sxm-141gb"), else the one with
+/// the fewest letters to change. Empty when `known` is empty.
 template <typename Range>
 std::string nearest_name(std::string_view given, const Range& known) {
-  constexpr std::size_t kAbbreviation = 3;   // shorter than this, anything contains it
+  constexpr std::size_t kAbbreviation = 3;  // shorter than this, anything contains it
   std::string best;
   std::size_t best_distance = static_cast<std::size_t>(-1);
   bool best_contains = false;

@@ -76,7 +76,10 @@ std::string in_nearest(double value, std::initializer_list<Prefix> steps) {
   Prefix chosen = *(steps.end() - 1);
   for (const Prefix& step : steps) {
     // 999.6 would print as 1000: it belongs to the next step already.
-    if (size >= step.factor * 0.9995) { chosen = step; break; }
+    if (size >= step.factor * 0.9995) {
+      chosen = step;
+      break;
+    }
   }
   if (value == 0.0) {
     for (const Prefix& step : steps) {
@@ -150,10 +153,12 @@ std::string to_string(Measure measure) {
   switch (measure.dimension) {
     case Dimension::dimensionless: return fmt::format("{:.6g}", v);
     case Dimension::bytes: return to_string(Bytes{v});
-    case Dimension::flops: return in_nearest(v, {{"PFLOP", 1e15}, {"TFLOP", 1e12}, {"GFLOP", 1e9}, {"MFLOP", 1e6}, {"FLOP", 1}});
+    case Dimension::flops:
+      return in_nearest(v, {{"PFLOP", 1e15}, {"TFLOP", 1e12}, {"GFLOP", 1e9}, {"MFLOP", 1e6}, {"FLOP", 1}});
     case Dimension::seconds: return to_string(Seconds{v});
     case Dimension::cycles: return fmt::format("{:.6g} cycles", v);
-    case Dimension::joules: return in_nearest(v, {{"kJ", 1e3}, {"J", 1}, {"mJ", 1e-3}, {"uJ", 1e-6}, {"nJ", 1e-9}, {"pJ", 1e-12}});
+    case Dimension::joules:
+      return in_nearest(v, {{"kJ", 1e3}, {"J", 1}, {"mJ", 1e-3}, {"uJ", 1e-6}, {"nJ", 1e-9}, {"pJ", 1e-12}});
     case Dimension::hertz: return to_string(Hertz{v});
     case Dimension::bytes_per_second: return to_string(BytesPerSecond{v});
     case Dimension::flops_per_second: return to_string(FlopsPerSecond{v});

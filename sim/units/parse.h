@@ -14,8 +14,19 @@ namespace ridgeline {
 
 /// What a unit string measures; `dimensionless` is "x", "%" or no unit at all.
 enum class Dimension {
-  dimensionless, bytes, flops, seconds, cycles, joules, hertz, bytes_per_second, flops_per_second, bytes_per_cycle,
-  watts, joules_per_flop, joules_per_byte
+  dimensionless,
+  bytes,
+  flops,
+  seconds,
+  cycles,
+  joules,
+  hertz,
+  bytes_per_second,
+  flops_per_second,
+  bytes_per_cycle,
+  watts,
+  joules_per_flop,
+  joules_per_byte
 };
 
 struct Measure {
@@ -29,12 +40,12 @@ std::optional<Measure> parse_measure(std::string_view text);
 /// The units accepted for a dimension, for error messages: "GB/s, TB/s".
 std::string_view accepted_units(Dimension dimension);
 
-std::string to_string(Bytes value);            ///< "4.19 MiB": binary units, three digits
-std::string to_string(Seconds value);          ///< "12.3 us"
-std::string to_string(Hertz value);            ///< "1.98 GHz"
-std::string to_string(BytesPerSecond value);   ///< "4.80 TB/s"
-std::string to_string(FlopsPerSecond value);   ///< "989 TFLOP/s"
-std::string to_string(Watts value);            ///< "700 W"
+std::string to_string(Bytes value);           ///< "4.19 MiB": binary units, three digits
+std::string to_string(Seconds value);         ///< "12.3 us"
+std::string to_string(Hertz value);           ///< "1.98 GHz"
+std::string to_string(BytesPerSecond value);  ///< "4.80 TB/s"
+std::string to_string(FlopsPerSecond value);  ///< "989 TFLOP/s"
+std::string to_string(Watts value);           ///< "700 W"
 /// Any measure in the unit a person would choose for it.
 std::string to_string(Measure value);
 

@@ -23,8 +23,14 @@ class Quantity {
   constexpr Quantity operator+(Quantity other) const { return Quantity{value_ + other.value_}; }
   constexpr Quantity operator-(Quantity other) const { return Quantity{value_ - other.value_}; }
   constexpr Quantity operator-() const { return Quantity{-value_}; }
-  constexpr Quantity& operator+=(Quantity other) { value_ += other.value_; return *this; }
-  constexpr Quantity& operator-=(Quantity other) { value_ -= other.value_; return *this; }
+  constexpr Quantity& operator+=(Quantity other) {
+    value_ += other.value_;
+    return *this;
+  }
+  constexpr Quantity& operator-=(Quantity other) {
+    value_ -= other.value_;
+    return *this;
+  }
   constexpr Quantity operator*(double factor) const { return Quantity{value_ * factor}; }
   constexpr Quantity operator/(double divisor) const { return Quantity{value_ / divisor}; }
   friend constexpr Quantity operator*(double factor, Quantity q) { return q * factor; }
@@ -43,19 +49,21 @@ constexpr auto operator/(Quantity<B1, F1, S1, C1, J1> a, Quantity<B2, F2, S2, C2
 }
 /// The ratio of two quantities of one kind is a plain number.
 template <int B, int F, int S, int C, int J>
-constexpr double ratio(Quantity<B, F, S, C, J> a, Quantity<B, F, S, C, J> b) { return a.value() / b.value(); }
+constexpr double ratio(Quantity<B, F, S, C, J> a, Quantity<B, F, S, C, J> b) {
+  return a.value() / b.value();
+}
 
 using Bytes = Quantity<1, 0, 0, 0, 0>;
 using Flops = Quantity<0, 1, 0, 0, 0>;
 using Seconds = Quantity<0, 0, 1, 0, 0>;
 using Cycles = Quantity<0, 0, 0, 1, 0>;
 using Joules = Quantity<0, 0, 0, 0, 1>;
-using Hertz = Quantity<0, 0, -1, 1, 0>;            ///< clock cycles a second
+using Hertz = Quantity<0, 0, -1, 1, 0>;  ///< clock cycles a second
 using BytesPerSecond = Quantity<1, 0, -1, 0, 0>;
 using FlopsPerSecond = Quantity<0, 1, -1, 0, 0>;
 using BytesPerCycle = Quantity<1, 0, 0, -1, 0>;
 using FlopsPerCycle = Quantity<0, 1, 0, -1, 0>;
-using FlopsPerByte = Quantity<-1, 1, 0, 0, 0>;     ///< arithmetic intensity
+using FlopsPerByte = Quantity<-1, 1, 0, 0, 0>;  ///< arithmetic intensity
 using Watts = Quantity<0, 0, -1, 0, 1>;
 using JoulesPerFlop = Quantity<0, -1, 0, 0, 1>;
 using JoulesPerByte = Quantity<-1, 0, 0, 0, 1>;

@@ -18,7 +18,8 @@ std::string_view name_of(DType type) {
 }
 
 std::optional<DType> dtype_from(std::string_view name) {
-  for (const DType type : {DType::fp32, DType::tf32, DType::bf16, DType::fp16, DType::fp64, DType::int64, DType::int32, DType::uint8, DType::boolean})
+  for (const DType type : {DType::fp32, DType::tf32, DType::bf16, DType::fp16, DType::fp64, DType::int64, DType::int32,
+                           DType::uint8, DType::boolean})
     if (name_of(type) == name) return type;
   return std::nullopt;
 }

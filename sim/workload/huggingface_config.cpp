@@ -37,7 +37,8 @@ class Builder {
     return false;
   }
   void require(const char* key, std::initializer_list<const char*> names) {
-    if (!copy(key, names)) config_.fail(fmt::format("{} is missing, which a {} needs", *names.begin(), config_["model_type"].text()));
+    if (!copy(key, names))
+      config_.fail(fmt::format("{} is missing, which a {} needs", *names.begin(), config_["model_type"].text()));
   }
   Node take() { return std::move(tree_); }
 
@@ -53,7 +54,8 @@ std::string activation_of(const Value& value, std::string fallback) {
   if (name == "gelu_new" || name == "gelu_pytorch_tanh" || name == "gelu_fast") return "gelu-tanh";
   if (name == "relu") return "relu";
   if (name == "silu" || name == "swish") return "swiglu";
-  value.fail(fmt::format("activation '{}' has no kernel here; expected gelu, gelu_new, gelu_pytorch_tanh, relu or silu", name));
+  value.fail(fmt::format("activation '{}' has no kernel here; expected gelu, gelu_new, gelu_pytorch_tanh, relu or silu",
+                         name));
 }
 
 /// The head of `architectures: [BertForQuestionAnswering]`.
@@ -65,14 +67,18 @@ std::string bert_head(const Value& config) {
   if (name.ends_with("ForMaskedLM")) return "masked-lm";
   if (name.ends_with("ForPreTraining")) return "pretraining";
   if (name.ends_with("ForSequenceClassification") || name.ends_with("Model")) return "sequence-classification";
-  architectures.list().front().fail(fmt::format("'{}' has no head here; expected BertForSequenceClassification, BertForQuestionAnswering, BertForMaskedLM or BertForPreTraining", name));
+  architectures.list().front().fail(
+      fmt::format("'{}' has no head here; expected BertForSequenceClassification, BertForQuestionAnswering, "
+                  "BertForMaskedLM or BertForPreTraining",
+                  name));
 }
 
 }  // namespace
 
 Node description_from_huggingface(const Value& config) {
   enum class Type { bert, gpt2, llama };
-  static constexpr std::array<std::pair<std::string_view, Type>, 4> kTypes{{{"bert", Type::bert}, {"gpt2", Type::gpt2}, {"llama", Type::llama}, {"mistral", Type::llama}}};
+  static constexpr std::array<std::pair<std::string_view, Type>, 4> kTypes{
+      {{"bert", Type::bert}, {"gpt2", Type::gpt2}, {"llama", Type::llama}, {"mistral", Type::llama}}};
   const Type type = config["model_type"].choice<Type>(kTypes);
   Builder out(config);
   switch (type) {

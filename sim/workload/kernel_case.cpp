@@ -5,8 +5,8 @@
 #include <cmath>
 #include <functional>
 #include <map>
-#include <set>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "sim/units/nearest_name.h"
 
@@ -23,7 +23,8 @@ class Parameters {
   std::int64_t size(const char* key) {
     const std::int64_t value = integer(key);
     if (value < 1) throw KernelCaseError(fmt::format("{}: {} must be at least 1, got {}", op_, key, value));
-    if (value > kLargest) throw KernelCaseError(fmt::format("{}: {} must be at most {}, got {}", op_, key, kLargest, value));
+    if (value > kLargest)
+      throw KernelCaseError(fmt::format("{}: {} must be at most {}, got {}", op_, key, kLargest, value));
     return value;
   }
   std::int64_t size_or(const char* key, std::int64_t fallback) {
@@ -33,7 +34,8 @@ class Parameters {
   bool flag_or(const char* key, bool fallback) {
     asked_.insert(key);
     if (!values_.contains(key)) return fallback;
-    if (!values_[key].is_boolean()) throw KernelCaseError(fmt::format("{}: {} must be true or false, got {}", op_, key, values_[key].dump()));
+    if (!values_[key].is_boolean())
+      throw KernelCaseError(fmt::format("{}: {} must be true or false, got {}", op_, key, values_[key].dump()));
     return values_[key].get<bool>();
   }
   Layout layout() {
@@ -48,14 +50,16 @@ class Parameters {
   void reject_leftovers() const {
     for (const auto& [key, value] : values_.items()) {
       if (!asked_.contains(key))
-        throw KernelCaseError(fmt::format("{}: unknown parameter {} (did you mean {}?)", op_, key, nearest_name(key, asked_)));
+        throw KernelCaseError(
+            fmt::format("{}: unknown parameter {} (did you mean {}?)", op_, key, nearest_name(key, asked_)));
     }
   }
   /// A tensor of more elements than a device could hold is a mistake, and would overflow byte counts.
   std::int64_t checked(std::initializer_list<std::int64_t> dims) const {
     double product = 1.0;
     for (const std::int64_t d : dims) product *= static_cast<double>(d);
-    if (product > 1e13) throw KernelCaseError(fmt::format("{}: a tensor of {:.3g} elements is too large for any GPU", op_, product));
+    if (product > 1e13)
+      throw KernelCaseError(fmt::format("{}: a tensor of {:.3g} elements is too large for any GPU", op_, product));
     return static_cast<std::int64_t>(product);
   }
 
@@ -67,8 +71,8 @@ class Parameters {
     if (!values_.contains(key)) throw KernelCaseError(fmt::format("{}: parameter {} is missing", op_, key));
     const json& value = values_[key];
     if (value.is_number_integer()) return value.get<std::int64_t>();
-    if (value.is_number_float() && std::isfinite(value.get<double>()) && std::floor(value.get<double>()) == value.get<double>() &&
-        std::abs(value.get<double>()) < 1e18)
+    if (value.is_number_float() && std::isfinite(value.get<double>()) &&
+        std::floor(value.get<double>()) == value.get<double>() && std::abs(value.get<double>()) < 1e18)
       return static_cast<std::int64_t>(value.get<double>());
     throw KernelCaseError(fmt::format("{}: {} must be a whole number, got {}", op_, key, value.dump()));
   }
@@ -95,7 +99,9 @@ Matmul matmul(Parameters& p, DType type, bool batched, bool bias) {
   return op;
 }
 
-struct Shape { std::int64_t rows, cols; };
+struct Shape {
+  std::int64_t rows, cols;
+};
 Shape rows_cols(Parameters& p) {
   const Shape s{p.size("rows"), p.size("cols")};
   p.checked({s.rows, s.cols});
@@ -105,14 +111,23 @@ Shape rows_cols(Parameters& p) {
 Builder pointwise(PointwiseFunction function, int inputs, Walk walk = Walk::contiguous) {
   return [=](Parameters& p, DType type) -> Op {
     const Shape s = rows_cols(p);
-    Pointwise op{.function = function, .rows = s.rows, .cols = s.cols, .input_count = static_cast<std::uint8_t>(inputs), .output = type, .walk = walk};
+    Pointwise op{.function = function,
+                 .rows = s.rows,
+                 .cols = s.cols,
+                 .input_count = static_cast<std::uint8_t>(inputs),
+                 .output = type,
+                 .walk = walk};
     for (auto& input : op.inputs) input = type;
     return op;
   };
 }
 Builder flat(PointwiseFunction function, int inputs) {
   return [=](Parameters& p, DType type) -> Op {
-    Pointwise op{.function = function, .rows = 1, .cols = p.size("elements"), .input_count = static_cast<std::uint8_t>(inputs), .output = type};
+    Pointwise op{.function = function,
+                 .rows = 1,
+                 .cols = p.size("elements"),
+                 .input_count = static_cast<std::uint8_t>(inputs),
+                 .output = type};
     p.checked({op.cols});
     for (auto& input : op.inputs) input = type;
     return op;
@@ -136,7 +151,8 @@ Builder multi_tensor(MultiTensorFunction function) {
     const std::int64_t elements = p.size("elements");
     if (tensors > 100000) throw KernelCaseError("tensors must be at most 100000");
     p.checked({tensors, elements});
-    return MultiTensor{function, type, std::make_shared<std::vector<std::int64_t>>(static_cast<std::size_t>(tensors), elements), false};
+    return MultiTensor{function, type,
+                       std::make_shared<std::vector<std::int64_t>>(static_cast<std::size_t>(tensors), elements), false};
   };
 }
 Builder attention(AttentionBackend backend, bool backward) {
@@ -172,7 +188,11 @@ Builder convolution(bool backward) {
 }
 Builder image(ImageFunction function) {
   return [=](Parameters& p, DType type) -> Op {
-    ImageOp op{.function = function, .type = type, .batch = p.size("batch"), .channels = p.size("channels"), .size = p.size("size")};
+    ImageOp op{.function = function,
+               .type = type,
+               .batch = p.size("batch"),
+               .channels = p.size("channels"),
+               .size = p.size("size")};
     op.channels_last = p.flag_or("channels_last", false);
     p.checked({op.batch, op.channels, op.size, op.size});
     return op;
@@ -190,8 +210,16 @@ const std::map<std::string, Builder, std::less<>>& builders() {
       {"softmax_backward", softmax(false, true)},
       {"log_softmax", softmax(true, false)},
       {"log_softmax_backward", softmax(true, true)},
-      {"layer_norm", [](Parameters& p, DType t) -> Op { const Shape s = rows_cols(p); return Norm{false, false, true, t, s.rows, s.cols}; }},
-      {"layer_norm_backward", [](Parameters& p, DType t) -> Op { const Shape s = rows_cols(p); return Norm{false, true, true, t, s.rows, s.cols}; }},
+      {"layer_norm",
+       [](Parameters& p, DType t) -> Op {
+         const Shape s = rows_cols(p);
+         return Norm{false, false, true, t, s.rows, s.cols};
+       }},
+      {"layer_norm_backward",
+       [](Parameters& p, DType t) -> Op {
+         const Shape s = rows_cols(p);
+         return Norm{false, true, true, t, s.rows, s.cols};
+       }},
       {"gelu", pointwise(F::gelu, 1)},
       {"gelu_backward", pointwise(F::gelu_backward, 2)},
       {"silu", pointwise(F::silu, 1)},
@@ -210,23 +238,61 @@ const std::map<std::string, Builder, std::less<>>& builders() {
        }},
       {"mean_last", reduction(ReductionKind::mean_cols)},
       {"sum_rows", reduction(ReductionKind::sum_rows)},
-      {"dropout", [](Parameters& p, DType t) -> Op { const Shape s = rows_cols(p); return Dropout{t, s.rows * s.cols}; }},
+      {"dropout",
+       [](Parameters& p, DType t) -> Op {
+         const Shape s = rows_cols(p);
+         return Dropout{t, s.rows * s.cols};
+       }},
       {"cast",
        [](Parameters& p, DType t) -> Op {
          const Shape s = rows_cols(p);
          // A 16-bit case casts up to fp32, an fp32 case down to bf16.
-         Pointwise op{.function = F::cast, .rows = s.rows, .cols = s.cols, .input_count = 1, .output = is_half(t) ? DType::fp32 : DType::bf16};
+         Pointwise op{.function = F::cast,
+                      .rows = s.rows,
+                      .cols = s.cols,
+                      .input_count = 1,
+                      .output = is_half(t) ? DType::fp32 : DType::bf16};
          op.inputs[0] = t;
          return op;
        }},
-      {"copy_transposed", [](Parameters& p, DType t) -> Op { const Shape s = rows_cols(p); return Copy{CopyKind::transpose, t, s.rows, s.cols, 1}; }},
-      {"cat", [](Parameters& p, DType t) -> Op { const Shape s = rows_cols(p); return Copy{CopyKind::concatenate, t, s.rows, s.cols, 3}; }},
-      {"embedding", [](Parameters& p, DType t) -> Op { Embedding e{false, t, p.size("tokens"), p.size("vocab"), p.size("hidden")}; p.checked({e.tokens, e.hidden}); p.checked({e.vocabulary, e.hidden}); return e; }},
-      {"embedding_backward", [](Parameters& p, DType t) -> Op { Embedding e{true, t, p.size("tokens"), p.size("vocab"), p.size("hidden")}; p.checked({e.tokens, e.hidden}); p.checked({e.vocabulary, e.hidden}); return e; }},
-      {"copy", [](Parameters& p, DType t) -> Op { const std::int64_t n = p.size("elements"); p.checked({n}); return Copy{CopyKind::contiguous, t, 1, n, 1}; }},
+      {"copy_transposed",
+       [](Parameters& p, DType t) -> Op {
+         const Shape s = rows_cols(p);
+         return Copy{CopyKind::transpose, t, s.rows, s.cols, 1};
+       }},
+      {"cat",
+       [](Parameters& p, DType t) -> Op {
+         const Shape s = rows_cols(p);
+         return Copy{CopyKind::concatenate, t, s.rows, s.cols, 3};
+       }},
+      {"embedding",
+       [](Parameters& p, DType t) -> Op {
+         Embedding e{false, t, p.size("tokens"), p.size("vocab"), p.size("hidden")};
+         p.checked({e.tokens, e.hidden});
+         p.checked({e.vocabulary, e.hidden});
+         return e;
+       }},
+      {"embedding_backward",
+       [](Parameters& p, DType t) -> Op {
+         Embedding e{true, t, p.size("tokens"), p.size("vocab"), p.size("hidden")};
+         p.checked({e.tokens, e.hidden});
+         p.checked({e.vocabulary, e.hidden});
+         return e;
+       }},
+      {"copy",
+       [](Parameters& p, DType t) -> Op {
+         const std::int64_t n = p.size("elements");
+         p.checked({n});
+         return Copy{CopyKind::contiguous, t, 1, n, 1};
+       }},
       {"fill", flat(F::fill, 0)},
       {"scale", flat(F::scale, 1)},
-      {"sum_all", [](Parameters& p, DType t) -> Op { const std::int64_t n = p.size("elements"); p.checked({n}); return Reduction{ReductionKind::sum_all, t, 1, n}; }},
+      {"sum_all",
+       [](Parameters& p, DType t) -> Op {
+         const std::int64_t n = p.size("elements");
+         p.checked({n});
+         return Reduction{ReductionKind::sum_all, t, 1, n};
+       }},
       {"fused_adamw", multi_tensor(M::fused_adamw)},
       {"foreach_add", multi_tensor(M::add)},
       {"foreach_mul", multi_tensor(M::mul)},
@@ -276,7 +342,8 @@ KernelCase kernel_case_from(const json& line) {
   if (line.contains("input_sets")) {
     const json& sets = line["input_sets"];
     if (!sets.is_number_integer() || sets.get<std::int64_t>() < 1 || sets.get<std::int64_t>() > 1000000)
-      throw KernelCaseError(fmt::format("{}: input_sets must be a whole number of at least 1, got {}", name, sets.dump()));
+      throw KernelCaseError(
+          fmt::format("{}: input_sets must be a whole number of at least 1, got {}", name, sets.dump()));
     result.input_sets = sets.get<int>();
   }
   return result;

@@ -34,7 +34,8 @@ bool has_pooler(ModelHead head) { return head == ModelHead::sequence_classificat
 std::int64_t bert_head_parameters(const ModelDescription& m) {
   const std::int64_t d = m.hidden;
   const std::int64_t decoder = m.tie_embeddings ? 0 : m.vocabulary * d;
-  const std::int64_t prediction = d * d + d + 2 * d + decoder + m.vocabulary;  // transform, its norm, decoder and its bias
+  const std::int64_t prediction =
+      d * d + d + 2 * d + decoder + m.vocabulary;  // transform, its norm, decoder and its bias
   switch (m.head) {
     case ModelHead::sequence_classification: return d * m.labels + m.labels;
     case ModelHead::question_answering: return d * 2 + 2;
@@ -70,16 +71,20 @@ double model_flops(const ModelDescription& m, std::int64_t sequences, std::int64
   forward += 4.0 * tokens * static_cast<double>(length) * d * static_cast<double>(m.layers);
   const double vocabulary = 2.0 * tokens * d * static_cast<double>(m.vocabulary);
   if (m.family != ModelFamily::bert) forward += vocabulary;
-  else if (m.head == ModelHead::masked_lm || m.head == ModelHead::pretraining) forward += vocabulary + 2.0 * tokens * d * d;
+  else if (m.head == ModelHead::masked_lm || m.head == ModelHead::pretraining)
+    forward += vocabulary + 2.0 * tokens * d * d;
   return 3.0 * forward;
 }
 
 void check_model(const ModelDescription& m) {
   const auto refuse = [](const std::string& why) { throw UserError(why); };
-  if (m.layers < 1 || m.heads < 1 || m.hidden < 1 || m.vocabulary < 1) refuse("a model needs layers, heads, hidden and vocabulary of at least 1");
+  if (m.layers < 1 || m.heads < 1 || m.hidden < 1 || m.vocabulary < 1)
+    refuse("a model needs layers, heads, hidden and vocabulary of at least 1");
   if (m.hidden % m.heads != 0) refuse(fmt::format("hidden {} is not a multiple of {} heads", m.hidden, m.heads));
-  if (m.heads % m.key_value_count() != 0) refuse(fmt::format("{} heads cannot share {} key-value heads evenly", m.heads, m.key_value_count()));
-  const double weights = static_cast<double>(m.layers) * static_cast<double>(m.hidden) * (4.0 * static_cast<double>(m.hidden) + 3.0 * static_cast<double>(m.feed_forward_width())) +
+  if (m.heads % m.key_value_count() != 0)
+    refuse(fmt::format("{} heads cannot share {} key-value heads evenly", m.heads, m.key_value_count()));
+  const double weights = static_cast<double>(m.layers) * static_cast<double>(m.hidden) *
+                             (4.0 * static_cast<double>(m.hidden) + 3.0 * static_cast<double>(m.feed_forward_width())) +
                          static_cast<double>(m.vocabulary) * static_cast<double>(m.hidden);
   if (weights > 1e14) refuse(fmt::format("{:.2g} parameters are more than any GPU could ever hold", weights));
 }

@@ -8,16 +8,22 @@
 namespace ridgeline {
 
 enum class ModelFamily : std::uint8_t {
-  gpt2,   ///< decoder, learned positions, pre-norm, one qkv projection (a nanoGPT-like module)
-  bert,   ///< encoder, post-norm, pooler and a task head (HuggingFace's modules)
-  llama   ///< decoder, rotary positions, RMS norm, gated feed-forward, grouped keys and values
+  gpt2,  ///< decoder, learned positions, pre-norm, one qkv projection (a nanoGPT-like module)
+  bert,  ///< encoder, post-norm, pooler and a task head (HuggingFace's modules)
+  llama  ///< decoder, rotary positions, RMS norm, gated feed-forward, grouped keys and values
 };
 
 /// `gelu` is the exact (erf) form. `swiglu` is silu(gate) * up, with a third projection.
 enum class Activation : std::uint8_t { gelu, gelu_tanh, relu, swiglu };
 
 /// What sits on top of a bert and what its loss is. gpt2 and llama predict the next token.
-enum class ModelHead : std::uint8_t { language_model, sequence_classification, question_answering, masked_lm, pretraining };
+enum class ModelHead : std::uint8_t {
+  language_model,
+  sequence_classification,
+  question_answering,
+  masked_lm,
+  pretraining
+};
 
 struct ModelDescription {
   std::string name;
@@ -26,7 +32,7 @@ struct ModelDescription {
   std::int64_t heads = 0;
   std::int64_t key_value_heads = 0;  ///< llama; 0 = as many as heads
   std::int64_t hidden = 0;
-  std::int64_t feed_forward = 0;     ///< inner width of the feed-forward part; 0 = 4 x hidden
+  std::int64_t feed_forward = 0;  ///< inner width of the feed-forward part; 0 = 4 x hidden
   std::int64_t vocabulary = 0;
   std::int64_t max_positions = 0;    ///< rows of the position table (gpt2, bert)
   std::int64_t type_vocabulary = 2;  ///< bert
@@ -34,9 +40,9 @@ struct ModelDescription {
   double attention_dropout = 0.0;    ///< of attention probabilities
   bool bias = true;                  ///< of linear layers and of layer norms
   Activation activation = Activation::gelu;
-  bool tie_embeddings = true;        ///< output projection shares the token table
+  bool tie_embeddings = true;  ///< output projection shares the token table
   ModelHead head = ModelHead::language_model;
-  std::int64_t labels = 2;           ///< classes of a sequence classifier
+  std::int64_t labels = 2;  ///< classes of a sequence classifier
 
   [[nodiscard]] std::int64_t head_dim() const { return heads > 0 ? hidden / heads : 0; }
   [[nodiscard]] std::int64_t key_value_count() const { return key_value_heads > 0 ? key_value_heads : heads; }

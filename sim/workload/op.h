@@ -28,9 +28,33 @@ struct Matmul {
 };
 
 enum class PointwiseFunction : std::uint8_t {
-  add, add_in_place, mul, scale, gelu, gelu_tanh, gelu_backward, gelu_tanh_backward, silu, silu_backward, relu,
-  relu_backward, tanh, tanh_backward, pow2, square_root, reciprocal, divide, equal, masked_fill, cast, fill, arange,
-  dropout_backward, clamp, rope, other
+  add,
+  add_in_place,
+  mul,
+  scale,
+  gelu,
+  gelu_tanh,
+  gelu_backward,
+  gelu_tanh_backward,
+  silu,
+  silu_backward,
+  relu,
+  relu_backward,
+  tanh,
+  tanh_backward,
+  pow2,
+  square_root,
+  reciprocal,
+  divide,
+  equal,
+  masked_fill,
+  cast,
+  fill,
+  arange,
+  dropout_backward,
+  clamp,
+  rope,
+  other
 };
 
 /// How a point-wise kernel walks its operands.
@@ -56,16 +80,17 @@ struct Pointwise {
 
 /// Moves bytes without arithmetic.
 enum class CopyKind : std::uint8_t {
-  contiguous,       ///< cudaMemcpy device to device
-  permute,          ///< materialises a permuted view whose innermost dimension stays contiguous (e.g. [B,T,H,D] → [B,H,T,D])
-  transpose,        ///< materialises a transposed view: reads are strided by whole rows (k → kᵀ)
-  concatenate,      ///< cat along the last dimension (`parts` inputs)
-  host_to_device, device_to_host
+  contiguous,  ///< cudaMemcpy device to device
+  permute,  ///< materialises a permuted view whose innermost dimension stays contiguous (e.g. [B,T,H,D] → [B,H,T,D])
+  transpose,    ///< materialises a transposed view: reads are strided by whole rows (k → kᵀ)
+  concatenate,  ///< cat along the last dimension (`parts` inputs)
+  host_to_device,
+  device_to_host
 };
 struct Copy {
   CopyKind kind = CopyKind::contiguous;
   DType type = DType::fp32;
-  std::int64_t rows = 0, cols = 1;   ///< of the output; of each of the `parts` inputs where they are concatenated
+  std::int64_t rows = 0, cols = 1;  ///< of the output; of each of the `parts` inputs where they are concatenated
   std::int64_t parts = 1;
   bool operator==(const Copy&) const = default;
 };
@@ -91,7 +116,8 @@ enum class ReductionKind : std::uint8_t {
   sum_rows,   ///< [rows, cols] → [cols]: bias gradients
   sum_cols,   ///< [rows, cols] → [rows]
   mean_cols,  ///< mean over the last dimension
-  sum_all, norm_all
+  sum_all,
+  norm_all
 };
 struct Reduction {
   ReductionKind kind = ReductionKind::sum_all;
@@ -124,7 +150,8 @@ struct Attention {
   bool backward = false, causal = false, dropout = false;
   DType type = DType::bf16;
   std::int64_t batch = 0, heads = 0, kv_heads = 0, seq_q = 0, seq_k = 0, head_dim = 0;
-  bool head_major = false;   ///< operands lie as [batch, heads, seq, head_dim] instead of views of [batch, seq, heads, head_dim]
+  bool head_major =
+      false;  ///< operands lie as [batch, heads, seq, head_dim] instead of views of [batch, seq, heads, head_dim]
   bool operator==(const Attention&) const = default;
 };
 
@@ -137,11 +164,23 @@ struct NllLoss {
 };
 
 enum class MultiTensorFunction : std::uint8_t {
-  add, mul, lerp, addcmul, addcdiv, square_root, divide, norm, unscale, fused_adamw, fused_adam, fused_sgd,
-  add_scalar, copy
+  add,
+  mul,
+  lerp,
+  addcmul,
+  addcdiv,
+  square_root,
+  divide,
+  norm,
+  unscale,
+  fused_adamw,
+  fused_adam,
+  fused_sgd,
+  add_scalar,
+  copy
 };
-/// One foreach call (PyTorch's multi_tensor_apply) over a list of tensors. `sizes` holds the elements of each tensor, shared because
-/// a step uses one list for many calls. `scalar_per_tensor`: a list of scalars instead of one.
+/// One foreach call (PyTorch's multi_tensor_apply) over a list of tensors. `sizes` holds the elements of each tensor,
+/// shared because a step uses one list for many calls. `scalar_per_tensor`: a list of scalars instead of one.
 struct MultiTensor {
   MultiTensorFunction function = MultiTensorFunction::add;
   DType type = DType::fp32;

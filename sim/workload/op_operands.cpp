@@ -6,7 +6,9 @@ namespace {
 struct Counter {
   OperandCounts operator()(const Matmul& op) const { return {op.bias ? 3 : 2, 1}; }
   OperandCounts operator()(const Pointwise& op) const { return {op.input_count, 1}; }
-  OperandCounts operator()(const Copy& op) const { return {op.kind == CopyKind::concatenate ? static_cast<int>(op.parts) : 1, 1}; }
+  OperandCounts operator()(const Copy& op) const {
+    return {op.kind == CopyKind::concatenate ? static_cast<int>(op.parts) : 1, 1};
+  }
   OperandCounts operator()(const Softmax& op) const { return {op.backward ? 2 : 1, 1}; }
   OperandCounts operator()(const Norm& op) const {
     const int affine = op.bias && !op.rms ? 2 : 1, statistics = op.rms ? 1 : 2;
@@ -15,10 +17,14 @@ struct Counter {
   OperandCounts operator()(const Reduction&) const { return {1, 1}; }
   OperandCounts operator()(const Dropout&) const { return {1, 2}; }
   OperandCounts operator()(const Embedding&) const { return {2, 1}; }
-  OperandCounts operator()(const Attention& op) const { return op.backward ? OperandCounts{6, 3} : OperandCounts{3, 2}; }
+  OperandCounts operator()(const Attention& op) const {
+    return op.backward ? OperandCounts{6, 3} : OperandCounts{3, 2};
+  }
   OperandCounts operator()(const NllLoss&) const { return {2, 1}; }
   OperandCounts operator()(const MultiTensor&) const { return {0, 0}; }
-  OperandCounts operator()(const Convolution& op) const { return op.backward ? OperandCounts{3, 2} : OperandCounts{2, 1}; }
+  OperandCounts operator()(const Convolution& op) const {
+    return op.backward ? OperandCounts{3, 2} : OperandCounts{2, 1};
+  }
   OperandCounts operator()(const ImageOp& op) const { return {op.backward ? 2 : 1, 1}; }
   OperandCounts operator()(const Memset&) const { return {0, 1}; }
   OperandCounts operator()(const UnknownOp&) const { return {1, 1}; }
@@ -31,7 +37,8 @@ OperandCounts operand_counts(const Op& op) { return std::visit(Counter{}, op); }
 int rotating_operands(const Op& op) {
   int count = operand_counts(op).inputs;
   if (const auto* copy = std::get_if<Copy>(&op); copy && copy->kind == CopyKind::contiguous) ++count;
-  if (const auto* pointwise = std::get_if<Pointwise>(&op); pointwise && pointwise->function == PointwiseFunction::fill) ++count;
+  if (const auto* pointwise = std::get_if<Pointwise>(&op); pointwise && pointwise->function == PointwiseFunction::fill)
+    ++count;
   return count;
 }
 

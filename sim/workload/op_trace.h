@@ -16,7 +16,15 @@ namespace ridgeline {
 
 using StorageId = std::uint32_t;
 
-enum class Category : std::uint8_t { weights, gradients, optimizer_state, activations, temporaries, workspaces, inputs };
+enum class Category : std::uint8_t {
+  weights,
+  gradients,
+  optimizer_state,
+  activations,
+  temporaries,
+  workspaces,
+  inputs
+};
 enum class Phase : std::uint8_t { setup, forward, backward, clipping, optimizer, other };
 
 /// One device allocation as the program requested it. Size 0 storages are never recorded.
@@ -34,11 +42,11 @@ struct Operand {
 
 struct Record {
   enum class Kind : std::uint8_t {
-    allocate,       ///< index = storage
-    free,           ///< index = storage
-    op,             ///< index = entry of `calls`
-    host,           ///< host_class, index = how many times
-    wait_for_gpu    ///< the host blocks until the stream is empty (.item(), synchronise)
+    allocate,     ///< index = storage
+    free,         ///< index = storage
+    op,           ///< index = entry of `calls`
+    host,         ///< host_class, index = how many times
+    wait_for_gpu  ///< the host blocks until the stream is empty (.item(), synchronise)
   };
   Kind kind = Kind::op;
   HostClass host_class = HostClass::other;
@@ -47,8 +55,8 @@ struct Record {
 
 /// One execution of an operation on given storages.
 struct Call {
-  std::uint32_t op = 0;             ///< entry of `ops`
-  std::uint32_t operands_begin = 0; ///< into `operands`: inputs, then outputs
+  std::uint32_t op = 0;              ///< entry of `ops`
+  std::uint32_t operands_begin = 0;  ///< into `operands`: inputs, then outputs
   std::uint16_t inputs = 0, outputs = 0;
   Phase phase = Phase::forward;
   std::int16_t layer = -1;
@@ -65,9 +73,9 @@ struct OpTrace {
   std::vector<Call> calls;
   std::vector<Record> records;
   std::vector<StepRange> steps;
-  std::int64_t parameters = 0;         ///< trained parameters of the model
-  double model_flops = 0.0;            ///< FLOPs one step needs by the model's definition (no recomputation), for MFU
-  std::vector<std::string> notes;      ///< approximations made, for the report
+  std::int64_t parameters = 0;     ///< trained parameters of the model
+  double model_flops = 0.0;        ///< FLOPs one step needs by the model's definition (no recomputation), for MFU
+  std::vector<std::string> notes;  ///< approximations made, for the report
 };
 
 }  // namespace ridgeline

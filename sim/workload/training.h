@@ -40,7 +40,7 @@ struct TrainingDescription {
   OptimizerDescription optimizer;
   std::optional<double> gradient_clipping;  ///< largest gradient norm
   ActivationCheckpointing activation_checkpointing = ActivationCheckpointing::none;
-  bool keep_gradients = false;              ///< zero_grad fills gradients with zeros instead of dropping them
+  bool keep_gradients = false;  ///< zero_grad fills gradients with zeros instead of dropping them
   bool operator==(const TrainingDescription&) const = default;
 };
 

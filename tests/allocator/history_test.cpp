@@ -18,7 +18,9 @@ using testing::StartsWith;
 std::string error_of(const std::string& text) {
   try {
     replay(parse_history(text, "a.csv"), {});
-  } catch (const HistoryError& error) { return error.what(); }
+  } catch (const HistoryError& error) {
+    return error.what();
+  }
   return "";
 }
 

@@ -189,7 +189,9 @@ class RandomHistory : public testing::TestWithParam<int> {
         ASSERT_EQ(allocator.statistics().all.reserved_bytes.current, obvious.reserved());
         ASSERT_EQ(allocator.statistics().all.inactive_split_bytes.current, obvious.inactive_split());
       }
-      if (i % 16 == 0) { ASSERT_NO_FATAL_FAILURE(expect_tiled(allocator)); }
+      if (i % 16 == 0) {
+        ASSERT_NO_FATAL_FAILURE(expect_tiled(allocator));
+      }
     }
     for (const auto& [block, address] : live) allocator.free(block);
     allocator.empty_cache();

@@ -13,7 +13,8 @@ using testing::HasSubstr;
 
 std::vector<std::string> broken_scenarios() {
   std::vector<std::string> out;
-  for (const auto& entry : std::filesystem::directory_iterator(RIDGELINE_SOURCE_DIR "/tests/bad_inputs/scenario")) out.push_back(entry.path().filename().string());
+  for (const auto& entry : std::filesystem::directory_iterator(RIDGELINE_SOURCE_DIR "/tests/bad_inputs/scenario"))
+    out.push_back(entry.path().filename().string());
   std::sort(out.begin(), out.end());
   return out;
 }
@@ -40,7 +41,8 @@ TEST_P(BrokenScenario, IsRefusedInOneLineThatNamesTheMistake) {
 
 std::string test_name(const testing::TestParamInfo<std::string>& info) {
   std::string out = info.param;
-  std::replace_if(out.begin(), out.end(), [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
+  std::replace_if(
+      out.begin(), out.end(), [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
   return out;
 }
 INSTANTIATE_TEST_SUITE_P(EveryFile, BrokenScenario, testing::ValuesIn(broken_scenarios()), test_name);

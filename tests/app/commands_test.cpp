@@ -14,7 +14,8 @@ using nlohmann::json;
 using testing::HasSubstr;
 
 TEST(Program, HelpAndVersionSucceed) {
-  for (const char* arguments : {"--help", "predict --help", "kernels --help", "hardware --help", "models --help", "memory --help", "validate --help", "--version"}) {
+  for (const char* arguments : {"--help", "predict --help", "kernels --help", "hardware --help", "models --help",
+                                "memory --help", "validate --help", "--version"}) {
     const ProgramRun run = run_program(arguments);
     EXPECT_EQ(run.exit_code, 0) << arguments;
     EXPECT_FALSE(run.out.empty()) << arguments;
@@ -25,17 +26,27 @@ TEST(Predict, JsonHasTheFixedKeys) {
   const ProgramRun run = run_program("predict scenarios/bert-large-fp32.yaml --format json");
   ASSERT_EQ(run.exit_code, 0) << run.err;
   const json p = json::parse(run.out);
-  for (const char* key : {"scenario", "hardware", "engine", "step", "memory", "time_by_class", "limited_by", "advice"}) EXPECT_TRUE(p.contains(key)) << key;
-  for (const char* key : {"time_s", "low_s", "high_s", "host_time_s", "gpu_busy_s", "kernel_count", "samples_per_s", "tokens_per_s", "mfu", "sm_utilization", "kernel_active_fraction"})
+  for (const char* key : {"scenario", "hardware", "engine", "step", "memory", "time_by_class", "limited_by", "advice"})
+    EXPECT_TRUE(p.contains(key)) << key;
+  for (const char* key : {"time_s", "low_s", "high_s", "host_time_s", "gpu_busy_s", "kernel_count", "samples_per_s",
+                          "tokens_per_s", "mfu", "sm_utilization", "kernel_active_fraction"})
     EXPECT_TRUE(p["step"].contains(key)) << key;
-  for (const char* key : {"peak_allocated_bytes", "peak_reserved_bytes", "context_bytes", "device_used_bytes", "fits", "breakdown"}) EXPECT_TRUE(p["memory"].contains(key)) << key;
-  for (const char* key : {"weights", "gradients", "optimizer_state", "activations", "temporaries", "workspaces", "cached_unused"}) EXPECT_TRUE(p["memory"]["breakdown"].contains(key)) << key;
-  for (const char* key : {"tensor_contraction", "normalization", "elementwise", "optimizer", "copy", "communication", "idle"}) EXPECT_TRUE(p["time_by_class"].contains(key)) << key;
-  for (const char* key : {"compute", "dram", "l2", "shared_memory", "latency", "launch"}) EXPECT_TRUE(p["limited_by"].contains(key)) << key;
+  for (const char* key :
+       {"peak_allocated_bytes", "peak_reserved_bytes", "context_bytes", "device_used_bytes", "fits", "breakdown"})
+    EXPECT_TRUE(p["memory"].contains(key)) << key;
+  for (const char* key :
+       {"weights", "gradients", "optimizer_state", "activations", "temporaries", "workspaces", "cached_unused"})
+    EXPECT_TRUE(p["memory"]["breakdown"].contains(key)) << key;
+  for (const char* key :
+       {"tensor_contraction", "normalization", "elementwise", "optimizer", "copy", "communication", "idle"})
+    EXPECT_TRUE(p["time_by_class"].contains(key)) << key;
+  for (const char* key : {"compute", "dram", "l2", "shared_memory", "latency", "launch"})
+    EXPECT_TRUE(p["limited_by"].contains(key)) << key;
 }
 
 TEST(Predict, TimesAddUpToTheStepAndMemoryToThePeak) {
-  const json p = json::parse(run_program("predict scenarios/gpt2-ladder-h200/4-flash-attention.yaml --format json").out);
+  const json p =
+      json::parse(run_program("predict scenarios/gpt2-ladder-h200/4-flash-attention.yaml --format json").out);
   double by_class = 0, by_limiter = 0;
   for (const auto& [key, value] : p["time_by_class"].items()) by_class += value.get<double>();
   for (const auto& [key, value] : p["limited_by"].items()) by_limiter += value.get<double>();
@@ -52,20 +63,26 @@ TEST(Predict, TimesAddUpToTheStepAndMemoryToThePeak) {
 
 TEST(Predict, FlagsAloneGiveWhatTheFileGives) {
   const json file = json::parse(run_program("predict scenarios/bert-large-fp32.yaml --format json --no-advice").out);
-  const json flags = json::parse(run_program("predict --model bert-large --hardware nvidia-rtx-3090 --batch 4 --seq 512 --precision fp32 --attention eager "
-                                             "--optimizer adamw --implementation foreach --clipping 1.0 --format json --no-advice").out);
+  const json flags =
+      json::parse(run_program("predict --model bert-large --hardware nvidia-rtx-3090 --batch 4 --seq 512 --precision "
+                              "fp32 --attention eager "
+                              "--optimizer adamw --implementation foreach --clipping 1.0 --format json --no-advice")
+                      .out);
   EXPECT_EQ(file["step"], flags["step"]);
   EXPECT_EQ(file["memory"], flags["memory"]);
 }
 
 TEST(Predict, TextFitsAHundredColumns) {
-  for (const char* arguments : {"predict scenarios/bert-large-fp32.yaml", "predict scenarios/gpt2-ladder-h200/1-fp32.yaml", "predict scenarios/bert-large-fp32.yaml --on-every-gpu", "hardware",
-                                "hardware nvidia-h200-sxm-141gb", "models"}) {
+  for (const char* arguments :
+       {"predict scenarios/bert-large-fp32.yaml", "predict scenarios/gpt2-ladder-h200/1-fp32.yaml",
+        "predict scenarios/bert-large-fp32.yaml --on-every-gpu", "hardware", "hardware nvidia-h200-sxm-141gb",
+        "models"}) {
     const ProgramRun run = run_program(arguments);
     ASSERT_EQ(run.exit_code, 0) << arguments << run.err;
     std::istringstream lines(run.out);
     for (std::string line; std::getline(lines, line);) {
-      const auto columns = std::count_if(line.begin(), line.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; });
+      const auto columns = std::count_if(line.begin(), line.end(),
+                                         [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; });
       EXPECT_LE(columns, 100) << arguments << "\n" << line;
     }
   }
@@ -83,8 +100,9 @@ TEST(Predict, EveryShippedScenarioRuns) {
 }
 
 TEST(Kernels, AMistakeStaysOnItsLineAndTheOthersGoOn) {
-  const ProgramRun run = run_program("kernels --hardware nvidia-h200-sxm-141gb",
-                                     R"({"op":"mm","dtype":"bf16","params":{"m":4096,"n":4096,"k":4096,"layout":"nt"},"id":"first"}
+  const ProgramRun run =
+      run_program("kernels --hardware nvidia-h200-sxm-141gb",
+                  R"({"op":"mm","dtype":"bf16","params":{"m":4096,"n":4096,"k":4096,"layout":"nt"},"id":"first"}
 {"op":"conv3d","dtype":"bf16","params":{}}
 not json
 {"op":"mm","dtype":"bf16","params":{"m":-1,"n":4096,"k":4096,"layout":"nt"}}
@@ -96,7 +114,8 @@ not json
   for (std::string line; std::getline(lines, line);) answers.push_back(json::parse(line));
   ASSERT_EQ(answers.size(), 5u);
   EXPECT_EQ(answers[0]["id"], "first");
-  for (const char* key : {"time_us", "low_us", "high_us", "limiter", "flops", "dram_read_bytes", "dram_write_bytes", "l2_hit_rate", "occupancy", "waves", "kernels"})
+  for (const char* key : {"time_us", "low_us", "high_us", "limiter", "flops", "dram_read_bytes", "dram_write_bytes",
+                          "l2_hit_rate", "occupancy", "waves", "kernels"})
     EXPECT_TRUE(answers[0]["predicted"].contains(key)) << key;
   EXPECT_DOUBLE_EQ(answers[0]["predicted"]["flops"], 2.0 * 4096 * 4096 * 4096);
   for (const int i : {1, 2, 3}) EXPECT_TRUE(answers[i].contains("error")) << answers[i];
@@ -110,7 +129,8 @@ TEST(Hardware, EveryNumberHasASource) {
 }
 
 TEST(Memory, AReplayedHistoryAsksForTheSegmentsItRecorded) {
-  const ProgramRun run = run_program("memory tests/validation/h200/allocations/nanogpt-char-slow-bf16-hist.csv.gz --format json");
+  const ProgramRun run =
+      run_program("memory tests/validation/h200/allocations/nanogpt-char-slow-bf16-hist.csv.gz --format json");
   ASSERT_EQ(run.exit_code, 0) << run.err;
   const json r = json::parse(run.out);
   EXPECT_EQ(r["segment_allocations_bytes"], r["recorded_segments_bytes"]);

@@ -45,12 +45,14 @@ TEST(Override, later_errors_name_the_argument_and_not_the_file) {
     (void)Value(root)["dram"]["bandwidth"].quantity<BytesPerSecond>();
     FAIL();
   } catch (const ConfigError& error) {
-    EXPECT_THAT(error.what(), ::testing::StartsWith("--set hardware.dram.bandwidth=fast: dram.bandwidth: expected a number"));
+    EXPECT_THAT(error.what(),
+                ::testing::StartsWith("--set hardware.dram.bandwidth=fast: dram.bandwidth: expected a number"));
   }
 }
 
 TEST(Override, a_path_that_leads_nowhere_is_refused) {
-  EXPECT_EQ(error_of("dram.bandwidth.x", "1"), "--set dram.bandwidth.x=1: dram.bandwidth.x: dram.bandwidth is '3 TB/s', not a mapping");
+  EXPECT_EQ(error_of("dram.bandwidth.x", "1"),
+            "--set dram.bandwidth.x=1: dram.bandwidth.x: dram.bandwidth is '3 TB/s', not a mapping");
   EXPECT_THAT(error_of("list.2", "1"), ::testing::HasSubstr("'2' is not an item of this list of 2"));
   EXPECT_THAT(error_of("list.x", "1"), ::testing::HasSubstr("'x' is not an item"));
   EXPECT_THAT(error_of("dram..x", "1"), ::testing::HasSubstr("single dots"));
@@ -69,9 +71,7 @@ TEST(Override, an_argument_is_key_equals_value) {
   EXPECT_THROW((void)parse_override("a="), ConfigError);
 }
 
-TEST(DataFolder, is_found_from_the_program) {
-  EXPECT_TRUE(std::filesystem::is_directory(data_folder("hw")));
-}
+TEST(DataFolder, is_found_from_the_program) { EXPECT_TRUE(std::filesystem::is_directory(data_folder("hw"))); }
 
 TEST(DataFolder, the_environment_wins_and_must_hold_descriptions) {
   ASSERT_EQ(setenv("RIDGELINE_DATA", RIDGELINE_SOURCE_DIR, 1), 0);

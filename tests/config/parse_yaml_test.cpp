@@ -61,13 +61,19 @@ TEST(ParseYaml, syntax_errors_have_a_place) {
 }
 
 TEST(ParseYaml, binary_content_is_called_that) {
-  EXPECT_EQ(error_of(std::string_view("a: 1\nb: \0\n", 10)), "f.yaml:2:4: byte 0x00 does not belong in a YAML text; is this a binary file?");
-  EXPECT_THAT(error_of("\x7f" "ELF\x02\x01"), HasSubstr("binary file"));
+  EXPECT_EQ(error_of(std::string_view("a: 1\nb: \0\n", 10)),
+            "f.yaml:2:4: byte 0x00 does not belong in a YAML text; is this a binary file?");
+  EXPECT_THAT(error_of("\x7f"
+                       "ELF\x02\x01"),
+              HasSubstr("binary file"));
   EXPECT_THAT(error_of("\x1f\x8b\x08"), HasSubstr("binary file"));
 }
 
 TEST(ParseYaml, depth_is_limited_to_what_the_stack_holds) {
-  const auto nested = [](int depth) { return "a: " + std::string(static_cast<std::size_t>(depth), '[') + std::string(static_cast<std::size_t>(depth), ']'); };
+  const auto nested = [](int depth) {
+    return "a: " + std::string(static_cast<std::size_t>(depth), '[') +
+           std::string(static_cast<std::size_t>(depth), ']');
+  };
   EXPECT_EQ(error_of(nested(kMaxDepth - 1)), "no error");
   EXPECT_THAT(error_of(nested(kMaxDepth)), HasSubstr("nested more than 64 levels"));
   EXPECT_THAT(error_of(nested(20000)), HasSubstr("nested more than 64 levels"));
@@ -108,7 +114,11 @@ TEST(LoadYaml, a_missing_file_names_the_nearest_one) {
   EXPECT_EQ(load_yaml(folder / "good.yaml").find("a")->scalar, "1");
   EXPECT_EQ(yaml_names(folder), (std::vector<std::string>{"empty", "good"}));
   const auto error = [](const std::filesystem::path& path) -> std::string {
-    try { (void)load_yaml(path); } catch (const ConfigError& e) { return e.what(); }
+    try {
+      (void)load_yaml(path);
+    } catch (const ConfigError& e) {
+      return e.what();
+    }
     return "no error";
   };
   EXPECT_THAT(error(folder / "god.yaml"), HasSubstr("no such file; did you mean"));

@@ -64,10 +64,13 @@ TEST(Value, a_required_key_that_is_missing_is_named_at_its_mapping) {
 
 TEST(Mapping, an_unknown_key_is_reported_with_its_neighbours) {
   const Node root = parse_yaml("dram:\n  capacity: 1 GB\n  bandwith: 2 TB/s\n", "hw/x.yaml");
-  EXPECT_EQ(error_of([&] { (void)Mapping(Value{root}["dram"], {"bandwidth", "capacity"}); }),
+  EXPECT_EQ(error_of([&] {
+              (void)Mapping(Value{root}["dram"], {"bandwidth", "capacity"});
+            }),
             "hw/x.yaml:3:3: dram.bandwith: unknown key; expected one of bandwidth, capacity; did you mean bandwidth?");
   const Node far = parse_yaml("zzzzzz: 1\n", "f.yaml");
-  EXPECT_EQ(error_of([&] { (void)Mapping(Value{far}, {"bandwidth"}); }), "f.yaml:1:1: zzzzzz: unknown key; expected one of bandwidth");
+  EXPECT_EQ(error_of([&] { (void)Mapping(Value{far}, {"bandwidth"}); }),
+            "f.yaml:1:1: zzzzzz: unknown key; expected one of bandwidth");
 }
 
 TEST(Mapping, reading_an_undeclared_key_is_our_own_bug) {
@@ -78,9 +81,13 @@ TEST(Mapping, reading_an_undeclared_key_is_our_own_bug) {
 
 TEST(Value, a_quantity_without_or_with_a_wrong_unit_says_which_ones_fit) {
   const auto read = [](const Value& v) { return v.quantity<BytesPerSecond>(Range::positive()); };
-  EXPECT_EQ(complaint("4.8", read), "f.yaml:1:4: v: '4.8' has no unit; expected a number with a unit (MB/s, GB/s, TB/s, GiB/s, TiB/s)");
-  EXPECT_EQ(complaint("4.8 TBs", read), "f.yaml:1:4: v: unknown unit 'TBs'; expected a number with a unit (MB/s, GB/s, TB/s, GiB/s, TiB/s)");
-  EXPECT_EQ(complaint("4.8 GHz", read), "f.yaml:1:4: v: unit 'GHz' measures something else; expected a number with a unit (MB/s, GB/s, TB/s, GiB/s, TiB/s)");
+  EXPECT_EQ(complaint("4.8", read),
+            "f.yaml:1:4: v: '4.8' has no unit; expected a number with a unit (MB/s, GB/s, TB/s, GiB/s, TiB/s)");
+  EXPECT_EQ(complaint("4.8 TBs", read),
+            "f.yaml:1:4: v: unknown unit 'TBs'; expected a number with a unit (MB/s, GB/s, TB/s, GiB/s, TiB/s)");
+  EXPECT_EQ(complaint("4.8 GHz", read),
+            "f.yaml:1:4: v: unit 'GHz' measures something else; expected a number with a unit (MB/s, GB/s, TB/s, "
+            "GiB/s, TiB/s)");
   EXPECT_THAT(complaint("fast", read), ::testing::HasSubstr("expected a number with a unit"));
   EXPECT_THAT(complaint("[1 TB/s]", read), ::testing::HasSubstr("got a list"));
   EXPECT_THAT(complaint("{a: 1}", read), ::testing::HasSubstr("got a mapping"));

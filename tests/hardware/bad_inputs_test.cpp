@@ -37,7 +37,9 @@ TEST(BadHardware, every_mistake_is_told_with_file_line_column_key_and_expectatio
   EXPECT_GE(tested.size(), 30u);
   for (const auto& entry : std::filesystem::directory_iterator(kFolder)) {
     const std::string name = entry.path().filename().string();
-    if (entry.path().extension() == ".yaml") { EXPECT_TRUE(tested.contains(name)) << name << " is not in expected.txt"; }
+    if (entry.path().extension() == ".yaml") {
+      EXPECT_TRUE(tested.contains(name)) << name << " is not in expected.txt";
+    }
   }
 }
 
@@ -51,12 +53,15 @@ TEST(BadHardware, a_mistake_on_the_command_line_names_the_argument) {
     return "no error";
   };
   EXPECT_THAT(error("dram.bandwith", "4 TB/s"),
-              ::testing::AllOf(::testing::StartsWith("--set hardware.dram.bandwith=4 TB/s: dram.bandwith: unknown key; expected one of "),
+              ::testing::AllOf(::testing::StartsWith(
+                                   "--set hardware.dram.bandwith=4 TB/s: dram.bandwith: unknown key; expected one of "),
                                ::testing::EndsWith("did you mean bandwidth?")));
-  EXPECT_THAT(error("dram.bandwidth", "4"), ::testing::StartsWith("--set hardware.dram.bandwidth=4: dram.bandwidth: '4' has no unit"));
+  EXPECT_THAT(error("dram.bandwidth", "4"),
+              ::testing::StartsWith("--set hardware.dram.bandwidth=4: dram.bandwidth: '4' has no unit"));
   EXPECT_THAT(error("sm.count", "0"), ::testing::HasSubstr("--set hardware.sm.count=0: sm.count: 0 is out of range"));
   EXPECT_THAT(error("sm", "3"), ::testing::HasSubstr("--set hardware.sm=3: sm: expected a mapping, got '3'"));
-  EXPECT_THAT(error("power.idle", "900 W"), ::testing::HasSubstr("--set hardware.power.idle=900 W: power.idle: not below power.limit"));
+  EXPECT_THAT(error("power.idle", "900 W"),
+              ::testing::HasSubstr("--set hardware.power.idle=900 W: power.idle: not below power.limit"));
 }
 
 TEST(BadHardware, an_unknown_name_finds_the_nearest_one) {
@@ -64,7 +69,8 @@ TEST(BadHardware, an_unknown_name_finds_the_nearest_one) {
     (void)load_gpu("nvidia-h200");
     FAIL();
   } catch (const UserError& error) {
-    EXPECT_THAT(error.what(), ::testing::StartsWith("hardware: unknown name 'nvidia-h200'; did you mean nvidia-h200-sxm-141gb?"));
+    EXPECT_THAT(error.what(),
+                ::testing::StartsWith("hardware: unknown name 'nvidia-h200'; did you mean nvidia-h200-sxm-141gb?"));
   }
   EXPECT_THROW((void)load_gpu("./no/such/file.yaml"), config::ConfigError);
   EXPECT_THROW((void)load_gpu(""), config::ConfigError);

@@ -8,8 +8,8 @@ namespace {
 
 struct Datasheet {
   const char* name;
-  double fp32, fp16, bf16, tf32;   ///< TFLOP/s, dense; 0 = the unit does not exist
-  double bandwidth;                ///< GB/s
+  double fp32, fp16, bf16, tf32;  ///< TFLOP/s, dense; 0 = the unit does not exist
+  double bandwidth;               ///< GB/s
   double l2_mib, watts, gigabytes;
   const char* source;
 };
@@ -19,14 +19,16 @@ constexpr Datasheet kDatasheets[] = {
     {"nvidia-v100-sxm2-32gb", 15.7, 125, 0, 0, 900, 6, 300, 32, "V100 datasheet, 2020"},
     {"nvidia-v100-pcie-32gb", 14, 112, 0, 0, 900, 6, 250, 32, "V100 datasheet, 2020"},
     {"nvidia-t4", 8.1, 65, 0, 0, 320, 4, 70, 16, "T4 datasheet, 2019"},
-    {"nvidia-rtx-3090", 35.6, 71, 71, 35.6, 936, 6, 350, 24, "GA102 whitepaper, table 2: fp16 and bf16 with fp32 accumulation"},
+    {"nvidia-rtx-3090", 35.6, 71, 71, 35.6, 936, 6, 350, 24,
+     "GA102 whitepaper, table 2: fp16 and bf16 with fp32 accumulation"},
     {"nvidia-a100-sxm4-40gb", 19.5, 312, 312, 156, 1555, 40, 400, 40, "A100 whitepaper, table 4"},
     {"nvidia-a100-sxm4-80gb", 19.5, 312, 312, 156, 2039, 40, 400, 80, "A100 datasheet, 2021"},
     {"nvidia-a100-pcie-40gb", 19.5, 312, 312, 156, 1555, 40, 250, 40, "A100 datasheet, 2020"},
     {"nvidia-a100-pcie-80gb", 19.5, 312, 312, 156, 1935, 40, 300, 80, "A100 datasheet, 2021"},
     {"nvidia-h100-sxm5-80gb", 66.9, 989.4, 989.4, 494.7, 3350, 50, 700, 80, "H100 whitepaper, table 2"},
     {"nvidia-h100-pcie-80gb", 51.2, 756, 756, 378, 2039, 50, 350, 80, "H100 whitepaper, table 2; datasheet: 2 TB/s"},
-    {"nvidia-h200-sxm-141gb", 67, 989, 989, 494, 4800, 60, 700, 141, "H200 datasheet, halved where it counts sparsity; L2 as the driver reports it"},
+    {"nvidia-h200-sxm-141gb", 67, 989, 989, 494, 4800, 60, 700, 141,
+     "H200 datasheet, halved where it counts sparsity; L2 as the driver reports it"},
 };
 
 TEST(Datasheet, peaks_follow_from_cores_operations_and_clock_within_one_percent) {
@@ -72,7 +74,8 @@ TEST(Datasheet, published_copies_are_reproduced) {
     const DramSpec dram = load_gpu(name).dram;
     return dram.bandwidth.value() * 1e-9 / (0.5 / dram.read_efficiency + 0.5 / dram.write_efficiency + dram.turnaround);
   };
-  EXPECT_NEAR(copy("nvidia-v100-pcie-32gb"), 806, 12);   // gpu-benches gpu-stream scale, V100 PCIe 16 GB: 804 and 809 GB/s
+  EXPECT_NEAR(copy("nvidia-v100-pcie-32gb"), 806,
+              12);  // gpu-benches gpu-stream scale, V100 PCIe 16 GB: 804 and 809 GB/s
   EXPECT_NEAR(copy("nvidia-a100-sxm4-40gb"), 1381, 20);  // the same, A100 SXM4 40 GB: 1381 and 1382 GB/s
   EXPECT_NEAR(copy("nvidia-a100-sxm4-80gb"), 1752, 25);  // the same, asymptote of large arrays
   EXPECT_NEAR(copy("nvidia-h100-pcie-80gb"), 1704, 25);  // the same, H100 PCIe

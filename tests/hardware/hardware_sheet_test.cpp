@@ -27,7 +27,9 @@ TEST(HardwareSheet, an_estimate_says_why) {
   for (const std::string& name : hardware_names()) {
     for (const Numbers numbers : {Numbers::measured, Numbers::datasheet}) {
       for (const SheetRow& row : load_hardware_sheet(name, {}, numbers).values) {
-        if (row.source.starts_with("estimated")) { EXPECT_GT(row.source.size(), 15u) << name << " " << row.key << ": " << row.source; }
+        if (row.source.starts_with("estimated")) {
+          EXPECT_GT(row.source.size(), 15u) << name << " " << row.key << ": " << row.source;
+        }
       }
     }
   }
@@ -48,7 +50,8 @@ TEST(HardwareSheet, rows_hold_value_unit_source_and_spread_apart) {
 }
 
 TEST(HardwareSheet, an_override_is_its_own_source) {
-  const HardwareSheet sheet = load_hardware_sheet("nvidia-t4", {{"dram.bandwidth", "640 GB/s", "--set hardware.dram.bandwidth=640 GB/s"}});
+  const HardwareSheet sheet =
+      load_hardware_sheet("nvidia-t4", {{"dram.bandwidth", "640 GB/s", "--set hardware.dram.bandwidth=640 GB/s"}});
   EXPECT_EQ(find(sheet.values, "dram.bandwidth")->source, "--set hardware.dram.bandwidth=640 GB/s");
   EXPECT_EQ(find(sheet.values, "dram.bandwidth")->value, "640");
 }
@@ -64,7 +67,10 @@ TEST(HardwareSheet, keys_of_the_sheet_can_be_set) {
 
 TEST(HardwareSheet, derived_rows_follow_from_the_values) {
   const auto rows = derived_rows(load_gpu("nvidia-h200-sxm-141gb"));
-  const auto number = [&rows](std::string_view key) { const SheetRow* row = find(rows, key); return row ? std::stod(row->value) : -1.0; };
+  const auto number = [&rows](std::string_view key) {
+    const SheetRow* row = find(rows, key);
+    return row ? std::stod(row->value) : -1.0;
+  };
   EXPECT_NEAR(number("peak.tensor_bf16"), 989.4, 0.5);
   EXPECT_NEAR(number("peak.tensor_bf16_sparse"), 2 * number("peak.tensor_bf16"), 0.2);
   EXPECT_NEAR(number("peak.fp32"), 66.9, 0.2);

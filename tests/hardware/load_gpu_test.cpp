@@ -10,10 +10,10 @@ namespace ridgeline {
 namespace {
 
 TEST(LoadGpu, all_twelve_descriptions_load_with_and_without_their_measured_section) {
-  const std::vector<std::string> expected{
-      "nvidia-a100-pcie-40gb", "nvidia-a100-pcie-80gb", "nvidia-a100-sxm4-40gb", "nvidia-a100-sxm4-80gb", "nvidia-h100-pcie-80gb",
-      "nvidia-h100-sxm5-80gb", "nvidia-h200-sxm-141gb", "nvidia-rtx-3090",       "nvidia-t4",             "nvidia-v100-pcie-32gb",
-      "nvidia-v100-sxm2-16gb", "nvidia-v100-sxm2-32gb"};
+  const std::vector<std::string> expected{"nvidia-a100-pcie-40gb", "nvidia-a100-pcie-80gb", "nvidia-a100-sxm4-40gb",
+                                          "nvidia-a100-sxm4-80gb", "nvidia-h100-pcie-80gb", "nvidia-h100-sxm5-80gb",
+                                          "nvidia-h200-sxm-141gb", "nvidia-rtx-3090",       "nvidia-t4",
+                                          "nvidia-v100-pcie-32gb", "nvidia-v100-sxm2-16gb", "nvidia-v100-sxm2-32gb"};
   EXPECT_THAT(hardware_names(), ::testing::IsSupersetOf(expected));
   for (const std::string& name : hardware_names()) {
     EXPECT_EQ(load_gpu(name).name, name);
@@ -28,8 +28,11 @@ TEST(LoadGpu, the_measured_section_wins_unless_only_the_datasheet_is_asked_for) 
 }
 
 TEST(LoadGpu, an_override_wins_over_the_measured_section_and_over_the_base) {
-  const std::vector<config::Override> changes{{"launch.gap", "5 us", ""}, {"dram.capacity", "10 GiB", ""}, {"sm.count", "7", ""},
-                                              {"sm.shared_carveouts", "[1 KiB, 2 KiB]", ""}, {"sm.async_copy", "false", ""}};
+  const std::vector<config::Override> changes{{"launch.gap", "5 us", ""},
+                                              {"dram.capacity", "10 GiB", ""},
+                                              {"sm.count", "7", ""},
+                                              {"sm.shared_carveouts", "[1 KiB, 2 KiB]", ""},
+                                              {"sm.async_copy", "false", ""}};
   for (const Numbers numbers : {Numbers::measured, Numbers::datasheet}) {
     const Gpu gpu = load_gpu("nvidia-h200-sxm-141gb", changes, numbers);
     EXPECT_DOUBLE_EQ(gpu.launch.gap.value(), 5e-6);
@@ -60,7 +63,8 @@ TEST(LoadGpu, a_path_and_a_text_work_like_a_name) {
 }
 
 TEST(LoadGpu, generations_have_the_units_they_had) {
-  const Gpu v100 = load_gpu("nvidia-v100-sxm2-16gb"), t4 = load_gpu("nvidia-t4"), a100 = load_gpu("nvidia-a100-sxm4-40gb"), h100 = load_gpu("nvidia-h100-sxm5-80gb");
+  const Gpu v100 = load_gpu("nvidia-v100-sxm2-16gb"), t4 = load_gpu("nvidia-t4"),
+            a100 = load_gpu("nvidia-a100-sxm4-40gb"), h100 = load_gpu("nvidia-h100-sxm5-80gb");
   EXPECT_EQ(v100.sm.rates.tensor_bf16, 0);
   EXPECT_EQ(t4.sm.rates.tensor_tf32, 0);
   EXPECT_EQ(v100.sm.rates.sparsity_factor, 1);

@@ -11,7 +11,15 @@ namespace ridgeline {
 namespace {
 
 Attention attention(AttentionBackend backend, DType type, bool backward = false) {
-  Attention op{.backend = backend, .backward = backward, .type = type, .batch = 4, .heads = 16, .kv_heads = 16, .seq_q = 1024, .seq_k = 1024, .head_dim = 64};
+  Attention op{.backend = backend,
+               .backward = backward,
+               .type = type,
+               .batch = 4,
+               .heads = 16,
+               .kv_heads = 16,
+               .seq_q = 1024,
+               .seq_k = 1024,
+               .head_dim = 64};
   return op;
 }
 std::vector<std::string> names(const Attention& op, const Gpu& gpu) {
@@ -33,8 +41,10 @@ TEST(AttentionLowering, launches_what_the_profiler_saw) {
   using ::testing::ElementsAre;
   using ::testing::HasSubstr;
   EXPECT_THAT(names(attention(AttentionBackend::cudnn, DType::bf16), gpu), ElementsAre("Memset", HasSubstr("fprop")));
-  EXPECT_THAT(names(attention(AttentionBackend::cudnn, DType::bf16, true), gpu), ElementsAre("Memset", HasSubstr("dot_do_o"), HasSubstr("bprop"), HasSubstr("convert_dq")));
-  EXPECT_THAT(names(attention(AttentionBackend::flash, DType::bf16, true), gpu), ElementsAre(HasSubstr("dot_do_o"), HasSubstr("bprop"), HasSubstr("convert_dq")));
+  EXPECT_THAT(names(attention(AttentionBackend::cudnn, DType::bf16, true), gpu),
+              ElementsAre("Memset", HasSubstr("dot_do_o"), HasSubstr("bprop"), HasSubstr("convert_dq")));
+  EXPECT_THAT(names(attention(AttentionBackend::flash, DType::bf16, true), gpu),
+              ElementsAre(HasSubstr("dot_do_o"), HasSubstr("bprop"), HasSubstr("convert_dq")));
   EXPECT_EQ(names(attention(AttentionBackend::efficient, DType::fp32), gpu).size(), 1u);
   EXPECT_EQ(names(attention(AttentionBackend::efficient, DType::fp32, true), gpu).size(), 5u);
   EXPECT_EQ(names(attention(AttentionBackend::efficient, DType::bf16, true), gpu).size(), 2u);
@@ -43,7 +53,8 @@ TEST(AttentionLowering, launches_what_the_profiler_saw) {
 TEST(AttentionLowering, dropout_reads_its_random_state_first) {
   Attention op = attention(AttentionBackend::cudnn, DType::fp16);
   op.dropout = true;
-  EXPECT_THAT(names(op, load_gpu("nvidia-h200-sxm-141gb")), ::testing::ElementsAre("philox_unpack", "Memset", ::testing::HasSubstr("fprop")));
+  EXPECT_THAT(names(op, load_gpu("nvidia-h200-sxm-141gb")),
+              ::testing::ElementsAre("philox_unpack", "Memset", ::testing::HasSubstr("fprop")));
 }
 
 TEST(AttentionLowering, few_queries_split_the_keys_and_combine) {
@@ -69,10 +80,13 @@ TEST(AttentionLowering, shared_keys_sum_their_gradients) {
 
 TEST(AttentionLowering, refuses_in_a_sentence_what_a_gpu_cannot_run) {
   using ::testing::HasSubstr;
-  EXPECT_THAT(refusal(attention(AttentionBackend::flash, DType::fp16), "nvidia-t4"), HasSubstr("compute capability 8.0"));
-  EXPECT_THAT(refusal(attention(AttentionBackend::cudnn, DType::fp16), "nvidia-v100-sxm2-16gb"), HasSubstr("compute capability 8.0"));
+  EXPECT_THAT(refusal(attention(AttentionBackend::flash, DType::fp16), "nvidia-t4"),
+              HasSubstr("compute capability 8.0"));
+  EXPECT_THAT(refusal(attention(AttentionBackend::cudnn, DType::fp16), "nvidia-v100-sxm2-16gb"),
+              HasSubstr("compute capability 8.0"));
   EXPECT_THAT(refusal(attention(AttentionBackend::efficient, DType::bf16), "nvidia-t4"), HasSubstr("bf16"));
-  EXPECT_THAT(refusal(attention(AttentionBackend::flash, DType::fp32), "nvidia-h200-sxm-141gb"), HasSubstr("efficient"));
+  EXPECT_THAT(refusal(attention(AttentionBackend::flash, DType::fp32), "nvidia-h200-sxm-141gb"),
+              HasSubstr("efficient"));
   Attention wide = attention(AttentionBackend::flash, DType::fp16);
   wide.head_dim = 512;
   EXPECT_THAT(refusal(wide, "nvidia-h200-sxm-141gb"), HasSubstr("512"));
@@ -85,7 +99,8 @@ TEST(AttentionLaw, every_backend_times_on_every_gpu_it_exists_for) {
   for (const std::string& name : hardware_names()) {
     const Gpu gpu = load_gpu(name);
     const auto engine = make_timing_engine("analytic", gpu);
-    for (const AttentionBackend backend : {AttentionBackend::flash, AttentionBackend::cudnn, AttentionBackend::efficient})
+    for (const AttentionBackend backend :
+         {AttentionBackend::flash, AttentionBackend::cudnn, AttentionBackend::efficient})
       for (const DType type : {DType::fp16, DType::bf16, DType::fp32})
         for (const bool backward : {false, true})
           for (const std::int64_t head_dim : {32, 64, 80, 128}) {
@@ -95,9 +110,11 @@ TEST(AttentionLaw, every_backend_times_on_every_gpu_it_exists_for) {
             const double whole = testing::predict_op(op, 0, gpu, *engine).time.value();
             op.causal = true;
             const double half = testing::predict_op(op, 0, gpu, *engine).time.value();
-            const double peak = 2.0 * std::max({gpu.sm.rates.tensor_fp16, gpu.sm.rates.fp32}) * gpu.sm.count * std::max(gpu.clock.boost.value(), gpu.clock.sustained.value());
+            const double peak = 2.0 * std::max({gpu.sm.rates.tensor_fp16, gpu.sm.rates.fp32}) * gpu.sm.count *
+                                std::max(gpu.clock.boost.value(), gpu.clock.sustained.value());
             EXPECT_LT(half, whole) << name;
-            EXPECT_GT(whole, (backward ? 10.0 : 4.0) * 64.0 * 1024.0 * 1024.0 * static_cast<double>(head_dim) / peak) << name;
+            EXPECT_GT(whole, (backward ? 10.0 : 4.0) * 64.0 * 1024.0 * 1024.0 * static_cast<double>(head_dim) / peak)
+                << name;
           }
   }
 }

@@ -1,5 +1,5 @@
-// Matrix products, fused attention and convolutions against measured cases that no constant was fitted on: times, and how
-// many kernels each launches.
+// Matrix products, fused attention and convolutions against measured cases that no constant was fitted on: times, and
+// how many kernels each launches.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -17,16 +17,19 @@ using testing::PredictionErrors;
 
 struct Family {
   std::vector<std::string> ops;
-  double median, mean;   ///< tolerances
+  double median, mean;  ///< tolerances
 };
 const Family kProducts{{"mm", "addmm", "bmm"}, 0.06, 0.085};
-const Family kAttention{{"flash_attention", "flash_attention_backward", "cudnn_attention", "cudnn_attention_backward", "efficient_attention", "efficient_attention_backward"}, 0.03, 0.05};
+const Family kAttention{{"flash_attention", "flash_attention_backward", "cudnn_attention", "cudnn_attention_backward",
+                         "efficient_attention", "efficient_attention_backward"},
+                        0.03,
+                        0.05};
 const Family kConvolutions{{"conv2d", "conv2d_backward"}, 0.15, 0.25};
 
 struct Outcome {
   std::map<std::string, PredictionErrors> by_group;
   PredictionErrors all;
-  int counted = 0, cases = 0;   ///< of launches that agree
+  int counted = 0, cases = 0;  ///< of launches that agree
 };
 
 std::string group_of(const MeasuredCase& item) {
@@ -34,7 +37,8 @@ std::string group_of(const MeasuredCase& item) {
   return item.op + (half ? " 16-bit" : " " + item.dtype);
 }
 
-Outcome compare(const Family& family, const std::vector<std::string>& files, const char* gpu_name, bool held_out_third) {
+Outcome compare(const Family& family, const std::vector<std::string>& files, const char* gpu_name,
+                bool held_out_third) {
   const Gpu gpu = load_gpu(gpu_name);
   const auto engine = make_timing_engine("analytic", gpu);
   Outcome outcome;
@@ -42,7 +46,8 @@ Outcome compare(const Family& family, const std::vector<std::string>& files, con
     for (auto& item : testing::measured_cases(file, family.ops)) {
       if (held_out_third && !item.held_out) continue;
       // Some runs passed views of [batch, seq, heads, head_dim], which need no copies: their profiles show it.
-      if (auto* attention = std::get_if<Attention>(&item.kernel.op); attention && item.launches.size() == 3) attention->head_major = false;
+      if (auto* attention = std::get_if<Attention>(&item.kernel.op); attention && item.launches.size() == 3)
+        attention->head_major = false;
       const auto predicted = testing::predict_op(item.kernel.op, item.kernel.input_sets, gpu, *engine);
       outcome.by_group[group_of(item)].add(predicted.time.value() * 1e6, item.us);
       outcome.all.add(predicted.time.value() * 1e6, item.us);
@@ -67,7 +72,8 @@ TEST(ContractionAccuracy, products_held_out_on_the_h200) {
 }
 
 TEST(ContractionAccuracy, attention_held_out_on_the_h200) {
-  const Outcome third = compare(kAttention, {"h200/kernels.jsonl.gz", "h200/kernels_attention.jsonl.gz"}, "nvidia-h200-sxm-141gb", true);
+  const Outcome third =
+      compare(kAttention, {"h200/kernels.jsonl.gz", "h200/kernels_attention.jsonl.gz"}, "nvidia-h200-sxm-141gb", true);
   report(third, "attention, held-out third", kAttention.median, kAttention.mean);
   const Outcome random = compare(kAttention, {"h200/random/heldout.jsonl.gz"}, "nvidia-h200-sxm-141gb", false);
   report(random, "attention, random shapes", 0.035, kAttention.mean);
@@ -76,12 +82,15 @@ TEST(ContractionAccuracy, attention_held_out_on_the_h200) {
 }
 
 TEST(ContractionAccuracy, convolutions_held_out_on_the_h200) {
-  report(compare(kConvolutions, {"h200/kernels_conv.jsonl.gz"}, "nvidia-h200-sxm-141gb", true), "convolutions, held-out third", kConvolutions.median, kConvolutions.mean);
+  report(compare(kConvolutions, {"h200/kernels_conv.jsonl.gz"}, "nvidia-h200-sxm-141gb", true),
+         "convolutions, held-out third", kConvolutions.median, kConvolutions.mean);
 }
 
 TEST(ContractionAccuracy, constants_of_the_h200_carry_over_to_an_h100) {
-  report(compare(kProducts, {"h100/kernels_random.jsonl.gz"}, "nvidia-h100-sxm5-80gb", false), "products, H100", 0.07, 0.095);
-  report(compare(kAttention, {"h100/kernels_random.jsonl.gz"}, "nvidia-h100-sxm5-80gb", false), "attention, H100", 0.04, 0.055);
+  report(compare(kProducts, {"h100/kernels_random.jsonl.gz"}, "nvidia-h100-sxm5-80gb", false), "products, H100", 0.07,
+         0.095);
+  report(compare(kAttention, {"h100/kernels_random.jsonl.gz"}, "nvidia-h100-sxm5-80gb", false), "attention, H100", 0.04,
+         0.055);
 }
 
 }  // namespace

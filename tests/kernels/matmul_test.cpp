@@ -10,32 +10,42 @@ namespace {
 
 using Family = GemmWork::Family;
 
-GemmWork problem(const char* gpu, DType type, std::int64_t n = 1024) { return gemm_problem(Matmul{.type = type, .batch = 1, .m = 1024, .n = n, .k = 1024, .layout = Layout::nt}, load_gpu(gpu)); }
+GemmWork problem(const char* gpu, DType type, std::int64_t n = 1024) {
+  return gemm_problem(Matmul{.type = type, .batch = 1, .m = 1024, .n = n, .k = 1024, .layout = Layout::nt},
+                      load_gpu(gpu));
+}
 
 TEST(GemmProblem, takes_the_pipe_that_the_chip_has_for_the_type) {
   EXPECT_EQ(problem("nvidia-h200-sxm-141gb", DType::bf16).family, Family::wgmma);
   EXPECT_EQ(problem("nvidia-h200-sxm-141gb", DType::fp32).family, Family::simt);
   EXPECT_EQ(problem("nvidia-a100-sxm4-80gb", DType::tf32).family, Family::mma_sync);
   EXPECT_EQ(problem("nvidia-v100-sxm2-16gb", DType::fp16).family, Family::mma_sync);
-  EXPECT_EQ(problem("nvidia-v100-sxm2-16gb", DType::bf16).family, Family::simt);   // no bf16 tensor cores
-  EXPECT_EQ(problem("nvidia-t4", DType::tf32).family, Family::simt);               // tf32 is fp32 before Ampere
+  EXPECT_EQ(problem("nvidia-v100-sxm2-16gb", DType::bf16).family, Family::simt);  // no bf16 tensor cores
+  EXPECT_EQ(problem("nvidia-t4", DType::tf32).family, Family::simt);              // tf32 is fp32 before Ampere
 }
 
 TEST(GemmProblem, judges_alignment_on_leading_dimensions) {
   const Gpu gpu = load_gpu("nvidia-h200-sxm-141gb");
-  const auto alignment = [&](Layout layout, std::int64_t m, std::int64_t n, std::int64_t k) { return gemm_problem(Matmul{.type = DType::bf16, .batch = 1, .m = m, .n = n, .k = k, .layout = layout}, gpu).alignment; };
-  EXPECT_EQ(alignment(Layout::nt, 1021, 1024, 1024), 16);   // rows of A may be any number
-  EXPECT_EQ(alignment(Layout::tn, 1021, 1024, 1024), 2);    // where A is stored transposed they are its pitch
+  const auto alignment = [&](Layout layout, std::int64_t m, std::int64_t n, std::int64_t k) {
+    return gemm_problem(Matmul{.type = DType::bf16, .batch = 1, .m = m, .n = n, .k = k, .layout = layout}, gpu)
+        .alignment;
+  };
+  EXPECT_EQ(alignment(Layout::nt, 1021, 1024, 1024), 16);  // rows of A may be any number
+  EXPECT_EQ(alignment(Layout::tn, 1021, 1024, 1024), 2);   // where A is stored transposed they are its pitch
   EXPECT_EQ(alignment(Layout::tn, 1024, 1024, 1021), 16);
-  EXPECT_EQ(alignment(Layout::nt, 1024, 1026, 1024), 4);    // the output's pitch counts too
+  EXPECT_EQ(alignment(Layout::nt, 1024, 1026, 1024), 4);  // the output's pitch counts too
   EXPECT_EQ(alignment(Layout::nt, 1024, 1028, 1024), 8);
-  EXPECT_EQ(alignment(Layout::nn, 1024, 1, 1024), 16);      // a single column has no pitch
-  EXPECT_EQ(problem("nvidia-h200-sxm-141gb", DType::bf16, 1026).family, Family::mma_sync);   // no TMA for it
+  EXPECT_EQ(alignment(Layout::nn, 1024, 1, 1024), 16);  // a single column has no pitch
+  EXPECT_EQ(problem("nvidia-h200-sxm-141gb", DType::bf16, 1026).family, Family::mma_sync);  // no TMA for it
 }
 
 TEST(MatmulLowering, clears_a_tile_counter_only_beyond_two_tiles_an_sm) {
   const Gpu gpu = load_gpu("nvidia-h200-sxm-141gb");
-  const auto launches = [&](std::int64_t batch) { return lower(Matmul{.type = DType::bf16, .batch = batch, .m = 64, .n = 64, .k = 64, .layout = Layout::nt}, gpu, Software{}).launches; };
+  const auto launches = [&](std::int64_t batch) {
+    return lower(Matmul{.type = DType::bf16, .batch = batch, .m = 64, .n = 64, .k = 64, .layout = Layout::nt}, gpu,
+                 Software{})
+        .launches;
+  };
   EXPECT_EQ(launches(132).size(), 1u);
   ASSERT_EQ(launches(4096).size(), 2u);
   EXPECT_EQ(launches(4096).front().name, "Memset");
@@ -43,7 +53,10 @@ TEST(MatmulLowering, clears_a_tile_counter_only_beyond_two_tiles_an_sm) {
 
 TEST(MatmulLowering, splits_long_inner_dimensions_over_idle_sms) {
   const Gpu gpu = load_gpu("nvidia-h200-sxm-141gb");
-  const auto launches = lower(Matmul{.type = DType::bf16, .batch = 1, .m = 128, .n = 128, .k = 16384, .layout = Layout::nt}, gpu, Software{}).launches;
+  const auto launches =
+      lower(Matmul{.type = DType::bf16, .batch = 1, .m = 128, .n = 128, .k = 16384, .layout = Layout::nt}, gpu,
+            Software{})
+          .launches;
   ASSERT_EQ(launches.size(), 2u);
   EXPECT_TRUE(launches[1].follows_without_gap);
   EXPECT_EQ(launches[0].writes.front().operand, Access::kTemporary);
@@ -64,7 +77,10 @@ TEST(MatmulLowering, a_fused_bias_is_read_and_its_product_never_split) {
 
 TEST(MatmulLowering, states_flops_and_bytes_of_the_problem_not_of_its_tiles) {
   const Gpu gpu = load_gpu("nvidia-a100-sxm4-80gb");
-  const auto launches = lower(Matmul{.type = DType::fp32, .batch = 3, .m = 100, .n = 200, .k = 300, .layout = Layout::nn}, gpu, Software{}).launches;
+  const auto launches =
+      lower(Matmul{.type = DType::fp32, .batch = 3, .m = 100, .n = 200, .k = 300, .layout = Layout::nn}, gpu,
+            Software{})
+          .launches;
   double flops = 0.0;
   for (const KernelLaunch& launch : launches) flops += launch.flops;
   EXPECT_DOUBLE_EQ(flops, 2.0 * 3 * 100 * 200 * 300);
@@ -73,7 +89,11 @@ TEST(MatmulLowering, states_flops_and_bytes_of_the_problem_not_of_its_tiles) {
   for (const Access& access : launches.front().reads) EXPECT_GE(access.requested, access.bytes);
 }
 
-TEST(MatmulLowering, refuses_empty_operands) { EXPECT_THROW(static_cast<void>(lower(Matmul{.type = DType::fp32, .batch = 1, .m = 0, .n = 8, .k = 8}, load_gpu("nvidia-t4"), Software{})), std::invalid_argument); }
+TEST(MatmulLowering, refuses_empty_operands) {
+  EXPECT_THROW(static_cast<void>(lower(Matmul{.type = DType::fp32, .batch = 1, .m = 0, .n = 8, .k = 8},
+                                       load_gpu("nvidia-t4"), Software{})),
+               std::invalid_argument);
+}
 
 }  // namespace
 }  // namespace ridgeline

@@ -22,14 +22,50 @@ struct Family {
   LoweredOp operator()(const MultiTensor& op) const { return lower_multi_tensor(op, gpu, software); }
   LoweredOp operator()(const ImageOp& op) const { return lower_image(op, gpu, software); }
   template <typename Other>
-  LoweredOp operator()(const Other&) const { return {}; }
+  LoweredOp operator()(const Other&) const {
+    return {};
+  }
 };
 
-const std::vector<std::string> kOps{
-    "softmax", "softmax_backward", "log_softmax", "log_softmax_backward", "layer_norm", "layer_norm_backward", "gelu", "gelu_backward", "silu",
-    "silu_backward", "add", "mul", "add_broadcast", "pow2", "masked_fill", "mean_last", "dropout", "cast", "sum_rows", "copy_transposed", "cat",
-    "embedding", "embedding_backward", "copy", "fill", "scale", "sum_all", "fused_adamw", "foreach_add", "foreach_mul", "foreach_lerp",
-    "foreach_addcmul", "foreach_addcdiv", "foreach_sqrt", "foreach_norm", "batch_norm", "relu", "max_pool2d", "upsample_nearest2d"};
+const std::vector<std::string> kOps{"softmax",
+                                    "softmax_backward",
+                                    "log_softmax",
+                                    "log_softmax_backward",
+                                    "layer_norm",
+                                    "layer_norm_backward",
+                                    "gelu",
+                                    "gelu_backward",
+                                    "silu",
+                                    "silu_backward",
+                                    "add",
+                                    "mul",
+                                    "add_broadcast",
+                                    "pow2",
+                                    "masked_fill",
+                                    "mean_last",
+                                    "dropout",
+                                    "cast",
+                                    "sum_rows",
+                                    "copy_transposed",
+                                    "cat",
+                                    "embedding",
+                                    "embedding_backward",
+                                    "copy",
+                                    "fill",
+                                    "scale",
+                                    "sum_all",
+                                    "fused_adamw",
+                                    "foreach_add",
+                                    "foreach_mul",
+                                    "foreach_lerp",
+                                    "foreach_addcmul",
+                                    "foreach_addcdiv",
+                                    "foreach_sqrt",
+                                    "foreach_norm",
+                                    "batch_norm",
+                                    "relu",
+                                    "max_pool2d",
+                                    "upsample_nearest2d"};
 
 struct Tally {
   int cases = 0, geometry = 0, registers = 0, shared = 0;
@@ -57,7 +93,8 @@ Tally tally(const std::string& file) {
     result.shared += geometry && shared;
     if (!geometry) result.misses += measured.text + "\n";
   }
-  fmt::print("{}: {} cases, geometry {}, registers {}, shared memory {}\n", file, result.cases, result.geometry, result.registers, result.shared);
+  fmt::print("{}: {} cases, geometry {}, registers {}, shared memory {}\n", file, result.cases, result.geometry,
+             result.registers, result.shared);
   return result;
 }
 
@@ -72,7 +109,8 @@ TEST_P(MeasuredGeometry, launches_are_those_the_profiler_saw) {
 }
 
 INSTANTIATE_TEST_SUITE_P(H200, MeasuredGeometry,
-                         ::testing::Values("h200/kernels.jsonl.gz", "h200/kernels_optimizer.jsonl.gz", "h200/kernels_conv.jsonl.gz"));
+                         ::testing::Values("h200/kernels.jsonl.gz", "h200/kernels_optimizer.jsonl.gz",
+                                           "h200/kernels_conv.jsonl.gz"));
 
 }  // namespace
 }  // namespace ridgeline

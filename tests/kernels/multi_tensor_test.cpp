@@ -69,7 +69,8 @@ TEST(MultiTensor, norms_clear_their_partial_sums_first_and_add_them_up_last) {
 /// Parameter tensors of a GPT-2 of 12 layers (width 768, vocabulary 50257) in the order of its optimizer groups.
 TEST(MultiTensor, gpt2_takes_six_and_two_launches_a_foreach_op_and_bert_large_seventeen) {
   std::vector<std::int64_t> decayed{50257 * 768, 1024 * 768};
-  for (int layer = 0; layer < 12; ++layer) decayed.insert(decayed.end(), {768 * 2304, 768 * 768, 768 * 3072, 3072 * 768});
+  for (int layer = 0; layer < 12; ++layer)
+    decayed.insert(decayed.end(), {768 * 2304, 768 * 768, 768 * 3072, 3072 * 768});
   EXPECT_EQ(foreach_op(MultiTensorFunction::mul, decayed).launches.size(), 6u);
 
   std::vector<std::int64_t> bert{30522 * 1024, 512 * 1024, 2 * 1024, 1024, 1024};

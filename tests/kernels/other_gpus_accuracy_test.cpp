@@ -6,8 +6,8 @@
 
 #include "sim/hardware/load_gpu.h"
 #include "sim/study/gzip_lines.h"
-#include "tests/support/prediction_errors.h"
 #include "sim/workload/kernel_case.h"
+#include "tests/support/prediction_errors.h"
 
 namespace ridgeline {
 namespace {
@@ -23,9 +23,10 @@ struct Published {
 
 std::vector<json> public_rows() {
   std::vector<json> rows;
-  for_each_line(std::string(RIDGELINE_SOURCE_DIR) + "/tests/validation/public/kernels.jsonl.gz", [&](std::string_view line) {
-    if (!line.empty()) rows.push_back(json::parse(line));
-  });
+  for_each_line(std::string(RIDGELINE_SOURCE_DIR) + "/tests/validation/public/kernels.jsonl.gz",
+                [&](std::string_view line) {
+                  if (!line.empty()) rows.push_back(json::parse(line));
+                });
   return rows;
 }
 
@@ -87,14 +88,20 @@ TEST(OtherGpus, a100_flash_attention) {
   PredictionErrors errors;
   for (const Published& row : published())
     if (row.hardware == gpu.name && row.op == "flash_attention_forward_backward")
-      errors.add((predict(row, "flash_attention", gpu, *engine) + predict(row, "flash_attention_backward", gpu, *engine)).value() * 1e6, row.us);
+      errors.add(
+          (predict(row, "flash_attention", gpu, *engine) + predict(row, "flash_attention_backward", gpu, *engine))
+                  .value() *
+              1e6,
+          row.us);
   errors.expect_within("A100 FlashAttention-2, forward and backward", 0.12, 0.14);
 }
 
-/// Boards with the RTX 3090's chip, from their datasheets. Workstation and server boards accumulate in fp32 at the full rate.
+/// Boards with the RTX 3090's chip, from their datasheets. Workstation and server boards accumulate in fp32 at the full
+/// rate.
 Gpu ga102(int sms, const char* boost, const char* bandwidth, const char* limit, bool full_rate) {
-  std::vector<config::Override> changes{{"sm.count", std::to_string(sms), ""}, {"clock.boost", boost, ""}, {"clock.sustained", boost, ""}, {"clock.tensor", boost, ""},
-                                        {"dram.bandwidth", bandwidth, ""}, {"power.limit", limit, ""}};
+  std::vector<config::Override> changes{{"sm.count", std::to_string(sms), ""}, {"clock.boost", boost, ""},
+                                        {"clock.sustained", boost, ""},        {"clock.tensor", boost, ""},
+                                        {"dram.bandwidth", bandwidth, ""},     {"power.limit", limit, ""}};
   if (full_rate)
     for (const char* rate : {"sm.rates.tensor_fp16", "sm.rates.tensor_bf16"}) changes.push_back({rate, "512", ""});
   if (full_rate) changes.push_back({"sm.rates.tensor_tf32", "256", ""});

@@ -12,14 +12,17 @@ namespace {
 
 Scenario scenario(const std::string& hardware, std::vector<config::Override> changes = {}) {
   ScenarioSource source;
-  source.text = "{hardware: " + hardware +
-                ", model: {family: gpt2, layers: 4, heads: 8, hidden: 512, vocabulary: 8000, max_positions: 512, dropout: 0.1}, "
-                "training: {micro_batch: 8, sequence_length: 512, precision: fp32, attention: eager, gradient_clipping: 1.0}}";
+  source.text =
+      "{hardware: " + hardware +
+      ", model: {family: gpt2, layers: 4, heads: 8, hidden: 512, vocabulary: 8000, max_positions: 512, dropout: 0.1}, "
+      "training: {micro_batch: 8, sequence_length: 512, precision: fp32, attention: eager, gradient_clipping: 1.0}}";
   source.text_name = "test";
   source.overrides = std::move(changes);
   return load_scenario(source);
 }
-Seconds step(const std::string& hardware, std::vector<config::Override> changes = {}) { return predict(scenario(hardware, std::move(changes)), "analytic").step.time; }
+Seconds step(const std::string& hardware, std::vector<config::Override> changes = {}) {
+  return predict(scenario(hardware, std::move(changes)), "analytic").step.time;
+}
 
 class EveryGpu : public testing::TestWithParam<std::string> {};
 
@@ -28,10 +31,14 @@ TEST_P(EveryGpu, MoreOfAResourceIsNeverSlower) {
   const Gpu described = load_gpu(gpu);
   const Seconds base = step(gpu);
   const double tolerance = 1.0 + 1e-9;
-  const auto set = [&](const std::string& key, double value, const char* unit) { return step(gpu, {{"hardware." + key, std::to_string(value) + " " + unit, ""}}); };
-  EXPECT_LE(set("dram.bandwidth", described.dram.bandwidth.value() / 1e9 * 1.5, "GB/s").value(), base.value() * tolerance);
+  const auto set = [&](const std::string& key, double value, const char* unit) {
+    return step(gpu, {{"hardware." + key, std::to_string(value) + " " + unit, ""}});
+  };
+  EXPECT_LE(set("dram.bandwidth", described.dram.bandwidth.value() / 1e9 * 1.5, "GB/s").value(),
+            base.value() * tolerance);
   EXPECT_LE(set("l2.capacity", described.l2.capacity.value() / kMiB * 2, "MiB").value(), base.value() * tolerance);
-  EXPECT_LE(set("l2.read_bandwidth", described.l2.read_bandwidth.value() / 1e9 * 1.5, "GB/s").value(), base.value() * tolerance);
+  EXPECT_LE(set("l2.read_bandwidth", described.l2.read_bandwidth.value() / 1e9 * 1.5, "GB/s").value(),
+            base.value() * tolerance);
   EXPECT_LE(set("power.limit", described.power.limit.value() * 1.5, "W").value(), base.value() * tolerance);
   EXPECT_LE(step(gpu, {{"host.scale", "0.5", ""}}).value(), base.value() * tolerance);
 }
@@ -75,7 +82,8 @@ TEST(Prediction, ADeviceTooSmallIsAnAnswerAndNotAnError) {
   const Prediction fits = predict(scenario("nvidia-t4"), "analytic");
   EXPECT_TRUE(fits.memory.fits);
   const double just_under = static_cast<double>(fits.memory.device_used) / kMiB - 64;
-  const Prediction lacks = predict(scenario("nvidia-t4", {{"hardware.dram.capacity", std::to_string(just_under * 0.8) + " MiB", ""}}), "analytic");
+  const Prediction lacks = predict(
+      scenario("nvidia-t4", {{"hardware.dram.capacity", std::to_string(just_under * 0.8) + " MiB", ""}}), "analytic");
   EXPECT_FALSE(lacks.memory.fits);
   ASSERT_TRUE(lacks.memory.out_of_memory.has_value());
   EXPECT_GT(lacks.memory.out_of_memory->missing_bytes, 0);

@@ -26,14 +26,17 @@ const Tables& tables() {
   static const Tables t;
   return t;
 }
-constexpr const char* kHint = "run `build/ridgeline validate --write-residuals && build/ridgeline validate --write-docs`";
+constexpr const char* kHint =
+    "run `build/ridgeline validate --write-residuals && build/ridgeline validate --write-docs`";
 
 TEST(GeneratedDocs, TheErrorTablesAreTodays) {
-  EXPECT_EQ(contents("docs/accuracy.md"), accuracy_markdown(tables().families, tables().step_rows, tables().steps)) << kHint;
+  EXPECT_EQ(contents("docs/accuracy.md"), accuracy_markdown(tables().families, tables().step_rows, tables().steps))
+      << kHint;
 }
 
 TEST(GeneratedDocs, TheReadmeShowsTodaysErrors) {
-  EXPECT_NE(contents("README.md").find(accuracy_summary(tables().families, tables().step_rows)), std::string::npos) << kHint;
+  EXPECT_NE(contents("README.md").find(accuracy_summary(tables().families, tables().step_rows)), std::string::npos)
+      << kHint;
 }
 
 TEST(GeneratedDocs, TheRangesAreTodaysResiduals) {

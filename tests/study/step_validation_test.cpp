@@ -13,15 +13,16 @@
 namespace ridgeline {
 namespace {
 
-constexpr double kStepMedian = 12, kStepWorst = 35;            // percent
-constexpr double kAllocatedMedian = 3, kAllocatedWorst = 8;    // percent
-constexpr double kLaunches = 2;                                // percent
-constexpr double kRtx3090Time = 20, kRtx3090Memory = 12;       // percent
+constexpr double kStepMedian = 12, kStepWorst = 35;          // percent
+constexpr double kAllocatedMedian = 3, kAllocatedWorst = 8;  // percent
+constexpr double kLaunches = 2;                              // percent
+constexpr double kRtx3090Time = 20, kRtx3090Memory = 12;     // percent
 
 const std::vector<ValidatedStep>& steps_of(const std::string& hardware) {
   static std::map<std::string, std::vector<ValidatedStep>> all;
   auto found = all.find(hardware);
-  if (found == all.end()) found = all.emplace(hardware, validate_steps(RIDGELINE_SOURCE_DIR "/tests/validation", hardware, "analytic")).first;
+  if (found == all.end())
+    found = all.emplace(hardware, validate_steps(RIDGELINE_SOURCE_DIR "/tests/validation", hardware, "analytic")).first;
   return found->second;
 }
 
@@ -33,7 +34,9 @@ ErrorStatistics errors(std::string_view source, Ratio ratio_of) {
   return error_statistics(ratios);
 }
 double time_ratio(const ValidatedStep& s) { return ratio(s.predicted.step.time, *s.measured.step_time); }
-double allocated_ratio(const ValidatedStep& s) { return static_cast<double>(s.predicted.memory.peak_allocated) / static_cast<double>(*s.measured.peak_allocated); }
+double allocated_ratio(const ValidatedStep& s) {
+  return static_cast<double>(s.predicted.memory.peak_allocated) / static_cast<double>(*s.measured.peak_allocated);
+}
 
 TEST(MeasuredSteps, EagerStepsOnTheH200TakeTheTimeTheyTook) {
   const ErrorStatistics e = errors("h200", time_ratio);
@@ -56,7 +59,7 @@ TEST(MeasuredSteps, ConfigurationsThatNothingWasTunedOnAllocateWhatTheyAllocated
 }
 
 struct NotesError {
-  double time = 0, memory = 0;   // percent
+  double time = 0, memory = 0;  // percent
 };
 NotesError error_of_notes(const std::string& file) {
   ScenarioSource source;
@@ -76,16 +79,20 @@ TEST(MeasuredSteps, TheRtx3090OfTheTrainingNotesTakesTheirTimeAndMemory) {
 
 TEST(MeasuredSteps, AccumulationOnThatRtx3090IsAKnownDeviation) {
   const double error = error_of_notes("bert-large-fp32-accumulation").time;
-  EXPECT_GT(error, kRtx3090Time) << "it meets its tolerance now: move it to the test above and take it out of tests/validation/DEVIATIONS.md";
+  EXPECT_GT(error, kRtx3090Time)
+      << "it meets its tolerance now: move it to the test above and take it out of tests/validation/DEVIATIONS.md";
   EXPECT_LT(error, 28.0);
 }
 
 TEST(MeasuredSteps, LaunchesOfAStepOnTheH200AreThoseCounted) {
-  const std::vector<std::string> known_deviations{"bert-large-b1x4-fp32", "nanogpt-char-slow-fp32"};  // tests/validation/DEVIATIONS.md
+  const std::vector<std::string> known_deviations{"bert-large-b1x4-fp32",
+                                                  "nanogpt-char-slow-fp32"};  // tests/validation/DEVIATIONS.md
   std::vector<std::string> off;
   for (const ValidatedStep& s : steps_of("nvidia-h200-sxm-141gb")) {
     if (s.measured.source != "h200" || s.measured.compiled) continue;
-    const double error = 100.0 * std::abs(static_cast<double>(s.predicted.step.kernel_count) / static_cast<double>(*s.measured.kernel_count) - 1.0);
+    const double error = 100.0 * std::abs(static_cast<double>(s.predicted.step.kernel_count) /
+                                              static_cast<double>(*s.measured.kernel_count) -
+                                          1.0);
     if (error > kLaunches) off.push_back(s.measured.name);
   }
   EXPECT_EQ(off, known_deviations);

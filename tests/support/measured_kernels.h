@@ -18,7 +18,7 @@ namespace ridgeline::testing {
 struct MeasuredLaunch {
   std::string name;
   double us = 0.0;
-  bool has_geometry = false;     ///< memsets and copies have none
+  bool has_geometry = false;  ///< memsets and copies have none
   std::array<std::int64_t, 3> grid{};
   std::int64_t threads = 0;
   int registers = 0;
@@ -28,7 +28,7 @@ struct MeasuredCase {
   std::string op, dtype, text;
   KernelCase kernel;
   double us = 0.0;
-  bool held_out = false;         ///< of the third of the cases that no constant is fitted on
+  bool held_out = false;  ///< of the third of the cases that no constant is fitted on
   std::vector<MeasuredLaunch> launches;
 };
 
@@ -53,7 +53,8 @@ inline std::vector<MeasuredCase> measured_cases(const std::string& file, const s
     item.us = row["us"];
     // As Python writes it: json.dumps([op, dtype, params], sort_keys=True).
     std::string params;
-    for (const auto& [key, value] : row["params"].items()) params += (params.empty() ? "" : ", ") + ('"' + key + "\": ") + value.dump();
+    for (const auto& [key, value] : row["params"].items())
+      params += (params.empty() ? "" : ", ") + ('"' + key + "\": ") + value.dump();
     item.held_out = sha256_modulo("[\"" + item.op + "\", \"" + item.dtype + "\", {" + params + "}]", 3) == 0;
     for (const auto& k : row["kernels"]) {
       MeasuredLaunch launch;
@@ -62,7 +63,8 @@ inline std::vector<MeasuredCase> measured_cases(const std::string& file, const s
       launch.has_geometry = !k["grid"].is_null();
       if (launch.has_geometry) {
         for (std::size_t i = 0; i < 3; ++i) launch.grid[i] = k["grid"][i];
-        launch.threads = k["block"][0].get<std::int64_t>() * k["block"][1].get<std::int64_t>() * k["block"][2].get<std::int64_t>();
+        launch.threads =
+            k["block"][0].get<std::int64_t>() * k["block"][1].get<std::int64_t>() * k["block"][2].get<std::int64_t>();
         launch.registers = k["regs"];
         launch.shared = k["smem"];
       }

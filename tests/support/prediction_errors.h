@@ -48,7 +48,8 @@ class PredictionErrors {
   /// Prints the group's line and fails above the tolerances.
   void expect_within(const std::string& name, double median_tolerance, double mean_tolerance) const {
     ASSERT_GT(count(), 0u) << name;
-    fmt::print("{:<44} n {:4}  median {:4.1f} %  mean {:4.1f} %  P90 {:4.1f} %  bias {:+5.1f} %\n", name, count(), 100 * median(), 100 * mean(), 100 * tail(), 100 * bias());
+    fmt::print("{:<44} n {:4}  median {:4.1f} %  mean {:4.1f} %  P90 {:4.1f} %  bias {:+5.1f} %\n", name, count(),
+               100 * median(), 100 * mean(), 100 * tail(), 100 * bias());
     EXPECT_LE(median(), median_tolerance) << name;
     EXPECT_LE(mean(), mean_tolerance) << name;
   }
@@ -61,7 +62,9 @@ class PredictionErrors {
   }
   static double quantile(std::vector<double> values, double share) {
     std::sort(values.begin(), values.end());
-    return values.empty() ? 0.0 : values[std::min(values.size() - 1, static_cast<std::size_t>(share * static_cast<double>(values.size())))];
+    return values.empty() ? 0.0
+                          : values[std::min(values.size() - 1,
+                                            static_cast<std::size_t>(share * static_cast<double>(values.size())))];
   }
   std::vector<double> ratios_;
 };

@@ -23,7 +23,8 @@ inline ProgramRun run_program(const std::string& arguments, const std::string& i
   const auto folder = std::filesystem::temp_directory_path();
   const std::string stem = (folder / ("ridgeline-run-" + std::to_string(::getpid()))).string();
   std::ofstream(stem + ".in", std::ios::binary) << input;
-  const std::string command = "cd " RIDGELINE_SOURCE_DIR " && " RIDGELINE_BINARY " " + arguments + " <" + stem + ".in >" + stem + ".out 2>" + stem + ".err";
+  const std::string command = "cd " RIDGELINE_SOURCE_DIR " && " RIDGELINE_BINARY " " + arguments + " <" + stem +
+                              ".in >" + stem + ".out 2>" + stem + ".err";
   const int status = std::system(command.c_str());
   const auto contents = [](const std::string& path) {
     std::ifstream file(path, std::ios::binary);

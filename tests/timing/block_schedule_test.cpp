@@ -35,14 +35,16 @@ TEST(BlockSchedule, is_exact_for_a_few_rounds_of_unequal_blocks) {
     for (const int repeats : {1, 5, 13, 24})
       for (const int slots : {132, 264})
         if (length * repeats <= 4 * slots) {
-          EXPECT_DOUBLE_EQ(schedule_end(ramp(length), repeats, slots), brute_force(ramp(length), repeats, slots)) << length << "x" << repeats << " on " << slots;
+          EXPECT_DOUBLE_EQ(schedule_end(ramp(length), repeats, slots), brute_force(ramp(length), repeats, slots))
+              << length << "x" << repeats << " on " << slots;
         }
 }
 
 TEST(BlockSchedule, is_close_for_many_rounds) {
   for (const int length : {4, 8, 16, 32})
     for (const int repeats : {300, 700})
-      EXPECT_NEAR(schedule_end(ramp(length), repeats, 132) / brute_force(ramp(length), repeats, 132), 1.0, 0.02) << length << "x" << repeats;
+      EXPECT_NEAR(schedule_end(ramp(length), repeats, 132) / brute_force(ramp(length), repeats, 132), 1.0, 0.02)
+          << length << "x" << repeats;
 }
 
 TEST(BlockSchedule, counts_whole_rounds_of_equal_blocks) {

@@ -31,15 +31,17 @@ TEST(ClockLaw, a_board_averages_short_bursts_away_and_long_ones_not) {
     const Seconds floor = power_floor(gpu, Pipe::tensor_wgmma, DType::bf16, flops, 0.0);
     return power_limited(gpu, Pipe::tensor_wgmma, DType::bf16, flops, 0.0, floor * 0.8) / (floor.value() * 0.8);
   };
-  EXPECT_LT(stretch(1e11).value(), 1.01);   // 0.15 ms
-  EXPECT_GT(stretch(1e16).value(), 1.24);   // 15 s
+  EXPECT_LT(stretch(1e11).value(), 1.01);  // 0.15 ms
+  EXPECT_GT(stretch(1e16).value(), 1.24);  // 15 s
 }
 
 TEST(ClockLaw, traffic_beyond_that_of_large_products_costs_power_too) {
   const Gpu gpu = load_gpu("nvidia-t4");
   const double flops = 1e12;
-  EXPECT_EQ(power_floor(gpu, Pipe::fp32, DType::fp32, flops, flops / 600.0), power_floor(gpu, Pipe::fp32, DType::fp32, flops, 0.0));
-  EXPECT_GT(power_floor(gpu, Pipe::fp32, DType::fp32, flops, flops / 10.0), power_floor(gpu, Pipe::fp32, DType::fp32, flops, 0.0));
+  EXPECT_EQ(power_floor(gpu, Pipe::fp32, DType::fp32, flops, flops / 600.0),
+            power_floor(gpu, Pipe::fp32, DType::fp32, flops, 0.0));
+  EXPECT_GT(power_floor(gpu, Pipe::fp32, DType::fp32, flops, flops / 10.0),
+            power_floor(gpu, Pipe::fp32, DType::fp32, flops, 0.0));
 }
 
 }  // namespace

@@ -14,8 +14,10 @@
 namespace ridgeline {
 namespace {
 
-constexpr const char* kGpus[] = {"nvidia-h200-sxm-141gb", "nvidia-a100-sxm4-80gb", "nvidia-v100-sxm2-16gb", "nvidia-t4", "nvidia-rtx-3090"};
-/// Split products are ranked a little below their time (gemm_selection.cpp), so a better chip may pick one that is slower.
+constexpr const char* kGpus[] = {"nvidia-h200-sxm-141gb", "nvidia-a100-sxm4-80gb", "nvidia-v100-sxm2-16gb", "nvidia-t4",
+                                 "nvidia-rtx-3090"};
+/// Split products are ranked a little below their time (gemm_selection.cpp), so a better chip may pick one that is
+/// slower.
 constexpr double kSelectionSlack = 1.05;
 
 struct Timed {
@@ -41,7 +43,9 @@ Timed time_of(const Matmul& op, const Gpu& gpu) {
 
 std::vector<Matmul> random_products(int count) {
   std::mt19937_64 random(20240611);
-  const auto size = [&](int low, int high) { return static_cast<std::int64_t>(std::exp2(std::uniform_real_distribution<double>(low, high)(random))); };
+  const auto size = [&](int low, int high) {
+    return static_cast<std::int64_t>(std::exp2(std::uniform_real_distribution<double>(low, high)(random)));
+  };
   std::vector<Matmul> result;
   for (int i = 0; i < count; ++i) {
     Matmul op;
@@ -58,17 +62,22 @@ std::vector<Matmul> random_products(int count) {
 }
 
 double peak_rate(DType type, const MathRates& rates) {
-  const double tensor = type == DType::bf16 ? rates.tensor_bf16 : type == DType::fp16 ? rates.tensor_fp16 : type == DType::tf32 ? rates.tensor_tf32 : 0.0;
+  const double tensor = type == DType::bf16   ? rates.tensor_bf16
+                        : type == DType::fp16 ? rates.tensor_fp16
+                        : type == DType::tf32 ? rates.tensor_tf32
+                                              : 0.0;
   return tensor > 0.0 ? tensor : rates.fp32;
 }
 
 TEST(GemmLaw, is_never_faster_than_the_datasheet_allows) {
   for (const char* name : kGpus) {
     const Gpu gpu = load_gpu(name);
-    const double fastest_clock = std::max({gpu.clock.boost.value(), gpu.clock.sustained.value(), gpu.clock.tensor.value()});
+    const double fastest_clock =
+        std::max({gpu.clock.boost.value(), gpu.clock.sustained.value(), gpu.clock.tensor.value()});
     for (const Matmul& op : random_products(300)) {
       const Timed timed = time_of(op, gpu);
-      const double compute_floor = timed.flops / (2.0 * peak_rate(op.type, gpu.sm.rates) * gpu.sm.count * fastest_clock);
+      const double compute_floor =
+          timed.flops / (2.0 * peak_rate(op.type, gpu.sm.rates) * gpu.sm.count * fastest_clock);
       EXPECT_GE(timed.seconds, compute_floor) << name << " " << shape_of(op);
       EXPECT_GE(timed.seconds, timed.compulsory_bytes / gpu.dram.bandwidth.value()) << name << " " << shape_of(op);
       EXPECT_TRUE(std::isfinite(timed.seconds));
@@ -106,8 +115,18 @@ TEST(GemmLaw, sparsity_and_other_rates_carry_through_to_compute_bound_products) 
 TEST(GemmLaw, one_tile_more_than_the_sms_costs_another_round) {
   const Gpu gpu = load_gpu("nvidia-h200-sxm-141gb");
   const GemmConstants& constants = gemm_constants(GemmClass::wgmma_half);
-  const auto at = [&](std::int64_t m) {   // twelve tiles wide
-    GemmWork work{.family = GemmWork::Family::wgmma, .type = DType::bf16, .batch = 1, .m = m, .n = 12 * 128, .k = 4096, .layout = 1, .tile_m = 128, .tile_n = 128, .tile_k = 64, .stages = 6};
+  const auto at = [&](std::int64_t m) {  // twelve tiles wide
+    GemmWork work{.family = GemmWork::Family::wgmma,
+                  .type = DType::bf16,
+                  .batch = 1,
+                  .m = m,
+                  .n = 12 * 128,
+                  .k = 4096,
+                  .layout = 1,
+                  .tile_m = 128,
+                  .tile_n = 128,
+                  .tile_k = 64,
+                  .stages = 6};
     return GemmLaw(work, gpu, constants).time(tile_of(work), 1);
   };
   const GemmTime full = at(11 * 128), more = at(11 * 128 + 1);
@@ -118,14 +137,19 @@ TEST(GemmLaw, one_tile_more_than_the_sms_costs_another_round) {
 
 TEST(GemmLaw, odd_leading_dimensions_cost_several_times_as_much) {
   const Gpu gpu = load_gpu("nvidia-h200-sxm-141gb");
-  const auto seconds = [&](std::int64_t n) { return time_of({.type = DType::bf16, .batch = 1, .m = 16384, .n = n, .k = 768, .layout = Layout::nt}, gpu).seconds; };
-  EXPECT_GT(seconds(50257), 4.0 * seconds(50304));   // the vocabulary of GPT-2, and padded to a multiple of 64
-  EXPECT_GT(seconds(50258), 1.8 * seconds(50304));   // pairs of elements can still be copied asynchronously
+  const auto seconds = [&](std::int64_t n) {
+    return time_of({.type = DType::bf16, .batch = 1, .m = 16384, .n = n, .k = 768, .layout = Layout::nt}, gpu).seconds;
+  };
+  EXPECT_GT(seconds(50257), 4.0 * seconds(50304));  // the vocabulary of GPT-2, and padded to a multiple of 64
+  EXPECT_GT(seconds(50258), 1.8 * seconds(50304));  // pairs of elements can still be copied asynchronously
 }
 
 TEST(GemmLaw, names_what_limits_a_product) {
   const Gpu gpu = load_gpu("nvidia-h200-sxm-141gb");
-  const auto limiter = [&](std::int64_t m, std::int64_t n, std::int64_t k) { return time_of({.type = DType::bf16, .batch = 1, .m = m, .n = n, .k = k, .layout = Layout::nt}, gpu).longest.limiter; };
+  const auto limiter = [&](std::int64_t m, std::int64_t n, std::int64_t k) {
+    return time_of({.type = DType::bf16, .batch = 1, .m = m, .n = n, .k = k, .layout = Layout::nt}, gpu)
+        .longest.limiter;
+  };
   EXPECT_EQ(limiter(8192, 8192, 8192), Limiter::compute);
   EXPECT_EQ(limiter(16, 32768, 8192), Limiter::dram);
   EXPECT_EQ(limiter(64, 64, 64), Limiter::latency);
@@ -133,7 +157,8 @@ TEST(GemmLaw, names_what_limits_a_product) {
 
 TEST(GemmLaw, resident_operands_do_not_cost_dram_time) {
   const Gpu gpu = load_gpu("nvidia-h200-sxm-141gb");
-  const LoweredOp lowered = lower(Matmul{.type = DType::bf16, .batch = 1, .m = 64, .n = 4096, .k = 4096, .layout = Layout::nt}, gpu, Software{});
+  const LoweredOp lowered = lower(
+      Matmul{.type = DType::bf16, .batch = 1, .m = 64, .n = 4096, .k = 4096, .layout = Layout::nt}, gpu, Software{});
   const auto engine = make_timing_engine("analytic", gpu);
   const KernelLaunch& product = lowered.launches.front();
   const std::vector<double> hits(product.reads.size() + product.writes.size(), 1.0);

@@ -50,7 +50,8 @@ TEST(L2Residency, a_sweep_larger_than_the_cache_leaves_nothing_of_its_predecesso
 TEST(L2Residency, untracked_lists_always_miss) {
   L2Residency residency(l2());
   std::vector<double> shares;
-  for (int i = 0; i < 2; ++i) residency.visit(kernel({{Access::kUntracked, 64}}, {{Access::kUntracked, 64}}), {}, shares);
+  for (int i = 0; i < 2; ++i)
+    residency.visit(kernel({{Access::kUntracked, 64}}, {{Access::kUntracked, 64}}), {}, shares);
   EXPECT_EQ(shares, (std::vector<double>{0.0, 0.0}));
 }
 
@@ -73,7 +74,8 @@ TEST(RepeatedResidency, without_repetition_inputs_are_cold_and_a_clean_cache_tak
 
 TEST(RepeatedResidency, the_second_kernel_of_an_op_finds_what_the_first_wrote) {
   const double mib = 1 << 20;
-  const std::vector two{kernel({{0, mib}}, {{Access::kTemporary, mib}}), kernel({{Access::kTemporary, mib}}, {{1, mib}})};
+  const std::vector two{kernel({{0, mib}}, {{Access::kTemporary, mib}}),
+                        kernel({{Access::kTemporary, mib}}, {{1, mib}})};
   EXPECT_EQ(repeated_residency(two, 1, 0, l2())[1][0], 1.0);
 }
 

@@ -21,12 +21,35 @@ enum class Group { reduction, pointwise, image };
 const std::map<std::string, Group>& groups() {
   static const auto table = [] {
     std::map<std::string, Group> result;
-    for (const char* op : {"softmax", "softmax_backward", "log_softmax", "log_softmax_backward", "layer_norm", "layer_norm_backward", "sum_rows",
-                           "sum_all", "mean_last", "foreach_norm"})
+    for (const char* op : {"softmax", "softmax_backward", "log_softmax", "log_softmax_backward", "layer_norm",
+                           "layer_norm_backward", "sum_rows", "sum_all", "mean_last", "foreach_norm"})
       result[op] = Group::reduction;
-    for (const char* op : {"gelu", "gelu_backward", "silu", "silu_backward", "add", "mul", "add_broadcast", "pow2", "masked_fill", "dropout", "cast",
-                           "copy_transposed", "cat", "embedding", "embedding_backward", "copy", "fill", "scale", "relu", "fused_adamw", "foreach_add",
-                           "foreach_mul", "foreach_lerp", "foreach_addcmul", "foreach_addcdiv", "foreach_sqrt"})
+    for (const char* op : {"gelu",
+                           "gelu_backward",
+                           "silu",
+                           "silu_backward",
+                           "add",
+                           "mul",
+                           "add_broadcast",
+                           "pow2",
+                           "masked_fill",
+                           "dropout",
+                           "cast",
+                           "copy_transposed",
+                           "cat",
+                           "embedding",
+                           "embedding_backward",
+                           "copy",
+                           "fill",
+                           "scale",
+                           "relu",
+                           "fused_adamw",
+                           "foreach_add",
+                           "foreach_mul",
+                           "foreach_lerp",
+                           "foreach_addcmul",
+                           "foreach_addcdiv",
+                           "foreach_sqrt"})
       result[op] = Group::pointwise;
     for (const char* op : {"batch_norm", "max_pool2d", "upsample_nearest2d"}) result[op] = Group::image;
     return result;
@@ -35,9 +58,10 @@ const std::map<std::string, Group>& groups() {
 }
 
 struct Errors {
-  std::vector<double> absolute;   ///< of predicted / measured - 1
+  std::vector<double> absolute;  ///< of predicted / measured - 1
   [[nodiscard]] double median() {
-    std::nth_element(absolute.begin(), absolute.begin() + static_cast<std::ptrdiff_t>(absolute.size() / 2), absolute.end());
+    std::nth_element(absolute.begin(), absolute.begin() + static_cast<std::ptrdiff_t>(absolute.size() / 2),
+                     absolute.end());
     return absolute[absolute.size() / 2];
   }
   [[nodiscard]] double mean() const {
@@ -64,20 +88,24 @@ std::map<Group, Errors> errors_on(const std::vector<std::string>& files, const c
   for (const auto& file : files)
     for (const auto& measured : testing::measured_cases(file, ops))
       if (!held_out_third || measured.held_out)
-        result[groups().at(measured.op)].absolute.push_back(std::abs(predict(measured.kernel, gpu, *engine).value() * 1e6 / measured.us - 1.0));
+        result[groups().at(measured.op)].absolute.push_back(
+            std::abs(predict(measured.kernel, gpu, *engine).value() * 1e6 / measured.us - 1.0));
   return result;
 }
 
 void expect_within(std::map<Group, Errors> errors, Group group, const char* name, double median, double mean) {
   Errors& e = errors[group];
   ASSERT_FALSE(e.absolute.empty());
-  fmt::print("{}: {} cases, median {:.1f} %, mean {:.1f} %\n", name, e.absolute.size(), 100 * e.median(), 100 * e.mean());
+  fmt::print("{}: {} cases, median {:.1f} %, mean {:.1f} %\n", name, e.absolute.size(), 100 * e.median(),
+             100 * e.mean());
   EXPECT_LE(e.median(), median) << name;
   EXPECT_LE(e.mean(), mean) << name;
 }
 
 TEST(StreamAccuracy, held_out_third_of_the_h200_files) {
-  const auto errors = errors_on({"h200/kernels.jsonl.gz", "h200/kernels_optimizer.jsonl.gz", "h200/kernels_conv.jsonl.gz"}, "nvidia-h200-sxm-141gb", true);
+  const auto errors =
+      errors_on({"h200/kernels.jsonl.gz", "h200/kernels_optimizer.jsonl.gz", "h200/kernels_conv.jsonl.gz"},
+                "nvidia-h200-sxm-141gb", true);
   expect_within(errors, Group::reduction, "reductions", 0.055, 0.075);
   expect_within(errors, Group::pointwise, "point-wise, copies, optimizer", 0.030, 0.048);
   expect_within(errors, Group::image, "batch norm, pooling, upsampling", 0.10, 0.15);

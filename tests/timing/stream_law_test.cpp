@@ -24,10 +24,14 @@ std::vector<std::vector<KernelLaunch>> samples(const Gpu& gpu) {
         Pointwise add{.function = PointwiseFunction::add, .rows = rows, .cols = cols, .input_count = 2, .output = type};
         add.inputs[0] = add.inputs[1] = type;
         result.push_back(lower_pointwise(add, gpu, software).launches);
-        result.push_back(lower_softmax({.input = type, .output = type, .rows = rows, .cols = cols}, gpu, software).launches);
-        result.push_back(lower_softmax({.backward = true, .input = type, .output = type, .rows = rows, .cols = cols}, gpu, software).launches);
+        result.push_back(
+            lower_softmax({.input = type, .output = type, .rows = rows, .cols = cols}, gpu, software).launches);
+        result.push_back(
+            lower_softmax({.backward = true, .input = type, .output = type, .rows = rows, .cols = cols}, gpu, software)
+                .launches);
         result.push_back(lower_norm({.type = type, .rows = rows, .cols = cols}, gpu, software).launches);
-        result.push_back(lower_norm({.backward = true, .type = type, .rows = rows, .cols = cols}, gpu, software).launches);
+        result.push_back(
+            lower_norm({.backward = true, .type = type, .rows = rows, .cols = cols}, gpu, software).launches);
         result.push_back(lower_reduction({ReductionKind::sum_rows, type, rows, cols}, gpu, software).launches);
         result.push_back(lower_reduction({ReductionKind::mean_cols, type, rows, cols}, gpu, software).launches);
         result.push_back(lower_dropout({type, rows * cols}, gpu, software).launches);
@@ -35,12 +39,16 @@ std::vector<std::vector<KernelLaunch>> samples(const Gpu& gpu) {
       }
     }
   }
-  result.push_back(lower_multi_tensor({.function = MultiTensorFunction::fused_adamw, .sizes = std::make_shared<std::vector<std::int64_t>>(100, 1 << 20)}, gpu, software).launches);
+  result.push_back(lower_multi_tensor({.function = MultiTensorFunction::fused_adamw,
+                                       .sizes = std::make_shared<std::vector<std::int64_t>>(100, 1 << 20)},
+                                      gpu, software)
+                       .launches);
   return result;
 }
 
 double seconds(const KernelLaunch& launch, const Gpu& gpu, Residency residency = {}) {
-  if (const auto* stream = std::get_if<StreamWork>(&launch.work)) return stream_time(launch, *stream, gpu, residency).time.value();
+  if (const auto* stream = std::get_if<StreamWork>(&launch.work))
+    return stream_time(launch, *stream, gpu, residency).time.value();
   return fixed_time(launch, std::get<FixedWork>(launch.work), gpu, residency).time.value();
 }
 
@@ -54,7 +62,8 @@ class StreamLaw : public ::testing::TestWithParam<const char*> {
         const auto* stream = std::get_if<StreamWork>(&launch.work);
         // Blocks that read their rows again can crowd each other out of the L2: more of them at once may be slower.
         if (tolerance > 1e-6 && stream && stream->reread_bytes > 0.0) continue;
-        EXPECT_LE(seconds(launch, better), seconds(launch, gpu) * (1 + tolerance)) << launch.name << " grid " << launch.grid[0];
+        EXPECT_LE(seconds(launch, better), seconds(launch, gpu) * (1 + tolerance))
+            << launch.name << " grid " << launch.grid[0];
       }
   }
 };
@@ -106,7 +115,9 @@ TEST_P(StreamLaw, resident_time_is_not_below_requests_at_l2_bandwidth) {
   for (const auto& launches : samples(gpu))
     for (const auto& launch : launches) {
       const std::vector<double> all(launch.reads.size() + launch.writes.size(), 1.0);
-      EXPECT_GE(seconds(launch, gpu, all), launch.read_bytes() / gpu.l2.read_bandwidth.value() + launch.written_bytes() / gpu.l2.write_bandwidth.value()) << launch.name;
+      EXPECT_GE(seconds(launch, gpu, all), launch.read_bytes() / gpu.l2.read_bandwidth.value() +
+                                               launch.written_bytes() / gpu.l2.write_bandwidth.value())
+          << launch.name;
       EXPECT_LE(seconds(launch, gpu, all), seconds(launch, gpu) * (1 + 1e-9)) << launch.name;
     }
 }
@@ -119,7 +130,8 @@ TEST_P(StreamLaw, more_elements_are_never_faster_not_even_across_a_wave) {
   };
   const std::int64_t wave = std::int64_t{1024} * gpu.sm.count * (gpu.sm.max_warps / 4);  // blocks of four warps
   for (const std::int64_t waves : {1, 2, 3, 5, 8}) {
-    const double full = add(waves * wave), spilt = add(waves * wave + 1), half_more = add(waves * wave + wave / 2), next = add((waves + 1) * wave);
+    const double full = add(waves * wave), spilt = add(waves * wave + 1), half_more = add(waves * wave + wave / 2),
+                 next = add((waves + 1) * wave);
     EXPECT_LE(full, spilt);
     EXPECT_LE(spilt, half_more);
     EXPECT_LE(half_more, next);
@@ -133,7 +145,8 @@ TEST_P(StreamLaw, more_elements_are_never_faster_not_even_across_a_wave) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Gpus, StreamLaw,
-                         ::testing::Values("nvidia-h200-sxm-141gb", "nvidia-a100-sxm4-80gb", "nvidia-v100-sxm2-16gb", "nvidia-rtx-3090", "nvidia-t4"),
+                         ::testing::Values("nvidia-h200-sxm-141gb", "nvidia-a100-sxm4-80gb", "nvidia-v100-sxm2-16gb",
+                                           "nvidia-rtx-3090", "nvidia-t4"),
                          [](const auto& test) {
                            std::string name = test.param;
                            std::replace(name.begin(), name.end(), '-', '_');

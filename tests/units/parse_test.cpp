@@ -7,7 +7,10 @@ namespace {
 
 double value(std::string_view text, Dimension dimension) {
   const auto measure = parse_measure(text);
-  if (!measure) { ADD_FAILURE() << text << " was not understood"; return -1; }
+  if (!measure) {
+    ADD_FAILURE() << text << " was not understood";
+    return -1;
+  }
   EXPECT_EQ(measure->dimension, dimension) << text;
   return measure->value;
 }
@@ -53,17 +56,26 @@ TEST(ParseMeasure, spaces_and_signs_are_free) {
 }
 
 TEST(ParseMeasure, everything_else_is_refused) {
-  for (const char* text : {"", " ", "TB/s", "4.8 TB/S", "4.8 tb/s", "4,8 TB/s", "nan", "inf", "-inf", "nan GB", "1e400", "0x10", "4.8 4.8",
-                           "4.8 TB s", "1 mB", "1 Kb", "+-1", "++1", "1e308 TB"}) {
+  for (const char* text : {"", " ", "TB/s", "4.8 TB/S", "4.8 tb/s", "4,8 TB/s", "nan", "inf", "-inf", "nan GB", "1e400",
+                           "0x10", "4.8 4.8", "4.8 TB s", "1 mB", "1 Kb", "+-1", "++1", "1e308 TB"}) {
     EXPECT_FALSE(parse_measure(text)) << "'" << text << "'";
   }
 }
 
 TEST(ParseMeasure, printed_quantities_read_back_to_three_digits) {
-  const Measure measures[] = {{4.19 * kMiB, Dimension::bytes}, {1.23e-5, Dimension::seconds}, {1.98e9, Dimension::hertz},
-                              {4.8e12, Dimension::bytes_per_second}, {989e12, Dimension::flops_per_second}, {700, Dimension::watts},
-                              {0.91e-12, Dimension::joules_per_flop}, {117e-12, Dimension::joules_per_byte}, {29, Dimension::cycles},
-                              {0.56, Dimension::dimensionless}, {128, Dimension::bytes_per_cycle}, {3e9, Dimension::flops}, {2e-3, Dimension::joules}};
+  const Measure measures[] = {{4.19 * kMiB, Dimension::bytes},
+                              {1.23e-5, Dimension::seconds},
+                              {1.98e9, Dimension::hertz},
+                              {4.8e12, Dimension::bytes_per_second},
+                              {989e12, Dimension::flops_per_second},
+                              {700, Dimension::watts},
+                              {0.91e-12, Dimension::joules_per_flop},
+                              {117e-12, Dimension::joules_per_byte},
+                              {29, Dimension::cycles},
+                              {0.56, Dimension::dimensionless},
+                              {128, Dimension::bytes_per_cycle},
+                              {3e9, Dimension::flops},
+                              {2e-3, Dimension::joules}};
   for (const Measure& measure : measures) {
     const auto again = parse_measure(to_string(measure));
     ASSERT_TRUE(again) << to_string(measure);

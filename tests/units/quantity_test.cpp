@@ -8,9 +8,13 @@ namespace ridgeline {
 namespace {
 
 template <typename A, typename B>
-concept Addable = requires(A a, B b) { a + b; };
+concept Addable = requires(A a, B b) {
+  a + b;
+};
 template <typename A, typename B>
-concept Comparable = requires(A a, B b) { a < b; };
+concept Comparable = requires(A a, B b) {
+  a < b;
+};
 
 static_assert(Addable<Bytes, Bytes>);
 static_assert(!Addable<Bytes, Seconds>, "bytes and seconds do not add");

@@ -21,32 +21,51 @@ std::string mistake(const char* text) {
 }
 
 TEST(KernelCase, AMatrixProductKeepsItsShapeLayoutAndType) {
-  const KernelCase c = kernel_case_from(json::parse(R"({"op":"mm","dtype":"bf16","params":{"m":2,"n":3,"k":4,"layout":"tn"},"input_sets":7})"));
+  const KernelCase c = kernel_case_from(
+      json::parse(R"({"op":"mm","dtype":"bf16","params":{"m":2,"n":3,"k":4,"layout":"tn"},"input_sets":7})"));
   EXPECT_EQ(std::get<Matmul>(c.op), (Matmul{DType::bf16, 1, 2, 3, 4, Layout::tn, false}));
   EXPECT_EQ(c.input_sets, 7);
 }
 
 TEST(KernelCase, CastGoesUpFromSixteenBitsAndDownFromThirtyTwo) {
-  EXPECT_EQ(std::get<Pointwise>(kernel_case_from(json::parse(R"({"op":"cast","dtype":"bf16","params":{"rows":2,"cols":2}})")).op).output, DType::fp32);
-  EXPECT_EQ(std::get<Pointwise>(kernel_case_from(json::parse(R"({"op":"cast","dtype":"fp32","params":{"rows":2,"cols":2}})")).op).output, DType::bf16);
+  EXPECT_EQ(std::get<Pointwise>(
+                kernel_case_from(json::parse(R"({"op":"cast","dtype":"bf16","params":{"rows":2,"cols":2}})")).op)
+                .output,
+            DType::fp32);
+  EXPECT_EQ(std::get<Pointwise>(
+                kernel_case_from(json::parse(R"({"op":"cast","dtype":"fp32","params":{"rows":2,"cols":2}})")).op)
+                .output,
+            DType::bf16);
 }
 
 TEST(KernelCase, AWholeNumberWrittenAsFloatIsTaken) {
-  EXPECT_EQ(std::get<Copy>(kernel_case_from(json::parse(R"({"op":"copy","dtype":"fp32","params":{"elements":1e6}})")).op).cols, 1000000);
+  EXPECT_EQ(
+      std::get<Copy>(kernel_case_from(json::parse(R"({"op":"copy","dtype":"fp32","params":{"elements":1e6}})")).op)
+          .cols,
+      1000000);
 }
 
 TEST(KernelCase, MistakesNameTheOpTheParameterAndTheNearestName) {
   EXPECT_THAT(mistake(R"({"op":"sofmax","params":{"rows":1,"cols":1}})"), HasSubstr("did you mean softmax?"));
   EXPECT_THAT(mistake(R"({"op":"mm","dtype":"fp32","params":{"m":1,"n":1}})"), HasSubstr("mm: parameter k is missing"));
-  EXPECT_THAT(mistake(R"({"op":"mm","dtype":"fp32","params":{"m":0,"n":1,"k":1}})"), HasSubstr("m must be at least 1, got 0"));
+  EXPECT_THAT(mistake(R"({"op":"mm","dtype":"fp32","params":{"m":0,"n":1,"k":1}})"),
+              HasSubstr("m must be at least 1, got 0"));
   EXPECT_THAT(mistake(R"({"op":"mm","dtype":"fp32","params":{"m":-5,"n":1,"k":1}})"), HasSubstr("got -5"));
-  EXPECT_THAT(mistake(R"({"op":"mm","dtype":"fp32","params":{"m":1.5,"n":1,"k":1}})"), HasSubstr("whole number, got 1.5"));
-  EXPECT_THAT(mistake(R"({"op":"mm","dtype":"fp32","params":{"m":1,"n":1,"k":1,"leyout":"nn"}})"), HasSubstr("did you mean layout?"));
-  EXPECT_THAT(mistake(R"({"op":"mm","dtype":"fp32","params":{"m":1,"n":1,"k":1,"layout":"xx"}})"), HasSubstr("nn, nt or tn"));
-  EXPECT_THAT(mistake(R"({"op":"mm","dtype":"int4","params":{"m":1,"n":1,"k":1}})"), HasSubstr("bf16, fp16, tf32 or fp32"));
-  EXPECT_THAT(mistake(R"({"op":"mm","dtype":"fp32","params":{"m":4398046511104,"n":4398046511104,"k":1}})"), HasSubstr("too large for any GPU"));
-  EXPECT_THAT(mistake(R"({"op":"flash_attention","dtype":"fp32","params":{"batch":1,"heads":1,"seq":1,"head_dim":64}})"), HasSubstr("fp16 and bf16 only"));
-  EXPECT_THAT(mistake(R"({"op":"gelu","dtype":"fp32","params":{"rows":1,"cols":1},"input_sets":0})"), HasSubstr("input_sets"));
+  EXPECT_THAT(mistake(R"({"op":"mm","dtype":"fp32","params":{"m":1.5,"n":1,"k":1}})"),
+              HasSubstr("whole number, got 1.5"));
+  EXPECT_THAT(mistake(R"({"op":"mm","dtype":"fp32","params":{"m":1,"n":1,"k":1,"leyout":"nn"}})"),
+              HasSubstr("did you mean layout?"));
+  EXPECT_THAT(mistake(R"({"op":"mm","dtype":"fp32","params":{"m":1,"n":1,"k":1,"layout":"xx"}})"),
+              HasSubstr("nn, nt or tn"));
+  EXPECT_THAT(mistake(R"({"op":"mm","dtype":"int4","params":{"m":1,"n":1,"k":1}})"),
+              HasSubstr("bf16, fp16, tf32 or fp32"));
+  EXPECT_THAT(mistake(R"({"op":"mm","dtype":"fp32","params":{"m":4398046511104,"n":4398046511104,"k":1}})"),
+              HasSubstr("too large for any GPU"));
+  EXPECT_THAT(
+      mistake(R"({"op":"flash_attention","dtype":"fp32","params":{"batch":1,"heads":1,"seq":1,"head_dim":64}})"),
+      HasSubstr("fp16 and bf16 only"));
+  EXPECT_THAT(mistake(R"({"op":"gelu","dtype":"fp32","params":{"rows":1,"cols":1},"input_sets":0})"),
+              HasSubstr("input_sets"));
   EXPECT_THAT(mistake(R"([1,2])"), HasSubstr("JSON object"));
   EXPECT_THAT(mistake(R"({"dtype":"fp32"})"), HasSubstr("op is missing"));
 }

@@ -281,7 +281,9 @@ template <typename Run>
 std::string message_of(Run run) {
   try {
     run();
-  } catch (const UserError& error) { return error.what(); }
+  } catch (const UserError& error) {
+    return error.what();
+  }
   return "no error";
 }
 
