@@ -120,7 +120,7 @@ class Runner {
     const BlockId block = allocator_.allocate(storage.bytes);
     if (block == kNoBlock) {
       result_.fits = false;
-      result_.failure = MemoryFailure{moment(action, index), allocator_.last_failure()};
+      result_.failure = MemoryFailure{moment(action, index), allocator_.last_failure(), storage.category, by_category_};
       return false;
     }
     blocks_[action.index] = block;

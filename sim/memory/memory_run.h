@@ -44,6 +44,8 @@ struct Moment {
 struct MemoryFailure {
   Moment moment;
   OutOfMemory details;
+  Category category = Category::temporaries;  ///< of the storage that found no room
+  BytesByCategory held{};                     ///< allocated at that moment
 };
 
 struct MemoryResult {

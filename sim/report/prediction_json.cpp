@@ -42,7 +42,11 @@ ordered_json memory_json(const MemoryPrediction& memory) {
     out["out_of_memory"] = {{"op", oom->op},
                             {"phase", phase_name(oom->phase)},
                             {"layer", oom->layer},
-                            {"missing_bytes", oom->missing_bytes}};
+                            {"category", kCategoryNames[static_cast<std::size_t>(oom->category)]},
+                            {"requested_bytes", oom->requested_bytes},
+                            {"missing_bytes", oom->missing_bytes},
+                            {"needed_bytes", memory.needed},
+                            {"would_fit", memory.would_fit}};
   return out;
 }
 
@@ -56,7 +60,10 @@ ordered_json prediction_json(const Prediction& prediction) {
   for (std::size_t i = 0; i < kLimiters; ++i)
     limited_by[std::string(kLimiterNames[i])] = prediction.limited_by[i].value();
   for (const Advice& item : prediction.advice)
-    advice.push_back({{"change", item.change}, {"time_saved_s", item.time_saved.value()}, {"why", item.why}});
+    advice.push_back({{"change", item.change},
+                      {"time_saved_s", item.time_saved.value()},
+                      {"memory_saved_bytes", item.memory_saved_bytes},
+                      {"why", item.why}});
   for (const KernelGroup& group : prediction.kernels)
     kernels.push_back({{"name", group.name},
                        {"shape", group.shape},

@@ -6,39 +6,22 @@
 #include <cmath>
 #include <iterator>
 
+#include "sim/report/memory_words.h"
 #include "sim/report/names.h"
 #include "sim/units/parse.h"
 
 namespace ridgeline {
 namespace {
 
-std::string gib(std::int64_t bytes) { return fmt::format("{:.2f} GiB", static_cast<double>(bytes) / kGiB); }
-
 /// Three significant digits, whatever the size: "338 ms", "8.41 ms", "1.20 s".
 std::string duration(Seconds t) { return to_string(t); }
 
 std::string percent(double share) { return fmt::format("{:.0f} %", 100.0 * share); }
 
-std::string words(std::string_view name) {
-  std::string out(name);
-  std::replace(out.begin(), out.end(), '_', ' ');
-  return out;
-}
-
-/// Text under a margin, wrapped at 98 columns; continued lines are indented as far as the margin.
-void write_wrapped(std::string& out, std::string_view margin, std::string_view text) {
-  const std::size_t width = 98 - margin.size();
-  bool first = true;
-  while (!text.empty()) {
-    std::size_t length = std::min(width, text.size());
-    if (length < text.size())
-      if (const auto space = text.rfind(' ', length); space != std::string_view::npos && space > 0) length = space;
-    out += first ? std::string(margin) : std::string(margin.size(), ' ');
-    out += text.substr(0, length);
-    out += '\n';
-    text.remove_prefix(std::min(text.size(), length + (length < text.size() ? 1 : 0)));
-    first = false;
-  }
+/// "-12.3 ms"; "0 ms" below what anybody could measure.
+std::string signed_duration(Seconds t) {
+  if (std::abs(t.value()) < 1e-5) return "0 ms";
+  return t < Seconds{0} ? "-" + duration(-t) : "+" + duration(t);
 }
 
 /// "compute 71 %, dram 21 %, idle 8 %": the largest shares of the step, down to 2 %.
@@ -74,13 +57,21 @@ std::string training_line(const TrainingDescription& t) {
   return line;
 }
 
+void write_shortage(std::string& out, const MemoryPrediction& m, const MemoryShortage& oom) {
+  constexpr std::string_view kMargin = "                ";
+  write_wrapped(out, kMargin,
+                fmt::format("runs out {}; with room enough it would take {}", shortage_words(oom), gib(m.needed)));
+  if (m.would_fit.empty()) return;
+  write_wrapped(out, kMargin, "fits with " + as_sets(m.would_fit));
+}
+
 void write_memory(std::string& out, const MemoryPrediction& m) {
   auto to = std::back_inserter(out);
-  fmt::format_to(to, "  memory        {} allocated, {} reserved, {} in nvidia-smi; {} {}\n", gib(m.peak_allocated),
-                 gib(m.peak_reserved), gib(m.device_used), m.fits ? "fits in" : "DOES NOT FIT in", gib(m.capacity));
-  if (const auto& oom = m.out_of_memory)
-    fmt::format_to(to, "                runs out in {} of the {}{}, {} short\n", oom->op, phase_name(oom->phase),
-                   oom->layer >= 0 ? fmt::format(" (block {})", oom->layer) : "", gib(oom->missing_bytes));
+  write_wrapped(
+      out, "  memory        ",
+      fmt::format("{} allocated, {} reserved, {} in nvidia-smi; {} {}", gib(m.peak_allocated), gib(m.peak_reserved),
+                  gib(m.device_used), m.fits ? "fits in" : "DOES NOT FIT in", gib(m.capacity)));
+  if (const auto& oom = m.out_of_memory) write_shortage(out, m, *oom);
   fmt::format_to(to, "  at the peak   ");
   std::size_t column = 16;
   const auto add = [&](std::string_view name, std::int64_t bytes) {
@@ -166,8 +157,11 @@ std::string prediction_text(const Scenario& s, const Prediction& p) {
   write_measured(out, s, p);
   if (!p.advice.empty()) {
     out += "\n  what would help\n";
-    for (const Advice& a : p.advice)
-      fmt::format_to(to, "  {:>9}  {}\n             {}\n", "-" + duration(a.time_saved), "--set " + a.change, a.why);
+    for (const Advice& a : p.advice) {
+      fmt::format_to(to, "  {:>9} {:>11}  {}\n  {:21}  {}\n", signed_duration(-a.time_saved),
+                     fmt::format("{:+.2f} GiB", static_cast<double>(-a.memory_saved_bytes) / kGiB),
+                     as_sets({&a.change, 1}), "", a.why);
+    }
   }
   for (const std::string& note : p.notes) {
     out += '\n';

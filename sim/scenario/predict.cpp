@@ -7,16 +7,12 @@
 #include <map>
 #include <unordered_map>
 
-#include "sim/kernels/attention_choice.h"
-#include "sim/memory/memory_run.h"
-#include "sim/program/step_program.h"
 #include "sim/scenario/prediction.h"
 #include "sim/scenario/residual_ranges.h"
 #include "sim/timeline/step_times.h"
 #include "sim/timeline/timeline.h"
 #include "sim/units/nearest_name.h"
 #include "sim/units/user_error.h"
-#include "sim/workload/training_step.h"
 
 namespace ridgeline {
 namespace {
@@ -143,34 +139,6 @@ void explain_time(Prediction& p, std::span<const LaunchedKernel> kernels, std::s
             [](const KernelGroup& a, const KernelGroup& b) { return a.time > b.time; });
 }
 
-MemoryPrediction predict_memory(const StepProgram& program, const Scenario& s) {
-  MemoryOptions options;
-  options.settings = s.allocator;
-  options.capacity = static_cast<std::int64_t>(s.gpu.dram.capacity.value());
-  options.context = context_bytes(s.gpu, s.software);
-  const MemoryResult r = run_memory(program, options);
-  const auto op_of = [&](const Moment& moment) {
-    return moment.call == Action::kNoCall ? std::string()
-                                          : name_of(program.trace->ops[program.trace->calls[moment.call].op]);
-  };
-  MemoryPrediction m;
-  m.peak_allocated = r.peak_allocated;
-  m.peak_reserved = r.peak_reserved;
-  m.context = r.context;
-  m.device_used = r.device_used;
-  m.capacity = options.capacity;
-  m.fits = r.fits;
-  m.at_peak = r.breakdown;
-  m.cached_unused = r.cached_unused;
-  m.peak_op = op_of(r.peak);
-  m.peak_phase = r.peak.phase;
-  m.peak_layer = r.peak.layer;
-  if (r.failure)
-    m.out_of_memory = MemoryShortage{op_of(r.failure->moment), r.failure->moment.phase, r.failure->moment.layer,
-                                     r.failure->details.missing};
-  return m;
-}
-
 }  // namespace
 
 Prediction predict(const Scenario& s, std::string_view engine_name) {
@@ -180,9 +148,9 @@ Prediction predict(const Scenario& s, std::string_view engine_name) {
     throw UserError(fmt::format("--engine: unknown engine '{}'; expected roofline or analytic (did you mean {}?)",
                                 engine_name, nearest_name(engine_name, known)));
   }
-  const AttentionChoice attention = choose_attention(s.training, s.model, s.gpu, s.software);
-  const OpTrace trace = training_run(s.model, s.training, attention);
-  const StepProgram program = make_program(trace, s.gpu, s.software);
+  const ScenarioProgram built = make_scenario_program(s);
+  const OpTrace& trace = *built.trace;
+  const StepProgram& program = built.program;
   // Memory knows no time: it runs beside the timing.
   std::future<MemoryPrediction> memory = std::async(std::launch::async, [&] { return predict_memory(program, s); });
   const std::vector<KernelTime> times = time_kernels(program, *engine, s.gpu);

@@ -7,13 +7,14 @@
 #include <string>
 #include <vector>
 
+#include "sim/scenario/memory_prediction.h"
 #include "sim/scenario/scenario.h"
 #include "sim/timing/kernel_time.h"
 #include "sim/workload/op_trace.h"
 
 namespace ridgeline {
 
-inline constexpr std::size_t kTimeClasses = 6, kLimiters = 6, kCategories = 7;
+inline constexpr std::size_t kTimeClasses = 6, kLimiters = 6;
 
 struct StepPrediction {
   Seconds time, low, high;  ///< low and high from measured residuals of comparable kernels and the host's spread
@@ -26,23 +27,6 @@ struct StepPrediction {
   bool validated = true;              ///< false where no residual of comparable kernels was ever measured
 };
 
-struct MemoryShortage {
-  std::string op;
-  Phase phase = Phase::other;
-  std::int64_t layer = -1, missing_bytes = 0;
-};
-
-struct MemoryPrediction {
-  std::int64_t peak_allocated = 0, peak_reserved = 0, context = 0, device_used = 0, capacity = 0;
-  bool fits = true;
-  std::array<std::int64_t, kCategories> at_peak{};  ///< by Category, at the moment of the allocated peak
-  std::int64_t cached_unused = 0;                   ///< reserved at its peak but not allocated at the allocated peak
-  std::string peak_op;
-  Phase peak_phase = Phase::other;
-  std::int64_t peak_layer = -1;
-  std::optional<MemoryShortage> out_of_memory;
-};
-
 /// All launches of one kernel name.
 struct KernelGroup {
   std::string name, shape;
@@ -53,7 +37,8 @@ struct KernelGroup {
 
 struct Advice {
   std::string change;  ///< as --set takes it
-  Seconds time_saved;
+  Seconds time_saved;  ///< negative: what a change that saves memory costs
+  std::int64_t memory_saved_bytes = 0;  ///< of the device; negative: what a faster step needs more
   std::string why;
 };
 
@@ -65,7 +50,7 @@ struct Prediction {
   Seconds idle;                                     ///< the GPU waits: gaps, launches, host
   std::array<Seconds, kLimiters> limited_by;        ///< by Limiter; launch includes idle
   std::vector<KernelGroup> kernels;                 ///< longest first
-  std::vector<Advice> advice;                       ///< most time saved first
+  std::vector<Advice> advice;                       ///< most time saved first, then most memory
   std::vector<std::string> notes;                   ///< approximations and warnings
 };
 
@@ -73,7 +58,8 @@ struct Prediction {
 /// backend the GPU lacks).
 Prediction predict(const Scenario& scenario, std::string_view engine);
 
-/// Tries changes people make and keeps those that save time: each is predicted, none is assumed.
+/// Tries changes people make and keeps those that save time, then those that save memory: each is predicted, none is
+/// assumed. A change that does not fit the device is left out.
 std::vector<Advice> find_advice(const Scenario& scenario, std::string_view engine, const Prediction& base);
 
 }  // namespace ridgeline

@@ -15,7 +15,7 @@ using testing::HasSubstr;
 
 TEST(Program, HelpAndVersionSucceed) {
   for (const char* arguments : {"--help", "predict --help", "kernels --help", "hardware --help", "models --help",
-                                "memory --help", "validate --help", "--version"}) {
+                                "memory --help", "validate --help", "fit --help", "--version"}) {
     const ProgramRun run = run_program(arguments);
     EXPECT_EQ(run.exit_code, 0) << arguments;
     EXPECT_FALSE(run.out.empty()) << arguments;
@@ -61,6 +61,34 @@ TEST(Predict, TimesAddUpToTheStepAndMemoryToThePeak) {
   EXPECT_NEAR(parts, p["memory"]["peak_allocated_bytes"].get<double>(), 1.0);
 }
 
+TEST(Fit, JsonTellsTheBatchItsStepAndWhatLimitsIt) {
+  const ProgramRun run = run_program("fit scenarios/bert-large-fp32.yaml --set training.micro_batch=2 --format json");
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  const json f = json::parse(run.out);
+  EXPECT_TRUE(f["fits"]);
+  EXPECT_GT(f["micro_batch"].get<int>(), 2);
+  EXPECT_EQ(f["gradient_accumulation"], 1);
+  EXPECT_FALSE(f["keeps_batch"]);
+  EXPECT_GT(f["step"]["time_s"].get<double>(), 0);
+  EXPECT_TRUE(f["memory"]["fits"]);
+  EXPECT_EQ(f["limit"]["micro_batch"].get<int>(), f["micro_batch"].get<int>() + 1);
+  for (const char* key : {"op", "phase", "category", "largest_category"})
+    EXPECT_FALSE(f["limit"][key].get<std::string>().empty()) << key;
+  EXPECT_GT(f["limit"]["missing_bytes"].get<double>(), 0);
+  EXPECT_GT(f["limit"]["short_bytes"].get<double>(), 0);
+}
+
+TEST(Fit, WhatDoesNotFitIsToldWithWhatWouldHelp) {
+  const ProgramRun run =
+      run_program("predict scenarios/bert-large-fp32.yaml --set training.micro_batch=64 --format json");
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  const json memory = json::parse(run.out)["memory"];
+  EXPECT_FALSE(memory["fits"]);
+  EXPECT_GT(memory["out_of_memory"]["missing_bytes"].get<double>(), 0);
+  EXPECT_GT(memory["out_of_memory"]["needed_bytes"].get<double>(), memory["capacity_bytes"].get<double>());
+  EXPECT_FALSE(memory["out_of_memory"]["would_fit"].empty());
+}
+
 TEST(Predict, FlagsAloneGiveWhatTheFileGives) {
   const json file = json::parse(run_program("predict scenarios/bert-large-fp32.yaml --format json --no-advice").out);
   const json flags =
@@ -75,8 +103,11 @@ TEST(Predict, FlagsAloneGiveWhatTheFileGives) {
 TEST(Predict, TextFitsAHundredColumns) {
   for (const char* arguments :
        {"predict scenarios/bert-large-fp32.yaml", "predict scenarios/gpt2-ladder-h200/1-fp32.yaml",
-        "predict scenarios/bert-large-fp32.yaml --on-every-gpu", "hardware", "hardware nvidia-h200-sxm-141gb",
-        "models"}) {
+        "predict scenarios/bert-large-fp32.yaml --on-every-gpu",
+        "predict scenarios/bert-large-fp32.yaml --set training.micro_batch=64", "fit scenarios/bert-large-fp32.yaml",
+        "fit scenarios/huggingface-v100/5-accumulation-checkpointing-fp16.yaml",
+        "fit --model llama-7b --hardware nvidia-rtx-3090 --batch 3 --seq 512", "hardware",
+        "hardware nvidia-h200-sxm-141gb", "models"}) {
     const ProgramRun run = run_program(arguments);
     ASSERT_EQ(run.exit_code, 0) << arguments << run.err;
     std::istringstream lines(run.out);

@@ -1,0 +1,59 @@
+#include "sim/app/scenario_options.h"
+
+#include <fmt/format.h>
+
+#include "sim/config/override.h"
+#include "sim/hardware/load_gpu.h"
+
+namespace ridgeline::app {
+namespace {
+
+/// A flag that is short for a key of the scenario.
+struct Shorthand {
+  const char* flag;
+  const char* key;
+  const char* help;
+};
+constexpr Shorthand kShorthands[] = {
+    {"--model", "model", "model: a name of models/, a path, a HuggingFace config.json"},
+    {"--hardware", "hardware", "GPU: a name of hw/ or a path"},
+    {"--batch", "training.micro_batch", "sequences in one forward pass"},
+    {"--seq", "training.sequence_length", "tokens in a sequence"},
+    {"--accumulation", "training.gradient_accumulation", "micro-batches in a step"},
+    {"--precision", "training.precision", "fp32, tf32, amp-fp16, amp-bf16, bf16"},
+    {"--attention", "training.attention", "eager, sdpa, flash, cudnn, efficient, math"},
+    {"--optimizer", "training.optimizer.name", "adamw, adam, sgd, sgd-momentum, adafactor, adamw-8bit, adamw-kahan"},
+    {"--implementation", "training.optimizer.implementation", "of the optimizer: for-loop, foreach, fused"},
+    {"--clipping", "training.gradient_clipping", "largest gradient norm, or none"},
+    {"--checkpointing", "training.activation_checkpointing", "none, block"},
+    {"--host", "host", "host: a name of hw/hosts/"},
+    {"--software", "software", "software stack: a name of hw/software/"},
+};
+
+static_assert(std::size(kShorthands) == ScenarioOptions::kShorthandCount);
+
+}  // namespace
+
+void ScenarioOptions::add_to(CLI::App& command) {
+  command.add_option("scenario", file_, "scenario file (YAML); flags alone will do");
+  for (std::size_t i = 0; i < std::size(kShorthands); ++i)
+    command.add_option(kShorthands[i].flag, shorthands_[i], kShorthands[i].help);
+  command.add_option("--set", sets_, "KEY=VALUE: any key of scenario, hardware, model, host, software")
+      ->allow_extra_args(false)
+      ->take_all();
+  command.add_flag("--datasheet", datasheet_, "ignore the measured section of the hardware file");
+}
+
+ScenarioSource ScenarioOptions::source() const {
+  ScenarioSource source;
+  if (!file_.empty()) source.file = file_;
+  source.numbers = datasheet_ ? Numbers::datasheet : Numbers::measured;
+  for (std::size_t i = 0; i < std::size(kShorthands); ++i)
+    if (!shorthands_[i].empty())
+      source.overrides.push_back(
+          {kShorthands[i].key, shorthands_[i], fmt::format("{} {}", kShorthands[i].flag, shorthands_[i])});
+  for (const std::string& text : sets_) source.overrides.push_back(config::parse_override(text));
+  return source;
+}
+
+}  // namespace ridgeline::app

@@ -1,0 +1,28 @@
+// Options of every command that takes a scenario: a file, flags that are short for its keys, and --set.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <array>
+#include <string>
+#include <vector>
+
+#include "sim/scenario/scenario.h"
+
+namespace ridgeline::app {
+
+class ScenarioOptions {
+ public:
+  static constexpr std::size_t kShorthandCount = 13;
+
+  /// The object must outlive the parsing of the command line.
+  void add_to(CLI::App& command);
+  [[nodiscard]] ScenarioSource source() const;
+
+ private:
+  std::string file_;
+  std::vector<std::string> sets_;
+  std::array<std::string, kShorthandCount> shorthands_;
+  bool datasheet_ = false;
+};
+
+}  // namespace ridgeline::app
