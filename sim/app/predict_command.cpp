@@ -6,6 +6,7 @@
 #include "sim/app/commands.h"
 #include "sim/app/scenario_options.h"
 #include "sim/hardware/load_gpu.h"
+#include "sim/report/memory_report_text.h"
 #include "sim/report/prediction_json.h"
 #include "sim/report/prediction_text.h"
 #include "sim/scenario/changes.h"
@@ -17,7 +18,7 @@ namespace {
 struct Options {
   ScenarioOptions scenario;
   std::string engine = "analytic", format = "text";
-  bool every_gpu = false, no_advice = false;
+  bool every_gpu = false, no_advice = false, memory_report = false;
 };
 
 void run_on_every_gpu(const Options& options) {
@@ -39,16 +40,29 @@ void run_on_every_gpu(const Options& options) {
   }
 }
 
+MemoryReport memory_report_of(const Scenario& scenario) {
+  const ScenarioProgram built = make_scenario_program(scenario);
+  MemoryOptions options = memory_options(scenario);
+  options.record_samples = true;
+  return report_memory(built.program, run_memory(built.program, options));
+}
+
 void run(const Options& options) {
   if (options.every_gpu) return run_on_every_gpu(options);
   const Scenario scenario = load_scenario(options.scenario.source());
   Prediction prediction = predict(scenario, options.engine);
   if (!options.no_advice) prediction.advice = find_advice(scenario, options.engine, prediction);
   if (!prediction.memory.fits) prediction.memory.would_fit = changes_that_make_it_fit(scenario);
-  if (options.format == "json")
-    fmt::print("{}\n",
-               prediction_json(prediction).dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
-  else fmt::print("{}", prediction_text(scenario, prediction));
+  MemoryReport report;
+  if (options.memory_report) report = memory_report_of(scenario);
+  if (options.format == "json") {
+    nlohmann::ordered_json json = prediction_json(prediction);
+    if (options.memory_report) json["memory_report"] = memory_report_json(report);
+    fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+  } else {
+    fmt::print("{}", prediction_text(scenario, prediction));
+    if (options.memory_report) fmt::print("{}", memory_report_text(report));
+  }
 }
 
 }  // namespace
@@ -60,6 +74,7 @@ void add_predict_command(CLI::App& program, Outcome&) {
   command->add_option("--engine", options->engine, "roofline (datasheet ceilings only) or analytic");
   command->add_option("--format", options->format, "text or json")->check(CLI::IsMember({"text", "json"}));
   command->add_flag("--on-every-gpu", options->every_gpu, "one line for each description in hw/");
+  command->add_flag("--memory-report", options->memory_report, "who holds the memory, over the step and at its peak");
   command->add_flag("--no-advice", options->no_advice, "do not try changes");
   command->callback([options] { run(*options); });
 }

@@ -12,6 +12,7 @@ class Runner {
   Runner(const StepProgram& program, const MemoryOptions& options)
       : program_(program),
         options_(options),
+        recording_(options.record_history),
         allocator_(options.settings, DeviceMemory(options.capacity, options.context)),
         blocks_(program.storages.size(), kNoBlock) {
     result_.context = options.context;
@@ -26,7 +27,9 @@ class Runner {
     result_.cached_unused = result_.peak_reserved - result_.peak_allocated;
     result_.device_used = result_.peak_reserved + result_.context;
     result_.statistics = allocator_.statistics();
-    if (options_.record_samples) result_.segments = allocator_.segments();
+    if (options_.record_samples || options_.record_history) result_.segments = allocator_.segments();
+    // Last, because the state of the run is not kept: the step once more, up to its peak.
+    if (!result_.samples.empty()) look_at_peak();
     return std::move(result_);
   }
 
@@ -92,6 +95,19 @@ class Runner {
   void sample_one_more_step() {
     sampling_ = true;
     if (program_.steps.size() > 1) repeat_last_step();
+    sampling_ = false;
+  }
+  void look_at_peak() {
+    const auto highest =
+        std::max_element(result_.samples.begin(), result_.samples.end(),
+                         [](const MemorySample& a, const MemorySample& b) { return a.allocated < b.allocated; });
+    recording_ = false;
+    for (const auto& [old, now] : carried_) std::swap(blocks_[old], blocks_[now]);
+    if (!play(program_.steps.back().begin, highest->action + 1)) return;
+    for (std::uint32_t i = 0; i < blocks_.size(); ++i) {
+      if (blocks_[i] != kNoBlock) result_.at_peak.push_back({i, allocator_.bytes_of(blocks_[i])});
+    }
+    result_.segments_at_peak = allocator_.segments();
   }
 
   /// Hash of where every block lies: equal after two steps means that all further ones are equal.
@@ -103,7 +119,7 @@ class Runner {
       if (action.kind == Action::Kind::allocate) {
         if (!allocate(action, i)) return false;
       } else if (action.kind == Action::Kind::free) {
-        release(action);
+        release(action, i);
       } else {
         continue;
       }
@@ -118,11 +134,13 @@ class Runner {
   bool allocate(const Action& action, std::uint32_t index) {
     const Storage& storage = program_.storages[action.index];
     const BlockId block = allocator_.allocate(storage.bytes);
+    if (recording_) record_segments(index);
     if (block == kNoBlock) {
       result_.fits = false;
       result_.failure = MemoryFailure{moment(action, index), allocator_.last_failure(), storage.category, by_category_};
       return false;
     }
+    if (recording_) record(HistoryEvent::Action::alloc, block, storage.bytes, index);
     blocks_[action.index] = block;
     by_category_[static_cast<std::size_t>(storage.category)] += allocator_.bytes_of(block);
     if (const std::int64_t now = allocator_.statistics().all.allocated_bytes.current; now > peak_) {
@@ -133,10 +151,28 @@ class Runner {
     return true;
   }
 
-  void release(const Action& action) {
+  void record(HistoryEvent::Action what, BlockId block, std::int64_t bytes, std::uint32_t action) {
+    result_.history.push_back({{what, allocator_.address_of(block), bytes, 0, 0}, action});
+  }
+  void record_segments(std::uint32_t action) {
+    using Kind = HistoryEvent::Action;
+    constexpr Kind kNames[] = {Kind::segment_alloc, Kind::segment_free, Kind::segment_map, Kind::segment_unmap};
+    const auto& events = allocator_.segment_events();
+    for (; segments_seen_ < events.size(); ++segments_seen_) {
+      const SegmentEvent& event = events[segments_seen_];
+      const Kind kind = kNames[static_cast<std::size_t>(event.kind)];
+      result_.history.push_back({{kind, event.address, event.bytes, 0, 0}, action});
+    }
+  }
+
+  void release(const Action& action, std::uint32_t index) {
     const BlockId block = blocks_[action.index];
     if (block == kNoBlock) return;  // a step run again may free what only its first run had
     by_category_[static_cast<std::size_t>(program_.storages[action.index].category)] -= allocator_.bytes_of(block);
+    if (recording_) {
+      record(HistoryEvent::Action::free_requested, block, program_.storages[action.index].bytes, index);
+      record(HistoryEvent::Action::free_completed, block, program_.storages[action.index].bytes, index);
+    }
     allocator_.free(block);
     blocks_[action.index] = kNoBlock;
   }
@@ -155,13 +191,14 @@ class Runner {
 
   const StepProgram& program_;
   const MemoryOptions& options_;
+  bool sampling_ = false, recording_ = false;
   CachingAllocator allocator_;
   std::vector<BlockId> blocks_;  ///< by storage
   std::vector<std::uint32_t> alive_before_;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> carried_;
   BytesByCategory by_category_{};
   std::int64_t peak_ = 0;
-  bool sampling_ = false;
+  std::size_t segments_seen_ = 0;
   MemoryResult result_;
 };
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "sim/allocator/caching_allocator.h"
+#include "sim/allocator/history.h"
 #include "sim/program/step_program.h"
 
 namespace ridgeline {
@@ -22,7 +23,8 @@ struct MemoryOptions {
   std::int64_t capacity = 0;  ///< bytes of the device
   std::int64_t context = 0;   ///< bytes taken before the first allocation: context and loaded kernels
   int most_steps = 12;
-  bool record_samples = false;  ///< fill MemoryResult::samples
+  bool record_samples = false;  ///< fill samples, at_peak and segments of the result
+  bool record_history = false;  ///< fill MemoryResult::history
 };
 
 /// The run after one allocation or free of the steady step.
@@ -30,6 +32,18 @@ struct MemorySample {
   std::uint32_t action = 0;  ///< entry of StepProgram::actions
   std::int64_t allocated = 0, reserved = 0;
   BytesByCategory by_category{};
+};
+
+/// A storage alive at the peak.
+struct LiveStorage {
+  std::uint32_t storage = 0;  ///< entry of StepProgram::storages
+  std::int64_t bytes = 0;     ///< of its block
+};
+
+/// One event of the allocator as PyTorch records it: segments before the block that needed them.
+struct MemoryEvent {
+  HistoryEvent event;        ///< sizes of alloc and free are the requested bytes
+  std::uint32_t action = 0;  ///< entry of StepProgram::actions
 };
 
 /// Where in a run something happened.
@@ -58,9 +72,12 @@ struct MemoryResult {
   bool fits = true;
   std::optional<MemoryFailure> failure;  ///< what did not fit, and where
   int steps_run = 0;
-  std::vector<MemorySample> samples;
-  AllocatorStatistics statistics;     ///< at the end
-  std::vector<SegmentView> segments;  ///< at the end, with record_samples
+  std::vector<MemorySample> samples;          ///< of one more steady step
+  std::vector<LiveStorage> at_peak;           ///< of that step
+  std::vector<SegmentView> segments_at_peak;  ///< of that step
+  AllocatorStatistics statistics;             ///< at the end
+  std::vector<SegmentView> segments;          ///< at the end, with record_samples or record_history
+  std::vector<MemoryEvent> history;           ///< of the whole run, in order
 };
 
 MemoryResult run_memory(const StepProgram& program, const MemoryOptions& options);

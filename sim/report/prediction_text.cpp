@@ -143,8 +143,11 @@ void write_measured(std::string& out, const Scenario& s, const Prediction& p) {
 std::string prediction_text(const Scenario& s, const Prediction& p) {
   std::string out;
   auto to = std::back_inserter(out);
-  fmt::format_to(to, "{}\n{}: {} · {} engine · {}\n\n", p.scenario, s.gpu.name, training_line(s.training), p.engine,
-                 s.software.name);
+  out += p.scenario + "\n";
+  write_wrapped(
+      out, "",
+      fmt::format("{}: {} · {} engine · {}", s.gpu.name, training_line(s.training), p.engine, s.software.name));
+  out += "\n";
   fmt::format_to(to, "  step time     {} ({} to {}{})   {:.4g} samples/s   {:.4g} tokens/s\n", duration(p.step.time),
                  duration(p.step.low), duration(p.step.high), p.step.validated ? "" : ", not validated",
                  p.step.samples_per_s, p.step.tokens_per_s);

@@ -66,7 +66,13 @@ class TrainingLoop {
           overflow_flag = scaler_->overflow_flag(eager_);
         else scaler_->check(eager_);
       }
+      const bool first = parameters.front().states.empty();
       optimizer_->step(eager_, parameters, overflow_flag);
+      if (first) {
+        for (const auto& parameter : parameters)
+          for (const Tensor& state : parameter.states)
+            eager_.recorder.set_layer_like(state.storage.id(), parameter.value.storage.id());
+      }
     }
     if (scaler_) scaler_->update(eager_);
     eager_.recorder.phase = Phase::other;

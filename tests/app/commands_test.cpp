@@ -61,6 +61,35 @@ TEST(Predict, TimesAddUpToTheStepAndMemoryToThePeak) {
   EXPECT_NEAR(parts, p["memory"]["peak_allocated_bytes"].get<double>(), 1.0);
 }
 
+TEST(Predict, TheMemoryReportAddsUpToThePeak) {
+  const ProgramRun run =
+      run_program("predict scenarios/gpt2-ladder-h200/3-bf16.yaml --memory-report --no-advice --format json");
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  const json p = json::parse(run.out);
+  const json& report = p["memory_report"];
+  const auto peak = p["memory"]["peak_allocated_bytes"].get<std::int64_t>();
+  EXPECT_EQ(report["peak"]["allocated_bytes"].get<std::int64_t>(), peak);
+  EXPECT_EQ(report["peak"]["op"], p["memory"]["peak"]["op"]);
+  std::int64_t by_layer = 0, by_op = 0, highest = 0, layers = 0;
+  for (const json& layer : report["by_layer"]) {
+    for (const auto& [key, value] : layer.items())
+      if (key != "layer") by_layer += value.get<std::int64_t>();
+    layers += layer["layer"].get<int>() >= 0 ? 1 : 0;
+  }
+  for (const json& op : report["by_op"]) by_op += op["bytes"].get<std::int64_t>();
+  for (const json& moment : report["timeline"]) {
+    highest = std::max(highest, moment["allocated_bytes"].get<std::int64_t>());
+    EXPECT_GE(moment["reserved_bytes"], moment["allocated_bytes"]);
+  }
+  EXPECT_EQ(by_layer, peak);
+  EXPECT_EQ(by_op, peak);
+  EXPECT_EQ(highest, peak);
+  EXPECT_EQ(layers, 12);
+  const json& unused = report["fragmentation"];
+  EXPECT_EQ(unused["free_bytes"].get<std::int64_t>(), report["peak"]["reserved_bytes"].get<std::int64_t>() - peak);
+  EXPECT_LE(unused["largest_free_block_bytes"], unused["free_bytes"]);
+}
+
 TEST(Fit, JsonTellsTheBatchItsStepAndWhatLimitsIt) {
   const ProgramRun run = run_program("fit scenarios/bert-large-fp32.yaml --set training.micro_batch=2 --format json");
   ASSERT_EQ(run.exit_code, 0) << run.err;
@@ -105,6 +134,9 @@ TEST(Predict, TextFitsAHundredColumns) {
        {"predict scenarios/bert-large-fp32.yaml", "predict scenarios/gpt2-ladder-h200/1-fp32.yaml",
         "predict scenarios/bert-large-fp32.yaml --on-every-gpu",
         "predict scenarios/bert-large-fp32.yaml --set training.micro_batch=64", "fit scenarios/bert-large-fp32.yaml",
+        "predict scenarios/bert-large-fp32.yaml --memory-report",
+        "predict scenarios/huggingface-v100/5-accumulation-checkpointing-fp16.yaml --memory-report --no-advice",
+        "predict scenarios/bert-large-fp32.yaml --set training.micro_batch=64 --memory-report --no-advice",
         "fit scenarios/huggingface-v100/5-accumulation-checkpointing-fp16.yaml",
         "fit --model llama-7b --hardware nvidia-rtx-3090 --batch 3 --seq 512", "hardware",
         "hardware nvidia-h200-sxm-141gb", "models"}) {

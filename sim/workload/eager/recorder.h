@@ -29,6 +29,10 @@ class Recorder {
   [[nodiscard]] std::uint32_t references(StorageId storage) const { return references_[storage]; }
   [[nodiscard]] std::int64_t bytes(StorageId storage) const { return trace_.storages[storage].bytes; }
   void set_category(StorageId storage, Category category) { trace_.storages[storage].category = category; }
+  /// `storage` belongs to what `like` belongs to.
+  void set_layer_like(StorageId storage, StorageId like) {
+    trace_.storages[storage].layer = trace_.storages[like].layer;
+  }
 
   /// An operation on tensors in the order of op_operands.h.
   void op(const Op& op, std::initializer_list<const Tensor*> inputs, std::initializer_list<const Tensor*> outputs) {
