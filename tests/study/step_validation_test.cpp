@@ -84,6 +84,25 @@ TEST(MeasuredSteps, AccumulationOnThatRtx3090IsAKnownDeviation) {
   EXPECT_LT(error, 28.0);
 }
 
+TEST(MeasuredSteps, MixedPrecisionMemoryBeforePyTorch111IsAKnownDeviation) {
+  constexpr double kV100Memory = 12;  // percent
+  const double error = error_of_notes("huggingface-v100/4-fp16").memory;
+  EXPECT_GT(error, kV100Memory)
+      << "it meets its tolerance now: assert that instead and take it out of tests/validation/DEVIATIONS.md";
+  EXPECT_LT(error, 14.0);
+  ScenarioSource source;  // ran out of memory in a published run (DeepSpeed's BERT tutorial, PyTorch, 2020)
+  source.file = RIDGELINE_SOURCE_DIR "/scenarios/huggingface-v100/4-fp16.yaml";
+  source.overrides = {{"model",
+                       "{family: bert, layers: 24, heads: 16, hidden: 1024, feed_forward: 4096, vocabulary: "
+                       "30522, max_positions: 512, dropout: 0.1, head: question-answering}",
+                       ""},
+                      {"training.micro_batch", "8", ""},
+                      {"training.sequence_length", "384", ""},
+                      {"training.optimizer.implementation", "fused", ""}};
+  EXPECT_TRUE(predict_memory(load_scenario(source)).fits)
+      << "no longer called fitting, as published: assert that and take it out of tests/validation/DEVIATIONS.md";
+}
+
 TEST(MeasuredSteps, LaunchesOfAStepOnTheH200AreThoseCounted) {
   const std::vector<std::string> known_deviations{"bert-large-b1x4-fp32",
                                                   "nanogpt-char-slow-fp32"};  // tests/validation/DEVIATIONS.md
