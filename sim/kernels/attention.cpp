@@ -13,6 +13,7 @@
 #include "sim/kernels/attention_tiles.h"
 #include "sim/kernels/families.h"
 #include "sim/kernels/gemm_launch.h"
+#include "sim/kernels/stream_launch.h"
 #include "sim/occupancy/occupancy.h"
 #include "sim/timing/attention_law.h"
 #include "sim/units/ceil_div.h"
@@ -269,15 +270,16 @@ class AttentionLowering {
     const std::int64_t key_blocks = ceil_div(op_.seq_k, tile.k);
     const bool one_block =
         key_blocks == 1 || (key_blocks == 2 && static_cast<double>(op_.batch * op_.heads) > 1.7 * gpu_.sm.count);
-    const double accumulator = size_.q * 4.0;
     if (!one_block) {
-      Pointwise fill{.function = PointwiseFunction::fill,
-                     .rows = rows,
-                     .cols = op_.head_dim,
-                     .input_count = 0,
-                     .output = DType::fp32};
-      append(lower_pointwise(fill, gpu_, software_), Access::kTemporary, Access::kTemporary);
-      out_.temporaries.push_back(static_cast<std::int64_t>(accumulator));
+      // The accumulator is made of whole tiles with a lock each and cleared byte by byte: vectors of 16 bytes a thread.
+      const std::int64_t tiles = op_.batch * op_.heads * ceil_div(op_.seq_q, tile.q) * ceil_div(op_.head_dim, tile.k);
+      const std::int64_t accumulator = tiles * (4 * std::int64_t{tile.q} * tile.k + 16);
+      KernelLaunch fill = stream_launch(StreamKernel::fill, "fill", TimeClass::tensor_contraction, DType::fp32,
+                                        {ceil_div(accumulator, 2048), 1, 128, 16},
+                                        {.elements = static_cast<double>(accumulator) / 4.0});
+      fill.writes = {{Access::kTemporary, static_cast<double>(accumulator)}};
+      out_.launches.push_back(std::move(fill));
+      out_.temporaries.push_back(accumulator);
     }
     AttentionTile chosen = tile;
     KernelLaunch main = kernel(Part::backward, chosen, kernel_name(op_, tile, "B"), 1);

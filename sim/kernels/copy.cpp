@@ -15,6 +15,14 @@ namespace {
 /// and in 32.
 constexpr double kScatteredSectorBytes = 46.0;
 
+/// Sectors a block asks the L2 for, an element, when a matrix is transposed. Its elements lie one row of the source
+/// apart; once they reach the last row they go on in the next column, whose elements sit in the sectors already read.
+double sectors_an_element(const Copy& op, std::int64_t per_block) {
+  const double columns = std::max(1.0, static_cast<double>(per_block) / static_cast<double>(op.rows));
+  const double sectors = 1.0 + (columns - 1.0) * static_cast<double>(bytes_of(op.type)) / 32.0;  // a row of columns
+  return std::min(1.0, sectors / columns);
+}
+
 LoweredOp host_transfer(const Copy& op, double bytes) {
   KernelLaunch launch;
   const bool upload = op.kind == CopyKind::host_to_device;
@@ -63,14 +71,7 @@ LoweredOp lower_copy(const Copy& op, const Gpu& gpu, const Software& /*software*
     case CopyKind::host_to_device:
     case CopyKind::device_to_host: return host_transfer(op, bytes);
     case CopyKind::concatenate: return concatenate(op, gpu);
-    case CopyKind::contiguous: {
-      KernelLaunch launch = stream_launch(StreamKernel::copy_device, "Memcpy DtoD", TimeClass::copy, op.type,
-                                          {ceil_div(n, 1024)}, {.elements = static_cast<double>(n)});
-      launch.pipe = Pipe::none;
-      launch.reads = {{0, bytes}};
-      launch.writes = {{1, bytes}};
-      return {{std::move(launch)}, {}, false};
-    }
+    case CopyKind::contiguous: return {{device_copy_launch(op.type, n, 0, 1)}, {}, false};
     case CopyKind::permute:
     case CopyKind::transpose: break;
   }
@@ -85,7 +86,8 @@ LoweredOp lower_copy(const Copy& op, const Gpu& gpu, const Software& /*software*
                                         TimeClass::copy, op.type, {ceil_div(elements, per_block), 1, 128, 18},
                                         {.elements = count, .iterations = static_cast<double>(per_block / 128)});
     launch.pipe = Pipe::none;
-    launch.reads = {{0, count * element, strided ? count * kScatteredSectorBytes : 0.0}};
+    launch.reads = {
+        {0, count * element, strided ? count * sectors_an_element(op, per_block) * kScatteredSectorBytes : 0.0}};
     launch.writes = {{1, count * element}};
     result.launches.push_back(std::move(launch));
   }

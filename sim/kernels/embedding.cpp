@@ -17,6 +17,24 @@ double distinct_rows(std::int64_t tokens, std::int64_t vocabulary) {
   return std::min({t, v, v * -std::expm1(-t / v)});
 }
 
+/// Rows a gather fetches: the distinct ones, and those again that its own traffic, a row read and a row written a
+/// token, has pushed out of the L2 since. `w` tokens later a row is still there with the ramp's share; uniform indices
+/// come back after an exponential time of mean `vocabulary` tokens.
+double fetched_rows(const Embedding& op, double row_bytes, const L2Spec& l2) {
+  const auto t = static_cast<double>(op.tokens), v = static_cast<double>(op.vocabulary);
+  const auto found_within = [&](double window) {  // share of the tokens whose row was used at most `window` before
+    const double w = std::min(window, t);
+    const double young = w + v * std::expm1(-w / v);  // the first `w` tokens look back to the start
+    return (young - (t - w) * std::expm1(-w / v)) / t;
+  };
+  constexpr int kSteps = 8;  // of the ramp
+  const double full = l2.resident_full * l2.capacity.value(), none = l2.resident_none * l2.capacity.value();
+  double found = 0.0;
+  for (int i = 0; i < kSteps; ++i)
+    found += found_within((full + (none - full) * (i + 0.5) / kSteps) / (2.0 * row_bytes)) / kSteps;
+  return t * (1.0 - found);
+}
+
 KernelLaunch fill(double elements, DType type, int operand) {
   const auto bytes = elements * static_cast<double>(bytes_of(type));
   KernelLaunch launch =
@@ -36,9 +54,9 @@ LoweredOp gather(const Embedding& op, const Gpu& gpu) {
                     {op.tokens, ceil_div(row, threads * 16), static_cast<int>(threads), 32}, {.elements = elements});
   // Rows asked for again are in an SM's L1 to the extent that it holds the table.
   const double table = static_cast<double>(op.vocabulary) * static_cast<double>(row),
-               distinct = distinct_rows(op.tokens, op.vocabulary) * static_cast<double>(row);
+               fetched = fetched_rows(op, static_cast<double>(row), gpu.l2) * static_cast<double>(row);
   const double beyond_l1 = elements * element * (1.0 - std::min(1.0, gpu.sm.l1_and_shared.value() / table));
-  launch.reads = {{0, distinct, std::max(distinct, beyond_l1)}, {1, 8.0 * static_cast<double>(op.tokens)}};
+  launch.reads = {{0, fetched, std::max(fetched, beyond_l1)}, {1, 8.0 * static_cast<double>(op.tokens)}};
   launch.writes = {{2, elements * element}};
   return {{std::move(launch)}, {}, false};
 }

@@ -30,9 +30,13 @@ LoweredOp forward(const Norm& op) {
     KernelLaunch launch =
         stream_launch(StreamKernel::layer_norm_vectorized, op.rms ? "vectorized_rms_norm" : "vectorized_layer_norm",
                       TimeClass::normalization, op.type, {op.rows, 1, 128, half ? 32 : 39, 24},
-                      {.elements = elements, .iterations = static_cast<double>(ceil_div(op.cols, 512))});
+                      {.elements = elements,
+                       .iterations = static_cast<double>(ceil_div(op.cols, 512)),
+                       .reread_bytes = bytes,  // statistics first, then the row again
+                       .reread_row_bytes = static_cast<double>(op.cols * bytes_of(op.type)),
+                       .reread_through_l1 = true});
     launch.flops = 7.0 * elements;
-    launch.reads = {{0, bytes, 2.0 * bytes}};  // statistics first, then the row again
+    launch.reads = {{0, bytes}};
     add_parameters(launch);
     launch.writes = {{out, bytes}};
     add_statistics(launch);

@@ -102,25 +102,23 @@ LoweredOp lower_pointwise(const Pointwise& op, const Gpu& /*gpu*/, const Softwar
   const bool clones = op.function == PointwiseFunction::masked_fill;
   const int out = op.input_count;
   if (clones) {
-    const double bytes = static_cast<double>(output_bytes) * static_cast<double>(n);
-    KernelLaunch copy = stream_launch(StreamKernel::copy_device, "Memcpy DtoD", TimeClass::copy, op.output,
-                                      {ceil_div(n, 1024)}, {.elements = static_cast<double>(n)});
-    copy.pipe = Pipe::none;
-    copy.reads = {{0, bytes}};
-    copy.writes = {{out, bytes}};
-    result.launches.push_back(std::move(copy));
+    result.launches.push_back(device_copy_launch(op.output, n, 0, out));
   }
   const int splits = index_splits(largest);
   for (int split = 0; split < splits; ++split) {
     const std::int64_t elements = n / splits + (split < n % splits ? 1 : 0);
     const auto count = static_cast<double>(elements);
     geometry.grid_x = ceil_div(elements, per_block);
+    // A last block that is not full cannot use vectors: its threads go element by element.
+    const bool vectorized = !strided && !unrolled && geometry.threads == 128;
+    const auto scalar_steps = vectorized ? static_cast<double>(ceil_div(elements % per_block, 128)) : 0.0;
     KernelLaunch launch =
         stream_launch(traits.kernel, std::string(traits.name),
                       op.function == PointwiseFunction::cast ? TimeClass::copy : TimeClass::elementwise, type, geometry,
                       {.elements = count,
                        .active_blocks = count / static_cast<double>(per_block),
-                       .iterations = strided ? static_cast<double>(per_block / 128) : 1.0});
+                       .iterations = strided ? static_cast<double>(per_block / 128) : 1.0,
+                       .tail_steps = scalar_steps});
     launch.flops = traits.flops * count;
     for (int i = 0; i < op.input_count; ++i) {
       double distinct = count * static_cast<double>(bytes_of(op.inputs[i]));

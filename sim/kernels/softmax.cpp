@@ -68,6 +68,13 @@ int warp_backward_registers(int log2_columns, bool half) {
   }
 }
 
+/// Passes of a block over a row that it reads from memory: whole vectors while all threads have one, then the rest, and
+/// the head of a row that does not start at a vector's boundary, element by element.
+double vector_passes(std::int64_t columns, std::int64_t threads, std::int64_t vector) {
+  const std::int64_t whole = columns / (threads * vector), rest = columns % (threads * vector);
+  return static_cast<double>(whole + ceil_div(rest, threads) + (columns % vector != 0 ? 1 : 0));
+}
+
 KernelLaunch forward(const Softmax& op) {
   const auto elements = static_cast<double>(op.rows * op.cols);
   const double in = elements * static_cast<double>(bytes_of(op.input)),
@@ -102,7 +109,7 @@ KernelLaunch forward(const Softmax& op) {
       launch = stream_launch(StreamKernel::softmax_block, "SoftMaxForward", TimeClass::normalization, op.input,
                              {op.rows, 1, 1024, 32, 128},
                              {.elements = elements,
-                              .iterations = static_cast<double>(ceil_div(op.cols, 1024 * vector)),
+                              .iterations = vector_passes(op.cols, 1024, vector),
                               .reread_bytes = 2.0 * in,
                               .reread_row_bytes = row});
     }

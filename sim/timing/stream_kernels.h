@@ -101,7 +101,8 @@ struct StreamConstants {
   double warp_instructions;         ///< instructions of a warp whatever its data
   double
       exchange_cycles;  ///< once where blocks add into one result through memory: partial sums out, fence, semaphore …
-  double tail_cycles;   ///< … then a serial step of the last block for each partial sum in the L2 …
+  double
+      tail_cycles;  ///< … then a serial step of the last block: a partial sum in the L2, an element without vectors …
   double tail_miss_cycles;  ///< … and this much more when the stream has pushed it out to DRAM
   double dram_efficiency;   ///< of the DRAM's achievable rate; below 1 where a block walks several streams at once
 };
