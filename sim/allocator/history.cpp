@@ -108,12 +108,14 @@ AllocationHistory parse_history(std::string_view text, std::string source) {
   return history;
 }
 
-AllocationHistory read_history(const std::string& path) {
+std::string history_bytes(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) throw HistoryError(fmt::format("{}: cannot be opened", path));
   std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   const bool compressed = bytes.size() >= 2 && bytes[0] == '\x1f' && bytes[1] == '\x8b';
-  return parse_history(compressed ? inflated(bytes, path) : bytes, path);
+  return compressed ? inflated(bytes, path) : bytes;
 }
+
+AllocationHistory read_history(const std::string& path) { return parse_history(history_bytes(path), path); }
 
 }  // namespace ridgeline

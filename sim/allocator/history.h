@@ -47,6 +47,9 @@ struct AllocationHistory {
 /// std::invalid_argument, with the nearest name, for an unknown one.
 HistoryEvent::Action action_of(std::string_view name);
 
+/// Contents of a file, plain or gzip. Throws HistoryError.
+std::string history_bytes(const std::string& path);
+
 /// Throws HistoryError.
 AllocationHistory read_history(const std::string& path);
 AllocationHistory parse_history(std::string_view text, std::string source);

@@ -1,23 +1,27 @@
 // ridgeline predict: a scenario file, flags, or both, to step time, memory and reasons.
 #include <fmt/format.h>
 
+#include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "sim/app/commands.h"
 #include "sim/app/scenario_options.h"
 #include "sim/hardware/load_gpu.h"
+#include "sim/memory/memory_snapshot.h"
 #include "sim/report/memory_report_text.h"
 #include "sim/report/prediction_json.h"
 #include "sim/report/prediction_text.h"
 #include "sim/scenario/changes.h"
 #include "sim/scenario/prediction.h"
+#include "sim/units/user_error.h"
 
 namespace ridgeline::app {
 namespace {
 
 struct Options {
   ScenarioOptions scenario;
-  std::string engine = "analytic", format = "text";
+  std::string engine = "analytic", format = "text", memory_snapshot;
   bool every_gpu = false, no_advice = false, memory_report = false;
 };
 
@@ -47,6 +51,29 @@ MemoryReport memory_report_of(const Scenario& scenario) {
   return report_memory(built.program, run_memory(built.program, options));
 }
 
+/// Either all of it or nothing is there under this name.
+void write_whole(const std::string& path, const std::string& bytes) {
+  const std::string unfinished = path + ".unfinished";
+  std::error_code error;
+  bool written = false;
+  {
+    std::ofstream file(unfinished, std::ios::binary);
+    written = file.write(bytes.data(), static_cast<std::streamsize>(bytes.size())) && file.flush();
+  }
+  if (written) std::filesystem::rename(unfinished, path, error);
+  if (written && !error) return;
+  std::error_code ignored;
+  std::filesystem::remove(unfinished, ignored);
+  throw UserError(fmt::format("--memory-snapshot: {} cannot be written", path));
+}
+
+void write_memory_snapshot(const Scenario& scenario, const std::string& path) {
+  const ScenarioProgram built = make_scenario_program(scenario);
+  MemoryOptions options = memory_options(scenario);
+  options.record_history = true;
+  write_whole(path, memory_snapshot(built.program, run_memory(built.program, options), options.settings));
+}
+
 void run(const Options& options) {
   if (options.every_gpu) return run_on_every_gpu(options);
   const Scenario scenario = load_scenario(options.scenario.source());
@@ -55,6 +82,7 @@ void run(const Options& options) {
   if (!prediction.memory.fits) prediction.memory.would_fit = changes_that_make_it_fit(scenario);
   MemoryReport report;
   if (options.memory_report) report = memory_report_of(scenario);
+  if (!options.memory_snapshot.empty()) write_memory_snapshot(scenario, options.memory_snapshot);
   if (options.format == "json") {
     nlohmann::ordered_json json = prediction_json(prediction);
     if (options.memory_report) json["memory_report"] = memory_report_json(report);
@@ -73,8 +101,12 @@ void add_predict_command(CLI::App& program, Outcome&) {
   options->scenario.add_to(*command);
   command->add_option("--engine", options->engine, "roofline (datasheet ceilings only) or analytic");
   command->add_option("--format", options->format, "text or json")->check(CLI::IsMember({"text", "json"}));
-  command->add_flag("--on-every-gpu", options->every_gpu, "one line for each description in hw/");
+  auto* every = command->add_flag("--on-every-gpu", options->every_gpu, "one line for each description in hw/");
   command->add_flag("--memory-report", options->memory_report, "who holds the memory, over the step and at its peak");
+  command
+      ->add_option("--memory-snapshot", options->memory_snapshot,
+                   "write the run's allocations to this file as PyTorch does (for pytorch.org/memory_viz)")
+      ->excludes(every);
   command->add_flag("--no-advice", options->no_advice, "do not try changes");
   command->callback([options] { run(*options); });
 }

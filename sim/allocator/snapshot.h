@@ -1,0 +1,32 @@
+// A PyTorch memory snapshot: the pickle that torch.cuda.memory._dump_snapshot() writes, as far as the allocator goes.
+//
+// It holds the segments at one moment and, where the history was recorded, one list of events a device. Frames and
+// what is unknown here are passed over. Keys: torch/cuda/memory.py and torch/csrc/cuda/memory_snapshot.cpp.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/allocator/caching_allocator.h"
+#include "sim/allocator/history.h"
+
+namespace ridgeline {
+
+struct MemorySnapshot {
+  std::int64_t device = 0;    ///< the one described: the first with a history, else the first with segments
+  int devices = 0;            ///< with a history or segments
+  AllocationHistory history;  ///< of that device; `line` counts its events from 1. Empty where none was recorded
+  std::vector<SegmentView> segments;  ///< of that device, as they are; pending blocks are active_pending_free
+  AllocatorSettings settings;         ///< as far as the snapshot names them
+};
+
+/// True where a file starts as a pickle does (and no text does).
+bool looks_like_pickle(std::string_view bytes);
+
+/// Throws UserError with `source` and the key or event that is missing or wrong.
+MemorySnapshot read_snapshot(std::string_view bytes, const std::string& source);
+
+}  // namespace ridgeline
