@@ -199,5 +199,32 @@ TEST(Memory, AReplayedHistoryAsksForTheSegmentsItRecorded) {
   EXPECT_EQ(r["segment_allocations_bytes"], r["recorded_segments_bytes"]);
 }
 
+TEST(MemoryCommand, ReplaysThePredictedSnapshotToThePredictedPeaks) {
+  const auto file = std::filesystem::temp_directory_path() / ("ridgeline-" + std::to_string(::getpid()) + ".pickle");
+  const ProgramRun predicted = run_program(
+      "predict scenarios/gpt2-ladder-h200/3-bf16.yaml --no-advice --format json --memory-snapshot " + file.string());
+  ASSERT_EQ(predicted.exit_code, 0) << predicted.err;
+  EXPECT_FALSE(std::filesystem::exists(file.string() + ".unfinished"));
+  const json memory = json::parse(predicted.out)["memory"];
+  const ProgramRun replayed = run_program("memory " + file.string() + " --format json");
+  std::filesystem::remove(file);
+  ASSERT_EQ(replayed.exit_code, 0) << replayed.err;
+  const json replay = json::parse(replayed.out);
+  EXPECT_EQ(replay["source"], "replay");
+  for (const char* key : {"peak_allocated_bytes", "peak_reserved_bytes"}) EXPECT_EQ(replay[key], memory[key]) << key;
+  EXPECT_EQ(replay["segment_allocations_bytes"], replay["recorded_segments_bytes"]);
+}
+
+TEST(MemoryCommand, WithoutAHistoryTheSegmentsAreSummedAsTheyAre) {
+  const auto file = std::filesystem::temp_directory_path() / ("ridgeline-" + std::to_string(::getpid()) + ".pickle");
+  // {"segments": []}
+  std::ofstream(file, std::ios::binary) << "\x80\x04}\x8c\x08segments]s.";
+  const ProgramRun run = run_program("memory " + file.string() + " --format json");
+  std::filesystem::remove(file);
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_EQ(json::parse(run.out)["source"], "segments");
+  EXPECT_EQ(json::parse(run.out)["reserved_bytes"], 0);
+}
+
 }  // namespace
 }  // namespace ridgeline
