@@ -11,6 +11,8 @@
 namespace ridgeline {
 namespace {
 
+constexpr std::int64_t kMostBytes = std::int64_t{1} << 50;  // far above any device, far below what overflows a sum
+
 class SnapshotReader {
  public:
   explicit SnapshotReader(const std::string& source) : source_(source) {}
@@ -57,7 +59,7 @@ class SnapshotReader {
   }
   std::int64_t bytes(const PickleDict& dict, const char* key, const std::string& where) const {
     const std::int64_t value = integer(dict, key, where);
-    if (value < 0) fail(fmt::format("\"{}\" of {} is negative: {}", key, where, value));
+    if (value < 0 || value > kMostBytes) fail(fmt::format("\"{}\" of {} is no size of memory: {}", key, where, value));
     return value;
   }
   const std::string& text(const PickleDict& dict, const char* key, const std::string& where) const {
