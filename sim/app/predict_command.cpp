@@ -1,8 +1,6 @@
 // ridgeline predict: a scenario file, flags, or both, to step time, memory and reasons.
 #include <fmt/format.h>
 
-#include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "sim/app/commands.h"
@@ -13,7 +11,10 @@
 #include "sim/report/prediction_json.h"
 #include "sim/report/prediction_text.h"
 #include "sim/scenario/changes.h"
+#include "sim/scenario/memory_prediction.h"
 #include "sim/scenario/prediction.h"
+#include "sim/trace/text_source.h"
+#include "sim/trace/write_op_trace.h"
 #include "sim/units/user_error.h"
 
 namespace ridgeline::app {
@@ -21,7 +22,7 @@ namespace {
 
 struct Options {
   ScenarioOptions scenario;
-  std::string engine = "analytic", format = "text", memory_snapshot;
+  std::string engine = "analytic", format = "text", op_trace, memory_snapshot;
   bool every_gpu = false, no_advice = false, memory_report = false;
 };
 
@@ -51,32 +52,28 @@ MemoryReport memory_report_of(const Scenario& scenario) {
   return report_memory(built.program, run_memory(built.program, options));
 }
 
-/// Either all of it or nothing is there under this name.
-void write_whole(const std::string& path, const std::string& bytes) {
-  const std::string unfinished = path + ".unfinished";
-  std::error_code error;
-  bool written = false;
-  {
-    std::ofstream file(unfinished, std::ios::binary);
-    written = file.write(bytes.data(), static_cast<std::streamsize>(bytes.size())) && file.flush();
-  }
-  if (written) std::filesystem::rename(unfinished, path, error);
-  if (written && !error) return;
-  std::error_code ignored;
-  std::filesystem::remove(unfinished, ignored);
-  throw UserError(fmt::format("--memory-snapshot: {} cannot be written", path));
-}
-
 void write_memory_snapshot(const Scenario& scenario, const std::string& path) {
   const ScenarioProgram built = make_scenario_program(scenario);
   MemoryOptions options = memory_options(scenario);
   options.record_history = true;
-  write_whole(path, memory_snapshot(built.program, run_memory(built.program, options), options.settings));
+  trace::write_text(path, memory_snapshot(built.program, run_memory(built.program, options), options.settings));
+}
+
+void write_op_trace(const std::string& path, const Scenario& scenario) {
+  const ScenarioProgram built = make_scenario_program(scenario);
+  const double samples = static_cast<double>(scenario.training.micro_batch * scenario.training.gradient_accumulation);
+  trace::write_text(path,
+                    trace::op_trace_lines({.producer = "ridgeline predict",
+                                           .title = scenario.title,
+                                           .samples = samples,
+                                           .tokens = samples * static_cast<double>(scenario.training.sequence_length)},
+                                          *built.trace));
 }
 
 void run(const Options& options) {
   if (options.every_gpu) return run_on_every_gpu(options);
   const Scenario scenario = load_scenario(options.scenario.source());
+  if (!options.op_trace.empty()) write_op_trace(options.op_trace, scenario);
   Prediction prediction = predict(scenario, options.engine);
   if (!options.no_advice) prediction.advice = find_advice(scenario, options.engine, prediction);
   if (!prediction.memory.fits) prediction.memory.would_fit = changes_that_make_it_fit(scenario);
@@ -102,6 +99,10 @@ void add_predict_command(CLI::App& program, Outcome&) {
   command->add_option("--engine", options->engine, "roofline (datasheet ceilings only) or analytic");
   command->add_option("--format", options->format, "text or json")->check(CLI::IsMember({"text", "json"}));
   auto* every = command->add_flag("--on-every-gpu", options->every_gpu, "one line for each description in hw/");
+  command
+      ->add_option("--op-trace", options->op_trace,
+                   "write the run's operations and allocations to this file (JSON Lines; .gz compresses)")
+      ->excludes(every);
   command->add_flag("--memory-report", options->memory_report, "who holds the memory, over the step and at its peak");
   command
       ->add_option("--memory-snapshot", options->memory_snapshot,

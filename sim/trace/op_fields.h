@@ -1,0 +1,146 @@
+// The fields of every op by name: one list serves writing, reading and checking of op traces.
+//
+// `for_each_field(op, visit)` calls visit("m", op.m) and so on; visitors overload on the field's type. `kind_names` are
+// the alternatives of Op in order. A new op is one line here.
+#pragma once
+
+#include <array>
+#include <concepts>
+#include <span>
+#include <string_view>
+#include <type_traits>
+
+#include "sim/workload/op.h"
+
+namespace ridgeline::trace {
+
+inline constexpr std::array<std::string_view, std::variant_size_v<Op>> kKindNames{
+    "matmul",    "pointwise", "copy",         "softmax",     "norm",  "reduction", "dropout", "embedding",
+    "attention", "nll_loss",  "multi_tensor", "convolution", "image", "memset",    "unknown"};
+
+inline constexpr std::array<std::string_view, 4> kLayoutNames{"nn", "nt", "tn", "tt"};
+inline constexpr std::array<std::string_view, 4> kWalkNames{"contiguous", "broadcast_row", "broadcast", "strided"};
+inline constexpr std::array<std::string_view, 6> kCopyNames{"contiguous",  "permute",        "transpose",
+                                                            "concatenate", "host_to_device", "device_to_host"};
+inline constexpr std::array<std::string_view, 5> kReductionNames{"sum_rows", "sum_cols", "mean_cols", "sum_all",
+                                                                 "norm_all"};
+inline constexpr std::array<std::string_view, 3> kBackendNames{"flash", "cudnn", "efficient"};
+inline constexpr std::array<std::string_view, 4> kImageNames{"batch_norm", "relu", "max_pool2d", "upsample_nearest2d"};
+inline constexpr std::array<std::string_view, 27> kPointwiseNames{
+    "add",        "add_in_place",  "mul",           "scale",
+    "gelu",       "gelu_tanh",     "gelu_backward", "gelu_tanh_backward",
+    "silu",       "silu_backward", "relu",          "relu_backward",
+    "tanh",       "tanh_backward", "pow2",          "square_root",
+    "reciprocal", "divide",        "equal",         "masked_fill",
+    "cast",       "fill",          "arange",        "dropout_backward",
+    "clamp",      "rope",          "other"};
+inline constexpr std::array<std::string_view, 14> kMultiTensorNames{
+    "add",  "mul",     "lerp",        "addcmul",    "addcdiv",   "square_root", "divide",
+    "norm", "unscale", "fused_adamw", "fused_adam", "fused_sgd", "add_scalar",  "copy"};
+static_assert(kPointwiseNames[static_cast<std::size_t>(PointwiseFunction::cast)] == "cast");
+static_assert(kPointwiseNames.size() == static_cast<std::size_t>(PointwiseFunction::other) + 1);
+static_assert(kMultiTensorNames.size() == static_cast<std::size_t>(MultiTensorFunction::copy) + 1);
+
+inline std::span<const std::string_view> names_of(Layout) { return kLayoutNames; }
+inline std::span<const std::string_view> names_of(Walk) { return kWalkNames; }
+inline std::span<const std::string_view> names_of(CopyKind) { return kCopyNames; }
+inline std::span<const std::string_view> names_of(ReductionKind) { return kReductionNames; }
+inline std::span<const std::string_view> names_of(AttentionBackend) { return kBackendNames; }
+inline std::span<const std::string_view> names_of(ImageFunction) { return kImageNames; }
+inline std::span<const std::string_view> names_of(PointwiseFunction) { return kPointwiseNames; }
+inline std::span<const std::string_view> names_of(MultiTensorFunction) { return kMultiTensorNames; }
+
+/// One overload an op; `O` is the op or the op const.
+struct Fields {
+  template <typename O, typename V>
+  requires std::same_as<std::remove_const_t<O>, Matmul>
+  static void visit(O& op, V&& v) {
+    v("type", op.type), v("batch", op.batch), v("m", op.m), v("n", op.n), v("k", op.k);
+    v("layout", op.layout), v("bias", op.bias);
+  }
+  template <typename O, typename V>
+  requires std::same_as<std::remove_const_t<O>, Pointwise>
+  static void visit(O& op, V&& v) {
+    v("function", op.function), v("rows", op.rows), v("cols", op.cols), v("input_count", op.input_count);
+    v("input0", op.inputs[0]), v("input1", op.inputs[1]), v("input2", op.inputs[2]);
+    v("output", op.output), v("walk", op.walk);
+  }
+  template <typename O, typename V>
+  requires std::same_as<std::remove_const_t<O>, Copy>
+  static void visit(O& op, V&& v) {
+    v("copy", op.kind), v("type", op.type), v("rows", op.rows), v("cols", op.cols), v("parts", op.parts);
+  }
+  template <typename O, typename V>
+  requires std::same_as<std::remove_const_t<O>, Softmax>
+  static void visit(O& op, V&& v) {
+    v("log", op.log), v("backward", op.backward), v("input", op.input), v("output", op.output);
+    v("rows", op.rows), v("cols", op.cols);
+  }
+  template <typename O, typename V>
+  requires std::same_as<std::remove_const_t<O>, Norm>
+  static void visit(O& op, V&& v) {
+    v("rms", op.rms), v("backward", op.backward), v("bias", op.bias), v("type", op.type);
+    v("rows", op.rows), v("cols", op.cols);
+  }
+  template <typename O, typename V>
+  requires std::same_as<std::remove_const_t<O>, Reduction>
+  static void visit(O& op, V&& v) {
+    v("reduction", op.kind), v("type", op.type), v("rows", op.rows), v("cols", op.cols);
+  }
+  template <typename O, typename V>
+  requires std::same_as<std::remove_const_t<O>, Dropout>
+  static void visit(O& op, V&& v) { v("type", op.type), v("elements", op.elements); }
+  template <typename O, typename V>
+  requires std::same_as<std::remove_const_t<O>, Embedding>
+  static void visit(O& op, V&& v) {
+    v("backward", op.backward), v("type", op.type), v("tokens", op.tokens);
+    v("vocabulary", op.vocabulary), v("hidden", op.hidden);
+  }
+  template <typename O, typename V>
+  requires std::same_as<std::remove_const_t<O>, Attention>
+  static void visit(O& op, V&& v) {
+    v("backend", op.backend), v("backward", op.backward), v("causal", op.causal), v("dropout", op.dropout);
+    v("type", op.type), v("batch", op.batch), v("heads", op.heads), v("kv_heads", op.kv_heads);
+    v("seq_q", op.seq_q), v("seq_k", op.seq_k), v("head_dim", op.head_dim), v("head_major", op.head_major);
+  }
+  template <typename O, typename V>
+  requires std::same_as<std::remove_const_t<O>, NllLoss>
+  static void visit(O& op, V&& v) {
+    v("backward", op.backward), v("type", op.type), v("rows", op.rows), v("classes", op.classes);
+  }
+  template <typename O, typename V>
+  requires std::same_as<std::remove_const_t<O>, MultiTensor>
+  static void visit(O& op, V&& v) {
+    v("function", op.function), v("type", op.type), v("sizes", op.sizes);
+    v("scalar_per_tensor", op.scalar_per_tensor);
+  }
+  template <typename O, typename V>
+  requires std::same_as<std::remove_const_t<O>, Convolution>
+  static void visit(O& op, V&& v) {
+    v("backward", op.backward), v("channels_last", op.channels_last), v("transposed", op.transposed);
+    v("type", op.type), v("batch", op.batch), v("in_channels", op.in_channels), v("size", op.size);
+    v("out_channels", op.out_channels), v("kernel", op.kernel), v("stride", op.stride);
+  }
+  template <typename O, typename V>
+  requires std::same_as<std::remove_const_t<O>, ImageOp>
+  static void visit(O& op, V&& v) {
+    v("function", op.function), v("backward", op.backward), v("channels_last", op.channels_last);
+    v("type", op.type), v("batch", op.batch), v("channels", op.channels), v("size", op.size);
+  }
+  template <typename O, typename V>
+  requires std::same_as<std::remove_const_t<O>, Memset>
+  static void visit(O& op, V&& v) { v("bytes", op.bytes); }
+  template <typename O, typename V>
+  requires std::same_as<std::remove_const_t<O>, UnknownOp>
+  static void visit(O& op, V&& v) {
+    v("name", op.name), v("read_bytes", op.read_bytes), v("written_bytes", op.written_bytes);
+  }
+};
+
+/// Calls `v(name, field)` for every field of the op held.
+template <typename AnyOp, typename V>
+void for_each_field(AnyOp& op, V&& v) {
+  std::visit([&](auto& held) { Fields::visit(held, v); }, op);
+}
+
+}  // namespace ridgeline::trace

@@ -1,0 +1,290 @@
+#include "sim/trace/read_op_trace.h"
+
+#include <fmt/format.h>
+#include <simdjson.h>
+
+#include <algorithm>
+#include <limits>
+#include <unordered_map>
+
+#include "sim/trace/op_fields.h"
+#include "sim/trace/record_names.h"
+#include "sim/trace/text_source.h"
+#include "sim/units/nearest_name.h"
+#include "sim/units/user_error.h"
+#include "sim/workload/host_class.h"
+
+namespace ridgeline::trace {
+namespace {
+
+using simdjson::dom::element;
+using simdjson::dom::object;
+
+/// No size of a training run comes near this; sums of some stay below the largest integer.
+constexpr std::int64_t kLargest = std::int64_t{1} << 50;
+/// What a mistake on a line says; the place is put before it.
+struct LineError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+element required(const object& line, const char* key) {
+  element value;
+  if (line[key].get(value) != simdjson::SUCCESS) throw LineError(fmt::format("\"{}\" is missing", key));
+  return value;
+}
+
+std::int64_t integer(const element& value, const char* key, std::int64_t least, std::int64_t most) {
+  std::int64_t number = 0;
+  if (value.get(number) != simdjson::SUCCESS)
+    throw LineError(fmt::format("\"{}\" must be a whole number, got {}", key, simdjson::minify(value)));
+  if (number < least || number > most)
+    throw LineError(fmt::format("\"{}\" must be {} to {}, got {}", key, least, most, number));
+  return number;
+}
+std::int64_t integer(const object& line, const char* key, std::int64_t least, std::int64_t most = kLargest) {
+  return integer(required(line, key), key, least, most);
+}
+
+std::string_view word(const object& line, const char* key) {
+  const element value = required(line, key);
+  std::string_view text;
+  if (value.get(text) != simdjson::SUCCESS)
+    throw LineError(fmt::format("\"{}\" must be a string, got {}", key, simdjson::minify(value)));
+  return text;
+}
+
+template <typename Names>
+std::size_t name_index(std::string_view given, const char* key, const Names& names) {
+  const auto found = std::find(names.begin(), names.end(), given);
+  if (found == names.end())
+    throw LineError(fmt::format("unknown {} \"{}\" (did you mean {}?)", key, given, nearest_name(given, names)));
+  return static_cast<std::size_t>(found - names.begin());
+}
+
+double number_or_zero(const object& line, const char* key) {
+  element value;
+  if (line[key].get(value) != simdjson::SUCCESS) return 0.0;
+  double number = 0.0;
+  if (value.get(number) != simdjson::SUCCESS || !(number >= 0.0))
+    throw LineError(fmt::format("\"{}\" must be a number of at least 0, got {}", key, simdjson::minify(value)));
+  return number;
+}
+std::string text_or_empty(const object& line, const char* key) {
+  element value;
+  if (line[key].get(value) != simdjson::SUCCESS) return "";
+  return std::string(word(line, key));
+}
+
+struct FieldReader {
+  const object& line;
+  void operator()(const char* key, DType& value) const {
+    const std::string_view name = word(line, key);
+    const auto type = dtype_from(name);
+    if (!type) throw LineError(fmt::format("unknown {} \"{}\"; expected fp32, tf32, bf16, fp16, ...", key, name));
+    value = *type;
+  }
+  void operator()(const char* key, bool& value) const {
+    const element given = required(line, key);
+    if (given.get(value) != simdjson::SUCCESS)
+      throw LineError(fmt::format("\"{}\" must be true or false, got {}", key, simdjson::minify(given)));
+  }
+  void operator()(const char* key, std::int64_t& value) const { value = integer(line, key, 0); }
+  void operator()(const char* key, std::uint8_t& value) const {
+    value = static_cast<std::uint8_t>(integer(line, key, 0, 3));
+  }
+  void operator()(const char* key, std::string& value) const { value = word(line, key); }
+  void operator()(const char* key, std::shared_ptr<const std::vector<std::int64_t>>& value) const {
+    simdjson::dom::array list;
+    if (required(line, key).get(list) != simdjson::SUCCESS)
+      throw LineError(fmt::format("\"{}\" must be a list of whole numbers", key));
+    auto sizes = std::make_shared<std::vector<std::int64_t>>();
+    for (const element size : list) sizes->push_back(integer(size, key, 0, kLargest));
+    value = std::move(sizes);
+  }
+  template <typename Enum>
+  requires std::is_enum_v<Enum>
+  void operator()(const char* key, Enum& value) const {
+    value = static_cast<Enum>(name_index(word(line, key), key, names_of(value)));
+  }
+};
+
+template <std::size_t I = 0>
+Op op_of_kind(std::size_t kind) {
+  if constexpr (I + 1 < std::variant_size_v<Op>) {
+    if (kind != I) return op_of_kind<I + 1>(kind);
+  }
+  return Op{std::in_place_index<I>};
+}
+
+class Reader {
+ public:
+  void header(const object& line) {
+    element mark;
+    std::string_view name;
+    if (line["ridgeline"].get(mark) != simdjson::SUCCESS || mark.get(name) != simdjson::SUCCESS || name != "op-trace")
+      throw LineError("not an op trace: the first line must have \"ridgeline\":\"op-trace\"");
+    const std::int64_t version = integer(line, "version", 0);
+    if (version != kFormatVersion)
+      throw LineError(
+          fmt::format("version {} of the format is not known; this program reads version {}", version, kFormatVersion));
+    RecordingInfo& info = recording_.info;
+    info.producer = text_or_empty(line, "producer");
+    info.title = text_or_empty(line, "title");
+    info.precision = text_or_empty(line, "precision");
+    info.samples = number_or_zero(line, "samples");
+    info.tokens = number_or_zero(line, "tokens");
+    trace_.parameters = integer(line, "parameters", 0);
+    trace_.model_flops = number_or_zero(line, "model_flops");
+    simdjson::dom::array notes;
+    if (line["notes"].get(notes) == simdjson::SUCCESS)
+      for (const element note : notes) {
+        std::string_view text;
+        if (note.get(text) == simdjson::SUCCESS) trace_.notes.emplace_back(text);
+      }
+  }
+
+  void record(const object& line) {
+    const std::string_view kind = word(line, "record");
+    if (kind == "storage") storage(line);
+    else if (kind == "free") free(line);
+    else if (kind == "op") op(line);
+    else if (kind == "call") call(line);
+    else if (kind == "host") host(line);
+    else if (kind == "wait") trace_.records.push_back({Record::Kind::wait_for_gpu, HostClass::other, 0});
+    else if (kind == "step") begin_step();
+    else if (kind == "end") end_step();
+    else
+      throw LineError(
+          fmt::format("unknown \"record\":\"{}\"; expected storage, free, op, call, host, wait, step, end", kind));
+  }
+
+  Recording finish() {
+    if (in_step_) throw LineError("the file ends inside a step: it is cut off, or \"end\" is missing");
+    if (trace_.steps.empty()) throw LineError("the trace has no step");
+    return std::move(recording_);
+  }
+
+ private:
+  [[nodiscard]] std::uint32_t here() const { return static_cast<std::uint32_t>(trace_.records.size()); }
+
+  void storage(const object& line) {
+    const auto id = static_cast<StorageId>(integer(line, "id", 0, kMost));
+    if (id != trace_.storages.size())
+      throw LineError(fmt::format("storage {} follows storage {}: ids count up and are never used again", id,
+                                  static_cast<std::int64_t>(trace_.storages.size()) - 1));
+    Storage storage;
+    storage.bytes = integer(line, "bytes", 0);
+    storage.category = static_cast<Category>(name_index(word(line, "category"), "category", kCategoryWords));
+    storage.layer = layer_of(line);
+    trace_.storages.push_back(storage);
+    alive_.push_back(storage.bytes > 0);
+    if (storage.bytes > 0) trace_.records.push_back({Record::Kind::allocate, HostClass::other, id});
+  }
+  void free(const object& line) {
+    const auto id = static_cast<StorageId>(integer(line, "id", 0, kMost));
+    if (id >= alive_.size() || !alive_[id]) throw LineError(fmt::format("storage {} is freed but not alive", id));
+    alive_[id] = false;
+    trace_.records.push_back({Record::Kind::free, HostClass::other, id});
+  }
+  void op(const object& line) {
+    const std::int64_t id = integer(line, "id", 0, kMost);
+    Op op = op_of_kind(name_index(word(line, "kind"), "kind", kKindNames));
+    for_each_field(op, FieldReader{line});
+    if (!ops_.emplace(id, static_cast<std::uint32_t>(trace_.ops.size())).second)
+      throw LineError(fmt::format("op {} is described twice", id));
+    trace_.ops.push_back(std::move(op));
+  }
+  void call(const object& line) {
+    const std::int64_t id = integer(line, "op", 0, kMost);
+    const auto found = ops_.find(id);
+    if (found == ops_.end()) throw LineError(fmt::format("op {} is called but not described above", id));
+    Call call;
+    call.op = found->second;
+    call.operands_begin = static_cast<std::uint32_t>(trace_.operands.size());
+    call.inputs = operands(line, "in");
+    call.outputs = operands(line, "out");
+    call.phase = static_cast<Phase>(name_index(word(line, "phase"), "phase", kPhaseWords));
+    call.layer = layer_of(line);
+    trace_.records.push_back({Record::Kind::op, HostClass::other, static_cast<std::uint32_t>(trace_.calls.size())});
+    trace_.calls.push_back(call);
+  }
+  std::uint16_t operands(const object& line, const char* key) {
+    simdjson::dom::array list;
+    if (required(line, key).get(list) != simdjson::SUCCESS)
+      throw LineError(fmt::format("\"{}\" must be a list of [storage, bytes]", key));
+    std::size_t count = 0;
+    for (const element item : list) {
+      simdjson::dom::array pair;
+      if (item.get(pair) != simdjson::SUCCESS || pair.size() != 2)
+        throw LineError(fmt::format("\"{}\" must be a list of [storage, bytes]", key));
+      const auto storage = static_cast<StorageId>(integer(pair.at(0).value_unsafe(), key, 0, kMost));
+      if (storage >= trace_.storages.size())
+        throw LineError(fmt::format("\"{}\" names storage {}, which has no line above", key, storage));
+      trace_.operands.push_back({storage, integer(pair.at(1).value_unsafe(), key, 0, kLargest)});
+      if (++count > std::numeric_limits<std::uint16_t>::max())
+        throw LineError(fmt::format("\"{}\" has more than 65535 operands", key));
+    }
+    return static_cast<std::uint16_t>(count);
+  }
+  void host(const object& line) {
+    const std::size_t index = name_index(word(line, "class"), "class", host_class_names());
+    trace_.records.push_back({Record::Kind::host, static_cast<HostClass>(index),
+                              static_cast<std::uint32_t>(integer(line, "times", 1, kMost))});
+  }
+  void begin_step() {
+    if (in_step_) throw LineError("a step begins inside a step");
+    in_step_ = true;
+    trace_.steps.push_back({here(), here()});
+  }
+  void end_step() {
+    if (!in_step_) throw LineError("a step ends that has not begun");
+    in_step_ = false;
+    trace_.steps.back().end = here();
+  }
+  static std::int16_t layer_of(const object& line) {
+    element value;
+    if (line["layer"].get(value) != simdjson::SUCCESS) return -1;
+    return static_cast<std::int16_t>(integer(value, "layer", -1, std::numeric_limits<std::int16_t>::max()));
+  }
+
+  static constexpr std::int64_t kMost = (std::int64_t{1} << 32) - 2;
+  Recording recording_;
+  OpTrace& trace_ = recording_.trace;
+  std::vector<bool> alive_;  ///< by storage
+  std::unordered_map<std::int64_t, std::uint32_t> ops_;
+  bool in_step_ = false;
+};
+
+}  // namespace
+
+Recording parse_op_trace(std::string_view text, const std::string& source) {
+  Reader reader;
+  simdjson::dom::parser parser;
+  std::size_t number = 0;
+  bool seen_header = false;
+  try {
+    while (!text.empty()) {
+      ++number;
+      const std::size_t end = std::min(text.find('\n'), text.size());
+      const std::string_view line = text.substr(0, end);
+      text.remove_prefix(std::min(end + 1, text.size()));
+      if (line.find_first_not_of(" \t\r") == line.npos) continue;
+      object json;
+      element root;
+      if (const auto error = parser.parse(line.data(), line.size()).get(root); error != simdjson::SUCCESS)
+        throw LineError(fmt::format("not a line of JSON: {}", simdjson::error_message(error)));
+      if (root.get(json) != simdjson::SUCCESS) throw LineError("every line must be a JSON object");
+      if (!seen_header) reader.header(json);
+      else reader.record(json);
+      seen_header = true;
+    }
+    if (!seen_header) throw LineError("the file is empty");
+    return reader.finish();
+  } catch (const LineError& error) {
+    throw UserError(fmt::format("{}:{}: {}", source, std::max<std::size_t>(1, number), error.what()));
+  }
+}
+
+Recording read_op_trace(const std::string& path) { return parse_op_trace(read_text(path), path); }
+
+}  // namespace ridgeline::trace

@@ -1,0 +1,129 @@
+#include "sim/trace/write_op_trace.h"
+
+#include <fmt/format.h>
+
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+#include "sim/trace/op_fields.h"
+#include "sim/trace/record_names.h"
+
+namespace ridgeline::trace {
+namespace {
+
+using nlohmann::ordered_json;
+
+/// Fields of an op as JSON members.
+struct FieldWriter {
+  ordered_json& out;
+  void operator()(const char* name, DType value) const { out[name] = name_of(value); }
+  void operator()(const char* name, bool value) const { out[name] = value; }
+  void operator()(const char* name, std::int64_t value) const { out[name] = value; }
+  void operator()(const char* name, std::uint8_t value) const { out[name] = static_cast<int>(value); }
+  void operator()(const char* name, const std::string& value) const { out[name] = value; }
+  void operator()(const char* name, const std::shared_ptr<const std::vector<std::int64_t>>& value) const {
+    out[name] = value ? ordered_json(*value) : ordered_json::array();
+  }
+  template <typename Enum>
+  requires std::is_enum_v<Enum>
+  void operator()(const char* name, Enum value) const { out[name] = names_of(value)[static_cast<std::size_t>(value)]; }
+};
+
+std::string line_of(const ordered_json& json) {
+  return json.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+}
+
+class Writer {
+ public:
+  explicit Writer(const OpTrace& trace) : trace_(trace), op_written_(trace.ops.size(), false) {}
+
+  std::string write(const RecordingInfo& info) {
+    ordered_json header{
+        {"ridgeline", "op-trace"}, {"version", kFormatVersion},       {"producer", info.producer},
+        {"title", info.title},     {"precision", info.precision},     {"samples", info.samples},
+        {"tokens", info.tokens},   {"parameters", trace_.parameters}, {"model_flops", trace_.model_flops},
+        {"notes", trace_.notes}};
+    text_ = line_of(header);
+    std::size_t begun = 0, ended = 0;
+    for (std::uint32_t i = 0; i <= trace_.records.size(); ++i) {
+      while (ended < begun && trace_.steps[ended].end == i) {
+        text_ += "{\"record\":\"end\"}\n";
+        ++ended;
+      }
+      while (begun < trace_.steps.size() && begun == ended && trace_.steps[begun].begin == i) {
+        text_ += "{\"record\":\"step\"}\n";
+        ++begun;
+      }
+      if (i < trace_.records.size()) write_record(trace_.records[i]);
+    }
+    while (ended++ < begun) text_ += "{\"record\":\"end\"}\n";
+    return std::move(text_);
+  }
+
+ private:
+  void write_record(const Record& record) {
+    auto to = std::back_inserter(text_);
+    switch (record.kind) {
+      case Record::Kind::allocate: write_storages_up_to(record.index); break;
+      case Record::Kind::free: fmt::format_to(to, "{{\"record\":\"free\",\"id\":{}}}\n", record.index); break;
+      case Record::Kind::host:
+        fmt::format_to(to, "{{\"record\":\"host\",\"class\":\"{}\",\"times\":{}}}\n", name_of(record.host_class),
+                       record.index);
+        break;
+      case Record::Kind::wait_for_gpu: text_ += "{\"record\":\"wait\"}\n"; break;
+      case Record::Kind::op: write_call(trace_.calls[record.index]); break;
+    }
+  }
+
+  // Storages of no bytes are never allocated, but calls may name them: they are written with the next one that is.
+  void write_storages_up_to(StorageId last) {
+    for (; next_storage_ <= last; ++next_storage_) {
+      const Storage& storage = trace_.storages[next_storage_];
+      auto to = std::back_inserter(text_);
+      fmt::format_to(to, "{{\"record\":\"storage\",\"id\":{},\"bytes\":{},\"category\":\"{}\"", next_storage_,
+                     storage.bytes, kCategoryWords[static_cast<std::size_t>(storage.category)]);
+      if (storage.layer >= 0) fmt::format_to(to, ",\"layer\":{}", storage.layer);
+      text_ += "}\n";
+    }
+  }
+
+  void write_call(const Call& call) {
+    if (!op_written_[call.op]) {
+      op_written_[call.op] = true;
+      const Op& op = trace_.ops[call.op];
+      ordered_json json{{"record", "op"}, {"id", call.op}, {"kind", kKindNames[op.index()]}};
+      for_each_field(op, FieldWriter{json});
+      text_ += line_of(json);
+    }
+    const std::size_t count = static_cast<std::size_t>(call.inputs) + call.outputs;
+    for (std::size_t i = 0; i < count; ++i) write_storages_up_to(trace_.operands[call.operands_begin + i].storage);
+    auto to = std::back_inserter(text_);
+    fmt::format_to(to, "{{\"record\":\"call\",\"op\":{}", call.op);
+    write_operands("in", call.operands_begin, call.inputs);
+    write_operands("out", call.operands_begin + call.inputs, call.outputs);
+    fmt::format_to(to, ",\"phase\":\"{}\"", kPhaseWords[static_cast<std::size_t>(call.phase)]);
+    if (call.layer >= 0) fmt::format_to(to, ",\"layer\":{}", call.layer);
+    text_ += "}\n";
+  }
+
+  void write_operands(std::string_view key, std::uint32_t begin, std::uint32_t count) {
+    auto to = std::back_inserter(text_);
+    fmt::format_to(to, ",\"{}\":[", key);
+    for (std::uint32_t i = 0; i < count; ++i) {
+      const Operand& operand = trace_.operands[begin + i];
+      fmt::format_to(to, "{}[{},{}]", i > 0 ? "," : "", operand.storage, operand.bytes);
+    }
+    text_ += "]";
+  }
+
+  const OpTrace& trace_;
+  std::vector<bool> op_written_;
+  StorageId next_storage_ = 0;
+  std::string text_;
+};
+
+}  // namespace
+
+std::string op_trace_lines(const RecordingInfo& info, const OpTrace& trace) { return Writer(trace).write(info); }
+
+}  // namespace ridgeline::trace

@@ -1,0 +1,94 @@
+// A written op trace reads back as the same run; a broken one is refused with its line.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "sim/scenario/memory_prediction.h"
+#include "sim/trace/read_op_trace.h"
+#include "sim/trace/text_source.h"
+#include "sim/trace/write_op_trace.h"
+#include "sim/units/user_error.h"
+
+namespace ridgeline::trace {
+namespace {
+
+OpTrace small_run() {
+  ScenarioSource source;
+  source.overrides = {{"hardware", "nvidia-h200-sxm-141gb", ""},
+                      {"model", "nanogpt-char", ""},
+                      {"training.micro_batch", "4", ""},
+                      {"training.sequence_length", "64", ""},
+                      {"training.precision", "amp-fp16", ""}};
+  return std::move(*make_scenario_program(load_scenario(source)).trace);
+}
+
+TEST(OpTraceFile, ReadsBackAsTheSameRunRecordForRecord) {
+  const OpTrace run = small_run();
+  const std::string text = op_trace_lines({.producer = "test", .title = "a \"small\" run", .samples = 4}, run);
+  const Recording back = parse_op_trace(text, "memory");
+  EXPECT_EQ(back.info.title, "a \"small\" run");
+  EXPECT_EQ(back.trace.model_flops, run.model_flops);
+  EXPECT_EQ(back.trace.notes, run.notes);
+  ASSERT_EQ(back.trace.records.size(), run.records.size());
+  ASSERT_EQ(back.trace.calls.size(), run.calls.size());
+  ASSERT_EQ(back.trace.steps.size(), run.steps.size());
+  for (std::size_t i = 0; i < run.records.size(); ++i) {
+    ASSERT_EQ(back.trace.records[i].kind, run.records[i].kind) << i;
+    ASSERT_EQ(back.trace.records[i].host_class, run.records[i].host_class) << i;
+    ASSERT_EQ(back.trace.records[i].index, run.records[i].index) << i;
+  }
+  for (std::size_t i = 0; i < run.calls.size(); ++i)
+    ASSERT_TRUE(back.trace.ops[back.trace.calls[i].op] == run.ops[run.calls[i].op]) << i;
+  ASSERT_EQ(back.trace.operands.size(), run.operands.size());
+  for (std::size_t i = 0; i < run.operands.size(); ++i) {
+    ASSERT_EQ(back.trace.operands[i].storage, run.operands[i].storage) << i;
+    ASSERT_EQ(back.trace.operands[i].bytes, run.operands[i].bytes) << i;
+  }
+  EXPECT_EQ(op_trace_lines(back.info, back.trace), text);
+}
+
+TEST(OpTraceFile, ComesBackFromGzipAndSaysWhereATruncatedOneEnds) {
+  const std::string text = op_trace_lines({.producer = "test"}, small_run());
+  const std::string path = testing::TempDir() + "run.jsonl.gz";
+  write_text(path, text);
+  EXPECT_EQ(read_text(path), text);
+  std::filesystem::resize_file(path, std::filesystem::file_size(path) / 2);
+  try {
+    read_op_trace(path);
+    FAIL() << "half a file was read";
+  } catch (const UserError& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("ends too early"));
+  }
+}
+
+TEST(OpTraceFile, IsRefusedWithTheLineOfTheMistake) {
+  const std::string header = R"({"ridgeline":"op-trace","version":1,"parameters":0})"
+                             "\n";
+  const std::pair<std::string, const char*> cases[] = {
+      {"", "f:1: the file is empty"},
+      {"{\"a\":1}\n", "f:1: not an op trace"},
+      {"{\"ridgeline\":\"op-trace\",\"version\":7,\"parameters\":0}\n", "version 7"},
+      {header + "{\"record\":\"storage\",\"id\":0,\"bytes\":-4,\"category\":\"weights\"}\n",
+       "f:2: \"bytes\" must be 0"},
+      {header + "{\"record\":\"storage\",\"id\":0,\"bytes\":NaN,\"category\":\"weights\"}\n",
+       "f:2: not a line of JSON"},
+      {header + "{\"record\":\"storage\",\"id\":0,\"bytes\":1,\"category\":\"weight\"}\n", "did you mean weights"},
+      {header + "{\"record\":\"free\",\"id\":3}\n", "storage 3 is freed but not alive"},
+      {header + "{\"record\":\"call\",\"op\":0}\n", "op 0 is called but not described"},
+      {header + "{\"record\":\"step\"}\n", "ends inside a step"},
+      {header, "has no step"},
+  };
+  for (const auto& [text, fragment] : cases) {
+    try {
+      parse_op_trace(text, "f");
+      ADD_FAILURE() << "accepted: " << text;
+    } catch (const UserError& error) {
+      EXPECT_THAT(error.what(), testing::HasSubstr(fragment));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace ridgeline::trace
