@@ -4,6 +4,7 @@
 #include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "sim/app/commands.h"
 #include "sim/app/engine_option.h"
@@ -12,6 +13,7 @@
 #include "sim/report/kernel_json.h"
 #include "sim/scenario/residual_ranges.h"
 #include "sim/study/kernel_prediction.h"
+#include "sim/study/kernel_sensitivity.h"
 
 namespace ridgeline::app {
 namespace {
@@ -20,18 +22,21 @@ using nlohmann::ordered_json;
 
 struct Options {
   std::string hardware, engine = "analytic", software = "pytorch-2.11", file = "-";
-  bool datasheet = false;
+  bool datasheet = false, sensitivity = false;
 };
 
 /// Predicts one line of text; answers false when the line was a mistake.
 bool predict_line(const std::string& text, const Gpu& gpu, const Software& software, const TimingEngine& engine,
-                  const ResidualRanges& ranges, std::string& out) {
+                  const ResidualRanges& ranges, bool with_sensitivity, std::string& out) {
   ordered_json line;
   try {
     line = ordered_json::parse(text);
     const KernelCase kernel = kernel_case_from(nlohmann::json(line));
     const KernelPrediction prediction = predict_kernel(kernel, gpu, software, engine);
-    line["predicted"] = kernel_json(prediction, ranges.of_kernel(kernel.op, prediction.time, gpu, engine.name()));
+    std::optional<Sensitivity> sensitivity;
+    if (with_sensitivity) sensitivity = kernel_sensitivity(kernel, gpu, software, engine.name());
+    line["predicted"] = kernel_json(prediction, ranges.of_kernel(kernel.op, prediction.time, gpu, engine.name()),
+                                    sensitivity ? &*sensitivity : nullptr);
   } catch (const ordered_json::exception& e) {
     if (!line.is_object()) line = ordered_json{{"line", text.substr(0, 200)}};
     line["error"] = fmt::format("not a JSON object: {}", e.what());
@@ -59,7 +64,7 @@ void run(const Options& options, Outcome& outcome) {
   std::string text, answer;
   while (std::getline(in, text)) {
     if (text.find_first_not_of(" \t\r") == std::string::npos) continue;
-    if (!predict_line(text, gpu, software, *engine, ranges, answer)) outcome.exit_code = 2;
+    if (!predict_line(text, gpu, software, *engine, ranges, options.sensitivity, answer)) outcome.exit_code = 2;
     fmt::print("{}\n", answer);
   }
 }
@@ -73,6 +78,7 @@ void add_kernels_command(CLI::App& program, Outcome& outcome) {
   command->add_option("--engine", options->engine, "roofline, analytic");
   command->add_option("--software", options->software, "software stack of hw/software/");
   command->add_flag("--datasheet", options->datasheet, "ignore the measured section of the hardware file");
+  command->add_flag("--sensitivity", options->sensitivity, "what 10 % more of each resource would give each case");
   command->add_option("file", options->file, "JSON Lines file, or - for standard input");
   command->callback([options, &outcome] { run(*options, outcome); });
 }

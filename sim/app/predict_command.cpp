@@ -23,7 +23,7 @@ namespace {
 struct Options {
   ScenarioOptions scenario;
   std::string engine = "analytic", format = "text", op_trace, memory_snapshot;
-  bool every_gpu = false, no_advice = false, memory_report = false;
+  bool every_gpu = false, no_advice = false, memory_report = false, sensitivity = false;
 };
 
 void run_on_every_gpu(const Options& options) {
@@ -34,6 +34,7 @@ void run_on_every_gpu(const Options& options) {
     source.overrides.insert(source.overrides.begin(), {"hardware", name, ""});
     Scenario scenario = load_scenario(source);
     predictions.push_back(predict(scenario, options.engine));
+    if (options.sensitivity) predictions.back().sensitivity = step_sensitivity(scenario, options.engine);
     shown = std::move(scenario);
   }
   if (options.format == "json") {
@@ -77,6 +78,7 @@ void run(const Options& options) {
   Prediction prediction = predict(scenario, options.engine);
   if (!options.no_advice) prediction.advice = find_advice(scenario, options.engine, prediction);
   if (!prediction.memory.fits) prediction.memory.would_fit = changes_that_make_it_fit(scenario);
+  if (options.sensitivity) prediction.sensitivity = step_sensitivity(scenario, options.engine);
   MemoryReport report;
   if (options.memory_report) report = memory_report_of(scenario);
   if (!options.memory_snapshot.empty()) write_memory_snapshot(scenario, options.memory_snapshot);
@@ -109,6 +111,7 @@ void add_predict_command(CLI::App& program, Outcome&) {
                    "write the run's allocations to this file as PyTorch does (for pytorch.org/memory_viz)")
       ->excludes(every);
   command->add_flag("--no-advice", options->no_advice, "do not try changes");
+  command->add_flag("--sensitivity", options->sensitivity, "what 10 % more of each resource would give");
   command->callback([options] { run(*options); });
 }
 

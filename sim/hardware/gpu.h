@@ -29,6 +29,7 @@ struct MathRates {
 struct SmSpec {
   int count = 0;
   int schedulers = 4;
+  double issue_rate = 1.0;  ///< instructions a scheduler issues a clock; what-ifs change it
   int max_warps = 64, max_blocks = 32, max_threads_per_block = 1024;
   int registers = 65536;
   int register_allocation_unit = 256;     ///< registers, per warp

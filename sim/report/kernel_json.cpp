@@ -2,9 +2,12 @@
 
 #include <nlohmann/json.hpp>
 
+#include "sim/report/sensitivity_report.h"
+
 namespace ridgeline {
 
-nlohmann::ordered_json kernel_json(const KernelPrediction& prediction, const Range& range) {
+nlohmann::ordered_json kernel_json(const KernelPrediction& prediction, const Range& range,
+                                   const Sensitivity* sensitivity) {
   using nlohmann::ordered_json;
   ordered_json out;
   const double us = in_microseconds(prediction.time);
@@ -34,6 +37,7 @@ nlohmann::ordered_json kernel_json(const KernelPrediction& prediction, const Ran
                        {"registers", launch.registers_per_thread},
                        {"shared_bytes", launch.shared_bytes_per_block}});
   }
+  if (sensitivity) out["sensitivity"] = sensitivity_json(*sensitivity, "time_saved_us", 1e6);
   return out;
 }
 

@@ -4,10 +4,13 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "sim/scenario/residual_ranges.h"
+#include "sim/scenario/sensitivity.h"
 #include "sim/study/kernel_prediction.h"
 
 namespace ridgeline {
 
-nlohmann::ordered_json kernel_json(const KernelPrediction& prediction, const Range& range);
+/// `sensitivity` may be null.
+nlohmann::ordered_json kernel_json(const KernelPrediction& prediction, const Range& range,
+                                   const Sensitivity* sensitivity = nullptr);
 
 }  // namespace ridgeline

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/report/names.h"
+#include "sim/report/sensitivity_report.h"
 
 namespace ridgeline {
 
@@ -70,16 +71,18 @@ ordered_json prediction_json(const Prediction& prediction) {
                        {"count", group.count},
                        {"time_s", group.time.value()},
                        {"limiter", name_of(group.limiter)}});
-  return {{"scenario", prediction.scenario},
-          {"hardware", prediction.hardware},
-          {"engine", prediction.engine},
-          {"step", step_json(prediction.step)},
-          {"memory", memory_json(prediction.memory)},
-          {"time_by_class", std::move(by_class)},
-          {"limited_by", std::move(limited_by)},
-          {"advice", std::move(advice)},
-          {"kernels", std::move(kernels)},
-          {"notes", prediction.notes}};
+  ordered_json out{{"scenario", prediction.scenario},
+                   {"hardware", prediction.hardware},
+                   {"engine", prediction.engine},
+                   {"step", step_json(prediction.step)},
+                   {"memory", memory_json(prediction.memory)},
+                   {"time_by_class", std::move(by_class)},
+                   {"limited_by", std::move(limited_by)},
+                   {"advice", std::move(advice)},
+                   {"kernels", std::move(kernels)},
+                   {"notes", prediction.notes}};
+  if (prediction.sensitivity) out["sensitivity"] = sensitivity_json(*prediction.sensitivity, "time_saved_s", 1.0);
+  return out;
 }
 
 }  // namespace ridgeline

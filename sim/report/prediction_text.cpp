@@ -8,6 +8,7 @@
 
 #include "sim/report/memory_words.h"
 #include "sim/report/names.h"
+#include "sim/report/sensitivity_report.h"
 #include "sim/units/parse.h"
 
 namespace ridgeline {
@@ -158,6 +159,7 @@ std::string prediction_text(const Scenario& s, const Prediction& p) {
   write_memory(out, p.memory);
   write_kernels(out, p);
   write_measured(out, s, p);
+  if (p.sensitivity) out += sensitivity_table(*p.sensitivity);
   if (!p.advice.empty()) {
     out += "\n  what would help\n";
     for (const Advice& a : p.advice) {

@@ -139,15 +139,29 @@ void explain_time(Prediction& p, std::span<const LaunchedKernel> kernels, std::s
             [](const KernelGroup& a, const KernelGroup& b) { return a.time > b.time; });
 }
 
+std::unique_ptr<TimingEngine> engine_for(std::string_view name, const Gpu& gpu) {
+  auto engine = make_timing_engine(name, gpu);
+  if (engine) return engine;
+  const std::vector<std::string> known{"roofline", "analytic"};
+  throw UserError(fmt::format("--engine: unknown engine '{}'; expected roofline or analytic (did you mean {}?)", name,
+                              nearest_name(name, known)));
+}
+
 }  // namespace
 
+OpTrace trace_of(const Scenario& s) {
+  return training_run(s.model, s.training, choose_attention(s.training, s.model, s.gpu, s.software));
+}
+
+Seconds step_time(const OpTrace& trace, const Scenario& s, std::string_view engine_name, const Gpu* kernels_for) {
+  const auto engine = engine_for(engine_name, s.gpu);
+  const StepProgram program = make_program(trace, kernels_for ? *kernels_for : s.gpu, s.software);
+  const std::vector<KernelTime> times = time_kernels(program, *engine, s.gpu);
+  return run_timeline(program, times, s.gpu, s.host, {.cuda_graphs = s.cuda_graphs}).step;
+}
+
 Prediction predict(const Scenario& s, std::string_view engine_name) {
-  const auto engine = make_timing_engine(engine_name, s.gpu);
-  if (!engine) {
-    const std::vector<std::string> known{"roofline", "analytic"};
-    throw UserError(fmt::format("--engine: unknown engine '{}'; expected roofline or analytic (did you mean {}?)",
-                                engine_name, nearest_name(engine_name, known)));
-  }
+  const auto engine = engine_for(engine_name, s.gpu);
   const ScenarioProgram built = make_scenario_program(s);
   const OpTrace& trace = *built.trace;
   const StepProgram& program = built.program;

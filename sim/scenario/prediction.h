@@ -9,6 +9,7 @@
 
 #include "sim/scenario/memory_prediction.h"
 #include "sim/scenario/scenario.h"
+#include "sim/scenario/sensitivity.h"
 #include "sim/timing/kernel_time.h"
 #include "sim/workload/op_trace.h"
 
@@ -36,8 +37,8 @@ struct KernelGroup {
 };
 
 struct Advice {
-  std::string change;  ///< as --set takes it
-  Seconds time_saved;  ///< negative: what a change that saves memory costs
+  std::string change;                   ///< as --set takes it
+  Seconds time_saved;                   ///< negative: what a change that saves memory costs
   std::int64_t memory_saved_bytes = 0;  ///< of the device; negative: what a faster step needs more
   std::string why;
 };
@@ -52,11 +53,19 @@ struct Prediction {
   std::vector<KernelGroup> kernels;                 ///< longest first
   std::vector<Advice> advice;                       ///< most time saved first, then most memory
   std::vector<std::string> notes;                   ///< approximations and warnings
+  std::optional<Sensitivity> sensitivity;           ///< where it was asked for (step_sensitivity)
 };
 
 /// Engine "roofline" or "analytic". Throws UserError for an unknown engine or a scenario that cannot run (an attention
 /// backend the GPU lacks).
 Prediction predict(const Scenario& scenario, std::string_view engine);
+
+/// Time of the steady step alone, without memory, range and reasons: with the kernels chosen for the scenario's GPU or
+/// those of `kernels_for` (then timed on the scenario's GPU). `trace` is the scenario's own.
+Seconds step_time(const OpTrace& trace, const Scenario& scenario, std::string_view engine,
+                  const Gpu* kernels_for = nullptr);
+/// The op trace of a scenario. Throws UserError for an attention backend the GPU lacks.
+OpTrace trace_of(const Scenario& scenario);
 
 /// Tries changes people make and keeps those that save time, then those that save memory: each is predicted, none is
 /// assumed. A change that does not fit the device is left out.

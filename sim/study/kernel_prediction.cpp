@@ -9,9 +9,15 @@ namespace ridgeline {
 KernelPrediction predict_kernel(const KernelCase& kernel, const Gpu& gpu, const Software& software,
                                 const TimingEngine& engine) {
   LoweredOp lowered = lower(kernel.op, gpu, software);
-  KernelPrediction result;
+  KernelPrediction result = time_launches(kernel, std::move(lowered.launches), gpu, engine);
   result.approximated = lowered.approximated;
-  result.launches = std::move(lowered.launches);
+  return result;
+}
+
+KernelPrediction time_launches(const KernelCase& kernel, std::vector<KernelLaunch> launches, const Gpu& gpu,
+                               const TimingEngine& engine) {
+  KernelPrediction result;
+  result.launches = std::move(launches);
   const auto residency = repeated_residency(result.launches, rotating_operands(kernel.op), kernel.input_sets, gpu.l2);
   double l2_bytes = 0.0, hit_bytes = 0.0;
   for (std::size_t i = 0; i < result.launches.size(); ++i) {

@@ -23,4 +23,8 @@ struct KernelPrediction {
 KernelPrediction predict_kernel(const KernelCase& kernel, const Gpu& gpu, const Software& software,
                                 const TimingEngine& engine);
 
+/// The same with kernels that are given, such as those chosen for another GPU.
+KernelPrediction time_launches(const KernelCase& kernel, std::vector<KernelLaunch> launches, const Gpu& gpu,
+                               const TimingEngine& engine);
+
 }  // namespace ridgeline

@@ -92,13 +92,13 @@ GemmLaw::GemmLaw(const GemmWork& problem, const Gpu& gpu, const GemmConstants& c
   b_pitch_penalty_ = misaligned_share(b_transposed ? problem.k : problem.n, bytes_of(problem.type));
   write_penalty_ = 1.0 + c_.misaligned_write * misaligned_share(problem.n, bytes_of(problem.type));
   store_penalty_ = 1.0 + c_.misaligned_store * misaligned_share(problem.n, bytes_of(problem.type));
-  load_slots_ = c_.load_slots * (b_transposed ? c_.load_slots_nt : 1.0);
+  load_slots_ = c_.load_slots * (b_transposed ? c_.load_slots_nt : 1.0) / gpu.sm.issue_rate;
   sms_ = gpu.sm.count;
   rate_ = pipe_rate(problem, gpu);
   if (a_transposed) rate_ *= c_.rate_tn;
   else if (!b_transposed) rate_ *= c_.rate_nn;
   rate_ *= problem.rate_share;
-  issue_rate_ = 32.0 * gpu.sm.schedulers * problem.rate_share;
+  issue_rate_ = 32.0 * gpu.sm.schedulers * gpu.sm.issue_rate * problem.rate_share;
   shared_bytes_ = gpu.sm.shared_bandwidth.value();
   const Pipe pipe = cuda_cores_ ? Pipe::fp32 : Pipe::tensor_mma;
   clock_ = kernel_clock(gpu, pipe, 0.0).value();

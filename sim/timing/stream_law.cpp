@@ -84,7 +84,7 @@ double dram_seconds(const Traffic& t, const DramSpec& dram) {
 /// integer lanes (Volta, Turing, A100) take longer than their schedulers when one kind prevails.
 double lanes_per_cycle(const SmSpec& sm) {
   constexpr double kFp32Share = 0.6;  // address arithmetic, comparisons and conversions are the rest
-  double lanes = 32.0 * sm.schedulers;
+  double lanes = 32.0 * sm.schedulers * sm.issue_rate;
   if (sm.rates.fp32 > 0.0) lanes = std::min(lanes, sm.rates.fp32 / kFp32Share);
   if (sm.rates.int32 > 0.0) lanes = std::min(lanes, sm.rates.int32 / (1.0 - kFp32Share));
   return lanes;
@@ -142,7 +142,8 @@ KernelTime stream_time(const KernelLaunch& launch, const StreamWork& work, const
   const double thread_instructions = (half ? code.instructions_half : code.instructions_full) * work.elements +
                                      (half ? code.padded_half : code.padded_full) * work.padded_elements;
   const double t_thread = thread_instructions / lanes_per_cycle(gpu.sm) / (sms * clock);
-  const double t_warp = code.warp_instructions * launch.blocks() * warps / gpu.sm.schedulers / (sms * clock);
+  const double t_warp =
+      code.warp_instructions * launch.blocks() * warps / (gpu.sm.schedulers * gpu.sm.issue_rate) / (sms * clock);
   const double t_issue = t_thread + t_warp;
   const bool few = on_fullest <= 4.0 * capacity;
   const double t_issue_fullest = few ? (t_thread / blocks + t_warp / std::ceil(blocks)) * on_fullest * sms : t_issue;

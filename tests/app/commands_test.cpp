@@ -44,6 +44,30 @@ TEST(Predict, JsonHasTheFixedKeys) {
     EXPECT_TRUE(p["limited_by"].contains(key)) << key;
 }
 
+TEST(Predict, SensitivityIsThereWhenAskedFor) {
+  const std::string command = "predict scenarios/gpt2-ladder-h200/4-flash-attention.yaml --no-advice ";
+  EXPECT_FALSE(json::parse(run_program(command + "--format json").out).contains("sensitivity"));
+  const json p = json::parse(run_program(command + "--format json --sensitivity").out);
+  for (const char* key : {"sm_count", "core_clock", "tensor_throughput", "fma_throughput", "shared_memory_bandwidth",
+                          "l2_bandwidth", "l2_capacity", "dram_bandwidth", "power_limit", "latency", "host_speed"}) {
+    ASSERT_TRUE(p["sensitivity"].contains(key)) << key;
+    EXPECT_GE(p["sensitivity"][key]["time_saved_s"].get<double>(), 0.0) << key;
+    EXPECT_NEAR(p["sensitivity"][key]["percent"].get<double>(),
+                100 * p["sensitivity"][key]["time_saved_s"].get<double>() / p["step"]["time_s"].get<double>(), 1e-6);
+  }
+  const std::string text = run_program(command + "--sensitivity").out;
+  EXPECT_THAT(text, HasSubstr("10 % more of one resource saves"));
+  EXPECT_THAT(text, HasSubstr("SMs (132 to 145)"));
+}
+
+TEST(Kernels, SensitivityIsThereWhenAskedFor) {
+  const char* line = R"({"op":"add","dtype":"bf16","params":{"rows":16384,"cols":4096}})";
+  const json p = json::parse(run_program("kernels --hardware nvidia-h200-sxm-141gb --sensitivity -", line).out);
+  EXPECT_GT(p["predicted"]["sensitivity"]["dram_bandwidth"]["percent"].get<double>(), 8.0);
+  EXPECT_FALSE(json::parse(run_program("kernels --hardware nvidia-h200-sxm-141gb -", line).out)["predicted"].contains(
+      "sensitivity"));
+}
+
 TEST(Predict, TimesAddUpToTheStepAndMemoryToThePeak) {
   const json p =
       json::parse(run_program("predict scenarios/gpt2-ladder-h200/4-flash-attention.yaml --format json").out);

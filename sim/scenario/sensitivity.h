@@ -1,0 +1,36 @@
+// What a tenth more of each resource would give: the same laws over a GPU or host changed in one thing.
+//
+// A changed chip is given the better of two sets of kernels: those its libraries would choose anew, and those the chip
+// as it is runs, timed on the changed one. The choice ranks by estimates (gemm_selection.h), so without the second
+// set a better chip could come out slower than what it already runs. Added SMs that only make the last wave uneven
+// are worth nothing, not less. Tested by tests/study/sensitivity_test.cpp.
+#pragma once
+
+#include <array>
+#include <string_view>
+
+#include "sim/hardware/resource.h"
+#include "sim/scenario/scenario.h"
+
+namespace ridgeline {
+
+inline constexpr double kSensitivityFactor = 1.1;
+
+struct Sensitivity {
+  Seconds time;                                  ///< as it is
+  std::array<Seconds, kResources.size()> saved;  ///< by Resource
+  int sms = 0, more_sms = 0;                     ///< SMs come whole: 132 and 145
+
+  /// Remembers what a resource saves, `then` being the time with more of it.
+  void note(Resource resource, Seconds then);
+  [[nodiscard]] Seconds saved_by(Resource resource) const { return saved[static_cast<std::size_t>(resource)]; }
+  /// Of the time as it is.
+  [[nodiscard]] double share(Resource resource) const {
+    return time.value() > 0.0 ? ratio(saved_by(resource), time) : 0.0;
+  }
+};
+
+/// Of a whole training step: 22 predictions without memory. Throws as predict does.
+Sensitivity step_sensitivity(const Scenario& scenario, std::string_view engine, double factor = kSensitivityFactor);
+
+}  // namespace ridgeline
