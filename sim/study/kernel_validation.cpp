@@ -30,6 +30,18 @@ struct Predictors {
   std::unique_ptr<TimingEngine> analytic, analytic_datasheet, roofline;
 };
 
+/// A row's op, or the ops that were timed together (forward and backward of attention).
+std::vector<KernelCase> cases_of(const json& row) {
+  if (!row.contains("sum_of") || !row["sum_of"].is_array() || row["sum_of"].empty()) return {kernel_case_from(row)};
+  std::vector<KernelCase> cases;
+  for (const json& op : row["sum_of"]) {
+    json one = row;
+    one["op"] = op;
+    cases.push_back(kernel_case_from(one));
+  }
+  return cases;
+}
+
 class Validation {
  public:
   explicit Validation(std::string_view hardware) : only_(hardware) {}
@@ -44,10 +56,12 @@ class Validation {
     const Predictors& p = *found->second;
     ValidatedCase result{hardware, "", row["op"], row["dtype"], source, measured, {}};
     try {
-      const KernelCase kernel = kernel_case_from(row);
-      result.family = family_of(kernel.op);
+      const std::vector<KernelCase> kernels = cases_of(row);
+      result.family = family_of(kernels.front().op);
       const auto time = [&](const Gpu& gpu, const TimingEngine& engine) {
-        return std::max(predict_kernel(kernel, gpu, p.software, engine).time, floor);
+        Seconds sum{0};
+        for (const KernelCase& kernel : kernels) sum = sum + predict_kernel(kernel, gpu, p.software, engine).time;
+        return std::max(sum, floor);
       };
       result.predicted["analytic"] = time(p.measured, *p.analytic);
       result.predicted["analytic-datasheet"] = time(p.datasheet, *p.analytic_datasheet);
@@ -55,7 +69,7 @@ class Validation {
     } catch (const std::invalid_argument&) {
       return;  // measured with a backend this GPU's file does not have
     } catch (const KernelCaseError&) {
-      return;  // ops outside the vocabulary (forward and backward timed together)
+      return;  // ops outside the vocabulary
     }
     cases.push_back(std::move(result));
   }
@@ -88,7 +102,8 @@ void add_published(Validation& validation, const std::string& path) {
     if (trust == "low" || trust == "medium-low" || row.value("small", false)) return;
     // The op of an attention row is that of its plot; what ran is named beside it. FlashAttention-3 is no kernel of
     // PyTorch and has no law here.
-    const std::string ran = row.contains("software") && row["software"].is_string() ? row["software"] : "";
+    const std::string ran =
+        row.contains("implementation") && row["implementation"].is_string() ? row["implementation"] : "";
     if (ran.starts_with("FlashAttention-3")) return;
     if (ran.starts_with("cuDNN") && row["op"] == "flash_attention") row["op"] = "cudnn_attention";
     const double floor_us =
