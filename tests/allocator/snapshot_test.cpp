@@ -46,6 +46,16 @@ TEST(Snapshot, reads_segments_and_history_of_every_protocol_alike) {
   }
 }
 
+TEST(Snapshot, recorded_by_pytorch_replays_to_its_own_peaks_and_segments) {
+  const MemorySnapshot snapshot = read_snapshot(
+      history_bytes(RIDGELINE_SOURCE_DIR "/tests/validation/h200/snapshot/mlp-two-steps.pickle.gz"), "mlp.pickle.gz");
+  const ReplayResult result = replay(snapshot.history, {});
+  EXPECT_EQ(result.peak_allocated, 110151680);  // torch.cuda.max_memory_allocated() of the same process
+  EXPECT_EQ(result.peak_reserved, 113246208);   // and max_memory_reserved()
+  EXPECT_EQ(result.segment_allocations, result.recorded_segments);
+  EXPECT_EQ(result.segment_allocations.size(), snapshot.segments.size());
+}
+
 TEST(Snapshot, a_pickle_is_told_from_text_by_its_first_byte) {
   EXPECT_TRUE(looks_like_pickle("\x80\x04N."));
   EXPECT_FALSE(looks_like_pickle("action,addr,size,stream\n"));
