@@ -1,8 +1,6 @@
 // ridgeline validate: error tables from the committed measurements; also rewrites what is generated from them.
 #include <fmt/format.h>
 
-#include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "sim/app/commands.h"
@@ -10,6 +8,7 @@
 #include "sim/hardware/load_gpu.h"
 #include "sim/report/accuracy_text.h"
 #include "sim/report/prediction_text.h"
+#include "sim/trace/text_source.h"
 #include "sim/units/user_error.h"
 
 namespace ridgeline::app {
@@ -22,17 +21,6 @@ struct Options {
 
 constexpr std::string_view kBegin = "<!-- accuracy: begin -->\n", kEnd = "<!-- accuracy: end -->";
 constexpr std::string_view kOutputBegin = "<!-- output: begin -->\n", kOutputEnd = "<!-- output: end -->";
-
-std::string contents(const std::filesystem::path& path) {
-  std::ifstream file(path);
-  if (!file) throw UserError(fmt::format("{}: cannot be opened for reading", path.string()));
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-void replace_contents(const std::filesystem::path& path, const std::string& text) {
-  const std::filesystem::path unfinished = path.string() + ".unfinished";
-  std::ofstream(unfinished) << text;
-  std::filesystem::rename(unfinished, path);
-}
 
 void replace_section(std::string& text, std::string_view begin_mark, std::string_view end_mark,
                      const std::string& section) {
@@ -61,7 +49,7 @@ void run(const Options& options) {
   const std::string folder = options.measurements.empty() ? (root / "tests/validation").string() : options.measurements;
   const auto cases = validate_kernels(folder, options.hardware);
   if (options.write_residuals) {
-    replace_contents(root / "hw/residuals.json", residual_table(cases).dump(1) + "\n");
+    trace::write_text((root / "hw/residuals.json").string(), residual_table(cases).dump(1) + "\n");
     fmt::print("hw/residuals.json: ranges from {} cases\n", cases.size());
     return;
   }
@@ -70,12 +58,13 @@ void run(const Options& options) {
   const auto families = family_accuracy(cases);
   const auto step_rows = step_accuracy(steps);
   if (options.write_docs) {
-    replace_contents(root / "docs/accuracy.md", accuracy_markdown(families, step_rows, steps));
-    std::string readme = contents(root / "README.md");
+    trace::write_text((root / "docs/accuracy.md").string(), accuracy_markdown(families, step_rows, steps));
+    const std::string readme_path = (root / "README.md").string();
+    std::string readme = trace::read_text(readme_path);
     replace_section(readme, kBegin, kEnd, accuracy_summary(families, step_rows));
     replace_section(readme, kOutputBegin, kOutputEnd,
                     "```\n$ ./dev run\n" + every_gpu_table(root / "scenarios/bert-large-fp32.yaml") + "```\n");
-    replace_contents(root / "README.md", readme);
+    trace::write_text(readme_path, readme);
     fmt::print("docs/accuracy.md and README.md: tables from {} kernels and {} steps\n", cases.size(), steps.size());
     return;
   }

@@ -9,6 +9,7 @@
 #include "sim/report/memory_words.h"
 #include "sim/report/names.h"
 #include "sim/report/prediction_json.h"
+#include "sim/units/parse.h"
 
 namespace ridgeline {
 
@@ -68,10 +69,11 @@ std::string fit_text(const FitResult& r, Seconds search_time) {
     write_wrapped(
         out, "  limited by    ",
         fmt::format("micro-batch {} runs out {}", r.failing_micro_batch, shortage_words(*r.failing->out_of_memory)));
-    write_wrapped(out, kMargin,
-                  fmt::format("it would take {}, {} more than there is; most of it {}", gib(r.failing->needed),
-                              gib(std::max<std::int64_t>(0, r.failing->needed - r.failing->capacity)),
-                              words(kCategoryNames[largest_category(*r.failing->out_of_memory)])));
+    write_wrapped(
+        out, kMargin,
+        fmt::format("it would take {}, {} more than there is; most of it {}", gib(r.failing->needed),
+                    to_string(Bytes{std::max(0.0, static_cast<double>(r.failing->needed - r.failing->capacity))}),
+                    words(kCategoryNames[largest_category(*r.failing->out_of_memory)])));
   } else {
     out += "  limited by    nothing in reach: the most tokens of a forward pass fit\n";
   }

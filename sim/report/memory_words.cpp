@@ -37,8 +37,10 @@ std::string shortage_words(const MemoryShortage& oom) {
                                 ? "setting up"
                                 : fmt::format("in {} of the {}{}", oom.op, phase_name(oom.phase),
                                               oom.layer >= 0 ? fmt::format(", block {}", oom.layer) : "");
-  return fmt::format("{}, {} short of the {} it asks for ({})", where, gib(oom.missing_bytes), gib(oom.requested_bytes),
-                     words(kCategoryNames[static_cast<std::size_t>(oom.category)]));
+  // Often a few MiB: in the unit that fits, not in hundredths of a GiB.
+  const auto size = [](std::int64_t bytes) { return to_string(Bytes{static_cast<double>(bytes)}); };
+  return fmt::format("{}, {} short of the {} it asks for ({})", where, size(oom.missing_bytes),
+                     size(oom.requested_bytes), words(kCategoryNames[static_cast<std::size_t>(oom.category)]));
 }
 
 std::size_t largest_category(const MemoryShortage& shortage) {

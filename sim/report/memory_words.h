@@ -15,7 +15,7 @@ std::string gib(std::int64_t bytes);
 std::string words(std::string_view name);
 /// Text under a margin, wrapped at 98 columns; continued lines are indented as far as the margin.
 void write_wrapped(std::string& out, std::string_view margin, std::string_view text);
-/// "in softmax of the forward, block 3: 0.50 GiB short of the 1.00 GiB it asks for (activations)".
+/// "in softmax of the forward, block 3, 24.0 MiB short of the 96.0 MiB it asks for (activations)".
 std::string shortage_words(const MemoryShortage& shortage);
 /// Entry of Category that held most when memory ran out.
 std::size_t largest_category(const MemoryShortage& shortage);

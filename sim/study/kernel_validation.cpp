@@ -60,7 +60,7 @@ class Validation {
       result.family = family_of(kernels.front().op);
       const auto time = [&](const Gpu& gpu, const TimingEngine& engine) {
         Seconds sum{0};
-        for (const KernelCase& kernel : kernels) sum = sum + predict_kernel(kernel, gpu, p.software, engine).time;
+        for (const KernelCase& kernel : kernels) sum += predict_kernel(kernel, gpu, p.software, engine).time;
         return std::max(sum, floor);
       };
       result.predicted["analytic"] = time(p.measured, *p.analytic);

@@ -319,16 +319,19 @@ const std::map<std::string, Builder, std::less<>>& builders() {
 
 }  // namespace
 
+std::vector<std::string> kernel_op_names() {
+  std::vector<std::string> names;
+  for (const auto& [name, unused] : builders()) names.push_back(name);
+  return names;
+}
+
 KernelCase kernel_case_from(const json& line) {
   if (!line.is_object()) throw KernelCaseError("a kernel case is a JSON object with op, dtype and params");
   if (!line.contains("op") || !line["op"].is_string()) throw KernelCaseError("op is missing");
   const std::string name = line["op"].get<std::string>();
   const auto builder = builders().find(name);
-  if (builder == builders().end()) {
-    std::vector<std::string> known;
-    for (const auto& [key, unused] : builders()) known.push_back(key);
-    throw KernelCaseError(fmt::format("unknown op {} (did you mean {}?)", name, nearest_name(name, known)));
-  }
+  if (builder == builders().end())
+    throw KernelCaseError(fmt::format("unknown op {} (did you mean {}?)", name, nearest_name(name, kernel_op_names())));
   const json dtype = line.value("dtype", json("fp32"));
   const auto type = dtype.is_string() ? dtype_from(dtype.get<std::string>()) : std::nullopt;
   if (!type || !(is_half(*type) || *type == DType::fp32 || *type == DType::tf32))

@@ -6,6 +6,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -26,5 +27,8 @@ struct KernelCase {
 
 /// Throws KernelCaseError: unknown op (with the nearest name), missing, unknown or impossible parameter.
 KernelCase kernel_case_from(const nlohmann::json& line);
+
+/// Every op of the vocabulary, in alphabetical order.
+std::vector<std::string> kernel_op_names();
 
 }  // namespace ridgeline

@@ -9,6 +9,7 @@
 
 #include "sim/hardware/load_gpu.h"
 #include "sim/kernels/lowering.h"
+#include "sim/scenario/residual_ranges.h"
 #include "sim/timing/kernel_time.h"
 #include "sim/timing/l2_residency.h"
 #include "sim/workload/op_operands.h"
@@ -17,44 +18,13 @@
 namespace ridgeline {
 namespace {
 
-enum class Group { reduction, pointwise, image };
-const std::map<std::string, Group>& groups() {
-  static const auto table = [] {
-    std::map<std::string, Group> result;
-    for (const char* op : {"softmax", "softmax_backward", "log_softmax", "log_softmax_backward", "layer_norm",
-                           "layer_norm_backward", "sum_rows", "sum_all", "mean_last", "foreach_norm"})
-      result[op] = Group::reduction;
-    for (const char* op : {"gelu",
-                           "gelu_backward",
-                           "silu",
-                           "silu_backward",
-                           "add",
-                           "mul",
-                           "add_broadcast",
-                           "pow2",
-                           "masked_fill",
-                           "dropout",
-                           "cast",
-                           "copy_transposed",
-                           "cat",
-                           "embedding",
-                           "embedding_backward",
-                           "copy",
-                           "fill",
-                           "scale",
-                           "relu",
-                           "fused_adamw",
-                           "foreach_add",
-                           "foreach_mul",
-                           "foreach_lerp",
-                           "foreach_addcmul",
-                           "foreach_addcdiv",
-                           "foreach_sqrt"})
-      result[op] = Group::pointwise;
-    for (const char* op : {"batch_norm", "max_pool2d", "upsample_nearest2d"}) result[op] = Group::image;
-    return result;
-  }();
-  return table;
+enum class Group { reduction, pointwise, image, other };
+
+Group group_of(const Op& op) {
+  if (std::holds_alternative<ImageOp>(op))
+    return std::get<ImageOp>(op).function == ImageFunction::relu ? Group::pointwise : Group::image;
+  const std::string_view family = family_of(op);
+  return family == "reduction" ? Group::reduction : family == "pointwise" ? Group::pointwise : Group::other;
 }
 
 struct Errors {
@@ -82,14 +52,14 @@ Seconds predict(const KernelCase& kernel, const Gpu& gpu, const TimingEngine& en
 std::map<Group, Errors> errors_on(const std::vector<std::string>& files, const char* gpu_name, bool held_out_third) {
   const Gpu gpu = load_gpu(gpu_name);
   const auto engine = make_timing_engine("analytic", gpu);
-  std::vector<std::string> ops;
-  for (const auto& [op, group] : groups()) ops.push_back(op);
   std::map<Group, Errors> result;
   for (const auto& file : files)
-    for (const auto& measured : testing::measured_cases(file, ops))
-      if (!held_out_third || measured.held_out)
-        result[groups().at(measured.op)].absolute.push_back(
-            std::abs(predict(measured.kernel, gpu, *engine).value() * 1e6 / measured.us - 1.0));
+    for (const auto& measured : testing::measured_cases(file)) {
+      const Group group = group_of(measured.kernel.op);
+      if (group == Group::other || (held_out_third && !measured.held_out)) continue;
+      result[group].absolute.push_back(
+          std::abs(predict(measured.kernel, gpu, *engine).value() * 1e6 / measured.us - 1.0));
+    }
   return result;
 }
 
