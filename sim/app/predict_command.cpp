@@ -7,6 +7,7 @@
 #include "sim/app/scenario_options.h"
 #include "sim/hardware/load_gpu.h"
 #include "sim/memory/memory_snapshot.h"
+#include "sim/report/chrome_trace.h"
 #include "sim/report/memory_report_text.h"
 #include "sim/report/prediction_json.h"
 #include "sim/report/prediction_text.h"
@@ -22,7 +23,7 @@ namespace {
 
 struct Options {
   ScenarioOptions scenario;
-  std::string engine = "analytic", format = "text", op_trace, memory_snapshot;
+  std::string engine = "analytic", format = "text", op_trace, memory_snapshot, timeline;
   bool every_gpu = false, no_advice = false, memory_report = false, sensitivity = false;
 };
 
@@ -71,9 +72,25 @@ void write_op_trace(const std::string& path, const Scenario& scenario) {
                                           *built.trace));
 }
 
+void write_timeline(const std::string& path, const Scenario& scenario, const std::string& engine) {
+  const StepRun run = run_step(scenario, engine);
+  MemoryOptions options = memory_options(scenario);
+  options.record_samples = true;
+  const MemoryResult memory = run_memory(run.built.program, options);
+  trace::write_text(path, chrome_trace({.title = scenario.title,
+                                        .program = run.built.program,
+                                        .times = run.times,
+                                        .timeline = run.timeline,
+                                        .gpu = scenario.gpu,
+                                        .host = scenario.host,
+                                        .cuda_graphs = run.options.cuda_graphs,
+                                        .memory = memory.samples}));
+}
+
 void run(const Options& options) {
   if (options.every_gpu) return run_on_every_gpu(options);
   const Scenario scenario = load_scenario(options.scenario.source());
+  if (!options.timeline.empty()) write_timeline(options.timeline, scenario, options.engine);
   if (!options.op_trace.empty()) write_op_trace(options.op_trace, scenario);
   Prediction prediction = predict(scenario, options.engine);
   if (!options.no_advice) prediction.advice = find_advice(scenario, options.engine, prediction);
@@ -104,6 +121,11 @@ void add_predict_command(CLI::App& program, Outcome&) {
   command
       ->add_option("--op-trace", options->op_trace,
                    "write the run's operations and allocations to this file (JSON Lines; .gz compresses)")
+      ->excludes(every);
+  command
+      ->add_option("--timeline", options->timeline,
+                   "write the step to this file as a Chrome trace (for Perfetto and HolisticTraceAnalysis; .gz "
+                   "compresses)")
       ->excludes(every);
   command->add_flag("--memory-report", options->memory_report, "who holds the memory, over the step and at its peak");
   command

@@ -26,6 +26,20 @@ ordered_json step_json(const StepPrediction& step) {
           {"validated", step.validated}};
 }
 
+ordered_json utilization_json(const Utilization& u) {
+  return {{"kernel_active", u.kernel_active}, {"sm", u.sm}, {"tensor", u.tensor}, {"dram", u.dram}};
+}
+
+ordered_json latency_json(const ExposedLatency& l) {
+  return {{"math_s", l.math.value()},
+          {"memory_s", l.memory.value()},
+          {"overlapped_s", l.overlapped.value()},
+          {"in_kernels_s", l.in_kernels.value()},
+          {"gaps_s", l.gaps.value()},
+          {"host_exposed_s", l.host_exposed.value()},
+          {"host_hidden_s", l.host_hidden.value()}};
+}
+
 ordered_json memory_json(const MemoryPrediction& memory) {
   ordered_json breakdown;
   for (std::size_t i = 0; i < kCategories; ++i) breakdown[std::string(kCategoryNames[i])] = memory.at_peak[i];
@@ -75,6 +89,8 @@ ordered_json prediction_json(const Prediction& prediction) {
                    {"hardware", prediction.hardware},
                    {"engine", prediction.engine},
                    {"step", step_json(prediction.step)},
+                   {"utilization", utilization_json(prediction.step.utilization)},
+                   {"exposed_latency", latency_json(prediction.step.latency)},
                    {"memory", memory_json(prediction.memory)},
                    {"time_by_class", std::move(by_class)},
                    {"limited_by", std::move(limited_by)},

@@ -66,6 +66,16 @@ void write_shortage(std::string& out, const MemoryPrediction& m, const MemorySho
   write_wrapped(out, kMargin, "fits with " + as_sets(m.would_fit));
 }
 
+/// Where latency hides and where it shows.
+void write_latency(std::string& out, const ExposedLatency& l) {
+  const auto part = [](Seconds t) { return t < microseconds(0.1) ? std::string("0 ms") : duration(t); };
+  fmt::format_to(std::back_inserter(out),
+                 "  step time =   math {} + memory {} - both at once {} + latency {}\n"
+                 "  latency       {} in kernels, {} in gaps, {} waiting for the host (hidden: {})\n",
+                 part(l.math), part(l.memory), part(l.overlapped), part(l.latency()), part(l.in_kernels), part(l.gaps),
+                 part(l.host_exposed), part(l.host_hidden));
+}
+
 void write_memory(std::string& out, const MemoryPrediction& m) {
   auto to = std::back_inserter(out);
   write_wrapped(
@@ -156,6 +166,10 @@ std::string prediction_text(const Scenario& s, const Prediction& p) {
   fmt::format_to(to, "  GPU           {} kernels, busy {} ({}), MFU {}; the host needs {}\n", p.step.kernel_count,
                  duration(p.step.gpu_busy), percent(p.step.kernel_active_fraction), percent(p.step.mfu),
                  duration(p.step.host_time));
+  const Utilization& u = p.step.utilization;
+  fmt::format_to(to, "  utilisation   kernels active {}, SMs with work {}, tensor cores {}, DRAM {}\n",
+                 percent(u.kernel_active), percent(u.sm), percent(u.tensor), percent(u.dram));
+  write_latency(out, p.step.latency);
   write_memory(out, p.memory);
   write_kernels(out, p);
   write_measured(out, s, p);

@@ -160,6 +160,14 @@ Seconds step_time(const OpTrace& trace, const Scenario& s, std::string_view engi
   return run_timeline(program, times, s.gpu, s.host, {.cuda_graphs = s.cuda_graphs}).step;
 }
 
+StepRun run_step(const Scenario& s, std::string_view engine_name) {
+  const auto engine = engine_for(engine_name, s.gpu);
+  StepRun run{make_scenario_program(s), {}, {.cuda_graphs = s.cuda_graphs}, {}};
+  run.times = time_kernels(run.built.program, *engine, s.gpu);
+  run.timeline = run_timeline(run.built.program, run.times, s.gpu, s.host, run.options);
+  return run;
+}
+
 Prediction predict(const Scenario& s, std::string_view engine_name) {
   const auto engine = engine_for(engine_name, s.gpu);
   const ScenarioProgram built = make_scenario_program(s);
@@ -182,6 +190,8 @@ Prediction predict(const Scenario& s, std::string_view engine_name) {
   p.step.kernel_count = timeline.kernel_count();
   p.step.sm_utilization = timeline.sm_utilization;
   p.step.kernel_active_fraction = timeline.active_fraction();
+  p.step.utilization = utilization(program, times, timeline, s.gpu);
+  p.step.latency = exposed_latency(program, times, timeline, s.gpu);
   const double seconds = timeline.step.value();
   const double samples = static_cast<double>(s.training.micro_batch * s.training.gradient_accumulation);
   p.step.samples_per_s = samples / seconds;

@@ -10,6 +10,8 @@
 #include "sim/scenario/memory_prediction.h"
 #include "sim/scenario/scenario.h"
 #include "sim/scenario/sensitivity.h"
+#include "sim/timeline/timeline.h"
+#include "sim/timeline/utilization.h"
 #include "sim/timing/kernel_time.h"
 #include "sim/workload/op_trace.h"
 
@@ -25,6 +27,8 @@ struct StepPrediction {
   double mfu = 0;                     ///< model FLOPs over the peak of the precision at the boost clock
   double sm_utilization = 0;          ///< share of SM time with a resident block
   double kernel_active_fraction = 0;  ///< what nvidia-smi calls utilisation
+  Utilization utilization;            ///< the same two, and tensor cores and DRAM
+  ExposedLatency latency;             ///< what of math, memory, kernels' latency and the host makes the step
   bool validated = true;              ///< false where no residual of comparable kernels was ever measured
 };
 
@@ -55,6 +59,16 @@ struct Prediction {
   std::vector<std::string> notes;                   ///< approximations and warnings
   std::optional<Sensitivity> sensitivity;           ///< where it was asked for (step_sensitivity)
 };
+
+/// The steady step of a scenario with everything it was made of.
+struct StepRun {
+  ScenarioProgram built;
+  std::vector<KernelTime> times;  ///< one a launch of the steady step
+  TimelineOptions options;
+  Timeline timeline;
+};
+/// Throws as predict does.
+StepRun run_step(const Scenario& scenario, std::string_view engine);
 
 /// Engine "roofline" or "analytic". Throws UserError for an unknown engine or a scenario that cannot run (an attention
 /// backend the GPU lacks).

@@ -21,12 +21,13 @@ class Planner {
   IssuePlan eager() {
     for (const Action& action : program_.steady_step()) {
       switch (action.kind) {
-        case Action::Kind::host: start_group(cost_of(action)); break;
+        case Action::Kind::host: start_group(action); break;
         case Action::Kind::launch: add_launch(action, gpu_.launch.gap.value()); break;
         case Action::Kind::wait:
           end_group();
           wait_ = true;
           before_wait_ += std::exchange(carry_, 0.0);
+          note({HostGroup::Kind::wait, HostClass::other, index_of(action)});
           break;
         case Action::Kind::allocate:
         case Action::Kind::free: break;
@@ -42,13 +43,16 @@ class Planner {
     carry_ = host_.graph_launch.value();
     for (const Action& action : program_.steady_step()) {
       if (action.kind == Action::Kind::wait) {
+        note_graph();
         wait_ = true;
         before_wait_ += std::exchange(carry_, host_.graph_launch.value());
+        note({HostGroup::Kind::wait, HostClass::other, index_of(action)});
       } else if (action.kind == Action::Kind::launch) {
         plan_.launches.push_back(issue(action, gap));
         plan_.launches.back().host = std::exchange(carry_, 0.0);
       }
     }
+    note_graph();
     finish();
     return std::move(plan_);
   }
@@ -69,32 +73,53 @@ class Planner {
     return issue;
   }
 
+  [[nodiscard]] std::uint32_t index_of(const Action& action) const {
+    return static_cast<std::uint32_t>(&action - program_.actions.data());
+  }
+  void note(HostGroup group) {
+    group.first_launch = static_cast<std::uint32_t>(first_in_group_);
+    plan_.groups.push_back(group);
+  }
+  // A graph is launched even where nothing is left in it.
+  void note_graph() {
+    note({HostGroup::Kind::graph, HostClass::other, group_.action});
+    HostGroup& group = plan_.groups.back();
+    group.launches = static_cast<std::uint32_t>(plan_.launches.size() - first_in_group_);
+    group.rest = host_.graph_launch.value();
+    first_in_group_ = plan_.launches.size();
+  }
+
   // A group is the host work of one record and the launches up to the next record.
-  void start_group(double cost) {
-    if (first_in_group_ ==
-        plan_.launches.size()) {  // nothing launched since the last record: its work lies before this one
-      carry_ += group_cost_;
-      group_cost_ = cost;
-      return;
-    }
+  void start_group(const Action& action) {
     end_group();
-    group_cost_ = cost;
+    group_ = {HostGroup::Kind::work, action.host_class, index_of(action)};
+    group_cost_ = cost_of(action);
   }
   void add_launch(const Action& action, double gap) {
+    if (first_in_group_ == plan_.launches.size() && group_cost_ == 0.0) group_.action = index_of(action);
     plan_.launches.push_back(issue(action, gap));
     plan_.launches.back().host = std::exchange(carry_, 0.0);
   }
   void end_group() {
     const std::size_t launches = plan_.launches.size() - first_in_group_;
-    if (launches == 0) {
+    if (launches == 0) {  // its work lies before the next launch
+      if (group_cost_ == 0.0) return;
+      note(group_);
+      plan_.groups.back().rest = group_cost_;
       carry_ += std::exchange(group_cost_, 0.0);
       return;
     }
     const auto n = static_cast<double>(launches);
     const double share = std::max(group_cost_ / (n + 1.0), launch_call());
+    const double rest = std::max(0.0, group_cost_ - share * n);
     for (std::size_t i = first_in_group_; i < plan_.launches.size(); ++i) plan_.launches[i].host += share;
-    carry_ += std::max(0.0, group_cost_ - share * n);
+    note(group_);
+    plan_.groups.back().launches = static_cast<std::uint32_t>(launches);
+    plan_.groups.back().share = share;
+    plan_.groups.back().rest = rest;
+    carry_ += rest;
     group_cost_ = 0.0;
+    group_ = HostGroup{};
     first_in_group_ = plan_.launches.size();
   }
   void finish() {
@@ -107,6 +132,7 @@ class Planner {
   const Gpu& gpu_;
   const Host& host_;
   IssuePlan plan_;
+  HostGroup group_;
   double group_cost_ = 0.0, carry_ = 0.0, before_wait_ = 0.0;
   bool wait_ = false;
   std::size_t first_in_group_ = 0;

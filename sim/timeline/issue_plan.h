@@ -17,9 +17,22 @@ struct Issue {
   double host_before_wait = 0.0;
 };
 
+/// What the host does between two points of the recurrence: one record of work with the launches it makes, or a wait.
+struct HostGroup {
+  enum class Kind : std::uint8_t { work, wait, graph };
+  Kind kind = Kind::work;
+  HostClass host_class = HostClass::other;
+  std::uint32_t action = 0;        ///< entry of the program's actions it begins with
+  std::uint32_t first_launch = 0;  ///< of the steady step
+  std::uint32_t launches = 0;
+  double share = 0.0;  ///< seconds up to the return of each launch call
+  double rest = 0.0;   ///< seconds after the last launch, or all of them without one
+};
+
 struct IssuePlan {
   std::vector<Issue> launches;
-  Issue tail;  ///< after the last launch; launches nothing
+  Issue tail;                     ///< after the last launch; launches nothing
+  std::vector<HostGroup> groups;  ///< the same work, as the host does it in order
   /// Host work of the whole step, without waiting.
   [[nodiscard]] double host_total() const;
 };

@@ -16,7 +16,7 @@ constexpr int kIssuedSteps = 10;   // of Timeline::host_issue
 constexpr double kSettled = 1e-6;  // relative change of a step that has become periodic
 
 struct Run {
-  double step = 0.0, host_issue = 0.0, begin = 0.0;
+  double step = 0.0, host_issue = 0.0, begin = 0.0, host_begin = 0.0;
   int steps = 0;
   std::vector<Recurrence::Span> spans;
 };
@@ -29,6 +29,7 @@ Run settle(const IssuePlan& plan, std::span<const double> durations, const Gpu& 
   double lead = 0.0;
   while (run.steps < std::max(2, most_steps)) {
     run.begin = recurrence.gpu();
+    run.host_begin = recurrence.host();
     recurrence.step(plan, durations, run.spans);
     ++run.steps;
     // Without a launch the host alone makes the step.
@@ -87,6 +88,8 @@ Timeline run_timeline(const StepProgram& program, std::span<const KernelTime> ti
   timeline.host_issue = Seconds(run.host_issue);
   timeline.gpu_busy = Seconds(busy);
   timeline.idle = Seconds(std::max(0.0, run.step - busy));
+  timeline.starved = Seconds(starved);
+  timeline.host_begin = Seconds(run.host_begin - run.begin);
   timeline.power = power_of(energy, timeline.step, timeline.slowdown, gpu);
   timeline.sm_utilization = run.step > 0 ? occupied / run.step : 0.0;
   timeline.host_bound = starved > 0.1 * run.step;

@@ -38,6 +38,8 @@ struct Timeline {
   Seconds host_issue;  ///< to issue a step, averaged over ten from an idle device, as a profiler-free program sees it
   Seconds gpu_busy;    ///< sum of kernel durations
   Seconds idle;        ///< step less gpu_busy
+  Seconds starved;     ///< of it, spent waiting for the host; the rest is gaps between kernels
+  Seconds host_begin;  ///< when the host began this step, relative to its begin on the GPU
   std::vector<KernelSpan> kernels;  ///< one a launch of the steady step, in order
   double slowdown = 1.0;            ///< of tensor-core kernels by the power limit
   Watts power;                      ///< average draw of the step

@@ -31,6 +31,12 @@ TEST(Predict, JsonHasTheFixedKeys) {
   for (const char* key : {"time_s", "low_s", "high_s", "host_time_s", "gpu_busy_s", "kernel_count", "samples_per_s",
                           "tokens_per_s", "mfu", "sm_utilization", "kernel_active_fraction"})
     EXPECT_TRUE(p["step"].contains(key)) << key;
+  for (const char* key : {"kernel_active", "sm", "tensor", "dram"}) EXPECT_TRUE(p["utilization"].contains(key)) << key;
+  const json& parts = p["exposed_latency"];
+  EXPECT_NEAR(parts["math_s"].get<double>() + parts["memory_s"].get<double>() - parts["overlapped_s"].get<double>() +
+                  parts["in_kernels_s"].get<double>() + parts["gaps_s"].get<double>() +
+                  parts["host_exposed_s"].get<double>(),
+              p["step"]["time_s"].get<double>(), 1e-9);
   for (const char* key :
        {"peak_allocated_bytes", "peak_reserved_bytes", "context_bytes", "device_used_bytes", "fits", "breakdown"})
     EXPECT_TRUE(p["memory"].contains(key)) << key;

@@ -1,0 +1,35 @@
+// A step as a Chrome trace: what Perfetto, chrome://tracing and HolisticTraceAnalysis read.
+//
+// Spelled as PyTorch's profiler spells it: host threads with operations (cat "cpu_op") and driver calls
+// ("cuda_runtime"), a GPU stream with "kernel", "gpu_memset" and "gpu_memcpy", joined by `correlation` and by flows
+// "ac2g"; annotations for the phases; counters for memory and utilisation. Microseconds from the moment the host begins
+// the step. Keys: docs/json.md.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "sim/hardware/gpu.h"
+#include "sim/hardware/host.h"
+#include "sim/memory/memory_run.h"
+#include "sim/program/step_program.h"
+#include "sim/timeline/timeline.h"
+#include "sim/timing/kernel_time.h"
+
+namespace ridgeline {
+
+struct ChromeTraceInput {
+  const std::string& title;
+  const StepProgram& program;
+  std::span<const KernelTime> times;  ///< as run_timeline took them
+  const Timeline& timeline;
+  const Gpu& gpu;
+  const Host& host;
+  bool cuda_graphs = false;
+  std::span<const MemorySample> memory;  ///< of the steady step; may be empty
+};
+
+/// The same input gives the same text.
+std::string chrome_trace(const ChromeTraceInput& input);
+
+}  // namespace ridgeline

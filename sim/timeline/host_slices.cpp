@@ -1,0 +1,30 @@
+#include "sim/timeline/host_slices.h"
+
+#include <algorithm>
+
+namespace ridgeline {
+
+std::vector<HostSlice> host_slices(const IssuePlan& plan, const Timeline& timeline, const Gpu& gpu) {
+  std::vector<HostSlice> slices;
+  slices.reserve(plan.groups.size());
+  double now = timeline.host_begin.value();
+  for (const HostGroup& group : plan.groups) {
+    HostSlice slice{group, now, now};
+    if (group.kind == HostGroup::Kind::wait) {
+      const double done = group.first_launch == 0 ? 0.0 : timeline.kernels[group.first_launch - 1].end.value();
+      slice.end = std::max(now, done + gpu.launch.start_latency.value());
+    } else if (group.kind == HostGroup::Kind::graph) {
+      // Its launches are issued with it; those that found the queue full wait on the device's side.
+      slice.end = now + group.rest;
+    } else {
+      if (group.launches > 0)
+        slice.end = std::max(now, timeline.kernels[group.first_launch + group.launches - 1].issued.value());
+      slice.end += group.rest;
+    }
+    now = slice.end;
+    slices.push_back(slice);
+  }
+  return slices;
+}
+
+}  // namespace ridgeline

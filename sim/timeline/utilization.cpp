@@ -1,0 +1,85 @@
+#include "sim/timeline/utilization.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+
+namespace ridgeline {
+namespace {
+
+/// What one kernel uses of the GPU while it runs.
+struct Use {
+  double begin = 0.0, end = 0.0;  ///< seconds of the step
+  double sm = 0.0, tensor = 0.0, dram = 0.0, math = 0.0;
+};
+
+std::vector<Use> uses(const StepProgram& program, std::span<const KernelTime> times, const Timeline& timeline,
+                      const Gpu& gpu) {
+  std::vector<Use> out;
+  out.reserve(times.size());
+  for (const Action& action : program.steady_step()) {
+    if (action.kind != Action::Kind::launch) continue;
+    const std::size_t i = out.size();
+    const KernelLaunch& launch = program.launches[action.index];
+    const KernelTime& time = times[i];
+    Use use{timeline.kernels[i].start.value(), timeline.kernels[i].end.value()};
+    const double duration = use.end - use.begin;
+    if (duration > 0.0) {
+      use.sm = std::min(1.0, launch.blocks() / std::max(1, gpu.sm.count));
+      use.math = std::clamp(time.math_utilization, 0.0, 1.0);
+      use.tensor = launch.on_tensor_cores() ? use.math : 0.0;
+      const double bandwidth = gpu.dram.bandwidth.value();
+      if (bandwidth > 0.0)
+        use.dram = std::min(1.0, (time.dram_read_bytes + time.dram_write_bytes) / bandwidth / duration);
+    }
+    out.push_back(use);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<Utilization> utilization_over_time(const StepProgram& program, std::span<const KernelTime> times,
+                                               const Timeline& timeline, const Gpu& gpu, int bins) {
+  std::vector<Utilization> out(static_cast<std::size_t>(std::max(1, bins)));
+  const double width = timeline.step.value() / static_cast<double>(out.size());
+  if (width <= 0.0) return out;
+  const auto last = static_cast<double>(out.size() - 1);
+  for (const Use& use : uses(program, times, timeline, gpu)) {
+    const auto from = static_cast<std::size_t>(std::clamp(std::floor(use.begin / width), 0.0, last));
+    const auto to = static_cast<std::size_t>(std::clamp(std::floor(use.end / width), 0.0, last));
+    for (std::size_t bin = from; bin <= to; ++bin) {
+      const double left = std::max(use.begin, static_cast<double>(bin) * width);
+      const double right = bin == out.size() - 1 ? use.end : std::min(use.end, static_cast<double>(bin + 1) * width);
+      const double share = std::max(0.0, right - left) / width;
+      out[bin].kernel_active += share;
+      out[bin].sm += share * use.sm;
+      out[bin].tensor += share * use.tensor;
+      out[bin].dram += share * use.dram;
+    }
+  }
+  return out;
+}
+
+Utilization utilization(const StepProgram& program, std::span<const KernelTime> times, const Timeline& timeline,
+                        const Gpu& gpu) {
+  return utilization_over_time(program, times, timeline, gpu, 1).front();
+}
+
+ExposedLatency exposed_latency(const StepProgram& program, std::span<const KernelTime> times, const Timeline& timeline,
+                               const Gpu& gpu) {
+  ExposedLatency out;
+  for (const Use& use : uses(program, times, timeline, gpu)) {
+    const double duration = use.end - use.begin;
+    out.math += Seconds(duration * use.math);
+    out.memory += Seconds(duration * use.dram);
+    out.overlapped += Seconds(duration * std::min(use.math, use.dram));
+    out.in_kernels += Seconds(duration * (1.0 - std::max(use.math, use.dram)));
+  }
+  out.host_exposed = timeline.starved;
+  out.gaps = std::max(Seconds{0}, timeline.idle - timeline.starved);
+  out.host_hidden = std::max(Seconds{0}, timeline.host - timeline.starved);
+  return out;
+}
+
+}  // namespace ridgeline
