@@ -1,4 +1,5 @@
 #include "sim/timing/attention_law.h"
+#include "sim/timing/achieved_bandwidth.h"
 
 #include <algorithm>
 #include <cmath>
@@ -120,8 +121,8 @@ AttentionTime fused_attention_time(const AttentionWork& work, const Gpu& gpu, co
   result.compute = cycles / clock;
   result.fixed = constants.fixed_cycles / clock;
   result.latency = latency;
-  const double read_bandwidth = gpu.dram.bandwidth.value() * gpu.dram.read_efficiency * constants.read_share;
-  const double write_bandwidth = gpu.dram.bandwidth.value() * gpu.dram.write_efficiency;
+  const AchievedBandwidth achieved = achieved_bandwidth(gpu);
+  const double read_bandwidth = achieved.dram_read * constants.read_share, write_bandwidth = achieved.dram_write;
   result.fill = cold_bytes / read_bandwidth * std::min(1.0, slots / count);
   result.memory = cold_bytes / read_bandwidth - result.fill + written_bytes / write_bandwidth;
   result.total = result.fixed + result.fill + quartic_norm(result.compute, result.memory);

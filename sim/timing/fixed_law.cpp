@@ -1,6 +1,7 @@
 // Work of the copy engines and memsets: a fixed cost, then bytes over a link or the DRAM.
 #include <algorithm>
 
+#include "sim/timing/achieved_bandwidth.h"
 #include "sim/timing/laws.h"
 
 namespace ridgeline {
@@ -10,8 +11,8 @@ KernelTime fixed_time(const KernelLaunch& launch, const FixedWork& work, const G
   // us).
   constexpr double kLinkStart = 2.0;
   const double start = gpu.launch.memset.value();
-  const double dram_write = gpu.dram.bandwidth.value() * gpu.dram.write_efficiency;
-  const double dram_read = gpu.dram.bandwidth.value() * gpu.dram.read_efficiency;
+  const AchievedBandwidth achieved = achieved_bandwidth(gpu);
+  const double dram_write = achieved.dram_write, dram_read = achieved.dram_read;
   double fixed = start, moving = 0.0;
   KernelTime result;
   switch (work.what) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/timing/achieved_bandwidth.h"
 #include "sim/timing/clock_law.h"
 #include "sim/timing/laws.h"
 #include "sim/units/ceil_div.h"
@@ -107,8 +108,9 @@ GemmLaw::GemmLaw(const GemmWork& problem, const Gpu& gpu, const GemmConstants& c
   cold_bytes_ = read_bytes_ * read_miss;
   written_bytes_ = element_ * batch_ * m_ * n_ * write_miss;
   dram_bandwidth_ = gpu.dram.bandwidth.value();
-  read_bandwidth_ = dram_bandwidth_ * gpu.dram.read_efficiency * c_.read_share;
-  write_bandwidth_ = dram_bandwidth_ * gpu.dram.write_efficiency;
+  const AchievedBandwidth achieved = achieved_bandwidth(gpu);
+  read_bandwidth_ = achieved.dram_read * c_.read_share;
+  write_bandwidth_ = achieved.dram_write;
   const double cache = gpu.l2.capacity.value();
   absorbed_ = kAbsorbedShare * cache;
   reuse_from_ = kRefetchedFrom * cache;

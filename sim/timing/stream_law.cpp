@@ -2,7 +2,7 @@
 // blocks in waves is longest, softened where they overlap.
 //
 //   T = t0 + L1 + body + Ltail                  body = B(all) + s·(B(full waves) + B(last wave) - B(all))
-//   B = (t_mem^p + t_issue^p + t_chain^p)^(1/p), not below blocks / dispatch rate
+//   B = (t_mem^p + t_issue^p + t_chain^p)^(1/p), not below blocks / dispatch rate, nor below what the DRAM's bus is busy
 //
 // t_mem is the slower of DRAM and L2 traffic, L1 the chain of a block with one pass, t_chain the rest of the chains of
 // all waves, Ltail the serial end of a cross-block reduction. B(all) treats blocks as a fluid; the bracket is what
@@ -13,6 +13,7 @@
 #include <cmath>
 
 #include "sim/occupancy/occupancy.h"
+#include "sim/timing/achieved_bandwidth.h"
 #include "sim/timing/laws.h"
 #include "sim/timing/stream_kernels.h"
 
@@ -31,6 +32,11 @@ constexpr double kAbsorbedWriteSaving = 0.32;
 constexpr double kRereadFull = 1.6, kRereadNone = 1.3;
 /// L1 share of a row that is read again falls from all to none between these multiples of the L1's capacity.
 constexpr double kL1HitsAll = 0.4, kL1HitsNone = 0.94;
+
+/// Latencies and instructions fill the time in which the DRAM's bus turns between reads and writes: of the turnaround,
+/// this much is left to add to the part that overlaps; streaming and turning alone are a floor. Set with the H200's
+/// point-wise kernels, whose mixed streams reach what its microkernels do (copies of 4.27 TB/s).
+constexpr double kTurningBesideOverlap = 0.18;
 
 struct Traffic {
   double dram_read = 0, dram_write = 0, l2_read = 0, l2_write = 0;
@@ -73,11 +79,13 @@ Traffic traffic_of(const KernelLaunch& launch, const StreamWork& work, const Gpu
   return t;
 }
 
-double dram_seconds(const Traffic& t, const DramSpec& dram) {
-  const double peak = dram.bandwidth.value();
-  return (t.dram_read / dram.read_efficiency + t.dram_write / dram.write_efficiency +
-          2.0 * dram.turnaround * std::min(t.dram_read, t.dram_write)) /
-         peak;
+struct DramSeconds {
+  double streaming, turning;  ///< moving bytes; turning the bus between reads and writes
+};
+
+DramSeconds dram_seconds(const Traffic& t, const AchievedBandwidth& achieved, const DramSpec& dram) {
+  return {t.dram_read / achieved.dram_read + t.dram_write / achieved.dram_write,
+          2.0 * dram.turnaround * std::min(t.dram_read, t.dram_write) / dram.bandwidth.value()};
 }
 
 /// Cycles an SM needs to issue an instruction of 32 threads, as a multiple of a lane's share: SMs with 64 fp32 and 64
@@ -117,9 +125,10 @@ KernelTime stream_time(const KernelLaunch& launch, const StreamWork& work, const
   const Traffic traffic = traffic_of(launch, work, gpu, residency, resident);
   const double miss =
       traffic.requested > 0.0 ? traffic.read_missed / traffic.requested : 1.0;  // of the loads a block waits for
-  const double t_dram = dram_seconds(traffic, gpu.dram) / code.dram_efficiency;
-  const double t_l2 =
-      traffic.l2_read / gpu.l2.read_bandwidth.value() + traffic.l2_write / gpu.l2.write_bandwidth.value();
+  const AchievedBandwidth achieved = achieved_bandwidth(gpu);
+  const DramSeconds dram = dram_seconds(traffic, achieved, gpu.dram);
+  const double t_dram = (dram.streaming + kTurningBesideOverlap * dram.turning) / code.dram_efficiency;
+  const double t_l2 = traffic.l2_read / achieved.l2_read + traffic.l2_write / achieved.l2_write;
   const double t_mem = std::max(t_dram, t_l2);
 
   const bool half = bytes_of(launch.type) == 2;
@@ -162,6 +171,7 @@ KernelTime stream_time(const KernelLaunch& launch, const StreamWork& work, const
                            overlap(t_mem * share, t_issue * share * on_fullest_of_rest, chain);
     body += (in_step - fluid) / full;
   }
+  body = std::max(body, (dram.streaming + dram.turning) / code.dram_efficiency);
   const double dispatch = gpu.launch.blocks_per_second > 0.0 ? launch.blocks() / gpu.launch.blocks_per_second : 0.0;
   double tail = 0.0;
   if (work.tail_steps > 0.0) {
