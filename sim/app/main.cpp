@@ -5,12 +5,9 @@
 #include <string>
 
 #include "sim/app/commands.h"
+#include "sim/app/version.h"
 #include "sim/units/nearest_name.h"
 #include "sim/units/user_error.h"
-
-#ifndef RIDGELINE_VERSION
-#define RIDGELINE_VERSION "development"
-#endif
 
 namespace {
 
@@ -31,7 +28,7 @@ int main(int argc, char** argv) {
   using namespace ridgeline;
   CLI::App program{"Step time and peak memory of training a transformer on a GPU described in YAML, and why.",
                    "ridgeline"};
-  program.set_version_flag("--version", std::string("ridgeline ") + RIDGELINE_VERSION);
+  program.set_version_flag("--version", std::string(app::kProgramAndVersion));
   program.require_subcommand(1);
   app::Outcome outcome;
   try {

@@ -5,10 +5,13 @@
 
 #include "sim/app/commands.h"
 #include "sim/app/scenario_options.h"
+#include "sim/app/version.h"
 #include "sim/hardware/load_gpu.h"
 #include "sim/memory/memory_snapshot.h"
 #include "sim/report/chrome_trace.h"
 #include "sim/report/memory_report_text.h"
+#include "sim/report/page.h"
+#include "sim/report/page_data.h"
 #include "sim/report/prediction_json.h"
 #include "sim/report/prediction_text.h"
 #include "sim/scenario/changes.h"
@@ -23,7 +26,7 @@ namespace {
 
 struct Options {
   ScenarioOptions scenario;
-  std::string engine = "analytic", format = "text", op_trace, memory_snapshot, timeline;
+  std::string engine = "analytic", format = "text", op_trace, memory_snapshot, timeline, html;
   bool every_gpu = false, no_advice = false, memory_report = false, sensitivity = false;
 };
 
@@ -87,6 +90,15 @@ void write_timeline(const std::string& path, const Scenario& scenario, const std
                                         .memory = memory.samples}));
 }
 
+void write_page(const std::string& path, const Scenario& scenario, const Prediction& prediction) {
+  const std::string title = fmt::format("{} on {}", scenario.title, scenario.gpu.title);
+  const StepDetail detail = step_detail(scenario, prediction.engine);
+  trace::write_text(
+      path, page({{"generator", kProgramAndVersion},
+                  {"title", title},
+                  {"parts", nlohmann::ordered_json::array({page_part(title, prediction, detail, scenario.gpu)})}}));
+}
+
 void run(const Options& options) {
   if (options.every_gpu) return run_on_every_gpu(options);
   const Scenario scenario = load_scenario(options.scenario.source());
@@ -99,6 +111,7 @@ void run(const Options& options) {
   MemoryReport report;
   if (options.memory_report) report = memory_report_of(scenario);
   if (!options.memory_snapshot.empty()) write_memory_snapshot(scenario, options.memory_snapshot);
+  if (!options.html.empty()) write_page(options.html, scenario, prediction);
   if (options.format == "json") {
     nlohmann::ordered_json json = prediction_json(prediction);
     if (options.memory_report) json["memory_report"] = memory_report_json(report);
@@ -131,6 +144,8 @@ void add_predict_command(CLI::App& program, Outcome&) {
   command
       ->add_option("--memory-snapshot", options->memory_snapshot,
                    "write the run's allocations to this file as PyTorch does (for pytorch.org/memory_viz)")
+      ->excludes(every);
+  command->add_option("--html", options->html, "write one self-contained page with pictures to this file")
       ->excludes(every);
   command->add_flag("--no-advice", options->no_advice, "do not try changes");
   command->add_flag("--sensitivity", options->sensitivity, "what 10 % more of each resource would give");

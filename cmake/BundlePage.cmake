@@ -1,0 +1,18 @@
+# Bundles web/ into page.html in FOLDER. Without a way to npm's packages the page stays empty, and --html says so.
+file(MAKE_DIRECTORY ${FOLDER})
+file(COPY ${SOURCE}/package.json ${SOURCE}/package-lock.json ${SOURCE}/build.mjs DESTINATION ${FOLDER})
+file(REMOVE_RECURSE ${FOLDER}/src)
+file(COPY ${SOURCE}/src DESTINATION ${FOLDER})
+file(SHA256 ${SOURCE}/package-lock.json lock)
+set(stamp ${FOLDER}/packages-${lock}.stamp)
+if(NOT EXISTS ${stamp})
+  execute_process(COMMAND ${NPM} ci --ignore-scripts --no-audit --no-fund --prefer-offline --loglevel=error
+                  WORKING_DIRECTORY ${FOLDER} RESULT_VARIABLE result OUTPUT_QUIET)
+  if(NOT result EQUAL 0)
+    message(WARNING "npm could not fetch the page's packages: this build has no --html")
+    file(WRITE ${FOLDER}/page.html "")
+    return()
+  endif()
+  file(TOUCH ${stamp})
+endif()
+execute_process(COMMAND node build.mjs page.html WORKING_DIRECTORY ${FOLDER} COMMAND_ERROR_IS_FATAL ANY)

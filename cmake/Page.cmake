@@ -1,0 +1,19 @@
+# The page of --html: web/ bundled into one file with npm's packages, where npm is.
+option(RIDGELINE_PAGE "Bundle the page of --html where npm is" ON)
+find_program(NPM_PROGRAM npm)
+function(ridgeline_page)
+  if(NOT RIDGELINE_PAGE OR NOT NPM_PROGRAM)
+    message(STATUS "no npm: this build has no --html")
+    return()
+  endif()
+  set(folder ${CMAKE_BINARY_DIR}/web)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/web/src/*)
+  add_custom_command(
+    OUTPUT ${folder}/page.html
+    COMMAND ${CMAKE_COMMAND} -DSOURCE=${CMAKE_SOURCE_DIR}/web -DFOLDER=${folder} -DNPM=${NPM_PROGRAM} -P ${CMAKE_SOURCE_DIR}/cmake/BundlePage.cmake
+    DEPENDS ${CMAKE_SOURCE_DIR}/cmake/BundlePage.cmake ${CMAKE_SOURCE_DIR}/web/package-lock.json
+            ${CMAKE_SOURCE_DIR}/web/package.json ${CMAKE_SOURCE_DIR}/web/build.mjs ${sources}
+    COMMENT "The page of --html")
+  set_source_files_properties(${CMAKE_SOURCE_DIR}/sim/report/page.cpp PROPERTIES
+    OBJECT_DEPENDS ${folder}/page.html COMPILE_DEFINITIONS RIDGELINE_PAGE_FILE="${folder}/page.html")
+endfunction()

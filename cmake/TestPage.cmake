@@ -1,0 +1,17 @@
+# Runs web/test with node's test runner where the packages lie.
+file(SIZE ${FOLDER}/page.html size)
+if(NOT CHROMIUM OR size EQUAL 0)
+  message(STATUS "no Chromium or no npm packages: the page is not opened")
+  return()
+endif()
+file(GLOB tests ${SOURCE}/test/*.test.js)
+foreach(test ${tests})
+  get_filename_component(name ${test} NAME)
+  file(COPY_FILE ${test} ${FOLDER}/${name})
+  list(APPEND names ${name})
+endforeach()
+execute_process(COMMAND ${CMAKE_COMMAND} -E env RIDGELINE=${RIDGELINE} CHROMIUM=${CHROMIUM} node --test ${names}
+                WORKING_DIRECTORY ${FOLDER} RESULT_VARIABLE result)
+if(NOT result EQUAL 0)
+  message(FATAL_ERROR "the page's tests fail")
+endif()

@@ -1,0 +1,51 @@
+#include "sim/report/page.h"
+
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "sim/units/user_error.h"
+
+#ifdef RIDGELINE_PAGE_FILE
+// The bundle as bytes of the program: a string literal of this length is beyond what compilers must take.
+asm(".section .rodata\n"
+    ".global ridgeline_page_begin\n"
+    ".global ridgeline_page_end\n"
+    "ridgeline_page_begin:\n"
+    ".incbin \"" RIDGELINE_PAGE_FILE
+    "\"\n"
+    "ridgeline_page_end:\n"
+    ".previous\n");
+extern "C" {
+extern const char ridgeline_page_begin[], ridgeline_page_end[];
+}
+#endif
+
+namespace ridgeline {
+namespace {
+
+/// Empty where npm or its packages were missing when the program was built.
+std::string_view page_template() {
+#ifdef RIDGELINE_PAGE_FILE
+  return {ridgeline_page_begin, static_cast<std::size_t>(ridgeline_page_end - ridgeline_page_begin)};
+#else
+  return {};
+#endif
+}
+
+}  // namespace
+
+std::string page(const nlohmann::ordered_json& data) {
+  constexpr std::string_view kPlace = "/*DATA*/";
+  std::string out(page_template());
+  if (out.empty())
+    throw UserError(
+        "--html: this program was built without npm's packages, which draw the page; install npm and build again");
+  std::string json = data.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  // "</script>" inside a string of the data would end the element that holds it.
+  for (std::size_t at = json.find("</"); at != std::string::npos; at = json.find("</", at + 3))
+    json.insert(at + 1, "\\");
+  out.replace(out.find(kPlace), kPlace.size(), json);
+  return out;
+}
+
+}  // namespace ridgeline

@@ -1,0 +1,18 @@
+// What the page shows of one prediction, as JSON: the prediction itself, the device's roofs, each kernel and shape,
+// each launch and the memory over the step. docs/json.md lists the keys.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "sim/hardware/gpu.h"
+#include "sim/scenario/prediction.h"
+#include "sim/scenario/step_detail.h"
+
+namespace ridgeline {
+
+/// Memory over the step is thinned to at most `most_points` moments; the fullest one stays.
+nlohmann::ordered_json page_part(const std::string& title, const Prediction& prediction, const StepDetail& detail,
+                                 const Gpu& gpu, std::size_t most_points = 1500);
+
+}  // namespace ridgeline

@@ -1,0 +1,17 @@
+// Bundles src/ into one HTML file with nothing to load: node build.mjs OUTPUT. The place of the data stays open; the
+// program fills it.
+import { build } from 'esbuild';
+import { readFile, writeFile } from 'node:fs/promises';
+
+const output = process.argv[2];
+if (!output) throw new Error('usage: node build.mjs OUTPUT');
+const script = (
+  await build({ entryPoints: ['src/main.js'], bundle: true, minify: true, write: false, format: 'iife', target: 'es2020', legalComments: 'none' })
+).outputFiles[0].text;
+const style = (await build({ entryPoints: ['src/style.css'], minify: true, write: false })).outputFiles[0].text;
+const page = await readFile('src/page.html', 'utf8');
+// Functions as replacements: `$` in the script means itself.
+await writeFile(
+  output,
+  page.replace('/*STYLE*/', () => style.trim()).replace('/*SCRIPT*/', () => script.trim().replaceAll('</script', '<\\/script')),
+);

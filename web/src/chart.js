@@ -1,0 +1,59 @@
+// ECharts with just the parts the page uses, and charts that follow the size of their place and the theme.
+import { BarChart, CustomChart, LineChart, ScatterChart } from 'echarts/charts';
+import { DataZoomComponent, GridComponent, LegendComponent, MarkLineComponent, MarkPointComponent, TooltipComponent } from 'echarts/components';
+import { init, use } from 'echarts/core';
+import { CanvasRenderer } from 'echarts/renderers';
+import { h } from './dom.js';
+import { css } from './palette.js';
+
+use([BarChart, CustomChart, LineChart, ScatterChart, DataZoomComponent, GridComponent, LegendComponent, MarkLineComponent, MarkPointComponent, TooltipComponent, CanvasRenderer]);
+
+let live = [];
+
+export function axis(more = {}) {
+  const label = { color: css('--soft'), fontSize: 12, ...more.axisLabel };
+  return {
+    axisLine: { lineStyle: { color: css('--line') } },
+    axisTick: { lineStyle: { color: css('--line') } },
+    splitLine: { lineStyle: { color: css('--grid') } },
+    nameTextStyle: { color: css('--soft') },
+    ...more,
+    axisLabel: label,
+  };
+}
+
+/** An element with a chart whose options come from `make()`, called again when the theme changes. */
+export function chart(id, make, size = '') {
+  const place = h('div', { id, class: `chart ${size}`, role: 'img', 'aria-label': id });
+  live.push({ place, make });
+  return place;
+}
+
+function options(make) {
+  const given = make();
+  return {
+    animation: false,
+    textStyle: { fontFamily: 'inherit', color: css('--ink') },
+    ...given,
+    legend: given.legend && { textStyle: { color: css('--ink') }, itemWidth: 12, itemHeight: 12, ...given.legend },
+    tooltip: { backgroundColor: css('--card'), borderColor: css('--line'), textStyle: { color: css('--ink'), fontSize: 13 }, confine: true, ...given.tooltip },
+  };
+}
+
+/** Draws the charts whose places are in the document; forgets those of a view that is gone. */
+export function draw() {
+  live = live.filter((entry) => {
+    if (!entry.place.isConnected) {
+      entry.chart?.dispose();
+      return false;
+    }
+    if (!entry.chart) {
+      entry.chart = init(entry.place);
+      new ResizeObserver(() => entry.chart.resize()).observe(entry.place);
+    }
+    entry.chart.setOption(options(entry.make), true);
+    return true;
+  });
+}
+
+export const chartAt = (id) => live.find((entry) => entry.place.id === id)?.chart;

@@ -1,0 +1,26 @@
+// Every kernel and shape of the step.
+import { card, h } from '../dom.js';
+import { bandwidth, count, digits, percent, rate, seconds, words } from '../format.js';
+import { colour } from '../palette.js';
+import { table } from '../table.js';
+
+export function kernels({ groups }) {
+  const total = groups.reduce((sum, g) => sum + g.time_s, 0);
+  const each = (g) => g.time_s / g.count;
+  const columns = [
+    { title: 'kernel', text: true, class: 'name', value: (g) => g.name, show: (name, g) => [h('i', { class: 'dot', style: `background:${colour(g.class)}` }), name] },
+    { title: 'shape', text: true, class: 'name', value: (g) => g.shape },
+    { title: 'count', value: (g) => g.count, show: count },
+    { title: 'total', value: (g) => g.time_s, show: seconds },
+    { title: 'share', value: (g) => g.time_s / total, show: percent },
+    { title: 'each', value: each, show: seconds },
+    { title: 'limiter', text: true, value: (g) => g.limiter, show: words },
+    { title: 'FLOP/s', value: (g) => g.flops / each(g), show: (v) => (v > 0 ? rate(v) : '–') },
+    { title: 'DRAM', value: (g) => g.dram_bytes / each(g), show: (v) => (v > 0 ? bandwidth(v) : '–') },
+    { title: 'L2 hits', value: (g) => g.l2_hit_rate, show: percent },
+    { title: 'occupancy', value: (g) => g.occupancy, show: percent },
+    { title: 'waves', value: (g) => g.waves, show: (waves) => digits(waves) },
+  ];
+  const about = 'Click a head to sort. Rates are of one kernel; L2 hits are of its reads.';
+  return card('Kernels', about, table(columns, groups, { id: 'kernels', sort: 3, search: (g) => `${g.name} ${g.shape} ${g.class} ${g.limiter} ${words(g.limiter)}`, placeholder: 'kernel, shape or limiter' }));
+}

@@ -1,0 +1,26 @@
+// What the answer is, in six numbers.
+import { h } from '../dom.js';
+import { bytes, count, digits, percent, seconds } from '../format.js';
+
+const number = (label, value, ...more) => h('div', { class: 'card number' }, h('span', {}, label), h('b', {}, value), ...more.map((m) => (typeof m === 'string' ? h('small', {}, m) : m)));
+
+export function summary({ prediction, device }) {
+  const { step, memory } = prediction;
+  const share = memory.device_used_bytes / memory.capacity_bytes;
+  const meter = h('div', { class: `meter ${memory.fits ? '' : 'over'}` }, h('i', { style: `width:${Math.min(100, 100 * share)}%` }));
+  const fits = memory.fits
+    ? h('small', { class: 'good' }, `fits: ${percent(share)} of ${bytes(memory.capacity_bytes)}`)
+    : h('small', { class: 'bad' }, `does not fit in ${bytes(memory.capacity_bytes)}`);
+  const range = `${seconds(step.low_s)} to ${seconds(step.high_s)}` + (step.validated ? '' : ', not validated here');
+  return h('section', {},
+    h('h1', {}, prediction.scenario || prediction.hardware),
+    h('p', {}, `${device.title}, engine ${prediction.engine}`),
+    h('div', { class: 'numbers', style: 'margin-top:14px' },
+      number('Step time', seconds(step.time_s), range),
+      number('Throughput', `${digits(step.tokens_per_s)} tokens/s`, `${digits(step.samples_per_s)} sequences/s`),
+      number('Model FLOPs utilisation', percent(step.mfu), 'of the peak of the precision'),
+      number('Memory of the device', bytes(memory.device_used_bytes), fits, meter),
+      number('GPU busy', seconds(step.gpu_busy_s), `${percent(step.kernel_active_fraction)} of the step, ${count(step.kernel_count)} kernels`),
+      number('Host', seconds(step.host_time_s), step.host_time_s > step.gpu_busy_s ? 'longer than the GPU is busy' : 'hidden behind the GPU'),
+    ));
+}

@@ -1,0 +1,48 @@
+// When the kernels of one steady step run, and when the host issued them. Drag or scroll to zoom.
+import { axis, chart } from '../chart.js';
+import { card, escape } from '../dom.js';
+import { seconds, words } from '../format.js';
+import { colour } from '../palette.js';
+
+/** Kernels as boxes; those narrower than half a pixel are joined with their neighbour of the same class. */
+function box(params, api) {
+  const [x, y] = api.coord([api.value(0), api.value(3)]);
+  const end = api.coord([api.value(1), 0])[0];
+  const height = api.size([0, 1])[1] * 0.62;
+  const { x: left, width } = params.coordSys;
+  const from = Math.max(x, left);
+  const to = Math.min(Math.max(end, x + 0.5), left + width);
+  if (to <= from) return null;
+  return { type: 'rect', shape: { x: from, y: y - height / 2, width: to - from, height }, style: { fill: api.visual('color') } };
+}
+
+export function timeline({ groups, spans, classes, prediction }) {
+  const kRow = { host: 0, gpu: 1 };
+  const rows = classes.map(() => []);
+  spans.group.forEach((group, i) => {
+    const g = groups[group];
+    rows[classes.indexOf(g.class)].push({ value: [spans.start_us[i], spans.start_us[i] + spans.duration_us[i], group, kRow.gpu], kernel: i });
+  });
+  const issued = spans.issued_us.map((t, i) => ({ value: [t, t, spans.group[i], kRow.host], kernel: i }));
+  const make = () => ({
+    grid: { left: 12, right: 24, top: 40, bottom: 64, containLabel: true },
+    legend: { top: 0, data: classes.filter((c, i) => rows[i].length).map(words) },
+    tooltip: {
+      trigger: 'item',
+      formatter: ({ data }) => {
+        const g = groups[data.value[2]];
+        const i = data.kernel;
+        return `<b>${escape(g.name)}</b><br>${escape(g.shape)}<br>${escape(spans.phase_names[spans.phase[i]])}, kernel ${i + 1} of ${spans.group.length}<br>` +
+          `issued ${seconds(spans.issued_us[i] * 1e-6)}, starts ${seconds(spans.start_us[i] * 1e-6)}, takes ${seconds(spans.duration_us[i] * 1e-6)}<br>limited by ${words(g.limiter)}`;
+      },
+    },
+    xAxis: axis({ type: 'value', min: Math.min(0, ...spans.issued_us.slice(0, 1)), max: Math.max(prediction.step.time_s * 1e6, ...spans.start_us.slice(-1)), axisLabel: { formatter: (v) => seconds(v * 1e-6) } }),
+    yAxis: axis({ type: 'category', data: ['host issues', 'GPU'], splitLine: { show: false }, axisLabel: { fontSize: 13 } }),
+    dataZoom: [{ type: 'inside', filterMode: 'weakFilter' }, { type: 'slider', height: 20, bottom: 8, filterMode: 'weakFilter', labelFormatter: (v) => seconds(v * 1e-6) }],
+    series: [
+      ...classes.map((name, i) => ({ type: 'custom', name: words(name), renderItem: box, encode: { x: [0, 1], y: 3 }, dimensions: ['start', 'end', 'group', 'row'], itemStyle: { color: colour(name) }, data: rows[i] })),
+      { type: 'custom', name: 'issued', renderItem: box, encode: { x: [0, 1], y: 3 }, dimensions: ['start', 'end', 'group', 'row'], itemStyle: { color: colour('launch') }, data: issued },
+    ],
+  });
+  return card('Timeline of one step', 'Below, the host returns from each launch call; above, the GPU works the kernels off. White between the boxes is the GPU waiting.', chart('timeline', make));
+}

@@ -1,0 +1,122 @@
+// The page as a person meets it: opened from a file in headless Chromium, clicked, and its numbers against the JSON.
+// RIDGELINE is the program; CHROMIUM the browser.
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import puppeteer from 'puppeteer-core';
+import { bytes, seconds } from './src/format.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'ridgeline-page-'));
+const ridgeline = (...args) => execFileSync(process.env.RIDGELINE, args, { encoding: 'utf8', maxBuffer: 1 << 28 });
+let browser;
+
+before(async () => {
+  browser = await puppeteer.launch({ executablePath: process.env.CHROMIUM, args: ['--no-sandbox', '--disable-gpu'], headless: true });
+});
+after(async () => {
+  await browser?.close();
+  rmSync(folder, { recursive: true });
+});
+
+/** Opens a page; whatever goes wrong in it or is asked of the network is kept in `faults`. */
+async function open(file, scheme = 'light') {
+  const page = await browser.newPage();
+  const faults = [];
+  page.on('pageerror', (error) => faults.push(error.message));
+  page.on('console', (message) => message.type() === 'error' && faults.push(message.text()));
+  page.on('request', (request) => !/^(file|data|blob):/.test(request.url()) && faults.push(`asks for ${request.url()}`));
+  await page.setViewport({ width: 1280, height: 900 });
+  await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: scheme }]);
+  await page.goto(`file://${file}`);
+  await page.waitForFunction('globalThis.ridgeline !== undefined', { timeout: 20000 }).catch(() => {});
+  return { page, faults };
+}
+
+const kArguments = ['predict', '--model', 'gpt2', '--hardware', 'nvidia-h200-sxm-141gb', '--batch', '4', '--seq', '512', '--precision', 'amp-bf16'];
+const file = join(folder, 'prediction.html');
+const json = JSON.parse(ridgeline(...kArguments, '--format', 'json', '--html', file));
+const text = (page, selector) => page.$eval(selector, (element) => element.textContent);
+
+test('a prediction opens without errors, loads nothing and shows the numbers of the JSON', async () => {
+  const { page, faults } = await open(file);
+  assert.deepEqual(faults, []);
+  const main = await text(page, 'main');
+  assert.ok(main.includes(seconds(json.step.time_s)), 'step time');
+  assert.ok(main.includes(`${seconds(json.step.low_s)} to ${seconds(json.step.high_s)}`), 'range');
+  assert.ok(main.includes(bytes(json.memory.device_used_bytes)), 'memory of the device');
+  assert.ok(main.includes(bytes(json.memory.peak_allocated_bytes)), 'peak');
+  const shown = await page.evaluate('ridgeline.data.parts[0].prediction');
+  assert.deepEqual(shown, json);
+  await page.close();
+});
+
+test('every picture is drawn, and the launches and the peak in them are those of the prediction', async () => {
+  const { page, faults } = await open(file);
+  for (const id of ['time-by-class', 'limited-by', 'roofline', 'timeline', 'memory'])
+    await page.waitForFunction((name) => globalThis.ridgeline.chartAt(name).getWidth() > 200, { timeout: 20000 }, id);
+  const part = await page.evaluate('ridgeline.data.parts[0]');
+  assert.equal(part.spans.start_us.length, json.step.kernel_count);
+  const busy = part.groups.reduce((sum, group) => sum + group.time_s, 0);
+  assert.ok(Math.abs(busy / json.step.gpu_busy_s - 1) < 0.01, `${busy} against ${json.step.gpu_busy_s}`);
+  const totals = part.memory.at_us.map((_, i) => part.memory.bytes.reduce((sum, row) => sum + row[i], 0));
+  assert.equal(Math.max(...totals), json.memory.peak_allocated_bytes);
+  assert.deepEqual(faults, []);
+  await page.close();
+});
+
+test('the kernel table sorts by a clicked column and finds what is typed', async () => {
+  const { page, faults } = await open(file);
+  const column = (n) => page.$$eval(`#kernels tbody tr td:nth-child(${n})`, (cells) => cells.map((cell) => cell.textContent));
+  const heads = await page.$$eval('#kernels th', (cells) => cells.map((cell) => cell.textContent));
+  const counts = heads.indexOf('count') + 1;
+  const button = `#kernels th:nth-child(${counts}) button`;
+  const numbers = async () => (await column(counts)).map((cell) => Number(cell.replaceAll(',', '')));
+  await page.click(button);
+  const falling = await numbers();
+  assert.deepEqual(falling, [...falling].sort((a, b) => b - a));
+  await page.click(button);
+  const rising = await numbers();
+  assert.deepEqual(rising, [...rising].sort((a, b) => a - b));
+  assert.ok(falling[0] > rising[0]);
+  await page.type('input[type=search]', 'layer_norm');
+  const rows = await page.$$eval('#kernels tbody tr', (all) => all.map((row) => row.textContent));
+  assert.ok(rows.length > 0 && rows.length < falling.length);
+  assert.ok(rows.every((row) => row.includes('layer_norm')), rows.join('\n'));
+  assert.deepEqual(faults, []);
+  await page.close();
+});
+
+test('light and dark follow the system and the button', async () => {
+  const { page, faults } = await open(file, 'dark');
+  const ground = () => page.$eval('body', (body) => getComputedStyle(body).backgroundColor);
+  const dark = await ground();
+  await page.click('#theme');
+  assert.notEqual(await ground(), dark);
+  assert.deepEqual(faults, []);
+  await page.close();
+});
+
+test('text of the data is shown as text', async () => {
+  const scenario = join(folder, 'title.yaml');
+  const wicked = join(folder, 'wicked.html');
+  writeFileSync(scenario, `title: "</script><img src=x onerror=alert(1)> & <b>"\nhardware: nvidia-t4\nmodel: gpt2\ntraining: {micro_batch: 1, sequence_length: 64, precision: fp32}\n`);
+  ridgeline('predict', scenario, '--no-advice', '--html', wicked);
+  const { page, faults } = await open(wicked);
+  assert.deepEqual(faults, []);
+  assert.equal(await text(page, 'h1'), '</script><img src=x onerror=alert(1)> & <b>');
+  assert.equal(await page.$('main img'), null);
+  await page.close();
+});
+
+test('where memory runs out the page says where', async () => {
+  const out = join(folder, 'out.html');
+  const result = JSON.parse(ridgeline('predict', '--model', 'gpt2-xl', '--hardware', 'nvidia-t4', '--batch', '8', '--seq', '1024', '--precision', 'fp32', '--no-advice', '--format', 'json', '--html', out));
+  assert.equal(result.memory.fits, false);
+  const { page, faults } = await open(out);
+  assert.deepEqual(faults, []);
+  assert.ok((await text(page, 'main')).includes(bytes(result.memory.out_of_memory.missing_bytes)));
+  await page.close();
+});
