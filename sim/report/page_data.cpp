@@ -13,7 +13,7 @@ namespace {
 using nlohmann::ordered_json;
 
 /// Microseconds to a nanosecond: short numbers for the page.
-double microseconds(Seconds t) { return std::round(t.value() * 1e9) / 1e3; }
+double page_us(Seconds t) { return std::round(t.value() * 1e9) / 1e3; }
 
 ordered_json device_json(const Gpu& gpu) {
   ordered_json peaks = ordered_json::array();
@@ -68,9 +68,9 @@ ordered_json spans_json(const StepDetail& detail) {
     out["group"].push_back(span.kind);
     out["phase"].push_back(static_cast<int>(span.phase));
     out["layer"].push_back(span.layer);
-    out["issued_us"].push_back(microseconds(span.issued));
-    out["start_us"].push_back(microseconds(span.start));
-    out["duration_us"].push_back(microseconds(span.end - span.start));
+    out["issued_us"].push_back(page_us(span.issued));
+    out["start_us"].push_back(page_us(span.start));
+    out["duration_us"].push_back(page_us(span.end - span.start));
   }
   return out;
 }
@@ -92,7 +92,7 @@ ordered_json memory_json(const StepDetail& detail, std::size_t most_points) {
   ordered_json at = ordered_json::array(), reserved = ordered_json::array(), bytes = ordered_json::array();
   const std::vector<MemoryPoint> points = thinned(detail.memory, most_points);
   for (const MemoryPoint& point : points) {
-    at.push_back(microseconds(point.at));
+    at.push_back(page_us(point.at));
     reserved.push_back(point.reserved);
   }
   for (std::size_t category = 0; category < kCategories; ++category) {
