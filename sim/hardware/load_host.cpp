@@ -33,6 +33,10 @@ void read_software(FieldReader& r, Software& s) {
   r.integers("foreach_tensors_per_launch", s.foreach_tensors_per_launch, 5, 1, 1 << 20);
   r.integer("foreach_chunk", s.foreach_chunk, 1, 1 << 30);
   r.flag("zero_grad_to_none", s.zero_grad_to_none);
+  r.flag("softmax_saves_input", s.softmax_saves_input);
+  r.flag("mask_always_added", s.mask_always_added);
+  r.integer("foreach_adam_lists", s.foreach_adam_lists, 1, 2);
+  r.integer("eight_bit_block", s.eight_bit_block, 1, 1 << 20);
   r.flag("foreach_by_default", s.foreach_by_default);
   r.quantity("cublas_workspace", s.cublas_workspace, Range::non_negative());
   r.quantity("cublas_workspace_hopper", s.cublas_workspace_hopper, Range::non_negative());

@@ -79,6 +79,10 @@ TrainingSection read_training(const Value& section, const Software& software) {
   t.activation_checkpointing = mapping["activation_checkpointing"].choice<ActivationCheckpointing>(
       kCheckpointing, ActivationCheckpointing::none);
   t.keep_gradients = !software.zero_grad_to_none;
+  t.softmax_saves_input = software.softmax_saves_input;
+  t.mask_always_added = software.mask_always_added;
+  t.foreach_adam_lists = software.foreach_adam_lists;
+  t.eight_bit_block = software.eight_bit_block;
   result.compile = mapping["compile"].boolean(false);
   result.cuda_graphs = mapping["cuda_graphs"].boolean(false);
   return result;

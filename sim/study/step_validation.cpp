@@ -88,13 +88,22 @@ void add_own(std::vector<ValidatedStep>& out, const std::string& path, const std
   });
 }
 
-/// The stack a published row states, in its own words or in its id ("pt2.3.0", "PyTorch 2024"); today's where it states
-/// none.
-bool is_pytorch_2(const json& row) {
+bool any_of_words(const std::string& words, std::initializer_list<const char*> marks) {
+  return std::any_of(marks.begin(), marks.end(),
+                     [&](const char* mark) { return words.find(mark) != std::string::npos; });
+}
+
+/// The stack a published row states, in its own words or in its id ("pt2.3.0", "PyTorch 2024"); that of 2023 where it
+/// states none.
+std::string software_of(const json& row) {
   const std::string words = row.value("software", "") + " " + row.value("id", "");
-  for (const char* mark : {"pt2.", "PyTorch 2", "torch 2", "2023-", "2024-", "not stated"})
-    if (words.find(mark) != std::string::npos) return true;
-  return false;
+  if (any_of_words(words, {"not stated"})) return "pytorch-2.0";
+  return any_of_words(words, {"pt2.", "PyTorch 2", "torch 2", "2023-", "2024-"}) ? "pytorch-2.11" : "pytorch-1.13";
+}
+
+/// Mixed precision by 16-bit parameters with fp32 copies: the attention mask has 16 bits too and promotes nothing.
+bool keeps_parameters_in_16_bits(const json& row) {
+  return any_of_words(row.value("software", "") + " " + row.value("caveats", ""), {"apex O2", "DeepSpeed"});
 }
 
 /// Published steps: those of a shipped GPU with an absolute time and a scenario in our vocabulary.
@@ -106,10 +115,11 @@ void add_published(std::vector<ValidatedStep>& out, const std::string& path, std
     json scenario = row["scenario"];
     if (row.contains("simulate_as") && row["simulate_as"].is_string()) scenario["hardware"] = row["simulate_as"];
     if (!only.empty() && scenario["hardware"] != only) return;
-    if (!scenario.contains("software")) scenario["software"] = is_pytorch_2(row) ? "pytorch-2.11" : "pytorch-1.13";
+    if (!scenario.contains("software")) scenario["software"] = software_of(row);
     ScenarioSource source;
     source.text = scenario.dump();
     source.text_name = row["id"];
+    if (keeps_parameters_in_16_bits(row)) source.overrides = {{"software.mask_always_added", "false", ""}};
     MeasuredStep m;
     m.name = row["id"];
     m.source = "public";

@@ -40,8 +40,9 @@ class TrainingLoop {
  public:
   TrainingLoop(OpTrace& trace, const ModelDescription& model, const TrainingDescription& training,
                AttentionChoice attention)
-      : training_(training), eager_(trace), optimizer_(optimizers::make_optimizer(training.optimizer)) {
+      : training_(training), eager_(trace), optimizer_(optimizers::make_optimizer(training)) {
     eager_.tf32 = training.precision == Precision::tf32;
+    eager_.softmax_saves_input = training.softmax_saves_input;
     batch_ = families::make_batch(eager_, model, training);
     family_ = families::make_family(eager_, model, training, attention);
     if (training.precision == Precision::amp_fp16) scaler_.emplace();

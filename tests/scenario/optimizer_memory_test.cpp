@@ -29,12 +29,14 @@ std::vector<Shape> shapes() {
 }
 std::int64_t rounded(std::int64_t bytes) { return (bytes + 511) / 512 * 512; }
 
-MemoryPrediction memory(const std::string& optimizer, const std::string& implementation, const std::string& precision) {
+MemoryPrediction memory(const std::string& optimizer, const std::string& implementation, const std::string& precision,
+                        const std::string& software = "pytorch-2.11") {
   ScenarioSource source;
   source.text =
       "{hardware: nvidia-h100-sxm5-80gb, model: {family: gpt2, layers: 2, heads: 8, hidden: 512, vocabulary: 4000, "
       "max_positions: 128, dropout: 0.0}, training: {micro_batch: 1, sequence_length: 16, precision: " +
-      precision + ", attention: sdpa, optimizer: {name: " + optimizer + ", implementation: " + implementation + "}}}";
+      precision + ", attention: sdpa, optimizer: {name: " + optimizer + ", implementation: " + implementation +
+      "}}, software: " + software + "}";
   source.text_name = "test";
   return predict_memory(load_scenario(source));
 }
@@ -45,11 +47,11 @@ std::int64_t at_peak(const MemoryPrediction& m, Category category) {
 /// Sum over the parameters of the states one of them needs, each state in a block of its own.
 template <typename StatesOf>
 void expect_states(const std::string& optimizer, const std::string& implementation, const std::string& precision,
-                   StatesOf states_of) {
+                   StatesOf states_of, const std::string& software = "pytorch-2.11") {
   std::int64_t expected = 0;
   for (const Shape& shape : shapes())
     for (const std::int64_t bytes : states_of(shape)) expected += rounded(bytes);
-  const MemoryPrediction m = memory(optimizer, implementation, precision);
+  const MemoryPrediction m = memory(optimizer, implementation, precision, software);
   // Blocks of the large pool may be up to 1 MiB larger than asked for; maps and scales of a few KiB come on top.
   const auto states = static_cast<double>(at_peak(m, Category::optimizer_state));
   EXPECT_GE(states, static_cast<double>(expected)) << optimizer << " " << implementation << " " << precision;
@@ -86,12 +88,26 @@ TEST(OptimizerMemory, AdafactorKeepsARowAndAColumnOfAMatrix) {
   });
 }
 
-TEST(OptimizerMemory, EightBitStatesTakeAByteAndAScaleForEvery256AndSmallTensorsStayInFp32) {
-  expect_states("adamw-8bit", "fused", "fp32", [](const Shape& s) {
-    if (s.elements < 4096) return std::vector<std::int64_t>{s.elements * 4, s.elements * 4};
-    const std::int64_t scales = (s.elements + 255) / 256 * 4;
-    return std::vector<std::int64_t>{s.elements, scales, s.elements, scales};
-  });
+TEST(OptimizerMemory, EightBitStatesTakeAByteAndAScaleABlockAndSmallTensorsStayInFp32) {
+  for (const auto& [software, block] : {std::pair{"pytorch-2.11", 256}, {"pytorch-1.13", 2048}}) {
+    const auto states = [block = block](const Shape& s) {
+      if (s.elements < 4096) return std::vector<std::int64_t>{s.elements * 4, s.elements * 4};
+      const std::int64_t scales = (s.elements + block - 1) / block * 4;
+      return std::vector<std::int64_t>{s.elements, scales, s.elements, scales};
+    };
+    expect_states("adamw-8bit", "fused", "fp32", states, software);
+  }
+}
+
+TEST(OptimizerMemory, AForeachAdamHoldsOneListOfTemporariesAndTwoBeforePyTorch21) {
+  const auto temporaries = [](const std::string& software) {
+    const MemoryPrediction m = memory("adamw", "foreach", "fp32", software);
+    EXPECT_EQ(m.peak_phase, Phase::optimizer);
+    // Blocks of the large pool may be up to 1 MiB larger than asked for.
+    return static_cast<double>(at_peak(m, Category::temporaries)) / static_cast<double>(at_peak(m, Category::weights));
+  };
+  EXPECT_NEAR(temporaries("pytorch-2.11"), 1.0, 0.02);
+  EXPECT_NEAR(temporaries("pytorch-2.0"), 2.0, 0.04);
 }
 
 TEST(OptimizerMemory, KahanSummationKeepsAThirdStateInBf16) {

@@ -16,7 +16,8 @@ namespace {
 constexpr double kStepMedian = 12, kStepWorst = 35;          // percent
 constexpr double kAllocatedMedian = 3, kAllocatedWorst = 8;  // percent
 constexpr double kLaunches = 2;                              // percent
-constexpr double kRtx3090Time = 20, kRtx3090Memory = 12;     // percent
+constexpr double kRtx3090Time = 20, kRtx3090Memory = 6;      // percent
+constexpr double kLadderMedian = 5, kLadderWorst = 12;       // percent
 
 const std::vector<ValidatedStep>& steps_of(const std::string& hardware) {
   static std::map<std::string, std::vector<ValidatedStep>> all;
@@ -84,12 +85,37 @@ TEST(MeasuredSteps, AccumulationOnThatRtx3090IsAKnownDeviation) {
   EXPECT_LT(error, 28.0);
 }
 
-TEST(MeasuredSteps, MixedPrecisionMemoryBeforePyTorch111IsAKnownDeviation) {
-  constexpr double kV100Memory = 12;  // percent
-  const double error = error_of_notes("huggingface-v100/4-fp16").memory;
-  EXPECT_GT(error, kV100Memory)
-      << "it meets its tolerance now: assert that instead and take it out of tests/validation/DEVIATIONS.md";
-  EXPECT_LT(error, 14.0);
+TEST(MeasuredSteps, TheLadderOfThePerformanceGuideOnAV100TakesTheMemoryItTook) {
+  std::vector<double> errors;
+  for (const char* step :
+       {"3-accumulation-checkpointing", "4-fp16", "5-accumulation-checkpointing-fp16", "6-with-adafactor"})
+    errors.push_back(error_of_notes("huggingface-v100/" + std::string(step)).memory);
+  std::sort(errors.begin(), errors.end());
+  EXPECT_LE(0.5 * (errors[1] + errors[2]), kLadderMedian);
+  EXPECT_LE(errors.back(), kLadderWorst);
+}
+
+// Where does the gigabyte go that a count of weights, gradients, two states and activations leaves out? Into what the
+// optimizer holds for a moment: two lists as large as the parameters. Four sequences at once hide it, because their
+// activations are larger than those lists and gone by then.
+TEST(MeasuredSteps, AccumulationOnThatRtx3090PeaksInTheOptimizerAndFourSequencesDoNot) {
+  const auto predicted = [](const std::string& file, const char* lists) {
+    ScenarioSource source;
+    source.file = RIDGELINE_SOURCE_DIR "/scenarios/" + file + ".yaml";
+    source.overrides = {{"software.foreach_adam_lists", lists, ""}};
+    return predict_memory(load_scenario(source));
+  };
+  const MemoryPrediction one = predicted("bert-large-fp32-accumulation", "2"), four = predicted("bert-large-fp32", "2");
+  EXPECT_EQ(one.peak_phase, Phase::optimizer);
+  EXPECT_NE(four.peak_phase, Phase::optimizer);
+  const auto weights = static_cast<double>(one.at_peak[static_cast<std::size_t>(Category::weights)]);
+  EXPECT_NEAR(static_cast<double>(one.at_peak[static_cast<std::size_t>(Category::temporaries)]), 2.0 * weights,
+              0.02 * weights);
+  EXPECT_LT(predicted("bert-large-fp32-accumulation", "1").peak_allocated, one.peak_allocated);
+  EXPECT_EQ(predicted("bert-large-fp32", "1").peak_allocated, four.peak_allocated);
+}
+
+TEST(MeasuredSteps, ARunThatTheDeepSpeedTutorialSawFailIsAKnownDeviation) {
   ScenarioSource source;  // ran out of memory in a published run (DeepSpeed's BERT tutorial, PyTorch, 2020)
   source.file = RIDGELINE_SOURCE_DIR "/scenarios/huggingface-v100/4-fp16.yaml";
   source.overrides = {{"model",

@@ -22,6 +22,7 @@ class Eager {
   Tape tape;
   bool gradients_enabled = true;
   bool tf32 = false;                      ///< fp32 products run on TF32 tensor cores
+  bool softmax_saves_input = false;       ///< besides its result, as before PyTorch 1.11
   CheckpointFrame* promising = nullptr;   ///< the forward run of this block makes promises …
   CheckpointFrame* delivering = nullptr;  ///< … the second run of this one keeps them
 

@@ -72,13 +72,15 @@ Tensor Bert::loss(const Batch& batch) {
 }
 
 Tensor Bert::encode(const Tensor& tokens, Tensor& pooled) {
+  Tensor mask;
+  if (training_.mask_always_added && attention_ == AttentionChoice::eager) mask = mask_of_ones(tokens);
   const Tensor embedded = embeddings(tokens);
   Tensor x = embedded;
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     eager_.recorder.layer = static_cast<std::int16_t>(i);
-    const auto run = [this, i](Eager& eager, Tensor input) {
+    const auto run = [this, i, mask](Eager& eager, Tensor input) {
       eager.recorder.layer = static_cast<std::int16_t>(i);
-      return layer(layers_[i], std::move(input));
+      return layer(layers_[i], std::move(input), mask);
     };
     x = run_block(run, x);
   }
@@ -119,9 +121,9 @@ Tensor Bert::embeddings(const Tensor& tokens) {
   return result;
 }
 
-Tensor Bert::layer(const Layer& weights, Tensor x) {
+Tensor Bert::layer(const Layer& weights, Tensor x, const Tensor& mask) {
   // What eager attention returns beside its result is a variable of the layer and lives to its end.
-  SelfAttention attended = self_attention(weights, x);
+  SelfAttention attended = self_attention(weights, x, mask);
   Tensor attention_output = output(attended.context, x, weights.attention_dense, weights.attention_norm);
   attended.context = Tensor{};
   Tensor inner = linear(eager_, attention_output, weights.up);
@@ -132,7 +134,7 @@ Tensor Bert::layer(const Layer& weights, Tensor x) {
   return result;
 }
 
-Bert::SelfAttention Bert::self_attention(const Layer& weights, const Tensor& x) {
+Bert::SelfAttention Bert::self_attention(const Layer& weights, const Tensor& x, const Tensor& mask) {
   const std::int64_t batch = x.sizes[0], length = x.sizes[1];
   const auto heads = [&](const Affine& projection) {
     return transpose(
@@ -151,14 +153,24 @@ Bert::SelfAttention Bert::self_attention(const Layer& weights, const Tensor& x) 
   } else {
     Tensor scores = matmul(eager_, q, transpose(eager_, k, 2, 3));
     scores = scale(eager_, scores);
-    scores = softmax(eager_, scores);
-    result.probabilities = dropout(eager_, scores, model_.attention_dropout);
-    scores = Tensor{};
+    // Models that always add a mask keep their scores in a variable to the end of the function.
+    if (mask.defined()) scores = add(eager_, scores, mask);
+    Tensor probabilities = softmax(eager_, scores);
+    if (!mask.defined()) scores = Tensor{};
+    result.probabilities = dropout(eager_, probabilities, model_.attention_dropout);
+    probabilities = Tensor{};
     const Tensor y = matmul(eager_, result.probabilities, v);
     result.context = contiguous(eager_, transpose(eager_, y, 1, 2));
   }
   result.context = view(eager_, result.context, {batch, length, model_.hidden});
   return result;
+}
+
+Tensor Bert::mask_of_ones(const Tensor& tokens) {
+  eager_.recorder.host(HostClass::pointwise, 3);
+  const Tensor ones = aten::full(eager_, {tokens.sizes[0], 1, 1, tokens.sizes[1]}, type());
+  const Tensor hidden = aten::add_number(eager_, ones);
+  return aten::scale(eager_, hidden);
 }
 
 Tensor Bert::output(const Tensor& x, const Tensor& residual, const Affine& dense, const Affine& norm) {

@@ -18,8 +18,11 @@ class Bert final : public Family {
     Tensor context, probabilities;
   };
   Tensor embeddings(const Tensor& tokens);
-  Tensor layer(const Layer& weights, Tensor x);
-  SelfAttention self_attention(const Layer& weights, const Tensor& x);
+  /// `mask` is undefined where none is added.
+  Tensor layer(const Layer& weights, Tensor x, const Tensor& mask);
+  SelfAttention self_attention(const Layer& weights, const Tensor& x, const Tensor& mask);
+  /// Zero for every token of every sequence, to be added to scores.
+  Tensor mask_of_ones(const Tensor& tokens);
   /// Dense, dropout, residual, normalisation.
   Tensor output(const Tensor& x, const Tensor& residual, const Affine& dense, const Affine& norm);
   Tensor encode(const Tensor& tokens, Tensor& pooled);

@@ -47,13 +47,18 @@ void Adam::step_foreach(Eager& eager, Parameters& parameters) {
     ;
   foreach (eager, F::addcmul, type, sizes)
     ;
-  std::vector<Tensor> roots;
-  roots.reserve(parameters.size());
-  for (auto& parameter : parameters) roots.push_back(eager.empty_like(parameter.value));
+  const auto list = [&] {
+    std::vector<Tensor> result;
+    result.reserve(parameters.size());
+    for (auto& parameter : parameters) result.push_back(eager.empty_like(parameter.value));
+    return result;
+  };
+  std::vector<Tensor> roots = list(), denominators;
   foreach (eager, F::square_root, type, sizes)
     ;
   foreach (eager, F::divide, type, sizes, true)
     ;
+  if (foreach_lists_ > 1) denominators = list();
   foreach (eager, F::add_scalar, type, sizes)
     ;
   if (compensated_) {
@@ -72,7 +77,9 @@ void Adam::step_foreach(Eager& eager, Parameters& parameters) {
     foreach (eager, F::addcdiv, type, sizes, true)
       ;
   }
-  while (!roots.empty()) roots.pop_back();  // a Python list gives up its last element first
+  // A Python list gives up its last element first; variables of a function die in the order they were made.
+  for (auto* dying : {&roots, &denominators})
+    while (!dying->empty()) dying->pop_back();
 }
 
 void Adam::step_fused(Eager& eager, Parameters& parameters, bool may_skip) {

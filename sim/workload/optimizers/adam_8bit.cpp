@@ -18,7 +18,7 @@ void Adam8Bit::step(Eager& eager, Parameters& parameters, const Tensor&) {
       for (int i = 0; i < 2; ++i) {
         parameter.states.push_back(zero_state(eager, value.sizes, quantized ? DType::uint8 : DType::fp32));
         if (quantized)
-          parameter.states.push_back(zero_state(eager, {(value.elements() + kBlock - 1) / kBlock}, DType::fp32));
+          parameter.states.push_back(zero_state(eager, {(value.elements() + block_ - 1) / block_}, DType::fp32));
       }
     }
     eager.recorder.host(HostClass::pointwise);

@@ -30,20 +30,23 @@ void Optimizer::clear_gradients(Eager& eager, Parameters& parameters, bool keep)
   }
 }
 
-std::unique_ptr<Optimizer> make_optimizer(const OptimizerDescription& description) {
-  const auto implementation = description.implementation;
+std::unique_ptr<Optimizer> make_optimizer(const TrainingDescription& training) {
+  const auto implementation = training.optimizer.implementation;
+  const int lists = training.foreach_adam_lists;
   const auto no_fused = [&](std::string_view name) {
     if (implementation == OptimizerImplementation::fused)
       throw UserError(fmt::format("training.optimizer: {} has no fused implementation; use foreach or for-loop", name));
   };
-  switch (description.kind) {
-    case OptimizerKind::adamw: return std::make_unique<Adam>(implementation, true, false);
-    case OptimizerKind::adam: return std::make_unique<Adam>(implementation, false, false);
-    case OptimizerKind::adamw_kahan: no_fused("adamw-kahan"); return std::make_unique<Adam>(implementation, true, true);
+  switch (training.optimizer.kind) {
+    case OptimizerKind::adamw: return std::make_unique<Adam>(implementation, true, false, lists);
+    case OptimizerKind::adam: return std::make_unique<Adam>(implementation, false, false, lists);
+    case OptimizerKind::adamw_kahan:
+      no_fused("adamw-kahan");
+      return std::make_unique<Adam>(implementation, true, true, lists);
     case OptimizerKind::sgd: return std::make_unique<Sgd>(implementation, false);
     case OptimizerKind::sgd_momentum: return std::make_unique<Sgd>(implementation, true);
     case OptimizerKind::adafactor: no_fused("adafactor"); return std::make_unique<Adafactor>();
-    case OptimizerKind::adamw_8bit: return std::make_unique<Adam8Bit>();
+    case OptimizerKind::adamw_8bit: return std::make_unique<Adam8Bit>(training.eight_bit_block);
   }
   throw UserError("training.optimizer: unknown optimizer");
 }

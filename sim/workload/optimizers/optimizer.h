@@ -21,7 +21,7 @@ class Optimizer {
 };
 
 /// Throws UserError for a combination PyTorch does not have.
-std::unique_ptr<Optimizer> make_optimizer(const OptimizerDescription& description);
+std::unique_ptr<Optimizer> make_optimizer(const TrainingDescription& training);
 
 /// Elements of each parameter, shared by all multi-tensor operations of a step.
 std::shared_ptr<const std::vector<std::int64_t>> sizes_of(const eager::Parameters& parameters);
