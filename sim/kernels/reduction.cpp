@@ -83,12 +83,16 @@ LoweredOp lower_reduction(const Reduction& op, const Gpu& gpu, const Software& /
   // Along a row a thread loads one vector after the other; elsewhere four loads are in flight together. Rows that do
   // not start at a vector's boundary have a head and a tail of single elements.
   constexpr double kLoadsInFlight = 4.0, kHeadAndTail = 1.5;
+  // A block of several warps on one row adds up through shared memory at its end: about two passes.
+  constexpr double kAcrossWarps = 2.0;
   const std::int64_t vector = !columns && inputs >= 128 ? 16 / element : 1;
   const auto values = static_cast<double>(plan.values_per_thread);
   double passes = values / kLoadsInFlight;
   if (kernel == StreamKernel::reduce_rows)
     passes = vector > 1 ? values / static_cast<double>(vector) + (inputs % vector != 0 ? kHeadAndTail : 0.0)
                         : std::ceil(values / kLoadsInFlight);
+  if (kernel == StreamKernel::reduce_rows && plan.width > 32 && plan.grid_y == 1 && plan.height == 1)
+    passes += kAcrossWarps;
   StreamWork work{.elements = static_cast<double>(n), .iterations = passes};
   if (plan.grid_y > 1) work.tail_steps = static_cast<double>(ceil_div(plan.grid_y, columns ? plan.height : threads));
   KernelLaunch launch = stream_launch(kernel, "reduce_kernel", TimeClass::normalization, op.type,

@@ -18,7 +18,8 @@ KernelPrediction time_launches(const KernelCase& kernel, std::vector<KernelLaunc
                                const TimingEngine& engine) {
   KernelPrediction result;
   result.launches = std::move(launches);
-  const auto residency = repeated_residency(result.launches, rotating_operands(kernel.op), kernel.input_sets, gpu.l2);
+  const auto residency = repeated_residency(result.launches, rotating_operands(kernel.op), kernel.input_sets, gpu.l2,
+                                            partly_used_bytes(kernel.op));
   double l2_bytes = 0.0, hit_bytes = 0.0;
   for (std::size_t i = 0; i < result.launches.size(); ++i) {
     const KernelTime time = engine.time(result.launches[i], residency.empty() ? Residency{} : Residency(residency[i]));

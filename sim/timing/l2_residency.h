@@ -36,7 +36,8 @@ class L2Residency {
 
 /// Steady-state hit shares of an op repeated over `input_sets` different sets of inputs in turn, its outputs going to
 /// the same buffers: one vector a launch, reads then writes. input_sets 0 = cold inputs, clean L2.
+/// `partly_used`: bytes of one set's inputs as they were made where only part of them is read (0: all is).
 std::vector<std::vector<double>> repeated_residency(std::span<const KernelLaunch> launches, int inputs, int input_sets,
-                                                    const L2Spec& l2);
+                                                    const L2Spec& l2, double partly_used = 0.0);
 
 }  // namespace ridgeline

@@ -1,14 +1,13 @@
 // Memory-bound kernels: launch, the latency chain of one block, then whichever of DRAM, L2, issue slots and chains of
 // blocks in waves is longest, softened where they overlap.
 //
-//   T = t0 + L1 + body + Ltail                  body = B(all) + s·(B(full waves) + B(last wave) - B(all))
-//   B = (t_mem^p + t_issue^p + t_chain^p)^(1/p), not below blocks / dispatch rate, nor below what the DRAM's bus is busy
+//   T = t0 + L1 + max(B, blocks / dispatch rate) + Ltail          B = (t_mem^p + t_issue^p + t_chain^p)^(1/p)
 //
 // t_mem is the slower of DRAM and L2 traffic, L1 the chain of a block with one pass, t_chain the rest of the chains of
-// all waves, Ltail the serial end of a cross-block reduction. B(all) treats blocks as a fluid; the bracket is what
-// waves in step would cost more, of which s = 1 / full waves remains because blocks drift apart. p grows with the
-// blocks in flight: a few wait for their loads, compute and store in step and leave the memory idle between; many fill
-// each other's pauses.
+// all waves, Ltail the serial end of a cross-block reduction. Memory and issue slots see the blocks as a fluid: blocks
+// drift apart, so that the last wave overlaps the one before. p grows with the blocks in flight: a few wait for their
+// loads, compute and store in step and leave the memory idle between; many fill each other's pauses. Nothing here gets
+// slower with more SMs, a faster clock or more bandwidth.
 #include <algorithm>
 #include <cmath>
 
@@ -22,7 +21,7 @@ namespace {
 
 /// Exponent p with up to this many blocks in flight on the whole GPU (one an SM of an H200), and what each doubling of
 /// them adds. Fitted on point-wise and multi-tensor kernels of the H200.
-constexpr double kOverlapOfFew = 1.7, kFewBlocks = 132.0, kOverlapADoubling = 0.35;
+constexpr double kOverlapOfFew = 1.7, kFewBlocks = 132.0, kOverlapADoubling = 0.5;
 /// Share of a DRAM write that rewriting a line still dirty in the L2 saves; the rest pays for the L2 write and its
 /// eviction elsewhere.
 constexpr double kAbsorbedWriteSaving = 0.32;
@@ -32,11 +31,6 @@ constexpr double kAbsorbedWriteSaving = 0.32;
 constexpr double kRereadFull = 1.6, kRereadNone = 1.3;
 /// L1 share of a row that is read again falls from all to none between these multiples of the L1's capacity.
 constexpr double kL1HitsAll = 0.4, kL1HitsNone = 0.94;
-
-/// Latencies and instructions fill the time in which the DRAM's bus turns between reads and writes: of the turnaround,
-/// this much is left to add to the part that overlaps; streaming and turning alone are a floor. Set with the H200's
-/// point-wise kernels, whose mixed streams reach what its microkernels do (copies of 4.27 TB/s).
-constexpr double kTurningBesideOverlap = 0.18;
 
 struct Traffic {
   double dram_read = 0, dram_write = 0, l2_read = 0, l2_write = 0;
@@ -79,13 +73,10 @@ Traffic traffic_of(const KernelLaunch& launch, const StreamWork& work, const Gpu
   return t;
 }
 
-struct DramSeconds {
-  double streaming, turning;  ///< moving bytes; turning the bus between reads and writes
-};
-
-DramSeconds dram_seconds(const Traffic& t, const AchievedBandwidth& achieved, const DramSpec& dram) {
-  return {t.dram_read / achieved.dram_read + t.dram_write / achieved.dram_write,
-          2.0 * dram.turnaround * std::min(t.dram_read, t.dram_write) / dram.bandwidth.value()};
+double dram_seconds(const Traffic& t, const DramSpec& dram) {
+  return (t.dram_read / dram.read_efficiency + t.dram_write / dram.write_efficiency +
+          2.0 * dram.turnaround * std::min(t.dram_read, t.dram_write)) /
+         dram.bandwidth.value();
 }
 
 /// Cycles an SM needs to issue an instruction of 32 threads, as a multiple of a lane's share: SMs with 64 fp32 and 64
@@ -126,8 +117,7 @@ KernelTime stream_time(const KernelLaunch& launch, const StreamWork& work, const
   const double miss =
       traffic.requested > 0.0 ? traffic.read_missed / traffic.requested : 1.0;  // of the loads a block waits for
   const AchievedBandwidth achieved = achieved_bandwidth(gpu);
-  const DramSeconds dram = dram_seconds(traffic, achieved, gpu.dram);
-  const double t_dram = (dram.streaming + kTurningBesideOverlap * dram.turning) / code.dram_efficiency;
+  const double t_dram = dram_seconds(traffic, gpu.dram) / code.dram_efficiency;
   const double t_l2 = traffic.l2_read / achieved.l2_read + traffic.l2_write / achieved.l2_write;
   const double t_mem = std::max(t_dram, t_l2);
 
@@ -153,25 +143,15 @@ KernelTime stream_time(const KernelLaunch& launch, const StreamWork& work, const
   const double t_thread = thread_instructions / lanes_per_cycle(gpu.sm) / (sms * clock);
   const double t_warp =
       code.warp_instructions * launch.blocks() * warps / (gpu.sm.schedulers * gpu.sm.issue_rate) / (sms * clock);
-  const double t_issue = t_thread + t_warp;
   const bool few = on_fullest <= 4.0 * capacity;
-  const double t_issue_fullest = few ? (t_thread / blocks + t_warp / std::ceil(blocks)) * on_fullest * sms : t_issue;
+  const double t_issue =
+      few ? t_thread * on_fullest * sms / blocks + t_warp * std::ceil(launch.blocks() / sms) * sms / launch.blocks()
+          : t_thread + t_warp;
 
   const double in_flight = std::min(blocks, capacity * sms);
   const Overlap overlap{kOverlapOfFew + kOverlapADoubling * std::log2(std::max(1.0, in_flight / kFewBlocks))};
-  const double waves = blocks / (sms * capacity);
-  const double whole_waves = std::max(1.0, std::ceil(on_fullest / capacity));
-  const double t_chain = std::max(0.0, whole_waves * chain - first);
-  const double fluid = overlap(t_mem, t_issue_fullest, t_chain);
-  double body = fluid;
-  const double full = std::floor(waves + 1e-9), rest = waves - full;
-  if (full >= 1.0 && rest > 1e-9) {
-    const double share = rest / waves, on_fullest_of_rest = std::ceil(rest * capacity) / (rest * capacity);
-    const double in_step = overlap(t_mem * (1.0 - share), t_issue * (1.0 - share), full * chain - first) +
-                           overlap(t_mem * share, t_issue * share * on_fullest_of_rest, chain);
-    body += (in_step - fluid) / full;
-  }
-  body = std::max(body, (dram.streaming + dram.turning) / code.dram_efficiency);
+  const double t_chain = std::max(0.0, std::max(1.0, std::ceil(on_fullest / capacity)) * chain - first);
+  const double body = overlap(t_mem, t_issue, t_chain);
   const double dispatch = gpu.launch.blocks_per_second > 0.0 ? launch.blocks() / gpu.launch.blocks_per_second : 0.0;
   double tail = 0.0;
   if (work.tail_steps > 0.0) {
@@ -192,7 +172,7 @@ KernelTime stream_time(const KernelLaunch& launch, const StreamWork& work, const
       result.limiter = limiter;
     }
   };
-  consider(t_issue_fullest, Limiter::compute);
+  consider(t_issue, Limiter::compute);
   consider(t_l2, Limiter::l2);
   consider(t_dram, Limiter::dram);
   consider(dispatch, Limiter::latency);
@@ -201,7 +181,7 @@ KernelTime stream_time(const KernelLaunch& launch, const StreamWork& work, const
   result.l2_bytes = traffic.l2_read + traffic.l2_write;
   result.l2_hit_rate = traffic.l2_read > 0.0 ? std::clamp(1.0 - traffic.dram_read / traffic.l2_read, 0.0, 1.0) : 0.0;
   result.occupancy = resident * warps / gpu.sm.max_warps;
-  result.waves = waves;
+  result.waves = blocks / (sms * capacity);
   const double peak = 2.0 * gpu.sm.rates.fp32 * sms * clock;
   result.math_utilization = peak > 0.0 ? launch.flops / peak / result.time.value() : 0.0;
   return result;

@@ -42,4 +42,12 @@ int rotating_operands(const Op& op) {
   return count;
 }
 
+double partly_used_bytes(const Op& op) {
+  const auto* embedding = std::get_if<Embedding>(&op);
+  if (embedding == nullptr || embedding->backward) return 0.0;
+  return static_cast<double>(embedding->vocabulary) *
+             static_cast<double>(embedding->hidden * bytes_of(embedding->type)) +
+         8.0 * static_cast<double>(embedding->tokens);
+}
+
 }  // namespace ridgeline

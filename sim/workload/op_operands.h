@@ -41,5 +41,8 @@ OperandCounts operand_counts(const Op& op);
 /// Operands that a repeated kernel case takes anew each time: the inputs, and the destination too where the op writes
 /// into memory it was given (copy, fill) instead of a fresh result.
 int rotating_operands(const Op& op);
+/// Bytes of those operands as they were made, where the op touches only some of them: an embedding's table and indices.
+/// 0 for other ops.
+double partly_used_bytes(const Op& op);
 
 }  // namespace ridgeline

@@ -24,7 +24,8 @@ struct PredictedOp {
 /// The op as one repetition of a steady state over `input_sets` sets of inputs (0: cold).
 inline PredictedOp predict_op(const Op& op, int input_sets, const Gpu& gpu, const TimingEngine& engine) {
   const LoweredOp lowered = lower(op, gpu, Software{});
-  const auto residency = repeated_residency(lowered.launches, rotating_operands(op), input_sets, gpu.l2);
+  const auto residency =
+      repeated_residency(lowered.launches, rotating_operands(op), input_sets, gpu.l2, partly_used_bytes(op));
   PredictedOp result;
   result.launches = lowered.launches.size();
   for (std::size_t i = 0; i < lowered.launches.size(); ++i)
