@@ -34,6 +34,7 @@ int main(int argc, char** argv) {
   try {
     app::add_predict_command(program, outcome);
     app::add_fit_command(program, outcome);
+    app::add_compare_command(program, outcome);
     app::add_kernels_command(program, outcome);
     app::add_memory_command(program, outcome);
     app::add_validate_command(program, outcome);

@@ -36,6 +36,10 @@ static_assert(std::size(kShorthands) == ScenarioOptions::kShorthandCount);
 
 void ScenarioOptions::add_to(CLI::App& command) {
   command.add_option("scenario", file_, "scenario file (YAML); flags alone will do");
+  add_flags_to(command);
+}
+
+void ScenarioOptions::add_flags_to(CLI::App& command) {
   for (std::size_t i = 0; i < std::size(kShorthands); ++i)
     command.add_option(kShorthands[i].flag, shorthands_[i], kShorthands[i].help);
   command.add_option("--set", sets_, "KEY=VALUE: any key of scenario, hardware, model, host, software")

@@ -16,6 +16,8 @@ class ScenarioOptions {
 
   /// The object must outlive the parsing of the command line.
   void add_to(CLI::App& command);
+  /// All but the file, for commands that take several.
+  void add_flags_to(CLI::App& command);
   [[nodiscard]] ScenarioSource source() const;
 
  private:

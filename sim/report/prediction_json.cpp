@@ -23,7 +23,11 @@ ordered_json step_json(const StepPrediction& step) {
           {"mfu", step.mfu},
           {"sm_utilization", step.sm_utilization},
           {"kernel_active_fraction", step.kernel_active_fraction},
-          {"validated", step.validated}};
+          {"validated", step.validated},
+          {"power_w", step.power.value()},
+          {"energy_j", step.energy.energy.value()},
+          {"energy_low_j", step.energy.low.value()},
+          {"energy_high_j", step.energy.high.value()}};
 }
 
 ordered_json utilization_json(const Utilization& u) {
@@ -84,7 +88,14 @@ ordered_json prediction_json(const Prediction& prediction) {
                        {"shape", group.shape},
                        {"count", group.count},
                        {"time_s", group.time.value()},
-                       {"limiter", name_of(group.limiter)}});
+                       {"limiter", name_of(group.limiter)},
+                       {"op", group.op},
+                       {"class", name_of(group.kernel_class)},
+                       {"flops", group.flops},
+                       {"read_bytes", group.read_bytes},
+                       {"written_bytes", group.written_bytes},
+                       {"dram_bytes", group.dram_bytes},
+                       {"tensor_cores", group.on_tensor_cores}});
   ordered_json out{{"scenario", prediction.scenario},
                    {"hardware", prediction.hardware},
                    {"engine", prediction.engine},

@@ -170,6 +170,9 @@ std::string prediction_text(const Scenario& s, const Prediction& p) {
   fmt::format_to(to, "  utilisation   kernels active {}, SMs with work {}, tensor cores {}, DRAM {}\n",
                  percent(u.kernel_active), percent(u.sm), percent(u.tensor), percent(u.dram));
   write_latency(out, p.step.latency);
+  fmt::format_to(to, "  energy        {:.3g} J ({:.3g} J to {:.3g} J), {:.0f} W on average; {:.3g} J a sample\n",
+                 p.step.energy.energy.value(), p.step.energy.low.value(), p.step.energy.high.value(),
+                 p.step.power.value(), p.step.power.value() / p.step.samples_per_s);
   write_memory(out, p.memory);
   write_kernels(out, p);
   write_measured(out, s, p);

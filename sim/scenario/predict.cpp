@@ -115,20 +115,29 @@ Seconds step_with(const StepProgram& program, std::span<const KernelTime> times,
 }
 
 void explain_time(Prediction& p, std::span<const LaunchedKernel> kernels, std::span<const KernelTime> times,
-                  const Timeline& timeline) {
+                  const Timeline& timeline, const KernelClasses& classes) {
   std::map<std::pair<std::string, std::uint32_t>, KernelGroup> groups;
   double busy = 0;
   for (std::size_t i = 0; i < kernels.size(); ++i) {
     const Seconds t = timeline.kernels[i].end - timeline.kernels[i].start;  // with the clock the step leaves
     busy += t.value();
-    p.time_by_class[static_cast<std::size_t>(kernels[i].launch->time_class)] += t;
+    const KernelLaunch& launch = *kernels[i].launch;
+    p.time_by_class[static_cast<std::size_t>(launch.time_class)] += t;
     p.limited_by[static_cast<std::size_t>(times[i].limiter)] += t;
-    KernelGroup& group = groups[{kernels[i].launch->name, kernels[i].op_index}];
+    KernelGroup& group = groups[{launch.name, kernels[i].op_index}];
     if (group.count == 0) {
-      group.name = kernels[i].launch->name;
+      group.name = launch.name;
       group.shape = kernels[i].op_index == Action::kNoCall ? "" : shape_of(*kernels[i].op);
+      group.op = kernels[i].op_index == Action::kNoCall ? "" : name_of(*kernels[i].op);
+      group.kernel_class = classes.of(*kernels[i].op, launch.time_class);
       group.limiter = times[i].limiter;
+      group.on_tensor_cores = launch.on_tensor_cores();
     }
+    group.flops += launch.flops;
+    group.read_bytes += launch.read_bytes();
+    group.written_bytes += launch.written_bytes();
+    group.dram_bytes += times[i].dram_read_bytes + times[i].dram_write_bytes;
+    if (classes.writes_scores(*kernels[i].op)) group.score_bytes += launch.written_bytes();
     ++group.count;
     group.time += t;
   }
@@ -201,7 +210,9 @@ Prediction predict(const Scenario& s, std::string_view engine_name) {
   p.step.validated = range.validated;
   p.step.low = std::min(p.step.time, step_with(program, times, s, options, range.low, 1.0 - s.host.spread));
   p.step.high = std::max(p.step.time, step_with(program, times, s, options, range.high, 1.0 + s.host.spread));
-  explain_time(p, kernels, times, timeline);
+  p.step.energy = step_energy(timeline.power, p.step.time, p.step.low, p.step.high, s.gpu);
+  p.step.power = p.step.energy.energy / p.step.time;
+  explain_time(p, kernels, times, timeline, KernelClasses(trace));
   p.memory = memory.get();
 
   p.notes = trace.notes;

@@ -7,9 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "sim/scenario/kernel_class.h"
 #include "sim/scenario/memory_prediction.h"
 #include "sim/scenario/scenario.h"
 #include "sim/scenario/sensitivity.h"
+#include "sim/timeline/power.h"
 #include "sim/timeline/timeline.h"
 #include "sim/timeline/utilization.h"
 #include "sim/timing/kernel_time.h"
@@ -29,15 +31,24 @@ struct StepPrediction {
   double kernel_active_fraction = 0;  ///< what nvidia-smi calls utilisation
   Utilization utilization;            ///< the same two, and tensor cores and DRAM
   ExposedLatency latency;             ///< what of math, memory, kernels' latency and the host makes the step
+  Watts power;                        ///< average draw of the board
+  EnergyRange energy;                 ///< of the board
   bool validated = true;              ///< false where no residual of comparable kernels was ever measured
 };
 
-/// All launches of one kernel name.
+/// All launches of one kernel for one op. Sums are over the launches.
 struct KernelGroup {
   std::string name, shape;
+  std::string op;  ///< as PyTorch calls what launches it
+  KernelClass kernel_class = KernelClass::elementwise;
   std::int64_t count = 0;
   Seconds time;
   Limiter limiter = Limiter::latency;
+  bool on_tensor_cores = false;
+  double flops = 0;
+  double read_bytes = 0, written_bytes = 0;  ///< of the operands, each byte once a launch
+  double dram_bytes = 0;
+  double score_bytes = 0;  ///< of written_bytes: matrices of attention scores
 };
 
 struct Advice {

@@ -34,4 +34,12 @@ Watts power_of(const StepEnergy& energy, Seconds step, double slowdown, const Gp
 /// limit.
 double tensor_slowdown(const StepEnergy& energy, Seconds step, const Gpu& gpu);
 
+/// Energy of one step, and between which values it lies nine times in ten as far as is known.
+struct EnergyRange {
+  Joules energy, low, high;
+};
+/// Of a step that takes `step` (`low` to `high`) and draws `power` on average: idling is as certain as the time, what
+/// comes on top as the energies of an operation and a byte are. Never more than the board's limit allows.
+EnergyRange step_energy(Watts power, Seconds step, Seconds low, Seconds high, const Gpu& gpu);
+
 }  // namespace ridgeline

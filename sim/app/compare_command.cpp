@@ -1,0 +1,108 @@
+// ridgeline compare: scenarios, GPUs or changes side by side, with the reasons for the difference.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "sim/app/commands.h"
+#include "sim/app/scenario_options.h"
+#include "sim/hardware/load_gpu.h"
+#include "sim/report/comparison_report.h"
+#include "sim/units/user_error.h"
+
+namespace ridgeline::app {
+namespace {
+
+struct Options {
+  ScenarioOptions scenario;
+  std::vector<std::string> subjects, changes;
+  std::string engine = "analytic", format = "text";
+};
+
+struct Sides {
+  std::vector<Scenario> scenarios;
+  std::vector<std::string> labels;
+  void add(const ScenarioSource& source, const std::string& label) {
+    scenarios.push_back(load_scenario(source));
+    labels.push_back(label.empty() ? scenarios.back().title : label);
+  }
+};
+
+/// "KEY=VALUE KEY=VALUE", split where a space is followed by another KEY=.
+std::vector<config::Override> overrides_of(const std::string& change) {
+  std::vector<config::Override> out;
+  std::size_t begin = 0;
+  while (begin < change.size()) {
+    std::size_t end = change.size();
+    for (std::size_t space = change.find(' ', begin); space != std::string::npos; space = change.find(' ', space + 1)) {
+      const std::size_t equals = change.find('=', space), next = change.find(' ', space + 1);
+      const bool starts_a_key =
+          equals != std::string::npos && equals > space + 1 && (next == std::string::npos || equals < next);
+      if (!starts_a_key) continue;
+      end = space;
+      break;
+    }
+    out.push_back(config::parse_override(std::string_view(change).substr(begin, end - begin)));
+    out.back().origin = "--with " + change;
+    begin = end + 1;
+  }
+  return out;
+}
+
+Sides sides_of(const Options& options) {
+  std::vector<std::string> files, gpus;
+  const std::vector<std::string> known = hardware_names();
+  for (const std::string& subject : options.subjects)
+    (std::find(known.begin(), known.end(), subject) != known.end() ? gpus : files).push_back(subject);
+  if (files.size() > 1 && !(gpus.empty() && options.changes.empty()))
+    throw UserError("compare: name GPUs and --with changes beside one scenario, not several");
+  Sides sides;
+  const auto source = [&](const std::string* file) {
+    ScenarioSource result = options.scenario.source();
+    if (file) result.file = *file;
+    return result;
+  };
+  const std::string* base = files.empty() ? nullptr : &files.front();
+  const bool has_base = base || gpus.empty();  // flags alone describe a scenario, but for its GPU
+  if (has_base) sides.add(source(base), "");
+  for (std::size_t i = 1; i < files.size(); ++i) sides.add(source(&files[i]), "");
+  for (const std::string& gpu : gpus) {
+    ScenarioSource on = source(base);
+    on.overrides.insert(on.overrides.begin(), {"hardware", gpu, gpu});
+    sides.add(on, gpu);
+  }
+  for (const std::string& change : options.changes) {
+    ScenarioSource changed = source(base);
+    if (!has_base) changed.overrides.insert(changed.overrides.begin(), {"hardware", gpus.front(), gpus.front()});
+    for (config::Override& one : overrides_of(change)) changed.overrides.push_back(std::move(one));
+    sides.add(changed, change);
+  }
+  return sides;
+}
+
+void run(const Options& options) {
+  const Sides sides = sides_of(options);
+  const Comparison comparison = compare(sides.scenarios, sides.labels, options.engine);
+  if (options.format == "json")
+    fmt::print("{}\n",
+               comparison_json(comparison).dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+  else fmt::print("{}", comparison_text(comparison));
+}
+
+}  // namespace
+
+void add_compare_command(CLI::App& program, Outcome&) {
+  auto options = std::make_shared<Options>();
+  auto* command = program.add_subcommand("compare", "two to six scenarios, GPUs or changes side by side, with reasons");
+  command->add_option("subjects", options->subjects,
+                      "scenario files; or one file (or flags) and names of GPUs to run it on");
+  command->add_option("--with", options->changes, "\"KEY=VALUE KEY=VALUE\": one more side, the scenario so changed")
+      ->allow_extra_args(false)
+      ->take_all();
+  options->scenario.add_flags_to(*command);
+  command->add_option("--engine", options->engine, "roofline or analytic");
+  command->add_option("--format", options->format, "text or json")->check(CLI::IsMember({"text", "json"}));
+  command->callback([options] { run(*options); });
+}
+
+}  // namespace ridgeline::app
