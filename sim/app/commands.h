@@ -13,6 +13,8 @@ struct Outcome {
 void add_predict_command(CLI::App& program, Outcome& outcome);
 void add_fit_command(CLI::App& program, Outcome& outcome);
 void add_compare_command(CLI::App& program, Outcome& outcome);
+void add_sweep_command(CLI::App& program, Outcome& outcome);
+void add_exercise_command(CLI::App& program, Outcome& outcome);
 void add_kernels_command(CLI::App& program, Outcome& outcome);
 void add_hardware_command(CLI::App& program, Outcome& outcome);
 void add_models_command(CLI::App& program, Outcome& outcome);

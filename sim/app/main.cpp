@@ -35,6 +35,8 @@ int main(int argc, char** argv) {
     app::add_predict_command(program, outcome);
     app::add_fit_command(program, outcome);
     app::add_compare_command(program, outcome);
+    app::add_sweep_command(program, outcome);
+    app::add_exercise_command(program, outcome);
     app::add_kernels_command(program, outcome);
     app::add_memory_command(program, outcome);
     app::add_validate_command(program, outcome);

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <variant>
 
-#include "sim/kernels/lowering.h"
+#include "sim/program/lowered_ops.h"
 
 namespace ridgeline {
 namespace {
@@ -14,8 +14,8 @@ enum class Thread : std::uint8_t { main, autograd };
 
 class Assembler {
  public:
-  Assembler(const OpTrace& trace, const Gpu& gpu, const Software& software)
-      : trace_(trace), gpu_(gpu), software_(software), lowered_(trace.ops.size()) {
+  Assembler(const OpTrace& trace, const Gpu& gpu, const Software& software, LoweredOps* known)
+      : trace_(trace), gpu_(gpu), software_(software), known_(known), lowered_(trace.ops.size()) {
     program_.trace = &trace;
     program_.storages = trace.storages;
     program_.actions.reserve(trace.records.size() * 2);
@@ -94,7 +94,7 @@ class Assembler {
   const Lowered& lowered(std::uint32_t op) {
     Lowered& entry = lowered_[op];
     if (entry.done) return entry;
-    LoweredOp result = lower(trace_.ops[op], gpu_, software_);
+    LoweredOp result = known_ ? known_->of(trace_.ops[op]) : lower(trace_.ops[op], gpu_, software_);
     entry.done = true;
     entry.first_launch = static_cast<std::uint32_t>(program_.launches.size());
     entry.launches = static_cast<std::uint32_t>(result.launches.size());
@@ -111,6 +111,7 @@ class Assembler {
   const OpTrace& trace_;
   const Gpu& gpu_;
   const Software& software_;
+  LoweredOps* known_;
   std::vector<Lowered> lowered_;
   StepProgram program_;
   std::uint32_t next_call_ = 0;
@@ -120,7 +121,21 @@ class Assembler {
 }  // namespace
 
 StepProgram make_program(const OpTrace& trace, const Gpu& gpu, const Software& software) {
-  return Assembler(trace, gpu, software).assemble();
+  return Assembler(trace, gpu, software, nullptr).assemble();
+}
+
+StepProgram make_program(const OpTrace& trace, LoweredOps& known) {
+  return Assembler(trace, known.gpu(), known.software(), &known).assemble();
+}
+
+const LoweredOp& LoweredOps::of(const Op& op) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto found = ops_.find(op); found != ops_.end()) return found->second;
+  }
+  LoweredOp made = lower(op, *gpu_, *software_);
+  const std::lock_guard lock(mutex_);
+  return ops_.emplace(op, std::move(made)).first->second;
 }
 
 }  // namespace ridgeline

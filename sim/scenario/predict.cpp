@@ -9,6 +9,7 @@
 
 #include "sim/scenario/prediction.h"
 #include "sim/scenario/residual_ranges.h"
+#include "sim/scenario/shared_prediction.h"
 #include "sim/timeline/step_times.h"
 #include "sim/timeline/timeline.h"
 #include "sim/units/nearest_name.h"
@@ -34,19 +35,6 @@ std::vector<LaunchedKernel> launched_kernels(const StepProgram& program) {
         {&program.launches[action.index], of_call ? &program.trace->ops[op] : &kNone, of_call ? op : Action::kNoCall});
   }
   return out;
-}
-
-double peak_of_precision(Precision precision, const Gpu& gpu) {
-  const MathRates& r = gpu.sm.rates;
-  double tensor = 0;
-  switch (precision) {
-    case Precision::fp32: break;
-    case Precision::tf32: tensor = r.tensor_tf32; break;
-    case Precision::amp_fp16: tensor = r.tensor_fp16; break;
-    case Precision::amp_bf16:
-    case Precision::bf16: tensor = r.tensor_bf16; break;
-  }
-  return tensor > 0 ? gpu.tensor_peak(tensor).value() : gpu.peak(r.fp32).value();
 }
 
 /// Share of the variance of a kernel's error that all kernels of its family have in common: shapes of one step lie
@@ -158,8 +146,17 @@ std::unique_ptr<TimingEngine> engine_for(std::string_view name, const Gpu& gpu) 
 
 }  // namespace
 
-OpTrace trace_of(const Scenario& s) {
-  return training_run(s.model, s.training, choose_attention(s.training, s.model, s.gpu, s.software));
+FlopsPerSecond peak_of_precision(Precision precision, const Gpu& gpu) {
+  const MathRates& r = gpu.sm.rates;
+  double tensor = 0;
+  switch (precision) {
+    case Precision::fp32: break;
+    case Precision::tf32: tensor = r.tensor_tf32; break;
+    case Precision::amp_fp16: tensor = r.tensor_fp16; break;
+    case Precision::amp_bf16:
+    case Precision::bf16: tensor = r.tensor_bf16; break;
+  }
+  return tensor > 0 ? gpu.tensor_peak(tensor) : gpu.peak(r.fp32);
 }
 
 Seconds step_time(const OpTrace& trace, const Scenario& s, std::string_view engine_name, const Gpu* kernels_for) {
@@ -178,12 +175,19 @@ StepRun run_step(const Scenario& s, std::string_view engine_name) {
 }
 
 Prediction predict(const Scenario& s, std::string_view engine_name) {
-  const auto engine = engine_for(engine_name, s.gpu);
+  engine_for(engine_name, s.gpu);
   const ScenarioProgram built = make_scenario_program(s);
-  const OpTrace& trace = *built.trace;
-  const StepProgram& program = built.program;
   // Memory knows no time: it runs beside the timing.
-  std::future<MemoryPrediction> memory = std::async(std::launch::async, [&] { return predict_memory(program, s); });
+  std::future<MemoryPrediction> memory =
+      std::async(std::launch::async, [&] { return predict_memory(built.program, s); });
+  Prediction p = predict_time(built.program, s, engine_name);
+  p.memory = memory.get();
+  return p;
+}
+
+Prediction predict_time(const StepProgram& program, const Scenario& s, std::string_view engine_name) {
+  const auto engine = engine_for(engine_name, s.gpu);
+  const OpTrace& trace = *program.trace;
   const std::vector<KernelTime> times = time_kernels(program, *engine, s.gpu);
   const TimelineOptions options{.cuda_graphs = s.cuda_graphs};
   const Timeline timeline = run_timeline(program, times, s.gpu, s.host, options);
@@ -205,7 +209,7 @@ Prediction predict(const Scenario& s, std::string_view engine_name) {
   const double samples = static_cast<double>(s.training.micro_batch * s.training.gradient_accumulation);
   p.step.samples_per_s = samples / seconds;
   p.step.tokens_per_s = p.step.samples_per_s * static_cast<double>(s.training.sequence_length);
-  p.step.mfu = trace.model_flops / seconds / peak_of_precision(s.training.precision, s.gpu);
+  p.step.mfu = trace.model_flops / seconds / peak_of_precision(s.training.precision, s.gpu).value();
   const BusyRange range = busy_range(kernels, times, s.gpu, p.engine);
   p.step.validated = range.validated;
   p.step.low = std::min(p.step.time, step_with(program, times, s, options, range.low, 1.0 - s.host.spread));
@@ -213,7 +217,6 @@ Prediction predict(const Scenario& s, std::string_view engine_name) {
   p.step.energy = step_energy(timeline.power, p.step.time, p.step.low, p.step.high, s.gpu);
   p.step.power = p.step.energy.energy / p.step.time;
   explain_time(p, kernels, times, timeline, KernelClasses(trace));
-  p.memory = memory.get();
 
   p.notes = trace.notes;
   for (const std::uint32_t op : program.approximated)

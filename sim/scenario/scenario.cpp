@@ -5,6 +5,7 @@
 #include "sim/config/parse_yaml.h"
 #include "sim/config/value.h"
 #include "sim/hardware/load_host.h"
+#include "sim/scenario/descriptions.h"
 #include "sim/scenario/read_training.h"
 #include "sim/workload/host_class.h"
 #include "sim/workload/load_model.h"
@@ -71,21 +72,37 @@ void check_together(const Scenario& scenario, const Value& training) {
 
 }  // namespace
 
-Scenario load_scenario(const ScenarioSource& source) {
-  Node tree;
-  if (source.file) tree = config::load_yaml(*source.file);
-  else if (!source.text.empty()) tree = config::parse_yaml(source.text, source.text_name);
-  else tree.kind = Node::Kind::mapping;
-  const Split changes = split_by_target(source.overrides);
+std::string Descriptions::key(std::string_view name, const std::vector<Override>& changes) {
+  std::string key(name);
+  for (const Override& change : changes) key += fmt::format("\n{}={}", change.key, change.value);
+  return key;
+}
+
+namespace {
+
+SharedScenario load(Node tree, const std::vector<Override>& overrides, Numbers numbers, Descriptions& known) {
+  const Split changes = split_by_target(overrides);
   for (const Override& change : changes.scenario) config::apply_override(tree, change);
 
   const Mapping root(Value(tree),
                      {"title", "hardware", "model", "training", "host", "software", "allocator", "measured", "engine"});
-  Scenario scenario;
-  scenario.gpu = load_gpu(root["hardware"].text(), changes.hardware, source.numbers);
-  scenario.host = load_host(root["host"].text("default"), host_class_names(), changes.host);
-  scenario.software = load_software(root["software"].text("pytorch-2.11"), changes.software);
-  scenario.model = load_model(root["model"], changes.model);
+  SharedScenario shared;
+  Scenario& scenario = shared.scenario;
+  const std::string gpu = root["hardware"].text(), host = root["host"].text("default"),
+                    software = root["software"].text("pytorch-2.11");
+  shared.gpu = known.gpus.get(Descriptions::key(gpu, changes.hardware),
+                              [&] { return load_gpu(gpu, changes.hardware, numbers); });
+  shared.software = known.software.get(Descriptions::key(software, changes.software),
+                                       [&] { return load_software(software, changes.software); });
+  scenario.gpu = *shared.gpu;
+  scenario.host = *known.hosts.get(Descriptions::key(host, changes.host),
+                                   [&] { return load_host(host, host_class_names(), changes.host); });
+  scenario.software = *shared.software;
+  const Value model = root["model"];
+  const auto read_model = [&] { return load_model(model, changes.model); };
+  const bool named = model.exists() && model.node().kind == Node::Kind::scalar;
+  scenario.model =
+      named ? *known.models.get(Descriptions::key(model.node().scalar, changes.model), read_model) : read_model();
   const TrainingSection section = read_training(root["training"], scenario.software);
   scenario.training = section.training;
   scenario.compile = section.compile;
@@ -95,7 +112,23 @@ Scenario load_scenario(const ScenarioSource& source) {
   scenario.title = root["title"].text(
       fmt::format("{} on {}", scenario.model.name.empty() ? "model" : scenario.model.name, scenario.gpu.name));
   check_together(scenario, root["training"]);
-  return scenario;
+  return shared;
+}
+
+}  // namespace
+
+Scenario load_scenario(const ScenarioSource& source) {
+  Node tree;
+  if (source.file) tree = config::load_yaml(*source.file);
+  else if (!source.text.empty()) tree = config::parse_yaml(source.text, source.text_name);
+  else tree.kind = Node::Kind::mapping;
+  Descriptions alone;
+  return load(std::move(tree), source.overrides, source.numbers, alone).scenario;
+}
+
+SharedScenario load_shared_scenario(const Node& tree, const std::vector<Override>& overrides,
+                                    Descriptions& descriptions) {
+  return load(tree, overrides, Numbers::measured, descriptions);
 }
 
 }  // namespace ridgeline

@@ -14,8 +14,9 @@ using nlohmann::json;
 using testing::HasSubstr;
 
 TEST(Program, HelpAndVersionSucceed) {
-  for (const char* arguments : {"--help", "predict --help", "kernels --help", "hardware --help", "models --help",
-                                "memory --help", "validate --help", "fit --help", "compare --help", "--version"}) {
+  for (const char* arguments :
+       {"--help", "predict --help", "kernels --help", "hardware --help", "models --help", "memory --help",
+        "validate --help", "fit --help", "compare --help", "sweep --help", "exercise --help", "--version"}) {
     const ProgramRun run = run_program(arguments);
     EXPECT_EQ(run.exit_code, 0) << arguments;
     EXPECT_FALSE(run.out.empty()) << arguments;

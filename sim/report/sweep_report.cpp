@@ -1,0 +1,178 @@
+#include "sim/report/sweep_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+namespace ridgeline {
+
+using nlohmann::ordered_json;
+
+namespace {
+
+constexpr std::array kGoalNames{"none", "fastest", "cheapest", "pareto"};
+
+std::vector<std::string> labels_of(const Sweep& sweep, const SweepPoint& point) {
+  const std::vector<std::size_t> values = sweep.values_of(point.index);
+  std::vector<std::string> labels;
+  for (std::size_t i = 0; i < values.size(); ++i) labels.push_back(sweep.axes[i].values[values[i]].label);
+  return labels;
+}
+
+/// Last word of a key: "micro_batch".
+std::string short_name(const std::string& key) {
+  const auto dot = key.rfind('.');
+  return dot == std::string::npos ? key : key.substr(dot + 1);
+}
+
+struct Column {
+  Metric metric;
+  const char* title;
+};
+std::vector<Column> columns_for(const Sweep& sweep) {
+  std::vector<Column> columns{{Metric::step_time, "step ms"},
+                              {Metric::samples_per_s, "samples/s"},
+                              {Metric::memory, "GiB"},
+                              {Metric::mfu, "MFU %"},
+                              {Metric::power, "W"},
+                              {Metric::energy_per_sample, "J/sample"},
+                              {Metric::price_per_million, "$/1e6"}};
+  const bool changes_hardware = std::any_of(sweep.axes.begin(), sweep.axes.end(), [](const SweepAxis& axis) {
+    return axis.name == "hardware" || axis.name.starts_with("hardware.");
+  });
+  if (changes_hardware) columns.push_back({Metric::ridge, "ridge F/B"});
+  return columns;
+}
+
+void write_rows(std::string& out, const Sweep& sweep, const std::vector<SweepPoint>& points,
+                const std::vector<std::size_t>& shown) {
+  const std::vector<Column> columns = columns_for(sweep);
+  std::vector<std::vector<std::string>> rows(1);
+  for (const SweepAxis& axis : sweep.axes) rows[0].push_back(short_name(axis.name));
+  for (const Column& column : columns) rows[0].emplace_back(column.title);
+  rows[0].emplace_back("fits");
+  for (const std::size_t i : shown) {
+    const SweepPoint& point = points[i];
+    std::vector<std::string> row = labels_of(sweep, point);
+    for (std::string& label : row)
+      if (label.starts_with("nvidia-")) label = label.substr(7);
+    if (point.ran()) {
+      for (const Column& column : columns)
+        row.push_back(fmt::format("{:.4g}", point[column.metric] / info_of(column.metric).scale));
+      row.emplace_back(point.fits ? "yes" : "NO");
+    } else {
+      row.push_back("cannot run: " + point.error);
+    }
+    rows.push_back(std::move(row));
+  }
+  const std::size_t axes = sweep.axes.size();
+  std::vector<std::size_t> widths(rows[0].size(), 0);
+  for (const auto& row : rows)
+    for (std::size_t i = 0; i < row.size(); ++i)
+      if (row.size() == widths.size() || i < axes) widths[i] = std::max(widths[i], row[i].size());
+  for (const auto& row : rows) {
+    std::string line;
+    for (std::size_t i = 0; i < row.size(); ++i)
+      line += i < axes || row.size() != widths.size() ? fmt::format("{:<{}}  ", row[i], widths[i])
+                                                      : fmt::format("{:>{}}  ", row[i], widths[i]);
+    line.erase(line.find_last_not_of(' ') + 1);
+    out += "  " + line + "\n";
+  }
+}
+
+std::string goal_words(const Sweep& sweep) {
+  switch (sweep.goal.kind) {
+    case GoalKind::none: return "points";
+    case GoalKind::fastest: return "fastest that fit";
+    case GoalKind::cheapest:
+      return fmt::format("cheapest an hour that reach {:g} samples a second", sweep.goal.samples_per_s);
+    case GoalKind::pareto: break;
+  }
+  std::string of;
+  for (const Metric metric : sweep.goal.of) of += fmt::format("{}{}", of.empty() ? "" : ", ", info_of(metric).name);
+  std::replace(of.begin(), of.end(), '_', ' ');
+  return "nothing is better in all of " + of + " than these";
+}
+
+std::string csv_field(const std::string& text) {
+  if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
+  std::string out = "\"";
+  for (const char c : text) out += c == '"' ? "\"\"" : std::string(1, c);
+  return out + "\"";
+}
+
+}  // namespace
+
+std::string sweep_text(const Sweep& sweep, const std::vector<SweepPoint>& points, std::size_t most_rows) {
+  std::size_t ran = 0, fit = 0, allowed = 0;
+  for (const SweepPoint& point : points) {
+    ran += point.ran();
+    fit += point.ran() && point.fits;
+    allowed += is_allowed(point, sweep);
+  }
+  std::string out = sweep.title + "\n" + fmt::format("{} points, {} fit", points.size(), fit);
+  if (!sweep.constraints.empty()) out += fmt::format(", {} keep the constraints", allowed);
+  if (ran < points.size()) out += fmt::format(", {} cannot run", points.size() - ran);
+  std::vector<std::size_t> shown = best_points(points, sweep);
+  if (sweep.goal.kind == GoalKind::none) {
+    shown.resize(points.size());
+    std::iota(shown.begin(), shown.end(), std::size_t{0});
+  }
+  out += fmt::format("\n\n{}:\n", goal_words(sweep));
+  if (shown.empty()) return out + "  none\n";
+  const std::size_t all = shown.size();
+  shown.resize(std::min(all, most_rows));
+  write_rows(out, sweep, points, shown);
+  if (all > shown.size()) out += fmt::format("  … and {} more (--rows, --format csv)\n", all - shown.size());
+  return out;
+}
+
+std::string sweep_csv(const Sweep& sweep, const std::vector<SweepPoint>& points) {
+  std::string out = "point";
+  for (const SweepAxis& axis : sweep.axes) out += "," + csv_field(axis.name);
+  for (std::size_t i = 0; i < kMetrics; ++i) out += fmt::format(",{}", info_of(i).json_key);
+  out += ",fits,allowed,error\n";
+  for (const SweepPoint& point : points) {
+    out += fmt::format("{}", point.index);
+    for (const std::string& label : labels_of(sweep, point)) out += "," + csv_field(label);
+    for (const double value : point.metrics) out += point.ran() ? fmt::format(",{}", value) : ",";
+    if (point.ran()) out += fmt::format(",{},{},\n", point.fits, is_allowed(point, sweep));
+    else out += ",,," + csv_field(point.error) + "\n";
+  }
+  return out;
+}
+
+ordered_json sweep_json(const Sweep& sweep, const std::vector<SweepPoint>& points) {
+  ordered_json axes = ordered_json::array(), list = ordered_json::array(), best = ordered_json::array();
+  for (const SweepAxis& axis : sweep.axes) {
+    ordered_json values = ordered_json::array();
+    for (const AxisValue& value : axis.values) values.push_back(value.label);
+    axes.push_back({{"name", axis.name}, {"values", std::move(values)}});
+  }
+  for (const SweepPoint& point : points) {
+    ordered_json entry = point_json(point);
+    ordered_json at;
+    const std::vector<std::string> labels = labels_of(sweep, point);
+    for (std::size_t i = 0; i < labels.size(); ++i) at[sweep.axes[i].name] = labels[i];
+    entry["at"] = std::move(at);
+    if (point.ran()) entry["allowed"] = is_allowed(point, sweep);
+    list.push_back(std::move(entry));
+  }
+  for (const std::size_t i : best_points(points, sweep)) best.push_back(points[i].index);
+  ordered_json of = ordered_json::array();
+  for (const Metric metric : sweep.goal.of) of.push_back(info_of(metric).json_key);
+  return {{"title", sweep.title},
+          {"engine", sweep.engine},
+          {"axes", std::move(axes)},
+          {"goal",
+           {{"search", kGoalNames[static_cast<std::size_t>(sweep.goal.kind)]},
+            {"samples_per_s", sweep.goal.samples_per_s},
+            {"of", std::move(of)}}},
+          {"best", std::move(best)},
+          {"points", std::move(list)}};
+}
+
+}  // namespace ridgeline

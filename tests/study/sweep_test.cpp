@@ -1,0 +1,274 @@
+// Sweeps: what the file says, what is predicted, and that neither threads nor sharing change a bit of it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+#include "sim/scenario/prediction.h"
+#include "sim/study/points_file.h"
+#include "sim/study/run_sweep.h"
+#include "sim/units/user_error.h"
+
+namespace ridgeline {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+const std::string kScenario =
+    "scenario: {hardware: nvidia-h200-sxm-141gb, model: {family: gpt2, layers: 2, heads: 4, hidden: 256, vocabulary: "
+    "4000, max_positions: 512, dropout: 0.1}, training: {micro_batch: 2, sequence_length: 128, precision: fp32, "
+    "attention: eager}}\n";
+
+class SweepTest : public testing::Test {
+ protected:
+  std::filesystem::path folder_ =
+      std::filesystem::temp_directory_path() / ("ridgeline-sweep-" + std::to_string(::getpid()) + "-" +
+                                                testing::UnitTest::GetInstance()->current_test_info()->name());
+  void SetUp() override { std::filesystem::create_directories(folder_); }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+  [[nodiscard]] std::string path(const std::string& name) const { return (folder_ / name).string(); }
+
+  Sweep sweep(const std::string& text) {
+    std::ofstream(path("sweep.yaml")) << kScenario << text;
+    return load_sweep(path("sweep.yaml"));
+  }
+  std::string mistake(const std::string& text) {
+    try {
+      const Sweep s = sweep(text);
+      check_axes(s);
+      return "no mistake";
+    } catch (const UserError& error) {
+      return error.what();
+    }
+  }
+};
+
+std::vector<std::string> labels(const SweepAxis& axis) {
+  std::vector<std::string> out;
+  for (const AxisValue& value : axis.values) out.push_back(value.label);
+  return out;
+}
+std::vector<SweepPoint> run(const Sweep& sweep, int threads = 2) {
+  return run_sweep(sweep, sweep.points(), {threads, nullptr, {}});
+}
+
+TEST_F(SweepTest, ranges_write_out_their_values) {
+  const Sweep s = sweep(
+      "axes:\n  training.micro_batch: {log: [1, 64], points: 7}\n  training.sequence_length: {range: [32, 128], step: "
+      "32}\n  hardware.dram.bandwidth: {range: [1 TB/s, 2 TB/s], points: 3}\n  hardware.sm.count: {times: [0.5, 1]}\n");
+  EXPECT_THAT(labels(s.axes[0]), ElementsAre("1", "2", "4", "8", "16", "32", "64"));
+  EXPECT_THAT(labels(s.axes[1]), ElementsAre("32", "64", "96", "128"));
+  EXPECT_THAT(labels(s.axes[2]), ElementsAre("1 TB/s", "1.5 TB/s", "2 TB/s"));
+  EXPECT_THAT(labels(s.axes[3]), ElementsAre("0.5x", "1x"));
+  EXPECT_EQ(s.grid_size(), 7u * 4 * 3 * 2);
+  // Whole numbers that a logarithmic range would give twice are there once.
+  EXPECT_THAT(labels(sweep("axes: {training.micro_batch: {log: [1, 4], points: 9}}\n").axes[0]),
+              ElementsAre("1", "2", "3", "4"));
+  // A step that does not reach the end stays below it.
+  EXPECT_THAT(labels(sweep("axes: {training.micro_batch: {range: [1, 9], step: 3}}\n").axes[0]),
+              ElementsAre("1", "4", "7"));
+}
+
+TEST_F(SweepTest, a_sample_is_a_subset_that_its_seed_decides) {
+  const std::string axes =
+      "axes: {training.micro_batch: {range: [1, 30], step: 1}, host.scale: {range: [1, 2], points: 20}}\n";
+  const auto a = sweep(axes + "sample: {points: 50, seed: 3}\n").points();
+  EXPECT_EQ(a.size(), 50u);
+  EXPECT_EQ(std::set(a.begin(), a.end()).size(), 50u);
+  EXPECT_TRUE(std::is_sorted(a.begin(), a.end()));
+  EXPECT_LT(a.back(), 600u);
+  EXPECT_EQ(a, sweep(axes + "sample: {points: 50, seed: 3}\n").points());
+  EXPECT_NE(a, sweep(axes + "sample: {points: 50, seed: 4}\n").points());
+  EXPECT_EQ(sweep(axes + "sample: {points: 600}\n").points().size(), 600u);
+  EXPECT_EQ(sweep(axes + "sample: {points: 599}\n").points().size(), 599u);
+}
+
+TEST_F(SweepTest, every_point_is_what_predict_says_of_it) {
+  const Sweep s = sweep(
+      "axes:\n  hardware: [nvidia-h200-sxm-141gb, nvidia-t4, nvidia-a100-sxm4-80gb]\n  training.micro_batch: [1, 3]\n"
+      "  hardware.dram.bandwidth: {times: [1, 2]}\n  training.attention: [eager, sdpa]\n"
+      "  allocator.expandable_segments: [false, true]\n");
+  const std::vector<SweepPoint> points = run(s);
+  ASSERT_EQ(points.size(), 48u);
+  for (const SweepPoint& point : points) {
+    const auto at = s.values_of(point.index);
+    ScenarioSource source;
+    source.text = kScenario.substr(std::string("scenario: ").size());
+    source.text_name = "test";
+    const std::string hardware = s.axes[0].values[at[0]].label;
+    source.overrides = {{"hardware", hardware, ""}};
+    if (at[2] == 1) {
+      const double bandwidth = load_gpu(hardware).dram.bandwidth.value();
+      source.overrides.push_back({"hardware.dram.bandwidth", std::to_string(2 * bandwidth / 1e9) + " GB/s", ""});
+    }
+    for (const std::size_t axis : {1, 3, 4})
+      source.overrides.push_back({s.axes[axis].name, s.axes[axis].values[at[axis]].label, ""});
+    const Prediction p = predict(load_scenario(source), "analytic");
+    EXPECT_DOUBLE_EQ(point[Metric::step_time], p.step.time.value()) << point.index;
+    EXPECT_DOUBLE_EQ(point[Metric::step_high], p.step.high.value());
+    EXPECT_DOUBLE_EQ(point[Metric::memory], static_cast<double>(p.memory.device_used));
+    EXPECT_DOUBLE_EQ(point[Metric::allocated], static_cast<double>(p.memory.peak_allocated));
+    EXPECT_DOUBLE_EQ(point[Metric::energy], p.step.energy.energy.value());
+    EXPECT_EQ(point.fits, p.memory.fits);
+  }
+}
+
+TEST_F(SweepTest, memory_of_devices_just_large_enough_and_just_too_small_is_what_predict_says) {
+  const Sweep s = sweep("axes: {hardware.dram.capacity: {range: [800 MB, 1600 MB], step: 20 MB}}\n");
+  std::size_t fit = 0;
+  for (const SweepPoint& point : run(s)) {
+    ScenarioSource source;
+    source.text = kScenario.substr(std::string("scenario: ").size());
+    source.text_name = "test";
+    source.overrides = {{"hardware.dram.capacity", s.axes[0].values[point.index].label, ""}};
+    const MemoryPrediction memory = predict_memory(load_scenario(source));
+    EXPECT_EQ(point.fits, memory.fits) << source.overrides[0].value;
+    EXPECT_EQ(point[Metric::memory], static_cast<double>(memory.fits ? memory.device_used : memory.needed));
+    fit += memory.fits;
+  }
+  EXPECT_GT(fit, 0u);
+  EXPECT_LT(fit, 41u);
+}
+
+TEST_F(SweepTest, the_result_is_the_same_to_the_bit_on_any_number_of_threads_and_in_any_parts) {
+  const Sweep s = sweep(
+      "axes:\n  training.micro_batch: {range: [1, 6], step: 1}\n  hardware: [nvidia-t4, nvidia-h200-sxm-141gb]\n"
+      "  training.precision: [fp32, amp-fp16]\n  host.scale: [1, 2, 4]\n");
+  const std::vector<SweepPoint> one = run(s, 1);
+  EXPECT_EQ(one, run(s, 2));
+  EXPECT_EQ(one, run(s, 7));
+  std::vector<SweepPoint> parts;
+  const auto indices = s.points();
+  for (std::size_t begin = 0; begin < indices.size(); begin += 11) {
+    const auto part = std::span(indices).subspan(begin, std::min<std::size_t>(11, indices.size() - begin));
+    for (SweepPoint& point : run_sweep(s, part, {2, nullptr, {}})) parts.push_back(std::move(point));
+  }
+  EXPECT_EQ(one, parts);
+}
+
+TEST_F(SweepTest, a_point_that_cannot_run_says_why_and_the_others_go_on) {
+  const Sweep s =
+      sweep("axes: {training.sequence_length: [128, 4096], hardware: [nvidia-h200-sxm-141gb, nvidia-t4]}\n");
+  check_axes(s);
+  const std::vector<SweepPoint> points = run(s);
+  ASSERT_EQ(points.size(), 4u);
+  EXPECT_TRUE(points[0].ran() && points[1].ran());
+  EXPECT_THAT(points[2].error, HasSubstr("512"));
+  EXPECT_FALSE(is_allowed(points[2], s));
+}
+
+TEST_F(SweepTest, goals_find_the_best_of_what_is_allowed) {
+  const std::string axes =
+      "axes: {hardware: [nvidia-t4, nvidia-rtx-3090, nvidia-a100-sxm4-80gb, nvidia-h200-sxm-141gb], "
+      "training.micro_batch: [1, 4, 16]}\n";
+  const Sweep fastest = sweep(axes + "goal: fastest\n");
+  const std::vector<SweepPoint> points = run(fastest);
+  const auto best = best_points(points, fastest);
+  for (const SweepPoint& point : points)
+    EXPECT_LE(point[Metric::tokens_per_s], points[best.front()][Metric::tokens_per_s]);
+
+  const Sweep tight =
+      sweep(axes + "goal: fastest\nconstraints: {power: {below: 200 W}, samples_per_s: {above: 100}}\n");
+  for (const std::size_t i : best_points(points, tight)) {
+    EXPECT_LE(points[i][Metric::power], 200.0);
+    EXPECT_GE(points[i][Metric::samples_per_s], 100.0);
+  }
+
+  const double rate = points[best.front()][Metric::samples_per_s];
+  const Sweep cheapest = sweep(axes + "goal: {search: cheapest, samples_per_s: " + std::to_string(rate * 0.3) + "}\n");
+  const auto found = best_points(points, cheapest);
+  ASSERT_FALSE(found.empty());
+  for (const SweepPoint& point : points)
+    if (point[Metric::samples_per_s] >= rate * 0.3)
+      EXPECT_GE(point[Metric::price], points[found.front()][Metric::price]);
+  EXPECT_TRUE(
+      best_points(points, sweep(axes + "goal: {search: cheapest, samples_per_s: " + std::to_string(rate * 2) + "}\n"))
+          .empty());
+}
+
+TEST_F(SweepTest, a_pareto_front_is_what_nothing_beats) {
+  const Sweep s = sweep(
+      "axes: {hardware: [nvidia-t4, nvidia-rtx-3090, nvidia-a100-sxm4-80gb, nvidia-h200-sxm-141gb], "
+      "training.micro_batch: [1, 4, 16]}\ngoal: {search: pareto, of: [samples_per_s, memory, price]}\n");
+  const std::vector<SweepPoint> points = run(s);
+  const auto front = best_points(points, s);
+  const auto beats = [](const SweepPoint& a, const SweepPoint& b) {
+    const bool no_worse = a[Metric::samples_per_s] >= b[Metric::samples_per_s] &&
+                          a[Metric::memory] <= b[Metric::memory] && a[Metric::price] <= b[Metric::price];
+    return no_worse && (a[Metric::samples_per_s] > b[Metric::samples_per_s] || a[Metric::memory] < b[Metric::memory] ||
+                        a[Metric::price] < b[Metric::price]);
+  };
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    const bool beaten =
+        std::any_of(points.begin(), points.end(), [&](const auto& other) { return beats(other, points[i]); });
+    EXPECT_EQ(std::find(front.begin(), front.end(), i) == front.end(), beaten) << i;
+  }
+}
+
+TEST_F(SweepTest, an_interrupted_sweep_goes_on_without_losing_or_repeating_a_point_wherever_it_was_cut) {
+  const Sweep s =
+      sweep("axes: {training.micro_batch: {range: [1, 9], step: 1}, training.sequence_length: [128, 4096]}\n");
+  const std::vector<SweepPoint> all = run(s);
+  { PointsFile(path("whole.jsonl"), s).append(all); }
+  std::ifstream in(path("whole.jsonl"));
+  const std::string whole((std::istreambuf_iterator<char>(in)), {});
+  for (std::size_t cut = 0; cut <= whole.size(); cut += cut + 7 < whole.size() ? 7 : 1) {
+    std::ofstream(path("cut.jsonl"), std::ios::trunc) << whole.substr(0, cut);
+    {
+      PointsFile file(path("cut.jsonl"), s);
+      std::vector<SweepPoint> missing;
+      for (const SweepPoint& point : all)
+        if (std::find(file.known().begin(), file.known().end(), point) == file.known().end()) missing.push_back(point);
+      ASSERT_EQ(missing.size() + file.known().size(), all.size()) << cut;
+      file.append(missing);
+    }
+    ASSERT_EQ(PointsFile(path("cut.jsonl"), s).known(), all) << cut;
+  }
+}
+
+TEST_F(SweepTest, a_points_file_of_something_else_is_refused_and_left_alone) {
+  const Sweep s = sweep("axes: {training.micro_batch: [1, 2]}\n");
+  { PointsFile(path("points"), s).append(run(s)); }
+  const Sweep other = sweep("axes: {training.micro_batch: [1, 3]}\n");
+  EXPECT_THROW(PointsFile(path("points"), other), UserError);
+  EXPECT_EQ(PointsFile(path("points"), s).known().size(), 2u);
+  std::ofstream(path("letter")) << "Dear reader,\nthis is no such file\n";
+  EXPECT_THROW(PointsFile(path("letter"), s), UserError);
+  EXPECT_GT(std::filesystem::file_size(path("letter")), 10u);
+  std::ofstream(path("points"), std::ios::app) << "garbage\n{\"point\":0}\n";
+  EXPECT_THROW(PointsFile(path("points"), s), UserError);
+  const PointsFile held(path("held"), s);
+  EXPECT_THROW(PointsFile(path("held"), s), UserError);
+  EXPECT_THROW(PointsFile(path("no/such/folder"), s), UserError);
+}
+
+TEST_F(SweepTest, mistakes_are_told_with_their_place) {
+  EXPECT_THAT(mistake("axes: {training.micro_bach: [1, 2]}\n"), HasSubstr("micro_batch"));
+  EXPECT_THAT(mistake("axes: {training.micro_batch: [0, -2]}\n"), HasSubstr("sweep.yaml:2:"));
+  EXPECT_THAT(mistake("axes: {hardware.dram.bandwith: [1 TB/s]}\n"), HasSubstr("bandwidth"));
+  EXPECT_THAT(mistake("axes: {training.micro_batch: {rang: [1, 2]}}\n"), HasSubstr("range, log, times, cases"));
+  EXPECT_THAT(mistake("axes: {training.micro_batch: {range: [2, 1], step: 1}}\n"), HasSubstr("larger"));
+  EXPECT_THAT(mistake("axes: {training.micro_batch: {range: [1, 2], step: 0}}\n"), HasSubstr("positive"));
+  EXPECT_THAT(mistake("axes: {training.micro_batch: {log: [0, 2], points: 2}}\n"), HasSubstr("positive"));
+  EXPECT_THAT(mistake("axes: {training.micro_batch: {times: [1, 2]}}\n"), HasSubstr("hardware."));
+  EXPECT_THAT(mistake("axes: {hardware.dram.kind: {times: [1, 2]}}\n"), HasSubstr("does not say"));
+  EXPECT_THAT(mistake("axes: {hardware.dram.bandwidth: {range: [1 TB/s, 2 GB], points: 2}}\n"), HasSubstr("unit"));
+  EXPECT_THAT(mistake("axes: {training.micro_batch: []}\n"), HasSubstr("no values"));
+  EXPECT_THAT(mistake("axes: {}\n"), HasSubstr("axes"));
+  EXPECT_THAT(mistake("axes: {training.micro_batch: [1]}\ngoal: fastes\n"), HasSubstr("fastest"));
+  EXPECT_THAT(mistake("axes: {training.micro_batch: [1]}\ngoal: cheapest\n"), HasSubstr("samples_per_s"));
+  EXPECT_THAT(mistake("axes: {training.micro_batch: [1]}\nconstraints: {memry: {below: 1 GB}}\n"), HasSubstr("memory"));
+  EXPECT_THAT(mistake("axes: {training.micro_batch: [1]}\nengine: analytical\n"), HasSubstr("analytic"));
+  EXPECT_THAT(mistake("axes: {training.micro_batch: {range: [1, 60000], step: 1}, host.scale: {range: [1, 2], points: "
+                      "1000}}\n"),
+              HasSubstr("sample"));
+}
+
+}  // namespace
+}  // namespace ridgeline
