@@ -14,7 +14,7 @@ function scaled(value, steps, last) {
   return `${digits(value / last[0])} ${last[1]}`;
 }
 
-export const seconds = (s) => scaled(s, [[1, 's'], [1e-3, 'ms']], [1e-6, 'µs']);
+export const seconds = (s) => (Math.abs(s) < 1e-9 ? '0 µs' : scaled(s, [[1, 's'], [1e-3, 'ms']], [1e-6, 'µs']));
 export const bytes = (b) => scaled(b, [[2 ** 40, 'TiB'], [2 ** 30, 'GiB'], [2 ** 20, 'MiB'], [2 ** 10, 'KiB']], [1, 'B']);
 export const flops = (f) => scaled(f, [[1e15, 'P'], [1e12, 'T'], [1e9, 'G'], [1e6, 'M']], [1, '']) + 'FLOP';
 export const rate = (r) => scaled(r, [[1e15, 'P'], [1e12, 'T'], [1e9, 'G'], [1e6, 'M']], [1, '']) + 'FLOP/s';

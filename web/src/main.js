@@ -3,6 +3,7 @@ import { chartAt, draw } from './chart.js';
 import { h } from './dom.js';
 import { advice } from './sections/advice.js';
 import { breakdown } from './sections/breakdown.js';
+import { comparison } from './sections/comparison.js';
 import { kernels } from './sections/kernels.js';
 import { memory } from './sections/memory.js';
 import { roofline } from './sections/roofline.js';
@@ -15,6 +16,7 @@ const main = document.getElementById('main');
 const predictionView = (part) => [summary(part), breakdown(part), roofline(part), timeline(part), memory(part), kernels(part), advice(part)].flat();
 
 const views = data.parts.map((part) => ({ title: part.title, show: () => predictionView(part) }));
+if (data.comparison) views.unshift({ title: 'Comparison', show: () => comparison(data.comparison) });
 let current = 0;
 
 function show(index) {
