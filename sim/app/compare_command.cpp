@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/app/commands.h"
+#include "sim/app/page_output.h"
 #include "sim/app/scenario_options.h"
 #include "sim/hardware/load_gpu.h"
 #include "sim/report/comparison_report.h"
@@ -16,7 +17,7 @@ namespace {
 struct Options {
   ScenarioOptions scenario;
   std::vector<std::string> subjects, changes;
-  std::string engine = "analytic", format = "text";
+  std::string engine = "analytic", format = "text", html;
 };
 
 struct Sides {
@@ -80,9 +81,20 @@ Sides sides_of(const Options& options) {
   return sides;
 }
 
+void write_comparison_page(const std::string& path, const Comparison& comparison) {
+  nlohmann::ordered_json parts = nlohmann::ordered_json::array();
+  std::string title = "Comparison:";
+  for (const ComparedScenario& side : comparison.sides) {
+    parts.push_back(page_part_of(side.label, side.scenario, side.prediction));
+    title += (parts.size() == 1 ? " " : ", ") + side.label;
+  }
+  write_page(path, title, std::move(parts), {{"comparison", comparison_json(comparison)}});
+}
+
 void run(const Options& options) {
   const Sides sides = sides_of(options);
   const Comparison comparison = compare(sides.scenarios, sides.labels, options.engine);
+  if (!options.html.empty()) write_comparison_page(options.html, comparison);
   if (options.format == "json")
     fmt::print("{}\n",
                comparison_json(comparison).dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
@@ -102,6 +114,7 @@ void add_compare_command(CLI::App& program, Outcome&) {
   options->scenario.add_flags_to(*command);
   command->add_option("--engine", options->engine, "roofline or analytic");
   command->add_option("--format", options->format, "text or json")->check(CLI::IsMember({"text", "json"}));
+  command->add_option("--html", options->html, "write one self-contained page with pictures to this file");
   command->callback([options] { run(*options); });
 }
 

@@ -4,14 +4,12 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/app/commands.h"
+#include "sim/app/page_output.h"
 #include "sim/app/scenario_options.h"
-#include "sim/app/version.h"
 #include "sim/hardware/load_gpu.h"
 #include "sim/memory/memory_snapshot.h"
 #include "sim/report/chrome_trace.h"
 #include "sim/report/memory_report_text.h"
-#include "sim/report/page.h"
-#include "sim/report/page_data.h"
 #include "sim/report/prediction_json.h"
 #include "sim/report/prediction_text.h"
 #include "sim/scenario/changes.h"
@@ -90,15 +88,6 @@ void write_timeline(const std::string& path, const Scenario& scenario, const std
                                         .memory = memory.samples}));
 }
 
-void write_page(const std::string& path, const Scenario& scenario, const Prediction& prediction) {
-  const std::string title = fmt::format("{} on {}", scenario.title, scenario.gpu.title);
-  const StepDetail detail = step_detail(scenario, prediction.engine);
-  trace::write_text(
-      path, page({{"generator", kProgramAndVersion},
-                  {"title", title},
-                  {"parts", nlohmann::ordered_json::array({page_part(title, prediction, detail, scenario.gpu)})}}));
-}
-
 void run(const Options& options) {
   if (options.every_gpu) return run_on_every_gpu(options);
   const Scenario scenario = load_scenario(options.scenario.source());
@@ -111,7 +100,10 @@ void run(const Options& options) {
   MemoryReport report;
   if (options.memory_report) report = memory_report_of(scenario);
   if (!options.memory_snapshot.empty()) write_memory_snapshot(scenario, options.memory_snapshot);
-  if (!options.html.empty()) write_page(options.html, scenario, prediction);
+  if (!options.html.empty()) {
+    const std::string title = fmt::format("{} on {}", scenario.title, scenario.gpu.title);
+    write_page(options.html, title, nlohmann::ordered_json::array({page_part_of(title, scenario, prediction)}), {});
+  }
   if (options.format == "json") {
     nlohmann::ordered_json json = prediction_json(prediction);
     if (options.memory_report) json["memory_report"] = memory_report_json(report);

@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "sim/app/commands.h"
+#include "sim/app/page_output.h"
 #include "sim/report/sweep_report.h"
 #include "sim/study/points_file.h"
 #include "sim/study/sweep_ranks.h"
@@ -20,7 +21,7 @@ namespace ridgeline::app {
 namespace {
 
 struct Options {
-  std::string file, points_file, format = "text";
+  std::string file, points_file, format = "text", html;
   int threads = 0;
   std::size_t rows = 40;
 };
@@ -73,6 +74,8 @@ void check_that_some_ran(const std::vector<SweepPoint>& points) {
 }
 
 void print(const Options& options, const Sweep& sweep, const std::vector<SweepPoint>& points) {
+  if (!options.html.empty())
+    write_page(options.html, sweep.title, nlohmann::ordered_json::array(), {{"sweep", sweep_json(sweep, points)}});
   if (options.format == "csv") fmt::print("{}", sweep_csv(sweep, points));
   else if (options.format == "json")
     fmt::print("{}\n", sweep_json(sweep, points).dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
@@ -146,6 +149,7 @@ void add_sweep_command(CLI::App& program, Outcome& outcome) {
       ->check(CLI::Range(1, 1024));
   command->add_option("--rows", options->rows, "of the table, at most")->check(CLI::Range(1, 1'000'000));
   command->add_option("--format", options->format, "text, csv or json")->check(CLI::IsMember({"text", "csv", "json"}));
+  command->add_option("--html", options->html, "write one self-contained page with pictures to this file");
   command->callback([options, &outcome] { run(*options, outcome); });
 }
 

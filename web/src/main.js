@@ -8,6 +8,7 @@ import { kernels } from './sections/kernels.js';
 import { memory } from './sections/memory.js';
 import { roofline } from './sections/roofline.js';
 import { summary } from './sections/summary.js';
+import { sweep } from './sections/sweep.js';
 import { timeline } from './sections/timeline.js';
 
 const data = JSON.parse(document.getElementById('data').textContent);
@@ -16,6 +17,7 @@ const main = document.getElementById('main');
 const predictionView = (part) => [summary(part), breakdown(part), roofline(part), timeline(part), memory(part), kernels(part), advice(part)].flat();
 
 const views = data.parts.map((part) => ({ title: part.title, show: () => predictionView(part) }));
+if (data.sweep) views.unshift({ title: 'Sweep', show: () => sweep(data.sweep) });
 if (data.comparison) views.unshift({ title: 'Comparison', show: () => comparison(data.comparison) });
 let current = 0;
 

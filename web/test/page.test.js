@@ -120,3 +120,50 @@ test('where memory runs out the page says where', async () => {
   assert.ok((await text(page, 'main')).includes(bytes(result.memory.out_of_memory.missing_bytes)));
   await page.close();
 });
+
+test('a comparison shows each side and differences that add up to the whole', async () => {
+  const out = join(folder, 'comparison.html');
+  const result = JSON.parse(ridgeline('compare', '--model', 'gpt2', '--hardware', 'nvidia-a100-sxm4-40gb', '--batch', '2', '--seq', '256', '--with', 'training.attention=eager', 'nvidia-h200-sxm-141gb', '--format', 'json', '--html', out));
+  const { page, faults } = await open(out);
+  assert.deepEqual(await page.evaluate('ridgeline.data.comparison'), result);
+  const main = await text(page, 'main');
+  for (const side of result.scenarios) assert.ok(main.includes(side.label) && main.includes(seconds(side.step.time_s)), side.label);
+  for (const [i, difference] of result.differences.entries()) {
+    const drawn = await page.evaluate((n) => globalThis.ridgeline.chartAt(`difference-${n}`).getOption().series[1].data.map((d) => d.row), i + 1);
+    const sum = drawn.filter((row) => row.by !== undefined).reduce((total, row) => total + row.by, 0);
+    assert.ok(Math.abs(sum - difference.time_s) < 1e-9, `${sum} against ${difference.time_s}`);
+    assert.ok(Math.abs(drawn.at(-1).to - result.scenarios[i + 1].step.time_s) < 1e-9);
+  }
+  const buttons = await page.$$('#parts button');
+  assert.equal(buttons.length, result.scenarios.length + 1);
+  await buttons[2].click();
+  assert.ok((await text(page, 'main')).includes(seconds(result.scenarios[1].step.gpu_busy_s)));
+  assert.deepEqual(faults, []);
+  await page.close();
+});
+
+test('a sweep shows its points and marks the answer; the measures of the picture can be changed', async () => {
+  const file = join(folder, 'sweep.yaml');
+  writeFileSync(file, `title: A small sweep
+scenario: {hardware: nvidia-t4, model: gpt2, training: {micro_batch: 1, sequence_length: 128, precision: fp32}}
+axes:
+  training.micro_batch: [1, 2, 4, 256]
+  hardware: [nvidia-t4, nvidia-rtx-3090]
+goal: {search: pareto, of: [step_time, memory]}
+`);
+  const out = join(folder, 'sweep.html');
+  const result = JSON.parse(ridgeline('sweep', file, '--format', 'json', '--html', out));
+  assert.equal(result.points.length, 8);
+  const { page, faults } = await open(out);
+  assert.deepEqual(await page.evaluate('ridgeline.data.sweep'), result);
+  const series = () => page.evaluate('ridgeline.chartAt("sweep").getOption().series.map((s) => s.data.map((d) => d.value))');
+  const drawn = await series();
+  assert.equal(drawn.slice(0, -1).flat().length, result.points.filter((p) => p.error === undefined).length);
+  assert.equal(drawn.at(-1).length, result.best.length);
+  await page.select('select[aria-label=up]', 'mfu');
+  assert.notDeepEqual(await series(), drawn);
+  const best = await page.$$eval('#best tbody tr', (all) => all.length);
+  assert.equal(best, result.best.length);
+  assert.deepEqual(faults, []);
+  await page.close();
+});
