@@ -7,9 +7,9 @@
 #include <optional>
 
 #include "sim/app/commands.h"
-#include "sim/app/engine_option.h"
 #include "sim/hardware/load_gpu.h"
 #include "sim/hardware/load_host.h"
+#include "sim/hierarchy/make_engine.h"
 #include "sim/report/kernel_json.h"
 #include "sim/scenario/residual_ranges.h"
 #include "sim/study/kernel_prediction.h"
@@ -53,7 +53,7 @@ bool predict_line(const std::string& text, const Gpu& gpu, const Software& softw
 void run(const Options& options, Outcome& outcome) {
   const Gpu gpu = load_gpu(options.hardware, {}, options.datasheet ? Numbers::datasheet : Numbers::measured);
   const Software software = load_software(options.software);
-  const auto engine = engine_named(options.engine, gpu);
+  const auto engine = make_engine(options.engine, gpu);
   const ResidualRanges ranges = ResidualRanges::load();
   std::ifstream file;
   if (options.file != "-") {
@@ -75,7 +75,7 @@ void add_kernels_command(CLI::App& program, Outcome& outcome) {
   auto options = std::make_shared<Options>();
   auto* command = program.add_subcommand("kernels", "one prediction a line of a kernel-case file (JSON Lines)");
   command->add_option("--hardware", options->hardware, "GPU: a name of hw/ or a path")->required();
-  command->add_option("--engine", options->engine, "roofline, analytic");
+  command->add_option("--engine", options->engine, "roofline, analytic or simulate");
   command->add_option("--software", options->software, "software stack of hw/software/");
   command->add_flag("--datasheet", options->datasheet, "ignore the measured section of the hardware file");
   command->add_flag("--sensitivity", options->sensitivity, "what 10 % more of each resource would give each case");

@@ -7,13 +7,13 @@
 #include <map>
 #include <unordered_map>
 
+#include "sim/hierarchy/make_engine.h"
 #include "sim/kernels/attention_choice.h"
 #include "sim/scenario/prediction.h"
 #include "sim/scenario/residual_ranges.h"
 #include "sim/scenario/shared_prediction.h"
 #include "sim/timeline/step_times.h"
 #include "sim/timeline/timeline.h"
-#include "sim/units/nearest_name.h"
 #include "sim/units/user_error.h"
 #include "sim/workload/training_step.h"
 
@@ -138,14 +138,6 @@ void explain_time(Prediction& p, std::span<const LaunchedKernel> kernels, std::s
             [](const KernelGroup& a, const KernelGroup& b) { return a.time > b.time; });
 }
 
-std::unique_ptr<TimingEngine> engine_for(std::string_view name, const Gpu& gpu) {
-  auto engine = make_timing_engine(name, gpu);
-  if (engine) return engine;
-  const std::vector<std::string> known{"roofline", "analytic"};
-  throw UserError(fmt::format("--engine: unknown engine '{}'; expected roofline or analytic (did you mean {}?)", name,
-                              nearest_name(name, known)));
-}
-
 }  // namespace
 
 FlopsPerSecond peak_of_precision(Precision precision, const Gpu& gpu) {
@@ -162,14 +154,14 @@ FlopsPerSecond peak_of_precision(Precision precision, const Gpu& gpu) {
 }
 
 Seconds step_time(const OpTrace& trace, const Scenario& s, std::string_view engine_name, const Gpu* kernels_for) {
-  const auto engine = engine_for(engine_name, s.gpu);
+  const auto engine = make_engine(engine_name, s.gpu);
   const StepProgram program = make_program(trace, kernels_for ? *kernels_for : s.gpu, s.software);
   const std::vector<KernelTime> times = time_kernels(program, *engine, s.gpu);
   return run_timeline(program, times, s.gpu, s.host, {.cuda_graphs = s.cuda_graphs}).step;
 }
 
 StepRun run_step(const Scenario& s, std::string_view engine_name) {
-  const auto engine = engine_for(engine_name, s.gpu);
+  const auto engine = make_engine(engine_name, s.gpu);
   StepRun run{make_scenario_program(s), {}, {.cuda_graphs = s.cuda_graphs}, {}};
   run.times = time_kernels(run.built.program, *engine, s.gpu);
   run.timeline = run_timeline(run.built.program, run.times, s.gpu, s.host, run.options);
@@ -203,7 +195,7 @@ std::optional<Generation> generation_of(const Scenario& s, Seconds whole, std::s
 }  // namespace
 
 Prediction predict(const Scenario& s, std::string_view engine_name) {
-  engine_for(engine_name, s.gpu);
+  make_engine(engine_name, s.gpu);  // an unknown name is a mistake to report before anything is made
   const ScenarioProgram built = make_scenario_program(s);
   // Memory knows no time: it runs beside the timing.
   std::future<MemoryPrediction> memory =
@@ -214,7 +206,7 @@ Prediction predict(const Scenario& s, std::string_view engine_name) {
 }
 
 Prediction predict_time(const StepProgram& program, const Scenario& s, std::string_view engine_name, Reasons reasons) {
-  const auto engine = engine_for(engine_name, s.gpu);
+  const auto engine = make_engine(engine_name, s.gpu);
   const OpTrace& trace = *program.trace;
   const std::vector<KernelTime> times = time_kernels(program, *engine, s.gpu);
   const TimelineOptions options{.cuda_graphs = s.cuda_graphs};
