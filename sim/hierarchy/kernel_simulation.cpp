@@ -62,6 +62,7 @@ class Timer {
   Timer(const KernelLaunch& launch, const KernelTraffic& traffic, const Gpu& gpu)
       : launch_(launch), traffic_(traffic), total_(traffic.total()), gpu_(gpu) {
     result_ = AnalyticEngine(gpu).time(launch, traffic.hit_shares);
+    waits(Stall::drain) = gpu.launch.kernel_fixed.value();
   }
 
   void operator()(const GemmWork& work) {
@@ -78,6 +79,9 @@ class Timer {
                 .compute = law.compute,
                 .memory = std::max(0.0, law.memory + refetched),
                 .overlap = 3.0});
+    waits(Stall::math_pipe_throttle) += law.math;
+    waits(Stall::mio_throttle) += std::max(0.0, std::max(law.shared, law.port) - law.math);
+    waits(Stall::barrier) += std::max(0.0, law.latency - std::max(law.math, std::max(law.shared, law.port)));
   }
   void operator()(const AttentionWork& work) {
     if (work.part != AttentionWork::Part::forward && work.part != AttentionWork::Part::backward) return evenly();
@@ -89,6 +93,10 @@ class Timer {
                 .compute = law.compute,
                 .memory = std::max(0.0, law.memory),
                 .overlap = 4.0});
+    const double tile = std::max(1.0, law.math + law.softmax + law.latency);
+    waits(Stall::math_pipe_throttle) += law.compute * law.math / tile;
+    waits(Stall::mio_throttle) += law.compute * law.softmax / tile;
+    waits(Stall::barrier) += law.compute * law.latency / tile;
   }
   template <typename Work>
   void operator()(const Work&) {
@@ -100,7 +108,7 @@ class Timer {
     result_.dram_write_bytes = total_.dram_write;
     result_.l2_bytes = total_.lookups;
     result_.l2_hit_rate = total_.lookups > 0.0 ? total_.hits / total_.lookups : 0.0;
-    result_.profile = profile_of(launch_, traffic_, ends_, result_, gpu_);
+    result_.profile = profile_of(launch_, traffic_, ends_, result_, waits_, gpu_);
     result_.occupancy = result_.profile->achieved_occupancy;
     return result_;
   }
@@ -114,12 +122,21 @@ class Timer {
                                           total_.dram_read + total_.dram_write, Seconds{alone});
     for (double& end : ends_) end *= limited.value() / alone;
     result_.time = limited;
+    waits(Stall::long_scoreboard) += needs.fill + std::max(0.0, alone - needs.fixed - needs.fill - needs.compute);
+    waits(Stall::drain) += needs.fixed;
     if (needs.memory > needs.compute && needs.memory > needs.fixed) result_.limiter = Limiter::dram;
     else if (result_.limiter == Limiter::dram) result_.limiter = Limiter::latency;
   }
   /// A steady stream: the law's time, a step as long as its share of the traffic.
   void evenly() {
-    const double all = total_.l2_read + total_.l2_write;
+    const double all = total_.l2_read + total_.l2_write, seconds = result_.time.value();
+    const AchievedBandwidth achieved = achieved_bandwidth(gpu_);
+    const double memory = std::max(total_.dram_read / achieved.dram_read + total_.dram_write / achieved.dram_write,
+                                   total_.l2_read / achieved.l2_read + total_.l2_write / achieved.l2_write);
+    const double body = std::max(0.0, seconds - waits(Stall::drain));
+    const bool issues = result_.limiter == Limiter::compute;
+    waits(Stall::long_scoreboard) += std::min(memory, body);
+    waits(issues ? Stall::math_pipe_throttle : Stall::barrier) += std::max(0.0, body - memory);
     double done = 0.0;
     ends_.clear();
     for (const TrafficStep& step : traffic_.steps) {
@@ -128,12 +145,15 @@ class Timer {
     }
   }
 
+  double& waits(Stall stall) { return waits_[static_cast<std::size_t>(stall)]; }
+
   const KernelLaunch& launch_;
   const KernelTraffic& traffic_;
   TrafficStep total_;
   const Gpu& gpu_;
   KernelTime result_;
   std::vector<double> ends_;
+  std::array<double, kStalls> waits_{};  ///< seconds
 };
 
 }  // namespace

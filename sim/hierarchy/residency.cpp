@@ -51,10 +51,54 @@ double mean_resident(const Placement& p, double busy, const Gpu& gpu) {
   return together * (1.0 - empty / turn) * (1.0 - 0.5 * filling / busy);
 }
 
+/// Most points of a kernel's timeline.
+constexpr std::size_t kMostSamples = 100;
+
+/// Steps as samples of about equal length; the last cohort may leave SMs without a block.
+std::vector<ProfileSample> samples_of(const KernelTraffic& traffic, std::span<const double> ends, double per_active_sm,
+                                      double last_active) {
+  std::vector<ProfileSample> samples;
+  if (ends.empty()) return samples;
+  const double least = ends.back() / static_cast<double>(kMostSamples);
+  double begin = 0.0;
+  TrafficStep sum;
+  for (std::size_t i = 0; i < traffic.steps.size(); ++i) {
+    sum += traffic.steps[i];
+    const double length = ends[i] - begin;
+    const bool cohort_ends = i + 1 == traffic.steps.size() || traffic.steps[i + 1].cohort + 1 == traffic.cohorts;
+    if (i + 1 < traffic.steps.size() && length < least && !(cohort_ends && length > 0.2 * least)) continue;
+    if (length <= 0.0) continue;
+    ProfileSample sample;
+    sample.end_s = ends[i];
+    sample.active_sms = traffic.steps[i].cohort + 1 >= traffic.cohorts ? last_active : 1.0;
+    sample.occupancy = per_active_sm * sample.active_sms;
+    sample.l2_hit_rate = sum.lookups > 0.0 ? sum.hits / sum.lookups : 0.0;
+    sample.dram_read = sum.dram_read / length;
+    sample.dram_write = sum.dram_write / length;
+    samples.push_back(sample);
+    begin = ends[i];
+    sum = {};
+  }
+  return samples;
+}
+
 }  // namespace
 
+std::string_view name_of(Stall stall) {
+  switch (stall) {
+    case Stall::long_scoreboard: return "long_scoreboard";
+    case Stall::math_pipe_throttle: return "math_pipe_throttle";
+    case Stall::mio_throttle: return "mio_throttle";
+    case Stall::barrier: return "barrier";
+    case Stall::drain:
+    case Stall::count_: break;
+  }
+  return "drain";
+}
+
 std::shared_ptr<const KernelProfile> profile_of(const KernelLaunch& launch, const KernelTraffic& traffic,
-                                                std::span<const double> ends, const KernelTime& time, const Gpu& gpu) {
+                                                std::span<const double> ends, const KernelTime& time,
+                                                const std::array<double, kStalls>& waiting, const Gpu& gpu) {
   auto profile = std::make_shared<KernelProfile>();
   const TrafficStep total = traffic.total();
   const double seconds = std::max(time.time.value(), 1e-12);
@@ -79,6 +123,17 @@ std::shared_ptr<const KernelProfile> profile_of(const KernelLaunch& launch, cons
   out.achieved_occupancy = std::min(1.0, mean * p.warps / gpu.sm.max_warps);
   out.waves = p.blocks / (gpu.sm.count * p.resident);
   out.pipe_active = time.math_utilization;
+  const double at_once = gpu.sm.count * p.resident;
+  const double rest = p.blocks - std::floor((p.blocks - 1.0) / at_once) * at_once;
+  const double last_active = std::min(1.0, rest / gpu.sm.count);
+  out.samples = samples_of(traffic, ends, out.achieved_occupancy, last_active);
+  double before_tail = 0.0;
+  for (const ProfileSample& sample : out.samples)
+    if (sample.active_sms >= 1.0) before_tail = sample.end_s;
+  out.tail_share = std::clamp(1.0 - before_tail / seconds, 0.0, 1.0);
+  double all = 0.0;
+  for (const double part : waiting) all += part;
+  for (std::size_t i = 0; i < kStalls; ++i) out.stalls[i] = all > 0.0 ? waiting[i] / all : 0.0;
   return profile;
 }
 

@@ -14,8 +14,10 @@
 
 namespace ridgeline {
 
-/// `ends`: when each step of the traffic ends, in seconds after the start.
+/// `ends`: when each step of the traffic ends, in seconds after the start. `waiting`: seconds of the kernel by what its
+/// warps wait for, to be scaled to shares.
 std::shared_ptr<const KernelProfile> profile_of(const KernelLaunch& launch, const KernelTraffic& traffic,
-                                                std::span<const double> ends, const KernelTime& time, const Gpu& gpu);
+                                                std::span<const double> ends, const KernelTime& time,
+                                                const std::array<double, kStalls>& waiting, const Gpu& gpu);
 
 }  // namespace ridgeline

@@ -271,17 +271,20 @@ class Simulation {
 
 }  // namespace
 
+TrafficStep& TrafficStep::operator+=(const TrafficStep& other) {
+  work += other.work;
+  l2_read += other.l2_read;
+  l2_write += other.l2_write;
+  dram_read += other.dram_read;
+  dram_write += other.dram_write;
+  lookups += other.lookups;
+  hits += other.hits;
+  return *this;
+}
+
 TrafficStep KernelTraffic::total() const {
   TrafficStep sum;
-  for (const TrafficStep& step : steps) {
-    sum.work += step.work;
-    sum.l2_read += step.l2_read;
-    sum.l2_write += step.l2_write;
-    sum.dram_read += step.dram_read;
-    sum.dram_write += step.dram_write;
-    sum.lookups += step.lookups;
-    sum.hits += step.hits;
-  }
+  for (const TrafficStep& step : steps) sum += step;
   return sum;
 }
 

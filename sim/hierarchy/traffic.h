@@ -20,6 +20,7 @@ struct TrafficStep {
   double l2_read = 0, l2_write = 0;  ///< bytes asked by blocks
   double dram_read = 0, dram_write = 0;
   double lookups = 0, hits = 0;  ///< bytes, as the L2's counters see them
+  TrafficStep& operator+=(const TrafficStep& other);
 };
 
 struct KernelTraffic {

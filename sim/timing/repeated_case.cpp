@@ -65,12 +65,20 @@ std::vector<KernelTime> time_repeated(std::span<const KernelLaunch> launches, in
   }
   const OwnOperands own(launches, inputs);
   const int sets = std::max(1, input_sets);
-  const double refill = std::ceil(kForgotten * gpu.l2.capacity.value() / std::max(1.0, own.touched));
+  const double refill = std::ceil(kForgotten * gpu.l2.capacity.value() /
+                                  std::max(1.0, std::max(own.touched, kMadeSince * partly_used_bytes)));
   const int repetitions =
       input_sets <= 0 ? 1 : static_cast<int>(std::clamp(refill, 1.0, 2.0 * sets)) + (input_sets > 0 ? 1 : 0);
   const auto operands = own.bytes.size();
   std::vector<Operand> places(operands);
+  // What a set holds besides what is read of it passed through the L2 when the set was made.
+  double rotating = 0.0;
+  for (std::size_t i = 0; i < operands; ++i) rotating += own.rotates[i] ? static_cast<double>(own.bytes[i]) : 0.0;
+  KernelLaunch unread;
+  unread.work = FixedWork{.what = FixedWork::What::helper};
+  unread.reads = {{Access::kUntracked, kMadeSince * partly_used_bytes - rotating}};
   for (int r = 0; r < repetitions; ++r) {
+    if (unread.reads[0].bytes > 0.0 && input_sets > 0) run->next(unread, {});
     for (std::size_t i = 0; i < operands; ++i)
       places[i] = {static_cast<StorageId>(i + (own.rotates[i] ? operands * static_cast<std::size_t>(r % sets) : 0)),
                    own.bytes[i]};
