@@ -28,13 +28,14 @@ std::vector<double> step_ends(const KernelTraffic& traffic, const Needs& needs) 
   std::vector<double> ends(traffic.steps.size());
   double now = needs.fixed + needs.fill;
   const TrafficStep total = traffic.total();
-  const double bytes = std::max(1.0, total.dram_read + total.dram_write);
+  // The laws count what is read from the DRAM and what the kernel itself writes.
+  const double bytes = std::max(1.0, total.dram_read + total.l2_write);
   std::size_t first = 0;
   while (first < traffic.steps.size()) {
     std::size_t last = first;
     double compute = 0.0, memory = 0.0;
     const auto memory_of = [&](const TrafficStep& step) {
-      return needs.memory * (step.dram_read + step.dram_write) / bytes;
+      return needs.memory * (step.dram_read + step.l2_write) / bytes;
     };
     for (; last < traffic.steps.size() && traffic.steps[last].cohort == traffic.steps[first].cohort; ++last) {
       compute += needs.compute * traffic.steps[last].work;

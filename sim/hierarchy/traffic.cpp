@@ -223,7 +223,8 @@ class Simulation {
     const int chunks = static_cast<int>(std::clamp(k_steps, 1.0, kMostChunks));
     const double element = static_cast<double>(bytes_of(work.type));
     // What one tile asks for; pairs of blocks and the L2's own merging save a part of it.
-    const double merged = work.family == GemmWork::Family::wgmma ? kMergedPersistent : kMergedTiled;
+    const bool clusters = work.family == GemmWork::Family::wgmma;
+    const double merged = clusters ? kMergedPersistent : kMergedTiled;
     std::vector<std::int64_t> a_panels, b_panels;
     for (std::int64_t c = 0; c < cohorts; ++c) {
       a_panels.clear();
@@ -238,7 +239,9 @@ class Simulation {
         step.cohort = static_cast<int>(c);
         step.work = count / chunks;
         const auto panel = [&](std::size_t access, const std::vector<std::int64_t>& list, double size) {
-          const double copies = l2_.shared_copies(count / static_cast<double>(list.size()));
+          // The SMs of a cluster sit on one side.
+          const double readers = count / static_cast<double>(list.size()) * (clusters ? 0.5 : 1.0);
+          const double copies = l2_.shared_copies(std::max(1.0, readers));
           for (const std::int64_t p : list) {
             const auto i = static_cast<double>(p % raster.panel_splits());
             const auto [from, to] = raster.extent(access == 0, p / raster.panel_splits());
