@@ -47,6 +47,9 @@ struct MemoryPrediction {
 /// "fits", "may not fit" (the predicted run does, one within the spread does not) or "does not fit".
 std::string_view verdict(const MemoryPrediction& memory);
 
+/// The op trace of a scenario. Throws UserError for an attention backend the GPU lacks.
+OpTrace trace_of(const Scenario& scenario);
+
 /// The program of a scenario's run with the trace it points to.
 struct ScenarioProgram {
   std::unique_ptr<OpTrace> trace;
