@@ -1,0 +1,123 @@
+#include "sim/trace/trace_builder.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace ridgeline::trace {
+
+void TraceBuilder::born(std::int64_t id, std::int64_t bytes, Category category, std::int16_t layer) {
+  if (bytes <= 0) return;
+  const auto storage = static_cast<StorageId>(trace().storages.size());
+  trace().storages.push_back({bytes, category, layer});
+  trace().records.push_back({Record::Kind::allocate, HostClass::other, storage});
+  alive_[id] = storage;
+}
+
+void TraceBuilder::freed(std::int64_t id) {
+  const auto found = alive_.find(id);
+  if (found == alive_.end()) return;
+  trace().records.push_back({Record::Kind::free, HostClass::other, found->second});
+  alive_.erase(found);
+}
+
+void TraceBuilder::set_category(std::int64_t id, Category category) {
+  if (const auto found = alive_.find(id); found != alive_.end()) trace().storages[found->second].category = category;
+}
+
+void TraceBuilder::host(HostClass host_class, std::int64_t times) {
+  if (times > 0) trace().records.push_back({Record::Kind::host, host_class, static_cast<std::uint32_t>(times)});
+}
+
+void TraceBuilder::host_time(double seconds) {
+  host_carry_ += std::max(0.0, seconds) * 1e6;
+  const double whole = std::floor(host_carry_);
+  host_carry_ -= whole;
+  host(HostClass::python_fixed, static_cast<std::int64_t>(whole));
+}
+
+void TraceBuilder::wait() { trace().records.push_back({Record::Kind::wait_for_gpu, HostClass::other, 0}); }
+
+void TraceBuilder::begin_step() {
+  const auto here = static_cast<std::uint32_t>(trace().records.size());
+  trace().steps.push_back({here, here});
+}
+void TraceBuilder::end_step() {
+  if (!trace().steps.empty()) trace().steps.back().end = static_cast<std::uint32_t>(trace().records.size());
+}
+
+bool TraceBuilder::call(const AtenCall& call, bool modelled_host) {
+  auto ops = map_aten(call, context);
+  if (!ops) return false;
+  if (!ops->empty()) add(call, std::move(*ops), true, modelled_host);
+  else if (modelled_host && call.phase != Phase::backward) host(HostClass::view);
+  return true;
+}
+
+void TraceBuilder::unknown(const AtenCall& call, bool modelled_host) {
+  UnknownOp op = unknown_op(call);
+  double measured = 0.0;
+  for (const MeasuredKernel& kernel : call.kernels) measured += kernel.seconds;
+  if (op.read_bytes + op.written_bytes == 0) {
+    const auto bytes = static_cast<std::int64_t>(measured * bytes_per_second_);
+    op.read_bytes = bytes / 2;
+    op.written_bytes = bytes - bytes / 2;
+    into_.defects.add("calls without shapes, costed by what their measured time can move");
+  }
+  AtenTensor read, written;
+  read.type = written.type = DType::uint8;
+  read.sizes = {op.read_bytes};
+  written.sizes = {op.written_bytes};
+  std::vector<MappedOp> ops;
+  ops.push_back({op, {read}, {written}, HostClass::other, HostClass::other});
+  add(call, std::move(ops), false, modelled_host);
+}
+
+void TraceBuilder::add(const AtenCall& call, std::vector<MappedOp> ops, bool understood, bool modelled_host) {
+  RecordedCall recorded{call.name, 0.0, static_cast<std::int64_t>(call.kernels.size()), understood};
+  for (const MeasuredKernel& kernel : call.kernels) recorded.measured += kernel.seconds;
+  const auto origin = static_cast<std::uint32_t>(into_.recorded.size());
+  into_.recorded.push_back(std::move(recorded));
+  for (MappedOp& mapped : ops) {
+    if (modelled_host) host(call.phase == Phase::backward ? mapped.backward : mapped.forward);
+    Call entry;
+    entry.op = index_of(mapped.op);
+    entry.operands_begin = static_cast<std::uint32_t>(trace().operands.size());
+    entry.inputs = static_cast<std::uint16_t>(mapped.inputs.size());
+    entry.outputs = static_cast<std::uint16_t>(mapped.outputs.size());
+    entry.phase = call.phase;
+    entry.layer = call.layer;
+    std::vector<Operand> operands;
+    for (const AtenTensor& tensor : mapped.inputs) operands.push_back({storage_of(tensor, false), tensor.bytes()});
+    for (const AtenTensor& tensor : mapped.outputs) operands.push_back({storage_of(tensor, true), tensor.bytes()});
+    trace().operands.insert(trace().operands.end(), operands.begin(), operands.end());
+    trace().records.push_back(
+        {Record::Kind::op, HostClass::other, static_cast<std::uint32_t>(trace().calls.size())});
+    trace().calls.push_back(entry);
+    into_.origin.push_back(origin);
+  }
+}
+
+StorageId TraceBuilder::storage_of(const AtenTensor& tensor, bool written) {
+  if (tensor.storage != AtenTensor::kNoStorage)
+    if (const auto found = alive_.find(tensor.storage); found != alive_.end()) return found->second;
+  const std::int64_t bytes = tensor.bytes();
+  if (!written)
+    if (const auto found = last_written_.find(bytes); found != last_written_.end()) return found->second;
+  const auto fresh = static_cast<StorageId>(trace().storages.size());
+  trace().storages.push_back({bytes, Category::temporaries, -1});
+  if (written) last_written_[bytes] = fresh;
+  return fresh;
+}
+
+std::uint32_t TraceBuilder::index_of(const Op& op) {
+  const std::size_t hash = hash_of(op);
+  const auto [begin, end] = table_.equal_range(hash);
+  for (auto it = begin; it != end; ++it)
+    if (trace().ops[it->second] == op) return it->second;
+  trace().ops.push_back(op);
+  const auto index = static_cast<std::uint32_t>(trace().ops.size()) - 1;
+  table_.emplace(hash, index);
+  return index;
+}
+
+}  // namespace ridgeline::trace
