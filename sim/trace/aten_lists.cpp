@@ -9,7 +9,7 @@
 namespace ridgeline::trace {
 namespace {
 
-using F = MultiTensorFunction;
+using M = MultiTensorFunction;
 using Sizes = std::shared_ptr<const std::vector<std::int64_t>>;
 
 constexpr std::int64_t kChunk = 65536;  ///< elements of one thread block of a multi-tensor kernel
@@ -47,7 +47,7 @@ std::optional<Listed> sizes_of(const AtenCall& call, std::size_t argument, const
   return result;
 }
 
-MappedOps foreach_of(const AtenCall& call, const MapContext& context, F function, bool scalar_per_tensor) {
+MappedOps foreach_of(const AtenCall& call, const MapContext& context, M function, bool scalar_per_tensor) {
   const auto listed = sizes_of(call, 0, context);
   if (!listed) return std::nullopt;
   if (listed->on_host) return nothing();
@@ -55,12 +55,12 @@ MappedOps foreach_of(const AtenCall& call, const MapContext& context, F function
   return one({op, {}, {}, HostClass::optimizer_op, HostClass::optimizer_op});
 }
 
-template <F Function, bool ScalarPerTensor = false>
+template <M Function, bool ScalarPerTensor = false>
 MappedOps list(const AtenCall& call, const MapContext& context) {
   return foreach_of(call, context, Function, ScalarPerTensor);
 }
 /// With a second list or with one number for all.
-template <F WithList, F WithNumber>
+template <M WithList, M WithNumber>
 MappedOps list_or_number(const AtenCall& call, const MapContext& context) {
   return foreach_of(call, context, call.list(1) != nullptr ? WithList : WithNumber, false);
 }
@@ -124,35 +124,35 @@ MappedOps concatenate(const AtenCall& call, const MapContext&) {
 
 void add_list_rules(RuleTable& table) {
   table.insert({{"aten::cat", concatenate},
-                {"aten::_foreach_add_", list_or_number<F::add, F::add_scalar>},
-                {"aten::_foreach_add", list_or_number<F::add, F::add_scalar>},
-                {"aten::_foreach_sub_", list_or_number<F::add, F::add_scalar>},
-                {"aten::_foreach_sub", list_or_number<F::add, F::add_scalar>},
-                {"aten::_foreach_mul_", list_or_number<F::add, F::mul>},
-                {"aten::_foreach_mul", list_or_number<F::add, F::mul>},
-                {"aten::_foreach_div_", list_or_number<F::divide, F::divide>},
-                {"aten::_foreach_div", list_or_number<F::divide, F::divide>},
-                {"aten::_foreach_lerp_", list<F::lerp>},
-                {"aten::_foreach_addcmul_", list<F::addcmul>},
-                {"aten::_foreach_addcdiv_", list<F::addcdiv, true>},
-                {"aten::_foreach_sqrt", list<F::square_root>},
-                {"aten::_foreach_sqrt_", list<F::square_root>},
-                {"aten::_foreach_rsqrt", list<F::square_root>},
-                {"aten::_foreach_rsqrt_", list<F::square_root>},
-                {"aten::_foreach_reciprocal", list<F::square_root>},
-                {"aten::_foreach_reciprocal_", list<F::square_root>},
-                {"aten::_foreach_neg", list<F::square_root>},
-                {"aten::_foreach_neg_", list<F::mul>},
-                {"aten::_foreach_abs", list<F::square_root>},
-                {"aten::_foreach_zero_", list<F::mul>},
-                {"aten::_foreach_clamp_min_", list<F::mul>},
-                {"aten::_foreach_maximum_", list<F::add>},
-                {"aten::_foreach_copy_", list<F::copy>},
-                {"aten::_foreach_norm", list<F::norm>},
-                {"aten::_amp_foreach_non_finite_check_and_unscale_", list<F::unscale>},
-                {"aten::_fused_adamw_", list<F::fused_adamw>},
-                {"aten::_fused_adam_", list<F::fused_adam>},
-                {"aten::_fused_sgd_", list<F::fused_sgd>}});
+                {"aten::_foreach_add_", list_or_number<M::add, M::add_scalar>},
+                {"aten::_foreach_add", list_or_number<M::add, M::add_scalar>},
+                {"aten::_foreach_sub_", list_or_number<M::add, M::add_scalar>},
+                {"aten::_foreach_sub", list_or_number<M::add, M::add_scalar>},
+                {"aten::_foreach_mul_", list_or_number<M::add, M::mul>},
+                {"aten::_foreach_mul", list_or_number<M::add, M::mul>},
+                {"aten::_foreach_div_", list_or_number<M::divide, M::divide>},
+                {"aten::_foreach_div", list_or_number<M::divide, M::divide>},
+                {"aten::_foreach_lerp_", list<M::lerp>},
+                {"aten::_foreach_addcmul_", list<M::addcmul>},
+                {"aten::_foreach_addcdiv_", list<M::addcdiv, true>},
+                {"aten::_foreach_sqrt", list<M::square_root>},
+                {"aten::_foreach_sqrt_", list<M::square_root>},
+                {"aten::_foreach_rsqrt", list<M::square_root>},
+                {"aten::_foreach_rsqrt_", list<M::square_root>},
+                {"aten::_foreach_reciprocal", list<M::square_root>},
+                {"aten::_foreach_reciprocal_", list<M::square_root>},
+                {"aten::_foreach_neg", list<M::square_root>},
+                {"aten::_foreach_neg_", list<M::mul>},
+                {"aten::_foreach_abs", list<M::square_root>},
+                {"aten::_foreach_zero_", list<M::mul>},
+                {"aten::_foreach_clamp_min_", list<M::mul>},
+                {"aten::_foreach_maximum_", list<M::add>},
+                {"aten::_foreach_copy_", list<M::copy>},
+                {"aten::_foreach_norm", list<M::norm>},
+                {"aten::_amp_foreach_non_finite_check_and_unscale_", list<M::unscale>},
+                {"aten::_fused_adamw_", list<M::fused_adamw>},
+                {"aten::_fused_adam_", list<M::fused_adam>},
+                {"aten::_fused_sgd_", list<M::fused_sgd>}});
 }
 
 }  // namespace ridgeline::trace

@@ -73,7 +73,7 @@ MappedOp pointwise_op(PointwiseFunction function, std::initializer_list<const At
 
 namespace {
 
-using F = PointwiseFunction;
+using P = PointwiseFunction;
 
 bool is_float(DType type) { return is_half(type) || type == DType::fp32 || type == DType::tf32 || type == DType::fp64; }
 
@@ -90,7 +90,7 @@ MappedOps unless_empty(const AtenTensor& output, MappedOp op) {
   return output.elements() > 0 ? one(std::move(op)) : nothing();
 }
 
-template <F Function>
+template <P Function>
 MappedOps unary(const AtenCall& call, const MapContext&) {
   const AtenTensor* x = call.tensor(0);
   if (x == nullptr) return std::nullopt;
@@ -98,7 +98,7 @@ MappedOps unary(const AtenCall& call, const MapContext&) {
   return unless_empty(y, pointwise_op(Function, {x}, y));
 }
 
-template <F Function>
+template <P Function>
 MappedOps unary_in_place(const AtenCall& call, const MapContext&) {
   const AtenTensor* x = call.tensor(0);
   if (x == nullptr) return std::nullopt;
@@ -110,19 +110,19 @@ MappedOps gelu(const AtenCall& call, const MapContext&) {
   const AtenTensor* x = call.tensor(0);
   if (x == nullptr) return std::nullopt;
   const AtenTensor y = InPlace ? *x : result_of(call, 0, like(*x));
-  return unless_empty(y, pointwise_op(call.word(1) == "tanh" ? F::gelu_tanh : F::gelu, {x}, y));
+  return unless_empty(y, pointwise_op(call.word(1) == "tanh" ? P::gelu_tanh : P::gelu, {x}, y));
 }
 
 MappedOps gelu_backward(const AtenCall& call, const MapContext&) {
   const AtenTensor *gradient = call.tensor(0), *x = call.tensor(1);
   if (gradient == nullptr || x == nullptr) return std::nullopt;
-  const F function = call.word(2) == "tanh" ? F::gelu_tanh_backward : F::gelu_backward;
+  const P function = call.word(2) == "tanh" ? P::gelu_tanh_backward : P::gelu_backward;
   const AtenTensor y = result_of(call, 0, like(*gradient));
   return unless_empty(y, pointwise_op(function, {gradient, x}, y));
 }
 
 /// Two operands, the second of which may be a number: `Function` of two tensors, `WithNumber` of one.
-template <F Function, F WithNumber, bool InPlace = false, bool GivesFlags = false>
+template <P Function, P WithNumber, bool InPlace = false, bool GivesFlags = false>
 MappedOps binary(const AtenCall& call, const MapContext&) {
   const AtenTensor *a = call.tensor(0), *b = call.tensor(1);
   if (a == nullptr && b == nullptr) return std::nullopt;
@@ -144,7 +144,7 @@ MappedOps binary(const AtenCall& call, const MapContext&) {
 }
 
 /// Tensors among the first three arguments, into the first (in place) or a fresh result like the largest.
-template <F Function, bool InPlace>
+template <P Function, bool InPlace>
 MappedOps several(const AtenCall& call, const MapContext&) {
   std::vector<const AtenTensor*> x;
   for (std::size_t i = 0; i < 3; ++i)
@@ -163,7 +163,7 @@ MappedOps several(const AtenCall& call, const MapContext&) {
 }
 
 /// Gradient and what was saved: the result has the gradient's layout.
-template <F Function>
+template <P Function>
 MappedOps backward_of(const AtenCall& call, const MapContext&) {
   const AtenTensor *gradient = call.tensor(0), *saved = call.tensor(1);
   if (gradient == nullptr || saved == nullptr) return std::nullopt;
@@ -176,16 +176,16 @@ MappedOps masked_fill(const AtenCall& call, const MapContext&) {
   const AtenTensor *x = call.tensor(0), *mask = call.tensor(1);
   if (x == nullptr || mask == nullptr) return std::nullopt;
   // In place there is no clone: a kernel like any other that reads a mask.
-  if (InPlace) return unless_empty(*x, pointwise_op(F::other, {x, mask}, *x));
+  if (InPlace) return unless_empty(*x, pointwise_op(P::other, {x, mask}, *x));
   const AtenTensor y = result_of(call, 0, like(*x));
-  return unless_empty(y, pointwise_op(F::masked_fill, {x, mask}, y));
+  return unless_empty(y, pointwise_op(P::masked_fill, {x, mask}, y));
 }
 
 MappedOps filled(const AtenCall& call, const MapContext&) {
   const AtenTensor* x = call.outputs.empty() ? call.tensor(0) : &call.outputs.front();
   if (x == nullptr) return std::nullopt;
   if (x->on_host) return nothing();
-  return unless_empty(*x, pointwise_op(F::fill, {}, *x));
+  return unless_empty(*x, pointwise_op(P::fill, {}, *x));
 }
 
 MappedOps arange(const AtenCall& call, const MapContext&) {
@@ -195,13 +195,13 @@ MappedOps arange(const AtenCall& call, const MapContext&) {
   const auto count = static_cast<std::int64_t>(end - begin);
   if (count < 1) return std::nullopt;
   const AtenTensor y = result_of(call, 0, fresh(DType::int64, {count}));
-  return one(pointwise_op(F::arange, {}, y));
+  return one(pointwise_op(P::arange, {}, y));
 }
 
 MappedOps update_scale(const AtenCall& call, const MapContext&) {
   const AtenTensor *scale = call.tensor(0), *found = call.tensor(2);
   if (scale == nullptr || found == nullptr) return std::nullopt;
-  return one(pointwise_op(F::other, {scale, found}, *scale));
+  return one(pointwise_op(P::other, {scale, found}, *scale));
 }
 
 /// gather, index: one element of the result for each index.
@@ -211,7 +211,7 @@ MappedOps gathered(const AtenCall& call, const MapContext&) {
   if (x == nullptr || index == nullptr) return std::nullopt;
   AtenTensor y = fresh(x->type, index->sizes);
   y = result_of(call, 0, y);
-  return unless_empty(y, pointwise_op(F::other, {index}, y));
+  return unless_empty(y, pointwise_op(P::other, {index}, y));
 }
 
 }  // namespace
@@ -220,78 +220,78 @@ void add_pointwise_rules(RuleTable& table) {
   table.insert({{"aten::gelu", gelu<false>},
                 {"aten::gelu_", gelu<true>},
                 {"aten::gelu_backward", gelu_backward},
-                {"aten::silu", unary<F::silu>},
-                {"aten::silu_", unary_in_place<F::silu>},
-                {"aten::silu_backward", backward_of<F::silu_backward>},
-                {"aten::relu", unary<F::relu>},
-                {"aten::relu_", unary_in_place<F::relu>},
-                {"aten::threshold_backward", backward_of<F::relu_backward>},
-                {"aten::tanh", unary<F::tanh>},
-                {"aten::tanh_", unary_in_place<F::tanh>},
-                {"aten::tanh_backward", backward_of<F::tanh_backward>},
-                {"aten::sqrt", unary<F::square_root>},
-                {"aten::sqrt_", unary_in_place<F::square_root>},
-                {"aten::rsqrt", unary<F::square_root>},
-                {"aten::rsqrt_", unary_in_place<F::square_root>},
-                {"aten::reciprocal", unary<F::reciprocal>},
-                {"aten::reciprocal_", unary_in_place<F::reciprocal>},
-                {"aten::neg", unary<F::scale>},
-                {"aten::neg_", unary_in_place<F::scale>},
-                {"aten::clamp", unary<F::clamp>},
-                {"aten::clamp_", unary_in_place<F::clamp>},
-                {"aten::clamp_min", unary<F::relu>},
-                {"aten::clamp_min_", unary_in_place<F::relu>},
-                {"aten::clamp_max", unary<F::clamp>},
-                {"aten::hardtanh", unary<F::clamp>},
-                {"aten::hardtanh_", unary_in_place<F::clamp>},
+                {"aten::silu", unary<P::silu>},
+                {"aten::silu_", unary_in_place<P::silu>},
+                {"aten::silu_backward", backward_of<P::silu_backward>},
+                {"aten::relu", unary<P::relu>},
+                {"aten::relu_", unary_in_place<P::relu>},
+                {"aten::threshold_backward", backward_of<P::relu_backward>},
+                {"aten::tanh", unary<P::tanh>},
+                {"aten::tanh_", unary_in_place<P::tanh>},
+                {"aten::tanh_backward", backward_of<P::tanh_backward>},
+                {"aten::sqrt", unary<P::square_root>},
+                {"aten::sqrt_", unary_in_place<P::square_root>},
+                {"aten::rsqrt", unary<P::square_root>},
+                {"aten::rsqrt_", unary_in_place<P::square_root>},
+                {"aten::reciprocal", unary<P::reciprocal>},
+                {"aten::reciprocal_", unary_in_place<P::reciprocal>},
+                {"aten::neg", unary<P::scale>},
+                {"aten::neg_", unary_in_place<P::scale>},
+                {"aten::clamp", unary<P::clamp>},
+                {"aten::clamp_", unary_in_place<P::clamp>},
+                {"aten::clamp_min", unary<P::relu>},
+                {"aten::clamp_min_", unary_in_place<P::relu>},
+                {"aten::clamp_max", unary<P::clamp>},
+                {"aten::hardtanh", unary<P::clamp>},
+                {"aten::hardtanh_", unary_in_place<P::clamp>},
                 {"aten::masked_fill", masked_fill<false>},
                 {"aten::masked_fill_", masked_fill<true>},
-                {"aten::native_dropout_backward", backward_of<F::dropout_backward>},
+                {"aten::native_dropout_backward", backward_of<P::dropout_backward>},
                 {"aten::_amp_update_scale_", update_scale},
                 {"aten::arange", arange},
                 {"aten::gather", gathered<2>},
-                {"aten::add", binary<F::add, F::scale>},
-                {"aten::add_", binary<F::add_in_place, F::scale, true>},
-                {"aten::sub", binary<F::add, F::scale>},
-                {"aten::sub_", binary<F::add_in_place, F::scale, true>},
-                {"aten::rsub", binary<F::add, F::scale>},
-                {"aten::mul", binary<F::mul, F::scale>},
-                {"aten::mul_", binary<F::mul, F::scale, true>},
-                {"aten::div", binary<F::mul, F::divide>},
-                {"aten::div_", binary<F::mul, F::divide, true>},
-                {"aten::pow", binary<F::mul, F::pow2>},
-                {"aten::pow_", binary<F::mul, F::pow2, true>},
-                {"aten::maximum", binary<F::add, F::clamp>},
-                {"aten::minimum", binary<F::add, F::clamp>},
-                {"aten::where", several<F::other, false>},
-                {"aten::lerp", several<F::other, false>},
-                {"aten::lerp_", several<F::other, true>},
-                {"aten::addcmul", several<F::other, false>},
-                {"aten::addcmul_", several<F::other, true>},
-                {"aten::addcdiv", several<F::other, false>},
-                {"aten::addcdiv_", several<F::other, true>}});
+                {"aten::add", binary<P::add, P::scale>},
+                {"aten::add_", binary<P::add_in_place, P::scale, true>},
+                {"aten::sub", binary<P::add, P::scale>},
+                {"aten::sub_", binary<P::add_in_place, P::scale, true>},
+                {"aten::rsub", binary<P::add, P::scale>},
+                {"aten::mul", binary<P::mul, P::scale>},
+                {"aten::mul_", binary<P::mul, P::scale, true>},
+                {"aten::div", binary<P::mul, P::divide>},
+                {"aten::div_", binary<P::mul, P::divide, true>},
+                {"aten::pow", binary<P::mul, P::pow2>},
+                {"aten::pow_", binary<P::mul, P::pow2, true>},
+                {"aten::maximum", binary<P::add, P::clamp>},
+                {"aten::minimum", binary<P::add, P::clamp>},
+                {"aten::where", several<P::other, false>},
+                {"aten::lerp", several<P::other, false>},
+                {"aten::lerp_", several<P::other, true>},
+                {"aten::addcmul", several<P::other, false>},
+                {"aten::addcmul_", several<P::other, true>},
+                {"aten::addcdiv", several<P::other, false>},
+                {"aten::addcdiv_", several<P::other, true>}});
   for (const char* name : {"aten::eq", "aten::ne", "aten::lt", "aten::le", "aten::gt", "aten::ge", "aten::logical_and",
                            "aten::logical_or", "aten::logical_xor"})
-    table.emplace(name, binary<F::equal, F::equal, false, true>);
+    table.emplace(name, binary<P::equal, P::equal, false, true>);
   for (const char* name : {"aten::bitwise_and", "aten::bitwise_or", "aten::bitwise_xor", "aten::remainder",
                            "aten::fmod", "aten::floor_divide", "aten::atan2", "aten::hypot"})
-    table.emplace(name, binary<F::mul, F::scale>);
+    table.emplace(name, binary<P::mul, P::scale>);
   for (const char* name :
        {"aten::sigmoid", "aten::exp", "aten::log", "aten::log2", "aten::log1p", "aten::expm1", "aten::sin", "aten::cos",
         "aten::abs", "aten::erf", "aten::floor", "aten::ceil", "aten::round", "aten::sign", "aten::square",
         "aten::leaky_relu", "aten::elu", "aten::hardswish", "aten::hardsigmoid", "aten::softplus", "aten::mish",
         "aten::log_sigmoid_forward", "aten::tril", "aten::triu", "aten::bitwise_not", "aten::logical_not",
         "aten::isfinite", "aten::isnan", "aten::isinf", "aten::nan_to_num", "aten::flip", "aten::roll"})
-    table.emplace(name, unary<F::other>);
+    table.emplace(name, unary<P::other>);
   for (const char* name : {"aten::sigmoid_", "aten::exp_", "aten::bernoulli_", "aten::uniform_", "aten::normal_",
                            "aten::random_", "aten::tril_", "aten::triu_", "aten::logical_not_", "aten::leaky_relu_",
                            "aten::hardswish_", "aten::exponential_"})
-    table.emplace(name, unary_in_place<F::other>);
+    table.emplace(name, unary_in_place<P::other>);
   for (const char* name :
        {"aten::sigmoid_backward", "aten::leaky_relu_backward", "aten::elu_backward", "aten::hardswish_backward",
         "aten::hardsigmoid_backward", "aten::hardtanh_backward", "aten::softplus_backward", "aten::mish_backward",
         "aten::log_sigmoid_backward"})
-    table.emplace(name, backward_of<F::other>);
+    table.emplace(name, backward_of<P::other>);
   for (const char* name : {"aten::fill_", "aten::zero_", "aten::zeros", "aten::ones", "aten::full", "aten::zeros_like",
                            "aten::ones_like", "aten::full_like", "aten::new_zeros", "aten::new_ones", "aten::new_full",
                            "aten::scalar_tensor", "aten::fill"})

@@ -29,8 +29,8 @@ void TraceBuilder::host(HostClass host_class, std::int64_t times) {
 }
 
 void TraceBuilder::host_time(double seconds) {
-  host_carry_ += std::max(0.0, seconds) * 1e6;
-  const double whole = std::floor(host_carry_);
+  host_carry_ += seconds * 1e6;
+  const double whole = std::max(0.0, std::floor(host_carry_));
   host_carry_ -= whole;
   host(HostClass::python_fixed, static_cast<std::int64_t>(whole));
 }
@@ -45,15 +45,17 @@ void TraceBuilder::end_step() {
   if (!trace().steps.empty()) trace().steps.back().end = static_cast<std::uint32_t>(trace().records.size());
 }
 
-bool TraceBuilder::call(const AtenCall& call, bool modelled_host) {
+bool TraceBuilder::call(const AtenCall& call, const HostWork& host_work) {
   auto ops = map_aten(call, context);
-  if (!ops) return false;
-  if (!ops->empty()) add(call, std::move(*ops), true, modelled_host);
-  else if (modelled_host && call.phase != Phase::backward) host(HostClass::view);
+  if (!ops || (ops->empty() && !call.kernels.empty())) return false;
+  const std::optional<double> seconds = host_work ? std::optional(host_work()) : std::nullopt;
+  if (!ops->empty()) add(call, std::move(*ops), true, seconds);
+  else if (seconds) host_time(*seconds);
+  else if (call.phase != Phase::backward) host(HostClass::view);
   return true;
 }
 
-void TraceBuilder::unknown(const AtenCall& call, bool modelled_host) {
+void TraceBuilder::unknown(const AtenCall& call, std::optional<double> host_seconds) {
   UnknownOp op = unknown_op(call);
   double measured = 0.0;
   for (const MeasuredKernel& kernel : call.kernels) measured += kernel.seconds;
@@ -69,16 +71,18 @@ void TraceBuilder::unknown(const AtenCall& call, bool modelled_host) {
   written.sizes = {op.written_bytes};
   std::vector<MappedOp> ops;
   ops.push_back({op, {read}, {written}, HostClass::other, HostClass::other});
-  add(call, std::move(ops), false, modelled_host);
+  add(call, std::move(ops), false, host_seconds);
 }
 
-void TraceBuilder::add(const AtenCall& call, std::vector<MappedOp> ops, bool understood, bool modelled_host) {
+void TraceBuilder::add(const AtenCall& call, std::vector<MappedOp> ops, bool understood,
+                       std::optional<double> host_seconds) {
   RecordedCall recorded{call.name, 0.0, static_cast<std::int64_t>(call.kernels.size()), understood};
   for (const MeasuredKernel& kernel : call.kernels) recorded.measured += kernel.seconds;
   const auto origin = static_cast<std::uint32_t>(into_.recorded.size());
   into_.recorded.push_back(std::move(recorded));
+  if (host_seconds) host_time(*host_seconds);
   for (MappedOp& mapped : ops) {
-    if (modelled_host) host(call.phase == Phase::backward ? mapped.backward : mapped.forward);
+    if (!host_seconds) host(call.phase == Phase::backward ? mapped.backward : mapped.forward);
     Call entry;
     entry.op = index_of(mapped.op);
     entry.operands_begin = static_cast<std::uint32_t>(trace().operands.size());

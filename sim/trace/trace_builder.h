@@ -4,6 +4,7 @@
 // for what the L2 still holds. Such storages are not allocations; those come from `born` and `freed`.
 #pragma once
 
+#include <functional>
 #include <unordered_map>
 
 #include "sim/trace/aten_map.h"
@@ -23,20 +24,23 @@ class TraceBuilder {
   void freed(std::int64_t id);
   void set_category(std::int64_t id, Category category);
   void host(HostClass host_class, std::int64_t times = 1);
-  /// Host work in seconds, in steps of a microsecond whose rest is carried on.
+  /// Host work in seconds, in steps of a microsecond whose rest is carried on, as is what is negative.
   void host_time(double seconds);
   void wait();
   void begin_step();
   void end_step();
 
-  /// A recorded call. `modelled_host`: with the host cost of its class. Returns whether it was understood.
-  bool call(const AtenCall& call, bool modelled_host);
+  /// Seconds of host work up to a call; empty: the cost of its class.
+  using HostWork = std::function<double()>;
+  /// A recorded call. False, and nothing recorded, where it is not understood, or gives no operation though kernels of it
+  /// were measured.
+  bool call(const AtenCall& call, const HostWork& host = {});
   /// A call without a rule, costed by its bytes (or by what its measured time can move).
-  void unknown(const AtenCall& call, bool modelled_host);
+  void unknown(const AtenCall& call, std::optional<double> host_seconds = std::nullopt);
 
  private:
   std::uint32_t index_of(const Op& op);
-  void add(const AtenCall& call, std::vector<MappedOp> ops, bool understood, bool modelled_host);
+  void add(const AtenCall& call, std::vector<MappedOp> ops, bool understood, std::optional<double> host_seconds);
   StorageId storage_of(const AtenTensor& tensor, bool written);
   OpTrace& trace() { return into_.recording.trace; }
 
