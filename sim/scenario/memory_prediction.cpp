@@ -69,7 +69,10 @@ void set_range(MemoryPrediction& m, const Software& software) {
 }  // namespace
 
 MemoryPrediction predict_memory(const StepProgram& program, const Scenario& s) {
-  MemoryOptions options = memory_options(s);
+  return predict_memory(program, memory_options(s));
+}
+
+MemoryPrediction predict_memory(const StepProgram& program, MemoryOptions options) {
   const MemoryResult r = run_memory(program, options);
   MemoryPrediction m = prediction_of(r, program, options.capacity);
   if (r.failure) {

@@ -95,13 +95,12 @@ BusyRange busy_range(std::span<const LaunchedKernel> kernels, std::span<const Ke
   return {std::max(0.05, 1.0 - std::sqrt(below) / total), 1.0 + std::sqrt(above) / total, unvalidated < 0.2 * total};
 }
 
-Seconds step_with(const StepProgram& program, std::span<const KernelTime> times, const Scenario& s,
+Seconds step_with(const StepProgram& program, std::span<const KernelTime> times, const Gpu& gpu, Host host,
                   const TimelineOptions& options, double kernel_factor, double host_factor) {
   std::vector<KernelTime> scaled(times.begin(), times.end());
   for (KernelTime& t : scaled) t.time = t.time * kernel_factor;
-  Host host = s.host;
   host.scale *= host_factor;
-  return run_timeline(program, scaled, s.gpu, host, options).step;
+  return run_timeline(program, scaled, gpu, host, options).step;
 }
 
 void explain_time(Prediction& p, std::span<const LaunchedKernel> kernels, std::span<const KernelTime> times,
@@ -205,17 +204,17 @@ Prediction predict(const Scenario& s, std::string_view engine_name) {
   return p;
 }
 
-Prediction predict_time(const StepProgram& program, const Scenario& s, std::string_view engine_name, Reasons reasons) {
-  const auto engine = make_engine(engine_name, s.gpu);
+PredictedStep predict_step(const StepProgram& program, const Gpu& gpu, const Host& host, std::string_view engine_name,
+                           const TimelineOptions& options, Reasons reasons) {
+  const auto engine = make_engine(engine_name, gpu);
   const OpTrace& trace = *program.trace;
-  const std::vector<KernelTime> times = time_kernels(program, *engine, s.gpu);
-  const TimelineOptions options{.cuda_graphs = s.cuda_graphs};
-  const Timeline timeline = run_timeline(program, times, s.gpu, s.host, options);
+  const std::vector<KernelTime> times = time_kernels(program, *engine, gpu);
+  PredictedStep result;
+  const Timeline& timeline = result.timeline = run_timeline(program, times, gpu, host, options);
   const auto kernels = launched_kernels(program);
 
-  Prediction p;
-  p.scenario = s.title;
-  p.hardware = s.gpu.name;
+  Prediction& p = result.prediction;
+  p.hardware = gpu.name;
   p.engine = engine->name();
   p.step.time = timeline.step;
   p.step.host_time = timeline.host;
@@ -223,24 +222,16 @@ Prediction predict_time(const StepProgram& program, const Scenario& s, std::stri
   p.step.kernel_count = timeline.kernel_count();
   p.step.sm_utilization = timeline.sm_utilization;
   p.step.kernel_active_fraction = timeline.active_fraction();
-  const double seconds = timeline.step.value();
-  const double samples =
-      static_cast<double>(s.training.inference ? s.training.inference->sequences
-                                               : s.training.micro_batch * s.training.gradient_accumulation);
-  p.step.samples_per_s = samples / seconds;
-  p.step.tokens_per_s = static_cast<double>(tokens_of_step(s.training)) / seconds;
-  p.step.mfu = trace.model_flops / seconds / peak_of_precision(s.training.precision, s.gpu).value();
-  const BusyRange range = busy_range(kernels, times, s.gpu, p.engine);
+  const BusyRange range = busy_range(kernels, times, gpu, p.engine);
   p.step.validated = range.validated;
-  p.step.low = std::min(p.step.time, step_with(program, times, s, options, range.low, 1.0 - s.host.spread));
-  p.step.high = std::max(p.step.time, step_with(program, times, s, options, range.high, 1.0 + s.host.spread));
-  p.step.energy = step_energy(timeline.power, p.step.time, p.step.low, p.step.high, s.gpu);
+  p.step.low = std::min(p.step.time, step_with(program, times, gpu, host, options, range.low, 1.0 - host.spread));
+  p.step.high = std::max(p.step.time, step_with(program, times, gpu, host, options, range.high, 1.0 + host.spread));
+  p.step.energy = step_energy(timeline.power, p.step.time, p.step.low, p.step.high, gpu);
   p.step.power = p.step.energy.energy / p.step.time;
-  if (reasons == Reasons::no) return p;
-  p.step.utilization = utilization(program, times, timeline, s.gpu);
-  p.step.latency = exposed_latency(program, times, timeline, s.gpu);
+  if (reasons == Reasons::no) return result;
+  p.step.utilization = utilization(program, times, timeline, gpu);
+  p.step.latency = exposed_latency(program, times, timeline, gpu);
   explain_time(p, kernels, times, timeline, KernelClasses(trace));
-  p.generation = generation_of(s, timeline.step, engine_name);
 
   p.notes = trace.notes;
   for (const std::uint32_t op : program.approximated)
@@ -248,6 +239,20 @@ Prediction predict_time(const StepProgram& program, const Scenario& s, std::stri
                                   shape_of(trace.ops[op])));
   if (!p.step.validated)
     p.notes.push_back("no kernels of this kind were measured on this GPU: the range is that of other GPUs");
+  return result;
+}
+
+Prediction predict_time(const StepProgram& program, const Scenario& s, std::string_view engine_name, Reasons reasons) {
+  Prediction p = predict_step(program, s.gpu, s.host, engine_name, {.cuda_graphs = s.cuda_graphs}, reasons).prediction;
+  p.scenario = s.title;
+  const double seconds = p.step.time.value();
+  const double samples =
+      static_cast<double>(s.training.inference ? s.training.inference->sequences
+                                               : s.training.micro_batch * s.training.gradient_accumulation);
+  p.step.samples_per_s = samples / seconds;
+  p.step.tokens_per_s = static_cast<double>(tokens_of_step(s.training)) / seconds;
+  p.step.mfu = program.trace->model_flops / seconds / peak_of_precision(s.training.precision, s.gpu).value();
+  if (reasons == Reasons::yes) p.generation = generation_of(s, p.step.time, engine_name);
   return p;
 }
 

@@ -92,6 +92,17 @@ StepRun run_step(const Scenario& scenario, std::string_view engine);
 /// backend the GPU lacks).
 Prediction predict(const Scenario& scenario, std::string_view engine);
 
+/// Time, range, shares and kernels of a program's steady step, whatever it was made from; without memory, rates and
+/// advice. The timeline has one span a launch.
+struct PredictedStep {
+  Prediction prediction;
+  Timeline timeline;
+};
+/// Time and energy alone, or also what they are made of: classes, limiters, kernels, utilisation, notes.
+enum class Reasons : bool { no, yes };
+PredictedStep predict_step(const StepProgram& program, const Gpu& gpu, const Host& host, std::string_view engine,
+                           const TimelineOptions& options, Reasons reasons = Reasons::yes);
+
 /// Time of the steady step alone, without memory, range and reasons: with the kernels chosen for the scenario's GPU or
 /// those of `kernels_for` (then timed on the scenario's GPU). `trace` is the scenario's own.
 Seconds step_time(const OpTrace& trace, const Scenario& scenario, std::string_view engine,

@@ -1,5 +1,5 @@
-// Fused attention. The `_scaled_dot_product_*` calls take [batch, heads, seq, head_dim]; inside they run a backend's own
-// call, which flash and memory-efficient attention write as [batch, seq, heads, head_dim].
+// Fused attention. The `_scaled_dot_product_*` calls take [batch, heads, seq, head_dim]; inside they run a backend's
+// own call, which flash and memory-efficient attention write as [batch, seq, heads, head_dim].
 #include "sim/trace/aten_rules.h"
 
 namespace ridgeline::trace {
@@ -16,8 +16,7 @@ struct Places {
 
 MappedOps attention(const AtenCall& call, const MapContext& context, const Places& at, bool backward) {
   const AtenTensor *q = call.tensor(at.query), *k = call.tensor(at.query + 1), *v = call.tensor(at.query + 2);
-  if (q == nullptr || k == nullptr || v == nullptr || q->sizes.size() != 4 || k->sizes.size() != 4)
-    return std::nullopt;
+  if (q == nullptr || k == nullptr || v == nullptr || q->sizes.size() != 4 || k->sizes.size() != 4) return std::nullopt;
   const std::size_t heads = at.heads_second ? 1 : 2, seq = at.heads_second ? 2 : 1;
   Attention op{.backend = at.backend, .backward = backward};
   op.causal = call.number(at.causal).value_or(0) > 0;

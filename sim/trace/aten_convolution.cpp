@@ -36,9 +36,8 @@ std::optional<Convolution> convolution_of(const AtenTensor& x, const AtenTensor&
   op.channels_last = x.channels_last() || weight.channels_last();
   op.batch = x.sizes[0];
   op.kernel = weight.sizes.size() == 3 ? weight.last() : side(weight.last(), weight.last(1));
-  op.stride = geometry.stride != nullptr && !geometry.stride->empty()
-                  ? static_cast<std::int64_t>(geometry.stride->back())
-                  : 1;
+  op.stride =
+      geometry.stride != nullptr && !geometry.stride->empty() ? static_cast<std::int64_t>(geometry.stride->back()) : 1;
   const std::int64_t groups = std::max<std::int64_t>(1, geometry.groups);
   op.size = side_of_image(x);
   op.in_channels = std::max<std::int64_t>(1, weight.sizes[1]);
@@ -57,8 +56,9 @@ std::vector<std::int64_t> output_sizes(const AtenTensor& x, const AtenTensor& we
   std::vector<std::int64_t> sizes = x.sizes;
   sizes[1] = geometry.transposed ? weight.sizes[1] * std::max<std::int64_t>(1, geometry.groups) : weight.sizes[0];
   for (std::size_t i = 2; i < sizes.size(); ++i) {
-    const std::int64_t stride =
-        geometry.stride != nullptr && !geometry.stride->empty() ? static_cast<std::int64_t>(geometry.stride->back()) : 1;
+    const std::int64_t stride = geometry.stride != nullptr && !geometry.stride->empty()
+                                    ? static_cast<std::int64_t>(geometry.stride->back())
+                                    : 1;
     sizes[i] = geometry.transposed ? sizes[i] * stride : (sizes[i] + stride - 1) / stride;
   }
   return sizes;
@@ -110,11 +110,17 @@ MappedOps convolution_backward(const AtenCall& call, const MapContext& context) 
   std::vector<MappedOp> ops;
   if (wanted(0) && wanted(1)) {
     op->backward = true;
-    ops.push_back({*op, {*dy, *x, *weight}, {like(*x), like(*weight)}, HostClass::convolution_backward,
+    ops.push_back({*op,
+                   {*dy, *x, *weight},
+                   {like(*x), like(*weight)},
+                   HostClass::convolution_backward,
                    HostClass::convolution_backward});
   } else if (wanted(0) || wanted(1)) {  // one of two gradients: as many FLOPs as the forward pass
-    ops.push_back({*op, {*dy, wanted(1) ? *x : *weight}, {wanted(1) ? like(*weight) : like(*x)},
-                   HostClass::convolution_backward, HostClass::convolution_backward});
+    ops.push_back({*op,
+                   {*dy, wanted(1) ? *x : *weight},
+                   {wanted(1) ? like(*weight) : like(*x)},
+                   HostClass::convolution_backward,
+                   HostClass::convolution_backward});
   }
   if (wanted(2) && dy->sizes.size() > 2) {
     const std::int64_t channels = std::max<std::int64_t>(1, dy->sizes[1]);
@@ -169,7 +175,8 @@ MappedOps upsample(const AtenCall& call, const MapContext&) {
   AtenTensor y = like(*x);
   y.strides.clear();
   if (!call.outputs.empty()) y = call.outputs.front();
-  else for (std::size_t i = 0; i < 2; ++i) y.sizes[2 + i] = static_cast<std::int64_t>((*sizes)[i]);
+  else
+    for (std::size_t i = 0; i < 2; ++i) y.sizes[2 + i] = static_cast<std::int64_t>((*sizes)[i]);
   return image(ImageFunction::upsample_nearest2d, false, y, {*x}, y, HostClass::pointwise);
 }
 MappedOps upsample_backward(const AtenCall& call, const MapContext&) {
@@ -179,7 +186,8 @@ MappedOps upsample_backward(const AtenCall& call, const MapContext&) {
     return std::nullopt;
   AtenTensor dx = fresh(dy->type, {});
   if (!call.outputs.empty()) dx = call.outputs.front();
-  else for (const double size : *sizes) dx.sizes.push_back(static_cast<std::int64_t>(size));
+  else
+    for (const double size : *sizes) dx.sizes.push_back(static_cast<std::int64_t>(size));
   return image(ImageFunction::upsample_nearest2d, true, *dy, {*dy}, dx, HostClass::pointwise_backward);
 }
 

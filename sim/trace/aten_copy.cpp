@@ -46,7 +46,10 @@ MappedOps to_host(const AtenCall& call, const MapContext&) {
   const AtenTensor* from = call.tensor(0);
   if (from == nullptr) return std::nullopt;
   if (from->on_host) return nothing();
-  return one({Copy{CopyKind::device_to_host, from->type, 1, 1, 1}, {*from}, {}, HostClass::python_fixed,
+  return one({Copy{CopyKind::device_to_host, from->type, 1, 1, 1},
+              {*from},
+              {},
+              HostClass::python_fixed,
               HostClass::python_fixed});
 }
 

@@ -1,7 +1,7 @@
 // Calls over lists of tensors: the foreach operations of optimizers, and concatenation.
 //
-// Profilers leave out what is in a list. A foreach list without shapes is taken to be that of all trained parameters; if
-// its kernels were measured and have far fewer thread blocks than the parameters need, to be one number a parameter.
+// Profilers leave out what is in a list. A foreach list without shapes is taken to be that of all trained parameters;
+// if its kernels were measured and have far fewer thread blocks than the parameters need, to be one number a parameter.
 #include <algorithm>
 
 #include "sim/trace/aten_rules.h"
@@ -84,7 +84,10 @@ MappedOps concatenate(const AtenCall& call, const MapContext&) {
     }
     AtenTensor part = y;
     part.sizes = {std::max<std::int64_t>(1, y.elements() / 2)};
-    ops.push_back({Copy{CopyKind::concatenate, y.type, 1, part.elements(), 2}, {part, part}, {y}, HostClass::concatenate,
+    ops.push_back({Copy{CopyKind::concatenate, y.type, 1, part.elements(), 2},
+                   {part, part},
+                   {y},
+                   HostClass::concatenate,
                    HostClass::split_backward});
     return ops;
   }
@@ -97,7 +100,8 @@ MappedOps concatenate(const AtenCall& call, const MapContext&) {
   auto dim = static_cast<std::int64_t>(call.number(1).value_or(0));
   if (dim < 0) dim += rank;
   std::int64_t rows = 1;
-  for (std::int64_t i = 0; i < dim && i < rank; ++i) rows *= std::max<std::int64_t>(1, first.sizes[static_cast<std::size_t>(i)]);
+  for (std::int64_t i = 0; i < dim && i < rank; ++i)
+    rows *= std::max<std::int64_t>(1, first.sizes[static_cast<std::size_t>(i)]);
   // torch.cat takes at most 128 inputs a kernel.
   constexpr std::size_t kMostInputs = 128;
   const AtenTensor y = result_of(call, 0, fresh(first.type, {elements}));
@@ -109,8 +113,7 @@ MappedOps concatenate(const AtenCall& call, const MapContext&) {
       part_elements += (*list)[i].elements();
       op.inputs.push_back((*list)[i]);
     }
-    const std::int64_t cols =
-        std::max<std::int64_t>(1, part_elements / rows / static_cast<std::int64_t>(parts));
+    const std::int64_t cols = std::max<std::int64_t>(1, part_elements / rows / static_cast<std::int64_t>(parts));
     op.op = Copy{CopyKind::concatenate, first.type, rows, cols, static_cast<std::int64_t>(parts)};
     op.outputs = {y};
     op.forward = HostClass::concatenate;

@@ -79,7 +79,8 @@ bool is_float(DType type) { return is_half(type) || type == DType::fp32 || type 
 
 /// The type a binary operation gives: floats win over integers, wide over narrow, tensors over numbers.
 DType promoted(const AtenTensor& a, const AtenTensor& b) {
-  if (a.sizes.empty() != b.sizes.empty() && is_float(a.type) == is_float(b.type)) return a.sizes.empty() ? b.type : a.type;
+  if (a.sizes.empty() != b.sizes.empty() && is_float(a.type) == is_float(b.type))
+    return a.sizes.empty() ? b.type : a.type;
   if (is_float(a.type) != is_float(b.type)) return is_float(a.type) ? a.type : b.type;
   if (is_half(a.type) && is_half(b.type) && a.type != b.type) return DType::fp32;
   return bytes_of(a.type) >= bytes_of(b.type) ? a.type : b.type;
@@ -148,7 +149,8 @@ template <P Function, bool InPlace>
 MappedOps several(const AtenCall& call, const MapContext&) {
   std::vector<const AtenTensor*> x;
   for (std::size_t i = 0; i < 3; ++i)
-    if (const AtenTensor* tensor = call.tensor(i); tensor != nullptr && !(tensor->sizes.empty() && i > 0)) x.push_back(tensor);
+    if (const AtenTensor* tensor = call.tensor(i); tensor != nullptr && !(tensor->sizes.empty() && i > 0))
+      x.push_back(tensor);
   if (x.empty()) return std::nullopt;
   AtenTensor y = *x.front();
   if (!InPlace) {
@@ -276,25 +278,34 @@ void add_pointwise_rules(RuleTable& table) {
   for (const char* name : {"aten::bitwise_and", "aten::bitwise_or", "aten::bitwise_xor", "aten::remainder",
                            "aten::fmod", "aten::floor_divide", "aten::atan2", "aten::hypot"})
     table.emplace(name, binary<P::mul, P::scale>);
-  for (const char* name :
-       {"aten::sigmoid", "aten::exp", "aten::log", "aten::log2", "aten::log1p", "aten::expm1", "aten::sin", "aten::cos",
-        "aten::abs", "aten::erf", "aten::floor", "aten::ceil", "aten::round", "aten::sign", "aten::square",
-        "aten::leaky_relu", "aten::elu", "aten::hardswish", "aten::hardsigmoid", "aten::softplus", "aten::mish",
-        "aten::log_sigmoid_forward", "aten::tril", "aten::triu", "aten::bitwise_not", "aten::logical_not",
-        "aten::isfinite", "aten::isnan", "aten::isinf", "aten::nan_to_num", "aten::flip", "aten::roll"})
+  for (const char* name : {"aten::sigmoid",     "aten::exp",
+                           "aten::log",         "aten::log2",
+                           "aten::log1p",       "aten::expm1",
+                           "aten::sin",         "aten::cos",
+                           "aten::abs",         "aten::erf",
+                           "aten::floor",       "aten::ceil",
+                           "aten::round",       "aten::sign",
+                           "aten::square",      "aten::leaky_relu",
+                           "aten::elu",         "aten::hardswish",
+                           "aten::hardsigmoid", "aten::softplus",
+                           "aten::mish",        "aten::log_sigmoid_forward",
+                           "aten::tril",        "aten::triu",
+                           "aten::bitwise_not", "aten::logical_not",
+                           "aten::isfinite",    "aten::isnan",
+                           "aten::isinf",       "aten::nan_to_num",
+                           "aten::flip",        "aten::roll"})
     table.emplace(name, unary<P::other>);
   for (const char* name : {"aten::sigmoid_", "aten::exp_", "aten::bernoulli_", "aten::uniform_", "aten::normal_",
                            "aten::random_", "aten::tril_", "aten::triu_", "aten::logical_not_", "aten::leaky_relu_",
                            "aten::hardswish_", "aten::exponential_"})
     table.emplace(name, unary_in_place<P::other>);
-  for (const char* name :
-       {"aten::sigmoid_backward", "aten::leaky_relu_backward", "aten::elu_backward", "aten::hardswish_backward",
-        "aten::hardsigmoid_backward", "aten::hardtanh_backward", "aten::softplus_backward", "aten::mish_backward",
-        "aten::log_sigmoid_backward"})
+  for (const char* name : {"aten::sigmoid_backward", "aten::leaky_relu_backward", "aten::elu_backward",
+                           "aten::hardswish_backward", "aten::hardsigmoid_backward", "aten::hardtanh_backward",
+                           "aten::softplus_backward", "aten::mish_backward", "aten::log_sigmoid_backward"})
     table.emplace(name, backward_of<P::other>);
-  for (const char* name : {"aten::fill_", "aten::zero_", "aten::zeros", "aten::ones", "aten::full", "aten::zeros_like",
-                           "aten::ones_like", "aten::full_like", "aten::new_zeros", "aten::new_ones", "aten::new_full",
-                           "aten::scalar_tensor", "aten::fill"})
+  for (const char* name :
+       {"aten::fill_", "aten::zero_", "aten::zeros", "aten::ones", "aten::full", "aten::zeros_like", "aten::ones_like",
+        "aten::full_like", "aten::new_zeros", "aten::new_ones", "aten::new_full", "aten::scalar_tensor", "aten::fill"})
     table.emplace(name, filled);
 }
 

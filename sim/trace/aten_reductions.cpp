@@ -30,7 +30,8 @@ Reduced reduce(const AtenTensor& x, const Numbers& dims, bool mean) {
   const std::int64_t all = x.elements(), reduced = all / std::max<std::int64_t>(1, kept);
   const bool innermost = !gone.empty() && gone.back();
   if (kept == 1 && !mean) result.op = {ReductionKind::sum_all, x.type, 1, all};
-  else if (innermost || kept == 1) result.op = {mean ? ReductionKind::mean_cols : ReductionKind::sum_cols, x.type, kept, reduced};
+  else if (innermost || kept == 1)
+    result.op = {mean ? ReductionKind::mean_cols : ReductionKind::sum_cols, x.type, kept, reduced};
   else result.op = {ReductionKind::sum_rows, x.type, reduced, kept};
   return result;
 }
@@ -38,8 +39,8 @@ Reduced reduce(const AtenTensor& x, const Numbers& dims, bool mean) {
 MappedOps reduction(const AtenCall& call, const AtenTensor* x, const Numbers* dims, bool mean) {
   if (x == nullptr || x->elements() < 1) return std::nullopt;
   const Reduced r = reduce(*x, dims != nullptr ? *dims : Numbers{}, mean);
-  return one({r.op, {*x}, {result_of(call, 0, fresh(x->type, r.kept))}, HostClass::pointwise,
-              HostClass::pointwise_backward});
+  return one(
+      {r.op, {*x}, {result_of(call, 0, fresh(x->type, r.kept))}, HostClass::pointwise, HostClass::pointwise_backward});
 }
 
 template <bool Mean>
@@ -62,8 +63,11 @@ MappedOps norm(const AtenCall& call, const MapContext&) {
   if (x == nullptr || x->elements() < 1) return std::nullopt;
   const Numbers* dims = call.numbers(2);
   if (dims != nullptr && !dims->empty()) return reduction(call, x, dims, false);
-  return one({Reduction{ReductionKind::norm_all, x->type, 1, x->elements()}, {*x},
-              {result_of(call, 0, fresh(x->type, {}))}, HostClass::pointwise, HostClass::pointwise_backward});
+  return one({Reduction{ReductionKind::norm_all, x->type, 1, x->elements()},
+              {*x},
+              {result_of(call, 0, fresh(x->type, {}))},
+              HostClass::pointwise,
+              HostClass::pointwise_backward});
 }
 
 }  // namespace

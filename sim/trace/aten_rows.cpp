@@ -36,7 +36,10 @@ MappedOps softmax(const AtenCall& call, const MapContext&) {
   const bool widened = is_half(x->type) && call.number(2).value_or(0) != 0;
   const Rows r = rows_along(*x, call.number(1).value_or(-1));
   const AtenTensor y = result_of(call, 0, fresh(widened ? DType::fp32 : x->type, x->sizes));
-  return one({Softmax{Log, false, x->type, y.type, r.rows, r.cols}, {*x}, {y}, HostClass::softmax,
+  return one({Softmax{Log, false, x->type, y.type, r.rows, r.cols},
+              {*x},
+              {y},
+              HostClass::softmax,
               HostClass::softmax_backward});
 }
 
@@ -47,7 +50,10 @@ MappedOps softmax_backward(const AtenCall& call, const MapContext&) {
   const Rows r = rows_along(*y, call.number(2).value_or(-1));
   DType type = type_from_number(call.number(3).value_or(-1), dtype_of_aten(call.word(3)).value_or(y->type));
   const AtenTensor dx = result_of(call, 0, fresh(type, y->sizes));
-  return one({Softmax{Log, true, y->type, dx.type, r.rows, r.cols}, {*dy, *y}, {dx}, HostClass::softmax_backward,
+  return one({Softmax{Log, true, y->type, dx.type, r.rows, r.cols},
+              {*dy, *y},
+              {dx},
+              HostClass::softmax_backward,
               Log ? HostClass::log_softmax_backward : HostClass::softmax_backward});
 }
 
@@ -64,7 +70,10 @@ MappedOps layer_norm(const AtenCall& call, const MapContext&) {
   if (x == nullptr || x->elements() < 1) return std::nullopt;
   const std::int64_t cols = normalised(call, *x), rows = x->elements() / cols;
   const AtenTensor scale = weight != nullptr ? *weight : fresh(x->type, {cols});
-  MappedOp op{Norm{false, false, bias != nullptr, x->type, rows, cols}, {*x, scale}, {}, HostClass::layer_norm,
+  MappedOp op{Norm{false, false, bias != nullptr, x->type, rows, cols},
+              {*x, scale},
+              {},
+              HostClass::layer_norm,
               HostClass::layer_norm_backward};
   if (bias != nullptr) op.inputs.push_back(*bias);
   op.outputs = {result_of(call, 0, fresh(x->type, x->sizes)), fresh(DType::fp32, {rows}), fresh(DType::fp32, {rows})};
@@ -124,8 +133,11 @@ MappedOps group_norm(const AtenCall& call, const MapContext&) {
   const auto r = static_cast<std::int64_t>(rows);
   const std::int64_t cols = std::max<std::int64_t>(1, x->elements() / r);
   const AtenTensor row = fresh(x->type, {cols}), statistics = fresh(DType::fp32, {r});
-  return one({Norm{false, false, true, x->type, r, cols}, {*x, row, row}, {result_of(call, 0, like(*x)), statistics, statistics},
-              HostClass::layer_norm, HostClass::layer_norm_backward});
+  return one({Norm{false, false, true, x->type, r, cols},
+              {*x, row, row},
+              {result_of(call, 0, like(*x)), statistics, statistics},
+              HostClass::layer_norm,
+              HostClass::layer_norm_backward});
 }
 /// (dy, x, mean, rstd, weight, N, C, HxW, groups, mask)
 MappedOps group_norm_backward(const AtenCall& call, const MapContext&) {
@@ -135,15 +147,21 @@ MappedOps group_norm_backward(const AtenCall& call, const MapContext&) {
   const auto r = static_cast<std::int64_t>(rows);
   const std::int64_t cols = std::max<std::int64_t>(1, x->elements() / r);
   const AtenTensor row = fresh(x->type, {cols}), statistics = fresh(DType::fp32, {r});
-  return one({Norm{false, true, true, x->type, r, cols}, {*dy, *x, row, statistics, statistics}, {like(*x), row, row},
-              HostClass::layer_norm_backward, HostClass::layer_norm_backward});
+  return one({Norm{false, true, true, x->type, r, cols},
+              {*dy, *x, row, statistics, statistics},
+              {like(*x), row, row},
+              HostClass::layer_norm_backward,
+              HostClass::layer_norm_backward});
 }
 
 MappedOps dropout(const AtenCall& call, const MapContext&) {
   const AtenTensor* x = call.tensor(0);
   if (x == nullptr || x->elements() < 1) return std::nullopt;
-  return one({Dropout{x->type, x->elements()}, {*x}, {result_of(call, 0, like(*x)), like(*x, DType::boolean)},
-              HostClass::dropout, HostClass::pointwise_backward});
+  return one({Dropout{x->type, x->elements()},
+              {*x},
+              {result_of(call, 0, like(*x)), like(*x, DType::boolean)},
+              HostClass::dropout,
+              HostClass::pointwise_backward});
 }
 
 MappedOps rows_of_table(const AtenTensor* table, const AtenTensor* indices, const AtenCall& call) {
@@ -171,21 +189,30 @@ MappedOps embedding_backward(const AtenCall& call, const MapContext&) {
   const std::int64_t hidden = dy->last();
   const HostClass host =
       indices->elements() > 3072 ? HostClass::embedding_backward_sorted : HostClass::embedding_backward;
-  return one({Embedding{true, dy->type, indices->elements(), rows, hidden}, {*dy, *indices},
-              {result_of(call, 0, fresh(dy->type, {rows, hidden}))}, host, host});
+  return one({Embedding{true, dy->type, indices->elements(), rows, hidden},
+              {*dy, *indices},
+              {result_of(call, 0, fresh(dy->type, {rows, hidden}))},
+              host,
+              host});
 }
 
 MappedOps nll_loss(const AtenCall& call, const MapContext&) {
   const AtenTensor *x = call.tensor(0), *target = call.tensor(1);
   if (x == nullptr || target == nullptr || x->elements() < 1) return std::nullopt;
-  return one({NllLoss{false, x->type, x->elements() / x->last(), x->last()}, {*x, *target},
-              {result_of(call, 0, fresh(x->type, {}))}, HostClass::pointwise, HostClass::nll_backward});
+  return one({NllLoss{false, x->type, x->elements() / x->last(), x->last()},
+              {*x, *target},
+              {result_of(call, 0, fresh(x->type, {}))},
+              HostClass::pointwise,
+              HostClass::nll_backward});
 }
 MappedOps nll_loss_backward(const AtenCall& call, const MapContext&) {
   const AtenTensor *dy = call.tensor(0), *x = call.tensor(1), *target = call.tensor(2);
   if (dy == nullptr || x == nullptr || target == nullptr || x->elements() < 1) return std::nullopt;
-  return one({NllLoss{true, x->type, x->elements() / x->last(), x->last()}, {*dy, *target},
-              {result_of(call, 0, like(*x))}, HostClass::nll_backward, HostClass::nll_backward});
+  return one({NllLoss{true, x->type, x->elements() / x->last(), x->last()},
+              {*dy, *target},
+              {result_of(call, 0, like(*x))},
+              HostClass::nll_backward,
+              HostClass::nll_backward});
 }
 /// A pixel a row: a gather, and a fill with a scatter, whole grids of them.
 MappedOps nll_loss2d(const AtenCall& call, const MapContext&) {

@@ -2,8 +2,8 @@
 //
 //   T_profiled = T + 0.95 us x operators + 2.4 us x launch calls + 0.8 us x memory events
 //
-// What the profiler notes as its own overhead is taken out, and so is the time a launch call waits for a full queue. The
-// constants were fitted by hand to four host-bound steps recorded on an NVIDIA H200 with and without the profiler
+// What the profiler notes as its own overhead is taken out, and so is the time a launch call waits for a full queue.
+// The constants were fitted by hand to four host-bound steps recorded on an NVIDIA H200 with and without the profiler
 // (PyTorch 2.11): BERT-Large fp16 and bf16, a small GPT, an MLP; in-sample error up to 3 %.
 #pragma once
 

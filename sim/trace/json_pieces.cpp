@@ -16,8 +16,7 @@ bool is_space(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; 
 
 }  // namespace
 
-JsonPieces::JsonPieces(const std::string& path, Progress progress)
-    : path_(path), source_(path, std::move(progress)) {}
+JsonPieces::JsonPieces(const std::string& path, Progress progress) : path_(path), source_(path, std::move(progress)) {}
 
 std::int64_t JsonPieces::line() {
   if (counted_ < begin_of_value_) {

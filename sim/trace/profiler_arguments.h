@@ -10,8 +10,8 @@
 
 namespace ridgeline::trace {
 
-/// `json` is the event's "args". Tensors in lists have no type of their own in a trace: they get `type_in_lists`. `place`
-/// is "file:line". Throws UserError for sizes that cannot be; what is missing is left empty.
+/// `json` is the event's "args". Tensors in lists have no type of their own in a trace: they get `type_in_lists`.
+/// `place` is "file:line". Throws UserError for sizes that cannot be; what is missing is left empty.
 std::vector<Argument> profiler_arguments(const std::string& json, DType type_in_lists, const std::string& place,
                                          Defects& defects);
 

@@ -225,7 +225,8 @@ void ProfilerEventReader::event(std::string_view text, std::int64_t line) {
     }
     case Wanted::memory: {
       const Arguments a = s.read_arguments(arguments);
-      if (a.allocated >= 0 && a.device_type != 0) s.events.memory.push_back({*at, whole(a.allocated), whole(a.reserved)});
+      if (a.allocated >= 0 && a.device_type != 0)
+        s.events.memory.push_back({*at, whole(a.allocated), whole(a.reserved)});
       break;
     }
   }
@@ -246,8 +247,9 @@ ProfilerEvents ProfilerEventReader::finish() {
   if (s.broken > 0) {
     // A few events with a stray quote in a kernel's name are known to happen; more is not a trace.
     if (s.broken > 10 + s.seen / 100)
-      s.fail(s.first_broken_line,
-             fmt::format("not valid JSON, as are {} of {} events: not a trace of PyTorch's profiler", s.broken, s.seen));
+      s.fail(
+          s.first_broken_line,
+          fmt::format("not valid JSON, as are {} of {} events: not a trace of PyTorch's profiler", s.broken, s.seen));
     s.defects.add("events that are not valid JSON, left out", s.broken);
   }
   const auto settle = [&](auto& events) {

@@ -1,8 +1,8 @@
 // The events of a PyTorch profiler trace (Kineto's Chrome trace) that matter for a replay.
 //
-// Kept: operators, calls of the CUDA runtime and driver, what ran on the GPU, annotations, totals of the allocator. Times
-// are microseconds after the first event kept. Traces of PyTorch 1.8 on are read: categories and argument names have
-// changed since.
+// Kept: operators, calls of the CUDA runtime and driver, what ran on the GPU, annotations, totals of the allocator.
+// Times are microseconds after the first event kept. Traces of PyTorch 1.8 on are read: categories and argument names
+// have changed since.
 #pragma once
 
 #include <cstdint>
@@ -72,8 +72,8 @@ class ProfilerEventReader {
   ProfilerEventReader(const ProfilerEventReader&) = delete;
   ProfilerEventReader& operator=(const ProfilerEventReader&) = delete;
 
-  /// An element of "traceEvents", followed by JsonPieces::kPadding readable bytes. Throws UserError "file:line: what" for
-  /// times that are no numbers; what is merely missing is counted among the defects.
+  /// An element of "traceEvents", followed by JsonPieces::kPadding readable bytes. Throws UserError "file:line: what"
+  /// for times that are no numbers; what is merely missing is counted among the defects.
   void event(std::string_view text, std::int64_t line);
   /// An element of "deviceProperties".
   void device(std::string_view text);

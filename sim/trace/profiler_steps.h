@@ -1,7 +1,7 @@
 // Which part of a profiler trace is one training step.
 //
-// Marked steps (ProfilerStep#N) are preferred; without them the ends of the optimizer's steps divide the recording; with
-// fewer than two of those it is taken as one step. Of several steps the one of median GPU time is chosen.
+// Marked steps (ProfilerStep#N) are preferred; without them the ends of the optimizer's steps divide the recording;
+// with fewer than two of those it is taken as one step. Of several steps the one of median GPU time is chosen.
 #pragma once
 
 #include <string>

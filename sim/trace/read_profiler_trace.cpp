@@ -55,9 +55,9 @@ std::vector<std::size_t> operators_around(const std::vector<RuntimeEvent>& calls
 
 /// Something the host did that concerns the GPU: one item on it, or a wait for it.
 struct Entry {
-  double begin = 0.0, end = 0.0;  ///< of the call on the host
-  std::size_t gpu = kNone;        ///< kNone: a wait
-  std::size_t innermost = kNone;  ///< operator
+  double begin = 0.0, end = 0.0;        ///< of the call on the host
+  std::size_t gpu = kNone;              ///< kNone: a wait
+  std::size_t innermost = kNone;        ///< operator
   std::vector<std::size_t> candidates;  ///< operators with a rule, outermost first
 };
 
@@ -74,7 +74,10 @@ double union_of(std::vector<std::pair<double, double>> spans) {
 class ProfileReplay {
  public:
   ProfileReplay(const ProfilerEvents& events, const std::string& path, const DeviceLookup& device, Defects defects)
-      : events_(events), path_(path), clock_(events), device_(device(events.gpu_name)),
+      : events_(events),
+        path_(path),
+        clock_(events),
+        device_(device(events.gpu_name)),
         builder_(result_, device_.bytes_per_second) {
     result_.format = Format::pytorch_profiler;
     result_.defects = std::move(defects);
@@ -83,13 +86,15 @@ class ProfileReplay {
 
   Replayable run() {
     if (events_.operators.empty())
-      throw UserError(fmt::format("{}: the trace has no operators (category cpu_op): record it with "
-                                  "torch.profiler.ProfilerActivity.CPU",
-                                  path_));
+      throw UserError(
+          fmt::format("{}: the trace has no operators (category cpu_op): record it with "
+                      "torch.profiler.ProfilerActivity.CPU",
+                      path_));
     if (events_.gpu.empty())
-      throw UserError(fmt::format("{}: nothing ran on a GPU in this trace: record it on one, with "
-                                  "torch.profiler.ProfilerActivity.CUDA",
-                                  path_));
+      throw UserError(
+          fmt::format("{}: nothing ran on a GPU in this trace: record it on one, with "
+                      "torch.profiler.ProfilerActivity.CUDA",
+                      path_));
     parents_ = parents_of(events_.operators);
     collect_entries();
     window_ = choose_step(events_, issued_);
@@ -141,7 +146,8 @@ class ProfileReplay {
       if (waits_for_gpu(events_.names[call.name])) entries_.push_back({call.begin, call.end, kNone, around[i], {}});
     }
     // Items of one launch call (a CUDA graph) keep the order in which they ran.
-    std::stable_sort(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) { return a.begin < b.begin; });
+    std::stable_sort(entries_.begin(), entries_.end(),
+                     [](const Entry& a, const Entry& b) { return a.begin < b.begin; });
     for (Entry& entry : entries_) {
       for (std::size_t op = entry.innermost; op != kNone; op = parents_[op])
         if (is_mapped(name_of_operator(op))) entry.candidates.push_back(op);
@@ -185,7 +191,8 @@ class ProfileReplay {
     std::int64_t passes = 0, roots = 0;
     for (const auto& [elements, count] : counts) passes = std::gcd(passes, count);
     for (std::size_t i = 0; i < events_.operators.size(); ++i)  // backward() makes the gradient of each loss
-      if (parents_[i] == kNone && window_.contains(events_.operators[i].begin) && name_of_operator(i) == "aten::ones_like")
+      if (parents_[i] == kNone && window_.contains(events_.operators[i].begin) &&
+          name_of_operator(i) == "aten::ones_like")
         ++roots;
     if (roots > 1 && passes % roots == 0) in_order.resize(in_order.size() / static_cast<std::size_t>(roots));
     for (const std::int64_t elements : in_order) result_.recording.trace.parameters += elements;

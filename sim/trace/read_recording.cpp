@@ -58,10 +58,11 @@ Replayable read_recording(const std::string& path, const DeviceLookup& device) {
     if (keys.size() < 12) keys.insert(piece.key);
   }
   if (events == 0)
-    throw UserError(fmt::format(
-        "{}: neither an op trace nor a trace of PyTorch's profiler (\"traceEvents\") nor an execution trace (\"nodes\"); "
-        "it is JSON with the keys {}",
-        path, fmt::join(keys, ", ")));
+    throw UserError(
+        fmt::format("{}: neither an op trace nor a trace of PyTorch's profiler (\"traceEvents\") nor an execution "
+                    "trace (\"nodes\"); "
+                    "it is JSON with the keys {}",
+                    path, fmt::join(keys, ", ")));
   const ProfilerEvents read = profiler.finish();
   return replay_of_profile(read, path, device, std::move(defects));
 }

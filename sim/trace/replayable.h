@@ -30,14 +30,14 @@ struct Defects {
 
 /// Totals of the step as the recording measured them; 0 where it did not.
 struct MeasuredStep {
-  std::string gpu;               ///< name of the recorded device
-  double busy = 0.0;             ///< seconds in which at least one kernel ran
-  double kernel_sum = 0.0;       ///< seconds of all kernels
-  double span = 0.0;             ///< first kernel's start to last one's end
-  double step = 0.0;             ///< seconds of the step's annotation, profiler included
-  std::int64_t kernels = 0;      ///< kernels, memsets and copies
+  std::string gpu;                                     ///< name of the recorded device
+  double busy = 0.0;                                   ///< seconds in which at least one kernel ran
+  double kernel_sum = 0.0;                             ///< seconds of all kernels
+  double span = 0.0;                                   ///< first kernel's start to last one's end
+  double step = 0.0;                                   ///< seconds of the step's annotation, profiler included
+  std::int64_t kernels = 0;                            ///< kernels, memsets and copies
   std::int64_t peak_allocated = 0, peak_reserved = 0;  ///< bytes
-  std::string which_step;        ///< "ProfilerStep#3 of 5", or "the whole recording"
+  std::string which_step;                              ///< "ProfilerStep#3 of 5", or "the whole recording"
 };
 
 struct Replayable {
@@ -47,8 +47,8 @@ struct Replayable {
   std::vector<std::uint32_t> origin;  ///< entry of `recorded` for each of trace.calls; empty: no recorded calls
   MeasuredStep measured;
   Defects defects;
-  bool memory_recorded = false;   ///< allocations are the recording's own, those inside operations among them
-  bool memory_known = true;       ///< there are allocations at all
+  bool memory_recorded = false;  ///< allocations are the recording's own, those inside operations among them
+  bool memory_known = true;      ///< there are allocations at all
 };
 
 }  // namespace ridgeline::trace

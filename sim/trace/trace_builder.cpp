@@ -94,8 +94,7 @@ void TraceBuilder::add(const AtenCall& call, std::vector<MappedOp> ops, bool und
     for (const AtenTensor& tensor : mapped.inputs) operands.push_back({storage_of(tensor, false), tensor.bytes()});
     for (const AtenTensor& tensor : mapped.outputs) operands.push_back({storage_of(tensor, true), tensor.bytes()});
     trace().operands.insert(trace().operands.end(), operands.begin(), operands.end());
-    trace().records.push_back(
-        {Record::Kind::op, HostClass::other, static_cast<std::uint32_t>(trace().calls.size())});
+    trace().records.push_back({Record::Kind::op, HostClass::other, static_cast<std::uint32_t>(trace().calls.size())});
     trace().calls.push_back(entry);
     into_.origin.push_back(origin);
   }

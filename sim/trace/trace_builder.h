@@ -32,8 +32,8 @@ class TraceBuilder {
 
   /// Seconds of host work up to a call; empty: the cost of its class.
   using HostWork = std::function<double()>;
-  /// A recorded call. False, and nothing recorded, where it is not understood, or gives no operation though kernels of it
-  /// were measured.
+  /// A recorded call. False, and nothing recorded, where it is not understood, or gives no operation though kernels of
+  /// it were measured.
   bool call(const AtenCall& call, const HostWork& host = {});
   /// A call without a rule, costed by its bytes (or by what its measured time can move).
   void unknown(const AtenCall& call, std::optional<double> host_seconds = std::nullopt);

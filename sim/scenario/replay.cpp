@@ -1,0 +1,109 @@
+#include "sim/scenario/replay.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+namespace ridgeline {
+namespace {
+
+/// The time class in which a call spends most.
+std::size_t main_class(const std::array<Seconds, kTimeClasses>& times) {
+  return static_cast<std::size_t>(std::max_element(times.begin(), times.end()) - times.begin());
+}
+
+/// For recordings without calls of their own: each call of the trace is one.
+void describe_calls(trace::Replayable& recorded) {
+  const OpTrace& trace = recorded.recording.trace;
+  recorded.recorded.reserve(trace.calls.size());
+  for (std::size_t i = 0; i < trace.calls.size(); ++i) {
+    const Op& op = trace.ops[trace.calls[i].op];
+    recorded.recorded.push_back({name_of(op), 0.0, 0, !std::holds_alternative<UnknownOp>(op)});
+    recorded.origin.push_back(static_cast<std::uint32_t>(i));
+  }
+}
+
+using TimesByClass = std::array<Seconds, kTimeClasses>;
+
+/// Predicted times of the recorded calls of the steady step; calls outside it stay without an entry.
+std::vector<std::optional<TimesByClass>> times_of_calls(const trace::Replayable& recorded, const StepProgram& program,
+                                                        const Timeline& timeline) {
+  std::vector<std::optional<TimesByClass>> times(recorded.recorded.size());
+  const OpTrace& trace = *program.trace;
+  const std::size_t begin = trace.steps.empty() ? 0 : trace.steps.back().begin;
+  const std::size_t end = trace.steps.empty() ? trace.records.size() : trace.steps.back().end;
+  for (std::size_t i = begin; i < end; ++i)
+    if (trace.records[i].kind == Record::Kind::op) times[recorded.origin[trace.records[i].index]].emplace();
+  std::size_t launch = 0;
+  for (const Action& action : program.steady_step()) {
+    if (action.kind != Action::Kind::launch) continue;
+    const KernelSpan& span = timeline.kernels[launch++];
+    if (action.call == Action::kNoCall) continue;
+    auto& entry = times[recorded.origin[action.call]];
+    if (!entry) entry.emplace();
+    (*entry)[static_cast<std::size_t>(program.launches[action.index].time_class)] += span.end - span.start;
+  }
+  return times;
+}
+
+void compare_calls(ReplayResult& result, const trace::Replayable& recorded,
+                   const std::vector<std::optional<TimesByClass>>& times) {
+  std::unordered_map<std::string, std::size_t> index;
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    if (!times[i]) continue;
+    const trace::RecordedCall& call = recorded.recorded[i];
+    const auto [it, is_new] = index.try_emplace(call.name + (call.understood ? "" : "?"), result.ops.size());
+    if (is_new) result.ops.push_back({.name = call.name, .understood = call.understood});
+    ReplayedOp& op = result.ops[it->second];
+    ++op.count;
+    const std::size_t in_class = main_class(*times[i]);
+    for (std::size_t c = 0; c < kTimeClasses; ++c)
+      op.predicted += (*times[i])[c], op.predicted_by_class[c] += (*times[i])[c];
+    op.measured += Seconds(call.measured);
+    op.measured_by_class[in_class] += Seconds(call.measured);
+    result.measured_by_class[in_class] += Seconds(call.measured);
+  }
+  Coverage& coverage = result.coverage;
+  for (const ReplayedOp& op : result.ops) {
+    const Seconds time = result.has_measured_kernels ? op.measured : op.predicted;
+    coverage.calls += op.count;
+    coverage.gpu_time += time;
+    if (op.understood) coverage.understood_calls += op.count, coverage.understood_gpu_time += time;
+  }
+  std::sort(result.ops.begin(), result.ops.end(), [](const ReplayedOp& a, const ReplayedOp& b) {
+    return std::max(a.predicted, a.measured) > std::max(b.predicted, b.measured);
+  });
+}
+
+}  // namespace
+
+ReplayResult predict_replay(trace::Replayable recorded, const ReplaySetting& setting) {
+  if (recorded.recorded.empty()) describe_calls(recorded);
+  const OpTrace& trace = recorded.recording.trace;
+  const StepProgram program = make_program(trace, setting.gpu, setting.software);
+  PredictedStep step =
+      predict_step(program, setting.gpu, setting.host, setting.engine, {.cuda_graphs = setting.cuda_graphs});
+
+  ReplayResult result;
+  result.format = recorded.format;
+  result.info = recorded.recording.info;
+  result.measured = recorded.measured;
+  result.has_measured_kernels = recorded.measured.kernels > 0;
+  compare_calls(result, recorded, times_of_calls(recorded, program, step.timeline));
+  result.prediction = std::move(step.prediction);
+  StepPrediction& p = result.prediction.step;
+  if (p.time.value() > 0) {
+    p.samples_per_s = result.info.samples / p.time.value();
+    p.tokens_per_s = result.info.tokens / p.time.value();
+  }
+  if (recorded.memory_known) {
+    MemoryOptions options;
+    options.capacity = static_cast<std::int64_t>(setting.gpu.dram.capacity.value());
+    options.context = context_bytes(setting.gpu, setting.software);
+    result.prediction.memory = predict_memory(program, options);
+    result.memory_predicted = true;
+  }
+  result.defects = std::move(recorded.defects);
+  return result;
+}
+
+}  // namespace ridgeline
