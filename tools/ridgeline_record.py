@@ -10,16 +10,20 @@
     optimizer = torch.optim.AdamW(model.parameters())
     recorder.record(step, model=model, samples=8, tokens=8 * 128)
 
-`step()` does one whole training step (forward, backward, optimizer, zero_grad) as on the GPU, torch.autocast("cuda") and
-all; it is run twice, because the first step creates the optimizer's states. Then:
+`step()` does one whole training step (forward, backward, optimizer, zero_grad) as on the GPU, .to("cuda") and
+torch.autocast("cuda") and all; it is run twice, because the first step creates the optimizer's states. Then:
 
     ridgeline replay bert.jsonl.gz --hardware nvidia-a100-sxm4-80gb
 
 What is recorded are the calls of PyTorch's dispatcher below autograd and autocast, with shapes, types, strides and
 storages, and when each storage is born and dies. docs/op-trace.md describes the file. Needs PyTorch 2.5 or newer.
 
+How: CPU tensors stand for those of the GPU. Where PyTorch takes another way on a GPU, that way is taken: autocast's lists of
+operations, fused dropout, multi-tensor optimizers and clipping. scaled_dot_product_attention is recorded as one call; which
+kernel runs is decided when it is replayed.
+
 Limits: values do not exist, so code that branches on them takes one way (.item() gives 1 for tensors in host memory and 0
-for others). scaled_dot_product_attention is recorded as one call; which kernel runs is decided when it is replayed.
+for others). Custom CUDA extensions and torch.compile are not recorded.
 """
 import contextlib
 import gzip
@@ -70,22 +74,84 @@ class _Attention(torch.autograd.Function):
         return (None, *gradients, None, None)
 
 
+# What torch.autocast runs in the lower precision on a GPU, and what in fp32, by the name of the function.
+LOWERED = {"linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "matmul",
+           "__matmul__", "__rmatmul__", "mm", "bmm", "addmm", "baddbmm", "addbmm", "addmv", "addr", "mv", "einsum", "prelu"}
+WIDENED = {"softmax", "log_softmax", "layer_norm", "group_norm", "cross_entropy_loss", "nll_loss", "nll_loss_nd",
+           "nll_loss2d", "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "kl_div", "cosine_embedding_loss",
+           "binary_cross_entropy_with_logits", "pow", "__pow__", "__rpow__", "norm", "exp", "expm1", "log", "log10", "log1p",
+           "log2", "rsqrt", "reciprocal", "cosh", "sinh", "tan", "acos", "asin", "erfinv", "softplus", "dist", "renorm",
+           "cosine_similarity", "logsumexp"}
+
+
 class _Functions(TorchFunctionMode):
+    """What PyTorch's functions would do on a GPU, where they do something else on a CPU."""
+
     def __init__(self, recorder):
         super().__init__()
-        self.recorder = recorder
+        self.recorder, self.casts = recorder, {}
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
-        if func is torch.nn.functional.scaled_dot_product_attention and self.recorder.active:
-            return self.attention(*args, **kwargs)
+        name = getattr(func, "__name__", "")
+        if func is torch.Tensor.backward:  # runs on with this mode: checkpointed segments are run again inside
+            return self.backward(*args, **kwargs)
+        if func is torch.Tensor.cuda:
+            return args[0]
+        if name not in ("__get__", "__set__"):
+            args, kwargs = self.moved(args), {key: self.moved(value) for key, value in kwargs.items()}
+        lower = self.autocast_type()
+        if lower is None:
+            self.casts.clear()
+        if name == "scaled_dot_product_attention" and self.recorder.active:
+            return self.attention(lower, *args, **kwargs)
+        if lower is not None and name in LOWERED:
+            args, kwargs = self.cast(args, lower), {key: self.cast(value, lower) for key, value in kwargs.items()}
+        elif lower is not None and name in WIDENED:
+            args = self.cast(args, torch.float32)
+            kwargs = {key: self.cast(value, torch.float32) for key, value in kwargs.items()}
+        if name == "dropout" and func is not torch.nn.functional.dropout and len(args) == 3:
+            return torch.native_dropout(args[0], args[1], True)[0] if args[2] and args[1] > 0 else args[0]
         return func(*args, **kwargs)
 
-    def attention(self, query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False):
-        device = query.device.type
-        if torch.is_autocast_enabled(device):
-            kind = torch.get_autocast_dtype(device)
-            query, key, value = (x.to(kind) if x.is_floating_point() else x for x in (query, key, value))
+    def backward(self, loss, gradient=None, retain_graph=None, create_graph=False, inputs=None):
+        with self:
+            return torch.autograd.backward(loss, gradient, retain_graph, create_graph, inputs=inputs)
+
+    @staticmethod
+    def autocast_type():
+        for device in ("cuda", "cpu"):
+            if torch.is_autocast_enabled(device):
+                return torch.get_autocast_dtype(device)
+        return None
+
+    def moved(self, value):
+        """The same arguments with "cuda" for the CPU that stands for it."""
+        if isinstance(value, torch.device) and value.type == "cuda":
+            return torch.device("cpu")
+        if isinstance(value, str) and (value == "cuda" or value.startswith("cuda:")):
+            return "cpu"
+        if type(value) in (tuple, list):
+            return type(value)(self.moved(item) for item in value)
+        return value
+
+    def cast(self, value, kind):
+        if isinstance(value, torch.Tensor):
+            if not value.is_floating_point() or value.dtype in (kind, torch.float64):
+                return value
+            if not (value.is_leaf and value.requires_grad and kind != torch.float32):
+                return value.to(kind)
+            if id(value) not in self.casts:  # weights are cast once a forward pass
+                self.casts[id(value)] = (value, value.to(kind))
+            return self.casts[id(value)][1]
+        if type(value) in (tuple, list):
+            return type(value)(self.cast(item, kind) for item in value)
+        return value
+
+    def attention(self, lower, query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None,
+                  enable_gqa=False):
+        if lower is not None:
+            query, key, value = (self.cast(x, lower) for x in (query, key, value))
         return _Attention.apply(self.recorder, query, key, value, dropout_p, is_causal)
 
 
@@ -100,6 +166,8 @@ class _Calls(TorchDispatchMode):
         if not recorder.active:
             return func(*args, **kwargs)
         name = func._schema.name
+        if name.startswith(("prim::", "profiler::")):  # questions about tensors, marks
+            return func(*args, **kwargs)
         if name in ("aten::_local_scalar_dense", "aten::item", "aten::is_nonzero"):
             tensor = args[0]
             if recorder.on_host(tensor):
@@ -110,7 +178,8 @@ class _Calls(TorchDispatchMode):
             recorder.call(name, [tensor], [])
             recorder.records.append({"record": "wait"})
             return False if tensor.dtype == torch.bool else (0.0 if tensor.is_floating_point() else 0)
-        out = func(*args, **kwargs)
+        # Kernels of the gradient scaler exist for GPUs only; they work in place.
+        out = args[0] if name.startswith("aten::_amp_") else func(*args, **kwargs)
         values = dict(kwargs)
         ordered = []
         for position, argument in enumerate(func._schema.arguments):
@@ -125,39 +194,33 @@ class _Calls(TorchDispatchMode):
 
 
 class Recorder:
-    """One recording. `device` is what stands for the GPU; "cuda" needs none to be there."""
+    """One recording. `precision` is noted in the file: fp32, tf32, amp-fp16, amp-bf16 or bf16."""
 
-    def __init__(self, path, title="", device="cuda", precision=""):
-        self.path, self.title, self.device, self.precision = path, title, torch.device(device), precision
+    def __init__(self, path, title="", precision=""):
+        self.path, self.title, self.precision = path, title, precision
         self.records, self.births, self.ids, self.watched = [], [], {}, {}
         self.active, self.phase, self.counted = False, "setup", {}
         self.parameters, self.parameter_elements, self.samples, self.tokens = [], 0, 0, 0
-        self.optimizer, self.mode = "", None
+        self.optimizer, self.mode, self.host_numbers = "", None, False
 
     # ---- what a user calls -------------------------------------------------------------------------------------------
     @contextlib.contextmanager
     def building(self):
-        """Tensors made inside exist in name only (FakeTensorMode), on `device`."""
-        with self._in_name_only(), self.device:
+        """Tensors made inside exist in name only (FakeTensorMode)."""
+        from torch._subclasses.fake_tensor import FakeTensorMode
+        self.mode = FakeTensorMode(allow_non_fake_inputs=True)
+        with self._as_on_a_gpu(), _Functions(self):
             yield self
 
     @contextlib.contextmanager
-    def _in_name_only(self):
-        from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
-        with contextlib.ExitStack() as stack:
-            if self.mode is None:
-                self.mode = FakeTensorMode(allow_non_fake_inputs=True)
-            if self.device.type == "cuda" and not torch.cuda.is_available():
-                stack.enter_context(_pretend_cuda())
-            stack.enter_context(_fake_tensors_use_foreach(FakeTensor))
-            stack.enter_context(_modules_replace_parameters())
-            stack.enter_context(self.mode)
+    def _as_on_a_gpu(self):
+        with _gpu_ways(), _modules_replace_parameters(), self.mode or contextlib.nullcontext():
             yield
 
     def record(self, step, model=None, samples=0, tokens=0, steps=2):
         """Runs `step` and writes the file. `model` names the trained parameters. Models that were not made in building()
         are run as they are."""
-        with self._in_name_only() if self.mode is not None else contextlib.nullcontext():
+        with self._as_on_a_gpu():
             self._run(step, model, samples, tokens, steps)
         self.write()
 
@@ -202,6 +265,8 @@ class Recorder:
 
     def _before_optimizer(self, optimizer, args, kwargs):
         self.phase, self.optimizer = "optimizer", type(optimizer).__name__
+        # Unless the optimizer is fused, its counters of steps are numbers in host memory.
+        self.host_numbers = not (optimizer.defaults.get("fused") or optimizer.defaults.get("capturable"))
 
     def _after_optimizer(self, optimizer, args, kwargs):
         self._classify(("optimizer",))
@@ -230,10 +295,7 @@ class Recorder:
             self.active = before
 
     def on_host(self, tensor):
-        if tensor.device.type != self.device.type:
-            return True
-        # Where the CPU stands for the GPU: numbers that optimizers keep in host memory.
-        return self.device.type == "cpu" and tensor.dim() == 0 and self.phase == "optimizer"
+        return self.phase == "optimizer" and self.host_numbers and tensor.dim() == 0
 
     @staticmethod
     def _key(tensor):
@@ -294,6 +356,8 @@ class Recorder:
         return None
 
     def call(self, name, inputs, outputs):
+        if self.phase == "clipping" and torch.is_grad_enabled():
+            self.phase = "forward"  # of another micro-batch: gradients are clipped without recording a graph
         if name in VIEWS:
             for tensor in inputs:
                 if isinstance(tensor, torch.Tensor):
@@ -339,10 +403,13 @@ class Recorder:
 
 
 @contextlib.contextmanager
-def _pretend_cuda():
-    """Lets Python code that asks whether a GPU is there take the way it takes on one, and starts no driver."""
-    if hasattr(torch._C, "_ensureCUDADeviceGuardSet"):
-        torch._C._ensureCUDADeviceGuardSet()
+def _gpu_ways():
+    """Lets Python code that asks for the kind of device take the way it takes on a GPU."""
+    import torch.cuda.amp.common as amp
+    import torch.nn.functional as functional
+    import torch.nn.utils.clip_grad as clip_grad
+    import torch.utils._foreach_utils as foreach
+    from torch._subclasses.fake_tensor import FakeTensor
     replaced = []
 
     def replace(owner, name, value):
@@ -350,40 +417,26 @@ def _pretend_cuda():
             replaced.append((owner, name, getattr(owner, name)))
             setattr(owner, name, value)
 
+    replace(amp, "amp_definitely_not_available", lambda: False)
     replace(torch.cuda, "is_bf16_supported", lambda *_, **__: True)
-    replace(torch.cuda, "current_device", lambda: 0)
-    replace(torch.cuda, "_lazy_init", lambda: None)
-    replace(torch.cuda, "synchronize", lambda *_: None)
-    import torch.cuda.amp.common as common
-    replace(common, "amp_definitely_not_available", lambda: False)
+    devices = ["cuda", "cpu"]
+    for owner in (optimizers, foreach):
+        replace(owner, "_get_foreach_kernels_supported_devices", lambda: devices)
+        replace(owner, "_get_fused_kernels_supported_devices", lambda: devices)
+    for owner in (foreach, clip_grad):
+        replace(owner, "_has_foreach_support", lambda tensors, device: True)
+        replace(owner, "_device_has_foreach_support", lambda device: True)
+    # Functions written in Python shall be seen through: what they call is what counts.
+    for name in ("has_torch_function", "has_torch_function_unary", "has_torch_function_variadic"):
+        replace(functional, name, lambda *_: False)
+    types = getattr(optimizers, "_foreach_supported_types", [])
+    types.append(FakeTensor)
     try:
         yield
     finally:
+        types.remove(FakeTensor)
         for owner, name, value in reversed(replaced):
             setattr(owner, name, value)
-
-
-@contextlib.contextmanager
-def _fake_tensors_use_foreach(fake_tensor):
-    """Optimizers and clipping take their multi-tensor way for plain tensors only, by type: as they would on a GPU."""
-    import torch.nn.utils.clip_grad as clip_grad
-    import torch.optim.optimizer as optimizer
-    import torch.utils._foreach_utils as foreach_utils
-    types = getattr(optimizer, "_foreach_supported_types", None)
-    if types is not None:
-        types.append(fake_tensor)
-    replaced = []
-    for owner in (foreach_utils, clip_grad):
-        if hasattr(owner, "_has_foreach_support"):
-            replaced.append((owner, owner._has_foreach_support))
-            owner._has_foreach_support = lambda tensors, device: device.type in ("cuda", "cpu")
-    try:
-        yield
-    finally:
-        if types is not None:
-            types.remove(fake_tensor)
-        for owner, original in replaced:
-            owner._has_foreach_support = original
 
 
 @contextlib.contextmanager

@@ -21,7 +21,8 @@ struct Options {
 /// The description in hw/ of a device as its driver calls it ("NVIDIA H200"), or that of the GPU replayed on.
 trace::RecordedDevice recorded_device(const std::string& name, const Gpu& otherwise) {
   const auto device_of = [](const Gpu& gpu) {
-    return trace::RecordedDevice{gpu.dram.bandwidth.value(), gpu.launch.kernel_fixed.value()};
+    return trace::RecordedDevice{gpu.dram.bandwidth.value() * gpu.dram.read_efficiency,
+                                 gpu.launch.kernel_fixed.value()};
   };
   if (name.empty()) return device_of(otherwise);
   for (const std::string& known : hardware_names()) {

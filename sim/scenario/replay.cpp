@@ -1,7 +1,12 @@
 #include "sim/scenario/replay.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <set>
 #include <unordered_map>
+
+#include "sim/kernels/attention_choice.h"
 
 namespace ridgeline {
 namespace {
@@ -19,6 +24,33 @@ void describe_calls(trace::Replayable& recorded) {
     const Op& op = trace.ops[trace.calls[i].op];
     recorded.recorded.push_back({name_of(op), 0.0, 0, !std::holds_alternative<UnknownOp>(op)});
     recorded.origin.push_back(static_cast<std::uint32_t>(i));
+  }
+}
+
+/// Attention that the GPU at hand does not have, or would not choose: cuDNN's is chosen on Hopper only.
+void choose_attention_anew(OpTrace& trace, const Gpu& gpu, const Software& software, std::vector<std::string>& notes) {
+  std::set<std::string> said;
+  for (Op& op : trace.ops) {
+    auto* attention = std::get_if<Attention>(&op);
+    if (attention == nullptr) continue;
+    TrainingDescription training;
+    training.precision = is_half(attention->type) ? Precision::bf16 : Precision::fp32;
+    training.attention = AttentionRequest::sdpa;
+    ModelDescription model;
+    model.heads = attention->heads;
+    model.hidden = attention->heads * attention->head_dim;
+    const AttentionChoice choice = choose_attention(training, model, gpu, software);
+    const auto backend = choice == AttentionChoice::cudnn   ? AttentionBackend::cudnn
+                         : choice == AttentionChoice::flash ? AttentionBackend::flash
+                                                            : AttentionBackend::efficient;
+    // A recording of memory-efficient attention was made by a mask or by choice: that backend is everywhere. One of
+    // FlashAttention-2 stays where it can run.
+    const bool stays = attention->backend == AttentionBackend::efficient || attention->backend == backend ||
+                       (attention->backend == AttentionBackend::flash && backend == AttentionBackend::cudnn);
+    if (stays) continue;
+    if (said.insert(name_of(op)).second)
+      notes.push_back(fmt::format("{} is replaced by the backend PyTorch takes on this GPU", name_of(op)));
+    attention->backend = backend;
   }
 }
 
@@ -78,7 +110,8 @@ void compare_calls(ReplayResult& result, const trace::Replayable& recorded,
 
 ReplayResult predict_replay(trace::Replayable recorded, const ReplaySetting& setting) {
   if (recorded.recorded.empty()) describe_calls(recorded);
-  const OpTrace& trace = recorded.recording.trace;
+  OpTrace& trace = recorded.recording.trace;
+  choose_attention_anew(trace, setting.gpu, setting.software, trace.notes);
   const StepProgram program = make_program(trace, setting.gpu, setting.software);
   PredictedStep step =
       predict_step(program, setting.gpu, setting.host, setting.engine, {.cuda_graphs = setting.cuda_graphs});

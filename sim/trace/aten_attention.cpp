@@ -28,6 +28,7 @@ MappedOps attention(const AtenCall& call, const MapContext& context, const Place
   op.seq_q = q->sizes[seq];
   op.seq_k = k->sizes[seq];
   op.head_dim = q->sizes[3];
+  op.head_major = at.heads_second && q->contiguous() && op.heads > 1;
   if (op.batch < 1 || op.heads < 1 || op.seq_q < 1 || op.seq_k < 1) return std::nullopt;
   const auto statistics = fresh(DType::fp32, {op.batch, op.heads, op.seq_q});
   const HostClass host_forward =
@@ -53,6 +54,18 @@ constexpr Places kFlashInner{B::flash, 0, 7, 8, 0, false}, kFlashInnerBackward{B
     kEfficientInner{B::efficient, 0, 8, 9, 0, false}, kEfficientInnerBackward{B::efficient, 1, 11, 14, 5, false},
     kCudnnInner{B::cudnn, 0, 9, 10}, kCudnnInnerBackward{B::cudnn, 1, 13, 14, 4};
 
+constexpr Places kAny{B::cudnn, 0, 4, 5}, kAnyBackward{B::cudnn, 1, 6, 7, 4};
+
+template <bool Backward>
+MappedOps any_backend(const AtenCall& call, const MapContext& context) {
+  Places at = Backward ? kAnyBackward : kAny;
+  if (const AtenTensor* q = call.tensor(at.query)) {
+    if (!is_half(q->type)) at.backend = B::efficient;
+    else if (q->last() > 128 || q->last() % 8 != 0) at.backend = B::flash;
+  }
+  return attention(call, context, at, Backward);
+}
+
 template <const Places& At, bool Backward>
 MappedOps rule(const AtenCall& call, const MapContext& context) {
   return attention(call, context, At, Backward);
@@ -61,7 +74,9 @@ MappedOps rule(const AtenCall& call, const MapContext& context) {
 }  // namespace
 
 void add_attention_rules(RuleTable& table) {
-  table.insert({{"aten::_scaled_dot_product_flash_attention", rule<kFlash, false>},
+  table.insert({{"aten::scaled_dot_product_attention", any_backend<false>},
+                {"aten::scaled_dot_product_attention_backward", any_backend<true>},
+                {"aten::_scaled_dot_product_flash_attention", rule<kFlash, false>},
                 {"aten::_scaled_dot_product_flash_attention_backward", rule<kFlashBackward, true>},
                 {"aten::_scaled_dot_product_efficient_attention", rule<kEfficient, false>},
                 {"aten::_scaled_dot_product_efficient_attention_backward", rule<kEfficientBackward, true>},

@@ -38,7 +38,8 @@ MappedOps clone(const AtenCall& call, const MapContext&) {
   const AtenTensor* from = call.tensor(0);
   if (from == nullptr) return std::nullopt;
   AtenTensor to = like(*from);
-  // Without a memory format the order of dimensions is kept; a recording without results does not say.
+  constexpr double kContiguousFormat = 0.0;  // torch.contiguous_format; otherwise the order of dimensions is kept
+  if (call.number(1) == kContiguousFormat) to.strides.clear();
   return copy_ops(*from, result_of(call, 0, to));
 }
 
@@ -51,6 +52,22 @@ MappedOps to_host(const AtenCall& call, const MapContext&) {
               {},
               HostClass::python_fixed,
               HostClass::python_fixed});
+}
+
+/// (gradient, sizes of the whole, where): zeros, then the part is copied into them.
+MappedOps part_backward(const AtenCall& call, const MapContext&) {
+  const AtenTensor* part = call.tensor(0);
+  const Numbers* sizes = call.numbers(1);
+  if (part == nullptr || sizes == nullptr || part->elements() < 1) return std::nullopt;
+  AtenTensor whole = fresh(part->type, {});
+  for (const double size : *sizes) whole.sizes.push_back(static_cast<std::int64_t>(size));
+  whole = result_of(call, 0, whole);
+  std::vector<MappedOp> ops{pointwise_op(PointwiseFunction::fill, {}, whole)};
+  AtenTensor target = *part;  // the part of the whole that is written
+  target.storage = whole.storage;
+  ops.push_back(moved(CopyKind::permute, *part, target));
+  ops.back().backward = HostClass::python_fixed;
+  return ops;
 }
 
 }  // namespace
@@ -72,6 +89,8 @@ void add_copy_rules(RuleTable& table) {
   table.insert({{"aten::copy_", copy_into},
                 {"aten::_to_copy", to_copy},
                 {"aten::clone", clone},
+                {"aten::select_backward", part_backward},
+                {"aten::slice_backward", part_backward},
                 {"aten::_local_scalar_dense", to_host}});
 }
 

@@ -127,6 +127,7 @@ MappedOps concatenate(const AtenCall& call, const MapContext&) {
 
 void add_list_rules(RuleTable& table) {
   table.insert({{"aten::cat", concatenate},
+                {"aten::stack", concatenate},
                 {"aten::_foreach_add_", list_or_number<M::add, M::add_scalar>},
                 {"aten::_foreach_add", list_or_number<M::add, M::add_scalar>},
                 {"aten::_foreach_sub_", list_or_number<M::add, M::add_scalar>},

@@ -1,5 +1,6 @@
 #include "sim/trace/aten_map.h"
 
+#include <algorithm>
 #include <array>
 #include <unordered_set>
 
@@ -41,44 +42,36 @@ std::optional<std::vector<MappedOp>> map_aten(const AtenCall& call, const MapCon
 
 bool is_mapped(std::string_view name) { return rules().contains(name); }
 
+std::vector<std::string_view> mapped_names() {
+  std::vector<std::string_view> names;
+  for (const auto& [name, rule] : rules()) names.push_back(name);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
 bool launches_nothing(std::string_view name) {
-  static const std::unordered_set<std::string_view> names{"aten::view",
-                                                          "aten::_unsafe_view",
-                                                          "aten::t",
-                                                          "aten::transpose",
-                                                          "aten::permute",
-                                                          "aten::expand",
-                                                          "aten::slice",
-                                                          "aten::select",
-                                                          "aten::split",
-                                                          "aten::split_with_sizes",
-                                                          "aten::chunk",
-                                                          "aten::unbind",
-                                                          "aten::squeeze",
-                                                          "aten::unsqueeze",
-                                                          "aten::as_strided",
-                                                          "aten::detach",
-                                                          "aten::detach_",
-                                                          "aten::alias",
-                                                          "aten::_reshape_alias",
-                                                          "aten::unfold",
-                                                          "aten::diagonal",
-                                                          "aten::narrow",
-                                                          "aten::empty",
-                                                          "aten::empty_like",
-                                                          "aten::empty_strided",
-                                                          "aten::new_empty",
-                                                          "aten::new_empty_strided",
-                                                          "aten::resize_",
-                                                          "aten::set_",
-                                                          "aten::lift_fresh",
-                                                          "aten::is_same_size",
-                                                          "aten::result_type",
-                                                          "aten::is_nonzero",
-                                                          "aten::item",
-                                                          "aten::sym_size",
-                                                          "aten::sym_stride",
-                                                          "aten::sym_numel"};
+  static const std::unordered_set<std::string_view> names{"aten::view",        "aten::_unsafe_view",
+                                                          "aten::t",           "aten::transpose",
+                                                          "aten::permute",     "aten::expand",
+                                                          "aten::slice",       "aten::select",
+                                                          "aten::split",       "aten::split_with_sizes",
+                                                          "aten::chunk",       "aten::unbind",
+                                                          "aten::squeeze",     "aten::squeeze_",
+                                                          "aten::unsqueeze_",  "aten::t_",
+                                                          "aten::transpose_",  "aten::as_strided_",
+                                                          "aten::view_as",     "aten::reshape",
+                                                          "aten::unsqueeze",   "aten::as_strided",
+                                                          "aten::detach",      "aten::detach_",
+                                                          "aten::alias",       "aten::_reshape_alias",
+                                                          "aten::unfold",      "aten::diagonal",
+                                                          "aten::narrow",      "aten::empty",
+                                                          "aten::empty_like",  "aten::empty_strided",
+                                                          "aten::new_empty",   "aten::new_empty_strided",
+                                                          "aten::resize_",     "aten::set_",
+                                                          "aten::lift_fresh",  "aten::is_same_size",
+                                                          "aten::result_type", "aten::is_nonzero",
+                                                          "aten::item",        "aten::sym_size",
+                                                          "aten::sym_stride",  "aten::sym_numel"};
   return names.contains(name);
 }
 

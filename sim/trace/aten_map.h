@@ -31,6 +31,8 @@ std::optional<std::vector<MappedOp>> map_aten(const AtenCall& call, const MapCon
 
 /// Whether the table has the name; what it calls inside is then part of it.
 bool is_mapped(std::string_view name);
+/// Every name of the table, sorted.
+std::vector<std::string_view> mapped_names();
 /// Views, allocations and queries: they launch nothing.
 bool launches_nothing(std::string_view name);
 /// Bytes a call without a rule moves: all its tensors read, its results (or its first tensor) written.

@@ -202,7 +202,7 @@ MappedOps nll_loss(const AtenCall& call, const MapContext&) {
   return one({NllLoss{false, x->type, x->elements() / x->last(), x->last()},
               {*x, *target},
               {result_of(call, 0, fresh(x->type, {}))},
-              HostClass::pointwise,
+              HostClass::cross_entropy,
               HostClass::nll_backward});
 }
 MappedOps nll_loss_backward(const AtenCall& call, const MapContext&) {

@@ -78,7 +78,7 @@ class ProfileReplay {
         path_(path),
         clock_(events),
         device_(device(events.gpu_name)),
-        builder_(result_, device_.bytes_per_second) {
+        builder_(result_, device_.bytes_per_second, device_.fixed_seconds) {
     result_.format = Format::pytorch_profiler;
     result_.defects = std::move(defects);
     result_.memory_known = false;

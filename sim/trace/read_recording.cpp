@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "sim/trace/execution_trace.h"
 #include "sim/trace/json_pieces.h"
 #include "sim/trace/read_op_trace.h"
 #include "sim/units/user_error.h"
@@ -22,13 +23,6 @@ bool is_op_trace(const std::string& path) {
   return header.find("\"ridgeline\"") != header.npos;
 }
 
-Replayable replay_of_op_trace(const std::string& path) {
-  Replayable result;
-  result.recording = read_op_trace(path);
-  result.memory_recorded = true;
-  return result;
-}
-
 }  // namespace
 
 std::string_view name_of(Format format) {
@@ -41,22 +35,29 @@ std::string_view name_of(Format format) {
 }
 
 Replayable read_recording(const std::string& path, const DeviceLookup& device) {
-  if (is_op_trace(path)) return replay_of_op_trace(path);
+  if (is_op_trace(path)) return read_replayable_op_trace(path);
   JsonPieces pieces(path);
   JsonPiece piece;
   Defects defects;
   ProfilerEventReader profiler(path, defects);
+  ExecutionTraceReader execution(path);
   std::set<std::string> keys;
-  std::int64_t events = 0;
+  std::int64_t events = 0, nodes = 0;
   while (pieces.next(piece)) {
     if (piece.key == "traceEvents" || (piece.key.empty() && piece.element)) {
       profiler.event(piece.text, pieces.line());
       ++events;
+    } else if (piece.key == "nodes" && piece.element) {
+      execution.node(piece.text, pieces.line());
+      ++nodes;
+    } else if (piece.key == "schema") {
+      execution.schema(piece.text);
     } else if (piece.key == "deviceProperties") {
       profiler.device(piece.text);
     }
     if (keys.size() < 12) keys.insert(piece.key);
   }
+  if (nodes > 0 && events == 0) return execution.finish();
   if (events == 0)
     throw UserError(
         fmt::format("{}: neither an op trace nor a trace of PyTorch's profiler (\"traceEvents\") nor an execution "
