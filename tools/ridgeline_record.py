@@ -46,7 +46,7 @@ VIEWS = {"aten::view", "aten::_unsafe_view", "aten::t", "aten::transpose", "aten
          "aten::as_strided", "aten::detach", "aten::alias", "aten::_reshape_alias", "aten::unfold", "aten::diagonal",
          "aten::empty", "aten::empty_like", "aten::empty_strided", "aten::new_empty", "aten::new_empty_strided",
          "aten::lift_fresh", "aten::is_same_size"}
-ATTENTION = "aten::scaled_dot_product_attention"
+ATTENTION = "ridgeline::attention"
 
 
 class _Attention(torch.autograd.Function):

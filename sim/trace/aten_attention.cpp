@@ -1,5 +1,7 @@
 // Fused attention. The `_scaled_dot_product_*` calls take [batch, heads, seq, head_dim]; inside they run a backend's
-// own call, which flash and memory-efficient attention write as [batch, seq, heads, head_dim].
+// own call, which flash and memory-efficient attention write as [batch, seq, heads, head_dim]. `ridgeline::attention`
+// (recorded without a GPU) names no backend: it is written as cuDNN's for 16-bit types and head dimensions that has, as
+// FlashAttention-2 or memory-efficient attention otherwise; whoever replays it chooses anew for the GPU at hand.
 #include "sim/trace/aten_rules.h"
 
 namespace ridgeline::trace {
@@ -74,8 +76,8 @@ MappedOps rule(const AtenCall& call, const MapContext& context) {
 }  // namespace
 
 void add_attention_rules(RuleTable& table) {
-  table.insert({{"aten::scaled_dot_product_attention", any_backend<false>},
-                {"aten::scaled_dot_product_attention_backward", any_backend<true>},
+  table.insert({{"ridgeline::attention", any_backend<false>},
+                {"ridgeline::attention_backward", any_backend<true>},
                 {"aten::_scaled_dot_product_flash_attention", rule<kFlash, false>},
                 {"aten::_scaled_dot_product_flash_attention_backward", rule<kFlashBackward, true>},
                 {"aten::_scaled_dot_product_efficient_attention", rule<kEfficient, false>},

@@ -138,6 +138,13 @@ std::vector<Argument> arguments_of(const Side& side, const std::string& place) {
   return result;
 }
 
+/// Operators that call others, or none where there is nothing to do.
+bool is_wrapper(std::string_view name) {
+  for (const std::string_view wrapper : {"aten::to", "aten::contiguous", "aten::dropout", "aten::type_as"})
+    if (name == wrapper) return true;
+  return false;
+}
+
 void visit_tensors(std::vector<Argument>& arguments, const auto& visit) {
   for (Argument& argument : arguments) {
     if (auto* tensor = std::get_if<AtenTensor>(&argument)) visit(*tensor);
@@ -216,7 +223,7 @@ class ExecutionReplay {
     }
     if (!children_[i].empty()) {
       for (const std::size_t child : children_[i]) visit(child, phase, depth + 1);
-    } else if (on_device && node.name.starts_with("aten::") && !launches_nothing(node.name)) {
+    } else if (on_device && node.name.starts_with("aten::") && !launches_nothing(node.name) && !is_wrapper(node.name)) {
       builder_.unknown(call_of(node, phase));
     }
   }

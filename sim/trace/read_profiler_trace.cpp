@@ -105,6 +105,10 @@ class ProfileReplay {
     find_parameters();
     measure();
     host_position_ = window_.begin;
+    // Whoever records a whole step starts the profiler inside it: up to the first launch it is at work for a
+    // millisecond.
+    constexpr double kBeforeFirstLaunch = 50.0;  // microseconds, as much as the host needs for a first operator
+    if (!window_.marked) host_position_ = std::max(window_.begin, entries_.front().end - kBeforeFirstLaunch);
     builder_.begin_step();
     emit(entries_, 0);
     builder_.host_time(clock_.between(host_position_, window_.end));
