@@ -69,10 +69,10 @@ void set_range(MemoryPrediction& m, const Software& software) {
 }  // namespace
 
 MemoryPrediction predict_memory(const StepProgram& program, const Scenario& s) {
-  return predict_memory(program, memory_options(s));
+  return predict_memory(program, memory_options(s), s.software);
 }
 
-MemoryPrediction predict_memory(const StepProgram& program, MemoryOptions options) {
+MemoryPrediction predict_memory(const StepProgram& program, MemoryOptions options, const Software& software) {
   const MemoryResult r = run_memory(program, options);
   MemoryPrediction m = prediction_of(r, program, options.capacity);
   if (r.failure) {
@@ -88,10 +88,10 @@ MemoryPrediction predict_memory(const StepProgram& program, MemoryOptions option
     options.capacity = kNoEnd;
     m.needed = run_memory(program, options).device_used;
   }
-  set_range(m, s.software);
+  set_range(m, software);
   if (m.runs && m.needed_high > m.capacity) {
     // A full device gives cached memory back: so the run is tried on one that is smaller by as much.
-    options.capacity = std::llround(static_cast<double>(m.capacity) / (1.0 + s.software.memory_spread));
+    options.capacity = std::llround(static_cast<double>(m.capacity) / (1.0 + software.memory_spread));
     m.fits = run_memory(program, options).fits;
   }
   return m;

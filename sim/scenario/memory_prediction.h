@@ -61,7 +61,7 @@ ScenarioProgram make_scenario_program(const Scenario& scenario);
 /// Allocator settings, capacity and context of the scenario.
 MemoryOptions memory_options(const Scenario& scenario);
 MemoryPrediction predict_memory(const StepProgram& program, const Scenario& scenario);
-MemoryPrediction predict_memory(const StepProgram& program, MemoryOptions options);
+MemoryPrediction predict_memory(const StepProgram& program, MemoryOptions options, const Software& software);
 /// Memory alone, without the time.
 MemoryPrediction predict_memory(const Scenario& scenario);
 

@@ -132,7 +132,7 @@ ReplayResult predict_replay(trace::Replayable recorded, const ReplaySetting& set
     MemoryOptions options;
     options.capacity = static_cast<std::int64_t>(setting.gpu.dram.capacity.value());
     options.context = context_bytes(setting.gpu, setting.software);
-    result.prediction.memory = predict_memory(program, options);
+    result.prediction.memory = predict_memory(program, options, setting.software);
     result.memory_predicted = true;
   }
   result.defects = std::move(recorded.defects);
