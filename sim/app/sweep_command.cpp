@@ -133,8 +133,14 @@ void run(const Options& options, Outcome& outcome) {
     return;
   }
   if (!mistake.empty()) throw UserError(fmt::format("rank {}: {}", ranks.rank(), mistake));
-  if (ranks.rank() == 0) lead(options, *sweep, ranks, file);
-  else ranks.run(*sweep, {}, {options.threads, &stop_requested, {}});
+  try {
+    if (ranks.rank() == 0) lead(options, *sweep, ranks, file);
+    else ranks.run(*sweep, {}, {options.threads, &stop_requested, {}});
+  } catch (const std::exception& error) {
+    if (ranks.count() == 1) throw;
+    if (ranks.rank() == 0) fmt::print(stderr, "ridgeline: {}\n", error.what());
+    ranks.leave(2);
+  }
 }
 
 }  // namespace

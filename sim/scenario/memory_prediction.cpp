@@ -32,7 +32,8 @@ std::string op_name(const StepProgram& program, std::uint32_t call) {
 
 namespace {
 
-constexpr std::int64_t kNoEnd = std::int64_t{1} << 60;
+/// More than any device has, and small enough that segments which reserve addresses for all of it find them.
+constexpr std::int64_t kNoEnd = std::int64_t{1} << 45;
 
 MemoryPrediction prediction_of(const MemoryResult& r, const StepProgram& program, std::int64_t capacity) {
   MemoryPrediction m;

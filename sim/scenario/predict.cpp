@@ -180,12 +180,12 @@ Prediction predict(const Scenario& s, std::string_view engine_name) {
   // Memory knows no time: it runs beside the timing.
   std::future<MemoryPrediction> memory =
       std::async(std::launch::async, [&] { return predict_memory(built.program, s); });
-  Prediction p = predict_time(built.program, s, engine_name);
+  Prediction p = predict_time(built.program, s, engine_name, Reasons::yes);
   p.memory = memory.get();
   return p;
 }
 
-Prediction predict_time(const StepProgram& program, const Scenario& s, std::string_view engine_name) {
+Prediction predict_time(const StepProgram& program, const Scenario& s, std::string_view engine_name, Reasons reasons) {
   const auto engine = engine_for(engine_name, s.gpu);
   const OpTrace& trace = *program.trace;
   const std::vector<KernelTime> times = time_kernels(program, *engine, s.gpu);
@@ -203,8 +203,6 @@ Prediction predict_time(const StepProgram& program, const Scenario& s, std::stri
   p.step.kernel_count = timeline.kernel_count();
   p.step.sm_utilization = timeline.sm_utilization;
   p.step.kernel_active_fraction = timeline.active_fraction();
-  p.step.utilization = utilization(program, times, timeline, s.gpu);
-  p.step.latency = exposed_latency(program, times, timeline, s.gpu);
   const double seconds = timeline.step.value();
   const double samples = static_cast<double>(s.training.micro_batch * s.training.gradient_accumulation);
   p.step.samples_per_s = samples / seconds;
@@ -216,8 +214,10 @@ Prediction predict_time(const StepProgram& program, const Scenario& s, std::stri
   p.step.high = std::max(p.step.time, step_with(program, times, s, options, range.high, 1.0 + s.host.spread));
   p.step.energy = step_energy(timeline.power, p.step.time, p.step.low, p.step.high, s.gpu);
   p.step.power = p.step.energy.energy / p.step.time;
+  if (reasons == Reasons::no) return p;
+  p.step.utilization = utilization(program, times, timeline, s.gpu);
+  p.step.latency = exposed_latency(program, times, timeline, s.gpu);
   explain_time(p, kernels, times, timeline, KernelClasses(trace));
-
   p.notes = trace.notes;
   for (const std::uint32_t op : program.approximated)
     p.notes.push_back(fmt::format("{} {} has no rule on this GPU: costed by its bytes", name_of(trace.ops[op]),

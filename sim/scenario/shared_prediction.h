@@ -7,8 +7,11 @@
 
 namespace ridgeline {
 
+/// Time and energy alone, or also what they are made of: classes, limiters, kernels, utilisation, notes.
+enum class Reasons : bool { no, yes };
+
 /// predict() but for the memory, of the scenario's own program.
-Prediction predict_time(const StepProgram& program, const Scenario& scenario, std::string_view engine);
+Prediction predict_time(const StepProgram& program, const Scenario& scenario, std::string_view engine, Reasons reasons);
 
 /// Dense peak of the units that a precision's products run on, as the datasheet states it.
 FlopsPerSecond peak_of_precision(Precision precision, const Gpu& gpu);

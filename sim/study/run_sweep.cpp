@@ -278,7 +278,7 @@ class Runner {
     const Scenario& s = scenarios_[i].scenario;
     try {
       const StepProgram program = make_program(*group.trace, *lowered_.of(scenarios_[i]));
-      const Prediction p = predict_time(program, s, sweep_.engine);
+      const Prediction p = predict_time(program, s, sweep_.engine, Reasons::no);
       results_[i] = point_of(indices_[i], s, p, predict_memory(program, s, *memory_of(program, s, group)));
     } catch (const UserError& error) {
       fail(i, error.what());

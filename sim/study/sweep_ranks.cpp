@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <deque>
 #include <future>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <sstream>
 #include <thread>
 
@@ -41,6 +43,7 @@ Ranks::Ranks(int&, char**&) {
     throw UserError(fmt::format("started as {} processes, but this program was built without Boost.MPI", ranks));
 }
 Ranks::~Ranks() = default;
+void Ranks::leave(int) {}
 bool Ranks::agreed(bool of_rank_0) const { return of_rank_0; }
 std::vector<SweepPoint> Ranks::run(const Sweep& sweep, std::span<const std::uint64_t> indices,
                                    const SweepRunOptions& options) {
@@ -54,7 +57,7 @@ namespace mpi = boost::mpi;
 struct Ranks::Environment {
   mpi::environment environment;
   mpi::communicator world;
-  Environment(int& argc, char**& argv) : environment(argc, argv, mpi::threading::funneled) {}
+  Environment(int& argc, char**& argv) : environment(argc, argv, mpi::threading::funneled, false) {}
 };
 
 namespace {
@@ -86,16 +89,23 @@ class Coordinator {
 
   std::vector<SweepPoint> run() {
     for (int rank = 1; rank < world_.size(); ++rank) hand_out(rank);
+    std::optional<Clock::time_point> last_call;  // when to wait no longer for a rank that may be dead
     while (working_ > 0 || next_ < indices_.size() || own_.valid()) {
-      if (stopped() && working_ == 0 && !own_.valid()) break;
+      if (stopped() && !own_.valid()) {
+        if (!last_call) last_call = Clock::now() + std::chrono::milliseconds(200);
+        if (working_ == 0 || Clock::now() > *last_call) break;
+      }
       if (!own_.valid() && next_ < indices_.size() && !stopped()) {
         const auto stretch = next_stretch();
         own_ = std::async(std::launch::async, [this, stretch] { return run_sweep(sweep_, stretch, own_options_); });
       }
-      if (auto status = world_.iprobe(mpi::any_source, mpi::any_tag)) receive(*status);
-      else if (own_.valid() && own_.wait_for(std::chrono::milliseconds(1)) == std::future_status::ready)
+      if (auto status = world_.iprobe(mpi::any_source, mpi::any_tag)) {
+        receive(*status);
+      } else if (!own_.valid()) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      } else if (own_.wait_for(std::chrono::milliseconds(1)) == std::future_status::ready) {
         keep(own_.get());
-      else if (!own_.valid()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      }
     }
     if (!mistake_.empty()) throw UserError(mistake_);
     std::vector<SweepPoint> points;
@@ -104,6 +114,7 @@ class Coordinator {
   }
 
  private:
+  using Clock = std::chrono::steady_clock;
   [[nodiscard]] bool stopped() const { return (options_.stop && *options_.stop) || !mistake_.empty(); }
 
   std::span<const std::uint64_t> next_stretch() {
@@ -174,6 +185,12 @@ Ranks::Ranks(int& argc, char**& argv) {
   count_ = environment_->world.size();
 }
 Ranks::~Ranks() { delete environment_; }
+
+void Ranks::leave(int exit_code) {
+  if (!environment_) return;
+  std::fflush(nullptr);
+  std::_Exit(exit_code);
+}
 
 bool Ranks::agreed(bool of_rank_0) const {
   if (environment_) mpi::broadcast(environment_->world, of_rank_0, 0);

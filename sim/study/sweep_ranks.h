@@ -20,6 +20,8 @@ class Ranks {
   [[nodiscard]] int count() const { return count_; }
   /// True on every rank if it is on rank 0.
   [[nodiscard]] bool agreed(bool of_rank_0) const;
+  /// Ends this process at once if it is one of several: saying goodbye to ranks that may be dead would wait forever.
+  void leave(int exit_code);
   /// As run_sweep, on all ranks; the result and the calls of on_points are rank 0's alone. `indices` matter on rank 0.
   /// Throws UserError on rank 0 where a rank reads another sweep.
   std::vector<SweepPoint> run(const Sweep& sweep, std::span<const std::uint64_t> indices,

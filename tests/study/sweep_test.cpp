@@ -77,7 +77,7 @@ TEST_F(SweepTest, ranges_write_out_their_values) {
 
 TEST_F(SweepTest, a_sample_is_a_subset_that_its_seed_decides) {
   const std::string axes =
-      "axes: {training.micro_batch: {range: [1, 30], step: 1}, host.scale: {range: [1, 2], points: 20}}\n";
+      "axes: {training.micro_batch: {range: [1, 30], step: 1}, host.scale: {range: [1.0, 2.0], points: 20}}\n";
   const auto a = sweep(axes + "sample: {points: 50, seed: 3}\n").points();
   EXPECT_EQ(a.size(), 50u);
   EXPECT_EQ(std::set(a.begin(), a.end()).size(), 50u);
@@ -185,8 +185,9 @@ TEST_F(SweepTest, goals_find_the_best_of_what_is_allowed) {
   const auto found = best_points(points, cheapest);
   ASSERT_FALSE(found.empty());
   for (const SweepPoint& point : points)
-    if (point[Metric::samples_per_s] >= rate * 0.3)
+    if (point[Metric::samples_per_s] >= rate * 0.3) {
       EXPECT_GE(point[Metric::price], points[found.front()][Metric::price]);
+    }
   EXPECT_TRUE(
       best_points(points, sweep(axes + "goal: {search: cheapest, samples_per_s: " + std::to_string(rate * 2) + "}\n"))
           .empty());
@@ -265,8 +266,8 @@ TEST_F(SweepTest, mistakes_are_told_with_their_place) {
   EXPECT_THAT(mistake("axes: {training.micro_batch: [1]}\ngoal: cheapest\n"), HasSubstr("samples_per_s"));
   EXPECT_THAT(mistake("axes: {training.micro_batch: [1]}\nconstraints: {memry: {below: 1 GB}}\n"), HasSubstr("memory"));
   EXPECT_THAT(mistake("axes: {training.micro_batch: [1]}\nengine: analytical\n"), HasSubstr("analytic"));
-  EXPECT_THAT(mistake("axes: {training.micro_batch: {range: [1, 60000], step: 1}, host.scale: {range: [1, 2], points: "
-                      "1000}}\n"),
+  EXPECT_THAT(mistake("axes: {training.micro_batch: {range: [1, 60000], step: 1}, host.scale: {range: [1.0, 2.0], "
+                      "points: 1000}}\n"),
               HasSubstr("sample"));
 }
 
