@@ -1,0 +1,22 @@
+// Points of a sweep a second, on one and on two threads: a thousand of BERT-Large and GPT-2 on six GPUs.
+#include <benchmark/benchmark.h>
+
+#include "sim/study/run_sweep.h"
+
+namespace ridgeline {
+namespace {
+
+void BM_SweepOfAThousandPoints(benchmark::State& state) {
+  Sweep sweep = load_sweep(RIDGELINE_SOURCE_DIR "/scenarios/sweeps/six-gpus.yaml");
+  std::vector<std::uint64_t> points = sweep.points();
+  // Whole rows of GPUs from all over the grid, as neighbours in the full sweep share their work.
+  std::vector<std::uint64_t> some;
+  for (std::size_t i = 0; i + 6 <= points.size(); i += 60) some.insert(some.end(), &points[i], &points[i] + 6);
+  const SweepRunOptions options{static_cast<int>(state.range(0)), nullptr, {}};
+  for (auto _ : state) benchmark::DoNotOptimize(run_sweep(sweep, some, options).size());
+  state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(some.size()));
+}
+BENCHMARK(BM_SweepOfAThousandPoints)->Arg(1)->Arg(2)->Unit(benchmark::kMillisecond)->UseRealTime();
+
+}  // namespace
+}  // namespace ridgeline
