@@ -42,7 +42,8 @@ TEST(Compare, gpus_and_changes_stand_beside_one_scenario) {
   ASSERT_EQ(run.exit_code, 0) << run.err;
   for (const char* text : {"B against A", "C against A", "D against A", "on tensor cores", "GPU waits"})
     EXPECT_THAT(run.out, HasSubstr(text));
-  EXPECT_EQ(run_program("compare --model gpt2 --batch 2 --seq 256 --precision fp32 nvidia-t4 nvidia-rtx-3090").exit_code, 0);
+  EXPECT_EQ(
+      run_program("compare --model gpt2 --batch 2 --seq 256 --precision fp32 nvidia-t4 nvidia-rtx-3090").exit_code, 0);
 }
 
 TEST(Compare, mistakes_are_told) {
