@@ -8,6 +8,7 @@
 
 #include "sim/app/commands.h"
 #include "sim/app/engine_option.h"
+#include "sim/app/hardware_overrides.h"
 #include "sim/hardware/load_gpu.h"
 #include "sim/hardware/load_host.h"
 #include "sim/report/kernel_json.h"
@@ -22,21 +23,34 @@ using nlohmann::ordered_json;
 
 struct Options {
   std::string hardware, engine = "analytic", software = "pytorch-2.11", file = "-";
+  std::vector<std::string> sets;
   bool datasheet = false, sensitivity = false;
 };
 
+/// What all lines are predicted with.
+struct Setting {
+  Gpu gpu;
+  std::optional<Gpu> shipped;  ///< the GPU as its file has it, where --set changed it
+  Software software;
+  ResidualRanges ranges;
+  bool sensitivity = false;
+};
+
 /// Predicts one line of text; answers false when the line was a mistake.
-bool predict_line(const std::string& text, const Gpu& gpu, const Software& software, const TimingEngine& engine,
-                  const ResidualRanges& ranges, bool with_sensitivity, std::string& out) {
+bool predict_line(const std::string& text, const Setting& with, const TimingEngine& engine, std::string& out) {
   ordered_json line;
   try {
     line = ordered_json::parse(text);
     const KernelCase kernel = kernel_case_from(nlohmann::json(line));
-    const KernelPrediction prediction = predict_kernel(kernel, gpu, software, engine);
+    const KernelPrediction prediction =
+        with.shipped ? predict_kernel_on_changed(kernel, with.gpu, *with.shipped, with.software, engine.name())
+                     : predict_kernel(kernel, with.gpu, with.software, engine);
     std::optional<Sensitivity> sensitivity;
-    if (with_sensitivity) sensitivity = kernel_sensitivity(kernel, gpu, software, engine.name());
-    line["predicted"] = kernel_json(prediction, ranges.of_kernel(kernel.op, prediction.time, gpu, engine.name()),
-                                    sensitivity ? &*sensitivity : nullptr);
+    if (with.sensitivity) sensitivity = kernel_sensitivity(kernel, with.gpu, with.software, engine.name());
+    Range range = with.ranges.of_kernel(kernel.op, prediction.time, with.gpu, engine.name());
+    if (with.shipped) range.validated = false;
+    line["predicted"] = kernel_json(prediction, range, sensitivity ? &*sensitivity : nullptr);
+    if (with.shipped) line["predicted"]["hardware_changed"] = true;
   } catch (const ordered_json::exception& e) {
     if (!line.is_object()) line = ordered_json{{"line", text.substr(0, 200)}};
     line["error"] = fmt::format("not a JSON object: {}", e.what());
@@ -51,10 +65,14 @@ bool predict_line(const std::string& text, const Gpu& gpu, const Software& softw
 }
 
 void run(const Options& options, Outcome& outcome) {
-  const Gpu gpu = load_gpu(options.hardware, {}, options.datasheet ? Numbers::datasheet : Numbers::measured);
-  const Software software = load_software(options.software);
-  const auto engine = engine_named(options.engine, gpu);
-  const ResidualRanges ranges = ResidualRanges::load();
+  const Numbers numbers = options.datasheet ? Numbers::datasheet : Numbers::measured;
+  Setting with{load_gpu(options.hardware, hardware_overrides(options.sets), numbers),
+               {},
+               load_software(options.software),
+               ResidualRanges::load(),
+               options.sensitivity};
+  if (!options.sets.empty()) with.shipped = load_gpu(options.hardware, {}, numbers);
+  const auto engine = engine_named(options.engine, with.gpu);
   std::ifstream file;
   if (options.file != "-") {
     file.open(options.file);
@@ -64,7 +82,7 @@ void run(const Options& options, Outcome& outcome) {
   std::string text, answer;
   while (std::getline(in, text)) {
     if (text.find_first_not_of(" \t\r") == std::string::npos) continue;
-    if (!predict_line(text, gpu, software, *engine, ranges, options.sensitivity, answer)) outcome.exit_code = 2;
+    if (!predict_line(text, with, *engine, answer)) outcome.exit_code = 2;
     fmt::print("{}\n", answer);
   }
 }
@@ -75,6 +93,9 @@ void add_kernels_command(CLI::App& program, Outcome& outcome) {
   auto options = std::make_shared<Options>();
   auto* command = program.add_subcommand("kernels", "one prediction a line of a kernel-case file (JSON Lines)");
   command->add_option("--hardware", options->hardware, "GPU: a name of hw/ or a path")->required();
+  command->add_option("--set", options->sets, "KEY=VALUE: any key of the hardware, e.g. l2.capacity=\"100 MiB\"")
+      ->allow_extra_args(false)
+      ->take_all();
   command->add_option("--engine", options->engine, "roofline, analytic");
   command->add_option("--software", options->software, "software stack of hw/software/");
   command->add_flag("--datasheet", options->datasheet, "ignore the measured section of the hardware file");

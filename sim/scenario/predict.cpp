@@ -7,6 +7,7 @@
 #include <map>
 #include <unordered_map>
 
+#include "sim/scenario/changed_hardware.h"
 #include "sim/scenario/prediction.h"
 #include "sim/scenario/residual_ranges.h"
 #include "sim/scenario/shared_prediction.h"
@@ -161,12 +162,14 @@ FlopsPerSecond peak_of_precision(Precision precision, const Gpu& gpu) {
 
 Seconds step_time(const OpTrace& trace, const Scenario& s, std::string_view engine_name, const Gpu* kernels_for) {
   const auto engine = engine_for(engine_name, s.gpu);
-  const StepProgram program = make_program(trace, kernels_for ? *kernels_for : s.gpu, s.software);
+  const Gpu& chosen_for = kernels_for ? *kernels_for : s.shipped_kernels ? *s.shipped : s.gpu;
+  const StepProgram program = make_program(trace, chosen_for, s.software);
   const std::vector<KernelTime> times = time_kernels(program, *engine, s.gpu);
   return run_timeline(program, times, s.gpu, s.host, {.cuda_graphs = s.cuda_graphs}).step;
 }
 
-StepRun run_step(const Scenario& s, std::string_view engine_name) {
+StepRun run_step(const Scenario& scenario, std::string_view engine_name) {
+  const Scenario s = best_use(scenario, engine_name);
   const auto engine = engine_for(engine_name, s.gpu);
   StepRun run{make_scenario_program(s), {}, {.cuda_graphs = s.cuda_graphs}, {}};
   run.times = time_kernels(run.built.program, *engine, s.gpu);
@@ -174,7 +177,8 @@ StepRun run_step(const Scenario& s, std::string_view engine_name) {
   return run;
 }
 
-Prediction predict(const Scenario& s, std::string_view engine_name) {
+Prediction predict(const Scenario& scenario, std::string_view engine_name) {
+  const Scenario s = best_use(scenario, engine_name);
   engine_for(engine_name, s.gpu);
   const ScenarioProgram built = make_scenario_program(s);
   // Memory knows no time: it runs beside the timing.
@@ -201,15 +205,16 @@ Prediction predict_time(const StepProgram& program, const Scenario& s, std::stri
   p.step.host_time = timeline.host;
   p.step.gpu_busy = timeline.gpu_busy;
   p.step.kernel_count = timeline.kernel_count();
-  p.step.sm_utilization = timeline.sm_utilization;
+  const double used_sms = static_cast<double>(s.gpu.sm.count) / (s.gpu.sm.count + s.idle_sms);
+  p.step.sm_utilization = timeline.sm_utilization * used_sms;
   p.step.kernel_active_fraction = timeline.active_fraction();
   const double seconds = timeline.step.value();
   const double samples = static_cast<double>(s.training.micro_batch * s.training.gradient_accumulation);
   p.step.samples_per_s = samples / seconds;
   p.step.tokens_per_s = p.step.samples_per_s * static_cast<double>(s.training.sequence_length);
-  p.step.mfu = trace.model_flops / seconds / peak_of_precision(s.training.precision, s.gpu).value();
+  p.step.mfu = trace.model_flops / seconds / peak_of_precision(s.training.precision, s.gpu).value() * used_sms;
   const BusyRange range = busy_range(kernels, times, s.gpu, p.engine);
-  p.step.validated = range.validated;
+  p.step.validated = range.validated && !s.shipped;
   p.step.low = std::min(p.step.time, step_with(program, times, s, options, range.low, 1.0 - s.host.spread));
   p.step.high = std::max(p.step.time, step_with(program, times, s, options, range.high, 1.0 + s.host.spread));
   p.step.energy = step_energy(timeline.power, p.step.time, p.step.low, p.step.high, s.gpu);
@@ -223,7 +228,15 @@ Prediction predict_time(const StepProgram& program, const Scenario& s, std::stri
     p.notes.push_back(fmt::format("{} {} has no rule on this GPU: costed by its bytes", name_of(trace.ops[op]),
                                   shape_of(trace.ops[op])));
   if (s.compile) p.notes.push_back("torch.compile is not modelled: this is the eager step");
-  if (!p.step.validated)
+  if (s.shipped) {
+    p.notes.push_back(
+        "the hardware was changed with --set: nobody measured such a chip, so the range is not validated");
+    if (s.shipped_kernels)
+      p.notes.push_back("runs the kernels of the unchanged chip: what the rules choose for this one would be slower");
+    if (s.idle_sms > 0)
+      p.notes.push_back(fmt::format("{} of {} SMs stay idle: with all of them the step would be slower", s.idle_sms,
+                                    s.gpu.sm.count + s.idle_sms));
+  } else if (!p.step.validated)
     p.notes.push_back("no kernels of this kind were measured on this GPU: the range is that of other GPUs");
   return p;
 }
