@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/app/commands.h"
+#include "sim/app/hardware_overrides.h"
 #include "sim/hardware/load_gpu.h"
 #include "sim/report/hardware_text.h"
 
@@ -30,13 +31,7 @@ void run(const Options& options) {
     }
     return;
   }
-  std::vector<config::Override> overrides;
-  for (const std::string& text : options.sets) {
-    config::Override change = config::parse_override(text);
-    if (change.key.starts_with("hardware.")) change.key = change.key.substr(9);
-    overrides.push_back(std::move(change));
-  }
-  const HardwareSheet sheet = load_hardware_sheet(options.name, overrides, numbers);
+  const HardwareSheet sheet = load_hardware_sheet(options.name, hardware_overrides(options.sets), numbers);
   if (options.format == "json") fmt::print("{}\n", hardware_json(sheet).dump(2));
   else fmt::print("{}", hardware_text(sheet));
 }

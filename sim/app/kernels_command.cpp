@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "sim/app/commands.h"
-#include "sim/config/override.h"
+#include "sim/app/hardware_overrides.h"
 #include "sim/hardware/load_gpu.h"
 #include "sim/hardware/load_host.h"
 #include "sim/hierarchy/make_engine.h"
@@ -29,34 +29,32 @@ struct Options {
   bool datasheet = false, sensitivity = false;
 };
 
-/// `--set hardware.KEY=VALUE`.
-std::vector<config::Override> hardware_overrides(const std::vector<std::string>& sets) {
-  constexpr std::string_view kHardware = "hardware.";
-  std::vector<config::Override> overrides;
-  for (const std::string& text : sets) {
-    config::Override change = config::parse_override(text);
-    if (!change.key.starts_with(kHardware))
-      throw UserError(fmt::format("--set {}: kernels take keys of the hardware file: hardware.{}", text, text));
-    change.origin = "--set " + text;
-    change.key.erase(0, kHardware.size());
-    overrides.push_back(std::move(change));
-  }
-  return overrides;
-}
+/// What all lines are predicted with.
+struct Setting {
+  Gpu gpu;
+  std::optional<Gpu> shipped;  ///< the GPU as its file has it, where --set changed it
+  Software software;
+  ResidualRanges ranges;
+  bool sensitivity = false;
+  std::string timeline;  ///< file for the simulation of the (last) case; may be empty
+};
 
 /// Predicts one line of text; answers false when the line was a mistake.
-bool predict_line(const std::string& text, const Gpu& gpu, const Software& software, const TimingEngine& engine,
-                  const ResidualRanges& ranges, const Options& options, std::string& out) {
+bool predict_line(const std::string& text, const Setting& with, const TimingEngine& engine, std::string& out) {
   ordered_json line;
   try {
     line = ordered_json::parse(text);
     const KernelCase kernel = kernel_case_from(nlohmann::json(line));
-    const KernelPrediction prediction = predict_kernel(kernel, gpu, software, engine);
+    const KernelPrediction prediction =
+        with.shipped ? predict_kernel_on_changed(kernel, with.gpu, *with.shipped, with.software, engine.name())
+                     : predict_kernel(kernel, with.gpu, with.software, engine);
     std::optional<Sensitivity> sensitivity;
-    if (!options.timeline.empty()) trace::write_text(options.timeline, kernel_timeline(prediction));
-    if (options.sensitivity) sensitivity = kernel_sensitivity(kernel, gpu, software, engine.name());
-    line["predicted"] = kernel_json(prediction, ranges.of_kernel(kernel.op, prediction.time, gpu, engine.name()),
-                                    sensitivity ? &*sensitivity : nullptr);
+    if (!with.timeline.empty()) trace::write_text(with.timeline, kernel_timeline(prediction));
+    if (with.sensitivity) sensitivity = kernel_sensitivity(kernel, with.gpu, with.software, engine.name());
+    Range range = with.ranges.of_kernel(kernel.op, prediction.time, with.gpu, engine.name());
+    if (with.shipped) range.validated = false;
+    line["predicted"] = kernel_json(prediction, range, sensitivity ? &*sensitivity : nullptr);
+    if (with.shipped) line["predicted"]["hardware_changed"] = true;
   } catch (const ordered_json::exception& e) {
     if (!line.is_object()) line = ordered_json{{"line", text.substr(0, 200)}};
     line["error"] = fmt::format("not a JSON object: {}", e.what());
@@ -71,11 +69,15 @@ bool predict_line(const std::string& text, const Gpu& gpu, const Software& softw
 }
 
 void run(const Options& options, Outcome& outcome) {
-  const Gpu gpu = load_gpu(options.hardware, hardware_overrides(options.sets),
-                           options.datasheet ? Numbers::datasheet : Numbers::measured);
-  const Software software = load_software(options.software);
-  const auto engine = make_engine(options.engine, gpu);
-  const ResidualRanges ranges = ResidualRanges::load();
+  const Numbers numbers = options.datasheet ? Numbers::datasheet : Numbers::measured;
+  Setting with{load_gpu(options.hardware, hardware_overrides(options.sets), numbers),
+               {},
+               load_software(options.software),
+               ResidualRanges::load(),
+               options.sensitivity,
+               options.timeline};
+  if (!options.sets.empty()) with.shipped = load_gpu(options.hardware, {}, numbers);
+  const auto engine = make_engine(options.engine, with.gpu);
   std::ifstream file;
   if (options.file != "-") {
     file.open(options.file);
@@ -85,7 +87,7 @@ void run(const Options& options, Outcome& outcome) {
   std::string text, answer;
   while (std::getline(in, text)) {
     if (text.find_first_not_of(" \t\r") == std::string::npos) continue;
-    if (!predict_line(text, gpu, software, *engine, ranges, options, answer)) outcome.exit_code = 2;
+    if (!predict_line(text, with, *engine, answer)) outcome.exit_code = 2;
     fmt::print("{}\n", answer);
   }
 }
@@ -96,8 +98,10 @@ void add_kernels_command(CLI::App& program, Outcome& outcome) {
   auto options = std::make_shared<Options>();
   auto* command = program.add_subcommand("kernels", "one prediction a line of a kernel-case file (JSON Lines)");
   command->add_option("--hardware", options->hardware, "GPU: a name of hw/ or a path")->required();
+  command->add_option("--set", options->sets, "KEY=VALUE: any key of the hardware, e.g. l2.capacity=\"100 MiB\"")
+      ->allow_extra_args(false)
+      ->take_all();
   command->add_option("--engine", options->engine, "roofline, analytic or simulate");
-  command->add_option("--set", options->sets, "hardware.KEY=VALUE: changes a value of the hardware file");
   command->add_option(
       "--timeline", options->timeline,
       "with --engine simulate: writes occupancy, L2 hit rate and DRAM bandwidth over the (last) case as a "

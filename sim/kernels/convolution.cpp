@@ -36,6 +36,9 @@ class ConvolutionLowering {
     const double batch = static_cast<double>(op.batch);
     element_ = static_cast<double>(bytes_of(op.type));
     x_ = batch * static_cast<double>(op.in_channels * op.size * op.size);
+    // A stride wider than the kernel leaves pixels out.
+    const double side = std::min(1.0, static_cast<double>(op.kernel) / static_cast<double>(op.stride));
+    gathered_x_ = x_ * side * side;
     y_ = batch * static_cast<double>(op.out_channels * out_size_ * out_size_);
     w_ = static_cast<double>(op.in_channels * op.out_channels * op.kernel * op.kernel);
     const Matmul probe{.type = op.type, .batch = 1, .m = 128, .n = 128, .k = 128, .layout = Layout::nt};
@@ -50,7 +53,7 @@ class ConvolutionLowering {
     }
     turn({{0, x_}, {1, w_, op_.kernel > 1}});
     implicit("fprop", op_.batch * out_size_ * out_size_, op_.out_channels, op_.in_channels,
-             {access(0, x_), access(1, w_)}, access(2, y_));
+             {access(0, gathered_x_), access(1, w_)}, access(2, y_));
     turn({{2, y_}});
     return std::move(out_);
   }
@@ -72,7 +75,7 @@ class ConvolutionLowering {
     GemmWork work = problem(op_.out_channels, op_.in_channels * op_.kernel * op_.kernel,
                             op_.batch * out_size_ * out_size_, y_ + x_, true);
     work.layout = static_cast<int>(Layout::tn);
-    append_gemm(out_.launches, work, gpu_, {access(0, y_), access(1, x_)}, {access(4, w_)}, "wgrad");
+    append_gemm(out_.launches, work, gpu_, {access(0, y_), access(1, gathered_x_)}, {access(4, w_)}, "wgrad");
     if (!plain) turn({{4, w_, op_.kernel > 1}});
     return std::move(out_);
   }
@@ -171,6 +174,7 @@ class ConvolutionLowering {
   const Gpu& gpu_;
   std::int64_t out_size_ = 1;
   double element_ = 4, x_ = 0, y_ = 0, w_ = 0;
+  double gathered_x_ = 0;  ///< pixels that the products read
   bool tensor_ = false;
   LoweredOp out_;
 };

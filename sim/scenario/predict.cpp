@@ -9,6 +9,7 @@
 
 #include "sim/hierarchy/make_engine.h"
 #include "sim/kernels/attention_choice.h"
+#include "sim/scenario/changed_hardware.h"
 #include "sim/scenario/prediction.h"
 #include "sim/scenario/residual_ranges.h"
 #include "sim/scenario/shared_prediction.h"
@@ -43,6 +44,9 @@ std::vector<LaunchedKernel> launched_kernels(const StepProgram& program) {
 /// close together, where one law errs one way. Chosen so that nine of ten of the 52 eager steps measured on an H200 lie
 /// inside.
 constexpr double kSharedError = 0.6;
+
+constexpr std::string_view kNeverMeasured =
+    "no kernels of this kind were measured on this GPU: the range is that of other GPUs";
 
 /// Uncertainty of the sum of kernel times: errors of one op's kernels are taken as equal wherever it occurs; of the
 /// errors of different ops a part is shared within the family, and the rest independent.
@@ -154,12 +158,14 @@ FlopsPerSecond peak_of_precision(Precision precision, const Gpu& gpu) {
 
 Seconds step_time(const OpTrace& trace, const Scenario& s, std::string_view engine_name, const Gpu* kernels_for) {
   const auto engine = make_engine(engine_name, s.gpu);
-  const StepProgram program = make_program(trace, kernels_for ? *kernels_for : s.gpu, s.software);
+  const Gpu& chosen_for = kernels_for ? *kernels_for : s.shipped_kernels ? *s.shipped : s.gpu;
+  const StepProgram program = make_program(trace, chosen_for, s.software);
   const std::vector<KernelTime> times = time_kernels(program, *engine, s.gpu);
   return run_timeline(program, times, s.gpu, s.host, {.cuda_graphs = s.cuda_graphs}).step;
 }
 
-StepRun run_step(const Scenario& s, std::string_view engine_name) {
+StepRun run_step(const Scenario& scenario, std::string_view engine_name) {
+  const Scenario s = best_use(scenario, engine_name);
   const auto engine = make_engine(engine_name, s.gpu);
   StepRun run{make_scenario_program(s), {}, {.cuda_graphs = s.cuda_graphs}, {}};
   run.times = time_kernels(run.built.program, *engine, s.gpu);
@@ -193,7 +199,8 @@ std::optional<Generation> generation_of(const Scenario& s, Seconds whole, std::s
 
 }  // namespace
 
-Prediction predict(const Scenario& s, std::string_view engine_name) {
+Prediction predict(const Scenario& scenario, std::string_view engine_name) {
+  const Scenario s = best_use(scenario, engine_name);
   make_engine(engine_name, s.gpu);  // an unknown name is a mistake to report before anything is made
   const ScenarioProgram built = make_scenario_program(s);
   // Memory knows no time: it runs beside the timing.
@@ -237,10 +244,28 @@ PredictedStep predict_step(const StepProgram& program, const Gpu& gpu, const Hos
   for (const std::uint32_t op : program.approximated)
     p.notes.push_back(fmt::format("{} {} has no rule on this GPU: costed by its bytes", name_of(trace.ops[op]),
                                   shape_of(trace.ops[op])));
-  if (!p.step.validated)
-    p.notes.push_back("no kernels of this kind were measured on this GPU: the range is that of other GPUs");
+  if (!p.step.validated) p.notes.emplace_back(kNeverMeasured);
   return result;
 }
+
+namespace {
+
+/// A chip that nobody measured: shares count its idle SMs too, and the range is not validated.
+void describe_changed_hardware(Prediction& p, const Scenario& s) {
+  const double used_sms = static_cast<double>(s.gpu.sm.count) / (s.gpu.sm.count + s.idle_sms);
+  p.step.sm_utilization *= used_sms;
+  p.step.mfu *= used_sms;
+  p.step.validated = false;
+  std::erase(p.notes, kNeverMeasured);
+  p.notes.push_back("the hardware was changed with --set: nobody measured such a chip, so the range is not validated");
+  if (s.shipped_kernels)
+    p.notes.push_back("runs the kernels of the unchanged chip: what the rules choose for this one would be slower");
+  if (s.idle_sms > 0)
+    p.notes.push_back(fmt::format("{} of {} SMs stay idle: with all of them the step would be slower", s.idle_sms,
+                                  s.gpu.sm.count + s.idle_sms));
+}
+
+}  // namespace
 
 Prediction predict_time(const StepProgram& program, const Scenario& s, std::string_view engine_name, Reasons reasons) {
   Prediction p = predict_step(program, s.gpu, s.host, engine_name, {.cuda_graphs = s.cuda_graphs}, reasons).prediction;
@@ -252,6 +277,7 @@ Prediction predict_time(const StepProgram& program, const Scenario& s, std::stri
   p.step.samples_per_s = samples / seconds;
   p.step.tokens_per_s = static_cast<double>(tokens_of_step(s.training)) / seconds;
   p.step.mfu = program.trace->model_flops / seconds / peak_of_precision(s.training.precision, s.gpu).value();
+  if (s.shipped) describe_changed_hardware(p, s);
   if (reasons == Reasons::yes) p.generation = generation_of(s, p.step.time, engine_name);
   return p;
 }

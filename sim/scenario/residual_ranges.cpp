@@ -39,19 +39,22 @@ std::string_view size_bucket(Seconds time) {
   return us < 10.0 ? "small" : us < 100.0 ? "medium" : "large";
 }
 
-ResidualRanges ResidualRanges::load() {
+ResidualRanges ResidualRanges::from(const nlohmann::json& table) {
   ResidualRanges result;
+  for (const auto& [key, value] : table.at("ranges").items())
+    result.ranges_[key] = Range{value.at("low").get<double>(), value.at("high").get<double>(), true};
+  return result;
+}
+
+ResidualRanges ResidualRanges::load() {
   std::ifstream file(config::data_folder("hw") / "residuals.json");
-  if (!file) return result;
+  if (!file) return {};
   try {
-    const auto json = nlohmann::json::parse(file);
-    for (const auto& [key, value] : json.at("ranges").items())
-      result.ranges_[key] = Range{value.at("low").get<double>(), value.at("high").get<double>(), true};
+    return from(nlohmann::json::parse(file));
   } catch (const nlohmann::json::exception& e) {
     throw UserError(fmt::format(
         "hw/residuals.json is damaged ({}); regenerate it with `ridgeline validate --write-residuals`", e.what()));
   }
-  return result;
 }
 
 Range ResidualRanges::of_kernel(const Op& op, Seconds time, const Gpu& gpu, std::string_view engine) const {

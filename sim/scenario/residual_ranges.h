@@ -6,6 +6,7 @@
 #pragma once
 
 #include <map>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 
@@ -27,6 +28,8 @@ class ResidualRanges {
  public:
   /// Reads hw/residuals.json of the data folder. A missing file gives unvalidated ranges throughout.
   static ResidualRanges load();
+  /// From a table as residual_table writes it. Throws nlohmann::json::exception where it is none.
+  static ResidualRanges from(const nlohmann::json& table);
 
   [[nodiscard]] Range of_kernel(const Op& op, Seconds time, const Gpu& gpu, std::string_view engine) const;
   [[nodiscard]] Range of_family(std::string_view family, Seconds time, const Gpu& gpu, std::string_view engine) const;

@@ -101,6 +101,8 @@ SharedScenario load(Node tree, const std::vector<Override>& overrides, Numbers n
   shared.software = known.software.get(Descriptions::key(software, changes.software),
                                        [&] { return load_software(software, changes.software); });
   scenario.gpu = *shared.gpu;
+  if (!changes.hardware.empty())
+    scenario.shipped = *known.gpus.get(Descriptions::key(gpu, {}), [&] { return load_gpu(gpu, {}, numbers); });
   scenario.host = *known.hosts.get(Descriptions::key(host, changes.host),
                                    [&] { return load_host(host, host_class_names(), changes.host); });
   scenario.software = *shared.software;

@@ -1,6 +1,7 @@
 // Predicts one kernel case: the op lowered on a GPU, each of its kernels timed, summed as a profiler would sum them.
 #pragma once
 
+#include <string_view>
 #include <vector>
 
 #include "sim/hardware/gpu.h"
@@ -22,6 +23,11 @@ struct KernelPrediction {
 /// Throws UserError (or std::invalid_argument from lowering) for a shape that cannot be.
 KernelPrediction predict_kernel(const KernelCase& kernel, const Gpu& gpu, const Software& software,
                                 const TimingEngine& engine);
+
+/// On a GPU changed from `shipped`: the fastest of the kernels chosen anew, those of `shipped`, and those with the
+/// added SMs idle (scenario/changed_hardware.h).
+KernelPrediction predict_kernel_on_changed(const KernelCase& kernel, const Gpu& gpu, const Gpu& shipped,
+                                           const Software& software, std::string_view engine);
 
 /// The same with kernels that are given, such as those chosen for another GPU.
 KernelPrediction time_launches(const KernelCase& kernel, std::vector<KernelLaunch> launches, const Gpu& gpu,

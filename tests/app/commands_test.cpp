@@ -51,6 +51,50 @@ TEST(Predict, JsonHasTheFixedKeys) {
     EXPECT_TRUE(p["limited_by"].contains(key)) << key;
 }
 
+TEST(Kernels, ChangedHardwareIsNeverSlowerAndSaysThatNobodyMeasuredIt) {
+  const std::string line =
+      R"({"op":"softmax_backward","dtype":"fp16","params":{"rows":6785,"cols":1138},"input_sets":4})";
+  const auto predicted = [&](const std::string& sets) {
+    const ProgramRun run = run_program("kernels --hardware nvidia-rtx-3090 " + sets, line + "\n");
+    EXPECT_EQ(run.exit_code, 0) << run.err;
+    return json::parse(run.out)["predicted"];
+  };
+  const json now = predicted("");
+  EXPECT_FALSE(now.contains("hardware_changed"));
+  for (const char* sets : {"--set sm.count=164", "--set hardware.l2.capacity=\"60 MiB\"",
+                           "--set dram.bandwidth=\"2 TB/s\" --set sm.count=100"}) {
+    const json then = predicted(sets);
+    EXPECT_LE(then["time_us"].get<double>(), now["time_us"].get<double>()) << sets;
+    EXPECT_TRUE(then["hardware_changed"].get<bool>()) << sets;
+    EXPECT_FALSE(then["validated"].get<bool>()) << sets;
+  }
+}
+
+TEST(Kernels, WrongHardwareValuesAreRefusedWithTheNearestName) {
+  for (const auto& [sets, expected] : std::initializer_list<std::pair<const char*, const char*>>{
+           {"--set dram.bandwith=\"4 TB/s\"", "did you mean bandwidth?"},
+           {"--set dram.bandwidth=\"-4 TB/s\"", "expected above 0"},
+           {"--set dram.bandwidth=\"nan TB/s\"", "expected a number with a unit"},
+           {"--set sm.count=0", "expected 1 to 100000"},
+           {"--set sm.count", "KEY=VALUE"}}) {
+    const ProgramRun run = run_program(std::string("kernels --hardware nvidia-t4 ") + sets);
+    EXPECT_EQ(run.exit_code, 2) << sets;
+    EXPECT_THAT(run.err, HasSubstr(expected)) << sets;
+  }
+}
+
+TEST(Predict, ChangedHardwareSaysSoAndIsNotSlower) {
+  const std::string command = "predict scenarios/gpt2-ladder-h200/4-flash-attention.yaml --no-advice --format json ";
+  const json now = json::parse(run_program(command).out);
+  for (const char* sets :
+       {"--set hardware.sm.count=145", "--set hardware.sm.count=264", "--set hardware.dram.bandwidth=\"6 TB/s\""}) {
+    const json then = json::parse(run_program(command + sets).out);
+    EXPECT_LE(then["step"]["time_s"].get<double>(), now["step"]["time_s"].get<double>() * (1.0 + 1e-6)) << sets;
+    EXPECT_FALSE(then["step"]["validated"].get<bool>()) << sets;
+    EXPECT_THAT(then["notes"].dump(), HasSubstr("the hardware was changed")) << sets;
+  }
+}
+
 TEST(Predict, SensitivityIsThereWhenAskedFor) {
   const std::string command = "predict scenarios/gpt2-ladder-h200/4-flash-attention.yaml --no-advice ";
   EXPECT_FALSE(json::parse(run_program(command + "--format json").out).contains("sensitivity"));
