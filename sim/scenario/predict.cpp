@@ -130,6 +130,9 @@ void explain_time(Prediction& p, std::span<const LaunchedKernel> kernels, std::s
     group.read_bytes += launch.read_bytes();
     group.written_bytes += launch.written_bytes();
     group.dram_bytes += times[i].dram_read_bytes + times[i].dram_write_bytes;
+    group.l2_bytes += times[i].l2_bytes;
+    group.l2_hit_bytes += times[i].l2_bytes * times[i].l2_hit_rate;
+    group.occupied_s += t.value() * times[i].occupancy;
     if (classes.writes_scores(*kernels[i].op)) group.score_bytes += launch.written_bytes();
     ++group.count;
     group.time += t;

@@ -76,7 +76,7 @@ TEST_F(Counters, ATensorReadAgainLeavesTheL2AtTheSizeItDoesOnTheChip) {
     const auto times = testing::simulated_chain(row, *engine_, gpu_);
     return times[1].dram_read_bytes / (mib * kMiB);
   };
-  for (const int mib : {4, 8, 12, 16, 20, 24}) EXPECT_LT(second_read(mib), 0.02) << mib;
+  for (const int mib : {4, 8, 12, 16, 20, 24}) EXPECT_LT(second_read(mib), 0.05) << mib;
   EXPECT_GT(second_read(40), 0.1);
   for (const int mib : {48, 64, 128}) EXPECT_GT(second_read(mib), 0.85) << mib;
 }

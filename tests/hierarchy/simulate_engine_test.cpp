@@ -69,7 +69,7 @@ TEST_F(Simulate, NoL2IsSlowerAndTwiceTheL2IsNot) {
   for (const char* text : {kCases[0], kCases[1]}) {
     const double base = predict(text, gpu_).time.value();
     EXPECT_GT(predict(text, none).time.value(), base) << text;
-    EXPECT_LE(predict(text, twice).time.value(), 1.001 * base) << text;
+    EXPECT_LE(predict(text, twice).time.value(), 1.01 * base) << text;  // what is left to read is read earlier
   }
 }
 

@@ -99,8 +99,8 @@ TEST(Traffic, OperandsThatFitAreReadOnceWhateverTheRaster) {
 }
 
 TEST(Traffic, TheRasterDecidesWhichOperandIsReadAgain) {
-  Gpu gpu = small_chip(1.0 * kMiB);
-  const GemmWork tall = product(8192, 512, 1024);  // 16 MiB against 1 MiB
+  Gpu gpu = small_chip(2.5 * kMiB);
+  const GemmWork tall = product(8192, 512, 1024);  // A 16 MiB, which does not fit; B 1 MiB, which does
   gpu.launch.tile_order = TileOrder::rows;
   const double along_rows = simulate(tall, gpu).dram_read;
   gpu.launch.tile_order = TileOrder::columns;
