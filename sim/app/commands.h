@@ -20,5 +20,6 @@ void add_hardware_command(CLI::App& program, Outcome& outcome);
 void add_models_command(CLI::App& program, Outcome& outcome);
 void add_memory_command(CLI::App& program, Outcome& outcome);
 void add_validate_command(CLI::App& program, Outcome& outcome);
+void add_replay_command(CLI::App& program, Outcome& outcome);
 
 }  // namespace ridgeline::app

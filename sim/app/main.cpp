@@ -39,6 +39,7 @@ int main(int argc, char** argv) {
     app::add_exercise_command(program, outcome);
     app::add_kernels_command(program, outcome);
     app::add_memory_command(program, outcome);
+    app::add_replay_command(program, outcome);
     app::add_validate_command(program, outcome);
     app::add_hardware_command(program, outcome);
     app::add_models_command(program, outcome);

@@ -10,6 +10,7 @@
 #include "sim/trace/op_fields.h"
 #include "sim/trace/record_names.h"
 #include "sim/trace/text_source.h"
+#include "sim/trace/trace_builder.h"
 #include "sim/units/nearest_name.h"
 #include "sim/units/user_error.h"
 #include "sim/workload/host_class.h"
@@ -131,6 +132,8 @@ class Reader {
     info.producer = text_or_empty(line, "producer");
     info.title = text_or_empty(line, "title");
     info.precision = text_or_empty(line, "precision");
+    builder_.context.tf32 = info.precision == "tf32";
+    builder_.modelled_host.optimizer = text_or_empty(line, "optimizer");
     info.samples = number_or_zero(line, "samples");
     info.tokens = number_or_zero(line, "tokens");
     trace_.parameters = integer(line, "parameters", 0);
@@ -149,19 +152,25 @@ class Reader {
     else if (kind == "free") free(line);
     else if (kind == "op") op(line);
     else if (kind == "call") call(line);
+    else if (kind == "aten") aten(line);
     else if (kind == "host") host(line);
     else if (kind == "wait") trace_.records.push_back({Record::Kind::wait_for_gpu, HostClass::other, 0});
     else if (kind == "step") begin_step();
     else if (kind == "end") end_step();
     else
-      throw LineError(
-          fmt::format("unknown \"record\":\"{}\"; expected storage, free, op, call, host, wait, step, end", kind));
+      throw LineError(fmt::format(
+          "unknown \"record\":\"{}\"; expected storage, free, op, call, aten, host, wait, step, end", kind));
   }
 
-  Recording finish() {
+  Replayable finish() {
     if (in_step_) throw LineError("the file ends inside a step: it is cut off, or \"end\" is missing");
     if (trace_.steps.empty()) throw LineError("the trace has no step");
-    return std::move(recording_);
+    if (!replayable_.recorded.empty() && replayable_.origin.size() != trace_.calls.size())
+      throw LineError("the trace mixes \"call\" and \"aten\" records");
+    replayable_.memory_recorded = true;
+    replayable_.memory_known =
+        std::any_of(trace_.storages.begin(), trace_.storages.end(), [](const Storage& s) { return s.bytes > 0; });
+    return std::move(replayable_);
   }
 
  private:
@@ -169,22 +178,25 @@ class Reader {
 
   void storage(const object& line) {
     const auto id = static_cast<StorageId>(integer(line, "id", 0, kMost));
-    if (id != trace_.storages.size())
+    if (id != storages_.size())
       throw LineError(fmt::format("storage {} follows storage {}: ids count up and are never used again", id,
-                                  static_cast<std::int64_t>(trace_.storages.size()) - 1));
+                                  static_cast<std::int64_t>(storages_.size()) - 1));
     Storage storage;
     storage.bytes = integer(line, "bytes", 0);
     storage.category = static_cast<Category>(name_index(word(line, "category"), "category", kCategoryWords));
     storage.layer = layer_of(line);
+    storages_.push_back(static_cast<StorageId>(trace_.storages.size()));
     trace_.storages.push_back(storage);
     alive_.push_back(storage.bytes > 0);
-    if (storage.bytes > 0) trace_.records.push_back({Record::Kind::allocate, HostClass::other, id});
+    builder_.know(id, storages_[id]);
+    if (storage.bytes > 0) trace_.records.push_back({Record::Kind::allocate, HostClass::other, storages_[id]});
   }
   void free(const object& line) {
     const auto id = static_cast<StorageId>(integer(line, "id", 0, kMost));
     if (id >= alive_.size() || !alive_[id]) throw LineError(fmt::format("storage {} is freed but not alive", id));
     alive_[id] = false;
-    trace_.records.push_back({Record::Kind::free, HostClass::other, id});
+    builder_.forget(id);
+    trace_.records.push_back({Record::Kind::free, HostClass::other, storages_[id]});
   }
   void op(const object& line) {
     const std::int64_t id = integer(line, "id", 0, kMost);
@@ -218,9 +230,9 @@ class Reader {
       if (item.get(pair) != simdjson::SUCCESS || pair.size() != 2)
         throw LineError(fmt::format("\"{}\" must be a list of [storage, bytes]", key));
       const auto storage = static_cast<StorageId>(integer(pair.at(0).value_unsafe(), key, 0, kMost));
-      if (storage >= trace_.storages.size())
+      if (storage >= storages_.size())
         throw LineError(fmt::format("\"{}\" names storage {}, which has no line above", key, storage));
-      trace_.operands.push_back({storage, integer(pair.at(1).value_unsafe(), key, 0, kLargest)});
+      trace_.operands.push_back({storages_[storage], integer(pair.at(1).value_unsafe(), key, 0, kLargest)});
       if (++count > std::numeric_limits<std::uint16_t>::max())
         throw LineError(fmt::format("\"{}\" has more than 65535 operands", key));
     }
@@ -234,12 +246,88 @@ class Reader {
   void begin_step() {
     if (in_step_) throw LineError("a step begins inside a step");
     in_step_ = true;
-    trace_.steps.push_back({here(), here()});
+    builder_.begin_step();
   }
   void end_step() {
     if (!in_step_) throw LineError("a step ends that has not begun");
     in_step_ = false;
-    trace_.steps.back().end = here();
+    if (!replayable_.recorded.empty()) {
+      const DispatcherHost::Work work = builder_.modelled_host.end_step();
+      builder_.host(work.host_class, work.times);
+    }
+    builder_.end_step();
+  }
+  /// A call of PyTorch's dispatcher, mapped to our operations as it is read.
+  void aten(const object& line) {
+    AtenCall call;
+    call.name = word(line, "name");
+    call.phase = static_cast<Phase>(name_index(word(line, "phase"), "phase", kPhaseWords));
+    call.layer = layer_of(line);
+    simdjson::dom::array list;
+    if (line["in"].get(list) == simdjson::SUCCESS)
+      for (const element value : list) call.inputs.push_back(argument(value));
+    if (line["out"].get(list) == simdjson::SUCCESS)
+      for (const element value : list) {
+        Argument result = argument(value);
+        if (auto* tensor = std::get_if<AtenTensor>(&result)) call.outputs.push_back(std::move(*tensor));
+      }
+    if (!builder_.call(call)) builder_.unknown(call);
+  }
+  Argument argument(const element& value) const {
+    double number = 0.0;
+    bool flag = false;
+    std::string_view text;
+    simdjson::dom::array list;
+    object fields;
+    if (value.get(number) == simdjson::SUCCESS) return number;
+    if (value.get(flag) == simdjson::SUCCESS) return flag ? 1.0 : 0.0;
+    if (value.get(text) == simdjson::SUCCESS) return std::string(text);
+    if (value.get(list) == simdjson::SUCCESS) {
+      Numbers numbers;
+      for (const element item : list) {
+        if (item.get(flag) == simdjson::SUCCESS) number = flag ? 1.0 : 0.0;
+        else if (item.get(number) != simdjson::SUCCESS)
+          throw LineError(fmt::format("a list of numbers holds {}", simdjson::minify(item)));
+        numbers.push_back(number);
+      }
+      return numbers;
+    }
+    if (value.get(fields) != simdjson::SUCCESS) return {};
+    if (fields["tensors"].get(list) != simdjson::SUCCESS) return tensor(fields);
+    TensorList tensors;
+    for (const element item : list) {
+      object own;
+      if (item.get(own) != simdjson::SUCCESS) throw LineError("\"tensors\" must be a list of tensors");
+      tensors.push_back(tensor(own));
+    }
+    return tensors;
+  }
+  AtenTensor tensor(const object& fields) const {
+    AtenTensor tensor;
+    FieldReader{fields}("type", tensor.type);
+    const auto whole_numbers = [&](const char* key, std::int64_t least, std::vector<std::int64_t>& into) {
+      simdjson::dom::array list;
+      if (fields[key].get(list) != simdjson::SUCCESS) return false;
+      for (const element item : list) into.push_back(integer(item, key, least, kLargest));
+      return true;
+    };
+    if (!whole_numbers("sizes", 0, tensor.sizes)) throw LineError("a tensor needs \"sizes\"");
+    std::int64_t elements = 1;
+    for (const std::int64_t size : tensor.sizes) {
+      if (size > 0 && elements > kLargest / size) throw LineError("a tensor has more elements than any device holds");
+      elements *= std::max<std::int64_t>(1, size);
+    }
+    if (whole_numbers("strides", 0, tensor.strides) && tensor.strides.size() != tensor.sizes.size())
+      throw LineError("a tensor's \"strides\" and \"sizes\" differ in number");
+    element storage;
+    if (fields["storage"].get(storage) == simdjson::SUCCESS && !storage.is_null()) {
+      tensor.storage = integer(storage, "storage", 0, kMost);
+      if (tensor.storage >= static_cast<std::int64_t>(storages_.size()))
+        throw LineError(fmt::format("a tensor names storage {}, which has no line above", tensor.storage));
+    }
+    bool host = false;
+    if (fields["host"].get(host) == simdjson::SUCCESS) tensor.on_host = host;
+    return tensor;
   }
   static std::int16_t layer_of(const object& line) {
     element value;
@@ -248,16 +336,21 @@ class Reader {
   }
 
   static constexpr std::int64_t kMost = (std::int64_t{1} << 32) - 2;
-  Recording recording_;
+  Replayable replayable_;
+  Recording& recording_ = replayable_.recording;
   OpTrace& trace_ = recording_.trace;
-  std::vector<bool> alive_;  ///< by storage
+  TraceBuilder builder_{replayable_};
+  std::vector<StorageId> storages_;  ///< by the file's id
+  std::vector<bool> alive_;          ///< by storage
   std::unordered_map<std::int64_t, std::uint32_t> ops_;
   bool in_step_ = false;
 };
 
 }  // namespace
 
-Recording parse_op_trace(std::string_view text, const std::string& source) {
+namespace {
+
+Replayable parse(std::string_view text, const std::string& source) {
   Reader reader;
   simdjson::dom::parser parser;
   std::size_t number = 0;
@@ -285,6 +378,12 @@ Recording parse_op_trace(std::string_view text, const std::string& source) {
   }
 }
 
+}  // namespace
+
+Recording parse_op_trace(std::string_view text, const std::string& source) { return parse(text, source).recording; }
+
 Recording read_op_trace(const std::string& path) { return parse_op_trace(read_text(path), path); }
+
+Replayable read_replayable_op_trace(const std::string& path) { return parse(read_text(path), path); }
 
 }  // namespace ridgeline::trace

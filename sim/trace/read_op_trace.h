@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "sim/trace/recording_info.h"
+#include "sim/trace/replayable.h"
 
 namespace ridgeline::trace {
 
@@ -13,5 +14,7 @@ namespace ridgeline::trace {
 Recording parse_op_trace(std::string_view text, const std::string& source);
 /// The same from a file, plain or gzip.
 Recording read_op_trace(const std::string& path);
+/// With the dispatcher calls the operations came from, where the file holds those.
+Replayable read_replayable_op_trace(const std::string& path);
 
 }  // namespace ridgeline::trace

@@ -1,0 +1,149 @@
+#include "sim/report/replay_report.h"
+
+#include <fmt/format.h>
+
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+#include "sim/report/memory_words.h"
+#include "sim/report/names.h"
+#include "sim/report/prediction_json.h"
+#include "sim/trace/read_recording.h"
+#include "sim/units/parse.h"
+
+namespace ridgeline {
+namespace {
+
+using nlohmann::ordered_json;
+
+std::string beside(Seconds predicted, Seconds measured) {
+  if (measured.value() <= 0) return "";
+  return fmt::format("{:+.1f} %", 100.0 * (ratio(predicted, measured) - 1.0));
+}
+
+std::string share_of(double share) { return fmt::format("{:.1f} %", 100.0 * share); }
+
+void write_ops(std::string& out, const ReplayResult& r) {
+  auto to = std::back_inserter(out);
+  if (r.has_measured_kernels)
+    fmt::format_to(to, "\n  {:>10} {:>10} {:>9} {:>6}  operation\n", "predicted", "measured", "", "count");
+  else fmt::format_to(to, "\n  {:>10} {:>6}  operation\n", "predicted", "count");
+  constexpr std::size_t kShown = 24;
+  ReplayedOp rest;
+  const auto line = [&](const ReplayedOp& op, std::string_view name) {
+    if (r.has_measured_kernels)
+      fmt::format_to(to, "  {:>10} {:>10} {:>9} {:>6}  {}{}\n", to_string(op.predicted), to_string(op.measured),
+                     beside(op.predicted, op.measured), op.count, name,
+                     op.understood ? "" : " (no rule: by its bytes)");
+    else
+      fmt::format_to(to, "  {:>10} {:>6}  {}{}\n", to_string(op.predicted), op.count, name,
+                     op.understood ? "" : " (no rule: by its bytes)");
+  };
+  for (std::size_t i = 0; i < r.ops.size(); ++i) {
+    if (i < kShown) {
+      line(r.ops[i], r.ops[i].name.substr(0, 70));
+      continue;
+    }
+    rest.count += r.ops[i].count;
+    rest.predicted += r.ops[i].predicted;
+    rest.measured += r.ops[i].measured;
+  }
+  if (rest.count > 0) line(rest, "all others");
+}
+
+void write_classes(std::string& out, const ReplayResult& r) {
+  auto to = std::back_inserter(out);
+  out += "\n";
+  for (std::size_t i = 0; i < kTimeClasses; ++i) {
+    const Seconds predicted = r.prediction.time_by_class[i], measured = r.measured_by_class[i];
+    if (predicted.value() <= 0 && measured.value() <= 0) continue;
+    if (r.has_measured_kernels)
+      fmt::format_to(to, "  {:>10} {:>10} {:>9}         {}\n", to_string(predicted), to_string(measured),
+                     beside(predicted, measured), words(kTimeClassNames[i]));
+    else fmt::format_to(to, "  {:>10}         {}\n", to_string(predicted), words(kTimeClassNames[i]));
+  }
+}
+
+}  // namespace
+
+std::string replay_text(const std::string& file, const ReplayResult& r) {
+  std::string out = fmt::format("{}: {}{}\n", file, trace::name_of(r.format),
+                                r.measured.gpu.empty() ? "" : fmt::format(" recorded on {}", r.measured.gpu));
+  auto to = std::back_inserter(out);
+  if (!r.info.title.empty()) fmt::format_to(to, "  {}\n", r.info.title);
+  if (!r.measured.which_step.empty()) fmt::format_to(to, "  step: {}\n", r.measured.which_step);
+  const StepPrediction& p = r.prediction.step;
+  fmt::format_to(to, "\n  step on {}   {}  ({} to {})\n", r.prediction.hardware, to_string(p.time), to_string(p.low),
+                 to_string(p.high));
+  fmt::format_to(to, "  GPU busy      {}{}\n", to_string(p.gpu_busy),
+                 r.has_measured_kernels ? fmt::format("; measured {} ({})", to_string(Seconds(r.measured.busy)),
+                                                      beside(p.gpu_busy, Seconds(r.measured.busy)))
+                                        : "");
+  fmt::format_to(to, "  host          {}\n", to_string(p.host_time));
+  fmt::format_to(to, "  kernels       {}{}\n", p.kernel_count,
+                 r.has_measured_kernels ? fmt::format("; measured {}", r.measured.kernels) : "");
+  if (r.measured.step > 0)
+    fmt::format_to(to, "  recorded step {}, slowed by the profiler\n", to_string(Seconds(r.measured.step)));
+  if (r.memory_predicted) {
+    const MemoryPrediction& m = r.prediction.memory;
+    fmt::format_to(to, "  memory        {} allocated, {} reserved, {} in nvidia-smi; {} {}\n", gib(m.peak_allocated),
+                   gib(m.peak_reserved), gib(m.device_used), m.fits ? "fits in" : "DOES NOT FIT in", gib(m.capacity));
+  } else if (r.measured.peak_allocated > 0) {
+    fmt::format_to(to, "  memory        measured {} allocated, {} reserved\n", gib(r.measured.peak_allocated),
+                   gib(r.measured.peak_reserved));
+  }
+  fmt::format_to(to, "  understood    {} of {} operations ({}), {} of the GPU time\n", r.coverage.understood_calls,
+                 r.coverage.calls, share_of(r.coverage.of_calls()), share_of(r.coverage.of_gpu_time()));
+  write_ops(out, r);
+  write_classes(out, r);
+  if (!r.defects.counts.empty() || !r.prediction.notes.empty()) out += "\n";
+  for (const auto& [what, times] : r.defects.counts) fmt::format_to(to, "  {} x {}\n", times, what);
+  for (const std::string& note : r.prediction.notes) fmt::format_to(to, "  note: {}\n", note);
+  return out;
+}
+
+ordered_json replay_json(const std::string& file, const ReplayResult& r) {
+  ordered_json out = prediction_json(r.prediction);
+  out["scenario"] = r.info.title.empty() ? file : r.info.title;
+  if (!r.memory_predicted) out["memory"] = nullptr;
+  out.erase("advice");
+  out["trace"] = {{"file", file},
+                  {"format", trace::name_of(r.format)},
+                  {"recorded_on", r.measured.gpu},
+                  {"step", r.measured.which_step}};
+  ordered_json measured = nullptr;
+  if (r.has_measured_kernels) {
+    ordered_json by_class;
+    for (std::size_t i = 0; i < kTimeClasses; ++i)
+      by_class[std::string(kTimeClassNames[i])] = r.measured_by_class[i].value();
+    measured = {{"gpu_busy_s", r.measured.busy},
+                {"kernel_time_s", r.measured.kernel_sum},
+                {"kernel_count", r.measured.kernels},
+                {"span_s", r.measured.span},
+                {"step_s", r.measured.step},
+                {"time_by_class", std::move(by_class)},
+                {"peak_allocated_bytes", r.measured.peak_allocated},
+                {"peak_reserved_bytes", r.measured.peak_reserved}};
+  }
+  out["measured"] = std::move(measured);
+  ordered_json unknown = ordered_json::array(), ops = ordered_json::array();
+  for (const ReplayedOp& op : r.ops) {
+    ordered_json entry{{"name", op.name},
+                       {"count", op.count},
+                       {"understood", op.understood},
+                       {"predicted_s", op.predicted.value()},
+                       {"measured_s", r.has_measured_kernels ? ordered_json(op.measured.value()) : ordered_json()}};
+    if (!op.understood) unknown.push_back(op.name);
+    ops.push_back(std::move(entry));
+  }
+  out["coverage"] = {{"ops", r.coverage.of_calls()},
+                     {"gpu_time", r.coverage.of_gpu_time()},
+                     {"calls", r.coverage.calls},
+                     {"understood_calls", r.coverage.understood_calls},
+                     {"unknown", std::move(unknown)}};
+  out["ops"] = std::move(ops);
+  out["defects"] = r.defects.counts;
+  return out;
+}
+
+}  // namespace ridgeline

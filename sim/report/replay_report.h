@@ -1,0 +1,15 @@
+// A replayed recording as text and JSON.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "sim/scenario/replay.h"
+
+namespace ridgeline {
+
+std::string replay_text(const std::string& file, const ReplayResult& result);
+/// The keys of predict's JSON, and what was measured beside them.
+nlohmann::ordered_json replay_json(const std::string& file, const ReplayResult& result);
+
+}  // namespace ridgeline

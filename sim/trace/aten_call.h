@@ -1,0 +1,80 @@
+// One call of PyTorch's dispatcher as a recording shows it: name, tensors, numbers. What is not known is left out.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "sim/workload/dtype.h"
+#include "sim/workload/op_trace.h"
+
+namespace ridgeline::trace {
+
+struct AtenTensor {
+  static constexpr std::int64_t kNoStorage = -1;
+  DType type = DType::fp32;
+  std::vector<std::int64_t> sizes, strides;  ///< strides in elements; empty = contiguous
+  std::int64_t storage = kNoStorage;         ///< where the recording tells storages apart
+  bool on_host = false;                      ///< lives in the memory of the host
+
+  [[nodiscard]] std::int64_t elements() const {
+    std::int64_t product = 1;
+    for (const std::int64_t size : sizes) product *= size;
+    return product;
+  }
+  [[nodiscard]] std::int64_t bytes() const { return elements() * bytes_of(type); }
+  /// Counted from the end: last(0) is the innermost dimension; 1 beyond the rank.
+  [[nodiscard]] std::int64_t last(std::size_t from_end = 0) const {
+    return from_end < sizes.size() ? sizes[sizes.size() - 1 - from_end] : 1;
+  }
+  [[nodiscard]] bool contiguous() const;
+  /// Every element in its own place and no gaps, in whatever order.
+  [[nodiscard]] bool dense() const;
+  /// Innermost in memory is the channel dimension of [batch, channels, height, width].
+  [[nodiscard]] bool channels_last() const;
+};
+
+using Numbers = std::vector<double>;  ///< a list of integers or numbers: sizes, strides, flags
+/// A list of tensors; empty where the recording leaves out what is in it.
+using TensorList = std::vector<AtenTensor>;
+/// Nothing (None, or not recorded), a tensor, a list of tensors, a number or flag, a list of numbers, a word.
+using Argument = std::variant<std::monostate, AtenTensor, TensorList, double, Numbers, std::string>;
+
+/// A kernel as a profiler measured it.
+struct MeasuredKernel {
+  std::string name;
+  double seconds = 0.0, start = 0.0;  ///< start: seconds after the first of the recording
+  std::int64_t stream = 0, blocks = 0, bytes = 0;
+};
+
+struct AtenCall {
+  std::string name;  ///< "aten::addmm", without the overload
+  std::vector<Argument> inputs;
+  std::vector<AtenTensor> outputs;  ///< empty where the recording has none
+  std::vector<MeasuredKernel> kernels;
+  Phase phase = Phase::forward;
+  std::int16_t layer = -1;
+
+  /// The tensor at a position; null when there is none, or it is something else.
+  [[nodiscard]] const AtenTensor* tensor(std::size_t i) const {
+    return i < inputs.size() ? std::get_if<AtenTensor>(&inputs[i]) : nullptr;
+  }
+  [[nodiscard]] const TensorList* list(std::size_t i) const {
+    return i < inputs.size() ? std::get_if<TensorList>(&inputs[i]) : nullptr;
+  }
+  [[nodiscard]] std::optional<double> number(std::size_t i) const {
+    const double* value = i < inputs.size() ? std::get_if<double>(&inputs[i]) : nullptr;
+    return value != nullptr ? std::optional(*value) : std::nullopt;
+  }
+  [[nodiscard]] const Numbers* numbers(std::size_t i) const {
+    return i < inputs.size() ? std::get_if<Numbers>(&inputs[i]) : nullptr;
+  }
+  [[nodiscard]] std::string_view word(std::size_t i) const {
+    const std::string* value = i < inputs.size() ? std::get_if<std::string>(&inputs[i]) : nullptr;
+    return value != nullptr ? std::string_view(*value) : std::string_view();
+  }
+};
+
+}  // namespace ridgeline::trace

@@ -1,0 +1,218 @@
+// Convolutions and the other operations of image networks.
+//
+// Our convolution has square images and kernels and no groups: sides are geometric means, groups divide the channels. A
+// transposed convolution is the mirror image of a plain one: its forward pass does what the plain one's input gradient
+// does, with as many FLOPs as the plain forward pass.
+#include <algorithm>
+#include <cmath>
+
+#include "sim/trace/aten_rules.h"
+
+namespace ridgeline::trace {
+namespace {
+
+std::int64_t side(std::int64_t a, std::int64_t b) {
+  return static_cast<std::int64_t>(std::llround(std::sqrt(static_cast<double>(a) * static_cast<double>(b))));
+}
+
+/// One- and three-dimensional images are seen as planes of as many pixels.
+std::int64_t side_of_image(const AtenTensor& x) {
+  double pixels = 1.0;
+  for (std::size_t i = 2; i < x.sizes.size(); ++i) pixels *= static_cast<double>(x.sizes[i]);
+  return std::max<std::int64_t>(1, std::llround(std::sqrt(pixels)));
+}
+
+struct Geometry {
+  const Numbers* stride = nullptr;
+  bool transposed = false;
+  std::int64_t groups = 1;
+};
+
+std::optional<Convolution> convolution_of(const AtenTensor& x, const AtenTensor& weight, const Geometry& geometry,
+                                          const MapContext& context) {
+  if (x.sizes.size() < 3 || weight.sizes.size() != x.sizes.size()) return std::nullopt;
+  Convolution op;
+  op.type = x.type == DType::fp32 && context.tf32 ? DType::tf32 : x.type;
+  op.channels_last = x.channels_last() || weight.channels_last();
+  op.batch = x.sizes[0];
+  op.kernel = weight.sizes.size() == 3 ? weight.last() : side(weight.last(), weight.last(1));
+  op.stride =
+      geometry.stride != nullptr && !geometry.stride->empty() ? static_cast<std::int64_t>(geometry.stride->back()) : 1;
+  const std::int64_t groups = std::max<std::int64_t>(1, geometry.groups);
+  op.size = side_of_image(x);
+  op.in_channels = std::max<std::int64_t>(1, weight.sizes[1]);
+  op.out_channels = weight.sizes[0];
+  if (geometry.transposed) {  // weight: [in, out / groups, kernel, kernel]; seen from the larger image
+    op.size *= op.stride;
+  } else if (groups > 1) {
+    op.out_channels = weight.sizes[0] / groups;
+    op.batch *= groups;
+  }
+  if (op.batch < 1 || op.size < 1 || op.kernel < 1 || op.stride < 1) return std::nullopt;
+  return op;
+}
+
+std::vector<std::int64_t> output_sizes(const AtenTensor& x, const AtenTensor& weight, const Geometry& geometry) {
+  std::vector<std::int64_t> sizes = x.sizes;
+  sizes[1] = geometry.transposed ? weight.sizes[1] * std::max<std::int64_t>(1, geometry.groups) : weight.sizes[0];
+  for (std::size_t i = 2; i < sizes.size(); ++i) {
+    const std::int64_t stride = geometry.stride != nullptr && !geometry.stride->empty()
+                                    ? static_cast<std::int64_t>(geometry.stride->back())
+                                    : 1;
+    sizes[i] = geometry.transposed ? sizes[i] * stride : (sizes[i] + stride - 1) / stride;
+  }
+  return sizes;
+}
+
+MappedOps forward(const AtenTensor* x, const AtenTensor* weight, const AtenTensor* bias, const Geometry& geometry,
+                  const AtenCall& call, const MapContext& context) {
+  if (x == nullptr || weight == nullptr) return std::nullopt;
+  const auto op = convolution_of(*x, *weight, geometry, context);
+  if (!op) return std::nullopt;
+  AtenTensor y = fresh(x->type, output_sizes(*x, *weight, geometry));
+  if (!call.outputs.empty()) y = call.outputs.front();
+  std::vector<MappedOp> ops{{*op, {*x, *weight}, {y}, HostClass::convolution, HostClass::convolution_backward}};
+  if (bias != nullptr && !bias->sizes.empty()) {  // added by a kernel of its own
+    AtenTensor row = *bias;
+    row.sizes = {bias->elements(), 1, 1};
+    row.strides.clear();
+    ops.push_back(pointwise_op(PointwiseFunction::add_in_place, {&y, &row}, y));
+    ops.back().forward = HostClass::python_fixed;
+  }
+  return ops;
+}
+
+std::int64_t whole(const AtenCall& call, std::size_t i, std::int64_t otherwise) {
+  return static_cast<std::int64_t>(call.number(i).value_or(static_cast<double>(otherwise)));
+}
+
+MappedOps convolution(const AtenCall& call, const MapContext& context) {
+  const Geometry geometry{call.numbers(3), call.number(6).value_or(0) != 0, whole(call, 8, 1)};
+  return forward(call.tensor(0), call.tensor(1), call.tensor(2), geometry, call, context);
+}
+MappedOps cudnn_convolution(const AtenCall& call, const MapContext& context) {
+  const Geometry geometry{call.numbers(3), false, whole(call, 5, 1)};
+  return forward(call.tensor(0), call.tensor(1), nullptr, geometry, call, context);
+}
+MappedOps cudnn_convolution_transpose(const AtenCall& call, const MapContext& context) {
+  const Geometry geometry{call.numbers(4), true, whole(call, 6, 1)};
+  return forward(call.tensor(0), call.tensor(1), nullptr, geometry, call, context);
+}
+
+MappedOps convolution_backward(const AtenCall& call, const MapContext& context) {
+  const AtenTensor *dy = call.tensor(0), *x = call.tensor(1), *weight = call.tensor(2);
+  if (dy == nullptr || x == nullptr || weight == nullptr) return std::nullopt;
+  const Geometry geometry{call.numbers(4), call.number(7).value_or(0) != 0, whole(call, 9, 1)};
+  auto op = convolution_of(*x, *weight, geometry, context);
+  if (!op) return std::nullopt;
+  const Numbers* mask = call.numbers(10);
+  const auto wanted = [&](std::size_t i) { return mask == nullptr || mask->size() <= i || (*mask)[i] != 0; };
+  std::vector<MappedOp> ops;
+  if (wanted(0) && wanted(1)) {
+    op->backward = true;
+    ops.push_back({*op,
+                   {*dy, *x, *weight},
+                   {like(*x), like(*weight)},
+                   HostClass::convolution_backward,
+                   HostClass::convolution_backward});
+  } else if (wanted(0) || wanted(1)) {  // one of two gradients: as many FLOPs as the forward pass
+    ops.push_back({*op,
+                   {*dy, wanted(1) ? *x : *weight},
+                   {wanted(1) ? like(*weight) : like(*x)},
+                   HostClass::convolution_backward,
+                   HostClass::convolution_backward});
+  }
+  if (wanted(2) && dy->sizes.size() > 2) {
+    const std::int64_t channels = std::max<std::int64_t>(1, dy->sizes[1]);
+    const Reduction sum{ReductionKind::sum_cols, dy->type, channels, dy->elements() / channels};
+    ops.push_back({sum, {*dy}, {fresh(dy->type, {channels})}, HostClass::python_fixed, HostClass::python_fixed});
+  }
+  return ops;
+}
+
+MappedOps image(ImageFunction function, bool backward, const AtenTensor& x, std::vector<AtenTensor> inputs,
+                AtenTensor output, HostClass host) {
+  ImageOp op{.function = function, .backward = backward, .channels_last = x.channels_last(), .type = x.type};
+  if (x.sizes.size() < 2) return std::nullopt;
+  op.batch = x.sizes[0];
+  op.channels = x.sizes[1];
+  op.size = x.sizes.size() > 2 ? side_of_image(x) : 1;
+  return one({op, std::move(inputs), {std::move(output)}, host, host});
+}
+
+template <std::size_t Input>
+MappedOps batch_norm(const AtenCall& call, const MapContext&) {
+  const AtenTensor* x = call.tensor(Input);
+  if (x == nullptr) return std::nullopt;
+  return image(ImageFunction::batch_norm, false, *x, {*x}, result_of(call, 0, like(*x)), HostClass::batch_norm);
+}
+template <std::size_t Gradient, std::size_t Input>
+MappedOps batch_norm_backward(const AtenCall& call, const MapContext&) {
+  const AtenTensor *dy = call.tensor(Gradient), *x = call.tensor(Input);
+  if (dy == nullptr || x == nullptr) return std::nullopt;
+  return image(ImageFunction::batch_norm, true, *x, {*dy, *x}, result_of(call, 0, like(*x)),
+               HostClass::batch_norm_backward);
+}
+MappedOps max_pool(const AtenCall& call, const MapContext&) {
+  const AtenTensor* x = call.tensor(0);
+  if (x == nullptr || x->sizes.size() < 4) return std::nullopt;
+  AtenTensor y = fresh(x->type, x->sizes);
+  for (std::size_t i = 2; i < y.sizes.size(); ++i) y.sizes[i] = std::max<std::int64_t>(1, y.sizes[i] / 2);
+  return image(ImageFunction::max_pool2d, false, *x, {*x}, result_of(call, 0, y), HostClass::pointwise);
+}
+MappedOps max_pool_backward(const AtenCall& call, const MapContext&) {
+  const AtenTensor *dy = call.tensor(0), *x = call.tensor(1);
+  if (dy == nullptr || x == nullptr || x->sizes.size() < 4) return std::nullopt;
+  return image(ImageFunction::max_pool2d, true, *x, {*dy, *x}, result_of(call, 0, like(*x)),
+               HostClass::pointwise_backward);
+}
+/// The larger image is the result; its sizes are the second argument.
+MappedOps upsample(const AtenCall& call, const MapContext&) {
+  const AtenTensor* x = call.tensor(0);
+  const Numbers* sizes = call.numbers(1);
+  if (x == nullptr || x->sizes.size() != 4 || (call.outputs.empty() && (sizes == nullptr || sizes->size() < 2)))
+    return std::nullopt;
+  AtenTensor y = like(*x);
+  y.strides.clear();
+  if (!call.outputs.empty()) y = call.outputs.front();
+  else
+    for (std::size_t i = 0; i < 2; ++i) y.sizes[2 + i] = static_cast<std::int64_t>((*sizes)[i]);
+  return image(ImageFunction::upsample_nearest2d, false, y, {*x}, y, HostClass::pointwise);
+}
+MappedOps upsample_backward(const AtenCall& call, const MapContext&) {
+  const AtenTensor* dy = call.tensor(0);
+  const Numbers* sizes = call.numbers(2);
+  if (dy == nullptr || dy->sizes.size() != 4 || (call.outputs.empty() && (sizes == nullptr || sizes->size() != 4)))
+    return std::nullopt;
+  AtenTensor dx = fresh(dy->type, {});
+  if (!call.outputs.empty()) dx = call.outputs.front();
+  else
+    for (const double size : *sizes) dx.sizes.push_back(static_cast<std::int64_t>(size));
+  return image(ImageFunction::upsample_nearest2d, true, *dy, {*dy}, dx, HostClass::pointwise_backward);
+}
+
+}  // namespace
+
+void add_convolution_rules(RuleTable& table) {
+  table.insert({{"aten::convolution", convolution},
+                {"aten::convolution_overrideable", convolution},
+                {"aten::cudnn_convolution", cudnn_convolution},
+                {"aten::cudnn_convolution_transpose", cudnn_convolution_transpose},
+                {"aten::convolution_backward", convolution_backward},
+                {"aten::cudnn_batch_norm", batch_norm<0>},
+                {"aten::native_batch_norm", batch_norm<0>},
+                {"aten::_native_batch_norm_legit", batch_norm<0>},
+                {"aten::_batch_norm_with_update", batch_norm<0>},
+                {"aten::miopen_batch_norm", batch_norm<0>},
+                {"aten::cudnn_batch_norm_backward", batch_norm_backward<1, 0>},
+                {"aten::native_batch_norm_backward", batch_norm_backward<0, 1>},
+                {"aten::batch_norm_backward", batch_norm_backward<0, 1>},
+                {"aten::max_pool2d_with_indices", max_pool},
+                {"aten::max_pool2d_with_indices_backward", max_pool_backward},
+                {"aten::upsample_nearest2d", upsample},
+                {"aten::upsample_bilinear2d", upsample},
+                {"aten::upsample_nearest2d_backward", upsample_backward},
+                {"aten::upsample_bilinear2d_backward", upsample_backward}});
+}
+
+}  // namespace ridgeline::trace

@@ -1,0 +1,259 @@
+// Calls that work row by row: softmax, normalisation, dropout, embeddings, losses.
+#include <algorithm>
+
+#include "sim/trace/aten_rules.h"
+
+namespace ridgeline::trace {
+namespace {
+
+/// PyTorch's number of a scalar type.
+DType type_from_number(double number, DType otherwise) {
+  switch (static_cast<int>(number)) {
+    case 5: return DType::fp16;
+    case 6: return DType::fp32;
+    case 7: return DType::fp64;
+    case 15: return DType::bf16;
+    default: return otherwise;
+  }
+}
+
+/// Rows along a dimension that need not be the last.
+struct Rows {
+  std::int64_t rows, cols;
+};
+Rows rows_along(const AtenTensor& x, double dimension) {
+  const auto rank = static_cast<std::int64_t>(x.sizes.size());
+  auto d = static_cast<std::int64_t>(dimension);
+  if (d < 0) d += rank;
+  const std::int64_t cols = d >= 0 && d < rank ? x.sizes[static_cast<std::size_t>(d)] : 1;
+  return {x.elements() / std::max<std::int64_t>(1, cols), cols};
+}
+
+template <bool Log>
+MappedOps softmax(const AtenCall& call, const MapContext&) {
+  const AtenTensor* x = call.tensor(0);
+  if (x == nullptr || x->elements() < 1) return std::nullopt;
+  const bool widened = is_half(x->type) && call.number(2).value_or(0) != 0;
+  const Rows r = rows_along(*x, call.number(1).value_or(-1));
+  const AtenTensor y = result_of(call, 0, fresh(widened ? DType::fp32 : x->type, x->sizes));
+  return one({Softmax{Log, false, x->type, y.type, r.rows, r.cols},
+              {*x},
+              {y},
+              HostClass::softmax,
+              HostClass::softmax_backward});
+}
+
+template <bool Log>
+MappedOps softmax_backward(const AtenCall& call, const MapContext&) {
+  const AtenTensor *dy = call.tensor(0), *y = call.tensor(1);
+  if (dy == nullptr || y == nullptr || y->elements() < 1) return std::nullopt;
+  const Rows r = rows_along(*y, call.number(2).value_or(-1));
+  DType type = type_from_number(call.number(3).value_or(-1), dtype_of_aten(call.word(3)).value_or(y->type));
+  const AtenTensor dx = result_of(call, 0, fresh(type, y->sizes));
+  return one({Softmax{Log, true, y->type, dx.type, r.rows, r.cols},
+              {*dy, *y},
+              {dx},
+              HostClass::softmax_backward,
+              Log ? HostClass::log_softmax_backward : HostClass::softmax_backward});
+}
+
+std::int64_t normalised(const AtenCall& call, const AtenTensor& x) {
+  double cols = 1.0;
+  if (const Numbers* shape = call.numbers(1); shape != nullptr && !shape->empty())
+    for (const double size : *shape) cols *= size;
+  else cols = static_cast<double>(x.last());
+  return std::max<std::int64_t>(1, static_cast<std::int64_t>(cols));
+}
+
+MappedOps layer_norm(const AtenCall& call, const MapContext&) {
+  const AtenTensor *x = call.tensor(0), *weight = call.tensor(2), *bias = call.tensor(3);
+  if (x == nullptr || x->elements() < 1) return std::nullopt;
+  const std::int64_t cols = normalised(call, *x), rows = x->elements() / cols;
+  const AtenTensor scale = weight != nullptr ? *weight : fresh(x->type, {cols});
+  MappedOp op{Norm{false, false, bias != nullptr, x->type, rows, cols},
+              {*x, scale},
+              {},
+              HostClass::layer_norm,
+              HostClass::layer_norm_backward};
+  if (bias != nullptr) op.inputs.push_back(*bias);
+  op.outputs = {result_of(call, 0, fresh(x->type, x->sizes)), fresh(DType::fp32, {rows}), fresh(DType::fp32, {rows})};
+  return one(std::move(op));
+}
+
+MappedOps layer_norm_backward(const AtenCall& call, const MapContext&) {
+  const AtenTensor *dy = call.tensor(0), *x = call.tensor(1), *weight = call.tensor(5), *bias = call.tensor(6);
+  if (dy == nullptr || x == nullptr || x->elements() < 1) return std::nullopt;
+  std::int64_t cols = x->last();
+  if (const Numbers* shape = call.numbers(2); shape != nullptr && !shape->empty()) {
+    double product = 1.0;
+    for (const double size : *shape) product *= size;
+    cols = std::max<std::int64_t>(1, static_cast<std::int64_t>(product));
+  }
+  const std::int64_t rows = x->elements() / cols;
+  const AtenTensor scale = weight != nullptr ? *weight : fresh(x->type, {cols});
+  const AtenTensor mean = call.tensor(3) != nullptr ? *call.tensor(3) : fresh(DType::fp32, {rows});
+  const AtenTensor deviation = call.tensor(4) != nullptr ? *call.tensor(4) : fresh(DType::fp32, {rows});
+  MappedOp op{Norm{false, true, bias != nullptr, x->type, rows, cols},
+              {*dy, *x, scale, mean, deviation},
+              {result_of(call, 0, fresh(x->type, x->sizes)), fresh(scale.type, {cols})},
+              HostClass::layer_norm_backward,
+              HostClass::layer_norm_backward};
+  if (bias != nullptr) op.outputs.push_back(fresh(scale.type, {cols}));
+  return one(std::move(op));
+}
+
+/// (x, shape, weight, eps) and (dy, x, shape, rstd, weight, mask).
+MappedOps rms_norm(const AtenCall& call, const MapContext&) {
+  const AtenTensor *x = call.tensor(0), *weight = call.tensor(2);
+  if (x == nullptr || x->elements() < 1) return std::nullopt;
+  const std::int64_t cols = normalised(call, *x), rows = x->elements() / cols;
+  return one({Norm{true, false, false, x->type, rows, cols},
+              {*x, weight != nullptr ? *weight : fresh(x->type, {cols})},
+              {result_of(call, 0, fresh(x->type, x->sizes)), fresh(DType::fp32, {rows})},
+              HostClass::layer_norm,
+              HostClass::layer_norm_backward});
+}
+MappedOps rms_norm_backward(const AtenCall& call, const MapContext&) {
+  const AtenTensor *dy = call.tensor(0), *x = call.tensor(1), *weight = call.tensor(4);
+  if (dy == nullptr || x == nullptr || x->elements() < 1) return std::nullopt;
+  const std::int64_t cols = std::max<std::int64_t>(1, weight != nullptr ? weight->elements() : x->last());
+  const std::int64_t rows = x->elements() / cols;
+  return one({Norm{true, true, false, x->type, rows, cols},
+              {*dy, *x, weight != nullptr ? *weight : fresh(x->type, {cols}), fresh(DType::fp32, {rows})},
+              {fresh(x->type, x->sizes), fresh(x->type, {cols})},
+              HostClass::layer_norm_backward,
+              HostClass::layer_norm_backward});
+}
+
+/// (x, weight, bias, N, C, HxW, groups): as a layer norm over each group.
+MappedOps group_norm(const AtenCall& call, const MapContext&) {
+  const AtenTensor* x = call.tensor(0);
+  const double rows = call.number(3).value_or(0) * call.number(6).value_or(1);
+  if (x == nullptr || rows < 1 || x->elements() < 1) return std::nullopt;
+  const auto r = static_cast<std::int64_t>(rows);
+  const std::int64_t cols = std::max<std::int64_t>(1, x->elements() / r);
+  const AtenTensor row = fresh(x->type, {cols}), statistics = fresh(DType::fp32, {r});
+  return one({Norm{false, false, true, x->type, r, cols},
+              {*x, row, row},
+              {result_of(call, 0, like(*x)), statistics, statistics},
+              HostClass::layer_norm,
+              HostClass::layer_norm_backward});
+}
+/// (dy, x, mean, rstd, weight, N, C, HxW, groups, mask)
+MappedOps group_norm_backward(const AtenCall& call, const MapContext&) {
+  const AtenTensor *dy = call.tensor(0), *x = call.tensor(1);
+  const double rows = call.number(5).value_or(0) * call.number(8).value_or(1);
+  if (dy == nullptr || x == nullptr || rows < 1 || x->elements() < 1) return std::nullopt;
+  const auto r = static_cast<std::int64_t>(rows);
+  const std::int64_t cols = std::max<std::int64_t>(1, x->elements() / r);
+  const AtenTensor row = fresh(x->type, {cols}), statistics = fresh(DType::fp32, {r});
+  return one({Norm{false, true, true, x->type, r, cols},
+              {*dy, *x, row, statistics, statistics},
+              {like(*x), row, row},
+              HostClass::layer_norm_backward,
+              HostClass::layer_norm_backward});
+}
+
+MappedOps dropout(const AtenCall& call, const MapContext&) {
+  const AtenTensor* x = call.tensor(0);
+  if (x == nullptr || x->elements() < 1) return std::nullopt;
+  return one({Dropout{x->type, x->elements()},
+              {*x},
+              {result_of(call, 0, like(*x)), like(*x, DType::boolean)},
+              HostClass::dropout,
+              HostClass::pointwise_backward});
+}
+
+MappedOps rows_of_table(const AtenTensor* table, const AtenTensor* indices, const AtenCall& call) {
+  if (table == nullptr || indices == nullptr || table->sizes.size() != 2 || indices->elements() < 1)
+    return std::nullopt;
+  std::vector<std::int64_t> sizes = indices->sizes;
+  sizes.push_back(table->sizes[1]);
+  return one({Embedding{false, table->type, indices->elements(), table->sizes[0], table->sizes[1]},
+              {*table, *indices},
+              {result_of(call, 0, fresh(table->type, sizes))},
+              HostClass::embedding,
+              HostClass::embedding_backward});
+}
+MappedOps embedding(const AtenCall& call, const MapContext&) {
+  return rows_of_table(call.tensor(0), call.tensor(1), call);
+}
+MappedOps index_select(const AtenCall& call, const MapContext&) {
+  if (call.number(1).value_or(0) != 0) return std::nullopt;
+  return rows_of_table(call.tensor(0), call.tensor(2), call);
+}
+MappedOps embedding_backward(const AtenCall& call, const MapContext&) {
+  const AtenTensor *dy = call.tensor(0), *indices = call.tensor(1);
+  const auto rows = static_cast<std::int64_t>(call.number(2).value_or(0));
+  if (dy == nullptr || indices == nullptr || rows < 1 || indices->elements() < 1) return std::nullopt;
+  const std::int64_t hidden = dy->last();
+  const HostClass host =
+      indices->elements() > 3072 ? HostClass::embedding_backward_sorted : HostClass::embedding_backward;
+  return one({Embedding{true, dy->type, indices->elements(), rows, hidden},
+              {*dy, *indices},
+              {result_of(call, 0, fresh(dy->type, {rows, hidden}))},
+              host,
+              host});
+}
+
+MappedOps nll_loss(const AtenCall& call, const MapContext&) {
+  const AtenTensor *x = call.tensor(0), *target = call.tensor(1);
+  if (x == nullptr || target == nullptr || x->elements() < 1) return std::nullopt;
+  return one({NllLoss{false, x->type, x->elements() / x->last(), x->last()},
+              {*x, *target},
+              {result_of(call, 0, fresh(x->type, {}))},
+              HostClass::cross_entropy,
+              HostClass::nll_backward});
+}
+MappedOps nll_loss_backward(const AtenCall& call, const MapContext&) {
+  const AtenTensor *dy = call.tensor(0), *x = call.tensor(1), *target = call.tensor(2);
+  if (dy == nullptr || x == nullptr || target == nullptr || x->elements() < 1) return std::nullopt;
+  return one({NllLoss{true, x->type, x->elements() / x->last(), x->last()},
+              {*dy, *target},
+              {result_of(call, 0, like(*x))},
+              HostClass::nll_backward,
+              HostClass::nll_backward});
+}
+/// A pixel a row: a gather, and a fill with a scatter, whole grids of them.
+MappedOps nll_loss2d(const AtenCall& call, const MapContext&) {
+  const AtenTensor *x = call.tensor(0), *target = call.tensor(1);
+  if (x == nullptr || target == nullptr || target->elements() < 1) return std::nullopt;
+  const AtenTensor picked = fresh(x->type, target->sizes);
+  return one(pointwise_op(PointwiseFunction::other, {target}, picked));
+}
+MappedOps nll_loss2d_backward(const AtenCall& call, const MapContext&) {
+  const AtenTensor *x = call.tensor(1), *target = call.tensor(2);
+  if (x == nullptr || target == nullptr || target->elements() < 1) return std::nullopt;
+  const AtenTensor dx = result_of(call, 0, like(*x)), picked = fresh(x->type, target->sizes);
+  std::vector<MappedOp> ops{pointwise_op(PointwiseFunction::fill, {}, dx)};
+  ops.push_back(pointwise_op(PointwiseFunction::other, {target}, picked));
+  ops.back().backward = HostClass::python_fixed;
+  return ops;
+}
+
+}  // namespace
+
+void add_row_rules(RuleTable& table) {
+  table.insert({{"aten::_softmax", softmax<false>},
+                {"aten::_safe_softmax", softmax<false>},
+                {"aten::_log_softmax", softmax<true>},
+                {"aten::_softmax_backward_data", softmax_backward<false>},
+                {"aten::_log_softmax_backward_data", softmax_backward<true>},
+                {"aten::native_layer_norm", layer_norm},
+                {"aten::native_layer_norm_backward", layer_norm_backward},
+                {"aten::_fused_rms_norm", rms_norm},
+                {"aten::_fused_rms_norm_backward", rms_norm_backward},
+                {"aten::native_group_norm", group_norm},
+                {"aten::native_group_norm_backward", group_norm_backward},
+                {"aten::native_dropout", dropout},
+                {"aten::_fused_dropout", dropout},
+                {"aten::embedding", embedding},
+                {"aten::index_select", index_select},
+                {"aten::embedding_dense_backward", embedding_backward},
+                {"aten::nll_loss_forward", nll_loss},
+                {"aten::nll_loss_backward", nll_loss_backward},
+                {"aten::nll_loss2d_forward", nll_loss2d},
+                {"aten::nll_loss2d_backward", nll_loss2d_backward}});
+}
+
+}  // namespace ridgeline::trace

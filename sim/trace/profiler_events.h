@@ -1,0 +1,88 @@
+// The events of a PyTorch profiler trace (Kineto's Chrome trace) that matter for a replay.
+//
+// Kept: operators, calls of the CUDA runtime and driver, what ran on the GPU, annotations, totals of the allocator.
+// Times are microseconds after the first event kept. Traces of PyTorch 1.8 on are read: categories and argument names
+// have changed since.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "sim/trace/replayable.h"
+
+namespace ridgeline::trace {
+
+/// Every different name once.
+class NamePool {
+ public:
+  std::uint32_t add(std::string_view name);
+  [[nodiscard]] const std::string& operator[](std::uint32_t index) const { return *names_[index]; }
+
+ private:
+  std::unordered_map<std::string, std::uint32_t> index_;
+  std::vector<const std::string*> names_;
+};
+
+struct HostEvent {
+  double begin = 0.0, end = 0.0;
+  std::int64_t thread = 0;
+  std::uint32_t name = 0;
+};
+struct OperatorEvent : HostEvent {
+  std::int64_t external_id = -1;
+  std::int64_t line = 0;  ///< of the file
+  std::string arguments;  ///< JSON as recorded; parsed where the shapes are needed
+};
+struct RuntimeEvent : HostEvent {
+  std::int64_t correlation = -1, external_id = -1;
+};
+struct GpuEvent {
+  enum class Kind : std::uint8_t { kernel, copy, set };
+  Kind kind = Kind::kernel;
+  double begin = 0.0, end = 0.0;
+  std::uint32_t name = 0;
+  std::int64_t correlation = -1, external_id = -1, stream = 0, blocks = 0, bytes = 0;
+};
+/// The allocator after an allocation or a free.
+struct MemoryEvent {
+  double at = 0.0;
+  std::int64_t allocated = 0, reserved = 0;
+};
+
+struct ProfilerEvents {
+  NamePool names;
+  std::vector<OperatorEvent> operators;
+  std::vector<RuntimeEvent> runtime;  ///< launches and waits
+  std::vector<GpuEvent> gpu;
+  std::vector<HostEvent> annotations;
+  std::vector<HostEvent> overheads;  ///< time the profiler took for itself
+  std::vector<MemoryEvent> memory;
+  std::string gpu_name;
+};
+
+/// Takes the pieces of a trace one by one.
+class ProfilerEventReader {
+ public:
+  ProfilerEventReader(std::string path, Defects& defects);
+  ~ProfilerEventReader();
+  ProfilerEventReader(const ProfilerEventReader&) = delete;
+  ProfilerEventReader& operator=(const ProfilerEventReader&) = delete;
+
+  /// An element of "traceEvents", followed by JsonPieces::kPadding readable bytes. Throws UserError "file:line: what"
+  /// for times that are no numbers; what is merely missing is counted among the defects.
+  void event(std::string_view text, std::int64_t line);
+  /// An element of "deviceProperties".
+  void device(std::string_view text);
+  /// Everything read, ordered by begin.
+  ProfilerEvents finish();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace ridgeline::trace

@@ -1,0 +1,172 @@
+#include "sim/trace/trace_builder.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace ridgeline::trace {
+
+void TraceBuilder::born(std::int64_t id, std::int64_t bytes, Category category, std::int16_t layer) {
+  if (bytes <= 0) return;
+  const auto storage = static_cast<StorageId>(trace().storages.size());
+  trace().storages.push_back({bytes, category, layer});
+  trace().records.push_back({Record::Kind::allocate, HostClass::other, storage});
+  alive_[id] = storage;
+}
+
+void TraceBuilder::freed(std::int64_t id) {
+  const auto found = alive_.find(id);
+  if (found == alive_.end()) return;
+  trace().records.push_back({Record::Kind::free, HostClass::other, found->second});
+  alive_.erase(found);
+}
+
+void TraceBuilder::mention(std::int64_t id, std::int64_t bytes) {
+  const auto found = alive_.find(id);
+  if (found == alive_.end() || trace().storages[found->second].bytes < bytes) alive_[id] = unnamed_storage(bytes);
+}
+
+void TraceBuilder::set_category(std::int64_t id, Category category) {
+  if (const auto found = alive_.find(id); found != alive_.end()) trace().storages[found->second].category = category;
+}
+
+void TraceBuilder::host(HostClass host_class, std::int64_t times) {
+  if (times > 0) trace().records.push_back({Record::Kind::host, host_class, static_cast<std::uint32_t>(times)});
+}
+
+void TraceBuilder::host_time(double seconds) {
+  host_carry_ += seconds * 1e6;
+  const double whole = std::max(0.0, std::floor(host_carry_));
+  host_carry_ -= whole;
+  host(HostClass::python_fixed, static_cast<std::int64_t>(whole));
+}
+
+void TraceBuilder::wait() { trace().records.push_back({Record::Kind::wait_for_gpu, HostClass::other, 0}); }
+
+void TraceBuilder::begin_step() {
+  const auto here = static_cast<std::uint32_t>(trace().records.size());
+  trace().steps.push_back({here, here});
+  modelled_host.begin_step();
+}
+void TraceBuilder::end_step() {
+  if (!trace().steps.empty()) trace().steps.back().end = static_cast<std::uint32_t>(trace().records.size());
+}
+
+bool TraceBuilder::call(const AtenCall& call, const HostWork& host_work) {
+  auto ops = map_aten(call, context);
+  if (!ops || (ops->empty() && !call.kernels.empty())) return false;
+  const std::optional<double> seconds = host_work ? std::optional(host_work()) : std::nullopt;
+  if (!ops->empty()) add(call, std::move(*ops), true, seconds);
+  else if (seconds) host_time(*seconds);
+  else {
+    const DispatcherHost::Work work = modelled_host.of_view(call);
+    host(work.host_class, work.times);
+  }
+  return true;
+}
+
+void TraceBuilder::unknown(const AtenCall& call, std::optional<double> host_seconds) {
+  UnknownOp op = unknown_op(call);
+  double measured = 0.0;
+  for (const MeasuredKernel& kernel : call.kernels) measured += kernel.seconds;
+  if (op.read_bytes + op.written_bytes == 0) {
+    const double moving =
+        std::max(0.0, measured - kernel_fixed_ * static_cast<double>(std::max<std::size_t>(1, call.kernels.size())));
+    const auto bytes = static_cast<std::int64_t>(moving * bytes_per_second_);
+    op.read_bytes = bytes / 2;
+    op.written_bytes = bytes - bytes / 2;
+    into_.defects.add("calls without shapes, costed by what their measured time can move");
+  }
+  AtenTensor read, written;
+  read.type = written.type = DType::uint8;
+  read.sizes = {op.read_bytes};
+  written.sizes = {op.written_bytes};
+  std::vector<MappedOp> ops;
+  ops.push_back({op, {read}, {written}, HostClass::other, HostClass::other});
+  add(call, std::move(ops), false, host_seconds);
+}
+
+void TraceBuilder::add(const AtenCall& call, std::vector<MappedOp> ops, bool understood,
+                       std::optional<double> host_seconds) {
+  RecordedCall recorded{call.name, 0.0, static_cast<std::int64_t>(call.kernels.size()), understood};
+  for (const MeasuredKernel& kernel : call.kernels) recorded.measured += kernel.seconds;
+  const auto origin = static_cast<std::uint32_t>(into_.recorded.size());
+  into_.recorded.push_back(std::move(recorded));
+  if (host_seconds) host_time(*host_seconds);
+  else
+    for (const DispatcherHost::Work& work : modelled_host.before(call)) host(work.host_class, work.times);
+  for (MappedOp& mapped : ops) {
+    if (!host_seconds) {
+      const DispatcherHost::Work work = modelled_host.of(call, mapped);
+      host(work.host_class, work.times);
+    }
+    Call entry;
+    entry.op = index_of(mapped.op);
+    entry.operands_begin = static_cast<std::uint32_t>(trace().operands.size());
+    entry.inputs = static_cast<std::uint16_t>(mapped.inputs.size());
+    entry.outputs = static_cast<std::uint16_t>(mapped.outputs.size());
+    entry.phase = call.phase;
+    entry.layer = call.layer;
+    const std::vector<Operand> operands = operands_of(call, mapped);
+    trace().operands.insert(trace().operands.end(), operands.begin(), operands.end());
+    trace().records.push_back({Record::Kind::op, HostClass::other, static_cast<std::uint32_t>(trace().calls.size())});
+    trace().calls.push_back(entry);
+    into_.origin.push_back(origin);
+  }
+}
+
+std::vector<Operand> TraceBuilder::operands_of(const AtenCall& call, const MappedOp& mapped) {
+  const auto* pointwise = std::get_if<Pointwise>(&mapped.op);
+  const bool adds_gradients = pointwise != nullptr && (pointwise->function == PointwiseFunction::add ||
+                                                       pointwise->function == PointwiseFunction::add_in_place);
+  std::vector<Operand> operands;
+  for (const AtenTensor& tensor : mapped.inputs) {
+    const bool recent = call.phase != Phase::backward || operands.empty() || adds_gradients;
+    operands.push_back({storage_of_input(tensor, recent, operands), tensor.bytes()});
+  }
+  const bool in_place = call.name.ends_with('_') && !operands.empty();
+  for (const AtenTensor& tensor : mapped.outputs) {
+    const bool same = in_place && operands.size() == mapped.inputs.size() && tensor.bytes() == operands.front().bytes;
+    operands.push_back({same ? operands.front().storage : storage_of_result(tensor), tensor.bytes()});
+  }
+  return operands;
+}
+
+StorageId TraceBuilder::unnamed_storage(std::int64_t bytes) {
+  trace().storages.push_back({bytes, Category::temporaries, -1});
+  return static_cast<StorageId>(trace().storages.size()) - 1;
+}
+
+StorageId TraceBuilder::storage_of_input(const AtenTensor& tensor, bool recent, const std::vector<Operand>& used) {
+  if (tensor.storage != AtenTensor::kNoStorage)
+    if (const auto found = alive_.find(tensor.storage); found != alive_.end()) return found->second;
+  const auto late = late_results_.find(tensor.bytes());
+  if (recent && late != late_results_.end()) {
+    for (auto it = late->second.rbegin(); it != late->second.rend(); ++it)
+      if (std::none_of(used.begin(), used.end(), [&](const Operand& o) { return o.storage == *it; })) return *it;
+  }
+  return unnamed_storage(tensor.bytes());
+}
+
+StorageId TraceBuilder::storage_of_result(const AtenTensor& tensor) {
+  if (tensor.storage != AtenTensor::kNoStorage)
+    if (const auto found = alive_.find(tensor.storage); found != alive_.end()) return found->second;
+  constexpr std::size_t kRemembered = 3;
+  const StorageId fresh = unnamed_storage(tensor.bytes());
+  auto& late = late_results_[tensor.bytes()];
+  late.push_back(fresh);
+  if (late.size() > kRemembered) late.erase(late.begin());
+  return fresh;
+}
+
+std::uint32_t TraceBuilder::index_of(const Op& op) {
+  const std::size_t hash = hash_of(op);
+  const auto [begin, end] = table_.equal_range(hash);
+  for (auto it = begin; it != end; ++it)
+    if (trace().ops[it->second] == op) return it->second;
+  trace().ops.push_back(op);
+  const auto index = static_cast<std::uint32_t>(trace().ops.size()) - 1;
+  table_.emplace(hash, index);
+  return index;
+}
+
+}  // namespace ridgeline::trace

@@ -1,0 +1,69 @@
+// Builds an op trace from recorded calls: maps each, keeps equal operations once, and gives tensors their storages.
+//
+// Where a recording does not tell storages apart, an input is taken to be a late result of as many bytes: good enough
+// for what the L2 still holds. In the backward pass that holds for the gradient alone; what the forward pass saved is
+// taken to be long gone. Such storages are not allocations; those come from `born` and `freed`.
+#pragma once
+
+#include <functional>
+#include <unordered_map>
+
+#include "sim/trace/aten_map.h"
+#include "sim/trace/dispatcher_host.h"
+#include "sim/trace/replayable.h"
+
+namespace ridgeline::trace {
+
+class TraceBuilder {
+ public:
+  /// `bytes_per_second`, beyond `kernel_fixed` seconds a kernel, stands for the bytes of measured calls whose shapes
+  /// are not recorded.
+  explicit TraceBuilder(Replayable& into, double bytes_per_second = 0.0, double kernel_fixed = 0.0)
+      : into_(into), bytes_per_second_(bytes_per_second), kernel_fixed_(kernel_fixed) {}
+
+  MapContext context;
+  DispatcherHost modelled_host;  ///< where the recording does not measure the host
+
+  /// An allocation and its end; ids are the recording's own and may be used again after `freed`.
+  void born(std::int64_t id, std::int64_t bytes, Category category, std::int16_t layer = -1);
+  void freed(std::int64_t id);
+  /// A storage that is already in the trace, under the recording's id; until `forget`.
+  void know(std::int64_t id, StorageId storage) { alive_[id] = storage; }
+  void forget(std::int64_t id) { alive_.erase(id); }
+  /// A storage the recording names without saying when it is allocated. Another size is another storage.
+  void mention(std::int64_t id, std::int64_t bytes);
+  void set_category(std::int64_t id, Category category);
+  void host(HostClass host_class, std::int64_t times = 1);
+  /// Host work in seconds, in steps of a microsecond whose rest is carried on, as is what is negative.
+  void host_time(double seconds);
+  void wait();
+  void begin_step();
+  void end_step();
+
+  /// Seconds of host work up to a call; empty: the cost of its class.
+  using HostWork = std::function<double()>;
+  /// A recorded call. False, and nothing recorded, where it is not understood, or gives no operation though kernels of
+  /// it were measured.
+  bool call(const AtenCall& call, const HostWork& host = {});
+  /// A call without a rule, costed by its bytes (or by what its measured time can move).
+  void unknown(const AtenCall& call, std::optional<double> host_seconds = std::nullopt);
+
+ private:
+  std::uint32_t index_of(const Op& op);
+  void add(const AtenCall& call, std::vector<MappedOp> ops, bool understood, std::optional<double> host_seconds);
+  std::vector<Operand> operands_of(const AtenCall& call, const MappedOp& mapped);
+  /// The storage of an input; `recent`: it may be a late result. Those in `used` belong to other inputs of the call.
+  StorageId storage_of_input(const AtenTensor& tensor, bool recent, const std::vector<Operand>& used);
+  StorageId storage_of_result(const AtenTensor& tensor);
+  StorageId unnamed_storage(std::int64_t bytes);
+  OpTrace& trace() { return into_.recording.trace; }
+
+  Replayable& into_;
+  double bytes_per_second_, kernel_fixed_;
+  double host_carry_ = 0.0;
+  std::unordered_multimap<std::size_t, std::uint32_t> table_;
+  std::unordered_map<std::int64_t, StorageId> alive_;                      ///< by the recording's id
+  std::unordered_map<std::int64_t, std::vector<StorageId>> late_results_;  ///< by bytes, the latest last
+};
+
+}  // namespace ridgeline::trace

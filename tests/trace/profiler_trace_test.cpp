@@ -1,0 +1,271 @@
+// Small profiler traces: what launched a kernel, which step, what the host did; and traces with known defects.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "sim/trace/read_recording.h"
+#include "sim/units/user_error.h"
+
+namespace ridgeline::trace {
+namespace {
+
+using testing::Contains;
+using testing::HasSubstr;
+using testing::Key;
+
+constexpr const char* kMatrixArguments =
+    R"("Input Dims": [[4, 16], [16, 8]], "Input type": ["float", "float"], "Input Strides": [[16, 1], [8, 1]], "Concrete Inputs": ["", ""])";
+
+/// Events of one thread and one stream, written one a line as the profiler does.
+class TraceText {
+ public:
+  TraceText& op(double at, double duration, const std::string& name, const std::string& arguments = "",
+                int thread = 1) {
+    return add(fmt::format(
+        R"({{"ph": "X", "cat": "cpu_op", "name": "{}", "pid": 1, "tid": {}, "ts": {}, "dur": {}, "args": {{"External id": {}{}{}}}}})",
+        name, thread, at, duration, ++external_, arguments.empty() ? "" : ", ", arguments));
+  }
+  TraceText& launch(double at, double kernel_at, double kernel_duration, const std::string& kernel = "some_kernel",
+                    double call_duration = 4) {
+    ++correlation_;
+    add(fmt::format(
+        R"({{"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1, "ts": {}, "dur": {}, "args": {{"correlation": {}}}}})",
+        at, call_duration, correlation_));
+    return add(fmt::format(
+        R"({{"ph": "X", "cat": "kernel", "name": "{}", "pid": 0, "tid": 7, "ts": {}, "dur": {}, "args": {{"stream": 7, "correlation": {}, "grid": [8, 1, 1]}}}})",
+        kernel, kernel_at, kernel_duration, correlation_));
+  }
+  TraceText& host(const std::string& category, const std::string& name, double at, double duration) {
+    return add(fmt::format(R"({{"ph": "X", "cat": "{}", "name": "{}", "pid": 1, "tid": 1, "ts": {}, "dur": {}}})",
+                           category, name, at, duration));
+  }
+  TraceText& add(const std::string& event) {
+    events_ += (events_.empty() ? "" : ",\n") + event;
+    return *this;
+  }
+  [[nodiscard]] std::string text() const {
+    return "{\"schemaVersion\": 1, \"deviceProperties\": [{\"id\": 0, \"name\": \"NVIDIA H200\"}],\n\"traceEvents\": "
+           "[\n" +
+           events_ + "\n]}\n";
+  }
+  [[nodiscard]] std::string file(const std::string& name = "trace.json") const {
+    const std::string path = testing::TempDir() + name;
+    std::ofstream(path, std::ios::binary) << text();
+    return path;
+  }
+  [[nodiscard]] Replayable read() const {
+    return read_recording(file(), [](const std::string&) { return RecordedDevice{4e12, 1e-6}; });
+  }
+
+ private:
+  std::string events_;
+  int external_ = 0, correlation_ = 100;
+};
+
+std::string refusal(const std::string& path) {
+  try {
+    read_recording(path, [](const std::string&) { return RecordedDevice{4e12, 1e-6}; });
+  } catch (const UserError& error) {
+    return error.what();
+  }
+  return "was read";
+}
+
+double host_microseconds(const Replayable& r) {
+  double total = 0;
+  for (const Record& record : r.recording.trace.records)
+    if (record.kind == Record::Kind::host) total += record.index;
+  return total;
+}
+
+TEST(ProfilerTrace, AKernelBelongsToTheOutermostOperatorWithARule) {
+  const Replayable r = TraceText()
+                           .op(0, 30, "aten::linear")
+                           .op(2, 26, "aten::mm", kMatrixArguments)
+                           .op(4, 5, "aten::as_strided")
+                           .launch(12, 40, 100)
+                           .read();
+  ASSERT_EQ(r.recorded.size(), 1U);
+  EXPECT_EQ(r.recorded[0].name, "aten::mm");
+  EXPECT_TRUE(r.recorded[0].understood);
+  EXPECT_NEAR(r.recorded[0].measured, 100e-6, 1e-12);
+  ASSERT_EQ(r.recording.trace.ops.size(), 1U);
+  EXPECT_EQ(shape_of(r.recording.trace.ops[0]), "4x8x16 nn fp32");
+  EXPECT_EQ(r.measured.gpu, "NVIDIA H200");
+  EXPECT_NEAR(r.measured.busy, 100e-6, 1e-12);
+}
+
+TEST(ProfilerTrace, WhatRunsOnSeveralStreamsAtOnceIsBusyOnce) {
+  const Replayable r =
+      TraceText().op(0, 60, "aten::mm", kMatrixArguments).launch(10, 100, 50).launch(20, 120, 50).read();
+  EXPECT_NEAR(r.measured.busy, 70e-6, 1e-12);
+  EXPECT_NEAR(r.measured.kernel_sum, 100e-6, 1e-12);
+}
+
+TEST(ProfilerTrace, AnOperatorWithoutARuleCostsItsBytesAndOneWithoutShapesItsTime) {
+  const Replayable r = TraceText()
+                           .op(0, 20, "mine::op", R"("Input Dims": [[1024]], "Input type": ["float"])")
+                           .launch(5, 10, 10)
+                           .op(30, 20, "mine::shapeless")
+                           .launch(35, 60, 10)
+                           .read();
+  ASSERT_EQ(r.recorded.size(), 2U);
+  EXPECT_FALSE(r.recorded[0].understood);
+  EXPECT_EQ(std::get<UnknownOp>(r.recording.trace.ops[0]).read_bytes, 4096);
+  const auto& shapeless = std::get<UnknownOp>(r.recording.trace.ops[1]);
+  EXPECT_NEAR(static_cast<double>(shapeless.read_bytes + shapeless.written_bytes), 9e-6 * 4e12, 2.0);
+  EXPECT_THAT(r.defects.counts, Contains(Key(HasSubstr("without shapes"))));
+}
+
+TEST(ProfilerTrace, OfMarkedStepsTheOneOfMedianGpuTimeIsTaken) {
+  TraceText text;
+  for (int step = 0; step < 3; ++step) {
+    const double at = 1000.0 * step;
+    text.host("user_annotation", fmt::format("ProfilerStep#{}", step), at, 900)
+        .op(at + 10, 50, "aten::mm", kMatrixArguments)
+        .launch(at + 20, at + 100, 100.0 + 10 * ((step * 2) % 3));
+  }
+  const Replayable r = text.read();
+  EXPECT_EQ(r.measured.which_step, "ProfilerStep#2, the one of median GPU time of 3");
+  EXPECT_NEAR(r.measured.busy, 110e-6, 1e-12);
+  EXPECT_NEAR(r.measured.step, 900e-6, 1e-12);
+}
+
+TEST(ProfilerTrace, WithoutMarksAndWithOneOptimizerStepTheWholeRecordingIsOneStep) {
+  const Replayable r = TraceText()
+                           .op(0, 50, "aten::mm", kMatrixArguments)
+                           .launch(10, 100, 100)
+                           .host("user_annotation", "Optimizer.step#AdamW.step", 60, 100)
+                           .read();
+  EXPECT_EQ(r.measured.which_step, "the whole recording, taken as one step");
+}
+
+TEST(ProfilerTrace, TheProfilersShareOfTheHostIsTakenOut) {
+  const Replayable plain = TraceText().op(0, 100, "aten::mm", kMatrixArguments).launch(90, 120, 10).read();
+  EXPECT_NEAR(host_microseconds(plain), 50 + 101 - 94 - 2.4, 1.01);
+  const Replayable overhead = TraceText()
+                                  .op(0, 100, "aten::mm", kMatrixArguments)
+                                  .launch(90, 120, 10)
+                                  .host("overhead", "Activity Buffer Request", 20, 40)
+                                  .read();
+  EXPECT_NEAR(host_microseconds(plain) - host_microseconds(overhead), 40, 1.01);
+}
+
+TEST(ProfilerTrace, ALaunchThatWaitsForTheQueueIsNoWorkOfTheHost) {
+  const Replayable just_under =
+      TraceText().op(0, 60, "aten::mm", kMatrixArguments).launch(10, 90, 10, "k", 19.9).read();
+  const Replayable just_over = TraceText().op(0, 60, "aten::mm", kMatrixArguments).launch(10, 90, 10, "k", 20.1).read();
+  EXPECT_NEAR(host_microseconds(just_under) - host_microseconds(just_over), 20.1 - 4.2, 1.01);
+}
+
+TEST(ProfilerTrace, WaitsAreKeptExceptThatAtTheEndOfTheMeasurement) {
+  const auto waits = [](const Replayable& r) {
+    return std::count_if(r.recording.trace.records.begin(), r.recording.trace.records.end(),
+                         [](const Record& record) { return record.kind == Record::Kind::wait_for_gpu; });
+  };
+  TraceText text;
+  text.op(0, 50, "aten::mm", kMatrixArguments).launch(10, 100, 10);
+  TraceText ended = text, between = text;
+  ended.host("cuda_runtime", "cudaDeviceSynchronize", 60, 500);
+  between.host("cuda_runtime", "cudaStreamSynchronize", 60, 500)
+      .op(600, 50, "aten::mm", kMatrixArguments)
+      .launch(610, 700, 10);
+  EXPECT_EQ(waits(ended.read()), 0);
+  EXPECT_EQ(waits(between.read()), 1);
+}
+
+TEST(ProfilerTrace, ListsWithoutShapesAreThoseOfTheParametersThatTookGradients) {
+  const std::string list =
+      R"("Input Dims": [[], []], "Input type": ["TensorList", "TensorList"], "Input Strides": [[], []], "Concrete Inputs": ["", ""])";
+  const auto gradient = [](int elements) {
+    return fmt::format(R"("Input Dims": [[{}]], "Input type": ["float"])", elements);
+  };
+  TraceText text;
+  text.op(0, 5, "torch::autograd::AccumulateGrad", gradient(300))
+      .op(6, 5, "torch::autograd::AccumulateGrad", gradient(24));
+  text.op(20, 40, "aten::_foreach_lerp_", list).launch(30, 100, 10);
+  const Replayable r = text.read();
+  ASSERT_EQ(r.recording.trace.ops.size(), 1U);
+  EXPECT_EQ(shape_of(r.recording.trace.ops[0]), "2 tensors, 324 elements fp32");
+  EXPECT_EQ(r.recording.trace.parameters, 324);
+}
+
+TEST(ProfilerTrace, ProductsOfFp32OnTensorCoresAreTf32) {
+  const auto type = [](const std::string& kernel) {
+    const Replayable r = TraceText().op(0, 50, "aten::mm", kMatrixArguments).launch(10, 100, 10, kernel).read();
+    return std::get<Matmul>(r.recording.trace.ops[0]).type;
+  };
+  EXPECT_EQ(type("sm80_xmma_gemm_f32f32_tf32f32_f32_nn"), DType::tf32);
+  EXPECT_EQ(type("sm80_xmma_gemm_f32f32_f32f32_f32_nn"), DType::fp32);
+}
+
+TEST(ProfilerTrace, KnownDefectsAreCountedAndTheRestIsRead) {
+  const Replayable r =
+      TraceText()
+          .op(0, 50, "aten::mm", kMatrixArguments)
+          .launch(10, 100, 10)
+          .add(R"({"ph": "X", "cat": "cpu_op", "name": "a", "tid": 1, "ts": 70})")
+          .add(R"({"ph": "X", "cat": "cpu_op", "name": "b", "tid": 1, "ts": 71, "dur": -3})")
+          .add(R"({"ph": "X", "cat": "kernel", "name": "a "quoted" name", "tid": 1, "ts": 72, "dur": 3})")
+          .add(R"({"ph": "X", "cat": "kernel", "name": "orphan", "tid": 7, "ts": 73, "dur": 3})")
+          .read();
+  EXPECT_EQ(r.defects.counts.at("events without a duration, left out"), 1);
+  EXPECT_EQ(r.defects.counts.at("events with a negative duration, taken as 0"), 1);
+  EXPECT_EQ(r.defects.counts.at("events that are not valid JSON, left out"), 1);
+  EXPECT_EQ(r.defects.counts.at("GPU activities without launch call and operator"), 1);
+  EXPECT_EQ(r.recorded.front().name, "aten::mm");
+}
+
+TEST(ProfilerTrace, NamesAndCategoriesOfOldProfilersAreRead) {
+  const Replayable r =
+      TraceText()
+          .add(
+              R"({"ph": "X", "cat": "Operator", "name": "aten::mm", "pid": 1, "tid": "thread 5", "ts": 0, "dur": 50, "args": {"Input dims": [[4, 16], [16, 8]], "Input type": ["float", "float"]}})")
+          .add(
+              R"({"ph": "X", "cat": "Runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": "thread 5", "ts": 10, "dur": 4, "args": {"correlation": "9"}})")
+          .add(
+              R"({"ph": "X", "cat": "Kernel", "name": "k", "pid": 0, "tid": "stream 7", "ts": 90, "dur": 5, "args": {"correlation": "9"}})")
+          .read();
+  ASSERT_EQ(r.recorded.size(), 1U);
+  EXPECT_TRUE(r.recorded[0].understood);
+}
+
+TEST(ProfilerTrace, SizesAndTimesThatCannotBeAreRefusedWithFileAndLine) {
+  const auto with = [](const std::string& event) {
+    return refusal(TraceText().op(0, 9, "aten::t").add(event).file("bad.json"));
+  };
+  EXPECT_THAT(with(R"({"ph": "X", "cat": "kernel", "name": "k", "tid": 7, "ts": NaN, "dur": 3})"),
+              HasSubstr("bad.json:4: \"ts\""));
+  EXPECT_THAT(with(R"({"ph": "X", "cat": "kernel", "name": "k", "tid": 7, "ts": 3, "dur": 1e999})"),
+              HasSubstr("bad.json:4: \"dur\""));
+  const auto sized = [](const std::string& dims) {
+    return refusal(TraceText()
+                       .op(0, 50, "aten::relu", fmt::format(R"("Input Dims": [{}], "Input type": ["float"])", dims))
+                       .launch(10, 100, 10)
+                       .file("sizes.json"));
+  };
+  EXPECT_THAT(sized("[4, -8]"), HasSubstr("sizes.json:3: a tensor has the size -8"));
+  EXPECT_THAT(sized("[4611686018427387904, 8]"), HasSubstr("more elements than any device holds"));
+  EXPECT_EQ(sized("[4, 8]"), "was read");
+}
+
+TEST(ProfilerTrace, ATraceWithoutOperatorsOrWithoutAGpuSaysHowToRecordOne) {
+  TraceText no_gpu, no_operators;
+  no_gpu.op(0, 9, "aten::mm", kMatrixArguments);
+  no_operators.launch(0, 9, 9);
+  EXPECT_THAT(refusal(no_gpu.file()), HasSubstr("ProfilerActivity.CUDA"));
+  EXPECT_THAT(refusal(no_operators.file()), HasSubstr("ProfilerActivity.CPU"));
+}
+
+TEST(ProfilerTrace, JsonOfAnotherKindIsNamedByItsKeys) {
+  const std::string path = testing::TempDir() + "other.json";
+  std::ofstream(path) << R"({"model_type": "bert", "layers": [1, 2]})";
+  EXPECT_THAT(refusal(path), testing::AllOf(HasSubstr("neither"), HasSubstr("layers, model_type")));
+  std::ofstream(path) << R"({"traceEvents": []})";
+  EXPECT_THAT(refusal(path), HasSubstr("other.json"));
+}
+
+}  // namespace
+}  // namespace ridgeline::trace
