@@ -6,7 +6,11 @@
 #include <set>
 #include <unordered_map>
 
+#include "sim/hierarchy/make_engine.h"
 #include "sim/kernels/attention_choice.h"
+#include "sim/scenario/shared_prediction.h"
+#include "sim/timeline/step_times.h"
+#include "sim/timeline/timeline.h"
 
 namespace ridgeline {
 namespace {
@@ -52,6 +56,17 @@ void choose_attention_anew(OpTrace& trace, const Gpu& gpu, const Software& softw
       notes.push_back(fmt::format("{} is replaced by the backend PyTorch takes on this GPU", name_of(op)));
     attention->backend = backend;
   }
+}
+
+std::optional<Precision> precision_of(std::string_view name) {
+  constexpr std::array<std::pair<std::string_view, Precision>, 5> kNames{{{"fp32", Precision::fp32},
+                                                                          {"tf32", Precision::tf32},
+                                                                          {"amp-fp16", Precision::amp_fp16},
+                                                                          {"amp-bf16", Precision::amp_bf16},
+                                                                          {"bf16", Precision::bf16}}};
+  for (const auto& [known, precision] : kNames)
+    if (known == name) return precision;
+  return std::nullopt;
 }
 
 using TimesByClass = std::array<Seconds, kTimeClasses>;
@@ -113,26 +128,34 @@ ReplayResult predict_replay(trace::Replayable recorded, const ReplaySetting& set
   OpTrace& trace = recorded.recording.trace;
   choose_attention_anew(trace, setting.gpu, setting.software, trace.notes);
   const StepProgram program = make_program(trace, setting.gpu, setting.software);
-  PredictedStep step =
-      predict_step(program, setting.gpu, setting.host, setting.engine, {.cuda_graphs = setting.cuda_graphs});
+  Scenario scenario;
+  scenario.title = recorded.recording.info.title;
+  scenario.gpu = setting.gpu;
+  scenario.host = setting.host;
+  scenario.software = setting.software;
+  scenario.cuda_graphs = setting.cuda_graphs;
+  const auto precision = precision_of(recorded.recording.info.precision);
+  scenario.training.precision = precision.value_or(Precision::fp32);
+  Prediction prediction = predict_time(program, scenario, setting.engine, Reasons::yes);
+  const auto engine = make_engine(setting.engine, setting.gpu);
+  const Timeline timeline = run_timeline(program, time_kernels(program, *engine, setting.gpu), setting.gpu,
+                                         setting.host, {.cuda_graphs = setting.cuda_graphs});
 
   ReplayResult result;
   result.format = recorded.format;
   result.info = recorded.recording.info;
   result.measured = recorded.measured;
   result.has_measured_kernels = recorded.measured.kernels > 0;
-  compare_calls(result, recorded, times_of_calls(recorded, program, step.timeline));
-  result.prediction = std::move(step.prediction);
+  compare_calls(result, recorded, times_of_calls(recorded, program, timeline));
+  result.prediction = std::move(prediction);
   StepPrediction& p = result.prediction.step;
+  if (!precision) p.mfu = 0.0;  // of which peak is not known
   if (p.time.value() > 0) {
     p.samples_per_s = result.info.samples / p.time.value();
     p.tokens_per_s = result.info.tokens / p.time.value();
   }
   if (recorded.memory_known) {
-    MemoryOptions options;
-    options.capacity = static_cast<std::int64_t>(setting.gpu.dram.capacity.value());
-    options.context = context_bytes(setting.gpu, setting.software);
-    result.prediction.memory = predict_memory(program, options, setting.software);
+    result.prediction.memory = predict_memory(program, scenario);
     result.memory_predicted = true;
   }
   result.defects = std::move(recorded.defects);

@@ -20,16 +20,13 @@ HostClock::HostClock(const ProfilerEvents& events) {
   std::vector<std::pair<double, double>> deductions;
   for (const HostEvent& event : events.operators) deductions.emplace_back(event.begin, kPerOperator);
   for (const MemoryEvent& event : events.memory) deductions.emplace_back(event.at, kPerMemoryEvent);
-  double overhead_end = 0.0;
   for (const HostEvent& event : events.overheads) {
-    const double begin = std::max(event.begin, overhead_end);
-    if (event.end > begin) deductions.emplace_back(event.end, event.end - begin);
-    overhead_end = std::max(overhead_end, event.end);
+    const double begin = overheads_.empty() ? event.begin : std::max(event.begin, overheads_.back().second);
+    if (event.end > begin) overheads_.emplace_back(begin, event.end);
   }
   for (const RuntimeEvent& event : events.runtime) {
     double duration = event.end - event.begin;
-    for (const HostEvent& overhead : events.overheads)  // counted above already
-      duration -= std::max(0.0, std::min(event.end, overhead.end) - std::max(event.begin, overhead.begin));
+    duration -= overhead_between(event.begin, event.end);
     double deduction = kPerLaunch;
     if (waits_for_gpu(events.names[event.name])) deduction = std::max(0.0, duration);
     else if (duration > kBlockedLaunch) deduction += duration - kLaunchCall;
@@ -42,6 +39,18 @@ HostClock::HostClock(const ProfilerEvents& events) {
     times_.push_back(time);
     deductions_.push_back(sum);
   }
+}
+
+double HostClock::overhead_between(double begin, double end) const {
+  double sum = 0.0;
+  auto it =
+      std::partition_point(overheads_.begin(), overheads_.end(), [&](const auto& o) { return o.second <= begin; });
+  for (; it != overheads_.end() && it->first < end; ++it) sum += std::min(end, it->second) - std::max(begin, it->first);
+  return sum;
+}
+
+double HostClock::between(double begin, double end) const {
+  return (work_until(end) - work_until(begin) - overhead_between(begin, end)) * 1e-6;
 }
 
 double HostClock::work_until(double time) const {

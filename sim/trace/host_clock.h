@@ -7,6 +7,7 @@
 // (PyTorch 2.11): BERT-Large fp16 and bf16, a small GPT, an MLP; in-sample error up to 3 %.
 #pragma once
 
+#include <utility>
 #include <vector>
 
 #include "sim/trace/profiler_events.h"
@@ -20,13 +21,16 @@ class HostClock {
  public:
   explicit HostClock(const ProfilerEvents& events);
   /// Seconds of host work between two times of the recording, in microseconds. Small intervals may come out negative.
-  [[nodiscard]] double between(double begin, double end) const { return (work_until(end) - work_until(begin)) * 1e-6; }
+  [[nodiscard]] double between(double begin, double end) const;
 
  private:
+  [[nodiscard]] double overhead_between(double begin, double end) const;
+  /// Without what the profiler noted as overhead taken out.
   [[nodiscard]] double work_until(double time) const;
 
-  std::vector<double> times_;       ///< ascending
-  std::vector<double> deductions_;  ///< sum up to and with the same entry of times_
+  std::vector<std::pair<double, double>> overheads_;  ///< begin and end, none inside another
+  std::vector<double> times_;                         ///< ascending
+  std::vector<double> deductions_;                    ///< sum up to and with the same entry of times_
 };
 
 }  // namespace ridgeline::trace
