@@ -38,6 +38,7 @@ void read_software(FieldReader& r, Software& s) {
   r.integer("foreach_adam_lists", s.foreach_adam_lists, 1, 2);
   r.integer("eight_bit_block", s.eight_bit_block, 1, 1 << 20);
   r.flag("foreach_by_default", s.foreach_by_default);
+  r.number("memory_spread", s.memory_spread, {0.0, 1.0});
   r.quantity("cublas_workspace", s.cublas_workspace, Range::non_negative());
   r.quantity("cublas_workspace_hopper", s.cublas_workspace_hopper, Range::non_negative());
   r.quantity("cublaslt_workspace", s.cublaslt_workspace, Range::non_negative());

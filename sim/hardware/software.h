@@ -24,6 +24,7 @@ struct Software {
   int foreach_adam_lists = 1;        ///< temporaries as large as the parameters that a foreach Adam holds at once
   int eight_bit_block = 256;         ///< elements that share a scale in the states of 8-bit optimizers
   bool foreach_by_default = true;    ///< optimizers use the foreach implementation when none is asked for
+  double memory_spread = 0.06;       ///< how far device use of comparable runs lay from its prediction, as a share
   Bytes cublas_workspace, cublas_workspace_hopper;
   Bytes cublaslt_workspace;
   std::string default_gelu = "erf";

@@ -55,6 +55,10 @@ ordered_json memory_json(const MemoryPrediction& memory) {
       {"device_used_bytes", memory.device_used},
       {"capacity_bytes", memory.capacity},
       {"fits", memory.fits},
+      {"verdict", verdict(memory)},
+      {"needed_bytes", memory.needed},
+      {"needed_low_bytes", memory.needed_low},
+      {"needed_high_bytes", memory.needed_high},
       {"breakdown", std::move(breakdown)},
       {"peak", {{"op", memory.peak_op}, {"phase", phase_name(memory.peak_phase)}, {"layer", memory.peak_layer}}}};
   if (const auto& oom = memory.out_of_memory)
@@ -108,6 +112,10 @@ ordered_json prediction_json(const Prediction& prediction) {
                    {"advice", std::move(advice)},
                    {"kernels", std::move(kernels)},
                    {"notes", prediction.notes}};
+  if (const auto& generation = prediction.generation)
+    out["generation"] = {{"first_token_s", generation->first_token.value()},
+                         {"per_token_s", generation->per_token.value()},
+                         {"cache_bytes", generation->cache_bytes}};
   if (prediction.sensitivity) out["sensitivity"] = sensitivity_json(*prediction.sensitivity, "time_saved_s", 1.0);
   return out;
 }

@@ -51,6 +51,13 @@ const char* name_of_precision(Precision precision) {
 }
 
 std::string training_line(const TrainingDescription& t) {
+  if (t.inference) {
+    std::string line = fmt::format("{} x {} tokens, {}, without gradients", t.inference->sequences, t.sequence_length,
+                                   name_of_precision(t.precision));
+    if (t.inference->new_tokens > 0) line += fmt::format(", {} new tokens", t.inference->new_tokens);
+    if (t.inference->beams > 1) line += fmt::format(", {} beams", t.inference->beams);
+    return line;
+  }
   std::string line =
       fmt::format("{} x {} tokens, {}", t.micro_batch, t.sequence_length, name_of_precision(t.precision));
   if (t.gradient_accumulation > 1) line += fmt::format(", {} micro-batches a step", t.gradient_accumulation);
@@ -78,10 +85,16 @@ void write_latency(std::string& out, const ExposedLatency& l) {
 
 void write_memory(std::string& out, const MemoryPrediction& m) {
   auto to = std::back_inserter(out);
-  write_wrapped(
-      out, "  memory        ",
-      fmt::format("{} allocated, {} reserved, {} in nvidia-smi; {} {}", gib(m.peak_allocated), gib(m.peak_reserved),
-                  gib(m.device_used), m.fits ? "fits in" : "DOES NOT FIT in", gib(m.capacity)));
+  write_wrapped(out, "  memory        ",
+                fmt::format("{} allocated, {} reserved, {} in nvidia-smi; {} {}", gib(m.peak_allocated),
+                            gib(m.peak_reserved), gib(m.device_used),
+                            !m.runs  ? "DOES NOT FIT in"
+                            : m.fits ? "fits in"
+                                     : "MAY NOT FIT in",
+                            gib(m.capacity)));
+  if (m.runs && !m.fits)
+    write_wrapped(out, "                ",
+                  fmt::format("runs like this one took up to {} with the same software", gib(m.needed_high)));
   if (const auto& oom = m.out_of_memory) write_shortage(out, m, *oom);
   fmt::format_to(to, "  at the peak   ");
   std::size_t column = 16;
@@ -173,6 +186,10 @@ std::string prediction_text(const Scenario& s, const Prediction& p) {
   fmt::format_to(to, "  energy        {:.3g} J ({:.3g} J to {:.3g} J), {:.0f} W on average; {:.3g} J a sample\n",
                  p.step.energy.energy.value(), p.step.energy.low.value(), p.step.energy.high.value(),
                  p.step.power.value(), p.step.power.value() / p.step.samples_per_s);
+  if (p.generation)
+    fmt::format_to(
+        to, "  generation    {} to the first token, {} for each after it; {} of keys and values at the end\n",
+        duration(p.generation->first_token), duration(p.generation->per_token), gib(p.generation->cache_bytes));
   write_memory(out, p.memory);
   write_kernels(out, p);
   write_measured(out, s, p);
@@ -210,7 +227,10 @@ std::string prediction_table(const Scenario& s, std::span<const Prediction> pred
     fmt::format_to(to, "{:<19} {:>7.4g} {:>15} {:>8.4g} {:>6.2f} {:>6.2f} {:>6.2f}  {:<4} {}\n", name, ms(p.step.time),
                    fmt::format("{:.4g} - {:.4g}", ms(p.step.low), ms(p.step.high)), p.step.samples_per_s,
                    g(p.memory.peak_allocated), g(p.memory.peak_reserved), g(p.memory.device_used),
-                   p.memory.fits ? "yes" : "NO", reason);
+                   !p.memory.runs  ? "NO"
+                   : p.memory.fits ? "yes"
+                                   : "?",
+                   reason);
   }
   return out;
 }

@@ -16,9 +16,35 @@ bool could_be_fused(const OptimizerDescription& optimizer) {
   return has_fused && optimizer.implementation != OptimizerImplementation::fused;
 }
 
+/// What helps a model in use; there is no optimizer, and nothing is kept for a backward pass.
+std::vector<Change> inference_changes(const Scenario& s) {
+  std::vector<Change> out;
+  const Precision precision = s.training.precision;
+  if (precision != Precision::bf16 && s.gpu.sm.rates.tensor_bf16 > 0)
+    out.push_back({"inference.precision=bf16", "half the bytes of weights, keys and values, and faster tensor cores",
+                   [](Scenario& c) { c.training.precision = Precision::bf16; }});
+  if (s.training.attention == AttentionRequest::eager || s.training.attention == AttentionRequest::math)
+    out.push_back({"inference.attention=sdpa", "the score matrix is never written",
+                   [](Scenario& c) { c.training.attention = AttentionRequest::sdpa; }});
+  if (s.training.inference->cache == KeyValueCache::none && s.training.inference->new_tokens > 1)
+    out.push_back({"inference.cache=dynamic", "earlier tokens are not run again",
+                   [](Scenario& c) { c.training.inference->cache = KeyValueCache::dynamic; }});
+  if (!s.allocator.expandable_segments)
+    out.push_back({"allocator.expandable_segments=true", "segments grow, so that less lies unused between tensors",
+                   [](Scenario& c) { c.allocator.expandable_segments = true; }});
+  if (const std::int64_t sequences = s.training.inference->sequences; sequences > 1)
+    out.push_back({fmt::format("inference.sequences={}", sequences / 2), "half as many sequences side by side",
+                   [sequences](Scenario& c) {
+                     c.training.inference->sequences = sequences / 2;
+                     c.training.micro_batch = sequences / 2 * c.training.inference->beams;
+                   }});
+  return out;
+}
+
 }  // namespace
 
 std::vector<Change> time_changes(const Scenario& s, double idle_share) {
+  if (s.training.inference) return {};  // what saves memory here saves time as well
   std::vector<Change> out;
   const auto add = [&](std::string set, std::string why, std::function<void(Scenario&)> apply) {
     out.push_back({std::move(set), std::move(why), std::move(apply)});
@@ -66,6 +92,7 @@ std::vector<Change> time_changes(const Scenario& s, double idle_share) {
 }
 
 std::vector<Change> memory_changes(const Scenario& s) {
+  if (s.training.inference) return inference_changes(s);
   std::vector<Change> out;
   const TrainingDescription& t = s.training;
   if (t.attention == AttentionRequest::eager || t.attention == AttentionRequest::math)

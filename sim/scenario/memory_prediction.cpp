@@ -1,6 +1,7 @@
 #include "sim/scenario/memory_prediction.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "sim/kernels/attention_choice.h"
 #include "sim/scenario/shared_prediction.h"
@@ -42,7 +43,7 @@ MemoryPrediction prediction_of(const MemoryResult& r, const StepProgram& program
   m.context = r.context;
   m.device_used = r.device_used;
   m.capacity = capacity;
-  m.fits = r.fits;
+  m.runs = m.fits = r.fits;
   m.at_peak = r.breakdown;
   m.cached_unused = r.cached_unused;
   m.peak_op = op_name(program, r.peak.call);
@@ -50,6 +51,11 @@ MemoryPrediction prediction_of(const MemoryResult& r, const StepProgram& program
   m.peak_layer = r.peak.layer;
   m.needed = r.device_used;
   return m;
+}
+
+void set_range(MemoryPrediction& m, const Software& software) {
+  m.needed_low = std::llround(static_cast<double>(m.needed) * (1.0 - software.memory_spread));
+  m.needed_high = std::llround(static_cast<double>(m.needed) * (1.0 + software.memory_spread));
 }
 
 }  // namespace
@@ -70,6 +76,12 @@ MemoryPrediction predict_memory(const StepProgram& program, const Scenario& s) {
                        failure.held};
     options.capacity = kNoEnd;
     m.needed = run_memory(program, options).device_used;
+  }
+  set_range(m, s.software);
+  if (m.runs && m.needed_high > m.capacity) {
+    // A full device gives cached memory back: so the run is tried on one that is smaller by as much.
+    options.capacity = std::llround(static_cast<double>(m.capacity) / (1.0 + s.software.memory_spread));
+    m.fits = run_memory(program, options).fits;
   }
   return m;
 }
@@ -98,12 +110,19 @@ std::uint64_t hash_of_allocations(const StepProgram& program) {
 MemoryPrediction predict_memory(const StepProgram& program, const Scenario& s, const RoomyMemory& roomy) {
   const MemoryOptions options = memory_options(s);
   const bool sees_capacity = options.settings.memory_fraction > 0 || options.settings.garbage_collection_threshold > 0;
-  if (sees_capacity || roomy.most_reserved + options.context > options.capacity) return predict_memory(program, s);
+  const double most = static_cast<double>(roomy.most_reserved + options.context) * (1.0 + s.software.memory_spread);
+  if (sees_capacity || most > static_cast<double>(options.capacity)) return predict_memory(program, s);
   MemoryPrediction m = roomy.prediction;
   m.capacity = options.capacity;
   m.context = options.context;
   m.device_used = m.needed = m.peak_reserved + m.context;
+  set_range(m, s.software);
   return m;
+}
+
+std::string_view verdict(const MemoryPrediction& memory) {
+  if (!memory.runs) return "does not fit";
+  return memory.fits ? "fits" : "may not fit";
 }
 
 MemoryPrediction predict_memory(const Scenario& scenario) {

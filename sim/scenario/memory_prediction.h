@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/memory/memory_run.h"
@@ -28,7 +29,9 @@ struct MemoryShortage {
 
 struct MemoryPrediction {
   std::int64_t peak_allocated = 0, peak_reserved = 0, context = 0, device_used = 0, capacity = 0;
-  bool fits = true;
+  bool runs = true;  ///< the predicted run finds room for everything it asks for
+  bool fits =
+      true;  ///< it would as well if everything took as much more as comparable runs did (Software::memory_spread)
   std::array<std::int64_t, kCategories> at_peak{};  ///< by Category, at the moment of the allocated peak
   std::int64_t cached_unused = 0;                   ///< reserved at its peak but not allocated at the allocated peak
   std::string peak_op;
@@ -36,9 +39,13 @@ struct MemoryPrediction {
   std::int64_t peak_layer = -1;
   /// Use of a device with room without end: device_used where it fits, what it would take where it does not.
   std::int64_t needed = 0;
+  std::int64_t needed_low = 0, needed_high = 0;  ///< the same, less and more by that spread
   std::optional<MemoryShortage> out_of_memory;
   std::vector<std::string> would_fit;  ///< changes that together make it fit, as --set takes them; filled on demand
 };
+
+/// "fits", "may not fit" (the predicted run does, one within the spread does not) or "does not fit".
+std::string_view verdict(const MemoryPrediction& memory);
 
 /// The program of a scenario's run with the trace it points to.
 struct ScenarioProgram {

@@ -7,6 +7,7 @@
 #include <map>
 #include <unordered_map>
 
+#include "sim/kernels/attention_choice.h"
 #include "sim/scenario/prediction.h"
 #include "sim/scenario/residual_ranges.h"
 #include "sim/scenario/shared_prediction.h"
@@ -14,6 +15,7 @@
 #include "sim/timeline/timeline.h"
 #include "sim/units/nearest_name.h"
 #include "sim/units/user_error.h"
+#include "sim/workload/training_step.h"
 
 namespace ridgeline {
 namespace {
@@ -174,6 +176,32 @@ StepRun run_step(const Scenario& s, std::string_view engine_name) {
   return run;
 }
 
+namespace {
+
+std::int64_t tokens_of_step(const TrainingDescription& t) {
+  if (!t.inference) return t.micro_batch * t.gradient_accumulation * t.sequence_length;
+  return t.inference->sequences * (t.inference->new_tokens > 0 ? t.inference->new_tokens : t.sequence_length);
+}
+
+std::optional<Generation> generation_of(const Scenario& s, Seconds whole, std::string_view engine) {
+  if (!s.training.inference || s.training.inference->new_tokens == 0) return std::nullopt;
+  const InferenceDescription& inference = *s.training.inference;
+  Scenario first = s;
+  first.training.inference->new_tokens = 1;
+  Generation result;
+  result.first_token = inference.new_tokens > 1 ? step_time(trace_of(first), first, engine) : whole;
+  if (inference.new_tokens > 1)
+    result.per_token = (whole - result.first_token) / static_cast<double>(inference.new_tokens - 1);
+  const std::int64_t kept = s.training.sequence_length + inference.new_tokens - 1;
+  if (inference.cache != KeyValueCache::none)
+    result.cache_bytes = 2 * s.model.layers * s.training.micro_batch * s.model.key_value_count() * kept *
+                         s.model.head_dim() *
+                         (s.training.precision == Precision::fp32 || s.training.precision == Precision::tf32 ? 4 : 2);
+  return result;
+}
+
+}  // namespace
+
 Prediction predict(const Scenario& s, std::string_view engine_name) {
   engine_for(engine_name, s.gpu);
   const ScenarioProgram built = make_scenario_program(s);
@@ -204,9 +232,11 @@ Prediction predict_time(const StepProgram& program, const Scenario& s, std::stri
   p.step.sm_utilization = timeline.sm_utilization;
   p.step.kernel_active_fraction = timeline.active_fraction();
   const double seconds = timeline.step.value();
-  const double samples = static_cast<double>(s.training.micro_batch * s.training.gradient_accumulation);
+  const double samples =
+      static_cast<double>(s.training.inference ? s.training.inference->sequences
+                                               : s.training.micro_batch * s.training.gradient_accumulation);
   p.step.samples_per_s = samples / seconds;
-  p.step.tokens_per_s = p.step.samples_per_s * static_cast<double>(s.training.sequence_length);
+  p.step.tokens_per_s = static_cast<double>(tokens_of_step(s.training)) / seconds;
   p.step.mfu = trace.model_flops / seconds / peak_of_precision(s.training.precision, s.gpu).value();
   const BusyRange range = busy_range(kernels, times, s.gpu, p.engine);
   p.step.validated = range.validated;
@@ -218,6 +248,8 @@ Prediction predict_time(const StepProgram& program, const Scenario& s, std::stri
   p.step.utilization = utilization(program, times, timeline, s.gpu);
   p.step.latency = exposed_latency(program, times, timeline, s.gpu);
   explain_time(p, kernels, times, timeline, KernelClasses(trace));
+  p.generation = generation_of(s, timeline.step, engine_name);
+
   p.notes = trace.notes;
   for (const std::uint32_t op : program.approximated)
     p.notes.push_back(fmt::format("{} {} has no rule on this GPU: costed by its bytes", name_of(trace.ops[op]),

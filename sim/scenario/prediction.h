@@ -58,6 +58,12 @@ struct Advice {
   std::string why;
 };
 
+/// Where text is generated: the step is one call of generate().
+struct Generation {
+  Seconds first_token, per_token;  ///< prompt to first token; each of the others
+  std::int64_t cache_bytes = 0;    ///< keys and values when the last token is chosen
+};
+
 struct Prediction {
   std::string scenario, hardware, engine;
   StepPrediction step;
@@ -68,7 +74,8 @@ struct Prediction {
   std::vector<KernelGroup> kernels;                 ///< longest first
   std::vector<Advice> advice;                       ///< most time saved first, then most memory
   std::vector<std::string> notes;                   ///< approximations and warnings
-  std::optional<Sensitivity> sensitivity;           ///< where it was asked for (step_sensitivity)
+  std::optional<Generation> generation;
+  std::optional<Sensitivity> sensitivity;  ///< where it was asked for (step_sensitivity)
 };
 
 /// The steady step of a scenario with everything it was made of.

@@ -37,6 +37,9 @@ constexpr std::array<Choice<OptimizerImplementation>, 3> kImplementations{
 constexpr std::array<Choice<ActivationCheckpointing>, 2> kCheckpointing{
     {{"none", ActivationCheckpointing::none}, {"block", ActivationCheckpointing::block}}};
 
+constexpr std::array<Choice<KeyValueCache>, 3> kCaches{
+    {{"none", KeyValueCache::none}, {"dynamic", KeyValueCache::dynamic}, {"static", KeyValueCache::fixed}}};
+
 OptimizerDescription read_optimizer(const Value& value, const Software& software) {
   OptimizerDescription result;
   result.implementation =
@@ -84,6 +87,29 @@ TrainingSection read_training(const Value& section, const Software& software) {
   t.foreach_adam_lists = software.foreach_adam_lists;
   t.eight_bit_block = software.eight_bit_block;
   result.compile = mapping["compile"].boolean(false);
+  result.cuda_graphs = mapping["cuda_graphs"].boolean(false);
+  return result;
+}
+
+TrainingSection read_inference(const Value& section, const Software& software) {
+  const Mapping mapping(
+      section, {"sequences", "prompt_length", "new_tokens", "beams", "cache", "precision", "attention", "cuda_graphs"});
+  TrainingSection result;
+  TrainingDescription& t = result.training;
+  InferenceDescription& use = t.inference.emplace();
+  use.sequences = mapping["sequences"].integer({1, 1 << 20}, 1);
+  use.new_tokens = mapping["new_tokens"].integer({0, 1 << 17}, 0);
+  use.beams = mapping["beams"].integer({1, 1024}, 1);
+  if (use.beams > 1 && use.new_tokens == 0)
+    mapping["beams"].fail("beams are of a search for new tokens: give new_tokens");
+  use.cache = mapping["cache"].choice<KeyValueCache>(kCaches, KeyValueCache::dynamic);
+  t.micro_batch = use.sequences * use.beams;
+  t.sequence_length = mapping["prompt_length"].integer({1, 1 << 24});
+  t.gradient_accumulation = 1;
+  t.precision = mapping["precision"].choice<Precision>(kPrecisions, Precision::fp32);
+  t.attention = mapping["attention"].choice<AttentionRequest>(kAttention, AttentionRequest::sdpa);
+  t.softmax_saves_input = software.softmax_saves_input;
+  t.mask_always_added = software.mask_always_added;
   result.cuda_graphs = mapping["cuda_graphs"].boolean(false);
   return result;
 }

@@ -1,4 +1,4 @@
-// The `training` and `allocator` sections of a scenario.
+// The `training`, `inference` and `allocator` sections of a scenario.
 #pragma once
 
 #include "sim/allocator/settings.h"
@@ -14,6 +14,8 @@ struct TrainingSection {
 };
 
 TrainingSection read_training(const config::Value& section, const Software& software);
+/// What is used instead of trained: sequences times beams are the micro-batch, the prompt is the sequence.
+TrainingSection read_inference(const config::Value& section, const Software& software);
 AllocatorSettings read_allocator(const config::Value& section);
 
 }  // namespace ridgeline

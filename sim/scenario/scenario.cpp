@@ -57,17 +57,23 @@ MeasuredBeside read_measured(const Value& section) {
   return result;
 }
 
-void check_together(const Scenario& scenario, const Value& training) {
+/// `section` is the one that says how the model is trained or used.
+void check_together(const Scenario& scenario, const Value& section) {
   const ModelDescription& model = scenario.model;
+  const auto& inference = scenario.training.inference;
   const bool has_position_table = model.family != ModelFamily::llama;
-  if (has_position_table && scenario.training.sequence_length > model.max_positions)
-    training["sequence_length"].fail(fmt::format("{} tokens, but {} has positions for {} only",
-                                                 scenario.training.sequence_length,
-                                                 model.name.empty() ? "the model" : model.name, model.max_positions));
+  const std::int64_t tokens_of_one = scenario.training.sequence_length + (inference ? inference->new_tokens : 0);
+  if (has_position_table && tokens_of_one > model.max_positions)
+    section[inference ? "prompt_length" : "sequence_length"].fail(
+        fmt::format("{} tokens, but {} has positions for {} only", tokens_of_one,
+                    model.name.empty() ? "the model" : model.name, model.max_positions));
+  if (inference && inference->new_tokens > 0 && model.family == ModelFamily::bert)
+    section["new_tokens"].fail("a bert reads text and writes none; leave it out for one forward pass");
   const double tokens =
       static_cast<double>(scenario.training.micro_batch) * static_cast<double>(scenario.training.sequence_length);
   if (tokens > 1e9)
-    training["micro_batch"].fail(fmt::format("{:.3g} tokens in one forward pass are more than any GPU takes", tokens));
+    section[inference ? "sequences" : "micro_batch"].fail(
+        fmt::format("{:.3g} tokens in one forward pass are more than any GPU takes", tokens));
 }
 
 }  // namespace
@@ -84,8 +90,8 @@ SharedScenario load(Node tree, const std::vector<Override>& overrides, Numbers n
   const Split changes = split_by_target(overrides);
   for (const Override& change : changes.scenario) config::apply_override(tree, change);
 
-  const Mapping root(Value(tree),
-                     {"title", "hardware", "model", "training", "host", "software", "allocator", "measured", "engine"});
+  const Mapping root(Value(tree), {"title", "hardware", "model", "training", "inference", "host", "software",
+                                   "allocator", "measured", "engine"});
   SharedScenario shared;
   Scenario& scenario = shared.scenario;
   const std::string gpu = root["hardware"].text(), host = root["host"].text("default"),
@@ -103,7 +109,10 @@ SharedScenario load(Node tree, const std::vector<Override>& overrides, Numbers n
   const bool named = model.exists() && model.node().kind == Node::Kind::scalar;
   scenario.model =
       named ? *known.models.get(Descriptions::key(model.node().scalar, changes.model), read_model) : read_model();
-  const TrainingSection section = read_training(root["training"], scenario.software);
+  if (root.has("inference") && root.has("training"))
+    root["inference"].fail("a scenario trains a model or uses it: leave out training or inference");
+  const TrainingSection section = root.has("inference") ? read_inference(root["inference"], scenario.software)
+                                                        : read_training(root["training"], scenario.software);
   scenario.training = section.training;
   scenario.compile = section.compile;
   scenario.cuda_graphs = section.cuda_graphs;
@@ -111,7 +120,7 @@ SharedScenario load(Node tree, const std::vector<Override>& overrides, Numbers n
   scenario.measured = read_measured(root["measured"]);
   scenario.title = root["title"].text(
       fmt::format("{} on {}", scenario.model.name.empty() ? "model" : scenario.model.name, scenario.gpu.name));
-  check_together(scenario, root["training"]);
+  check_together(scenario, root[scenario.training.inference ? "inference" : "training"]);
   return shared;
 }
 

@@ -12,7 +12,8 @@ class Search {
  public:
   explicit Search(const Scenario& scenario)
       : scenario_(scenario),
-        batch_(scenario.training.micro_batch * scenario.training.gradient_accumulation),
+        batch_(scenario.training.inference ? scenario.training.inference->sequences
+                                           : scenario.training.micro_batch * scenario.training.gradient_accumulation),
         // The reader takes no more tokens in one forward pass.
         most_(std::clamp<std::int64_t>(1'000'000'000 / scenario.training.sequence_length, 1, 1 << 20)) {}
 
@@ -20,15 +21,21 @@ class Search {
   std::int64_t run() {
     const std::int64_t whole = std::min(batch_, most_);
     // Above the batch of the scenario there is nothing to accumulate; if that batch fits, the answer is there.
-    std::int64_t found = run_of(whole).fits ? between(whole, most_) : (whole > 1 ? between_from_one(whole) : 0);
+    std::int64_t found = run_of(whole).runs ? between(whole, most_) : (whole > 1 ? between_from_one(whole) : 0);
     return found;
   }
 
   [[nodiscard]] std::int64_t accumulation_of(std::int64_t micro_batch) const {
+    if (scenario_.training.inference) return 1;  // more calls, one after the other
     return std::max<std::int64_t>(1, (batch_ + micro_batch - 1) / micro_batch);
   }
   [[nodiscard]] Scenario scenario_of(std::int64_t micro_batch, std::int64_t accumulation) const {
     Scenario result = scenario_;
+    if (auto& inference = result.training.inference) {
+      inference->sequences = micro_batch;
+      result.training.micro_batch = micro_batch * inference->beams;
+      return result;
+    }
     result.training.micro_batch = micro_batch;
     result.training.gradient_accumulation = accumulation;
     return result;
@@ -39,7 +46,7 @@ class Search {
     if (found != runs_.end()) return found->second;
     const std::int64_t accumulation = std::min<std::int64_t>(accumulation_of(micro_batch), 2);
     MemoryPrediction memory = predict_memory(scenario_of(micro_batch, accumulation));
-    trials_.push_back({micro_batch, accumulation_of(micro_batch), memory.fits, memory.needed});
+    trials_.push_back({micro_batch, accumulation_of(micro_batch), memory.runs, memory.needed});
     return runs_.emplace(micro_batch, std::move(memory)).first->second;
   }
 
@@ -49,7 +56,7 @@ class Search {
   [[nodiscard]] bool monotone() const { return monotone_; }
 
  private:
-  std::int64_t between_from_one(std::int64_t failing) { return run_of(1).fits ? between(1, failing - 1) : 0; }
+  std::int64_t between_from_one(std::int64_t failing) { return run_of(1).runs ? between(1, failing - 1) : 0; }
 
   /// Largest of (low …, last] that fits; `low` does.
   std::int64_t between(std::int64_t low, std::int64_t last) {
@@ -57,7 +64,7 @@ class Search {
     // Fragmentation can make a batch fail and the next one fit again.
     constexpr std::int64_t kLookAhead = 3;
     for (std::int64_t next = low + 2; next <= std::min(low + kLookAhead, last); ++next) {
-      if (!run_of(next).fits) continue;
+      if (!run_of(next).runs) continue;
       monotone_ = false;
       low = search(next, last);
       next = low + 1;
@@ -76,7 +83,7 @@ class Search {
       else if (interpolate && before > 0) guess = reach(before, low) + 1;
       else if (!failed_at_high) guess = std::min(2 * low, guess);
       guess = std::clamp(guess, low + 1, high - 1);
-      if (run_of(guess).fits) {
+      if (run_of(guess).runs) {
         before = low;
         low = guess;
       } else {
@@ -118,7 +125,7 @@ FitResult fit_batch(const Scenario& scenario, std::string_view engine) {
   };
   for (; micro_batch > 0; --micro_batch) {
     result.largest = predicted(micro_batch);
-    if (result.largest->prediction.memory.fits) break;
+    if (result.largest->prediction.memory.runs) break;
     result.largest.reset();  // the later micro-batches took more than the second
   }
   if (result.largest) {
@@ -127,7 +134,7 @@ FitResult fit_batch(const Scenario& scenario, std::string_view engine) {
       for (std::int64_t size = micro_batch; size > 0 && !result.same_batch; --size) {
         if (result.asked_batch % size != 0) continue;
         FittingBatch candidate = predicted(size);
-        if (candidate.prediction.memory.fits) result.same_batch = std::move(candidate);
+        if (candidate.prediction.memory.runs) result.same_batch = std::move(candidate);
       }
     }
   } else {
@@ -136,7 +143,7 @@ FitResult fit_batch(const Scenario& scenario, std::string_view engine) {
   if (micro_batch < search.most()) {
     result.failing_micro_batch = micro_batch + 1;
     result.failing = search.run_of(micro_batch + 1);
-    if (result.failing->fits) result.failing.reset();
+    if (result.failing->runs) result.failing.reset();
   }
   result.monotone = search.monotone();
   result.trials = search.take_trials();

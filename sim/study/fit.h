@@ -18,7 +18,7 @@ namespace ridgeline {
 /// One run of the search.
 struct FitTrial {
   std::int64_t micro_batch = 0, gradient_accumulation = 1;
-  bool fits = false;
+  bool fits = false;        ///< the predicted run does; MemoryPrediction::fits of the answer asks for more
   std::int64_t needed = 0;  ///< bytes of the device, had it room without end
 };
 

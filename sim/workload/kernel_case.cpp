@@ -82,7 +82,7 @@ class Parameters {
   std::set<std::string> asked_;
 };
 
-using Builder = std::function<Op(Parameters&, DType)>;
+using OpBuilder = std::function<Op(Parameters&, DType)>;
 
 Matmul matmul(Parameters& p, DType type, bool batched, bool bias) {
   Matmul op{.type = type, .batch = batched ? p.size("b") : 1, .m = p.size("m"), .n = p.size("n"), .k = p.size("k")};
@@ -108,7 +108,7 @@ Shape rows_cols(Parameters& p) {
   return s;
 }
 
-Builder pointwise(PointwiseFunction function, int inputs, Walk walk = Walk::contiguous) {
+OpBuilder pointwise(PointwiseFunction function, int inputs, Walk walk = Walk::contiguous) {
   return [=](Parameters& p, DType type) -> Op {
     const Shape s = rows_cols(p);
     Pointwise op{.function = function,
@@ -121,7 +121,7 @@ Builder pointwise(PointwiseFunction function, int inputs, Walk walk = Walk::cont
     return op;
   };
 }
-Builder flat(PointwiseFunction function, int inputs) {
+OpBuilder flat(PointwiseFunction function, int inputs) {
   return [=](Parameters& p, DType type) -> Op {
     Pointwise op{.function = function,
                  .rows = 1,
@@ -133,19 +133,19 @@ Builder flat(PointwiseFunction function, int inputs) {
     return op;
   };
 }
-Builder softmax(bool log, bool backward) {
+OpBuilder softmax(bool log, bool backward) {
   return [=](Parameters& p, DType type) -> Op {
     const Shape s = rows_cols(p);
     return Softmax{log, backward, type, type, s.rows, s.cols};
   };
 }
-Builder reduction(ReductionKind kind) {
+OpBuilder reduction(ReductionKind kind) {
   return [=](Parameters& p, DType type) -> Op {
     const Shape s = rows_cols(p);
     return Reduction{kind, type, s.rows, s.cols};
   };
 }
-Builder multi_tensor(MultiTensorFunction function) {
+OpBuilder multi_tensor(MultiTensorFunction function) {
   return [=](Parameters& p, DType type) -> Op {
     std::int64_t tensors = p.size_or("tensors", 1);
     const std::int64_t elements = p.size("elements");
@@ -155,7 +155,7 @@ Builder multi_tensor(MultiTensorFunction function) {
                        std::make_shared<std::vector<std::int64_t>>(static_cast<std::size_t>(tensors), elements), false};
   };
 }
-Builder attention(AttentionBackend backend, bool backward) {
+OpBuilder attention(AttentionBackend backend, bool backward) {
   return [=](Parameters& p, DType type) -> Op {
     Attention op{.backend = backend, .backward = backward, .type = type};
     op.batch = p.size("batch");
@@ -171,7 +171,7 @@ Builder attention(AttentionBackend backend, bool backward) {
     return op;
   };
 }
-Builder convolution(bool backward) {
+OpBuilder convolution(bool backward) {
   return [=](Parameters& p, DType type) -> Op {
     Convolution op{.backward = backward, .type = type};
     op.batch = p.size("batch");
@@ -186,7 +186,7 @@ Builder convolution(bool backward) {
     return op;
   };
 }
-Builder image(ImageFunction function) {
+OpBuilder image(ImageFunction function) {
   return [=](Parameters& p, DType type) -> Op {
     ImageOp op{.function = function,
                .type = type,
@@ -199,10 +199,10 @@ Builder image(ImageFunction function) {
   };
 }
 
-const std::map<std::string, Builder, std::less<>>& builders() {
+const std::map<std::string, OpBuilder, std::less<>>& builders() {
   using F = PointwiseFunction;
   using M = MultiTensorFunction;
-  static const std::map<std::string, Builder, std::less<>> table{
+  static const std::map<std::string, OpBuilder, std::less<>> table{
       {"mm", [](Parameters& p, DType t) -> Op { return matmul(p, t, false, false); }},
       {"addmm", [](Parameters& p, DType t) -> Op { return matmul(p, t, false, true); }},
       {"bmm", [](Parameters& p, DType t) -> Op { return matmul(p, t, true, false); }},

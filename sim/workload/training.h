@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <optional>
 
+#include "sim/workload/inference.h"
+
 namespace ridgeline {
 
 enum class Precision : std::uint8_t {
@@ -40,6 +42,7 @@ struct TrainingDescription {
   OptimizerDescription optimizer;
   std::optional<double> gradient_clipping;  ///< largest gradient norm
   ActivationCheckpointing activation_checkpointing = ActivationCheckpointing::none;
+  std::optional<InferenceDescription> inference;  ///< use instead of training: forward passes alone
   // What follows is of the software, not of the user.
   bool keep_gradients = false;         ///< zero_grad fills gradients with zeros instead of dropping them
   bool softmax_saves_input = false;    ///< autograd keeps the input of softmax besides its result

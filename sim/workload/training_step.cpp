@@ -7,6 +7,7 @@
 #include "sim/units/user_error.h"
 #include "sim/workload/aten/pointwise.h"
 #include "sim/workload/families/family.h"
+#include "sim/workload/inference_run.h"
 #include "sim/workload/optimizers/gradient_clipping.h"
 #include "sim/workload/optimizers/gradient_scaler.h"
 #include "sim/workload/optimizers/optimizer.h"
@@ -130,6 +131,7 @@ class TrainingLoop {
 
 OpTrace training_run(const ModelDescription& model, const TrainingDescription& training, AttentionChoice attention,
                      int steps) {
+  if (training.inference) return inference_run(model, training, attention, steps);
   check(model, training);
   OpTrace trace;
   {

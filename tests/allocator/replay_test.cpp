@@ -30,6 +30,19 @@ class RecordedHistory : public testing::TestWithParam<std::string> {
 
 TEST(RecordedHistories, are_found) { EXPECT_GE(recorded_histories().size(), 23u); }
 
+TEST(RecordedHistories, of_models_in_use_ask_the_device_for_the_recorded_segments_at_the_recorded_addresses) {
+  int files = 0;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(RIDGELINE_SOURCE_DIR "/tests/validation/h200/inference")) {
+    if (!entry.path().string().ends_with(".csv.gz")) continue;
+    const ReplayResult result = replay(read_history(entry.path().string()), {});
+    EXPECT_EQ(result.segment_allocations, result.recorded_segments) << entry.path();
+    EXPECT_EQ(result.moved_blocks, 0) << entry.path();
+    ++files;
+  }
+  EXPECT_EQ(files, 13);
+}
+
 TEST_P(RecordedHistory, asks_the_device_for_the_recorded_segments_in_the_recorded_order) {
   const ReplayResult result = replay(history_, {});
   ASSERT_GT(result.recorded_segments.size(), 40u);

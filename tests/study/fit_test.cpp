@@ -25,7 +25,7 @@ Scenario scenario(std::vector<config::Override> changes = {}) {
 bool fits(Scenario s, std::int64_t micro_batch, std::int64_t accumulation) {
   s.training.micro_batch = micro_batch;
   s.training.gradient_accumulation = accumulation;
-  return predict_memory(s).fits;
+  return predict_memory(s).runs;
 }
 
 TEST(Fit, TheLargestBatchFitsAndTheNextOneDoesNot) {
@@ -35,7 +35,7 @@ TEST(Fit, TheLargestBatchFitsAndTheNextOneDoesNot) {
   const std::int64_t found = r.largest->micro_batch;
   EXPECT_GT(found, 12) << "above the batch of the scenario nothing is accumulated";
   EXPECT_EQ(r.largest->gradient_accumulation, 1);
-  EXPECT_TRUE(r.largest->prediction.memory.fits);
+  EXPECT_TRUE(r.largest->prediction.memory.runs);
   EXPECT_TRUE(fits(s, found, 1));
   EXPECT_FALSE(fits(s, found + 1, 1));
   EXPECT_EQ(r.failing_micro_batch, found + 1);

@@ -77,7 +77,9 @@ Tensor fused_attention(Eager& eager, AttentionBackend backend, const Tensor& q, 
                                 ? (op.seq_q + kEfficientRows - 1) / kEfficientRows * kEfficientRows
                                 : op.seq_q;
   Tensor result = eager.empty_like(q);
-  const Tensor logsumexp = eager.empty({op.batch, op.heads, rows}, DType::fp32);
+  // Only a backward pass reads the statistics; flash attention makes them all the same.
+  const bool no_statistics = node == nullptr && backend != AttentionBackend::flash;
+  const Tensor logsumexp = eager.empty(no_statistics ? Dims{0} : Dims{op.batch, op.heads, rows}, DType::fp32);
   if (backend == AttentionBackend::flash) {
     seed = eager.empty({2}, DType::int64);
     offset = eager.empty({1}, DType::int64);

@@ -1,7 +1,9 @@
 #include "sim/workload/families/family.h"
 
+#include "sim/units/user_error.h"
 #include "sim/workload/families/bert.h"
 #include "sim/workload/families/gpt2.h"
+#include "sim/workload/families/key_value_store.h"
 #include "sim/workload/families/llama.h"
 
 namespace ridgeline::families {
@@ -10,6 +12,29 @@ Tensor Family::buffer(const Dims& sizes, DType type) {
   Tensor result = eager_.empty(sizes, type);
   eager_.recorder.set_category(result.storage.id(), Category::weights);
   return result;
+}
+
+Tensor Family::next_logits(const Tensor&, const Tensor&) {
+  throw UserError("inference.new_tokens: a model of this family generates no text");
+}
+
+Tensor Family::last_token(const Tensor& x) const {
+  Tensor last = x;
+  last.sizes[1] = 1;
+  last.view = true;
+  return last;
+}
+
+std::int64_t Family::visible_keys() const {
+  const std::int64_t tokens = place.past + place.length;
+  return store != nullptr ? store->visible(tokens) : tokens;
+}
+
+void Family::remember(Tensor& keys, Tensor& values) {
+  if (store == nullptr) return;
+  auto [all_keys, all_values] = store->update(eager_.recorder.layer, keys, values);
+  keys = std::move(all_keys);
+  values = std::move(all_values);
 }
 
 eager::aten::ActivationKind Family::activation_kind() const {

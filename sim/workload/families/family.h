@@ -17,17 +17,33 @@ struct Batch {
   std::vector<Tensor> targets;
 };
 
+class KeyValueStore;
+
 class Family {
  public:
   virtual ~Family() = default;
   /// Loss of one micro-batch. Handles live as long as the Python variables of the original code.
   virtual Tensor loss(const Batch& batch) = 0;
+  /// Logits [rows, vocabulary] of the last of `tokens`, which stand at `place`. Throws UserError for a family that
+  /// generates nothing. `positions` are their positions, where the family takes them from outside.
+  virtual Tensor next_logits(const Tensor& tokens, const Tensor& positions);
 
   eager::Parameters parameters;
+  /// Where the tokens of a forward pass stand: a whole sequence in training, one token after `past` others in
+  /// generation.
+  struct Place {
+    std::int64_t rows = 0, length = 0, past = 0;
+  };
+  Place place;
+  KeyValueStore* store = nullptr;  ///< of keys and values, while text is generated
 
  protected:
   Family(Eager& session, const ModelDescription& description, const TrainingDescription& how, AttentionChoice choice)
-      : eager_(session), model_(description), training_(how), attention_(choice) {}
+      : place{how.micro_batch, how.sequence_length, 0},
+        eager_(session),
+        model_(description),
+        training_(how),
+        attention_(choice) {}
 
   /// The type parameters are kept in.
   [[nodiscard]] DType type() const { return training_.precision == Precision::bf16 ? DType::bf16 : DType::fp32; }
@@ -52,6 +68,12 @@ class Family {
   /// A tensor that belongs to the model but is not trained.
   Tensor buffer(const Dims& sizes, DType type);
   [[nodiscard]] eager::aten::ActivationKind activation_kind() const;
+  /// The last token of every row of x [rows, length, hidden]: a view.
+  [[nodiscard]] Tensor last_token(const Tensor& x) const;
+  /// Keys a query of the running pass may look at.
+  [[nodiscard]] std::int64_t visible_keys() const;
+  /// All keys and values of a layer after these new ones.
+  void remember(Tensor& keys, Tensor& values);
   /// Runs a block, or checkpoints it when asked to.
   Tensor run_block(const std::function<Tensor(Eager&, Tensor)>& block, Tensor x);
 

@@ -27,16 +27,35 @@ Gpt2::Gpt2(Eager& eager, const ModelDescription& model, const TrainingDescriptio
 }
 
 Tensor Gpt2::loss(const Batch& batch) {
+  const Tensor x = encode(batch.tokens);
+  Tensor normed = layer_norm(eager_, x, final_norm_);
+  const Tensor logits = linear(eager_, normed, head_);
+  normed = Tensor{};
+  return cross_entropy(eager_, view(eager_, logits, {logits.elements() / model_.vocabulary, model_.vocabulary}),
+                       view(eager_, batch.targets[0], {batch.targets[0].elements()}));
+}
+
+Tensor Gpt2::next_logits(const Tensor& tokens, const Tensor&) {
+  const Tensor x = encode(tokens);
+  const Tensor normed = layer_norm(eager_, x, final_norm_);
+  return linear(eager_, last_token(normed), head_);
+}
+
+Tensor Gpt2::encode(const Tensor& tokens) {
   namespace aten = eager::aten;
-  Tensor x;
+  const bool with_cache = store != nullptr;
+  Tensor token_rows, position_rows, x;
   {
-    Tensor token_rows = embedding(eager_, batch.tokens, tokens_);
-    Tensor index = aten::arange(eager_, training_.sequence_length, DType::int64);
-    Tensor position_rows = embedding(eager_, index, positions_);
+    token_rows = embedding(eager_, tokens, tokens_);
+    Tensor index = with_cache ? eager_.empty(tokens.sizes, DType::int64)  // positions of every sequence
+                              : aten::arange(eager_, place.length, DType::int64);
+    position_rows = embedding(eager_, index, positions_);
     index = Tensor{};
     Tensor sum = add(eager_, token_rows, position_rows);
-    token_rows = Tensor{};
-    position_rows = Tensor{};
+    if (!with_cache) {
+      token_rows = Tensor{};
+      position_rows = Tensor{};
+    }
     x = dropout(eager_, sum, model_.dropout);
   }
   for (std::size_t i = 0; i < blocks_.size(); ++i) {
@@ -48,24 +67,23 @@ Tensor Gpt2::loss(const Batch& batch) {
     x = run_block(run, x);
   }
   eager_.recorder.layer = -1;
-  Tensor normed = layer_norm(eager_, x, final_norm_);
-  const Tensor logits = linear(eager_, normed, head_);
-  normed = Tensor{};
-  return cross_entropy(eager_, view(eager_, logits, {logits.elements() / model_.vocabulary, model_.vocabulary}),
-                       view(eager_, batch.targets[0], {batch.targets[0].elements()}));
+  return x;
 }
 
 Tensor Gpt2::block(const Block& layer, Tensor x) {
+  Tensor attended;
   {
     Tensor normed = layer_norm(eager_, x, layer.norm_before_attention);
     Tensor branch = self_attention(layer, normed);
     normed = Tensor{};
     Tensor sum = add(eager_, x, branch);
+    if (store != nullptr) attended = std::move(branch);
     branch = Tensor{};
     x = std::move(sum);
   }
-  Tensor branch = layer_norm(eager_, x, layer.norm_before_feed_forward);
-  branch = linear(eager_, branch, layer.up);
+  Tensor normed = layer_norm(eager_, x, layer.norm_before_feed_forward);
+  Tensor branch = linear(eager_, normed, layer.up);
+  if (store == nullptr) normed = Tensor{};
   branch = activate(eager_, branch, activation_kind());
   branch = linear(eager_, branch, layer.down);
   branch = dropout(eager_, branch, model_.dropout);
@@ -84,14 +102,18 @@ Tensor Gpt2::self_attention(const Block& layer, const Tensor& x) {
     for (std::size_t i = 0; i < 3; ++i)
       *heads[i] = transpose(eager_, view(eager_, parts[i], {batch, length, model_.heads, model_.head_dim()}), 1, 2);
   }
+  remember(k, v);
+  // A single new token may look at all others.
+  const bool causal = length > 1;
   if (attention_ != AttentionChoice::eager) {
-    y = attention(eager_, attention_, q, k, v, true, model_.attention_dropout);
+    y = attention(eager_, attention_, q, k, v, causal, model_.attention_dropout);
   } else {
     scores = scale(eager_, matmul(eager_, q, transpose(eager_, k, 2, 3)));
     {
       eager_.recorder.host(HostClass::pointwise);
       Tensor visible = layer.mask;  // the corner of the mask for this length
-      visible.sizes[2] = visible.sizes[3] = length;
+      visible.sizes[2] = length;
+      visible.sizes[3] = visible_keys();
       const Tensor hidden_places = aten::equal_number(eager_, visible);
       scores = masked_fill(eager_, scores, hidden_places);
     }

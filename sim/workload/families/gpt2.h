@@ -1,4 +1,6 @@
-// GPT-2 as a plain PyTorch module: learned positions, pre-norm blocks, one projection for q, k and v.
+// GPT-2 as a plain PyTorch module: learned positions, pre-norm blocks, one projection for q, k and v. With a cache of
+// keys and values it is Transformers' module, which keeps embeddings, the attention's result and the second norm's in
+// variables until its function, or the block, ends.
 #pragma once
 
 #include "sim/workload/families/family.h"
@@ -9,12 +11,15 @@ class Gpt2 final : public Family {
  public:
   Gpt2(Eager& eager, const ModelDescription& model, const TrainingDescription& training, AttentionChoice attention);
   Tensor loss(const Batch& batch) override;
+  Tensor next_logits(const Tensor& tokens, const Tensor& positions) override;
 
  private:
   struct Block {
     Affine norm_before_attention, qkv, projection, norm_before_feed_forward, up, down;
     Tensor mask;  ///< ones on and below the diagonal, for eager attention
   };
+  /// Embeddings and all blocks.
+  Tensor encode(const Tensor& tokens);
   Tensor block(const Block& layer, Tensor x);
   Tensor self_attention(const Block& layer, const Tensor& x);
 

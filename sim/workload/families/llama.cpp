@@ -1,5 +1,7 @@
 #include "sim/workload/families/llama.h"
 
+#include "sim/workload/families/key_value_store.h"
+
 namespace ridgeline::families {
 
 namespace aten = eager::aten;
@@ -59,6 +61,29 @@ Tensor Llama::loss(const Batch& batch) {
   return result;
 }
 
+Tensor Llama::next_logits(const Tensor& tokens, const Tensor& positions) {
+  Tensor x;
+  {
+    Tensor mask;
+    Rotation by;
+    Tensor embedded;
+    embedded = embedding(eager_, tokens, tokens_);
+    x = embedded;
+    look_for_padding();
+    if (attention_ == AttentionChoice::eager) mask = causal_mask(x.type);
+    else if (store != nullptr && store->fixed()) mask = causal_mask(DType::boolean);
+    by = rotation(positions, x.type);
+    for (std::size_t i = 0; i < layers_.size(); ++i) {
+      eager_.recorder.layer = static_cast<std::int16_t>(i);
+      x = layer(layers_[i], x, by, mask);
+    }
+    eager_.recorder.layer = -1;
+    x = rms_norm(x, final_norm_);
+  }
+  eager_.recorder.host(HostClass::view);
+  return linear(eager_, last_token(x), head_);
+}
+
 Tensor Llama::next_token_loss(const Tensor& logits, const Tensor& labels) {
   Tensor targets, padded, wide;
   // The loss is taken in fp32 whatever the logits are.
@@ -77,7 +102,7 @@ Tensor Llama::next_token_loss(const Tensor& logits, const Tensor& labels) {
 
 Tensor Llama::position_ids() {
   eager_.recorder.host(HostClass::pointwise, 2);
-  const Tensor counted = aten::arange(eager_, training_.sequence_length, DType::int64);
+  const Tensor counted = aten::arange(eager_, place.length, DType::int64);
   return aten::add_number(eager_, counted);
 }
 
@@ -116,8 +141,29 @@ void Llama::look_for_packed_sequences(const Tensor& positions) {
   all = Tensor{};
 }
 
+void Llama::look_for_padding() {
+  const Dims tokens{place.rows, place.past + place.length};
+  eager_.recorder.host(HostClass::pointwise, 4);
+  const Tensor there = eager_.empty(tokens, DType::boolean);
+  aten::pointwise(eager_, PointwiseFunction::cast, {}, there);
+  const Tensor count = eager_.empty({}, DType::int64), whole = eager_.empty({}, DType::boolean);
+  eager_.recorder.op(Reduction{ReductionKind::sum_all, DType::int64, 1, tokens.product()}, {&there}, {&count});
+  aten::pointwise(eager_, PointwiseFunction::equal, {&count}, whole);
+  eager_.recorder.op(Copy{CopyKind::device_to_host, DType::boolean, 1, 1, 1}, {&whole}, {});
+  eager_.recorder.wait_for_gpu();
+}
+
+Tensor Llama::converted_mask(const Tensor& mask, DType type) {
+  eager_.recorder.host(HostClass::pointwise, 6);
+  const Tensor first = eager_.empty(mask.sizes, type);
+  aten::pointwise(eager_, PointwiseFunction::other, {&mask}, first);
+  Tensor second = eager_.empty(mask.sizes, type);
+  aten::pointwise(eager_, PointwiseFunction::other, {&mask, &first}, second);
+  return second;
+}
+
 Tensor Llama::causal_mask(DType type) {
-  const std::int64_t rows = training_.micro_batch, length = training_.sequence_length;
+  const std::int64_t rows = place.rows, length = place.length, keys_seen = visible_keys();
   eager_.recorder.host(HostClass::pointwise, 10);
   Tensor visible;
   {
@@ -125,14 +171,14 @@ Tensor Llama::causal_mask(DType type) {
     sequences = aten::arange(eager_, rows, DType::int64);
     heads = aten::arange(eager_, 1, DType::int64);
     queries = aten::add_number(eager_, aten::arange(eager_, length, DType::int64));
-    keys = aten::add_number(eager_, aten::arange(eager_, length, DType::int64));
-    visible = eager_.empty({length, length}, DType::boolean);
+    keys = aten::add_number(eager_, aten::arange(eager_, keys_seen, DType::int64));
+    visible = eager_.empty({length, keys_seen}, DType::boolean);
     aten::pointwise(eager_, PointwiseFunction::other, {&queries, &keys}, visible);
   }
   const Tensor zero = aten::full(eager_, {}, type);
   const Tensor lowest = eager_.empty({}, type);
   eager_.recorder.op(Copy{CopyKind::host_to_device, type, 1, 1, 1}, {}, {&lowest});
-  Tensor mask = eager_.empty({rows, 1, length, length}, type);
+  Tensor mask = eager_.empty({rows, 1, length, keys_seen}, type);
   aten::pointwise(eager_, PointwiseFunction::other, {&visible}, mask);
   return mask;
 }
@@ -157,13 +203,17 @@ Tensor Llama::rms_norm(const Tensor& x, const Affine& weights) {
 }
 
 Llama::Rotation Llama::rotation(const Tensor& positions, DType type) {
-  const std::int64_t length = training_.sequence_length, half = model_.head_dim() / 2;
+  // Positions of one sequence for all, or of each.
+  const std::int64_t length = place.length, half = model_.head_dim() / 2,
+                     rows = positions.sizes.rank() > 1 ? positions.sizes[0] : 1;
   eager_.recorder.host(HostClass::pointwise, 8);
-  const Dims sizes{1, 1, length, 2 * half};
+  const Dims sizes{rows, 1, length, 2 * half};
   Tensor sine, cosine, both, angles, wide, frequencies;
-  frequencies = aten::to(eager_, frequencies_, DType::fp32);
-  wide = aten::view(eager_, aten::to(eager_, positions, DType::fp32), {1, 1, length});
-  angles = aten::transpose(eager_, aten::bmm(eager_, aten::view(eager_, frequencies, {1, half, 1}), wide), 1, 2);
+  frequencies = frequencies_;
+  if (rows > 1) frequencies = aten::expand(eager_, frequencies, {rows, half, 1});
+  frequencies = aten::to(eager_, frequencies, DType::fp32);
+  wide = aten::view(eager_, aten::to(eager_, positions, DType::fp32), {rows, 1, length});
+  angles = aten::transpose(eager_, aten::bmm(eager_, aten::view(eager_, frequencies, {rows, half, 1}), wide), 1, 2);
   both = aten::concatenate(eager_, angles, angles);
   for (Tensor* part : {&cosine, &sine}) {
     const Tensor value = eager_.empty(both.sizes, DType::fp32);
@@ -233,12 +283,16 @@ Llama::SelfAttention Llama::self_attention(const Layer& weights, const Tensor& x
     q = std::move(turned_q);
     k = std::move(turned_k);
   }
-  if (attention_ == AttentionChoice::flash || attention_ == AttentionChoice::cudnn) {
-    y = attention(eager_, attention_, q, k, v, true, model_.attention_dropout);
+  remember(k, v);
+  const bool masked = mask.defined() && attention_ != AttentionChoice::eager;  // a fixed cache
+  const bool causal = length > 1 && !masked;  // a single new token may look at all others
+  if ((attention_ == AttentionChoice::flash || attention_ == AttentionChoice::cudnn) && !masked) {
+    y = attention(eager_, attention_, q, k, v, causal, model_.attention_dropout);
   } else {
     const Tensor every_k = repeated(k), every_v = repeated(v);
     if (attention_ != AttentionChoice::eager) {
-      y = attention(eager_, attention_, q, every_k, every_v, true, model_.attention_dropout);
+      const Tensor added = masked ? converted_mask(mask, q.type) : Tensor{};
+      y = attention(eager_, attention_, q, every_k, every_v, causal, model_.attention_dropout);
     } else {
       Tensor scores = matmul(eager_, q, transpose(eager_, every_k, 2, 3));
       scores = scale(eager_, scores);

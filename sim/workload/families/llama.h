@@ -9,6 +9,7 @@ class Llama final : public Family {
  public:
   Llama(Eager& eager, const ModelDescription& model, const TrainingDescription& training, AttentionChoice attention);
   Tensor loss(const Batch& batch) override;
+  Tensor next_logits(const Tensor& tokens, const Tensor& positions) override;
 
  private:
   struct Layer {
@@ -23,8 +24,12 @@ class Llama final : public Family {
   Tensor rms_norm(const Tensor& x, const Affine& weights);
   Tensor position_ids();
   void look_for_packed_sequences(const Tensor& positions);
+  /// Whether any token of the prompt is padding: the host waits for the answer.
+  void look_for_padding();
   /// Numbers to add to eager scores: 0 where a token may look, the lowest number elsewhere.
   Tensor causal_mask(DType type);
+  /// A mask of a fixed cache in the type of the queries, made anew in every block.
+  Tensor converted_mask(const Tensor& mask, DType type);
   /// Cosines and sines of every position, once a forward pass.
   Rotation rotation(const Tensor& positions, DType type);
   Tensor rotated(const Tensor& x, const Rotation& by);

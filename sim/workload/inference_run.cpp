@@ -1,0 +1,235 @@
+// Greedy generation and beam search as generate() of Transformers 5.17 runs them (generation/utils.py): the ids and
+// masks it builds before the first pass, what it makes of the logits of the last position, and the question to the
+// device, after every token, whether all sequences have ended.
+#include "sim/workload/inference_run.h"
+
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "sim/units/user_error.h"
+#include "sim/workload/aten/pointwise.h"
+#include "sim/workload/aten/softmax.h"
+#include "sim/workload/families/family.h"
+#include "sim/workload/families/key_value_store.h"
+
+namespace ridgeline {
+namespace {
+
+using eager::Dims;
+using eager::Eager;
+using eager::Tensor;
+namespace aten = eager::aten;
+
+// Microseconds of Python of generate() that belong to no operation. Two numbers for all models, from an NVIDIA H200's
+// host: time of eight generations (Llama-like and GPT-2, 16 to 64 tokens) less their operations.
+constexpr std::int64_t kPythonOfCall = 1500, kPythonOfToken = 600;
+
+std::optional<DType> autocast_of(Precision precision) {
+  if (precision == Precision::amp_fp16) return DType::fp16;
+  if (precision == Precision::amp_bf16) return DType::bf16;
+  return std::nullopt;
+}
+
+class InferenceLoop {
+ public:
+  InferenceLoop(OpTrace& trace, const ModelDescription& model, const TrainingDescription& how,
+                AttentionChoice attention)
+      : model_(model), how_(how), inference_(*how.inference), eager_(trace) {
+    eager_.gradients_enabled = false;
+    eager_.tf32 = how.precision == Precision::tf32;
+    if (inference_.new_tokens == 0) batch_ = families::make_batch(eager_, model_, how_);
+    else ids_ = input({inference_.sequences, how_.sequence_length});
+    family_ = families::make_family(eager_, model_, how_, attention);
+  }
+
+  void step() {
+    eager_.recorder.begin_step();
+    eager_.recorder.phase = Phase::forward;
+    with_autocast([&] {
+      if (inference_.new_tokens == 0) {
+        const Tensor loss = family_->loss(batch_);
+      } else {
+        generate();
+      }
+    });
+    eager_.recorder.phase = Phase::other;
+    eager_.recorder.end_step();
+  }
+  void finish() { eager_.recorder.closed = true; }
+  [[nodiscard]] std::int64_t parameter_count() const {
+    std::int64_t total = 0;
+    for (const auto& parameter : family_->parameters) total += parameter.value.elements();
+    return total;
+  }
+
+ private:
+  template <typename Body>
+  void with_autocast(Body body) {
+    const auto type = autocast_of(how_.precision);
+    if (type) eager_.autocast.enter(*type);
+    body();
+    if (type) eager_.autocast.leave();
+  }
+  Tensor input(const Dims& sizes) {
+    Tensor result = eager_.empty(sizes, DType::int64);
+    eager_.recorder.set_category(result.storage.id(), Category::inputs);
+    return result;
+  }
+  /// `count` one-kernel operations on tensors of this size, of which the last result is given back.
+  Tensor small(const Dims& sizes, DType type, int count = 1) {
+    eager_.recorder.host(HostClass::pointwise, count);
+    Tensor result;
+    for (int i = 0; i < count; ++i) {
+      Tensor next = eager_.empty(sizes, type);
+      if (result.defined()) aten::pointwise(eager_, PointwiseFunction::other, {&result}, next);
+      else aten::pointwise(eager_, PointwiseFunction::other, {}, next);
+      result = std::move(next);
+    }
+    return result;
+  }
+  /// One column more: concatenated with its new last one.
+  void lengthen(Tensor& ids, const Tensor& last) {
+    eager_.recorder.host(HostClass::concatenate);
+    Dims sizes = ids.sizes;
+    sizes[1] += 1;
+    Tensor longer = eager_.empty(sizes, ids.type);
+    eager_.recorder.op(Copy{CopyKind::concatenate, ids.type, sizes[0], (sizes[1] + 1) / 2, 2}, {&ids, &last},
+                       {&longer});
+    ids = std::move(longer);
+  }
+  /// A number the host waits for.
+  void ask(const Tensor& answer) {
+    eager_.recorder.op(Copy{CopyKind::device_to_host, answer.type, 1, 1, 1}, {&answer}, {});
+    eager_.recorder.wait_for_gpu();
+  }
+
+  void generate() {
+    eager_.recorder.host(HostClass::python_fixed, kPythonOfCall);
+    const std::int64_t rows = how_.micro_batch, prompt = how_.sequence_length;
+    Tensor ids, mask, positions;
+    mask = small({inference_.sequences, prompt}, DType::int64);
+    ask(small({}, DType::boolean, 2));  // does any sequence end with the padding token?
+    positions = small({inference_.sequences, prompt}, DType::int64, 5);
+    ids = inference_.beams > 1 ? small({rows, prompt}, DType::int64) : ids_;
+    if (inference_.beams > 1) {  // one copy of the prompt for each candidate
+      mask = small({rows, prompt}, DType::int64);
+      positions = small({rows, prompt}, DType::int64);
+    }
+    std::optional<families::KeyValueStore> store;
+    if (inference_.cache != KeyValueCache::none) {
+      store.emplace(eager_, inference_.cache, model_.layers, prompt + inference_.new_tokens - 1);
+      family_->store = &*store;
+    }
+    Tensor scores = inference_.beams > 1 ? small({inference_.sequences, inference_.beams}, DType::fp32) : Tensor{};
+    Tensor next_scores;  // of the last token: a variable that lives through the next forward pass
+    for (std::int64_t token = 0; token < inference_.new_tokens; ++token) {
+      eager_.recorder.host(HostClass::python_fixed, kPythonOfToken);
+      const std::int64_t length = prompt + token;
+      const bool whole = token == 0 || !store;
+      family_->place = {rows, whole ? length : 1, whole ? 0 : length - 1};
+      const Tensor fed = token == 0 ? ids : small({rows, whole ? length : 1}, DType::int64);
+      Tensor logits = family_->next_logits(fed, positions);
+      positions = small({rows, whole && !store ? length + 1 : 1}, DType::int64, 2);
+      if (whole && !store) positions = small({rows, length + 1}, DType::int64);
+      lengthen(mask, small({rows, 1}, DType::int64));
+      if (inference_.beams > 1) beam_search(logits, next_scores, scores, ids);
+      else take_likeliest(logits, next_scores, ids);
+      logits = Tensor{};
+      if (inference_.beams > 1 && store) store->reorder();
+    }
+    next_scores = Tensor{};
+    if (store) store->clear();
+    family_->store = nullptr;
+  }
+
+  void take_likeliest(const Tensor& logits, Tensor& next_scores, Tensor& ids) {
+    const std::int64_t rows = how_.micro_batch;
+    eager_.recorder.host(HostClass::pointwise);
+    Tensor wide = eager_.empty({rows, model_.vocabulary}, DType::fp32);
+    aten::pointwise(eager_, PointwiseFunction::cast, {&logits}, wide);
+    next_scores = std::move(wide);
+    eager_.recorder.host(HostClass::pointwise);
+    const Tensor likeliest = eager_.empty({rows}, DType::int64);
+    eager_.recorder.op(Reduction{ReductionKind::sum_cols, DType::fp32, rows, model_.vocabulary}, {&next_scores},
+                       {&likeliest});
+    lengthen(ids, likeliest);
+    ask(small({rows}, DType::boolean, 6));  // has every sequence ended?
+  }
+
+  void beam_search(const Tensor& logits, Tensor& next_scores, Tensor& running, Tensor& ids) {
+    const std::int64_t rows = how_.micro_batch, all = rows * model_.vocabulary;
+    eager_.recorder.host(HostClass::pointwise);
+    Tensor wide = eager_.empty({rows, model_.vocabulary}, DType::fp32);
+    aten::pointwise(eager_, PointwiseFunction::cast, {&logits}, wide);
+    next_scores = std::move(wide);
+    eager_.recorder.host(HostClass::pointwise);
+    Tensor log_probabilities = aten::log_softmax(eager_, next_scores);
+    eager_.recorder.host(HostClass::pointwise);
+    {
+      Tensor summed = eager_.empty({inference_.sequences, inference_.beams, model_.vocabulary}, DType::fp32);
+      aten::pointwise(eager_, PointwiseFunction::add, {&log_probabilities, &running}, summed);
+      log_probabilities = std::move(summed);
+    }
+    eager_.recorder.host(HostClass::pointwise);
+    const Tensor best = eager_.empty({inference_.sequences, 2 * inference_.beams}, DType::fp32);
+    eager_.recorder.op(
+        Reduction{ReductionKind::sum_cols, DType::fp32, inference_.sequences, all / inference_.sequences},
+        {&log_probabilities}, {&best});
+    // Choosing, gathering and comparing a few candidates: some sixty small kernels.
+    constexpr int kSmallKernels = 60;
+    const Tensor chosen = small({rows, ids.sizes[1] + 1}, DType::int64, kSmallKernels);
+    ids = small({rows, ids.sizes[1] + 1}, DType::int64);
+    running = small({inference_.sequences, inference_.beams}, DType::fp32);
+    ask(small({}, DType::boolean, 8));
+  }
+
+  const ModelDescription& model_;
+  const TrainingDescription& how_;
+  const InferenceDescription& inference_;
+  Eager eager_;
+  families::Batch batch_;
+  Tensor ids_;
+  std::unique_ptr<families::Family> family_;
+};
+
+void check_inference(const ModelDescription& model, const TrainingDescription& how) {
+  check_model(model);
+  const std::int64_t new_tokens = how.inference->new_tokens;
+  if (new_tokens > 0 && model.family == ModelFamily::bert)
+    throw UserError("inference.new_tokens: a bert reads text and writes none; leave it out for one forward pass");
+  const std::int64_t longest = how.sequence_length + new_tokens;
+  if (model.family != ModelFamily::llama && longest > model.max_positions)
+    throw UserError(
+        fmt::format("inference: {} tokens of prompt and {} new ones are more than the {} positions of the model "
+                    "(model.max_positions)",
+                    how.sequence_length, new_tokens, model.max_positions));
+}
+
+}  // namespace
+
+OpTrace inference_run(const ModelDescription& model, const TrainingDescription& training, AttentionChoice attention,
+                      int steps) {
+  check_inference(model, training);
+  ModelDescription evaluated = model;  // nothing is dropped outside training
+  evaluated.dropout = evaluated.attention_dropout = 0.0;
+  OpTrace trace;
+  {
+    InferenceLoop loop(trace, evaluated, training, attention);
+    for (int i = 0; i < steps; ++i) loop.step();
+    loop.finish();
+    trace.parameters = loop.parameter_count();
+  }
+  const InferenceDescription& inference = *training.inference;
+  constexpr double kForwardShare = 1.0 / 3.0;  // of a training step's FLOPs
+  trace.model_flops =
+      kForwardShare * model_flops(model, training.micro_batch,
+                                  training.sequence_length + std::max<std::int64_t>(inference.new_tokens - 1, 0));
+  if (inference.cache == KeyValueCache::fixed && inference.new_tokens > 0)
+    trace.notes.push_back("static cache: run eagerly, without the compilation that Transformers adds to it");
+  if (inference.beams > 1)
+    trace.notes.push_back("beam search: the choice of candidates is some sixty small kernels a token, not one by one");
+  return trace;
+}
+
+}  // namespace ridgeline

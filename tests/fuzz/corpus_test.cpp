@@ -1,0 +1,87 @@
+// The fuzz targets over a fixed corpus and over fixed random changes of it. A fuzzer is the same two functions behind
+// tests/fuzz/libfuzzer.cc (see there); what it finds goes into corpus/ and stays.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "sim/allocator/history.h"
+#include "tests/fuzz/fuzz_targets.h"
+
+namespace ridgeline {
+namespace {
+
+using Target = std::string (*)(const std::uint8_t*, std::size_t);
+
+std::string run(Target target, const std::string& input) {
+  return target(reinterpret_cast<const std::uint8_t*>(input.data()), input.size());
+}
+
+std::vector<std::string> files_of(const std::string& folder) {
+  std::vector<std::string> paths, contents;
+  for (const auto& entry : std::filesystem::directory_iterator(RIDGELINE_SOURCE_DIR "/tests/fuzz/corpus/" + folder))
+    paths.push_back(entry.path());
+  std::sort(paths.begin(), paths.end());
+  for (const std::string& path : paths) {
+    std::ifstream file(path, std::ios::binary);
+    contents.emplace_back(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
+  }
+  return contents;
+}
+
+/// One to eight changes: bytes set, bits turned, pieces repeated, cut out or taken from another input.
+std::string changed(std::string input, const std::string& other, std::mt19937_64& random) {
+  const auto below = [&](std::size_t n) { return n == 0 ? 0 : static_cast<std::size_t>(random() % n); };
+  for (std::size_t left = 1 + below(8); left > 0 && !input.empty(); --left) {
+    const std::size_t at = below(input.size()), length = 1 + below(std::min<std::size_t>(64, input.size() - at));
+    switch (random() % 6) {
+      case 0: input[at] = static_cast<char>(random()); break;
+      case 1: input[at] = static_cast<char>(input[at] ^ (1 << below(8))); break;
+      case 2: input.insert(at, input.substr(at, length)); break;
+      case 3: input.erase(at, length); break;
+      case 4: input.insert(at, other.substr(below(other.size()), length)); break;
+      default: input.resize(at); break;
+    }
+  }
+  return input;
+}
+
+void expect_kept(Target target, const std::vector<std::string>& corpus, int rounds) {
+  ASSERT_FALSE(corpus.empty());
+  std::mt19937_64 random(20260101);
+  for (const std::string& input : corpus) EXPECT_EQ(run(target, input), "");
+  for (int i = 0; i < rounds; ++i) {
+    const std::string& input = corpus[random() % corpus.size()];
+    const std::string variant = changed(input, corpus[random() % corpus.size()], random);
+    ASSERT_EQ(run(target, variant), "") << "round " << i;
+  }
+}
+
+TEST(Fuzz, NoSequenceOfRequestsBreaksAPromiseOfTheAllocator) {
+  std::vector<std::string> corpus = files_of("sequences");
+  std::mt19937_64 random(7);
+  for (int flags = 0; flags < 128; flags += 3) {  // every combination of settings, long and random
+    std::string input(1, static_cast<char>(flags));
+    for (int i = 0; i < 700; ++i) input += static_cast<char>(random());
+    corpus.push_back(std::move(input));
+  }
+  expect_kept(fuzz_sequence, corpus, 300);
+}
+
+TEST(Fuzz, NoHistoryAndNoSnapshotDoesMoreThanAnErrorThatNamesItsPlace) {
+  expect_kept(fuzz_history, files_of("histories"), 3000);
+}
+
+TEST(Fuzz, ARecordedHistoryOfTrainingSurvivesChanges) {
+  const std::string whole =
+      history_bytes(RIDGELINE_SOURCE_DIR "/tests/validation/h200/allocations/nanogpt-char-slow-bf16-hist.csv.gz");
+  expect_kept(fuzz_history, {"\x0a" + whole.substr(0, 60'000)}, 60);
+}
+
+}  // namespace
+}  // namespace ridgeline
