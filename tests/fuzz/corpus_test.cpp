@@ -70,11 +70,11 @@ TEST(Fuzz, NoSequenceOfRequestsBreaksAPromiseOfTheAllocator) {
     for (int i = 0; i < 700; ++i) input += static_cast<char>(random());
     corpus.push_back(std::move(input));
   }
-  expect_kept(fuzz_sequence, corpus, 300);
+  expect_kept(fuzz_sequence, corpus, 1500);
 }
 
 TEST(Fuzz, NoHistoryAndNoSnapshotDoesMoreThanAnErrorThatNamesItsPlace) {
-  expect_kept(fuzz_history, files_of("histories"), 3000);
+  expect_kept(fuzz_history, files_of("histories"), 15000);
 }
 
 TEST(Fuzz, ARecordedHistoryOfTrainingSurvivesChanges) {
