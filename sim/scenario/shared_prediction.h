@@ -7,9 +7,6 @@
 
 namespace ridgeline {
 
-/// Time and energy alone, or also what they are made of: classes, limiters, kernels, utilisation, notes.
-enum class Reasons : bool { no, yes };
-
 /// predict() but for the memory, of the scenario's own program.
 Prediction predict_time(const StepProgram& program, const Scenario& scenario, std::string_view engine, Reasons reasons);
 
