@@ -4,12 +4,20 @@
 
 #include "sim/kernels/attention_choice.h"
 #include "sim/scenario/shared_prediction.h"
+#include "sim/workload/compile/compile_trace.h"
 #include "sim/workload/training_step.h"
 
 namespace ridgeline {
 
 OpTrace trace_of(const Scenario& s) {
-  return training_run(s.model, s.training, choose_attention(s.training, s.model, s.gpu, s.software));
+  AttentionChoice attention = choose_attention(s.training, s.model, s.gpu, s.software);
+  // While it is compiled, a mask cannot be looked at and dropped: it reaches the attention, and with dropout no fused
+  // kernel takes it.
+  if (s.compile && s.training.attention == AttentionRequest::sdpa && s.model.family == ModelFamily::bert &&
+      s.model.attention_dropout > 0.0)
+    attention = AttentionChoice::math;
+  OpTrace trace = training_run(s.model, s.training, attention);
+  return s.compile ? compile::compile_trace(std::move(trace)) : trace;
 }
 
 ScenarioProgram make_scenario_program(const Scenario& s) {

@@ -40,6 +40,9 @@ struct MemoryPrediction {
   std::vector<std::string> would_fit;  ///< changes that together make it fit, as --set takes them; filled on demand
 };
 
+/// The op trace of a scenario. Throws UserError for an attention backend the GPU lacks.
+OpTrace trace_of(const Scenario& scenario);
+
 /// The program of a scenario's run with the trace it points to.
 struct ScenarioProgram {
   std::unique_ptr<OpTrace> trace;

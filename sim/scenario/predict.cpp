@@ -222,7 +222,6 @@ Prediction predict_time(const StepProgram& program, const Scenario& s, std::stri
   for (const std::uint32_t op : program.approximated)
     p.notes.push_back(fmt::format("{} {} has no rule on this GPU: costed by its bytes", name_of(trace.ops[op]),
                                   shape_of(trace.ops[op])));
-  if (s.compile) p.notes.push_back("torch.compile is not modelled: this is the eager step");
   if (!p.step.validated)
     p.notes.push_back("no kernels of this kind were measured on this GPU: the range is that of other GPUs");
   return p;

@@ -89,8 +89,6 @@ Prediction predict(const Scenario& scenario, std::string_view engine);
 /// those of `kernels_for` (then timed on the scenario's GPU). `trace` is the scenario's own.
 Seconds step_time(const OpTrace& trace, const Scenario& scenario, std::string_view engine,
                   const Gpu* kernels_for = nullptr);
-/// The op trace of a scenario. Throws UserError for an attention backend the GPU lacks.
-OpTrace trace_of(const Scenario& scenario);
 
 /// Tries changes people make and keeps those that save time, then those that save memory: each is predicted, none is
 /// assumed. A change that does not fit the device is left out.

@@ -16,7 +16,7 @@ namespace ridgeline::trace {
 
 inline constexpr std::array<std::string_view, std::variant_size_v<Op>> kKindNames{
     "matmul",    "pointwise", "copy",         "softmax",     "norm",  "reduction", "dropout", "embedding",
-    "attention", "nll_loss",  "multi_tensor", "convolution", "image", "memset",    "unknown"};
+    "attention", "nll_loss",  "multi_tensor", "convolution", "image", "memset",    "unknown", "fused_kernel"};
 
 inline constexpr std::array<std::string_view, 4> kLayoutNames{"nn", "nt", "tn", "tt"};
 inline constexpr std::array<std::string_view, 4> kWalkNames{"contiguous", "broadcast_row", "broadcast", "strided"};
@@ -41,6 +41,9 @@ static_assert(kPointwiseNames[static_cast<std::size_t>(PointwiseFunction::cast)]
 static_assert(kPointwiseNames.size() == static_cast<std::size_t>(PointwiseFunction::other) + 1);
 static_assert(kMultiTensorNames.size() == static_cast<std::size_t>(MultiTensorFunction::copy) + 1);
 
+inline constexpr std::array<std::string_view, 4> kFusedShapeNames{"pointwise", "rows", "long_rows", "columns"};
+
+inline std::span<const std::string_view> names_of(FusedKernel::Shape) { return kFusedShapeNames; }
 inline std::span<const std::string_view> names_of(Layout) { return kLayoutNames; }
 inline std::span<const std::string_view> names_of(Walk) { return kWalkNames; }
 inline std::span<const std::string_view> names_of(CopyKind) { return kCopyNames; }
@@ -134,6 +137,13 @@ struct Fields {
   requires std::same_as<std::remove_const_t<O>, UnknownOp>
   static void visit(O& op, V&& v) {
     v("name", op.name), v("read_bytes", op.read_bytes), v("written_bytes", op.written_bytes);
+  }
+  template <typename O, typename V>
+  requires std::same_as<std::remove_const_t<O>, FusedKernel>
+  static void visit(O& op, V&& v) {
+    v("name", op.name), v("shape", op.shape), v("rows", op.rows), v("cols", op.cols), v("type", op.type);
+    v("arithmetic", op.arithmetic), v("gathers", op.gathers), v("column_results", op.column_results);
+    v("reads", op.reads), v("writes", op.writes);
   }
 };
 

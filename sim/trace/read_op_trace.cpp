@@ -93,12 +93,15 @@ struct FieldReader {
     value = static_cast<std::uint8_t>(integer(line, key, 0, 3));
   }
   void operator()(const char* key, std::string& value) const { value = word(line, key); }
-  void operator()(const char* key, std::shared_ptr<const std::vector<std::int64_t>>& value) const {
+  void operator()(const char* key, std::vector<std::int64_t>& value) const {
     simdjson::dom::array list;
     if (required(line, key).get(list) != simdjson::SUCCESS)
       throw LineError(fmt::format("\"{}\" must be a list of whole numbers", key));
+    for (const element size : list) value.push_back(integer(size, key, 0, kLargest));
+  }
+  void operator()(const char* key, std::shared_ptr<const std::vector<std::int64_t>>& value) const {
     auto sizes = std::make_shared<std::vector<std::int64_t>>();
-    for (const element size : list) sizes->push_back(integer(size, key, 0, kLargest));
+    (*this)(key, *sizes);
     value = std::move(sizes);
   }
   template <typename Enum>

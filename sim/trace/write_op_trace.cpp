@@ -20,6 +20,7 @@ struct FieldWriter {
   void operator()(const char* name, bool value) const { out[name] = value; }
   void operator()(const char* name, std::int64_t value) const { out[name] = value; }
   void operator()(const char* name, std::uint8_t value) const { out[name] = static_cast<int>(value); }
+  void operator()(const char* name, const std::vector<std::int64_t>& value) const { out[name] = value; }
   void operator()(const char* name, const std::string& value) const { out[name] = value; }
   void operator()(const char* name, const std::shared_ptr<const std::vector<std::int64_t>>& value) const {
     out[name] = value ? ordered_json(*value) : ordered_json::array();

@@ -75,6 +75,13 @@ enum class HostClass : std::uint8_t {
   per_parameter_zero_grad,   ///< 0.6
   per_parameter_accumulate,  ///< 7.4: each micro-batch after the first
   python_fixed,              ///< 1: microseconds of Python that belong to no operation
+  // torch.compile.
+  compiled_forward,                 ///< 670: entering the forward graph: guards, runtime wrappers
+  compiled_backward,                ///< 1377
+  generated_kernel,                 ///< 5.8: one launch of a Triton kernel with what is allocated for it
+  compiled_call,                    ///< 7.5: one library call from generated code
+  per_parameter_compiled_forward,   ///< 5.9
+  per_parameter_compiled_backward,  ///< 8.0
   // Convolutional networks, from recorded traces.
   convolution,
   convolution_backward,

@@ -13,9 +13,9 @@ using config::Node;
 using config::Value;
 
 /// Builds a mapping node by node; a copied value keeps its origin.
-class Builder {
+class ConfigReading {
  public:
-  explicit Builder(const Value& config) : config_(config) {
+  explicit ConfigReading(const Value& config) : config_(config) {
     tree_.kind = Node::Kind::mapping;
     tree_.origin = config.origin();
   }
@@ -80,7 +80,7 @@ Node description_from_huggingface(const Value& config) {
   static constexpr std::array<std::pair<std::string_view, Type>, 4> kTypes{
       {{"bert", Type::bert}, {"gpt2", Type::gpt2}, {"llama", Type::llama}, {"mistral", Type::llama}}};
   const Type type = config["model_type"].choice<Type>(kTypes);
-  Builder out(config);
+  ConfigReading out(config);
   switch (type) {
     case Type::bert:
       out.text("family", "bert");

@@ -63,6 +63,13 @@ struct Hasher {
   void operator()(const UnknownOp& op) const {
     hash << std::hash<std::string>{}(op.name) << op.read_bytes << op.written_bytes;
   }
+  void operator()(const FusedKernel& op) const {
+    hash << std::hash<std::string>{}(op.name) << op.shape << op.rows << op.cols << op.type << op.arithmetic
+         << op.gathers << op.column_results;
+    for (const std::int64_t bytes : op.reads) hash << bytes;
+    hash << op.reads.size();
+    for (const std::int64_t bytes : op.writes) hash << bytes;
+  }
 };
 
 std::string_view name_of(PointwiseFunction function) {
@@ -157,6 +164,10 @@ struct Namer {
   }
   std::string operator()(const Memset&) const { return "memset"; }
   std::string operator()(const UnknownOp& op) const { return op.name; }
+  std::string operator()(const FusedKernel& op) const {
+    constexpr std::array<std::string_view, 4> kKinds{"poi", "per", "red", "red"};
+    return fmt::format("triton_{}_fused_{}", kKinds[static_cast<std::size_t>(op.shape)], op.name);
+  }
 };
 
 std::string_view name_of(Layout layout) {
@@ -212,6 +223,10 @@ struct Shaper {
   std::string operator()(const Memset& op) const { return fmt::format("{} bytes", op.bytes); }
   std::string operator()(const UnknownOp& op) const {
     return fmt::format("{} bytes", op.read_bytes + op.written_bytes);
+  }
+  std::string operator()(const FusedKernel& op) const {
+    return fmt::format("{}x{} {}, {} in, {} out", op.rows, op.cols, name_of(op.type), op.reads.size(),
+                       op.writes.size());
   }
 };
 

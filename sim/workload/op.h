@@ -214,6 +214,25 @@ struct Memset {
   bool operator==(const Memset&) const = default;
 };
 
+/// A kernel that torch.compile made of several operations: it reads and writes only what other kernels see.
+struct FusedKernel {
+  enum class Shape : std::uint8_t {
+    pointwise,  ///< an element at a time
+    rows,       ///< a row at a time, kept in registers: normalisation, softmax
+    long_rows,  ///< rows that do not fit in registers are read once for the statistics and again for the result
+    columns     ///< sums over rows, in two kernels: partial sums, then their sum
+  };
+  std::string name;  ///< of the operations in it, as generated code is named: "add_native_layer_norm"
+  Shape shape = Shape::pointwise;
+  std::int64_t rows = 0, cols = 1;          ///< of the space it runs over
+  DType type = DType::fp32;                 ///< widest type it moves
+  std::int64_t arithmetic = 0;              ///< instructions an element beyond loading, converting and storing
+  bool gathers = false;                     ///< an operand is read or written transposed or by index
+  std::int64_t column_results = 0;          ///< the last results are sums over rows
+  std::vector<std::int64_t> reads, writes;  ///< bytes of each operand
+  bool operator==(const FusedKernel&) const = default;
+};
+
 /// An operation the model has no rule for: costs its bytes, and is named in every report.
 struct UnknownOp {
   std::string name;
@@ -222,7 +241,7 @@ struct UnknownOp {
 };
 
 using Op = std::variant<Matmul, Pointwise, Copy, Softmax, Norm, Reduction, Dropout, Embedding, Attention, NllLoss,
-                        MultiTensor, Convolution, ImageOp, Memset, UnknownOp>;
+                        MultiTensor, Convolution, ImageOp, Memset, UnknownOp, FusedKernel>;
 
 /// A stable hash of the whole description (memoisation key together with operator==).
 std::size_t hash_of(const Op& op);

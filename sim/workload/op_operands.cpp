@@ -28,6 +28,9 @@ struct Counter {
   OperandCounts operator()(const ImageOp& op) const { return {op.backward ? 2 : 1, 1}; }
   OperandCounts operator()(const Memset&) const { return {0, 1}; }
   OperandCounts operator()(const UnknownOp&) const { return {1, 1}; }
+  OperandCounts operator()(const FusedKernel& op) const {
+    return {static_cast<int>(op.reads.size()), static_cast<int>(op.writes.size())};
+  }
 };
 
 }  // namespace

@@ -23,6 +23,7 @@
 // | ImageOp             | x (backward: dy, x)                 | y (backward: dx)             |
 // | Memset              | none                                | destination                  |
 // | UnknownOp           | one                                 | one                          |
+// | FusedKernel         | its `reads`                         | its `writes`                 |
 //
 // Operands of a MultiTensor are Access::kUntracked: hundreds of tensors swept once, never found in the L2 again.
 #pragma once

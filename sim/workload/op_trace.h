@@ -66,6 +66,14 @@ struct StepRange {
   std::uint32_t begin = 0, end = 0;  ///< records [begin, end)
 };
 
+/// Records of one micro-batch that torch.compile would turn into two graphs: what the model does. `outer_nodes`
+/// autograd nodes before the backward range belong to the script (division of the loss, scaling).
+struct CompiledRange {
+  StepRange forward, backward;
+  int outer_nodes = 0;
+  bool returns_scores = false;  ///< the model gives its scores back beside the loss, and the script holds them
+};
+
 struct OpTrace {
   std::vector<Op> ops;
   std::vector<Storage> storages;
@@ -73,7 +81,9 @@ struct OpTrace {
   std::vector<Call> calls;
   std::vector<Record> records;
   std::vector<StepRange> steps;
-  std::int64_t parameters = 0;     ///< trained parameters of the model
+  std::vector<CompiledRange> compiled_ranges;  ///< of every micro-batch, in order
+  std::int64_t parameters = 0;                 ///< trained parameters of the model
+  std::int64_t parameter_tensors = 0;
   double model_flops = 0.0;        ///< FLOPs one step needs by the model's definition (no recomputation), for MFU
   std::vector<std::string> notes;  ///< approximations made, for the report
 };

@@ -44,6 +44,7 @@ class TrainingLoop {
     eager_.tf32 = training.precision == Precision::tf32;
     eager_.softmax_saves_input = training.softmax_saves_input;
     batch_ = families::make_batch(eager_, model, training);
+    returns_scores_ = model.family != ModelFamily::gpt2;  // as Transformers' models do
     family_ = families::make_family(eager_, model, training, attention);
     if (training.precision == Precision::amp_fp16) scaler_.emplace();
   }
@@ -83,6 +84,7 @@ class TrainingLoop {
   }
 
   void finish() { eager_.recorder.closed = true; }
+  [[nodiscard]] std::int64_t parameter_tensors() const { return static_cast<std::int64_t>(family_->parameters.size()); }
   [[nodiscard]] std::int64_t parameter_count() const {
     std::int64_t total = 0;
     for (const auto& parameter : family_->parameters) total += parameter.value.elements();
@@ -94,6 +96,9 @@ class TrainingLoop {
     eager::Recorder& recorder = eager_.recorder;
     recorder.phase = Phase::forward;
     Tensor loss;
+    CompiledRange range;
+    range.forward.begin = recorder.position();
+    range.returns_scores = returns_scores_;
     if (const auto type = autocast_type(training_.precision)) {
       eager_.autocast.enter(*type);
       loss = family_->loss(batch_);
@@ -101,6 +106,7 @@ class TrainingLoop {
     } else {
       loss = family_->loss(batch_);
     }
+    range.forward.end = recorder.position();
     recorder.host(HostClass::loss_division);
     loss = aten::divide(eager_, loss);
     Tensor root = scaler_ ? scaler_->scale(eager_, loss) : loss;
@@ -110,8 +116,13 @@ class TrainingLoop {
       recorder.host(HostClass::per_parameter_accumulate, static_cast<std::int64_t>(family_->parameters.size()));
     {
       const Tensor one = aten::full(eager_, {}, root.type);
+      // The division of the loss and its scaling are nodes of the script: they run before the compiled graph.
+      range.backward.begin = recorder.position();
+      range.outer_nodes = scaler_ ? 2 : 1;
       eager_.tape.run(eager_, root, one);
+      range.backward.end = recorder.position();
     }
+    recorder.note_compiled_range(range);
     root = Tensor{};
     loss = Tensor{};
     eager_.tape.destroy_from(0);
@@ -119,6 +130,7 @@ class TrainingLoop {
   }
 
   const TrainingDescription& training_;
+  bool returns_scores_ = false;
   Eager eager_;
   families::Batch batch_;
   std::unique_ptr<families::Family> family_;
@@ -137,6 +149,7 @@ OpTrace training_run(const ModelDescription& model, const TrainingDescription& t
     for (int i = 0; i < steps; ++i) loop.step();
     loop.finish();
     trace.parameters = loop.parameter_count();
+    trace.parameter_tensors = loop.parameter_tensors();
   }
   if (training.optimizer.kind == OptimizerKind::adamw_8bit)
     trace.notes.push_back("adamw-8bit: one kernel a tensor, a scale for every 256 elements; not measured");

@@ -48,6 +48,14 @@ void Recorder::host(HostClass host_class, std::int64_t times) {
   if (times > 0) trace_.records.push_back({Record::Kind::host, host_class, static_cast<std::uint32_t>(times)});
 }
 
+void Recorder::note_compiled_range(const CompiledRange& range) {
+  CompiledRange noted = range;
+  // Each node of the tape begins with its host work.
+  for (int nodes = range.outer_nodes + 1; noted.backward.begin < noted.backward.end; ++noted.backward.begin)
+    if (trace_.records[noted.backward.begin].kind == Record::Kind::host && --nodes == 0) break;
+  trace_.compiled_ranges.push_back(noted);
+}
+
 void Recorder::begin_step() {
   const auto here = static_cast<std::uint32_t>(trace_.records.size());
   trace_.steps.push_back({here, here});

@@ -41,6 +41,9 @@ class Recorder {
   void op(const Op& op, std::span<const Tensor* const> inputs, std::span<const Tensor* const> outputs);
   void host(HostClass host_class, std::int64_t times = 1);
   void wait_for_gpu() { trace_.records.push_back({Record::Kind::wait_for_gpu, HostClass::other, 0}); }
+  /// Where the next record will stand.
+  [[nodiscard]] std::uint32_t position() const { return static_cast<std::uint32_t>(trace_.records.size()); }
+  void note_compiled_range(const CompiledRange& range);
   void begin_step();
   void end_step();
 

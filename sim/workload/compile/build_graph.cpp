@@ -1,0 +1,151 @@
+#include "sim/workload/compile/build_graph.h"
+
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+#include <utility>
+#include <variant>
+
+#include "sim/workload/compile/decompose.h"
+
+namespace ridgeline::compile {
+namespace {
+
+class GraphBuilder {
+ public:
+  GraphBuilder(OpTrace& trace, const CompiledRange& range) : trace_(trace), range_(range), decomposer_(trace, graph_) {}
+
+  Graph build() {
+    find_storages_that_leave();
+    walk(range_.forward, false);
+    walk(range_.backward, true);
+    for (const auto& [storage, value] : current_)
+      if (leaves_.contains(storage)) {
+        graph_.values[value].leaves = graph_.values[value].stored = true;
+        graph_.values[value].storage = storage;
+        graph_.values[value].category = trace_.storages[storage].category;
+      }
+    return std::move(graph_);
+  }
+
+ private:
+  // Storages made inside that the script uses or keeps: the loss and the gradients.
+  void find_storages_that_leave() {
+    for (std::uint32_t i = range_.forward.begin; i < range_.backward.end; ++i) {
+      const Record& record = trace_.records[i];
+      const bool inside = i < range_.forward.end || i >= range_.backward.begin;
+      if (record.kind == Record::Kind::allocate && inside) leaves_[record.index] = true;
+      if (record.kind == Record::Kind::free && leaves_.erase(record.index) == 0 && inside)
+        graph_.freed_inside.push_back(record.index);
+      if (record.kind == Record::Kind::op && !inside) {
+        const Call& call = trace_.calls[record.index];
+        for (int o = 0; o < call.inputs + call.outputs; ++o)
+          used_outside_[trace_.operands[call.operands_begin + static_cast<std::uint32_t>(o)].storage] = true;
+      }
+    }
+    for (std::uint32_t i = range_.forward.begin; i < range_.backward.end; ++i) {
+      const Record& record = trace_.records[i];
+      const bool inside = i < range_.forward.end || i >= range_.backward.begin;
+      if (record.kind == Record::Kind::allocate && inside && used_outside_.contains(record.index))
+        leaves_[record.index] = true;
+    }
+  }
+
+  void walk(const StepRange& part, bool backward) {
+    bool after = false;
+    for (std::uint32_t i = part.begin; i < part.end; ++i) {
+      const Record& record = trace_.records[i];
+      if (record.kind == Record::Kind::host)
+        after = record.host_class == HostClass::accumulate_grad || record.host_class == HostClass::accumulate_grad_add;
+      if (record.kind == Record::Kind::op) add(trace_.calls[record.index], backward, backward && after);
+    }
+  }
+
+  void add(const Call call, bool backward, bool after) {
+    if (range_.returns_scores && !backward) hold_scores(call);
+    std::vector<Use> in, out;
+    for (std::uint32_t i = 0; i < call.inputs; ++i) in.push_back(read(trace_.operands[call.operands_begin + i]));
+    // Equal casts of one activation are one.
+    const auto* pointwise = std::get_if<Pointwise>(&trace_.ops[call.op]);
+    const bool is_cast = pointwise != nullptr && pointwise->function == PointwiseFunction::cast;
+    const Operand* results = trace_.operands.data() + call.operands_begin + call.inputs;
+    if (is_cast && !after) {
+      const auto [found, fresh] = casts_.try_emplace({call.op, in[0].value, in[0].bytes}, kNone);
+      if (!fresh && call.outputs == 1) {
+        current_[results[0].storage] = found->second;
+        return;
+      }
+      out.push_back(written(results[0], call, backward));
+      found->second = out[0].value;
+    } else {
+      for (std::uint32_t i = 0; i < call.outputs; ++i) out.push_back(written(results[i], call, backward));
+    }
+    decomposer_.add(masked(call), std::move(in), std::move(out), backward, after);
+  }
+
+  /// Models that make their mask themselves give it to the attention, which then computes what it hides.
+  Call masked(Call call) {
+    const auto* attention = std::get_if<Attention>(&trace_.ops[call.op]);
+    if (attention == nullptr || !attention->causal || !range_.returns_scores) return call;
+    Attention whole = *attention;
+    whole.causal = false;
+    trace_.ops.push_back(whole);
+    call.op = static_cast<std::uint32_t>(trace_.ops.size() - 1);
+    return call;
+  }
+
+  /// What the loss is made of, before it is cast.
+  void hold_scores(const Call& call) {
+    const auto* softmax = std::get_if<Softmax>(&trace_.ops[call.op]);
+    if (softmax == nullptr || !softmax->log) return;
+    ValueId scores = read(trace_.operands[call.operands_begin]).value;
+    for (NodeId producer = graph_.values[scores].producer;
+         producer != kNone && graph_.nodes[producer].kind == Node::Kind::pointwise &&
+         graph_.nodes[producer].inputs.size() == 1;
+         producer = graph_.values[scores].producer)
+      scores = graph_.nodes[producer].inputs.front().value;
+    graph_.values[scores].held = graph_.values[scores].producer != kNone;
+  }
+
+  Use read(const Operand& operand) {
+    const auto [found, fresh] = current_.try_emplace(operand.storage, static_cast<ValueId>(graph_.values.size()));
+    if (fresh) {
+      Value value;
+      value.bytes = trace_.storages[operand.storage].bytes;
+      value.storage = operand.storage;
+      value.stored = true;
+      graph_.values.push_back(value);
+    }
+    return {found->second, operand.bytes};
+  }
+
+  Use written(const Operand& operand, const Call& call, bool backward) {
+    Value value;
+    value.bytes = trace_.storages[operand.storage].bytes;
+    value.layer = call.layer;
+    value.category = backward ? Category::temporaries : Category::activations;
+    // A write into memory of the script's, as into a gradient that exists, stays there.
+    const auto before = current_.find(operand.storage);
+    if (before != current_.end() && graph_.values[before->second].producer == kNone) {
+      value.storage = operand.storage;
+      value.stored = true;
+    }
+    graph_.values.push_back(value);
+    current_[operand.storage] = static_cast<ValueId>(graph_.values.size() - 1);
+    return {current_[operand.storage], operand.bytes};
+  }
+
+  OpTrace& trace_;
+  const CompiledRange& range_;
+  Graph graph_;
+  Decomposer decomposer_;
+  std::map<StorageId, ValueId> current_;
+  std::unordered_map<StorageId, bool> leaves_, used_outside_;
+  std::map<std::tuple<std::uint32_t, ValueId, std::int64_t>, ValueId> casts_;
+};
+
+}  // namespace
+
+Graph build_graph(OpTrace& trace, const CompiledRange& range) { return GraphBuilder(trace, range).build(); }
+
+}  // namespace ridgeline::compile

@@ -1,0 +1,99 @@
+#include "sim/workload/compile/compile_trace.h"
+
+#include <unordered_set>
+#include <utility>
+
+#include "sim/workload/compile/build_graph.h"
+#include "sim/workload/compile/emit.h"
+#include "sim/workload/compile/fuse.h"
+#include "sim/workload/compile/partition.h"
+
+namespace ridgeline::compile {
+namespace {
+
+class Compiler {
+ public:
+  explicit Compiler(OpTrace trace) : trace_(std::move(trace)), new_index_(trace_.records.size() + 1, 0) {}
+
+  OpTrace run() {
+    std::uint32_t next = 0;
+    for (const CompiledRange& range : trace_.compiled_ranges) {
+      copy(next, range.forward.begin);
+      Graph graph = build_graph(trace_, range);
+      partition(graph);
+      const std::vector<Group> groups = fuse(graph);
+      drop_allocations(range);
+      Emitter emitter(trace_, records_, graph, groups);
+      mark(range.forward);
+      emitter.forward(trace_.parameter_tensors);
+      copy(range.forward.end, range.backward.begin);
+      mark(range.backward);
+      emitter.backward(trace_.parameter_tensors);
+      next = range.backward.end;
+    }
+    copy(next, static_cast<std::uint32_t>(trace_.records.size()));
+    new_index_.back() = static_cast<std::uint32_t>(records_.size());
+    for (StepRange& step : trace_.steps) step = {new_index_[step.begin], new_index_[step.end]};
+    trace_.records = std::move(records_);
+    trace_.compiled_ranges.clear();
+    number_storages();
+    return std::move(trace_);
+  }
+
+ private:
+  /// A step that begins with what is replaced begins with its replacement.
+  void mark(const StepRange& part) {
+    for (std::uint32_t i = part.begin; i < part.end; ++i) new_index_[i] = static_cast<std::uint32_t>(records_.size());
+  }
+  void copy(std::uint32_t begin, std::uint32_t end) {
+    for (std::uint32_t i = begin; i < end; ++i) {
+      new_index_[i] = static_cast<std::uint32_t>(records_.size());
+      const Record& record = trace_.records[i];
+      // What the graphs no longer allocate is not freed either.
+      if (record.kind == Record::Kind::free && dropped_.contains(record.index) && !born(record.index)) continue;
+      records_.push_back(record);
+    }
+  }
+  void drop_allocations(const CompiledRange& range) {
+    for (const StepRange part : {range.forward, range.backward})
+      for (std::uint32_t i = part.begin; i < part.end; ++i)
+        if (trace_.records[i].kind == Record::Kind::allocate) dropped_.insert(trace_.records[i].index);
+  }
+  bool born(StorageId storage) {
+    for (; seen_ < records_.size(); ++seen_)
+      if (records_[seen_].kind == Record::Kind::allocate) born_.insert(records_[seen_].index);
+    return born_.contains(storage);
+  }
+
+  /// Storages are numbered in the order they are allocated; those that never are go last.
+  void number_storages() {
+    constexpr StorageId kUnnumbered = kNone;
+    std::vector<StorageId> number(trace_.storages.size(), kUnnumbered);
+    std::vector<Storage> storages;
+    const auto give = [&](StorageId id) {
+      if (number[id] != kUnnumbered) return;
+      number[id] = static_cast<StorageId>(storages.size());
+      storages.push_back(trace_.storages[id]);
+    };
+    for (const Record& record : trace_.records)
+      if (record.kind == Record::Kind::allocate) give(record.index);
+    for (StorageId id = 0; id < trace_.storages.size(); ++id) give(id);
+    for (Record& record : trace_.records)
+      if (record.kind == Record::Kind::allocate || record.kind == Record::Kind::free)
+        record.index = number[record.index];
+    for (Operand& operand : trace_.operands) operand.storage = number[operand.storage];
+    trace_.storages = std::move(storages);
+  }
+
+  OpTrace trace_;
+  std::vector<std::uint32_t> new_index_;
+  std::vector<Record> records_;
+  std::unordered_set<StorageId> dropped_, born_;
+  std::size_t seen_ = 0;
+};
+
+}  // namespace
+
+OpTrace compile_trace(OpTrace eager) { return Compiler(std::move(eager)).run(); }
+
+}  // namespace ridgeline::compile

@@ -1,0 +1,295 @@
+#include "sim/workload/compile/decompose.h"
+
+#include <algorithm>
+#include <variant>
+
+#include "sim/units/ceil_div.h"
+
+namespace ridgeline::compile {
+namespace {
+
+/// Inductor keeps a row in registers up to this length; longer ones it walks in a loop, once for each pass.
+constexpr std::int64_t kLongestRow = 1024;
+/// From this many elements on, with at least twice as many rows as columns, the gradients of a norm's weights are
+/// summed in the kernel that computes the gradient of its input.
+constexpr std::int64_t kByBlockElements = 5 << 20;
+/// Instructions an element of what is not one or two: read from the generated code, roughly.
+constexpr std::int64_t kExponential = 12, kErrorFunction = 42, kHyperbolic = 30, kRandom = 150, kOnlineSoftmax = 36;
+/// Dimensions of 16-bit products are padded to 16 bytes where both others are at least this.
+constexpr std::int64_t kWorthPadding = 256;
+
+std::int64_t arithmetic_of(PointwiseFunction function) {
+  using F = PointwiseFunction;
+  switch (function) {
+    case F::gelu: return kErrorFunction;
+    case F::gelu_backward: return kErrorFunction + kExponential;
+    case F::gelu_tanh:
+    case F::tanh: return kHyperbolic;
+    case F::gelu_tanh_backward: return kHyperbolic + kExponential;
+    case F::silu:
+    case F::silu_backward: return kExponential;
+    default: return 1;
+  }
+}
+
+/// The name the operation has in the names of generated kernels.
+std::string_view name_in_code(const Op& op) {
+  if (const auto* norm = std::get_if<Norm>(&op))
+    return norm->backward ? "native_layer_norm_backward" : "native_layer_norm";
+  if (const auto* softmax = std::get_if<Softmax>(&op)) {
+    if (softmax->backward) return softmax->log ? "_log_softmax_backward_data" : "_softmax_backward_data";
+    return softmax->log ? "_log_softmax" : "_softmax";
+  }
+  if (std::holds_alternative<Dropout>(op)) return "native_dropout";
+  if (const auto* embedding = std::get_if<Embedding>(&op))
+    return embedding->backward ? "embedding_dense_backward" : "embedding";
+  if (const auto* loss = std::get_if<NllLoss>(&op)) return loss->backward ? "nll_loss_backward" : "nll_loss_forward";
+  if (const auto* copy = std::get_if<Copy>(&op)) return copy->kind == CopyKind::concatenate ? "cat" : "clone";
+  if (std::holds_alternative<Reduction>(op)) return "sum";
+  if (const auto* pointwise = std::get_if<Pointwise>(&op)) {
+    using F = PointwiseFunction;
+    switch (pointwise->function) {
+      case F::add:
+      case F::add_in_place: return "add";
+      case F::gelu:
+      case F::gelu_tanh: return "gelu";
+      case F::gelu_backward:
+      case F::gelu_tanh_backward: return "gelu_backward";
+      case F::silu: return "silu";
+      case F::silu_backward: return "silu_backward";
+      case F::relu: return "relu";
+      case F::relu_backward: return "threshold_backward";
+      case F::tanh: return "tanh";
+      case F::tanh_backward: return "tanh_backward";
+      case F::pow2: return "pow";
+      case F::square_root: return "rsqrt";
+      case F::divide:
+      case F::reciprocal: return "div";
+      case F::equal: return "eq";
+      case F::masked_fill: return "where";
+      case F::cast: return "_to_copy";
+      case F::fill: return "full";
+      case F::arange: return "arange";
+      case F::dropout_backward: return "native_dropout_backward";
+      case F::clamp: return "clamp";
+      case F::mul:
+      case F::scale:
+      case F::rope:
+      case F::other: return "mul";
+    }
+  }
+  return "mm";
+}
+
+}  // namespace
+
+Node& Decomposer::node(Node::Kind kind, std::int64_t rows, std::int64_t cols, DType type) {
+  Node& result = graph_.nodes.emplace_back(base_);
+  result.kind = kind;
+  result.rows = rows;
+  result.cols = cols;
+  result.type = type;
+  result.arithmetic = 1;
+  result.name = name_;
+  return result;
+}
+
+void Decomposer::finish(Node& node, std::vector<Use> inputs, std::vector<Use> outputs) {
+  const auto id = static_cast<NodeId>(&node - graph_.nodes.data());
+  for (const Use& output : outputs) graph_.values[output.value].producer = id;
+  node.inputs = std::move(inputs);
+  node.outputs = std::move(outputs);
+}
+
+Use Decomposer::fresh(std::int64_t bytes, bool kept) {
+  Value value;
+  value.bytes = bytes;
+  value.kept = kept;
+  value.layer = base_.layer;
+  value.category = base_.backward ? Category::temporaries : Category::activations;
+  graph_.values.push_back(value);
+  return {static_cast<ValueId>(graph_.values.size() - 1), bytes};
+}
+
+void Decomposer::norm(const Norm& op, const std::vector<Use>& in, const std::vector<Use>& out) {
+  const Node::Kind kind = op.cols <= kLongestRow ? Node::Kind::rows : Node::Kind::long_rows;
+  const std::int64_t wide = 4 * op.rows * op.cols, column = 4 * op.cols;
+  if (!op.backward) {
+    // What the backward pass reads is the normalised row, unless the input is half as large.
+    const bool keeps_input = bytes_of(op.type) == 2;
+    std::vector<Use> statistics;
+    if (!keeps_input) statistics.push_back(fresh(wide, true));
+    statistics.push_back(fresh(4 * op.rows, true));
+    graph_.values[out[1].value].in_place_of = statistics.front().value;  // remembered for the backward pass
+    graph_.values[out[2].value].in_place_of = statistics.back().value;
+    Node& moments = node(kind, op.rows, op.cols, DType::fp32);
+    finish(moments, {in[0]}, statistics);
+    Node& affine = node(Node::Kind::pointwise, op.rows, op.cols, op.type);
+    affine.arithmetic = 2;
+    std::vector<Use> read = statistics;
+    if (keeps_input) read.push_back(in[0]);
+    for (std::size_t i = 1; i < in.size(); ++i) read.push_back(in[i]);
+    finish(affine, std::move(read), {out[0]});
+    return;
+  }
+  const ValueId normalised = graph_.values[in[3].value].in_place_of;
+  const ValueId deviation = graph_.values[in.back().value].in_place_of;
+  std::vector<Use> read{in[0]};
+  if (normalised == kNone || deviation == kNone) {
+    read = in;
+  } else {
+    if (normalised == deviation) read.push_back(in[1]);
+    else read.push_back({normalised, graph_.values[normalised].bytes});
+    read.push_back({deviation, graph_.values[deviation].bytes});
+  }
+  std::vector<Use> for_rows = read;
+  for_rows.push_back(in[2]);
+  const auto sums = static_cast<std::int32_t>(out.size()) - 1;
+  const bool by_block = op.rows * op.cols >= kByBlockElements && op.rows >= 2 * op.cols && kind == Node::Kind::rows;
+  Node& rows = node(kind, op.rows, op.cols, op.type);
+  rows.arithmetic = 4;
+  if (by_block) {
+    rows.by_block = true;
+    rows.column_results = sums;
+    finish(rows, std::move(for_rows), out);
+    return;
+  }
+  finish(rows, std::move(for_rows), {out[0]});
+  Node& columns = node(Node::Kind::columns, op.rows, op.cols, DType::fp32);
+  columns.column_results = sums;
+  std::vector<Use> results(out.begin() + 1, out.end());
+  for (Use& result : results) result.bytes = std::min(result.bytes, column);
+  finish(columns, std::move(read), std::move(results));
+}
+
+void Decomposer::softmax(const Softmax& op, const std::vector<Use>& in, const std::vector<Use>& out) {
+  const Node::Kind kind = op.cols <= kLongestRow ? Node::Kind::rows : Node::Kind::long_rows;
+  if (op.backward) {
+    Node& rows = node(kind, op.rows, op.cols, op.output);
+    rows.arithmetic = op.log ? kExponential : 3;
+    finish(rows, in, out);
+    return;
+  }
+  const Use statistics = fresh(8 * op.rows, true);
+  Node& maximum = node(kind, op.rows, op.cols, op.input);
+  maximum.arithmetic = kind == Node::Kind::long_rows ? kOnlineSoftmax : kExponential;
+  finish(maximum, in, {statistics});
+  Node& result = node(Node::Kind::pointwise, op.rows, op.cols, op.output);
+  result.arithmetic = kExponential;
+  finish(result, {in[0], statistics}, out);
+}
+
+void Decomposer::embedding(const Embedding& op, const std::vector<Use>& in, const std::vector<Use>& out) {
+  const std::int64_t moved = op.tokens * op.hidden * bytes_of(op.type);
+  if (!op.backward) {
+    Node& gather = node(Node::Kind::pointwise, op.tokens, op.hidden, op.type);
+    gather.arithmetic = 4;
+    gather.realizes = true;
+    finish(gather, {{in[0].value, std::min(in[0].bytes, moved)}, in[1]}, out);
+    return;
+  }
+  const Use zeros = fresh(out[0].bytes, true);
+  Node& fill = node(Node::Kind::pointwise, op.vocabulary, op.hidden, op.type);
+  finish(fill, {}, {zeros});
+  Node& scatter = node(Node::Kind::pointwise, op.tokens, op.hidden, op.type);
+  scatter.arithmetic = 4;
+  graph_.values[out[0].value].in_place_of = zeros.value;
+  graph_.values[out[0].value].kept = true;
+  finish(scatter, {in[0], in[1], {zeros.value, std::min(zeros.bytes, moved)}},
+         {{out[0].value, std::min(out[0].bytes, moved)}});
+}
+
+void Decomposer::product(Matmul op, std::uint32_t index, std::vector<Use> in, std::vector<Use> out) {
+  constexpr std::int64_t kAligned = 8;
+  const bool half = bytes_of(op.type) == 2 && op.type != DType::tf32;
+  if (half && op.batch == 1 && std::min({op.m, op.n, op.k}) >= kWorthPadding &&
+      (op.m % kAligned != 0 || op.n % kAligned != 0 || op.k % kAligned != 0)) {
+    const bool pads_second = op.n % kAligned != 0 || op.k % kAligned != 0;
+    for (std::int64_t* size : {&op.m, &op.n, &op.k}) *size = ceil_div(*size, kAligned) * kAligned;
+    if (pads_second) {
+      const Use padded = fresh(op.n * op.k * bytes_of(op.type), true);
+      Node& pad = node(Node::Kind::pointwise, op.k, op.n, op.type);
+      pad.gathers = op.layout == Layout::nt;
+      finish(pad, {in[1]}, {padded});
+      in[1] = padded;
+    }
+    trace_.ops.push_back(op);
+    index = static_cast<std::uint32_t>(trace_.ops.size() - 1);
+    Value& result = graph_.values[out[0].value];
+    if (!result.leaves) result.bytes = std::max(result.bytes, op.m * op.n * bytes_of(op.type));
+  }
+  Node& library = node(Node::Kind::library, op.m, op.n, op.type);
+  library.op = index;
+  finish(library, std::move(in), std::move(out));
+}
+
+void Decomposer::add(const Call& call, std::vector<Use> in, std::vector<Use> out, bool backward, bool after) {
+  base_ = Node{};
+  base_.backward = backward;
+  base_.after = after;
+  base_.phase = call.phase;
+  base_.layer = call.layer;
+  const Op op = trace_.ops[call.op];
+  name_ = name_in_code(op);
+  if (after) {
+    Node& own = node(Node::Kind::library, 1, 1, DType::fp32);
+    own.op = call.op;
+    finish(own, std::move(in), std::move(out));
+  } else if (const auto* matmul = std::get_if<Matmul>(&op)) {
+    product(*matmul, call.op, std::move(in), std::move(out));
+  } else if (const auto* norms = std::get_if<Norm>(&op)) {
+    norm(*norms, in, out);
+  } else if (const auto* soft = std::get_if<Softmax>(&op)) {
+    softmax(*soft, in, out);
+  } else if (const auto* gather = std::get_if<Embedding>(&op)) {
+    embedding(*gather, in, out);
+  } else if (const auto* pointwise = std::get_if<Pointwise>(&op)) {
+    Node& one = node(Node::Kind::pointwise, pointwise->rows, pointwise->cols, pointwise->output);
+    one.arithmetic = arithmetic_of(pointwise->function);
+    one.casts = pointwise->function == PointwiseFunction::cast;
+    finish(one, std::move(in), std::move(out));
+  } else if (const auto* copy = std::get_if<Copy>(&op)) {
+    if (copy->kind == CopyKind::host_to_device || copy->kind == CopyKind::device_to_host) return;
+    const std::int64_t parts = copy->kind == CopyKind::concatenate ? copy->parts : 1;
+    Node& one = node(Node::Kind::pointwise, copy->rows, copy->cols * parts, copy->type);
+    one.gathers = copy->kind == CopyKind::transpose;
+    finish(one, std::move(in), std::move(out));
+  } else if (const auto* dropout = std::get_if<Dropout>(&op)) {
+    Node& random = node(Node::Kind::pointwise, 1, dropout->elements, dropout->type);
+    random.arithmetic = kRandom;
+    finish(random, {}, {out[1]});
+    graph_.values[out[1].value].kept = true;
+    // What dropout thins out is not computed again: softmax keeps its result.
+    const NodeId source = graph_.values[in[0].value].producer;
+    if (source != kNone && graph_.nodes[source].arithmetic == kExponential) graph_.values[in[0].value].kept = true;
+    Node& one = node(Node::Kind::pointwise, 1, dropout->elements, dropout->type);
+    finish(one, {in[0], out[1]}, {out[0]});
+  } else if (const auto* reduction = std::get_if<Reduction>(&op)) {
+    const bool columns = reduction->kind == ReductionKind::sum_rows;
+    const bool all = reduction->kind == ReductionKind::sum_all || reduction->kind == ReductionKind::norm_all;
+    Node& sum =
+        node(columns || all ? Node::Kind::columns : Node::Kind::rows,
+             all ? reduction->rows * reduction->cols : reduction->rows, all ? 1 : reduction->cols, reduction->type);
+    if (columns || all) sum.column_results = 1;
+    for (const Use& result : out) graph_.values[result.value].kept = true;
+    finish(sum, std::move(in), std::move(out));
+  } else if (const auto* loss = std::get_if<NllLoss>(&op)) {
+    if (loss->backward) {
+      Node& one = node(Node::Kind::pointwise, loss->rows, loss->classes, loss->type);
+      one.arithmetic = 3;
+      finish(one, std::move(in), std::move(out));
+    } else {
+      constexpr std::int64_t kSector = 32;
+      in[0].bytes = std::min(in[0].bytes, loss->rows * kSector);
+      Node& sum = node(Node::Kind::columns, loss->rows, 1, loss->type);
+      sum.column_results = 1;
+      finish(sum, std::move(in), std::move(out));
+    }
+  } else {
+    Node& library = node(Node::Kind::library, 1, 1, DType::fp32);
+    library.op = call.op;
+    finish(library, std::move(in), std::move(out));
+  }
+}
+
+}  // namespace ridgeline::compile

@@ -1,0 +1,316 @@
+#include "sim/workload/compile/fuse.h"
+
+#include <algorithm>
+#include <cmath>
+#include <queue>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+namespace ridgeline::compile {
+namespace {
+
+/// A result with several users is written when it reads more operands than this, or takes more instructions.
+constexpr std::size_t kMostReads = 4;
+constexpr std::int64_t kMostInstructions = 30;
+
+void add_use(std::vector<Use>& uses, const Use& use) {
+  for (Use& known : uses)
+    if (known.value == use.value) {
+      known.bytes = std::max(known.bytes, use.bytes);
+      return;
+    }
+  uses.push_back(use);
+}
+
+class Inliner {
+ public:
+  explicit Inliner(Graph& graph) : graph_(graph), inlined_(graph.nodes.size(), false), users_(graph.values.size()) {}
+
+  std::vector<bool> run() {
+    for (NodeId i = 0; i < graph_.nodes.size(); ++i)
+      for (const Use& use : graph_.nodes[i].inputs) users_[use.value].push_back(i);
+    for (NodeId i = 0; i < graph_.nodes.size(); ++i) {
+      Node& node = graph_.nodes[i];
+      if (node.kind != Node::Kind::library) expand(node);
+      if (may_inline(node)) inlined_[i] = true;
+    }
+    return inlined_;
+  }
+
+ private:
+  void expand(Node& node) {
+    std::vector<Use> inputs;
+    for (const Use& use : node.inputs) {
+      const NodeId producer = graph_.values[use.value].producer;
+      if (producer != kNone && producer < inlined_.size() && inlined_[producer] &&
+          graph_.nodes[producer].backward == node.backward) {
+        const Node& source = graph_.nodes[producer];
+        // Of what is read in part, only that part is computed.
+        const Value& value = graph_.values[use.value];
+        const double share = value.bytes > use.bytes && use.bytes * 8 < value.bytes
+                                 ? static_cast<double>(use.bytes) / static_cast<double>(value.bytes)
+                                 : 1.0;
+        for (Use operand : source.inputs) {
+          operand.bytes = std::max<std::int64_t>(4, std::llround(share * static_cast<double>(operand.bytes)));
+          add_use(inputs, operand);
+        }
+        node.arithmetic += source.arithmetic;
+        node.gathers = node.gathers || source.gathers;
+        node.inner.insert(node.inner.end(), source.inner.begin(), source.inner.end());
+        node.inner.push_back(source.name);
+      } else {
+        add_use(inputs, use);
+      }
+    }
+    node.inputs = std::move(inputs);
+  }
+  [[nodiscard]] bool may_inline(const Node& node) const {
+    if (node.kind != Node::Kind::pointwise || node.realizes || node.outputs.size() != 1) return false;
+    const ValueId id = node.outputs.front().value;
+    const Value& value = graph_.values[id];
+    if (value.stored || value.leaves || value.kept || value.in_place_of != kNone) return false;
+    for (const NodeId user : users_[id]) {
+      const Node& u = graph_.nodes[user];
+      if (u.kind == Node::Kind::library || u.backward != node.backward) return false;
+    }
+    if (users_[id].empty()) return true;
+    return users_[id].size() == 1 || (reads_of(node) <= kMostReads && node.arithmetic <= kMostInstructions);
+  }
+  /// The result of a row's kernel is itself point-wise, of the row's operands and sums.
+  [[nodiscard]] std::size_t reads_of(const Node& node) const {
+    std::size_t reads = 0;
+    for (const Use& use : node.inputs) {
+      const NodeId producer = graph_.values[use.value].producer;
+      const bool of_row = producer != kNone && graph_.nodes[producer].kind != Node::Kind::library &&
+                          graph_.nodes[producer].kind != Node::Kind::pointwise &&
+                          graph_.nodes[producer].backward == node.backward;
+      reads += of_row ? graph_.nodes[producer].inputs.size() + 1 : 1;
+    }
+    return reads;
+  }
+
+  Graph& graph_;
+  std::vector<bool> inlined_;
+  std::vector<std::vector<NodeId>> users_;
+};
+
+class Fuser {
+ public:
+  explicit Fuser(Graph& graph) : graph_(graph), inlined_(Inliner(graph).run()), group_of_(graph.nodes.size(), kNone) {}
+
+  std::vector<Group> run() {
+    for (NodeId i = 0; i < graph_.nodes.size(); ++i) {
+      if (inlined_[i]) continue;
+      const Node& node = graph_.nodes[i];
+      if (node.outputs.empty() && node.kind != Node::Kind::library) continue;
+      const std::uint32_t best = node.kind == Node::Kind::library ? kNone : best_group(node);
+      if (best == kNone) {
+        group_of_[i] = static_cast<std::uint32_t>(groups_.size());
+        groups_.push_back(alone(node));
+        if (node.kind != Node::Kind::library) index(node, group_of_[i]);
+      } else {
+        group_of_[i] = best;
+        merge(groups_[best], node);
+        index(node, best);
+      }
+      groups_[group_of_[i]].nodes.push_back(i);
+    }
+    find_writes();
+    std::vector<Group> ordered = in_order();
+    drop_unused(ordered);
+    return ordered;
+  }
+
+ private:
+  static Group alone(const Node& node) {
+    Group group;
+    group.kind = node.kind;
+    group.backward = node.backward;
+    group.by_block = node.by_block;
+    group.gathers = node.gathers;
+    group.after = node.after;
+    group.rows = node.rows;
+    group.cols = node.cols;
+    group.arithmetic = node.arithmetic;
+    group.column_results = node.column_results;
+    group.type = node.type;
+    return group;
+  }
+  static void merge(Group& group, const Node& node) {
+    if (node.kind != Node::Kind::pointwise && group.kind == Node::Kind::pointwise) {
+      group.kind = node.kind;
+      group.rows = node.rows;
+      group.cols = node.cols;
+    }
+    group.by_block = group.by_block || node.by_block;
+    group.arithmetic += node.arithmetic;
+    group.column_results += node.column_results;
+    if (bytes_of(node.type) > bytes_of(group.type)) group.type = node.type;
+  }
+
+  static bool is_rows(Node::Kind kind) { return kind == Node::Kind::rows || kind == Node::Kind::long_rows; }
+  static bool compatible(const Group& group, const Node& node) {
+    if (group.kind == Node::Kind::library || group.backward != node.backward || group.after || node.after) return false;
+    if (group.gathers || node.gathers) return false;
+    const std::int64_t elements = group.rows * group.cols;
+    const bool columns = group.kind == Node::Kind::columns, other_columns = node.kind == Node::Kind::columns;
+    if (columns && node.kind == Node::Kind::pointwise) return node.elements() == group.cols && group.rows > 1;
+    if (columns || other_columns) return columns && other_columns && group.rows == node.rows && group.cols == node.cols;
+    if ((group.by_block && (node.casts || node.by_block)) ||
+        (node.by_block && group.nodes.size() > 0 && group.by_block))
+      return false;
+    if (is_rows(group.kind) && is_rows(node.kind)) return group.rows == node.rows && group.cols == node.cols;
+    if (is_rows(group.kind)) return node.elements() == elements || node.elements() == group.rows;
+    if (is_rows(node.kind)) return elements == node.elements() || elements == node.rows;
+    return elements == node.elements();
+  }
+
+  /// The kernel that shares most bytes with the node and may take it in.
+  std::uint32_t best_group(const Node& node) {
+    std::unordered_map<std::uint32_t, std::int64_t> shared;
+    for (const Use& use : node.inputs) {
+      const NodeId producer = graph_.values[use.value].producer;
+      if (producer != kNone && group_of_[producer] != kNone) shared[group_of_[producer]] += 2 * use.bytes;
+      if (const auto readers = readers_.find(use.value); readers != readers_.end())
+        for (const std::uint32_t reader : readers->second) shared[reader] += use.bytes;
+    }
+    std::vector<std::pair<std::int64_t, std::uint32_t>> candidates;
+    for (const auto& [group, bytes] : shared)
+      if (compatible(groups_[group], node)) candidates.emplace_back(bytes, group);
+    std::sort(candidates.rbegin(), candidates.rend());
+    for (const auto& [bytes, group] : candidates)
+      if (!comes_back(group, node)) return group;
+    return kNone;
+  }
+  /// Whether a path leads from `group` through another one to `node`.
+  bool comes_back(std::uint32_t group, const Node& node) {
+    std::vector<std::uint32_t> pending;
+    std::unordered_set<std::uint32_t> seen;
+    const NodeId first = groups_[group].nodes.front();
+    const auto visit = [&](ValueId value, bool direct) {
+      const NodeId producer = graph_.values[value].producer;
+      if (producer == kNone || group_of_[producer] == kNone) return false;
+      const std::uint32_t from = group_of_[producer];
+      if (from == group) return !direct;
+      // A group is as young as its youngest node: older ones cannot come after this one began.
+      if (groups_[from].nodes.back() < first) return false;
+      if (seen.insert(from).second) pending.push_back(from);
+      return false;
+    };
+    for (const Use& use : node.inputs) visit(use.value, true);
+    while (!pending.empty()) {
+      const std::uint32_t at = pending.back();
+      pending.pop_back();
+      for (const NodeId member : groups_[at].nodes)
+        for (const Use& use : graph_.nodes[member].inputs)
+          if (visit(use.value, false)) return true;
+    }
+    return false;
+  }
+  void index(const Node& node, std::uint32_t group) {
+    constexpr std::int64_t kWorthSharing = 4096;
+    for (const Use& use : node.inputs) {
+      if (use.bytes < kWorthSharing) continue;
+      auto& readers = readers_[use.value];
+      if (readers.empty() || readers.back() != group) readers.push_back(group);
+    }
+  }
+
+  void find_writes() {
+    std::vector<bool> written(graph_.values.size(), false);
+    for (NodeId i = 0; i < graph_.nodes.size(); ++i) {
+      if (group_of_[i] == kNone) continue;
+      for (const Use& use : graph_.nodes[i].inputs) {
+        const NodeId producer = graph_.values[use.value].producer;
+        if (producer != kNone && group_of_[producer] != group_of_[i]) written[use.value] = true;
+      }
+    }
+    for (std::uint32_t g = 0; g < groups_.size(); ++g) {
+      Group& group = groups_[g];
+      const bool library = group.kind == Node::Kind::library;
+      for (const NodeId member : group.nodes) {
+        const Node& node = graph_.nodes[member];
+        group.names.insert(group.names.end(), node.inner.begin(), node.inner.end());
+        group.names.push_back(node.name);
+        for (const Use& use : node.inputs) {
+          const NodeId producer = graph_.values[use.value].producer;
+          if (library) group.reads.push_back(use);
+          else if (producer == kNone || group_of_[producer] != g) add_use(group.reads, use);
+        }
+        for (const Use& use : node.outputs) {
+          const Value& value = graph_.values[use.value];
+          if (library || written[use.value] || value.stored || value.leaves) group.writes.push_back(use);
+        }
+      }
+      std::sort(group.names.begin(), group.names.end());
+      group.names.erase(std::unique(group.names.begin(), group.names.end()), group.names.end());
+    }
+  }
+
+  /// Topological, otherwise as the nodes came; forward before backward, what the script adds behind it.
+  std::vector<Group> in_order() {
+    const auto count = static_cast<std::uint32_t>(groups_.size());
+    std::vector<std::vector<std::uint32_t>> next(count);
+    std::vector<int> waits(count, 0);
+    for (std::uint32_t g = 0; g < count; ++g)
+      for (const Use& use : groups_[g].reads) {
+        const NodeId producer = graph_.values[use.value].producer;
+        if (producer == kNone || group_of_[producer] == kNone || group_of_[producer] == g) continue;
+        next[group_of_[producer]].push_back(g);
+        ++waits[g];
+      }
+    using Key = std::pair<std::uint64_t, std::uint32_t>;
+    const auto key = [&](std::uint32_t g) {
+      const std::uint64_t stage = groups_[g].after ? 2 : groups_[g].backward ? 1 : 0;
+      return Key{stage << 32 | groups_[g].nodes.front(), g};
+    };
+    std::priority_queue<Key, std::vector<Key>, std::greater<>> ready;
+    for (std::uint32_t g = 0; g < count; ++g)
+      if (waits[g] == 0) ready.push(key(g));
+    std::vector<Group> out;
+    out.reserve(count);
+    while (!ready.empty()) {
+      const std::uint32_t g = ready.top().second;
+      ready.pop();
+      for (const std::uint32_t n : next[g])
+        if (--waits[n] == 0) ready.push(key(n));
+      out.push_back(std::move(groups_[g]));
+    }
+    return out;
+  }
+
+  /// What nobody reads is not computed, and not written.
+  void drop_unused(std::vector<Group>& groups) const {
+    std::vector<bool> needed(graph_.values.size(), false);
+    for (auto g = static_cast<std::size_t>(groups.size()); g-- > 0;) {
+      Group& group = groups[g];
+      const auto useful = [&](const Use& use) {
+        const Value& value = graph_.values[use.value];
+        return value.leaves || needed[use.value] || (value.storage != kNone && value.stored);
+      };
+      if (std::none_of(group.writes.begin(), group.writes.end(), useful)) {
+        group.reads.clear();
+        group.writes.clear();
+        continue;
+      }
+      if (group.kind != Node::Kind::library) std::erase_if(group.writes, [&](const Use& use) { return !useful(use); });
+      for (const Use& use : group.reads) needed[use.value] = true;
+      for (const Use& use : group.writes)
+        if (const ValueId place = graph_.values[use.value].in_place_of; place != kNone) needed[place] = true;
+    }
+    std::erase_if(groups, [](const Group& group) { return group.writes.empty(); });
+  }
+
+  Graph& graph_;
+  std::vector<bool> inlined_;
+  std::vector<std::uint32_t> group_of_;
+  std::vector<Group> groups_;
+  std::unordered_map<ValueId, std::vector<std::uint32_t>> readers_;
+};
+
+}  // namespace
+
+std::vector<Group> fuse(Graph& graph) { return Fuser(graph).run(); }
+
+}  // namespace ridgeline::compile

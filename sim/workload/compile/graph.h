@@ -1,0 +1,69 @@
+// The operations of one compiled micro-batch as a graph of values: what torch.compile sees instead of storages.
+//
+// A value is one content of a storage; writing in place makes a new one. Nodes are in the order the model ran them in,
+// forward then backward. Library nodes (products, attention) run as they are; the others are fused (fusion.h).
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string_view>
+#include <vector>
+
+#include "sim/workload/op_trace.h"
+
+namespace ridgeline::compile {
+
+using ValueId = std::uint32_t;
+using NodeId = std::uint32_t;
+inline constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
+
+/// Padding makes a buffer longer by less than one part in this many.
+inline constexpr std::int64_t kPaddingShare = 256;
+
+struct Value {
+  std::int64_t bytes = 0;
+  NodeId producer = kNone;      ///< kNone: a weight, an input, or made by the script outside the graphs
+  StorageId storage = kNone;    ///< the trace's, for values from outside and those that leave the graphs
+  ValueId in_place_of = kNone;  ///< must lie where this value lies
+  bool held = false;            ///< the script holds it until the graphs have run: the model's scores
+  bool leaves = false;          ///< loss and gradients: they outlive the graphs, in their own storage
+  bool stored = false;          ///< written to memory by its kernel
+  bool kept = false;            ///< a result that cannot be computed again: random numbers, statistics of rows
+  Category category = Category::activations;
+  std::int16_t layer = -1;
+};
+
+struct Use {
+  ValueId value = kNone;
+  std::int64_t bytes = 0;
+};
+
+struct Node {
+  enum class Kind : std::uint8_t { library, pointwise, rows, long_rows, columns };
+  Kind kind = Kind::pointwise;
+  bool backward = false;
+  bool after = false;     ///< the script's own, behind the graph: adding to gradients that exist already
+  bool by_block = false;  ///< backward of a norm whose weight gradients are summed in the same kernel
+  bool casts = false;     ///< such a kernel is not appended to one `by_block`
+  bool gathers = false;   ///< reads or writes transposed: alone in its kernel
+  bool realizes = false;  ///< its result is written even where each user could compute it again
+  std::string_view name;  ///< as generated code calls it
+  Phase phase = Phase::forward;
+  std::int16_t layer = -1;
+  std::uint32_t op = kNone;  ///< entry of the trace's ops, of library nodes
+  std::int64_t rows = 1, cols = 1;
+  DType type = DType::fp32;
+  std::int64_t arithmetic = 0;
+  std::int64_t column_results = 0;
+  std::vector<std::string_view> inner;  ///< names of what is computed again inside
+  std::vector<Use> inputs, outputs;
+  [[nodiscard]] std::int64_t elements() const { return rows * cols; }
+};
+
+struct Graph {
+  std::vector<Value> values;
+  std::vector<Node> nodes;
+  std::vector<StorageId> freed_inside;  ///< storages from outside that die during the graphs
+};
+
+}  // namespace ridgeline::compile

@@ -1,0 +1,123 @@
+#include "sim/workload/compile/partition.h"
+
+#include <unordered_map>
+#include <utility>
+
+namespace ridgeline::compile {
+namespace {
+
+class Partitioner {
+ public:
+  explicit Partitioner(Graph& graph) : graph_(graph), read_by_library_(graph.values.size(), false) {}
+
+  void run() {
+    for (const Node& node : graph_.nodes)
+      if (node.backward && node.kind == Node::Kind::library)
+        for (const Use& use : node.inputs) read_by_library_[use.value] = true;
+    // First what has to be kept: it costs nothing to use it again.
+    for (const Node& node : graph_.nodes)
+      if (node.backward)
+        for (const Use& use : node.inputs)
+          if (of_forward(use.value) && !can_compute_again(use.value)) graph_.values[use.value].stored = true;
+    for (const Node& node : graph_.nodes)
+      if (node.backward)
+        for (const Use& use : node.inputs)
+          if (of_forward(use.value)) decide(use.value);
+    insert_copies();
+  }
+
+ private:
+  [[nodiscard]] bool of_forward(ValueId value) const {
+    const NodeId producer = graph_.values[value].producer;
+    return producer != kNone && !graph_.nodes[producer].backward;
+  }
+  [[nodiscard]] bool can_compute_again(ValueId id) const {
+    const Value& value = graph_.values[id];
+    return graph_.nodes[value.producer].kind == Node::Kind::pointwise && !value.kept && !value.leaves &&
+           !read_by_library_[id];
+  }
+  [[nodiscard]] bool at_hand(ValueId id) const { return !of_forward(id) || graph_.values[id].stored; }
+
+  /// Bytes that must be kept besides, to have `id` in the backward graph; collects what they are.
+  std::int64_t cost_of_again(ValueId id, std::vector<ValueId>& kept, int depth) const {
+    constexpr int kDeepest = 24;
+    std::int64_t sum = 0;
+    for (const Use& use : graph_.nodes[graph_.values[id].producer].inputs) {
+      if (at_hand(use.value)) continue;
+      std::vector<ValueId> deeper;
+      const std::int64_t own = graph_.values[use.value].bytes;
+      if (depth < kDeepest && can_compute_again(use.value)) {
+        const std::int64_t again = cost_of_again(use.value, deeper, depth + 1);
+        if (again <= own) {
+          sum += again;
+          kept.insert(kept.end(), deeper.begin(), deeper.end());
+          continue;
+        }
+      }
+      sum += own;
+      kept.push_back(use.value);
+    }
+    return sum;
+  }
+
+  void decide(ValueId id) {
+    if (at_hand(id) || decided_.contains(id)) return;
+    std::vector<ValueId> kept;
+    // What is made of padded rows is a little shorter than they are.
+    const std::int64_t own = graph_.values[id].bytes;
+    if (cost_of_again(id, kept, 0) <= own + own / kPaddingShare) {
+      decided_[id] = true;
+      for (const ValueId value : kept) graph_.values[value].stored = true;
+    } else {
+      graph_.values[id].stored = true;
+    }
+  }
+
+  void insert_copies() {
+    std::vector<Node> nodes = std::move(graph_.nodes);
+    graph_.nodes.clear();
+    for (Node& node : nodes) {
+      Node next = node;
+      if (node.backward)
+        for (Use& use : next.inputs) use.value = in_backward(use.value, node);
+      push(std::move(next));
+    }
+  }
+  void push(Node node) {
+    for (const Use& use : node.outputs) graph_.values[use.value].producer = static_cast<NodeId>(graph_.nodes.size());
+    graph_.nodes.push_back(std::move(node));
+  }
+  /// The value itself, or a copy made again for the backward graph.
+  ValueId in_backward(ValueId id, const Node& user) {
+    if (const auto found = copies_.find(id); found != copies_.end()) return found->second;
+    const Value& value = graph_.values[id];
+    if (value.producer == kNone || value.stored) return id;
+    const Node& producer = graph_.nodes[value.producer];
+    if (producer.backward || producer.kind != Node::Kind::pointwise) return id;
+    Node again = producer;
+    again.backward = true;
+    again.phase = user.phase;
+    for (Use& use : again.inputs) use.value = in_backward(use.value, user);
+    for (Use& use : again.outputs) {
+      Value copy = graph_.values[use.value];
+      copy.stored = false;
+      copy.category = Category::temporaries;
+      graph_.values.push_back(copy);
+      copies_[use.value] = static_cast<ValueId>(graph_.values.size() - 1);
+      use.value = copies_[use.value];
+    }
+    push(std::move(again));
+    return copies_[id];
+  }
+
+  Graph& graph_;
+  std::vector<bool> read_by_library_;
+  std::unordered_map<ValueId, bool> decided_;
+  std::unordered_map<ValueId, ValueId> copies_;
+};
+
+}  // namespace
+
+void partition(Graph& graph) { Partitioner(graph).run(); }
+
+}  // namespace ridgeline::compile
