@@ -3,8 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
+#include <string>
 
 #include "sim/workload/training_step.h"
 
@@ -104,7 +106,8 @@ std::int64_t bytes_outside_library_calls(const OpTrace& trace) {
 TEST(CompileTrace, fusion_moves_fewer_bytes) {
   for (const AttentionChoice attention : {AttentionChoice::flash, AttentionChoice::eager}) {
     const Both traces = both(small_gpt2(0.1), small_training(), attention);
-    EXPECT_LT(bytes_outside_library_calls(traces.compiled), 0.8 * bytes_outside_library_calls(traces.eager));
+    EXPECT_LT(static_cast<double>(bytes_outside_library_calls(traces.compiled)),
+              0.8 * static_cast<double>(bytes_outside_library_calls(traces.eager)));
   }
 }
 
@@ -132,8 +135,9 @@ TEST(CompileTrace, storages_are_born_before_they_are_used_and_die_once) {
           const Call& call = trace.calls[record.index];
           for (int o = 0; o < call.inputs + call.outputs; ++o) {
             const Operand& operand = trace.operands[call.operands_begin + static_cast<std::uint32_t>(o)];
-            if (trace.storages[operand.storage].bytes > 0)
+            if (trace.storages[operand.storage].bytes > 0) {
               ASSERT_TRUE(alive[operand.storage]) << "storage " << operand.storage << " at record " << i;
+            }
           }
         }
       }
@@ -155,7 +159,8 @@ TEST(CompileTrace, recomputing_keeps_less_than_eager_saves) {
     return most;
   };
   const Both traces = both(small_gpt2(0.1), small_training(Precision::fp32), AttentionChoice::eager);
-  EXPECT_LT(kept_after_forward(traces.compiled), 0.8 * kept_after_forward(traces.eager));
+  EXPECT_LT(static_cast<double>(kept_after_forward(traces.compiled)),
+            0.8 * static_cast<double>(kept_after_forward(traces.eager)));
 }
 
 TEST(CompileTrace, the_host_enters_each_graph_once_a_micro_batch) {
