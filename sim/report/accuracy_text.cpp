@@ -85,14 +85,14 @@ std::string accuracy_markdown(std::span<const FamilyAccuracy> families, std::spa
                        roofline ? roofline->errors.median : 0.0);
   }
   out +=
-      "\n## Training steps\n\nEager steps; compiled ones are not modelled yet. Percent.\n\n| GPU | quantity | n | "
+      "\n## Training steps\n\nEager steps and compiled ones. Percent.\n\n| GPU | quantity | n | "
       "median | mean | worst | bias |\n|---|---|---|---|---|---|---|\n";
   for (const StepAccuracy& s : steps)
     out += fmt::format("| {} | {} | {} | {:.2f} | {:.2f} | {:.2f} | {:+.2f} |\n", short_name(s.group), s.quantity,
                        s.errors.n, s.errors.median, s.errors.mean, s.errors.worst, s.errors.bias);
   out += "\n| step | GPU | measured | predicted | error |\n|---|---|---|---|---|\n";
   for (const ValidatedStep& s : each) {
-    if (!s.measured.step_time || s.measured.compiled || s.measured.forward_backward_only) continue;
+    if (!s.measured.step_time || s.measured.forward_backward_only) continue;
     out += fmt::format(
         "| {} | {} | {} | {} ({} to {}) | {:+.1f} % |\n", s.measured.name, short_name(s.scenario.gpu.name),
         to_string(*s.measured.step_time), to_string(s.predicted.step.time), to_string(s.predicted.step.low),

@@ -165,6 +165,7 @@ std::vector<ValidatedStep> validate_steps(const std::string& folder, std::string
   std::vector<ValidatedStep> out;
   add_own(out, folder + "/h200/steps.jsonl.gz", "h200", "nvidia-h200-sxm-141gb", hardware, engine);
   add_own(out, folder + "/h200/more/steps.jsonl.gz", "h200/more", "nvidia-h200-sxm-141gb", hardware, engine);
+  add_own(out, folder + "/h200/compile/steps.jsonl.gz", "h200/compile", "nvidia-h200-sxm-141gb", hardware, engine);
   add_own(out, folder + "/h100/steps.jsonl.gz", "h100", "nvidia-h100-sxm5-80gb", hardware, engine);
   add_published(out, folder + "/public/steps.jsonl.gz", hardware, engine);
   return out;

@@ -9,12 +9,13 @@ namespace {
 // launches of tests/validation/h200/kernels*.jsonl.gz whose case is not held out and of h200/random/fit.jsonl.gz, with
 // the DRAM's bandwidths as microkernels measured them: 5,274 launches, median error 2.9 %, mean 4.5 %. Cases that no
 // constant saw, of both files: reductions 452, 3.4 and 5.1 %; point-wise, copies and optimizer 561, 2.4 and 3.7 %. The
-// law's form was chosen by cross-validation on the fitted cases, the errors of the others in view. 829 cases of an H100:
-// point-wise 5.6 and 7.2 %, reductions 4.3 and 5.7 %.
-// Kernels with fewer than five cases (scale, gather, blocks of softmax over long rows, segments of embedding gradients,
-// unaligned concatenation) are priors more than fits. Without measurements of their own, so taken from relatives: tanh
-// (gelu), dropout_backward (mul), unrolled_mixed (unrolled_cast, with the first latency seen in profiled steps),
-// nll_loss (from profiled steps), max_pool_backward (max_pool: windows and indices).
+// law's form was chosen by cross-validation on the fitted cases, the errors of the others in view. 829 cases of an
+// H100: point-wise 5.6 and 7.2 %, reductions 4.3 and 5.7 %. Kernels with fewer than five cases (scale, gather, blocks
+// of softmax over long rows, segments of embedding gradients, unaligned concatenation) are priors more than fits.
+// Without measurements of their own, so taken from relatives: tanh (gelu), dropout_backward (mul), unrolled_mixed
+// (unrolled_cast, with the first latency seen in profiled steps), nll_loss (from profiled steps), max_pool_backward.
+// Kernels of torch.compile (triton_*): set by hand on the largest of the 659 generated kernels of
+// h200/compile/fused_kernels.jsonl.gz, none held out; whole steps check them (tests/study/compiled_steps_test.cpp).
 constexpr std::array kTable{
     // kernel, name, block, pass 16/32 bit, miss, each pass, instructions 16/32 bit, padded 16/32 bit, a warp, exchange,
     // tail, tail miss, DRAM

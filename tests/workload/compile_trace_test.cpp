@@ -1,0 +1,178 @@
+// torch.compile on small models: what is fused, what stays, what lives how long.
+#include "sim/workload/compile/compile_trace.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+
+#include "sim/workload/training_step.h"
+
+namespace ridgeline {
+namespace {
+
+ModelDescription small_gpt2(double dropout = 0.0) {
+  ModelDescription model;
+  model.family = ModelFamily::gpt2;
+  model.layers = 2;
+  model.heads = 4;
+  model.hidden = 256;
+  model.vocabulary = 512;
+  model.max_positions = 128;
+  model.dropout = model.attention_dropout = dropout;
+  return model;
+}
+
+TrainingDescription small_training(Precision precision = Precision::amp_bf16, std::int64_t accumulation = 1) {
+  TrainingDescription training;
+  training.micro_batch = 4;
+  training.sequence_length = 128;
+  training.gradient_accumulation = accumulation;
+  training.precision = precision;
+  return training;
+}
+
+struct Both {
+  OpTrace eager, compiled;
+};
+Both both(const ModelDescription& model, const TrainingDescription& training,
+          AttentionChoice attention = AttentionChoice::flash) {
+  return {training_run(model, training, attention), compile::compile_trace(training_run(model, training, attention))};
+}
+
+template <typename O, typename Visit>
+void for_each_call(const OpTrace& trace, Visit visit) {
+  for (std::uint32_t i = trace.steps.back().begin; i < trace.steps.back().end; ++i) {
+    const Record& record = trace.records[i];
+    if (record.kind != Record::Kind::op) continue;
+    const Call& call = trace.calls[record.index];
+    if (const auto* op = std::get_if<O>(&trace.ops[call.op])) visit(*op, call);
+  }
+}
+template <typename O>
+int count(const OpTrace& trace) {
+  int result = 0;
+  for_each_call<O>(trace, [&](const O&, const Call&) { ++result; });
+  return result;
+}
+
+TEST(CompileTrace, products_attention_and_optimizer_stay_what_they_were) {
+  for (const Precision precision : {Precision::fp32, Precision::amp_bf16, Precision::amp_fp16, Precision::bf16}) {
+    const Both traces = both(small_gpt2(), small_training(precision));
+    EXPECT_EQ(count<Matmul>(traces.compiled), count<Matmul>(traces.eager));
+    EXPECT_EQ(count<Attention>(traces.compiled), count<Attention>(traces.eager));
+    EXPECT_EQ(count<MultiTensor>(traces.compiled), count<MultiTensor>(traces.eager));
+  }
+}
+
+TEST(CompileTrace, no_norm_softmax_dropout_or_embedding_is_left) {
+  const OpTrace trace = both(small_gpt2(0.1), small_training(), AttentionChoice::eager).compiled;
+  EXPECT_EQ(count<Norm>(trace) + count<Softmax>(trace) + count<Dropout>(trace) + count<Embedding>(trace), 0);
+  EXPECT_GT(count<FusedKernel>(trace), 20);
+}
+
+TEST(CompileTrace, a_residual_and_the_norm_behind_it_are_one_kernel) {
+  bool found = false;
+  for_each_call<FusedKernel>(both(small_gpt2(), small_training()).compiled, [&](const FusedKernel& op, const Call&) {
+    found = found || (op.shape == FusedKernel::Shape::rows && op.name.find("add") != std::string::npos &&
+                      op.name.find("native_layer_norm") != std::string::npos);
+  });
+  EXPECT_TRUE(found);
+}
+
+TEST(CompileTrace, casts_of_weights_are_kernels_of_their_own) {
+  std::set<std::string> names;
+  for_each_call<FusedKernel>(both(small_gpt2(), small_training()).compiled,
+                             [&](const FusedKernel& op, const Call&) { names.insert(op.name); });
+  EXPECT_TRUE(names.contains("_to_copy"));
+}
+
+std::int64_t bytes_outside_library_calls(const OpTrace& trace) {
+  std::int64_t bytes = 0;
+  for (std::uint32_t i = trace.steps.back().begin; i < trace.steps.back().end; ++i) {
+    const Record& record = trace.records[i];
+    if (record.kind != Record::Kind::op) continue;
+    const Call& call = trace.calls[record.index];
+    const Op& op = trace.ops[call.op];
+    if (std::holds_alternative<Matmul>(op) || std::holds_alternative<Attention>(op)) continue;
+    for (int o = 0; o < call.inputs + call.outputs; ++o)
+      bytes += trace.operands[call.operands_begin + static_cast<std::uint32_t>(o)].bytes;
+  }
+  return bytes;
+}
+
+TEST(CompileTrace, fusion_moves_fewer_bytes) {
+  for (const AttentionChoice attention : {AttentionChoice::flash, AttentionChoice::eager}) {
+    const Both traces = both(small_gpt2(0.1), small_training(), attention);
+    EXPECT_LT(static_cast<double>(bytes_outside_library_calls(traces.compiled)),
+              0.8 * static_cast<double>(bytes_outside_library_calls(traces.eager)));
+  }
+}
+
+// Everything a steady step allocates it frees, but for what replaces an equal thing of the step before.
+TEST(CompileTrace, storages_are_born_before_they_are_used_and_die_once) {
+  for (const std::int64_t accumulation : {1, 3}) {
+    for (const AttentionChoice attention : {AttentionChoice::flash, AttentionChoice::eager}) {
+      const OpTrace trace =
+          both(small_gpt2(0.1), small_training(Precision::amp_fp16, accumulation), attention).compiled;
+      std::map<StorageId, bool> alive;
+      std::int64_t born = 0, died = 0;
+      StorageId next = 0;
+      for (std::uint32_t i = 0; i < trace.records.size(); ++i) {
+        const Record& record = trace.records[i];
+        const bool steady = i >= trace.steps.back().begin;
+        if (record.kind == Record::Kind::allocate) {
+          EXPECT_EQ(record.index, next++) << "storages are numbered as they are allocated";
+          alive[record.index] = true;
+          if (steady) born += trace.storages[record.index].bytes;
+        } else if (record.kind == Record::Kind::free) {
+          ASSERT_TRUE(alive[record.index]) << "storage " << record.index;
+          alive[record.index] = false;
+          if (steady) died += trace.storages[record.index].bytes;
+        } else if (record.kind == Record::Kind::op) {
+          const Call& call = trace.calls[record.index];
+          for (int o = 0; o < call.inputs + call.outputs; ++o) {
+            const Operand& operand = trace.operands[call.operands_begin + static_cast<std::uint32_t>(o)];
+            if (trace.storages[operand.storage].bytes > 0) {
+              ASSERT_TRUE(alive[operand.storage]) << "storage " << operand.storage << " at record " << i;
+            }
+          }
+        }
+      }
+      EXPECT_EQ(born, died);
+    }
+  }
+}
+
+TEST(CompileTrace, recomputing_keeps_less_than_eager_saves) {
+  const auto kept_after_forward = [](const OpTrace& trace) {
+    std::int64_t bytes = 0, most = 0;
+    for (std::uint32_t i = trace.steps.back().begin; i < trace.steps.back().end; ++i) {
+      const Record& record = trace.records[i];
+      if (record.kind == Record::Kind::allocate) bytes += trace.storages[record.index].bytes;
+      if (record.kind == Record::Kind::free) bytes -= trace.storages[record.index].bytes;
+      if (record.kind == Record::Kind::op && trace.calls[record.index].phase == Phase::backward) break;
+      most = std::max(most, bytes);
+    }
+    return most;
+  };
+  const Both traces = both(small_gpt2(0.1), small_training(Precision::fp32), AttentionChoice::eager);
+  EXPECT_LT(static_cast<double>(kept_after_forward(traces.compiled)),
+            0.8 * static_cast<double>(kept_after_forward(traces.eager)));
+}
+
+TEST(CompileTrace, the_host_enters_each_graph_once_a_micro_batch) {
+  const OpTrace trace = both(small_gpt2(), small_training(Precision::amp_bf16, 3)).compiled;
+  std::map<HostClass, int> hosts;
+  for (std::uint32_t i = trace.steps.back().begin; i < trace.steps.back().end; ++i)
+    if (trace.records[i].kind == Record::Kind::host) ++hosts[trace.records[i].host_class];
+  EXPECT_EQ(hosts[HostClass::compiled_forward], 3);
+  EXPECT_EQ(hosts[HostClass::compiled_backward], 3);
+  EXPECT_EQ(hosts[HostClass::linear_autocast], 0);
+  EXPECT_GT(hosts[HostClass::accumulate_grad_add], 0);
+}
+
+}  // namespace
+}  // namespace ridgeline
