@@ -18,6 +18,7 @@
 #include "sim/program/lowered_ops.h"
 #include "sim/scenario/descriptions.h"
 #include "sim/scenario/shared_prediction.h"
+#include "sim/units/parse.h"
 #include "sim/units/user_error.h"
 
 namespace ridgeline {
