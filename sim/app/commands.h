@@ -19,6 +19,7 @@ void add_kernels_command(CLI::App& program, Outcome& outcome);
 void add_hardware_command(CLI::App& program, Outcome& outcome);
 void add_models_command(CLI::App& program, Outcome& outcome);
 void add_memory_command(CLI::App& program, Outcome& outcome);
+void add_calibrate_command(CLI::App& program, Outcome& outcome);
 void add_validate_command(CLI::App& program, Outcome& outcome);
 void add_replay_command(CLI::App& program, Outcome& outcome);
 

@@ -7,6 +7,7 @@
 #include "sim/config/data_folder.h"
 #include "sim/hardware/load_gpu.h"
 #include "sim/report/accuracy_text.h"
+#include "sim/report/microkernel_text.h"
 #include "sim/report/prediction_text.h"
 #include "sim/trace/text_source.h"
 #include "sim/units/user_error.h"
@@ -16,7 +17,7 @@ namespace {
 
 struct Options {
   std::string hardware, format = "text", measurements, engine = "analytic";
-  bool write_docs = false, write_residuals = false, kernels_only = false;
+  bool write_docs = false, microkernels = false, write_residuals = false, kernels_only = false;
 };
 
 constexpr std::string_view kBegin = "<!-- accuracy: begin -->\n", kEnd = "<!-- accuracy: end -->";
@@ -44,8 +45,20 @@ std::string every_gpu_table(const std::filesystem::path& scenario) {
   return prediction_table(shown, predictions);
 }
 
+/// docs/microkernels.md: of the GPU whose probe result is committed.
+void write_microkernels(const std::filesystem::path& root) {
+  const char* name = "nvidia-h200-sxm-141gb";
+  const ProbeResult measured = load_probe_result((root / "hw/probe/results" / name).string() + ".json");
+  trace::write_text((root / "docs/microkernels.md").string(), microkernel_markdown(measured, load_gpu(name)));
+}
+
 void run(const Options& options) {
   const auto root = config::data_folder("hw").parent_path();
+  if (options.microkernels) {
+    write_microkernels(root);
+    fmt::print("docs/microkernels.md: microkernels measured and predicted\n");
+    return;
+  }
   const std::string folder = options.measurements.empty() ? (root / "tests/validation").string() : options.measurements;
   const auto cases =
       validate_kernels(folder, options.hardware, options.engine == "simulate" || options.write_residuals);
@@ -66,6 +79,7 @@ void run(const Options& options) {
     replace_section(readme, kOutputBegin, kOutputEnd,
                     "```\n$ ./dev run\n" + every_gpu_table(root / "scenarios/bert-large-fp32.yaml") + "```\n");
     trace::write_text(readme_path, readme);
+    write_microkernels(root);
     fmt::print("docs/accuracy.md and README.md: tables from {} kernels and {} steps\n", cases.size(), steps.size());
     return;
   }
@@ -84,7 +98,9 @@ void add_validate_command(CLI::App& program, Outcome&) {
       ->check(CLI::IsMember({"analytic", "simulate"}));
   command->add_option("--measurements", options->measurements, "folder of the measurements (tests/validation)");
   command->add_flag("--kernels-only", options->kernels_only, "leave out training steps");
-  command->add_flag("--write-docs", options->write_docs, "rewrite docs/accuracy.md and the README's table");
+  command->add_flag("--write-docs", options->write_docs,
+                    "rewrite docs/accuracy.md, docs/microkernels.md and the README's table");
+  command->add_flag("--write-microkernels", options->microkernels, "rewrite docs/microkernels.md alone");
   command->add_flag("--write-residuals", options->write_residuals,
                     "rewrite hw/residuals.json, the source of every range");
   command->callback([options] { run(*options); });

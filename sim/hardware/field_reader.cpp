@@ -1,24 +1,6 @@
 #include "sim/hardware/field_reader.h"
 
 namespace ridgeline {
-namespace {
-
-/// "4.8 TB/s" as value and unit for a table.
-void split_unit(SheetRow& row, const config::Node& node) {
-  if (node.kind == config::Node::Kind::list) {
-    for (const config::Node& item : node.items) row.value += (row.value.empty() ? "" : ", ") + item.scalar;
-    return;
-  }
-  row.value = node.scalar;
-  const auto space = node.scalar.find(' ');
-  if (space != std::string::npos && parse_measure(node.scalar)) {
-    row.value = node.scalar.substr(0, space);
-    row.unit = node.scalar.substr(space + 1);
-  }
-}
-
-}  // namespace
-
 void FieldReader::document(const std::function<void()>& fields, const std::vector<std::string>& plain_keys) {
   run(root_, fields, plain_keys);
 }
@@ -65,6 +47,7 @@ void FieldReader::read(std::string_view key, const std::function<void(const conf
     split_unit(row, parts["value"].node());
     row.source = parts["source"].text();
     if (row.source.empty()) parts["source"].fail("empty; say where the value comes from");
+    if (parts.has("note")) row.note = parts["note"].text();
     if (parts.has("spread")) row.spread = parts["spread"].number({0.0, 1.0});
   }
   if (rows_) rows_->push_back(std::move(row));

@@ -2,13 +2,16 @@
 
 #include <fmt/format.h>
 
+#include "sim/units/parse.h"
+
 namespace ridgeline {
 namespace {
 
 class Rows {
  public:
   void add(std::string key, double value, int decimals, std::string unit, std::string formula) {
-    rows_.push_back({std::move(key), fmt::format("{:.{}f}", value, decimals), std::move(unit), std::move(formula), {}});
+    rows_.push_back(
+        {std::move(key), fmt::format("{:.{}f}", value, decimals), std::move(unit), std::move(formula), {}, {}});
   }
   [[nodiscard]] std::vector<SheetRow> take() { return std::move(rows_); }
 
@@ -53,6 +56,19 @@ void add_ridge(Rows& rows, const Gpu& gpu, const std::string& name, FlopsPerSeco
 }
 
 }  // namespace
+
+void split_unit(SheetRow& row, const config::Node& node) {
+  if (node.kind == config::Node::Kind::list) {
+    for (const config::Node& item : node.items) row.value += (row.value.empty() ? "" : ", ") + item.scalar;
+    return;
+  }
+  row.value = node.scalar;
+  const auto space = node.scalar.find(' ');
+  if (space != std::string::npos && parse_measure(node.scalar)) {
+    row.value = node.scalar.substr(0, space);
+    row.unit = node.scalar.substr(space + 1);
+  }
+}
 
 std::vector<SheetRow> derived_rows(const Gpu& gpu) {
   Rows rows;

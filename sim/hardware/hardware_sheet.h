@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/config/node.h"
 #include "sim/hardware/gpu.h"
 
 namespace ridgeline {
@@ -15,7 +16,11 @@ struct SheetRow {
   std::string value, unit;  ///< as written; unit is empty for counts and shares
   std::string source;
   std::optional<double> spread;  ///< relative, where the source states one
+  std::string note;
 };
+
+/// "4.8 TB/s" as value and unit of a row.
+void split_unit(SheetRow& row, const config::Node& node);
 
 struct HardwareSheet {
   std::string name, title;

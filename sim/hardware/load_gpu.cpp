@@ -62,6 +62,16 @@ std::shared_ptr<const CheckedTrees> trees_of(const std::string& file) {
   return entry.trees;
 }
 
+HardwareSheet sheet_from_trees(const CheckedTrees& trees, std::string_view name,
+                               const std::vector<config::Override>& overrides, Numbers numbers) {
+  HardwareSheet sheet;
+  const Gpu gpu = gpu_from_trees(trees, name, overrides, numbers, &sheet.values);
+  sheet.name = gpu.name;
+  sheet.title = gpu.title;
+  sheet.derived = derived_rows(gpu);
+  return sheet;
+}
+
 std::string stem(const std::string& file) { return std::filesystem::path(file).stem().string(); }
 
 }  // namespace
@@ -79,12 +89,11 @@ Gpu gpu_from_yaml(std::string_view text, std::string_view name, const std::vecto
 HardwareSheet load_hardware_sheet(std::string_view name_or_path, const std::vector<config::Override>& overrides,
                                   Numbers numbers) {
   const std::string file = hardware_file(name_or_path);
-  HardwareSheet sheet;
-  const Gpu gpu = gpu_from_trees(*trees_of(file), stem(file), overrides, numbers, &sheet.values);
-  sheet.name = gpu.name;
-  sheet.title = gpu.title;
-  sheet.derived = derived_rows(gpu);
-  return sheet;
+  return sheet_from_trees(*trees_of(file), stem(file), overrides, numbers);
+}
+
+HardwareSheet hardware_sheet_from_yaml(std::string_view text, std::string_view name, Numbers numbers) {
+  return sheet_from_trees(checked(config::parse_yaml(text, name)), stem(std::string(name)), {}, numbers);
 }
 
 std::vector<std::string> hardware_names() { return config::yaml_names(config::data_folder("hw")); }

@@ -27,6 +27,10 @@ Gpu gpu_from_yaml(std::string_view text, std::string_view name, const std::vecto
 HardwareSheet load_hardware_sheet(std::string_view name_or_path, const std::vector<config::Override>& overrides = {},
                                   Numbers numbers = Numbers::measured);
 
+/// The same from YAML text; `name` stands for the file in messages.
+HardwareSheet hardware_sheet_from_yaml(std::string_view text, std::string_view name,
+                                       Numbers numbers = Numbers::measured);
+
 /// Shipped descriptions, sorted.
 std::vector<std::string> hardware_names();
 

@@ -1,5 +1,6 @@
 #include "sim/timing/analytic_engine.h"
 
+#include "sim/timing/code_kernels.h"
 #include "sim/timing/laws.h"
 
 namespace ridgeline {
@@ -11,7 +12,9 @@ KernelTime AnalyticEngine::time(const KernelLaunch& launch, Residency residency)
     Residency residency;
     KernelTime operator()(const GemmWork& work) const { return gemm_time(launch, work, gpu, residency); }
     KernelTime operator()(const AttentionWork& work) const { return attention_time(launch, work, gpu, residency); }
-    KernelTime operator()(const StreamWork& work) const { return stream_time(launch, work, gpu, residency); }
+    KernelTime operator()(const StreamWork& work) const {
+      return is_code_kernel(work) ? code_time(launch, work, gpu, residency) : stream_time(launch, work, gpu, residency);
+    }
     KernelTime operator()(const FixedWork& work) const { return fixed_time(launch, work, gpu, residency); }
   };
   return std::visit(Dispatch{launch, gpu_, residency}, launch.work);

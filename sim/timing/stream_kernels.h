@@ -1,7 +1,7 @@
 // The constants of memory-bound kernels: what their machine code does, a row a kernel.
 //
 // Everything here describes code, not a GPU: instruction counts, and dependent latencies in cycles of the GPU they were
-// measured on (an H200 at 1.98 GHz, whose L2 answers after 281 cycles and whose DRAM after 348 ns). The law
+// measured on (an H200 at 1.98 GHz, whose L2 answers after 281 cycles and whose DRAM after 333 ns). The law
 // (stream_law.cpp) converts them to a target's clock and latencies. Tested by tests/timing/stream_law_test.cpp.
 #pragma once
 
@@ -93,7 +93,7 @@ enum class StreamKernel : std::uint8_t {
 /// H200 values that the latencies below were measured with.
 inline constexpr double kReferenceClockHertz = 1.98e9;
 inline constexpr double kReferenceL2LatencyCycles = 281.0;
-inline constexpr double kReferenceDramLatencySeconds = 3.48e-7;
+inline constexpr double kReferenceDramLatencySeconds = 3.33e-7;
 
 struct StreamConstants {
   StreamKernel kernel;

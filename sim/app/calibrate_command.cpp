@@ -1,0 +1,55 @@
+// ridgeline calibrate: measured microkernels into the measured section of a hardware file.
+#include <fmt/format.h>
+
+#include "sim/app/commands.h"
+#include "sim/config/parse_yaml.h"
+#include "sim/hardware/load_gpu.h"
+#include "sim/hardware/measured_section.h"
+#include "sim/report/calibration_text.h"
+#include "sim/study/calibration.h"
+#include "sim/study/calibration_effect.h"
+#include "sim/trace/text_source.h"
+
+namespace ridgeline::app {
+namespace {
+
+struct Options {
+  std::string probe, hardware, output;
+  bool dry_run = false;
+};
+
+void run(const Options& options) {
+  const ProbeResult probe = load_probe_result(options.probe);
+  const std::string file = hardware_file(options.hardware), output = options.output.empty() ? file : options.output;
+  const Gpu datasheet = load_gpu(file, {}, Numbers::datasheet), before = load_gpu(file);
+  const HardwareSheet sheet = load_hardware_sheet(file);
+  std::vector<std::string> order;
+  for (const SheetRow& row : sheet.values) order.push_back(row.key);
+  const Calibration calibration = calibrate(probe, datasheet, measured_rows(config::load_yaml(file)), order);
+  const std::string text = with_measured_section(trace::read_text(file), calibration.rows, calibration.conditions);
+  const Gpu after = gpu_from_yaml(text, output);  // read as it will be, before anything is written
+  fmt::print("{}", calibration_text(sheet, hardware_sheet_from_yaml(text, output), calibration,
+                                    calibration_effect(before, after)));
+  if (options.dry_run) {
+    fmt::print("\nnothing written\n");
+    return;
+  }
+  trace::write_text(output, text);
+  fmt::print("\n{}: {} numbers from the microkernels, {} kept\n", output, calibration.from_probe.size(),
+             calibration.rows.size() - calibration.from_probe.size());
+}
+
+}  // namespace
+
+void add_calibrate_command(CLI::App& program, Outcome&) {
+  auto options = std::make_shared<Options>();
+  auto* command = program.add_subcommand(
+      "calibrate", "turn a result of ./dev probe into the measured section of a hardware file; show what moves");
+  command->add_option("probe", options->probe, "JSON file of ./dev probe")->required();
+  command->add_option("--hardware", options->hardware, "GPU: a name of hw/ or a path")->required();
+  command->add_option("--output", options->output, "file to write (default: the hardware file itself)");
+  command->add_flag("--dry-run", options->dry_run, "show what would change, write nothing");
+  command->callback([options] { run(*options); });
+}
+
+}  // namespace ridgeline::app

@@ -1,0 +1,54 @@
+// Kernels described by their code: what a warp does in one pass of the kernel's loop.
+//
+// The microkernels of hw/probe are written for one effect each, so their machine code is known: instructions, clocks of
+// the port through which shared memory and L1 answer, loads in flight. A StreamWork whose kernel_class is a CodeKernel
+// is timed from that and from the hardware file alone (code_law.cpp); nothing is fitted a kernel.
+#pragma once
+
+#include <string_view>
+
+#include "sim/timing/kernel_time.h"
+
+namespace ridgeline {
+
+/// In StreamWork::kernel_class, beyond the kernels of stream_kernels.h.
+enum class CodeKernel : int {
+  empty = 1000,
+  stream_read,
+  stream_write,
+  stream_copy,
+  stream_triad,
+  reread,
+  rewrite,
+  sweep_1,
+  sweep_2,
+  sweep_4,
+  arithmetic,
+  chase,
+  shared_loads,
+  gemm_naive,
+  gemm_shared,
+  gemm_tensor,
+  end
+};
+
+struct CodeConstants {
+  CodeKernel kernel;
+  std::string_view name;
+  double instructions;  ///< a warp issues in a pass
+  double port_clocks;   ///< a warp keeps the port of shared memory and L1: 128 bytes to registers, a line to look up
+  double dependent_cycles;  ///< of instructions that wait for each other in a pass, memory aside
+  int lines;                ///< of 128 bytes a warp waits for in a pass, all in flight together; 0 = waits for none
+  bool in_step;             ///< barriers: no warp of a block goes on before all are there
+};
+
+inline bool is_code_kernel(const StreamWork& work) {
+  return work.kernel_class >= static_cast<int>(CodeKernel::empty) &&
+         work.kernel_class < static_cast<int>(CodeKernel::end);
+}
+const CodeConstants& code_constants(CodeKernel kernel);
+
+/// `work.iterations` are passes of a block, `work.reread_bytes` what of its loads the L1 serves.
+KernelTime code_time(const KernelLaunch& launch, const StreamWork& work, const Gpu& gpu, Residency residency);
+
+}  // namespace ridgeline
