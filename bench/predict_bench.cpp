@@ -29,6 +29,19 @@ void BM_PredictGpt2(benchmark::State& state) {
 }
 BENCHMARK(BM_PredictGpt2)->Unit(benchmark::kMillisecond);
 
+/// Bars: 2 s and 1.5 s on two cores.
+void BM_SimulateBertLarge(benchmark::State& state) {
+  const Scenario s = scenario("bert-large-fp32.yaml");
+  for (auto _ : state) benchmark::DoNotOptimize(predict(s, "simulate"));
+}
+BENCHMARK(BM_SimulateBertLarge)->Unit(benchmark::kMillisecond);
+
+void BM_SimulateGpt2(benchmark::State& state) {
+  const Scenario s = scenario("gpt2-ladder-h200/4-flash-attention.yaml");
+  for (auto _ : state) benchmark::DoNotOptimize(predict(s, "simulate"));
+}
+BENCHMARK(BM_SimulateGpt2)->Unit(benchmark::kMillisecond);
+
 void BM_PredictOneKernel(benchmark::State& state, const char* text) {
   const Gpu gpu = load_gpu("nvidia-h200-sxm-141gb");
   const Software software = load_software("pytorch-2.11");

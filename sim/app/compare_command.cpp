@@ -112,7 +112,7 @@ void add_compare_command(CLI::App& program, Outcome&) {
       ->allow_extra_args(false)
       ->take_all();
   options->scenario.add_flags_to(*command);
-  command->add_option("--engine", options->engine, "roofline or analytic");
+  command->add_option("--engine", options->engine, "roofline, analytic or simulate");
   command->add_option("--format", options->format, "text or json")->check(CLI::IsMember({"text", "json"}));
   command->add_option("--html", options->html, "write one self-contained page with pictures to this file");
   command->callback([options] { run(*options); });

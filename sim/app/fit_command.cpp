@@ -32,7 +32,7 @@ void add_fit_command(CLI::App& program, Outcome&) {
   auto options = std::make_shared<Options>();
   auto* command = program.add_subcommand("fit", "the largest micro-batch that fits, and what limits it");
   options->scenario.add_to(*command);
-  command->add_option("--engine", options->engine, "of the step time: roofline or analytic");
+  command->add_option("--engine", options->engine, "of the step time: roofline, analytic or simulate");
   command->add_option("--format", options->format, "text or json")->check(CLI::IsMember({"text", "json"}));
   command->callback([options] { run(*options); });
 }

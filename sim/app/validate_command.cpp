@@ -15,7 +15,7 @@ namespace ridgeline::app {
 namespace {
 
 struct Options {
-  std::string hardware, format = "text", measurements;
+  std::string hardware, format = "text", measurements, engine = "analytic";
   bool write_docs = false, write_residuals = false, kernels_only = false;
 };
 
@@ -47,7 +47,8 @@ std::string every_gpu_table(const std::filesystem::path& scenario) {
 void run(const Options& options) {
   const auto root = config::data_folder("hw").parent_path();
   const std::string folder = options.measurements.empty() ? (root / "tests/validation").string() : options.measurements;
-  const auto cases = validate_kernels(folder, options.hardware);
+  const auto cases =
+      validate_kernels(folder, options.hardware, options.engine == "simulate" || options.write_residuals);
   if (options.write_residuals) {
     trace::write_text((root / "hw/residuals.json").string(), residual_table(cases).dump(1) + "\n");
     fmt::print("hw/residuals.json: ranges from {} cases\n", cases.size());
@@ -79,6 +80,8 @@ void add_validate_command(CLI::App& program, Outcome&) {
   auto* command = program.add_subcommand("validate", "error tables from the committed measurements");
   command->add_option("--hardware", options->hardware, "only this GPU");
   command->add_option("--format", options->format, "text or json")->check(CLI::IsMember({"text", "json"}));
+  command->add_option("--engine", options->engine, "analytic, or simulate: its rows too")
+      ->check(CLI::IsMember({"analytic", "simulate"}));
   command->add_option("--measurements", options->measurements, "folder of the measurements (tests/validation)");
   command->add_flag("--kernels-only", options->kernels_only, "leave out training steps");
   command->add_flag("--write-docs", options->write_docs, "rewrite docs/accuracy.md and the README's table");

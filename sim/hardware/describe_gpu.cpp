@@ -14,6 +14,16 @@ constexpr std::array<std::pair<std::string_view, Architecture>, 5> kArchitecture
                                                                                    {"ampere", Architecture::ampere},
                                                                                    {"ada", Architecture::ada},
                                                                                    {"hopper", Architecture::hopper}}};
+constexpr std::array<std::pair<std::string_view, L2Replacement>, 4> kReplacements{{{"aged", L2Replacement::aged},
+                                                                                   {"lru", L2Replacement::lru},
+                                                                                   {"random", L2Replacement::random},
+                                                                                   {"none", L2Replacement::none}}};
+constexpr std::array<std::pair<std::string_view, L2Writes>, 2> kWrites{
+    {{"back", L2Writes::back}, {"through", L2Writes::through}}};
+constexpr std::array<std::pair<std::string_view, TileOrder>, 4> kTileOrders{{{"automatic", TileOrder::automatic},
+                                                                             {"rows", TileOrder::rows},
+                                                                             {"columns", TileOrder::columns},
+                                                                             {"groups", TileOrder::groups}}};
 
 constexpr Range kShare{0.0, 1.0};
 constexpr Range kEfficiency{0.0, 1.0, true};
@@ -89,6 +99,8 @@ void read_memory(FieldReader& r, L2Spec& l2, DramSpec& dram) {
     r.number("resident_full", l2.resident_full, {0.0, 4.0});
     r.number("resident_none", l2.resident_none, {0.0, 4.0, true});
     r.number("dirty_fraction", l2.dirty_fraction, kShare);
+    r.optional_choice<L2Replacement>("replacement", l2.replacement, kReplacements);
+    r.optional_choice<L2Writes>("writes", l2.writes, kWrites);
   });
   r.section("dram", [&] {
     r.text("type", dram.type);
@@ -115,6 +127,7 @@ void read_launch(FieldReader& r, LaunchSpec& launch) {
   r.quantity("graph_period", launch.graph_period, Range::non_negative());
   r.number("blocks_per_second", launch.blocks_per_second, {1.0, 1e15});
   r.integer("queue_depth", launch.queue_depth, 1, 1 << 24);
+  r.optional_choice<TileOrder>("tile_order", launch.tile_order, kTileOrders);
 }
 
 void read_fields(FieldReader& r, Gpu& gpu) {

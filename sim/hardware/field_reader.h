@@ -50,6 +50,11 @@ class FieldReader {
   void choice(std::string_view key, Enum& out, config::Choices<Enum> choices) {
     read(key, [&](const config::Value& value) { out = value.choice(choices); });
   }
+  /// As optional_quantity.
+  template <typename Enum>
+  void optional_choice(std::string_view key, Enum& out, config::Choices<Enum> choices) {
+    if (keys_ || mapping_->has(key)) choice(key, out, choices);
+  }
 
  private:
   void read(std::string_view key, const std::function<void(const config::Value&)>& use);

@@ -61,6 +61,17 @@ struct PowerSpec {
   Seconds averaging;  ///< a load may exceed the limit this long before the clock comes down; 0 = at once
 };
 
+/// Which line a full L2 gives up. What-ifs change it; the chips do as `aged` says.
+enum class L2Replacement : std::uint8_t {
+  aged,    ///< the one unused longest, dirty lines ageing more slowly
+  lru,     ///< the one unused longest
+  random,  ///< any
+  none     ///< there is no L2: every request goes to the DRAM
+};
+enum class L2Writes : std::uint8_t { back, through };
+/// In which order a matrix product's tiles are handed to the SMs.
+enum class TileOrder : std::uint8_t { automatic, rows, columns, groups };
+
 struct L2Spec {
   Bytes capacity;
   int partitions = 1;
@@ -69,6 +80,8 @@ struct L2Spec {
   double resident_full = 0.56;   ///< share of capacity of reuse distance up to which everything still hits …
   double resident_none = 0.83;   ///< … and from which nothing does
   double dirty_fraction = 0.46;  ///< most of the capacity that holds dirty lines
+  L2Replacement replacement = L2Replacement::aged;  ///< these two are read by the simulated hierarchy alone
+  L2Writes writes = L2Writes::back;
 };
 
 struct DramSpec {
@@ -87,13 +100,14 @@ struct LinkSpec {
 };
 
 struct LaunchSpec {
-  Seconds kernel_fixed;          ///< duration of an empty kernel
-  Seconds gap;                   ///< between two kernels of a saturated stream
-  Seconds start_latency;         ///< launch call returned → kernel starts on an idle GPU
-  Seconds memset;                ///< duration of a small memset
-  Seconds graph_period;          ///< kernel to kernel inside a CUDA graph
-  double blocks_per_second = 0;  ///< thread blocks the dispatcher starts
-  int queue_depth = 1024;        ///< launches the host may run ahead
+  Seconds kernel_fixed;                         ///< duration of an empty kernel
+  Seconds gap;                                  ///< between two kernels of a saturated stream
+  Seconds start_latency;                        ///< launch call returned → kernel starts on an idle GPU
+  Seconds memset;                               ///< duration of a small memset
+  Seconds graph_period;                         ///< kernel to kernel inside a CUDA graph
+  double blocks_per_second = 0;                 ///< thread blocks the dispatcher starts
+  int queue_depth = 1024;                       ///< launches the host may run ahead
+  TileOrder tile_order = TileOrder::automatic;  ///< read by the simulated hierarchy alone
 };
 
 struct ContextSpec {

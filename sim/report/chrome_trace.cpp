@@ -9,6 +9,7 @@
 #include "sim/report/names.h"
 #include "sim/timeline/host_slices.h"
 #include "sim/timeline/utilization.h"
+#include "sim/timing/kernel_profile.h"
 
 namespace ridgeline {
 namespace {
@@ -38,6 +39,7 @@ class Writer {
     for (std::size_t i = 0; i < launches_.size(); ++i) kernel(i);
     count_memory();
     count_utilization();
+    count_hierarchy();
     ordered_json properties{{"id", kDevice},
                             {"name", in_.gpu.title},
                             {"totalGlobalMem", static_cast<std::int64_t>(in_.gpu.dram.capacity.value())},
@@ -266,6 +268,22 @@ class Writer {
                {"DRAM", percent(bins[i].dram)}});
     counter("utilisation (%)", in_.timeline.step.value(),
             {{"kernel active", 0}, {"SM", 0}, {"tensor", 0}, {"DRAM", 0}});
+  }
+
+  /// What a simulation saw: means of every kernel that has a profile, nothing between kernels.
+  void count_hierarchy() {
+    constexpr const char* kName = "simulated hierarchy (%)";
+    const auto percent = [](double share) { return std::round(1e4 * share) / 1e2; };
+    for (std::size_t i = 0; i < in_.times.size(); ++i) {
+      const auto& profile = in_.times[i].profile;
+      if (!profile) continue;
+      counter(kName, in_.timeline.kernels[i].start.value(),
+              {{"occupancy", percent(profile->achieved_occupancy)},
+               {"L2 hit rate", percent(profile->l2_hit_rate)},
+               {"DRAM bandwidth", percent(profile->dram_share)}});
+      counter(kName, in_.timeline.kernels[i].end.value(),
+              {{"occupancy", 0}, {"L2 hit rate", 0}, {"DRAM bandwidth", 0}});
+    }
   }
 
   const ChromeTraceInput& in_;

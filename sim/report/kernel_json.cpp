@@ -3,8 +3,35 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/report/sensitivity_report.h"
+#include "sim/timing/kernel_profile.h"
 
 namespace ridgeline {
+
+namespace {
+
+nlohmann::ordered_json profile_json(const KernelProfile& p) {
+  nlohmann::ordered_json out{{"theoretical_occupancy", p.theoretical_occupancy},
+                             {"achieved_occupancy", p.achieved_occupancy},
+                             {"waves_per_sm", p.waves},
+                             {"tail_share", p.tail_share},
+                             {"pipe_active", p.pipe_active},
+                             {"l1_read_bytes", p.l1_read_bytes},
+                             {"l1_hit_rate", p.l1_hit_rate},
+                             {"l2_read_bytes", p.l2_read_bytes},
+                             {"l2_write_bytes", p.l2_write_bytes},
+                             {"l2_hit_rate", p.l2_hit_rate},
+                             {"l2_bandwidth", p.l2_bandwidth},
+                             {"l2_throughput", p.l2_share},
+                             {"dram_read_bytes", p.dram_read_bytes},
+                             {"dram_write_bytes", p.dram_write_bytes},
+                             {"dram_bandwidth", p.dram_bandwidth},
+                             {"dram_throughput", p.dram_share}};
+  auto& stalls = out["stalls"] = nlohmann::ordered_json::object();
+  for (std::size_t i = 0; i < kStalls; ++i) stalls[std::string(name_of(static_cast<Stall>(i)))] = p.stalls[i];
+  return out;
+}
+
+}  // namespace
 
 nlohmann::ordered_json kernel_json(const KernelPrediction& prediction, const Range& range,
                                    const Sensitivity* sensitivity) {
@@ -36,6 +63,7 @@ nlohmann::ordered_json kernel_json(const KernelPrediction& prediction, const Ran
                        {"block", launch.threads_per_block},
                        {"registers", launch.registers_per_thread},
                        {"shared_bytes", launch.shared_bytes_per_block}});
+    if (time.profile) kernels.back()["profile"] = profile_json(*time.profile);
   }
   if (sensitivity) out["sensitivity"] = sensitivity_json(*sensitivity, "time_saved_us", 1e6);
   return out;

@@ -95,6 +95,8 @@ ordered_json prediction_json(const Prediction& prediction) {
                        {"read_bytes", group.read_bytes},
                        {"written_bytes", group.written_bytes},
                        {"dram_bytes", group.dram_bytes},
+                       {"l2_hit_rate", group.l2_bytes > 0 ? group.l2_hit_bytes / group.l2_bytes : 0.0},
+                       {"occupancy", group.time.value() > 0 ? group.occupied_s / group.time.value() : 0.0},
                        {"tensor_cores", group.on_tensor_cores}});
   ordered_json out{{"scenario", prediction.scenario},
                    {"hardware", prediction.hardware},

@@ -7,12 +7,12 @@
 #include <map>
 #include <unordered_map>
 
+#include "sim/hierarchy/make_engine.h"
 #include "sim/scenario/prediction.h"
 #include "sim/scenario/residual_ranges.h"
 #include "sim/scenario/shared_prediction.h"
 #include "sim/timeline/step_times.h"
 #include "sim/timeline/timeline.h"
-#include "sim/units/nearest_name.h"
 #include "sim/units/user_error.h"
 
 namespace ridgeline {
@@ -125,6 +125,9 @@ void explain_time(Prediction& p, std::span<const LaunchedKernel> kernels, std::s
     group.read_bytes += launch.read_bytes();
     group.written_bytes += launch.written_bytes();
     group.dram_bytes += times[i].dram_read_bytes + times[i].dram_write_bytes;
+    group.l2_bytes += times[i].l2_bytes;
+    group.l2_hit_bytes += times[i].l2_bytes * times[i].l2_hit_rate;
+    group.occupied_s += t.value() * times[i].occupancy;
     if (classes.writes_scores(*kernels[i].op)) group.score_bytes += launch.written_bytes();
     ++group.count;
     group.time += t;
@@ -134,14 +137,6 @@ void explain_time(Prediction& p, std::span<const LaunchedKernel> kernels, std::s
   for (auto& [key, group] : groups) p.kernels.push_back(std::move(group));
   std::sort(p.kernels.begin(), p.kernels.end(),
             [](const KernelGroup& a, const KernelGroup& b) { return a.time > b.time; });
-}
-
-std::unique_ptr<TimingEngine> engine_for(std::string_view name, const Gpu& gpu) {
-  auto engine = make_timing_engine(name, gpu);
-  if (engine) return engine;
-  const std::vector<std::string> known{"roofline", "analytic"};
-  throw UserError(fmt::format("--engine: unknown engine '{}'; expected roofline or analytic (did you mean {}?)", name,
-                              nearest_name(name, known)));
 }
 
 }  // namespace
@@ -160,14 +155,14 @@ FlopsPerSecond peak_of_precision(Precision precision, const Gpu& gpu) {
 }
 
 Seconds step_time(const OpTrace& trace, const Scenario& s, std::string_view engine_name, const Gpu* kernels_for) {
-  const auto engine = engine_for(engine_name, s.gpu);
+  const auto engine = make_engine(engine_name, s.gpu);
   const StepProgram program = make_program(trace, kernels_for ? *kernels_for : s.gpu, s.software);
   const std::vector<KernelTime> times = time_kernels(program, *engine, s.gpu);
   return run_timeline(program, times, s.gpu, s.host, {.cuda_graphs = s.cuda_graphs}).step;
 }
 
 StepRun run_step(const Scenario& s, std::string_view engine_name) {
-  const auto engine = engine_for(engine_name, s.gpu);
+  const auto engine = make_engine(engine_name, s.gpu);
   StepRun run{make_scenario_program(s), {}, {.cuda_graphs = s.cuda_graphs}, {}};
   run.times = time_kernels(run.built.program, *engine, s.gpu);
   run.timeline = run_timeline(run.built.program, run.times, s.gpu, s.host, run.options);
@@ -175,7 +170,7 @@ StepRun run_step(const Scenario& s, std::string_view engine_name) {
 }
 
 Prediction predict(const Scenario& s, std::string_view engine_name) {
-  engine_for(engine_name, s.gpu);
+  make_engine(engine_name, s.gpu);  // an unknown name is a mistake to report before anything is made
   const ScenarioProgram built = make_scenario_program(s);
   // Memory knows no time: it runs beside the timing.
   std::future<MemoryPrediction> memory =
@@ -186,7 +181,7 @@ Prediction predict(const Scenario& s, std::string_view engine_name) {
 }
 
 Prediction predict_time(const StepProgram& program, const Scenario& s, std::string_view engine_name, Reasons reasons) {
-  const auto engine = engine_for(engine_name, s.gpu);
+  const auto engine = make_engine(engine_name, s.gpu);
   const OpTrace& trace = *program.trace;
   const std::vector<KernelTime> times = time_kernels(program, *engine, s.gpu);
   const TimelineOptions options{.cuda_graphs = s.cuda_graphs};

@@ -48,7 +48,9 @@ struct KernelGroup {
   double flops = 0;
   double read_bytes = 0, written_bytes = 0;  ///< of the operands, each byte once a launch
   double dram_bytes = 0;
-  double score_bytes = 0;  ///< of written_bytes: matrices of attention scores
+  double l2_bytes = 0, l2_hit_bytes = 0;  ///< looked up in the L2, and found
+  double occupied_s = 0;                  ///< time by share of the warps the SMs can hold
+  double score_bytes = 0;                 ///< of written_bytes: matrices of attention scores
 };
 
 struct Advice {
@@ -81,7 +83,7 @@ struct StepRun {
 /// Throws as predict does.
 StepRun run_step(const Scenario& scenario, std::string_view engine);
 
-/// Engine "roofline" or "analytic". Throws UserError for an unknown engine or a scenario that cannot run (an attention
+/// Engine "roofline", "analytic" or "simulate". Throws UserError for an unknown engine or a scenario that cannot run (an attention
 /// backend the GPU lacks).
 Prediction predict(const Scenario& scenario, std::string_view engine);
 

@@ -2,6 +2,7 @@
 
 #include "sim/kernels/lowering.h"
 #include "sim/timing/l2_residency.h"
+#include "sim/timing/repeated_case.h"
 #include "sim/workload/op_operands.h"
 
 namespace ridgeline {
@@ -18,20 +19,20 @@ KernelPrediction time_launches(const KernelCase& kernel, std::vector<KernelLaunc
                                const TimingEngine& engine) {
   KernelPrediction result;
   result.launches = std::move(launches);
-  const auto residency = repeated_residency(result.launches, rotating_operands(kernel.op), kernel.input_sets, gpu.l2,
-                                            partly_used_bytes(kernel.op));
+  std::vector<KernelTime> times = time_repeated(result.launches, rotating_operands(kernel.op), kernel.input_sets,
+                                                partly_used_bytes(kernel.op), gpu, engine);
   double l2_bytes = 0.0, hit_bytes = 0.0;
   for (std::size_t i = 0; i < result.launches.size(); ++i) {
-    const KernelTime time = engine.time(result.launches[i], residency.empty() ? Residency{} : Residency(residency[i]));
-    result.times.push_back(time);
+    const KernelTime& time = times[i];
     result.time += time.time;
     result.flops += result.launches[i].flops;
     result.dram_read_bytes += time.dram_read_bytes;
     result.dram_write_bytes += time.dram_write_bytes;
     l2_bytes += time.l2_bytes;
     hit_bytes += time.l2_bytes * time.l2_hit_rate;
-    if (time.time > result.times[result.longest].time) result.longest = i;
+    if (time.time > times[result.longest].time) result.longest = i;
   }
+  result.times = std::move(times);
   result.l2_hit_rate = l2_bytes > 0.0 ? hit_bytes / l2_bytes : 0.0;
   return result;
 }

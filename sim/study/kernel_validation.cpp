@@ -7,6 +7,7 @@
 
 #include "sim/hardware/load_gpu.h"
 #include "sim/hardware/load_host.h"
+#include "sim/hierarchy/make_engine.h"
 #include "sim/scenario/residual_ranges.h"
 #include "sim/study/gzip_lines.h"
 #include "sim/study/kernel_prediction.h"
@@ -16,7 +17,7 @@ namespace {
 
 using nlohmann::json;
 
-/// The three predictors of one GPU.
+/// The predictors of one GPU.
 struct Predictors {
   explicit Predictors(const std::string& name)
       : measured(load_gpu(name)),
@@ -24,10 +25,11 @@ struct Predictors {
         software(load_software("pytorch-2.11")),
         analytic(make_timing_engine("analytic", measured)),
         analytic_datasheet(make_timing_engine("analytic", datasheet)),
-        roofline(make_timing_engine("roofline", datasheet)) {}
+        roofline(make_timing_engine("roofline", datasheet)),
+        simulate(make_engine("simulate", measured)) {}
   Gpu measured, datasheet;
   Software software;
-  std::unique_ptr<TimingEngine> analytic, analytic_datasheet, roofline;
+  std::unique_ptr<TimingEngine> analytic, analytic_datasheet, roofline, simulate;
 };
 
 /// A row's op, or the ops that were timed together (forward and backward of attention).
@@ -44,7 +46,7 @@ std::vector<KernelCase> cases_of(const json& row) {
 
 class Validation {
  public:
-  explicit Validation(std::string_view hardware) : only_(hardware) {}
+  Validation(std::string_view hardware, bool simulated) : only_(hardware), simulated_(simulated) {}
 
   /// `floor`: the time holds a launch of at least this much.
   void add(const std::string& hardware, const std::string& source, const json& row, Seconds measured, Seconds floor) {
@@ -66,6 +68,7 @@ class Validation {
       result.predicted["analytic"] = time(p.measured, *p.analytic);
       result.predicted["analytic-datasheet"] = time(p.datasheet, *p.analytic_datasheet);
       result.predicted["roofline"] = time(p.datasheet, *p.roofline);
+      if (simulated_) result.predicted["simulate"] = time(p.measured, *p.simulate);
     } catch (const std::invalid_argument&) {
       return;  // measured with a backend this GPU's file does not have
     } catch (const KernelCaseError&) {
@@ -78,6 +81,7 @@ class Validation {
 
  private:
   std::string only_;
+  bool simulated_;
   std::map<std::string, std::unique_ptr<Predictors>> predictors_;
 };
 
@@ -123,8 +127,8 @@ void add_published(Validation& validation, const std::string& path) {
 
 }  // namespace
 
-std::vector<ValidatedCase> validate_kernels(const std::string& folder, std::string_view hardware) {
-  Validation validation(hardware);
+std::vector<ValidatedCase> validate_kernels(const std::string& folder, std::string_view hardware, bool simulated) {
+  Validation validation(hardware, simulated);
   for (const char* name : {"kernels", "kernels_attention", "kernels_optimizer", "kernels_conv"})
     add_own_file(validation, folder + "/h200/" + name + ".jsonl.gz", "nvidia-h200-sxm-141gb", true, false);
   add_own_file(validation, folder + "/h200/random/heldout.jsonl.gz", "nvidia-h200-sxm-141gb", false, true);

@@ -16,15 +16,17 @@ struct ValidatedCase {
   std::string family;    ///< family_of the op
   std::string op, dtype, source;
   Seconds measured;
-  std::map<std::string, Seconds> predicted;  ///< by prediction kind: "analytic", "analytic-datasheet", "roofline"
+  std::map<std::string, Seconds> predicted;  ///< by prediction kind
 };
 
-/// The kinds of prediction compared: with measured numbers, with datasheet numbers and estimates alone, and the
-/// roofline.
-inline constexpr std::string_view kPredictionKinds[] = {"analytic", "analytic-datasheet", "roofline"};
+/// The kinds of prediction compared: with measured numbers, with datasheet numbers and estimates alone, the
+/// roofline, and the simulated hierarchy where it was asked for.
+inline constexpr std::string_view kPredictionKinds[] = {"analytic", "analytic-datasheet", "roofline", "simulate"};
 
 /// Predicts every committed case that no constant was fitted on: held-out cases of the H200, all of the H100, published
 /// cases longer than four times their launch floor. `hardware` empty = all; `folder` is tests/validation.
-std::vector<ValidatedCase> validate_kernels(const std::string& folder, std::string_view hardware);
+/// `simulated`: with the prediction kind "simulate", which takes some seconds more.
+std::vector<ValidatedCase> validate_kernels(const std::string& folder, std::string_view hardware,
+                                            bool simulated = false);
 
 }  // namespace ridgeline

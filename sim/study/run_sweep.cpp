@@ -14,6 +14,7 @@
 #include <optional>
 #include <unordered_map>
 
+#include "sim/hierarchy/make_engine.h"
 #include "sim/kernels/attention_choice.h"
 #include "sim/program/lowered_ops.h"
 #include "sim/scenario/descriptions.h"
@@ -343,9 +344,11 @@ void check_axes(const Sweep& sweep) {
     if (mistake) throw UserError(*mistake);
   }
   const SharedScenario any = scenario_of(sweep, first, descriptions, sheets);
-  if (!make_timing_engine(sweep.engine, *any.gpu))
-    throw UserError(
-        fmt::format("{}: engine: unknown engine '{}'; expected roofline or analytic", sweep.file, sweep.engine));
+  try {
+    make_engine(sweep.engine, *any.gpu);
+  } catch (const UserError& error) {
+    throw UserError(fmt::format("{}: {}", sweep.file, error.what()));
+  }
 }
 
 std::vector<SweepPoint> run_sweep(const Sweep& sweep, std::span<const std::uint64_t> indices,

@@ -50,13 +50,22 @@ std::vector<const Action*> launches_before(const StepProgram& program) {
 }  // namespace
 
 std::vector<KernelTime> time_kernels(const StepProgram& program, const TimingEngine& engine, const Gpu& gpu) {
+  std::vector<KernelTime> times;
+  if (const std::unique_ptr<TimingRun> run = engine.start_run()) {
+    const auto next = [&](const Action& action) {
+      return run->next(program.launches[action.index], program.operands_of(action.call));
+    };
+    for (const Action* action : launches_before(program)) next(*action);
+    for (const Action& action : program.steady_step())
+      if (action.kind == Action::Kind::launch) times.push_back(next(action));
+    return times;
+  }
   L2Residency l2(gpu.l2);
   std::vector<double> shares;
   for (const Action* action : launches_before(program))
     l2.visit(program.launches[action->index], program.operands_of(action->call), shares);
 
   std::unordered_map<Key, KernelTime, HashKey> known;
-  std::vector<KernelTime> times;
   for (const Action& action : program.steady_step()) {
     if (action.kind != Action::Kind::launch) continue;
     const KernelLaunch& launch = program.launches[action.index];

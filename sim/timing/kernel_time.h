@@ -8,8 +8,11 @@
 
 #include "sim/hardware/gpu.h"
 #include "sim/launch/kernel_launch.h"
+#include "sim/workload/op_trace.h"
 
 namespace ridgeline {
+
+struct KernelProfile;
 
 enum class Limiter : std::uint8_t { compute, dram, l2, shared_memory, latency, launch };
 std::string_view name_of(Limiter limiter);
@@ -18,22 +21,35 @@ struct KernelTime {
   Seconds time;
   Limiter limiter = Limiter::latency;
   double dram_read_bytes = 0, dram_write_bytes = 0;
-  double l2_bytes = 0;          ///< requested of the L2
-  double l2_hit_rate = 0;       ///< of the reads
-  double occupancy = 0;         ///< resident warps over the SM's maximum
-  double waves = 0;             ///< blocks over blocks resident at once
-  double math_utilization = 0;  ///< share of the peak of the kernel's pipe
+  double l2_bytes = 0;                           ///< requested of the L2
+  double l2_hit_rate = 0;                        ///< of the reads
+  double occupancy = 0;                          ///< resident warps over the SM's maximum
+  double waves = 0;                              ///< blocks over blocks resident at once
+  double math_utilization = 0;                   ///< share of the peak of the kernel's pipe
+  std::shared_ptr<const KernelProfile> profile;  ///< what a simulation saw inside the kernel; else null
 };
 
 /// What the L2 holds when a kernel starts: the share of each access that hits, in the order of reads, then writes.
 /// Empty means cold and clean.
 using Residency = std::span<const double>;
 
+/// The launches of one run in their order: what the caches hold goes from each to the next. Not to be shared between
+/// threads.
+class TimingRun {
+ public:
+  virtual ~TimingRun() = default;
+  /// `operands` are the storages the launch's op runs on, inputs then outputs.
+  virtual KernelTime next(const KernelLaunch& launch, std::span<const Operand> operands) = 0;
+};
+
 /// Predicts kernels one by one. Implementations are immutable after construction and safe to share between threads.
 class TimingEngine {
  public:
   virtual ~TimingEngine() = default;
   [[nodiscard]] virtual KernelTime time(const KernelLaunch& launch, Residency residency) const = 0;
+  /// Starts a run with cold, clean caches; null where the engine keeps no caches of its own, whose caller then says
+  /// what hits (L2Residency).
+  [[nodiscard]] virtual std::unique_ptr<TimingRun> start_run() const { return nullptr; }
   [[nodiscard]] virtual std::string_view name() const = 0;
 };
 

@@ -36,11 +36,6 @@ double mean_hit(const L2Spec& l2, Sweep then, Sweep now) {
 /// from 1.17 of the capacity; the read ramp ends at 0.56 and 0.83).
 constexpr double kDirtyOutlives = 1.35;
 
-/// Sets of inputs are made one after the other and used in the same order. A first use finds what it reads at the age
-/// of the sets made since, from all of them to none: in the middle of a dozen uses, of which some come again, this
-/// share of all. Fitted on embeddings of the H200, whose tables were written whole.
-constexpr double kMadeSince = 0.3;
-
 Sweep closer(Sweep sweep, double factor) { return {sweep.begin / factor, sweep.end / factor}; }
 
 double touched(const KernelLaunch& launch) { return launch.read_bytes() + launch.written_bytes(); }

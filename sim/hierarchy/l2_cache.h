@@ -1,0 +1,101 @@
+// The L2 as slices of granules: which parts of which tensors it holds, which of them are dirty, and what leaves.
+//
+// A granule is a run of 4 to 64 KiB of one tensor, as fine as leaves a tensor about 512 of them; it comes and goes as
+// a whole. Granules are spread over slices by a hash, each slice replaces its own. A chip whose L2 has two partitions
+// keeps a second copy of what SMs of the other side read: a granule takes the room of its copies. Dirty granules
+// leave as DRAM writes, at the latest when more of a slice is dirty than L2Spec::dirty_fraction. Deterministic.
+// Tested against a line by line cache by tests/hierarchy/l2_cache_test.cpp.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "sim/hardware/gpu.h"
+
+namespace ridgeline {
+
+/// Bytes that an access moved: of `bytes` asked for, `missed` were not there and `dirty` were there and dirty;
+/// `written_back` is what had to leave.
+struct L2Traffic {
+  double bytes = 0, missed = 0, dirty = 0, written_back = 0;
+  L2Traffic& operator+=(const L2Traffic& other) {
+    bytes += other.bytes;
+    missed += other.missed;
+    dirty += other.dirty;
+    written_back += other.written_back;
+    return *this;
+  }
+};
+
+class L2Cache {
+ public:
+  explicit L2Cache(const L2Spec& l2);
+
+  /// A run of a tensor's bytes, as the shares of it where the run begins and ends. Runs that join touch each granule
+  /// of the tensor once.
+  struct Run {
+    std::uint32_t storage = 0;
+    double offset = 0, bytes = 0;  ///< the tensor: where it begins in its storage, and its size
+    double begin = 0, end = 1;
+  };
+  /// Reads a run; `copies` is the room its granules take (1: one partition; see stream_copies and shared_copies).
+  L2Traffic read(const Run& run, double copies);
+  L2Traffic write(const Run& run);
+  /// Memory that was never seen and never will be again.
+  L2Traffic read_once(double bytes);
+  L2Traffic write_once(double bytes);
+
+  /// Copies of data that one SM reads: a second one when it sits on the far side of the partitions …
+  [[nodiscard]] double stream_copies() const { return shared_copies(1.0); }
+  /// … and of data that `readers` of them read, each on any side.
+  [[nodiscard]] double shared_copies(double readers) const;
+
+  [[nodiscard]] double written_copies() const;
+
+  [[nodiscard]] double resident_bytes() const;
+  [[nodiscard]] double dirty_bytes() const;
+  [[nodiscard]] bool absent() const { return capacity_ <= 0; }
+
+ private:
+  static constexpr std::uint32_t kNone = 0xffffffffu;
+  struct Granule {
+    std::uint32_t newer = kNone, older = kNone;  ///< neighbours in the slice's list
+    std::uint32_t place = kNone;                 ///< in the slice's `members`; kNone while not resident
+    float bytes = 0, room = 0;
+    double touched = 0;  ///< value of clock_
+    bool dirty = false;
+  };
+  struct List {
+    std::uint32_t newest = kNone, oldest = kNone;
+  };
+  struct Slice {
+    List lists[2];  ///< clean, dirty
+    std::vector<std::uint32_t> members;
+    double room = 0, dirty = 0;
+  };
+  struct Tensor {
+    std::uint32_t first = 0, count = 0;
+    double granule = 0;  ///< bytes
+  };
+
+  Tensor& tensor_of(std::uint32_t storage, double bytes);
+  void touch(std::uint32_t index, bool writes, double copies, L2Traffic& traffic);
+  void anonymous(double bytes, bool writes, L2Traffic& traffic);
+  void insert(Slice& slice, std::uint32_t index, bool newest = true);
+  void remove(Slice& slice, std::uint32_t index);
+  void evict(Slice& slice, L2Traffic& traffic);
+  void clean_oldest(Slice& slice, L2Traffic& traffic);
+  [[nodiscard]] Slice& slice_of(std::uint32_t index);
+
+  L2Spec l2_;
+  double capacity_, partitions_, clock_ = 0;
+  double slice_capacity_ = 0, slice_dirty_ = 0;
+  std::uint64_t random_ = 0x9e3779b97f4a7c15u;
+  std::vector<Granule> granules_;
+  std::vector<Tensor> tensors_;  ///< by storage
+  std::vector<Slice> slices_;
+  Tensor anonymous_;
+  std::uint32_t next_anonymous_ = 0;
+};
+
+}  // namespace ridgeline

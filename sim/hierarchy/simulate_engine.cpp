@@ -1,0 +1,50 @@
+#include "sim/hierarchy/simulate_engine.h"
+
+#include "sim/hierarchy/kernel_simulation.h"
+#include "sim/hierarchy/traffic.h"
+
+namespace ridgeline {
+namespace {
+
+class SimulatedRun final : public TimingRun {
+ public:
+  explicit SimulatedRun(const Gpu& gpu) : gpu_(gpu), l2_(gpu.l2) {}
+  KernelTime next(const KernelLaunch& launch, std::span<const Operand> operands) override {
+    const std::vector<PlacedAccess> accesses = places_.of(launch, operands);
+    return simulated_time(launch, simulate_traffic(launch, accesses, gpu_, l2_), gpu_);
+  }
+
+ private:
+  const Gpu& gpu_;
+  L2Cache l2_;
+  AccessPlaces places_;
+};
+
+}  // namespace
+
+KernelTime SimulateEngine::time(const KernelLaunch& launch, Residency residency) const {
+  L2Cache l2(gpu_.l2);
+  // Every access is a tensor of its own, of which the given share was touched before: its first part.
+  std::vector<Operand> operands;
+  KernelLaunch apart = launch;
+  std::size_t i = 0;
+  for (auto* accesses : {&apart.reads, &apart.writes})
+    for (Access& access : *accesses) {
+      access.operand = static_cast<int>(i);
+      operands.push_back({static_cast<StorageId>(i), static_cast<std::int64_t>(access.bytes)});
+      ++i;
+    }
+  AccessPlaces places;
+  const std::vector<PlacedAccess> placed = places.of(apart, operands);
+  for (std::size_t a = 0; a < placed.size() && a < residency.size(); ++a) {
+    L2Cache::Run run = placed[a].run;
+    run.end = residency[a];
+    if (a < apart.reads.size()) l2.read(run, l2.stream_copies());
+    else l2.write(run);
+  }
+  return simulated_time(apart, simulate_traffic(apart, placed, gpu_, l2), gpu_);
+}
+
+std::unique_ptr<TimingRun> SimulateEngine::start_run() const { return std::make_unique<SimulatedRun>(gpu_); }
+
+}  // namespace ridgeline
