@@ -84,7 +84,7 @@ void append_gemm(std::vector<KernelLaunch>& launches, const GemmWork& problem, c
   product.flops = 2.0 * batch * m * n * k;
   product.reads = std::move(reads);
   if (selection.clears_counter) launches.push_back(counter_memset());
-  if (selection.splits == 1) {
+  if (selection.splits == 1 || work.stream_k) {
     product.writes = writes;
     product.work = work;
     launches.push_back(std::move(product));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <vector>
 
 #include "sim/occupancy/occupancy.h"
@@ -9,11 +10,15 @@
 namespace ridgeline {
 namespace {
 
-constexpr std::array kPersistentSplits{1, 2, 3, 4, 6, 8, 10, 12, 16};
-/// Share of its predicted time that a split product is ranked by; see where it is used. Of 0.87 to 0.99 these agree
-/// best with the launches of 1,500 profiled products (91 in 100 have the same number of kernels).
-constexpr double kSplitAllowance = 0.97, kSplitAllowanceMmaSync = 0.94;
-constexpr std::array kTiledSplits{1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32, 44, 64};
+constexpr std::array kPersistentSplits{2, 3, 4, 6, 8, 10, 12, 16};
+constexpr std::array kTiledSplits{2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32, 44, 64};
+
+/// Logarithms of numbers of splits.
+const std::array<double, 65> kLogSplits = [] {
+  std::array<double, 65> table{};
+  for (std::size_t z = 1; z < table.size(); ++z) table[z] = std::log(static_cast<double>(z));
+  return table;
+}();
 
 /// Largest of 16, 8, 4, 2 bytes that all contiguous dimensions are multiples of.
 int alignment_of(std::int64_t a, std::int64_t b, std::int64_t c, std::int64_t element) {
@@ -22,22 +27,15 @@ int alignment_of(std::int64_t a, std::int64_t b, std::int64_t c, std::int64_t el
   return 2;
 }
 
-/// The library turns on sharing of k-steps for few tiles of long products: at most two an SM in three, 80 k-steps or
-/// more (37 of 230 profiled kernels; no exception among those with fewer tiles than SMs).
+/// The library turns on sharing of k-steps for few tiles of long products (at most two an SM in five, 80 k-steps or
+/// more) and where it saves most of a round: the last one less than two fifths full, 28 k-steps or more. 33 of 230
+/// profiled kernels; those with more rounds than kRoundsShared gain nothing by it.
 bool suits_stream_k(const GemmLaw& law, const GemmWork& problem, const GemmTile& tile, const Gpu& gpu) {
-  return law.tiles(tile) * 1.5 <= gpu.sm.count && problem.k >= 80 * tile.k;
-}
-
-/// The libraries run small tf32 products with the kernels of the generation before, the more so where an operand has to
-/// be transposed on its way (wgmma takes tf32 K-major only). Right in nine of ten of 446 profiled products.
-bool keeps_older_tf32_kernel(const GemmWork& problem) {
-  constexpr double kFromNt = 6.5e8, kFromNn = 1.1e9, kFromTn = 2.6e9;  // multiply-adds
-  const double work = static_cast<double>(problem.batch) * static_cast<double>(problem.m) *
-                      static_cast<double>(problem.n) * static_cast<double>(problem.k);
-  const double from = problem.layout == static_cast<int>(Layout::nt)   ? kFromNt
-                      : problem.layout == static_cast<int>(Layout::tn) ? kFromTn
-                                                                       : kFromNn;
-  return work < from;
+  constexpr double kRoundsShared = 9.0;
+  if (problem.batch > 1 || problem.bias) return false;
+  const double rounds = law.tiles(tile) / gpu.sm.count, begun = rounds - std::floor(rounds);
+  if (rounds <= 1.0) return rounds <= 0.42 && problem.k >= 80 * tile.k;
+  return rounds < kRoundsShared && begun > 0.0 && begun < 0.4 && problem.k >= 28 * tile.k;
 }
 
 /// Blocks of each entry of a menu that fit an SM, remembered for the SM asked for last.
@@ -66,6 +64,32 @@ class ResidentBlocks {
   std::array<double, 8> key_{};
   std::vector<int> blocks_;
 };
+
+/// A candidate about as fast as the fastest.
+struct Candidate {
+  GemmTile tile;
+  const TileChoice* choice = nullptr;
+  int splits = 1;
+  double seconds = 0;
+  bool one_round = false;
+};
+
+/// Candidates within this of the fastest tie: neither the law nor the library tells them apart for sure, and the
+/// library's habits decide. It is also the most that a better chip can lose by a worse choice.
+constexpr double kTied = 1.05;
+
+/// What speaks against a tied candidate in the library's choice, in shares of its time.
+double dislike(const Candidate& candidate, const GemmConstants& c) {
+  const TileChoice& choice = *candidate.choice;
+  double sum = c.rank_aspect * choice.log_aspect + c.rank_area * choice.log_area + c.rank_deep * choice.log_deep;
+  if (std::max(candidate.tile.m, candidate.tile.n) >= 256) sum += c.rank_wide;
+  if (candidate.one_round) sum += c.rank_one_round;
+  if (candidate.splits > 1) {
+    sum += c.rank_split + c.rank_log_split * kLogSplits[static_cast<std::size_t>(candidate.splits)];
+    if (candidate.tile.stream_k) sum += c.rank_in_place;
+  }
+  return sum;
+}
 
 double tensor_rate(const MathRates& rates, DType type) {
   switch (type) {
@@ -106,12 +130,12 @@ GemmSelection select_gemm(const GemmWork& problem, const Gpu& gpu, const GemmCon
   const bool persistent = problem.family == GemmWork::Family::wgmma;
   const std::span<const int> all_splits =
       persistent ? std::span<const int>(kPersistentSplits) : std::span<const int>(kTiledSplits);
-  const double split_allowance =
-      problem.family == GemmWork::Family::mma_sync ? kSplitAllowanceMmaSync : kSplitAllowance;
-  GemmSelection best;
-  best.seconds = std::numeric_limits<double>::infinity();
+  const GemmConstants& c = constants;
   static thread_local ResidentBlocks resident;
+  static thread_local std::vector<Candidate> near;
+  near.clear();
   const std::vector<int>* blocks = persistent ? nullptr : &resident.of(menu, gpu.sm);
+  double fastest = std::numeric_limits<double>::infinity();
   for (std::size_t i = 0; i < menu.size(); ++i) {
     const TileChoice& choice = menu[i];
     GemmTile tile = choice.tile;
@@ -120,17 +144,40 @@ GemmSelection select_gemm(const GemmWork& problem, const Gpu& gpu, const GemmCon
       tile.blocks_per_sm = (*blocks)[i];
       if (tile.blocks_per_sm == 0) continue;
     }
-    for (const int splits : all_splits) {
-      if (!law.may_split(tile, splits)) break;
-      // The libraries split a little before it pays: of the profiled products that the law alone chose otherwise, four
-      // in five were split. With this allowance as many are wrongly split as wrongly left whole (cases fitted on).
-      const double allowance = splits > 1 ? split_allowance : 1.0;
-      const double ranked = best.splits > 1 ? best.seconds * split_allowance : best.seconds;
-      const double seconds = law.seconds(tile, splits, ranked / allowance);
-      if (seconds * allowance < ranked)
-        best = {tile, problem.family, &choice, splits, seconds, law.needs_counter(tile, splits)};
-    }
+    const double whole = law.tiles(tile);
+    const auto consider = [&](int splits) {
+      const double seconds = law.seconds(tile, splits, fastest * kTied);
+      if (seconds > fastest * kTied) return;
+      fastest = std::min(fastest, seconds);
+      near.push_back({tile, &choice, splits, seconds, whole * splits <= gpu.sm.count});
+    };
+    const auto split = [&](bool in_place) {
+      tile.stream_k = in_place;
+      for (const int splits : all_splits) {
+        if (!law.may_split(tile, splits)) break;
+        consider(splits);
+      }
+    };
+    consider(1);
+    if (persistent && tile.stream_k) continue;
+    split(false);
+    if (!persistent) split(true);
   }
+  GemmSelection best;
+  best.fastest = fastest;
+  double best_rank = best.seconds = std::numeric_limits<double>::infinity();
+  for (const Candidate& candidate : near) {
+    if (candidate.seconds > fastest * kTied) continue;
+    const double rank = candidate.seconds * (1.0 + dislike(candidate, c));
+    if (rank >= best_rank) continue;
+    best_rank = rank;
+    best.tile = candidate.tile;
+    best.choice = candidate.choice;
+    best.splits = candidate.splits;
+    best.seconds = candidate.seconds;
+  }
+  best.family = problem.family;
+  if (best.choice != nullptr) best.clears_counter = law.needs_counter(best.tile, best.splits);
   return best;
 }
 
@@ -140,12 +187,16 @@ GemmSelection select_gemm(const GemmWork& problem, const Gpu& gpu) {
     return select_gemm(work, gpu, gemm_constants(kernel_class),
                        tile_menu(kernel_class, gpu.architecture, work.batch > 1));
   };
-  if (problem.family == GemmWork::Family::wgmma && problem.type == DType::tf32 && keeps_older_tf32_kernel(problem)) {
+  const GemmSelection selection = from_class(problem);
+  if (problem.family == GemmWork::Family::wgmma && problem.type == DType::tf32) {
     GemmWork older = problem;
     older.family = GemmWork::Family::mma_sync;
-    return from_class(older);
+    const GemmSelection other = from_class(older);
+    // The libraries keep to the kernels of the generation before where those tie: right in nine of ten of 446 profiled
+    // products.
+    if (other.seconds <= std::min(selection.fastest, other.fastest) * kTied) return other;
   }
-  return from_class(problem);
+  return selection;
 }
 
 }  // namespace ridgeline

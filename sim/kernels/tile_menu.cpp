@@ -1,6 +1,7 @@
 #include "sim/kernels/tile_menu.h"
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 namespace ridgeline {
@@ -12,16 +13,24 @@ struct Entry {
   int m, n, k, stages, threads, registers;
 };
 
+TileChoice with_logarithms(TileChoice choice) {
+  const double m = choice.tile.m, n = choice.tile.n;
+  choice.log_aspect = std::abs(std::log(m / n));
+  choice.log_area = std::log(m * n / (128.0 * 128.0));
+  choice.log_deep = std::log(choice.tile.k / 32.0);
+  return choice;
+}
+
 /// `stages` buffers of both operand panels in shared memory; every shape also exists turned round.
 Menu menu_of(std::initializer_list<Entry> entries, int element) {
   Menu menu;
   for (const Entry& e : entries)
     for (int way = 0; way < (e.m == e.n ? 1 : 2); ++way) {
       const int m = way == 0 ? e.m : e.n, n = way == 0 ? e.n : e.m;
-      menu.push_back({.tile = {.m = m, .n = n, .k = e.k, .stages = e.stages},
-                      .threads = e.threads,
-                      .registers = e.registers,
-                      .shared_bytes = (m + n) * e.k * e.stages * element});
+      menu.push_back(with_logarithms({.tile = {.m = m, .n = n, .k = e.k, .stages = e.stages},
+                                      .threads = e.threads,
+                                      .registers = e.registers,
+                                      .shared_bytes = (m + n) * e.k * e.stages * element}));
     }
   return menu;
 }
@@ -39,8 +48,8 @@ Menu wgmma_menu(int k, int element, std::initializer_list<int> sides, int larges
       GemmWork work{.family = GemmWork::Family::wgmma, .tile_m = m, .tile_n = n, .tile_k = k, .stages = stages};
       GemmTile tile = tile_of(work);
       if (tile.wgmma_m >= 192 && tile.wgmma_n < 64) continue;
-      menu.push_back(
-          {.tile = tile, .threads = 384, .registers = 168, .shared_bytes = (m + n) * k * element * stages + 4096});
+      menu.push_back(with_logarithms(
+          {.tile = tile, .threads = 384, .registers = 168, .shared_bytes = (m + n) * k * element * stages + 4096}));
       if (!with_stream_k) continue;
       menu.push_back(menu.back());
       menu.back().tile.stream_k = true;
@@ -62,8 +71,9 @@ const std::initializer_list<Entry> kTwoBuffers{{256, 128, 32, 2, 256, 226},
                                                {128, 64, 32, 2, 128, 140},
                                                {64, 64, 32, 2, 128, 96}};
 const std::initializer_list<Entry> kHalfAlign4{
-    {256, 128, 64, 3, 256, 226}, {256, 128, 32, 3, 256, 220}, {128, 128, 64, 3, 128, 236}, {128, 128, 32, 4, 128, 222},
-    {256, 64, 64, 3, 128, 232},  {128, 64, 64, 3, 128, 156},  {128, 64, 32, 6, 128, 142},  {64, 64, 32, 6, 128, 90}};
+    {256, 128, 64, 3, 256, 226}, {256, 128, 32, 3, 256, 220}, {128, 128, 64, 3, 128, 236},
+    {128, 128, 32, 4, 128, 222}, {256, 64, 64, 3, 128, 232},  {256, 64, 32, 4, 128, 230},
+    {128, 64, 64, 3, 128, 156},  {128, 64, 32, 6, 128, 142},  {64, 64, 32, 6, 128, 90}};
 const std::initializer_list<Entry> kHalfAlign2{
     {256, 128, 32, 2, 256, 229}, {128, 128, 32, 2, 128, 252}, {64, 64, 32, 2, 128, 96}};
 const std::initializer_list<Entry> kTf32{
@@ -87,7 +97,8 @@ const std::initializer_list<Entry> kSimtTwoBuffers{{128, 128, 8, 2, 256, 122},
 }  // namespace
 
 std::span<const TileChoice> tile_menu(GemmClass kernel_class, Architecture architecture, bool batched) {
-  static const Menu wgmma_half = wgmma_menu(64, 2, {256, 192, 128, 96, 64, 32, 16}, 40960, 16, false);
+  static const Menu wgmma_half =
+      wgmma_menu(64, 2, {384, 320, 256, 192, 160, 128, 96, 80, 64, 32, 16}, 40960, 16, false);
   static const Menu wgmma_tf32 = wgmma_menu(32, 4, {256, 128, 64}, 32768, 8, true);
   static const Menu ampere_half = menu_of(kAmpereHalf, 2), volta_half = menu_of(kTwoBuffers, 2),
                     align4 = menu_of(kHalfAlign4, 2), align2 = menu_of(kHalfAlign2, 2);

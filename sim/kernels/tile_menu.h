@@ -13,6 +13,7 @@ struct TileChoice {
   GemmTile tile;
   int threads = 256, registers = 128;
   int shared_bytes = 0;
+  double log_aspect = 0, log_area = 0, log_deep = 0;  ///< of the tile, for the library's preferences
 };
 
 /// Menu of a class on an architecture (some classes exist in several generations of kernels); `batched` products have

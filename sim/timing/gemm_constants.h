@@ -27,25 +27,44 @@ enum class GemmClass : std::uint8_t {
 GemmClass gemm_class_of(const GemmWork& work, const Gpu& gpu);
 
 struct GemmConstants {
-  double utilization = 1;      ///< most of the pipe's rate the main loop reaches
-  double latency_cycles = 0;   ///< persistent: of one pipeline stage; tiled: least cycles of a k-step of a block
-  double fixed_cycles = 0;     ///< start of the grid to first load, drain of the last store
-  double epilogue_cycles = 0;  ///< a tile, besides its stores
-  double epilogue_bytes = 16;  ///< stored a cycle by an SM
-  double split_cycles = 0;     ///< start of the kernel that adds up partial sums
-  double split_bandwidth = 1;  ///< of it, share of the DRAM's
-  double read_share = 1;       ///< achieved of the DRAM's streaming read bandwidth
+  double utilization = 1;        ///< most of the pipe's rate the main loop reaches
+  double latency_cycles = 0;     ///< persistent: of one pipeline stage; tiled: least cycles of a k-step of a block
+  double fixed_cycles = 0;       ///< start of the grid to first load, drain of the last store
+  double stage_cycles = 0;       ///< start of one stage of the first tile's pipeline
+  double bias_cycles = 0;        ///< a fused bias: fetched before the first store
+  double epilogue_cycles = 0;    ///< a tile, besides its stores
+  double epilogue_bytes = 16;    ///< stored a cycle by an SM
+  double split_cycles = 0;       ///< start of the kernel that adds up partial sums
+  double split_step_cycles = 0;  ///< of it, each split: a dependent load
+  double split_bandwidth = 1;    ///< of it, share of the DRAM's
+  double handoff_cycles = 0;     ///< a split of kernels that add up partial sums in place, one block after another
+  double read_share = 1;         ///< achieved of the DRAM's streaming read bandwidth
+  double write_share = 1;        ///< and of its write bandwidth
+  double misaligned_write = 0;   ///< extra DRAM time of outputs whose rows do not begin at multiples of 64 bytes
   // Persistent (wgmma) kernels
   double port_bytes = 64;       ///< a clock that an SM receives from the L2
-  double misaligned_load = 0;   ///< extra shared-memory time of operand rows whose pitch is not a multiple of 128 bytes
-  double misaligned_store = 0;  ///< extra epilogue where the output's pitch is not a multiple of 32 bytes
-  double misaligned_write = 0;  ///< extra DRAM time of such an output
-  double rate_tn = 1,
-         rate_nn = 1;  ///< share of the math rate where an operand has to be transposed (tf32 wgmma is K-major)
+  double misaligned_load = 0;   ///< extra port time of operand rows whose pitch is not a multiple of 128 bytes
+  double misaligned_store = 0;  ///< extra epilogue where the output's pitch is not a multiple of 64 bytes
+  double transpose_both = 0;    ///< cycles an element of both panels costs where both are transposed on their way (tn)
+  double transpose_b = 0;       ///< an element of B's panel where only B is (nn): wgmma takes tf32 K-major
+  double fix_up = 0;            ///< shared k-steps: passes over a tile of partial sums, in stores
   // Tiled kernels
+  double grouped = 0;           ///< 1: CUTLASS kernels: grids of whole groups of columns, splits added up in place
+  double step_cycles = 0;       ///< a k-step of a block, besides its loads and math
   double load_slots = 0;        ///< issue cycles an element of an operand panel and k costs beside the math
   double load_slots_nt = 1;     ///< factor on it where B is K-contiguous
+  double load_slots_tn = 1;     ///< factor on it where A is M-contiguous
   double epilogue_overlap = 0;  ///< share of an epilogue hidden by other blocks of the SM
+  // What the library's choice weighs beside time: candidates that tie are ranked by time · (1 + the sum of what
+  // applies)
+  double rank_split = 0;      ///< a product split along k
+  double rank_log_split = 0;  ///< of it, times the logarithm of the number of splits
+  double rank_in_place = 0;   ///< splits added up in place
+  double rank_aspect = 0;     ///< times the logarithm of a tile's longer side over its shorter one
+  double rank_wide = 0;       ///< a side of 256 or more
+  double rank_area = 0;       ///< times the logarithm of its area over that of 128 x 128
+  double rank_deep = 0;       ///< times the logarithm of its k-step over 32
+  double rank_one_round = 0;  ///< no more tiles than SMs
 };
 
 const GemmConstants& gemm_constants(GemmClass kernel_class);

@@ -11,14 +11,12 @@
 namespace ridgeline {
 namespace {
 
-/// Output bytes that stay in the L2 as dirty lines instead of costing DRAM time, of an H200's 60 MB cache (timings;
-/// counters say more, but then older dirty lines have to leave). Scales with the capacity.
-constexpr double kAbsorbedShare = 3.0 / 60.0;
 /// Operands larger than this share of the L2 start to be read more than once, and are so entirely at kRefetchedAll.
 constexpr double kRefetchedFrom = 20.0 / 60.0, kRefetchedAll = 80.0 / 60.0;
 
-/// Tiles an SM up to which split-K is considered.
-constexpr double kSplitBelow = 2.0;
+/// Tiles an SM up to which split-K is considered: with a second kernel that adds up, and in place; and the least k of a
+/// split (profiled products of an H200).
+constexpr double kSplitBelow = 2.0, kSplitInPlaceBelow = 10.0, kLeastSplit = 64.0;
 /// Share of the SMs that clusters of four and more can be placed on (120 of an H200's 132).
 constexpr double kClusterableShare = 0.91;
 
@@ -34,26 +32,23 @@ double pipe_rate(const GemmWork& work, const Gpu& gpu) {
   }
 }
 
-/// How badly rows of this pitch straddle the 128-byte lines of the caches: 0 for multiples of a line, then growing as
-/// the offsets get finer, 0.25, 0.56, 0.77 for odd multiples of 64, 32, 16 bytes.
-double misaligned_share(std::int64_t pitch, std::int64_t element) {
+/// How badly rows of this pitch straddle `line` bytes: 0 for its multiples, then growing as the offsets get finer; of
+/// 128: 0.13, 0.42, 0.67 for odd multiples of 64, 32, 16 bytes.
+double straddling(std::int64_t pitch, std::int64_t element, std::int64_t line) {
   const std::int64_t bytes = pitch * element;
   const std::int64_t unit = bytes & -bytes;
-  const double missing = 1.0 - static_cast<double>(std::min<std::int64_t>(unit, 128)) / 128.0;
-  return missing * missing;
+  const double missing = 1.0 - static_cast<double>(std::min(unit, line)) / static_cast<double>(line);
+  return missing * missing * missing;
 }
+/// What a load of a row fetches at once, and the pieces that DRAM is written in.
+constexpr std::int64_t kLine = 128, kWritten = 64;
 
-/// A maximum with rounded edges: pipes that are nearly equally busy get in each other's way.
-double soft_maximum(double a, double b, double c) {
-  const auto fourth = [](double x) { return x * x * x * x; };
-  return std::sqrt(std::sqrt(fourth(a) + fourth(b) + fourth(c)));
-}
+double fourth(double x) { return x * x * x * x; }
+double fourth_root(double x) { return std::sqrt(std::sqrt(x)); }
 
-double cubic_norm(double a, double b) {
-  const double large = std::max(a, b), small = std::min(a, b);
-  if (small < 0.01 * large) return large;
-  return std::cbrt(a * a * a + b * b * b);
-}
+/// Maxima with rounded edges: pipes that are nearly equally busy get in each other's way.
+double soft_maximum(double a, double b) { return fourth_root(fourth(a) + fourth(b)); }
+double soft_maximum(double a, double b, double c) { return fourth_root(fourth(a) + fourth(b) + fourth(c)); }
 
 }  // namespace
 
@@ -89,15 +84,20 @@ GemmLaw::GemmLaw(const GemmWork& problem, const Gpu& gpu, const GemmConstants& c
       type_(cuda_cores_ ? DType::fp32 : problem.type) {
   const bool a_transposed = problem.layout == 2 || problem.layout == 3,
              b_transposed = problem.layout == 1 || problem.layout == 3;
-  a_pitch_penalty_ = misaligned_share(a_transposed ? problem.m : problem.k, bytes_of(problem.type));
-  b_pitch_penalty_ = misaligned_share(b_transposed ? problem.k : problem.n, bytes_of(problem.type));
-  write_penalty_ = 1.0 + c_.misaligned_write * misaligned_share(problem.n, bytes_of(problem.type));
-  store_penalty_ = 1.0 + c_.misaligned_store * misaligned_share(problem.n, bytes_of(problem.type));
-  load_slots_ = c_.load_slots * (b_transposed ? c_.load_slots_nt : 1.0) / gpu.sm.issue_rate;
+  const std::int64_t element = bytes_of(problem.type);
+  a_straddle_ = 1.0 + c_.misaligned_load * straddling(a_transposed ? problem.m : problem.k, element, kLine);
+  b_straddle_ = 1.0 + c_.misaligned_load * straddling(b_transposed ? problem.k : problem.n, element, kLine);
+  write_penalty_ = 1.0 + c_.misaligned_write * straddling(problem.n, element, kWritten);
+  store_penalty_ = 1.0 + c_.misaligned_store * straddling(problem.n, element, kWritten);
+  load_slots_ = c_.load_slots *
+                (b_transposed   ? c_.load_slots_nt
+                 : a_transposed ? c_.load_slots_tn
+                                : 1.0) /
+                gpu.sm.issue_rate;
+  if (a_transposed) transpose_a_ = transpose_b_ = c_.transpose_both;
+  else if (!b_transposed) transpose_b_ = c_.transpose_b;
   sms_ = gpu.sm.count;
   rate_ = pipe_rate(problem, gpu);
-  if (a_transposed) rate_ *= c_.rate_tn;
-  else if (!b_transposed) rate_ *= c_.rate_nn;
   rate_ *= problem.rate_share;
   issue_rate_ = 32.0 * gpu.sm.schedulers * gpu.sm.issue_rate * problem.rate_share;
   shared_bytes_ = gpu.sm.shared_bandwidth.value();
@@ -110,12 +110,12 @@ GemmLaw::GemmLaw(const GemmWork& problem, const Gpu& gpu, const GemmConstants& c
   dram_bandwidth_ = gpu.dram.bandwidth.value();
   const AchievedBandwidth achieved = achieved_bandwidth(gpu);
   read_bandwidth_ = achieved.dram_read * c_.read_share;
-  write_bandwidth_ = achieved.dram_write;
+  write_bandwidth_ = achieved.dram_write * c_.write_share;
+  l2_bandwidth_ = achieved.l2_read;
   const double cache = gpu.l2.capacity.value();
-  absorbed_ = kAbsorbedShare * cache;
   reuse_from_ = kRefetchedFrom * cache;
   reuse_over_ = (kRefetchedAll - kRefetchedFrom) * cache;
-  fixed_ = c_.fixed_cycles / clock_;
+  fixed_ = (c_.fixed_cycles + (problem.bias ? c_.bias_cycles : 0.0)) / clock_;
   least_math_ = 1.0 / (rate_ * c_.utilization * clock_);
   memset_ = gpu.launch.memset.value();
 }
@@ -123,7 +123,8 @@ GemmLaw::GemmLaw(const GemmWork& problem, const Gpu& gpu, const GemmConstants& c
 double GemmLaw::tiles(const GemmTile& tile) const { return ceil_div(m_, tile.m) * ceil_div(n_, tile.n) * batch_; }
 
 bool GemmLaw::needs_counter(const GemmTile& tile, int splits) const {
-  return persistent_ && splits == 1 && (tile.stream_k || tiles(tile) > 2.0 * sms_);
+  if (!persistent_) return tile.stream_k;
+  return splits == 1 && (tile.stream_k || tiles(tile) > 2.0 * sms_);
 }
 
 bool GemmLaw::may_split(const GemmTile& tile, int splits) const {
@@ -132,9 +133,10 @@ bool GemmLaw::may_split(const GemmTile& tile, int splits) const {
     return false;  // the epilogue that adds it cannot run on partial sums: 1 of 152 profiled addmm splits
   if (persistent_ && (tile.stream_k || element_ > 2.0)) return false;  // the tf32 kernels share out k-steps instead
   if (persistent_) return tiles(tile) * splits <= sms_ && ceil_div(k_, static_cast<double>(splits) * tile.k) >= 6.0;
-  // The libraries split only where tiles leave SMs idle.
-  return batch_ == 1.0 && k_ / splits >= 64.0 && tiles(tile) <= kSplitBelow * sms_ &&
-         tiles(tile) * splits <= 4.0 * sms_ * tile.blocks_per_sm;
+  if (batch_ != 1.0 || k_ / splits < kLeastSplit) return false;
+  if (tile.stream_k) return grouped(tile) && tiles(tile) <= kSplitInPlaceBelow * sms_;
+  // Partial sums are added up by a second kernel only where tiles leave SMs idle.
+  return tiles(tile) <= kSplitBelow * sms_ && tiles(tile) * splits <= 4.0 * sms_ * tile.blocks_per_sm;
 }
 
 GemmLaw::Compute GemmLaw::persistent(const GemmTile& tile, int splits) const {
@@ -142,71 +144,71 @@ GemmLaw::Compute GemmLaw::persistent(const GemmTile& tile, int splits) const {
                steps = ceil_div(k_, static_cast<double>(splits) * tile.k);
   const double area = static_cast<double>(tile.wgmma_m) * tile.wgmma_n, sides = tile.m + tile.n;
   const double math = area * tile.k / rate_;
-  const double misaligned = (a_pitch_penalty_ * tile.m + b_pitch_penalty_ * tile.n) / sides;
   const double operand_reads = tile.wgmma_m + static_cast<double>((tile.wgmma_m + 63) / 64 * tile.wgmma_n);
-  const double straddle = 1.0 + c_.misaligned_load * misaligned;
   const double shared = tile.k * element_ * operand_reads / shared_bytes_;
   const double latency = c_.latency_cycles / std::max(1, tile.stages - 1);
   // Clusters multicast panels: pairs of blocks in full grids (halving the longer side's traffic), four or more where
   // the grid leaves SMs over for their coarser placement.
   const double sides_loaded = count > kClusterableShare * sms_ ? 0.5 * (sides + std::min(tile.m, tile.n)) : 0.5 * sides;
+  const double straddle = (a_straddle_ * tile.m + b_straddle_ * tile.n) / sides;
   const double port = tile.k * element_ * sides_loaded * straddle / c_.port_bytes;
-  const double bound = math / c_.utilization, other = std::max(std::max(shared, latency), port);
+  // Transposing panels takes turns with the math.
+  const double bound = math / c_.utilization + tile.k * (transpose_a_ * tile.m + transpose_b_ * tile.n),
+               other = std::max(std::max(shared, latency), port);
   constexpr double kMostRounding = 1.3161;  // the fourth root of three: the soft maximum of three equals
   const double step = other * kMostRounding <= bound ? bound : std::max(bound, soft_maximum(shared, latency, port));
   const double stored = splits > 1 ? 4.0 : output_element_;
   const double epilogue = area * stored / c_.epilogue_bytes * store_penalty_ + c_.epilogue_cycles;
   if (tile.stream_k) {
-    // Every SM gets the same number of k-steps; a tile cut in two is written as fp32, read back and added.
-    const double shared_out = count * steps / sms_;
-    const double fix_up = 2.0 * area * 4.0 / c_.epilogue_bytes;
-    return {std::max(shared_out, 1.0) * step + std::max(1.0, count / sms_) * epilogue + fix_up,
-            math / c_.utilization,
-            shared,
-            latency,
-            port,
-            count * steps * math / sms_,
-            count / sms_,
-            count,
-            steps};
+    // Few tiles: as many SMs share each one's k-steps as there are. More tiles than SMs: every SM gets the same number
+    // of k-steps. A tile cut in pieces is written as fp32, read back and added.
+    const double fix_up = c_.fix_up * area * 8.0 / c_.epilogue_bytes;
+    const double shares = std::floor(sms_ / count), even = count / sms_;
+    const double cycles =
+        count <= sms_ ? ceil_div(steps, shares) * step + epilogue + fix_up : even * (steps * step + epilogue) + fix_up;
+    return {cycles, bound, shared, latency, port, count * steps * math / sms_, even, count, steps};
   }
-  return {rounds * (steps * step + epilogue),
-          math / c_.utilization,
-          shared,
-          latency,
-          port,
-          count * steps * math / sms_,
-          rounds,
-          count,
-          steps};
+  return {rounds * (steps * step + epilogue), bound,  shared, latency, port,
+          count * steps * math / sms_,        rounds, count,  steps};
+}
+
+double GemmLaw::placed(const GemmTile& tile, int splits, double count) const {
+  if (!grouped(tile)) return count;
+  const double columns = ceil_div(n_, tile.n);
+  const double group = columns >= 6.0 ? 8.0 : columns >= 3.0 ? 4.0 : columns >= 2.0 ? 2.0 : 1.0;
+  const double padded = ceil_div(m_, tile.m) * ceil_div(columns, group) * group * batch_ * splits;
+  return padded <= sms_ * tile.blocks_per_sm ? padded : count;
 }
 
 GemmLaw::Compute GemmLaw::tiled(const GemmTile& tile, int splits) const {
-  const double count = tiles(tile) * splits, rounds = ceil_div(count, sms_),
+  const double count = tiles(tile) * splits, rounds = ceil_div(placed(tile, splits, count), sms_),
                steps = ceil_div(k_, static_cast<double>(splits) * tile.k);
   const double area = static_cast<double>(tile.m) * tile.n;
   const double math = area * tile.k / rate_;
-  const double loads = load_slots_ * (tile.m + tile.n) * tile.k;
+  // Rows and columns outside the matrix are not loaded.
+  const double rows = m_ / ceil_div(m_, tile.m), columns = n_ / ceil_div(n_, tile.n);
+  const double loads = load_slots_ * (rows + columns) * tile.k + c_.step_cycles;
   // On the CUDA cores a multiply-add takes an issue slot; where the lanes are slower than the issue, loads hide behind
   // them.
   const double step = cuda_cores_ ? std::max(math / c_.utilization, area * tile.k / issue_rate_ + loads)
                                   : math / c_.utilization + loads;
-  const double stored = splits > 1 ? 4.0 : output_element_;
+  const double stored = splits > 1 && !tile.stream_k ? 4.0 : output_element_;
   const double epilogue = c_.epilogue_cycles + area * stored / c_.epilogue_bytes;
   const double resident = std::min(static_cast<double>(tile.blocks_per_sm), rounds);
   const double full = static_cast<double>(static_cast<std::int64_t>(rounds / resident + 1e-9)),
                rest = rounds - full * resident;
   const auto set = [&](double blocks) {
-    return steps * std::max(blocks * step, c_.latency_cycles) +
+    return steps * soft_maximum(blocks * step, c_.latency_cycles) +
            epilogue * (1.0 + (blocks - 1.0) * (1.0 - c_.epilogue_overlap));
   };
-  const double cycles = full * set(resident) + (rest > 0.5 ? set(rest) : 0.0);
+  double cycles = full * set(resident) + (rest > 0.5 ? set(rest) : 0.0);
+  if (tile.stream_k) cycles += (splits - 1) * c_.handoff_cycles;
   return {cycles, step, loads, c_.latency_cycles / resident, 0.0, count * steps * math / sms_, rounds, count, steps};
 }
 
 double GemmLaw::split_reduction(int splits) const {
   const double bytes = (4.0 * splits + output_element_) * m_ * n_ * batch_;
-  return c_.split_cycles / clock_ + bytes / (c_.split_bandwidth * dram_bandwidth_);
+  return (c_.split_cycles + splits * c_.split_step_cycles) / clock_ + bytes / (c_.split_bandwidth * dram_bandwidth_);
 }
 
 GemmTime GemmLaw::time(const GemmTile& tile, int splits) const { return time_of(compute(tile, splits), tile, splits); }
@@ -233,13 +235,17 @@ GemmTime GemmLaw::time_of(const Compute& work, const GemmTile& tile, int splits)
     refetched += std::max(0.0, wave - read_bytes_) * ramp;
   }
   const double resident_blocks = sms_ * (persistent_ ? 1 : tile.blocks_per_sm);
-  result.fill = cold_bytes_ / read_bandwidth_ * std::min(1.0, resident_blocks / work.tiles) *
-                std::min(1.0, tile.stages / work.k_steps);
-  const double written = splits > 1 ? 0.0 : std::max(0.0, written_bytes_ * write_penalty_ - absorbed_);
-  result.memory = refetched / read_bandwidth_ - result.fill + written / write_bandwidth_;
-  result.total = result.fixed + result.fill + cubic_norm(result.compute, result.memory);
+  const double loading = refetched / read_bandwidth_ + (read_bytes_ - cold_bytes_) / l2_bandwidth_;
+  const double first_loads = cold_bytes_ / read_bandwidth_ + (read_bytes_ - cold_bytes_) / l2_bandwidth_;
+  const double stages = std::min(static_cast<double>(tile.stages), work.k_steps);
+  const double streamed = first_loads * std::min(1.0, resident_blocks / work.tiles) * stages / work.k_steps;
+  result.fill = streamed + stages * c_.stage_cycles / clock_;
+  const bool partial = splits > 1 && !tile.stream_k;
+  const double written = partial ? 0.0 : written_bytes_ * write_penalty_;
+  result.memory = loading - streamed + written / write_bandwidth_;
+  result.total = result.fixed + result.fill + soft_maximum(result.compute, result.memory);
   result.dram_read = refetched;
-  result.dram_write = splits > 1 ? 4.0 * splits * m_ * n_ * batch_ : written_bytes_;
+  result.dram_write = partial ? 4.0 * splits * m_ * n_ * batch_ : written_bytes_;
   result.l2_bytes = work.tiles * work.k_steps * tile.k * element_ * (tile.m + tile.n);
   return result;
 }
@@ -255,7 +261,7 @@ double GemmLaw::seconds(const GemmTile& tile, int splits, double give_up) const 
   const Compute work = compute(tile, splits);
   double extra = fixed_;
   if (needs_counter(tile, splits)) extra += memset_;
-  if (splits > 1) extra += split_reduction(splits);
+  if (splits > 1 && !tile.stream_k) extra += split_reduction(splits);
   // Compute and memory, each alone, are bounds from below.
   const double clock = clock_ - droop_ * std::min(1.0, work.busy / work.cycles);
   if (extra + std::max(work.cycles / clock, cold_bytes_ / read_bandwidth_) >= give_up)

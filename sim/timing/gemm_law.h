@@ -1,11 +1,11 @@
-// The law of tiled matrix products: T = start + fill + (compute³ + memory³)^⅓, quantised by tiles an SM.
+// The law of tiled matrix products: T = start + fill + (compute⁴ + memory⁴)^¼, quantised by tiles an SM.
 //
 // compute = rounds · (k-steps · cycles of a k-step + epilogue) / clock, where rounds = ⌈tiles·splits / SMs⌉: blocks on
 // one SM share its pipes, so residency hides latency and is not the quantum. A k-step of a persistent (wgmma) kernel
 // takes the slowest of tensor pipe, shared memory and the latency of a pipeline stage; in cp.async and SIMT kernels
 // loads compete with the math for issue slots, so their cycles add up. fill = the first stages of the first wave, which
-// nothing overlaps. Sources: fits to 521 products on an H200 and their counters; see gemm_constants.cpp for constants
-// and errors.
+// nothing overlaps. Sources: fits to 2462 products on an H200, counters of 20; see gemm_constants.cpp for constants and
+// errors.
 #pragma once
 
 #include <limits>
@@ -17,6 +17,7 @@
 namespace ridgeline {
 
 /// One entry of a tile menu. `wgmma_m` is the side fed as M of wgmma (a multiple of 64), `wgmma_n` the other one.
+/// `stream_k`: persistent kernels share out k-steps; tiled ones add up their splits in place, block after block.
 struct GemmTile {
   int m = 128, n = 128, k = 8, stages = 2;
   int blocks_per_sm = 1;
@@ -48,7 +49,7 @@ class GemmLaw {
                                double give_up = std::numeric_limits<double>::infinity()) const;
   /// Seconds of the kernel that adds up `splits` partial products.
   [[nodiscard]] double split_reduction(int splits) const;
-  /// Whether a persistent kernel first clears its tile counter with a memset.
+  /// Whether the kernel first clears a counter of its tiles or splits with a memset.
   [[nodiscard]] bool needs_counter(const GemmTile& tile, int splits) const;
   [[nodiscard]] double tiles(const GemmTile& tile) const;
   [[nodiscard]] bool may_split(const GemmTile& tile, int splits) const;
@@ -59,6 +60,13 @@ class GemmLaw {
   };
   [[nodiscard]] Compute persistent(const GemmTile& tile, int splits) const;
   [[nodiscard]] Compute tiled(const GemmTile& tile, int splits) const;
+  /// Whether the kernel is one of CUTLASS: of the fp32 kernels those with four stages or more.
+  [[nodiscard]] bool grouped(const GemmTile& tile) const {
+    return c_.grouped != 0.0 && (!cuda_cores_ || tile.stages >= 4);
+  }
+  /// Blocks that share out the SMs. The kernels walk the grid in groups of 8, 4 or 2 columns of tiles and launch whole
+  /// groups; where all of them are resident at once, those without a tile keep their place from others.
+  [[nodiscard]] double placed(const GemmTile& tile, int splits, double count) const;
   [[nodiscard]] GemmTime time_of(const Compute& work, const GemmTile& tile, int splits) const;
   [[nodiscard]] Compute compute(const GemmTile& tile, int splits) const {
     return persistent_ ? persistent(tile, splits) : tiled(tile, splits);
@@ -70,13 +78,13 @@ class GemmLaw {
   bool fused_bias_;
   double batch_, m_, n_, k_;
   double element_, output_element_;
-  double a_pitch_penalty_, b_pitch_penalty_, store_penalty_, write_penalty_;
-  double load_slots_;
+  double a_straddle_, b_straddle_, store_penalty_, write_penalty_;
+  double load_slots_, transpose_a_ = 0.0, transpose_b_ = 0.0;
   double sms_, rate_, issue_rate_, shared_bytes_;
   double clock_, droop_;
   double read_bytes_, cold_bytes_, written_bytes_;
-  double read_bandwidth_, write_bandwidth_, dram_bandwidth_;
-  double absorbed_, reuse_from_, reuse_over_;
+  double read_bandwidth_, write_bandwidth_, dram_bandwidth_, l2_bandwidth_;
+  double reuse_from_, reuse_over_;
   double fixed_, memset_;
   double least_math_;  ///< seconds of a multiply-add of one SM at best
   const Gpu& gpu_;
