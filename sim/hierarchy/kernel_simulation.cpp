@@ -79,7 +79,7 @@ class Timer {
                 .fill = law.fill,
                 .compute = law.compute,
                 .memory = std::max(0.0, law.memory + refetched),
-                .overlap = 3.0});
+                .overlap = 4.0});
     waits(Stall::math_pipe_throttle) += law.math;
     waits(Stall::mio_throttle) += std::max(0.0, std::max(law.shared, law.port) - law.math);
     waits(Stall::barrier) += std::max(0.0, law.latency - std::max(law.math, std::max(law.shared, law.port)));

@@ -6,7 +6,6 @@
 #include "sim/timing/achieved_bandwidth.h"
 #include "sim/timing/clock_law.h"
 #include "sim/timing/laws.h"
-#include "sim/units/ceil_div.h"
 
 namespace ridgeline {
 namespace {
@@ -42,6 +41,13 @@ double straddling(std::int64_t pitch, std::int64_t element, std::int64_t line) {
 }
 /// What a load of a row fetches at once, and the pieces that DRAM is written in.
 constexpr std::int64_t kLine = 128, kWritten = 64;
+
+/// As ceil_div on doubles, but inline: the choice of a kernel asks for hundreds of them.
+double covers(double length, double piece) {
+  const double quotient = length / piece - 1e-9;
+  const auto whole = static_cast<double>(static_cast<std::int64_t>(quotient));
+  return whole < quotient ? whole + 1.0 : whole;
+}
 
 double fourth(double x) { return x * x * x * x; }
 double fourth_root(double x) { return std::sqrt(std::sqrt(x)); }
@@ -120,7 +126,7 @@ GemmLaw::GemmLaw(const GemmWork& problem, const Gpu& gpu, const GemmConstants& c
   memset_ = gpu.launch.memset.value();
 }
 
-double GemmLaw::tiles(const GemmTile& tile) const { return ceil_div(m_, tile.m) * ceil_div(n_, tile.n) * batch_; }
+double GemmLaw::tiles(const GemmTile& tile) const { return covers(m_, tile.m) * covers(n_, tile.n) * batch_; }
 
 bool GemmLaw::needs_counter(const GemmTile& tile, int splits) const {
   if (!persistent_) return tile.stream_k;
@@ -132,7 +138,7 @@ bool GemmLaw::may_split(const GemmTile& tile, int splits) const {
   if (fused_bias_)
     return false;  // the epilogue that adds it cannot run on partial sums: 1 of 152 profiled addmm splits
   if (persistent_ && (tile.stream_k || element_ > 2.0)) return false;  // the tf32 kernels share out k-steps instead
-  if (persistent_) return tiles(tile) * splits <= sms_ && ceil_div(k_, static_cast<double>(splits) * tile.k) >= 6.0;
+  if (persistent_) return tiles(tile) * splits <= sms_ && covers(k_, static_cast<double>(splits) * tile.k) >= 6.0;
   if (batch_ != 1.0 || k_ / splits < kLeastSplit) return false;
   if (tile.stream_k) return grouped(tile) && tiles(tile) <= kSplitInPlaceBelow * sms_;
   // Partial sums are added up by a second kernel only where tiles leave SMs idle.
@@ -140,8 +146,8 @@ bool GemmLaw::may_split(const GemmTile& tile, int splits) const {
 }
 
 GemmLaw::Compute GemmLaw::persistent(const GemmTile& tile, int splits) const {
-  const double count = tiles(tile) * splits, rounds = ceil_div(count, sms_),
-               steps = ceil_div(k_, static_cast<double>(splits) * tile.k);
+  const double count = tiles(tile) * splits, rounds = covers(count, sms_),
+               steps = covers(k_, static_cast<double>(splits) * tile.k);
   const double area = static_cast<double>(tile.wgmma_m) * tile.wgmma_n, sides = tile.m + tile.n;
   const double math = area * tile.k / rate_;
   const double operand_reads = tile.wgmma_m + static_cast<double>((tile.wgmma_m + 63) / 64 * tile.wgmma_n);
@@ -165,7 +171,7 @@ GemmLaw::Compute GemmLaw::persistent(const GemmTile& tile, int splits) const {
     const double fix_up = c_.fix_up * area * 8.0 / c_.epilogue_bytes;
     const double shares = std::floor(sms_ / count), even = count / sms_;
     const double cycles =
-        count <= sms_ ? ceil_div(steps, shares) * step + epilogue + fix_up : even * (steps * step + epilogue) + fix_up;
+        count <= sms_ ? covers(steps, shares) * step + epilogue + fix_up : even * (steps * step + epilogue) + fix_up;
     return {cycles, bound, shared, latency, port, count * steps * math / sms_, even, count, steps};
   }
   return {rounds * (steps * step + epilogue), bound,  shared, latency, port,
@@ -174,19 +180,19 @@ GemmLaw::Compute GemmLaw::persistent(const GemmTile& tile, int splits) const {
 
 double GemmLaw::placed(const GemmTile& tile, int splits, double count) const {
   if (!grouped(tile)) return count;
-  const double columns = ceil_div(n_, tile.n);
+  const double columns = covers(n_, tile.n);
   const double group = columns >= 6.0 ? 8.0 : columns >= 3.0 ? 4.0 : columns >= 2.0 ? 2.0 : 1.0;
-  const double padded = ceil_div(m_, tile.m) * ceil_div(columns, group) * group * batch_ * splits;
+  const double padded = covers(m_, tile.m) * covers(columns, group) * group * batch_ * splits;
   return padded <= sms_ * tile.blocks_per_sm ? padded : count;
 }
 
 GemmLaw::Compute GemmLaw::tiled(const GemmTile& tile, int splits) const {
-  const double count = tiles(tile) * splits, rounds = ceil_div(placed(tile, splits, count), sms_),
-               steps = ceil_div(k_, static_cast<double>(splits) * tile.k);
+  const double count = tiles(tile) * splits, rounds = covers(placed(tile, splits, count), sms_),
+               steps = covers(k_, static_cast<double>(splits) * tile.k);
   const double area = static_cast<double>(tile.m) * tile.n;
   const double math = area * tile.k / rate_;
   // Rows and columns outside the matrix are not loaded.
-  const double rows = m_ / ceil_div(m_, tile.m), columns = n_ / ceil_div(n_, tile.n);
+  const double rows = m_ / covers(m_, tile.m), columns = n_ / covers(n_, tile.n);
   const double loads = load_slots_ * (rows + columns) * tile.k + c_.step_cycles;
   // On the CUDA cores a multiply-add takes an issue slot; where the lanes are slower than the issue, loads hide behind
   // them.
@@ -253,8 +259,7 @@ GemmTime GemmLaw::time_of(const Compute& work, const GemmTile& tile, int splits)
 double GemmLaw::seconds(const GemmTile& tile, int splits, double give_up) const {
   // The math of the fullest SM alone settles most candidates.
   if (!tile.stream_k) {
-    const double steps = ceil_div(k_, static_cast<double>(splits) * tile.k),
-                 rounds = ceil_div(tiles(tile) * splits, sms_);
+    const double steps = covers(k_, static_cast<double>(splits) * tile.k), rounds = covers(tiles(tile) * splits, sms_);
     if (fixed_ + rounds * steps * (static_cast<double>(tile.m) * tile.n * tile.k) * least_math_ >= give_up)
       return std::numeric_limits<double>::infinity();
   }

@@ -16,7 +16,7 @@ namespace {
 
 constexpr const char* kGpus[] = {"nvidia-h200-sxm-141gb", "nvidia-a100-sxm4-80gb", "nvidia-v100-sxm2-16gb", "nvidia-t4",
                                  "nvidia-rtx-3090"};
-/// Split products are ranked a little below their time (gemm_selection.cpp), so a better chip may pick one that is
+/// Candidates within 5 % of the fastest tie (gemm_selection.cpp), so a better chip may pick one that is that much
 /// slower.
 constexpr double kSelectionSlack = 1.05;
 
