@@ -34,7 +34,7 @@ std::string model_of(std::string_view name) {
   return "";
 }
 
-class Reasons {
+class Refusals {
  public:
   void add(std::string reason) { reasons_.push_back(std::move(reason)); }
   void refuse_if_any(std::string_view hardware) const {
@@ -47,7 +47,7 @@ class Reasons {
   std::vector<std::string> reasons_;
 };
 
-void check_identity(const ProbeResult& probe, const Gpu& gpu, Reasons& reasons) {
+void check_identity(const ProbeResult& probe, const Gpu& gpu, Refusals& reasons) {
   const auto title = words(gpu.title);
   const std::string model = model_of(probe.device_name);
   if (model.empty() || std::find(title.begin(), title.end(), model) == title.end())
@@ -103,7 +103,7 @@ std::vector<std::string> conditions_of(const ProbeResult& probe) {
 
 Calibration calibrate(const ProbeResult& probe, const Gpu& before, const std::vector<SheetRow>& kept,
                       const std::vector<std::string>& order) {
-  Reasons reasons;
+  Refusals reasons;
   check_identity(probe, before, reasons);
   Gpu gpu = before;
   std::vector<SheetRow> measured;

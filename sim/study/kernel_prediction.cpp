@@ -2,6 +2,7 @@
 
 #include <stdexcept>
 
+#include "sim/hierarchy/make_engine.h"
 #include "sim/kernels/lowering.h"
 #include "sim/timing/l2_residency.h"
 #include "sim/timing/repeated_case.h"
@@ -19,7 +20,7 @@ KernelPrediction predict_kernel(const KernelCase& kernel, const Gpu& gpu, const 
 
 KernelPrediction predict_kernel_on_changed(const KernelCase& kernel, const Gpu& gpu, const Gpu& shipped,
                                            const Software& software, std::string_view engine) {
-  const auto on_changed = make_timing_engine(engine, gpu);
+  const auto on_changed = make_engine(engine, gpu);
   KernelPrediction best = predict_kernel(kernel, gpu, software, *on_changed);
   std::vector<KernelLaunch> launches;
   try {
@@ -37,7 +38,7 @@ KernelPrediction predict_kernel_on_changed(const KernelCase& kernel, const Gpu& 
   if (gpu.sm.count > shipped.sm.count) {
     Gpu narrower = gpu;
     narrower.sm.count = shipped.sm.count;
-    consider(narrower, *make_timing_engine(engine, narrower));
+    consider(narrower, *make_engine(engine, narrower));
   }
   return best;
 }
