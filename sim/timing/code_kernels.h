@@ -2,7 +2,8 @@
 //
 // The microkernels of hw/probe are written for one effect each, so their machine code is known: instructions, clocks of
 // the port through which shared memory and L1 answer, loads in flight. A StreamWork whose kernel_class is a CodeKernel
-// is timed from that and from the hardware file alone (code_law.cpp); nothing is fitted a kernel.
+// is timed from that and from the hardware file alone (code_law.cpp). What of a row was not counted but set with the
+// measured curve in view is said in the table (code_kernels.cpp).
 #pragma once
 
 #include <string_view>

@@ -115,9 +115,9 @@ KernelTime code_time(const KernelLaunch& launch, const StreamWork& work, const G
   const double t_dram = traffic.missed / (peak * gpu.dram.read_efficiency) +
                         traffic.written_out / (peak * gpu.dram.write_efficiency) +
                         2.0 * gpu.dram.turnaround * std::min(traffic.missed, traffic.written_out) / peak;
-  const double t_l2 = norm(traffic.requested / gpu.l2.read_bandwidth.value(),
+  const double t_l2 = norm(std::max(0.0, traffic.requested - traffic.missed) / gpu.l2.read_bandwidth.value(),
                            (traffic.written - traffic.written_out) / gpu.l2.write_bandwidth.value(), kL2Overlap);
-  const double t_mem = std::max(t_dram, t_l2);
+  const double t_mem = t_dram + t_l2;  // a stream comes to what stays in the L2 and to what does not in turn
   const double first = passes > 0.0 && passes <= 1.0 ? latency / hertz : 0.0;
   const double t_sm = std::max(0.0, cycles / hertz - first);
   const double dispatch = gpu.launch.blocks_per_second > 0.0 ? blocks / gpu.launch.blocks_per_second : 0.0;

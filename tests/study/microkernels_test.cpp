@@ -169,7 +169,7 @@ TEST(MicrokernelLaw, MoreInFlightIsNeverSlowerAndMoreBytesNeverFaster) {
     EXPECT_LT(now, h200().dram.bandwidth.value());
     before = now;
   }
-  for (const char* curve : {"dram_read", "dram_copy", "dram_triad"}) {
+  for (const char* curve : kStreams) {
     double seconds = 0.0;
     for (double bytes = 1048576.0; bytes < 2e9; bytes *= 1.3) {
       ProbePoint p;
