@@ -164,7 +164,7 @@ std::vector<Example> examples() {
        "conv2d 2x16x32x32 to 64, 3x3 fp32"},
       {"cudnn_convolution_transpose",
        {kImage, tensor({16, 8, 2, 2}), Numbers{0, 0}, Numbers{0, 0}, Numbers{2, 2}},
-       "conv_transpose2d 2x8x64x64 to 16, 2x2 fp32"},
+       "conv2d 2x8x64x64 to 16, 2x2 fp32"},
       {"convolution_backward",
        {tensor({2, 64, 32, 32}), kImage, tensor({64, 16, 3, 3}), kNone, Numbers{1, 1}, Numbers{1, 1}, Numbers{1, 1},
         0.0, Numbers{0, 0}, 1.0, Numbers{1, 1, 0}},
