@@ -19,6 +19,7 @@
 #include "sim/scenario/changed_hardware.h"
 #include "sim/scenario/descriptions.h"
 #include "sim/scenario/shared_prediction.h"
+#include "sim/units/parse.h"
 #include "sim/units/user_error.h"
 
 namespace ridgeline {
