@@ -17,7 +17,7 @@ struct AchievedBandwidth {
 };
 
 inline AchievedBandwidth achieved_bandwidth(const Gpu& gpu) {
-  constexpr double kReadShare = 0.9745, kWriteShare = 1.0, kL2ReadShare = 0.858, kL2WriteShare = 1.10;
+  constexpr double kReadShare = 0.9745, kWriteShare = 1.0, kL2ReadShare = 0.845, kL2WriteShare = 1.112;
   const double peak = gpu.dram.bandwidth.value();
   return {peak * gpu.dram.read_efficiency * kReadShare, peak * gpu.dram.write_efficiency * kWriteShare,
           gpu.l2.read_bandwidth.value() * kL2ReadShare, gpu.l2.write_bandwidth.value() * kL2WriteShare};

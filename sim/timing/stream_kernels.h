@@ -92,8 +92,8 @@ enum class StreamKernel : std::uint8_t {
 
 /// H200 values that the latencies below were measured with.
 inline constexpr double kReferenceClockHertz = 1.98e9;
-inline constexpr double kReferenceL2LatencyCycles = 281.0;
-inline constexpr double kReferenceDramLatencySeconds = 3.33e-7;
+inline constexpr double kReferenceL2LatencyCycles = 281.6;
+inline constexpr double kReferenceDramLatencySeconds = 3.329e-7;
 
 struct StreamConstants {
   StreamKernel kernel;

@@ -174,7 +174,7 @@ TEST(Fit, JsonTellsTheBatchItsStepAndWhatLimitsIt) {
   EXPECT_EQ(f["gradient_accumulation"], 1);
   EXPECT_FALSE(f["keeps_batch"]);
   EXPECT_GT(f["step"]["time_s"].get<double>(), 0);
-  EXPECT_TRUE(f["memory"]["fits"]);
+  EXPECT_NE(f["memory"]["verdict"], "does not fit");
   EXPECT_EQ(f["limit"]["micro_batch"].get<int>(), f["micro_batch"].get<int>() + 1);
   for (const char* key : {"op", "phase", "category", "largest_category"})
     EXPECT_FALSE(f["limit"][key].get<std::string>().empty()) << key;
@@ -198,7 +198,8 @@ TEST(Predict, FlagsAloneGiveWhatTheFileGives) {
   const json flags =
       json::parse(run_program("predict --model bert-large --hardware nvidia-rtx-3090 --batch 4 --seq 512 --precision "
                               "fp32 --attention eager "
-                              "--optimizer adamw --implementation foreach --clipping 1.0 --format json --no-advice")
+                              "--optimizer adamw --implementation foreach --clipping 1.0 --set software=pytorch-2.0 "
+                              "--format json --no-advice")
                       .out);
   EXPECT_EQ(file["step"], flags["step"]);
   EXPECT_EQ(file["memory"], flags["memory"]);
@@ -229,7 +230,8 @@ TEST(Predict, TextFitsAHundredColumns) {
 TEST(Predict, EveryShippedScenarioRuns) {
   int count = 0;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(RIDGELINE_SOURCE_DIR "/scenarios")) {
-    if (entry.path().extension() != ".yaml") continue;
+    const std::string folder = entry.path().parent_path().filename();
+    if (entry.path().extension() != ".yaml" || folder == "sweeps" || folder == "exercises") continue;
     const ProgramRun run = run_program("predict " + entry.path().string() + " --no-advice");
     EXPECT_EQ(run.exit_code, 0) << entry.path() << run.err;
     ++count;

@@ -6,6 +6,7 @@
 
 #include "sim/trace/read_op_trace.h"
 #include "sim/units/user_error.h"
+#include "tests/support/temporary_path.h"
 
 namespace ridgeline::trace {
 namespace {
@@ -14,7 +15,7 @@ constexpr const char* kHeader = R"({"ridgeline":"op-trace","version":1,"paramete
                                 "\n";
 
 Replayable read(const std::string& records, const std::string& before = "") {
-  const std::string path = testing::TempDir() + "records.jsonl";
+  const std::string path = temporary_path("records.jsonl");
   std::ofstream(path, std::ios::binary) << kHeader << before << "{\"record\":\"step\"}\n"
                                         << records << "{\"record\":\"end\"}\n";
   return read_replayable_op_trace(path);

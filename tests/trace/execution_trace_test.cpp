@@ -7,6 +7,7 @@
 
 #include "sim/trace/read_recording.h"
 #include "sim/units/user_error.h"
+#include "tests/support/temporary_path.h"
 
 namespace ridgeline::trace {
 namespace {
@@ -30,7 +31,7 @@ std::string side(const std::string& name, const std::vector<std::string>& shapes
 const std::string kProduct = side("inputs", {"[4, 16]", "[16, 8]"}) + ", " + side("outputs", {"[4, 8]"});
 
 std::string written(const std::string& nodes) {
-  const std::string path = testing::TempDir() + "et.json";
+  const std::string path = temporary_path("et.json");
   std::ofstream(path, std::ios::binary) << "{\"schema\": \"1.1.1-chakra.0.0.4\", \"pid\": 1,\n\"nodes\": [\n"
                                         << nodes << "\n], \"finish_ts\": 3}";
   return path;

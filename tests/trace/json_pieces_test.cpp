@@ -1,5 +1,6 @@
 // A large document delivered value by value; what is no document, or only half of one, is refused with its place.
 #include "sim/trace/json_pieces.h"
+#include "tests/support/temporary_path.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -16,7 +17,7 @@ namespace ridgeline::trace {
 namespace {
 
 std::string file_of(const std::string& text, const std::string& name = "pieces.json") {
-  const std::string path = testing::TempDir() + name;
+  const std::string path = temporary_path(name);
   std::ofstream(path, std::ios::binary) << text;
   return path;
 }
@@ -81,7 +82,7 @@ TEST(JsonPieces, ValuesMayLieAcrossThePiecesInWhichAFileIsRead) {
 }
 
 TEST(JsonPieces, HalfACompressedFileIsRefused) {
-  const std::string path = testing::TempDir() + "half.json.gz";
+  const std::string path = temporary_path("half.json.gz");
   std::string text = "[0";
   for (int i = 1; i < 100000; ++i) text += fmt::format(",\n{}", i * 7919 % 100003);
   write_text(path, text + "]");

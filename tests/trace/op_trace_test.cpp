@@ -10,6 +10,7 @@
 #include "sim/trace/text_source.h"
 #include "sim/trace/write_op_trace.h"
 #include "sim/units/user_error.h"
+#include "tests/support/temporary_path.h"
 
 namespace ridgeline::trace {
 namespace {
@@ -51,7 +52,7 @@ TEST(OpTraceFile, ReadsBackAsTheSameRunRecordForRecord) {
 
 TEST(OpTraceFile, ComesBackFromGzipAndSaysWhereATruncatedOneEnds) {
   const std::string text = op_trace_lines({.producer = "test"}, small_run());
-  const std::string path = testing::TempDir() + "run.jsonl.gz";
+  const std::string path = temporary_path("run.jsonl.gz");
   write_text(path, text);
   EXPECT_EQ(read_text(path), text);
   std::filesystem::resize_file(path, std::filesystem::file_size(path) / 2);

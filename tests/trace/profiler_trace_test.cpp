@@ -7,6 +7,7 @@
 
 #include "sim/trace/read_recording.h"
 #include "sim/units/user_error.h"
+#include "tests/support/temporary_path.h"
 
 namespace ridgeline::trace {
 namespace {
@@ -51,7 +52,7 @@ class TraceText {
            events_ + "\n]}\n";
   }
   [[nodiscard]] std::string file(const std::string& name = "trace.json") const {
-    const std::string path = testing::TempDir() + name;
+    const std::string path = temporary_path(name);
     std::ofstream(path, std::ios::binary) << text();
     return path;
   }
@@ -259,7 +260,7 @@ TEST(ProfilerTrace, ATraceWithoutOperatorsOrWithoutAGpuSaysHowToRecordOne) {
 }
 
 TEST(ProfilerTrace, JsonOfAnotherKindIsNamedByItsKeys) {
-  const std::string path = testing::TempDir() + "other.json";
+  const std::string path = temporary_path("other.json");
   std::ofstream(path) << R"({"model_type": "bert", "layers": [1, 2]})";
   EXPECT_THAT(refusal(path), testing::AllOf(HasSubstr("neither"), HasSubstr("layers, model_type")));
   std::ofstream(path) << R"({"traceEvents": []})";
