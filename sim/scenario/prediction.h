@@ -90,8 +90,8 @@ struct StepRun {
 /// Throws as predict does.
 StepRun run_step(const Scenario& scenario, std::string_view engine);
 
-/// Engine "roofline", "analytic" or "simulate". Throws UserError for an unknown engine or a scenario that cannot run (an attention
-/// backend the GPU lacks).
+/// Engine "roofline", "analytic" or "simulate". Throws UserError for an unknown engine or a scenario that cannot run
+/// (an attention backend the GPU lacks).
 Prediction predict(const Scenario& scenario, std::string_view engine);
 
 /// Time, range, shares and kernels of a program's steady step, whatever it was made from; without memory, rates and
