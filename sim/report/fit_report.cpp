@@ -56,6 +56,11 @@ std::string fit_text(const FitResult& r, Seconds search_time) {
   constexpr std::string_view kMargin = "                ";
   if (r.largest) {
     write_wrapped(out, "  fits          ", batch_words(*r.largest));
+    if (r.sure_micro_batch < r.largest->micro_batch)
+      write_wrapped(out, "                ",
+                    r.sure_micro_batch > 0 ? fmt::format("with the spread of such predictions to spare: micro-batch {}",
+                                                         r.sure_micro_batch)
+                                           : "with the spread of such predictions not even one surely fits");
     if (!r.keeps_batch) {
       write_wrapped(out, kMargin,
                     fmt::format("the scenario's batch of {} is {}", r.asked_batch,
@@ -102,6 +107,7 @@ ordered_json fit_json(const FitResult& r, Seconds search_time) {
                    {"asked_batch", r.asked_batch}};
   if (r.largest) {
     out.update(batch_json(*r.largest));
+    out["sure_micro_batch"] = r.sure_micro_batch;
     out["keeps_batch"] = r.keeps_batch;
     if (r.same_batch) out["same_batch"] = batch_json(*r.same_batch);
   } else {

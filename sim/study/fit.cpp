@@ -145,6 +145,10 @@ FitResult fit_batch(const Scenario& scenario, std::string_view engine) {
     result.failing = search.run_of(micro_batch + 1);
     if (result.failing->runs) result.failing.reset();
   }
+  if (result.largest) {
+    result.sure_micro_batch = micro_batch;
+    while (result.sure_micro_batch > 0 && !search.run_of(result.sure_micro_batch).fits) --result.sure_micro_batch;
+  }
   result.monotone = search.monotone();
   result.trials = search.take_trials();
   return result;

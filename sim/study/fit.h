@@ -32,6 +32,7 @@ struct FitResult {
   std::int64_t capacity = 0;
   std::int64_t asked_batch = 0;            ///< sequences of the scenario's step
   std::optional<FittingBatch> largest;     ///< empty: not even one sequence fits
+  std::int64_t sure_micro_batch = 0;       ///< the largest that fits with the software's spread to spare; 0: none
   bool keeps_batch = true;                 ///< the step of `largest` has as many sequences as asked
   std::optional<FittingBatch> same_batch;  ///< where it has not: the largest micro-batch whose steps have
   /// The first batch that does not fit, and why; with nothing that fits, one sequence. Empty where the search ended at

@@ -172,6 +172,8 @@ TEST(Fit, JsonTellsTheBatchItsStepAndWhatLimitsIt) {
   EXPECT_TRUE(f["fits"]);
   EXPECT_GT(f["micro_batch"].get<int>(), 2);
   EXPECT_EQ(f["gradient_accumulation"], 1);
+  EXPECT_GT(f["sure_micro_batch"].get<int>(), 2);
+  EXPECT_LE(f["sure_micro_batch"].get<int>(), f["micro_batch"].get<int>());
   EXPECT_FALSE(f["keeps_batch"]);
   EXPECT_GT(f["step"]["time_s"].get<double>(), 0);
   EXPECT_NE(f["memory"]["verdict"], "does not fit");

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "sim/hardware/load_gpu.h"
+#include "sim/hierarchy/make_engine.h"
 #include "sim/report/microkernel_text.h"
 #include "sim/study/microkernels/microkernel.h"
 
@@ -13,7 +14,7 @@ namespace ridgeline {
 namespace {
 
 /// Engines that are held to the measured curves.
-constexpr const char* kEngines[] = {"analytic"};
+constexpr const char* kEngines[] = {"analytic", "simulate"};
 
 // Tolerances, relative. Where a point's own samples scatter, as much more.
 constexpr double kDramStreams = 0.02;    ///< arrays of 64 MB and more
@@ -66,7 +67,7 @@ class Microkernels : public testing::TestWithParam<const char*> {
   }
 
  private:
-  std::unique_ptr<TimingEngine> engine_ = make_timing_engine(GetParam(), h200());
+  std::unique_ptr<TimingEngine> engine_ = make_engine(GetParam(), h200());
 };
 
 INSTANTIATE_TEST_SUITE_P(Engines, Microkernels, testing::ValuesIn(kEngines));
@@ -145,7 +146,7 @@ TEST_P(Microkernels, EmptyKernelsFollowOneAnotherAsMeasured) {
 
 TEST(MicrokernelRoofline, IsNeverSlowerThanMeasuredFromTheDramOrInProducts) {
   // Ceilings of the datasheet: measured bandwidth and arithmetic stay below them.
-  const auto engine = make_timing_engine("roofline", h200());
+  const auto engine = make_engine("roofline", h200());
   for (const Microkernel& kernel : microkernels()) {
     if (!kernel.curve.starts_with("gemm_") && kernel.curve != "occupancy_bandwidth") continue;
     for (const ProbePoint& p : measured().find(kernel.curve)->points) {
@@ -158,7 +159,7 @@ TEST(MicrokernelRoofline, IsNeverSlowerThanMeasuredFromTheDramOrInProducts) {
 }
 
 TEST(MicrokernelLaw, MoreInFlightIsNeverSlowerAndMoreBytesNeverFaster) {
-  const auto engine = make_timing_engine("analytic", h200());
+  const auto engine = make_engine("analytic", h200());
   const Microkernel& little = described("occupancy_bandwidth");
   double before = 0.0;
   for (const double warps : {1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0}) {
