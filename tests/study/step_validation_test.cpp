@@ -15,7 +15,9 @@ namespace ridgeline {
 namespace {
 
 constexpr double kStepMedian = 12, kStepWorst = 35;          // percent
-constexpr double kAllocatedMedian = 3, kAllocatedWorst = 8;  // percent
+constexpr double kAllocatedMedian = 1, kAllocatedWorst = 3;  // percent
+constexpr double kReservedMedian = 2, kReservedWorst = 6;    // percent
+constexpr double kDeviceUsedWorst = 6;                       // percent
 constexpr double kLaunches = 2;                              // percent
 constexpr double kRtx3090Time = 20, kRtx3090Memory = 6;      // percent
 constexpr double kLadderMedian = 5, kLadderWorst = 12;       // percent
@@ -51,6 +53,20 @@ TEST(MeasuredSteps, EagerStepsOnTheH200AllocateWhatTheyAllocated) {
   const ErrorStatistics e = errors("h200", allocated_ratio);
   EXPECT_LE(e.median, kAllocatedMedian);
   EXPECT_LE(e.worst, kAllocatedWorst);
+}
+
+TEST(MeasuredSteps, EagerStepsOnTheH200HoldWhatTheyHeld) {
+  const ErrorStatistics reserved = errors("h200", [](const ValidatedStep& s) {
+    return static_cast<double>(s.predicted.memory.peak_reserved) / static_cast<double>(*s.measured.peak_reserved);
+  });
+  const ErrorStatistics used = errors("h200", [](const ValidatedStep& s) {
+    return static_cast<double>(s.predicted.memory.device_used) / static_cast<double>(*s.measured.device_used);
+  });
+  fmt::print("reserved: median {:.2f} %, worst {:.2f} %; device used: median {:.2f} %, worst {:.2f} %\n",
+             reserved.median, reserved.worst, used.median, used.worst);
+  EXPECT_LE(reserved.median, kReservedMedian);
+  EXPECT_LE(reserved.worst, kReservedWorst);
+  EXPECT_LE(used.worst, kDeviceUsedWorst);
 }
 
 TEST(MeasuredSteps, ConfigurationsThatNothingWasTunedOnAllocateWhatTheyAllocated) {
