@@ -6,10 +6,8 @@
 #include <set>
 #include <unordered_map>
 
-#include "sim/hierarchy/make_engine.h"
 #include "sim/kernels/attention_choice.h"
 #include "sim/scenario/shared_prediction.h"
-#include "sim/timeline/step_times.h"
 #include "sim/timeline/timeline.h"
 
 namespace ridgeline {
@@ -136,21 +134,21 @@ ReplayResult predict_replay(trace::Replayable recorded, const ReplaySetting& set
   scenario.cuda_graphs = setting.cuda_graphs;
   const auto precision = precision_of(recorded.recording.info.precision);
   scenario.training.precision = precision.value_or(Precision::fp32);
-  Prediction prediction = predict_time(program, scenario, setting.engine, Reasons::yes);
-  const auto engine = make_engine(setting.engine, setting.gpu);
-  const Timeline timeline = run_timeline(program, time_kernels(program, *engine, setting.gpu), setting.gpu,
-                                         setting.host, {.cuda_graphs = setting.cuda_graphs});
+  PredictedStep step =
+      predict_step(program, setting.gpu, setting.host, setting.engine, {.cuda_graphs = setting.cuda_graphs});
 
   ReplayResult result;
   result.format = recorded.format;
   result.info = recorded.recording.info;
   result.measured = recorded.measured;
   result.has_measured_kernels = recorded.measured.kernels > 0;
-  compare_calls(result, recorded, times_of_calls(recorded, program, timeline));
-  result.prediction = std::move(prediction);
+  compare_calls(result, recorded, times_of_calls(recorded, program, step.timeline));
+  result.prediction = std::move(step.prediction);
+  result.prediction.scenario = result.info.title;
   StepPrediction& p = result.prediction.step;
-  if (!precision) p.mfu = 0.0;  // of which peak is not known
   if (p.time.value() > 0) {
+    if (precision)  // else it is not known of which peak
+      p.mfu = trace.model_flops / p.time.value() / peak_of_precision(*precision, setting.gpu).value();
     p.samples_per_s = result.info.samples / p.time.value();
     p.tokens_per_s = result.info.tokens / p.time.value();
   }

@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "sim/trace/aten_map.h"
+#include "sim/trace/json_integers.h"
 #include "sim/trace/profiler_arguments.h"
 #include "sim/trace/trace_builder.h"
 #include "sim/units/user_error.h"
@@ -23,25 +24,14 @@ std::optional<DType> type_of_tensor(std::string_view type) {
   return dtype_of_aten(type.substr(7, type.size() - 8));
 }
 
-bool integers(const element& value, std::vector<std::int64_t>& into) {
-  array list;
-  if (value.get(list) != simdjson::SUCCESS) return false;
-  for (const element item : list) {
-    std::int64_t number = 0;
-    if (item.get(number) != simdjson::SUCCESS) return false;
-    into.push_back(number);
-  }
-  return true;
-}
-
 /// [tensor, storage, offset, elements, bytes of one, device] with its shape.
 AtenTensor tensor_of(DType type, const element& value, const element* shape, const element* strides,
                      const std::string& place) {
   AtenTensor tensor;
   tensor.type = type;
-  if (shape != nullptr && !integers(*shape, tensor.sizes)) tensor.sizes.clear();
+  if (shape != nullptr && !integers_of(*shape, tensor.sizes)) tensor.sizes.clear();
   check_sizes(tensor.sizes, place);
-  if (strides != nullptr && !integers(*strides, tensor.strides)) tensor.strides.clear();
+  if (strides != nullptr && !integers_of(*strides, tensor.strides)) tensor.strides.clear();
   if (tensor.strides.size() != tensor.sizes.size()) tensor.strides.clear();
   array identity;
   if (value.get(identity) != simdjson::SUCCESS) return tensor;

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "sim/trace/aten_map.h"
+#include "sim/trace/json_integers.h"
 #include "sim/units/user_error.h"
 
 namespace ridgeline::trace {
@@ -32,17 +33,6 @@ std::optional<double> number_from(std::string_view text) {
   if (text.empty() || error != std::errc{} || end != text.data() + text.size() || !std::isfinite(number))
     return std::nullopt;
   return number;
-}
-
-bool integers_of(const element& value, std::vector<std::int64_t>& into) {
-  array list;
-  if (value.get(list) != simdjson::SUCCESS) return false;
-  for (const element item : list) {
-    std::int64_t number = 0;
-    if (item.get(number) != simdjson::SUCCESS) return false;
-    into.push_back(number);
-  }
-  return true;
 }
 
 AtenTensor tensor_of(DType type, const element* dims, const element* strides, const std::string& place) {

@@ -26,6 +26,8 @@ TEST(SimulatedTimes, AreInEveryFamilyAtLeastAsAccurateAsTheAnalyticEngines) {
     EXPECT_LE(kinds["simulate"].mean, kinds["analytic"].mean + behind_by) << family;
   }
   EXPECT_LE(behind, 1);
+  EXPECT_GT(families["convolution"]["simulate"].mean, families["convolution"]["analytic"].mean + 0.2)
+      << "it meets its tolerance now: take it out of tests/validation/DEVIATIONS.md";
 }
 
 }  // namespace
