@@ -50,7 +50,8 @@ Node& entry_of(Node& node, std::string_view step, std::string_view done, const O
   }
   if (Node* found = node.find(step)) return *found;
   node.entries.push_back({std::string(step), origin, Node{}});
-  node.entries.back().value.origin = origin;
+  // A mapping made on the way to the key lacks other keys for its parent's reasons, not for this change's.
+  node.entries.back().value.origin = node.origin;
   return node.entries.back().value;
 }
 

@@ -18,7 +18,7 @@ std::string words(std::string_view name) {
 }
 
 void write_wrapped(std::string& out, std::string_view margin, std::string_view text) {
-  const std::size_t width = 98 - margin.size();
+  const std::size_t width = 100 - margin.size();
   bool first = true;
   while (!text.empty()) {
     std::size_t length = std::min(width, text.size());

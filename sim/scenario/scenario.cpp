@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <memory>
+
 #include "sim/config/parse_yaml.h"
 #include "sim/config/value.h"
 #include "sim/hardware/load_host.h"
@@ -132,7 +134,11 @@ Scenario load_scenario(const ScenarioSource& source) {
   Node tree;
   if (source.file) tree = config::load_yaml(*source.file);
   else if (!source.text.empty()) tree = config::parse_yaml(source.text, source.text_name);
-  else tree.kind = Node::Kind::mapping;
+  else {
+    tree.kind = Node::Kind::mapping;
+    tree.origin.name = std::make_shared<const std::string>(
+        "without a scenario file (--model, --hardware, --batch and --seq describe one)");
+  }
   Descriptions alone;
   return load(std::move(tree), source.overrides, source.numbers, alone).scenario;
 }

@@ -211,7 +211,9 @@ struct Shaper {
     std::int64_t elements = 0;
     if (op.sizes)
       for (const std::int64_t size : *op.sizes) elements += size;
-    return fmt::format("{} tensors, {} elements {}", op.sizes ? op.sizes->size() : 0, elements, name_of(op.type));
+    const std::size_t tensors = op.sizes ? op.sizes->size() : 0;
+    if (elements < 1'000'000) return fmt::format("{} tensors, {} elements {}", tensors, elements, name_of(op.type));
+    return fmt::format("{} tensors, {:.4g} M {}", tensors, static_cast<double>(elements) / 1e6, name_of(op.type));
   }
   std::string operator()(const Convolution& op) const {
     return fmt::format("{}x{}x{}x{} to {}, {}x{} {}", op.batch, op.in_channels, op.size, op.size, op.out_channels,

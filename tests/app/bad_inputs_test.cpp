@@ -52,6 +52,7 @@ TEST(BrokenArguments, AreRefusedInOneLine) {
       {"predict no-such-file.yaml", "no-such-file.yaml"},
       {"predict scenarios/bert-large-fp32.yml", "bert-large-fp32"},
       {"predict", "hardware"},
+      {"predict --model gpt2 --hardware nvidia-t4 --batch 4", "--seq describe one): training.sequence_length: missing"},
       {"predict scenarios/bert-large-fp32.yaml --engine magic", "analytic"},
       {"predict scenarios/bert-large-fp32.yaml --format xml", "format"},
       {"predict scenarios/bert-large-fp32.yaml --set training.micro_batch", "="},
