@@ -10,7 +10,8 @@ namespace ridgeline {
 namespace {
 
 bool is_16_bit(Precision precision) {
-  return precision == Precision::amp_fp16 || precision == Precision::amp_bf16 || precision == Precision::bf16;
+  return precision == Precision::amp_fp16 || precision == Precision::amp_bf16 || precision == Precision::bf16 ||
+         precision == Precision::apex_o2;
 }
 
 /// Why a backend cannot run; empty when it can.

@@ -10,6 +10,11 @@
 namespace ridgeline {
 namespace {
 
+/// Elements for which instructions issue: a warp runs while one of its lanes has an element of the row (`each` a lane).
+double with_idle_lanes(const Norm& op, std::int64_t each) {
+  return static_cast<double>(op.rows * ceil_div(op.cols, 32 * each) * 32 * each);
+}
+
 LoweredOp forward(const Norm& op) {
   const auto elements = static_cast<double>(op.rows * op.cols);
   const double bytes = elements * static_cast<double>(bytes_of(op.type));
@@ -30,7 +35,7 @@ LoweredOp forward(const Norm& op) {
     KernelLaunch launch =
         stream_launch(StreamKernel::layer_norm_vectorized, op.rms ? "vectorized_rms_norm" : "vectorized_layer_norm",
                       TimeClass::normalization, op.type, {op.rows, 1, 128, half ? 32 : 39, 24},
-                      {.elements = elements,
+                      {.elements = with_idle_lanes(op, 4),
                        .iterations = static_cast<double>(ceil_div(op.cols, 512)),
                        .reread_bytes = bytes,  // statistics first, then the row again
                        .reread_row_bytes = static_cast<double>(op.cols * bytes_of(op.type)),
@@ -52,7 +57,7 @@ LoweredOp forward(const Norm& op) {
   KernelLaunch transform =
       stream_launch(StreamKernel::layer_norm_transform, "LayerNormForward", TimeClass::normalization, op.type,
                     {op.rows, 1, 256, half ? 23 : 21},
-                    {.elements = elements, .iterations = static_cast<double>(ceil_div(op.cols, 256))});
+                    {.elements = with_idle_lanes(op, 1), .iterations = static_cast<double>(ceil_div(op.cols, 256))});
   transform.flops = 3.0 * elements;
   transform.reads = {{0, bytes}};
   add_parameters(transform);
@@ -75,11 +80,11 @@ KernelLaunch weight_gradients(const Norm& op, int statistics_count) {
                         : op.type == DType::fp16 ? (height == 32 ? 49 : 43)
                         : height == 32 || half   ? 46
                                                  : 40;
-  KernelLaunch launch =
-      stream_launch(aligned ? StreamKernel::gamma_beta_aligned : StreamKernel::gamma_beta, "GammaBetaBackward",
-                    TimeClass::normalization, op.type,
-                    {ceil_div(op.cols, 32), 1, static_cast<int>(32 * height), registers, 264 * height},
-                    {.elements = elements, .iterations = static_cast<double>(ceil_div(op.rows, height * 8))});
+  KernelLaunch launch = stream_launch(
+      aligned ? StreamKernel::gamma_beta_aligned : StreamKernel::gamma_beta, "GammaBetaBackward",
+      TimeClass::normalization, op.type,
+      {ceil_div(op.cols, 32), 1, static_cast<int>(32 * height), registers, 264 * height},
+      {.elements = with_idle_lanes(op, 1), .iterations = static_cast<double>(ceil_div(op.rows, height * 8))});
   launch.flops = 4.0 * elements;
   launch.reads = {{0, bytes}, {1, bytes}};
   for (int i = 0; i < statistics_count; ++i) launch.reads.push_back({3 + i, 4.0 * static_cast<double>(op.rows)});
@@ -100,7 +105,7 @@ LoweredOp backward(const Norm& op) {
       stream_launch(vectorized ? StreamKernel::layer_norm_backward_vectorized : StreamKernel::layer_norm_backward,
                     vectorized ? "layer_norm_grad_input_vec" : "layer_norm_grad_input", TimeClass::normalization,
                     op.type, {op.rows, 1, 128, 32, 16},
-                    {.elements = elements,
+                    {.elements = with_idle_lanes(op, vectorized ? 4 : 1),
                      .iterations = static_cast<double>(ceil_div(op.cols, vectorized ? 512 : 128)),
                      .reread_bytes = 2.0 * bytes,
                      .reread_row_bytes = 2.0 * static_cast<double>(op.cols * bytes_of(op.type)),

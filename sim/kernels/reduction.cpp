@@ -82,14 +82,14 @@ LoweredOp lower_reduction(const Reduction& op, const Gpu& gpu, const Software& /
                                                     : StreamKernel::reduce_rows;
   // Along a row a thread loads one vector after the other; elsewhere four loads are in flight together. Rows that do
   // not start at a vector's boundary have a head and a tail of single elements.
-  constexpr double kLoadsInFlight = 4.0, kHeadAndTail = 1.5;
+  constexpr double kLoadsInFlight = 4.0, kHeadAndTail = 2.0;
   // A block of several warps on one row adds up through shared memory at its end: about two passes.
   constexpr double kAcrossWarps = 2.0;
   const std::int64_t vector = !columns && inputs >= 128 ? 16 / element : 1;
   const auto values = static_cast<double>(plan.values_per_thread);
   double passes = values / kLoadsInFlight;
   if (kernel == StreamKernel::reduce_rows)
-    passes = vector > 1 ? values / static_cast<double>(vector) + (inputs % vector != 0 ? kHeadAndTail : 0.0)
+    passes = vector > 1 ? std::ceil(values / static_cast<double>(vector)) + (inputs % vector != 0 ? kHeadAndTail : 0.0)
                         : std::ceil(values / kLoadsInFlight);
   if (kernel == StreamKernel::reduce_rows && plan.width > 32 && plan.grid_y == 1 && plan.height == 1)
     passes += kAcrossWarps;

@@ -2,6 +2,7 @@
 // beyond, whose row lives in registers, in shared memory or is read again. Backward of softmax multiplies grad by
 // output in a kernel of its own first. Geometry: PyTorch 2.11; tested by tests/kernels/softmax_test.cpp.
 #include <algorithm>
+#include <cmath>
 #include <stdexcept>
 
 #include "sim/kernels/families.h"
@@ -15,12 +16,15 @@ constexpr std::int64_t kSharedLimit = 48 * 1024;  ///< shared memory of a block 
 struct WarpShape {
   int log2_columns;
   std::int64_t padded_columns, warp, batches, rows_per_block, threads;
-  /// Dependent steps of a warp: loads and stores stop at the row's end, the arithmetic between them goes on to the
-  /// padded one.
+  /// Dependent steps of a warp: loads, stores and the division stop at the row's end; the maximum and the exponentials
+  /// between them go on to the padded one, and are this share of a step.
   [[nodiscard]] double steps(std::int64_t columns) const {
-    return static_cast<double>(batches) * 0.5 *
-           static_cast<double>(ceil_div(columns, 32) + ceil_div(padded_columns, 32));
+    constexpr double kPaddedShare = 0.15;
+    return static_cast<double>(batches) * ((1.0 - kPaddedShare) * static_cast<double>(ceil_div(columns, warp)) +
+                                           kPaddedShare * static_cast<double>(padded_columns / warp));
   }
+  /// Elements of a row with the lanes that a warp's last load leaves idle: its instructions issue for them too.
+  [[nodiscard]] std::int64_t lanes(std::int64_t columns) const { return ceil_div(columns, warp) * warp; }
 };
 /// Rows of up to 128 padded columns come two to a warp; short rows narrow the warp.
 WarpShape warp_shape(std::int64_t columns) {
@@ -83,11 +87,15 @@ KernelLaunch forward(const Softmax& op) {
   KernelLaunch launch;
   if (op.cols <= 2048) {
     const WarpShape s = warp_shape(op.cols);
-    launch = stream_launch(op.log ? StreamKernel::log_softmax_warp : StreamKernel::softmax_warp,
+    // 64 elements a thread, spelled out one after the other, are more code than an SM's instruction cache holds: a
+    // kernel of its own.
+    const bool wide = s.padded_columns > 1024;
+    launch = stream_launch(op.log ? (wide ? StreamKernel::log_softmax_warp_wide : StreamKernel::log_softmax_warp)
+                                  : (wide ? StreamKernel::softmax_warp_wide : StreamKernel::softmax_warp),
                            op.log ? "log_softmax_warp" : "softmax_warp", TimeClass::normalization, op.input,
                            {ceil_div(op.rows, s.rows_per_block), 1, static_cast<int>(s.threads),
                             warp_forward_registers(s.log2_columns, op.log, half)},
-                           {.elements = elements,
+                           {.elements = static_cast<double>(op.rows * s.lanes(op.cols)),
                             .padded_elements = static_cast<double>(op.rows * s.padded_columns),
                             .iterations = s.steps(op.cols)});
   } else if (op.cols <= 9 * 1024) {
@@ -133,7 +141,7 @@ KernelLaunch backward(const Softmax& op, int gradient) {
                            op.log ? "log_softmax_warp_bwd" : "softmax_warp_bwd", TimeClass::normalization, op.output,
                            {ceil_div(op.rows, s.rows_per_block), 1, static_cast<int>(s.threads),
                             warp_backward_registers(s.log2_columns, half)},
-                           {.elements = elements,
+                           {.elements = static_cast<double>(op.rows * s.lanes(op.cols)),
                             .padded_elements = static_cast<double>(op.rows * s.padded_columns),
                             .iterations = s.steps(op.cols)});
   } else {
@@ -142,7 +150,7 @@ KernelLaunch backward(const Softmax& op, int gradient) {
     threads = std::max<std::int64_t>(threads, 32);
     const std::int64_t row = op.cols * bytes_of(op.output);
     const bool in_shared = op.cols % vector == 0 && row + threads / 32 * 4 < kSharedLimit;
-    const auto passes = static_cast<double>(ceil_div(op.cols, threads * vector));
+    const double vectors = static_cast<double>(op.cols) / static_cast<double>(threads * vector);
     if (in_shared) {
       launch = stream_launch(StreamKernel::softmax_backward_shared, "SoftMaxBackwardSmem", TimeClass::normalization,
                              op.output,
@@ -152,13 +160,13 @@ KernelLaunch backward(const Softmax& op, int gradient) {
                               : op.log                 ? 27
                                                        : 23,
                               row + threads / 32 * 4},
-                             {.elements = elements, .iterations = passes});
+                             {.elements = elements, .iterations = std::ceil(vectors)});
     } else {
       launch =
           stream_launch(StreamKernel::softmax_backward_block, "SoftMaxBackward", TimeClass::normalization, op.output,
                         {op.rows, 1, static_cast<int>(threads), op.log ? (half ? 32 : 56) : 40, threads * 4},
                         {.elements = elements,
-                         .iterations = passes,
+                         .iterations = vectors,  // rest and head go element by element, in steps as short
                          .reread_bytes = y,
                          .reread_row_bytes = static_cast<double>(row)});  // the sum reads the gradient alone
     }

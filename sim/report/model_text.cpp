@@ -21,6 +21,7 @@ std::string_view activation_name(Activation activation) {
     case Activation::gelu_tanh: return "gelu-tanh";
     case Activation::relu: return "relu";
     case Activation::swiglu: return "swiglu";
+    case Activation::gelu_spelled_out: return "gelu-spelled-out";
   }
   return "?";
 }

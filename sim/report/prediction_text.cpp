@@ -46,6 +46,7 @@ const char* name_of_precision(Precision precision) {
     case Precision::amp_fp16: return "amp-fp16";
     case Precision::amp_bf16: return "amp-bf16";
     case Precision::bf16: return "bf16";
+    case Precision::apex_o2: return "apex-o2";
   }
   return "?";
 }

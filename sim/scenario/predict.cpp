@@ -152,6 +152,7 @@ FlopsPerSecond peak_of_precision(Precision precision, const Gpu& gpu) {
   switch (precision) {
     case Precision::fp32: break;
     case Precision::tf32: tensor = r.tensor_tf32; break;
+    case Precision::apex_o2:
     case Precision::amp_fp16: tensor = r.tensor_fp16; break;
     case Precision::amp_bf16:
     case Precision::bf16: tensor = r.tensor_bf16; break;

@@ -12,30 +12,35 @@ using config::Value;
 template <typename Enum>
 using Choice = std::pair<std::string_view, Enum>;
 
-constexpr std::array<Choice<Precision>, 5> kPrecisions{{{"fp32", Precision::fp32},
+constexpr std::array<Choice<Precision>, 6> kPrecisions{{{"fp32", Precision::fp32},
                                                         {"tf32", Precision::tf32},
                                                         {"amp-fp16", Precision::amp_fp16},
                                                         {"amp-bf16", Precision::amp_bf16},
-                                                        {"bf16", Precision::bf16}}};
+                                                        {"bf16", Precision::bf16},
+                                                        {"apex-o2", Precision::apex_o2}}};
 constexpr std::array<Choice<AttentionRequest>, 6> kAttention{{{"eager", AttentionRequest::eager},
                                                               {"sdpa", AttentionRequest::sdpa},
                                                               {"flash", AttentionRequest::flash},
                                                               {"cudnn", AttentionRequest::cudnn},
                                                               {"efficient", AttentionRequest::efficient},
                                                               {"math", AttentionRequest::math}}};
-constexpr std::array<Choice<OptimizerKind>, 7> kOptimizers{{{"adamw", OptimizerKind::adamw},
+constexpr std::array<Choice<OptimizerKind>, 8> kOptimizers{{{"adamw", OptimizerKind::adamw},
                                                             {"adam", OptimizerKind::adam},
                                                             {"sgd", OptimizerKind::sgd},
                                                             {"sgd-momentum", OptimizerKind::sgd_momentum},
                                                             {"adafactor", OptimizerKind::adafactor},
                                                             {"adamw-8bit", OptimizerKind::adamw_8bit},
-                                                            {"adamw-kahan", OptimizerKind::adamw_kahan}}};
+                                                            {"adamw-kahan", OptimizerKind::adamw_kahan},
+                                                            {"bert-adam", OptimizerKind::bert_adam}}};
 constexpr std::array<Choice<OptimizerImplementation>, 3> kImplementations{
     {{"for-loop", OptimizerImplementation::for_loop},
      {"foreach", OptimizerImplementation::foreach},
      {"fused", OptimizerImplementation::fused}}};
 constexpr std::array<Choice<ActivationCheckpointing>, 2> kCheckpointing{
     {{"none", ActivationCheckpointing::none}, {"block", ActivationCheckpointing::block}}};
+
+constexpr std::array<Choice<LossRead>, 3> kLossReads{
+    {{"never", LossRead::never}, {"step", LossRead::step}, {"micro-batch", LossRead::micro_batch}}};
 
 constexpr std::array<Choice<KeyValueCache>, 3> kCaches{
     {{"none", KeyValueCache::none}, {"dynamic", KeyValueCache::dynamic}, {"static", KeyValueCache::fixed}}};
@@ -68,7 +73,7 @@ std::int64_t bytes_or_none(const Value& value, std::int64_t fallback) {
 TrainingSection read_training(const Value& section, const Software& software) {
   const Mapping mapping(
       section, {"micro_batch", "sequence_length", "gradient_accumulation", "precision", "attention", "optimizer",
-                "gradient_clipping", "activation_checkpointing", "compile", "cuda_graphs"});
+                "gradient_clipping", "activation_checkpointing", "reads_loss", "compile", "cuda_graphs"});
   TrainingSection result;
   TrainingDescription& t = result.training;
   t.micro_batch = mapping["micro_batch"].integer({1, 1 << 20});
@@ -81,6 +86,7 @@ TrainingSection read_training(const Value& section, const Software& software) {
     t.gradient_clipping = clipping.number(config::Range::positive());
   t.activation_checkpointing = mapping["activation_checkpointing"].choice<ActivationCheckpointing>(
       kCheckpointing, ActivationCheckpointing::none);
+  t.reads_loss = mapping["reads_loss"].choice<LossRead>(kLossReads, LossRead::never);
   t.keep_gradients = !software.zero_grad_to_none;
   t.softmax_saves_input = software.softmax_saves_input;
   t.mask_always_added = software.mask_always_added;
@@ -107,6 +113,8 @@ TrainingSection read_inference(const Value& section, const Software& software) {
   t.sequence_length = mapping["prompt_length"].integer({1, 1 << 24});
   t.gradient_accumulation = 1;
   t.precision = mapping["precision"].choice<Precision>(kPrecisions, Precision::fp32);
+  if (t.precision == Precision::apex_o2)
+    mapping["precision"].fail("apex-o2 is of training: it keeps fp32 copies for an optimizer");
   t.attention = mapping["attention"].choice<AttentionRequest>(kAttention, AttentionRequest::sdpa);
   t.softmax_saves_input = software.softmax_saves_input;
   t.mask_always_added = software.mask_always_added;

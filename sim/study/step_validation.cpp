@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/study/gzip_lines.h"
+#include "sim/study/published_runs.h"
 #include "sim/units/user_error.h"
 
 namespace ridgeline {
@@ -101,15 +102,12 @@ std::string software_of(const json& row) {
   return any_of_words(words, {"pt2.", "PyTorch 2", "torch 2", "2023-", "2024-"}) ? "pytorch-2.11" : "pytorch-1.13";
 }
 
-/// Mixed precision by 16-bit parameters with fp32 copies: the attention mask has 16 bits too and promotes nothing.
-bool keeps_parameters_in_16_bits(const json& row) {
-  return any_of_words(row.value("software", "") + " " + row.value("caveats", ""), {"apex O2", "DeepSpeed"});
-}
-
-/// Published steps: those of a shipped GPU with an absolute time and a scenario in our vocabulary.
-void add_published(std::vector<ValidatedStep>& out, const std::string& path, std::string_view only,
+/// Published steps: those of a shipped GPU with an absolute time and a scenario in our vocabulary, as runs.yaml beside
+/// them completes it.
+void add_published(std::vector<ValidatedStep>& out, const std::string& folder, std::string_view only,
                    std::string_view engine) {
-  for_each_line(path, [&](std::string_view text) {
+  const PublishedRuns runs(folder + "/runs.yaml");
+  for_each_line(folder + "/steps.jsonl.gz", [&](std::string_view text) {
     const json row = json::parse(text);
     if (row["kind"] != "absolute" || row.value("trust", "low") == std::string("low")) return;
     json scenario = row["scenario"];
@@ -119,10 +117,11 @@ void add_published(std::vector<ValidatedStep>& out, const std::string& path, std
     ScenarioSource source;
     source.text = scenario.dump();
     source.text_name = row["id"];
-    if (keeps_parameters_in_16_bits(row)) source.overrides = {{"software.mask_always_added", "false", ""}};
+    const PublishedRuns::Run run = runs.run_of(source.text_name);
+    source.overrides = run.overrides;
     MeasuredStep m;
     m.name = row["id"];
-    m.source = "public";
+    m.source = run.comparable ? "public" : "public, not comparable";
     m.forward_backward_only = row.value("forward_backward_only", false);
     m.compiled = scenario["training"].value("compile", false);
     const json& measured = row["measured"];
@@ -167,7 +166,7 @@ std::vector<ValidatedStep> validate_steps(const std::string& folder, std::string
   add_own(out, folder + "/h200/more/steps.jsonl.gz", "h200/more", "nvidia-h200-sxm-141gb", hardware, engine);
   add_own(out, folder + "/h200/compile/steps.jsonl.gz", "h200/compile", "nvidia-h200-sxm-141gb", hardware, engine);
   add_own(out, folder + "/h100/steps.jsonl.gz", "h100", "nvidia-h100-sxm5-80gb", hardware, engine);
-  add_published(out, folder + "/public/steps.jsonl.gz", hardware, engine);
+  add_published(out, folder + "/public", hardware, engine);
   return out;
 }
 

@@ -39,7 +39,10 @@ class Planner {
   }
 
   IssuePlan graph() {
-    const double gap = std::max(0.0, (gpu_.launch.graph_period - gpu_.launch.kernel_fixed).value());
+    const double fixed = gpu_.launch.kernel_fixed.value(), period = gpu_.launch.graph_period.value();
+    const double gap = std::max(0.0, period - fixed);
+    plan_.least_duration = fixed;
+    plan_.overlap = std::max(0.0, fixed - period);
     carry_ = host_.graph_launch.value();
     for (const Action& action : program_.steady_step()) {
       if (action.kind == Action::Kind::wait) {

@@ -1,6 +1,7 @@
 // The steady step as the recurrence runs it: for every launch, the host time before it and the time the kernel takes.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -33,6 +34,10 @@ struct IssuePlan {
   std::vector<Issue> launches;
   Issue tail;                     ///< after the last launch; launches nothing
   std::vector<HostGroup> groups;  ///< the same work, as the host does it in order
+  /// What launches in a CUDA graph keep their stream busy for (`busy_of`); nothing outside of one.
+  double least_duration = 0.0, overlap = 0.0;
+  /// Seconds of the stream that a kernel of this duration takes without the gap before it.
+  [[nodiscard]] double busy_of(double duration) const { return std::max(duration, least_duration) - overlap; }
   /// Host work of the whole step, without waiting.
   [[nodiscard]] double host_total() const;
 };
@@ -40,7 +45,9 @@ struct IssuePlan {
 /// The cost of an operation's class is spread over its launches, part of it after the last; a launch costs at least the
 /// launch call.
 IssuePlan plan_issues(const StepProgram& program, const Gpu& gpu, const Host& host);
-/// The same step as one CUDA graph (one more for every wait in it).
+/// The same step as one CUDA graph (one more for every wait in it). `launch.graph_period` is what an empty kernel takes
+/// there, and a kernel of duration d takes graph_period + max(0, d - kernel_fixed): where the period is the longer of
+/// the two, the difference is a gap; where it is the shorter, a kernel starts up under the end of its predecessor.
 IssuePlan plan_graph(const StepProgram& program, const Gpu& gpu, const Host& host);
 
 }  // namespace ridgeline

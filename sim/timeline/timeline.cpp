@@ -68,7 +68,7 @@ Timeline run_timeline(const StepProgram& program, std::span<const KernelTime> ti
       if (timeline.slowdown == 1.0) break;
     }
     for (std::size_t i = 0; i < times.size(); ++i)
-      durations[i] = times[i].time.value() * (launches[i]->on_tensor_cores() ? timeline.slowdown : 1.0);
+      durations[i] = plan.busy_of(times[i].time.value() * (launches[i]->on_tensor_cores() ? timeline.slowdown : 1.0));
     run = settle(plan, durations, gpu, options.most_steps);
   }
 

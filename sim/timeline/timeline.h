@@ -36,7 +36,7 @@ struct Timeline {
   Seconds step;        ///< from the end of one steady step to the end of the next
   Seconds host;        ///< work of the host for one step, without waiting
   Seconds host_issue;  ///< to issue a step, averaged over ten from an idle device, as a profiler-free program sees it
-  Seconds gpu_busy;    ///< sum of kernel durations
+  Seconds gpu_busy;    ///< sum of kernel durations, less what overlaps inside a CUDA graph
   Seconds idle;        ///< step less gpu_busy
   Seconds starved;     ///< of it, spent waiting for the host; the rest is gaps between kernels
   Seconds host_begin;  ///< when the host began this step, relative to its begin on the GPU

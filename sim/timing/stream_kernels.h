@@ -38,6 +38,8 @@ enum class StreamKernel : std::uint8_t {
   // softmax
   softmax_warp,
   log_softmax_warp,
+  softmax_warp_wide,
+  log_softmax_warp_wide,
   softmax_registers,
   log_softmax_registers,
   softmax_block,
@@ -102,6 +104,7 @@ struct StreamConstants {
   double pass_half, pass_full;  ///< of each dependent pass over its data, found in L2: elements of 16 bits, of 32 bits
   double miss_cycles;           ///< added where the data come from DRAM …
   bool miss_each_pass;          ///< … in every pass, or once because a block's loads are all in flight together
+  double first_miss_cycles;     ///< besides, once: rows far apart whose addresses are translated anew
   double instructions_half;     ///< thread instructions an element of 16 bits …
   double instructions_full;     ///< … and of 32 bits
   double padded_half, padded_full;  ///< thread instructions a padded element (lanes switched off still issue)

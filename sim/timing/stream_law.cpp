@@ -131,10 +131,11 @@ KernelTime stream_time(const KernelLaunch& launch, const StreamWork& work, const
   const double passes = std::max(work.iterations, 0.0), first_pass = std::min(1.0, passes);
   const double block_seconds = code.block_cycles * cycle,
                pass_seconds = (half ? code.pass_half : code.pass_full) * cycle,
-               miss_seconds = code.miss_cycles * miss_cycle * miss;
-  const double chain = block_seconds + pass_seconds * passes + miss_seconds * (code.miss_each_pass ? passes : 1.0);
+               miss_seconds = code.miss_cycles * miss_cycle * miss,
+               once_seconds = block_seconds + code.first_miss_cycles * miss_cycle * miss;
+  const double chain = once_seconds + pass_seconds * passes + miss_seconds * (code.miss_each_pass ? passes : 1.0);
   const double first =
-      block_seconds + pass_seconds * first_pass + miss_seconds * (code.miss_each_pass ? first_pass : 1.0);
+      once_seconds + pass_seconds * first_pass + miss_seconds * (code.miss_each_pass ? first_pass : 1.0);
 
   // Instructions; while there are few blocks an SM, the fullest SM decides.
   const double warps = occupancy.warps_per_block;

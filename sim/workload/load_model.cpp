@@ -21,10 +21,12 @@ using config::Value;
 
 constexpr std::array<std::pair<std::string_view, ModelFamily>, 3> kFamilies{
     {{"gpt2", ModelFamily::gpt2}, {"bert", ModelFamily::bert}, {"llama", ModelFamily::llama}}};
-constexpr std::array<std::pair<std::string_view, Activation>, 4> kActivations{{{"gelu", Activation::gelu},
-                                                                               {"gelu-tanh", Activation::gelu_tanh},
-                                                                               {"relu", Activation::relu},
-                                                                               {"swiglu", Activation::swiglu}}};
+constexpr std::array<std::pair<std::string_view, Activation>, 5> kActivations{
+    {{"gelu", Activation::gelu},
+     {"gelu-tanh", Activation::gelu_tanh},
+     {"relu", Activation::relu},
+     {"swiglu", Activation::swiglu},
+     {"gelu-spelled-out", Activation::gelu_spelled_out}}};
 constexpr std::array<std::pair<std::string_view, ModelHead>, 5> kHeads{
     {{"language-model", ModelHead::language_model},
      {"sequence-classification", ModelHead::sequence_classification},
@@ -52,9 +54,26 @@ FamilyDefaults defaults_of(ModelFamily family) {
 constexpr config::IntegerRange kLayers{1, 10000}, kWidth{1, 1 << 24}, kRows{1, std::int64_t{1} << 32};
 
 ModelDescription read_description(const Value& value, std::string fallback_name) {
-  const Mapping m(value, {"name", "family", "layers", "heads", "key_value_heads", "hidden", "feed_forward",
-                          "vocabulary", "max_positions", "type_vocabulary", "dropout", "attention_dropout", "bias",
-                          "activation", "tie_embeddings", "head", "labels"});
+  const Mapping m(value, {"name",
+                          "family",
+                          "layers",
+                          "heads",
+                          "key_value_heads",
+                          "hidden",
+                          "feed_forward",
+                          "vocabulary",
+                          "max_positions",
+                          "type_vocabulary",
+                          "dropout",
+                          "attention_dropout",
+                          "bias",
+                          "activation",
+                          "tie_embeddings",
+                          "head",
+                          "labels",
+                          "adds_mask",
+                          "sequence_first",
+                          "activation_adds_bias"});
   ModelDescription d;
   d.name = m["name"].text(std::move(fallback_name));
   d.family = m["family"].choice<ModelFamily>(kFamilies);
@@ -74,6 +93,11 @@ ModelDescription read_description(const Value& value, std::string fallback_name)
   d.tie_embeddings = m["tie_embeddings"].boolean(defaults.tie_embeddings);
   d.head = m["head"].choice<ModelHead>(kHeads, defaults.head);
   d.labels = m["labels"].integer(kWidth, 2);
+  if (m["adds_mask"].exists()) d.adds_mask = m["adds_mask"].boolean();
+  d.sequence_first = m["sequence_first"].boolean(false);
+  d.activation_adds_bias = m["activation_adds_bias"].boolean(false);
+  for (const char* key : {"adds_mask", "sequence_first", "activation_adds_bias"})
+    if (m[key].exists() && d.family != ModelFamily::bert) m[key].fail("only family bert is written in several ways");
   if (d.hidden % d.heads != 0)
     m["heads"].fail(fmt::format("hidden {} is not a multiple of {} heads", d.hidden, d.heads));
   if (d.heads % d.key_value_heads != 0)

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace ridgeline {
@@ -13,8 +14,9 @@ enum class ModelFamily : std::uint8_t {
   llama  ///< decoder, rotary positions, RMS norm, gated feed-forward, grouped keys and values
 };
 
-/// `gelu` is the exact (erf) form. `swiglu` is silu(gate) * up, with a third projection.
-enum class Activation : std::uint8_t { gelu, gelu_tanh, relu, swiglu };
+/// `gelu` is the exact (erf) form; `gelu_spelled_out` the same as x * 0.5 * (1 + erf(x / sqrt 2)) in four operations of
+/// its own, as models had it before PyTorch 1.4. `swiglu` is silu(gate) * up, with a third projection.
+enum class Activation : std::uint8_t { gelu, gelu_tanh, relu, swiglu, gelu_spelled_out };
 
 /// What sits on top of a bert and what its loss is. gpt2 and llama predict the next token.
 enum class ModelHead : std::uint8_t {
@@ -43,6 +45,10 @@ struct ModelDescription {
   bool tie_embeddings = true;  ///< output projection shares the token table
   ModelHead head = ModelHead::language_model;
   std::int64_t labels = 2;  ///< classes of a sequence classifier
+  // How the module is written where modules of one network differ (bert).
+  std::optional<bool> adds_mask;      ///< eager attention adds a mask of ones to every score; empty = as the software
+  bool sequence_first = false;        ///< [tokens, sequences, hidden]: heads are batches of a product without a copy
+  bool activation_adds_bias = false;  ///< the bias before the activation is an operation of its own
 
   [[nodiscard]] std::int64_t head_dim() const { return heads > 0 ? hidden / heads : 0; }
   [[nodiscard]] std::int64_t key_value_count() const { return key_value_heads > 0 ? key_value_heads : heads; }

@@ -13,7 +13,8 @@ enum class Precision : std::uint8_t {
   tf32,      ///< fp32 in memory, TF32 tensor cores
   amp_fp16,  ///< autocast to fp16 with gradient scaling
   amp_bf16,  ///< autocast to bf16
-  bf16       ///< every tensor in bf16, optimizer states too
+  bf16,      ///< every tensor in bf16, optimizer states too
+  apex_o2    ///< parameters and all of forward and backward in fp16, fp32 copies for the optimizer, loss scaling
 };
 
 /// What a scenario asks for; `sdpa` is PyTorch's own choice of a backend (sim/kernels/attention_choice.h).
@@ -22,7 +23,16 @@ enum class AttentionRequest : std::uint8_t { eager, sdpa, flash, cudnn, efficien
 /// What runs: matmuls and softmax of the model's own code (eager) or one backend of scaled_dot_product_attention.
 enum class AttentionChoice : std::uint8_t { eager, flash, cudnn, efficient, math };
 
-enum class OptimizerKind : std::uint8_t { adamw, adam, sgd, sgd_momentum, adafactor, adamw_8bit, adamw_kahan };
+enum class OptimizerKind : std::uint8_t {
+  adamw,
+  adam,
+  sgd,
+  sgd_momentum,
+  adafactor,
+  adamw_8bit,
+  adamw_kahan,
+  bert_adam  ///< of the first BERT codes: no correction of bias, one loop over tensors of its own
+};
 enum class OptimizerImplementation : std::uint8_t { for_loop, foreach, fused };
 struct OptimizerDescription {
   OptimizerKind kind = OptimizerKind::adamw;
@@ -33,6 +43,9 @@ struct OptimizerDescription {
 /// `block`: each transformer block keeps its input only and is run again in the backward pass.
 enum class ActivationCheckpointing : std::uint8_t { none, block };
 
+/// How often the script reads the loss (loss.item(), a progress bar that prints it): the host waits for the GPU there.
+enum class LossRead : std::uint8_t { never, step, micro_batch };
+
 struct TrainingDescription {
   std::int64_t micro_batch = 1;  ///< sequences of one forward pass
   std::int64_t sequence_length = 512;
@@ -42,6 +55,7 @@ struct TrainingDescription {
   OptimizerDescription optimizer;
   std::optional<double> gradient_clipping;  ///< largest gradient norm
   ActivationCheckpointing activation_checkpointing = ActivationCheckpointing::none;
+  LossRead reads_loss = LossRead::never;
   std::optional<InferenceDescription> inference;  ///< use instead of training: forward passes alone
   // What follows is of the software, not of the user.
   bool keep_gradients = false;         ///< zero_grad fills gradients with zeros instead of dropping them

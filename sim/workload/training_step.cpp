@@ -10,6 +10,7 @@
 #include "sim/workload/inference_run.h"
 #include "sim/workload/optimizers/gradient_clipping.h"
 #include "sim/workload/optimizers/gradient_scaler.h"
+#include "sim/workload/optimizers/master_weights.h"
 #include "sim/workload/optimizers/optimizer.h"
 
 namespace ridgeline {
@@ -48,12 +49,14 @@ class TrainingLoop {
     returns_scores_ = model.family != ModelFamily::gpt2;  // as Transformers' models do
     family_ = families::make_family(eager_, model, training, attention);
     if (training.precision == Precision::amp_fp16) scaler_.emplace();
+    if (training.precision == Precision::apex_o2) masters_.emplace(eager_, family_->parameters);
   }
 
   void step() {
     eager_.recorder.begin_step();
     for (std::int64_t i = 0; i < training_.gradient_accumulation; ++i) micro_batch(i);
-    eager::Parameters& parameters = family_->parameters;
+    if (masters_) masters_->take_gradients(eager_, family_->parameters);
+    eager::Parameters& parameters = masters_ ? masters_->copies : family_->parameters;
     if (training_.gradient_clipping) {
       eager_.recorder.phase = Phase::clipping;
       if (scaler_) scaler_->unscale(eager_, parameters);
@@ -78,8 +81,10 @@ class TrainingLoop {
       }
     }
     if (scaler_) scaler_->update(eager_);
+    if (masters_) masters_->return_values(eager_);
     eager_.recorder.phase = Phase::other;
-    optimizer_->clear_gradients(eager_, parameters, training_.keep_gradients);
+    optimizer_->clear_gradients(eager_, family_->parameters, training_.keep_gradients);
+    if (training_.reads_loss == LossRead::step) read_loss();
     eager_.gradients_enabled = true;
     eager_.recorder.end_step();
   }
@@ -110,24 +115,33 @@ class TrainingLoop {
     range.forward.end = recorder.position();
     recorder.host(HostClass::loss_division);
     loss = aten::divide(eager_, loss);
-    Tensor root = scaler_ ? scaler_->scale(eager_, loss) : loss;
+    Tensor root = scaler_ ? scaler_->scale(eager_, loss) : masters_ ? aten::scale(eager_, loss) : loss;
     recorder.phase = Phase::backward;
     recorder.host(HostClass::backward_call);
+    if (masters_ && number == 0) optimizer_->clear_gradients(eager_, family_->parameters, false);
     if (number > 0)
       recorder.host(HostClass::per_parameter_accumulate, static_cast<std::int64_t>(family_->parameters.size()));
     {
       const Tensor one = aten::full(eager_, {}, root.type);
       // The division of the loss and its scaling are nodes of the script: they run before the compiled graph.
       range.backward.begin = recorder.position();
-      range.outer_nodes = scaler_ ? 2 : 1;
+      range.outer_nodes = scaler_ || masters_ ? 2 : 1;
       eager_.tape.run(eager_, root, one);
       range.backward.end = recorder.position();
     }
     recorder.note_compiled_range(range);
     root = Tensor{};
     loss = Tensor{};
+    if (training_.reads_loss == LossRead::micro_batch) read_loss();
     eager_.tape.destroy_from(0);
     eager_.frames.clear();
+  }
+
+  /// loss.item(): the number comes to the host, which waits for it.
+  void read_loss() {
+    const Tensor loss = eager_.empty({}, DType::fp32);
+    eager_.recorder.op(Copy{CopyKind::device_to_host, DType::fp32, 1, 1, 1}, {&loss}, {});
+    eager_.recorder.wait_for_gpu();
   }
 
   const TrainingDescription& training_;
@@ -137,6 +151,7 @@ class TrainingLoop {
   std::unique_ptr<families::Family> family_;
   std::unique_ptr<optimizers::Optimizer> optimizer_;
   std::optional<optimizers::GradientScaler> scaler_;
+  std::optional<optimizers::MasterWeights> masters_;
 };
 
 }  // namespace

@@ -121,6 +121,35 @@ struct ActivationBackward final : Node {
   void release() override { saved.release(); }
 };
 
+/// 2 / sqrt(pi) * exp(-x²) * gradient, one kernel an operation.
+struct ErrorFunctionBackward final : Node {
+  ErrorFunctionBackward() : Node(HostClass::pointwise_backward) {}
+  SavedTensor self;
+  void backward(Eager& eager, Gradients& in, Gradients& out) override {
+    const Tensor x = self.unpack(eager);
+    Tensor y = square(eager, x);
+    for (const PointwiseFunction f : {PointwiseFunction::scale, PointwiseFunction::other, PointwiseFunction::scale}) {
+      Tensor next = eager.empty_like(y);  // minus, exp, times 2 / sqrt(pi)
+      pointwise(eager, f, {&y}, next);
+      y = std::move(next);
+    }
+    out[0] = mul(eager, in[0], y);
+  }
+  void release() override { self.release(); }
+};
+
+Tensor error_function(Eager& eager, const Tensor& x) {
+  ErrorFunctionBackward* node = nullptr;
+  if (eager.needs_node({&x})) {
+    node = &eager.node<ErrorFunctionBackward>({&x});
+    node->self = eager.save(x);
+  }
+  Tensor result = eager.empty_like(x);
+  pointwise(eager, PointwiseFunction::other, {&x}, result);
+  if (node != nullptr) Eager::attach(result, *node);
+  return result;
+}
+
 struct MaskedFillBackward final : Node {
   MaskedFillBackward() : Node(HostClass::masked_fill_backward) {}
   SavedTensor mask;
@@ -239,7 +268,18 @@ Tensor rsqrt(Eager& eager, const Tensor& x) {
   return result;
 }
 
+namespace {
+
+Tensor gelu_spelled_out(Eager& eager, const Tensor& x) {
+  const Tensor half = scale(eager, x);
+  const Tensor sum = add_number(eager, error_function(eager, divide(eager, x)));
+  return mul(eager, half, sum);
+}
+
+}  // namespace
+
 Tensor activation(Eager& eager, const Tensor& x, ActivationKind kind) {
+  if (kind == ActivationKind::gelu_spelled_out) return gelu_spelled_out(eager, x);
   struct Functions {
     PointwiseFunction forward, backward;
     bool saves_result;

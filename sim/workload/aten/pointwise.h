@@ -26,8 +26,9 @@ Tensor square(Eager& eager, const Tensor& x);
 /// 1/√x; saves the result; backward is -½ · gradient · result³ in three kernels.
 Tensor rsqrt(Eager& eager, const Tensor& x);
 
-/// Activations save their input (tanh and relu their result).
-enum class ActivationKind : std::uint8_t { gelu, gelu_tanh, silu, tanh, relu };
+/// Activations save their input (tanh and relu their result). `gelu_spelled_out` is x * 0.5 * (1 + erf(x / 1.41)) in
+/// five operations, which save three tensors and run nine in the backward pass.
+enum class ActivationKind : std::uint8_t { gelu, gelu_tanh, silu, tanh, relu, gelu_spelled_out };
 Tensor activation(Eager& eager, const Tensor& x, ActivationKind kind);
 
 /// x with -inf where the mask is set: a copy, then a kernel in place; saves the mask.

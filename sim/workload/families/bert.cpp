@@ -6,7 +6,8 @@ namespace ridgeline::families {
 
 namespace aten = eager::aten;
 
-constexpr bool kBias = true;  // these modules have no switch for it
+constexpr bool kBias = true;                // these modules have no switch for it
+constexpr std::int64_t kModulePython = 31;  // microseconds of a module's own Python around its operations
 
 // Variables are declared so that they die in the order in which Python clears a function's: the C++ order is reversed.
 
@@ -73,9 +74,10 @@ Tensor Bert::loss(const Batch& batch) {
 
 Tensor Bert::encode(const Tensor& tokens, Tensor& pooled) {
   Tensor mask;
-  if (training_.mask_always_added && attention_ == AttentionChoice::eager) mask = mask_of_ones(tokens);
+  if (model_.adds_mask.value_or(training_.mask_always_added) && attention_ == AttentionChoice::eager)
+    mask = mask_of_ones(tokens);
   const Tensor embedded = embeddings(tokens);
-  Tensor x = embedded;
+  Tensor x = model_.sequence_first ? contiguous(eager_, transpose(eager_, embedded, 0, 1)) : embedded;
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     eager_.recorder.layer = static_cast<std::int16_t>(i);
     const auto run = [this, i, mask](Eager& eager, Tensor input) {
@@ -85,6 +87,7 @@ Tensor Bert::encode(const Tensor& tokens, Tensor& pooled) {
     x = run_block(run, x);
   }
   eager_.recorder.layer = -1;
+  if (model_.sequence_first) x = contiguous(eager_, transpose(eager_, x, 0, 1));
   if (has_pooler()) {
     eager_.recorder.host(HostClass::view);
     const Tensor first = aten::select_first(eager_, x);
@@ -126,7 +129,7 @@ Tensor Bert::layer(const Layer& weights, Tensor x, const Tensor& mask) {
   SelfAttention attended = self_attention(weights, x, mask);
   Tensor attention_output = output(attended.context, x, weights.attention_dense, weights.attention_norm);
   attended.context = Tensor{};
-  Tensor inner = linear(eager_, attention_output, weights.up);
+  Tensor inner = feed_forward_input(attention_output, weights.up);
   inner = activate(eager_, inner, activation_kind());
   Tensor result = output(inner, attention_output, weights.down, weights.norm);
   inner = Tensor{};
@@ -134,7 +137,14 @@ Tensor Bert::layer(const Layer& weights, Tensor x, const Tensor& mask) {
   return result;
 }
 
+Tensor Bert::feed_forward_input(const Tensor& x, const Affine& up) {
+  if (!model_.activation_adds_bias) return linear(eager_, x, up);
+  const Tensor product = linear(eager_, x, {up.weight, nullptr});
+  return add(eager_, up.bias->value, product);
+}
+
 Bert::SelfAttention Bert::self_attention(const Layer& weights, const Tensor& x, const Tensor& mask) {
+  if (model_.sequence_first) return sequence_first_attention(weights, x, mask);
   const std::int64_t batch = x.sizes[0], length = x.sizes[1];
   const auto heads = [&](const Affine& projection) {
     return transpose(
@@ -145,25 +155,46 @@ Bert::SelfAttention Bert::self_attention(const Layer& weights, const Tensor& x, 
   q = heads(weights.query);
   k = heads(weights.key);
   v = heads(weights.value);
-  constexpr std::int64_t kModulePython = 31;  // microseconds of the module's own Python around the operations
   eager_.recorder.host(HostClass::python_fixed, kModulePython);
   if (attention_ != AttentionChoice::eager) {
     const Tensor y = attention(eager_, attention_, q, k, v, false, model_.attention_dropout);
     result.context = contiguous(eager_, transpose(eager_, y, 1, 2));
   } else {
     Tensor scores = matmul(eager_, q, transpose(eager_, k, 2, 3));
-    scores = scale(eager_, scores);
-    // Models that always add a mask keep their scores in a variable to the end of the function.
-    if (mask.defined()) scores = add(eager_, scores, mask);
-    Tensor probabilities = softmax(eager_, scores);
-    if (!mask.defined()) scores = Tensor{};
-    result.probabilities = dropout(eager_, probabilities, model_.attention_dropout);
-    probabilities = Tensor{};
+    result.probabilities = probabilities_of(scores, mask);
     const Tensor y = matmul(eager_, result.probabilities, v);
     result.context = contiguous(eager_, transpose(eager_, y, 1, 2));
   }
   result.context = view(eager_, result.context, {batch, length, model_.hidden});
   return result;
+}
+
+// Heads of all sequences are one dimension right away, and [tokens, heads, width] is a batch of matrices as it lies.
+Bert::SelfAttention Bert::sequence_first_attention(const Layer& weights, const Tensor& x, const Tensor& mask) {
+  const std::int64_t length = x.sizes[0], batch = x.sizes[1], matrices = batch * model_.heads;
+  const auto heads = [&](const Affine& projection) {
+    return transpose(eager_, view(eager_, linear(eager_, x, projection), {length, matrices, model_.head_dim()}), 0, 1);
+  };
+  SelfAttention result;
+  Tensor v, k, q;
+  q = heads(weights.query);
+  k = heads(weights.key);
+  v = heads(weights.value);
+  eager_.recorder.host(HostClass::python_fixed, kModulePython);
+  Tensor scores = view(eager_, matmul(eager_, q, transpose(eager_, k, 1, 2)), {batch, model_.heads, length, length});
+  result.probabilities = view(eager_, probabilities_of(scores, mask), {matrices, length, length});
+  const Tensor y = matmul(eager_, result.probabilities, v);
+  result.context = view(eager_, contiguous(eager_, transpose(eager_, y, 0, 1)), {length, batch, model_.hidden});
+  return result;
+}
+
+Tensor Bert::probabilities_of(Tensor& scores, const Tensor& mask) {
+  scores = scale(eager_, scores);
+  // Models that always add a mask keep their scores in a variable to the end of the function.
+  if (mask.defined()) scores = add(eager_, scores, mask);
+  const Tensor probabilities = softmax(eager_, scores);
+  if (!mask.defined()) scores = Tensor{};
+  return dropout(eager_, probabilities, model_.attention_dropout);
 }
 
 Tensor Bert::mask_of_ones(const Tensor& tokens) {

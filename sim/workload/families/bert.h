@@ -21,6 +21,11 @@ class Bert final : public Family {
   /// `mask` is undefined where none is added.
   Tensor layer(const Layer& weights, Tensor x, const Tensor& mask);
   SelfAttention self_attention(const Layer& weights, const Tensor& x, const Tensor& mask);
+  /// Of x [tokens, sequences, hidden], by matrix products and softmax.
+  SelfAttention sequence_first_attention(const Layer& weights, const Tensor& x, const Tensor& mask);
+  /// Scaled, masked, normalised and dropped out; gives `scores` up where the module does.
+  Tensor probabilities_of(Tensor& scores, const Tensor& mask);
+  Tensor feed_forward_input(const Tensor& x, const Affine& up);
   /// Zero for every token of every sequence, to be added to scores.
   Tensor mask_of_ones(const Tensor& tokens);
   /// Dense, dropout, residual, normalisation.

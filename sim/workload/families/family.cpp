@@ -44,6 +44,7 @@ eager::aten::ActivationKind Family::activation_kind() const {
     case Activation::gelu_tanh: return Kind::gelu_tanh;
     case Activation::relu: return Kind::relu;
     case Activation::swiglu: return Kind::silu;
+    case Activation::gelu_spelled_out: return Kind::gelu_spelled_out;
   }
   return Kind::gelu;
 }

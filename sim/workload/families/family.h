@@ -46,7 +46,10 @@ class Family {
         attention_(choice) {}
 
   /// The type parameters are kept in.
-  [[nodiscard]] DType type() const { return training_.precision == Precision::bf16 ? DType::bf16 : DType::fp32; }
+  [[nodiscard]] DType type() const {
+    if (training_.precision == Precision::apex_o2) return DType::fp16;
+    return training_.precision == Precision::bf16 ? DType::bf16 : DType::fp32;
+  }
   Parameter* parameter(const Dims& sizes) {
     Parameter& result = parameters.emplace_back();
     result.allocate(eager_, sizes, type());

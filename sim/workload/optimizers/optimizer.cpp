@@ -7,6 +7,7 @@
 #include "sim/workload/optimizers/adafactor.h"
 #include "sim/workload/optimizers/adam.h"
 #include "sim/workload/optimizers/adam_8bit.h"
+#include "sim/workload/optimizers/bert_adam.h"
 #include "sim/workload/optimizers/sgd.h"
 
 namespace ridgeline::optimizers {
@@ -46,6 +47,7 @@ std::unique_ptr<Optimizer> make_optimizer(const TrainingDescription& training) {
     case OptimizerKind::sgd: return std::make_unique<Sgd>(implementation, false);
     case OptimizerKind::sgd_momentum: return std::make_unique<Sgd>(implementation, true);
     case OptimizerKind::adafactor: no_fused("adafactor"); return std::make_unique<Adafactor>();
+    case OptimizerKind::bert_adam: return std::make_unique<BertAdam>();
     case OptimizerKind::adamw_8bit: return std::make_unique<Adam8Bit>(training.eight_bit_block);
   }
   throw UserError("training.optimizer: unknown optimizer");
