@@ -120,6 +120,8 @@ void add_all(Curve& curve, const Device& device, const Buffer<float>& data, Buff
   add<kWay, 2>(curve, device, data, sums, way);
   add<kWay, 3>(curve, device, data, sums, way);
   add<kWay, 4>(curve, device, data, sums, way);
+  add<kWay, 5>(curve, device, data, sums, way);
+  add<kWay, 6>(curve, device, data, sums, way);
   add<kWay, 8>(curve, device, data, sums, way);
 }
 

@@ -37,7 +37,7 @@ Curves bank_conflicts(const Device&) {
   Buffer<long long> cycles(1);
   Buffer<int> sink(1);
   sink.zero();
-  for (const int stride : {0, 1, 2, 3, 4, 5, 6, 8, 12, 16, 24, 31, 32}) {
+  for (const int stride : {0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 20, 24, 28, 31, 32, 48}) {
     double least = 1e30, most = 0;
     for (int sample = 0; sample < 3; ++sample) {
       stride_kernel<<<1, kWarps * 32>>>(stride, cycles.get(), sink.get());

@@ -19,7 +19,7 @@ __global__ void naive_kernel(const float* a, const float* b, float* c, int n) {
 
 Curves gemm_naive(const Device&) {
   Curve curve{"gemm_naive", "FLOP/s", "fp32 product of n x n, a thread an element, no tiling"};
-  for (const int n : {512, 1024, 2048, 4096}) {
+  for (const int n : {512, 640, 768, 1024, 1536, 2048, 3072, 4096}) {
     const std::size_t elements = std::size_t(n) * n;
     Buffer<float> ab(2 * elements), c(elements);
     fill_pattern(ab.get(), ab.size());

@@ -41,7 +41,7 @@ __global__ void __launch_bounds__(kThreads) shared_kernel(const float* a, const 
 
 Curves gemm_shared(const Device&) {
   Curve curve{"gemm_shared", "FLOP/s", "fp32 product of n x n, 64 x 64 tiles in shared memory, 4 x 4 a thread"};
-  for (const int n : {512, 1024, 2048, 4096}) {
+  for (const int n : {512, 640, 768, 1024, 1536, 2048, 3072, 4096}) {
     const std::size_t elements = std::size_t(n) * n;
     Buffer<float> ab(2 * elements), c(elements);
     fill_pattern(ab.get(), ab.size());

@@ -65,7 +65,7 @@ __global__ void __launch_bounds__(kThreads) tensor_kernel(const __half* a, const
 Curves gemm_tensor(const Device& device) {
   Curve curve{"gemm_tensor", "FLOP/s", "fp16 product of n x n into fp32 on the tensor cores (wmma), 128 x 128 tiles"};
   if (!device.at_least(7, 0)) return {curve};
-  for (const int n : {512, 1024, 2048, 4096}) {
+  for (const int n : {512, 640, 768, 1024, 1536, 2048, 3072, 4096}) {
     const std::size_t elements = std::size_t(n) * n;
     Buffer<float> ab(2 * elements), c(elements);
     Buffer<__half> halves(2 * elements);

@@ -39,7 +39,8 @@ Curves host_copies(const Device&) {
   CHECK_CUDA(cudaMallocHost(&pinned, largest));
   std::vector<char> pageable(largest, 3);
   std::memset(pinned, 5, largest);
-  for (const std::size_t bytes : {4 * kKiB, 64 * kKiB, kMiB, 16 * kMiB, largest}) {
+  for (const std::size_t bytes :
+       {4 * kKiB, 16 * kKiB, 64 * kKiB, 256 * kKiB, kMiB, 4 * kMiB, 16 * kMiB, 64 * kMiB, largest}) {
     curve.points.push_back(copied(device.get(), pinned, bytes, cudaMemcpyHostToDevice, true));
     curve.points.push_back(copied(pageable.data(), device.get(), bytes, cudaMemcpyDeviceToHost, false));
     curve.correct = expect(pageable[bytes - 1] == 5, "host_copies", "bytes that came back") && curve.correct;

@@ -74,7 +74,7 @@ Curves l1_shared_bandwidth(const Device& device) {
   Buffer<float> data(std::size_t{512} * kKiB / 4 * sms), sink(1);
   fill_pattern(data.get(), data.size());
   Buffer<long long> cycles(sms);
-  for (const int kib : {16, 32, 64, 96, 128, 160, 192, 224, 256, 384, 512}) {
+  for (const int kib : {16, 32, 48, 64, 80, 96, 112, 128, 144, 160, 192, 224, 256, 384, 512}) {
     const int n = kib * 1024 / 16;
     l1_kernel<<<sms, kThreads>>>(reinterpret_cast<const float4*>(data.get()), n, cycles.get(), sink.get());
     l1.points.push_back(point_of(cycles.to_host(sms), kib * 1024.0));

@@ -36,7 +36,8 @@ Curves l2_residency(const Device& device) {
   Buffer<float> a(largest / 4), sink(1);
   fill_pattern(a.get(), a.size());
   auto* a4 = reinterpret_cast<float4*>(a.get());
-  for (double share = 0.1; share <= 2.0; share += share < 1.2 ? 0.05 : 0.2) {
+  for (int step = 4; step <= 72; step += step < 48 ? 1 : 4) {
+    const double share = 0.025 * step;
     const std::size_t bytes = static_cast<std::size_t>(share * capacity) / (16 * kKiB) * (16 * kKiB);
     const unsigned blocks = static_cast<unsigned>(bytes / (sizeof(float4) * kThreads * kUnroll));
     const Timing again = period([&](cudaStream_t s) { read_kernel<<<blocks, kThreads, 0, s>>>(a4, sink.get()); });

@@ -63,8 +63,10 @@ Curves latency_chase(const Device&) {
   CHECK_CUDA(cudaEventCreate(&begin));
   CHECK_CUDA(cudaEventCreate(&end));
   for (const std::size_t bytes :
-       {16 * kKiB, 64 * kKiB, 128 * kKiB, 192 * kKiB, 256 * kKiB, 512 * kKiB, kMiB, 4 * kMiB, 8 * kMiB, 16 * kMiB,
-        24 * kMiB, 32 * kMiB, 48 * kMiB, 64 * kMiB, 96 * kMiB, 128 * kMiB, 256 * kMiB, 512 * kMiB}) {
+       {16 * kKiB,  32 * kKiB,  64 * kKiB,  96 * kKiB,  128 * kKiB, 160 * kKiB, 192 * kKiB, 224 * kKiB,
+        256 * kKiB, 384 * kKiB, 512 * kKiB, kMiB,       2 * kMiB,   4 * kMiB,   8 * kMiB,   12 * kMiB,
+        16 * kMiB,  20 * kMiB,  24 * kMiB,  28 * kMiB,  32 * kMiB,  40 * kMiB,  48 * kMiB,  56 * kMiB,
+        64 * kMiB,  80 * kMiB,  96 * kMiB,  128 * kMiB, 192 * kMiB, 256 * kMiB, 512 * kMiB}) {
     const std::size_t lines = bytes / 128;
     const auto host = random_cycle(chain.get(), lines);
     chain.from_host(host);

@@ -74,12 +74,13 @@ Curves launch_period(const Device& device) {
   std::sort(trips.begin(), trips.end());
   trips = {trips[50], trips[100], trips[150]};
   round_trip.points.push_back(of_samples(trips, kMicrosecond));
-  for (const int blocks : {1, 8, 32, 132, 264, 528, 1056, 4224, 16896, 67584}) {
+  for (const int blocks : {1, 8, 16, 32, 66, 132, 198, 264, 396, 528, 792, 1056, 2112, 4224, 8448, 16896, 67584}) {
     const Timing t = period([&](cudaStream_t s) { empty_kernel<<<blocks, 128, 0, s>>>(); });
     graph.points.push_back({{{"blocks", double(blocks)}}, t.seconds / kMicrosecond, t.seconds, t.spread, t.samples});
   }
-  Buffer<char> bytes(64 * kMiB);
-  for (const std::size_t size : {std::size_t{4}, 4 * kKiB, 256 * kKiB, 4 * kMiB, 64 * kMiB}) {
+  Buffer<char> bytes(256 * kMiB);
+  for (const std::size_t size :
+       {std::size_t{4}, 4 * kKiB, 256 * kKiB, kMiB, 4 * kMiB, 16 * kMiB, 64 * kMiB, 256 * kMiB}) {
     const Timing t = period([&](cudaStream_t s) { CHECK_CUDA(cudaMemsetAsync(bytes.get(), 0, size, s)); });
     memsets.points.push_back({{{"bytes", double(size)}}, t.seconds / kMicrosecond, t.seconds, t.spread, t.samples});
   }

@@ -28,7 +28,7 @@ __global__ void sweep_kernel(const float4* data, std::size_t n, float* sink) {
 
 template <int kLoads>
 void add(Curve& curve, const Device& device, const Buffer<float>& data, float* sink) {
-  for (const int warps : {1, 2, 4, 8, 16, 32, 64}) {
+  for (const int warps : {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64}) {
     if (warps * 32 > device.properties.maxThreadsPerMultiProcessor) continue;
     const int blocks_per_sm = warps > 32 ? 2 : 1, threads = warps * 32 / blocks_per_sm;
     const int blocks = device.sm_count * blocks_per_sm;
@@ -56,6 +56,7 @@ Curves occupancy_bandwidth(const Device& device) {
   fill_pattern(data.get(), data.size());
   add<1>(curve, device, data, sink.get());
   add<2>(curve, device, data, sink.get());
+  add<3>(curve, device, data, sink.get());
   add<4>(curve, device, data, sink.get());
   add<8>(curve, device, data, sink.get());
   return {curve};

@@ -98,7 +98,7 @@ __host__ __device__ inline float pattern(std::uint64_t i) {
 /// buffer[i] = pattern(i)
 void fill_pattern(float* buffer, std::size_t count);
 
-/// Bytes in steps of sqrt(2), each a multiple of `unit`.
+/// Bytes in four steps an octave, each a multiple of `unit`.
 std::vector<std::size_t> sizes_between(std::size_t from, std::size_t to, std::size_t unit);
 
 /// Says on stderr that a result is wrong; the curve is then marked and the program fails at its end.

@@ -62,10 +62,14 @@ Curves read_write_mix(const Device& device) {
   add<7, 1>(curve, data, sink.get());
   add<4, 1>(curve, data, sink.get());
   add<3, 1>(curve, data, sink.get());
+  add<5, 2>(curve, data, sink.get());
   add<2, 1>(curve, data, sink.get());
+  add<3, 2>(curve, data, sink.get());
   add<1, 1>(curve, data, sink.get());
+  add<2, 3>(curve, data, sink.get());
   add<1, 2>(curve, data, sink.get());
   add<1, 3>(curve, data, sink.get());
+  add<1, 7>(curve, data, sink.get());
   add<0, 1>(curve, data, sink.get());
   return {curve};
 }

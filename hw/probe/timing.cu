@@ -77,8 +77,9 @@ void fill_pattern(float* buffer, std::size_t count) {
 
 std::vector<std::size_t> sizes_between(std::size_t from, std::size_t to, std::size_t unit) {
   std::vector<std::size_t> sizes;
-  for (double size = static_cast<double>(from); size <= static_cast<double>(to) * 1.001; size *= std::sqrt(2.0))
-    sizes.push_back(static_cast<std::size_t>(size / static_cast<double>(unit) + 0.5) * unit);
+  const double first = static_cast<double>(from), last = static_cast<double>(to) * 1.001;
+  for (int step = 0; first * std::exp2(0.25 * step) <= last; ++step)
+    sizes.push_back(static_cast<std::size_t>(first * std::exp2(0.25 * step) / static_cast<double>(unit) + 0.5) * unit);
   return sizes;
 }
 
