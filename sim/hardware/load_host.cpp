@@ -36,6 +36,8 @@ void read_software(FieldReader& r, Software& s) {
   r.flag("softmax_saves_input", s.softmax_saves_input);
   r.flag("mask_always_added", s.mask_always_added);
   r.integer("foreach_adam_lists", s.foreach_adam_lists, 1, 2);
+  r.flag("softmax_keeps_long_rows", s.softmax_keeps_long_rows);
+  r.flag("gathers_by_vectors", s.gathers_by_vectors);
   r.integer("eight_bit_block", s.eight_bit_block, 1, 1 << 20);
   r.flag("foreach_by_default", s.foreach_by_default);
   r.number("memory_spread", s.memory_spread, {0.0, 1.0});

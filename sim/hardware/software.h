@@ -18,13 +18,15 @@ struct Software {
   int foreach_blocks_per_launch = 320;                               ///< thread blocks of one multi-tensor launch
   std::vector<int> foreach_tensors_per_launch{110, 64, 48, 36, 30};  ///< by number of lists, 1 to 5
   int foreach_chunk = 65536;                                         ///< elements
-  bool zero_grad_to_none = true;     ///< zero_grad() drops gradients; before PyTorch 2.0 it filled them with zeros
-  bool softmax_saves_input = false;  ///< autograd keeps the input of softmax besides its result; before PyTorch 1.11
-  bool mask_always_added = false;    ///< models add an attention mask in fp32 to every score, of ones too
-  int foreach_adam_lists = 1;        ///< temporaries as large as the parameters that a foreach Adam holds at once
-  int eight_bit_block = 256;         ///< elements that share a scale in the states of 8-bit optimizers
-  bool foreach_by_default = true;    ///< optimizers use the foreach implementation when none is asked for
-  double memory_spread = 0.06;       ///< how far device use of comparable runs lay from its prediction, as a share
+  bool zero_grad_to_none = true;        ///< zero_grad() drops gradients; before PyTorch 2.0 it filled them with zeros
+  bool softmax_saves_input = false;     ///< autograd keeps the input of softmax besides its result; before PyTorch 1.11
+  bool mask_always_added = false;       ///< models add an attention mask in fp32 to every score, of ones too
+  int foreach_adam_lists = 1;           ///< temporaries as large as the parameters that a foreach Adam holds at once
+  bool softmax_keeps_long_rows = true;  ///< rows above 1024 columns stay in registers or shared memory, read once
+  bool gathers_by_vectors = true;       ///< embedding by a block a row of 16-byte accesses, not element by element
+  int eight_bit_block = 256;            ///< elements that share a scale in the states of 8-bit optimizers
+  bool foreach_by_default = true;       ///< optimizers use the foreach implementation when none is asked for
+  double memory_spread = 0.06;          ///< how far device use of comparable runs lay from its prediction, as a share
   Bytes cublas_workspace, cublas_workspace_hopper;
   Bytes cublaslt_workspace;
   std::string default_gelu = "erf";

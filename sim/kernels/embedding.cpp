@@ -44,14 +44,25 @@ KernelLaunch fill(double elements, DType type, int operand) {
   return launch;
 }
 
-LoweredOp gather(const Embedding& op, const Gpu& gpu) {
+/// An element a thread and turn, at most eight blocks of 128 threads an SM: each turn loads the index, then the
+/// element.
+KernelLaunch select_elements(const Embedding& op, int sms) {
+  const std::int64_t n = op.tokens * op.hidden, grid = std::min(ceil_div(n, 128), std::int64_t{8} * sms);
+  return stream_launch(
+      StreamKernel::index_select, "indexSelectLargeIndex", TimeClass::elementwise, op.type, {grid, 1, 128, 32},
+      {.elements = static_cast<double>(n), .iterations = static_cast<double>(n) / static_cast<double>(grid * 128)});
+}
+
+LoweredOp gather(const Embedding& op, const Gpu& gpu, bool by_vectors) {
   const std::int64_t row = op.hidden * bytes_of(op.type);
   const std::int64_t threads = std::min<std::int64_t>(256, 32 * ceil_div(row, 512));
   const auto elements = static_cast<double>(op.tokens * op.hidden);
   const double element = static_cast<double>(bytes_of(op.type));
-  KernelLaunch launch =
-      stream_launch(StreamKernel::gather, "vectorized_gather", TimeClass::elementwise, op.type,
-                    {op.tokens, ceil_div(row, threads * 16), static_cast<int>(threads), 32}, {.elements = elements});
+  KernelLaunch launch = by_vectors
+                            ? stream_launch(StreamKernel::gather, "vectorized_gather", TimeClass::elementwise, op.type,
+                                            {op.tokens, ceil_div(row, threads * 16), static_cast<int>(threads), 32},
+                                            {.elements = elements})
+                            : select_elements(op, gpu.sm.count);
   // Rows asked for again are in an SM's L1 to the extent that it holds the table.
   const double table = static_cast<double>(op.vocabulary) * static_cast<double>(row),
                fetched = fetched_rows(op, static_cast<double>(row), gpu.l2) * static_cast<double>(row);
@@ -190,10 +201,10 @@ LoweredOp backward(const Embedding& op, const Gpu& gpu) {
 
 }  // namespace
 
-LoweredOp lower_embedding(const Embedding& op, const Gpu& gpu, const Software& /*software*/) {
+LoweredOp lower_embedding(const Embedding& op, const Gpu& gpu, const Software& software) {
   if (op.tokens < 1 || op.vocabulary < 1 || op.hidden < 1)
     throw std::invalid_argument("an embedding needs tokens, a vocabulary and a width");
-  return op.backward ? backward(op, gpu) : gather(op, gpu);
+  return op.backward ? backward(op, gpu) : gather(op, gpu, software.gathers_by_vectors);
 }
 
 }  // namespace ridgeline

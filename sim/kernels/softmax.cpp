@@ -1,8 +1,9 @@
 // Softmax and log-softmax over the last dimension: one warp a row up to 2048 columns (backward 1024), one block a row
-// beyond, whose row lives in registers, in shared memory or is read again. Backward of softmax multiplies grad by
+// beyond, whose row lives in registers, in shared memory or is read again; before 2025 a row of more than 1024 columns
+// was always read again. Backward of softmax multiplies grad by
 // output in a kernel of its own first. Geometry: PyTorch 2.11; tested by tests/kernels/softmax_test.cpp.
 #include <algorithm>
-#include <cmath>
+#include <numeric>
 #include <stdexcept>
 
 #include "sim/kernels/families.h"
@@ -13,15 +14,18 @@ namespace {
 
 constexpr std::int64_t kSharedLimit = 48 * 1024;  ///< shared memory of a block without opting in to more
 
+/// Shares of the padded part in a step. Softmax divides each element it stores, its logarithm subtracts. Fitted with
+/// the constants of their kernels.
+constexpr double kPaddedShare = 0.15, kPaddedShareOfLog = 0.35;
+
 struct WarpShape {
   int log2_columns;
   std::int64_t padded_columns, warp, batches, rows_per_block, threads;
-  /// Dependent steps of a warp: loads, stores and the division stop at the row's end; the maximum and the exponentials
-  /// between them go on to the padded one, and are this share of a step.
-  [[nodiscard]] double steps(std::int64_t columns) const {
-    constexpr double kPaddedShare = 0.15;
-    return static_cast<double>(batches) * ((1.0 - kPaddedShare) * static_cast<double>(ceil_div(columns, warp)) +
-                                           kPaddedShare * static_cast<double>(padded_columns / warp));
+  /// Dependent steps of a warp: loads and stores stop at the row's end, maximum and exponentials go on to the padded
+  /// one. They are this share of a step.
+  [[nodiscard]] double steps(std::int64_t columns, double padded_share) const {
+    return static_cast<double>(batches) * ((1.0 - padded_share) * static_cast<double>(ceil_div(columns, warp)) +
+                                           padded_share * static_cast<double>(padded_columns / warp));
   }
   /// Elements of a row with the lanes that a warp's last load leaves idle: its instructions issue for them too.
   [[nodiscard]] std::int64_t lanes(std::int64_t columns) const { return ceil_div(columns, warp) * warp; }
@@ -72,20 +76,46 @@ int warp_backward_registers(int log2_columns, bool half) {
   }
 }
 
-/// Passes of a block over a row that it reads from memory: whole vectors while all threads have one, then the rest, and
-/// the head of a row that does not start at a vector's boundary, element by element.
+/// Passes of a block over a row that it reads from memory: whole vectors while all threads have one, then the rest
+/// element by element. A row that does not start at a vector's boundary gives up to a turn of all threads to its head.
 double vector_passes(std::int64_t columns, std::int64_t threads, std::int64_t vector) {
-  const std::int64_t whole = columns / (threads * vector), rest = columns % (threads * vector);
-  return static_cast<double>(whole + ceil_div(rest, threads) + (columns % vector != 0 ? 1 : 0));
+  const auto passes = [&](std::int64_t size) {
+    return static_cast<double>(size / (threads * vector) + ceil_div(size % (threads * vector), threads));
+  };
+  const double aligned = static_cast<double>(std::gcd(columns, vector)) / static_cast<double>(vector);  // of all rows
+  const std::int64_t behind_head = std::max<std::int64_t>(0, columns - threads + vector / 2);
+  return aligned * passes(columns) + (1.0 - aligned) * (1.0 + passes(behind_head));
 }
 
-KernelLaunch forward(const Softmax& op) {
+/// Threads of a block on a row of its own: at least half of them have whole vectors, at most 1024.
+std::int64_t block_threads(std::int64_t columns, std::int64_t vector) {
+  std::int64_t threads = 32;
+  while (threads < std::min<std::int64_t>(columns / vector, 1024) / 2) threads *= 2;
+  return threads;
+}
+
+/// Maximum, sum of exponentials, result: a block reads its row three times.
+KernelLaunch rereading_forward(const Softmax& op, std::int64_t threads, bool through_l1) {
+  const auto elements = static_cast<double>(op.rows * op.cols);
+  const double row = static_cast<double>(op.cols * bytes_of(op.input));
+  return stream_launch(StreamKernel::softmax_block, "SoftMaxForward", TimeClass::normalization, op.input,
+                       {op.rows, 1, static_cast<int>(threads), 32, 128},
+                       {.elements = elements,
+                        .iterations = vector_passes(op.cols, threads, 16 / bytes_of(op.input)),
+                        .reread_bytes = 2.0 * row * static_cast<double>(op.rows),
+                        .reread_row_bytes = row,
+                        .reread_through_l1 = through_l1});
+}
+
+KernelLaunch forward(const Softmax& op, bool keeps_long_rows) {
   const auto elements = static_cast<double>(op.rows * op.cols);
   const double in = elements * static_cast<double>(bytes_of(op.input)),
                out = elements * static_cast<double>(bytes_of(op.output));
   const bool half = is_half(op.input);
   KernelLaunch launch;
-  if (op.cols <= 2048) {
+  if (op.cols > 1024 && !keeps_long_rows) {
+    launch = rereading_forward(op, block_threads(op.cols, 16 / bytes_of(op.input)), true);
+  } else if (op.cols <= 2048) {
     const WarpShape s = warp_shape(op.cols);
     // 64 elements a thread, spelled out one after the other, are more code than an SM's instruction cache holds: a
     // kernel of its own.
@@ -97,7 +127,7 @@ KernelLaunch forward(const Softmax& op) {
                             warp_forward_registers(s.log2_columns, op.log, half)},
                            {.elements = static_cast<double>(op.rows * s.lanes(op.cols)),
                             .padded_elements = static_cast<double>(op.rows * s.padded_columns),
-                            .iterations = s.steps(op.cols)});
+                            .iterations = s.steps(op.cols, op.log ? kPaddedShareOfLog : kPaddedShare)});
   } else if (op.cols <= 9 * 1024) {
     const std::int64_t per_thread = ceil_div(op.cols, 1024);
     const int registers = block_forward_registers(per_thread, op.log, half);
@@ -113,13 +143,8 @@ KernelLaunch forward(const Softmax& op) {
                              "SoftMaxForwardSmem", TimeClass::normalization, op.input,
                              {op.rows, 1, 1024, half ? 32 : 30, 128 + static_cast<std::int64_t>(row)},
                              {.elements = elements, .iterations = 0.5 * static_cast<double>(ceil_div(op.cols, 1024))});
-    } else {  // maximum, sum of exponentials, result: three readings
-      launch = stream_launch(StreamKernel::softmax_block, "SoftMaxForward", TimeClass::normalization, op.input,
-                             {op.rows, 1, 1024, 32, 128},
-                             {.elements = elements,
-                              .iterations = vector_passes(op.cols, 1024, vector),
-                              .reread_bytes = 2.0 * in,
-                              .reread_row_bytes = row});
+    } else {  // the rows that work at a time are more than the L1 holds
+      launch = rereading_forward(op, 1024, false);
     }
   }
   launch.flops = 5.0 * elements;
@@ -143,30 +168,27 @@ KernelLaunch backward(const Softmax& op, int gradient) {
                             warp_backward_registers(s.log2_columns, half)},
                            {.elements = static_cast<double>(op.rows * s.lanes(op.cols)),
                             .padded_elements = static_cast<double>(op.rows * s.padded_columns),
-                            .iterations = s.steps(op.cols)});
+                            .iterations = s.steps(op.cols, kPaddedShare)});
   } else {
-    std::int64_t threads = 1;
-    while (threads < std::min<std::int64_t>(op.cols / vector, 1024) / 2) threads *= 2;
-    threads = std::max<std::int64_t>(threads, 32);
+    const std::int64_t threads = block_threads(op.cols, vector);
     const std::int64_t row = op.cols * bytes_of(op.output);
     const bool in_shared = op.cols % vector == 0 && row + threads / 32 * 4 < kSharedLimit;
-    const double vectors = static_cast<double>(op.cols) / static_cast<double>(threads * vector);
     if (in_shared) {
-      launch = stream_launch(StreamKernel::softmax_backward_shared, "SoftMaxBackwardSmem", TimeClass::normalization,
-                             op.output,
-                             {op.rows, 1, static_cast<int>(threads),
-                              op.output == DType::fp16 ? 32
-                              : half                   ? 29
-                              : op.log                 ? 27
-                                                       : 23,
-                              row + threads / 32 * 4},
-                             {.elements = elements, .iterations = std::ceil(vectors)});
+      launch = stream_launch(
+          StreamKernel::softmax_backward_shared, "SoftMaxBackwardSmem", TimeClass::normalization, op.output,
+          {op.rows, 1, static_cast<int>(threads),
+           op.output == DType::fp16 ? 32
+           : half                   ? 29
+           : op.log                 ? 27
+                                    : 23,
+           row + threads / 32 * 4},
+          {.elements = elements, .iterations = static_cast<double>(ceil_div(op.cols, threads * vector))});
     } else {
       launch =
           stream_launch(StreamKernel::softmax_backward_block, "SoftMaxBackward", TimeClass::normalization, op.output,
                         {op.rows, 1, static_cast<int>(threads), op.log ? (half ? 32 : 56) : 40, threads * 4},
                         {.elements = elements,
-                         .iterations = vectors,  // rest and head go element by element, in steps as short
+                         .iterations = vector_passes(op.cols, threads, vector),
                          .reread_bytes = y,
                          .reread_row_bytes = static_cast<double>(row)});  // the sum reads the gradient alone
     }
@@ -179,11 +201,11 @@ KernelLaunch backward(const Softmax& op, int gradient) {
 
 }  // namespace
 
-LoweredOp lower_softmax(const Softmax& op, const Gpu& /*gpu*/, const Software& /*software*/) {
+LoweredOp lower_softmax(const Softmax& op, const Gpu& /*gpu*/, const Software& software) {
   if (op.rows < 1 || op.cols < 1) throw std::invalid_argument("softmax needs at least one row and one column");
   LoweredOp result;
   if (!op.backward) {
-    result.launches.push_back(forward(op));
+    result.launches.push_back(forward(op, software.softmax_keeps_long_rows));
     return result;
   }
   if (op.log) {

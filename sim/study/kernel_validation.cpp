@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -22,15 +23,22 @@ struct Predictors {
   explicit Predictors(const std::string& name)
       : measured(load_gpu(name)),
         datasheet(load_gpu(name, {}, Numbers::datasheet)),
-        software(load_software("pytorch-2.11")),
         analytic(make_timing_engine("analytic", measured)),
         analytic_datasheet(make_timing_engine("analytic", datasheet)),
         roofline(make_timing_engine("roofline", datasheet)),
         simulate(make_engine("simulate", measured)) {}
   Gpu measured, datasheet;
-  Software software;
   std::unique_ptr<TimingEngine> analytic, analytic_datasheet, roofline, simulate;
 };
+
+/// The stack of a published row in its own words. Libraries without PyTorch in their name keep today's.
+std::string software_of(const json& row) {
+  const std::string words = row.contains("software") && row["software"].is_string() ? row["software"] : "";
+  const auto has = [&](const char* mark) { return words.find(mark) != std::string::npos; };
+  if (has("PyTorch 1.")) return "pytorch-1.13";
+  if (has("PyTorch 2.0") || has("PyTorch 2.1") || (has("PyTorch") && has("not stated"))) return "pytorch-2.0";
+  return "pytorch-2.11";
+}
 
 /// A row's op, or the ops that were timed together (forward and backward of attention).
 std::vector<KernelCase> cases_of(const json& row) {
@@ -60,9 +68,10 @@ class Validation {
     try {
       const std::vector<KernelCase> kernels = cases_of(row);
       result.family = family_of(kernels.front().op);
+      const Software& software = stack(software_of(row));
       const auto time = [&](const Gpu& gpu, const TimingEngine& engine) {
         Seconds sum{0};
-        for (const KernelCase& kernel : kernels) sum += predict_kernel(kernel, gpu, p.software, engine).time;
+        for (const KernelCase& kernel : kernels) sum += predict_kernel(kernel, gpu, software, engine).time;
         return std::max(sum, floor);
       };
       result.predicted["analytic"] = time(p.measured, *p.analytic);
@@ -80,8 +89,14 @@ class Validation {
   std::vector<ValidatedCase> cases;
 
  private:
+  const Software& stack(const std::string& name) {
+    const auto found = stacks_.find(name);
+    return found != stacks_.end() ? found->second : stacks_.emplace(name, load_software(name)).first->second;
+  }
+
   std::string only_;
   bool simulated_;
+  std::map<std::string, Software> stacks_;
   std::map<std::string, std::unique_ptr<Predictors>> predictors_;
 };
 

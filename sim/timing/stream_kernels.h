@@ -68,6 +68,7 @@ enum class StreamKernel : std::uint8_t {
   multi_tensor_norm,
   // gathers and scatters
   gather,
+  index_select,
   embedding_feature,
   embedding_segments,
   embedding_scatter,

@@ -19,8 +19,9 @@
 namespace ridgeline {
 namespace {
 
-/// Exponent p with up to this many blocks in flight on the whole GPU (one an SM of an H200), and what each doubling of
-/// them adds. Fitted on point-wise and multi-tensor kernels of the H200.
+/// Exponent p with a block at a time on an SM, and what each doubling of the blocks that an SM works on adds, as far as
+/// the grid has that many (kFewBlocks: one for each SM of an H200). Fitted on point-wise and multi-tensor kernels of
+/// the H200; by blocks an SM, times published for T4 and A100 are met better than by blocks of the whole GPU.
 constexpr double kOverlapOfFew = 1.7, kFewBlocks = 132.0, kOverlapADoubling = 0.5;
 /// Share of a DRAM write that rewriting a line still dirty in the L2 saves; the rest pays for the L2 write and its
 /// eviction elsewhere.
@@ -36,6 +37,7 @@ struct Traffic {
   double dram_read = 0, dram_write = 0, l2_read = 0, l2_write = 0;
   double read_missed = 0;  ///< distinct bytes that come from DRAM at their first reading
   double requested = 0;    ///< by all first readings of a block
+  double waited_for = 0;   ///< of that, what waits for the DRAM: loads in flight together wait for the slower of two
 };
 
 double ramp(double x, double full, double none) { return std::clamp((none - x) / (none - full), 0.0, 1.0); }
@@ -47,8 +49,11 @@ Traffic traffic_of(const KernelLaunch& launch, const StreamWork& work, const Gpu
   for (const Access& access : launch.reads) {
     const double hit = i < residency.size() ? residency[i] : 0.0;
     ++i;
-    t.read_missed += access.bytes * (1.0 - hit);
-    t.l2_read += std::max(access.bytes, access.requested);
+    const double asked = std::max(access.bytes, access.requested), missed = access.bytes * (1.0 - hit);
+    t.read_missed += missed;
+    t.l2_read += asked;
+    const double found = asked > 0.0 ? 1.0 - missed / asked : 1.0;
+    t.waited_for += asked * (1.0 - found * found);
   }
   for (const Access& access : launch.writes) {
     const double hit = i < residency.size() ? residency[i] : 0.0;
@@ -114,8 +119,7 @@ KernelTime stream_time(const KernelLaunch& launch, const StreamWork& work, const
   const double resident = std::min(capacity, on_fullest);
 
   const Traffic traffic = traffic_of(launch, work, gpu, residency, resident);
-  const double miss =
-      traffic.requested > 0.0 ? traffic.read_missed / traffic.requested : 1.0;  // of the loads a block waits for
+  const double miss = traffic.requested > 0.0 ? traffic.waited_for / traffic.requested : 1.0;
   const AchievedBandwidth achieved = achieved_bandwidth(gpu);
   const double t_dram = dram_seconds(traffic, gpu.dram) / code.dram_efficiency;
   const double t_l2 = traffic.l2_read / achieved.l2_read + traffic.l2_write / achieved.l2_write;
@@ -149,8 +153,8 @@ KernelTime stream_time(const KernelLaunch& launch, const StreamWork& work, const
       few ? t_thread * on_fullest * sms / blocks + t_warp * std::ceil(launch.blocks() / sms) * sms / launch.blocks()
           : t_thread + t_warp;
 
-  const double in_flight = std::min(blocks, capacity * sms);
-  const Overlap overlap{kOverlapOfFew + kOverlapADoubling * std::log2(std::max(1.0, in_flight / kFewBlocks))};
+  const double side_by_side = std::max(1.0, std::min(blocks / kFewBlocks, capacity));
+  const Overlap overlap{kOverlapOfFew + kOverlapADoubling * std::log2(side_by_side)};
   const double t_chain = std::max(0.0, std::max(1.0, std::ceil(on_fullest / capacity)) * chain - first);
   const double body = overlap(t_mem, t_issue, t_chain);
   const double dispatch = gpu.launch.blocks_per_second > 0.0 ? launch.blocks() / gpu.launch.blocks_per_second : 0.0;
