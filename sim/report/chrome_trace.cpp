@@ -141,7 +141,8 @@ class Writer {
                    {{"correlation", 0}, {"cbid", 131}});
     if (s.group.kind == HostGroup::Kind::graph) {
       const std::size_t correlation = s.group.first_launch + 1;
-      slice("cuda_runtime", "cudaGraphLaunch", kHostProcess, thread, s.begin, s.end, {{"correlation", correlation}});
+      slice("cuda_runtime", "cudaGraphLaunch", kHostProcess, thread, s.begin, s.end,
+            {{"External id", correlation}, {"correlation", correlation}});
       return flow("s", correlation, kHostProcess, thread, s.begin);
     }
     slice("cpu_op", name_of(s.group.host_class), kHostProcess, thread, s.begin, s.end, {{"External id", ++external_}});
@@ -233,7 +234,7 @@ class Writer {
     std::size_t first = 0;
     for (const HostSlice& s : slices_)
       if (s.group.kind == HostGroup::Kind::graph && s.group.first_launch <= i) first = s.group.first_launch;
-    return {first + 1, 0};
+    return {first + 1, first + 1};
   }
 
   void count_memory() {

@@ -40,7 +40,8 @@ std::vector<StepAccuracy> step_accuracy(std::span<const ValidatedStep> steps) {
   for (const ValidatedStep& s : steps) {
     if (s.measured.forward_backward_only) continue;
     const std::string group = fmt::format("{} ({})", s.scenario.gpu.name, s.measured.source);
-    add(group, "step time", s.measured.step_time, s.predicted.step.time.value());
+    add(group, s.measured.host_fitted ? "step time, host fitted" : "step time", s.measured.step_time,
+        s.predicted.step.time.value());
     add(group, "GPU busy", s.measured.gpu_busy, s.predicted.step.gpu_busy.value());
     add(group, "kernels", s.measured.kernel_count, static_cast<double>(s.predicted.step.kernel_count));
     add(group, "allocated", s.measured.peak_allocated, static_cast<double>(s.predicted.memory.peak_allocated));
@@ -48,7 +49,8 @@ std::vector<StepAccuracy> step_accuracy(std::span<const ValidatedStep> steps) {
     add(group, "device used", s.measured.device_used, static_cast<double>(s.predicted.memory.device_used));
   }
   for (const auto& [group, quantities] : groups)
-    for (const char* quantity : {"step time", "GPU busy", "kernels", "allocated", "reserved", "device used"})
+    for (const char* quantity :
+         {"step time", "step time, host fitted", "GPU busy", "kernels", "allocated", "reserved", "device used"})
       if (const auto found = quantities.find(quantity); found != quantities.end())
         out.push_back({group, quantity, error_statistics(found->second)});
   return out;

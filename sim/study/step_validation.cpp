@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 
 #include "sim/study/gzip_lines.h"
@@ -81,9 +82,15 @@ void add_own(std::vector<ValidatedStep>& out, const std::string& path, const std
   for_each_line(path, [&](std::string_view text) {
     const json row = json::parse(text);
     if (!row.contains("step_ms_median")) return;
-    const auto scenario_source = scenario_of_measured_step(row, hardware);
+    auto scenario_source = scenario_of_measured_step(row, hardware);
     if (!scenario_source) return;
-    ValidatedStep step{own_measurement(row, source), load_scenario(*scenario_source), {}};
+    MeasuredStep measured = own_measurement(row, source);
+    if (source == "h100") {
+      scenario_source->overrides.push_back({"host", "h100-virtual-machine", ""});
+      const auto fitted = steps_that_fit_the_h100_host();
+      measured.host_fitted = std::find(fitted.begin(), fitted.end(), measured.name) != fitted.end();
+    }
+    ValidatedStep step{std::move(measured), load_scenario(*scenario_source), {}};
     step.predicted = predict(step.scenario, engine);
     out.push_back(std::move(step));
   });
@@ -138,6 +145,14 @@ void add_published(std::vector<ValidatedStep>& out, const std::string& folder, s
 }
 
 }  // namespace
+
+std::span<const std::string_view> steps_that_fit_the_h100_host() {
+  static constexpr std::array<std::string_view, 8> kNames{
+      "bert-base-b1-t128-fp32",      "bert-base-b8-t128-fp32-sgdm", "bert-base-b8-t512-bf16amp-mlm",
+      "gpt2-b8-fp16amp-flash-fused", "gpt2-b8-purebf16-flash",      "gpt2-xl-b1-bf16-flash-ckpt",
+      "llama-b4-bf16amp-sdpa",       "nanogpt-char-b12-t64"};
+  return kNames;
+}
 
 std::optional<ScenarioSource> scenario_of_measured_step(const json& row, const std::string& hardware) {
   const json& m = row["model"];

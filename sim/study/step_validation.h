@@ -3,6 +3,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,6 +15,7 @@ namespace ridgeline {
 struct MeasuredStep {
   std::string name, source;  ///< source: folder of tests/validation
   bool compiled = false, transformer = true, forward_backward_only = false;
+  bool host_fitted = false;  ///< the scale of its host was fitted on its step time
   std::optional<Seconds> step_time, host_time, gpu_busy;
   std::optional<std::int64_t> kernel_count, peak_allocated, peak_reserved, device_used;
 };
@@ -27,6 +29,10 @@ struct ValidatedStep {
 /// The scenario of one row of h200/steps.jsonl.gz (and h100, h200/more). Empty for models without a description (unet,
 /// mlp).
 std::optional<ScenarioSource> scenario_of_measured_step(const nlohmann::json& row, const std::string& hardware);
+
+/// Names of the steps of h100/steps.jsonl.gz that the scale of their host (hw/hosts/h100-virtual-machine.yaml) was
+/// fitted on: those whose SHA-256 is divisible by 3.
+std::span<const std::string_view> steps_that_fit_the_h100_host();
 
 /// Every committed step that can be described, predicted with the measured numbers of its GPU.
 std::vector<ValidatedStep> validate_steps(const std::string& folder, std::string_view hardware,

@@ -10,17 +10,20 @@
 #include <map>
 
 #include "sim/study/error_statistics.h"
+#include "tests/support/sha256.h"
 
 namespace ridgeline {
 namespace {
 
-constexpr double kStepMedian = 12, kStepWorst = 35;          // percent
-constexpr double kAllocatedMedian = 1, kAllocatedWorst = 3;  // percent
-constexpr double kReservedMedian = 2, kReservedWorst = 6;    // percent
-constexpr double kDeviceUsedWorst = 6;                       // percent
-constexpr double kLaunches = 2;                              // percent
-constexpr double kRtx3090Time = 20, kRtx3090Memory = 6;      // percent
-constexpr double kLadderMedian = 5, kLadderWorst = 12;       // percent
+constexpr double kStepMedian = 12, kStepWorst = 35;                                // percent
+constexpr double kAllocatedMedian = 1, kAllocatedWorst = 3;                        // percent
+constexpr double kReservedMedian = 2, kReservedWorst = 6;                          // percent
+constexpr double kDeviceUsedWorst = 6;                                             // percent
+constexpr double kLaunches = 2;                                                    // percent
+constexpr double kRtx3090Time = 20, kRtx3090Memory = 6;                            // percent
+constexpr double kPublishedMedian = 12;                                            // percent, of one chip
+constexpr double kHeldOutHostMedian = 8, kHeldOutHostWorst = 30, kBusyMedian = 4;  // percent
+constexpr double kLadderMedian = 5, kLadderWorst = 12;                             // percent
 
 const std::vector<ValidatedStep>& steps_of(const std::string& hardware) {
   static std::map<std::string, std::vector<ValidatedStep>> all;
@@ -74,6 +77,49 @@ TEST(MeasuredSteps, ConfigurationsThatNothingWasTunedOnAllocateWhatTheyAllocated
   EXPECT_EQ(e.n, 25u);
   EXPECT_LE(e.median, kAllocatedMedian);
   EXPECT_LE(e.worst, kAllocatedWorst);
+}
+
+// tests/validation/public/runs.yaml says what the sources ran and which rows are not comparable; those count too.
+TEST(MeasuredSteps, PublishedStepsOfOlderGpusTakeTheTimeTheyTook) {
+  const std::map<std::string, std::vector<std::string>> chips{
+      {"A100", {"nvidia-a100-pcie-80gb", "nvidia-a100-sxm4-40gb", "nvidia-a100-sxm4-80gb"}},
+      {"V100", {"nvidia-v100-sxm2-16gb", "nvidia-v100-sxm2-32gb"}},
+      {"RTX 3090", {"nvidia-rtx-3090"}}};
+  for (const auto& [chip, boards] : chips) {
+    std::vector<double> all, comparable;
+    for (const std::string& board : boards)
+      for (const ValidatedStep& s : steps_of(board)) {
+        if (!s.measured.step_time || s.measured.forward_backward_only) continue;
+        all.push_back(time_ratio(s));
+        if (s.measured.source == "public") comparable.push_back(time_ratio(s));
+      }
+    const ErrorStatistics every = error_statistics(all), stated = error_statistics(comparable);
+    fmt::print("{}: {} steps, median {:.1f} %, worst {:.1f} %; {} comparable ones, median {:.1f} %\n", chip, every.n,
+               every.median, every.worst, stated.n, stated.median);
+    EXPECT_GE(stated.n, 5u) << chip;
+    EXPECT_LE(every.median, kPublishedMedian) << chip;
+    EXPECT_LE(stated.median, kPublishedMedian) << chip;
+  }
+}
+
+TEST(MeasuredSteps, TheHostOfTheH100IsFittedOnAThirdOfItsStepsAndHoldsForTheOthers) {
+  const auto fitted = steps_that_fit_the_h100_host();
+  std::vector<double> held_out, busy;
+  for (const ValidatedStep& s : steps_of("nvidia-h100-sxm5-80gb")) {
+    if (s.measured.source != "h100") continue;
+    const bool fits = testing::sha256_modulo(s.measured.name, 3) == 0;
+    EXPECT_EQ(fits, std::find(fitted.begin(), fitted.end(), s.measured.name) != fitted.end()) << s.measured.name;
+    EXPECT_EQ(fits, s.measured.host_fitted);
+    busy.push_back(ratio(s.predicted.step.gpu_busy, *s.measured.gpu_busy));
+    if (!fits) held_out.push_back(time_ratio(s));
+  }
+  const ErrorStatistics time = error_statistics(held_out), gpu = error_statistics(busy);
+  fmt::print("H100, host held out: {} steps, median {:.1f} %, worst {:.1f} %; GPU busy median {:.1f} %\n", time.n,
+             time.median, time.worst, gpu.median);
+  EXPECT_EQ(time.n, 15u);
+  EXPECT_LE(time.median, kHeldOutHostMedian);
+  EXPECT_LE(time.worst, kHeldOutHostWorst);
+  EXPECT_LE(gpu.median, kBusyMedian);
 }
 
 struct NotesError {

@@ -130,6 +130,42 @@ TEST(Timeline, a_cuda_graph_takes_the_host_out_of_a_host_bound_step) {
   EXPECT_NEAR(in_microseconds(graph.host), 8, 1e-6);
 }
 
+// launch.graph_period is from one empty kernel to the next, launch.kernel_fixed what one lasts: the first may be
+// shorter.
+TEST(Timeline, a_kernel_of_a_graph_takes_the_graphs_period_and_what_it_lasts_beyond_an_empty_one) {
+  TimelineOptions graphs;
+  graphs.cuda_graphs = true;
+  for (const double period : {0.25, 0.99, 1.0, 1.01, 2.0}) {
+    Gpu gpu = round_gpu();  // an empty kernel lasts 1 us
+    gpu.launch.graph_period = microseconds(period);
+    for (const double lasts : {1.0, 1.5, 40.0}) {
+      constexpr int kKernels = 400;  // enough to hide the launch of the graph
+      const Timeline timeline = run(step_of(kKernels, lasts), graphs, gpu);
+      EXPECT_NEAR(in_microseconds(timeline.step), kKernels * (period + lasts - 1), 1e-6) << period << ", " << lasts;
+      EXPECT_LE(timeline.active_fraction(), 1 + 1e-9);
+    }
+  }
+}
+
+TEST(Timeline, nothing_in_a_graph_is_faster_than_an_empty_kernel) {
+  TimelineOptions graphs;
+  graphs.cuda_graphs = true;
+  EXPECT_NEAR(in_microseconds(run(step_of(20, 0.4), graphs).step), 20 * 1.25, 1e-6);
+}
+
+TEST(Timeline, kernels_of_a_graph_follow_each_other_where_its_period_is_shorter_than_an_empty_kernel) {
+  Gpu gpu = round_gpu();
+  gpu.launch.graph_period = microseconds(0.5);
+  TimelineOptions graphs;
+  graphs.cuda_graphs = true;
+  Seconds end{0};
+  for (const KernelSpan& kernel : run(step_of(20, 3), graphs, gpu).kernels) {
+    EXPECT_NEAR(in_microseconds(kernel.end - kernel.start), 2.5, 1e-6);
+    EXPECT_GE(kernel.start, end - Seconds{1e-12});
+    end = kernel.end;
+  }
+}
+
 TEST(Timeline, issuing_ten_steps_from_an_idle_device_is_as_fast_as_the_queue_allows) {
   // 20 kernels of 51 us a step, 8 in the queue: the host is done when all but the last 8 of 200 have started.
   const Timeline timeline = run(step_of(20, 50));
