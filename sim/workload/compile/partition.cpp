@@ -33,8 +33,13 @@ class Partitioner {
   }
   [[nodiscard]] bool can_compute_again(ValueId id) const {
     const Value& value = graph_.values[id];
-    return graph_.nodes[value.producer].kind == Node::Kind::pointwise && !value.kept && !value.leaves &&
-           !read_by_library_[id];
+    const Node& producer = graph_.nodes[value.producer];
+    if (producer.kind != Node::Kind::pointwise || value.kept || value.leaves) return false;
+    // What a library call reads is kept, but for numbers made wider than they were.
+    return !read_by_library_[id] || widens(producer);
+  }
+  [[nodiscard]] bool widens(const Node& node) const {
+    return node.casts && node.inputs.size() == 1 && node.inputs.front().bytes < node.outputs.front().bytes;
   }
   [[nodiscard]] bool at_hand(ValueId id) const { return !of_forward(id) || graph_.values[id].stored; }
 

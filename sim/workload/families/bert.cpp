@@ -74,6 +74,12 @@ Tensor Bert::loss(const Batch& batch) {
 Tensor Bert::encode(const Tensor& tokens, Tensor& pooled) {
   Tensor mask;
   if (training_.mask_always_added && attention_ == AttentionChoice::eager) mask = mask_of_ones(tokens);
+  if (training_.mask_given && attention_ != AttentionChoice::eager && attention_ != AttentionChoice::math) {
+    const std::int64_t length = training_.sequence_length;
+    mask = eager_.empty({training_.micro_batch, 1, length, length},
+                        eager_.autocast.on() ? eager_.autocast.type() : type());
+    aten::pointwise(eager_, PointwiseFunction::other, {}, mask);
+  }
   const Tensor embedded = embeddings(tokens);
   Tensor x = embedded;
   for (std::size_t i = 0; i < layers_.size(); ++i) {
@@ -148,7 +154,7 @@ Bert::SelfAttention Bert::self_attention(const Layer& weights, const Tensor& x, 
   constexpr std::int64_t kModulePython = 31;  // microseconds of the module's own Python around the operations
   eager_.recorder.host(HostClass::python_fixed, kModulePython);
   if (attention_ != AttentionChoice::eager) {
-    const Tensor y = attention(eager_, attention_, q, k, v, false, model_.attention_dropout);
+    const Tensor y = attention(eager_, attention_, q, k, v, false, model_.attention_dropout, mask);
     result.context = contiguous(eager_, transpose(eager_, y, 1, 2));
   } else {
     Tensor scores = matmul(eager_, q, transpose(eager_, k, 2, 3));
