@@ -20,8 +20,8 @@ struct Choice {
   double iterations = 1.0;
 };
 
-/// Random numbers take registers, so that fewer warps fit.
-constexpr std::int64_t kTakesRegisters = 150;
+/// A kernel with as much arithmetic makes random numbers: they take registers, so that fewer warps fit.
+constexpr std::int64_t kRandomNumbers = 150;
 
 /// Dependent work of a thread: its elements, one after another, each with the kernel's instructions.
 double work_of_a_thread(const FusedKernel& op, const Choice& choice) {
@@ -52,9 +52,11 @@ Choice choice_of(const FusedKernel& op) {
       }
       const std::int64_t side_by_side = std::max<std::int64_t>(1, 1024 / std::max<std::int64_t>(1, op.cols));
       const int threads = elements >= kManyElements ? 32 : elements >= 262144 ? 64 : 256;
-      Choice choice{StreamKernel::triton_rows,
-                    {ceil_div(op.rows, threads > 64 ? 1 : side_by_side), 1, threads,
-                     threads == 32 && op.arithmetic >= kTakesRegisters ? 200 : 85, 64}};
+      const bool random = op.arithmetic >= kRandomNumbers;
+      const int registers = op.cols > 512 ? (random ? 200 : 90) : (random ? 130 : 72);
+      Choice choice{
+          StreamKernel::triton_rows,
+          {ceil_div(op.rows, threads > 64 ? 1 : side_by_side), 1, threads, threads == 32 ? registers : 32, 64}};
       choice.iterations = work_of_a_thread(op, choice);
       return choice;
     }

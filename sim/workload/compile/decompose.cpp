@@ -246,6 +246,7 @@ Use Decomposer::zeros_like(const Call& call, ValueId scores, std::int64_t elemen
   name_ = "full";
   const std::int64_t bytes = graph_.values[scores].bytes;
   const Use zeros = fresh(bytes, true);
+  graph_.values[zeros.value].of_caller = true;
   const DType type = bytes >= 4 * elements ? DType::fp32 : DType::bf16;
   trace_.ops.push_back(
       Pointwise{.function = PointwiseFunction::fill, .rows = 1, .cols = elements, .input_count = 0, .output = type});

@@ -1,5 +1,6 @@
 #include "sim/workload/compile/partition.h"
 
+#include <algorithm>
 #include <unordered_map>
 #include <utility>
 
@@ -36,10 +37,16 @@ class Partitioner {
     const Node& producer = graph_.nodes[value.producer];
     if (producer.kind != Node::Kind::pointwise || value.kept || value.leaves) return false;
     // What a library call reads is kept, but for numbers made wider than they were.
-    return !read_by_library_[id] || widens(producer);
+    return !read_by_library_[id] || widened(id);
   }
-  [[nodiscard]] bool widens(const Node& node) const {
-    return node.casts && node.inputs.size() == 1 && node.inputs.front().bytes < node.outputs.front().bytes;
+  /// A narrower value cast, and what is made of that element by element.
+  [[nodiscard]] bool widened(ValueId id) const {
+    const Value& value = graph_.values[id];
+    if (!of_forward(id) || graph_.nodes[value.producer].kind != Node::Kind::pointwise) return false;
+    const Node& producer = graph_.nodes[value.producer];
+    if (producer.inputs.size() != 1) return false;
+    const Use& from = producer.inputs.front();
+    return (producer.casts && from.bytes < value.bytes) || (from.bytes == value.bytes && widened(from.value));
   }
   [[nodiscard]] bool at_hand(ValueId id) const { return !of_forward(id) || graph_.values[id].stored; }
 
@@ -48,7 +55,7 @@ class Partitioner {
     constexpr int kDeepest = 24;
     std::int64_t sum = 0;
     for (const Use& use : graph_.nodes[graph_.values[id].producer].inputs) {
-      if (at_hand(use.value)) continue;
+      if (at_hand(use.value) || std::find(kept.begin(), kept.end(), use.value) != kept.end()) continue;
       std::vector<ValueId> deeper;
       const std::int64_t own = graph_.values[use.value].bytes;
       if (depth < kDeepest && can_compute_again(use.value)) {
