@@ -233,6 +233,13 @@ void Decomposer::product(Matmul op, std::uint32_t index, std::vector<Use> in, st
     Value& result = graph_.values[out[0].value];
     const std::int64_t row = returns_scores ? op.n : length_of_rows(op.n, element);
     if (!result.leaves) result.bytes = std::max(result.bytes, op.m * row * element);
+  } else if (const std::int64_t row = length_of_rows(op.m, bytes_of(op.type));
+             op.layout == Layout::tn && row != op.m && made_by(in[0]) == MadeBy::generated) {
+    // Rows that only the graph sees are aligned without padding. (Libraries take older kernels for them, which is not
+    // modelled.)
+    op.m = row;
+    trace_.ops.push_back(op);
+    index = static_cast<std::uint32_t>(trace_.ops.size() - 1);
   }
   Node& library = node(Node::Kind::library, op.m, op.n, op.type);
   library.op = index;

@@ -36,17 +36,7 @@ class Partitioner {
     const Value& value = graph_.values[id];
     const Node& producer = graph_.nodes[value.producer];
     if (producer.kind != Node::Kind::pointwise || value.kept || value.leaves) return false;
-    // What a library call reads is kept, but for numbers made wider than they were.
-    return !read_by_library_[id] || widened(id);
-  }
-  /// A narrower value cast, and what is made of that element by element.
-  [[nodiscard]] bool widened(ValueId id) const {
-    const Value& value = graph_.values[id];
-    if (!of_forward(id) || graph_.nodes[value.producer].kind != Node::Kind::pointwise) return false;
-    const Node& producer = graph_.nodes[value.producer];
-    if (producer.inputs.size() != 1) return false;
-    const Use& from = producer.inputs.front();
-    return (producer.casts && from.bytes < value.bytes) || (from.bytes == value.bytes && widened(from.value));
+    return !read_by_library_[id];
   }
   [[nodiscard]] bool at_hand(ValueId id) const { return !of_forward(id) || graph_.values[id].stored; }
 
