@@ -4,6 +4,7 @@
 #include <optional>
 #include <variant>
 
+#include "sim/units/ceil_div.h"
 #include "sim/workload/compile/padding.h"
 
 namespace ridgeline::compile {
@@ -233,11 +234,11 @@ void Decomposer::product(Matmul op, std::uint32_t index, std::vector<Use> in, st
     Value& result = graph_.values[out[0].value];
     const std::int64_t row = returns_scores ? op.n : length_of_rows(op.n, element);
     if (!result.leaves) result.bytes = std::max(result.bytes, op.m * row * element);
-  } else if (const std::int64_t row = length_of_rows(op.m, bytes_of(op.type));
-             op.layout == Layout::tn && row != op.m && made_by(in[0]) == MadeBy::generated) {
+  } else if (op.layout == Layout::tn && op.type != DType::fp32 && made_by(in[0]) == MadeBy::generated &&
+             length_of_rows(op.m, bytes_of(op.type)) != op.m) {
     // Rows that only the graph sees are aligned without padding. (Libraries take older kernels for them, which is not
     // modelled.)
-    op.m = row;
+    op.m = ceil_div(op.m, 16 / bytes_of(op.type)) * (16 / bytes_of(op.type));
     trace_.ops.push_back(op);
     index = static_cast<std::uint32_t>(trace_.ops.size() - 1);
   }

@@ -135,7 +135,9 @@ class Fuser {
       if (producer == kNone || group_of_[producer] == kNone || group_of_[producer] == group) continue;
       const std::uint32_t source = group_of_[producer];
       const std::vector<NodeId>& members = groups_[source].nodes;
-      if (members.size() != 1 || !graph_.nodes[producer].inputs.empty()) continue;
+      if (members.size() != 1 || graph_.nodes[producer].kind == Node::Kind::library ||
+          !graph_.nodes[producer].inputs.empty())
+        continue;
       if (!compatible(groups_[group], graph_.nodes[producer])) continue;
       groups_[source].nodes.clear();
       group_of_[producer] = group;
