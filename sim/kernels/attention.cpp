@@ -91,20 +91,22 @@ class AttentionLowering {
         kernel(Part::forward, tile, kernel_name(op_, tile, op_.backend == AttentionBackend::efficient ? "F" : "fprop"),
                splits);
     main.reads = {read(0, size_.q), read(1, size_.kv), read(2, size_.kv)};
+    if (op_.bias) main.reads.push_back(read_bias(3));
+    const int out = op_.bias ? 4 : 3;
     const double partial = size_.q * 4.0 * splits;
     if (splits > 1) {
       main.writes = {{.operand = Access::kTemporary, .bytes = partial}};
       out_.temporaries = {static_cast<std::int64_t>(size_.statistics * 4.0) * splits,
                           static_cast<std::int64_t>(partial)};
     } else {
-      main.writes = {read(3, size_.q), {.operand = 4, .bytes = size_.statistics * 4.0}};
+      main.writes = {read(out, size_.q), {.operand = out + 1, .bytes = size_.statistics * 4.0}};
     }
     out_.launches.push_back(std::move(main));
     if (splits > 1) {
       KernelLaunch combine = helper(Part::split_combine, "flash_fwd_splitkv_combine",
                                     static_cast<double>(ceil_div(op_.batch * op_.heads * op_.seq_q, 16)), 128);
       combine.reads = {{.operand = Access::kTemporary, .bytes = partial}};
-      combine.writes = {read(3, size_.q), {.operand = 4, .bytes = size_.statistics * 4.0}};
+      combine.writes = {read(out, size_.q), {.operand = out + 1, .bytes = size_.statistics * 4.0}};
       out_.launches.push_back(std::move(combine));
     }
     return std::move(out_);
@@ -120,6 +122,15 @@ class AttentionLowering {
     return {.operand = operand, .bytes = elements * size_.element};
   }
 
+  /// Every head reads the mask again, from the L2.
+  [[nodiscard]] Access read_bias(int operand) const {
+    Access access = read(operand, static_cast<double>(op_.batch * op_.seq_q) * static_cast<double>(op_.seq_k));
+    access.requested = access.bytes * static_cast<double>(op_.heads);
+    return access;
+  }
+  /// The first output of a backward pass.
+  [[nodiscard]] int gradients() const { return op_.bias ? 7 : 6; }
+
   KernelLaunch kernel(Part part, const AttentionTile& tile, std::string name, int splits) {
     AttentionWork work{.part = part,
                        .backend = static_cast<int>(op_.backend),
@@ -133,6 +144,7 @@ class AttentionLowering {
                                        : tile.head_dim,
                        .causal = op_.causal,
                        .dropout = op_.dropout,
+                       .bias = op_.bias,
                        .tile_q = tile.q,
                        .tile_k = tile.k,
                        .splits = splits,
@@ -228,19 +240,21 @@ class AttentionLowering {
     const bool grouped = op_.kv_heads != op_.heads;
     const double expanded = size_.kv * static_cast<double>(op_.heads) / static_cast<double>(op_.kv_heads);
     main.reads = {read(1, size_.q), read(2, size_.kv), read(3, size_.kv), read(0, size_.q)};
+    if (op_.bias) main.reads.push_back(read_bias(6));
+    const int dq = gradients(), dk = dq + 1, dv = dq + 2;
     main.writes = {{.operand = Access::kTemporary, .bytes = accumulator},
-                   read(grouped ? Access::kTemporary : 7, expanded),
-                   read(grouped ? Access::kTemporary : 8, expanded)};
+                   read(grouped ? Access::kTemporary : dk, expanded),
+                   read(grouped ? Access::kTemporary : dv, expanded)};
     out_.launches.push_back(std::move(main));
     KernelLaunch convert = helper(Part::convert, cudnn ? "cudnn_convert_dq" : "flash_bwd_convert_dq",
                                   static_cast<double>(ceil_div(rows, 128)), cudnn ? 128 : 256);
     convert.reads = {{.operand = Access::kTemporary, .bytes = accumulator}};
-    convert.writes = {read(6, size_.q)};
+    convert.writes = {read(dq, size_.q)};
     out_.launches.push_back(std::move(convert));
     if (grouped) {
       // Gradients of shared keys and values are summed over the query heads that used them.
       const std::int64_t group = op_.heads / std::max<std::int64_t>(1, op_.kv_heads);
-      for (const int output : {7, 8}) {
+      for (const int output : {dk, dv}) {
         if (!cudnn) out_.temporaries.push_back(static_cast<std::int64_t>(expanded * size_.element));
         append(lower_reduction(Reduction{ReductionKind::sum_rows, op_.type, group, static_cast<std::int64_t>(size_.kv)},
                                gpu_, software_),
@@ -293,7 +307,9 @@ class AttentionLowering {
                   read(2, size_.kv),
                   read(3, size_.kv),
                   {.operand = 5, .bytes = size_.statistics * 4.0}};
-    main.writes = {read(6, size_.q), read(7, size_.kv), read(8, size_.kv)};
+    if (op_.bias) main.reads.push_back(read_bias(6));
+    const int dq = gradients();
+    main.writes = {read(dq, size_.q), read(dq + 1, size_.kv), read(dq + 2, size_.kv)};
     out_.launches.push_back(std::move(main));
     return std::move(out_);
   }

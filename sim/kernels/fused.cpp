@@ -20,25 +20,45 @@ struct Choice {
   double iterations = 1.0;
 };
 
+/// A kernel with as much arithmetic makes random numbers: they take registers, so that fewer warps fit.
+constexpr std::int64_t kRandomNumbers = 150;
+
+/// Dependent work of a thread: its elements, one after another, each with the kernel's instructions.
+double work_of_a_thread(const FusedKernel& op, const Choice& choice) {
+  const double threads = static_cast<double>(choice.geometry.grid_x * choice.geometry.threads);
+  const double instructions = constants_of(choice.kernel).instructions_full;
+  return static_cast<double>(op.rows * op.cols) / threads * (1.0 + static_cast<double>(op.arithmetic) / instructions);
+}
+
 Choice choice_of(const FusedKernel& op) {
   const std::int64_t elements = op.rows * op.cols;
   using Shape = FusedKernel::Shape;
   switch (op.shape) {
     case Shape::pointwise: {
       const std::int64_t block = elements >= kManyElements ? 1024 : elements >= 65536 ? 512 : 128;
-      return {op.gathers ? StreamKernel::triton_gather : StreamKernel::triton_pointwise,
-              {ceil_div(elements, block), 1, block == 512 ? 256 : 128, 24, 0}};
+      Choice choice{op.gathers ? StreamKernel::triton_gather : StreamKernel::triton_pointwise,
+                    {ceil_div(elements, block), 1, block == 512 ? 256 : 128, 24, 0}};
+      choice.iterations = work_of_a_thread(op, choice);
+      return choice;
     }
     case Shape::rows: {
       if (op.column_results > 0) {  // each block walks through its rows and keeps the sums over them
         const std::int64_t blocks = std::clamp<std::int64_t>(op.rows / kRowsOfBlock, 1, 1024);
+        const bool wide = op.cols > 512;
+        const int threads = wide ? 128 : 64;
         return {StreamKernel::triton_row_blocks,
-                {blocks, 1, op.cols > 512 ? 128 : 64, 80, 64},
-                static_cast<double>(ceil_div(op.rows, blocks))};
+                {blocks, 1, threads, wide ? 80 : 220, 64},
+                static_cast<double>(elements) / static_cast<double>(blocks * threads)};
       }
       const std::int64_t side_by_side = std::max<std::int64_t>(1, 1024 / std::max<std::int64_t>(1, op.cols));
-      const int threads = elements >= kManyElements ? 32 : 128;
-      return {StreamKernel::triton_rows, {ceil_div(op.rows, side_by_side), 1, threads, 80, 64}};
+      const int threads = elements >= kManyElements ? 32 : elements >= 262144 ? 64 : 256;
+      const bool random = op.arithmetic >= kRandomNumbers;
+      const int registers = op.cols > 512 ? (random ? 200 : 90) : (random ? 130 : 72);
+      Choice choice{
+          StreamKernel::triton_rows,
+          {ceil_div(op.rows, threads > 64 ? 1 : side_by_side), 1, threads, threads == 32 ? registers : 32, 64}};
+      choice.iterations = work_of_a_thread(op, choice);
+      return choice;
     }
     case Shape::long_rows:
       return {StreamKernel::triton_long_rows, {op.rows, 1, 512, 32, 128}, static_cast<double>(ceil_div(op.cols, 2048))};
@@ -60,7 +80,10 @@ LoweredOp lower_fused(const FusedKernel& op, const Gpu& /*gpu*/, const Software&
   const auto elements = static_cast<double>(op.rows * op.cols);
   const TimeClass time_class =
       op.shape == FusedKernel::Shape::pointwise ? TimeClass::elementwise : TimeClass::normalization;
-  const auto arithmetic = static_cast<double>(op.arithmetic);
+  auto arithmetic = static_cast<double>(op.arithmetic);
+  // Rows of odd length begin anywhere: a load moves one element.
+  constexpr double kUnalignedInstructions = 10.0;
+  if (op.shape == FusedKernel::Shape::long_rows && op.cols % 2 != 0) arithmetic += kUnalignedInstructions;
   KernelLaunch launch =
       stream_launch(choice.kernel, name_of(Op{op}), time_class, op.type, choice.geometry,
                     {.elements = elements * (1.0 + arithmetic / constants_of(choice.kernel).instructions_full),

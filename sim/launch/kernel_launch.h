@@ -69,7 +69,7 @@ struct AttentionWork {
   int backend = 0;  ///< AttentionBackend as an integer
   DType type = DType::bf16;
   std::int64_t batch = 0, heads = 0, seq_q = 0, seq_k = 0, head_dim = 0;
-  bool causal = false, dropout = false;
+  bool causal = false, dropout = false, bias = false;
   int tile_q = 128, tile_k = 128, splits = 1;
   std::int64_t kv_heads = 0;  ///< 0: as heads
   int blocks_per_sm = 1;

@@ -31,7 +31,14 @@ std::optional<Advice> tried(const Change& change, const Scenario& scenario, std:
 }  // namespace
 
 std::vector<Advice> find_advice(const Scenario& scenario, std::string_view engine, const Prediction& base) {
-  std::vector<Change> changes = time_changes(scenario, ratio(base.idle, base.step.time));
+  const auto spent = [&](std::initializer_list<TimeClass> classes) {
+    Seconds sum{};
+    for (const TimeClass c : classes) sum += base.time_by_class[static_cast<std::size_t>(c)];
+    return ratio(sum, base.step.time);
+  };
+  const StepShares shares{ratio(base.idle, base.step.time),
+                          spent({TimeClass::elementwise, TimeClass::normalization, TimeClass::copy})};
+  std::vector<Change> changes = time_changes(scenario, shares);
   for (Change& change : memory_changes(scenario)) {
     const bool known =
         std::any_of(changes.begin(), changes.end(), [&](const Change& c) { return c.set == change.set; });

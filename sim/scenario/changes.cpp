@@ -43,7 +43,7 @@ std::vector<Change> inference_changes(const Scenario& s) {
 
 }  // namespace
 
-std::vector<Change> time_changes(const Scenario& s, double idle_share) {
+std::vector<Change> time_changes(const Scenario& s, const StepShares& shares) {
   if (s.training.inference) return {};  // what saves memory here saves time as well
   std::vector<Change> out;
   const auto add = [&](std::string set, std::string why, std::function<void(Scenario&)> apply) {
@@ -86,7 +86,14 @@ std::vector<Change> time_changes(const Scenario& s, double idle_share) {
           c.training.gradient_accumulation = 1;
         });
   }
-  if (!s.cuda_graphs && idle_share > 0.1)
+  constexpr double kWorthAShare = 0.1;
+  const bool can_compile = s.software.has_flash_attention;  // both came with PyTorch 2.0
+  if (!s.compile && can_compile && (shares.idle > kWorthAShare || shares.elementwise > kWorthAShare))
+    add("training.compile=true",
+        shares.idle > shares.elementwise ? "generated code asks less of the host than Python does"
+                                         : "generated kernels do chains of point-wise operations in one sweep",
+        [](Scenario& c) { c.compile = true; });
+  if (!s.cuda_graphs && shares.idle > kWorthAShare)
     add("training.cuda_graphs=true", "the GPU waits for the host now", [](Scenario& c) { c.cuda_graphs = true; });
   return out;
 }

@@ -16,8 +16,13 @@ struct Change {
   std::function<void(Scenario&)> apply;
 };
 
-/// Those that may save time on this GPU. `idle_share`: of the step, in which the GPU waits.
-std::vector<Change> time_changes(const Scenario& scenario, double idle_share);
+/// Parts of a step that some changes shorten.
+struct StepShares {
+  double idle = 0.0;         ///< the GPU waits
+  double elementwise = 0.0;  ///< point-wise kernels, norms and copies
+};
+/// Those that may save time on this GPU.
+std::vector<Change> time_changes(const Scenario& scenario, const StepShares& shares);
 /// Those that may save memory, the cheapest in time first. None changes what is computed but for rounding.
 std::vector<Change> memory_changes(const Scenario& scenario);
 /// Changes that together let a scenario fit its device: one alone if that is enough, else the one that saves most and

@@ -17,7 +17,9 @@ OpTrace trace_of(const Scenario& s) {
   if (s.compile && s.training.attention == AttentionRequest::sdpa && s.model.family == ModelFamily::bert &&
       s.model.attention_dropout > 0.0)
     attention = AttentionChoice::math;
-  OpTrace trace = training_run(s.model, s.training, attention);
+  TrainingDescription training = s.training;
+  training.mask_given = s.compile && s.model.family != ModelFamily::gpt2;
+  OpTrace trace = training_run(s.model, training, attention);
   return s.compile ? compile::compile_trace(std::move(trace)) : trace;
 }
 

@@ -17,17 +17,17 @@ using nlohmann::json;
 
 json inline_model(const json& m) {
   if (m["kind"] == "bert") {
-    const bool large = m["size"] == "large";
+    const bool large = m["size"] == "large";  // or sizes of its own
     const std::string head = m.value("head", "cls");
     const char* heads[][2] = {{"cls", "sequence-classification"},
                               {"qa", "question-answering"},
                               {"mlm", "masked-lm"},
                               {"pretraining", "pretraining"}};
     json out{{"family", "bert"},
-             {"layers", large ? 24 : 12},
-             {"heads", large ? 16 : 12},
-             {"hidden", large ? 1024 : 768},
-             {"feed_forward", large ? 4096 : 3072},
+             {"layers", m.value("L", large ? 24 : 12)},
+             {"heads", m.value("h", large ? 16 : 12)},
+             {"hidden", m.value("d", large ? 1024 : 768)},
+             {"feed_forward", m.value("ff", large ? 4096 : 3072)},
              {"vocabulary", 30522},
              {"max_positions", 512},
              {"dropout", 0.1},
@@ -182,6 +182,13 @@ std::vector<ValidatedStep> validate_steps(const std::string& folder, std::string
   add_own(out, folder + "/h200/compile/steps.jsonl.gz", "h200/compile", "nvidia-h200-sxm-141gb", hardware, engine);
   add_own(out, folder + "/h100/steps.jsonl.gz", "h100", "nvidia-h100-sxm5-80gb", hardware, engine);
   add_published(out, folder + "/public", hardware, engine);
+  return out;
+}
+
+std::vector<ValidatedStep> validate_step_file(const std::string& path, const std::string& source,
+                                              const std::string& hardware, std::string_view engine) {
+  std::vector<ValidatedStep> out;
+  add_own(out, path, source, hardware, hardware, engine);
   return out;
 }
 

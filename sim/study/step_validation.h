@@ -38,4 +38,8 @@ std::span<const std::string_view> steps_that_fit_the_h100_host();
 std::vector<ValidatedStep> validate_steps(const std::string& folder, std::string_view hardware,
                                           std::string_view engine);
 
+/// The steps of one file of rows like those of h200/steps.jsonl.gz, measured on `hardware`.
+std::vector<ValidatedStep> validate_step_file(const std::string& path, const std::string& source,
+                                              const std::string& hardware, std::string_view engine);
+
 }  // namespace ridgeline

@@ -19,6 +19,13 @@ namespace {
 constexpr double kSoftmaxOperations = 2.8;
 /// Random bits of dropout: a Philox round yields four numbers.
 constexpr double kDropoutOperations = 6.0;
+/// cuDNN's kernels pay more for them. Set on four shapes of whole steps on an H200 (forward 0.5, backward 0.75 of the
+/// measured time without it, 0.93 to 1.10 with it); the four shapes of h200/more/steps.jsonl.gz, looked at after that,
+/// 0.90 to 1.04.
+constexpr double kCudnnDropoutOperations = 27.0;
+/// Reading, converting and adding a mask. Set on one shape (batch 4, 16 heads, 1024 positions, 64 wide); the backward
+/// kernel walks it against its layout.
+constexpr double kBiasOperations = 15.0, kBiasOperationsBackward = 39.0;
 
 double quartic_norm(double a, double b) {
   const double a2 = a * a, b2 = b * b;
@@ -59,7 +66,10 @@ AttentionTime fused_attention_time(const AttentionWork& work, const Gpu& gpu, co
   const double products = backward ? 5.0 : 2.0;
   AttentionTime result;
   result.math = products * scores * static_cast<double>(work.head_dim) / attention_rate(work, gpu);
-  const double operations = kSoftmaxOperations + (work.dropout ? kDropoutOperations : 0.0);
+  const bool cudnn = static_cast<AttentionBackend>(work.backend) == AttentionBackend::cudnn;
+  double operations = kSoftmaxOperations;
+  if (work.dropout) operations += cudnn ? kCudnnDropoutOperations : kDropoutOperations;
+  if (work.bias) operations += backward ? kBiasOperationsBackward : kBiasOperations;
   result.softmax = scores * (1.0 / gpu.sm.rates.special + operations / gpu.sm.rates.fp32);
   const bool wide = work.head_dim > 64;
   // Every warp reads the operand it does not own: half a tile's products reuse each byte over a warp's 32 rows.

@@ -44,7 +44,7 @@ struct Hasher {
   }
   void operator()(const Attention& op) const {
     hash << op.backend << op.backward << op.causal << op.dropout << op.type << op.batch << op.heads << op.kv_heads
-         << op.seq_q << op.seq_k << op.head_dim << op.head_major;
+         << op.seq_q << op.seq_k << op.head_dim << op.head_major << op.bias;
   }
   void operator()(const NllLoss& op) const { hash << op.backward << op.type << op.rows << op.classes; }
   void operator()(const MultiTensor& op) const {
@@ -201,8 +201,8 @@ struct Shaper {
     return fmt::format("{} of {}x{} {}", op.tokens, op.vocabulary, op.hidden, name_of(op.type));
   }
   std::string operator()(const Attention& op) const {
-    return fmt::format("{}x{}x{}x{} {}{}", op.batch, op.heads, op.seq_q, op.head_dim, op.causal ? "causal " : "",
-                       name_of(op.type));
+    return fmt::format("{}x{}x{}x{} {}{}{}", op.batch, op.heads, op.seq_q, op.head_dim, op.causal ? "causal " : "",
+                       op.bias ? "masked " : "", name_of(op.type));
   }
   std::string operator()(const NllLoss& op) const {
     return fmt::format("{}x{} {}", op.rows, op.classes, name_of(op.type));

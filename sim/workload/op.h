@@ -152,6 +152,7 @@ struct Attention {
   std::int64_t batch = 0, heads = 0, kv_heads = 0, seq_q = 0, seq_k = 0, head_dim = 0;
   bool head_major =
       false;  ///< operands lie as [batch, heads, seq, head_dim] instead of views of [batch, seq, heads, head_dim]
+  bool bias = false;  ///< a mask of [batch, seq_q, seq_k] is added to the scores of every head: the last input
   bool operator==(const Attention&) const = default;
 };
 

@@ -18,7 +18,8 @@ struct Counter {
   OperandCounts operator()(const Dropout&) const { return {1, 2}; }
   OperandCounts operator()(const Embedding&) const { return {2, 1}; }
   OperandCounts operator()(const Attention& op) const {
-    return op.backward ? OperandCounts{6, 3} : OperandCounts{3, 2};
+    const int bias = op.bias ? 1 : 0;
+    return op.backward ? OperandCounts{6 + bias, 3} : OperandCounts{3 + bias, 2};
   }
   OperandCounts operator()(const NllLoss&) const { return {2, 1}; }
   OperandCounts operator()(const MultiTensor&) const { return {0, 0}; }

@@ -13,8 +13,8 @@
 // | Dropout             | x                                   | y, mask                      |
 // | Embedding           | table, indices                      | rows                         |
 // | Embedding backward  | dy, indices                         | dtable                       |
-// | Attention           | q, k, v                             | out, logsumexp               |
-// | Attention backward  | dout, q, k, v, out, logsumexp       | dq, dk, dv                   |
+// | Attention           | q, k, v, [mask]                     | out, logsumexp               |
+// | Attention backward  | dout, q, k, v, out, logsumexp, [mask] | dq, dk, dv                 |
 // | NllLoss             | log-probabilities, target           | loss                         |
 // | NllLoss backward    | dloss, target                       | gradient [rows, classes]     |
 // | MultiTensor         | none: lists are not tracked         | none                         |

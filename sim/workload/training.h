@@ -58,10 +58,12 @@ struct TrainingDescription {
   LossRead reads_loss = LossRead::never;
   std::optional<InferenceDescription> inference;  ///< use instead of training: forward passes alone
   // What follows is of the software, not of the user.
-  bool keep_gradients = false;         ///< zero_grad fills gradients with zeros instead of dropping them
-  bool softmax_saves_input = false;    ///< autograd keeps the input of softmax besides its result
-  bool mask_always_added = false;      ///< eager attention adds a mask in fp32 to every score, of ones too
-  int foreach_adam_lists = 1;          ///< temporaries as large as the parameters that a foreach Adam holds at once
+  bool keep_gradients = false;       ///< zero_grad fills gradients with zeros instead of dropping them
+  bool softmax_saves_input = false;  ///< autograd keeps the input of softmax besides its result
+  bool mask_always_added = false;    ///< eager attention adds a mask in fp32 to every score, of ones too
+  bool mask_given = false;     ///< one of Transformers' models is compiled: nobody can look whether its mask hides
+                               ///< anything that a causal kernel would not, so that fused attention gets it
+  int foreach_adam_lists = 1;  ///< temporaries as large as the parameters that a foreach Adam holds at once
   std::int64_t eight_bit_block = 256;  ///< elements that share a scale in the states of an 8-bit optimizer
   bool operator==(const TrainingDescription&) const = default;
 };

@@ -43,7 +43,9 @@ class TrainingLoop {
   TrainingLoop(OpTrace& trace, const ModelDescription& model, const TrainingDescription& training,
                AttentionChoice attention)
       : training_(training), eager_(trace), optimizer_(optimizers::make_optimizer(training)) {
-    eager_.tf32 = training.precision == Precision::tf32;
+    // Scripts that ask for 16 bits let what stays in fp32 use TF32, as the measured ones do.
+    eager_.tf32 = training.precision == Precision::tf32 || autocast_type(training.precision).has_value();
+    if (training.mask_given) eager_.backward_product_type = autocast_type(training.precision);
     eager_.softmax_saves_input = training.softmax_saves_input;
     batch_ = families::make_batch(eager_, model, training);
     returns_scores_ = model.family != ModelFamily::gpt2;  // as Transformers' models do

@@ -173,5 +173,57 @@ TEST(CompileTrace, the_host_enters_each_graph_once_a_micro_batch) {
   EXPECT_GT(hosts[HostClass::accumulate_grad_add], 0);
 }
 
+ModelDescription small_llama() {
+  ModelDescription model;
+  model.family = ModelFamily::llama;
+  model.layers = 2;
+  model.heads = 4;
+  model.key_value_heads = 2;
+  model.hidden = 256;
+  model.feed_forward = 512;
+  model.vocabulary = 512;
+  return model;
+}
+OpTrace compiled_llama(bool mask_given) {
+  TrainingDescription training = small_training();
+  training.mask_given = mask_given;
+  return compile::compile_trace(training_run(small_llama(), training, AttentionChoice::cudnn));
+}
+
+TEST(CompileTrace, a_mask_that_is_given_is_added_to_all_scores_of_repeated_keys) {
+  for (const bool given : {false, true}) {
+    int calls = 0;
+    for_each_call<Attention>(compiled_llama(given), [&](const Attention& op, const Call&) {
+      ++calls;
+      EXPECT_EQ(op.bias, given);
+      EXPECT_EQ(op.causal, !given);
+      EXPECT_EQ(op.kv_heads, given ? 4 : 2);
+    });
+    EXPECT_EQ(calls, 4);
+  }
+}
+
+TEST(CompileTrace, sine_and_cosine_are_computed_by_each_kernel_that_needs_them) {
+  int rotations = 0;
+  for_each_call<FusedKernel>(compiled_llama(true), [&](const FusedKernel& op, const Call&) {
+    rotations += op.name.find("cos") != std::string::npos ? 1 : 0;
+  });
+  EXPECT_GE(rotations, 8);  // queries and keys, forward and backward, of two blocks
+}
+
+// The models of Transformers return their scores: unused, their gradient arrives as zeros.
+TEST(CompileTrace, scores_given_to_the_script_come_back_as_zeros) {
+  const std::int64_t scores = std::int64_t{4} * 128 * 512;
+  const auto fills = [&](const OpTrace& trace) {
+    int found = 0;
+    for_each_call<Pointwise>(trace, [&](const Pointwise& op, const Call& call) {
+      found += op.function == PointwiseFunction::fill && op.elements() == scores && call.phase == Phase::backward;
+    });
+    return found;
+  };
+  EXPECT_EQ(fills(compiled_llama(true)), 1);
+  EXPECT_EQ(fills(both(small_gpt2(), small_training()).compiled), 0);
+}
+
 }  // namespace
 }  // namespace ridgeline

@@ -19,14 +19,19 @@ struct AttentionBackward final : Node {
     op.backward = true;
   }
   Attention op;
-  SavedTensor key, query, value, logsumexp, result, offset, seed;
+  SavedTensor key, query, value, logsumexp, result, offset, seed, mask;
   void backward(Eager& eager, Gradients& in, Gradients& out) override {
     const Tensor k = key.unpack(eager), q = query.unpack(eager), v = value.unpack(eager), l = logsumexp.unpack(eager),
                  o = result.unpack(eager), random_offset = offset.unpack(eager), random_seed = seed.unpack(eager);
     out[0] = eager.empty_like(q);
     out[1] = eager.empty_like(k);
     out[2] = eager.empty_like(v);
-    eager.recorder.op(op, {&in[0], &q, &k, &v, &o, &l}, {&out[0], &out[1], &out[2]});
+    if (op.bias) {
+      const Tensor added = mask.unpack(eager);
+      eager.recorder.op(op, {&in[0], &q, &k, &v, &o, &l, &added}, {&out[0], &out[1], &out[2]});
+    } else {
+      eager.recorder.op(op, {&in[0], &q, &k, &v, &o, &l}, {&out[0], &out[1], &out[2]});
+    }
   }
   void release() override {
     key.release();
@@ -36,6 +41,7 @@ struct AttentionBackward final : Node {
     result.release();
     offset.release();
     seed.release();
+    mask.release();
   }
 };
 
@@ -47,7 +53,7 @@ AttentionBackend backend_of(AttentionChoice choice) {
 }
 
 Tensor fused_attention(Eager& eager, AttentionBackend backend, const Tensor& q, const Tensor& k, const Tensor& v,
-                       bool causal, bool dropout) {
+                       bool causal, bool dropout, const Tensor& mask) {
   Attention op;
   op.backend = backend;
   op.causal = causal;
@@ -59,6 +65,7 @@ Tensor fused_attention(Eager& eager, AttentionBackend backend, const Tensor& q, 
   op.seq_q = q.sizes[2];
   op.seq_k = k.sizes[2];
   op.head_dim = q.sizes[3];
+  op.bias = mask.defined();
   AttentionBackward* node = nullptr;
   if (eager.needs_node({&q, &k, &v})) {
     node = &eager.node<AttentionBackward>({&q, &k, &v}, op);
@@ -84,20 +91,24 @@ Tensor fused_attention(Eager& eager, AttentionBackend backend, const Tensor& q, 
     seed = eager.empty({2}, DType::int64);
     offset = eager.empty({1}, DType::int64);
   }
-  eager.recorder.op(op, {&q, &k, &v}, {&result, &logsumexp});
+  if (op.bias) eager.recorder.op(op, {&q, &k, &v, &mask}, {&result, &logsumexp});
+  else eager.recorder.op(op, {&q, &k, &v}, {&result, &logsumexp});
   if (node != nullptr) {
     node->logsumexp = eager.save(logsumexp);
     node->result = eager.save(result);
     if (offset.defined()) node->offset = eager.save(offset);
     if (seed.defined()) node->seed = eager.save(seed);
+    if (op.bias) node->mask = eager.save(mask);
     Eager::attach(result, *node);
   }
   return result;
 }
 
-// Both factors are multiplied by the root of the scale, so that 16-bit scores do not overflow; a causal mask is built
-// from ones and added.
-Tensor math_attention(Eager& eager, const Tensor& q, const Tensor& k, const Tensor& v, bool causal, bool with_dropout) {
+// Both factors are multiplied by the root of the scale, so that scores do not overflow; a causal mask is built from
+// ones and added.
+Tensor math_attention(Eager& eager, const Tensor& query, const Tensor& key, const Tensor& value, bool causal,
+                      bool with_dropout) {
+  const Tensor q = to(eager, query, DType::fp32), k = to(eager, key, DType::fp32), v = to(eager, value, DType::fp32);
   const Tensor scaled_q = scale(eager, q);
   Tensor bias;
   if (causal) {
@@ -111,7 +122,7 @@ Tensor math_attention(Eager& eager, const Tensor& q, const Tensor& k, const Tens
   if (causal) add_in_place(eager, scores, bias);
   scores = softmax(eager, scores, scores.type);
   if (with_dropout) scores = dropout(eager, scores);
-  return matmul(eager, scores, v);
+  return to(eager, matmul(eager, scores, v), query.type);
 }
 
 }  // namespace ridgeline::eager::aten

@@ -7,11 +7,12 @@
 namespace ridgeline::eager::aten {
 
 /// q [batch, heads, seq, head_dim]; k and v may have fewer heads. The result has q's layout in memory, so views of a
-/// [batch, seq, heads, head_dim] tensor give one back. Saves q, k, v, the result and the log-sum-exp of each row.
+/// [batch, seq, heads, head_dim] tensor give one back. A mask is added to the scores. Saves q, k, v, the result and the
+/// log-sum-exp of each row.
 Tensor fused_attention(Eager& eager, AttentionBackend backend, const Tensor& q, const Tensor& k, const Tensor& v,
-                       bool causal, bool dropout);
+                       bool causal, bool dropout, const Tensor& mask = {});
 
-/// Scaled matmul, mask, softmax, dropout, matmul, as the math backend runs them.
+/// Scaled matmul, mask, softmax, dropout, matmul, as the math backend runs them: in fp32, whatever the operands are.
 Tensor math_attention(Eager& eager, const Tensor& q, const Tensor& k, const Tensor& v, bool causal, bool dropout);
 
 /// The backend of a fused choice.

@@ -1,5 +1,6 @@
 #include "sim/workload/aten/matmul.h"
 
+#include "sim/workload/aten/pointwise.h"
 #include "sim/workload/aten/views.h"
 #include "sim/workload/eager/eager.h"
 
@@ -78,9 +79,13 @@ struct BmmBackward final : Node {
   BmmBackward() : Node(HostClass::bmm_backward) {}
   SavedTensor mat2, self;
   void backward(Eager& eager, Gradients& in, Gradients& out) override {
-    const Tensor second = mat2.unpack(eager), first = self.unpack(eager);
-    if (needs(1)) out[1] = bmm(eager, transpose(eager, first, 1, 2), in[0]);
-    if (needs(0)) out[0] = bmm(eager, in[0], transpose(eager, second, 1, 2));
+    const DType type = in[0].type;
+    const auto operand = [&](const Tensor& x) {
+      return eager.backward_product_type && x.type == DType::fp32 ? to(eager, x, *eager.backward_product_type) : x;
+    };
+    const Tensor gradient = operand(in[0]), second = operand(mat2.unpack(eager)), first = operand(self.unpack(eager));
+    if (needs(1)) out[1] = to(eager, bmm(eager, transpose(eager, first, 1, 2), gradient), type);
+    if (needs(0)) out[0] = to(eager, bmm(eager, gradient, transpose(eager, second, 1, 2)), type);
   }
   void release() override {
     mat2.release();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 #include <variant>
@@ -13,7 +14,9 @@ namespace {
 
 class GraphBuilder {
  public:
-  GraphBuilder(OpTrace& trace, const CompiledRange& range) : trace_(trace), range_(range), decomposer_(trace, graph_) {}
+  GraphBuilder(OpTrace& trace, const CompiledRange& range) : trace_(trace), range_(range), decomposer_(trace, graph_) {
+    decomposer_.returns_scores = range.returns_scores;
+  }
 
   Graph build() {
     find_storages_that_leave();
@@ -64,6 +67,8 @@ class GraphBuilder {
   void add(const Call call, bool backward, bool after) {
     if (range_.returns_scores && !backward) hold_scores(call);
     std::vector<Use> in, out;
+    if (backward)
+      if (const std::optional<Use> zeros = gradient_of_scores(call)) in.push_back(*zeros);
     for (std::uint32_t i = 0; i < call.inputs; ++i) in.push_back(read(trace_.operands[call.operands_begin + i]));
     // Equal casts of one activation are one.
     const auto* pointwise = std::get_if<Pointwise>(&trace_.ops[call.op]);
@@ -80,18 +85,7 @@ class GraphBuilder {
     } else {
       for (std::uint32_t i = 0; i < call.outputs; ++i) out.push_back(written(results[i], call, backward));
     }
-    decomposer_.add(masked(call), std::move(in), std::move(out), backward, after);
-  }
-
-  /// Models that make their mask themselves give it to the attention, which then computes what it hides.
-  Call masked(Call call) {
-    const auto* attention = std::get_if<Attention>(&trace_.ops[call.op]);
-    if (attention == nullptr || !attention->causal || !range_.returns_scores) return call;
-    Attention whole = *attention;
-    whole.causal = false;
-    trace_.ops.push_back(whole);
-    call.op = static_cast<std::uint32_t>(trace_.ops.size() - 1);
-    return call;
+    decomposer_.add(call, std::move(in), std::move(out), backward, after);
   }
 
   /// What the loss is made of, before it is cast.
@@ -105,6 +99,19 @@ class GraphBuilder {
          producer = graph_.values[scores].producer)
       scores = graph_.nodes[producer].inputs.front().value;
     graph_.values[scores].held = graph_.values[scores].producer != kNone;
+    const Operand& result = trace_.operands[call.operands_begin + call.inputs];
+    scores_of_[result.storage] = scores;
+  }
+
+  /// The script got the scores too and does nothing with them: autograd hands their gradient to the backward graph as
+  /// zeros, and the graph adds them to the loss's.
+  std::optional<Use> gradient_of_scores(const Call& call) {
+    const auto* softmax = std::get_if<Softmax>(&trace_.ops[call.op]);
+    if (softmax == nullptr || !softmax->log) return std::nullopt;
+    const Operand& probabilities = trace_.operands[call.operands_begin + 1];
+    const auto found = scores_of_.find(probabilities.storage);
+    if (found == scores_of_.end()) return std::nullopt;
+    return decomposer_.zeros_like(call, found->second, softmax->rows * softmax->cols);
   }
 
   Use read(const Operand& operand) {
@@ -141,6 +148,7 @@ class GraphBuilder {
   Decomposer decomposer_;
   std::map<StorageId, ValueId> current_;
   std::unordered_map<StorageId, bool> leaves_, used_outside_;
+  std::unordered_map<StorageId, ValueId> scores_of_;  ///< by log-probabilities
   std::map<std::tuple<std::uint32_t, ValueId, std::int64_t>, ValueId> casts_;
 };
 

@@ -7,6 +7,7 @@
 #include "sim/workload/compile/emit.h"
 #include "sim/workload/compile/fuse.h"
 #include "sim/workload/compile/partition.h"
+#include "sim/workload/compile/reorder.h"
 
 namespace ridgeline::compile {
 namespace {
@@ -21,7 +22,7 @@ class Compiler {
       copy(next, range.forward.begin);
       Graph graph = build_graph(trace_, range);
       partition(graph);
-      const std::vector<Group> groups = fuse(graph);
+      const std::vector<Group> groups = reorder_for_peak_memory(graph, fuse(graph));
       drop_allocations(range);
       Emitter emitter(trace_, records_, graph, groups);
       mark(range.forward);

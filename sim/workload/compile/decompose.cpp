@@ -1,9 +1,11 @@
 #include "sim/workload/compile/decompose.h"
 
 #include <algorithm>
+#include <optional>
 #include <variant>
 
 #include "sim/units/ceil_div.h"
+#include "sim/workload/compile/padding.h"
 
 namespace ridgeline::compile {
 namespace {
@@ -15,8 +17,10 @@ constexpr std::int64_t kLongestRow = 1024;
 constexpr std::int64_t kByBlockElements = 5 << 20;
 /// Instructions an element of what is not one or two: read from the generated code, roughly.
 constexpr std::int64_t kExponential = 12, kErrorFunction = 42, kHyperbolic = 30, kRandom = 150, kOnlineSoftmax = 36;
-/// Dimensions of 16-bit products are padded to 16 bytes where both others are at least this.
-constexpr std::int64_t kWorthPadding = 256;
+/// Sine and cosine, with the reduction of their argument.
+constexpr std::int64_t kTrigonometric = 40;
+/// Sums of fewer terms are written out.
+constexpr std::int64_t kUnrolledTerms = 8;
 
 std::int64_t arithmetic_of(PointwiseFunction function) {
   using F = PointwiseFunction;
@@ -28,6 +32,7 @@ std::int64_t arithmetic_of(PointwiseFunction function) {
     case F::gelu_tanh_backward: return kHyperbolic + kExponential;
     case F::silu:
     case F::silu_backward: return kExponential;
+    case F::rope: return kTrigonometric;
     default: return 1;
   }
 }
@@ -74,8 +79,8 @@ std::string_view name_in_code(const Op& op) {
       case F::clamp: return "clamp";
       case F::mul:
       case F::scale:
-      case F::rope:
       case F::other: return "mul";
+      case F::rope: return "cos";
     }
   }
   return "mm";
@@ -97,6 +102,7 @@ Node& Decomposer::node(Node::Kind kind, std::int64_t rows, std::int64_t cols, DT
 void Decomposer::finish(Node& node, std::vector<Use> inputs, std::vector<Use> outputs) {
   const auto id = static_cast<NodeId>(&node - graph_.nodes.data());
   for (const Use& output : outputs) graph_.values[output.value].producer = id;
+  if (node.operations == 0) node.operations = node.arithmetic;
   node.inputs = std::move(inputs);
   node.outputs = std::move(outputs);
 }
@@ -200,27 +206,62 @@ void Decomposer::embedding(const Embedding& op, const std::vector<Use>& in, cons
 }
 
 void Decomposer::product(Matmul op, std::uint32_t index, std::vector<Use> in, std::vector<Use> out) {
-  constexpr std::int64_t kAligned = 8;
-  const bool half = bytes_of(op.type) == 2 && op.type != DType::tf32;
-  if (half && op.batch == 1 && std::min({op.m, op.n, op.k}) >= kWorthPadding &&
-      (op.m % kAligned != 0 || op.n % kAligned != 0 || op.k % kAligned != 0)) {
-    const bool pads_second = op.n % kAligned != 0 || op.k % kAligned != 0;
-    for (std::int64_t* size : {&op.m, &op.n, &op.k}) *size = ceil_div(*size, kAligned) * kAligned;
-    if (pads_second) {
-      const Use padded = fresh(op.n * op.k * bytes_of(op.type), true);
-      Node& pad = node(Node::Kind::pointwise, op.k, op.n, op.type);
-      pad.gathers = op.layout == Layout::nt;
-      finish(pad, {in[1]}, {padded});
-      in[1] = padded;
-    }
+  const auto made_by = [&](const Use& use) {
+    const NodeId producer = graph_.values[use.value].producer;
+    if (producer == kNone) return MadeBy::script;
+    return graph_.nodes[producer].kind == Node::Kind::library ? MadeBy::library : MadeBy::generated;
+  };
+  if (const std::optional<Padding> padding = padding_of(op, made_by(in[0]), made_by(in[1]))) {
+    const std::int64_t element = bytes_of(op.type);
+    const auto copied = [&](const Use& from, std::int64_t rows, std::int64_t cols) {
+      const Use padded = fresh(rows * cols * element, true);
+      Node& pad = node(Node::Kind::pointwise, rows, cols, op.type);
+      pad.alone = true;
+      finish(pad, {from}, {padded});
+      return padded;
+    };
+    const bool transposes = op.layout == Layout::tn || op.layout == Layout::tt;
+    // Rows that only the graph sees are long enough already; scores given to the script have the script's shape.
+    const bool fits = !transposes && !returns_scores && length_of_rows(op.k, element) >= padding->k;
+    if (padding->first && !fits) in[0] = copied(in[0], padding->m, padding->k);
+    if (padding->second) in[1] = copied(in[1], padding->k, padding->n);
+    if (op.bias && padding->n != op.n) in[2] = copied(in[2], 1, padding->n);
+    op.m = padding->m;
+    op.n = padding->n;
+    op.k = padding->k;
     trace_.ops.push_back(op);
     index = static_cast<std::uint32_t>(trace_.ops.size() - 1);
     Value& result = graph_.values[out[0].value];
-    if (!result.leaves) result.bytes = std::max(result.bytes, op.m * op.n * bytes_of(op.type));
+    const std::int64_t row = returns_scores ? op.n : length_of_rows(op.n, element);
+    if (!result.leaves) result.bytes = std::max(result.bytes, op.m * row * element);
+  } else if (op.layout == Layout::tn && op.type != DType::fp32 && made_by(in[0]) == MadeBy::generated &&
+             length_of_rows(op.m, bytes_of(op.type)) != op.m) {
+    // Rows that only the graph sees are aligned without padding. (Libraries take older kernels for them, which is not
+    // modelled.)
+    op.m = ceil_div(op.m, 16 / bytes_of(op.type)) * (16 / bytes_of(op.type));
+    trace_.ops.push_back(op);
+    index = static_cast<std::uint32_t>(trace_.ops.size() - 1);
   }
   Node& library = node(Node::Kind::library, op.m, op.n, op.type);
   library.op = index;
   finish(library, std::move(in), std::move(out));
+}
+
+Use Decomposer::zeros_like(const Call& call, ValueId scores, std::int64_t elements) {
+  base_ = Node{};
+  base_.backward = true;
+  base_.phase = call.phase;
+  name_ = "full";
+  const std::int64_t bytes = graph_.values[scores].bytes;
+  const Use zeros = fresh(bytes, true);
+  graph_.values[zeros.value].of_caller = true;
+  const DType type = bytes >= 4 * elements ? DType::fp32 : DType::bf16;
+  trace_.ops.push_back(
+      Pointwise{.function = PointwiseFunction::fill, .rows = 1, .cols = elements, .input_count = 0, .output = type});
+  Node& fill = node(Node::Kind::library, 1, elements, type);
+  fill.op = static_cast<std::uint32_t>(trace_.ops.size() - 1);
+  finish(fill, {}, {zeros});
+  return zeros;
 }
 
 void Decomposer::add(const Call& call, std::vector<Use> in, std::vector<Use> out, bool backward, bool after) {
@@ -247,6 +288,7 @@ void Decomposer::add(const Call& call, std::vector<Use> in, std::vector<Use> out
     Node& one = node(Node::Kind::pointwise, pointwise->rows, pointwise->cols, pointwise->output);
     one.arithmetic = arithmetic_of(pointwise->function);
     one.casts = pointwise->function == PointwiseFunction::cast;
+    if (pointwise->function == PointwiseFunction::rope) one.operations = 1;
     finish(one, std::move(in), std::move(out));
   } else if (const auto* copy = std::get_if<Copy>(&op)) {
     if (copy->kind == CopyKind::host_to_device || copy->kind == CopyKind::device_to_host) return;
@@ -266,6 +308,11 @@ void Decomposer::add(const Call& call, std::vector<Use> in, std::vector<Use> out
     finish(one, {in[0], out[1]}, {out[0]});
   } else if (const auto* reduction = std::get_if<Reduction>(&op)) {
     const bool columns = reduction->kind == ReductionKind::sum_rows;
+    if (columns && reduction->rows < kUnrolledTerms) {
+      Node& one = node(Node::Kind::pointwise, 1, reduction->cols, reduction->type);
+      one.arithmetic = reduction->rows;
+      return finish(one, std::move(in), std::move(out));
+    }
     const bool all = reduction->kind == ReductionKind::sum_all || reduction->kind == ReductionKind::norm_all;
     Node& sum =
         node(columns || all ? Node::Kind::columns : Node::Kind::rows,

@@ -13,6 +13,11 @@ class Decomposer {
   /// `inputs` and `outputs` as op_operands.h orders them.
   void add(const Call& call, std::vector<Use> inputs, std::vector<Use> outputs, bool backward, bool after);
 
+  /// Zeros the size of `scores`, filled before the backward graph runs; `call` is what will read them.
+  Use zeros_like(const Call& call, ValueId scores, std::int64_t elements);
+
+  bool returns_scores = false;  ///< the script gets the scores, in rows of their own length
+
  private:
   Node& node(Node::Kind kind, std::int64_t rows, std::int64_t cols, DType type);
   void finish(Node& node, std::vector<Use> inputs, std::vector<Use> outputs);

@@ -92,7 +92,7 @@ void Emitter::place_outputs(const Group& group, std::uint32_t number) {
   if (group.kind != Node::Kind::library)
     for (const Use& use : group.reads)
       if (last_reader_[use.value] == number && !freed_[use.value] && !graph_.values[use.value].leaves &&
-          !graph_.values[use.value].held)
+          !graph_.values[use.value].held && !graph_.values[use.value].of_caller)
         free_to_take.push_back(use.value);
   for (const Use& use : group.writes) {
     const Value& value = graph_.values[use.value];

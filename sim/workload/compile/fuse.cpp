@@ -56,7 +56,9 @@ class Inliner {
           add_use(inputs, operand);
         }
         node.arithmetic += source.arithmetic;
+        node.operations += source.operations;
         node.gathers = node.gathers || source.gathers;
+        node.alone = node.alone || source.alone;
         node.inner.insert(node.inner.end(), source.inner.begin(), source.inner.end());
         node.inner.push_back(source.name);
       } else {
@@ -75,7 +77,7 @@ class Inliner {
       if (u.kind == Node::Kind::library || u.backward != node.backward) return false;
     }
     if (users_[id].empty()) return true;
-    return users_[id].size() == 1 || (reads_of(node) <= kMostReads && node.arithmetic <= kMostInstructions);
+    return users_[id].size() == 1 || (reads_of(node) <= kMostReads && node.operations <= kMostInstructions);
   }
   /// The result of a row's kernel is itself point-wise, of the row's operands and sums.
   [[nodiscard]] std::size_t reads_of(const Node& node) const {
@@ -115,6 +117,7 @@ class Fuser {
         index(node, best);
       }
       groups_[group_of_[i]].nodes.push_back(i);
+      if (node.kind != Node::Kind::library) take_in_sources(i);
     }
     find_writes();
     std::vector<Group> ordered = in_order();
@@ -123,12 +126,34 @@ class Fuser {
   }
 
  private:
+  /// A kernel that reads nothing, as random numbers or zeros, becomes part of the first that reads its result: nothing
+  /// can lead to it.
+  void take_in_sources(NodeId id) {
+    const std::uint32_t group = group_of_[id];
+    for (const Use& use : graph_.nodes[id].inputs) {
+      const NodeId producer = graph_.values[use.value].producer;
+      if (producer == kNone || group_of_[producer] == kNone || group_of_[producer] == group) continue;
+      const std::uint32_t source = group_of_[producer];
+      const std::vector<NodeId>& members = groups_[source].nodes;
+      if (members.size() != 1 || graph_.nodes[producer].kind == Node::Kind::library ||
+          !graph_.nodes[producer].inputs.empty())
+        continue;
+      if (!compatible(groups_[group], graph_.nodes[producer])) continue;
+      groups_[source].nodes.clear();
+      group_of_[producer] = group;
+      merge(groups_[group], graph_.nodes[producer]);
+      std::vector<NodeId>& all = groups_[group].nodes;
+      all.insert(std::lower_bound(all.begin(), all.end(), producer), producer);
+    }
+  }
+
   static Group alone(const Node& node) {
     Group group;
     group.kind = node.kind;
     group.backward = node.backward;
     group.by_block = node.by_block;
     group.gathers = node.gathers;
+    group.alone = node.alone;
     group.after = node.after;
     group.rows = node.rows;
     group.cols = node.cols;
@@ -152,7 +177,7 @@ class Fuser {
   static bool is_rows(Node::Kind kind) { return kind == Node::Kind::rows || kind == Node::Kind::long_rows; }
   static bool compatible(const Group& group, const Node& node) {
     if (group.kind == Node::Kind::library || group.backward != node.backward || group.after || node.after) return false;
-    if (group.gathers || node.gathers) return false;
+    if (group.gathers || node.gathers || group.alone || node.alone) return false;
     const std::int64_t elements = group.rows * group.cols;
     const bool columns = group.kind == Node::Kind::columns, other_columns = node.kind == Node::Kind::columns;
     if (columns && node.kind == Node::Kind::pointwise) return node.elements() == group.cols && group.rows > 1;
@@ -267,7 +292,7 @@ class Fuser {
     };
     std::priority_queue<Key, std::vector<Key>, std::greater<>> ready;
     for (std::uint32_t g = 0; g < count; ++g)
-      if (waits[g] == 0) ready.push(key(g));
+      if (waits[g] == 0 && !groups_[g].nodes.empty()) ready.push(key(g));
     std::vector<Group> out;
     out.reserve(count);
     while (!ready.empty()) {

@@ -19,7 +19,7 @@ struct Group {
   std::vector<NodeId> nodes;
   std::vector<Use> reads, writes;  ///< distinct values from and for other groups
   std::vector<std::string_view> names;
-  bool backward = false, by_block = false, gathers = false, after = false;
+  bool backward = false, by_block = false, gathers = false, alone = false, after = false;
   std::int64_t rows = 1, cols = 1, arithmetic = 0, column_results = 0;
   DType type = DType::fp32;
 };

@@ -27,6 +27,7 @@ struct Value {
   ValueId in_place_of = kNone;  ///< must lie where this value lies
   bool held = false;            ///< the script holds it until the graphs have run: the model's scores
   bool leaves = false;          ///< loss and gradients: they outlive the graphs, in their own storage
+  bool of_caller = false;       ///< handed in by the script: read, never written over
   bool stored = false;          ///< written to memory by its kernel
   bool kept = false;            ///< a result that cannot be computed again: random numbers, statistics of rows
   Category category = Category::activations;
@@ -46,6 +47,7 @@ struct Node {
   bool by_block = false;  ///< backward of a norm whose weight gradients are summed in the same kernel
   bool casts = false;     ///< such a kernel is not appended to one `by_block`
   bool gathers = false;   ///< reads or writes transposed: alone in its kernel
+  bool alone = false;     ///< no other kernel runs over the same space
   bool realizes = false;  ///< its result is written even where each user could compute it again
   std::string_view name;  ///< as generated code calls it
   Phase phase = Phase::forward;
@@ -53,7 +55,8 @@ struct Node {
   std::uint32_t op = kNone;  ///< entry of the trace's ops, of library nodes
   std::int64_t rows = 1, cols = 1;
   DType type = DType::fp32;
-  std::int64_t arithmetic = 0;
+  std::int64_t arithmetic = 0;  ///< instructions an element
+  std::int64_t operations = 0;  ///< by which the compiler judges whether a result is cheap; 0: as `arithmetic`
   std::int64_t column_results = 0;
   std::vector<std::string_view> inner;  ///< names of what is computed again inside
   std::vector<Use> inputs, outputs;

@@ -1,5 +1,6 @@
 #include "sim/workload/compile/partition.h"
 
+#include <algorithm>
 #include <unordered_map>
 #include <utility>
 
@@ -33,8 +34,9 @@ class Partitioner {
   }
   [[nodiscard]] bool can_compute_again(ValueId id) const {
     const Value& value = graph_.values[id];
-    return graph_.nodes[value.producer].kind == Node::Kind::pointwise && !value.kept && !value.leaves &&
-           !read_by_library_[id];
+    const Node& producer = graph_.nodes[value.producer];
+    if (producer.kind != Node::Kind::pointwise || value.kept || value.leaves) return false;
+    return !read_by_library_[id];
   }
   [[nodiscard]] bool at_hand(ValueId id) const { return !of_forward(id) || graph_.values[id].stored; }
 
@@ -43,7 +45,7 @@ class Partitioner {
     constexpr int kDeepest = 24;
     std::int64_t sum = 0;
     for (const Use& use : graph_.nodes[graph_.values[id].producer].inputs) {
-      if (at_hand(use.value)) continue;
+      if (at_hand(use.value) || std::find(kept.begin(), kept.end(), use.value) != kept.end()) continue;
       std::vector<ValueId> deeper;
       const std::int64_t own = graph_.values[use.value].bytes;
       if (depth < kDeepest && can_compute_again(use.value)) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <deque>
+#include <optional>
 
 #include "sim/workload/eager/autocast.h"
 #include "sim/workload/eager/checkpoint.h"
@@ -21,7 +22,9 @@ class Eager {
   Autocast autocast;
   Tape tape;
   bool gradients_enabled = true;
-  bool tf32 = false;                      ///< fp32 products run on TF32 tensor cores
+  bool tf32 = false;  ///< fp32 products run on TF32 tensor cores
+  /// Under torch.compile backward formulas are traced while autocast is on: batched fp32 products in them are cast.
+  std::optional<DType> backward_product_type;
   bool softmax_saves_input = false;       ///< besides its result, as before PyTorch 1.11
   CheckpointFrame* promising = nullptr;   ///< the forward run of this block makes promises …
   CheckpointFrame* delivering = nullptr;  ///< … the second run of this one keeps them

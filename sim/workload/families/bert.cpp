@@ -76,6 +76,12 @@ Tensor Bert::encode(const Tensor& tokens, Tensor& pooled) {
   Tensor mask;
   if (model_.adds_mask.value_or(training_.mask_always_added) && attention_ == AttentionChoice::eager)
     mask = mask_of_ones(tokens);
+  if (training_.mask_given && attention_ != AttentionChoice::eager && attention_ != AttentionChoice::math) {
+    const std::int64_t length = training_.sequence_length;
+    mask = eager_.empty({training_.micro_batch, 1, length, length},
+                        eager_.autocast.on() ? eager_.autocast.type() : type());
+    aten::pointwise(eager_, PointwiseFunction::other, {}, mask);
+  }
   const Tensor embedded = embeddings(tokens);
   Tensor x = model_.sequence_first ? contiguous(eager_, transpose(eager_, embedded, 0, 1)) : embedded;
   for (std::size_t i = 0; i < layers_.size(); ++i) {
@@ -157,7 +163,7 @@ Bert::SelfAttention Bert::self_attention(const Layer& weights, const Tensor& x, 
   v = heads(weights.value);
   eager_.recorder.host(HostClass::python_fixed, kModulePython);
   if (attention_ != AttentionChoice::eager) {
-    const Tensor y = attention(eager_, attention_, q, k, v, false, model_.attention_dropout);
+    const Tensor y = attention(eager_, attention_, q, k, v, false, model_.attention_dropout, mask);
     result.context = contiguous(eager_, transpose(eager_, y, 1, 2));
   } else {
     Tensor scores = matmul(eager_, q, transpose(eager_, k, 2, 3));

@@ -90,13 +90,14 @@ Tensor contiguous(Eager& eager, const Tensor& x) {
 }
 
 Tensor attention(Eager& eager, AttentionChoice choice, const Tensor& q, const Tensor& k, const Tensor& v, bool causal,
-                 double dropout_probability) {
+                 double dropout_probability, const Tensor& mask) {
   eager.recorder.host(choice == AttentionChoice::cudnn ? HostClass::attention_cudnn : HostClass::attention_fused);
   const Tensor value = eager.autocast.lowered(eager, v), key = eager.autocast.lowered(eager, k),
                query = eager.autocast.lowered(eager, q);
   if (choice == AttentionChoice::math)
     return aten::math_attention(eager, query, key, value, causal, dropout_probability > 0.0);
-  return aten::fused_attention(eager, aten::backend_of(choice), query, key, value, causal, dropout_probability > 0.0);
+  return aten::fused_attention(eager, aten::backend_of(choice), query, key, value, causal, dropout_probability > 0.0,
+                               mask);
 }
 
 Tensor cross_entropy(Eager& eager, const Tensor& logits, const Tensor& target) {

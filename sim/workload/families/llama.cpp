@@ -42,6 +42,7 @@ Tensor Llama::loss(const Batch& batch) {
     positions = position_ids();
     look_for_packed_sequences(positions);
     if (attention_ == AttentionChoice::eager) mask = causal_mask(x.type);
+    else if (training_.mask_given) mask = causal_mask(eager_.autocast.on() ? eager_.autocast.type() : x.type);
     by = rotation(positions, x.type);
     for (std::size_t i = 0; i < layers_.size(); ++i) {
       eager_.recorder.layer = static_cast<std::int16_t>(i);
@@ -217,7 +218,7 @@ Llama::Rotation Llama::rotation(const Tensor& positions, DType type) {
   both = aten::concatenate(eager_, angles, angles);
   for (Tensor* part : {&cosine, &sine}) {
     const Tensor value = eager_.empty(both.sizes, DType::fp32);
-    aten::pointwise(eager_, PointwiseFunction::other, {&both}, value);
+    aten::pointwise(eager_, PointwiseFunction::rope, {&both}, value);
     *part = aten::scale(eager_, value);
   }
   Rotation result;
@@ -284,15 +285,16 @@ Llama::SelfAttention Llama::self_attention(const Layer& weights, const Tensor& x
     k = std::move(turned_k);
   }
   remember(k, v);
-  const bool masked = mask.defined() && attention_ != AttentionChoice::eager;  // a fixed cache
+  const bool masked = mask.defined() && attention_ != AttentionChoice::eager;  // a fixed cache, a compiled step
   const bool causal = length > 1 && !masked;  // a single new token may look at all others
   if ((attention_ == AttentionChoice::flash || attention_ == AttentionChoice::cudnn) && !masked) {
     y = attention(eager_, attention_, q, k, v, causal, model_.attention_dropout);
   } else {
     const Tensor every_k = repeated(k), every_v = repeated(v);
     if (attention_ != AttentionChoice::eager) {
-      const Tensor added = masked ? converted_mask(mask, q.type) : Tensor{};
-      y = attention(eager_, attention_, q, every_k, every_v, causal, model_.attention_dropout);
+      const Tensor added = masked && !training_.mask_given ? converted_mask(mask, q.type) : Tensor{};
+      y = attention(eager_, attention_, q, every_k, every_v, causal, model_.attention_dropout,
+                    training_.mask_given ? mask : Tensor{});
     } else {
       Tensor scores = matmul(eager_, q, transpose(eager_, every_k, 2, 3));
       scores = scale(eager_, scores);
