@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 
+#include "sim/hierarchy/grid_plan.h"
 #include "sim/hierarchy/residency.h"
 #include "sim/timing/achieved_bandwidth.h"
 #include "sim/timing/analytic_engine.h"
@@ -75,11 +77,14 @@ class Timer {
     // The law's own guess of what is read more than once gives way to what was.
     const double refetched =
         (total_.dram_read - law.dram_read) / (achieved_bandwidth(gpu_).dram_read * constants.read_share);
+    const KernelParts parts{law.fixed, law.fill, std::max(0.0, law.memory + refetched)};
+    if (std::getenv("OLD"))
     in_cohorts({.fixed = law.fixed,
                 .fill = law.fill,
                 .compute = law.compute,
                 .memory = std::max(0.0, law.memory + refetched),
                 .overlap = 4.0});
+    else in_events(plan_of(work, law, parts, traffic_, gpu_), parts, law.compute);
     waits(Stall::math_pipe_throttle) += law.math;
     waits(Stall::mio_throttle) += std::max(0.0, std::max(law.shared, law.port) - law.math);
     waits(Stall::barrier) += std::max(0.0, law.latency - std::max(law.math, std::max(law.shared, law.port)));
@@ -89,11 +94,14 @@ class Timer {
     const AttentionConstants& constants = attention_constants(attention_class_of(work));
     const AttentionTime law =
         fused_attention_time(work, gpu_, constants, total_.dram_read, std::min(total_.dram_write, total_.l2_write));
+    const KernelParts parts{law.fixed, law.fill, std::max(0.0, law.memory)};
+    if (std::getenv("OLD"))
     in_cohorts({.fixed = law.fixed,
                 .fill = law.fill,
                 .compute = law.compute,
                 .memory = std::max(0.0, law.memory),
                 .overlap = 4.0});
+    else in_events(plan_of(work, attention_blocks(work, gpu_, constants), law.clock, parts, traffic_, gpu_), parts, law.compute);
     const double tile = std::max(1.0, law.math + law.softmax + law.latency);
     waits(Stall::math_pipe_throttle) += law.compute * law.math / tile;
     waits(Stall::mio_throttle) += law.compute * law.softmax / tile;
@@ -126,6 +134,34 @@ class Timer {
     waits(Stall::long_scoreboard) += needs.fill + std::max(0.0, alone - needs.fixed - needs.fill - needs.compute);
     waits(Stall::drain) += needs.fixed;
     if (needs.memory > needs.compute && needs.memory > needs.fixed) result_.limiter = Limiter::dram;
+    else if (result_.limiter == Limiter::dram) result_.limiter = Limiter::latency;
+  }
+  void in_events(const GridPlan& plan, const KernelParts& parts, double compute) {
+    const GridRun run = run_grid(plan, gpu_.dram);
+    const double alone = seconds_of(run.end);
+    const Seconds limited = power_limited(gpu_, launch_.pipe, launch_.type, launch_.flops,
+                                          total_.dram_read + total_.dram_write, Seconds{alone});
+    std::vector<std::size_t> first;
+    std::size_t i = 0;
+    for (const auto& row : plan.cohorts) {
+      first.push_back(i);
+      i += row.size();
+    }
+    std::vector<Ticks> ends(traffic_.steps.size(), 0);
+    for (const GridRun::Ran& ran : run.ran) {
+      Ticks& end = ends[first[static_cast<std::size_t>(ran.cohort)] + static_cast<std::size_t>(ran.phase)];
+      end = std::max(end, ran.end);
+    }
+    ends_.clear();
+    Ticks now = 0;
+    for (const Ticks end : ends) {
+      now = std::max(now, end);
+      ends_.push_back(seconds_of(now) * limited.value() / alone);
+    }
+    result_.time = limited;
+    waits(Stall::long_scoreboard) += parts.fill + std::max(0.0, alone - parts.fixed - parts.fill - compute);
+    waits(Stall::drain) += parts.fixed;
+    if (parts.memory > compute && parts.memory > parts.fixed) result_.limiter = Limiter::dram;
     else if (result_.limiter == Limiter::dram) result_.limiter = Limiter::latency;
   }
   /// A steady stream: the law's time, a step as long as its share of the traffic.

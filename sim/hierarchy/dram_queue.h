@@ -1,0 +1,34 @@
+// The queue in front of the DRAM: requests of one moment are served together, interleaved, after those before them.
+//
+// Reads go first come, first served. Writes wait in a buffer, as memory controllers keep them, and are written when it
+// is full; going from reads to writes and back costs DramSpec::turnaround of the smaller of the two.
+#pragma once
+
+#include <cstdint>
+
+#include "sim/hardware/gpu.h"
+#include "sim/hierarchy/event_queue.h"
+
+namespace ridgeline {
+
+class DramQueue {
+ public:
+  /// `stretch`: seconds that a kernel's pattern of access takes over those of plain streams.
+  DramQueue(const DramSpec& dram, double stretch);
+
+  /// Requests that come at `now`; answers when the last byte of them has left the queue. Times must not decrease.
+  Ticks serve(Ticks now, std::int64_t read, std::int64_t written);
+
+  [[nodiscard]] Ticks busy() const { return busy_; }  ///< ticks with something to do
+  [[nodiscard]] std::int64_t buffered() const { return buffered_; }
+  [[nodiscard]] std::int64_t turns() const { return turns_; }  ///< from reading to writing and back
+
+ private:
+  static constexpr std::int64_t kBuffer = 256 << 10;  ///< bytes of writes that wait: some KiB a channel
+
+  double read_ticks_, write_ticks_, turn_ticks_;  ///< a byte
+  Ticks free_at_ = 0, busy_ = 0;
+  std::int64_t buffered_ = 0, read_since_ = 0, turns_ = 0;
+};
+
+}  // namespace ridgeline
