@@ -1,4 +1,3 @@
-#include <cstdlib>
 #include "sim/hierarchy/dram_queue.h"
 
 namespace ridgeline {
@@ -11,23 +10,28 @@ DramQueue::DramQueue(const DramSpec& dram, double stretch) {
 }
 
 Ticks DramQueue::serve(Ticks now, std::int64_t read, std::int64_t written) {
-  const Ticks reading = std::llround(read_ticks_ * static_cast<double>(read));
-  busy_ += reading;
-  free_at_ = std::max(free_at_, now) + reading;
-  const Ticks read_done = free_at_;
-  double service = 0.0;
+  double service = read_ticks_ * static_cast<double>(read);
   read_since_ += read;
   buffered_ += written;
   if (buffered_ >= kBuffer) {
-    service += write_ticks_ * static_cast<double>(buffered_) +
-               turn_ticks_ * static_cast<double>(std::min(buffered_, read_since_));
-    if (read_since_ > 0) ++turns_;
+    service += write_ticks_ * static_cast<double>(buffered_);
+    if (read_since_ > 0) {
+      service += turn_ticks_ * static_cast<double>(buffered_);
+      ++turns_;
+    }
     buffered_ = read_since_ = 0;
   }
+  service += rest_;
   const Ticks ticks = std::llround(service);
+  rest_ = service - static_cast<double>(ticks);
   busy_ += ticks;
-  free_at_ += ticks;
-  static const Ticks slack = std::getenv("SLACK") ? ticks_of(1e-9 * atof(std::getenv("SLACK"))) : 0; return std::max(read_done, free_at_ - slack);
+  free_at_ = std::max(free_at_, now) + ticks;
+  return free_at_;
+}
+
+double DramQueue::seconds(const DramSpec& dram, double read, double written) {
+  const double turning = read > 0.0 ? 2.0 * dram.turnaround : 0.0;
+  return (read / dram.read_efficiency + written * (1.0 / dram.write_efficiency + turning)) / dram.bandwidth.value();
 }
 
 }  // namespace ridgeline

@@ -1,8 +1,8 @@
 #include "sim/hierarchy/grid_plan.h"
 
 #include <cmath>
-#include <cstdlib>
 
+#include "sim/hierarchy/dram_queue.h"
 #include "sim/units/ceil_div.h"
 
 namespace ridgeline {
@@ -10,39 +10,30 @@ namespace {
 
 double fourth(double x) { return x * x * x * x; }
 
-/// Cohorts' phases from the traffic's steps; what the fill has loaded is not loaded again. The queue is as slow as the
-/// law's achieved bandwidth for this kernel's pattern.
+/// Cohorts' phases from the traffic's steps. A granule comes as a whole, but blocks load evenly: a cohort's bytes are
+/// spread over its phases. Blocks wait for what they read and, as the laws have it, for what they write: a line of the
+/// L2 is written when another has left. The queue is as slow as the law's bandwidth for this kernel's pattern.
 void move_bytes(GridPlan& plan, const KernelParts& parts, const KernelTraffic& traffic, const Gpu& gpu) {
-  plan.cohorts.clear();
-  double filling = 0.0;
-  const TrafficStep total = traffic.total();
-  const double seconds = parts.memory;
-  const double law_total = parts.memory + parts.fill;
-  if (law_total > 0.0) filling = total.dram_read * std::min(1.0, parts.fill / law_total);
-  double read = 0.0, written = 0.0;
+  TrafficStep total;
   for (std::size_t i = 0; i < traffic.steps.size();) {
     std::size_t last = i;
     TrafficStep cohort;
     for (; last < traffic.steps.size() && traffic.steps[last].cohort == traffic.steps[i].cohort; ++last)
       cohort += traffic.steps[last];
+    total += cohort;
     const auto row = static_cast<std::int64_t>(plan.cohorts.size());
-    const double blocks = static_cast<double>(
+    const auto blocks = static_cast<double>(
         std::max<std::int64_t>(1, std::min(plan.cohort_blocks, plan.blocks - row * plan.cohort_blocks)));
-    const double loaded = std::min(filling, cohort.dram_read);
-    filling -= loaded;
-    const double reads = cohort.dram_read - loaded, writes = std::getenv("DW") ? cohort.dram_write : cohort.l2_write;
-    read += reads;
-    written += writes;
     auto& phases = plan.cohorts.emplace_back();
     for (; i < last; ++i) {
       const double share =
           cohort.work > 0.0 ? traffic.steps[i].work / cohort.work : 1.0 / static_cast<double>(last - i);
-      phases.push_back({share, std::llround(reads * share / blocks), std::llround(writes * share / blocks)});
+      phases.push_back(
+          {share, std::llround(cohort.dram_read * share / blocks), std::llround(cohort.l2_write * share / blocks)});
     }
   }
-  const double peak = gpu.dram.bandwidth.value();
-  const double plain = read / (peak * gpu.dram.read_efficiency) + written / (peak * gpu.dram.write_efficiency);
-  plan.stretch = plain > 0.0 ? seconds / plain : 1.0;
+  const double plain = DramQueue::seconds(gpu.dram, total.dram_read, total.l2_write);
+  plan.stretch = plain > 0.0 ? parts.memory / plain : 1.0;
 }
 
 }  // namespace
@@ -63,7 +54,8 @@ GridPlan plan_of(const GemmWork& work, const GemmTime& law, const KernelParts& p
   const std::int64_t sets = rounds / resident, rest = rounds % resident;
   const double one = std::max(law.math, 1e-3 * law.latency);
   const auto shared = [&](std::int64_t blocks) {
-    return std::sqrt(std::sqrt(fourth(static_cast<double>(blocks) * one) + fourth(law.latency * static_cast<double>(resident))));
+    return std::sqrt(
+        std::sqrt(fourth(static_cast<double>(blocks) * one) + fourth(law.latency * static_cast<double>(resident))));
   };
   const double all = static_cast<double>(sets) + (rest > 0 ? shared(rest) / shared(resident) : 0.0);
   for (std::int64_t blocks = 1; blocks <= plan.slots; ++blocks)

@@ -12,7 +12,7 @@ namespace ridgeline {
 struct KernelParts {
   double fixed = 0;   ///< to the first instruction
   double fill = 0;    ///< until the first operands are there
-  double memory = 0;  ///< of the DRAM for all that is not loaded during the fill
+  double memory = 0;  ///< of the DRAM, beyond the fill
 };
 
 GridPlan plan_of(const GemmWork& work, const GemmTime& law, const KernelParts& parts, const KernelTraffic& traffic,

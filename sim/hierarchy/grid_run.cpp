@@ -10,8 +10,8 @@ Ticks rounded_maximum(Ticks a, Ticks b, double p) {
   if (a <= 0 || b <= 0) return std::max(a, b);
   const auto most = static_cast<double>(std::max(a, b));
   const double less = static_cast<double>(std::min(a, b)) / most;
-  const double sum = p == 4.0 ? std::sqrt(std::sqrt(1.0 + less * less * less * less))
-                              : std::pow(1.0 + std::pow(less, p), 1.0 / p);
+  const double sum =
+      p == 4.0 ? std::sqrt(std::sqrt(1.0 + less * less * less * less)) : std::pow(1.0 + std::pow(less, p), 1.0 / p);
   return std::llround(most * sum);
 }
 
@@ -38,6 +38,13 @@ class Grid {
       begin_.clear();
       while (!events_.empty() && events_.time() == now) happen(now, events_.take());
       place(now);
+      for (const std::uint32_t sm : emptied_) {
+        Class& c = classes_[sm];
+        if (c.resident > 0 || c.active_since < 0) continue;
+        result_.active.push_back({c.active_since, now, c.sms});
+        c.active_since = -1;
+      }
+      emptied_.clear();
       begin_phases(now);
     }
     result_.dram_busy = dram_.busy();
@@ -58,7 +65,7 @@ class Grid {
   /// SMs [first, first + sms), which are all alike.
   struct Class {
     int first = 0, sms = 0, resident = 0;
-    Ticks active_since = 0;
+    Ticks active_since = -1;  ///< with at least one block; -1: without
     std::int64_t had = 0;
     std::vector<Slot> slots;
   };
@@ -85,7 +92,7 @@ class Grid {
       return;
     }
     slot.block = -1;
-    if (--c.resident == 0) result_.active.push_back({c.active_since, now, c.sms});
+    if (--c.resident == 0) emptied_.push_back(event.sm);
     if (plan_.replacement > 0) events_.announce(now + plan_.replacement, {event.sm, event.slot, Happens::slot_free});
     else free_.push_back({event.sm, event.slot});
   }
@@ -113,7 +120,8 @@ class Grid {
       Slot& slot = c.slots[place.slot];
       slot = {next_, 0, now};
       next_ += count;
-      if (c.resident++ == 0) c.active_since = now;
+      if (c.active_since < 0) c.active_since = now;
+      ++c.resident;
       result_.most_on_an_sm = std::max(result_.most_on_an_sm, ++c.had);
       begin_.push_back(place);
     }
@@ -137,6 +145,8 @@ class Grid {
       for (std::size_t i = 0; i < before; ++i)
         if (list[i].sm == place.sm) list.push_back({made, list[i].slot});
     };
+    for (std::size_t i = 0, before = emptied_.size(); i < before; ++i)
+      if (emptied_[i] == place.sm) emptied_.push_back(made);
     repeat(free_);
     repeat(begin_);
     free_.push_back({made, place.slot});
@@ -158,8 +168,7 @@ class Grid {
       const BlockPhase& phase = phase_of(slot);
       const std::size_t sharing = std::min(static_cast<std::size_t>(c.resident), plan_.alone.size());
       double own = static_cast<double>(plan_.alone[sharing - 1]) * phase.work;
-      if (!plan_.lengths.empty())
-        own *= plan_.lengths[static_cast<std::size_t>(slot.block) % plan_.lengths.size()];
+      if (!plan_.lengths.empty()) own *= plan_.lengths[static_cast<std::size_t>(slot.block) % plan_.lengths.size()];
       const Ticks ticks = rounded_maximum(std::llround(own), phase.read + phase.write > 0 ? wait : 0, plan_.overlap);
       events_.announce(now + std::max<Ticks>(1, ticks), {place.sm, place.slot, Happens::phase_ends});
     }
@@ -173,7 +182,8 @@ class Grid {
   DramQueue dram_;
   EventQueue<Event> events_;
   std::vector<Class> classes_;
-  std::vector<Place> free_, begin_;  ///< of the moment
+  std::vector<Place> free_, begin_;     ///< of the moment
+  std::vector<std::uint32_t> emptied_;  ///< classes whose last block has left at this moment
   std::int64_t next_ = 0;
   GridRun result_;
 };

@@ -17,7 +17,7 @@
 namespace ridgeline {
 
 struct BlockPhase {
-  double work = 0;                  ///< share of the block's own time
+  double work = 0;                   ///< share of the block's own time
   std::int64_t read = 0, write = 0;  ///< bytes that it moves from and to the DRAM
 };
 
@@ -28,8 +28,8 @@ struct GridPlan {
   Ticks dispatch = 0;        ///< to hand a block to every SM
   Ticks replacement = 0;     ///< from a block's exit to the first instruction of the next one in its place
   std::vector<Ticks> alone;  ///< a block's own time by the blocks that share its SM, one first
-  std::vector<double> lengths;  ///< of blocks, over `alone`, in launch order and again from the first; empty: equal
-  std::int64_t cohort_blocks = 1;               ///< blocks of one cohort, in launch order
+  std::vector<double> lengths;     ///< of blocks, over `alone`, in launch order and again from the first; empty: equal
+  std::int64_t cohort_blocks = 1;  ///< blocks of one cohort, in launch order
   std::vector<std::vector<BlockPhase>> cohorts;  ///< their phases; the last row serves all further blocks
   double overlap = 4;                            ///< p of (own^p + DRAM^p)^(1/p)
   double stretch = 1;                            ///< of the DRAM queue

@@ -33,7 +33,7 @@ struct AttentionBlocks {
   double count = 1;           ///< blocks in all
   int resident = 1;           ///< on an SM
   double math = 0, softmax = 0, latency = 0;  ///< cycles of a tile
-  double busy = 0;            ///< of the pipes, for a tile
+  double busy = 0;                            ///< of the pipes, for a tile
   double block = 0, extra = 0;  ///< cycles of a block besides its tiles; tiles that the masked diagonal adds
   /// Cycles of a block of `length` tiles with `together` blocks on its SM.
   [[nodiscard]] double cycles(double length, double together) const {
