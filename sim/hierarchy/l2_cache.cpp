@@ -44,6 +44,7 @@ L2Cache::L2Cache(const L2Spec& l2)
   anonymous_.granule = kLargestGranule;
   anonymous_.count = static_cast<std::uint32_t>(4.0 * std::max(capacity_, kLargestGranule) / kLargestGranule) + 1;
   granules_.resize(anonymous_.count);
+  for (Granule& granule : granules_) granule.storage = kNone;
 }
 
 double L2Cache::written_copies() const { return partitions_ > 1.0 ? kWrittenCopies : 1.0; }
@@ -52,8 +53,8 @@ double L2Cache::shared_copies(double readers) const {
   return 1.0 + (partitions_ - 1.0) * (1.0 - std::pow(partitions_, -readers));
 }
 
-L2Cache::Slice& L2Cache::slice_of(std::uint32_t index) {
-  return slices_[static_cast<std::size_t>(mix(index + 1) % slices_.size())];
+std::uint8_t L2Cache::slice_of_part(std::uint32_t number, const Tensor& tensor) {
+  return static_cast<std::uint8_t>(mix(number + mix(static_cast<std::uint64_t>(tensor.bytes))) % kSlices);
 }
 
 L2Cache::Tensor& L2Cache::tensor_of(std::uint32_t storage, double bytes) {
@@ -63,13 +64,18 @@ L2Cache::Tensor& L2Cache::tensor_of(std::uint32_t storage, double bytes) {
   // Larger than it seemed when first touched: forgotten, in a place of its own.
   for (std::uint32_t i = tensor.first; i < tensor.first + tensor.count; ++i)
     if (granules_[i].place != kNone) remove(slice_of(i), i);
+  tensor.bytes = bytes;
   tensor.granule = granule_of(bytes);
   tensor.count = static_cast<std::uint32_t>(std::ceil(bytes / tensor.granule));
   tensor.first = static_cast<std::uint32_t>(granules_.size());
   granules_.resize(granules_.size() + tensor.count);
-  for (std::uint32_t i = 0; i < tensor.count; ++i)
-    granules_[tensor.first + i].bytes =
-        static_cast<float>(std::min(tensor.granule, bytes - static_cast<double>(i) * tensor.granule));
+  for (std::uint32_t i = 0; i < tensor.count; ++i) {
+    Granule& granule = granules_[tensor.first + i];
+    granule.bytes = static_cast<float>(std::min(tensor.granule, bytes - static_cast<double>(i) * tensor.granule));
+    granule.storage = storage;
+    granule.number = i;
+    granule.slice = slice_of_part(i, tensor);
+  }
   return tensor;
 }
 
@@ -190,6 +196,7 @@ void L2Cache::anonymous(double bytes, bool writes, L2Traffic& traffic) {
       granule.dirty = false;
     }
     granule.bytes = static_cast<float>(std::min(bytes, kLargestGranule));
+    granule.slice = static_cast<std::uint8_t>(anonymous_turn_++ % kSlices);
     touch(index, writes, copies, traffic);
     bytes -= kLargestGranule;
   }
@@ -204,6 +211,83 @@ L2Traffic L2Cache::write_once(double bytes) {
   L2Traffic traffic;
   anonymous(bytes, true, traffic);
   return traffic;
+}
+
+std::size_t L2Cache::parts_of(double bytes) { return static_cast<std::size_t>(bytes / granule_of(bytes)) + 1; }
+
+std::size_t L2Cache::resident_parts() const {
+  std::size_t sum = 0;
+  for (const Slice& slice : slices_) sum += slice.members.size();
+  return sum;
+}
+
+L2Cache::State L2Cache::state(std::vector<std::uint32_t>& names) const {
+  State result;
+  ++naming_;
+  const auto give = [&](std::uint32_t storage, std::uint32_t name) {
+    if (storage >= named_.size()) named_.resize(std::max<std::size_t>(storage + 1, tensors_.size()));
+    named_[storage] = {naming_, name};
+  };
+  for (std::uint32_t i = 0; i < names.size(); ++i) {
+    give(names[i], i);
+    result.tensor_bytes.push_back(names[i] < tensors_.size() ? tensors_[names[i]].bytes : 0.0);
+  }
+  result.parts.reserve(resident_parts());
+  for (const Slice& slice : slices_) {
+    for (const List& list : slice.lists) {
+      for (std::uint32_t at = list.newest; at != kNone; at = granules_[at].older) {
+        const Granule& granule = granules_[at];
+        std::uint32_t name = kNone;
+        if (granule.storage != kNone) {
+          if (granule.storage >= named_.size() || named_[granule.storage].naming != naming_) {
+            give(granule.storage, static_cast<std::uint32_t>(names.size()));
+            names.push_back(granule.storage);
+            result.tensor_bytes.push_back(tensors_[granule.storage].bytes);
+          }
+          name = named_[granule.storage].name;
+        }
+        result.parts.push_back({name, granule.number, granule.bytes, granule.room, clock_ - granule.touched});
+      }
+      result.list_ends.push_back(static_cast<std::uint32_t>(result.parts.size()));
+    }
+  }
+  result.turn = anonymous_turn_ % kSlices;
+  return result;
+}
+
+void L2Cache::restore(const State& state, std::span<const std::uint32_t> names) {
+  for (Slice& slice : slices_) {
+    for (const std::uint32_t index : slice.members) {
+      granules_[index].place = kNone;
+      granules_[index].dirty = false;
+    }
+    slice = {};
+  }
+  for (std::size_t i = 0; i < state.tensor_bytes.size(); ++i)
+    if (state.tensor_bytes[i] > 0.0) tensor_of(names[i], state.tensor_bytes[i]);
+  std::size_t begin = 0;
+  for (std::size_t l = 0; l < state.list_ends.size(); ++l) {
+    Slice& slice = slices_[l / 2];
+    for (std::size_t i = state.list_ends[l]; i-- > begin;) {  // oldest first
+      const State::Part& part = state.parts[i];
+      std::uint32_t index = 0;
+      if (part.tensor == kNone) {
+        index = next_anonymous_;
+        next_anonymous_ = (next_anonymous_ + 1) % anonymous_.count;
+      } else {
+        index = tensors_[names[part.tensor]].first + part.number;
+      }
+      Granule& granule = granules_[index];
+      granule.bytes = part.bytes;
+      granule.room = part.room;
+      granule.touched = clock_ - part.age;
+      granule.dirty = l % 2 == 1;
+      granule.slice = static_cast<std::uint8_t>(l / 2);
+      insert(slice, index);
+    }
+    begin = state.list_ends[l];
+  }
+  anonymous_turn_ = state.turn;
 }
 
 double L2Cache::resident_bytes() const {

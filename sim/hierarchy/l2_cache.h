@@ -1,13 +1,15 @@
 // The L2 as slices of granules: which parts of which tensors it holds, which of them are dirty, and what leaves.
 //
 // A granule is a run of 4 to 64 KiB of one tensor, as fine as leaves a tensor about 512 of them; it comes and goes as
-// a whole. Granules are spread over slices by a hash, each slice replaces its own. A chip whose L2 has two partitions
+// a whole. Granules are spread over slices by a hash of their place in the tensor and its size; each slice replaces its
+// own. A chip whose L2 has two partitions
 // keeps a second copy of what SMs of the other side read: a granule takes the room of its copies. Dirty granules
 // leave as DRAM writes, at the latest when more of a slice is dirty than L2Spec::dirty_fraction. Deterministic.
 // Tested against a line by line cache by tests/hierarchy/l2_cache_test.cpp.
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "sim/hardware/gpu.h"
@@ -52,6 +54,29 @@ class L2Cache {
 
   [[nodiscard]] double written_copies() const;
 
+  /// All that what happens next depends on. Tensors go by the order of a list of names, so that states are equal that
+  /// differ only in which storages they are about.
+  struct State {
+    struct Part {
+      std::uint32_t tensor = 0, number = 0;
+      float bytes = 0, room = 0;
+      double age = 0;  ///< bytes asked for since it was touched
+      bool operator==(const Part&) const = default;
+    };
+    std::vector<Part> parts;               ///< slice by slice, the clean ones, the dirty ones, newest first
+    std::vector<std::uint32_t> list_ends;  ///< in `parts`
+    std::vector<double> tensor_bytes;      ///< of the named tensors; 0: not seen yet
+    std::uint32_t turn = 0;
+    bool operator==(const State&) const = default;
+  };
+  /// `names`: storages in an order of the caller's; other storages that are there follow.
+  State state(std::vector<std::uint32_t>& names) const;
+  /// A state of this L2, or of another with the same L2Spec, about the storages `names`. Not with random replacement.
+  void restore(const State& state, std::span<const std::uint32_t> names);
+
+  [[nodiscard]] std::size_t resident_parts() const;
+  /// Granules of a tensor of so many bytes.
+  static std::size_t parts_of(double bytes);
   [[nodiscard]] double resident_bytes() const;
   [[nodiscard]] double dirty_bytes() const;
   [[nodiscard]] bool absent() const { return capacity_ <= 0; }
@@ -62,7 +87,9 @@ class L2Cache {
     std::uint32_t newer = kNone, older = kNone;  ///< neighbours in the slice's list
     std::uint32_t place = kNone;                 ///< in the slice's `members`; kNone while not resident
     float bytes = 0, room = 0;
-    double touched = 0;  ///< value of clock_
+    double touched = 0;                     ///< value of clock_
+    std::uint32_t storage = 0, number = 0;  ///< the tensor it is a part of, and which part
+    std::uint8_t slice = 0;
     bool dirty = false;
   };
   struct List {
@@ -75,9 +102,14 @@ class L2Cache {
   };
   struct Tensor {
     std::uint32_t first = 0, count = 0;
-    double granule = 0;  ///< bytes
+    double granule = 0, bytes = 0;
+  };
+  struct Named {
+    std::uint64_t naming = 0;
+    std::uint32_t name = 0;
   };
 
+  static std::uint8_t slice_of_part(std::uint32_t number, const Tensor& tensor);
   Tensor& tensor_of(std::uint32_t storage, double bytes);
   void touch(std::uint32_t index, bool writes, double copies, L2Traffic& traffic);
   void anonymous(double bytes, bool writes, L2Traffic& traffic);
@@ -85,7 +117,7 @@ class L2Cache {
   void remove(Slice& slice, std::uint32_t index);
   void evict(Slice& slice, L2Traffic& traffic);
   void clean_oldest(Slice& slice, L2Traffic& traffic);
-  [[nodiscard]] Slice& slice_of(std::uint32_t index);
+  [[nodiscard]] Slice& slice_of(std::uint32_t index) { return slices_[granules_[index].slice]; }
 
   L2Spec l2_;
   double capacity_, partitions_, clock_ = 0;
@@ -95,7 +127,9 @@ class L2Cache {
   std::vector<Tensor> tensors_;  ///< by storage
   std::vector<Slice> slices_;
   Tensor anonymous_;
-  std::uint32_t next_anonymous_ = 0;
+  std::uint32_t next_anonymous_ = 0, anonymous_turn_ = 0;
+  mutable std::vector<Named> named_;  ///< by storage: its name in the latest list of names
+  mutable std::uint64_t naming_ = 0;
 };
 
 }  // namespace ridgeline

@@ -54,34 +54,6 @@ double mean_resident(const Placement& p, double busy, const Gpu& gpu) {
 /// Most points of a kernel's timeline.
 constexpr std::size_t kMostSamples = 100;
 
-/// Steps as samples of about equal length; the last cohort may leave SMs without a block.
-std::vector<ProfileSample> samples_of(const KernelTraffic& traffic, std::span<const double> ends, double per_active_sm,
-                                      double last_active) {
-  std::vector<ProfileSample> samples;
-  if (ends.empty()) return samples;
-  const double least = ends.back() / static_cast<double>(kMostSamples);
-  double begin = 0.0;
-  TrafficStep sum;
-  for (std::size_t i = 0; i < traffic.steps.size(); ++i) {
-    sum += traffic.steps[i];
-    const double length = ends[i] - begin;
-    const bool cohort_ends = i + 1 == traffic.steps.size() || traffic.steps[i + 1].cohort + 1 == traffic.cohorts;
-    if (i + 1 < traffic.steps.size() && length < least && !(cohort_ends && length > 0.2 * least)) continue;
-    if (length <= 0.0) continue;
-    ProfileSample sample;
-    sample.end_s = ends[i];
-    sample.active_sms = traffic.steps[i].cohort + 1 >= traffic.cohorts ? last_active : 1.0;
-    sample.occupancy = per_active_sm * sample.active_sms;
-    sample.l2_hit_rate = sum.lookups > 0.0 ? sum.hits / sum.lookups : 0.0;
-    sample.dram_read = sum.dram_read / length;
-    sample.dram_write = sum.dram_write / length;
-    samples.push_back(sample);
-    begin = ends[i];
-    sum = {};
-  }
-  return samples;
-}
-
 }  // namespace
 
 std::string_view name_of(Stall stall) {
@@ -96,8 +68,99 @@ std::string_view name_of(Stall stall) {
   return "drain";
 }
 
+KernelCourse course_of(const KernelLaunch& launch, const KernelTraffic& traffic, std::span<const double> ends,
+                       const Gpu& gpu) {
+  KernelCourse course;
+  if (ends.empty()) return course;
+  const Placement p = placement_of(launch, gpu);
+  const double at_once = gpu.sm.count * p.resident;
+  const double rest = p.blocks - std::floor((p.blocks - 1.0) / at_once) * at_once;
+  const double last_active = std::min(1.0, rest / gpu.sm.count);
+  const double least = ends.back() / static_cast<double>(kMostSamples);
+  double begin = 0.0;
+  TrafficStep sum;
+  for (std::size_t i = 0; i < traffic.steps.size(); ++i) {
+    sum += traffic.steps[i];
+    const double length = ends[i] - begin;
+    const bool cohort_ends = i + 1 == traffic.steps.size() || traffic.steps[i + 1].cohort + 1 == traffic.cohorts;
+    if (i + 1 < traffic.steps.size() && length < least && !(cohort_ends && length > 0.2 * least)) continue;
+    if (length <= 0.0) continue;
+    ProfileSample sample;
+    sample.end_s = ends[i];
+    sample.active_sms = traffic.steps[i].cohort + 1 >= traffic.cohorts ? last_active : 1.0;
+    sample.occupancy = sample.active_sms;
+    if (sample.active_sms >= 1.0) course.tail_share = 1.0 - ends[i] / ends.back();
+    sample.l2_hit_rate = sum.lookups > 0.0 ? sum.hits / sum.lookups : 0.0;
+    sample.dram_read = sum.dram_read / length;
+    sample.dram_write = sum.dram_write / length;
+    course.samples.push_back(sample);
+    begin = ends[i];
+    sum = {};
+  }
+  if (last_active >= 1.0) course.tail_share = 0.0;
+  return course;
+}
+
+KernelCourse course_of(const GridPlan& plan, const GridRun& run, const KernelTraffic& traffic, Ticks fill,
+                       double tick) {
+  KernelCourse course;
+  const Ticks width = std::max<Ticks>(1, run.end / static_cast<Ticks>(kMostSamples) + 1);
+  const auto count = static_cast<std::size_t>((run.end + width - 1) / width);
+  std::vector<TrafficStep> moved(count);
+  std::vector<double> blocks(count), sms(count);
+  /// Calls with each interval that [begin, end) meets and the ticks of it there.
+  const auto spread = [&](Ticks begin, Ticks end, auto&& add) {
+    if (begin == plan.start) begin -= std::min(begin, fill);
+    for (Ticks at = begin; at < end;) {
+      const Ticks next = std::min(end, (at / width + 1) * width);
+      add(static_cast<std::size_t>(at / width), static_cast<double>(next - at),
+          static_cast<double>(next - at) / static_cast<double>(end - begin));
+      at = next;
+    }
+  };
+  std::vector<std::size_t> first_step;
+  for (std::size_t at = 0; const auto& phases : plan.cohorts) {
+    first_step.push_back(at);
+    at += phases.size();
+  }
+  for (const GridRun::Ran& ran : run.ran) {
+    const auto cohort = static_cast<std::size_t>(ran.cohort);
+    const std::int64_t in_cohort = std::min(plan.cohort_blocks, plan.blocks - ran.cohort * plan.cohort_blocks);
+    const TrafficStep& step = traffic.steps[first_step[cohort] + static_cast<std::size_t>(ran.phase)];
+    const double part = static_cast<double>(ran.sms) / static_cast<double>(std::max<std::int64_t>(1, in_cohort));
+    spread(ran.begin, ran.end, [&](std::size_t i, double ticks, double share) {
+      blocks[i] += ticks * ran.sms;
+      moved[i].dram_read += step.dram_read * part * share;
+      moved[i].dram_write += step.dram_write * part * share;
+      moved[i].lookups += step.lookups * part * share;
+      moved[i].hits += step.hits * part * share;
+    });
+  }
+  for (const GridRun::Active& active : run.active)
+    spread(active.begin, active.end, [&](std::size_t i, double ticks, double) { sms[i] += ticks * active.sms; });
+  for (std::size_t i = 0; i < count; ++i) {
+    const Ticks end = std::min(run.end, static_cast<Ticks>(i + 1) * width);
+    const auto length = static_cast<double>(end - static_cast<Ticks>(i) * width);
+    const double seconds = length * tick;
+    ProfileSample& sample = course.samples.emplace_back();
+    sample.end_s = static_cast<double>(end) * tick;
+    sample.active_sms = std::min(1.0, sms[i] / length / plan.sms);
+    sample.occupancy = blocks[i] / length / plan.sms / plan.slots;
+    sample.l2_hit_rate = moved[i].lookups > 0.0 ? moved[i].hits / moved[i].lookups : 0.0;
+    sample.dram_read = moved[i].dram_read / seconds;
+    sample.dram_write = moved[i].dram_write / seconds;
+  }
+  // The tail begins when the first SM runs out of blocks, or with the kernel's first block if some never have one.
+  std::int64_t busy = 0;
+  Ticks tail = run.end;
+  for (const GridRun::Active& active : run.active) busy += active.begin == plan.start ? active.sms : 0;
+  for (const GridRun::Active& active : run.active) tail = std::min(tail, active.end);
+  course.tail_share = 1.0 - static_cast<double>(busy < plan.sms ? plan.start : tail) / static_cast<double>(run.end);
+  return course;
+}
+
 std::shared_ptr<const KernelProfile> profile_of(const KernelLaunch& launch, const KernelTraffic& traffic,
-                                                std::span<const double> ends, const KernelTime& time,
+                                                KernelCourse course, const KernelTime& time,
                                                 const std::array<double, kStalls>& waiting, const Gpu& gpu) {
   auto profile = std::make_shared<KernelProfile>();
   const TrafficStep total = traffic.total();
@@ -123,14 +186,17 @@ std::shared_ptr<const KernelProfile> profile_of(const KernelLaunch& launch, cons
   out.achieved_occupancy = std::min(1.0, mean * p.warps / gpu.sm.max_warps);
   out.waves = p.blocks / (gpu.sm.count * p.resident);
   out.pipe_active = time.math_utilization;
-  const double at_once = gpu.sm.count * p.resident;
-  const double rest = p.blocks - std::floor((p.blocks - 1.0) / at_once) * at_once;
-  const double last_active = std::min(1.0, rest / gpu.sm.count);
-  out.samples = samples_of(traffic, ends, out.achieved_occupancy, last_active);
-  double before_tail = 0.0;
-  for (const ProfileSample& sample : out.samples)
-    if (sample.active_sms >= 1.0) before_tail = sample.end_s;
-  out.tail_share = std::clamp(1.0 - before_tail / seconds, 0.0, 1.0);
+  out.samples = std::move(course.samples);
+  // The curve is of blocks; its mean over the SMs at work is what the counters would show.
+  double held = 0.0, at_work = 0.0, begin = 0.0;
+  for (const ProfileSample& sample : out.samples) {
+    held += sample.occupancy * (sample.end_s - begin);
+    at_work += sample.active_sms * (sample.end_s - begin);
+    begin = sample.end_s;
+  }
+  const double scale = held > 0.0 ? out.achieved_occupancy * at_work / held : 0.0;
+  for (ProfileSample& sample : out.samples) sample.occupancy = std::min(1.0, sample.occupancy * scale);
+  out.tail_share = std::clamp(course.tail_share, 0.0, 1.0);
   double all = 0.0;
   for (const double part : waiting) all += part;
   for (std::size_t i = 0; i < kStalls; ++i) out.stalls[i] = all > 0.0 ? waiting[i] / all : 0.0;

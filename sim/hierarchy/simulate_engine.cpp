@@ -4,23 +4,24 @@
 #include "sim/hierarchy/traffic.h"
 
 namespace ridgeline {
-namespace {
-
-class SimulatedRun final : public TimingRun {
- public:
-  explicit SimulatedRun(const Gpu& gpu) : gpu_(gpu), l2_(gpu.l2) {}
-  KernelTime next(const KernelLaunch& launch, std::span<const Operand> operands) override {
-    const std::vector<PlacedAccess> accesses = places_.of(launch, operands);
-    return simulated_time(launch, simulate_traffic(launch, accesses, gpu_, l2_), gpu_);
+KernelTime SimulatedRun::next(const KernelLaunch& launch, std::span<const Operand> operands) {
+  const std::vector<PlacedAccess> accesses = places_.of(launch, operands);
+  if (!remembers_ || !Memo::worth_it(launch, accesses, l2_)) return simulate(launch, accesses);
+  std::vector<std::uint32_t> names = Memo::names_of(accesses);
+  const L2Cache::State before = l2_.state(names);
+  const Memo::Key key = Memo::key_of(launch, accesses, names, before);
+  if (const Memo::Entry* known = memo_.find(key)) {
+    l2_.restore(known->after, names);
+    return known->time;
   }
+  const KernelTime time = simulate(launch, accesses);
+  memo_.keep(key, {time, l2_.state(names)});
+  return time;
+}
 
- private:
-  const Gpu& gpu_;
-  L2Cache l2_;
-  AccessPlaces places_;
-};
-
-}  // namespace
+KernelTime SimulatedRun::simulate(const KernelLaunch& launch, std::span<const PlacedAccess> accesses) {
+  return simulated_time(launch, simulate_traffic(launch, accesses, gpu_, l2_), gpu_);
+}
 
 KernelTime SimulateEngine::time(const KernelLaunch& launch, Residency residency) const {
   L2Cache l2(gpu_.l2);
@@ -45,6 +46,6 @@ KernelTime SimulateEngine::time(const KernelLaunch& launch, Residency residency)
   return simulated_time(apart, simulate_traffic(apart, placed, gpu_, l2), gpu_);
 }
 
-std::unique_ptr<TimingRun> SimulateEngine::start_run() const { return std::make_unique<SimulatedRun>(gpu_); }
+std::unique_ptr<TimingRun> SimulateEngine::start_run() const { return std::make_unique<SimulatedRun>(gpu_, true); }
 
 }  // namespace ridgeline

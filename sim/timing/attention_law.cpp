@@ -54,8 +54,7 @@ double attention_rate(const AttentionWork& work, const Gpu& gpu) {
   return pipe == Pipe::tensor_mma && gpu.sm.warpgroup_mma ? tensor * kMmaSyncShareOfWgmma : tensor;
 }
 
-AttentionTime fused_attention_time(const AttentionWork& work, const Gpu& gpu, const AttentionConstants& constants,
-                                   double cold_bytes, double written_bytes) {
+AttentionBlocks attention_blocks(const AttentionWork& work, const Gpu& gpu, const AttentionConstants& constants) {
   const bool backward = work.part == AttentionWork::Part::backward;
   // CUTLASS' fused kernels stop at the end of a short sequence; the others compute whole tiles.
   const bool stops = static_cast<AttentionBackend>(work.backend) == AttentionBackend::efficient;
@@ -64,7 +63,7 @@ AttentionTime fused_attention_time(const AttentionWork& work, const Gpu& gpu, co
   };
   const double scores = used(work.tile_q, work.seq_q) * used(work.tile_k, work.seq_k);
   const double products = backward ? 5.0 : 2.0;
-  AttentionTime result;
+  AttentionBlocks result;
   result.math = products * scores * static_cast<double>(work.head_dim) / attention_rate(work, gpu);
   const bool cudnn = static_cast<AttentionBackend>(work.backend) == AttentionBackend::cudnn;
   double operations = kSoftmaxOperations;
@@ -77,13 +76,14 @@ AttentionTime fused_attention_time(const AttentionWork& work, const Gpu& gpu, co
   const double loads = operand_bytes / gpu.sm.shared_bandwidth.value() *
                        (wide ? constants.operand_loads_wide : constants.operand_loads_narrow);
   const double math = result.math / (wide ? constants.utilization_wide : constants.utilization_narrow) + loads;
-  const double latency = wide ? constants.tile_cycles_wide : constants.tile_cycles_narrow;
+  result.latency = wide ? constants.tile_cycles_wide : constants.tile_cycles_narrow;
   const bool uneven = work.seq_q % work.tile_q != 0 || work.seq_k % work.tile_k != 0;
   const double edges = !uneven        ? 1.0
                        : !work.causal ? constants.uneven
                        : wide         ? constants.uneven_causal_wide
                                       : constants.uneven_causal_narrow;
-  const double busy = edges * (std::max(math, result.softmax) + constants.exposed * std::min(math, result.softmax));
+  result.busy = edges * (std::max(math, result.softmax) + constants.exposed * std::min(math, result.softmax));
+  result.block = constants.block_cycles;
 
   // Blocks of one head, in launch order, in tiles.
   const double owned = backward ? work.tile_k : work.tile_q, walked = backward ? work.tile_q : work.tile_k;
@@ -91,49 +91,63 @@ AttentionTime fused_attention_time(const AttentionWork& work, const Gpu& gpu, co
                walk_length = static_cast<double>(backward ? work.seq_q : work.seq_k);
   const double blocks = ceil_div(own_length, owned), steps = ceil_div(walk_length, walked);
   const double heads = static_cast<double>(work.batch * work.heads);
-  const double count = blocks * heads * work.splits;
-  const double sms = gpu.sm.count;
-  const double resident = std::clamp(ceil_div(count, sms), 1.0, static_cast<double>(work.blocks_per_sm));
-  const auto tile = [&](double together) { return latency + together * busy; };
-  const int slots = static_cast<int>(sms * resident);
-
-  double cycles = 0.0, tiles = 0.0;
+  result.count = blocks * heads * work.splits;
+  result.resident =
+      static_cast<int>(std::clamp(ceil_div(result.count, gpu.sm.count), 1.0, static_cast<double>(work.blocks_per_sm)));
   if (!work.causal) {
-    const double per_block = ceil_div(steps, work.splits);
-    const double cost = per_block * tile(resident) + constants.block_cycles;
-    const double full = std::floor(count / slots + 1e-9), rest = count - full * slots;
-    cycles = full * cost;
-    if (rest > 0.5) cycles += per_block * tile(ceil_div(rest, sms)) + constants.block_cycles;
-    tiles = per_block * count;
+    result.tiles.push_back(ceil_div(steps, work.splits));
+    result.repeats = result.count;
+    return result;
+  }
+  result.extra = constants.diagonal_tiles * owned / walked;
+  result.repeats = heads;
+  const double shift = static_cast<double>(work.seq_k - work.seq_q);
+  for (double split = 0; split < work.splits; ++split)
+    for (double i = 0; i < blocks; ++i) {
+      double length;
+      if (backward) {
+        const double first = std::max(0.0, std::floor((i * owned - shift) / walked));
+        length = std::max(0.0, steps - first);
+      } else {
+        length = std::min(steps, ceil_div(std::max(0.0, (i + 1.0) * owned + shift), walked));
+        const double share = ceil_div(steps, work.splits);
+        length = std::clamp(length - split * share, 0.0, share);
+      }
+      result.tiles.push_back(length);
+    }
+  return result;
+}
+
+AttentionTime fused_attention_time(const AttentionWork& work, const Gpu& gpu, const AttentionConstants& constants,
+                                   double cold_bytes, double written_bytes) {
+  const AttentionBlocks blocks = attention_blocks(work, gpu, constants);
+  const double sms = gpu.sm.count;
+  const int slots = static_cast<int>(sms * blocks.resident);
+  double cycles = 0.0, tiles = 0.0;
+  for (const double length : blocks.tiles) tiles += length * blocks.repeats;
+  if (!work.causal) {
+    const double per_block = blocks.tiles[0], full = std::floor(blocks.count / slots + 1e-9),
+                 rest = blocks.count - full * slots;
+    cycles = full * blocks.cycles(per_block, blocks.resident);
+    if (rest > 0.5) cycles += blocks.cycles(per_block, ceil_div(rest, sms));
   } else {
     static thread_local std::vector<double> costs;
     costs.clear();
-    const double shift = static_cast<double>(work.seq_k - work.seq_q);
-    for (double split = 0; split < work.splits; ++split)
-      for (double i = 0; i < blocks; ++i) {
-        double length;
-        if (backward) {
-          const double first = std::max(0.0, std::floor((i * owned - shift) / walked));
-          length = std::max(0.0, steps - first);
-        } else {
-          length = std::min(steps, ceil_div(std::max(0.0, (i + 1.0) * owned + shift), walked));
-          const double share = ceil_div(steps, work.splits);
-          length = std::clamp(length - split * share, 0.0, share);
-        }
-        tiles += length * heads;
-        costs.push_back((length + constants.diagonal_tiles * owned / walked) * tile(resident) + constants.block_cycles);
-      }
-    cycles = schedule_end(costs, heads, slots);
+    for (const double length : blocks.tiles) costs.push_back(blocks.cycles(length, blocks.resident));
+    cycles = schedule_end(costs, blocks.repeats, slots);
   }
 
-  result.activity = std::clamp(tiles * result.math / sms / cycles, 0.0, 1.0);
-  const double clock = kernel_clock(gpu, attention_pipe(work, gpu), result.activity).value();
-  result.compute = cycles / clock;
-  result.fixed = constants.fixed_cycles / clock;
-  result.latency = latency;
+  AttentionTime result;
+  result.math = blocks.math;
+  result.softmax = blocks.softmax;
+  result.latency = blocks.latency;
+  result.activity = std::clamp(tiles * blocks.math / sms / cycles, 0.0, 1.0);
+  result.clock = kernel_clock(gpu, attention_pipe(work, gpu), result.activity).value();
+  result.compute = cycles / result.clock;
+  result.fixed = constants.fixed_cycles / result.clock;
   const AchievedBandwidth achieved = achieved_bandwidth(gpu);
   const double read_bandwidth = achieved.dram_read * constants.read_share, write_bandwidth = achieved.dram_write;
-  result.fill = cold_bytes / read_bandwidth * std::min(1.0, slots / count);
+  result.fill = cold_bytes / read_bandwidth * std::min(1.0, slots / blocks.count);
   result.memory = cold_bytes / read_bandwidth - result.fill + written_bytes / write_bandwidth;
   result.total = result.fixed + result.fill + quartic_norm(result.compute, result.memory);
   return result;

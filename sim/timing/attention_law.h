@@ -6,6 +6,8 @@
 // softmax). T = start + fill + (schedule⁴ + memory⁴)^¼.
 #pragma once
 
+#include <vector>
+
 #include "sim/hardware/gpu.h"
 #include "sim/launch/kernel_launch.h"
 #include "sim/timing/attention_constants.h"
@@ -17,11 +19,28 @@ struct AttentionTime {
   double compute = 0, memory = 0, fill = 0, fixed = 0;
   double math = 0, softmax = 0, latency = 0;  ///< cycles of a tile
   double activity = 0;                        ///< busy share of the pipe
+  double clock = 0;                           ///< hertz
 };
 
 /// Time of a forward or backward kernel. `cold_bytes` of its reads come from DRAM, `written_bytes` go there.
 AttentionTime fused_attention_time(const AttentionWork& work, const Gpu& gpu, const AttentionConstants& constants,
                                    double cold_bytes, double written_bytes);
+
+/// The thread blocks of a forward or backward kernel.
+struct AttentionBlocks {
+  std::vector<double> tiles;  ///< that each block of a head walks over, in launch order; one number where all are equal
+  double repeats = 1;         ///< of that list in the grid
+  double count = 1;           ///< blocks in all
+  int resident = 1;           ///< on an SM
+  double math = 0, softmax = 0, latency = 0;  ///< cycles of a tile
+  double busy = 0;                            ///< of the pipes, for a tile
+  double block = 0, extra = 0;  ///< cycles of a block besides its tiles; tiles that the masked diagonal adds
+  /// Cycles of a block of `length` tiles with `together` blocks on its SM.
+  [[nodiscard]] double cycles(double length, double together) const {
+    return (length + extra) * (latency + together * busy) + block;
+  }
+};
+AttentionBlocks attention_blocks(const AttentionWork& work, const Gpu& gpu, const AttentionConstants& constants);
 
 /// Multiply-adds a clock an SM of the pipe an attention kernel uses on this GPU; `products`: fp32 as three tf32
 /// products where there are tf32 tensor cores.
