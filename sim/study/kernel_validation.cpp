@@ -28,7 +28,19 @@ struct Predictors {
         roofline(make_timing_engine("roofline", datasheet)),
         simulate(make_engine("simulate", measured)) {}
   Gpu measured, datasheet;
+
+  /// How this GPU runs ops under a software stack, which outlives this; prepared once.
+  struct Lowerings {
+    Lowering measured, datasheet;
+  };
+  const Lowerings& under(const Software& software) {
+    return lowerings_.try_emplace(&software, Lowerings{{measured, software}, {datasheet, software}}).first->second;
+  }
+
   std::unique_ptr<TimingEngine> analytic, analytic_datasheet, roofline, simulate;
+
+ private:
+  std::map<const Software*, Lowerings> lowerings_;
 };
 
 /// The stack of a published row in its own words. Libraries without PyTorch in their name keep today's.
@@ -68,16 +80,16 @@ class Validation {
     try {
       const std::vector<KernelCase> kernels = cases_of(row);
       result.family = family_of(kernels.front().op);
-      const Software& software = stack(software_of(row));
-      const auto time = [&](const Gpu& gpu, const TimingEngine& engine) {
+      const Predictors::Lowerings& under = p.under(stack(software_of(row)));
+      const auto time = [&](const Lowering& lowering, const TimingEngine& engine) {
         Seconds sum{0};
-        for (const KernelCase& kernel : kernels) sum += predict_kernel(kernel, gpu, software, engine).time;
+        for (const KernelCase& kernel : kernels) sum += predict_kernel(kernel, lowering, engine).time;
         return std::max(sum, floor);
       };
-      result.predicted["analytic"] = time(p.measured, *p.analytic);
-      result.predicted["analytic-datasheet"] = time(p.datasheet, *p.analytic_datasheet);
-      result.predicted["roofline"] = time(p.datasheet, *p.roofline);
-      if (simulated_) result.predicted["simulate"] = time(p.measured, *p.simulate);
+      result.predicted["analytic"] = time(under.measured, *p.analytic);
+      result.predicted["analytic-datasheet"] = time(under.datasheet, *p.analytic_datasheet);
+      result.predicted["roofline"] = time(under.datasheet, *p.roofline);
+      if (simulated_) result.predicted["simulate"] = time(under.measured, *p.simulate);
     } catch (const std::invalid_argument&) {
       return;  // measured with a backend this GPU's file does not have
     } catch (const KernelCaseError&) {

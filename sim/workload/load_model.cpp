@@ -27,6 +27,7 @@ constexpr std::array<std::pair<std::string_view, Activation>, 5> kActivations{
      {"relu", Activation::relu},
      {"swiglu", Activation::swiglu},
      {"gelu-spelled-out", Activation::gelu_spelled_out}}};
+constexpr std::array<std::pair<std::string_view, bool>, 2> kSparsities{{{"none", false}, {"2:4", true}}};
 constexpr std::array<std::pair<std::string_view, ModelHead>, 5> kHeads{
     {{"language-model", ModelHead::language_model},
      {"sequence-classification", ModelHead::sequence_classification},
@@ -69,6 +70,7 @@ ModelDescription read_description(const Value& value, std::string fallback_name)
                           "bias",
                           "activation",
                           "tie_embeddings",
+                          "weight_sparsity",
                           "head",
                           "labels",
                           "adds_mask",
@@ -91,6 +93,7 @@ ModelDescription read_description(const Value& value, std::string fallback_name)
   d.bias = m["bias"].boolean(defaults.bias);
   d.activation = m["activation"].choice<Activation>(kActivations, defaults.activation);
   d.tie_embeddings = m["tie_embeddings"].boolean(defaults.tie_embeddings);
+  d.sparse_weights = m["weight_sparsity"].choice<bool>(kSparsities, false);
   d.head = m["head"].choice<ModelHead>(kHeads, defaults.head);
   d.labels = m["labels"].integer(kWidth, 2);
   if (m["adds_mask"].exists()) d.adds_mask = m["adds_mask"].boolean();

@@ -44,7 +44,8 @@ struct ModelDescription {
   Activation activation = Activation::gelu;
   bool tie_embeddings = true;  ///< output projection shares the token table
   ModelHead head = ModelHead::language_model;
-  std::int64_t labels = 2;  ///< classes of a sequence classifier
+  bool sparse_weights = false;  ///< linear layers of the blocks are 2:4 sparse (a what-if)
+  std::int64_t labels = 2;      ///< classes of a sequence classifier
   // How the module is written where modules of one network differ (bert).
   std::optional<bool> adds_mask;      ///< eager attention adds a mask of ones to every score; empty = as the software
   bool sequence_first = false;        ///< [tokens, sequences, hidden]: heads are batches of a product without a copy
@@ -55,6 +56,11 @@ struct ModelDescription {
   [[nodiscard]] std::int64_t feed_forward_width() const { return feed_forward > 0 ? feed_forward : 4 * hidden; }
   bool operator==(const ModelDescription&) const = default;
 };
+
+/// What a prediction with `sparse_weights` says of itself.
+inline constexpr const char* kSparseWeightsNote =
+    "2:4 sparse weights: a what-if by the laws of dense products, not measured; pruning and compression take no time, "
+    "and memory holds the weights densely";
 
 /// Trained parameters, each counted once (a tied output projection adds nothing).
 std::int64_t parameter_count(const ModelDescription& model);

@@ -46,6 +46,7 @@ class TrainingLoop {
     // Scripts that ask for 16 bits let what stays in fp32 use TF32, as the measured ones do.
     eager_.tf32 = training.precision == Precision::tf32 || autocast_type(training.precision).has_value();
     if (training.mask_given) eager_.backward_product_type = autocast_type(training.precision);
+    eager_.sparse_weights = model.sparse_weights;
     eager_.softmax_saves_input = training.softmax_saves_input;
     batch_ = families::make_batch(eager_, model, training);
     returns_scores_ = model.family != ModelFamily::gpt2;  // as Transformers' models do
@@ -178,6 +179,7 @@ OpTrace training_run(const ModelDescription& model, const TrainingDescription& t
     trace.notes.push_back("adafactor: as torch.optim runs it; the one of Transformers holds more temporaries");
   if (attention == AttentionChoice::math)
     trace.notes.push_back("math attention: operations from its source; not measured");
+  if (model.sparse_weights) trace.notes.push_back(kSparseWeightsNote);
   trace.model_flops =
       model_flops(model, training.micro_batch * training.gradient_accumulation, training.sequence_length);
   return trace;
