@@ -2,8 +2,8 @@
 //
 // Sequences as profiled with PyTorch 2.11 and cuDNN on an H200. Tensor-core kernels want channels last: images in NCHW
 // are turned round and back. 1x1 convolutions of stride 1 are plain products. Few input channels run on the CUDA cores
-// (NCHW) or padded to the alignment (channels last). fp32 runs as an implicit product in NCHW; its backward often takes
-// FFT or Winograd forms, costed here as the product they replace. Padding is kernel/2.
+// (NCHW) or padded to the alignment (channels last). fp32 runs as an implicit product in NCHW; its backward takes FFT
+// or Winograd forms, costed here as shares of the product they replace. Padding is kernel/2.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,6 +12,7 @@
 
 #include "sim/kernels/families.h"
 #include "sim/kernels/gemm_launch.h"
+#include "sim/units/ceil_div.h"
 
 namespace ridgeline {
 namespace {
@@ -20,9 +21,17 @@ namespace {
 constexpr std::int64_t kFewestChannels = 32;
 /// Channels last: images of up to this many channels are padded to a load of a tensor-core kernel instead.
 constexpr std::int64_t kPaddedChannels = 4;
-/// Share of a plain fp32 product's rate that cuDNN's CUDA-core convolutions reach, and their gradients (24 cases of an
-/// H200, 12 each way, 4 held out: median ratios; FFT and Winograd forms included).
-constexpr double kCudaCoreForward = 0.80, kCudaCoreBackward = 0.57;
+/// Share of a plain fp32 product's rate that cuDNN's CUDA-core convolutions reach forward, and where both sides have
+/// this many channels or more (and the sum that many terms). 12 cases of an H200.
+constexpr double kCudaCoreForward = 0.80, kCudaCoreManyChannels = 0.57;
+constexpr std::int64_t kManyChannels = 256, kManyTerms = 512;
+/// The same of their gradients, by the algorithm that cuDNN takes: implicit products; Fourier transforms, from this
+/// many pixels a side on where there are no more filters than channels; weights of 1x1 kernels, in one engine of blocks
+/// of 128 threads. 12 cases; when cuDNN transforms was read from the trace of a UNet too.
+constexpr double kCudaCoreBackward = 0.57, kFourier = 0.33, kPointWeights = 0.21;
+constexpr std::int64_t kFourierPixels = 48;
+/// Other weight gradients of 3x3 kernels run as Winograd's F(4x4, 3x3): 36 multiplications for 144.
+constexpr std::int64_t kWinogradSaving = 4;
 /// The same of tensor-core kernels, which compute addresses for every tap: outputs and input gradients, and weight
 /// gradients, which gather both operands (91 fitted, 53 held out).
 constexpr double kGatheringForward = 0.72, kGatheringWeights = 0.68;
@@ -73,8 +82,9 @@ class ConvolutionLowering {
     }
     // dw: every pixel of every image is a step of the product's inner dimension.
     if (!plain) turn({{1, x_}, {0, y_}});
+    const std::int64_t pixels = op_.batch * out_size_ * out_size_;
     GemmWork work = problem(op_.out_channels, op_.in_channels * op_.kernel * op_.kernel,
-                            op_.batch * out_size_ * out_size_, y_ + x_, true);
+                            winograd_weights() ? ceil_div(pixels, kWinogradSaving) : pixels, y_ + x_, true);
     work.layout = static_cast<int>(Layout::tn);
     append_gemm(out_.launches, work, gpu_, menus_, {access(0, y_), access(1, gathered_x_)}, {access(4, w_)}, "wgrad");
     if (!plain) turn({{4, w_, op_.kernel > 1}});
@@ -111,10 +121,27 @@ class ConvolutionLowering {
     const double operands =
         static_cast<double>(m) * static_cast<double>(k) + static_cast<double>(n) * static_cast<double>(k);
     work.distinct_reads = std::min(1.0, distinct / operands);
-    work.rate_share = work.family == GemmWork::Family::simt ? (op_.backward ? kCudaCoreBackward : kCudaCoreForward)
+    work.rate_share = work.family == GemmWork::Family::simt ? cuda_core_share(weights)
                       : weights                             ? kGatheringWeights
                                                             : kGatheringForward;
     return work;
+  }
+
+  [[nodiscard]] bool fourier() const {
+    return op_.backward && !tensor_ && op_.kernel > 1 && op_.stride == 1 && op_.out_channels <= op_.in_channels &&
+           op_.size >= kFourierPixels;
+  }
+  [[nodiscard]] bool winograd_weights() const {
+    return !tensor_ && !fourier() && op_.kernel == 3 && op_.stride == 1 && op_.in_channels >= kFewestChannels;
+  }
+  [[nodiscard]] double cuda_core_share(bool weights) const {
+    if (!op_.backward) {
+      const bool many = std::min(op_.in_channels, op_.out_channels) >= kManyChannels &&
+                        op_.in_channels * op_.kernel * op_.kernel >= kManyTerms;
+      return many ? kCudaCoreManyChannels : kCudaCoreForward;
+    }
+    if (fourier()) return kFourier;
+    return weights && op_.kernel == 1 && op_.out_channels >= kFewestChannels ? kPointWeights : kCudaCoreBackward;
   }
 
   [[nodiscard]] bool on_cuda_cores() const {
