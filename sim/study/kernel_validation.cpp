@@ -75,7 +75,7 @@ class Validation {
     if (std::find(names.begin(), names.end(), hardware) == names.end()) return;
     auto found = predictors_.find(hardware);
     if (found == predictors_.end()) found = predictors_.emplace(hardware, std::make_unique<Predictors>(hardware)).first;
-    const Predictors& p = *found->second;
+    Predictors& p = *found->second;
     ValidatedCase result{hardware, "", row["op"], row["dtype"], source, measured, {}};
     try {
       const std::vector<KernelCase> kernels = cases_of(row);
