@@ -11,60 +11,110 @@
 namespace ridgeline {
 namespace {
 
+constexpr std::string_view kHardware = "nvidia-h200-sxm-141gb";
+
 const std::vector<ValidatedStep>& compiled_steps() {
   static const std::vector<ValidatedStep> steps = [] {
-    std::vector<ValidatedStep> all =
-        validate_steps(RIDGELINE_SOURCE_DIR "/tests/validation", "nvidia-h200-sxm-141gb", "analytic");
+    std::vector<ValidatedStep> all = validate_steps(RIDGELINE_SOURCE_DIR "/tests/validation", kHardware, "analytic");
     std::erase_if(all, [](const ValidatedStep& s) { return !s.measured.compiled; });
     return all;
   }();
   return steps;
 }
-template <typename Ratio>
-ErrorStatistics errors(Ratio ratio_of, std::string_view source = "") {
-  std::vector<double> ratios;
-  for (const ValidatedStep& s : compiled_steps())
-    if (source.empty() || s.measured.source == source) ratios.push_back(ratio_of(s));
-  return error_statistics(ratios);
+/// Ten configurations measured after the model of compiled steps was made, which nothing was fitted on.
+const std::vector<ValidatedStep>& held_out_steps() {
+  static const std::vector<ValidatedStep> steps =
+      validate_step_file(RIDGELINE_SOURCE_DIR "/tests/validation/h200/compile/heldout.jsonl.gz", "h200/compile/heldout",
+                         std::string(kHardware), "analytic");
+  return steps;
 }
 
+using Steps = std::vector<ValidatedStep>;
+double step_ratio(const ValidatedStep& s) { return ratio(s.predicted.step.time, *s.measured.step_time); }
+double busy_ratio(const ValidatedStep& s) { return ratio(s.predicted.step.gpu_busy, *s.measured.gpu_busy); }
+double kernels_ratio(const ValidatedStep& s) {
+  return static_cast<double>(s.predicted.step.kernel_count) / static_cast<double>(*s.measured.kernel_count);
+}
 double allocated_ratio(const ValidatedStep& s) {
   return static_cast<double>(s.predicted.memory.peak_allocated) / static_cast<double>(*s.measured.peak_allocated);
 }
+/// The GPU had work for nine tenths of the step.
+bool waits_for_the_gpu(const ValidatedStep& s) { return ratio(*s.measured.gpu_busy, *s.measured.step_time) > 0.9; }
+bool all_of_them(const ValidatedStep&) { return true; }
+
+template <typename Ratio, typename Which>
+ErrorStatistics errors(const Steps& steps, Ratio ratio_of, Which which) {
+  std::vector<double> ratios;
+  for (const ValidatedStep& s : steps)
+    if (which(s)) ratios.push_back(ratio_of(s));
+  return error_statistics(ratios);
+}
+void print(const Steps& steps) {
+  for (const ValidatedStep& s : steps)
+    fmt::print("{:50} step {:+.1f} % busy {:+.1f} % kernels {:+.1f} % allocated {:+.1f} %\n", s.measured.name,
+               100 * (step_ratio(s) - 1), 100 * (busy_ratio(s) - 1), 100 * (kernels_ratio(s) - 1),
+               100 * (allocated_ratio(s) - 1));
+}
 
 TEST(CompiledSteps, take_the_time_they_took) {
-  const ErrorStatistics e =
-      errors([](const ValidatedStep& s) { return ratio(s.predicted.step.time, *s.measured.step_time); });
-  for (const ValidatedStep& s : compiled_steps())
-    fmt::print("{:46} step {:+.1f} % busy {:+.1f} % allocated {:+.1f} %\n", s.measured.name,
-               100 * (ratio(s.predicted.step.time, *s.measured.step_time) - 1),
-               100 * (ratio(s.predicted.step.gpu_busy, *s.measured.gpu_busy) - 1), 100 * (allocated_ratio(s) - 1));
-  EXPECT_GE(e.n, 13u);
-  // Known deviation: steps should be within 4 % in the median (tests/validation/DEVIATIONS.md).
-  EXPECT_GT(e.median, 4.0);
-  EXPECT_LE(e.median, 6.6);
-  EXPECT_LE(e.worst, 15.0);
+  print(compiled_steps());
+  const ErrorStatistics all = errors(compiled_steps(), step_ratio, all_of_them);
+  EXPECT_GE(all.n, 13u);
+  EXPECT_LE(all.median, 4.0);
+  EXPECT_LE(all.worst, 15.0);
+  const ErrorStatistics on_the_gpu = errors(compiled_steps(), step_ratio, waits_for_the_gpu);
+  EXPECT_GE(on_the_gpu.n, 11u);
+  EXPECT_LE(on_the_gpu.worst, 8.0);
 }
 
 TEST(CompiledSteps, keep_the_gpu_as_busy_as_they_did) {
-  const ErrorStatistics e =
-      errors([](const ValidatedStep& s) { return ratio(s.predicted.step.gpu_busy, *s.measured.gpu_busy); });
-  EXPECT_LE(e.median, 5.0);
+  const ErrorStatistics e = errors(compiled_steps(), busy_ratio, all_of_them);
+  EXPECT_LE(e.median, 4.0);
+  EXPECT_LE(e.worst, 10.0);
 }
 
 TEST(CompiledSteps, launch_as_many_kernels_as_they_did) {
-  const ErrorStatistics e = errors([](const ValidatedStep& s) {
-    return static_cast<double>(s.predicted.step.kernel_count) / static_cast<double>(*s.measured.kernel_count);
-  });
+  const ErrorStatistics e = errors(compiled_steps(), kernels_ratio, all_of_them);
   EXPECT_LE(e.median, 6.0);
   EXPECT_LE(e.worst, 15.0);
 }
 
+// One configuration was measured twice: PyTorch's benchmark padded an operand of 1.6 GB once and once not.
+bool padded_by_chance(const ValidatedStep& s) { return s.measured.name == "gpt2-b16-bf16-flash-compile"; }
+
 TEST(CompiledSteps, allocate_what_they_allocated) {
-  const ErrorStatistics e = errors(allocated_ratio, "h200/compile");
-  EXPECT_EQ(e.n, 10u);
-  EXPECT_LE(e.median, 3.0);
-  EXPECT_LE(e.worst, 13.0);
+  const ErrorStatistics e =
+      errors(compiled_steps(), allocated_ratio, [](const ValidatedStep& s) { return !padded_by_chance(s); });
+  EXPECT_GE(e.n, 12u);
+  EXPECT_LE(e.median, 1.0);
+  EXPECT_LE(e.worst, 6.0);
+  // Known deviation (tests/validation/DEVIATIONS.md).
+  const ErrorStatistics other = errors(compiled_steps(), allocated_ratio, padded_by_chance);
+  EXPECT_EQ(other.n, 1u);
+  EXPECT_GT(other.worst, 6.0);
+  EXPECT_LE(other.worst, 17.0);
+}
+
+TEST(CompiledSteps, that_nothing_was_fitted_on_come_as_close) {
+  print(held_out_steps());
+  EXPECT_EQ(held_out_steps().size(), 10u);
+  const ErrorStatistics busy = errors(held_out_steps(), busy_ratio, all_of_them);
+  EXPECT_LE(busy.median, 4.0);
+  EXPECT_LE(busy.worst, 6.0);
+  // The host of that machine was slower, by up to half: steps that wait for it are no test of this model.
+  const ErrorStatistics step = errors(held_out_steps(), step_ratio, waits_for_the_gpu);
+  EXPECT_GE(step.n, 5u);
+  EXPECT_LE(step.median, 4.0);
+  EXPECT_LE(step.worst, 8.0);
+  EXPECT_LE(errors(held_out_steps(), kernels_ratio, all_of_them).worst, 8.0);
+}
+
+TEST(CompiledSteps, that_nothing_was_fitted_on_allocate_what_they_allocated) {
+  const ErrorStatistics e = errors(held_out_steps(), allocated_ratio, all_of_them);
+  EXPECT_LE(e.median, 1.0);
+  // Known deviation: one keeps 16-bit scores where the model keeps probabilities (tests/validation/DEVIATIONS.md).
+  EXPECT_GT(e.worst, 6.0);
+  EXPECT_LE(e.worst, 9.0);
 }
 
 TEST(CompiledSteps, list_generated_kernels_by_name) {

@@ -12,7 +12,7 @@ namespace {
 /// A sum over rows is cut into stretches of at least this many rows, as long as that makes more work than this.
 constexpr std::int64_t kShortestStretch = 128, kEnoughSums = 132 * 1024;
 /// Blocks of a kernel that sums a norm's weight gradients beside the gradient of its input.
-constexpr std::int64_t kMostBlocks = 1024;
+constexpr std::int64_t kRowsOfBlock = 16, kMostBlocks = 1024;
 
 std::string name_of_group(const Group& group) {
   std::string name;
@@ -237,7 +237,7 @@ void Emitter::column_sums(const Group& group, FusedKernel op) {
 
 void Emitter::block_sums(const Group& group, FusedKernel op) {
   // The sums are the outputs of one row's length; each block leaves its own in a workspace.
-  const std::int64_t blocks = std::min(op.rows, kMostBlocks), row = 4 * op.cols;
+  const std::int64_t blocks = std::clamp<std::int64_t>(op.rows / kRowsOfBlock, 1, kMostBlocks), row = 4 * op.cols;
   std::vector<Use> results, sums;
   op.writes.clear();
   for (const Use& use : group.writes) {
