@@ -52,6 +52,7 @@ class Planner {
         note({HostGroup::Kind::wait, HostClass::other, index_of(action)});
       } else if (action.kind == Action::Kind::launch) {
         plan_.launches.push_back(issue(action, gap));
+        plan_.launches.back().queued = plan_.launches.size() == first_in_group_ + 1;
         plan_.launches.back().host = std::exchange(carry_, 0.0);
       }
     }

@@ -16,6 +16,7 @@ struct Issue {
   double gap = 0.0;          ///< seconds the GPU needs between the kernel before and this one
   bool wait_before = false;  ///< the host waits for the GPU first, after `host_before_wait`
   double host_before_wait = 0.0;
+  bool queued = true;  ///< takes a place in the launch queue of its own: a graph takes one for all its kernels
 };
 
 /// What the host does between two points of the recurrence: one record of work with the launches it makes, or a wait.

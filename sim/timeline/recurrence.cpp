@@ -16,11 +16,13 @@ void Recurrence::step(const IssuePlan& plan, std::span<const double> durations, 
   for (std::size_t i = 0; i < plan.launches.size(); ++i) {
     const Issue& issue = plan.launches[i];
     pass(issue);
-    host_ = std::max(host_, starts_[next_]);  // the launch `queue_depth` before must have started
+    if (issue.queued) host_ = std::max(host_, starts_[next_]);  // the launch `queue_depth` before must have started
     const double start = std::max(gpu_ + issue.gap, host_ + latency_);
     gpu_ = start + durations[i];
-    starts_[next_] = start;
-    if (++next_ == starts_.size()) next_ = 0;
+    if (issue.queued) {
+      starts_[next_] = start;
+      if (++next_ == starts_.size()) next_ = 0;
+    }
     spans[i] = {host_, start, gpu_};
   }
   pass(plan.tail);
