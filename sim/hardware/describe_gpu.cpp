@@ -29,6 +29,7 @@ constexpr Range kShare{0.0, 1.0};
 constexpr Range kEfficiency{0.0, 1.0, true};
 // Rates are per SM and clock; the largest today is 8192 (dense fp4 of Blackwell).
 constexpr Range kRate{0.0, 1e6};
+constexpr Range kAtomics{0.0, 1e15};
 
 void read_rates(FieldReader& r, MathRates& rates) {
   r.number("fp32", rates.fp32, {0.0, 1e6, true});
@@ -95,6 +96,9 @@ void read_memory(FieldReader& r, L2Spec& l2, DramSpec& dram) {
     r.integer("partitions", l2.partitions, 1, 64);
     r.quantity("read_bandwidth", l2.read_bandwidth);
     r.quantity("write_bandwidth", l2.write_bandwidth);
+    r.optional_quantity("shared_read_bandwidth", l2.shared_read_bandwidth);
+    r.optional_number("atomic_rate", l2.atomic_rate, kAtomics);
+    r.optional_number("atomic_address_rate", l2.atomic_address_rate, kAtomics);
     r.quantity("latency", l2.latency);
     r.number("resident_full", l2.resident_full, {0.0, 4.0});
     r.number("resident_none", l2.resident_none, {0.0, 4.0, true});

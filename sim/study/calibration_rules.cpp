@@ -147,6 +147,15 @@ Extracted host_link(const ProbeResult& probe, const Gpu&) {
   return {chosen->value * 1e-9, chosen->spread};
 }
 
+/// Additions to as many addresses as there are threads, or to one.
+Extracted additions(const ProbeResult& probe, bool many) {
+  const ProbePoint* chosen = nullptr;
+  for (const ProbePoint& p : probe.find("atomic_add")->points)
+    if (many ? !chosen || p["addresses"] > (*chosen)["addresses"] : p["addresses"] == 1.0) chosen = &p;
+  if (!chosen) throw UserError("no additions to one address");
+  return {chosen->value, chosen->spread};
+}
+
 Extracted sustained_clock(const ProbeResult& probe, const Gpu&) {
   for (const ProbePoint& p : probe.find("sustained_clock")->points)
     if (p["load"] == 0.0) return {p.value * 1e-6, p.spread};
@@ -216,6 +225,26 @@ const std::vector<CalibrationRule>& calibration_rules() {
        {"l2_reread_clean", "l2_reread_dirty"},
        0.10,
        l2_write},
+      {"l2.shared_read_bandwidth",
+       "TB/s",
+       "best footprint that all blocks read, each beginning elsewhere",
+       {"l2_read"},
+       0.10,
+       [](const ProbeResult& p, const Gpu&) {
+         return Extracted{best(p, "l2_read").value * 1e-12, best(p, "l2_read").spread};
+       }},
+      {"l2.atomic_rate",
+       "",
+       "32-bit additions a second of all threads, each to an address of its own",
+       {"atomic_add"},
+       0.10,
+       [](const ProbeResult& p, const Gpu&) { return additions(p, true); }},
+      {"l2.atomic_address_rate",
+       "",
+       "32-bit additions a second of all threads to one address",
+       {"atomic_add"},
+       0.10,
+       [](const ProbeResult& p, const Gpu&) { return additions(p, false); }},
       {"l2.latency",
        "cycles",
        "dependent loads over twice the L1 to a quarter of the L2",
