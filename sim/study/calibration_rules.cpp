@@ -114,11 +114,6 @@ Ramp clean_ramp(const ProbeResult& probe, const Gpu& gpu) {
   return {middle_x + (1.0 - middle_y) / fall, middle_x - middle_y / fall, spread};
 }
 
-/// Kernels that write besides and do not run in step lose lines at shorter distances than one array that is read again
-/// and again: rotating-buffer timings of PyTorch's kernels on an H200 gave 0.556 and 0.828 where clean rereads fall
-/// from 0.614 to 0.882.
-constexpr double kMixedFull = 0.906, kMixedNone = 0.939;
-
 constexpr double kRampSpread = 0.05;
 
 Extracted latency_cycles(const ProbeResult& probe, double from, double to) {

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "sim/hardware/load_host.h"
+#include "sim/study/calibration.h"
 #include "sim/timing/l2_residency.h"
 #include "sim/workload/host_class.h"
 
@@ -92,7 +93,12 @@ void writes(KernelLaunch& launch, double bytes, double requested) {
 MicrokernelPrediction predict_microkernel(const Microkernel& kernel, const ProbePoint& point, const Gpu& gpu,
                                           const TimingEngine& engine) {
   const MicrokernelRun run = kernel.describe(point, gpu);
-  const double hit = L2Residency(gpu.l2).hit_share(run.footprint);
+  L2Spec l2 = gpu.l2;
+  if (run.in_order) {
+    l2.resident_full /= kMixedFull;
+    l2.resident_none /= kMixedNone;
+  }
+  const double hit = L2Residency(l2).hit_share(run.footprint);
   Seconds total;
   const auto whole = [&](const KernelLaunch& launch) {
     const std::vector<double> residency(launch.reads.size() + launch.writes.size(), hit);

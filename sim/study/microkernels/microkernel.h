@@ -3,7 +3,8 @@
 //
 // A measured time is the period of those kernels repeated in a CUDA graph. Any timing engine predicts it:
 //   period = Σ max( T(kernel) - 0.26 us, launch.graph_period )
-// In a stream it is T(kernel) + launch.gap, of a memset T(memset), and of a copy that the host waits for the host's call
+// In a stream it is T(kernel) + launch.gap, of a memset T(memset), and of a copy that the host waits for the host's
+// call
 // + launch.start_latency + T(copy).
 #pragma once
 
@@ -23,6 +24,8 @@ namespace ridgeline {
 struct MicrokernelRun {
   std::vector<KernelLaunch> launches;
   double footprint = 0.0;  ///< bytes touched from one repetition to the next, which decides what the L2 still holds
+  bool in_order =
+      false;  ///< reads alone, 16 KiB a block: it holds more than of kernels that write or of smaller blocks
   /// What the curve counts a second of (bytes, FLOPs, additions) or, where it shows cycles of an SM, the loads it
   /// divides them by, or the bytes that it divides by them.
   double amount = 0.0;
