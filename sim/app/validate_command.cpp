@@ -9,6 +9,7 @@
 #include "sim/report/accuracy_text.h"
 #include "sim/report/microkernel_text.h"
 #include "sim/report/prediction_text.h"
+#include "sim/study/microkernels/committed_results.h"
 #include "sim/trace/text_source.h"
 #include "sim/units/user_error.h"
 
@@ -45,11 +46,10 @@ std::string every_gpu_table(const std::filesystem::path& scenario) {
   return prediction_table(shown, predictions);
 }
 
-/// docs/microkernels.md: of the GPU whose probe result is committed.
+/// docs/microkernels.md: of the GPUs whose probe results are committed.
 void write_microkernels(const std::filesystem::path& root) {
-  const char* name = "nvidia-h200-sxm-141gb";
-  const ProbeResult measured = load_probe_result((root / "hw/probe/results" / name).string() + ".json");
-  trace::write_text((root / "docs/microkernels.md").string(), microkernel_markdown(measured, load_gpu(name)));
+  const CommittedResults committed(root / "hw/probe/results");
+  trace::write_text((root / "docs/microkernels.md").string(), microkernel_markdown(committed.evidence()));
 }
 
 void run(const Options& options) {

@@ -50,6 +50,7 @@ constexpr Range kCacheBandwidth{kGiga, 10000.0 * kTera};
 constexpr Range kLinkBandwidth{kMega, 1000.0 * kTera};
 constexpr Range kDramLatency{kNano, 1e-3};
 constexpr Range kLaunchTime{0.0, 1.0};
+constexpr Range kAtomics{0.0, 1e15};  ///< a second
 
 void read_rates(FieldReader& r, MathRates& rates) {
   r.number("fp32", rates.fp32, kNeededRate);
@@ -116,6 +117,9 @@ void read_memory(FieldReader& r, L2Spec& l2, DramSpec& dram) {
     r.integer("partitions", l2.partitions, 1, 64);
     r.quantity("read_bandwidth", l2.read_bandwidth, kCacheBandwidth);
     r.quantity("write_bandwidth", l2.write_bandwidth, kCacheBandwidth);
+    r.optional_quantity("shared_read_bandwidth", l2.shared_read_bandwidth, kCacheBandwidth);
+    r.optional_number("atomic_rate", l2.atomic_rate, kAtomics);
+    r.optional_number("atomic_address_rate", l2.atomic_address_rate, kAtomics);
     r.quantity("latency", l2.latency, kCycles);
     r.number("resident_full", l2.resident_full, {0.0, 4.0});
     r.number("resident_none", l2.resident_none, {0.01, 4.0});

@@ -56,6 +56,10 @@ class FieldReader {
       for (const config::Value& item : value.list()) out.push_back(item.quantity<Q>(range));
     });
   }
+  /// As optional_quantity.
+  void optional_number(std::string_view key, double& out, config::Range range) {
+    if (keys_ || mapping_->has(key)) number(key, out, range);
+  }
   template <typename Enum>
   void choice(std::string_view key, Enum& out, config::Choices<Enum> choices) {
     read(key, [&](const config::Value& value) { out = value.choice(choices); });

@@ -77,6 +77,10 @@ struct L2Spec {
   Bytes capacity;
   int partitions = 1;
   BytesPerSecond read_bandwidth, write_bandwidth;  ///< measured or estimated, hits
+  BytesPerSecond shared_read_bandwidth;            ///< hits of lines that many SMs ask for; 0 = as read_bandwidth
+  /// 32-bit atomic additions a second of all SMs together, each thread to an address of its own, and all to one. 0 =
+  /// unknown.
+  double atomic_rate = 0, atomic_address_rate = 0;
   Cycles latency;
   double resident_full = 0.56;   ///< share of capacity of reuse distance up to which everything still hits …
   double resident_none = 0.83;   ///< … and from which nothing does

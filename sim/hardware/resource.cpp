@@ -65,6 +65,7 @@ Gpu with_more(const Gpu& gpu, Resource resource, double factor) {
     case Resource::l2_bandwidth:
       more.l2.read_bandwidth = gpu.l2.read_bandwidth * factor;
       more.l2.write_bandwidth = gpu.l2.write_bandwidth * factor;
+      more.l2.shared_read_bandwidth = gpu.l2.shared_read_bandwidth * factor;
       break;
     case Resource::l2_capacity: more.l2.capacity = gpu.l2.capacity * factor; break;
     case Resource::dram_bandwidth: more.dram.bandwidth = gpu.dram.bandwidth * factor; break;

@@ -1,14 +1,15 @@
-// Measured microkernels beside what the engines say of them, as a page: tables and small plots in text.
+// Measured microkernels beside what the engines say of them, as a page: errors at a glance, then curve over curve.
 #pragma once
 
 #include <string>
+#include <vector>
 
-#include "sim/hardware/gpu.h"
-#include "sim/study/probe_result.h"
+#include "sim/study/microkernels/compared_curve.h"
 
 namespace ridgeline {
 
-/// Markdown. One section a described curve; roofline and analytic in columns; curves without a description are named.
-std::string microkernel_markdown(const ProbeResult& measured, const Gpu& gpu);
+/// Markdown within 100 columns. Errors of all evidence, then one section a described curve of the first: roofline,
+/// analytic and simulate beside the measurement, and a small plot. Curves without a description are named.
+std::string microkernel_markdown(const std::vector<MicrokernelEvidence>& evidence);
 
 }  // namespace ridgeline

@@ -114,11 +114,6 @@ Ramp clean_ramp(const ProbeResult& probe, const Gpu& gpu) {
   return {middle_x + (1.0 - middle_y) / fall, middle_x - middle_y / fall, spread};
 }
 
-/// Kernels that write besides and do not run in step lose lines at shorter distances than one array that is read again
-/// and again: rotating-buffer timings of PyTorch's kernels on an H200 gave 0.556 and 0.828 where clean rereads fall
-/// from 0.614 to 0.882.
-constexpr double kMixedFull = 0.906, kMixedNone = 0.939;
-
 constexpr double kRampSpread = 0.05;
 
 Extracted latency_cycles(const ProbeResult& probe, double from, double to) {
@@ -145,6 +140,15 @@ Extracted host_link(const ProbeResult& probe, const Gpu&) {
     if (p["pinned"] == 1.0 && p["to_device"] == 1.0 && (!chosen || p["bytes"] > (*chosen)["bytes"])) chosen = &p;
   if (!chosen) throw UserError("no pinned copy to the device");
   return {chosen->value * 1e-9, chosen->spread};
+}
+
+/// Additions to as many addresses as there are threads, or to one.
+Extracted additions(const ProbeResult& probe, bool many) {
+  const ProbePoint* chosen = nullptr;
+  for (const ProbePoint& p : probe.find("atomic_add")->points)
+    if (many ? !chosen || p["addresses"] > (*chosen)["addresses"] : p["addresses"] == 1.0) chosen = &p;
+  if (!chosen) throw UserError("no additions to one address");
+  return {chosen->value, chosen->spread};
 }
 
 Extracted sustained_clock(const ProbeResult& probe, const Gpu&) {
@@ -216,6 +220,26 @@ const std::vector<CalibrationRule>& calibration_rules() {
        {"l2_reread_clean", "l2_reread_dirty"},
        0.10,
        l2_write},
+      {"l2.shared_read_bandwidth",
+       "TB/s",
+       "best footprint that all blocks read, each beginning elsewhere",
+       {"l2_read"},
+       0.10,
+       [](const ProbeResult& p, const Gpu&) {
+         return Extracted{best(p, "l2_read").value * 1e-12, best(p, "l2_read").spread};
+       }},
+      {"l2.atomic_rate",
+       "",
+       "32-bit additions a second of all threads, each to an address of its own",
+       {"atomic_add"},
+       0.10,
+       [](const ProbeResult& p, const Gpu&) { return additions(p, true); }},
+      {"l2.atomic_address_rate",
+       "",
+       "32-bit additions a second of all threads to one address",
+       {"atomic_add"},
+       0.10,
+       [](const ProbeResult& p, const Gpu&) { return additions(p, false); }},
       {"l2.latency",
        "cycles",
        "dependent loads over twice the L1 to a quarter of the L2",

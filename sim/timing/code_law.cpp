@@ -1,9 +1,11 @@
 // Kernels described by their code: passes of the resident blocks, against what the memory moves.
 //
-//   T = t0 + start + max(‖passes, memory‖_p, blocks / dispatch rate)                 one pass a block: the larger of
-//   both pass of r blocks on an SM = ‖r·busy, latency‖_p     (in step: busy + latency alone, ‖r·busy, busy +
-//   latency‖_p)
+//   T = t0 + start + max(‖passes, memory‖_p, ‖repeated, memory‖_4, blocks / dispatch rate)
+//       one pass a block: max(passes, memory) instead of ‖passes, memory‖_p; staged: p = 4
+//   pass of r blocks on an SM = ‖r·busy, wait‖_p     in step: busy + wait alone, else ‖r·busy, busy + wait‖_p
 //
+// wait is the latency, shared by the passes whose loads fly together. repeated: reads beyond each byte's first, which
+// the L2 answers from the copy in the nearer partition as far as copies have room.
 // busy is the slowest of issue, math and the port of shared memory and L1; latency that of the loads a warp waits for
 // (Little's law: what is in flight over the latency bounds the bandwidth). A warp that waits for several lines of the
 // DRAM waits for the slowest: kSlowestOfLines more for each doubling. start: parameters and code come through the L2
@@ -14,6 +16,7 @@
 #include "sim/occupancy/occupancy.h"
 #include "sim/timing/clock_law.h"
 #include "sim/timing/code_kernels.h"
+#include "sim/timing/fullest_sm.h"
 #include "sim/timing/gemm_constants.h"
 
 namespace ridgeline {
@@ -24,8 +27,20 @@ namespace {
 constexpr double kOverlap = 2.6, kL2Overlap = 2.1;
 /// Fitted on the same curve at one to four loads a warp.
 constexpr double kSlowestOfLines = 0.105;
+/// Of passes with a DRAM that has been asked ahead, and of repeated reads with it: queues that never run empty. Fitted
+/// on copies with two to four stages of an H200.
+constexpr double kAheadOverlap = 4.0;
 /// Bytes a clock that an SM sends to the L2.
 constexpr double kStoredAClock = 64.0;
+/// A footprint this share of the L2 leaves half of its lines with a copy in either partition. Fitted on reads of 0.5 to
+/// 32 MB by all blocks of an H200.
+constexpr double kCopiesHalf = 0.64;
+/// Writes turn the DRAM around as often as there are writes while reads come between, at least as many as this many
+/// writes for one read. Streams of 7 reads for a write to 7 writes for a read lose in proportion to the writes.
+constexpr double kWritesForARead = 7.0;
+/// A warp's atomic request takes the longer, the more of its lanes meet on an address, in this power of their number.
+/// From all 32 on one address against 32 beside each other in one line, on an H200.
+constexpr double kLanesMeet = 0.65;
 /// Latencies of the L2 before the first instruction that matters: parameters, code. Fitted on streams of 1 to 16 MB.
 constexpr double kStartLatencies = 2.1;
 
@@ -35,33 +50,69 @@ double norm(double a, double b, double p) {
 }
 
 struct Traffic {
-  double read = 0, written = 0;        ///< distinct bytes
-  double missed = 0, written_out = 0;  ///< of them, from and to the DRAM
+  double read = 0, written = 0;        ///< bytes: read ones once, written ones as often as they are
+  double missed = 0, written_out = 0;  ///< from and to the DRAM
   double requested = 0;                ///< reads asked of the L2
+  double repeated_missed = 0;          ///< of `missed`, reads of bytes that the kernel had read before
 };
 
-Traffic traffic_of(const KernelLaunch& launch, Residency residency) {
+/// Blocks that go `apart` through the same data find of it what any of them left: a share of the L2's size.
+Traffic traffic_of(const KernelLaunch& launch, Residency residency, const L2Spec& l2, bool apart) {
   Traffic t;
   std::size_t i = 0;
   const auto miss = [&] { return 1.0 - (i < residency.size() ? residency[i] : 0.0); };
   for (const Access& access : launch.reads) {
+    const double requested = std::max(access.bytes, access.requested);
     t.read += access.bytes;
-    t.requested += std::max(access.bytes, access.requested);
+    t.requested += requested;
     t.missed += access.bytes * miss();
+    if (apart)
+      t.repeated_missed += (requested - access.bytes) * std::max(0.0, 1.0 - l2.capacity.value() / access.bytes);
     ++i;
   }
+  t.missed += t.repeated_missed;
   for (const Access& access : launch.writes) {
-    t.written += access.bytes;
-    t.written_out += access.bytes * miss();
+    const double written = std::max(access.bytes, access.requested);
+    t.written += written;
+    t.written_out += written * miss();
     ++i;
   }
   return t;
 }
 
-double math_rate(const KernelLaunch& launch, const Gpu& gpu) {
-  if (launch.pipe == Pipe::tensor_mma)
-    return gpu.sm.rates.tensor_fp16 * (gpu.sm.warpgroup_mma ? kMmaSyncShareOfWgmma : 1.0);
-  return launch.pipe == Pipe::fp32 ? gpu.sm.rates.fp32 : 0.0;
+struct MathRate {
+  double multiply_adds = 0;  ///< a clock an SM
+  double of_pipe = 1;        ///< share of its pipe's peak
+};
+MathRate math_rate(const KernelLaunch& launch, const Gpu& gpu) {
+  const MathRates& rates = gpu.sm.rates;
+  if (launch.pipe == Pipe::fp32) return {rates.fp32, 1.0};
+  if (!launch.on_tensor_cores()) return {};
+  const double share = launch.pipe == Pipe::tensor_mma && gpu.sm.warpgroup_mma ? kMmaSyncShareOfWgmma : 1.0;
+  const double rate = launch.type == DType::bf16   ? rates.tensor_bf16
+                      : launch.type == DType::tf32 ? rates.tensor_tf32
+                                                   : rates.tensor_fp16;
+  return {rate * share, share};
+}
+
+/// Seconds of reads beyond each byte's first. Every partition of the L2 keeps a copy of what its SMs ask for, as far as
+/// there is room; where there is none the lines come from the other.
+double repeated_time(const Traffic& t, const L2Spec& l2) {
+  const double far = l2.read_bandwidth.value();
+  const double near = l2.shared_read_bandwidth.value() > 0.0 ? l2.shared_read_bandwidth.value() : far;
+  const double copied = 1.0 / (1.0 + t.read / (kCopiesHalf * l2.capacity.value()));
+  return std::max(0.0, t.requested - t.read) * (copied / near + (1.0 - copied) / far);
+}
+
+/// Seconds of atomic additions: warps' requests go to lines, and a line's requests follow one another the longer, the
+/// more of a warp's lanes meet on an address. Requests to many lines get in each other's way: as the square root of
+/// their number, up to what the whole L2 does.
+double atomic_time(double additions, double lines, double together, const L2Spec& l2) {
+  if (l2.atomic_rate <= 0.0 || l2.atomic_address_rate <= 0.0) return 0.0;
+  const double of_line = l2.atomic_address_rate * std::pow(32.0 / std::clamp(together, 1.0, 32.0), kLanesMeet);
+  const double of_lines = of_line * std::sqrt(std::max(1.0, lines));
+  const double of_all = l2.atomic_rate * std::pow(std::clamp(together, 1.0, 32.0), -kLanesMeet);
+  return additions / std::min(of_lines, of_all);
 }
 
 }  // namespace
@@ -71,19 +122,22 @@ KernelTime code_time(const KernelLaunch& launch, const StreamWork& work, const G
   const Occupancy occupancy = occupancy_of(gpu.sm, launch);
   const double blocks = launch.blocks(), sms = gpu.sm.count, passes = std::max(0.0, work.iterations);
   const double capacity = std::max(1, occupancy.blocks), warps = occupancy.warps_per_block;
-  const Traffic traffic = traffic_of(launch, residency);
+  const Traffic traffic = traffic_of(launch, residency, gpu.l2, code.apart);
+  const double shared_by = std::max(1.0, work.elements);
   const double clock = gpu.clock.sustained.value();
   const double block_passes = std::max(1.0, blocks * passes);
 
   // Cycles of one pass.
   const double issue = warps * code.instructions / (gpu.sm.schedulers * gpu.sm.issue_rate);
-  const double rate = math_rate(launch, gpu);
-  const double math = rate > 0.0 ? 0.5 * launch.flops / block_passes / rate : 0.0;
+  const MathRate rate = math_rate(launch, gpu);
+  const double math = rate.multiply_adds > 0.0 ? 0.5 * launch.flops / block_passes / rate.multiply_adds : 0.0;
   const double fill =
       gpu.sm.l1_bandwidth.value() > 0.0 ? traffic.requested / block_passes / gpu.sm.l1_bandwidth.value() : 0.0;
-  const double port = warps * code.port_clocks * 128.0 / std::max(1.0, gpu.sm.shared_bandwidth.value()) + fill;
+  const bool staged = code.order == Order::staged;
+  const double port =
+      warps * code.port_clocks * 128.0 / std::max(1.0, gpu.sm.shared_bandwidth.value()) + (staged ? 0.0 : fill);
   const double busy = std::max({issue, math, port});
-  double latency = code.dependent_cycles;
+  double latency = code.dependent_cycles + (staged ? fill : 0.0) + code.shared_waits * gpu.sm.shared_latency.value();
   double l2_latency = 0.0;
   if (code.lines > 0) {
     const double asked = traffic.requested + work.reread_bytes;
@@ -93,39 +147,45 @@ KernelTime code_time(const KernelLaunch& launch, const StreamWork& work, const G
     l2_latency = (1.0 - missed) * gpu.l2.latency.value() + missed * dram;
     latency += from_l1 * gpu.sm.l1_latency.value() + (1.0 - from_l1) * l2_latency;
   }
+  const double wait = latency / shared_by;
   const auto pass = [&](double resident) {
     if (resident <= 0.0) return 0.0;
-    if (!code.in_step) return norm(resident * busy, latency, kOverlap);
-    return resident <= 1.0 ? busy + latency : norm(resident * busy, busy + latency, kOverlap);
+    if (code.order == Order::loose || (staged && work.elements > 0.0)) return norm(resident * busy, wait, kOverlap);
+    return resident <= 1.0 ? busy + wait : norm(resident * busy, busy + wait, kOverlap);
   };
 
-  // Sets of resident blocks. Blocks of the last set go where a block has ended; those of one SM end nearly together, so
-  // that half of the SMs' worth of blocks already puts two on one of them.
-  const double sets = std::floor(blocks / (sms * capacity) + 1e-9), rest = blocks - sets * sms * capacity;
-  double fullest = 0.0;
-  if (rest > 0.5)
-    fullest = sets < 1.0 ? std::ceil(rest / sms) : std::min(capacity, std::floor(2.0 * rest / sms + 1e-9) + 1.0);
-  const double loops = (sets * pass(capacity) + pass(fullest)) * passes;
-  const double stores = (sets * capacity + fullest) * traffic.written / blocks / kStoredAClock;
+  // Sets of resident blocks on the fullest SM.
+  const double most = fullest_sm(blocks, sms, capacity), sets = std::floor(most / capacity + 1e-9);
+  const double last = most - sets * capacity, whole = std::floor(last + 1e-9);  // a mean of launches
+  const double last_pass = pass(whole) + (last - whole) * (pass(whole + 1.0) - pass(whole));
+  const double loops = (sets * pass(capacity) + last_pass) * passes;
+  const double stores = most * traffic.written / blocks / kStoredAClock;
   const double cycles = passes > 1.0 ? loops + stores : std::max(loops, stores);
   const double activity = cycles > 0.0 ? std::clamp(math * block_passes / sms / cycles, 0.0, 1.0) : 0.0;
-  const double hertz = kernel_clock(gpu, launch.pipe, activity).value();
+  const double hertz = kernel_clock(gpu, launch.pipe, activity * rate.of_pipe).value();
 
   const double peak = gpu.dram.bandwidth.value();
-  const double t_dram = traffic.missed / (peak * gpu.dram.read_efficiency) +
-                        traffic.written_out / (peak * gpu.dram.write_efficiency) +
-                        2.0 * gpu.dram.turnaround * std::min(traffic.missed, traffic.written_out) / peak;
-  const double t_l2 = norm(std::max(0.0, traffic.requested - traffic.missed) / gpu.l2.read_bandwidth.value(),
+  const double t_dram =
+      traffic.missed / (peak * gpu.dram.read_efficiency) + traffic.written_out / (peak * gpu.dram.write_efficiency) +
+      2.0 * gpu.dram.turnaround * std::min(kWritesForARead * traffic.missed, traffic.written_out) / peak;
+  const double first_missed = traffic.missed - traffic.repeated_missed;
+  const double t_l2 = norm(std::max(0.0, traffic.read - first_missed) / gpu.l2.read_bandwidth.value(),
                            (traffic.written - traffic.written_out) / gpu.l2.write_bandwidth.value(), kL2Overlap);
   const double t_mem = t_dram + t_l2;  // a stream comes to what stays in the L2 and to what does not in turn
   const double first = passes > 0.0 && passes <= 1.0 ? latency / hertz : 0.0;
   const double t_sm = std::max(0.0, cycles / hertz - first);
   const double dispatch = gpu.launch.blocks_per_second > 0.0 ? blocks / gpu.launch.blocks_per_second : 0.0;
-  const double body = std::max(passes > 1.0 ? norm(t_sm, t_mem, kOverlap) : std::max(t_sm, t_mem), dispatch);
+  double body = passes > 1.0 ? norm(t_sm, t_mem, staged ? kAheadOverlap : kOverlap) : std::max(t_sm, t_mem);
+  body = std::max(body, norm(repeated_time(traffic, gpu.l2), t_mem, kAheadOverlap));
+  if (code.kernel == CodeKernel::atomic_add) {
+    const double lines = traffic.written / 128.0;
+    body = std::max(t_sm, atomic_time(32.0 * warps * block_passes, lines, work.tail_steps, gpu.l2));
+  }
+  body = std::max(body, dispatch);
   double start = 0.0;
   if (passes > 0.0) {
     const double moved = traffic.read + traffic.written;
-    const double cold = moved > 0.0 ? (traffic.missed + traffic.written_out) / moved : 0.0;
+    const double cold = moved > 0.0 ? (first_missed + traffic.written_out) / moved : 0.0;
     start = kStartLatencies * gpu.l2.latency.value() / clock + first + cold * gpu.dram.latency.value();
   }
 

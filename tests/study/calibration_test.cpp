@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "sim/config/parse_yaml.h"
@@ -30,8 +31,8 @@ const std::string& committed_probe() {
   return text;
 }
 
-std::string calibrated(const std::string& probe, const std::string& file) {
-  const Gpu gpu = gpu_from_yaml(file, std::string(kH200) + ".yaml", {}, Numbers::datasheet);
+std::string calibrated(const std::string& probe, const std::string& file, const std::string& name = kH200) {
+  const Gpu gpu = gpu_from_yaml(file, name + ".yaml", {}, Numbers::datasheet);
   std::vector<std::string> order;
   for (const SheetRow& row : hardware_sheet_from_yaml(file, "file.yaml").values) order.push_back(row.key);
   const Calibration c = calibrate(probe_result_from(probe, "probe.json"), gpu,
@@ -62,10 +63,33 @@ json& curve(json& probe, const std::string& name) {
   throw std::runtime_error(name);
 }
 
-TEST(Calibration, TheH200FileIsWhatItsProbeResultMakesOfIt) {
+TEST(Calibration, AMeasuredFileIsWhatItsProbeResultMakesOfIt) {
+  for (const std::string name : {kH200, "nvidia-h100-sxm5-80gb"}) {
+    const std::string file = contents("hw/" + name + ".yaml"), result = "hw/probe/results/" + name + ".json";
+    EXPECT_EQ(calibrated(contents(result), file, name), file)
+        << "run `build/ridgeline calibrate " << result << " --hardware " << name << "`";
+  }
+}
+
+TEST(Calibration, AnotherRunOfTheSameKindOfBoardGivesNearlyTheSameNumbers) {
+  // What an owner who measures twice should expect. Differences of measured times differ most.
   const std::string file = contents("hw/nvidia-h200-sxm-141gb.yaml");
-  EXPECT_EQ(calibrated(committed_probe(), file), file)
-      << "run `build/ridgeline calibrate hw/probe/results/nvidia-h200-sxm-141gb.json --hardware " << kH200 << "`";
+  const Gpu gpu = gpu_from_yaml(file, "h200.yaml", {}, Numbers::datasheet);
+  const auto numbers = [&](const char* result) {
+    std::vector<std::string> order;
+    for (const SheetRow& row : hardware_sheet_from_yaml(file, "file.yaml").values) order.push_back(row.key);
+    const std::string text = contents(std::string("hw/probe/results/") + result);
+    const Calibration made = calibrate(probe_result_from(text, result), gpu, {}, order);
+    std::map<std::string, double> values;
+    for (const SheetRow& row : made.rows) values[row.key] = std::stod(row.value);
+    return values;
+  };
+  const auto first = numbers("nvidia-h200-sxm-141gb.json");
+  for (const char* again : {"nvidia-h200-sxm-141gb-second.json", "nvidia-h200-sxm-141gb-third.json"})
+    for (const auto& [key, value] : numbers(again)) {
+      const bool difference = key == "dram.turnaround" || key.starts_with("l2.resident");
+      EXPECT_NEAR(value / first.at(key), 1.0, difference ? 0.06 : 0.03) << key << " of " << again;
+    }
 }
 
 TEST(Calibration, NothingTypedByHandSurvivesInWhatTheProbeMeasures) {

@@ -1,4 +1,5 @@
 // hw/probe/latency_chase.cu and bank_conflicts.cu: one block, timed by its SM's own clock.
+#include <algorithm>
 #include <numeric>
 
 #include "sim/study/microkernels/microkernel.h"
@@ -17,13 +18,25 @@ MicrokernelRun describe_latency(const ProbePoint& point, const Gpu& gpu) {
   KernelLaunch launch = code_launch(CodeKernel::chase, 1, 1, 16, kSteps);
   const bool in_l1 = bytes <= kL1Share * gpu.sm.l1_and_shared.value();
   // Lines of a footprint that the L1 holds are in it before the clock starts.
-  if (in_l1) std::get<StreamWork>(launch.work).reread_bytes = kLine * kSteps;
-  else reads(launch, bytes, kLine * kSteps);
+  if (in_l1) {
+    reads(launch, bytes);
+    std::get<StreamWork>(launch.work).reread_bytes = kLine * kSteps;
+  } else {
+    reads(launch, std::min(bytes, kLine * kSteps), kLine * kSteps);
+  }
   MicrokernelRun run;
   run.footprint = bytes;
   run.amount = kSteps;
   run.shows = MicrokernelRun::Shows::cycles;
   run.launches.push_back(std::move(launch));
+  return run;
+}
+
+MicrokernelRun describe_shared_latency(const ProbePoint&, const Gpu&) {
+  MicrokernelRun run;
+  run.launches.push_back(code_launch(CodeKernel::shared_chase, 1, 1, 16, kSteps));
+  run.amount = kSteps;
+  run.shows = MicrokernelRun::Shows::cycles;
   return run;
 }
 

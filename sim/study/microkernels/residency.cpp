@@ -17,6 +17,7 @@ KernelLaunch reader(double bytes) {
 MicrokernelRun describe_reread_clean(const ProbePoint& point, const Gpu&) {
   MicrokernelRun run;
   run.footprint = run.amount = point["bytes"];
+  run.in_order = true;
   run.launches.push_back(reader(point["bytes"]));
   return run;
 }

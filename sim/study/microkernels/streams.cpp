@@ -1,4 +1,5 @@
-// hw/probe/dram_stream.cu: a block of 256 threads moves 4 KiB of each array, each thread 16 bytes.
+// hw/probe/dram_stream.cu and read_write_mix.cu: a block of 256 threads moves 4 KiB of each array, each thread 16
+// bytes.
 #include "sim/study/microkernels/microkernel.h"
 
 namespace ridgeline {
@@ -28,6 +29,18 @@ MicrokernelRun describe_dram_copy(const ProbePoint& point, const Gpu&) {
 }
 MicrokernelRun describe_dram_triad(const ProbePoint& point, const Gpu&) {
   return stream(CodeKernel::stream_triad, 18, 2, 1, point);
+}
+
+MicrokernelRun describe_read_write_mix(const ProbePoint& point, const Gpu&) {
+  // Two reads and a write are a triad; the DRAM decides what more or fewer of them cost.
+  const double arrays = point["reads"] + point["writes"], array = point["bytes"] / arrays;
+  KernelLaunch launch = code_launch(CodeKernel::stream_triad, array / 4096.0, 256, 24, 1.0);
+  for (int i = 0; i < static_cast<int>(point["reads"]); ++i) reads(launch, array);
+  for (int i = 0; i < static_cast<int>(point["writes"]); ++i) writes(launch, array);
+  MicrokernelRun run;
+  run.footprint = run.amount = point["bytes"];
+  run.launches.push_back(std::move(launch));
+  return run;
 }
 
 }  // namespace ridgeline
