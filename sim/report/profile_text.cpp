@@ -11,7 +11,9 @@ namespace {
 
 std::string tenths(double share) { return fmt::format("{:.1f} %", 100.0 * share); }
 
-std::string in_megabytes(double bytes) { return fmt::format("{:.4g} MB", bytes * 1e-6); }
+std::string in_megabytes(double bytes) {
+  return bytes < 1e10 ? fmt::format("{:.4g} MB", bytes * 1e-6) : fmt::format("{:.4g} GB", bytes * 1e-9);
+}
 
 std::string counted(const ProfiledKernel& kernel) {
   return kernel.count == 1 ? kernel.name : fmt::format("{} x {}", kernel.count, kernel.name);
@@ -49,8 +51,7 @@ std::string profile_tables(std::span<const ProfiledKernel> kernels) {
   fmt::format_to(to, kStallRow, "warps wait", "Scoreboard", "Pipe Thr.", "Throttle", "Barrier", "Drain");
   for (const ProfiledKernel& k : kernels) {
     const auto& s = k.profile.stalls;
-    fmt::format_to(to, kStallRow, counted(k), tenths(s[0]), tenths(s[1]), tenths(s[2]), tenths(s[3]),
-                   tenths(s[4]));
+    fmt::format_to(to, kStallRow, counted(k), tenths(s[0]), tenths(s[1]), tenths(s[2]), tenths(s[3]), tenths(s[4]));
   }
   return out;
 }
