@@ -12,6 +12,7 @@
 #include "sim/hardware/load_host.h"
 #include "sim/hierarchy/make_engine.h"
 #include "sim/report/kernel_json.h"
+#include "sim/report/kernel_text.h"
 #include "sim/report/kernel_timeline.h"
 #include "sim/scenario/residual_ranges.h"
 #include "sim/study/kernel_prediction.h"
@@ -24,7 +25,7 @@ namespace {
 using nlohmann::ordered_json;
 
 struct Options {
-  std::string hardware, engine = "analytic", software = "pytorch-2.11", file = "-", timeline;
+  std::string hardware, engine = "analytic", software = "pytorch-2.11", file = "-", timeline, format = "json";
   std::vector<std::string> sets;
   bool datasheet = false, sensitivity = false;
 };
@@ -35,7 +36,7 @@ struct Setting {
   std::optional<Gpu> shipped;  ///< the GPU as its file has it, where --set changed it
   Software software;
   ResidualRanges ranges;
-  bool sensitivity = false;
+  bool sensitivity = false, text = false;
   std::string timeline;  ///< file for the simulation of the (last) case; may be empty
 };
 
@@ -54,6 +55,10 @@ bool predict_line(const std::string& text, const Setting& with, const Lowering& 
     if (with.sensitivity) sensitivity = kernel_sensitivity(kernel, with.gpu, with.software, engine.name());
     Range range = with.ranges.of_kernel(kernel.op, prediction.time, with.gpu, engine.name());
     if (with.shipped) range.validated = false;
+    if (with.text) {
+      out = kernel_text(line.dump(-1, ' ', false, ordered_json::error_handler_t::replace), prediction, range);
+      return true;
+    }
     line["predicted"] = kernel_json(prediction, range, sensitivity ? &*sensitivity : nullptr);
     if (with.shipped) line["predicted"]["hardware_changed"] = true;
   } catch (const ordered_json::exception& e) {
@@ -76,6 +81,7 @@ void run(const Options& options, Outcome& outcome) {
                load_software(options.software),
                ResidualRanges::load(),
                options.sensitivity,
+               options.format == "text",
                options.timeline};
   if (!options.sets.empty()) with.shipped = load_gpu(options.hardware, {}, numbers);
   const auto engine = make_engine(options.engine, with.gpu);
@@ -108,6 +114,8 @@ void add_kernels_command(CLI::App& program, Outcome& outcome) {
       "--timeline", options->timeline,
       "with --engine simulate: writes occupancy, L2 hit rate and DRAM bandwidth over the (last) case as a "
       "Chrome trace; .gz compresses");
+  command->add_option("--format", options->format, "json, or text: tables under the names of Nsight Compute")
+      ->check(CLI::IsMember({"text", "json"}));
   command->add_option("--software", options->software, "software stack of hw/software/");
   command->add_flag("--datasheet", options->datasheet, "ignore the measured section of the hardware file");
   command->add_flag("--sensitivity", options->sensitivity, "what 10 % more of each resource would give each case");

@@ -34,9 +34,13 @@ class Timer {
         (total_.dram_read - law.dram_read) / (achieved_bandwidth(gpu_).dram_read * constants.read_share);
     const KernelParts parts{law.fixed, law.fill, std::max(0.0, law.memory + refetched)};
     in_events(plan_of(work, law, parts, traffic_, gpu_), parts, law.compute);
-    waits(Stall::math_pipe_throttle) += law.math;
-    waits(Stall::mio_throttle) += std::max(0.0, std::max(law.shared, law.port) - law.math);
-    waits(Stall::barrier) += std::max(0.0, law.latency - std::max(law.math, std::max(law.shared, law.port)));
+    const double pipe = law.activity * law.compute;
+    const double loads = work.family == GemmWork::Family::wgmma
+                             ? std::max(0.0, std::max(law.shared, law.port) - law.math)
+                             : std::min(law.shared, law.compute - pipe);
+    waits(Stall::math_pipe_throttle) += pipe;
+    waits(Stall::mio_throttle) += loads;
+    waits(Stall::barrier) += std::max(0.0, law.compute - pipe - loads);
   }
   void operator()(const AttentionWork& work) {
     if (work.part != AttentionWork::Part::forward && work.part != AttentionWork::Part::backward) return evenly();

@@ -51,7 +51,6 @@ class L2Cache {
   [[nodiscard]] double stream_copies() const { return shared_copies(1.0); }
   /// … and of data that `readers` of them read, each on any side.
   [[nodiscard]] double shared_copies(double readers) const;
-
   [[nodiscard]] double written_copies() const;
 
   /// All that what happens next depends on. Tensors go by the order of a list of names, so that states are equal that

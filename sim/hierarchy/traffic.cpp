@@ -211,6 +211,15 @@ class Simulation {
     result_.cohorts = cohorts;
   }
 
+  /// Convolutions may read their weights before what they are applied to: the operand of A's size is A.
+  [[nodiscard]] bool second_is_a(const GemmWork& work, double element) const {
+    const double depth = element * static_cast<double>(work.batch * work.k);
+    const double a = depth * static_cast<double>(work.m), b = depth * static_cast<double>(work.n);
+    const auto apart = [](double x, double y) { return std::abs(std::log(std::max(1.0, x) / std::max(1.0, y))); };
+    const double first = accesses_[0].run.bytes, second = accesses_[1].run.bytes;
+    return apart(first, b) + apart(second, a) < apart(first, a) + apart(second, b) - 1e-9;
+  }
+
   /// Tiles of a product in raster order: each needs a panel of rows of A and a panel of columns of B.
   void product(const GemmWork& work) {
     const TileRaster raster(work, gpu_);
@@ -225,6 +234,7 @@ class Simulation {
     // What one tile asks for; pairs of blocks and the L2's own merging save a part of it.
     const bool clusters = work.family == GemmWork::Family::wgmma;
     const double merged = clusters ? kMergedPersistent : kMergedTiled;
+    const bool swapped = second_is_a(work, element);
     std::vector<std::int64_t> a_panels, b_panels;
     for (std::int64_t c = 0; c < cohorts; ++c) {
       a_panels.clear();
@@ -238,21 +248,22 @@ class Simulation {
         TrafficStep& step = result_.steps.emplace_back();
         step.cohort = static_cast<int>(c);
         step.work = count / chunks;
-        const auto panel = [&](std::size_t access, const std::vector<std::int64_t>& list, double size) {
+        const auto panel = [&](bool of_a, const std::vector<std::int64_t>& list, double size) {
+          const std::size_t access = of_a != swapped ? 0 : 1;
           // The SMs of a cluster sit on one side.
           const double readers = count / static_cast<double>(list.size()) * (clusters ? 0.5 : 1.0);
           const double copies = l2_.shared_copies(std::max(1.0, readers));
           for (const std::int64_t p : list) {
             const auto i = static_cast<double>(p % raster.panel_splits());
-            const auto [from, to] = raster.extent(access == 0, p / raster.panel_splits());
+            const auto [from, to] = raster.extent(of_a, p / raster.panel_splits());
             const double begin = from + (to - from) * (i + static_cast<double>(chunk) / chunks) / raster.panel_splits();
             const double end =
                 from + (to - from) * (i + static_cast<double>(chunk + 1) / chunks) / raster.panel_splits();
             touch(access, begin, end, panels * size / static_cast<double>(list.size()), copies, step);
           }
         };
-        panel(0, a_panels, work.tile_m);
-        panel(1, b_panels, work.tile_n);
+        panel(true, a_panels, work.tile_m);
+        panel(false, b_panels, work.tile_n);
         if (chunk == chunks - 1) {
           const double begin = static_cast<double>(first) / static_cast<double>(tiles),
                        end = static_cast<double>(last) / static_cast<double>(tiles);

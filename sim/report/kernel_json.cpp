@@ -7,8 +7,6 @@
 
 namespace ridgeline {
 
-namespace {
-
 nlohmann::ordered_json profile_json(const KernelProfile& p) {
   nlohmann::ordered_json out{{"theoretical_occupancy", p.theoretical_occupancy},
                              {"achieved_occupancy", p.achieved_occupancy},
@@ -30,8 +28,6 @@ nlohmann::ordered_json profile_json(const KernelProfile& p) {
   for (std::size_t i = 0; i < kStalls; ++i) stalls[std::string(name_of(static_cast<Stall>(i)))] = p.stalls[i];
   return out;
 }
-
-}  // namespace
 
 nlohmann::ordered_json kernel_json(const KernelPrediction& prediction, const Range& range,
                                    const Sensitivity* sensitivity) {

@@ -9,6 +9,9 @@
 
 namespace ridgeline {
 
+/// What a simulation saw inside a kernel.
+nlohmann::ordered_json profile_json(const KernelProfile& profile);
+
 /// `sensitivity` may be null.
 nlohmann::ordered_json kernel_json(const KernelPrediction& prediction, const Range& range,
                                    const Sensitivity* sensitivity = nullptr);

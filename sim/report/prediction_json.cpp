@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "sim/report/kernel_json.h"
 #include "sim/report/names.h"
 #include "sim/report/sensitivity_report.h"
 
@@ -102,6 +103,8 @@ ordered_json prediction_json(const Prediction& prediction) {
                        {"l2_hit_rate", group.l2_bytes > 0 ? group.l2_hit_bytes / group.l2_bytes : 0.0},
                        {"occupancy", group.time.value() > 0 ? group.occupied_s / group.time.value() : 0.0},
                        {"tensor_cores", group.on_tensor_cores}});
+  for (std::size_t i = 0; i < prediction.kernels.size(); ++i)
+    if (const auto& profile = prediction.kernels[i].profile) kernels[i]["profile"] = profile_json(*profile);
   ordered_json out{{"scenario", prediction.scenario},
                    {"hardware", prediction.hardware},
                    {"engine", prediction.engine},

@@ -8,6 +8,7 @@
 
 #include "sim/report/memory_words.h"
 #include "sim/report/names.h"
+#include "sim/report/profile_text.h"
 #include "sim/report/sensitivity_report.h"
 #include "sim/units/parse.h"
 
@@ -139,6 +140,14 @@ void write_kernels(std::string& out, const Prediction& p) {
                    percent(ratio(p.idle, p.step.time)));
 }
 
+/// The longest kernels of a simulated step.
+void write_profiles(std::string& out, const Prediction& p) {
+  std::vector<ProfiledKernel> kernels;
+  for (const KernelGroup& k : p.kernels)
+    if (k.profile && kernels.size() < 8) kernels.push_back({k.name, k.count, k.time, *k.profile});
+  out += profile_tables(kernels);
+}
+
 void write_measured(std::string& out, const Scenario& s, const Prediction& p) {
   const MeasuredBeside& m = s.measured;
   if (m.source.empty()) return;
@@ -193,6 +202,7 @@ std::string prediction_text(const Scenario& s, const Prediction& p) {
         duration(p.generation->first_token), duration(p.generation->per_token), gib(p.generation->cache_bytes));
   write_memory(out, p.memory);
   write_kernels(out, p);
+  write_profiles(out, p);
   write_measured(out, s, p);
   if (p.sensitivity) out += sensitivity_table(*p.sensitivity);
   if (!p.advice.empty()) {

@@ -11,6 +11,7 @@
 #include "sim/kernels/attention_choice.h"
 #include "sim/scenario/changed_hardware.h"
 #include "sim/scenario/prediction.h"
+#include "sim/scenario/profile_sum.h"
 #include "sim/scenario/residual_ranges.h"
 #include "sim/scenario/shared_prediction.h"
 #include "sim/timeline/step_times.h"
@@ -110,6 +111,7 @@ Seconds step_with(const StepProgram& program, std::span<const KernelTime> times,
 void explain_time(Prediction& p, std::span<const LaunchedKernel> kernels, std::span<const KernelTime> times,
                   const Timeline& timeline, const KernelClasses& classes) {
   std::map<std::pair<std::string, std::uint32_t>, KernelGroup> groups;
+  std::map<std::pair<std::string, std::uint32_t>, ProfileSum> profiles;
   double busy = 0;
   for (std::size_t i = 0; i < kernels.size(); ++i) {
     const Seconds t = timeline.kernels[i].end - timeline.kernels[i].start;  // with the clock the step leaves
@@ -134,11 +136,13 @@ void explain_time(Prediction& p, std::span<const LaunchedKernel> kernels, std::s
     group.l2_hit_bytes += times[i].l2_bytes * times[i].l2_hit_rate;
     group.occupied_s += t.value() * times[i].occupancy;
     if (classes.writes_scores(*kernels[i].op)) group.score_bytes += launch.written_bytes();
+    if (times[i].profile) profiles[{launch.name, kernels[i].op_index}].add(*times[i].profile, t);
     ++group.count;
     group.time += t;
   }
   p.idle = Seconds{std::max(0.0, p.step.time.value() - busy)};
   p.limited_by[static_cast<std::size_t>(Limiter::launch)] += p.idle;
+  for (const auto& [key, sum] : profiles) groups[key].profile = std::make_shared<const KernelProfile>(sum.mean());
   for (auto& [key, group] : groups) p.kernels.push_back(std::move(group));
   std::sort(p.kernels.begin(), p.kernels.end(),
             [](const KernelGroup& a, const KernelGroup& b) { return a.time > b.time; });

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -48,9 +49,10 @@ struct KernelGroup {
   double flops = 0;
   double read_bytes = 0, written_bytes = 0;  ///< of the operands, each byte once a launch
   double dram_bytes = 0;
-  double l2_bytes = 0, l2_hit_bytes = 0;  ///< looked up in the L2, and found
-  double occupied_s = 0;                  ///< time by share of the warps the SMs can hold
-  double score_bytes = 0;                 ///< of written_bytes: matrices of attention scores
+  double l2_bytes = 0, l2_hit_bytes = 0;         ///< looked up in the L2, and found
+  double occupied_s = 0;                         ///< time by share of the warps the SMs can hold
+  double score_bytes = 0;                        ///< of written_bytes: matrices of attention scores
+  std::shared_ptr<const KernelProfile> profile;  ///< what a simulation saw, of all launches (ProfileSum); else null
 };
 
 struct Advice {

@@ -22,12 +22,9 @@ TEST(SimulatedTimes, AreInEveryFamilyAtLeastAsAccurateAsTheAnalyticEngines) {
     ASSERT_GT(kinds["simulate"].n, 50u) << family;
     if (kinds["simulate"].median > kinds["analytic"].median) ++behind;
     EXPECT_LE(kinds["simulate"].median, kinds["analytic"].median + 0.15) << family;
-    const double behind_by = family == "convolution" ? 0.4 : 0.2;  // tests/validation/DEVIATIONS.md
-    EXPECT_LE(kinds["simulate"].mean, kinds["analytic"].mean + behind_by) << family;
+    EXPECT_LE(kinds["simulate"].mean, kinds["analytic"].mean + 0.2) << family;
   }
   EXPECT_LE(behind, 1);
-  EXPECT_GT(families["convolution"]["simulate"].mean, families["convolution"]["analytic"].mean + 0.2)
-      << "it meets its tolerance now: take it out of tests/validation/DEVIATIONS.md";
 }
 
 }  // namespace
