@@ -7,7 +7,7 @@ namespace {
 
 // Fitted, a kernel at a time with log-normal priors (latencies 0.1 to 1 us, instructions from reading the code), on the
 // launches of tests/validation/h200/kernels*.jsonl.gz whose case is not held out, of h200/random/fit.jsonl.gz and of
-// 1,165 further ops at random shapes (same protocol and machine type), with the DRAM's bandwidths as microkernels
+// 1,165 ops of h200/random/fit_second.jsonl.gz, with the DRAM's bandwidths as microkernels
 // measured them: 7,035 launches, median error 2.9 %, mean 4.4 %. Cases that no constant saw, of both files: reductions
 // 452, 3.1 and 4.4 %; point-wise, copies and optimizer 565, 2.4 and 3.7 %. The law's form was chosen by
 // cross-validation on the fitted cases, the errors of the others in view. 829 cases of an H100: point-wise 5.2 and
@@ -15,9 +15,9 @@ namespace {
 // concatenation) are priors more than fits; so are the wide warp softmaxes (27 and 29 cases: block and warp
 // instructions are those of narrow rows) and the block cycles of log_softmax_warp, measured from 513 columns on alone.
 // Without measurements of their own, so taken from relatives: tanh (gelu), dropout_backward (mul), unrolled_mixed
-// (unrolled_cast, with the first latency seen in profiled steps), nll_loss (from profiled steps), max_pool_backward. By
-// reading: index_select (a turn waits for the index, then for the element: two answers of the L2, one of the DRAM;
-// three divisions of integers, for which an SM has half the lanes).
+// (unrolled_cast, with the first latency seen in profiled steps), nll_loss (from profiled steps), max_pool_backward.
+// index_select: a turn waits for the index, then for the element (two answers of the L2, one of the DRAM); its
+// instructions (three divisions of integers) were set with published embedding times of a V100 and an H100 in view.
 // Kernels of torch.compile (triton_*), h200/compile/fused_kernels.jsonl.gz: point-wise ones, rows and row_blocks fitted
 // on those of five of ten steps (chosen by hash), 51, 127 and 4 kernels, median error 8.9, 7.6 and 3.3 %; those of the
 // other five, 67, 174 and 2: 13.7, 10.2 and 19 % (inputs assumed in the L2 up to 20 MB). gather, long_rows and columns
