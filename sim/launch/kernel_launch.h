@@ -23,7 +23,7 @@ enum class TimeClass : std::uint8_t { tensor_contraction, normalization, element
 /// workload/op_operands.h); kTemporary is memory internal to the op (written by an earlier kernel of it).
 struct Access {
   static constexpr int kTemporary = -1;
-  static constexpr int kUntracked = -2;  ///< lists of tensors swept once: always miss
+  static constexpr int kUntracked = -2;  ///< lists of tensors: no storage of their own
   int operand = kTemporary;
   double bytes = 0.0;      ///< distinct bytes touched
   double requested = 0.0;  ///< bytes asked of the L2 by all thread blocks (≥ bytes where blocks re-read); 0 = bytes

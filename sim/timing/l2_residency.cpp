@@ -36,6 +36,10 @@ double mean_hit(const L2Spec& l2, Sweep then, Sweep now) {
 /// from 1.17 of the capacity; the read ramp ends at 0.56 and 0.83).
 constexpr double kDirtyOutlives = 1.35;
 
+/// Calls until a list of tensors comes again: of the eight of an AdamW step, in which parameters, gradients, two states
+/// and a temporary take turns, 2.5 on average.
+constexpr double kListCalls = 3.0;
+
 Sweep closer(Sweep sweep, double factor) { return {sweep.begin / factor, sweep.end / factor}; }
 
 double touched(const KernelLaunch& launch) { return launch.read_bytes() + launch.written_bytes(); }
@@ -54,8 +58,18 @@ void L2Residency::visit(const KernelLaunch& launch, std::span<const Operand> ope
     if (access.operand < 0 || static_cast<std::size_t>(access.operand) >= operands.size()) return kNowhere;
     return static_cast<std::size_t>(operands[static_cast<std::size_t>(access.operand)].storage) + 1;
   };
+  const auto is_list = [](const Access& access) { return access.operand == Access::kUntracked; };
+  if (std::any_of(launch.reads.begin(), launch.reads.end(), is_list) && launch.name != list_call_) {
+    list_turn_ = list_begin_ >= 0.0 ? now.begin - list_begin_ : -1.0;
+    list_begin_ = now.begin;
+    list_call_ = launch.name;
+  }
   for (const auto* accesses : {&launch.reads, &launch.writes}) {
     for (const Access& access : *accesses) {
+      if (is_list(access)) {
+        out.push_back(list_turn_ >= 0.0 ? hit_share(kListCalls * list_turn_) : 0.0);
+        continue;
+      }
       const std::size_t slot = slot_of(access);
       const bool known = slot != kNowhere && slot < last_begin_.size() && last_begin_[slot] >= 0.0;
       const double factor = accesses == &launch.writes ? kDirtyOutlives : 1.0;

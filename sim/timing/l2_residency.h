@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "sim/hardware/gpu.h"
@@ -31,6 +32,10 @@ class L2Residency {
   /// By storage (slot 0: memory internal to ops): clock_ when the kernel that last touched it began and ended; negative
   /// = never.
   std::vector<double> last_begin_, last_end_;
+  /// Lists of tensors have no storage: a call sweeps them in the order of the call before. Launches of one name in a
+  /// row are one call; `list_turn_` is what was touched from the beginning of the call before to that of this one.
+  std::string list_call_;
+  double list_begin_ = -1.0, list_turn_ = -1.0;
   static constexpr std::size_t kNowhere = static_cast<std::size_t>(-1);
 };
 

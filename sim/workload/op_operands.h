@@ -25,7 +25,7 @@
 // | UnknownOp           | one                                 | one                          |
 // | FusedKernel         | its `reads`                         | its `writes`                 |
 //
-// Operands of a MultiTensor are Access::kUntracked: hundreds of tensors swept once, never found in the L2 again.
+// Operands of a MultiTensor are Access::kUntracked: hundreds of tensors, whose residency is that of the whole list.
 #pragma once
 
 #include <cstdint>

@@ -47,11 +47,28 @@ TEST(L2Residency, a_sweep_larger_than_the_cache_leaves_nothing_of_its_predecesso
   EXPECT_EQ(shares, std::vector<double>{0.0});
 }
 
-TEST(L2Residency, untracked_lists_always_miss) {
+std::vector<double> shares_of_the_third_call(double list_bytes) {
   L2Residency residency(l2());
   std::vector<double> shares;
-  for (int i = 0; i < 2; ++i)
-    residency.visit(kernel({{Access::kUntracked, 64}}, {{Access::kUntracked, 64}}), {}, shares);
+  for (const char* call : {"foreach_mul", "foreach_add", "foreach_mul"})
+    for (int pack = 0; pack < 4; ++pack) {
+      KernelLaunch launch = kernel({{Access::kUntracked, list_bytes / 4}}, {{Access::kUntracked, list_bytes / 4}});
+      launch.name = call;
+      residency.visit(launch, {}, shares);
+    }
+  return shares;
+}
+
+TEST(L2Residency, short_lists_of_tensors_are_found_by_the_next_calls_and_long_ones_are_not) {
+  const double capacity = l2().capacity.value();
+  EXPECT_EQ(shares_of_the_third_call(0.05 * capacity), (std::vector<double>{1.0, 1.0}));
+  EXPECT_EQ(shares_of_the_third_call(0.5 * capacity), (std::vector<double>{0.0, 0.0}));
+}
+
+TEST(L2Residency, the_first_call_on_a_list_misses) {
+  L2Residency residency(l2());
+  std::vector<double> shares;
+  residency.visit(kernel({{Access::kUntracked, 64}}, {{Access::kUntracked, 64}}), {}, shares);
   EXPECT_EQ(shares, (std::vector<double>{0.0, 0.0}));
 }
 
