@@ -220,7 +220,7 @@ TEST(FullestSm, HoldsItsShareAtLeastAndNeverLosesABlock) {
       const double now = fullest_sm(blocks, 108.0, resident), even = std::ceil(blocks / 108.0);
       EXPECT_GE(now, even - 1e-9) << blocks << " " << resident;
       EXPECT_LE(now, std::ceil(even / resident) * resident + 1.0) << blocks << " " << resident;
-      EXPECT_GE(now, before - 0.35) << "a set more, and fewer on the fullest: " << blocks << " " << resident;
+      EXPECT_GE(now, before - 1e-9) << "a block more, and fewer on the fullest: " << blocks << " " << resident;
       before = now;
     }
   }
