@@ -17,12 +17,12 @@ namespace {
 
 /// Thread operations a score needs besides its exponential: scale, maximum, sum, conversion.
 constexpr double kSoftmaxOperations = 2.8;
-/// Random bits of dropout: a Philox round yields four numbers.
-constexpr double kDropoutOperations = 6.0;
-/// cuDNN's kernels pay more for them. Set on four shapes of whole steps on an H200 (forward 0.5, backward 0.75 of the
-/// measured time without it, 0.93 to 1.10 with it); the four shapes of h200/more/steps.jsonl.gz, looked at after that,
-/// 0.90 to 1.04.
-constexpr double kCudnnDropoutOperations = 27.0;
+/// Random bits of dropout, four numbers of 32 bits from a run of Philox. Set on cuDNN's kernels of four whole steps on
+/// an H200 (without it 0.52 to 0.64 of the time they took forward, 0.73 to 0.88 backward; with it 0.93 to 1.10); the
+/// four shapes of h200/more/steps.jsonl.gz, looked at after that, 0.90 to 1.04, CUTLASS' kernels in fp32 0.92 and 0.98.
+constexpr double kDropoutOperations = 27.0;
+/// FlashAttention makes 16 numbers of 8 bits from one run. Not measured.
+constexpr double kFlashDropoutOperations = 6.0;
 /// Reading, converting and adding a mask. Set on one shape (batch 4, 16 heads, 1024 positions, 64 wide); the backward
 /// kernel walks it against its layout.
 constexpr double kBiasOperations = 15.0, kBiasOperationsBackward = 39.0;
@@ -65,9 +65,9 @@ AttentionBlocks attention_blocks(const AttentionWork& work, const Gpu& gpu, cons
   const double products = backward ? 5.0 : 2.0;
   AttentionBlocks result;
   result.math = products * scores * static_cast<double>(work.head_dim) / attention_rate(work, gpu);
-  const bool cudnn = static_cast<AttentionBackend>(work.backend) == AttentionBackend::cudnn;
+  const bool flash = static_cast<AttentionBackend>(work.backend) == AttentionBackend::flash;
   double operations = kSoftmaxOperations;
-  if (work.dropout) operations += cudnn ? kCudnnDropoutOperations : kDropoutOperations;
+  if (work.dropout) operations += flash ? kFlashDropoutOperations : kDropoutOperations;
   if (work.bias) operations += backward ? kBiasOperationsBackward : kBiasOperations;
   result.softmax = scores * (1.0 / gpu.sm.rates.special + operations / gpu.sm.rates.fp32);
   const bool wide = work.head_dim > 64;

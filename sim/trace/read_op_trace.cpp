@@ -89,6 +89,11 @@ struct FieldReader {
     if (given.get(value) != simdjson::SUCCESS)
       throw LineError(fmt::format("\"{}\" must be true or false, got {}", key, simdjson::minify(given)));
   }
+  /// A field that files need not have.
+  void unless_false(const char* key, bool& value) const {
+    element given;
+    if (line[key].get(given) == simdjson::SUCCESS) (*this)(key, value);
+  }
   void operator()(const char* key, std::int64_t& value) const { value = integer(line, key, 0); }
   void operator()(const char* key, std::uint8_t& value) const {
     value = static_cast<std::uint8_t>(integer(line, key, 0, 3));

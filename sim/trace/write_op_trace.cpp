@@ -18,6 +18,9 @@ struct FieldWriter {
   ordered_json& out;
   void operator()(const char* name, DType value) const { out[name] = name_of(value); }
   void operator()(const char* name, bool value) const { out[name] = value; }
+  void unless_false(const char* name, bool value) const {
+    if (value) out[name] = value;
+  }
   void operator()(const char* name, std::int64_t value) const { out[name] = value; }
   void operator()(const char* name, std::uint8_t value) const { out[name] = static_cast<int>(value); }
   void operator()(const char* name, const std::vector<std::int64_t>& value) const { out[name] = value; }
