@@ -271,19 +271,41 @@ class Writer {
             {{"kernel active", 0}, {"SM", 0}, {"tensor", 0}, {"DRAM", 0}});
   }
 
-  /// What a simulation saw: means of every kernel that has a profile, nothing between kernels.
+  /// What a simulation saw: over each kernel long enough to see anything in it, means of the others, nothing between
+  /// kernels.
   void count_hierarchy() {
     constexpr const char* kName = "simulated hierarchy (%)";
+    constexpr double kFinest = 2e-4;  // of the step
+    const double finest = kFinest * in_.timeline.step.value();
     const auto percent = [](double share) { return std::round(1e4 * share) / 1e2; };
+    const auto count = [&](double at, double occupancy, double hits, double dram) {
+      counter(kName, at,
+              {{"occupancy", percent(occupancy)}, {"L2 hit rate", percent(hits)}, {"DRAM bandwidth", percent(dram)}});
+    };
     for (std::size_t i = 0; i < in_.times.size(); ++i) {
       const auto& profile = in_.times[i].profile;
       if (!profile) continue;
-      counter(kName, in_.timeline.kernels[i].start.value(),
-              {{"occupancy", percent(profile->achieved_occupancy)},
-               {"L2 hit rate", percent(profile->l2_hit_rate)},
-               {"DRAM bandwidth", percent(profile->dram_share)}});
-      counter(kName, in_.timeline.kernels[i].end.value(),
-              {{"occupancy", 0}, {"L2 hit rate", 0}, {"DRAM bandwidth", 0}});
+      const double start = in_.timeline.kernels[i].start.value(), end = in_.timeline.kernels[i].end.value();
+      if (profile->samples.size() < 2 || end - start < 4.0 * finest) {
+        count(start, profile->achieved_occupancy, profile->l2_hit_rate, profile->dram_share);
+      } else {
+        const double scale = (end - start) / profile->samples.back().end_s;  // the step's clock
+        double at = start, begin = 0.0, length = 0.0, occupied = 0.0, hits = 0.0, moved = 0.0;
+        for (const ProfileSample& sample : profile->samples) {
+          const double seconds = sample.end_s - begin;
+          begin = sample.end_s;
+          length += seconds;
+          occupied += seconds * sample.occupancy;
+          hits += seconds * sample.l2_hit_rate;
+          moved += seconds * (sample.dram_read + sample.dram_write);
+          if (length * scale < finest && &sample != &profile->samples.back()) continue;
+          if (length > 0.0)
+            count(at, occupied / length, hits / length, moved / length / in_.gpu.dram.bandwidth.value());
+          at = start + scale * sample.end_s;
+          length = occupied = hits = moved = 0.0;
+        }
+      }
+      count(end, 0.0, 0.0, 0.0);
     }
   }
 
