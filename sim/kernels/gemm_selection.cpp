@@ -10,12 +10,12 @@
 namespace ridgeline {
 namespace {
 
-constexpr std::array kPersistentSplits{2, 3, 4, 6, 8, 10, 12, 16};
-constexpr std::array kTiledSplits{2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32, 44, 64};
+constexpr std::array kPersistentSplits{2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 16};
+constexpr int kMostSplits = 64, kFewSplits = 9;
 
 /// Logarithms of numbers of splits.
-const std::array<double, 65> kLogSplits = [] {
-  std::array<double, 65> table{};
+const std::array<double, kMostSplits + 1> kLogSplits = [] {
+  std::array<double, kMostSplits + 1> table{};
   for (std::size_t z = 1; z < table.size(); ++z) table[z] = std::log(static_cast<double>(z));
   return table;
 }();
@@ -36,6 +36,33 @@ bool suits_stream_k(const GemmLaw& law, const GemmWork& problem, const GemmTile&
   const double rounds = law.tiles(tile) / gpu.sm.count, begun = rounds - std::floor(rounds);
   if (rounds <= 1.0) return rounds <= 0.42 && problem.k >= 80 * tile.k;
   return rounds < kRoundsShared && begun > 0.0 && begun < 0.4 && problem.k >= 28 * tile.k;
+}
+
+/// The persistent kernels load operands that are not contiguous along k in pieces of 32 of their rows: so in each of
+/// 1735 profiled ones. CUTLASS's fp32 kernels are not taken where both are (7 of 239), nor others of 128 x 128 where
+/// neither is.
+bool suits_layout(const GemmWork& problem, const GemmTile& tile) {
+  const bool a_transposed = problem.layout == 2 || problem.layout == 3,
+             b_transposed = problem.layout == 1 || problem.layout == 3;
+  if (problem.family == GemmWork::Family::wgmma)
+    return (!a_transposed || tile.m % 32 == 0) && (b_transposed || tile.n % 32 == 0);
+  if (problem.family != GemmWork::Family::simt || problem.batch > 1) return true;
+  const bool cutlass = tile.stages >= 4;
+  if (!a_transposed && b_transposed) return !cutlass;
+  return !a_transposed || cutlass || tile.m * tile.n < 128 * 128;
+}
+
+/// Splits of a tiled kernel, ascending: those that fill one or two rounds of the SMs (of 330 profiled splits for a
+/// second kernel all but 52); in place few too.
+std::span<const int> tiled_splits(double tiles, double sms, bool in_place, std::array<int, kFewSplits + 2>& room) {
+  std::size_t count = 0;
+  if (in_place)
+    for (int splits = 2; splits <= kFewSplits; ++splits) room[count++] = splits;
+  for (const double rounds : {1.0, 2.0}) {
+    const int splits = static_cast<int>(std::min<double>(kMostSplits, std::floor(rounds * sms / tiles)));
+    if (splits >= 2 && (count == 0 || splits > room[count - 1])) room[count++] = splits;
+  }
+  return {room.data(), count};
 }
 
 /// Blocks of each entry of a menu that fit an SM, remembered for the SM asked for last.
@@ -128,8 +155,6 @@ GemmSelection select_gemm(const GemmWork& problem, const Gpu& gpu, const GemmCon
                           std::span<const TileChoice> menu) {
   const GemmLaw law(problem, gpu, constants);
   const bool persistent = problem.family == GemmWork::Family::wgmma;
-  const std::span<const int> all_splits =
-      persistent ? std::span<const int>(kPersistentSplits) : std::span<const int>(kTiledSplits);
   const GemmConstants& c = constants;
   static thread_local ResidentBlocks resident;
   static thread_local std::vector<Candidate> near;
@@ -140,6 +165,7 @@ GemmSelection select_gemm(const GemmWork& problem, const Gpu& gpu, const GemmCon
     const TileChoice& choice = menu[i];
     GemmTile tile = choice.tile;
     if (tile.stream_k && !suits_stream_k(law, problem, tile, gpu)) continue;
+    if (!suits_layout(problem, tile)) continue;
     if (!persistent) {
       tile.blocks_per_sm = (*blocks)[i];
       if (tile.blocks_per_sm == 0) continue;
@@ -153,7 +179,9 @@ GemmSelection select_gemm(const GemmWork& problem, const Gpu& gpu, const GemmCon
     };
     const auto split = [&](bool in_place) {
       tile.stream_k = in_place;
-      for (const int splits : all_splits) {
+      std::array<int, kFewSplits + 2> room{};
+      for (const int splits :
+           persistent ? std::span<const int>(kPersistentSplits) : tiled_splits(whole, gpu.sm.count, in_place, room)) {
         if (!law.may_split(tile, splits)) break;
         consider(splits);
       }

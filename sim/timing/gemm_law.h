@@ -2,7 +2,7 @@
 //
 // compute = rounds · (k-steps · cycles of a k-step + epilogue) / clock, where rounds = ⌈tiles·splits / SMs⌉: blocks on
 // one SM share its pipes, so residency hides latency and is not the quantum. A k-step of a persistent (wgmma) kernel
-// takes the slowest of tensor pipe, shared memory and the latency of a pipeline stage; in cp.async and SIMT kernels
+// takes the slowest of tensor pipe, shared memory, L2 and the latency of a pipeline stage; in cp.async and SIMT kernels
 // loads compete with the math for issue slots, so their cycles add up. fill = the first stages of the first wave, which
 // nothing overlaps. Sources: fits to 2462 products on an H200, counters of 20; see gemm_constants.cpp for constants and
 // errors.
@@ -58,6 +58,12 @@ class GemmLaw {
   struct Compute {
     double cycles, math, shared, latency, port, busy, rounds, tiles, k_steps;
   };
+  /// Blocks that share panels of operands: as many as fit, `blocks` with those that only fill up clusters, `placed` of
+  /// them at once.
+  struct Cluster {
+    double along_m = 1, along_n = 1, blocks = 0, placed = 0;
+  };
+  [[nodiscard]] Cluster cluster(const GemmTile& tile, int splits) const;
   [[nodiscard]] Compute persistent(const GemmTile& tile, int splits) const;
   [[nodiscard]] Compute tiled(const GemmTile& tile, int splits) const;
   /// Whether the kernel is one of CUTLASS: of the fp32 kernels those with four stages or more.
