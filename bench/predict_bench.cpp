@@ -46,8 +46,9 @@ void BM_PredictOneKernel(benchmark::State& state, const char* text) {
   const Gpu gpu = load_gpu("nvidia-h200-sxm-141gb");
   const Software software = load_software("pytorch-2.11");
   const auto engine = make_timing_engine("analytic", gpu);
+  const Lowering lowering(gpu, software);
   const KernelCase kernel = kernel_case_from(nlohmann::json::parse(text));
-  for (auto _ : state) benchmark::DoNotOptimize(predict_kernel(kernel, gpu, software, *engine));
+  for (auto _ : state) benchmark::DoNotOptimize(predict_kernel(kernel, lowering, *engine));
 }
 BENCHMARK_CAPTURE(BM_PredictOneKernel, mm_bf16,
                   R"({"op":"mm","dtype":"bf16","params":{"m":4096,"n":4096,"k":1024,"layout":"nt"}})");

@@ -40,14 +40,15 @@ struct Setting {
 };
 
 /// Predicts one line of text; answers false when the line was a mistake.
-bool predict_line(const std::string& text, const Setting& with, const TimingEngine& engine, std::string& out) {
+bool predict_line(const std::string& text, const Setting& with, const Lowering& lowering, const TimingEngine& engine,
+                  std::string& out) {
   ordered_json line;
   try {
     line = ordered_json::parse(text);
     const KernelCase kernel = kernel_case_from(nlohmann::json(line));
     const KernelPrediction prediction =
         with.shipped ? predict_kernel_on_changed(kernel, with.gpu, *with.shipped, with.software, engine.name())
-                     : predict_kernel(kernel, with.gpu, with.software, engine);
+                     : predict_kernel(kernel, lowering, engine);
     std::optional<Sensitivity> sensitivity;
     if (!with.timeline.empty()) trace::write_text(with.timeline, kernel_timeline(prediction));
     if (with.sensitivity) sensitivity = kernel_sensitivity(kernel, with.gpu, with.software, engine.name());
@@ -78,6 +79,7 @@ void run(const Options& options, Outcome& outcome) {
                options.timeline};
   if (!options.sets.empty()) with.shipped = load_gpu(options.hardware, {}, numbers);
   const auto engine = make_engine(options.engine, with.gpu);
+  const Lowering lowering(with.gpu, with.software);
   std::ifstream file;
   if (options.file != "-") {
     file.open(options.file);
@@ -87,7 +89,7 @@ void run(const Options& options, Outcome& outcome) {
   std::string text, answer;
   while (std::getline(in, text)) {
     if (text.find_first_not_of(" \t\r") == std::string::npos) continue;
-    if (!predict_line(text, with, *engine, answer)) outcome.exit_code = 2;
+    if (!predict_line(text, with, lowering, *engine, answer)) outcome.exit_code = 2;
     fmt::print("{}\n", answer);
   }
 }

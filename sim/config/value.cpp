@@ -89,15 +89,18 @@ std::int64_t Value::integer(IntegerRange range, std::optional<std::int64_t> fall
   const std::string& given = scalar("a whole number");
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(given.data(), given.data() + given.size(), value);
-  if (error == std::errc::result_out_of_range) fail(fmt::format("{} is out of range", node_->describe()));
-  if (error != std::errc{} || end != given.data() + given.size()) {
-    fail(fmt::format("expected a whole number, got {}", node_->describe()));
-  }
-  if (value < range.low || value > range.high) {
-    const bool below = range.high != std::numeric_limits<std::int64_t>::max();
-    fail(below ? fmt::format("{} is out of range, expected {} to {}", value, range.low, range.high)
-               : fmt::format("{} is out of range, expected at least {}", value, range.low));
-  }
+  const bool above = range.low != std::numeric_limits<std::int64_t>::min(),
+             below = range.high != std::numeric_limits<std::int64_t>::max();
+  const std::string allowed = above && below ? fmt::format("{} to {}", range.low, range.high)
+                              : below        ? fmt::format("at most {}", range.high)
+                                             : fmt::format("at least {}", range.low);
+  if (error == std::errc::result_out_of_range || (error == std::errc{} && (value < range.low || value > range.high)))
+    if (end == given.data() + given.size())
+      fail(above || below ? fmt::format("{} is out of range, expected {}", given, allowed)
+                          : fmt::format("{} is out of range", given));
+  if (error != std::errc{} || end != given.data() + given.size())
+    fail(above || below ? fmt::format("expected a whole number ({}), got {}", allowed, node_->describe())
+                        : fmt::format("expected a whole number, got {}", node_->describe()));
   return value;
 }
 

@@ -24,6 +24,16 @@ class FieldReader {
   /// Runs `fields` over the whole document. `plain_keys` are further top-level keys, not read here.
   void document(const std::function<void()>& fields, const std::vector<std::string>& plain_keys);
   void section(std::string_view key, const std::function<void()>& fields);
+  void optional_section(std::string_view key, const std::function<void()>& fields) {
+    if (keys_ || mapping_->has(key)) section(key, fields);
+  }
+  /// A list whose items `read_item` reads; nothing where the description does not say.
+  void optional_list(std::string_view key, const std::function<void(const config::Value&)>& read_item) {
+    if (!keys_ && !mapping_->has(key)) return;
+    read(key, [&](const config::Value& value) {
+      for (const config::Value& item : value.list()) read_item(item);
+    });
+  }
 
   void text(std::string_view key, std::string& out);
   void flag(std::string_view key, bool& out);

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/hardware/gemm_menu.h"
 #include "sim/units/quantity.h"
 
 namespace ridgeline {
@@ -23,7 +24,7 @@ struct MathRates {
   double tensor_fp16 = 0;                          ///< fp32 accumulate
   double tensor_fp16_fp16acc = 0;
   double tensor_bf16 = 0, tensor_tf32 = 0, tensor_int8 = 0, tensor_fp8 = 0;
-  double sparsity_factor = 1;  ///< 2:4 structured sparsity
+  double sparsity_factor = 1;  ///< of the tensor cores where one operand is 2:4 sparse, over dense; 1 = no such unit
 };
 
 struct SmSpec {
@@ -129,6 +130,7 @@ struct Gpu {
   int copy_engines = 2;
   LaunchSpec launch;
   ContextSpec context;
+  GemmMenuChange gemm;        ///< what-if kernels of the matrix library; none on the chips as they are
   double price_per_hour = 0;  ///< USD, for studies; 0 = unknown
 
   /// Peak as a datasheet states it, dense: of the CUDA cores at `boost` …

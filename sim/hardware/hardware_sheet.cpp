@@ -59,7 +59,11 @@ void add_ridge(Rows& rows, const Gpu& gpu, const std::string& name, FlopsPerSeco
 
 void split_unit(SheetRow& row, const config::Node& node) {
   if (node.kind == config::Node::Kind::list) {
-    for (const config::Node& item : node.items) row.value += (row.value.empty() ? "" : ", ") + item.scalar;
+    for (const config::Node& item : node.items) {
+      row.value += (row.value.empty() ? "" : ", ") + item.scalar;
+      for (const config::Entry& entry : item.entries)
+        row.value += fmt::format("{}{}: {}", &entry == &item.entries.front() ? "" : " ", entry.key, entry.value.scalar);
+    }
     return;
   }
   row.value = node.scalar;

@@ -12,6 +12,9 @@ namespace {
 
 using config::Range;
 
+/// Generous: a hundred times what anybody measured.
+constexpr Range kHostTime{0.0, 10.0}, kWorkspace{0.0, 1e12};
+
 /// The tree of a host file, laid over the one it is based on.
 config::Node host_tree(const std::string& file, int depth) {
   config::Node tree = config::load_yaml(file);
@@ -39,9 +42,9 @@ void read_software(FieldReader& r, Software& s) {
   r.integer("eight_bit_block", s.eight_bit_block, 1, 1 << 20);
   r.flag("foreach_by_default", s.foreach_by_default);
   r.number("memory_spread", s.memory_spread, {0.0, 1.0});
-  r.quantity("cublas_workspace", s.cublas_workspace, Range::non_negative());
-  r.quantity("cublas_workspace_hopper", s.cublas_workspace_hopper, Range::non_negative());
-  r.quantity("cublaslt_workspace", s.cublaslt_workspace, Range::non_negative());
+  r.quantity("cublas_workspace", s.cublas_workspace, kWorkspace);
+  r.quantity("cublas_workspace_hopper", s.cublas_workspace_hopper, kWorkspace);
+  r.quantity("cublaslt_workspace", s.cublaslt_workspace, kWorkspace);
   r.text("default_gelu", s.default_gelu);
 }
 
@@ -59,13 +62,13 @@ Host load_host(std::string_view name_or_path, std::span<const std::string_view> 
   FieldReader reader(config::Value(tree), nullptr);
   reader.document(
       [&] {
-        reader.number("scale", host.scale, {0.0, 1000.0, true});
+        reader.number("scale", host.scale, {1e-6, 1000.0});
         reader.number("spread", host.spread, {0.0, 1.0});
-        reader.quantity("launch_call", host.launch_call, Range::non_negative());
-        reader.quantity("graph_launch", host.graph_launch, Range::non_negative());
+        reader.quantity("launch_call", host.launch_call, kHostTime);
+        reader.quantity("graph_launch", host.graph_launch, kHostTime);
         reader.section("classes", [&] {
           for (std::size_t i = 0; i < class_names.size(); ++i) {
-            reader.quantity(class_names[i], host.class_costs[i], Range::non_negative());
+            reader.quantity(class_names[i], host.class_costs[i], kHostTime);
           }
         });
       },

@@ -31,7 +31,8 @@ constexpr double kScatteredTaps = 3.0;
 
 class ConvolutionLowering {
  public:
-  ConvolutionLowering(const Convolution& op, const Gpu& gpu) : op_(op), gpu_(gpu) {
+  ConvolutionLowering(const Convolution& op, const Gpu& gpu, const GpuMenus& menus)
+      : op_(op), gpu_(gpu), menus_(menus) {
     out_size_ = op.transposed ? op.size * op.stride : (op.size + 2 * (op.kernel / 2) - op.kernel) / op.stride + 1;
     const double batch = static_cast<double>(op.batch);
     element_ = static_cast<double>(bytes_of(op.type));
@@ -75,7 +76,7 @@ class ConvolutionLowering {
     GemmWork work = problem(op_.out_channels, op_.in_channels * op_.kernel * op_.kernel,
                             op_.batch * out_size_ * out_size_, y_ + x_, true);
     work.layout = static_cast<int>(Layout::tn);
-    append_gemm(out_.launches, work, gpu_, {access(0, y_), access(1, gathered_x_)}, {access(4, w_)}, "wgrad");
+    append_gemm(out_.launches, work, gpu_, menus_, {access(0, y_), access(1, gathered_x_)}, {access(4, w_)}, "wgrad");
     if (!plain) turn({{4, w_, op_.kernel > 1}});
     return std::move(out_);
   }
@@ -128,7 +129,7 @@ class ConvolutionLowering {
     const std::int64_t unit = tensor_ && !on_cuda_cores() ? 16 / bytes_of(op_.type) : 1;
     double distinct = 0.0;
     for (const Access& read : reads) distinct += read.bytes / element_;
-    append_gemm(out_.launches, problem(m, n, (channels + unit - 1) / unit * unit * taps, distinct), gpu_,
+    append_gemm(out_.launches, problem(m, n, (channels + unit - 1) / unit * unit * taps, distinct), gpu_, menus_,
                 std::move(reads), {write}, kind);
   }
 
@@ -146,7 +147,7 @@ class ConvolutionLowering {
       gemm.k = k;
       gemm.layout = Layout::nn;
     }
-    append_gemm(out_.launches, gemm_problem(gemm, gpu_), gpu_, std::move(reads), {write});
+    append_gemm(out_.launches, gemm_problem(gemm, gpu_), gpu_, menus_, std::move(reads), {write});
   }
 
   /// NCHW to NHWC or back, where the product needs it.
@@ -172,6 +173,7 @@ class ConvolutionLowering {
 
   const Convolution& op_;
   const Gpu& gpu_;
+  const GpuMenus& menus_;
   std::int64_t out_size_ = 1;
   double element_ = 4, x_ = 0, y_ = 0, w_ = 0;
   double gathered_x_ = 0;  ///< pixels that the products read
@@ -181,10 +183,11 @@ class ConvolutionLowering {
 
 }  // namespace
 
-LoweredOp lower_convolution(const Convolution& op, const Gpu& gpu, const Software& /*software*/) {
+LoweredOp lower_convolution(const Convolution& op, const Gpu& gpu, const Software& /*software*/,
+                            const GpuMenus& menus) {
   if (op.batch < 1 || op.in_channels < 1 || op.out_channels < 1 || op.size < 1 || op.kernel < 1 || op.stride < 1)
     throw std::invalid_argument("a convolution of an empty image");
-  ConvolutionLowering lowering(op, gpu);
+  ConvolutionLowering lowering(op, gpu, menus);
   return op.backward ? lowering.backward() : lowering.forward();
 }
 

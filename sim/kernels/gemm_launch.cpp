@@ -1,6 +1,7 @@
 #include "sim/kernels/gemm_launch.h"
 #include "sim/units/ceil_div.h"
 
+#include <fmt/compile.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,18 +15,19 @@ std::string kernel_name(const GemmWork& work, const Gpu& gpu, std::string_view k
                              : work.layout == 2 ? "nt"
                              : work.layout == 3 ? "tt"
                                                 : "nn";  // column-major, as in the libraries' names
-  const std::string split = work.split_k > 1 ? "_splitK" : "";
+  const std::string_view split = work.split_k > 1 ? "_splitK" : "";
   switch (work.family) {
     case GemmWork::Family::wgmma:
-      return fmt::format("{}_sm90_{}_{}x{}_{}x{}{}_{}", is_half(work.type) && kind == "gemm" ? "nvjet" : kind,
-                         name_of(work.type), work.tile_n, work.tile_m, work.tile_k, work.stages, split, layout);
+      return fmt::format(FMT_COMPILE("{}_sm90_{}_{}x{}_{}x{}{}_{}"),
+                         is_half(work.type) && kind == "gemm" ? "nvjet" : kind, name_of(work.type), work.tile_n,
+                         work.tile_m, work.tile_k, work.stages, split, layout);
     case GemmWork::Family::mma_sync:
-      return fmt::format("sm{}{}_tensorop_{}_{}_{}x{}_{}x{}_{}_align{}{}", gpu.compute_major, gpu.compute_minor,
-                         name_of(work.type), kind, work.tile_n, work.tile_m, work.tile_k, work.stages, layout,
-                         work.alignment / bytes_of(work.type), split);
+      return fmt::format(FMT_COMPILE("sm{}{}_tensorop_{}_{}_{}x{}_{}x{}_{}_align{}{}"), gpu.compute_major,
+                         gpu.compute_minor, name_of(work.type), kind, work.tile_n, work.tile_m, work.tile_k,
+                         work.stages, layout, work.alignment / bytes_of(work.type), split);
     case GemmWork::Family::simt:
-      return fmt::format("sm{}{}_s{}_{}x{}x{}_{}{}", gpu.compute_major, gpu.compute_minor, kind, work.tile_n,
-                         work.tile_m, work.tile_k, layout, split);
+      return fmt::format(FMT_COMPILE("sm{}{}_s{}_{}x{}x{}_{}{}"), gpu.compute_major, gpu.compute_minor, kind,
+                         work.tile_n, work.tile_m, work.tile_k, layout, split);
   }
   return "gemm";
 }
@@ -40,9 +42,9 @@ KernelLaunch counter_memset() {
   return memset;
 }
 
-void append_gemm(std::vector<KernelLaunch>& launches, const GemmWork& problem, const Gpu& gpu,
+void append_gemm(std::vector<KernelLaunch>& launches, const GemmWork& problem, const Gpu& gpu, const GpuMenus& menus,
                  std::vector<Access> reads, const std::vector<Access>& writes, std::string_view kind) {
-  const GemmSelection selection = select_gemm(problem, gpu);
+  const GemmSelection selection = select_gemm(problem, gpu, menus);
   if (selection.choice == nullptr)
     throw std::invalid_argument(fmt::format("no matrix-product kernel fits an SM of {}", gpu.name));
   GemmWork work = problem;
@@ -59,11 +61,11 @@ void append_gemm(std::vector<KernelLaunch>& launches, const GemmWork& problem, c
                n = static_cast<double>(work.n), k = static_cast<double>(work.k);
   const std::int64_t rows = ceil_div(work.m, work.tile_m), columns = ceil_div(work.n, work.tile_n);
   const double element = static_cast<double>(bytes_of(work.type));
+  const double a_bytes = batch * m * k * element * stored_share(work.sparse == SparseOperand::a),
+               b_bytes = batch * n * k * element * stored_share(work.sparse == SparseOperand::b);
   // Every tile asks for whole panels of both operands.
-  if (!reads.empty())
-    reads[0].requested = std::max(reads[0].bytes, static_cast<double>(columns) * batch * m * k * element);
-  if (reads.size() > 1)
-    reads[1].requested = std::max(reads[1].bytes, static_cast<double>(rows) * batch * n * k * element);
+  if (!reads.empty()) reads[0].requested = std::max(reads[0].bytes, static_cast<double>(columns) * a_bytes);
+  if (reads.size() > 1) reads[1].requested = std::max(reads[1].bytes, static_cast<double>(rows) * b_bytes);
 
   KernelLaunch product;
   product.name = kernel_name(work, gpu, kind);
@@ -81,7 +83,7 @@ void append_gemm(std::vector<KernelLaunch>& launches, const GemmWork& problem, c
                  : work.family == GemmWork::Family::mma_sync ? Pipe::tensor_mma
                                                              : Pipe::fp32;
   product.type = work.family == GemmWork::Family::simt ? DType::fp32 : work.type;
-  product.flops = 2.0 * batch * m * n * k;
+  product.flops = gemm_flops(work);
   product.reads = std::move(reads);
   if (selection.clears_counter) launches.push_back(counter_memset());
   if (selection.splits == 1 || work.stream_k) {

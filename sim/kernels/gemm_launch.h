@@ -11,7 +11,7 @@ namespace ridgeline {
 
 /// Selects a tile for `problem` and appends [memset] product [split reduction] to `launches`. `reads` and `writes` are
 /// the product's accesses; the writes go to the reduction where there is one.
-void append_gemm(std::vector<KernelLaunch>& launches, const GemmWork& problem, const Gpu& gpu,
+void append_gemm(std::vector<KernelLaunch>& launches, const GemmWork& problem, const Gpu& gpu, const GpuMenus& menus,
                  std::vector<Access> reads, const std::vector<Access>& writes, std::string_view kind = "gemm");
 
 /// A small cudaMemset in front of a kernel that counts its tiles.

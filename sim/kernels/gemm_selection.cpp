@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
+#include <stdexcept>
 #include <vector>
 
-#include "sim/occupancy/occupancy.h"
+#include <fmt/format.h>
 
 namespace ridgeline {
 namespace {
@@ -52,9 +54,11 @@ bool suits_layout(const GemmWork& problem, const GemmTile& tile) {
   return !a_transposed || cutlass || tile.m * tile.n < 128 * 128;
 }
 
+using TiledSplits = std::array<int, kFewSplits + 2>;
+
 /// Splits of a tiled kernel, ascending: those that fill one or two rounds of the SMs (of 330 profiled splits for a
 /// second kernel all but 52); in place few too.
-std::span<const int> tiled_splits(double tiles, double sms, bool in_place, std::array<int, kFewSplits + 2>& room) {
+std::span<const int> tiled_splits(double tiles, double sms, bool in_place, TiledSplits& room) {
   std::size_t count = 0;
   if (in_place)
     for (int splits = 2; splits <= kFewSplits; ++splits) room[count++] = splits;
@@ -65,38 +69,11 @@ std::span<const int> tiled_splits(double tiles, double sms, bool in_place, std::
   return {room.data(), count};
 }
 
-/// Blocks of each entry of a menu that fit an SM, remembered for the SM asked for last.
-class ResidentBlocks {
- public:
-  const std::vector<int>& of(std::span<const TileChoice> menu, const SmSpec& sm) {
-    const std::array<double, 8> key{static_cast<double>(sm.registers),
-                                    static_cast<double>(sm.max_warps),
-                                    static_cast<double>(sm.max_blocks),
-                                    static_cast<double>(sm.schedulers),
-                                    static_cast<double>(sm.register_allocation_unit),
-                                    sm.shared_per_sm.value(),
-                                    sm.shared_reserved_per_block.value(),
-                                    sm.shared_allocation_unit.value()};
-    if (menu.data() == menu_ && key == key_) return blocks_;
-    blocks_.clear();
-    for (const TileChoice& choice : menu)
-      blocks_.push_back(occupancy_of(sm, choice.threads, choice.registers, choice.shared_bytes).blocks);
-    menu_ = menu.data();
-    key_ = key;
-    return blocks_;
-  }
-
- private:
-  const TileChoice* menu_ = nullptr;
-  std::array<double, 8> key_{};
-  std::vector<int> blocks_;
-};
-
-/// A candidate about as fast as the fastest.
+/// A candidate about as fast as the fastest. `order` is its place among all: of equals the first wins.
 struct Candidate {
   GemmTile tile;
   const TileChoice* choice = nullptr;
-  int splits = 1;
+  int splits = 1, order = 0;
   double seconds = 0;
   bool one_round = false;
 };
@@ -127,6 +104,20 @@ double tensor_rate(const MathRates& rates, DType type) {
   }
 }
 
+/// What cuSPARSELt asks of a structured operand: both sides multiples of 32 bytes (16 values of 16 bits, 8 of tf32).
+void require_sparse_shape(const Matmul& op, const Gpu& gpu) {
+  if (op.sparse == SparseOperand::none) return;
+  if (tensor_rate(gpu.sm.rates, op.type) <= 0.0 || gpu.sm.rates.sparsity_factor <= 1.0)
+    throw std::invalid_argument(
+        fmt::format("{} has no sparse tensor cores for {}: 2:4 sparsity needs bf16, fp16 or tf32 and "
+                    "sm.rates.sparsity_factor above 1",
+                    gpu.name, name_of(op.type)));
+  const std::int64_t side = op.sparse == SparseOperand::a ? op.m : op.n, unit = 32 / bytes_of(op.type);
+  if (side % unit != 0 || op.k % unit != 0)
+    throw std::invalid_argument(fmt::format("a 2:4 sparse operand of {} x {} in {}: both sides must be multiples of {}",
+                                            side, op.k, name_of(op.type), unit));
+}
+
 }  // namespace
 
 GemmWork gemm_problem(const Matmul& op, const Gpu& gpu) {
@@ -142,6 +133,8 @@ GemmWork gemm_problem(const Matmul& op, const Gpu& gpu) {
   // A single column is contiguous along its rows.
   work.alignment = alignment_of(a_transposed ? op.m : op.k, b_transposed || op.n == 1 ? op.k : op.n,
                                 op.n == 1 ? op.m : op.n, bytes_of(op.type));
+  require_sparse_shape(op, gpu);
+  work.sparse = op.sparse;
   if (tensor_rate(gpu.sm.rates, op.type) <= 0.0) {
     work.family = GemmWork::Family::simt;
   } else {
@@ -151,69 +144,155 @@ GemmWork gemm_problem(const Matmul& op, const Gpu& gpu) {
   return work;
 }
 
-GemmSelection select_gemm(const GemmWork& problem, const Gpu& gpu, const GemmConstants& constants,
-                          std::span<const TileChoice> menu) {
-  const GemmLaw law(problem, gpu, constants);
-  const bool persistent = problem.family == GemmWork::Family::wgmma;
-  const GemmConstants& c = constants;
-  static thread_local ResidentBlocks resident;
-  static thread_local std::vector<Candidate> near;
-  near.clear();
-  const std::vector<int>* blocks = persistent ? nullptr : &resident.of(menu, gpu.sm);
-  double fastest = std::numeric_limits<double>::infinity();
-  for (std::size_t i = 0; i < menu.size(); ++i) {
-    const TileChoice& choice = menu[i];
-    GemmTile tile = choice.tile;
-    if (tile.stream_k && !suits_stream_k(law, problem, tile, gpu)) continue;
-    if (!suits_layout(problem, tile)) continue;
-    if (!persistent) {
-      tile.blocks_per_sm = (*blocks)[i];
-      if (tile.blocks_per_sm == 0) continue;
+namespace {
+
+/// One choice: floors of the whole menu first, the entry of the lowest one in full, then all that its time does not
+/// rule out.
+class Choice {
+ public:
+  Choice(const GemmWork& problem, const Gpu& gpu, const GemmConstants& constants, const GpuMenu& menu)
+      : problem_(problem),
+        gpu_(gpu),
+        constants_(constants),
+        menu_(menu),
+        law_(problem, gpu, constants),
+        floor_(law_),
+        persistent_(problem.family == GemmWork::Family::wgmma),
+        splittable_(!problem.bias && (persistent_ || problem.batch == 1)) {
+    near_.reserve(32);
+    const double m = static_cast<double>(problem.m), n = static_cast<double>(problem.n);
+    std::array<double, GpuMenu::kMostLengths> in_m, in_n, in_k;  // pieces of each of the menu's lengths
+    for (std::size_t i = 0; i < menu.lengths.size(); ++i) {
+      in_m[i] = pieces_of(m, menu.lengths[i]);
+      in_n[i] = pieces_of(n, menu.lengths[i]);
+      in_k[i] = pieces_of(static_cast<double>(problem.k), menu.lengths[i]);
     }
-    const double whole = law.tiles(tile);
-    const auto consider = [&](int splits) {
-      const double seconds = law.seconds(tile, splits, fastest * kTied);
-      if (seconds > fastest * kTied) return;
-      fastest = std::min(fastest, seconds);
-      near.push_back({tile, &choice, splits, seconds, whole * splits <= gpu.sm.count});
-    };
-    const auto split = [&](bool in_place) {
-      tile.stream_k = in_place;
-      std::array<int, kFewSplits + 2> room{};
-      for (const int splits :
-           persistent ? std::span<const int>(kPersistentSplits) : tiled_splits(whole, gpu.sm.count, in_place, room)) {
-        if (!law.may_split(tile, splits)) break;
-        consider(splits);
+    const double batch = static_cast<double>(problem.batch);
+    for (std::size_t i = 0; i < menu.entries.size(); ++i) {
+      const GpuMenu::Place& place = menu.places[i];
+      counts_[i] = in_m[place.m] * in_n[place.n] * batch;
+      steps_[i] = in_k[place.k];
+      rows_[i] = in_m[place.m];
+      columns_[i] = in_n[place.n];
+    }
+    if (!persistent_)  // only their loads depend on how much of a tile lies in the matrix
+      for (std::size_t i = 0; i < menu.entries.size(); ++i) {
+        rows_[i] = m / rows_[i];
+        columns_[i] = n / columns_[i];
       }
+    floor_.whole(menu.shapes, tilings_, floors_.data());
+  }
+
+  GemmSelection make() {
+    const std::size_t entries = menu_.entries.size();
+    std::size_t lowest = entries;
+    // Shared k-steps are few entries of few products: their floor is not known.
+    for (std::size_t i = 0; i < entries; ++i)
+      if (!menu_.entries[i].tile.stream_k && suits(i) && (lowest == entries || floors_[i] < floors_[lowest]))
+        lowest = i;
+    if (lowest < entries) consider(lowest, menu_.entries[lowest].tile, 1, 0);
+    for (std::size_t i = 0; i < entries; ++i) {
+      if (!suits(i)) continue;
+      if (menu_.entries[i].tile.stream_k) {
+        if (suits_stream_k(law_, problem_, menu_.entries[i].tile, gpu_)) consider(i, menu_.entries[i].tile, 1, 0);
+        continue;
+      }
+      if (i != lowest && floors_[i] <= limit() && floor_.raised(menu_.shapes, tilings_, i) <= limit())
+        consider(i, menu_.entries[i].tile, 1, 0);
+      if (!splittable_) continue;
+      if (persistent_) {
+        if (counts_[i] * 2.0 <= gpu_.sm.count) try_splits(i, kPersistentSplits, false, 1);
+      } else {
+        TiledSplits room{};
+        try_splits(i, tiled_splits(counts_[i], gpu_.sm.count, false, room), false, 1);
+        try_splits(i, tiled_splits(counts_[i], gpu_.sm.count, true, room), true, 1 + static_cast<int>(room.size()));
+      }
+    }
+    return preferred();
+  }
+
+ private:
+  [[nodiscard]] bool suits(std::size_t entry) const {
+    return menu_.changed || suits_layout(problem_, menu_.entries[entry].tile);
+  }
+  [[nodiscard]] double limit() const { return fastest_ * kTied; }
+
+  void consider(std::size_t entry, const GemmTile& tile, int splits, int order) {
+    const double seconds = law_.seconds(tile, splits, limit(), counts_[entry]);
+    if (seconds > limit()) return;
+    fastest_ = std::min(fastest_, seconds);
+    near_.push_back({tile, &menu_.entries[entry], splits, static_cast<int>(entry) * kOrders + order, seconds,
+                     counts_[entry] * splits <= gpu_.sm.count});
+  }
+
+  void try_splits(std::size_t entry, std::span<const int> all, bool in_place, int order) {
+    GemmTile tile = menu_.entries[entry].tile;
+    if (all.empty()) return;
+    tile.stream_k = in_place;
+    const double count = counts_[entry];
+    if (!law_.may_split(tile, all.front(), count)) return;
+    const auto least = [&](int fewest, int most) {
+      return floor_.split(menu_.shapes, tilings_, entry, fewest, most, in_place);
     };
-    consider(1);
-    if (persistent && tile.stream_k) continue;
-    split(false);
-    if (!persistent) split(true);
+    if (least(all.front(), all.back()) > limit()) return;
+    for (const int splits : all) {
+      if (!law_.may_split(tile, splits, count)) return;
+      if (least(splits, splits) <= limit()) consider(entry, tile, splits, order);
+      ++order;
+    }
   }
-  GemmSelection best;
-  best.fastest = fastest;
-  double best_rank = best.seconds = std::numeric_limits<double>::infinity();
-  for (const Candidate& candidate : near) {
-    if (candidate.seconds > fastest * kTied) continue;
-    const double rank = candidate.seconds * (1.0 + dislike(candidate, c));
-    if (rank >= best_rank) continue;
-    best_rank = rank;
-    best.tile = candidate.tile;
-    best.choice = candidate.choice;
-    best.splits = candidate.splits;
-    best.seconds = candidate.seconds;
+
+  [[nodiscard]] GemmSelection preferred() const {
+    GemmSelection best;
+    best.fastest = fastest_;
+    double best_rank = best.seconds = std::numeric_limits<double>::infinity();
+    // Nobody profiled what a library prefers of kernels that do not exist: those are chosen by time alone.
+    const bool by_time = menu_.changed || problem_.sparse != SparseOperand::none;
+    int order = 0;
+    for (const Candidate& candidate : near_) {
+      if (candidate.seconds > fastest_ * kTied) continue;
+      const double rank = candidate.seconds * (by_time ? 1.0 : 1.0 + dislike(candidate, constants_));
+      if (rank > best_rank || (rank == best_rank && candidate.order > order)) continue;
+      best_rank = rank;
+      order = candidate.order;
+      best.tile = candidate.tile;
+      best.choice = candidate.choice;
+      best.splits = candidate.splits;
+      best.seconds = candidate.seconds;
+    }
+    best.family = problem_.family;
+    if (best.choice != nullptr) best.clears_counter = law_.needs_counter(best.tile, best.splits);
+    return best;
   }
-  best.family = problem.family;
-  if (best.choice != nullptr) best.clears_counter = law.needs_counter(best.tile, best.splits);
-  return best;
+
+  /// More candidates than an entry can have.
+  static constexpr int kOrders = 64;
+  static_assert(kOrders > 1 + 2 * std::tuple_size_v<TiledSplits> && kOrders > 1 + kPersistentSplits.size());
+
+  const GemmWork& problem_;
+  const Gpu& gpu_;
+  const GemmConstants& constants_;
+  const GpuMenu& menu_;
+  GemmLaw law_;
+  GemmFloor floor_;
+  bool persistent_, splittable_;
+  std::array<double, GpuMenu::kMostEntries> counts_, steps_, rows_, columns_, floors_;
+  GemmTilings tilings_{counts_.data(), steps_.data(), rows_.data(), columns_.data()};
+  std::vector<Candidate> near_;
+  double fastest_ = std::numeric_limits<double>::infinity();
+};
+
+}  // namespace
+
+GemmSelection select_gemm(const GemmWork& problem, const Gpu& gpu, const GemmConstants& constants,
+                          const GpuMenu& menu) {
+  return Choice(problem, gpu, constants, menu).make();
 }
 
-GemmSelection select_gemm(const GemmWork& problem, const Gpu& gpu) {
-  const auto from_class = [&gpu](const GemmWork& work) {
+GemmSelection select_gemm(const GemmWork& problem, const Gpu& gpu, const GpuMenus& menus) {
+  const auto from_class = [&](const GemmWork& work) {
     const GemmClass kernel_class = gemm_class_of(work, gpu);
-    return select_gemm(work, gpu, gemm_constants(kernel_class),
-                       tile_menu(kernel_class, gpu.architecture, work.batch > 1));
+    return select_gemm(work, gpu, gemm_constants(kernel_class), menus.of(kernel_class, work.batch > 1));
   };
   const GemmSelection selection = from_class(problem);
   if (problem.family == GemmWork::Family::wgmma && problem.type == DType::tf32) {
@@ -221,8 +300,10 @@ GemmSelection select_gemm(const GemmWork& problem, const Gpu& gpu) {
     older.family = GemmWork::Family::mma_sync;
     const GemmSelection other = from_class(older);
     // The libraries keep to the kernels of the generation before where those tie: right in nine of ten of 446 profiled
-    // products.
-    if (other.seconds <= std::min(selection.fastest, other.fastest) * kTied) return other;
+    // products. Of kernels that nobody profiled the fastest is taken.
+    const bool profiled = problem.sparse == SparseOperand::none && gpu.gemm.tiles.empty();
+    const double most = profiled ? std::min(selection.fastest, other.fastest) * kTied : selection.seconds;
+    if (other.seconds <= most) return other;
   }
   return selection;
 }

@@ -22,12 +22,12 @@ struct GemmSelection {
 };
 
 /// Family, alignment and shape of the kernel class that multiplies these operands on this GPU; its tile is not chosen
-/// yet. Types without a tensor-core path (bf16 before Ampere, fp32) run on the CUDA cores.
+/// yet. Types without a tensor-core path (bf16 before Ampere, fp32) run on the CUDA cores. Throws std::invalid_argument
+/// where an operand cannot be 2:4 sparse.
 GemmWork gemm_problem(const Matmul& op, const Gpu& gpu);
 
-/// `problem` states family, type, shape, layout and alignment; its tile is ignored.
-GemmSelection select_gemm(const GemmWork& problem, const Gpu& gpu);
-GemmSelection select_gemm(const GemmWork& problem, const Gpu& gpu, const GemmConstants& constants,
-                          std::span<const TileChoice> menu);
+/// `problem` states family, type, shape, layout and alignment; its tile is ignored. The choice points into `menus`.
+GemmSelection select_gemm(const GemmWork& problem, const Gpu& gpu, const GpuMenus& menus);
+GemmSelection select_gemm(const GemmWork& problem, const Gpu& gpu, const GemmConstants& constants, const GpuMenu& menu);
 
 }  // namespace ridgeline

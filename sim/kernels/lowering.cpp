@@ -8,9 +8,10 @@ namespace {
 struct Lowerer {
   const Gpu& gpu;
   const Software& software;
-  LoweredOp operator()(const Matmul& op) const { return lower_matmul(op, gpu, software); }
+  const GpuMenus& menus;
+  LoweredOp operator()(const Matmul& op) const { return lower_matmul(op, gpu, software, menus); }
   LoweredOp operator()(const Attention& op) const { return lower_attention(op, gpu, software); }
-  LoweredOp operator()(const Convolution& op) const { return lower_convolution(op, gpu, software); }
+  LoweredOp operator()(const Convolution& op) const { return lower_convolution(op, gpu, software, menus); }
   LoweredOp operator()(const Pointwise& op) const { return lower_pointwise(op, gpu, software); }
   LoweredOp operator()(const Copy& op) const { return lower_copy(op, gpu, software); }
   LoweredOp operator()(const Softmax& op) const { return lower_softmax(op, gpu, software); }
@@ -28,8 +29,8 @@ struct Lowerer {
 
 }  // namespace
 
-LoweredOp lower(const Op& op, const Gpu& gpu, const Software& software) {
-  return std::visit(Lowerer{gpu, software}, op);
-}
+LoweredOp Lowering::lower(const Op& op) const { return std::visit(Lowerer{*gpu_, *software_, menus_}, op); }
+
+LoweredOp lower(const Op& op, const Gpu& gpu, const Software& software) { return Lowering(gpu, software).lower(op); }
 
 }  // namespace ridgeline

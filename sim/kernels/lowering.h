@@ -6,6 +6,7 @@
 
 #include "sim/hardware/gpu.h"
 #include "sim/hardware/software.h"
+#include "sim/kernels/tile_menu.h"
 #include "sim/launch/kernel_launch.h"
 #include "sim/workload/op.h"
 
@@ -18,7 +19,24 @@ struct LoweredOp {
   bool approximated = false;  ///< no rule for this op on this GPU: costed by its bytes
 };
 
-/// Throws std::invalid_argument with a sentence for shapes that cannot be (m = 0, head_dim unsupported …).
+/// What lowering knows of one GPU with one software stack, prepared once. Immutable: threads share it. Both must
+/// outlive it, and stay as they are.
+class Lowering {
+ public:
+  Lowering(const Gpu& gpu, const Software& software) : gpu_(&gpu), software_(&software), menus_(gpu) {}
+  /// Throws as lower() does.
+  [[nodiscard]] LoweredOp lower(const Op& op) const;
+  [[nodiscard]] const Gpu& gpu() const { return *gpu_; }
+  [[nodiscard]] const Software& software() const { return *software_; }
+
+ private:
+  const Gpu* gpu_;
+  const Software* software_;
+  GpuMenus menus_;
+};
+
+/// One op alone; for many, a Lowering is made once. Throws std::invalid_argument with a sentence for shapes that cannot
+/// be (m = 0, head_dim unsupported …).
 LoweredOp lower(const Op& op, const Gpu& gpu, const Software& software);
 
 }  // namespace ridgeline

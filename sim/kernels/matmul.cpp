@@ -22,7 +22,7 @@ void require_sizes(const Matmul& op) {
 
 }  // namespace
 
-LoweredOp lower_matmul(const Matmul& op, const Gpu& gpu, const Software& software) {
+LoweredOp lower_matmul(const Matmul& op, const Gpu& gpu, const Software& software, const GpuMenus& menus) {
   require_sizes(op);
   LoweredOp lowered;
   const OperandCounts counts = operand_counts(Op{op});
@@ -45,14 +45,15 @@ LoweredOp lower_matmul(const Matmul& op, const Gpu& gpu, const Software& softwar
       lowered.launches.push_back(std::move(launch));
     }
   }
-  std::vector<Access> reads{{.operand = 0, .bytes = batch * m * k * element},
-                            {.operand = 1, .bytes = batch * n * k * element}};
+  std::vector<Access> reads{
+      {.operand = 0, .bytes = batch * m * k * element * stored_share(op.sparse == SparseOperand::a)},
+      {.operand = 1, .bytes = batch * n * k * element * stored_share(op.sparse == SparseOperand::b)}};
   if (fuses_bias) reads.push_back({.operand = 2, .bytes = n * element});
   if (op.bias && !fuses_bias) reads.push_back({.operand = output, .bytes = batch * m * n * element});
   const std::vector<Access> writes{{.operand = output, .bytes = batch * m * n * element}};
   GemmWork problem = gemm_problem(op, gpu);
   problem.bias = fuses_bias;
-  append_gemm(lowered.launches, problem, gpu, reads, writes);
+  append_gemm(lowered.launches, problem, gpu, menus, std::move(reads), writes);
   return lowered;
 }
 

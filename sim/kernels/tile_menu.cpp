@@ -1,8 +1,11 @@
 #include "sim/kernels/tile_menu.h"
 
+#include <fmt/format.h>
 #include <algorithm>
 #include <cmath>
-#include <vector>
+#include <stdexcept>
+
+#include "sim/occupancy/occupancy.h"
 
 namespace ridgeline {
 namespace {
@@ -19,6 +22,16 @@ TileChoice with_logarithms(TileChoice choice) {
   choice.log_area = std::log(m * n / (128.0 * 128.0));
   choice.log_deep = std::log(choice.tile.k / 32.0);
   return choice;
+}
+
+TileChoice choice_of(const GemmTileEntry& given) {
+  GemmWork work{.tile_m = given.m, .tile_n = given.n, .tile_k = given.k, .stages = given.stages};
+  if (given.kernels == GemmClass::wgmma_half || given.kernels == GemmClass::wgmma_tf32)
+    work.family = GemmWork::Family::wgmma;
+  return with_logarithms({.tile = tile_of(work),
+                          .threads = 32 * given.warps,
+                          .registers = given.registers,
+                          .shared_bytes = given.shared_bytes});
 }
 
 /// `stages` buffers of both operand panels in shared memory; every shape also exists turned round.
@@ -122,6 +135,56 @@ std::span<const TileChoice> tile_menu(GemmClass kernel_class, Architecture archi
       return before_ampere ? simt_narrow : simt;
   }
   return simt;
+}
+
+GpuMenu menu_on(const Gpu& gpu, std::span<const TileChoice> entries) {
+  GpuMenu menu;
+  const auto place_of = [&menu](double length) {
+    const auto found = std::find(menu.lengths.begin(), menu.lengths.end(), length);
+    const auto place = static_cast<std::size_t>(found - menu.lengths.begin());
+    if (found == menu.lengths.end()) menu.lengths.push_back(length);
+    if (place >= GpuMenu::kMostLengths)
+      throw std::invalid_argument("a menu of matrix-product kernels has more than 256 different lengths");
+    return static_cast<std::uint8_t>(place);
+  };
+  if (entries.size() > GpuMenu::kMostEntries)
+    throw std::invalid_argument(fmt::format("a menu of matrix-product kernels of {} entries, at most {} are foreseen",
+                                            entries.size(), GpuMenu::kMostEntries));
+  for (const TileChoice& entry : entries) {
+    TileChoice choice = entry;
+    // Persistent kernels are one block an SM whatever they ask of it.
+    if (choice.tile.wgmma_m == 0) {
+      choice.tile.blocks_per_sm = occupancy_of(gpu.sm, choice.threads, choice.registers, choice.shared_bytes).blocks;
+      if (choice.tile.blocks_per_sm == 0) continue;
+    }
+    menu.entries.push_back(choice);
+    menu.shapes.push_back(choice.tile);
+    menu.places.push_back({place_of(choice.tile.m), place_of(choice.tile.n), place_of(choice.tile.k)});
+  }
+  return menu;
+}
+
+namespace {
+
+GpuMenu menu_of_class(const Gpu& gpu, GemmClass kernel_class, bool batched) {
+  const auto known = tile_menu(kernel_class, gpu.architecture, batched);
+  const bool changed = gpu.gemm.concerns(kernel_class);
+  if (!changed) return menu_on(gpu, known);
+  std::vector<TileChoice> entries;
+  if (!gpu.gemm.replace) entries.assign(known.begin(), known.end());
+  for (const GemmTileEntry& given : gpu.gemm.tiles)
+    if (given.kernels == kernel_class) entries.push_back(choice_of(given));
+  GpuMenu menu = menu_on(gpu, entries);
+  menu.changed = true;
+  return menu;
+}
+
+}  // namespace
+
+GpuMenus::GpuMenus(const Gpu& gpu) {
+  for (const auto& [name, kernel_class] : kGemmClassNames)
+    menus_[static_cast<std::size_t>(kernel_class)] = menu_of_class(gpu, kernel_class, false);
+  simt_batched_ = menu_of_class(gpu, GemmClass::simt, true);
 }
 
 }  // namespace ridgeline

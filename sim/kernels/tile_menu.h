@@ -1,10 +1,12 @@
 // The tiles the libraries' matrix-product kernels come in, one menu a class of kernels. Read from kernel names in
-// profiles.
+// profiles; a hardware file may change them (sim/hardware/gemm_menu.h).
 #pragma once
 
+#include <array>
 #include <span>
+#include <vector>
 
-#include "sim/timing/gemm_law.h"
+#include "sim/timing/gemm_floor.h"
 
 namespace ridgeline {
 
@@ -19,5 +21,35 @@ struct TileChoice {
 /// Menu of a class on an architecture (some classes exist in several generations of kernels); `batched` products have
 /// fewer kernels on some. Static storage.
 std::span<const TileChoice> tile_menu(GemmClass kernel_class, Architecture architecture, bool batched = false);
+
+/// A menu as one GPU has it: the entries that fit an SM, with the blocks it holds of each and what bounds them.
+struct GpuMenu {
+  static constexpr std::size_t kMostEntries = 160, kMostLengths = 256;
+  std::vector<TileChoice> entries;
+  GemmTileShapes shapes;  ///< of the entries
+  /// The lengths that occur among the entries' sides and k-steps, and where each entry's stand in it.
+  std::vector<double> lengths;
+  struct Place {
+    std::uint8_t m = 0, n = 0, k = 0;
+  };
+  std::vector<Place> places;
+  bool changed = false;  ///< by the hardware file: the library's habits are not known for it
+};
+
+/// Throws std::invalid_argument when the menu has more entries or lengths than are foreseen.
+GpuMenu menu_on(const Gpu& gpu, std::span<const TileChoice> entries);
+
+/// The menus of one GPU, made once. Immutable.
+class GpuMenus {
+ public:
+  explicit GpuMenus(const Gpu& gpu);
+  [[nodiscard]] const GpuMenu& of(GemmClass kernel_class, bool batched) const {
+    return kernel_class == GemmClass::simt && batched ? simt_batched_ : menus_[static_cast<std::size_t>(kernel_class)];
+  }
+
+ private:
+  std::array<GpuMenu, kGemmClassNames.size()> menus_;
+  GpuMenu simt_batched_;  ///< the only class whose batched kernels differ
+};
 
 }  // namespace ridgeline

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "sim/workload/dtype.h"
+#include "sim/workload/op.h"
 
 namespace ridgeline {
 
@@ -51,6 +52,7 @@ struct GemmWork {
       1.0;  ///< distinct operand bytes over those of m·k + n·k (convolutions gather the same pixels again)
   double rate_share = 1.0;  ///< of the math rate of a plain product that a gathering kernel reaches
   bool stream_k = false;    ///< blocks share out the k-steps of all tiles evenly and add up partial tiles themselves
+  SparseOperand sparse = SparseOperand::none;
   bool reduces_splits = false;  ///< the kernel that adds up the partial sums of split_k, not a product itself
 };
 

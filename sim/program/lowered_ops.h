@@ -13,7 +13,7 @@ namespace ridgeline {
 class LoweredOps {
  public:
   LoweredOps(std::shared_ptr<const Gpu> gpu, std::shared_ptr<const Software> software)
-      : gpu_(std::move(gpu)), software_(std::move(software)) {}
+      : gpu_(std::move(gpu)), software_(std::move(software)), lowering_(*gpu_, *software_) {}
   /// As lower() says; throws as it does. The reference stays good.
   const LoweredOp& of(const Op& op);
   [[nodiscard]] const Gpu& gpu() const { return *gpu_; }
@@ -25,6 +25,7 @@ class LoweredOps {
   };
   std::shared_ptr<const Gpu> gpu_;
   std::shared_ptr<const Software> software_;
+  Lowering lowering_;
   std::mutex mutex_;
   std::unordered_map<Op, LoweredOp, Hash> ops_;
 };

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cmath>
+#include <optional>
 #include <variant>
 
 #include "sim/program/lowered_ops.h"
@@ -16,6 +17,7 @@ class Assembler {
  public:
   Assembler(const OpTrace& trace, const Gpu& gpu, const Software& software, LoweredOps* known)
       : trace_(trace), gpu_(gpu), software_(software), known_(known), lowered_(trace.ops.size()) {
+    if (known == nullptr) lowering_.emplace(gpu, software);
     program_.trace = &trace;
     program_.storages = trace.storages;
     program_.actions.reserve(trace.records.size() * 2);
@@ -94,7 +96,7 @@ class Assembler {
   const Lowered& lowered(std::uint32_t op) {
     Lowered& entry = lowered_[op];
     if (entry.done) return entry;
-    LoweredOp result = known_ ? known_->of(trace_.ops[op]) : lower(trace_.ops[op], gpu_, software_);
+    LoweredOp result = known_ ? known_->of(trace_.ops[op]) : lowering_->lower(trace_.ops[op]);
     entry.done = true;
     entry.first_launch = static_cast<std::uint32_t>(program_.launches.size());
     entry.launches = static_cast<std::uint32_t>(result.launches.size());
@@ -112,6 +114,7 @@ class Assembler {
   const Gpu& gpu_;
   const Software& software_;
   LoweredOps* known_;
+  std::optional<Lowering> lowering_;  ///< where nothing is known
   std::vector<Lowered> lowered_;
   StepProgram program_;
   std::uint32_t next_call_ = 0;
@@ -133,7 +136,7 @@ const LoweredOp& LoweredOps::of(const Op& op) {
     const std::lock_guard lock(mutex_);
     if (const auto found = ops_.find(op); found != ops_.end()) return found->second;
   }
-  LoweredOp made = lower(op, *gpu_, *software_);
+  LoweredOp made = lowering_.lower(op);
   const std::lock_guard lock(mutex_);
   return ops_.emplace(op, std::move(made)).first->second;
 }

@@ -61,6 +61,7 @@ nlohmann::ordered_json model_json(const ModelDescription& m) {
           {"bias", m.bias},
           {"activation", activation_name(m.activation)},
           {"tie_embeddings", m.tie_embeddings},
+          {"weight_sparsity", m.sparse_weights ? "2:4" : "none"},
           {"head", head_name(m.head)},
           {"parameters", parameter_count(m)}};
 }

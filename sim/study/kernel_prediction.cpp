@@ -3,7 +3,6 @@
 #include <stdexcept>
 
 #include "sim/hierarchy/make_engine.h"
-#include "sim/kernels/lowering.h"
 #include "sim/timing/l2_residency.h"
 #include "sim/timing/repeated_case.h"
 #include "sim/workload/op_operands.h"
@@ -12,8 +11,12 @@ namespace ridgeline {
 
 KernelPrediction predict_kernel(const KernelCase& kernel, const Gpu& gpu, const Software& software,
                                 const TimingEngine& engine) {
-  LoweredOp lowered = lower(kernel.op, gpu, software);
-  KernelPrediction result = time_launches(kernel, std::move(lowered.launches), gpu, engine);
+  return predict_kernel(kernel, Lowering(gpu, software), engine);
+}
+
+KernelPrediction predict_kernel(const KernelCase& kernel, const Lowering& lowering, const TimingEngine& engine) {
+  LoweredOp lowered = lowering.lower(kernel.op);
+  KernelPrediction result = time_launches(kernel, std::move(lowered.launches), lowering.gpu(), engine);
   result.approximated = lowered.approximated;
   return result;
 }

@@ -6,6 +6,7 @@
 
 #include "sim/hardware/gpu.h"
 #include "sim/hardware/software.h"
+#include "sim/kernels/lowering.h"
 #include "sim/timing/kernel_time.h"
 #include "sim/workload/kernel_case.h"
 
@@ -23,6 +24,8 @@ struct KernelPrediction {
 /// Throws UserError (or std::invalid_argument from lowering) for a shape that cannot be.
 KernelPrediction predict_kernel(const KernelCase& kernel, const Gpu& gpu, const Software& software,
                                 const TimingEngine& engine);
+
+KernelPrediction predict_kernel(const KernelCase& kernel, const Lowering& lowering, const TimingEngine& engine);
 
 /// On a GPU changed from `shipped`: the fastest of the kernels chosen anew, those of `shipped`, and those with the
 /// added SMs idle (scenario/changed_hardware.h).

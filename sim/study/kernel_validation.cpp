@@ -29,6 +29,7 @@ struct Predictors {
         simulate(make_engine("simulate", measured)) {}
   Gpu measured, datasheet;
   Software software;
+  Lowering on_measured{measured, software}, on_datasheet{datasheet, software};
   std::unique_ptr<TimingEngine> analytic, analytic_datasheet, roofline, simulate;
 };
 
@@ -60,15 +61,15 @@ class Validation {
     try {
       const std::vector<KernelCase> kernels = cases_of(row);
       result.family = family_of(kernels.front().op);
-      const auto time = [&](const Gpu& gpu, const TimingEngine& engine) {
+      const auto time = [&](const Lowering& lowering, const TimingEngine& engine) {
         Seconds sum{0};
-        for (const KernelCase& kernel : kernels) sum += predict_kernel(kernel, gpu, p.software, engine).time;
+        for (const KernelCase& kernel : kernels) sum += predict_kernel(kernel, lowering, engine).time;
         return std::max(sum, floor);
       };
-      result.predicted["analytic"] = time(p.measured, *p.analytic);
-      result.predicted["analytic-datasheet"] = time(p.datasheet, *p.analytic_datasheet);
-      result.predicted["roofline"] = time(p.datasheet, *p.roofline);
-      if (simulated_) result.predicted["simulate"] = time(p.measured, *p.simulate);
+      result.predicted["analytic"] = time(p.on_measured, *p.analytic);
+      result.predicted["analytic-datasheet"] = time(p.on_datasheet, *p.analytic_datasheet);
+      result.predicted["roofline"] = time(p.on_datasheet, *p.roofline);
+      if (simulated_) result.predicted["simulate"] = time(p.on_measured, *p.simulate);
     } catch (const std::invalid_argument&) {
       return;  // measured with a backend this GPU's file does not have
     } catch (const KernelCaseError&) {

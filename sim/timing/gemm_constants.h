@@ -3,8 +3,6 @@
 // Constants are cycles, shares and bytes a cycle of one SM; chips enter through Gpu alone.
 #pragma once
 
-#include <cstdint>
-
 #include "sim/hardware/gpu.h"
 #include "sim/launch/kernel_launch.h"
 
@@ -13,17 +11,6 @@ namespace ridgeline {
 /// Peak of mma.sync beside wgmma on Hopper (microbenchmarks published by others: 0.60 to 0.65).
 inline constexpr double kMmaSyncShareOfWgmma = 0.65;
 
-enum class GemmClass : std::uint8_t {
-  wgmma_half,       ///< Hopper, 16-bit, all leading dimensions multiples of 16 bytes: persistent, TMA
-  wgmma_tf32,       ///< the same for tf32
-  mma_half,         ///< 16-bit on Ampere and Ada: cp.async, mma.sync
-  mma_half_staged,  ///< 16-bit on Volta and Turing: operands staged through registers
-  mma_half_align4,  ///< 16-bit, leading dimensions multiples of 4 or 8 bytes only
-  mma_half_align2,  ///< 16-bit, odd leading dimensions: no asynchronous copies
-  mma_tf32,         ///< tf32 before Hopper
-  mma_tf32_align4,  ///< tf32, odd leading dimensions
-  simt              ///< fp32 on the CUDA cores
-};
 GemmClass gemm_class_of(const GemmWork& work, const Gpu& gpu);
 
 struct GemmConstants {

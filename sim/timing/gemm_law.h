@@ -16,6 +16,13 @@
 
 namespace ridgeline {
 
+/// As ceil_div on doubles, but inline: the choice of a kernel asks for hundreds of them.
+inline double pieces_of(double length, double piece) {
+  const double quotient = (piece == 1.0 ? length : length / piece) - 1e-9;
+  const auto whole = static_cast<double>(static_cast<std::int64_t>(quotient));
+  return whole < quotient ? whole + 1.0 : whole;
+}
+
 /// One entry of a tile menu. `wgmma_m` is the side fed as M of wgmma (a multiple of 64), `wgmma_n` the other one.
 /// `stream_k`: persistent kernels share out k-steps; tiled ones add up their splits in place, block after block.
 struct GemmTile {
@@ -25,6 +32,12 @@ struct GemmTile {
   bool stream_k = false;
 };
 GemmTile tile_of(const GemmWork& work);
+
+/// Share of a dense operand's bytes that is stored of one: 9/16 where it is 2:4 sparse.
+double stored_share(bool sparse);
+
+/// FLOPs that the pipes execute: of products with zeros that are known none.
+double gemm_flops(const GemmWork& work);
 
 /// Where the time of one candidate goes (seconds, bytes).
 struct GemmTime {
@@ -46,15 +59,28 @@ class GemmLaw {
   /// Seconds of the product, its memset and its split reduction: what a library minimises. Infinite once it must exceed
   /// `give_up`.
   [[nodiscard]] double seconds(const GemmTile& tile, int splits,
-                               double give_up = std::numeric_limits<double>::infinity()) const;
+                               double give_up = std::numeric_limits<double>::infinity()) const {
+    return seconds(tile, splits, give_up, tiles(tile));
+  }
+  /// `count`: tiles(tile).
+  [[nodiscard]] double seconds(const GemmTile& tile, int splits, double give_up, double count) const;
   /// Seconds of the kernel that adds up `splits` partial products.
   [[nodiscard]] double split_reduction(int splits) const;
   /// Whether the kernel first clears a counter of its tiles or splits with a memset.
-  [[nodiscard]] bool needs_counter(const GemmTile& tile, int splits) const;
+  [[nodiscard]] bool needs_counter(const GemmTile& tile, int splits) const {
+    return needs_counter(tile, splits, tiles(tile));
+  }
   [[nodiscard]] double tiles(const GemmTile& tile) const;
-  [[nodiscard]] bool may_split(const GemmTile& tile, int splits) const;
+  /// `count`: tiles(tile).
+  [[nodiscard]] bool may_split(const GemmTile& tile, int splits, double count) const;
+  [[nodiscard]] bool may_split(const GemmTile& tile, int splits) const { return may_split(tile, splits, tiles(tile)); }
 
  private:
+  friend class GemmFloor;
+  [[nodiscard]] bool needs_counter(const GemmTile& tile, int splits, double count) const {
+    if (!persistent_) return tile.stream_k;
+    return splits == 1 && (tile.stream_k || count > 2.0 * sms_);
+  }
   struct Compute {
     double cycles, math, shared, latency, port, busy, rounds, tiles, k_steps;
   };
@@ -64,8 +90,8 @@ class GemmLaw {
     double along_m = 1, along_n = 1, blocks = 0, placed = 0;
   };
   [[nodiscard]] Cluster cluster(const GemmTile& tile, int splits) const;
-  [[nodiscard]] Compute persistent(const GemmTile& tile, int splits) const;
-  [[nodiscard]] Compute tiled(const GemmTile& tile, int splits) const;
+  [[nodiscard]] Compute persistent(const GemmTile& tile, int splits, double whole) const;
+  [[nodiscard]] Compute tiled(const GemmTile& tile, int splits, double whole) const;
   /// Whether the kernel is one of CUTLASS: of the fp32 kernels those with four stages or more.
   [[nodiscard]] bool grouped(const GemmTile& tile) const {
     return c_.grouped != 0.0 && (!cuda_cores_ || tile.stages >= 4);
@@ -74,9 +100,12 @@ class GemmLaw {
   /// groups; where all of them are resident at once, those without a tile keep their place from others.
   [[nodiscard]] double placed(const GemmTile& tile, int splits, double count) const;
   [[nodiscard]] GemmTime time_of(const Compute& work, const GemmTile& tile, int splits) const;
-  [[nodiscard]] Compute compute(const GemmTile& tile, int splits) const {
-    return persistent_ ? persistent(tile, splits) : tiled(tile, splits);
+  /// `whole`: tiles(tile).
+  [[nodiscard]] Compute compute(const GemmTile& tile, int splits, double whole) const {
+    return persistent_ ? persistent(tile, splits, whole) : tiled(tile, splits, whole);
   }
+  /// Tiles of the fullest SM.
+  [[nodiscard]] double rounds_of(double count) const { return pieces_of(count * per_sms_, 1.0); }
 
   const GemmConstants& c_;
   bool persistent_;
@@ -84,6 +113,7 @@ class GemmLaw {
   bool fused_bias_;
   double batch_, m_, n_, k_;
   double element_, output_element_;
+  double a_stored_, b_stored_;  ///< share of an operand's values that is stored and moved: all unless it is 2:4 sparse
   double a_straddle_, b_straddle_, store_penalty_, write_penalty_;
   double load_slots_, transpose_a_ = 0.0, transpose_b_ = 0.0;
   double sms_, rate_, issue_rate_, shared_bytes_;
@@ -91,10 +121,35 @@ class GemmLaw {
   double read_bytes_, cold_bytes_, written_bytes_;
   double read_bandwidth_, write_bandwidth_, dram_bandwidth_, l2_bandwidth_;
   double reuse_from_, reuse_over_;
+  double per_rate_, per_sms_, per_shared_, per_port_, per_l2_, per_epilogue_;  ///< one over what the name says
   double fixed_, memset_;
-  double least_math_;  ///< seconds of a multiply-add of one SM at best
+  double first_loads_, hit_time_, written_time_;  ///< seconds of all operands once, of those in the L2, of the results
+  double flops_;
   const Gpu& gpu_;
   DType type_;
 };
+
+inline double GemmLaw::tiles(const GemmTile& tile) const {
+  return pieces_of(m_, tile.m) * pieces_of(n_, tile.n) * batch_;
+}
+
+inline bool GemmLaw::may_split(const GemmTile& tile, int splits, double count) const {
+  /// Tiles an SM up to which split-K is considered: with a second kernel that adds up, and in place; and the least k of
+  /// a split (profiled products of an H200).
+  constexpr double kSplitBelow = 1.0, kSplitInPlaceFrom = 1.0 / 3.0, kSplitInPlaceBelow = 10.0, kLeastSplit = 64.0;
+  /// Fewest k-steps of a split of a persistent kernel (147 of 152 profiled ones).
+  constexpr double kLeastStepsOfSplit = 20.0;
+  if (splits == 1) return true;
+  if (fused_bias_)
+    return false;  // the epilogue that adds it cannot run on partial sums: 1 of 152 profiled addmm splits
+  if (persistent_ && (tile.stream_k || element_ > 2.0)) return false;  // the tf32 kernels share out k-steps instead
+  if (persistent_) return count * splits <= sms_ && k_ >= kLeastStepsOfSplit * splits * tile.k;
+  if (batch_ != 1.0 || k_ < kLeastSplit * splits) return false;
+  // The fp32 kernels that are not CUTLASS's add up in place, always; CUTLASS's where a second kernel had too much to
+  // add.
+  if (tile.stream_k)
+    return count <= kSplitInPlaceBelow * sms_ && (grouped(tile) ? count >= kSplitInPlaceFrom * sms_ : cuda_cores_);
+  return (grouped(tile) || !cuda_cores_) && count <= kSplitBelow * sms_;
+}
 
 }  // namespace ridgeline

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <unordered_map>
+#include <vector>
 
 namespace ridgeline {
 namespace {
@@ -83,50 +83,55 @@ std::vector<std::vector<double>> repeated_residency(std::span<const KernelLaunch
   // Buffers: inputs come anew with every repetition until all sets were used; outputs and temporaries are the same each
   // time. An untracked access is a list of tensors of its own, part of the inputs.
   struct Buffer {
+    int operand = 0;
     bool rotates = false;
     double bytes = 0.0;
-    bool touched = false;
-    Sweep first, last;  // within one repetition
+    bool seen = false;
+    Sweep last;  // within one repetition
   };
-  std::unordered_map<int, Buffer> buffers;
-  int next_untracked = Access::kUntracked - 1;
+  std::vector<Buffer> buffers;
+  // An op has a handful of operands: a list of them is quicker than a table.
+  std::vector<int> operands;
+  const auto place_of = [&](int operand) {
+    for (const int place : operands)
+      if (buffers[static_cast<std::size_t>(place)].operand == operand) return place;
+    operands.push_back(static_cast<int>(buffers.size()));
+    buffers.push_back({.operand = operand});
+    return operands.back();
+  };
   std::vector<std::vector<int>> keys;
-  double clock = 0.0;
+  keys.reserve(launches.size());
   for (const KernelLaunch& launch : launches) {
     auto& row = keys.emplace_back();
-    const Sweep now{clock, clock + touched(launch)};
-    clock = now.end;
+    row.reserve(launch.reads.size() + launch.writes.size());
     std::size_t reads = 0;
     for (const auto* accesses : {&launch.reads, &launch.writes}) {
       for (std::size_t i = 0; i < accesses->size(); ++i) {
         const Access& access = (*accesses)[i];
-        int key = access.operand;
-        const bool untracked = key == Access::kUntracked;
-        if (untracked)
-          key = accesses == &launch.writes && i < reads && launch.reads[i].operand == Access::kUntracked
-                    ? row[i]
-                    : next_untracked--;
-        Buffer& buffer = buffers[key];
+        const bool untracked = access.operand == Access::kUntracked;
+        int place = static_cast<int>(buffers.size());
+        if (!untracked) place = place_of(access.operand);
+        else if (accesses == &launch.writes && i < reads && launch.reads[i].operand == Access::kUntracked)
+          place = row[i];
+        else buffers.push_back({.operand = Access::kUntracked});
+        Buffer& buffer = buffers[static_cast<std::size_t>(place)];
         buffer.rotates = untracked || (access.operand >= 0 && access.operand < inputs);
         buffer.bytes = std::max(buffer.bytes, access.bytes);
-        if (!buffer.touched) buffer.first = now;
-        buffer.touched = true;
-        buffer.last = now;
-        row.push_back(key);
+        row.push_back(place);
       }
       reads = row.size();
     }
   }
   double rotating = 0.0, fixed = 0.0;
-  for (const auto& [key, buffer] : buffers) (buffer.rotates ? rotating : fixed) += buffer.bytes;
+  for (const Buffer& buffer : buffers) (buffer.rotates ? rotating : fixed) += buffer.bytes;
   const bool cold = input_sets <= 0;
   // Distinct bytes until an input set comes again; what it does not read of its inputs was written when they were made.
   const double cycle = std::max(rotating, kMadeSince * partly_used) * std::max(1, input_sets) + fixed;
   const double own = rotating + fixed;  // until an output buffer does
 
   std::vector<std::vector<double>> result;
-  std::unordered_map<int, Sweep> seen;
-  clock = 0.0;
+  result.reserve(launches.size());
+  double clock = 0.0;
   const double clean_room = l2.dirty_fraction * l2.capacity.value();
   double written = 0.0;
   for (std::size_t l = 0; l < launches.size(); ++l) {
@@ -134,14 +139,13 @@ std::vector<std::vector<double>> repeated_residency(std::span<const KernelLaunch
     const Sweep now{clock, clock + touched(launch)};
     clock = now.end;
     auto& shares = result.emplace_back();
+    shares.reserve(keys[l].size());
     for (std::size_t i = 0; i < keys[l].size(); ++i) {
-      const int key = keys[l][i];
-      const Buffer& buffer = buffers[key];
-      const auto before = seen.find(key);
+      const Buffer& buffer = buffers[static_cast<std::size_t>(keys[l][i])];
       double share = 0.0;
       const double factor = i < launch.reads.size() ? 1.0 : kDirtyOutlives;
-      if (before != seen.end()) {
-        share = mean_hit(l2, closer(before->second, factor), closer(now, factor));
+      if (buffer.seen) {
+        share = mean_hit(l2, closer(buffer.last, factor), closer(now, factor));
       } else if (!cold) {
         const double distance = (buffer.rotates ? cycle : own) / factor;
         share = mean_hit(l2, {0.0, 0.0}, {distance, distance});
@@ -152,7 +156,10 @@ std::vector<std::vector<double>> repeated_residency(std::span<const KernelLaunch
       }
       shares.push_back(share);
     }
-    for (const int key : keys[l]) seen[key] = now;
+    for (const int place : keys[l]) {
+      buffers[static_cast<std::size_t>(place)].seen = true;
+      buffers[static_cast<std::size_t>(place)].last = now;
+    }
   }
   return result;
 }

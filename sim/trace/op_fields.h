@@ -44,6 +44,8 @@ static_assert(kMultiTensorNames.size() == static_cast<std::size_t>(MultiTensorFu
 inline constexpr std::array<std::string_view, 4> kFusedShapeNames{"pointwise", "rows", "long_rows", "columns"};
 
 inline std::span<const std::string_view> names_of(FusedKernel::Shape) { return kFusedShapeNames; }
+inline constexpr std::array<std::string_view, 3> kSparseNames{"none", "a", "b"};
+inline std::span<const std::string_view> names_of(SparseOperand) { return kSparseNames; }
 inline std::span<const std::string_view> names_of(Layout) { return kLayoutNames; }
 inline std::span<const std::string_view> names_of(Walk) { return kWalkNames; }
 inline std::span<const std::string_view> names_of(CopyKind) { return kCopyNames; }
@@ -59,7 +61,7 @@ struct Fields {
   requires std::same_as<std::remove_const_t<O>, Matmul>
   static void visit(O& op, V&& v) {
     v("type", op.type), v("batch", op.batch), v("m", op.m), v("n", op.n), v("k", op.k);
-    v("layout", op.layout), v("bias", op.bias);
+    v("layout", op.layout), v("bias", op.bias), v("sparse", op.sparse);
   }
   template <typename O, typename V>
   requires std::same_as<std::remove_const_t<O>, Pointwise>

@@ -105,6 +105,11 @@ struct FieldReader {
     (*this)(key, *sizes);
     value = std::move(sizes);
   }
+  void operator()(const char* key, SparseOperand& value) const {  // only where it is not none
+    element given;
+    if (line.at_key(key).get(given) == simdjson::SUCCESS)
+      value = static_cast<SparseOperand>(name_index(word(line, key), key, names_of(value)));
+  }
   template <typename Enum>
   requires std::is_enum_v<Enum>
   void operator()(const char* key, Enum& value) const {

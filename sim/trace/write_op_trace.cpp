@@ -25,6 +25,9 @@ struct FieldWriter {
   void operator()(const char* name, const std::shared_ptr<const std::vector<std::int64_t>>& value) const {
     out[name] = value ? ordered_json(*value) : ordered_json::array();
   }
+  void operator()(const char* name, SparseOperand value) const {
+    if (value != SparseOperand::none) out[name] = names_of(value)[static_cast<std::size_t>(value)];
+  }
   template <typename Enum>
   requires std::is_enum_v<Enum>
   void operator()(const char* name, Enum value) const { out[name] = names_of(value)[static_cast<std::size_t>(value)]; }

@@ -38,6 +38,7 @@ class InferenceLoop {
                 AttentionChoice attention)
       : model_(model), how_(how), inference_(*how.inference), eager_(trace) {
     eager_.gradients_enabled = false;
+    eager_.sparse_weights = model.sparse_weights;
     eager_.tf32 = how.precision == Precision::tf32;
     if (inference_.new_tokens == 0) batch_ = families::make_batch(eager_, model_, how_);
     else ids_ = input({inference_.sequences, how_.sequence_length});
@@ -226,6 +227,7 @@ OpTrace inference_run(const ModelDescription& model, const TrainingDescription& 
   trace.model_flops =
       kForwardShare * model_flops(model, training.micro_batch,
                                   training.sequence_length + std::max<std::int64_t>(inference.new_tokens - 1, 0));
+  if (model.sparse_weights) trace.notes.push_back(kSparseWeightsNote);
   if (inference.cache == KeyValueCache::fixed && inference.new_tokens > 0)
     trace.notes.push_back("static cache: run eagerly, without the compilation that Transformers adds to it");
   if (inference.beams > 1)

@@ -47,6 +47,22 @@ class Parameters {
     if (value == "tn") return Layout::tn;
     throw KernelCaseError(fmt::format("{}: layout must be nn, nt or tn, got {}", op_, value.dump()));
   }
+  /// `sparsity`: "2:4" of the operand that `sparse_operand` names, the weights x·Wᵀ multiplies by where it does not.
+  SparseOperand sparse() {
+    asked_.insert({"sparsity", "sparse_operand"});
+    if (!values_.contains("sparsity") || values_["sparsity"] == "none") {
+      if (values_.contains("sparse_operand"))
+        throw KernelCaseError(fmt::format("{}: sparse_operand needs \"sparsity\":\"2:4\"", op_));
+      return SparseOperand::none;
+    }
+    if (values_["sparsity"] != "2:4")
+      throw KernelCaseError(
+          fmt::format("{}: sparsity must be \"2:4\" or \"none\", got {}", op_, values_["sparsity"].dump()));
+    const json operand = values_.contains("sparse_operand") ? values_["sparse_operand"] : json("b");
+    if (operand == "a") return SparseOperand::a;
+    if (operand == "b") return SparseOperand::b;
+    throw KernelCaseError(fmt::format("{}: sparse_operand must be \"a\" or \"b\", got {}", op_, operand.dump()));
+  }
   void reject_leftovers() const {
     for (const auto& [key, value] : values_.items()) {
       if (!asked_.contains(key))
@@ -93,6 +109,7 @@ Matmul matmul(Parameters& p, DType type, bool batched, bool bias) {
     if (given == Layout::tn) throw KernelCaseError("addmm: layout must be nt");
   }
   op.bias = bias;
+  op.sparse = p.sparse();
   p.checked({op.batch, op.m, op.k});
   p.checked({op.batch, op.k, op.n});
   p.checked({op.batch, op.m, op.n});

@@ -25,6 +25,7 @@ constexpr std::array<std::pair<std::string_view, Activation>, 4> kActivations{{{
                                                                                {"gelu-tanh", Activation::gelu_tanh},
                                                                                {"relu", Activation::relu},
                                                                                {"swiglu", Activation::swiglu}}};
+constexpr std::array<std::pair<std::string_view, bool>, 2> kSparsities{{{"none", false}, {"2:4", true}}};
 constexpr std::array<std::pair<std::string_view, ModelHead>, 5> kHeads{
     {{"language-model", ModelHead::language_model},
      {"sequence-classification", ModelHead::sequence_classification},
@@ -54,7 +55,7 @@ constexpr config::IntegerRange kLayers{1, 10000}, kWidth{1, 1 << 24}, kRows{1, s
 ModelDescription read_description(const Value& value, std::string fallback_name) {
   const Mapping m(value, {"name", "family", "layers", "heads", "key_value_heads", "hidden", "feed_forward",
                           "vocabulary", "max_positions", "type_vocabulary", "dropout", "attention_dropout", "bias",
-                          "activation", "tie_embeddings", "head", "labels"});
+                          "activation", "tie_embeddings", "weight_sparsity", "head", "labels"});
   ModelDescription d;
   d.name = m["name"].text(std::move(fallback_name));
   d.family = m["family"].choice<ModelFamily>(kFamilies);
@@ -72,6 +73,7 @@ ModelDescription read_description(const Value& value, std::string fallback_name)
   d.bias = m["bias"].boolean(defaults.bias);
   d.activation = m["activation"].choice<Activation>(kActivations, defaults.activation);
   d.tie_embeddings = m["tie_embeddings"].boolean(defaults.tie_embeddings);
+  d.sparse_weights = m["weight_sparsity"].choice<bool>(kSparsities, false);
   d.head = m["head"].choice<ModelHead>(kHeads, defaults.head);
   d.labels = m["labels"].integer(kWidth, 2);
   if (d.hidden % d.heads != 0)

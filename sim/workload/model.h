@@ -42,13 +42,19 @@ struct ModelDescription {
   Activation activation = Activation::gelu;
   bool tie_embeddings = true;  ///< output projection shares the token table
   ModelHead head = ModelHead::language_model;
-  std::int64_t labels = 2;  ///< classes of a sequence classifier
+  bool sparse_weights = false;  ///< linear layers of the blocks are 2:4 sparse (a what-if)
+  std::int64_t labels = 2;      ///< classes of a sequence classifier
 
   [[nodiscard]] std::int64_t head_dim() const { return heads > 0 ? hidden / heads : 0; }
   [[nodiscard]] std::int64_t key_value_count() const { return key_value_heads > 0 ? key_value_heads : heads; }
   [[nodiscard]] std::int64_t feed_forward_width() const { return feed_forward > 0 ? feed_forward : 4 * hidden; }
   bool operator==(const ModelDescription&) const = default;
 };
+
+/// What a prediction with `sparse_weights` says of itself.
+inline constexpr const char* kSparseWeightsNote =
+    "2:4 sparse weights: a what-if by the laws of dense products, not measured; pruning and compression take no time, "
+    "and memory holds the weights densely";
 
 /// Trained parameters, each counted once (a tied output projection adds nothing).
 std::int64_t parameter_count(const ModelDescription& model);

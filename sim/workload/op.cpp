@@ -26,7 +26,7 @@ class Hash {
 struct Hasher {
   Hash& hash;
   void operator()(const Matmul& op) const {
-    hash << op.type << op.batch << op.m << op.n << op.k << op.layout << op.bias;
+    hash << op.type << op.batch << op.m << op.n << op.k << op.layout << op.bias << op.sparse;
   }
   void operator()(const Pointwise& op) const {
     hash << op.function << op.rows << op.cols << op.input_count << op.output << op.walk;
@@ -178,7 +178,10 @@ std::string_view name_of(Layout layout) {
 struct Shaper {
   std::string operator()(const Matmul& op) const {
     const std::string product = fmt::format("{}x{}x{} {} {}", op.m, op.n, op.k, name_of(op.layout), name_of(op.type));
-    return op.batch > 1 ? fmt::format("{}x {}", op.batch, product) : product;
+    const char* const sparse = op.sparse == SparseOperand::none ? ""
+                               : op.sparse == SparseOperand::a  ? " 2:4 a"
+                                                                : " 2:4 b";
+    return op.batch > 1 ? fmt::format("{}x {}{}", op.batch, product, sparse) : product + sparse;
   }
   std::string operator()(const Pointwise& op) const {
     std::string types;

@@ -18,12 +18,17 @@ namespace ridgeline {
 /// nn: A[m,k] B[k,n].  nt: A[m,k] B[n,k] (x·Wᵀ).  tn: A[k,m] B[k,n] (dYᵀ·X).
 enum class Layout : std::uint8_t { nn, nt, tn, tt };
 
+/// The operand of a product whose values are 2:4 sparse along k: of four neighbours two are zero and not stored (tf32:
+/// one of two). At most one can be.
+enum class SparseOperand : std::uint8_t { none, a, b };
+
 /// C[batch][m,n] = A·B (+ bias): mm (batch 1), bmm, addmm (bias fused into the epilogue where the library can).
 struct Matmul {
   DType type = DType::fp32;
   std::int64_t batch = 1, m = 0, n = 0, k = 0;
   Layout layout = Layout::nn;
   bool bias = false;
+  SparseOperand sparse = SparseOperand::none;
   bool operator==(const Matmul&) const = default;
 };
 

@@ -42,6 +42,7 @@ class TrainingLoop {
   TrainingLoop(OpTrace& trace, const ModelDescription& model, const TrainingDescription& training,
                AttentionChoice attention)
       : training_(training), eager_(trace), optimizer_(optimizers::make_optimizer(training)) {
+    eager_.sparse_weights = model.sparse_weights;
     eager_.tf32 = training.precision == Precision::tf32;
     eager_.softmax_saves_input = training.softmax_saves_input;
     batch_ = families::make_batch(eager_, model, training);
@@ -161,6 +162,7 @@ OpTrace training_run(const ModelDescription& model, const TrainingDescription& t
     trace.notes.push_back("adafactor: as torch.optim runs it; the one of Transformers holds more temporaries");
   if (attention == AttentionChoice::math)
     trace.notes.push_back("math attention: operations from its source; not measured");
+  if (model.sparse_weights) trace.notes.push_back(kSparseWeightsNote);
   trace.model_flops =
       model_flops(model, training.micro_batch * training.gradient_accumulation, training.sequence_length);
   return trace;

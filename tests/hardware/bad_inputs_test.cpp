@@ -64,6 +64,46 @@ TEST(BadHardware, a_mistake_on_the_command_line_names_the_argument) {
               ::testing::HasSubstr("--set hardware.power.idle=900 W: power.idle: not below power.limit"));
 }
 
+TEST(BadHardware, numbers_that_no_chip_could_have_are_refused_with_what_is_allowed) {
+  const auto error = [](const std::string& key, const std::string& value) -> std::string {
+    try {
+      (void)load_gpu("nvidia-h200-sxm-141gb", {{key, value, "--set hardware." + key + "=" + value}});
+    } catch (const config::ConfigError& e) {
+      return e.what();
+    }
+    return "no error";
+  };
+  using ::testing::HasSubstr;
+  EXPECT_THAT(error("dram.bandwidth", "1e30 TB/s"), HasSubstr("expected at least 1 GB/s and at most 1000 TB/s"));
+  EXPECT_THAT(error("dram.bandwidth", "1 MB/s"), HasSubstr("out of range"));
+  EXPECT_THAT(error("dram.bandwidth", "-4.8 TB/s"), HasSubstr("out of range"));
+  EXPECT_THAT(error("dram.bandwidth", "nan TB/s"), HasSubstr("expected a number with a unit"));
+  EXPECT_THAT(error("sm.count", "1e9"), HasSubstr("expected a whole number (1 to 100000), got '1e9'"));
+  EXPECT_THAT(error("sm.count", "1000000000"), HasSubstr("expected 1 to 100000"));
+  EXPECT_THAT(error("sm.count", "99999999999999999999"), HasSubstr("expected 1 to 100000"));
+  EXPECT_THAT(error("sm.count", "-1"), HasSubstr("expected 1 to 100000"));
+  EXPECT_THAT(error("clock.boost", "1e12 GHz"), HasSubstr("out of range"));
+  EXPECT_THAT(error("clock.tensor", "1 Hz"), HasSubstr("out of range"));
+  EXPECT_THAT(error("l2.capacity", "1e30 MiB"), HasSubstr("out of range"));
+  EXPECT_THAT(error("dram.latency", "1 s"), HasSubstr("out of range"));
+  EXPECT_THAT(error("sm.shared_per_sm", "1 TiB"), HasSubstr("out of range"));
+  EXPECT_THAT(error("sm.rates.tensor_bf16", "1e-300"),
+              HasSubstr("expected 0 (there is no such unit) or at least 0.01"));
+  EXPECT_THAT(error("sm.rates.tensor_bf16", "1e7"), HasSubstr("out of range"));
+  EXPECT_THAT(error("sm.rates.fp32", "0"), HasSubstr("out of range"));
+  EXPECT_THAT(error("power.limit", "1e9 W"), HasSubstr("out of range"));
+  EXPECT_THAT(error("launch.gap", "1e9 s"), HasSubstr("out of range"));
+  // A hundred times what exists is a what-if.
+  for (const auto& [key, value] : {std::pair{"dram.bandwidth", "800 TB/s"},
+                                   {"sm.count", "16000"},
+                                   {"l2.capacity", "20 GiB"},
+                                   {"dram.capacity", "28 TB"},
+                                   {"dram.latency", "4 ns"},
+                                   {"sm.rates.tensor_bf16", "800000"},
+                                   {"power.limit", "100000 W"}})
+    EXPECT_EQ(error(key, value), "no error") << key;
+}
+
 TEST(BadHardware, an_unknown_name_finds_the_nearest_one) {
   try {
     (void)load_gpu("nvidia-h200");

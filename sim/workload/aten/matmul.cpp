@@ -17,7 +17,8 @@ Tensor readable(Eager& eager, const Tensor& x) {
   return row_major(x) || column_major(x) ? x : contiguous(eager, x.detached());
 }
 
-void record(Eager& eager, const Tensor& a, const Tensor& b, const Tensor* bias, const Tensor& result) {
+void record(Eager& eager, const Tensor& a, const Tensor& b, const Tensor* bias, const Tensor& result,
+            SparseOperand sparse = SparseOperand::none) {
   Matmul op;
   op.type = eager.product_type(a.type);
   op.batch = a.sizes.rank() == 3 ? a.sizes[0] : 1;
@@ -26,16 +27,18 @@ void record(Eager& eager, const Tensor& a, const Tensor& b, const Tensor* bias, 
   op.k = a.sizes.last();
   op.layout = transposed(a) ? (transposed(b) ? Layout::tt : Layout::tn) : (transposed(b) ? Layout::nt : Layout::nn);
   op.bias = bias != nullptr;
+  op.sparse = sparse;
   if (bias != nullptr) eager.recorder.op(op, {&a, &b, bias}, {&result});
   else eager.recorder.op(op, {&a, &b}, {&result});
 }
 
 /// Gradient of a factor comes out in the factor's own order: a transposed factor gets the transpose of the transposed
 /// product.
-Tensor gradient_of_first(Eager& eager, const Tensor& gradient, const Tensor& first, const Tensor& second) {
+Tensor gradient_of_first(Eager& eager, const Tensor& gradient, const Tensor& first, const Tensor& second,
+                         bool sparse_second) {
   if (first.strides[0] == 1 && first.strides[1] == first.sizes[0])
-    return t(eager, mm(eager, second, t(eager, gradient)));
-  return mm(eager, gradient, t(eager, second));
+    return t(eager, mm(eager, second, t(eager, gradient), sparse_second ? SparseOperand::a : SparseOperand::none));
+  return mm(eager, gradient, t(eager, second), sparse_second ? SparseOperand::b : SparseOperand::none);
 }
 Tensor gradient_of_second(Eager& eager, const Tensor& gradient, const Tensor& first, const Tensor& second) {
   if (second.strides[0] == 1 && second.strides[1] == second.sizes[0])
@@ -47,10 +50,11 @@ struct MmBackward final : Node {
   MmBackward() : Node(HostClass::mm_backward) {}
   SavedTensor mat2, self;
   Tensor first_shape, second_shape;  ///< sizes and strides only
+  bool sparse_weight = false;        ///< the second factor
   void backward(Eager& eager, Gradients& in, Gradients& out) override {
     const Tensor second = mat2.unpack(eager), first = self.unpack(eager);
     if (needs(1)) out[1] = gradient_of_second(eager, in[0], first, second_shape);
-    if (needs(0)) out[0] = gradient_of_first(eager, in[0], first_shape, second);
+    if (needs(0)) out[0] = gradient_of_first(eager, in[0], first_shape, second, sparse_weight);
   }
   void release() override {
     mat2.release();
@@ -62,9 +66,10 @@ struct AddmmBackward final : Node {
   AddmmBackward() : Node(HostClass::addmm_backward) {}
   SavedTensor mat1, mat2;
   Tensor first_shape, second_shape;
+  bool sparse_weight = false;
   void backward(Eager& eager, Gradients& in, Gradients& out) override {
     const Tensor first = mat1.unpack(eager), second = mat2.unpack(eager);
-    if (needs(1)) out[1] = gradient_of_first(eager, in[0], first_shape, second);
+    if (needs(1)) out[1] = gradient_of_first(eager, in[0], first_shape, second, sparse_weight);
     if (needs(2)) out[2] = gradient_of_second(eager, in[0], first, second_shape);
     if (needs(0)) out[0] = in[0];  // the engine sums it to the size of the bias
   }
@@ -97,32 +102,34 @@ Tensor shape_of(const Tensor& x) {
 
 }  // namespace
 
-Tensor mm(Eager& eager, const Tensor& a, const Tensor& b) {
+Tensor mm(Eager& eager, const Tensor& a, const Tensor& b, SparseOperand sparse) {
   MmBackward* node = nullptr;
   if (eager.needs_node({&a, &b})) {
     node = &eager.node<MmBackward>({&a, &b});
+    node->sparse_weight = sparse == SparseOperand::b;
     node->first_shape = shape_of(a);
     node->second_shape = shape_of(b);
     if (node->needs(0)) node->mat2 = eager.save(b);
     if (node->needs(1)) node->self = eager.save(a);
   }
   Tensor result = eager.empty({a.sizes[0], b.sizes[1]}, a.type);
-  record(eager, readable(eager, a), readable(eager, b), nullptr, result);
+  record(eager, readable(eager, a), readable(eager, b), nullptr, result, sparse);
   if (node != nullptr) Eager::attach(result, *node);
   return result;
 }
 
-Tensor addmm(Eager& eager, const Tensor& bias, const Tensor& a, const Tensor& b) {
+Tensor addmm(Eager& eager, const Tensor& bias, const Tensor& a, const Tensor& b, SparseOperand sparse) {
   AddmmBackward* node = nullptr;
   if (eager.needs_node({&bias, &a, &b})) {
     node = &eager.node<AddmmBackward>({&bias, &a, &b});
+    node->sparse_weight = sparse == SparseOperand::b;
     node->first_shape = shape_of(a);
     node->second_shape = shape_of(b);
     if (node->needs(2)) node->mat1 = eager.save(a);
     if (node->needs(1)) node->mat2 = eager.save(b);
   }
   Tensor result = eager.empty({a.sizes[0], b.sizes[1]}, a.type);
-  record(eager, readable(eager, a), readable(eager, b), &bias, result);
+  record(eager, readable(eager, a), readable(eager, b), &bias, result, sparse);
   if (node != nullptr) Eager::attach(result, *node);
   return result;
 }
@@ -140,13 +147,13 @@ Tensor bmm(Eager& eager, const Tensor& a, const Tensor& b) {
   return result;
 }
 
-Tensor matmul(Eager& eager, const Tensor& a, const Tensor& b) {
+Tensor matmul(Eager& eager, const Tensor& a, const Tensor& b, SparseOperand sparse) {
   if (b.sizes.rank() == 2) {
     const std::int64_t k = a.sizes.last();
     Dims sizes = a.sizes;
     sizes[sizes.rank() - 1] = b.sizes[1];
-    if (a.sizes.rank() == 2) return mm(eager, a, b);
-    const Tensor product = mm(eager, reshape(eager, a, {a.elements() / k, k}), b);
+    if (a.sizes.rank() == 2) return mm(eager, a, b, sparse);
+    const Tensor product = mm(eager, reshape(eager, a, {a.elements() / k, k}), b, sparse);
     return unsafe_view(eager, product, sizes);
   }
   // Leading dimensions are one batch; the second operand may lack or repeat some.
@@ -164,20 +171,22 @@ Tensor matmul(Eager& eager, const Tensor& a, const Tensor& b) {
 }
 
 Tensor linear(Eager& eager, const Tensor& x, const Tensor& weight, const Tensor* bias) {
+  const SparseOperand sparse =
+      eager.sparse_weights && eager.recorder.layer >= 0 ? SparseOperand::b : SparseOperand::none;
   if (bias == nullptr) {
     const Tensor transposed_weight = t(eager, weight);
-    return matmul(eager, x, transposed_weight);
+    return matmul(eager, x, transposed_weight, sparse);
   }
   if (x.sizes.rank() == 2) {
     const Tensor transposed_weight = t(eager, weight);
-    return addmm(eager, *bias, x, transposed_weight);
+    return addmm(eager, *bias, x, transposed_weight, sparse);
   }
   const std::int64_t k = x.sizes.last();
   Dims sizes = x.sizes;
   sizes[sizes.rank() - 1] = weight.sizes[0];
   const Tensor rows = reshape(eager, x, {x.elements() / k, k});
   const Tensor transposed_weight = t(eager, weight);
-  return view(eager, addmm(eager, *bias, rows, transposed_weight), sizes);
+  return view(eager, addmm(eager, *bias, rows, transposed_weight, sparse), sizes);
 }
 
 }  // namespace ridgeline::eager::aten

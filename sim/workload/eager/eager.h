@@ -21,6 +21,7 @@ class Eager {
   Autocast autocast;
   Tape tape;
   bool gradients_enabled = true;
+  bool sparse_weights = false;            ///< linear layers inside blocks multiply by 2:4 sparse weights
   bool tf32 = false;                      ///< fp32 products run on TF32 tensor cores
   bool softmax_saves_input = false;       ///< besides its result, as before PyTorch 1.11
   CheckpointFrame* promising = nullptr;   ///< the forward run of this block makes promises …

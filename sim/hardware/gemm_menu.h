@@ -1,0 +1,62 @@
+// Kernels of a matrix library as a hardware file may list them: what a what-if adds to the menus that the laws know.
+//
+// gemm:
+//   menu: {value: extend, source: ...}           # or replace: drops the known entries of the classes listed
+//   tiles:
+//     value:
+//       - {kernels: wgmma-16bit, m: 256, n: 192, k: 64, stages: 4}
+//     source: ...
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace ridgeline {
+
+/// Kernels that share a code path, and so the constants of the law (sim/timing/gemm_constants.h).
+enum class GemmClass : std::uint8_t {
+  wgmma_half,       ///< Hopper, 16-bit, all leading dimensions multiples of 16 bytes: persistent, TMA
+  wgmma_tf32,       ///< the same for tf32
+  mma_half,         ///< 16-bit on Ampere and Ada: cp.async, mma.sync
+  mma_half_staged,  ///< 16-bit on Volta and Turing: operands staged through registers
+  mma_half_align4,  ///< 16-bit, leading dimensions multiples of 4 or 8 bytes only
+  mma_half_align2,  ///< 16-bit, odd leading dimensions: no asynchronous copies
+  mma_tf32,         ///< tf32 before Hopper
+  mma_tf32_align4,  ///< tf32, odd leading dimensions
+  simt              ///< fp32 on the CUDA cores
+};
+inline constexpr std::array<std::pair<std::string_view, GemmClass>, 9> kGemmClassNames{
+    {{"wgmma-16bit", GemmClass::wgmma_half},
+     {"wgmma-tf32", GemmClass::wgmma_tf32},
+     {"mma-16bit", GemmClass::mma_half},
+     {"mma-16bit-staged", GemmClass::mma_half_staged},
+     {"mma-16bit-align4", GemmClass::mma_half_align4},
+     {"mma-16bit-align2", GemmClass::mma_half_align2},
+     {"mma-tf32", GemmClass::mma_tf32},
+     {"mma-tf32-align4", GemmClass::mma_tf32_align4},
+     {"cuda-cores", GemmClass::simt}}};
+
+/// One kernel: a block computes m x n of the result, k at a time, `stages` buffers of both operands ahead.
+struct GemmTileEntry {
+  GemmClass kernels = GemmClass::wgmma_half;
+  int m = 0, n = 0, k = 0, stages = 0;
+  int warps = 0, registers = 0;  ///< of a block; of a thread
+  int shared_bytes = 0;          ///< of a block
+  bool operator==(const GemmTileEntry&) const = default;
+};
+
+struct GemmMenuChange {
+  bool replace = false;  ///< the listed entries stand instead of the known ones of their class, not beside them
+  std::vector<GemmTileEntry> tiles;
+  /// Whether the menu of a class is no longer the one that the laws know.
+  [[nodiscard]] bool concerns(GemmClass kernels) const {
+    for (const GemmTileEntry& tile : tiles)
+      if (tile.kernels == kernels) return true;
+    return false;
+  }
+};
+
+}  // namespace ridgeline
