@@ -74,7 +74,7 @@ TEST(BadHardware, numbers_that_no_chip_could_have_are_refused_with_what_is_allow
     return "no error";
   };
   using ::testing::HasSubstr;
-  EXPECT_THAT(error("dram.bandwidth", "1e30 TB/s"), HasSubstr("expected at least 1 GB/s and at most 1000 TB/s"));
+  EXPECT_THAT(error("dram.bandwidth", "1e30 TB/s"), HasSubstr("expected at least 1.00 GB/s and at most 1000 TB/s"));
   EXPECT_THAT(error("dram.bandwidth", "1 MB/s"), HasSubstr("out of range"));
   EXPECT_THAT(error("dram.bandwidth", "-4.8 TB/s"), HasSubstr("out of range"));
   EXPECT_THAT(error("dram.bandwidth", "nan TB/s"), HasSubstr("expected a number with a unit"));

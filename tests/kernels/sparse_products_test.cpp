@@ -6,6 +6,7 @@
 
 #include "sim/hardware/load_gpu.h"
 #include "sim/hardware/load_host.h"
+#include "sim/kernels/gemm_selection.h"
 #include "sim/kernels/lowering.h"
 #include "sim/scenario/prediction.h"
 #include "sim/scenario/residual_ranges.h"
