@@ -12,12 +12,12 @@
 namespace ridgeline {
 namespace {
 
-constexpr std::array kPersistentSplits{2, 3, 4, 6, 8, 10, 12, 16};
-constexpr std::array kTiledSplits{2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32, 44, 64};
+constexpr std::array kPersistentSplits{2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 16};
+constexpr int kMostSplits = 64, kFewSplits = 9;
 
 /// Logarithms of numbers of splits.
-const std::array<double, 65> kLogSplits = [] {
-  std::array<double, 65> table{};
+const std::array<double, kMostSplits + 1> kLogSplits = [] {
+  std::array<double, kMostSplits + 1> table{};
   for (std::size_t z = 1; z < table.size(); ++z) table[z] = std::log(static_cast<double>(z));
   return table;
 }();
@@ -38,6 +38,35 @@ bool suits_stream_k(const GemmLaw& law, const GemmWork& problem, const GemmTile&
   const double rounds = law.tiles(tile) / gpu.sm.count, begun = rounds - std::floor(rounds);
   if (rounds <= 1.0) return rounds <= 0.42 && problem.k >= 80 * tile.k;
   return rounds < kRoundsShared && begun > 0.0 && begun < 0.4 && problem.k >= 28 * tile.k;
+}
+
+/// The persistent kernels load operands that are not contiguous along k in pieces of 32 of their rows: so in each of
+/// 1735 profiled ones. CUTLASS's fp32 kernels are not taken where both are (7 of 239), nor others of 128 x 128 where
+/// neither is.
+bool suits_layout(const GemmWork& problem, const GemmTile& tile) {
+  const bool a_transposed = problem.layout == 2 || problem.layout == 3,
+             b_transposed = problem.layout == 1 || problem.layout == 3;
+  if (problem.family == GemmWork::Family::wgmma)
+    return (!a_transposed || tile.m % 32 == 0) && (b_transposed || tile.n % 32 == 0);
+  if (problem.family != GemmWork::Family::simt || problem.batch > 1) return true;
+  const bool cutlass = tile.stages >= 4;
+  if (!a_transposed && b_transposed) return !cutlass;
+  return !a_transposed || cutlass || tile.m * tile.n < 128 * 128;
+}
+
+using TiledSplits = std::array<int, kFewSplits + 2>;
+
+/// Splits of a tiled kernel, ascending: those that fill one or two rounds of the SMs (of 330 profiled splits for a
+/// second kernel all but 52); in place few too.
+std::span<const int> tiled_splits(double tiles, double sms, bool in_place, TiledSplits& room) {
+  std::size_t count = 0;
+  if (in_place)
+    for (int splits = 2; splits <= kFewSplits; ++splits) room[count++] = splits;
+  for (const double rounds : {1.0, 2.0}) {
+    const int splits = static_cast<int>(std::min<double>(kMostSplits, std::floor(rounds * sms / tiles)));
+    if (splits >= 2 && (count == 0 || splits > room[count - 1])) room[count++] = splits;
+  }
+  return {room.data(), count};
 }
 
 /// A candidate about as fast as the fastest. `order` is its place among all: of equals the first wins.
@@ -159,9 +188,11 @@ class Choice {
     std::size_t lowest = entries;
     // Shared k-steps are few entries of few products: their floor is not known.
     for (std::size_t i = 0; i < entries; ++i)
-      if (!menu_.entries[i].tile.stream_k && (lowest == entries || floors_[i] < floors_[lowest])) lowest = i;
+      if (!menu_.entries[i].tile.stream_k && suits(i) && (lowest == entries || floors_[i] < floors_[lowest]))
+        lowest = i;
     if (lowest < entries) consider(lowest, menu_.entries[lowest].tile, 1, 0);
     for (std::size_t i = 0; i < entries; ++i) {
+      if (!suits(i)) continue;
       if (menu_.entries[i].tile.stream_k) {
         if (suits_stream_k(law_, problem_, menu_.entries[i].tile, gpu_)) consider(i, menu_.entries[i].tile, 1, 0);
         continue;
@@ -172,14 +203,18 @@ class Choice {
       if (persistent_) {
         if (counts_[i] * 2.0 <= gpu_.sm.count) try_splits(i, kPersistentSplits, false, 1);
       } else {
-        try_splits(i, kTiledSplits, false, 1);
-        try_splits(i, kTiledSplits, true, 1 + static_cast<int>(kTiledSplits.size()));
+        TiledSplits room{};
+        try_splits(i, tiled_splits(counts_[i], gpu_.sm.count, false, room), false, 1);
+        try_splits(i, tiled_splits(counts_[i], gpu_.sm.count, true, room), true, 1 + static_cast<int>(room.size()));
       }
     }
     return preferred();
   }
 
  private:
+  [[nodiscard]] bool suits(std::size_t entry) const {
+    return menu_.changed || suits_layout(problem_, menu_.entries[entry].tile);
+  }
   [[nodiscard]] double limit() const { return fastest_ * kTied; }
 
   void consider(std::size_t entry, const GemmTile& tile, int splits, int order) {
@@ -192,6 +227,7 @@ class Choice {
 
   void try_splits(std::size_t entry, std::span<const int> all, bool in_place, int order) {
     GemmTile tile = menu_.entries[entry].tile;
+    if (all.empty()) return;
     tile.stream_k = in_place;
     const double count = counts_[entry];
     if (!law_.may_split(tile, all.front(), count)) return;
@@ -231,7 +267,7 @@ class Choice {
 
   /// More candidates than an entry can have.
   static constexpr int kOrders = 64;
-  static_assert(kOrders > 1 + 2 * kTiledSplits.size() && kOrders > 1 + kPersistentSplits.size());
+  static_assert(kOrders > 1 + 2 * std::tuple_size_v<TiledSplits> && kOrders > 1 + kPersistentSplits.size());
 
   const GemmWork& problem_;
   const Gpu& gpu_;

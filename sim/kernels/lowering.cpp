@@ -1,6 +1,7 @@
 #include "sim/kernels/lowering.h"
 
 #include "sim/kernels/families.h"
+#include "sim/kernels/tile_menu.h"
 
 namespace ridgeline {
 namespace {
@@ -29,7 +30,10 @@ struct Lowerer {
 
 }  // namespace
 
-LoweredOp Lowering::lower(const Op& op) const { return std::visit(Lowerer{*gpu_, *software_, menus_}, op); }
+Lowering::Lowering(const Gpu& gpu, const Software& software)
+    : gpu_(&gpu), software_(&software), menus_(std::make_shared<const GpuMenus>(gpu)) {}
+
+LoweredOp Lowering::lower(const Op& op) const { return std::visit(Lowerer{*gpu_, *software_, *menus_}, op); }
 
 LoweredOp lower(const Op& op, const Gpu& gpu, const Software& software) { return Lowering(gpu, software).lower(op); }
 

@@ -2,15 +2,17 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "sim/hardware/gpu.h"
 #include "sim/hardware/software.h"
-#include "sim/kernels/tile_menu.h"
 #include "sim/launch/kernel_launch.h"
 #include "sim/workload/op.h"
 
 namespace ridgeline {
+
+class GpuMenus;
 
 struct LoweredOp {
   std::vector<KernelLaunch> launches;
@@ -23,7 +25,7 @@ struct LoweredOp {
 /// outlive it, and stay as they are.
 class Lowering {
  public:
-  Lowering(const Gpu& gpu, const Software& software) : gpu_(&gpu), software_(&software), menus_(gpu) {}
+  Lowering(const Gpu& gpu, const Software& software);
   /// Throws as lower() does.
   [[nodiscard]] LoweredOp lower(const Op& op) const;
   [[nodiscard]] const Gpu& gpu() const { return *gpu_; }
@@ -32,7 +34,7 @@ class Lowering {
  private:
   const Gpu* gpu_;
   const Software* software_;
-  GpuMenus menus_;
+  std::shared_ptr<const GpuMenus> menus_;
 };
 
 /// One op alone; for many, a Lowering is made once. Throws std::invalid_argument with a sentence for shapes that cannot

@@ -18,6 +18,7 @@ struct GemmConstants {
   double latency_cycles = 0;     ///< persistent: of one pipeline stage; tiled: least cycles of a k-step of a block
   double fixed_cycles = 0;       ///< start of the grid to first load, drain of the last store
   double stage_cycles = 0;       ///< start of one stage of the first tile's pipeline
+  double first_loads = 1;        ///< share of the first wave's loads that nothing hides
   double bias_cycles = 0;        ///< a fused bias: fetched before the first store
   double epilogue_cycles = 0;    ///< a tile, besides its stores
   double epilogue_bytes = 16;    ///< stored a cycle by an SM
@@ -28,9 +29,10 @@ struct GemmConstants {
   double read_share = 1;         ///< achieved of the DRAM's streaming read bandwidth
   double write_share = 1;        ///< and of its write bandwidth
   double misaligned_write = 0;   ///< extra DRAM time of outputs whose rows do not begin at multiples of 64 bytes
+  double misaligned_load = 0;    ///< extra time of loads of operand rows whose pitch is not a multiple of 128 bytes
   // Persistent (wgmma) kernels
-  double port_bytes = 64;       ///< a clock that an SM receives from the L2
-  double misaligned_load = 0;   ///< extra port time of operand rows whose pitch is not a multiple of 128 bytes
+  double port_bytes = 128;      ///< a clock that an SM's shared memory receives
+  double l2_bytes = 64;         ///< a clock that an SM draws from the L2; what a cluster shares is drawn once
   double misaligned_store = 0;  ///< extra epilogue where the output's pitch is not a multiple of 64 bytes
   double transpose_both = 0;    ///< cycles an element of both panels costs where both are transposed on their way (tn)
   double transpose_b = 0;       ///< an element of B's panel where only B is (nn): wgmma takes tf32 K-major
@@ -38,6 +40,7 @@ struct GemmConstants {
   // Tiled kernels
   double grouped = 0;           ///< 1: CUTLASS kernels: grids of whole groups of columns, splits added up in place
   double step_cycles = 0;       ///< a k-step of a block, besides its loads and math
+  double exposed_cycles = 0;    ///< a k-step of all blocks of an SM: what of barriers and latency nothing hides
   double load_slots = 0;        ///< issue cycles an element of an operand panel and k costs beside the math
   double load_slots_nt = 1;     ///< factor on it where B is K-contiguous
   double load_slots_tn = 1;     ///< factor on it where A is M-contiguous

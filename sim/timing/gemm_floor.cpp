@@ -10,7 +10,7 @@ void GemmTileShapes::push_back(const GemmTile& tile) {
   blocks.push_back(tile.blocks_per_sm);
   volume.push_back(m * n * tile.k);
   panels.push_back(tile.k * static_cast<double>(tile.wgmma_m + (tile.wgmma_m + 63) / 64 * tile.wgmma_n));
-  sides.push_back(tile.k * 0.5 * (m + n));
+  sides.push_back(tile.k * (m + n));
   depth.push_back(1.0 / std::max(1, tile.stages - 1));
 }
 
@@ -43,6 +43,7 @@ GemmFloor::GemmFloor(const GemmLaw& law)
   partial_store_ = 4.0 * penalty / c.epilogue_bytes;
   epilogue_ = c.epilogue_cycles;
   exposed_ = 1.0 - c.epilogue_overlap;
+  exposed_step_ = c.exposed_cycles;
   handoff_ = c.handoff_cycles;
   clock_ = law.clock_;
   // Time falls with the busy share only while the clock loses less than half by it.
@@ -50,6 +51,7 @@ GemmFloor::GemmFloor(const GemmLaw& law)
   stage_ = c.stage_cycles / law.clock_;
   start_ = law.fixed_;
   read_ = law.first_loads_;
+  exposed_reads_ = c.first_loads * read_;
   traffic_ = law.first_loads_ + law.written_time_;
   memset_ = law.memset_;
   const double results = law.m_ * law.n_ * law.batch_ / (c.split_bandwidth * law.dram_bandwidth_);

@@ -20,7 +20,7 @@ struct GemmTileShapes {
   std::vector<double> volume;  ///< multiply-adds of a k-step
   std::vector<double>
       panels;  ///< elements of both operands in a k-step, as shared memory hands them to the tensor cores
-  std::vector<double> sides;  ///< elements of both operands in a k-step, as a cluster of four and more receives them
+  std::vector<double> sides;  ///< elements of both operands in a k-step, as a block receives them
   std::vector<double> depth;  ///< one over the k-steps fetched ahead
   std::vector<double> area, k, stages, blocks;
   void push_back(const GemmTile& tile);
@@ -42,7 +42,8 @@ class GemmFloor {
   /// A higher floor of one tile: with the law's rounded maximum of compute and memory.
   [[nodiscard]] double raised(const GemmTileShapes& tiles, const GemmTilings& tilings, std::size_t i) const {
     const Parts parts = persistent_ ? whole_persistent(tiles, tilings, i) : whole_tiled(tiles, tilings, i);
-    const double first = read_ * std::min(1.0, sms_ * (persistent_ ? 1.0 : tiles.blocks[i]) / tilings.count[i]) *
+    const double first = exposed_reads_ *
+                         std::min(1.0, sms_ * (persistent_ ? 1.0 : tiles.blocks[i]) / tilings.count[i]) *
                          (std::min(tiles.stages[i], tilings.steps[i]) / tilings.steps[i]);
     const double other = traffic_ - first, c = parts.compute * parts.compute, t = other * other;
     return kSure * (parts.start + first + std::sqrt(std::sqrt(c * c + t * t)));
@@ -83,7 +84,7 @@ class GemmFloor {
   }
   [[nodiscard]] Parts whole_tiled(const GemmTileShapes& tiles, const GemmTilings& on, std::size_t i) const {
     const double rounds = rounds_of(on.count[i]);
-    const double cycles = on.steps[i] * larger(rounds * step_tiled(tiles, on, i), latency_) +
+    const double cycles = on.steps[i] * (larger(rounds * step_tiled(tiles, on, i), latency_) + exposed_step_) +
                           (epilogue_ + tiles.area[i] * store_) * overlapped(rounds);
     return {start_ + smaller(tiles.stages[i], on.steps[i]) * stage_,
             at_clock(cycles, on.count[i] * per_sm_ * on.steps[i] * tiles.volume[i] * busy_)};
@@ -117,9 +118,9 @@ class GemmFloor {
   double k_, sms_, per_sm_;
   double math_, busy_, panel_, side_, latency_;  ///< cycles of a multiply-add, of an element, of a stage
   double issue_, load_a_, load_b_, load_step_;   ///< of tiled kernels
-  double store_, partial_store_, epilogue_, exposed_, handoff_;
+  double store_, partial_store_, epilogue_, exposed_, exposed_step_, handoff_;
   double clock_, droop_, stage_;
-  double start_, read_, traffic_, memset_, reduction_, reduction_each_;  ///< seconds
+  double start_, read_, exposed_reads_, traffic_, memset_, reduction_, reduction_each_;  ///< seconds
 };
 
 }  // namespace ridgeline

@@ -1,7 +1,9 @@
 #include "sim/timing/gemm_law.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <span>
 
 #include "sim/timing/achieved_bandwidth.h"
 #include "sim/timing/clock_law.h"
@@ -48,7 +50,17 @@ double fourth_root(double x) { return std::sqrt(std::sqrt(x)); }
 
 /// Maxima with rounded edges: pipes that are nearly equally busy get in each other's way.
 double soft_maximum(double a, double b) { return fourth_root(fourth(a) + fourth(b)); }
-double soft_maximum(double a, double b, double c) { return fourth_root(fourth(a) + fourth(b) + fourth(c)); }
+double soft_maximum(double a, double b, double c, double d) {
+  return fourth_root(fourth(a) + fourth(b) + fourth(c) + fourth(d));
+}
+
+/// Clusters of blocks of persistent kernels: along m and n.
+struct ClusterShape {
+  double along_m, along_n;
+};
+constexpr std::array kClustersOfEight{ClusterShape{4, 2}, ClusterShape{2, 4}};
+constexpr std::array kClustersOfFour{ClusterShape{4, 1}, ClusterShape{1, 4}, ClusterShape{2, 2}};
+constexpr std::array kPairs{ClusterShape{2, 1}, ClusterShape{1, 2}};
 
 }  // namespace
 
@@ -131,6 +143,7 @@ GemmLaw::GemmLaw(const GemmWork& problem, const Gpu& gpu, const GemmConstants& c
   per_sms_ = 1.0 / sms_;
   per_shared_ = 1.0 / shared_bytes_;
   per_port_ = 1.0 / c_.port_bytes;
+  per_l2_ = 1.0 / c_.l2_bytes;
   per_epilogue_ = 1.0 / c_.epilogue_bytes;
   hit_time_ = (read_bytes_ - cold_bytes_) / l2_bandwidth_;
   first_loads_ = cold_bytes_ / read_bandwidth_ + hit_time_;
@@ -139,27 +152,61 @@ GemmLaw::GemmLaw(const GemmWork& problem, const Gpu& gpu, const GemmConstants& c
   memset_ = gpu.launch.memset.value();
 }
 
+GemmLaw::Cluster GemmLaw::cluster(const GemmTile& tile, int splits) const {
+  const double rows = pieces_of(m_, tile.m), columns = pieces_of(n_, tile.n), copies = batch_ * splits;
+  const double count = rows * columns * copies;
+  const auto blocks_of = [&](const ClusterShape& shape) {
+    return pieces_of(rows, shape.along_m) * shape.along_m * pieces_of(columns, shape.along_n) * shape.along_n * copies;
+  };
+  const auto drawn = [&](const Cluster& c) { return a_stored_ * tile.m / c.along_n + b_stored_ * tile.n / c.along_m; };
+  Cluster best{1, 1, count, std::min(count, sms_)};
+  if (count > sms_) {
+    // More tiles than SMs: pairs, where they cost no round more.
+    const auto rounds = [&](const Cluster& c) { return pieces_of(c.blocks, sms_); };
+    for (const ClusterShape& shape : kPairs) {
+      const Cluster pair{shape.along_m, shape.along_n, blocks_of(shape), sms_};
+      const double more = rounds(pair) - rounds(best);
+      if (more < 0.0 || (more == 0.0 && drawn(pair) < drawn(best))) best = pair;
+    }
+    return best;
+  }
+  const auto largest_fitting = [&](std::span<const ClusterShape> shapes, double room) {
+    for (const ClusterShape& shape : shapes) {
+      const double blocks = blocks_of(shape);
+      if (blocks > room) continue;
+      const Cluster fits{shape.along_m, shape.along_n, blocks, blocks};
+      const bool other = best.along_m * best.along_n != shape.along_m * shape.along_n;
+      if (other || blocks < best.blocks || (blocks == best.blocks && drawn(fits) < drawn(best))) best = fits;
+    }
+    return best.along_m * best.along_n > 1.0;
+  };
+  const double clusterable = std::floor(kClusterableShare * sms_);
+  if (!largest_fitting(kClustersOfEight, clusterable) && !largest_fitting(kClustersOfFour, clusterable))
+    largest_fitting(kPairs, sms_);
+  return best;
+}
+
 GemmLaw::Compute GemmLaw::persistent(const GemmTile& tile, int splits, double whole) const {
-  const double count = whole * splits, rounds = rounds_of(count),
+  const Cluster shared_by = cluster(tile, splits);
+  const double count = whole * splits, rounds = pieces_of(shared_by.blocks, shared_by.placed),
                steps = pieces_of(k_, static_cast<double>(splits) * tile.k);
   const double area = static_cast<double>(tile.wgmma_m) * tile.wgmma_n;
   const double math = area * tile.k * per_rate_;
-  const double m_side = a_stored_ * tile.m, n_side = b_stored_ * tile.n, sides = m_side + n_side;
   const bool turned = tile.wgmma_m != tile.m;
   const double operand_reads = (turned ? b_stored_ : a_stored_) * tile.wgmma_m +
                                (turned ? a_stored_ : b_stored_) * ((tile.wgmma_m + 63) / 64 * tile.wgmma_n);
   const double shared = tile.k * element_ * operand_reads * per_shared_;
   const double latency = c_.latency_cycles / std::max(1, tile.stages - 1);
-  // Clusters multicast panels: pairs of blocks in full grids (halving the longer side's traffic), four or more where
-  // the grid leaves SMs over for their coarser placement.
-  const double sides_loaded = count > kClusterableShare * sms_ ? 0.5 * (sides + std::min(m_side, n_side)) : 0.5 * sides;
-  const double straddle = (a_straddle_ * m_side + b_straddle_ * n_side) / sides;
-  const double port = tile.k * element_ * sides_loaded * straddle * per_port_;
+  // Every block receives both panels; those of a cluster draw them once from the L2.
+  const double a_panel = a_straddle_ * a_stored_ * tile.m, b_panel = b_straddle_ * b_stored_ * tile.n;
+  const double port = tile.k * element_ * (a_panel + b_panel) * per_port_;
+  const double l2 = tile.k * element_ * (a_panel / shared_by.along_n + b_panel / shared_by.along_m) *
+                    (shared_by.placed * per_sms_) * per_l2_;
   // Transposing panels takes turns with the math.
   const double bound = math / c_.utilization + tile.k * (transpose_a_ * tile.m + transpose_b_ * tile.n),
-               other = std::max(std::max(shared, latency), port);
-  constexpr double kMostRounding = 1.3161;  // the fourth root of three: the soft maximum of three equals
-  const double step = other * kMostRounding <= bound ? bound : std::max(bound, soft_maximum(shared, latency, port));
+               other = std::max(std::max(shared, latency), std::max(port, l2));
+  constexpr double kMostRounding = 1.4143;  // the fourth root of four: the soft maximum of four equals
+  const double step = other * kMostRounding <= bound ? bound : std::max(bound, soft_maximum(shared, latency, port, l2));
   const double stored = splits > 1 ? 4.0 : output_element_;
   const double epilogue = area * stored * per_epilogue_ * store_penalty_ + c_.epilogue_cycles;
   if (tile.stream_k) {
@@ -169,9 +216,9 @@ GemmLaw::Compute GemmLaw::persistent(const GemmTile& tile, int splits, double wh
     const double shares = std::floor(sms_ / count), even = count / sms_;
     const double cycles =
         count <= sms_ ? pieces_of(steps, shares) * step + epilogue + fix_up : even * (steps * step + epilogue) + fix_up;
-    return {cycles, bound, shared, latency, port, count * steps * math * per_sms_, even, count, steps};
+    return {cycles, bound, shared, latency, std::max(port, l2), count * steps * math * per_sms_, even, count, steps};
   }
-  return {rounds * (steps * step + epilogue), bound,  shared, latency, port,
+  return {rounds * (steps * step + epilogue), bound,  shared, latency, std::max(port, l2),
           count * steps * math * per_sms_,    rounds, count,  steps};
 }
 
@@ -190,7 +237,7 @@ GemmLaw::Compute GemmLaw::tiled(const GemmTile& tile, int splits, double whole) 
   const double math = area * tile.k * per_rate_;
   // Rows and columns outside the matrix are not loaded.
   const double rows = a_stored_ * m_ / pieces_of(m_, tile.m), columns = b_stored_ * n_ / pieces_of(n_, tile.n);
-  const double loads = load_slots_ * (rows + columns) * tile.k + c_.step_cycles;
+  const double loads = load_slots_ * (a_straddle_ * rows + b_straddle_ * columns) * tile.k + c_.step_cycles;
   // On the CUDA cores a multiply-add takes an issue slot; where the lanes are slower than the issue, loads hide behind
   // them.
   const double step = cuda_cores_ ? std::max(math / c_.utilization, area * tile.k / issue_rate_ + loads)
@@ -201,13 +248,14 @@ GemmLaw::Compute GemmLaw::tiled(const GemmTile& tile, int splits, double whole) 
   const double full = static_cast<double>(static_cast<std::int64_t>(rounds / resident + 1e-9)),
                rest = rounds - full * resident;
   const auto set = [&](double blocks) {
-    return steps * soft_maximum(blocks * step, c_.latency_cycles) +
+    return steps * (soft_maximum(blocks * step, c_.latency_cycles) + c_.exposed_cycles) +
            epilogue * (1.0 + (blocks - 1.0) * (1.0 - c_.epilogue_overlap));
   };
   double cycles = full * set(resident) + (rest > 0.5 ? set(rest) : 0.0);
   if (tile.stream_k) cycles += (splits - 1) * c_.handoff_cycles;
-  return {cycles, step,  loads, c_.latency_cycles / resident, 0.0, count * steps * math * per_sms_,
-          rounds, count, steps};
+  return {
+      cycles, step,  loads, (c_.latency_cycles + c_.exposed_cycles) / resident, 0.0, count * steps * math * per_sms_,
+      rounds, count, steps};
 }
 
 double GemmLaw::split_reduction(int splits) const {
@@ -245,7 +293,8 @@ GemmTime GemmLaw::time_of(const Compute& work, const GemmTile& tile, int splits)
   const double resident_blocks = sms_ * (persistent_ ? 1 : tile.blocks_per_sm);
   const double loading = refetched == cold_bytes_ ? first_loads_ : refetched / read_bandwidth_ + hit_time_;
   const double stages = std::min(static_cast<double>(tile.stages), work.k_steps);
-  const double streamed = first_loads_ * std::min(1.0, resident_blocks / work.tiles) * stages / work.k_steps;
+  const double streamed =
+      c_.first_loads * first_loads_ * std::min(1.0, resident_blocks / work.tiles) * stages / work.k_steps;
   result.fill = streamed + stages * c_.stage_cycles / clock_;
   const bool partial = splits > 1 && !tile.stream_k;
   result.memory = loading - streamed + (partial ? 0.0 : written_time_);

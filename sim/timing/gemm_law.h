@@ -2,7 +2,7 @@
 //
 // compute = rounds · (k-steps · cycles of a k-step + epilogue) / clock, where rounds = ⌈tiles·splits / SMs⌉: blocks on
 // one SM share its pipes, so residency hides latency and is not the quantum. A k-step of a persistent (wgmma) kernel
-// takes the slowest of tensor pipe, shared memory and the latency of a pipeline stage; in cp.async and SIMT kernels
+// takes the slowest of tensor pipe, shared memory, L2 and the latency of a pipeline stage; in cp.async and SIMT kernels
 // loads compete with the math for issue slots, so their cycles add up. fill = the first stages of the first wave, which
 // nothing overlaps. Sources: fits to 2462 products on an H200, counters of 20; see gemm_constants.cpp for constants and
 // errors.
@@ -84,6 +84,12 @@ class GemmLaw {
   struct Compute {
     double cycles, math, shared, latency, port, busy, rounds, tiles, k_steps;
   };
+  /// Blocks that share panels of operands: as many as fit, `blocks` with those that only fill up clusters, `placed` of
+  /// them at once.
+  struct Cluster {
+    double along_m = 1, along_n = 1, blocks = 0, placed = 0;
+  };
+  [[nodiscard]] Cluster cluster(const GemmTile& tile, int splits) const;
   [[nodiscard]] Compute persistent(const GemmTile& tile, int splits, double whole) const;
   [[nodiscard]] Compute tiled(const GemmTile& tile, int splits, double whole) const;
   /// Whether the kernel is one of CUTLASS: of the fp32 kernels those with four stages or more.
@@ -115,7 +121,7 @@ class GemmLaw {
   double read_bytes_, cold_bytes_, written_bytes_;
   double read_bandwidth_, write_bandwidth_, dram_bandwidth_, l2_bandwidth_;
   double reuse_from_, reuse_over_;
-  double per_rate_, per_sms_, per_shared_, per_port_, per_epilogue_;  ///< one over what the name says
+  double per_rate_, per_sms_, per_shared_, per_port_, per_l2_, per_epilogue_;  ///< one over what the name says
   double fixed_, memset_;
   double first_loads_, hit_time_, written_time_;  ///< seconds of all operands once, of those in the L2, of the results
   double flops_;
@@ -130,16 +136,20 @@ inline double GemmLaw::tiles(const GemmTile& tile) const {
 inline bool GemmLaw::may_split(const GemmTile& tile, int splits, double count) const {
   /// Tiles an SM up to which split-K is considered: with a second kernel that adds up, and in place; and the least k of
   /// a split (profiled products of an H200).
-  constexpr double kSplitBelow = 2.0, kSplitInPlaceBelow = 10.0, kLeastSplit = 64.0;
+  constexpr double kSplitBelow = 1.0, kSplitInPlaceFrom = 1.0 / 3.0, kSplitInPlaceBelow = 10.0, kLeastSplit = 64.0;
+  /// Fewest k-steps of a split of a persistent kernel (147 of 152 profiled ones).
+  constexpr double kLeastStepsOfSplit = 20.0;
   if (splits == 1) return true;
   if (fused_bias_)
     return false;  // the epilogue that adds it cannot run on partial sums: 1 of 152 profiled addmm splits
   if (persistent_ && (tile.stream_k || element_ > 2.0)) return false;  // the tf32 kernels share out k-steps instead
-  if (persistent_) return count * splits <= sms_ && pieces_of(k_, static_cast<double>(splits) * tile.k) >= 6.0;
+  if (persistent_) return count * splits <= sms_ && k_ >= kLeastStepsOfSplit * splits * tile.k;
   if (batch_ != 1.0 || k_ < kLeastSplit * splits) return false;
-  if (tile.stream_k) return grouped(tile) && count <= kSplitInPlaceBelow * sms_;
-  // Partial sums are added up by a second kernel only where tiles leave SMs idle.
-  return count <= kSplitBelow * sms_ && count * splits <= 4.0 * sms_ * tile.blocks_per_sm;
+  // The fp32 kernels that are not CUTLASS's add up in place, always; CUTLASS's where a second kernel had too much to
+  // add.
+  if (tile.stream_k)
+    return count <= kSplitInPlaceBelow * sms_ && (grouped(tile) ? count >= kSplitInPlaceFrom * sms_ : cuda_cores_);
+  return (grouped(tile) || !cuda_cores_) && count <= kSplitBelow * sms_;
 }
 
 }  // namespace ridgeline
