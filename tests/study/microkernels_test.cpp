@@ -115,9 +115,9 @@ class Microkernels : public testing::TestWithParam<std::tuple<std::size_t, std::
 };
 
 INSTANTIATE_TEST_SUITE_P(Runs, Microkernels, testing::Combine(testing::Values(0u, 1u, 2u), testing::Values(1u, 2u)),
-                         [](const auto& info) {
-                           return std::string(runs()[std::get<0>(info.param)].name) +
-                                  (std::get<1>(info.param) == 1 ? "Analytic" : "Simulate");
+                         [](const auto& instance) {
+                           return std::string(runs()[std::get<0>(instance.param)].name) +
+                                  (std::get<1>(instance.param) == 1 ? "Analytic" : "Simulate");
                          });
 
 constexpr const char* kStreams[] = {"dram_read", "dram_write", "dram_copy", "dram_triad"};
