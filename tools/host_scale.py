@@ -99,17 +99,21 @@ def main():
         torch.autograd.set_multithreading_enabled(True)
         result["cuda_us"] = microseconds(make_step(torch, "cuda"), torch.cuda.synchronize, arguments.rounds, 1)
         result["gpu"] = torch.cuda.get_device_name()
-    if REFERENCE_US:
-        result["scale"] = round(REFERENCE_SCALE * result["cpu_us"]["median"] / REFERENCE_US, 2)
-    if arguments.json:
-        print(json.dumps(result))
-        return
+    result["scale"] = round(REFERENCE_SCALE * result["cpu_us"]["median"] / REFERENCE_US, 2)
+    print(json.dumps(result) if arguments.json else host_file(result))
+
+
+def host_file(result):
+    """The text of a hosts/NAME.yaml."""
     cpu = result["cpu_us"]
     spread = max(12, round(50 * (cpu["most"] - cpu["least"]) / cpu["median"]))
-    print(f"# One step of the loop of tools/host_scale.py took {cpu['median']:.0f} us here, {REFERENCE_US} us on the host of the H200.")
-    print(f"title: {result['processor']}\nbase: default")
-    print(f"scale: {{value: {result['scale']}, source: \"tools/host_scale.py, PyTorch {result['torch']}, Python {result['python']}\"}}")
-    print(f"spread: {{value: {spread} %, source: \"the same; at least the default's\"}}")
+    return "\n".join([
+        f"# One step of the loop of tools/host_scale.py took {cpu['median']:.0f} us here, {REFERENCE_US} us beside an H200.",
+        f"title: \"{result['processor']}\"",
+        "base: default",
+        f"scale: {{value: {result['scale']}, source: \"tools/host_scale.py, PyTorch {result['torch']}, "
+        f"Python {result['python']}; good to a fifth\"}}",
+        f"spread: {{value: {spread} %, source: \"from round to round of the same, at least the default's\"}}"])
 
 
 if __name__ == "__main__":

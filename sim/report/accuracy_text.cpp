@@ -92,7 +92,7 @@ std::string accuracy_markdown(std::span<const FamilyAccuracy> families, std::spa
                        s.errors.n, s.errors.median, s.errors.mean, s.errors.worst, s.errors.bias);
   out += "\n| step | GPU | measured | predicted | error |\n|---|---|---|---|---|\n";
   for (const ValidatedStep& s : each) {
-    if (!s.measured.step_time || s.measured.forward_backward_only) continue;
+    if (!s.measured.step_time) continue;
     out += fmt::format(
         "| {} | {} | {} | {} ({} to {}) | {:+.1f} % |\n", s.measured.name, short_name(s.scenario.gpu.name),
         to_string(*s.measured.step_time), to_string(s.predicted.step.time), to_string(s.predicted.step.low),

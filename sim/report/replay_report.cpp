@@ -88,9 +88,10 @@ std::string replay_text(const std::string& file, const ReplayResult& r) {
     const MemoryPrediction& m = r.prediction.memory;
     fmt::format_to(to, "  memory        {} allocated, {} reserved, {} in nvidia-smi; {} {}\n", gib(m.peak_allocated),
                    gib(m.peak_reserved), gib(m.device_used), m.fits ? "fits in" : "DOES NOT FIT in", gib(m.capacity));
-  } else if (r.measured.peak_allocated > 0) {
-    fmt::format_to(to, "  memory        measured {} allocated, {} reserved\n", gib(r.measured.peak_allocated),
-                   gib(r.measured.peak_reserved));
+  } else if (r.memory_as_recorded) {
+    const MemoryPrediction& m = *r.memory_as_recorded;
+    fmt::format_to(to, "  memory        {} allocated, {} reserved as recorded, so {} in nvidia-smi here; {} ({})\n",
+                   gib(m.peak_allocated), gib(m.peak_reserved), gib(m.device_used), verdict(m), gib(m.capacity));
   }
   fmt::format_to(to, "  understood    {} of {} operations ({}), {} of the GPU time\n", r.coverage.understood_calls,
                  r.coverage.calls, share_of(r.coverage.of_calls()), share_of(r.coverage.of_gpu_time()));
@@ -126,6 +127,15 @@ ordered_json replay_json(const std::string& file, const ReplayResult& r) {
                 {"peak_reserved_bytes", r.measured.peak_reserved}};
   }
   out["measured"] = std::move(measured);
+  if (r.memory_as_recorded) {
+    const MemoryPrediction& m = *r.memory_as_recorded;
+    out["memory_as_recorded"] = {{"peak_allocated_bytes", m.peak_allocated},
+                                 {"peak_reserved_bytes", m.peak_reserved},
+                                 {"context_bytes", m.context},
+                                 {"device_used_bytes", m.device_used},
+                                 {"capacity_bytes", m.capacity},
+                                 {"fits", m.fits}};
+  }
   ordered_json unknown = ordered_json::array(), ops = ordered_json::array();
   for (const ReplayedOp& op : r.ops) {
     ordered_json entry{{"name", op.name},

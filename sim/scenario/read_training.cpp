@@ -24,14 +24,15 @@ constexpr std::array<Choice<AttentionRequest>, 6> kAttention{{{"eager", Attentio
                                                               {"cudnn", AttentionRequest::cudnn},
                                                               {"efficient", AttentionRequest::efficient},
                                                               {"math", AttentionRequest::math}}};
-constexpr std::array<Choice<OptimizerKind>, 8> kOptimizers{{{"adamw", OptimizerKind::adamw},
+constexpr std::array<Choice<OptimizerKind>, 9> kOptimizers{{{"adamw", OptimizerKind::adamw},
                                                             {"adam", OptimizerKind::adam},
                                                             {"sgd", OptimizerKind::sgd},
                                                             {"sgd-momentum", OptimizerKind::sgd_momentum},
                                                             {"adafactor", OptimizerKind::adafactor},
                                                             {"adamw-8bit", OptimizerKind::adamw_8bit},
                                                             {"adamw-kahan", OptimizerKind::adamw_kahan},
-                                                            {"bert-adam", OptimizerKind::bert_adam}}};
+                                                            {"bert-adam", OptimizerKind::bert_adam},
+                                                            {"none", OptimizerKind::none}}};
 constexpr std::array<Choice<OptimizerImplementation>, 3> kImplementations{
     {{"for-loop", OptimizerImplementation::for_loop},
      {"foreach", OptimizerImplementation::foreach},

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 #include <unordered_map>
 
@@ -119,6 +120,22 @@ void compare_calls(ReplayResult& result, const trace::Replayable& recorded,
   });
 }
 
+MemoryPrediction memory_of(const trace::MeasuredStep& measured, const Scenario& scenario) {
+  const MemoryOptions options = memory_options(scenario);
+  MemoryPrediction m;
+  m.peak_allocated = measured.peak_allocated;
+  m.peak_reserved = measured.peak_reserved;
+  m.context = options.context;
+  m.capacity = options.capacity;
+  m.needed = m.device_used = m.peak_reserved + m.context;
+  const double spread = scenario.software.memory_spread;
+  m.needed_low = std::llround(static_cast<double>(m.needed) * (1.0 - spread));
+  m.needed_high = std::llround(static_cast<double>(m.needed) * (1.0 + spread));
+  m.runs = m.needed <= m.capacity;
+  m.fits = m.needed_high <= m.capacity;
+  return m;
+}
+
 }  // namespace
 
 ReplayResult predict_replay(trace::Replayable recorded, const ReplaySetting& setting) {
@@ -155,6 +172,8 @@ ReplayResult predict_replay(trace::Replayable recorded, const ReplaySetting& set
   if (recorded.memory_known) {
     result.prediction.memory = predict_memory(program, scenario);
     result.memory_predicted = true;
+  } else if (recorded.measured.peak_reserved > 0) {
+    result.memory_as_recorded = memory_of(recorded.measured, scenario);
   }
   result.defects = std::move(recorded.defects);
   return result;

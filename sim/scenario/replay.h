@@ -38,6 +38,9 @@ struct ReplayResult {
   trace::RecordingInfo info;
   Prediction prediction;
   bool memory_predicted = false;  ///< prediction.memory is filled: the recording has births and frees
+  /// Of a recording that counts memory without births and frees (the profiler's): its peaks, beside what this GPU's
+  /// context takes. Tensors need the same on any GPU; workspaces, and what the allocator caches, may differ.
+  std::optional<MemoryPrediction> memory_as_recorded;
   trace::MeasuredStep measured;
   bool has_measured_kernels = false;
   std::vector<ReplayedOp> ops;  ///< longest prediction or measurement first

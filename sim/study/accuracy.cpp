@@ -38,7 +38,6 @@ std::vector<StepAccuracy> step_accuracy(std::span<const ValidatedStep> steps) {
     if (value > 0) groups[group][quantity].push_back(predicted / value);
   };
   for (const ValidatedStep& s : steps) {
-    if (s.measured.forward_backward_only) continue;
     const std::string group = fmt::format("{} ({})", s.scenario.gpu.name, s.measured.source);
     add(group, s.measured.host_fitted ? "step time, host fitted" : "step time", s.measured.step_time,
         s.predicted.step.time.value());

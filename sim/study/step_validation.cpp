@@ -129,7 +129,6 @@ void add_published(std::vector<ValidatedStep>& out, const std::string& folder, s
     MeasuredStep m;
     m.name = row["id"];
     m.source = run.comparable ? "public" : "public, not comparable";
-    m.forward_backward_only = row.value("forward_backward_only", false);
     m.compiled = scenario["training"].value("compile", false);
     const json& measured = row["measured"];
     if (measured.contains("step_time_s")) m.step_time = Seconds{measured["step_time_s"].get<double>()};

@@ -14,7 +14,7 @@ namespace ridgeline {
 
 struct MeasuredStep {
   std::string name, source;  ///< source: folder of tests/validation
-  bool compiled = false, transformer = true, forward_backward_only = false;
+  bool compiled = false, transformer = true;
   bool host_fitted = false;  ///< the scale of its host was fitted on its step time
   std::optional<Seconds> step_time, host_time, gpu_busy;
   std::optional<std::int64_t> kernel_count, peak_allocated, peak_reserved, device_used;

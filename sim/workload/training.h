@@ -31,6 +31,7 @@ enum class OptimizerKind : std::uint8_t {
   adafactor,
   adamw_8bit,
   adamw_kahan,
+  none,      ///< forward and backward alone; gradients are dropped
   bert_adam  ///< of the first BERT codes: no correction of bias, one loop over tensors of its own
 };
 enum class OptimizerImplementation : std::uint8_t { for_loop, foreach, fused };

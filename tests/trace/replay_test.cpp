@@ -92,6 +92,20 @@ TEST(Replay, ACompiledStepWithoutShapesIsCostedByItsMeasuredTimesAndSaysSo) {
   EXPECT_THAT(r.defects.counts, testing::Contains(testing::Key(testing::HasSubstr("without shapes"))));
 }
 
+TEST(Replay, MemoryThatTheProfilerCountedIsSetBesideTheContextOfTheGpuAtHand) {
+  const std::string file = "h200/traces/gpt2-b16-fp32-flash.json.gz";
+  const ReplayResult here = replay(file), there = replay(file, "nvidia-v100-sxm2-16gb");
+  ASSERT_TRUE(here.memory_as_recorded && there.memory_as_recorded);
+  EXPECT_FALSE(here.memory_predicted);
+  EXPECT_EQ(here.memory_as_recorded->peak_reserved, here.measured.peak_reserved);
+  EXPECT_EQ(here.memory_as_recorded->device_used,
+            here.memory_as_recorded->peak_reserved + here.memory_as_recorded->context);
+  EXPECT_NEAR(static_cast<double>(here.memory_as_recorded->device_used), 24.370e9, 0.01 * 24.370e9);  // nvidia-smi
+  EXPECT_EQ(verdict(*here.memory_as_recorded), "fits");
+  EXPECT_EQ(verdict(*there.memory_as_recorded), "does not fit");                       // 41 GiB
+  EXPECT_FALSE(replay("h200/traces/gpt2-b16-bf16-flash.json.gz").memory_as_recorded);  // recorded without
+}
+
 TEST(Replay, AStepRecordedOnOneGpuTakesLongerOnASlowerOneAndItsAttentionIsChosenAnew) {
   const std::string file = "h200/traces/gpt2-b16-bf16-flash.json.gz";
   const double h200 = replay(file).prediction.step.gpu_busy.value();

@@ -126,6 +126,16 @@ TEST(BertAdam, is_a_loop_of_twelve_or_fourteen_operations_a_tensor) {
   EXPECT_EQ(waits(trace), 1);
 }
 
+TEST(NoOptimizer, leaves_forward_and_backward_and_keeps_nothing_but_weights) {
+  TrainingDescription training = training_in(Precision::fp32);
+  training.optimizer.kind = OptimizerKind::none;
+  const OpTrace trace = trace_of("", training);
+  EXPECT_EQ(count(trace, [](const Op&, const Call& call) { return call.phase == Phase::optimizer; }), 0);
+  EXPECT_EQ(kept_bytes(trace, Category::optimizer_state), 0);
+  EXPECT_EQ(kept_bytes(trace, Category::gradients), 0);
+  EXPECT_EQ(kept_bytes(trace, Category::weights) / trace.parameters, 4);
+}
+
 TEST(ReadLoss, makes_the_host_wait_once_a_step_or_once_a_micro_batch) {
   TrainingDescription training = training_in(Precision::fp32);
   training.gradient_accumulation = 3;

@@ -17,6 +17,15 @@ using eager::Eager;
 using eager::Parameters;
 using eager::Tensor;
 
+namespace {
+
+class NoOptimizer final : public Optimizer {
+ public:
+  void step(Eager&, Parameters&, const Tensor&) override {}
+};
+
+}  // namespace
+
 void Optimizer::clear_gradients(Eager& eager, Parameters& parameters, bool keep) {
   if (!keep) {
     eager.recorder.host(HostClass::per_parameter_zero_grad, static_cast<std::int64_t>(parameters.size()));
@@ -47,6 +56,7 @@ std::unique_ptr<Optimizer> make_optimizer(const TrainingDescription& training) {
     case OptimizerKind::sgd: return std::make_unique<Sgd>(implementation, false);
     case OptimizerKind::sgd_momentum: return std::make_unique<Sgd>(implementation, true);
     case OptimizerKind::adafactor: no_fused("adafactor"); return std::make_unique<Adafactor>();
+    case OptimizerKind::none: return std::make_unique<NoOptimizer>();
     case OptimizerKind::bert_adam: return std::make_unique<BertAdam>();
     case OptimizerKind::adamw_8bit: return std::make_unique<Adam8Bit>(training.eight_bit_block);
   }
