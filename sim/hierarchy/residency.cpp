@@ -52,7 +52,9 @@ double mean_resident(const Placement& p, double busy, const Gpu& gpu) {
 }
 
 /// Most points of a kernel's timeline.
-constexpr std::size_t kMostSamples = 100;
+constexpr Ticks kMostSamples = 100;
+/// Nothing shorter is of interest in a kernel.
+constexpr double kShortestSample = 0.5e-6;
 
 }  // namespace
 
@@ -104,7 +106,9 @@ KernelCourse course_of(const KernelLaunch& launch, const KernelTraffic& traffic,
 KernelCourse course_of(const GridPlan& plan, const GridRun& run, const KernelTraffic& traffic, Ticks fill,
                        double tick) {
   KernelCourse course;
-  const Ticks width = std::max<Ticks>(1, run.end / static_cast<Ticks>(kMostSamples) + 1);
+  const double seconds = static_cast<double>(run.end) * tick;
+  const auto samples = std::clamp<Ticks>(static_cast<Ticks>(seconds / kShortestSample), 4, kMostSamples);
+  const Ticks width = std::max<Ticks>(1, run.end / samples + 1);
   const auto count = static_cast<std::size_t>((run.end + width - 1) / width);
   std::vector<TrafficStep> moved(count);
   std::vector<double> blocks(count), sms(count);
@@ -141,14 +145,14 @@ KernelCourse course_of(const GridPlan& plan, const GridRun& run, const KernelTra
   for (std::size_t i = 0; i < count; ++i) {
     const Ticks end = std::min(run.end, static_cast<Ticks>(i + 1) * width);
     const auto length = static_cast<double>(end - static_cast<Ticks>(i) * width);
-    const double seconds = length * tick;
+    const double sampled = length * tick;
     ProfileSample& sample = course.samples.emplace_back();
     sample.end_s = static_cast<double>(end) * tick;
     sample.active_sms = std::min(1.0, sms[i] / length / plan.sms);
     sample.occupancy = blocks[i] / length / plan.sms / plan.slots;
     sample.l2_hit_rate = moved[i].lookups > 0.0 ? moved[i].hits / moved[i].lookups : 0.0;
-    sample.dram_read = moved[i].dram_read / seconds;
-    sample.dram_write = moved[i].dram_write / seconds;
+    sample.dram_read = moved[i].dram_read / sampled;
+    sample.dram_write = moved[i].dram_write / sampled;
   }
   // The tail begins when the first SM runs out of blocks, or with the kernel's first block if some never have one.
   std::int64_t busy = 0;
