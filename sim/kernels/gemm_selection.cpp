@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::array kPersistentSplits{2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 16};
 constexpr int kMostSplits = 64, kFewSplits = 9;
+constexpr double kLeastOfSplit = 64.0;  // of k: as GemmLaw::may_split
 
 /// Logarithms of numbers of splits.
 const std::array<double, kMostSplits + 1> kLogSplits = [] {
@@ -58,12 +59,13 @@ using TiledSplits = std::array<int, kFewSplits + 2>;
 
 /// Splits of a tiled kernel, ascending: those that fill one or two rounds of the SMs (of 330 profiled splits for a
 /// second kernel all but 52); in place few too.
-std::span<const int> tiled_splits(double tiles, double sms, bool in_place, TiledSplits& room) {
+std::span<const int> tiled_splits(double tiles, double k, double sms, bool in_place, TiledSplits& room) {
   std::size_t count = 0;
   if (in_place)
     for (int splits = 2; splits <= kFewSplits; ++splits) room[count++] = splits;
   for (const double rounds : {1.0, 2.0}) {
-    const int splits = static_cast<int>(std::min<double>(kMostSplits, std::floor(rounds * sms / tiles)));
+    const int splits = static_cast<int>(
+        std::min({static_cast<double>(kMostSplits), std::floor(k / kLeastOfSplit), std::floor(rounds * sms / tiles)}));
     if (splits >= 2 && (count == 0 || splits > room[count - 1])) room[count++] = splits;
   }
   return {room.data(), count};
@@ -204,8 +206,9 @@ class Choice {
         if (counts_[i] * 2.0 <= gpu_.sm.count) try_splits(i, kPersistentSplits, false, 1);
       } else {
         TiledSplits room{};
-        try_splits(i, tiled_splits(counts_[i], gpu_.sm.count, false, room), false, 1);
-        try_splits(i, tiled_splits(counts_[i], gpu_.sm.count, true, room), true, 1 + static_cast<int>(room.size()));
+        try_splits(i, tiled_splits(counts_[i], static_cast<double>(problem_.k), gpu_.sm.count, false, room), false, 1);
+        try_splits(i, tiled_splits(counts_[i], static_cast<double>(problem_.k), gpu_.sm.count, true, room), true,
+                   1 + static_cast<int>(room.size()));
       }
     }
     return preferred();
