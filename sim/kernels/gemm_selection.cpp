@@ -55,15 +55,15 @@ bool suits_layout(const GemmWork& problem, const GemmTile& tile) {
   return !a_transposed || cutlass || tile.m * tile.n < 128 * 128;
 }
 
-using TiledSplits = std::array<int, kFewSplits + 2>;
+using TiledSplits = std::array<int, kFewSplits + 3>;
 
-/// Splits of a tiled kernel, ascending: those that fill one or two rounds of the SMs (of 330 profiled splits for a
-/// second kernel all but 52); in place few too.
+/// Splits of a tiled kernel, ascending: those that fill half a round, one or two of the SMs (of 330 profiled splits for
+/// a second kernel all but 52); in place few too.
 std::span<const int> tiled_splits(double tiles, double k, double sms, bool in_place, TiledSplits& room) {
   std::size_t count = 0;
   if (in_place)
     for (int splits = 2; splits <= kFewSplits; ++splits) room[count++] = splits;
-  for (const double rounds : {1.0, 2.0}) {
+  for (const double rounds : {0.5, 1.0, 2.0}) {
     const int splits = static_cast<int>(
         std::min({static_cast<double>(kMostSplits), std::floor(k / kLeastOfSplit), std::floor(rounds * sms / tiles)}));
     if (splits >= 2 && (count == 0 || splits > room[count - 1])) room[count++] = splits;
