@@ -8,6 +8,7 @@
 #include <cmath>
 #include <limits>
 #include <random>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -25,13 +26,36 @@ struct Tried {
   double seconds, rank;
 };
 
+/// The numbers of splits that the libraries use: persistent kernels a few; tiled ones what fills half a round of the
+/// SMs, one or two, in place few too, none of less than 64 of k.
+std::set<int> splits_to_try(const GemmWork& work, double count, double sms, bool in_place) {
+  if (work.family == GemmWork::Family::wgmma) return {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 16};
+  std::set<int> splits{1};
+  if (in_place)
+    for (int few = 2; few < 10; ++few) splits.insert(few);
+  for (const double rounds : {0.5, 1.0, 2.0}) {
+    const double most = std::min(64.0, static_cast<double>(work.k / 64));
+    splits.insert(static_cast<int>(std::max(1.0, std::min(most, std::floor(rounds * sms / count)))));
+  }
+  return splits;
+}
+
+/// Kernels that the libraries do not have for a layout.
+bool missing(const GemmWork& work, const GemmTile& tile) {
+  const bool a_along_m = work.layout >= 2, b_along_n = work.layout == 0 || work.layout == 2;
+  if (work.family == GemmWork::Family::wgmma) return (a_along_m && tile.m % 32 != 0) || (b_along_n && tile.n % 32 != 0);
+  if (work.family == GemmWork::Family::mma_sync || work.batch > 1) return false;
+  if (tile.stages >= 4) return !a_along_m && !b_along_n;
+  return a_along_m && tile.m * tile.n >= 16384;
+}
+
 /// Every entry of the menu but shared k-steps, with every split that the law allows, each timed in full.
 std::vector<Tried> all_candidates(const GemmWork& work, const Gpu& gpu, const GemmConstants& c, const GpuMenu& menu) {
   const GemmLaw law(work, gpu, c);
   const bool persistent = work.family == GemmWork::Family::wgmma;
   std::vector<Tried> all;
   for (const TileChoice& choice : menu.entries) {
-    if (choice.tile.stream_k) continue;
+    if (choice.tile.stream_k || (!menu.changed && missing(work, choice.tile))) continue;
     GemmTile tile = choice.tile;
     if (!persistent) {
       tile.blocks_per_sm = occupancy_of(gpu.sm, choice.threads, choice.registers, choice.shared_bytes).blocks;
@@ -40,8 +64,7 @@ std::vector<Tried> all_candidates(const GemmWork& work, const Gpu& gpu, const Ge
     for (const bool in_place : {false, true}) {
       tile.stream_k = in_place;
       bool longer_allowed = true;
-      for (const int splits : persistent ? std::vector<int>{1, 2, 3, 4, 6, 8, 10, 12, 16}
-                                         : std::vector<int>{1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32, 44, 64}) {
+      for (const int splits : splits_to_try(work, law.tiles(tile), gpu.sm.count, in_place)) {
         if (splits == 1 && in_place) continue;
         longer_allowed = longer_allowed && !(persistent && in_place) && law.may_split(tile, splits);
         if (!longer_allowed) continue;
