@@ -44,10 +44,7 @@ Node& entry_of(Node& node, std::string_view step, std::string_view done, const O
   if (node.kind == Node::Kind::scalar) {
     throw ConfigError(origin, change.key, fmt::format("{} is {}, not a mapping", done, node.describe()));
   }
-  if (node.kind == Node::Kind::null) {
-    node.kind = Node::Kind::mapping;
-    node.origin = origin;
-  }
+  if (node.kind == Node::Kind::null) node.kind = Node::Kind::mapping;
   if (Node* found = node.find(step)) return *found;
   node.entries.push_back({std::string(step), origin, Node{}});
   // A mapping made on the way to the key lacks other keys for its parent's reasons, not for this change's.

@@ -52,7 +52,8 @@ class GemmFloor {
   /// Of `fewest` to `most` splits (2 and more) with their helpers, added up in place or by a second kernel.
   [[nodiscard]] double split(const GemmTileShapes& tiles, const GemmTilings& tilings, std::size_t i, double fewest,
                              double most, bool in_place) const {
-    const double step = persistent_ ? step_persistent(tiles, i) : step_tiled(tiles, tilings, i);
+    const double step =
+        persistent_ ? step_persistent(tiles, i) : larger(tiles.volume[i] * math_, issue_tiled(tiles, tilings, i));
     const double share = tilings.count[i] * per_sm_, all_steps = k_ / tiles.k[i];
     const double store = epilogue_ + tiles.area[i] * (in_place ? store_ : partial_store_);
     const double rounds = std::max(1.0, share * fewest);
@@ -84,8 +85,9 @@ class GemmFloor {
   }
   [[nodiscard]] Parts whole_tiled(const GemmTileShapes& tiles, const GemmTilings& on, std::size_t i) const {
     const double rounds = rounds_of(on.count[i]);
-    const double cycles = on.steps[i] * (larger(rounds * step_tiled(tiles, on, i), latency_) + exposed_step_) +
-                          (epilogue_ + tiles.area[i] * store_) * overlapped(rounds);
+    const double step =
+        larger(rounds * tiles.volume[i] * math_, larger(rounds * issue_tiled(tiles, on, i), latency_) + exposed_step_);
+    const double cycles = on.steps[i] * step + (epilogue_ + tiles.area[i] * store_) * overlapped(rounds);
     return {start_ + smaller(tiles.stages[i], on.steps[i]) * stage_,
             at_clock(cycles, on.count[i] * per_sm_ * on.steps[i] * tiles.volume[i] * busy_)};
   }
@@ -102,10 +104,10 @@ class GemmFloor {
     return larger(larger(tiles.volume[i] * math_, tiles.panels[i] * panel_),
                   larger(tiles.depth[i] * latency_, tiles.sides[i] * side_));
   }
-  [[nodiscard]] double step_tiled(const GemmTileShapes& tiles, const GemmTilings& on, std::size_t i) const {
-    const double math = tiles.volume[i] * math_;
-    const double loads = (on.rows[i] * load_a_ + on.columns[i] * load_b_) * tiles.k[i] + load_step_;
-    return cuda_cores_ ? larger(math, tiles.volume[i] * issue_ + loads) : math + loads;
+  /// A k-step of one block as its SM issues it, with its loads.
+  [[nodiscard]] double issue_tiled(const GemmTileShapes& tiles, const GemmTilings& on, std::size_t i) const {
+    return tiles.volume[i] * (cuda_cores_ ? issue_ : math_) +
+           (on.rows[i] * load_a_ + on.columns[i] * load_b_) * tiles.k[i] + load_step_;
   }
   /// Epilogues of `rounds` blocks on an SM, other blocks hiding what they can.
   [[nodiscard]] double overlapped(double rounds) const { return 1.0 + (rounds - 1.0) * exposed_; }

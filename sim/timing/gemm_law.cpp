@@ -238,24 +238,23 @@ GemmLaw::Compute GemmLaw::tiled(const GemmTile& tile, int splits, double whole) 
   // Rows and columns outside the matrix are not loaded.
   const double rows = a_stored_ * m_ / pieces_of(m_, tile.m), columns = b_stored_ * n_ / pieces_of(n_, tile.n);
   const double loads = load_slots_ * (a_straddle_ * rows + b_straddle_ * columns) * tile.k + c_.step_cycles;
-  // On the CUDA cores a multiply-add takes an issue slot; where the lanes are slower than the issue, loads hide behind
-  // them.
-  const double step = cuda_cores_ ? std::max(math / c_.utilization, area * tile.k / issue_rate_ + loads)
-                                  : math / c_.utilization + loads;
+  // On the CUDA cores a multiply-add takes an issue slot; where the lanes are slower than the issue, loads, barriers
+  // and latency hide behind them.
+  const double bound = math / c_.utilization, step = cuda_cores_ ? area * tile.k / issue_rate_ + loads : bound + loads;
   const double stored = splits > 1 && !tile.stream_k ? 4.0 : output_element_;
   const double epilogue = c_.epilogue_cycles + area * stored * per_epilogue_;
   const double resident = std::min(static_cast<double>(tile.blocks_per_sm), rounds);
   const double full = static_cast<double>(static_cast<std::int64_t>(rounds / resident + 1e-9)),
                rest = rounds - full * resident;
   const auto set = [&](double blocks) {
-    return steps * (soft_maximum(blocks * step, c_.latency_cycles) + c_.exposed_cycles) +
+    return steps * std::max(blocks * bound, soft_maximum(blocks * step, c_.latency_cycles) + c_.exposed_cycles) +
            epilogue * (1.0 + (blocks - 1.0) * (1.0 - c_.epilogue_overlap));
   };
   double cycles = full * set(resident) + (rest > 0.5 ? set(rest) : 0.0);
   if (tile.stream_k) cycles += (splits - 1) * c_.handoff_cycles;
-  return {
-      cycles, step,  loads, (c_.latency_cycles + c_.exposed_cycles) / resident, 0.0, count * steps * math * per_sms_,
-      rounds, count, steps};
+  return {cycles, std::max(step, bound),           loads,  (c_.latency_cycles + c_.exposed_cycles) / resident,
+          0.0,    count * steps * math * per_sms_, rounds, count,
+          steps};
 }
 
 double GemmLaw::split_reduction(int splits) const {

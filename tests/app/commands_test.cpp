@@ -73,7 +73,7 @@ TEST(Kernels, ChangedHardwareIsNeverSlowerAndSaysThatNobodyMeasuredIt) {
 TEST(Kernels, WrongHardwareValuesAreRefusedWithTheNearestName) {
   for (const auto& [sets, expected] : std::initializer_list<std::pair<const char*, const char*>>{
            {"--set dram.bandwith=\"4 TB/s\"", "did you mean bandwidth?"},
-           {"--set dram.bandwidth=\"-4 TB/s\"", "expected above 0"},
+           {"--set dram.bandwidth=\"-4 TB/s\"", "expected at least 1.00 GB/s and at most 1000 TB/s"},
            {"--set dram.bandwidth=\"nan TB/s\"", "expected a number with a unit"},
            {"--set sm.count=0", "expected 1 to 100000"},
            {"--set sm.count", "KEY=VALUE"}}) {
@@ -201,6 +201,7 @@ TEST(Predict, FlagsAloneGiveWhatTheFileGives) {
       json::parse(run_program("predict --model bert-large --hardware nvidia-rtx-3090 --batch 4 --seq 512 --precision "
                               "fp32 --attention eager "
                               "--optimizer adamw --implementation foreach --clipping 1.0 --set software=pytorch-2.0 "
+                              "--set training.reads_loss=micro-batch "
                               "--format json --no-advice")
                       .out);
   EXPECT_EQ(file["step"], flags["step"]);

@@ -66,6 +66,9 @@ std::vector<Tried> all_candidates(const GemmWork& work, const Gpu& gpu, const Ge
       bool longer_allowed = true;
       for (const int splits : splits_to_try(work, law.tiles(tile), gpu.sm.count, in_place)) {
         if (splits == 1 && in_place) continue;
+        if (splits > 1 && (!in_place || work.family == GemmWork::Family::simt) && !menu.changed &&
+            work.k < 2 * std::min(work.m, work.n))
+          continue;
         longer_allowed = longer_allowed && !(persistent && in_place) && law.may_split(tile, splits);
         if (!longer_allowed) continue;
         const double m = tile.m, n = tile.n;
