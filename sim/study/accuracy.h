@@ -22,7 +22,8 @@ std::vector<FamilyAccuracy> family_accuracy(std::span<const ValidatedCase> cases
 /// One quantity of steps: predicted against measured.
 struct StepAccuracy {
   std::string group;     ///< hardware and source
-  std::string quantity;  ///< "step time", "step time, host fitted", "GPU busy", "kernels", "allocated", "reserved", "device used"
+  std::string quantity;  ///< "step time", "step time, host fitted", "GPU busy", "kernels", "allocated", "reserved",
+                         ///< "device used"
   ErrorStatistics errors;
 };
 /// Compiled steps are left out: their law is not part of this engine yet.
