@@ -14,7 +14,6 @@ namespace {
 
 constexpr std::array kPersistentSplits{2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 16};
 constexpr int kMostSplits = 64, kFewSplits = 9;
-constexpr double kLeastOfSplit = 64.0;  // of k: as GemmLaw::may_split
 
 /// Logarithms of numbers of splits.
 const std::array<double, kMostSplits + 1> kLogSplits = [] {
@@ -68,8 +67,8 @@ std::span<const int> tiled_splits(double tiles, double k, double sms, bool in_pl
   if (in_place)
     for (int splits = 2; splits <= kFewSplits; ++splits) room[count++] = splits;
   for (const double rounds : {0.5, 1.0, 2.0}) {
-    const int splits = static_cast<int>(
-        std::min({static_cast<double>(kMostSplits), std::floor(k / kLeastOfSplit), std::floor(rounds * sms / tiles)}));
+    const int splits = static_cast<int>(std::min(
+        {static_cast<double>(kMostSplits), std::floor(k / GemmLaw::kLeastSplit), std::floor(rounds * sms / tiles)}));
     if (splits >= 2 && (count == 0 || splits > room[count - 1])) room[count++] = splits;
   }
   return {room.data(), count};

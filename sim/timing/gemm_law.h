@@ -72,6 +72,8 @@ class GemmLaw {
   }
   [[nodiscard]] double tiles(const GemmTile& tile) const;
   /// `count`: tiles(tile).
+  /// Least k of a split of a tiled kernel (profiled products of an H200).
+  static constexpr double kLeastSplit = 64.0;
   [[nodiscard]] bool may_split(const GemmTile& tile, int splits, double count) const;
   [[nodiscard]] bool may_split(const GemmTile& tile, int splits) const { return may_split(tile, splits, tiles(tile)); }
 
@@ -134,9 +136,9 @@ inline double GemmLaw::tiles(const GemmTile& tile) const {
 }
 
 inline bool GemmLaw::may_split(const GemmTile& tile, int splits, double count) const {
-  /// Tiles an SM up to which split-K is considered: with a second kernel that adds up, and in place; and the least k of
-  /// a split (profiled products of an H200).
-  constexpr double kSplitBelow = 1.0, kSplitInPlaceFrom = 1.0 / 3.0, kSplitInPlaceBelow = 10.0, kLeastSplit = 64.0;
+  /// Tiles an SM up to which split-K is considered: with a second kernel that adds up, and in place (profiled
+  /// products of an H200).
+  constexpr double kSplitBelow = 1.0, kSplitInPlaceFrom = 1.0 / 3.0, kSplitInPlaceBelow = 10.0;
   /// Fewest k-steps of a split of a persistent kernel (147 of 152 profiled ones).
   constexpr double kLeastStepsOfSplit = 20.0;
   if (splits == 1) return true;

@@ -61,7 +61,7 @@ struct Fields {
   requires std::same_as<std::remove_const_t<O>, Matmul>
   static void visit(O& op, V&& v) {
     v("type", op.type), v("batch", op.batch), v("m", op.m), v("n", op.n), v("k", op.k);
-    v("layout", op.layout), v("bias", op.bias), v("sparse", op.sparse);
+    v("layout", op.layout), v("bias", op.bias), v.unless("sparse", op.sparse, SparseOperand::none);
   }
   template <typename O, typename V>
   requires std::same_as<std::remove_const_t<O>, Pointwise>
@@ -107,7 +107,7 @@ struct Fields {
     v("backend", op.backend), v("backward", op.backward), v("causal", op.causal), v("dropout", op.dropout);
     v("type", op.type), v("batch", op.batch), v("heads", op.heads), v("kv_heads", op.kv_heads);
     v("seq_q", op.seq_q), v("seq_k", op.seq_k), v("head_dim", op.head_dim), v("head_major", op.head_major);
-    v.unless_false("bias", op.bias);
+    v.unless("bias", op.bias, false);
   }
   template <typename O, typename V>
   requires std::same_as<std::remove_const_t<O>, NllLoss>

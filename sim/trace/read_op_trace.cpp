@@ -90,9 +90,11 @@ struct FieldReader {
       throw LineError(fmt::format("\"{}\" must be true or false, got {}", key, simdjson::minify(given)));
   }
   /// A field that files need not have.
-  void unless_false(const char* key, bool& value) const {
+  template <typename T>
+  void unless(const char* key, T& value, const T& usual) const {
     element given;
     if (line[key].get(given) == simdjson::SUCCESS) (*this)(key, value);
+    else value = usual;
   }
   void operator()(const char* key, std::int64_t& value) const { value = integer(line, key, 0); }
   void operator()(const char* key, std::uint8_t& value) const {
@@ -109,11 +111,6 @@ struct FieldReader {
     auto sizes = std::make_shared<std::vector<std::int64_t>>();
     (*this)(key, *sizes);
     value = std::move(sizes);
-  }
-  void operator()(const char* key, SparseOperand& value) const {  // only where it is not none
-    element given;
-    if (line.at_key(key).get(given) == simdjson::SUCCESS)
-      value = static_cast<SparseOperand>(name_index(word(line, key), key, names_of(value)));
   }
   template <typename Enum>
   requires std::is_enum_v<Enum>

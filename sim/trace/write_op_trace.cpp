@@ -18,8 +18,10 @@ struct FieldWriter {
   ordered_json& out;
   void operator()(const char* name, DType value) const { out[name] = name_of(value); }
   void operator()(const char* name, bool value) const { out[name] = value; }
-  void unless_false(const char* name, bool value) const {
-    if (value) out[name] = value;
+  /// Left out where it is as usual.
+  template <typename T>
+  void unless(const char* name, const T& value, const T& usual) const {
+    if (value != usual) (*this)(name, value);
   }
   void operator()(const char* name, std::int64_t value) const { out[name] = value; }
   void operator()(const char* name, std::uint8_t value) const { out[name] = static_cast<int>(value); }
@@ -27,9 +29,6 @@ struct FieldWriter {
   void operator()(const char* name, const std::string& value) const { out[name] = value; }
   void operator()(const char* name, const std::shared_ptr<const std::vector<std::int64_t>>& value) const {
     out[name] = value ? ordered_json(*value) : ordered_json::array();
-  }
-  void operator()(const char* name, SparseOperand value) const {
-    if (value != SparseOperand::none) out[name] = names_of(value)[static_cast<std::size_t>(value)];
   }
   template <typename Enum>
   requires std::is_enum_v<Enum>

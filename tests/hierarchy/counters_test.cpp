@@ -55,17 +55,7 @@ TEST_F(Counters, TheSmsHoldAsManyWarpsAsOnTheChip) {
 }
 
 TEST_F(Counters, ConsecutiveKernelsMoveAsManyBytesAsOnTheChip) {
-  std::vector<double> errors;
-  for (const auto& row : testing::chain_counters()) {
-    const std::vector<KernelTime> times = testing::simulated_chain(row, *engine_, gpu_);
-    ASSERT_EQ(times.size(), row["kernels"].size()) << row["op"] << row["params"];
-    for (std::size_t i = 0; i < times.size(); ++i) {
-      const auto& kernel = row["kernels"][i];
-      const double measured =
-          kernel["dram__bytes_read.sum"].get<double>() + kernel["dram__bytes_write.sum"].get<double>();
-      errors.push_back(std::abs((times[i].dram_read_bytes + times[i].dram_write_bytes) / measured - 1.0));
-    }
-  }
+  const std::vector<double> errors = testing::chain_traffic_errors(testing::chain_counters(), *engine_, gpu_);
   EXPECT_LE(quantile(errors, 0.5), 0.12);
 }
 

@@ -75,17 +75,8 @@ TEST_F(UnseenCounters, OpsHitTheL2LessOftenThanOnTheChip) {
 TEST_F(UnseenCounters, TheSmsHoldAsManyWarpsAsOnTheChip) { EXPECT_LE(quantile(occupancy_, 0.5), 0.05); }
 
 TEST_F(UnseenCounters, ConsecutiveKernelsMoveAsManyBytesAsOnTheChip) {
-  std::vector<double> errors;
-  for (const auto& row : testing::chain_counters("random/counters_chain.jsonl.gz")) {
-    const std::vector<KernelTime> times = testing::simulated_chain(row, *engine_, gpu_);
-    ASSERT_EQ(times.size(), row["kernels"].size()) << row["op"] << row["params"];
-    for (std::size_t i = 0; i < times.size(); ++i) {
-      const auto& kernel = row["kernels"][i];
-      const double measured =
-          kernel["dram__bytes_read.sum"].get<double>() + kernel["dram__bytes_write.sum"].get<double>();
-      errors.push_back(std::abs((times[i].dram_read_bytes + times[i].dram_write_bytes) / measured - 1.0));
-    }
-  }
+  const std::vector<double> errors =
+      testing::chain_traffic_errors(testing::chain_counters("random/counters_chain.jsonl.gz"), *engine_, gpu_);
   ASSERT_GE(errors.size(), 100u);
   EXPECT_LE(quantile(errors, 0.5), 0.12);
 }

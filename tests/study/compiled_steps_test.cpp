@@ -95,7 +95,6 @@ TEST(CompiledSteps, allocate_what_they_allocated) {
   EXPECT_LE(other.worst, 17.0);
 }
 
-/// Its products of 768 columns finish in 5 to 10 us each.
 bool small_llama(const ValidatedStep& s) { return s.measured.name == "llama-6x768-b7-t512-purebf16-fused-compile"; }
 
 TEST(CompiledSteps, that_nothing_was_fitted_on_come_as_close) {

@@ -2,6 +2,10 @@
 // tensors, after 512 MiB of something else were written.
 #pragma once
 
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -72,6 +76,24 @@ inline std::vector<KernelTime> simulated_chain(const nlohmann::json& row, const 
   chain.launch(sized("gelu", elements >> 10, 1024), {2, 3});
   chain.launch(nlohmann::json{{"op", "scale"}, {"dtype", "bf16"}, {"params", {{"elements", elements}}}}.dump(), {3, 2});
   return chain.times;
+}
+
+/// |simulated / counted - 1| of the bytes from and to the DRAM, a kernel of all chains each; a chain whose launches are
+/// not the recorded ones fails the test.
+inline std::vector<double> chain_traffic_errors(const std::vector<nlohmann::json>& rows, const TimingEngine& engine,
+                                                const Gpu& gpu) {
+  std::vector<double> errors;
+  for (const auto& row : rows) {
+    const std::vector<KernelTime> times = simulated_chain(row, engine, gpu);
+    EXPECT_EQ(times.size(), row["kernels"].size()) << row["op"] << row["params"];
+    for (std::size_t i = 0; i < std::min(times.size(), row["kernels"].size()); ++i) {
+      const auto& kernel = row["kernels"][i];
+      const double counted =
+          kernel["dram__bytes_read.sum"].get<double>() + kernel["dram__bytes_write.sum"].get<double>();
+      errors.push_back(std::abs((times[i].dram_read_bytes + times[i].dram_write_bytes) / counted - 1.0));
+    }
+  }
+  return errors;
 }
 
 }  // namespace ridgeline::testing
