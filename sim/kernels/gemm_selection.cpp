@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <stdexcept>
 #include <vector>
@@ -157,7 +158,9 @@ namespace {
 /// from it: first those that may be the fastest, then, of those that may tie with it, those that may rank best.
 class Choice {
  public:
-  Choice(const GemmWork& problem, const Gpu& gpu, const GemmConstants& constants, const GpuMenu& menu)
+  /// `of_interest`: seconds; where no candidate is faster the choice is empty.
+  Choice(const GemmWork& problem, const Gpu& gpu, const GemmConstants& constants, const GpuMenu& menu,
+         double of_interest)
       : problem_(problem),
         gpu_(gpu),
         constants_(constants),
@@ -169,15 +172,15 @@ class Choice {
         by_time_(menu.changed || problem.sparse != SparseOperand::none),
         work_(static_cast<double>(problem.batch) * static_cast<double>(problem.m) * static_cast<double>(problem.n) *
               static_cast<double>(problem.k) / gpu.sm.count),
-        near_(emptied_candidates()) {
-    std::array<float, GpuMenu::kMostLengths> in_m, in_n, in_k;  // pieces of each of the menu's lengths
-    for (std::size_t i = 0; i < menu.lengths.size(); ++i) {
-      in_m[i] = static_cast<float>(pieces_of(static_cast<double>(problem.m), menu.lengths[i]));
-      in_n[i] = static_cast<float>(pieces_of(static_cast<double>(problem.n), menu.lengths[i]));
-      in_k[i] = static_cast<float>(pieces_of(static_cast<double>(problem.k), menu.lengths[i]));
-    }
-    for (std::size_t i = 0; i < menu.shapes.filled(); ++i) {
-      const GpuMenu::Place& place = menu.places[std::min(i, menu.entries.size() - 1)];
+        near_(emptied_candidates()),
+        fastest_(of_interest) {
+    std::array<float, GpuMenu::kMostLengths> in_m, in_n, in_k;
+    cut(problem.m, menu.sides, in_m.data());
+    cut(problem.n, menu.sides, in_n.data());
+    cut(problem.k, menu.depths, in_k.data());
+    const std::span<const GpuMenu::Place> places = menu.places;
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      const GpuMenu::Place place = places[i];
       rows_[i] = in_m[place.m];
       columns_[i] = in_n[place.n];
       steps_[i] = in_k[place.k];
@@ -190,7 +193,10 @@ class Choice {
     collect();
     for (Near& near : near_)
       if (!near.timed && near.floor < fastest_) time(near);
-    return preferred();
+    if (found_) return preferred();
+    GemmSelection none;
+    none.fastest = none.seconds = kInfinite;
+    return none;
   }
 
  private:
@@ -211,6 +217,16 @@ class Choice {
 
   /// Slower candidates do not count.
   [[nodiscard]] double limit() const { return fastest_ * (by_time_ ? kTied : kTaken); }
+  /// In single precision, not less.
+  [[nodiscard]] float limit_of_floors() const { return static_cast<float>(limit() * (1.0 + 1e-6)); }
+  /// How many of each of some lengths cover a side of the problem.
+  static void cut(std::int64_t side, const std::vector<float>& lengths, float* pieces) {
+    const auto whole = static_cast<float>(side);
+    for (std::size_t i = 0; i < lengths.size(); i += GemmTileShapes::kGroup) {
+      const FourFloats four = pieces_of(whole, loaded<FourFloats>(lengths.data() + i));
+      std::memcpy(pieces + i, &four, sizeof four);
+    }
+  }
   [[nodiscard]] bool runs(std::size_t entry, Mode mode) const {
     return menu_.changed || menu_.entries[entry].runs.has(mode, problem_.layout);
   }
@@ -221,8 +237,9 @@ class Choice {
   /// All candidates that their floors do not rule out once the entry of the lowest floor is timed.
   void collect() {
     const std::size_t entries = menu_.entries.size();
-    for (std::size_t i = 0; i < entries; ++i)
-      if (menu_.entries[i].tile.stream_k) floors_[i] = kNever;  // shared k-steps: their floor is not known
+    if (menu_.with_stream_k)
+      for (std::size_t i = 0; i < entries; ++i)
+        if (menu_.entries[i].tile.stream_k) floors_[i] = kNever;  // shared k-steps: their floor is not known
     const std::size_t lowest = lowest_floor();
     if (lowest < entries) time(add(lowest, 1, false, 0, floors_[lowest]));
     if (menu_.with_stream_k)
@@ -231,13 +248,14 @@ class Choice {
         if (tile.stream_k && runs(i, Mode::in_place) && suits_stream_k(law_, problem_, tile, gpu_))
           time(add(i, 1, true, 0, 0.0));
       }
+    const float most = limit_of_floors();
     for (std::size_t i = 0, raised = 0; i < entries; ++i) {
-      if (floors_[i] > limit() || i == lowest || menu_.entries[i].tile.stream_k) continue;
+      if (floors_[i] > most || i == lowest || menu_.entries[i].tile.stream_k) continue;
       if (i >= raised) {
         raised = (i / GemmTileShapes::kGroup + 1) * GemmTileShapes::kGroup;
         floor_.raise(menu_.shapes, tilings_, raised - GemmTileShapes::kGroup, floors_.data());
       }
-      if (floors_[i] <= limit() && suits(i)) add(i, 1, false, 0, floors_[i]);
+      if (floors_[i] <= most && suits(i)) add(i, 1, false, 0, floors_[i]);
     }
     if (!splittable_) return;
     const bool lengthy = menu_.changed || is_long(problem_);
@@ -246,11 +264,11 @@ class Choice {
         collect_splits(false, {.most = kPersistentSplits.back(), .least_steps = GemmLaw::kLeastStepsOfSplit}, 1);
       return;
     }
-    const auto most = static_cast<float>(std::min<std::int64_t>(kMostSplits, problem_.k / GemmLaw::kLeastSplit));
-    if (most < 2.0F) return;
-    if (lengthy) collect_splits(false, {.most = most, .rounds = kMostRounds}, 1);
+    const auto fits = static_cast<float>(std::min<std::int64_t>(kMostSplits, problem_.k / GemmLaw::kLeastSplit));
+    if (fits < 2.0F) return;
+    if (lengthy) collect_splits(false, {.most = fits, .rounds = kMostRounds}, 1);
     if (lengthy || problem_.family != GemmWork::Family::simt)
-      collect_splits(true, {.few = kFewSplits, .most = most, .rounds = 0.0F}, 1 + kMostTiledSplits);
+      collect_splits(true, {.few = kFewSplits, .most = fits, .rounds = 0.0F}, 1 + kMostTiledSplits);
   }
 
   /// The suitable entry of the lowest floor; the number of entries where there is none.
@@ -268,8 +286,9 @@ class Choice {
     floor_.splits(menu_.shapes, tilings_, limits, in_place, least.data());
     // The most promising entry first: what its best split takes rules out most of the others.
     const std::size_t first = place_of_least(least.data(), menu_.entries.size());
+    float limit = limit_of_floors();
     const auto consider = [&](std::size_t i) {
-      if (least[i] <= limit() && !menu_.entries[i].tile.stream_k &&
+      if (least[i] <= limit && !menu_.entries[i].tile.stream_k &&
           runs(i, in_place ? Mode::in_place : Mode::second_kernel))
         collect_splits_of(i, in_place, order);
     };
@@ -279,6 +298,7 @@ class Choice {
     for (std::size_t i = known; i < near_.size(); ++i)
       if (best == nullptr || near_[i].floor < best->floor) best = &near_[i];
     if (best != nullptr && best->floor < fastest_) time(*best);
+    limit = limit_of_floors();
     for (std::size_t i = 0; i < menu_.entries.size(); ++i)
       if (i != first) consider(i);
   }
@@ -321,15 +341,21 @@ class Choice {
   void time(Near& near) {
     near.timed = true;
     near.seconds = law_.seconds(tile_of(near), near.splits, limit());
-    fastest_ = std::min(fastest_, near.seconds);
+    if (near.seconds >= fastest_) return;
+    fastest_ = near.seconds;
+    found_ = true;
   }
 
   [[nodiscard]] double rank(const Near& near, double seconds) const {
     if (by_time_) return seconds;
     Candidate candidate = near;
-    const GemmTile& tile = near.choice->tile;
-    const double blocks = law_.tiles(tile) * near.splits, sms = gpu_.sm.count;
+    // Whole numbers, exact in single precision as long as they can be so few.
+    const auto entry = static_cast<std::size_t>(near.choice - menu_.entries.data());
+    const auto blocks = static_cast<double>(rows_[entry] * columns_[entry] * static_cast<float>(problem_.batch) *
+                                            static_cast<float>(near.splits));
+    const double sms = gpu_.sm.count;
     candidate.one_round = blocks <= sms;
+    const GemmTile& tile = near.choice->tile;
     const double steps = pieces_of(static_cast<double>(problem_.k), static_cast<double>(near.splits) * tile.k);
     candidate.waste = 1.0 - work_ / (pieces_of(blocks / sms, 1.0) * steps * tile.m * tile.n * tile.k);
     return seconds * (1.0 + dislike(candidate, constants_));
@@ -364,8 +390,6 @@ class Choice {
     GemmSelection selection;
     selection.family = problem_.family;
     selection.fastest = fastest_;
-    selection.seconds = std::numeric_limits<double>::infinity();
-    if (best == nullptr) return selection;
     selection.tile = tile_of(*best);
     selection.choice = best->choice;
     selection.splits = best->splits;
@@ -393,6 +417,7 @@ class Choice {
   }
 
   /// More candidates than an entry can have.
+  static constexpr double kInfinite = std::numeric_limits<double>::infinity();
   static constexpr float kNever = std::numeric_limits<float>::infinity();
   static constexpr int kOrders = 64;
   static_assert(kOrders > 1 + 2 * std::tuple_size_v<TiledSplits> && kOrders > 1 + kPersistentSplits.size());
@@ -408,52 +433,66 @@ class Choice {
   GemmTilings tilings_{rows_.data(), columns_.data(), steps_.data()};
   double work_;  ///< multiply-adds of an SM, were they shared out evenly
   std::vector<Near>& near_;
-  double fastest_ = std::numeric_limits<double>::infinity();
+  double fastest_;
+  bool found_ = false;  ///< a candidate as fast as fastest_
 };
 
 }  // namespace
 
-GemmSelection select_gemm(const GemmWork& problem, const Gpu& gpu, const GemmConstants& constants,
-                          const GpuMenu& menu) {
-  return Choice(problem, gpu, constants, menu).make();
+GemmSelection select_gemm(const GemmWork& problem, const Gpu& gpu, const GemmConstants& constants, const GpuMenu& menu,
+                          double of_interest) {
+  return Choice(problem, gpu, constants, menu, of_interest).make();
 }
 
 namespace {
 
-/// How surely the library keeps to the kernels of the generation before where those take `ratio` of the newer ones'
-/// time: for small products, and where operands are transposed, also where they are slower. Right in 92 of 100 of
-/// 2,690 profiled products.
-double share_of_older(const GemmWork& problem, double ratio) {
-  constexpr double kUncertain = 0.2, kEvenWork = 29.4, kOlderWork = 0.078, kOlderNn = 0.269, kOlderTn = 0.261;
-  const double work = static_cast<double>(problem.batch) * static_cast<double>(problem.m) *
-                      static_cast<double>(problem.n) * static_cast<double>(problem.k);
-  const double even = 1.0 + kOlderWork * (kEvenWork - std::log2(work)) +
-                      (problem.layout == 0   ? kOlderNn
-                       : problem.layout == 1 ? 0.0
-                                             : kOlderTn);
-  return std::clamp(0.5 - (ratio - even) / (2.0 * kUncertain), 0.0, 1.0);
-}
+/// The library keeps to the kernels of the generation before for small products, and where operands are transposed,
+/// also where they are slower. Right in 92 of 100 of 2,690 profiled products.
+class OlderKernels {
+ public:
+  explicit OlderKernels(const GemmWork& problem) {
+    constexpr double kWork = 29.4, kPerDoubling = 0.078, kNn = 0.269, kTn = 0.261;
+    const double work = static_cast<double>(problem.batch) * static_cast<double>(problem.m) *
+                        static_cast<double>(problem.n) * static_cast<double>(problem.k);
+    even_ = 1.0 + kPerDoubling * (kWork - std::log2(work));
+    if (problem.layout == 0) even_ += kNn;
+    if (problem.layout >= 2) even_ += kTn;
+  }
+  /// How surely they are taken where they need `ratio` of the newer ones' time.
+  [[nodiscard]] double share(double ratio) const {
+    return std::clamp(0.5 - (ratio - even_) / (2.0 * kUncertain), 0.0, 1.0);
+  }
+  /// Ratio from which on they are not taken.
+  [[nodiscard]] double slowest() const { return even_ + kUncertain; }
+
+ private:
+  static constexpr double kUncertain = 0.2;
+  double even_;
+};
 
 }  // namespace
 
 GemmSelection select_gemm(const GemmWork& problem, const Gpu& gpu, const GpuMenus& menus) {
-  const auto from_class = [&](const GemmWork& work) {
+  const auto from_class = [&](const GemmWork& work, double of_interest) {
     const GemmClass kernel_class = gemm_class_of(work, gpu);
-    return select_gemm(work, gpu, gemm_constants(kernel_class), menus.of(kernel_class, work.batch > 1));
+    return select_gemm(work, gpu, gemm_constants(kernel_class), menus.of(kernel_class, work.batch > 1), of_interest);
   };
-  GemmSelection selection = from_class(problem);
+  constexpr double kAny = std::numeric_limits<double>::infinity();
+  GemmSelection selection = from_class(problem, kAny);
   if (problem.family != GemmWork::Family::wgmma || problem.type != DType::tf32) return selection;
   GemmWork older = problem;
   older.family = GemmWork::Family::mma_sync;
-  GemmSelection other = from_class(older);
   // Of kernels that nobody profiled the fastest is taken.
-  if (problem.sparse != SparseOperand::none || !gpu.gemm.tiles.empty())
-    return other.seconds <= selection.seconds ? other : selection;
-  const double share = share_of_older(problem, other.seconds / selection.seconds);
+  const bool profiled = problem.sparse == SparseOperand::none && gpu.gemm.tiles.empty();
+  const OlderKernels habit(problem);
+  const double fast_enough = selection.seconds * (profiled ? std::max(1.0, habit.slowest()) : 1.0);
+  const GemmSelection other = from_class(older, std::nextafter(fast_enough, kAny));
+  if (other.choice == nullptr) return selection;
+  if (!profiled) return other.seconds <= selection.seconds ? other : selection;
+  const double share = habit.share(other.seconds / selection.seconds);
   const double expected = share * other.expected + (1.0 - share) * selection.expected;
   const double most = std::min(selection.fastest, other.fastest) * kTied;
-  const bool prefers_older = share >= 0.5 ? other.seconds <= most : selection.seconds > most;
-  if (prefers_older) selection = other;
+  if (share >= 0.5 ? other.seconds <= most : selection.seconds > most) selection = other;
   selection.expected = expected;
   return selection;
 }
