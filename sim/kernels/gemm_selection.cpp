@@ -78,7 +78,7 @@ constexpr double kTied = 1.05;
 /// all candidates within kTaken of the fastest, each weighted by (1 - d/kDoubt)², d being how much worse than the
 /// choice it ranks. Without, products come out 2 to 4 % too fast: the fastest of many estimates is mostly one that is
 /// too low.
-constexpr double kTaken = 1.15, kDoubt = 0.12;
+constexpr double kTaken = 1.2, kDoubt = 0.16;
 
 /// One of a menu's kernels on the problem.
 struct Candidate {
