@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <stdexcept>
 #include <vector>
@@ -158,7 +159,9 @@ namespace {
 /// from it: first those that may be the fastest, then, of those that may tie with it, those that may rank best.
 class Choice {
  public:
-  Choice(const GemmWork& problem, const Gpu& gpu, const GemmConstants& constants, const GpuMenu& menu)
+  /// `of_interest`: seconds; where no candidate is faster the choice is empty.
+  Choice(const GemmWork& problem, const Gpu& gpu, const GemmConstants& constants, const GpuMenu& menu,
+         double of_interest)
       : problem_(problem),
         gpu_(gpu),
         constants_(constants),
@@ -168,15 +171,15 @@ class Choice {
         persistent_(problem.family == GemmWork::Family::wgmma),
         splittable_(!problem.bias && (persistent_ || problem.batch == 1)),
         by_time_(menu.changed || problem.sparse != SparseOperand::none),
-        near_(emptied_candidates()) {
-    std::array<float, GpuMenu::kMostLengths> in_m, in_n, in_k;  // pieces of each of the menu's lengths
-    for (std::size_t i = 0; i < menu.lengths.size(); ++i) {
-      in_m[i] = static_cast<float>(pieces_of(static_cast<double>(problem.m), menu.lengths[i]));
-      in_n[i] = static_cast<float>(pieces_of(static_cast<double>(problem.n), menu.lengths[i]));
-      in_k[i] = static_cast<float>(pieces_of(static_cast<double>(problem.k), menu.lengths[i]));
-    }
-    for (std::size_t i = 0; i < menu.shapes.filled(); ++i) {
-      const GpuMenu::Place& place = menu.places[std::min(i, menu.entries.size() - 1)];
+        near_(emptied_candidates()),
+        fastest_(of_interest) {
+    std::array<float, GpuMenu::kMostLengths> in_m, in_n, in_k;
+    cut(problem.m, menu.sides, in_m.data());
+    cut(problem.n, menu.sides, in_n.data());
+    cut(problem.k, menu.depths, in_k.data());
+    const std::span<const GpuMenu::Place> places = menu.places;
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      const GpuMenu::Place place = places[i];
       rows_[i] = in_m[place.m];
       columns_[i] = in_n[place.n];
       steps_[i] = in_k[place.k];
@@ -189,7 +192,10 @@ class Choice {
     collect();
     for (Near& near : near_)
       if (!near.timed && near.floor < fastest_) time(near);
-    return preferred();
+    if (found_) return preferred();
+    GemmSelection none;
+    none.fastest = none.seconds = kInfinite;
+    return none;
   }
 
  private:
@@ -208,6 +214,16 @@ class Choice {
   }
 
   [[nodiscard]] double limit() const { return fastest_ * kTied; }
+  /// In single precision, not less.
+  [[nodiscard]] float limit_of_floors() const { return static_cast<float>(limit() * (1.0 + 1e-6)); }
+  /// How many of each of some lengths cover a side of the problem.
+  static void cut(std::int64_t side, const std::vector<float>& lengths, float* pieces) {
+    const auto whole = static_cast<float>(side);
+    for (std::size_t i = 0; i < lengths.size(); i += GemmTileShapes::kGroup) {
+      const FourFloats four = pieces_of(whole, loaded<FourFloats>(lengths.data() + i));
+      std::memcpy(pieces + i, &four, sizeof four);
+    }
+  }
   [[nodiscard]] bool suits(std::size_t entry) const {
     return menu_.changed || suits_layout(problem_, menu_.entries[entry].tile);
   }
@@ -215,8 +231,9 @@ class Choice {
   /// All candidates that their floors do not rule out once the entry of the lowest floor is timed.
   void collect() {
     const std::size_t entries = menu_.entries.size();
-    for (std::size_t i = 0; i < entries; ++i)
-      if (menu_.entries[i].tile.stream_k) floors_[i] = kNever;  // shared k-steps: their floor is not known
+    if (menu_.with_stream_k)
+      for (std::size_t i = 0; i < entries; ++i)
+        if (menu_.entries[i].tile.stream_k) floors_[i] = kNever;  // shared k-steps: their floor is not known
     const std::size_t lowest = lowest_floor();
     if (lowest < entries) time(add(lowest, 1, false, 0, floors_[lowest]));
     if (menu_.with_stream_k)
@@ -224,13 +241,14 @@ class Choice {
         const GemmTile& tile = menu_.entries[i].tile;
         if (tile.stream_k && suits(i) && suits_stream_k(law_, problem_, tile, gpu_)) time(add(i, 1, true, 0, 0.0));
       }
+    const float most = limit_of_floors();
     for (std::size_t i = 0, raised = 0; i < entries; ++i) {
-      if (floors_[i] > limit() || i == lowest || menu_.entries[i].tile.stream_k) continue;
+      if (floors_[i] > most || i == lowest || menu_.entries[i].tile.stream_k) continue;
       if (i >= raised) {
         raised = (i / GemmTileShapes::kGroup + 1) * GemmTileShapes::kGroup;
         floor_.raise(menu_.shapes, tilings_, raised - GemmTileShapes::kGroup, floors_.data());
       }
-      if (floors_[i] <= limit() && suits(i)) add(i, 1, false, 0, floors_[i]);
+      if (floors_[i] <= most && suits(i)) add(i, 1, false, 0, floors_[i]);
     }
     if (!splittable_) return;
     const bool lengthy = menu_.changed || is_long(problem_);
@@ -239,11 +257,11 @@ class Choice {
         collect_splits(false, {.most = kPersistentSplits.back(), .least_steps = GemmLaw::kLeastStepsOfSplit}, 1);
       return;
     }
-    const auto most = static_cast<float>(std::min<std::int64_t>(kMostSplits, problem_.k / GemmLaw::kLeastSplit));
-    if (most < 2.0F) return;
-    if (lengthy) collect_splits(false, {.most = most, .rounds = kMostRounds}, 1);
+    const auto fits = static_cast<float>(std::min<std::int64_t>(kMostSplits, problem_.k / GemmLaw::kLeastSplit));
+    if (fits < 2.0F) return;
+    if (lengthy) collect_splits(false, {.most = fits, .rounds = kMostRounds}, 1);
     if (lengthy || problem_.family != GemmWork::Family::simt)
-      collect_splits(true, {.few = kFewSplits, .most = most, .rounds = kMostRounds}, 1 + kMostTiledSplits);
+      collect_splits(true, {.few = kFewSplits, .most = fits, .rounds = kMostRounds}, 1 + kMostTiledSplits);
   }
 
   /// The suitable entry of the lowest floor; the number of entries where there is none.
@@ -261,8 +279,9 @@ class Choice {
     floor_.splits(menu_.shapes, tilings_, limits, in_place, least.data());
     // The most promising entry first: what its best split takes rules out most of the others.
     const std::size_t first = place_of_least(least.data(), menu_.entries.size());
+    float limit = limit_of_floors();
     const auto consider = [&](std::size_t i) {
-      if (least[i] <= limit() && !menu_.entries[i].tile.stream_k && suits(i)) collect_splits_of(i, in_place, order);
+      if (least[i] <= limit && !menu_.entries[i].tile.stream_k && suits(i)) collect_splits_of(i, in_place, order);
     };
     const std::size_t known = near_.size();
     consider(first);
@@ -270,6 +289,7 @@ class Choice {
     for (std::size_t i = known; i < near_.size(); ++i)
       if (best == nullptr || near_[i].floor < best->floor) best = &near_[i];
     if (best != nullptr && best->floor < fastest_) time(*best);
+    limit = limit_of_floors();
     for (std::size_t i = 0; i < menu_.entries.size(); ++i)
       if (i != first) consider(i);
   }
@@ -311,19 +331,25 @@ class Choice {
   void time(Near& near) {
     near.timed = true;
     near.seconds = law_.seconds(tile_of(near), near.splits, limit());
-    fastest_ = std::min(fastest_, near.seconds);
+    if (near.seconds >= fastest_) return;
+    fastest_ = near.seconds;
+    found_ = true;
   }
 
   [[nodiscard]] double rank(const Near& near, double seconds) const {
     if (by_time_) return seconds;
     Candidate candidate = near;
-    candidate.one_round = law_.tiles(near.choice->tile) * near.splits <= gpu_.sm.count;
+    // Whole numbers, exact in single precision as long as they can be so few.
+    const auto entry = static_cast<std::size_t>(near.choice - menu_.entries.data());
+    candidate.one_round =
+        rows_[entry] * columns_[entry] * static_cast<float>(problem_.batch) * static_cast<float>(near.splits) <=
+        static_cast<float>(gpu_.sm.count);
     return seconds * (1.0 + dislike(candidate, constants_));
   }
 
   /// Of the candidates that tie the one that ranks best.
   GemmSelection preferred() {
-    double best_rank = std::numeric_limits<double>::infinity();
+    double best_rank = kInfinite;
     const Near* best = nullptr;
     const auto consider = [&](const Near& near) {
       if (near.seconds > limit()) return;
@@ -334,7 +360,7 @@ class Choice {
     };
     for (Near& near : near_) {
       if (near.timed) consider(near);
-      else near.floor = near.floor <= limit() ? rank(near, near.floor) : std::numeric_limits<double>::infinity();
+      else near.floor = near.floor <= limit() ? rank(near, near.floor) : kInfinite;
     }
     // The floors of those not timed yet have become floors of their ranks.
     const auto most_promising = [&] {
@@ -350,8 +376,6 @@ class Choice {
     GemmSelection selection;
     selection.family = problem_.family;
     selection.fastest = fastest_;
-    selection.seconds = std::numeric_limits<double>::infinity();
-    if (best == nullptr) return selection;
     selection.tile = tile_of(*best);
     selection.choice = best->choice;
     selection.splits = best->splits;
@@ -361,6 +385,7 @@ class Choice {
   }
 
   /// More candidates than an entry can have.
+  static constexpr double kInfinite = std::numeric_limits<double>::infinity();
   static constexpr float kNever = std::numeric_limits<float>::infinity();
   static constexpr int kOrders = 64;
   static_assert(kOrders > 1 + 2 * std::tuple_size_v<TiledSplits> && kOrders > 1 + kPersistentSplits.size());
@@ -375,31 +400,34 @@ class Choice {
   std::array<float, GpuMenu::kMostEntries> rows_, columns_, steps_, floors_;
   GemmTilings tilings_{rows_.data(), columns_.data(), steps_.data()};
   std::vector<Near>& near_;
-  double fastest_ = std::numeric_limits<double>::infinity();
+  double fastest_;
+  bool found_ = false;  ///< a candidate as fast as fastest_
 };
 
 }  // namespace
 
-GemmSelection select_gemm(const GemmWork& problem, const Gpu& gpu, const GemmConstants& constants,
-                          const GpuMenu& menu) {
-  return Choice(problem, gpu, constants, menu).make();
+GemmSelection select_gemm(const GemmWork& problem, const Gpu& gpu, const GemmConstants& constants, const GpuMenu& menu,
+                          double of_interest) {
+  return Choice(problem, gpu, constants, menu, of_interest).make();
 }
 
 GemmSelection select_gemm(const GemmWork& problem, const Gpu& gpu, const GpuMenus& menus) {
-  const auto from_class = [&](const GemmWork& work) {
+  const auto from_class = [&](const GemmWork& work, double of_interest) {
     const GemmClass kernel_class = gemm_class_of(work, gpu);
-    return select_gemm(work, gpu, gemm_constants(kernel_class), menus.of(kernel_class, work.batch > 1));
+    return select_gemm(work, gpu, gemm_constants(kernel_class), menus.of(kernel_class, work.batch > 1), of_interest);
   };
-  const GemmSelection selection = from_class(problem);
+  constexpr double kAny = std::numeric_limits<double>::infinity();
+  const GemmSelection selection = from_class(problem, kAny);
   if (problem.family == GemmWork::Family::wgmma && problem.type == DType::tf32) {
     GemmWork older = problem;
     older.family = GemmWork::Family::mma_sync;
-    const GemmSelection other = from_class(older);
     // The libraries keep to the kernels of the generation before where those tie: right in nine of ten of 446 profiled
     // products. Of kernels that nobody profiled the fastest is taken.
     const bool profiled = problem.sparse == SparseOperand::none && gpu.gemm.tiles.empty();
+    const double fast_enough = profiled ? selection.fastest * kTied : selection.seconds;
+    const GemmSelection other = from_class(older, std::nextafter(fast_enough, kAny));
     const double most = profiled ? std::min(selection.fastest, other.fastest) * kTied : selection.seconds;
-    if (other.seconds <= most) return other;
+    if (other.choice != nullptr && other.seconds <= most) return other;
   }
   return selection;
 }

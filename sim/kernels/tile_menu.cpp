@@ -139,13 +139,13 @@ std::span<const TileChoice> tile_menu(GemmClass kernel_class, Architecture archi
 
 GpuMenu menu_on(const Gpu& gpu, std::span<const TileChoice> entries) {
   GpuMenu menu;
-  const auto place_of = [&menu](double length) {
-    const auto found = std::find(menu.lengths.begin(), menu.lengths.end(), length);
-    const auto place = static_cast<std::size_t>(found - menu.lengths.begin());
-    if (found == menu.lengths.end()) menu.lengths.push_back(length);
+  const auto place_of = [](std::vector<float>& lengths, int length) {
+    const auto found = std::find(lengths.begin(), lengths.end(), static_cast<float>(length));
+    const auto place = static_cast<std::size_t>(found - lengths.begin());
+    if (found == lengths.end()) lengths.push_back(static_cast<float>(length));
     if (place >= GpuMenu::kMostLengths)
       throw std::invalid_argument("a menu of matrix-product kernels has more than 256 different lengths");
-    return static_cast<std::uint8_t>(place);
+    return static_cast<std::uint16_t>(place);
   };
   if (entries.size() > GpuMenu::kMostEntries)
     throw std::invalid_argument(fmt::format("a menu of matrix-product kernels of {} entries, at most {} are foreseen",
@@ -160,8 +160,13 @@ GpuMenu menu_on(const Gpu& gpu, std::span<const TileChoice> entries) {
     menu.entries.push_back(choice);
     menu.with_stream_k = menu.with_stream_k || choice.tile.stream_k;
     menu.shapes.push_back(choice.tile);
-    menu.places.push_back({place_of(choice.tile.m), place_of(choice.tile.n), place_of(choice.tile.k)});
+    menu.places.push_back({place_of(menu.sides, choice.tile.m), place_of(menu.sides, choice.tile.n),
+                           place_of(menu.depths, choice.tile.k)});
   }
+  if (!menu.places.empty()) menu.places.resize(menu.shapes.filled(), menu.places.back());
+  for (auto* lengths : {&menu.sides, &menu.depths})
+    lengths->resize((lengths->size() + GemmTileShapes::kGroup - 1) / GemmTileShapes::kGroup * GemmTileShapes::kGroup,
+                    1.0F);
   return menu;
 }
 

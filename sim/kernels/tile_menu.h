@@ -27,10 +27,11 @@ struct GpuMenu {
   static constexpr std::size_t kMostEntries = 160, kMostLengths = 256;
   std::vector<TileChoice> entries;
   GemmTileShapes shapes;  ///< of the entries
-  /// The lengths that occur among the entries' sides and k-steps, and where each entry's stand in it.
-  std::vector<double> lengths;
+  /// The lengths that occur among the entries' sides and among their k-steps, filled up to groups of four, and where
+  /// each entry's stand (as filled up).
+  std::vector<float> sides, depths;
   struct Place {
-    std::uint8_t m = 0, n = 0, k = 0;
+    std::uint16_t m = 0, n = 0, k = 0;
   };
   std::vector<Place> places;
   bool with_stream_k = false;
