@@ -58,6 +58,7 @@ struct GemmConstants {
   double rank_area = 0;       ///< times the logarithm of its area over that of 128 x 128
   double rank_deep = 0;       ///< times the logarithm of its k-step over 32
   double rank_one_round = 0;  ///< no more tiles than SMs
+  double rank_waste = 0;      ///< times the share of the fullest SM's tiles, times SMs, that is none of the product
 };
 
 const GemmConstants& gemm_constants(GemmClass kernel_class);

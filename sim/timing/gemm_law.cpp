@@ -346,7 +346,7 @@ KernelTime gemm_time(const KernelLaunch& launch, const GemmWork& work, const Gpu
   };
   if (work.reduces_splits) {
     const GemmLaw law(work, gpu, constants);
-    result.time = Seconds{law.split_reduction(tile_of(work), work.split_k)};
+    result.time = Seconds{law.split_reduction(tile_of(work), work.split_k) * work.expected};
     result.limiter =
         launch.read_bytes() / gpu.dram.bandwidth.value() > 0.5 * result.time.value() ? Limiter::l2 : Limiter::latency;
     result.l2_bytes = launch.read_bytes() + launch.written_bytes();
@@ -358,7 +358,7 @@ KernelTime gemm_time(const KernelLaunch& launch, const GemmWork& work, const Gpu
   const GemmTime part = law.time(tile_of(work), work.split_k);
   const Seconds limited =
       power_limited(gpu, launch.pipe, launch.type, launch.flops, part.dram_read + part.dram_write, Seconds{part.total});
-  result.time = limited;
+  result.time = Seconds{limited.value() * work.expected};
   result.dram_read_bytes = part.dram_read;
   result.dram_write_bytes = part.dram_write;
   result.l2_bytes = part.l2_bytes;

@@ -161,11 +161,10 @@ inline bool GemmLaw::may_split(const GemmTile& tile, int splits, double count) c
   if (persistent_ && (tile.stream_k || element_ > 2.0)) return false;  // the tf32 kernels share out k-steps instead
   if (persistent_) return count * splits <= sms_ && k_ >= kLeastStepsOfSplit * splits * tile.k;
   if (batch_ != 1.0 || k_ < kLeastSplit * splits) return false;
-  // The fp32 kernels that are not CUTLASS's add up in place, always; CUTLASS's where a second kernel had too much to
-  // add.
+  // CUTLASS's kernels add up in place where a second kernel had too much to add.
   if (tile.stream_k)
     return count <= kSplitInPlaceBelow * sms_ && (grouped(tile) ? count >= kSplitInPlaceFrom * sms_ : cuda_cores_);
-  return (grouped(tile) || !cuda_cores_) && count <= kSplitBelow * sms_;
+  return count <= kSplitBelow * sms_;
 }
 
 }  // namespace ridgeline
