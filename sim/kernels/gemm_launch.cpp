@@ -96,19 +96,23 @@ void append_gemm(std::vector<KernelLaunch>& launches, const GemmWork& problem, c
   product.writes = {{.operand = Access::kTemporary, .bytes = partial_bytes}};
   product.work = work;
   launches.push_back(std::move(product));
+  launches.push_back(split_reduction(work, writes));
+}
 
+KernelLaunch split_reduction(GemmWork work, const std::vector<Access>& writes) {
+  const double results = static_cast<double>(work.batch) * static_cast<double>(work.m) * static_cast<double>(work.n);
   KernelLaunch reduction;
   reduction.name = "splitKreduce";
   reduction.time_class = TimeClass::tensor_contraction;
   reduction.grid = {std::max<std::int64_t>(1, ceil_div(work.m * work.n * work.batch, 2048)), 1, 1};
   reduction.threads_per_block = 512;
-  reduction.reads = {{.operand = Access::kTemporary, .bytes = partial_bytes}};
+  reduction.reads = {{.operand = Access::kTemporary, .bytes = 4.0 * work.split_k * results}};
   reduction.writes = writes;
   reduction.pipe = Pipe::none;
   work.reduces_splits = true;
   reduction.work = work;
   reduction.follows_without_gap = true;
-  launches.push_back(std::move(reduction));
+  return reduction;
 }
 
 }  // namespace ridgeline

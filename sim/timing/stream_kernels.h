@@ -85,6 +85,11 @@ enum class StreamKernel : std::uint8_t {
   max_pool,
   max_pool_backward,
   upsample,
+  // a matrix times a vector: dot products of rows, columns side by side, few long sums and what adds up their pieces
+  vector_rows,
+  vector_columns,
+  vector_dots,
+  vector_sums,
   // small kernels of a sort, a scan, an index range
   sort_histogram,
   sort_pass,
