@@ -44,7 +44,12 @@ KernelLaunch counter_memset() {
 
 void append_gemm(std::vector<KernelLaunch>& launches, const GemmWork& problem, const Gpu& gpu, const GpuMenus& menus,
                  std::vector<Access> reads, const std::vector<Access>& writes, std::string_view kind) {
-  const GemmSelection selection = select_gemm(problem, gpu, menus);
+  append_gemm(launches, problem, gpu, select_gemm(problem, gpu, menus), std::move(reads), writes, kind);
+}
+
+void append_gemm(std::vector<KernelLaunch>& launches, const GemmWork& problem, const Gpu& gpu,
+                 const GemmSelection& selection, std::vector<Access> reads, const std::vector<Access>& writes,
+                 std::string_view kind) {
   if (selection.choice == nullptr)
     throw std::invalid_argument(fmt::format("no matrix-product kernel fits an SM of {}", gpu.name));
   GemmWork work = problem;

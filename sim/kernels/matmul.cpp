@@ -8,7 +8,9 @@
 #include <stdexcept>
 
 #include "sim/kernels/families.h"
+#include "sim/kernels/few_vectors.h"
 #include "sim/kernels/gemm_launch.h"
+#include "sim/kernels/small_tiles.h"
 #include "sim/kernels/stream_launch.h"
 #include "sim/kernels/vector_product.h"
 #include "sim/workload/op_operands.h"
@@ -60,9 +62,15 @@ LoweredOp lower_matmul(const Matmul& op, const Gpu& gpu, const Software& softwar
     append_vector_product(lowered.launches, op, gpu, std::move(reads), writes);
     return lowered;
   }
+  if (is_few_vectors(op, gpu)) {
+    lowered.launches.push_back(few_vectors_launch(op, reads, writes));
+    return lowered;
+  }
   GemmWork problem = gemm_problem(op, gpu);
   problem.bias = fuses_bias;
-  append_gemm(lowered.launches, problem, gpu, menus, std::move(reads), writes);
+  const GemmSelection tiled = select_gemm(problem, gpu, menus);
+  if (!append_small_tiles(lowered.launches, problem, gpu, tiled.seconds, reads, writes))
+    append_gemm(lowered.launches, problem, gpu, tiled, std::move(reads), writes);
   return lowered;
 }
 

@@ -90,6 +90,13 @@ enum class StreamKernel : std::uint8_t {
   vector_columns,
   vector_dots,
   vector_sums,
+  // a matrix times a few vectors; products in small tiles, by how their rows are aligned or their type
+  few_rows,
+  few_columns,
+  small_pairs,
+  small_singles,
+  small_tf32,
+  small_cuda_cores,
   // small kernels of a sort, a scan, an index range
   sort_histogram,
   sort_pass,
