@@ -2,11 +2,6 @@
 #include <benchmark/benchmark.h>
 
 #include "sim/scenario/prediction.h"
-#include "sim/study/kernel_prediction.h"
-
-#include <nlohmann/json.hpp>
-
-#include "sim/hardware/load_host.h"
 
 namespace ridgeline {
 namespace {
@@ -41,26 +36,6 @@ void BM_SimulateGpt2(benchmark::State& state) {
   for (auto _ : state) benchmark::DoNotOptimize(predict(s, "simulate"));
 }
 BENCHMARK(BM_SimulateGpt2)->Unit(benchmark::kMillisecond);
-
-void BM_PredictOneKernel(benchmark::State& state, const char* text) {
-  const Gpu gpu = load_gpu("nvidia-h200-sxm-141gb");
-  const Software software = load_software("pytorch-2.11");
-  const auto engine = make_timing_engine("analytic", gpu);
-  const Lowering lowering(gpu, software);
-  const KernelCase kernel = kernel_case_from(nlohmann::json::parse(text));
-  for (auto _ : state) benchmark::DoNotOptimize(predict_kernel(kernel, lowering, *engine));
-}
-BENCHMARK_CAPTURE(BM_PredictOneKernel, mm_bf16,
-                  R"({"op":"mm","dtype":"bf16","params":{"m":4096,"n":4096,"k":1024,"layout":"nt"}})");
-BENCHMARK_CAPTURE(BM_PredictOneKernel, mm_fp32,
-                  R"({"op":"mm","dtype":"fp32","params":{"m":4096,"n":4096,"k":1024,"layout":"nt"}})");
-BENCHMARK_CAPTURE(BM_PredictOneKernel, bmm_fp16,
-                  R"({"op":"bmm","dtype":"fp16","params":{"b":64,"m":512,"n":512,"k":64,"layout":"nt"}})");
-BENCHMARK_CAPTURE(BM_PredictOneKernel, softmax,
-                  R"({"op":"softmax","dtype":"fp32","params":{"rows":32768,"cols":512}})");
-BENCHMARK_CAPTURE(
-    BM_PredictOneKernel, flash,
-    R"({"op":"flash_attention","dtype":"bf16","params":{"batch":16,"heads":12,"seq":1024,"head_dim":64,"causal":true}})");
 
 }  // namespace
 }  // namespace ridgeline

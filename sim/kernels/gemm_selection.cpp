@@ -9,11 +9,14 @@
 
 #include <fmt/format.h>
 
+#include "sim/timing/four_floats.h"
+
 namespace ridgeline {
 namespace {
 
 constexpr std::array kPersistentSplits{2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 16};
 constexpr int kMostSplits = 64, kFewSplits = 9;
+constexpr float kMostRounds = 2.0F;
 
 /// Logarithms of numbers of splits.
 const std::array<double, kMostSplits + 1> kLogSplits = [] {
@@ -58,7 +61,8 @@ bool suits_layout(const GemmWork& problem, const GemmTile& tile) {
 /// Of fp32 products' splits added up in place it is 127 of 141.
 bool is_long(const GemmWork& problem) { return problem.k >= 2 * std::min(problem.m, problem.n); }
 
-using TiledSplits = std::array<int, kFewSplits + 3>;
+constexpr int kMostTiledSplits = kFewSplits + 3;
+using TiledSplits = std::array<int, kMostTiledSplits>;
 
 /// Splits of a tiled kernel, ascending: those that fill half a round, one or two of the SMs (of 330 profiled splits for
 /// a second kernel all but 52); in place few too.
@@ -66,36 +70,35 @@ std::span<const int> tiled_splits(double tiles, double k, double sms, bool in_pl
   std::size_t count = 0;
   if (in_place)
     for (int splits = 2; splits <= kFewSplits; ++splits) room[count++] = splits;
-  for (const double rounds : {0.5, 1.0, 2.0}) {
-    const int splits = static_cast<int>(std::min(
-        {static_cast<double>(kMostSplits), std::floor(k / GemmLaw::kLeastSplit), std::floor(rounds * sms / tiles)}));
+  const double most = std::min(static_cast<double>(kMostSplits), k / GemmLaw::kLeastSplit);
+  for (const double rounds : {0.5, 1.0, static_cast<double>(kMostRounds)}) {
+    const int splits = static_cast<int>(std::min(most, rounds * sms / tiles));
     if (splits >= 2 && (count == 0 || splits > room[count - 1])) room[count++] = splits;
   }
   return {room.data(), count};
 }
 
-/// A candidate about as fast as the fastest. `order` is its place among all: of equals the first wins.
-struct Candidate {
-  GemmTile tile;
-  const TileChoice* choice = nullptr;
-  int splits = 1, order = 0;
-  double seconds = 0;
-  bool one_round = false;
-};
-
 /// Candidates within this of the fastest tie: neither the law nor the library tells them apart for sure, and the
 /// library's habits decide. It is also the most that a better chip can lose by a worse choice.
 constexpr double kTied = 1.05;
+
+/// One of a menu's kernels on the problem.
+struct Candidate {
+  const TileChoice* choice = nullptr;
+  int splits = 1;
+  bool in_place = false;  ///< splits or k-steps added up by the kernel itself
+  bool one_round = false;
+};
 
 /// What speaks against a tied candidate in the library's choice, in shares of its time.
 double dislike(const Candidate& candidate, const GemmConstants& c) {
   const TileChoice& choice = *candidate.choice;
   double sum = c.rank_aspect * choice.log_aspect + c.rank_area * choice.log_area + c.rank_deep * choice.log_deep;
-  if (std::max(candidate.tile.m, candidate.tile.n) >= 256) sum += c.rank_wide;
+  if (std::max(choice.tile.m, choice.tile.n) >= 256) sum += c.rank_wide;
   if (candidate.one_round) sum += c.rank_one_round;
   if (candidate.splits > 1) {
     sum += c.rank_split + c.rank_log_split * kLogSplits[static_cast<std::size_t>(candidate.splits)];
-    if (candidate.tile.stream_k) sum += c.rank_in_place;
+    if (candidate.in_place) sum += c.rank_in_place;
   }
   return sum;
 }
@@ -151,8 +154,8 @@ GemmWork gemm_problem(const Matmul& op, const Gpu& gpu) {
 
 namespace {
 
-/// One choice: floors of the whole menu first, the entry of the lowest one in full, then all that its time does not
-/// rule out.
+/// One choice. Every candidate has a floor that its time is not below (gemm_floor.h); which are timed in full follows
+/// from it: first those that may be the fastest, then, of those that may tie with it, those that may rank best.
 class Choice {
  public:
   Choice(const GemmWork& problem, const Gpu& gpu, const GemmConstants& constants, const GpuMenu& menu)
@@ -163,119 +166,202 @@ class Choice {
         law_(problem, gpu, constants),
         floor_(law_),
         persistent_(problem.family == GemmWork::Family::wgmma),
-        splittable_(!problem.bias && (persistent_ || problem.batch == 1)) {
-    near_.reserve(32);
-    const double m = static_cast<double>(problem.m), n = static_cast<double>(problem.n);
-    std::array<double, GpuMenu::kMostLengths> in_m, in_n, in_k;  // pieces of each of the menu's lengths
+        splittable_(!problem.bias && (persistent_ || problem.batch == 1)),
+        by_time_(menu.changed || problem.sparse != SparseOperand::none),
+        near_(emptied_candidates()) {
+    std::array<float, GpuMenu::kMostLengths> in_m, in_n, in_k;  // pieces of each of the menu's lengths
     for (std::size_t i = 0; i < menu.lengths.size(); ++i) {
-      in_m[i] = pieces_of(m, menu.lengths[i]);
-      in_n[i] = pieces_of(n, menu.lengths[i]);
-      in_k[i] = pieces_of(static_cast<double>(problem.k), menu.lengths[i]);
+      in_m[i] = static_cast<float>(pieces_of(static_cast<double>(problem.m), menu.lengths[i]));
+      in_n[i] = static_cast<float>(pieces_of(static_cast<double>(problem.n), menu.lengths[i]));
+      in_k[i] = static_cast<float>(pieces_of(static_cast<double>(problem.k), menu.lengths[i]));
     }
-    const double batch = static_cast<double>(problem.batch);
-    for (std::size_t i = 0; i < menu.entries.size(); ++i) {
-      const GpuMenu::Place& place = menu.places[i];
-      counts_[i] = in_m[place.m] * in_n[place.n] * batch;
-      steps_[i] = in_k[place.k];
+    for (std::size_t i = 0; i < menu.shapes.filled(); ++i) {
+      const GpuMenu::Place& place = menu.places[std::min(i, menu.entries.size() - 1)];
       rows_[i] = in_m[place.m];
       columns_[i] = in_n[place.n];
+      steps_[i] = in_k[place.k];
     }
-    if (!persistent_)  // only their loads depend on how much of a tile lies in the matrix
-      for (std::size_t i = 0; i < menu.entries.size(); ++i) {
-        rows_[i] = m / rows_[i];
-        columns_[i] = n / columns_[i];
-      }
     floor_.whole(menu.shapes, tilings_, floors_.data());
+    std::fill(floors_.begin() + menu.entries.size(), floors_.begin() + menu.shapes.filled(), kNever);
   }
 
   GemmSelection make() {
-    const std::size_t entries = menu_.entries.size();
-    std::size_t lowest = entries;
-    // Shared k-steps are few entries of few products: their floor is not known.
-    for (std::size_t i = 0; i < entries; ++i)
-      if (!menu_.entries[i].tile.stream_k && suits(i) && (lowest == entries || floors_[i] < floors_[lowest]))
-        lowest = i;
-    if (lowest < entries) consider(lowest, menu_.entries[lowest].tile, 1, 0);
-    for (std::size_t i = 0; i < entries; ++i) {
-      if (!suits(i)) continue;
-      if (menu_.entries[i].tile.stream_k) {
-        if (suits_stream_k(law_, problem_, menu_.entries[i].tile, gpu_)) consider(i, menu_.entries[i].tile, 1, 0);
-        continue;
-      }
-      if (i != lowest && floors_[i] <= limit() && floor_.raised(menu_.shapes, tilings_, i) <= limit())
-        consider(i, menu_.entries[i].tile, 1, 0);
-      if (!splittable_) continue;
-      const bool lengthy = menu_.changed || is_long(problem_);
-      if (persistent_) {
-        if (lengthy && counts_[i] * 2.0 <= gpu_.sm.count) try_splits(i, kPersistentSplits, false, 1);
-      } else {
-        TiledSplits room{};
-        if (lengthy)
-          try_splits(i, tiled_splits(counts_[i], static_cast<double>(problem_.k), gpu_.sm.count, false, room), false,
-                     1);
-        if (lengthy || problem_.family != GemmWork::Family::simt)
-          try_splits(i, tiled_splits(counts_[i], static_cast<double>(problem_.k), gpu_.sm.count, true, room), true,
-                     1 + static_cast<int>(room.size()));
-      }
-    }
+    collect();
+    for (Near& near : near_)
+      if (!near.timed && near.floor < fastest_) time(near);
     return preferred();
   }
 
  private:
+  /// A candidate with what is known of its time; `order` is its place among all: of equals the first wins.
+  struct Near : Candidate {
+    int order = 0;
+    bool timed = false;
+    double floor = 0, seconds = 0;  ///< `seconds` once timed, infinite where it is more than ties
+  };
+
+  /// Kept from one choice of a thread to the next: no choice allocates.
+  static std::vector<Near>& emptied_candidates() {
+    static thread_local std::vector<Near> candidates;
+    candidates.clear();
+    return candidates;
+  }
+
+  [[nodiscard]] double limit() const { return fastest_ * kTied; }
   [[nodiscard]] bool suits(std::size_t entry) const {
     return menu_.changed || suits_layout(problem_, menu_.entries[entry].tile);
   }
-  [[nodiscard]] double limit() const { return fastest_ * kTied; }
 
-  void consider(std::size_t entry, const GemmTile& tile, int splits, int order) {
-    const double seconds = law_.seconds(tile, splits, limit(), counts_[entry]);
-    if (seconds > limit()) return;
-    fastest_ = std::min(fastest_, seconds);
-    near_.push_back({tile, &menu_.entries[entry], splits, static_cast<int>(entry) * kOrders + order, seconds,
-                     counts_[entry] * splits <= gpu_.sm.count});
+  /// All candidates that their floors do not rule out once the entry of the lowest floor is timed.
+  void collect() {
+    const std::size_t entries = menu_.entries.size();
+    for (std::size_t i = 0; i < entries; ++i)
+      if (menu_.entries[i].tile.stream_k) floors_[i] = kNever;  // shared k-steps: their floor is not known
+    const std::size_t lowest = lowest_floor();
+    if (lowest < entries) time(add(lowest, 1, false, 0, floors_[lowest]));
+    if (menu_.with_stream_k)
+      for (std::size_t i = 0; i < entries; ++i) {
+        const GemmTile& tile = menu_.entries[i].tile;
+        if (tile.stream_k && suits(i) && suits_stream_k(law_, problem_, tile, gpu_)) time(add(i, 1, true, 0, 0.0));
+      }
+    for (std::size_t i = 0, raised = 0; i < entries; ++i) {
+      if (floors_[i] > limit() || i == lowest || menu_.entries[i].tile.stream_k) continue;
+      if (i >= raised) {
+        raised = (i / GemmTileShapes::kGroup + 1) * GemmTileShapes::kGroup;
+        floor_.raise(menu_.shapes, tilings_, raised - GemmTileShapes::kGroup, floors_.data());
+      }
+      if (floors_[i] <= limit() && suits(i)) add(i, 1, false, 0, floors_[i]);
+    }
+    if (!splittable_) return;
+    const bool lengthy = menu_.changed || is_long(problem_);
+    if (persistent_) {
+      if (lengthy)
+        collect_splits(false, {.most = kPersistentSplits.back(), .least_steps = GemmLaw::kLeastStepsOfSplit}, 1);
+      return;
+    }
+    const auto most = static_cast<float>(std::min<std::int64_t>(kMostSplits, problem_.k / GemmLaw::kLeastSplit));
+    if (most < 2.0F) return;
+    if (lengthy) collect_splits(false, {.most = most, .rounds = kMostRounds}, 1);
+    if (lengthy || problem_.family != GemmWork::Family::simt)
+      collect_splits(true, {.few = kFewSplits, .most = most, .rounds = kMostRounds}, 1 + kMostTiledSplits);
   }
 
-  void try_splits(std::size_t entry, std::span<const int> all, bool in_place, int order) {
-    GemmTile tile = menu_.entries[entry].tile;
-    if (all.empty()) return;
-    tile.stream_k = in_place;
-    const double count = counts_[entry];
-    if (!law_.may_split(tile, all.front(), count)) return;
-    const auto least = [&](int fewest, int most) {
-      return floor_.split(menu_.shapes, tilings_, entry, fewest, most, in_place);
+  /// The suitable entry of the lowest floor; the number of entries where there is none.
+  std::size_t lowest_floor() {
+    while (true) {
+      const std::size_t entry = place_of_least(floors_.data(), menu_.entries.size());
+      if (floors_[entry] == kNever) return menu_.entries.size();
+      if (suits(entry)) return entry;
+      floors_[entry] = kNever;
+    }
+  }
+
+  void collect_splits(bool in_place, const GemmFloor::SplitLimits& limits, int order) {
+    std::array<float, GpuMenu::kMostEntries> least;
+    floor_.splits(menu_.shapes, tilings_, limits, in_place, least.data());
+    // The most promising entry first: what its best split takes rules out most of the others.
+    const std::size_t first = place_of_least(least.data(), menu_.entries.size());
+    const auto consider = [&](std::size_t i) {
+      if (least[i] <= limit() && !menu_.entries[i].tile.stream_k && suits(i)) collect_splits_of(i, in_place, order);
     };
-    if (least(all.front(), all.back()) > limit()) return;
-    for (const int splits : all) {
-      if (!law_.may_split(tile, splits, count)) return;
-      if (least(splits, splits) <= limit()) consider(entry, tile, splits, order);
-      ++order;
+    const std::size_t known = near_.size();
+    consider(first);
+    Near* best = nullptr;
+    for (std::size_t i = known; i < near_.size(); ++i)
+      if (best == nullptr || near_[i].floor < best->floor) best = &near_[i];
+    if (best != nullptr && best->floor < fastest_) time(*best);
+    for (std::size_t i = 0; i < menu_.entries.size(); ++i)
+      if (i != first) consider(i);
+  }
+  void collect_splits_of(std::size_t entry, bool in_place, int order) {
+    GemmTile tile = menu_.entries[entry].tile;
+    tile.stream_k = in_place;
+    const double count = law_.tiles(tile);
+    TiledSplits room{};
+    std::span<const int> all = kPersistentSplits;
+    if (!persistent_) all = tiled_splits(count, static_cast<double>(problem_.k), gpu_.sm.count, in_place, room);
+    // What is too many splits is too many for more, too.
+    while (!all.empty() && !law_.may_split(tile, all.back(), count)) all = all.first(all.size() - 1);
+    add_splits(entry, all, in_place, order);
+  }
+  void add_splits(std::size_t entry, std::span<const int> splits, bool in_place, int order) {
+    constexpr std::size_t kGroup = GemmTileShapes::kGroup;
+    std::array<float, kGroup> group, least;
+    for (std::size_t begin = 0; begin < splits.size(); begin += kGroup) {
+      for (std::size_t i = 0; i < kGroup; ++i)
+        group[i] = static_cast<float>(splits[std::min(begin + i, splits.size() - 1)]);
+      floor_.split(menu_.shapes, tilings_, entry, group.data(), in_place, least.data());
+      for (std::size_t i = 0; i < kGroup && begin + i < splits.size(); ++i)
+        if (least[i] <= limit()) add(entry, splits[begin + i], in_place, order + static_cast<int>(begin + i), least[i]);
     }
   }
 
-  [[nodiscard]] GemmSelection preferred() const {
-    GemmSelection best;
-    best.fastest = fastest_;
-    double best_rank = best.seconds = std::numeric_limits<double>::infinity();
-    // Nobody profiled what a library prefers of kernels that do not exist: those are chosen by time alone.
-    const bool by_time = menu_.changed || problem_.sparse != SparseOperand::none;
-    int order = 0;
-    for (const Candidate& candidate : near_) {
-      if (candidate.seconds > fastest_ * kTied) continue;
-      const double rank = candidate.seconds * (by_time ? 1.0 : 1.0 + dislike(candidate, constants_));
-      if (rank > best_rank || (rank == best_rank && candidate.order > order)) continue;
-      best_rank = rank;
-      order = candidate.order;
-      best.tile = candidate.tile;
-      best.choice = candidate.choice;
-      best.splits = candidate.splits;
-      best.seconds = candidate.seconds;
+  Near& add(std::size_t entry, int splits, bool in_place, int order, double floor) {
+    near_.push_back(
+        {{&menu_.entries[entry], splits, in_place}, static_cast<int>(entry) * kOrders + order, false, floor});
+    return near_.back();
+  }
+
+  static GemmTile tile_of(const Candidate& candidate) {
+    GemmTile tile = candidate.choice->tile;
+    tile.stream_k = candidate.in_place;
+    return tile;
+  }
+
+  void time(Near& near) {
+    near.timed = true;
+    near.seconds = law_.seconds(tile_of(near), near.splits, limit());
+    fastest_ = std::min(fastest_, near.seconds);
+  }
+
+  [[nodiscard]] double rank(const Near& near, double seconds) const {
+    if (by_time_) return seconds;
+    Candidate candidate = near;
+    candidate.one_round = law_.tiles(near.choice->tile) * near.splits <= gpu_.sm.count;
+    return seconds * (1.0 + dislike(candidate, constants_));
+  }
+
+  /// Of the candidates that tie the one that ranks best.
+  GemmSelection preferred() {
+    double best_rank = std::numeric_limits<double>::infinity();
+    const Near* best = nullptr;
+    const auto consider = [&](const Near& near) {
+      if (near.seconds > limit()) return;
+      const double its = rank(near, near.seconds);
+      if (its > best_rank || (its == best_rank && near.order > best->order)) return;
+      best_rank = its;
+      best = &near;
+    };
+    for (Near& near : near_) {
+      if (near.timed) consider(near);
+      else near.floor = near.floor <= limit() ? rank(near, near.floor) : std::numeric_limits<double>::infinity();
     }
-    best.family = problem_.family;
-    if (best.choice != nullptr) best.clears_counter = law_.needs_counter(best.tile, best.splits);
-    return best;
+    // The floors of those not timed yet have become floors of their ranks.
+    const auto most_promising = [&] {
+      Near* first = nullptr;
+      for (Near& near : near_)
+        if (!near.timed && near.floor <= best_rank && (first == nullptr || near.floor < first->floor)) first = &near;
+      return first;
+    };
+    for (Near* next = most_promising(); next != nullptr; next = most_promising()) {
+      time(*next);
+      consider(*next);
+    }
+    GemmSelection selection;
+    selection.family = problem_.family;
+    selection.fastest = fastest_;
+    selection.seconds = std::numeric_limits<double>::infinity();
+    if (best == nullptr) return selection;
+    selection.tile = tile_of(*best);
+    selection.choice = best->choice;
+    selection.splits = best->splits;
+    selection.seconds = best->seconds;
+    selection.clears_counter = law_.needs_counter(selection.tile, selection.splits);
+    return selection;
   }
 
   /// More candidates than an entry can have.
+  static constexpr float kNever = std::numeric_limits<float>::infinity();
   static constexpr int kOrders = 64;
   static_assert(kOrders > 1 + 2 * std::tuple_size_v<TiledSplits> && kOrders > 1 + kPersistentSplits.size());
 
@@ -285,10 +371,10 @@ class Choice {
   const GpuMenu& menu_;
   GemmLaw law_;
   GemmFloor floor_;
-  bool persistent_, splittable_;
-  std::array<double, GpuMenu::kMostEntries> counts_, steps_, rows_, columns_, floors_;
-  GemmTilings tilings_{counts_.data(), steps_.data(), rows_.data(), columns_.data()};
-  std::vector<Candidate> near_;
+  bool persistent_, splittable_, by_time_;
+  std::array<float, GpuMenu::kMostEntries> rows_, columns_, steps_, floors_;
+  GemmTilings tilings_{rows_.data(), columns_.data(), steps_.data()};
+  std::vector<Near>& near_;
   double fastest_ = std::numeric_limits<double>::infinity();
 };
 

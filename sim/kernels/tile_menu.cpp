@@ -158,6 +158,7 @@ GpuMenu menu_on(const Gpu& gpu, std::span<const TileChoice> entries) {
       if (choice.tile.blocks_per_sm == 0) continue;
     }
     menu.entries.push_back(choice);
+    menu.with_stream_k = menu.with_stream_k || choice.tile.stream_k;
     menu.shapes.push_back(choice.tile);
     menu.places.push_back({place_of(choice.tile.m), place_of(choice.tile.n), place_of(choice.tile.k)});
   }

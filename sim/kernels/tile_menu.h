@@ -33,6 +33,7 @@ struct GpuMenu {
     std::uint8_t m = 0, n = 0, k = 0;
   };
   std::vector<Place> places;
+  bool with_stream_k = false;
   bool changed = false;  ///< by the hardware file: the library's habits are not known for it
 };
 

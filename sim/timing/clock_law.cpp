@@ -29,13 +29,16 @@ Seconds power_floor(const Gpu& gpu, Pipe pipe, DType type, double flops, double 
   return (Flops{flops} * energy_per_flop(gpu, pipe, type) + traffic) / budget;
 }
 
-Seconds power_limited(const Gpu& gpu, Pipe pipe, DType type, double flops, double dram_bytes, Seconds time) {
+PowerLimit power_limit(const Gpu& gpu, Pipe pipe, DType type, double flops, double dram_bytes) {
   const Seconds floor = power_floor(gpu, pipe, type, flops, dram_bytes);
-  if (floor <= time) return time;
-  // Until the board's averaging window is used up the excess is free.
-  const Seconds excess = floor - time;
-  const double charged = floor.value() / (floor.value() + gpu.power.averaging.value());
-  return time + excess * charged;
+  return {floor, floor.value() > 0.0 ? floor.value() / (floor.value() + gpu.power.averaging.value()) : 0.0};
+}
+
+Seconds power_limited(const Gpu& gpu, Pipe pipe, DType type, double flops, double dram_bytes, Seconds time) {
+  const PowerLimit limit = power_limit(gpu, pipe, type, flops, dram_bytes);
+  if (limit.floor <= time) return time;
+  const Seconds excess = limit.floor - time;
+  return time + excess * limit.charged;
 }
 
 }  // namespace ridgeline

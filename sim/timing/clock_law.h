@@ -22,6 +22,14 @@ JoulesPerFlop energy_per_flop(const Gpu& gpu, Pipe pipe, DType type);
 /// The energy of a FLOP is all-in for large products: only traffic beyond a byte in 500 FLOPs costs extra.
 Seconds power_floor(const Gpu& gpu, Pipe pipe, DType type, double flops, double dram_bytes);
 
+/// The power floor of one kernel, and the share of what its time falls short of it by that the board makes it pay: what
+/// fits into its averaging window is free.
+struct PowerLimit {
+  Seconds floor;
+  double charged = 0;
+};
+PowerLimit power_limit(const Gpu& gpu, Pipe pipe, DType type, double flops, double dram_bytes);
+
 /// `time` of a kernel of a continuing load, lengthened to the power floor as far as the board does not average it away.
 Seconds power_limited(const Gpu& gpu, Pipe pipe, DType type, double flops, double dram_bytes, Seconds time);
 

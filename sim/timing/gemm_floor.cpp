@@ -1,62 +1,302 @@
 #include "sim/timing/gemm_floor.h"
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "sim/timing/clock_law.h"
+#include "sim/timing/four_floats.h"
+
 namespace ridgeline {
 
 void GemmTileShapes::push_back(const GemmTile& tile) {
-  const double m = tile.m, n = tile.n;
-  area.push_back(m * n);
-  k.push_back(tile.k);
-  stages.push_back(tile.stages);
-  blocks.push_back(tile.blocks_per_sm);
-  volume.push_back(m * n * tile.k);
-  panels.push_back(tile.k * static_cast<double>(tile.wgmma_m + (tile.wgmma_m + 63) / 64 * tile.wgmma_n));
-  sides.push_back(tile.k * (m + n));
-  depth.push_back(1.0 / std::max(1, tile.stages - 1));
+  const auto note = [this](std::vector<float>& list, double value) {
+    list.resize(size_);
+    list.resize((size_ / kGroup + 1) * kGroup, static_cast<float>(value));
+  };
+  const bool persistent = tile.wgmma_m > 0;
+  note(m_, tile.m);
+  note(n_, tile.n);
+  note(k_, tile.k);
+  note(panels_, tile.k * static_cast<double>(tile.wgmma_m + (tile.wgmma_m + 63) / 64 * tile.wgmma_n));
+  note(depth_, 1.0 / std::max(1, tile.stages - 1));
+  note(stages_, tile.stages);
+  note(blocks_, persistent ? 1 : tile.blocks_per_sm);
+  note(reach_, std::sqrt(static_cast<double>(tile.m) * tile.n / (persistent ? 1 : std::max(1, tile.blocks_per_sm))));
+  ++size_;
 }
 
-void GemmFloor::whole(const GemmTileShapes& tiles, const GemmTilings& tilings, double* seconds) const {
-  // A copy that nothing else can point to keeps its numbers in registers; a loop without a branch runs on vectors.
-  const GemmFloor floor = *this;
-  const GemmTilings on = tilings;
-  const std::size_t count = tiles.area.size();
+template <class T>
+inline GemmFloor::Tiling<T> GemmFloor::tiling(const GemmTileShapes& tiles, const GemmTilings& on, std::size_t i) const {
+  const auto of = [i](const std::vector<float>& list) { return loaded<T>(list.data() + i); };
+  Tiling<T> all{.m = of(tiles.m_),
+                .n = of(tiles.n_),
+                .k = of(tiles.k_),
+                .panels = of(tiles.panels_),
+                .depth = of(tiles.depth_),
+                .stages = of(tiles.stages_),
+                .blocks = of(tiles.blocks_),
+                .reach = of(tiles.reach_),
+                .area = {},
+                .volume = {},
+                .rows = loaded<T>(on.rows + i),
+                .columns = loaded<T>(on.columns + i),
+                .copies = every<T>(batch_),
+                .count = {},
+                .steps = loaded<T>(on.steps + i)};
+  all.area = all.m * all.n;
+  all.volume = all.area * all.k;
+  all.count = all.rows * all.columns * batch_;
+  return all;
+}
+
+/// ⌈count / SMs⌉, at least 1.
+template <class T>
+inline T GemmFloor::rounds_of(T count) const {
+  return larger(every<T>(1.0F), nearest(count * per_sm_ + 0.498F));
+}
+
+/// Cycles of an SM's port that the elements of both panels would take which a block draws from the L2 for one place of
+/// k, times the share of the SMs that draw at once: in the best of clusters, whether it fits or not. `share`: tiles an
+/// SM.
+template <class T>
+inline T GemmFloor::least_drawn(const Tiling<T>& on, T share) const {
+  const T a = port_a_ * on.m, b = port_b_ * on.n, more = larger(a, b), sum = a + b;
+  return where(share > every<T>(1.0F), sum - 0.5F * more, (0.5F * sum - 0.25F * more) * share);
+}
+
+/// The same in the cluster that is taken.
+template <class T>
+inline T GemmFloor::drawn(const Tiling<T>& on) const {
+  const T never = every<T>(1e30F), a = port_a_ * on.m, b = port_b_ * on.n;
+  const T half_a = 0.5F * a, half_b = 0.5F * b, quarter_a = 0.25F * a, quarter_b = 0.25F * b;
+  const T rows_2 = up_to_2(on.rows) * on.copies, columns_2 = up_to_2(on.columns);
+  const T pairs_m = rows_2 * on.columns, pairs_n = on.rows * columns_2 * on.copies;
+  // More tiles than SMs: pairs, where they cost no round more.
+  const T room = rounds_of(on.count) * (sms_ * (1.0F + 1e-5F)) + 0.5F;
+  const T waves =
+      smaller(a + b, smaller(where(pairs_m <= room, a + half_b, never), where(pairs_n <= room, half_a + b, never)));
+  // Else the largest cluster that fits; of those of a size the one that draws least.
+  const T fit = every<T>(clusterable_), sms = every<T>(sms_);
+  const T rows_4 = up_to_4(on.rows) * on.copies, columns_4 = up_to_4(on.columns);
+  const T m4n2 = rows_4 * columns_2, m2n4 = rows_2 * columns_4, m4 = rows_4 * on.columns,
+          n4 = on.rows * columns_4 * on.copies, m2n2 = rows_2 * columns_2;
+  const T eight = smaller(where(m4n2 <= fit, (half_a + quarter_b) * m4n2, never),
+                          where(m2n4 <= fit, (quarter_a + half_b) * m2n4, never));
+  const T four =
+      smaller(where(m2n2 <= fit, (half_a + half_b) * m2n2, never),
+              smaller(where(m4 <= fit, (a + quarter_b) * m4, never), where(n4 <= fit, (quarter_a + b) * n4, never)));
+  const T two = smaller(where(pairs_m <= sms, (a + half_b) * pairs_m, never),
+                        where(pairs_n <= sms, (half_a + b) * pairs_n, never));
+  const T few = where(eight < never, eight, where(four < never, four, where(two < never, two, (a + b) * on.count)));
+  return where(on.count > sms, waves, few * per_sm_);
+}
+
+template <class T>
+inline T GemmFloor::step_persistent(const Tiling<T>& on, T l2) const {
+  const T math = on.volume * math_ + on.k * (turn_a_ * on.m + turn_b_ * on.n);
+  const T port = on.k * (port_a_ * on.m + port_b_ * on.n);
+  return larger(math, least_rounded_maximum(on.panels * panel_, on.depth * latency_, port, on.k * l2 * l2_));
+}
+
+template <class T>
+inline GemmFloor::Cycles<T> GemmFloor::persistent(const Tiling<T>& on, T l2, float store) const {
+  return {rounds_of(on.count) * (on.steps * step_persistent(on, l2) + epilogue_ + on.area * store), busy(on)};
+}
+
+template <class T>
+inline T GemmFloor::loads_tiled(const Tiling<T>& on) const {
+  return (load_a_ / on.rows + load_b_ / on.columns) * on.k + load_step_;
+}
+
+template <class T>
+inline GemmFloor::Cycles<T> GemmFloor::tiled(const Tiling<T>& on, float store) const {
+  // Whole groups of columns keep their place where all are resident at once.
+  const T columns = where(on.columns >= every<T>(6.0F), up_to_8(on.columns),
+                          where(on.columns >= every<T>(3.0F), up_to_4(on.columns), on.columns));
+  const T padded = on.rows * columns * on.copies;
+  const T held = where(padded <= sms_ * on.blocks, padded, on.count);
+  const T rounds = rounds_of(where(on.stages >= every<T>(grouped_from_), held, on.count));
+  const T bound = on.volume * math_, step = (cuda_cores_ ? on.volume * issue_ : bound) + loads_tiled(on);
+  const T epilogue = epilogue_ + on.area * store;
+  const auto set = [&](T blocks) {
+    const T pace = larger(blocks * bound, least_rounded_maximum(blocks * step, every<T>(latency_)) + exposed_step_);
+    return on.steps * pace + epilogue * (1.0F + (blocks - 1.0F) * exposed_);
+  };
+  const T resident = smaller(on.blocks, rounds), full = nearest(rounds / resident - 0.49F),
+          rest = rounds - full * resident;
+  return {full * set(resident) + where(rest > every<T>(0.5F), set(rest), T{}), busy(on)};
+}
+
+template <class T>
+inline T GemmFloor::busy(const Tiling<T>& on) const {
+  return on.count * on.steps * on.volume * busy_;
+}
+
+/// Less busy, faster clock. The order keeps the largest products' numbers finite.
+template <class T>
+inline T GemmFloor::at_clock(const Cycles<T>& cycles) const {
+  return cycles.all * (cycles.all / (clock_ * cycles.all - droop_ * smaller(cycles.busy, cycles.all)));
+}
+
+template <class T>
+inline T GemmFloor::limited(T time) const {
+  return time + larger(T{}, power_ - time) * charged_;
+}
+
+/// Seconds without helpers.
+template <class T>
+inline T GemmFloor::total(const Tiling<T>& on, const Cycles<T>& cycles, float results, T per_split) const {
+  const T fetched = smaller(on.stages, on.steps);
+  const T streamed = exposed_reads_ * fetched * (smaller(on.count, sms_ * on.blocks) / (on.count * on.steps));
+  const T again = larger(T{}, again_ * on.reach * (on.count * per_split) - again_from_);
+  return limited(start_ + streamed + fetched * stage_ +
+                 least_rounded_maximum(at_clock(cycles), operands_ + results + again - streamed));
+}
+
+template <bool kPersistent, bool kClusters>
+inline void GemmFloor::whole_group(const GemmTileShapes& tiles, const GemmTilings& tilings, std::size_t i,
+                                   float* seconds) const {
+  static_assert(GemmTileShapes::kGroup * sizeof(float) == sizeof(FourFloats));
+  const Tiling<FourFloats> on = tiling<FourFloats>(tiles, tilings, i);
+  FourFloats time;
+  if constexpr (kPersistent) {
+    const FourFloats l2 = kClusters ? drawn(on) : least_drawn(on, on.count * per_sm_ - 1e-3F);
+    time = total(on, persistent(on, l2, store_), results_, every<FourFloats>(1.0F)) +
+           where(on.count > every<FourFloats>(2.0F * sms_), every<FourFloats>(memset_), FourFloats{});
+  } else {
+    time = total(on, tiled(on, store_), results_, every<FourFloats>(1.0F));
+  }
+  time *= kSure;
+  std::memcpy(seconds + i, &time, sizeof time);
+}
+
+void GemmFloor::whole(const GemmTileShapes& tiles, const GemmTilings& tilings, float* seconds) const {
+  const GemmFloor floor = *this;  // a copy that nothing else can point to: its numbers need not be read anew
+  const std::size_t size = tiles.size();
   if (persistent_)
-    for (std::size_t i = 0; i < count; ++i) seconds[i] = floor.least(floor.whole_persistent(tiles, on, i));
+    for (std::size_t i = 0; i < size; i += GemmTileShapes::kGroup)
+      floor.whole_group<true, false>(tiles, tilings, i, seconds);
   else
-    for (std::size_t i = 0; i < count; ++i) seconds[i] = floor.least(floor.whole_tiled(tiles, on, i));
+    for (std::size_t i = 0; i < size; i += GemmTileShapes::kGroup)
+      floor.whole_group<false, false>(tiles, tilings, i, seconds);
 }
 
-GemmFloor::GemmFloor(const GemmLaw& law)
-    : persistent_(law.persistent_), cuda_cores_(law.cuda_cores_), k_(law.k_), sms_(law.sms_), per_sm_(1.0 / law.sms_) {
+void GemmFloor::raise(const GemmTileShapes& tiles, const GemmTilings& tilings, std::size_t i, float* seconds) const {
+  if (persistent_) whole_group<true, true>(tiles, tilings, i, seconds);
+}
+
+void GemmFloor::split(const GemmTileShapes& tiles, const GemmTilings& tilings, std::size_t i, const float* splits,
+                      bool in_place, float* seconds) const {
+  const auto times = loaded<FourFloats>(splits);
+  const Tiling<float> one = tiling<float>(tiles, tilings, i);
+  const Tiling<FourFloats> on{.m = every<FourFloats>(one.m),
+                              .n = every<FourFloats>(one.n),
+                              .k = every<FourFloats>(one.k),
+                              .panels = every<FourFloats>(one.panels),
+                              .depth = every<FourFloats>(one.depth),
+                              .stages = every<FourFloats>(one.stages),
+                              .blocks = every<FourFloats>(one.blocks),
+                              .reach = every<FourFloats>(one.reach),
+                              .area = every<FourFloats>(one.area),
+                              .volume = every<FourFloats>(one.volume),
+                              .rows = every<FourFloats>(one.rows),
+                              .columns = every<FourFloats>(one.columns),
+                              .copies = one.copies * times,
+                              .count = one.count * times,
+                              .steps = nearest(static_cast<float>(k_) / (one.k * times) + 0.499F)};
+  const float store = in_place ? store_ : partial_store_;
+  Cycles<FourFloats> cycles = persistent_ ? persistent(on, drawn(on), store) : tiled(on, store);
+  FourFloats time;
+  if (in_place) {
+    cycles.all += (times - 1.0F) * handoff_;
+    time = total(on, cycles, results_, 1.0F / times) + memset_;
+  } else {
+    time = total(on, cycles, 0.0F, 1.0F / times) + (reduction_ + times * reduction_each_);
+  }
+  time *= kSure;
+  std::memcpy(seconds, &time, sizeof time);
+}
+
+template <class T>
+inline T GemmFloor::split_range(const Tiling<T>& on, T most, bool in_place) const {
+  const T fewest = every<T>(2.0F), one = every<T>(1.0F), share = on.count * per_sm_,
+          all_steps = static_cast<float>(k_) / on.k;
+  const T step = persistent_ ? step_persistent(on, least_drawn(on, smaller(one, share * fewest)))
+                             : (cuda_cores_ ? on.volume * issue_ : on.volume * math_) + loads_tiled(on);
+  const T blocks = persistent_ ? one : larger(one, share * fewest);
+  const T store = epilogue_ + on.area * (in_place ? store_ : partial_store_);
+  const T alone = all_steps * step * larger(share, one / most) + store * (1.0F + (blocks - 1.0F) * exposed_);
+  const Cycles<T> cycles{in_place ? alone + (fewest - 1.0F) * handoff_ : alone, busy(on) / on.steps * all_steps};
+  const T helper = in_place ? every<T>(memset_) : reduction_ + fewest * reduction_each_;
+  return kSure *
+         (limited(start_ + larger(at_clock(cycles), every<T>(operands_ + (in_place ? results_ : 0.0F)))) + helper);
+}
+
+void GemmFloor::splits(const GemmTileShapes& tiles, const GemmTilings& tilings, const SplitLimits& limits,
+                       bool in_place, float* seconds) const {
+  constexpr float kSlack = 1.0F + 1e-5F;
+  const GemmFloor floor = *this;
+  for (std::size_t i = 0; i < tiles.size(); i += GemmTileShapes::kGroup) {
+    const Tiling<FourFloats> on = floor.tiling<FourFloats>(tiles, tilings, i);
+    const FourFloats two = every<FourFloats>(2.0F), rounds = (limits.rounds * floor.sms_ * kSlack) / on.count;
+    const FourFloats most =
+        smaller(smaller(larger(every<FourFloats>(limits.few), rounds), every<FourFloats>(limits.most)),
+                static_cast<float>(floor.k_) * kSlack / (limits.least_steps * on.k));
+    const FourFloats least = where(most >= two, floor.split_range(on, most, in_place),
+                                   every<FourFloats>(std::numeric_limits<float>::infinity()));
+    std::memcpy(seconds + i, &least, sizeof least);
+  }
+}
+
+GemmFloor::GemmFloor(const GemmLaw& law) : persistent_(law.persistent_), cuda_cores_(law.cuda_cores_), k_(law.k_) {
   const GemmConstants& c = law.c_;
-  const double stored = std::min(law.a_stored_, law.b_stored_);
-  math_ = 1.0 / (law.rate_ * c.utilization);
-  busy_ = 1.0 / law.rate_;
-  panel_ = stored * law.element_ / law.shared_bytes_;
-  side_ = stored * law.element_ / c.port_bytes;
-  latency_ = c.latency_cycles;
-  issue_ = 1.0 / law.issue_rate_;
-  load_a_ = law.a_stored_ * law.load_slots_;
-  load_b_ = law.b_stored_ * law.load_slots_;
-  load_step_ = c.step_cycles;
+  const auto single = [](double value) { return static_cast<float>(value); };
+  batch_ = single(law.batch_);
+  sms_ = single(law.sms_);
+  per_sm_ = single(law.per_sms_);
+  clusterable_ = single(law.clusterable_);
+  grouped_from_ = c.grouped == 0.0 ? 1e9F : cuda_cores_ ? static_cast<float>(GemmLaw::kCutlassStages) : 0.0F;
+  math_ = single(law.per_rate_ / c.utilization);
+  busy_ = single(law.per_rate_ * law.per_sms_);
+  panel_ = single(std::min(law.a_stored_, law.b_stored_) * law.element_ * law.per_shared_);
+  latency_ = single(c.latency_cycles);
+  const double a = law.a_straddle_ * law.a_stored_, b = law.b_straddle_ * law.b_stored_;
+  port_a_ = single(a * law.element_ * law.per_port_);
+  port_b_ = single(b * law.element_ * law.per_port_);
+  l2_ = single(law.per_l2_ / law.per_port_);
+  turn_a_ = single(law.transpose_a_);
+  turn_b_ = single(law.transpose_b_);
+  issue_ = single(1.0 / law.issue_rate_);
+  load_a_ = single(a * law.load_slots_ * law.m_);
+  load_b_ = single(b * law.load_slots_ * law.n_);
+  load_step_ = single(c.step_cycles);
   const double penalty = persistent_ ? law.store_penalty_ : 1.0;
-  store_ = law.output_element_ * penalty / c.epilogue_bytes;
-  partial_store_ = 4.0 * penalty / c.epilogue_bytes;
-  epilogue_ = c.epilogue_cycles;
-  exposed_ = 1.0 - c.epilogue_overlap;
-  exposed_step_ = c.exposed_cycles;
-  handoff_ = c.handoff_cycles;
-  clock_ = law.clock_;
+  store_ = single(law.output_element_ * penalty * law.per_epilogue_);
+  partial_store_ = single(4.0 * penalty * law.per_epilogue_);
+  epilogue_ = single(c.epilogue_cycles);
+  exposed_ = single(persistent_ ? 1.0 : 1.0 - c.epilogue_overlap);
+  exposed_step_ = single(c.exposed_cycles);
+  handoff_ = single(c.handoff_cycles);
+  clock_ = single(law.clock_);
   // Time falls with the busy share only while the clock loses less than half by it.
-  droop_ = 2.0 * law.droop_ < law.clock_ ? law.droop_ : 0.0;
-  stage_ = c.stage_cycles / law.clock_;
-  start_ = law.fixed_;
-  read_ = law.first_loads_;
-  exposed_reads_ = c.first_loads * read_;
-  traffic_ = law.first_loads_ + law.written_time_;
-  memset_ = law.memset_;
+  droop_ = single(2.0 * law.droop_ < law.clock_ ? law.droop_ : 0.0);
+  stage_ = single(c.stage_cycles / law.clock_);
+  start_ = single(law.fixed_);
+  operands_ = single(law.first_loads_);
+  results_ = single(law.written_time_);
+  exposed_reads_ = single(c.first_loads * law.first_loads_);
+  const double panels_again = law.refetched_share() / law.read_bandwidth_;
+  again_ = single(panels_again * (law.a_stored_ + law.b_stored_) * law.k_ * law.element_ / std::sqrt(law.sms_));
+  again_from_ = single(panels_again * law.read_bytes_);
+  const Pipe pipe = law.cuda_cores_ ? Pipe::fp32 : Pipe::tensor_mma;
+  const PowerLimit power = power_limit(law.gpu_, pipe, law.type_, law.flops_, law.cold_bytes_ + law.written_bytes_);
+  power_ = single(power.floor.value());
+  charged_ = single(power.charged);
+  memset_ = single(law.memset_);
   const double results = law.m_ * law.n_ * law.batch_ / (c.split_bandwidth * law.dram_bandwidth_);
-  reduction_ = c.split_cycles / law.clock_ + law.output_element_ * results;
-  reduction_each_ = c.split_step_cycles / law.clock_ + 4.0 * results;
+  reduction_ = single(c.split_cycles / law.clock_ + law.output_element_ * results);
+  reduction_each_ = single(c.split_step_cycles / law.clock_ + 4.0 * results);
 }
 
 }  // namespace ridgeline

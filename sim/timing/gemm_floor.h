@@ -1,128 +1,126 @@
 // A time that no kernel of a tile can beat, for a fraction of the law's cost: what lets the choice of a kernel look at
 // a handful of a menu's entries in full.
 //
-// Every term is one of the law's (gemm_law.h) or less: a k-step takes at least its math and its slowest other pipe, the
-// fullest SM its share of tiles, operands and results their time on the DRAM, partial sums their addition. A choice
-// asks for a hundred: the loop over a menu is plain arithmetic on arrays, which compilers turn into vector
-// instructions. Tested by tests/kernels/gemm_selection_test.cpp.
+// The terms are the law's (gemm_law.h) or less, in single precision, four tiles at a time. Which candidate is chosen
+// does not depend on the floor, only how many are timed before that is known. So
+//   - a term that is added to the law may be left out here as long as it is not negative: the choice only gets slower;
+//   - a term that is taken out of the law, or can become less than it was, must follow here at once.
+// Tested by a_floor_is_never_above_the_law (tests/kernels/gemm_selection_test.cpp).
 #pragma once
 
-#include <algorithm>
-#include <cmath>
 #include <vector>
 
 #include "sim/timing/gemm_law.h"
 
 namespace ridgeline {
 
-/// What tiles bring to their floors, whatever the product and the GPU; one place a tile in each list.
-struct GemmTileShapes {
-  std::vector<double> volume;  ///< multiply-adds of a k-step
-  std::vector<double>
-      panels;  ///< elements of both operands in a k-step, as shared memory hands them to the tensor cores
-  std::vector<double> sides;  ///< elements of both operands in a k-step, as a block receives them
-  std::vector<double> depth;  ///< one over the k-steps fetched ahead
-  std::vector<double> area, k, stages, blocks;
+/// What tiles bring to their floors, whatever the product and the GPU: a list for each number, one place a tile. Lists
+/// are filled up to whole groups of four with their last tile.
+class GemmTileShapes {
+ public:
+  static constexpr std::size_t kGroup = 4;
   void push_back(const GemmTile& tile);
+  [[nodiscard]] std::size_t size() const { return size_; }
+  /// Size rounded up to whole groups: what lists that stand beside these must hold.
+  [[nodiscard]] std::size_t filled() const { return (size_ + kGroup - 1) / kGroup * kGroup; }
+
+ private:
+  friend class GemmFloor;
+  std::size_t size_ = 0;
+  std::vector<float> m_, n_, k_;  ///< sides, and the length of a k-step
+  std::vector<float>
+      panels_;  ///< elements of both operands in a k-step, as shared memory hands them to the tensor cores
+  std::vector<float> depth_;  ///< one over the k-steps fetched ahead
+  std::vector<float> stages_, blocks_;
+  std::vector<float> reach_;  ///< side of the square that one of the blocks of an SM covers
 };
 
-/// Tiles on one product: how often each occurs, how many k-steps it has, and how much of the matrix it covers (less
-/// than its sides at edges).
+/// Tiles on one product: how many along its sides, and the k-steps of each.
 struct GemmTilings {
-  const double *count, *steps, *rows, *columns;
+  const float *rows, *columns, *steps;
 };
 
 class GemmFloor {
  public:
   explicit GemmFloor(const GemmLaw& law);
 
-  /// Seconds of the product with its memset without a split, for each tile.
-  void whole(const GemmTileShapes& tiles, const GemmTilings& tilings, double* seconds) const;
+  /// Seconds of the product with its memset without a split, for each tile (filled() of them).
+  void whole(const GemmTileShapes& tiles, const GemmTilings& tilings, float* seconds) const;
+  /// The same, at higher cost and mostly less far below the law, for the group of four that begins at `i`.
+  void raise(const GemmTileShapes& tiles, const GemmTilings& tilings, std::size_t i, float* seconds) const;
 
-  /// A higher floor of one tile: with the law's rounded maximum of compute and memory.
-  [[nodiscard]] double raised(const GemmTileShapes& tiles, const GemmTilings& tilings, std::size_t i) const {
-    const Parts parts = persistent_ ? whole_persistent(tiles, tilings, i) : whole_tiled(tiles, tilings, i);
-    const double first = exposed_reads_ *
-                         std::min(1.0, sms_ * (persistent_ ? 1.0 : tiles.blocks[i]) / tilings.count[i]) *
-                         (std::min(tiles.stages[i], tilings.steps[i]) / tilings.steps[i]);
-    const double other = traffic_ - first, c = parts.compute * parts.compute, t = other * other;
-    return kSure * (parts.start + first + std::sqrt(std::sqrt(c * c + t * t)));
-  }
-
-  /// Of `fewest` to `most` splits (2 and more) with their helpers, added up in place or by a second kernel.
-  [[nodiscard]] double split(const GemmTileShapes& tiles, const GemmTilings& tilings, std::size_t i, double fewest,
-                             double most, bool in_place) const {
-    const double step =
-        persistent_ ? step_persistent(tiles, i) : larger(tiles.volume[i] * math_, issue_tiled(tiles, tilings, i));
-    const double share = tilings.count[i] * per_sm_, all_steps = k_ / tiles.k[i];
-    const double store = epilogue_ + tiles.area[i] * (in_place ? store_ : partial_store_);
-    const double rounds = std::max(1.0, share * fewest);
-    double cycles = all_steps * step * std::max(share, 1.0 / most) + store * (persistent_ ? 1.0 : overlapped(rounds));
-    if (in_place) cycles += (fewest - 1.0) * handoff_;
-    const double busy = share * all_steps * tiles.volume[i] * busy_;
-    const double helper = in_place ? memset_ : reduction_ + fewest * reduction_each_;
-    return kSure * (start_ + helper + std::max(at_clock(cycles, busy), in_place ? traffic_ : read_));
-  }
+  /// Which numbers of splits a tile may have: from 2 to `most`, not less than `least_steps` k-steps each, their blocks
+  /// no more than `rounds` of the SMs, but up to `few` however many blocks that makes.
+  struct SplitLimits {
+    float few = 0, most = 0, rounds = 1, least_steps = 0;
+  };
+  /// Of any such number of splits with their helpers, added up in place or by a second kernel, for each tile; infinite
+  /// where there is none.
+  void splits(const GemmTileShapes& tiles, const GemmTilings& tilings, const SplitLimits& limits, bool in_place,
+              float* seconds) const;
+  /// The same for tile `i` and each of four numbers of splits.
+  void split(const GemmTileShapes& tiles, const GemmTilings& tilings, std::size_t i, const float* splits, bool in_place,
+             float* seconds) const;
 
  private:
-  /// Room for the rounding of a sum whose terms come in another order than the law's.
-  static constexpr double kSure = 1.0 - 1e-9;
+  /// Room for the rounding of single precision, which may count one too many of 10,000 k-steps or tiles of an SM.
+  static constexpr float kSure = 1.0F - 2e-4F;
 
-  /// Seconds: what nothing hides, and the cycles of the fullest SM; traffic_ beside them.
-  struct Parts {
-    double start, compute;
+  /// A tile on the product, or four of them: `count` times with its copies (batch and splits), `steps` k-steps each.
+  template <class T>
+  struct Tiling {
+    T m, n, k, panels, depth, stages, blocks, reach;
+    T area, volume;
+    T rows, columns, copies, count, steps;
   };
-  [[nodiscard]] double least(const Parts& parts) const {
-    return kSure * (parts.start + larger(parts.compute, traffic_));
-  }
-
-  [[nodiscard]] Parts whole_persistent(const GemmTileShapes& tiles, const GemmTilings& on, std::size_t i) const {
-    const double rounds = rounds_of(on.count[i]);
-    const double cycles = rounds * (on.steps[i] * step_persistent(tiles, i) + epilogue_ + tiles.area[i] * store_);
-    const double cleared = on.count[i] > 2.0 * sms_ ? memset_ : 0.0;
-    return {start_ + cleared + smaller(tiles.stages[i], on.steps[i]) * stage_,
-            at_clock(cycles, on.count[i] * per_sm_ * on.steps[i] * tiles.volume[i] * busy_)};
-  }
-  [[nodiscard]] Parts whole_tiled(const GemmTileShapes& tiles, const GemmTilings& on, std::size_t i) const {
-    const double rounds = rounds_of(on.count[i]);
-    const double step =
-        larger(rounds * tiles.volume[i] * math_, larger(rounds * issue_tiled(tiles, on, i), latency_) + exposed_step_);
-    const double cycles = on.steps[i] * step + (epilogue_ + tiles.area[i] * store_) * overlapped(rounds);
-    return {start_ + smaller(tiles.stages[i], on.steps[i]) * stage_,
-            at_clock(cycles, on.count[i] * per_sm_ * on.steps[i] * tiles.volume[i] * busy_)};
-  }
-
-  static double larger(double a, double b) { return a < b ? b : a; }
-  static double smaller(double a, double b) { return a < b ? a : b; }
-  /// ⌈count / SMs⌉, at least 1: the law's or less. Adding and taking away 2^52 rounds to a whole number.
-  [[nodiscard]] double rounds_of(double count) const {
-    constexpr double kWhole = 4503599627370496.0;
-    const double x = count * per_sm_ - 2e-9, nearest = (x + kWhole) - kWhole;
-    return larger(1.0, nearest < x ? nearest + 1.0 : nearest);
-  }
-  [[nodiscard]] double step_persistent(const GemmTileShapes& tiles, std::size_t i) const {
-    return larger(larger(tiles.volume[i] * math_, tiles.panels[i] * panel_),
-                  larger(tiles.depth[i] * latency_, tiles.sides[i] * side_));
-  }
-  /// A k-step of one block as its SM issues it, with its loads.
-  [[nodiscard]] double issue_tiled(const GemmTileShapes& tiles, const GemmTilings& on, std::size_t i) const {
-    return tiles.volume[i] * (cuda_cores_ ? issue_ : math_) +
-           (on.rows[i] * load_a_ + on.columns[i] * load_b_) * tiles.k[i] + load_step_;
-  }
-  /// Epilogues of `rounds` blocks on an SM, other blocks hiding what they can.
-  [[nodiscard]] double overlapped(double rounds) const { return 1.0 + (rounds - 1.0) * exposed_; }
-  /// Seconds of an SM's `cycles` whose pipes are busy for `busy` of them: less busy, faster clock.
-  [[nodiscard]] double at_clock(double cycles, double busy) const {
-    return cycles * cycles / (clock_ * cycles - droop_ * smaller(busy, cycles));
-  }
+  /// The cycles of the fullest SM, and of them those in which its pipe is busy.
+  template <class T>
+  struct Cycles {
+    T all, busy;
+  };
+  template <class T>
+  [[nodiscard]] Tiling<T> tiling(const GemmTileShapes& tiles, const GemmTilings& on, std::size_t i) const;
+  template <class T>
+  [[nodiscard]] T rounds_of(T count) const;
+  template <class T>
+  [[nodiscard]] T least_drawn(const Tiling<T>& on, T share) const;
+  template <class T>
+  [[nodiscard]] T drawn(const Tiling<T>& on) const;
+  template <class T>
+  [[nodiscard]] T step_persistent(const Tiling<T>& on, T l2) const;
+  template <class T>
+  [[nodiscard]] T loads_tiled(const Tiling<T>& on) const;
+  template <class T>
+  [[nodiscard]] Cycles<T> persistent(const Tiling<T>& on, T l2, float store) const;
+  template <class T>
+  [[nodiscard]] Cycles<T> tiled(const Tiling<T>& on, float store) const;
+  template <class T>
+  [[nodiscard]] T busy(const Tiling<T>& on) const;
+  template <class T>
+  [[nodiscard]] T at_clock(const Cycles<T>& cycles) const;
+  template <class T>
+  [[nodiscard]] T limited(T time) const;
+  template <class T>
+  [[nodiscard]] T total(const Tiling<T>& on, const Cycles<T>& cycles, float results, T per_split) const;
+  template <bool kPersistent, bool kClusters>
+  void whole_group(const GemmTileShapes& tiles, const GemmTilings& tilings, std::size_t i, float* seconds) const;
+  template <class T>
+  [[nodiscard]] T split_range(const Tiling<T>& on, T most, bool in_place) const;
 
   bool persistent_, cuda_cores_;
-  double k_, sms_, per_sm_;
-  double math_, busy_, panel_, side_, latency_;  ///< cycles of a multiply-add, of an element, of a stage
-  double issue_, load_a_, load_b_, load_step_;   ///< of tiled kernels
-  double store_, partial_store_, epilogue_, exposed_, exposed_step_, handoff_;
-  double clock_, droop_, stage_;
-  double start_, read_, exposed_reads_, traffic_, memset_, reduction_, reduction_each_;  ///< seconds
+  double k_;
+  float batch_, sms_, per_sm_;
+  float clusterable_;                             ///< SMs that clusters of four and more can be placed on
+  float grouped_from_;                            ///< stages from which on a tiled kernel walks groups of columns
+  float math_, busy_, panel_, latency_;           ///< cycles of a multiply-add, of an element, of a stage
+  float port_a_, port_b_, l2_, turn_a_, turn_b_;  ///< of persistent kernels: of an element of a panel
+  float issue_, load_a_, load_b_, load_step_;     ///< of tiled kernels
+  float store_, partial_store_, epilogue_, exposed_, exposed_step_, handoff_;
+  float clock_, droop_, stage_;
+  float start_, operands_, results_, exposed_reads_;  ///< seconds
+  float again_, again_from_;  ///< seconds of panels that waves read again, a tile of reach 1, and what of them is free
+  float power_, charged_;     ///< seconds of the power floor, and what of it counts
+  float memset_, reduction_, reduction_each_;
 };
 
 }  // namespace ridgeline

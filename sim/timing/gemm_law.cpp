@@ -117,6 +117,7 @@ GemmLaw::GemmLaw(const GemmWork& problem, const Gpu& gpu, const GemmConstants& c
   if (a_transposed) transpose_a_ = transpose_b_ = c_.transpose_both;
   else if (!b_transposed) transpose_b_ = c_.transpose_b;
   sms_ = gpu.sm.count;
+  clusterable_ = std::floor(kClusterableShare * sms_);
   rate_ = pipe_rate(problem, gpu);
   rate_ *= problem.rate_share;
   if (problem.sparse != SparseOperand::none) rate_ *= gpu.sm.rates.sparsity_factor;
@@ -180,8 +181,7 @@ GemmLaw::Cluster GemmLaw::cluster(const GemmTile& tile, int splits) const {
     }
     return best.along_m * best.along_n > 1.0;
   };
-  const double clusterable = std::floor(kClusterableShare * sms_);
-  if (!largest_fitting(kClustersOfEight, clusterable) && !largest_fitting(kClustersOfFour, clusterable))
+  if (!largest_fitting(kClustersOfEight, clusterable_) && !largest_fitting(kClustersOfFour, clusterable_))
     largest_fitting(kPairs, sms_);
   return best;
 }
@@ -283,11 +283,10 @@ GemmTime GemmLaw::time_of(const Compute& work, const GemmTile& tile, int splits)
   // Operands larger than the L2 are read again by later waves: a wave of `active` tiles reads a square of panels.
   const double active = std::min(work.tiles, sms_ * (persistent_ ? 1 : tile.blocks_per_sm));
   double refetched = cold_bytes_;
-  if (batch_ == 1.0 && read_bytes_ > reuse_from_) {
+  if (const double share = refetched_share(); share > 0.0) {
     const double wave =
         (a_stored_ + b_stored_) * std::sqrt(active * tile.m * tile.n) * k_ * element_ * (work.tiles / splits) / active;
-    const double ramp = std::min(1.0, (read_bytes_ - reuse_from_) / reuse_over_);
-    refetched += std::max(0.0, wave - read_bytes_) * ramp;
+    refetched += std::max(0.0, wave - read_bytes_) * share;
   }
   const double resident_blocks = sms_ * (persistent_ ? 1 : tile.blocks_per_sm);
   const double loading = refetched == cold_bytes_ ? first_loads_ : refetched / read_bandwidth_ + hit_time_;

@@ -4,8 +4,9 @@
 // one SM share its pipes, so residency hides latency and is not the quantum. A k-step of a persistent (wgmma) kernel
 // takes the slowest of tensor pipe, shared memory, L2 and the latency of a pipeline stage; in cp.async and SIMT kernels
 // loads compete with the math for issue slots, so their cycles add up. fill = the first stages of the first wave, which
-// nothing overlaps. Sources: fits to 2462 products on an H200, counters of 20; see gemm_constants.cpp for constants and
-// errors.
+// nothing overlaps. A new term goes here alone: the floors of the choice (gemm_floor.h) stay right as long as it only
+// adds time, and say what to do when it does not. Sources: fits to 2462 products on an H200, counters of 20; see
+// gemm_constants.cpp for constants and errors.
 #pragma once
 
 #include <limits>
@@ -73,7 +74,9 @@ class GemmLaw {
   [[nodiscard]] double tiles(const GemmTile& tile) const;
   /// `count`: tiles(tile).
   /// Least k of a split of a tiled kernel (profiled products of an H200).
-  static constexpr double kLeastSplit = 64.0;
+  static constexpr int kLeastSplit = 64;
+  /// Fewest k-steps of a split of a persistent kernel (147 of 152 profiled ones).
+  static constexpr int kLeastStepsOfSplit = 20;
   [[nodiscard]] bool may_split(const GemmTile& tile, int splits, double count) const;
   [[nodiscard]] bool may_split(const GemmTile& tile, int splits) const { return may_split(tile, splits, tiles(tile)); }
 
@@ -95,8 +98,9 @@ class GemmLaw {
   [[nodiscard]] Compute persistent(const GemmTile& tile, int splits, double whole) const;
   [[nodiscard]] Compute tiled(const GemmTile& tile, int splits, double whole) const;
   /// Whether the kernel is one of CUTLASS: of the fp32 kernels those with four stages or more.
+  static constexpr int kCutlassStages = 4;
   [[nodiscard]] bool grouped(const GemmTile& tile) const {
-    return c_.grouped != 0.0 && (!cuda_cores_ || tile.stages >= 4);
+    return c_.grouped != 0.0 && (!cuda_cores_ || tile.stages >= kCutlassStages);
   }
   /// Blocks that share out the SMs. The kernels walk the grid in groups of 8, 4 or 2 columns of tiles and launch whole
   /// groups; where all of them are resident at once, those without a tile keep their place from others.
@@ -105,6 +109,12 @@ class GemmLaw {
   /// `whole`: tiles(tile).
   [[nodiscard]] Compute compute(const GemmTile& tile, int splits, double whole) const {
     return persistent_ ? persistent(tile, splits, whole) : tiled(tile, splits, whole);
+  }
+  /// How far the operands have outgrown the L2: the share of what waves read again that comes from the DRAM again.
+  [[nodiscard]] double refetched_share() const {
+    if (batch_ != 1.0 || read_bytes_ <= reuse_from_) return 0.0;
+    const double share = (read_bytes_ - reuse_from_) / reuse_over_;
+    return share < 1.0 ? share : 1.0;
   }
   /// Tiles of the fullest SM.
   [[nodiscard]] double rounds_of(double count) const { return pieces_of(count * per_sms_, 1.0); }
@@ -118,7 +128,7 @@ class GemmLaw {
   double a_stored_, b_stored_;  ///< share of an operand's values that is stored and moved: all unless it is 2:4 sparse
   double a_straddle_, b_straddle_, store_penalty_, write_penalty_;
   double load_slots_, transpose_a_ = 0.0, transpose_b_ = 0.0;
-  double sms_, rate_, issue_rate_, shared_bytes_;
+  double sms_, clusterable_, rate_, issue_rate_, shared_bytes_;
   double clock_, droop_;
   double read_bytes_, cold_bytes_, written_bytes_;
   double read_bandwidth_, write_bandwidth_, dram_bandwidth_, l2_bandwidth_;
@@ -139,8 +149,6 @@ inline bool GemmLaw::may_split(const GemmTile& tile, int splits, double count) c
   /// Tiles an SM up to which split-K is considered: with a second kernel that adds up, and in place (profiled
   /// products of an H200).
   constexpr double kSplitBelow = 1.0, kSplitInPlaceFrom = 1.0 / 3.0, kSplitInPlaceBelow = 10.0;
-  /// Fewest k-steps of a split of a persistent kernel (147 of 152 profiled ones).
-  constexpr double kLeastStepsOfSplit = 20.0;
   if (splits == 1) return true;
   if (fused_bias_)
     return false;  // the epilogue that adds it cannot run on partial sums: 1 of 152 profiled addmm splits
