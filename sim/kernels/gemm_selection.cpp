@@ -138,8 +138,8 @@ GemmWork gemm_problem(const Matmul& op, const Gpu& gpu) {
                 .bias = op.bias};
   const bool a_transposed = op.layout == Layout::tn || op.layout == Layout::tt,
              b_transposed = op.layout == Layout::nt || op.layout == Layout::tt;
-  // A single column is contiguous along its rows.
-  work.alignment = alignment_of(a_transposed ? op.m : op.k, b_transposed || op.n == 1 ? op.k : op.n,
+  // A single column is contiguous along its rows, a single row along its columns.
+  work.alignment = alignment_of(a_transposed && op.m > 1 ? op.m : op.k, b_transposed || op.n == 1 ? op.k : op.n,
                                 op.n == 1 ? op.m : op.n, bytes_of(op.type));
   require_sparse_shape(op, gpu);
   work.sparse = op.sparse;

@@ -85,6 +85,18 @@ enum class StreamKernel : std::uint8_t {
   max_pool,
   max_pool_backward,
   upsample,
+  // a matrix times a vector: dot products of rows, columns side by side, few long sums and what adds up their pieces
+  vector_rows,
+  vector_columns,
+  vector_dots,
+  vector_sums,
+  // a matrix times a few vectors; products in small tiles, by how their rows are aligned or their type
+  few_rows,
+  few_columns,
+  small_pairs,
+  small_singles,
+  small_tf32,
+  small_cuda_cores,
   // small kernels of a sort, a scan, an index range
   sort_histogram,
   sort_pass,

@@ -14,6 +14,7 @@
 #include "sim/occupancy/occupancy.h"
 #include "sim/timing/achieved_bandwidth.h"
 #include "sim/timing/laws.h"
+#include "sim/timing/math_rate.h"
 #include "sim/timing/stream_kernels.h"
 
 namespace ridgeline {
@@ -187,7 +188,9 @@ KernelTime stream_time(const KernelLaunch& launch, const StreamWork& work, const
   result.l2_hit_rate = traffic.l2_read > 0.0 ? std::clamp(1.0 - traffic.dram_read / traffic.l2_read, 0.0, 1.0) : 0.0;
   result.occupancy = resident * warps / gpu.sm.max_warps;
   result.waves = blocks / (sms * capacity);
-  const double peak = 2.0 * gpu.sm.rates.fp32 * sms * clock;
+  const double peak = 2.0 *
+                      math_rate(launch.on_tensor_cores() ? launch.pipe : Pipe::fp32, launch.type, gpu).multiply_adds *
+                      sms * clock;
   result.math_utilization = peak > 0.0 ? launch.flops / peak / result.time.value() : 0.0;
   return result;
 }
