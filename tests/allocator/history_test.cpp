@@ -69,7 +69,7 @@ TEST(History, refuses_a_free_completed_before_it_was_requested) {
 }
 
 TEST(History, counts_frees_of_blocks_from_before_the_recording) {
-  const ReplayResult result =
+  const HistoryReplay result =
       replay(parse_history(kHeader + "free_requested,7f00,100,0\nfree_completed,7f00,100,0\n", "a.csv"), {});
   EXPECT_EQ(result.unknown_frees, 1);
 }
