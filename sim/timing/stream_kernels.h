@@ -90,6 +90,12 @@ enum class StreamKernel : std::uint8_t {
   sort_pass,
   unique,
   tiny,
+  // helpers of fused attention
+  flash_delta,
+  flash_convert,
+  cudnn_delta,
+  cudnn_convert,
+  split_combine,
   count_
 };
 
