@@ -166,7 +166,7 @@ class Choice {
         law_(problem, gpu, constants),
         floor_(law_),
         persistent_(problem.family == GemmWork::Family::wgmma),
-        splittable_(!problem.bias && (persistent_ || problem.batch == 1)),
+        splittable_(persistent_ ? !problem.bias : problem.batch == 1),
         by_time_(menu.changed || problem.sparse != SparseOperand::none),
         near_(emptied_candidates()) {
     std::array<float, GpuMenu::kMostLengths> in_m, in_n, in_k;  // pieces of each of the menu's lengths
