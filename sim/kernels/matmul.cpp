@@ -68,13 +68,13 @@ LoweredOp lower_matmul(const Matmul& op, const Gpu& gpu, const Software& softwar
   const GemmSelection tiled = select_gemm(problem, gpu, menus);
   if (is_few_vectors(op, gpu)) {
     KernelLaunch few = few_vectors_launch(op, reads, writes);
-    if (op.bias || stream_time(few, std::get<StreamWork>(few.work), gpu, {}).time.value() < tiled.seconds) {
+    // Where there is a bias to add, however long it takes.
+    if (op.bias || stream_time(few, std::get<StreamWork>(few.work), gpu, {}).time.value() < tiled.seconds)
       lowered.launches.push_back(std::move(few));
-      return lowered;
-    }
-  }
-  if (!append_small_tiles(lowered.launches, problem, gpu, tiled.seconds, reads, writes))
+    else append_gemm(lowered.launches, problem, gpu, tiled, std::move(reads), writes);
+  } else if (!append_small_tiles(lowered.launches, problem, gpu, tiled.seconds, reads, writes)) {
     append_gemm(lowered.launches, problem, gpu, tiled, std::move(reads), writes);
+  }
   return lowered;
 }
 
