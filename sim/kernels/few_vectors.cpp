@@ -23,8 +23,9 @@ bool is_few_vectors(const Matmul& op, const Gpu& gpu) {
     // Few outputs of long sums are split in tiles instead, unless there is a bias to add.
     constexpr std::int64_t kMostVectors = 16, kShortSum = 100, kMany = 1000, kBatchedSum = 90;
     if (single_bf16) return op.bias && op.m <= 10;
-    return fp32 && op.m <= kMostVectors && (op.k <= kShortSum || op.n >= kMany || op.bias) &&
-           (op.batch == 1 || op.k >= kBatchedSum) && (op.n < 10 * kMany || op.m <= 4);
+    return fp32 && op.m <= (op.bias ? kMostVectors : kMostVectors / 2) &&
+           (op.k <= kShortSum || op.n >= kMany || op.bias) && (op.batch == 1 || op.k >= kBatchedSum) &&
+           (op.n < 10 * kMany || op.m <= 4);
   }
   constexpr std::int64_t kMostVectors = 12, kShortSum = 320, kMany = 10000;
   if (op.layout != Layout::nn || op.m > kMostVectors || op.batch > 1) return false;

@@ -8,7 +8,7 @@
 
 namespace ridgeline {
 
-/// Whether `op` runs one. The vectors are the rows of A.
+/// Whether `op` runs one, unless a tiled kernel is faster. The vectors are the rows of A.
 bool is_few_vectors(const Matmul& op, const Gpu& gpu);
 
 /// The kernel of `op`, for which is_few_vectors holds; `reads` are A, B and what else is read.

@@ -168,7 +168,7 @@ class Choice {
         law_(problem, gpu, constants),
         floor_(law_),
         persistent_(problem.family == GemmWork::Family::wgmma),
-        splittable_(!problem.bias && (persistent_ || problem.batch == 1)),
+        splittable_(persistent_ ? !problem.bias : problem.batch == 1),
         by_time_(menu.changed || problem.sparse != SparseOperand::none),
         work_(static_cast<double>(problem.batch) * static_cast<double>(problem.m) * static_cast<double>(problem.n) *
               static_cast<double>(problem.k) / gpu.sm.count),

@@ -13,6 +13,7 @@
 #include "sim/kernels/small_tiles.h"
 #include "sim/kernels/stream_launch.h"
 #include "sim/kernels/vector_product.h"
+#include "sim/timing/laws.h"
 #include "sim/workload/op_operands.h"
 
 namespace ridgeline {
@@ -62,15 +63,18 @@ LoweredOp lower_matmul(const Matmul& op, const Gpu& gpu, const Software& softwar
     append_vector_product(lowered.launches, op, gpu, std::move(reads), writes);
     return lowered;
   }
-  if (is_few_vectors(op, gpu)) {
-    lowered.launches.push_back(few_vectors_launch(op, reads, writes));
-    return lowered;
-  }
   GemmWork problem = gemm_problem(op, gpu);
   problem.bias = fuses_bias;
   const GemmSelection tiled = select_gemm(problem, gpu, menus);
-  if (!append_small_tiles(lowered.launches, problem, gpu, tiled.seconds, reads, writes))
+  if (is_few_vectors(op, gpu)) {
+    KernelLaunch few = few_vectors_launch(op, reads, writes);
+    // Where there is a bias to add, however long it takes.
+    if (op.bias || stream_time(few, std::get<StreamWork>(few.work), gpu, {}).time.value() < tiled.seconds)
+      lowered.launches.push_back(std::move(few));
+    else append_gemm(lowered.launches, problem, gpu, tiled, std::move(reads), writes);
+  } else if (!append_small_tiles(lowered.launches, problem, gpu, tiled.seconds, reads, writes)) {
     append_gemm(lowered.launches, problem, gpu, tiled, std::move(reads), writes);
+  }
   return lowered;
 }
 

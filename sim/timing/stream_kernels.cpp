@@ -403,6 +403,8 @@ constexpr std::array kTable{
                     2220, 0, 0, 0, 1},
     StreamConstants{StreamKernel::small_cuda_cores, "small_cuda_cores", 1190, 19.3, 19.3, 0, false, 1910, 18.4, 18.4,
                     2.02, 2.02, 1330, 0, 0, 0, 1},
+    StreamConstants{StreamKernel::small_summed, "small_summed", 2460, 117, 117, 0, false, 2500, 37.3, 37.3, 1.47, 1.47,
+                    76.4, 0, 0, 0, 1},
     StreamConstants{StreamKernel::sort_histogram, "sort_histogram", 3.74e+03, 0, 0, 0.5, false, 0, 0.5, 0.5, 0, 0, 20,
                     0, 0, 0, 1},
     StreamConstants{StreamKernel::sort_pass, "sort_pass", 9.71e+03, 2.92e+03, 2.92e+03, 0.5, false, 0, 0.5, 0.5, 0, 0,
