@@ -20,6 +20,8 @@ struct GemmSelection {
   int splits = 1;
   double fastest = 0;  ///< seconds of the fastest candidate
   double seconds = 0;  ///< product with its memset or split reduction
+  /// The same, expected over the kernels that the library may take instead.
+  double expected = 0;
   bool clears_counter = false;
 };
 
