@@ -79,7 +79,7 @@ constexpr double kTied = 1.05;
 /// all candidates within kTaken of the fastest, each weighted by (1 - d/kDoubt)², d being how much worse than the
 /// choice it ranks. Without, products come out 2 to 4 % too fast: the fastest of many estimates is mostly one that is
 /// too low. On architectures whose products were not profiled nothing is known of it, and the choice's time is taken.
-constexpr double kTaken = 1.2, kDoubt = 0.16;
+constexpr double kTaken = 1.2, kDoubt = 0.2;
 
 /// One of a menu's kernels on the problem.
 struct Candidate {
@@ -530,7 +530,7 @@ namespace {
 class OlderKernels {
  public:
   explicit OlderKernels(const GemmWork& problem) {
-    constexpr double kWork = 29.4, kPerDoubling = 0.078, kNn = 0.269, kTn = 0.261;
+    constexpr double kWork = 29.6, kPerDoubling = 0.117, kNn = 0.245, kTn = 0.298;
     const double work = static_cast<double>(problem.batch) * static_cast<double>(problem.m) *
                         static_cast<double>(problem.n) * static_cast<double>(problem.k);
     even_ = 1.0 + kPerDoubling * (kWork - std::log2(work));
@@ -545,7 +545,7 @@ class OlderKernels {
   [[nodiscard]] double slowest() const { return even_ + kUncertain; }
 
  private:
-  static constexpr double kUncertain = 0.2;
+  static constexpr double kUncertain = 0.25;
   double even_;
 };
 

@@ -136,7 +136,7 @@ void expect_exhaustive(const GemmWork& work, const Gpu& gpu, const GpuMenus& men
   double sum = 0.0, weights = 0.0;
   for (const Tried& tried : all) {
     if (tried.seconds > (work.sparse == SparseOperand::none && profiled ? 1.2 : 0.0) * fastest) continue;
-    const double sure = std::max(0.0, 1.0 - std::max(0.0, tried.rank / same->rank - 1.0) / 0.16);
+    const double sure = std::max(0.0, 1.0 - std::max(0.0, tried.rank / same->rank - 1.0) / 0.2);
     sum += sure * sure * tried.seconds;
     weights += sure * sure;
   }
