@@ -153,7 +153,8 @@ GemmLaw::GemmLaw(const GemmWork& problem, const Gpu& gpu, const GemmConstants& c
   per_copy_ = c_.copy_bytes > 0.0 ? 1.0 / c_.copy_bytes : 0.0;
   hit_time_ = (read_bytes_ - cold_bytes_) / l2_bandwidth_;
   first_loads_ = cold_bytes_ / read_bandwidth_ + hit_time_;
-  written_time_ = write_penalty_ * (written_bytes_ / write_bandwidth_ + (results - written_bytes_) / achieved.l2_write);
+  const double hit_bandwidth = std::max(achieved.l2_write, write_bandwidth_);
+  written_time_ = write_penalty_ * (written_bytes_ / write_bandwidth_ + (results - written_bytes_) / hit_bandwidth);
   fixed_ = (c_.fixed_cycles + c_.cold_cycles * read_miss + (problem.bias ? c_.bias_cycles : 0.0)) / clock_;
   memset_ = gpu.launch.memset.value();
 }
