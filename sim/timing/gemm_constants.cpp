@@ -29,11 +29,12 @@ constexpr GemmConstants kWgmmaHalf{.latency_cycles = 1720,
                                    .port_bytes = 126,
                                    .l2_bytes = 63.7,
                                    .droop_seconds = 9.3e-6,
-                                   .rank_split = -0.112,
-                                   .rank_log_split = 0.119,
-                                   .rank_aspect = 0.0331,
-                                   .rank_area = -0.0304,
-                                   .rank_one_round = -0.0446};
+                                   .rank_split = -0.12,
+                                   .rank_log_split = 0.188,
+                                   .rank_aspect = 0.0488,
+                                   .rank_area = -0.0905,
+                                   .rank_one_round = -0.0161,
+                                   .rank_waste = 0.47};
 
 // 1424 products: 5.0 %, 6.6 %; aside 5.2, 7.6. The shape of clusters is unknown: what pads them costs up to a round.
 constexpr GemmConstants kWgmmaTf32{.latency_cycles = 649,
@@ -52,9 +53,9 @@ constexpr GemmConstants kWgmmaTf32{.latency_cycles = 649,
                                    .transpose_both = 0.0604,
                                    .transpose_b = 0.0253,
                                    .fix_up = 5.7,
-                                   .rank_aspect = -0.0508,
-                                   .rank_wide = 0.177,
-                                   .rank_area = -0.0613};
+                                   .rank_aspect = -0.00483,
+                                   .rank_wide = 0.107,
+                                   .rank_area = -0.0699};
 
 // Not on the measured chip: structure and epilogue of its tf32 cp.async kernels; the share of issue slots that loads
 // take is assumed (a cp.async moves 16 bytes a thread), and more where every load passes through registers to shared
@@ -91,13 +92,14 @@ constexpr GemmConstants kMmaHalfAlign4{.fixed_cycles = 1700,
                                        .load_slots = 0.0734,
                                        .load_slots_nt = 1.02,
                                        .load_slots_tn = 0.91,
-                                       .rank_split = 0.0576,
-                                       .rank_log_split = 0.0573,
-                                       .rank_in_place = 0.174,
-                                       .rank_aspect = -0.16,
-                                       .rank_area = -0.0725,
-                                       .rank_deep = -0.0579,
-                                       .rank_one_round = 0.0263};
+                                       .rank_split = -0.014,
+                                       .rank_log_split = 0.0256,
+                                       .rank_in_place = 0.0905,
+                                       .rank_aspect = 0.0158,
+                                       .rank_area = -0.0386,
+                                       .rank_deep = -0.0536,
+                                       .rank_one_round = -0.00404,
+                                       .rank_waste = 0.152};
 
 // 443 products: 4.9 %, 6.5 %; aside 4.4, 6.0.
 constexpr GemmConstants kMmaHalfAlign2{.utilization = 0.7,
@@ -116,12 +118,12 @@ constexpr GemmConstants kMmaHalfAlign2{.utilization = 0.7,
                                        .load_slots = 0.0783,
                                        .load_slots_nt = 1.35,
                                        .load_slots_tn = 0.705,
-                                       .rank_split = -0.0967,
-                                       .rank_log_split = 0.141,
-                                       .rank_in_place = 0.0455,
-                                       .rank_aspect = 0.176,
-                                       .rank_area = 0.137,
-                                       .rank_one_round = -0.225};
+                                       .rank_split = -0.0356,
+                                       .rank_log_split = 0.0525,
+                                       .rank_in_place = 0.0268,
+                                       .rank_aspect = 0.0399,
+                                       .rank_area = 0.0253,
+                                       .rank_one_round = -0.004};
 
 // 1284 products: 3.9 %, 5.1 %; aside 4.3, 5.5.
 constexpr GemmConstants kMmaTf32{.fixed_cycles = 2320,
@@ -141,12 +143,13 @@ constexpr GemmConstants kMmaTf32{.fixed_cycles = 2320,
                                  .load_slots = 0.0254,
                                  .load_slots_nt = 1.25,
                                  .load_slots_tn = 1.02,
-                                 .rank_split = -0.256,
-                                 .rank_log_split = 0.0274,
-                                 .rank_aspect = -0.0423,
-                                 .rank_area = 0.0237,
-                                 .rank_deep = 0.147,
-                                 .rank_one_round = 0.0362};
+                                 .rank_split = 0.0936,
+                                 .rank_log_split = -0.0362,
+                                 .rank_in_place = -0.0871,
+                                 .rank_aspect = -0.0319,
+                                 .rank_deep = -0.0372,
+                                 .rank_one_round = 0.018,
+                                 .rank_waste = 0.0313};
 
 // 534 products: 3.8 %, 5.2 %; aside 4.3, 5.8.
 constexpr GemmConstants kMmaTf32Align4{.fixed_cycles = 3540,
@@ -166,12 +169,13 @@ constexpr GemmConstants kMmaTf32Align4{.fixed_cycles = 3540,
                                        .load_slots = 0.13,
                                        .load_slots_nt = 1.06,
                                        .load_slots_tn = 1.12,
-                                       .rank_split = 0.12,
-                                       .rank_log_split = 0.11,
-                                       .rank_in_place = 0.153,
-                                       .rank_aspect = -0.0351,
-                                       .rank_area = -0.158,
-                                       .rank_one_round = -0.0342};
+                                       .rank_split = 0.0126,
+                                       .rank_log_split = 0.00166,
+                                       .rank_in_place = 0.0518,
+                                       .rank_aspect = -0.00166,
+                                       .rank_area = 0.0569,
+                                       .rank_deep = -0.0801,
+                                       .rank_one_round = -0.0567};
 
 // 2433 products: 3.4 %, 4.9 %; aside 4.0, 5.6.
 // The utilization is assumed: it binds only where an SM's lanes are slower than its issue (Volta, Turing, A100), whose
@@ -195,12 +199,12 @@ constexpr GemmConstants kSimt{.utilization = 0.92,
                               .load_slots_nt = 4.95,
                               .load_slots_tn = 0.124,
                               .own_load_slots = 0.0914,
-                              .rank_split = 0.153,
-                              .rank_log_split = -0.131,
-                              .rank_in_place = 0.208,
-                              .rank_aspect = 0.174,
-                              .rank_area = 0.0153,
-                              .rank_one_round = -0.174};
+                              .rank_split = -0.0179,
+                              .rank_log_split = 0.00564,
+                              .rank_in_place = 0.113,
+                              .rank_aspect = 0.0383,
+                              .rank_area = 0.0307,
+                              .rank_one_round = -0.00902};
 
 // The kernels that add up partial sums, by their own times on an H200: the library's common one (1897 of all classes,
 // cross-validated median error 7.4 %, mean 8.9 %; held out 7.4, 9.3) and that of the fp32 kernels that are not
