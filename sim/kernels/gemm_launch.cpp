@@ -44,7 +44,12 @@ KernelLaunch counter_memset() {
 
 void append_gemm(std::vector<KernelLaunch>& launches, const GemmWork& problem, const Gpu& gpu, const GpuMenus& menus,
                  std::vector<Access> reads, const std::vector<Access>& writes, std::string_view kind) {
-  const GemmSelection selection = select_gemm(problem, gpu, menus);
+  append_gemm(launches, problem, gpu, select_gemm(problem, gpu, menus), std::move(reads), writes, kind);
+}
+
+void append_gemm(std::vector<KernelLaunch>& launches, const GemmWork& problem, const Gpu& gpu,
+                 const GemmSelection& selection, std::vector<Access> reads, const std::vector<Access>& writes,
+                 std::string_view kind) {
   if (selection.choice == nullptr)
     throw std::invalid_argument(fmt::format("no matrix-product kernel fits an SM of {}", gpu.name));
   GemmWork work = problem;
@@ -97,19 +102,23 @@ void append_gemm(std::vector<KernelLaunch>& launches, const GemmWork& problem, c
   product.writes = {{.operand = Access::kTemporary, .bytes = partial_bytes}};
   product.work = work;
   launches.push_back(std::move(product));
+  launches.push_back(split_reduction(work, writes));
+}
 
+KernelLaunch split_reduction(GemmWork work, const std::vector<Access>& writes) {
+  const double results = static_cast<double>(work.batch) * static_cast<double>(work.m) * static_cast<double>(work.n);
   KernelLaunch reduction;
   reduction.name = "splitKreduce";
   reduction.time_class = TimeClass::tensor_contraction;
   reduction.grid = {std::max<std::int64_t>(1, ceil_div(work.m * work.n * work.batch, 2048)), 1, 1};
   reduction.threads_per_block = 512;
-  reduction.reads = {{.operand = Access::kTemporary, .bytes = partial_bytes}};
+  reduction.reads = {{.operand = Access::kTemporary, .bytes = 4.0 * work.split_k * results}};
   reduction.writes = writes;
   reduction.pipe = Pipe::none;
   work.reduces_splits = true;
   reduction.work = work;
   reduction.follows_without_gap = true;
-  launches.push_back(std::move(reduction));
+  return reduction;
 }
 
 }  // namespace ridgeline

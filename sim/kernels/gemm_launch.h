@@ -14,6 +14,14 @@ namespace ridgeline {
 void append_gemm(std::vector<KernelLaunch>& launches, const GemmWork& problem, const Gpu& gpu, const GpuMenus& menus,
                  std::vector<Access> reads, const std::vector<Access>& writes, std::string_view kind = "gemm");
 
+/// The same of a tile that has been selected.
+void append_gemm(std::vector<KernelLaunch>& launches, const GemmWork& problem, const Gpu& gpu,
+                 const GemmSelection& selection, std::vector<Access> reads, const std::vector<Access>& writes,
+                 std::string_view kind = "gemm");
+
+/// The kernel that adds up the partial sums of `work`, which says into how many k is split.
+KernelLaunch split_reduction(GemmWork work, const std::vector<Access>& writes);
+
 /// A small cudaMemset in front of a kernel that counts its tiles.
 KernelLaunch counter_memset();
 

@@ -8,7 +8,12 @@
 #include <stdexcept>
 
 #include "sim/kernels/families.h"
+#include "sim/kernels/few_vectors.h"
 #include "sim/kernels/gemm_launch.h"
+#include "sim/kernels/small_tiles.h"
+#include "sim/kernels/stream_launch.h"
+#include "sim/kernels/vector_product.h"
+#include "sim/timing/laws.h"
 #include "sim/workload/op_operands.h"
 
 namespace ridgeline {
@@ -29,8 +34,11 @@ LoweredOp lower_matmul(const Matmul& op, const Gpu& gpu, const Software& softwar
   const double element = static_cast<double>(bytes_of(op.type)), batch = static_cast<double>(op.batch);
   const double m = static_cast<double>(op.m), n = static_cast<double>(op.n), k = static_cast<double>(op.k);
   const int output = counts.inputs;
-  const bool fuses_bias = op.bias && software.addmm_fuses_bias;
-  if (op.bias && !fuses_bias) {
+  // PyTorch asks the library for a fused bias where B has more than one row and column.
+  const bool fuses_bias = op.bias && software.addmm_fuses_bias && op.n > 1 && op.k > 1;
+  if (op.bias && !fuses_bias && op.batch * op.m == 1) {
+    lowered.launches.push_back(device_copy_launch(op.type, op.n, 2, output));
+  } else if (op.bias && !fuses_bias) {
     // The older way: the bias is first copied into every row of the output, which the product then adds to.
     Pointwise spread{.function = PointwiseFunction::other,
                      .rows = op.batch * op.m,
@@ -51,9 +59,22 @@ LoweredOp lower_matmul(const Matmul& op, const Gpu& gpu, const Software& softwar
   if (fuses_bias) reads.push_back({.operand = 2, .bytes = n * element});
   if (op.bias && !fuses_bias) reads.push_back({.operand = output, .bytes = batch * m * n * element});
   const std::vector<Access> writes{{.operand = output, .bytes = batch * m * n * element}};
+  if (is_vector_product(op, gpu)) {
+    append_vector_product(lowered.launches, op, gpu, std::move(reads), writes);
+    return lowered;
+  }
   GemmWork problem = gemm_problem(op, gpu);
   problem.bias = fuses_bias;
-  append_gemm(lowered.launches, problem, gpu, menus, std::move(reads), writes);
+  const GemmSelection tiled = select_gemm(problem, gpu, menus);
+  if (is_few_vectors(op, gpu)) {
+    KernelLaunch few = few_vectors_launch(op, reads, writes);
+    // Where there is a bias to add, however long it takes.
+    if (op.bias || stream_time(few, std::get<StreamWork>(few.work), gpu, {}).time.value() < tiled.seconds)
+      lowered.launches.push_back(std::move(few));
+    else append_gemm(lowered.launches, problem, gpu, tiled, std::move(reads), writes);
+  } else if (!append_small_tiles(lowered.launches, problem, gpu, tiled.seconds, reads, writes)) {
+    append_gemm(lowered.launches, problem, gpu, tiled, std::move(reads), writes);
+  }
   return lowered;
 }
 

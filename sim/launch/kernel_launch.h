@@ -63,17 +63,16 @@ struct AttentionWork {
   enum class Part : std::uint8_t {
     forward,
     backward,
-    split_combine,  ///< adds up forwards of `splits` ranges of keys
-    delta,          ///< row sums of dO·O, and clears the fp32 accumulator of dQ
-    convert,        ///< fp32 accumulator of dQ to the tensor's type
-    layout_copy     ///< an operand to [batch, seq, heads, head_dim]
+    layout_copy  ///< an operand to [batch, seq, heads, head_dim]
   };
   Part part = Part::forward;
   int backend = 0;  ///< AttentionBackend as an integer
   DType type = DType::bf16;
   std::int64_t batch = 0, heads = 0, seq_q = 0, seq_k = 0, head_dim = 0;
   bool causal = false, dropout = false, bias = false;
+  bool padded_head = false;  ///< the kernel's head dimension is larger than the operands'
   int tile_q = 128, tile_k = 128, splits = 1;
+  int tiles_together = 1;     ///< key tiles, of those in tile_k, that a backward block walks one after the other
   std::int64_t kv_heads = 0;  ///< 0: as heads
   int blocks_per_sm = 1;
   bool persistent = false;  ///< a grid of one block an SM fetches its tiles

@@ -17,7 +17,7 @@
 #include "sim/timing/clock_law.h"
 #include "sim/timing/code_kernels.h"
 #include "sim/timing/fullest_sm.h"
-#include "sim/timing/gemm_constants.h"
+#include "sim/timing/math_rate.h"
 
 namespace ridgeline {
 namespace {
@@ -80,21 +80,6 @@ Traffic traffic_of(const KernelLaunch& launch, Residency residency, const L2Spec
   return t;
 }
 
-struct MathRate {
-  double multiply_adds = 0;  ///< a clock an SM
-  double of_pipe = 1;        ///< share of its pipe's peak
-};
-MathRate math_rate(const KernelLaunch& launch, const Gpu& gpu) {
-  const MathRates& rates = gpu.sm.rates;
-  if (launch.pipe == Pipe::fp32) return {rates.fp32, 1.0};
-  if (!launch.on_tensor_cores()) return {};
-  const double share = launch.pipe == Pipe::tensor_mma && gpu.sm.warpgroup_mma ? kMmaSyncShareOfWgmma : 1.0;
-  const double rate = launch.type == DType::bf16   ? rates.tensor_bf16
-                      : launch.type == DType::tf32 ? rates.tensor_tf32
-                                                   : rates.tensor_fp16;
-  return {rate * share, share};
-}
-
 /// Seconds of reads beyond each byte's first. Every partition of the L2 keeps a copy of what its SMs ask for, as far as
 /// there is room; where there is none the lines come from the other.
 double repeated_time(const Traffic& t, const L2Spec& l2) {
@@ -129,7 +114,7 @@ KernelTime code_time(const KernelLaunch& launch, const StreamWork& work, const G
 
   // Cycles of one pass.
   const double issue = warps * code.instructions / (gpu.sm.schedulers * gpu.sm.issue_rate);
-  const MathRate rate = math_rate(launch, gpu);
+  const MathRate rate = math_rate(launch.pipe, launch.type, gpu);
   const double math = rate.multiply_adds > 0.0 ? 0.5 * launch.flops / block_passes / rate.multiply_adds : 0.0;
   const double fill =
       gpu.sm.l1_bandwidth.value() > 0.0 ? traffic.requested / block_passes / gpu.sm.l1_bandwidth.value() : 0.0;

@@ -251,6 +251,10 @@ void GemmFloor::splits(const GemmTileShapes& tiles, const GemmTilings& tilings, 
     const FourFloats most =
         smaller(smaller(larger(every<FourFloats>(limits.few), rounds), every<FourFloats>(limits.most)),
                 static_cast<float>(floor.k_) * kSlack / (limits.least_steps * on.k));
+    if (!any(most >= two)) {
+      std::fill_n(seconds + i, GemmTileShapes::kGroup, std::numeric_limits<float>::infinity());
+      continue;
+    }
     const FourFloats least = where(most >= two, floor.split_range(on, most, in_place),
                                    every<FourFloats>(std::numeric_limits<float>::infinity()));
     std::memcpy(seconds + i, &least, sizeof least);

@@ -156,8 +156,10 @@ inline bool GemmLaw::may_split(const GemmTile& tile, int splits, double count) c
   /// products of an H200).
   constexpr double kSplitBelow = 1.0, kSplitInPlaceFrom = 1.0 / 3.0, kSplitInPlaceBelow = 10.0;
   if (splits == 1) return true;
-  if (fused_bias_)
-    return false;  // the epilogue that adds it cannot run on partial sums: 1 of 152 profiled addmm splits
+  // The epilogue that adds a bias cannot run on partial sums: 1 of 152 profiled ones splits. Very few tiles are split
+  // all the same, where a second kernel can add it.
+  constexpr double kSplitWithBiasBelow = 1.0 / 8.0;
+  if (fused_bias_ && (persistent_ || tile.stream_k || count > kSplitWithBiasBelow * sms_)) return false;
   if (persistent_ && (tile.stream_k || element_ > 2.0)) return false;  // the tf32 kernels share out k-steps instead
   if (persistent_) return count * splits <= sms_ && k_ >= kLeastStepsOfSplit * splits * tile.k;
   if (batch_ != 1.0 || k_ < kLeastSplit * splits) return false;

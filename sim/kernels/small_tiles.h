@@ -1,0 +1,20 @@
+// Matrix products in small tiles: blocks of one to four warps that walk through k step by step, what the libraries run
+// where a product has few tiles, or rows that cp.async and TMA cannot fetch.
+//
+// Such blocks wait more than they compute: time is that of a stream (stream_law.cpp) whose passes are k-steps, with the
+// panels that the blocks ask of the L2 and the multiply-adds as issue slots.
+#pragma once
+
+#include <vector>
+
+#include "sim/hardware/gpu.h"
+#include "sim/launch/kernel_launch.h"
+
+namespace ridgeline {
+
+/// Appends the product in the fastest small tiles, with the kernel that adds up its splits, if that takes less than
+/// `seconds`; returns whether it did. `problem` is gemm_problem(op), `reads` are A, B and what else is read.
+bool append_small_tiles(std::vector<KernelLaunch>& launches, const GemmWork& problem, const Gpu& gpu, double seconds,
+                        const std::vector<Access>& reads, const std::vector<Access>& writes);
+
+}  // namespace ridgeline

@@ -1,0 +1,189 @@
+// Matrices times one vector and few, and products in small tiles: what runs when, and that no time is impossible.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "sim/hardware/load_gpu.h"
+#include "sim/kernels/few_vectors.h"
+#include "sim/kernels/gemm_selection.h"
+#include "sim/kernels/lowering.h"
+#include "sim/kernels/vector_product.h"
+#include "sim/timing/analytic_engine.h"
+#include "sim/timing/gemm_law.h"
+
+namespace ridgeline {
+namespace {
+
+Matmul product(DType type, std::int64_t m, std::int64_t n, std::int64_t k, Layout layout = Layout::nt) {
+  return {.type = type, .batch = 1, .m = m, .n = n, .k = k, .layout = layout};
+}
+
+double seconds(const Matmul& op, const Gpu& gpu, const Software& software = {}) {
+  const AnalyticEngine engine(gpu);
+  double sum = 0.0;
+  for (const KernelLaunch& launch : lower(op, gpu, software).launches) sum += engine.time(launch, {}).time.value();
+  return sum;
+}
+
+std::vector<std::string> names(const Matmul& op, const Gpu& gpu) {
+  std::vector<std::string> all;
+  for (const KernelLaunch& launch : lower(op, gpu, Software{}).launches) all.push_back(launch.name);
+  return all;
+}
+
+class SmallProducts : public ::testing::TestWithParam<const char*> {
+ protected:
+  Gpu gpu_ = load_gpu(GetParam());
+};
+INSTANTIATE_TEST_SUITE_P(EachGeneration, SmallProducts,
+                         ::testing::Values("nvidia-h200-sxm-141gb", "nvidia-a100-sxm4-80gb", "nvidia-v100-sxm2-16gb",
+                                           "nvidia-t4", "nvidia-rtx-3090"));
+
+TEST(VectorProduct, one_column_is_one_and_two_are_not) {
+  const Gpu gpu = load_gpu("nvidia-h200-sxm-141gb");
+  for (const Layout layout : {Layout::nn, Layout::nt, Layout::tn}) {
+    EXPECT_TRUE(is_vector_product(product(DType::fp32, 1000, 1, 1000, layout), gpu));
+    EXPECT_TRUE(is_vector_product(product(DType::fp32, 1, 1000, 1000, layout), gpu));
+    EXPECT_FALSE(is_vector_product(product(DType::fp32, 1000, 2, 1000, layout), gpu));
+    EXPECT_FALSE(is_vector_product(product(DType::fp32, 2, 1000, 1000, layout), gpu));
+  }
+}
+
+TEST(VectorProduct, an_outer_product_is_none_and_two_terms_are_one) {
+  const Gpu gpu = load_gpu("nvidia-h200-sxm-141gb");
+  EXPECT_FALSE(is_vector_product(product(DType::fp32, 1, 64, 1), gpu));
+  EXPECT_TRUE(is_vector_product(product(DType::fp32, 1, 64, 2), gpu));
+}
+
+TEST(VectorProduct, whole_16_bit_vectors_stay_with_the_tiled_kernels_of_hopper) {
+  const Gpu hopper = load_gpu("nvidia-h200-sxm-141gb"), ampere = load_gpu("nvidia-a100-sxm4-80gb");
+  EXPECT_FALSE(is_vector_product(product(DType::bf16, 1, 1024, 1024), hopper));
+  EXPECT_TRUE(is_vector_product(product(DType::bf16, 1, 1024, 1020), hopper));
+  EXPECT_TRUE(is_vector_product(product(DType::bf16, 1, 1023, 1024), hopper));
+  EXPECT_TRUE(is_vector_product(product(DType::bf16, 1, 1024, 1024), ampere));
+  // A single row has no pitch, in whatever layout it is given.
+  EXPECT_FALSE(is_vector_product(product(DType::bf16, 1, 1024, 1024, Layout::tn), hopper));
+}
+
+TEST(VectorProduct, few_long_sums_and_the_pieces_of_columns_are_added_up_by_a_second_kernel) {
+  const Gpu gpu = load_gpu("nvidia-h200-sxm-141gb");
+  EXPECT_THAT(names(product(DType::fp32, 1, 24, 1264), gpu),
+              ::testing::ElementsAre("dot_kernel", "reduce_1Block_kernel"));
+  EXPECT_THAT(names(product(DType::fp32, 1, 24, 600), gpu), ::testing::ElementsAre("gemv_rows"));
+  EXPECT_THAT(names(product(DType::fp32, 1, 400, 16000, Layout::nn), gpu),
+              ::testing::ElementsAre("gemv_columns", "splitKreduce"));
+  EXPECT_THAT(names(product(DType::fp32, 1, 400, 1400, Layout::nn), gpu), ::testing::ElementsAre("gemv_columns"));
+}
+
+TEST(VectorProduct, an_empty_one_is_refused) {
+  const Gpu gpu = load_gpu("nvidia-h200-sxm-141gb");
+  EXPECT_THROW(lower(product(DType::fp32, 1, 8, 0), gpu, Software{}), std::invalid_argument);
+  EXPECT_THROW(lower(product(DType::fp32, 1, 0, 8), gpu, Software{}), std::invalid_argument);
+}
+
+TEST(MatmulLowering, a_bias_is_fused_where_b_has_two_rows_and_two_columns) {
+  const Gpu gpu = load_gpu("nvidia-h200-sxm-141gb");
+  const auto first = [&](std::int64_t m, std::int64_t n, std::int64_t k) {
+    Matmul op = product(DType::fp32, m, n, k);
+    op.bias = true;
+    return names(op, gpu).front();
+  };
+  EXPECT_EQ(first(64, 1, 64), "elementwise");
+  EXPECT_EQ(first(64, 64, 1), "elementwise");
+  EXPECT_EQ(first(1, 64, 1), "Memcpy DtoD");
+  EXPECT_NE(first(64, 2, 64), "elementwise");
+  EXPECT_NE(first(64, 64, 2), "elementwise");
+}
+
+TEST(FewVectors, are_up_to_sixteen_rows_with_a_bias_and_eight_without) {
+  const Gpu gpu = load_gpu("nvidia-h200-sxm-141gb");
+  Matmul op = product(DType::fp32, 16, 64, 64);
+  op.bias = true;
+  EXPECT_TRUE(is_few_vectors(op, gpu));
+  op.m = 17;
+  EXPECT_FALSE(is_few_vectors(op, gpu));
+  EXPECT_TRUE(is_few_vectors(product(DType::fp32, 8, 64, 64), gpu));
+  EXPECT_FALSE(is_few_vectors(product(DType::fp32, 9, 64, 64), gpu));
+  EXPECT_FALSE(is_few_vectors(product(DType::fp32, 1, 64, 64), gpu));
+}
+
+TEST(SmallTiles, run_where_rows_begin_at_odd_places) {
+  const Gpu gpu = load_gpu("nvidia-h200-sxm-141gb");
+  EXPECT_EQ(names(product(DType::fp16, 20, 30, 50), gpu).front(), "gemm_wmma_small");
+  EXPECT_NE(names(product(DType::fp16, 32, 32, 64), gpu).front(), "gemm_wmma_small");
+  // An outer product of tf32 runs on the CUDA cores.
+  EXPECT_EQ(names(product(DType::tf32, 40, 41, 1), gpu).front(), "gemm_simt_small");
+  EXPECT_EQ(names(product(DType::tf32, 40, 41, 2), gpu).front(), "gemm_wmma_small");
+}
+
+TEST(SmallTiles, few_fp32_outputs_have_a_second_kernel_and_many_have_none) {
+  const Gpu gpu = load_gpu("nvidia-h200-sxm-141gb");
+  EXPECT_THAT(names(product(DType::fp32, 250, 200, 12, Layout::nn), gpu),
+              ::testing::ElementsAre("gemm_simt_small", "splitKreduce"));
+  EXPECT_EQ(names(product(DType::fp32, 251, 200, 12, Layout::nn), gpu).size(), 1u);
+}
+
+std::vector<Matmul> small_ones() {
+  std::vector<Matmul> all;
+  for (const DType type : {DType::fp16, DType::bf16, DType::tf32, DType::fp32})
+    for (const Layout layout : {Layout::nn, Layout::nt, Layout::tn})
+      for (const std::int64_t m : {1, 2, 7, 33})
+        for (const std::int64_t n : {1, 2, 9, 200, 50001})
+          for (const std::int64_t k : {1, 2, 16, 17, 300, 5000})
+            for (const std::int64_t batch : {1, 24}) {
+              if (batch * m * n * k > 1000000000) continue;
+              Matmul op = product(type, m, n, k, layout);
+              op.batch = batch;
+              all.push_back(op);
+            }
+  return all;
+}
+
+TEST_P(SmallProducts, are_never_below_their_arithmetic_and_their_bytes) {
+  for (const Matmul& op : small_ones()) {
+    const double time = seconds(op, gpu_), element = static_cast<double>(bytes_of(op.type));
+    const double batch = static_cast<double>(op.batch), m = static_cast<double>(op.m), n = static_cast<double>(op.n),
+                 k = static_cast<double>(op.k);
+    const double bytes = element * batch * (m * k + n * k);
+    const GemmWork work = gemm_problem(op, gpu_);
+    const MathRates& rates = gpu_.sm.rates;
+    const double rate = std::max({rates.fp32, work.family == GemmWork::Family::simt ? 0.0 : rates.tensor_fp16});
+    const double flops = 2.0 * batch * m * n * k / (2.0 * rate * gpu_.sm.count * gpu_.clock.boost.value());
+    ASSERT_GT(time, bytes / gpu_.dram.bandwidth.value()) << op.m << " x " << op.n << " x " << op.k;
+    ASSERT_GT(time, flops) << op.m << " x " << op.n << " x " << op.k;
+    ASSERT_GT(time, gpu_.launch.kernel_fixed.value());
+  }
+}
+
+/// Whether a kernel of the tile menus runs it, whose splits follow the number of SMs (tests/kernels/gemm_selection).
+bool is_tiled(const Matmul& op, const Gpu& gpu) {
+  const std::vector<KernelLaunch> launches = lower(op, gpu, Software{}).launches;
+  return std::any_of(launches.begin(), launches.end(), [](const KernelLaunch& launch) {
+    const auto* work = std::get_if<GemmWork>(&launch.work);
+    return work != nullptr && !work->reduces_splits;
+  });
+}
+
+TEST_P(SmallProducts, are_never_slower_on_a_better_chip) {
+  std::vector<Gpu> better(5, gpu_);
+  better[0].sm.count = gpu_.sm.count * 3 / 2;
+  better[1].dram.bandwidth = gpu_.dram.bandwidth * 2.0;
+  better[2].l2.read_bandwidth = gpu_.l2.read_bandwidth * 2.0;
+  better[3].sm.shared_bandwidth = gpu_.sm.shared_bandwidth * 2.0;
+  better[4].dram.latency = gpu_.dram.latency * 0.5;
+  // Tiles of another family that tie within 5 % may take the place of the fastest.
+  constexpr double kTie = 1.05;
+  for (const Matmul& op : small_ones()) {
+    if (is_tiled(op, gpu_)) continue;
+    const double now = seconds(op, gpu_);
+    for (std::size_t i = 0; i < better.size(); ++i)
+      ASSERT_LE(seconds(op, better[i]), now * kTie)
+          << name_of(op.type) << " " << op.batch << " x " << op.m << " x " << op.n << " x " << op.k << ", change " << i;
+  }
+}
+
+}  // namespace
+}  // namespace ridgeline
