@@ -115,7 +115,7 @@ GemmLaw::GemmLaw(const GemmWork& problem, const Gpu& gpu, const GemmConstants& c
                  : a_transposed ? c_.load_slots_tn
                                 : 1.0) /
                 gpu.sm.issue_rate;
-  if (a_transposed) transpose_a_ = transpose_b_ = c_.transpose_both;
+  if (a_transposed) transpose_both_ = c_.transpose_both;
   else if (!b_transposed) transpose_b_ = c_.transpose_b;
   sms_ = gpu.sm.count;
   clusterable_ = std::floor(kClusterableShare * sms_);
@@ -209,7 +209,7 @@ GemmLaw::Compute GemmLaw::persistent(const GemmTile& tile, int splits, double wh
   const double l2 = tile.k * element_ * (a_panel / shared_by.along_n + b_panel / shared_by.along_m) *
                     (shared_by.placed * per_sms_) * per_l2_;
   // Transposing panels takes turns with the math.
-  const double bound = math / c_.utilization + tile.k * (transpose_a_ * tile.m + transpose_b_ * tile.n),
+  const double bound = math / c_.utilization + tile.k * (transpose_both_ * (tile.m + tile.n) + transpose_b_ / tile.n),
                other = std::max(std::max(shared, latency), std::max(port, l2));
   constexpr double kMostRounding = 1.4143;  // the fourth root of four: the soft maximum of four equals
   const double step = other * kMostRounding <= bound ? bound : std::max(bound, soft_maximum(shared, latency, port, l2));

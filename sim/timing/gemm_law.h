@@ -132,7 +132,7 @@ class GemmLaw {
   double element_, output_element_;
   double a_stored_, b_stored_;  ///< share of an operand's values that is stored and moved: all unless it is 2:4 sparse
   double a_straddle_, b_straddle_, store_penalty_, write_penalty_;
-  double load_slots_, transpose_a_ = 0.0, transpose_b_ = 0.0;
+  double load_slots_, transpose_both_ = 0.0, transpose_b_ = 0.0;
   double sms_, clusterable_, rate_, issue_rate_, shared_bytes_;
   double clock_, droop_, droop_cycles_;
   double read_bytes_, cold_bytes_, written_bytes_;
