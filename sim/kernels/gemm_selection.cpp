@@ -78,7 +78,7 @@ constexpr double kTied = 1.05;
 /// The library does take slower kernels: its estimate is another than this law. The time of a product is expected over
 /// all candidates within kTaken of the fastest, each weighted by (1 - d/kDoubt)², d being how much worse than the
 /// choice it ranks. Without, products come out 2 to 4 % too fast: the fastest of many estimates is mostly one that is
-/// too low.
+/// too low. On architectures whose products were not profiled nothing is known of it, and the choice's time is taken.
 constexpr double kTaken = 1.2, kDoubt = 0.16;
 
 /// One of a menu's kernels on the problem.
@@ -173,6 +173,7 @@ class Choice {
         persistent_(problem.family == GemmWork::Family::wgmma),
         splittable_(persistent_ ? !problem.bias : problem.batch == 1),
         by_time_(menu.changed || problem.sparse != SparseOperand::none),
+        doubted_(menu.profiled && !by_time_),
         work_(static_cast<double>(problem.batch) * static_cast<double>(problem.m) * static_cast<double>(problem.n) *
               static_cast<double>(problem.k) / gpu.sm.count),
         room_(emptied_room()),
@@ -235,7 +236,7 @@ class Choice {
   }
 
   /// Slower candidates do not count.
-  [[nodiscard]] double limit() const { return fastest_ * (by_time_ ? kTied : kTaken); }
+  [[nodiscard]] double limit() const { return fastest_ * (doubted_ ? kTaken : kTied); }
   /// In single precision, not less.
   [[nodiscard]] float limit_of_floors() const { return static_cast<float>(limit() * (1.0 + 1e-6)); }
   /// How many of each of some lengths cover a side of the problem.
@@ -459,7 +460,7 @@ class Choice {
     selection.choice = near_[best].choice;
     selection.splits = near_[best].splits;
     selection.seconds = near_[best].seconds;
-    selection.expected = by_time_ ? selection.seconds : expected(near_[best].rank);
+    selection.expected = doubted_ ? expected(near_[best].rank) : selection.seconds;
     selection.clears_counter = law_.needs_counter(selection.tile, selection.splits);
     return selection;
   }
@@ -473,17 +474,18 @@ class Choice {
     return before ? other : best;
   }
 
-  /// Seconds expected where the choice ranks `best`.
+  /// Seconds expected where the choice ranks `best`; of candidates that are not timed the floor will do, which is
+  /// mostly a hundredth less at most.
   double expected(double best) {
     const double last = best * (1.0 + kDoubt);
     for (const std::size_t place : slower_) rank(place);
-    for (std::size_t next = lowest(); keys_[next] < kNever && keys_[next] < last; next = lowest())
-      look_closer_and_rank(next);
     double sum = 0.0, weights = 0.0;
-    for (const Near& near : near_) {
-      if (near.known != Known::timed || near.rank >= last) continue;
+    for (std::size_t i = 0; i < near_.size(); ++i) {
+      if (near_[i].known < Known::closely && near_[i].rank < last) look_closer_and_rank(i);
+      const Near& near = near_[i];
+      if (near.known == Known::out || near.rank >= last) continue;
       const double sure = std::max(0.0, 1.0 - std::max(0.0, near.rank / best - 1.0) / kDoubt);
-      sum += sure * sure * near.seconds;
+      sum += sure * sure * (near.known == Known::timed ? near.seconds : near.floor);
       weights += sure * sure;
     }
     return sum / weights;
@@ -499,7 +501,7 @@ class Choice {
   const GpuMenu& menu_;
   GemmLaw law_;
   GemmFloor floor_;
-  bool persistent_, splittable_, by_time_;
+  bool persistent_, splittable_, by_time_, doubted_;
   double work_;  ///< multiply-adds of an SM, were they shared out evenly
   std::array<float, GpuMenu::kMostEntries> rows_, columns_, steps_, floors_;
   std::bitset<GpuMenu::kMostEntries / GemmTileShapes::kGroup> raised_;  ///< groups of entries known closely

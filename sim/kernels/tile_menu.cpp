@@ -209,7 +209,11 @@ namespace {
 GpuMenu menu_of_class(const Gpu& gpu, GemmClass kernel_class, bool batched) {
   const auto known = tile_menu(kernel_class, gpu.architecture, batched);
   const bool changed = gpu.gemm.concerns(kernel_class);
-  if (!changed) return menu_on(gpu, known);
+  if (!changed) {
+    GpuMenu menu = menu_on(gpu, known);
+    menu.profiled = gpu.architecture == Architecture::hopper;
+    return menu;
+  }
   std::vector<TileChoice> entries;
   if (!gpu.gemm.replace) entries.assign(known.begin(), known.end());
   for (const GemmTileEntry& given : gpu.gemm.tiles)
