@@ -282,7 +282,7 @@ constexpr std::array kTable{
                     155, 0, 0.874, 0.45},
     StreamConstants{StreamKernel::strided_copy, "strided_copy", 326, 554, 553, 126, false, 0, 85.8, 98.6, 65.5, 56.9,
                     6.64, 0, 0, 0, 1, 0.5},
-    StreamConstants{StreamKernel::broadcast_binary, "broadcast_binary", 516, 631, 445, 1.1e+03, false, 0, 70.3, 80.2, 0,
+    StreamConstants{StreamKernel::broadcast_binary, "broadcast_binary", 516, 631, 445, 1.1e+03, false, 0, 70.3, 80.2, 7,
                     0, 17.5, 0, 0, 0, 1, 0.5},
     StreamConstants{StreamKernel::concatenate, "concatenate", 546, 154, 166, 675, false, 0, 22.6, 45.3, 0, 0, 2.02, 0,
                     0, 0, 1},
