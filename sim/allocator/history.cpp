@@ -9,6 +9,7 @@
 #include <boost/iostreams/filter/gzip.hpp>
 #include <boost/iostreams/filtering_stream.hpp>
 #include <charconv>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <stdexcept>
@@ -69,6 +70,9 @@ AllocationHistory parse_history(std::string_view text, std::string source) {
   history.source = std::move(source);
   history.events.reserve(text.size() / 32);
   std::uint32_t line_number = 0;
+  bool in_header = true;
+  if (constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf"; text.starts_with(kByteOrderMark))
+    text.remove_prefix(kByteOrderMark.size());
   const auto fail = [&](const std::string& what) {
     throw HistoryError(fmt::format("{}:{}: {}", history.source, line_number, what));
   };
@@ -79,7 +83,7 @@ AllocationHistory parse_history(std::string_view text, std::string source) {
     text.remove_prefix(std::min(end + 1, text.size()));
     if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
     if (line.empty()) continue;
-    if (line_number == 1) {
+    if (std::exchange(in_header, false)) {
       if (line != "action,addr,size,stream") fail("expected the header \"action,addr,size,stream\"");
       continue;
     }
@@ -104,13 +108,16 @@ AllocationHistory parse_history(std::string_view text, std::string source) {
     if (!parse_number(fields[3], event.stream, 10)) fail(fmt::format("\"{}\" is not a stream", fields[3]));
     if (event.action != Action::other) history.events.push_back(event);
   }
-  if (line_number == 0) throw HistoryError(fmt::format("{}: the file is empty", history.source));
+  if (in_header) throw HistoryError(fmt::format("{}: the file is empty", history.source));
   return history;
 }
 
 std::string history_bytes(const std::string& path) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored))
+    throw HistoryError(fmt::format("{}: is a folder, not a file", path));
   std::ifstream file(path, std::ios::binary);
-  if (!file) throw HistoryError(fmt::format("{}: cannot be opened", path));
+  if (!file) throw HistoryError(fmt::format("{}: no such file, or it cannot be read", path));
   std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   const bool compressed = bytes.size() >= 2 && bytes[0] == '\x1f' && bytes[1] == '\x8b';
   return compressed ? inflated(bytes, path) : bytes;

@@ -18,7 +18,7 @@ class Replay {
         follow_(options.recorded_addresses),
         allocator_(options.settings, device_for(history, options)) {}
 
-  ReplayResult run() {
+  HistoryReplay run() {
     for (const HistoryEvent& event : history_.events) {
       ++result_.events;
       if (!play(event)) break;
@@ -105,12 +105,12 @@ class Replay {
   CachingAllocator allocator_;
   std::unordered_map<Address, BlockId> live_;
   std::unordered_map<std::int64_t, StreamId> streams_;
-  ReplayResult result_;
+  HistoryReplay result_;
 };
 
 }  // namespace
 
-ReplayResult replay(const AllocationHistory& history, const ReplayOptions& options) {
+HistoryReplay replay(const AllocationHistory& history, const ReplayOptions& options) {
   return Replay(history, options).run();
 }
 

@@ -17,7 +17,7 @@ struct ReplayOptions {
   bool recorded_addresses = true;
 };
 
-struct ReplayResult {
+struct HistoryReplay {
   std::int64_t peak_allocated = 0, peak_reserved = 0;  ///< bytes
   std::vector<std::int64_t> segment_allocations;       ///< sizes in the order they were asked of the device
   std::vector<std::int64_t> recorded_segments;         ///< the same, as recorded
@@ -33,6 +33,6 @@ struct ReplayResult {
 
 /// Throws HistoryError when the history contradicts itself (a block allocated twice, a free completed before
 /// requested).
-ReplayResult replay(const AllocationHistory& history, const ReplayOptions& options);
+HistoryReplay replay(const AllocationHistory& history, const ReplayOptions& options);
 
 }  // namespace ridgeline

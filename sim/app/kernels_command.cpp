@@ -1,7 +1,6 @@
 // ridgeline kernels: one prediction a line of a kernel-case file; mistakes are reported on their own line.
 #include <fmt/format.h>
 
-#include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -15,6 +14,7 @@
 #include "sim/report/kernel_text.h"
 #include "sim/report/kernel_timeline.h"
 #include "sim/scenario/residual_ranges.h"
+#include "sim/study/gzip_lines.h"
 #include "sim/study/kernel_prediction.h"
 #include "sim/study/kernel_sensitivity.h"
 #include "sim/trace/text_source.h"
@@ -86,18 +86,21 @@ void run(const Options& options, Outcome& outcome) {
   if (!options.sets.empty()) with.shipped = load_gpu(options.hardware, {}, numbers);
   const auto engine = make_engine(options.engine, with.gpu);
   const Lowering lowering(with.gpu, with.software);
-  std::ifstream file;
-  if (options.file != "-") {
-    file.open(options.file);
-    if (!file) throw UserError(fmt::format("{}: cannot be opened for reading", options.file));
-  }
-  std::istream& in = options.file == "-" ? std::cin : file;
-  std::string text, answer;
-  while (std::getline(in, text)) {
-    if (text.find_first_not_of(" \t\r") == std::string::npos) continue;
-    if (!predict_line(text, with, lowering, *engine, answer)) outcome.exit_code = 2;
+  std::string answer;
+  std::size_t cases = 0;
+  const auto predict = [&](std::string_view line) {
+    if (line.find_first_not_of(" \t\r") == std::string_view::npos) return;
+    ++cases;
+    if (!predict_line(std::string(line), with, lowering, *engine, answer)) outcome.exit_code = 2;
     fmt::print("{}\n", answer);
-  }
+  };
+  const bool piped = options.file == "-";
+  if (piped)
+    for (std::string line; std::getline(std::cin, line);) predict(line);
+  else for_each_line(options.file, predict);
+  if (cases == 0)
+    throw UserError(fmt::format("{}: no kernel cases in it, expected one JSON object a line (docs/kernel-cases.md)",
+                                piped ? "standard input" : options.file));
 }
 
 }  // namespace
@@ -116,10 +119,10 @@ void add_kernels_command(CLI::App& program, Outcome& outcome) {
       "Chrome trace; .gz compresses");
   command->add_option("--format", options->format, "json, or text: tables under the names of Nsight Compute")
       ->check(CLI::IsMember({"text", "json"}));
-  command->add_option("--software", options->software, "software stack of hw/software/");
+  command->add_option("--software", options->software, "software stack: a name of hw/software/ or a path");
   command->add_flag("--datasheet", options->datasheet, "ignore the measured section of the hardware file");
   command->add_flag("--sensitivity", options->sensitivity, "what 10 % more of each resource would give each case");
-  command->add_option("file", options->file, "JSON Lines file, or - for standard input");
+  command->add_option("file", options->file, "JSON Lines file (plain or gzip), or - for standard input");
   command->callback([options, &outcome] { run(*options, outcome); });
 }
 

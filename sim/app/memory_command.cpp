@@ -18,7 +18,7 @@ struct Options {
   std::string file, settings, capacity, format = "text";
 };
 
-nlohmann::ordered_json as_json(const ReplayResult& r) {
+nlohmann::ordered_json as_json(const HistoryReplay& r) {
   return {{"source", "replay"},
           {"peak_allocated_bytes", r.peak_allocated},
           {"peak_reserved_bytes", r.peak_reserved},
@@ -29,7 +29,7 @@ nlohmann::ordered_json as_json(const ReplayResult& r) {
           {"out_of_memory", r.out_of_memory}};
 }
 
-std::string as_text(const std::string& file, const ReplayResult& r) {
+std::string as_text(const std::string& file, const HistoryReplay& r) {
   const auto gib = [](std::int64_t bytes) { return fmt::format("{:.3f} GiB", static_cast<double>(bytes) / kGiB); };
   std::string out = fmt::format("{}: replay of {} events\n\n", file, r.events);
   out += fmt::format("  peak allocated   {}\n  peak reserved    {}\n  device segments  {} asked for",
@@ -109,7 +109,7 @@ void run(const Options& options) {
   } else {
     history = parse_history(bytes, options.file);
   }
-  const ReplayResult result = replay(history, replay_options);
+  const HistoryReplay result = replay(history, replay_options);
   if (options.format == "json") fmt::print("{}\n", as_json(result).dump());
   else fmt::print("{}", as_text(options.file, result));
 }

@@ -120,7 +120,7 @@ void add_predict_command(CLI::App& program, Outcome&) {
   auto options = std::make_shared<Options>();
   auto* command = program.add_subcommand("predict", "step time and peak memory of one training step, with reasons");
   options->scenario.add_to(*command);
-  command->add_option("--engine", options->engine, "roofline (datasheet ceilings only) or analytic");
+  command->add_option("--engine", options->engine, "roofline (datasheet ceilings only), analytic or simulate");
   command->add_option("--format", options->format, "text or json")->check(CLI::IsMember({"text", "json"}));
   auto* every = command->add_flag("--on-every-gpu", options->every_gpu, "one line for each description in hw/");
   command

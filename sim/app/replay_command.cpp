@@ -54,7 +54,7 @@ void add_replay_command(CLI::App& program, Outcome&) {
                    "op trace, PyTorch profiler trace or PyTorch execution trace (plain or gzip)")
       ->required();
   command->add_option("--hardware", options->hardware, "GPU: a name of hw/ or a path")->required();
-  command->add_option("--engine", options->engine, "roofline (datasheet ceilings only) or analytic");
+  command->add_option("--engine", options->engine, "roofline (datasheet ceilings only), analytic or simulate");
   command->add_option("--host", options->host, "cost of dispatching: a name of hw/hosts/ or a path");
   command->add_option("--software", options->software, "software stack: a name of hw/software/ or a path");
   command->add_flag("--cuda-graphs", options->cuda_graphs, "the whole step as one CUDA graph");

@@ -20,14 +20,15 @@ constexpr Shorthand kShorthands[] = {
     {"--batch", "training.micro_batch", "sequences in one forward pass"},
     {"--seq", "training.sequence_length", "tokens in a sequence"},
     {"--accumulation", "training.gradient_accumulation", "micro-batches in a step"},
-    {"--precision", "training.precision", "fp32, tf32, amp-fp16, amp-bf16, bf16"},
+    {"--precision", "training.precision", "fp32, tf32, amp-fp16, amp-bf16, bf16, apex-o2"},
     {"--attention", "training.attention", "eager, sdpa, flash, cudnn, efficient, math"},
-    {"--optimizer", "training.optimizer.name", "adamw, adam, sgd, sgd-momentum, adafactor, adamw-8bit, adamw-kahan"},
+    {"--optimizer", "training.optimizer.name",
+     "adamw, adam, sgd, sgd-momentum, adafactor, adamw-8bit, adamw-kahan, bert-adam, none"},
     {"--implementation", "training.optimizer.implementation", "of the optimizer: for-loop, foreach, fused"},
     {"--clipping", "training.gradient_clipping", "largest gradient norm, or none"},
     {"--checkpointing", "training.activation_checkpointing", "none, block"},
-    {"--host", "host", "host: a name of hw/hosts/"},
-    {"--software", "software", "software stack: a name of hw/software/"},
+    {"--host", "host", "host: a name of hw/hosts/ or a path"},
+    {"--software", "software", "software stack: a name of hw/software/ or a path"},
 };
 
 static_assert(std::size(kShorthands) == ScenarioOptions::kShorthandCount);

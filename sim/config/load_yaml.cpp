@@ -5,8 +5,8 @@
 #include <fstream>
 #include <iterator>
 
+#include "sim/config/meant_name.h"
 #include "sim/config/parse_yaml.h"
-#include "sim/units/nearest_name.h"
 
 namespace ridgeline::config {
 namespace {
@@ -34,7 +34,7 @@ std::string nearest_file(const fs::path& path) {
     if (entry.is_regular_file(ignored)) names.push_back(entry.path().filename().string());
   }
   std::sort(names.begin(), names.end());
-  const std::string nearest = nearest_name(path.filename().string(), names);
+  const std::string nearest = meant_name(path.filename().string(), names);
   return nearest.empty() ? "" : fmt::format("; did you mean {}?", shown(folder / nearest));
 }
 

@@ -8,6 +8,8 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "sim/config/meant_name.h"
+
 namespace ridgeline::config {
 namespace {
 
@@ -15,13 +17,9 @@ std::string joined(const std::string& path, std::string_view key) {
   return path.empty() ? std::string(key) : fmt::format("{}.{}", path, key);
 }
 
-/// "; did you mean X?" when a name is near enough to be meant.
 std::string suggestion(std::string_view given, const std::vector<std::string>& known) {
-  const std::string nearest = nearest_name(given, known);
-  const bool contains = given.size() >= 3 && nearest.find(given) != std::string::npos;
-  if (nearest.empty() || (!contains && edit_distance(given, nearest) > std::max<std::size_t>(2, nearest.size() / 2)))
-    return "";
-  return fmt::format("; did you mean {}?", nearest);
+  const std::string meant = meant_name(given, known);
+  return meant.empty() ? "" : fmt::format("; did you mean {}?", meant);
 }
 
 std::string a_quantity(Dimension dimension) {

@@ -215,8 +215,8 @@ std::string_view name_of(Architecture architecture) {
   return "unknown";
 }
 
-void read_gpu(const config::Value& root, Gpu& gpu, std::vector<SheetRow>* rows) {
-  FieldReader reader(root, rows);
+void read_gpu(const config::Value& root, Gpu& gpu, std::vector<SheetRow>* rows, std::vector<SheetRow>* assumed) {
+  FieldReader reader(root, rows, assumed);
   reader.document([&] { read_fields(reader, gpu); }, {"title", "measured"});
   gpu.title = root["title"].text();
   check_together(root, gpu);

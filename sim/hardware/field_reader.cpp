@@ -26,6 +26,15 @@ void FieldReader::run(const config::Value& value, const std::function<void()>& f
   mapping_ = outer;
 }
 
+void FieldReader::assume(std::string_view key, std::string value) {
+  if (!assumed_) return;
+  SheetRow row;
+  row.key = (*mapping_)[key].path();
+  row.value = std::move(value);
+  row.source = "assumed: the file does not say";
+  assumed_->push_back(std::move(row));
+}
+
 void FieldReader::read(std::string_view key, const std::function<void(const config::Value&)>& use) {
   if (keys_) {
     keys_->emplace_back(key);

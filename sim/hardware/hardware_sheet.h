@@ -25,6 +25,7 @@ void split_unit(SheetRow& row, const config::Node& node);
 struct HardwareSheet {
   std::string name, title;
   std::vector<SheetRow> values;   ///< read from the file, in its order of sections
+  std::vector<SheetRow> assumed;  ///< what the file may say and does not
   std::vector<SheetRow> derived;  ///< computed from them; `source` is the formula
 };
 

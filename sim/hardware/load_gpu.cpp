@@ -34,12 +34,12 @@ CheckedTrees checked(config::Node tree) {
 }
 
 Gpu gpu_from_trees(const CheckedTrees& trees, std::string_view name, const std::vector<config::Override>& overrides,
-                   Numbers numbers, std::vector<SheetRow>* rows) {
+                   Numbers numbers, std::vector<SheetRow>* rows, std::vector<SheetRow>* assumed = nullptr) {
   config::Node tree = numbers == Numbers::measured ? trees.measured : trees.base;
   for (const config::Override& change : overrides) config::apply_override(tree, change);
   Gpu gpu;
   gpu.name = name;
-  read_gpu(config::Value(tree), gpu, rows);
+  read_gpu(config::Value(tree), gpu, rows, assumed);
   return gpu;
 }
 
@@ -65,7 +65,7 @@ std::shared_ptr<const CheckedTrees> trees_of(const std::string& file) {
 HardwareSheet sheet_from_trees(const CheckedTrees& trees, std::string_view name,
                                const std::vector<config::Override>& overrides, Numbers numbers) {
   HardwareSheet sheet;
-  const Gpu gpu = gpu_from_trees(trees, name, overrides, numbers, &sheet.values);
+  const Gpu gpu = gpu_from_trees(trees, name, overrides, numbers, &sheet.values, &sheet.assumed);
   sheet.name = gpu.name;
   sheet.title = gpu.title;
   sheet.derived = derived_rows(gpu);

@@ -93,7 +93,7 @@ class AttentionLowering {
     main.reads = {read(0, size_.q), read(1, size_.kv), read(2, size_.kv)};
     if (op_.bias) main.reads.push_back(read_bias(3));
     const int out = op_.bias ? 4 : 3;
-    const double partial = size_.q * 4.0 * splits;
+    const double partial = 4.0 * static_cast<double>(op_.batch * op_.heads * op_.seq_q * tile.head_dim * splits);
     if (splits > 1) {
       main.writes = {{.operand = Access::kTemporary, .bytes = partial}};
       out_.temporaries = {static_cast<std::int64_t>(size_.statistics * 4.0) * splits,
@@ -103,8 +103,7 @@ class AttentionLowering {
     }
     out_.launches.push_back(std::move(main));
     if (splits > 1) {
-      KernelLaunch combine = helper(Part::split_combine, "flash_fwd_splitkv_combine",
-                                    static_cast<double>(ceil_div(op_.batch * op_.heads * op_.seq_q, 16)), 128);
+      KernelLaunch combine = split_combine(tile.head_dim, splits);
       combine.reads = {{.operand = Access::kTemporary, .bytes = partial}};
       combine.writes = {read(out, size_.q), {.operand = out + 1, .bytes = size_.statistics * 4.0}};
       out_.launches.push_back(std::move(combine));
@@ -145,6 +144,7 @@ class AttentionLowering {
                        .causal = op_.causal,
                        .dropout = op_.dropout,
                        .bias = op_.bias,
+                       .padded_head = op_.backend == AttentionBackend::flash && op_.head_dim != tile.head_dim,
                        .tile_q = tile.q,
                        .tile_k = tile.k,
                        .splits = splits,
@@ -162,7 +162,9 @@ class AttentionLowering {
     launch.flops = (part == Part::backward ? 10.0 : 4.0) * batch * scores * static_cast<double>(op_.head_dim) *
                    (op_.causal ? 0.5 : 1.0);
     work.blocks_per_sm = std::max(1, occupancy_of(gpu_.sm, launch).blocks);
-    const std::int64_t blocks = part == Part::backward ? ceil_div(op_.seq_k, tile.k) : ceil_div(op_.seq_q, tile.q);
+    std::int64_t blocks = part == Part::backward ? ceil_div(op_.seq_k, tile.k) : ceil_div(op_.seq_q, tile.q);
+    // cuDNN's backward kernels for long heads split every 128 keys in two.
+    if (op_.backend == AttentionBackend::cudnn && tile.k == 64) blocks = 2 * ceil_div(op_.seq_k, 128);
     work.persistent = op_.backend == AttentionBackend::cudnn;
     if (work.persistent) launch.grid = {std::min<std::int64_t>(blocks * op_.heads * op_.batch, gpu_.sm.count), 1, 1};
     else launch.grid = {blocks * splits, op_.heads, op_.batch};
@@ -185,6 +187,41 @@ class AttentionLowering {
                                 .seq_k = op_.seq_k,
                                 .head_dim = op_.head_dim};
     return launch;
+  }
+
+  /// Row sums of dO·O, which clear the accumulator of dQ, or its conversion: FlashAttention's take a tile's rows a
+  /// block, cuDNN's 1024 elements (rows padded to 32, 64 or 128 of them) and 2048 (whole rows).
+  [[nodiscard]] KernelLaunch row_kernel(StreamKernel kernel, std::string name, const AttentionTile& tile) const {
+    const std::int64_t d = op_.head_dim;
+    std::int64_t rows = tile.q, width = tile.head_dim;
+    Geometry geometry{.threads = 256, .registers = 46};
+    if (kernel == StreamKernel::flash_convert) geometry.shared = std::int64_t{2} * tile.q * tile.head_dim;
+    if (kernel == StreamKernel::cudnn_delta) {
+      width = d <= 32 ? 32 : d <= 64 ? 64 : 128;
+      rows = 1024 / width;
+      geometry = {.threads = 128, .registers = 26};
+    } else if (kernel == StreamKernel::cudnn_convert) {
+      width = d;
+      rows = std::max<std::int64_t>(1, 2048 / d);
+      geometry = {.threads = 128, .registers = 30};
+    }
+    const std::int64_t blocks = ceil_div(op_.seq_q, rows);
+    const double heads = static_cast<double>(op_.batch * op_.heads);
+    KernelLaunch launch = stream_launch(kernel, std::move(name), TimeClass::tensor_contraction, op_.type, geometry,
+                                        {.elements = heads * static_cast<double>(blocks * rows * width),
+                                         .iterations = static_cast<double>(rows * width / geometry.threads) / 32.0});
+    launch.grid = {blocks, op_.heads, op_.batch};
+    return launch;
+  }
+
+  /// Adds up forwards of ranges of keys: 4, 8 or 16 rows a block, a range after the other.
+  [[nodiscard]] KernelLaunch split_combine(int head_dim, int splits) const {
+    const std::int64_t rows = op_.batch * op_.heads * op_.seq_q;
+    const std::int64_t together = head_dim % 128 == 0 ? 4 : head_dim % 64 == 0 ? 8 : 16;
+    return stream_launch(
+        StreamKernel::split_combine, "flash_fwd_splitkv_combine", TimeClass::tensor_contraction, op_.type,
+        {.grid_x = ceil_div(rows, together), .threads = 128, .registers = 54},
+        {.elements = static_cast<double>(rows * head_dim * splits), .iterations = static_cast<double>(splits)});
   }
 
   void small_kernel(std::string name) {
@@ -218,7 +255,10 @@ class AttentionLowering {
         out_.temporaries.push_back(static_cast<std::int64_t>(size_.q * size_.element));
       }
     }
-    const double accumulator = size_.q * 4.0;
+    // FlashAttention's accumulator of dQ has whole tiles of rows and of the kernel's head dimension.
+    const double accumulator =
+        cudnn ? size_.q * 4.0
+              : 4.0 * static_cast<double>(op_.batch * op_.heads * ceil_div(op_.seq_q, tile.q) * tile.q * tile.head_dim);
     if (cudnn) {
       // One workspace for everything, the expanded gradients of grouped heads too: sizes as in the recorded histories.
       const double gradients = op_.kv_heads == op_.heads ? 0.0
@@ -230,8 +270,8 @@ class AttentionLowering {
       out_.temporaries.push_back(static_cast<std::int64_t>(size_.statistics * 4.0));
       out_.temporaries.push_back(static_cast<std::int64_t>(accumulator));
     }
-    KernelLaunch delta = helper(Part::delta, cudnn ? "cudnn_compute_dot_do_o" : "flash_bwd_dot_do_o",
-                                static_cast<double>(ceil_div(rows, 64)), cudnn ? 128 : 256);
+    KernelLaunch delta = cudnn ? row_kernel(StreamKernel::cudnn_delta, "cudnn_compute_dot_do_o", tile)
+                               : row_kernel(StreamKernel::flash_delta, "flash_bwd_dot_do_o", tile);
     delta.reads = {read(0, size_.q), read(4, size_.q)};
     delta.writes = {{.operand = Access::kTemporary, .bytes = accumulator}};
     out_.launches.push_back(std::move(delta));
@@ -246,8 +286,8 @@ class AttentionLowering {
                    read(grouped ? Access::kTemporary : dk, expanded),
                    read(grouped ? Access::kTemporary : dv, expanded)};
     out_.launches.push_back(std::move(main));
-    KernelLaunch convert = helper(Part::convert, cudnn ? "cudnn_convert_dq" : "flash_bwd_convert_dq",
-                                  static_cast<double>(ceil_div(rows, 128)), cudnn ? 128 : 256);
+    KernelLaunch convert = cudnn ? row_kernel(StreamKernel::cudnn_convert, "cudnn_convert_dq", tile)
+                                 : row_kernel(StreamKernel::flash_convert, "flash_bwd_convert_dq", tile);
     convert.reads = {{.operand = Access::kTemporary, .bytes = accumulator}};
     convert.writes = {read(dq, size_.q)};
     out_.launches.push_back(std::move(convert));
@@ -279,11 +319,14 @@ class AttentionLowering {
       out_.temporaries = {static_cast<std::int64_t>(size_.q * 4.0), static_cast<std::int64_t>(size_.statistics * 4.0),
                           static_cast<std::int64_t>(size_.statistics * 4.0)};
     }
-    // Key blocks run in parallel and add into an fp32 accumulator of dQ, unless one block walks over two of them: short
-    // sequences of many heads (1.5 to 1.9 heads an SM on an H200).
-    const std::int64_t key_blocks = ceil_div(op_.seq_k, tile.k);
-    const bool one_block =
-        key_blocks == 1 || (key_blocks == 2 && static_cast<double>(op_.batch * op_.heads) > 1.7 * gpu_.sm.count);
+    // Key blocks run in parallel and add into an fp32 accumulator of dQ, unless one block walks over all of them: two,
+    // where heads alone fill the GPU; and where dK and dV need accumulators of their own (16-bit, long heads), no more
+    // than 200 blocks.
+    const std::int64_t key_blocks = ceil_div(op_.seq_k, tile.k), heads = op_.batch * op_.heads;
+    std::int64_t together = key_blocks <= 2 && heads >= 256 ? key_blocks : 1;
+    if (is_half(op_.type) && op_.head_dim > 128)
+      together = ceil_div(key_blocks, std::clamp<std::int64_t>(200 / heads, 1, key_blocks));
+    const bool one_block = together == key_blocks;
     if (!one_block) {
       // The accumulator is made of whole tiles with a lock each and cleared byte by byte: vectors of 16 bytes a thread.
       const std::int64_t tiles = op_.batch * op_.heads * ceil_div(op_.seq_q, tile.q) * ceil_div(op_.head_dim, tile.k);
@@ -297,10 +340,11 @@ class AttentionLowering {
     }
     AttentionTile chosen = tile;
     KernelLaunch main = kernel(Part::backward, chosen, kernel_name(op_, tile, "B"), 1);
-    if (one_block && key_blocks > 1) {
+    if (together > 1) {
       auto& work = std::get<AttentionWork>(main.work);
-      work.tile_k *= static_cast<int>(key_blocks);
-      main.grid[0] = 1;
+      work.tiles_together = static_cast<int>(together);
+      work.tile_k *= work.tiles_together;
+      main.grid[0] = ceil_div(key_blocks, together);
     }
     main.reads = {read(0, size_.q),
                   read(1, size_.q),

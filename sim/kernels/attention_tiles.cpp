@@ -39,10 +39,11 @@ AttentionTile flash(const Attention& op, const Gpu& gpu) {
       tile.q = small && op.causal && !op.dropout ? 64 : 128;
       tile.k = op.dropout ? 32 : small && !op.causal ? 32 : 64;
     } else {
-      tile.q = small ? 64 : 128;
+      // 256: two blocks of 64 queries an SM where its shared memory holds them (Hopper), else one of 128.
+      tile.q = small || (d == 256 && gpu.sm.shared_per_sm.value() >= 192.0 * kKiB) ? 64 : 128;
       tile.k = 64;
     }
-    tile.threads = d <= 128 ? 128 : 256;
+    tile.threads = tile.q == 128 && d > 128 ? 256 : 128;
     tile.shared_bytes = (tile.q + 2 * tile.k) * d * 2;
     tile.registers = 255;
     return tile;
@@ -58,7 +59,12 @@ AttentionTile flash(const Attention& op, const Gpu& gpu) {
   }
   tile.threads = 256;
   tile.registers = 255;
-  tile.shared_bytes = small ? 90 * 1024 : 147456;
+  tile.shared_bytes = small      ? 90 * 1024
+                      : d <= 32  ? 98304
+                      : d == 96  ? 94208
+                      : d == 192 ? 139264
+                      : d == 256 ? 180224
+                                 : 147456;
   return tile;
 }
 
@@ -81,8 +87,14 @@ AttentionTile cudnn(const Attention& op, const Gpu& gpu) {
             .threads = 384,
             .registers = 168,
             .shared_bytes = d <= 64 ? 134144 : 232448 - 8192};
-  return {
-      .q = 64, .k = 128, .head_dim = d, .threads = 384, .registers = 168, .shared_bytes = d <= 64 ? 152576 : 216064};
+  return {.q = 64,
+          .k = d <= 128 ? 128 : 64,
+          .head_dim = d,
+          .threads = 384,
+          .registers = 168,
+          .shared_bytes = d <= 64    ? 152576
+                          : d <= 128 ? 216064
+                                     : 232448};
 }
 
 AttentionTile efficient(const Attention& op, const Gpu& gpu) {
@@ -103,12 +115,20 @@ AttentionTile efficient(const Attention& op, const Gpu& gpu) {
               .threads = 128,
               .registers = half ? 128 : 168,
               .shared_bytes = half ? 18944 : 36352};
-    return {.q = 64,
+    if (d <= 128)
+      return {.q = 64,
+              .k = 128,
+              .head_dim = d,
+              .threads = 256,
+              .registers = half ? 128 : 244,
+              .shared_bytes = half ? 52224 : 86016};
+    // The output does not fit in registers: it is accumulated in memory.
+    return {.q = 32,
             .k = 128,
             .head_dim = d,
-            .threads = 256,
-            .registers = half ? 128 : 244,
-            .shared_bytes = half ? 52224 : 86016};
+            .threads = 128,
+            .registers = half ? 122 : 168,
+            .shared_bytes = half ? 51200 : 76288};
   }
   if (d <= 64)
     return {.q = 64,
@@ -121,6 +141,8 @@ AttentionTile efficient(const Attention& op, const Gpu& gpu) {
     return {.q = 128, .k = 128, .head_dim = d, .threads = 512, .registers = 128, .shared_bytes = 133632};
   if (small_shared(gpu))
     return {.q = 64, .k = 64, .head_dim = d, .threads = 128, .registers = 232, .shared_bytes = 60000};
+  if (half && d > 128)
+    return {.q = 128, .k = 64, .head_dim = d, .threads = 256, .registers = 151, .shared_bytes = 60928};
   return {.q = 128, .k = 64, .head_dim = d, .threads = 256, .registers = 224, .shared_bytes = 121344};
 }
 
@@ -137,14 +159,8 @@ AttentionTile attention_tile(const Attention& op, const Gpu& gpu) {
 
 AttentionTile flash_split_tile(const Attention& op) {
   const int d = rounded_up(op.head_dim, {32, 64, 96, 128, 192, 256});
-  return {.q = 64,
-          .k = d <= 64    ? 256
-               : d <= 128 ? 128
-                          : 64,
-          .head_dim = d,
-          .threads = 128,
-          .registers = 255,
-          .shared_bytes = 81920};
+  const int k = d <= 64 ? 256 : d <= 128 ? 128 : 64;
+  return {.q = 64, .k = k, .head_dim = d, .threads = 128, .registers = 255, .shared_bytes = (64 + 2 * k) * d * 2};
 }
 
 }  // namespace ridgeline

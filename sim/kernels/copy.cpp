@@ -2,6 +2,7 @@
 // kernel, concatenation by a kernel of its own, and transfers over the host link. Tested by
 // tests/kernels/copy_test.cpp.
 #include <algorithm>
+#include <cmath>
 #include <stdexcept>
 
 #include "sim/kernels/families.h"
@@ -15,12 +16,23 @@ namespace {
 /// and in 32.
 constexpr double kScatteredSectorBytes = 46.0;
 
+/// Lines that an SM's blocks have open, as multiples of its L1, until which all are found again and from which none is.
+constexpr double kLinesHitAll = 0.5, kLinesHitNone = 1.2;
+
 /// Sectors a block asks the L2 for, an element, when a matrix is transposed. Its elements lie one row of the source
-/// apart; once they reach the last row they go on in the next column, whose elements sit in the sectors already read.
-double sectors_an_element(const Copy& op, std::int64_t per_block) {
-  const double columns = std::max(1.0, static_cast<double>(per_block) / static_cast<double>(op.rows));
-  const double sectors = 1.0 + (columns - 1.0) * static_cast<double>(bytes_of(op.type)) / 32.0;  // a row of columns
-  return std::min(1.0, sectors / columns);
+/// apart; once they reach the last row they go on in the next column, whose elements sit in the sectors already read,
+/// as long as the L1 can hold a line for each row of each of the SM's blocks.
+double sectors_an_element(const Copy& op, const Gpu& gpu, std::int64_t per_block) {
+  constexpr double kLine = 128.0, kSector = 32.0;
+  const auto elements = static_cast<double>(std::min(per_block, op.rows * op.cols));
+  const auto rows = static_cast<double>(op.rows);
+  const double columns = std::max(1.0, elements / rows);
+  const double blocks = static_cast<double>(op.rows * op.cols) / static_cast<double>(per_block);
+  const double resident = std::clamp(std::ceil(blocks / gpu.sm.count), 1.0, gpu.sm.max_warps / 4.0);
+  const double open = resident * std::min(rows, elements) * kLine / std::max(1.0, gpu.sm.l1_and_shared.value());
+  const double found = std::clamp((kLinesHitNone - open) / (kLinesHitNone - kLinesHitAll), 0.0, 1.0);
+  const double again = 1.0 - found + found * static_cast<double>(bytes_of(op.type)) / kSector;
+  return std::min(1.0, (1.0 + (columns - 1.0) * again) / columns);
 }
 
 LoweredOp host_transfer(const Copy& op, double bytes) {
@@ -82,12 +94,16 @@ LoweredOp lower_copy(const Copy& op, const Gpu& gpu, const Software& /*software*
   for (int split = 0; split < splits; ++split) {
     const std::int64_t elements = n / splits + (split < n % splits ? 1 : 0);
     const auto count = static_cast<double>(elements);
-    KernelLaunch launch = stream_launch(StreamKernel::strided_copy, strided ? "copy_transposed" : "copy_permuted",
-                                        TimeClass::copy, op.type, {ceil_div(elements, per_block), 1, 128, 18},
-                                        {.elements = count, .iterations = static_cast<double>(per_block / 128)});
+    const double sectors = count * sectors_an_element(op, gpu, per_block);
+    // An access of a warp takes a turn of the L1 for each sector it touches.
+    KernelLaunch launch =
+        stream_launch(StreamKernel::strided_copy, strided ? "copy_transposed" : "copy_permuted", TimeClass::copy,
+                      op.type, {ceil_div(elements, per_block), 1, 128, 18},
+                      {.elements = count,
+                       .padded_elements = strided ? sectors : kSectorsOfPermuted * count,
+                       .iterations = static_cast<double>(ceil_div(std::min(elements, per_block), 128))});
     launch.pipe = Pipe::none;
-    launch.reads = {
-        {0, count * element, strided ? count * sectors_an_element(op, per_block) * kScatteredSectorBytes : 0.0}};
+    launch.reads = {{0, count * element, strided ? sectors * kScatteredSectorBytes : 0.0}};
     launch.writes = {{1, count * element}};
     result.launches.push_back(std::move(launch));
   }

@@ -61,6 +61,7 @@ void append_gemm(std::vector<KernelLaunch>& launches, const GemmWork& problem, c
   work.blocks_per_sm = selection.tile.blocks_per_sm;
   work.split_k = selection.splits;
   work.stream_k = selection.tile.stream_k;
+  work.expected = selection.expected / selection.seconds;
 
   const double batch = static_cast<double>(work.batch), m = static_cast<double>(work.m),
                n = static_cast<double>(work.n), k = static_cast<double>(work.k);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <stdexcept>
 #include <vector>
@@ -14,9 +15,8 @@
 namespace ridgeline {
 namespace {
 
-constexpr std::array kPersistentSplits{2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 16};
-constexpr int kMostSplits = 64, kFewSplits = 9;
-constexpr float kMostRounds = 2.0F;
+constexpr std::array kPersistentSplits{2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
+constexpr int kMostSplits = 64, kFewSplits = 9, kMostRounds = 3;
 
 /// Logarithms of numbers of splits.
 const std::array<double, kMostSplits + 1> kLogSplits = [] {
@@ -43,35 +43,27 @@ bool suits_stream_k(const GemmLaw& law, const GemmWork& problem, const GemmTile&
   return rounds < kRoundsShared && begun > 0.0 && begun < 0.4 && problem.k >= 28 * tile.k;
 }
 
-/// The persistent kernels load operands that are not contiguous along k in pieces of 32 of their rows: so in each of
-/// 1735 profiled ones. CUTLASS's fp32 kernels are not taken where both are (7 of 239), nor others of 128 x 128 where
-/// neither is.
-bool suits_layout(const GemmWork& problem, const GemmTile& tile) {
-  const bool a_transposed = problem.layout == 2 || problem.layout == 3,
-             b_transposed = problem.layout == 1 || problem.layout == 3;
-  if (problem.family == GemmWork::Family::wgmma)
-    return (!a_transposed || tile.m % 32 == 0) && (b_transposed || tile.n % 32 == 0);
-  if (problem.family != GemmWork::Family::simt || problem.batch > 1) return true;
-  const bool cutlass = tile.stages >= 4;
-  if (!a_transposed && b_transposed) return !cutlass;
-  return !a_transposed || cutlass || tile.m * tile.n < 128 * 128;
+/// A second kernel adds up splits of long products only: of tiled kernels k is at least twice the shorter side in
+/// 1,690 of 1,730 profiled ones, of persistent ones eight times in all of 650.
+bool is_long(const GemmWork& problem) {
+  const int least = problem.family == GemmWork::Family::wgmma ? 8 : 2;
+  return problem.k >= least * std::min(problem.m, problem.n);
 }
 
-/// A second kernel adds up splits of long products only: k at least twice the shorter side in 482 of 487 profiled ones.
-/// Of fp32 products' splits added up in place it is 127 of 141.
-bool is_long(const GemmWork& problem) { return problem.k >= 2 * std::min(problem.m, problem.n); }
-
-constexpr int kMostTiledSplits = kFewSplits + 3;
+constexpr int kMostTiledSplits = kFewSplits - 1;
 using TiledSplits = std::array<int, kMostTiledSplits>;
 
-/// Splits of a tiled kernel, ascending: those that fill half a round, one or two of the SMs (of 330 profiled splits for
-/// a second kernel all but 52); in place few too.
-std::span<const int> tiled_splits(double tiles, double k, double sms, bool in_place, TiledSplits& room) {
+/// Splits of a tiled kernel, ascending. Those for a second kernel fill whole rounds of the SMs, up to three and no more
+/// than are resident at once (of 1,080 profiled ones all but 60); in place few.
+std::span<const int> tiled_splits(double tiles, double k, double sms, int blocks_per_sm, bool in_place,
+                                  TiledSplits& room) {
   std::size_t count = 0;
-  if (in_place)
+  if (in_place) {
     for (int splits = 2; splits <= kFewSplits; ++splits) room[count++] = splits;
+    return {room.data(), count};
+  }
   const double most = std::min(static_cast<double>(kMostSplits), k / GemmLaw::kLeastSplit);
-  for (const double rounds : {0.5, 1.0, static_cast<double>(kMostRounds)}) {
+  for (int rounds = 1; rounds <= std::min(kMostRounds, blocks_per_sm); ++rounds) {
     const int splits = static_cast<int>(std::min(most, rounds * sms / tiles));
     if (splits >= 2 && (count == 0 || splits > room[count - 1])) room[count++] = splits;
   }
@@ -82,12 +74,19 @@ std::span<const int> tiled_splits(double tiles, double k, double sms, bool in_pl
 /// library's habits decide. It is also the most that a better chip can lose by a worse choice.
 constexpr double kTied = 1.05;
 
+/// The library does take slower kernels: its estimate is another than this law. The time of a product is expected over
+/// all candidates within kTaken of the fastest, each weighted by (1 - d/kDoubt)², d being how much worse than the
+/// choice it ranks. Without, products come out 2 to 4 % too fast: the fastest of many estimates is mostly one that is
+/// too low.
+constexpr double kTaken = 1.2, kDoubt = 0.16;
+
 /// One of a menu's kernels on the problem.
 struct Candidate {
   const TileChoice* choice = nullptr;
   int splits = 1;
   bool in_place = false;  ///< splits or k-steps added up by the kernel itself
   bool one_round = false;
+  double waste = 0;  ///< share of the fullest SM's tiles, times SMs, that is none of the product
 };
 
 /// What speaks against a tied candidate in the library's choice, in shares of its time.
@@ -96,6 +95,7 @@ double dislike(const Candidate& candidate, const GemmConstants& c) {
   double sum = c.rank_aspect * choice.log_aspect + c.rank_area * choice.log_area + c.rank_deep * choice.log_deep;
   if (std::max(choice.tile.m, choice.tile.n) >= 256) sum += c.rank_wide;
   if (candidate.one_round) sum += c.rank_one_round;
+  sum += c.rank_waste * candidate.waste;
   if (candidate.splits > 1) {
     sum += c.rank_split + c.rank_log_split * kLogSplits[static_cast<std::size_t>(candidate.splits)];
     if (candidate.in_place) sum += c.rank_in_place;
@@ -158,7 +158,9 @@ namespace {
 /// from it: first those that may be the fastest, then, of those that may tie with it, those that may rank best.
 class Choice {
  public:
-  Choice(const GemmWork& problem, const Gpu& gpu, const GemmConstants& constants, const GpuMenu& menu)
+  /// `of_interest`: seconds; where no candidate is faster the choice is empty.
+  Choice(const GemmWork& problem, const Gpu& gpu, const GemmConstants& constants, const GpuMenu& menu,
+         double of_interest)
       : problem_(problem),
         gpu_(gpu),
         constants_(constants),
@@ -168,15 +170,17 @@ class Choice {
         persistent_(problem.family == GemmWork::Family::wgmma),
         splittable_(persistent_ ? !problem.bias : problem.batch == 1),
         by_time_(menu.changed || problem.sparse != SparseOperand::none),
-        near_(emptied_candidates()) {
-    std::array<float, GpuMenu::kMostLengths> in_m, in_n, in_k;  // pieces of each of the menu's lengths
-    for (std::size_t i = 0; i < menu.lengths.size(); ++i) {
-      in_m[i] = static_cast<float>(pieces_of(static_cast<double>(problem.m), menu.lengths[i]));
-      in_n[i] = static_cast<float>(pieces_of(static_cast<double>(problem.n), menu.lengths[i]));
-      in_k[i] = static_cast<float>(pieces_of(static_cast<double>(problem.k), menu.lengths[i]));
-    }
-    for (std::size_t i = 0; i < menu.shapes.filled(); ++i) {
-      const GpuMenu::Place& place = menu.places[std::min(i, menu.entries.size() - 1)];
+        work_(static_cast<double>(problem.batch) * static_cast<double>(problem.m) * static_cast<double>(problem.n) *
+              static_cast<double>(problem.k) / gpu.sm.count),
+        near_(emptied_candidates()),
+        fastest_(of_interest) {
+    std::array<float, GpuMenu::kMostLengths> in_m, in_n, in_k;
+    cut(problem.m, menu.sides, in_m.data());
+    cut(problem.n, menu.sides, in_n.data());
+    cut(problem.k, menu.depths, in_k.data());
+    const std::span<const GpuMenu::Place> places = menu.places;
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      const GpuMenu::Place place = places[i];
       rows_[i] = in_m[place.m];
       columns_[i] = in_n[place.n];
       steps_[i] = in_k[place.k];
@@ -189,7 +193,10 @@ class Choice {
     collect();
     for (Near& near : near_)
       if (!near.timed && near.floor < fastest_) time(near);
-    return preferred();
+    if (found_) return preferred();
+    GemmSelection none;
+    none.fastest = none.seconds = kInfinite;
+    return none;
   }
 
  private:
@@ -197,7 +204,8 @@ class Choice {
   struct Near : Candidate {
     int order = 0;
     bool timed = false;
-    double floor = 0, seconds = 0;  ///< `seconds` once timed, infinite where it is more than ties
+    double floor = 0, seconds = 0;  ///< `seconds` once timed, infinite where it is more than counts
+    double rank = 0;                ///< of `seconds` once timed, of `floor` before
   };
 
   /// Kept from one choice of a thread to the next: no choice allocates.
@@ -207,30 +215,47 @@ class Choice {
     return candidates;
   }
 
-  [[nodiscard]] double limit() const { return fastest_ * kTied; }
+  /// Slower candidates do not count.
+  [[nodiscard]] double limit() const { return fastest_ * (by_time_ ? kTied : kTaken); }
+  /// In single precision, not less.
+  [[nodiscard]] float limit_of_floors() const { return static_cast<float>(limit() * (1.0 + 1e-6)); }
+  /// How many of each of some lengths cover a side of the problem.
+  static void cut(std::int64_t side, const std::vector<float>& lengths, float* pieces) {
+    const auto whole = static_cast<float>(side);
+    for (std::size_t i = 0; i < lengths.size(); i += GemmTileShapes::kGroup) {
+      const FourFloats four = pieces_of(whole, loaded<FourFloats>(lengths.data() + i));
+      std::memcpy(pieces + i, &four, sizeof four);
+    }
+  }
+  [[nodiscard]] bool runs(std::size_t entry, Mode mode) const {
+    return menu_.changed || menu_.entries[entry].runs.has(mode, problem_.layout);
+  }
   [[nodiscard]] bool suits(std::size_t entry) const {
-    return menu_.changed || suits_layout(problem_, menu_.entries[entry].tile);
+    return runs(entry, problem_.batch > 1 ? Mode::batched : Mode::whole);
   }
 
   /// All candidates that their floors do not rule out once the entry of the lowest floor is timed.
   void collect() {
     const std::size_t entries = menu_.entries.size();
-    for (std::size_t i = 0; i < entries; ++i)
-      if (menu_.entries[i].tile.stream_k) floors_[i] = kNever;  // shared k-steps: their floor is not known
+    if (menu_.with_stream_k)
+      for (std::size_t i = 0; i < entries; ++i)
+        if (menu_.entries[i].tile.stream_k) floors_[i] = kNever;  // shared k-steps: their floor is not known
     const std::size_t lowest = lowest_floor();
     if (lowest < entries) time(add(lowest, 1, false, 0, floors_[lowest]));
     if (menu_.with_stream_k)
       for (std::size_t i = 0; i < entries; ++i) {
         const GemmTile& tile = menu_.entries[i].tile;
-        if (tile.stream_k && suits(i) && suits_stream_k(law_, problem_, tile, gpu_)) time(add(i, 1, true, 0, 0.0));
+        if (tile.stream_k && runs(i, Mode::in_place) && suits_stream_k(law_, problem_, tile, gpu_))
+          time(add(i, 1, true, 0, 0.0));
       }
+    const float most = limit_of_floors();
     for (std::size_t i = 0, raised = 0; i < entries; ++i) {
-      if (floors_[i] > limit() || i == lowest || menu_.entries[i].tile.stream_k) continue;
+      if (floors_[i] > most || i == lowest || menu_.entries[i].tile.stream_k) continue;
       if (i >= raised) {
         raised = (i / GemmTileShapes::kGroup + 1) * GemmTileShapes::kGroup;
         floor_.raise(menu_.shapes, tilings_, raised - GemmTileShapes::kGroup, floors_.data());
       }
-      if (floors_[i] <= limit() && suits(i)) add(i, 1, false, 0, floors_[i]);
+      if (floors_[i] <= most && suits(i)) add(i, 1, false, 0, floors_[i]);
     }
     if (!splittable_) return;
     const bool lengthy = menu_.changed || is_long(problem_);
@@ -239,11 +264,11 @@ class Choice {
         collect_splits(false, {.most = kPersistentSplits.back(), .least_steps = GemmLaw::kLeastStepsOfSplit}, 1);
       return;
     }
-    const auto most = static_cast<float>(std::min<std::int64_t>(kMostSplits, problem_.k / GemmLaw::kLeastSplit));
-    if (most < 2.0F) return;
-    if (lengthy) collect_splits(false, {.most = most, .rounds = kMostRounds}, 1);
+    const auto fits = static_cast<float>(std::min<std::int64_t>(kMostSplits, problem_.k / GemmLaw::kLeastSplit));
+    if (fits < 2.0F) return;
+    if (lengthy) collect_splits(false, {.most = fits, .rounds = kMostRounds}, 1);
     if (lengthy || problem_.family != GemmWork::Family::simt)
-      collect_splits(true, {.few = kFewSplits, .most = most, .rounds = kMostRounds}, 1 + kMostTiledSplits);
+      collect_splits(true, {.few = kFewSplits, .most = fits, .rounds = 0.0F}, 1 + kMostTiledSplits);
   }
 
   /// The suitable entry of the lowest floor; the number of entries where there is none.
@@ -261,8 +286,11 @@ class Choice {
     floor_.splits(menu_.shapes, tilings_, limits, in_place, least.data());
     // The most promising entry first: what its best split takes rules out most of the others.
     const std::size_t first = place_of_least(least.data(), menu_.entries.size());
+    float limit = limit_of_floors();
     const auto consider = [&](std::size_t i) {
-      if (least[i] <= limit() && !menu_.entries[i].tile.stream_k && suits(i)) collect_splits_of(i, in_place, order);
+      if (least[i] <= limit && !menu_.entries[i].tile.stream_k &&
+          runs(i, in_place ? Mode::in_place : Mode::second_kernel))
+        collect_splits_of(i, in_place, order);
     };
     const std::size_t known = near_.size();
     consider(first);
@@ -270,6 +298,7 @@ class Choice {
     for (std::size_t i = known; i < near_.size(); ++i)
       if (best == nullptr || near_[i].floor < best->floor) best = &near_[i];
     if (best != nullptr && best->floor < fastest_) time(*best);
+    limit = limit_of_floors();
     for (std::size_t i = 0; i < menu_.entries.size(); ++i)
       if (i != first) consider(i);
   }
@@ -279,7 +308,8 @@ class Choice {
     const double count = law_.tiles(tile);
     TiledSplits room{};
     std::span<const int> all = kPersistentSplits;
-    if (!persistent_) all = tiled_splits(count, static_cast<double>(problem_.k), gpu_.sm.count, in_place, room);
+    if (!persistent_)
+      all = tiled_splits(count, static_cast<double>(problem_.k), gpu_.sm.count, tile.blocks_per_sm, in_place, room);
     // What is too many splits is too many for more, too.
     while (!all.empty() && !law_.may_split(tile, all.back(), count)) all = all.first(all.size() - 1);
     add_splits(entry, all, in_place, order);
@@ -311,56 +341,83 @@ class Choice {
   void time(Near& near) {
     near.timed = true;
     near.seconds = law_.seconds(tile_of(near), near.splits, limit());
-    fastest_ = std::min(fastest_, near.seconds);
+    if (near.seconds >= fastest_) return;
+    fastest_ = near.seconds;
+    found_ = true;
   }
 
   [[nodiscard]] double rank(const Near& near, double seconds) const {
     if (by_time_) return seconds;
     Candidate candidate = near;
-    candidate.one_round = law_.tiles(near.choice->tile) * near.splits <= gpu_.sm.count;
+    // Whole numbers, exact in single precision as long as they can be so few.
+    const auto entry = static_cast<std::size_t>(near.choice - menu_.entries.data());
+    const auto blocks = static_cast<double>(rows_[entry] * columns_[entry] * static_cast<float>(problem_.batch) *
+                                            static_cast<float>(near.splits));
+    const double sms = gpu_.sm.count;
+    candidate.one_round = blocks <= sms;
+    const GemmTile& tile = near.choice->tile;
+    const double steps = pieces_of(static_cast<double>(problem_.k), static_cast<double>(near.splits) * tile.k);
+    candidate.waste = 1.0 - work_ / (pieces_of(blocks / sms, 1.0) * steps * tile.m * tile.n * tile.k);
     return seconds * (1.0 + dislike(candidate, constants_));
   }
 
   /// Of the candidates that tie the one that ranks best.
   GemmSelection preferred() {
-    double best_rank = std::numeric_limits<double>::infinity();
+    const double tied = fastest_ * kTied;
     const Near* best = nullptr;
     const auto consider = [&](const Near& near) {
-      if (near.seconds > limit()) return;
-      const double its = rank(near, near.seconds);
-      if (its > best_rank || (its == best_rank && near.order > best->order)) return;
-      best_rank = its;
-      best = &near;
+      if (near.seconds > tied) return;
+      if (best == nullptr || near.rank < best->rank || (near.rank == best->rank && near.order < best->order))
+        best = &near;
     };
     for (Near& near : near_) {
+      near.rank = rank(near, near.timed ? near.seconds : near.floor);
       if (near.timed) consider(near);
-      else near.floor = near.floor <= limit() ? rank(near, near.floor) : std::numeric_limits<double>::infinity();
     }
-    // The floors of those not timed yet have become floors of their ranks.
     const auto most_promising = [&] {
       Near* first = nullptr;
       for (Near& near : near_)
-        if (!near.timed && near.floor <= best_rank && (first == nullptr || near.floor < first->floor)) first = &near;
+        if (!near.timed && near.floor <= tied && (best == nullptr || near.rank <= best->rank) &&
+            (first == nullptr || near.rank < first->rank))
+          first = &near;
       return first;
     };
     for (Near* next = most_promising(); next != nullptr; next = most_promising()) {
       time(*next);
+      next->rank = rank(*next, next->seconds);
       consider(*next);
     }
     GemmSelection selection;
     selection.family = problem_.family;
     selection.fastest = fastest_;
-    selection.seconds = std::numeric_limits<double>::infinity();
-    if (best == nullptr) return selection;
     selection.tile = tile_of(*best);
     selection.choice = best->choice;
     selection.splits = best->splits;
     selection.seconds = best->seconds;
+    selection.expected = by_time_ ? best->seconds : expected(best->rank);
     selection.clears_counter = law_.needs_counter(selection.tile, selection.splits);
     return selection;
   }
 
+  /// Seconds expected where the choice ranks `best`.
+  double expected(double best) {
+    double sum = 0.0, weights = 0.0;
+    for (Near& near : near_) {
+      if (near.rank >= best * (1.0 + kDoubt) || (!near.timed && near.floor > limit())) continue;
+      if (!near.timed) {
+        time(near);
+        near.rank = rank(near, near.seconds);
+      }
+      if (near.seconds > limit()) continue;
+      const double sure = std::max(0.0, 1.0 - std::max(0.0, near.rank / best - 1.0) / kDoubt);
+      sum += sure * sure * near.seconds;
+      weights += sure * sure;
+    }
+    return sum / weights;
+  }
+
   /// More candidates than an entry can have.
+  static constexpr double kInfinite = std::numeric_limits<double>::infinity();
   static constexpr float kNever = std::numeric_limits<float>::infinity();
   static constexpr int kOrders = 64;
   static_assert(kOrders > 1 + 2 * std::tuple_size_v<TiledSplits> && kOrders > 1 + kPersistentSplits.size());
@@ -374,33 +431,69 @@ class Choice {
   bool persistent_, splittable_, by_time_;
   std::array<float, GpuMenu::kMostEntries> rows_, columns_, steps_, floors_;
   GemmTilings tilings_{rows_.data(), columns_.data(), steps_.data()};
+  double work_;  ///< multiply-adds of an SM, were they shared out evenly
   std::vector<Near>& near_;
-  double fastest_ = std::numeric_limits<double>::infinity();
+  double fastest_;
+  bool found_ = false;  ///< a candidate as fast as fastest_
 };
 
 }  // namespace
 
-GemmSelection select_gemm(const GemmWork& problem, const Gpu& gpu, const GemmConstants& constants,
-                          const GpuMenu& menu) {
-  return Choice(problem, gpu, constants, menu).make();
+GemmSelection select_gemm(const GemmWork& problem, const Gpu& gpu, const GemmConstants& constants, const GpuMenu& menu,
+                          double of_interest) {
+  return Choice(problem, gpu, constants, menu, of_interest).make();
 }
 
-GemmSelection select_gemm(const GemmWork& problem, const Gpu& gpu, const GpuMenus& menus) {
-  const auto from_class = [&](const GemmWork& work) {
-    const GemmClass kernel_class = gemm_class_of(work, gpu);
-    return select_gemm(work, gpu, gemm_constants(kernel_class), menus.of(kernel_class, work.batch > 1));
-  };
-  const GemmSelection selection = from_class(problem);
-  if (problem.family == GemmWork::Family::wgmma && problem.type == DType::tf32) {
-    GemmWork older = problem;
-    older.family = GemmWork::Family::mma_sync;
-    const GemmSelection other = from_class(older);
-    // The libraries keep to the kernels of the generation before where those tie: right in nine of ten of 446 profiled
-    // products. Of kernels that nobody profiled the fastest is taken.
-    const bool profiled = problem.sparse == SparseOperand::none && gpu.gemm.tiles.empty();
-    const double most = profiled ? std::min(selection.fastest, other.fastest) * kTied : selection.seconds;
-    if (other.seconds <= most) return other;
+namespace {
+
+/// The library keeps to the kernels of the generation before for small products, and where operands are transposed,
+/// also where they are slower. Right in 92 of 100 of 2,690 profiled products.
+class OlderKernels {
+ public:
+  explicit OlderKernels(const GemmWork& problem) {
+    constexpr double kWork = 29.4, kPerDoubling = 0.078, kNn = 0.269, kTn = 0.261;
+    const double work = static_cast<double>(problem.batch) * static_cast<double>(problem.m) *
+                        static_cast<double>(problem.n) * static_cast<double>(problem.k);
+    even_ = 1.0 + kPerDoubling * (kWork - std::log2(work));
+    if (problem.layout == 0) even_ += kNn;
+    if (problem.layout >= 2) even_ += kTn;
   }
+  /// How surely they are taken where they need `ratio` of the newer ones' time.
+  [[nodiscard]] double share(double ratio) const {
+    return std::clamp(0.5 - (ratio - even_) / (2.0 * kUncertain), 0.0, 1.0);
+  }
+  /// Ratio from which on they are not taken.
+  [[nodiscard]] double slowest() const { return even_ + kUncertain; }
+
+ private:
+  static constexpr double kUncertain = 0.2;
+  double even_;
+};
+
+}  // namespace
+
+GemmSelection select_gemm(const GemmWork& problem, const Gpu& gpu, const GpuMenus& menus) {
+  const auto from_class = [&](const GemmWork& work, double of_interest) {
+    const GemmClass kernel_class = gemm_class_of(work, gpu);
+    return select_gemm(work, gpu, gemm_constants(kernel_class), menus.of(kernel_class, work.batch > 1), of_interest);
+  };
+  constexpr double kAny = std::numeric_limits<double>::infinity();
+  GemmSelection selection = from_class(problem, kAny);
+  if (problem.family != GemmWork::Family::wgmma || problem.type != DType::tf32) return selection;
+  GemmWork older = problem;
+  older.family = GemmWork::Family::mma_sync;
+  // Of kernels that nobody profiled the fastest is taken.
+  const bool profiled = problem.sparse == SparseOperand::none && gpu.gemm.tiles.empty();
+  const OlderKernels habit(problem);
+  const double fast_enough = selection.seconds * (profiled ? std::max(1.0, habit.slowest()) : 1.0);
+  const GemmSelection other = from_class(older, std::nextafter(fast_enough, kAny));
+  if (other.choice == nullptr) return selection;
+  if (!profiled) return other.seconds <= selection.seconds ? other : selection;
+  const double share = habit.share(other.seconds / selection.seconds);
+  const double expected = share * other.expected + (1.0 - share) * selection.expected;
+  const double most = std::min(selection.fastest, other.fastest) * kTied;
+  if (share >= 0.5 ? other.seconds <= most : selection.seconds > most) selection = other;
+  selection.expected = expected;
   return selection;
 }
 

@@ -6,6 +6,8 @@
 // the choice than its time.
 #pragma once
 
+#include <limits>
+
 #include "sim/kernels/tile_menu.h"
 #include "sim/workload/op.h"
 
@@ -18,6 +20,8 @@ struct GemmSelection {
   int splits = 1;
   double fastest = 0;  ///< seconds of the fastest candidate
   double seconds = 0;  ///< product with its memset or split reduction
+  /// The same, expected over the kernels that the library may take instead.
+  double expected = 0;
   bool clears_counter = false;
 };
 
@@ -28,6 +32,8 @@ GemmWork gemm_problem(const Matmul& op, const Gpu& gpu);
 
 /// `problem` states family, type, shape, layout and alignment; its tile is ignored. The choice points into `menus`.
 GemmSelection select_gemm(const GemmWork& problem, const Gpu& gpu, const GpuMenus& menus);
-GemmSelection select_gemm(const GemmWork& problem, const Gpu& gpu, const GemmConstants& constants, const GpuMenu& menu);
+/// From one menu alone, and only where a candidate is faster than `of_interest` seconds: else the choice is null.
+GemmSelection select_gemm(const GemmWork& problem, const Gpu& gpu, const GemmConstants& constants, const GpuMenu& menu,
+                          double of_interest = std::numeric_limits<double>::infinity());
 
 }  // namespace ridgeline

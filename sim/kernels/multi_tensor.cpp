@@ -13,10 +13,9 @@ namespace {
 struct FunctionTraits {
   StreamKernel kernel;
   std::string_view name;
-  int lists;            ///< tensor lists passed to the kernel: decides how many tensors fit a launch
-  int reads, writes;    ///< of each element
-  double flops;         ///< an element
-  double instructions;  ///< a thread executes for an element (fitted on the H200: 4 for an addition, 30 for a division)
+  int lists;          ///< tensor lists passed to the kernel: decides how many tensors fit a launch
+  int reads, writes;  ///< of each element
+  double flops;       ///< an element
   int registers;
   bool scalar_list;
   bool new_output;  ///< writes a list of its own instead of its first operand
@@ -24,23 +23,23 @@ struct FunctionTraits {
 
 FunctionTraits traits_of(const MultiTensor& op) {
   using F = MultiTensorFunction;
-  constexpr StreamKernel plain = StreamKernel::multi_tensor;
+  using K = StreamKernel;
   switch (op.function) {
-    case F::add: return {plain, "foreach_add", 2, 2, 1, 2, 4, 32, false, false};
-    case F::mul: return {plain, "foreach_mul", 1, 1, 1, 1, 4, 27, op.scalar_per_tensor, false};
-    case F::lerp: return {plain, "foreach_lerp", 2, 2, 1, 3, 8, 32, false, false};
+    case F::add: return {K::multi_tensor_add, "foreach_add", 2, 2, 1, 2, 32, false, false};
+    case F::mul: return {K::multi_tensor_mul, "foreach_mul", 1, 1, 1, 1, 27, op.scalar_per_tensor, false};
+    case F::lerp: return {K::multi_tensor_lerp, "foreach_lerp", 2, 2, 1, 3, 32, false, false};
     // Adam squares its gradient with addcmul(v, g, g): three lists, two of them the same memory.
-    case F::addcmul: return {plain, "foreach_addcmul", 3, 2, 1, 3, 11, 32, op.scalar_per_tensor, false};
-    case F::addcdiv: return {plain, "foreach_addcdiv", 3, 3, 1, 3, 30, 36, op.scalar_per_tensor, false};
-    case F::square_root: return {plain, "foreach_sqrt", 2, 1, 1, 1, 24, 32, false, true};
-    case F::divide: return {plain, "foreach_div", 1, 1, 1, 1, 24, 34, op.scalar_per_tensor, false};
-    case F::norm: return {StreamKernel::multi_tensor_norm, "foreach_norm", 1, 1, 0, 2, 1, 32, false, false};
-    case F::unscale: return {plain, "amp_unscale", 1, 1, 1, 2, 10, 32, false, false};
-    case F::fused_adamw: return {StreamKernel::multi_tensor_adam, "fused_adamw", 4, 4, 3, 16, 1, 60, false, false};
-    case F::fused_adam: return {StreamKernel::multi_tensor_adam, "fused_adam", 4, 4, 3, 14, 1, 60, false, false};
-    case F::fused_sgd: return {plain, "fused_sgd", 3, 3, 2, 4, 10, 40, false, false};
-    case F::add_scalar: return {plain, "foreach_add", 1, 1, 1, 1, 4, 27, false, false};
-    case F::copy: return {plain, "foreach_copy", 2, 1, 1, 0, 4, 32, false, true};
+    case F::addcmul: return {K::multi_tensor_addcmul, "foreach_addcmul", 3, 2, 1, 3, 32, op.scalar_per_tensor, false};
+    case F::addcdiv: return {K::multi_tensor_addcdiv, "foreach_addcdiv", 3, 3, 1, 3, 36, op.scalar_per_tensor, false};
+    case F::square_root: return {K::multi_tensor_root, "foreach_sqrt", 2, 1, 1, 1, 32, false, true};
+    case F::divide: return {K::multi_tensor_root, "foreach_div", 1, 1, 1, 1, 34, op.scalar_per_tensor, false};
+    case F::norm: return {K::multi_tensor_norm, "foreach_norm", 1, 1, 0, 2, 32, false, false};
+    case F::unscale: return {K::multi_tensor_mul, "amp_unscale", 1, 1, 1, 2, 32, false, false};
+    case F::fused_adamw: return {K::multi_tensor_adam, "fused_adamw", 4, 4, 3, 16, 60, false, false};
+    case F::fused_adam: return {K::multi_tensor_adam, "fused_adam", 4, 4, 3, 14, 60, false, false};
+    case F::fused_sgd: return {K::multi_tensor_addcmul, "fused_sgd", 3, 3, 2, 4, 40, false, false};
+    case F::add_scalar: return {K::multi_tensor_mul, "foreach_add", 1, 1, 1, 1, 27, false, false};
+    case F::copy: return {K::multi_tensor_mul, "foreach_copy", 2, 1, 1, 0, 32, false, true};
   }
   throw std::invalid_argument("unknown multi-tensor function");
 }
@@ -57,11 +56,25 @@ int tensors_per_launch(const FunctionTraits& traits, const Software& software) {
   return traits.scalar_list && traits.lists == 1 ? std::min(plain, kWithScalars) : plain;
 }
 
-/// Elements, blocks and the largest chunk of one launch.
+/// A thread loads a vector of four elements of each list at a time, where a tensor has a multiple of four.
+constexpr int kThreads = 512, kVector = 4;
+/// A pass of single elements takes as long as this many of vectors: 1.1 to 1.5 by function on an H200.
+constexpr double kPassWithoutVectors = 1.2;
+
+/// Elements, blocks and the longest block of one launch.
 struct Pack {
   double elements = 0.0;
+  double without_vectors = 0.0;  ///< elements of tensors whose size is no multiple of a vector
   int blocks = 0;
-  std::int64_t largest_chunk = 0;
+  double passes = 0.0;  ///< of the longest block; its last one takes as long as the others, however few elements it has
+
+  void add(std::int64_t count, bool vectors) {
+    const auto turns = static_cast<double>(ceil_div(count, kThreads * kVector));
+    elements += static_cast<double>(count);
+    without_vectors += vectors ? 0.0 : static_cast<double>(count);
+    passes = std::max(passes, vectors ? turns : kPassWithoutVectors * turns);
+    ++blocks;
+  }
 };
 
 template <typename Emit>
@@ -74,10 +87,7 @@ void pack_launches(const std::vector<std::int64_t>& sizes, std::int64_t chunk, i
     ++tensors;
     const std::int64_t chunks = ceil_div(size, chunk);
     for (std::int64_t c = 0; c < chunks; ++c) {
-      const std::int64_t elements = std::min(chunk, size - c * chunk);
-      pack.elements += static_cast<double>(elements);
-      pack.largest_chunk = std::max(pack.largest_chunk, elements);
-      ++pack.blocks;
+      pack.add(std::min(chunk, size - c * chunk), size % kVector == 0);
       const bool last_chunk = c == chunks - 1;
       if ((tensors == most_tensors && last_chunk) || pack.blocks == most_blocks) {
         emit(pack);
@@ -93,7 +103,6 @@ void pack_launches(const std::vector<std::int64_t>& sizes, std::int64_t chunk, i
 
 LoweredOp lower_multi_tensor(const MultiTensor& op, const Gpu& /*gpu*/, const Software& software) {
   if (!op.sizes || op.sizes->empty()) throw std::invalid_argument("a multi-tensor op needs a list of tensors");
-  constexpr int kThreads = 512, kElementsPerPass = 4 * kThreads;
   const FunctionTraits traits = traits_of(op);
   const auto element = static_cast<double>(bytes_of(op.type));
   const bool norm = op.function == MultiTensorFunction::norm;
@@ -115,8 +124,10 @@ LoweredOp lower_multi_tensor(const MultiTensor& op, const Gpu& /*gpu*/, const So
                   KernelLaunch launch =
                       stream_launch(traits.kernel, std::string(traits.name), TimeClass::optimizer, op.type,
                                     {pack.blocks, 1, kThreads, traits.registers, norm ? 2048 : 0},
-                                    {.elements = pack.elements * traits.instructions,
-                                     .iterations = static_cast<double>(pack.largest_chunk) / kElementsPerPass});
+                                    {.elements = pack.elements - pack.without_vectors,
+                                     .padded_elements = pack.without_vectors,
+                                     .iterations = pack.passes,
+                                     .tail_steps = pack.without_vectors > 0.0 ? 1.0 : 0.0});
                   launch.flops = traits.flops * pack.elements;
                   for (int i = 0; i < traits.reads; ++i)
                     launch.reads.push_back({Access::kUntracked, pack.elements * element});
@@ -130,9 +141,11 @@ LoweredOp lower_multi_tensor(const MultiTensor& op, const Gpu& /*gpu*/, const So
     constexpr std::int64_t kTensorsPerCleanup = 400;
     for (std::int64_t first = 0; first < tensors; first += kTensorsPerCleanup) {
       const std::int64_t count = std::min(tensors - first, kTensorsPerCleanup);
-      KernelLaunch cleanup =
-          stream_launch(StreamKernel::tiny, "lpnorm_cleanup", TimeClass::optimizer, DType::fp32,
-                        {count, 1, kThreads, 16, 2048}, {.iterations = 1.0 + 0.2 * log2_ceil(count)});
+      // A block's latency grows a little with the blocks beside it and with the chunks it adds up.
+      const double passes =
+          1.1 + 0.063 * log2_ceil(count) + 0.0035 * static_cast<double>(count) + 0.15 * log2_ceil(most_chunks);
+      KernelLaunch cleanup = stream_launch(StreamKernel::tiny, "lpnorm_cleanup", TimeClass::optimizer, DType::fp32,
+                                           {count, 1, kThreads, 16, 2048}, {.iterations = passes});
       cleanup.reads = {{Access::kTemporary, 4.0 * static_cast<double>(count * most_chunks)}};
       result.launches.push_back(std::move(cleanup));
     }

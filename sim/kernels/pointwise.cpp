@@ -73,7 +73,8 @@ LoweredOp lower_pointwise(const Pointwise& op, const Gpu& /*gpu*/, const Softwar
   if (n < 1) throw std::invalid_argument("a point-wise op needs at least one element");
   if (op.input_count > 3) throw std::invalid_argument("a point-wise op takes at most three tensors");
   FunctionTraits traits = traits_of(op.function, op.input_count);
-  const bool strided = op.walk != Walk::contiguous;
+  // A single row has nothing to repeat: the iterator sees three contiguous operands.
+  const bool strided = op.walk != Walk::contiguous && !(op.walk == Walk::broadcast_row && op.rows == 1);
   const bool unrolled = !strided && converts_on_load(op);
   const std::int64_t output_bytes = bytes_of(op.output);
   const DType type = op.function == PointwiseFunction::cast && is_half(op.inputs[0]) ? op.inputs[0] : op.output;
@@ -109,16 +110,17 @@ LoweredOp lower_pointwise(const Pointwise& op, const Gpu& /*gpu*/, const Softwar
     const std::int64_t elements = n / splits + (split < n % splits ? 1 : 0);
     const auto count = static_cast<double>(elements);
     geometry.grid_x = ceil_div(elements, per_block);
-    // A last block that is not full cannot use vectors: its threads go element by element.
     const bool vectorized = !strided && !unrolled && geometry.threads == 128;
-    const auto scalar_steps = vectorized ? static_cast<double>(ceil_div(elements % per_block, 128)) : 0.0;
+    // Blocks that walk their elements one by one skip the turns beyond the last of them.
+    const double turns = strided || unrolled ? static_cast<double>(ceil_div(std::min(elements, per_block), 128)) : 1.0;
     KernelLaunch launch =
         stream_launch(traits.kernel, std::string(traits.name),
                       op.function == PointwiseFunction::cast ? TimeClass::copy : TimeClass::elementwise, type, geometry,
                       {.elements = count,
+                       .padded_elements = strided && op.input_count <= 1 ? kSectorsOfPermuted * count : 0.0,
                        .active_blocks = count / static_cast<double>(per_block),
-                       .iterations = strided ? static_cast<double>(per_block / 128) : 1.0,
-                       .tail_steps = scalar_steps});
+                       .iterations = turns,
+                       .tail_steps = vectorized ? scalar_steps(elements) : 0.0});
     launch.flops = traits.flops * count;
     for (int i = 0; i < op.input_count; ++i) {
       double distinct = count * static_cast<double>(bytes_of(op.inputs[i]));

@@ -221,7 +221,9 @@ LoweredOp lower_softmax(const Softmax& op, const Gpu& /*gpu*/, const Software& s
     const double part_bytes = bytes * static_cast<double>(part) / elements;
     KernelLaunch product = stream_launch(StreamKernel::mul, "mul", TimeClass::normalization, op.output,
                                          {ceil_div(part, 1024), 1, 128, is_half(op.output) ? 40 : 32},
-                                         {.elements = static_cast<double>(part)});
+                                         {.elements = static_cast<double>(part),
+                                          .active_blocks = static_cast<double>(part) / 1024.0,
+                                          .tail_steps = scalar_steps(part)});
     product.flops = static_cast<double>(part);
     product.reads = {{0, part_bytes}, {1, part_bytes}};
     product.writes = {{Access::kTemporary, part_bytes}};

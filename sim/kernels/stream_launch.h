@@ -1,6 +1,7 @@
 // Shorthand shared by the lowering rules of memory-bound kernels.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <initializer_list>
 #include <string>
@@ -47,6 +48,16 @@ inline KernelLaunch stream_launch(StreamKernel kernel, std::string name, TimeCla
   launch.work = tagged;
   return launch;
 }
+
+/// Steps of the last block of a vectorised point-wise kernel (1,024 elements, 128 threads) behind its first: where it
+/// is not full it cannot use vectors, and its threads go element by element. One element a thread costs what a vector
+/// does.
+inline double scalar_steps(std::int64_t elements) {
+  return static_cast<double>(std::max<std::int64_t>(0, ceil_div(elements % 1024, 128) - 1));
+}
+
+/// Sectors an element that a copy of permuted dimensions is timed with: what kernels of profiled steps take.
+inline constexpr double kSectorsOfPermuted = 0.79;
 
 /// cudaMemset of a few or many bytes.
 inline KernelLaunch memset_launch(double bytes, int operand) {

@@ -5,16 +5,13 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "sim/kernels/hopper_menus.h"
 #include "sim/occupancy/occupancy.h"
 
 namespace ridgeline {
 namespace {
 
 using Menu = std::vector<TileChoice>;
-
-struct Entry {
-  int m, n, k, stages, threads, registers;
-};
 
 TileChoice with_logarithms(TileChoice choice) {
   const double m = choice.tile.m, n = choice.tile.n;
@@ -34,101 +31,138 @@ TileChoice choice_of(const GemmTileEntry& given) {
                           .shared_bytes = given.shared_bytes});
 }
 
-/// `stages` buffers of both operand panels in shared memory; every shape also exists turned round.
-Menu menu_of(std::initializer_list<Entry> entries, int element) {
+/// `stages` buffers of both operand panels in shared memory.
+Menu as_profiled(std::initializer_list<ProfiledKernel> kernels, int element) {
   Menu menu;
-  for (const Entry& e : entries)
-    for (int way = 0; way < (e.m == e.n ? 1 : 2); ++way) {
-      const int m = way == 0 ? e.m : e.n, n = way == 0 ? e.n : e.m;
-      menu.push_back(with_logarithms({.tile = {.m = m, .n = n, .k = e.k, .stages = e.stages},
-                                      .threads = e.threads,
-                                      .registers = e.registers,
-                                      .shared_bytes = (m + n) * e.k * e.stages * element}));
-    }
+  for (const ProfiledKernel& e : kernels)
+    menu.push_back(with_logarithms({.tile = {.m = e.m, .n = e.n, .k = e.k, .stages = e.stages},
+                                    .threads = e.threads,
+                                    .registers = e.registers,
+                                    .shared_bytes = (e.m + e.n) * e.k * e.stages * element,
+                                    .runs = e.runs}));
   return menu;
 }
 
-/// Hopper's TMA kernels come in more than sixty shapes, one side a multiple of 64, the other of 8. A coarse grid of
-/// sides predicts time as well as all of them: neighbours tie within 1 to 2 %.
-Menu wgmma_menu(int k, int element, std::initializer_list<int> sides, int largest_area, int most_stages,
-                bool with_stream_k) {
-  constexpr int kSharedForStages = 215000;
+/// The same, every shape also turned round.
+Menu menu_of(std::initializer_list<ProfiledKernel> kernels, int element) {
   Menu menu;
-  for (const int m : sides)
-    for (const int n : sides) {
-      if ((m % 64 != 0 && n % 64 != 0) || m * n > largest_area) continue;
-      const int stages = std::min(most_stages, kSharedForStages / ((m + n) * k * element));
-      GemmWork work{.family = GemmWork::Family::wgmma, .tile_m = m, .tile_n = n, .tile_k = k, .stages = stages};
-      GemmTile tile = tile_of(work);
-      if (tile.wgmma_m >= 192 && tile.wgmma_n < 64) continue;
-      menu.push_back(with_logarithms(
-          {.tile = tile, .threads = 384, .registers = 168, .shared_bytes = (m + n) * k * element * stages + 4096}));
-      if (!with_stream_k) continue;
-      menu.push_back(menu.back());
-      menu.back().tile.stream_k = true;
-    }
+  for (ProfiledKernel e : kernels) {
+    const Menu one = as_profiled({e}, element);
+    std::swap(e.m, e.n);
+    const Menu turned = as_profiled({e}, element);
+    menu.push_back(one.front());
+    if (e.m != e.n) menu.push_back(turned.front());
+  }
+  return menu;
+}
+
+/// A TMA kernel: as many stages as fit.
+TileChoice persistent_choice(int m, int n, int k, int element, int most_stages, Runs runs) {
+  constexpr int kSharedForStages = 215000;
+  const int stages = std::min(most_stages, kSharedForStages / ((m + n) * k * element));
+  const GemmWork work{.family = GemmWork::Family::wgmma, .tile_m = m, .tile_n = n, .tile_k = k, .stages = stages};
+  return with_logarithms({.tile = tile_of(work),
+                          .threads = 384,
+                          .registers = 168,
+                          .shared_bytes = (m + n) * k * element * stages + 4096,
+                          .runs = runs});
+}
+
+/// Operands that are not contiguous along k are loaded in pieces of 32 of their rows: so in each of 8,829 profiled
+/// kernels.
+Menu wgmma_half_menu() {
+  Menu menu;
+  for (const hopper::Sides& sides : hopper::kWgmmaHalf) {
+    const bool a = sides.m % 32 == 0, b = sides.n % 32 == 0;
+    const auto layouts = static_cast<std::uint8_t>((b ? 1 : 0) + 2 + (a && b ? 4 : 0));
+    menu.push_back(persistent_choice(sides.m, sides.n, 64, 2, 16, {{layouts, layouts, 0, layouts}}));
+  }
+  return menu;
+}
+
+Menu wgmma_tf32_menu() {
+  Menu menu;
+  for (const ProfiledKernel& e : hopper::kWgmmaTf32) {
+    menu.push_back(persistent_choice(e.m, e.n, e.k, 4, 8, e.runs));
+    menu.push_back(menu.back());
+    menu.back().tile.stream_k = true;
+  }
   return menu;
 }
 
 // m, n, k, stages, threads, registers. Ampere's and Hopper's entries from profiles on an H200, Volta's and Turing's
 // from kernel names published for them (volta_s884gemm, turing_s1688gemm: operands staged through registers, two
 // buffers).
-const std::initializer_list<Entry> kAmpereHalf{{256, 128, 32, 3, 256, 220},
-                                               {128, 128, 32, 5, 128, 226},
-                                               {256, 64, 32, 4, 128, 228},
-                                               {128, 64, 32, 6, 128, 142},
-                                               {64, 64, 64, 5, 128, 110}};
-const std::initializer_list<Entry> kTwoBuffers{{256, 128, 32, 2, 256, 226},
-                                               {128, 128, 32, 2, 128, 226},
-                                               {256, 64, 32, 2, 128, 226},
-                                               {128, 64, 32, 2, 128, 140},
-                                               {64, 64, 32, 2, 128, 96}};
-const std::initializer_list<Entry> kHalfAlign4{
+const std::initializer_list<ProfiledKernel> kAmpereHalf{{256, 128, 32, 3, 256, 220},
+                                                        {128, 128, 32, 5, 128, 226},
+                                                        {256, 64, 32, 4, 128, 228},
+                                                        {128, 64, 32, 6, 128, 142},
+                                                        {64, 64, 64, 5, 128, 110}};
+const std::initializer_list<ProfiledKernel> kTwoBuffers{{256, 128, 32, 2, 256, 226},
+                                                        {128, 128, 32, 2, 128, 226},
+                                                        {256, 64, 32, 2, 128, 226},
+                                                        {128, 64, 32, 2, 128, 140},
+                                                        {64, 64, 32, 2, 128, 96}};
+const std::initializer_list<ProfiledKernel> kHalfAlign4{
     {256, 128, 64, 3, 256, 226}, {256, 128, 32, 3, 256, 220}, {128, 128, 64, 3, 128, 236},
     {128, 128, 32, 4, 128, 222}, {256, 64, 64, 3, 128, 232},  {256, 64, 32, 4, 128, 230},
     {128, 64, 64, 3, 128, 156},  {128, 64, 32, 6, 128, 142},  {64, 64, 32, 6, 128, 90}};
-const std::initializer_list<Entry> kHalfAlign2{
+const std::initializer_list<ProfiledKernel> kHalfAlign2{
     {256, 128, 32, 2, 256, 229}, {128, 128, 32, 2, 128, 252}, {64, 64, 32, 2, 128, 96}};
-const std::initializer_list<Entry> kTf32{
+const std::initializer_list<ProfiledKernel> kTf32{
     {256, 128, 32, 3, 256, 225}, {256, 128, 16, 3, 256, 216}, {128, 128, 32, 3, 128, 228}, {128, 128, 16, 4, 128, 218},
     {256, 64, 32, 4, 128, 230},  {256, 64, 16, 4, 128, 218},  {128, 64, 32, 3, 128, 168},  {128, 64, 32, 6, 128, 168},
     {128, 64, 16, 6, 128, 136},  {64, 64, 32, 6, 128, 92},    {64, 64, 16, 6, 128, 88}};
-const std::initializer_list<Entry> kTf32Align4{{256, 128, 32, 3, 256, 225},
-                                               {128, 128, 32, 3, 128, 228},
-                                               {256, 64, 32, 3, 128, 230},
-                                               {128, 64, 32, 3, 128, 168},
-                                               {64, 64, 32, 6, 128, 100}};
-const std::initializer_list<Entry> kSimt{
-    {256, 128, 8, 4, 256, 202}, {128, 128, 8, 4, 128, 202}, {128, 64, 8, 5, 128, 128}, {64, 64, 8, 5, 128, 76},
-    {128, 128, 8, 3, 128, 254}, {256, 64, 8, 3, 128, 254},  {128, 64, 8, 3, 128, 210}, {64, 64, 8, 3, 128, 121},
-    {128, 32, 8, 3, 128, 122},  {64, 32, 8, 3, 64, 121},    {32, 32, 8, 3, 64, 80}};
-const std::initializer_list<Entry> kSimtTwoBuffers{{128, 128, 8, 2, 256, 122},
-                                                   {128, 64, 8, 2, 128, 122},
-                                                   {64, 64, 8, 2, 64, 122},
-                                                   {128, 32, 8, 2, 128, 84},
-                                                   {32, 32, 8, 2, 64, 80}};
+const std::initializer_list<ProfiledKernel> kTf32Align4{{256, 128, 32, 3, 256, 225},
+                                                        {128, 128, 32, 3, 128, 228},
+                                                        {256, 64, 32, 3, 128, 230},
+                                                        {128, 64, 32, 3, 128, 168},
+                                                        {64, 64, 32, 6, 128, 100}};
+// CUTLASS's fp32 kernels are not taken where both operands are contiguous along k, others of 128 x 128 not where A is
+// not (7 of 239 products of an H200).
+constexpr Runs kNotAlongK{{5, 5, 5, 7}}, kAlongM{{3, 3, 3, 7}};
+const std::initializer_list<ProfiledKernel> kSimt{{256, 128, 8, 4, 256, 202, kNotAlongK},
+                                                  {128, 128, 8, 4, 128, 202, kNotAlongK},
+                                                  {128, 64, 8, 5, 128, 128, kNotAlongK},
+                                                  {64, 64, 8, 5, 128, 76, kNotAlongK},
+                                                  {128, 128, 8, 3, 128, 254, kAlongM},
+                                                  {256, 64, 8, 3, 128, 254, kAlongM},
+                                                  {128, 64, 8, 3, 128, 210},
+                                                  {64, 64, 8, 3, 128, 121},
+                                                  {128, 32, 8, 3, 128, 122},
+                                                  {64, 32, 8, 3, 64, 121},
+                                                  {32, 32, 8, 3, 64, 80}};
+const std::initializer_list<ProfiledKernel> kSimtTwoBuffers{{128, 128, 8, 2, 256, 122, kAlongM},
+                                                            {128, 64, 8, 2, 128, 122},
+                                                            {64, 64, 8, 2, 64, 122},
+                                                            {128, 32, 8, 2, 128, 84},
+                                                            {32, 32, 8, 2, 64, 80}};
 
 }  // namespace
 
 std::span<const TileChoice> tile_menu(GemmClass kernel_class, Architecture architecture, bool batched) {
-  static const Menu wgmma_half =
-      wgmma_menu(64, 2, {384, 320, 256, 192, 160, 128, 96, 80, 64, 32, 16}, 40960, 16, false);
-  static const Menu wgmma_tf32 = wgmma_menu(32, 4, {256, 128, 64}, 32768, 8, true);
+  static const Menu wgmma_half = wgmma_half_menu(), wgmma_tf32 = wgmma_tf32_menu();
+  static const Menu hopper_align4 = as_profiled(hopper::kHalfAlign4, 2),
+                    hopper_align2 = as_profiled(hopper::kHalfAlign2, 2), hopper_tf32 = as_profiled(hopper::kTf32, 4),
+                    hopper_tf32_align4 = as_profiled(hopper::kTf32Align4, 4),
+                    hopper_simt = as_profiled(hopper::kSimt, 4);
   static const Menu ampere_half = menu_of(kAmpereHalf, 2), volta_half = menu_of(kTwoBuffers, 2),
                     align4 = menu_of(kHalfAlign4, 2), align2 = menu_of(kHalfAlign2, 2);
   static const Menu tf32 = menu_of(kTf32, 4), tf32_align4 = menu_of(kTf32Align4, 4), simt = menu_of(kSimt, 4),
                     simt_narrow = menu_of(kSimtTwoBuffers, 4), simt_batched = menu_of({{128, 128, 8, 3, 256, 122}}, 4);
+  const bool hopper = architecture == Architecture::hopper;
   const bool before_ampere = architecture == Architecture::volta || architecture == Architecture::turing;
   switch (kernel_class) {
     case GemmClass::wgmma_half: return wgmma_half;
     case GemmClass::wgmma_tf32: return wgmma_tf32;
     case GemmClass::mma_half: return ampere_half;
     case GemmClass::mma_half_staged: return volta_half;
-    case GemmClass::mma_half_align4: return before_ampere ? volta_half : align4;
-    case GemmClass::mma_half_align2: return align2;
-    case GemmClass::mma_tf32: return tf32;
-    case GemmClass::mma_tf32_align4: return tf32_align4;
+    case GemmClass::mma_half_align4: return hopper ? hopper_align4 : before_ampere ? volta_half : align4;
+    case GemmClass::mma_half_align2: return hopper ? hopper_align2 : align2;
+    case GemmClass::mma_tf32: return hopper ? hopper_tf32 : tf32;
+    case GemmClass::mma_tf32_align4: return hopper ? hopper_tf32_align4 : tf32_align4;
     case GemmClass::simt:
+      if (hopper) return hopper_simt;
       // Batched fp32 products on Ampere all ran ampere_sgemm_128x128 (138 kernel names of an A100 in the NeuSight
       // data).
       if (batched && architecture == Architecture::ampere) return simt_batched;
@@ -139,13 +173,13 @@ std::span<const TileChoice> tile_menu(GemmClass kernel_class, Architecture archi
 
 GpuMenu menu_on(const Gpu& gpu, std::span<const TileChoice> entries) {
   GpuMenu menu;
-  const auto place_of = [&menu](double length) {
-    const auto found = std::find(menu.lengths.begin(), menu.lengths.end(), length);
-    const auto place = static_cast<std::size_t>(found - menu.lengths.begin());
-    if (found == menu.lengths.end()) menu.lengths.push_back(length);
+  const auto place_of = [](std::vector<float>& lengths, int length) {
+    const auto found = std::find(lengths.begin(), lengths.end(), static_cast<float>(length));
+    const auto place = static_cast<std::size_t>(found - lengths.begin());
+    if (found == lengths.end()) lengths.push_back(static_cast<float>(length));
     if (place >= GpuMenu::kMostLengths)
       throw std::invalid_argument("a menu of matrix-product kernels has more than 256 different lengths");
-    return static_cast<std::uint8_t>(place);
+    return static_cast<std::uint16_t>(place);
   };
   if (entries.size() > GpuMenu::kMostEntries)
     throw std::invalid_argument(fmt::format("a menu of matrix-product kernels of {} entries, at most {} are foreseen",
@@ -160,8 +194,13 @@ GpuMenu menu_on(const Gpu& gpu, std::span<const TileChoice> entries) {
     menu.entries.push_back(choice);
     menu.with_stream_k = menu.with_stream_k || choice.tile.stream_k;
     menu.shapes.push_back(choice.tile);
-    menu.places.push_back({place_of(choice.tile.m), place_of(choice.tile.n), place_of(choice.tile.k)});
+    menu.places.push_back({place_of(menu.sides, choice.tile.m), place_of(menu.sides, choice.tile.n),
+                           place_of(menu.depths, choice.tile.k)});
   }
+  if (!menu.places.empty()) menu.places.resize(menu.shapes.filled(), menu.places.back());
+  for (auto* lengths : {&menu.sides, &menu.depths})
+    lengths->resize((lengths->size() + GemmTileShapes::kGroup - 1) / GemmTileShapes::kGroup * GemmTileShapes::kGroup,
+                    1.0F);
   return menu;
 }
 

@@ -2,7 +2,9 @@
 // profiles; a hardware file may change them (sim/hardware/gemm_menu.h).
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -10,11 +12,25 @@
 
 namespace ridgeline {
 
+/// How a kernel runs: with k in one piece, with splits of it that a second kernel adds up, with splits that it adds up
+/// itself (tf32 wgmma: shared k-steps), or on a batch.
+enum class Mode : std::uint8_t { whole, second_kernel, in_place, batched };
+
+/// Layouts that a kernel runs in each mode: 1 neither operand transposed, 2 B, 4 A (or both); the sum of what it runs.
+struct Runs {
+  std::array<std::uint8_t, 4> layouts{7, 7, 7, 7};
+  /// `layout`: as in GemmWork.
+  [[nodiscard]] bool has(Mode mode, int layout) const {
+    return ((layouts[static_cast<std::size_t>(mode)] >> std::min(layout, 2)) & 1) != 0;
+  }
+};
+
 /// A tile and what its kernel asks of an SM.
 struct TileChoice {
   GemmTile tile;
   int threads = 256, registers = 128;
   int shared_bytes = 0;
+  Runs runs{};
   double log_aspect = 0, log_area = 0, log_deep = 0;  ///< of the tile, for the library's preferences
 };
 
@@ -27,10 +43,11 @@ struct GpuMenu {
   static constexpr std::size_t kMostEntries = 160, kMostLengths = 256;
   std::vector<TileChoice> entries;
   GemmTileShapes shapes;  ///< of the entries
-  /// The lengths that occur among the entries' sides and k-steps, and where each entry's stand in it.
-  std::vector<double> lengths;
+  /// The lengths that occur among the entries' sides and among their k-steps, filled up to groups of four, and where
+  /// each entry's stand (as filled up).
+  std::vector<float> sides, depths;
   struct Place {
-    std::uint8_t m = 0, n = 0, k = 0;
+    std::uint16_t m = 0, n = 0, k = 0;
   };
   std::vector<Place> places;
   bool with_stream_k = false;

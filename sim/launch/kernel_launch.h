@@ -51,6 +51,7 @@ struct GemmWork {
   double distinct_reads =
       1.0;  ///< distinct operand bytes over those of m·k + n·k (convolutions gather the same pixels again)
   double rate_share = 1.0;  ///< of the math rate of a plain product that a gathering kernel reaches
+  double expected = 1.0;    ///< time expected over the kernels that a library may take instead, over this one's
   bool stream_k = false;    ///< blocks share out the k-steps of all tiles evenly and add up partial tiles themselves
   SparseOperand sparse = SparseOperand::none;
   bool reduces_splits = false;  ///< the kernel that adds up the partial sums of split_k, not a product itself
@@ -62,17 +63,16 @@ struct AttentionWork {
   enum class Part : std::uint8_t {
     forward,
     backward,
-    split_combine,  ///< adds up forwards of `splits` ranges of keys
-    delta,          ///< row sums of dO·O, and clears the fp32 accumulator of dQ
-    convert,        ///< fp32 accumulator of dQ to the tensor's type
-    layout_copy     ///< an operand to [batch, seq, heads, head_dim]
+    layout_copy  ///< an operand to [batch, seq, heads, head_dim]
   };
   Part part = Part::forward;
   int backend = 0;  ///< AttentionBackend as an integer
   DType type = DType::bf16;
   std::int64_t batch = 0, heads = 0, seq_q = 0, seq_k = 0, head_dim = 0;
   bool causal = false, dropout = false, bias = false;
+  bool padded_head = false;  ///< the kernel's head dimension is larger than the operands'
   int tile_q = 128, tile_k = 128, splits = 1;
+  int tiles_together = 1;     ///< key tiles, of those in tile_k, that a backward block walks one after the other
   std::int64_t kv_heads = 0;  ///< 0: as heads
   int blocks_per_sm = 1;
   bool persistent = false;  ///< a grid of one block an SM fetches its tiles

@@ -36,8 +36,8 @@ struct MemoryReport {
     std::int64_t largest_free = 0;    ///< the largest request that no new segment would be needed for
     std::int64_t whole_segments = 0;  ///< free segments, which could go back to the device
     std::int64_t rounding = 0;        ///< inside allocated blocks, beyond what was asked for
-    [[nodiscard]] double share(std::int64_t reserved) const {
-      return reserved > 0 ? static_cast<double>(free) / static_cast<double>(reserved) : 0.0;
+    [[nodiscard]] double share(std::int64_t of_reserved) const {
+      return of_reserved > 0 ? static_cast<double>(free) / static_cast<double>(of_reserved) : 0.0;
     }
   };
 

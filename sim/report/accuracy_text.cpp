@@ -13,7 +13,11 @@ std::string short_name(const std::string& hardware) {
   return hardware.starts_with("nvidia-") ? hardware.substr(7) : hardware;
 }
 
-std::string source_name(const std::string& source) { return source == "public" ? "published" : "ours"; }
+/// "unusual": our cases of small ops, odd sides and head sizes, convolutions of any shape.
+std::string source_name(const std::string& source) {
+  if (source == "public") return "published";
+  return source == "wide" ? "unusual" : "ours";
+}
 
 const FamilyAccuracy* find_kind(std::span<const FamilyAccuracy> families, const FamilyAccuracy& like,
                                 std::string_view kind) {
@@ -72,7 +76,9 @@ std::string accuracy_markdown(std::span<const FamilyAccuracy> families, std::spa
       "## Kernels\n\nErrors |predicted / measured - 1| in percent over cases that no constant was fitted on; the bias "
       "is the median of the signed log error.\n"
       "*analytic* uses the measured numbers of the GPU's file, *datasheet* the same laws with datasheet numbers and "
-      "estimates alone, *roofline* the datasheet's ceilings.\n\n"
+      "estimates alone, *roofline* the datasheet's ceilings.\n"
+      "*ours*: usual sizes; *unusual*: sides below 32, small ops, few rows, odd head sizes and sequences, lists of "
+      "tensors, convolutions of any shape.\n\n"
       "| GPU | measured | family | n | median | mean | P90 | bias | datasheet median | roofline median "
       "|\n|---|---|---|---|---|---|---|---|---|---|\n";
   for (const FamilyAccuracy& f : families) {
@@ -106,8 +112,9 @@ std::string accuracy_summary(std::span<const FamilyAccuracy> families, std::span
   for (const FamilyAccuracy& f : families) {
     if (f.kind != "analytic" || f.source == "public") continue;
     const FamilyAccuracy* roofline = find_kind(families, f, "roofline");
-    out += fmt::format("| {} kernels, {} | {} | {:.1f} % | {:.1f} % | {:.0f} % |\n", f.family, short_name(f.hardware),
-                       f.errors.n, f.errors.median, f.errors.mean, roofline ? roofline->errors.median : 0.0);
+    out += fmt::format("| {} kernels, {}{} | {} | {:.1f} % | {:.1f} % | {:.0f} % |\n", f.family, short_name(f.hardware),
+                       f.source == "wide" ? ", small and unusual shapes" : "", f.errors.n, f.errors.median,
+                       f.errors.mean, roofline ? roofline->errors.median : 0.0);
   }
   for (const StepAccuracy& s : steps)
     if (s.quantity == "step time" || s.quantity == "allocated")

@@ -61,6 +61,10 @@ std::string hardware_list(std::span<const Gpu> gpus) {
 std::string hardware_text(const HardwareSheet& sheet) {
   std::string out = fmt::format("{}: {}\n\n", sheet.name, sheet.title);
   write_rows(out, sheet.values);
+  if (!sheet.assumed.empty()) {
+    out += "\nnot in the file, so assumed\n";
+    for (const SheetRow& row : sheet.assumed) out += fmt::format("  {:<30} {}\n", row.key, row.value);
+  }
   out += "\nderived\n";
   write_rows(out, sheet.derived);
   return out;
@@ -77,8 +81,11 @@ nlohmann::ordered_json hardware_json(const HardwareSheet& sheet) {
     }
     return out;
   };
-  return {
-      {"name", sheet.name}, {"title", sheet.title}, {"values", rows(sheet.values)}, {"derived", rows(sheet.derived)}};
+  return {{"name", sheet.name},
+          {"title", sheet.title},
+          {"values", rows(sheet.values)},
+          {"assumed", rows(sheet.assumed)},
+          {"derived", rows(sheet.derived)}};
 }
 
 }  // namespace ridgeline

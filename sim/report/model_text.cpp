@@ -3,38 +3,23 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <variant>
+
+#include "sim/report/memory_words.h"
+#include "sim/workload/model_keys.h"
 
 namespace ridgeline {
 namespace {
 
-std::string_view family_name(ModelFamily family) {
-  switch (family) {
-    case ModelFamily::gpt2: return "gpt2";
-    case ModelFamily::bert: return "bert";
-    case ModelFamily::llama: return "llama";
-  }
-  return "?";
+nlohmann::ordered_json as_json(const ModelValue& value) {
+  return std::visit([](const auto& given) { return nlohmann::ordered_json(given); }, value);
 }
-std::string_view activation_name(Activation activation) {
-  switch (activation) {
-    case Activation::gelu: return "gelu";
-    case Activation::gelu_tanh: return "gelu-tanh";
-    case Activation::relu: return "relu";
-    case Activation::swiglu: return "swiglu";
-    case Activation::gelu_spelled_out: return "gelu-spelled-out";
-  }
-  return "?";
+std::string as_text(const ModelValue& value) {
+  return std::visit([](const auto& given) { return fmt::format("{}", given); }, value);
 }
-std::string_view head_name(ModelHead head) {
-  switch (head) {
-    case ModelHead::language_model: return "language-model";
-    case ModelHead::sequence_classification: return "sequence-classification";
-    case ModelHead::question_answering: return "question-answering";
-    case ModelHead::masked_lm: return "masked-lm";
-    case ModelHead::pretraining: return "pretraining";
-  }
-  return "?";
-}
+
+bool reads(const ModelDescription& model, const ModelKey& key) { return !key.only_of || *key.only_of == model.family; }
+std::string family_of(const ModelDescription& model) { return as_text(model_keys().front().value(model)); }
 
 /// 335143938 as "335,143,938".
 std::string grouped(std::int64_t value) {
@@ -49,41 +34,39 @@ std::string grouped(std::int64_t value) {
 }  // namespace
 
 nlohmann::ordered_json model_json(const ModelDescription& m) {
-  return {{"name", m.name},
-          {"family", family_name(m.family)},
-          {"layers", m.layers},
-          {"heads", m.heads},
-          {"key_value_heads", m.key_value_count()},
-          {"hidden", m.hidden},
-          {"feed_forward", m.feed_forward_width()},
-          {"vocabulary", m.vocabulary},
-          {"max_positions", m.max_positions},
-          {"dropout", m.dropout},
-          {"bias", m.bias},
-          {"activation", activation_name(m.activation)},
-          {"tie_embeddings", m.tie_embeddings},
-          {"weight_sparsity", m.sparse_weights ? "2:4" : "none"},
-          {"head", head_name(m.head)},
-          {"parameters", parameter_count(m)}};
+  nlohmann::ordered_json json{{"name", m.name}};
+  auto assumed_values = nlohmann::ordered_json::object();
+  for (const ModelKey& key : model_keys()) {
+    if (!reads(m, key)) continue;
+    json[key.name] = as_json(key.value(m));
+    if (const auto value = assumed(key, m)) assumed_values[key.name] = as_json(*value);
+  }
+  json["parameters"] = parameter_count(m);
+  json["defaults"] = std::move(assumed_values);
+  return json;
 }
 
 std::string model_list(std::span<const ModelDescription> models) {
   std::string out = fmt::format("{:<16} {:<7} {:>6} {:>6} {:>7} {:>7} {:>10} {:>16}\n", "name", "family", "layers",
                                 "heads", "hidden", "inner", "vocabulary", "parameters");
   for (const ModelDescription& m : models)
-    out += fmt::format("{:<16} {:<7} {:>6} {:>6} {:>7} {:>7} {:>10} {:>16}\n", m.name, family_name(m.family), m.layers,
-                       m.heads, m.hidden, m.feed_forward_width(), m.vocabulary, grouped(parameter_count(m)));
+    out += fmt::format("{:<16} {:<7} {:>6} {:>6} {:>7} {:>7} {:>10} {:>16}\n", m.name, family_of(m), m.layers, m.heads,
+                       m.hidden, m.feed_forward_width(), m.vocabulary, grouped(parameter_count(m)));
   return out;
 }
 
 std::string model_text(const ModelDescription& m) {
-  std::string out;
-  const auto json = model_json(m);
-  for (const auto& [key, value] : json.items())
-    out += fmt::format("  {:<16} {}\n", key,
-                       key == "parameters" ? grouped(value.get<std::int64_t>())
-                       : value.is_string() ? value.get<std::string>()
-                                           : value.dump());
+  std::string out = fmt::format("{}: {} parameters\n\n", m.name, grouped(parameter_count(m)));
+  const auto line = [&](std::string_view key, std::string_view value, std::string_view otherwise,
+                        std::string_view meaning) {
+    write_wrapped(out, fmt::format("  {:<20}  {:<23}  {:<23}  ", key, value, otherwise), meaning);
+  };
+  line("key", "value", "if not said", "what");
+  for (const ModelKey& key : model_keys()) {
+    if (!reads(m, key)) continue;
+    const auto otherwise = assumed(key, m);
+    line(key.name, as_text(key.value(m)), otherwise ? as_text(*otherwise) : "(must be said)", key.meaning);
+  }
   return out;
 }
 

@@ -4,6 +4,7 @@
 
 #include <boost/iostreams/filter/gzip.hpp>
 #include <boost/iostreams/filtering_stream.hpp>
+#include <filesystem>
 #include <fstream>
 
 #include "sim/units/user_error.h"
@@ -11,8 +12,10 @@
 namespace ridgeline {
 
 void for_each_line(const std::string& path, const std::function<void(std::string_view)>& line) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) throw UserError(fmt::format("{}: is a folder, not a file", path));
   std::ifstream file(path, std::ios::binary);
-  if (!file) throw UserError(fmt::format("{}: cannot be opened for reading", path));
+  if (!file) throw UserError(fmt::format("{}: no such file, or it cannot be read", path));
   const bool gzip = file.get() == 0x1f && file.get() == 0x8b;
   file.clear();
   file.seekg(0);

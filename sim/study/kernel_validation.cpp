@@ -158,8 +158,10 @@ std::vector<ValidatedCase> validate_kernels(const std::string& folder, std::stri
   Validation validation(hardware, simulated);
   for (const char* name : {"kernels", "kernels_attention", "kernels_optimizer", "kernels_conv"})
     add_own_file(validation, folder + "/h200/" + name + ".jsonl.gz", "nvidia-h200-sxm-141gb", true, false);
-  for (const char* name : {"heldout", "heldout_second"})
-    add_own_file(validation, folder + "/h200/random/" + name + ".jsonl.gz", "nvidia-h200-sxm-141gb", false, true);
+  for (const char* name :
+       {"random/heldout", "random/heldout_second", "random/heldout_third", "wide/products_heldout",
+        "wide/others_heldout", "wide/attention_heldout", "wide/optimizer_heldout", "wide/convolution_heldout"})
+    add_own_file(validation, folder + "/h200/" + name + ".jsonl.gz", "nvidia-h200-sxm-141gb", false, true);
   add_own_file(validation, folder + "/h100/kernels_random.jsonl.gz", "nvidia-h100-sxm5-80gb", false, true);
   add_published(validation, folder + "/public/kernels.jsonl.gz");
   return std::move(validation.cases);

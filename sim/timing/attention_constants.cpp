@@ -5,108 +5,149 @@
 namespace ridgeline {
 namespace {
 
-// Fitted on 267 kernels of an H200 (median error 3.2 %, mean 5.2 %); 91 held out: 4.9 %, 6.8 %.
-constexpr AttentionConstants kFlashForward{.utilization_narrow = 0.95,
-                                           .utilization_wide = 0.95,
-                                           .operand_loads_narrow = 0.471,
-                                           .operand_loads_wide = 0.32,
-                                           .exposed = 0,
-                                           .tile_cycles_narrow = 1500,
-                                           .tile_cycles_wide = 1010,
-                                           .block_cycles = 6520,
-                                           .fixed_cycles = 1020,
-                                           .diagonal_tiles = 0.0685,
-                                           .uneven = 1.04,
-                                           .uneven_causal_narrow = 1.62,
-                                           .uneven_causal_wide = 1.33,
-                                           .read_share = 0.92};
-// Fitted on 255 kernels of an H200 (median error 2.2 %, mean 3.3 %); 90 held out: 2.4 %, 3.6 %.
-constexpr AttentionConstants kFlashBackward{.utilization_narrow = 0.95,
-                                            .utilization_wide = 0.95,
-                                            .operand_loads_narrow = 0.504,
-                                            .exposed = 0,
-                                            .tile_cycles_narrow = 2610,
-                                            .tile_cycles_wide = 3300,
-                                            .block_cycles = 6810,
-                                            .fixed_cycles = 500,
-                                            .diagonal_tiles = 0.0343,
-                                            .uneven = 1.14,
-                                            .uneven_causal_narrow = 1.03,
-                                            .uneven_causal_wide = 1.1,
-                                            .read_share = 0.92};
-// Fitted on 333 kernels of an H200 (median error 1.8 %, mean 2.4 %); 114 held out: 2.1 %, 2.7 %.
-constexpr AttentionConstants kCudnnForward{.utilization_narrow = 0.758,
-                                           .utilization_wide = 0.999,
-                                           .exposed = 0.333,
-                                           .tile_cycles_narrow = 67.8,
-                                           .tile_cycles_wide = 92.7,
-                                           .block_cycles = 1490,
-                                           .fixed_cycles = 4320,
-                                           .diagonal_tiles = 0.31,
-                                           .uneven = 1.2,
-                                           .uneven_causal_narrow = 1.07,
-                                           .uneven_causal_wide = 1.09,
-                                           .read_share = 0.92};
-// Fitted on 337 kernels of an H200 (median error 2.8 %, mean 3.7 %); 118 held out: 3.1 %, 4.0 %.
-constexpr AttentionConstants kCudnnBackward{.utilization_wide = 0.682,
-                                            .exposed = 0,
-                                            .tile_cycles_narrow = 1110,
-                                            .block_cycles = 6820,
-                                            .fixed_cycles = 2340,
-                                            .diagonal_tiles = 0.276,
-                                            .uneven = 1.03,
-                                            .read_share = 0.92};
-// Fitted on 65 kernels of an H200 (median error 2.6 %, mean 4.1 %); 23 held out: 2.9 %, 4.4 %.
-constexpr AttentionConstants kEfficientForwardHalf{.utilization_wide = 0.929,
-                                                   .exposed = 1.6,
-                                                   .tile_cycles_narrow = 3530,
-                                                   .tile_cycles_wide = 5240,
-                                                   .block_cycles = 4130,
-                                                   .fixed_cycles = 1130,
-                                                   .uneven_causal_narrow = 1.19,
-                                                   .read_share = 0.92};
-// Fitted on 63 kernels of an H200 (median error 2.9 %, mean 3.5 %); 26 held out: 2.0 %, 3.0 %.
-constexpr AttentionConstants kEfficientBackwardHalf{.utilization_narrow = 0.702,
-                                                    .utilization_wide = 0.95,
-                                                    .exposed = 2.01,
-                                                    .tile_cycles_narrow = 10600,
-                                                    .tile_cycles_wide = 25000,
-                                                    .block_cycles = 5840,
-                                                    .fixed_cycles = 500,
-                                                    .uneven = 1.3,
-                                                    .uneven_causal_wide = 1.14,
-                                                    .read_share = 0.92};
-// Fitted on 160 kernels of an H200 (median error 2.5 %, mean 3.5 %); 48 held out: 3.3 %, 3.6 %.
-constexpr AttentionConstants kEfficientForwardFp32{.utilization_narrow = 0.792,
-                                                   .exposed = 3,
-                                                   .tile_cycles_narrow = 8460,
-                                                   .tile_cycles_wide = 8960,
-                                                   .block_cycles = 5300,
-                                                   .fixed_cycles = 684,
-                                                   .read_share = 0.92};
-// Fitted on 133 kernels of an H200 (median error 3.2 %, mean 4.8 %); 43 held out: 2.7 %, 3.4 %.
-constexpr AttentionConstants kEfficientBackwardFp32{.utilization_wide = 0.622,
-                                                    .exposed = 3,
-                                                    .tile_cycles_narrow = 19600,
-                                                    .tile_cycles_wide = 25000,
-                                                    .block_cycles = 8730,
-                                                    .fixed_cycles = 2880,
-                                                    .uneven = 1.05,
-                                                    .read_share = 0.92};
-
-constexpr AttentionHelperConstants kSplitCombine{.fixed_cycles = 6700, .bandwidth_share = 0.61};
-constexpr AttentionHelperConstants kDelta{.fixed_cycles = 3490, .bandwidth_share = 0.80};
-constexpr AttentionHelperConstants kConvert{.fixed_cycles = 2894, .bandwidth_share = 0.71};
-
-// Eager copies of 16-bit views: 142 of them, median error 3 %.
-constexpr AttentionHelperConstants kLayoutCopy{.fixed_cycles = 3290, .bandwidth_share = 0.30};
+// Fitted on 634 kernels of H200s (median error 3.1 %, mean 4.7 %); 103 that no fit saw: 4.2 %, 6.1 %.
+constexpr AttentionConstants kFlashForward{
+    .narrow = {.utilization = 0.95,
+               .operand_loads = 0.393,
+               .tile_cycles = 1.72e+03,
+               .block_cycles = 5.8e+03,
+               .padded = 1.45,
+               .drift = 0.386},
+    .wide = {.utilization = 0.95,
+             .operand_loads = 0.0586,
+             .tile_cycles = 1.37e+03,
+             .block_cycles = 5.8e+03,
+             .padded = 1.13,
+             .drift = 0.13},
+    .large = {.utilization = 0.95, .operand_loads = 0.384, .tile_cycles = 933, .block_cycles = 5.8e+03, .padded = 1.13},
+    .softmax_operations = 1.75,
+    .fixed_cycles = 1.27e+03,
+    .first_masked = 0.106,
+    .further_masked = 0.57,
+    .spilled_masked = 0.817,
+    .overlap = 2.16};
+// The same kernel over a part of the keys, in smaller blocks: of that fit.
+constexpr AttentionConstants kFlashForwardSplit{.narrow = {.utilization = 0.757,
+                                                           .operand_loads = 0.493,
+                                                           .tile_cycles = 1.13e+03,
+                                                           .block_cycles = 6.73e+03,
+                                                           .padded = 1.45,
+                                                           .drift = 0.386},
+                                                .wide = {.utilization = 0.757,
+                                                         .operand_loads = 0.0735,
+                                                         .tile_cycles = 892,
+                                                         .block_cycles = 6.73e+03,
+                                                         .padded = 1.13,
+                                                         .drift = 0.13},
+                                                .large = {.utilization = 0.757,
+                                                          .operand_loads = 0.482,
+                                                          .tile_cycles = 609,
+                                                          .block_cycles = 6.73e+03,
+                                                          .padded = 1.13},
+                                                .softmax_operations = 1.75,
+                                                .fixed_cycles = 1.27e+03,
+                                                .first_masked = 0.106,
+                                                .further_masked = 0.57,
+                                                .spilled_masked = 0.817,
+                                                .overlap = 2.16};
+// Fitted on 621 kernels of H200s (median error 2.1 %, mean 2.9 %); 107 that no fit saw: 2.1 %, 3.3 %.
+constexpr AttentionConstants kFlashBackward{.narrow = {.utilization = 0.95,
+                                                       .operand_loads = 0.428,
+                                                       .tile_cycles = 2.87e+03,
+                                                       .block_cycles = 6.01e+03,
+                                                       .uneven_causal = 1.03,
+                                                       .padded = 1.07},
+                                            .wide = {.utilization = 0.95,
+                                                     .operand_loads = 0.0428,
+                                                     .tile_cycles = 3.1e+03,
+                                                     .block_cycles = 6.01e+03,
+                                                     .uneven_causal = 1.08,
+                                                     .padded = 1.17},
+                                            .large = {.utilization = 0.95,
+                                                      .operand_loads = 0.0588,
+                                                      .tile_cycles = 3.52e+03,
+                                                      .block_cycles = 6.01e+03,
+                                                      .uneven_causal = 1.08,
+                                                      .padded = 1.17},
+                                            .fixed_cycles = 1.24e+03,
+                                            .first_masked = 0.0581,
+                                            .further_masked = 0.0581,
+                                            .uneven = 1.13,
+                                            .overlap = 1.94};
+// Fitted on 716 kernels of H200s (median error 1.8 %, mean 2.6 %); 105 that no fit saw: 2.0 %, 2.7 %.
+constexpr AttentionConstants kCudnnForward{
+    .narrow = {.utilization = 0.778, .tile_cycles = 90.3, .block_cycles = 1.61e+03, .uneven_causal = 1.07},
+    .wide = {.tile_cycles = 63.9, .block_cycles = 2.02e+03, .uneven_causal = 1.04},
+    .large = {.tile_cycles = 159, .block_cycles = 3.06e+03, .uneven_causal = 1.04},
+    .exposed = 0.33,
+    .fixed_cycles = 4.25e+03,
+    .first_masked = 0.289,
+    .further_masked = 0.289,
+    .uneven = 1.17,
+    .overlap = 6};
+// Fitted on 733 kernels of H200s (median error 2.4 %, mean 3.2 %); 98 that no fit saw: 2.7 %, 3.5 %.
+constexpr AttentionConstants kCudnnBackward{
+    .narrow = {.utilization = 0.983, .tile_cycles = 1.12e+03, .block_cycles = 5.47e+03, .uneven_causal = 1.1},
+    .wide = {.utilization = 0.804, .tile_cycles = 453, .block_cycles = 6.4e+03},
+    .large = {.utilization = 0.467, .tile_cycles = 809, .block_cycles = 8.04e+03},
+    .exposed = 0.05,
+    .fixed_cycles = 3.5e+03,
+    .first_masked = 0.246,
+    .further_masked = 0.246,
+    .uneven = 1.04,
+    .overlap = 1.93,
+    .short_block = 0.893};
+// Fitted on 132 kernels of H200s (median error 2.4 %, mean 3.5 %); 19 that no fit saw: 3.7 %, 5.4 %.
+constexpr AttentionConstants kEfficientForwardHalf{
+    .narrow = {.utilization = 0.987, .tile_cycles = 3.55e+03, .block_cycles = 4.4e+03},
+    .wide = {.utilization = 0.83, .tile_cycles = 4.77e+03, .block_cycles = 3.9e+03},
+    .large = {.utilization = 0.318, .tile_cycles = 4.31e+03, .block_cycles = 3.9e+03},
+    .exposed = 1.6,
+    .fixed_cycles = 987,
+    .first_masked = 0.03,
+    .further_masked = 0.03,
+    .overlap = 4.15};
+// Fitted on 135 kernels of H200s (median error 2.2 %, mean 3.9 %); 16 that no fit saw: 3.1 %, 4.4 %.
+constexpr AttentionConstants kEfficientBackwardHalf{
+    .narrow = {.utilization = 0.691, .tile_cycles = 1.07e+04, .block_cycles = 5.47e+03, .uneven_causal = 1.1},
+    .wide = {.utilization = 0.906, .tile_cycles = 2.49e+04, .block_cycles = 5.49e+03, .uneven_causal = 1.1},
+    .large = {.utilization = 0.1, .tile_cycles = 5.27e+04, .block_cycles = 5.49e+03, .uneven_causal = 1.1},
+    .exposed = 1.93,
+    .fixed_cycles = 294,
+    .first_masked = 0.04,
+    .further_masked = 0.04,
+    .uneven = 1.2,
+    .overlap = 1.5};
+// Fitted on 292 kernels of H200s (median error 2.9 %, mean 3.9 %); 37 that no fit saw: 2.5 %, 4.1 %.
+constexpr AttentionConstants kEfficientForwardFp32{
+    .narrow = {.utilization = 0.779, .tile_cycles = 8.71e+03, .block_cycles = 4.89e+03},
+    .wide = {.utilization = 0.953, .tile_cycles = 8.52e+03, .block_cycles = 4.37e+03},
+    .large = {.utilization = 0.775, .tile_cycles = 1.82e+04, .block_cycles = 4.37e+03},
+    .exposed = 2.4,
+    .fixed_cycles = 509,
+    .first_masked = 0.0295,
+    .further_masked = 0.0295,
+    .overlap = 1.86};
+// Fitted on 271 kernels of H200s (median error 2.8 %, mean 5.2 %); 36 that no fit saw: 2.6 %, 5.4 %.
+constexpr AttentionConstants kEfficientBackwardFp32{
+    .narrow = {.utilization = 0.89, .tile_cycles = 1.91e+04, .block_cycles = 3.79e+03},
+    .wide = {.utilization = 0.656, .tile_cycles = 2.56e+04, .block_cycles = 7.76e+03},
+    .large = {.utilization = 0.521, .tile_cycles = 2.74e+04, .block_cycles = 7.76e+03},
+    .exposed = 1,
+    .fixed_cycles = 3.56e+03,
+    .first_masked = 0.03,
+    .further_masked = 0.03,
+    .overlap = 3.24};
 
 }  // namespace
 
 AttentionClass attention_class_of(const AttentionWork& work) {
   const bool backward = work.part == AttentionWork::Part::backward;
   switch (static_cast<AttentionBackend>(work.backend)) {
-    case AttentionBackend::flash: return backward ? AttentionClass::flash_backward : AttentionClass::flash_forward;
+    case AttentionBackend::flash:
+      return backward          ? AttentionClass::flash_backward
+             : work.splits > 1 ? AttentionClass::flash_forward_split
+                               : AttentionClass::flash_forward;
     case AttentionBackend::cudnn: return backward ? AttentionClass::cudnn_backward : AttentionClass::cudnn_forward;
     case AttentionBackend::efficient: break;
   }
@@ -118,6 +159,7 @@ AttentionClass attention_class_of(const AttentionWork& work) {
 const AttentionConstants& attention_constants(AttentionClass kernel_class) {
   switch (kernel_class) {
     case AttentionClass::flash_forward: return kFlashForward;
+    case AttentionClass::flash_forward_split: return kFlashForwardSplit;
     case AttentionClass::flash_backward: return kFlashBackward;
     case AttentionClass::cudnn_forward: return kCudnnForward;
     case AttentionClass::cudnn_backward: return kCudnnBackward;
@@ -127,15 +169,6 @@ const AttentionConstants& attention_constants(AttentionClass kernel_class) {
     case AttentionClass::efficient_backward_fp32: return kEfficientBackwardFp32;
   }
   return kFlashForward;
-}
-
-const AttentionHelperConstants& attention_helper_constants(AttentionWork::Part part) {
-  switch (part) {
-    case AttentionWork::Part::delta: return kDelta;
-    case AttentionWork::Part::convert: return kConvert;
-    case AttentionWork::Part::layout_copy: return kLayoutCopy;
-    default: return kSplitCombine;
-  }
 }
 
 }  // namespace ridgeline

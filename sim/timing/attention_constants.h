@@ -10,7 +10,8 @@ namespace ridgeline {
 
 enum class AttentionClass : std::uint8_t {
   flash_forward,
-  flash_backward,  ///< FlashAttention-2: mma.sync
+  flash_forward_split,  ///< over a part of the keys
+  flash_backward,       ///< FlashAttention-2: mma.sync
   cudnn_forward,
   cudnn_backward,  ///< cuDNN on Hopper: wgmma, persistent
   efficient_forward_half,
@@ -20,31 +21,37 @@ enum class AttentionClass : std::uint8_t {
 };
 AttentionClass attention_class_of(const AttentionWork& work);
 
+/// What differs between the kernels for head dimensions up to 64 (narrow), up to 128 (wide) and above (long): other
+/// tiles and warps.
+struct AttentionWidth {
+  double utilization = 1;    ///< of the tensor pipe's rate while it works
+  double operand_loads = 0;  ///< weight of reading mma.sync's operands from shared memory
+  double tile_cycles = 0;    ///< latency of a tile's dependent steps, shared by the blocks of an SM; long: at 192
+  double block_cycles = 0;   ///< prologue and epilogue of a block
+  double uneven_causal = 1;  ///< factor on a causal tile where the sequence is no multiple of it
+  double padded = 1;         ///< on a tile where the head dimension is not the kernel's and columns are checked
+  double drift = 0;          ///< on tiles of kernels that spill registers, more and more as blocks fall out of step
+};
+
 /// Utilization, exposure and latency of one kernel are not identified separately by timings on one chip: read them as a
 /// fit, not as hardware. FlashAttention's utilization is assumed (0.95), so that its operand loads carry over to other
-/// chips. Kernels for head dimensions up to 64 (`narrow`) and above (`wide`) differ in tile and warps.
+/// chips.
 struct AttentionConstants {
-  double utilization_narrow = 1, utilization_wide = 1;  ///< of the tensor pipe's rate while it works
-  double operand_loads_narrow = 0,
-         operand_loads_wide = 0;  ///< weight of reading mma.sync's operands from shared memory
-  double exposed =
-      0.5;  ///< of the shorter of a tile's products and its softmax, the share that the longer does not hide
-  double tile_cycles_narrow = 0,
-         tile_cycles_wide = 0;  ///< latency of a tile's dependent steps, shared by the blocks of an SM
-  double block_cycles = 0;      ///< prologue and epilogue of a block
-  double fixed_cycles = 0;      ///< start of the grid, drain
-  double diagonal_tiles = 0;    ///< extra tiles a block of causal attention spends on the masked diagonal
-  double uneven = 1;            ///< factor on a tile where the sequence is no multiple of it and edges are checked …
-  double uneven_causal_narrow = 1,
-         uneven_causal_wide = 1;  ///< … and under a causal mask (FlashAttention's variant spills registers)
-  double read_share = 1;          ///< achieved of the DRAM's streaming bandwidth
+  AttentionWidth narrow, wide, large;
+  double exposed = 0;  ///< of the shorter of a tile's products and its softmax, what the longer does not hide
+  double softmax_operations = 2.8;  ///< thread operations of a score besides its exponential: scale, maximum, sum, type
+  double fixed_cycles = 0;          ///< start of the grid, drain
+  double first_masked = 0;          ///< more of a tile's time for the first tile of a block that is masked …
+  double further_masked = 0;        ///< … for each further one …
+  double spilled_masked = 0;        ///< … in kernels that spill registers (FlashAttention, causal, uneven)
+  double uneven = 1;                ///< factor on a tile where the sequence is no multiple of it and edges are checked
+  double overlap = 4;               ///< exponent of the norm of arithmetic and memory
+  double short_block = 1;           ///< of block_cycles, for up to 64 positions: one of two warpgroups has no work
+  double read_share = 0.92;         ///< achieved of the DRAM's streaming bandwidth
+  [[nodiscard]] const AttentionWidth& width(double head_dim) const {
+    return head_dim <= 64 ? narrow : head_dim <= 128 ? wide : large;
+  }
 };
 const AttentionConstants& attention_constants(AttentionClass kernel_class);
-
-/// A helper kernel: fixed cycles, then bytes at a share of the DRAM's bandwidth.
-struct AttentionHelperConstants {
-  double fixed_cycles = 0, bandwidth_share = 1;
-};
-const AttentionHelperConstants& attention_helper_constants(AttentionWork::Part part);
 
 }  // namespace ridgeline

@@ -15,8 +15,6 @@
 namespace ridgeline {
 namespace {
 
-/// Thread operations a score needs besides its exponential: scale, maximum, sum, conversion.
-constexpr double kSoftmaxOperations = 2.8;
 /// Random bits of dropout, four numbers of 32 bits from a run of Philox. Set on cuDNN's kernels of four whole steps on
 /// an H200 (without it 0.52 to 0.64 of the time they took forward, 0.73 to 0.88 backward; with it 0.93 to 1.10); the
 /// four shapes of h200/more/steps.jsonl.gz, looked at after that, 0.90 to 1.04, CUTLASS' kernels in fp32 0.92 and 0.98.
@@ -27,9 +25,28 @@ constexpr double kFlashDropoutOperations = 6.0;
 /// kernel walks it against its layout.
 constexpr double kBiasOperations = 15.0, kBiasOperationsBackward = 39.0;
 
-double quartic_norm(double a, double b) {
-  const double a2 = a * a, b2 = b * b;
-  return std::sqrt(std::sqrt(a2 * a2 + b2 * b2));
+/// Eager copies of 16-bit views: fixed cycles, then bytes at a share of the DRAM's bandwidth; 142 of them, median error
+/// 3 %.
+constexpr double kLayoutCopyCycles = 3290, kLayoutCopyShare = 0.30;
+/// Short sequences: up to this many positions a block of cuDNN's backward kernel leaves one of two warpgroups idle.
+constexpr std::int64_t kShort = 64;
+/// What the tile cycles of large head dimensions are stated at.
+constexpr double kLargeHead = 192.0;
+
+double overlapped(double a, double b, double p) {
+  const double most = std::max(a, b), least = std::min(a, b);
+  return most > 0.0 ? most * std::pow(1.0 + std::pow(least / most, p), 1.0 / p) : 0.0;
+}
+
+AttentionBackend backend_of(const AttentionWork& work) { return static_cast<AttentionBackend>(work.backend); }
+
+/// Multiply-adds of a score. CUTLASS' products that have the head dimension as a side work on 64 or 128 of it, except
+/// in the 16-bit backward kernels, which exist for more sizes.
+double depth_of(const AttentionWork& work, bool backward) {
+  const auto d = static_cast<double>(work.head_dim);
+  const bool sides = backend_of(work) == AttentionBackend::efficient && !(backward && is_half(work.type));
+  const double side = !sides ? d : d <= 64.0 ? 64.0 : 128.0 * ceil_div(d, 128.0);
+  return backward ? 2.0 * d + 3.0 * side : d + side;
 }
 
 }  // namespace
@@ -56,34 +73,34 @@ double attention_rate(const AttentionWork& work, const Gpu& gpu) {
 
 AttentionBlocks attention_blocks(const AttentionWork& work, const Gpu& gpu, const AttentionConstants& constants) {
   const bool backward = work.part == AttentionWork::Part::backward;
+  const bool flash = backend_of(work) == AttentionBackend::flash;
   // CUTLASS' fused kernels stop at the end of a short sequence; the others compute whole tiles.
-  const bool stops = static_cast<AttentionBackend>(work.backend) == AttentionBackend::efficient;
+  const bool stops = backend_of(work) == AttentionBackend::efficient;
   const auto used = [stops](int tile, std::int64_t length) {
     return static_cast<double>(stops ? std::min<std::int64_t>(tile, (length + 63) / 64 * 64) : tile);
   };
   const double scores = used(work.tile_q, work.seq_q) * used(work.tile_k, work.seq_k);
-  const double products = backward ? 5.0 : 2.0;
+  const AttentionWidth& width = constants.width(static_cast<double>(work.head_dim));
   AttentionBlocks result;
-  result.math = products * scores * static_cast<double>(work.head_dim) / attention_rate(work, gpu);
-  const bool flash = static_cast<AttentionBackend>(work.backend) == AttentionBackend::flash;
-  double operations = kSoftmaxOperations;
+  result.math = scores * depth_of(work, backward) / attention_rate(work, gpu);
+  double operations = constants.softmax_operations;
   if (work.dropout) operations += flash ? kFlashDropoutOperations : kDropoutOperations;
   if (work.bias) operations += backward ? kBiasOperationsBackward : kBiasOperations;
   result.softmax = scores * (1.0 / gpu.sm.rates.special + operations / gpu.sm.rates.fp32);
-  const bool wide = work.head_dim > 64;
   // Every warp reads the operand it does not own: half a tile's products reuse each byte over a warp's 32 rows.
-  const double operand_bytes = products * scores * static_cast<double>(work.head_dim * bytes_of(work.type)) / 32.0;
-  const double loads = operand_bytes / gpu.sm.shared_bandwidth.value() *
-                       (wide ? constants.operand_loads_wide : constants.operand_loads_narrow);
-  const double math = result.math / (wide ? constants.utilization_wide : constants.utilization_narrow) + loads;
-  result.latency = wide ? constants.tile_cycles_wide : constants.tile_cycles_narrow;
+  const double operand_bytes =
+      (backward ? 5.0 : 2.0) * scores * static_cast<double>(work.head_dim * bytes_of(work.type)) / 32.0;
+  const double math =
+      result.math / width.utilization + operand_bytes / gpu.sm.shared_bandwidth.value() * width.operand_loads;
+  const bool large = &width == &constants.large;
+  result.latency =
+      width.tile_cycles * (large ? static_cast<double>(work.head_dim) / kLargeHead : 1.0) * work.tiles_together;
   const bool uneven = work.seq_q % work.tile_q != 0 || work.seq_k % work.tile_k != 0;
-  const double edges = !uneven        ? 1.0
-                       : !work.causal ? constants.uneven
-                       : wide         ? constants.uneven_causal_wide
-                                      : constants.uneven_causal_narrow;
-  result.busy = edges * (std::max(math, result.softmax) + constants.exposed * std::min(math, result.softmax));
-  result.block = constants.block_cycles;
+  const double edges = !uneven ? 1.0 : work.causal ? width.uneven_causal : constants.uneven;
+  result.busy = edges * (work.padded_head ? width.padded : 1.0) *
+                (std::max(math, result.softmax) + constants.exposed * std::min(math, result.softmax));
+  const bool is_short = std::max(work.seq_q, work.seq_k) <= kShort;
+  result.block = width.block_cycles * (is_short ? constants.short_block : 1.0);
 
   // Blocks of one head, in launch order, in tiles.
   const double owned = backward ? work.tile_k : work.tile_q, walked = backward ? work.tile_q : work.tile_k;
@@ -94,13 +111,25 @@ AttentionBlocks attention_blocks(const AttentionWork& work, const Gpu& gpu, cons
   result.count = blocks * heads * work.splits;
   result.resident =
       static_cast<int>(std::clamp(ceil_div(result.count, gpu.sm.count), 1.0, static_cast<double>(work.blocks_per_sm)));
+  // FlashAttention's forward loop checks the tile over the end of the keys like those on the diagonal, and in most of
+  // its causal kernels for uneven sequences has no registers left for it.
+  const bool checks_end = flash && !backward && uneven;
+  const bool spills = checks_end && work.causal && !large && work.head_dim != 96;
+  const double drifted =
+      spills ? 1.0 + width.drift * (1.0 - std::min(1.0, gpu.sm.count * work.blocks_per_sm / result.count)) : 1.0;
+  const auto with_masks = [&](double length, double masked) {
+    const double further = spills ? constants.spilled_masked : constants.further_masked;
+    return drifted * (length + std::min(masked, 1.0) * constants.first_masked + std::max(masked - 1.0, 0.0) * further);
+  };
   if (!work.causal) {
-    result.tiles.push_back(ceil_div(steps, work.splits));
+    const double length = ceil_div(steps, work.splits);
+    result.tiles.push_back(with_masks(length, checks_end ? 1.0 : 0.0));
     result.repeats = result.count;
+    result.products = length * result.count;
     return result;
   }
-  result.extra = constants.diagonal_tiles * owned / walked;
   result.repeats = heads;
+  const double masked = ceil_div(owned, walked) + (spills ? 1.0 : 0.0);
   const double shift = static_cast<double>(work.seq_k - work.seq_q);
   for (double split = 0; split < work.splits; ++split)
     for (double i = 0; i < blocks; ++i) {
@@ -113,7 +142,8 @@ AttentionBlocks attention_blocks(const AttentionWork& work, const Gpu& gpu, cons
         const double share = ceil_div(steps, work.splits);
         length = std::clamp(length - split * share, 0.0, share);
       }
-      result.tiles.push_back(length);
+      result.products += length * heads;
+      result.tiles.push_back(with_masks(length, std::min(length, masked)));
     }
   return result;
 }
@@ -123,25 +153,28 @@ AttentionTime fused_attention_time(const AttentionWork& work, const Gpu& gpu, co
   const AttentionBlocks blocks = attention_blocks(work, gpu, constants);
   const double sms = gpu.sm.count;
   const int slots = static_cast<int>(sms * blocks.resident);
-  double cycles = 0.0, tiles = 0.0;
-  for (const double length : blocks.tiles) tiles += length * blocks.repeats;
+  double cycles = 0.0;
   if (!work.causal) {
     const double per_block = blocks.tiles[0], full = std::floor(blocks.count / slots + 1e-9),
                  rest = blocks.count - full * slots;
     cycles = full * blocks.cycles(per_block, blocks.resident);
     if (rest > 0.5) cycles += blocks.cycles(per_block, ceil_div(rest, sms));
   } else {
-    static thread_local std::vector<double> costs;
-    costs.clear();
-    for (const double length : blocks.tiles) costs.push_back(blocks.cycles(length, blocks.resident));
-    cycles = schedule_end(costs, blocks.repeats, slots);
+    static thread_local std::vector<double> alone, more;
+    alone.clear();
+    more.clear();
+    for (const double length : blocks.tiles) {
+      alone.push_back(blocks.cycles(length, 1.0));
+      more.push_back(length * blocks.busy);
+    }
+    cycles = shared_schedule_end(alone, more, blocks.repeats, gpu.sm.count, blocks.resident);
   }
 
   AttentionTime result;
   result.math = blocks.math;
   result.softmax = blocks.softmax;
   result.latency = blocks.latency;
-  result.activity = std::clamp(tiles * blocks.math / sms / cycles, 0.0, 1.0);
+  result.activity = std::clamp(blocks.products * blocks.math / sms / cycles, 0.0, 1.0);
   result.clock = kernel_clock(gpu, attention_pipe(work, gpu), result.activity).value();
   result.compute = cycles / result.clock;
   result.fixed = constants.fixed_cycles / result.clock;
@@ -149,7 +182,7 @@ AttentionTime fused_attention_time(const AttentionWork& work, const Gpu& gpu, co
   const double read_bandwidth = achieved.dram_read * constants.read_share, write_bandwidth = achieved.dram_write;
   result.fill = cold_bytes / read_bandwidth * std::min(1.0, slots / blocks.count);
   result.memory = cold_bytes / read_bandwidth - result.fill + written_bytes / write_bandwidth;
-  result.total = result.fixed + result.fill + quartic_norm(result.compute, result.memory);
+  result.total = result.fixed + result.fill + overlapped(result.compute, result.memory, constants.overlap);
   return result;
 }
 
@@ -172,12 +205,10 @@ KernelTime attention_time(const KernelLaunch& launch, const AttentionWork& work,
   result.occupancy = std::min(1.0, resident * launch.threads_per_block / 32.0 / gpu.sm.max_warps);
   result.waves = launch.blocks() / (gpu.sm.count * resident);
 
-  const bool helper = work.part != AttentionWork::Part::forward && work.part != AttentionWork::Part::backward;
-  if (helper) {
-    const AttentionHelperConstants& constants = attention_helper_constants(work.part);
-    const double fixed = constants.fixed_cycles / gpu.clock.sustained.value();
+  if (work.part == AttentionWork::Part::layout_copy) {
+    const double fixed = kLayoutCopyCycles / gpu.clock.sustained.value();
     const double moving =
-        (launch.read_bytes() + launch.written_bytes()) / (constants.bandwidth_share * gpu.dram.bandwidth.value());
+        (launch.read_bytes() + launch.written_bytes()) / (kLayoutCopyShare * gpu.dram.bandwidth.value());
     result.time = Seconds{fixed + moving};
     result.limiter = moving > fixed ? Limiter::dram : Limiter::latency;
     return result;

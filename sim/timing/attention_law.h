@@ -3,7 +3,7 @@
 //
 // A tile of the score matrix costs its matrix products at the pipe's rate, plus the part of its exponentials that those
 // do not hide, plus a latency that the blocks resident on an SM share: cycles(n) = latency + n·(products + exposed
-// softmax). T = start + fill + (schedule⁴ + memory⁴)^¼.
+// softmax). Tiles that a mask cuts take longer. T = start + fill + (schedule^p + memory^p)^(1/p).
 #pragma once
 
 #include <vector>
@@ -28,16 +28,19 @@ AttentionTime fused_attention_time(const AttentionWork& work, const Gpu& gpu, co
 
 /// The thread blocks of a forward or backward kernel.
 struct AttentionBlocks {
-  std::vector<double> tiles;  ///< that each block of a head walks over, in launch order; one number where all are equal
-  double repeats = 1;         ///< of that list in the grid
-  double count = 1;           ///< blocks in all
-  int resident = 1;           ///< on an SM
+  /// Tiles that each block of a head walks over, in launch order, with what masks add to them in tiles; one number
+  /// where all blocks are equal.
+  std::vector<double> tiles;
+  double products = 0;                        ///< tiles of the grid without what masks add
+  double repeats = 1;                         ///< of that list in the grid
+  double count = 1;                           ///< blocks in all
+  int resident = 1;                           ///< on an SM
   double math = 0, softmax = 0, latency = 0;  ///< cycles of a tile
   double busy = 0;                            ///< of the pipes, for a tile
-  double block = 0, extra = 0;  ///< cycles of a block besides its tiles; tiles that the masked diagonal adds
+  double block = 0;                           ///< cycles of a block besides its tiles
   /// Cycles of a block of `length` tiles with `together` blocks on its SM.
   [[nodiscard]] double cycles(double length, double together) const {
-    return (length + extra) * (latency + together * busy) + block;
+    return length * (latency + together * busy) + block;
   }
 };
 AttentionBlocks attention_blocks(const AttentionWork& work, const Gpu& gpu, const AttentionConstants& constants);

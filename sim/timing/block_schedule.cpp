@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <functional>
+#include <numeric>
 #include <vector>
 
 namespace ridgeline {
@@ -10,6 +12,98 @@ namespace {
 
 constexpr double kTail = 0.62;
 constexpr double kExactRounds = 4.0;
+
+/// The SMs of a grid whose blocks share them: of each what its blocks have left, as shares of their work.
+class SharedSms {
+ public:
+  SharedSms(std::span<const double> alone, std::span<const double> more, double repeats, int sms, int resident)
+      : alone_(alone),
+        more_(more),
+        blocks_(static_cast<std::int64_t>(static_cast<double>(alone.size()) * repeats)),
+        sms_(static_cast<std::size_t>(sms)),
+        resident_(static_cast<std::size_t>(resident)) {
+    slots_.assign(sms_ * resident_, {});
+    count_.assign(sms_, 0);
+    now_.assign(sms_, 0.0);
+    next_end_.assign(sms_, kNever);
+    heap_.resize(sms_);
+    std::iota(heap_.begin(), heap_.end(), std::size_t{0});
+  }
+
+  double end() {
+    deal();
+    for (std::size_t sm = 0; sm < sms_; ++sm) plan(sm);
+    for (std::size_t at = sms_ / 2 + 1; at-- > 0;) settle(at);
+    double last = 0.0;
+    while (next_end_[heap_[0]] < kNever) {
+      last = std::max(last, next_end_[heap_[0]]);
+      finish(heap_[0]);
+      settle(0);
+    }
+    return last;
+  }
+
+ private:
+  struct Slot {
+    std::size_t block = 0;
+    double left = 0.0;
+  };
+  static constexpr double kNever = 1e300;
+
+  [[nodiscard]] double cost(std::size_t block, std::size_t together) const {
+    return alone_[block] + static_cast<double>(together - 1) * more_[block];
+  }
+  void start(std::size_t sm) {
+    slots_[sm * resident_ + count_[sm]++] = {static_cast<std::size_t>(started_++) % alone_.size(), 1.0};
+  }
+  void deal() {
+    auto stride = static_cast<std::size_t>(0.46 * static_cast<double>(sms_)) + 1;
+    while (std::gcd(stride, sms_) != 1) ++stride;
+    for (std::size_t round = 0; round < resident_; ++round)
+      for (std::size_t i = 0; i < sms_ && started_ < blocks_; ++i)
+        start(round == 0 ? i : (i * stride + 29 * round) % sms_);
+  }
+  void plan(std::size_t sm) {
+    next_end_[sm] = kNever;
+    for (std::size_t k = 0; k < count_[sm]; ++k) {
+      const Slot& slot = slots_[sm * resident_ + k];
+      next_end_[sm] = std::min(next_end_[sm], now_[sm] + slot.left * cost(slot.block, count_[sm]));
+    }
+  }
+  /// Ends the blocks that are through, starts others in their place.
+  void finish(std::size_t sm) {
+    const double passed = next_end_[sm] - now_[sm];
+    const std::size_t together = count_[sm];
+    now_[sm] = next_end_[sm];
+    std::size_t kept = 0, ended = 0;
+    Slot* slots = &slots_[sm * resident_];
+    for (std::size_t k = 0; k < together; ++k) {
+      const double left = slots[k].left - passed / cost(slots[k].block, together);
+      if (left > 1e-9) slots[kept++] = {slots[k].block, left};
+      else ++ended;
+    }
+    count_[sm] = kept;
+    for (; ended > 0 && started_ < blocks_; --ended) start(sm);
+    plan(sm);
+  }
+  void settle(std::size_t at) {
+    const std::size_t sm = heap_[at];
+    for (std::size_t child = 2 * at + 1; child < sms_; child = 2 * at + 1) {
+      if (child + 1 < sms_ && next_end_[heap_[child + 1]] < next_end_[heap_[child]]) ++child;
+      if (next_end_[heap_[child]] >= next_end_[sm]) break;
+      heap_[at] = heap_[child];
+      at = child;
+    }
+    heap_[at] = sm;
+  }
+
+  std::span<const double> alone_, more_;
+  std::int64_t blocks_, started_ = 0;
+  std::size_t sms_, resident_;
+  std::vector<Slot> slots_;
+  std::vector<std::size_t> count_, heap_;
+  std::vector<double> now_, next_end_;
+};
 
 }  // namespace
 
@@ -45,6 +139,18 @@ double schedule_end(std::span<const double> cost, double repeats, int slots) {
       settle(free_at);
     }
   return *std::max_element(free_at.begin(), free_at.end());
+}
+
+double shared_schedule_end(std::span<const double> alone, std::span<const double> more, double repeats, int sms,
+                           int resident) {
+  if (alone.empty() || sms < 1) return 0.0;
+  if (resident <= 1) return schedule_end(alone, repeats, sms);
+  if (static_cast<double>(alone.size()) * repeats <= kExactRounds * sms * resident)
+    return SharedSms(alone, more, repeats, sms, resident).end();
+  static thread_local std::vector<double> together;
+  together.clear();
+  for (std::size_t i = 0; i < alone.size(); ++i) together.push_back(alone[i] + (resident - 1) * more[i]);
+  return schedule_end(together, repeats, sms * resident);
 }
 
 }  // namespace ridgeline

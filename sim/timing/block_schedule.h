@@ -11,4 +11,11 @@ namespace ridgeline {
 /// linear lists: 0.55 to 0.68 from 4 rounds on, whatever the order of blocks).
 double schedule_end(std::span<const double> cost, double repeats, int slots);
 
+/// The same where up to `resident` blocks share an SM: with `j` blocks on it, block `i` takes `alone[i] + (j -
+/// 1)·more[i]` for all of its work and goes faster when others end. The first block of each SM comes in order, the
+/// further ones of the first round in another order (which block shares with which depends on the chip); then each on
+/// the SM that comes free.
+double shared_schedule_end(std::span<const double> alone, std::span<const double> more, double repeats, int sms,
+                           int resident);
+
 }  // namespace ridgeline

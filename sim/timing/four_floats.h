@@ -19,7 +19,8 @@ T loaded(const float* from) {
 /// Each the same.
 template <class T>
 T every(float number) {
-  return T{} + number;
+  if constexpr (sizeof(T) == sizeof(float)) return number;
+  else return T{number, number, number, number};
 }
 
 /// Without a branch: `mask` is what a comparison of two T gives.
@@ -29,7 +30,7 @@ T where(Mask mask, T if_true, T if_false) {
 }
 template <class T>
 T larger(T a, T b) {
-  return a < b ? b : a;
+  return a > b ? a : b;
 }
 template <class T>
 T smaller(T a, T b) {
@@ -72,15 +73,20 @@ T least_rounded_maximum(T a, T b, T c, T d) {
   return high * (1.0F + x * (0.2334F + x * (0.00635F * x - 0.0509F)));
 }
 
-/// Place of the first of the least of `count` numbers (1 and more); what follows them up to a group of four is read
-/// too.
+/// Place of the least of `count` numbers (1 and more; up to a group of four are read). Of equals one.
 inline std::size_t place_of_least(const float* numbers, std::size_t count) {
-  auto least = loaded<FourFloats>(numbers);
-  for (std::size_t i = 4; i < count; i += 4) least = smaller(least, loaded<FourFloats>(numbers + i));
-  const float lowest = smaller(smaller(least[0], least[1]), smaller(least[2], least[3]));
-  std::size_t place = 0;
-  while (place + 1 < count && numbers[place] != lowest) ++place;
-  return place;
+  FourFloats least = loaded<FourFloats>(numbers), place{0, 1, 2, 3}, its_place = place;
+  for (std::size_t i = 4; i < count; i += 4) {
+    const auto next = loaded<FourFloats>(numbers + i);
+    place += 4.0F;
+    its_place = next < least ? place : its_place;
+    least = smaller(next, least);
+  }
+  const int left = least[1] < least[0] ? 1 : 0, right = least[3] < least[2] ? 3 : 2;
+  return static_cast<std::size_t>(its_place[least[right] < least[left] ? right : left]);
 }
+
+/// How many of each of four pieces cover a whole length of up to some millions; of longer ones one more or less.
+inline FourFloats pieces_of(float length, FourFloats pieces) { return nearest((length - 0.5F) / pieces + 0.5F); }
 
 }  // namespace ridgeline

@@ -101,12 +101,13 @@ inline T GemmFloor::step_persistent(const Tiling<T>& on, T l2) const {
 
 template <class T>
 inline GemmFloor::Cycles<T> GemmFloor::persistent(const Tiling<T>& on, T l2, float store) const {
-  return {rounds_of(on.count) * (on.steps * step_persistent(on, l2) + epilogue_ + on.area * store), busy(on)};
+  const T rounds = rounds_of(on.count), epilogue = epilogue_ + on.area * store;
+  return {rounds * on.steps * step_persistent(on, l2) + epilogue * (1.0F + (rounds - 1.0F) * exposed_), busy(on)};
 }
 
 template <class T>
-inline T GemmFloor::loads_tiled(const Tiling<T>& on) const {
-  return (load_a_ / on.rows + load_b_ / on.columns) * on.k + load_step_;
+inline T GemmFloor::panels_tiled(const Tiling<T>& on) const {
+  return (load_a_ / on.rows + load_b_ / on.columns) * on.k;
 }
 
 template <class T>
@@ -117,10 +118,14 @@ inline GemmFloor::Cycles<T> GemmFloor::tiled(const Tiling<T>& on, float store) c
   const T padded = on.rows * columns * on.copies;
   const T held = where(padded <= sms_ * on.blocks, padded, on.count);
   const T rounds = rounds_of(where(on.stages >= every<T>(grouped_from_), held, on.count));
-  const T bound = on.volume * math_, step = (cuda_cores_ ? on.volume * issue_ : bound) + loads_tiled(on);
+  const T panels = panels_tiled(on);
+  const T loads = where(on.stages >= every<T>(grouped_from_), panels, own_loads_ * panels);
+  const T bound = on.volume * math_, step = (cuda_cores_ ? on.volume * issue_ : bound) + loads;
   const T epilogue = epilogue_ + on.area * store;
   const auto set = [&](T blocks) {
-    const T pace = larger(blocks * bound, least_rounded_maximum(blocks * step, every<T>(latency_)) + exposed_step_);
+    const T pace = larger(blocks * bound,
+                          least_rounded_maximum(blocks * step, blocks * panels * copies_, every<T>(latency_), T{}) +
+                              exposed_step_ * on.k);
     return on.steps * pace + epilogue * (1.0F + (blocks - 1.0F) * exposed_);
   };
   const T resident = smaller(on.blocks, rounds), full = nearest(rounds / resident - 0.49F),
@@ -136,7 +141,8 @@ inline T GemmFloor::busy(const Tiling<T>& on) const {
 /// Less busy, faster clock. The order keeps the largest products' numbers finite.
 template <class T>
 inline T GemmFloor::at_clock(const Cycles<T>& cycles) const {
-  return cycles.all * (cycles.all / (clock_ * cycles.all - droop_ * smaller(cycles.busy, cycles.all)));
+  const T drooped = cycles.all + droop_cycles_;
+  return cycles.all * (drooped / (clock_ * drooped - droop_ * smaller(cycles.busy, cycles.all)));
 }
 
 template <class T>
@@ -209,7 +215,7 @@ void GemmFloor::split(const GemmTileShapes& tiles, const GemmTilings& tilings, s
   Cycles<FourFloats> cycles = persistent_ ? persistent(on, drawn(on), store) : tiled(on, store);
   FourFloats time;
   if (in_place) {
-    cycles.all += (times - 1.0F) * handoff_;
+    cycles.all += (times - 1.0F) * (handoff_ + one.area * handoff_each_);
     time = total(on, cycles, results_, 1.0F / times) + memset_;
   } else {
     time = total(on, cycles, 0.0F, 1.0F / times) + (reduction_ + times * reduction_each_);
@@ -223,11 +229,13 @@ inline T GemmFloor::split_range(const Tiling<T>& on, T most, bool in_place) cons
   const T fewest = every<T>(2.0F), one = every<T>(1.0F), share = on.count * per_sm_,
           all_steps = static_cast<float>(k_) / on.k;
   const T step = persistent_ ? step_persistent(on, least_drawn(on, smaller(one, share * fewest)))
-                             : (cuda_cores_ ? on.volume * issue_ : on.volume * math_) + loads_tiled(on);
+                             : (cuda_cores_ ? on.volume * issue_ : on.volume * math_) +
+                                   panels_tiled(on) * (own_loads_ < 1.0F ? own_loads_ : 1.0F);
   const T blocks = persistent_ ? one : larger(one, share * fewest);
   const T store = epilogue_ + on.area * (in_place ? store_ : partial_store_);
   const T alone = all_steps * step * larger(share, one / most) + store * (1.0F + (blocks - 1.0F) * exposed_);
-  const Cycles<T> cycles{in_place ? alone + (fewest - 1.0F) * handoff_ : alone, busy(on) / on.steps * all_steps};
+  const Cycles<T> cycles{in_place ? alone + (fewest - 1.0F) * (handoff_ + on.area * handoff_each_) : alone,
+                         busy(on) / on.steps * all_steps};
   const T helper = in_place ? every<T>(memset_) : reduction_ + fewest * reduction_each_;
   return kSure *
          (limited(start_ + larger(at_clock(cycles), every<T>(operands_ + (in_place ? results_ : 0.0F)))) + helper);
@@ -270,17 +278,20 @@ GemmFloor::GemmFloor(const GemmLaw& law) : persistent_(law.persistent_), cuda_co
   issue_ = single(1.0 / law.issue_rate_);
   load_a_ = single(a * law.load_slots_ * law.m_);
   load_b_ = single(b * law.load_slots_ * law.n_);
-  load_step_ = single(c.step_cycles);
-  const double penalty = persistent_ ? law.store_penalty_ : 1.0;
+  own_loads_ = single(c.own_load_slots);
+  copies_ = single(law.load_slots_ > 0.0 ? law.element_ * law.per_copy_ / law.load_slots_ : 0.0);
+  const double penalty = law.store_penalty_;
   store_ = single(law.output_element_ * penalty * law.per_epilogue_);
   partial_store_ = single(4.0 * penalty * law.per_epilogue_);
   epilogue_ = single(c.epilogue_cycles);
-  exposed_ = single(persistent_ ? 1.0 : 1.0 - c.epilogue_overlap);
+  exposed_ = single(1.0 - c.epilogue_overlap);
   exposed_step_ = single(c.exposed_cycles);
   handoff_ = single(c.handoff_cycles);
+  handoff_each_ = single(law.output_element_ * law.per_handoff_);
   clock_ = single(law.clock_);
   // Time falls with the busy share only while the clock loses less than half by it.
   droop_ = single(2.0 * law.droop_ < law.clock_ ? law.droop_ : 0.0);
+  droop_cycles_ = single(law.droop_cycles_);
   stage_ = single(c.stage_cycles / law.clock_);
   start_ = single(law.fixed_);
   operands_ = single(law.first_loads_);
@@ -294,9 +305,17 @@ GemmFloor::GemmFloor(const GemmLaw& law) : persistent_(law.persistent_), cuda_co
   power_ = single(power.floor.value());
   charged_ = single(power.charged);
   memset_ = single(law.memset_);
-  const double results = law.m_ * law.n_ * law.batch_ / (c.split_bandwidth * law.dram_bandwidth_);
-  reduction_ = single(c.split_cycles / law.clock_ + law.output_element_ * results);
-  reduction_each_ = single(c.split_step_cycles / law.clock_ + 4.0 * results);
+  // Which fp32 kernels are CUTLASS's the tile says: the cheaper of both.
+  const double results = law.m_ * law.n_ * law.batch_;
+  const auto reduced = [&](const SplitReduction& kernel, double splits) {
+    return (kernel.start_cycles + splits * kernel.split_cycles + results * law.per_sms_ * kernel.element_cycles) /
+               law.gpu_.clock.sustained.value() +
+           4.0 * splits * results / (kernel.l2_share * law.gpu_.l2.read_bandwidth.value());
+  };
+  const SplitReduction &common = split_reduction_of(false), &own = split_reduction_of(law.cuda_cores_);
+  reduction_ = single(std::min(reduced(common, 0.0), reduced(own, 0.0)));
+  reduction_each_ =
+      single(std::min(reduced(common, 1.0) - reduced(common, 0.0), reduced(own, 1.0) - reduced(own, 0.0)));
 }
 
 }  // namespace ridgeline

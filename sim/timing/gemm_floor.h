@@ -89,7 +89,7 @@ class GemmFloor {
   template <class T>
   [[nodiscard]] T step_persistent(const Tiling<T>& on, T l2) const;
   template <class T>
-  [[nodiscard]] T loads_tiled(const Tiling<T>& on) const;
+  [[nodiscard]] T panels_tiled(const Tiling<T>& on) const;
   template <class T>
   [[nodiscard]] Cycles<T> persistent(const Tiling<T>& on, T l2, float store) const;
   template <class T>
@@ -114,9 +114,10 @@ class GemmFloor {
   float grouped_from_;                            ///< stages from which on a tiled kernel walks groups of columns
   float math_, busy_, panel_, latency_;           ///< cycles of a multiply-add, of an element, of a stage
   float port_a_, port_b_, l2_, turn_a_, turn_b_;  ///< of persistent kernels: of an element of a panel
-  float issue_, load_a_, load_b_, load_step_;     ///< of tiled kernels
-  float store_, partial_store_, epilogue_, exposed_, exposed_step_, handoff_;
-  float clock_, droop_, stage_;
+  float issue_, load_a_, load_b_;                 ///< of tiled kernels
+  float own_loads_, copies_;                      ///< of kernels that are not CUTLASS's; of loads
+  float store_, partial_store_, epilogue_, exposed_, exposed_step_, handoff_, handoff_each_;
+  float clock_, droop_, droop_cycles_, stage_;
   float start_, operands_, results_, exposed_reads_;  ///< seconds
   float again_, again_from_;  ///< seconds of panels that waves read again, a tile of reach 1, and what of them is free
   float power_, charged_;     ///< seconds of the power floor, and what of it counts

@@ -50,6 +50,7 @@ double fourth_root(double x) { return std::sqrt(std::sqrt(x)); }
 
 /// Maxima with rounded edges: pipes that are nearly equally busy get in each other's way.
 double soft_maximum(double a, double b) { return fourth_root(fourth(a) + fourth(b)); }
+double soft_maximum(double a, double b, double c) { return fourth_root(fourth(a) + fourth(b) + fourth(c)); }
 double soft_maximum(double a, double b, double c, double d) {
   return fourth_root(fourth(a) + fourth(b) + fourth(c) + fourth(d));
 }
@@ -122,16 +123,18 @@ GemmLaw::GemmLaw(const GemmWork& problem, const Gpu& gpu, const GemmConstants& c
   rate_ *= problem.rate_share;
   if (problem.sparse != SparseOperand::none) rate_ *= gpu.sm.rates.sparsity_factor;
   flops_ = gemm_flops(problem);
-  issue_rate_ = 32.0 * gpu.sm.schedulers * gpu.sm.issue_rate * problem.rate_share;
+  issue_rate_ = 32.0 * gpu.sm.schedulers * gpu.sm.issue_rate * problem.rate_share * c_.issue_share;
   shared_bytes_ = gpu.sm.shared_bandwidth.value();
   const Pipe pipe = cuda_cores_ ? Pipe::fp32 : Pipe::tensor_mma;
   clock_ = kernel_clock(gpu, pipe, 0.0).value();
   droop_ = clock_ - kernel_clock(gpu, pipe, 1.0).value();
+  droop_cycles_ = c_.droop_seconds * clock_;
   a_stored_ = stored_share(problem.sparse == SparseOperand::a);
   b_stored_ = stored_share(problem.sparse == SparseOperand::b);
   read_bytes_ = element_ * batch_ * (a_stored_ * m_ * k_ + b_stored_ * n_ * k_) * problem.distinct_reads;
   cold_bytes_ = read_bytes_ * read_miss;
-  written_bytes_ = element_ * batch_ * m_ * n_ * write_miss;
+  const double results = element_ * batch_ * m_ * n_;
+  written_bytes_ = results * write_miss;
   dram_bandwidth_ = gpu.dram.bandwidth.value();
   const AchievedBandwidth achieved = achieved_bandwidth(gpu);
   read_bandwidth_ = achieved.dram_read * c_.read_share;
@@ -146,10 +149,12 @@ GemmLaw::GemmLaw(const GemmWork& problem, const Gpu& gpu, const GemmConstants& c
   per_port_ = 1.0 / c_.port_bytes;
   per_l2_ = 1.0 / c_.l2_bytes;
   per_epilogue_ = 1.0 / c_.epilogue_bytes;
+  per_handoff_ = c_.handoff_bytes > 0.0 ? 1.0 / c_.handoff_bytes : 0.0;
+  per_copy_ = c_.copy_bytes > 0.0 ? 1.0 / c_.copy_bytes : 0.0;
   hit_time_ = (read_bytes_ - cold_bytes_) / l2_bandwidth_;
   first_loads_ = cold_bytes_ / read_bandwidth_ + hit_time_;
-  written_time_ = written_bytes_ * write_penalty_ / write_bandwidth_;
-  fixed_ = (c_.fixed_cycles + (problem.bias ? c_.bias_cycles : 0.0)) / clock_;
+  written_time_ = write_penalty_ * (written_bytes_ / write_bandwidth_ + (results - written_bytes_) / achieved.l2_write);
+  fixed_ = (c_.fixed_cycles + c_.cold_cycles * read_miss + (problem.bias ? c_.bias_cycles : 0.0)) / clock_;
   memset_ = gpu.launch.memset.value();
 }
 
@@ -218,8 +223,10 @@ GemmLaw::Compute GemmLaw::persistent(const GemmTile& tile, int splits, double wh
         count <= sms_ ? pieces_of(steps, shares) * step + epilogue + fix_up : even * (steps * step + epilogue) + fix_up;
     return {cycles, bound, shared, latency, std::max(port, l2), count * steps * math * per_sms_, even, count, steps};
   }
-  return {rounds * (steps * step + epilogue), bound,  shared, latency, std::max(port, l2),
-          count * steps * math * per_sms_,    rounds, count,  steps};
+  // The next tile's loads are under way while a tile is stored.
+  const double stores = epilogue * (1.0 + (rounds - 1.0) * (1.0 - c_.epilogue_overlap));
+  return {rounds * steps * step + stores,  bound,  shared, latency, std::max(port, l2),
+          count * steps * math * per_sms_, rounds, count,  steps};
 }
 
 double GemmLaw::placed(const GemmTile& tile, int splits, double count) const {
@@ -237,29 +244,35 @@ GemmLaw::Compute GemmLaw::tiled(const GemmTile& tile, int splits, double whole) 
   const double math = area * tile.k * per_rate_;
   // Rows and columns outside the matrix are not loaded.
   const double rows = a_stored_ * m_ / pieces_of(m_, tile.m), columns = b_stored_ * n_ / pieces_of(n_, tile.n);
-  const double loads = load_slots_ * (a_straddle_ * rows + b_straddle_ * columns) * tile.k + c_.step_cycles;
+  const double panels = (a_straddle_ * rows + b_straddle_ * columns) * tile.k;
+  const double loads = load_slots_ * (grouped(tile) ? 1.0 : c_.own_load_slots) * panels,
+               copies = panels * element_ * per_copy_;
   // On the CUDA cores a multiply-add takes an issue slot; where the lanes are slower than the issue, loads, barriers
   // and latency hide behind them.
   const double bound = math / c_.utilization, step = cuda_cores_ ? area * tile.k / issue_rate_ + loads : bound + loads;
   const double stored = splits > 1 && !tile.stream_k ? 4.0 : output_element_;
-  const double epilogue = c_.epilogue_cycles + area * stored * per_epilogue_;
+  const double epilogue = c_.epilogue_cycles + area * stored * per_epilogue_ * store_penalty_;
   const double resident = std::min(static_cast<double>(tile.blocks_per_sm), rounds);
   const double full = static_cast<double>(static_cast<std::int64_t>(rounds / resident + 1e-9)),
                rest = rounds - full * resident;
   const auto set = [&](double blocks) {
-    return steps * std::max(blocks * bound, soft_maximum(blocks * step, c_.latency_cycles) + c_.exposed_cycles) +
+    return steps * std::max(blocks * bound, soft_maximum(blocks * step, blocks * copies, c_.latency_cycles) +
+                                                c_.exposed_cycles * tile.k) +
            epilogue * (1.0 + (blocks - 1.0) * (1.0 - c_.epilogue_overlap));
   };
   double cycles = full * set(resident) + (rest > 0.5 ? set(rest) : 0.0);
-  if (tile.stream_k) cycles += (splits - 1) * c_.handoff_cycles;
-  return {cycles, std::max(step, bound),           loads,  (c_.latency_cycles + c_.exposed_cycles) / resident,
+  if (tile.stream_k) cycles += (splits - 1) * (c_.handoff_cycles + area * output_element_ * per_handoff_);
+  return {cycles, std::max(step, bound),           loads,  (c_.latency_cycles + c_.exposed_cycles * tile.k) / resident,
           0.0,    count * steps * math * per_sms_, rounds, count,
           steps};
 }
 
-double GemmLaw::split_reduction(int splits) const {
-  const double bytes = (4.0 * splits + output_element_) * m_ * n_ * batch_;
-  return (c_.split_cycles + splits * c_.split_step_cycles) / clock_ + bytes / (c_.split_bandwidth * dram_bandwidth_);
+double GemmLaw::split_reduction(const GemmTile& tile, int splits) const {
+  const SplitReduction& kernel = split_reduction_of(cuda_cores_ && !grouped(tile));
+  const double results = m_ * n_ * batch_;
+  return (kernel.start_cycles + splits * kernel.split_cycles + results * per_sms_ * kernel.element_cycles) /
+             gpu_.clock.sustained.value() +
+         4.0 * splits * results / (kernel.l2_share * gpu_.l2.read_bandwidth.value());
 }
 
 GemmTime GemmLaw::time(const GemmTile& tile, int splits) const {
@@ -269,8 +282,7 @@ GemmTime GemmLaw::time(const GemmTile& tile, int splits) const {
 GemmTime GemmLaw::time_of(const Compute& work, const GemmTile& tile, int splits) const {
   GemmTime result;
   result.activity = std::clamp(work.busy / work.cycles, 0.0, 1.0);
-  const double clock = clock_ - droop_ * result.activity;
-  const double cycle = 1.0 / clock;
+  const double cycle = 1.0 / clock_of(work);
   result.compute = work.cycles * cycle;
   const double per_step = work.rounds * work.k_steps * cycle;
   result.math = work.math * per_step;
@@ -295,10 +307,11 @@ GemmTime GemmLaw::time_of(const Compute& work, const GemmTile& tile, int splits)
       c_.first_loads * first_loads_ * std::min(1.0, resident_blocks / work.tiles) * stages / work.k_steps;
   result.fill = streamed + stages * c_.stage_cycles / clock_;
   const bool partial = splits > 1 && !tile.stream_k;
-  result.memory = loading - streamed + (partial ? 0.0 : written_time_);
+  const double partial_bytes = partial ? 4.0 * splits * m_ * n_ * batch_ : 0.0;
+  result.memory = loading - streamed + (partial ? c_.partial_writes * partial_bytes / write_bandwidth_ : written_time_);
   result.total = result.fixed + result.fill + soft_maximum(result.compute, result.memory);
   result.dram_read = refetched;
-  result.dram_write = partial ? 4.0 * splits * m_ * n_ * batch_ : written_bytes_;
+  result.dram_write = partial ? partial_bytes : written_bytes_;
   result.l2_bytes = work.tiles * work.k_steps * tile.k * element_ * (a_stored_ * tile.m + b_stored_ * tile.n);
   return result;
 }
@@ -307,10 +320,10 @@ double GemmLaw::seconds(const GemmTile& tile, int splits, double give_up, double
   const Compute work = compute(tile, splits, count);
   double extra = fixed_;
   if (needs_counter(tile, splits, count)) extra += memset_;
-  if (splits > 1 && !tile.stream_k) extra += split_reduction(splits);
+  if (splits > 1 && !tile.stream_k) extra += split_reduction(tile, splits);
   // Compute and memory, each alone, are bounds from below.
-  const double clock = clock_ - droop_ * std::min(1.0, work.busy / work.cycles);
-  if (extra + std::max(work.cycles / clock, first_loads_) >= give_up) return std::numeric_limits<double>::infinity();
+  if (extra + std::max(work.cycles / clock_of(work), first_loads_) >= give_up)
+    return std::numeric_limits<double>::infinity();
   // A capped board gains nothing from a faster candidate, only from one with less traffic and fewer helpers.
   const GemmTime product = time_of(work, tile, splits);
   const Pipe pipe = cuda_cores_ ? Pipe::fp32 : Pipe::tensor_mma;
@@ -322,15 +335,18 @@ double GemmLaw::seconds(const GemmTile& tile, int splits, double give_up, double
 KernelTime gemm_time(const KernelLaunch& launch, const GemmWork& work, const Gpu& gpu, Residency residency) {
   KernelTime result;
   const GemmConstants& constants = gemm_constants(gemm_class_of(work, gpu));
-  double wanted = 0.0, missed = 0.0;
-  for (std::size_t i = 0; i < launch.reads.size(); ++i) {
-    wanted += launch.reads[i].bytes;
-    missed += launch.reads[i].bytes * (1.0 - (i < residency.size() ? residency[i] : 0.0));
-  }
-  const double miss = wanted > 0.0 ? missed / wanted : 1.0;
+  // Share of the bytes of `accesses` that is not in the L2; theirs begin at `place` of the residency.
+  const auto missing = [&](const std::vector<Access>& accesses, std::size_t place) {
+    double wanted = 0.0, missed = 0.0;
+    for (std::size_t i = 0; i < accesses.size(); ++i) {
+      wanted += accesses[i].bytes;
+      missed += accesses[i].bytes * (1.0 - (place + i < residency.size() ? residency[place + i] : 0.0));
+    }
+    return wanted > 0.0 ? missed / wanted : 1.0;
+  };
   if (work.reduces_splits) {
     const GemmLaw law(work, gpu, constants);
-    result.time = Seconds{law.split_reduction(work.split_k)};
+    result.time = Seconds{law.split_reduction(tile_of(work), work.split_k) * work.expected};
     result.limiter =
         launch.read_bytes() / gpu.dram.bandwidth.value() > 0.5 * result.time.value() ? Limiter::l2 : Limiter::latency;
     result.l2_bytes = launch.read_bytes() + launch.written_bytes();
@@ -338,11 +354,11 @@ KernelTime gemm_time(const KernelLaunch& launch, const GemmWork& work, const Gpu
     result.dram_write_bytes = launch.written_bytes();
     return result;
   }
-  const GemmLaw law(work, gpu, constants, miss);
+  const GemmLaw law(work, gpu, constants, missing(launch.reads, 0), missing(launch.writes, launch.reads.size()));
   const GemmTime part = law.time(tile_of(work), work.split_k);
   const Seconds limited =
       power_limited(gpu, launch.pipe, launch.type, launch.flops, part.dram_read + part.dram_write, Seconds{part.total});
-  result.time = limited;
+  result.time = Seconds{limited.value() * work.expected};
   result.dram_read_bytes = part.dram_read;
   result.dram_write_bytes = part.dram_write;
   result.l2_bytes = part.l2_bytes;

@@ -52,7 +52,7 @@ struct GemmTime {
 /// The law for one problem on one GPU; candidates differ in tile and split. Cheap to construct, no allocation.
 class GemmLaw {
  public:
-  /// `read_miss`: share of the operands that has to come from DRAM.
+  /// `read_miss`: share of the operands that has to come from DRAM; `write_miss`: of the results that goes there.
   GemmLaw(const GemmWork& problem, const Gpu& gpu, const GemmConstants& constants, double read_miss = 1.0,
           double write_miss = 1.0);
 
@@ -66,7 +66,7 @@ class GemmLaw {
   /// `count`: tiles(tile).
   [[nodiscard]] double seconds(const GemmTile& tile, int splits, double give_up, double count) const;
   /// Seconds of the kernel that adds up `splits` partial products.
-  [[nodiscard]] double split_reduction(int splits) const;
+  [[nodiscard]] double split_reduction(const GemmTile& tile, int splits) const;
   /// Whether the kernel first clears a counter of its tiles or splits with a memset.
   [[nodiscard]] bool needs_counter(const GemmTile& tile, int splits) const {
     return needs_counter(tile, splits, tiles(tile));
@@ -89,6 +89,11 @@ class GemmLaw {
   struct Compute {
     double cycles, math, shared, latency, port, busy, rounds, tiles, k_steps;
   };
+  /// The clock falls as the pipes get busy, not at once.
+  [[nodiscard]] double clock_of(const Compute& work) const {
+    const double busy = work.busy < work.cycles ? work.busy : work.cycles;
+    return clock_ - droop_ * busy / (work.cycles + droop_cycles_);
+  }
   /// Blocks that share panels of operands: as many as fit, `blocks` with those that only fill up clusters, `placed` of
   /// them at once.
   struct Cluster {
@@ -129,11 +134,12 @@ class GemmLaw {
   double a_straddle_, b_straddle_, store_penalty_, write_penalty_;
   double load_slots_, transpose_a_ = 0.0, transpose_b_ = 0.0;
   double sms_, clusterable_, rate_, issue_rate_, shared_bytes_;
-  double clock_, droop_;
+  double clock_, droop_, droop_cycles_;
   double read_bytes_, cold_bytes_, written_bytes_;
   double read_bandwidth_, write_bandwidth_, dram_bandwidth_, l2_bandwidth_;
   double reuse_from_, reuse_over_;
-  double per_rate_, per_sms_, per_shared_, per_port_, per_l2_, per_epilogue_;  ///< one over what the name says
+  double per_rate_, per_sms_, per_shared_, per_port_, per_l2_, per_epilogue_, per_handoff_,
+      per_copy_;  ///< one over what the name says
   double fixed_, memset_;
   double first_loads_, hit_time_, written_time_;  ///< seconds of all operands once, of those in the L2, of the results
   double flops_;
@@ -157,11 +163,10 @@ inline bool GemmLaw::may_split(const GemmTile& tile, int splits, double count) c
   if (persistent_ && (tile.stream_k || element_ > 2.0)) return false;  // the tf32 kernels share out k-steps instead
   if (persistent_) return count * splits <= sms_ && k_ >= kLeastStepsOfSplit * splits * tile.k;
   if (batch_ != 1.0 || k_ < kLeastSplit * splits) return false;
-  // The fp32 kernels that are not CUTLASS's add up in place, always; CUTLASS's where a second kernel had too much to
-  // add.
+  // CUTLASS's kernels add up in place where a second kernel had too much to add.
   if (tile.stream_k)
     return count <= kSplitInPlaceBelow * sms_ && (grouped(tile) ? count >= kSplitInPlaceFrom * sms_ : cuda_cores_);
-  return (grouped(tile) || !cuda_cores_) && count <= kSplitBelow * sms_;
+  return count <= kSplitBelow * sms_;
 }
 
 }  // namespace ridgeline

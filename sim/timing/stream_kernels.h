@@ -63,7 +63,12 @@ enum class StreamKernel : std::uint8_t {
   reduce_rows,
   reduce_all,
   // optimizer
-  multi_tensor,
+  multi_tensor_add,
+  multi_tensor_mul,
+  multi_tensor_lerp,
+  multi_tensor_addcmul,
+  multi_tensor_addcdiv,
+  multi_tensor_root,
   multi_tensor_adam,
   multi_tensor_norm,
   // gathers and scatters
@@ -104,6 +109,12 @@ enum class StreamKernel : std::uint8_t {
   sort_pass,
   unique,
   tiny,
+  // helpers of fused attention
+  flash_delta,
+  flash_convert,
+  cudnn_delta,
+  cudnn_convert,
+  split_combine,
   count_
 };
 
@@ -130,6 +141,9 @@ struct StreamConstants {
       tail_cycles;  ///< … then a serial step of the last block: a partial sum in the L2, an element without vectors …
   double tail_miss_cycles;  ///< … and this much more when the stream has pushed it out to DRAM
   double dram_efficiency;   ///< of the DRAM's achievable rate; below 1 where a block walks several streams at once
+  double spread = 0.0;      ///< share of block and pass cycles that a single block is spared: the slowest of many waits
+  double overlap_of_few = 1.7;      ///< exponent of the overlap where an SM works on a block at a time
+  bool tail_beside_others = false;  ///< the tail lengthens the last block, which others of its wave run beside
 };
 
 const StreamConstants& constants_of(StreamKernel kernel);

@@ -20,10 +20,10 @@
 namespace ridgeline {
 namespace {
 
-/// Exponent p with a block at a time on an SM, and what each doubling of the blocks that an SM works on adds, as far as
-/// the grid has that many (kFewBlocks: one for each SM of an H200). Fitted on point-wise and multi-tensor kernels of
+/// What each doubling of the blocks that an SM works on adds to the exponent p of a block at a time, as far as the grid
+/// has that many (kFewBlocks: one for each SM of an H200). Fitted on point-wise and multi-tensor kernels of
 /// the H200; by blocks an SM, times published for T4 and A100 are met better than by blocks of the whole GPU.
-constexpr double kOverlapOfFew = 1.7, kFewBlocks = 132.0, kOverlapADoubling = 0.5;
+constexpr double kFewBlocks = 132.0, kOverlapADoubling = 0.5;
 /// Share of a DRAM write that rewriting a line still dirty in the L2 saves; the rest pays for the L2 write and its
 /// eviction elsewhere.
 constexpr double kAbsorbedWriteSaving = 0.32;
@@ -33,6 +33,9 @@ constexpr double kAbsorbedWriteSaving = 0.32;
 constexpr double kRereadFull = 1.6, kRereadNone = 1.3;
 /// L1 share of a row that is read again falls from all to none between these multiples of the L1's capacity.
 constexpr double kL1HitsAll = 0.4, kL1HitsNone = 0.94;
+
+/// Share of the last block's longer way that the other blocks of its wave run beside.
+constexpr double kTailBesideOthers = 0.75;
 
 struct Traffic {
   double dram_read = 0, dram_write = 0, l2_read = 0, l2_write = 0;
@@ -95,6 +98,10 @@ double lanes_per_cycle(const SmSpec& sm) {
   return lanes;
 }
 
+/// A kernel ends with its slowest block, and the more blocks there are the slower that one is, until there are some on
+/// every SM: the share of that growth, a doubling at a time.
+double slowest_of(double blocks) { return std::log2(std::clamp(blocks, 1.0, kFewBlocks)) / std::log2(kFewBlocks); }
+
 /// Times that overlap: their p-norm.
 struct Overlap {
   double p;
@@ -134,8 +141,9 @@ KernelTime stream_time(const KernelLaunch& launch, const StreamWork& work, const
       gpu.dram.latency.value() > 0.0 ? gpu.dram.latency.value() / kReferenceDramLatencySeconds : 1.0;
   const double cycle = l2_scale / clock, miss_cycle = dram_scale / kReferenceClockHertz;
   const double passes = std::max(work.iterations, 0.0), first_pass = std::min(1.0, passes);
-  const double block_seconds = code.block_cycles * cycle,
-               pass_seconds = (half ? code.pass_half : code.pass_full) * cycle,
+  const double cycle_of_few = cycle * (1.0 - code.spread * (1.0 - slowest_of(launch.blocks())));
+  const double block_seconds = code.block_cycles * cycle_of_few,
+               pass_seconds = (half ? code.pass_half : code.pass_full) * cycle_of_few,
                miss_seconds = code.miss_cycles * miss_cycle * miss,
                once_seconds = block_seconds + code.first_miss_cycles * miss_cycle * miss;
   const double chain = once_seconds + pass_seconds * passes + miss_seconds * (code.miss_each_pass ? passes : 1.0);
@@ -155,10 +163,7 @@ KernelTime stream_time(const KernelLaunch& launch, const StreamWork& work, const
           : t_thread + t_warp;
 
   const double side_by_side = std::max(1.0, std::min(blocks / kFewBlocks, capacity));
-  const Overlap overlap{kOverlapOfFew + kOverlapADoubling * std::log2(side_by_side)};
-  const double t_chain = std::max(0.0, std::max(1.0, std::ceil(on_fullest / capacity)) * chain - first);
-  const double body = overlap(t_mem, t_issue, t_chain);
-  const double dispatch = gpu.launch.blocks_per_second > 0.0 ? launch.blocks() / gpu.launch.blocks_per_second : 0.0;
+  const Overlap overlap{code.overlap_of_few + kOverlapADoubling * std::log2(side_by_side)};
   double tail = 0.0;
   if (work.tail_steps > 0.0) {
     const double swept = (traffic.read_missed + traffic.l2_write) / gpu.l2.capacity.value();
@@ -166,6 +171,14 @@ KernelTime stream_time(const KernelLaunch& launch, const StreamWork& work, const
     tail = code.exchange_cycles * cycle +
            work.tail_steps * (code.tail_cycles * cycle + code.tail_miss_cycles * miss_cycle * evicted);
   }
+  const double waves = std::max(1.0, std::ceil(on_fullest / capacity));
+  double t_chain = std::max(0.0, waves * chain - first);
+  if (code.tail_beside_others && waves <= 1.0) {
+    t_chain += kTailBesideOthers * tail;
+    tail *= 1.0 - kTailBesideOthers;
+  }
+  const double body = overlap(t_mem, t_issue, t_chain);
+  const double dispatch = gpu.launch.blocks_per_second > 0.0 ? launch.blocks() / gpu.launch.blocks_per_second : 0.0;
   const double fixed = gpu.launch.kernel_fixed.value() + first + tail;
 
   KernelTime result;

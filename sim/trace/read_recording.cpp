@@ -61,9 +61,8 @@ Replayable read_recording(const std::string& path, const DeviceLookup& device) {
   if (events == 0)
     throw UserError(
         fmt::format("{}: neither an op trace nor a trace of PyTorch's profiler (\"traceEvents\") nor an execution "
-                    "trace (\"nodes\"); "
-                    "it is JSON with the keys {}",
-                    path, fmt::join(keys, ", ")));
+                    "trace (\"nodes\"); it is JSON {}",
+                    path, keys.empty() ? "without any key" : fmt::format("with the keys {}", fmt::join(keys, ", "))));
   const ProfilerEvents read = profiler.finish();
   return replay_of_profile(read, path, device, std::move(defects));
 }

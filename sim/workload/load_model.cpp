@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <array>
 #include <filesystem>
 #include <optional>
 
@@ -10,6 +9,7 @@
 #include "sim/config/parse_yaml.h"
 #include "sim/units/nearest_name.h"
 #include "sim/workload/huggingface_config.h"
+#include "sim/workload/model_keys.h"
 
 namespace ridgeline {
 namespace {
@@ -19,88 +19,15 @@ using config::Node;
 using config::Override;
 using config::Value;
 
-constexpr std::array<std::pair<std::string_view, ModelFamily>, 3> kFamilies{
-    {{"gpt2", ModelFamily::gpt2}, {"bert", ModelFamily::bert}, {"llama", ModelFamily::llama}}};
-constexpr std::array<std::pair<std::string_view, Activation>, 5> kActivations{
-    {{"gelu", Activation::gelu},
-     {"gelu-tanh", Activation::gelu_tanh},
-     {"relu", Activation::relu},
-     {"swiglu", Activation::swiglu},
-     {"gelu-spelled-out", Activation::gelu_spelled_out}}};
-constexpr std::array<std::pair<std::string_view, bool>, 2> kSparsities{{{"none", false}, {"2:4", true}}};
-constexpr std::array<std::pair<std::string_view, ModelHead>, 5> kHeads{
-    {{"language-model", ModelHead::language_model},
-     {"sequence-classification", ModelHead::sequence_classification},
-     {"question-answering", ModelHead::question_answering},
-     {"masked-lm", ModelHead::masked_lm},
-     {"pretraining", ModelHead::pretraining}}};
-
-/// What a family assumes where the description is silent.
-struct FamilyDefaults {
-  std::int64_t max_positions;
-  double dropout;
-  bool bias, tie_embeddings;
-  Activation activation;
-  ModelHead head;
-};
-FamilyDefaults defaults_of(ModelFamily family) {
-  switch (family) {
-    case ModelFamily::gpt2: return {1024, 0.0, true, true, Activation::gelu_tanh, ModelHead::language_model};
-    case ModelFamily::bert: return {512, 0.1, true, true, Activation::gelu, ModelHead::sequence_classification};
-    case ModelFamily::llama: return {2048, 0.0, false, false, Activation::swiglu, ModelHead::language_model};
-  }
-  return {};
-}
-
-constexpr config::IntegerRange kLayers{1, 10000}, kWidth{1, 1 << 24}, kRows{1, std::int64_t{1} << 32};
-
 ModelDescription read_description(const Value& value, std::string fallback_name) {
-  const Mapping m(value, {"name",
-                          "family",
-                          "layers",
-                          "heads",
-                          "key_value_heads",
-                          "hidden",
-                          "feed_forward",
-                          "vocabulary",
-                          "max_positions",
-                          "type_vocabulary",
-                          "dropout",
-                          "attention_dropout",
-                          "bias",
-                          "activation",
-                          "tie_embeddings",
-                          "weight_sparsity",
-                          "head",
-                          "labels",
-                          "adds_mask",
-                          "sequence_first",
-                          "activation_adds_bias"});
+  std::vector<std::string> keys{"name"};
+  for (const ModelKey& key : model_keys()) keys.emplace_back(key.name);
+  const Mapping m(value, keys);
   ModelDescription d;
   d.name = m["name"].text(std::move(fallback_name));
-  d.family = m["family"].choice<ModelFamily>(kFamilies);
-  const FamilyDefaults defaults = defaults_of(d.family);
-  d.layers = m["layers"].integer(kLayers);
-  d.heads = m["heads"].integer(kWidth);
-  d.hidden = m["hidden"].integer(kWidth);
-  d.key_value_heads = m["key_value_heads"].integer(kWidth, d.heads);
-  d.feed_forward = m["feed_forward"].integer(kWidth, 4 * d.hidden);
-  d.vocabulary = m["vocabulary"].integer(kRows);
-  d.max_positions = m["max_positions"].integer(kRows, defaults.max_positions);
-  d.type_vocabulary = m["type_vocabulary"].integer(kRows, 2);
-  d.dropout = m["dropout"].number({0.0, 0.999}, defaults.dropout);
-  d.attention_dropout = m["attention_dropout"].number({0.0, 0.999}, d.dropout);
-  d.bias = m["bias"].boolean(defaults.bias);
-  d.activation = m["activation"].choice<Activation>(kActivations, defaults.activation);
-  d.tie_embeddings = m["tie_embeddings"].boolean(defaults.tie_embeddings);
-  d.sparse_weights = m["weight_sparsity"].choice<bool>(kSparsities, false);
-  d.head = m["head"].choice<ModelHead>(kHeads, defaults.head);
-  d.labels = m["labels"].integer(kWidth, 2);
-  if (m["adds_mask"].exists()) d.adds_mask = m["adds_mask"].boolean();
-  d.sequence_first = m["sequence_first"].boolean(false);
-  d.activation_adds_bias = m["activation_adds_bias"].boolean(false);
-  for (const char* key : {"adds_mask", "sequence_first", "activation_adds_bias"})
-    if (m[key].exists() && d.family != ModelFamily::bert) m[key].fail("only family bert is written in several ways");
+  for (const ModelKey& key : model_keys()) key.read(m[key.name], d);
+  for (const char* key : {"type_vocabulary", "labels", "adds_mask", "sequence_first", "activation_adds_bias"})
+    if (m[key].exists() && d.family != ModelFamily::bert) m[key].fail("only family bert has it");
   if (d.hidden % d.heads != 0)
     m["heads"].fail(fmt::format("hidden {} is not a multiple of {} heads", d.hidden, d.heads));
   if (d.heads % d.key_value_heads != 0)

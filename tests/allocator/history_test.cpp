@@ -56,6 +56,12 @@ TEST(History, names_the_line_of_a_number_that_is_none) {
 TEST(History, refuses_a_file_without_header) {
   EXPECT_THAT(error_of("alloc,7f00,100,0\n"), StartsWith("a.csv:1: expected the header"));
 }
+TEST(History, reads_past_a_byte_order_mark_and_empty_lines_to_its_header) {
+  EXPECT_EQ(parse_history("\xef\xbb\xbf" + kHeader + "alloc,7f00,100,0\n", "a.csv").events.size(), 1u);
+  EXPECT_EQ(parse_history("\n\r\n" + kHeader + "alloc,7f00,100,0\n", "a.csv").events.front().line, 4u);
+  EXPECT_THAT(error_of("\n \n"), StartsWith("a.csv:2: expected the header"));
+  EXPECT_THAT(error_of("\n\n"), HasSubstr("a.csv: the file is empty"));
+}
 TEST(History, refuses_an_empty_file) { EXPECT_THAT(error_of(""), HasSubstr("a.csv: the file is empty")); }
 
 TEST(History, refuses_a_block_allocated_twice) {
@@ -69,7 +75,7 @@ TEST(History, refuses_a_free_completed_before_it_was_requested) {
 }
 
 TEST(History, counts_frees_of_blocks_from_before_the_recording) {
-  const ReplayResult result =
+  const HistoryReplay result =
       replay(parse_history(kHeader + "free_requested,7f00,100,0\nfree_completed,7f00,100,0\n", "a.csv"), {});
   EXPECT_EQ(result.unknown_frees, 1);
 }
@@ -90,6 +96,7 @@ TEST(History, says_that_a_compressed_file_ends_too_early) {
   }
 }
 
+TEST(History, says_that_a_folder_is_none) { EXPECT_THROW(read_history(RIDGELINE_SOURCE_DIR "/docs"), HistoryError); }
 TEST(History, says_that_a_file_does_not_exist) { EXPECT_THROW(read_history("/nowhere/a.csv"), HistoryError); }
 
 }  // namespace

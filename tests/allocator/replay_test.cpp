@@ -35,7 +35,7 @@ TEST(RecordedHistories, of_models_in_use_ask_the_device_for_the_recorded_segment
   for (const auto& entry :
        std::filesystem::directory_iterator(RIDGELINE_SOURCE_DIR "/tests/validation/h200/inference")) {
     if (!entry.path().string().ends_with(".csv.gz")) continue;
-    const ReplayResult result = replay(read_history(entry.path().string()), {});
+    const HistoryReplay result = replay(read_history(entry.path().string()), {});
     EXPECT_EQ(result.segment_allocations, result.recorded_segments) << entry.path();
     EXPECT_EQ(result.moved_blocks, 0) << entry.path();
     ++files;
@@ -44,13 +44,13 @@ TEST(RecordedHistories, of_models_in_use_ask_the_device_for_the_recorded_segment
 }
 
 TEST_P(RecordedHistory, asks_the_device_for_the_recorded_segments_in_the_recorded_order) {
-  const ReplayResult result = replay(history_, {});
+  const HistoryReplay result = replay(history_, {});
   ASSERT_GT(result.recorded_segments.size(), 40u);
   EXPECT_EQ(result.segment_allocations, result.recorded_segments);
 }
 
 TEST_P(RecordedHistory, puts_every_block_at_its_recorded_address) {
-  const ReplayResult result = replay(history_, {});
+  const HistoryReplay result = replay(history_, {});
   EXPECT_EQ(result.moved_blocks, 0);
   EXPECT_EQ(result.unknown_frees, 0);
 }
@@ -58,19 +58,19 @@ TEST_P(RecordedHistory, puts_every_block_at_its_recorded_address) {
 TEST_P(RecordedHistory, reserves_hardly_more_with_expandable_segments_and_mostly_less) {
   ReplayOptions options;
   options.settings.expandable_segments = true;
-  const ReplayResult growing = replay(history_, options), plain = replay(history_, {});
+  const HistoryReplay growing = replay(history_, options), plain = replay(history_, {});
   EXPECT_LE(static_cast<double>(growing.peak_reserved), 1.03 * static_cast<double>(plain.peak_reserved));
   EXPECT_GE(growing.peak_reserved, growing.peak_allocated);
   EXPECT_TRUE(growing.segment_allocations.empty());
 }
 
 TEST_P(RecordedHistory, fits_a_device_of_its_peak_and_not_one_a_page_smaller_than_its_allocated_peak) {
-  const ReplayResult plain = replay(history_, {});
+  const HistoryReplay plain = replay(history_, {});
   ReplayOptions options;
   options.capacity = plain.peak_reserved;
   EXPECT_FALSE(replay(history_, options).out_of_memory);
   options.capacity = plain.peak_allocated - (2 << 20);
-  const ReplayResult small = replay(history_, options);
+  const HistoryReplay small = replay(history_, options);
   EXPECT_TRUE(small.out_of_memory);
   EXPECT_GT(small.failure.missing, 0);
   EXPECT_GE(small.statistics.retries, 1);
@@ -84,7 +84,7 @@ TEST(RecordedHistories, reserve_as_much_on_addresses_of_the_model_in_all_but_two
   int different = 0;
   for (const std::string& path : recorded_histories()) {
     const AllocationHistory history = read_history(path);
-    const ReplayResult own = replay(history, options), recorded = replay(history, {});
+    const HistoryReplay own = replay(history, options), recorded = replay(history, {});
     const auto reserved = static_cast<double>(recorded.peak_reserved),
                allocated = static_cast<double>(recorded.peak_allocated);
     different += own.peak_reserved != recorded.peak_reserved;

@@ -39,7 +39,7 @@ TEST(Snapshot, reads_segments_and_history_of_every_protocol_alike) {
     EXPECT_EQ(snapshot.devices, 1);
     ASSERT_EQ(snapshot.history.events.size(), 5u);  // the snapshot itself changes nothing
     EXPECT_EQ(snapshot.settings, AllocatorSettings());
-    const ReplayResult result = replay(snapshot.history, {});
+    const HistoryReplay result = replay(snapshot.history, {});
     EXPECT_EQ(result.peak_reserved, 20 << 20);
     EXPECT_EQ(result.peak_allocated, 5 << 20);
     EXPECT_EQ(result.moved_blocks, 0);
@@ -49,7 +49,7 @@ TEST(Snapshot, reads_segments_and_history_of_every_protocol_alike) {
 TEST(Snapshot, recorded_by_pytorch_replays_to_its_own_peaks_and_segments) {
   const MemorySnapshot snapshot = read_snapshot(
       history_bytes(RIDGELINE_SOURCE_DIR "/tests/validation/h200/snapshot/mlp-two-steps.pickle.gz"), "mlp.pickle.gz");
-  const ReplayResult result = replay(snapshot.history, {});
+  const HistoryReplay result = replay(snapshot.history, {});
   EXPECT_EQ(result.peak_allocated, 110151680);  // torch.cuda.max_memory_allocated() of the same process
   EXPECT_EQ(result.peak_reserved, 113246208);   // and max_memory_reserved()
   EXPECT_EQ(result.segment_allocations, result.recorded_segments);

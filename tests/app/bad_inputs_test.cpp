@@ -1,6 +1,7 @@
 // Every broken scenario gives one clear message with its place, exit code 2 and no output.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -70,6 +71,14 @@ TEST(BrokenArguments, AreRefusedInOneLine) {
       {"kernels --hardware nvidia-h200-sxm-141gb no-such.jsonl", "no-such.jsonl"},
       {"memory no-such.csv", "no-such.csv"},
       {"memory README.md", "README.md"},
+      {"memory docs", "docs: is a folder, not a file"},
+      {"replay docs --hardware nvidia-t4", "docs: is a folder, not a file"},
+      {"kernels --hardware nvidia-t4 docs", "docs: is a folder, not a file"},
+      {"calibrate docs --hardware nvidia-t4", "docs: is a folder, not a file"},
+      {"sweep docs", "docs: is a folder, expected a YAML file"},
+      {"models docs/", "is a folder, expected a YAML file"},
+      {"kernels --hardware nvidia-t4", "standard input: no kernel cases in it"},
+      {"kernels --hardware nvidia-t4 /dev/null", "/dev/null: no kernel cases in it"},
       {"", "subcommand"},
   };
   for (const auto& [arguments, fragment] : cases) {
@@ -78,6 +87,90 @@ TEST(BrokenArguments, AreRefusedInOneLine) {
     EXPECT_THAT(run.err, HasSubstr(fragment)) << arguments;
     EXPECT_EQ(run.out, "") << arguments;
   }
+}
+
+/// A file that lies there as long as the test runs.
+class TemporaryFile {
+ public:
+  TemporaryFile(const std::string& name, std::string_view contents)
+      : path_((std::filesystem::temp_directory_path() / (std::to_string(::getpid()) + "-" + name)).string()) {
+    std::ofstream(path_, std::ios::binary) << contents;
+  }
+  ~TemporaryFile() { std::filesystem::remove(path_); }
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+std::string contents_of(const std::string& name) {
+  std::ifstream file(RIDGELINE_SOURCE_DIR "/" + name, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+TEST(BrokenFiles, OfEveryKindAreRefusedByEveryCommandThatReadsOne) {
+  const TemporaryFile files[] = {{"empty", ""},
+                                 {"white", " \n\n"},
+                                 {"zeros", std::string(16, '\0')},
+                                 {"words", "This is: no thing: that anybody reads\n"},
+                                 {"list", "[1, 2, 3]\n"},
+                                 {"cut-off.json", R"({"traceEvents": [ {"ph": "X")"},
+                                 {"cut-off.gz", contents_of("tests/validation/h200/kernels.jsonl.gz").substr(0, 24)}};
+  for (const char* command : {"predict", "fit", "compare", "sweep", "replay --hardware nvidia-t4", "memory", "models",
+                              "hardware", "calibrate --dry-run --hardware nvidia-t4", "kernels --hardware nvidia-t4"})
+    for (const TemporaryFile& file : files) {
+      const ProgramRun run = run_program(std::string(command) + " " + file.path());
+      EXPECT_EQ(run.exit_code, 2) << command << " " << file.path() << "\n" << run.err;
+      EXPECT_THAT(run.err + run.out, testing::AnyOf(HasSubstr(file.path()), HasSubstr("\"error\"")))
+          << command << " " << file.path();
+    }
+}
+
+constexpr const char* kHistory =
+    "action,addr,size,stream\nsegment_alloc,7f00,2097152,0\nalloc,7f00,512,0\nfree_requested,7f00,512,0\n"
+    "free_completed,7f00,512,0\n";
+constexpr const char* kCases =
+    R"({"op":"mm","dtype":"bf16","params":{"m":512,"n":512,"k":512,"layout":"nt"}}
+{"op":"softmax","dtype":"fp32","params":{"rows":512,"cols":512}}
+)";
+constexpr const char* kOpTrace =
+    R"({"ridgeline":"op-trace","version":1,"producer":"by hand","title":"one operation","precision":"fp32","samples":1,"tokens":0,"parameters":0,"model_flops":0,"notes":[]}
+{"record":"storage","id":0,"bytes":4096,"category":"inputs"}
+{"record":"storage","id":1,"bytes":4096,"category":"activations"}
+{"record":"step"}
+{"record":"aten","name":"aten::relu","phase":"forward","in":[{"type":"fp32","sizes":[32,32],"storage":0}],"out":[{"type":"fp32","sizes":[32,32],"storage":1}]}
+{"record":"end"}
+)";
+
+TEST(FilesFromElsewhere, WithAByteOrderMarkOrOtherLineEndsAreReadAsTheyAre) {
+  const std::pair<const char*, std::string> cases[] = {
+      {"predict --no-advice", contents_of("scenarios/bert-large-fp32.yaml")},
+      {"hardware", contents_of("hw/nvidia-t4.yaml")},
+      {"models", contents_of("models/gpt2.yaml")},
+      {"memory", kHistory},
+      {"replay --hardware nvidia-t4", kOpTrace},
+      {"kernels --hardware nvidia-t4", kCases}};
+  for (const auto& [command, plain] : cases) {
+    std::string other_ends;
+    for (const char c : plain) other_ends += c == '\n' ? std::string("\r\n") : std::string(1, c);
+    std::string printed;
+    for (const std::string& text : {plain, "\xef\xbb\xbf" + plain, other_ends}) {
+      const TemporaryFile file("from-elsewhere.yaml", text);
+      const ProgramRun run = run_program(std::string(command) + " " + file.path());
+      EXPECT_EQ(run.exit_code, 0) << command << "\n" << run.err;
+      if (printed.empty()) printed = run.out;
+      EXPECT_EQ(run.out, printed) << command;
+    }
+  }
+}
+
+TEST(Kernels, AreReadFromACompressedFileToo) {
+  const ProgramRun run =
+      run_program("kernels --hardware nvidia-h200-sxm-141gb tests/validation/h200/kernels_conv.jsonl.gz");
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("\"predicted\""));
 }
 
 }  // namespace

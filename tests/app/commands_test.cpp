@@ -271,6 +271,16 @@ TEST(Hardware, EveryNumberHasASource) {
   for (const auto& [key, entry] : sheet["values"].items()) EXPECT_NE(entry["source"], "") << key;
 }
 
+TEST(Replay, PredictsARecordedStepForAnyReader) {
+  const std::string command =
+      "replay tests/validation/h200/traces/mlp-b128-fp32.json.gz --hardware nvidia-t4 --format ";
+  const ProgramRun text = run_program(command + "text"), as_json = run_program(command + "json");
+  EXPECT_EQ(text.exit_code, 0) << text.err;
+  EXPECT_EQ(as_json.exit_code, 0) << as_json.err;
+  EXPECT_THAT(text.out, HasSubstr("addmm"));
+  EXPECT_GT(json::parse(as_json.out)["step"]["time_s"].get<double>(), 0.0);
+}
+
 TEST(Memory, AReplayedHistoryAsksForTheSegmentsItRecorded) {
   const ProgramRun run =
       run_program("memory tests/validation/h200/allocations/nanogpt-char-slow-bf16-hist.csv.gz --format json");

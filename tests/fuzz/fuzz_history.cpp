@@ -15,7 +15,7 @@ std::string replayed(const AllocationHistory& history, const AllocatorSettings& 
   options.settings = settings;
   options.capacity = capacity;
   options.recorded_addresses = recorded_addresses;
-  const ReplayResult result = replay(history, options);
+  const HistoryReplay result = replay(history, options);
   if (result.peak_allocated > result.peak_reserved) return "more allocated than reserved";
   if (result.peak_allocated < 0) return "less than nothing allocated";
   if (!recorded_addresses && result.peak_reserved > capacity) return "more reserved than the device has";

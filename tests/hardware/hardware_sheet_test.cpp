@@ -65,6 +65,18 @@ TEST(HardwareSheet, keys_of_the_sheet_can_be_set) {
   }
 }
 
+TEST(HardwareSheet, what_a_file_may_say_and_does_not_is_shown_as_assumed) {
+  const HardwareSheet shipped = load_hardware_sheet("nvidia-t4");
+  const auto lru = load_hardware_sheet("nvidia-t4", {{"l2.replacement", "lru", ""}});
+  ASSERT_TRUE(find(shipped.assumed, "l2.replacement"));
+  EXPECT_EQ(find(shipped.assumed, "l2.replacement")->value, "aged");
+  EXPECT_EQ(find(shipped.assumed, "launch.tile_order")->value, "automatic");
+  EXPECT_EQ(find(shipped.assumed, "gemm")->value, "none");
+  EXPECT_FALSE(find(lru.assumed, "l2.replacement"));
+  EXPECT_EQ(find(lru.values, "l2.replacement")->value, "lru");
+  for (const SheetRow& row : shipped.assumed) EXPECT_FALSE(find(shipped.values, row.key)) << row.key;
+}
+
 TEST(HardwareSheet, derived_rows_follow_from_the_values) {
   const Gpu h200 = load_gpu("nvidia-h200-sxm-141gb");
   const auto rows = derived_rows(h200);

@@ -26,27 +26,19 @@ struct Tried {
   double seconds, rank;
 };
 
-/// The numbers of splits that the libraries use: persistent kernels a few; tiled ones what fills half a round of the
-/// SMs, one or two, in place few too, none of less than 64 of k.
-std::set<int> splits_to_try(const GemmWork& work, double count, double sms, bool in_place) {
-  if (work.family == GemmWork::Family::wgmma) return {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 16};
+/// The numbers of splits that the libraries use: persistent kernels and kernels that add up in place few; others what
+/// fills one round of the SMs, two or three, no more than are resident, none of less than 64 of k.
+std::set<int> splits_to_try(const GemmWork& work, double count, double sms, int blocks_per_sm, bool in_place) {
+  if (work.family == GemmWork::Family::wgmma) return {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
   std::set<int> splits{1};
   if (in_place)
     for (int few = 2; few < 10; ++few) splits.insert(few);
-  for (const double rounds : {0.5, 1.0, 2.0}) {
-    const double most = std::min(64.0, static_cast<double>(work.k / 64));
-    splits.insert(static_cast<int>(std::max(1.0, std::min(most, std::floor(rounds * sms / count)))));
-  }
+  else
+    for (int rounds = 1; rounds <= std::min(3, blocks_per_sm); ++rounds) {
+      const double most = std::min(64.0, static_cast<double>(work.k / 64));
+      splits.insert(static_cast<int>(std::max(1.0, std::min(most, std::floor(rounds * sms / count)))));
+    }
   return splits;
-}
-
-/// Kernels that the libraries do not have for a layout.
-bool missing(const GemmWork& work, const GemmTile& tile) {
-  const bool a_along_m = work.layout >= 2, b_along_n = work.layout == 0 || work.layout == 2;
-  if (work.family == GemmWork::Family::wgmma) return (a_along_m && tile.m % 32 != 0) || (b_along_n && tile.n % 32 != 0);
-  if (work.family == GemmWork::Family::mma_sync || work.batch > 1) return false;
-  if (tile.stages >= 4) return !a_along_m && !b_along_n;
-  return a_along_m && tile.m * tile.n >= 16384;
 }
 
 /// Every entry of the menu but shared k-steps, with every split that the law allows, each timed in full.
@@ -55,7 +47,7 @@ std::vector<Tried> all_candidates(const GemmWork& work, const Gpu& gpu, const Ge
   const bool persistent = work.family == GemmWork::Family::wgmma;
   std::vector<Tried> all;
   for (const TileChoice& choice : menu.entries) {
-    if (choice.tile.stream_k || (!menu.changed && missing(work, choice.tile))) continue;
+    if (choice.tile.stream_k) continue;
     GemmTile tile = choice.tile;
     if (!persistent) {
       tile.blocks_per_sm = occupancy_of(gpu.sm, choice.threads, choice.registers, choice.shared_bytes).blocks;
@@ -64,18 +56,29 @@ std::vector<Tried> all_candidates(const GemmWork& work, const Gpu& gpu, const Ge
     for (const bool in_place : {false, true}) {
       tile.stream_k = in_place;
       bool longer_allowed = true;
-      for (const int splits : splits_to_try(work, law.tiles(tile), gpu.sm.count, in_place)) {
+      for (const int splits : splits_to_try(work, law.tiles(tile), gpu.sm.count, tile.blocks_per_sm, in_place)) {
         if (splits == 1 && in_place) continue;
         if (splits > 1 && (!in_place || work.family == GemmWork::Family::simt) && !menu.changed &&
-            work.k < 2 * std::min(work.m, work.n))
+            work.k < (persistent ? 8 : 2) * std::min(work.m, work.n))
           continue;
+        const Mode mode = in_place         ? Mode::in_place
+                          : splits > 1     ? Mode::second_kernel
+                          : work.batch > 1 ? Mode::batched
+                                           : Mode::whole;
+        if (!menu.changed && !choice.runs.has(mode, work.layout)) continue;
         longer_allowed = longer_allowed && !(persistent && in_place) && law.may_split(tile, splits);
         if (!longer_allowed) continue;
         const double m = tile.m, n = tile.n;
         double dislike = c.rank_aspect * std::log(std::max(m, n) / std::min(m, n)) +
                          c.rank_area * std::log(m * n / 16384.0) + c.rank_deep * std::log(tile.k / 32.0);
         if (m >= 256 || n >= 256) dislike += c.rank_wide;
-        if (law.tiles(tile) * splits <= gpu.sm.count) dislike += c.rank_one_round;
+        const double blocks = law.tiles(tile) * splits, sms = gpu.sm.count;
+        if (blocks <= sms) dislike += c.rank_one_round;
+        const double multiply_adds = static_cast<double>(work.batch) * static_cast<double>(work.m) *
+                                     static_cast<double>(work.n) * static_cast<double>(work.k);
+        const double fullest = pieces_of(blocks / sms, 1.0) * m * n * tile.k *
+                               pieces_of(static_cast<double>(work.k), static_cast<double>(splits) * tile.k);
+        dislike += c.rank_waste * (1.0 - multiply_adds / sms / fullest);
         if (splits > 1) dislike += c.rank_split + c.rank_log_split * std::log(splits);
         if (in_place) dislike += c.rank_in_place;
         if (work.sparse != SparseOperand::none || menu.changed) dislike = 0.0;
@@ -129,6 +132,14 @@ void expect_exhaustive(const GemmWork& work, const Gpu& gpu, const GpuMenus& men
   EXPECT_EQ(chosen.fastest, fastest) << where;
   EXPECT_LE(chosen.seconds, 1.05 * fastest) << where;
   EXPECT_NEAR(same->rank, best_rank, 1e-12 * best_rank) << where;
+  double sum = 0.0, weights = 0.0;
+  for (const Tried& tried : all) {
+    if (tried.seconds > (menu.changed || work.sparse != SparseOperand::none ? 0.0 : 1.2) * fastest) continue;
+    const double sure = std::max(0.0, 1.0 - std::max(0.0, tried.rank / same->rank - 1.0) / 0.16);
+    sum += sure * sure * tried.seconds;
+    weights += sure * sure;
+  }
+  EXPECT_NEAR(chosen.expected, weights > 0.0 ? sum / weights : same->seconds, 1e-9 * fastest) << where;
 }
 
 class OnEveryGpu : public ::testing::TestWithParam<std::string> {};

@@ -62,7 +62,7 @@ TEST(MemorySnapshot, holds_the_segments_of_the_run_and_replays_to_them) {
   const MemorySnapshot snapshot = read_snapshot(memory_snapshot(builder.program(), result, options.settings), "own");
   expect_equal(snapshot.segments, result.segments);
   EXPECT_EQ(snapshot.history.events.size(), result.history.size());
-  const ReplayResult again = replay(snapshot.history, {});
+  const HistoryReplay again = replay(snapshot.history, {});
   EXPECT_EQ(again.moved_blocks, 0);
   EXPECT_EQ(again.peak_reserved, result.peak_reserved);
   EXPECT_EQ(again.peak_allocated, result.peak_allocated);

@@ -21,13 +21,13 @@ MicrokernelRun describe_graph_period(const ProbePoint& point, const Gpu&) {
 }
 
 MicrokernelRun describe_wave_staircase(const ProbePoint& point, const Gpu&) {
-  constexpr double kSteps = 4096.0, kChains = 4.0;
+  constexpr double kFmas = 4096.0, kChains = 4.0;
   constexpr int kThreads = 512;
   const double blocks = point["blocks"];
-  KernelLaunch launch = code_launch(CodeKernel::arithmetic, blocks, kThreads, 20, kSteps);
+  KernelLaunch launch = code_launch(CodeKernel::arithmetic, blocks, kThreads, 20, kFmas);
   launch.shared_bytes_per_block = static_cast<std::int64_t>(point["shared_bytes"]);
   launch.pipe = Pipe::fp32;
-  launch.flops = 2.0 * kSteps * kChains * kThreads * blocks;
+  launch.flops = 2.0 * kFmas * kChains * kThreads * blocks;
   writes(launch, 4.0 * blocks);
   MicrokernelRun run;
   run.shows = MicrokernelRun::Shows::microseconds;

@@ -1,0 +1,253 @@
+// Every rule from a dispatcher call to our operations, on a small example.
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "tests/support/aten_example.h"
+
+namespace ridgeline::trace {
+namespace {
+
+std::vector<Example> unary(std::string_view expected, std::initializer_list<const char*> names) {
+  std::vector<Example> examples;
+  for (const char* name : names) examples.push_back({name, {kX}, std::string(expected) + " 4x8 fp32"});
+  return examples;
+}
+std::vector<Example> with_saved(std::string_view expected, std::initializer_list<const char*> names) {
+  std::vector<Example> examples;
+  for (const char* name : names) examples.push_back({name, {kX, kX}, std::string(expected) + " 4x8 fp32,fp32->fp32"});
+  return examples;
+}
+std::vector<Example> of_lists(std::string_view expected, std::initializer_list<const char*> names) {
+  std::vector<Example> examples;
+  for (const char* name : names)
+    examples.push_back({name, {TensorList{kX, tensor({10})}}, std::string(expected) + " 2 tensors, 42 elements fp32"});
+  return examples;
+}
+
+std::vector<Example> examples() {
+  std::vector<Example> all{
+      // products
+      {"mm", {half({4, 16}), half({16, 8})}, "mm 4x8x16 nn bf16"},
+      {"addmm", {half({8}), half({4, 16}), tensor({16, 8}, DType::bf16, {1, 16})}, "addmm 4x8x16 nt bf16"},
+      {"_addmm_activation", {half({8}), half({4, 16}), half({16, 8})}, "addmm 4x8x16 nn bf16"},
+      {"bmm", {half({3, 4, 16}), half({3, 16, 8})}, "bmm 3x 4x8x16 nn bf16"},
+      {"baddbmm", {half({3, 4, 8}), half({3, 4, 16}), half({3, 16, 8})}, "copy 12x8 bf16; bmm 3x 4x8x16 nn bf16"},
+      // attention
+      {"ridgeline::attention", {kHeads, kHeads, kHeads, kNone, 0.0, 1.0}, "cudnn_attention 2x12x128x64 causal bf16"},
+      {"ridgeline::attention_backward",
+       {kHeads, kHeads, kHeads, kHeads, kHeads, tensor({2, 12, 128}), 0.0, 1.0},
+       "cudnn_attention_backward 2x12x128x64 causal bf16"},
+      {"_scaled_dot_product_flash_attention",
+       {kHeads, kHeads, kHeads, 0.0, 1.0},
+       "flash_attention 2x12x128x64 causal bf16"},
+      {"_scaled_dot_product_flash_attention_backward",
+       {kHeads, kHeads, kHeads, kHeads, kHeads, tensor({2, 12, 128}), kNone, kNone, 128.0, 128.0, 0.0, 1.0},
+       "flash_attention_backward 2x12x128x64 causal bf16"},
+      {"_scaled_dot_product_efficient_attention",
+       {kHeads, kHeads, kHeads, kNone, 1.0, 0.0, 0.0},
+       "efficient_attention 2x12x128x64 bf16"},
+      {"_scaled_dot_product_efficient_attention_backward",
+       {kHeads, kHeads, kHeads, kHeads, kNone, kHeads, tensor({2, 12, 128})},
+       "efficient_attention_backward 2x12x128x64 bf16"},
+      {"_scaled_dot_product_cudnn_attention",
+       {kHeads, kHeads, kHeads, kNone, 1.0, 0.0, 0.0},
+       "cudnn_attention 2x12x128x64 bf16"},
+      {"_scaled_dot_product_cudnn_attention_backward",
+       {kHeads, kHeads, kHeads, kHeads, kHeads, tensor({2, 12, 128})},
+       "cudnn_attention_backward 2x12x128x64 bf16"},
+      {"_flash_attention_forward",
+       {half({2, 128, 12, 64}), half({2, 128, 12, 64}), half({2, 128, 12, 64})},
+       "flash_attention 2x12x128x64 bf16"},
+      {"_flash_attention_backward",
+       {kHeads, half({2, 128, 12, 64}), half({2, 128, 12, 64}), half({2, 128, 12, 64})},
+       "flash_attention_backward 2x12x128x64 bf16"},
+      {"_efficient_attention_forward",
+       {half({2, 128, 12, 64}), half({2, 128, 12, 64}), half({2, 128, 12, 64})},
+       "efficient_attention 2x12x128x64 bf16"},
+      {"_efficient_attention_backward",
+       {kHeads, half({2, 128, 12, 64}), half({2, 128, 12, 64}), half({2, 128, 12, 64})},
+       "efficient_attention_backward 2x12x128x64 bf16"},
+      {"_cudnn_attention_forward", {kHeads, kHeads, kHeads}, "cudnn_attention 2x12x128x64 bf16"},
+      {"_cudnn_attention_backward", {kHeads, kHeads, kHeads, kHeads}, "cudnn_attention_backward 2x12x128x64 bf16"},
+      // rows
+      {"_softmax", {kX, -1.0, 0.0}, "softmax 4x8 fp32"},
+      {"_safe_softmax", {kX, -1.0}, "softmax 4x8 fp32"},
+      {"_log_softmax", {half({4, 8}), 1.0, 1.0}, "log_softmax 4x8 bf16->fp32"},
+      {"_softmax_backward_data", {kX, kX, -1.0, 5.0}, "softmax_backward 4x8 fp32->fp16"},
+      {"_log_softmax_backward_data", {kX, kX, 1.0, std::string("fp32")}, "log_softmax_backward 4x8 fp32"},
+      {"native_layer_norm", {kX, Numbers{8}, tensor({8}), tensor({8}), 1e-5}, "native_layer_norm 4x8 fp32"},
+      {"native_layer_norm_backward",
+       {kX, kX, Numbers{8}, tensor({4}), tensor({4}), tensor({8}), tensor({8})},
+       "native_layer_norm_backward 4x8 fp32"},
+      {"_fused_rms_norm", {kX, Numbers{8}, tensor({8})}, "rms_norm 4x8 fp32"},
+      {"_fused_rms_norm_backward", {kX, kX, Numbers{8}, tensor({4}), tensor({8})}, "rms_norm_backward 4x8 fp32"},
+      {"native_group_norm",
+       {kImage, tensor({16}), tensor({16}), 2.0, 16.0, 1024.0, 4.0},
+       "native_layer_norm 8x4096 fp32"},
+      {"native_group_norm_backward",
+       {kImage, kImage, kNone, kNone, tensor({16}), 2.0, 16.0, 1024.0, 4.0},
+       "native_layer_norm_backward 8x4096 fp32"},
+      {"native_dropout", {kX, 0.1, 1.0}, "native_dropout 32 fp32"},
+      {"_fused_dropout", {kX, 0.1}, "native_dropout 32 fp32"},
+      {"embedding", {tensor({100, 8}), indices({2, 6})}, "embedding 12 of 100x8 fp32"},
+      {"index_select", {tensor({100, 8}), 0.0, indices({12})}, "embedding 12 of 100x8 fp32"},
+      {"embedding_dense_backward",
+       {tensor({2, 6, 8}), indices({2, 6}), 100.0, -1.0},
+       "embedding_dense_backward 12 of 100x8 fp32"},
+      {"nll_loss_forward", {kX, indices({4})}, "nll_loss 4x8 fp32"},
+      {"nll_loss_backward", {tensor({}), kX, indices({4})}, "nll_loss_backward 4x8 fp32"},
+      {"nll_loss2d_forward", {tensor({2, 3, 8, 8}), indices({2, 8, 8})}, "pointwise 16x8 int64->fp32"},
+      {"nll_loss2d_backward",
+       {tensor({}), tensor({2, 3, 8, 8}), indices({2, 8, 8})},
+       "fill 48x8 fp32; pointwise 16x8 int64->fp32"},
+      // images
+      {"convolution",
+       {kImage, tensor({64, 16, 3, 3}), kNone, Numbers{1, 1}, Numbers{1, 1}},
+       "conv2d 2x16x32x32 to 64, 3x3 fp32"},
+      {"convolution_overrideable",
+       {kImage, tensor({64, 16, 3, 3}), kNone, Numbers{2, 2}},
+       "conv2d 2x16x32x32 to 64, 3x3 fp32"},
+      {"cudnn_convolution",
+       {kImage, tensor({64, 16, 3, 3}), Numbers{1, 1}, Numbers{1, 1}},
+       "conv2d 2x16x32x32 to 64, 3x3 fp32"},
+      {"cudnn_convolution_transpose",
+       {kImage, tensor({16, 8, 2, 2}), Numbers{0, 0}, Numbers{0, 0}, Numbers{2, 2}},
+       "conv2d 2x8x64x64 to 16, 2x2 fp32"},
+      {"convolution_backward",
+       {tensor({2, 64, 32, 32}), kImage, tensor({64, 16, 3, 3}), kNone, Numbers{1, 1}, Numbers{1, 1}, Numbers{1, 1},
+        0.0, Numbers{0, 0}, 1.0, Numbers{1, 1, 0}},
+       "conv2d_backward 2x16x32x32 to 64, 3x3 fp32"},
+      {"cudnn_batch_norm", {kImage}, "batch_norm 2x16x32x32 fp32"},
+      {"native_batch_norm", {kImage}, "batch_norm 2x16x32x32 fp32"},
+      {"_native_batch_norm_legit", {kImage}, "batch_norm 2x16x32x32 fp32"},
+      {"_batch_norm_with_update", {kImage}, "batch_norm 2x16x32x32 fp32"},
+      {"miopen_batch_norm", {kImage}, "batch_norm 2x16x32x32 fp32"},
+      {"cudnn_batch_norm_backward", {kImage, kImage}, "batch_norm_backward 2x16x32x32 fp32"},
+      {"native_batch_norm_backward", {kImage, kImage}, "batch_norm_backward 2x16x32x32 fp32"},
+      {"batch_norm_backward", {kImage, kImage}, "batch_norm_backward 2x16x32x32 fp32"},
+      {"max_pool2d_with_indices", {kImage, Numbers{2, 2}}, "max_pool2d 2x16x32x32 fp32"},
+      {"max_pool2d_with_indices_backward", {tensor({2, 16, 16, 16}), kImage}, "max_pool2d_backward 2x16x32x32 fp32"},
+      {"upsample_nearest2d", {kImage, Numbers{64, 64}}, "upsample_nearest2d 2x16x64x64 fp32"},
+      {"upsample_bilinear2d", {kImage, Numbers{64, 64}}, "upsample_nearest2d 2x16x64x64 fp32"},
+      {"upsample_nearest2d_backward",
+       {tensor({2, 16, 64, 64}), Numbers{64, 64}, Numbers{2, 16, 32, 32}},
+       "upsample_nearest2d_backward 2x16x64x64 fp32"},
+      {"upsample_bilinear2d_backward",
+       {tensor({2, 16, 64, 64}), Numbers{64, 64}, Numbers{2, 16, 32, 32}},
+       "upsample_nearest2d_backward 2x16x64x64 fp32"},
+      // copies
+      {"copy_", {half({4, 8}), kX}, "cast 4x8 fp32->bf16"},
+      {"_to_copy", {kX, std::string("bf16")}, "cast 4x8 fp32->bf16", {half({4, 8})}},
+      {"clone", {tensor({2, 3, 4, 8}, DType::fp32, {96, 8, 24, 1}), 0.0}, "copy 24x8 fp32"},
+      {"select_backward", {kX, Numbers{4, 6, 8}, 1.0, 0.0}, "fill 24x8 fp32; copy 4x8 fp32"},
+      {"slice_backward", {kX, Numbers{4, 16}, 1.0, 0.0, 8.0, 1.0}, "fill 4x16 fp32; copy 4x8 fp32"},
+      {"_local_scalar_dense", {tensor({})}, "copy_to_host 1x1 fp32"},
+      // reductions
+      {"sum", {kX, Numbers{0}, 1.0}, "sum 4x8 fp32"},
+      {"mean", {kX, Numbers{-1}}, "mean 4x8 fp32"},
+      {"amax", {kX, Numbers{1}}, "sum 4x8 fp32"},
+      {"amin", {kX, Numbers{1}}, "sum 4x8 fp32"},
+      {"var", {kX, Numbers{1}}, "mean 4x8 fp32"},
+      {"var_mean", {kX, Numbers{1}}, "mean 4x8 fp32"},
+      {"std", {kX, Numbers{1}}, "mean 4x8 fp32"},
+      {"logsumexp", {kX, Numbers{1}}, "sum 4x8 fp32"},
+      {"_adaptive_avg_pool2d", {kX}, "pointwise 4x8 fp32"},
+      {"cumsum", {kX, 1.0}, "pointwise 4x8 fp32"},
+      {"cumprod", {kX, 1.0}, "pointwise 4x8 fp32"},
+      {"linalg_vector_norm", {kX, 2.0}, "linalg_vector_norm 1x32 fp32"},
+      {"norm", {kX, 2.0}, "linalg_vector_norm 1x32 fp32"},
+      // point-wise
+      {"gelu", {kX, std::string("tanh")}, "gelu_tanh 4x8 fp32"},
+      {"gelu_", {kX}, "gelu 4x8 fp32"},
+      {"gelu_backward", {kX, kX, std::string("none")}, "gelu_backward 4x8 fp32,fp32->fp32"},
+      {"masked_fill", {kX, mask({4, 8}), 0.0}, "masked_fill 4x8 fp32,bool->fp32"},
+      {"masked_fill_", {kX, mask({4, 8}), 0.0}, "pointwise 4x8 fp32,bool->fp32"},
+      {"native_dropout_backward", {kX, mask({4, 8}), 1.1}, "native_dropout_backward 4x8 fp32,bool->fp32"},
+      {"_amp_update_scale_", {tensor({1}), kNone, tensor({1})}, "pointwise 1x1 fp32,fp32->fp32"},
+      {"arange", {16.0}, "arange 1x16 int64"},
+      {"gather", {kX, 1.0, indices({4, 1})}, "pointwise 4x1 int64->fp32"},
+      {"where", {mask({4, 8}), kX, kX}, "pointwise 4x8 bool,fp32,fp32->fp32"},
+      // lists
+      {"cat", {TensorList{kX, kX, kX}, 1.0}, "cat 4x8 fp32"},
+      {"stack", {TensorList{tensor({}), tensor({})}}, "cat 1x1 fp32"}};
+  const auto add = [&](std::vector<Example> more) { all.insert(all.end(), more.begin(), more.end()); };
+  for (const char* name : {"argmax", "argmin", "all", "any", "max", "min", "prod"})
+    all.push_back({name, {kX}, "sum 1x32 fp32"});
+  add(unary("silu", {"silu", "silu_"}));
+  add(unary("relu", {"relu", "relu_", "clamp_min", "clamp_min_"}));
+  add(unary("tanh", {"tanh", "tanh_"}));
+  add(unary("sqrt", {"sqrt", "sqrt_", "rsqrt", "rsqrt_"}));
+  add(unary("reciprocal", {"reciprocal", "reciprocal_"}));
+  add(unary("scale", {"neg", "neg_"}));
+  add(unary("clamp", {"clamp", "clamp_", "clamp_max", "hardtanh", "hardtanh_"}));
+  add(unary("pointwise", {"sigmoid",      "exp",
+                          "log",          "log2",
+                          "log1p",        "expm1",
+                          "sin",          "cos",
+                          "abs",          "erf",
+                          "floor",        "ceil",
+                          "round",        "sign",
+                          "square",       "leaky_relu",
+                          "elu",          "hardswish",
+                          "hardsigmoid",  "softplus",
+                          "mish",         "log_sigmoid_forward",
+                          "tril",         "triu",
+                          "bitwise_not",  "logical_not",
+                          "isfinite",     "isnan",
+                          "isinf",        "nan_to_num",
+                          "flip",         "roll",
+                          "sigmoid_",     "exp_",
+                          "bernoulli_",   "uniform_",
+                          "normal_",      "random_",
+                          "tril_",        "triu_",
+                          "logical_not_", "leaky_relu_",
+                          "hardswish_",   "exponential_"}));
+  for (const char* name :
+       {"fill_", "zero_", "zeros_like", "ones_like", "full_like", "new_zeros", "new_ones", "new_full", "fill"})
+    all.push_back({name, {kX}, "fill 4x8 fp32"});
+  for (const char* name : {"zeros", "ones", "full", "scalar_tensor"})
+    all.push_back({name, {Numbers{4, 8}}, "fill 4x8 fp32", {kX}});
+  add(with_saved("silu_backward", {"silu_backward"}));
+  add(with_saved("relu_backward", {"threshold_backward"}));
+  add(with_saved("tanh_backward", {"tanh_backward"}));
+  add(with_saved("pointwise", {"sigmoid_backward", "leaky_relu_backward", "elu_backward", "hardswish_backward",
+                               "hardsigmoid_backward", "hardtanh_backward", "softplus_backward", "mish_backward",
+                               "log_sigmoid_backward", "lerp", "lerp_", "addcmul", "addcmul_", "addcdiv", "addcdiv_"}));
+  add(with_saved("add", {"add", "sub", "rsub", "maximum", "minimum"}));
+  add(with_saved("add_", {"add_", "sub_"}));
+  add(with_saved("mul", {"mul", "mul_", "div", "div_", "pow", "pow_", "bitwise_and", "bitwise_or", "bitwise_xor",
+                         "remainder", "fmod", "floor_divide", "atan2", "hypot"}));
+  for (const char* name : {"eq", "ne", "lt", "le", "gt", "ge", "logical_and", "logical_or", "logical_xor"})
+    all.push_back({name, {kX, kX}, "eq 4x8 fp32,fp32->bool"});
+  add(of_lists("foreach_add_scalar", {"_foreach_add_", "_foreach_add", "_foreach_sub_", "_foreach_sub"}));
+  add(of_lists("foreach_mul",
+               {"_foreach_mul_", "_foreach_mul", "_foreach_neg_", "_foreach_zero_", "_foreach_clamp_min_"}));
+  add(of_lists("foreach_div", {"_foreach_div_", "_foreach_div"}));
+  add(of_lists("foreach_lerp", {"_foreach_lerp_"}));
+  add(of_lists("foreach_addcmul", {"_foreach_addcmul_"}));
+  add(of_lists("foreach_addcdiv", {"_foreach_addcdiv_"}));
+  add(of_lists("foreach_sqrt", {"_foreach_sqrt", "_foreach_sqrt_", "_foreach_rsqrt", "_foreach_rsqrt_",
+                                "_foreach_reciprocal", "_foreach_reciprocal_", "_foreach_neg", "_foreach_abs"}));
+  add(of_lists("foreach_add", {"_foreach_maximum_"}));
+  add(of_lists("foreach_copy", {"_foreach_copy_"}));
+  add(of_lists("foreach_norm", {"_foreach_norm"}));
+  add(of_lists("amp_foreach_unscale", {"_amp_foreach_non_finite_check_and_unscale_"}));
+  add(of_lists("fused_adamw", {"_fused_adamw_"}));
+  add(of_lists("fused_adam", {"_fused_adam_"}));
+  add(of_lists("fused_sgd", {"_fused_sgd_"}));
+  return all;
+}
+
+TEST(AtenMap, EveryRuleGivesTheOperationOfItsExample) {
+  for (const Example& example : examples()) EXPECT_EQ(described(example), example.expected) << example.name;
+}
+
+TEST(AtenMap, NoRuleIsWithoutAnExample) {
+  std::set<std::string> shown;
+  for (const Example& example : examples()) shown.insert(full_name(example));
+  for (const std::string_view name : mapped_names()) EXPECT_TRUE(shown.contains(std::string(name))) << name;
+}
+
+}  // namespace
+}  // namespace ridgeline::trace
