@@ -408,6 +408,7 @@ constexpr std::array kTable{
                     2.02, 2.02, 1330, 0, 0, 0, 1},
     StreamConstants{StreamKernel::small_summed, "small_summed", 2460, 117, 117, 0, false, 2500, 37.3, 37.3, 1.47, 1.47,
                     76.4, 0, 0, 0, 1},
+    StreamConstants{StreamKernel::largek, "largek", 2400, 139, 139, 0, false, 1500, 1, 1, 1, 1, 100, 0, 1780, 0, 1},
     StreamConstants{StreamKernel::sort_histogram, "sort_histogram", 3.74e+03, 0, 0, 0.5, false, 0, 0.5, 0.5, 0, 0, 20,
                     0, 0, 0, 1},
     StreamConstants{StreamKernel::sort_pass, "sort_pass", 9.71e+03, 2.92e+03, 2.92e+03, 0.5, false, 0, 0.5, 0.5, 0, 0,
