@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::int64_t kManyElements = 1 << 20, kRowsOfBlock = 16;
 
-struct Choice {
+struct BlockChoice {
   StreamKernel kernel;
   Geometry geometry;
   double iterations = 1.0;
@@ -24,20 +24,20 @@ struct Choice {
 constexpr std::int64_t kRandomNumbers = 150;
 
 /// Dependent work of a thread: its elements, one after another, each with the kernel's instructions.
-double work_of_a_thread(const FusedKernel& op, const Choice& choice) {
+double work_of_a_thread(const FusedKernel& op, const BlockChoice& choice) {
   const double threads = static_cast<double>(choice.geometry.grid_x * choice.geometry.threads);
   const double instructions = constants_of(choice.kernel).instructions_full;
   return static_cast<double>(op.rows * op.cols) / threads * (1.0 + static_cast<double>(op.arithmetic) / instructions);
 }
 
-Choice choice_of(const FusedKernel& op) {
+BlockChoice choice_of(const FusedKernel& op) {
   const std::int64_t elements = op.rows * op.cols;
   using Shape = FusedKernel::Shape;
   switch (op.shape) {
     case Shape::pointwise: {
       const std::int64_t block = elements >= kManyElements ? 1024 : elements >= 65536 ? 512 : 128;
-      Choice choice{op.gathers ? StreamKernel::triton_gather : StreamKernel::triton_pointwise,
-                    {ceil_div(elements, block), 1, block == 512 ? 256 : 128, 24, 0}};
+      BlockChoice choice{op.gathers ? StreamKernel::triton_gather : StreamKernel::triton_pointwise,
+                         {ceil_div(elements, block), 1, block == 512 ? 256 : 128, 24, 0}};
       choice.iterations = work_of_a_thread(op, choice);
       return choice;
     }
@@ -54,7 +54,7 @@ Choice choice_of(const FusedKernel& op) {
       const int threads = elements >= kManyElements ? 32 : elements >= 262144 ? 64 : 256;
       const bool random = op.arithmetic >= kRandomNumbers;
       const int registers = op.cols > 512 ? (random ? 200 : 90) : (random ? 130 : 72);
-      Choice choice{
+      BlockChoice choice{
           StreamKernel::triton_rows,
           {ceil_div(op.rows, threads > 64 ? 1 : side_by_side), 1, threads, threads == 32 ? registers : 32, 64}};
       choice.iterations = work_of_a_thread(op, choice);
@@ -76,7 +76,7 @@ Choice choice_of(const FusedKernel& op) {
 
 LoweredOp lower_fused(const FusedKernel& op, const Gpu& /*gpu*/, const Software& /*software*/) {
   if (op.rows < 1 || op.cols < 1) throw std::invalid_argument("a generated kernel needs at least one element");
-  const Choice choice = choice_of(op);
+  const BlockChoice choice = choice_of(op);
   const auto elements = static_cast<double>(op.rows * op.cols);
   const TimeClass time_class =
       op.shape == FusedKernel::Shape::pointwise ? TimeClass::elementwise : TimeClass::normalization;
