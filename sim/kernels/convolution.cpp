@@ -4,8 +4,6 @@
 // CUDA cores channels first: images and filters in the other order are turned round and back. In NCHW whichever of both
 // is faster is taken, with what it turns; channels last stays on the tensor cores where there are any. 1x1 convolutions
 // of stride 1 are plain products. Channels that do not fill a load are padded to it. Padding is kernel/2.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>
@@ -14,6 +12,7 @@
 #include "sim/kernels/families.h"
 #include "sim/kernels/gemm_launch.h"
 #include "sim/kernels/image_layout.h"
+#include "sim/kernels/transformed_convolution.h"
 #include "sim/timing/laws.h"
 #include "sim/units/ceil_div.h"
 
@@ -72,6 +71,7 @@ class ConvolutionLowering {
     ConvolutionKernel kernel;
     std::vector<KernelLaunch> before, after;
     double seconds = 0;
+    bool transformed = false;
   };
 
   [[nodiscard]] Access read(int operand, const ImageTensor& tensor) const {
@@ -134,7 +134,7 @@ class ConvolutionLowering {
 
   [[nodiscard]] Plan plan(const ConvolutionKernel& kernel, const std::vector<Operand>& reads,
                           const Operand& write) const {
-    Plan result{.kernel = kernel, .before = {}, .after = {}};
+    Plan result{.kernel = kernel};
     // A single tap is in either order what it is in the other.
     const auto turns = [](const ImageTensor& tensor) { return tensor.pixels > 1; };
     if (!in_order(kernel)) {
@@ -161,13 +161,37 @@ class ConvolutionLowering {
       ConvolutionProblem whole_loads = problem;
       whole_loads.channels = padded(problem.channels);
       whole_loads.filters = padded(problem.filters);
-      if (const auto kernel = tensor_convolution(whole_loads, bytes, gpu_)) best = plan(*kernel, reads, write);
+      for (const ConvolutionKernel& kernel : tensor_convolutions(whole_loads, bytes, gpu_))
+        keep_faster(best, plan(kernel, reads, write));
     }
     if (!best || !op_.channels_last) {
-      Plan other = plan(cuda_core_convolution(problem, bytes, gpu_), reads, write);
-      if (!best || other.seconds < best->seconds) best = std::move(other);
+      keep_faster(best, plan(cuda_core_convolution(problem, bytes, gpu_), reads, write));
+      if (op_.type == DType::fp32) consider_transforms(best, problem, reads, write);
     }
     append(*best, reads, write);
+  }
+
+  static void keep_faster(std::optional<Plan>& best, Plan other) {
+    if (!best || other.seconds < best->seconds) best = std::move(other);
+  }
+
+  /// Winograd's weight gradients and Fourier transforms of input gradients, products of transformed tensors.
+  void consider_transforms(std::optional<Plan>& best, const ConvolutionProblem& problem,
+                           const std::vector<Operand>& reads, const Operand& write) const {
+    const auto form = transformed_convolution(problem, gpu_);
+    if (!form) return;
+    Plan result = plan(form->kernel, reads, write);
+    result.transformed = true;
+    const auto add = [&](std::vector<KernelLaunch>& launches, const Operand& operand) {
+      const double growth = operand.tensor.pixels == w_.pixels && operand.tensor.count == w_.count ? form->filter_growth
+                            : operand.index == 0                                                   ? form->output_growth
+                                                                                                   : form->image_growth;
+      launches.push_back(transform_of(*form, operand.index, op_.type, operand.tensor.elements() * element_, growth));
+      result.seconds += fixed_time(launches.back(), std::get<FixedWork>(launches.back().work), gpu_, {}).time.value();
+    };
+    for (const Operand& operand : reads) add(result.before, operand);
+    add(result.after, write);
+    keep_faster(best, std::move(result));
   }
 
   void append(const Plan& plan, const std::vector<Operand>& reads, const Operand& write) {
@@ -176,7 +200,7 @@ class ConvolutionLowering {
     if (work.family == GemmWork::Family::wgmma && work.gathering.role != Role::weight_gradient)
       out_.launches.push_back(counter_memset());
     KernelLaunch kernel;
-    kernel.name = name_of(work);
+    kernel.name = plan.transformed ? "gemm_of_transforms" : name_of_convolution(work);
     kernel.time_class = TimeClass::tensor_contraction;
     kernel.threads_per_block = plan.kernel.threads;
     kernel.registers_per_thread = plan.kernel.registers;
@@ -188,7 +212,9 @@ class ConvolutionLowering {
                   : work.family == GemmWork::Family::mma_sync ? Pipe::tensor_mma
                                                               : Pipe::fp32;
     kernel.type = work.family == GemmWork::Family::simt ? DType::fp32 : op_.type;
-    kernel.flops = 2.0 * y_.elements() * static_cast<double>(op_.in_channels * op_.kernel * op_.kernel);
+    kernel.flops = plan.transformed
+                       ? gemm_flops(work)
+                       : 2.0 * y_.elements() * static_cast<double>(op_.in_channels * op_.kernel * op_.kernel);
     const double element = static_cast<double>(bytes_of(work.type));
     const double panels[] = {plan.kernel.blocks * work.tile_m * static_cast<double>(work.k) / work.split_k * element,
                              plan.kernel.blocks * work.tile_n * static_cast<double>(work.k) / work.split_k * element};
@@ -200,19 +226,6 @@ class ConvolutionLowering {
     kernel.work = work;
     out_.launches.push_back(std::move(kernel));
     for (const KernelLaunch& launch : plan.after) keep(launch);
-  }
-
-  [[nodiscard]] std::string name_of(const GemmWork& work) const {
-    const char* role = "fprop";
-    switch (work.gathering.role) {
-      case Role::input_gradient: role = "dgrad"; break;
-      case Role::weight_gradient: role = "wgrad"; break;
-      case Role::scattered_images: role = "dgrad_engine"; break;
-      case Role::scattered_filters: role = "wgrad_engine"; break;
-      default: break;
-    }
-    return fmt::format("{}_implicit_gemm_{}_{}x{}x{}{}", role, ridgeline::name_of(work.type), work.tile_m, work.tile_n,
-                       work.tile_k, work.split_k > 1 ? "_splitK" : "");
   }
 
   /// A launch of this op and the tensor that it fills.

@@ -154,21 +154,24 @@ constexpr double kLeastPersistentSteps = 16.0, kLeastTiledSteps = 4.0;
 
 }  // namespace
 
-std::optional<ConvolutionKernel> tensor_convolution(const ConvolutionProblem& problem, const ConvolutionBytes& bytes,
-                                                    const Gpu& gpu) {
-  FastestConvolution choice(bytes, gpu);
+std::vector<ConvolutionKernel> tensor_convolutions(const ConvolutionProblem& problem, const ConvolutionBytes& bytes,
+                                                   const Gpu& gpu) {
+  std::vector<ConvolutionKernel> kernels;
   const bool weights = problem.role == Role::weight_gradient, large = problem.taps() > kMostTableTaps;
   const auto splits = weights ? std::span<const int>(kSplits) : std::span<const int>(kWhole);
+  const auto add_fastest = [&](const GemmWork& work, double least_steps) {
+    FastestConvolution choice(bytes, gpu);
+    for (const ConvolutionTile& tile : tensor_menu(problem, work.family))
+      choice.consider(work, tile, splits, least_steps);
+    if (const auto best = choice.best()) kernels.push_back(*best);
+  };
   if (gpu.sm.warpgroup_mma && gpu.sm.tensor_memory_accelerator && (!large || problem.role == Role::input_gradient)) {
     GemmWork work = product_of(problem, Family::wgmma, bytes.read);
     work.gathering.indexed = problem.role == Role::input_gradient && (large || problem.stride > 1);
-    for (const ConvolutionTile& tile : tensor_menu(problem, Family::wgmma))
-      choice.consider(work, tile, splits, kLeastPersistentSteps);
+    add_fastest(work, kLeastPersistentSteps);
   }
-  const GemmWork work = product_of(problem, Family::mma_sync, bytes.read);
-  for (const ConvolutionTile& tile : tensor_menu(problem, Family::mma_sync))
-    choice.consider(work, tile, splits, kLeastTiledSteps);
-  return choice.best();
+  add_fastest(product_of(problem, Family::mma_sync, bytes.read), kLeastTiledSteps);
+  return kernels;
 }
 
 ConvolutionKernel cuda_core_convolution(const ConvolutionProblem& problem, const ConvolutionBytes& bytes,
@@ -217,6 +220,34 @@ ConvolutionKernel cuda_core_convolution(const ConvolutionProblem& problem, const
   const auto best = choice.best();
   if (!best) throw std::invalid_argument(fmt::format("no convolution kernel fits an SM of {}", gpu.name));
   return *best;
+}
+
+std::optional<ConvolutionKernel> plain_convolution_product(std::int64_t batch, std::int64_t m, std::int64_t n,
+                                                           std::int64_t k, const Gpu& gpu) {
+  // Rows of the whole batch, one product under the other; whole tiles of the narrowest kernel.
+  const std::int64_t rows = batch * ceil_div(m, kCudaCoreTiles.front().m) * kCudaCoreTiles.front().m;
+  GemmWork work{.family = Family::simt, .m = rows, .n = n, .k = k};
+  work.gathering = {.role = Role::forward, .channels = k};
+  const double element = 4.0;
+  const ConvolutionBytes bytes{
+      .read = element * static_cast<double>(k) * (static_cast<double>(rows) + static_cast<double>(batch * n)),
+      .written = element * static_cast<double>(rows) * static_cast<double>(n)};
+  FastestConvolution choice(bytes, gpu);
+  for (const ConvolutionTile& tile : kCudaCoreTiles) choice.consider(work, tile, kWhole, 1.0);
+  return choice.best();
+}
+
+std::string name_of_convolution(const GemmWork& work) {
+  const char* role = "fprop";
+  switch (work.gathering.role) {
+    case Role::input_gradient: role = "dgrad"; break;
+    case Role::weight_gradient: role = "wgrad"; break;
+    case Role::scattered_images: role = "dgrad_engine"; break;
+    case Role::scattered_filters: role = "wgrad_engine"; break;
+    default: break;
+  }
+  return fmt::format("{}_implicit_gemm_{}_{}x{}x{}{}", role, name_of(work.type), work.tile_m, work.tile_n, work.tile_k,
+                     work.split_k > 1 ? "_splitK" : "");
 }
 
 }  // namespace ridgeline

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "sim/hardware/gpu.h"
 #include "sim/launch/kernel_launch.h"
@@ -31,11 +33,18 @@ struct ConvolutionBytes {
   double read = 0, written = 0;
 };
 
-/// Fastest kernel on tensor cores; none where the GPU has none for the type, or none that fits an SM.
-std::optional<ConvolutionKernel> tensor_convolution(const ConvolutionProblem& problem, const ConvolutionBytes& bytes,
-                                                    const Gpu& gpu);
+/// Fastest kernel of each family on tensor cores: none where the GPU has none for the type, or none that fits an SM.
+std::vector<ConvolutionKernel> tensor_convolutions(const ConvolutionProblem& problem, const ConvolutionBytes& bytes,
+                                                   const Gpu& gpu);
 /// Fastest kernel on the CUDA cores, for images in NCHW. Throws std::invalid_argument where none fits an SM.
 ConvolutionKernel cuda_core_convolution(const ConvolutionProblem& problem, const ConvolutionBytes& bytes,
                                         const Gpu& gpu);
+
+/// Fastest kernel of a batch of plain products (n x k by k x m) on the CUDA cores; none where none fits an SM.
+std::optional<ConvolutionKernel> plain_convolution_product(std::int64_t batch, std::int64_t m, std::int64_t n,
+                                                           std::int64_t k, const Gpu& gpu);
+
+/// As a profiler shows it, shortened.
+std::string name_of_convolution(const GemmWork& work);
 
 }  // namespace ridgeline
