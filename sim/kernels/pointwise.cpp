@@ -11,14 +11,14 @@
 namespace ridgeline {
 namespace {
 
-struct FunctionTraits {
+struct PointwiseTraits {
   StreamKernel kernel;
   std::string_view name;
   double flops;  ///< an element
   int registers_half, registers_full;
 };
 
-FunctionTraits traits_of(PointwiseFunction function, int inputs) {
+PointwiseTraits traits_of(PointwiseFunction function, int inputs) {
   using F = PointwiseFunction;
   switch (function) {
     case F::add: return {StreamKernel::add, "add", 1, 34, 32};
@@ -72,7 +72,7 @@ LoweredOp lower_pointwise(const Pointwise& op, const Gpu& /*gpu*/, const Softwar
   const std::int64_t n = op.elements();
   if (n < 1) throw std::invalid_argument("a point-wise op needs at least one element");
   if (op.input_count > 3) throw std::invalid_argument("a point-wise op takes at most three tensors");
-  FunctionTraits traits = traits_of(op.function, op.input_count);
+  PointwiseTraits traits = traits_of(op.function, op.input_count);
   // A single row has nothing to repeat: the iterator sees three contiguous operands.
   const bool strided = op.walk != Walk::contiguous && !(op.walk == Walk::broadcast_row && op.rows == 1);
   const bool unrolled = !strided && converts_on_load(op);

@@ -120,10 +120,9 @@ GemmLaw::GemmLaw(const GemmWork& problem, const Gpu& gpu, const GemmConstants& c
   sms_ = gpu.sm.count;
   clusterable_ = std::floor(kClusterableShare * sms_);
   rate_ = pipe_rate(problem, gpu);
-  rate_ *= problem.rate_share;
   if (problem.sparse != SparseOperand::none) rate_ *= gpu.sm.rates.sparsity_factor;
   flops_ = gemm_flops(problem);
-  issue_rate_ = 32.0 * gpu.sm.schedulers * gpu.sm.issue_rate * problem.rate_share * c_.issue_share;
+  issue_rate_ = 32.0 * gpu.sm.schedulers * gpu.sm.issue_rate * c_.issue_share;
   shared_bytes_ = gpu.sm.shared_bandwidth.value();
   const Pipe pipe = cuda_cores_ ? Pipe::fp32 : Pipe::tensor_mma;
   clock_ = kernel_clock(gpu, pipe, 0.0).value();
