@@ -10,7 +10,7 @@
 namespace ridgeline {
 
 /// A kernel as its name, its registers and the layouts that it runs in each mode describe it.
-struct ProfiledKernel {
+struct MenuKernel {
   int m, n, k, stages, threads, registers;
   Runs runs{};
 };
@@ -31,13 +31,13 @@ inline constexpr std::initializer_list<Sides> kWgmmaHalf{
     {64, 24},   {24, 64},   {64, 16},   {16, 64},   {8, 64}};
 
 /// In place: shared k-steps. Stages are what fits.
-inline constexpr std::initializer_list<ProfiledKernel> kWgmmaTf32{
+inline constexpr std::initializer_list<MenuKernel> kWgmmaTf32{
     {256, 128, 32, 0, 384, 168, {{4, 0, 4, 0}}}, {128, 256, 32, 0, 384, 168, {{7, 0, 5, 0}}},
     {128, 128, 32, 0, 384, 168, {{7, 0, 7, 7}}}, {64, 256, 32, 0, 384, 168, {{2, 0, 1, 3}}},
     {128, 64, 32, 0, 384, 168, {{2, 0, 2, 2}}},  {64, 128, 32, 0, 384, 168, {{3, 0, 3, 3}}},
     {64, 64, 32, 0, 384, 168, {{2, 0, 3, 1}}}};
 
-inline constexpr std::initializer_list<ProfiledKernel> kHalfAlign4{
+inline constexpr std::initializer_list<MenuKernel> kHalfAlign4{
     {256, 128, 64, 3, 256, 226, {{3, 7, 7, 3}}}, {256, 128, 32, 3, 256, 222, {{7, 4, 4, 7}}},
     {128, 256, 64, 3, 256, 230, {{3, 3, 7, 3}}}, {128, 256, 32, 3, 256, 222, {{7, 5, 4, 7}}},
     {256, 64, 32, 4, 128, 228, {{0, 4, 0, 0}}},  {128, 128, 64, 3, 128, 240, {{3, 3, 0, 3}}},
@@ -46,13 +46,13 @@ inline constexpr std::initializer_list<ProfiledKernel> kHalfAlign4{
     {64, 128, 64, 3, 128, 156, {{7, 3, 0, 7}}},  {64, 128, 64, 6, 128, 156, {{0, 3, 0, 0}}},
     {64, 128, 32, 6, 128, 142, {{0, 4, 0, 0}}},  {64, 64, 32, 6, 128, 90, {{5, 5, 0, 5}}}};
 
-inline constexpr std::initializer_list<ProfiledKernel> kHalfAlign2{{256, 128, 32, 2, 256, 226, {{4, 4, 4, 4}}},
-                                                                   {128, 256, 32, 2, 256, 229, {{7, 7, 7, 7}}},
-                                                                   {128, 128, 32, 2, 128, 252, {{7, 7, 7, 7}}},
-                                                                   {64, 128, 32, 2, 128, 168, {{0, 1, 0, 0}}},
-                                                                   {64, 64, 32, 2, 128, 96, {{7, 7, 0, 7}}}};
+inline constexpr std::initializer_list<MenuKernel> kHalfAlign2{{256, 128, 32, 2, 256, 226, {{4, 4, 4, 4}}},
+                                                               {128, 256, 32, 2, 256, 229, {{7, 7, 7, 7}}},
+                                                               {128, 128, 32, 2, 128, 252, {{7, 7, 7, 7}}},
+                                                               {64, 128, 32, 2, 128, 168, {{0, 1, 0, 0}}},
+                                                               {64, 64, 32, 2, 128, 96, {{7, 7, 0, 7}}}};
 
-inline constexpr std::initializer_list<ProfiledKernel> kTf32{
+inline constexpr std::initializer_list<MenuKernel> kTf32{
     {256, 128, 16, 3, 256, 214, {{4, 0, 0, 0}}}, {256, 64, 32, 4, 128, 223, {{4, 4, 0, 0}}},
     {256, 64, 16, 4, 128, 213, {{4, 4, 0, 5}}},  {128, 128, 32, 3, 128, 226, {{4, 0, 0, 0}}},
     {128, 128, 32, 5, 128, 226, {{0, 5, 0, 0}}}, {128, 128, 16, 4, 128, 213, {{7, 4, 4, 7}}},
@@ -63,7 +63,7 @@ inline constexpr std::initializer_list<ProfiledKernel> kTf32{
     {64, 64, 32, 5, 64, 168, {{0, 3, 0, 0}}},    {64, 64, 32, 6, 128, 92, {{7, 7, 0, 7}}},
     {64, 64, 16, 6, 128, 88, {{7, 0, 0, 7}}},    {64, 64, 16, 10, 128, 88, {{0, 5, 0, 5}}}};
 
-inline constexpr std::initializer_list<ProfiledKernel> kTf32Align4{
+inline constexpr std::initializer_list<MenuKernel> kTf32Align4{
     {256, 128, 32, 3, 256, 223, {{7, 7, 5, 7}}}, {128, 256, 32, 3, 256, 230, {{7, 7, 3, 7}}},
     {128, 256, 16, 3, 256, 216, {{0, 4, 0, 0}}}, {256, 64, 32, 4, 128, 234, {{0, 3, 0, 0}}},
     {256, 64, 16, 4, 128, 216, {{0, 4, 0, 0}}},  {128, 128, 32, 3, 128, 230, {{7, 7, 1, 7}}},
@@ -75,7 +75,7 @@ inline constexpr std::initializer_list<ProfiledKernel> kTf32Align4{
     {64, 64, 16, 6, 128, 89, {{1, 4, 0, 1}}}};
 
 /// Four stages and more: CUTLASS.
-inline constexpr std::initializer_list<ProfiledKernel> kSimt{
+inline constexpr std::initializer_list<MenuKernel> kSimt{
     {256, 128, 8, 3, 256, 254, {{1, 1, 1, 0}}}, {256, 128, 8, 4, 256, 202, {{0, 4, 4, 1}}},
     {128, 256, 8, 4, 256, 202, {{5, 5, 5, 1}}}, {256, 64, 8, 3, 128, 255, {{0, 6, 2, 2}}},
     {128, 128, 8, 3, 128, 255, {{2, 2, 3, 3}}}, {128, 128, 8, 4, 128, 202, {{4, 4, 4, 0}}},
