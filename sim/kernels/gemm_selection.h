@@ -2,7 +2,7 @@
 // one that the libraries' habits favour.
 //
 // The library's heuristics are tuned to be close to the best, and several tiles usually tie within 1 to 2 %: this
-// predicts time well, whether k is split in 95 of 100 products, tile and split in one of three. Do not read more into
+// predicts time well, whether k is split in 96 of 100 products, tile and split in half of them. Do not read more into
 // the choice than its time.
 #pragma once
 

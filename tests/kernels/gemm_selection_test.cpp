@@ -140,9 +140,9 @@ void expect_exhaustive(const GemmWork& work, const Gpu& gpu, const GpuMenus& men
     sum += sure * sure * tried.seconds;
     weights += sure * sure;
   }
-  // Floors stand for the times of those that the choice did not look at.
+  // Floors stand for the times of those that the choice did not look at: also for some that are too slow to count.
   const double expected = weights > 0.0 ? sum / weights : same->seconds;
-  EXPECT_NEAR(chosen.expected, expected, (weights > 0.0 ? 0.02 : 0.0) * expected) << where;
+  EXPECT_NEAR(chosen.expected, expected, (weights > 0.0 ? 0.04 : 0.0) * expected) << where;
 }
 
 class OnEveryGpu : public ::testing::TestWithParam<std::string> {};
