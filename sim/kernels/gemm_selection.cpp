@@ -218,6 +218,7 @@ class Choice {
     float floor = 0;
     double seconds = 0;  ///< once timed, infinite where it is more than counts
     double rank = 0;     ///< of `seconds` once timed, else not more than it
+    double rank_over_time = 0;
   };
 
   /// Kept from one choice of a thread to the next: no choice allocates.
@@ -388,9 +389,9 @@ class Choice {
     found_ = true;
   }
 
-  /// The rank of a candidate that takes `seconds`; of all splits of an entry not more than theirs.
-  [[nodiscard]] double rank(const Near& near, double seconds) const {
-    if (by_time_) return seconds;
+  /// The rank of a candidate over its time; of all splits of an entry not more than theirs.
+  [[nodiscard]] double rank_over_time(const Near& near) const {
+    if (by_time_) return 1.0;
     Candidate candidate = near;
     if (near.known == Known::some_splits) {
       candidate.one_round = constants_.rank_one_round < 0.0;
@@ -403,11 +404,13 @@ class Choice {
                                               static_cast<float>(near.splits));
       const double sms = gpu_.sm.count;
       candidate.one_round = blocks <= sms;
-      const GemmTile& tile = near.choice->tile;
-      const double steps = pieces_of(static_cast<double>(problem_.k), static_cast<double>(near.splits) * tile.k);
-      candidate.waste = 1.0 - work_ / (pieces_of(blocks / sms, 1.0) * steps * tile.m * tile.n * tile.k);
+      if (constants_.rank_waste != 0.0) {
+        const GemmTile& tile = near.choice->tile;
+        const double steps = pieces_of(static_cast<double>(problem_.k), static_cast<double>(near.splits) * tile.k);
+        candidate.waste = 1.0 - work_ / (pieces_of(blocks / sms, 1.0) * steps * tile.m * tile.n * tile.k);
+      }
     }
-    return seconds * (1.0 + dislike(candidate, constants_));
+    return 1.0 + dislike(candidate, constants_);
   }
 
   /// What is known of the rank of a candidate that counts: of one not timed yet not more than it, and its key.
@@ -421,7 +424,8 @@ class Choice {
       near.known = Known::out;
       return;
     }
-    near.rank = rank(near, seconds);
+    if (near.rank_over_time == 0.0) near.rank_over_time = rank_over_time(near);
+    near.rank = seconds * near.rank_over_time;
     if (!timed) keys_[place] = static_cast<float>(near.rank) * kLess;
   }
   /// Looks at one more closely and ranks what comes of it.
@@ -477,8 +481,11 @@ class Choice {
   double expected(double best) {
     const double last = best * (1.0 + kDoubt);
     for (const std::size_t place : slower_) rank(place);
-    for (std::size_t next = lowest(); keys_[next] < kNever && keys_[next] < last; next = lowest())
-      look_closer_and_rank(next);
+    for (std::size_t i = 0; i < near_.size(); ++i)
+      while (keys_[i] < last && keys_[i] < kNever) {
+        if (near_[i].known == Known::roughly) near_[i].known = Known::closely;
+        look_closer_and_rank(i);
+      }
     double sum = 0.0, weights = 0.0;
     for (const Near& near : near_) {
       if (near.known != Known::timed || near.rank >= last) continue;
