@@ -78,7 +78,7 @@ constexpr double kTied = 1.05;
 /// The library does take slower kernels: its estimate is another than this law. The time of a product is expected over
 /// all candidates within kTaken of the fastest, each weighted by (1 - d/kDoubt)², d being how much worse than the
 /// choice it ranks. Without, products come out 2 to 4 % too fast: the fastest of many estimates is mostly one that is
-/// too low.
+/// too low. On architectures whose products were not profiled nothing is known of it, and the choice's time is taken.
 constexpr double kTaken = 1.2, kDoubt = 0.16;
 
 /// One of a menu's kernels on the problem.
@@ -173,6 +173,7 @@ class Choice {
         persistent_(problem.family == GemmWork::Family::wgmma),
         splittable_(persistent_ ? !problem.bias : problem.batch == 1),
         by_time_(menu.changed || problem.sparse != SparseOperand::none),
+        doubted_(menu.profiled && !by_time_),
         work_(static_cast<double>(problem.batch) * static_cast<double>(problem.m) * static_cast<double>(problem.n) *
               static_cast<double>(problem.k) / gpu.sm.count),
         room_(emptied_room()),
@@ -218,7 +219,6 @@ class Choice {
     float floor = 0;
     double seconds = 0;  ///< once timed, infinite where it is more than counts
     double rank = 0;     ///< of `seconds` once timed, else not more than it
-    double rank_over_time = 0;
   };
 
   /// Kept from one choice of a thread to the next: no choice allocates.
@@ -236,7 +236,7 @@ class Choice {
   }
 
   /// Slower candidates do not count.
-  [[nodiscard]] double limit() const { return fastest_ * (by_time_ ? kTied : kTaken); }
+  [[nodiscard]] double limit() const { return fastest_ * (doubted_ ? kTaken : kTied); }
   /// In single precision, not less.
   [[nodiscard]] float limit_of_floors() const { return static_cast<float>(limit() * (1.0 + 1e-6)); }
   /// How many of each of some lengths cover a side of the problem.
@@ -389,9 +389,9 @@ class Choice {
     found_ = true;
   }
 
-  /// The rank of a candidate over its time; of all splits of an entry not more than theirs.
-  [[nodiscard]] double rank_over_time(const Near& near) const {
-    if (by_time_) return 1.0;
+  /// The rank of a candidate that takes `seconds`; of all splits of an entry not more than theirs.
+  [[nodiscard]] double rank(const Near& near, double seconds) const {
+    if (by_time_) return seconds;
     Candidate candidate = near;
     if (near.known == Known::some_splits) {
       candidate.one_round = constants_.rank_one_round < 0.0;
@@ -404,13 +404,11 @@ class Choice {
                                               static_cast<float>(near.splits));
       const double sms = gpu_.sm.count;
       candidate.one_round = blocks <= sms;
-      if (constants_.rank_waste != 0.0) {
-        const GemmTile& tile = near.choice->tile;
-        const double steps = pieces_of(static_cast<double>(problem_.k), static_cast<double>(near.splits) * tile.k);
-        candidate.waste = 1.0 - work_ / (pieces_of(blocks / sms, 1.0) * steps * tile.m * tile.n * tile.k);
-      }
+      const GemmTile& tile = near.choice->tile;
+      const double steps = pieces_of(static_cast<double>(problem_.k), static_cast<double>(near.splits) * tile.k);
+      candidate.waste = 1.0 - work_ / (pieces_of(blocks / sms, 1.0) * steps * tile.m * tile.n * tile.k);
     }
-    return 1.0 + dislike(candidate, constants_);
+    return seconds * (1.0 + dislike(candidate, constants_));
   }
 
   /// What is known of the rank of a candidate that counts: of one not timed yet not more than it, and its key.
@@ -424,8 +422,7 @@ class Choice {
       near.known = Known::out;
       return;
     }
-    if (near.rank_over_time == 0.0) near.rank_over_time = rank_over_time(near);
-    near.rank = seconds * near.rank_over_time;
+    near.rank = rank(near, seconds);
     if (!timed) keys_[place] = static_cast<float>(near.rank) * kLess;
   }
   /// Looks at one more closely and ranks what comes of it.
@@ -463,7 +460,7 @@ class Choice {
     selection.choice = near_[best].choice;
     selection.splits = near_[best].splits;
     selection.seconds = near_[best].seconds;
-    selection.expected = by_time_ ? selection.seconds : expected(near_[best].rank);
+    selection.expected = doubted_ ? expected(near_[best].rank) : selection.seconds;
     selection.clears_counter = law_.needs_counter(selection.tile, selection.splits);
     return selection;
   }
@@ -477,20 +474,18 @@ class Choice {
     return before ? other : best;
   }
 
-  /// Seconds expected where the choice ranks `best`.
+  /// Seconds expected where the choice ranks `best`; of candidates that are not timed the floor will do, which is
+  /// mostly a hundredth less at most.
   double expected(double best) {
     const double last = best * (1.0 + kDoubt);
     for (const std::size_t place : slower_) rank(place);
-    for (std::size_t i = 0; i < near_.size(); ++i)
-      while (keys_[i] < last && keys_[i] < kNever) {
-        if (near_[i].known == Known::roughly) near_[i].known = Known::closely;
-        look_closer_and_rank(i);
-      }
     double sum = 0.0, weights = 0.0;
-    for (const Near& near : near_) {
-      if (near.known != Known::timed || near.rank >= last) continue;
+    for (std::size_t i = 0; i < near_.size(); ++i) {
+      if (near_[i].known < Known::closely && near_[i].rank < last) look_closer_and_rank(i);
+      const Near& near = near_[i];
+      if (near.known == Known::out || near.rank >= last) continue;
       const double sure = std::max(0.0, 1.0 - std::max(0.0, near.rank / best - 1.0) / kDoubt);
-      sum += sure * sure * near.seconds;
+      sum += sure * sure * (near.known == Known::timed ? near.seconds : near.floor);
       weights += sure * sure;
     }
     return sum / weights;
@@ -506,7 +501,7 @@ class Choice {
   const GpuMenu& menu_;
   GemmLaw law_;
   GemmFloor floor_;
-  bool persistent_, splittable_, by_time_;
+  bool persistent_, splittable_, by_time_, doubted_;
   double work_;  ///< multiply-adds of an SM, were they shared out evenly
   std::array<float, GpuMenu::kMostEntries> rows_, columns_, steps_, floors_;
   std::bitset<GpuMenu::kMostEntries / GemmTileShapes::kGroup> raised_;  ///< groups of entries known closely

@@ -10,6 +10,7 @@
 #include "sim/kernels/families.h"
 #include "sim/kernels/few_vectors.h"
 #include "sim/kernels/gemm_launch.h"
+#include "sim/kernels/scaled_product.h"
 #include "sim/kernels/small_tiles.h"
 #include "sim/kernels/stream_launch.h"
 #include "sim/kernels/vector_product.h"
@@ -72,7 +73,14 @@ LoweredOp lower_matmul(const Matmul& op, const Gpu& gpu, const Software& softwar
     if (op.bias || stream_time(few, std::get<StreamWork>(few.work), gpu, {}).time.value() < tiled.seconds)
       lowered.launches.push_back(std::move(few));
     else append_gemm(lowered.launches, problem, gpu, tiled, std::move(reads), writes);
-  } else if (!append_small_tiles(lowered.launches, problem, gpu, tiled.seconds, reads, writes)) {
+  } else if (is_scaled_first(op, gpu)) {
+    append_scaled_first(lowered.launches, op, reads, writes);
+  } else if (append_small_tiles(lowered.launches, problem, gpu, tiled.seconds, reads, writes)) {
+  } else if (tiled.splits == 1 && is_always_summed(problem)) {
+    const KernelLaunch sum = split_reduction(problem, writes);
+    append_gemm(lowered.launches, problem, gpu, tiled, std::move(reads), sum.reads);
+    lowered.launches.push_back(sum);
+  } else {
     append_gemm(lowered.launches, problem, gpu, tiled, std::move(reads), writes);
   }
   return lowered;

@@ -22,6 +22,7 @@ struct SmallTile {
 constexpr std::array kSmallPairs{SmallTile{32, 32, 128, 4, 90, 37376}, SmallTile{32, 32, 64, 4, 64, 9728},
                                  SmallTile{32, 32, 32, 4, 48, 5120}, SmallTile{16, 16, 128, 1, 120, 16896},
                                  SmallTile{16, 16, 64, 1, 72, 4608}};
+constexpr std::array kSmallLongSteps{SmallTile{32, 32, 128, 4, 90, 37376}, SmallTile{16, 16, 128, 1, 120, 16896}};
 constexpr std::array kSmallSingles{SmallTile{32, 32, 128, 4, 128, 18944}, SmallTile{32, 32, 64, 4, 128, 9728}};
 constexpr std::array kSmallTf32{SmallTile{32, 32, 64, 4, 72, 49152}};
 constexpr std::array kSmallCudaCores{SmallTile{32, 128, 8, 4, 80, 25600}};
@@ -34,7 +35,8 @@ struct Kind {
   StreamKernel kernel = StreamKernel::small_pairs;
   Pipe pipe = Pipe::tensor_mma;
   double step_share = 0;
-  double steps = 1;  ///< factor on the k-steps: with a single buffer a block waits for its loads in each
+  double steps = 1;          ///< factor on the k-steps: with a single buffer a block waits for its loads in each
+  bool whole_steps = false;  ///< a step takes its time whatever part of it lies in k
   /// Least k that is split and of a piece; 0: never.
   std::int64_t split_from = 0, piece = 0;
   bool always_summed = false;  ///< a second kernel even where k is in one piece
@@ -42,7 +44,7 @@ struct Kind {
 
 /// fp32 products of few outputs run in splits whose second kernel also stands behind a single one: 62 of 64 profiled
 /// ones with up to these many outputs and this k.
-bool is_always_summed(const GemmWork& problem) {
+bool is_few_summed(const GemmWork& problem) {
   constexpr std::int64_t kFewColumnwise = 50000, kFewRowwise = 4000, kMostK = 1000;
   if (problem.type != DType::fp32 || problem.batch > 1 || problem.bias || problem.k < 2 || problem.k > kMostK ||
       std::min(problem.m, problem.n) < 2)
@@ -56,26 +58,29 @@ Kind kind_of(const GemmWork& problem, const Gpu& gpu) {
   if (problem.sparse != SparseOperand::none || !gpu.gemm.tiles.empty()) return {};
   if (half && problem.family != GemmWork::Family::simt) {
     // 16-bit rows that begin at pairs of values; at single ones bf16 has no such kernels.
-    if (problem.alignment >= 16) return {};
+    if (problem.alignment >= 16 || problem.k < 2) return {};
     constexpr std::int64_t kSplitFrom = 500, kPiece = 64;
-    constexpr double kOneBuffer = 1.4;  // bf16's have one buffer, fp16's mostly two
-    if (problem.alignment >= 4)
-      return {kSmallPairs,
-              StreamKernel::small_pairs,
-              Pipe::tensor_mma,
-              0.029,
-              problem.type == DType::bf16 ? kOneBuffer : 1.0,
-              kSplitFrom,
-              kPiece};
+    if (problem.alignment >= 4) {
+      Kind kind{kSmallPairs, StreamKernel::small_pairs, Pipe::tensor_mma, 0.029, 1.0, false, kSplitFrom, kPiece};
+      if (problem.type != DType::bf16) return kind;
+      // bf16's have long steps, or one buffer where fp16's have two.
+      const bool long_steps = problem.batch == 1 && (problem.layout == static_cast<int>(Layout::nn) ||
+                                                     problem.layout == static_cast<int>(Layout::nt));
+      if (long_steps) kind.tiles = kSmallLongSteps;
+      kind.steps = long_steps ? 1.1 : 1.4;
+      kind.whole_steps = long_steps;
+      return kind;
+    }
     if (problem.type == DType::fp16)
-      return {kSmallSingles, StreamKernel::small_singles, Pipe::tensor_mma, 0.012, 1.0, kSplitFrom, kPiece};
+      return {kSmallSingles, StreamKernel::small_singles, Pipe::tensor_mma, 0.012, 1.0, false, kSplitFrom, kPiece};
     return {};
   }
   if (half || !gpu.sm.async_copy) return {};
   // An outer product has nothing for the tensor cores.
   if (problem.type == DType::tf32 && problem.family != GemmWork::Family::simt && problem.k > 1)
     return {kSmallTf32, StreamKernel::small_tf32, Pipe::tensor_mma, 0.154};
-  if (is_always_summed(problem)) return {kSmallSummed, StreamKernel::small_summed, Pipe::fp32, 0.052, 1.0, 0, 4, true};
+  if (is_few_summed(problem))
+    return {kSmallSummed, StreamKernel::small_summed, Pipe::fp32, 0.052, 1.0, false, 0, 4, true};
   return {kSmallCudaCores, StreamKernel::small_cuda_cores, Pipe::fp32, 0.024};
 }
 
@@ -100,7 +105,7 @@ KernelLaunch launch_of(const GemmWork& problem, const Gpu& gpu, const Kind& kind
   const double blocks = static_cast<double>(rows * columns * problem.batch * splits), part = k / splits;
   const double steps = std::ceil(part / tile.k);
   constexpr double kMma = 16.0, kPanels = 64.0, kWarps = 4.0;
-  const double filled = std::min(1.0, std::ceil(part / kMma) * kMma / tile.k);
+  const double filled = kind.whole_steps ? 1.0 : std::min(1.0, std::ceil(part / kMma) * kMma / tile.k);
   const double panels = filled * tile.k * (tile.m + tile.n) / kPanels * kWarps / tile.warps;
   const double lanes = 32.0 * gpu.sm.schedulers * gpu.sm.issue_rate;
   const double multiply_adds = blocks * steps * tile.k * tile.m * tile.n;
@@ -119,6 +124,13 @@ KernelLaunch launch_of(const GemmWork& problem, const Gpu& gpu, const Kind& kind
 }
 
 }  // namespace
+
+bool is_always_summed(const GemmWork& problem) {
+  constexpr std::int64_t kNarrow = 100, kShort = 100;
+  return problem.type == DType::bf16 && problem.family != GemmWork::Family::simt && problem.alignment < 4 &&
+         problem.layout != static_cast<int>(Layout::nn) && problem.batch == 1 && !problem.bias && problem.k > 1 &&
+         problem.k <= kShort && problem.m > problem.n && problem.n > 1 && problem.n <= kNarrow;
+}
 
 bool append_small_tiles(std::vector<KernelLaunch>& launches, const GemmWork& problem, const Gpu& gpu, double seconds,
                         const std::vector<Access>& reads, const std::vector<Access>& writes) {

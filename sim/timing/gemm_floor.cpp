@@ -94,7 +94,7 @@ inline T GemmFloor::drawn(const Tiling<T>& on) const {
 
 template <class T>
 inline T GemmFloor::step_persistent(const Tiling<T>& on, T l2) const {
-  const T math = on.volume * math_ + on.k * (turn_a_ * on.m + turn_b_ * on.n);
+  const T math = on.volume * math_ + on.k * (turn_both_ * (on.m + on.n) + turn_b_ / on.n);
   const T port = on.k * (port_a_ * on.m + port_b_ * on.n);
   return larger(math, least_rounded_maximum(on.panels * panel_, on.depth * latency_, port, on.k * l2 * l2_));
 }
@@ -277,7 +277,7 @@ GemmFloor::GemmFloor(const GemmLaw& law) : persistent_(law.persistent_), cuda_co
   port_a_ = single(a * law.element_ * law.per_port_);
   port_b_ = single(b * law.element_ * law.per_port_);
   l2_ = single(law.per_l2_ / law.per_port_);
-  turn_a_ = single(law.transpose_a_);
+  turn_both_ = single(law.transpose_both_);
   turn_b_ = single(law.transpose_b_);
   issue_ = single(1.0 / law.issue_rate_);
   load_a_ = single(a * law.load_slots_ * law.m_);

@@ -103,6 +103,7 @@ enum class StreamKernel : std::uint8_t {
   small_tf32,
   small_cuda_cores,
   small_summed,
+  largek,
   // small kernels of a sort, a scan, an index range
   sort_histogram,
   sort_pass,
