@@ -267,8 +267,9 @@ class AttentionLowering {
       out_.temporaries = {static_cast<std::int64_t>(size_.statistics * 4.0 + accumulator + gradients) + kCudnnCounters};
       out_.launches.push_back(counter_memset());
     } else {
-      out_.temporaries.push_back(static_cast<std::int64_t>(size_.statistics * 4.0));
-      out_.temporaries.push_back(static_cast<std::int64_t>(accumulator));
+      const std::int64_t whole_rows = op_.batch * op_.heads * ceil_div(op_.seq_q, 128) * 128;
+      out_.temporaries.push_back(whole_rows * 4);
+      out_.temporaries.push_back(whole_rows * tile.head_dim * 4);
     }
     KernelLaunch delta = cudnn ? row_kernel(StreamKernel::cudnn_delta, "cudnn_compute_dot_do_o", tile)
                                : row_kernel(StreamKernel::flash_delta, "flash_bwd_dot_do_o", tile);

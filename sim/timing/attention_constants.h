@@ -30,7 +30,7 @@ struct AttentionWidth {
   double block_cycles = 0;   ///< prologue and epilogue of a block
   double uneven_causal = 1;  ///< factor on a causal tile where the sequence is no multiple of it
   double padded = 1;         ///< on a tile where the head dimension is not the kernel's and columns are checked
-  double drift = 0;          ///< on tiles of kernels that spill registers, more and more as blocks fall out of step
+  double drift = 0;          ///< of spilled_masked: what it grows by as the blocks of an SM fall out of step
 };
 
 /// Utilization, exposure and latency of one kernel are not identified separately by timings on one chip: read them as a
@@ -46,8 +46,8 @@ struct AttentionConstants {
   double spilled_masked = 0;        ///< … in kernels that spill registers (FlashAttention, causal, uneven)
   double uneven = 1;                ///< factor on a tile where the sequence is no multiple of it and edges are checked
   double overlap = 4;               ///< exponent of the norm of arithmetic and memory
-  double short_block = 1;           ///< of block_cycles, for up to 64 positions: one of two warpgroups has no work
-  double read_share = 0.92;         ///< achieved of the DRAM's streaming bandwidth
+  double short_block = 1;    ///< of block_cycles, for up to 64 positions: fewer rows to load and store, idle warps
+  double read_share = 0.92;  ///< achieved of the DRAM's streaming bandwidth
   [[nodiscard]] const AttentionWidth& width(double head_dim) const {
     return head_dim <= 64 ? narrow : head_dim <= 128 ? wide : large;
   }

@@ -28,7 +28,7 @@ constexpr double kBiasOperations = 15.0, kBiasOperationsBackward = 39.0;
 /// Eager copies of 16-bit views: fixed cycles, then bytes at a share of the DRAM's bandwidth; 142 of them, median error
 /// 3 %.
 constexpr double kLayoutCopyCycles = 3290, kLayoutCopyShare = 0.30;
-/// Short sequences: up to this many positions a block of cuDNN's backward kernel leaves one of two warpgroups idle.
+/// Short sequences: up to this many positions blocks have idle warps and rows.
 constexpr std::int64_t kShort = 64;
 /// What the tile cycles of large head dimensions are stated at.
 constexpr double kLargeHead = 192.0;
@@ -95,7 +95,9 @@ AttentionBlocks attention_blocks(const AttentionWork& work, const Gpu& gpu, cons
   const bool large = &width == &constants.large;
   result.latency =
       width.tile_cycles * (large ? static_cast<double>(work.head_dim) / kLargeHead : 1.0) * work.tiles_together;
-  const bool uneven = work.seq_q % work.tile_q != 0 || work.seq_k % work.tile_k != 0;
+  // FlashAttention has kernels without checks of sequences only where the head dimension is the kernel's, up to 128.
+  const bool uneven =
+      work.seq_q % work.tile_q != 0 || work.seq_k % work.tile_k != 0 || (flash && (work.padded_head || large));
   const double edges = !uneven ? 1.0 : work.causal ? width.uneven_causal : constants.uneven;
   result.busy = edges * (work.padded_head ? width.padded : 1.0) *
                 (std::max(math, result.softmax) + constants.exposed * std::min(math, result.softmax));
@@ -112,14 +114,14 @@ AttentionBlocks attention_blocks(const AttentionWork& work, const Gpu& gpu, cons
   result.resident =
       static_cast<int>(std::clamp(ceil_div(result.count, gpu.sm.count), 1.0, static_cast<double>(work.blocks_per_sm)));
   // FlashAttention's forward loop checks the tile over the end of the keys like those on the diagonal, and in most of
-  // its causal kernels for uneven sequences has no registers left for it.
+  // its causal kernels for uneven sequences has no registers left for it: the worse the more the blocks that share an
+  // SM are in different places of the code.
   const bool checks_end = flash && !backward && uneven;
   const bool spills = checks_end && work.causal && !large && work.head_dim != 96;
-  const double drifted =
-      spills ? 1.0 + width.drift * (1.0 - std::min(1.0, gpu.sm.count * work.blocks_per_sm / result.count)) : 1.0;
+  const double apart = 1.0 - std::min(1.0, gpu.sm.count * work.blocks_per_sm / result.count);
+  const double further = spills ? constants.spilled_masked * (1.0 + width.drift * apart) : constants.further_masked;
   const auto with_masks = [&](double length, double masked) {
-    const double further = spills ? constants.spilled_masked : constants.further_masked;
-    return drifted * (length + std::min(masked, 1.0) * constants.first_masked + std::max(masked - 1.0, 0.0) * further);
+    return length + std::min(masked, 1.0) * constants.first_masked + std::max(masked - 1.0, 0.0) * further;
   };
   if (!work.causal) {
     const double length = ceil_div(steps, work.splits);

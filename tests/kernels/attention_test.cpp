@@ -4,7 +4,10 @@
 #include <stdexcept>
 
 #include "sim/hardware/load_gpu.h"
+#include "sim/hardware/load_host.h"
+#include "sim/kernels/attention_choice.h"
 #include "sim/kernels/lowering.h"
+#include "sim/units/user_error.h"
 #include "tests/support/prediction_errors.h"
 
 namespace ridgeline {
@@ -93,6 +96,38 @@ TEST(AttentionLowering, refuses_in_a_sentence_what_a_gpu_cannot_run) {
   Attention empty = attention(AttentionBackend::efficient, DType::fp32);
   empty.seq_k = 0;
   EXPECT_NE(refusal(empty, "nvidia-h200-sxm-141gb"), "");
+}
+
+TEST(AttentionChoice, takes_plain_products_for_bf16_where_no_fused_kernel_has_it) {
+  const Software software = load_software("pytorch-2.11");
+  ModelDescription model;
+  model.heads = 12;
+  model.hidden = 768;
+  TrainingDescription training;
+  training.precision = Precision::bf16;
+  training.attention = AttentionRequest::sdpa;
+  EXPECT_EQ(choose_attention(training, model, load_gpu("nvidia-v100-sxm2-16gb"), software), AttentionChoice::math);
+  EXPECT_EQ(choose_attention(training, model, load_gpu("nvidia-a100-sxm4-40gb"), software), AttentionChoice::flash);
+  training.attention = AttentionRequest::efficient;
+  EXPECT_THROW(static_cast<void>(choose_attention(training, model, load_gpu("nvidia-t4"), software)), UserError);
+  training.precision = Precision::amp_fp16;
+  EXPECT_EQ(choose_attention(training, model, load_gpu("nvidia-t4"), software), AttentionChoice::efficient);
+}
+
+TEST(AttentionLowering, long_heads_take_the_tiles_of_their_own_kernels) {
+  const Gpu h200 = load_gpu("nvidia-h200-sxm-141gb"), a100 = load_gpu("nvidia-a100-sxm4-40gb");
+  const auto tiles = [](Attention op, const Gpu& gpu) {
+    op.head_dim = 256;
+    for (const KernelLaunch& launch : lower(op, gpu, Software{}).launches)
+      if (const auto* work = std::get_if<AttentionWork>(&launch.work)) return std::pair{work->tile_q, work->tile_k};
+    return std::pair{0, 0};
+  };
+  EXPECT_EQ(tiles(attention(AttentionBackend::flash, DType::bf16), h200), (std::pair{64, 64}));
+  EXPECT_EQ(tiles(attention(AttentionBackend::flash, DType::bf16), a100), (std::pair{128, 64}));
+  EXPECT_EQ(tiles(attention(AttentionBackend::cudnn, DType::bf16, true), h200), (std::pair{64, 64}));
+  EXPECT_EQ(tiles(attention(AttentionBackend::efficient, DType::fp32), h200), (std::pair{32, 128}));
+  // 64 heads: at most 200 blocks, so that each walks over six tiles of 64 keys.
+  EXPECT_EQ(tiles(attention(AttentionBackend::efficient, DType::bf16, true), h200), (std::pair{128, 6 * 64}));
 }
 
 TEST(AttentionLaw, every_backend_times_on_every_gpu_it_exists_for) {

@@ -1,12 +1,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <string>
 #include <vector>
 
 #include "sim/hardware/load_gpu.h"
 #include "sim/hardware/load_host.h"
 #include "sim/kernels/lowering.h"
 #include "sim/program/step_program.h"
+#include "sim/units/user_error.h"
 
 namespace ridgeline {
 namespace {
@@ -169,6 +171,35 @@ TEST(StepProgram, names_ops_without_a_rule) {
   const StepProgram program = make_program(t.trace, h200(), software());
   ASSERT_EQ(program.approximated.size(), 1u);
   EXPECT_EQ(name_of(t.trace.ops[program.approximated[0]]), "fft");
+}
+
+TEST(StepProgram, says_in_a_sentence_which_op_of_the_step_a_gpu_cannot_run) {
+  for (const char* name : {"nvidia-v100-sxm2-16gb", "nvidia-t4"}) {
+    const Gpu gpu = load_gpu(name);
+    for (const AttentionBackend backend :
+         {AttentionBackend::flash, AttentionBackend::cudnn, AttentionBackend::efficient}) {
+      Trace t;
+      t.begin_step();
+      const auto q = t.allocate(1 << 20), out = t.allocate(1 << 20);
+      t.op(Attention{.backend = backend,
+                     .type = DType::bf16,
+                     .batch = 4,
+                     .heads = 4,
+                     .kv_heads = 4,
+                     .seq_q = 128,
+                     .seq_k = 128,
+                     .head_dim = 64},
+           {q, q, q}, {out});
+      t.end_step();
+      try {
+        static_cast<void>(make_program(t.trace, gpu, software()));
+        ADD_FAILURE() << name;
+      } catch (const UserError& error) {
+        EXPECT_NE(std::string(error.what()).find("compute capability 8.0"), std::string::npos) << error.what();
+        EXPECT_NE(std::string(error.what()).find("fp16"), std::string::npos) << error.what();
+      }
+    }
+  }
 }
 
 }  // namespace
