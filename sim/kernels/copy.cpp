@@ -50,18 +50,26 @@ LoweredOp host_transfer(const Copy& op, double bytes) {
 LoweredOp concatenate(const Copy& op, const Gpu& gpu) {
   // Columns of `parts` equal inputs side by side; grid.y counts the inputs.
   constexpr int kMostInputs = 128;
+  const bool strided = op.kind == CopyKind::concatenate_strided;
   const std::int64_t element = bytes_of(op.type);
   const std::int64_t n = op.rows * op.cols;
-  const bool vectorized = op.cols * element % 16 == 0;
-  const std::int64_t per_block = 128 * (vectorized ? 16 / element : 4);
+  const bool vectorized = !strided && op.cols * element % 16 == 0;
+  const std::int64_t threads = strided ? 512 : 128, per_block = threads * (vectorized ? 16 / element : strided ? 1 : 4);
   LoweredOp result;
   for (std::int64_t first = 0; first < op.parts; first += kMostInputs) {
     const std::int64_t parts = std::min<std::int64_t>(op.parts - first, kMostInputs);
     const double elements = static_cast<double>(n) * static_cast<double>(parts);
-    const std::int64_t grid = std::min<std::int64_t>(ceil_div(n, per_block), 32 * gpu.sm.count);
-    KernelLaunch launch = stream_launch(vectorized ? StreamKernel::concatenate : StreamKernel::concatenate_unaligned,
+    const std::int64_t grid =
+        std::min<std::int64_t>(ceil_div(n, per_block), std::int64_t{strided ? 2 : 32} * gpu.sm.count);
+    KernelLaunch launch = stream_launch(vectorized ? StreamKernel::concatenate
+                                        : strided  ? StreamKernel::concatenate_strided
+                                                   : StreamKernel::concatenate_unaligned,
                                         vectorized ? "CatArray_vec" : "CatArray", TimeClass::copy, op.type,
-                                        {grid, parts, 128, vectorized ? 18 : 32}, {.elements = elements});
+                                        {grid, parts, static_cast<int>(threads),
+                                         vectorized ? 18
+                                         : strided  ? 29
+                                                    : 32},
+                                        {.elements = elements});
     launch.pipe = Pipe::none;
     std::get<StreamWork>(launch.work).iterations = static_cast<double>(ceil_div(n, per_block * grid));
     for (std::int64_t part = 0; part < parts; ++part)
@@ -82,7 +90,8 @@ LoweredOp lower_copy(const Copy& op, const Gpu& gpu, const Software& /*software*
   switch (op.kind) {
     case CopyKind::host_to_device:
     case CopyKind::device_to_host: return host_transfer(op, bytes);
-    case CopyKind::concatenate: return concatenate(op, gpu);
+    case CopyKind::concatenate:
+    case CopyKind::concatenate_strided: return concatenate(op, gpu);
     case CopyKind::contiguous: return {{device_copy_launch(op.type, n, 0, 1)}, {}, false};
     case CopyKind::permute:
     case CopyKind::transpose: break;

@@ -34,6 +34,7 @@ enum class StreamKernel : std::uint8_t {
   broadcast_binary,
   concatenate,
   concatenate_unaligned,
+  concatenate_strided,
   copy_device,
   // softmax
   softmax_warp,
@@ -142,8 +143,7 @@ struct StreamConstants {
   double tail_miss_cycles;  ///< … and this much more when the stream has pushed it out to DRAM
   double dram_efficiency;   ///< of the DRAM's achievable rate; below 1 where a block walks several streams at once
   double spread = 0.0;      ///< share of block and pass cycles that a single block is spared: the slowest of many waits
-  double overlap_of_few = 1.7;      ///< exponent of the overlap where an SM works on a block at a time
-  bool tail_beside_others = false;  ///< the tail lengthens the last block, which others of its wave run beside
+  double overlap_of_few = 1.7;  ///< exponent of the overlap where an SM works on a block at a time
 };
 
 const StreamConstants& constants_of(StreamKernel kernel);

@@ -102,6 +102,11 @@ double lanes_per_cycle(const SmSpec& sm) {
 /// every SM: the share of that growth, a doubling at a time.
 double slowest_of(double blocks) { return std::log2(std::clamp(blocks, 1.0, kFewBlocks)) / std::log2(kFewBlocks); }
 
+/// Whether the tail lengthens the last block alone: point-wise kernels with vectors, but for the fill behind a copy.
+bool tail_beside_others(StreamKernel kernel) {
+  return kernel >= StreamKernel::add && kernel <= StreamKernel::cast_down && kernel != StreamKernel::masked_fill;
+}
+
 /// Times that overlap: their p-norm.
 struct Overlap {
   double p;
@@ -173,7 +178,7 @@ KernelTime stream_time(const KernelLaunch& launch, const StreamWork& work, const
   }
   const double waves = std::max(1.0, std::ceil(on_fullest / capacity));
   double t_chain = std::max(0.0, waves * chain - first);
-  if (code.tail_beside_others && waves <= 1.0) {
+  if (tail_beside_others(code.kernel) && waves <= 1.0) {
     t_chain += kTailBesideOthers * tail;
     tail *= 1.0 - kTailBesideOthers;
   }

@@ -20,8 +20,8 @@ inline constexpr std::array<std::string_view, std::variant_size_v<Op>> kKindName
 
 inline constexpr std::array<std::string_view, 4> kLayoutNames{"nn", "nt", "tn", "tt"};
 inline constexpr std::array<std::string_view, 4> kWalkNames{"contiguous", "broadcast_row", "broadcast", "strided"};
-inline constexpr std::array<std::string_view, 6> kCopyNames{"contiguous",  "permute",        "transpose",
-                                                            "concatenate", "host_to_device", "device_to_host"};
+inline constexpr std::array<std::string_view, 7> kCopyNames{
+    "contiguous", "permute", "transpose", "concatenate", "concatenate_strided", "host_to_device", "device_to_host"};
 inline constexpr std::array<std::string_view, 5> kReductionNames{"sum_rows", "sum_cols", "mean_cols", "sum_all",
                                                                  "norm_all"};
 inline constexpr std::array<std::string_view, 3> kBackendNames{"flash", "cudnn", "efficient"};

@@ -124,7 +124,8 @@ struct Namer {
   std::string operator()(const Pointwise& op) const { return std::string(name_of(op.function)); }
   std::string operator()(const Copy& op) const {
     switch (op.kind) {
-      case CopyKind::concatenate: return "cat";
+      case CopyKind::concatenate:
+      case CopyKind::concatenate_strided: return "cat";
       case CopyKind::host_to_device: return "copy_to_device";
       case CopyKind::device_to_host: return "copy_to_host";
       default: return "copy";

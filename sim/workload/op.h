@@ -87,11 +87,15 @@ struct Pointwise {
 enum class CopyKind : std::uint8_t {
   contiguous,  ///< cudaMemcpy device to device
   permute,  ///< materialises a permuted view whose innermost dimension stays contiguous (e.g. [B,T,H,D] → [B,H,T,D])
-  transpose,    ///< materialises a transposed view: reads are strided by whole rows (k → kᵀ)
-  concatenate,  ///< cat along the last dimension (`parts` inputs)
+  transpose,            ///< materialises a transposed view: reads are strided by whole rows (k → kᵀ)
+  concatenate,          ///< cat along the last dimension (`parts` inputs)
+  concatenate_strided,  ///< the same of views that are not contiguous
   host_to_device,
   device_to_host
 };
+constexpr bool concatenates(CopyKind kind) {
+  return kind == CopyKind::concatenate || kind == CopyKind::concatenate_strided;
+}
 struct Copy {
   CopyKind kind = CopyKind::contiguous;
   DType type = DType::fp32;

@@ -84,5 +84,29 @@ TEST(MultiTensor, gpt2_takes_six_and_two_launches_a_foreach_op_and_bert_large_se
   EXPECT_EQ(foreach_op(MultiTensorFunction::norm, bert).launches.size(), 19u);
 }
 
+TEST(MultiTensor, tensors_whose_size_is_no_multiple_of_a_vector_go_without_and_take_longer) {
+  const auto work = [](std::vector<std::int64_t> sizes) {
+    return std::get<StreamWork>(foreach_op(MultiTensorFunction::add, std::move(sizes)).launches.at(0).work);
+  };
+  const StreamWork vectors = work({4096, 4096}), without = work({4096, 4095});
+  EXPECT_EQ(vectors.padded_elements, 0.0);
+  EXPECT_EQ(without.padded_elements, 4095.0);
+  EXPECT_EQ(without.elements, 4096.0);
+  EXPECT_EQ(vectors.iterations, 2.0);
+  EXPECT_GT(without.iterations, vectors.iterations);
+  // The last chunk of a large tensor, and the chunks before it, have vectors or not by the tensor's whole size.
+  EXPECT_EQ(work({kChunk + 2}).padded_elements, static_cast<double>(kChunk + 2));
+}
+
+TEST(MultiTensor, a_pass_begun_is_a_pass) {
+  const auto passes = [](std::int64_t size) {
+    return std::get<StreamWork>(foreach_op(MultiTensorFunction::mul, {size}).launches.at(0).work).iterations;
+  };
+  EXPECT_EQ(passes(4), 1.0);
+  EXPECT_EQ(passes(2048), 1.0);
+  EXPECT_EQ(passes(2052), 2.0);
+  EXPECT_EQ(passes(kChunk), 32.0);
+}
+
 }  // namespace
 }  // namespace ridgeline

@@ -1,5 +1,6 @@
 #include "sim/workload/aten/views.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "sim/workload/aten/pointwise.h"
@@ -40,7 +41,10 @@ struct SplitBackward final : Node {
     for (std::size_t i = 0; i < Parts; ++i)
       if (!in[i].defined()) in[i] = full(eager, output_sizes, type);
     out[0] = eager.empty(sizes, type);
-    const Copy op{CopyKind::concatenate, type, sizes.product() / sizes.last(), sizes.last() / Parts, Parts};
+    const bool strided =
+        std::any_of(in.begin(), in.begin() + Parts, [](const Tensor& part) { return !part.contiguous(); });
+    const Copy op{strided ? CopyKind::concatenate_strided : CopyKind::concatenate, type, sizes.product() / sizes.last(),
+                  sizes.last() / Parts, Parts};
     if constexpr (Parts == 2) eager.recorder.op(op, {&in[0], &in[1]}, {&out[0]});
     else eager.recorder.op(op, {&in[0], &in[1], &in[2]}, {&out[0]});
   }

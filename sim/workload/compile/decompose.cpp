@@ -49,7 +49,7 @@ std::string_view name_in_code(const Op& op) {
   if (const auto* embedding = std::get_if<Embedding>(&op))
     return embedding->backward ? "embedding_dense_backward" : "embedding";
   if (const auto* loss = std::get_if<NllLoss>(&op)) return loss->backward ? "nll_loss_backward" : "nll_loss_forward";
-  if (const auto* copy = std::get_if<Copy>(&op)) return copy->kind == CopyKind::concatenate ? "cat" : "clone";
+  if (const auto* copy = std::get_if<Copy>(&op)) return concatenates(copy->kind) ? "cat" : "clone";
   if (std::holds_alternative<Reduction>(op)) return "sum";
   if (const auto* pointwise = std::get_if<Pointwise>(&op)) {
     using F = PointwiseFunction;
@@ -292,7 +292,7 @@ void Decomposer::add(const Call& call, std::vector<Use> in, std::vector<Use> out
     finish(one, std::move(in), std::move(out));
   } else if (const auto* copy = std::get_if<Copy>(&op)) {
     if (copy->kind == CopyKind::host_to_device || copy->kind == CopyKind::device_to_host) return;
-    const std::int64_t parts = copy->kind == CopyKind::concatenate ? copy->parts : 1;
+    const std::int64_t parts = concatenates(copy->kind) ? copy->parts : 1;
     Node& one = node(Node::Kind::pointwise, copy->rows, copy->cols * parts, copy->type);
     one.gathers = copy->kind == CopyKind::transpose;
     finish(one, std::move(in), std::move(out));
