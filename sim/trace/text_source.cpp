@@ -7,6 +7,8 @@
 #include <boost/iostreams/filtering_stream.hpp>
 #include <filesystem>
 #include <fstream>
+#include <string_view>
+#include <utility>
 
 #include "sim/units/user_error.h"
 
@@ -43,6 +45,7 @@ struct TextSource::State {
   io::filtering_istream stream;
   Progress progress;
   std::int64_t taken = 0, total = 0, text = 0;
+  bool begun = false;
   std::string damage;
 };
 
@@ -84,6 +87,9 @@ bool TextSource::read(std::string& text) {
   }
   text.resize(before + got);
   state_->text += static_cast<std::int64_t>(got);
+  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+  if (!std::exchange(state_->begun, true) && std::string_view(text).substr(before).starts_with(kByteOrderMark))
+    text.erase(before, kByteOrderMark.size());
   if (state_->progress) state_->progress(state_->taken, state_->total);
   return got > 0;
 }

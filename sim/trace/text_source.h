@@ -19,7 +19,8 @@ class TextSource {
   TextSource(const TextSource&) = delete;
   TextSource& operator=(const TextSource&) = delete;
 
-  /// Appends the next piece to `text`; false at the end. What is readable of damaged gzip data is delivered first.
+  /// Appends the next piece to `text`, without a byte-order mark; false at the end. What is readable of damaged gzip
+  /// data is delivered first.
   bool read(std::string& text);
   /// Why the text ended before the data did; empty when it did not.
   [[nodiscard]] const std::string& damage() const;

@@ -98,7 +98,7 @@ constexpr ModelKey kKeys[] = {
      [](const Value& v, ModelDescription& d) {
        d.activation = v.choice<Activation>(kActivations, silent(d.family).activation);
      },
-     [](const ModelDescription& d) { return named(kActivations, silent(d.family).activation); }},
+     [](const ModelDescription& d) { return named(kActivations, d.activation); }},
     {"tie_embeddings", "the output projection shares the token table", kAny,
      [](const Value& v, ModelDescription& d) { d.tie_embeddings = v.boolean(silent(d.family).tie_embeddings); },
      [](const ModelDescription& d) { return ModelValue(d.tie_embeddings); }},
@@ -107,7 +107,7 @@ constexpr ModelKey kKeys[] = {
      [](const ModelDescription& d) { return named(kSparsities, d.sparse_weights); }},
     {"head", "sequence-classification, question-answering, masked-lm or pretraining", ModelFamily::bert,
      [](const Value& v, ModelDescription& d) { d.head = v.choice<ModelHead>(kHeads, silent(d.family).head); },
-     [](const ModelDescription& d) { return named(kHeads, silent(d.family).head); }},
+     [](const ModelDescription& d) { return named(kHeads, d.head); }},
     {"labels", "of sequence-classification", ModelFamily::bert,
      [](const Value& v, ModelDescription& d) { d.labels = v.integer(kWidth, 2); },
      [](const ModelDescription& d) { return ModelValue(d.labels); }},

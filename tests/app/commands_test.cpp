@@ -230,7 +230,6 @@ TEST(Predict, TextFitsAHundredColumns) {
         "compare scenarios/inference/gpt2-xl-beams.yaml scenarios/inference/llama-7b-generate.yaml",
         "sweep scenarios/sweeps/cheapest-for-a-rate.yaml",
         "sweep scenarios/sweeps/sampled-chips.yaml",
-        "sweep scenarios/sweeps/six-gpus.yaml",
         "sweep scenarios/sweeps/time-memory-energy.yaml",
         "sweep scenarios/sweeps/twice-the-bandwidth.yaml"}) {
     const ProgramRun run = run_program(arguments);
