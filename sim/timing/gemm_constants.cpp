@@ -10,6 +10,7 @@ namespace {
 
 // Fitted on 1735 products of an H200, the kernel given (median error 3.2 %, mean 4.6 %; with the choice 3.6 %, 5.2 %).
 constexpr GemmConstants kWgmmaHalf{.latency_cycles = 1720,
+                                   .few_blocks = 0.17,
                                    .fixed_cycles = 3210,
                                    .cold_cycles = 797,
                                    .stage_cycles = 89.8,
@@ -99,6 +100,7 @@ constexpr GemmConstants kMmaHalfAlign4{.fixed_cycles = 1700,
 
 // Fitted on 133 products of an H200 (median error 4.3 %, mean 6.1 %).
 constexpr GemmConstants kMmaHalfAlign2{.utilization = 0.7,
+                                       .few_blocks = 0.2,
                                        .fixed_cycles = 1170,
                                        .cold_cycles = 1200,
                                        .first_loads = 0.0213,
