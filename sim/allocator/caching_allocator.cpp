@@ -30,12 +30,13 @@ void CachingAllocator::recycle(BlockId id) {
   unused_.push_back(id);
 }
 
-void CachingAllocator::make_available(BlockId id) {
-  Pool& pool = pool_of(at(id).pool);
+FreeBlock CachingAllocator::mark_free(BlockId id) {
   at(id).state = Block::State::free;
-  at(id).age_base = pool.lookups;
-  pool.free.insert(key_of(id));
+  at(id).age_base = pool_of(at(id).pool).lookups;
+  return key_of(id);
 }
+
+void CachingAllocator::make_available(BlockId id) { pool_of(at(id).pool).free.insert(mark_free(id)); }
 
 BlockId CachingAllocator::allocate(std::int64_t bytes, StreamId stream) {
   if (bytes <= 0) throw std::invalid_argument("an allocation must have at least one byte");
@@ -46,30 +47,29 @@ BlockId CachingAllocator::allocate(std::int64_t bytes, StreamId stream) {
   request.stream = stream;
   request.pool = request.rounded <= kLargestSmall ? PoolKind::small : PoolKind::large;
 
-  BlockId block = take_free_block(request);
+  const FreeBlocks& free = pool_of(request.pool).free;
+  if (const auto best = best_free_block(request); best != free.end()) return hand_out(best->block, request, best);
+  if (settings_.memory_fraction > 0 && settings_.garbage_collection_threshold > 0) collect_garbage();
+  BlockId block = ask_device(request);
+  if (block == kNoBlock && release_oversize(request)) block = ask_device(request);
   if (block == kNoBlock) {
-    if (settings_.memory_fraction > 0 && settings_.garbage_collection_threshold > 0) collect_garbage();
+    release_cached();
+    ++statistics_.retries;
     block = ask_device(request);
-    if (block == kNoBlock && release_oversize(request)) block = ask_device(request);
-    if (block == kNoBlock) {
-      release_cached();
-      ++statistics_.retries;
-      block = ask_device(request);
-    }
-    if (block == kNoBlock) {
-      fail(request);
-      return kNoBlock;
-    }
   }
-  return hand_out(block, request);
+  if (block == kNoBlock) {
+    fail(request);
+    return kNoBlock;
+  }
+  return hand_out(block, request, free.end());
 }
 
-BlockId CachingAllocator::take_free_block(const Request& request) {
+FreeBlocks::Iterator CachingAllocator::best_free_block(const Request& request) {
   Pool& pool = pool_of(request.pool);
   ++pool.lookups;
   auto best = pool.free.best_fit(request.stream, request.rounded);
   const auto end = pool.free.end();
-  if (best == end || best->stream() != request.stream) return kNoBlock;
+  if (best == end || best->stream() != request.stream) return end;
   if (at(best->block).expandable >= 0) {
     // A block at the edge of a growing segment counts with the room behind it: of two, the one with less room is
     // better.
@@ -81,13 +81,11 @@ BlockId CachingAllocator::take_free_block(const Request& request) {
          ++next)
       best = next;
   }
-  if (request.rounded < settings_.max_split_size && best->bytes() >= settings_.max_split_size) return kNoBlock;
+  if (request.rounded < settings_.max_split_size && best->bytes() >= settings_.max_split_size) return end;
   if (request.rounded >= settings_.max_split_size &&
       best->bytes() >= request.rounded + settings_.max_non_split_rounding)
-    return kNoBlock;
-  const BlockId block = best->block;
-  pool.free.erase(best);
-  return block;
+    return end;
+  return best;
 }
 
 BlockId CachingAllocator::ask_device(const Request& request) {
@@ -119,7 +117,9 @@ bool CachingAllocator::should_split(const Block& block, std::int64_t rounded) co
   return rounded < settings_.max_split_size && rest > kLargestSmall;
 }
 
-BlockId CachingAllocator::hand_out(BlockId id, const Request& request) {
+BlockId CachingAllocator::hand_out(BlockId id, const Request& request, FreeBlocks::Iterator free) {
+  FreeBlocks& free_blocks = pool_of(request.pool).free;
+  const bool was_free = free != free_blocks.end();
   const bool plain = at(id).expandable < 0, was_split = at(id).split();
   if (should_split(at(id), request.rounded)) {
     Block front = at(id);
@@ -141,13 +141,17 @@ BlockId CachingAllocator::hand_out(BlockId id, const Request& request) {
         s.inactive_split_bytes.add(rest.bytes);
       });
     }
-    make_available(id);
+    if (was_free) free_blocks.replace(free, mark_free(id));
+    else make_available(id);
     id = front_id;
-  } else if (was_split && plain) {
-    count(request.pool, [&](PoolStatistics& s) {
-      s.inactive_split.add(-1);
-      s.inactive_split_bytes.add(-at(id).bytes);
-    });
+  } else {
+    if (was_free) free_blocks.erase(free);
+    if (was_split && plain) {
+      count(request.pool, [&](PoolStatistics& s) {
+        s.inactive_split.add(-1);
+        s.inactive_split_bytes.add(-at(id).bytes);
+      });
+    }
   }
   Block& block = at(id);
   block.state = Block::State::allocated;
@@ -195,8 +199,8 @@ void CachingAllocator::complete_free(BlockId id) {
   free_block(id);
 }
 
-std::int64_t CachingAllocator::merge(BlockId into, BlockId neighbour) {
-  if (!available(neighbour) || at(neighbour).mapped != at(into).mapped) return 0;
+std::optional<FreeBlock> CachingAllocator::merge(BlockId into, BlockId neighbour) {
+  if (!available(neighbour) || at(neighbour).mapped != at(into).mapped) return std::nullopt;
   Block& a = at(into);
   const Block& b = at(neighbour);
   if (a.previous == neighbour) {
@@ -208,23 +212,33 @@ std::int64_t CachingAllocator::merge(BlockId into, BlockId neighbour) {
     if (a.next != kNoBlock) at(a.next).previous = into;
   }
   a.bytes += b.bytes;
-  Pool& pool = pool_of(b.pool);
-  (b.mapped ? pool.free : pool.unmapped).erase(key_of(neighbour));
+  const FreeBlock key = key_of(neighbour);
   recycle(neighbour);
-  return b.bytes;
+  return key;
+}
+
+void CachingAllocator::merge_and_erase(BlockId into, BlockId neighbour) {
+  if (const auto merged = merge(into, neighbour)) {
+    Pool& pool = pool_of(at(into).pool);
+    (at(into).mapped ? pool.free : pool.unmapped).erase(*merged);
+  }
 }
 
 void CachingAllocator::free_block(BlockId id) {
   const std::int64_t bytes = at(id).bytes, requested = at(id).requested;
   const PoolKind kind = at(id).pool;
+  FreeBlocks& free = pool_of(kind).free;  // a block that was in use has memory
   std::int64_t splits = 0, split_bytes = 0;
-  for (const BlockId neighbour : {at(id).previous, at(id).next}) {
-    if (const std::int64_t merged = merge(id, neighbour); merged > 0) {
-      --splits;
-      split_bytes -= merged;
-    }
+  const auto before = merge(id, at(id).previous), after = merge(id, at(id).next);
+  for (const auto& merged : {before, after}) {
+    if (!merged) continue;
+    --splits;
+    split_bytes -= merged->bytes();
   }
-  make_available(id);
+  const FreeBlock now = mark_free(id);
+  if (before && after) free.erase(*after);
+  if (before || after) free.replace(before ? *before : *after, now);
+  else free.insert(now);
   if (at(id).split()) {
     ++splits;
     split_bytes += at(id).bytes;

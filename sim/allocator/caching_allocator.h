@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "sim/allocator/device_memory.h"
@@ -128,11 +129,17 @@ class CachingAllocator {
   BlockId new_block(Block block);
   void recycle(BlockId id);
   void make_available(BlockId id);
-  BlockId take_free_block(const Request& request);
+  FreeBlock mark_free(BlockId id);
+  /// The free block that fits best, still among the free ones; their end where there is none.
+  FreeBlocks::Iterator best_free_block(const Request& request);
   BlockId ask_device(const Request& request);
-  BlockId hand_out(BlockId id, const Request& request);
+  /// `free`: where the block stands among the free ones, their end where it does not.
+  BlockId hand_out(BlockId id, const Request& request, FreeBlocks::Iterator free);
   bool should_split(const Block& block, std::int64_t rounded) const;
-  std::int64_t merge(BlockId into, BlockId neighbour);
+  /// Joins a free neighbour to a block and returns what stands for it among the free ones, to be erased there; nothing
+  /// where it cannot be joined.
+  std::optional<FreeBlock> merge(BlockId into, BlockId neighbour);
+  void merge_and_erase(BlockId into, BlockId neighbour);
   void free_block(BlockId id);
   void fail(const Request& request);
 

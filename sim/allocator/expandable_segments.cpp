@@ -61,8 +61,8 @@ bool CachingAllocator::map(BlockId id, std::int64_t bytes) {
   }
   at(id).mapped = true;
   events_.push_back({SegmentEvent::Kind::map, at(id).address, mapped});
-  merge(id, at(id).previous);
-  merge(id, at(id).next);
+  merge_and_erase(id, at(id).previous);
+  merge_and_erase(id, at(id).next);
   make_available(id);
   count(at(id).pool, [&](PoolStatistics& s) { s.reserved_bytes.add(mapped); });
   ++statistics_.device_allocations;
@@ -113,8 +113,8 @@ void CachingAllocator::unmap(BlockId id) {
   at(id).bytes = bytes;
   at(id).mapped = false;
   events_.push_back({SegmentEvent::Kind::unmap, at(id).address, bytes});
-  merge(id, at(id).previous);
-  merge(id, at(id).next);
+  merge_and_erase(id, at(id).previous);
+  merge_and_erase(id, at(id).next);
   pool.unmapped.insert(key_of(id));
   count(block.pool, [&](PoolStatistics& s) { s.reserved_bytes.add(-bytes); });
   ++statistics_.device_frees;

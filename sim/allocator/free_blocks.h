@@ -42,6 +42,14 @@ class FreeBlocks {
   void insert(const FreeBlock& free) { sorted_.insert(position(free), free); }
   void erase(const FreeBlock& free) { sorted_.erase(position(free)); }
   void erase(Iterator at) { sorted_.erase(at); }
+  /// Erases the block at `at` and inserts another: only what lies between the two moves.
+  void replace(Iterator at, const FreeBlock& by) {
+    const auto from = sorted_.begin() + (at - sorted_.cbegin());
+    const auto to = sorted_.begin() + (position(by) - sorted_.cbegin());
+    if (to > from) *std::move(from + 1, to, from) = by;
+    else *(std::move_backward(to, from, from + 1) - 1) = by;
+  }
+  void replace(const FreeBlock& free, const FreeBlock& by) { replace(position(free), by); }
   /// The smallest block of `stream` with at least `bytes` (lowest address first), or the first one of a later stream.
   [[nodiscard]] Iterator best_fit(StreamId stream, std::int64_t bytes) const {
     return position({stream, bytes, 0, kNoBlock});
@@ -50,10 +58,17 @@ class FreeBlocks {
   [[nodiscard]] Iterator end() const { return sorted_.end(); }
 
  private:
+  /// The first that is not before `key`: a binary search without a branch that depends on the data.
   [[nodiscard]] Iterator position(const FreeBlock& key) const {
-    return std::lower_bound(sorted_.begin(), sorted_.end(), key, [](const FreeBlock& a, const FreeBlock& b) {
-      return a.order < b.order || (a.order == b.order && a.address < b.address);
-    });
+    const FreeBlock* first = sorted_.data();
+    for (std::size_t length = sorted_.size(); length > 0;) {
+      const std::size_t half = (length + 1) / 2;
+      const FreeBlock& middle = first[half - 1];
+      const bool before = (middle.order < key.order) | ((middle.order == key.order) & (middle.address < key.address));
+      first += before ? half : 0;
+      length -= half;
+    }
+    return sorted_.begin() + (first - sorted_.data());
   }
   std::vector<FreeBlock> sorted_;
 };

@@ -29,6 +29,8 @@ struct Options {
 };
 
 void run_on_every_gpu(const Options& options) {
+  if (options.sensitivity && options.format != "json")
+    throw UserError("--sensitivity: the table of --on-every-gpu has no room for it; add --format json");
   std::vector<Prediction> predictions;
   Scenario shown;
   for (const std::string& name : hardware_names()) {
@@ -132,7 +134,8 @@ void add_predict_command(CLI::App& program, Outcome&) {
                    "write the step to this file as a Chrome trace (for Perfetto and HolisticTraceAnalysis; .gz "
                    "compresses)")
       ->excludes(every);
-  command->add_flag("--memory-report", options->memory_report, "who holds the memory, over the step and at its peak");
+  command->add_flag("--memory-report", options->memory_report, "who holds the memory, over the step and at its peak")
+      ->excludes(every);
   command
       ->add_option("--memory-snapshot", options->memory_snapshot,
                    "write the run's allocations to this file as PyTorch does (for pytorch.org/memory_viz)")

@@ -37,8 +37,15 @@ std::string obstacle_to_flash(const TrainingDescription& t, std::int64_t head_di
     return fmt::format("FlashAttention-2 trains head dimensions up to {} here, not {}", largest, head_dim);
   return "";
 }
-std::string obstacle_to_efficient(const TrainingDescription& t, std::int64_t head_dim, const Software& software) {
+std::string obstacle_to_efficient(const TrainingDescription& t, std::int64_t head_dim, const Gpu& gpu,
+                                  const Software& software) {
   if (!software.has_flash_attention) return fmt::format("{} has no fused attention", software.name);
+  if (gpu.compute_major < 8 && (t.precision == Precision::bf16 || t.precision == Precision::amp_bf16))
+    return fmt::format(
+        "memory-efficient attention takes bf16 from compute capability 8.0 on, and {} has {}.{}; take precision "
+        "amp-fp16 "
+        "or attention math",
+        gpu.name, gpu.compute_major, gpu.compute_minor);
   const std::int64_t alignment = is_16_bit(t.precision) ? 8 : 4;
   if (head_dim % alignment != 0)
     return fmt::format("memory-efficient attention needs head dimensions in steps of {}, not {}", alignment, head_dim);
@@ -60,14 +67,14 @@ AttentionChoice choose_attention(const TrainingDescription& t, const ModelDescri
     case AttentionRequest::cudnn: return insist(AttentionChoice::cudnn, obstacle_to_cudnn(t, head_dim, gpu, software));
     case AttentionRequest::flash: return insist(AttentionChoice::flash, obstacle_to_flash(t, head_dim, gpu, software));
     case AttentionRequest::efficient:
-      return insist(AttentionChoice::efficient, obstacle_to_efficient(t, head_dim, software));
+      return insist(AttentionChoice::efficient, obstacle_to_efficient(t, head_dim, gpu, software));
     case AttentionRequest::sdpa: break;
   }
   const bool hopper = gpu.compute_major == 9;
   if (hopper && software.prefers_cudnn_attention_on_hopper && obstacle_to_cudnn(t, head_dim, gpu, software).empty())
     return AttentionChoice::cudnn;
   if (obstacle_to_flash(t, head_dim, gpu, software).empty()) return AttentionChoice::flash;
-  if (obstacle_to_efficient(t, head_dim, software).empty()) return AttentionChoice::efficient;
+  if (obstacle_to_efficient(t, head_dim, gpu, software).empty()) return AttentionChoice::efficient;
   return AttentionChoice::math;
 }
 

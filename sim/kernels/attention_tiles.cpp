@@ -21,8 +21,9 @@ AttentionTile flash(const Attention& op, const Gpu& gpu) {
   if (!is_half(op.type))
     throw std::invalid_argument("FlashAttention takes fp16 and bf16 only; use efficient attention for fp32");
   if (compute_capability(gpu) < 8.0)
-    throw std::invalid_argument(fmt::format("FlashAttention needs compute capability 8.0 or later; {} has {}.{}",
-                                            gpu.name, gpu.compute_major, gpu.compute_minor));
+    throw std::invalid_argument(fmt::format(
+        "FlashAttention needs compute capability 8.0 or later; {} has {}.{}: use efficient attention, in fp16 or fp32",
+        gpu.name, gpu.compute_major, gpu.compute_minor));
   const int d = rounded_up(op.head_dim, {32, 64, 96, 128, 192, 256});
   if (d == 0)
     throw std::invalid_argument(fmt::format("FlashAttention takes head dimensions up to 256, got {}", op.head_dim));
@@ -72,8 +73,9 @@ AttentionTile cudnn(const Attention& op, const Gpu& gpu) {
   if (!is_half(op.type))
     throw std::invalid_argument("cuDNN attention takes fp16 and bf16 only; use efficient attention for fp32");
   if (compute_capability(gpu) < 8.0)
-    throw std::invalid_argument(fmt::format("cuDNN attention needs compute capability 8.0 or later; {} has {}.{}",
-                                            gpu.name, gpu.compute_major, gpu.compute_minor));
+    throw std::invalid_argument(fmt::format(
+        "cuDNN attention needs compute capability 8.0 or later; {} has {}.{}: use efficient attention, in fp16 or fp32",
+        gpu.name, gpu.compute_major, gpu.compute_minor));
   const int limit = gpu.sm.warpgroup_mma ? 256 : 128;
   if (op.head_dim > limit)
     throw std::invalid_argument(
@@ -100,9 +102,10 @@ AttentionTile cudnn(const Attention& op, const Gpu& gpu) {
 AttentionTile efficient(const Attention& op, const Gpu& gpu) {
   const bool half = is_half(op.type);
   if (compute_capability(gpu) < 8.0 && op.type == DType::bf16)
-    throw std::invalid_argument(
-        fmt::format("efficient attention takes bf16 from compute capability 8.0 on; {} has {}.{}", gpu.name,
-                    gpu.compute_major, gpu.compute_minor));
+    throw std::invalid_argument(fmt::format(
+        "attention in bf16 needs compute capability 8.0 or later; {} has {}.{}: use fp16 or fp32 (of a recorded step: "
+        "record it so), or a GPU from compute capability 8.0 on",
+        gpu.name, gpu.compute_major, gpu.compute_minor));
   const int d = rounded_up(op.head_dim, {32, 64, 128, 192, 256, 512, 1024});
   if (d == 0)
     throw std::invalid_argument(

@@ -1,166 +1,91 @@
 // Convolution as implicit matrix products: out = [images·height·width] x [kernel²·channels] x [filters].
 //
-// Sequences as profiled with PyTorch 2.11 and cuDNN on an H200. Tensor-core kernels want channels last: images in NCHW
-// are turned round and back. 1x1 convolutions of stride 1 are plain products. Few input channels run on the CUDA cores
-// (NCHW) or padded to the alignment (channels last). fp32 runs as an implicit product in NCHW; its backward takes FFT
-// or Winograd forms, costed here as shares of the product they replace. Padding is kernel/2.
-#include <fmt/format.h>
-
+// Sequences as profiled with PyTorch 2.11 and cuDNN on an H200. Tensor-core kernels want channels last, kernels of the
+// CUDA cores channels first: images and filters in the other order are turned round and back. In NCHW whichever of both
+// is faster is taken, with what it turns; channels last stays on the tensor cores where there are any. 1x1 convolutions
+// of stride 1 are plain products. Channels that do not fill a load are padded to it. Padding is kernel/2.
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>
 
+#include "sim/kernels/convolution_kernel.h"
 #include "sim/kernels/families.h"
 #include "sim/kernels/gemm_launch.h"
+#include "sim/kernels/image_layout.h"
+#include "sim/kernels/transformed_convolution.h"
+#include "sim/timing/laws.h"
 #include "sim/units/ceil_div.h"
 
 namespace ridgeline {
 namespace {
 
-/// Fewest input channels for which cuDNN takes a tensor-core kernel in NCHW.
-constexpr std::int64_t kFewestChannels = 32;
-/// Channels last: images of up to this many channels are padded to a load of a tensor-core kernel instead.
-constexpr std::int64_t kPaddedChannels = 4;
-/// Share of a plain fp32 product's rate that cuDNN's CUDA-core convolutions reach forward, and where both sides have
-/// this many channels or more (and the sum that many terms). 12 cases of an H200.
-constexpr double kCudaCoreForward = 0.80, kCudaCoreManyChannels = 0.57;
-constexpr std::int64_t kManyChannels = 256, kManyTerms = 512;
-/// The same of their gradients, by the algorithm that cuDNN takes: implicit products; Fourier transforms, from this
-/// many pixels a side on where there are no more filters than channels; weights of 1x1 kernels, in one engine of blocks
-/// of 128 threads. 12 cases; when cuDNN transforms was read from the trace of a UNet too.
-constexpr double kCudaCoreBackward = 0.57, kFourier = 0.33, kPointWeights = 0.21;
-constexpr std::int64_t kFourierPixels = 48;
-/// Other weight gradients of 3x3 kernels run as Winograd's F(4x4, 3x3): 36 multiplications for 144.
-constexpr std::int64_t kWinogradSaving = 4;
-/// The same of tensor-core kernels, which compute addresses for every tap: outputs and input gradients, and weight
-/// gradients, which gather both operands (91 fitted, 53 held out).
-constexpr double kGatheringForward = 0.72, kGatheringWeights = 0.68;
-/// Turning filters round moves a 32-byte sector for a few taps: times the time of as many bytes of an image.
-constexpr double kScatteredTaps = 3.0;
+using Role = Gathering::Role;
 
 class ConvolutionLowering {
  public:
   ConvolutionLowering(const Convolution& op, const Gpu& gpu, const GpuMenus& menus)
       : op_(op), gpu_(gpu), menus_(menus) {
-    out_size_ = op.transposed ? op.size * op.stride : (op.size + 2 * (op.kernel / 2) - op.kernel) / op.stride + 1;
-    const double batch = static_cast<double>(op.batch);
-    element_ = static_cast<double>(bytes_of(op.type));
-    x_ = batch * static_cast<double>(op.in_channels * op.size * op.size);
-    // A stride wider than the kernel leaves pixels out.
-    const double side = std::min(1.0, static_cast<double>(op.kernel) / static_cast<double>(op.stride));
-    gathered_x_ = x_ * side * side;
-    y_ = batch * static_cast<double>(op.out_channels * out_size_ * out_size_);
-    w_ = static_cast<double>(op.in_channels * op.out_channels * op.kernel * op.kernel);
+    const std::int64_t out_size =
+        op.transposed ? op.size * op.stride : (op.size + 2 * (op.kernel / 2) - op.kernel) / op.stride + 1;
     const Matmul probe{.type = op.type, .batch = 1, .m = 128, .n = 128, .k = 128, .layout = Layout::nt};
     tensor_ = gemm_problem(probe, gpu).family != GemmWork::Family::simt;
+    element_ = static_cast<double>(bytes_of(op.type));
+    problem_ = {.type = op.type,
+                .channels_last = op.channels_last,
+                .batch = op.batch,
+                .channels = op.in_channels,
+                .size = op.size,
+                .filters = op.out_channels,
+                .out_size = out_size,
+                .kernel = op.kernel,
+                .stride = op.stride};
+    x_ = {op.batch, op.in_channels, op.size * op.size};
+    y_ = {op.batch, op.out_channels, out_size * out_size};
+    w_ = {op.out_channels, op.in_channels, op.kernel * op.kernel};
   }
 
   LoweredOp forward() {
-    if (plain_product()) {
-      product(out_size_ * out_size_, op_.out_channels, op_.in_channels, {access(0, x_), access(1, w_)}, access(2, y_),
-              true);
-      return std::move(out_);
-    }
-    turn({{0, x_}, {1, w_, op_.kernel > 1}});
-    implicit("fprop", op_.batch * out_size_ * out_size_, op_.out_channels, op_.in_channels,
-             {access(0, gathered_x_), access(1, w_)}, access(2, y_));
-    turn({{2, y_}});
+    if (plain_product()) product(y_.pixels, op_.out_channels, op_.in_channels, {read(0, x_), read(1, w_)}, read(2, y_));
+    else convolve(Role::forward, {{0, x_}, {1, w_}}, {2, y_});
     return std::move(out_);
   }
 
   LoweredOp backward() {
-    const bool plain = plain_product();
-    // dx
-    if (plain) {
-      product(op_.size * op_.size, op_.in_channels, op_.out_channels, {access(0, y_), access(2, w_)}, access(3, x_),
-              true);
+    if (plain_product()) {
+      product(x_.pixels, op_.in_channels, op_.out_channels, {read(0, y_), read(2, w_)}, read(3, x_));
+      weight_product();
     } else {
-      turn({{2, w_, op_.kernel > 1}, {0, y_}});
-      implicit("dgrad", op_.batch * op_.size * op_.size, op_.in_channels, op_.out_channels,
-               {access(0, y_), access(2, w_)}, access(3, x_), op_.stride);
-      turn({{3, x_}});
+      convolve(Role::input_gradient, {{0, y_}, {2, w_}}, {3, x_});
+      convolve(Role::weight_gradient, {{0, y_}, {1, x_}}, {4, w_});
     }
-    // dw: every pixel of every image is a step of the product's inner dimension.
-    if (!plain) turn({{1, x_}, {0, y_}});
-    const std::int64_t pixels = op_.batch * out_size_ * out_size_;
-    GemmWork work = problem(op_.out_channels, op_.in_channels * op_.kernel * op_.kernel,
-                            winograd_weights() ? ceil_div(pixels, kWinogradSaving) : pixels, y_ + x_, true);
-    work.layout = static_cast<int>(Layout::tn);
-    append_gemm(out_.launches, work, gpu_, menus_, {access(0, y_), access(1, gathered_x_)}, {access(4, w_)}, "wgrad");
-    if (!plain) turn({{4, w_, op_.kernel > 1}});
     return std::move(out_);
   }
 
  private:
-  struct Turned {
-    int operand;
-    double elements;
-    bool taps = false;
+  struct Operand {
+    int index;
+    ImageTensor tensor;
+  };
+  /// A kernel with what it needs turned.
+  struct Plan {
+    ConvolutionKernel kernel;
+    std::vector<KernelLaunch> before, after;
+    double seconds = 0;
+    bool transformed = false;
   };
 
-  [[nodiscard]] Access access(int operand, double elements) const {
-    return {.operand = operand, .bytes = elements * element_};
+  [[nodiscard]] Access read(int operand, const ImageTensor& tensor) const {
+    return {.operand = operand, .bytes = tensor.elements() * element_};
   }
 
   /// Pixels as rows of a product without gathering: needs rows of pixels the kernels can load.
   [[nodiscard]] bool plain_product() const {
     if (op_.kernel != 1 || op_.stride != 1 || !tensor_) return false;
     const double unit = 16.0;
-    return op_.channels_last || std::fmod(static_cast<double>(out_size_ * out_size_) * element_, unit) == 0.0;
+    return op_.channels_last || std::fmod(static_cast<double>(y_.pixels) * element_, unit) == 0.0;
   }
 
-  [[nodiscard]] GemmWork problem(std::int64_t m, std::int64_t n, std::int64_t k, double distinct,
-                                 bool weights = false) const {
-    // Channels that do not fill a load are padded to it.
-    const std::int64_t unit = tensor_ ? 16 / bytes_of(op_.type) : 1;
-    const auto padded = [unit](std::int64_t size) { return (size + unit - 1) / unit * unit; };
-    Matmul product{.type = op_.type, .batch = 1, .m = m, .n = padded(n), .k = padded(k), .layout = Layout::nt};
-    if (on_cuda_cores()) product.type = DType::fp32;
-    GemmWork work = gemm_problem(product, gpu_);
-    work.type = op_.type;
-    const double operands =
-        static_cast<double>(m) * static_cast<double>(k) + static_cast<double>(n) * static_cast<double>(k);
-    work.distinct_reads = std::min(1.0, distinct / operands);
-    work.rate_share = work.family == GemmWork::Family::simt ? cuda_core_share(weights)
-                      : weights                             ? kGatheringWeights
-                                                            : kGatheringForward;
-    return work;
-  }
-
-  [[nodiscard]] bool fourier() const {
-    return op_.backward && !tensor_ && op_.kernel > 1 && op_.stride == 1 && op_.out_channels <= op_.in_channels &&
-           op_.size >= kFourierPixels;
-  }
-  [[nodiscard]] bool winograd_weights() const {
-    return !tensor_ && !fourier() && op_.kernel == 3 && op_.stride == 1 && op_.in_channels >= kFewestChannels;
-  }
-  [[nodiscard]] double cuda_core_share(bool weights) const {
-    if (!op_.backward) {
-      const bool many = std::min(op_.in_channels, op_.out_channels) >= kManyChannels &&
-                        op_.in_channels * op_.kernel * op_.kernel >= kManyTerms;
-      return many ? kCudaCoreManyChannels : kCudaCoreForward;
-    }
-    if (fourier()) return kFourier;
-    return weights && op_.kernel == 1 && op_.out_channels >= kFewestChannels ? kPointWeights : kCudaCoreBackward;
-  }
-
-  [[nodiscard]] bool on_cuda_cores() const {
-    return !tensor_ || (!op_.backward && op_.in_channels < kFewestChannels &&
-                        (!op_.channels_last || op_.in_channels > kPaddedChannels));
-  }
-
-  void implicit(std::string_view kind, std::int64_t m, std::int64_t n, std::int64_t channels, std::vector<Access> reads,
-                Access write, std::int64_t stride = 1) {
-    // A strided convolution's input gradient skips the taps that fall between pixels.
-    const std::int64_t taps = std::max<std::int64_t>(1, op_.kernel * op_.kernel / (stride * stride));
-    const std::int64_t unit = tensor_ && !on_cuda_cores() ? 16 / bytes_of(op_.type) : 1;
-    double distinct = 0.0;
-    for (const Access& read : reads) distinct += read.bytes / element_;
-    append_gemm(out_.launches, problem(m, n, (channels + unit - 1) / unit * unit * taps, distinct), gpu_, menus_,
-                std::move(reads), {write}, kind);
-  }
-
-  void product(std::int64_t pixels, std::int64_t n, std::int64_t k, std::vector<Access> reads, Access write, bool) {
+  void product(std::int64_t pixels, std::int64_t n, std::int64_t k, std::vector<Access> reads, const Access& write) {
     Matmul gemm{.type = op_.type, .layout = Layout::nt};
     if (op_.channels_last) {
       gemm.batch = 1;
@@ -177,33 +102,146 @@ class ConvolutionLowering {
     append_gemm(out_.launches, gemm_problem(gemm, gpu_), gpu_, menus_, std::move(reads), {write});
   }
 
-  /// NCHW to NHWC or back, where the product needs it.
-  void turn(std::initializer_list<Turned> tensors) {
-    if (op_.channels_last || on_cuda_cores()) return;
-    for (const Turned& tensor : tensors) {
-      KernelLaunch launch;
-      launch.name = "nchwToNhwc";
-      launch.time_class = TimeClass::copy;
-      launch.type = op_.type;
-      launch.threads_per_block = 256;
-      launch.shared_bytes_per_block = 1056 * bytes_of(op_.type);
-      launch.grid = {static_cast<std::int64_t>(std::max(1.0, std::ceil(tensor.elements / 1024.0))), 1, 1};
-      launch.reads = {access(tensor.operand, tensor.elements)};
-      launch.writes = {{.operand = Access::kTemporary, .bytes = tensor.elements * element_}};
-      launch.work = FixedWork{.what = FixedWork::What::layout_change,
-                              .bytes = 2.0 * tensor.elements * element_ * (tensor.taps ? kScatteredTaps : 1.0),
-                              .blocks = launch.blocks()};
-      out_.launches.push_back(std::move(launch));
-      out_.temporaries.push_back(static_cast<std::int64_t>(tensor.elements * element_));
+  /// Every pixel of every image is a step of the inner dimension.
+  void weight_product() {
+    const Matmul gemm{.type = op_.type,
+                      .batch = 1,
+                      .m = op_.out_channels,
+                      .n = op_.in_channels,
+                      .k = op_.batch * y_.pixels,
+                      .layout = Layout::tn};
+    append_gemm(out_.launches, gemm_problem(gemm, gpu_), gpu_, menus_, {read(0, y_), read(1, x_)}, {read(4, w_)});
+  }
+
+  [[nodiscard]] std::int64_t padded(std::int64_t channels) const {
+    const std::int64_t unit = 16 / bytes_of(op_.type);
+    return ceil_div(channels, unit) * unit;
+  }
+
+  /// What of an image a kernel reads: a stride wider than the kernel leaves pixels out.
+  [[nodiscard]] double gathered(const Operand& operand) const {
+    const double side = std::min(1.0, static_cast<double>(op_.kernel) / static_cast<double>(op_.stride));
+    const bool image = operand.tensor.pixels == x_.pixels && operand.tensor.channels == x_.channels &&
+                       operand.tensor.count == x_.count;
+    return operand.tensor.elements() * element_ * (image ? side * side : 1.0);
+  }
+
+  /// Whether a kernel of the CUDA cores takes channels last as they are: those that sum weights in parts.
+  [[nodiscard]] bool in_order(const ConvolutionKernel& kernel) const {
+    if (kernel.work.family != GemmWork::Family::simt) return op_.channels_last;
+    return !op_.channels_last || kernel.work.gathering.role == Role::scattered_filters;
+  }
+
+  [[nodiscard]] Plan plan(const ConvolutionKernel& kernel, const std::vector<Operand>& reads,
+                          const Operand& write) const {
+    Plan result{.kernel = kernel};
+    // A single tap is in either order what it is in the other.
+    const auto turns = [](const ImageTensor& tensor) { return tensor.pixels > 1; };
+    if (!in_order(kernel)) {
+      for (const Operand& operand : reads)
+        if (turns(operand.tensor)) result.before.push_back(turned(operand.index, operand.tensor, op_.type));
+      if (turns(write.tensor)) result.after.push_back(turned(write.index, write.tensor, op_.type));
+    } else if (kernel.work.family == GemmWork::Family::mma_sync && op_.type == DType::tf32 && op_.channels_last) {
+      for (const Operand& operand : reads) result.before.push_back(rounded(operand.index, operand.tensor, op_.type));
     }
+    result.seconds = kernel.seconds;
+    for (const auto* launches : {&result.before, &result.after})
+      for (const KernelLaunch& launch : *launches)
+        result.seconds += fixed_time(launch, std::get<FixedWork>(launch.work), gpu_, {}).time.value();
+    return result;
+  }
+
+  void convolve(Role role, const std::vector<Operand>& reads, const Operand& write) {
+    ConvolutionBytes bytes{.read = 0.0, .written = write.tensor.elements() * element_};
+    for (const Operand& operand : reads) bytes.read += gathered(operand);
+    ConvolutionProblem problem = problem_;
+    problem.role = role;
+    std::optional<Plan> best;
+    if (tensor_) {
+      ConvolutionProblem whole_loads = problem;
+      whole_loads.channels = padded(problem.channels);
+      whole_loads.filters = padded(problem.filters);
+      for (const ConvolutionKernel& kernel : tensor_convolutions(whole_loads, bytes, gpu_))
+        keep_faster(best, plan(kernel, reads, write));
+    }
+    if (!best || !op_.channels_last) {
+      keep_faster(best, plan(cuda_core_convolution(problem, bytes, gpu_), reads, write));
+      if (op_.type == DType::fp32) consider_transforms(best, problem, reads, write);
+    }
+    append(*best, reads, write);
+  }
+
+  static void keep_faster(std::optional<Plan>& best, Plan other) {
+    if (!best || other.seconds < best->seconds) best = std::move(other);
+  }
+
+  /// Winograd's weight gradients and Fourier transforms of input gradients, products of transformed tensors.
+  void consider_transforms(std::optional<Plan>& best, const ConvolutionProblem& problem,
+                           const std::vector<Operand>& reads, const Operand& write) const {
+    const auto form = transformed_convolution(problem, gpu_);
+    if (!form) return;
+    Plan result = plan(form->kernel, reads, write);
+    result.transformed = true;
+    const auto add = [&](std::vector<KernelLaunch>& launches, const Operand& operand) {
+      const double growth = operand.tensor.pixels == w_.pixels && operand.tensor.count == w_.count ? form->filter_growth
+                            : operand.index == 0                                                   ? form->output_growth
+                                                                                                   : form->image_growth;
+      launches.push_back(transform_of(*form, operand.index, op_.type, operand.tensor.elements() * element_, growth));
+      result.seconds += fixed_time(launches.back(), std::get<FixedWork>(launches.back().work), gpu_, {}).time.value();
+    };
+    for (const Operand& operand : reads) add(result.before, operand);
+    add(result.after, write);
+    keep_faster(best, std::move(result));
+  }
+
+  void append(const Plan& plan, const std::vector<Operand>& reads, const Operand& write) {
+    for (const KernelLaunch& launch : plan.before) keep(launch);
+    const GemmWork& work = plan.kernel.work;
+    if (work.family == GemmWork::Family::wgmma && work.gathering.role != Role::weight_gradient)
+      out_.launches.push_back(counter_memset());
+    KernelLaunch kernel;
+    kernel.name = plan.transformed ? "gemm_of_transforms" : name_of_convolution(work);
+    kernel.time_class = TimeClass::tensor_contraction;
+    kernel.threads_per_block = plan.kernel.threads;
+    kernel.registers_per_thread = plan.kernel.registers;
+    kernel.shared_bytes_per_block = plan.kernel.shared_bytes;
+    const auto blocks = static_cast<std::int64_t>(plan.kernel.blocks);
+    kernel.grid = {work.family == GemmWork::Family::wgmma ? std::min<std::int64_t>(blocks, gpu_.sm.count) : blocks, 1,
+                   1};
+    kernel.pipe = work.family == GemmWork::Family::wgmma      ? Pipe::tensor_wgmma
+                  : work.family == GemmWork::Family::mma_sync ? Pipe::tensor_mma
+                                                              : Pipe::fp32;
+    kernel.type = work.family == GemmWork::Family::simt ? DType::fp32 : op_.type;
+    kernel.flops = plan.transformed
+                       ? gemm_flops(work)
+                       : 2.0 * y_.elements() * static_cast<double>(op_.in_channels * op_.kernel * op_.kernel);
+    const double element = static_cast<double>(bytes_of(work.type));
+    const double panels[] = {plan.kernel.blocks * work.tile_m * static_cast<double>(work.k) / work.split_k * element,
+                             plan.kernel.blocks * work.tile_n * static_cast<double>(work.k) / work.split_k * element};
+    for (std::size_t i = 0; i < reads.size(); ++i)
+      kernel.reads.push_back({.operand = reads[i].index,
+                              .bytes = gathered(reads[i]),
+                              .requested = std::max(gathered(reads[i]), panels[i])});
+    kernel.writes = {read(write.index, write.tensor)};
+    kernel.work = work;
+    out_.launches.push_back(std::move(kernel));
+    for (const KernelLaunch& launch : plan.after) keep(launch);
+  }
+
+  /// A launch of this op and the tensor that it fills.
+  void keep(const KernelLaunch& launch) {
+    out_.launches.push_back(launch);
+    double bytes = 0.0;
+    for (const Access& write : launch.writes) bytes += write.bytes;
+    out_.temporaries.push_back(static_cast<std::int64_t>(bytes));
   }
 
   const Convolution& op_;
   const Gpu& gpu_;
   const GpuMenus& menus_;
-  std::int64_t out_size_ = 1;
-  double element_ = 4, x_ = 0, y_ = 0, w_ = 0;
-  double gathered_x_ = 0;  ///< pixels that the products read
+  ConvolutionProblem problem_;
+  ImageTensor x_, y_, w_;
+  double element_ = 4;
   bool tensor_ = false;
   LoweredOp out_;
 };

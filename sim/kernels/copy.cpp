@@ -100,7 +100,7 @@ LoweredOp lower_copy(const Copy& op, const Gpu& gpu, const Software& /*software*
         stream_launch(StreamKernel::strided_copy, strided ? "copy_transposed" : "copy_permuted", TimeClass::copy,
                       op.type, {ceil_div(elements, per_block), 1, 128, 18},
                       {.elements = count,
-                       .padded_elements = strided ? sectors : kSectorsOfPermuted * count,
+                       .padded_elements = strided ? sectors : count * sectors_in_rows(op.type),
                        .iterations = static_cast<double>(ceil_div(std::min(elements, per_block), 128))});
     launch.pipe = Pipe::none;
     launch.reads = {{0, count * element, strided ? sectors * kScatteredSectorBytes : 0.0}};

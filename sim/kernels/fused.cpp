@@ -37,7 +37,7 @@ BlockChoice choice_of(const FusedKernel& op) {
     case Shape::pointwise: {
       const std::int64_t block = elements >= kManyElements ? 1024 : elements >= 65536 ? 512 : 128;
       BlockChoice choice{op.gathers ? StreamKernel::triton_gather : StreamKernel::triton_pointwise,
-                    {ceil_div(elements, block), 1, block == 512 ? 256 : 128, 24, 0}};
+                         {ceil_div(elements, block), 1, block == 512 ? 256 : 128, 24, 0}};
       choice.iterations = work_of_a_thread(op, choice);
       return choice;
     }

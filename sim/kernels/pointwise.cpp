@@ -11,14 +11,14 @@
 namespace ridgeline {
 namespace {
 
-struct FunctionTraits {
+struct PointwiseTraits {
   StreamKernel kernel;
   std::string_view name;
   double flops;  ///< an element
   int registers_half, registers_full;
 };
 
-FunctionTraits traits_of(PointwiseFunction function, int inputs) {
+PointwiseTraits traits_of(PointwiseFunction function, int inputs) {
   using F = PointwiseFunction;
   switch (function) {
     case F::add: return {StreamKernel::add, "add", 1, 34, 32};
@@ -72,7 +72,7 @@ LoweredOp lower_pointwise(const Pointwise& op, const Gpu& /*gpu*/, const Softwar
   const std::int64_t n = op.elements();
   if (n < 1) throw std::invalid_argument("a point-wise op needs at least one element");
   if (op.input_count > 3) throw std::invalid_argument("a point-wise op takes at most three tensors");
-  FunctionTraits traits = traits_of(op.function, op.input_count);
+  PointwiseTraits traits = traits_of(op.function, op.input_count);
   // A single row has nothing to repeat: the iterator sees three contiguous operands.
   const bool strided = op.walk != Walk::contiguous && !(op.walk == Walk::broadcast_row && op.rows == 1);
   const bool unrolled = !strided && converts_on_load(op);
@@ -113,11 +113,15 @@ LoweredOp lower_pointwise(const Pointwise& op, const Gpu& /*gpu*/, const Softwar
     const bool vectorized = !strided && !unrolled && geometry.threads == 128;
     // Blocks that walk their elements one by one skip the turns beyond the last of them.
     const double turns = strided || unrolled ? static_cast<double>(ceil_div(std::min(elements, per_block), 128)) : 1.0;
+    // Besides its elements: a copy's L1 turns for the sectors it touches, a mask's offsets (bytes beside halves).
+    const double beside = op.input_count <= 1                             ? sectors_in_rows(op.output)
+                          : op.function == PointwiseFunction::masked_fill ? 1.0
+                                                                          : 0.0;
     KernelLaunch launch =
         stream_launch(traits.kernel, std::string(traits.name),
                       op.function == PointwiseFunction::cast ? TimeClass::copy : TimeClass::elementwise, type, geometry,
                       {.elements = count,
-                       .padded_elements = strided && op.input_count <= 1 ? kSectorsOfPermuted * count : 0.0,
+                       .padded_elements = strided ? count * beside : 0.0,
                        .active_blocks = count / static_cast<double>(per_block),
                        .iterations = turns,
                        .tail_steps = vectorized ? scalar_steps(elements) : 0.0});

@@ -32,9 +32,9 @@ TileChoice choice_of(const GemmTileEntry& given) {
 }
 
 /// `stages` buffers of both operand panels in shared memory.
-Menu as_profiled(std::initializer_list<ProfiledKernel> kernels, int element) {
+Menu as_profiled(std::initializer_list<MenuKernel> kernels, int element) {
   Menu menu;
-  for (const ProfiledKernel& e : kernels)
+  for (const MenuKernel& e : kernels)
     menu.push_back(with_logarithms({.tile = {.m = e.m, .n = e.n, .k = e.k, .stages = e.stages},
                                     .threads = e.threads,
                                     .registers = e.registers,
@@ -44,9 +44,9 @@ Menu as_profiled(std::initializer_list<ProfiledKernel> kernels, int element) {
 }
 
 /// The same, every shape also turned round.
-Menu menu_of(std::initializer_list<ProfiledKernel> kernels, int element) {
+Menu menu_of(std::initializer_list<MenuKernel> kernels, int element) {
   Menu menu;
-  for (ProfiledKernel e : kernels) {
+  for (MenuKernel e : kernels) {
     const Menu one = as_profiled({e}, element);
     std::swap(e.m, e.n);
     const Menu turned = as_profiled({e}, element);
@@ -82,7 +82,7 @@ Menu wgmma_half_menu() {
 
 Menu wgmma_tf32_menu() {
   Menu menu;
-  for (const ProfiledKernel& e : hopper::kWgmmaTf32) {
+  for (const MenuKernel& e : hopper::kWgmmaTf32) {
     menu.push_back(persistent_choice(e.m, e.n, e.k, 4, 8, e.runs));
     menu.push_back(menu.back());
     menu.back().tile.stream_k = true;
@@ -93,50 +93,50 @@ Menu wgmma_tf32_menu() {
 // m, n, k, stages, threads, registers. Ampere's and Hopper's entries from profiles on an H200, Volta's and Turing's
 // from kernel names published for them (volta_s884gemm, turing_s1688gemm: operands staged through registers, two
 // buffers).
-const std::initializer_list<ProfiledKernel> kAmpereHalf{{256, 128, 32, 3, 256, 220},
-                                                        {128, 128, 32, 5, 128, 226},
-                                                        {256, 64, 32, 4, 128, 228},
-                                                        {128, 64, 32, 6, 128, 142},
-                                                        {64, 64, 64, 5, 128, 110}};
-const std::initializer_list<ProfiledKernel> kTwoBuffers{{256, 128, 32, 2, 256, 226},
-                                                        {128, 128, 32, 2, 128, 226},
-                                                        {256, 64, 32, 2, 128, 226},
-                                                        {128, 64, 32, 2, 128, 140},
-                                                        {64, 64, 32, 2, 128, 96}};
-const std::initializer_list<ProfiledKernel> kHalfAlign4{
+const std::initializer_list<MenuKernel> kAmpereHalf{{256, 128, 32, 3, 256, 220},
+                                                    {128, 128, 32, 5, 128, 226},
+                                                    {256, 64, 32, 4, 128, 228},
+                                                    {128, 64, 32, 6, 128, 142},
+                                                    {64, 64, 64, 5, 128, 110}};
+const std::initializer_list<MenuKernel> kTwoBuffers{{256, 128, 32, 2, 256, 226},
+                                                    {128, 128, 32, 2, 128, 226},
+                                                    {256, 64, 32, 2, 128, 226},
+                                                    {128, 64, 32, 2, 128, 140},
+                                                    {64, 64, 32, 2, 128, 96}};
+const std::initializer_list<MenuKernel> kHalfAlign4{
     {256, 128, 64, 3, 256, 226}, {256, 128, 32, 3, 256, 220}, {128, 128, 64, 3, 128, 236},
     {128, 128, 32, 4, 128, 222}, {256, 64, 64, 3, 128, 232},  {256, 64, 32, 4, 128, 230},
     {128, 64, 64, 3, 128, 156},  {128, 64, 32, 6, 128, 142},  {64, 64, 32, 6, 128, 90}};
-const std::initializer_list<ProfiledKernel> kHalfAlign2{
+const std::initializer_list<MenuKernel> kHalfAlign2{
     {256, 128, 32, 2, 256, 229}, {128, 128, 32, 2, 128, 252}, {64, 64, 32, 2, 128, 96}};
-const std::initializer_list<ProfiledKernel> kTf32{
+const std::initializer_list<MenuKernel> kTf32{
     {256, 128, 32, 3, 256, 225}, {256, 128, 16, 3, 256, 216}, {128, 128, 32, 3, 128, 228}, {128, 128, 16, 4, 128, 218},
     {256, 64, 32, 4, 128, 230},  {256, 64, 16, 4, 128, 218},  {128, 64, 32, 3, 128, 168},  {128, 64, 32, 6, 128, 168},
     {128, 64, 16, 6, 128, 136},  {64, 64, 32, 6, 128, 92},    {64, 64, 16, 6, 128, 88}};
-const std::initializer_list<ProfiledKernel> kTf32Align4{{256, 128, 32, 3, 256, 225},
-                                                        {128, 128, 32, 3, 128, 228},
-                                                        {256, 64, 32, 3, 128, 230},
-                                                        {128, 64, 32, 3, 128, 168},
-                                                        {64, 64, 32, 6, 128, 100}};
+const std::initializer_list<MenuKernel> kTf32Align4{{256, 128, 32, 3, 256, 225},
+                                                    {128, 128, 32, 3, 128, 228},
+                                                    {256, 64, 32, 3, 128, 230},
+                                                    {128, 64, 32, 3, 128, 168},
+                                                    {64, 64, 32, 6, 128, 100}};
 // CUTLASS's fp32 kernels are not taken where both operands are contiguous along k, others of 128 x 128 not where A is
 // not (7 of 239 products of an H200).
 constexpr Runs kNotAlongK{{5, 5, 5, 7}}, kAlongM{{3, 3, 3, 7}};
-const std::initializer_list<ProfiledKernel> kSimt{{256, 128, 8, 4, 256, 202, kNotAlongK},
-                                                  {128, 128, 8, 4, 128, 202, kNotAlongK},
-                                                  {128, 64, 8, 5, 128, 128, kNotAlongK},
-                                                  {64, 64, 8, 5, 128, 76, kNotAlongK},
-                                                  {128, 128, 8, 3, 128, 254, kAlongM},
-                                                  {256, 64, 8, 3, 128, 254, kAlongM},
-                                                  {128, 64, 8, 3, 128, 210},
-                                                  {64, 64, 8, 3, 128, 121},
-                                                  {128, 32, 8, 3, 128, 122},
-                                                  {64, 32, 8, 3, 64, 121},
-                                                  {32, 32, 8, 3, 64, 80}};
-const std::initializer_list<ProfiledKernel> kSimtTwoBuffers{{128, 128, 8, 2, 256, 122, kAlongM},
-                                                            {128, 64, 8, 2, 128, 122},
-                                                            {64, 64, 8, 2, 64, 122},
-                                                            {128, 32, 8, 2, 128, 84},
-                                                            {32, 32, 8, 2, 64, 80}};
+const std::initializer_list<MenuKernel> kSimt{{256, 128, 8, 4, 256, 202, kNotAlongK},
+                                              {128, 128, 8, 4, 128, 202, kNotAlongK},
+                                              {128, 64, 8, 5, 128, 128, kNotAlongK},
+                                              {64, 64, 8, 5, 128, 76, kNotAlongK},
+                                              {128, 128, 8, 3, 128, 254, kAlongM},
+                                              {256, 64, 8, 3, 128, 254, kAlongM},
+                                              {128, 64, 8, 3, 128, 210},
+                                              {64, 64, 8, 3, 128, 121},
+                                              {128, 32, 8, 3, 128, 122},
+                                              {64, 32, 8, 3, 64, 121},
+                                              {32, 32, 8, 3, 64, 80}};
+const std::initializer_list<MenuKernel> kSimtTwoBuffers{{128, 128, 8, 2, 256, 122, kAlongM},
+                                                        {128, 64, 8, 2, 128, 122},
+                                                        {64, 64, 8, 2, 64, 122},
+                                                        {128, 32, 8, 2, 128, 84},
+                                                        {32, 32, 8, 2, 64, 80}};
 
 }  // namespace
 
@@ -209,7 +209,11 @@ namespace {
 GpuMenu menu_of_class(const Gpu& gpu, GemmClass kernel_class, bool batched) {
   const auto known = tile_menu(kernel_class, gpu.architecture, batched);
   const bool changed = gpu.gemm.concerns(kernel_class);
-  if (!changed) return menu_on(gpu, known);
+  if (!changed) {
+    GpuMenu menu = menu_on(gpu, known);
+    menu.profiled = gpu.architecture == Architecture::hopper;
+    return menu;
+  }
   std::vector<TileChoice> entries;
   if (!gpu.gemm.replace) entries.assign(known.begin(), known.end());
   for (const GemmTileEntry& given : gpu.gemm.tiles)

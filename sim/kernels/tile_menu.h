@@ -51,7 +51,8 @@ struct GpuMenu {
   };
   std::vector<Place> places;
   bool with_stream_k = false;
-  bool changed = false;  ///< by the hardware file: the library's habits are not known for it
+  bool profiled = false;  ///< on this architecture: what its kernels are taken for, and how surely, is known
+  bool changed = false;   ///< by the hardware file: the library's habits are not known for it
 };
 
 /// Throws std::invalid_argument when the menu has more entries or lengths than are foreseen.

@@ -32,6 +32,27 @@ struct Access {
 /// Which pipe does the arithmetic.
 enum class Pipe : std::uint8_t { none, fp32, tensor_wgmma, tensor_mma };
 
+/// What makes a tiled product a convolution: operands whose panels are gathered from images tap by tap, so that every
+/// tap begins a k-step (or a tile) of its own.
+struct Gathering {
+  enum class Role : std::uint8_t {
+    none,             ///< a matrix product
+    forward,          ///< m = output pixels, n = filters, k = taps · channels
+    input_gradient,   ///< m = input pixels, n = channels, k = taps · filters / phases
+    weight_gradient,  ///< m = filters, n = taps · channels, k = output pixels
+    /// Plain products of a batch whose results are added atomically to images that were cleared, or to filters.
+    scattered_images,
+    scattered_filters
+  };
+  Role role = Role::none;
+  std::int64_t taps = 1;      ///< of a filter
+  std::int64_t channels = 1;  ///< of a tap, as far as k goes
+  std::int64_t phases = 1;    ///< classes of input pixels that meet different taps: the stride's square
+  bool dense_taps = false;    ///< k runs over taps and channels as one: too few channels to fill a step
+  bool indexed = false;       ///< computes each address from tables
+  double scattered_rows = 0;  ///< rows of a tile's panels that lie in a plane of pixels each
+};
+
 /// A tiled matrix product (also implicit-GEMM convolutions).
 struct GemmWork {
   enum class Family : std::uint8_t {
@@ -50,9 +71,9 @@ struct GemmWork {
   bool bias = false;
   double distinct_reads =
       1.0;  ///< distinct operand bytes over those of m·k + n·k (convolutions gather the same pixels again)
-  double rate_share = 1.0;  ///< of the math rate of a plain product that a gathering kernel reaches
-  double expected = 1.0;    ///< time expected over the kernels that a library may take instead, over this one's
-  bool stream_k = false;    ///< blocks share out the k-steps of all tiles evenly and add up partial tiles themselves
+  double expected = 1.0;  ///< time expected over the kernels that a library may take instead, over this one's
+  Gathering gathering;
+  bool stream_k = false;  ///< blocks share out the k-steps of all tiles evenly and add up partial tiles themselves
   SparseOperand sparse = SparseOperand::none;
   bool reduces_splits = false;  ///< the kernel that adds up the partial sums of split_k, not a product itself
 };

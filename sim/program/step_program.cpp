@@ -1,14 +1,27 @@
 #include "sim/program/step_program.h"
 
+#include <fmt/format.h>
+
 #include <array>
 #include <cmath>
 #include <optional>
+#include <stdexcept>
 #include <variant>
 
 #include "sim/program/lowered_ops.h"
+#include "sim/units/user_error.h"
 
 namespace ridgeline {
 namespace {
+
+/// An op of a step that the GPU has no kernel for is the person's choice of GPU, not our bug.
+LoweredOp kernels_of(const Op& op, const Lowering& lowering, const Gpu& gpu) {
+  try {
+    return lowering.lower(op);
+  } catch (const std::invalid_argument& error) {
+    throw UserError(fmt::format("{} cannot run {} of this step: {}", gpu.name, name_of(op), error.what()));
+  }
+}
 
 /// A matrix library handle belongs to a host thread: the main thread runs forward, the autograd thread backward.
 enum class Thread : std::uint8_t { main, autograd };
@@ -96,7 +109,7 @@ class Assembler {
   const Lowered& lowered(std::uint32_t op) {
     Lowered& entry = lowered_[op];
     if (entry.done) return entry;
-    LoweredOp result = known_ ? known_->of(trace_.ops[op]) : lowering_->lower(trace_.ops[op]);
+    LoweredOp result = known_ ? known_->of(trace_.ops[op]) : kernels_of(trace_.ops[op], *lowering_, gpu_);
     entry.done = true;
     entry.first_launch = static_cast<std::uint32_t>(program_.launches.size());
     entry.launches = static_cast<std::uint32_t>(result.launches.size());
@@ -136,7 +149,7 @@ const LoweredOp& LoweredOps::of(const Op& op) {
     const std::lock_guard lock(mutex_);
     if (const auto found = ops_.find(op); found != ops_.end()) return found->second;
   }
-  LoweredOp made = lowering_.lower(op);
+  LoweredOp made = kernels_of(op, lowering_, gpu());
   const std::lock_guard lock(mutex_);
   return ops_.emplace(op, std::move(made)).first->second;
 }

@@ -72,7 +72,6 @@ void write_difference(std::string& out, const Comparison& c, std::size_t side) {
                   class_words(part) + (reason.empty() ? "" : ": " + reason));
   }
   if (rest != Seconds{}) fmt::format_to(std::back_inserter(out), "{:>15}  the rest\n", signed_ms(rest));
-  fmt::format_to(std::back_inserter(out), "  memory: {:+.2f} GiB", static_cast<double>(d.memory) / kGiB);
   std::string parts;
   std::int64_t small = 0;
   for (const MemoryDifference& part : d.parts) {
@@ -83,7 +82,9 @@ void write_difference(std::string& out, const Comparison& c, std::size_t side) {
                            words(part_name(part.part)));
   }
   if (std::abs(small) >= (8 << 20)) parts += fmt::format(", {:+.2f} the rest", static_cast<double>(small) / kGiB);
-  out += parts.empty() ? "\n" : " (" + parts + ")\n";
+  write_wrapped(
+      out, "  memory: ",
+      fmt::format("{:+.2f} GiB{}", static_cast<double>(d.memory) / kGiB, parts.empty() ? "" : " (" + parts + ")"));
 }
 
 }  // namespace

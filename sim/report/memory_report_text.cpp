@@ -63,9 +63,11 @@ void write_chart(std::string& out, const MemoryReport& r) {
 }
 
 void write_holders(std::string& out, const MemoryReport& r) {
-  out += fmt::format("\n  at the peak, in {} of the {}{}: {} allocated, {} reserved\n", r.peak_op,
-                     phase_name(r.peak.phase), r.peak.layer >= 0 ? fmt::format(", block {}", r.peak.layer) : "",
-                     gib(r.allocated), gib(r.reserved));
+  out += '\n';
+  write_wrapped(
+      out, "  ",
+      fmt::format("at the peak, in {} of the {}{}: {} allocated, {} reserved", r.peak_op, phase_name(r.peak.phase),
+                  r.peak.layer >= 0 ? fmt::format(", block {}", r.peak.layer) : "", gib(r.allocated), gib(r.reserved)));
   out += fmt::format("  {:>10} {:>6} {:>8}  {:<16} {}\n", "bytes", "share", "tensors", "category", "made by");
   constexpr std::size_t kShown = 16;
   std::int64_t rest = 0, rest_count = 0;

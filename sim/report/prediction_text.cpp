@@ -197,9 +197,10 @@ std::string prediction_text(const Scenario& s, const Prediction& p) {
                  p.step.energy.energy.value(), p.step.energy.low.value(), p.step.energy.high.value(),
                  p.step.power.value(), p.step.power.value() / p.step.samples_per_s);
   if (p.generation)
-    fmt::format_to(
-        to, "  generation    {} to the first token, {} for each after it; {} of keys and values at the end\n",
-        duration(p.generation->first_token), duration(p.generation->per_token), gib(p.generation->cache_bytes));
+    write_wrapped(out, "  generation    ",
+                  fmt::format("{} to the first token, {} for each after it; {} of keys and values at the end",
+                              duration(p.generation->first_token), duration(p.generation->per_token),
+                              gib(p.generation->cache_bytes)));
   write_memory(out, p.memory);
   write_kernels(out, p);
   write_profiles(out, p);

@@ -47,16 +47,43 @@ std::vector<Column> columns_for(const Sweep& sweep) {
   return columns;
 }
 
-void write_rows(std::string& out, const Sweep& sweep, const std::vector<SweepPoint>& points,
-                const std::vector<std::size_t>& shown) {
-  const std::vector<Column> columns = columns_for(sweep);
-  std::vector<std::vector<std::string>> rows(1);
-  for (const SweepAxis& axis : sweep.axes) rows[0].push_back(short_name(axis.name));
-  for (const Column& column : columns) rows[0].emplace_back(column.title);
-  rows[0].emplace_back("fits");
+using Row = std::vector<std::string>;
+
+/// A heading and rows: the axes' labels, then numbers, or in their place why the point cannot run.
+struct Table {
+  std::vector<Row> rows;
+  std::size_t axes = 0;
+
+  [[nodiscard]] bool has_numbers(const Row& row) const { return row.size() == rows.front().size(); }
+  [[nodiscard]] std::vector<std::size_t> widths() const {
+    std::vector<std::size_t> widths(rows.front().size(), 0);
+    for (const Row& row : rows)
+      for (std::size_t i = 0; i < row.size(); ++i)
+        if (i < axes || has_numbers(row)) widths[i] = std::max(widths[i], row[i].size());
+    return widths;
+  }
+  [[nodiscard]] std::size_t width() const {
+    std::size_t total = 0;
+    for (const std::size_t width : widths()) total += width + 2;
+    return total;
+  }
+  void drop(std::size_t column) {
+    const std::size_t whole = rows.front().size();
+    for (Row& row : rows)
+      if (column < axes || row.size() == whole) row.erase(row.begin() + static_cast<std::ptrdiff_t>(column));
+    if (column < axes) --axes;
+  }
+};
+
+Table table_of(const Sweep& sweep, const std::vector<SweepPoint>& points, const std::vector<std::size_t>& shown,
+               const std::vector<Column>& columns) {
+  Table table{.rows = {Row{}}, .axes = sweep.axes.size()};
+  for (const SweepAxis& axis : sweep.axes) table.rows[0].push_back(short_name(axis.name));
+  for (const Column& column : columns) table.rows[0].emplace_back(column.title);
+  table.rows[0].emplace_back("fits");
   for (const std::size_t i : shown) {
     const SweepPoint& point = points[i];
-    std::vector<std::string> row = labels_of(sweep, point);
+    Row row = labels_of(sweep, point);
     for (std::string& label : row)
       if (label.starts_with("nvidia-")) label = label.substr(7);
     if (point.ran()) {
@@ -66,21 +93,55 @@ void write_rows(std::string& out, const Sweep& sweep, const std::vector<SweepPoi
     } else {
       row.push_back("cannot run: " + point.error);
     }
-    rows.push_back(std::move(row));
+    table.rows.push_back(std::move(row));
   }
-  const std::size_t axes = sweep.axes.size();
-  std::vector<std::size_t> widths(rows[0].size(), 0);
-  for (const auto& row : rows)
-    for (std::size_t i = 0; i < row.size(); ++i)
-      if (row.size() == widths.size() || i < axes) widths[i] = std::max(widths[i], row[i].size());
-  for (const auto& row : rows) {
+  return table;
+}
+
+/// A table wider than the page says once what is the same in all rows, then leaves out numbers that the goal does not
+/// ask for. Answers with what it left out, in words.
+std::string fit_to_page(Table& table, const Sweep& sweep, const std::vector<Column>& columns) {
+  constexpr std::size_t kPage = 100;
+  std::string same, left_out;
+  for (std::size_t i = 0; i < table.axes && table.rows.size() > 2 && table.width() > kPage;) {
+    const std::string& first = table.rows[1][i];
+    if (std::any_of(table.rows.begin() + 2, table.rows.end(), [&](const Row& row) { return row[i] != first; })) {
+      ++i;
+      continue;
+    }
+    same += fmt::format("{}{} {}", same.empty() ? "  all with " : ", ", table.rows[0][i], first);
+    table.drop(i);
+  }
+  for (const Metric metric :
+       {Metric::ridge, Metric::power, Metric::mfu, Metric::price_per_million, Metric::energy_per_sample}) {
+    if (table.width() <= kPage) break;
+    const auto column =
+        std::find_if(columns.begin(), columns.end(), [&](const Column& c) { return c.metric == metric; });
+    if (column == columns.end() || std::count(sweep.goal.of.begin(), sweep.goal.of.end(), metric) > 0) continue;
+    const Row& heading = table.rows.front();
+    table.drop(static_cast<std::size_t>(std::find(heading.begin(), heading.end(), column->title) - heading.begin()));
+    left_out += fmt::format("{}{}", left_out.empty() ? "  no room for " : ", ", column->title);
+  }
+  if (!same.empty()) same += '\n';
+  if (!left_out.empty()) left_out += " (--format csv has all)\n";
+  return same + left_out;
+}
+
+void write_rows(std::string& out, const Sweep& sweep, const std::vector<SweepPoint>& points,
+                const std::vector<std::size_t>& shown) {
+  const std::vector<Column> columns = columns_for(sweep);
+  Table table = table_of(sweep, points, shown, columns);
+  const std::string left_out = fit_to_page(table, sweep, columns);
+  const std::vector<std::size_t> widths = table.widths();
+  for (const Row& row : table.rows) {
     std::string line;
     for (std::size_t i = 0; i < row.size(); ++i)
-      line += i < axes || row.size() != widths.size() ? fmt::format("{:<{}}  ", row[i], widths[i])
-                                                      : fmt::format("{:>{}}  ", row[i], widths[i]);
+      line += i < table.axes || !table.has_numbers(row) ? fmt::format("{:<{}}  ", row[i], widths[i])
+                                                        : fmt::format("{:>{}}  ", row[i], widths[i]);
     line.erase(line.find_last_not_of(' ') + 1);
     out += "  " + line + "\n";
   }
+  out += left_out;
 }
 
 std::string goal_words(const Sweep& sweep) {

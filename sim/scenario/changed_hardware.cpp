@@ -1,9 +1,9 @@
 #include "sim/scenario/changed_hardware.h"
 
 #include <algorithm>
-#include <stdexcept>
 
 #include "sim/scenario/prediction.h"
+#include "sim/units/user_error.h"
 
 namespace ridgeline {
 
@@ -23,7 +23,7 @@ Scenario best_use(const Scenario& scenario, const OpTrace& trace, std::string_vi
         least = time;
         best = other;
       }
-    } catch (const std::invalid_argument&) {  // a kernel that the chip of the file does not have
+    } catch (const UserError&) {  // a kernel that the chip of the file does not have
     }
   };
   Scenario as_shipped = scenario;

@@ -20,7 +20,8 @@ OpTrace trace_of(const Scenario& s) {
   TrainingDescription training = s.training;
   training.mask_given = s.compile && s.model.family != ModelFamily::gpt2;
   OpTrace trace = training_run(s.model, training, attention);
-  return s.compile ? compile::compile_trace(std::move(trace)) : trace;
+  if (s.compile) return compile::compile_trace(std::move(trace));
+  return trace;  // not in one expression with the line before, which would copy it
 }
 
 ScenarioProgram make_scenario_program(const Scenario& s) {

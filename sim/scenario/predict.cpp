@@ -49,6 +49,12 @@ constexpr double kSharedError = 0.6;
 constexpr std::string_view kNeverMeasured =
     "no kernels of this kind were measured on this GPU: the range is that of other GPUs";
 
+/// Read once, the first time that they are needed.
+const ResidualRanges& residual_ranges() {
+  static const ResidualRanges ranges = ResidualRanges::load();
+  return ranges;
+}
+
 /// Uncertainty of the sum of kernel times: errors of one op's kernels are taken as equal wherever it occurs; of the
 /// errors of different ops a part is shared within the family, and the rest independent.
 struct BusyRange {
@@ -57,7 +63,7 @@ struct BusyRange {
 };
 BusyRange busy_range(std::span<const LaunchedKernel> kernels, std::span<const KernelTime> times, const Gpu& gpu,
                      std::string_view engine) {
-  static const ResidualRanges ranges = ResidualRanges::load();
+  const ResidualRanges& ranges = residual_ranges();
   struct Part {
     double time = 0, low = 0, high = 0;
     std::string_view family;
@@ -112,6 +118,13 @@ void explain_time(Prediction& p, std::span<const LaunchedKernel> kernels, std::s
                   const Timeline& timeline, const KernelClasses& classes) {
   std::map<std::pair<std::string, std::uint32_t>, KernelGroup> groups;
   std::map<std::pair<std::string, std::uint32_t>, ProfileSum> profiles;
+  // Every launch finds the group of the one before of its kind without looking for its name.
+  struct Known {
+    std::uint32_t op_index;
+    KernelGroup* group;
+  };
+  std::unordered_map<const KernelLaunch*, Known> known;
+  known.reserve(kernels.size());
   double busy = 0;
   for (std::size_t i = 0; i < kernels.size(); ++i) {
     const Seconds t = timeline.kernels[i].end - timeline.kernels[i].start;  // with the clock the step leaves
@@ -119,7 +132,10 @@ void explain_time(Prediction& p, std::span<const LaunchedKernel> kernels, std::s
     const KernelLaunch& launch = *kernels[i].launch;
     p.time_by_class[static_cast<std::size_t>(launch.time_class)] += t;
     p.limited_by[static_cast<std::size_t>(times[i].limiter)] += t;
-    KernelGroup& group = groups[{launch.name, kernels[i].op_index}];
+    Known& its = known[&launch];
+    if (its.group == nullptr || its.op_index != kernels[i].op_index)
+      its = {kernels[i].op_index, &groups[{launch.name, kernels[i].op_index}]};
+    KernelGroup& group = *its.group;
     if (group.count == 0) {
       group.name = launch.name;
       group.shape = kernels[i].op_index == Action::kNoCall ? "" : shape_of(*kernels[i].op);
@@ -210,7 +226,10 @@ std::optional<Generation> generation_of(const Scenario& s, Seconds whole, std::s
 Prediction predict(const Scenario& scenario, std::string_view engine_name) {
   const Scenario s = best_use(scenario, engine_name);
   make_engine(engine_name, s.gpu);  // an unknown name is a mistake to report before anything is made
+  // Reading them takes as long as timing a step: once, beside the op trace.
+  static const std::shared_future<void> ranges = std::async(std::launch::async, [] { residual_ranges(); });
   const ScenarioProgram built = make_scenario_program(s);
+  ranges.get();
   // Memory knows no time: it runs beside the timing.
   std::future<MemoryPrediction> memory =
       std::async(std::launch::async, [&] { return predict_memory(built.program, s); });

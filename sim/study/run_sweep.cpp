@@ -289,8 +289,6 @@ class Runner {
       results_[i] = point_of(indices_[i], asked, p, predict_memory(program, s, *memory_of(program, s, group)));
     } catch (const UserError& error) {
       fail(i, error.what());
-    } catch (const std::invalid_argument& error) {
-      fail(i, error.what());
     }
   }
 

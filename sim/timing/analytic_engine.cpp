@@ -10,7 +10,10 @@ KernelTime AnalyticEngine::time(const KernelLaunch& launch, Residency residency)
     const KernelLaunch& launch;
     const Gpu& gpu;
     Residency residency;
-    KernelTime operator()(const GemmWork& work) const { return gemm_time(launch, work, gpu, residency); }
+    KernelTime operator()(const GemmWork& work) const {
+      return work.gathering.role != Gathering::Role::none ? convolution_time(launch, work, gpu, residency)
+                                                          : gemm_time(launch, work, gpu, residency);
+    }
     KernelTime operator()(const AttentionWork& work) const { return attention_time(launch, work, gpu, residency); }
     KernelTime operator()(const StreamWork& work) const {
       return is_code_kernel(work) ? code_time(launch, work, gpu, residency) : stream_time(launch, work, gpu, residency);

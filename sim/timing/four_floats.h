@@ -28,6 +28,11 @@ template <class Mask, class T>
 T where(Mask mask, T if_true, T if_false) {
   return mask ? if_true : if_false;
 }
+/// Whether one of four comparisons came out true.
+template <class Mask>
+bool any(Mask mask) {
+  return ((mask[0] | mask[1]) | (mask[2] | mask[3])) != 0;
+}
 template <class T>
 T larger(T a, T b) {
   return a > b ? a : b;

@@ -38,7 +38,8 @@ struct GemmConstants {
   double l2_bytes = 64;       ///< a clock that an SM draws from the L2; what a cluster shares is drawn once
   double droop_seconds = 0;   ///< after which half of the clock's droop under load has come
   double transpose_both = 0;  ///< cycles an element of both panels costs where both are transposed on their way (tn)
-  double transpose_b = 0;     ///< an element of B's panel where only B is (nn): wgmma takes tf32 K-major
+  double transpose_b = 0;     ///< where only B is (nn; wgmma takes tf32 K-major), times k over the tile's width: wide
+                              ///< panels are turned behind the math
   double fix_up = 0;          ///< shared k-steps: passes over a tile of partial sums, in stores
   // Tiled kernels
   double grouped = 0;         ///< 1: CUTLASS kernels: grids of whole groups of columns, splits added up in place

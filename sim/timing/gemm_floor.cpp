@@ -94,7 +94,7 @@ inline T GemmFloor::drawn(const Tiling<T>& on) const {
 
 template <class T>
 inline T GemmFloor::step_persistent(const Tiling<T>& on, T l2) const {
-  const T math = on.volume * math_ + on.k * (turn_a_ * on.m + turn_b_ * on.n);
+  const T math = on.volume * math_ + on.k * (turn_both_ * (on.m + on.n) + turn_b_ / on.n);
   const T port = on.k * (port_a_ * on.m + port_b_ * on.n);
   return larger(math, least_rounded_maximum(on.panels * panel_, on.depth * latency_, port, on.k * l2 * l2_));
 }
@@ -251,6 +251,10 @@ void GemmFloor::splits(const GemmTileShapes& tiles, const GemmTilings& tilings, 
     const FourFloats most =
         smaller(smaller(larger(every<FourFloats>(limits.few), rounds), every<FourFloats>(limits.most)),
                 static_cast<float>(floor.k_) * kSlack / (limits.least_steps * on.k));
+    if (!any(most >= two)) {
+      std::fill_n(seconds + i, GemmTileShapes::kGroup, std::numeric_limits<float>::infinity());
+      continue;
+    }
     const FourFloats least = where(most >= two, floor.split_range(on, most, in_place),
                                    every<FourFloats>(std::numeric_limits<float>::infinity()));
     std::memcpy(seconds + i, &least, sizeof least);
@@ -273,7 +277,7 @@ GemmFloor::GemmFloor(const GemmLaw& law) : persistent_(law.persistent_), cuda_co
   port_a_ = single(a * law.element_ * law.per_port_);
   port_b_ = single(b * law.element_ * law.per_port_);
   l2_ = single(law.per_l2_ / law.per_port_);
-  turn_a_ = single(law.transpose_a_);
+  turn_both_ = single(law.transpose_both_);
   turn_b_ = single(law.transpose_b_);
   issue_ = single(1.0 / law.issue_rate_);
   load_a_ = single(a * law.load_slots_ * law.m_);

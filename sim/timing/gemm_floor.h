@@ -110,12 +110,12 @@ class GemmFloor {
   bool persistent_, cuda_cores_;
   double k_;
   float batch_, sms_, per_sm_;
-  float clusterable_;                             ///< SMs that clusters of four and more can be placed on
-  float grouped_from_;                            ///< stages from which on a tiled kernel walks groups of columns
-  float math_, busy_, panel_, latency_;           ///< cycles of a multiply-add, of an element, of a stage
-  float port_a_, port_b_, l2_, turn_a_, turn_b_;  ///< of persistent kernels: of an element of a panel
-  float issue_, load_a_, load_b_;                 ///< of tiled kernels
-  float own_loads_, copies_;                      ///< of kernels that are not CUTLASS's; of loads
+  float clusterable_;                                ///< SMs that clusters of four and more can be placed on
+  float grouped_from_;                               ///< stages from which on a tiled kernel walks groups of columns
+  float math_, busy_, panel_, latency_;              ///< cycles of a multiply-add, of an element, of a stage
+  float port_a_, port_b_, l2_, turn_both_, turn_b_;  ///< of persistent kernels: of an element of a panel
+  float issue_, load_a_, load_b_;                    ///< of tiled kernels
+  float own_loads_, copies_;                         ///< of kernels that are not CUTLASS's; of loads
   float store_, partial_store_, epilogue_, exposed_, exposed_step_, handoff_, handoff_each_;
   float clock_, droop_, droop_cycles_, stage_;
   float start_, operands_, results_, exposed_reads_;  ///< seconds

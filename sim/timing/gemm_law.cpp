@@ -115,15 +115,14 @@ GemmLaw::GemmLaw(const GemmWork& problem, const Gpu& gpu, const GemmConstants& c
                  : a_transposed ? c_.load_slots_tn
                                 : 1.0) /
                 gpu.sm.issue_rate;
-  if (a_transposed) transpose_a_ = transpose_b_ = c_.transpose_both;
+  if (a_transposed) transpose_both_ = c_.transpose_both;
   else if (!b_transposed) transpose_b_ = c_.transpose_b;
   sms_ = gpu.sm.count;
   clusterable_ = std::floor(kClusterableShare * sms_);
   rate_ = pipe_rate(problem, gpu);
-  rate_ *= problem.rate_share;
   if (problem.sparse != SparseOperand::none) rate_ *= gpu.sm.rates.sparsity_factor;
   flops_ = gemm_flops(problem);
-  issue_rate_ = 32.0 * gpu.sm.schedulers * gpu.sm.issue_rate * problem.rate_share * c_.issue_share;
+  issue_rate_ = 32.0 * gpu.sm.schedulers * gpu.sm.issue_rate * c_.issue_share;
   shared_bytes_ = gpu.sm.shared_bandwidth.value();
   const Pipe pipe = cuda_cores_ ? Pipe::fp32 : Pipe::tensor_mma;
   clock_ = kernel_clock(gpu, pipe, 0.0).value();
@@ -153,7 +152,8 @@ GemmLaw::GemmLaw(const GemmWork& problem, const Gpu& gpu, const GemmConstants& c
   per_copy_ = c_.copy_bytes > 0.0 ? 1.0 / c_.copy_bytes : 0.0;
   hit_time_ = (read_bytes_ - cold_bytes_) / l2_bandwidth_;
   first_loads_ = cold_bytes_ / read_bandwidth_ + hit_time_;
-  written_time_ = write_penalty_ * (written_bytes_ / write_bandwidth_ + (results - written_bytes_) / achieved.l2_write);
+  const double hit_bandwidth = std::max(achieved.l2_write, write_bandwidth_);
+  written_time_ = write_penalty_ * (written_bytes_ / write_bandwidth_ + (results - written_bytes_) / hit_bandwidth);
   fixed_ = (c_.fixed_cycles + c_.cold_cycles * read_miss + (problem.bias ? c_.bias_cycles : 0.0)) / clock_;
   memset_ = gpu.launch.memset.value();
 }
@@ -208,7 +208,7 @@ GemmLaw::Compute GemmLaw::persistent(const GemmTile& tile, int splits, double wh
   const double l2 = tile.k * element_ * (a_panel / shared_by.along_n + b_panel / shared_by.along_m) *
                     (shared_by.placed * per_sms_) * per_l2_;
   // Transposing panels takes turns with the math.
-  const double bound = math / c_.utilization + tile.k * (transpose_a_ * tile.m + transpose_b_ * tile.n),
+  const double bound = math / c_.utilization + tile.k * (transpose_both_ * (tile.m + tile.n) + transpose_b_ / tile.n),
                other = std::max(std::max(shared, latency), std::max(port, l2));
   constexpr double kMostRounding = 1.4143;  // the fourth root of four: the soft maximum of four equals
   const double step = other * kMostRounding <= bound ? bound : std::max(bound, soft_maximum(shared, latency, port, l2));

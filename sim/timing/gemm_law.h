@@ -5,7 +5,7 @@
 // takes the slowest of tensor pipe, shared memory, L2 and the latency of a pipeline stage; in cp.async and SIMT kernels
 // loads compete with the math for issue slots, so their cycles add up. fill = the first stages of the first wave, which
 // nothing overlaps. A new term goes here alone: the floors of the choice (gemm_floor.h) stay right as long as it only
-// adds time, and say what to do when it does not. Sources: fits to 2462 products on an H200, counters of 20; see
+// adds time, and say what to do when it does not. Sources: fits to 13,922 products on an H200, counters of 20; see
 // gemm_constants.cpp for constants and errors.
 #pragma once
 
@@ -132,7 +132,7 @@ class GemmLaw {
   double element_, output_element_;
   double a_stored_, b_stored_;  ///< share of an operand's values that is stored and moved: all unless it is 2:4 sparse
   double a_straddle_, b_straddle_, store_penalty_, write_penalty_;
-  double load_slots_, transpose_a_ = 0.0, transpose_b_ = 0.0;
+  double load_slots_, transpose_both_ = 0.0, transpose_b_ = 0.0;
   double sms_, clusterable_, rate_, issue_rate_, shared_bytes_;
   double clock_, droop_, droop_cycles_;
   double read_bytes_, cold_bytes_, written_bytes_;

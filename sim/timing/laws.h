@@ -9,6 +9,8 @@
 namespace ridgeline {
 
 KernelTime gemm_time(const KernelLaunch& launch, const GemmWork& work, const Gpu& gpu, Residency residency);
+/// Of a gathering product.
+KernelTime convolution_time(const KernelLaunch& launch, const GemmWork& work, const Gpu& gpu, Residency residency);
 KernelTime attention_time(const KernelLaunch& launch, const AttentionWork& work, const Gpu& gpu, Residency residency);
 KernelTime stream_time(const KernelLaunch& launch, const StreamWork& work, const Gpu& gpu, Residency residency);
 KernelTime fixed_time(const KernelLaunch& launch, const FixedWork& work, const Gpu& gpu, Residency residency);

@@ -64,6 +64,8 @@ TEST(BrokenArguments, AreRefusedInOneLine) {
       {"predict scenarios/bert-large-fp32.yaml --set model.vocabulary=-1", "vocabulary"},
       {"predict scenarios/bert-large-fp32.yaml --batch 0", "--batch 0"},
       {"predict scenarios/bert-large-fp32.yaml --nonsense", "nonsense"},
+      {"predict scenarios/bert-large-fp32.yaml --on-every-gpu --sensitivity", "--format json"},
+      {"predict scenarios/bert-large-fp32.yaml --on-every-gpu --memory-report", "--on-every-gpu"},
       {"predikt x", "did you mean 'predict'"},
       {"hardware nvidia-h300", "did you mean"},
       {"models gtp2", "did you mean 'gpt2'"},

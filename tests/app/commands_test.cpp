@@ -210,15 +210,29 @@ TEST(Predict, FlagsAloneGiveWhatTheFileGives) {
 
 TEST(Predict, TextFitsAHundredColumns) {
   for (const char* arguments :
-       {"predict scenarios/bert-large-fp32.yaml", "predict scenarios/gpt2-ladder-h200/1-fp32.yaml",
+       {"predict scenarios/bert-large-fp32.yaml",
+        "predict scenarios/gpt2-ladder-h200/1-fp32.yaml",
         "predict scenarios/bert-large-fp32.yaml --on-every-gpu",
-        "predict scenarios/bert-large-fp32.yaml --set training.micro_batch=64", "fit scenarios/bert-large-fp32.yaml",
+        "predict scenarios/bert-large-fp32.yaml --set training.micro_batch=64",
+        "fit scenarios/bert-large-fp32.yaml",
         "predict scenarios/bert-large-fp32.yaml --memory-report",
         "predict scenarios/huggingface-v100/5-accumulation-checkpointing-fp16.yaml --memory-report --no-advice",
         "predict scenarios/bert-large-fp32.yaml --set training.micro_batch=64 --memory-report --no-advice",
         "fit scenarios/huggingface-v100/5-accumulation-checkpointing-fp16.yaml",
-        "fit --model llama-7b --hardware nvidia-rtx-3090 --batch 3 --seq 512", "hardware",
-        "hardware nvidia-h200-sxm-141gb", "models"}) {
+        "fit --model llama-7b --hardware nvidia-rtx-3090 --batch 3 --seq 512",
+        "hardware",
+        "hardware nvidia-h200-sxm-141gb",
+        "models",
+        "models bert-large",
+        "predict scenarios/huggingface-v100/4-fp16.yaml --memory-report --no-advice",
+        "predict scenarios/inference/gpt2-xl-beams.yaml --no-advice",
+        "predict scenarios/inference/llama-7b-generate.yaml --no-advice",
+        "compare scenarios/inference/gpt2-xl-beams.yaml scenarios/inference/llama-7b-generate.yaml",
+        "sweep scenarios/sweeps/cheapest-for-a-rate.yaml",
+        "sweep scenarios/sweeps/sampled-chips.yaml",
+        "sweep scenarios/sweeps/six-gpus.yaml",
+        "sweep scenarios/sweeps/time-memory-energy.yaml",
+        "sweep scenarios/sweeps/twice-the-bandwidth.yaml"}) {
     const ProgramRun run = run_program(arguments);
     ASSERT_EQ(run.exit_code, 0) << arguments << run.err;
     std::istringstream lines(run.out);

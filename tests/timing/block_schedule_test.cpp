@@ -54,5 +54,30 @@ TEST(BlockSchedule, counts_whole_rounds_of_equal_blocks) {
   EXPECT_DOUBLE_EQ(schedule_end({}, 5, 264), 0.0);
 }
 
+TEST(BlockSchedule, blocks_that_share_an_sm_go_faster_when_the_others_have_ended) {
+  const std::vector<double> alone(1, 3.0), more(1, 2.0);
+  EXPECT_DOUBLE_EQ(shared_schedule_end(alone, more, 132, 132, 2), 3.0);
+  EXPECT_DOUBLE_EQ(shared_schedule_end(alone, more, 133, 132, 2), 5.0);
+  EXPECT_DOUBLE_EQ(shared_schedule_end(alone, more, 264, 132, 2), 5.0);
+  EXPECT_DOUBLE_EQ(shared_schedule_end(alone, more, 265, 132, 2), 8.0);  // the last one is alone
+  // Two blocks of one SM, one half as long: together until it ends, then alone.
+  EXPECT_DOUBLE_EQ(shared_schedule_end(std::vector{2.0, 4.0}, std::vector{1.0, 2.0}, 1, 1, 2), 3.0 + 0.5 * 4.0);
+}
+
+TEST(BlockSchedule, sharing_that_gains_nothing_takes_as_long_as_one_after_the_other) {
+  for (const int length : {3, 8, 17})
+    for (const int repeats : {20, 30}) {
+      const std::vector<double> cost = ramp(length);
+      const double load = repeats * length * (length + 1) / 2.0 / 132.0;
+      const double end = shared_schedule_end(cost, cost, repeats, 132, 2);
+      EXPECT_GE(end, load);
+      EXPECT_LE(end, load + 2.0 * length);
+    }
+}
+
+TEST(BlockSchedule, sharing_by_one_is_none) {
+  EXPECT_DOUBLE_EQ(shared_schedule_end(ramp(8), ramp(8), 40, 132, 1), schedule_end(ramp(8), 40, 132));
+}
+
 }  // namespace
 }  // namespace ridgeline

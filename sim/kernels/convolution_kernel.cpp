@@ -1,0 +1,253 @@
+#include "sim/kernels/convolution_kernel.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <span>
+#include <stdexcept>
+
+#include "sim/occupancy/occupancy.h"
+#include "sim/timing/convolution_law.h"
+#include "sim/units/ceil_div.h"
+
+namespace ridgeline {
+namespace {
+
+using Role = Gathering::Role;
+using Family = GemmWork::Family;
+
+/// m, n, k, threads, registers, shared memory [KiB]: read from names and launches in profiles of an H200.
+struct ConvolutionTile {
+  int m, n, k, threads, registers, shared_kib;
+};
+
+constexpr int kPersistentThreads = 384, kPersistentRegisters = 168, kPersistentShared = 226;
+constexpr ConvolutionTile persistent(int m, int n, int k) {
+  return {m, n, k, kPersistentThreads, kPersistentRegisters, kPersistentShared};
+}
+constexpr std::array kWgmmaHalfTiles{persistent(64, 64, 64),   persistent(64, 128, 64), persistent(128, 32, 32),
+                                     persistent(128, 64, 32),  persistent(128, 64, 64), persistent(128, 128, 32),
+                                     persistent(128, 128, 64), persistent(256, 64, 32), persistent(256, 64, 64),
+                                     persistent(256, 128, 64)};
+constexpr std::array kWgmmaHalfWeightTiles{persistent(64, 64, 64),  persistent(64, 128, 64),  persistent(64, 256, 64),
+                                           persistent(128, 64, 64), persistent(128, 128, 64), persistent(256, 64, 64),
+                                           persistent(256, 128, 64)};
+constexpr std::array kWgmmaTf32Tiles{persistent(64, 32, 32),  persistent(64, 64, 32),   persistent(64, 128, 32),
+                                     persistent(64, 192, 32), persistent(64, 256, 32),  persistent(128, 32, 32),
+                                     persistent(128, 64, 32), persistent(128, 128, 32), persistent(128, 192, 32),
+                                     persistent(256, 32, 32), persistent(256, 64, 32),  persistent(256, 128, 32)};
+constexpr std::array kWgmmaTf32InputTiles{persistent(128, 64, 32), persistent(128, 128, 32), persistent(256, 32, 32),
+                                          persistent(256, 64, 32), persistent(256, 128, 32)};
+constexpr std::array kWgmmaTf32WeightTiles{persistent(64, 64, 32), persistent(64, 128, 32), persistent(128, 64, 32),
+                                           persistent(128, 128, 32), persistent(256, 64, 32)};
+constexpr std::array kMmaHalfTiles{
+    ConvolutionTile{256, 128, 64, 256, 230, 144}, ConvolutionTile{128, 128, 32, 128, 228, 80},
+    ConvolutionTile{256, 64, 32, 128, 228, 80},   ConvolutionTile{64, 128, 32, 128, 142, 72},
+    ConvolutionTile{64, 64, 32, 128, 90, 80},     ConvolutionTile{64, 64, 64, 128, 98, 80},
+    ConvolutionTile{256, 32, 32, 128, 166, 72},   ConvolutionTile{128, 32, 32, 128, 128, 40},
+    ConvolutionTile{64, 32, 64, 128, 96, 60}};
+constexpr std::array kMmaTf32Tiles{
+    ConvolutionTile{128, 128, 16, 128, 218, 64}, ConvolutionTile{256, 64, 16, 128, 218, 80},
+    ConvolutionTile{64, 128, 16, 128, 136, 72},  ConvolutionTile{64, 64, 32, 128, 92, 96},
+    ConvolutionTile{64, 64, 16, 128, 96, 48},    ConvolutionTile{128, 64, 16, 128, 136, 72},
+    ConvolutionTile{256, 32, 16, 128, 166, 72}};
+/// On the CUDA cores: products, and those whose results are scattered over images or filters.
+constexpr std::array kCudaCoreTiles{ConvolutionTile{32, 32, 8, 64, 80, 6}, ConvolutionTile{128, 32, 8, 128, 122, 15},
+                                    ConvolutionTile{256, 64, 8, 128, 254, 30}};
+constexpr ConvolutionTile kScatteredImages{64, 32, 8, 64, 120, 6}, kScatteredWeights{32, 32, 8, 64, 120, 6};
+
+/// Larger filters have no forward and weight-gradient kernels of wgmma, and compute each address elsewhere.
+constexpr std::int64_t kMostTableTaps = 25;
+/// Pixels of a part of the weights' sum on the CUDA cores.
+constexpr std::int64_t kPixelsOfPart = 512;
+/// Fewest channels that fill a k-step of a tap there.
+constexpr std::int64_t kChannelsOfStep = 8;
+
+std::span<const ConvolutionTile> tensor_menu(const ConvolutionProblem& p, Family family) {
+  const bool half = is_half(p.type);
+  if (family == Family::mma_sync)
+    return half ? std::span<const ConvolutionTile>(kMmaHalfTiles) : std::span<const ConvolutionTile>(kMmaTf32Tiles);
+  if (p.role == Role::weight_gradient)
+    return half ? std::span<const ConvolutionTile>(kWgmmaHalfWeightTiles)
+                : std::span<const ConvolutionTile>(kWgmmaTf32WeightTiles);
+  if (half) return kWgmmaHalfTiles;
+  return p.role == Role::forward ? std::span<const ConvolutionTile>(kWgmmaTf32Tiles)
+                                 : std::span<const ConvolutionTile>(kWgmmaTf32InputTiles);
+}
+
+/// The product of a role: sides, inner dimension and what its panels are gathered from.
+GemmWork product_of(const ConvolutionProblem& p, Family family, double read_bytes) {
+  GemmWork work{.family = family, .type = p.type};
+  work.gathering = {.role = p.role, .taps = p.taps()};
+  const std::int64_t outputs = p.batch * p.out_size * p.out_size;
+  switch (p.role) {
+    case Role::forward:
+      work.m = outputs;
+      work.n = p.filters;
+      work.gathering.channels = p.channels;
+      work.k = p.taps() * p.channels;
+      work.layout = static_cast<int>(Layout::nt);
+      break;
+    case Role::input_gradient:
+      work.m = p.batch * p.size * p.size;
+      work.n = p.channels;
+      work.gathering.phases = p.stride * p.stride;
+      work.gathering.channels = p.filters;
+      work.k = std::max<std::int64_t>(1, p.taps() * p.filters / work.gathering.phases);
+      work.layout = static_cast<int>(Layout::nt);
+      break;
+    default:
+      work.m = p.filters;
+      work.n = p.taps() * p.channels;
+      work.k = outputs;
+      work.layout = static_cast<int>(Layout::tn);
+      break;
+  }
+  const double asked =
+      static_cast<double>(bytes_of(p.type)) * static_cast<double>(work.m + work.n) * static_cast<double>(work.k);
+  work.distinct_reads = std::min(1.0, read_bytes / asked);
+  return work;
+}
+
+/// The fastest of candidates.
+class FastestConvolution {
+ public:
+  FastestConvolution(const ConvolutionBytes& bytes, const Gpu& gpu) : bytes_(bytes), gpu_(gpu) {}
+
+  void consider(GemmWork work, const ConvolutionTile& tile, std::span<const int> splits, double least_steps) {
+    const bool persistent = work.family == Family::wgmma;
+    const int resident =
+        persistent ? 1 : occupancy_of(gpu_.sm, tile.threads, tile.registers, tile.shared_kib * 1024).blocks;
+    if (resident == 0) return;
+    work.tile_m = tile.m;
+    work.tile_n = tile.n;
+    work.tile_k = tile.k;
+    work.blocks_per_sm = resident;
+    for (const int split : splits) {
+      work.split_k = split;
+      const ConvolutionTime time = convolution_law(work, gpu_, bytes_.read, 0.0, bytes_.written);
+      if (split > 1 && (time.tiles * split > gpu_.sm.count * resident || time.steps < least_steps)) return;
+      if (time.total >= best_.seconds) continue;
+      best_ = {work,      tile.threads, tile.registers, tile.shared_kib * std::int64_t{1024}, time.tiles * split,
+               time.total};
+    }
+  }
+
+  [[nodiscard]] std::optional<ConvolutionKernel> best() const {
+    if (!std::isfinite(best_.seconds)) return std::nullopt;
+    return best_;
+  }
+
+ private:
+  const ConvolutionBytes& bytes_;
+  const Gpu& gpu_;
+  ConvolutionKernel best_{.seconds = std::numeric_limits<double>::infinity()};
+};
+
+constexpr std::array kWhole{1};
+/// Weight gradients have few tiles and long sums.
+constexpr std::array kSplits{1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64};
+constexpr double kLeastPersistentSteps = 16.0, kLeastTiledSteps = 4.0;
+
+}  // namespace
+
+std::vector<ConvolutionKernel> tensor_convolutions(const ConvolutionProblem& problem, const ConvolutionBytes& bytes,
+                                                   const Gpu& gpu) {
+  std::vector<ConvolutionKernel> kernels;
+  const bool weights = problem.role == Role::weight_gradient, large = problem.taps() > kMostTableTaps;
+  const auto splits = weights ? std::span<const int>(kSplits) : std::span<const int>(kWhole);
+  const auto add_fastest = [&](const GemmWork& work, double least_steps) {
+    FastestConvolution choice(bytes, gpu);
+    for (const ConvolutionTile& tile : tensor_menu(problem, work.family))
+      choice.consider(work, tile, splits, least_steps);
+    if (const auto best = choice.best()) kernels.push_back(*best);
+  };
+  if (gpu.sm.warpgroup_mma && gpu.sm.tensor_memory_accelerator && (!large || problem.role == Role::input_gradient)) {
+    GemmWork work = product_of(problem, Family::wgmma, bytes.read);
+    work.gathering.indexed = problem.role == Role::input_gradient && (large || problem.stride > 1);
+    add_fastest(work, kLeastPersistentSteps);
+  }
+  add_fastest(product_of(problem, Family::mma_sync, bytes.read), kLeastTiledSteps);
+  return kernels;
+}
+
+ConvolutionKernel cuda_core_convolution(const ConvolutionProblem& problem, const ConvolutionBytes& bytes,
+                                        const Gpu& gpu) {
+  const ConvolutionProblem& p = problem;
+  const bool few = p.channels<kChannelsOfStep, large = p.taps()> kMostTableTaps;
+  GemmWork work = product_of(p, Family::simt, bytes.read);
+  FastestConvolution choice(bytes, gpu);
+  switch (p.role) {
+    case Role::forward:
+      work.gathering.dense_taps = few;
+      work.gathering.indexed = large && !few;
+      for (const ConvolutionTile& tile : kCudaCoreTiles)
+        if (!work.gathering.indexed || tile.m == kCudaCoreTiles.front().m) choice.consider(work, tile, kWhole, 1.0);
+      break;
+    case Role::input_gradient: {
+      work.gathering.phases = 1;
+      work.k = p.taps() * p.filters;
+      choice.consider(work, kCudaCoreTiles.front(), kWhole, 1.0);
+      // Taps by pixels of each image, added up where they overlap.
+      GemmWork scattered = work;
+      scattered.gathering = {.role = Role::scattered_images};
+      scattered.batch = p.batch;
+      scattered.m = p.channels * p.taps();
+      scattered.n = p.out_size * p.out_size;
+      scattered.k = p.filters;
+      choice.consider(scattered, kScatteredImages, kWhole, 1.0);
+      break;
+    }
+    default: {
+      work.gathering.indexed = large;
+      choice.consider(work, kCudaCoreTiles.front(), kWhole, 1.0);
+      // A part of an image's pixels a block, added up where all parts meet.
+      const std::int64_t pixels = p.out_size * p.out_size, parts = ceil_div(pixels, kPixelsOfPart);
+      GemmWork scattered = work;
+      scattered.gathering = {.role = Role::scattered_filters};
+      if (!p.channels_last)
+        scattered.gathering.scattered_rows = static_cast<double>(kScatteredWeights.n) /
+                                             static_cast<double>(std::min<std::int64_t>(p.taps(), kScatteredWeights.n));
+      scattered.batch = p.batch * parts;
+      scattered.k = ceil_div(pixels, parts);
+      choice.consider(scattered, kScatteredWeights, kWhole, 1.0);
+      break;
+    }
+  }
+  const auto best = choice.best();
+  if (!best) throw std::invalid_argument(fmt::format("no convolution kernel fits an SM of {}", gpu.name));
+  return *best;
+}
+
+std::optional<ConvolutionKernel> plain_convolution_product(std::int64_t batch, std::int64_t m, std::int64_t n,
+                                                           std::int64_t k, const Gpu& gpu) {
+  // Rows of the whole batch, one product under the other; whole tiles of the narrowest kernel.
+  const std::int64_t rows = batch * ceil_div(m, kCudaCoreTiles.front().m) * kCudaCoreTiles.front().m;
+  GemmWork work{.family = Family::simt, .m = rows, .n = n, .k = k};
+  work.gathering = {.role = Role::forward, .channels = k};
+  const double element = 4.0;
+  const ConvolutionBytes bytes{
+      .read = element * static_cast<double>(k) * (static_cast<double>(rows) + static_cast<double>(batch * n)),
+      .written = element * static_cast<double>(rows) * static_cast<double>(n)};
+  FastestConvolution choice(bytes, gpu);
+  for (const ConvolutionTile& tile : kCudaCoreTiles) choice.consider(work, tile, kWhole, 1.0);
+  return choice.best();
+}
+
+std::string name_of_convolution(const GemmWork& work) {
+  const char* role = "fprop";
+  switch (work.gathering.role) {
+    case Role::input_gradient: role = "dgrad"; break;
+    case Role::weight_gradient: role = "wgrad"; break;
+    case Role::scattered_images: role = "dgrad_engine"; break;
+    case Role::scattered_filters: role = "wgrad_engine"; break;
+    default: break;
+  }
+  return fmt::format("{}_implicit_gemm_{}_{}x{}x{}{}", role, name_of(work.type), work.tile_m, work.tile_n, work.tile_k,
+                     work.split_k > 1 ? "_splitK" : "");
+}
+
+}  // namespace ridgeline

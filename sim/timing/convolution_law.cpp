@@ -1,0 +1,159 @@
+#include "sim/timing/convolution_law.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "sim/timing/achieved_bandwidth.h"
+#include "sim/timing/clock_law.h"
+#include "sim/timing/gemm_constants.h"
+#include "sim/timing/laws.h"
+
+namespace ridgeline {
+namespace {
+
+double pieces(double length, double piece) { return std::ceil(length / piece - 1e-9); }
+
+/// Pipes that are nearly equally busy get in each other's way.
+double rounded_maximum(double a, double b, double c = 0.0) {
+  const double x = a * a, y = b * b, z = c * c;
+  return std::sqrt(std::sqrt(x * x + y * y + z * z));
+}
+
+/// How badly pixels of this many bytes straddle `line` bytes (as rows of a product's operands, docs/model.md).
+double pixel_straddling(double channels, double element, std::int64_t line) {
+  const auto bytes = static_cast<std::int64_t>(channels * element);
+  const std::int64_t unit = bytes & -bytes;
+  const double missing = 1.0 - static_cast<double>(std::min(unit, line)) / static_cast<double>(line);
+  return missing * missing * missing;
+}
+constexpr std::int64_t kPixelLine = 128, kPixelStore = 64;
+
+double convolution_rate(const GemmWork& work, const Gpu& gpu) {
+  const MathRates& rates = gpu.sm.rates;
+  if (work.family == GemmWork::Family::simt) return std::min(rates.fp32, 32.0 * gpu.sm.schedulers * gpu.sm.issue_rate);
+  const double share = work.family == GemmWork::Family::mma_sync && gpu.sm.warpgroup_mma ? kMmaSyncShareOfWgmma : 1.0;
+  switch (work.type) {
+    case DType::bf16: return share * rates.tensor_bf16;
+    case DType::fp16: return share * rates.tensor_fp16;
+    case DType::tf32: return share * rates.tensor_tf32;
+    default: return rates.fp32;
+  }
+}
+
+struct Tiling {
+  double tiles = 1, steps = 1;
+  double a_channels = 1, b_channels = 1, out_channels = 1;  ///< contiguous values of an operand's pixel
+};
+
+Tiling tiling_of(const GemmWork& work) {
+  const Gathering& g = work.gathering;
+  const double taps = static_cast<double>(g.taps), phases = static_cast<double>(g.phases);
+  const double batch = static_cast<double>(work.batch), m = static_cast<double>(work.m),
+               n = static_cast<double>(work.n), k = static_cast<double>(work.k);
+  Tiling t;
+  switch (g.role) {
+    case Gathering::Role::forward:
+    case Gathering::Role::input_gradient: {
+      const auto channels = static_cast<double>(g.channels);
+      t.tiles = phases * pieces(m / phases, work.tile_m) * pieces(n, work.tile_n);
+      t.steps = g.dense_taps ? pieces(k, work.tile_k) : taps / phases * pieces(channels, work.tile_k);
+      t.a_channels = channels;
+      t.b_channels = g.role == Gathering::Role::forward ? channels : n;
+      t.out_channels = n;
+      break;
+    }
+    case Gathering::Role::weight_gradient: {
+      const double rows = pieces(m, work.tile_m), apart = taps * pieces(n / taps, work.tile_n);
+      // Only the persistent kernels give each tap its own tiles.
+      t.tiles = rows * (work.family == GemmWork::Family::wgmma ? apart : std::min(apart, pieces(n, work.tile_n)));
+      t.steps = pieces(k, work.tile_k);
+      t.a_channels = m;
+      t.b_channels = t.out_channels = n / taps;
+      break;
+    }
+    case Gathering::Role::scattered_images:
+    case Gathering::Role::scattered_filters:
+    case Gathering::Role::none:
+      t.tiles = batch * pieces(m, work.tile_m) * pieces(n, work.tile_n);
+      t.steps = pieces(k, work.tile_k);
+      t.a_channels = t.b_channels = t.out_channels = n;
+      break;
+  }
+  return t;
+}
+
+}  // namespace
+
+ConvolutionTime convolution_law(const GemmWork& work, const Gpu& gpu, double cold_bytes, double hit_bytes,
+                                double written_bytes) {
+  const ConvolutionConstants& c = convolution_constants(work);
+  const Tiling t = tiling_of(work);
+  const bool persistent = work.family == GemmWork::Family::wgmma, cuda_cores = work.family == GemmWork::Family::simt;
+  const double tm = work.tile_m, tn = work.tile_n, tk = work.tile_k, sms = gpu.sm.count, splits = work.split_k;
+  const bool to_images = work.gathering.role == Gathering::Role::scattered_images,
+             scattered = to_images || work.gathering.role == Gathering::Role::scattered_filters;
+  const double element = cuda_cores ? 4.0 : static_cast<double>(bytes_of(work.type));
+
+  ConvolutionTime result;
+  result.tiles = t.tiles;
+  result.steps = pieces(t.steps, splits);
+  const double math = tm * tn * tk / convolution_rate(work, gpu);
+  result.bound = math / c.utilization;
+  result.loads = tk * element *
+                     (tm * (1.0 + c.misaligned_load * pixel_straddling(t.a_channels, element, kPixelLine)) +
+                      tn * (1.0 + c.misaligned_load * pixel_straddling(t.b_channels, element, kPixelLine))) /
+                     (work.gathering.role == Gathering::Role::weight_gradient ? c.weight_bytes : c.load_bytes) +
+                 c.row_cycles * work.gathering.scattered_rows;
+  result.latency = c.latency_cycles;
+  const double stored = splits > 1.0 ? 4.0 : element;
+  const double epilogue =
+      (c.epilogue_cycles + tm * tn * stored / c.epilogue_bytes *
+                               (1.0 + c.misaligned_store * pixel_straddling(t.out_channels, element, kPixelStore))) *
+      (scattered ? c.scatter : 1.0);
+  const double rounds = pieces(t.tiles * splits, sms);
+  const double resident = persistent ? 1.0 : std::min(static_cast<double>(std::max(1, work.blocks_per_sm)), rounds);
+  const double together = result.bound + result.loads;
+  const double step = (persistent ? rounded_maximum(result.bound, result.latency, result.loads)
+                                  : rounded_maximum(resident * together, result.latency + together)) *
+                      (work.gathering.indexed ? c.indexed : 1.0);
+  const double cycles = rounds / resident * result.steps * step + rounds * epilogue;
+  result.math = std::clamp(t.tiles * t.steps * math / sms / cycles, 0.0, 1.0);
+  const Pipe pipe = cuda_cores ? Pipe::fp32 : Pipe::tensor_mma;
+  const double clock = kernel_clock(gpu, pipe, result.math).value(), dram = gpu.dram.bandwidth.value();
+  result.compute = cycles / clock;
+  result.memory = (cold_bytes + written_bytes * (to_images ? 2.0 : 1.0)) / (c.dram_share * dram) +
+                  hit_bytes / achieved_bandwidth(gpu).l2_read;
+  result.fixed = c.fixed_cycles / kernel_clock(gpu, pipe, 0.0).value();
+  if (splits > 1.0) result.fixed += c.split_cycles / clock + 8.0 * splits * t.tiles * tm * tn / (c.split_share * dram);
+  result.total = result.fixed + rounded_maximum(result.compute, result.memory);
+  return result;
+}
+
+KernelTime convolution_time(const KernelLaunch& launch, const GemmWork& work, const Gpu& gpu, Residency residency) {
+  double hit = 0.0, read = 0.0;
+  for (std::size_t i = 0; i < launch.reads.size(); ++i) {
+    read += launch.reads[i].bytes;
+    hit += launch.reads[i].bytes * (i < residency.size() ? residency[i] : 0.0);
+  }
+  const ConvolutionTime part = convolution_law(work, gpu, read - hit, hit, launch.written_bytes());
+  KernelTime result;
+  result.time = power_limited(gpu, launch.pipe, launch.type, launch.flops, read - hit + launch.written_bytes(),
+                              Seconds{part.total});
+  result.dram_read_bytes = read - hit;
+  result.dram_write_bytes = launch.written_bytes();
+  const double element = static_cast<double>(bytes_of(work.type));
+  result.l2_bytes = part.tiles * part.steps * work.split_k * work.tile_k * element * (work.tile_m + work.tile_n);
+  result.l2_hit_rate = std::clamp(1.0 - result.dram_read_bytes / result.l2_bytes, 0.0, 1.0);
+  const double resident = std::max(1, work.blocks_per_sm);
+  result.waves = part.tiles * work.split_k / (gpu.sm.count * resident);
+  result.occupancy = std::min(1.0, resident * launch.threads_per_block / 32.0 / gpu.sm.max_warps);
+  result.math_utilization = part.math;
+  if (part.fixed > part.compute && part.fixed > part.memory) result.limiter = Limiter::latency;
+  else if (part.memory > part.compute) result.limiter = Limiter::dram;
+  else if (part.latency > part.bound && part.latency > part.loads) result.limiter = Limiter::latency;
+  else if (part.loads > part.bound) result.limiter = Limiter::l2;
+  else result.limiter = Limiter::compute;
+  return result;
+}
+
+}  // namespace ridgeline
