@@ -19,6 +19,9 @@ void append_gemm(std::vector<KernelLaunch>& launches, const GemmWork& problem, c
                  const GemmSelection& selection, std::vector<Access> reads, const std::vector<Access>& writes,
                  std::string_view kind = "gemm");
 
+/// Stages of tiles whose splits a second kernel adds up: fp32 kernels of fewer add up their own.
+inline constexpr int kSummedStages = 4;
+
 /// The kernel that adds up the partial sums of `work`, which says into how many k is split.
 KernelLaunch split_reduction(GemmWork work, const std::vector<Access>& writes);
 

@@ -70,12 +70,12 @@ LoweredOp lower_matmul(const Matmul& op, const Gpu& gpu, const Software& softwar
   if (is_few_vectors(op, gpu)) {
     KernelLaunch few = few_vectors_launch(op, reads, writes);
     // Where there is a bias to add, however long it takes.
-    if (op.bias || stream_time(few, std::get<StreamWork>(few.work), gpu, {}).time.value() < tiled.seconds)
+    if (op.bias || stream_time(few, std::get<StreamWork>(few.work), gpu, {}).time.value() < tiled.expected)
       lowered.launches.push_back(std::move(few));
     else append_gemm(lowered.launches, problem, gpu, tiled, std::move(reads), writes);
   } else if (is_scaled_first(op, gpu)) {
     append_scaled_first(lowered.launches, op, reads, writes);
-  } else if (append_small_tiles(lowered.launches, problem, gpu, tiled.seconds, reads, writes)) {
+  } else if (append_small_tiles(lowered.launches, problem, gpu, tiled.expected, reads, writes)) {
   } else if (tiled.splits == 1 && is_always_summed(problem)) {
     const KernelLaunch sum = split_reduction(problem, writes);
     append_gemm(lowered.launches, problem, gpu, tiled, std::move(reads), sum.reads);

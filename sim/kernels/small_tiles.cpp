@@ -140,7 +140,12 @@ bool append_small_tiles(std::vector<KernelLaunch>& launches, const GemmWork& pro
   const Kind kind = kind_of(problem, gpu);
   if (kind.always_summed) seconds = std::numeric_limits<double>::infinity();
   KernelLaunch best;
-  GemmWork sum{.type = problem.type, .batch = problem.batch, .m = problem.m, .n = problem.n, .k = problem.k};
+  GemmWork sum{.type = problem.type,
+               .batch = problem.batch,
+               .m = problem.m,
+               .n = problem.n,
+               .k = problem.k,
+               .stages = kSummedStages};
   int best_splits = 0;
   for (const SmallTile& tile : kind.tiles) {
     if (!suits(tile, kind, problem.k)) continue;

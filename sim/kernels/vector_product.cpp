@@ -166,7 +166,7 @@ void append_vector_product(std::vector<KernelLaunch>& launches, const Matmul& op
   const bool one = p.outputs == 1 && p.batch == 1;
   if (is_few_dots(p) && !(one && p.element == 4)) return append_dots(launches, p, op, std::move(reads), writes);
   // The partial sums are added up by the same kernel whatever the product's type.
-  GemmWork sum{.type = op.type, .batch = p.batch, .m = op.m, .n = op.n, .k = op.k};
+  GemmWork sum{.type = op.type, .batch = p.batch, .m = op.m, .n = op.n, .k = op.k, .stages = kSummedStages};
   KernelLaunch best;
   int best_splits = 1;
   if (one) {

@@ -12,6 +12,7 @@ namespace {
 
 // 6747 products: median error 3.2 %, mean 4.6 %; aside 3.4, 4.8.
 constexpr GemmConstants kWgmmaHalf{.latency_cycles = 1720,
+                                   .few_blocks = 0.17,
                                    .fixed_cycles = 3210,
                                    .cold_cycles = 797,
                                    .stage_cycles = 89.8,
@@ -104,6 +105,7 @@ constexpr GemmConstants kMmaHalfAlign4{.fixed_cycles = 1700,
 
 // 443 products: 4.9 %, 6.5 %; aside 4.4, 6.0.
 constexpr GemmConstants kMmaHalfAlign2{.utilization = 0.7,
+                                       .few_blocks = 0.2,
                                        .fixed_cycles = 1170,
                                        .cold_cycles = 1200,
                                        .first_loads = 0.0213,

@@ -356,8 +356,15 @@ KernelTime gemm_time(const KernelLaunch& launch, const GemmWork& work, const Gpu
   }
   const GemmLaw law(work, gpu, constants, missing(launch.reads, 0), missing(launch.writes, launch.reads.size()));
   const GemmTime part = law.time(tile_of(work), work.split_k);
+  // A grid ends with its slowest block: of few the slowest is less slow.
+  const double blocks = std::clamp(launch.blocks(), 1.0, static_cast<double>(gpu.sm.count));
+  const double in_step =
+      1.0 -
+      constants.few_blocks * (1.0 - std::log2(blocks) / std::log2(std::max(2.0, static_cast<double>(gpu.sm.count))));
+  const double total = part.total - (1.0 - in_step) * (part.fixed + part.fill) +
+                       soft_maximum(in_step * part.compute, part.memory) - soft_maximum(part.compute, part.memory);
   const Seconds limited =
-      power_limited(gpu, launch.pipe, launch.type, launch.flops, part.dram_read + part.dram_write, Seconds{part.total});
+      power_limited(gpu, launch.pipe, launch.type, launch.flops, part.dram_read + part.dram_write, Seconds{total});
   result.time = Seconds{limited.value() * work.expected};
   result.dram_read_bytes = part.dram_read;
   result.dram_write_bytes = part.dram_write;

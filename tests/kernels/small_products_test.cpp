@@ -179,9 +179,11 @@ TEST_P(SmallProducts, are_never_slower_on_a_better_chip) {
   for (const Matmul& op : small_ones()) {
     if (is_tiled(op, gpu_)) continue;
     const double now = seconds(op, gpu_);
-    for (std::size_t i = 0; i < better.size(); ++i)
+    for (std::size_t i = 0; i < better.size(); ++i) {
+      if (is_tiled(op, better[i])) continue;
       ASSERT_LE(seconds(op, better[i]), now * kTie)
           << name_of(op.type) << " " << op.batch << " x " << op.m << " x " << op.n << " x " << op.k << ", change " << i;
+    }
   }
 }
 
