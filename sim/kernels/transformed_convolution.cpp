@@ -14,7 +14,7 @@ constexpr std::int64_t kComplexProducts = 4, kComplexValues = 2;
 /// A Fourier transform moves its bytes at a third of a copy's rate (12 of an H200, 1.2 to 1.6 TB/s).
 constexpr double kFourierPasses = 3.0;
 
-/// Where cuDNN takes these forms (36 of 39 profiled 3 x 3 gradients).
+/// Where cuDNN takes these forms (right for 45 of 52 profiled choices).
 constexpr std::int64_t kFewestChannels = 24, kFewestImages = 16, kMostPixels = 64;
 
 double ratio(std::int64_t a, std::int64_t b) { return static_cast<double>(a) / static_cast<double>(b); }

@@ -1,7 +1,8 @@
 // How the constants of convolutions were fitted: by least squares with rounded-off outliers, to the time of the fastest
 // candidate against the kernels that cuDNN took for 1,262 convolutions of random shape on an H200, each held back
 // towards a value of plain products. In 5-fold cross-validation the medians rise by less than 1 % (16 bits: forward,
-// input gradients, weight gradients 16, 14, 16 %). The menus are in sim/kernels/convolution_kernel.cpp.
+// input gradients, weight gradients 16, 14, 16 %). The menus are in
+// sim/kernels/convolution_tiles.h.
 #include "sim/timing/convolution_law.h"
 
 namespace ridgeline {
