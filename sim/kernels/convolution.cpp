@@ -183,15 +183,18 @@ class ConvolutionLowering {
     Plan result = plan(form->kernel, reads, write);
     result.transformed = true;
     const auto add = [&](std::vector<KernelLaunch>& launches, const Operand& operand) {
-      const double growth = operand.tensor.pixels == w_.pixels && operand.tensor.count == w_.count ? form->filter_growth
-                            : operand.index == 0                                                   ? form->output_growth
-                                                                                                   : form->image_growth;
-      launches.push_back(transform_of(*form, operand.index, op_.type, operand.tensor.elements() * element_, growth));
+      const bool filter = operand.tensor.pixels == w_.pixels && operand.tensor.count == w_.count;
+      const double growth = filter               ? form->filter_growth
+                            : operand.index == 0 ? form->output_growth
+                                                 : form->image_growth;
+      launches.push_back(
+          transform_of(*form, operand.index, op_.type, operand.tensor.elements() * element_, filter, growth));
       result.seconds += fixed_time(launches.back(), std::get<FixedWork>(launches.back().work), gpu_, {}).time.value();
     };
     for (const Operand& operand : reads) add(result.before, operand);
     add(result.after, write);
-    keep_faster(best, std::move(result));
+    if (form->preferred) best = std::move(result);
+    else keep_faster(best, std::move(result));
   }
 
   void append(const Plan& plan, const std::vector<Operand>& reads, const Operand& write) {
