@@ -73,16 +73,16 @@ constexpr ConvolutionConstants kConvolveMmaTf32{.fixed_cycles = 5370,
                                                 .dram_share = 0.596,
                                                 .split_cycles = 10300,
                                                 .split_share = 0.346};
-constexpr ConvolutionConstants kConvolveSimt{.fixed_cycles = 8760,
-                                             .utilization = 0.845,
-                                             .latency_cycles = 389,
-                                             .load_bytes = 22.1,
-                                             .weight_bytes = 22.1,
-                                             .epilogue_bytes = 7.93,
-                                             .dram_share = 0.288,
-                                             .indexed = 1.43,
-                                             .scatter = 2.01,
-                                             .row_cycles = 6.9};
+constexpr ConvolutionConstants kConvolveSimt{.fixed_cycles = 9400,
+                                             .utilization = 0.843,
+                                             .latency_cycles = 399,
+                                             .load_bytes = 22.8,
+                                             .weight_bytes = 22.8,
+                                             .epilogue_bytes = 9.45,
+                                             .dram_share = 0.271,
+                                             .indexed = 1.45,
+                                             .scatter = 1.68,
+                                             .row_cycles = 6.93};
 
 }  // namespace
 
