@@ -183,15 +183,18 @@ class ConvolutionLowering {
     Plan result = plan(form->kernel, reads, write);
     result.transformed = true;
     const auto add = [&](std::vector<KernelLaunch>& launches, const Operand& operand) {
-      const double growth = operand.tensor.pixels == w_.pixels && operand.tensor.count == w_.count ? form->filter_growth
-                            : operand.index == 0                                                   ? form->output_growth
-                                                                                                   : form->image_growth;
-      launches.push_back(transform_of(*form, operand.index, op_.type, operand.tensor.elements() * element_, growth));
+      const bool filter = operand.tensor.pixels == w_.pixels && operand.tensor.count == w_.count;
+      const double growth = filter               ? form->filter_growth
+                            : operand.index == 0 ? form->output_growth
+                                                 : form->image_growth;
+      launches.push_back(
+          transform_of(*form, operand.index, op_.type, operand.tensor.elements() * element_, filter, growth));
       result.seconds += fixed_time(launches.back(), std::get<FixedWork>(launches.back().work), gpu_, {}).time.value();
     };
     for (const Operand& operand : reads) add(result.before, operand);
     add(result.after, write);
-    keep_faster(best, std::move(result));
+    if (form->preferred) best = std::move(result);
+    else keep_faster(best, std::move(result));
   }
 
   void append(const Plan& plan, const std::vector<Operand>& reads, const Operand& write) {
@@ -199,22 +202,11 @@ class ConvolutionLowering {
     const GemmWork& work = plan.kernel.work;
     if (work.family == GemmWork::Family::wgmma && work.gathering.role != Role::weight_gradient)
       out_.launches.push_back(counter_memset());
-    KernelLaunch kernel;
-    kernel.name = plan.transformed ? "gemm_of_transforms" : name_of_convolution(work);
-    kernel.time_class = TimeClass::tensor_contraction;
-    kernel.threads_per_block = plan.kernel.threads;
-    kernel.registers_per_thread = plan.kernel.registers;
-    kernel.shared_bytes_per_block = plan.kernel.shared_bytes;
-    const auto blocks = static_cast<std::int64_t>(plan.kernel.blocks);
-    kernel.grid = {work.family == GemmWork::Family::wgmma ? std::min<std::int64_t>(blocks, gpu_.sm.count) : blocks, 1,
-                   1};
-    kernel.pipe = work.family == GemmWork::Family::wgmma      ? Pipe::tensor_wgmma
-                  : work.family == GemmWork::Family::mma_sync ? Pipe::tensor_mma
-                                                              : Pipe::fp32;
-    kernel.type = work.family == GemmWork::Family::simt ? DType::fp32 : op_.type;
-    kernel.flops = plan.transformed
-                       ? gemm_flops(work)
-                       : 2.0 * y_.elements() * static_cast<double>(op_.in_channels * op_.kernel * op_.kernel);
+    KernelLaunch kernel = launch_of(plan.kernel, gpu_);
+    if (plan.transformed) kernel.name = "gemm_of_transforms";
+    // Input pixels of a stride that does not divide the image meet fewer taps than its outputs have.
+    const double direct = 2.0 * y_.elements() * static_cast<double>(op_.in_channels * op_.kernel * op_.kernel);
+    kernel.flops = plan.transformed ? gemm_flops(work) : std::min(direct, gemm_flops(work));
     const double element = static_cast<double>(bytes_of(work.type));
     const double panels[] = {plan.kernel.blocks * work.tile_m * static_cast<double>(work.k) / work.split_k * element,
                              plan.kernel.blocks * work.tile_n * static_cast<double>(work.k) / work.split_k * element};
@@ -223,7 +215,6 @@ class ConvolutionLowering {
                               .bytes = gathered(reads[i]),
                               .requested = std::max(gathered(reads[i]), panels[i])});
     kernel.writes = {read(write.index, write.tensor)};
-    kernel.work = work;
     out_.launches.push_back(std::move(kernel));
     for (const KernelLaunch& launch : plan.after) keep(launch);
   }

@@ -9,6 +9,7 @@
 #include <span>
 #include <stdexcept>
 
+#include "sim/kernels/convolution_tiles.h"
 #include "sim/occupancy/occupancy.h"
 #include "sim/timing/convolution_law.h"
 #include "sim/units/ceil_div.h"
@@ -19,64 +20,12 @@ namespace {
 using Role = Gathering::Role;
 using Family = GemmWork::Family;
 
-/// m, n, k, threads, registers, shared memory [KiB]: read from names and launches in profiles of an H200.
-struct ConvolutionTile {
-  int m, n, k, threads, registers, shared_kib;
-};
-
-constexpr int kPersistentThreads = 384, kPersistentRegisters = 168, kPersistentShared = 226;
-constexpr ConvolutionTile persistent(int m, int n, int k) {
-  return {m, n, k, kPersistentThreads, kPersistentRegisters, kPersistentShared};
-}
-constexpr std::array kWgmmaHalfTiles{persistent(64, 64, 64),   persistent(64, 128, 64), persistent(128, 32, 32),
-                                     persistent(128, 64, 32),  persistent(128, 64, 64), persistent(128, 128, 32),
-                                     persistent(128, 128, 64), persistent(256, 64, 32), persistent(256, 64, 64),
-                                     persistent(256, 128, 64)};
-constexpr std::array kWgmmaHalfWeightTiles{persistent(64, 64, 64),  persistent(64, 128, 64),  persistent(64, 256, 64),
-                                           persistent(128, 64, 64), persistent(128, 128, 64), persistent(256, 64, 64),
-                                           persistent(256, 128, 64)};
-constexpr std::array kWgmmaTf32Tiles{persistent(64, 32, 32),  persistent(64, 64, 32),   persistent(64, 128, 32),
-                                     persistent(64, 192, 32), persistent(64, 256, 32),  persistent(128, 32, 32),
-                                     persistent(128, 64, 32), persistent(128, 128, 32), persistent(128, 192, 32),
-                                     persistent(256, 32, 32), persistent(256, 64, 32),  persistent(256, 128, 32)};
-constexpr std::array kWgmmaTf32InputTiles{persistent(128, 64, 32), persistent(128, 128, 32), persistent(256, 32, 32),
-                                          persistent(256, 64, 32), persistent(256, 128, 32)};
-constexpr std::array kWgmmaTf32WeightTiles{persistent(64, 64, 32), persistent(64, 128, 32), persistent(128, 64, 32),
-                                           persistent(128, 128, 32), persistent(256, 64, 32)};
-constexpr std::array kMmaHalfTiles{
-    ConvolutionTile{256, 128, 64, 256, 230, 144}, ConvolutionTile{128, 128, 32, 128, 228, 80},
-    ConvolutionTile{256, 64, 32, 128, 228, 80},   ConvolutionTile{64, 128, 32, 128, 142, 72},
-    ConvolutionTile{64, 64, 32, 128, 90, 80},     ConvolutionTile{64, 64, 64, 128, 98, 80},
-    ConvolutionTile{256, 32, 32, 128, 166, 72},   ConvolutionTile{128, 32, 32, 128, 128, 40},
-    ConvolutionTile{64, 32, 64, 128, 96, 60}};
-constexpr std::array kMmaTf32Tiles{
-    ConvolutionTile{128, 128, 16, 128, 218, 64}, ConvolutionTile{256, 64, 16, 128, 218, 80},
-    ConvolutionTile{64, 128, 16, 128, 136, 72},  ConvolutionTile{64, 64, 32, 128, 92, 96},
-    ConvolutionTile{64, 64, 16, 128, 96, 48},    ConvolutionTile{128, 64, 16, 128, 136, 72},
-    ConvolutionTile{256, 32, 16, 128, 166, 72}};
-/// On the CUDA cores: products, and those whose results are scattered over images or filters.
-constexpr std::array kCudaCoreTiles{ConvolutionTile{32, 32, 8, 64, 80, 6}, ConvolutionTile{128, 32, 8, 128, 122, 15},
-                                    ConvolutionTile{256, 64, 8, 128, 254, 30}};
-constexpr ConvolutionTile kScatteredImages{64, 32, 8, 64, 120, 6}, kScatteredWeights{32, 32, 8, 64, 120, 6};
-
 /// Larger filters have no forward and weight-gradient kernels of wgmma, and compute each address elsewhere.
 constexpr std::int64_t kMostTableTaps = 25;
 /// Pixels of a part of the weights' sum on the CUDA cores.
 constexpr std::int64_t kPixelsOfPart = 512;
 /// Fewest channels that fill a k-step of a tap there.
 constexpr std::int64_t kChannelsOfStep = 8;
-
-std::span<const ConvolutionTile> tensor_menu(const ConvolutionProblem& p, Family family) {
-  const bool half = is_half(p.type);
-  if (family == Family::mma_sync)
-    return half ? std::span<const ConvolutionTile>(kMmaHalfTiles) : std::span<const ConvolutionTile>(kMmaTf32Tiles);
-  if (p.role == Role::weight_gradient)
-    return half ? std::span<const ConvolutionTile>(kWgmmaHalfWeightTiles)
-                : std::span<const ConvolutionTile>(kWgmmaTf32WeightTiles);
-  if (half) return kWgmmaHalfTiles;
-  return p.role == Role::forward ? std::span<const ConvolutionTile>(kWgmmaTf32Tiles)
-                                 : std::span<const ConvolutionTile>(kWgmmaTf32InputTiles);
-}
 
 /// The product of a role: sides, inner dimension and what its panels are gathered from.
 GemmWork product_of(const ConvolutionProblem& p, Family family, double read_bytes) {
@@ -161,7 +110,7 @@ std::vector<ConvolutionKernel> tensor_convolutions(const ConvolutionProblem& pro
   const auto splits = weights ? std::span<const int>(kSplits) : std::span<const int>(kWhole);
   const auto add_fastest = [&](const GemmWork& work, double least_steps) {
     FastestConvolution choice(bytes, gpu);
-    for (const ConvolutionTile& tile : tensor_menu(problem, work.family))
+    for (const ConvolutionTile& tile : tensor_tiles(problem.role, work.family, is_half(problem.type)))
       choice.consider(work, tile, splits, least_steps);
     if (const auto best = choice.best()) kernels.push_back(*best);
   };
@@ -237,7 +186,7 @@ std::optional<ConvolutionKernel> plain_convolution_product(std::int64_t batch, s
   return choice.best();
 }
 
-std::string name_of_convolution(const GemmWork& work) {
+static std::string name_of_convolution(const GemmWork& work) {
   const char* role = "fprop";
   switch (work.gathering.role) {
     case Role::input_gradient: role = "dgrad"; break;
@@ -248,6 +197,24 @@ std::string name_of_convolution(const GemmWork& work) {
   }
   return fmt::format("{}_implicit_gemm_{}_{}x{}x{}{}", role, name_of(work.type), work.tile_m, work.tile_n, work.tile_k,
                      work.split_k > 1 ? "_splitK" : "");
+}
+
+KernelLaunch launch_of(const ConvolutionKernel& kernel, const Gpu& gpu) {
+  const GemmWork& work = kernel.work;
+  KernelLaunch launch;
+  launch.name = name_of_convolution(work);
+  launch.time_class = TimeClass::tensor_contraction;
+  launch.threads_per_block = kernel.threads;
+  launch.registers_per_thread = kernel.registers;
+  launch.shared_bytes_per_block = kernel.shared_bytes;
+  const auto blocks = static_cast<std::int64_t>(kernel.blocks);
+  launch.grid = {work.family == Family::wgmma ? std::min<std::int64_t>(blocks, gpu.sm.count) : blocks, 1, 1};
+  launch.pipe = work.family == Family::wgmma      ? Pipe::tensor_wgmma
+                : work.family == Family::mma_sync ? Pipe::tensor_mma
+                                                  : Pipe::fp32;
+  launch.type = work.family == Family::simt ? DType::fp32 : work.type;
+  launch.work = work;
+  return launch;
 }
 
 }  // namespace ridgeline

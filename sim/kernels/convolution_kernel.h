@@ -2,7 +2,6 @@
 #pragma once
 
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "sim/hardware/gpu.h"
@@ -44,7 +43,7 @@ ConvolutionKernel cuda_core_convolution(const ConvolutionProblem& problem, const
 std::optional<ConvolutionKernel> plain_convolution_product(std::int64_t batch, std::int64_t m, std::int64_t n,
                                                            std::int64_t k, const Gpu& gpu);
 
-/// As a profiler shows it, shortened.
-std::string name_of_convolution(const GemmWork& work);
+/// Its launch without operands and arithmetic.
+KernelLaunch launch_of(const ConvolutionKernel& kernel, const Gpu& gpu);
 
 }  // namespace ridgeline

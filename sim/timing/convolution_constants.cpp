@@ -1,7 +1,8 @@
 // How the constants of convolutions were fitted: by least squares with rounded-off outliers, to the time of the fastest
 // candidate against the kernels that cuDNN took for 1,262 convolutions of random shape on an H200, each held back
 // towards a value of plain products. In 5-fold cross-validation the medians rise by less than 1 % (16 bits: forward,
-// input gradients, weight gradients 16, 14, 16 %). The menus are in sim/kernels/convolution_kernel.cpp.
+// input gradients, weight gradients 16, 14, 16 %). The menus are in
+// sim/kernels/convolution_tiles.h.
 #include "sim/timing/convolution_law.h"
 
 namespace ridgeline {
@@ -45,9 +46,9 @@ constexpr ConvolutionConstants kConvolveWgmmaTf32{.fixed_cycles = 9130,
 constexpr ConvolutionConstants kConvolveMmaHalf{.fixed_cycles = 4290,
                                                 .utilization = 0.953,
                                                 .latency_cycles = 84.6,
-                                                .load_bytes = 90,
+                                                .load_bytes = 85,
                                                 .weight_bytes = 62.2,
-                                                .misaligned_load = 0.76,
+                                                .misaligned_load = 0.3,
                                                 .epilogue_cycles = 3730,
                                                 .epilogue_bytes = 197,
                                                 .dram_share = 0.643,
@@ -72,16 +73,16 @@ constexpr ConvolutionConstants kConvolveMmaTf32{.fixed_cycles = 5370,
                                                 .dram_share = 0.596,
                                                 .split_cycles = 10300,
                                                 .split_share = 0.346};
-constexpr ConvolutionConstants kConvolveSimt{.fixed_cycles = 8760,
-                                             .utilization = 0.845,
-                                             .latency_cycles = 389,
-                                             .load_bytes = 22.1,
-                                             .weight_bytes = 22.1,
-                                             .epilogue_bytes = 7.93,
-                                             .dram_share = 0.288,
-                                             .indexed = 1.43,
-                                             .scatter = 2.01,
-                                             .row_cycles = 6.9};
+constexpr ConvolutionConstants kConvolveSimt{.fixed_cycles = 9400,
+                                             .utilization = 0.843,
+                                             .latency_cycles = 399,
+                                             .load_bytes = 22.8,
+                                             .weight_bytes = 22.8,
+                                             .epilogue_bytes = 9.45,
+                                             .dram_share = 0.271,
+                                             .indexed = 1.45,
+                                             .scatter = 1.68,
+                                             .row_cycles = 6.93};
 
 }  // namespace
 
