@@ -23,6 +23,9 @@ std::span<const int> tiled_splits(double tiles, double k, double sms, int blocks
     return {room.data(), count};
   }
   const double most = std::min(static_cast<double>(kMostSplits), k / GemmLaw::kLeastSplit);
+  // A wider chip need not split small products further.
+  for (const int few : {8, 16})
+    if (few < std::min(most, sms / tiles)) room[count++] = few;
   for (int rounds = 1; rounds <= std::min(kMostRounds, blocks_per_sm); ++rounds) {
     const int splits = static_cast<int>(std::min(most, rounds * sms / tiles));
     if (splits >= 2 && (count == 0 || splits > room[count - 1])) room[count++] = splits;

@@ -18,7 +18,7 @@ inline constexpr int kMostSplits = 64, kFewSplits = 9, kMostRounds = 3, kMostTil
 using TiledSplits = std::array<int, kMostTiledSplits>;
 
 /// Splits of a tiled kernel, ascending. Those for a second kernel fill whole rounds of the SMs, up to three and no more
-/// than are resident at once (of 1,080 profiled ones all but 60); in place few.
+/// than are resident at once (of 1,080 profiled ones all but 60), or are 8 or 16; in place few.
 std::span<const int> tiled_splits(double tiles, double k, double sms, int blocks_per_sm, bool in_place,
                                   TiledSplits& room);
 

@@ -152,7 +152,7 @@ inline T GemmFloor::limited(T time) const {
 
 /// Seconds without helpers.
 template <class T>
-inline T GemmFloor::total(const Tiling<T>& on, const Cycles<T>& cycles, float results, T per_split) const {
+inline T GemmFloor::total(const Tiling<T>& on, const Cycles<T>& cycles, T results, T per_split) const {
   const T fetched = smaller(on.stages, on.steps);
   const T streamed = exposed_reads_ * fetched * (smaller(on.count, sms_ * on.blocks) / (on.count * on.steps));
   const T again = larger(T{}, again_ * on.reach * (on.count * per_split) - again_from_);
@@ -168,10 +168,10 @@ inline void GemmFloor::whole_group(const GemmTileShapes& tiles, const GemmTiling
   FourFloats time;
   if constexpr (kPersistent) {
     const FourFloats l2 = kClusters ? drawn(on) : least_drawn(on, on.count * per_sm_ - 1e-3F);
-    time = total(on, persistent(on, l2, store_), results_, every<FourFloats>(1.0F)) +
+    time = total(on, persistent(on, l2, store_), every<FourFloats>(results_), every<FourFloats>(1.0F)) +
            where(on.count > every<FourFloats>(2.0F * sms_), every<FourFloats>(memset_), FourFloats{});
   } else {
-    time = total(on, tiled(on, store_), results_, every<FourFloats>(1.0F));
+    time = total(on, tiled(on, store_), every<FourFloats>(results_), every<FourFloats>(1.0F));
   }
   time *= kSure;
   std::memcpy(seconds + i, &time, sizeof time);
@@ -216,9 +216,11 @@ void GemmFloor::split(const GemmTileShapes& tiles, const GemmTilings& tilings, s
   FourFloats time;
   if (in_place) {
     cycles.all += (times - 1.0F) * (handoff_ + one.area * handoff_each_);
-    time = total(on, cycles, results_, 1.0F / times) + memset_;
+    time = total(on, cycles, every<FourFloats>(results_), 1.0F / times) + memset_;
   } else {
-    time = total(on, cycles, 0.0F, 1.0F / times) + (reduction_ + times * reduction_each_);
+    const bool own = cuda_cores_ && one.stages < grouped_from_;
+    time = total(on, cycles, times * partial_results_, 1.0F / times) +
+           ((own ? own_reduction_ : common_reduction_) + times * (own ? own_reduction_each_ : common_reduction_each_));
   }
   time *= kSure;
   std::memcpy(seconds, &time, sizeof time);
@@ -300,6 +302,7 @@ GemmFloor::GemmFloor(const GemmLaw& law) : persistent_(law.persistent_), cuda_co
   start_ = single(law.fixed_);
   operands_ = single(law.first_loads_);
   results_ = single(law.written_time_);
+  partial_results_ = single(c.partial_writes * 4.0 * law.m_ * law.n_ * law.batch_ / law.write_bandwidth_);
   exposed_reads_ = single(c.first_loads * law.first_loads_);
   const double panels_again = law.refetched_share() / law.read_bandwidth_;
   again_ = single(panels_again * (law.a_stored_ + law.b_stored_) * law.k_ * law.element_ / std::sqrt(law.sms_));
@@ -309,7 +312,7 @@ GemmFloor::GemmFloor(const GemmLaw& law) : persistent_(law.persistent_), cuda_co
   power_ = single(power.floor.value());
   charged_ = single(power.charged);
   memset_ = single(law.memset_);
-  // Which fp32 kernels are CUTLASS's the tile says: the cheaper of both.
+  // Which fp32 kernels are CUTLASS's the tile says; for all tiles at once the cheaper of both.
   const double results = law.m_ * law.n_ * law.batch_;
   const auto reduced = [&](const SplitReduction& kernel, double splits) {
     return (kernel.start_cycles + splits * kernel.split_cycles + results * law.per_sms_ * kernel.element_cycles) /
@@ -317,9 +320,12 @@ GemmFloor::GemmFloor(const GemmLaw& law) : persistent_(law.persistent_), cuda_co
            4.0 * splits * results / (kernel.l2_share * law.gpu_.l2.read_bandwidth.value());
   };
   const SplitReduction &common = split_reduction_of(false), &own = split_reduction_of(law.cuda_cores_);
-  reduction_ = single(std::min(reduced(common, 0.0), reduced(own, 0.0)));
-  reduction_each_ =
-      single(std::min(reduced(common, 1.0) - reduced(common, 0.0), reduced(own, 1.0) - reduced(own, 0.0)));
+  common_reduction_ = single(reduced(common, 0.0));
+  common_reduction_each_ = single(reduced(common, 1.0) - reduced(common, 0.0));
+  own_reduction_ = single(reduced(own, 0.0));
+  own_reduction_each_ = single(reduced(own, 1.0) - reduced(own, 0.0));
+  reduction_ = std::min(common_reduction_, own_reduction_);
+  reduction_each_ = std::min(common_reduction_each_, own_reduction_each_);
 }
 
 }  // namespace ridgeline

@@ -101,7 +101,7 @@ class GemmFloor {
   template <class T>
   [[nodiscard]] T limited(T time) const;
   template <class T>
-  [[nodiscard]] T total(const Tiling<T>& on, const Cycles<T>& cycles, float results, T per_split) const;
+  [[nodiscard]] T total(const Tiling<T>& on, const Cycles<T>& cycles, T results, T per_split) const;
   template <bool kPersistent, bool kClusters>
   void whole_group(const GemmTileShapes& tiles, const GemmTilings& tilings, std::size_t i, float* seconds) const;
   template <class T>
@@ -118,10 +118,11 @@ class GemmFloor {
   float own_loads_, copies_;                         ///< of kernels that are not CUTLASS's; of loads
   float store_, partial_store_, epilogue_, exposed_, exposed_step_, handoff_, handoff_each_;
   float clock_, droop_, droop_cycles_, stage_;
-  float start_, operands_, results_, exposed_reads_;  ///< seconds
+  float start_, operands_, results_, partial_results_, exposed_reads_;  ///< seconds
   float again_, again_from_;  ///< seconds of panels that waves read again, a tile of reach 1, and what of them is free
   float power_, charged_;     ///< seconds of the power floor, and what of it counts
   float memset_, reduction_, reduction_each_;
+  float common_reduction_, common_reduction_each_, own_reduction_, own_reduction_each_;
 };
 
 }  // namespace ridgeline
