@@ -23,7 +23,8 @@ std::span<const int> tiled_splits(double tiles, double k, double sms, int blocks
     return {room.data(), count};
   }
   const double most = std::min(static_cast<double>(kMostSplits), k / GemmLaw::kLeastSplit);
-  for (int rounds = 1; rounds <= std::min(kMostRounds, blocks_per_sm); ++rounds) {
+  for (const double rounds : {0.5, 1.0, 2.0, static_cast<double>(kMostRounds)}) {
+    if (rounds > std::max(2, blocks_per_sm)) break;
     const int splits = static_cast<int>(std::min(most, rounds * sms / tiles));
     if (splits >= 2 && (count == 0 || splits > room[count - 1])) room[count++] = splits;
   }

@@ -17,8 +17,9 @@ inline constexpr std::array kPersistentSplits{2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12
 inline constexpr int kMostSplits = 64, kFewSplits = 9, kMostRounds = 3, kMostTiledSplits = kFewSplits - 1;
 using TiledSplits = std::array<int, kMostTiledSplits>;
 
-/// Splits of a tiled kernel, ascending. Those for a second kernel fill whole rounds of the SMs, up to three and no more
-/// than are resident at once (of 1,080 profiled ones all but 60); in place few.
+/// Splits of a tiled kernel, ascending. Those for a second kernel fill half a round of the SMs, one or two, or three
+/// where as many are resident (of 1,080 profiled ones all but 60; half a round for chips with more SMs than the
+/// profiled ones); in place few.
 std::span<const int> tiled_splits(double tiles, double k, double sms, int blocks_per_sm, bool in_place,
                                   TiledSplits& room);
 

@@ -27,14 +27,15 @@ struct Tried {
 };
 
 /// The numbers of splits that the libraries use: persistent kernels and kernels that add up in place few; others what
-/// fills one round of the SMs, two or three, no more than are resident, none of less than 64 of k.
+/// fills half a round of the SMs, one, two, or three that are resident, none of less than 64 of k.
 std::set<int> splits_to_try(const GemmWork& work, double count, double sms, int blocks_per_sm, bool in_place) {
   if (work.family == GemmWork::Family::wgmma) return {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
   std::set<int> splits{1};
   if (in_place)
     for (int few = 2; few < 10; ++few) splits.insert(few);
   else
-    for (int rounds = 1; rounds <= std::min(3, blocks_per_sm); ++rounds) {
+    for (const double rounds : {0.5, 1.0, 2.0, 3.0}) {
+      if (rounds > 2.0 && blocks_per_sm < 3) continue;
       const double most = std::min(64.0, static_cast<double>(work.k / 64));
       splits.insert(static_cast<int>(std::max(1.0, std::min(most, std::floor(rounds * sms / count)))));
     }
