@@ -19,9 +19,13 @@ double rounded_maximum(double a, double b, double c = 0.0) {
   return std::sqrt(std::sqrt(x * x + y * y + z * z));
 }
 
+/// A pixel of no more bytes is one load of a thread, which straddles nothing.
+constexpr std::int64_t kOneLoad = 16;
+
 /// How badly pixels of this many bytes straddle `line` bytes (as rows of a product's operands, docs/model.md).
 double pixel_straddling(double channels, double element, std::int64_t line) {
   const auto bytes = static_cast<std::int64_t>(channels * element);
+  if (bytes <= kOneLoad) return 0.0;
   const std::int64_t unit = bytes & -bytes;
   const double missing = 1.0 - static_cast<double>(std::min(unit, line)) / static_cast<double>(line);
   return missing * missing * missing;
