@@ -6,9 +6,7 @@ namespace {
 struct Counter {
   OperandCounts operator()(const Matmul& op) const { return {op.bias ? 3 : 2, 1}; }
   OperandCounts operator()(const Pointwise& op) const { return {op.input_count, 1}; }
-  OperandCounts operator()(const Copy& op) const {
-    return {concatenates(op.kind) ? static_cast<int>(op.parts) : 1, 1};
-  }
+  OperandCounts operator()(const Copy& op) const { return {concatenates(op.kind) ? static_cast<int>(op.parts) : 1, 1}; }
   OperandCounts operator()(const Softmax& op) const { return {op.backward ? 2 : 1, 1}; }
   OperandCounts operator()(const Norm& op) const {
     const int affine = op.bias && !op.rms ? 2 : 1, statistics = op.rms ? 1 : 2;
