@@ -30,6 +30,8 @@ constexpr double kBiasOperations = 15.0, kBiasOperationsBackward = 39.0;
 constexpr double kLayoutCopyCycles = 3290, kLayoutCopyShare = 0.30;
 /// Short sequences: up to this many positions blocks have idle warps and rows.
 constexpr std::int64_t kShort = 64;
+/// What a block alone on an SM keeps of the time it takes with others, above its share of it.
+constexpr double kGainAlone = 0.26;
 /// What the tile cycles of large head dimensions are stated at.
 constexpr double kLargeHead = 192.0;
 
@@ -162,14 +164,21 @@ AttentionTime fused_attention_time(const AttentionWork& work, const Gpu& gpu, co
     cycles = full * blocks.cycles(per_block, blocks.resident);
     if (rest > 0.5) cycles += blocks.cycles(per_block, ceil_div(rest, sms));
   } else {
+    // Which block meets which is settled by their tiles alone, prologue and epilogue as one: a schedule in proportion
+    // to costs could end later with shorter blocks.
+    const double resident = blocks.resident;
+    const double share = blocks.resident > 1 ? 1.0 / resident + (1.0 - 1.0 / resident) * kGainAlone : 1.0;
     static thread_local std::vector<double> alone, more;
     alone.clear();
     more.clear();
+    double units = 0.0, costs = 0.0;
     for (const double length : blocks.tiles) {
-      alone.push_back(blocks.cycles(length, 1.0));
-      more.push_back(length * blocks.busy);
+      alone.push_back((length + 1.0) * share);
+      more.push_back(blocks.resident > 1 ? (length + 1.0) * (1.0 - share) / (resident - 1.0) : 0.0);
+      units += length + 1.0;
+      costs += blocks.cycles(length, resident);
     }
-    cycles = shared_schedule_end(alone, more, blocks.repeats, gpu.sm.count, blocks.resident);
+    cycles = shared_schedule_end(alone, more, blocks.repeats, gpu.sm.count, blocks.resident) * costs / units;
   }
 
   AttentionTime result;
