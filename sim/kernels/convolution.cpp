@@ -68,8 +68,8 @@ class ConvolutionLowering {
   };
   /// A kernel with what it needs turned.
   struct Plan {
-    ConvolutionKernel kernel;
-    std::vector<KernelLaunch> before, after;
+    ConvolutionKernel kernel{};
+    std::vector<KernelLaunch> before{}, after{};
     double seconds = 0;
     bool transformed = false;
   };

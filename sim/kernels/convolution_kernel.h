@@ -20,7 +20,7 @@ struct ConvolutionProblem {
 };
 
 struct ConvolutionKernel {
-  GemmWork work;
+  GemmWork work{};
   int threads = 128, registers = 128;
   std::int64_t shared_bytes = 0;
   double blocks = 1;

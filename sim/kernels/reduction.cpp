@@ -19,7 +19,7 @@ struct Plan {
 
 /// `outputs` sums of `inputs` values each; `contiguous` when the values of one sum lie side by side.
 Plan plan_of(std::int64_t outputs, std::int64_t inputs, bool contiguous, std::int64_t element_bytes, int sms) {
-  constexpr std::int64_t kThreads = 512, kWarp = 32, kThreadsPerSm = 2048;
+  constexpr std::int64_t kMostThreads = 512, kWarp = 32, kThreadsPerSm = 2048;
   Plan plan;
   std::int64_t across = contiguous ? inputs : outputs, along = contiguous ? outputs : inputs;
   if (contiguous) {
@@ -28,7 +28,7 @@ Plan plan_of(std::int64_t outputs, std::int64_t inputs, bool contiguous, std::in
     plan.outputs_per_thread = outputs % 4 == 0 ? 4 : outputs % 2 == 0 ? 2 : 1;
     across = outputs / plan.outputs_per_thread;
   }
-  const std::int64_t most = kThreads / plan.outputs_per_thread;
+  const std::int64_t most = kMostThreads / plan.outputs_per_thread;
   const std::int64_t x = std::min(power_of_two_below(across), most), y = std::min(power_of_two_below(along), most);
   plan.width = std::min(x, kWarp);
   plan.height = std::min(y, most / plan.width);

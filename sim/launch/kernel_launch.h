@@ -72,7 +72,7 @@ struct GemmWork {
   double distinct_reads =
       1.0;  ///< distinct operand bytes over those of m·k + n·k (convolutions gather the same pixels again)
   double expected = 1.0;  ///< time expected over the kernels that a library may take instead, over this one's
-  Gathering gathering;
+  Gathering gathering{};
   bool stream_k = false;  ///< blocks share out the k-steps of all tiles evenly and add up partial tiles themselves
   SparseOperand sparse = SparseOperand::none;
   bool reduces_splits = false;  ///< the kernel that adds up the partial sums of split_k, not a product itself

@@ -16,7 +16,7 @@ GemmClass gemm_class_of(const GemmWork& work, const Gpu& gpu);
 struct GemmConstants {
   double utilization = 1;       ///< most of the pipe's rate the main loop reaches
   double latency_cycles = 0;    ///< persistent: of one pipeline stage; tiled: least cycles of a k-step of a block
-  double few_blocks = 0;         ///< less of everything but traffic with one block; blocks count by their logarithm
+  double few_blocks = 0;        ///< less of everything but traffic with one block; blocks count by their logarithm
   double fixed_cycles = 0;      ///< start of the grid to first load, drain of the last store
   double cold_cycles = 0;       ///< more of them where operands come from the DRAM and not the L2
   double stage_cycles = 0;      ///< start of one stage of the first tile's pipeline

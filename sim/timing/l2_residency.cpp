@@ -101,7 +101,7 @@ std::vector<std::vector<double>> repeated_residency(std::span<const KernelLaunch
     bool rotates = false;
     double bytes = 0.0;
     bool seen = false;
-    Sweep last;  // within one repetition
+    Sweep last{};  // within one repetition
   };
   std::vector<Buffer> buffers;
   // An op has a handful of operands: a list of them is quicker than a table.
