@@ -384,6 +384,11 @@ class Choice {
 
 GemmSelection select_gemm(const GemmWork& problem, const Gpu& gpu, const GemmConstants& constants, const GpuMenu& menu,
                           double of_interest) {
+  if (menu.entries.empty()) {  // nothing of it fits an SM
+    GemmSelection none;
+    none.fastest = none.seconds = std::numeric_limits<double>::infinity();
+    return none;
+  }
   return Choice(problem, gpu, constants, menu, of_interest).make();
 }
 

@@ -67,7 +67,9 @@ LoweredOp lower_matmul(const Matmul& op, const Gpu& gpu, const Software& softwar
   GemmWork problem = gemm_problem(op, gpu);
   problem.bias = fuses_bias;
   const GemmSelection tiled = select_gemm(problem, gpu, menus);
-  if (is_few_vectors(op, gpu)) {
+  if (tiled.choice == nullptr) {
+    append_gemm(lowered.launches, problem, gpu, tiled, std::move(reads), writes);  // says what does not fit
+  } else if (is_few_vectors(op, gpu)) {
     KernelLaunch few = few_vectors_launch(op, reads, writes);
     // Where there is a bias to add, however long it takes.
     if (op.bias || stream_time(few, std::get<StreamWork>(few.work), gpu, {}).time.value() < tiled.expected)

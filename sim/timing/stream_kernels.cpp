@@ -212,7 +212,7 @@ constexpr std::array kTable{
     StreamConstants{StreamKernel::flash_delta, "flash_delta", 308, 1460, 1460, 507, false, 0, 7.67, 7.67, 0, 0, 460, 0,
                     0, 0, 0.941},
     StreamConstants{StreamKernel::flash_convert, "flash_convert", 638, 3340, 3340, 744, false, 0, 11.9, 11.9, 0, 0, 163,
-                    0, 0, 0, 0.798},
+                    0, 0, 0, 0.855},
     StreamConstants{StreamKernel::cudnn_delta, "cudnn_delta", 1200, 303, 303, 1660, false, 0, 12.1, 12.1, 0, 0, 55.7, 0,
                     0, 0, 0.911},
     StreamConstants{StreamKernel::cudnn_convert, "cudnn_convert", 824, 293, 293, 2740, false, 0, 15.1, 15.1, 0, 0, 498,

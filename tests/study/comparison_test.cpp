@@ -62,7 +62,9 @@ TEST(Comparison, differences_add_up_to_the_whole_whatever_changed) {
       before += part.before.time.value();
       EXPECT_LE(std::abs(part.difference.value()), last);
       last = std::abs(part.difference.value());
-      if (part.kernel_class) EXPECT_NEAR((part.from_work + part.from_rate).value(), part.difference.value(), 1e-12);
+      if (part.kernel_class) {
+        EXPECT_NEAR((part.from_work + part.from_rate).value(), part.difference.value(), 1e-12);
+      }
     }
     EXPECT_NEAR(time, (b.time - a.time).value(), 1e-9 * a.time.value()) << changes.front().key;
     EXPECT_NEAR(before, a.time.value(), 1e-9 * a.time.value());

@@ -105,7 +105,7 @@ TEST(CompiledSteps, that_nothing_was_fitted_on_come_as_close) {
   EXPECT_LE(errors(held_out_steps(), busy_ratio, [](const auto& s) { return !small_llama(s); }).worst, 6.0);
   // Known deviation (tests/validation/DEVIATIONS.md).
   EXPECT_GT(busy.worst, 6.0);
-  EXPECT_LE(busy.worst, 8.0);
+  EXPECT_LE(busy.worst, 9.0);
   // The host of that machine was slower, by up to half: steps that wait for it are no test of this model.
   const ErrorStatistics step = errors(held_out_steps(), step_ratio, waits_for_the_gpu);
   EXPECT_GE(step.n, 5u);
