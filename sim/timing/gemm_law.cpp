@@ -332,6 +332,10 @@ double GemmLaw::seconds(const GemmTile& tile, int splits, double give_up, double
   return limited.value() - fixed_ + extra;
 }
 
+double share_of_few_blocks(const GemmConstants& constants, double blocks, double sms) {
+  return 1.0 - constants.few_blocks * (1.0 - std::log2(std::clamp(blocks, 1.0, sms)) / std::log2(std::max(2.0, sms)));
+}
+
 KernelTime gemm_time(const KernelLaunch& launch, const GemmWork& work, const Gpu& gpu, Residency residency) {
   KernelTime result;
   const GemmConstants& constants = gemm_constants(gemm_class_of(work, gpu));
@@ -356,11 +360,7 @@ KernelTime gemm_time(const KernelLaunch& launch, const GemmWork& work, const Gpu
   }
   const GemmLaw law(work, gpu, constants, missing(launch.reads, 0), missing(launch.writes, launch.reads.size()));
   const GemmTime part = law.time(tile_of(work), work.split_k);
-  // A grid ends with its slowest block: of few the slowest is less slow.
-  const double blocks = std::clamp(launch.blocks(), 1.0, static_cast<double>(gpu.sm.count));
-  const double in_step =
-      1.0 -
-      constants.few_blocks * (1.0 - std::log2(blocks) / std::log2(std::max(2.0, static_cast<double>(gpu.sm.count))));
+  const double in_step = share_of_few_blocks(constants, launch.blocks(), gpu.sm.count);
   const double total = part.total - (1.0 - in_step) * (part.fixed + part.fill) +
                        soft_maximum(in_step * part.compute, part.memory) - soft_maximum(part.compute, part.memory);
   const Seconds limited =

@@ -40,6 +40,10 @@ double stored_share(bool sparse);
 /// FLOPs that the pipes execute: of products with zeros that are known none.
 double gemm_flops(const GemmWork& work);
 
+/// What a grid of `blocks` takes of its law's time beside traffic: a grid ends with its slowest block, and of few the
+/// slowest is less slow.
+double share_of_few_blocks(const GemmConstants& constants, double blocks, double sms);
+
 /// Where the time of one candidate goes (seconds, bytes).
 struct GemmTime {
   double total = 0;  ///< the product alone
