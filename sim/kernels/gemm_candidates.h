@@ -18,12 +18,12 @@ inline constexpr int kMostSplits = 64, kFewSplits = 9, kMostRounds = 3, kMostTil
 using TiledSplits = std::array<int, kMostTiledSplits>;
 
 /// Splits of a tiled kernel, ascending. Those for a second kernel fill whole rounds of the SMs, up to three and no more
-/// than are resident at once (of 1,080 profiled ones all but 60), or are 8 or 16; in place few.
+/// than are resident at once (nearly all profiled ones), or are 8 or 16; in place few.
 std::span<const int> tiled_splits(double tiles, double k, double sms, int blocks_per_sm, bool in_place,
                                   TiledSplits& room);
 
 /// A second kernel adds up splits of long products only: of tiled kernels k is at least twice the shorter side in
-/// 1,690 of 1,730 profiled ones, of persistent ones eight times in all of 650.
+/// nearly all profiled ones, of persistent ones eight times in all.
 bool is_long(const GemmWork& problem);
 
 /// The library turns on sharing of k-steps for few tiles of long products (at most two an SM in five, 80 k-steps or

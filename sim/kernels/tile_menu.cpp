@@ -68,8 +68,8 @@ TileChoice persistent_choice(int m, int n, int k, int element, int most_stages, 
                           .runs = runs});
 }
 
-/// Operands that are not contiguous along k are loaded in pieces of 32 of their rows: so in each of 8,829 profiled
-/// kernels.
+/// Operands that are not contiguous along k are loaded in pieces of 32 of their rows: so in every profiled
+/// kernel.
 Menu wgmma_half_menu() {
   Menu menu;
   for (const hopper::Sides& sides : hopper::kWgmmaHalf) {
