@@ -30,15 +30,11 @@ class Timer {
     GemmTime law = GemmLaw(work, gpu_, constants, wanted > 0.0 ? std::min(1.0, total_.dram_read / wanted) : 1.0,
                            written > 0.0 ? std::min(1.0, total_.dram_write / written) : 1.0)
                        .time(tile_of(work), work.split_k);
-    const double few = share_of_few_blocks(constants, launch_.blocks(), gpu_.sm.count);
-    for (double* part : {&law.fixed, &law.fill, &law.compute, &law.math, &law.shared, &law.latency, &law.port})
-      *part *= few;
     // The law's own guess of what is read more than once gives way to what was.
     const double refetched =
         (total_.dram_read - law.dram_read) / (achieved_bandwidth(gpu_).dram_read * constants.read_share);
     const KernelParts parts{law.fixed, law.fill, std::max(0.0, law.memory + refetched)};
     in_events(plan_of(work, law, parts, traffic_, gpu_), parts, law.compute);
-    result_.time = Seconds{result_.time.value() * work.expected};
     const double pipe = law.activity * law.compute;
     const double loads = work.family == GemmWork::Family::wgmma
                              ? std::max(0.0, std::max(law.shared, law.port) - law.math)

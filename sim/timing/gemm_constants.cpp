@@ -11,7 +11,7 @@ namespace {
 // are not told apart by these timings as one description, not as measurements of the hardware.
 
 // 6747 products: median error 3.2 %, mean 4.6 %; aside 3.4, 4.8.
-constexpr GemmConstants kWgmmaHalf{.latency_cycles = 1720,
+constexpr GemmConstants kWgmmaHalf{.latency_cycles = 823,
                                    .few_blocks = 0.17,
                                    .fixed_cycles = 3210,
                                    .cold_cycles = 797,
@@ -27,18 +27,16 @@ constexpr GemmConstants kWgmmaHalf{.latency_cycles = 1720,
                                    .misaligned_write = 1.62,
                                    .misaligned_load = 1.3,
                                    .misaligned_store = 0.856,
+                                   .requests = 0.85,
                                    .port_bytes = 126,
-                                   .l2_bytes = 63.7,
-                                   .droop_seconds = 9.3e-6,
+                                   .droop_cycles = 17200,
                                    .rank_split = -0.12,
                                    .rank_log_split = 0.188,
                                    .rank_aspect = 0.0488,
-                                   .rank_area = -0.0905,
-                                   .rank_one_round = -0.0161,
-                                   .rank_waste = 0.47};
+                                   .rank_area = -0.0905};
 
 // 1424 products: 4.9 %, 6.4 %; aside 5.3, 7.1. The shape of clusters is unknown: what pads them costs up to a round.
-constexpr GemmConstants kWgmmaTf32{.latency_cycles = 566,
+constexpr GemmConstants kWgmmaTf32{.latency_cycles = 0,
                                    .fixed_cycles = 6520,
                                    .cold_cycles = 741,
                                    .first_loads = 0.622,
@@ -50,8 +48,8 @@ constexpr GemmConstants kWgmmaTf32{.latency_cycles = 566,
                                    .misaligned_write = 0.958,
                                    .misaligned_load = 0.977,
                                    .misaligned_store = 1.26,
+                                   .requests = 0.757,
                                    .port_bytes = 116,
-                                   .l2_bytes = 71.5,
                                    .transpose_both = 0.0607,
                                    .transpose_b = 477,
                                    .fix_up = 4.83,
@@ -99,9 +97,7 @@ constexpr GemmConstants kMmaHalfAlign4{.fixed_cycles = 1700,
                                        .rank_in_place = 0.0905,
                                        .rank_aspect = 0.0158,
                                        .rank_area = -0.0386,
-                                       .rank_deep = -0.0536,
-                                       .rank_one_round = -0.00404,
-                                       .rank_waste = 0.152};
+                                       .rank_deep = -0.0536};
 
 // 443 products: 4.9 %, 6.5 %; aside 4.4, 6.0.
 constexpr GemmConstants kMmaHalfAlign2{.utilization = 0.7,
@@ -125,8 +121,7 @@ constexpr GemmConstants kMmaHalfAlign2{.utilization = 0.7,
                                        .rank_log_split = 0.0525,
                                        .rank_in_place = 0.0268,
                                        .rank_aspect = 0.0399,
-                                       .rank_area = 0.0253,
-                                       .rank_one_round = -0.004};
+                                       .rank_area = 0.0253};
 
 // 1284 products: 3.9 %, 5.1 %; aside 4.3, 5.5.
 constexpr GemmConstants kMmaTf32{.fixed_cycles = 2320,
@@ -150,9 +145,7 @@ constexpr GemmConstants kMmaTf32{.fixed_cycles = 2320,
                                  .rank_log_split = -0.0362,
                                  .rank_in_place = -0.0871,
                                  .rank_aspect = -0.0319,
-                                 .rank_deep = -0.0372,
-                                 .rank_one_round = 0.018,
-                                 .rank_waste = 0.0313};
+                                 .rank_deep = -0.0372};
 
 // 534 products: 3.8 %, 5.2 %; aside 4.3, 5.8.
 constexpr GemmConstants kMmaTf32Align4{.fixed_cycles = 3540,
@@ -177,8 +170,7 @@ constexpr GemmConstants kMmaTf32Align4{.fixed_cycles = 3540,
                                        .rank_in_place = 0.0518,
                                        .rank_aspect = -0.00166,
                                        .rank_area = 0.0569,
-                                       .rank_deep = -0.0801,
-                                       .rank_one_round = -0.0567};
+                                       .rank_deep = -0.0801};
 
 // 2433 products: 3.4 %, 4.9 %; aside 4.0, 5.6.
 // The utilization is assumed: it binds only where an SM's lanes are slower than its issue (Volta, Turing, A100), whose
@@ -206,8 +198,7 @@ constexpr GemmConstants kSimt{.utilization = 0.92,
                               .rank_log_split = 0.00564,
                               .rank_in_place = 0.113,
                               .rank_aspect = 0.0383,
-                              .rank_area = 0.0307,
-                              .rank_one_round = -0.00902};
+                              .rank_area = 0.0307};
 
 // The kernels that add up partial sums, by their own times on an H200: the library's common one (1897 of all classes,
 // cross-validated median error 7.4 %, mean 8.9 %; held out 7.4, 9.3) and that of the fp32 kernels that are not
