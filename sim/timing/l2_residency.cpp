@@ -7,10 +7,7 @@
 namespace ridgeline {
 namespace {
 
-/// When a kernel swept a storage: bytes touched by all kernels before it began and after it ended.
-struct Sweep {
-  double begin = 0.0, end = 0.0;
-};
+using Sweep = L2Residency::Swept;
 
 /// The ramp integrated from distance 0 to `distance`.
 double ramp_integral(const L2Spec& l2, double distance) {
@@ -36,13 +33,20 @@ double mean_hit(const L2Spec& l2, Sweep then, Sweep now) {
 /// from 1.17 of the capacity; the read ramp ends at 0.56 and 0.83).
 constexpr double kDirtyOutlives = 1.35;
 
-/// Calls until a list of tensors comes again: of the eight of an AdamW step, in which parameters, gradients, two states
-/// and a temporary take turns, 2.5 on average.
-constexpr double kListCalls = 3.0;
-
 Sweep closer(Sweep sweep, double factor) { return {sweep.begin / factor, sweep.end / factor}; }
 
-double touched(const KernelLaunch& launch) { return launch.read_bytes() + launch.written_bytes(); }
+/// Distinct bytes that a launch touches, but for storages that it reads and writes: those count twice. Lists that are
+/// written where they are read count once.
+double touched(const KernelLaunch& launch) {
+  double bytes = launch.read_bytes();
+  for (const Access& write : launch.writes) {
+    const bool in_place = write.list >= 0 && std::any_of(launch.reads.begin(), launch.reads.end(), [&](const Access& r) {
+                            return r.operand == Access::kUntracked && r.list == write.list;
+                          });
+    if (!in_place) bytes += write.bytes;
+  }
+  return bytes;
+}
 
 }  // namespace
 
@@ -50,46 +54,72 @@ L2Residency::L2Residency(const L2Spec& l2) : l2_(l2) {}
 
 double L2Residency::hit_share(double distance) const { return mean_hit(l2_, {0.0, 0.0}, {distance, distance}); }
 
+L2Residency::Place& L2Residency::place_of(std::size_t slot) {
+  if (slot >= places_.size()) places_.resize(std::max(slot + 1, 2 * places_.size()));
+  return places_[slot];
+}
+
+/// Calls `visit(slot, part of the storage, sweep, bytes)` for every storage that an access goes over, in its order.
+template <typename Visit>
+void L2Residency::for_each_part(const Access& access, std::span<const Operand> operands, std::size_t lists, Swept now,
+                                Visit visit) {
+  const auto slot_of = [](const Operand& operand) { return static_cast<std::size_t>(operand.storage) + 1; };
+  if (access.operand == Access::kTemporary) return visit(0, Swept{0.0, 1.0}, now, access.bytes);
+  if (access.operand >= 0) {
+    const auto index = static_cast<std::size_t>(access.operand);
+    if (index < operands.size()) visit(slot_of(operands[index]), Swept{0.0, 1.0}, now, access.bytes);
+    return;
+  }
+  const std::size_t tensors = lists > 0 ? operands.size() / lists : 0;
+  if (access.list < 0 || tensors == 0) return;
+  const std::span<const Operand> list = operands.subspan(static_cast<std::size_t>(access.list) * tensors, tensors);
+  const auto first = static_cast<std::size_t>(access.from);
+  const auto part_of = [&](std::size_t i) {
+    const double tensor = static_cast<double>(i);
+    return Swept{std::clamp(access.from - tensor, 0.0, 1.0), std::clamp(access.to - tensor, 0.0, 1.0)};
+  };
+  double all = 0.0, before = 0.0;
+  for (std::size_t i = first; i < tensors && static_cast<double>(i) < access.to; ++i)
+    all += static_cast<double>(list[i].bytes) * (part_of(i).end - part_of(i).begin);
+  for (std::size_t i = first; i < tensors && static_cast<double>(i) < access.to; ++i) {
+    const Swept part = part_of(i);
+    const double bytes = static_cast<double>(list[i].bytes) * (part.end - part.begin);
+    if (bytes <= 0.0) continue;
+    const auto at = [&](double done) { return now.begin + (now.end - now.begin) * done / all; };
+    visit(slot_of(list[i]), part, Swept{at(before), at(before + bytes)}, bytes);
+    before += bytes;
+  }
+}
+
 void L2Residency::visit(const KernelLaunch& launch, std::span<const Operand> operands, std::vector<double>& out) {
   out.clear();
-  const Sweep now{clock_, clock_ + touched(launch)};
-  const auto slot_of = [&](const Access& access) -> std::size_t {
-    if (access.operand == Access::kTemporary) return 0;
-    if (access.operand < 0 || static_cast<std::size_t>(access.operand) >= operands.size()) return kNowhere;
-    return static_cast<std::size_t>(operands[static_cast<std::size_t>(access.operand)].storage) + 1;
-  };
-  const auto is_list = [](const Access& access) { return access.operand == Access::kUntracked; };
-  if (std::any_of(launch.reads.begin(), launch.reads.end(), is_list) && launch.name != list_call_) {
-    list_turn_ = list_begin_ >= 0.0 ? now.begin - list_begin_ : -1.0;
-    list_begin_ = now.begin;
-    list_call_ = launch.name;
-  }
+  const Swept now{clock_, clock_ + touched(launch)};
+  std::size_t lists = 0;
+  for (const auto* accesses : {&launch.reads, &launch.writes})
+    for (const Access& access : *accesses) lists = std::max(lists, static_cast<std::size_t>(access.list + 1));
   for (const auto* accesses : {&launch.reads, &launch.writes}) {
+    const double factor = accesses == &launch.writes ? kDirtyOutlives : 1.0;
     for (const Access& access : *accesses) {
-      if (is_list(access)) {
-        out.push_back(list_turn_ >= 0.0 ? hit_share(kListCalls * list_turn_) : 0.0);
-        continue;
-      }
-      const std::size_t slot = slot_of(access);
-      const bool known = slot != kNowhere && slot < last_begin_.size() && last_begin_[slot] >= 0.0;
-      const double factor = accesses == &launch.writes ? kDirtyOutlives : 1.0;
-      out.push_back(known ? mean_hit(l2_, closer({last_begin_[slot], last_end_[slot]}, factor), closer(now, factor))
-                          : 0.0);
+      double hit = 0.0, all = 0.0;
+      for_each_part(access, operands, lists, now, [&](std::size_t slot, Swept part, Swept sweep, double bytes) {
+        all += bytes;
+        const Place& place = place_of(slot);
+        if (place.last.begin < 0.0) return;
+        const auto then = [&](double share) { return place.last.begin + share * (place.last.end - place.last.begin); };
+        hit += bytes * mean_hit(l2_, closer({then(part.begin), then(part.end)}, factor), closer(sweep, factor));
+      });
+      out.push_back(all > 0.0 ? hit / all : 0.0);
     }
   }
+  for (const auto* accesses : {&launch.reads, &launch.writes})
+    for (const Access& access : *accesses)
+      for_each_part(access, operands, lists, now, [&](std::size_t slot, Swept part, Swept sweep, double) {
+        Place& place = place_of(slot);
+        if (part.begin <= 0.0) place.begun = sweep.begin;
+        // What an earlier launch left of a tensor: the whole of it counts as swept when its end is.
+        if (part.end >= 1.0) place.last = {place.begun, sweep.end};
+      });
   clock_ = now.end;
-  for (const auto* accesses : {&launch.reads, &launch.writes}) {
-    for (const Access& access : *accesses) {
-      const std::size_t slot = slot_of(access);
-      if (slot == kNowhere) continue;
-      if (slot >= last_begin_.size()) {
-        last_begin_.resize(std::max(slot + 1, 2 * last_begin_.size()), -1.0);
-        last_end_.resize(last_begin_.size(), -1.0);
-      }
-      last_begin_[slot] = now.begin;
-      last_end_[slot] = now.end;
-    }
-  }
 }
 
 std::vector<std::vector<double>> repeated_residency(std::span<const KernelLaunch> launches, int inputs, int input_sets,
@@ -124,12 +154,19 @@ std::vector<std::vector<double>> repeated_residency(std::span<const KernelLaunch
         const Access& access = (*accesses)[i];
         const bool untracked = access.operand == Access::kUntracked;
         int place = static_cast<int>(buffers.size());
+        bool written_only = false;
+        if (untracked && accesses == &launch.writes) {
+          written_only = true;
+          for (std::size_t r = 0; r < reads; ++r)
+            if (launch.reads[r].operand == Access::kUntracked && launch.reads[r].list == access.list) {
+              place = row[r];
+              written_only = false;
+            }
+        }
         if (!untracked) place = place_of(access.operand);
-        else if (accesses == &launch.writes && i < reads && launch.reads[i].operand == Access::kUntracked)
-          place = row[i];
-        else buffers.push_back({.operand = Access::kUntracked});
+        else if (place == static_cast<int>(buffers.size())) buffers.push_back({.operand = Access::kUntracked});
         Buffer& buffer = buffers[static_cast<std::size_t>(place)];
-        buffer.rotates = untracked || (access.operand >= 0 && access.operand < inputs);
+        buffer.rotates = untracked ? !written_only : access.operand >= 0 && access.operand < inputs;
         buffer.bytes = std::max(buffer.bytes, access.bytes);
         row.push_back(place);
       }

@@ -1,4 +1,5 @@
 // What the L2 still holds from kernel to kernel: a recency list of storages with the reuse-distance ramp of the chip.
+// A list of tensors is a storage for each; a launch sweeps those it works on one after the other, all lists side by side.
 //
 // Reuse distance D of a storage = bytes touched since its last use; the share that still hits falls linearly from 1 at
 // D = resident_full·C to 0 at D = resident_none·C. Source: rotating-buffer timings and counters on an H200.
@@ -6,7 +7,6 @@
 
 #include <cstdint>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "sim/hardware/gpu.h"
@@ -26,17 +26,25 @@ class L2Residency {
   /// Hit share at a reuse distance of `distance` bytes: the ramp itself.
   [[nodiscard]] double hit_share(double distance) const;
 
+  /// When a kernel swept a storage (bytes touched by all kernels before it began and after it ended), or a part of a
+  /// storage as shares of it.
+  struct Swept {
+    double begin = 0.0, end = 0.0;
+  };
+
  private:
+  /// The last time a storage was swept to its end (negative: never), and where the sweep that has not got there began.
+  struct Place {
+    Swept last{-1.0, -1.0};
+    double begun = 0.0;
+  };
+  Place& place_of(std::size_t slot);
+  template <typename Visit>
+  void for_each_part(const Access& access, std::span<const Operand> operands, std::size_t lists, Swept now, Visit visit);
+
   L2Spec l2_;
-  double clock_ = 0.0;  ///< bytes touched so far
-  /// By storage (slot 0: memory internal to ops): clock_ when the kernel that last touched it began and ended; negative
-  /// = never.
-  std::vector<double> last_begin_, last_end_;
-  /// Lists of tensors have no storage: a call sweeps them in the order of the call before. Launches of one name in a
-  /// row are one call; `list_turn_` is what was touched from the beginning of the call before to that of this one.
-  std::string list_call_;
-  double list_begin_ = -1.0, list_turn_ = -1.0;
-  static constexpr std::size_t kNowhere = static_cast<std::size_t>(-1);
+  double clock_ = 0.0;         ///< bytes touched so far
+  std::vector<Place> places_;  ///< by storage; the first is memory internal to ops
 };
 
 /// Sets of inputs are made one after the other and used in the same order. A first use finds what it reads at the age
