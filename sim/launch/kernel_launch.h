@@ -27,8 +27,8 @@ struct Access {
   int operand = kTemporary;
   double bytes = 0.0;      ///< distinct bytes touched
   double requested = 0.0;  ///< bytes asked of the L2 by all thread blocks (≥ bytes where blocks re-read); 0 = bytes
-  /// Of an untracked access: which of the op's lists (the tensors of one, then those of the next, are its operands), and
-  /// which part of it, in tensors: from 2.5 is from the middle of the third.
+  /// Of an untracked access: which of the op's lists (the tensors of one, then those of the next, are its operands),
+  /// and which part of it, in tensors: from 2.5 is from the middle of the third.
   int list = -1;
   double from = 0.0, to = 0.0;
 };

@@ -18,10 +18,10 @@ double ramp_integral(const L2Spec& l2, double distance) {
   return full + (end - full) - 0.5 * (end - full) * (end - full) / span;
 }
 
-/// Mean hit share when sweep `now` follows sweep `then` over the same bytes in the same order: the reuse distance
-/// changes linearly from the first byte to the last.
-double mean_hit(const L2Spec& l2, Sweep then, Sweep now) {
-  const double first = std::max(0.0, now.begin - then.begin), last = std::max(0.0, now.end - then.end);
+/// Mean hit share of a sweep whose reuse distance changes linearly from that of the first byte to that of the last.
+double mean_hit(const L2Spec& l2, double first, double last) {
+  first = std::max(0.0, first);
+  last = std::max(0.0, last);
   const double low = std::min(first, last), high = std::max(first, last);
   if (high - low > 1.0) return std::clamp((ramp_integral(l2, high) - ramp_integral(l2, low)) / (high - low), 0.0, 1.0);
   const double full = l2.resident_full * l2.capacity.value(), none = l2.resident_none * l2.capacity.value();
@@ -33,16 +33,15 @@ double mean_hit(const L2Spec& l2, Sweep then, Sweep now) {
 /// from 1.17 of the capacity; the read ramp ends at 0.56 and 0.83).
 constexpr double kDirtyOutlives = 1.35;
 
-Sweep closer(Sweep sweep, double factor) { return {sweep.begin / factor, sweep.end / factor}; }
-
 /// Distinct bytes that a launch touches, but for storages that it reads and writes: those count twice. Lists that are
 /// written where they are read count once.
 double touched(const KernelLaunch& launch) {
   double bytes = launch.read_bytes();
   for (const Access& write : launch.writes) {
-    const bool in_place = write.list >= 0 && std::any_of(launch.reads.begin(), launch.reads.end(), [&](const Access& r) {
-                            return r.operand == Access::kUntracked && r.list == write.list;
-                          });
+    const bool in_place =
+        write.list >= 0 && std::any_of(launch.reads.begin(), launch.reads.end(), [&](const Access& r) {
+          return r.operand == Access::kUntracked && r.list == write.list;
+        });
     if (!in_place) bytes += write.bytes;
   }
   return bytes;
@@ -50,9 +49,9 @@ double touched(const KernelLaunch& launch) {
 
 }  // namespace
 
-L2Residency::L2Residency(const L2Spec& l2) : l2_(l2) {}
+L2Residency::L2Residency(const L2Spec& l2) : l2_(l2), latest_(1025, 0.0) {}
 
-double L2Residency::hit_share(double distance) const { return mean_hit(l2_, {0.0, 0.0}, {distance, distance}); }
+double L2Residency::hit_share(double distance) const { return mean_hit(l2_, distance, distance); }
 
 L2Residency::Place& L2Residency::place_of(std::size_t slot) {
   if (slot >= places_.size()) places_.resize(std::max(slot + 1, 2 * places_.size()));
@@ -91,9 +90,36 @@ void L2Residency::for_each_part(const Access& access, std::span<const Operand> o
   }
 }
 
+/// Moves `bytes` of what was last touched by launch `then` (negative: by none) to the launch at hand.
+void L2Residency::move(std::int64_t then, double bytes) {
+  const auto add = [&](std::int64_t launch, double change) {
+    for (auto at = static_cast<std::size_t>(launch) + 1; at < latest_.size(); at += at & (~at + 1))
+      latest_[at] += change;
+  };
+  if (then >= 0) add(then, -bytes);
+  add(launch_, bytes);
+}
+
+/// Bytes last touched by launches after `then`, the one at hand aside.
+double L2Residency::touched_after(std::int64_t then) const {
+  const auto up_to = [&](std::int64_t launch) {
+    double sum = 0.0;
+    for (auto at = static_cast<std::size_t>(launch) + 1; at > 0; at -= at & (~at + 1)) sum += latest_[at];
+    return sum;
+  };
+  return std::max(0.0, up_to(launch_ - 1) - up_to(then));
+}
+
 void L2Residency::visit(const KernelLaunch& launch, std::span<const Operand> operands, std::vector<double>& out) {
   out.clear();
-  const Swept now{clock_, clock_ + touched(launch)};
+  ++launch_;
+  // The sums grow by doubling; those of the new half are what the old half holds.
+  if (static_cast<std::size_t>(launch_) + 1 >= latest_.size()) {
+    const double all = latest_.back();
+    latest_.resize(2 * latest_.size() - 1, 0.0);
+    latest_.back() = all;
+  }
+  const Swept now{0.0, touched(launch)};
   std::size_t lists = 0;
   for (const auto* accesses : {&launch.reads, &launch.writes})
     for (const Access& access : *accesses) lists = std::max(lists, static_cast<std::size_t>(access.list + 1));
@@ -104,22 +130,29 @@ void L2Residency::visit(const KernelLaunch& launch, std::span<const Operand> ope
       for_each_part(access, operands, lists, now, [&](std::size_t slot, Swept part, Swept sweep, double bytes) {
         all += bytes;
         const Place& place = place_of(slot);
-        if (place.last.begin < 0.0) return;
-        const auto then = [&](double share) { return place.last.begin + share * (place.last.end - place.last.begin); };
-        hit += bytes * mean_hit(l2_, closer({then(part.begin), then(part.end)}, factor), closer(sweep, factor));
+        if (place.launch < 0) return;
+        // What came after it in its own launch, in those between, and before it in this one.
+        const double between = touched_after(place.launch);
+        const auto distance = [&](double share, double before) {
+          return (place.after.begin + share * (place.after.end - place.after.begin) + between + before) / factor;
+        };
+        hit += bytes * mean_hit(l2_, distance(part.begin, sweep.begin), distance(part.end, sweep.end));
       });
       out.push_back(all > 0.0 ? hit / all : 0.0);
     }
   }
   for (const auto* accesses : {&launch.reads, &launch.writes})
     for (const Access& access : *accesses)
-      for_each_part(access, operands, lists, now, [&](std::size_t slot, Swept part, Swept sweep, double) {
+      for_each_part(access, operands, lists, now, [&](std::size_t slot, Swept part, Swept sweep, double bytes) {
         Place& place = place_of(slot);
-        if (part.begin <= 0.0) place.begun = sweep.begin;
+        if (place.launch != launch_) move(place.launch, bytes);
+        if (part.begin <= 0.0) place.begun = now.end - sweep.begin;
         // What an earlier launch left of a tensor: the whole of it counts as swept when its end is.
-        if (part.end >= 1.0) place.last = {place.begun, sweep.end};
+        if (part.end >= 1.0) {
+          place.after = {place.begun, now.end - sweep.end};
+          place.launch = launch_;
+        }
       });
-  clock_ = now.end;
 }
 
 std::vector<std::vector<double>> repeated_residency(std::span<const KernelLaunch> launches, int inputs, int input_sets,
@@ -196,10 +229,10 @@ std::vector<std::vector<double>> repeated_residency(std::span<const KernelLaunch
       double share = 0.0;
       const double factor = i < launch.reads.size() ? 1.0 : kDirtyOutlives;
       if (buffer.seen) {
-        share = mean_hit(l2, closer(buffer.last, factor), closer(now, factor));
+        share = mean_hit(l2, (now.begin - buffer.last.begin) / factor, (now.end - buffer.last.end) / factor);
       } else if (!cold) {
         const double distance = (buffer.rotates ? cycle : own) / factor;
-        share = mean_hit(l2, {0.0, 0.0}, {distance, distance});
+        share = mean_hit(l2, distance, distance);
       } else if (i >= launch.reads.size() && buffer.bytes > 0.0) {
         share = std::clamp((clean_room - written) / buffer.bytes, 0.0,
                            1.0);  // a clean L2 takes writes until it is full of them

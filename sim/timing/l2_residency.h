@@ -1,8 +1,9 @@
 // What the L2 still holds from kernel to kernel: a recency list of storages with the reuse-distance ramp of the chip.
-// A list of tensors is a storage for each; a launch sweeps those it works on one after the other, all lists side by side.
+// A list of tensors is a storage for each; a launch sweeps those it works on one after the other, all lists side by
+// side.
 //
-// Reuse distance D of a storage = bytes touched since its last use; the share that still hits falls linearly from 1 at
-// D = resident_full·C to 0 at D = resident_none·C. Source: rotating-buffer timings and counters on an H200.
+// Reuse distance D of a storage = distinct bytes touched since its last use; the share that still hits falls linearly
+// from 1 at D = resident_full·C to 0 at D = resident_none·C. Source: rotating-buffer timings and counters on an H200.
 #pragma once
 
 #include <cstdint>
@@ -33,18 +34,24 @@ class L2Residency {
   };
 
  private:
-  /// The last time a storage was swept to its end (negative: never), and where the sweep that has not got there began.
+  /// The last launch that swept a storage to its end (negative: none), the bytes that this launch touched after the
+  /// storage's first and last byte, and the former of the sweep that has not got to the end.
   struct Place {
-    Swept last{-1.0, -1.0};
+    std::int64_t launch = -1;
+    Swept after;
     double begun = 0.0;
   };
   Place& place_of(std::size_t slot);
   template <typename Visit>
-  void for_each_part(const Access& access, std::span<const Operand> operands, std::size_t lists, Swept now, Visit visit);
+  void for_each_part(const Access& access, std::span<const Operand> operands, std::size_t lists, Swept now,
+                     Visit visit);
 
   L2Spec l2_;
-  double clock_ = 0.0;         ///< bytes touched so far
-  std::vector<Place> places_;  ///< by storage; the first is memory internal to ops
+  void move(std::int64_t then, double bytes);
+  [[nodiscard]] double touched_after(std::int64_t then) const;
+  std::int64_t launch_ = -1;    ///< the launch at hand
+  std::vector<double> latest_;  ///< binary indexed sums: bytes by the launch that touched them last
+  std::vector<Place> places_;   ///< by storage; the first is memory internal to ops
 };
 
 /// Sets of inputs are made one after the other and used in the same order. A first use finds what it reads at the age

@@ -69,8 +69,8 @@ class TraceBuilder {
   std::unordered_multimap<std::size_t, std::uint32_t> table_;
   OptimizerLists optimizer_lists_;
   std::map<std::tuple<ListRole, std::size_t, std::int64_t>, StorageId> listed_;  ///< by list, place in it and bytes
-  std::unordered_map<std::int64_t, StorageId> alive_;                      ///< by the recording's id
-  std::unordered_map<std::int64_t, std::vector<StorageId>> late_results_;  ///< by bytes, the latest last
+  std::unordered_map<std::int64_t, StorageId> alive_;                            ///< by the recording's id
+  std::unordered_map<std::int64_t, std::vector<StorageId>> late_results_;        ///< by bytes, the latest last
 };
 
 }  // namespace ridgeline::trace

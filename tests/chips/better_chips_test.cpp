@@ -89,7 +89,8 @@ TEST_P(BetterChips, are_never_slower) {
       EXPECT_TRUE(std::isfinite(then) && then > 0.0) << text << gpu.name << changed;
       if (then > now * kTolerance) {
         ++slower[op + " " + (group == 1 ? changed.substr(0, changed.find('*')) : "group")];
-        ADD_FAILURE() << "slower x" << then / now << " | " << op << " | " << changed << " | " << gpu.name << " | " << text << " | " << now;
+        ADD_FAILURE() << "slower x" << then / now << " | " << op << " | " << changed << " | " << gpu.name << " | "
+                      << text << " | " << now;
       }
     }
   }
@@ -114,19 +115,21 @@ TEST_P(BetterChips, axes_are_monotone_and_without_cliffs) {
         const double now = time(kernel, better);
         if (step > 0 && now > last * kTolerance) {
           ++bad[op + " up " + key.name];
-          ADD_FAILURE() << "axis up x" << now / last << " | " << op << " | " << key.name << " step " << step << " | " << gpu.name << " | " << text;
+          ADD_FAILURE() << "axis up x" << now / last << " | " << op << " | " << key.name << " step " << step << " | "
+                        << gpu.name << " | " << text;
         }
         // Blocks an SM holds and waves of SMs come whole.
         const std::string_view name = key.name;
-        const bool whole = name == "sm.count" || name == "sm.max_warps" || name == "sm.max_blocks" || name == "sm.registers" || name == "sm.shared_per_sm";
+        const bool whole = name == "sm.count" || name == "sm.max_warps" || name == "sm.max_blocks" ||
+                           name == "sm.registers" || name == "sm.shared_per_sm";
         if (step > 0 && !whole && now * kJump < last) {
           ++bad[op + " jump " + key.name];
-          ADD_FAILURE() << "jump x" << last / now << " | " << op << " | " << key.name << " step " << step << " | " << gpu.name << " | " << text;
+          ADD_FAILURE() << "jump x" << last / now << " | " << op << " | " << key.name << " step " << step << " | "
+                        << gpu.name << " | " << text;
         }
         last = now;
       }
-    } catch (const std::invalid_argument&) {
-    }
+    } catch (const std::invalid_argument&) {}
   }
   for (const auto& [what, count] : bad) std::printf("%4d %s\n", count, what.c_str());
 }
@@ -143,10 +146,10 @@ TEST_P(BetterChips, twice_as_fast_throughout_halves_the_time) {
       const double now = time(kernel, gpu), then = time(kernel, testing::faster_throughout(gpu, 2.0));
       if (std::abs(2.0 * then / now - 1.0) > 0.01) {
         ++bad[op];
-        ADD_FAILURE() << "half x" << 2.0 * then / now << " | " << op << " | " << gpu.name << " | " << text << " " << now;
+        ADD_FAILURE() << "half x" << 2.0 * then / now << " | " << op << " | " << gpu.name << " | " << text << " "
+                      << now;
       }
-    } catch (const std::invalid_argument&) {
-    }
+    } catch (const std::invalid_argument&) {}
   }
   for (const auto& [what, count] : bad) std::printf("%4d %s\n", count, what.c_str());
 }

@@ -60,8 +60,8 @@ inline const std::vector<ChipKey>& chip_keys() {
   return keys;
 }
 
-/// Everything `factor` times as fast: clocks, bandwidths, power; latencies in seconds and launch times divided. Latencies
-/// in cycles and rates a clock follow the clock.
+/// Everything `factor` times as fast: clocks, bandwidths, power; latencies in seconds and launch times divided.
+/// Latencies in cycles and rates a clock follow the clock.
 inline Gpu faster_throughout(Gpu gpu, double factor) {
   for (const ChipKey& key : chip_keys()) {
     const std::string_view name = key.name;

@@ -83,9 +83,8 @@ void Adam::step_fused(Eager& eager, Parameters& parameters, bool may_skip) {
     ;
   const MultiTensorFunction function =
       decoupled_decay_ ? MultiTensorFunction::fused_adamw : MultiTensorFunction::fused_adam;
-  foreach (
-      eager, function, parameters.front().value.type, sizes_of(parameters),
-      {values_of(parameters), gradients_of(parameters), states_of(parameters, 1), states_of(parameters, 2)})
+  foreach (eager, function, parameters.front().value.type, sizes_of(parameters),
+           {values_of(parameters), gradients_of(parameters), states_of(parameters, 1), states_of(parameters, 2)})
     ;
   if (may_skip)
     foreach (eager, MultiTensorFunction::add, DType::fp32, one_each, {counts, counts})
