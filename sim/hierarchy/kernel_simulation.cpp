@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "sim/hierarchy/grid_plan.h"
 #include "sim/hierarchy/residency.h"
@@ -34,7 +35,15 @@ class Timer {
     const double refetched =
         (total_.dram_read - law.dram_read) / (achieved_bandwidth(gpu_).dram_read * constants.read_share);
     const KernelParts parts{law.fixed, law.fill, std::max(0.0, law.memory + refetched)};
-    in_events(plan_of(work, law, parts, traffic_, gpu_), parts, law.compute);
+    // Time is that of the law over the kernels that are likely, with the traffic that was: events, which hand out whole
+    // blocks of one kernel, tell its course.
+    const GemmMisses missed = gemm_misses(launch_, traffic_.hit_shares);
+    const GemmTime guess = GemmLaw(work, gpu_, constants, missed.read, missed.write).time(tile_of(work), work.split_k);
+    const double again =
+        (total_.dram_read - guess.dram_read) / (achieved_bandwidth(gpu_).dram_read * constants.read_share);
+    const double more = guess.total_with(std::max(0.0, guess.memory + again)) - guess.total;
+    const Seconds time{std::max(0.5 * result_.time.value(), result_.time.value() + more)};
+    in_events(plan_of(work, law, parts, traffic_, gpu_), parts, law.compute, time);
     const double pipe = law.activity * law.compute;
     const double loads = work.family == GemmWork::Family::wgmma
                              ? std::max(0.0, std::max(law.shared, law.port) - law.math)
@@ -72,12 +81,13 @@ class Timer {
   }
 
  private:
-  /// Blocks as events; the board's power limit lengthens the whole.
-  void in_events(const GridPlan& plan, const KernelParts& parts, double compute) {
+  /// Blocks as events; the board's power limit lengthens the whole, where it is not known how long the kernel takes.
+  void in_events(const GridPlan& plan, const KernelParts& parts, double compute, std::optional<Seconds> known = {}) {
     const GridRun run = run_grid(plan, gpu_.dram);
     const double alone = seconds_of(run.end);
-    const Seconds limited = power_limited(gpu_, launch_.pipe, launch_.type, launch_.flops,
-                                          total_.dram_read + total_.dram_write, Seconds{alone});
+    const Seconds limited = known ? *known
+                                  : power_limited(gpu_, launch_.pipe, launch_.type, launch_.flops,
+                                                  total_.dram_read + total_.dram_write, Seconds{alone});
     course_ = course_of(plan, run, traffic_, ticks_of(parts.fill), limited.value() / static_cast<double>(run.end));
     result_.time = limited;
     waits(Stall::long_scoreboard) += parts.fill + std::max(0.0, alone - parts.fixed - parts.fill - compute);

@@ -74,10 +74,10 @@ namespace {
 /// Share of tf32 products like this one that keep to the kernels of the generation before: small ones, and those whose
 /// operands are transposed.
 double share_of_older_kernels(const GemmWork& problem) {
-  constexpr double kHalf = 29.6, kPerDoubling = 0.2, kNn = 0.3, kTn = 0.3;
+  constexpr double kAtWork = 29.6, kPerDoubling = 0.1, kNn = 0.483, kTn = 0.475;
   const double work = static_cast<double>(problem.batch) * static_cast<double>(problem.m) *
                       static_cast<double>(problem.n) * static_cast<double>(problem.k);
-  double share = 0.5 + kPerDoubling * (kHalf - std::log2(work));
+  double share = -0.091 + kPerDoubling * (kAtWork - std::log2(work));
   if (problem.layout == 0) share += kNn;
   if (problem.layout >= 2) share += kTn;
   return std::clamp(share, 0.0, 1.0);

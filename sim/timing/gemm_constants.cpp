@@ -30,10 +30,10 @@ constexpr GemmConstants kWgmmaHalf{.latency_cycles = 823,
                                    .requests = 0.85,
                                    .port_bytes = 126,
                                    .droop_cycles = 17200,
-                                   .rank_split = -0.12,
-                                   .rank_log_split = 0.188,
-                                   .rank_aspect = 0.0488,
-                                   .rank_area = -0.0905};
+                                   .rank_split = 0.0146,
+                                   .rank_log_split = 0.005,
+                                   .rank_aspect = 0.0102,
+                                   .rank_area = -0.0048};
 
 // 1424 products: 4.9 %, 6.4 %; aside 5.3, 7.1. The shape of clusters is unknown: what pads them costs up to a round.
 constexpr GemmConstants kWgmmaTf32{.latency_cycles = 0,
@@ -53,9 +53,10 @@ constexpr GemmConstants kWgmmaTf32{.latency_cycles = 0,
                                    .transpose_both = 0.0607,
                                    .transpose_b = 477,
                                    .fix_up = 4.83,
-                                   .rank_aspect = -0.00483,
-                                   .rank_wide = 0.107,
-                                   .rank_area = -0.0699};
+                                   .rank_aspect = 0.0709,
+                                   .rank_wide = -0.036,
+                                   .rank_area = 0.0185,
+                                   .rank_stream = 0.0399};
 
 // Not on the measured chip: structure and epilogue of its tf32 cp.async kernels; the share of issue slots that loads
 // take is assumed (a cp.async moves 16 bytes a thread), and more where every load passes through registers to shared
@@ -92,12 +93,13 @@ constexpr GemmConstants kMmaHalfAlign4{.fixed_cycles = 1700,
                                        .load_slots = 0.0734,
                                        .load_slots_nt = 1.02,
                                        .load_slots_tn = 0.91,
-                                       .rank_split = -0.014,
-                                       .rank_log_split = 0.0256,
-                                       .rank_in_place = 0.0905,
-                                       .rank_aspect = 0.0158,
-                                       .rank_area = -0.0386,
-                                       .rank_deep = -0.0536};
+                                       .rank_split = -0.075,
+                                       .rank_log_split = 0.014,
+                                       .rank_in_place = 0.0949,
+                                       .rank_aspect = 0.0221,
+                                       .rank_wide = -0.0674,
+                                       .rank_area = 0.0057,
+                                       .rank_deep = 0.0144};
 
 // 443 products: 4.9 %, 6.5 %; aside 4.4, 6.0.
 constexpr GemmConstants kMmaHalfAlign2{.utilization = 0.7,
@@ -117,11 +119,12 @@ constexpr GemmConstants kMmaHalfAlign2{.utilization = 0.7,
                                        .load_slots = 0.0783,
                                        .load_slots_nt = 1.35,
                                        .load_slots_tn = 0.705,
-                                       .rank_split = -0.0356,
-                                       .rank_log_split = 0.0525,
-                                       .rank_in_place = 0.0268,
-                                       .rank_aspect = 0.0399,
-                                       .rank_area = 0.0253};
+                                       .rank_split = -0.0565,
+                                       .rank_log_split = 0.0089,
+                                       .rank_in_place = 0.0493,
+                                       .rank_aspect = 0.2929,
+                                       .rank_wide = -0.1504,
+                                       .rank_area = -0.0391};
 
 // 1284 products: 3.9 %, 5.1 %; aside 4.3, 5.5.
 constexpr GemmConstants kMmaTf32{.fixed_cycles = 2320,
@@ -141,11 +144,13 @@ constexpr GemmConstants kMmaTf32{.fixed_cycles = 2320,
                                  .load_slots = 0.0254,
                                  .load_slots_nt = 1.25,
                                  .load_slots_tn = 1.02,
-                                 .rank_split = 0.0936,
-                                 .rank_log_split = -0.0362,
-                                 .rank_in_place = -0.0871,
-                                 .rank_aspect = -0.0319,
-                                 .rank_deep = -0.0372};
+                                 .rank_split = 0.0261,
+                                 .rank_log_split = -0.0027,
+                                 .rank_in_place = 0.0154,
+                                 .rank_aspect = 0.0127,
+                                 .rank_wide = -0.0399,
+                                 .rank_area = -0.0075,
+                                 .rank_deep = 0.0282};
 
 // 534 products: 3.8 %, 5.2 %; aside 4.3, 5.8.
 constexpr GemmConstants kMmaTf32Align4{.fixed_cycles = 3540,
@@ -165,12 +170,12 @@ constexpr GemmConstants kMmaTf32Align4{.fixed_cycles = 3540,
                                        .load_slots = 0.13,
                                        .load_slots_nt = 1.06,
                                        .load_slots_tn = 1.12,
-                                       .rank_split = 0.0126,
-                                       .rank_log_split = 0.00166,
-                                       .rank_in_place = 0.0518,
-                                       .rank_aspect = -0.00166,
-                                       .rank_area = 0.0569,
-                                       .rank_deep = -0.0801};
+                                       .rank_split = -0.0092,
+                                       .rank_log_split = 0.0129,
+                                       .rank_in_place = 0.0088,
+                                       .rank_wide = -0.0512,
+                                       .rank_area = 0.0221,
+                                       .rank_deep = -0.0705};
 
 // 2433 products: 3.4 %, 4.9 %; aside 4.0, 5.6.
 // The utilization is assumed: it binds only where an SM's lanes are slower than its issue (Volta, Turing, A100), whose
@@ -194,11 +199,13 @@ constexpr GemmConstants kSimt{.utilization = 0.92,
                               .load_slots_nt = 4.95,
                               .load_slots_tn = 0.124,
                               .own_load_slots = 0.0914,
-                              .rank_split = -0.0179,
-                              .rank_log_split = 0.00564,
-                              .rank_in_place = 0.113,
-                              .rank_aspect = 0.0383,
-                              .rank_area = 0.0307};
+                              .rank_split = 0.0583,
+                              .rank_log_split = -0.0082,
+                              .rank_in_place = 0.0169,
+                              .rank_aspect = 0.0211,
+                              .rank_wide = -0.0623,
+                              .rank_area = 0.0256,
+                              .rank_deep = -0.0113};
 
 // The kernels that add up partial sums, by their own times on an H200: the library's common one (1897 of all classes,
 // cross-validated median error 7.4 %, mean 8.9 %; held out 7.4, 9.3) and that of the fp32 kernels that are not

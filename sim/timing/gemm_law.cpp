@@ -51,6 +51,8 @@ constexpr double kSparseStored = 0.5 + 1.0 / 16.0;
 /// What a load of a row fetches at once, and the pieces that DRAM is written in.
 constexpr std::int64_t kLine = 128, kWritten = 64;
 
+double cache_of(const Gpu& gpu) { return gpu.l2.replacement == L2Replacement::none ? 0.0 : gpu.l2.capacity.value(); }
+
 double fourth(double x) { return x * x * x * x; }
 double fourth_root(double x) { return std::sqrt(std::sqrt(x)); }
 
@@ -139,7 +141,7 @@ GemmLaw::GemmLaw(const GemmWork& problem, const Gpu& gpu, const GemmConstants& c
   // What comes from the DRAM or goes there passes through the L2.
   read_bandwidth_ = std::min(achieved.dram_read * c_.read_share, l2_bandwidth_);
   write_bandwidth_ = std::min(achieved.dram_write * c_.write_share, achieved.l2_write);
-  const double cache = gpu.l2.replacement == L2Replacement::none ? 0.0 : gpu.l2.capacity.value();
+  const double cache = cache_of(gpu);
   reuse_from_ = kRefetchedFrom * cache;
   reuse_over_ = (kRefetchedAll - kRefetchedFrom) * cache;
   held_panels_ = gpu.l2.resident_full * cache;
@@ -282,6 +284,26 @@ double GemmLaw::share_of_few(double blocks) const {
   return 1.0 - c_.few_blocks * (1.0 - std::log2(std::clamp(blocks, 1.0, std::max(1.0, sms_))) * per_log_);
 }
 
+double GemmTime::total_with(double memory_seconds) const {
+  return fixed + fill + soft_maximum(compute, memory_seconds);
+}
+
+namespace {
+
+/// Tiles along a side, for a byte of the L2 that keeps panels.
+double sharing_each(const GemmTile& tile, double stored, double element) {
+  return 1.0 / (stored * std::sqrt(static_cast<double>(tile.m) * tile.n) * element * tile.k * tile.first_stages *
+                kPipelinesApart);
+}
+
+}  // namespace
+
+double sharing_tiles(const GemmWork& work, const Gpu& gpu) {
+  const double stored = stored_share(work.sparse == SparseOperand::a) + stored_share(work.sparse == SparseOperand::b);
+  return gpu.l2.resident_full * cache_of(gpu) *
+         sharing_each(tile_of(work), stored, static_cast<double>(bytes_of(work.type)));
+}
+
 GemmTime GemmLaw::time(const GemmTile& tile, int splits) const {
   return time_of(compute(tile, splits, tiles(tile)), tile, splits);
 }
@@ -294,7 +316,7 @@ double GemmLaw::refetched(const Compute& work, const GemmTile& tile, int splits)
   const double stored = a_stored_ + b_stored_, side = std::sqrt(static_cast<double>(tile.m) * tile.n);
   const double active = std::min(work.tiles, sms_ * (persistent_ ? 1 : tile.blocks_per_sm)),
                of_matrix = work.tiles / (batch_ * splits);
-  const double held = held_panels_ / (stored * side * element_ * tile.k * tile.first_stages * kPipelinesApart);
+  const double held = held_panels_ * sharing_each(tile, stored, element_);
   const double across = std::min(std::sqrt(std::min(active, of_matrix)), held);
   const double alone = work.asked;
   const double waves = across * alone <= stored * side * k_ * element_ * of_matrix * batch_
@@ -345,10 +367,7 @@ double GemmLaw::seconds(const GemmTile& tile, int splits, double give_up, double
          helpers;
 }
 
-KernelTime gemm_time(const KernelLaunch& launch, const GemmWork& work, const Gpu& gpu, Residency residency) {
-  KernelTime result;
-  const GemmConstants& constants = gemm_constants(gemm_class_of(work, gpu));
-  // Share of the bytes of `accesses` that is not in the L2; theirs begin at `place` of the residency.
+GemmMisses gemm_misses(const KernelLaunch& launch, std::span<const double> residency) {
   const auto missing = [&](const std::vector<Access>& accesses, std::size_t place) {
     double wanted = 0.0, missed = 0.0;
     for (std::size_t i = 0; i < accesses.size(); ++i) {
@@ -357,6 +376,12 @@ KernelTime gemm_time(const KernelLaunch& launch, const GemmWork& work, const Gpu
     }
     return wanted > 0.0 ? missed / wanted : 1.0;
   };
+  return {missing(launch.reads, 0), missing(launch.writes, launch.reads.size())};
+}
+
+KernelTime gemm_time(const KernelLaunch& launch, const GemmWork& work, const Gpu& gpu, Residency residency) {
+  KernelTime result;
+  const GemmConstants& constants = gemm_constants(gemm_class_of(work, gpu));
   if (work.reduces_splits) {
     const GemmLaw law(work, gpu, constants);
     result.time = Seconds{law.split_reduction(tile_of(work), work.split_k)};
@@ -367,14 +392,15 @@ KernelTime gemm_time(const KernelLaunch& launch, const GemmWork& work, const Gpu
     result.dram_write_bytes = launch.written_bytes();
     return result;
   }
-  const double read_miss = missing(launch.reads, 0), write_miss = missing(launch.writes, launch.reads.size());
-  const GemmLaw law(work, gpu, constants, read_miss, write_miss);
+  const GemmMisses missed = gemm_misses(launch, residency);
+  const GemmLaw law(work, gpu, constants, missed.read, missed.write);
   const GemmTile tile = tile_of(work);
   const GemmTime part = law.time(tile, work.split_k);
   const double alone = law.seconds(tile, work.split_k) - law.helper_seconds(tile, work.split_k);
-  result.time = Seconds{work.likely.newer + work.likely.older == 0 ? alone
-                                                                   : likely_seconds(work, gpu, read_miss, write_miss) -
-                                                                         law.helper_seconds(tile, work.split_k)};
+  result.time =
+      Seconds{work.likely.newer + work.likely.older == 0
+                  ? alone
+                  : likely_seconds(work, gpu, missed.read, missed.write) - law.helper_seconds(tile, work.split_k)};
   result.dram_read_bytes = part.dram_read;
   result.dram_write_bytes = part.dram_write;
   result.l2_bytes = part.l2_bytes;

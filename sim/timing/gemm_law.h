@@ -14,6 +14,7 @@
 #pragma once
 
 #include <limits>
+#include <span>
 
 #include "sim/hardware/gpu.h"
 #include "sim/launch/kernel_launch.h"
@@ -52,7 +53,18 @@ struct GemmTime {
   double math = 0, shared = 0, latency = 0, port = 0;  ///< parts of compute
   double dram_read = 0, dram_write = 0, l2_bytes = 0;
   double rounds = 0, activity = 0;
+  /// The total with other bytes to move.
+  [[nodiscard]] double total_with(double memory_seconds) const;
 };
+
+/// Tiles along a side of the largest square whose panels the L2 holds while they are shared: 0 without an L2.
+double sharing_tiles(const GemmWork& work, const Gpu& gpu);
+
+/// Shares of a product's reads and writes that are not in the L2.
+struct GemmMisses {
+  double read = 1.0, write = 1.0;
+};
+GemmMisses gemm_misses(const KernelLaunch& launch, std::span<const double> residency);
 
 /// The law for one problem on one GPU; candidates differ in tile and split. Cheap to construct, no allocation.
 class GemmLaw {

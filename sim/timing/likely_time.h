@@ -15,9 +15,9 @@
 namespace ridgeline {
 
 /// How often each rank is taken, where a library's choices are known (profiles of Hopper).
-inline constexpr std::array<double, LikelyKernels::kMost> kTurns{0.4, 0.25, 0.15, 0.12, 0.08};
+inline constexpr std::array<double, LikelyKernels::kMost> kTurns{0.54, 0.15, 0.01, 0.12, 0.18};
 /// Nothing slower counts.
-inline constexpr double kMostSlower = 1.2;
+inline constexpr double kMostSlower = 1.14;
 
 /// `ranks`: seconds, ascending, as many as there are up to five. Infinite without any.
 double likely_of(std::span<const double> ranks, bool often_others);
