@@ -83,6 +83,10 @@ class Choice {
     return menu_.entries[entry].runs.has(mode, problem_.layout);
   }
 
+  [[nodiscard]] double of_splits(int splits, bool in_place) const {
+    return menu_.often_others ? dislike_of_splits(splits, in_place, constants_) : 0.0;
+  }
+
   /// All that floors do not rule out once the entry of the lowest floor is timed.
   void collect() {
     const std::size_t entries = menu_.entries.size();
@@ -118,8 +122,7 @@ class Choice {
     else if (in_place) limits = {.few = static_cast<float>(splits.back()), .most = longest, .rounds = 0.0F};
     std::array<float, GpuMenu::kMostEntries> least;
     floor_.splits(menu_.shapes, tilings_, limits, in_place, least.data());
-    const auto weight = static_cast<float>(
-        std::min(dislike_of_splits(2, in_place, constants_), dislike_of_splits(splits.back(), in_place, constants_)));
+    const auto weight = static_cast<float>(std::min(of_splits(2, in_place), of_splits(splits.back(), in_place)));
     for (std::size_t i = 0; i < menu_.entries.size(); ++i) {
       const float key = least[i] * (menu_.weights[i] + weight);
       if (key < limit_ && !menu_.entries[i].tile.stream_k && runs(i, in_place ? Mode::in_place : Mode::second_kernel))
@@ -146,8 +149,7 @@ class Choice {
       floor_.split(menu_.shapes, tilings_, entry, group.data(), all.in_place, least.data());
       for (std::size_t i = 0, left = std::min(kGroup, splits.size() - begin); i < left; ++i) {
         const int number = splits[begin + i];
-        const float key =
-            least[i] * (menu_.weights[entry] + static_cast<float>(dislike_of_splits(number, all.in_place, constants_)));
+        const float key = least[i] * (menu_.weights[entry] + static_cast<float>(of_splits(number, all.in_place)));
         if (key < limit_) add({{all.choice, number, all.in_place}, false}, key);
       }
     }
@@ -178,8 +180,8 @@ class Choice {
   void time(const Candidate& candidate) {
     Ranked ranked{candidate};
     const auto entry = static_cast<std::size_t>(candidate.choice - menu_.entries.data());
-    ranked.weight = static_cast<double>(
-        menu_.weights[entry] + static_cast<float>(dislike_of_splits(candidate.splits, candidate.in_place, constants_)));
+    ranked.weight =
+        static_cast<double>(menu_.weights[entry] + static_cast<float>(of_splits(candidate.splits, candidate.in_place)));
     ranked.seconds = law_.seconds(tile_of(candidate), candidate.splits, limit_of_ranks_ / ranked.weight);
     ranked.rank = ranked.seconds * ranked.weight;
     if (!(ranked.rank < limit_of_ranks_)) return;

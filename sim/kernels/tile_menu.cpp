@@ -222,17 +222,17 @@ GpuMenu menu_on(const Gpu& gpu, std::span<const TileChoice> entries, GemmClass k
     throw std::invalid_argument(fmt::format("a menu of matrix-product kernels of {} entries, at most {} are foreseen",
                                             entries.size(), GpuMenu::kMostEntries));
   const GemmConstants& constants = gemm_constants(kernel_class);
+  menu.often_others = gpu.architecture == Architecture::hopper || gpu.architecture == Architecture::blackwell;
   for (const TileChoice& entry : entries) {
     TileChoice choice = entry;
     if (!fit(choice, gpu, element_of(kernel_class))) continue;
     menu.entries.push_back(choice);
     menu.with_stream_k = menu.with_stream_k || choice.tile.stream_k;
     menu.shapes.push_back(choice.tile);
-    menu.weights.push_back(static_cast<float>(1.0 + dislike_of_tile(choice, constants)));
+    menu.weights.push_back(static_cast<float>(menu.often_others ? 1.0 + dislike_of_tile(choice, constants) : 1.0));
     menu.places.push_back({place_of(menu.sides, choice.tile.m), place_of(menu.sides, choice.tile.n),
                            place_of(menu.depths, choice.tile.k)});
   }
-  menu.often_others = gpu.architecture == Architecture::hopper || gpu.architecture == Architecture::blackwell;
   menu.weights.resize(menu.shapes.filled(), 1.0F);
   if (!menu.places.empty()) menu.places.resize(menu.shapes.filled(), menu.places.back());
   for (auto* lengths : {&menu.sides, &menu.depths})

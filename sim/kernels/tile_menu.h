@@ -52,7 +52,7 @@ struct GpuMenu {
   std::vector<Place> places;
   std::vector<float> weights;  ///< of each entry, for its rank: 1 + what speaks against the tile (filled up)
   bool with_stream_k = false;
-  bool often_others = false;  ///< the library is known to take others than the first: on architectures profiled here
+  bool often_others = false;  ///< what the library takes instead of the fastest is known: on architectures profiled here
   bool changed = false;       ///< by the hardware file
 };
 

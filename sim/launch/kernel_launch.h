@@ -65,7 +65,7 @@ struct LikelyKernels {
     bool stream_k = false;
     float weight = 1;  ///< its rank over its seconds
   };
-  static constexpr std::size_t kMost = 5;
+  static constexpr std::size_t kMost = 2;
   std::array<Kernel, kMost> of_newer{}, of_older{};
   std::uint8_t newer = 0, older = 0;  ///< how many of each
   float older_share = 0;              ///< of products like this one that keep to the generation before

@@ -1,6 +1,8 @@
 // Multiply-adds a clock of an SM on the pipe of a kernel.
 #pragma once
 
+#include <algorithm>
+
 #include "sim/hardware/gpu.h"
 #include "sim/launch/kernel_launch.h"
 
@@ -30,6 +32,16 @@ inline MathRate math_rate(Pipe pipe, DType type, const Gpu& gpu) {
   if (pipe != Pipe::tensor_mma || rate <= 0.0) return {rate, 1.0};
   const double reached = mma_sync_rate(rate, type, gpu);
   return {reached, reached / rate};
+}
+
+/// Cycles an SM needs to issue an instruction of 32 threads, as a multiple of a lane's share: SMs with 64 fp32 and 64
+/// integer lanes (Volta, Turing, A100) take longer than their schedulers when one kind prevails.
+inline double lanes_per_cycle(const SmSpec& sm) {
+  constexpr double kFp32Share = 0.6;  // address arithmetic, comparisons and conversions are the rest
+  double lanes = 32.0 * sm.schedulers * sm.issue_rate;
+  if (sm.rates.fp32 > 0.0) lanes = std::min(lanes, sm.rates.fp32 / kFp32Share);
+  if (sm.rates.int32 > 0.0) lanes = std::min(lanes, sm.rates.int32 / (1.0 - kFp32Share));
+  return lanes;
 }
 
 }  // namespace ridgeline

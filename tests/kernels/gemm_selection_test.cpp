@@ -47,6 +47,7 @@ std::vector<Tried> all_candidates(const GemmWork& work, const Gpu& gpu, const Ge
       double dislike = of_tile;
       if (splits > 1) dislike += c.rank_split + c.rank_log_split * std::log(splits);
       if (in_place) dislike += splits > 1 ? c.rank_in_place : c.rank_stream;
+      if (!menu.often_others) dislike = 0.0;
       const double seconds = law.seconds(tile, splits);
       all.push_back({&choice, tile, splits, seconds, seconds * (1.0 + dislike)});
     };
@@ -241,7 +242,7 @@ TEST(LikelyTime, falls_with_each_rank_and_with_more_kernels_and_does_not_jump_wh
   std::mt19937_64 random(3);
   const auto drawn = [&] { return std::uniform_real_distribution<double>(1.0, 1.5)(random); };
   for (int i = 0; i < 1000; ++i) {
-    std::vector<double> ranks(1 + random() % 5);
+    std::vector<double> ranks(1 + random() % LikelyKernels::kMost);
     for (double& rank : ranks) rank = drawn();
     std::vector<double> faster = ranks;
     faster[random() % faster.size()] *= 0.9;
@@ -250,7 +251,7 @@ TEST(LikelyTime, falls_with_each_rank_and_with_more_kernels_and_does_not_jump_wh
     EXPECT_LE(likely_of(faster, true), likely_of(ranks, true));
     EXPECT_GE(likely_of(faster, true), 0.9 * likely_of(ranks, true));
     EXPECT_GE(likely_of(ranks, true), ranks.front());
-    if (ranks.size() == 5) continue;
+    if (ranks.size() == LikelyKernels::kMost) continue;
     std::vector<double> more = ranks;
     more.push_back(drawn());
     std::sort(more.begin(), more.end());
