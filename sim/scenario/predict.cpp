@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "sim/hierarchy/make_engine.h"
+#include "sim/kernels/assumed_kernels.h"
 #include "sim/kernels/attention_choice.h"
 #include "sim/scenario/prediction.h"
 #include "sim/scenario/profile_sum.h"
@@ -264,6 +265,7 @@ PredictedStep predict_step(const StepProgram& program, const Gpu& gpu, const Hos
   explain_time(p, kernels, times, timeline, KernelClasses(trace));
 
   p.notes = trace.notes;
+  for (const std::string& note : assumed_kernels(gpu)) p.notes.push_back(note);
   for (const std::uint32_t op : program.approximated)
     p.notes.push_back(fmt::format("{} {} has no rule on this GPU: costed by its bytes", name_of(trace.ops[op]),
                                   shape_of(trace.ops[op])));

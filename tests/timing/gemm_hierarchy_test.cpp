@@ -1,6 +1,8 @@
 // The memory hierarchy in matrix products: limits that can be worked out by hand.
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "sim/hardware/load_gpu.h"
 #include "sim/hierarchy/make_engine.h"
 #include "sim/kernels/lowering.h"
