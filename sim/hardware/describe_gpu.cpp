@@ -40,6 +40,8 @@ constexpr Range kOnChipOrNone{0.0, kOnChip.high};
 constexpr Range kPerClock{1.0, 16384.0};  ///< bytes a clock of an SM; today 128
 constexpr Range kCycles{1.0, 1e5};        ///< today at most 1000
 constexpr Range kClock{kMega, 300.0 * kGiga};
+/// Where a description does not say: 210 to 345 MHz of the boards of this project, which boost to 1410 to 1980 MHz.
+constexpr double kLowestOfBoost = 0.15;
 constexpr Range kPower{1.0, 200.0 * kKilo};
 constexpr Range kEnergy{1e-3 * kPico, 10.0 * kNano};  ///< a FLOP or a byte
 constexpr Range kEnergyIfKnown{0.0, kEnergy.high};
@@ -98,6 +100,11 @@ void read_clock(FieldReader& r, ClockSpec& clock) {
   r.quantity("sustained", clock.sustained, kClock);
   r.quantity("tensor", clock.tensor, kClock);
   r.quantity("tensor_droop", clock.tensor_droop, {0.0, kClock.high});
+  clock.lowest = kLowestOfBoost * clock.boost;
+  clock.knee = clock.base;
+  r.optional_quantity("lowest", clock.lowest, kClock);
+  r.optional_quantity("knee", clock.knee, kClock);
+  r.optional_number("knee_voltage", clock.knee_voltage, {0.3, 1.0});
 }
 
 void read_power(FieldReader& r, PowerSpec& power) {
@@ -199,6 +206,9 @@ void check_together(const config::Value& root, const Gpu& gpu) {
       root["sm"]["rates"][key].fail(
           fmt::format("{:g} is out of range, expected 0 (there is no such unit) or at least {:g}", rate, kLeastRate));
   require(gpu.clock.base <= gpu.clock.boost, "clock", "base", "above clock.boost");
+  require(gpu.clock.lowest <= gpu.clock.base, "clock", "lowest", "above clock.base");
+  require(gpu.clock.knee < gpu.clock.boost || gpu.clock.knee == gpu.clock.base, "clock", "knee",
+          "not below clock.boost: the voltage would not rise");
   require(gpu.clock.tensor_droop < gpu.clock.tensor, "clock", "tensor_droop",
           "not below clock.tensor: nothing is left");
   require(gpu.power.idle < gpu.power.limit, "power", "idle", "not below power.limit");
