@@ -51,12 +51,10 @@ Gpu with_more(const Gpu& gpu, Resource resource, double factor) {
       break;
     case Resource::core_clock: speed_up_clock(more, factor); break;
     case Resource::tensor_throughput:
-      for (double* rate : {&rates.tensor_fp16, &rates.tensor_fp16_fp16acc, &rates.tensor_bf16, &rates.tensor_tf32,
-                           &rates.tensor_int8, &rates.tensor_fp8})
-        *rate *= factor;
+      for (double* rate : {&rates.tensor_fp16, &rates.tensor_bf16, &rates.tensor_tf32}) *rate *= factor;
       break;
     case Resource::fma_throughput:
-      for (double* rate : {&rates.fp32, &rates.fp64, &rates.fp16, &rates.int32, &rates.special}) *rate *= factor;
+      for (double* rate : {&rates.fp32, &rates.int32, &rates.special}) *rate *= factor;
       more.sm.issue_rate *= factor;
       break;
     case Resource::shared_memory_bandwidth:
