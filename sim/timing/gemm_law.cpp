@@ -327,10 +327,9 @@ double GemmLaw::seconds(const GemmTile& tile, int splits, double give_up, double
   // A capped board gains nothing from a faster candidate, only from one with less traffic and fewer helpers.
   const GemmTime product = time_of(work, tile, splits);
   const Pipe pipe = cuda_cores_ ? Pipe::fp32 : Pipe::tensor_mma;
-  const Seconds limited =
-      power_limited(gpu_, pipe, type_, flops_, product.dram_read + product.dram_write, Seconds{product.total},
-                    Seconds{product.fixed + product.compute})
-          .time;
+  const Seconds limited = power_limited(gpu_, pipe, type_, flops_, product.dram_read + product.dram_write,
+                                        Seconds{product.total}, Seconds{product.fixed + product.compute})
+                              .time;
   return limited.value() - fixed_ + extra;
 }
 
