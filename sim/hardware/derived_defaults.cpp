@@ -143,7 +143,10 @@ class Estimates {
   config::Origin origin_;
 };
 
-void estimate_clocks(Estimates& e) {
+void estimate_clocks(Estimates& e, const Node& defaults) {
+  if (const auto share = number_at(defaults, "derive.knee"))
+    e.product("clock.knee", *share, {"clock.boost"}, Dimension::hertz,
+              fmt::format("{:g} of clock.boost; {}", *share, find_at(defaults, "derive.knee.source")->scalar));
   e.product("clock.base", kBaseOfBoost, {"clock.boost"}, Dimension::hertz, "0.75 of clock.boost");
   for (const std::string_view clock : {"clock.boost_tensor", "clock.sustained", "clock.tensor"})
     e.product(clock, 1.0, {"clock.boost"}, Dimension::hertz, "the boost clock");
@@ -230,7 +233,7 @@ void fill_defaults(Node& tree) {
     if (const Node* value = find_at(defaults, key.key); value && !find_at(tree, key.key))
       (void)set_at(tree, key.key, *value);
   Estimates estimates(tree, defaults.origin);
-  estimate_clocks(estimates);
+  estimate_clocks(estimates, defaults);
   estimate_power(estimates);
   estimate_caches(estimates, tree, defaults);
   estimate_dram(estimates, tree);
