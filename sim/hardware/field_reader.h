@@ -73,6 +73,11 @@ class FieldReader {
     read(key, [&](const config::Value& value) { out = value.choice(choices); });
   }
   /// As optional_quantity.
+  void optional_flag(std::string_view key, bool& out) {
+    if (given(key)) flag(key, out);
+    else assume(key, out ? "true" : "false");
+  }
+  /// As optional_quantity.
   template <typename Enum>
   void optional_choice(std::string_view key, Enum& out, config::Choices<Enum> choices) {
     if (given(key)) return choice(key, out, choices);

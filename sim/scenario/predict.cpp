@@ -14,6 +14,7 @@
 #include "sim/scenario/profile_sum.h"
 #include "sim/scenario/residual_ranges.h"
 #include "sim/scenario/shared_prediction.h"
+#include "sim/scenario/stack_notes.h"
 #include "sim/timeline/step_times.h"
 #include "sim/timeline/timeline.h"
 #include "sim/units/user_error.h"
@@ -271,6 +272,7 @@ PredictedStep predict_step(const StepProgram& program, const Gpu& gpu, const Hos
   for (const std::uint32_t op : program.approximated)
     p.notes.push_back(fmt::format("{} {} has no rule on this GPU: costed by its bytes", name_of(trace.ops[op]),
                                   shape_of(trace.ops[op])));
+  for (std::string& note : notes_of_units(trace, gpu)) p.notes.push_back(std::move(note));
   if (!p.step.validated) p.notes.emplace_back(kNeverMeasured);
   return result;
 }
@@ -304,6 +306,9 @@ Prediction predict_time(const StepProgram& program, const Scenario& s, std::stri
   p.step.samples_per_s = samples / seconds;
   p.step.tokens_per_s = static_cast<double>(tokens_of_step(s.training)) / seconds;
   p.step.mfu = program.trace->model_flops / seconds / peak_of_precision(s.training.precision, s.gpu).value();
+  const StackNotes stack = notes_of_stack(s);
+  if (!stack.exists) p.step.validated = false;
+  if (reasons == Reasons::yes) p.notes.insert(p.notes.end(), stack.notes.begin(), stack.notes.end());
   if (s.shipped) describe_changed_hardware(p, s);
   if (reasons == Reasons::yes) p.generation = generation_of(s, p.step.time, engine_name);
   return p;
