@@ -14,7 +14,6 @@ double tensor_rate(const MathRates& rates, Pipe pipe, DType type) {
     case DType::bf16: return rates.tensor_bf16;
     case DType::fp32:
     case DType::tf32: return rates.tensor_tf32;
-    case DType::uint8: return rates.tensor_int8;
     default: return 0.0;
   }
 }
@@ -26,7 +25,7 @@ FlopsPerSecond peak_of(const KernelLaunch& launch, const Gpu& gpu) {
   const double sparsity = product && product->sparse != SparseOperand::none ? rates.sparsity_factor : 1.0;
   if (const double rate = tensor_rate(rates, launch.pipe, launch.type); rate > 0.0)
     return gpu.tensor_peak(rate * sparsity);
-  return gpu.peak(launch.type == DType::fp64 && rates.fp64 > 0.0 ? rates.fp64 : rates.fp32);
+  return gpu.peak(rates.fp32);
 }
 
 }  // namespace
