@@ -16,7 +16,8 @@ void BertAdam::step(Eager& eager, Parameters& parameters, const Tensor&) {
       for (int i = 0; i < 2; ++i)
         parameter.states.push_back(zero_state(eager, parameter.value.sizes, parameter.value.type));
   // The norm of everything, which the host reads before it begins.
-  foreach (eager, MultiTensorFunction::norm, parameters.front().value.type, sizes_of(parameters))
+  foreach (eager, MultiTensorFunction::norm, parameters.front().value.type, sizes_of(parameters),
+           {gradients_of(parameters)})
     ;
   const Tensor norm = eager.empty({}, DType::fp32);
   eager.recorder.op(Copy{CopyKind::device_to_host, DType::fp32, 1, 1, 1}, {&norm}, {});

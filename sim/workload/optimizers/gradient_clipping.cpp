@@ -27,7 +27,7 @@ void clip_gradients(Eager& eager, Parameters& parameters) {
     const std::int64_t largest = *std::max_element(sizes->begin(), sizes->end());
     const Tensor partial = eager.empty({count * ((largest + kChunk - 1) / kChunk)}, DType::fp32);
     for (std::int64_t i = 0; i < count; ++i) norms.push_back(eager.empty({}, type));
-    foreach (eager, MultiTensorFunction::norm, type, sizes)
+    foreach (eager, MultiTensorFunction::norm, type, sizes, {gradients_of(parameters)})
       ;
   }
   Tensor total = [&] {
@@ -57,7 +57,7 @@ void clip_gradients(Eager& eager, Parameters& parameters) {
   }
   Tensor clamped = eager.empty_like(coefficient);
   aten::pointwise(eager, PointwiseFunction::clamp, {&coefficient}, clamped);
-  foreach (eager, MultiTensorFunction::mul, type, sizes)
+  foreach (eager, MultiTensorFunction::mul, type, sizes, {gradients_of(parameters)})
     ;
   coefficient = Tensor{};
   clamped = Tensor{};
