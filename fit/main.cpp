@@ -22,9 +22,17 @@ struct TableFit {
   std::vector<std::string> ops;
   std::vector<Problem> (*problems)(const Measurements&, const Laboratory&);
 };
+std::vector<std::string> ops_but(const std::vector<std::string>& others) {
+  std::vector<std::string> ops = kernel_op_names();
+  std::erase_if(ops,
+                [&](const std::string& op) { return std::find(others.begin(), others.end(), op) != others.end(); });
+  return ops;
+}
+
 /// In the order of fits: a table may use those before it.
 const std::vector<TableFit>& table_fits() {
   static const std::vector<TableFit> fits{
+      {"memory_bound", ops_but({"mm", "bmm", "addmm", "conv2d", "conv2d_backward"}), memory_bound_problems},
       {"products", {"mm", "bmm", "addmm"}, product_problems},
       {"attention",
        {"flash_attention", "flash_attention_backward", "cudnn_attention", "cudnn_attention_backward",
@@ -34,7 +42,7 @@ const std::vector<TableFit>& table_fits() {
 }
 
 struct Request {
-  fs::path root = RIDGELINE_SOURCE_DIR;
+  fs::path root = RIDGELINE_SOURCE_DIR, laws;
   std::vector<std::string> tables;
   std::string only_class;
   bool check = false, dry_run = false;
@@ -67,7 +75,8 @@ void print(const ClassReport& report) {
 
 /// Fits or checks one table; the number of classes that are not as a fit makes them.
 int run_table(const Request& request, const TableFit& fits, const Laboratory& laboratory) {
-  const fs::path path = request.root / "data/laws" / (std::string(fits.name) + ".yaml");
+  const fs::path path =
+      (request.laws.empty() ? request.root / "data/laws" : request.laws) / (std::string(fits.name) + ".yaml");
   LawTable table = read_table(path);
   const Priors priors = read_priors(request.root / "fit/priors" / (std::string(fits.name) + ".yaml"));
   const Measurements measurements = load_measurements(request.root, fits.ops);
@@ -112,7 +121,7 @@ int run_table(const Request& request, const TableFit& fits, const Laboratory& la
 int run(const Request& request) {
   for (const std::string& name : request.tables)
     if (std::none_of(table_fits().begin(), table_fits().end(), [&](const TableFit& one) { return name == one.name; }))
-      throw UserError(fmt::format("\"{}\" is no table; there are products and attention", name));
+      throw UserError(fmt::format("\"{}\" is no table; there are memory_bound, products and attention", name));
   const Laboratory laboratory{load_gpu("nvidia-h200-sxm-141gb"), load_software("pytorch-2.11")};
   int wrong = 0;
   for (const TableFit& fits : table_fits()) {
@@ -129,13 +138,14 @@ int run(const Request& request) {
 int main(int argc, char** argv) {
   ridgeline::fit::Request request;
   CLI::App app{"Makes the tables of fitted constants (data/laws) from the committed measurements (docs/refit.md)."};
-  app.add_option("TABLE", request.tables, "products, attention; all where none is given");
+  app.add_option("TABLE", request.tables, "memory_bound, products, attention; all where none is given");
   app.add_flag("--check", request.check, "fit nothing anew: fail unless each table is what the fit makes of the data");
   app.add_flag("--dry-run", request.dry_run, "report, and leave the tables as they are");
   app.add_option("--class", request.only_class, "only this class of kernels");
   app.add_option("--starts", request.options.starts, "starts of each fit")->check(CLI::Range(1, 1000));
   app.add_flag("!--no-cross-validation", request.options.cross_validate, "leave it out");
   app.add_option("--root", request.root, "folder with data/, fit/ and tests/ (the source tree)");
+  app.add_option("--laws", request.laws, "folder of the tables, if not data/laws of it");
   CLI11_PARSE(app, argc, argv);
   try {
     return ridgeline::fit::run(request);

@@ -24,7 +24,7 @@ double other_value(const LawTable& table, const Values& own, const std::string& 
 
 bool is_kept(const ClassPriors& known, const std::string& name) {
   return std::any_of(known.kept.begin(), known.kept.end(),
-                     [&](const std::string& prefix) { return name.starts_with(prefix); });
+                     [&](const std::string& prefix) { return prefix == "all" || name.starts_with(prefix); });
 }
 
 constexpr double kMachineBound = 0.08;

@@ -29,7 +29,7 @@ struct ClassPriors {
   std::map<std::string, Fitted> fitted;
   std::map<std::string, double> frozen;
   std::map<std::string, Tie> ties;
-  /// Names that begin so keep what the table says: another fit makes them, or none yet.
+  /// Names that begin so ("all": all) keep what the table says: another fit makes them, or none yet.
   std::vector<std::string> kept;
 };
 
