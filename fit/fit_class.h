@@ -53,16 +53,16 @@ struct FitOptions {
 };
 
 struct ConstantReport {
-  std::string name;
+  std::string name{};
   double before = 0, after = 0;
   double sd = 0, data_sd = 0;  ///< percent, with and without priors
   bool bound = false;
 };
 
 struct ClassReport {
-  std::string name;
-  FitRecord before, after;
-  std::vector<ConstantReport> constants;
+  std::string name{};
+  FitRecord before{}, after{};
+  std::vector<ConstantReport> constants{};
   int starts_that_agree = 0, iterations = 0;
   double seconds = 0;
   bool written = false;

@@ -13,7 +13,7 @@
 namespace ridgeline::fit {
 
 struct ProfiledKernel {
-  std::string name;
+  std::string name{};
   double seconds = 0;
   std::array<std::int64_t, 3> grid{};                 ///< zeros: not recorded
   int threads = 0, registers = 0, shared_bytes = -1;  ///< of a block, of a thread, of a block; as above
@@ -21,9 +21,9 @@ struct ProfiledKernel {
 
 /// One op as it was timed.
 struct Measurement {
-  std::string op;
-  KernelCase kernel;
-  std::vector<ProfiledKernel> kernels;
+  std::string op{};
+  KernelCase kernel{};
+  std::vector<ProfiledKernel> kernels{};
   int machine = 0;  ///< index into Measurements::machines
   bool held_out = false;
   std::uint64_t shape = 0;  ///< hash of op, type and parameters: equal shapes are on one side and in one fold

@@ -23,11 +23,11 @@ struct Unknown {
 using Residuals = std::function<void(const Eigen::VectorXd& u, Eigen::VectorXd& residuals)>;
 
 struct Minimum {
-  Eigen::VectorXd u;
-  double loss = 0;              ///< without priors
-  double objective = 0;         ///< with them
-  Eigen::MatrixXd information;  ///< of the data alone: the curvature of half the loss
-  std::vector<bool> bound;      ///< which unknowns lie at a bound
+  Eigen::VectorXd u{};
+  double loss = 0;                ///< without priors
+  double objective = 0;           ///< with them
+  Eigen::MatrixXd information{};  ///< of the data alone: the curvature of half the loss
+  std::vector<bool> bound{};      ///< which unknowns lie at a bound
   int iterations = 0;
 };
 

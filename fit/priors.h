@@ -20,9 +20,9 @@ struct Fitted {
 
 /// A constant that is another one, of the same or of another class, times a number or a fitted factor.
 struct Tie {
-  std::string to;      ///< NAME, or CLASS/NAME of a class that is fitted before
-  double times = 1;    ///< where `factor` is empty
-  std::string factor;  ///< a fitted unknown that is no constant of the table
+  std::string to{};      ///< NAME, or CLASS/NAME of a class that is fitted before
+  double times = 1;      ///< where `factor` is empty
+  std::string factor{};  ///< a fitted unknown that is no constant of the table
 };
 
 struct ClassPriors {
@@ -30,13 +30,13 @@ struct ClassPriors {
   std::map<std::string, double> frozen;
   std::map<std::string, Tie> ties;
   /// Names that begin so ("all": all) keep what the table says: another fit makes them, or none yet.
-  std::vector<std::string> kept;
+  std::vector<std::string> kept{};
 };
 
 struct Priors {
   double scale = 0.05;        ///< of the logarithm of a time: errors beyond it count linearly
   double machine_spread = 0;  ///< standard deviation of a machine's factor
-  std::vector<std::pair<std::string, ClassPriors>> classes;  ///< in the order of their fits
+  std::vector<std::pair<std::string, ClassPriors>> classes{};  ///< in the order of their fits
   [[nodiscard]] const ClassPriors* find(const std::string& name) const;
 };
 

@@ -24,9 +24,9 @@ struct Observation {
 
 struct Problem {
   std::string name;  ///< of the class
-  std::vector<Observation> cases;
+  std::vector<Observation> cases{};
   /// Seconds that the law gives cases `which` with these constants. Names that the law does not have are an error.
-  std::function<void(const Values& constants, std::span<const std::size_t> which, std::span<double> seconds)> predict;
+  std::function<void(const Values& constants, std::span<const std::size_t> which, std::span<double> seconds)> predict{};
 };
 
 /// The GPU and the software that everything was measured with.
