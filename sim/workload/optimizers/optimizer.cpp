@@ -57,7 +57,7 @@ std::unique_ptr<Optimizer> make_optimizer(const TrainingDescription& training) {
     case OptimizerKind::sgd_momentum: return std::make_unique<Sgd>(implementation, true);
     case OptimizerKind::adafactor: no_fused("adafactor"); return std::make_unique<Adafactor>();
     case OptimizerKind::none: return std::make_unique<NoOptimizer>();
-    case OptimizerKind::bert_adam: return std::make_unique<BertAdam>();
+    case OptimizerKind::bert_adam: return std::make_unique<BertAdam>(training.clipping_style);
     case OptimizerKind::adamw_8bit: return std::make_unique<Adam8Bit>(training.eight_bit_block);
   }
   throw UserError("training.optimizer: unknown optimizer");
@@ -73,6 +73,11 @@ std::shared_ptr<const std::vector<std::int64_t>> sizes_of(const Parameters& para
 void foreach (Eager& eager, MultiTensorFunction function, DType type,
               const std::shared_ptr<const std::vector<std::int64_t>>& sizes, bool scalar_per_tensor) {
   eager.recorder.op(MultiTensor{function, type, sizes, scalar_per_tensor}, {}, {});
+}
+
+void read_on_host(Eager& eager, const Tensor& number) {
+  eager.recorder.op(Copy{CopyKind::device_to_host, number.type, 1, 1, 1}, {&number}, {});
+  eager.recorder.wait_for_gpu();
 }
 
 Tensor zero_state(Eager& eager, const Dims& sizes, DType type) {
