@@ -63,7 +63,7 @@ Host load_host(std::string_view name_or_path, std::span<const std::string_view> 
   Host host;
   host.name = std::filesystem::path(file).stem().string();
   host.class_costs.resize(class_names.size());
-  FieldReader reader(config::Value(tree), nullptr);
+  FieldReader reader{config::Value(tree)};
   reader.document(
       [&] {
         reader.number("scale", host.scale, {1e-6, 1000.0});
@@ -88,7 +88,7 @@ Software load_software(std::string_view name_or_path, const std::vector<config::
   for (const config::Override& change : overrides) config::apply_override(tree, change);
   Software software;
   software.name = std::filesystem::path(file).stem().string();
-  FieldReader reader(config::Value(tree), nullptr);
+  FieldReader reader{config::Value(tree)};
   reader.document([&] { read_software(reader, software); }, {"title"});
   if (software.default_gelu != "erf" && software.default_gelu != "tanh") {
     config::Value(tree)["default_gelu"].fail("expected erf or tanh");

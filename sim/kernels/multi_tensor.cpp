@@ -44,6 +44,13 @@ FunctionTraits traits_of(const MultiTensor& op) {
   throw std::invalid_argument("unknown multi-tensor function");
 }
 
+/// The list that a write goes to: one of its own behind what is read, or in place. Fused optimizers leave the second,
+/// the gradients.
+int written_list(const FunctionTraits& traits, int write) {
+  if (traits.new_output) return traits.reads + write;
+  return write > 0 ? write + 1 : 0;
+}
+
 int tensors_per_launch(const FunctionTraits& traits, const Software& software) {
   // A scalar for every tensor takes room from the lists: 96 instead of 110 tensors at one list, no difference from two
   // on.
@@ -61,14 +68,22 @@ constexpr int kThreads = 512, kVector = 4;
 /// A pass of single elements takes as long as this many of vectors: 1.1 to 1.5 by function on an H200.
 constexpr double kPassWithoutVectors = 1.2;
 
-/// Elements, blocks and the longest block of one launch.
+/// Elements, blocks and the longest block of one launch, and the part of the lists it works on, in tensors.
 struct Pack {
   double elements = 0.0;
   double without_vectors = 0.0;  ///< elements of tensors whose size is no multiple of a vector
   int blocks = 0;
   double passes = 0.0;  ///< of the longest block; its last one takes as long as the others, however few elements it has
+  double from = 0.0, to = 0.0;
 
-  void add(std::int64_t count, bool vectors) {
+  /// Elements [begin, begin + count) of tensor `tensor`, which has `size`.
+  void add(std::size_t tensor, std::int64_t size, std::int64_t begin, std::int64_t count) {
+    const bool vectors = size % kVector == 0;
+    const auto at = [&](std::int64_t element) {
+      return static_cast<double>(tensor) + static_cast<double>(element) / static_cast<double>(size);
+    };
+    if (blocks == 0) from = at(begin);
+    to = at(begin + count);
     const auto turns = static_cast<double>(ceil_div(count, kThreads * kVector));
     elements += static_cast<double>(count);
     without_vectors += vectors ? 0.0 : static_cast<double>(count);
@@ -82,12 +97,13 @@ void pack_launches(const std::vector<std::int64_t>& sizes, std::int64_t chunk, i
                    Emit emit) {
   Pack pack;
   int tensors = 0;
-  for (const std::int64_t size : sizes) {
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    const std::int64_t size = sizes[i];
     if (size <= 0) continue;
     ++tensors;
     const std::int64_t chunks = ceil_div(size, chunk);
     for (std::int64_t c = 0; c < chunks; ++c) {
-      pack.add(std::min(chunk, size - c * chunk), size % kVector == 0);
+      pack.add(i, size, c * chunk, std::min(chunk, size - c * chunk));
       const bool last_chunk = c == chunks - 1;
       if ((tensors == most_tensors && last_chunk) || pack.blocks == most_blocks) {
         emit(pack);
@@ -129,11 +145,15 @@ LoweredOp lower_multi_tensor(const MultiTensor& op, const Gpu& /*gpu*/, const So
                                      .iterations = pack.passes,
                                      .tail_steps = pack.without_vectors > 0.0 ? 1.0 : 0.0});
                   launch.flops = traits.flops * pack.elements;
-                  for (int i = 0; i < traits.reads; ++i)
-                    launch.reads.push_back({Access::kUntracked, pack.elements * element});
-                  for (int i = 0; i < traits.writes; ++i)
-                    launch.writes.push_back(
-                        {traits.new_output ? Access::kTemporary : Access::kUntracked, pack.elements * element});
+                  const auto of_list = [&](int list) {
+                    return Access{.operand = Access::kUntracked,
+                                  .bytes = pack.elements * element,
+                                  .list = list,
+                                  .from = pack.from,
+                                  .to = pack.to};
+                  };
+                  for (int i = 0; i < traits.reads; ++i) launch.reads.push_back(of_list(i));
+                  for (int i = 0; i < traits.writes; ++i) launch.writes.push_back(of_list(written_list(traits, i)));
                   if (norm) launch.writes.push_back({Access::kTemporary, 4.0 * pack.blocks});
                   result.launches.push_back(std::move(launch));
                 });

@@ -23,10 +23,14 @@ enum class TimeClass : std::uint8_t { tensor_contraction, normalization, element
 /// workload/op_operands.h); kTemporary is memory internal to the op (written by an earlier kernel of it).
 struct Access {
   static constexpr int kTemporary = -1;
-  static constexpr int kUntracked = -2;  ///< lists of tensors: no storage of their own
+  static constexpr int kUntracked = -2;  ///< a part of a list of tensors: `list`, `from`, `to` say which
   int operand = kTemporary;
   double bytes = 0.0;      ///< distinct bytes touched
   double requested = 0.0;  ///< bytes asked of the L2 by all thread blocks (≥ bytes where blocks re-read); 0 = bytes
+  /// Of an untracked access: which of the op's lists (the tensors of one, then those of the next, are its operands),
+  /// and which part of it, in tensors: from 2.5 is from the middle of the third.
+  int list = -1;
+  double from = 0.0, to = 0.0;
 };
 
 /// Which pipe does the arithmetic.

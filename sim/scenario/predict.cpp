@@ -16,6 +16,7 @@
 #include "sim/scenario/shared_prediction.h"
 #include "sim/timeline/step_times.h"
 #include "sim/timeline/timeline.h"
+#include "sim/timing/clock_law.h"
 #include "sim/units/user_error.h"
 #include "sim/workload/training_step.h"
 
@@ -109,7 +110,7 @@ BusyRange busy_range(std::span<const LaunchedKernel> kernels, std::span<const Ke
 Seconds step_with(const StepProgram& program, std::span<const KernelTime> times, const Gpu& gpu, Host host,
                   const TimelineOptions& options, double kernel_factor, double host_factor) {
   std::vector<KernelTime> scaled(times.begin(), times.end());
-  for (KernelTime& t : scaled) t.time = t.time * kernel_factor;
+  for (KernelTime& t : scaled) t.stretch(kernel_factor);
   host.scale *= host_factor;
   return run_timeline(program, scaled, gpu, host, options).step;
 }
@@ -131,7 +132,9 @@ void explain_time(Prediction& p, std::span<const LaunchedKernel> kernels, std::s
     busy += t.value();
     const KernelLaunch& launch = *kernels[i].launch;
     p.time_by_class[static_cast<std::size_t>(launch.time_class)] += t;
-    p.limited_by[static_cast<std::size_t>(times[i].limiter)] += t;
+    const Seconds held = timeline.kernels[i].held;
+    const Limiter limiter = held > kHeldByPower * t ? Limiter::power : times[i].limiter;
+    p.limited_by[static_cast<std::size_t>(limiter)] += t;
     Known& its = known[&launch];
     if (its.group == nullptr || its.op_index != kernels[i].op_index)
       its = {kernels[i].op_index, &groups[{launch.name, kernels[i].op_index}]};
@@ -141,7 +144,7 @@ void explain_time(Prediction& p, std::span<const LaunchedKernel> kernels, std::s
       group.shape = kernels[i].op_index == Action::kNoCall ? "" : shape_of(*kernels[i].op);
       group.op = kernels[i].op_index == Action::kNoCall ? "" : name_of(*kernels[i].op);
       group.kernel_class = classes.of(*kernels[i].op, launch.time_class);
-      group.limiter = times[i].limiter;
+      group.limiter = limiter;
       group.on_tensor_cores = launch.on_tensor_cores();
     }
     group.flops += launch.flops;
@@ -260,6 +263,8 @@ PredictedStep predict_step(const StepProgram& program, const Gpu& gpu, const Hos
   p.step.validated = range.validated;
   p.step.low = std::min(p.step.time, step_with(program, times, gpu, host, options, range.low, 1.0 - host.spread));
   p.step.high = std::max(p.step.time, step_with(program, times, gpu, host, options, range.high, 1.0 + host.spread));
+  p.step.clock = timeline.clock;
+  p.step.held = timeline.held;
   p.step.energy = step_energy(timeline.power, p.step.time, p.step.low, p.step.high, gpu);
   p.step.power = p.step.energy.energy / p.step.time;
   if (reasons == Reasons::no) return result;

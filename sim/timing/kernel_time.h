@@ -14,12 +14,15 @@ namespace ridgeline {
 
 struct KernelProfile;
 
-enum class Limiter : std::uint8_t { compute, dram, l2, shared_memory, latency, launch };
+enum class Limiter : std::uint8_t { compute, dram, l2, shared_memory, latency, launch, power };
 std::string_view name_of(Limiter limiter);
 
 struct KernelTime {
   Seconds time;
   Limiter limiter = Limiter::latency;
+  Seconds clocked;  ///< time - held, were everything instantaneous that does not go with the clock of the SMs
+  Seconds held;     ///< of `time`, what the board's power limit adds
+  Hertz clock;      ///< the highest clock that limit leaves the SMs; 0 where it does not matter
   double dram_read_bytes = 0, dram_write_bytes = 0;
   double l2_bytes = 0;                           ///< requested of the L2
   double l2_hit_rate = 0;                        ///< of the reads
@@ -27,6 +30,11 @@ struct KernelTime {
   double waves = 0;                              ///< blocks over blocks resident at once
   double math_utilization = 0;                   ///< share of the peak of the kernel's pipe
   std::shared_ptr<const KernelProfile> profile;  ///< what a simulation saw inside the kernel; else null
+
+  /// The same kernel, taking `factor` times as long throughout.
+  void stretch(double factor) {
+    for (Seconds* part : {&time, &clocked, &held}) *part = *part * factor;
+  }
 };
 
 /// What the L2 holds when a kernel starts: the share of each access that hits, in the order of reads, then writes.

@@ -7,10 +7,7 @@
 namespace ridgeline {
 namespace {
 
-/// When a kernel swept a storage: bytes touched by all kernels before it began and after it ended.
-struct Sweep {
-  double begin = 0.0, end = 0.0;
-};
+using Sweep = L2Residency::Swept;
 
 /// The ramp integrated from distance 0 to `distance`.
 double ramp_integral(const L2Spec& l2, double distance) {
@@ -21,10 +18,10 @@ double ramp_integral(const L2Spec& l2, double distance) {
   return full + (end - full) - 0.5 * (end - full) * (end - full) / span;
 }
 
-/// Mean hit share when sweep `now` follows sweep `then` over the same bytes in the same order: the reuse distance
-/// changes linearly from the first byte to the last.
-double mean_hit(const L2Spec& l2, Sweep then, Sweep now) {
-  const double first = std::max(0.0, now.begin - then.begin), last = std::max(0.0, now.end - then.end);
+/// Mean hit share of a sweep whose reuse distance changes linearly from that of the first byte to that of the last.
+double mean_hit(const L2Spec& l2, double first, double last) {
+  first = std::max(0.0, first);
+  last = std::max(0.0, last);
   const double low = std::min(first, last), high = std::max(first, last);
   if (high - low > 1.0) return std::clamp((ramp_integral(l2, high) - ramp_integral(l2, low)) / (high - low), 0.0, 1.0);
   const double full = l2.resident_full * l2.capacity.value(), none = l2.resident_none * l2.capacity.value();
@@ -36,60 +33,126 @@ double mean_hit(const L2Spec& l2, Sweep then, Sweep now) {
 /// from 1.17 of the capacity; the read ramp ends at 0.56 and 0.83).
 constexpr double kDirtyOutlives = 1.35;
 
-/// Calls until a list of tensors comes again: of the eight of an AdamW step, in which parameters, gradients, two states
-/// and a temporary take turns, 2.5 on average.
-constexpr double kListCalls = 3.0;
-
-Sweep closer(Sweep sweep, double factor) { return {sweep.begin / factor, sweep.end / factor}; }
-
-double touched(const KernelLaunch& launch) { return launch.read_bytes() + launch.written_bytes(); }
+/// Distinct bytes that a launch touches, but for storages that it reads and writes: those count twice. Lists that are
+/// written where they are read count once.
+double touched(const KernelLaunch& launch) {
+  double bytes = launch.read_bytes();
+  for (const Access& write : launch.writes) {
+    const bool in_place =
+        write.list >= 0 && std::any_of(launch.reads.begin(), launch.reads.end(), [&](const Access& r) {
+          return r.operand == Access::kUntracked && r.list == write.list;
+        });
+    if (!in_place) bytes += write.bytes;
+  }
+  return bytes;
+}
 
 }  // namespace
 
-L2Residency::L2Residency(const L2Spec& l2) : l2_(l2) {}
+L2Residency::L2Residency(const L2Spec& l2) : l2_(l2), latest_(1025, 0.0) {}
 
-double L2Residency::hit_share(double distance) const { return mean_hit(l2_, {0.0, 0.0}, {distance, distance}); }
+double L2Residency::hit_share(double distance) const { return mean_hit(l2_, distance, distance); }
+
+L2Residency::Place& L2Residency::place_of(std::size_t slot) {
+  if (slot >= places_.size()) places_.resize(std::max(slot + 1, 2 * places_.size()));
+  return places_[slot];
+}
+
+/// Calls `visit(slot, part of the storage, sweep, bytes)` for every storage that an access goes over, in its order.
+template <typename Visit>
+void L2Residency::for_each_part(const Access& access, std::span<const Operand> operands, std::size_t lists, Swept now,
+                                Visit visit) {
+  const auto slot_of = [](const Operand& operand) { return static_cast<std::size_t>(operand.storage) + 1; };
+  if (access.operand == Access::kTemporary) return visit(0, Swept{0.0, 1.0}, now, access.bytes);
+  if (access.operand >= 0) {
+    const auto index = static_cast<std::size_t>(access.operand);
+    if (index < operands.size()) visit(slot_of(operands[index]), Swept{0.0, 1.0}, now, access.bytes);
+    return;
+  }
+  const std::size_t tensors = lists > 0 ? operands.size() / lists : 0;
+  if (access.list < 0 || tensors == 0) return;
+  const std::span<const Operand> list = operands.subspan(static_cast<std::size_t>(access.list) * tensors, tensors);
+  const auto first = static_cast<std::size_t>(access.from);
+  const auto part_of = [&](std::size_t i) {
+    const double tensor = static_cast<double>(i);
+    return Swept{std::clamp(access.from - tensor, 0.0, 1.0), std::clamp(access.to - tensor, 0.0, 1.0)};
+  };
+  double all = 0.0, before = 0.0;
+  for (std::size_t i = first; i < tensors && static_cast<double>(i) < access.to; ++i)
+    all += static_cast<double>(list[i].bytes) * (part_of(i).end - part_of(i).begin);
+  for (std::size_t i = first; i < tensors && static_cast<double>(i) < access.to; ++i) {
+    const Swept part = part_of(i);
+    const double bytes = static_cast<double>(list[i].bytes) * (part.end - part.begin);
+    if (bytes <= 0.0) continue;
+    const auto at = [&](double done) { return now.begin + (now.end - now.begin) * done / all; };
+    visit(slot_of(list[i]), part, Swept{at(before), at(before + bytes)}, bytes);
+    before += bytes;
+  }
+}
+
+/// Moves `bytes` of what was last touched by launch `then` (negative: by none) to the launch at hand.
+void L2Residency::move(std::int64_t then, double bytes) {
+  const auto add = [&](std::int64_t launch, double change) {
+    for (auto at = static_cast<std::size_t>(launch) + 1; at < latest_.size(); at += at & (~at + 1))
+      latest_[at] += change;
+  };
+  if (then >= 0) add(then, -bytes);
+  add(launch_, bytes);
+}
+
+/// Bytes last touched by launches after `then`, the one at hand aside.
+double L2Residency::touched_after(std::int64_t then) const {
+  const auto up_to = [&](std::int64_t launch) {
+    double sum = 0.0;
+    for (auto at = static_cast<std::size_t>(launch) + 1; at > 0; at -= at & (~at + 1)) sum += latest_[at];
+    return sum;
+  };
+  return std::max(0.0, up_to(launch_ - 1) - up_to(then));
+}
 
 void L2Residency::visit(const KernelLaunch& launch, std::span<const Operand> operands, std::vector<double>& out) {
   out.clear();
-  const Sweep now{clock_, clock_ + touched(launch)};
-  const auto slot_of = [&](const Access& access) -> std::size_t {
-    if (access.operand == Access::kTemporary) return 0;
-    if (access.operand < 0 || static_cast<std::size_t>(access.operand) >= operands.size()) return kNowhere;
-    return static_cast<std::size_t>(operands[static_cast<std::size_t>(access.operand)].storage) + 1;
-  };
-  const auto is_list = [](const Access& access) { return access.operand == Access::kUntracked; };
-  if (std::any_of(launch.reads.begin(), launch.reads.end(), is_list) && launch.name != list_call_) {
-    list_turn_ = list_begin_ >= 0.0 ? now.begin - list_begin_ : -1.0;
-    list_begin_ = now.begin;
-    list_call_ = launch.name;
+  ++launch_;
+  // The sums grow by doubling; those of the new half are what the old half holds.
+  if (static_cast<std::size_t>(launch_) + 1 >= latest_.size()) {
+    const double all = latest_.back();
+    latest_.resize(2 * latest_.size() - 1, 0.0);
+    latest_.back() = all;
   }
+  const Swept now{0.0, touched(launch)};
+  std::size_t lists = 0;
+  for (const auto* accesses : {&launch.reads, &launch.writes})
+    for (const Access& access : *accesses) lists = std::max(lists, static_cast<std::size_t>(access.list + 1));
   for (const auto* accesses : {&launch.reads, &launch.writes}) {
+    const double factor = accesses == &launch.writes ? kDirtyOutlives : 1.0;
     for (const Access& access : *accesses) {
-      if (is_list(access)) {
-        out.push_back(list_turn_ >= 0.0 ? hit_share(kListCalls * list_turn_) : 0.0);
-        continue;
-      }
-      const std::size_t slot = slot_of(access);
-      const bool known = slot != kNowhere && slot < last_begin_.size() && last_begin_[slot] >= 0.0;
-      const double factor = accesses == &launch.writes ? kDirtyOutlives : 1.0;
-      out.push_back(known ? mean_hit(l2_, closer({last_begin_[slot], last_end_[slot]}, factor), closer(now, factor))
-                          : 0.0);
+      double hit = 0.0, all = 0.0;
+      for_each_part(access, operands, lists, now, [&](std::size_t slot, Swept part, Swept sweep, double bytes) {
+        all += bytes;
+        const Place& place = place_of(slot);
+        if (place.launch < 0) return;
+        // What came after it in its own launch, in those between, and before it in this one.
+        const double between = touched_after(place.launch);
+        const auto distance = [&](double share, double before) {
+          return (place.after.begin + share * (place.after.end - place.after.begin) + between + before) / factor;
+        };
+        hit += bytes * mean_hit(l2_, distance(part.begin, sweep.begin), distance(part.end, sweep.end));
+      });
+      out.push_back(all > 0.0 ? hit / all : 0.0);
     }
   }
-  clock_ = now.end;
-  for (const auto* accesses : {&launch.reads, &launch.writes}) {
-    for (const Access& access : *accesses) {
-      const std::size_t slot = slot_of(access);
-      if (slot == kNowhere) continue;
-      if (slot >= last_begin_.size()) {
-        last_begin_.resize(std::max(slot + 1, 2 * last_begin_.size()), -1.0);
-        last_end_.resize(last_begin_.size(), -1.0);
-      }
-      last_begin_[slot] = now.begin;
-      last_end_[slot] = now.end;
-    }
-  }
+  for (const auto* accesses : {&launch.reads, &launch.writes})
+    for (const Access& access : *accesses)
+      for_each_part(access, operands, lists, now, [&](std::size_t slot, Swept part, Swept sweep, double bytes) {
+        Place& place = place_of(slot);
+        if (place.launch != launch_) move(place.launch, bytes);
+        if (part.begin <= 0.0) place.begun = now.end - sweep.begin;
+        // What an earlier launch left of a tensor: the whole of it counts as swept when its end is.
+        if (part.end >= 1.0) {
+          place.after = {place.begun, now.end - sweep.end};
+          place.launch = launch_;
+        }
+      });
 }
 
 std::vector<std::vector<double>> repeated_residency(std::span<const KernelLaunch> launches, int inputs, int input_sets,
@@ -124,12 +187,19 @@ std::vector<std::vector<double>> repeated_residency(std::span<const KernelLaunch
         const Access& access = (*accesses)[i];
         const bool untracked = access.operand == Access::kUntracked;
         int place = static_cast<int>(buffers.size());
+        bool written_only = false;
+        if (untracked && accesses == &launch.writes) {
+          written_only = true;
+          for (std::size_t r = 0; r < reads; ++r)
+            if (launch.reads[r].operand == Access::kUntracked && launch.reads[r].list == access.list) {
+              place = row[r];
+              written_only = false;
+            }
+        }
         if (!untracked) place = place_of(access.operand);
-        else if (accesses == &launch.writes && i < reads && launch.reads[i].operand == Access::kUntracked)
-          place = row[i];
-        else buffers.push_back({.operand = Access::kUntracked});
+        else if (place == static_cast<int>(buffers.size())) buffers.push_back({.operand = Access::kUntracked});
         Buffer& buffer = buffers[static_cast<std::size_t>(place)];
-        buffer.rotates = untracked || (access.operand >= 0 && access.operand < inputs);
+        buffer.rotates = untracked ? !written_only : access.operand >= 0 && access.operand < inputs;
         buffer.bytes = std::max(buffer.bytes, access.bytes);
         row.push_back(place);
       }
@@ -159,10 +229,10 @@ std::vector<std::vector<double>> repeated_residency(std::span<const KernelLaunch
       double share = 0.0;
       const double factor = i < launch.reads.size() ? 1.0 : kDirtyOutlives;
       if (buffer.seen) {
-        share = mean_hit(l2, closer(buffer.last, factor), closer(now, factor));
+        share = mean_hit(l2, (now.begin - buffer.last.begin) / factor, (now.end - buffer.last.end) / factor);
       } else if (!cold) {
         const double distance = (buffer.rotates ? cycle : own) / factor;
-        share = mean_hit(l2, {0.0, 0.0}, {distance, distance});
+        share = mean_hit(l2, distance, distance);
       } else if (i >= launch.reads.size() && buffer.bytes > 0.0) {
         share = std::clamp((clean_room - written) / buffer.bytes, 0.0,
                            1.0);  // a clean L2 takes writes until it is full of them

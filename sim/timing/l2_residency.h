@@ -1,12 +1,13 @@
 // What the L2 still holds from kernel to kernel: a recency list of storages with the reuse-distance ramp of the chip.
+// A list of tensors is a storage for each; a launch sweeps those it works on one after the other, all lists side by
+// side.
 //
-// Reuse distance D of a storage = bytes touched since its last use; the share that still hits falls linearly from 1 at
-// D = resident_full·C to 0 at D = resident_none·C. Source: rotating-buffer timings and counters on an H200.
+// Reuse distance D of a storage = distinct bytes touched since its last use; the share that still hits falls linearly
+// from 1 at D = resident_full·C to 0 at D = resident_none·C. Source: rotating-buffer timings and counters on an H200.
 #pragma once
 
 #include <cstdint>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "sim/hardware/gpu.h"
@@ -26,17 +27,31 @@ class L2Residency {
   /// Hit share at a reuse distance of `distance` bytes: the ramp itself.
   [[nodiscard]] double hit_share(double distance) const;
 
+  /// When a kernel swept a storage (bytes touched by all kernels before it began and after it ended), or a part of a
+  /// storage as shares of it.
+  struct Swept {
+    double begin = 0.0, end = 0.0;
+  };
+
  private:
+  /// The last launch that swept a storage to its end (negative: none), the bytes that this launch touched after the
+  /// storage's first and last byte, and the former of the sweep that has not got to the end.
+  struct Place {
+    std::int64_t launch = -1;
+    Swept after;
+    double begun = 0.0;
+  };
+  Place& place_of(std::size_t slot);
+  template <typename Visit>
+  void for_each_part(const Access& access, std::span<const Operand> operands, std::size_t lists, Swept now,
+                     Visit visit);
+
   L2Spec l2_;
-  double clock_ = 0.0;  ///< bytes touched so far
-  /// By storage (slot 0: memory internal to ops): clock_ when the kernel that last touched it began and ended; negative
-  /// = never.
-  std::vector<double> last_begin_, last_end_;
-  /// Lists of tensors have no storage: a call sweeps them in the order of the call before. Launches of one name in a
-  /// row are one call; `list_turn_` is what was touched from the beginning of the call before to that of this one.
-  std::string list_call_;
-  double list_begin_ = -1.0, list_turn_ = -1.0;
-  static constexpr std::size_t kNowhere = static_cast<std::size_t>(-1);
+  void move(std::int64_t then, double bytes);
+  [[nodiscard]] double touched_after(std::int64_t then) const;
+  std::int64_t launch_ = -1;    ///< the launch at hand
+  std::vector<double> latest_;  ///< binary indexed sums: bytes by the launch that touched them last
+  std::vector<Place> places_;   ///< by storage; the first is memory internal to ops
 };
 
 /// Sets of inputs are made one after the other and used in the same order. A first use finds what it reads at the age

@@ -28,12 +28,14 @@ struct OwnOperands {
         const int own = static_cast<int>(bytes.size());
         note(own, launch.reads[i].bytes, true);
         launch.reads[i].operand = own;
-        if (i < launch.writes.size() && launch.writes[i].operand == Access::kUntracked) launch.writes[i].operand = own;
+        for (Access& access : launch.writes)
+          if (access.operand == Access::kUntracked && access.list == launch.reads[i].list) access.operand = own;
       }
+      // Lists that are written only are the same every time, as other results are.
       for (Access& access : launch.writes) {
         if (access.operand != Access::kUntracked) continue;
         access.operand = static_cast<int>(bytes.size());
-        note(access.operand, access.bytes, true);
+        note(access.operand, access.bytes, false);
       }
       touched += launch.read_bytes() + launch.written_bytes();
     }

@@ -15,12 +15,10 @@ double rate_of(const MathRates& rates, Pipe pipe, DType type) {
       case DType::bf16: rate = rates.tensor_bf16; break;
       case DType::fp32:
       case DType::tf32: rate = rates.tensor_tf32; break;
-      case DType::uint8: rate = rates.tensor_int8; break;
       default: break;
     }
     if (rate > 0.0) return rate;
   }
-  if (type == DType::fp64 && rates.fp64 > 0.0) return rates.fp64;
   return rates.fp32;
 }
 

@@ -188,6 +188,7 @@ KernelTime stream_time(const KernelLaunch& launch, const StreamWork& work, const
 
   KernelTime result;
   result.time = Seconds{fixed + std::max(body, dispatch)};
+  result.clocked = Seconds{first + tail + std::max(t_issue, t_chain)};
   result.limiter = Limiter::latency;
   double most = fixed + t_chain;
   const auto consider = [&](double seconds, Limiter limiter) {

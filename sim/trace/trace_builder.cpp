@@ -102,11 +102,12 @@ void TraceBuilder::add(const AtenCall& call, std::vector<MappedOp> ops, bool und
     Call entry;
     entry.op = index_of(mapped.op);
     entry.operands_begin = static_cast<std::uint32_t>(trace().operands.size());
-    entry.inputs = static_cast<std::uint16_t>(mapped.inputs.size());
+    const auto* lists = std::get_if<MultiTensor>(&mapped.op);
+    const std::vector<Operand> operands = lists ? operands_of_lists(call, *lists) : operands_of(call, mapped);
     entry.outputs = static_cast<std::uint16_t>(mapped.outputs.size());
+    entry.inputs = static_cast<std::uint16_t>(operands.size() - mapped.outputs.size());
     entry.phase = call.phase;
     entry.layer = call.layer;
-    const std::vector<Operand> operands = operands_of(call, mapped);
     trace().operands.insert(trace().operands.end(), operands.begin(), operands.end());
     trace().records.push_back({Record::Kind::op, HostClass::other, static_cast<std::uint32_t>(trace().calls.size())});
     trace().calls.push_back(entry);
@@ -127,6 +128,29 @@ std::vector<Operand> TraceBuilder::operands_of(const AtenCall& call, const Mappe
   for (const AtenTensor& tensor : mapped.outputs) {
     const bool same = in_place && operands.size() == mapped.inputs.size() && tensor.bytes() == operands.front().bytes;
     operands.push_back({same ? operands.front().storage : storage_of_result(tensor), tensor.bytes()});
+  }
+  return operands;
+}
+
+std::vector<Operand> TraceBuilder::operands_of_lists(const AtenCall& call, const MultiTensor& op) {
+  const std::vector<ListRole> roles = optimizer_lists_.next(op);
+  const std::size_t tensors = op.sizes->size();
+  std::vector<Operand> operands;
+  std::size_t argument = 0;
+  for (const ListRole role : roles) {
+    const TensorList* list = call.list(argument++);
+    const bool recorded = list != nullptr && list->size() == tensors;
+    for (std::size_t i = 0; i < tensors; ++i) {
+      const std::int64_t bytes = (*op.sizes)[i] * bytes_of(op.type);
+      if (recorded && (*list)[i].storage != AtenTensor::kNoStorage)
+        if (const auto found = alive_.find((*list)[i].storage); found != alive_.end()) {
+          operands.push_back({found->second, bytes});
+          continue;
+        }
+      const auto [known, fresh] = listed_.try_emplace({role, i, bytes});
+      if (fresh) known->second = unnamed_storage(bytes);
+      operands.push_back({known->second, bytes});
+    }
   }
   return operands;
 }

@@ -6,10 +6,13 @@
 #pragma once
 
 #include <functional>
+#include <map>
+#include <tuple>
 #include <unordered_map>
 
 #include "sim/trace/aten_map.h"
 #include "sim/trace/dispatcher_host.h"
+#include "sim/trace/optimizer_lists.h"
 #include "sim/trace/replayable.h"
 
 namespace ridgeline::trace {
@@ -52,6 +55,8 @@ class TraceBuilder {
   std::uint32_t index_of(const Op& op);
   void add(const AtenCall& call, std::vector<MappedOp> ops, bool understood, std::optional<double> host_seconds);
   std::vector<Operand> operands_of(const AtenCall& call, const MappedOp& mapped);
+  /// The tensors of a multi-tensor call, list after list.
+  std::vector<Operand> operands_of_lists(const AtenCall& call, const MultiTensor& op);
   /// The storage of an input; `recent`: it may be a late result. Those in `used` belong to other inputs of the call.
   StorageId storage_of_input(const AtenTensor& tensor, bool recent, const std::vector<Operand>& used);
   StorageId storage_of_result(const AtenTensor& tensor);
@@ -62,8 +67,10 @@ class TraceBuilder {
   double bytes_per_second_, kernel_fixed_;
   double host_carry_ = 0.0;
   std::unordered_multimap<std::size_t, std::uint32_t> table_;
-  std::unordered_map<std::int64_t, StorageId> alive_;                      ///< by the recording's id
-  std::unordered_map<std::int64_t, std::vector<StorageId>> late_results_;  ///< by bytes, the latest last
+  OptimizerLists optimizer_lists_;
+  std::map<std::tuple<ListRole, std::size_t, std::int64_t>, StorageId> listed_;  ///< by list, place in it and bytes
+  std::unordered_map<std::int64_t, StorageId> alive_;                            ///< by the recording's id
+  std::unordered_map<std::int64_t, std::vector<StorageId>> late_results_;        ///< by bytes, the latest last
 };
 
 }  // namespace ridgeline::trace

@@ -88,7 +88,7 @@ class TrainingLoop {
       }
     }
     if (scaler_) scaler_->update(eager_);
-    if (masters_) masters_->return_values(eager_);
+    if (masters_) masters_->return_values(eager_, family_->parameters);
     eager_.recorder.phase = Phase::other;
     if (training_.clears_gradients) optimizer_->clear_gradients(eager_, family_->parameters, training_.keep_gradients);
     if (training_.reads_loss == LossRead::step) read_loss();

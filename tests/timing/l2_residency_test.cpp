@@ -47,28 +47,80 @@ TEST(L2Residency, a_sweep_larger_than_the_cache_leaves_nothing_of_its_predecesso
   EXPECT_EQ(shares, std::vector<double>{0.0});
 }
 
-std::vector<double> shares_of_the_third_call(double list_bytes) {
+/// A launch over tensors [from, to) of the lists that are read, writing the first of them.
+KernelLaunch over_lists(int lists, double bytes, double from, double to) {
+  KernelLaunch launch;
+  for (int list = 0; list < lists; ++list)
+    launch.reads.push_back(
+        {.operand = Access::kUntracked, .bytes = bytes, .requested = 0.0, .list = list, .from = from, .to = to});
+  launch.writes = {launch.reads.front()};
+  return launch;
+}
+/// Operands of lists of `tensors` equal tensors, from storage `first` on.
+std::vector<Operand> lists_from(StorageId first, int lists, int tensors, double list_bytes) {
+  std::vector<Operand> operands;
+  for (int i = 0; i < lists * tensors; ++i)
+    operands.push_back({first + static_cast<StorageId>(i), static_cast<std::int64_t>(list_bytes / tensors)});
+  return operands;
+}
+
+std::vector<double> shares_of_the_second_call(double list_bytes) {
   L2Residency residency(l2());
   std::vector<double> shares;
-  for (const char* call : {"foreach_mul", "foreach_add", "foreach_mul"})
-    for (int pack = 0; pack < 4; ++pack) {
-      KernelLaunch launch = kernel({{Access::kUntracked, list_bytes / 4}}, {{Access::kUntracked, list_bytes / 4}});
-      launch.name = call;
-      residency.visit(launch, {}, shares);
-    }
+  for (int call = 0; call < 2; ++call)
+    for (int pack = 0; pack < 4; ++pack)
+      residency.visit(over_lists(1, list_bytes / 4, 2.0 * pack, 2.0 * pack + 2.0), lists_from(0, 1, 8, list_bytes),
+                      shares);
   return shares;
 }
 
 TEST(L2Residency, short_lists_of_tensors_are_found_by_the_next_calls_and_long_ones_are_not) {
   const double capacity = l2().capacity.value();
-  EXPECT_EQ(shares_of_the_third_call(0.05 * capacity), (std::vector<double>{1.0, 1.0}));
-  EXPECT_EQ(shares_of_the_third_call(0.5 * capacity), (std::vector<double>{0.0, 0.0}));
+  EXPECT_EQ(shares_of_the_second_call(0.5 * capacity), (std::vector<double>{1.0, 1.0}));
+  const double between = 0.5 * (l2().resident_full + l2().resident_none);
+  EXPECT_NEAR(shares_of_the_second_call(between * capacity)[0], 0.5, 1e-6);
+  EXPECT_EQ(shares_of_the_second_call(2.0 * capacity), (std::vector<double>{0.0, 0.0}));
 }
 
-TEST(L2Residency, the_first_call_on_a_list_misses) {
+TEST(L2Residency, launches_that_follow_each_other_over_long_lists_find_nothing) {
+  // A fused optimizer after a call over its step counts: each byte of its lists is met once.
   L2Residency residency(l2());
   std::vector<double> shares;
-  residency.visit(kernel({{Access::kUntracked, 64}}, {{Access::kUntracked, 64}}), {}, shares);
+  const double bytes = 10.0 * l2().capacity.value();
+  residency.visit(over_lists(1, 64.0, 0.0, 16.0), lists_from(1000, 1, 16, 64.0), shares);
+  for (int pack = 0; pack < 20; ++pack) {
+    residency.visit(over_lists(4, bytes / 20, 0.05 * pack, 0.05 * (pack + 1)), lists_from(0, 4, 1, bytes), shares);
+    EXPECT_EQ(shares, (std::vector<double>{0.0, 0.0, 0.0, 0.0, 0.0})) << pack;
+  }
+}
+
+TEST(L2Residency, a_tensor_that_two_launches_share_is_found_where_it_was_left) {
+  L2Residency residency(l2());
+  std::vector<double> shares;
+  const double bytes = 0.1 * l2().capacity.value();
+  residency.visit(over_lists(1, 0.5 * bytes, 0.0, 0.5), lists_from(0, 1, 1, bytes), shares);
+  EXPECT_EQ(shares, (std::vector<double>{0.0, 0.0}));
+  residency.visit(over_lists(1, 0.5 * bytes, 0.5, 1.0), lists_from(0, 1, 1, bytes), shares);
+  EXPECT_EQ(shares, (std::vector<double>{0.0, 0.0}));
+  residency.visit(kernel({{0, bytes}}, {}), lists_from(0, 1, 1, bytes), shares);
+  EXPECT_EQ(shares, std::vector<double>{1.0});
+}
+
+TEST(L2Residency, what_is_touched_again_and_again_ages_the_rest_once) {
+  L2Residency residency(l2());
+  std::vector<double> shares;
+  const double part = 0.2 * l2().capacity.value();
+  const Operand x{0, static_cast<std::int64_t>(part)}, y{1, static_cast<std::int64_t>(part)};
+  residency.visit(kernel({{0, part}}, {}), std::vector{x}, shares);
+  for (int i = 0; i < 5000; ++i) residency.visit(kernel({{0, part}}, {}), std::vector{y}, shares);
+  residency.visit(kernel({{0, part}}, {}), std::vector{x}, shares);
+  EXPECT_EQ(shares, std::vector<double>{1.0});
+}
+
+TEST(L2Residency, lists_whose_tensors_are_not_known_miss) {
+  L2Residency residency(l2());
+  std::vector<double> shares;
+  for (int call = 0; call < 2; ++call) residency.visit(over_lists(1, 64.0, 0.0, 1.0), {}, shares);
   EXPECT_EQ(shares, (std::vector<double>{0.0, 0.0}));
 }
 

@@ -38,15 +38,16 @@ void Adam::step_foreach(Eager& eager, Parameters& parameters) {
   using F = MultiTensorFunction;
   const auto sizes = sizes_of(parameters);
   const DType type = parameters.front().value.type;
-  if (decoupled_decay_)
-    foreach (eager, F::mul, type, sizes)
+  const TensorList values = values_of(parameters), gradients = gradients_of(parameters),
+                   averages = states_of(parameters, 0), squares = states_of(parameters, 1);
+  const auto call = [&](F function, std::initializer_list<TensorList> lists, bool scalars = false) {
+    foreach (eager, function, type, sizes, lists, scalars)
       ;
-  foreach (eager, F::lerp, type, sizes)
-    ;
-  foreach (eager, F::mul, type, sizes)
-    ;
-  foreach (eager, F::addcmul, type, sizes)
-    ;
+  };
+  if (decoupled_decay_) call(F::mul, {values});
+  call(F::lerp, {averages, gradients});
+  call(F::mul, {squares});
+  call(F::addcmul, {squares, gradients});
   const auto list = [&] {
     std::vector<Tensor> result;
     result.reserve(parameters.size());
@@ -54,28 +55,21 @@ void Adam::step_foreach(Eager& eager, Parameters& parameters) {
     return result;
   };
   std::vector<Tensor> roots = list(), denominators;
-  foreach (eager, F::square_root, type, sizes)
-    ;
-  foreach (eager, F::divide, type, sizes, true)
-    ;
+  call(F::square_root, {squares, all_of(roots)});
+  call(F::divide, {all_of(roots)}, true);
   if (foreach_lists_ > 1) denominators = list();
-  foreach (eager, F::add_scalar, type, sizes)
-    ;
+  const TensorList divisors = all_of(denominators.empty() ? roots : denominators);
+  call(F::add_scalar, {divisors});
   if (compensated_) {
     // The update joins the compensation; the parameter takes the sum, and what rounding lost of it is kept.
-    foreach (eager, F::addcdiv, type, sizes, true)
-      ;
-    foreach (eager, F::copy, type, sizes)
-      ;
-    foreach (eager, F::add, type, sizes)
-      ;
-    foreach (eager, F::add, type, sizes)
-      ;
-    foreach (eager, F::add, type, sizes)
-      ;
+    const TensorList lost = states_of(parameters, 2);
+    call(F::addcdiv, {lost, averages, divisors}, true);
+    call(F::copy, {values, divisors});
+    call(F::add, {values, lost});
+    call(F::add, {divisors, values});
+    call(F::add, {lost, divisors});
   } else {
-    foreach (eager, F::addcdiv, type, sizes, true)
-      ;
+    call(F::addcdiv, {values, averages, divisors}, true);
   }
   // A Python list gives up its last element first; variables of a function die in the order they were made.
   for (auto* dying : {&roots, &denominators})
@@ -84,14 +78,16 @@ void Adam::step_foreach(Eager& eager, Parameters& parameters) {
 
 void Adam::step_fused(Eager& eager, Parameters& parameters, bool may_skip) {
   const auto one_each = std::make_shared<const std::vector<std::int64_t>>(parameters.size(), 1);
-  foreach (eager, MultiTensorFunction::add_scalar, DType::fp32, one_each)
+  const TensorList counts = states_of(parameters, 0);
+  foreach (eager, MultiTensorFunction::add_scalar, DType::fp32, one_each, {counts})
     ;
   const MultiTensorFunction function =
       decoupled_decay_ ? MultiTensorFunction::fused_adamw : MultiTensorFunction::fused_adam;
-  foreach (eager, function, parameters.front().value.type, sizes_of(parameters))
+  foreach (eager, function, parameters.front().value.type, sizes_of(parameters),
+           {values_of(parameters), gradients_of(parameters), states_of(parameters, 1), states_of(parameters, 2)})
     ;
   if (may_skip)
-    foreach (eager, MultiTensorFunction::add, DType::fp32, one_each)
+    foreach (eager, MultiTensorFunction::add, DType::fp32, one_each, {counts, counts})
       ;  // a skipped step does not count
 }
 

@@ -23,11 +23,12 @@ void exchange_gradients(Eager& eager, const Parameters& parameters) {
   }
   if (sizes->empty()) return;
   const DType type = parameters.front().value.type;
+  // The lists of the buffer's parts are not told apart: both passes are taken as going to the DRAM.
   const Tensor buffer = eager.empty({elements}, type);
-  foreach (eager, MultiTensorFunction::copy, type, sizes)
+  foreach (eager, MultiTensorFunction::copy, type, sizes, {})
     ;
   aten::pointwise(eager, PointwiseFunction::scale, {&buffer}, buffer);
-  foreach (eager, MultiTensorFunction::copy, type, sizes)
+  foreach (eager, MultiTensorFunction::copy, type, sizes, {})
     ;
 }
 

@@ -64,27 +64,27 @@ void ask(Eager& eager, const Tensor& coefficient) {
 }
 
 /// Each tensor's chunks leave a partial norm: as many places for every tensor as the largest has chunks.
-std::vector<Tensor> norms_by_list(Eager& eager, DType type, const Sizes& sizes) {
+std::vector<Tensor> norms_by_list(Eager& eager, DType type, const Sizes& sizes, const TensorList& gradients) {
   constexpr std::int64_t kChunk = 65536;
   const auto count = static_cast<std::int64_t>(sizes->size());
   const std::int64_t largest = *std::max_element(sizes->begin(), sizes->end());
   const Tensor partial = eager.empty({count * ((largest + kChunk - 1) / kChunk)}, DType::fp32);
   std::vector<Tensor> norms;
   for (std::int64_t i = 0; i < count; ++i) norms.push_back(eager.empty({}, type));
-  foreach (eager, MultiTensorFunction::norm, type, sizes)
+  foreach (eager, MultiTensorFunction::norm, type, sizes, {gradients})
     ;
   return norms;
 }
 
 /// The product with a list took a number, for which the host waited, until it took a tensor.
-void clip_lists(Eager& eager, DType type, const Sizes& sizes, bool waits) {
-  std::vector<Tensor> norms = norms_by_list(eager, type, sizes);
+void clip_lists(Eager& eager, DType type, const Sizes& sizes, const TensorList& gradients, bool waits) {
+  std::vector<Tensor> norms = norms_by_list(eager, type, sizes, gradients);
   Tensor total = norm_of(eager, norms, type);
   drop(norms);
   Tensor coefficient = coefficient_of(eager, total);
   Tensor clamped = at_most_one(eager, coefficient);
   if (waits) read_on_host(eager, clamped);
-  foreach (eager, MultiTensorFunction::mul, type, sizes)
+  foreach (eager, MultiTensorFunction::mul, type, sizes, {gradients})
     ;
   coefficient = Tensor{};
   clamped = Tensor{};
@@ -120,17 +120,17 @@ void clip_one_by_one(Eager& eager, std::span<const Tensor* const> gradients, boo
 }
 
 /// multi_tensor_l2norm, its result on the host, multi_tensor_scale by a number.
-void clip_by_apex(Eager& eager, DType type, const Sizes& sizes) {
+void clip_by_apex(Eager& eager, DType type, const Sizes& sizes, const TensorList& gradients) {
   constexpr std::int64_t kCalls = 4;  // zeros for partial norms, norm, item, product
   eager.recorder.host(HostClass::optimizer_op, kCalls);
   eager.recorder.host(HostClass::per_parameter_clip, static_cast<std::int64_t>(sizes->size()));
   constexpr std::int64_t kPartialNorms = 320;  // one a block
   const Tensor partial = aten::full(eager, {kPartialNorms}, DType::fp32);
   const Tensor norm = eager.empty({1}, DType::fp32);
-  foreach (eager, MultiTensorFunction::norm, type, sizes)
+  foreach (eager, MultiTensorFunction::norm, type, sizes, {gradients})
     ;
   read_on_host(eager, norm);
-  foreach (eager, MultiTensorFunction::mul, type, sizes)
+  foreach (eager, MultiTensorFunction::mul, type, sizes, {gradients})
     ;
 }
 
@@ -138,27 +138,29 @@ void clip_by_apex(Eager& eager, DType type, const Sizes& sizes) {
 
 void clip_gradients(Eager& eager, Parameters& parameters, GradientClipper clipper, ClippingStyle style) {
   const DType type = parameters.front().value.type;
-  if (clipper == GradientClipper::apex) return clip_by_apex(eager, type, sizes_of(parameters));
+  if (clipper == GradientClipper::apex)
+    return clip_by_apex(eager, type, sizes_of(parameters), gradients_of(parameters));
   if (style.by_lists) {
     eager.recorder.host(HostClass::clip_fixed);
     eager.recorder.host(HostClass::per_parameter_clip, static_cast<std::int64_t>(parameters.size()));
-    return clip_lists(eager, type, sizes_of(parameters), style.waits);
+    return clip_lists(eager, type, sizes_of(parameters), gradients_of(parameters), style.waits);
   }
-  std::vector<const Tensor*> gradients;
+  TensorList gradients;
   for (const Parameter& parameter : parameters)
     if (parameter.gradient.defined()) gradients.push_back(&parameter.gradient);
   clip_one_by_one(eager, gradients, style.waits, true);
 }
 
 void clip_gradient(Eager& eager, const Parameter& parameter, ClippingStyle style) {
+  const Tensor* gradient = &parameter.gradient;
   if (!style.by_lists) {
-    const Tensor* gradient = &parameter.gradient;
     return clip_one_by_one(eager, std::span(&gradient, 1), style.waits, false);
   }
   constexpr std::int64_t kCalls = 8;  // norm, stack, norm, sum, reciprocal, product, clamp, product
   eager.recorder.host(HostClass::optimizer_op, kCalls);
   const std::vector<std::int64_t> size{parameter.value.elements()};
-  clip_lists(eager, parameter.value.type, std::make_shared<const std::vector<std::int64_t>>(size), style.waits);
+  clip_lists(eager, parameter.value.type, std::make_shared<const std::vector<std::int64_t>>(size), {gradient},
+             style.waits);
 }
 
 }  // namespace ridgeline::optimizers

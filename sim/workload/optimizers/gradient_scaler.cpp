@@ -36,7 +36,8 @@ void GradientScaler::unscale(Eager& eager, Parameters& parameters) {
   eager.recorder.op(Copy{CopyKind::contiguous, DType::fp32, 1, 1, 1}, {&found}, {&found_overflow_});
   const Tensor inverse_here = eager.empty_like(inverse);
   eager.recorder.op(Copy{CopyKind::contiguous, DType::fp32, 1, 1, 1}, {&inverse}, {&inverse_here});
-  foreach (eager, MultiTensorFunction::unscale, parameters.front().value.type, sizes_of(parameters))
+  foreach (eager, MultiTensorFunction::unscale, parameters.front().value.type, sizes_of(parameters),
+           {gradients_of(parameters)})
     ;
 }
 

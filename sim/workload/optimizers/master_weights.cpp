@@ -30,15 +30,17 @@ void MasterWeights::take_gradients(Eager& eager, const Parameters& parameters) {
     eager.recorder.set_category(copies[i].gradient.storage.id(), Category::gradients);
   }
   // One kernel reads 2 bytes and writes 4; counted as a copy of fp32, which moves 8.
-  foreach (eager, MultiTensorFunction::copy, DType::fp32, sizes_of(copies))
+  foreach (eager, MultiTensorFunction::copy, DType::fp32, sizes_of(copies),
+           {gradients_of(parameters), gradients_of(copies)})
     ;
   eager.recorder.op(Copy{CopyKind::device_to_host, DType::int32, 1, 1, 1}, {&overflow_}, {});
   eager.recorder.wait_for_gpu();
 }
 
-void MasterWeights::return_values(Eager& eager) {
+void MasterWeights::return_values(Eager& eager, const Parameters& parameters) {
+  const TensorList values = values_of(parameters);
   // As above, the other way round.
-  foreach (eager, MultiTensorFunction::copy, DType::fp32, sizes_of(copies))
+  foreach (eager, MultiTensorFunction::copy, DType::fp32, sizes_of(copies), {values_of(copies), values})
     ;
   for (Parameter& copy : copies) copy.gradient = Tensor{};
 }

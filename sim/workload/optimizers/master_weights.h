@@ -13,7 +13,7 @@ class MasterWeights {
   /// 16-bit gradients into fresh fp32 ones of the copies; the host waits to hear whether any overflowed.
   void take_gradients(eager::Eager& eager, const eager::Parameters& parameters);
   /// Copies into parameters; the copies' gradients go.
-  void return_values(eager::Eager& eager);
+  void return_values(eager::Eager& eager, const eager::Parameters& parameters);
 
   eager::Parameters copies;
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "sim/units/user_error.h"
 #include "sim/workload/aten/pointwise.h"
 #include "sim/workload/optimizers/adafactor.h"
@@ -70,9 +72,36 @@ std::shared_ptr<const std::vector<std::int64_t>> sizes_of(const Parameters& para
   return sizes;
 }
 
+TensorList values_of(const Parameters& parameters) {
+  TensorList list;
+  for (const auto& parameter : parameters) list.push_back(&parameter.value);
+  return list;
+}
+TensorList gradients_of(const Parameters& parameters) {
+  TensorList list;
+  for (const auto& parameter : parameters) list.push_back(&parameter.gradient);
+  return list;
+}
+TensorList states_of(const Parameters& parameters, std::size_t state) {
+  TensorList list;
+  for (const auto& parameter : parameters) list.push_back(&parameter.states.at(state));
+  return list;
+}
+TensorList all_of(const std::vector<Tensor>& tensors) {
+  TensorList list;
+  for (const auto& tensor : tensors) list.push_back(&tensor);
+  return list;
+}
+
 void foreach (Eager& eager, MultiTensorFunction function, DType type,
-              const std::shared_ptr<const std::vector<std::int64_t>>& sizes, bool scalar_per_tensor) {
-  eager.recorder.op(MultiTensor{function, type, sizes, scalar_per_tensor}, {}, {});
+              const std::shared_ptr<const std::vector<std::int64_t>>& sizes, std::initializer_list<TensorList> lists,
+              bool scalar_per_tensor) {
+  TensorList operands;
+  for (const TensorList& list : lists) operands.insert(operands.end(), list.begin(), list.end());
+  // A parameter that took no gradient has no place in the lists, but its size is among them.
+  const bool known = std::all_of(operands.begin(), operands.end(), [](const Tensor* t) { return t->defined(); });
+  if (!known) operands.clear();
+  eager.recorder.op(MultiTensor{function, type, sizes, scalar_per_tensor}, operands, {});
 }
 
 void read_on_host(Eager& eager, const Tensor& number) {

@@ -2,6 +2,7 @@
 // or over one tensor after the other.
 #pragma once
 
+#include <initializer_list>
 #include <memory>
 #include <vector>
 
@@ -25,9 +26,17 @@ std::unique_ptr<Optimizer> make_optimizer(const TrainingDescription& training);
 
 /// Elements of each parameter, shared by all multi-tensor operations of a step.
 std::shared_ptr<const std::vector<std::int64_t>> sizes_of(const eager::Parameters& parameters);
-/// One multi-tensor call over lists of these sizes.
+/// Tensors of one list, a parameter each.
+using TensorList = std::vector<const eager::Tensor*>;
+TensorList values_of(const eager::Parameters& parameters);
+TensorList gradients_of(const eager::Parameters& parameters);
+TensorList states_of(const eager::Parameters& parameters, std::size_t state);
+TensorList all_of(const std::vector<eager::Tensor>& tensors);
+/// One multi-tensor call over lists of these sizes, in the order in which its kernel takes them (lowering:
+/// kernels/multi_tensor.cpp).
 void foreach (eager::Eager& eager, MultiTensorFunction function, DType type,
-              const std::shared_ptr<const std::vector<std::int64_t>>& sizes, bool scalar_per_tensor = false);
+              const std::shared_ptr<const std::vector<std::int64_t>>& sizes, std::initializer_list<TensorList> lists,
+              bool scalar_per_tensor = false);
 /// tensor.item(): the host waits for the number.
 void read_on_host(eager::Eager& eager, const eager::Tensor& number);
 /// An optimizer state filled with zeros.

@@ -30,16 +30,19 @@ void Sgd::step(Eager& eager, Parameters& parameters, const Tensor&) {
       parameter.states.push_back(std::move(state));
     }
   }
+  const auto updates = [&] { return momentum_ ? states_of(parameters, 0) : gradients_of(parameters); };
   switch (implementation_) {
-    case OptimizerImplementation::fused: return foreach (eager, MultiTensorFunction::fused_sgd, type, sizes);
+    case OptimizerImplementation::fused:
+      return foreach (eager, MultiTensorFunction::fused_sgd, type, sizes,
+                      {values_of(parameters), gradients_of(parameters), updates()});
     case OptimizerImplementation::foreach:
       if (momentum_ && !first) {
-        foreach (eager, MultiTensorFunction::mul, type, sizes)
+        foreach (eager, MultiTensorFunction::mul, type, sizes, {updates()})
           ;
-        foreach (eager, MultiTensorFunction::add, type, sizes)
+        foreach (eager, MultiTensorFunction::add, type, sizes, {updates(), gradients_of(parameters)})
           ;
       }
-      return foreach (eager, MultiTensorFunction::add, type, sizes);
+      return foreach (eager, MultiTensorFunction::add, type, sizes, {values_of(parameters), updates()});
     case OptimizerImplementation::for_loop:
       for (auto& parameter : parameters) {
         eager.recorder.host(HostClass::optimizer_op, momentum_ ? 3 : 1);
