@@ -259,9 +259,12 @@ void add_clock_and_power(std::vector<HardwareKey>& k) {
   k.push_back(row<kClk, &ClockSpec::sustained>("clock.sustained", kClock, Better::more, stream | code | product | power | hierarchy, "Highest clock under load without a tensor-core kernel"));
   k.push_back(row<kClk, &ClockSpec::tensor>("clock.tensor", kClock, Better::more, product | attention | power, "Clock of a tensor-core kernel with idle pipes"));
   k.push_back(row<kClk, &ClockSpec::tensor_droop>("clock.tensor_droop", {0.0, kClock.high}, Better::less, product | power, "What a fully busy tensor pipe takes off clock.tensor"));
+  k.push_back(row<kClk, &ClockSpec::lowest>("clock.lowest", kClock, Better::neither, one(power), "Clock at which the power limit stops slowing the SMs down"));
+  k.push_back(row<kClk, &ClockSpec::knee>("clock.knee", kClock, Better::more, one(power), "Clock up to which the voltage is the least there is; from here to clock.boost it rises in a straight line"));
+  k.push_back(row<kClk, &ClockSpec::knee_voltage>("clock.knee_voltage", {0.3, 1.0}, Better::less, one(power), "Voltage of the SMs at and below clock.knee, over that at clock.boost"));
   k.push_back(row<kPow, &PowerSpec::limit>("power.limit", kPower, Better::more, one(power), "Power that the board may draw"));
-  k.push_back(row<kPow, &PowerSpec::idle>("power.idle", {0.0, kPower.high}, Better::less, one(power), "Power with clocks up and nothing running"));
-  k.push_back(row<kPow, &PowerSpec::fp32>("power.fp32", kEnergy, Better::less, one(power), "Energy of a FLOP on the CUDA cores, all included"));
+  k.push_back(row<kPow, &PowerSpec::idle>("power.idle", {0.0, kPower.high}, Better::less, one(power), "Power at clock.boost with nothing running"));
+  k.push_back(row<kPow, &PowerSpec::fp32>("power.fp32", kEnergy, Better::less, one(power), "Energy of a FLOP on the CUDA cores, all included, at the voltage of clock.boost"));
   k.push_back(row<kPow, &PowerSpec::tensor_fp16>("power.tensor_fp16", kEnergyIfKnown, Better::less, one(power), "Energy of a FLOP on the tensor cores in fp16"));
   k.push_back(row<kPow, &PowerSpec::tensor_bf16>("power.tensor_bf16", kEnergyIfKnown, Better::less, one(power), "Energy of a FLOP on the tensor cores in bf16"));
   k.push_back(row<kPow, &PowerSpec::tensor_tf32>("power.tensor_tf32", kEnergyIfKnown, Better::less, one(power), "Energy of a FLOP on the tensor cores in TF32"));
@@ -307,7 +310,7 @@ void add_launch_and_rest(std::vector<HardwareKey>& k) {
   k.push_back(row<&Gpu::context, &ContextSpec::driver>("context.driver", kContext, Better::less, one(memory), "Device memory of a CUDA context alone"));
   k.push_back(row<&Gpu::context, &ContextSpec::libraries>("context.libraries", kContext, Better::less, one(memory), "Device memory of the library code that a training step loads"));
   k.push_back(row<&Gpu::context, &ContextSpec::eager_loading>("context.eager_loading", kContext, Better::less, one(memory), "Further device memory where all code is loaded at the start (before CUDA 11.7)"));
-  k.push_back(row<&Gpu::price_per_hour>("price_per_hour", {0.0, 1e5}, Better::less, one(price), "Rent of the board in USD an hour"));
+  k.push_back(optional(row<&Gpu::price_per_hour>("price_per_hour", {0.0, 1e5}, Better::less, one(price), "Rent of the board in USD an hour; 0 = not known")));
   k.push_back(gemm_menu_key());
   k.push_back(gemm_tiles_key());
 }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
 
 #include "sim/hierarchy/grid_plan.h"
 #include "sim/hierarchy/residency.h"
@@ -42,8 +41,8 @@ class Timer {
     const double again =
         (total_.dram_read - guess.dram_read) / (achieved_bandwidth(gpu_).dram_read * constants.read_share);
     const double more = guess.total_with(std::max(0.0, guess.memory + again)) - guess.total;
-    const Seconds time{std::max(0.5 * result_.time.value(), result_.time.value() + more)};
-    in_events(plan_of(work, law, parts, traffic_, gpu_), parts, law.compute, time);
+    result_.stretch(std::max(0.5, 1.0 + more / guess.total));
+    in_events(plan_of(work, law, parts, traffic_, gpu_), parts, law.compute, false);
     const double pipe = law.activity * law.compute;
     const double loads = work.family == GemmWork::Family::wgmma
                              ? std::max(0.0, std::max(law.shared, law.port) - law.math)
@@ -81,19 +80,22 @@ class Timer {
   }
 
  private:
-  /// Blocks as events; the board's power limit lengthens the whole, where it is not known how long the kernel takes.
-  void in_events(const GridPlan& plan, const KernelParts& parts, double compute, std::optional<Seconds> known = {}) {
+  /// Blocks as events. `timed`: they also say how long the kernel takes; the board's power limit lengthens the whole.
+  void in_events(const GridPlan& plan, const KernelParts& parts, double compute, bool timed = true) {
     const GridRun run = run_grid(plan, gpu_.dram);
     const double alone = seconds_of(run.end);
-    const Seconds limited = known ? *known
-                                  : power_limited(gpu_, launch_.pipe, launch_.type, launch_.flops,
-                                                  total_.dram_read + total_.dram_write, Seconds{alone});
-    course_ = course_of(plan, run, traffic_, ticks_of(parts.fill), limited.value() / static_cast<double>(run.end));
-    result_.time = limited;
-    waits(Stall::long_scoreboard) += parts.fill + std::max(0.0, alone - parts.fixed - parts.fill - compute);
-    waits(Stall::drain) += parts.fixed;
     if (parts.memory > compute && parts.memory > parts.fixed) result_.limiter = Limiter::dram;
     else if (result_.limiter == Limiter::dram) result_.limiter = Limiter::latency;
+    if (timed) {
+      result_.time = Seconds{alone};
+      result_.clocked = Seconds{parts.fixed + compute};
+      result_.dram_read_bytes = total_.dram_read;
+      result_.dram_write_bytes = total_.dram_write;
+      limit_power(result_, launch_, gpu_);
+    }
+    course_ = course_of(plan, run, traffic_, ticks_of(parts.fill), result_.time.value() / static_cast<double>(run.end));
+    waits(Stall::long_scoreboard) += parts.fill + std::max(0.0, alone - parts.fixed - parts.fill - compute);
+    waits(Stall::drain) += parts.fixed;
   }
   /// A steady stream: the law's time, a step as long as its share of the traffic.
   void evenly() {

@@ -140,8 +140,8 @@ KernelTime convolution_time(const KernelLaunch& launch, const GemmWork& work, co
   }
   const ConvolutionTime part = convolution_law(work, gpu, read - hit, hit, launch.written_bytes());
   KernelTime result;
-  result.time = power_limited(gpu, launch.pipe, launch.type, launch.flops, read - hit + launch.written_bytes(),
-                              Seconds{part.total});
+  result.time = Seconds{part.total};
+  result.clocked = Seconds{part.compute};
   result.dram_read_bytes = read - hit;
   result.dram_write_bytes = launch.written_bytes();
   const double element = static_cast<double>(bytes_of(work.type));
@@ -156,6 +156,7 @@ KernelTime convolution_time(const KernelLaunch& launch, const GemmWork& work, co
   else if (part.latency > part.bound && part.latency > part.loads) result.limiter = Limiter::latency;
   else if (part.loads > part.bound) result.limiter = Limiter::l2;
   else result.limiter = Limiter::compute;
+  limit_power(result, launch, gpu);
   return result;
 }
 

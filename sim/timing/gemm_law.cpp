@@ -23,6 +23,9 @@ constexpr double kClusterableShare = 0.91;
 /// Blocks of a wave are up to a pipeline of stages apart: lines of panels have to stay this many pipelines.
 constexpr double kPipelinesApart = 2.0;
 
+/// The kernel shown takes at least this share of its own time, whatever others are likely.
+constexpr double kLeastOfKernel = 0.5;
+
 /// Lines that many SMs ask for come at most this much faster than others (an H200; NVIDIA's documents name no number).
 constexpr double kSharedOverPlain = 1.45;
 
@@ -362,8 +365,9 @@ double GemmLaw::seconds(const GemmTile& tile, int splits, double give_up, double
     return std::numeric_limits<double>::infinity();
   const GemmTime product = time_of(work, tile, splits);
   const Pipe pipe = cuda_cores_ ? Pipe::fp32 : Pipe::tensor_mma;
-  return power_limited(gpu_, pipe, type_, flops_, product.dram_read + product.dram_write, Seconds{product.total})
-             .value() +
+  return power_limited(gpu_, pipe, type_, flops_, product.dram_read + product.dram_write, Seconds{product.total},
+                       Seconds{product.fixed + product.compute})
+             .time.value() +
          helpers;
 }
 
@@ -380,8 +384,12 @@ GemmMisses gemm_misses(const KernelLaunch& launch, std::span<const double> resid
 }
 
 KernelTime gemm_time(const KernelLaunch& launch, const GemmWork& work, const Gpu& gpu, Residency residency) {
+  return gemm_time(launch, work, gpu, residency, gemm_constants(gemm_class_of(work, gpu)));
+}
+
+KernelTime gemm_time(const KernelLaunch& launch, const GemmWork& work, const Gpu& gpu, Residency residency,
+                     const GemmConstants& constants) {
   KernelTime result;
-  const GemmConstants& constants = gemm_constants(gemm_class_of(work, gpu));
   if (work.reduces_splits) {
     const GemmLaw law(work, gpu, constants);
     result.time = Seconds{law.split_reduction(tile_of(work), work.split_k)};
@@ -396,11 +404,8 @@ KernelTime gemm_time(const KernelLaunch& launch, const GemmWork& work, const Gpu
   const GemmLaw law(work, gpu, constants, missed.read, missed.write);
   const GemmTile tile = tile_of(work);
   const GemmTime part = law.time(tile, work.split_k);
-  const double alone = law.seconds(tile, work.split_k) - law.helper_seconds(tile, work.split_k);
-  result.time =
-      Seconds{work.likely.newer + work.likely.older == 0
-                  ? alone
-                  : likely_seconds(work, gpu, missed.read, missed.write) - law.helper_seconds(tile, work.split_k)};
+  result.time = Seconds{part.total};
+  result.clocked = Seconds{part.fixed + part.compute};
   result.dram_read_bytes = part.dram_read;
   result.dram_write_bytes = part.dram_write;
   result.l2_bytes = part.l2_bytes;
@@ -411,13 +416,17 @@ KernelTime gemm_time(const KernelLaunch& launch, const GemmWork& work, const Gpu
       std::min(1.0, std::max(1, work.blocks_per_sm) * launch.threads_per_block / 32.0 / gpu.sm.max_warps);
   result.math_utilization = part.activity;
   const double start = part.fixed + part.fill;
-  if (alone > part.total * 1.001) result.limiter = Limiter::compute;
-  else if (start > part.compute && start > part.memory) result.limiter = Limiter::latency;
+  if (start > part.compute && start > part.memory) result.limiter = Limiter::latency;
   else if (part.memory > part.compute) result.limiter = Limiter::dram;
   else if (part.latency > part.math && part.latency > part.shared) result.limiter = Limiter::latency;
   else if (part.shared > part.math) result.limiter = Limiter::shared_memory;
   else if (part.math < 0.5 * part.compute) result.limiter = Limiter::latency;
   else result.limiter = Limiter::compute;
+  limit_power(result, launch, gpu);
+  if (work.likely.newer + work.likely.older > 0) {
+    const double likely = likely_seconds(work, gpu, missed.read, missed.write) - law.helper_seconds(tile, work.split_k);
+    result.stretch(std::max(kLeastOfKernel, likely / result.time.value()));
+  }
   return result;
 }
 

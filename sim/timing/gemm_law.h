@@ -9,8 +9,8 @@
 // T never grows with a better number of the chip: what a kernel may do either way (pairs of blocks or none) is a
 // minimum over all ways, what the SMs share (L2, DRAM) is bytes of the whole grid over its bandwidth, and more blocks
 // at once only share more panels. A new term must keep to that. The floors of the choice (gemm_floor.h) stay right as
-// long as it only adds time. Sources: fits to 13,922 products on an H200, counters of 20; see gemm_constants.cpp for
-// constants and errors.
+// long as it only adds time. Sources: fits to 13,922 products on an H200, counters of 20; see
+// data/laws/products.yaml for constants and errors.
 #pragma once
 
 #include <limits>
