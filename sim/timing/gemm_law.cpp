@@ -424,7 +424,8 @@ KernelTime gemm_time(const KernelLaunch& launch, const GemmWork& work, const Gpu
   else result.limiter = Limiter::compute;
   limit_power(result, launch, gpu);
   if (work.likely.newer + work.likely.older > 0) {
-    const double likely = likely_seconds(work, gpu, missed.read, missed.write) - law.helper_seconds(tile, work.split_k);
+    const double likely =
+        likely_seconds(work, gpu, law, missed.read, missed.write) - law.helper_seconds(tile, work.split_k);
     result.stretch(std::max(kLeastOfKernel, likely / result.time.value()));
   }
   return result;
