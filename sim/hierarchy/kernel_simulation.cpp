@@ -53,8 +53,9 @@ class Timer {
     const AttentionTime law =
         fused_attention_time(work, gpu_, constants, total_.dram_read, std::min(total_.dram_write, total_.l2_write));
     const KernelParts parts{law.fixed, law.fill, std::max(0.0, law.memory)};
+    total_.dram_read += law.floor.refetched;
     in_events(plan_of(work, attention_blocks(work, gpu_, constants), law.clock, parts, traffic_, gpu_), parts,
-              law.compute);
+              law.compute, law.floor.most());
     const double tile = std::max(1.0, law.math + law.softmax + law.latency);
     waits(Stall::math_pipe_throttle) += law.compute * law.math / tile;
     waits(Stall::mio_throttle) += law.compute * law.softmax / tile;
@@ -77,9 +78,9 @@ class Timer {
 
  private:
   /// Blocks as events; the board's power limit lengthens the whole.
-  void in_events(const GridPlan& plan, const KernelParts& parts, double compute) {
+  void in_events(const GridPlan& plan, const KernelParts& parts, double compute, double floor = 0.0) {
     const GridRun run = run_grid(plan, gpu_.dram);
-    const double alone = seconds_of(run.end);
+    const double alone = std::max(seconds_of(run.end), floor);
     const Seconds limited = power_limited(gpu_, launch_.pipe, launch_.type, launch_.flops,
                                           total_.dram_read + total_.dram_write, Seconds{alone});
     course_ = course_of(plan, run, traffic_, ticks_of(parts.fill), limited.value() / static_cast<double>(run.end));
