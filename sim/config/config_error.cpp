@@ -12,6 +12,13 @@ std::string sentence(const Origin& origin, std::string_view key, std::string_vie
   return text + std::string(message);
 }
 
+std::string lines(const std::vector<ConfigError>& several) {
+  std::string text;
+  for (const ConfigError& error : several) text += (text.empty() ? "" : "\n") + std::string(error.what());
+  if (several.size() > 1) text += fmt::format("\n{} mistakes", several.size());
+  return text;
+}
+
 }  // namespace
 
 std::string Origin::to_string() const {
@@ -21,5 +28,11 @@ std::string Origin::to_string() const {
 
 ConfigError::ConfigError(const Origin& origin, std::string_view key, std::string_view message)
     : UserError(sentence(origin, key, message)), origin_(origin), key_(key), message_(message) {}
+
+ConfigError::ConfigError(const std::vector<ConfigError>& several)
+    : UserError(lines(several)),
+      origin_(several.front().origin_),
+      key_(several.front().key_),
+      message_(several.front().message_) {}
 
 }  // namespace ridgeline::config

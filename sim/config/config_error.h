@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "sim/units/user_error.h"
 
@@ -24,6 +25,8 @@ class ConfigError : public UserError {
  public:
   /// Empty parts are left out of the text.
   ConfigError(const Origin& origin, std::string_view key, std::string_view message);
+  /// Several mistakes, a line each; origin, key and message are those of the first. At least one.
+  explicit ConfigError(const std::vector<ConfigError>& several);
 
   [[nodiscard]] const Origin& origin() const { return origin_; }
   [[nodiscard]] const std::string& key() const { return key_; }          ///< dotted path of the key

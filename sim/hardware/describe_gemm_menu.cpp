@@ -63,15 +63,14 @@ GemmTileEntry read_tile(const config::Value& value, const SmSpec& sm) {
 
 }  // namespace
 
-void read_gemm_menu(FieldReader& reader, Gpu& gpu) {
-  gpu.gemm = {};
-  reader.optional_section("gemm", [&] {
-    reader.optional_choice<bool>("menu", gpu.gemm.replace, kMenuWays);
-    reader.optional_list("tiles", [&](const config::Value& item) {
-      if (gpu.gemm.tiles.size() == kMostTiles) item.fail(fmt::format("more than {} tiles", kMostTiles));
-      gpu.gemm.tiles.push_back(read_tile(item, gpu.sm));
-    });
-  });
+void read_gemm_menu_way(const config::Value& value, Gpu& gpu) { gpu.gemm.replace = value.choice<bool>(kMenuWays); }
+
+void read_gemm_tiles(const config::Value& value, Gpu& gpu) {
+  gpu.gemm.tiles.clear();
+  for (const config::Value& item : value.list()) {
+    if (gpu.gemm.tiles.size() == kMostTiles) item.fail(fmt::format("more than {} tiles", kMostTiles));
+    gpu.gemm.tiles.push_back(read_tile(item, gpu.sm));
+  }
 }
 
 }  // namespace ridgeline

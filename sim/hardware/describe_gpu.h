@@ -1,14 +1,21 @@
-// The keys of hw/NAME.yaml: which field each fills and what values make sense.
+// A tree of hw/NAME.yaml to Gpu, by the table of keys (keys.h).
 #pragma once
 
-#include "sim/hardware/field_reader.h"
+#include <vector>
+
+#include "sim/config/value.h"
 #include "sim/hardware/gpu.h"
+#include "sim/hardware/hardware_sheet.h"
 
 namespace ridgeline {
 
 /// Reads all fields of `root` into `gpu`, with a row a field in `rows`, or in `assumed` where the file does not say it
-/// (both may be null). Throws config::ConfigError, also for values that contradict each other.
+/// (both may be null). Throws one config::ConfigError that lists all that is missing, unknown or wrong, also values
+/// that contradict each other.
 void read_gpu(const config::Value& root, Gpu& gpu, std::vector<SheetRow>* rows,
               std::vector<SheetRow>* assumed = nullptr);
+
+/// The value at a dotted key, or an absent one that stands where its section does.
+config::Value value_at(const config::Value& root, std::string_view key);
 
 }  // namespace ridgeline

@@ -1,6 +1,31 @@
 #include "sim/hardware/field_reader.h"
 
 namespace ridgeline {
+
+SheetRow read_described(const config::Value& field, const std::function<void(const config::Value&)>& use) {
+  const config::Node& node = field.node();
+  SheetRow row;
+  row.key = field.path();
+  const bool from_command_line = field.origin().line == 0;
+  if (from_command_line && !field.is_mapping()) {
+    use(field);
+    split_unit(row, node);
+    row.source = field.origin().to_string();
+    return row;
+  }
+  if (!field.is_mapping())
+    field.fail("expected {value: ..., source: ...}, got " + node.describe() +
+               "; or give the whole file a source: of its own");
+  const config::Mapping parts(field, {"value", "source", "spread", "note"});
+  use(parts.has("value") ? parts["value"].called(field.path()) : parts["value"]);
+  split_unit(row, parts["value"].node());
+  row.source = parts["source"].text();
+  if (row.source.empty()) parts["source"].fail("empty; say where the value comes from");
+  if (parts.has("note")) row.note = parts["note"].text();
+  if (parts.has("spread")) row.spread = parts["spread"].number({0.0, 1.0});
+  return row;
+}
+
 void FieldReader::document(const std::function<void()>& fields, const std::vector<std::string>& plain_keys) {
   run(root_, fields, plain_keys);
 }
@@ -26,40 +51,9 @@ void FieldReader::run(const config::Value& value, const std::function<void()>& f
   mapping_ = outer;
 }
 
-void FieldReader::assume(std::string_view key, std::string value) {
-  if (!assumed_) return;
-  SheetRow row;
-  row.key = (*mapping_)[key].path();
-  row.value = std::move(value);
-  row.source = "assumed: the file does not say";
-  assumed_->push_back(std::move(row));
-}
-
 void FieldReader::read(std::string_view key, const std::function<void(const config::Value&)>& use) {
-  if (keys_) {
-    keys_->emplace_back(key);
-    return;
-  }
-  const config::Value field = (*mapping_)[key];
-  const config::Node& node = field.node();
-  SheetRow row;
-  row.key = field.path();
-  const bool from_command_line = field.origin().line == 0;
-  if (from_command_line && !field.is_mapping()) {
-    use(field);
-    split_unit(row, node);
-    row.source = field.origin().to_string();
-  } else {
-    if (!field.is_mapping()) field.fail("expected {value: ..., source: ...}, got " + node.describe());
-    const config::Mapping parts(field, {"value", "source", "spread", "note"});
-    use(parts.has("value") ? parts["value"].called(field.path()) : parts["value"]);
-    split_unit(row, parts["value"].node());
-    row.source = parts["source"].text();
-    if (row.source.empty()) parts["source"].fail("empty; say where the value comes from");
-    if (parts.has("note")) row.note = parts["note"].text();
-    if (parts.has("spread")) row.spread = parts["spread"].number({0.0, 1.0});
-  }
-  if (rows_) rows_->push_back(std::move(row));
+  if (keys_) keys_->emplace_back(key);
+  else (void)read_described((*mapping_)[key], use);
 }
 
 void FieldReader::text(std::string_view key, std::string& out) {

@@ -14,16 +14,14 @@
 
 namespace ridgeline {
 
-enum class Architecture : std::uint8_t { volta, turing, ampere, ada, hopper };
+enum class Architecture : std::uint8_t { volta, turing, ampere, ada, hopper, blackwell };
 std::string_view name_of(Architecture architecture);
 
 /// Multiply-adds a clock an SM, dense. 0 = the unit does not exist.
 struct MathRates {
-  double fp32 = 0, fp64 = 0, fp16 = 0, int32 = 0;  ///< CUDA cores
-  double special = 16;                             ///< special-function unit operations a clock
-  double tensor_fp16 = 0;                          ///< fp32 accumulate
-  double tensor_fp16_fp16acc = 0;
-  double tensor_bf16 = 0, tensor_tf32 = 0, tensor_int8 = 0, tensor_fp8 = 0;
+  double fp32 = 0, int32 = 0;                                ///< CUDA cores
+  double special = 16;                                       ///< special-function unit operations a clock
+  double tensor_fp16 = 0, tensor_bf16 = 0, tensor_tf32 = 0;  ///< fp32 accumulate
   double sparsity_factor = 1;  ///< of the tensor cores where one operand is 2:4 sparse, over dense; 1 = no such unit
 };
 
@@ -37,7 +35,6 @@ struct SmSpec {
   Bytes l1_and_shared;                    ///< unified capacity
   Bytes shared_per_sm, shared_per_block;  ///< most a kernel can have
   Bytes shared_reserved_per_block, shared_allocation_unit;
-  std::vector<Bytes> shared_carveouts;
   BytesPerCycle shared_bandwidth;  ///< a clock an SM
   BytesPerCycle l1_bandwidth;
   Cycles shared_latency, l1_latency;
@@ -48,17 +45,20 @@ struct SmSpec {
 };
 
 struct ClockSpec {
-  Hertz base, boost;   ///< datasheet; the paper peaks of the CUDA cores use boost
-  Hertz boost_tensor;  ///< datasheet: clock of the paper peaks of the tensor cores (lower than boost on Hopper)
-  Hertz sustained;     ///< highest clock seen under load without a tensor-core kernel
-  Hertz tensor;        ///< clock of a tensor-core kernel with idle pipes …
-  Hertz tensor_droop;  ///< … less this much at full tensor-pipe activity
+  Hertz base, boost;           ///< datasheet; the paper peaks of the CUDA cores and the energies of `power` use boost
+  Hertz boost_tensor;          ///< datasheet: clock of the paper peaks of the tensor cores (lower than boost on Hopper)
+  Hertz sustained;             ///< highest clock seen under load without a tensor-core kernel
+  Hertz tensor;                ///< clock of a tensor-core kernel with idle pipes …
+  Hertz tensor_droop;          ///< … less this much at full tensor-pipe activity
+  Hertz lowest;                ///< where the power limit stops slowing the SMs down
+  Hertz knee;                  ///< up to here the voltage is the least there is; from here it rises in a straight line
+  double knee_voltage = 0.75;  ///< of the SMs at and below `knee`, over that at `boost`
 };
 
 struct PowerSpec {
-  Watts limit, idle;                                          ///< board limit; power with clocks up and nothing running
-  JoulesPerFlop fp32, tensor_fp16, tensor_bf16, tensor_tf32;  ///< all-in, under load
-  JoulesPerByte dram;
+  Watts limit, idle;                                          ///< board limit; power at clock.boost and nothing running
+  JoulesPerFlop fp32, tensor_fp16, tensor_bf16, tensor_tf32;  ///< all-in, at the voltage of clock.boost
+  JoulesPerByte dram;                                         ///< from the DRAM to the registers, likewise
   Seconds averaging;  ///< a load may exceed the limit this long before the clock comes down; 0 = at once
 };
 
@@ -99,9 +99,7 @@ struct DramSpec {
 };
 
 struct LinkSpec {
-  std::string type;          ///< "NVLink 4", "PCIe 4.0 x16"
   BytesPerSecond bandwidth;  ///< a direction, achieved
-  int count = 1;
 };
 
 struct LaunchSpec {
@@ -130,8 +128,7 @@ struct Gpu {
   PowerSpec power;
   L2Spec l2;
   DramSpec dram;
-  LinkSpec host_link, gpu_link;
-  int copy_engines = 2;
+  LinkSpec host_link;
   LaunchSpec launch;
   ContextSpec context;
   GemmMenuChange gemm;        ///< what-if kernels of the matrix library; none on the chips as they are

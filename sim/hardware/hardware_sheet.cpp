@@ -11,7 +11,7 @@ class Rows {
  public:
   void add(std::string key, double value, int decimals, std::string unit, std::string formula) {
     rows_.push_back(
-        {std::move(key), fmt::format("{:.{}f}", value, decimals), std::move(unit), std::move(formula), {}, {}});
+        {std::move(key), fmt::format("{:.{}f}", value, decimals), std::move(unit), std::move(formula), {}, {}, {}});
   }
   [[nodiscard]] std::vector<SheetRow> take() { return std::move(rows_); }
 
@@ -28,18 +28,13 @@ struct Peak {
 void add_peaks(Rows& rows, const Gpu& gpu) {
   const MathRates& rates = gpu.sm.rates;
   const Peak peaks[] = {{"fp32", rates.fp32, false},
-                        {"fp64", rates.fp64, false},
-                        {"fp16", rates.fp16, false},
                         {"tensor_fp16", rates.tensor_fp16, true},
-                        {"tensor_fp16_fp16acc", rates.tensor_fp16_fp16acc, true},
                         {"tensor_bf16", rates.tensor_bf16, true},
-                        {"tensor_tf32", rates.tensor_tf32, true},
-                        {"tensor_int8", rates.tensor_int8, true},
-                        {"tensor_fp8", rates.tensor_fp8, true}};
+                        {"tensor_tf32", rates.tensor_tf32, true}};
   for (const Peak& peak : peaks) {
     if (peak.rate <= 0) continue;
     const double dense = (peak.tensor ? gpu.tensor_peak(peak.rate) : gpu.peak(peak.rate)).value() * 1e-12;
-    const std::string unit = std::string(peak.name) == "tensor_int8" ? "TOP/s" : "TFLOP/s";
+    const std::string unit = "TFLOP/s";
     const std::string clock = peak.tensor ? "clock.boost_tensor" : "clock.boost";
     rows.add(fmt::format("peak.{}", peak.name), dense, 1, unit,
              fmt::format("2 x sm.rates.{} x sm.count x {}", peak.name, clock));

@@ -23,7 +23,8 @@ constexpr std::array<Names, kResources.size()> kNames{{{"sm_count", "SMs"},
 
 void speed_up_clock(Gpu& gpu, double factor) {
   ClockSpec& c = gpu.clock;
-  for (Hertz* clock : {&c.base, &c.boost, &c.boost_tensor, &c.sustained, &c.tensor, &c.tensor_droop})
+  for (Hertz* clock :
+       {&c.base, &c.boost, &c.boost_tensor, &c.sustained, &c.tensor, &c.tensor_droop, &c.lowest, &c.knee})
     *clock = *clock * factor;
   gpu.launch.blocks_per_second *= factor;
 }
@@ -50,12 +51,10 @@ Gpu with_more(const Gpu& gpu, Resource resource, double factor) {
       break;
     case Resource::core_clock: speed_up_clock(more, factor); break;
     case Resource::tensor_throughput:
-      for (double* rate : {&rates.tensor_fp16, &rates.tensor_fp16_fp16acc, &rates.tensor_bf16, &rates.tensor_tf32,
-                           &rates.tensor_int8, &rates.tensor_fp8})
-        *rate *= factor;
+      for (double* rate : {&rates.tensor_fp16, &rates.tensor_bf16, &rates.tensor_tf32}) *rate *= factor;
       break;
     case Resource::fma_throughput:
-      for (double* rate : {&rates.fp32, &rates.fp64, &rates.fp16, &rates.int32, &rates.special}) *rate *= factor;
+      for (double* rate : {&rates.fp32, &rates.int32, &rates.special}) *rate *= factor;
       more.sm.issue_rate *= factor;
       break;
     case Resource::shared_memory_bandwidth:

@@ -38,7 +38,7 @@ class Timer {
         (total_.dram_read - law.dram_read) / (achieved_bandwidth(gpu_).dram_read * constants.read_share);
     const KernelParts parts{law.fixed, law.fill, std::max(0.0, law.memory + refetched)};
     in_events(plan_of(work, law, parts, traffic_, gpu_), parts, law.compute);
-    result_.time = Seconds{result_.time.value() * work.expected};
+    result_.stretch(work.expected);
     const double pipe = law.activity * law.compute;
     const double loads = work.family == GemmWork::Family::wgmma
                              ? std::max(0.0, std::max(law.shared, law.port) - law.math)
@@ -81,14 +81,16 @@ class Timer {
   void in_events(const GridPlan& plan, const KernelParts& parts, double compute, double floor = 0.0) {
     const GridRun run = run_grid(plan, gpu_.dram);
     const double alone = std::max(seconds_of(run.end), floor);
-    const Seconds limited = power_limited(gpu_, launch_.pipe, launch_.type, launch_.flops,
-                                          total_.dram_read + total_.dram_write, Seconds{alone});
-    course_ = course_of(plan, run, traffic_, ticks_of(parts.fill), limited.value() / static_cast<double>(run.end));
-    result_.time = limited;
-    waits(Stall::long_scoreboard) += parts.fill + std::max(0.0, alone - parts.fixed - parts.fill - compute);
-    waits(Stall::drain) += parts.fixed;
     if (parts.memory > compute && parts.memory > parts.fixed) result_.limiter = Limiter::dram;
     else if (result_.limiter == Limiter::dram) result_.limiter = Limiter::latency;
+    result_.time = Seconds{alone};
+    result_.clocked = Seconds{parts.fixed + compute};
+    result_.dram_read_bytes = total_.dram_read;
+    result_.dram_write_bytes = total_.dram_write;
+    limit_power(result_, launch_, gpu_);
+    course_ = course_of(plan, run, traffic_, ticks_of(parts.fill), result_.time.value() / static_cast<double>(run.end));
+    waits(Stall::long_scoreboard) += parts.fill + std::max(0.0, alone - parts.fixed - parts.fill - compute);
+    waits(Stall::drain) += parts.fixed;
   }
   /// A steady stream: the law's time, a step as long as its share of the traffic.
   void evenly() {

@@ -70,7 +70,7 @@ AttentionChoice choose_attention(const TrainingDescription& t, const ModelDescri
       return insist(AttentionChoice::efficient, obstacle_to_efficient(t, head_dim, gpu, software));
     case AttentionRequest::sdpa: break;
   }
-  const bool hopper = gpu.compute_major == 9;
+  const bool hopper = gpu.compute_major == 9 || gpu.compute_major == 10;
   if (hopper && software.prefers_cudnn_attention_on_hopper && obstacle_to_cudnn(t, head_dim, gpu, software).empty())
     return AttentionChoice::cudnn;
   if (obstacle_to_flash(t, head_dim, gpu, software).empty()) return AttentionChoice::flash;

@@ -150,7 +150,7 @@ std::span<const TileChoice> tile_menu(GemmClass kernel_class, Architecture archi
                     align4 = menu_of(kHalfAlign4, 2), align2 = menu_of(kHalfAlign2, 2);
   static const Menu tf32 = menu_of(kTf32, 4), tf32_align4 = menu_of(kTf32Align4, 4), simt = menu_of(kSimt, 4),
                     simt_narrow = menu_of(kSimtTwoBuffers, 4), simt_batched = menu_of({{128, 128, 8, 3, 256, 122}}, 4);
-  const bool hopper = architecture == Architecture::hopper;
+  const bool hopper = architecture == Architecture::hopper || architecture == Architecture::blackwell;
   const bool before_ampere = architecture == Architecture::volta || architecture == Architecture::turing;
   switch (kernel_class) {
     case GemmClass::wgmma_half: return wgmma_half;
@@ -165,7 +165,7 @@ std::span<const TileChoice> tile_menu(GemmClass kernel_class, Architecture archi
       if (hopper) return hopper_simt;
       // Batched fp32 products on Ampere all ran ampere_sgemm_128x128 (138 kernel names of an A100 in the NeuSight
       // data).
-      if (batched && architecture == Architecture::ampere) return simt_batched;
+      if (batched && (architecture == Architecture::ampere || architecture == Architecture::ada)) return simt_batched;
       return before_ampere ? simt_narrow : simt;
   }
   return simt;
@@ -211,7 +211,7 @@ GpuMenu menu_of_class(const Gpu& gpu, GemmClass kernel_class, bool batched) {
   const bool changed = gpu.gemm.concerns(kernel_class);
   if (!changed) {
     GpuMenu menu = menu_on(gpu, known);
-    menu.profiled = gpu.architecture == Architecture::hopper;
+    menu.profiled = gpu.architecture == Architecture::hopper || gpu.architecture == Architecture::blackwell;
     return menu;
   }
   std::vector<TileChoice> entries;

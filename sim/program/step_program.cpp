@@ -90,8 +90,8 @@ class Assembler {
   // first one whose epilogue adds a bias a second, smaller one; both stay.
   void add_workspaces(const Matmul& matmul, const Call& call, std::uint32_t index) {
     const auto thread = static_cast<std::size_t>(call.phase == Phase::backward ? Thread::autograd : Thread::main);
-    const Bytes workspace =
-        gpu_.architecture == Architecture::hopper ? software_.cublas_workspace_hopper : software_.cublas_workspace;
+    const bool large = gpu_.architecture == Architecture::hopper || gpu_.architecture == Architecture::blackwell;
+    const Bytes workspace = large ? software_.cublas_workspace_hopper : software_.cublas_workspace;
     if (!has_workspace_[thread]) allocate(std::llround(workspace.value()), Category::workspaces, call, index);
     has_workspace_[thread] = true;
     if (!matmul.bias || !software_.addmm_fuses_bias) return;

@@ -73,7 +73,7 @@ std::vector<std::string> rate_phrases(const ClassWork& a, const ClassWork& b) {
   if (share_a > 0.5 && share_b < 0.5) out.push_back("on CUDA cores, no longer on tensor cores");
   const Limiter limiter = (a.time >= b.time ? a : b).limiter();
   const double ta = a.time.value(), tb = b.time.value();
-  if (limiter == Limiter::compute || limiter == Limiter::shared_memory) {
+  if (limiter == Limiter::compute || limiter == Limiter::shared_memory || limiter == Limiter::power) {
     if (a.flops > 0 && differs(a.flops / ta, b.flops / tb))
       out.push_back(fmt::format("{} instead of {}", to_string(FlopsPerSecond{b.flops / tb}),
                                 to_string(FlopsPerSecond{a.flops / ta})));

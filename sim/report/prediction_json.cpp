@@ -25,6 +25,7 @@ ordered_json step_json(const StepPrediction& step) {
           {"sm_utilization", step.sm_utilization},
           {"kernel_active_fraction", step.kernel_active_fraction},
           {"validated", step.validated},
+          {"clock_mhz", step.clock.value() * 1e-6},
           {"power_w", step.power.value()},
           {"energy_j", step.energy.energy.value()},
           {"energy_low_j", step.energy.low.value()},

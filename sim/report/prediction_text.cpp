@@ -20,6 +20,12 @@ std::string duration(Seconds t) { return to_string(t); }
 
 std::string percent(double share) { return fmt::format("{:.0f} %", 100.0 * share); }
 
+/// "1,410"
+std::string thousands(double value) {
+  const auto whole = std::lround(value);
+  return whole < 1000 ? fmt::format("{}", whole) : fmt::format("{},{:03}", whole / 1000, whole % 1000);
+}
+
 /// "-12.3 ms"; "0 ms" below what anybody could measure.
 std::string signed_duration(Seconds t) {
   if (std::abs(t.value()) < 1e-5) return "0 ms";
@@ -192,6 +198,9 @@ std::string prediction_text(const Scenario& s, const Prediction& p) {
   const Utilization& u = p.step.utilization;
   fmt::format_to(to, "  utilisation   kernels active {}, SMs with work {}, tensor cores {}, DRAM {}\n",
                  percent(u.kernel_active), percent(u.sm), percent(u.tensor), percent(u.dram));
+  if (p.step.held > 0.001 * p.step.time)
+    fmt::format_to(to, "  clock         {} MHz, limited by power: {} W cost {}\n",
+                   thousands(p.step.clock.value() * 1e-6), s.gpu.power.limit.value(), duration(p.step.held));
   write_latency(out, p.step.latency);
   fmt::format_to(to, "  energy        {:.3g} J ({:.3g} J to {:.3g} J), {:.0f} W on average; {:.3g} J a sample\n",
                  p.step.energy.energy.value(), p.step.energy.low.value(), p.step.energy.high.value(),

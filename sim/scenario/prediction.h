@@ -20,7 +20,7 @@
 
 namespace ridgeline {
 
-inline constexpr std::size_t kTimeClasses = 6, kLimiters = 6;
+inline constexpr std::size_t kTimeClasses = 6, kLimiters = 7;
 
 struct StepPrediction {
   Seconds time, low, high;  ///< low and high from measured residuals of comparable kernels and the host's spread
@@ -33,6 +33,8 @@ struct StepPrediction {
   Utilization utilization;            ///< the same two, and tensor cores and DRAM
   ExposedLatency latency;             ///< what of math, memory, kernels' latency and the host makes the step
   Watts power;                        ///< average draw of the board
+  Hertz clock;                        ///< of the SMs while kernels run: the highest the power limit leaves, on average
+  Seconds held;                       ///< what the power limit adds to the kernels
   EnergyRange energy;                 ///< of the board
   bool validated = true;              ///< false where no residual of comparable kernels was ever measured
 };

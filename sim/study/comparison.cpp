@@ -32,6 +32,7 @@ std::array<ClassWork, kKernelClasses> work_by_class(const Prediction& p) {
 double amount(const ClassWork& work, Limiter limiter) {
   switch (limiter) {
     case Limiter::compute:
+    case Limiter::power:
     case Limiter::shared_memory: return work.flops;
     case Limiter::dram: return work.dram_bytes;
     case Limiter::l2: return work.bytes;

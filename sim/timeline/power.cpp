@@ -2,81 +2,88 @@
 
 #include <algorithm>
 #include <cmath>
-#include <variant>
 
 #include "sim/timing/clock_law.h"
 
 namespace ridgeline {
 namespace {
 
-/// Power over rate of a tensor-core kernel: ln((700 W - 98 W) / 1135 W) / ln(656 / 783), see the header.
-constexpr double kRateExponent = 3.65;
-/// Rate of the best large product over the peak at the clock it runs at: 783 TFLOP/s of 865 on an H200.
-constexpr double kBestUtilization = 0.905;
-/// No board goes below this share of its clock for power.
-constexpr double kMostSlowdown = 2.5;
-
-double tensor_rate(DType type, const MathRates& rates) {
-  switch (type) {
-    case DType::fp16: return rates.tensor_fp16;
-    case DType::tf32: return rates.tensor_tf32;
-    default: return rates.tensor_bf16;
-  }
-}
-
-// The hardware file states the energy of a load that goes on, at the rate the limit leaves it: (limit - idle) / rate.
-// At the rate the chip starts with, before the limit bites, an operation costs more.
-JoulesPerFlop energy_at_full_clock(Pipe pipe, DType type, const Gpu& gpu) {
-  const JoulesPerFlop sustained = energy_per_flop(gpu, pipe, type);
-  if (sustained.value() <= 0) return sustained;
-  const FlopsPerSecond settled = (gpu.power.limit - gpu.power.idle) / sustained;
-  const double cycles = (gpu.clock.tensor - gpu.clock.tensor_droop).value();
-  const FlopsPerSecond full{kBestUtilization * 2.0 * tensor_rate(type, gpu.sm.rates) * gpu.sm.count * cycles};
-  return sustained * std::pow(std::max(1.0, ratio(full, settled)), kRateExponent - 1.0);
-}
-
 /// Of energies beyond idling. Estimated: published models of GPU energy with measured constants err by 11 to 25 %.
 constexpr double kEnergySpread = 0.25;
 
+constexpr double kClockTolerance = 1e-5;  // relative
+constexpr int kMostTrials = 40;
+
 }  // namespace
 
-StepEnergy energy_of(const StepProgram& program, std::span<const KernelTime> times, const Gpu& gpu) {
-  StepEnergy energy;
-  std::size_t i = 0;
+StepLoad::StepLoad(const StepProgram& program, std::span<const KernelTime> times, const Gpu& gpu) : gpu_(gpu) {
+  kernels_.reserve(times.size());
+  const Hertz top = top_clock(gpu);
   for (const Action& action : program.steady_step()) {
-    if (action.kind != Action::Kind::launch) continue;
+    if (action.kind != Action::Kind::launch || kernels_.size() == times.size()) continue;
     const KernelLaunch& launch = program.launches[action.index];
-    const KernelTime& time = times[i++];
-    if (launch.on_tensor_cores()) {
-      energy.tensor += Flops(launch.flops) * energy_at_full_clock(launch.pipe, launch.type, gpu);
-      energy.tensor_time += time.time;
-    } else if (std::holds_alternative<GemmWork>(launch.work)) {
-      energy.other += Flops(launch.flops) * gpu.power.fp32;
+    const KernelTime& time = times[kernels_.size()];
+    const WorkEnergy energy = kernel_energy(launch, time, gpu);
+    board_ += energy.board;
+    kernels_.push_back({time.time, time.time - time.held, time.clocked, own_clock(gpu, launch.pipe),
+                        time.clock.value() > 0.0 ? std::min(time.clock, top) : top, energy.core});
+  }
+}
+
+Seconds StepLoad::duration(std::size_t kernel, Hertz clock) const {
+  const Kernel& k = kernels_[kernel];
+  return clock >= k.own ? k.time : std::max(k.time, time_at(k.alone, k.clocked, k.own, clock));
+}
+
+Seconds StepLoad::held(std::size_t kernel, Hertz clock) const {
+  return duration(kernel, clock) - kernels_[kernel].alone;
+}
+
+Hertz StepLoad::clock_of(std::size_t kernel, Hertz clock) const { return std::min(clock, kernels_[kernel].limit); }
+
+Joules StepLoad::energy(Hertz clock) const {
+  const double all = voltage(gpu_, clock);
+  Joules sum = board_;
+  for (const Kernel& k : kernels_) {
+    const double v = k.limit < clock ? voltage(gpu_, k.limit) : all;
+    sum += k.core * (v * v);
+  }
+  return sum;
+}
+
+Watts StepLoad::power(Hertz clock, Seconds step) const {
+  return step.value() > 0.0 ? idle_power(gpu_, clock) + energy(clock) / step : idle_power(gpu_, clock);
+}
+
+Hertz StepLoad::settle(const std::function<Seconds(Hertz)>& step_at) const {
+  const Hertz top = top_clock(gpu_);
+  const auto excess = [&](double clock) {
+    return (power(Hertz{clock}, step_at(Hertz{clock})) - gpu_.power.limit).value();
+  };
+  double high = top.value(), above = excess(high);
+  if (gpu_.power.limit.value() <= 0.0 || above <= 0.0) return top;
+  double low = std::min(gpu_.clock.lowest, top).value();
+  if (low <= 0.0) low = kClockTolerance * high;
+  double below = excess(low);
+  if (below >= 0.0) return Hertz{low};
+  // The point where the line between the two ends crosses the limit, the end that stays counting half (Illinois).
+  int stayed = 0;
+  for (int i = 0; i < kMostTrials && high - low > kClockTolerance * high; ++i) {
+    const double trial = std::clamp(low + (high - low) * below / (below - above), low, high), at = excess(trial);
+    if (at > 0.0) {
+      high = trial;
+      above = at;
+      if (stayed == 1) below *= 0.5;
+      stayed = 1;
     } else {
-      energy.other += Bytes(time.dram_read_bytes + time.dram_write_bytes) * gpu.power.dram;
+      low = trial;
+      below = at;
+      if (stayed == -1) above *= 0.5;
+      stayed = -1;
+      if (at == 0.0) break;
     }
   }
-  return energy;
-}
-
-Watts power_of(const StepEnergy& energy, Seconds step, double slowdown, const Gpu& gpu) {
-  return gpu.power.idle + (energy.tensor * std::pow(slowdown, 1.0 - kRateExponent) + energy.other) / step;
-}
-
-double tensor_slowdown(const StepEnergy& energy, Seconds step, const Gpu& gpu) {
-  // Slower kernels lengthen the step, unless it waits for the host anyway: then the estimate is a little high.
-  const auto exceeds = [&](double slowdown) {
-    return power_of(energy, step + energy.tensor_time * (slowdown - 1.0), slowdown, gpu) > gpu.power.limit;
-  };
-  if (gpu.power.limit.value() <= 0 || !exceeds(1.0)) return 1.0;
-  double low = 1.0, high = kMostSlowdown;
-  // What exceeds the limit even without the tensor cores is not theirs to make good.
-  if (exceeds(high)) return 1.0;
-  for (int i = 0; i < 40; ++i) {
-    const double middle = 0.5 * (low + high);
-    (exceeds(middle) ? low : high) = middle;
-  }
-  return high;
+  return Hertz{low};
 }
 
 EnergyRange step_energy(Watts power, Seconds step, Seconds low, Seconds high, const Gpu& gpu) {

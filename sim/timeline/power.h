@@ -1,16 +1,14 @@
-// The board's power over a step, and the clock it leaves to the tensor cores.
+// The board's power over a step, and the clock it leaves to the SMs.
 //
 // A kernel alone runs as fast as the chip can for some milliseconds; a step is averaged over many. Where its average
-// draw would exceed the board's limit, the clock of the tensor-core kernels falls until it does not. Energy per
-// operation falls with voltage and clock, so that power goes with a high power of the rate: P ~ rate^kRateExponent.
-//
-// Fitted on an H200: 8192^3 bf16 products back to back (783 TFLOP/s at first, 656 settled at the limit) give the
-// exponent for the energies of the hardware file; nothing else is fitted. Same kernels in steps of 304, 362 and 395
-// TFLOP/s were slower by 1.1, 4.6 and 7.5 %; the law says 0.9, 5.0 and 8.1 %, and none below 290 (measured: 1.7 % at
-// 293, 0 at 190). Tested by tests/timeline/power_test.cpp.
+// draw would exceed the board's limit, the clock of the SMs falls for all kernels to the highest that keeps it: the law
+// of timing/clock_law.h, with the step's energy and its time at that clock. Tested by tests/timeline/power_test.cpp
+// against loads of falling duty on an H200.
 #pragma once
 
+#include <functional>
 #include <span>
+#include <vector>
 
 #include "sim/hardware/gpu.h"
 #include "sim/program/step_program.h"
@@ -18,21 +16,36 @@
 
 namespace ridgeline {
 
-/// One steady step without a power limit: energy beyond idling, and what part of the time the tensor cores work.
-struct StepEnergy {
-  Joules tensor;  ///< tensor-core kernels at full clock
-  Joules other;   ///< products on the CUDA cores; DRAM traffic of everything else
-  Seconds tensor_time;
+/// The kernels of one steady step as the power limit sees them.
+class StepLoad {
+ public:
+  /// `times` has one entry a launch of the steady step.
+  StepLoad(const StepProgram& program, std::span<const KernelTime> times, const Gpu& gpu);
+
+  /// Kernels that the limit holds back on their own do not take longer again.
+  [[nodiscard]] Seconds duration(std::size_t kernel, Hertz clock) const;
+  /// Of which the limit's part, on its own and over the step.
+  [[nodiscard]] Seconds held(std::size_t kernel, Hertz clock) const;
+  /// The clock a kernel sees while the step leaves it `clock`.
+  [[nodiscard]] Hertz clock_of(std::size_t kernel, Hertz clock) const;
+  /// Beyond idling.
+  [[nodiscard]] Joules energy(Hertz clock) const;
+  /// Average draw of a step that takes `step` at this clock.
+  [[nodiscard]] Watts power(Hertz clock, Seconds step) const;
+  /// The highest clock that keeps the step within the limit, to one in 100,000; the lowest where none does. `step_at`
+  /// says what the step takes at a clock: no less at a lower one.
+  [[nodiscard]] Hertz settle(const std::function<Seconds(Hertz)>& step_at) const;
+
+ private:
+  struct Kernel {
+    Seconds time, alone, clocked;  ///< with the kernel's own limit; without; of which goes with the clock
+    Hertz own, limit;
+    Joules core;
+  };
+  const Gpu& gpu_;
+  std::vector<Kernel> kernels_;
+  Joules board_;
 };
-StepEnergy energy_of(const StepProgram& program, std::span<const KernelTime> times, const Gpu& gpu);
-
-/// Average draw of a step that takes `step` while its tensor-core kernels run `slowdown` times as long as at full
-/// clock.
-Watts power_of(const StepEnergy& energy, Seconds step, double slowdown, const Gpu& gpu);
-
-/// Factor on the duration of tensor-core kernels, 1 or more, that keeps a step of `step` at full clock within the
-/// limit.
-double tensor_slowdown(const StepEnergy& energy, Seconds step, const Gpu& gpu);
 
 /// Energy of one step, and between which values it lies nine times in ten as far as is known.
 struct EnergyRange {

@@ -8,6 +8,7 @@
 #include "sim/timeline/issue_plan.h"
 #include "sim/timeline/power.h"
 #include "sim/timeline/recurrence.h"
+#include "sim/timing/clock_law.h"
 
 namespace ridgeline {
 namespace {
@@ -58,21 +59,22 @@ Timeline run_timeline(const StepProgram& program, std::span<const KernelTime> ti
   }
 
   Timeline timeline;
-  const StepEnergy energy = energy_of(program, times, gpu);
+  const StepLoad load(program, times, gpu);
   std::vector<double> durations(times.size());
   Run run;
-  // Once at full clock, which says how much power the step would draw; again with the clock that the limit leaves.
-  for (int round = 0; round < 2; ++round) {
-    if (round == 1) {
-      timeline.slowdown = options.throttle ? tensor_slowdown(energy, Seconds(run.step), gpu) : 1.0;
-      if (timeline.slowdown == 1.0) break;
+  Hertz ran_at{-1.0};
+  const auto run_at = [&](Hertz clock) {
+    if (clock != ran_at) {
+      for (std::size_t i = 0; i < times.size(); ++i) durations[i] = plan.busy_of(load.duration(i, clock).value());
+      run = settle(plan, durations, gpu, options.most_steps);
+      ran_at = clock;
     }
-    for (std::size_t i = 0; i < times.size(); ++i)
-      durations[i] = plan.busy_of(times[i].time.value() * (launches[i]->on_tensor_cores() ? timeline.slowdown : 1.0));
-    run = settle(plan, durations, gpu, options.most_steps);
-  }
+    return Seconds{run.step};
+  };
+  const Hertz clock = options.throttle ? load.settle(run_at) : top_clock(gpu);
+  run_at(clock);
 
-  double busy = 0.0, occupied = 0.0, starved = 0.0, end = run.begin;
+  double busy = 0.0, occupied = 0.0, starved = 0.0, clocks = 0.0, held = 0.0, end = run.begin;
   timeline.kernels.reserve(times.size());
   for (std::size_t i = 0; i < times.size(); ++i) {
     const Recurrence::Span& span = run.spans[i];
@@ -80,8 +82,11 @@ Timeline run_timeline(const StepProgram& program, std::span<const KernelTime> ti
     occupied += durations[i] * std::min(1.0, launches[i]->blocks() / std::max(1, gpu.sm.count));
     starved += std::max(0.0, span.start - end - plan.launches[i].gap);
     end = span.end;
+    const Seconds held_back = durations[i] > 0.0 ? load.held(i, clock) : Seconds{};
+    clocks += durations[i] * load.clock_of(i, clock).value();
+    held += held_back.value();
     timeline.kernels.push_back(
-        {Seconds(span.issued - run.begin), Seconds(span.start - run.begin), Seconds(span.end - run.begin)});
+        {Seconds(span.issued - run.begin), Seconds(span.start - run.begin), Seconds(span.end - run.begin), held_back});
   }
   timeline.step = Seconds(run.step);
   timeline.host = Seconds(plan.host_total());
@@ -90,7 +95,9 @@ Timeline run_timeline(const StepProgram& program, std::span<const KernelTime> ti
   timeline.idle = Seconds(std::max(0.0, run.step - busy));
   timeline.starved = Seconds(starved);
   timeline.host_begin = Seconds(run.host_begin - run.begin);
-  timeline.power = power_of(energy, timeline.step, timeline.slowdown, gpu);
+  timeline.clock = busy > 0.0 ? Hertz(clocks / busy) : clock;
+  timeline.held = Seconds(held);
+  timeline.power = load.power(clock, timeline.step);
   timeline.sm_utilization = run.step > 0 ? occupied / run.step : 0.0;
   timeline.host_bound = starved > 0.1 * run.step;
   timeline.steps_run = run.steps;

@@ -24,12 +24,13 @@ namespace ridgeline {
 struct TimelineOptions {
   bool cuda_graphs = false;
   int most_steps = 12;   ///< repetitions of the steady step, the last of which is reported
-  bool throttle = true;  ///< lower the clock where the step would draw more than the board's power
+  bool throttle = true;  ///< lower the clock where the step would draw more than the board's limit on average
 };
 
 struct KernelSpan {
   Seconds issued;      ///< the launch call returned
   Seconds start, end;  ///< on the GPU; all relative to the step's begin on the GPU
+  Seconds held;        ///< of end - start, what the board's power limit adds
 };
 
 struct Timeline {
@@ -41,7 +42,8 @@ struct Timeline {
   Seconds starved;     ///< of it, spent waiting for the host; the rest is gaps between kernels
   Seconds host_begin;  ///< when the host began this step, relative to its begin on the GPU
   std::vector<KernelSpan> kernels;  ///< one a launch of the steady step, in order
-  double slowdown = 1.0;            ///< of tensor-core kernels by the power limit
+  Hertz clock;                      ///< of the SMs: the highest the power limit leaves, averaged over the kernels
+  Seconds held;                     ///< what the limit adds to the kernels
   Watts power;                      ///< average draw of the step
   double sm_utilization = 0;        ///< SM-seconds with a thread block over SM-seconds of the step
   bool host_bound = false;          ///< the GPU waits for the host for more than a tenth of the step

@@ -1,5 +1,6 @@
 #include "sim/timing/analytic_engine.h"
 
+#include "sim/timing/clock_law.h"
 #include "sim/timing/code_kernels.h"
 #include "sim/timing/laws.h"
 
@@ -16,9 +17,14 @@ KernelTime AnalyticEngine::time(const KernelLaunch& launch, Residency residency)
     }
     KernelTime operator()(const AttentionWork& work) const { return attention_time(launch, work, gpu, residency); }
     KernelTime operator()(const StreamWork& work) const {
-      return is_code_kernel(work) ? code_time(launch, work, gpu, residency) : stream_time(launch, work, gpu, residency);
+      return limited(is_code_kernel(work) ? code_time(launch, work, gpu, residency)
+                                          : stream_time(launch, work, gpu, residency));
     }
-    KernelTime operator()(const FixedWork& work) const { return fixed_time(launch, work, gpu, residency); }
+    KernelTime operator()(const FixedWork& work) const { return limited(fixed_time(launch, work, gpu, residency)); }
+    [[nodiscard]] KernelTime limited(KernelTime kernel) const {
+      limit_power(kernel, launch, gpu);
+      return kernel;
+    }
   };
   return std::visit(Dispatch{launch, gpu_, residency}, launch.work);
 }

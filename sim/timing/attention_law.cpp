@@ -256,6 +256,11 @@ AttentionTime fused_attention_time(const AttentionWork& work, const Gpu& gpu, co
 }
 
 KernelTime attention_time(const KernelLaunch& launch, const AttentionWork& work, const Gpu& gpu, Residency residency) {
+  return attention_time(launch, work, gpu, residency, attention_constants(attention_class_of(work)));
+}
+
+KernelTime attention_time(const KernelLaunch& launch, const AttentionWork& work, const Gpu& gpu, Residency residency,
+                          const AttentionConstants& constants) {
   KernelTime result;
   double cold = 0.0, missed_writes = 0.0, read = 0.0;
   for (std::size_t i = 0; i < launch.reads.size(); ++i) {
@@ -282,23 +287,21 @@ KernelTime attention_time(const KernelLaunch& launch, const AttentionWork& work,
     result.limiter = moving > fixed ? Limiter::dram : Limiter::latency;
     return result;
   }
-  const AttentionConstants& constants = attention_constants(attention_class_of(work));
   const AttentionTime part = fused_attention_time(work, gpu, constants, cold, missed_writes);
   cold += part.floor.refetched;
   result.dram_read_bytes = cold;
-  const Seconds limited =
-      power_limited(gpu, launch.pipe, launch.type, launch.flops, cold + missed_writes, Seconds{part.total});
-  result.time = limited;
+  result.time = Seconds{part.total};
+  result.clocked = Seconds{part.fixed + part.compute};
   result.math_utilization = part.activity;
   const double start = part.fixed + part.fill;
-  if (limited.value() > part.total * 1.001) result.limiter = Limiter::compute;
-  else if (part.floor.l2 >= part.total) result.limiter = Limiter::l2;
+  if (part.floor.l2 >= part.total) result.limiter = Limiter::l2;
   else if (part.floor.dram >= part.total) result.limiter = Limiter::dram;
   else if (part.floor.latency >= part.total) result.limiter = Limiter::latency;
   else if (start > part.compute && start > part.memory) result.limiter = Limiter::latency;
   else if (part.memory > part.compute) result.limiter = Limiter::dram;
   else if (part.activity < 0.25) result.limiter = Limiter::latency;
   else result.limiter = Limiter::compute;
+  limit_power(result, launch, gpu);
   return result;
 }
 

@@ -1,13 +1,57 @@
 #include "sim/timing/clock_law.h"
 
 #include <algorithm>
+#include <cmath>
+#include <variant>
+
+#include "sim/timing/math_rate.h"
 
 namespace ridgeline {
+namespace {
+
+/// Of the energy of a byte from the DRAM, what L2 and SMs draw at their own voltage: on an H200 a byte from the L2
+/// costs 56 pJ (16 MiB scaled in place: 385 W at 4.75 TB/s), one from the DRAM 118 pJ (copy of 1 GiB: 626 W).
+constexpr double kCoreShareOfByte = 0.47;
+/// Of the idle power, what falls with clock and voltage: 117 W of an H200 at 1980 MHz (loads of falling duty,
+/// extrapolated), 81 W at 345 MHz.
+constexpr double kClockShareOfIdle = 0.34;
+/// Bytes that the energy of a product's operations includes.
+constexpr double kFlopsOfAByte = 500.0;
+
+bool on_tensor_cores(Pipe pipe) { return pipe == Pipe::tensor_wgmma || pipe == Pipe::tensor_mma; }
+
+double fourth(double x) { return (x * x) * (x * x); }
+
+Watts draw(const Gpu& gpu, const WorkEnergy& energy, Seconds time, Hertz clock) {
+  return idle_power(gpu, clock) + energy.at(voltage(gpu, clock)) / time;
+}
+
+double charged(const Gpu& gpu, Seconds settled) {
+  return settled.value() > 0.0 ? settled.value() / (settled.value() + gpu.power.averaging.value()) : 0.0;
+}
+
+}  // namespace
 
 Hertz kernel_clock(const Gpu& gpu, Pipe pipe, double activity) {
-  if (pipe == Pipe::tensor_wgmma || pipe == Pipe::tensor_mma)
-    return gpu.clock.tensor - gpu.clock.tensor_droop * std::clamp(activity, 0.0, 1.0);
+  if (on_tensor_cores(pipe)) return gpu.clock.tensor - gpu.clock.tensor_droop * std::clamp(activity, 0.0, 1.0);
   return gpu.clock.sustained;
+}
+
+Hertz top_clock(const Gpu& gpu) { return std::max(gpu.clock.sustained, gpu.clock.tensor); }
+
+Hertz own_clock(const Gpu& gpu, Pipe pipe) { return kernel_clock(gpu, pipe, 0.0); }
+
+double voltage(const Gpu& gpu, Hertz clock) {
+  const ClockSpec& c = gpu.clock;
+  if (clock >= c.boost && c.boost.value() > 0.0) return ratio(clock, c.boost);
+  if (clock <= c.knee) return c.knee_voltage;
+  const double rise = std::max(c.boost.value() - c.knee.value(), 1e-3 * c.boost.value());
+  return c.knee_voltage + (1.0 - c.knee_voltage) * (clock - c.knee).value() / rise;
+}
+
+Watts idle_power(const Gpu& gpu, Hertz clock) {
+  const double v = voltage(gpu, clock), pace = gpu.clock.boost.value() > 0.0 ? ratio(clock, gpu.clock.boost) : 1.0;
+  return gpu.power.idle * (1.0 - kClockShareOfIdle * (1.0 - pace * v * v));
 }
 
 JoulesPerFlop energy_per_flop(const Gpu& gpu, Pipe pipe, DType type) {
@@ -21,24 +65,81 @@ JoulesPerFlop energy_per_flop(const Gpu& gpu, Pipe pipe, DType type) {
   }
 }
 
-Seconds power_floor(const Gpu& gpu, Pipe pipe, DType type, double flops, double dram_bytes) {
-  constexpr double kFlopsOfAByte = 500.0;
-  const Watts budget = gpu.power.limit - gpu.power.idle;
-  if (budget.value() <= 0.0) return Seconds{};
+WorkEnergy work_energy(const Gpu& gpu, Pipe pipe, DType type, double flops, double dram_bytes, double l2_bytes) {
   const Joules traffic = Bytes{std::max(0.0, dram_bytes - flops / kFlopsOfAByte)} * gpu.power.dram;
-  return (Flops{flops} * energy_per_flop(gpu, pipe, type) + traffic) / budget;
+  return {
+      Flops{flops} * energy_per_flop(gpu, pipe, type) + kCoreShareOfByte * (traffic + Bytes{l2_bytes} * gpu.power.dram),
+      (1.0 - kCoreShareOfByte) * traffic};
+}
+
+Seconds time_at(Seconds time, Seconds clocked, Hertz own, Hertz clock) {
+  if (clock >= own) return time;
+  // The maximum of what goes with the clock and of what does not, its edge rounded as in the laws of the kernels.
+  const double slower = fourth(own.value() / clock.value()) - 1.0;
+  const double share = time.value() > 0.0 ? std::min(1.0, clocked.value() / time.value()) : 0.0;
+  return time * std::sqrt(std::sqrt(1.0 + fourth(share) * slower));
+}
+
+Settled settle(const Gpu& gpu, const WorkEnergy& energy, Seconds time, Seconds clocked, Hertz own) {
+  const Hertz top = top_clock(gpu);
+  const auto exceeds = [&](Hertz clock) {
+    return draw(gpu, energy, time_at(time, clocked, own, clock), clock) > gpu.power.limit;
+  };
+  if (gpu.power.limit.value() <= 0.0 || time.value() <= 0.0 || !exceeds(top)) return {time, top};
+  double low = std::min(gpu.clock.lowest, top).value(), high = top.value();
+  if (low > 0.0 && exceeds(Hertz{low})) return {time_at(time, clocked, own, Hertz{low}), Hertz{low}};
+  constexpr int kHalvings = 52;  // of a double
+  for (int i = 0; i < kHalvings; ++i) {
+    const double middle = 0.5 * (low + high);
+    (exceeds(Hertz{middle}) ? high : low) = middle;
+  }
+  return {time_at(time, clocked, own, Hertz{high}), Hertz{high}};
+}
+
+namespace {
+
+Settled averaged(const Gpu& gpu, const WorkEnergy& energy, Seconds time, Seconds clocked, Hertz own) {
+  const Settled settled = settle(gpu, energy, time, clocked, own);
+  const Hertz top = top_clock(gpu);
+  if (settled.clock >= top) return {time, top};
+  const double pays = charged(gpu, settled.time);
+  return {time + pays * (settled.time - time), top - pays * (top - settled.clock)};
+}
+
+}  // namespace
+
+Settled power_limited(const Gpu& gpu, Pipe pipe, DType type, double flops, double dram_bytes, Seconds time,
+                      Seconds clocked) {
+  return averaged(gpu, work_energy(gpu, pipe, type, flops, dram_bytes), time, clocked, own_clock(gpu, pipe));
+}
+
+WorkEnergy kernel_energy(const KernelLaunch& launch, const KernelTime& kernel, const Gpu& gpu) {
+  const double dram = kernel.dram_read_bytes + kernel.dram_write_bytes;
+  const double l2 = std::holds_alternative<StreamWork>(launch.work) ? std::max(0.0, kernel.l2_bytes - dram) : 0.0;
+  return work_energy(gpu, launch.pipe, launch.type, launch.flops, dram, l2);
+}
+
+void limit_power(KernelTime& kernel, const KernelLaunch& launch, const Gpu& gpu) {
+  const Seconds time = kernel.time;
+  const Settled settled =
+      averaged(gpu, kernel_energy(launch, kernel, gpu), time, kernel.clocked, own_clock(gpu, launch.pipe));
+  kernel.time = settled.time;
+  kernel.held = settled.time - time;
+  kernel.clock = settled.clock;
 }
 
 PowerLimit power_limit(const Gpu& gpu, Pipe pipe, DType type, double flops, double dram_bytes) {
-  const Seconds floor = power_floor(gpu, pipe, type, flops, dram_bytes);
-  return {floor, floor.value() > 0.0 ? floor.value() / (floor.value() + gpu.power.averaging.value()) : 0.0};
-}
-
-Seconds power_limited(const Gpu& gpu, Pipe pipe, DType type, double flops, double dram_bytes, Seconds time) {
-  const PowerLimit limit = power_limit(gpu, pipe, type, flops, dram_bytes);
-  if (limit.floor <= time) return time;
-  const Seconds excess = limit.floor - time;
-  return time + excess * limit.charged;
+  const WorkEnergy energy = work_energy(gpu, pipe, type, flops, dram_bytes);
+  const Pipe fastest = on_tensor_cores(pipe) ? Pipe::tensor_wgmma : pipe;
+  const double rate = math_rate(fastest, type, gpu).multiply_adds * std::max(1.0, gpu.sm.rates.sparsity_factor);
+  const double lowest = std::min(gpu.clock.lowest, top_clock(gpu)).value();
+  const Watts budget = gpu.power.limit - idle_power(gpu, Hertz{lowest});
+  if (budget.value() <= 0.0 || rate <= 0.0 || lowest <= 0.0) return {};
+  // Either the limit is kept, by no less energy than that of the least voltage, or the clock is the lowest there is.
+  const Seconds kept = energy.at(gpu.clock.knee_voltage) / budget,
+                slowest{0.5 * flops / (rate * gpu.sm.count * lowest)};
+  const Seconds floor = std::min(kept, slowest);
+  return {floor, charged(gpu, floor)};
 }
 
 }  // namespace ridgeline

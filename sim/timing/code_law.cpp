@@ -178,6 +178,7 @@ KernelTime code_time(const KernelLaunch& launch, const StreamWork& work, const G
 
   KernelTime result;
   result.time = gpu.launch.kernel_fixed + Seconds{start + body};
+  result.clocked = Seconds{std::min(start, kStartLatencies * gpu.l2.latency.value() / clock + first) + t_sm};
   result.limiter = t_mem > t_sm ? (t_dram > t_l2 ? Limiter::dram : Limiter::l2)
                    : latency > busy * std::max(1.0, std::min(capacity, std::ceil(blocks / sms))) ? Limiter::latency
                    : port >= busy ? Limiter::shared_memory

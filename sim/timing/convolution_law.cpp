@@ -166,9 +166,9 @@ KernelTime convolution_time(const KernelLaunch& launch, const GemmWork& work, co
   }
   const ConvolutionTime part = convolution_law(work, gpu, read - hit, hit, launch.written_bytes());
   KernelTime result;
+  result.time = Seconds{part.total};
+  result.clocked = Seconds{part.compute};
   result.dram_read_bytes = read - hit + part.floor.refetched;
-  result.time = power_limited(gpu, launch.pipe, launch.type, launch.flops,
-                              result.dram_read_bytes + launch.written_bytes(), Seconds{part.total});
   result.dram_write_bytes = launch.written_bytes();
   const double element = static_cast<double>(bytes_of(work.type));
   result.l2_bytes = part.tiles * part.steps * work.split_k * work.tile_k * element * (work.tile_m + work.tile_n);
@@ -185,6 +185,7 @@ KernelTime convolution_time(const KernelLaunch& launch, const GemmWork& work, co
   else if (part.latency > part.bound && part.latency > part.loads) result.limiter = Limiter::latency;
   else if (part.loads > part.bound) result.limiter = Limiter::l2;
   else result.limiter = Limiter::compute;
+  limit_power(result, launch, gpu);
   return result;
 }
 

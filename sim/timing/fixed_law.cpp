@@ -46,6 +46,7 @@ KernelTime fixed_time(const KernelLaunch& launch, const FixedWork& work, const G
       fixed = 2.0 * start;
       const double turning = work.blocks * kBlockCycles / (gpu.sm.count * gpu.clock.sustained.value()),
                    dram = work.bytes / (share * gpu.dram.bandwidth.value());
+      result.clocked = Seconds{turning};
       moving = std::pow(std::pow(turning, kTogether) + std::pow(dram, kTogether), 1.0 / kTogether);
       result.dram_read_bytes = result.dram_write_bytes = 0.5 * work.bytes;
       break;

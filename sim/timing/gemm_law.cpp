@@ -327,8 +327,9 @@ double GemmLaw::seconds(const GemmTile& tile, int splits, double give_up, double
   // A capped board gains nothing from a faster candidate, only from one with less traffic and fewer helpers.
   const GemmTime product = time_of(work, tile, splits);
   const Pipe pipe = cuda_cores_ ? Pipe::fp32 : Pipe::tensor_mma;
-  const Seconds limited =
-      power_limited(gpu_, pipe, type_, flops_, product.dram_read + product.dram_write, Seconds{product.total});
+  const Seconds limited = power_limited(gpu_, pipe, type_, flops_, product.dram_read + product.dram_write,
+                                        Seconds{product.total}, Seconds{product.fixed + product.compute})
+                              .time;
   return limited.value() - fixed_ + extra;
 }
 
@@ -337,8 +338,12 @@ double share_of_few_blocks(const GemmConstants& constants, double blocks, double
 }
 
 KernelTime gemm_time(const KernelLaunch& launch, const GemmWork& work, const Gpu& gpu, Residency residency) {
+  return gemm_time(launch, work, gpu, residency, gemm_constants(gemm_class_of(work, gpu)));
+}
+
+KernelTime gemm_time(const KernelLaunch& launch, const GemmWork& work, const Gpu& gpu, Residency residency,
+                     const GemmConstants& constants) {
   KernelTime result;
-  const GemmConstants& constants = gemm_constants(gemm_class_of(work, gpu));
   // Share of the bytes of `accesses` that is not in the L2; theirs begin at `place` of the residency.
   const auto missing = [&](const std::vector<Access>& accesses, std::size_t place) {
     double wanted = 0.0, missed = 0.0;
@@ -363,9 +368,8 @@ KernelTime gemm_time(const KernelLaunch& launch, const GemmWork& work, const Gpu
   const double in_step = share_of_few_blocks(constants, launch.blocks(), gpu.sm.count);
   const double total = part.total - (1.0 - in_step) * (part.fixed + part.fill) +
                        soft_maximum(in_step * part.compute, part.memory) - soft_maximum(part.compute, part.memory);
-  const Seconds limited =
-      power_limited(gpu, launch.pipe, launch.type, launch.flops, part.dram_read + part.dram_write, Seconds{total});
-  result.time = Seconds{limited.value() * work.expected};
+  result.time = Seconds{total};
+  result.clocked = Seconds{in_step * (part.fixed + part.compute)};
   result.dram_read_bytes = part.dram_read;
   result.dram_write_bytes = part.dram_write;
   result.l2_bytes = part.l2_bytes;
@@ -376,13 +380,14 @@ KernelTime gemm_time(const KernelLaunch& launch, const GemmWork& work, const Gpu
       std::min(1.0, std::max(1, work.blocks_per_sm) * launch.threads_per_block / 32.0 / gpu.sm.max_warps);
   result.math_utilization = part.activity;
   const double start = part.fixed + part.fill;
-  if (limited.value() > part.total * 1.001) result.limiter = Limiter::compute;
-  else if (start > part.compute && start > part.memory) result.limiter = Limiter::latency;
+  if (start > part.compute && start > part.memory) result.limiter = Limiter::latency;
   else if (part.memory > part.compute) result.limiter = Limiter::dram;
   else if (part.latency > part.math && part.latency > part.shared) result.limiter = Limiter::latency;
   else if (part.shared > part.math) result.limiter = Limiter::shared_memory;
   else if (part.math < 0.5 * part.compute) result.limiter = Limiter::latency;
   else result.limiter = Limiter::compute;
+  limit_power(result, launch, gpu);
+  result.stretch(work.expected);
   return result;
 }
 

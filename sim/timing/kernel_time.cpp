@@ -10,6 +10,7 @@ std::string_view name_of(Limiter limiter) {
     case Limiter::shared_memory: return "shared_memory";
     case Limiter::latency: return "latency";
     case Limiter::launch: return "launch";
+    case Limiter::power: return "power";
   }
   return "latency";
 }

@@ -31,14 +31,12 @@ TEST(LoadGpu, an_override_wins_over_the_measured_section_and_over_the_base) {
   const std::vector<config::Override> changes{{"launch.gap", "5 us", ""},
                                               {"dram.capacity", "10 GiB", ""},
                                               {"sm.count", "7", ""},
-                                              {"sm.shared_carveouts", "[1 KiB, 2 KiB]", ""},
                                               {"sm.async_copy", "false", ""}};
   for (const Numbers numbers : {Numbers::measured, Numbers::datasheet}) {
     const Gpu gpu = load_gpu("nvidia-h200-sxm-141gb", changes, numbers);
     EXPECT_DOUBLE_EQ(gpu.launch.gap.value(), 5e-6);
     EXPECT_EQ(gpu.dram.capacity.value(), 10 * kGiB);
     EXPECT_EQ(gpu.sm.count, 7);
-    EXPECT_EQ(gpu.sm.shared_carveouts.size(), 2u);
     EXPECT_FALSE(gpu.sm.async_copy);
   }
 }

@@ -57,7 +57,7 @@ TEST(MeasuredSteps, are_listed_with_their_errors) {
         row.measured->name, in_milliseconds(row.timeline.step), row.measure("step_ms_median"), 100 * row.step_error(),
         in_milliseconds(row.timeline.host_issue), row.measure("host_ms"), 100 * row.host_error(),
         in_milliseconds(row.timeline.gpu_busy), row.busy(), 100 * row.busy_error(), row.timeline.kernel_count(),
-        row.launches(), row.timeline.slowdown, row.timeline.power.value());
+        row.launches(), row.timeline.clock.value() * 1e-6, row.timeline.power.value());
   }
 }
 
