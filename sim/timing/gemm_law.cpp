@@ -338,8 +338,12 @@ double share_of_few_blocks(const GemmConstants& constants, double blocks, double
 }
 
 KernelTime gemm_time(const KernelLaunch& launch, const GemmWork& work, const Gpu& gpu, Residency residency) {
+  return gemm_time(launch, work, gpu, residency, gemm_constants(gemm_class_of(work, gpu)));
+}
+
+KernelTime gemm_time(const KernelLaunch& launch, const GemmWork& work, const Gpu& gpu, Residency residency,
+                     const GemmConstants& constants) {
   KernelTime result;
-  const GemmConstants& constants = gemm_constants(gemm_class_of(work, gpu));
   // Share of the bytes of `accesses` that is not in the L2; theirs begin at `place` of the residency.
   const auto missing = [&](const std::vector<Access>& accesses, std::size_t place) {
     double wanted = 0.0, missed = 0.0;
