@@ -40,6 +40,8 @@ void read_software(FieldReader& r, Software& s) {
   r.integers("foreach_tensors_per_launch", s.foreach_tensors_per_launch, 5, 1, 1 << 20);
   r.integer("foreach_chunk", s.foreach_chunk, 1, 1 << 30);
   r.flag("zero_grad_to_none", s.zero_grad_to_none);
+  r.flag("clips_by_lists", s.clips_by_lists);
+  r.flag("clipping_waits", s.clipping_waits);
   r.flag("softmax_saves_input", s.softmax_saves_input);
   r.flag("mask_always_added", s.mask_always_added);
   r.integer("foreach_adam_lists", s.foreach_adam_lists, 1, 2);

@@ -24,6 +24,8 @@ struct Software {
   std::vector<int> foreach_tensors_per_launch{110, 64, 48, 36, 30};  ///< by number of lists, 1 to 5
   int foreach_chunk = 65536;                                         ///< elements
   bool zero_grad_to_none = true;        ///< zero_grad() drops gradients; before PyTorch 2.0 it filled them with zeros
+  bool clips_by_lists = true;           ///< clip_grad_norm_ runs over lists of tensors; since PyTorch 2.0
+  bool clipping_waits = false;          ///< the host waits in clip_grad_norm_; before PyTorch 1.10 and in 2.0
   bool softmax_saves_input = false;     ///< autograd keeps the input of softmax besides its result; before PyTorch 1.11
   bool mask_always_added = false;       ///< models add an attention mask in fp32 to every score, of ones too
   int foreach_adam_lists = 1;           ///< temporaries as large as the parameters that a foreach Adam holds at once

@@ -17,7 +17,6 @@
 #include "sim/scenario/stack_notes.h"
 #include "sim/timeline/step_times.h"
 #include "sim/timeline/timeline.h"
-#include "sim/timing/clock_law.h"
 #include "sim/units/user_error.h"
 #include "sim/workload/training_step.h"
 
@@ -147,8 +146,8 @@ void explain_time(Prediction& p, std::span<const LaunchedKernel> kernels, std::s
     const KernelLaunch& launch = *kernels[i].launch;
     p.time_by_class[static_cast<std::size_t>(launch.time_class)] += t;
     const Seconds held = timeline.kernels[i].held;
-    const Limiter limiter = held > kHeldByPower * t ? Limiter::power : times[i].limiter;
-    p.limited_by[static_cast<std::size_t>(limiter)] += t;
+    p.limited_by[static_cast<std::size_t>(Limiter::power)] += held;
+    p.limited_by[static_cast<std::size_t>(times[i].limiter)] += t - held;
     Known& its = known[&launch];
     if (its.group == nullptr || its.op_index != kernels[i].op_index)
       its = {kernels[i].op_index, &groups[{launch.name, kernels[i].op_index}]};
@@ -158,7 +157,7 @@ void explain_time(Prediction& p, std::span<const LaunchedKernel> kernels, std::s
       group.shape = kernels[i].op_index == Action::kNoCall ? "" : shape_of(*kernels[i].op);
       group.op = kernels[i].op_index == Action::kNoCall ? "" : name_of(*kernels[i].op);
       group.kernel_class = classes.of(*kernels[i].op, launch.time_class);
-      group.limiter = limiter;
+      group.limiter = held > kHeldByPower * t ? Limiter::power : times[i].limiter;
       group.on_tensor_cores = launch.on_tensor_cores();
     }
     group.flops += launch.flops;
