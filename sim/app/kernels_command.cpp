@@ -53,8 +53,7 @@ bool predict_line(const std::string& text, const Setting& with, const Lowering& 
     std::optional<Sensitivity> sensitivity;
     if (!with.timeline.empty()) trace::write_text(with.timeline, kernel_timeline(prediction));
     if (with.sensitivity) sensitivity = kernel_sensitivity(kernel, with.gpu, with.software, engine.name());
-    Range range = with.ranges.of_kernel(kernel.op, prediction.time, with.gpu, engine.name());
-    if (with.shipped) range.validated = false;
+    const Range range = with.ranges.of_kernel(kernel.op, prediction.time, with.gpu, engine.name());
     if (with.text) {
       out = kernel_text(line.dump(-1, ' ', false, ordered_json::error_handler_t::replace), prediction, range);
       return true;

@@ -11,7 +11,7 @@ class Rows {
  public:
   void add(std::string key, double value, int decimals, std::string unit, std::string formula) {
     rows_.push_back(
-        {std::move(key), fmt::format("{:.{}f}", value, decimals), std::move(unit), std::move(formula), {}, {}});
+        {std::move(key), fmt::format("{:.{}f}", value, decimals), std::move(unit), std::move(formula), {}, {}, {}});
   }
   [[nodiscard]] std::vector<SheetRow> take() { return std::move(rows_); }
 

@@ -17,6 +17,7 @@ struct SheetRow {
   std::string source;
   std::optional<double> spread;  ///< relative, where the source states one
   std::string note;
+  std::string inherited;  ///< the description that brought the value, where it is another: "ada-8.9"
 };
 
 /// "4.8 TB/s" as value and unit of a row.

@@ -310,7 +310,7 @@ void add_launch_and_rest(std::vector<HardwareKey>& k) {
   k.push_back(row<&Gpu::context, &ContextSpec::driver>("context.driver", kContext, Better::less, one(memory), "Device memory of a CUDA context alone"));
   k.push_back(row<&Gpu::context, &ContextSpec::libraries>("context.libraries", kContext, Better::less, one(memory), "Device memory of the library code that a training step loads"));
   k.push_back(row<&Gpu::context, &ContextSpec::eager_loading>("context.eager_loading", kContext, Better::less, one(memory), "Further device memory where all code is loaded at the start (before CUDA 11.7)"));
-  k.push_back(row<&Gpu::price_per_hour>("price_per_hour", {0.0, 1e5}, Better::less, one(price), "Rent of the board in USD an hour"));
+  k.push_back(optional(row<&Gpu::price_per_hour>("price_per_hour", {0.0, 1e5}, Better::less, one(price), "Rent of the board in USD an hour; 0 = not known")));
   k.push_back(gemm_menu_key());
   k.push_back(gemm_tiles_key());
 }

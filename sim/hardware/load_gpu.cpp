@@ -9,31 +9,23 @@
 #include "sim/config/parse_yaml.h"
 #include "sim/hardware/describe_gpu.h"
 #include "sim/hardware/hardware_file.h"
+#include "sim/hardware/resolve_file.h"
 
 namespace ridgeline {
 namespace {
 
-/// A description as written, and with its measured section over it.
-struct CheckedTrees {
-  config::Node base, measured;
-};
-
-CheckedTrees checked(config::Node tree) {
-  // Both are read whatever is asked for: a mistake in one should not wait for the day it is used.
+/// Both are read whatever is asked for: a mistake in one should not wait for the day it is used.
+ResolvedFile checked(config::Node tree, const std::string& file) {
+  ResolvedFile resolved = resolve_file(std::move(tree), file);
   Gpu unused;
-  read_gpu(config::Value(tree), unused, nullptr);
-  const config::Node* measured = tree.find("measured");
-  if (!measured || measured->kind == config::Node::Kind::null) return {tree, tree};
-  if (measured->kind != config::Node::Kind::mapping) {
-    throw config::ConfigError(measured->origin, "measured", "expected a mapping, got " + measured->describe());
-  }
-  config::Node whole = tree;
-  lay_over(whole, *measured);
-  read_gpu(config::Value(whole), unused, nullptr);
-  return {std::move(tree), std::move(whole)};
+  read_gpu(config::Value(resolved.base), unused, nullptr);
+  read_gpu(config::Value(resolved.measured), unused, nullptr);
+  return resolved;
 }
 
-Gpu gpu_from_trees(const CheckedTrees& trees, std::string_view name, const std::vector<config::Override>& overrides,
+std::string stem(const std::string& file) { return std::filesystem::path(file).stem().string(); }
+
+Gpu gpu_from_trees(const ResolvedFile& trees, std::string_view name, const std::vector<config::Override>& overrides,
                    Numbers numbers, std::vector<SheetRow>* rows, std::vector<SheetRow>* assumed = nullptr) {
   config::Node tree = numbers == Numbers::measured ? trees.measured : trees.base;
   for (const config::Override& change : overrides) config::apply_override(tree, change);
@@ -43,36 +35,58 @@ Gpu gpu_from_trees(const CheckedTrees& trees, std::string_view name, const std::
   return gpu;
 }
 
-/// A sweep asks for changed versions of one file by the thousand: it is read again only when it was written again.
-std::shared_ptr<const CheckedTrees> trees_of(const std::string& file) {
-  struct Entry {
-    std::filesystem::file_time_type written;
-    std::uintmax_t size = 0;
-    std::shared_ptr<const CheckedTrees> trees;
+/// When a file was written last, and its size: enough to know whether it is another one now.
+using Stamp = std::pair<std::filesystem::file_time_type, std::uintmax_t>;
+std::vector<Stamp> stamps_of(const std::vector<std::string>& files) {
+  std::vector<Stamp> stamps;
+  std::error_code ignored;
+  for (const std::string& file : files)
+    stamps.emplace_back(std::filesystem::last_write_time(file, ignored), std::filesystem::file_size(file, ignored));
+  return stamps;
+}
+
+/// A sweep asks for changed versions of one file by the thousand: it is read again only when it, or what it extends,
+/// was written again.
+std::shared_ptr<const ResolvedFile> trees_of(const std::string& file) {
+  struct Known {
+    std::vector<Stamp> stamps;
+    std::shared_ptr<const ResolvedFile> trees;
   };
   static std::mutex mutex;
-  static std::map<std::string, Entry> known;
-  std::error_code error;
-  const auto written = std::filesystem::last_write_time(file, error);
-  const auto size = std::filesystem::file_size(file, error);
+  static std::map<std::string, Known> known;
   const std::lock_guard lock(mutex);
-  Entry& entry = known[file];
-  if (error || !entry.trees || entry.written != written || entry.size != size)
-    entry = {written, size, std::make_shared<const CheckedTrees>(checked(config::load_yaml(file)))};
+  Known& entry = known[file];
+  if (!entry.trees || stamps_of(entry.trees->files) != entry.stamps) {
+    entry.trees = nullptr;
+    auto trees = std::make_shared<const ResolvedFile>(checked(config::load_yaml(file), file));
+    entry = {stamps_of(trees->files), std::move(trees)};
+  }
   return entry.trees;
 }
 
-HardwareSheet sheet_from_trees(const CheckedTrees& trees, std::string_view name,
+/// Marks the rows whose value was written in another file than `own`.
+void mark_inherited(std::vector<SheetRow>& rows, const config::Node& tree, const std::string& own) {
+  for (SheetRow& row : rows) {
+    const config::Value field = value_at(config::Value(tree), row.key);
+    if (!field.exists() || !field.node().origin.name || *field.node().origin.name == own) continue;
+    if (field.node().origin.line > 0) row.inherited = stem(*field.node().origin.name);
+  }
+}
+
+HardwareSheet sheet_from_trees(const ResolvedFile& trees, std::string_view name,
                                const std::vector<config::Override>& overrides, Numbers numbers) {
   HardwareSheet sheet;
   const Gpu gpu = gpu_from_trees(trees, name, overrides, numbers, &sheet.values, &sheet.assumed);
   sheet.name = gpu.name;
   sheet.title = gpu.title;
   sheet.derived = derived_rows(gpu);
+  const config::Node& tree = numbers == Numbers::measured ? trees.measured : trees.base;
+  config::Node changed = tree;
+  for (const config::Override& change : overrides) config::apply_override(changed, change);
+  const config::Node* title = tree.find("title");  // stands in the file itself
+  if (title && title->origin.name) mark_inherited(sheet.values, changed, *title->origin.name);
   return sheet;
 }
-
-std::string stem(const std::string& file) { return std::filesystem::path(file).stem().string(); }
 
 }  // namespace
 
@@ -83,7 +97,8 @@ Gpu load_gpu(std::string_view name_or_path, const std::vector<config::Override>&
 
 Gpu gpu_from_yaml(std::string_view text, std::string_view name, const std::vector<config::Override>& overrides,
                   Numbers numbers) {
-  return gpu_from_trees(checked(config::parse_yaml(text, name)), stem(std::string(name)), overrides, numbers, nullptr);
+  return gpu_from_trees(checked(config::parse_yaml(text, name), std::string(name)), stem(std::string(name)), overrides,
+                        numbers, nullptr);
 }
 
 HardwareSheet load_hardware_sheet(std::string_view name_or_path, const std::vector<config::Override>& overrides,
@@ -93,7 +108,8 @@ HardwareSheet load_hardware_sheet(std::string_view name_or_path, const std::vect
 }
 
 HardwareSheet hardware_sheet_from_yaml(std::string_view text, std::string_view name, Numbers numbers) {
-  return sheet_from_trees(checked(config::parse_yaml(text, name)), stem(std::string(name)), {}, numbers);
+  return sheet_from_trees(checked(config::parse_yaml(text, name), std::string(name)), stem(std::string(name)), {},
+                          numbers);
 }
 
 std::vector<std::string> hardware_names() { return config::yaml_names(config::data_folder("hw")); }

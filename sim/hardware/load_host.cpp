@@ -28,6 +28,10 @@ config::Node host_tree(const std::string& file, int depth) {
 }
 
 void read_software(FieldReader& r, Software& s) {
+  r.optional_number("cuda", s.cuda, {1.0, 99.9});
+  r.optional_flag("has_compile", s.has_compile);
+  r.optional_number("least_capability", s.least_capability, {0.0, 99.9});
+  r.optional_number("most_capability", s.most_capability, {0.0, 99.9});
   r.flag("prefers_cudnn_attention_on_hopper", s.prefers_cudnn_attention_on_hopper);
   r.flag("has_flash_attention", s.has_flash_attention);
   r.flag("lazy_module_loading", s.lazy_module_loading);
@@ -90,6 +94,7 @@ Software load_software(std::string_view name_or_path, const std::vector<config::
   software.name = std::filesystem::path(file).stem().string();
   FieldReader reader{config::Value(tree)};
   reader.document([&] { read_software(reader, software); }, {"title"});
+  software.title = config::Value(tree)["title"].text(software.name);
   if (software.default_gelu != "erf" && software.default_gelu != "tanh") {
     config::Value(tree)["default_gelu"].fail("expected erf or tanh");
   }

@@ -10,7 +10,12 @@
 namespace ridgeline {
 
 struct Software {
-  std::string name;  ///< "pytorch-2.11"
+  std::string name;         ///< "pytorch-2.11"
+  std::string title;        ///< "PyTorch 2.11 with CUDA 13 (2026)"
+  double cuda = 13.0;       ///< toolkit whose libraries multiply
+  bool has_compile = true;  ///< torch.compile
+  /// Compute capabilities, 7.5 for major 7 and minor 5, of the chips that the published build has code for.
+  double least_capability = 0.0, most_capability = 99.9;
   bool prefers_cudnn_attention_on_hopper = true;
   bool has_flash_attention = true;  ///< scaled_dot_product_attention exists with FlashAttention-2
   bool lazy_module_loading = true;

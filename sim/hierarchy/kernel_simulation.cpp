@@ -82,7 +82,6 @@ class Timer {
     const double alone = seconds_of(run.end);
     if (parts.memory > compute && parts.memory > parts.fixed) result_.limiter = Limiter::dram;
     else if (result_.limiter == Limiter::dram) result_.limiter = Limiter::latency;
-    else if (result_.limiter == Limiter::power) result_.limiter = Limiter::compute;  // unless it is held back here too
     result_.time = Seconds{alone};
     result_.clocked = Seconds{parts.fixed + compute};
     result_.dram_read_bytes = total_.dram_read;
@@ -99,7 +98,7 @@ class Timer {
     const double memory = std::max(total_.dram_read / achieved.dram_read + total_.dram_write / achieved.dram_write,
                                    total_.l2_read / achieved.l2_read + total_.l2_write / achieved.l2_write);
     const double body = std::max(0.0, seconds - waits(Stall::drain));
-    const bool issues = result_.limiter == Limiter::compute || result_.limiter == Limiter::power;
+    const bool issues = result_.limiter == Limiter::compute;
     waits(Stall::long_scoreboard) += std::min(memory, body);
     waits(issues ? Stall::math_pipe_throttle : Stall::barrier) += std::max(0.0, body - memory);
     double done = 0.0;

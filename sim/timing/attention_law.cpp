@@ -198,6 +198,11 @@ AttentionTime fused_attention_time(const AttentionWork& work, const Gpu& gpu, co
 }
 
 KernelTime attention_time(const KernelLaunch& launch, const AttentionWork& work, const Gpu& gpu, Residency residency) {
+  return attention_time(launch, work, gpu, residency, attention_constants(attention_class_of(work)));
+}
+
+KernelTime attention_time(const KernelLaunch& launch, const AttentionWork& work, const Gpu& gpu, Residency residency,
+                          const AttentionConstants& constants) {
   KernelTime result;
   double cold = 0.0, missed_writes = 0.0, read = 0.0;
   for (std::size_t i = 0; i < launch.reads.size(); ++i) {
@@ -224,7 +229,6 @@ KernelTime attention_time(const KernelLaunch& launch, const AttentionWork& work,
     result.limiter = moving > fixed ? Limiter::dram : Limiter::latency;
     return result;
   }
-  const AttentionConstants& constants = attention_constants(attention_class_of(work));
   const AttentionTime part = fused_attention_time(work, gpu, constants, cold, missed_writes);
   result.time = Seconds{part.total};
   result.clocked = Seconds{part.fixed + part.compute};

@@ -327,10 +327,9 @@ double GemmLaw::seconds(const GemmTile& tile, int splits, double give_up, double
   // A capped board gains nothing from a faster candidate, only from one with less traffic and fewer helpers.
   const GemmTime product = time_of(work, tile, splits);
   const Pipe pipe = cuda_cores_ ? Pipe::fp32 : Pipe::tensor_mma;
-  const Seconds limited =
-      power_limited(gpu_, pipe, type_, flops_, product.dram_read + product.dram_write, Seconds{product.total},
-                    Seconds{product.fixed + product.compute})
-          .time;
+  const Seconds limited = power_limited(gpu_, pipe, type_, flops_, product.dram_read + product.dram_write,
+                                        Seconds{product.total}, Seconds{product.fixed + product.compute})
+                              .time;
   return limited.value() - fixed_ + extra;
 }
 
@@ -339,8 +338,12 @@ double share_of_few_blocks(const GemmConstants& constants, double blocks, double
 }
 
 KernelTime gemm_time(const KernelLaunch& launch, const GemmWork& work, const Gpu& gpu, Residency residency) {
+  return gemm_time(launch, work, gpu, residency, gemm_constants(gemm_class_of(work, gpu)));
+}
+
+KernelTime gemm_time(const KernelLaunch& launch, const GemmWork& work, const Gpu& gpu, Residency residency,
+                     const GemmConstants& constants) {
   KernelTime result;
-  const GemmConstants& constants = gemm_constants(gemm_class_of(work, gpu));
   // Share of the bytes of `accesses` that is not in the L2; theirs begin at `place` of the residency.
   const auto missing = [&](const std::vector<Access>& accesses, std::size_t place) {
     double wanted = 0.0, missed = 0.0;

@@ -6,7 +6,7 @@
 // loads compete with the math for issue slots, so their cycles add up. fill = the first stages of the first wave, which
 // nothing overlaps. A new term goes here alone: the floors of the choice (gemm_floor.h) stay right as long as it only
 // adds time, and say what to do when it does not. Sources: fits to 13,922 products on an H200, counters of 20; see
-// gemm_constants.cpp for constants and errors.
+// data/laws/products.yaml for constants and errors.
 #pragma once
 
 #include <limits>

@@ -123,7 +123,11 @@ struct Overlap {
 }  // namespace
 
 KernelTime stream_time(const KernelLaunch& launch, const StreamWork& work, const Gpu& gpu, Residency residency) {
-  const StreamConstants& code = constants_of(static_cast<StreamKernel>(work.kernel_class));
+  return stream_time(launch, work, gpu, residency, constants_of(static_cast<StreamKernel>(work.kernel_class)));
+}
+
+KernelTime stream_time(const KernelLaunch& launch, const StreamWork& work, const Gpu& gpu, Residency residency,
+                       const StreamConstants& code) {
   const Occupancy occupancy = occupancy_of(gpu.sm, launch);
   const double sms = gpu.sm.count;
   const double blocks = work.active_blocks > 0.0 ? work.active_blocks : launch.blocks();
@@ -151,9 +155,10 @@ KernelTime stream_time(const KernelLaunch& launch, const StreamWork& work, const
                pass_seconds = (half ? code.pass_half : code.pass_full) * cycle_of_few,
                miss_seconds = code.miss_cycles * miss_cycle * miss,
                once_seconds = block_seconds + code.first_miss_cycles * miss_cycle * miss;
-  const double chain = once_seconds + pass_seconds * passes + miss_seconds * (code.miss_each_pass ? passes : 1.0);
+  const double chain =
+      once_seconds + pass_seconds * passes + miss_seconds * (code.miss_each_pass != 0.0 ? passes : 1.0);
   const double first =
-      once_seconds + pass_seconds * first_pass + miss_seconds * (code.miss_each_pass ? first_pass : 1.0);
+      once_seconds + pass_seconds * first_pass + miss_seconds * (code.miss_each_pass != 0.0 ? first_pass : 1.0);
 
   // Instructions; while there are few blocks an SM, the fullest SM decides.
   const double warps = occupancy.warps_per_block;
@@ -178,7 +183,7 @@ KernelTime stream_time(const KernelLaunch& launch, const StreamWork& work, const
   }
   const double waves = std::max(1.0, std::ceil(on_fullest / capacity));
   double t_chain = std::max(0.0, waves * chain - first);
-  if (tail_beside_others(code.kernel) && waves <= 1.0) {
+  if (tail_beside_others(static_cast<StreamKernel>(work.kernel_class)) && waves <= 1.0) {
     t_chain += kTailBesideOthers * tail;
     tail *= 1.0 - kTailBesideOthers;
   }
