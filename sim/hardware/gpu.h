@@ -45,13 +45,13 @@ struct SmSpec {
 };
 
 struct ClockSpec {
-  Hertz base, boost;   ///< datasheet; the paper peaks of the CUDA cores and the energies of `power` use boost
-  Hertz boost_tensor;  ///< datasheet: clock of the paper peaks of the tensor cores (lower than boost on Hopper)
-  Hertz sustained;     ///< highest clock seen under load without a tensor-core kernel
-  Hertz tensor;        ///< clock of a tensor-core kernel with idle pipes …
-  Hertz tensor_droop;  ///< … less this much at full tensor-pipe activity
-  Hertz lowest;        ///< where the power limit stops slowing the SMs down
-  Hertz knee;          ///< up to here the voltage is the least there is; from here it rises in a straight line
+  Hertz base, boost;           ///< datasheet; the paper peaks of the CUDA cores and the energies of `power` use boost
+  Hertz boost_tensor;          ///< datasheet: clock of the paper peaks of the tensor cores (lower than boost on Hopper)
+  Hertz sustained;             ///< highest clock seen under load without a tensor-core kernel
+  Hertz tensor;                ///< clock of a tensor-core kernel with idle pipes …
+  Hertz tensor_droop;          ///< … less this much at full tensor-pipe activity
+  Hertz lowest;                ///< where the power limit stops slowing the SMs down
+  Hertz knee;                  ///< up to here the voltage is the least there is; from here it rises in a straight line
   double knee_voltage = 0.75;  ///< of the SMs at and below `knee`, over that at `boost`
 };
 
