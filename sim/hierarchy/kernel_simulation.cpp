@@ -42,7 +42,7 @@ class Timer {
         (total_.dram_read - guess.dram_read) / (achieved_bandwidth(gpu_).dram_read * constants.read_share);
     const double more = guess.total_with(std::max(0.0, guess.memory + again)) - guess.total;
     result_.stretch(std::max(0.5, 1.0 + more / guess.total));
-    in_events(plan_of(work, law, parts, traffic_, gpu_), parts, law.compute, false);
+    in_events(plan_of(work, law, parts, traffic_, gpu_), parts, law.compute, 0.0, false);
     const double pipe = law.activity * law.compute;
     const double loads = work.family == GemmWork::Family::wgmma
                              ? std::max(0.0, std::max(law.shared, law.port) - law.math)
@@ -57,8 +57,9 @@ class Timer {
     const AttentionTime law =
         fused_attention_time(work, gpu_, constants, total_.dram_read, std::min(total_.dram_write, total_.l2_write));
     const KernelParts parts{law.fixed, law.fill, std::max(0.0, law.memory)};
+    total_.dram_read += law.floor.refetched;
     in_events(plan_of(work, attention_blocks(work, gpu_, constants), law.clock, parts, traffic_, gpu_), parts,
-              law.compute);
+              law.compute, law.floor.most());
     const double tile = std::max(1.0, law.math + law.softmax + law.latency);
     waits(Stall::math_pipe_throttle) += law.compute * law.math / tile;
     waits(Stall::mio_throttle) += law.compute * law.softmax / tile;
@@ -80,10 +81,12 @@ class Timer {
   }
 
  private:
-  /// Blocks as events. `timed`: they also say how long the kernel takes; the board's power limit lengthens the whole.
-  void in_events(const GridPlan& plan, const KernelParts& parts, double compute, bool timed = true) {
+  /// Blocks as events. `timed`: they also say how long the kernel takes, no less than `floor` seconds; the board's power
+  /// limit lengthens the whole.
+  void in_events(const GridPlan& plan, const KernelParts& parts, double compute, double floor = 0.0,
+                 bool timed = true) {
     const GridRun run = run_grid(plan, gpu_.dram);
-    const double alone = seconds_of(run.end);
+    const double alone = std::max(seconds_of(run.end), floor);
     if (parts.memory > compute && parts.memory > parts.fixed) result_.limiter = Limiter::dram;
     else if (result_.limiter == Limiter::dram) result_.limiter = Limiter::latency;
     if (timed) {

@@ -27,6 +27,7 @@ struct Access {
   int operand = kTemporary;
   double bytes = 0.0;      ///< distinct bytes touched
   double requested = 0.0;  ///< bytes asked of the L2 by all thread blocks (≥ bytes where blocks re-read); 0 = bytes
+  double loaded = 0.0;     ///< bytes that threads load, from the L1 too (≥ requested); 0 = requested
   /// Of an untracked access: which of the op's lists (the tensors of one, then those of the next, are its operands),
   /// and which part of it, in tensors: from 2.5 is from the middle of the third.
   int list = -1;

@@ -22,7 +22,7 @@ OpTrace trace_of(const Scenario& s) {
   TrainingDescription training = s.training;
   training.mask_given = compiled && s.model.family != ModelFamily::gpt2;
   OpTrace trace = training_run(s.model, training, attention);
-  if (compiled) return compile::compile_trace(std::move(trace));
+  if (compiled) return compile::compile_trace(std::move(trace), s.gpu.sm.count);
   return trace;  // not in one expression with the line before, which would copy it
 }
 

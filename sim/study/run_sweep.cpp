@@ -35,6 +35,7 @@ struct TraceKey {
   TrainingDescription training;
   AttentionChoice attention = AttentionChoice::eager;
   bool compile = false;
+  int compiled_for_sms = 0;
   const Software* software = nullptr;
   bool operator==(const TraceKey&) const = default;
 };
@@ -231,7 +232,12 @@ class Runner {
     for (std::size_t i = 0; i < scenarios_.size(); ++i) {
       if (results_[i] || !scenarios_[i].gpu) continue;
       const Scenario& s = scenarios_[i].scenario;
-      TraceKey key{s.model, s.training, AttentionChoice::eager, s.compile, scenarios_[i].software.get()};
+      TraceKey key{s.model,
+                   s.training,
+                   AttentionChoice::eager,
+                   s.compile,
+                   s.compile ? s.gpu.sm.count : 0,
+                   scenarios_[i].software.get()};
       try {
         key.attention = choose_attention(s.training, s.model, s.gpu, s.software);
       } catch (const UserError& error) {
