@@ -209,6 +209,8 @@ GemmLaw::Compute GemmLaw::persistent(const GemmTile& tile, int splits, double wh
     constexpr double kMostRounding = 1.4143;  // the fourth root of four: the soft maximum of four equals
     return other * kMostRounding <= bound ? bound : std::max(bound, soft_maximum(shared, latency, port, l2));
   };
+  const double own_step =
+      std::max({bound, shared, port, (c_.latency_cycles + l2_latency_) / std::max(1, tile.stages - 1)});
   const double whole_l2 = tile.k * element_ * per_l2_, busy = count * steps * math * per_sms_,
                asked = panels.fewest_rounds.elements * k_ / splits * element_;
   if (tile.stream_k) {
@@ -219,7 +221,17 @@ GemmLaw::Compute GemmLaw::persistent(const GemmTile& tile, int splits, double wh
     const double own_steps = few ? pieces_of(steps, std::floor(sms_ / count)) : even * steps;
     const double l2 = whole_l2 * panels.fewest_rounds.elements * steps / own_steps;
     const double cycles = own_steps * step(l2) + (few ? 1.0 : even) * epilogue + fix_up;
-    return {cycles, bound, shared, latency, std::max(port, l2), busy, even, count, steps, asked};
+    return {cycles,
+            bound,
+            shared,
+            latency,
+            std::max(port, l2),
+            busy,
+            even,
+            count,
+            steps,
+            asked,
+            own_steps * own_step + (few ? 1.0 : even) * epilogue + fix_up};
   }
   // The next tile's loads are under way while a tile is stored.
   const auto cycles_of = [&](const Drawn& drawn) {
@@ -229,7 +241,8 @@ GemmLaw::Compute GemmLaw::persistent(const GemmTile& tile, int splits, double wh
   const double rounds = panels.fewest_rounds.rounds, l2 = whole_l2 * panels.fewest_rounds.elements / rounds;
   double cycles = cycles_of(panels.fewest_rounds);
   if (panels.least_drawn.rounds > rounds && l2 > bound) cycles = std::min(cycles, cycles_of(panels.least_drawn));
-  return {cycles, bound, shared, latency, std::max(port, l2), busy, rounds, count, steps, asked};
+  const double own_cycles = rounds * steps * own_step + epilogue * (1.0 + (rounds - 1.0) * (1.0 - c_.epilogue_overlap));
+  return {cycles, bound, shared, latency, std::max(port, l2), busy, rounds, count, steps, asked, own_cycles};
 }
 
 GemmLaw::Compute GemmLaw::tiled(const GemmTile& tile, int splits, double whole) const {
@@ -251,11 +264,12 @@ GemmLaw::Compute GemmLaw::tiled(const GemmTile& tile, int splits, double whole) 
   const double latency = stage_latency(tile) / std::max(1, tile.stages - 1);
   // The blocks of the fullest SM in as few sets as its room allows, all of them about equal.
   const double sets = pieces_of(rounds, std::max(1, tile.blocks_per_sm)), resident = rounds / sets;
-  const double pace =
-      std::max(std::max(resident * bound, latency),
+  const double own_pace =
+      std::max(std::max(resident * bound, l2_latency_ / std::max(1, tile.stages - 1)),
                soft_maximum(resident * step, resident * copies, c_.latency_cycles) + c_.exposed_cycles * tile.k);
-  double cycles = sets * (steps * pace + epilogue * (1.0 + (resident - 1.0) * (1.0 - c_.epilogue_overlap)));
-  if (tile.stream_k) cycles += (splits - 1) * (c_.handoff_cycles + area * output_element_ * per_handoff_);
+  double rest = sets * epilogue * (1.0 + (resident - 1.0) * (1.0 - c_.epilogue_overlap));
+  if (tile.stream_k) rest += (splits - 1) * (c_.handoff_cycles + area * output_element_ * per_handoff_);
+  const double cycles = sets * steps * std::max(own_pace, latency) + rest;
   const double asked = count * steps * panels * element_, l2 = asked * per_l2_;
   return {std::max(cycles, l2),
           std::max(step, bound),
@@ -266,7 +280,8 @@ GemmLaw::Compute GemmLaw::tiled(const GemmTile& tile, int splits, double whole) 
           rounds,
           count,
           steps,
-          asked};
+          asked,
+          sets * steps * own_pace + rest};
 }
 
 double GemmLaw::split_reduction(const GemmTile& tile, int splits) const {
@@ -335,6 +350,7 @@ GemmTime GemmLaw::time_of(const Compute& work, const GemmTile& tile, int splits)
   result.port = work.port * per_step;
   result.rounds = work.rounds;
   result.fixed = few * fixed_;
+  result.clocked = result.fixed + std::min(work.clocked, work.cycles) * cycle;
 
   result.dram_read = refetched(work, tile, splits);
   const double loading = first_loads_ + (result.dram_read - cold_bytes_) / read_bandwidth_;
@@ -361,7 +377,7 @@ double GemmLaw::seconds(const GemmTile& tile, int splits, double give_up, double
   const GemmTime product = time_of(work, tile, splits);
   const Pipe pipe = cuda_cores_ ? Pipe::fp32 : Pipe::tensor_mma;
   return power_limited(gpu_, pipe, type_, flops_, product.dram_read + product.dram_write, Seconds{product.total},
-                       Seconds{product.fixed + product.compute})
+                       Seconds{product.clocked})
              .time.value() +
          helpers;
 }

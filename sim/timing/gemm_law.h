@@ -53,6 +53,7 @@ struct GemmTime {
   double math = 0, shared = 0, latency = 0, port = 0;  ///< parts of compute
   double dram_read = 0, dram_write = 0, l2_bytes = 0;
   double rounds = 0, activity = 0;
+  double clocked = 0;  ///< seconds of start and compute that go with the clock of the SMs
   /// The total with other bytes to move.
   [[nodiscard]] double total_with(double memory_seconds) const;
 };
@@ -113,7 +114,8 @@ class GemmLaw {
   }
   struct Compute {
     double cycles, math, shared, latency, port, busy, rounds, tiles, k_steps;
-    double asked;  ///< bytes that blocks ask of the L2; what a cluster shares is asked for once
+    double asked;    ///< bytes that blocks ask of the L2; what a cluster shares is asked for once
+    double clocked;  ///< of the cycles, what goes with the clock: not the L2's bandwidth, not the DRAM's latency
   };
   /// The clock falls as the pipes get busy, not at once.
   [[nodiscard]] double clock_of(const Compute& work) const {

@@ -48,7 +48,7 @@ KernelTime gemm_time(const KernelLaunch& launch, const GemmWork& work, const Gpu
   const GemmTile tile = tile_of(work);
   const GemmTime part = law.time(tile, work.split_k);
   result.time = Seconds{part.total};
-  result.clocked = Seconds{part.fixed + part.compute};
+  result.clocked = Seconds{part.clocked};
   result.dram_read_bytes = part.dram_read;
   result.dram_write_bytes = part.dram_write;
   result.l2_bytes = part.l2_bytes;
