@@ -98,7 +98,7 @@ GemmSelection select_gemm(const GemmWork& problem, const Gpu& gpu, const GpuMenu
   // Where none keep to the older kernels only faster ones count: none that ranks behind their second does.
   const GemmSelection older = from_class(before, share > 0.0 ? kAny : kMostSlower * selection.expected);
   if (older.choice == nullptr) return selection;
-  GemmSelection made = share >= 0.5 || older.expected < selection.expected ? older : selection;
+  GemmSelection made = share >= 0.5 || selection.choice == nullptr ? older : selection;
   made.likely = selection.likely;
   made.kernels = selection.kernels;
   made.older = older.likely;

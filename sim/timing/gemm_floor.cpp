@@ -90,10 +90,14 @@ inline GemmFloor::Cycles<T> GemmFloor::tiled(const Tiling<T>& on, float store) c
   const T bound = on.volume * math_, step = (cuda_cores_ ? on.volume * issue_ : bound) + loads;
   const T epilogue = epilogue_ + on.area * store;
   const T sets = larger(every<T>(1.0F), nearest(rounds / on.blocks + 0.48F)), resident = rounds / sets;
-  const T pace = larger(resident * bound, least_rounded_maximum(resident * step, resident * panels * copies_,
-                                                                every<T>(own_latency_), T{}) +
-                                              exposed_step_ * on.k);
-  return {sets * (on.steps * pace + epilogue * (1.0F + (resident - 1.0F) * exposed_)), busy(on)};
+  const T latency = on.depth * (l2_latency_ + smaller(every<T>(dram_latency_), on.k * dram_latency_each_));
+  const T pace =
+      larger(larger(resident * bound, latency),
+             least_rounded_maximum(resident * step, resident * panels * copies_, every<T>(own_latency_), T{}) +
+                 exposed_step_ * on.k);
+  const T cycles = sets * (on.steps * pace + epilogue * (1.0F + (resident - 1.0F) * exposed_));
+  const T l2 = (l2_all_a_ / on.rows + l2_all_b_ / on.columns) * on.k * on.steps * on.count;
+  return {larger(cycles, l2), busy(on)};
 }
 
 template <class T>
@@ -244,6 +248,9 @@ GemmFloor::GemmFloor(const GemmLaw& law) : persistent_(law.persistent_), cuda_co
   const double a = law.a_straddle_ * law.a_stored_, b = law.b_straddle_ * law.b_stored_;
   port_a_ = single(a * law.element_ * law.per_port_);
   port_b_ = single(b * law.element_ * law.per_port_);
+  l2_latency_ = single(law.l2_latency_);
+  l2_all_a_ = single(a * law.element_ * law.per_l2_ * law.m_);
+  l2_all_b_ = single(b * law.element_ * law.per_l2_ * law.n_);
   l2_a_ = single(a * law.element_ * law.per_l2_);
   l2_b_ = single(b * law.element_ * law.per_l2_);
   turn_both_ = single(law.transpose_both_);

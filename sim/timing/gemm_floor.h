@@ -112,8 +112,9 @@ class GemmFloor {
   float math_, busy_, panel_;  ///< cycles of a multiply-add, of an element
   float own_latency_, latency_, dram_latency_, dram_latency_each_;  ///< cycles of a stage
   float port_a_, port_b_, l2_a_, l2_b_, turn_both_, turn_b_;        ///< of persistent kernels: of an element of a panel
-  float issue_, load_a_, load_b_;                                   ///< of tiled kernels
-  float own_loads_, copies_;                                        ///< of kernels that are not CUTLASS's; of loads
+  float l2_latency_, l2_all_a_, l2_all_b_;  ///< of tiled kernels: cycles of a stage, of the whole L2
+  float issue_, load_a_, load_b_;           ///< of tiled kernels
+  float own_loads_, copies_;                ///< of kernels that are not CUTLASS's; of loads
   float store_, partial_store_, epilogue_, exposed_, exposed_step_, handoff_, handoff_each_;
   float clock_, droop_, droop_cycles_, stage_;
   float start_, operands_, results_, partial_results_, exposed_reads_;  ///< seconds
