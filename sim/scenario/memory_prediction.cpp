@@ -28,7 +28,7 @@ OpTrace trace_of(const Scenario& s) {
 
 ScenarioProgram make_scenario_program(const Scenario& s) {
   ScenarioProgram result{std::make_unique<OpTrace>(trace_of(s)), {}};
-  result.program = make_program(*result.trace, s.shipped_kernels ? *s.shipped : s.gpu, s.software);
+  result.program = make_program(*result.trace, s.gpu, s.software);
   return result;
 }
 

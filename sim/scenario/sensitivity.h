@@ -1,9 +1,6 @@
 // What a tenth more of each resource would give: the same laws over a GPU or host changed in one thing.
 //
-// A changed chip is given the better of two sets of kernels: those its libraries would choose anew, and those the chip
-// as it is runs, timed on the changed one. The choice ranks by estimates (gemm_selection.h), so without the second
-// set a better chip could come out slower than what it already runs. Added SMs that only make the last wave uneven
-// are worth nothing, not less. Tested by tests/study/sensitivity_test.cpp.
+// The libraries choose anew on the changed chip. Tested by tests/study/sensitivity_test.cpp.
 #pragma once
 
 #include <array>
@@ -30,7 +27,7 @@ struct Sensitivity {
   }
 };
 
-/// Of a whole training step: 22 predictions without memory. Throws as predict does.
+/// Of a whole training step: 12 predictions without memory. Throws as predict does.
 Sensitivity step_sensitivity(const Scenario& scenario, std::string_view engine, double factor = kSensitivityFactor);
 
 }  // namespace ridgeline

@@ -1,7 +1,5 @@
 #include "sim/study/kernel_sensitivity.h"
 
-#include <algorithm>
-
 #include "sim/hierarchy/make_engine.h"
 
 namespace ridgeline {
@@ -14,10 +12,7 @@ Sensitivity kernel_sensitivity(const KernelCase& kernel, const Gpu& gpu, const S
     if (resource == Resource::host_speed) continue;
     const Gpu changed = with_more(gpu, resource, factor);
     if (resource == Resource::sm_count) result.more_sms = changed.sm.count;
-    const auto changed_engine = make_engine(engine, changed);
-    const Seconds chosen_anew = predict_kernel(kernel, changed, software, *changed_engine).time;
-    const Seconds as_they_are = time_launches(kernel, base.launches, changed, *changed_engine).time;
-    result.note(resource, std::min(chosen_anew, as_they_are));
+    result.note(resource, predict_kernel(kernel, changed, software, *make_engine(engine, changed)).time);
   }
   return result;
 }

@@ -89,16 +89,6 @@ double dram_seconds(const Traffic& t, const DramSpec& dram) {
          dram.bandwidth.value();
 }
 
-/// Cycles an SM needs to issue an instruction of 32 threads, as a multiple of a lane's share: SMs with 64 fp32 and 64
-/// integer lanes (Volta, Turing, A100) take longer than their schedulers when one kind prevails.
-double lanes_per_cycle(const SmSpec& sm) {
-  constexpr double kFp32Share = 0.6;  // address arithmetic, comparisons and conversions are the rest
-  double lanes = 32.0 * sm.schedulers * sm.issue_rate;
-  if (sm.rates.fp32 > 0.0) lanes = std::min(lanes, sm.rates.fp32 / kFp32Share);
-  if (sm.rates.int32 > 0.0) lanes = std::min(lanes, sm.rates.int32 / (1.0 - kFp32Share));
-  return lanes;
-}
-
 /// A kernel ends with its slowest block, and the more blocks there are the slower that one is, until there are some on
 /// every SM: the share of that growth, a doubling at a time.
 double slowest_of(double blocks, double sms) {

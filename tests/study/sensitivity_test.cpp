@@ -31,11 +31,12 @@ TEST(KernelSensitivity, a_large_product_is_as_fast_as_the_tensor_cores_and_its_b
   EXPECT_GT(s.share(Resource::tensor_throughput), 0.05);
   EXPECT_LT(s.share(Resource::dram_bandwidth), 0.01);
   EXPECT_EQ(s.share(Resource::host_speed), 0.0);
-  // This one settles at the power limit: only power helps.
+  // This one settles at the power limit: power helps most, and more tensor cores by the voltage of the lower clock that
+  // they then run at.
   const Sensitivity capped =
       of_case(R"({"op":"mm","dtype":"bf16","params":{"m":65536,"n":32768,"k":32768,"layout":"nt"}})");
-  EXPECT_LT(capped.share(Resource::tensor_throughput), 0.03);
   EXPECT_GT(capped.share(Resource::power_limit), 0.05);
+  EXPECT_LT(capped.share(Resource::tensor_throughput), capped.share(Resource::power_limit));
 }
 
 TEST(KernelSensitivity, a_tiny_kernel_gains_from_shorter_latencies_alone) {
