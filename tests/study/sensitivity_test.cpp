@@ -95,6 +95,23 @@ TEST(StepSensitivity, is_the_difference_of_two_predictions) {
   EXPECT_GT(s.saved_by(Resource::dram_bandwidth).value(), 0.01 * now.step.time.value());
 }
 
+TEST(StepSensitivity, every_number_of_the_file_is_asked_about_and_losses_are_shown) {
+  const Scenario scenario = step_on("nvidia-h200-sxm-141gb", "32");
+  const Sensitivity s = step_sensitivity(scenario, "analytic");
+  std::size_t numbers = 0;
+  for (const HardwareKey& key : hardware_keys()) numbers += key.is_number() && key.get(scenario.gpu) != 0.0 ? 1 : 0;
+  EXPECT_EQ(s.keys.size(), numbers);
+  const auto saved = [&s](std::string_view name) {
+    for (const KeyGain& gain : s.keys)
+      if (gain.key->key == name) return gain.saved.value();
+    return 0.0;
+  };
+  EXPECT_GT(saved("dram.bandwidth"), 0.0);
+  EXPECT_LT(saved("launch.kernel_fixed"), 0.0);
+  EXPECT_LT(saved("dram.turnaround"), 0.0);
+  EXPECT_EQ(saved("context.driver"), 0.0);
+}
+
 TEST(StepSensitivity, a_step_that_waits_for_the_host_gains_from_the_host_alone) {
   const Sensitivity waits = step_sensitivity(step_on("nvidia-h200-sxm-141gb", "1"), "analytic");
   EXPECT_NEAR(waits.share(Resource::host_speed), 1.0 - 1.0 / 1.1, 0.01);
