@@ -37,8 +37,17 @@ class FieldReader {
   void quantity(std::string_view key, Q& out, config::Range range = config::Range::positive()) {
     read(key, [&](const config::Value& value) { out = value.quantity<Q>(range); });
   }
+  /// These two keep what `out` holds where the description does not say.
+  void optional_number(std::string_view key, double& out, config::Range range) {
+    if (given(key)) number(key, out, range);
+  }
+  void optional_flag(std::string_view key, bool& out) {
+    if (given(key)) flag(key, out);
+  }
 
  private:
+  /// True while keys are being learned, too.
+  [[nodiscard]] bool given(std::string_view key) const { return keys_ || mapping_->has(key); }
   void read(std::string_view key, const std::function<void(const config::Value&)>& use);
   void run(const config::Value& value, const std::function<void()>& fields, const std::vector<std::string>& plain_keys);
 

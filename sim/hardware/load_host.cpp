@@ -28,6 +28,10 @@ config::Node host_tree(const std::string& file, int depth) {
 }
 
 void read_software(FieldReader& r, Software& s) {
+  r.optional_number("cuda", s.cuda, {1.0, 99.9});
+  r.optional_flag("has_compile", s.has_compile);
+  r.optional_number("least_capability", s.least_capability, {0.0, 99.9});
+  r.optional_number("most_capability", s.most_capability, {0.0, 99.9});
   r.flag("prefers_cudnn_attention_on_hopper", s.prefers_cudnn_attention_on_hopper);
   r.flag("has_flash_attention", s.has_flash_attention);
   r.flag("lazy_module_loading", s.lazy_module_loading);
@@ -36,6 +40,8 @@ void read_software(FieldReader& r, Software& s) {
   r.integers("foreach_tensors_per_launch", s.foreach_tensors_per_launch, 5, 1, 1 << 20);
   r.integer("foreach_chunk", s.foreach_chunk, 1, 1 << 30);
   r.flag("zero_grad_to_none", s.zero_grad_to_none);
+  r.flag("clips_by_lists", s.clips_by_lists);
+  r.flag("clipping_waits", s.clipping_waits);
   r.flag("softmax_saves_input", s.softmax_saves_input);
   r.flag("mask_always_added", s.mask_always_added);
   r.integer("foreach_adam_lists", s.foreach_adam_lists, 1, 2);
@@ -88,6 +94,7 @@ Software load_software(std::string_view name_or_path, const std::vector<config::
   software.name = std::filesystem::path(file).stem().string();
   FieldReader reader{config::Value(tree)};
   reader.document([&] { read_software(reader, software); }, {"title"});
+  software.title = config::Value(tree)["title"].text(software.name);
   if (software.default_gelu != "erf" && software.default_gelu != "tanh") {
     config::Value(tree)["default_gelu"].fail("expected erf or tanh");
   }

@@ -10,7 +10,12 @@
 namespace ridgeline {
 
 struct Software {
-  std::string name;  ///< "pytorch-2.11"
+  std::string name;         ///< "pytorch-2.11"
+  std::string title;        ///< "PyTorch 2.11 with CUDA 13 (2026)"
+  double cuda = 13.0;       ///< toolkit whose libraries multiply
+  bool has_compile = true;  ///< torch.compile
+  /// Compute capabilities, 7.5 for major 7 and minor 5, of the chips that the published build has code for.
+  double least_capability = 0.0, most_capability = 99.9;
   bool prefers_cudnn_attention_on_hopper = true;
   bool has_flash_attention = true;  ///< scaled_dot_product_attention exists with FlashAttention-2
   bool lazy_module_loading = true;
@@ -19,6 +24,8 @@ struct Software {
   std::vector<int> foreach_tensors_per_launch{110, 64, 48, 36, 30};  ///< by number of lists, 1 to 5
   int foreach_chunk = 65536;                                         ///< elements
   bool zero_grad_to_none = true;        ///< zero_grad() drops gradients; before PyTorch 2.0 it filled them with zeros
+  bool clips_by_lists = true;           ///< clip_grad_norm_ runs over lists of tensors; since PyTorch 2.0
+  bool clipping_waits = false;          ///< the host waits in clip_grad_norm_; before PyTorch 1.10 and in 2.0
   bool softmax_saves_input = false;     ///< autograd keeps the input of softmax besides its result; before PyTorch 1.11
   bool mask_always_added = false;       ///< models add an attention mask in fp32 to every score, of ones too
   int foreach_adam_lists = 1;           ///< temporaries as large as the parameters that a foreach Adam holds at once

@@ -28,12 +28,27 @@ struct Lowerer {
   LoweredOp operator()(const UnknownOp& op) const { return lower_unknown(op, gpu, software); }
 };
 
+/// Libraries ignore that TF32 is allowed where there is no unit for it.
+Op without_tf32(Op op) {
+  std::visit(
+      [](auto& of) {
+        if constexpr (requires { of.type == DType::tf32; })
+          if (of.type == DType::tf32) of.type = DType::fp32;
+      },
+      op);
+  return op;
+}
+
 }  // namespace
 
 Lowering::Lowering(const Gpu& gpu, const Software& software)
     : gpu_(&gpu), software_(&software), menus_(std::make_shared<const GpuMenus>(gpu)) {}
 
-LoweredOp Lowering::lower(const Op& op) const { return std::visit(Lowerer{*gpu_, *software_, *menus_}, op); }
+LoweredOp Lowering::lower(const Op& op) const {
+  const Lowerer lowerer{*gpu_, *software_, *menus_};
+  if (gpu_->sm.rates.tensor_tf32 > 0.0) return std::visit(lowerer, op);
+  return std::visit(lowerer, without_tf32(op));
+}
 
 LoweredOp lower(const Op& op, const Gpu& gpu, const Software& software) { return Lowering(gpu, software).lower(op); }
 

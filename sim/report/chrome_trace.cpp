@@ -217,7 +217,7 @@ class Writer {
       args["grid"] = launch.grid;
       args["block"] = {launch.threads_per_block, 1, 1};
       args["est. achieved occupancy %"] = std::lround(100.0 * time.occupancy);
-      args["limited by"] = name_of(time.limiter);
+      args["limited by"] = name_of(time.limited_by());
       args["DRAM read bytes"] = std::llround(time.dram_read_bytes);
       args["DRAM written bytes"] = std::llround(time.dram_write_bytes);
       if (launch.flops > 0) args["FLOPs"] = launch.flops;

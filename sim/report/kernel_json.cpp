@@ -40,7 +40,7 @@ nlohmann::ordered_json kernel_json(const KernelPrediction& prediction, const Ran
   if (!range.validated) out["validated"] = false;
   if (prediction.times.empty()) return out;
   const KernelTime& main = prediction.times[prediction.longest];
-  out["limiter"] = name_of(main.limiter);
+  out["limiter"] = name_of(main.limited_by());
   out["flops"] = prediction.flops;
   out["dram_read_bytes"] = prediction.dram_read_bytes;
   out["dram_write_bytes"] = prediction.dram_write_bytes;
@@ -54,7 +54,7 @@ nlohmann::ordered_json kernel_json(const KernelPrediction& prediction, const Ran
     const KernelTime& time = prediction.times[i];
     kernels.push_back({{"name", launch.name},
                        {"time_us", in_microseconds(time.time)},
-                       {"limiter", name_of(time.limiter)},
+                       {"limiter", name_of(time.limited_by())},
                        {"grid", launch.grid},
                        {"block", launch.threads_per_block},
                        {"registers", launch.registers_per_thread},

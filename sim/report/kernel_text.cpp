@@ -21,7 +21,7 @@ std::string kernel_text(std::string_view title, const KernelPrediction& predicti
     const KernelLaunch& launch = prediction.launches[i];
     const KernelTime& time = prediction.times[i];
     fmt::format_to(to, "  {:>9}  {:<44.44} {:>13} blocks of {:>4}  {}\n", to_string(time.time), launch.name,
-                   fmt::format("{:.0f}", launch.blocks()), launch.threads_per_block, words(name_of(time.limiter)));
+                   fmt::format("{:.0f}", launch.blocks()), launch.threads_per_block, words(name_of(time.limited_by())));
     if (time.profile && time.l2_bytes > 0.0) profiled.push_back({launch.name, 1, time.time, *time.profile});
   }
   return out + profile_tables(profiled);

@@ -28,7 +28,7 @@ std::string kernel_timeline(const KernelPrediction& prediction) {
                       {"tid", 7},
                       {"ts", start},
                       {"dur", us},
-                      {"args", {{"limited by", name_of(time.limiter)}, {"grid", prediction.launches[i].grid}}}});
+                      {"args", {{"limited by", name_of(time.limited_by())}, {"grid", prediction.launches[i].grid}}}});
     double at = start;
     if (time.profile) {
       for (const ProfileSample& sample : time.profile->samples) {

@@ -46,7 +46,7 @@ ordered_json groups_json(const StepDetail& detail) {
     out.push_back({{"name", kind.name},
                    {"shape", kind.shape},
                    {"class", kTimeClassNames[static_cast<std::size_t>(kind.launch.time_class)]},
-                   {"limiter", name_of(kind.each.limiter)},
+                   {"limiter", name_of(kind.each.limited_by())},
                    {"type", name_of(kind.launch.type)},
                    {"on_tensor_cores", kind.launch.on_tensor_cores()},
                    {"count", counts[i]},

@@ -199,8 +199,8 @@ std::string prediction_text(const Scenario& s, const Prediction& p) {
   fmt::format_to(to, "  utilisation   kernels active {}, SMs with work {}, tensor cores {}, DRAM {}\n",
                  percent(u.kernel_active), percent(u.sm), percent(u.tensor), percent(u.dram));
   if (p.step.held > 0.001 * p.step.time)
-    fmt::format_to(to, "  clock         {} MHz, limited by power: {} W cost {}\n", thousands(p.step.clock.value() * 1e-6),
-                   s.gpu.power.limit.value(), duration(p.step.held));
+    fmt::format_to(to, "  clock         {} MHz, limited by power: {} W cost {}\n",
+                   thousands(p.step.clock.value() * 1e-6), s.gpu.power.limit.value(), duration(p.step.held));
   write_latency(out, p.step.latency);
   fmt::format_to(to, "  energy        {:.3g} J ({:.3g} J to {:.3g} J), {:.0f} W on average; {:.3g} J a sample\n",
                  p.step.energy.energy.value(), p.step.energy.low.value(), p.step.energy.high.value(),

@@ -87,7 +87,7 @@ std::vector<Change> time_changes(const Scenario& s, const StepShares& shares) {
         });
   }
   constexpr double kWorthAShare = 0.1;
-  const bool can_compile = s.software.has_flash_attention;  // both came with PyTorch 2.0
+  const bool can_compile = s.software.has_compile;
   if (!s.compile && can_compile && (shares.idle > kWorthAShare || shares.elementwise > kWorthAShare))
     add("training.compile=true",
         shares.idle > shares.elementwise ? "generated code asks less of the host than Python does"

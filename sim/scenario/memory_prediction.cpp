@@ -5,28 +5,30 @@
 
 #include "sim/kernels/attention_choice.h"
 #include "sim/scenario/shared_prediction.h"
+#include "sim/scenario/stack_notes.h"
 #include "sim/workload/compile/compile_trace.h"
 #include "sim/workload/training_step.h"
 
 namespace ridgeline {
 
 OpTrace trace_of(const Scenario& s) {
+  const bool compiled = compiles(s);
   AttentionChoice attention = choose_attention(s.training, s.model, s.gpu, s.software);
   // While it is compiled, a mask cannot be looked at and dropped: it reaches the attention, and with dropout no fused
   // kernel takes it.
-  if (s.compile && s.training.attention == AttentionRequest::sdpa && s.model.family == ModelFamily::bert &&
+  if (compiled && s.training.attention == AttentionRequest::sdpa && s.model.family == ModelFamily::bert &&
       s.model.attention_dropout > 0.0)
     attention = AttentionChoice::math;
   TrainingDescription training = s.training;
-  training.mask_given = s.compile && s.model.family != ModelFamily::gpt2;
+  training.mask_given = compiled && s.model.family != ModelFamily::gpt2;
   OpTrace trace = training_run(s.model, training, attention);
-  if (s.compile) return compile::compile_trace(std::move(trace));
+  if (compiled) return compile::compile_trace(std::move(trace));
   return trace;  // not in one expression with the line before, which would copy it
 }
 
 ScenarioProgram make_scenario_program(const Scenario& s) {
   ScenarioProgram result{std::make_unique<OpTrace>(trace_of(s)), {}};
-  result.program = make_program(*result.trace, s.shipped_kernels ? *s.shipped : s.gpu, s.software);
+  result.program = make_program(*result.trace, s.gpu, s.software);
   return result;
 }
 

@@ -9,15 +9,15 @@
 
 #include "sim/hardware/keys.h"
 #include "sim/hierarchy/make_engine.h"
+#include "sim/kernels/assumed_kernels.h"
 #include "sim/kernels/attention_choice.h"
-#include "sim/scenario/changed_hardware.h"
 #include "sim/scenario/prediction.h"
 #include "sim/scenario/profile_sum.h"
 #include "sim/scenario/residual_ranges.h"
 #include "sim/scenario/shared_prediction.h"
+#include "sim/scenario/stack_notes.h"
 #include "sim/timeline/step_times.h"
 #include "sim/timeline/timeline.h"
-#include "sim/timing/clock_law.h"
 #include "sim/units/user_error.h"
 #include "sim/workload/training_step.h"
 
@@ -48,8 +48,18 @@ std::vector<LaunchedKernel> launched_kernels(const StepProgram& program) {
 /// inside.
 constexpr double kSharedError = 0.6;
 
-constexpr std::string_view kNeverMeasured =
-    "no kernels of this kind were measured on this GPU: the range is that of other GPUs";
+/// Why a step of kernels that were not measured, or of a chip that was not, has the range it has.
+std::string why_not_validated(const ChipRanges& ranges) {
+  if (ranges.nearest() == nullptr) return "nothing was measured: the range is a guess";
+  if (ranges.distance() == 0.0)
+    return "no kernels of this kind and size were measured on this GPU: the range is that of others of its kernels, or "
+           "of other GPUs";
+  return fmt::format(
+      "no GPU with these numbers was measured; nearest is {}, at a distance of {:.2f} (one number doubled is 0.69): "
+      "the "
+      "range is wider for it",
+      ranges.nearest()->name, ranges.distance());
+}
 
 /// Read once, the first time that they are needed.
 const ResidualRanges& residual_ranges() {
@@ -62,10 +72,11 @@ const ResidualRanges& residual_ranges() {
 struct BusyRange {
   double low = 1.0, high = 1.0;  ///< factors on the busy time
   bool validated = true;
+  std::string why_not;  ///< a note, where it is not
 };
 BusyRange busy_range(std::span<const LaunchedKernel> kernels, std::span<const KernelTime> times, const Gpu& gpu,
                      std::string_view engine) {
-  const ResidualRanges& ranges = residual_ranges();
+  const ChipRanges ranges(residual_ranges(), gpu);
   struct Part {
     double time = 0, low = 0, high = 0;
     std::string_view family;
@@ -76,7 +87,7 @@ BusyRange busy_range(std::span<const LaunchedKernel> kernels, std::span<const Ke
     const double t = times[i].time.value();
     Part& part = parts[kernels[i].op_index];
     if (part.time == 0) {
-      const Range range = ranges.of_kernel(*kernels[i].op, times[i].time, gpu, engine);
+      const Range range = ranges.of_kernel(*kernels[i].op, times[i].time, engine);
       part.low = range.low;
       part.high = range.high;
       part.family = family_of(*kernels[i].op);
@@ -105,7 +116,9 @@ BusyRange busy_range(std::span<const LaunchedKernel> kernels, std::span<const Ke
     above += kSharedError * family.high * family.high;
   }
   if (total <= 0) return {};
-  return {std::max(0.05, 1.0 - std::sqrt(below) / total), 1.0 + std::sqrt(above) / total, unvalidated < 0.2 * total};
+  const bool validated = ranges.distance() == 0.0 && unvalidated < 0.2 * total;
+  return {std::max(0.05, 1.0 - std::sqrt(below) / total), 1.0 + std::sqrt(above) / total, validated,
+          validated ? "" : why_not_validated(ranges)};
 }
 
 Seconds step_with(const StepProgram& program, std::span<const KernelTime> times, const Gpu& gpu, Host host,
@@ -134,8 +147,8 @@ void explain_time(Prediction& p, std::span<const LaunchedKernel> kernels, std::s
     const KernelLaunch& launch = *kernels[i].launch;
     p.time_by_class[static_cast<std::size_t>(launch.time_class)] += t;
     const Seconds held = timeline.kernels[i].held;
-    const Limiter limiter = held > kHeldByPower * t ? Limiter::power : times[i].limiter;
-    p.limited_by[static_cast<std::size_t>(limiter)] += t;
+    p.limited_by[static_cast<std::size_t>(Limiter::power)] += held;
+    p.limited_by[static_cast<std::size_t>(times[i].limiter)] += t - held;
     Known& its = known[&launch];
     if (its.group == nullptr || its.op_index != kernels[i].op_index)
       its = {kernels[i].op_index, &groups[{launch.name, kernels[i].op_index}]};
@@ -145,7 +158,7 @@ void explain_time(Prediction& p, std::span<const LaunchedKernel> kernels, std::s
       group.shape = kernels[i].op_index == Action::kNoCall ? "" : shape_of(*kernels[i].op);
       group.op = kernels[i].op_index == Action::kNoCall ? "" : name_of(*kernels[i].op);
       group.kernel_class = classes.of(*kernels[i].op, launch.time_class);
-      group.limiter = limiter;
+      group.limiter = held > kHeldByPower * t ? Limiter::power : times[i].limiter;
       group.on_tensor_cores = launch.on_tensor_cores();
     }
     group.flops += launch.flops;
@@ -184,16 +197,14 @@ FlopsPerSecond peak_of_precision(Precision precision, const Gpu& gpu) {
   return tensor > 0 ? gpu.tensor_peak(tensor) : gpu.peak(r.fp32);
 }
 
-Seconds step_time(const OpTrace& trace, const Scenario& s, std::string_view engine_name, const Gpu* kernels_for) {
+Seconds step_time(const OpTrace& trace, const Scenario& s, std::string_view engine_name) {
   const auto engine = make_engine(engine_name, s.gpu);
-  const Gpu& chosen_for = kernels_for ? *kernels_for : s.shipped_kernels ? *s.shipped : s.gpu;
-  const StepProgram program = make_program(trace, chosen_for, s.software);
+  const StepProgram program = make_program(trace, s.gpu, s.software);
   const std::vector<KernelTime> times = time_kernels(program, *engine, s.gpu);
   return run_timeline(program, times, s.gpu, s.host, {.cuda_graphs = s.cuda_graphs}).step;
 }
 
-StepRun run_step(const Scenario& scenario, std::string_view engine_name) {
-  const Scenario s = best_use(scenario, engine_name);
+StepRun run_step(const Scenario& s, std::string_view engine_name) {
   const auto engine = make_engine(engine_name, s.gpu);
   StepRun run{make_scenario_program(s), {}, {.cuda_graphs = s.cuda_graphs}, {}};
   run.times = time_kernels(run.built.program, *engine, s.gpu);
@@ -227,8 +238,7 @@ std::optional<Generation> generation_of(const Scenario& s, Seconds whole, std::s
 
 }  // namespace
 
-Prediction predict(const Scenario& scenario, std::string_view engine_name) {
-  const Scenario s = best_use(scenario, engine_name);
+Prediction predict(const Scenario& s, std::string_view engine_name) {
   make_engine(engine_name, s.gpu);  // an unknown name is a mistake to report before anything is made
   // Reading them takes as long as timing a step: once, beside the op trace.
   static const std::shared_future<void> ranges = std::async(std::launch::async, [] { residual_ranges(); });
@@ -274,32 +284,15 @@ PredictedStep predict_step(const StepProgram& program, const Gpu& gpu, const Hos
   explain_time(p, kernels, times, timeline, KernelClasses(trace));
 
   p.notes = trace.notes;
+  for (const std::string& note : assumed_kernels(gpu)) p.notes.push_back(note);
   for (const std::uint32_t op : program.approximated)
     p.notes.push_back(fmt::format("{} {} has no rule on this GPU: costed by its bytes", name_of(trace.ops[op]),
                                   shape_of(trace.ops[op])));
-  if (const auto assumed = assumed_kernels(gpu.architecture); !assumed.empty()) p.notes.emplace_back(assumed);
-  if (!p.step.validated) p.notes.emplace_back(kNeverMeasured);
+  if (const auto assumed = kernels_of_another(gpu.architecture); !assumed.empty()) p.notes.emplace_back(assumed);
+  for (std::string& note : notes_of_units(trace, gpu)) p.notes.push_back(std::move(note));
+  if (!range.validated) p.notes.push_back(range.why_not);
   return result;
 }
-
-namespace {
-
-/// A chip that nobody measured: shares count its idle SMs too, and the range is not validated.
-void describe_changed_hardware(Prediction& p, const Scenario& s) {
-  const double used_sms = static_cast<double>(s.gpu.sm.count) / (s.gpu.sm.count + s.idle_sms);
-  p.step.sm_utilization *= used_sms;
-  p.step.mfu *= used_sms;
-  p.step.validated = false;
-  std::erase(p.notes, kNeverMeasured);
-  p.notes.push_back("the hardware was changed with --set: nobody measured such a chip, so the range is not validated");
-  if (s.shipped_kernels)
-    p.notes.push_back("runs the kernels of the unchanged chip: what the rules choose for this one would be slower");
-  if (s.idle_sms > 0)
-    p.notes.push_back(fmt::format("{} of {} SMs stay idle: with all of them the step would be slower", s.idle_sms,
-                                  s.gpu.sm.count + s.idle_sms));
-}
-
-}  // namespace
 
 Prediction predict_time(const StepProgram& program, const Scenario& s, std::string_view engine_name, Reasons reasons) {
   Prediction p = predict_step(program, s.gpu, s.host, engine_name, {.cuda_graphs = s.cuda_graphs}, reasons).prediction;
@@ -311,7 +304,9 @@ Prediction predict_time(const StepProgram& program, const Scenario& s, std::stri
   p.step.samples_per_s = samples / seconds;
   p.step.tokens_per_s = static_cast<double>(tokens_of_step(s.training)) / seconds;
   p.step.mfu = program.trace->model_flops / seconds / peak_of_precision(s.training.precision, s.gpu).value();
-  if (s.shipped) describe_changed_hardware(p, s);
+  const StackNotes stack = notes_of_stack(s);
+  if (!stack.exists) p.step.validated = false;
+  if (reasons == Reasons::yes) p.notes.insert(p.notes.end(), stack.notes.begin(), stack.notes.end());
   if (reasons == Reasons::yes) p.generation = generation_of(s, p.step.time, engine_name);
   return p;
 }

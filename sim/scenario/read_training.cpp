@@ -43,6 +43,12 @@ constexpr std::array<Choice<ActivationCheckpointing>, 2> kCheckpointing{
 constexpr std::array<Choice<LossRead>, 3> kLossReads{
     {{"never", LossRead::never}, {"step", LossRead::step}, {"micro-batch", LossRead::micro_batch}}};
 
+constexpr std::array<Choice<GradientClipper>, 2> kClippers{
+    {{"torch", GradientClipper::torch}, {"apex", GradientClipper::apex}}};
+constexpr std::array<Choice<DataLoader>, 2> kLoaders{
+    {{"none", DataLoader::none}, {"tensor-dataset", DataLoader::tensor_dataset}}};
+constexpr std::array<Choice<DataParallel>, 2> kWrappers{{{"none", DataParallel::none}, {"apex", DataParallel::apex}}};
+
 constexpr std::array<Choice<KeyValueCache>, 3> kCaches{
     {{"none", KeyValueCache::none}, {"dynamic", KeyValueCache::dynamic}, {"static", KeyValueCache::fixed}}};
 
@@ -74,7 +80,8 @@ std::int64_t bytes_or_none(const Value& value, std::int64_t fallback) {
 TrainingSection read_training(const Value& section, const Software& software) {
   const Mapping mapping(
       section, {"micro_batch", "sequence_length", "gradient_accumulation", "precision", "attention", "optimizer",
-                "gradient_clipping", "activation_checkpointing", "reads_loss", "compile", "cuda_graphs"});
+                "gradient_clipping", "gradient_clipper", "activation_checkpointing", "reads_loss", "data_loader",
+                "data_parallel", "clears_gradients", "compile", "cuda_graphs"});
   TrainingSection result;
   TrainingDescription& t = result.training;
   t.micro_batch = mapping["micro_batch"].integer({1, 1 << 20});
@@ -88,6 +95,11 @@ TrainingSection read_training(const Value& section, const Software& software) {
   t.activation_checkpointing = mapping["activation_checkpointing"].choice<ActivationCheckpointing>(
       kCheckpointing, ActivationCheckpointing::none);
   t.reads_loss = mapping["reads_loss"].choice<LossRead>(kLossReads, LossRead::never);
+  t.gradient_clipper = mapping["gradient_clipper"].choice<GradientClipper>(kClippers, GradientClipper::torch);
+  t.data_loader = mapping["data_loader"].choice<DataLoader>(kLoaders, DataLoader::none);
+  t.data_parallel = mapping["data_parallel"].choice<DataParallel>(kWrappers, DataParallel::none);
+  t.clears_gradients = mapping["clears_gradients"].boolean(true);
+  t.clipping_style = {software.clips_by_lists, software.clipping_waits};
   t.keep_gradients = !software.zero_grad_to_none;
   t.softmax_saves_input = software.softmax_saves_input;
   t.mask_always_added = software.mask_always_added;

@@ -7,6 +7,7 @@
 #include "sim/config/parse_yaml.h"
 #include "sim/config/value.h"
 #include "sim/hardware/load_host.h"
+#include "sim/hardware/software_choice.h"
 #include "sim/scenario/descriptions.h"
 #include "sim/scenario/read_training.h"
 #include "sim/workload/host_class.h"
@@ -96,10 +97,10 @@ SharedScenario load(Node tree, const std::vector<Override>& overrides, Numbers n
                                    "allocator", "measured", "engine"});
   SharedScenario shared;
   Scenario& scenario = shared.scenario;
-  const std::string gpu = root["hardware"].text(), host = root["host"].text("default"),
-                    software = root["software"].text("pytorch-2.11");
+  const std::string gpu = root["hardware"].text(), host = root["host"].text("default");
   shared.gpu = known.gpus.get(Descriptions::key(gpu, changes.hardware),
                               [&] { return load_gpu(gpu, changes.hardware, numbers); });
+  const std::string software = root.has("software") ? root["software"].text() : default_software(*shared.gpu);
   shared.software = known.software.get(Descriptions::key(software, changes.software),
                                        [&] { return load_software(software, changes.software); });
   scenario.gpu = *shared.gpu;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "sim/scenario/changed_hardware.h"
 #include "sim/scenario/prediction.h"
 
 namespace ridgeline {
@@ -17,9 +16,7 @@ Gpu with_more(const Gpu& gpu, const HardwareKey& key, double factor) {
   return more;
 }
 
-Sensitivity step_sensitivity(const Scenario& asked, std::string_view engine, double factor) {
-  const Scenario scenario = best_use(asked, engine);
-  const Gpu& kernels_of = scenario.shipped_kernels ? *scenario.shipped : scenario.gpu;
+Sensitivity step_sensitivity(const Scenario& scenario, std::string_view engine, double factor) {
   const OpTrace trace = trace_of(scenario);
   Sensitivity result{step_time(trace, scenario, engine), {}, scenario.gpu.sm.count, 0, {}};
   for (const Resource resource : kResources) {
@@ -27,16 +24,13 @@ Sensitivity step_sensitivity(const Scenario& asked, std::string_view engine, dou
     changed.gpu = with_more(scenario.gpu, resource, factor);
     changed.host = with_more(scenario.host, resource, factor);
     if (resource == Resource::sm_count) result.more_sms = changed.gpu.sm.count;
-    Seconds then = step_time(trace, changed, engine, &kernels_of);
-    if (resource != Resource::host_speed) then = std::min(then, step_time(trace, changed, engine));
-    result.note(resource, then);
+    result.note(resource, step_time(trace, changed, engine));
   }
   for (const HardwareKey& key : hardware_keys()) {
     if (!key.is_number() || key.get(scenario.gpu) == 0.0) continue;
     Scenario changed = scenario;
     changed.gpu = with_more(scenario.gpu, key, factor);
-    const Seconds then = std::min(step_time(trace, changed, engine, &kernels_of), step_time(trace, changed, engine));
-    result.keys.push_back({&key, result.time - then});
+    result.keys.push_back({&key, result.time - step_time(trace, changed, engine)});
   }
   return result;
 }

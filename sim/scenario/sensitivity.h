@@ -1,8 +1,7 @@
 // What a tenth more of each resource, and of each number of the chip, would give: the same laws over a GPU or host
 // changed in one thing. Gains and losses are shown as they are.
 //
-// A changed chip is given the better of two sets of kernels: those its libraries would choose anew, and those the chip
-// as it is runs, timed on the changed one. Tested by tests/study/sensitivity_test.cpp.
+// The libraries choose anew on the changed chip. Tested by tests/study/sensitivity_test.cpp.
 #pragma once
 
 #include <array>
@@ -42,7 +41,7 @@ struct Sensitivity {
 /// `gpu` with `factor` times one of its numbers: whole numbers by at least one, nothing beyond its range.
 Gpu with_more(const Gpu& gpu, const HardwareKey& key, double factor);
 
-/// Of a whole training step: some 150 predictions without memory. Throws as predict does.
+/// Of a whole training step: some 80 predictions without memory. Throws as predict does.
 Sensitivity step_sensitivity(const Scenario& scenario, std::string_view engine, double factor = kSensitivityFactor);
 
 }  // namespace ridgeline

@@ -8,7 +8,6 @@
 #include <nlohmann/json.hpp>
 #include <tuple>
 
-#include "sim/hardware/load_gpu.h"
 #include "sim/scenario/residual_ranges.h"
 
 namespace ridgeline {
@@ -61,18 +60,12 @@ nlohmann::ordered_json residual_table(std::span<const ValidatedCase> cases) {
   constexpr std::size_t kFewest = 20;
   constexpr double kLevel = 0.955;  // of each end; interleaved halves of the cases then hold nine in ten of each other
   std::map<std::string, std::vector<double>> groups;
-  std::map<std::string, std::string> capability;
   for (const ValidatedCase& c : cases) {
-    if (!capability.contains(c.hardware)) {
-      const Gpu gpu = load_gpu(c.hardware);
-      capability[c.hardware] = fmt::format("sm_{}{}", gpu.compute_major, gpu.compute_minor);
-    }
     for (const auto& [kind, time] : c.predicted) {
       if (kind == "analytic-datasheet") continue;
       const double residual = 1.0 / ratio(time, c.measured);
-      for (const std::string& group : {c.hardware, capability[c.hardware], std::string("any")})
-        for (const std::string_view bucket : {size_bucket(time), std::string_view("any")})
-          groups[fmt::format("{}/{}/{}/{}", kind, group, c.family, bucket)].push_back(residual);
+      for (const std::string_view bucket : {size_bucket(time), std::string_view("any")})
+        groups[fmt::format("{}/{}/{}/{}", kind, c.hardware, c.family, bucket)].push_back(residual);
     }
   }
   nlohmann::ordered_json ranges = nlohmann::ordered_json::object();
@@ -87,7 +80,7 @@ nlohmann::ordered_json residual_table(std::span<const ValidatedCase> cases) {
   }
   return {{"what",
            "4.5 % and 95.5 % quantiles of measured / predicted kernel time over cases no constant was fitted on: "
-           "engine/GPU or compute capability or any/family/size"},
+           "engine/GPU/family/size"},
           {"made_by", "ridgeline validate --write-residuals"},
           {"ranges", std::move(ranges)}};
 }

@@ -29,8 +29,8 @@ struct StepAccuracy {
 /// Compiled steps are left out: their law is not part of this engine yet.
 std::vector<StepAccuracy> step_accuracy(std::span<const ValidatedStep> steps);
 
-/// hw/residuals.json: 4.5 % and 95.5 % quantiles of measured / predicted by engine, GPU (or "any"), family and size.
-/// Groups of fewer than 12 cases are left to the next wider group.
+/// hw/residuals.json: 4.5 % and 95.5 % quantiles of measured / predicted by engine, GPU, family and size (or any size).
+/// Groups of fewer than 20 cases are left out.
 nlohmann::ordered_json residual_table(std::span<const ValidatedCase> cases);
 
 }  // namespace ridgeline

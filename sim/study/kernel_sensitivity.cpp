@@ -1,7 +1,5 @@
 #include "sim/study/kernel_sensitivity.h"
 
-#include <algorithm>
-
 #include "sim/hierarchy/make_engine.h"
 
 namespace ridgeline {
@@ -11,10 +9,7 @@ Sensitivity kernel_sensitivity(const KernelCase& kernel, const Gpu& gpu, const S
   const KernelPrediction base = predict_kernel(kernel, gpu, software, *make_engine(engine, gpu));
   Sensitivity result{base.time, {}, gpu.sm.count, 0, {}};
   const auto time_on = [&](const Gpu& changed) {
-    const auto changed_engine = make_engine(engine, changed);
-    const Seconds chosen_anew = predict_kernel(kernel, changed, software, *changed_engine).time;
-    const Seconds as_they_are = time_launches(kernel, base.launches, changed, *changed_engine).time;
-    return std::min(chosen_anew, as_they_are);
+    return predict_kernel(kernel, changed, software, *make_engine(engine, changed)).time;
   };
   for (const Resource resource : kResources) {
     if (resource == Resource::host_speed) continue;

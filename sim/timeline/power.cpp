@@ -35,7 +35,9 @@ Seconds StepLoad::duration(std::size_t kernel, Hertz clock) const {
   return clock >= k.own ? k.time : std::max(k.time, time_at(k.alone, k.clocked, k.own, clock));
 }
 
-Seconds StepLoad::held(std::size_t kernel, Hertz clock) const { return duration(kernel, clock) - kernels_[kernel].alone; }
+Seconds StepLoad::held(std::size_t kernel, Hertz clock) const {
+  return duration(kernel, clock) - kernels_[kernel].alone;
+}
 
 Hertz StepLoad::clock_of(std::size_t kernel, Hertz clock) const { return std::min(clock, kernels_[kernel].limit); }
 

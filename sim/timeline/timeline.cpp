@@ -85,8 +85,8 @@ Timeline run_timeline(const StepProgram& program, std::span<const KernelTime> ti
     const Seconds held_back = durations[i] > 0.0 ? load.held(i, clock) : Seconds{};
     clocks += durations[i] * load.clock_of(i, clock).value();
     held += held_back.value();
-    timeline.kernels.push_back({Seconds(span.issued - run.begin), Seconds(span.start - run.begin),
-                                Seconds(span.end - run.begin), held_back});
+    timeline.kernels.push_back(
+        {Seconds(span.issued - run.begin), Seconds(span.start - run.begin), Seconds(span.end - run.begin), held_back});
   }
   timeline.step = Seconds(run.step);
   timeline.host = Seconds(plan.host_total());

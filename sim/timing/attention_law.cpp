@@ -9,6 +9,7 @@
 #include "sim/timing/clock_law.h"
 #include "sim/timing/gemm_constants.h"
 #include "sim/timing/laws.h"
+#include "sim/timing/math_rate.h"
 #include "sim/units/ceil_div.h"
 #include "sim/workload/op.h"
 
@@ -66,11 +67,13 @@ double attention_rate(const AttentionWork& work, const Gpu& gpu) {
   const MathRates& rates = gpu.sm.rates;
   const Pipe pipe = attention_pipe(work, gpu);
   if (pipe == Pipe::fp32) return rates.fp32;
-  const double tensor = work.type == DType::bf16   ? rates.tensor_bf16
-                        : work.type == DType::fp16 ? rates.tensor_fp16
-                        : work.type == DType::tf32 ? rates.tensor_tf32
-                                                   : rates.tensor_tf32 / 3.0;
-  return pipe == Pipe::tensor_mma && gpu.sm.warpgroup_mma ? tensor * kMmaSyncShareOfWgmma : tensor;
+  const bool thirds = work.type == DType::fp32;  // three products of tf32 stand for one
+  const DType type = thirds ? DType::tf32 : work.type;
+  const double tensor = type == DType::bf16   ? rates.tensor_bf16
+                        : type == DType::fp16 ? rates.tensor_fp16
+                                              : rates.tensor_tf32;
+  const double rate = pipe == Pipe::tensor_mma ? mma_sync_rate(tensor, type, gpu) : tensor;
+  return thirds ? rate / 3.0 : rate;
 }
 
 AttentionBlocks attention_blocks(const AttentionWork& work, const Gpu& gpu, const AttentionConstants& constants) {
@@ -198,6 +201,11 @@ AttentionTime fused_attention_time(const AttentionWork& work, const Gpu& gpu, co
 }
 
 KernelTime attention_time(const KernelLaunch& launch, const AttentionWork& work, const Gpu& gpu, Residency residency) {
+  return attention_time(launch, work, gpu, residency, attention_constants(attention_class_of(work)));
+}
+
+KernelTime attention_time(const KernelLaunch& launch, const AttentionWork& work, const Gpu& gpu, Residency residency,
+                          const AttentionConstants& constants) {
   KernelTime result;
   double cold = 0.0, missed_writes = 0.0, read = 0.0;
   for (std::size_t i = 0; i < launch.reads.size(); ++i) {
@@ -224,7 +232,6 @@ KernelTime attention_time(const KernelLaunch& launch, const AttentionWork& work,
     result.limiter = moving > fixed ? Limiter::dram : Limiter::latency;
     return result;
   }
-  const AttentionConstants& constants = attention_constants(attention_class_of(work));
   const AttentionTime part = fused_attention_time(work, gpu, constants, cold, missed_writes);
   result.time = Seconds{part.total};
   result.clocked = Seconds{part.fixed + part.compute};

@@ -43,6 +43,7 @@ Hertz own_clock(const Gpu& gpu, Pipe pipe) { return kernel_clock(gpu, pipe, 0.0)
 
 double voltage(const Gpu& gpu, Hertz clock) {
   const ClockSpec& c = gpu.clock;
+  if (clock >= c.boost && c.boost.value() > 0.0) return ratio(clock, c.boost);
   if (clock <= c.knee) return c.knee_voltage;
   const double rise = std::max(c.boost.value() - c.knee.value(), 1e-3 * c.boost.value());
   return c.knee_voltage + (1.0 - c.knee_voltage) * (clock - c.knee).value() / rise;
@@ -66,9 +67,9 @@ JoulesPerFlop energy_per_flop(const Gpu& gpu, Pipe pipe, DType type) {
 
 WorkEnergy work_energy(const Gpu& gpu, Pipe pipe, DType type, double flops, double dram_bytes, double l2_bytes) {
   const Joules traffic = Bytes{std::max(0.0, dram_bytes - flops / kFlopsOfAByte)} * gpu.power.dram;
-  return {Flops{flops} * energy_per_flop(gpu, pipe, type) +
-              kCoreShareOfByte * (traffic + Bytes{l2_bytes} * gpu.power.dram),
-          (1.0 - kCoreShareOfByte) * traffic};
+  return {
+      Flops{flops} * energy_per_flop(gpu, pipe, type) + kCoreShareOfByte * (traffic + Bytes{l2_bytes} * gpu.power.dram),
+      (1.0 - kCoreShareOfByte) * traffic};
 }
 
 Seconds time_at(Seconds time, Seconds clocked, Hertz own, Hertz clock) {
@@ -87,7 +88,7 @@ Settled settle(const Gpu& gpu, const WorkEnergy& energy, Seconds time, Seconds c
   if (gpu.power.limit.value() <= 0.0 || time.value() <= 0.0 || !exceeds(top)) return {time, top};
   double low = std::min(gpu.clock.lowest, top).value(), high = top.value();
   if (low > 0.0 && exceeds(Hertz{low})) return {time_at(time, clocked, own, Hertz{low}), Hertz{low}};
-  constexpr int kHalvings = 26;
+  constexpr int kHalvings = 52;  // of a double
   for (int i = 0; i < kHalvings; ++i) {
     const double middle = 0.5 * (low + high);
     (exceeds(Hertz{middle}) ? high : low) = middle;
@@ -125,7 +126,6 @@ void limit_power(KernelTime& kernel, const KernelLaunch& launch, const Gpu& gpu)
   kernel.time = settled.time;
   kernel.held = settled.time - time;
   kernel.clock = settled.clock;
-  if (kernel.held > kHeldByPower * kernel.time) kernel.limiter = Limiter::power;
 }
 
 PowerLimit power_limit(const Gpu& gpu, Pipe pipe, DType type, double flops, double dram_bytes) {

@@ -29,7 +29,8 @@ Hertz kernel_clock(const Gpu& gpu, Pipe pipe, double activity);
 Hertz top_clock(const Gpu& gpu);
 Hertz own_clock(const Gpu& gpu, Pipe pipe);
 
-/// Voltage of the SMs at this clock over that at clock.boost: clock.knee_voltage up to clock.knee, then a straight line.
+/// Voltage of the SMs at this clock over that at clock.boost: clock.knee_voltage up to clock.knee, then a straight line
+/// to 1 at clock.boost; beyond it in proportion to the clock.
 double voltage(const Gpu& gpu, Hertz clock);
 
 /// What the board draws at this clock of the SMs and nothing running.
@@ -62,14 +63,11 @@ Settled settle(const Gpu& gpu, const WorkEnergy& energy, Seconds time, Seconds c
 Settled power_limited(const Gpu& gpu, Pipe pipe, DType type, double flops, double dram_bytes, Seconds time,
                       Seconds clocked);
 
-/// A kernel is limited by power where the limit adds more than this share of its time.
-inline constexpr double kHeldByPower = 0.01;
-
 /// Energy of a kernel whose traffic is known.
 WorkEnergy kernel_energy(const KernelLaunch& launch, const KernelTime& kernel, const Gpu& gpu);
 
-/// The same for a kernel whose limiter and traffic are known, and whose `time` and `clocked` are those at full clock:
-/// sets its time, held, clock and, where the limit holds it back, its limiter.
+/// The same for a kernel whose traffic is known, and whose `time` and `clocked` are those at full clock: sets its time,
+/// held and clock.
 void limit_power(KernelTime& kernel, const KernelLaunch& launch, const Gpu& gpu);
 
 /// A time that no kernel of so many FLOPs and bytes takes less than as a continuing load, and the share of what it

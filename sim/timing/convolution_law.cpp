@@ -7,6 +7,7 @@
 #include "sim/timing/clock_law.h"
 #include "sim/timing/gemm_constants.h"
 #include "sim/timing/laws.h"
+#include "sim/timing/math_rate.h"
 
 namespace ridgeline {
 namespace {
@@ -35,13 +36,11 @@ constexpr std::int64_t kPixelLine = 128, kPixelStore = 64;
 double convolution_rate(const GemmWork& work, const Gpu& gpu) {
   const MathRates& rates = gpu.sm.rates;
   if (work.family == GemmWork::Family::simt) return std::min(rates.fp32, 32.0 * gpu.sm.schedulers * gpu.sm.issue_rate);
-  const double share = work.family == GemmWork::Family::mma_sync && gpu.sm.warpgroup_mma ? kMmaSyncShareOfWgmma : 1.0;
-  switch (work.type) {
-    case DType::bf16: return share * rates.tensor_bf16;
-    case DType::fp16: return share * rates.tensor_fp16;
-    case DType::tf32: return share * rates.tensor_tf32;
-    default: return rates.fp32;
-  }
+  const double rate = work.type == DType::bf16   ? rates.tensor_bf16
+                      : work.type == DType::fp16 ? rates.tensor_fp16
+                      : work.type == DType::tf32 ? rates.tensor_tf32
+                                                 : rates.fp32;
+  return work.family == GemmWork::Family::mma_sync ? mma_sync_rate(rate, work.type, gpu) : rate;
 }
 
 struct Tiling {

@@ -17,9 +17,12 @@ struct KernelProfile;
 enum class Limiter : std::uint8_t { compute, dram, l2, shared_memory, latency, launch, power };
 std::string_view name_of(Limiter limiter);
 
+/// A kernel counts as limited by power where the limit adds more than this share of its time.
+inline constexpr double kHeldByPower = 0.02;
+
 struct KernelTime {
   Seconds time;
-  Limiter limiter = Limiter::latency;
+  Limiter limiter = Limiter::latency;  ///< of the time at full clock
   Seconds clocked;  ///< time - held, were everything instantaneous that does not go with the clock of the SMs
   Seconds held;     ///< of `time`, what the board's power limit adds
   Hertz clock;      ///< the highest clock that limit leaves the SMs; 0 where it does not matter
@@ -31,6 +34,8 @@ struct KernelTime {
   double math_utilization = 0;                   ///< share of the peak of the kernel's pipe
   std::shared_ptr<const KernelProfile> profile;  ///< what a simulation saw inside the kernel; else null
 
+  /// What holds it back: the board's power where that adds more than kHeldByPower of its time.
+  [[nodiscard]] Limiter limited_by() const { return held > kHeldByPower * time ? Limiter::power : limiter; }
   /// The same kernel, taking `factor` times as long throughout.
   void stretch(double factor) {
     for (Seconds* part : {&time, &clocked, &held}) *part = *part * factor;

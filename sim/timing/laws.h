@@ -8,11 +8,24 @@
 
 namespace ridgeline {
 
+struct AttentionConstants;
+struct GemmConstants;
+struct StreamConstants;
+
 KernelTime gemm_time(const KernelLaunch& launch, const GemmWork& work, const Gpu& gpu, Residency residency);
+/// With constants other than those of the kernel's class.
+KernelTime gemm_time(const KernelLaunch& launch, const GemmWork& work, const Gpu& gpu, Residency residency,
+                     const GemmConstants& constants);
 /// Of a gathering product.
 KernelTime convolution_time(const KernelLaunch& launch, const GemmWork& work, const Gpu& gpu, Residency residency);
 KernelTime attention_time(const KernelLaunch& launch, const AttentionWork& work, const Gpu& gpu, Residency residency);
+/// With constants other than those of the kernel's class.
+KernelTime attention_time(const KernelLaunch& launch, const AttentionWork& work, const Gpu& gpu, Residency residency,
+                          const AttentionConstants& constants);
 KernelTime stream_time(const KernelLaunch& launch, const StreamWork& work, const Gpu& gpu, Residency residency);
+/// With constants other than those of the kernel's class.
+KernelTime stream_time(const KernelLaunch& launch, const StreamWork& work, const Gpu& gpu, Residency residency,
+                       const StreamConstants& constants);
 KernelTime fixed_time(const KernelLaunch& launch, const FixedWork& work, const Gpu& gpu, Residency residency);
 
 }  // namespace ridgeline

@@ -5,28 +5,34 @@
 namespace ridgeline {
 namespace {
 
-/// Dense multiply-adds a clock an SM of the pipe a kernel computes on; the CUDA cores where a GPU lacks the tensor
-/// type.
-double rate_of(const MathRates& rates, Pipe pipe, DType type) {
-  if (pipe == Pipe::tensor_wgmma || pipe == Pipe::tensor_mma) {
-    double rate = 0.0;
-    switch (type) {
-      case DType::fp16: rate = rates.tensor_fp16; break;
-      case DType::bf16: rate = rates.tensor_bf16; break;
-      case DType::fp32:
-      case DType::tf32: rate = rates.tensor_tf32; break;
-      default: break;
-    }
-    if (rate > 0.0) return rate;
+/// Dense multiply-adds a clock an SM of the tensor cores that a kernel computes on; 0 where it runs on the CUDA cores,
+/// or a GPU lacks the type.
+double tensor_rate(const MathRates& rates, Pipe pipe, DType type) {
+  if (pipe != Pipe::tensor_wgmma && pipe != Pipe::tensor_mma) return 0.0;
+  switch (type) {
+    case DType::fp16: return rates.tensor_fp16;
+    case DType::bf16: return rates.tensor_bf16;
+    case DType::fp32:
+    case DType::tf32: return rates.tensor_tf32;
+    default: return 0.0;
   }
-  return rates.fp32;
+}
+
+/// As the datasheet states it: tensor cores and CUDA cores have clocks of their own.
+FlopsPerSecond peak_of(const KernelLaunch& launch, const Gpu& gpu) {
+  const MathRates& rates = gpu.sm.rates;
+  const auto* product = std::get_if<GemmWork>(&launch.work);
+  const double sparsity = product && product->sparse != SparseOperand::none ? rates.sparsity_factor : 1.0;
+  if (const double rate = tensor_rate(rates, launch.pipe, launch.type); rate > 0.0)
+    return gpu.tensor_peak(rate * sparsity);
+  return gpu.peak(rates.fp32);
 }
 
 }  // namespace
 
 KernelTime RooflineEngine::time(const KernelLaunch& launch, Residency /*residency*/) const {
   KernelTime result;
-  const double peak = gpu_.peak(rate_of(gpu_.sm.rates, launch.pipe, launch.type)).value();
+  const double peak = peak_of(launch, gpu_).value();
   const double compute = peak > 0.0 ? launch.flops / peak : 0.0;
   result.dram_read_bytes = launch.read_bytes();
   result.dram_write_bytes = launch.written_bytes();

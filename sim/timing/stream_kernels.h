@@ -125,24 +125,26 @@ inline constexpr double kReferenceL2LatencyCycles = 281.6;
 inline constexpr double kReferenceDramLatencySeconds = 3.329e-7;
 
 struct StreamConstants {
-  StreamKernel kernel;
+  StreamKernel kernel = StreamKernel::fill;
   std::string_view name;
-  double block_cycles;  ///< dependent latency of a block besides its passes: addresses, first load from L2, last store
-  double pass_half, pass_full;  ///< of each dependent pass over its data, found in L2: elements of 16 bits, of 32 bits
-  double miss_cycles;           ///< added where the data come from DRAM …
-  bool miss_each_pass;          ///< … in every pass, or once because a block's loads are all in flight together
-  double first_miss_cycles;     ///< besides, once: rows far apart whose addresses are translated anew
-  double instructions_half;     ///< thread instructions an element of 16 bits …
-  double instructions_full;     ///< … and of 32 bits
-  double padded_half, padded_full;  ///< thread instructions a padded element (lanes switched off still issue)
-  double warp_instructions;         ///< instructions of a warp whatever its data
-  double
-      exchange_cycles;  ///< once where blocks add into one result through memory: partial sums out, fence, semaphore …
-  double
-      tail_cycles;  ///< … then a serial step of the last block: a partial sum in the L2, an element without vectors …
-  double tail_miss_cycles;  ///< … and this much more when the stream has pushed it out to DRAM
-  double dram_efficiency;   ///< of the DRAM's achievable rate; below 1 where a block walks several streams at once
-  double spread = 0.0;      ///< share of block and pass cycles that a single block is spared: the slowest of many waits
+  double block_cycles =
+      0;  ///< dependent latency of a block besides its passes: addresses, first load from L2, last store
+  double pass_half = 0,
+         pass_full = 0;       ///< of each dependent pass over its data, found in L2: elements of 16 bits, of 32 bits
+  double miss_cycles = 0;     ///< added where the data come from DRAM …
+  double miss_each_pass = 0;  ///< 0 or 1: … in every pass, or once because a block's loads are all in flight together
+  double first_miss_cycles = 0;             ///< besides, once: rows far apart whose addresses are translated anew
+  double instructions_half = 0;             ///< thread instructions an element of 16 bits …
+  double instructions_full = 0;             ///< … and of 32 bits
+  double padded_half = 0, padded_full = 0;  ///< thread instructions a padded element (lanes switched off still issue)
+  double warp_instructions = 0;             ///< instructions of a warp whatever its data
+  double exchange_cycles =
+      0;  ///< once where blocks add into one result through memory: partial sums out, fence, semaphore …
+  double tail_cycles =
+      0;  ///< … then a serial step of the last block: a partial sum in the L2, an element without vectors …
+  double tail_miss_cycles = 0;  ///< … and this much more when the stream has pushed it out to DRAM
+  double dram_efficiency = 1;   ///< of the DRAM's achievable rate; below 1 where a block walks several streams at once
+  double spread = 0.0;  ///< share of block and pass cycles that a single block is spared: the slowest of many waits
   double overlap_of_few = 1.7;  ///< exponent of the overlap where an SM works on a block at a time
 };
 

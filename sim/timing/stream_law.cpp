@@ -88,16 +88,6 @@ double dram_seconds(const Traffic& t, const DramSpec& dram) {
          dram.bandwidth.value();
 }
 
-/// Cycles an SM needs to issue an instruction of 32 threads, as a multiple of a lane's share: SMs with 64 fp32 and 64
-/// integer lanes (Volta, Turing, A100) take longer than their schedulers when one kind prevails.
-double lanes_per_cycle(const SmSpec& sm) {
-  constexpr double kFp32Share = 0.6;  // address arithmetic, comparisons and conversions are the rest
-  double lanes = 32.0 * sm.schedulers * sm.issue_rate;
-  if (sm.rates.fp32 > 0.0) lanes = std::min(lanes, sm.rates.fp32 / kFp32Share);
-  if (sm.rates.int32 > 0.0) lanes = std::min(lanes, sm.rates.int32 / (1.0 - kFp32Share));
-  return lanes;
-}
-
 /// A kernel ends with its slowest block, and the more blocks there are the slower that one is, until there are some on
 /// every SM: the share of that growth, a doubling at a time.
 double slowest_of(double blocks) { return std::log2(std::clamp(blocks, 1.0, kFewBlocks)) / std::log2(kFewBlocks); }
@@ -123,7 +113,11 @@ struct Overlap {
 }  // namespace
 
 KernelTime stream_time(const KernelLaunch& launch, const StreamWork& work, const Gpu& gpu, Residency residency) {
-  const StreamConstants& code = constants_of(static_cast<StreamKernel>(work.kernel_class));
+  return stream_time(launch, work, gpu, residency, constants_of(static_cast<StreamKernel>(work.kernel_class)));
+}
+
+KernelTime stream_time(const KernelLaunch& launch, const StreamWork& work, const Gpu& gpu, Residency residency,
+                       const StreamConstants& code) {
   const Occupancy occupancy = occupancy_of(gpu.sm, launch);
   const double sms = gpu.sm.count;
   const double blocks = work.active_blocks > 0.0 ? work.active_blocks : launch.blocks();
@@ -151,9 +145,10 @@ KernelTime stream_time(const KernelLaunch& launch, const StreamWork& work, const
                pass_seconds = (half ? code.pass_half : code.pass_full) * cycle_of_few,
                miss_seconds = code.miss_cycles * miss_cycle * miss,
                once_seconds = block_seconds + code.first_miss_cycles * miss_cycle * miss;
-  const double chain = once_seconds + pass_seconds * passes + miss_seconds * (code.miss_each_pass ? passes : 1.0);
+  const double chain =
+      once_seconds + pass_seconds * passes + miss_seconds * (code.miss_each_pass != 0.0 ? passes : 1.0);
   const double first =
-      once_seconds + pass_seconds * first_pass + miss_seconds * (code.miss_each_pass ? first_pass : 1.0);
+      once_seconds + pass_seconds * first_pass + miss_seconds * (code.miss_each_pass != 0.0 ? first_pass : 1.0);
 
   // Instructions; while there are few blocks an SM, the fullest SM decides.
   const double warps = occupancy.warps_per_block;
@@ -178,7 +173,7 @@ KernelTime stream_time(const KernelLaunch& launch, const StreamWork& work, const
   }
   const double waves = std::max(1.0, std::ceil(on_fullest / capacity));
   double t_chain = std::max(0.0, waves * chain - first);
-  if (tail_beside_others(code.kernel) && waves <= 1.0) {
+  if (tail_beside_others(static_cast<StreamKernel>(work.kernel_class)) && waves <= 1.0) {
     t_chain += kTailBesideOthers * tail;
     tail *= 1.0 - kTailBesideOthers;
   }

@@ -83,6 +83,10 @@ void check_model(const ModelDescription& m) {
   if (m.hidden % m.heads != 0) refuse(fmt::format("hidden {} is not a multiple of {} heads", m.hidden, m.heads));
   if (m.heads % m.key_value_count() != 0)
     refuse(fmt::format("{} heads cannot share {} key-value heads evenly", m.heads, m.key_value_count()));
+  if (m.family == ModelFamily::llama && m.head_dim() % 2 != 0)
+    refuse(fmt::format(
+        "hidden {} over {} heads is a head dimension of {}: rotary positions turn pairs, so it must be even", m.hidden,
+        m.heads, m.head_dim()));
   const double weights = static_cast<double>(m.layers) * static_cast<double>(m.hidden) *
                              (4.0 * static_cast<double>(m.hidden) + 3.0 * static_cast<double>(m.feed_forward_width())) +
                          static_cast<double>(m.vocabulary) * static_cast<double>(m.hidden);

@@ -32,7 +32,7 @@ enum class OptimizerKind : std::uint8_t {
   adamw_8bit,
   adamw_kahan,
   none,      ///< forward and backward alone; gradients are dropped
-  bert_adam  ///< of the first BERT codes: no correction of bias, one loop over tensors of its own
+  bert_adam  ///< of the first BERT codes: no correction of bias, one loop of its own that clips each tensor
 };
 enum class OptimizerImplementation : std::uint8_t { for_loop, foreach, fused };
 struct OptimizerDescription {
@@ -47,6 +47,26 @@ enum class ActivationCheckpointing : std::uint8_t { none, block };
 /// How often the script reads the loss (loss.item(), a progress bar that prints it): the host waits for the GPU there.
 enum class LossRead : std::uint8_t { never, step, micro_batch };
 
+/// Who clips the norm of all gradients: torch.nn.utils.clip_grad_norm_, or apex's kernels over lists with the norm read
+/// by the host, as NVIDIA's examples have it.
+enum class GradientClipper : std::uint8_t { torch, apex };
+
+/// Where a micro-batch comes from: it lies on the device (as in measurements of kernels), or a DataLoader without
+/// workers takes it from a TensorDataset and copies it over, tensor by tensor.
+enum class DataLoader : std::uint8_t { none, tensor_dataset };
+
+/// What a wrapper for several GPUs does when there is one: apex's DistributedDataParallel copies gradients to a buffer,
+/// reduces it over one process (nothing moves), multiplies by one and copies back.
+enum class DataParallel : std::uint8_t { none, apex };
+
+/// How a version of PyTorch clips: over lists in few kernels, or tensor after tensor; and whether the host waits to
+/// hear if the norm is too large.
+struct ClippingStyle {
+  bool by_lists = true;
+  bool waits = false;
+  bool operator==(const ClippingStyle&) const = default;
+};
+
 struct TrainingDescription {
   std::int64_t micro_batch = 1;  ///< sequences of one forward pass
   std::int64_t sequence_length = 512;
@@ -55,16 +75,21 @@ struct TrainingDescription {
   AttentionRequest attention = AttentionRequest::sdpa;
   OptimizerDescription optimizer;
   std::optional<double> gradient_clipping;  ///< largest gradient norm
+  GradientClipper gradient_clipper = GradientClipper::torch;
   ActivationCheckpointing activation_checkpointing = ActivationCheckpointing::none;
   LossRead reads_loss = LossRead::never;
+  DataLoader data_loader = DataLoader::none;
+  DataParallel data_parallel = DataParallel::none;
+  bool clears_gradients = true;  ///< false: the script has no zero_grad, each backward pass adds to the last one's
   std::optional<InferenceDescription> inference;  ///< use instead of training: forward passes alone
   // What follows is of the software, not of the user.
   bool keep_gradients = false;       ///< zero_grad fills gradients with zeros instead of dropping them
   bool softmax_saves_input = false;  ///< autograd keeps the input of softmax besides its result
   bool mask_always_added = false;    ///< eager attention adds a mask in fp32 to every score, of ones too
-  bool mask_given = false;     ///< one of Transformers' models is compiled: nobody can look whether its mask hides
-                               ///< anything that a causal kernel would not, so that fused attention gets it
-  int foreach_adam_lists = 1;  ///< temporaries as large as the parameters that a foreach Adam holds at once
+  bool mask_given = false;  ///< one of Transformers' models is compiled: nobody can look whether its mask hides
+                            ///< anything that a causal kernel would not, so that fused attention gets it
+  ClippingStyle clipping_style;
+  int foreach_adam_lists = 1;          ///< temporaries as large as the parameters that a foreach Adam holds at once
   std::int64_t eight_bit_block = 256;  ///< elements that share a scale in the states of an 8-bit optimizer
   bool operator==(const TrainingDescription&) const = default;
 };

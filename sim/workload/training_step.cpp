@@ -6,8 +6,10 @@
 
 #include "sim/units/user_error.h"
 #include "sim/workload/aten/pointwise.h"
+#include "sim/workload/batch_loading.h"
 #include "sim/workload/families/family.h"
 #include "sim/workload/inference_run.h"
+#include "sim/workload/optimizers/data_parallel.h"
 #include "sim/workload/optimizers/gradient_clipping.h"
 #include "sim/workload/optimizers/gradient_scaler.h"
 #include "sim/workload/optimizers/master_weights.h"
@@ -49,7 +51,8 @@ class TrainingLoop {
     eager_.sparse_weights = model.sparse_weights;
     eager_.softmax_saves_input = training.softmax_saves_input;
     batch_ = families::make_batch(eager_, model, training);
-    returns_scores_ = model.family != ModelFamily::gpt2;  // as Transformers' models do
+    extra_inputs_ = model.family == ModelFamily::bert ? 2 : 0;  // masks and types of tokens
+    returns_scores_ = model.family != ModelFamily::gpt2;        // as Transformers' models do
     family_ = families::make_family(eager_, model, training, attention);
     if (training.precision == Precision::amp_fp16) scaler_.emplace();
     if (training.precision == Precision::apex_o2) masters_.emplace(eager_, family_->parameters);
@@ -58,12 +61,13 @@ class TrainingLoop {
   void step() {
     eager_.recorder.begin_step();
     for (std::int64_t i = 0; i < training_.gradient_accumulation; ++i) micro_batch(i);
+    if (training_.data_parallel == DataParallel::apex) optimizers::exchange_gradients(eager_, family_->parameters);
     if (masters_) masters_->take_gradients(eager_, family_->parameters);
     eager::Parameters& parameters = masters_ ? masters_->copies : family_->parameters;
     if (training_.gradient_clipping) {
       eager_.recorder.phase = Phase::clipping;
       if (scaler_) scaler_->unscale(eager_, parameters);
-      optimizers::clip_gradients(eager_, parameters);
+      optimizers::clip_gradients(eager_, parameters, training_.gradient_clipper, training_.clipping_style);
     }
     eager_.recorder.phase = Phase::optimizer;
     eager_.gradients_enabled = false;
@@ -86,7 +90,7 @@ class TrainingLoop {
     if (scaler_) scaler_->update(eager_);
     if (masters_) masters_->return_values(eager_, family_->parameters);
     eager_.recorder.phase = Phase::other;
-    optimizer_->clear_gradients(eager_, family_->parameters, training_.keep_gradients);
+    if (training_.clears_gradients) optimizer_->clear_gradients(eager_, family_->parameters, training_.keep_gradients);
     if (training_.reads_loss == LossRead::step) read_loss();
     eager_.gradients_enabled = true;
     eager_.recorder.end_step();
@@ -104,6 +108,7 @@ class TrainingLoop {
   void micro_batch(std::int64_t number) {
     eager::Recorder& recorder = eager_.recorder;
     recorder.phase = Phase::forward;
+    if (training_.data_loader == DataLoader::tensor_dataset) load_batch(eager_, batch_, extra_inputs_);
     Tensor loss;
     CompiledRange range;
     range.forward.begin = recorder.position();
@@ -141,14 +146,11 @@ class TrainingLoop {
   }
 
   /// loss.item(): the number comes to the host, which waits for it.
-  void read_loss() {
-    const Tensor loss = eager_.empty({}, DType::fp32);
-    eager_.recorder.op(Copy{CopyKind::device_to_host, DType::fp32, 1, 1, 1}, {&loss}, {});
-    eager_.recorder.wait_for_gpu();
-  }
+  void read_loss() { optimizers::read_on_host(eager_, eager_.empty({}, DType::fp32)); }
 
   const TrainingDescription& training_;
   bool returns_scores_ = false;
+  int extra_inputs_ = 0;
   Eager eager_;
   families::Batch batch_;
   std::unique_ptr<families::Family> family_;

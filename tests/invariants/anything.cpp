@@ -52,14 +52,9 @@ class Checks {
 /// Dense FLOPs a second at most that a launch's pipe could do at the highest clock that the chip is known to reach.
 double most_flops(const KernelLaunch& launch, const Gpu& gpu, bool roofline) {
   const MathRates& r = gpu.sm.rates;
-  if (!launch.on_tensor_cores()) {
-    const double rate = launch.type == DType::fp64 && r.fp64 > 0 ? r.fp64 : r.fp32;
-    return 2.0 * rate * gpu.sm.count * std::max(gpu.clock.boost, gpu.clock.sustained).value();
-  }
-  double rate = launch.type == DType::bf16    ? r.tensor_bf16
-                : launch.type == DType::fp16  ? std::max(r.tensor_fp16, r.tensor_fp16_fp16acc)
-                : launch.type == DType::uint8 ? r.tensor_int8
-                                              : r.tensor_tf32;
+  if (!launch.on_tensor_cores())
+    return 2.0 * r.fp32 * gpu.sm.count * std::max(gpu.clock.boost, gpu.clock.sustained).value();
+  double rate = launch.type == DType::bf16 ? r.tensor_bf16 : launch.type == DType::fp16 ? r.tensor_fp16 : r.tensor_tf32;
   if (const auto* product = std::get_if<GemmWork>(&launch.work); product && product->sparse != SparseOperand::none)
     rate *= r.sparsity_factor;
   const Hertz clock = roofline ? gpu.clock.boost_tensor : std::max(gpu.clock.boost_tensor, gpu.clock.tensor);

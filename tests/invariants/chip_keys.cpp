@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cmath>
 #include <map>
@@ -13,63 +12,9 @@
 namespace ridgeline::invariants {
 namespace {
 
-struct Rule {
-  std::string_view key;
-  Better better;
-  bool whole = false;
-};
-constexpr Better kMore = Better::more, kLess = Better::less, kNeither = Better::neither;
-
-constexpr std::array kRules{Rule{"compute_major", kNeither, true},
-                            Rule{"compute_minor", kNeither, true},
-                            Rule{"sm.count", kMore, true},
-                            Rule{"sm.schedulers", kMore, true},
-                            Rule{"sm.max_warps", kMore, true},
-                            Rule{"sm.max_blocks", kMore, true},
-                            Rule{"sm.max_threads_per_block", kMore, true},
-                            Rule{"sm.registers", kMore, true},
-                            Rule{"sm.register_allocation_unit", kLess, true},
-                            Rule{"sm.l1_and_shared", kMore},
-                            Rule{"sm.shared_per_sm", kMore},
-                            Rule{"sm.shared_per_block", kMore},
-                            Rule{"sm.shared_reserved_per_block", kLess},
-                            Rule{"sm.shared_allocation_unit", kLess},
-                            Rule{"sm.shared_bandwidth", kMore},
-                            Rule{"sm.l1_bandwidth", kMore},
-                            Rule{"sm.shared_latency", kLess},
-                            Rule{"sm.l1_latency", kLess},
-                            Rule{"sm.rates.", kMore},
-                            Rule{"sm.async_copy", kMore},
-                            Rule{"sm.tensor_memory_accelerator", kMore},
-                            Rule{"sm.warpgroup_mma", kMore},
-                            Rule{"clock.tensor_droop", kLess},
-                            Rule{"clock.", kMore},
-                            Rule{"power.limit", kMore},
-                            Rule{"power.averaging", kMore},
-                            Rule{"power.", kLess},
-                            Rule{"l2.partitions", kNeither, true},
-                            Rule{"l2.dirty_fraction", kNeither},
-                            Rule{"l2.latency", kLess},
-                            Rule{"l2.", kMore},
-                            Rule{"dram.turnaround", kLess},
-                            Rule{"dram.latency", kLess},
-                            Rule{"dram.", kMore},
-                            Rule{"host_link.bandwidth", kMore},
-                            Rule{"host_link.count", kNeither, true},
-                            Rule{"gpu_link.bandwidth", kMore},
-                            Rule{"gpu_link.count", kNeither, true},
-                            Rule{"copy_engines", kMore, true},
-                            Rule{"launch.blocks_per_second", kMore},
-                            Rule{"launch.queue_depth", kMore, true},
-                            Rule{"launch.", kLess},
-                            Rule{"context.", kNeither},
-                            Rule{"price_per_hour", kNeither}};
-
-const Rule* rule_of(std::string_view key) {
-  for (const Rule& rule : kRules)
-    if (rule.key == key || (rule.key.ends_with('.') && key.starts_with(rule.key))) return &rule;
-  return nullptr;
-}
+/// Laws that a step's time does not come from.
+constexpr Laws kTimeless =
+    Law::memory | Law::peak | static_cast<Laws>(Law::price) | static_cast<Laws>(Law::description);
 
 std::string text_of(const ChipKey& key, double value) {
   if (key.flag) return value > 0.5 ? "true" : "false";
@@ -117,10 +62,9 @@ std::vector<ChipKey> keys_of(const std::string& hardware) {
         key.unit = "%";
       }
     }
-    if (const Rule* rule = rule_of(key.key)) {
-      key.better = rule->better;
-      key.whole = rule->whole;
-      key.listed = true;
+    if (const HardwareKey* known = find_hardware_key(key.key)) {
+      key.whole = known->kind == KeyKind::integer;
+      if ((known->laws & ~kTimeless) != 0) key.better = known->better;
     }
     keys.push_back(std::move(key));
   }

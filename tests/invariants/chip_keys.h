@@ -6,26 +6,21 @@
 #include <vector>
 
 #include "sim/config/override.h"
+#include "sim/hardware/keys.h"
 
 namespace ridgeline::invariants {
-
-enum class Better : unsigned char {
-  more,
-  less,
-  neither  ///< no law says which way is better, or it is no number of the step's time
-};
 
 struct ChipKey {
   std::string key;  ///< below `hardware`: "dram.bandwidth"
   double value = 0;
   std::string unit;
   Better better = Better::neither;
-  bool whole = false;   ///< counts
-  bool flag = false;    ///< value is 0 or 1
-  bool listed = false;  ///< the table of directions knows it
+  bool whole = false;  ///< counts
+  bool flag = false;   ///< value is 0 or 1
 };
 
-/// Every number and flag of a hardware file with its measured section over it.
+/// Every number and flag of a hardware file with its measured section over it; directions are those of hardware_keys().
+/// What no law of time reads (memory alone, price) is better neither way here.
 std::vector<ChipKey> keys_of(const std::string& hardware);
 
 /// `key` times `factor` (counts to the nearest other whole number; flags become true where factor > 1) as --set takes

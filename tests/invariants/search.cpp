@@ -6,8 +6,6 @@
 #include <chrono>
 #include <random>
 
-#include "sim/hardware/load_gpu.h"
-#include "tests/invariants/chip_keys.h"
 #include "tests/invariants/run_search.h"
 
 namespace ridgeline::invariants {
@@ -23,15 +21,6 @@ struct Options {
   std::vector<std::string> only;
   std::string engine;
 };
-
-void name_unlisted_keys() {
-  std::vector<std::string> unlisted;
-  for (const std::string& gpu : hardware_names())
-    for (const ChipKey& key : keys_of(gpu))
-      if (!key.listed && std::find(unlisted.begin(), unlisted.end(), key.key) == unlisted.end())
-        unlisted.push_back(key.key);
-  for (const std::string& key : unlisted) fmt::print("no direction is known of {}: it is left as it is\n", key);
-}
 
 std::uint64_t run_one(const Search& search, const Options& options) {
   const CaseOptions of_case{options.seed, options.engine};
@@ -78,7 +67,6 @@ int main(int argc, char** argv) {
   program.add_option("--show", options.show, "findings of each kind to print in full, largest first");
   program.add_flag("--refusals", options.refusals, "print why questions could not be asked");
   CLI11_PARSE(program, argc, argv);
-  name_unlisted_keys();
   std::uint64_t findings = 0;
   for (const Search& search : kSearches)
     if (options.only.empty() || std::find(options.only.begin(), options.only.end(), search.name) != options.only.end())

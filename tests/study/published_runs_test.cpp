@@ -29,6 +29,14 @@ TEST(PublishedRuns, what_a_source_ran_follows_from_source_and_version) {
   EXPECT_EQ(value("lambda-x-squad-fp16-b8-pt1.7.0a0", "model.sequence_first"), "");
   EXPECT_EQ(value("lambda-x-squad-fp16-b8-pt1.7.0a0", "model.activation_adds_bias"), "true");
   EXPECT_EQ(value("lambda-x-squad-tf32-b8-pt1.7.0a0", "training.precision"), "");
+  // clip_grad_norm_ waits before 1.10; amp's own zero_grad fills in every version; only later runs are distributed.
+  EXPECT_EQ(value("lambda-x-squad-tf32-b8-pt1.7.0a0", "software.clipping_waits"), "true");
+  EXPECT_EQ(value("lambda-x-squad-tf32-b8-pt1.13.0a0", "software.clipping_waits"), "");
+  EXPECT_EQ(value("lambda-x-squad-fp16-b8-pt2.3.0a0", "software.zero_grad_to_none"), "false");
+  EXPECT_EQ(value("lambda-x-squad-tf32-b8-pt2.3.0a0", "software.zero_grad_to_none"), "");
+  EXPECT_EQ(value("lambda-x-squad-tf32-b8-pt2.3.0a0", "training.data_parallel"), "apex");
+  EXPECT_EQ(value("lambda-x-squad-tf32-b8-pt1.13.0a0", "training.data_parallel"), "");
+  EXPECT_EQ(value("neusight-x-bert-large-b8", "training.clears_gradients"), "false");
 }
 
 TEST(PublishedRuns, rows_of_kernels_compiled_just_in_time_are_told_apart) {

@@ -35,6 +35,13 @@ TEST_F(Roofline, flops_over_the_peak_of_the_pipe_and_type) {
   EXPECT_GT(fp32 / bf16, 14.0);
 }
 
+TEST_F(Roofline, tensor_cores_and_cuda_cores_have_the_clock_of_their_own_datasheet_peak) {
+  const double bf16 = engine.time(launch(1e15, 1.0, Pipe::tensor_wgmma, DType::bf16), {}).time.value();
+  EXPECT_NEAR(1e15 / bf16, 989.4e12, 0.5e12);  // NVIDIA H200 datasheet, dense
+  const double tf32 = engine.time(launch(1e15, 1.0, Pipe::tensor_wgmma, DType::tf32), {}).time.value();
+  EXPECT_NEAR(1e15 / tf32, 494.7e12, 0.5e12);
+}
+
 TEST_F(Roofline, the_limiter_changes_at_the_ridge_point) {
   const double bandwidth = gpu.dram.bandwidth.value(), peak = gpu.peak(gpu.sm.rates.fp32).value();
   const double ridge = peak / bandwidth;

@@ -114,16 +114,106 @@ TEST(ApexO2, casts_nothing_in_forward_and_waits_once_to_hear_of_overflow) {
   EXPECT_EQ(waits(trace), 1);
 }
 
-TEST(BertAdam, is_a_loop_of_twelve_or_fourteen_operations_a_tensor) {
+std::int64_t pointwise_in(const OpTrace& trace, Phase phase) {
+  return count(trace, [phase](const Op& op, const Call& call) {
+    return std::holds_alternative<Pointwise>(op) && call.phase == phase;
+  });
+}
+std::int64_t norms_in(const OpTrace& trace, Phase phase) {
+  return count(trace, [phase](const Op& op, const Call& call) {
+    const auto* reduction = std::get_if<Reduction>(&op);
+    return reduction != nullptr && reduction->kind == ReductionKind::norm_all && call.phase == phase;
+  });
+}
+
+// Average, square, root, update and their product with the learning rate are ten kernels, decay two more; clipping one
+// tensor two norms and three scalar kernels, then a comparison that the host waits for, or a clamp and a product.
+TEST(BertAdam, is_a_loop_that_clips_each_tensor) {
   TrainingDescription training = training_in(Precision::fp32);
   training.optimizer = {OptimizerKind::bert_adam, OptimizerImplementation::for_loop};
-  const OpTrace trace = trace_of("", training);
-  const std::int64_t operations = count(trace, [](const Op& op, const Call& call) {
-    return std::holds_alternative<Pointwise>(op) && call.phase == Phase::optimizer;
-  });
   const std::int64_t matrices = 3 + 6 * 12 + 2;  // tables; products of a block; pooler and classifier
-  EXPECT_EQ(operations, 12 * trace.parameter_tensors + 2 * matrices);
+  training.clipping_style = {.by_lists = false, .waits = true};
+  const OpTrace old = trace_of("", training);
+  const std::int64_t tensors = old.parameter_tensors;
+  EXPECT_EQ(pointwise_in(old, Phase::optimizer), (10 + 4) * tensors + 2 * matrices);
+  EXPECT_EQ(norms_in(old, Phase::optimizer), 2 * tensors);
+  EXPECT_EQ(waits(old), tensors);
+  training.clipping_style = {.by_lists = false, .waits = false};
+  const OpTrace later = trace_of("", training);
+  EXPECT_EQ(pointwise_in(later, Phase::optimizer), (10 + 5) * tensors + 2 * matrices);
+  EXPECT_EQ(norms_in(later, Phase::optimizer), 2 * tensors);
+  EXPECT_EQ(waits(later), 0);
+  training.clipping_style = {.by_lists = true, .waits = false};
+  const OpTrace today = trace_of("", training);
+  EXPECT_EQ(pointwise_in(today, Phase::optimizer), (10 + 4) * tensors + 2 * matrices);
+  EXPECT_EQ(norms_in(today, Phase::optimizer), tensors);
+  EXPECT_EQ(waits(today), 0);
+}
+
+TEST(Clipping, is_of_lists_or_of_tensors_and_waits_where_the_version_does) {
+  TrainingDescription training = training_in(Precision::fp32);
+  training.gradient_clipping = 1.0;
+  const OpTrace lists = trace_of("", training);
+  const std::int64_t tensors = lists.parameter_tensors;
+  EXPECT_EQ(norms_in(lists, Phase::clipping), 1);
+  EXPECT_EQ(pointwise_in(lists, Phase::clipping), 4);
+  EXPECT_EQ(waits(lists), 0);
+  training.clipping_style = {.by_lists = true, .waits = true};
+  EXPECT_EQ(waits(trace_of("", training)), 1);
+  training.clipping_style = {.by_lists = false, .waits = false};
+  const OpTrace loop = trace_of("", training);
+  EXPECT_EQ(norms_in(loop, Phase::clipping), tensors + 1);
+  EXPECT_EQ(pointwise_in(loop, Phase::clipping), tensors + 4);
+  EXPECT_EQ(waits(loop), 0);
+  training.clipping_style.waits = true;
+  EXPECT_EQ(waits(trace_of("", training)), 1);
+}
+
+TEST(Clipping, by_apex_is_two_passes_over_lists_and_a_wait) {
+  TrainingDescription training = training_in(Precision::fp32);
+  training.gradient_clipping = 1.0;
+  training.gradient_clipper = GradientClipper::apex;
+  const OpTrace trace = trace_of("", training);
+  EXPECT_EQ(count(trace,
+                  [](const Op& op, const Call& call) {
+                    return std::holds_alternative<MultiTensor>(op) && call.phase == Phase::clipping;
+                  }),
+            2);
   EXPECT_EQ(waits(trace), 1);
+}
+
+TEST(DataLoader, takes_each_sequence_of_each_tensor_and_waits_for_each_copy) {
+  TrainingDescription training = training_in(Precision::fp32);
+  training.data_loader = DataLoader::tensor_dataset;
+  const OpTrace trace = trace_of("", training);
+  const std::int64_t tensors = 4;  // tokens, mask, types, target
+  EXPECT_EQ(waits(trace), tensors);
+  const auto views = [](const OpTrace& whole) {
+    std::int64_t n = 0;
+    for (std::size_t i = whole.steps.back().begin; i < whole.steps.back().end; ++i)
+      if (whole.records[i].kind == Record::Kind::host && whole.records[i].host_class == HostClass::view)
+        n += whole.records[i].index;
+    return n;
+  };
+  EXPECT_EQ(views(trace) - views(trace_of("", training_in(Precision::fp32))), tensors * kBatch);
+}
+
+TEST(DataParallel, of_one_process_passes_over_the_gradients_three_times) {
+  const TrainingDescription alone = training_in(Precision::apex_o2);
+  TrainingDescription wrapped = alone;
+  wrapped.data_parallel = DataParallel::apex;
+  const auto every = [](const Op&, const Call&) { return true; };
+  EXPECT_EQ(count(trace_of("", wrapped), every) - count(trace_of("", alone), every), 3);
+}
+
+TEST(ClearsGradients, a_script_without_zero_grad_adds_each_gradient_to_the_last_ones) {
+  TrainingDescription training = training_in(Precision::fp32);
+  training.optimizer.kind = OptimizerKind::none;
+  const OpTrace dropped = trace_of("", training);
+  training.clears_gradients = false;
+  const OpTrace kept = trace_of("", training);
+  EXPECT_EQ(kept_bytes(kept, Category::gradients), 4 * kept.parameters);
+  EXPECT_EQ(pointwise_in(kept, Phase::backward) - pointwise_in(dropped, Phase::backward), kept.parameter_tensors);
 }
 
 TEST(NoOptimizer, leaves_forward_and_backward_and_keeps_nothing_but_weights) {

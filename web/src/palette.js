@@ -5,7 +5,7 @@ const kDark = { blue: '#4aa8e8', orange: '#f58549', green: '#3cc79c', purple: '#
 
 const kHues = {
   tensor_contraction: 'blue', normalization: 'green', elementwise: 'yellow', optimizer: 'purple', copy: 'sky', communication: 'orange', idle: 'grey',
-  compute: 'blue', dram: 'orange', l2: 'yellow', shared_memory: 'green', latency: 'purple', launch: 'grey',
+  compute: 'blue', dram: 'orange', l2: 'yellow', shared_memory: 'green', latency: 'purple', launch: 'grey', power: 'ink',
   weights: 'blue', gradients: 'sky', optimizer_state: 'purple', activations: 'green', temporaries: 'yellow', workspaces: 'orange', inputs: 'ink', cached_unused: 'grey',
 };
 

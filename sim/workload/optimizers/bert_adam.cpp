@@ -1,6 +1,7 @@
 #include "sim/workload/optimizers/bert_adam.h"
 
 #include "sim/workload/aten/pointwise.h"
+#include "sim/workload/optimizers/gradient_clipping.h"
 
 namespace ridgeline::optimizers {
 
@@ -15,40 +16,36 @@ void BertAdam::step(Eager& eager, Parameters& parameters, const Tensor&) {
     for (auto& parameter : parameters)
       for (int i = 0; i < 2; ++i)
         parameter.states.push_back(zero_state(eager, parameter.value.sizes, parameter.value.type));
-  // The norm of everything, which the host reads before it begins.
-  foreach (eager, MultiTensorFunction::norm, parameters.front().value.type, sizes_of(parameters),
-           {gradients_of(parameters)})
-    ;
-  const Tensor norm = eager.empty({}, DType::fp32);
-  eager.recorder.op(Copy{CopyKind::device_to_host, DType::fp32, 1, 1, 1}, {&norm}, {});
-  eager.recorder.wait_for_gpu();
+  const auto call = [&](F function, std::initializer_list<const Tensor*> inputs, const Tensor& output) {
+    eager.recorder.host(HostClass::optimizer_op);
+    aten::pointwise(eager, function, inputs, output);
+  };
   const auto fresh = [&](F function, std::initializer_list<const Tensor*> inputs) {
     Tensor result = eager.empty_like(**inputs.begin());
-    aten::pointwise(eager, function, inputs, result);
+    call(function, inputs, result);
     return result;
   };
+  Tensor update, scaled;  // variables of the loop: Python keeps them from one tensor to the next
   for (auto& parameter : parameters) {
-    eager.recorder.host(HostClass::per_parameter_for_loop);
+    if (!parameter.gradient.defined()) continue;  // as the pooler's of a head that does not use it
+    clip_gradient(eager, parameter, clipping_);
     const Tensor &value = parameter.value, &gradient = parameter.gradient, &average = parameter.states[0],
                  &square = parameter.states[1];
-    // A clipped copy of the value: times the largest norm, over the norm.
-    const Tensor clipped = fresh(F::divide, {&value});
-    aten::pointwise(eager, F::scale, {&clipped}, clipped);
-    aten::pointwise(eager, F::scale, {&average}, average);
-    aten::pointwise(eager, F::add_in_place, {&average, &gradient}, average);
-    aten::pointwise(eager, F::scale, {&square}, square);
-    aten::pointwise(eager, F::other, {&square, &gradient}, square);
+    call(F::scale, {&average}, average);
+    call(F::add_in_place, {&average, &gradient}, average);
+    call(F::scale, {&square}, square);
+    call(F::other, {&square, &gradient}, square);
     Tensor root = fresh(F::square_root, {&square});
     root = fresh(F::add, {&root});
-    Tensor update = fresh(F::divide, {&average, &root});
+    update = fresh(F::divide, {&average, &root});
     root = Tensor{};
     if (value.sizes.rank() > 1) {  // biases and norms do not decay
-      const Tensor decay = fresh(F::scale, {&clipped});
-      aten::pointwise(eager, F::add_in_place, {&update, &decay}, update);
+      const Tensor decay = fresh(F::scale, {&value});
+      call(F::add_in_place, {&update, &decay}, update);
     }
-    update = fresh(F::scale, {&update});  // times the learning rate
-    update = fresh(F::scale, {&update});  // minus
-    aten::pointwise(eager, F::add_in_place, {&clipped, &update}, clipped);
+    scaled = fresh(F::scale, {&update});  // times the learning rate
+    const Tensor negative = fresh(F::scale, {&scaled});
+    call(F::add_in_place, {&value, &negative}, value);
   }
 }
 

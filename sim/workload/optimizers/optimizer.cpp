@@ -59,7 +59,7 @@ std::unique_ptr<Optimizer> make_optimizer(const TrainingDescription& training) {
     case OptimizerKind::sgd_momentum: return std::make_unique<Sgd>(implementation, true);
     case OptimizerKind::adafactor: no_fused("adafactor"); return std::make_unique<Adafactor>();
     case OptimizerKind::none: return std::make_unique<NoOptimizer>();
-    case OptimizerKind::bert_adam: return std::make_unique<BertAdam>();
+    case OptimizerKind::bert_adam: return std::make_unique<BertAdam>(training.clipping_style);
     case OptimizerKind::adamw_8bit: return std::make_unique<Adam8Bit>(training.eight_bit_block);
   }
   throw UserError("training.optimizer: unknown optimizer");
@@ -102,6 +102,11 @@ void foreach (Eager& eager, MultiTensorFunction function, DType type,
   const bool known = std::all_of(operands.begin(), operands.end(), [](const Tensor* t) { return t->defined(); });
   if (!known) operands.clear();
   eager.recorder.op(MultiTensor{function, type, sizes, scalar_per_tensor}, operands, {});
+}
+
+void read_on_host(Eager& eager, const Tensor& number) {
+  eager.recorder.op(Copy{CopyKind::device_to_host, number.type, 1, 1, 1}, {&number}, {});
+  eager.recorder.wait_for_gpu();
 }
 
 Tensor zero_state(Eager& eager, const Dims& sizes, DType type) {

@@ -37,6 +37,8 @@ TensorList all_of(const std::vector<eager::Tensor>& tensors);
 void foreach (eager::Eager& eager, MultiTensorFunction function, DType type,
               const std::shared_ptr<const std::vector<std::int64_t>>& sizes, std::initializer_list<TensorList> lists,
               bool scalar_per_tensor = false);
+/// tensor.item(): the host waits for the number.
+void read_on_host(eager::Eager& eager, const eager::Tensor& number);
 /// An optimizer state filled with zeros.
 eager::Tensor zero_state(eager::Eager& eager, const eager::Dims& sizes, DType type);
 

@@ -22,5 +22,6 @@ export function summary({ prediction, device }) {
       number('Memory of the device', bytes(memory.device_used_bytes), fits, meter),
       number('GPU busy', seconds(step.gpu_busy_s), `${percent(step.kernel_active_fraction)} of the step, ${count(step.kernel_count)} kernels`),
       number('Host', seconds(step.host_time_s), step.host_time_s > step.gpu_busy_s ? 'longer than the GPU is busy' : 'hidden behind the GPU'),
+      number('Clock of the SMs', `${count(Math.round(step.clock_mhz))} MHz`, prediction.limited_by.power > 0.001 * step.time_s ? `limited by power: ${seconds(prediction.limited_by.power)} of the step` : 'not limited by power'),
     ));
 }

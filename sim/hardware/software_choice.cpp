@@ -1,0 +1,39 @@
+#include "sim/hardware/software_choice.h"
+
+#include <array>
+#include <cmath>
+
+#include "sim/hardware/load_host.h"
+
+namespace ridgeline {
+namespace {
+
+constexpr std::array kNewestFirst{"pytorch-2.11", "pytorch-2.11-cuda-12.6", "pytorch-2.0", "pytorch-1.13"};
+
+/// 75 of 7.5.
+long in_tenths(double capability) { return std::lround(10.0 * capability); }
+
+/// Read once: every scenario that names none asks.
+const std::array<Software, kNewestFirst.size()>& known() {
+  static const auto all = [] {
+    std::array<Software, kNewestFirst.size()> read;
+    for (std::size_t i = 0; i < read.size(); ++i) read[i] = load_software(kNewestFirst[i]);
+    return read;
+  }();
+  return all;
+}
+
+}  // namespace
+
+bool has_code_for(const Software& software, const Gpu& gpu) {
+  const long chip = 10L * gpu.compute_major + gpu.compute_minor;
+  return in_tenths(software.least_capability) <= chip && chip <= in_tenths(software.most_capability);
+}
+
+std::string default_software(const Gpu& gpu) {
+  for (const Software& software : known())
+    if (has_code_for(software, gpu)) return software.name;
+  return kNewestFirst.front();
+}
+
+}  // namespace ridgeline
