@@ -360,7 +360,7 @@ std::string_view name_of(Architecture architecture) {
   return "unknown";
 }
 
-std::string_view assumed_kernels(Architecture architecture) {
+std::string_view kernels_of_another(Architecture architecture) {
   if (architecture == Architecture::ada)
     return "kernels are assumed: those of compute capability 8.6, with Ada's limits";
   if (architecture == Architecture::blackwell)
