@@ -138,7 +138,6 @@ class Products {
                                   .family = named->family,
                                   .choice = &choice,
                                   .splits = splits,
-                                  .fastest = 1.0,
                                   .seconds = 1.0,
                                   .expected = 1.0};
     const double element = static_cast<double>(bytes_of(op.type)), batch = static_cast<double>(op.batch),

@@ -14,10 +14,14 @@ namespace {
 struct Options {
   std::string name, format = "text";
   std::vector<std::string> sets;
-  bool datasheet = false;
+  bool datasheet = false, keys = false;
 };
 
 void run(const Options& options) {
+  if (options.keys) {
+    fmt::print("{}", hardware_keys_markdown());
+    return;
+  }
   const Numbers numbers = options.datasheet ? Numbers::datasheet : Numbers::measured;
   if (options.name.empty()) {
     std::vector<Gpu> gpus;
@@ -47,6 +51,8 @@ void add_hardware_command(CLI::App& program, Outcome&) {
       ->take_all();
   command->add_option("--format", options->format, "text or json")->check(CLI::IsMember({"text", "json"}));
   command->add_flag("--datasheet", options->datasheet, "ignore the measured section");
+  command->add_flag("--keys", options->keys,
+                    "every key of a description: meaning, allowed values, the laws that read it");
   command->callback([options] { run(*options); });
 }
 

@@ -33,7 +33,7 @@ struct Options {
 /// What all lines are predicted with.
 struct Setting {
   Gpu gpu;
-  std::optional<Gpu> shipped;  ///< the GPU as its file has it, where --set changed it
+  bool changed = false;  ///< by --set
   Software software;
   ResidualRanges ranges;
   bool sensitivity = false, text = false;
@@ -47,9 +47,7 @@ bool predict_line(const std::string& text, const Setting& with, const Lowering& 
   try {
     line = ordered_json::parse(text);
     const KernelCase kernel = kernel_case_from(nlohmann::json(line));
-    const KernelPrediction prediction =
-        with.shipped ? predict_kernel_on_changed(kernel, with.gpu, *with.shipped, with.software, engine.name())
-                     : predict_kernel(kernel, lowering, engine);
+    const KernelPrediction prediction = predict_kernel(kernel, lowering, engine);
     std::optional<Sensitivity> sensitivity;
     if (!with.timeline.empty()) trace::write_text(with.timeline, kernel_timeline(prediction));
     if (with.sensitivity) sensitivity = kernel_sensitivity(kernel, with.gpu, with.software, engine.name());
@@ -59,7 +57,7 @@ bool predict_line(const std::string& text, const Setting& with, const Lowering& 
       return true;
     }
     line["predicted"] = kernel_json(prediction, range, sensitivity ? &*sensitivity : nullptr);
-    if (with.shipped) line["predicted"]["hardware_changed"] = true;
+    if (with.changed) line["predicted"]["hardware_changed"] = true;
   } catch (const ordered_json::exception& e) {
     if (!line.is_object()) line = ordered_json{{"line", text.substr(0, 200)}};
     line["error"] = fmt::format("not a JSON object: {}", e.what());
@@ -75,14 +73,13 @@ bool predict_line(const std::string& text, const Setting& with, const Lowering& 
 
 void run(const Options& options, Outcome& outcome) {
   const Numbers numbers = options.datasheet ? Numbers::datasheet : Numbers::measured;
-  Setting with{load_gpu(options.hardware, hardware_overrides(options.sets), numbers),
-               {},
+  const Setting with{load_gpu(options.hardware, hardware_overrides(options.sets), numbers),
+               !options.sets.empty(),
                load_software(options.software),
                ResidualRanges::load(),
                options.sensitivity,
                options.format == "text",
                options.timeline};
-  if (!options.sets.empty()) with.shipped = load_gpu(options.hardware, {}, numbers);
   const auto engine = make_engine(options.engine, with.gpu);
   const Lowering lowering(with.gpu, with.software);
   std::string answer;

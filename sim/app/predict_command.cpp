@@ -15,6 +15,7 @@
 #include "sim/scenario/changes.h"
 #include "sim/scenario/memory_prediction.h"
 #include "sim/scenario/prediction.h"
+#include "sim/scenario/unread_changes.h"
 #include "sim/trace/text_source.h"
 #include "sim/trace/write_op_trace.h"
 #include "sim/units/user_error.h"
@@ -28,6 +29,10 @@ struct Options {
   bool every_gpu = false, no_advice = false, memory_report = false, sensitivity = false;
 };
 
+void add_unread_changes(Prediction& prediction, const Scenario& scenario, const std::string& engine) {
+  for (std::string& note : unread_changes(scenario, engine)) prediction.notes.push_back(std::move(note));
+}
+
 void run_on_every_gpu(const Options& options) {
   if (options.sensitivity && options.format != "json")
     throw UserError("--sensitivity: the table of --on-every-gpu has no room for it; add --format json");
@@ -38,6 +43,7 @@ void run_on_every_gpu(const Options& options) {
     source.overrides.insert(source.overrides.begin(), {"hardware", name, ""});
     Scenario scenario = load_scenario(source);
     predictions.push_back(predict(scenario, options.engine));
+    add_unread_changes(predictions.back(), scenario, options.engine);
     if (options.sensitivity) predictions.back().sensitivity = step_sensitivity(scenario, options.engine);
     shown = std::move(scenario);
   }
@@ -96,6 +102,7 @@ void run(const Options& options) {
   if (!options.timeline.empty()) write_timeline(options.timeline, scenario, options.engine);
   if (!options.op_trace.empty()) write_op_trace(options.op_trace, scenario);
   Prediction prediction = predict(scenario, options.engine);
+  add_unread_changes(prediction, scenario, options.engine);
   if (!options.no_advice) prediction.advice = find_advice(scenario, options.engine, prediction);
   if (!prediction.memory.fits) prediction.memory.would_fit = changes_that_make_it_fit(scenario);
   if (options.sensitivity) prediction.sensitivity = step_sensitivity(scenario, options.engine);

@@ -117,7 +117,8 @@ class Estimates {
     double value = factor;
     for (const std::string_view other : of) {
       const auto number = number_at(tree_, other);
-      if (!number) return;
+      const HardwareKey* key_of = find_hardware_key(other);
+      if (!number || (key_of && !key_of->allows(*number))) return;  // the reader tells what is wrong with it
       value *= *number;
     }
     set(key, written(value, dimension), why);

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <set>
 
 #include "sim/config/meant_name.h"
@@ -16,6 +17,13 @@ namespace {
 
 /// Top-level keys that are no field: read elsewhere (load_gpu.cpp).
 constexpr std::array<std::string_view, 4> kPlainKeys{"title", "extends", "source", "measured"};
+
+/// What no architecture brings and no other number gives an estimate of.
+bool is_of_the_board(std::string_view key) {
+  constexpr std::array<std::string_view, 8> kOwn{"architecture", "sm.count",  "clock.boost",   "power.limit",
+                                                 "l2.capacity",  "dram.type", "dram.capacity", "dram.bandwidth"};
+  return std::find(kOwn.begin(), kOwn.end(), key) != kOwn.end();
+}
 
 /// Names that may stand in the section at `prefix` ("", "sm.", "sm.rates."), in the order of the table.
 std::vector<std::string> names_in(std::string_view prefix) {
@@ -114,6 +122,7 @@ void read_gpu(const config::Value& root, Gpu& gpu, std::vector<SheetRow>* rows, 
   std::vector<std::string> meant_instead;
   check_names(root, "", problems, broken, meant_instead);
   std::set<std::string_view> wrong;
+  std::vector<const HardwareKey*> missing;
   gpu.gemm = {};
   for (const HardwareKey& key : hardware_keys()) {
     if (is_broken(key.key, broken)) {
@@ -121,7 +130,10 @@ void read_gpu(const config::Value& root, Gpu& gpu, std::vector<SheetRow>* rows, 
       continue;
     }
     const config::Value field = value_at(root, key.key);
-    if (!field.exists() && is_broken(key.key, meant_instead)) continue;
+    if (!field.exists() && is_broken(key.key, meant_instead)) {
+      wrong.insert(key.key);
+      continue;
+    }
     if (!field.exists() && !key.required) {
       if (!assumed) continue;
       SheetRow row;
@@ -131,9 +143,13 @@ void read_gpu(const config::Value& root, Gpu& gpu, std::vector<SheetRow>* rows, 
       assumed->push_back(std::move(row));
       continue;
     }
+    if (!field.exists()) {
+      wrong.insert(key.key);
+      missing.push_back(&key);
+      continue;
+    }
     const bool fits = key.kind != KeyKind::list || problems.empty();  // kernels are checked against a whole SM
     const bool fine = problems.attempt([&] {
-      if (!field.exists()) field.fail(fmt::format("missing; this key is required ({})", key.allowed()));
       SheetRow row = read_described(field, [&](const config::Value& value) {
         if (fits) key.read(value, key, gpu);
       });
@@ -141,6 +157,12 @@ void read_gpu(const config::Value& root, Gpu& gpu, std::vector<SheetRow>* rows, 
     });
     if (!fine) wrong.insert(key.key);
   }
+  // What an architecture brings, or an estimate makes of the numbers of the board, is not missing besides them.
+  const bool board_lacks = std::any_of(wrong.begin(), wrong.end(), is_of_the_board);
+  for (const HardwareKey* key : missing)
+    if (!board_lacks || is_of_the_board(key->key))
+      problems.add({value_at(root, key->key).origin(), key->key,
+                    fmt::format("missing; this key is required ({})", key->allowed())});
   (void)problems.attempt([&] {
     if (root.is_mapping()) gpu.title = root["title"].text();
   });

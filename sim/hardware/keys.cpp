@@ -360,6 +360,14 @@ std::string_view name_of(Architecture architecture) {
   return "unknown";
 }
 
+std::string_view assumed_kernels(Architecture architecture) {
+  if (architecture == Architecture::ada)
+    return "kernels are assumed: those of compute capability 8.6, with Ada's limits";
+  if (architecture == Architecture::blackwell)
+    return "kernels are assumed: those of Hopper (wgmma, TMA); tcgen05 and tensor memory are not known to the laws";
+  return "";
+}
+
 std::string HardwareKey::unit() const {
   return kind == KeyKind::quantity ? std::string(accepted_units(dimension)) : std::string();
 }
@@ -367,6 +375,7 @@ std::string HardwareKey::unit() const {
 std::string HardwareKey::allowed() const {
   const auto shown = [this](double value) {
     if (value == 0.0) return std::string("0");
+    if (kind == KeyKind::integer) return fmt::format("{:.0f}", value);
     return kind == KeyKind::quantity ? to_string(Measure{value, dimension}) : fmt::format("{:g}", value);
   };
   switch (kind) {

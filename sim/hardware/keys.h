@@ -84,6 +84,9 @@ struct HardwareKey {
   [[nodiscard]] bool allows(double value) const { return range.holds(value) || (zero_is_none && value == 0.0); }
 };
 
+/// What is assumed of an architecture whose kernels the laws have not seen; empty where they have.
+std::string_view assumed_kernels(Architecture architecture);
+
 /// In the order of a file.
 std::span<const HardwareKey> hardware_keys();
 /// Null when there is no such key.

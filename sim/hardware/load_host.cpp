@@ -15,14 +15,14 @@ using config::Range;
 /// Generous: a hundred times what anybody measured.
 constexpr Range kHostTime{0.0, 10.0}, kWorkspace{0.0, 1e12};
 
-/// The tree of a host file, laid over the one it is based on.
-config::Node host_tree(const std::string& file, int depth) {
+/// The tree of a file of hw/`folder`, laid over the one it is based on.
+config::Node tree_over_base(std::string_view folder, const std::string& file, int depth = 0) {
   config::Node tree = config::load_yaml(file);
   const config::Value root(tree);
   const config::Value base = root["base"];
   if (!base.exists()) return tree;
-  if (depth > 4) base.fail("hosts based on hosts, more than four deep");
-  config::Node whole = host_tree(described_file("base", "hosts", base.text()), depth + 1);
+  if (depth > 4) base.fail("files based on files, more than four deep");
+  config::Node whole = tree_over_base(folder, described_file("base", folder, base.text()), depth + 1);
   lay_over(whole, tree);
   return whole;
 }
@@ -61,7 +61,7 @@ void read_software(FieldReader& r, Software& s) {
 Host load_host(std::string_view name_or_path, std::span<const std::string_view> class_names,
                const std::vector<config::Override>& overrides) {
   const std::string file = described_file("host", "hosts", name_or_path);
-  config::Node tree = host_tree(file, 0);
+  config::Node tree = tree_over_base("hosts", file);
   for (const config::Override& change : overrides) config::apply_override(tree, change);
 
   Host host;
@@ -88,12 +88,12 @@ std::vector<std::string> host_names() { return config::yaml_names(config::data_f
 
 Software load_software(std::string_view name_or_path, const std::vector<config::Override>& overrides) {
   const std::string file = described_file("software", "software", name_or_path);
-  config::Node tree = config::load_yaml(file);
+  config::Node tree = tree_over_base("software", file);
   for (const config::Override& change : overrides) config::apply_override(tree, change);
   Software software;
   software.name = std::filesystem::path(file).stem().string();
   FieldReader reader{config::Value(tree)};
-  reader.document([&] { read_software(reader, software); }, {"title"});
+  reader.document([&] { read_software(reader, software); }, {"title", "base"});
   software.title = config::Value(tree)["title"].text(software.name);
   if (software.default_gelu != "erf" && software.default_gelu != "tanh") {
     config::Value(tree)["default_gelu"].fail("expected erf or tanh");

@@ -98,7 +98,7 @@ ResolvedFile resolve(Node tree, const std::string& file, std::vector<std::string
     fill_defaults(tree);
     result.base = result.measured = tree;
   }
-  lay_over(result.measured, measured);
+  if (measured.kind == Node::Kind::mapping) lay_over(result.measured, measured);
   result.files.push_back(file);
   return result;
 }

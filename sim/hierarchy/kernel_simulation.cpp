@@ -30,15 +30,19 @@ class Timer {
     GemmTime law = GemmLaw(work, gpu_, constants, wanted > 0.0 ? std::min(1.0, total_.dram_read / wanted) : 1.0,
                            written > 0.0 ? std::min(1.0, total_.dram_write / written) : 1.0)
                        .time(tile_of(work), work.split_k);
-    const double few = share_of_few_blocks(constants, launch_.blocks(), gpu_.sm.count);
-    for (double* part : {&law.fixed, &law.fill, &law.compute, &law.math, &law.shared, &law.latency, &law.port})
-      *part *= few;
     // The law's own guess of what is read more than once gives way to what was.
     const double refetched =
         (total_.dram_read - law.dram_read) / (achieved_bandwidth(gpu_).dram_read * constants.read_share);
     const KernelParts parts{law.fixed, law.fill, std::max(0.0, law.memory + refetched)};
-    in_events(plan_of(work, law, parts, traffic_, gpu_), parts, law.compute);
-    result_.stretch(work.expected);
+    // Time is that of the law over the kernels that are likely, with the traffic that was: events, which hand out whole
+    // blocks of one kernel, tell its course.
+    const GemmMisses missed = gemm_misses(launch_, traffic_.hit_shares);
+    const GemmTime guess = GemmLaw(work, gpu_, constants, missed.read, missed.write).time(tile_of(work), work.split_k);
+    const double again =
+        (total_.dram_read - guess.dram_read) / (achieved_bandwidth(gpu_).dram_read * constants.read_share);
+    const double more = guess.total_with(std::max(0.0, guess.memory + again)) - guess.total;
+    result_.stretch(std::max(0.5, 1.0 + more / guess.total));
+    in_events(plan_of(work, law, parts, traffic_, gpu_), parts, law.compute, 0.0, false);
     const double pipe = law.activity * law.compute;
     const double loads = work.family == GemmWork::Family::wgmma
                              ? std::max(0.0, std::max(law.shared, law.port) - law.math)
@@ -53,8 +57,9 @@ class Timer {
     const AttentionTime law =
         fused_attention_time(work, gpu_, constants, total_.dram_read, std::min(total_.dram_write, total_.l2_write));
     const KernelParts parts{law.fixed, law.fill, std::max(0.0, law.memory)};
+    total_.dram_read += law.floor.refetched;
     in_events(plan_of(work, attention_blocks(work, gpu_, constants), law.clock, parts, traffic_, gpu_), parts,
-              law.compute);
+              law.compute, law.floor.most());
     const double tile = std::max(1.0, law.math + law.softmax + law.latency);
     waits(Stall::math_pipe_throttle) += law.compute * law.math / tile;
     waits(Stall::mio_throttle) += law.compute * law.softmax / tile;
@@ -76,17 +81,21 @@ class Timer {
   }
 
  private:
-  /// Blocks as events; the board's power limit lengthens the whole.
-  void in_events(const GridPlan& plan, const KernelParts& parts, double compute) {
+  /// Blocks as events. `timed`: they also say how long the kernel takes, no less than `floor` seconds; the board's power
+  /// limit lengthens the whole.
+  void in_events(const GridPlan& plan, const KernelParts& parts, double compute, double floor = 0.0,
+                 bool timed = true) {
     const GridRun run = run_grid(plan, gpu_.dram);
-    const double alone = seconds_of(run.end);
+    const double alone = std::max(seconds_of(run.end), floor);
     if (parts.memory > compute && parts.memory > parts.fixed) result_.limiter = Limiter::dram;
     else if (result_.limiter == Limiter::dram) result_.limiter = Limiter::latency;
-    result_.time = Seconds{alone};
-    result_.clocked = Seconds{parts.fixed + compute};
-    result_.dram_read_bytes = total_.dram_read;
-    result_.dram_write_bytes = total_.dram_write;
-    limit_power(result_, launch_, gpu_);
+    if (timed) {
+      result_.time = Seconds{alone};
+      result_.clocked = Seconds{parts.fixed + compute};
+      result_.dram_read_bytes = total_.dram_read;
+      result_.dram_write_bytes = total_.dram_write;
+      limit_power(result_, launch_, gpu_);
+    }
     course_ = course_of(plan, run, traffic_, ticks_of(parts.fill), result_.time.value() / static_cast<double>(run.end));
     waits(Stall::long_scoreboard) += parts.fill + std::max(0.0, alone - parts.fixed - parts.fill - compute);
     waits(Stall::drain) += parts.fixed;

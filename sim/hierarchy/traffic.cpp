@@ -5,6 +5,7 @@
 
 #include "sim/hierarchy/tile_raster.h"
 #include "sim/occupancy/occupancy.h"
+#include "sim/timing/gemm_law.h"
 #include "sim/units/ceil_div.h"
 
 namespace ridgeline {
@@ -235,23 +236,35 @@ class Simulation {
     const bool clusters = work.family == GemmWork::Family::wgmma;
     const double merged = clusters ? kMergedPersistent : kMergedTiled;
     const bool swapped = second_is_a(work, element);
-    std::vector<std::int64_t> a_panels, b_panels;
+    // Tiles share panels as far as the L2 holds them while they do.
+    const double side = std::max(1.0, sharing_tiles(work, gpu_));
+    const std::int64_t together =
+        l2_.absent() ? at_once : static_cast<std::int64_t>(std::min(static_cast<double>(at_once), side * side));
+    struct Group {
+      double count = 0;
+      std::vector<std::int64_t> a_panels, b_panels;
+    };
+    std::vector<Group> groups;
     for (std::int64_t c = 0; c < cohorts; ++c) {
-      a_panels.clear();
-      b_panels.clear();
       const std::int64_t first = c * at_once, last = std::min(tiles, first + at_once);
-      raster.panels(first, last, a_panels, b_panels);
-      const double count = static_cast<double>(last - first);
-      const double panels =
-          count * element * static_cast<double>(work.k) / work.split_k * merged / chunks * work.distinct_reads;
+      groups.clear();
+      for (std::int64_t begin = first; begin < last; begin += together) {
+        Group& group = groups.emplace_back();
+        const std::int64_t end = std::min(last, begin + together);
+        group.count = static_cast<double>(end - begin);
+        raster.panels(begin, end, group.a_panels, group.b_panels);
+      }
+      const double of_tile =
+          element * static_cast<double>(work.k) / work.split_k * merged / chunks * work.distinct_reads;
       for (int chunk = 0; chunk < chunks; ++chunk) {
         TrafficStep& step = result_.steps.emplace_back();
         step.cohort = static_cast<int>(c);
-        step.work = count / chunks;
-        const auto panel = [&](bool of_a, const std::vector<std::int64_t>& list, double size) {
+        step.work = static_cast<double>(last - first) / chunks;
+        const auto panel = [&](bool of_a, const Group& group, double size) {
+          const std::vector<std::int64_t>& list = of_a ? group.a_panels : group.b_panels;
           const std::size_t access = of_a != swapped ? 0 : 1;
           // The SMs of a cluster sit on one side.
-          const double readers = count / static_cast<double>(list.size()) * (clusters ? 0.5 : 1.0);
+          const double readers = group.count / static_cast<double>(list.size()) * (clusters ? 0.5 : 1.0);
           const double copies = l2_.shared_copies(std::max(1.0, readers));
           for (const std::int64_t p : list) {
             const auto i = static_cast<double>(p % raster.panel_splits());
@@ -259,11 +272,13 @@ class Simulation {
             const double begin = from + (to - from) * (i + static_cast<double>(chunk) / chunks) / raster.panel_splits();
             const double end =
                 from + (to - from) * (i + static_cast<double>(chunk + 1) / chunks) / raster.panel_splits();
-            touch(access, begin, end, panels * size / static_cast<double>(list.size()), copies, step);
+            touch(access, begin, end, group.count * of_tile * size / static_cast<double>(list.size()), copies, step);
           }
         };
-        panel(true, a_panels, work.tile_m);
-        panel(false, b_panels, work.tile_n);
+        for (const Group& group : groups) {
+          panel(true, group, work.tile_m);
+          panel(false, group, work.tile_n);
+        }
         if (chunk == chunks - 1) {
           const double begin = static_cast<double>(first) / static_cast<double>(tiles),
                        end = static_cast<double>(last) / static_cast<double>(tiles);

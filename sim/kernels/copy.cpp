@@ -19,6 +19,10 @@ constexpr double kScatteredSectorBytes = 46.0;
 /// Lines that an SM's blocks have open, as multiples of its L1, until which all are found again and from which none is.
 constexpr double kLinesHitAll = 0.5, kLinesHitNone = 1.2;
 
+/// Blocks of an SM whose lines are open together, where the grid has that many: those of 128 threads that 64 warps
+/// make.
+constexpr double kOpenBlocks = 16.0;
+
 /// Sectors a block asks the L2 for, an element, when a matrix is transposed. Its elements lie one row of the source
 /// apart; once they reach the last row they go on in the next column, whose elements sit in the sectors already read,
 /// as long as the L1 can hold a line for each row of each of the SM's blocks.
@@ -28,7 +32,7 @@ double sectors_an_element(const Copy& op, const Gpu& gpu, std::int64_t per_block
   const auto rows = static_cast<double>(op.rows);
   const double columns = std::max(1.0, elements / rows);
   const double blocks = static_cast<double>(op.rows * op.cols) / static_cast<double>(per_block);
-  const double resident = std::clamp(std::ceil(blocks / gpu.sm.count), 1.0, gpu.sm.max_warps / 4.0);
+  const double resident = std::clamp(std::ceil(blocks / gpu.sm.count), 1.0, kOpenBlocks);
   const double open = resident * std::min(rows, elements) * kLine / std::max(1.0, gpu.sm.l1_and_shared.value());
   const double found = std::clamp((kLinesHitNone - open) / (kLinesHitNone - kLinesHitAll), 0.0, 1.0);
   const double again = 1.0 - found + found * static_cast<double>(bytes_of(op.type)) / kSector;

@@ -67,7 +67,9 @@ LoweredOp gather(const Embedding& op, const Gpu& gpu, bool by_vectors) {
   const double table = static_cast<double>(op.vocabulary) * static_cast<double>(row),
                fetched = fetched_rows(op, static_cast<double>(row), gpu.l2) * static_cast<double>(row);
   const double beyond_l1 = elements * element * (1.0 - std::min(1.0, gpu.sm.l1_and_shared.value() / table));
-  launch.reads = {{0, fetched, std::max(fetched, beyond_l1)}, {1, 8.0 * static_cast<double>(op.tokens)}};
+  launch.reads = {
+      {.operand = 0, .bytes = fetched, .requested = std::max(fetched, beyond_l1), .loaded = elements * element},
+      {1, 8.0 * static_cast<double>(op.tokens)}};
   launch.writes = {{2, elements * element}};
   return {{std::move(launch)}, {}, false};
 }

@@ -7,56 +7,45 @@ namespace ridgeline {
 namespace {
 
 /// Logarithms of numbers of splits.
-const std::array<double, kMostSplits + 1> kLogSplits = [] {
-  std::array<double, kMostSplits + 1> table{};
+const std::array<double, kSummedSplits.back() + 1> kLogSplits = [] {
+  std::array<double, kSummedSplits.back() + 1> table{};
   for (std::size_t z = 1; z < table.size(); ++z) table[z] = std::log(static_cast<double>(z));
   return table;
 }();
 
+bool is_persistent(const GemmWork& problem) { return problem.family == GemmWork::Family::wgmma; }
+
 }  // namespace
 
-std::span<const int> tiled_splits(double tiles, double k, double sms, int blocks_per_sm, bool in_place,
-                                  TiledSplits& room) {
-  std::size_t count = 0;
-  if (in_place) {
-    for (int splits = 2; splits <= kFewSplits; ++splits) room[count++] = splits;
-    return {room.data(), count};
-  }
-  const double most = std::min(static_cast<double>(kMostSplits), k / GemmLaw::kLeastSplit);
-  // A wider chip need not split small products further.
-  for (const int few : {8, 16})
-    if (few < std::min(most, sms / tiles)) room[count++] = few;
-  for (int rounds = 1; rounds <= std::min(kMostRounds, blocks_per_sm); ++rounds) {
-    const int splits = static_cast<int>(std::min(most, rounds * sms / tiles));
-    if (splits >= 2 && (count == 0 || splits > room[count - 1])) room[count++] = splits;
-  }
-  return {room.data(), count};
+std::span<const int> splits_of(const GemmWork& problem, bool in_place) {
+  if (is_persistent(problem)) return kPersistentSplits;
+  return in_place ? std::span<const int>(kInPlaceSplits) : kSummedSplits;
 }
 
-bool is_long(const GemmWork& problem) {
-  const int least = problem.family == GemmWork::Family::wgmma ? 8 : 2;
-  return problem.k >= least * std::min(problem.m, problem.n);
+bool is_long_enough(const GemmWork& problem, bool in_place) {
+  if (in_place && problem.family != GemmWork::Family::simt) return true;
+  return problem.k >= (is_persistent(problem) ? 8 : 2) * std::min(problem.m, problem.n);
 }
 
-bool suits_stream_k(const GemmLaw& law, const GemmWork& problem, const GemmTile& tile, const Gpu& gpu) {
-  constexpr double kRoundsShared = 9.0;
-  if (problem.batch > 1 || problem.bias) return false;
-  const double rounds = law.tiles(tile) / gpu.sm.count, begun = rounds - std::floor(rounds);
-  if (rounds <= 1.0) return rounds <= 0.42 && problem.k >= 80 * tile.k;
-  return rounds < kRoundsShared && begun > 0.0 && begun < 0.4 && problem.k >= 28 * tile.k;
+bool may_fill(const GemmWork& problem, const GemmTile& tile, double tiles, int splits, bool in_place, double sms) {
+  constexpr int kMostRounds = 3;
+  return is_persistent(problem) || in_place || tiles * splits <= sms * std::min(kMostRounds, tile.blocks_per_sm);
 }
 
-double dislike(const Candidate& candidate, const GemmConstants& c) {
-  const TileChoice& choice = *candidate.choice;
-  double sum = c.rank_aspect * choice.log_aspect + c.rank_area * choice.log_area + c.rank_deep * choice.log_deep;
-  if (std::max(choice.tile.m, choice.tile.n) >= 256) sum += c.rank_wide;
-  if (candidate.one_round) sum += c.rank_one_round;
-  sum += c.rank_waste * candidate.waste;
-  if (candidate.splits > 1) {
-    sum += c.rank_split + c.rank_log_split * kLogSplits[static_cast<std::size_t>(candidate.splits)];
-    if (candidate.in_place) sum += c.rank_in_place;
-  }
-  return sum;
+bool suits_stream_k(const GemmWork& problem, const GemmTile& tile) {
+  constexpr int kLeastSteps = 28;
+  return problem.batch == 1 && !problem.bias && problem.k >= kLeastSteps * tile.k;
+}
+
+double dislike_of_splits(int splits, bool in_place, const GemmConstants& c) {
+  if (splits == 1) return in_place ? c.rank_stream : 0.0;
+  return c.rank_split + c.rank_log_split * kLogSplits[static_cast<std::size_t>(splits)] +
+         (in_place ? c.rank_in_place : 0.0);
+}
+
+double dislike_of_tile(const TileChoice& choice, const GemmConstants& c) {
+  return c.rank_aspect * choice.log_aspect + c.rank_area * choice.log_area + c.rank_deep * choice.log_deep +
+         (std::max(choice.tile.m, choice.tile.n) >= 256 ? c.rank_wide : 0.0);
 }
 
 }  // namespace ridgeline

@@ -61,7 +61,13 @@ void append_gemm(std::vector<KernelLaunch>& launches, const GemmWork& problem, c
   work.blocks_per_sm = selection.tile.blocks_per_sm;
   work.split_k = selection.splits;
   work.stream_k = selection.tile.stream_k;
-  work.expected = selection.expected / selection.seconds;
+  work.first_stages = selection.tile.first_stages;
+  work.likely.of_newer = selection.likely;
+  work.likely.newer = static_cast<std::uint8_t>(selection.kernels);
+  work.likely.of_older = selection.older;
+  work.likely.older = static_cast<std::uint8_t>(selection.older_kernels);
+  work.likely.older_share = static_cast<float>(selection.older_share);
+  work.likely.often_others = selection.often_others;
 
   const double batch = static_cast<double>(work.batch), m = static_cast<double>(work.m),
                n = static_cast<double>(work.n), k = static_cast<double>(work.k);

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "sim/kernels/gemm_candidates.h"
+#include "sim/timing/likely_time.h"
 
 namespace ridgeline {
 namespace {
@@ -70,55 +71,40 @@ GemmWork gemm_problem(const Matmul& op, const Gpu& gpu) {
 
 namespace {
 
-/// The library keeps to the kernels of the generation before for small products, and where operands are transposed,
-/// also where they are slower. Right in 92 of 100 of 2,690 profiled products.
-class OlderKernels {
- public:
-  explicit OlderKernels(const GemmWork& problem) {
-    constexpr double kWork = 29.6, kPerDoubling = 0.117, kNn = 0.245, kTn = 0.298;
-    const double work = static_cast<double>(problem.batch) * static_cast<double>(problem.m) *
-                        static_cast<double>(problem.n) * static_cast<double>(problem.k);
-    even_ = 1.0 + kPerDoubling * (kWork - std::log2(work));
-    if (problem.layout == 0) even_ += kNn;
-    if (problem.layout >= 2) even_ += kTn;
-  }
-  /// How surely they are taken where they need `ratio` of the newer ones' time.
-  [[nodiscard]] double share(double ratio) const {
-    return std::clamp(0.5 - (ratio - even_) / (2.0 * kUncertain), 0.0, 1.0);
-  }
-  /// Ratio from which on they are not taken.
-  [[nodiscard]] double slowest() const { return even_ + kUncertain; }
-
- private:
-  static constexpr double kUncertain = 0.25;
-  double even_;
-};
+/// Share of tf32 products like this one that keep to the kernels of the generation before: small ones, and those whose
+/// operands are transposed.
+double share_of_older_kernels(const GemmWork& problem) {
+  constexpr double kAtWork = 29.6, kPerDoubling = 0.1, kNn = 0.483, kTn = 0.475;
+  const double work = static_cast<double>(problem.batch) * static_cast<double>(problem.m) *
+                      static_cast<double>(problem.n) * static_cast<double>(problem.k);
+  double share = -0.091 + kPerDoubling * (kAtWork - std::log2(work));
+  if (problem.layout == 0) share += kNn;
+  if (problem.layout >= 2) share += kTn;
+  return std::clamp(share, 0.0, 1.0);
+}
 
 }  // namespace
 
 GemmSelection select_gemm(const GemmWork& problem, const Gpu& gpu, const GpuMenus& menus) {
-  const auto from_class = [&](const GemmWork& work, double of_interest) {
+  const auto from_class = [&](const GemmWork& work) {
     const GemmClass kernel_class = gemm_class_of(work, gpu);
-    return select_gemm(work, gpu, gemm_constants(kernel_class), menus.of(kernel_class, work.batch > 1), of_interest);
+    return select_gemm(work, gpu, gemm_constants(kernel_class), menus.of(kernel_class, work.batch > 1));
   };
-  constexpr double kAny = std::numeric_limits<double>::infinity();
-  GemmSelection selection = from_class(problem, kAny);
-  if (problem.family != GemmWork::Family::wgmma || problem.type != DType::tf32) return selection;
-  GemmWork older = problem;
-  older.family = GemmWork::Family::mma_sync;
-  // Of kernels that nobody profiled the fastest is taken.
-  const bool profiled = problem.sparse == SparseOperand::none && gpu.gemm.tiles.empty();
-  const OlderKernels habit(problem);
-  const double fast_enough = selection.seconds * (profiled ? std::max(1.0, habit.slowest()) : 1.0);
-  const GemmSelection other = from_class(older, std::nextafter(fast_enough, kAny));
-  if (other.choice == nullptr) return selection;
-  if (!profiled) return other.seconds <= selection.seconds ? other : selection;
-  const double share = habit.share(other.seconds / selection.seconds);
-  const double expected = share * other.expected + (1.0 - share) * selection.expected;
-  const double most = std::min(selection.fastest, other.fastest) * kTied;
-  if (share >= 0.5 ? other.seconds <= most : selection.seconds > most) selection = other;
-  selection.expected = expected;
-  return selection;
+  GemmSelection selection = from_class(problem);
+  if (problem.family != GemmWork::Family::wgmma) return selection;
+  GemmWork before = problem;
+  before.family = GemmWork::Family::mma_sync;
+  const GemmSelection older = from_class(before);
+  if (older.choice == nullptr) return selection;
+  const double share = problem.type == DType::tf32 ? share_of_older_kernels(problem) : 0.0;
+  GemmSelection made = share >= 0.5 || older.expected < selection.expected ? older : selection;
+  made.likely = selection.likely;
+  made.kernels = selection.kernels;
+  made.older = older.likely;
+  made.older_kernels = older.kernels;
+  made.older_share = share;
+  made.expected = of_generations(selection.expected, older.expected, share);
+  return made;
 }
 
 }  // namespace ridgeline

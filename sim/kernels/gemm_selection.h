@@ -1,9 +1,8 @@
-// Which tile and split a library picks for a matrix product: of the menu's entries about as fast as the fastest, the
-// one that the libraries' habits favour.
+// Which tile and split a library picks for a matrix product: of the menu's entries the one that ranks best, with those
+// that it may take instead (sim/timing/likely_time.h).
 //
 // The library's heuristics are tuned to be close to the best, and several tiles usually tie within 1 to 2 %: this
-// predicts time well, whether k is split in 96 of 100 products, tile and split in half of them. Do not read more into
-// the choice than its time.
+// predicts time well, which kernel it is in half of the products. Do not read more into the choice than its time.
 #pragma once
 
 #include <limits>
@@ -16,13 +15,18 @@ namespace ridgeline {
 struct GemmSelection {
   GemmTile tile;
   GemmWork::Family family = GemmWork::Family::simt;
-  const TileChoice* choice = nullptr;
+  const TileChoice* choice = nullptr;  ///< null: no kernel fits
   int splits = 1;
-  double fastest = 0;  ///< seconds of the fastest candidate
-  double seconds = 0;  ///< product with its memset or split reduction
+  double seconds = std::numeric_limits<double>::infinity();  ///< product with its memset or split reduction
   /// The same, expected over the kernels that the library may take instead.
-  double expected = 0;
+  double expected = std::numeric_limits<double>::infinity();
   bool clears_counter = false;
+  bool often_others = false;
+  std::size_t kernels = 0;  ///< that are likely, of this family, and of the generation before
+  std::array<LikelyKernels::Kernel, LikelyKernels::kMost> likely{};
+  std::size_t older_kernels = 0;
+  std::array<LikelyKernels::Kernel, LikelyKernels::kMost> older{};
+  double older_share = 0;
 };
 
 /// Family, alignment and shape of the kernel class that multiplies these operands on this GPU; its tile is not chosen
@@ -32,8 +36,7 @@ GemmWork gemm_problem(const Matmul& op, const Gpu& gpu);
 
 /// `problem` states family, type, shape, layout and alignment; its tile is ignored. The choice points into `menus`.
 GemmSelection select_gemm(const GemmWork& problem, const Gpu& gpu, const GpuMenus& menus);
-/// From one menu alone, and only where a candidate is faster than `of_interest` seconds: else the choice is null.
-GemmSelection select_gemm(const GemmWork& problem, const Gpu& gpu, const GemmConstants& constants, const GpuMenu& menu,
-                          double of_interest = std::numeric_limits<double>::infinity());
+/// From one menu alone.
+GemmSelection select_gemm(const GemmWork& problem, const Gpu& gpu, const GemmConstants& constants, const GpuMenu& menu);
 
 }  // namespace ridgeline

@@ -66,6 +66,7 @@ LoweredOp lower_matmul(const Matmul& op, const Gpu& gpu, const Software& softwar
   }
   GemmWork problem = gemm_problem(op, gpu);
   problem.bias = fuses_bias;
+  problem.always_summed = is_always_summed(problem);
   const GemmSelection tiled = select_gemm(problem, gpu, menus);
   if (tiled.choice == nullptr) {
     append_gemm(lowered.launches, problem, gpu, tiled, std::move(reads), writes);  // says what does not fit
@@ -78,7 +79,7 @@ LoweredOp lower_matmul(const Matmul& op, const Gpu& gpu, const Software& softwar
   } else if (is_scaled_first(op, gpu)) {
     append_scaled_first(lowered.launches, op, reads, writes);
   } else if (append_small_tiles(lowered.launches, problem, gpu, tiled.expected, reads, writes)) {
-  } else if (tiled.splits == 1 && is_always_summed(problem)) {
+  } else if (tiled.splits == 1 && problem.always_summed) {
     const KernelLaunch sum = split_reduction(problem, writes);
     append_gemm(lowered.launches, problem, gpu, tiled, std::move(reads), sum.reads);
     lowered.launches.push_back(sum);

@@ -107,7 +107,7 @@ KernelLaunch launch_of(const GemmWork& problem, const Gpu& gpu, const Kind& kind
   constexpr double kMma = 16.0, kPanels = 64.0, kWarps = 4.0;
   const double filled = kind.whole_steps ? 1.0 : std::min(1.0, std::ceil(part / kMma) * kMma / tile.k);
   const double panels = filled * tile.k * (tile.m + tile.n) / kPanels * kWarps / tile.warps;
-  const double lanes = 32.0 * gpu.sm.schedulers * gpu.sm.issue_rate;
+  const double lanes = lanes_per_cycle(gpu.sm);
   const double multiply_adds = blocks * steps * tile.k * tile.m * tile.n;
   KernelLaunch launch = stream_launch(
       kind.kernel, kind.pipe == Pipe::fp32 ? "gemm_simt_small" : "gemm_wmma_small", TimeClass::tensor_contraction,

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "sim/kernels/gemm_candidates.h"
 #include "sim/kernels/hopper_menus.h"
 #include "sim/occupancy/occupancy.h"
 
@@ -35,11 +36,12 @@ TileChoice choice_of(const GemmTileEntry& given) {
 Menu as_profiled(std::initializer_list<MenuKernel> kernels, int element) {
   Menu menu;
   for (const MenuKernel& e : kernels)
-    menu.push_back(with_logarithms({.tile = {.m = e.m, .n = e.n, .k = e.k, .stages = e.stages},
-                                    .threads = e.threads,
-                                    .registers = e.registers,
-                                    .shared_bytes = (e.m + e.n) * e.k * e.stages * element,
-                                    .runs = e.runs}));
+    menu.push_back(
+        with_logarithms({.tile = {.m = e.m, .n = e.n, .k = e.k, .stages = e.stages, .first_stages = e.stages},
+                         .threads = e.threads,
+                         .registers = e.registers,
+                         .shared_bytes = (e.m + e.n) * e.k * e.stages * element,
+                         .runs = e.runs}));
   return menu;
 }
 
@@ -171,7 +173,42 @@ std::span<const TileChoice> tile_menu(GemmClass kernel_class, Architecture archi
   return simt;
 }
 
-GpuMenu menu_on(const Gpu& gpu, std::span<const TileChoice> entries) {
+namespace {
+
+std::int64_t element_of(GemmClass kernel_class) {
+  switch (kernel_class) {
+    case GemmClass::wgmma_tf32:
+    case GemmClass::mma_tf32:
+    case GemmClass::mma_tf32_align4:
+    case GemmClass::simt: return 4;
+    default: return 2;
+  }
+}
+
+/// Gives a kernel the stages and the resident blocks that an SM has room for; false where not even two stages fit.
+bool fit(TileChoice& choice, const Gpu& gpu, std::int64_t element) {
+  const auto resident = [&](std::int64_t shared_bytes) {
+    return static_cast<double>(shared_bytes) > gpu.sm.shared_per_block.value() ||
+                   choice.threads > gpu.sm.max_threads_per_block
+               ? 0
+               : occupancy_of(gpu.sm, choice.threads, choice.registers, shared_bytes).blocks;
+  };
+  const std::int64_t stage = (choice.tile.m + choice.tile.n) * choice.tile.k * element;
+  // With fewer stages no more blocks are counted on than would be resident with all.
+  const int built = occupancy_of(gpu.sm, choice.threads, choice.registers, choice.shared_bytes).blocks;
+  while (choice.tile.stages > 2 && resident(choice.shared_bytes) == 0) {
+    --choice.tile.stages;
+    choice.shared_bytes -= static_cast<int>(stage);
+  }
+  if (resident(choice.shared_bytes) == 0) return false;
+  // Persistent kernels are one block an SM.
+  choice.tile.blocks_per_sm = choice.tile.wgmma_m > 0 ? 1 : std::max(1, built);
+  return true;
+}
+
+}  // namespace
+
+GpuMenu menu_on(const Gpu& gpu, std::span<const TileChoice> entries, GemmClass kernel_class) {
   GpuMenu menu;
   const auto place_of = [](std::vector<float>& lengths, int length) {
     const auto found = std::find(lengths.begin(), lengths.end(), static_cast<float>(length));
@@ -184,19 +221,19 @@ GpuMenu menu_on(const Gpu& gpu, std::span<const TileChoice> entries) {
   if (entries.size() > GpuMenu::kMostEntries)
     throw std::invalid_argument(fmt::format("a menu of matrix-product kernels of {} entries, at most {} are foreseen",
                                             entries.size(), GpuMenu::kMostEntries));
+  const GemmConstants& constants = gemm_constants(kernel_class);
+  menu.often_others = gpu.architecture == Architecture::hopper || gpu.architecture == Architecture::blackwell;
   for (const TileChoice& entry : entries) {
     TileChoice choice = entry;
-    // Persistent kernels are one block an SM whatever they ask of it.
-    if (choice.tile.wgmma_m == 0) {
-      choice.tile.blocks_per_sm = occupancy_of(gpu.sm, choice.threads, choice.registers, choice.shared_bytes).blocks;
-      if (choice.tile.blocks_per_sm == 0) continue;
-    }
+    if (!fit(choice, gpu, element_of(kernel_class))) continue;
     menu.entries.push_back(choice);
     menu.with_stream_k = menu.with_stream_k || choice.tile.stream_k;
     menu.shapes.push_back(choice.tile);
+    menu.weights.push_back(static_cast<float>(menu.often_others ? 1.0 + dislike_of_tile(choice, constants) : 1.0));
     menu.places.push_back({place_of(menu.sides, choice.tile.m), place_of(menu.sides, choice.tile.n),
                            place_of(menu.depths, choice.tile.k)});
   }
+  menu.weights.resize(menu.shapes.filled(), 1.0F);
   if (!menu.places.empty()) menu.places.resize(menu.shapes.filled(), menu.places.back());
   for (auto* lengths : {&menu.sides, &menu.depths})
     lengths->resize((lengths->size() + GemmTileShapes::kGroup - 1) / GemmTileShapes::kGroup * GemmTileShapes::kGroup,
@@ -208,18 +245,12 @@ namespace {
 
 GpuMenu menu_of_class(const Gpu& gpu, GemmClass kernel_class, bool batched) {
   const auto known = tile_menu(kernel_class, gpu.architecture, batched);
-  const bool changed = gpu.gemm.concerns(kernel_class);
-  if (!changed) {
-    GpuMenu menu = menu_on(gpu, known);
-    menu.profiled = gpu.architecture == Architecture::hopper || gpu.architecture == Architecture::blackwell;
-    return menu;
-  }
   std::vector<TileChoice> entries;
-  if (!gpu.gemm.replace) entries.assign(known.begin(), known.end());
+  if (!gpu.gemm.concerns(kernel_class) || !gpu.gemm.replace) entries.assign(known.begin(), known.end());
   for (const GemmTileEntry& given : gpu.gemm.tiles)
     if (given.kernels == kernel_class) entries.push_back(choice_of(given));
-  GpuMenu menu = menu_on(gpu, entries);
-  menu.changed = true;
+  GpuMenu menu = menu_on(gpu, entries, kernel_class);
+  menu.changed = gpu.gemm.concerns(kernel_class);
   return menu;
 }
 

@@ -50,13 +50,15 @@ struct GpuMenu {
     std::uint16_t m = 0, n = 0, k = 0;
   };
   std::vector<Place> places;
+  std::vector<float> weights;  ///< of each entry, for its rank: 1 + what speaks against the tile (filled up)
   bool with_stream_k = false;
-  bool profiled = false;  ///< on this architecture: what its kernels are taken for, and how surely, is known
-  bool changed = false;   ///< by the hardware file: the library's habits are not known for it
+  bool often_others = false;  ///< what the library takes instead of the fastest is known: on architectures profiled here
+  bool changed = false;       ///< by the hardware file
 };
 
-/// Throws std::invalid_argument when the menu has more entries or lengths than are foreseen.
-GpuMenu menu_on(const Gpu& gpu, std::span<const TileChoice> entries);
+/// The entries that fit an SM of the GPU: a kernel whose stages do not fit runs with fewer, two at least. Throws
+/// std::invalid_argument when the menu has more entries or lengths than are foreseen.
+GpuMenu menu_on(const Gpu& gpu, std::span<const TileChoice> entries, GemmClass kernel_class);
 
 /// The menus of one GPU, made once. Immutable.
 class GpuMenus {

@@ -27,6 +27,7 @@ struct Access {
   int operand = kTemporary;
   double bytes = 0.0;      ///< distinct bytes touched
   double requested = 0.0;  ///< bytes asked of the L2 by all thread blocks (≥ bytes where blocks re-read); 0 = bytes
+  double loaded = 0.0;     ///< bytes that threads load, from the L1 too (≥ requested); 0 = requested
   /// Of an untracked access: which of the op's lists (the tensors of one, then those of the next, are its operands),
   /// and which part of it, in tensors: from 2.5 is from the middle of the third.
   int list = -1;
@@ -57,6 +58,21 @@ struct Gathering {
   double scattered_rows = 0;  ///< rows of a tile's panels that lie in a plane of pixels each
 };
 
+/// Kernels that a library may take for a product: those that rank best. The generation before is a list of its own
+/// where a library keeps to it for some products.
+struct LikelyKernels {
+  struct Kernel {
+    std::int16_t tile_m = 0, tile_n = 0, tile_k = 0, stages = 0, first_stages = 0, blocks_per_sm = 1, split_k = 1;
+    bool stream_k = false;
+    float weight = 1;  ///< its rank over its seconds
+  };
+  static constexpr std::size_t kMost = 2;
+  std::array<Kernel, kMost> of_newer{}, of_older{};
+  std::uint8_t newer = 0, older = 0;  ///< how many of each
+  float older_share = 0;              ///< of products like this one that keep to the generation before
+  bool often_others = false;          ///< whether the library is known to take others than the first
+};
+
 /// A tiled matrix product (also implicit-GEMM convolutions).
 struct GemmWork {
   enum class Family : std::uint8_t {
@@ -70,15 +86,17 @@ struct GemmWork {
   int layout = 0;      ///< Layout as an integer
   int alignment = 16;  ///< bytes all contiguous dimensions are a multiple of (2, 4, 8, 16)
   int tile_m = 128, tile_n = 128, tile_k = 8, stages = 2, split_k = 1;
+  int first_stages = 0;  ///< stages that the kernel was built with, where shared memory leaves it fewer (0: as stages)
   int cluster_m = 1, cluster_n = 1;
   int blocks_per_sm = 1;  ///< resident on one SM
   bool bias = false;
   double distinct_reads =
       1.0;  ///< distinct operand bytes over those of m·k + n·k (convolutions gather the same pixels again)
-  double expected = 1.0;  ///< time expected over the kernels that a library may take instead, over this one's
+  LikelyKernels likely{};  ///< empty: this kernel and no other
   Gathering gathering{};
   bool stream_k = false;  ///< blocks share out the k-steps of all tiles evenly and add up partial tiles themselves
   SparseOperand sparse = SparseOperand::none;
+  bool always_summed = false;   ///< a second kernel stands behind the product even where k is in one piece
   bool reduces_splits = false;  ///< the kernel that adds up the partial sums of split_k, not a product itself
 };
 

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/hardware/keys.h"
+
 namespace ridgeline {
 namespace {
 
@@ -30,16 +32,15 @@ void write_rows(std::string& out, std::span<const SheetRow> rows) {
     std::string value = row.value;
     if (!row.unit.empty() && !value.ends_with(row.unit)) value += " " + row.unit;
     if (row.spread) value += fmt::format(" ± {:.1f} %", 100.0 * *row.spread);
-    const std::vector<std::string> values = wrapped(value, 64);
-    const std::string head = fmt::format("  {:<30} {:<18}", row.key, values.front());
-    // The source goes on the line where it fits into 100 columns, and below it where it does not.
-    if (values.size() == 1 && head.size() <= 52 && row.source.size() <= 47) {
-      fmt::format_to(to, "{} {}\n", head, row.source);
-      continue;
-    }
-    fmt::format_to(to, "{}\n", head);
+    const std::vector<std::string> values = wrapped(value, 46);
+    fmt::format_to(to, "  {:<30} {}\n", row.key, values.front());
     for (std::size_t i = 1; i < values.size(); ++i) fmt::format_to(to, "  {:<30} {}\n", "", values[i]);
-    for (const std::string& line : wrapped(row.source, 92)) fmt::format_to(to, "      {}\n", line);
+    std::string source = row.source;
+    if (!row.inherited.empty()) source = fmt::format("inherited from {}: {}", row.inherited, source);
+    for (const std::string& line : wrapped(source, 74)) fmt::format_to(to, "      {}\n", line);
+    if (const HardwareKey* key = find_hardware_key(row.key))
+      for (const std::string& line : wrapped("read by: " + names_of(key->laws), 74))
+        fmt::format_to(to, "      {}\n", line);
   }
 }
 
@@ -70,6 +71,29 @@ std::string hardware_text(const HardwareSheet& sheet) {
   return out;
 }
 
+std::string hardware_keys_markdown() {
+  std::string out =
+      "# Keys of a hardware file\n\n"
+      "Written by `ridgeline hardware --keys` from sim/hardware/keys.cpp, which the program itself reads files by; a "
+      "test\n"
+      "compares the two. A value is `{value: 4.8 TB/s, source: \"...\"}`, with an optional `spread` (relative) and "
+      "`note`. "
+      "Better says\nwhich change makes the chip the better one. Laws are sections of [model.md](model.md). How to "
+      "describe a "
+      "chip with a few of\nthem: [describe-a-chip.md](describe-a-chip.md).\n\n"
+      "| key | meaning | allowed | better | read by |\n|---|---|---|---|---|\n";
+  for (const HardwareKey& key : hardware_keys()) {
+    std::string laws;
+    for (const LawName& law : law_names())
+      if (holds(key.laws, law.law))
+        laws += fmt::format("{}{}{}", laws.empty() ? "" : ", ", law.name,
+                            law.section.empty() ? "" : fmt::format(" ({})", law.section));
+    out += fmt::format("| {} | {}{} | {} | {} | {} |\n", key.key, key.meaning, key.required ? "" : "; may be left out",
+                       key.allowed(), name_of(key.better), laws);
+  }
+  return out;
+}
+
 nlohmann::ordered_json hardware_json(const HardwareSheet& sheet) {
   using nlohmann::ordered_json;
   const auto rows = [](std::span<const SheetRow> from) {
@@ -77,6 +101,11 @@ nlohmann::ordered_json hardware_json(const HardwareSheet& sheet) {
     for (const SheetRow& row : from) {
       ordered_json entry{{"value", row.value}, {"unit", row.unit}, {"source", row.source}};
       if (row.spread) entry["spread"] = *row.spread;
+      if (!row.inherited.empty()) entry["inherited_from"] = row.inherited;
+      if (const HardwareKey* key = find_hardware_key(row.key)) {
+        entry["meaning"] = key->meaning;
+        entry["read_by"] = names_of(key->laws);
+      }
       out[row.key] = std::move(entry);
     }
     return out;

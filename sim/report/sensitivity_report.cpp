@@ -3,25 +3,68 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "sim/units/parse.h"
 
 namespace ridgeline {
 
+namespace {
+
+/// "-1.20 us", "0".
+std::string signed_time(Seconds time) {
+  if (time.value() == 0.0) return "0";
+  return (time.value() < 0.0 ? "-" : "") + to_string(Seconds{std::abs(time.value())});
+}
+
+std::string line(Seconds saved, double share, std::string_view name) {
+  return fmt::format("  {:>9}  {:>6.2f} %   {}\n", signed_time(saved), 100.0 * share, name);
+}
+
+/// Names in lines of at most 80 columns.
+std::string wrapped_names(const std::vector<std::string_view>& names) {
+  std::string out, row = "   ";
+  for (const std::string_view name : names) {
+    if (row.size() + 1 + name.size() > 80) {
+      out += row + "\n";
+      row = "   ";
+    }
+    row += fmt::format(" {}", name);
+  }
+  return out + row + "\n";
+}
+
+/// Less than this share of the time is the rounding of a step that settles (timeline.h).
+constexpr double kNoticed = 1e-6;
+
+std::string key_table(const Sensitivity& sensitivity) {
+  std::vector<KeyGain> keys = sensitivity.keys;
+  std::stable_sort(keys.begin(), keys.end(), [](const KeyGain& a, const KeyGain& b) { return a.saved > b.saved; });
+  std::string out = "\n  10 % more of one number of the hardware saves (less than nothing: costs)\n";
+  std::vector<std::string_view> others;
+  for (const KeyGain& gain : keys) {
+    const double share = ratio(gain.saved, sensitivity.time);
+    if (std::abs(share) < kNoticed) others.push_back(gain.key->key);
+    else out += line(gain.saved, share, gain.key->key);
+  }
+  if (!others.empty()) out += "  none of these changes the time:\n" + wrapped_names(others);
+  return out;
+}
+
+}  // namespace
+
 std::string sensitivity_table(const Sensitivity& sensitivity) {
   auto resources = kResources;
   std::stable_sort(resources.begin(), resources.end(),
                    [&](Resource a, Resource b) { return sensitivity.saved_by(a) > sensitivity.saved_by(b); });
-  std::string out = "\n  10 % more of one resource saves\n";
-  for (const Resource resource : resources) {
-    const Seconds saved = sensitivity.saved_by(resource);
-    const bool of_sms = resource == Resource::sm_count;
-    out += fmt::format("  {:>9}  {:>5.2f} %   {}{}\n", saved.value() > 0.0 ? to_string(saved) : "0",
-                       100.0 * sensitivity.share(resource), title_of(resource),
-                       of_sms ? fmt::format(" ({} to {})", sensitivity.sms, sensitivity.more_sms) : "");
-  }
-  return out;
+  std::string out = "\n  10 % more of one resource saves (less than nothing: costs)\n";
+  for (const Resource resource : resources)
+    out += line(sensitivity.saved_by(resource), sensitivity.share(resource),
+                resource != Resource::sm_count
+                    ? std::string(title_of(resource))
+                    : fmt::format("{} ({} to {})", title_of(resource), sensitivity.sms, sensitivity.more_sms));
+  return out + key_table(sensitivity);
 }
 
 nlohmann::ordered_json sensitivity_json(const Sensitivity& sensitivity, const char* key, double scale) {
@@ -29,6 +72,11 @@ nlohmann::ordered_json sensitivity_json(const Sensitivity& sensitivity, const ch
   for (const Resource resource : kResources)
     out[std::string(name_of(resource))] = {{key, scale * sensitivity.saved_by(resource).value()},
                                            {"percent", 100.0 * sensitivity.share(resource)}};
+  nlohmann::ordered_json keys = nlohmann::ordered_json::object();
+  for (const KeyGain& gain : sensitivity.keys)
+    keys[std::string(gain.key->key)] = {{key, scale * gain.saved.value()},
+                                        {"percent", 100.0 * ratio(gain.saved, sensitivity.time)}};
+  out["keys"] = std::move(keys);
   return out;
 }
 

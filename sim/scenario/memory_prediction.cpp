@@ -22,13 +22,13 @@ OpTrace trace_of(const Scenario& s) {
   TrainingDescription training = s.training;
   training.mask_given = compiled && s.model.family != ModelFamily::gpt2;
   OpTrace trace = training_run(s.model, training, attention);
-  if (compiled) return compile::compile_trace(std::move(trace));
+  if (compiled) return compile::compile_trace(std::move(trace), s.gpu.sm.count);
   return trace;  // not in one expression with the line before, which would copy it
 }
 
 ScenarioProgram make_scenario_program(const Scenario& s) {
   ScenarioProgram result{std::make_unique<OpTrace>(trace_of(s)), {}};
-  result.program = make_program(*result.trace, s.shipped_kernels ? *s.shipped : s.gpu, s.software);
+  result.program = make_program(*result.trace, s.gpu, s.software);
   return result;
 }
 

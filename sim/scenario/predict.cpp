@@ -7,9 +7,10 @@
 #include <map>
 #include <unordered_map>
 
+#include "sim/hardware/keys.h"
 #include "sim/hierarchy/make_engine.h"
+#include "sim/kernels/assumed_kernels.h"
 #include "sim/kernels/attention_choice.h"
-#include "sim/scenario/changed_hardware.h"
 #include "sim/scenario/prediction.h"
 #include "sim/scenario/profile_sum.h"
 #include "sim/scenario/residual_ranges.h"
@@ -196,16 +197,14 @@ FlopsPerSecond peak_of_precision(Precision precision, const Gpu& gpu) {
   return tensor > 0 ? gpu.tensor_peak(tensor) : gpu.peak(r.fp32);
 }
 
-Seconds step_time(const OpTrace& trace, const Scenario& s, std::string_view engine_name, const Gpu* kernels_for) {
+Seconds step_time(const OpTrace& trace, const Scenario& s, std::string_view engine_name) {
   const auto engine = make_engine(engine_name, s.gpu);
-  const Gpu& chosen_for = kernels_for ? *kernels_for : s.shipped_kernels ? *s.shipped : s.gpu;
-  const StepProgram program = make_program(trace, chosen_for, s.software);
+  const StepProgram program = make_program(trace, s.gpu, s.software);
   const std::vector<KernelTime> times = time_kernels(program, *engine, s.gpu);
   return run_timeline(program, times, s.gpu, s.host, {.cuda_graphs = s.cuda_graphs}).step;
 }
 
-StepRun run_step(const Scenario& scenario, std::string_view engine_name) {
-  const Scenario s = best_use(scenario, engine_name);
+StepRun run_step(const Scenario& s, std::string_view engine_name) {
   const auto engine = make_engine(engine_name, s.gpu);
   StepRun run{make_scenario_program(s), {}, {.cuda_graphs = s.cuda_graphs}, {}};
   run.times = time_kernels(run.built.program, *engine, s.gpu);
@@ -239,8 +238,7 @@ std::optional<Generation> generation_of(const Scenario& s, Seconds whole, std::s
 
 }  // namespace
 
-Prediction predict(const Scenario& scenario, std::string_view engine_name) {
-  const Scenario s = best_use(scenario, engine_name);
+Prediction predict(const Scenario& s, std::string_view engine_name) {
   make_engine(engine_name, s.gpu);  // an unknown name is a mistake to report before anything is made
   // Reading them takes as long as timing a step: once, beside the op trace.
   static const std::shared_future<void> ranges = std::async(std::launch::async, [] { residual_ranges(); });
@@ -286,29 +284,15 @@ PredictedStep predict_step(const StepProgram& program, const Gpu& gpu, const Hos
   explain_time(p, kernels, times, timeline, KernelClasses(trace));
 
   p.notes = trace.notes;
+  for (const std::string& note : assumed_kernels(gpu)) p.notes.push_back(note);
   for (const std::uint32_t op : program.approximated)
     p.notes.push_back(fmt::format("{} {} has no rule on this GPU: costed by its bytes", name_of(trace.ops[op]),
                                   shape_of(trace.ops[op])));
+  if (const auto assumed = assumed_kernels(gpu.architecture); !assumed.empty()) p.notes.emplace_back(assumed);
   for (std::string& note : notes_of_units(trace, gpu)) p.notes.push_back(std::move(note));
   if (!range.validated) p.notes.push_back(range.why_not);
   return result;
 }
-
-namespace {
-
-/// Shares count idle SMs too.
-void describe_changed_hardware(Prediction& p, const Scenario& s) {
-  const double used_sms = static_cast<double>(s.gpu.sm.count) / (s.gpu.sm.count + s.idle_sms);
-  p.step.sm_utilization *= used_sms;
-  p.step.mfu *= used_sms;
-  if (s.shipped_kernels)
-    p.notes.push_back("runs the kernels of the unchanged chip: what the rules choose for this one would be slower");
-  if (s.idle_sms > 0)
-    p.notes.push_back(fmt::format("{} of {} SMs stay idle: with all of them the step would be slower", s.idle_sms,
-                                  s.gpu.sm.count + s.idle_sms));
-}
-
-}  // namespace
 
 Prediction predict_time(const StepProgram& program, const Scenario& s, std::string_view engine_name, Reasons reasons) {
   Prediction p = predict_step(program, s.gpu, s.host, engine_name, {.cuda_graphs = s.cuda_graphs}, reasons).prediction;
@@ -323,7 +307,6 @@ Prediction predict_time(const StepProgram& program, const Scenario& s, std::stri
   const StackNotes stack = notes_of_stack(s);
   if (!stack.exists) p.step.validated = false;
   if (reasons == Reasons::yes) p.notes.insert(p.notes.end(), stack.notes.begin(), stack.notes.end());
-  if (s.shipped) describe_changed_hardware(p, s);
   if (reasons == Reasons::yes) p.generation = generation_of(s, p.step.time, engine_name);
   return p;
 }

@@ -109,10 +109,8 @@ enum class Reasons : bool { no, yes };
 PredictedStep predict_step(const StepProgram& program, const Gpu& gpu, const Host& host, std::string_view engine,
                            const TimelineOptions& options, Reasons reasons = Reasons::yes);
 
-/// Time of the steady step alone, without memory, range and reasons: with the kernels chosen for the scenario's GPU or
-/// those of `kernels_for` (then timed on the scenario's GPU). `trace` is the scenario's own.
-Seconds step_time(const OpTrace& trace, const Scenario& scenario, std::string_view engine,
-                  const Gpu* kernels_for = nullptr);
+/// Time of the steady step alone, without memory, range and reasons. `trace` is the scenario's own.
+Seconds step_time(const OpTrace& trace, const Scenario& scenario, std::string_view engine);
 
 /// Tries changes people make and keeps those that save time, then those that save memory: each is predicted, none is
 /// assumed. A change that does not fit the device is left out.

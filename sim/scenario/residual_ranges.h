@@ -14,8 +14,9 @@
 //
 // which is the nearest chip's own width and more, and fades from one chip's to the next one's without a step.
 // kWidening is what leaving out one GPU after the other asks for: of the kernels of an H100, A100, T4 and V100 (and of
-// the H200) 92, 94, 94 and 97 (95) in a hundred lie inside ranges that know nothing of them
-// (tests/study/left_out_gpus_test.cpp); kFading is not sensitive (0.1 to 0.3 move these by 2).
+// the H200) 94, 95, 93 and 96 (96) in a hundred lie inside ranges that know nothing of them
+// (tests/study/left_out_gpus_test.cpp); 0.03 to 0.06 and a
+// kFading of 0.04 to 0.2 move these by 3.
 #pragma once
 
 #include <array>
@@ -30,9 +31,9 @@
 namespace ridgeline {
 
 /// Half-width, in the logarithm of time, that a distance of 1 adds to a range …
-inline constexpr double kWidening = 0.05;
+inline constexpr double kWidening = 0.04;
 /// … and that another measured chip loses its say by for being that much farther away than the nearest.
-inline constexpr double kFading = 0.2;
+inline constexpr double kFading = 0.05;
 
 /// Factors on a predicted time: the measurement lies between low·t and high·t nine times in ten. low <= 1 <= high.
 struct Range {

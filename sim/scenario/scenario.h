@@ -32,8 +32,6 @@ struct Scenario {
   Gpu gpu;
   /// The GPU as its file has it, where overrides changed it: then `gpu` is a chip that nobody measured.
   std::optional<Gpu> shipped;
-  bool shipped_kernels = false;  ///< runs what libraries choose for `shipped` (changed_hardware.h)
-  int idle_sms = 0;              ///< SMs besides those of `gpu` that are left idle
   Host host;
   Software software;
   ModelDescription model;

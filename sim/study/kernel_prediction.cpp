@@ -21,31 +21,6 @@ KernelPrediction predict_kernel(const KernelCase& kernel, const Lowering& loweri
   return result;
 }
 
-KernelPrediction predict_kernel_on_changed(const KernelCase& kernel, const Gpu& gpu, const Gpu& shipped,
-                                           const Software& software, std::string_view engine) {
-  const auto on_changed = make_engine(engine, gpu);
-  KernelPrediction best = predict_kernel(kernel, gpu, software, *on_changed);
-  std::vector<KernelLaunch> launches;
-  try {
-    launches = lower(kernel.op, shipped, software).launches;
-  } catch (const std::invalid_argument&) {  // a kernel that the unchanged chip does not have
-    return best;
-  }
-  const auto consider = [&](const Gpu& used, const TimingEngine& timing) {
-    KernelPrediction other = time_launches(kernel, launches, used, timing);
-    if (!(other.time < best.time)) return;
-    other.approximated = best.approximated;
-    best = std::move(other);
-  };
-  consider(gpu, *on_changed);
-  if (gpu.sm.count > shipped.sm.count) {
-    Gpu narrower = gpu;
-    narrower.sm.count = shipped.sm.count;
-    consider(narrower, *make_engine(engine, narrower));
-  }
-  return best;
-}
-
 KernelPrediction time_launches(const KernelCase& kernel, std::vector<KernelLaunch> launches, const Gpu& gpu,
                                const TimingEngine& engine) {
   KernelPrediction result;

@@ -27,11 +27,6 @@ KernelPrediction predict_kernel(const KernelCase& kernel, const Gpu& gpu, const 
 
 KernelPrediction predict_kernel(const KernelCase& kernel, const Lowering& lowering, const TimingEngine& engine);
 
-/// On a GPU changed from `shipped`: the fastest of the kernels chosen anew, those of `shipped`, and those with the
-/// added SMs idle (scenario/changed_hardware.h).
-KernelPrediction predict_kernel_on_changed(const KernelCase& kernel, const Gpu& gpu, const Gpu& shipped,
-                                           const Software& software, std::string_view engine);
-
 /// The same with kernels that are given, such as those chosen for another GPU.
 KernelPrediction time_launches(const KernelCase& kernel, std::vector<KernelLaunch> launches, const Gpu& gpu,
                                const TimingEngine& engine);

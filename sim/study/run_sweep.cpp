@@ -17,7 +17,6 @@
 #include "sim/hierarchy/make_engine.h"
 #include "sim/kernels/attention_choice.h"
 #include "sim/program/lowered_ops.h"
-#include "sim/scenario/changed_hardware.h"
 #include "sim/scenario/descriptions.h"
 #include "sim/scenario/shared_prediction.h"
 #include "sim/units/parse.h"
@@ -36,6 +35,7 @@ struct TraceKey {
   TrainingDescription training;
   AttentionChoice attention = AttentionChoice::eager;
   bool compile = false;
+  int compiled_for_sms = 0;
   const Software* software = nullptr;
   bool operator==(const TraceKey&) const = default;
 };
@@ -232,7 +232,12 @@ class Runner {
     for (std::size_t i = 0; i < scenarios_.size(); ++i) {
       if (results_[i] || !scenarios_[i].gpu) continue;
       const Scenario& s = scenarios_[i].scenario;
-      TraceKey key{s.model, s.training, AttentionChoice::eager, s.compile, scenarios_[i].software.get()};
+      TraceKey key{s.model,
+                   s.training,
+                   AttentionChoice::eager,
+                   s.compile,
+                   s.compile ? s.gpu.sm.count : 0,
+                   scenarios_[i].software.get()};
       try {
         key.attention = choose_attention(s.training, s.model, s.gpu, s.software);
       } catch (const UserError& error) {
@@ -278,15 +283,11 @@ class Runner {
   }
 
   void predict_one(std::size_t i, TraceGroup& group) {
-    const Scenario& asked = scenarios_[i].scenario;
+    const Scenario& s = scenarios_[i].scenario;
     try {
-      std::optional<Scenario> used;  // of a changed GPU, as it runs fastest
-      if (asked.shipped) used = best_use(asked, *group.trace, sweep_.engine);
-      const Scenario& s = used ? *used : asked;
-      const StepProgram program = s.shipped_kernels ? make_program(*group.trace, *s.shipped, s.software)
-                                                    : make_program(*group.trace, *lowered_.of(scenarios_[i]));
+      const StepProgram program = make_program(*group.trace, *lowered_.of(scenarios_[i]));
       const Prediction p = predict_time(program, s, sweep_.engine, Reasons::no);
-      results_[i] = point_of(indices_[i], asked, p, predict_memory(program, s, *memory_of(program, s, group)));
+      results_[i] = point_of(indices_[i], s, p, predict_memory(program, s, *memory_of(program, s, group)));
     } catch (const UserError& error) {
       fail(i, error.what());
     }

@@ -9,6 +9,7 @@
 #include "sim/timing/clock_law.h"
 #include "sim/timing/gemm_constants.h"
 #include "sim/timing/laws.h"
+#include "sim/timing/math_rate.h"
 #include "sim/units/ceil_div.h"
 #include "sim/workload/op.h"
 
@@ -32,6 +33,11 @@ constexpr double kLayoutCopyCycles = 3290, kLayoutCopyShare = 0.30;
 constexpr std::int64_t kShort = 64;
 /// What a block alone on an SM keeps of the time it takes with others, above its share of it.
 constexpr double kGainAlone = 0.26;
+/// Loads of a block's prologue that nothing hides: of the operand it owns, which nobody has asked for, then of its
+/// first tile, which others have.
+constexpr double kLoadsOfPrologue = 2.0;
+/// SMs of a chip, as shares of its own, whose time is tried too: blocks meet by chance better there.
+constexpr double kNarrower[] = {0.97, 0.94, 0.91, 0.88, 0.85, 0.8};
 /// What the tile cycles of large head dimensions are stated at.
 constexpr double kLargeHead = 192.0;
 
@@ -56,7 +62,7 @@ double depth_of(const AttentionWork& work, bool backward) {
 Pipe attention_pipe(const AttentionWork& work, const Gpu& gpu) {
   const auto backend = static_cast<AttentionBackend>(work.backend);
   if (backend == AttentionBackend::cudnn && gpu.sm.warpgroup_mma) return Pipe::tensor_wgmma;
-  if (work.type == DType::fp32 && gpu.sm.rates.tensor_tf32 <= 0.0) return Pipe::fp32;
+  if ((work.type == DType::fp32 || work.type == DType::tf32) && gpu.sm.rates.tensor_tf32 <= 0.0) return Pipe::fp32;
   if (work.type == DType::bf16 && gpu.sm.rates.tensor_bf16 <= 0.0) return Pipe::fp32;
   if (work.type == DType::fp16 && gpu.sm.rates.tensor_fp16 <= 0.0) return Pipe::fp32;
   return Pipe::tensor_mma;
@@ -66,11 +72,13 @@ double attention_rate(const AttentionWork& work, const Gpu& gpu) {
   const MathRates& rates = gpu.sm.rates;
   const Pipe pipe = attention_pipe(work, gpu);
   if (pipe == Pipe::fp32) return rates.fp32;
-  const double tensor = work.type == DType::bf16   ? rates.tensor_bf16
-                        : work.type == DType::fp16 ? rates.tensor_fp16
-                        : work.type == DType::tf32 ? rates.tensor_tf32
-                                                   : rates.tensor_tf32 / 3.0;
-  return pipe == Pipe::tensor_mma && gpu.sm.warpgroup_mma ? tensor * kMmaSyncShareOfWgmma : tensor;
+  const bool thirds = work.type == DType::fp32;  // three products of tf32 stand for one
+  const DType type = thirds ? DType::tf32 : work.type;
+  const double tensor = type == DType::bf16   ? rates.tensor_bf16
+                        : type == DType::fp16 ? rates.tensor_fp16
+                                              : rates.tensor_tf32;
+  const double rate = pipe == Pipe::tensor_mma ? mma_sync_rate(tensor, type, gpu) : tensor;
+  return thirds ? rate / 3.0 : rate;
 }
 
 AttentionBlocks attention_blocks(const AttentionWork& work, const Gpu& gpu, const AttentionConstants& constants) {
@@ -103,8 +111,10 @@ AttentionBlocks attention_blocks(const AttentionWork& work, const Gpu& gpu, cons
   const double edges = !uneven ? 1.0 : work.causal ? width.uneven_causal : constants.uneven;
   result.busy = edges * (work.padded_head ? width.padded : 1.0) *
                 (std::max(math, result.softmax) + constants.exposed * std::min(math, result.softmax));
+  const double hertz = kernel_clock(gpu, attention_pipe(work, gpu), 0.0).value();
   const bool is_short = std::max(work.seq_q, work.seq_k) <= kShort;
-  result.block = width.block_cycles * (is_short ? constants.short_block : 1.0);
+  result.block = width.block_cycles * (is_short ? constants.short_block : 1.0) + load_latency(gpu, 1.0, hertz) -
+                 reference_load_latency(1.0) + load_latency(gpu, 0.0, hertz) - reference_load_latency(0.0);
 
   // Blocks of one head, in launch order, in tiles.
   const double owned = backward ? work.tile_k : work.tile_q, walked = backward ? work.tile_q : work.tile_k;
@@ -152,8 +162,35 @@ AttentionBlocks attention_blocks(const AttentionWork& work, const Gpu& gpu, cons
   return result;
 }
 
-AttentionTime fused_attention_time(const AttentionWork& work, const Gpu& gpu, const AttentionConstants& constants,
-                                   double cold_bytes, double written_bytes) {
+namespace {
+
+/// What the blocks of a kernel ask for. Each walks over both operands of the other side, tile by tile, the next tile's
+/// on their way while one is worked on; a backward block adds the gradient of its queries to an accumulator in fp32.
+PanelTraffic panel_traffic(const AttentionWork& work, const Gpu& gpu, const AttentionBlocks& blocks, double cold_bytes,
+                           double written_bytes) {
+  const bool backward = work.part == AttentionWork::Part::backward;
+  const double element = static_cast<double>(bytes_of(work.type)), d = static_cast<double>(work.head_dim);
+  const double walked_tile = backward ? work.tile_q : work.tile_k,
+               walked = static_cast<double>(backward ? work.seq_q : work.seq_k),
+               owned = static_cast<double>(backward ? work.seq_k : work.seq_q);
+  const double heads = static_cast<double>(work.batch * work.heads);
+  const double groups = backward || work.kv_heads <= 0 ? heads : static_cast<double>(work.batch * work.kv_heads);
+  const double panels = 2.0 * walked * d * element, of_head = blocks.count / heads;
+  const double at_work = std::min(blocks.count, static_cast<double>(gpu.sm.count * blocks.resident));
+  PanelTraffic traffic;
+  const double own = 2.0 * owned * d * element * (backward ? groups : 0.5 * heads);
+  traffic.first = own + panels * groups;
+  traffic.asked = std::max(traffic.first, own + blocks.products * std::min(walked_tile, walked) * 2.0 * d * element);
+  traffic.cold = std::min(cold_bytes, traffic.first);
+  traffic.footprint = std::min(groups, at_work / of_head * groups / heads + 1.0) * panels;
+  traffic.written = written_bytes + (backward ? blocks.products * std::min(walked_tile, walked) * d * 4.0 : 0.0);
+  traffic.written_out = written_bytes;
+  traffic.waits = blocks.products / at_work + kLoadsOfPrologue;
+  return traffic;
+}
+
+AttentionTime time_on(const AttentionWork& work, const Gpu& gpu, const AttentionConstants& constants, double cold_bytes,
+                      double written_bytes) {
   const AttentionBlocks blocks = attention_blocks(work, gpu, constants);
   const double sms = gpu.sm.count;
   const int slots = static_cast<int>(sms * blocks.resident);
@@ -197,6 +234,30 @@ AttentionTime fused_attention_time(const AttentionWork& work, const Gpu& gpu, co
   return result;
 }
 
+}  // namespace
+
+AttentionTime fused_attention_time(const AttentionWork& work, const Gpu& gpu, const AttentionConstants& constants,
+                                   double cold_bytes, double written_bytes) {
+  const AttentionBlocks blocks = attention_blocks(work, gpu, constants);
+  const PanelFloor floor =
+      panel_floor(panel_traffic(work, gpu, blocks, cold_bytes, written_bytes), gpu, achieved_bandwidth(gpu).l2_read);
+  AttentionTime best = time_on(work, gpu, constants, cold_bytes, written_bytes);
+  Gpu narrower = gpu;
+  for (const double share : kNarrower) {
+    narrower.sm.count = static_cast<int>(std::ceil(share * gpu.sm.count));
+    const AttentionTime time = time_on(work, narrower, constants, cold_bytes, written_bytes);
+    if (time.total < best.total) best = time;
+  }
+  AttentionWork fewer = work;
+  for (fewer.blocks_per_sm = work.blocks_per_sm - 1; fewer.blocks_per_sm >= 1; --fewer.blocks_per_sm) {
+    const AttentionTime time = time_on(fewer, gpu, constants, cold_bytes, written_bytes);
+    if (time.total < best.total) best = time;
+  }
+  best.floor = floor;
+  best.total = std::max(best.total, floor.most());
+  return best;
+}
+
 KernelTime attention_time(const KernelLaunch& launch, const AttentionWork& work, const Gpu& gpu, Residency residency) {
   return attention_time(launch, work, gpu, residency, attention_constants(attention_class_of(work)));
 }
@@ -230,11 +291,16 @@ KernelTime attention_time(const KernelLaunch& launch, const AttentionWork& work,
     return result;
   }
   const AttentionTime part = fused_attention_time(work, gpu, constants, cold, missed_writes);
+  cold += part.floor.refetched;
+  result.dram_read_bytes = cold;
   result.time = Seconds{part.total};
   result.clocked = Seconds{part.fixed + part.compute};
   result.math_utilization = part.activity;
   const double start = part.fixed + part.fill;
-  if (start > part.compute && start > part.memory) result.limiter = Limiter::latency;
+  if (part.floor.l2 >= part.total) result.limiter = Limiter::l2;
+  else if (part.floor.dram >= part.total) result.limiter = Limiter::dram;
+  else if (part.floor.latency >= part.total) result.limiter = Limiter::latency;
+  else if (start > part.compute && start > part.memory) result.limiter = Limiter::latency;
   else if (part.memory > part.compute) result.limiter = Limiter::dram;
   else if (part.activity < 0.25) result.limiter = Limiter::latency;
   else result.limiter = Limiter::compute;

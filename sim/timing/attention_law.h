@@ -11,6 +11,7 @@
 #include "sim/hardware/gpu.h"
 #include "sim/launch/kernel_launch.h"
 #include "sim/timing/attention_constants.h"
+#include "sim/timing/panel_traffic.h"
 
 namespace ridgeline {
 
@@ -20,9 +21,12 @@ struct AttentionTime {
   double math = 0, softmax = 0, latency = 0;  ///< cycles of a tile
   double activity = 0;                        ///< busy share of the pipe
   double clock = 0;                           ///< hertz
+  PanelFloor floor;                           ///< what the memory takes at least; `total` is no less
 };
 
-/// Time of a forward or backward kernel. `cold_bytes` of its reads come from DRAM, `written_bytes` go there.
+/// Time of a forward or backward kernel. `cold_bytes` of its reads come from DRAM, `written_bytes` go there. A chip
+/// with more SMs, or SMs that hold more blocks, can do what one with fewer does: where their blocks meet less well, the
+/// time is that of the fewer.
 AttentionTime fused_attention_time(const AttentionWork& work, const Gpu& gpu, const AttentionConstants& constants,
                                    double cold_bytes, double written_bytes);
 

@@ -20,8 +20,6 @@ constexpr double kFlopsOfAByte = 500.0;
 
 bool on_tensor_cores(Pipe pipe) { return pipe == Pipe::tensor_wgmma || pipe == Pipe::tensor_mma; }
 
-double fourth(double x) { return (x * x) * (x * x); }
-
 Watts draw(const Gpu& gpu, const WorkEnergy& energy, Seconds time, Hertz clock) {
   return idle_power(gpu, clock) + energy.at(voltage(gpu, clock)) / time;
 }
@@ -73,11 +71,7 @@ WorkEnergy work_energy(const Gpu& gpu, Pipe pipe, DType type, double flops, doub
 }
 
 Seconds time_at(Seconds time, Seconds clocked, Hertz own, Hertz clock) {
-  if (clock >= own) return time;
-  // The maximum of what goes with the clock and of what does not, its edge rounded as in the laws of the kernels.
-  const double slower = fourth(own.value() / clock.value()) - 1.0;
-  const double share = time.value() > 0.0 ? std::min(1.0, clocked.value() / time.value()) : 0.0;
-  return time * std::sqrt(std::sqrt(1.0 + fourth(share) * slower));
+  return clock < own ? std::max(time, clocked * ratio(own, clock)) : time;
 }
 
 Settled settle(const Gpu& gpu, const WorkEnergy& energy, Seconds time, Seconds clocked, Hertz own) {

@@ -48,8 +48,9 @@ struct WorkEnergy {
 /// are those that reach the SMs without the DRAM.
 WorkEnergy work_energy(const Gpu& gpu, Pipe pipe, DType type, double flops, double dram_bytes, double l2_bytes = 0.0);
 
-/// `time` at full clock, of which `clocked` were left if nothing else took time, with the SMs slowed to `clock`; `own`
-/// as own_clock.
+/// `time` at full clock, of which `clocked` were left if nothing else took time, with the SMs slowed to `clock`: the
+/// longer of `time` and of what the clock makes of `clocked`; `own` as own_clock. Falls with either, so that no chip
+/// with the shorter two has the longer third.
 Seconds time_at(Seconds time, Seconds clocked, Hertz own, Hertz clock);
 
 /// A continuing load of one kernel under the limit: its time, and the clock that settles.

@@ -128,7 +128,9 @@ KernelTime code_time(const KernelLaunch& launch, const StreamWork& work, const G
     const double asked = traffic.requested + work.reread_bytes;
     const double from_l1 = asked > 0.0 ? work.reread_bytes / asked : 0.0;
     const double missed = traffic.requested > 0.0 ? traffic.missed / traffic.requested : 1.0;
-    const double dram = gpu.dram.latency.value() * clock * (1.0 + kSlowestOfLines * std::log2(code.lines));
+    // A request to the DRAM has passed through the L2.
+    const double dram = std::max(gpu.l2.latency.value(), gpu.dram.latency.value() * clock) *
+                        (1.0 + kSlowestOfLines * std::log2(code.lines));
     l2_latency = (1.0 - missed) * gpu.l2.latency.value() + missed * dram;
     latency += from_l1 * gpu.sm.l1_latency.value() + (1.0 - from_l1) * l2_latency;
   }

@@ -7,6 +7,7 @@
 #include "sim/timing/clock_law.h"
 #include "sim/timing/gemm_constants.h"
 #include "sim/timing/laws.h"
+#include "sim/timing/math_rate.h"
 
 namespace ridgeline {
 namespace {
@@ -35,13 +36,11 @@ constexpr std::int64_t kPixelLine = 128, kPixelStore = 64;
 double convolution_rate(const GemmWork& work, const Gpu& gpu) {
   const MathRates& rates = gpu.sm.rates;
   if (work.family == GemmWork::Family::simt) return std::min(rates.fp32, 32.0 * gpu.sm.schedulers * gpu.sm.issue_rate);
-  const double share = work.family == GemmWork::Family::mma_sync && gpu.sm.warpgroup_mma ? kMmaSyncShareOfWgmma : 1.0;
-  switch (work.type) {
-    case DType::bf16: return share * rates.tensor_bf16;
-    case DType::fp16: return share * rates.tensor_fp16;
-    case DType::tf32: return share * rates.tensor_tf32;
-    default: return rates.fp32;
-  }
+  const double rate = work.type == DType::bf16   ? rates.tensor_bf16
+                      : work.type == DType::fp16 ? rates.tensor_fp16
+                      : work.type == DType::tf32 ? rates.tensor_tf32
+                                                 : rates.fp32;
+  return work.family == GemmWork::Family::mma_sync ? mma_sync_rate(rate, work.type, gpu) : rate;
 }
 
 struct Tiling {
@@ -84,6 +83,29 @@ Tiling tiling_of(const GemmWork& work) {
       break;
   }
   return t;
+}
+
+/// Of what tiles ask for, what reaches the L2: requests of neighbouring SMs for one line are merged, clusters of blocks
+/// share panels (counters of products on an H200).
+constexpr double kMergedClusters = 0.58, kMerged = 0.9;
+/// Stages of a main loop whose loads are on their way together.
+constexpr double kStagesAhead = 2.0;
+
+/// Panels of a wave of tiles: as many rows as columns of them are at work, each as deep as the product.
+PanelFloor panel_floor_of(const GemmWork& work, const Gpu& gpu, const ConvolutionTime& t, double element,
+                          double resident, double cold, double hit, double written) {
+  const double tm = work.tile_m, tn = work.tile_n, depth = t.steps * work.tile_k * element;
+  const double blocks = t.tiles * work.split_k, at_work = std::min(blocks, gpu.sm.count * resident);
+  const double merged = work.family == GemmWork::Family::wgmma ? kMergedClusters : kMerged;
+  PanelTraffic traffic;
+  traffic.cold = cold;
+  traffic.first = cold + hit;
+  traffic.asked = std::max(traffic.first, merged * blocks * depth * (tm + tn));
+  traffic.footprint = std::min(traffic.first, 2.0 * std::sqrt(at_work * tm * tn) * depth);
+  traffic.written = traffic.written_out = written;
+  traffic.waits = blocks / at_work * t.steps / kStagesAhead;
+  const double shared = gpu.l2.shared_read_bandwidth.value();
+  return panel_floor(traffic, gpu, std::max(shared, gpu.l2.read_bandwidth.value()));
 }
 
 }  // namespace
@@ -130,6 +152,8 @@ ConvolutionTime convolution_law(const GemmWork& work, const Gpu& gpu, double col
   result.fixed = c.fixed_cycles / kernel_clock(gpu, pipe, 0.0).value();
   if (splits > 1.0) result.fixed += c.split_cycles / clock + 8.0 * splits * t.tiles * tm * tn / (c.split_share * dram);
   result.total = result.fixed + rounded_maximum(result.compute, result.memory);
+  result.floor = panel_floor_of(work, gpu, result, element, resident, cold_bytes, hit_bytes, written_bytes);
+  result.total = std::max(result.total, result.floor.most());
   return result;
 }
 
@@ -143,7 +167,7 @@ KernelTime convolution_time(const KernelLaunch& launch, const GemmWork& work, co
   KernelTime result;
   result.time = Seconds{part.total};
   result.clocked = Seconds{part.compute};
-  result.dram_read_bytes = read - hit;
+  result.dram_read_bytes = read - hit + part.floor.refetched;
   result.dram_write_bytes = launch.written_bytes();
   const double element = static_cast<double>(bytes_of(work.type));
   result.l2_bytes = part.tiles * part.steps * work.split_k * work.tile_k * element * (work.tile_m + work.tile_n);
@@ -152,7 +176,10 @@ KernelTime convolution_time(const KernelLaunch& launch, const GemmWork& work, co
   result.waves = part.tiles * work.split_k / (gpu.sm.count * resident);
   result.occupancy = std::min(1.0, resident * launch.threads_per_block / 32.0 / gpu.sm.max_warps);
   result.math_utilization = part.math;
-  if (part.fixed > part.compute && part.fixed > part.memory) result.limiter = Limiter::latency;
+  if (part.floor.l2 >= part.total) result.limiter = Limiter::l2;
+  else if (part.floor.dram >= part.total) result.limiter = Limiter::dram;
+  else if (part.floor.latency >= part.total) result.limiter = Limiter::latency;
+  else if (part.fixed > part.compute && part.fixed > part.memory) result.limiter = Limiter::latency;
   else if (part.memory > part.compute) result.limiter = Limiter::dram;
   else if (part.latency > part.bound && part.latency > part.loads) result.limiter = Limiter::latency;
   else if (part.loads > part.bound) result.limiter = Limiter::l2;

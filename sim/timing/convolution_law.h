@@ -10,6 +10,7 @@
 
 #include "sim/hardware/gpu.h"
 #include "sim/launch/kernel_launch.h"
+#include "sim/timing/panel_traffic.h"
 
 namespace ridgeline {
 
@@ -38,6 +39,7 @@ struct ConvolutionTime {
   double math = 0;                                       ///< share of the cycles in which the pipe works
   double latency = 0, loads = 0, bound = 0;              ///< cycles of a k-step
   double tiles = 0, steps = 0;
+  PanelFloor floor;  ///< what the memory takes at least; `total` is no less
 };
 
 /// `work` with its tile, split and blocks an SM; `cold_bytes` are read from DRAM, `hit_bytes` from the L2.

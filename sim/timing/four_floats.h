@@ -78,6 +78,16 @@ T least_rounded_maximum(T a, T b, T c, T d) {
   return high * (1.0F + x * (0.2334F + x * (0.00635F * x - 0.0509F)));
 }
 
+/// log2 of numbers of 1 and more, or up to 0.09 less: the bits of a number are its logarithm, but for the line between
+/// powers of two.
+inline FourFloats least_logarithm(FourFloats x) {
+  using FourIntegers __attribute__((vector_size(16))) = int;
+  FourIntegers bits;
+  std::memcpy(&bits, &x, sizeof bits);
+  return __builtin_convertvector(bits - 0x3f800000, FourFloats) * (1.0F / 8388608.0F);
+}
+inline float least_logarithm(float x) { return least_logarithm(every<FourFloats>(x))[0]; }
+
 /// Place of the least of `count` numbers (1 and more; up to a group of four are read). Of equals one.
 inline std::size_t place_of_least(const float* numbers, std::size_t count) {
   FourFloats least = loaded<FourFloats>(numbers), place{0, 1, 2, 3}, its_place = place;

@@ -8,14 +8,11 @@
 
 namespace ridgeline {
 
-/// Peak of mma.sync beside wgmma on Hopper (microbenchmarks published by others: 0.60 to 0.65).
-inline constexpr double kMmaSyncShareOfWgmma = 0.65;
-
 GemmClass gemm_class_of(const GemmWork& work, const Gpu& gpu);
 
 struct GemmConstants {
   double utilization = 1;       ///< most of the pipe's rate the main loop reaches
-  double latency_cycles = 0;    ///< persistent: of one pipeline stage; tiled: least cycles of a k-step of a block
+  double latency_cycles = 0;    ///< persistent: of a stage beside L2 and DRAM; tiled: least of a k-step of a block
   double few_blocks = 0;        ///< less of everything but traffic with one block; blocks count by their logarithm
   double fixed_cycles = 0;      ///< start of the grid to first load, drain of the last store
   double cold_cycles = 0;       ///< more of them where operands come from the DRAM and not the L2
@@ -33,10 +30,11 @@ struct GemmConstants {
   double misaligned_write = 0;  ///< extra DRAM time of outputs whose rows do not begin at multiples of 64 bytes
   double misaligned_load = 0;   ///< extra time of loads of operand rows whose pitch is not a multiple of 128 bytes
   double misaligned_store = 0;  ///< extra epilogue where the output's pitch is not a multiple of 64 bytes
+  double requests =
+      0.9;  ///< of what blocks ask for (a cluster once), what reaches the L2: SMs' requests for a line meet
   // Persistent (wgmma) kernels
   double port_bytes = 128;    ///< a clock that an SM's shared memory receives
-  double l2_bytes = 64;       ///< a clock that an SM draws from the L2; what a cluster shares is drawn once
-  double droop_seconds = 0;   ///< after which half of the clock's droop under load has come
+  double droop_cycles = 0;    ///< after which half of the clock's droop under load has come
   double transpose_both = 0;  ///< cycles an element of both panels costs where both are transposed on their way (tn)
   double transpose_b = 0;     ///< where only B is (nn; wgmma takes tf32 K-major), times k over the tile's width: wide
                               ///< panels are turned behind the math
@@ -50,8 +48,7 @@ struct GemmConstants {
   double load_slots_nt = 1;   ///< factor on it where B is K-contiguous
   double load_slots_tn = 1;   ///< factor on it where A is M-contiguous
   double own_load_slots = 1;  ///< factor on it for kernels that are not CUTLASS's (grouped)
-  // What the library's choice weighs beside time: candidates that tie are ranked by time · (1 + the sum of what
-  // applies)
+  // What the library's choice weighs beside time: kernels rank by time · (1 + the sum of what applies)
   double rank_split = 0;      ///< a product split along k
   double rank_log_split = 0;  ///< of it, times the logarithm of the number of splits
   double rank_in_place = 0;   ///< splits added up in place
@@ -59,8 +56,7 @@ struct GemmConstants {
   double rank_wide = 0;       ///< a side of 256 or more
   double rank_area = 0;       ///< times the logarithm of its area over that of 128 x 128
   double rank_deep = 0;       ///< times the logarithm of its k-step over 32
-  double rank_one_round = 0;  ///< no more tiles than SMs
-  double rank_waste = 0;      ///< times the share of the fullest SM's tiles, times SMs, that is none of the product
+  double rank_stream = 0;     ///< shared k-steps
 };
 
 const GemmConstants& gemm_constants(GemmClass kernel_class);

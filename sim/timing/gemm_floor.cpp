@@ -20,9 +20,8 @@ void GemmTileShapes::push_back(const GemmTile& tile) {
   note(k_, tile.k);
   note(panels_, tile.k * static_cast<double>(tile.wgmma_m + (tile.wgmma_m + 63) / 64 * tile.wgmma_n));
   note(depth_, 1.0 / std::max(1, tile.stages - 1));
-  note(stages_, tile.stages);
+  note(stages_, tile.first_stages);
   note(blocks_, persistent ? 1 : tile.blocks_per_sm);
-  note(reach_, std::sqrt(static_cast<double>(tile.m) * tile.n / (persistent ? 1 : std::max(1, tile.blocks_per_sm))));
   ++size_;
 }
 
@@ -36,7 +35,6 @@ inline GemmFloor::Tiling<T> GemmFloor::tiling(const GemmTileShapes& tiles, const
                 .depth = of(tiles.depth_),
                 .stages = of(tiles.stages_),
                 .blocks = of(tiles.blocks_),
-                .reach = of(tiles.reach_),
                 .area = {},
                 .volume = {},
                 .rows = loaded<T>(on.rows + i),
@@ -56,52 +54,27 @@ inline T GemmFloor::rounds_of(T count) const {
   return larger(every<T>(1.0F), nearest(count * per_sm_ + 0.498F));
 }
 
-/// Cycles of an SM's port that the elements of both panels would take which a block draws from the L2 for one place of
-/// k, times the share of the SMs that draw at once: in the best of clusters, whether it fits or not. `share`: tiles an
-/// SM.
+/// Elements of both panels that a block draws from the L2 for one place of k, in seconds of the L2: in the best of
+/// clusters, whether it fits or not.
 template <class T>
-inline T GemmFloor::least_drawn(const Tiling<T>& on, T share) const {
-  const T a = port_a_ * on.m, b = port_b_ * on.n, more = larger(a, b), sum = a + b;
-  return where(share > every<T>(1.0F), sum - 0.5F * more, (0.5F * sum - 0.25F * more) * share);
+inline T GemmFloor::least_drawn(const Tiling<T>& on, T count) const {
+  const T a = l2_a_ * on.m, b = l2_b_ * on.n, more = larger(a, b), sum = a + b;
+  return where(count > every<T>(clusterable_), sum - 0.5F * more, 0.5F * sum - 0.25F * more);
 }
 
-/// The same in the cluster that is taken.
-template <class T>
-inline T GemmFloor::drawn(const Tiling<T>& on) const {
-  const T never = every<T>(1e30F), a = port_a_ * on.m, b = port_b_ * on.n;
-  const T half_a = 0.5F * a, half_b = 0.5F * b, quarter_a = 0.25F * a, quarter_b = 0.25F * b;
-  const T rows_2 = up_to_2(on.rows) * on.copies, columns_2 = up_to_2(on.columns);
-  const T pairs_m = rows_2 * on.columns, pairs_n = on.rows * columns_2 * on.copies;
-  // More tiles than SMs: pairs, where they cost no round more.
-  const T room = rounds_of(on.count) * (sms_ * (1.0F + 1e-5F)) + 0.5F;
-  const T waves =
-      smaller(a + b, smaller(where(pairs_m <= room, a + half_b, never), where(pairs_n <= room, half_a + b, never)));
-  // Else the largest cluster that fits; of those of a size the one that draws least.
-  const T fit = every<T>(clusterable_), sms = every<T>(sms_);
-  const T rows_4 = up_to_4(on.rows) * on.copies, columns_4 = up_to_4(on.columns);
-  const T m4n2 = rows_4 * columns_2, m2n4 = rows_2 * columns_4, m4 = rows_4 * on.columns,
-          n4 = on.rows * columns_4 * on.copies, m2n2 = rows_2 * columns_2;
-  const T eight = smaller(where(m4n2 <= fit, (half_a + quarter_b) * m4n2, never),
-                          where(m2n4 <= fit, (quarter_a + half_b) * m2n4, never));
-  const T four =
-      smaller(where(m2n2 <= fit, (half_a + half_b) * m2n2, never),
-              smaller(where(m4 <= fit, (a + quarter_b) * m4, never), where(n4 <= fit, (quarter_a + b) * n4, never)));
-  const T two = smaller(where(pairs_m <= sms, (a + half_b) * pairs_m, never),
-                        where(pairs_n <= sms, (half_a + b) * pairs_n, never));
-  const T few = where(eight < never, eight, where(four < never, four, where(two < never, two, (a + b) * on.count)));
-  return where(on.count > sms, waves, few * per_sm_);
-}
-
+/// `l2`: cycles of the whole L2 for all blocks of a round, for one place of k.
 template <class T>
 inline T GemmFloor::step_persistent(const Tiling<T>& on, T l2) const {
   const T math = on.volume * math_ + on.k * (turn_both_ * (on.m + on.n) + turn_b_ / on.n);
   const T port = on.k * (port_a_ * on.m + port_b_ * on.n);
-  return larger(math, least_rounded_maximum(on.panels * panel_, on.depth * latency_, port, on.k * l2 * l2_));
+  const T latency = latency_ + smaller(every<T>(dram_latency_), on.k * dram_latency_each_);
+  return larger(math, least_rounded_maximum(on.panels * panel_, on.depth * latency, port, on.k * l2));
 }
 
 template <class T>
-inline GemmFloor::Cycles<T> GemmFloor::persistent(const Tiling<T>& on, T l2, float store) const {
+inline GemmFloor::Cycles<T> GemmFloor::persistent(const Tiling<T>& on, float store) const {
   const T rounds = rounds_of(on.count), epilogue = epilogue_ + on.area * store;
+  const T l2 = least_drawn(on, on.count) * on.count / rounds;
   return {rounds * on.steps * step_persistent(on, l2) + epilogue * (1.0F + (rounds - 1.0F) * exposed_), busy(on)};
 }
 
@@ -112,25 +85,15 @@ inline T GemmFloor::panels_tiled(const Tiling<T>& on) const {
 
 template <class T>
 inline GemmFloor::Cycles<T> GemmFloor::tiled(const Tiling<T>& on, float store) const {
-  // Whole groups of columns keep their place where all are resident at once.
-  const T columns = where(on.columns >= every<T>(6.0F), up_to_8(on.columns),
-                          where(on.columns >= every<T>(3.0F), up_to_4(on.columns), on.columns));
-  const T padded = on.rows * columns * on.copies;
-  const T held = where(padded <= sms_ * on.blocks, padded, on.count);
-  const T rounds = rounds_of(where(on.stages >= every<T>(grouped_from_), held, on.count));
-  const T panels = panels_tiled(on);
+  const T rounds = rounds_of(on.count), panels = panels_tiled(on);
   const T loads = where(on.stages >= every<T>(grouped_from_), panels, own_loads_ * panels);
   const T bound = on.volume * math_, step = (cuda_cores_ ? on.volume * issue_ : bound) + loads;
   const T epilogue = epilogue_ + on.area * store;
-  const auto set = [&](T blocks) {
-    const T pace = larger(blocks * bound,
-                          least_rounded_maximum(blocks * step, blocks * panels * copies_, every<T>(latency_), T{}) +
-                              exposed_step_ * on.k);
-    return on.steps * pace + epilogue * (1.0F + (blocks - 1.0F) * exposed_);
-  };
-  const T resident = smaller(on.blocks, rounds), full = nearest(rounds / resident - 0.49F),
-          rest = rounds - full * resident;
-  return {full * set(resident) + where(rest > every<T>(0.5F), set(rest), T{}), busy(on)};
+  const T sets = larger(every<T>(1.0F), nearest(rounds / on.blocks + 0.48F)), resident = rounds / sets;
+  const T pace = larger(resident * bound, least_rounded_maximum(resident * step, resident * panels * copies_,
+                                                                every<T>(own_latency_), T{}) +
+                                              exposed_step_ * on.k);
+  return {sets * (on.steps * pace + epilogue * (1.0F + (resident - 1.0F) * exposed_)), busy(on)};
 }
 
 template <class T>
@@ -150,30 +113,35 @@ inline T GemmFloor::limited(T time) const {
   return time + larger(T{}, power_ - time) * charged_;
 }
 
-/// Seconds without helpers.
+/// Share of the time beside traffic that few blocks take: the logarithm from below, by the bits of a number.
 template <class T>
-inline T GemmFloor::total(const Tiling<T>& on, const Cycles<T>& cycles, T results, T per_split) const {
-  const T fetched = smaller(on.stages, on.steps);
-  const T streamed = exposed_reads_ * fetched * (smaller(on.count, sms_ * on.blocks) / (on.count * on.steps));
-  const T again = larger(T{}, again_ * on.reach * (on.count * per_split) - again_from_);
-  return limited(start_ + streamed + fetched * stage_ +
-                 least_rounded_maximum(at_clock(cycles), operands_ + results + again - streamed));
+inline T GemmFloor::share_of_few(T count) const {
+  return least_few_ + few_each_ * least_logarithm(larger(every<T>(1.0F), smaller(count, every<T>(sms_))));
 }
 
-template <bool kPersistent, bool kClusters>
+/// Seconds without helpers.
+template <class T>
+inline T GemmFloor::total(const Tiling<T>& on, const Cycles<T>& cycles, T results) const {
+  const T fetched = smaller(on.stages, on.steps), few = share_of_few(on.count);
+  const T sets = larger(every<T>(1.0F), nearest(rounds_of(on.count) / on.blocks + 0.48F));
+  const T streamed = exposed_reads_ * fetched / (sets * on.steps);
+  return limited(few * (start_ + streamed + fetched * stage_) +
+                 least_rounded_maximum(few * at_clock(cycles), operands_ + results - streamed));
+}
+
+template <bool kPersistent>
 inline void GemmFloor::whole_group(const GemmTileShapes& tiles, const GemmTilings& tilings, std::size_t i,
                                    float* seconds) const {
   static_assert(GemmTileShapes::kGroup * sizeof(float) == sizeof(FourFloats));
   const Tiling<FourFloats> on = tiling<FourFloats>(tiles, tilings, i);
   FourFloats time;
   if constexpr (kPersistent) {
-    const FourFloats l2 = kClusters ? drawn(on) : least_drawn(on, on.count * per_sm_ - 1e-3F);
-    time = total(on, persistent(on, l2, store_), every<FourFloats>(results_), every<FourFloats>(1.0F)) +
-           where(on.count > every<FourFloats>(2.0F * sms_), every<FourFloats>(memset_), FourFloats{});
+    time = total(on, persistent(on, store_), every<FourFloats>(results_)) +
+           where(on.count > every<FourFloats>(2.0F * sms_ + 0.5F), every<FourFloats>(memset_), FourFloats{});
   } else {
-    time = total(on, tiled(on, store_), every<FourFloats>(results_), every<FourFloats>(1.0F));
+    time = total(on, tiled(on, store_), every<FourFloats>(results_));
   }
-  time *= kSure;
+  time = kSure * (time + summed_);
   std::memcpy(seconds + i, &time, sizeof time);
 }
 
@@ -181,15 +149,9 @@ void GemmFloor::whole(const GemmTileShapes& tiles, const GemmTilings& tilings, f
   const GemmFloor floor = *this;  // a copy that nothing else can point to: its numbers need not be read anew
   const std::size_t size = tiles.size();
   if (persistent_)
-    for (std::size_t i = 0; i < size; i += GemmTileShapes::kGroup)
-      floor.whole_group<true, false>(tiles, tilings, i, seconds);
+    for (std::size_t i = 0; i < size; i += GemmTileShapes::kGroup) floor.whole_group<true>(tiles, tilings, i, seconds);
   else
-    for (std::size_t i = 0; i < size; i += GemmTileShapes::kGroup)
-      floor.whole_group<false, false>(tiles, tilings, i, seconds);
-}
-
-void GemmFloor::raise(const GemmTileShapes& tiles, const GemmTilings& tilings, std::size_t i, float* seconds) const {
-  if (persistent_) whole_group<true, true>(tiles, tilings, i, seconds);
+    for (std::size_t i = 0; i < size; i += GemmTileShapes::kGroup) floor.whole_group<false>(tiles, tilings, i, seconds);
 }
 
 void GemmFloor::split(const GemmTileShapes& tiles, const GemmTilings& tilings, std::size_t i, const float* splits,
@@ -203,7 +165,6 @@ void GemmFloor::split(const GemmTileShapes& tiles, const GemmTilings& tilings, s
                               .depth = every<FourFloats>(one.depth),
                               .stages = every<FourFloats>(one.stages),
                               .blocks = every<FourFloats>(one.blocks),
-                              .reach = every<FourFloats>(one.reach),
                               .area = every<FourFloats>(one.area),
                               .volume = every<FourFloats>(one.volume),
                               .rows = every<FourFloats>(one.rows),
@@ -212,14 +173,14 @@ void GemmFloor::split(const GemmTileShapes& tiles, const GemmTilings& tilings, s
                               .count = one.count * times,
                               .steps = nearest(static_cast<float>(k_) / (one.k * times) + 0.499F)};
   const float store = in_place ? store_ : partial_store_;
-  Cycles<FourFloats> cycles = persistent_ ? persistent(on, drawn(on), store) : tiled(on, store);
+  Cycles<FourFloats> cycles = persistent_ ? persistent(on, store) : tiled(on, store);
   FourFloats time;
   if (in_place) {
     cycles.all += (times - 1.0F) * (handoff_ + one.area * handoff_each_);
-    time = total(on, cycles, every<FourFloats>(results_), 1.0F / times) + memset_;
+    time = total(on, cycles, every<FourFloats>(results_)) + memset_;
   } else {
     const bool own = cuda_cores_ && one.stages < grouped_from_;
-    time = total(on, cycles, times * partial_results_, 1.0F / times) +
+    time = total(on, cycles, times * partial_results_) +
            ((own ? own_reduction_ : common_reduction_) + times * (own ? own_reduction_each_ : common_reduction_each_));
   }
   time *= kSure;
@@ -230,7 +191,7 @@ template <class T>
 inline T GemmFloor::split_range(const Tiling<T>& on, T most, bool in_place) const {
   const T fewest = every<T>(2.0F), one = every<T>(1.0F), share = on.count * per_sm_,
           all_steps = static_cast<float>(k_) / on.k;
-  const T step = persistent_ ? step_persistent(on, least_drawn(on, smaller(one, share * fewest)))
+  const T step = persistent_ ? step_persistent(on, T{})
                              : (cuda_cores_ ? on.volume * issue_ : on.volume * math_) +
                                    panels_tiled(on) * (own_loads_ < 1.0F ? own_loads_ : 1.0F);
   const T blocks = persistent_ ? one : larger(one, share * fewest);
@@ -239,8 +200,10 @@ inline T GemmFloor::split_range(const Tiling<T>& on, T most, bool in_place) cons
   const Cycles<T> cycles{in_place ? alone + (fewest - 1.0F) * (handoff_ + on.area * handoff_each_) : alone,
                          busy(on) / on.steps * all_steps};
   const T helper = in_place ? every<T>(memset_) : reduction_ + fewest * reduction_each_;
+  const T few = share_of_few(on.count * fewest);
   return kSure *
-         (limited(start_ + larger(at_clock(cycles), every<T>(operands_ + (in_place ? results_ : 0.0F)))) + helper);
+         (limited(few * start_ + larger(few * at_clock(cycles), every<T>(operands_ + (in_place ? results_ : 0.0F)))) +
+          helper);
 }
 
 void GemmFloor::splits(const GemmTileShapes& tiles, const GemmTilings& tilings, const SplitLimits& limits,
@@ -274,11 +237,15 @@ GemmFloor::GemmFloor(const GemmLaw& law) : persistent_(law.persistent_), cuda_co
   math_ = single(law.per_rate_ / c.utilization);
   busy_ = single(law.per_rate_ * law.per_sms_);
   panel_ = single(std::min(law.a_stored_, law.b_stored_) * law.element_ * law.per_shared_);
-  latency_ = single(c.latency_cycles);
+  own_latency_ = single(c.latency_cycles);
+  latency_ = single(c.latency_cycles + law.l2_latency_);
+  dram_latency_ = single(law.dram_latency_);
+  dram_latency_each_ = single(law.dram_latency_ * law.element_ / 128.0);
   const double a = law.a_straddle_ * law.a_stored_, b = law.b_straddle_ * law.b_stored_;
   port_a_ = single(a * law.element_ * law.per_port_);
   port_b_ = single(b * law.element_ * law.per_port_);
-  l2_ = single(law.per_l2_ / law.per_port_);
+  l2_a_ = single(a * law.element_ * law.per_l2_);
+  l2_b_ = single(b * law.element_ * law.per_l2_);
   turn_both_ = single(law.transpose_both_);
   turn_b_ = single(law.transpose_b_);
   issue_ = single(1.0 / law.issue_rate_);
@@ -295,18 +262,16 @@ GemmFloor::GemmFloor(const GemmLaw& law) : persistent_(law.persistent_), cuda_co
   handoff_ = single(c.handoff_cycles);
   handoff_each_ = single(law.output_element_ * law.per_handoff_);
   clock_ = single(law.clock_);
-  // Time falls with the busy share only while the clock loses less than half by it.
-  droop_ = single(2.0 * law.droop_ < law.clock_ ? law.droop_ : 0.0);
-  droop_cycles_ = single(law.droop_cycles_);
+  droop_ = single(law.droop_);
+  droop_cycles_ = single(c.droop_cycles);
   stage_ = single(c.stage_cycles / law.clock_);
   start_ = single(law.fixed_);
   operands_ = single(law.first_loads_);
   results_ = single(law.written_time_);
   partial_results_ = single(c.partial_writes * 4.0 * law.m_ * law.n_ * law.batch_ / law.write_bandwidth_);
   exposed_reads_ = single(c.first_loads * law.first_loads_);
-  const double panels_again = law.refetched_share() / law.read_bandwidth_;
-  again_ = single(panels_again * (law.a_stored_ + law.b_stored_) * law.k_ * law.element_ / std::sqrt(law.sms_));
-  again_from_ = single(panels_again * law.read_bytes_);
+  least_few_ = single(1.0 - c.few_blocks);
+  few_each_ = single(c.few_blocks * law.per_log_);
   const Pipe pipe = law.cuda_cores_ ? Pipe::fp32 : Pipe::tensor_mma;
   const PowerLimit power = power_limit(law.gpu_, pipe, law.type_, law.flops_, law.cold_bytes_ + law.written_bytes_);
   power_ = single(power.floor.value());
@@ -324,6 +289,7 @@ GemmFloor::GemmFloor(const GemmLaw& law) : persistent_(law.persistent_), cuda_co
   common_reduction_each_ = single(reduced(common, 1.0) - reduced(common, 0.0));
   own_reduction_ = single(reduced(own, 0.0));
   own_reduction_each_ = single(reduced(own, 1.0) - reduced(own, 0.0));
+  summed_ = single(law.always_summed_ ? reduced(own, 1.0) : 0.0);
   reduction_ = std::min(common_reduction_, own_reduction_);
   reduction_each_ = std::min(common_reduction_each_, own_reduction_each_);
 }

@@ -32,7 +32,6 @@ class GemmTileShapes {
       panels_;  ///< elements of both operands in a k-step, as shared memory hands them to the tensor cores
   std::vector<float> depth_;  ///< one over the k-steps fetched ahead
   std::vector<float> stages_, blocks_;
-  std::vector<float> reach_;  ///< side of the square that one of the blocks of an SM covers
 };
 
 /// Tiles on one product: how many along its sides, and the k-steps of each.
@@ -46,8 +45,6 @@ class GemmFloor {
 
   /// Seconds of the product with its memset without a split, for each tile (filled() of them).
   void whole(const GemmTileShapes& tiles, const GemmTilings& tilings, float* seconds) const;
-  /// The same, at higher cost and mostly less far below the law, for the group of four that begins at `i`.
-  void raise(const GemmTileShapes& tiles, const GemmTilings& tilings, std::size_t i, float* seconds) const;
 
   /// Which numbers of splits a tile may have: from 2 to `most`, not less than `least_steps` k-steps each, their blocks
   /// no more than `rounds` of the SMs, but up to `few` however many blocks that makes.
@@ -69,7 +66,7 @@ class GemmFloor {
   /// A tile on the product, or four of them: `count` times with its copies (batch and splits), `steps` k-steps each.
   template <class T>
   struct Tiling {
-    T m, n, k, panels, depth, stages, blocks, reach;
+    T m, n, k, panels, depth, stages, blocks;
     T area, volume;
     T rows, columns, copies, count, steps;
   };
@@ -83,15 +80,13 @@ class GemmFloor {
   template <class T>
   [[nodiscard]] T rounds_of(T count) const;
   template <class T>
-  [[nodiscard]] T least_drawn(const Tiling<T>& on, T share) const;
-  template <class T>
-  [[nodiscard]] T drawn(const Tiling<T>& on) const;
+  [[nodiscard]] T least_drawn(const Tiling<T>& on, T count) const;
   template <class T>
   [[nodiscard]] T step_persistent(const Tiling<T>& on, T l2) const;
   template <class T>
   [[nodiscard]] T panels_tiled(const Tiling<T>& on) const;
   template <class T>
-  [[nodiscard]] Cycles<T> persistent(const Tiling<T>& on, T l2, float store) const;
+  [[nodiscard]] Cycles<T> persistent(const Tiling<T>& on, float store) const;
   template <class T>
   [[nodiscard]] Cycles<T> tiled(const Tiling<T>& on, float store) const;
   template <class T>
@@ -101,8 +96,10 @@ class GemmFloor {
   template <class T>
   [[nodiscard]] T limited(T time) const;
   template <class T>
-  [[nodiscard]] T total(const Tiling<T>& on, const Cycles<T>& cycles, T results, T per_split) const;
-  template <bool kPersistent, bool kClusters>
+  [[nodiscard]] T share_of_few(T count) const;
+  template <class T>
+  [[nodiscard]] T total(const Tiling<T>& on, const Cycles<T>& cycles, T results) const;
+  template <bool kPersistent>
   void whole_group(const GemmTileShapes& tiles, const GemmTilings& tilings, std::size_t i, float* seconds) const;
   template <class T>
   [[nodiscard]] T split_range(const Tiling<T>& on, T most, bool in_place) const;
@@ -110,18 +107,19 @@ class GemmFloor {
   bool persistent_, cuda_cores_;
   double k_;
   float batch_, sms_, per_sm_;
-  float clusterable_;                                ///< SMs that clusters of four and more can be placed on
-  float grouped_from_;                               ///< stages from which on a tiled kernel walks groups of columns
-  float math_, busy_, panel_, latency_;              ///< cycles of a multiply-add, of an element, of a stage
-  float port_a_, port_b_, l2_, turn_both_, turn_b_;  ///< of persistent kernels: of an element of a panel
-  float issue_, load_a_, load_b_;                    ///< of tiled kernels
-  float own_loads_, copies_;                         ///< of kernels that are not CUTLASS's; of loads
+  float clusterable_;          ///< SMs that clusters of four and more can be placed on
+  float grouped_from_;         ///< stages from which on a tiled kernel walks groups of columns
+  float math_, busy_, panel_;  ///< cycles of a multiply-add, of an element
+  float own_latency_, latency_, dram_latency_, dram_latency_each_;  ///< cycles of a stage
+  float port_a_, port_b_, l2_a_, l2_b_, turn_both_, turn_b_;        ///< of persistent kernels: of an element of a panel
+  float issue_, load_a_, load_b_;                                   ///< of tiled kernels
+  float own_loads_, copies_;                                        ///< of kernels that are not CUTLASS's; of loads
   float store_, partial_store_, epilogue_, exposed_, exposed_step_, handoff_, handoff_each_;
   float clock_, droop_, droop_cycles_, stage_;
   float start_, operands_, results_, partial_results_, exposed_reads_;  ///< seconds
-  float again_, again_from_;  ///< seconds of panels that waves read again, a tile of reach 1, and what of them is free
-  float power_, charged_;     ///< seconds of the power floor, and what of it counts
-  float memset_, reduction_, reduction_each_;
+  float least_few_, few_each_;  ///< share of the time beside traffic with one block, more for twice as many
+  float power_, charged_;       ///< seconds of the power floor, and what of it counts
+  float memset_, summed_, reduction_, reduction_each_;
   float common_reduction_, common_reduction_each_, own_reduction_, own_reduction_each_;
 };
 

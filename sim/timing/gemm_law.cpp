@@ -8,6 +8,8 @@
 #include "sim/timing/achieved_bandwidth.h"
 #include "sim/timing/clock_law.h"
 #include "sim/timing/laws.h"
+#include "sim/timing/likely_time.h"
+#include "sim/timing/math_rate.h"
 
 namespace ridgeline {
 namespace {
@@ -18,16 +20,23 @@ constexpr double kRefetchedFrom = 20.0 / 60.0, kRefetchedAll = 80.0 / 60.0;
 /// Share of the SMs that clusters of four and more can be placed on (120 of an H200's 132).
 constexpr double kClusterableShare = 0.91;
 
+/// Blocks of a wave are up to a pipeline of stages apart: lines of panels have to stay this many pipelines.
+constexpr double kPipelinesApart = 2.0;
+
+/// The kernel shown takes at least this share of its own time, whatever others are likely.
+constexpr double kLeastOfKernel = 0.5;
+
+/// Lines that many SMs ask for come at most this much faster than others (an H200; NVIDIA's documents name no number).
+constexpr double kSharedOverPlain = 1.45;
+
 double pipe_rate(const GemmWork& work, const Gpu& gpu) {
   const MathRates& rates = gpu.sm.rates;
   if (work.family == GemmWork::Family::simt) return rates.fp32;
-  const double share = work.family == GemmWork::Family::mma_sync && gpu.sm.warpgroup_mma ? kMmaSyncShareOfWgmma : 1.0;
-  switch (work.type) {
-    case DType::bf16: return share * rates.tensor_bf16;
-    case DType::fp16: return share * rates.tensor_fp16;
-    case DType::tf32: return share * rates.tensor_tf32;
-    default: return rates.fp32;
-  }
+  const double rate = work.type == DType::bf16   ? rates.tensor_bf16
+                      : work.type == DType::fp16 ? rates.tensor_fp16
+                      : work.type == DType::tf32 ? rates.tensor_tf32
+                                                 : rates.fp32;
+  return work.family == GemmWork::Family::mma_sync ? mma_sync_rate(rate, work.type, gpu) : rate;
 }
 
 /// How badly rows of this pitch straddle `line` bytes: 0 for its multiples, then growing as the offsets get finer; of
@@ -45,6 +54,8 @@ constexpr double kSparseStored = 0.5 + 1.0 / 16.0;
 /// What a load of a row fetches at once, and the pieces that DRAM is written in.
 constexpr std::int64_t kLine = 128, kWritten = 64;
 
+double cache_of(const Gpu& gpu) { return gpu.l2.replacement == L2Replacement::none ? 0.0 : gpu.l2.capacity.value(); }
+
 double fourth(double x) { return x * x * x * x; }
 double fourth_root(double x) { return std::sqrt(std::sqrt(x)); }
 
@@ -54,14 +65,6 @@ double soft_maximum(double a, double b, double c) { return fourth_root(fourth(a)
 double soft_maximum(double a, double b, double c, double d) {
   return fourth_root(fourth(a) + fourth(b) + fourth(c) + fourth(d));
 }
-
-/// Clusters of blocks of persistent kernels: along m and n.
-struct ClusterShape {
-  double along_m, along_n;
-};
-constexpr std::array kClustersOfEight{ClusterShape{4, 2}, ClusterShape{2, 4}};
-constexpr std::array kClustersOfFour{ClusterShape{4, 1}, ClusterShape{1, 4}, ClusterShape{2, 2}};
-constexpr std::array kPairs{ClusterShape{2, 1}, ClusterShape{1, 2}};
 
 }  // namespace
 
@@ -78,6 +81,7 @@ GemmTile tile_of(const GemmWork& work) {
                 .n = work.tile_n,
                 .k = work.tile_k,
                 .stages = work.stages,
+                .first_stages = work.first_stages > 0 ? work.first_stages : work.stages,
                 .blocks_per_sm = work.blocks_per_sm,
                 .stream_k = work.stream_k};
   if (work.family == GemmWork::Family::wgmma) {
@@ -95,6 +99,7 @@ GemmLaw::GemmLaw(const GemmWork& problem, const Gpu& gpu, const GemmConstants& c
       persistent_(problem.family == GemmWork::Family::wgmma),
       cuda_cores_(problem.family == GemmWork::Family::simt),
       fused_bias_(problem.bias),
+      always_summed_(problem.always_summed),
       batch_(static_cast<double>(problem.batch)),
       m_(static_cast<double>(problem.m)),
       n_(static_cast<double>(problem.n)),
@@ -126,119 +131,114 @@ GemmLaw::GemmLaw(const GemmWork& problem, const Gpu& gpu, const GemmConstants& c
   shared_bytes_ = gpu.sm.shared_bandwidth.value();
   const Pipe pipe = cuda_cores_ ? Pipe::fp32 : Pipe::tensor_mma;
   clock_ = kernel_clock(gpu, pipe, 0.0).value();
-  droop_ = clock_ - kernel_clock(gpu, pipe, 1.0).value();
-  droop_cycles_ = c_.droop_seconds * clock_;
+  // Beyond half the clock a kernel that waits less would become slower.
+  droop_ = std::min(clock_ - kernel_clock(gpu, pipe, 1.0).value(), 0.5 * clock_);
   a_stored_ = stored_share(problem.sparse == SparseOperand::a);
   b_stored_ = stored_share(problem.sparse == SparseOperand::b);
   read_bytes_ = element_ * batch_ * (a_stored_ * m_ * k_ + b_stored_ * n_ * k_) * problem.distinct_reads;
   cold_bytes_ = read_bytes_ * read_miss;
   const double results = element_ * batch_ * m_ * n_;
   written_bytes_ = results * write_miss;
-  dram_bandwidth_ = gpu.dram.bandwidth.value();
   const AchievedBandwidth achieved = achieved_bandwidth(gpu);
-  read_bandwidth_ = achieved.dram_read * c_.read_share;
-  write_bandwidth_ = achieved.dram_write * c_.write_share;
   l2_bandwidth_ = achieved.l2_read;
-  const double cache = gpu.l2.capacity.value();
+  // What comes from the DRAM or goes there passes through the L2.
+  read_bandwidth_ = std::min(achieved.dram_read * c_.read_share, l2_bandwidth_);
+  write_bandwidth_ = std::min(achieved.dram_write * c_.write_share, achieved.l2_write);
+  const double cache = cache_of(gpu);
   reuse_from_ = kRefetchedFrom * cache;
   reuse_over_ = (kRefetchedAll - kRefetchedFrom) * cache;
+  held_panels_ = gpu.l2.resident_full * cache;
+  const double plain = gpu.l2.read_bandwidth.value(), shared = gpu.l2.shared_read_bandwidth.value();
+  per_l2_ = c_.requests * clock_ / (shared > 0.0 ? std::min(shared, kSharedOverPlain * plain) : plain);
+  l2_latency_ = gpu.l2.latency.value();
+  dram_latency_ = gpu.dram.latency.value() * clock_ * read_miss;
   per_rate_ = 1.0 / rate_;
   per_sms_ = 1.0 / sms_;
+  per_log_ = 1.0 / std::log2(std::max(2.0, sms_));
   per_shared_ = 1.0 / shared_bytes_;
   per_port_ = 1.0 / c_.port_bytes;
-  per_l2_ = 1.0 / c_.l2_bytes;
   per_epilogue_ = 1.0 / c_.epilogue_bytes;
   per_handoff_ = c_.handoff_bytes > 0.0 ? 1.0 / c_.handoff_bytes : 0.0;
   per_copy_ = c_.copy_bytes > 0.0 ? 1.0 / c_.copy_bytes : 0.0;
   hit_time_ = (read_bytes_ - cold_bytes_) / l2_bandwidth_;
   first_loads_ = cold_bytes_ / read_bandwidth_ + hit_time_;
-  const double hit_bandwidth = std::max(achieved.l2_write, write_bandwidth_);
-  written_time_ = write_penalty_ * (written_bytes_ / write_bandwidth_ + (results - written_bytes_) / hit_bandwidth);
+  written_time_ = write_penalty_ * (written_bytes_ / write_bandwidth_ + (results - written_bytes_) / achieved.l2_write);
   fixed_ = (c_.fixed_cycles + c_.cold_cycles * read_miss + (problem.bias ? c_.bias_cycles : 0.0)) / clock_;
   memset_ = gpu.launch.memset.value();
 }
 
-GemmLaw::Cluster GemmLaw::cluster(const GemmTile& tile, int splits) const {
+GemmLaw::Clusters GemmLaw::clusters(const GemmTile& tile, int splits, double count) const {
   const double rows = pieces_of(m_, tile.m), columns = pieces_of(n_, tile.n), copies = batch_ * splits;
-  const double count = rows * columns * copies;
-  const auto blocks_of = [&](const ClusterShape& shape) {
-    return pieces_of(rows, shape.along_m) * shape.along_m * pieces_of(columns, shape.along_n) * shape.along_n * copies;
+  const double a = a_straddle_ * a_stored_ * tile.m, b = b_straddle_ * b_stored_ * tile.n;
+  const auto whole = [](double tiles, double along) { return std::ceil(tiles / along) * along; };
+  const Drawn alone{rounds_of(count), count * (a + b)};
+  Clusters best{alone, alone};
+  const auto consider = [&](double along_m, double along_n, bool few_sms) {
+    const double blocks = whole(rows, along_m) * whole(columns, along_n) * copies;
+    if (few_sms && blocks > clusterable_) return;
+    const Drawn drawn{few_sms ? 1.0 : rounds_of(blocks), count * (a / along_n + b / along_m)};
+    if (drawn.rounds == best.fewest_rounds.rounds && drawn.elements < best.fewest_rounds.elements)
+      best.fewest_rounds = drawn;
+    if (drawn.elements < best.least_drawn.elements) best.least_drawn = drawn;
   };
-  const auto drawn = [&](const Cluster& c) { return a_stored_ * tile.m / c.along_n + b_stored_ * tile.n / c.along_m; };
-  Cluster best{1, 1, count, std::min(count, sms_)};
-  if (count > sms_) {
-    // More tiles than SMs: pairs, where they cost no round more.
-    const auto rounds = [&](const Cluster& c) { return pieces_of(c.blocks, sms_); };
-    for (const ClusterShape& shape : kPairs) {
-      const Cluster pair{shape.along_m, shape.along_n, blocks_of(shape), sms_};
-      const double more = rounds(pair) - rounds(best);
-      if (more < 0.0 || (more == 0.0 && drawn(pair) < drawn(best))) best = pair;
-    }
-    return best;
-  }
-  const auto largest_fitting = [&](std::span<const ClusterShape> shapes, double room) {
-    for (const ClusterShape& shape : shapes) {
-      const double blocks = blocks_of(shape);
-      if (blocks > room) continue;
-      const Cluster fits{shape.along_m, shape.along_n, blocks, blocks};
-      const bool other = best.along_m * best.along_n != shape.along_m * shape.along_n;
-      if (other || blocks < best.blocks || (blocks == best.blocks && drawn(fits) < drawn(best))) best = fits;
-    }
-    return best.along_m * best.along_n > 1.0;
-  };
-  if (!largest_fitting(kClustersOfEight, clusterable_) && !largest_fitting(kClustersOfFour, clusterable_))
-    largest_fitting(kPairs, sms_);
+  consider(2, 1, false);
+  consider(1, 2, false);
+  if (count > clusterable_) return best;
+  consider(2, 2, true);
+  consider(4, 1, true);
+  consider(1, 4, true);
+  consider(4, 2, true);
+  consider(2, 4, true);
   return best;
 }
 
 GemmLaw::Compute GemmLaw::persistent(const GemmTile& tile, int splits, double whole) const {
-  const Cluster shared_by = cluster(tile, splits);
-  const double count = whole * splits, rounds = pieces_of(shared_by.blocks, shared_by.placed),
-               steps = pieces_of(k_, static_cast<double>(splits) * tile.k);
+  const double count = whole * splits, steps = pieces_of(k_, static_cast<double>(splits) * tile.k);
+  const Clusters panels = clusters(tile, splits, count);
   const double area = static_cast<double>(tile.wgmma_m) * tile.wgmma_n;
   const double math = area * tile.k * per_rate_;
   const bool turned = tile.wgmma_m != tile.m;
   const double operand_reads = (turned ? b_stored_ : a_stored_) * tile.wgmma_m +
                                (turned ? a_stored_ : b_stored_) * ((tile.wgmma_m + 63) / 64 * tile.wgmma_n);
   const double shared = tile.k * element_ * operand_reads * per_shared_;
-  const double latency = c_.latency_cycles / std::max(1, tile.stages - 1);
-  // Every block receives both panels; those of a cluster draw them once from the L2.
+  const double latency = (c_.latency_cycles + stage_latency(tile)) / std::max(1, tile.stages - 1);
+  // Every block receives both panels.
   const double a_panel = a_straddle_ * a_stored_ * tile.m, b_panel = b_straddle_ * b_stored_ * tile.n;
   const double port = tile.k * element_ * (a_panel + b_panel) * per_port_;
-  const double l2 = tile.k * element_ * (a_panel / shared_by.along_n + b_panel / shared_by.along_m) *
-                    (shared_by.placed * per_sms_) * per_l2_;
   // Transposing panels takes turns with the math.
-  const double bound = math / c_.utilization + tile.k * (transpose_both_ * (tile.m + tile.n) + transpose_b_ / tile.n),
-               other = std::max(std::max(shared, latency), std::max(port, l2));
-  constexpr double kMostRounding = 1.4143;  // the fourth root of four: the soft maximum of four equals
-  const double step = other * kMostRounding <= bound ? bound : std::max(bound, soft_maximum(shared, latency, port, l2));
+  const double bound = math / c_.utilization + tile.k * (transpose_both_ * (tile.m + tile.n) + transpose_b_ / tile.n);
   const double stored = splits > 1 ? 4.0 : output_element_;
   const double epilogue = area * stored * per_epilogue_ * store_penalty_ + c_.epilogue_cycles;
+  const auto step = [&](double l2) {
+    const double other = std::max(std::max(shared, latency), std::max(port, l2));
+    constexpr double kMostRounding = 1.4143;  // the fourth root of four: the soft maximum of four equals
+    return other * kMostRounding <= bound ? bound : std::max(bound, soft_maximum(shared, latency, port, l2));
+  };
+  const double whole_l2 = tile.k * element_ * per_l2_, busy = count * steps * math * per_sms_,
+               asked = panels.fewest_rounds.elements * k_ / splits * element_;
   if (tile.stream_k) {
     // Few tiles: as many SMs share each one's k-steps as there are. More tiles than SMs: every SM gets the same number
     // of k-steps. A tile cut in pieces is written as fp32, read back and added.
-    const double fix_up = c_.fix_up * area * 8.0 / c_.epilogue_bytes;
-    const double shares = std::floor(sms_ / count), even = count / sms_;
-    const double cycles =
-        count <= sms_ ? pieces_of(steps, shares) * step + epilogue + fix_up : even * (steps * step + epilogue) + fix_up;
-    return {cycles, bound, shared, latency, std::max(port, l2), count * steps * math * per_sms_, even, count, steps};
+    const double fix_up = c_.fix_up * area * 8.0 / c_.epilogue_bytes, even = count * per_sms_;
+    const bool few = count <= sms_;
+    const double own_steps = few ? pieces_of(steps, std::floor(sms_ / count)) : even * steps;
+    const double l2 = whole_l2 * panels.fewest_rounds.elements * steps / own_steps;
+    const double cycles = own_steps * step(l2) + (few ? 1.0 : even) * epilogue + fix_up;
+    return {cycles, bound, shared, latency, std::max(port, l2), busy, even, count, steps, asked};
   }
   // The next tile's loads are under way while a tile is stored.
-  const double stores = epilogue * (1.0 + (rounds - 1.0) * (1.0 - c_.epilogue_overlap));
-  return {rounds * steps * step + stores,  bound,  shared, latency, std::max(port, l2),
-          count * steps * math * per_sms_, rounds, count,  steps};
-}
-
-double GemmLaw::placed(const GemmTile& tile, int splits, double count) const {
-  if (!grouped(tile)) return count;
-  const double columns = pieces_of(n_, tile.n);
-  const double group = columns >= 6.0 ? 8.0 : columns >= 3.0 ? 4.0 : columns >= 2.0 ? 2.0 : 1.0;
-  const double padded = pieces_of(m_, tile.m) * pieces_of(columns, group) * group * batch_ * splits;
-  return padded <= sms_ * tile.blocks_per_sm ? padded : count;
+  const auto cycles_of = [&](const Drawn& drawn) {
+    return drawn.rounds * steps * step(whole_l2 * drawn.elements / drawn.rounds) +
+           epilogue * (1.0 + (drawn.rounds - 1.0) * (1.0 - c_.epilogue_overlap));
+  };
+  const double rounds = panels.fewest_rounds.rounds, l2 = whole_l2 * panels.fewest_rounds.elements / rounds;
+  double cycles = cycles_of(panels.fewest_rounds);
+  if (panels.least_drawn.rounds > rounds && l2 > bound) cycles = std::min(cycles, cycles_of(panels.least_drawn));
+  return {cycles, bound, shared, latency, std::max(port, l2), busy, rounds, count, steps, asked};
 }
 
 GemmLaw::Compute GemmLaw::tiled(const GemmTile& tile, int splits, double whole) const {
-  const double count = whole * splits, rounds = rounds_of(placed(tile, splits, count)),
+  const double count = whole * splits, rounds = rounds_of(count),
                steps = pieces_of(k_, static_cast<double>(splits) * tile.k);
   const double area = static_cast<double>(tile.m) * tile.n;
   const double math = area * tile.k * per_rate_;
@@ -252,19 +252,26 @@ GemmLaw::Compute GemmLaw::tiled(const GemmTile& tile, int splits, double whole) 
   const double bound = math / c_.utilization, step = cuda_cores_ ? area * tile.k / issue_rate_ + loads : bound + loads;
   const double stored = splits > 1 && !tile.stream_k ? 4.0 : output_element_;
   const double epilogue = c_.epilogue_cycles + area * stored * per_epilogue_ * store_penalty_;
-  const double resident = std::min(static_cast<double>(tile.blocks_per_sm), rounds);
-  const double full = static_cast<double>(static_cast<std::int64_t>(rounds / resident + 1e-9)),
-               rest = rounds - full * resident;
-  const auto set = [&](double blocks) {
-    return steps * std::max(blocks * bound, soft_maximum(blocks * step, blocks * copies, c_.latency_cycles) +
-                                                c_.exposed_cycles * tile.k) +
-           epilogue * (1.0 + (blocks - 1.0) * (1.0 - c_.epilogue_overlap));
-  };
-  double cycles = full * set(resident) + (rest > 0.5 ? set(rest) : 0.0);
+  // A k-step's loads were asked for `stages - 1` steps before.
+  const double latency = stage_latency(tile) / std::max(1, tile.stages - 1);
+  // The blocks of the fullest SM in as few sets as its room allows, all of them about equal.
+  const double sets = pieces_of(rounds, std::max(1, tile.blocks_per_sm)), resident = rounds / sets;
+  const double pace =
+      std::max(std::max(resident * bound, latency),
+               soft_maximum(resident * step, resident * copies, c_.latency_cycles) + c_.exposed_cycles * tile.k);
+  double cycles = sets * (steps * pace + epilogue * (1.0 + (resident - 1.0) * (1.0 - c_.epilogue_overlap)));
   if (tile.stream_k) cycles += (splits - 1) * (c_.handoff_cycles + area * output_element_ * per_handoff_);
-  return {cycles, std::max(step, bound),           loads,  (c_.latency_cycles + c_.exposed_cycles * tile.k) / resident,
-          0.0,    count * steps * math * per_sms_, rounds, count,
-          steps};
+  const double asked = count * steps * panels * element_, l2 = asked * per_l2_;
+  return {std::max(cycles, l2),
+          std::max(step, bound),
+          loads,
+          (c_.latency_cycles + c_.exposed_cycles * tile.k) / resident,
+          l2 / (rounds * steps),
+          count * steps * math * per_sms_,
+          rounds,
+          count,
+          steps,
+          asked};
 }
 
 double GemmLaw::split_reduction(const GemmTile& tile, int splits) const {
@@ -275,14 +282,56 @@ double GemmLaw::split_reduction(const GemmTile& tile, int splits) const {
          4.0 * splits * results / (kernel.l2_share * gpu_.l2.read_bandwidth.value());
 }
 
+double GemmLaw::share_of_few(double blocks) const {
+  if (c_.few_blocks == 0.0) return 1.0;
+  return 1.0 - c_.few_blocks * (1.0 - std::log2(std::clamp(blocks, 1.0, std::max(1.0, sms_))) * per_log_);
+}
+
+double GemmTime::total_with(double memory_seconds) const {
+  return fixed + fill + soft_maximum(compute, memory_seconds);
+}
+
+namespace {
+
+/// Tiles along a side, for a byte of the L2 that keeps panels.
+double sharing_each(const GemmTile& tile, double stored, double element) {
+  return 1.0 / (stored * std::sqrt(static_cast<double>(tile.m) * tile.n) * element * tile.k * tile.first_stages *
+                kPipelinesApart);
+}
+
+}  // namespace
+
+double sharing_tiles(const GemmWork& work, const Gpu& gpu) {
+  const double stored = stored_share(work.sparse == SparseOperand::a) + stored_share(work.sparse == SparseOperand::b);
+  return gpu.l2.resident_full * cache_of(gpu) *
+         sharing_each(tile_of(work), stored, static_cast<double>(bytes_of(work.type)));
+}
+
 GemmTime GemmLaw::time(const GemmTile& tile, int splits) const {
   return time_of(compute(tile, splits, tiles(tile)), tile, splits);
+}
+
+// What tiles ask for is shared by those that run at once as far as the L2 holds their panels: a square of `together`
+// tiles of a matrix reads each of its panels once. Without an L2 every tile's panels come from the DRAM.
+double GemmLaw::refetched(const Compute& work, const GemmTile& tile, int splits) const {
+  const double share = refetched_share();
+  if (share == 0.0) return cold_bytes_;
+  const double stored = a_stored_ + b_stored_, side = std::sqrt(static_cast<double>(tile.m) * tile.n);
+  const double active = std::min(work.tiles, sms_ * (persistent_ ? 1 : tile.blocks_per_sm)),
+               of_matrix = work.tiles / (batch_ * splits);
+  const double held = held_panels_ * sharing_each(tile, stored, element_);
+  const double across = std::min(std::sqrt(std::min(active, of_matrix)), held);
+  const double alone = work.asked;
+  const double waves = across * alone <= stored * side * k_ * element_ * of_matrix * batch_
+                           ? alone
+                           : stored * side * k_ * element_ * of_matrix * batch_ / across;
+  return cold_bytes_ + std::max(0.0, waves - read_bytes_) * share;
 }
 
 GemmTime GemmLaw::time_of(const Compute& work, const GemmTile& tile, int splits) const {
   GemmTime result;
   result.activity = std::clamp(work.busy / work.cycles, 0.0, 1.0);
-  const double cycle = 1.0 / clock_of(work);
+  const double few = share_of_few(blocks_of(tile, work.tiles)), cycle = few / clock_of(work);
   result.compute = work.cycles * cycle;
   const double per_step = work.rounds * work.k_steps * cycle;
   result.math = work.math * per_step;
@@ -290,27 +339,19 @@ GemmTime GemmLaw::time_of(const Compute& work, const GemmTile& tile, int splits)
   result.latency = work.latency * per_step;
   result.port = work.port * per_step;
   result.rounds = work.rounds;
-  result.fixed = fixed_;
+  result.fixed = few * fixed_;
 
-  // Operands larger than the L2 are read again by later waves: a wave of `active` tiles reads a square of panels.
-  const double active = std::min(work.tiles, sms_ * (persistent_ ? 1 : tile.blocks_per_sm));
-  double refetched = cold_bytes_;
-  if (const double share = refetched_share(); share > 0.0) {
-    const double wave =
-        (a_stored_ + b_stored_) * std::sqrt(active * tile.m * tile.n) * k_ * element_ * (work.tiles / splits) / active;
-    refetched += std::max(0.0, wave - read_bytes_) * share;
-  }
-  const double resident_blocks = sms_ * (persistent_ ? 1 : tile.blocks_per_sm);
-  const double loading = refetched == cold_bytes_ ? first_loads_ : refetched / read_bandwidth_ + hit_time_;
-  const double stages = std::min(static_cast<double>(tile.stages), work.k_steps);
-  const double streamed =
-      c_.first_loads * first_loads_ * std::min(1.0, resident_blocks / work.tiles) * stages / work.k_steps;
-  result.fill = streamed + stages * c_.stage_cycles / clock_;
+  result.dram_read = refetched(work, tile, splits);
+  const double loading = first_loads_ + (result.dram_read - cold_bytes_) / read_bandwidth_;
+  const double stages = std::min(static_cast<double>(tile.first_stages), work.k_steps);
+  const double sets =
+      persistent_ ? std::max(1.0, work.rounds) : pieces_of(work.rounds, std::max(1, tile.blocks_per_sm));
+  const double streamed = c_.first_loads * first_loads_ * stages / (work.k_steps * sets);
+  result.fill = few * (streamed + stages * c_.stage_cycles / clock_);
   const bool partial = splits > 1 && !tile.stream_k;
   const double partial_bytes = partial ? 4.0 * splits * m_ * n_ * batch_ : 0.0;
   result.memory = loading - streamed + (partial ? c_.partial_writes * partial_bytes / write_bandwidth_ : written_time_);
   result.total = result.fixed + result.fill + soft_maximum(result.compute, result.memory);
-  result.dram_read = refetched;
   result.dram_write = partial ? partial_bytes : written_bytes_;
   result.l2_bytes = work.tiles * work.k_steps * tile.k * element_ * (a_stored_ * tile.m + b_stored_ * tile.n);
   return result;
@@ -318,23 +359,28 @@ GemmTime GemmLaw::time_of(const Compute& work, const GemmTile& tile, int splits)
 
 double GemmLaw::seconds(const GemmTile& tile, int splits, double give_up, double count) const {
   const Compute work = compute(tile, splits, count);
-  double extra = fixed_;
-  if (needs_counter(tile, splits, count)) extra += memset_;
-  if (splits > 1 && !tile.stream_k) extra += split_reduction(tile, splits);
-  // Compute and memory, each alone, are bounds from below.
-  if (extra + std::max(work.cycles / clock_of(work), first_loads_) >= give_up)
+  const double helpers = helper_seconds(tile, splits, count);
+  // Compute alone is a bound from below.
+  if (helpers + share_of_few(blocks_of(tile, work.tiles)) * (fixed_ + work.cycles / clock_of(work)) >= give_up)
     return std::numeric_limits<double>::infinity();
-  // A capped board gains nothing from a faster candidate, only from one with less traffic and fewer helpers.
   const GemmTime product = time_of(work, tile, splits);
   const Pipe pipe = cuda_cores_ ? Pipe::fp32 : Pipe::tensor_mma;
-  const Seconds limited = power_limited(gpu_, pipe, type_, flops_, product.dram_read + product.dram_write,
-                                        Seconds{product.total}, Seconds{product.fixed + product.compute})
-                              .time;
-  return limited.value() - fixed_ + extra;
+  return power_limited(gpu_, pipe, type_, flops_, product.dram_read + product.dram_write, Seconds{product.total},
+                       Seconds{product.fixed + product.compute})
+             .time.value() +
+         helpers;
 }
 
-double share_of_few_blocks(const GemmConstants& constants, double blocks, double sms) {
-  return 1.0 - constants.few_blocks * (1.0 - std::log2(std::clamp(blocks, 1.0, sms)) / std::log2(std::max(2.0, sms)));
+GemmMisses gemm_misses(const KernelLaunch& launch, std::span<const double> residency) {
+  const auto missing = [&](const std::vector<Access>& accesses, std::size_t place) {
+    double wanted = 0.0, missed = 0.0;
+    for (std::size_t i = 0; i < accesses.size(); ++i) {
+      wanted += accesses[i].bytes;
+      missed += accesses[i].bytes * (1.0 - (place + i < residency.size() ? residency[place + i] : 0.0));
+    }
+    return wanted > 0.0 ? missed / wanted : 1.0;
+  };
+  return {missing(launch.reads, 0), missing(launch.writes, launch.reads.size())};
 }
 
 KernelTime gemm_time(const KernelLaunch& launch, const GemmWork& work, const Gpu& gpu, Residency residency) {
@@ -344,18 +390,9 @@ KernelTime gemm_time(const KernelLaunch& launch, const GemmWork& work, const Gpu
 KernelTime gemm_time(const KernelLaunch& launch, const GemmWork& work, const Gpu& gpu, Residency residency,
                      const GemmConstants& constants) {
   KernelTime result;
-  // Share of the bytes of `accesses` that is not in the L2; theirs begin at `place` of the residency.
-  const auto missing = [&](const std::vector<Access>& accesses, std::size_t place) {
-    double wanted = 0.0, missed = 0.0;
-    for (std::size_t i = 0; i < accesses.size(); ++i) {
-      wanted += accesses[i].bytes;
-      missed += accesses[i].bytes * (1.0 - (place + i < residency.size() ? residency[place + i] : 0.0));
-    }
-    return wanted > 0.0 ? missed / wanted : 1.0;
-  };
   if (work.reduces_splits) {
     const GemmLaw law(work, gpu, constants);
-    result.time = Seconds{law.split_reduction(tile_of(work), work.split_k) * work.expected};
+    result.time = Seconds{law.split_reduction(tile_of(work), work.split_k)};
     result.limiter =
         launch.read_bytes() / gpu.dram.bandwidth.value() > 0.5 * result.time.value() ? Limiter::l2 : Limiter::latency;
     result.l2_bytes = launch.read_bytes() + launch.written_bytes();
@@ -363,13 +400,12 @@ KernelTime gemm_time(const KernelLaunch& launch, const GemmWork& work, const Gpu
     result.dram_write_bytes = launch.written_bytes();
     return result;
   }
-  const GemmLaw law(work, gpu, constants, missing(launch.reads, 0), missing(launch.writes, launch.reads.size()));
-  const GemmTime part = law.time(tile_of(work), work.split_k);
-  const double in_step = share_of_few_blocks(constants, launch.blocks(), gpu.sm.count);
-  const double total = part.total - (1.0 - in_step) * (part.fixed + part.fill) +
-                       soft_maximum(in_step * part.compute, part.memory) - soft_maximum(part.compute, part.memory);
-  result.time = Seconds{total};
-  result.clocked = Seconds{in_step * (part.fixed + part.compute)};
+  const GemmMisses missed = gemm_misses(launch, residency);
+  const GemmLaw law(work, gpu, constants, missed.read, missed.write);
+  const GemmTile tile = tile_of(work);
+  const GemmTime part = law.time(tile, work.split_k);
+  result.time = Seconds{part.total};
+  result.clocked = Seconds{part.fixed + part.compute};
   result.dram_read_bytes = part.dram_read;
   result.dram_write_bytes = part.dram_write;
   result.l2_bytes = part.l2_bytes;
@@ -387,7 +423,10 @@ KernelTime gemm_time(const KernelLaunch& launch, const GemmWork& work, const Gpu
   else if (part.math < 0.5 * part.compute) result.limiter = Limiter::latency;
   else result.limiter = Limiter::compute;
   limit_power(result, launch, gpu);
-  result.stretch(work.expected);
+  if (work.likely.newer + work.likely.older > 0) {
+    const double likely = likely_seconds(work, gpu, missed.read, missed.write) - law.helper_seconds(tile, work.split_k);
+    result.stretch(std::max(kLeastOfKernel, likely / result.time.value()));
+  }
   return result;
 }
 

@@ -4,12 +4,17 @@
 // one SM share its pipes, so residency hides latency and is not the quantum. A k-step of a persistent (wgmma) kernel
 // takes the slowest of tensor pipe, shared memory, L2 and the latency of a pipeline stage; in cp.async and SIMT kernels
 // loads compete with the math for issue slots, so their cycles add up. fill = the first stages of the first wave, which
-// nothing overlaps. A new term goes here alone: the floors of the choice (gemm_floor.h) stay right as long as it only
-// adds time, and say what to do when it does not. Sources: fits to 13,922 products on an H200, counters of 20; see
+// nothing overlaps.
+//
+// T never grows with a better number of the chip: what a kernel may do either way (pairs of blocks or none) is a
+// minimum over all ways, what the SMs share (L2, DRAM) is bytes of the whole grid over its bandwidth, and more blocks
+// at once only share more panels. A new term must keep to that. The floors of the choice (gemm_floor.h) stay right as
+// long as it only adds time. Sources: fits to 13,922 products on an H200, counters of 20; see
 // data/laws/products.yaml for constants and errors.
 #pragma once
 
 #include <limits>
+#include <span>
 
 #include "sim/hardware/gpu.h"
 #include "sim/launch/kernel_launch.h"
@@ -28,6 +33,7 @@ inline double pieces_of(double length, double piece) {
 /// `stream_k`: persistent kernels share out k-steps; tiled ones add up their splits in place, block after block.
 struct GemmTile {
   int m = 128, n = 128, k = 8, stages = 2;
+  int first_stages = 2;  ///< of them where shared memory holds all that the kernel was built with
   int blocks_per_sm = 1;
   int wgmma_m = 0, wgmma_n = 0;
   bool stream_k = false;
@@ -40,10 +46,6 @@ double stored_share(bool sparse);
 /// FLOPs that the pipes execute: of products with zeros that are known none.
 double gemm_flops(const GemmWork& work);
 
-/// What a grid of `blocks` takes of its law's time beside traffic: a grid ends with its slowest block, and of few the
-/// slowest is less slow.
-double share_of_few_blocks(const GemmConstants& constants, double blocks, double sms);
-
 /// Where the time of one candidate goes (seconds, bytes).
 struct GemmTime {
   double total = 0;  ///< the product alone
@@ -51,7 +53,18 @@ struct GemmTime {
   double math = 0, shared = 0, latency = 0, port = 0;  ///< parts of compute
   double dram_read = 0, dram_write = 0, l2_bytes = 0;
   double rounds = 0, activity = 0;
+  /// The total with other bytes to move.
+  [[nodiscard]] double total_with(double memory_seconds) const;
 };
+
+/// Tiles along a side of the largest square whose panels the L2 holds while they are shared: 0 without an L2.
+double sharing_tiles(const GemmWork& work, const Gpu& gpu);
+
+/// Shares of a product's reads and writes that are not in the L2.
+struct GemmMisses {
+  double read = 1.0, write = 1.0;
+};
+GemmMisses gemm_misses(const KernelLaunch& launch, std::span<const double> residency);
 
 /// The law for one problem on one GPU; candidates differ in tile and split. Cheap to construct, no allocation.
 class GemmLaw {
@@ -71,6 +84,10 @@ class GemmLaw {
   [[nodiscard]] double seconds(const GemmTile& tile, int splits, double give_up, double count) const;
   /// Seconds of the kernel that adds up `splits` partial products.
   [[nodiscard]] double split_reduction(const GemmTile& tile, int splits) const;
+  /// Seconds of what runs beside the product: a memset, the kernel that adds up splits.
+  [[nodiscard]] double helper_seconds(const GemmTile& tile, int splits) const {
+    return helper_seconds(tile, splits, tiles(tile));
+  }
   /// Whether the kernel first clears a counter of its tiles or splits with a memset.
   [[nodiscard]] bool needs_counter(const GemmTile& tile, int splits) const {
     return needs_counter(tile, splits, tiles(tile));
@@ -90,40 +107,56 @@ class GemmLaw {
     if (!persistent_) return tile.stream_k;
     return splits == 1 && (tile.stream_k || count > 2.0 * sms_);
   }
+  [[nodiscard]] double helper_seconds(const GemmTile& tile, int splits, double count) const {
+    const bool summed = (splits > 1 || always_summed_) && !tile.stream_k;
+    return (needs_counter(tile, splits, count) ? memset_ : 0.0) + (summed ? split_reduction(tile, splits) : 0.0);
+  }
   struct Compute {
     double cycles, math, shared, latency, port, busy, rounds, tiles, k_steps;
+    double asked;  ///< bytes that blocks ask of the L2; what a cluster shares is asked for once
   };
   /// The clock falls as the pipes get busy, not at once.
   [[nodiscard]] double clock_of(const Compute& work) const {
     const double busy = work.busy < work.cycles ? work.busy : work.cycles;
-    return clock_ - droop_ * busy / (work.cycles + droop_cycles_);
+    return clock_ - droop_ * busy / (work.cycles + c_.droop_cycles);
   }
-  /// Blocks that share panels of operands: as many as fit, `blocks` with those that only fill up clusters, `placed` of
-  /// them at once.
-  struct Cluster {
-    double along_m = 1, along_n = 1, blocks = 0, placed = 0;
+  /// Clusters of blocks share panels of operands: what a tile's blocks draw for an element of k, and how many rounds.
+  struct Drawn {
+    double rounds, elements;
   };
-  [[nodiscard]] Cluster cluster(const GemmTile& tile, int splits) const;
+  struct Clusters {
+    Drawn fewest_rounds, least_drawn;
+  };
+  [[nodiscard]] Clusters clusters(const GemmTile& tile, int splits, double count) const;
   [[nodiscard]] Compute persistent(const GemmTile& tile, int splits, double whole) const;
   [[nodiscard]] Compute tiled(const GemmTile& tile, int splits, double whole) const;
   /// Whether the kernel is one of CUTLASS: of the fp32 kernels those with four stages or more.
   static constexpr int kCutlassStages = 4;
   [[nodiscard]] bool grouped(const GemmTile& tile) const {
-    return c_.grouped != 0.0 && (!cuda_cores_ || tile.stages >= kCutlassStages);
+    return c_.grouped != 0.0 && (!cuda_cores_ || tile.first_stages >= kCutlassStages);
   }
-  /// Blocks that share out the SMs. The kernels walk the grid in groups of 8, 4 or 2 columns of tiles and launch whole
-  /// groups; where all of them are resident at once, those without a tile keep their place from others.
-  [[nodiscard]] double placed(const GemmTile& tile, int splits, double count) const;
+  /// Cycles from asking for a stage of a block's pipeline to having it. Lines of 128 bytes come from the DRAM at once.
+  [[nodiscard]] double stage_latency(const GemmTile& tile) const {
+    const double line = tile.k * element_ * (1.0 / 128.0);
+    return l2_latency_ + dram_latency_ * (line < 1.0 ? line : 1.0);
+  }
+  /// What a grid of `blocks` takes of its law's time beside traffic: a grid ends with its slowest block, and of few the
+  /// slowest is less slow.
+  [[nodiscard]] double share_of_few(double blocks) const;
+  [[nodiscard]] double blocks_of(const GemmTile& tile, double tiles) const {
+    return persistent_ && (tile.stream_k || tiles > sms_) ? sms_ : tiles;
+  }
+  [[nodiscard]] double refetched(const Compute& work, const GemmTile& tile, int splits) const;
   [[nodiscard]] GemmTime time_of(const Compute& work, const GemmTile& tile, int splits) const;
   /// `whole`: tiles(tile).
   [[nodiscard]] Compute compute(const GemmTile& tile, int splits, double whole) const {
     return persistent_ ? persistent(tile, splits, whole) : tiled(tile, splits, whole);
   }
-  /// How far the operands have outgrown the L2: the share of what waves read again that comes from the DRAM again.
+  /// How far the operands of a matrix have outgrown the L2: the share of what waves read again that comes from the DRAM
+  /// again.
   [[nodiscard]] double refetched_share() const {
-    if (batch_ != 1.0 || read_bytes_ <= reuse_from_) return 0.0;
-    const double share = (read_bytes_ - reuse_from_) / reuse_over_;
-    return share < 1.0 ? share : 1.0;
+    const double beyond = read_bytes_ / batch_ - reuse_from_;
+    return beyond <= 0.0 ? 0.0 : beyond < reuse_over_ ? beyond / reuse_over_ : 1.0;
   }
   /// Tiles of the fullest SM.
   [[nodiscard]] double rounds_of(double count) const { return pieces_of(count * per_sms_, 1.0); }
@@ -132,18 +165,23 @@ class GemmLaw {
   bool persistent_;
   bool cuda_cores_;
   bool fused_bias_;
+  bool always_summed_;
   double batch_, m_, n_, k_;
   double element_, output_element_;
   double a_stored_, b_stored_;  ///< share of an operand's values that is stored and moved: all unless it is 2:4 sparse
   double a_straddle_, b_straddle_, store_penalty_, write_penalty_;
   double load_slots_, transpose_both_ = 0.0, transpose_b_ = 0.0;
   double sms_, clusterable_, rate_, issue_rate_, shared_bytes_;
-  double clock_, droop_, droop_cycles_;
+  double clock_, droop_;
+  double l2_latency_, dram_latency_;  ///< cycles
   double read_bytes_, cold_bytes_, written_bytes_;
-  double read_bandwidth_, write_bandwidth_, dram_bandwidth_, l2_bandwidth_;
-  double reuse_from_, reuse_over_;
-  double per_rate_, per_sms_, per_shared_, per_port_, per_l2_, per_epilogue_, per_handoff_,
-      per_copy_;  ///< one over what the name says
+  double read_bandwidth_, write_bandwidth_, l2_bandwidth_;
+  double held_panels_;              ///< bytes of the L2 that keep panels for the blocks of a wave
+  double reuse_from_, reuse_over_;  ///< bytes
+  double per_rate_, per_sms_, per_shared_, per_port_, per_epilogue_, per_handoff_,
+      per_copy_;    ///< one over what the name says
+  double per_l2_;   ///< cycles of the whole L2 for a byte that blocks ask for
+  double per_log_;  ///< one over the logarithm of the number of SMs
   double fixed_, memset_;
   double first_loads_, hit_time_, written_time_;  ///< seconds of all operands once, of those in the L2, of the results
   double flops_;
@@ -158,7 +196,7 @@ inline double GemmLaw::tiles(const GemmTile& tile) const {
 inline bool GemmLaw::may_split(const GemmTile& tile, int splits, double count) const {
   /// Tiles an SM up to which split-K is considered: with a second kernel that adds up, and in place (profiled
   /// products of an H200).
-  constexpr double kSplitBelow = 1.0, kSplitInPlaceFrom = 1.0 / 3.0, kSplitInPlaceBelow = 10.0;
+  constexpr double kSplitBelow = 1.0, kSplitInPlaceBelow = 10.0;
   if (splits == 1) return true;
   // The epilogue that adds a bias cannot run on partial sums: 1 of 152 profiled ones splits. Very few tiles are split
   // all the same, where a second kernel can add it.
@@ -167,9 +205,7 @@ inline bool GemmLaw::may_split(const GemmTile& tile, int splits, double count) c
   if (persistent_ && (tile.stream_k || element_ > 2.0)) return false;  // the tf32 kernels share out k-steps instead
   if (persistent_) return count * splits <= sms_ && k_ >= kLeastStepsOfSplit * splits * tile.k;
   if (batch_ != 1.0 || k_ < kLeastSplit * splits) return false;
-  // CUTLASS's kernels add up in place where a second kernel had too much to add.
-  if (tile.stream_k)
-    return count <= kSplitInPlaceBelow * sms_ && (grouped(tile) ? count >= kSplitInPlaceFrom * sms_ : cuda_cores_);
+  if (tile.stream_k) return count <= kSplitInPlaceBelow * sms_ && (cuda_cores_ || grouped(tile));
   return count <= kSplitBelow * sms_;
 }
 

@@ -20,10 +20,10 @@
 namespace ridgeline {
 namespace {
 
-/// What each doubling of the blocks that an SM works on adds to the exponent p of a block at a time, as far as the grid
-/// has that many (kFewBlocks: one for each SM of an H200). Fitted on point-wise and multi-tensor kernels of
-/// the H200; by blocks an SM, times published for T4 and A100 are met better than by blocks of the whole GPU.
-constexpr double kFewBlocks = 132.0, kOverlapADoubling = 0.5;
+/// What each doubling of a grid beyond this many blocks adds to the exponent p, up to as many doublings as an SM holds
+/// blocks. Of the grid, not of an SM: a chip with more SMs would have fewer blocks on each, and a time that grows.
+/// Fitted on point-wise and multi-tensor kernels of the H200 together.
+constexpr double kOverlapBlocks = 128.0, kOverlapADoubling = 0.5;
 /// Share of a DRAM write that rewriting a line still dirty in the L2 saves; the rest pays for the L2 write and its
 /// eviction elsewhere.
 constexpr double kAbsorbedWriteSaving = 0.32;
@@ -40,14 +40,14 @@ constexpr double kTailBesideOthers = 0.75;
 struct Traffic {
   double dram_read = 0, dram_write = 0, l2_read = 0, l2_write = 0;
   double read_missed = 0;  ///< distinct bytes that come from DRAM at their first reading
-  double requested = 0;    ///< by all first readings of a block
+  double loaded = 0;       ///< by all first readings of a block
   double waited_for = 0;   ///< of that, what waits for the DRAM: loads in flight together wait for the slower of two
 };
 
 double ramp(double x, double full, double none) { return std::clamp((none - x) / (none - full), 0.0, 1.0); }
 
-Traffic traffic_of(const KernelLaunch& launch, const StreamWork& work, const Gpu& gpu, Residency residency,
-                   double resident_blocks) {
+/// What blocks read once and write.
+Traffic traffic_of(const KernelLaunch& launch, Residency residency) {
   Traffic t;
   std::size_t i = 0;
   for (const Access& access : launch.reads) {
@@ -56,8 +56,9 @@ Traffic traffic_of(const KernelLaunch& launch, const StreamWork& work, const Gpu
     const double asked = std::max(access.bytes, access.requested), missed = access.bytes * (1.0 - hit);
     t.read_missed += missed;
     t.l2_read += asked;
-    const double found = asked > 0.0 ? 1.0 - missed / asked : 1.0;
-    t.waited_for += asked * (1.0 - found * found);
+    const double loaded = std::max(asked, access.loaded), found = loaded > 0.0 ? 1.0 - missed / loaded : 1.0;
+    t.loaded += loaded;
+    t.waited_for += loaded * (1.0 - found * found);
   }
   for (const Access& access : launch.writes) {
     const double hit = i < residency.size() ? residency[i] : 0.0;
@@ -66,19 +67,19 @@ Traffic traffic_of(const KernelLaunch& launch, const StreamWork& work, const Gpu
     t.l2_write += std::max(access.bytes, access.requested);
   }
   t.dram_read = t.read_missed;
-  t.requested = t.l2_read;
-  if (work.reread_bytes > 0.0) {
-    const double active_rows = std::min(gpu.sm.count * resident_blocks, launch.blocks());
-    const double footprint = active_rows * work.reread_row_bytes / gpu.l2.capacity.value();
-    const double l2_miss =
-        1.0 - ramp(footprint, gpu.l2.resident_full / kRereadFull, gpu.l2.resident_none / kRereadNone);
-    double l1_miss = 1.0;
-    if (work.reread_through_l1)
-      l1_miss = 1.0 - ramp(resident_blocks * work.reread_row_bytes / std::max(1.0, gpu.sm.l1_and_shared.value()),
-                           kL1HitsAll, kL1HitsNone);
-    t.l2_read += work.reread_bytes * l1_miss;
-    t.dram_read += work.reread_bytes * l1_miss * l2_miss;
-  }
+  return t;
+}
+
+/// Adds what `at_work` blocks read again, each its rows, of which the L1 and the L2 keep what they have room for.
+Traffic with_rereads(Traffic t, const StreamWork& work, const Gpu& gpu, double at_work) {
+  const double footprint = at_work * work.reread_row_bytes / gpu.l2.capacity.value();
+  const double l2_miss = 1.0 - ramp(footprint, gpu.l2.resident_full / kRereadFull, gpu.l2.resident_none / kRereadNone);
+  double l1_miss = 1.0;
+  if (work.reread_through_l1)
+    l1_miss = 1.0 - ramp(at_work / gpu.sm.count * work.reread_row_bytes / std::max(1.0, gpu.sm.l1_and_shared.value()),
+                         kL1HitsAll, kL1HitsNone);
+  t.l2_read += work.reread_bytes * l1_miss;
+  t.dram_read += work.reread_bytes * l1_miss * l2_miss;
   return t;
 }
 
@@ -88,19 +89,11 @@ double dram_seconds(const Traffic& t, const DramSpec& dram) {
          dram.bandwidth.value();
 }
 
-/// Cycles an SM needs to issue an instruction of 32 threads, as a multiple of a lane's share: SMs with 64 fp32 and 64
-/// integer lanes (Volta, Turing, A100) take longer than their schedulers when one kind prevails.
-double lanes_per_cycle(const SmSpec& sm) {
-  constexpr double kFp32Share = 0.6;  // address arithmetic, comparisons and conversions are the rest
-  double lanes = 32.0 * sm.schedulers * sm.issue_rate;
-  if (sm.rates.fp32 > 0.0) lanes = std::min(lanes, sm.rates.fp32 / kFp32Share);
-  if (sm.rates.int32 > 0.0) lanes = std::min(lanes, sm.rates.int32 / (1.0 - kFp32Share));
-  return lanes;
-}
-
 /// A kernel ends with its slowest block, and the more blocks there are the slower that one is, until there are some on
 /// every SM: the share of that growth, a doubling at a time.
-double slowest_of(double blocks) { return std::log2(std::clamp(blocks, 1.0, kFewBlocks)) / std::log2(kFewBlocks); }
+double slowest_of(double blocks, double sms) {
+  return sms > 1.0 ? std::log2(std::clamp(blocks, 1.0, sms)) / std::log2(sms) : 1.0;
+}
 
 /// Whether the tail lengthens the last block alone: point-wise kernels with vectors, but for the fill behind a copy.
 bool tail_beside_others(StreamKernel kernel) {
@@ -135,8 +128,9 @@ KernelTime stream_time(const KernelLaunch& launch, const StreamWork& work, const
   const double on_fullest = std::ceil(blocks / sms);
   const double resident = std::min(capacity, on_fullest);
 
-  const Traffic traffic = traffic_of(launch, work, gpu, residency, resident);
-  const double miss = traffic.requested > 0.0 ? traffic.waited_for / traffic.requested : 1.0;
+  Traffic traffic = traffic_of(launch, residency);
+  if (work.reread_bytes > 0.0) traffic = with_rereads(traffic, work, gpu, std::min(sms * resident, launch.blocks()));
+  const double miss = traffic.loaded > 0.0 ? traffic.waited_for / traffic.loaded : 1.0;
   const AchievedBandwidth achieved = achieved_bandwidth(gpu);
   const double t_dram = dram_seconds(traffic, gpu.dram) / code.dram_efficiency;
   const double t_l2 = traffic.l2_read / achieved.l2_read + traffic.l2_write / achieved.l2_write;
@@ -150,7 +144,7 @@ KernelTime stream_time(const KernelLaunch& launch, const StreamWork& work, const
       gpu.dram.latency.value() > 0.0 ? gpu.dram.latency.value() / kReferenceDramLatencySeconds : 1.0;
   const double cycle = l2_scale / clock, miss_cycle = dram_scale / kReferenceClockHertz;
   const double passes = std::max(work.iterations, 0.0), first_pass = std::min(1.0, passes);
-  const double cycle_of_few = cycle * (1.0 - code.spread * (1.0 - slowest_of(launch.blocks())));
+  const double cycle_of_few = cycle * (1.0 - code.spread * (1.0 - slowest_of(launch.blocks(), sms)));
   const double block_seconds = code.block_cycles * cycle_of_few,
                pass_seconds = (half ? code.pass_half : code.pass_full) * cycle_of_few,
                miss_seconds = code.miss_cycles * miss_cycle * miss,
@@ -172,7 +166,7 @@ KernelTime stream_time(const KernelLaunch& launch, const StreamWork& work, const
       few ? t_thread * on_fullest * sms / blocks + t_warp * std::ceil(launch.blocks() / sms) * sms / launch.blocks()
           : t_thread + t_warp;
 
-  const double side_by_side = std::max(1.0, std::min(blocks / kFewBlocks, capacity));
+  const double side_by_side = std::max(1.0, std::min(blocks / kOverlapBlocks, capacity));
   const Overlap overlap{code.overlap_of_few + kOverlapADoubling * std::log2(side_by_side)};
   double tail = 0.0;
   if (work.tail_steps > 0.0) {

@@ -227,6 +227,11 @@ OpTrace inference_run(const ModelDescription& model, const TrainingDescription& 
   trace.model_flops =
       kForwardShare * model_flops(model, training.micro_batch,
                                   training.sequence_length + std::max<std::int64_t>(inference.new_tokens - 1, 0));
+  // Generation needs logits of the last token of each pass only: of no other token of the prompt.
+  if (inference.new_tokens > 0)
+    trace.model_flops -= 2.0 * static_cast<double>(training.micro_batch) *
+                         static_cast<double>(training.sequence_length - 1) * static_cast<double>(model.hidden) *
+                         static_cast<double>(model.vocabulary);
   if (model.sparse_weights) trace.notes.push_back(kSparseWeightsNote);
   if (inference.cache == KeyValueCache::fixed && inference.new_tokens > 0)
     trace.notes.push_back("static cache: run eagerly, without the compilation that Transformers adds to it");

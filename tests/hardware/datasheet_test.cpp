@@ -29,6 +29,13 @@ constexpr Datasheet kDatasheets[] = {
     {"nvidia-h100-pcie-80gb", 51.2, 756, 756, 378, 2039, 50, 350, 80, "H100 whitepaper, table 2; datasheet: 2 TB/s"},
     {"nvidia-h200-sxm-141gb", 67, 989, 989, 494, 4800, 60, 700, 141,
      "H200 datasheet, halved where it counts sparsity; L2 as the driver reports it"},
+    {"nvidia-l4", 30.3, 121, 121, 60, 300, 48, 72, 24, "L4 datasheet, halved where it counts sparsity"},
+    {"nvidia-a10g", 35, 70, 70, 35, 600, 6, 300, 24, "A10G datasheet"},
+    {"nvidia-a40", 37.4, 149.7, 149.7, 74.8, 696, 6, 300, 48, "A40 datasheet"},
+    {"nvidia-rtx-a6000", 38.7, 154.8, 154.8, 77.4, 768, 6, 300, 48, "RTX A6000 datasheet, halved for sparsity"},
+    {"nvidia-rtx-4090", 82.6, 165.2, 165.2, 82.6, 1008, 72, 450, 24, "Ada whitepaper, fp32 sums"},
+    {"nvidia-l40s", 91.6, 362, 362, 183, 864, 96, 350, 48, "L40S datasheet"},
+    {"nvidia-gh200-96gb", 67, 990, 990, 494, 4000, 50, 700, 96, "GH200 datasheet, halved for sparsity"},
 };
 
 TEST(Datasheet, peaks_follow_from_cores_operations_and_clock_within_one_percent) {

@@ -9,11 +9,27 @@
 namespace ridgeline {
 namespace {
 
-TEST(LoadGpu, all_twelve_descriptions_load_with_and_without_their_measured_section) {
-  const std::vector<std::string> expected{"nvidia-a100-pcie-40gb", "nvidia-a100-pcie-80gb", "nvidia-a100-sxm4-40gb",
-                                          "nvidia-a100-sxm4-80gb", "nvidia-h100-pcie-80gb", "nvidia-h100-sxm5-80gb",
-                                          "nvidia-h200-sxm-141gb", "nvidia-rtx-3090",       "nvidia-t4",
-                                          "nvidia-v100-pcie-32gb", "nvidia-v100-sxm2-16gb", "nvidia-v100-sxm2-32gb"};
+TEST(LoadGpu, all_descriptions_load_with_and_without_their_measured_section) {
+  const std::vector<std::string> expected{"nvidia-a100-pcie-40gb",
+                                          "nvidia-a100-pcie-80gb",
+                                          "nvidia-a100-sxm4-40gb",
+                                          "nvidia-a100-sxm4-80gb",
+                                          "nvidia-h100-pcie-80gb",
+                                          "nvidia-h100-sxm5-80gb",
+                                          "nvidia-h200-sxm-141gb",
+                                          "nvidia-rtx-3090",
+                                          "nvidia-t4",
+                                          "nvidia-v100-pcie-32gb",
+                                          "nvidia-v100-sxm2-16gb",
+                                          "nvidia-v100-sxm2-32gb",
+                                          "nvidia-l4",
+                                          "nvidia-a10g",
+                                          "nvidia-a40",
+                                          "nvidia-rtx-a6000",
+                                          "nvidia-rtx-4090",
+                                          "nvidia-l40s",
+                                          "nvidia-gh200-96gb",
+                                          "nvidia-b200"};
   EXPECT_THAT(hardware_names(), ::testing::IsSupersetOf(expected));
   for (const std::string& name : hardware_names()) {
     EXPECT_EQ(load_gpu(name).name, name);

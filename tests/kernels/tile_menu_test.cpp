@@ -89,14 +89,14 @@ TEST(TileMenu, one_kernel_more_never_makes_a_product_slower) {
     const Gpu shipped = load_gpu(kind.gpu);
     std::vector<double> now;
     const GpuMenus known(shipped);
-    for (const Matmul& op : products) now.push_back(select_gemm(gemm_problem(op, shipped), shipped, known).seconds);
+    for (const Matmul& op : products) now.push_back(select_gemm(gemm_problem(op, shipped), shipped, known).expected);
     std::string tiles;
     for (int more = 0; more < 6; ++more) {
       tiles += (tiles.empty() ? "" : ", ") + random_tile(random, kind.kernels, persistent, kind.element);
       const Gpu gpu = with_tiles(kind.gpu, "[" + tiles + "]");
       const GpuMenus menus(gpu);
       for (std::size_t i = 0; i < products.size(); ++i) {
-        const double then = select_gemm(gemm_problem(products[i], gpu), gpu, menus).seconds;
+        const double then = select_gemm(gemm_problem(products[i], gpu), gpu, menus).expected;
         EXPECT_LE(then, now[i] * (1.0 + 1e-12)) << kind.gpu << " " << shape_of(products[i]) << " " << tiles;
         faster += then < now[i] * 0.999;
         now[i] = std::min(now[i], then);

@@ -2,6 +2,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <functional>
+#include <random>
+#include <utility>
 
 #include "sim/hardware/load_gpu.h"
 #include "sim/hardware/load_host.h"
@@ -16,6 +20,8 @@ namespace {
 
 /// Rounding of sums, not a tolerance of the laws.
 constexpr double kRounding = 1.0 + 1e-12;
+/// A chip this much slower for a better number would be wrong.
+constexpr double kLeastSlower = 1.005;
 
 class EveryGpu : public ::testing::TestWithParam<std::string> {
  protected:
@@ -23,32 +29,131 @@ class EveryGpu : public ::testing::TestWithParam<std::string> {
   const Software software_ = load_software("pytorch-2.11");
 };
 
+/// A number of a chip, and how it becomes `factor` times as good.
+struct Key {
+  const char* name;
+  std::function<void(Gpu&, double)> improve;
+  bool whole = false;
+};
+
+template <class Number>
+Key more(const char* name, Number& (*of)(Gpu&)) {
+  return {name, [of](Gpu& gpu, double factor) { of(gpu) = of(gpu) * factor; }};
+}
+template <class Number>
+Key less(const char* name, Number& (*of)(Gpu&)) {
+  return {name, [of](Gpu& gpu, double factor) { of(gpu) = of(gpu) * (1.0 / factor); }};
+}
+Key count(const char* name, int& (*of)(Gpu&)) {
+  return {name,
+          [of](Gpu& gpu, double factor) { of(gpu) = std::max(1, static_cast<int>(std::lround(of(gpu) * factor))); },
+          true};
+}
+
+/// What a product's time depends on, one by one.
+std::vector<Key> keys_of_products() {
+  return {count("sm.count", [](Gpu& g) -> int& { return g.sm.count; }),
+          count("sm.registers", [](Gpu& g) -> int& { return g.sm.registers; }),
+          count("sm.max_warps", [](Gpu& g) -> int& { return g.sm.max_warps; }),
+          count("sm.max_blocks", [](Gpu& g) -> int& { return g.sm.max_blocks; }),
+          more<Bytes>("sm.shared_per_sm", [](Gpu& g) -> Bytes& { return g.sm.shared_per_sm; }),
+          more<Bytes>("sm.shared_per_block", [](Gpu& g) -> Bytes& { return g.sm.shared_per_block; }),
+          more<BytesPerCycle>("sm.shared_bandwidth", [](Gpu& g) -> BytesPerCycle& { return g.sm.shared_bandwidth; }),
+          more<double>("sm.issue_rate", [](Gpu& g) -> double& { return g.sm.issue_rate; }),
+          more<double>("sm.rates.fp32", [](Gpu& g) -> double& { return g.sm.rates.fp32; }),
+          more<double>("sm.rates.tensor_fp16", [](Gpu& g) -> double& { return g.sm.rates.tensor_fp16; }),
+          more<double>("sm.rates.tensor_bf16", [](Gpu& g) -> double& { return g.sm.rates.tensor_bf16; }),
+          more<double>("sm.rates.tensor_tf32", [](Gpu& g) -> double& { return g.sm.rates.tensor_tf32; }),
+          more<Hertz>("clock.sustained", [](Gpu& g) -> Hertz& { return g.clock.sustained; }),
+          more<Hertz>("clock.tensor", [](Gpu& g) -> Hertz& { return g.clock.tensor; }),
+          less<Hertz>("clock.tensor_droop", [](Gpu& g) -> Hertz& { return g.clock.tensor_droop; }),
+          more<Watts>("power.limit", [](Gpu& g) -> Watts& { return g.power.limit; }),
+          more<Bytes>("l2.capacity", [](Gpu& g) -> Bytes& { return g.l2.capacity; }),
+          more<BytesPerSecond>("l2.read_bandwidth", [](Gpu& g) -> BytesPerSecond& { return g.l2.read_bandwidth; }),
+          more<BytesPerSecond>("l2.write_bandwidth", [](Gpu& g) -> BytesPerSecond& { return g.l2.write_bandwidth; }),
+          more<BytesPerSecond>("l2.shared_read_bandwidth",
+                               [](Gpu& g) -> BytesPerSecond& { return g.l2.shared_read_bandwidth; }),
+          less<Cycles>("l2.latency", [](Gpu& g) -> Cycles& { return g.l2.latency; }),
+          more<BytesPerSecond>("dram.bandwidth", [](Gpu& g) -> BytesPerSecond& { return g.dram.bandwidth; }),
+          less<Seconds>("dram.latency", [](Gpu& g) -> Seconds& { return g.dram.latency; }),
+          less<Seconds>("launch.memset", [](Gpu& g) -> Seconds& { return g.launch.memset; })};
+}
+
+/// Another one each time; a failure names it.
+std::uint64_t new_seed() {
+  static const std::uint64_t seed = std::random_device{}();
+  return seed;
+}
+
+Seconds time_on(const Gpu& gpu, const KernelCase& kernel, const Software& software) {
+  return predict_kernel(kernel, gpu, software, *make_timing_engine("analytic", gpu)).time;
+}
+
 TEST_P(EveryGpu, more_of_a_resource_is_never_slower) {
-  const auto engine = make_timing_engine("analytic", gpu_);
   int compared = 0;
   for (const testing::NamedCase& c : testing::RandomKernelCases(20261121).of_every_op(12)) {
-    KernelPrediction now;
+    Seconds now;
     try {
-      now = predict_kernel(c.kernel, gpu_, software_, *engine);
+      now = time_on(gpu_, c.kernel, software_);
     } catch (const std::invalid_argument&) {
       continue;  // an attention kernel that this GPU does not have
     }
     for (const Resource resource : kResources)
       for (const double factor : {1.1, 2.0}) {
-        const Gpu more = with_more(gpu_, resource, factor);
-        const KernelPrediction then = predict_kernel_on_changed(c.kernel, more, gpu_, software_, "analytic");
-        EXPECT_LE(then.time.value(), now.time.value() * kRounding)
-            << factor << " x " << name_of(resource) << " " << c.text;
-        // With the kernels it runs, no reservation is needed for anything but SMs, whose last wave may be uneven.
-        if (resource != Resource::sm_count) {
-          EXPECT_LE(time_launches(c.kernel, now.launches, more, *make_timing_engine("analytic", more)).time.value(),
-                    now.time.value() * kRounding)
-              << factor << " x " << name_of(resource) << ", same kernels " << c.text;
-        }
+        const Seconds then = time_on(with_more(gpu_, resource, factor), c.kernel, software_);
+        EXPECT_LE(then.value(), now.value() * kLeastSlower) << factor << " x " << name_of(resource) << " " << c.text;
         ++compared;
       }
   }
   EXPECT_GT(compared, 8000);
+}
+
+TEST_P(EveryGpu, no_better_number_makes_a_product_slower) {
+  const std::uint64_t seed = new_seed();
+  std::mt19937_64 random(seed);
+  testing::RandomKernelCases cases(seed);
+  const std::vector<Key> keys = keys_of_products();
+  for (int i = 0; i < 60; ++i) {
+    const nlohmann::json line = cases.one(std::array{"mm", "addmm", "bmm"}[i % 3]);
+    const KernelCase kernel = kernel_case_from(line);
+    const Seconds now = time_on(gpu_, kernel, software_);
+    for (const Key& key : keys) {
+      Gpu better = gpu_;
+      const double factor = std::exp2(std::uniform_real_distribution<double>(0.07, 2.0)(random));
+      key.improve(better, factor);
+      EXPECT_LE(time_on(better, kernel, software_).value(), now.value() * kLeastSlower)
+          << "seed " << seed << ": " << factor << " x " << key.name << " " << line.dump();
+    }
+  }
+}
+
+TEST_P(EveryGpu, a_product_falls_along_every_axis_without_a_jump) {
+  constexpr int kSteps = 20;
+  constexpr double kStep = 1.05, kMostJump = 1.1;
+  const std::uint64_t seed = new_seed();
+  testing::RandomKernelCases cases(seed + 1);
+  const std::vector<Key> keys = keys_of_products();
+  for (int i = 0; i < 9; ++i) {
+    const nlohmann::json line = cases.one(std::array{"mm", "addmm", "bmm"}[i % 3]);
+    const KernelCase kernel = kernel_case_from(line);
+    for (const Key& key : keys) {
+      double before = 0.0;
+      for (int step = 0; step < kSteps; ++step) {
+        Gpu gpu = gpu_;
+        key.improve(gpu, 0.6 * std::pow(kStep, step));
+        const double now = time_on(gpu, kernel, software_).value();
+        if (before > 0.0) {
+          EXPECT_LE(now, before * kLeastSlower)
+              << "seed " << seed << ": " << key.name << " step " << step << line.dump();
+          if (!key.whole) {
+            EXPECT_GE(now * kMostJump, before)
+                << "seed " << seed << ": " << key.name << " step " << step << line.dump();
+          }
+        }
+        before = now;
+      }
+    }
+  }
 }
 
 TEST_P(EveryGpu, no_kernel_is_below_the_time_of_its_arithmetic_or_of_the_bytes_it_must_read) {

@@ -165,8 +165,12 @@ struct RandomStep {
   std::vector<double> flops, math, bytes, memory;
 
   explicit RandomStep(Draws& draw) {
-    const std::vector<std::string> names = hardware_names();
-    gpu = load_gpu(names[draw.index(names.size())]);
+    static const std::vector<Gpu> gpus = [] {
+      std::vector<Gpu> all;
+      for (const std::string& name : hardware_names()) all.push_back(load_gpu(name));
+      return all;
+    }();
+    gpu = gpus[draw.index(gpus.size())];
     gpu.power.limit = gpu.power.idle * draw.between(1.05, 8.0);
     builder.begin_step();
     for (std::size_t i = 0, n = 2 + draw.index(12); i < n; ++i) {

@@ -101,9 +101,13 @@ struct Case {
 };
 
 Case random_case(Draws& draw) {
-  static const std::vector<std::string> names = hardware_names();
+  static const std::vector<Gpu> gpus = [] {
+    std::vector<Gpu> all;
+    for (const std::string& name : hardware_names()) all.push_back(load_gpu(name));
+    return all;
+  }();
   Case c;
-  c.gpu = load_gpu(names[draw.index(names.size())]);
+  c.gpu = gpus[draw.index(gpus.size())];
   c.gpu.power.limit = c.gpu.power.idle * draw.between(1.02, 10.0);
   c.gpu.clock.lowest = c.gpu.clock.lowest * draw.between(0.2, 1.0);
   if (draw.share() < 0.5) c.gpu.power.averaging = Seconds{draw.between(1e-3, 1.0)};

@@ -13,6 +13,9 @@
 namespace ridgeline {
 namespace {
 
+/// Of the GPU compiled for.
+constexpr int kSms = 132;
+
 ModelDescription small_gpt2(double dropout = 0.0) {
   ModelDescription model;
   model.family = ModelFamily::gpt2;
@@ -39,7 +42,8 @@ struct Both {
 };
 Both both(const ModelDescription& model, const TrainingDescription& training,
           AttentionChoice attention = AttentionChoice::flash) {
-  return {training_run(model, training, attention), compile::compile_trace(training_run(model, training, attention))};
+  return {training_run(model, training, attention),
+          compile::compile_trace(training_run(model, training, attention), kSms)};
 }
 
 template <typename O, typename Visit>
@@ -188,7 +192,7 @@ ModelDescription small_llama() {
 OpTrace compiled_llama(bool mask_given) {
   TrainingDescription training = small_training();
   training.mask_given = mask_given;
-  return compile::compile_trace(training_run(small_llama(), training, AttentionChoice::cudnn));
+  return compile::compile_trace(training_run(small_llama(), training, AttentionChoice::cudnn), kSms);
 }
 
 TEST(CompileTrace, a_mask_that_is_given_is_added_to_all_scores_of_repeated_keys) {

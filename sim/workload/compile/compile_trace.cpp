@@ -14,7 +14,7 @@ namespace {
 
 class Compiler {
  public:
-  explicit Compiler(OpTrace trace) : trace_(std::move(trace)), new_index_(trace_.records.size() + 1, 0) {}
+  Compiler(OpTrace trace, int sms) : trace_(std::move(trace)), sms_(sms), new_index_(trace_.records.size() + 1, 0) {}
 
   OpTrace run() {
     std::uint32_t next = 0;
@@ -24,7 +24,7 @@ class Compiler {
       partition(graph);
       const std::vector<Group> groups = reorder_for_peak_memory(graph, fuse(graph));
       drop_allocations(range);
-      Emitter emitter(trace_, records_, graph, groups);
+      Emitter emitter(trace_, records_, graph, groups, sms_);
       mark(range.forward);
       emitter.forward(trace_.parameter_tensors);
       copy(range.forward.end, range.backward.begin);
@@ -87,6 +87,7 @@ class Compiler {
   }
 
   OpTrace trace_;
+  int sms_;
   std::vector<std::uint32_t> new_index_;
   std::vector<Record> records_;
   std::unordered_set<StorageId> dropped_, born_;
@@ -95,6 +96,6 @@ class Compiler {
 
 }  // namespace
 
-OpTrace compile_trace(OpTrace eager) { return Compiler(std::move(eager)).run(); }
+OpTrace compile_trace(OpTrace eager, int sms) { return Compiler(std::move(eager), sms).run(); }
 
 }  // namespace ridgeline::compile

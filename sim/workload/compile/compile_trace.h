@@ -6,7 +6,7 @@
 
 namespace ridgeline::compile {
 
-/// `eager.compiled_ranges` says what is replaced.
-OpTrace compile_trace(OpTrace eager);
+/// `eager.compiled_ranges` says what is replaced. `sms`: of the GPU compiled for, which long sums are cut for.
+OpTrace compile_trace(OpTrace eager, int sms);
 
 }  // namespace ridgeline::compile

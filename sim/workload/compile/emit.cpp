@@ -9,8 +9,10 @@
 namespace ridgeline::compile {
 namespace {
 
-/// A sum over rows is cut into stretches of at least this many rows, as long as that makes more work than this.
-constexpr std::int64_t kShortestStretch = 128, kEnoughSums = 132 * 1024;
+/// A sum over rows is cut into stretches of at least this many rows, as long as that makes no more work than so many
+/// sums an SM: PyTorch's compiler reads the number of SMs of the GPU it compiles for (torch/_inductor/choices.py,
+/// reduction_split_factor).
+constexpr std::int64_t kShortestStretch = 128, kSumsOfSm = 1024;
 /// Blocks of a kernel that sums a norm's weight gradients beside the gradient of its input.
 constexpr std::int64_t kRowsOfBlock = 16, kMostBlocks = 1024;
 
@@ -25,11 +27,13 @@ std::string name_of_group(const Group& group) {
 
 }  // namespace
 
-Emitter::Emitter(OpTrace& trace, std::vector<Record>& records, const Graph& graph, const std::vector<Group>& groups)
+Emitter::Emitter(OpTrace& trace, std::vector<Record>& records, const Graph& graph, const std::vector<Group>& groups,
+                 int sms)
     : trace_(trace),
       records_(records),
       graph_(graph),
       groups_(groups),
+      sms_(sms),
       last_reader_(graph.values.size(), kNone),
       storage_(graph.values.size(), kNone),
       freed_(graph.values.size(), false),
@@ -206,7 +210,7 @@ void Emitter::generated(const Group& group) {
 void Emitter::column_sums(const Group& group, FusedKernel op) {
   op.shape = FusedKernel::Shape::columns;
   op.column_results = group.column_results;
-  const std::int64_t stretches = std::clamp<std::int64_t>(kEnoughSums / std::max<std::int64_t>(1, op.cols), 1,
+  const std::int64_t stretches = std::clamp<std::int64_t>(kSumsOfSm * sms_ / std::max<std::int64_t>(1, op.cols), 1,
                                                           ceil_div(op.rows, kShortestStretch));
   records_.push_back({Record::Kind::host, HostClass::generated_kernel, 1});
   if (stretches == 1) return call(std::move(op), group, operands(group.reads), operands(group.writes));

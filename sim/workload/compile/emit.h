@@ -14,7 +14,7 @@ namespace ridgeline::compile {
 class Emitter {
  public:
   /// Appends to `records` and to the storages, operands, calls and ops of `trace`.
-  Emitter(OpTrace& trace, std::vector<Record>& records, const Graph& graph, const std::vector<Group>& groups);
+  Emitter(OpTrace& trace, std::vector<Record>& records, const Graph& graph, const std::vector<Group>& groups, int sms);
 
   void forward(std::int64_t parameters);
   void backward(std::int64_t parameters);
@@ -37,6 +37,7 @@ class Emitter {
   std::vector<Record>& records_;
   const Graph& graph_;
   const std::vector<Group>& groups_;
+  std::int64_t sms_;                        ///< of the GPU that is compiled for
   std::vector<std::uint32_t> last_reader_;  ///< of each value: entry of `groups_`, kNone where nobody reads it
   std::vector<StorageId> storage_;          ///< of each value, kNone before it is allocated
   std::vector<bool> freed_;                 ///< by value: its storage is gone or another value's

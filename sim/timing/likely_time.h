@@ -1,0 +1,35 @@
+// The time of a product whose kernel a library picks by an estimate that nobody knows.
+//
+// Each kernel ranks by its law's time, weighted by what speaks against it: shape and tile alone, never the chip. The
+// fastest rank is what a perfect choice would take; a library takes one of the next now and then. The time is a mean of
+// the ranks in order, R1 <= R2 <= ...: sum of turn_j * min(Rj, kMostSlower * R1). No Rj grows where a kernel becomes
+// faster or one is added, so neither does the time, and where two kernels change places it does not jump.
+#pragma once
+
+#include <array>
+#include <span>
+
+#include "sim/hardware/gpu.h"
+#include "sim/launch/kernel_launch.h"
+
+namespace ridgeline {
+
+/// How often each rank is taken, where a library's choices are known (profiles of Hopper; others fit as well, from 0.54
+/// and four further to 1 alone).
+inline constexpr std::array kTurns{0.7, 0.3};
+static_assert(kTurns.size() == LikelyKernels::kMost);
+/// Nothing slower counts.
+inline constexpr double kMostSlower = 1.2;
+
+/// `ranks`: seconds, ascending, as many as there are up to two. Infinite without any.
+double likely_of(std::span<const double> ranks, bool often_others);
+
+/// Of both generations of kernels: a share of products keeps to the older one; the others take the faster.
+inline double of_generations(double newer, double older, double older_share) {
+  return older_share * older + (1.0 - older_share) * (older < newer ? older : newer);
+}
+
+/// Seconds of `work` in the kernels that are likely, memsets and reductions of splits with them.
+double likely_seconds(const GemmWork& work, const Gpu& gpu, double read_miss, double write_miss);
+
+}  // namespace ridgeline
