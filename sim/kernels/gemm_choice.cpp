@@ -18,7 +18,9 @@ namespace {
 
 class Choice {
  public:
-  Choice(const GemmWork& problem, const Gpu& gpu, const GemmConstants& constants, const GpuMenu& menu)
+  /// `of_interest`: candidates that rank no better do not count.
+  Choice(const GemmWork& problem, const Gpu& gpu, const GemmConstants& constants, const GpuMenu& menu,
+         double of_interest)
       : problem_(problem),
         constants_(constants),
         menu_(menu),
@@ -27,6 +29,8 @@ class Choice {
         floor_(law_),
         persistent_(problem.family == GemmWork::Family::wgmma),
         counted_(menu.often_others ? LikelyKernels::kMost : 1),
+        limit_of_ranks_(of_interest),
+        limit_(static_cast<float>(of_interest * (1.0 + 1e-6))),
         room_(emptied_room()) {
     std::array<float, GpuMenu::kMostLengths> in_m, in_n, in_k;
     cut(problem.m, menu.sides, in_m.data());
@@ -100,7 +104,7 @@ class Choice {
       }
     while (true) {
       const std::size_t first = place_of_least(floors_.data(), entries);
-      if (floors_[first] == kNever) break;
+      if (!(floors_[first] < limit_)) break;
       const bool suits = runs(first, mode);
       if (suits) time({&menu_.entries[first], 1, false});
       floors_[first] = kNever;
@@ -189,7 +193,7 @@ class Choice {
     for (; at > 0 && best_[at - 1].rank > ranked.rank; --at) best_[at] = best_[at - 1];
     best_[at] = ranked;
     filled_ = std::min(filled_ + 1, counted_);
-    limit_of_ranks_ = std::min(best_[counted_ - 1].rank, kMostSlower * best_[0].rank);
+    limit_of_ranks_ = std::min({limit_of_ranks_, best_[counted_ - 1].rank, kMostSlower * best_[0].rank});
     limit_ = static_cast<float>(limit_of_ranks_ * (1.0 + 1e-6));
   }
 
@@ -234,8 +238,8 @@ class Choice {
   bool persistent_;
   std::size_t counted_, filled_ = 0;
   std::array<Ranked, LikelyKernels::kMost> best_;  ///< by rank
-  double limit_of_ranks_ = std::numeric_limits<double>::infinity();
-  float limit_ = kNever;  ///< not less, in single precision
+  double limit_of_ranks_;
+  float limit_;  ///< not less, in single precision
   std::array<float, GpuMenu::kMostEntries> rows_, columns_, steps_, floors_;
   GemmTilings tilings_{rows_.data(), columns_.data(), steps_.data()};
   Room& room_;
@@ -247,10 +251,10 @@ class Choice {
 
 }  // namespace
 
-GemmSelection select_gemm(const GemmWork& problem, const Gpu& gpu, const GemmConstants& constants,
-                          const GpuMenu& menu) {
+GemmSelection select_gemm(const GemmWork& problem, const Gpu& gpu, const GemmConstants& constants, const GpuMenu& menu,
+                          double of_interest) {
   if (menu.entries.empty()) return {};  // nothing of it fits an SM
-  return Choice(problem, gpu, constants, menu).make();
+  return Choice(problem, gpu, constants, menu, of_interest).make();
 }
 
 }  // namespace ridgeline

@@ -7,7 +7,6 @@
 
 #include <fmt/format.h>
 
-#include "sim/kernels/gemm_candidates.h"
 #include "sim/timing/likely_time.h"
 
 namespace ridgeline {
@@ -86,17 +85,19 @@ double share_of_older_kernels(const GemmWork& problem) {
 }  // namespace
 
 GemmSelection select_gemm(const GemmWork& problem, const Gpu& gpu, const GpuMenus& menus) {
-  const auto from_class = [&](const GemmWork& work) {
+  const auto from_class = [&](const GemmWork& work, double of_interest) {
     const GemmClass kernel_class = gemm_class_of(work, gpu);
-    return select_gemm(work, gpu, gemm_constants(kernel_class), menus.of(kernel_class, work.batch > 1));
+    return select_gemm(work, gpu, gemm_constants(kernel_class), menus.of(kernel_class, work.batch > 1), of_interest);
   };
-  GemmSelection selection = from_class(problem);
+  constexpr double kAny = std::numeric_limits<double>::infinity();
+  GemmSelection selection = from_class(problem, kAny);
   if (problem.family != GemmWork::Family::wgmma) return selection;
   GemmWork before = problem;
   before.family = GemmWork::Family::mma_sync;
-  const GemmSelection older = from_class(before);
-  if (older.choice == nullptr) return selection;
   const double share = problem.type == DType::tf32 ? share_of_older_kernels(problem) : 0.0;
+  // Where none keep to the older kernels only faster ones count: none that ranks behind their second does.
+  const GemmSelection older = from_class(before, share > 0.0 ? kAny : kMostSlower * selection.expected);
+  if (older.choice == nullptr) return selection;
   GemmSelection made = share >= 0.5 || older.expected < selection.expected ? older : selection;
   made.likely = selection.likely;
   made.kernels = selection.kernels;

@@ -36,7 +36,8 @@ GemmWork gemm_problem(const Matmul& op, const Gpu& gpu);
 
 /// `problem` states family, type, shape, layout and alignment; its tile is ignored. The choice points into `menus`.
 GemmSelection select_gemm(const GemmWork& problem, const Gpu& gpu, const GpuMenus& menus);
-/// From one menu alone.
-GemmSelection select_gemm(const GemmWork& problem, const Gpu& gpu, const GemmConstants& constants, const GpuMenu& menu);
+/// From one menu alone, of the kernels that rank better than `of_interest` seconds.
+GemmSelection select_gemm(const GemmWork& problem, const Gpu& gpu, const GemmConstants& constants, const GpuMenu& menu,
+                          double of_interest = std::numeric_limits<double>::infinity());
 
 }  // namespace ridgeline

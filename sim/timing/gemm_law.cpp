@@ -7,8 +7,6 @@
 
 #include "sim/timing/achieved_bandwidth.h"
 #include "sim/timing/clock_law.h"
-#include "sim/timing/laws.h"
-#include "sim/timing/likely_time.h"
 #include "sim/timing/math_rate.h"
 
 namespace ridgeline {
@@ -22,9 +20,6 @@ constexpr double kClusterableShare = 0.91;
 
 /// Blocks of a wave are up to a pipeline of stages apart: lines of panels have to stay this many pipelines.
 constexpr double kPipelinesApart = 2.0;
-
-/// The kernel shown takes at least this share of its own time, whatever others are likely.
-constexpr double kLeastOfKernel = 0.5;
 
 /// Lines that many SMs ask for come at most this much faster than others (an H200; NVIDIA's documents name no number).
 constexpr double kSharedOverPlain = 1.45;
@@ -369,65 +364,6 @@ double GemmLaw::seconds(const GemmTile& tile, int splits, double give_up, double
                        Seconds{product.fixed + product.compute})
              .time.value() +
          helpers;
-}
-
-GemmMisses gemm_misses(const KernelLaunch& launch, std::span<const double> residency) {
-  const auto missing = [&](const std::vector<Access>& accesses, std::size_t place) {
-    double wanted = 0.0, missed = 0.0;
-    for (std::size_t i = 0; i < accesses.size(); ++i) {
-      wanted += accesses[i].bytes;
-      missed += accesses[i].bytes * (1.0 - (place + i < residency.size() ? residency[place + i] : 0.0));
-    }
-    return wanted > 0.0 ? missed / wanted : 1.0;
-  };
-  return {missing(launch.reads, 0), missing(launch.writes, launch.reads.size())};
-}
-
-KernelTime gemm_time(const KernelLaunch& launch, const GemmWork& work, const Gpu& gpu, Residency residency) {
-  return gemm_time(launch, work, gpu, residency, gemm_constants(gemm_class_of(work, gpu)));
-}
-
-KernelTime gemm_time(const KernelLaunch& launch, const GemmWork& work, const Gpu& gpu, Residency residency,
-                     const GemmConstants& constants) {
-  KernelTime result;
-  if (work.reduces_splits) {
-    const GemmLaw law(work, gpu, constants);
-    result.time = Seconds{law.split_reduction(tile_of(work), work.split_k)};
-    result.limiter =
-        launch.read_bytes() / gpu.dram.bandwidth.value() > 0.5 * result.time.value() ? Limiter::l2 : Limiter::latency;
-    result.l2_bytes = launch.read_bytes() + launch.written_bytes();
-    result.l2_hit_rate = 1.0;
-    result.dram_write_bytes = launch.written_bytes();
-    return result;
-  }
-  const GemmMisses missed = gemm_misses(launch, residency);
-  const GemmLaw law(work, gpu, constants, missed.read, missed.write);
-  const GemmTile tile = tile_of(work);
-  const GemmTime part = law.time(tile, work.split_k);
-  result.time = Seconds{part.total};
-  result.clocked = Seconds{part.fixed + part.compute};
-  result.dram_read_bytes = part.dram_read;
-  result.dram_write_bytes = part.dram_write;
-  result.l2_bytes = part.l2_bytes;
-  result.l2_hit_rate = part.l2_bytes > 0.0 ? std::clamp(1.0 - part.dram_read / part.l2_bytes, 0.0, 1.0) : 0.0;
-  const double resident = gpu.sm.count * std::max(1, work.blocks_per_sm);
-  result.waves = launch.blocks() / resident;
-  result.occupancy =
-      std::min(1.0, std::max(1, work.blocks_per_sm) * launch.threads_per_block / 32.0 / gpu.sm.max_warps);
-  result.math_utilization = part.activity;
-  const double start = part.fixed + part.fill;
-  if (start > part.compute && start > part.memory) result.limiter = Limiter::latency;
-  else if (part.memory > part.compute) result.limiter = Limiter::dram;
-  else if (part.latency > part.math && part.latency > part.shared) result.limiter = Limiter::latency;
-  else if (part.shared > part.math) result.limiter = Limiter::shared_memory;
-  else if (part.math < 0.5 * part.compute) result.limiter = Limiter::latency;
-  else result.limiter = Limiter::compute;
-  limit_power(result, launch, gpu);
-  if (work.likely.newer + work.likely.older > 0) {
-    const double likely = likely_seconds(work, gpu, missed.read, missed.write) - law.helper_seconds(tile, work.split_k);
-    result.stretch(std::max(kLeastOfKernel, likely / result.time.value()));
-  }
-  return result;
 }
 
 }  // namespace ridgeline

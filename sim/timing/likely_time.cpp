@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <limits>
 
-#include "sim/timing/gemm_law.h"
-
 namespace ridgeline {
 
 double likely_of(std::span<const double> ranks, bool often_others) {
@@ -19,9 +17,7 @@ double likely_of(std::span<const double> ranks, bool often_others) {
 
 namespace {
 
-double seconds_among(const GemmWork& work, const Gpu& gpu, std::span<const LikelyKernels::Kernel> kernels, double read_miss,
-                 double write_miss) {
-  const GemmLaw law(work, gpu, gemm_constants(gemm_class_of(work, gpu)), read_miss, write_miss);
+double seconds_among(const GemmWork& work, const GemmLaw& law, std::span<const LikelyKernels::Kernel> kernels) {
   std::array<double, LikelyKernels::kMost> ranks{};
   GemmWork one{.family = work.family};
   for (std::size_t i = 0; i < kernels.size(); ++i) {
@@ -41,14 +37,15 @@ double seconds_among(const GemmWork& work, const Gpu& gpu, std::span<const Likel
 
 }  // namespace
 
-double likely_seconds(const GemmWork& work, const Gpu& gpu, double read_miss, double write_miss) {
+double likely_seconds(const GemmWork& work, const Gpu& gpu, const GemmLaw& law, double read_miss, double write_miss) {
   const LikelyKernels& likely = work.likely;
   const auto of = [&](GemmWork::Family family, std::span<const LikelyKernels::Kernel> kernels) {
     if (kernels.empty()) return std::numeric_limits<double>::infinity();
-    if (family == work.family) return seconds_among(work, gpu, kernels, read_miss, write_miss);
+    if (family == work.family) return seconds_among(work, law, kernels);
     GemmWork other = work;
     other.family = family;
-    return seconds_among(other, gpu, kernels, read_miss, write_miss);
+    return seconds_among(other, GemmLaw(other, gpu, gemm_constants(gemm_class_of(other, gpu)), read_miss, write_miss),
+                         kernels);
   };
   if (likely.older == 0) return of(work.family, {likely.of_newer.data(), likely.newer});
   const double newer = of(GemmWork::Family::wgmma, {likely.of_newer.data(), likely.newer}),

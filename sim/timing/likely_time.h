@@ -11,6 +11,7 @@
 
 #include "sim/hardware/gpu.h"
 #include "sim/launch/kernel_launch.h"
+#include "sim/timing/gemm_law.h"
 
 namespace ridgeline {
 
@@ -29,7 +30,7 @@ inline double of_generations(double newer, double older, double older_share) {
   return older_share * older + (1.0 - older_share) * (older < newer ? older : newer);
 }
 
-/// Seconds of `work` in the kernels that are likely, memsets and reductions of splits with them.
-double likely_seconds(const GemmWork& work, const Gpu& gpu, double read_miss, double write_miss);
+/// Seconds of `work` in the kernels that are likely, memsets and reductions of splits with them. `law` is its own.
+double likely_seconds(const GemmWork& work, const Gpu& gpu, const GemmLaw& law, double read_miss, double write_miss);
 
 }  // namespace ridgeline
