@@ -224,7 +224,7 @@ void add_general(std::vector<HardwareKey>& k) {
 void add_sm(std::vector<HardwareKey>& k) {
   using enum Law;
   k.push_back(row<kSm, &SmSpec::count>("sm.count", {1, 100000}, Better::more, stream | code | product | attention | convolution | power | hierarchy | roofline | peak, "Streaming multiprocessors that programs can use"));
-  k.push_back(row<kSm, &SmSpec::schedulers>("sm.schedulers", {1, 64}, Better::more, occupancy | stream | code | product, "Warp schedulers of an SM: instructions it issues a clock"));
+  k.push_back(row<kSm, &SmSpec::schedulers>("sm.schedulers", {1, 64}, Better::more, stream | code | product, "Warp schedulers of an SM: instructions it issues a clock"));
   k.push_back(row<kSm, &SmSpec::max_warps>("sm.max_warps", {1, 1024}, Better::more, occupancy | stream, "Warps resident on an SM at most"));
   k.push_back(row<kSm, &SmSpec::max_blocks>("sm.max_blocks", {1, 1024}, Better::more, one(occupancy), "Thread blocks resident on an SM at most"));
   k.push_back(row<kSm, &SmSpec::max_threads_per_block>("sm.max_threads_per_block", {32, 32768}, Better::more, one(choice), "Threads of a block at most: kernels with larger ones do not fit"));
@@ -360,7 +360,7 @@ std::string_view name_of(Architecture architecture) {
   return "unknown";
 }
 
-std::string_view assumed_kernels(Architecture architecture) {
+std::string_view kernels_of_another(Architecture architecture) {
   if (architecture == Architecture::ada)
     return "kernels are assumed: those of compute capability 8.6, with Ada's limits";
   if (architecture == Architecture::blackwell)

@@ -85,7 +85,7 @@ struct HardwareKey {
 };
 
 /// What is assumed of an architecture whose kernels the laws have not seen; empty where they have.
-std::string_view assumed_kernels(Architecture architecture);
+std::string_view kernels_of_another(Architecture architecture);
 
 /// In the order of a file.
 std::span<const HardwareKey> hardware_keys();

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>
+#include <type_traits>
 
 #include "sim/kernels/attention_tiles.h"
 #include "sim/kernels/families.h"
@@ -16,6 +17,7 @@
 #include "sim/kernels/stream_launch.h"
 #include "sim/occupancy/occupancy.h"
 #include "sim/timing/attention_law.h"
+#include "sim/timing/laws.h"
 #include "sim/units/ceil_div.h"
 #include "sim/workload/op_operands.h"
 
@@ -35,23 +37,6 @@ Sizes sizes_of(const Attention& op) {
           .kv = batch * static_cast<double>(op.kv_heads * op.seq_k) * d,
           .statistics = batch * static_cast<double>(op.heads * op.seq_q),
           .element = static_cast<double>(bytes_of(op.type))};
-}
-
-/// FlashAttention-2's rule: split the keys when a row of query blocks leaves SMs idle; the fewest splits within 85 % of
-/// the best wave efficiency. `sms` counts two blocks an SM.
-int flash_splits(double blocks, int sms, int key_blocks) {
-  if (blocks >= 0.8 * sms) return 1;
-  const int most = std::min({128, sms, key_blocks});
-  const auto efficiency = [&](int splits) {
-    if (splits > 1 && ceil_div(key_blocks, splits) == ceil_div(key_blocks, splits - 1)) return 0.0;
-    const double waves = blocks * splits / sms;
-    return waves / std::ceil(waves);
-  };
-  double best = 0.0;
-  for (int splits = 1; splits <= most; ++splits) best = std::max(best, efficiency(splits));
-  for (int splits = 1; splits <= most; ++splits)
-    if (efficiency(splits) >= 0.85 * best) return splits;
-  return 1;
 }
 
 std::string kernel_name(const Attention& op, const AttentionTile& tile, std::string_view what) {
@@ -74,14 +59,45 @@ class AttentionLowering {
       : op_(op), gpu_(gpu), software_(software), size_(sizes_of(op)) {}
 
   LoweredOp forward() {
-    AttentionTile tile = attention_tile(op_, gpu_);
-    int splits = 1;
+    const AttentionTile tile = attention_tile(op_, gpu_);
     if (op_.backend == AttentionBackend::flash && !op_.dropout) {
       const AttentionTile split = flash_split_tile(op_);
-      splits = flash_splits(static_cast<double>(op_.batch * op_.heads * ceil_div(op_.seq_q, 64)), 2 * gpu_.sm.count,
-                            static_cast<int>(ceil_div(op_.seq_k, split.k)));
-      if (splits > 1) tile = split;
+      const int splits = flash_splits(static_cast<double>(op_.batch * op_.heads * ceil_div(op_.seq_q, 64)),
+                                      2 * gpu_.sm.count, static_cast<int>(ceil_div(op_.seq_k, split.k)));
+      // The rule counts waves; where cutting and combining costs more than idle SMs, a chip with more SMs would lose.
+      if (splits > 1) {
+        LoweredOp cut = forward(split, splits), whole = forward(tile, 1);
+        return seconds(cut) < seconds(whole) ? std::move(cut) : std::move(whole);
+      }
     }
+    return forward(tile, 1);
+  }
+
+  LoweredOp backward() {
+    const AttentionTile tile = attention_tile(op_, gpu_);
+    return op_.backend == AttentionBackend::efficient ? efficient_backward(tile) : flash_like_backward(tile);
+  }
+
+ private:
+  [[nodiscard]] double seconds(const LoweredOp& op) const {
+    double sum = 0.0;
+    for (const KernelLaunch& launch : op.launches)
+      sum += std::visit(
+          [&](const auto& work) {
+            using Work = std::decay_t<decltype(work)>;
+            if constexpr (std::is_same_v<Work, AttentionWork>)
+              return attention_time(launch, work, gpu_, {}).time.value();
+            else if constexpr (std::is_same_v<Work, StreamWork>)
+              return stream_time(launch, work, gpu_, {}).time.value();
+            else return 0.0;
+          },
+          launch.work);
+    return sum;
+  }
+
+  /// The forward pass in kernels of one tile and split.
+  LoweredOp forward(const AttentionTile& tile, int splits) {
+    out_ = {};
     if (op_.backend == AttentionBackend::cudnn) {
       if (op_.dropout) small_kernel("philox_unpack");
       out_.launches.push_back(counter_memset());
@@ -111,12 +127,6 @@ class AttentionLowering {
     return std::move(out_);
   }
 
-  LoweredOp backward() {
-    const AttentionTile tile = attention_tile(op_, gpu_);
-    return op_.backend == AttentionBackend::efficient ? efficient_backward(tile) : flash_like_backward(tile);
-  }
-
- private:
   [[nodiscard]] Access read(int operand, double elements) const {
     return {.operand = operand, .bytes = elements * size_.element};
   }

@@ -2,7 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <stdexcept>
+
+#include "sim/units/ceil_div.h"
 
 namespace ridgeline {
 namespace {
@@ -164,6 +168,21 @@ AttentionTile flash_split_tile(const Attention& op) {
   const int d = rounded_up(op.head_dim, {32, 64, 96, 128, 192, 256});
   const int k = d <= 64 ? 256 : d <= 128 ? 128 : 64;
   return {.q = 64, .k = k, .head_dim = d, .threads = 128, .registers = 255, .shared_bytes = (64 + 2 * k) * d * 2};
+}
+
+int flash_splits(double blocks, int sms, int key_blocks) {
+  if (blocks >= 0.8 * sms) return 1;
+  const int most = std::min({128, sms, key_blocks});
+  const auto efficiency = [&](int splits) {
+    if (splits > 1 && ceil_div(key_blocks, splits) == ceil_div(key_blocks, splits - 1)) return 0.0;
+    const double waves = blocks * splits / sms;
+    return waves / std::ceil(waves);
+  };
+  double best = 0.0;
+  for (int splits = 1; splits <= most; ++splits) best = std::max(best, efficiency(splits));
+  for (int splits = 1; splits <= most; ++splits)
+    if (efficiency(splits) >= 0.85 * best) return splits;
+  return 1;
 }
 
 }  // namespace ridgeline

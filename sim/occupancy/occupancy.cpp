@@ -1,12 +1,21 @@
 #include "sim/occupancy/occupancy.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace ridgeline {
 namespace {
 
+/// An SM's registers lie in this many files, of which a warp has its registers in one (all chips since Maxwell). A
+/// what-if with more schedulers shares them.
+constexpr std::int64_t kRegisterFiles = 4;
+
+/// Units of allocation are powers of two. Another number counts as the power below, so that a smaller unit never
+/// allocates more.
 constexpr std::int64_t round_up(std::int64_t value, std::int64_t unit) {
-  return unit > 1 ? (value + unit - 1) / unit * unit : value;
+  const auto power =
+      static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(std::max<std::int64_t>(unit, 1))));
+  return (value + power - 1) / power * power;
 }
 
 }  // namespace
@@ -26,7 +35,7 @@ Occupancy occupancy_of(const SmSpec& sm, int threads_per_block, int registers_pe
   limit_to(sm.max_warps / result.warps_per_block, OccupancyLimit::warps);
   if (registers_per_thread > 0) {
     const std::int64_t per_warp = round_up(std::int64_t{registers_per_thread} * kWarp, sm.register_allocation_unit);
-    const std::int64_t warps = sm.registers / sm.schedulers / per_warp * sm.schedulers;
+    const std::int64_t warps = sm.registers / kRegisterFiles / per_warp * kRegisterFiles;
     limit_to(warps / result.warps_per_block, OccupancyLimit::registers);
   }
   const auto capacity = static_cast<std::int64_t>(sm.shared_per_sm.value());

@@ -288,7 +288,7 @@ PredictedStep predict_step(const StepProgram& program, const Gpu& gpu, const Hos
   for (const std::uint32_t op : program.approximated)
     p.notes.push_back(fmt::format("{} {} has no rule on this GPU: costed by its bytes", name_of(trace.ops[op]),
                                   shape_of(trace.ops[op])));
-  if (const auto assumed = assumed_kernels(gpu.architecture); !assumed.empty()) p.notes.emplace_back(assumed);
+  if (const auto assumed = kernels_of_another(gpu.architecture); !assumed.empty()) p.notes.emplace_back(assumed);
   for (std::string& note : notes_of_units(trace, gpu)) p.notes.push_back(std::move(note));
   if (!range.validated) p.notes.push_back(range.why_not);
   return result;

@@ -41,7 +41,7 @@ struct Sensitivity {
 /// `gpu` with `factor` times one of its numbers: whole numbers by at least one, nothing beyond its range.
 Gpu with_more(const Gpu& gpu, const HardwareKey& key, double factor);
 
-/// Of a whole training step: some 150 predictions without memory. Throws as predict does.
+/// Of a whole training step: some 80 predictions without memory. Throws as predict does.
 Sensitivity step_sensitivity(const Scenario& scenario, std::string_view engine, double factor = kSensitivityFactor);
 
 }  // namespace ridgeline

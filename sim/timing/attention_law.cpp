@@ -175,14 +175,14 @@ PanelTraffic panel_traffic(const AttentionWork& work, const Gpu& gpu, const Atte
                owned = static_cast<double>(backward ? work.seq_k : work.seq_q);
   const double heads = static_cast<double>(work.batch * work.heads);
   const double groups = backward || work.kv_heads <= 0 ? heads : static_cast<double>(work.batch * work.kv_heads);
-  const double panels = 2.0 * walked * d * element, of_head = blocks.count / heads;
+  const double panels = 2.0 * walked * d * element;
   const double at_work = std::min(blocks.count, static_cast<double>(gpu.sm.count * blocks.resident));
   PanelTraffic traffic;
   const double own = 2.0 * owned * d * element * (backward ? groups : 0.5 * heads);
   traffic.first = own + panels * groups;
   traffic.asked = std::max(traffic.first, own + blocks.products * std::min(walked_tile, walked) * 2.0 * d * element);
   traffic.cold = std::min(cold_bytes, traffic.first);
-  traffic.footprint = std::min(groups, at_work / of_head * groups / heads + 1.0) * panels;
+  traffic.footprint = std::min(groups, 2.0) * panels;  // a head whose blocks end and the next
   traffic.written = written_bytes + (backward ? blocks.products * std::min(walked_tile, walked) * d * 4.0 : 0.0);
   traffic.written_out = written_bytes;
   traffic.waits = blocks.products / at_work + kLoadsOfPrologue;

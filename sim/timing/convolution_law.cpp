@@ -91,7 +91,7 @@ constexpr double kMergedClusters = 0.58, kMerged = 0.9;
 /// Stages of a main loop whose loads are on their way together.
 constexpr double kStagesAhead = 2.0;
 
-/// Panels of a wave of tiles: as many rows as columns of them are at work, each as deep as the product.
+/// Panels of tiles, each as deep as the product.
 PanelFloor panel_floor_of(const GemmWork& work, const Gpu& gpu, const ConvolutionTime& t, double element,
                           double resident, double cold, double hit, double written) {
   const double tm = work.tile_m, tn = work.tile_n, depth = t.steps * work.tile_k * element;
@@ -101,7 +101,11 @@ PanelFloor panel_floor_of(const GemmWork& work, const Gpu& gpu, const Convolutio
   traffic.cold = cold;
   traffic.first = cold + hit;
   traffic.asked = std::max(traffic.first, merged * blocks * depth * (tm + tn));
-  traffic.footprint = std::min(traffic.first, 2.0 * std::sqrt(at_work * tm * tn) * depth);
+  // Tiles at work lie in a square, whose panels come together; those of the next square when all have passed.
+  const double square = std::min(traffic.first, 2.0 * std::sqrt(at_work * tm * tn) * depth);
+  traffic.footprint = std::min(traffic.first, (tm + tn) * depth);
+  traffic.later = std::max(0.0, square * blocks / at_work - traffic.first);
+  traffic.between = traffic.first;
   traffic.written = traffic.written_out = written;
   traffic.waits = blocks / at_work * t.steps / kStagesAhead;
   const double shared = gpu.l2.shared_read_bandwidth.value();

@@ -31,9 +31,10 @@ double reference_load_latency(double cold) {
 PanelFloor panel_floor(const PanelTraffic& traffic, const Gpu& gpu, double l2_bandwidth) {
   const AchievedBandwidth achieved = achieved_bandwidth(gpu);
   const double capacity = gpu.l2.replacement == L2Replacement::none ? 0.0 : gpu.l2.capacity.value();
-  const double gone = traffic.footprint > 0.0 ? std::exp(-capacity / traffic.footprint) : 0.0;
+  const auto gone = [&](double footprint) { return footprint > 0.0 ? std::exp(-capacity / footprint) : 0.0; };
   PanelFloor floor;
-  floor.refetched = std::max(0.0, traffic.asked - traffic.first) * gone;
+  const double again = std::max(0.0, traffic.asked - traffic.first), later = std::min(again, traffic.later);
+  floor.refetched = (again - later) * gone(traffic.footprint) + later * gone(traffic.between);
   const double missed = traffic.cold + floor.refetched;
   const double cold = traffic.asked > 0.0 ? std::min(1.0, missed / traffic.asked) : 0.0;
   const double clock = gpu.clock.sustained.value();

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <map>
@@ -34,6 +35,23 @@ int pairs(int few) {
 /// Products have laws and tests of their own.
 bool is_product(std::string_view op) { return op == "mm" || op == "addmm" || op == "bmm"; }
 
+/// Slower by more than this share is a failure. Two facts of the code and of caches are allowed more (docs/model.md,
+/// section 4): PyTorch cuts some sums, and lays out some grids, by the number of SMs that it finds; and blocks that
+/// read their rows again push each other's out where an SM, or the chip, holds more of them.
+double tolerance(std::string_view op, std::string_view changed) {
+  const auto changes = [&](std::initializer_list<std::string_view> keys) {
+    return std::any_of(keys.begin(), keys.end(), [&](auto key) { return changed.find(key) != changed.npos; });
+  };
+  const auto is = [&](std::initializer_list<std::string_view> ops) {
+    return std::any_of(ops.begin(), ops.end(), [&](auto one) { return op == one; });
+  };
+  if (is({"sum_rows", "sum_all", "embedding_backward"}) && changes({"sm.count"})) return 2.0;
+  if (is({"dropout"}) && changes({"sm.registers"})) return 1.02;
+  const bool rereads = op.find("norm") != op.npos || op.find("softmax") != op.npos;
+  if (rereads && changes({"sm.count", "sm.max_warps", "sm.max_blocks", "sm.registers", "sm.shared_per_sm"})) return 1.1;
+  return 1.005;
+}
+
 class BetterChips : public ::testing::TestWithParam<const char*> {
  protected:
   BetterChips() : random_(seed()), cases_(seed()) {
@@ -59,7 +77,6 @@ class BetterChips : public ::testing::TestWithParam<const char*> {
 };
 
 TEST_P(BetterChips, are_never_slower) {
-  constexpr double kTolerance = 1.005;
   const int wanted = pairs(std::string_view(GetParam()) == "analytic" ? 4000 : 400);
   std::map<std::string, int> slower;
   int compared = 0;
@@ -87,7 +104,7 @@ TEST_P(BetterChips, are_never_slower) {
       ++compared;
       const double then = time(kernel, better);
       EXPECT_TRUE(std::isfinite(then) && then > 0.0) << text << gpu.name << changed;
-      if (then > now * kTolerance) {
+      if (then > now * tolerance(op, changed)) {
         ++slower[op + " " + (group == 1 ? changed.substr(0, changed.find('*')) : "group")];
         ADD_FAILURE() << "slower x" << then / now << " | " << op << " | " << changed << " | " << gpu.name << " | "
                       << text << " | " << now;
@@ -98,7 +115,7 @@ TEST_P(BetterChips, are_never_slower) {
 }
 
 TEST_P(BetterChips, axes_are_monotone_and_without_cliffs) {
-  constexpr double kTolerance = 1.005, kJump = 1.10, kSteps = 20;
+  constexpr double kJump = 1.10, kJumpOfRamp = 1.25, kSteps = 20;
   const int wanted = pairs(std::string_view(GetParam()) == "analytic" ? 4000 : 400) / 20;
   std::map<std::string, int> bad;
   for (int axis = 0; axis < wanted; ++axis) {
@@ -113,7 +130,7 @@ TEST_P(BetterChips, axes_are_monotone_and_without_cliffs) {
         Gpu better = gpu;
         key.improve(better, std::pow(1.05, step));
         const double now = time(kernel, better);
-        if (step > 0 && now > last * kTolerance) {
+        if (step > 0 && now > last * tolerance(op, key.name)) {
           ++bad[op + " up " + key.name];
           ADD_FAILURE() << "axis up x" << now / last << " | " << op << " | " << key.name << " step " << step << " | "
                         << gpu.name << " | " << text;
@@ -122,7 +139,9 @@ TEST_P(BetterChips, axes_are_monotone_and_without_cliffs) {
         const std::string_view name = key.name;
         const bool whole = name == "sm.count" || name == "sm.max_warps" || name == "sm.max_blocks" ||
                            name == "sm.registers" || name == "sm.shared_per_sm";
-        if (step > 0 && !whole && now * kJump < last) {
+        // What a rotation of buffers finds in the L2 falls from all to none over a third of its size, as measured.
+        const double jump = name == "l2.capacity" ? kJumpOfRamp : kJump;
+        if (step > 0 && !whole && now * jump < last) {
           ++bad[op + " jump " + key.name];
           ADD_FAILURE() << "jump x" << last / now << " | " << op << " | " << key.name << " step " << step << " | "
                         << gpu.name << " | " << text;

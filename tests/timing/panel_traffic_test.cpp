@@ -17,7 +17,15 @@ namespace {
 Gpu h200() { return load_gpu("nvidia-h200-sxm-141gb"); }
 
 PanelTraffic panels() {
-  return {.asked = 64e9, .first = 2e9, .cold = 2e9, .footprint = 20e6, .written = 0, .written_out = 0, .waits = 100};
+  return {.asked = 64e9,
+          .first = 2e9,
+          .cold = 2e9,
+          .footprint = 20e6,
+          .later = 4e9,
+          .between = 40e6,
+          .written = 0,
+          .written_out = 0,
+          .waits = 100};
 }
 
 /// What every floor begins with, its data in the DRAM.
