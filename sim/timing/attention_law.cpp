@@ -190,7 +190,7 @@ PanelTraffic panel_traffic(const AttentionWork& work, const Gpu& gpu, const Atte
 }
 
 AttentionTime time_on(const AttentionWork& work, const Gpu& gpu, const AttentionConstants& constants, double cold_bytes,
-                      double written_bytes) {
+                      double written_bytes, double refetched) {
   const AttentionBlocks blocks = attention_blocks(work, gpu, constants);
   const double sms = gpu.sm.count;
   const int slots = static_cast<int>(sms * blocks.resident);
