@@ -190,7 +190,7 @@ PanelTraffic panel_traffic(const AttentionWork& work, const Gpu& gpu, const Atte
 }
 
 AttentionTime time_on(const AttentionWork& work, const Gpu& gpu, const AttentionConstants& constants, double cold_bytes,
-                      double written_bytes) {
+                      double written_bytes, double refetched) {
   const AttentionBlocks blocks = attention_blocks(work, gpu, constants);
   const double sms = gpu.sm.count;
   const int slots = static_cast<int>(sms * blocks.resident);
@@ -229,7 +229,7 @@ AttentionTime time_on(const AttentionWork& work, const Gpu& gpu, const Attention
   const AchievedBandwidth achieved = achieved_bandwidth(gpu);
   const double read_bandwidth = achieved.dram_read * constants.read_share, write_bandwidth = achieved.dram_write;
   result.fill = cold_bytes / read_bandwidth * std::min(1.0, slots / blocks.count);
-  result.memory = cold_bytes / read_bandwidth - result.fill + written_bytes / write_bandwidth;
+  result.memory = (cold_bytes + refetched) / read_bandwidth - result.fill + written_bytes / write_bandwidth;
   result.total = result.fixed + result.fill + overlapped(result.compute, result.memory, constants.overlap);
   return result;
 }
@@ -241,16 +241,16 @@ AttentionTime fused_attention_time(const AttentionWork& work, const Gpu& gpu, co
   const AttentionBlocks blocks = attention_blocks(work, gpu, constants);
   const PanelFloor floor =
       panel_floor(panel_traffic(work, gpu, blocks, cold_bytes, written_bytes), gpu, achieved_bandwidth(gpu).l2_read);
-  AttentionTime best = time_on(work, gpu, constants, cold_bytes, written_bytes);
+  AttentionTime best = time_on(work, gpu, constants, cold_bytes, written_bytes, floor.refetched);
   Gpu narrower = gpu;
   for (const double share : kNarrower) {
     narrower.sm.count = static_cast<int>(std::ceil(share * gpu.sm.count));
-    const AttentionTime time = time_on(work, narrower, constants, cold_bytes, written_bytes);
+    const AttentionTime time = time_on(work, narrower, constants, cold_bytes, written_bytes, floor.refetched);
     if (time.total < best.total) best = time;
   }
   AttentionWork fewer = work;
   for (fewer.blocks_per_sm = work.blocks_per_sm - 1; fewer.blocks_per_sm >= 1; --fewer.blocks_per_sm) {
-    const AttentionTime time = time_on(fewer, gpu, constants, cold_bytes, written_bytes);
+    const AttentionTime time = time_on(fewer, gpu, constants, cold_bytes, written_bytes, floor.refetched);
     if (time.total < best.total) best = time;
   }
   best.floor = floor;

@@ -168,12 +168,12 @@ KernelTime stream_time(const KernelLaunch& launch, const StreamWork& work, const
 
   const double side_by_side = std::max(1.0, std::min(blocks / kOverlapBlocks, capacity));
   const Overlap overlap{code.overlap_of_few + kOverlapADoubling * std::log2(side_by_side)};
-  double tail = 0.0;
+  double tail = 0.0, tail_cycles = 0.0;
   if (work.tail_steps > 0.0) {
     const double swept = (traffic.read_missed + traffic.l2_write) / gpu.l2.capacity.value();
     const double evicted = 1.0 - ramp(swept, gpu.l2.resident_full, gpu.l2.resident_none);
-    tail = code.exchange_cycles * cycle +
-           work.tail_steps * (code.tail_cycles * cycle + code.tail_miss_cycles * miss_cycle * evicted);
+    tail_cycles = (code.exchange_cycles + work.tail_steps * code.tail_cycles) * cycle;
+    tail = tail_cycles + work.tail_steps * code.tail_miss_cycles * miss_cycle * evicted;
   }
   const double waves = std::max(1.0, std::ceil(on_fullest / capacity));
   double t_chain = std::max(0.0, waves * chain - first);
@@ -187,7 +187,10 @@ KernelTime stream_time(const KernelLaunch& launch, const StreamWork& work, const
 
   KernelTime result;
   result.time = Seconds{fixed + std::max(body, dispatch)};
-  result.clocked = Seconds{first + tail + std::max(t_issue, t_chain)};
+  // What goes with the clock: cycles, not the waits for the DRAM among them.
+  const double first_cycles = block_seconds + pass_seconds * first_pass;
+  const double chain_cycles = std::max(0.0, waves * (block_seconds + pass_seconds * passes) - first_cycles);
+  result.clocked = Seconds{first_cycles + tail_cycles + std::max(t_issue, chain_cycles)};
   result.limiter = Limiter::latency;
   double most = fixed + t_chain;
   const auto consider = [&](double seconds, Limiter limiter) {

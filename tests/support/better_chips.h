@@ -69,6 +69,8 @@ inline Gpu faster_throughout(Gpu gpu, double factor) {
         name == "dram.latency" || name == "host_link.bandwidth" || name.starts_with("launch."))
       key.improve(gpu, factor);
   }
+  gpu.clock.lowest = gpu.clock.lowest * factor;
+  gpu.clock.knee = gpu.clock.knee * factor;
   gpu.l2.shared_read_bandwidth = gpu.l2.shared_read_bandwidth * factor;
   gpu.l2.atomic_rate *= factor;
   gpu.l2.atomic_address_rate *= factor;
