@@ -107,9 +107,9 @@ TEST(DescribedChip, a_file_may_extend_another_and_its_keys_win) {
 }
 
 TEST(DescribedChip, set_and_a_file_that_extends_give_the_same_bits) {
-  for (const std::string name : {"nvidia-l4", "nvidia-b200", "nvidia-a100-sxm4-80gb"}) {
+  for (const std::string name : {"nvidia-l40s", "nvidia-b200", "nvidia-a100-sxm4-80gb"}) {
     for (const auto& [section, key, value] :
-         {std::tuple{"power", "limit", "150 W"}, {"sm", "count", "40"}, {"dram", "bandwidth", "700 GB/s"}}) {
+         {std::tuple{"power", "limit", "300 W"}, {"sm", "count", "40"}, {"dram", "bandwidth", "700 GB/s"}}) {
       const std::string file = written(
           "same.yaml", "title: T\nsource: s\nextends: " + name + "\n" + section + ": {" + key + ": " + value + "}\n");
       const Gpu by_file = load_gpu(file), by_set = load_gpu(name, {{std::string(section) + "." + key, value, ""}});

@@ -11,6 +11,7 @@
 #include "sim/scenario/memory_prediction.h"
 #include "sim/scenario/prediction.h"
 #include "sim/study/kernel_prediction.h"
+#include "sim/study/microkernels/microkernel.h"
 #include "sim/units/user_error.h"
 #include "tests/support/random_kernel_cases.h"
 
@@ -39,6 +40,7 @@ class Questions {
         const Gpu gpu = load_gpu(name);
         const Gpu other = changed(gpu, key, factor);
         const auto now = make_engine(engine, gpu), then = make_engine(engine, other);
+        if (engine == "analytic" && microkernels_move(gpu, other)) return true;
         for (std::size_t i = 0; i < cases_.size(); i += every) {
           const std::optional<double> before = time(cases_[i].kernel, gpu, *now);
           if (before && time(cases_[i].kernel, other, *then) != before) return true;
@@ -84,6 +86,22 @@ class Questions {
   }
 
  private:
+  /// Kernels described by their code: those of hw/probe, a few points of each curve.
+  static bool microkernels_move(const Gpu& gpu, const Gpu& other) {
+    static const CommittedResults committed(RIDGELINE_SOURCE_DIR "/hw/probe/results");
+    const auto now = make_engine("analytic", gpu), then = make_engine("analytic", other);
+    for (const Microkernel& kernel : microkernels()) {
+      if (kernel.curve.starts_with("wgmma")) continue;  // not of every chip
+      const ProbeCurve* curve = committed.second.find(kernel.curve);
+      for (std::size_t i = 0; curve && i < curve->points.size(); i += 7) {
+        const ProbePoint& point = curve->points[i];
+        if (covers(kernel, point, gpu) && covers(kernel, point, other) &&
+            predict_microkernel(kernel, point, gpu, *now).time != predict_microkernel(kernel, point, other, *then).time)
+          return true;
+      }
+    }
+    return false;
+  }
   static Scenario small_step() {
     ScenarioSource source;
     source.text =
@@ -102,7 +120,13 @@ class Questions {
     }
   }
   Software software_ = load_software("pytorch-2.11");
-  std::vector<testing::NamedCase> cases_ = testing::RandomKernelCases(20261122).of_every_op(12);
+  std::vector<testing::NamedCase> cases_ = [] {
+    auto cases = testing::RandomKernelCases(20261122).of_every_op(12);
+    const char* sparse =
+        R"({"op":"mm","dtype":"bf16","params":{"m":4096,"n":4096,"k":4096,"layout":"nt","sparsity":"2:4"}})";
+    cases.push_back({sparse, kernel_case_from(nlohmann::json::parse(sparse))});
+    return cases;
+  }();
 };
 
 TEST(LiveKeys, every_number_moves_the_answers_of_the_laws_that_read_it) {
