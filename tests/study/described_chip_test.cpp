@@ -26,8 +26,8 @@ source: "vendor datasheet, 2025"
 architecture: ampere
 compute_major: 8
 compute_minor: 6
-sm: {count: 60}
-clock: {base: 1.2 GHz, boost: 1.7 GHz}
+sm: {count: 60, rates: {tensor_fp16: 512}}
+clock: {boost: 1.7 GHz}
 power: {limit: 230 W}
 l2: {capacity: 4 MiB}
 dram: {type: GDDR6, capacity: 16 GB, bandwidth: 512 GB/s}

@@ -11,6 +11,7 @@
 #include "sim/scenario/memory_prediction.h"
 #include "sim/scenario/prediction.h"
 #include "sim/study/kernel_prediction.h"
+#include "sim/study/microkernels/committed_results.h"
 #include "sim/study/microkernels/microkernel.h"
 #include "sim/units/user_error.h"
 #include "tests/support/random_kernel_cases.h"
@@ -49,18 +50,18 @@ class Questions {
     return false;
   }
   bool steps_move(const HardwareKey& key) {
-    Scenario scenario = small_step();
-    const OpTrace trace = trace_of(scenario);
-    const Seconds before = step_time(trace, scenario, "analytic");
-    for (const double factor : kFactors) {
-      Scenario other = scenario;
-      other.gpu = changed(scenario.gpu, key, factor);
-      if (step_time(trace, other, "analytic") != before) return true;
-      other.cuda_graphs = scenario.cuda_graphs = true;
-      const bool moved = step_time(trace, other, "analytic") != step_time(trace, scenario, "analytic");
-      other.cuda_graphs = scenario.cuda_graphs = false;
-      if (moved) return true;
-    }
+    for (const char* batch : {"2", "64"})  // waits for the host, and lets it run ahead
+      for (const bool graphs : {false, true}) {
+        Scenario scenario = small_step(batch);
+        scenario.cuda_graphs = graphs;
+        const OpTrace trace = trace_of(scenario);
+        const Seconds before = step_time(trace, scenario, "analytic");
+        for (const double factor : {0.25, 4.0, 1.0 / 1024.0}) {
+          Scenario other = scenario;
+          other.gpu = changed(scenario.gpu, key, factor);
+          if (step_time(trace, other, "analytic") != before) return true;
+        }
+      }
     return false;
   }
   bool memory_moves(const HardwareKey& key) {
@@ -102,11 +103,12 @@ class Questions {
     }
     return false;
   }
-  static Scenario small_step() {
+  static Scenario small_step(const std::string& batch = "2") {
     ScenarioSource source;
     source.text =
         "{hardware: nvidia-h200-sxm-141gb, model: {family: gpt2, layers: 2, heads: 4, hidden: 256, vocabulary: 8000, "
-        "max_positions: 256, dropout: 0.1}, training: {micro_batch: 2, sequence_length: 256, precision: amp-bf16}}";
+        "max_positions: 256, dropout: 0.1}, training: {micro_batch: " +
+        batch + ", sequence_length: 256, precision: amp-bf16}}";
     source.text_name = "test";
     return load_scenario(source);
   }
