@@ -26,7 +26,6 @@ constexpr double kAtomicsPerSmClock = 2.16;  // H200
 constexpr double kAtomicsOfAddress = 0.69;   // H200, a clock
 constexpr double kBlocksPerClock = 0.81;     // H200
 constexpr double kIdleShare = 0.17;          // of the limit: what the shipped boards draw with clocks up
-constexpr double kBaseOfBoost = 0.75;        // between 0.37 (T4) and 0.9 (A100) on the shipped boards
 constexpr double kTf32Energy = 1.9;          // H200: tf32 over bf16, a FLOP
 
 struct MemoryKind {
@@ -148,7 +147,6 @@ void estimate_clocks(Estimates& e, const Node& defaults) {
   if (const auto share = number_at(defaults, "derive.knee"))
     e.product("clock.knee", *share, {"clock.boost"}, Dimension::hertz,
               fmt::format("{:g} of clock.boost; {}", *share, find_at(defaults, "derive.knee.source")->scalar));
-  e.product("clock.base", kBaseOfBoost, {"clock.boost"}, Dimension::hertz, "0.75 of clock.boost");
   for (const std::string_view clock : {"clock.boost_tensor", "clock.sustained", "clock.tensor"})
     e.product(clock, 1.0, {"clock.boost"}, Dimension::hertz, "the boost clock");
   e.set("clock.tensor_droop", "0 MHz", "none is documented");

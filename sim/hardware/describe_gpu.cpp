@@ -90,10 +90,9 @@ void check_together(const config::Value& root, const Gpu& gpu, const std::set<st
           "sm.shared_per_sm");
   require(gpu.sm.max_threads_per_block <= 32 * gpu.sm.max_warps, "sm.max_threads_per_block",
           "a block of this many threads never fits sm.max_warps warps of 32", "sm.max_warps");
-  require(gpu.clock.base <= gpu.clock.boost, "clock.base", "above clock.boost", "clock.boost");
-  require(gpu.clock.lowest <= gpu.clock.base, "clock.lowest", "above clock.base", "clock.base");
-  require(gpu.clock.knee < gpu.clock.boost || gpu.clock.knee == gpu.clock.base, "clock.knee",
-          "not below clock.boost: the voltage would not rise", "clock.boost");
+  require(gpu.clock.lowest <= gpu.clock.boost, "clock.lowest", "above clock.boost", "clock.boost");
+  require(gpu.clock.knee < gpu.clock.boost, "clock.knee", "not below clock.boost: the voltage would not rise",
+          "clock.boost");
   require(gpu.clock.tensor_droop < gpu.clock.tensor, "clock.tensor_droop", "not below clock.tensor: nothing is left",
           "clock.tensor");
   require(gpu.power.idle < gpu.power.limit, "power.idle", "not below power.limit", "power.limit");

@@ -253,7 +253,6 @@ void add_sm(std::vector<HardwareKey>& k) {
 
 void add_clock_and_power(std::vector<HardwareKey>& k) {
   using enum Law;
-  k.push_back(row<kClk, &ClockSpec::base>("clock.base", kClock, Better::neither, one(description), "Clock that the datasheet guarantees"));
   k.push_back(row<kClk, &ClockSpec::boost>("clock.boost", kClock, Better::more, roofline | peak, "Boost clock of the datasheet: peaks of the CUDA cores"));
   k.push_back(row<kClk, &ClockSpec::boost_tensor>("clock.boost_tensor", kClock, Better::more, one(peak), "Clock of the datasheet's tensor-core peaks"));
   k.push_back(row<kClk, &ClockSpec::sustained>("clock.sustained", kClock, Better::more, stream | code | product | power | hierarchy, "Highest clock under load without a tensor-core kernel"));

@@ -23,8 +23,7 @@ constexpr std::array<Names, kResources.size()> kNames{{{"sm_count", "SMs"},
 
 void speed_up_clock(Gpu& gpu, double factor) {
   ClockSpec& c = gpu.clock;
-  for (Hertz* clock :
-       {&c.base, &c.boost, &c.boost_tensor, &c.sustained, &c.tensor, &c.tensor_droop, &c.lowest, &c.knee})
+  for (Hertz* clock : {&c.boost, &c.boost_tensor, &c.sustained, &c.tensor, &c.tensor_droop, &c.lowest, &c.knee})
     *clock = *clock * factor;
   gpu.launch.blocks_per_second *= factor;
 }

@@ -26,8 +26,8 @@ source: "vendor datasheet, 2025"
 architecture: ampere
 compute_major: 8
 compute_minor: 6
-sm: {count: 60}
-clock: {base: 1.2 GHz, boost: 1.7 GHz}
+sm: {count: 60, rates: {tensor_fp16: 512}}
+clock: {boost: 1.7 GHz}
 power: {limit: 230 W}
 l2: {capacity: 4 MiB}
 dram: {type: GDDR6, capacity: 16 GB, bandwidth: 512 GB/s}
@@ -107,9 +107,9 @@ TEST(DescribedChip, a_file_may_extend_another_and_its_keys_win) {
 }
 
 TEST(DescribedChip, set_and_a_file_that_extends_give_the_same_bits) {
-  for (const std::string name : {"nvidia-l4", "nvidia-b200", "nvidia-a100-sxm4-80gb"}) {
+  for (const std::string name : {"nvidia-l40s", "nvidia-b200", "nvidia-a100-sxm4-80gb"}) {
     for (const auto& [section, key, value] :
-         {std::tuple{"power", "limit", "150 W"}, {"sm", "count", "40"}, {"dram", "bandwidth", "700 GB/s"}}) {
+         {std::tuple{"power", "limit", "300 W"}, {"sm", "count", "40"}, {"dram", "bandwidth", "700 GB/s"}}) {
       const std::string file = written(
           "same.yaml", "title: T\nsource: s\nextends: " + name + "\n" + section + ": {" + key + ": " + value + "}\n");
       const Gpu by_file = load_gpu(file), by_set = load_gpu(name, {{std::string(section) + "." + key, value, ""}});

@@ -11,6 +11,8 @@
 #include "sim/scenario/memory_prediction.h"
 #include "sim/scenario/prediction.h"
 #include "sim/study/kernel_prediction.h"
+#include "sim/study/microkernels/committed_results.h"
+#include "sim/study/microkernels/microkernel.h"
 #include "sim/units/user_error.h"
 #include "tests/support/random_kernel_cases.h"
 
@@ -39,6 +41,7 @@ class Questions {
         const Gpu gpu = load_gpu(name);
         const Gpu other = changed(gpu, key, factor);
         const auto now = make_engine(engine, gpu), then = make_engine(engine, other);
+        if (engine == "analytic" && microkernels_move(gpu, other)) return true;
         for (std::size_t i = 0; i < cases_.size(); i += every) {
           const std::optional<double> before = time(cases_[i].kernel, gpu, *now);
           if (before && time(cases_[i].kernel, other, *then) != before) return true;
@@ -47,18 +50,18 @@ class Questions {
     return false;
   }
   bool steps_move(const HardwareKey& key) {
-    Scenario scenario = small_step();
-    const OpTrace trace = trace_of(scenario);
-    const Seconds before = step_time(trace, scenario, "analytic");
-    for (const double factor : kFactors) {
-      Scenario other = scenario;
-      other.gpu = changed(scenario.gpu, key, factor);
-      if (step_time(trace, other, "analytic") != before) return true;
-      other.cuda_graphs = scenario.cuda_graphs = true;
-      const bool moved = step_time(trace, other, "analytic") != step_time(trace, scenario, "analytic");
-      other.cuda_graphs = scenario.cuda_graphs = false;
-      if (moved) return true;
-    }
+    for (const char* batch : {"2", "64"})  // waits for the host, and lets it run ahead
+      for (const bool graphs : {false, true}) {
+        Scenario scenario = small_step(batch);
+        scenario.cuda_graphs = graphs;
+        const OpTrace trace = trace_of(scenario);
+        const Seconds before = step_time(trace, scenario, "analytic");
+        for (const double factor : {0.25, 4.0, 1.0 / 1024.0}) {
+          Scenario other = scenario;
+          other.gpu = changed(scenario.gpu, key, factor);
+          if (step_time(trace, other, "analytic") != before) return true;
+        }
+      }
     return false;
   }
   bool memory_moves(const HardwareKey& key) {
@@ -84,11 +87,28 @@ class Questions {
   }
 
  private:
-  static Scenario small_step() {
+  /// Kernels described by their code: those of hw/probe, a few points of each curve.
+  static bool microkernels_move(const Gpu& gpu, const Gpu& other) {
+    static const CommittedResults committed(RIDGELINE_SOURCE_DIR "/hw/probe/results");
+    const auto now = make_engine("analytic", gpu), then = make_engine("analytic", other);
+    for (const Microkernel& kernel : microkernels()) {
+      if (kernel.curve.starts_with("wgmma")) continue;  // not of every chip
+      const ProbeCurve* curve = committed.second.find(kernel.curve);
+      for (std::size_t i = 0; curve && i < curve->points.size(); i += 7) {
+        const ProbePoint& point = curve->points[i];
+        if (covers(kernel, point, gpu) && covers(kernel, point, other) &&
+            predict_microkernel(kernel, point, gpu, *now).time != predict_microkernel(kernel, point, other, *then).time)
+          return true;
+      }
+    }
+    return false;
+  }
+  static Scenario small_step(const std::string& batch = "2") {
     ScenarioSource source;
     source.text =
         "{hardware: nvidia-h200-sxm-141gb, model: {family: gpt2, layers: 2, heads: 4, hidden: 256, vocabulary: 8000, "
-        "max_positions: 256, dropout: 0.1}, training: {micro_batch: 2, sequence_length: 256, precision: amp-bf16}}";
+        "max_positions: 256, dropout: 0.1}, training: {micro_batch: " +
+        batch + ", sequence_length: 256, precision: amp-bf16}}";
     source.text_name = "test";
     return load_scenario(source);
   }
@@ -102,7 +122,13 @@ class Questions {
     }
   }
   Software software_ = load_software("pytorch-2.11");
-  std::vector<testing::NamedCase> cases_ = testing::RandomKernelCases(20261122).of_every_op(12);
+  std::vector<testing::NamedCase> cases_ = [] {
+    auto cases = testing::RandomKernelCases(20261122).of_every_op(12);
+    const char* sparse =
+        R"({"op":"mm","dtype":"bf16","params":{"m":4096,"n":4096,"k":4096,"layout":"nt","sparsity":"2:4"}})";
+    cases.push_back({sparse, kernel_case_from(nlohmann::json::parse(sparse))});
+    return cases;
+  }();
 };
 
 TEST(LiveKeys, every_number_moves_the_answers_of_the_laws_that_read_it) {

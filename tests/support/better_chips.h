@@ -39,8 +39,8 @@ inline const std::vector<ChipKey>& chip_keys() {
       {"rates.tensor_tf32", [](Gpu& g, double f) { g.sm.rates.tensor_tf32 *= f; }},
       {"clock",
        [](Gpu& g, double f) {
-         for (Hertz* c : {&g.clock.base, &g.clock.boost, &g.clock.boost_tensor, &g.clock.sustained, &g.clock.tensor,
-                          &g.clock.tensor_droop})
+         for (Hertz* c :
+              {&g.clock.boost, &g.clock.boost_tensor, &g.clock.sustained, &g.clock.tensor, &g.clock.tensor_droop})
            *c = *c * f;
        }},
       {"clock.sustained", [](Gpu& g, double f) { g.clock.sustained = g.clock.sustained * f; }},

@@ -27,7 +27,7 @@ inline Gpu round_gpu() {
   gpu.power.fp32 = JoulesPerFlop(1e-11);
   gpu.power.dram = JoulesPerByte(1e-10);
   gpu.clock.lowest = Hertz(0.2e9);
-  gpu.clock.base = gpu.clock.knee = Hertz(0.5e9);
+  gpu.clock.knee = Hertz(0.5e9);
   gpu.clock.boost = gpu.clock.boost_tensor = gpu.clock.sustained = gpu.clock.tensor = Hertz(1e9);
   gpu.clock.knee_voltage = 0.7;
   gpu.l2.capacity = Bytes(32 * kMiB);
