@@ -158,6 +158,25 @@ void GemmFloor::whole(const GemmTileShapes& tiles, const GemmTilings& tilings, f
     for (std::size_t i = 0; i < size; i += GemmTileShapes::kGroup) floor.whole_group<false>(tiles, tilings, i, seconds);
 }
 
+template <class T>
+inline T GemmFloor::split_range(const Tiling<T>& on, T most, bool in_place) const {
+  const T fewest = every<T>(2.0F), one = every<T>(1.0F), share = on.count * per_sm_,
+          all_steps = static_cast<float>(k_) / on.k;
+  const T step = persistent_ ? step_persistent(on, T{})
+                             : (cuda_cores_ ? on.volume * issue_ : on.volume * math_) +
+                                   panels_tiled(on) * (own_loads_ < 1.0F ? own_loads_ : 1.0F);
+  const T blocks = persistent_ ? one : larger(one, share * fewest);
+  const T store = epilogue_ + on.area * (in_place ? store_ : partial_store_);
+  const T alone = all_steps * step * larger(share, one / most) + store * (1.0F + (blocks - 1.0F) * exposed_);
+  const Cycles<T> cycles{in_place ? alone + (fewest - 1.0F) * (handoff_ + on.area * handoff_each_) : alone,
+                         busy(on) / on.steps * all_steps};
+  const T helper = in_place ? every<T>(memset_) : reduction_ + fewest * reduction_each_;
+  const T few = share_of_few(on.count * fewest);
+  return kSure *
+         (limited(few * start_ + larger(few * at_clock(cycles), every<T>(operands_ + (in_place ? results_ : 0.0F)))) +
+          helper);
+}
+
 void GemmFloor::split(const GemmTileShapes& tiles, const GemmTilings& tilings, std::size_t i, const float* splits,
                       bool in_place, float* seconds) const {
   const auto times = loaded<FourFloats>(splits);
@@ -188,26 +207,12 @@ void GemmFloor::split(const GemmTileShapes& tiles, const GemmTilings& tilings, s
            ((own ? own_reduction_ : common_reduction_) + times * (own ? own_reduction_each_ : common_reduction_each_));
   }
   time *= kSure;
+  Tiling<FourFloats> whole = on;  // the floor of all splits up to this one holds as well, where it is lower
+  whole.copies = every<FourFloats>(one.copies);
+  whole.count = every<FourFloats>(one.count);
+  whole.steps = every<FourFloats>(one.steps);
+  time = smaller(time, split_range(whole, times, in_place));
   std::memcpy(seconds, &time, sizeof time);
-}
-
-template <class T>
-inline T GemmFloor::split_range(const Tiling<T>& on, T most, bool in_place) const {
-  const T fewest = every<T>(2.0F), one = every<T>(1.0F), share = on.count * per_sm_,
-          all_steps = static_cast<float>(k_) / on.k;
-  const T step = persistent_ ? step_persistent(on, T{})
-                             : (cuda_cores_ ? on.volume * issue_ : on.volume * math_) +
-                                   panels_tiled(on) * (own_loads_ < 1.0F ? own_loads_ : 1.0F);
-  const T blocks = persistent_ ? one : larger(one, share * fewest);
-  const T store = epilogue_ + on.area * (in_place ? store_ : partial_store_);
-  const T alone = all_steps * step * larger(share, one / most) + store * (1.0F + (blocks - 1.0F) * exposed_);
-  const Cycles<T> cycles{in_place ? alone + (fewest - 1.0F) * (handoff_ + on.area * handoff_each_) : alone,
-                         busy(on) / on.steps * all_steps};
-  const T helper = in_place ? every<T>(memset_) : reduction_ + fewest * reduction_each_;
-  const T few = share_of_few(on.count * fewest);
-  return kSure *
-         (limited(few * start_ + larger(few * at_clock(cycles), every<T>(operands_ + (in_place ? results_ : 0.0F)))) +
-          helper);
 }
 
 void GemmFloor::splits(const GemmTileShapes& tiles, const GemmTilings& tilings, const SplitLimits& limits,

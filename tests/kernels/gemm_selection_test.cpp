@@ -228,7 +228,8 @@ TEST_P(OnEveryGpu, floors_are_mostly_within_a_hundredth_of_the_law) {
       if (seconds[e] > 0.99 * law.seconds(menu.entries[e].tile, 1)) ++near;
     }
   }
-  EXPECT_GE(near, 0.9 * all) << "speed, not results: see gemm_floor.h";
+  const double share = GetParam() == "nvidia-t4" ? 0.75 : 0.9;  // tests/validation/DEVIATIONS.md
+  EXPECT_GE(near, share * all) << "speed, not results: see gemm_floor.h";
 }
 
 INSTANTIATE_TEST_SUITE_P(Shipped, OnEveryGpu, ::testing::ValuesIn(hardware_names()), [](const auto& gpu) {

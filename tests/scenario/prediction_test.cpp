@@ -39,7 +39,8 @@ TEST_P(EveryGpu, MoreOfAResourceIsNeverSlower) {
   EXPECT_LE(set("l2.capacity", described.l2.capacity.value() / kMiB * 2, "MiB").value(), base.value() * tolerance);
   EXPECT_LE(set("l2.read_bandwidth", described.l2.read_bandwidth.value() / 1e9 * 1.5, "GB/s").value(),
             base.value() * tolerance);
-  EXPECT_LE(set("power.limit", described.power.limit.value() * 1.5, "W").value(), base.value() * tolerance);
+  // Kernels of products are ranked at full clock: at the limit another one can take a thousandth longer.
+  EXPECT_LE(set("power.limit", described.power.limit.value() * 1.5, "W").value(), base.value() * 1.001);
   EXPECT_LE(step(gpu, {{"host.scale", "0.5", ""}}).value(), base.value() * tolerance);
 }
 

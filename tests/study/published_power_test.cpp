@@ -72,7 +72,9 @@ TEST(PublishedPower, gpt2_slows_down_smoothly_with_the_limit_on_every_gpu) {
       const double seconds = seconds_at(run, watts);
       if (last > 0.0) {
         EXPECT_GE(seconds, last * 0.995) << name << " at " << watts << " W";
-        EXPECT_LE(seconds, last * 1.10) << name << " at " << watts << " W";
+        // Near the power of idling a twentieth less of the limit is more of what is left for the work.
+        const double idle = gpu.power.idle.value(), left = (watts / 0.95 - idle) / (watts - idle);
+        EXPECT_LE(seconds, last * std::max(1.10, left)) << name << " at " << watts << " W";
       }
       last = seconds;
     }
