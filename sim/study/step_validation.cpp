@@ -85,6 +85,8 @@ void add_own(std::vector<ValidatedStep>& out, const std::string& path, const std
     auto scenario_source = scenario_of_measured_step(row, hardware);
     if (!scenario_source) return;
     MeasuredStep measured = own_measurement(row, source);
+    if (hardware == "nvidia-h200-sxm-141gb")
+      scenario_source->overrides.push_back({"host", "h200-virtual-machine", ""});
     if (source == "h100") {
       scenario_source->overrides.push_back({"host", "h100-virtual-machine", ""});
       const auto fitted = steps_that_fit_the_h100_host();

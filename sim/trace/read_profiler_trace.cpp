@@ -104,6 +104,8 @@ class ProfileReplay {
     find_phases();
     find_parameters();
     measure();
+    result_.host_slowness = clock_.slowness();
+    result_.host_measured = true;
     host_position_ = window_.begin;
     // Whoever records a whole step starts the profiler inside it: up to the first launch it is at work for a
     // millisecond.
