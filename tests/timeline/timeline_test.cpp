@@ -117,9 +117,9 @@ TEST(Timeline, a_slower_launch_call_adds_what_it_takes_longer) {
   ProgramBuilder builder;
   builder.begin_step().host(HostClass::linear).kernel(0.1).end_step();
   Host host = round_host();
-  const double before = in_microseconds(run(builder.program(), {}, round_gpu(), host).host);
+  const double before = in_microseconds(run(builder, {}, round_gpu(), host).host);
   host.parts.launch = 4.0;
-  const double after = in_microseconds(run(builder.program(), {}, round_gpu(), host).host);
+  const double after = in_microseconds(run(builder, {}, round_gpu(), host).host);
   EXPECT_NEAR(after - before, 3.0 * in_microseconds(host.launch_call), 1e-6);
 }
 
@@ -129,7 +129,7 @@ TEST(Timeline, each_part_of_the_host_slows_the_classes_that_have_it) {
     builder.begin_step().host(work).kernel(0.1).end_step();
     Host host = round_host();
     if (part != nullptr) host.parts.*part = 2.0;
-    return run(builder.program(), {}, round_gpu(), host).host.value();
+    return run(builder, {}, round_gpu(), host).host.value();
   };
   const auto share = [&](HostClass work, double HostParts::* part) {
     return host_time(work, part) / host_time(work, nullptr) - 1.0;
