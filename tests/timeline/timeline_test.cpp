@@ -185,6 +185,34 @@ TEST(Timeline, nothing_in_a_graph_is_faster_than_an_empty_kernel) {
   EXPECT_NEAR(in_microseconds(run(step_of(20, 0.4), graphs).step), 20 * 1.25, 1e-6);
 }
 
+TEST(Timeline, a_graph_is_never_slower_where_an_empty_kernel_is_faster) {
+  TimelineOptions graphs;
+  graphs.cuda_graphs = true;
+  for (const double clock : {0.5e9, 1e9, 2e9}) {
+    Seconds before = microseconds(1e6);
+    for (double fixed = 3.0; fixed > 0.1; fixed *= 0.9) {
+      Gpu gpu = round_gpu();
+      gpu.clock.boost = gpu.clock.boost_tensor = gpu.clock.sustained = gpu.clock.tensor = Hertz(clock);
+      gpu.launch.kernel_fixed = microseconds(fixed);
+      gpu.launch.memset = microseconds(0.9);
+      ProgramBuilder builder;
+      builder.begin_step();
+      for (int i = 0; i < 20; ++i)  // a memory-bound kernel begins with kernel_fixed, the others do not
+        builder.kernel(fixed + 2.0)
+            .kernel(5.0)
+            .of(GemmWork{})
+            .kernel(4.0)
+            .of(AttentionWork{})
+            .kernel(0.9)
+            .of(FixedWork{});
+      builder.end_step();
+      const Seconds step = run(builder, graphs, gpu).step;
+      EXPECT_LE(step.value(), before.value() * (1 + 1e-9)) << fixed << " us, " << clock << " Hz";
+      before = step;
+    }
+  }
+}
+
 TEST(Timeline, kernels_of_a_graph_follow_each_other_where_its_period_is_shorter_than_an_empty_kernel) {
   Gpu gpu = round_gpu();
   gpu.launch.graph_period = microseconds(0.5);
