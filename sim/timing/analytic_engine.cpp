@@ -1,5 +1,7 @@
 #include "sim/timing/analytic_engine.h"
 
+#include <algorithm>
+
 #include "sim/timing/clock_law.h"
 #include "sim/timing/code_kernels.h"
 #include "sim/timing/laws.h"
@@ -26,7 +28,20 @@ KernelTime AnalyticEngine::time(const KernelLaunch& launch, Residency residency)
       return kernel;
     }
   };
-  return std::visit(Dispatch{launch, gpu_, residency}, launch.work);
+  KernelTime time = std::visit(Dispatch{launch, gpu_, residency}, launch.work);
+  if (launch.choice) {
+    // What runs beside it keeps its time; a launch in front of that has some left.
+    constexpr double kLeastOfKernel = 0.25;
+    time.stretch(std::max(kLeastOfKernel, launch.choice->seconds(launch, gpu_, residency) / time.time.value()));
+    // The traffic is that of the kernel shown; the one that is faster has no more than the DRAM moves meanwhile.
+    const double most = gpu_.dram.bandwidth.value() * time.time.value(),
+                 moved = time.dram_read_bytes + time.dram_write_bytes;
+    if (moved > most) {
+      time.dram_read_bytes *= most / moved;
+      time.dram_write_bytes *= most / moved;
+    }
+  }
+  return time;
 }
 
 }  // namespace ridgeline
