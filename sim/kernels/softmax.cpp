@@ -1,7 +1,7 @@
 // Softmax and log-softmax over the last dimension: one warp a row up to 2048 columns (backward 1024), one block a row
 // beyond, whose row lives in registers, in shared memory or is read again; before 2025 a row of more than 1024 columns
 // was always read again. Backward of softmax multiplies grad by
-// output in a kernel of its own first. Geometry: PyTorch 2.11; tested by tests/kernels/softmax_test.cpp.
+// output in a kernel of its own first. Geometry: PyTorch 2.11; tested by tests/kernels/measured_geometry_test.cpp.
 #include <algorithm>
 #include <numeric>
 #include <stdexcept>
