@@ -16,6 +16,7 @@ std::string short_name(const std::string& hardware) {
 /// "unusual": our cases of small ops, odd sides and head sizes, convolutions of any shape.
 std::string source_name(const std::string& source) {
   if (source == "public") return "published";
+  if (source == "public, serving") return "serving";
   return source == "wide" ? "unusual" : "ours";
 }
 
@@ -110,7 +111,7 @@ std::string accuracy_markdown(std::span<const FamilyAccuracy> families, std::spa
 std::string accuracy_summary(std::span<const FamilyAccuracy> families, std::span<const StepAccuracy> steps) {
   std::string out = "| what | n | median error | mean | roofline's median |\n|---|---|---|---|---|\n";
   for (const FamilyAccuracy& f : families) {
-    if (f.kind != "analytic" || f.source == "public") continue;
+    if (f.kind != "analytic" || f.source.starts_with("public")) continue;
     const FamilyAccuracy* roofline = find_kind(families, f, "roofline");
     out += fmt::format("| {} kernels, {}{} | {} | {:.1f} % | {:.1f} % | {:.0f} % |\n", f.family, short_name(f.hardware),
                        f.source == "wide" ? ", small and unusual shapes" : "", f.errors.n, f.errors.median,

@@ -15,7 +15,7 @@ struct ValidatedCase {
   std::string hardware;  ///< file in hw/ it was predicted with
   std::string family;    ///< family_of the op
   std::string op, dtype;
-  std::string source;  ///< "ours"; "wide": ours of unusual shapes; "public"
+  std::string source;  ///< "ours"; "wide": ours of unusual shapes; "public"; "public, serving": as serving libraries run them
   Seconds measured;
   std::map<std::string, Seconds> predicted;  ///< by prediction kind
 };
