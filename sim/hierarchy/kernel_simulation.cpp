@@ -72,6 +72,12 @@ class Timer {
   }
 
   KernelTime take() {
+    // What it wrote back for kernels before it passes through the DRAM in its time too.
+    const double least = (total_.dram_read + total_.dram_write) / gpu_.dram.bandwidth.value();
+    if (result_.time.value() < least) {
+      result_.time = Seconds{least};
+      result_.limiter = Limiter::dram;
+    }
     result_.dram_read_bytes = total_.dram_read;
     result_.dram_write_bytes = total_.dram_write;
     result_.l2_bytes = total_.lookups;

@@ -134,6 +134,7 @@ struct StreamWork {
   double reread_bytes = 0.0;      ///< bytes the same block reads a second time
   double reread_row_bytes = 0.0;  ///< size of what it re-reads (decides whether L1 or L2 still holds it)
   bool reread_through_l1 = false;
+  bool crowded_as_here = false;  ///< by the blocks that this chip holds, not by those of a large one (timing/rereads.h)
 };
 
 /// Work with a cost of its own (memset, copy engine): `bytes` moved.

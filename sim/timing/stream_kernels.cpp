@@ -8,7 +8,7 @@ namespace ridgeline {
 namespace {
 
 // Fitted, a kernel at a time with log-normal priors (latencies 0.1 to 1 us, instructions from reading the code), on the
-// launches of tests/validation/h200/kernels*.jsonl.gz whose case is not held out, of h200/random/fit.jsonl.gz and of
+// launches of measurements/h200/kernels*.jsonl.gz whose case is not held out, of h200/random/fit.jsonl.gz and of
 // 1,165 ops of h200/random/fit_second.jsonl.gz, with the DRAM's bandwidths as microkernels
 // measured them: 7,035 launches, median error 2.9 %, mean 4.4 %. Cases that no constant saw, of both files: reductions
 // 452, 3.1 and 4.4 %; point-wise, copies and optimizer 565, 2.4 and 3.7 %. The law's form was chosen by
@@ -89,6 +89,12 @@ constexpr std::array kTable{
     row(StreamKernel::batch_norm_statistics, "batch_norm_statistics", memory_bound_table::batch_norm_statistics),
     row(StreamKernel::batch_norm_transform, "batch_norm_transform", memory_bound_table::batch_norm_transform),
     row(StreamKernel::batch_norm_single, "batch_norm_single", memory_bound_table::batch_norm_single),
+    row(StreamKernel::batch_norm_moments_last, "batch_norm_moments_last", memory_bound_table::batch_norm_moments_last),
+    row(StreamKernel::batch_norm_transform_last, "batch_norm_transform_last",
+        memory_bound_table::batch_norm_transform_last),
+    row(StreamKernel::batch_norm_sums_last, "batch_norm_sums_last", memory_bound_table::batch_norm_sums_last),
+    row(StreamKernel::batch_norm_gradient_last, "batch_norm_gradient_last",
+        memory_bound_table::batch_norm_gradient_last),
     row(StreamKernel::reduce_columns, "reduce_columns", memory_bound_table::reduce_columns),
     row(StreamKernel::reduce_rows, "reduce_rows", memory_bound_table::reduce_rows),
     row(StreamKernel::reduce_all, "reduce_all", memory_bound_table::reduce_all),

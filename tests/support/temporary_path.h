@@ -9,7 +9,7 @@
 namespace ridgeline {
 
 inline std::string temporary_path(const std::string& name) {
-  return testing::TempDir() + std::to_string(::getpid()) + "-" + name;
+  return ::testing::TempDir() + std::to_string(::getpid()) + "-" + name;
 }
 
 }  // namespace ridgeline
