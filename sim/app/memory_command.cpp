@@ -8,6 +8,7 @@
 #include "sim/allocator/replay.h"
 #include "sim/allocator/snapshot.h"
 #include "sim/app/commands.h"
+#include "sim/output/standard_output.h"
 #include "sim/units/parse.h"
 #include "sim/units/user_error.h"
 
@@ -69,15 +70,14 @@ void print_segments(const Options& options, const MemorySnapshot& snapshot) {
                                          {"active_bytes", sums.active},
                                          {"requested_bytes", sums.requested},
                                          {"reserved_bytes", sums.reserved}};
-    fmt::print("{}\n", json.dump());
+    print("{}\n", json.dump());
     return;
   }
   const auto gib = [](std::int64_t bytes) { return static_cast<double>(bytes) / kGiB; };
-  fmt::print("{}: memory snapshot without a recorded history; its segments as they are, device {}\n\n", options.file,
-             snapshot.device);
-  fmt::print(
-      "  allocated        {:.3f} GiB\n  requested        {:.3f} GiB\n  reserved         {:.3f} GiB in {} segments\n",
-      gib(sums.allocated), gib(sums.requested), gib(sums.reserved), snapshot.segments.size());
+  print("{}: memory snapshot without a recorded history; its segments as they are, device {}\n\n", options.file,
+        snapshot.device);
+  print("  allocated        {:.3f} GiB\n  requested        {:.3f} GiB\n  reserved         {:.3f} GiB in {} segments\n",
+        gib(sums.allocated), gib(sums.requested), gib(sums.reserved), snapshot.segments.size());
 }
 
 void run(const Options& options) {
@@ -110,8 +110,8 @@ void run(const Options& options) {
     history = parse_history(bytes, options.file);
   }
   const HistoryReplay result = replay(history, replay_options);
-  if (options.format == "json") fmt::print("{}\n", as_json(result).dump());
-  else fmt::print("{}", as_text(options.file, result));
+  if (options.format == "json") print("{}\n", as_json(result).dump());
+  else print("{}", as_text(options.file, result));
 }
 
 }  // namespace
