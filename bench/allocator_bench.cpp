@@ -12,7 +12,7 @@ namespace {
 
 AllocationHistory bert_large() {
   return read_history(std::string(RIDGELINE_SOURCE_DIR) +
-                      "/tests/validation/h200/allocations/bert-large-b4-fp32.csv.gz");
+                      "/measurements/h200/allocations/bert-large-b4-fp32.csv.gz");
 }
 
 /// The events as storage numbers, so that only the allocator is measured.

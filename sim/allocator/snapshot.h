@@ -2,7 +2,7 @@
 //
 // It holds the segments at one moment and, where the history was recorded, one list of events a device. Frames and
 // what is unknown here are passed over. Keys: torch/cuda/memory.py and torch/csrc/cuda/memory_snapshot.cpp;
-// verified with a recording of PyTorch 2.11 (tests/validation/h200/snapshot).
+// verified with a recording of PyTorch 2.11 (measurements/h200/snapshot).
 #pragma once
 
 #include <cstdint>

@@ -61,7 +61,7 @@ void run(const Options& options) {
     print("docs/microkernels.md: microkernels measured and predicted\n");
     return;
   }
-  const std::string folder = options.measurements.empty() ? (root / "tests/validation").string() : options.measurements;
+  const std::string folder = options.measurements.empty() ? (root / "measurements").string() : options.measurements;
   const auto cases =
       validate_kernels(folder, options.hardware, options.engine == "simulate" || options.write_residuals);
   if (options.write_residuals) {
@@ -98,7 +98,7 @@ void add_validate_command(CLI::App& program, Outcome&) {
   command->add_option("--format", options->format, "text or json")->check(CLI::IsMember({"text", "json"}));
   command->add_option("--engine", options->engine, "analytic, or simulate: its rows too")
       ->check(CLI::IsMember({"analytic", "simulate"}));
-  command->add_option("--measurements", options->measurements, "folder of the measurements (tests/validation)");
+  command->add_option("--measurements", options->measurements, "folder of the measurements (measurements)");
   command->add_flag("--kernels-only", options->kernels_only, "leave out training steps");
   command->add_flag("--write-docs", options->write_docs,
                     "rewrite docs/accuracy.md, docs/microkernels.md and the README's table");

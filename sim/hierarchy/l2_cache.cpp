@@ -8,7 +8,7 @@ namespace {
 
 constexpr double kSmallestGranule = 4096.0, kLargestGranule = 65536.0, kGranulesOfATensor = 512.0;
 
-// Chosen by DRAM counters of consecutive kernels (tests/validation/h200/counters_chain.jsonl.gz) together with times of
+// Chosen by DRAM counters of consecutive kernels (measurements/h200/counters_chain.jsonl.gz) together with times of
 // point-wise kernels over rotating buffers whose case is not held out; broad optima. Counters at other sizes, with
 // which nothing was chosen: 7 % median (tests/hierarchy/unseen_counters_test.cpp).
 /// Fewer slices make the edge of the capacity sharper.

@@ -1,6 +1,6 @@
 // Copies: device-to-device by the copy kernel of the driver, permuted views by TensorIterator's offset-computing
 // kernel, concatenation by a kernel of its own, and transfers over the host link. Tested by
-// tests/kernels/copy_test.cpp.
+// tests/kernels/measured_geometry_test.cpp.
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>

@@ -1,6 +1,6 @@
 // Fused dropout: reads x, draws random numbers, writes y and a one-byte mask. A block of 256 threads, never more blocks
 // than fit eight an SM; vector loads of the widest width that divides the element count. PyTorch 2.11; tested by
-// tests/kernels/dropout_test.cpp.
+// tests/kernels/measured_geometry_test.cpp.
 #include <algorithm>
 #include <stdexcept>
 

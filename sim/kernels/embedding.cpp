@@ -1,6 +1,6 @@
 // Embedding: a gather of rows forward; backward a dense gradient. Few tokens are added by one kernel that walks them in
 // order (deterministic); more are sorted first, summed segment by segment, scattered. PyTorch 2.11; tested by
-// tests/kernels/embedding_test.cpp.
+// tests/kernels/measured_geometry_test.cpp.
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>

@@ -1,6 +1,6 @@
 // Image networks: batch normalisation, ReLU, 2x2 max pooling and nearest-neighbour upsampling, coarser than the rest.
 // Batch normalisation gives each channel one block, so it is limited by channels, not by bandwidth. PyTorch 2.11 and
-// cuDNN; tested by tests/kernels/image_test.cpp.
+// cuDNN; tested by tests/kernels/measured_geometry_test.cpp.
 #include <algorithm>
 #include <stdexcept>
 

@@ -1,5 +1,5 @@
 // Negative log-likelihood: one block gathers the log-probability of every row's target; backward clears the whole
-// gradient, then one block scatters into it. PyTorch 2.11; tested by tests/kernels/nll_loss_test.cpp.
+// gradient, then one block scatters into it. PyTorch 2.11.
 #include <algorithm>
 #include <stdexcept>
 

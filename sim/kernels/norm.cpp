@@ -1,6 +1,6 @@
 // Layer (and RMS) normalisation over the last dimension: a block a row, vectorised where rows are multiples of four
 // elements. Backward is two kernels: the input's gradient, a block a row, and the gradients of weight and bias, a block
-// for 32 columns that walks all rows. Geometry: PyTorch 2.11; tested by tests/kernels/norm_test.cpp.
+// for 32 columns that walks all rows. Geometry: PyTorch 2.11; tested by tests/kernels/measured_geometry_test.cpp.
 #include <algorithm>
 #include <stdexcept>
 

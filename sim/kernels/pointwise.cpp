@@ -1,7 +1,7 @@
 // Point-wise kernels of PyTorch's TensorIterator: a vectorised kernel where all operands are contiguous and of the
 // functor's own types, an unrolled one where a type must be converted on the fly, and one that computes offsets where
 // an operand is broadcast or permuted. Geometry read from profiles of PyTorch 2.11; tested by
-// tests/kernels/pointwise_test.cpp.
+// tests/kernels/measured_geometry_test.cpp.
 #include <algorithm>
 #include <stdexcept>
 

@@ -1,6 +1,6 @@
 // Sums, means and norms: PyTorch's one reduction kernel, whose block shape and split over blocks follow the shape.
 // Partial sums of several blocks meet through a semaphore (cleared by a memset): the last block adds them serially.
-// Rules read from PyTorch 2.11 profiles; tested by tests/kernels/reduction_test.cpp.
+// Rules read from PyTorch 2.11 profiles; tested by tests/kernels/measured_geometry_test.cpp.
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>

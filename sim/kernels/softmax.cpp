@@ -1,7 +1,7 @@
 // Softmax and log-softmax over the last dimension: one warp a row up to 2048 columns (backward 1024), one block a row
 // beyond, whose row lives in registers, in shared memory or is read again; before 2025 a row of more than 1024 columns
 // was always read again. Backward of softmax multiplies grad by
-// output in a kernel of its own first. Geometry: PyTorch 2.11; tested by tests/kernels/softmax_test.cpp.
+// output in a kernel of its own first. Geometry: PyTorch 2.11; tested by tests/kernels/measured_geometry_test.cpp.
 #include <algorithm>
 #include <numeric>
 #include <stdexcept>
@@ -104,7 +104,8 @@ KernelLaunch rereading_forward(const Softmax& op, std::int64_t threads, bool thr
                         .iterations = vector_passes(op.cols, threads, 16 / bytes_of(op.input)),
                         .reread_bytes = 2.0 * row * static_cast<double>(op.rows),
                         .reread_row_bytes = row,
-                        .reread_through_l1 = through_l1});
+                        .reread_through_l1 = through_l1,
+                        .crowded_as_here = through_l1});
 }
 
 KernelLaunch forward(const Softmax& op, bool keeps_long_rows) {

@@ -15,10 +15,8 @@ namespace ridgeline {
 std::vector<FamilyAccuracy> family_accuracy(std::span<const ValidatedCase> cases) {
   std::map<std::tuple<std::string, std::string, std::string, std::string>, std::vector<double>> groups;
   for (const ValidatedCase& c : cases) {
-    // Held-out thirds of the designed files and the random files are one population of the H200.
-    const std::string source = c.source == "random" ? "h200" : c.source;
     for (const auto& [kind, time] : c.predicted)
-      groups[{c.hardware, source, c.family, kind}].push_back(ratio(time, c.measured));
+      groups[{c.hardware, c.source, c.family, kind}].push_back(ratio(time, c.measured));
   }
   std::vector<FamilyAccuracy> out;
   for (const auto& [key, ratios] : groups)

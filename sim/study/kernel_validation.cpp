@@ -1,7 +1,6 @@
 #include "sim/study/kernel_validation.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -10,8 +9,8 @@
 #include "sim/hardware/load_host.h"
 #include "sim/hierarchy/make_engine.h"
 #include "sim/scenario/residual_ranges.h"
-#include "sim/study/gzip_lines.h"
 #include "sim/study/kernel_prediction.h"
+#include "sim/study/measured_ops.h"
 
 namespace ridgeline {
 namespace {
@@ -68,23 +67,32 @@ class Validation {
  public:
   Validation(std::string_view hardware, bool simulated) : only_(hardware), simulated_(simulated) {}
 
-  /// `floor`: the time holds a launch of at least this much.
-  void add(const std::string& hardware, const std::string& source, const json& row, Seconds measured, Seconds floor) {
-    if (!only_.empty() && hardware != only_) return;
+  /// Operations timed together, with the launch that their time holds at least.
+  struct Timed {
+    std::string hardware, op, dtype, source;
+    Seconds measured, floor{0};
+  };
+  void add(const Timed& timed, const std::string& software, std::span<const KernelCase> kernels) {
+    if (!only_.empty() && timed.hardware != only_) return;
     const auto names = hardware_names();
-    if (std::find(names.begin(), names.end(), hardware) == names.end()) return;
-    auto found = predictors_.find(hardware);
-    if (found == predictors_.end()) found = predictors_.emplace(hardware, std::make_unique<Predictors>(hardware)).first;
+    if (std::find(names.begin(), names.end(), timed.hardware) == names.end()) return;
+    auto found = predictors_.find(timed.hardware);
+    if (found == predictors_.end())
+      found = predictors_.emplace(timed.hardware, std::make_unique<Predictors>(timed.hardware)).first;
     Predictors& p = *found->second;
-    ValidatedCase result{hardware, "", row["op"], row["dtype"], source, measured, {}};
+    ValidatedCase result{timed.hardware,
+                         std::string(family_of(kernels.front().op)),
+                         timed.op,
+                         timed.dtype,
+                         timed.source,
+                         timed.measured,
+                         {}};
     try {
-      const std::vector<KernelCase> kernels = cases_of(row);
-      result.family = family_of(kernels.front().op);
-      const Predictors::Lowerings& under = p.under(stack(software_of(row)));
+      const Predictors::Lowerings& under = p.under(stack(software));
       const auto time = [&](const Lowering& lowering, const TimingEngine& engine) {
         Seconds sum{0};
         for (const KernelCase& kernel : kernels) sum += predict_kernel(kernel, lowering, engine).time;
-        return std::max(sum, floor);
+        return std::max(sum, timed.floor);
       };
       result.predicted["analytic"] = time(under.measured, *p.analytic);
       result.predicted["analytic-datasheet"] = time(under.datasheet, *p.analytic_datasheet);
@@ -92,8 +100,6 @@ class Validation {
       if (simulated_) result.predicted["simulate"] = time(under.measured, *p.simulate);
     } catch (const std::invalid_argument&) {
       return;  // measured with a backend this GPU's file does not have
-    } catch (const KernelCaseError&) {
-      return;  // ops outside the vocabulary
     }
     cases.push_back(std::move(result));
   }
@@ -112,23 +118,20 @@ class Validation {
   std::map<std::string, std::unique_ptr<Predictors>> predictors_;
 };
 
-/// `views`: attention was measured on views of [batch, seq, heads, head_dim], as models have them, which
-/// FlashAttention's backward need not copy.
-void add_own_file(Validation& validation, const std::string& path, const std::string& hardware, bool only_held_out,
-                  bool views) {
-  for_each_line(path, [&](std::string_view text) {
-    json row = json::parse(text);
-    if (!row.contains("us") || (only_held_out && !row.value("heldout", false))) return;
-    if (views && row["op"].get<std::string>().starts_with("flash")) row["params"]["head_major"] = false;
-    validation.add(hardware, std::filesystem::path(path).parent_path().filename().string(), row,
-                   microseconds(row["us"].get<double>()), Seconds{0});
-  });
+/// Our own: rows that no fit sees.
+void add_own(Validation& validation, const MeasurementIndex& index, std::string_view hardware) {
+  const auto on_it = [&](const MeasuredFile& file) { return hardware.empty() || file.machine.hardware == hardware; };
+  const MeasuredOps measured = load_measured_ops(index, {.files = on_it, .held_out_only = true});
+  for (const MeasuredOp& row : measured.rows)
+    validation.add(
+        {row.file->machine.hardware, row.op, row.dtype, row.file->unusual_shapes ? "wide" : "ours", row.time},
+        row.file->machine.software, {{row.kernel}});
 }
 
 /// Published cases: rows of doubtful trust or dominated by their launch are left out.
-void add_published(Validation& validation, const std::string& path) {
-  for_each_line(path, [&](std::string_view text) {
-    json row = json::parse(text);
+void add_published(Validation& validation, const MeasuredFile& file) {
+  for_each_row(file, [&](const json& published) {
+    json row = published;
     const std::string trust = row.value("trust", "low");
     if (trust == "low" || trust == "medium-low" || row.value("small", false)) return;
     // The op of an attention row is that of its plot; what ran is named beside it. FlashAttention-3 is no kernel of
@@ -148,22 +151,22 @@ void add_published(Validation& validation, const std::string& path) {
     if (row.value("l2_state", "") == std::string("warm")) row["input_sets"] = 1;
     const std::string hardware =
         row.contains("simulate_as") && row["simulate_as"].is_string() ? row["simulate_as"] : row["hardware"];
-    validation.add(hardware, "public", row, microseconds(us), microseconds(floor_us));
+    try {
+      validation.add({hardware, row["op"], row["dtype"], "public", microseconds(us), microseconds(floor_us)},
+                     software_of(row), cases_of(row));
+    } catch (const KernelCaseError&) {
+      return;  // ops outside the vocabulary
+    }
   });
 }
 
 }  // namespace
 
 std::vector<ValidatedCase> validate_kernels(const std::string& folder, std::string_view hardware, bool simulated) {
+  const MeasurementIndex index(folder);
   Validation validation(hardware, simulated);
-  for (const char* name : {"kernels", "kernels_attention", "kernels_optimizer", "kernels_conv"})
-    add_own_file(validation, folder + "/h200/" + name + ".jsonl.gz", "nvidia-h200-sxm-141gb", true, false);
-  for (const char* name :
-       {"random/heldout", "random/heldout_second", "random/heldout_third", "wide/products_heldout",
-        "wide/others_heldout", "wide/attention_heldout", "wide/optimizer_heldout", "wide/convolution_heldout"})
-    add_own_file(validation, folder + "/h200/" + name + ".jsonl.gz", "nvidia-h200-sxm-141gb", false, true);
-  add_own_file(validation, folder + "/h100/kernels_random.jsonl.gz", "nvidia-h100-sxm5-80gb", false, true);
-  add_published(validation, folder + "/public/kernels.jsonl.gz");
+  add_own(validation, index, hardware);
+  for (const MeasuredFile* file : index.of_kind("published-kernels")) add_published(validation, *file);
   return std::move(validation.cases);
 }
 

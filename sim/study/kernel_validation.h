@@ -14,7 +14,8 @@ namespace ridgeline {
 struct ValidatedCase {
   std::string hardware;  ///< file in hw/ it was predicted with
   std::string family;    ///< family_of the op
-  std::string op, dtype, source;
+  std::string op, dtype;
+  std::string source;  ///< "ours"; "wide": ours of unusual shapes; "public"
   Seconds measured;
   std::map<std::string, Seconds> predicted;  ///< by prediction kind
 };
@@ -24,7 +25,7 @@ struct ValidatedCase {
 inline constexpr std::string_view kPredictionKinds[] = {"analytic", "analytic-datasheet", "roofline", "simulate"};
 
 /// Predicts every committed case that no constant was fitted on: held-out cases of the H200, all of the H100, published
-/// cases longer than four times their launch floor. `hardware` empty = all; `folder` is tests/validation.
+/// cases longer than four times their launch floor. `hardware` empty = all; `folder` holds the index.
 /// `simulated`: with the prediction kind "simulate", which takes some seconds more.
 std::vector<ValidatedCase> validate_kernels(const std::string& folder, std::string_view hardware,
                                             bool simulated = false);

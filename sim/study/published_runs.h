@@ -1,4 +1,4 @@
-// What published steps ran beyond what their rows say: tests/validation/public/runs.yaml, by source and version.
+// What published steps ran beyond what their rows say: measurements/public/runs.yaml, by source and version.
 #pragma once
 
 #include <string>

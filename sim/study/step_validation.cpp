@@ -6,7 +6,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
-#include "sim/study/gzip_lines.h"
+#include "sim/study/measured_files.h"
 #include "sim/study/published_runs.h"
 #include "sim/units/user_error.h"
 
@@ -76,17 +76,23 @@ MeasuredStep own_measurement(const json& row, const std::string& source) {
   return m;
 }
 
-void add_own(std::vector<ValidatedStep>& out, const std::string& path, const std::string& source,
-             const std::string& hardware, std::string_view only, std::string_view engine) {
-  if (!only.empty() && hardware != only) return;
-  for_each_line(path, [&](std::string_view text) {
-    const json row = json::parse(text);
+/// The group of a file's steps: its folder, with its own name where that is not "steps".
+std::string group_of(const std::string& name) {
+  const std::string stem = name.substr(0, name.find(".jsonl"));
+  return stem.ends_with("/steps") ? stem.substr(0, stem.size() - std::string_view("/steps").size()) : stem;
+}
+
+void add_own(std::vector<ValidatedStep>& out, const MeasuredFile& file, std::string_view only,
+             std::string_view engine) {
+  const MeasuringMachine& machine = file.machine;
+  if (!only.empty() && machine.hardware != only) return;
+  for_each_row(file, [&](const json& row) {
     if (!row.contains("step_ms_median")) return;
-    auto scenario_source = scenario_of_measured_step(row, hardware);
+    auto scenario_source = scenario_of_measured_step(row, machine.hardware);
     if (!scenario_source) return;
-    MeasuredStep measured = own_measurement(row, source);
-    if (source == "h100") {
-      scenario_source->overrides.push_back({"host", "h100-virtual-machine", ""});
+    MeasuredStep measured = own_measurement(row, group_of(file.name));
+    if (machine.host != "default") scenario_source->overrides.push_back({"host", machine.host, ""});
+    if (machine.host == "h100-virtual-machine") {
       const auto fitted = steps_that_fit_the_h100_host();
       measured.host_fitted = std::find(fitted.begin(), fitted.end(), measured.name) != fitted.end();
     }
@@ -111,11 +117,9 @@ std::string software_of(const json& row) {
 
 /// Published steps: those of a shipped GPU with an absolute time and a scenario in our vocabulary, as runs.yaml beside
 /// them completes it.
-void add_published(std::vector<ValidatedStep>& out, const std::string& folder, std::string_view only,
-                   std::string_view engine) {
-  const PublishedRuns runs(folder + "/runs.yaml");
-  for_each_line(folder + "/steps.jsonl.gz", [&](std::string_view text) {
-    const json row = json::parse(text);
+void add_published(std::vector<ValidatedStep>& out, const MeasuredFile& file, const PublishedRuns& runs,
+                   std::string_view only, std::string_view engine) {
+  for_each_row(file, [&](const json& row) {
     if (row["kind"] != "absolute" || row.value("trust", "low") == std::string("low")) return;
     json scenario = row["scenario"];
     if (row.contains("simulate_as") && row["simulate_as"].is_string()) scenario["hardware"] = row["simulate_as"];
@@ -175,19 +179,11 @@ std::optional<ScenarioSource> scenario_of_measured_step(const json& row, const s
 
 std::vector<ValidatedStep> validate_steps(const std::string& folder, std::string_view hardware,
                                           std::string_view engine) {
+  const MeasurementIndex index(folder);
   std::vector<ValidatedStep> out;
-  add_own(out, folder + "/h200/steps.jsonl.gz", "h200", "nvidia-h200-sxm-141gb", hardware, engine);
-  add_own(out, folder + "/h200/more/steps.jsonl.gz", "h200/more", "nvidia-h200-sxm-141gb", hardware, engine);
-  add_own(out, folder + "/h200/compile/steps.jsonl.gz", "h200/compile", "nvidia-h200-sxm-141gb", hardware, engine);
-  add_own(out, folder + "/h100/steps.jsonl.gz", "h100", "nvidia-h100-sxm5-80gb", hardware, engine);
-  add_published(out, folder + "/public", hardware, engine);
-  return out;
-}
-
-std::vector<ValidatedStep> validate_step_file(const std::string& path, const std::string& source,
-                                              const std::string& hardware, std::string_view engine) {
-  std::vector<ValidatedStep> out;
-  add_own(out, path, source, hardware, hardware, engine);
+  for (const MeasuredFile* file : index.of_kind("steps")) add_own(out, *file, hardware, engine);
+  const PublishedRuns runs(index.file("public/runs.yaml").path.string());
+  for (const MeasuredFile* file : index.of_kind("published-steps")) add_published(out, *file, runs, hardware, engine);
   return out;
 }
 

@@ -13,7 +13,7 @@
 namespace ridgeline {
 
 struct MeasuredStep {
-  std::string name, source;  ///< source: folder of tests/validation
+  std::string name, source;  ///< source: "h200", "h200/more", "h200/compile/heldout"; "public"
   bool compiled = false, transformer = true;
   bool host_fitted = false;  ///< the scale of its host was fitted on its step time
   std::optional<Seconds> step_time, host_time, gpu_busy;
@@ -34,12 +34,8 @@ std::optional<ScenarioSource> scenario_of_measured_step(const nlohmann::json& ro
 /// fitted on: those whose SHA-256 is divisible by 3.
 std::span<const std::string_view> steps_that_fit_the_h100_host();
 
-/// Every committed step that can be described, predicted with the measured numbers of its GPU.
+/// Every step of the index in `folder` that can be described, predicted with the measured numbers of its GPU.
 std::vector<ValidatedStep> validate_steps(const std::string& folder, std::string_view hardware,
                                           std::string_view engine);
-
-/// The steps of one file of rows like those of h200/steps.jsonl.gz, measured on `hardware`.
-std::vector<ValidatedStep> validate_step_file(const std::string& path, const std::string& source,
-                                              const std::string& hardware, std::string_view engine);
 
 }  // namespace ridgeline

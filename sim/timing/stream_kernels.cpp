@@ -8,7 +8,7 @@ namespace ridgeline {
 namespace {
 
 // Fitted, a kernel at a time with log-normal priors (latencies 0.1 to 1 us, instructions from reading the code), on the
-// launches of tests/validation/h200/kernels*.jsonl.gz whose case is not held out, of h200/random/fit.jsonl.gz and of
+// launches of measurements/h200/kernels*.jsonl.gz whose case is not held out, of h200/random/fit.jsonl.gz and of
 // 1,165 ops of h200/random/fit_second.jsonl.gz, with the DRAM's bandwidths as microkernels
 // measured them: 7,035 launches, median error 2.9 %, mean 4.4 %. Cases that no constant saw, of both files: reductions
 // 452, 3.1 and 4.4 %; point-wise, copies and optimizer 565, 2.4 and 3.7 %. The law's form was chosen by

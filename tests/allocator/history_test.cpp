@@ -83,7 +83,7 @@ TEST(History, counts_frees_of_blocks_from_before_the_recording) {
 
 TEST(History, says_that_a_compressed_file_ends_too_early) {
   const auto whole =
-      std::filesystem::path(RIDGELINE_SOURCE_DIR) / "tests/validation/h200/allocations/bert-large-b4-fp32.csv.gz";
+      std::filesystem::path(RIDGELINE_SOURCE_DIR) / "measurements/h200/allocations/bert-large-b4-fp32.csv.gz";
   std::ifstream in(whole, std::ios::binary);
   const std::string bytes((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
   const auto cut = std::filesystem::path(temporary_path("cut.csv.gz"));

@@ -155,7 +155,7 @@ TEST(RecordedRun, RecordedLateByPyTorchHasThePeaksThatPyTorchCounted) {
                                     {"split", 516939264, 383073792, 618659840, 618659840, 6},
                                     {"cpp", 402821120, 268955648, 511705088, 511705088, 2}}) {
     const std::string path =
-        std::string(RIDGELINE_SOURCE_DIR "/tests/validation/h200/snapshot/late-") + late.file + ".pickle.gz";
+        std::string(RIDGELINE_SOURCE_DIR "/measurements/h200/snapshot/late-") + late.file + ".pickle.gz";
     const MemorySnapshot snapshot = read_snapshot(history_bytes(path), late.file);
     const RecordedRun run = recorded_run(snapshot);
     EXPECT_EQ(run.allocated.peak, late.peak_allocated) << late.file;

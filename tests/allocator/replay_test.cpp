@@ -12,7 +12,7 @@ namespace ridgeline {
 namespace {
 
 std::vector<std::string> recorded_histories() {
-  const std::filesystem::path h200 = std::filesystem::path(RIDGELINE_SOURCE_DIR) / "tests/validation/h200";
+  const std::filesystem::path h200 = std::filesystem::path(RIDGELINE_SOURCE_DIR) / "measurements/h200";
   std::vector<std::string> paths;
   for (const char* folder : {"allocations", "more"}) {
     for (const auto& entry : std::filesystem::directory_iterator(h200 / folder)) {
@@ -33,7 +33,7 @@ TEST(RecordedHistories, are_found) { EXPECT_GE(recorded_histories().size(), 23u)
 TEST(RecordedHistories, of_models_in_use_ask_the_device_for_the_recorded_segments_at_the_recorded_addresses) {
   int files = 0;
   for (const auto& entry :
-       std::filesystem::directory_iterator(RIDGELINE_SOURCE_DIR "/tests/validation/h200/inference")) {
+       std::filesystem::directory_iterator(RIDGELINE_SOURCE_DIR "/measurements/h200/inference")) {
     if (!entry.path().string().ends_with(".csv.gz")) continue;
     const HistoryReplay result = replay(read_history(entry.path().string()), {});
     EXPECT_EQ(result.segment_allocations, result.recorded_segments) << entry.path();

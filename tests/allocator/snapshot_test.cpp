@@ -48,7 +48,7 @@ TEST(Snapshot, reads_segments_and_history_of_every_protocol_alike) {
 
 TEST(Snapshot, recorded_by_pytorch_replays_to_its_own_peaks_and_segments) {
   const MemorySnapshot snapshot = read_snapshot(
-      history_bytes(RIDGELINE_SOURCE_DIR "/tests/validation/h200/snapshot/mlp-two-steps.pickle.gz"), "mlp.pickle.gz");
+      history_bytes(RIDGELINE_SOURCE_DIR "/measurements/h200/snapshot/mlp-two-steps.pickle.gz"), "mlp.pickle.gz");
   const HistoryReplay result = replay(snapshot.history, {});
   EXPECT_EQ(result.peak_allocated, 110151680);  // torch.cuda.max_memory_allocated() of the same process
   EXPECT_EQ(result.peak_reserved, 113246208);   // and max_memory_reserved()

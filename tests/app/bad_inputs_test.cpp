@@ -120,7 +120,7 @@ TEST(BrokenFiles, OfEveryKindAreRefusedByEveryCommandThatReadsOne) {
                                  {"words", "This is: no thing: that anybody reads\n"},
                                  {"list", "[1, 2, 3]\n"},
                                  {"cut-off.json", R"({"traceEvents": [ {"ph": "X")"},
-                                 {"cut-off.gz", contents_of("tests/validation/h200/kernels.jsonl.gz").substr(0, 24)}};
+                                 {"cut-off.gz", contents_of("measurements/h200/kernels.jsonl.gz").substr(0, 24)}};
   for (const char* command : {"predict", "fit", "compare", "sweep", "replay --hardware nvidia-t4", "memory", "models",
                               "hardware", "calibrate --dry-run --hardware nvidia-t4", "kernels --hardware nvidia-t4"})
     for (const TemporaryFile& file : files) {
@@ -171,7 +171,7 @@ TEST(FilesFromElsewhere, WithAByteOrderMarkOrOtherLineEndsAreReadAsTheyAre) {
 
 TEST(Kernels, AreReadFromACompressedFileToo) {
   const ProgramRun run =
-      run_program("kernels --hardware nvidia-h200-sxm-141gb tests/validation/h200/kernels_conv.jsonl.gz");
+      run_program("kernels --hardware nvidia-h200-sxm-141gb measurements/h200/kernels_conv.jsonl.gz");
   EXPECT_EQ(run.exit_code, 0) << run.err;
   EXPECT_THAT(run.out, HasSubstr("\"predicted\""));
 }

@@ -65,7 +65,7 @@ TEST(Kernels, ChangedHardwareIsNeverSlowerAndSaysThatNobodyMeasuredIt) {
   for (const char* sets : {"--set sm.count=164", "--set hardware.l2.capacity=\"60 MiB\"",
                            "--set dram.bandwidth=\"2 TB/s\" --set sm.count=100"}) {
     const json then = predicted(sets);
-    // More SMs work on more rows, which crowd each other out of the L2: tests/validation/DEVIATIONS.md.
+    // More SMs work on more rows, which crowd each other out of the L2: measurements/DEVIATIONS.md.
     EXPECT_LE(then["time_us"].get<double>(), 1.10 * now["time_us"].get<double>()) << sets;
     EXPECT_TRUE(then["hardware_changed"].get<bool>()) << sets;
     EXPECT_FALSE(then["validated"].get<bool>()) << sets;
@@ -288,7 +288,7 @@ TEST(Hardware, EveryNumberHasASource) {
 
 TEST(Replay, PredictsARecordedStepForAnyReader) {
   const std::string command =
-      "replay tests/validation/h200/traces/mlp-b128-fp32.json.gz --hardware nvidia-t4 --format ";
+      "replay measurements/h200/traces/mlp-b128-fp32.json.gz --hardware nvidia-t4 --format ";
   const ProgramRun text = run_program(command + "text"), as_json = run_program(command + "json");
   EXPECT_EQ(text.exit_code, 0) << text.err;
   EXPECT_EQ(as_json.exit_code, 0) << as_json.err;
@@ -298,7 +298,7 @@ TEST(Replay, PredictsARecordedStepForAnyReader) {
 
 TEST(Memory, AReplayedHistoryAsksForTheSegmentsItRecorded) {
   const ProgramRun run =
-      run_program("memory tests/validation/h200/allocations/nanogpt-char-slow-bf16-hist.csv.gz --format json");
+      run_program("memory measurements/h200/allocations/nanogpt-char-slow-bf16-hist.csv.gz --format json");
   ASSERT_EQ(run.exit_code, 0) << run.err;
   const json r = json::parse(run.out);
   EXPECT_EQ(r["segment_allocations_bytes"], r["recorded_segments_bytes"]);

@@ -26,9 +26,9 @@ TEST(FullDisk, EveryCommandThatPrintsEndsWithExitCodeOneAndAMessage) {
            kSmall, kSmall + "--format json", "--help", "--version", "predict --help",
            "kernels --hardware nvidia-t4 " + cases, "sweep " + sweep, "sweep --format csv " + sweep, "hardware",
            "hardware nvidia-t4 --format json", "models", "exercise",
-           "memory tests/validation/h200/allocations/nanogpt-char-slow-bf16-hist.csv.gz",
-           "memory --format json tests/validation/h200/allocations/nanogpt-char-slow-bf16-hist.csv.gz",
-           "replay tests/validation/h200/traces/mlp-b128-fp32.json.gz --hardware nvidia-t4",
+           "memory measurements/h200/allocations/nanogpt-char-slow-bf16-hist.csv.gz",
+           "memory --format json measurements/h200/allocations/nanogpt-char-slow-bf16-hist.csv.gz",
+           "replay measurements/h200/traces/mlp-b128-fp32.json.gz --hardware nvidia-t4",
            "compare scenarios/bert-large-fp32.yaml nvidia-t4 nvidia-rtx-3090 --format json"}) {
     const ProgramRun full = run_program(command, "", ">/dev/full"), closed = run_program(command, "", ">&-");
     EXPECT_EQ(full.exit_code, 1) << command;

@@ -79,7 +79,7 @@ TEST(Fuzz, NoHistoryAndNoSnapshotDoesMoreThanAnErrorThatNamesItsPlace) {
 
 TEST(Fuzz, ARecordedHistoryOfTrainingSurvivesChanges) {
   const std::string whole =
-      history_bytes(RIDGELINE_SOURCE_DIR "/tests/validation/h200/allocations/nanogpt-char-slow-bf16-hist.csv.gz");
+      history_bytes(RIDGELINE_SOURCE_DIR "/measurements/h200/allocations/nanogpt-char-slow-bf16-hist.csv.gz");
   expect_kept(fuzz_history, {"\x0a" + whole.substr(0, 60'000)}, 60);
 }
 

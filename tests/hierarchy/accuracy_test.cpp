@@ -14,12 +14,12 @@ namespace {
 
 TEST(SimulatedTimes, AreInEveryFamilyAtLeastAsAccurateAsTheAnalyticEngines) {
   const auto cases =
-      validate_kernels(std::string(RIDGELINE_SOURCE_DIR) + "/tests/validation", "nvidia-h200-sxm-141gb", true);
+      validate_kernels(std::string(RIDGELINE_SOURCE_DIR) + "/measurements", "nvidia-h200-sxm-141gb", true);
   std::map<std::string, std::map<std::string, ErrorStatistics>> families;
   for (const FamilyAccuracy& row : family_accuracy(cases))
-    if (row.source == "h200") families[row.family][row.kind] = row.errors;
+    if (row.source == "ours") families[row.family][row.kind] = row.errors;
   ASSERT_GE(families.size(), 5u);
-  // What is behind by more than a twentieth of a point: tests/validation/DEVIATIONS.md.
+  // What is behind by more than a twentieth of a point: measurements/DEVIATIONS.md.
   const std::map<std::string, double> most{{"attention", 0.25}, {"convolution", 0.37}};
   std::set<std::string> behind;
   for (auto& [family, kinds] : families) {

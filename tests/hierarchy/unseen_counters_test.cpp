@@ -67,7 +67,7 @@ TEST_F(UnseenCounters, OpsReadFromTheDramWhatTheyDidOnTheChip) {
 }
 
 TEST_F(UnseenCounters, OpsHitTheL2LessOftenThanOnTheChip) {
-  // tests/validation/DEVIATIONS.md: 5 points are asked for.
+  // measurements/DEVIATIONS.md: 5 points are asked for.
   EXPECT_GT(quantile(hit_rate_, 0.5), 0.05) << "it meets its tolerance now: take it out of DEVIATIONS.md";
   EXPECT_LE(quantile(hit_rate_, 0.5), 0.09);
 }

@@ -20,7 +20,7 @@ std::uint64_t seed_of_today() {
 struct Sample {
   const char* search;
   std::uint64_t cases;
-  double known;  ///< share of the cases in which something is known to be found: tests/validation/DEVIATIONS.md
+  double known;  ///< share of the cases in which something is known to be found: measurements/DEVIATIONS.md
 };
 
 class Searches : public ::testing::TestWithParam<Sample> {};

@@ -228,7 +228,7 @@ TEST_P(OnEveryGpu, floors_are_mostly_within_a_hundredth_of_the_law) {
       if (seconds[e] > 0.99 * law.seconds(menu.entries[e].tile, 1)) ++near;
     }
   }
-  const double share = GetParam() == "nvidia-t4" ? 0.75 : 0.9;  // tests/validation/DEVIATIONS.md
+  const double share = GetParam() == "nvidia-t4" ? 0.75 : 0.9;  // measurements/DEVIATIONS.md
   EXPECT_GE(near, share * all) << "speed, not results: see gemm_floor.h";
 }
 

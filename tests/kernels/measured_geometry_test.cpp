@@ -42,23 +42,23 @@ Tally tally(const std::string& file) {
   static const Gpu gpu = load_gpu("nvidia-h200-sxm-141gb");
   const Software software;
   Tally result;
-  for (const auto& measured : testing::measured_cases(file)) {
+  for (const auto& measured : testing::measured_ops(file)) {
     if (!memory_bound(measured.kernel.op)) continue;
     const LoweredOp lowered = std::visit(Family{gpu, software}, measured.kernel.op);
-    bool geometry = lowered.launches.size() == measured.launches.size(), registers = geometry, shared = geometry;
+    bool geometry = lowered.launches.size() == measured.kernels.size(), registers = geometry, shared = geometry;
     for (std::size_t i = 0; geometry && i < lowered.launches.size(); ++i) {
-      const auto& expected = measured.launches[i];
+      const auto& expected = measured.kernels[i];
       const auto& got = lowered.launches[i];
       if (!expected.has_geometry) continue;
       geometry = geometry && got.grid == expected.grid && got.threads_per_block == expected.threads;
       registers = registers && got.registers_per_thread == expected.registers;
-      shared = shared && got.shared_bytes_per_block == expected.shared;
+      shared = shared && got.shared_bytes_per_block == expected.shared_bytes;
     }
     ++result.cases;
     result.geometry += geometry;
     result.registers += geometry && registers;
     result.shared += geometry && shared;
-    if (!geometry) result.misses += measured.text + "\n";
+    if (!geometry) result.misses += fmt::format("{}:{} {}\n", file, measured.line, measured.op);
   }
   fmt::print("{}: {} cases, geometry {}, registers {}, shared memory {}\n", file, result.cases, result.geometry,
              result.registers, result.shared);

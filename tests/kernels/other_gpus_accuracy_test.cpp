@@ -1,12 +1,12 @@
-// Products and attention on GPUs that no constant was fitted on, against times that others published (tests/validation/
-// public, caveats in SOURCE.md). Rows under four times the launch floor they contain are left out.
+// Products and attention on GPUs that no constant was fitted on, against times that others published
+// (measurements/public/kernels.jsonl.gz). Rows under four times the launch floor they contain are left out.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
 #include "sim/hardware/load_gpu.h"
-#include "sim/study/gzip_lines.h"
 #include "sim/workload/kernel_case.h"
+#include "tests/support/measurement_index.h"
 #include "tests/support/prediction_errors.h"
 
 namespace ridgeline {
@@ -23,10 +23,7 @@ struct Published {
 
 std::vector<json> public_rows() {
   std::vector<json> rows;
-  for_each_line(std::string(RIDGELINE_SOURCE_DIR) + "/tests/validation/public/kernels.jsonl.gz",
-                [&](std::string_view line) {
-                  if (!line.empty()) rows.push_back(json::parse(line));
-                });
+  for_each_row(testing::measurements().file("public/kernels.jsonl.gz"), [&](const json& row) { rows.push_back(row); });
   return rows;
 }
 

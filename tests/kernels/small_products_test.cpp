@@ -158,7 +158,7 @@ TEST_P(SmallProducts, are_never_below_their_arithmetic_and_their_bytes) {
   }
 }
 
-/// Whether a kernel of the tile menus runs it, whose splits follow the number of SMs (tests/kernels/gemm_selection).
+/// Whether a kernel of the tile menus runs it, whose splits follow the number of SMs (tests/kernels/gemm_selection_test.cpp).
 bool is_tiled(const Matmul& op, const Gpu& gpu) {
   const std::vector<KernelLaunch> launches = lower(op, gpu, Software{}).launches;
   return std::any_of(launches.begin(), launches.end(), [](const KernelLaunch& launch) {

@@ -106,7 +106,7 @@ std::vector<std::int64_t> predicted(const StepProgram& program) {
 }
 
 TEST(MeasuredMemory, every_allocation_and_free_of_two_fp32_bert_steps_comes_in_the_recorded_order) {
-  const std::filesystem::path h200 = std::filesystem::path(RIDGELINE_SOURCE_DIR) / "tests/validation/h200";
+  const std::filesystem::path h200 = std::filesystem::path(RIDGELINE_SOURCE_DIR) / "measurements/h200";
   int compared = 0;
   for (const MeasuredCase& c : measured_cases()) {
     const auto path = h200 / (c.folder == "h200" ? "allocations" : "more") / (c.name + ".csv.gz");
@@ -119,7 +119,7 @@ TEST(MeasuredMemory, every_allocation_and_free_of_two_fp32_bert_steps_comes_in_t
 }
 
 TEST(MeasuredMemory, other_runs_allocate_within_5_percent_as_often_as_recorded) {
-  const std::filesystem::path h200 = std::filesystem::path(RIDGELINE_SOURCE_DIR) / "tests/validation/h200";
+  const std::filesystem::path h200 = std::filesystem::path(RIDGELINE_SOURCE_DIR) / "measurements/h200";
   for (const MeasuredCase& c : measured_cases()) {
     const auto path = h200 / (c.folder == "h200" ? "allocations" : "more") / (c.name + ".csv.gz");
     if (!std::filesystem::exists(path) || c.name.find("adafactor") != std::string::npos) continue;

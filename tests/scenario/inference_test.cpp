@@ -1,5 +1,5 @@
 // Models in use on an NVIDIA H200: evaluation, generation with and without a cache, beam search.
-// Measured with PyTorch 2.11 and Transformers 5.17 (tests/validation/SOURCE.md).
+// Measured with PyTorch 2.11 and Transformers 5.17 (measurements/README.md).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/scenario/prediction.h"
-#include "sim/study/gzip_lines.h"
 #include "sim/units/user_error.h"
+#include "tests/support/measurement_index.h"
 
 namespace ridgeline {
 namespace {
@@ -19,7 +19,7 @@ constexpr double kAllocatedMedian = 1, kAllocatedWorst = 3;  // percent
 constexpr double kReservedMedian = 2, kReservedWorst = 6;
 constexpr double kDeviceWorst = 6;
 constexpr double kTimeMedian = 10, kTimeWorst = 20;
-constexpr double kSlowestHosts[] = {25, 43};  // two runs, listed in tests/validation/DEVIATIONS.md
+constexpr double kSlowestHosts[] = {25, 43};  // two runs, listed in measurements/DEVIATIONS.md
 
 json model_of(const json& row) {
   const std::string kind = row["kind"];
@@ -60,18 +60,16 @@ struct Errors {
 const Errors& errors() {
   static const Errors all = [] {
     Errors e;
-    for_each_line(
-        RIDGELINE_SOURCE_DIR "/tests/validation/h200/inference/generation.jsonl.gz", [&](std::string_view text) {
-          const json row = json::parse(text);
-          const Prediction p = predict(scenario_of(row), "analytic");
-          const auto percent = [](double predicted, const json& measured) {
-            return 100.0 * std::abs(predicted / measured.get<double>() - 1.0);
-          };
-          e.allocated.push_back(percent(static_cast<double>(p.memory.peak_allocated), row["peak"]["allocated"]));
-          e.reserved.push_back(percent(static_cast<double>(p.memory.peak_reserved), row["peak"]["reserved"]));
-          e.used.push_back(percent(static_cast<double>(p.memory.device_used), row["peak"]["device_used"]));
-          e.time.push_back(percent(p.step.time.value() * 1e3, row["time_ms"]));
-        });
+    for_each_row(testing::measurements().file("h200/inference/generation.jsonl.gz"), [&](const json& row) {
+      const Prediction p = predict(scenario_of(row), "analytic");
+      const auto percent = [](double predicted, const json& measured) {
+        return 100.0 * std::abs(predicted / measured.get<double>() - 1.0);
+      };
+      e.allocated.push_back(percent(static_cast<double>(p.memory.peak_allocated), row["peak"]["allocated"]));
+      e.reserved.push_back(percent(static_cast<double>(p.memory.peak_reserved), row["peak"]["reserved"]));
+      e.used.push_back(percent(static_cast<double>(p.memory.device_used), row["peak"]["device_used"]));
+      e.time.push_back(percent(p.step.time.value() * 1e3, row["time_ms"]));
+    });
     for (auto* list : {&e.allocated, &e.reserved, &e.used, &e.time}) std::sort(list->begin(), list->end());
     return e;
   }();
@@ -93,7 +91,7 @@ TEST(Inference, TakesTheTimeItTook) {
   EXPECT_LE(errors().time[10], kTimeWorst);
   for (const std::size_t i : {0u, 1u}) {
     EXPECT_GT(errors().time[11 + i], kTimeWorst)
-        << "it meets its tolerance now: take it out of tests/validation/DEVIATIONS.md";
+        << "it meets its tolerance now: take it out of measurements/DEVIATIONS.md";
     EXPECT_LE(errors().time[11 + i], kSlowestHosts[i]);
   }
 }

@@ -131,7 +131,7 @@ TEST(Calibration, AFileWithoutMeasuredSectionGetsOneAndWhatFollowsStays) {
 }
 
 TEST(Calibration, ValuesAgreeWithTheIndependentMeasurementsOfTheSameChip) {
-  // Slopes and copies of tests/validation/h200 (CUPTI durations of PyTorch's kernels) and its host.json.
+  // Slopes and copies of measurements/h200 (CUPTI durations of PyTorch's kernels) and its host.json.
   const ProbeResult probe = probe_result_from(committed_probe(), "probe.json");
   const auto at_size = [&](const char* name, double bytes) {
     for (const ProbePoint& p : probe.find(name)->points)

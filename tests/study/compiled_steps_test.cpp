@@ -13,19 +13,24 @@ namespace {
 
 constexpr std::string_view kHardware = "nvidia-h200-sxm-141gb";
 
+constexpr std::string_view kHeldOut = "h200/compile/heldout";
+
+/// Compiled steps: those of `kHeldOut`, or the others.
+std::vector<ValidatedStep> compiled(bool held_out) {
+  static const std::vector<ValidatedStep> all =
+      validate_steps(RIDGELINE_SOURCE_DIR "/measurements", kHardware, "analytic");
+  std::vector<ValidatedStep> steps;
+  for (const ValidatedStep& s : all)
+    if (s.measured.compiled && (s.measured.source == kHeldOut) == held_out) steps.push_back(s);
+  return steps;
+}
 const std::vector<ValidatedStep>& compiled_steps() {
-  static const std::vector<ValidatedStep> steps = [] {
-    std::vector<ValidatedStep> all = validate_steps(RIDGELINE_SOURCE_DIR "/tests/validation", kHardware, "analytic");
-    std::erase_if(all, [](const ValidatedStep& s) { return !s.measured.compiled; });
-    return all;
-  }();
+  static const std::vector<ValidatedStep> steps = compiled(false);
   return steps;
 }
 /// Ten configurations measured after the model of compiled steps was made, which nothing was fitted on.
 const std::vector<ValidatedStep>& held_out_steps() {
-  static const std::vector<ValidatedStep> steps =
-      validate_step_file(RIDGELINE_SOURCE_DIR "/tests/validation/h200/compile/heldout.jsonl.gz", "h200/compile/heldout",
-                         std::string(kHardware), "analytic");
+  static const std::vector<ValidatedStep> steps = compiled(true);
   return steps;
 }
 
@@ -88,7 +93,7 @@ TEST(CompiledSteps, allocate_what_they_allocated) {
   EXPECT_GE(e.n, 12u);
   EXPECT_LE(e.median, 1.0);
   EXPECT_LE(e.worst, 6.0);
-  // Known deviation (tests/validation/DEVIATIONS.md).
+  // Known deviation (measurements/DEVIATIONS.md).
   const ErrorStatistics other = errors(compiled_steps(), allocated_ratio, padded_by_chance);
   EXPECT_EQ(other.n, 1u);
   EXPECT_GT(other.worst, 6.0);
@@ -103,7 +108,7 @@ TEST(CompiledSteps, that_nothing_was_fitted_on_come_as_close) {
   const ErrorStatistics busy = errors(held_out_steps(), busy_ratio, all_of_them);
   EXPECT_LE(busy.median, 4.0);
   EXPECT_LE(errors(held_out_steps(), busy_ratio, [](const auto& s) { return !small_llama(s); }).worst, 6.0);
-  // Known deviation (tests/validation/DEVIATIONS.md).
+  // Known deviation (measurements/DEVIATIONS.md).
   EXPECT_GT(busy.worst, 6.0);
   EXPECT_LE(busy.worst, 9.0);
   // The host of that machine was slower, by up to half: steps that wait for it are no test of this model.
@@ -117,7 +122,7 @@ TEST(CompiledSteps, that_nothing_was_fitted_on_come_as_close) {
 TEST(CompiledSteps, that_nothing_was_fitted_on_allocate_what_they_allocated) {
   const ErrorStatistics e = errors(held_out_steps(), allocated_ratio, all_of_them);
   EXPECT_LE(e.median, 1.0);
-  // Known deviation: one keeps 16-bit scores where the model keeps probabilities (tests/validation/DEVIATIONS.md).
+  // Known deviation: one keeps 16-bit scores where the model keeps probabilities (measurements/DEVIATIONS.md).
   EXPECT_GT(e.worst, 6.0);
   EXPECT_LE(e.worst, 9.0);
 }

@@ -17,8 +17,8 @@ std::string contents(const std::string& name) {
 }
 
 struct Tables {
-  std::vector<ValidatedCase> cases = validate_kernels(RIDGELINE_SOURCE_DIR "/tests/validation", "");
-  std::vector<ValidatedStep> steps = validate_steps(RIDGELINE_SOURCE_DIR "/tests/validation", "", "analytic");
+  std::vector<ValidatedCase> cases = validate_kernels(RIDGELINE_SOURCE_DIR "/measurements", "");
+  std::vector<ValidatedStep> steps = validate_steps(RIDGELINE_SOURCE_DIR "/measurements", "", "analytic");
   std::vector<FamilyAccuracy> families = family_accuracy(cases);
   std::vector<StepAccuracy> step_rows = step_accuracy(steps);
 };
@@ -40,7 +40,7 @@ TEST(GeneratedDocs, TheReadmeShowsTodaysErrors) {
 }
 
 TEST(GeneratedDocs, TheRangesAreTodaysResiduals) {
-  const auto cases = validate_kernels(RIDGELINE_SOURCE_DIR "/tests/validation", "", true);  // of every engine
+  const auto cases = validate_kernels(RIDGELINE_SOURCE_DIR "/measurements", "", true);  // of every engine
   EXPECT_EQ(contents("hw/residuals.json"), residual_table(cases).dump(1) + "\n") << kHint;
 }
 

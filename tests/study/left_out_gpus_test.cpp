@@ -17,7 +17,7 @@ namespace ridgeline {
 namespace {
 
 const std::vector<ValidatedCase>& cases() {
-  static const auto all = validate_kernels(std::string(RIDGELINE_SOURCE_DIR) + "/tests/validation", "");
+  static const auto all = validate_kernels(std::string(RIDGELINE_SOURCE_DIR) + "/measurements", "");
   return all;
 }
 

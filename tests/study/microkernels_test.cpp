@@ -41,7 +41,7 @@ const CommittedResults& committed() {
 }
 const Gpu& h200() { return committed().h200; }
 
-/// Points that miss their tolerance, with what tests/validation/DEVIATIONS.md says of each: asserted as misses.
+/// Points that miss their tolerance, with what measurements/DEVIATIONS.md says of each: asserted as misses.
 struct Miss {
   std::size_t run, engine;  ///< engine 0: every one
   std::string_view curve, at;
@@ -98,7 +98,7 @@ class Microkernels : public testing::TestWithParam<std::tuple<std::size_t, std::
         const double allowed = tolerance + std::max(p.point.spread, differ);
         if (missed(curve, p.at))
           EXPECT_GT(std::abs(p.error(engine())), allowed)
-              << "met: remove it here and in tests/validation/DEVIATIONS.md: " << curve << " at " << p.at;
+              << "met: remove it here and in measurements/DEVIATIONS.md: " << curve << " at " << p.at;
         else EXPECT_NEAR(p.error(engine()), 0.0, allowed) << curve << " at " << p.at;
       }
     }

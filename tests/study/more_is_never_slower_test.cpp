@@ -90,7 +90,7 @@ Seconds time_on(const Gpu& gpu, const KernelCase& kernel, const Software& softwa
   return predict_kernel(kernel, gpu, software, *make_timing_engine("analytic", gpu)).time;
 }
 
-/// What is not monotone yet, of all that is compared, and by how much at most: tests/validation/DEVIATIONS.md.
+/// What is not monotone yet, of all that is compared, and by how much at most: measurements/DEVIATIONS.md.
 constexpr double kShareSlower = 0.005, kShareOfProducts = 0.03, kWorstKnown = 2.0;
 
 TEST_P(EveryGpu, more_of_a_resource_is_never_slower) {

@@ -1,4 +1,4 @@
-// What published runs kept of their speed under a lower power limit (tests/validation/public/power_limits.jsonl).
+// What published runs kept of their speed under a lower power limit (measurements/public/power_limits.jsonl).
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -33,7 +33,7 @@ double seconds_at(const nlohmann::json& run, double watts) {
 }
 
 TEST(PublishedPower, runs_keep_of_their_speed_what_was_published) {
-  std::ifstream file(RIDGELINE_SOURCE_DIR "/tests/validation/public/power_limits.jsonl");
+  std::ifstream file(RIDGELINE_SOURCE_DIR "/measurements/public/power_limits.jsonl");
   int compared = 0, held_out = 0;
   for (std::string line; std::getline(file, line);) {
     const nlohmann::json run = nlohmann::json::parse(line);

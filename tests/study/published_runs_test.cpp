@@ -5,7 +5,7 @@
 namespace ridgeline {
 namespace {
 
-const char* const kFile = RIDGELINE_SOURCE_DIR "/tests/validation/public/runs.yaml";
+const char* const kFile = RIDGELINE_SOURCE_DIR "/measurements/public/runs.yaml";
 
 TEST(PublishedRuns, a_star_stands_for_anything_and_for_nothing) {
   EXPECT_TRUE(matches_pattern("lambda-*-fp16-*", "lambda-a100-bert-fp16-b8"));

@@ -22,7 +22,7 @@ struct Coverage {
 
 /// Cases of the H200 and H100 whose position is odd, against ranges of those whose position is even, and the reverse.
 std::map<std::string, Coverage> cross_coverage() {
-  const auto all = validate_kernels(std::string(RIDGELINE_SOURCE_DIR) + "/tests/validation", "");
+  const auto all = validate_kernels(std::string(RIDGELINE_SOURCE_DIR) + "/measurements", "");
   std::map<std::string, Coverage> result;
   std::map<std::string, Gpu> gpus;
   for (const std::size_t tested : {0, 1}) {
@@ -60,7 +60,7 @@ TEST(RangeCoverage, nine_in_ten_unseen_cases_lie_inside_by_family_and_over_all) 
 TEST(RangeCoverage, the_committed_ranges_hold_nine_in_ten_of_each_gpu_and_family) {
   const ResidualRanges ranges = ResidualRanges::load();
   std::map<std::string, Coverage> coverage;
-  for (const ValidatedCase& c : validate_kernels(std::string(RIDGELINE_SOURCE_DIR) + "/tests/validation", "")) {
+  for (const ValidatedCase& c : validate_kernels(std::string(RIDGELINE_SOURCE_DIR) + "/measurements", "")) {
     if (c.source == "public") continue;
     const Gpu gpu = load_gpu(c.hardware);
     const Range range = ranges.of_family(c.family, c.predicted.at("analytic"), gpu, "analytic");

@@ -78,7 +78,7 @@ TEST(KernelSensitivity, nothing_more_ever_harms_whatever_the_kernel_and_the_gpu)
       }
     }
   }
-  EXPECT_LE(harmed, 0.002 * asked) << "tests/validation/DEVIATIONS.md";
+  EXPECT_LE(harmed, 0.002 * asked) << "measurements/DEVIATIONS.md";
 }
 
 Scenario step_on(const std::string& hardware, const std::string& batch, std::vector<config::Override> more = {}) {

@@ -1,4 +1,4 @@
-// Whole training steps against those measured on an NVIDIA H200. Tolerances are named; tests/validation/SOURCE.md says
+// Whole training steps against those measured on an NVIDIA H200. Tolerances are named; measurements/README.md says
 // how the steps were measured.
 #include "sim/study/step_validation.h"
 
@@ -29,7 +29,7 @@ const std::vector<ValidatedStep>& steps_of(const std::string& hardware) {
   static std::map<std::string, std::vector<ValidatedStep>> all;
   auto found = all.find(hardware);
   if (found == all.end())
-    found = all.emplace(hardware, validate_steps(RIDGELINE_SOURCE_DIR "/tests/validation", hardware, "analytic")).first;
+    found = all.emplace(hardware, validate_steps(RIDGELINE_SOURCE_DIR "/measurements", hardware, "analytic")).first;
   return found->second;
 }
 
@@ -79,7 +79,7 @@ TEST(MeasuredSteps, ConfigurationsThatNothingWasTunedOnAllocateWhatTheyAllocated
   EXPECT_LE(e.worst, kAllocatedWorst);
 }
 
-// tests/validation/public/runs.yaml says what the sources ran and which rows are not comparable; those count too.
+// measurements/public/runs.yaml says what the sources ran and which rows are not comparable; those count too.
 TEST(MeasuredSteps, PublishedStepsOfOlderGpusTakeTheTimeTheyTook) {
   const std::map<std::string, std::vector<std::string>> chips{
       {"A100", {"nvidia-a100-pcie-80gb", "nvidia-a100-sxm4-40gb", "nvidia-a100-sxm4-80gb"}},
@@ -147,7 +147,7 @@ TEST(MeasuredSteps, TheRtx3090OfTheTrainingNotesTakesTheirTimeAndMemory) {
 TEST(MeasuredSteps, AccumulationOnThatRtx3090IsAKnownDeviation) {
   const double error = error_of_notes("bert-large-fp32-accumulation").time;
   EXPECT_GT(error, kRtx3090Time)
-      << "it meets its tolerance now: move it to the test above and take it out of tests/validation/DEVIATIONS.md";
+      << "it meets its tolerance now: move it to the test above and take it out of measurements/DEVIATIONS.md";
   EXPECT_LT(error, 28.0);
 }
 
@@ -193,7 +193,7 @@ TEST(MeasuredSteps, ARunThatTheDeepSpeedTutorialSawFailIsNotSaidToFit) {
                       {"training.optimizer.implementation", "fused", ""}};
   const MemoryPrediction eight = predict_memory(load_scenario(source));
   EXPECT_FALSE(eight.fits);
-  EXPECT_EQ(verdict(eight), "may not fit") << "predicted to run out: take it out of tests/validation/DEVIATIONS.md";
+  EXPECT_EQ(verdict(eight), "may not fit") << "predicted to run out: take it out of measurements/DEVIATIONS.md";
   source.overrides[1].value = "4";  // and this one ran
   EXPECT_TRUE(predict_memory(load_scenario(source)).fits);
 }
@@ -204,7 +204,7 @@ TEST(MeasuredSteps, LaunchesOfAStepOnTheH200AreThoseCounted) {
                                                   "gpt2-b16-bf16-flash-v50304",
                                                   "gpt2-b16-bf16-flash-v50304-fused",
                                                   "nanogpt-char-slow-fp32",
-                                                  "bert-base-b24-fp32-ckpt"};  // tests/validation/DEVIATIONS.md
+                                                  "bert-base-b24-fp32-ckpt"};  // measurements/DEVIATIONS.md
   std::vector<std::string> off;
   for (const ValidatedStep& s : steps_of("nvidia-h200-sxm-141gb")) {
     if (s.measured.source != "h200" || s.measured.compiled) continue;

@@ -1,12 +1,12 @@
-// Hardware counters of an H200 (tests/validation/h200/counters_*.jsonl.gz) as kernel cases and sums over kernels.
+// Hardware counters of an H200 (measurements/h200/counters_*.jsonl.gz) as kernel cases and sums over kernels.
 #pragma once
 
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
-#include "sim/study/gzip_lines.h"
 #include "sim/workload/kernel_case.h"
+#include "tests/support/measurement_index.h"
 
 namespace ridgeline::testing {
 
@@ -23,8 +23,7 @@ struct CountedCase {
 /// dimension without a layout are Q·Kᵀ, over the sequence P·V.
 inline std::vector<CountedCase> cold_counters(const std::string& file = "counters_cold.jsonl.gz") {
   std::vector<CountedCase> cases;
-  for_each_line(std::string(RIDGELINE_SOURCE_DIR) + "/tests/validation/h200/" + file, [&](std::string_view text) {
-    const auto row = nlohmann::json::parse(text);
+  for_each_row(measurements().file("h200/" + file), [&](const nlohmann::json& row) {
     nlohmann::json params = row["params"];
     nlohmann::json as_case{{"op", row["op"]}, {"dtype", row.value("dtype", params.value("dtype", "bf16"))}};
     params.erase("dtype");
@@ -53,8 +52,7 @@ inline std::vector<CountedCase> cold_counters(const std::string& file = "counter
 /// Programs of several kernels without flushing, as they were recorded.
 inline std::vector<nlohmann::json> chain_counters(const std::string& file = "counters_chain.jsonl.gz") {
   std::vector<nlohmann::json> rows;
-  for_each_line(std::string(RIDGELINE_SOURCE_DIR) + "/tests/validation/h200/" + file,
-                [&](std::string_view text) { rows.push_back(nlohmann::json::parse(text)); });
+  for_each_row(measurements().file("h200/" + file), [&](const nlohmann::json& row) { rows.push_back(row); });
   return rows;
 }
 

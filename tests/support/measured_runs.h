@@ -1,4 +1,4 @@
-// The training steps measured on an H200 (tests/validation/h200/steps.jsonl.gz and more), each with the scenario it
+// The training steps measured on an H200 (measurements/h200/steps.jsonl.gz and more), each with the scenario it
 // ran.
 #pragma once
 
@@ -14,9 +14,9 @@
 
 #include "sim/kernels/attention_choice.h"
 #include "sim/scenario/scenario.h"
-#include "sim/study/gzip_lines.h"
 #include "sim/study/step_validation.h"
 #include "sim/workload/training_step.h"
+#include "tests/support/measurement_index.h"
 
 namespace ridgeline::testing {
 
@@ -32,7 +32,7 @@ struct MeasuredRun {
   }
   /// A file beside the row, where one was recorded.
   [[nodiscard]] std::optional<std::string> recorded(const std::string& folder, const std::string& ending) const {
-    const std::string root = std::string(RIDGELINE_SOURCE_DIR) + "/tests/validation/h200/";
+    const std::string root = std::string(RIDGELINE_SOURCE_DIR) + "/measurements/h200/";
     for (const std::string& place : {root + folder, root + "more/" + folder, root + "more/"}) {
       const std::string path = place + "/" + name + ending;
       if (std::filesystem::exists(path)) return path;
@@ -46,14 +46,13 @@ inline const std::vector<MeasuredRun>& measured_runs() {
   static const std::vector<MeasuredRun> runs = [] {
     std::vector<MeasuredRun> result;
     for (const char* file : {"h200/steps.jsonl.gz", "h200/more/steps.jsonl.gz"}) {
-      for_each_line(std::string(RIDGELINE_SOURCE_DIR) + "/tests/validation/" + file, [&](std::string_view line) {
-        nlohmann::json row = nlohmann::json::parse(line);
+      for_each_row(measurements().file(file), [&](const nlohmann::json& row) {
         if (row.contains("error") || row.value("compile", false)) return;
         const auto source = scenario_of_measured_step(row, "nvidia-h200-sxm-141gb");
         if (!source) return;
         Scenario scenario = load_scenario(*source);
         const std::string name = row["name"];
-        result.push_back({name, std::move(row), std::move(scenario)});
+        result.push_back({name, row, std::move(scenario)});
       });
     }
     return result;

@@ -1,4 +1,4 @@
-// Training steps measured on an H200 (tests/validation/h200), each with the program that predicts it.
+// Training steps measured on an H200 (measurements/h200), each with the program that predicts it.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -12,14 +12,14 @@
 
 #include "sim/kernels/attention_choice.h"
 #include "sim/program/step_program.h"
-#include "sim/study/gzip_lines.h"
 #include "sim/study/step_validation.h"
 #include "sim/workload/training_step.h"
+#include "tests/support/measurement_index.h"
 
 namespace ridgeline::testing_support {
 
 struct MeasuredCase {
-  std::string name, folder;  ///< folder of tests/validation: "h200" or "h200/more"
+  std::string name, folder;  ///< folder of measurements: "h200" or "h200/more"
   nlohmann::json row;
   Scenario scenario;
   std::unique_ptr<OpTrace> trace;  ///< the program points to it
@@ -31,22 +31,22 @@ inline const std::vector<MeasuredCase>& measured_cases() {
   static const std::vector<MeasuredCase> cases = [] {
     std::vector<MeasuredCase> result;
     for (const char* folder : {"h200", "h200/more"}) {
-      for_each_line(std::string(RIDGELINE_SOURCE_DIR) + "/tests/validation/" + folder + "/steps.jsonl.gz",
-                    [&](std::string_view line) {
-                      MeasuredCase c;
-                      c.row = nlohmann::json::parse(line);
-                      if (!c.row.contains("step_ms_median") || c.row.value("compile", false)) return;
-                      const auto source = scenario_of_measured_step(c.row, "nvidia-h200-sxm-141gb");
-                      if (!source) return;
-                      c.name = c.row["name"];
-                      c.folder = folder;
-                      c.scenario = load_scenario(*source);
-                      const Scenario& s = c.scenario;
-                      c.trace = std::make_unique<OpTrace>(
-                          training_run(s.model, s.training, choose_attention(s.training, s.model, s.gpu, s.software)));
-                      c.program = make_program(*c.trace, s.gpu, s.software);
-                      result.push_back(std::move(c));
-                    });
+      for_each_row(testing::measurements().file(folder + std::string("/steps.jsonl.gz")),
+                   [&](const nlohmann::json& row) {
+                     MeasuredCase c;
+                     c.row = row;
+                     if (!c.row.contains("step_ms_median") || c.row.value("compile", false)) return;
+                     const auto source = scenario_of_measured_step(c.row, "nvidia-h200-sxm-141gb");
+                     if (!source) return;
+                     c.name = c.row["name"];
+                     c.folder = folder;
+                     c.scenario = load_scenario(*source);
+                     const Scenario& s = c.scenario;
+                     c.trace = std::make_unique<OpTrace>(
+                         training_run(s.model, s.training, choose_attention(s.training, s.model, s.gpu, s.software)));
+                     c.program = make_program(*c.trace, s.gpu, s.software);
+                     result.push_back(std::move(c));
+                   });
     }
     return result;
   }();

@@ -1,4 +1,4 @@
-// SHA-256 (FIPS 180-4), to tell held-out cases from fitted ones by the rule of tests/validation/SOURCE.md.
+// SHA-256 (FIPS 180-4), to tell held-out cases from fitted ones by the rule of measurements/README.md.
 #pragma once
 
 #include <array>

@@ -57,9 +57,9 @@ TEST(Power, back_to_back_products_settle_at_the_rate_that_was_measured) {
   EXPECT_NEAR(Step(794, 1.0).slowdown(h200()), 794.0 / 676.0, 0.05);
 }
 
-/// Loads of tests/validation/h200/power: kernels that take part of the time, gaps for the rest.
+/// Loads of measurements/h200/power: kernels that take part of the time, gaps for the rest.
 std::vector<nlohmann::json> sustained_loads() {
-  std::ifstream file(RIDGELINE_SOURCE_DIR "/tests/validation/h200/power/sustained_loads.jsonl");
+  std::ifstream file(RIDGELINE_SOURCE_DIR "/measurements/h200/power/sustained_loads.jsonl");
   std::vector<nlohmann::json> loads;
   for (std::string line; std::getline(file, line);)
     if (auto load = nlohmann::json::parse(line); load["what"] == "load") loads.push_back(std::move(load));

@@ -55,11 +55,11 @@ std::map<Group, Errors> errors_on(const std::vector<std::string>& files, const c
   const auto engine = make_timing_engine("analytic", gpu);
   std::map<Group, Errors> result;
   for (const auto& file : files)
-    for (const auto& measured : testing::measured_cases(file)) {
+    for (const auto& measured : testing::measured_ops(file)) {
       const Group group = group_of(measured.kernel.op);
       if (group == Group::other || (held_out_third && !measured.held_out)) continue;
       result[group].absolute.push_back(
-          std::abs(predict(measured.kernel, gpu, *engine).value() * 1e6 / measured.us - 1.0));
+          std::abs(predict(measured.kernel, gpu, *engine).value() * 1e6 / (measured.time.value() * 1e6) - 1.0));
     }
   return result;
 }

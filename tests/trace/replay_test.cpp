@@ -19,7 +19,7 @@
 namespace ridgeline {
 namespace {
 
-const std::string kData = std::string(RIDGELINE_SOURCE_DIR) + "/tests/validation/";
+const std::string kData = std::string(RIDGELINE_SOURCE_DIR) + "/measurements/";
 
 trace::Replayable read(const std::string& file) {
   return trace::read_recording(kData + file, [](const std::string&) { return trace::RecordedDevice{4.5e12, 1e-6}; });
@@ -70,7 +70,7 @@ double step_milliseconds(const std::string& name) {
 }
 
 TEST(Replay, KnownDeviationTheFirstLayerOfAChannelsLastResNet) {
-  // tests/validation/DEVIATIONS.md; the tolerance is 25 %.
+  // measurements/DEVIATIONS.md; the tolerance is 25 %.
   const double error = busy_error(replay("h200/traces/resnet50-b32-bf16amp.json.gz"));
   EXPECT_GT(error, 0.25) << "take it out of DEVIATIONS.md";
   EXPECT_LE(error, 0.28);

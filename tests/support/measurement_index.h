@@ -1,0 +1,15 @@
+// The index of the measurements, read once, for tests.
+#pragma once
+
+#include <string>
+
+#include "sim/study/measured_files.h"
+
+namespace ridgeline::testing {
+
+inline const MeasurementIndex& measurements() {
+  static const MeasurementIndex index(std::string(RIDGELINE_SOURCE_DIR) + "/measurements");
+  return index;
+}
+
+}  // namespace ridgeline::testing
