@@ -1,12 +1,19 @@
 #!/usr/bin/env python3
-"""Measures how fast this machine's processor runs PyTorch's Python and dispatcher, against the host of the H200.
+"""Measures how fast this machine's processor runs PyTorch, against the host that hw/hosts/default.yaml describes.
 
-    python3 host_scale.py                # prints the scale and a hosts/NAME.yaml for it
-    python3 host_scale.py --json         # the raw figures
+    python3 host_scale.py > hw/hosts/mine.yaml   # then: ridgeline predict SCENARIO --set host=mine
+    python3 host_scale.py --json                 # the raw figures
 
-Needs PyTorch, no GPU: the loop is one training step (forward, backward, clipping, AdamW) of a transformer block so small
-that its arithmetic costs next to nothing beside Python, the dispatcher and autograd. It runs on one thread; the
-median of many rounds is taken. With a CUDA GPU it also times the same step there without waiting for the GPU.
+Takes about ten seconds, needs PyTorch and no GPU. Two things are timed, on one thread:
+
+- a training step (forward, backward, clipping, AdamW) of a transformer so small that its arithmetic costs next to
+  nothing beside Python, the dispatcher and autograd: the scale of all costs;
+- what that is made of, apart: a module's call (Python), a view (dispatcher), a node of a chain of views (autograd),
+  an empty tensor (allocation) and, where there is a CUDA GPU, a launch call: how far each differs from the scale.
+
+Neighbours on a shared machine change its speed within seconds, by up to two: parts are measured in many short rounds
+over the whole time, and the mean counts, since a training step meets slow moments too. The spread says how much they
+differed.
 """
 import argparse
 import json
@@ -15,12 +22,14 @@ import statistics
 import sys
 import time
 
-# Microseconds of one step of the loop on a host of the kind that hw/hosts/default.yaml describes with a scale of 1.12
-# (beside an NVIDIA H200, PyTorch 2.11, 16 virtual cores of an Intel Xeon, family 6 model 207): 3,805 and 3,677 in two runs.
-# Checked on one other machine: beside an H100 the loop took 6,898 and 7,546, a scale of 2.07 and 2.26; the host-bound
-# training steps of such a machine ask for 2.23 (hw/hosts/h100-virtual-machine.yaml). Two machines of one kind differ by a fifth.
+# Means in microseconds on a host of the kind that hw/hosts/default.yaml describes, whose scale is 1.12 (beside an NVIDIA
+# H200, PyTorch 2.11, 16 virtual cores of an Intel Xeon, family 6 model 207). The loop: 3,805 and 3,677 in two runs; on
+# other machines 3,630 to 4,100 beside an H200, 6,898 and 7,546 beside an H100, whose host-bound training steps ask for
+# a scale of 2.23 where the loop says 2.07 and 2.26. The parts: medians of ten rounds beside one H200 on which the loop
+# took 3,860, over 3,860 / 3,740.
 REFERENCE_US = 3740
 REFERENCE_SCALE = 1.12
+REFERENCE_PARTS_US = {"python": 0.75, "dispatcher": 1.06, "autograd": 2.86, "allocation": 0.77, "launch": 3.4}
 LAYERS, HIDDEN, HEADS, TOKENS, SEQUENCES = 4, 16, 2, 4, 2
 
 
@@ -71,6 +80,67 @@ def microseconds(step, wait, rounds, steps):
     return {"median": statistics.median(times), "least": min(times), "most": max(times)}
 
 
+def parts(torch, rounds):
+    """Microseconds of one call of each kind: the mean and the quartiles over short rounds in turn."""
+    class Nothing(torch.nn.Module):
+        def forward(self, x):
+            return x
+
+    nothing, x = Nothing(), torch.zeros(16)
+    leaf, ones = torch.zeros(16, requires_grad=True), torch.ones(16)
+
+    def clock(f, n):
+        begin = time.perf_counter()
+        f(n)
+        return (time.perf_counter() - begin) / n * 1e6
+
+    def python(n):
+        for _ in range(n):
+            nothing(x)
+
+    def dispatcher(n):
+        with torch.no_grad():
+            for _ in range(n):
+                x.view(4, 4)
+
+    def allocation(n):
+        for _ in range(n):
+            torch.empty(16)
+
+    def autograd():
+        y = leaf
+        for _ in range(500):
+            y = y.view(16)
+        begin = time.perf_counter()
+        y.backward(ones)
+        leaf.grad = None
+        return (time.perf_counter() - begin) / 500 * 1e6
+
+    kinds = {"python": lambda: clock(python, 1000), "dispatcher": lambda: clock(dispatcher, 1000),
+             "autograd": autograd, "allocation": lambda: clock(allocation, 1000)}
+    if torch.cuda.is_available():
+        on_device, on_host = torch.zeros(16, device="cuda"), torch.zeros(16)
+
+        def add(tensor):
+            def many(n):
+                with torch.no_grad():
+                    for _ in range(n):
+                        tensor.add_(1)
+            return many
+
+        def launch():
+            torch.cuda.synchronize()
+            return clock(add(on_device), 200) - clock(add(on_host), 200)
+        kinds["launch"] = launch
+    for f in kinds.values():
+        f()
+    times = {kind: [] for kind in kinds}
+    for _ in range(rounds):
+        for kind, f in kinds.items():
+            times[kind].append(f())
+    return {kind: {"mean": statistics.mean(t), "quartiles": statistics.quantiles(t, n=4)} for kind, t in times.items()}
+
+
 def processor():
     try:
         with open("/proc/cpuinfo") as f:
@@ -99,7 +169,11 @@ def main():
         torch.autograd.set_multithreading_enabled(True)
         result["cuda_us"] = microseconds(make_step(torch, "cuda"), torch.cuda.synchronize, arguments.rounds, 1)
         result["gpu"] = torch.cuda.get_device_name()
+    result["parts_us"] = parts(torch, 4 * arguments.rounds)
     result["scale"] = round(REFERENCE_SCALE * result["cpu_us"]["median"] / REFERENCE_US, 2)
+    relative = result["scale"] / REFERENCE_SCALE
+    result["parts"] = {kind: round(part["mean"] / REFERENCE_PARTS_US[kind] / relative, 2)
+                       for kind, part in result["parts_us"].items()}
     print(json.dumps(result) if arguments.json else host_file(result))
 
 
@@ -113,7 +187,10 @@ def host_file(result):
         "base: default",
         f"scale: {{value: {result['scale']}, source: \"tools/host_scale.py, PyTorch {result['torch']}, "
         f"Python {result['python']}; good to a fifth\"}}",
-        f"spread: {{value: {spread} %, source: \"from round to round of the same, at least the default's\"}}"])
+        f"spread: {{value: {spread} %, source: \"from round to round of the same, at least the default's\"}}",
+        "parts:"] + [
+        f"  {kind}: {{value: {value}, source: \"the same, apart: {result['parts_us'][kind]['mean']:.2f} us a call\"}}"
+        for kind, value in result["parts"].items()])
 
 
 if __name__ == "__main__":

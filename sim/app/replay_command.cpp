@@ -14,7 +14,7 @@ namespace ridgeline::app {
 namespace {
 
 struct Options {
-  std::string file, hardware, engine = "analytic", format = "text", host = "default", software = "pytorch-2.11";
+  std::string file, hardware, engine = "analytic", format = "text", host, software = "pytorch-2.11";
   bool cuda_graphs = false;
 };
 
@@ -33,8 +33,10 @@ trace::RecordedDevice recorded_device(const std::string& name, const Gpu& otherw
 }
 
 void run(const Options& options) {
-  ReplaySetting setting{load_gpu(options.hardware), load_host(options.host, host_class_names()),
+  ReplaySetting setting{load_gpu(options.hardware),
+                        load_host(options.host.empty() ? "default" : options.host, host_class_names()),
                         load_software(options.software), options.engine, options.cuda_graphs};
+  setting.host_as_recorded = options.host.empty();
   trace::Replayable recorded =
       trace::read_recording(options.file, [&](const std::string& name) { return recorded_device(name, setting.gpu); });
   const ReplayResult result = predict_replay(std::move(recorded), setting);
@@ -55,7 +57,9 @@ void add_replay_command(CLI::App& program, Outcome&) {
       ->required();
   command->add_option("--hardware", options->hardware, "GPU: a name of hw/ or a path")->required();
   command->add_option("--engine", options->engine, "roofline (datasheet ceilings only), analytic or simulate");
-  command->add_option("--host", options->host, "cost of dispatching: a name of hw/hosts/ or a path");
+  command->add_option(
+      "--host", options->host,
+      "cost of dispatching: a name of hw/hosts/ or a path; without it the recording's own host, if it says");
   command->add_option("--software", options->software, "software stack: a name of hw/software/ or a path");
   command->add_flag("--cuda-graphs", options->cuda_graphs, "the whole step as one CUDA graph");
   command->add_option("--format", options->format, "text or json")->check(CLI::IsMember({"text", "json"}));

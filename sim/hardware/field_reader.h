@@ -41,6 +41,10 @@ class FieldReader {
   void optional_number(std::string_view key, double& out, config::Range range) {
     if (given(key)) number(key, out, range);
   }
+  /// Keeps what the section's fields hold where the description has no such section.
+  void optional_section(std::string_view key, const std::function<void()>& fields) {
+    if (given(key)) section(key, fields);
+  }
   void optional_flag(std::string_view key, bool& out) {
     if (given(key)) flag(key, out);
   }

@@ -13,7 +13,7 @@ namespace {
 using config::Range;
 
 /// Generous: a hundred times what anybody measured.
-constexpr Range kHostTime{0.0, 10.0}, kWorkspace{0.0, 1e12};
+constexpr Range kHostTime{0.0, 10.0}, kWorkspace{0.0, 1e12}, kScale{1e-6, 1000.0};
 
 /// The tree of a file of hw/`folder`, laid over the one it is based on.
 config::Node tree_over_base(std::string_view folder, const std::string& file, int depth = 0) {
@@ -65,13 +65,27 @@ Host load_host(std::string_view name_or_path, std::span<const std::string_view> 
   for (const config::Override& change : overrides) config::apply_override(tree, change);
 
   Host host;
+  const config::Node own = config::load_yaml(file);
+  const bool describes_a_host = config::Value(own)["base"].exists() && !config::Value(own)["known"].exists();
   host.name = std::filesystem::path(file).stem().string();
   host.class_costs.resize(class_names.size());
   FieldReader reader{config::Value(tree)};
   reader.document(
       [&] {
-        reader.number("scale", host.scale, {1e-6, 1000.0});
+        reader.number("scale", host.scale, kScale);
         reader.number("spread", host.spread, {0.0, 1.0});
+        reader.optional_flag("known", host.known);
+        reader.optional_section("scales_seen", [&] {
+          reader.number("least", host.least_scale, kScale);
+          reader.number("most", host.most_scale, kScale);
+        });
+        reader.optional_section("parts", [&] {
+          reader.optional_number("python", host.parts.python, kScale);
+          reader.optional_number("dispatcher", host.parts.dispatcher, kScale);
+          reader.optional_number("autograd", host.parts.autograd, kScale);
+          reader.optional_number("allocation", host.parts.allocation, kScale);
+          reader.optional_number("launch", host.parts.launch, kScale);
+        });
         reader.quantity("launch_call", host.launch_call, kHostTime);
         reader.quantity("graph_launch", host.graph_launch, kHostTime);
         reader.section("classes", [&] {
@@ -81,6 +95,10 @@ Host load_host(std::string_view name_or_path, std::span<const std::string_view> 
         });
       },
       {"title", "base"});
+  // A file laid over another, and a scale that is stated, are about one host.
+  if (describes_a_host) host.known = true;
+  for (const config::Override& change : overrides)
+    if (change.key == "scale" || change.key.starts_with("parts")) host.known = true;
   return host;
 }
 

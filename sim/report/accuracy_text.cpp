@@ -119,7 +119,7 @@ std::string accuracy_markdown(std::span<const FamilyAccuracy> families, std::spa
   out +=
       "\n## Training steps\n\nEager steps and compiled ones, by source. Percent. *inside*: share of the steps whose "
       "time lies in the predicted range.\nSteps from other machines are predicted with a host that nobody measured "
-      "(hw/hosts/unmeasured.yaml).\n\n| GPU | quantity | n | "
+      "(hw/hosts/default.yaml).\n\n| GPU | quantity | n | "
       "median | mean | worst | bias | inside | seen by a fit |\n|---|---|---|---|---|---|---|---|---|\n";
   for (const StepAccuracy& s : steps)
     out += fmt::format("| {} | {} | {} | {:.2f} | {:.2f} | {:.2f} | {:+.2f} | {} | {} |\n", short_name(s.group),

@@ -32,6 +32,17 @@ ordered_json step_json(const StepPrediction& step) {
           {"energy_high_j", step.energy.high.value()}};
 }
 
+ordered_json host_json(const StepPrediction& step) {
+  const HostShare& host = step.host;
+  return {{"name", host.name},
+          {"scale", host.scale},
+          {"known", host.known},
+          {"time_s", step.host_time.value()},
+          {"exposed_s", host.exposed.value()},
+          {"share", step.time.value() > 0.0 ? ratio(host.exposed, step.time) : 0.0},
+          {"tipping_scale", host.tipping}};
+}
+
 ordered_json utilization_json(const Utilization& u) {
   return {{"kernel_active", u.kernel_active}, {"sm", u.sm}, {"tensor", u.tensor}, {"dram", u.dram}};
 }
@@ -110,6 +121,7 @@ ordered_json prediction_json(const Prediction& prediction) {
                    {"hardware", prediction.hardware},
                    {"engine", prediction.engine},
                    {"step", step_json(prediction.step)},
+                   {"host", host_json(prediction.step)},
                    {"utilization", utilization_json(prediction.step.utilization)},
                    {"exposed_latency", latency_json(prediction.step.latency)},
                    {"memory", memory_json(prediction.memory)},

@@ -82,6 +82,17 @@ void write_shortage(std::string& out, const MemoryPrediction& m, const MemorySho
 }
 
 /// Where latency hides and where it shows.
+/// The host's work, what the GPU waits for it, and the speed of a host at which that changes.
+std::string host_line(const StepPrediction& step) {
+  const HostShare& host = step.host;
+  std::string line = fmt::format("{} of work, the GPU waits {} for it ({})", duration(step.host_time),
+                                 duration(host.exposed), percent(ratio(host.exposed, step.time)));
+  if (host.tipping > 1.01 * host.scale)
+    line += fmt::format("; host-bound on one {:.2g} times slower", host.tipping / host.scale);
+  else if (host.tipping > 0.0) line += fmt::format("; GPU-bound on one {:.2g} times faster", host.scale / host.tipping);
+  return line + (host.known ? "" : "; host not measured: the range is that of hosts seen");
+}
+
 void write_latency(std::string& out, const ExposedLatency& l) {
   const auto part = [](Seconds t) { return t < microseconds(0.1) ? std::string("0 ms") : duration(t); };
   fmt::format_to(std::back_inserter(out),
@@ -192,9 +203,9 @@ std::string prediction_text(const Scenario& s, const Prediction& p) {
                  duration(p.step.low), duration(p.step.high), p.step.validated ? "" : ", not validated",
                  p.step.samples_per_s, p.step.tokens_per_s);
   fmt::format_to(to, "  limited by    {}\n", limiting(p));
-  fmt::format_to(to, "  GPU           {} kernels, busy {} ({}), MFU {}; the host needs {}\n", p.step.kernel_count,
-                 duration(p.step.gpu_busy), percent(p.step.kernel_active_fraction), percent(p.step.mfu),
-                 duration(p.step.host_time));
+  fmt::format_to(to, "  GPU           {} kernels, busy {} ({}), MFU {}\n", p.step.kernel_count,
+                 duration(p.step.gpu_busy), percent(p.step.kernel_active_fraction), percent(p.step.mfu));
+  write_wrapped(out, "  host          ", host_line(p.step));
   const Utilization& u = p.step.utilization;
   fmt::format_to(to, "  utilisation   kernels active {}, SMs with work {}, tensor cores {}, DRAM {}\n",
                  percent(u.kernel_active), percent(u.sm), percent(u.tensor), percent(u.dram));

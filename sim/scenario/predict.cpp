@@ -121,6 +121,12 @@ BusyRange busy_range(std::span<const LaunchedKernel> kernels, std::span<const Ke
           validated ? "" : why_not_validated(ranges)};
 }
 
+HostShare share_of(const Host& host, const Timeline& timeline) {
+  const Seconds without = timeline.step - timeline.starved;
+  return {host.name, host.scale, host.known, timeline.starved,
+          timeline.host.value() > 0.0 ? host.scale * ratio(without, timeline.host) : 0.0};
+}
+
 Seconds step_with(const StepProgram& program, std::span<const KernelTime> times, const Gpu& gpu, Host host,
                   const TimelineOptions& options, double kernel_factor, double host_factor) {
   std::vector<KernelTime> scaled(times.begin(), times.end());
@@ -272,8 +278,9 @@ PredictedStep predict_step(const StepProgram& program, const Gpu& gpu, const Hos
   p.step.kernel_active_fraction = timeline.active_fraction();
   const BusyRange range = busy_range(kernels, times, gpu, p.engine);
   p.step.validated = range.validated;
-  p.step.low = std::min(p.step.time, step_with(program, times, gpu, host, options, range.low, 1.0 - host.spread));
-  p.step.high = std::max(p.step.time, step_with(program, times, gpu, host, options, range.high, 1.0 + host.spread));
+  p.step.low = std::min(p.step.time, step_with(program, times, gpu, host, options, range.low, host.least_factor()));
+  p.step.high = std::max(p.step.time, step_with(program, times, gpu, host, options, range.high, host.most_factor()));
+  p.step.host = share_of(host, timeline);
   p.step.clock = timeline.clock;
   p.step.held = timeline.held;
   p.step.energy = step_energy(timeline.power, p.step.time, p.step.low, p.step.high, gpu);

@@ -22,9 +22,19 @@ namespace ridgeline {
 
 inline constexpr std::size_t kTimeClasses = 6, kLimiters = 7;
 
+/// What the host has to do with a step's time.
+struct HostShare {
+  std::string name;
+  double scale = 1.0;
+  bool known = true;     ///< false: the range of the step is that of the hosts seen
+  Seconds exposed;       ///< the GPU waits for it
+  double tipping = 0.0;  ///< scale at which its work is as long as the step on a host that costs nothing
+};
+
 struct StepPrediction {
   Seconds time, low, high;  ///< low and high from measured residuals of comparable kernels and the host's spread
   Seconds host_time, gpu_busy;
+  HostShare host;
   std::int64_t kernel_count = 0;  ///< kernels, memsets and copies
   double samples_per_s = 0, tokens_per_s = 0;
   double mfu = 0;                     ///< model FLOPs over the peak of the precision at the boost clock

@@ -54,6 +54,8 @@ struct ReplaySetting {
   Host host;
   Software software;
   std::string engine = "analytic";
+  /// The host is the recording's own, as fast as it was while it recorded; else `host` stands for itself.
+  bool host_as_recorded = false;
   bool cuda_graphs = false;
 };
 

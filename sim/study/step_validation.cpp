@@ -132,7 +132,8 @@ void add_published(std::vector<ValidatedStep>& out, const MeasuredFile& file, co
     source.text_name = row["id"];
     const PublishedRuns::Run run = runs.run_of(source.text_name);
     source.overrides = run.overrides;
-    if (!scenario.contains("host")) source.overrides.push_back({"host", file.machine.host, ""});
+    if (!scenario.contains("host") && file.machine.host != "default")
+      source.overrides.push_back({"host", file.machine.host, ""});
     MeasuredStep m;
     m.name = row["id"];
     m.seen_by = file.seen_by;

@@ -67,7 +67,20 @@ class Planner {
     const double cost = index < host_.class_costs.size() ? host_.class_costs[index].value() : 0.0;
     return cost * host_.scale * static_cast<double>(action.index);
   }
-  [[nodiscard]] double launch_call() const { return host_.launch_call.value() * host_.scale; }
+  [[nodiscard]] double launch_call() const { return host_.launch_call.value() * host_.scale * host_.parts.launch; }
+  /// How much slower than the scale says this host does what a class is made of, launch calls aside.
+  [[nodiscard]] double slowness_of(HostClass host_class) const {
+    const HostMix work = mix_of(host_class);
+    const HostParts& parts = host_.parts;
+    const double slowness = work.python * (parts.python - 1.0) + work.dispatcher * (parts.dispatcher - 1.0) +
+                            work.autograd * (parts.autograd - 1.0) + work.allocation * (parts.allocation - 1.0);
+    return 1.0 + slowness;
+  }
+  /// The cost of a record whose classes' costs hold `launches` launch calls.
+  [[nodiscard]] double cost_on_this_host(double cost, std::size_t launches, HostClass host_class) const {
+    const double calls = std::min(cost, static_cast<double>(launches) * host_.launch_call.value() * host_.scale);
+    return cost + (cost - calls) * (slowness_of(host_class) - 1.0) + calls * (host_.parts.launch - 1.0);
+  }
 
   Issue issue(const Action& action, double gap) {
     Issue issue;
@@ -106,6 +119,7 @@ class Planner {
   }
   void end_group() {
     const std::size_t launches = plan_.launches.size() - first_in_group_;
+    group_cost_ = cost_on_this_host(group_cost_, launches, group_.host_class);
     if (launches == 0) {  // its work lies before the next launch
       if (group_cost_ == 0.0) return;
       note(group_);

@@ -104,6 +104,8 @@ class ProfileReplay {
     find_phases();
     find_parameters();
     measure();
+    result_.host_slowness = clock_.slowness();
+    result_.host_measured = true;
     host_position_ = window_.begin;
     // Whoever records a whole step starts the profiler inside it: up to the first launch it is at work for a
     // millisecond.
@@ -244,13 +246,38 @@ class ProfileReplay {
       if (!launches) {
         wait_for(group);
       } else if (has_candidate) {
-        if (!emit_call(group, first.candidates[level])) emit(group, level + 1);
+        if (calls_itself(group, level) || !emit_without_copies(group, level)) emit(group, level + 1);
       } else {
         const AtenCall call = call_of(group, first.innermost);
         builder_.unknown(call, host_until(group));
         if (std::any_of(group.begin(), group.end(), [](const Entry& e) { return e.gpu == kNone; })) builder_.wait();
       }
     }
+  }
+
+  /// Autocast casts the operands inside an operator and then calls it anew, with the types it runs with.
+  [[nodiscard]] bool calls_itself(std::span<const Entry> group, std::size_t level) const {
+    const std::string& name = name_of_operator(group.front().candidates[level]);
+    return std::any_of(group.begin(), group.end(), [&](const Entry& e) {
+      return std::any_of(e.candidates.begin() + static_cast<std::ptrdiff_t>(level) + 1, e.candidates.end(),
+                         [&](std::size_t inner) { return name_of_operator(inner) == name; });
+    });
+  }
+
+  /// Norms and softmax copy operands that are not contiguous before their kernels run: a call each.
+  bool emit_without_copies(std::span<const Entry> group, std::size_t level) {
+    const std::size_t op = group.front().candidates[level];
+    const std::string& name = name_of_operator(op);
+    if (name.find("norm") == name.npos && name.find("softmax") == name.npos) return emit_call(group, op);
+    std::vector<Entry> own;
+    for (const Entry& entry : group) {
+      const bool copies =
+          std::any_of(entry.candidates.begin() + static_cast<std::ptrdiff_t>(level) + 1, entry.candidates.end(),
+                      [&](std::size_t inner) { return name_of_operator(inner) == "aten::copy_"; });
+      if (copies) emit({&entry, 1}, level + 1);
+      else own.push_back(entry);
+    }
+    return own.empty() || emit_call(own, op);
   }
 
   bool emit_call(std::span<const Entry> group, std::size_t op) {

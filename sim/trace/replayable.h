@@ -47,6 +47,9 @@ struct Replayable {
   std::vector<std::uint32_t> origin;  ///< entry of `recorded` for each of trace.calls; empty: no recorded calls
   MeasuredStep measured;
   Defects defects;
+  /// How much slower than the default host the recording's was while it recorded; `recording` has the default's time.
+  double host_slowness = 1.0;
+  bool host_measured = false;    ///< the recording says what the host did when
   bool memory_recorded = false;  ///< allocations are the recording's own, those inside operations among them
   bool memory_known = true;      ///< there are allocations at all
 };

@@ -91,6 +91,21 @@ static_assert(kNames[static_cast<std::size_t>(HostClass::convolution)] == "convo
 }  // namespace
 
 std::span<const std::string_view> host_class_names() { return kNames; }
+HostMix mix_of(HostClass host_class) {
+  constexpr HostMix kForward{0.3, 0.5, 0.1, 0.1}, kNode{0.0, 0.5, 0.35, 0.15}, kPython{1.0, 0.0, 0.0, 0.0},
+      kLists{0.4, 0.5, 0.0, 0.1}, kCompiledGraph{0.8, 0.2, 0.0, 0.0}, kCompiledCall{0.7, 0.1, 0.0, 0.2};
+  if (host_class == HostClass::python_fixed || host_class == HostClass::checkpoint_segment ||
+      host_class == HostClass::loss_division)
+    return kPython;
+  if (host_class == HostClass::convolution_backward || host_class == HostClass::batch_norm_backward ||
+      (host_class >= HostClass::backward_call && host_class <= HostClass::checkpoint_recompute))
+    return kNode;
+  if (host_class >= HostClass::clip_fixed && host_class < HostClass::python_fixed) return kLists;
+  if (host_class == HostClass::compiled_forward || host_class == HostClass::compiled_backward) return kCompiledGraph;
+  if (host_class > HostClass::python_fixed && host_class <= HostClass::per_parameter_compiled_backward)
+    return kCompiledCall;
+  return kForward;
+}
 std::string_view name_of(HostClass host_class) { return kNames[static_cast<std::size_t>(host_class)]; }
 
 }  // namespace ridgeline
