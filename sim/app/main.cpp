@@ -42,6 +42,7 @@ int main(int argc, char** argv) {
     app::add_replay_command(program, outcome);
     app::add_validate_command(program, outcome);
     app::add_calibrate_command(program, outcome);
+    app::add_refit_command(program, outcome);
     app::add_hardware_command(program, outcome);
     app::add_models_command(program, outcome);
     if (const std::string mistake = unknown_command(program, argc, argv); !mistake.empty()) throw UserError(mistake);
