@@ -36,7 +36,7 @@ const std::vector<TableFit>& table_fits() {
       {"memory_bound", false, ops_but({"mm", "bmm", "addmm", "conv2d", "conv2d_backward"}), memory_bound_problems},
       {"products", false, {"mm", "bmm", "addmm"}, product_problems},
       {"attention",
-       false,
+       true,
        {"flash_attention", "flash_attention_backward", "cudnn_attention", "cudnn_attention_backward",
         "efficient_attention", "efficient_attention_backward"},
        attention_problems}};

@@ -6,13 +6,12 @@
 #include "sim/hierarchy/tile_raster.h"
 #include "sim/occupancy/occupancy.h"
 #include "sim/timing/gemm_law.h"
+#include "sim/timing/rereads.h"
 #include "sim/units/ceil_div.h"
 
 namespace ridgeline {
 namespace {
 
-/// L1 share of a row read again falls from all to none between these multiples of the L1 (those of the analytic law).
-constexpr double kL1HitsAll = 0.4, kL1HitsNone = 0.94;
 /// Parts of a tile's main loop that are followed one by one.
 constexpr double kMostChunks = 8.0;
 /// Of what tiles ask for, what reaches the L2: pairs of blocks share panels (TMA multicast), neighbouring SMs' requests
@@ -31,7 +30,7 @@ class Simulation {
     const int resident = std::max(1, occupancy_of(gpu_.sm, launch_).blocks);
     const double blocks = std::max(1.0, launch_.blocks());
     const double wave = std::min(1.0, gpu_.sm.count * static_cast<double>(resident) / blocks);
-    if (work.reread_bytes > 0.0) stream_again(work, wave, resident);
+    if (work.reread_bytes > 0.0) stream_again(work, at_work(launch_, work, gpu_.sm).of_chip / blocks);
     else stream(wave);
   }
   void operator()(const FixedWork&) { stream(1.0); }
@@ -113,7 +112,7 @@ class Simulation {
 
   /// Blocks that read their rows more than once, and write in the last pass. Blocks are not in step: a quarter of the
   /// cohort's rows is a quarter of the way ahead of the next.
-  void stream_again(const StreamWork& work, double wave, int resident) {
+  void stream_again(const StreamWork& work, double wave) {
     constexpr int kGroups = 4;
     double large = 0.0;
     for (std::size_t a = 0; a < launch_.reads.size(); ++a) large = std::max(large, accesses_[a].run.bytes);
@@ -126,10 +125,8 @@ class Simulation {
       }
     const double passes_again = std::max(work.reread_bytes / std::max(1.0, row_bytes), 1e-3);
     const int again = std::max(1, static_cast<int>(std::lround(passes_again)));
-    double l1_miss = 1.0;
+    const double l1_miss = l1_miss_again(launch_, work, gpu_.sm);
     if (work.reread_through_l1) {
-      const double filled = resident * work.reread_row_bytes / std::max(1.0, gpu_.sm.l1_and_shared.value());
-      l1_miss = std::clamp((filled - kL1HitsAll) / (kL1HitsNone - kL1HitsAll), 0.0, 1.0);
       result_.l1_read = work.reread_bytes;
       result_.l1_hit = work.reread_bytes * (1.0 - l1_miss);
     }

@@ -104,7 +104,8 @@ KernelLaunch rereading_forward(const Softmax& op, std::int64_t threads, bool thr
                         .iterations = vector_passes(op.cols, threads, 16 / bytes_of(op.input)),
                         .reread_bytes = 2.0 * row * static_cast<double>(op.rows),
                         .reread_row_bytes = row,
-                        .reread_through_l1 = through_l1});
+                        .reread_through_l1 = through_l1,
+                        .crowded_as_here = through_l1});
 }
 
 KernelLaunch forward(const Softmax& op, bool keeps_long_rows) {

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <variant>
 #include <vector>
@@ -133,6 +134,7 @@ struct StreamWork {
   double reread_bytes = 0.0;      ///< bytes the same block reads a second time
   double reread_row_bytes = 0.0;  ///< size of what it re-reads (decides whether L1 or L2 still holds it)
   bool reread_through_l1 = false;
+  bool crowded_as_here = false;  ///< by the blocks that this chip holds, not by those of a large one (timing/rereads.h)
 };
 
 /// Work with a cost of its own (memset, copy engine): `bytes` moved.
@@ -150,6 +152,8 @@ struct FixedWork {
   double blocks = 1.0;
 };
 
+struct OtherForm;
+
 struct KernelLaunch {
   std::string name;  ///< as a profiler shows it, shortened
   TimeClass time_class = TimeClass::elementwise;
@@ -163,6 +167,11 @@ struct KernelLaunch {
   std::vector<Access> reads, writes;
   std::variant<GemmWork, AttentionWork, StreamWork, FixedWork> work;
   bool follows_without_gap = false;  ///< programmatic dependent launch on its predecessor
+  /// Other kernels that could do the same on this chip, with other tiles or splits; null: none. What a library takes
+  /// goes by rules of its own; the time is that of the fastest, so that a better chip, which has all of them, is never
+  /// slower for another rule.
+  std::shared_ptr<const std::vector<OtherForm>> others;
+  double around = 0.0;  ///< seconds of the helpers that this form has, where there are others
 
   [[nodiscard]] bool on_tensor_cores() const { return pipe == Pipe::tensor_wgmma || pipe == Pipe::tensor_mma; }
   [[nodiscard]] double blocks() const {
@@ -178,6 +187,11 @@ struct KernelLaunch {
     for (const auto& a : writes) sum += a.bytes;
     return sum;
   }
+};
+
+struct OtherForm {
+  KernelLaunch launch;
+  double around = 0.0;  ///< seconds of its helpers
 };
 
 }  // namespace ridgeline

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <utility>
 
+#include "sim/timing/empty_kernel.h"
+
 namespace ridgeline {
 
 double IssuePlan::host_total() const {
@@ -39,10 +41,7 @@ class Planner {
   }
 
   IssuePlan graph() {
-    const double fixed = gpu_.launch.kernel_fixed.value(), period = gpu_.launch.graph_period.value();
-    const double gap = std::max(0.0, period - fixed);
-    plan_.least_duration = fixed;
-    plan_.overlap = std::max(0.0, fixed - period);
+    const double period = gpu_.launch.graph_period.value();
     carry_ = host_.graph_launch.value();
     for (const Action& action : program_.steady_step()) {
       if (action.kind == Action::Kind::wait) {
@@ -51,9 +50,12 @@ class Planner {
         before_wait_ += std::exchange(carry_, host_.graph_launch.value());
         note({HostGroup::Kind::wait, HostClass::other, index_of(action)});
       } else if (action.kind == Action::Kind::launch) {
-        plan_.launches.push_back(issue(action, gap));
-        plan_.launches.back().queued = plan_.launches.size() == first_in_group_ + 1;
-        plan_.launches.back().host = std::exchange(carry_, 0.0);
+        const double empty = empty_time(program_.launches[action.index], gpu_).value();
+        Issue& one = plan_.launches.emplace_back(issue(action, std::max(0.0, period - empty)));
+        one.least_duration = empty;
+        one.overlap = std::max(0.0, empty - period);
+        one.queued = plan_.launches.size() == first_in_group_ + 1;
+        one.host = std::exchange(carry_, 0.0);
       }
     }
     note_graph();

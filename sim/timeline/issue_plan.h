@@ -17,6 +17,10 @@ struct Issue {
   bool wait_before = false;  ///< the host waits for the GPU first, after `host_before_wait`
   double host_before_wait = 0.0;
   bool queued = true;  ///< takes a place in the launch queue of its own: a graph takes one for all its kernels
+  /// What it keeps its stream busy for in a CUDA graph (`busy_of`); nothing outside of one.
+  double least_duration = 0.0, overlap = 0.0;
+  /// Seconds of the stream that a kernel of this duration takes without the gap before it.
+  [[nodiscard]] double busy_of(double duration) const { return std::max(duration, least_duration) - overlap; }
 };
 
 /// What the host does between two points of the recurrence: one record of work with the launches it makes, or a wait.
@@ -35,10 +39,6 @@ struct IssuePlan {
   std::vector<Issue> launches;
   Issue tail;                     ///< after the last launch; launches nothing
   std::vector<HostGroup> groups;  ///< the same work, as the host does it in order
-  /// What launches in a CUDA graph keep their stream busy for (`busy_of`); nothing outside of one.
-  double least_duration = 0.0, overlap = 0.0;
-  /// Seconds of the stream that a kernel of this duration takes without the gap before it.
-  [[nodiscard]] double busy_of(double duration) const { return std::max(duration, least_duration) - overlap; }
   /// Host work of the whole step, without waiting.
   [[nodiscard]] double host_total() const;
 };
@@ -47,8 +47,9 @@ struct IssuePlan {
 /// launch call.
 IssuePlan plan_issues(const StepProgram& program, const Gpu& gpu, const Host& host);
 /// The same step as one CUDA graph (one more for every wait in it). `launch.graph_period` is what an empty kernel takes
-/// there, and a kernel of duration d takes graph_period + max(0, d - kernel_fixed): where the period is the longer of
-/// the two, the difference is a gap; where it is the shorter, a kernel starts up under the end of its predecessor.
+/// there, and a kernel of duration d takes graph_period + max(0, d - e), e being what an empty kernel of its kind lasts
+/// (timing/empty_kernel.h): where the period is the longer of the two, the difference is a gap; where it is the
+/// shorter, a kernel starts up under the end of its predecessor. A launch that costs less by itself never lengthens it.
 IssuePlan plan_graph(const StepProgram& program, const Gpu& gpu, const Host& host);
 
 }  // namespace ridgeline

@@ -65,7 +65,8 @@ Timeline run_timeline(const StepProgram& program, std::span<const KernelTime> ti
   Hertz ran_at{-1.0};
   const auto run_at = [&](Hertz clock) {
     if (clock != ran_at) {
-      for (std::size_t i = 0; i < times.size(); ++i) durations[i] = plan.busy_of(load.duration(i, clock).value());
+      for (std::size_t i = 0; i < times.size(); ++i)
+        durations[i] = plan.launches[i].busy_of(load.duration(i, clock).value());
       run = settle(plan, durations, gpu, options.most_steps);
       ran_at = clock;
     }

@@ -166,7 +166,7 @@ KernelTime code_time(const KernelLaunch& launch, const StreamWork& work, const G
   body = std::max(body, norm(repeated_time(traffic, gpu.l2), t_mem, kAheadOverlap));
   if (code.kernel == CodeKernel::atomic_add) {
     const double lines = traffic.written / 128.0;
-    body = std::max(t_sm, atomic_time(32.0 * warps * block_passes, lines, work.tail_steps, gpu.l2));
+    body = std::max({t_sm, t_dram, atomic_time(32.0 * warps * block_passes, lines, work.tail_steps, gpu.l2)});
   }
   body = std::max(body, dispatch);
   double start = 0.0;

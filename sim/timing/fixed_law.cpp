@@ -28,7 +28,8 @@ KernelTime fixed_time(const KernelLaunch& launch, const FixedWork& work, const G
     case FixedWork::What::memcpy_host_to_device:
     case FixedWork::What::memcpy_device_to_host:
       fixed = kLinkStart * start;
-      moving = gpu.host_link.bandwidth.value() > 0.0 ? work.bytes / gpu.host_link.bandwidth.value() : 0.0;
+      moving = std::max(gpu.host_link.bandwidth.value() > 0.0 ? work.bytes / gpu.host_link.bandwidth.value() : 0.0,
+                        work.bytes / (work.what == FixedWork::What::memcpy_host_to_device ? dram_write : dram_read));
       (work.what == FixedWork::What::memcpy_host_to_device ? result.dram_write_bytes : result.dram_read_bytes) =
           work.bytes;
       break;

@@ -35,7 +35,8 @@ KernelTime gemm_time(const KernelLaunch& launch, const GemmWork& work, const Gpu
   KernelTime result;
   if (work.reduces_splits) {
     const GemmLaw law(work, gpu, constants);
-    result.time = Seconds{law.split_reduction(tile_of(work), work.split_k)};
+    result.time = Seconds{std::max(law.split_reduction(tile_of(work), work.split_k),
+                                   launch.written_bytes() / gpu.dram.bandwidth.value())};
     result.limiter =
         launch.read_bytes() / gpu.dram.bandwidth.value() > 0.5 * result.time.value() ? Limiter::l2 : Limiter::latency;
     result.l2_bytes = launch.read_bytes() + launch.written_bytes();

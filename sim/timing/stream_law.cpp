@@ -15,6 +15,7 @@
 #include "sim/timing/achieved_bandwidth.h"
 #include "sim/timing/laws.h"
 #include "sim/timing/math_rate.h"
+#include "sim/timing/rereads.h"
 #include "sim/timing/stream_kernels.h"
 
 namespace ridgeline {
@@ -31,8 +32,9 @@ constexpr double kAbsorbedWriteSaving = 0.32;
 /// writes come between, and blocks are not in step, so the ramp of the L2 begins earlier and ends later than it would
 /// for one stream.
 constexpr double kRereadFull = 1.6, kRereadNone = 1.3;
-/// L1 share of a row that is read again falls from all to none between these multiples of the L1's capacity.
-constexpr double kL1HitsAll = 0.4, kL1HitsNone = 0.94;
+/// Up to so many blocks an SM the fullest SM decides; with more they drift apart and the SMs share them evenly. At
+/// whole numbers of blocks an SM the two agree, so that no chip with more SMs is slower.
+constexpr double kFewBlocks = 64.0;
 
 /// Share of the last block's longer way that the other blocks of its wave run beside.
 constexpr double kTailBesideOthers = 0.75;
@@ -70,16 +72,13 @@ Traffic traffic_of(const KernelLaunch& launch, Residency residency) {
   return t;
 }
 
-/// Adds what `at_work` blocks read again, each its rows, of which the L1 and the L2 keep what they have room for.
-Traffic with_rereads(Traffic t, const StreamWork& work, const Gpu& gpu, double at_work) {
-  const double footprint = at_work * work.reread_row_bytes / gpu.l2.capacity.value();
+/// Adds what blocks read again, each its rows, of which the L1 and the L2 keep what they have room for.
+Traffic with_rereads(Traffic t, const KernelLaunch& launch, const StreamWork& work, const Gpu& gpu) {
+  const double footprint = at_work(launch, work, gpu.sm).of_chip * work.reread_row_bytes / gpu.l2.capacity.value();
   const double l2_miss = 1.0 - ramp(footprint, gpu.l2.resident_full / kRereadFull, gpu.l2.resident_none / kRereadNone);
-  double l1_miss = 1.0;
-  if (work.reread_through_l1)
-    l1_miss = 1.0 - ramp(at_work / gpu.sm.count * work.reread_row_bytes / std::max(1.0, gpu.sm.l1_and_shared.value()),
-                         kL1HitsAll, kL1HitsNone);
-  t.l2_read += work.reread_bytes * l1_miss;
-  t.dram_read += work.reread_bytes * l1_miss * l2_miss;
+  const double again = work.reread_bytes * l1_miss_again(launch, work, gpu.sm);
+  t.l2_read += again;
+  t.dram_read += again * l2_miss;
   return t;
 }
 
@@ -113,6 +112,115 @@ struct Overlap {
   }
 };
 
+/// The law of one launch, in parts.
+class Law {
+ public:
+  Law(const KernelLaunch& launch, const StreamWork& work, const Gpu& gpu, Residency residency,
+      const StreamConstants& code)
+      : launch_(launch),
+        work_(work),
+        gpu_(gpu),
+        code_(code),
+        occupancy_(occupancy_of(gpu.sm, launch)),
+        sms_(gpu.sm.count),
+        blocks_(work.active_blocks > 0.0 ? work.active_blocks : launch.blocks()),
+        capacity_(std::max(1, occupancy_.blocks)),
+        on_fullest_(std::ceil(blocks_ / sms_)),
+        clock_(gpu.clock.sustained.value()),
+        half_(bytes_of(launch.type) == 2),
+        traffic_(traffic_of(launch, residency)) {
+    if (work.reread_bytes > 0.0) traffic_ = with_rereads(traffic_, launch, work, gpu);
+    const double l2_scale = gpu.l2.latency.value() > 0.0 ? gpu.l2.latency.value() / kReferenceL2LatencyCycles : 1.0;
+    const double dram_scale =
+        gpu.dram.latency.value() > 0.0 ? gpu.dram.latency.value() / kReferenceDramLatencySeconds : 1.0;
+    cycle_ = l2_scale / clock_;
+    miss_cycle_ = dram_scale / kReferenceClockHertz;
+    if (work.tail_steps > 0.0) {
+      const double swept = (traffic_.read_missed + traffic_.l2_write) / gpu.l2.capacity.value();
+      const double evicted = 1.0 - ramp(swept, gpu.l2.resident_full, gpu.l2.resident_none);
+      tail_cycles_ = (code.exchange_cycles + work.tail_steps * code.tail_cycles) * cycle_;
+      tail_ = tail_cycles_ + work.tail_steps * code.tail_miss_cycles * miss_cycle_ * evicted;
+    }
+  }
+
+  /// Seconds by what takes them.
+  struct Parts {
+    double start = 0;  ///< of the first block to its first pass, and the serial end; without kernel_fixed
+    double dram = 0, l2 = 0, issue = 0, chain = 0, dispatch = 0;
+    double together = 0;  ///< of all but the start
+    double clocked = 0;
+  };
+  [[nodiscard]] Parts parts() const {
+    const AchievedBandwidth achieved = achieved_bandwidth(gpu_);
+    Parts r;
+    r.dram = dram_seconds(traffic_, gpu_.dram) / code_.dram_efficiency;
+    r.l2 = traffic_.l2_read / achieved.l2_read + traffic_.l2_write / achieved.l2_write;
+    r.issue = issue();
+    const Chain chain = chain_of_block();
+    const double waves = std::max(1.0, std::ceil(on_fullest_ / capacity_));
+    double tail = tail_;
+    r.chain = std::max(0.0, waves * chain.all - chain.first);
+    if (tail_beside_others(static_cast<StreamKernel>(work_.kernel_class)) && waves <= 1.0) {
+      r.chain += kTailBesideOthers * tail;
+      tail *= 1.0 - kTailBesideOthers;
+    }
+    const double side_by_side = std::max(1.0, std::min(blocks_ / kOverlapBlocks, capacity_));
+    const Overlap overlap{code_.overlap_of_few + kOverlapADoubling * std::log2(side_by_side)};
+    r.dispatch = gpu_.launch.blocks_per_second > 0.0 ? launch_.blocks() / gpu_.launch.blocks_per_second : 0.0;
+    r.start = chain.first + tail;
+    r.together = std::max(overlap(std::max(r.dram, r.l2), r.issue, r.chain), r.dispatch);
+    r.clocked = chain.first_cycles + tail_cycles_ +
+                std::max(r.issue, std::max(0.0, waves * chain.all_cycles - chain.first_cycles));
+    return r;
+  }
+
+  [[nodiscard]] const Traffic& traffic() const { return traffic_; }
+  [[nodiscard]] double warps_of_sm() const { return std::min(capacity_, on_fullest_) * occupancy_.warps_per_block; }
+  [[nodiscard]] double waves() const { return blocks_ / (sms_ * capacity_); }
+
+ private:
+  struct Chain {
+    double all, first;                ///< of all passes of a block, and of one with a single pass
+    double all_cycles, first_cycles;  ///< of that, what goes with the clock: not the waits for the DRAM
+  };
+  /// Latencies: cycles of the reference GPU, scaled by how much slower the target's L2 and DRAM answer.
+  [[nodiscard]] Chain chain_of_block() const {
+    const double passes = std::max(work_.iterations, 0.0), first_pass = std::min(1.0, passes);
+    const double few = cycle_ * (1.0 - code_.spread * (1.0 - slowest_of(launch_.blocks(), sms_)));
+    const double block = code_.block_cycles * few, pass = (half_ ? code_.pass_half : code_.pass_full) * few;
+    const double missed = traffic_.loaded > 0.0 ? traffic_.waited_for / traffic_.loaded : 1.0;
+    const double miss = code_.miss_cycles * miss_cycle_ * missed,
+                 once = block + code_.first_miss_cycles * miss_cycle_ * missed;
+    const auto with = [&](double n) { return once + pass * n + miss * (code_.miss_each_pass != 0.0 ? n : 1.0); };
+    return {with(passes), with(first_pass), block + pass * passes, block + pass * first_pass};
+  }
+  /// Seconds of instructions; while there are few blocks an SM, the fullest SM decides.
+  [[nodiscard]] double issue() const {
+    const double thread_instructions = (half_ ? code_.instructions_half : code_.instructions_full) * work_.elements +
+                                       (half_ ? code_.padded_half : code_.padded_full) * work_.padded_elements;
+    const double of_threads = thread_instructions / lanes_per_cycle(gpu_.sm) / (sms_ * clock_);
+    const double of_warps = code_.warp_instructions * launch_.blocks() * occupancy_.warps_per_block /
+                            (gpu_.sm.schedulers * gpu_.sm.issue_rate) / (sms_ * clock_);
+    if (on_fullest_ > kFewBlocks) return of_threads + of_warps;
+    return of_threads * on_fullest_ * sms_ / blocks_ +
+           of_warps * std::ceil(launch_.blocks() / sms_) * sms_ / launch_.blocks();
+  }
+
+  const KernelLaunch& launch_;
+  const StreamWork& work_;
+  const Gpu& gpu_;
+  const StreamConstants& code_;
+  Occupancy occupancy_;
+  double sms_;
+  double blocks_;      ///< that do work
+  double capacity_;    ///< blocks an SM holds
+  double on_fullest_;  ///< blocks of the SM with most
+  double clock_;
+  bool half_;
+  Traffic traffic_;
+  double cycle_ = 0, miss_cycle_ = 0, tail_ = 0, tail_cycles_ = 0;
+};
+
 }  // namespace
 
 KernelTime stream_time(const KernelLaunch& launch, const StreamWork& work, const Gpu& gpu, Residency residency) {
@@ -121,97 +229,35 @@ KernelTime stream_time(const KernelLaunch& launch, const StreamWork& work, const
 
 KernelTime stream_time(const KernelLaunch& launch, const StreamWork& work, const Gpu& gpu, Residency residency,
                        const StreamConstants& code) {
-  const Occupancy occupancy = occupancy_of(gpu.sm, launch);
-  const double sms = gpu.sm.count;
-  const double blocks = work.active_blocks > 0.0 ? work.active_blocks : launch.blocks();
-  const double capacity = std::max(1, occupancy.blocks);  // blocks an SM holds
-  const double on_fullest = std::ceil(blocks / sms);
-  const double resident = std::min(capacity, on_fullest);
-
-  Traffic traffic = traffic_of(launch, residency);
-  if (work.reread_bytes > 0.0) traffic = with_rereads(traffic, work, gpu, std::min(sms * resident, launch.blocks()));
-  const double miss = traffic.loaded > 0.0 ? traffic.waited_for / traffic.loaded : 1.0;
-  const AchievedBandwidth achieved = achieved_bandwidth(gpu);
-  const double t_dram = dram_seconds(traffic, gpu.dram) / code.dram_efficiency;
-  const double t_l2 = traffic.l2_read / achieved.l2_read + traffic.l2_write / achieved.l2_write;
-  const double t_mem = std::max(t_dram, t_l2);
-
-  const bool half = bytes_of(launch.type) == 2;
-  // Latencies: cycles of the reference GPU, scaled by how much slower the target's L2 and DRAM answer.
-  const double clock = gpu.clock.sustained.value();
-  const double l2_scale = gpu.l2.latency.value() > 0.0 ? gpu.l2.latency.value() / kReferenceL2LatencyCycles : 1.0;
-  const double dram_scale =
-      gpu.dram.latency.value() > 0.0 ? gpu.dram.latency.value() / kReferenceDramLatencySeconds : 1.0;
-  const double cycle = l2_scale / clock, miss_cycle = dram_scale / kReferenceClockHertz;
-  const double passes = std::max(work.iterations, 0.0), first_pass = std::min(1.0, passes);
-  const double cycle_of_few = cycle * (1.0 - code.spread * (1.0 - slowest_of(launch.blocks(), sms)));
-  const double block_seconds = code.block_cycles * cycle_of_few,
-               pass_seconds = (half ? code.pass_half : code.pass_full) * cycle_of_few,
-               miss_seconds = code.miss_cycles * miss_cycle * miss,
-               once_seconds = block_seconds + code.first_miss_cycles * miss_cycle * miss;
-  const double chain =
-      once_seconds + pass_seconds * passes + miss_seconds * (code.miss_each_pass != 0.0 ? passes : 1.0);
-  const double first =
-      once_seconds + pass_seconds * first_pass + miss_seconds * (code.miss_each_pass != 0.0 ? first_pass : 1.0);
-
-  // Instructions; while there are few blocks an SM, the fullest SM decides.
-  const double warps = occupancy.warps_per_block;
-  const double thread_instructions = (half ? code.instructions_half : code.instructions_full) * work.elements +
-                                     (half ? code.padded_half : code.padded_full) * work.padded_elements;
-  const double t_thread = thread_instructions / lanes_per_cycle(gpu.sm) / (sms * clock);
-  const double t_warp =
-      code.warp_instructions * launch.blocks() * warps / (gpu.sm.schedulers * gpu.sm.issue_rate) / (sms * clock);
-  const bool few = on_fullest <= 4.0 * capacity;
-  const double t_issue =
-      few ? t_thread * on_fullest * sms / blocks + t_warp * std::ceil(launch.blocks() / sms) * sms / launch.blocks()
-          : t_thread + t_warp;
-
-  const double side_by_side = std::max(1.0, std::min(blocks / kOverlapBlocks, capacity));
-  const Overlap overlap{code.overlap_of_few + kOverlapADoubling * std::log2(side_by_side)};
-  double tail = 0.0, tail_cycles = 0.0;
-  if (work.tail_steps > 0.0) {
-    const double swept = (traffic.read_missed + traffic.l2_write) / gpu.l2.capacity.value();
-    const double evicted = 1.0 - ramp(swept, gpu.l2.resident_full, gpu.l2.resident_none);
-    tail_cycles = (code.exchange_cycles + work.tail_steps * code.tail_cycles) * cycle;
-    tail = tail_cycles + work.tail_steps * code.tail_miss_cycles * miss_cycle * evicted;
-  }
-  const double waves = std::max(1.0, std::ceil(on_fullest / capacity));
-  double t_chain = std::max(0.0, waves * chain - first);
-  if (tail_beside_others(static_cast<StreamKernel>(work.kernel_class)) && waves <= 1.0) {
-    t_chain += kTailBesideOthers * tail;
-    tail *= 1.0 - kTailBesideOthers;
-  }
-  const double body = overlap(t_mem, t_issue, t_chain);
-  const double dispatch = gpu.launch.blocks_per_second > 0.0 ? launch.blocks() / gpu.launch.blocks_per_second : 0.0;
-  const double fixed = gpu.launch.kernel_fixed.value() + first + tail;
+  const Law law(launch, work, gpu, residency, code);
+  const Law::Parts parts = law.parts();
+  const Seconds fixed = gpu.launch.kernel_fixed + Seconds{parts.start};
 
   KernelTime result;
-  result.time = Seconds{fixed + std::max(body, dispatch)};
-  // What goes with the clock: cycles, not the waits for the DRAM among them.
-  const double first_cycles = block_seconds + pass_seconds * first_pass;
-  const double chain_cycles = std::max(0.0, waves * (block_seconds + pass_seconds * passes) - first_cycles);
-  result.clocked = Seconds{first_cycles + tail_cycles + std::max(t_issue, chain_cycles)};
+  result.time = fixed + Seconds{parts.together};
+  result.clocked = Seconds{parts.clocked};
   result.limiter = Limiter::latency;
-  double most = fixed + t_chain;
+  double most = fixed.value() + parts.chain;
   const auto consider = [&](double seconds, Limiter limiter) {
     if (seconds > most) {
       most = seconds;
       result.limiter = limiter;
     }
   };
-  consider(t_issue, Limiter::compute);
-  consider(t_l2, Limiter::l2);
-  consider(t_dram, Limiter::dram);
-  consider(dispatch, Limiter::latency);
+  consider(parts.issue, Limiter::compute);
+  consider(parts.l2, Limiter::l2);
+  consider(parts.dram, Limiter::dram);
+  consider(parts.dispatch, Limiter::latency);
+  const Traffic& traffic = law.traffic();
   result.dram_read_bytes = traffic.dram_read;
   result.dram_write_bytes = traffic.dram_write;
   result.l2_bytes = traffic.l2_read + traffic.l2_write;
   result.l2_hit_rate = traffic.l2_read > 0.0 ? std::clamp(1.0 - traffic.dram_read / traffic.l2_read, 0.0, 1.0) : 0.0;
-  result.occupancy = resident * warps / gpu.sm.max_warps;
-  result.waves = blocks / (sms * capacity);
+  result.occupancy = law.warps_of_sm() / gpu.sm.max_warps;
+  result.waves = law.waves();
   const double peak = 2.0 *
                       math_rate(launch.on_tensor_cores() ? launch.pipe : Pipe::fp32, launch.type, gpu).multiply_adds *
-                      sms * clock;
+                      gpu.sm.count * gpu.clock.sustained.value();
   result.math_utilization = peak > 0.0 ? launch.flops / peak / result.time.value() : 0.0;
   return result;
 }

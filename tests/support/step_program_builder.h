@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/hardware/host.h"
@@ -76,6 +77,11 @@ class ProgramBuilder {
     KernelTime time;
     time.time = microseconds(us);
     times_.push_back(time);
+    return *this;
+  }
+  /// Makes the last kernel one of other work.
+  ProgramBuilder& of(decltype(KernelLaunch::work) work) {
+    program_.launches.back().work = std::move(work);
     return *this;
   }
   /// Returns the storage.

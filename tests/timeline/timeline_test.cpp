@@ -113,6 +113,38 @@ TEST(Timeline, a_slower_host_scales_a_host_bound_step) {
   EXPECT_NEAR(in_microseconds(run(step_of(20, 1), {}, round_gpu(), slow).step), 20 * 10, 1e-6);
 }
 
+TEST(Timeline, a_slower_launch_call_adds_what_it_takes_longer) {
+  ProgramBuilder builder;
+  builder.begin_step().host(HostClass::linear).kernel(0.1).end_step();
+  Host host = round_host();
+  const double before = in_microseconds(run(builder, {}, round_gpu(), host).host);
+  host.parts.launch = 4.0;
+  const double after = in_microseconds(run(builder, {}, round_gpu(), host).host);
+  EXPECT_NEAR(after - before, 3.0 * in_microseconds(host.launch_call), 1e-6);
+}
+
+TEST(Timeline, each_part_of_the_host_slows_the_classes_that_have_it) {
+  const auto host_time = [](HostClass work, double HostParts::* part) {
+    ProgramBuilder builder;
+    builder.begin_step().host(work).kernel(0.1).end_step();
+    Host host = round_host();
+    if (part != nullptr) host.parts.*part = 2.0;
+    return run(builder, {}, round_gpu(), host).host.value();
+  };
+  const auto share = [&](HostClass work, double HostParts::* part) {
+    return host_time(work, part) / host_time(work, nullptr) - 1.0;
+  };
+  EXPECT_GT(share(HostClass::addmm_backward, &HostParts::autograd), share(HostClass::linear, &HostParts::autograd));
+  EXPECT_EQ(share(HostClass::addmm_backward, &HostParts::python), 0.0);
+  EXPECT_GT(share(HostClass::linear, &HostParts::python), 0.1);
+  for (const HostClass work : {HostClass::linear, HostClass::addmm_backward, HostClass::per_parameter_foreach}) {
+    const double all = share(work, &HostParts::python) + share(work, &HostParts::dispatcher) +
+                       share(work, &HostParts::autograd) + share(work, &HostParts::allocation) +
+                       share(work, &HostParts::launch);
+    EXPECT_NEAR(all, 1.0, 1e-9);
+  }
+}
+
 TEST(Timeline, a_launch_costs_at_least_the_launch_call) {
   ProgramBuilder builder;
   builder.begin_step().host(HostClass::pointwise);
@@ -151,6 +183,34 @@ TEST(Timeline, nothing_in_a_graph_is_faster_than_an_empty_kernel) {
   TimelineOptions graphs;
   graphs.cuda_graphs = true;
   EXPECT_NEAR(in_microseconds(run(step_of(20, 0.4), graphs).step), 20 * 1.25, 1e-6);
+}
+
+TEST(Timeline, a_graph_is_never_slower_where_an_empty_kernel_is_faster) {
+  TimelineOptions graphs;
+  graphs.cuda_graphs = true;
+  for (const double clock : {0.5e9, 1e9, 2e9}) {
+    Seconds before = microseconds(1e6);
+    for (double fixed = 3.0; fixed > 0.1; fixed *= 0.9) {
+      Gpu gpu = round_gpu();
+      gpu.clock.boost = gpu.clock.boost_tensor = gpu.clock.sustained = gpu.clock.tensor = Hertz(clock);
+      gpu.launch.kernel_fixed = microseconds(fixed);
+      gpu.launch.memset = microseconds(0.9);
+      ProgramBuilder builder;
+      builder.begin_step();
+      for (int i = 0; i < 20; ++i)  // a memory-bound kernel begins with kernel_fixed, the others do not
+        builder.kernel(fixed + 2.0)
+            .kernel(5.0)
+            .of(GemmWork{})
+            .kernel(4.0)
+            .of(AttentionWork{})
+            .kernel(0.9)
+            .of(FixedWork{});
+      builder.end_step();
+      const Seconds step = run(builder, graphs, gpu).step;
+      EXPECT_LE(step.value(), before.value() * (1 + 1e-9)) << fixed << " us, " << clock << " Hz";
+      before = step;
+    }
+  }
 }
 
 TEST(Timeline, kernels_of_a_graph_follow_each_other_where_its_period_is_shorter_than_an_empty_kernel) {
