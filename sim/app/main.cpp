@@ -40,6 +40,7 @@ void add_commands(CLI::App& program, ridgeline::app::Outcome& outcome) {
   add_replay_command(program, outcome);
   add_validate_command(program, outcome);
   add_calibrate_command(program, outcome);
+  add_refit_command(program, outcome);
   add_hardware_command(program, outcome);
   add_models_command(program, outcome);
 }
