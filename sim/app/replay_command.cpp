@@ -8,6 +8,7 @@
 #include "sim/hardware/load_host.h"
 #include "sim/output/standard_output.h"
 #include "sim/report/replay_report.h"
+#include "sim/scenario/carried_time.h"
 #include "sim/scenario/replay.h"
 #include "sim/trace/read_recording.h"
 
@@ -15,22 +16,24 @@ namespace ridgeline::app {
 namespace {
 
 struct Options {
-  std::string file, hardware, engine = "analytic", format = "text", host, software = "pytorch-2.11";
+  std::string file, hardware, recorded_on, engine = "analytic", format = "text", host, software = "pytorch-2.11";
   bool cuda_graphs = false;
 };
 
-/// The description in hw/ of a device as its driver calls it ("NVIDIA H200"), or that of the GPU replayed on.
-trace::RecordedDevice recorded_device(const std::string& name, const Gpu& otherwise) {
-  const auto device_of = [](const Gpu& gpu) {
-    return trace::RecordedDevice{gpu.dram.bandwidth.value() * gpu.dram.read_efficiency,
-                                 gpu.launch.kernel_fixed.value()};
-  };
-  if (name.empty()) return device_of(otherwise);
-  for (const std::string& known : hardware_names()) {
-    const Gpu gpu = load_gpu(known);
-    if (gpu.title.starts_with(name)) return device_of(gpu);
-  }
-  return device_of(otherwise);
+/// How kernels without shapes go from the GPU of the recording to the one replayed on.
+trace::RecordedDevice recorded_device(const trace::RecordedGpu& gpu, const Options& options,
+                                      const ReplaySetting& setting) {
+  const std::string known =
+      !options.recorded_on.empty() ? options.recorded_on : hardware_of_driver_name(gpu.name, gpu.memory);
+  if (known.empty())
+    fmt::print(
+        stderr,
+        "{}: recorded on {}: kernels without shapes keep their recorded time; --recorded-on names a GPU of hw/\n",
+        options.file,
+        gpu.name.empty() ? "a GPU the trace does not name" : "'" + gpu.name + "', which hw/ does not describe");
+  const Gpu recorded = known.empty() ? setting.gpu : load_gpu(known);
+  return {recorded.dram.bandwidth.value() * recorded.dram.read_efficiency, recorded.launch.kernel_fixed.value(),
+          carried_bytes(recorded, setting.gpu, setting.software, setting.engine)};
 }
 
 void run(const Options& options) {
@@ -38,8 +41,8 @@ void run(const Options& options) {
                         load_host(options.host.empty() ? "default" : options.host, host_class_names()),
                         load_software(options.software), options.engine, options.cuda_graphs};
   setting.host_as_recorded = options.host.empty();
-  trace::Replayable recorded =
-      trace::read_recording(options.file, [&](const std::string& name) { return recorded_device(name, setting.gpu); });
+  trace::Replayable recorded = trace::read_recording(
+      options.file, [&](const trace::RecordedGpu& gpu) { return recorded_device(gpu, options, setting); });
   const ReplayResult result = predict_replay(std::move(recorded), setting);
   if (options.format == "json")
     print("{}\n",
@@ -57,6 +60,8 @@ void add_replay_command(CLI::App& program, Outcome&) {
                    "op trace, PyTorch profiler trace or PyTorch execution trace (plain or gzip)")
       ->required();
   command->add_option("--hardware", options->hardware, "GPU: a name of hw/ or a path")->required();
+  command->add_option("--recorded-on", options->recorded_on,
+                      "GPU of the recording: a name of hw/ or a path (default: as the trace names it)");
   command->add_option("--engine", options->engine, "roofline (datasheet ceilings only), analytic or simulate");
   command->add_option(
       "--host", options->host,

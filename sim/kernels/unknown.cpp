@@ -10,9 +10,10 @@ namespace ridgeline {
 LoweredOp lower_unknown(const UnknownOp& op, const Gpu& /*gpu*/, const Software& /*software*/) {
   if (op.read_bytes < 0 || op.written_bytes < 0) throw std::invalid_argument("an op cannot move less than no bytes");
   const std::int64_t elements = std::max<std::int64_t>(1, std::max(op.read_bytes, op.written_bytes) / 4);
-  KernelLaunch launch =
-      stream_launch(StreamKernel::unary, op.name.empty() ? "unknown" : op.name, TimeClass::elementwise, DType::fp32,
-                    {ceil_div(elements, 1024)}, {.elements = static_cast<double>(elements)});
+  KernelLaunch launch = stream_launch(
+      StreamKernel::unary, op.name.empty() ? "unknown" : op.name,
+      op.name.starts_with("nccl") || op.name.starts_with("c10d::") ? TimeClass::communication : TimeClass::elementwise,
+      DType::fp32, {ceil_div(elements, 1024)}, {.elements = static_cast<double>(elements)});
   if (op.read_bytes > 0) launch.reads = {{0, static_cast<double>(op.read_bytes)}};
   if (op.written_bytes > 0) launch.writes = {{1, static_cast<double>(op.written_bytes)}};
   return {{std::move(launch)}, {}, true};

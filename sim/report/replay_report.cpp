@@ -23,6 +23,25 @@ std::string beside(Seconds predicted, Seconds measured) {
 
 std::string share_of(double share) { return fmt::format("{:.1f} %", 100.0 * share); }
 
+/// Predicted and measured time of what has a rule: an error of the rest would compare the recording with itself.
+struct UnderstoodTimes {
+  Seconds predicted{}, measured{};
+  std::array<Seconds, kTimeClasses> predicted_by_class{}, measured_by_class{};
+};
+UnderstoodTimes understood_times(const ReplayResult& r) {
+  UnderstoodTimes times;
+  for (const ReplayedOp& op : r.ops) {
+    if (!op.understood) continue;
+    times.predicted += op.predicted;
+    times.measured += op.measured;
+    for (std::size_t c = 0; c < kTimeClasses; ++c) {
+      times.predicted_by_class[c] += op.predicted_by_class[c];
+      times.measured_by_class[c] += op.measured_by_class[c];
+    }
+  }
+  return times;
+}
+
 void write_ops(std::string& out, const ReplayResult& r) {
   auto to = std::back_inserter(out);
   if (r.has_measured_kernels)
@@ -33,11 +52,11 @@ void write_ops(std::string& out, const ReplayResult& r) {
   const auto line = [&](const ReplayedOp& op, std::string_view name) {
     if (r.has_measured_kernels)
       fmt::format_to(to, "  {:>10} {:>10} {:>9} {:>6}  {}{}\n", to_string(op.predicted), to_string(op.measured),
-                     beside(op.predicted, op.measured), op.count, name,
-                     op.understood ? "" : " (no rule: by its bytes)");
+                     op.understood ? beside(op.predicted, op.measured) : "", op.count, name,
+                     op.understood ? "" : " (no rule or no shapes: not predicted)");
     else
       fmt::format_to(to, "  {:>10} {:>6}  {}{}\n", to_string(op.predicted), op.count, name,
-                     op.understood ? "" : " (no rule: by its bytes)");
+                     op.understood ? "" : " (no rule or no shapes: not predicted)");
   };
   for (std::size_t i = 0; i < r.ops.size(); ++i) {
     if (i < kShown) {
@@ -54,12 +73,14 @@ void write_ops(std::string& out, const ReplayResult& r) {
 void write_classes(std::string& out, const ReplayResult& r) {
   auto to = std::back_inserter(out);
   out += "\n";
+  const UnderstoodTimes understood = understood_times(r);
   for (std::size_t i = 0; i < kTimeClasses; ++i) {
     const Seconds predicted = r.prediction.time_by_class[i], measured = r.measured_by_class[i];
     if (predicted.value() <= 0 && measured.value() <= 0) continue;
     if (r.has_measured_kernels)
       fmt::format_to(to, "  {:>10} {:>10} {:>9}         {}\n", to_string(predicted), to_string(measured),
-                     beside(predicted, measured), words(kTimeClassNames[i]));
+                     beside(understood.predicted_by_class[i], understood.measured_by_class[i]),
+                     words(kTimeClassNames[i]));
     else fmt::format_to(to, "  {:>10}         {}\n", to_string(predicted), words(kTimeClassNames[i]));
   }
 }
@@ -70,15 +91,18 @@ std::string replay_text(const std::string& file, const ReplayResult& r) {
   std::string out = fmt::format("{}: {}{}\n", file, trace::name_of(r.format),
                                 r.measured.gpu.empty() ? "" : fmt::format(" recorded on {}", r.measured.gpu));
   auto to = std::back_inserter(out);
+  if (r.coverage.of_gpu_time() < 0.5)
+    out = fmt::format(
+              "UNDER HALF UNDERSTOOD: {} of the GPU time is predicted, the rest is carried over or costed by bytes\n",
+              share_of(r.coverage.of_gpu_time())) +
+          out;
   if (!r.info.title.empty()) fmt::format_to(to, "  {}\n", r.info.title);
   if (!r.measured.which_step.empty()) fmt::format_to(to, "  step: {}\n", r.measured.which_step);
   const StepPrediction& p = r.prediction.step;
   fmt::format_to(to, "\n  step on {}   {}  ({} to {})\n", r.prediction.hardware, to_string(p.time), to_string(p.low),
                  to_string(p.high));
   fmt::format_to(to, "  GPU busy      {}{}\n", to_string(p.gpu_busy),
-                 r.has_measured_kernels ? fmt::format("; measured {} ({})", to_string(Seconds(r.measured.busy)),
-                                                      beside(p.gpu_busy, Seconds(r.measured.busy)))
-                                        : "");
+                 r.has_measured_kernels ? fmt::format("; measured {}", to_string(Seconds(r.measured.busy))) : "");
   fmt::format_to(to, "  host          {}\n", to_string(p.host_time));
   fmt::format_to(to, "  kernels       {}{}\n", p.kernel_count,
                  r.has_measured_kernels ? fmt::format("; measured {}", r.measured.kernels) : "");
@@ -95,6 +119,10 @@ std::string replay_text(const std::string& file, const ReplayResult& r) {
   }
   fmt::format_to(to, "  understood    {} of {} operations ({}), {} of the GPU time\n", r.coverage.understood_calls,
                  r.coverage.calls, share_of(r.coverage.of_calls()), share_of(r.coverage.of_gpu_time()));
+  const UnderstoodTimes understood = understood_times(r);
+  if (understood.measured.value() > 0)
+    fmt::format_to(to, "  of that       {}; measured {} ({})\n", to_string(understood.predicted),
+                   to_string(understood.measured), beside(understood.predicted, understood.measured));
   write_ops(out, r);
   write_classes(out, r);
   if (!r.defects.counts.empty() || !r.prediction.notes.empty()) out += "\n";
@@ -108,6 +136,7 @@ ordered_json replay_json(const std::string& file, const ReplayResult& r) {
   out["scenario"] = r.info.title.empty() ? file : r.info.title;
   if (!r.memory_predicted) out["memory"] = nullptr;
   out.erase("advice");
+  out["understood"] = r.coverage.of_gpu_time();
   out["trace"] = {{"file", file},
                   {"format", trace::name_of(r.format)},
                   {"recorded_on", r.measured.gpu},
@@ -127,6 +156,10 @@ ordered_json replay_json(const std::string& file, const ReplayResult& r) {
                 {"peak_reserved_bytes", r.measured.peak_reserved}};
   }
   out["measured"] = std::move(measured);
+  const UnderstoodTimes understood = understood_times(r);
+  out["understood_part"] = {
+      {"predicted_s", understood.predicted.value()},
+      {"measured_s", r.has_measured_kernels ? ordered_json(understood.measured.value()) : ordered_json()}};
   if (r.memory_as_recorded) {
     const MemoryPrediction& m = *r.memory_as_recorded;
     out["memory_as_recorded"] = {{"peak_allocated_bytes", m.peak_allocated},

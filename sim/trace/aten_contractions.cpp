@@ -29,6 +29,7 @@ MappedOps product(const AtenTensor* bias, const AtenTensor& a, const AtenTensor&
   if (rank == 3) sizes.insert(sizes.begin(), op.batch);
   const AtenTensor c = result_of(call, 0, fresh(a.type, sizes));
   if (c.elements() < 1) return nothing();
+  if (op.k < 1) return one(pointwise_op(PointwiseFunction::fill, {}, c));  // a sum of nothing: zeros
   MappedOp mapped{op, {a, b}, {c}, rank == 3 ? HostClass::matmul : HostClass::linear, HostClass::pointwise_backward};
   if (row_bias) mapped.inputs.push_back(*bias);
   std::vector<MappedOp> ops;

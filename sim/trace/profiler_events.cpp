@@ -179,7 +179,10 @@ void ProfilerEventReader::event(std::string_view text, std::int64_t line) {
     else if (key == "args") error = raw_object(value, arguments);
     if (error != simdjson::SUCCESS) return broken();
   }
-  const Wanted kind = wanted(category, phase, name);
+  Wanted kind = wanted(category, phase, name);
+  // Until PyTorch 1.9 marks stood among the operators.
+  if (kind == Wanted::operation && (name.starts_with("ProfilerStep") || name.starts_with("Optimizer.step#")))
+    kind = Wanted::annotation;
   if (kind == Wanted::nothing) return;
   if (has_time && !at) s.fail(line, fmt::format("\"ts\" of '{}' is not a finite number", name));
   if (has_duration && !duration) s.fail(line, fmt::format("\"dur\" of '{}' is not a finite number", name));
@@ -240,6 +243,9 @@ void ProfilerEventReader::device(std::string_view text) {
   if (parser.parse(text.data(), text.size()).get(element) == simdjson::SUCCESS &&
       element["name"].get(name) == simdjson::SUCCESS)
     state_->events.gpu_name = name;
+  std::int64_t memory = 0;
+  if (!state_->events.gpu_name.empty() && element["totalGlobalMem"].get(memory) == simdjson::SUCCESS)
+    state_->events.gpu_memory = memory;
 }
 
 ProfilerEvents ProfilerEventReader::finish() {

@@ -62,6 +62,7 @@ struct ProfilerEvents {
   std::vector<HostEvent> overheads;  ///< time the profiler took for itself
   std::vector<MemoryEvent> memory;
   std::string gpu_name;
+  std::int64_t gpu_memory = 0;  ///< bytes; 0: not said
 };
 
 /// Takes the pieces of a trace one by one.

@@ -77,8 +77,8 @@ class ProfileReplay {
       : events_(events),
         path_(path),
         clock_(events),
-        device_(device(events.gpu_name)),
-        builder_(result_, device_.bytes_per_second, device_.fixed_seconds) {
+        device_(device({events.gpu_name, events.gpu_memory})),
+        builder_(result_, device_.bytes_per_second, device_.fixed_seconds, device_.carried_bytes) {
     result_.format = Format::pytorch_profiler;
     result_.defects = std::move(defects);
     result_.memory_known = false;

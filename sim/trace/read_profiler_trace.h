@@ -9,6 +9,7 @@
 #include <functional>
 #include <string>
 
+#include "sim/trace/aten_call.h"
 #include "sim/trace/profiler_events.h"
 #include "sim/trace/replayable.h"
 
@@ -18,8 +19,15 @@ namespace ridgeline::trace {
 struct RecordedDevice {
   double bytes_per_second = 0.0;  ///< a kernel moves at best
   double fixed_seconds = 0.0;     ///< a kernel takes at least
+  /// Bytes of an operation that takes as long where the step is replayed; empty: by the two numbers above.
+  std::function<std::int64_t(const std::vector<MeasuredKernel>&)> carried_bytes{};
 };
-using DeviceLookup = std::function<RecordedDevice(const std::string& name)>;
+/// As a trace names it.
+struct RecordedGpu {
+  std::string name;         ///< by its driver; empty where the trace does not say
+  std::int64_t memory = 0;  ///< bytes; 0 where the trace does not say
+};
+using DeviceLookup = std::function<RecordedDevice(const RecordedGpu& gpu)>;
 
 /// Throws UserError where the trace has no operators or nothing ran on a GPU. `path` stands for the file in messages.
 Replayable replay_of_profile(const ProfilerEvents& events, const std::string& path, const DeviceLookup& device,

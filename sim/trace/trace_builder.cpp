@@ -71,10 +71,11 @@ void TraceBuilder::unknown(const AtenCall& call, std::optional<double> host_seco
   if (op.read_bytes + op.written_bytes == 0) {
     const double moving =
         std::max(0.0, measured - kernel_fixed_ * static_cast<double>(std::max<std::size_t>(1, call.kernels.size())));
-    const auto bytes = static_cast<std::int64_t>(moving * bytes_per_second_);
+    const auto bytes = carried_bytes_ && !call.kernels.empty() ? carried_bytes_(call.kernels)
+                                                               : static_cast<std::int64_t>(moving * bytes_per_second_);
     op.read_bytes = bytes / 2;
     op.written_bytes = bytes - bytes / 2;
-    into_.defects.add("calls without shapes, costed by what their measured time can move");
+    into_.defects.add("calls without shapes, their measured time carried over by class");
   }
   AtenTensor read, written;
   read.type = written.type = DType::uint8;

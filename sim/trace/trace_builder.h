@@ -21,8 +21,14 @@ class TraceBuilder {
  public:
   /// `bytes_per_second`, beyond `kernel_fixed` seconds a kernel, stands for the bytes of measured calls whose shapes
   /// are not recorded.
-  explicit TraceBuilder(Replayable& into, double bytes_per_second = 0.0, double kernel_fixed = 0.0)
-      : into_(into), bytes_per_second_(bytes_per_second), kernel_fixed_(kernel_fixed) {}
+  /// `carried_bytes` says so instead, where it is given.
+  using CarriedBytes = std::function<std::int64_t(const std::vector<MeasuredKernel>&)>;
+  explicit TraceBuilder(Replayable& into, double bytes_per_second = 0.0, double kernel_fixed = 0.0,
+                        CarriedBytes carried_bytes = {})
+      : into_(into),
+        bytes_per_second_(bytes_per_second),
+        kernel_fixed_(kernel_fixed),
+        carried_bytes_(std::move(carried_bytes)) {}
 
   MapContext context;
   DispatcherHost modelled_host;  ///< where the recording does not measure the host
@@ -65,6 +71,7 @@ class TraceBuilder {
 
   Replayable& into_;
   double bytes_per_second_, kernel_fixed_;
+  CarriedBytes carried_bytes_;
   double host_carry_ = 0.0;
   std::unordered_multimap<std::size_t, std::uint32_t> table_;
   OptimizerLists optimizer_lists_;

@@ -171,7 +171,9 @@ TEST(RecordedRun, RecordedLateByPyTorchHasThePeaksThatPyTorchCounted) {
     EXPECT_EQ(replay.segment_allocations,
               snapshot.settings.expandable_segments ? std::vector<std::int64_t>{} : replay.recorded_segments)
         << late.file;
-    if (!snapshot.settings.expandable_segments) EXPECT_EQ(replay.moved_blocks, 0) << late.file;
+    if (!snapshot.settings.expandable_segments) {
+      EXPECT_EQ(replay.moved_blocks, 0) << late.file;
+    }
   }
 }
 

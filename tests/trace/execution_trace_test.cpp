@@ -37,7 +37,7 @@ std::string written(const std::string& nodes) {
   return path;
 }
 Replayable read(const std::string& nodes) {
-  return read_recording(written(nodes), [](const std::string&) { return RecordedDevice{}; });
+  return read_recording(written(nodes), [](const RecordedGpu&) { return RecordedDevice{}; });
 }
 std::string refusal(const std::string& nodes) {
   try {

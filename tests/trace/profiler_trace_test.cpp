@@ -5,6 +5,7 @@
 
 #include <fstream>
 
+#include "sim/trace/aten_map.h"
 #include "sim/trace/read_recording.h"
 #include "sim/units/user_error.h"
 #include "tests/support/temporary_path.h"
@@ -57,7 +58,7 @@ class TraceText {
     return path;
   }
   [[nodiscard]] Replayable read() const {
-    return read_recording(file(), [](const std::string&) { return RecordedDevice{4e12, 1e-6}; });
+    return read_recording(file(), [](const RecordedGpu&) { return RecordedDevice{4e12, 1e-6}; });
   }
 
  private:
@@ -67,7 +68,7 @@ class TraceText {
 
 std::string refusal(const std::string& path) {
   try {
-    read_recording(path, [](const std::string&) { return RecordedDevice{4e12, 1e-6}; });
+    read_recording(path, [](const RecordedGpu&) { return RecordedDevice{4e12, 1e-6}; });
   } catch (const UserError& error) {
     return error.what();
   }
@@ -265,6 +266,34 @@ TEST(ProfilerTrace, JsonOfAnotherKindIsNamedByItsKeys) {
   EXPECT_THAT(refusal(path), testing::AllOf(HasSubstr("neither"), HasSubstr("layers, model_type")));
   std::ofstream(path) << R"({"traceEvents": []})";
   EXPECT_THAT(refusal(path), HasSubstr("other.json"));
+}
+
+TEST(ProfilerTrace, MarksAmongTheOperatorsAreMarksToo) {
+  TraceText text;
+  for (int step = 0; step < 6; ++step)
+    text.op(100.0 * step, 90, fmt::format("ProfilerStep#{}", step))
+        .op(100.0 * step + 5, 60, "aten::mm", kMatrixArguments)
+        .launch(100.0 * step + 10, 100.0 * step + 20, 50);
+  const Replayable r = text.read();
+  EXPECT_EQ(r.recorded.size(), 1U);
+  EXPECT_THAT(r.measured.which_step, HasSubstr("of median GPU time of 6"));
+}
+
+TEST(ProfilerTrace, AnEmptyProductLaunchesNothingAndOneOverNothingFillsZeros) {
+  AtenCall call;
+  call.name = "aten::mm";
+  AtenTensor a, b;
+  a.sizes = {0, 16}, b.sizes = {16, 8};
+  call.inputs = {a, b};
+  const auto none = map_aten(call, {});
+  ASSERT_TRUE(none);
+  EXPECT_TRUE(none->empty());
+  a.sizes = {4, 0}, b.sizes = {0, 8};
+  call.inputs = {a, b};
+  const auto zeros = map_aten(call, {});
+  ASSERT_TRUE(zeros);
+  ASSERT_EQ(zeros->size(), 1U);
+  EXPECT_EQ(std::get<Pointwise>(zeros->front().op).function, PointwiseFunction::fill);
 }
 
 }  // namespace

@@ -22,7 +22,9 @@ namespace {
 const std::string kData = std::string(RIDGELINE_SOURCE_DIR) + "/measurements/";
 
 trace::Replayable read(const std::string& file) {
-  return trace::read_recording(kData + file, [](const std::string&) { return trace::RecordedDevice{4.5e12, 1e-6}; });
+  return trace::read_recording(kData + file, [](const trace::RecordedGpu&) {
+    return trace::RecordedDevice{4.5e12, 1e-6};
+  });
 }
 ReplayResult replay(const std::string& file, const std::string& hardware = "nvidia-h200-sxm-141gb") {
   return predict_replay(read(file),
