@@ -15,10 +15,12 @@
 #include "sim/kernels/convolution_kernel.h"
 #include "sim/kernels/families.h"
 #include "sim/kernels/gemm_launch.h"
+#include "sim/kernels/product_ways.h"
 #include "sim/kernels/image_layout.h"
 #include "sim/kernels/tile_menu.h"
 #include "sim/kernels/transformed_convolution.h"
 #include "sim/timing/analytic_engine.h"
+#include "sim/timing/likely_time.h"
 #include "sim/units/ceil_div.h"
 
 namespace ridgeline {
@@ -28,7 +30,7 @@ using Role = Gathering::Role;
 
 class ConvolutionLowering {
  public:
-  ConvolutionLowering(const Convolution& op, const Gpu& gpu, const GpuMenus& menus)
+  ConvolutionLowering(const Convolution& op, const Gpu& gpu, const std::shared_ptr<const GpuMenus>& menus)
       : op_(op), gpu_(gpu), menus_(menus), engine_(gpu) {
     const std::int64_t out_size =
         op.transposed ? op.size * op.stride : (op.size + 2 * (op.kernel / 2) - op.kernel) / op.stride + 1;
@@ -66,6 +68,14 @@ class ConvolutionLowering {
     return std::move(out_);
   }
 
+  /// What speaks against a kernel whatever the chip: cuDNN keeps tf32 from the kernels of cp.async, for which operands
+  /// are rounded, and sums from being split more often than times say. Set with kTurnsOfForms.
+  static double weight_of(const GemmWork& work) {
+    constexpr double kRounded = 1.2, kSplit = 1.15;
+    return (work.family == GemmWork::Family::mma_sync && work.type == DType::tf32 ? kRounded : 1.0) *
+           (work.split_k > 1 && work.family != GemmWork::Family::simt ? kSplit : 1.0);
+  }
+
   /// All that a direction could run here but products of transformed tensors.
   std::vector<KernelLaunch> forms(Role role) {
     if (plain_product()) return {};
@@ -97,7 +107,7 @@ class ConvolutionLowering {
     const Frame* frame = nullptr;
     ConvolutionKernel kernel{};
     KernelLaunch launch{};
-    double cold = 0, hot = 0;  ///< seconds of all launches, with nothing and with everything in the L2
+    double cold = 0;  ///< its rank with nothing in the L2: seconds of all launches, weighted
   };
 
   [[nodiscard]] Access read(int operand, const ImageTensor& tensor) const {
@@ -125,7 +135,7 @@ class ConvolutionLowering {
       gemm.k = k;
       gemm.layout = Layout::nn;
     }
-    append_gemm(out_.launches, gemm_problem(gemm, gpu_), gpu_, menus_, std::move(reads), {write});
+    append_fastest(out_.launches, {gemm_problem(gemm, gpu_), menus_, {}}, gpu_, std::move(reads), {write});
   }
 
   /// Every pixel of every image is a step of the inner dimension.
@@ -136,7 +146,8 @@ class ConvolutionLowering {
                       .n = op_.in_channels,
                       .k = op_.batch * y_.pixels,
                       .layout = Layout::tn};
-    append_gemm(out_.launches, gemm_problem(gemm, gpu_), gpu_, menus_, {read(0, y_), read(1, x_)}, {read(4, w_)});
+    append_fastest(out_.launches, {gemm_problem(gemm, gpu_), menus_, {}}, gpu_, {read(0, y_), read(1, x_)},
+                   {read(4, w_)});
   }
 
   [[nodiscard]] std::int64_t padded(std::int64_t channels) const {
@@ -242,39 +253,40 @@ class ConvolutionLowering {
     for (const ConvolutionKernel& kernel : form->kernels) forms.push_back({.frame = &frames.back(), .kernel = kernel});
   }
 
-  /// Takes the form that is fastest with cold operands; further ones that would be faster with some of them in the L2
-  /// go with it (KernelLaunch::others).
+  /// Takes the form that is fastest with cold operands. Of the other tiles, each with its best split, those that the
+  /// library may take instead go with it (KernelLaunch::others).
   void append(std::vector<Form> forms, const std::vector<Operand>& reads, const Operand& write) {
-    std::sort(forms.begin(), forms.end(), [](const Form& a, const Form& b) {
-      return a.kernel.seconds + a.frame->seconds < b.kernel.seconds + b.frame->seconds;
-    });
-    const std::vector<double> all(reads.size(), 1.0);
+    const auto at_full_clock = [&](const Form& form) {
+      return (form.kernel.seconds + form.frame->seconds) * weight_of(form.kernel.work);
+    };
+    std::sort(forms.begin(), forms.end(),
+              [&](const Form& a, const Form& b) { return at_full_clock(a) < at_full_clock(b); });
+    const auto of_one_tile = [](const Form& a, const Form& b) {
+      const GemmWork &x = a.kernel.work, &y = b.kernel.work;
+      return a.frame == b.frame && x.tile_m == y.tile_m && x.tile_n == y.tile_n && x.tile_k == y.tile_k;
+    };
     std::vector<Form> kept;
-    double best = std::numeric_limits<double>::infinity(), best_hot = best;
+    double best = std::numeric_limits<double>::infinity();
     for (Form& form : forms) {
-      const bool faster = form.kernel.seconds + form.frame->seconds < best;
-      if (!faster && form.kernel.least + form.frame->seconds >= best_hot) continue;
+      if (at_full_clock(form) > kMostSlowerForm * best) break;
+      if (std::any_of(kept.begin(), kept.end(), [&](const Form& other) { return of_one_tile(form, other); })) continue;
       form.launch = launch_for(form, reads, write);
-      form.cold = engine_.time(form.launch, {}).time.value() + form.frame->seconds;
-      form.hot = engine_.time(form.launch, all).time.value() + form.frame->seconds;
+      form.launch.around = form.frame->seconds;
+      form.launch.weight = weight_of(form.kernel.work);
+      form.cold = (engine_.time(form.launch, {}).time.value() + form.frame->seconds) * form.launch.weight;
       best = std::min(best, form.cold);
-      best_hot = std::min(best_hot, form.hot);
       kept.push_back(std::move(form));
     }
     std::stable_sort(kept.begin(), kept.end(), [](const Form& a, const Form& b) { return a.cold < b.cold; });
     auto others = std::make_shared<std::vector<OtherForm>>();
-    double least_hot = kept.front().hot;
     for (std::size_t i = 1; i < kept.size(); ++i) {
-      if (kept[i].hot >= least_hot) continue;
-      least_hot = kept[i].hot;
-      others->push_back({std::move(kept[i].launch), kept[i].frame->seconds});
+      const KernelLaunch& launch = others->emplace_back(OtherForm{std::move(kept[i].launch)}).launch;
+      others->back().around = launch.around;
+      others->back().weight = launch.weight;
     }
     Form& own = kept.front();
     own.launch.name = own.frame->transformed ? "gemm_of_transforms" : name_of_convolution(own.kernel.work);
-    if (!others->empty()) {
-      own.launch.around = own.frame->seconds;
-      own.launch.others = std::move(others);
-    }
+    own.launch.others = std::move(others);
     for (const KernelLaunch& launch : own.frame->before) keep(launch);
     if (clears_counter(own.kernel.work)) out_.launches.push_back(counter_memset());
     out_.launches.push_back(std::move(own.launch));
@@ -309,7 +321,7 @@ class ConvolutionLowering {
 
   const Convolution& op_;
   const Gpu& gpu_;
-  const GpuMenus& menus_;
+  const std::shared_ptr<const GpuMenus>& menus_;
   AnalyticEngine engine_;
   ConvolutionProblem problem_;
   ImageTensor x_, y_, w_;
@@ -321,7 +333,7 @@ class ConvolutionLowering {
 }  // namespace
 
 LoweredOp lower_convolution(const Convolution& op, const Gpu& gpu, const Software& /*software*/,
-                            const GpuMenus& menus) {
+                            const std::shared_ptr<const GpuMenus>& menus) {
   if (op.batch < 1 || op.in_channels < 1 || op.out_channels < 1 || op.size < 1 || op.kernel < 1 || op.stride < 1)
     throw std::invalid_argument("a convolution of an empty image");
   ConvolutionLowering lowering(op, gpu, menus);
@@ -329,7 +341,7 @@ LoweredOp lower_convolution(const Convolution& op, const Gpu& gpu, const Softwar
 }
 
 std::vector<KernelLaunch> convolution_forms(const Convolution& op, Gathering::Role role, const Gpu& gpu) {
-  return ConvolutionLowering(op, gpu, GpuMenus(gpu)).forms(role);
+  return ConvolutionLowering(op, gpu, std::make_shared<const GpuMenus>(gpu)).forms(role);
 }
 
 }  // namespace ridgeline

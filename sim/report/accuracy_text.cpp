@@ -16,6 +16,7 @@ std::string short_name(const std::string& hardware) {
 /// "unusual": our cases of small ops, odd sides and head sizes, convolutions of any shape.
 std::string source_name(const std::string& source) {
   if (source == "public") return "published";
+  if (source == "public, serving") return "serving";
   return source == "wide" ? "unusual" : "ours";
 }
 

@@ -25,7 +25,7 @@ constexpr std::string_view kKinds[] = {
     "kernels",           "published-kernels", "steps",     "published-steps", "published-runs", "step-times",
     "generations",       "parallel",          "sequences", "profiler-traces", "recordings",     "execution-traces",
     "fused-kernels",     "allocations",       "snapshots", "counters",        "loads",          "host",
-    "microarchitecture", "power-limits"};
+    "microarchitecture", "power-limits",      "published-ops"};
 
 std::map<std::string, MeasuringMachine> read_machines(const config::Value& list) {
   std::map<std::string, MeasuringMachine> machines;
