@@ -7,9 +7,10 @@
 #include "sim/hardware/hardware_file.h"
 #include "sim/hardware/load_gpu.h"
 #include "sim/hardware/load_host.h"
+#include "sim/output/standard_output.h"
+#include "sim/output/write_file.h"
 #include "sim/report/refit_text.h"
 #include "sim/study/refit_gpu.h"
-#include "sim/trace/text_source.h"
 
 namespace ridgeline::app {
 namespace {
@@ -35,18 +36,18 @@ void run(const Options& options) {
   const fs::path output = options.output.empty() ? fs::path(before.name + "-refit.yaml") : fs::path(options.output);
   const auto cases = read_timed_cases(options.kernels, before, software);
   const RefitResult result = refit_gpu(cases, before, software);
-  fmt::print("{}", refit_text(result));
+  print("{}", refit_text(result));
   if (options.dry_run || !result.better()) {
-    fmt::print("\nnothing written{}\n",
-               result.better() ? "" : ": operations that a fit did not see are not predicted better than before");
+    print("\nnothing written{}\n",
+          result.better() ? "" : ": operations that a fit did not see are not predicted better than before");
     return;
   }
   const std::string text =
       refit_yaml(result, before, base_of(options.hardware, output), fs::path(options.kernels).filename().string());
-  trace::write_text(output.string(), text);
+  write_file(output.string(), text);
   (void)load_gpu(fs::absolute(output).string());  // reads as it will be used
-  fmt::print("\n{}: use it with --hardware {}{}\n", output.string(), output.is_absolute() ? "" : "./",
-             output.generic_string());
+  print("\n{}: use it with --hardware {}{}\n", output.string(), output.is_absolute() ? "" : "./",
+        output.generic_string());
 }
 
 }  // namespace
