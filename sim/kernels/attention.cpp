@@ -7,17 +7,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <stdexcept>
-#include <type_traits>
 
 #include "sim/kernels/attention_tiles.h"
 #include "sim/kernels/families.h"
 #include "sim/kernels/gemm_launch.h"
 #include "sim/kernels/stream_launch.h"
 #include "sim/occupancy/occupancy.h"
+#include "sim/timing/analytic_engine.h"
 #include "sim/timing/attention_law.h"
-#include "sim/timing/laws.h"
+#include "sim/timing/l2_residency.h"
 #include "sim/units/ceil_div.h"
 #include "sim/workload/op_operands.h"
 
@@ -59,18 +60,20 @@ class AttentionLowering {
       : op_(op), gpu_(gpu), software_(software), size_(sizes_of(op)) {}
 
   LoweredOp forward() {
-    const AttentionTile tile = attention_tile(op_, gpu_);
+    const AttentionTile tile = attention_tile(op_, gpu_), split = flash_split_tile(op_);
+    int splits = 1, most = 1;
     if (op_.backend == AttentionBackend::flash && !op_.dropout) {
-      const AttentionTile split = flash_split_tile(op_);
-      const int splits = flash_splits(static_cast<double>(op_.batch * op_.heads * ceil_div(op_.seq_q, 64)),
-                                      2 * gpu_.sm.count, static_cast<int>(ceil_div(op_.seq_k, split.k)));
-      // The rule counts waves; where cutting and combining costs more than idle SMs, a chip with more SMs would lose.
-      if (splits > 1) {
-        LoweredOp cut = forward(split, splits), whole = forward(tile, 1);
-        return seconds(cut) < seconds(whole) ? std::move(cut) : std::move(whole);
-      }
+      const auto blocks = static_cast<double>(op_.batch * op_.heads * ceil_div(op_.seq_q, 64));
+      const int key_blocks = static_cast<int>(ceil_div(op_.seq_k, split.k)), slots = 2 * gpu_.sm.count;
+      splits = flash_splits(blocks, slots, key_blocks);
+      most = most_flash_splits(blocks, slots, key_blocks);
     }
-    return forward(tile, 1);
+    LoweredOp made = splits > 1 ? forward(split, splits) : forward(tile, 1);
+    std::vector<OtherForm> others;
+    if (splits > 1) others.push_back(form_of(forward(tile, 1)));
+    for (const int other : kSplitsTried)
+      if (other != splits && other <= most) others.push_back(form_of(forward(split, other)));
+    return with_others(std::move(made), std::move(others));
   }
 
   LoweredOp backward() {
@@ -79,20 +82,33 @@ class AttentionLowering {
   }
 
  private:
-  [[nodiscard]] double seconds(const LoweredOp& op) const {
-    double sum = 0.0;
-    for (const KernelLaunch& launch : op.launches)
-      sum += std::visit(
-          [&](const auto& work) {
-            using Work = std::decay_t<decltype(work)>;
-            if constexpr (std::is_same_v<Work, AttentionWork>)
-              return attention_time(launch, work, gpu_, {}).time.value();
-            else if constexpr (std::is_same_v<Work, StreamWork>)
-              return stream_time(launch, work, gpu_, {}).time.value();
-            else return 0.0;
-          },
-          launch.work);
-    return sum;
+  static constexpr std::array kSplitsTried{2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128};
+
+  /// The kernel that multiplies, and what helpers of the memory-bound kind take besides.
+  [[nodiscard]] OtherForm form_of(LoweredOp op) const {
+    const auto hits = repeated_residency(op.launches, 3, 0, gpu_.l2);
+    const AnalyticEngine engine(gpu_);
+    OtherForm form;
+    for (std::size_t i = 0; i < op.launches.size(); ++i) {
+      if (std::holds_alternative<StreamWork>(op.launches[i].work))
+        form.around += engine.time(op.launches[i], hits[i]).time.value();
+      else if (multiplies(op.launches[i])) form.launch = std::move(op.launches[i]);
+    }
+    return form;
+  }
+  static bool multiplies(const KernelLaunch& launch) {
+    const auto* work = std::get_if<AttentionWork>(&launch.work);
+    return work != nullptr && work->part != Part::layout_copy;
+  }
+  [[nodiscard]] LoweredOp with_others(LoweredOp made, std::vector<OtherForm> others) const {
+    if (others.empty()) return made;
+    const double around = form_of(made).around;
+    for (KernelLaunch& launch : made.launches)
+      if (multiplies(launch)) {
+        launch.around = around;
+        launch.others = std::make_shared<const std::vector<OtherForm>>(std::move(others));
+      }
+    return made;
   }
 
   /// The forward pass in kernels of one tile and split.

@@ -18,10 +18,17 @@ int rounded_up(std::int64_t value, std::initializer_list<int> sizes) {
 }
 
 double compute_capability(const Gpu& gpu) { return gpu.compute_major + 0.1 * gpu.compute_minor; }
-/// sm86 and sm89: 100 KB of shared memory instead of 164 or more.
-bool small_shared(const Gpu& gpu) { return gpu.sm.shared_per_sm.value() < 150.0 * kKiB; }
+/// What the libraries' kernels of a generation were built for: SMs of up to 100 KB of shared memory (sm86, sm89, those
+/// before sm80), of 164 (sm80), or of 228 (from sm90). By generation, as kernels are compiled, not by the chip at hand:
+/// more shared memory alone changes no tile.
+enum class Shared : std::uint8_t { small, middle, large };
+Shared shared_of(const Gpu& gpu) {
+  const double capability = compute_capability(gpu);
+  if (capability > 7.95 && capability < 8.05) return Shared::middle;
+  return capability > 8.95 && capability < 11.5 ? Shared::large : Shared::small;
+}
 
-AttentionTile flash(const Attention& op, const Gpu& gpu) {
+AttentionTile flash(const Attention& op, const Gpu& gpu, Shared shared) {
   if (!is_half(op.type))
     throw std::invalid_argument("FlashAttention takes fp16 and bf16 only; use efficient attention for fp32");
   if (compute_capability(gpu) < 8.0)
@@ -31,7 +38,7 @@ AttentionTile flash(const Attention& op, const Gpu& gpu) {
   const int d = rounded_up(op.head_dim, {32, 64, 96, 128, 192, 256});
   if (d == 0)
     throw std::invalid_argument(fmt::format("FlashAttention takes head dimensions up to 256, got {}", op.head_dim));
-  const bool small = small_shared(gpu);
+  const bool small = shared == Shared::small;
   AttentionTile tile{.head_dim = d};
   if (!op.backward) {
     if (d <= 64) {
@@ -45,7 +52,7 @@ AttentionTile flash(const Attention& op, const Gpu& gpu) {
       tile.k = op.dropout ? 32 : small && !op.causal ? 32 : 64;
     } else {
       // 256: two blocks of 64 queries an SM where its shared memory holds them (Hopper), else one of 128.
-      tile.q = small || (d == 256 && gpu.sm.shared_per_sm.value() >= 192.0 * kKiB) ? 64 : 128;
+      tile.q = small || (d == 256 && shared == Shared::large) ? 64 : 128;
       tile.k = 64;
     }
     tile.threads = tile.q == 128 && d > 128 ? 256 : 128;
@@ -103,7 +110,7 @@ AttentionTile cudnn(const Attention& op, const Gpu& gpu) {
                                      : 232448};
 }
 
-AttentionTile efficient(const Attention& op, const Gpu& gpu) {
+AttentionTile efficient(const Attention& op, const Gpu& gpu, Shared shared) {
   const bool half = is_half(op.type);
   if (compute_capability(gpu) < 8.0 && op.type == DType::bf16)
     throw std::invalid_argument(fmt::format(
@@ -144,9 +151,9 @@ AttentionTile efficient(const Attention& op, const Gpu& gpu) {
             .threads = 128,
             .registers = half ? 162 : 232,
             .shared_bytes = half ? 42240 : 53504};
-  if (half && !small_shared(gpu) && d <= 128)
+  if (half && shared != Shared::small && d <= 128)
     return {.q = 128, .k = 128, .head_dim = d, .threads = 512, .registers = 128, .shared_bytes = 133632};
-  if (small_shared(gpu))
+  if (shared == Shared::small)
     return {.q = 64, .k = 64, .head_dim = d, .threads = 128, .registers = 232, .shared_bytes = 60000};
   if (half && d > 128)
     return {.q = 128, .k = 64, .head_dim = d, .threads = 256, .registers = 151, .shared_bytes = 60928};
@@ -156,10 +163,11 @@ AttentionTile efficient(const Attention& op, const Gpu& gpu) {
 }  // namespace
 
 AttentionTile attention_tile(const Attention& op, const Gpu& gpu) {
+  const Shared shared = shared_of(gpu);
   switch (op.backend) {
-    case AttentionBackend::flash: return flash(op, gpu);
+    case AttentionBackend::flash: return flash(op, gpu, shared);
     case AttentionBackend::cudnn: return cudnn(op, gpu);
-    case AttentionBackend::efficient: return efficient(op, gpu);
+    case AttentionBackend::efficient: return efficient(op, gpu, shared);
   }
   return {};
 }
@@ -170,9 +178,12 @@ AttentionTile flash_split_tile(const Attention& op) {
   return {.q = 64, .k = k, .head_dim = d, .threads = 128, .registers = 255, .shared_bytes = (64 + 2 * k) * d * 2};
 }
 
+int most_flash_splits(double blocks, int sms, int key_blocks) {
+  return blocks >= 0.8 * sms ? 1 : std::min({128, sms, key_blocks});
+}
+
 int flash_splits(double blocks, int sms, int key_blocks) {
-  if (blocks >= 0.8 * sms) return 1;
-  const int most = std::min({128, sms, key_blocks});
+  const int most = most_flash_splits(blocks, sms, key_blocks);
   const auto efficiency = [&](int splits) {
     if (splits > 1 && ceil_div(key_blocks, splits) == ceil_div(key_blocks, splits - 1)) return 0.0;
     const double waves = blocks * splits / sms;

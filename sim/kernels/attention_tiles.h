@@ -23,5 +23,7 @@ AttentionTile flash_split_tile(const Attention& op);
 /// FlashAttention-2's rule: split the keys when a row of query blocks leaves SMs idle; the fewest splits within 85 % of
 /// the best wave efficiency. `sms` counts two blocks an SM.
 int flash_splits(double blocks, int sms, int key_blocks);
+/// The most that rule may come to; 1: it does not split.
+int most_flash_splits(double blocks, int sms, int key_blocks);
 
 }  // namespace ridgeline

@@ -6,14 +6,21 @@
 // of stride 1 are plain products. Channels that do not fill a load are padded to it. Padding is kernel/2.
 #include <algorithm>
 #include <cmath>
+#include <deque>
+#include <limits>
+#include <memory>
 #include <stdexcept>
 
+#include "sim/kernels/convolution_forms.h"
 #include "sim/kernels/convolution_kernel.h"
 #include "sim/kernels/families.h"
 #include "sim/kernels/gemm_launch.h"
+#include "sim/kernels/product_ways.h"
 #include "sim/kernels/image_layout.h"
+#include "sim/kernels/tile_menu.h"
 #include "sim/kernels/transformed_convolution.h"
-#include "sim/timing/laws.h"
+#include "sim/timing/analytic_engine.h"
+#include "sim/timing/likely_time.h"
 #include "sim/units/ceil_div.h"
 
 namespace ridgeline {
@@ -23,8 +30,8 @@ using Role = Gathering::Role;
 
 class ConvolutionLowering {
  public:
-  ConvolutionLowering(const Convolution& op, const Gpu& gpu, const GpuMenus& menus)
-      : op_(op), gpu_(gpu), menus_(menus) {
+  ConvolutionLowering(const Convolution& op, const Gpu& gpu, const std::shared_ptr<const GpuMenus>& menus)
+      : op_(op), gpu_(gpu), menus_(menus), engine_(gpu) {
     const std::int64_t out_size =
         op.transposed ? op.size * op.stride : (op.size + 2 * (op.kernel / 2) - op.kernel) / op.stride + 1;
     const Matmul probe{.type = op.type, .batch = 1, .m = 128, .n = 128, .k = 128, .layout = Layout::nt};
@@ -61,17 +68,46 @@ class ConvolutionLowering {
     return std::move(out_);
   }
 
+  /// What speaks against a kernel whatever the chip: cuDNN keeps tf32 from the kernels of cp.async, for which operands
+  /// are rounded, and sums from being split more often than times say. Set with kTurnsOfForms.
+  static double weight_of(const GemmWork& work) {
+    constexpr double kRounded = 1.2, kSplit = 1.15;
+    return (work.family == GemmWork::Family::mma_sync && work.type == DType::tf32 ? kRounded : 1.0) *
+           (work.split_k > 1 && work.family != GemmWork::Family::simt ? kSplit : 1.0);
+  }
+
+  /// All that a direction could run here but products of transformed tensors.
+  std::vector<KernelLaunch> forms(Role role) {
+    if (plain_product()) return {};
+    std::deque<Frame> frames;
+    std::vector<KernelLaunch> launches;
+    const std::vector<Operand> reads = role == Role::forward          ? std::vector<Operand>{{0, x_}, {1, w_}}
+                                       : role == Role::input_gradient ? std::vector<Operand>{{0, y_}, {2, w_}}
+                                                                      : std::vector<Operand>{{0, y_}, {1, x_}};
+    const Operand write = role == Role::forward          ? Operand{2, y_}
+                          : role == Role::input_gradient ? Operand{3, x_}
+                                                         : Operand{4, w_};
+    for (const Form& form : kinds(role, reads, write, frames, true)) launches.push_back(launch_for(form, reads, write));
+    return launches;
+  }
+
  private:
   struct Operand {
     int index;
     ImageTensor tensor;
   };
-  /// A kernel with what it needs turned.
-  struct Plan {
-    ConvolutionKernel kernel{};
+  /// What kernels of one kind need turned or transformed.
+  struct Frame {
     std::vector<KernelLaunch> before{}, after{};
     double seconds = 0;
     bool transformed = false;
+  };
+  /// A kernel in its frame.
+  struct Form {
+    const Frame* frame = nullptr;
+    ConvolutionKernel kernel{};
+    KernelLaunch launch{};
+    double cold = 0;  ///< its rank with nothing in the L2: seconds of all launches, weighted
   };
 
   [[nodiscard]] Access read(int operand, const ImageTensor& tensor) const {
@@ -99,7 +135,7 @@ class ConvolutionLowering {
       gemm.k = k;
       gemm.layout = Layout::nn;
     }
-    append_gemm(out_.launches, gemm_problem(gemm, gpu_), gpu_, menus_, std::move(reads), {write});
+    append_fastest(out_.launches, {gemm_problem(gemm, gpu_), menus_, {}}, gpu_, std::move(reads), {write});
   }
 
   /// Every pixel of every image is a step of the inner dimension.
@@ -110,7 +146,8 @@ class ConvolutionLowering {
                       .n = op_.in_channels,
                       .k = op_.batch * y_.pixels,
                       .layout = Layout::tn};
-    append_gemm(out_.launches, gemm_problem(gemm, gpu_), gpu_, menus_, {read(0, y_), read(1, x_)}, {read(4, w_)});
+    append_fastest(out_.launches, {gemm_problem(gemm, gpu_), menus_, {}}, gpu_, {read(0, y_), read(1, x_)},
+                   {read(4, w_)});
   }
 
   [[nodiscard]] std::int64_t padded(std::int64_t channels) const {
@@ -126,15 +163,20 @@ class ConvolutionLowering {
     return operand.tensor.elements() * element_ * (image ? side * side : 1.0);
   }
 
+  /// Whether a counter of tiles is cleared before it.
+  static bool clears_counter(const GemmWork& work) {
+    return work.family == GemmWork::Family::wgmma && work.gathering.role != Role::weight_gradient;
+  }
+
   /// Whether a kernel of the CUDA cores takes channels last as they are: those that sum weights in parts.
   [[nodiscard]] bool in_order(const ConvolutionKernel& kernel) const {
     if (kernel.work.family != GemmWork::Family::simt) return op_.channels_last;
     return !op_.channels_last || kernel.work.gathering.role == Role::scattered_filters;
   }
 
-  [[nodiscard]] Plan plan(const ConvolutionKernel& kernel, const std::vector<Operand>& reads,
-                          const Operand& write) const {
-    Plan result{.kernel = kernel};
+  [[nodiscard]] Frame frame_of(const ConvolutionKernel& kernel, const std::vector<Operand>& reads,
+                               const Operand& write) const {
+    Frame result;
     // A single tap is in either order what it is in the other.
     const auto turns = [](const ImageTensor& tensor) { return tensor.pixels > 1; };
     if (!in_order(kernel)) {
@@ -144,79 +186,129 @@ class ConvolutionLowering {
     } else if (kernel.work.family == GemmWork::Family::mma_sync && op_.type == DType::tf32 && op_.channels_last) {
       for (const Operand& operand : reads) result.before.push_back(rounded(operand.index, operand.tensor, op_.type));
     }
-    result.seconds = kernel.seconds;
-    for (const auto* launches : {&result.before, &result.after})
-      for (const KernelLaunch& launch : *launches)
-        result.seconds += fixed_time(launch, std::get<FixedWork>(launch.work), gpu_, {}).time.value();
+    add_seconds(result);
+    if (clears_counter(kernel.work)) result.seconds += engine_.time(counter_memset(), {}).time.value();
     return result;
   }
+  void add_seconds(Frame& frame) const {
+    for (const auto* launches : {&frame.before, &frame.after})
+      for (const KernelLaunch& launch : *launches) frame.seconds += engine_.time(launch, {}).time.value();
+  }
 
-  void convolve(Role role, const std::vector<Operand>& reads, const Operand& write) {
+  /// Kernels on tensor cores, and on the CUDA cores where the library looks at those (or for `all`).
+  std::vector<Form> kinds(Role role, const std::vector<Operand>& reads, const Operand& write, std::deque<Frame>& frames,
+                          bool all) const {
     ConvolutionBytes bytes{.read = 0.0, .written = write.tensor.elements() * element_};
     for (const Operand& operand : reads) bytes.read += gathered(operand);
     ConvolutionProblem problem = problem_;
     problem.role = role;
-    std::optional<Plan> best;
+    std::vector<Form> forms;
+    const auto add_kinds = [&](const std::vector<ConvolutionKernel>& kernels) {
+      for (const ConvolutionKernel& kernel : kernels) {
+        // Neighbours in the list are of one kind.
+        const GemmWork* last = forms.empty() ? nullptr : &forms.back().kernel.work;
+        if (last == nullptr || last->family != kernel.work.family || last->gathering.role != kernel.work.gathering.role)
+          frames.push_back(frame_of(kernel, reads, write));
+        forms.push_back({.frame = &frames.back(), .kernel = kernel});
+      }
+    };
     if (tensor_) {
       ConvolutionProblem whole_loads = problem;
       whole_loads.channels = padded(problem.channels);
       whole_loads.filters = padded(problem.filters);
-      for (const ConvolutionKernel& kernel : tensor_convolutions(whole_loads, bytes, gpu_))
-        keep_faster(best, plan(kernel, reads, write));
+      add_kinds(tensor_convolutions(whole_loads, bytes, gpu_));
     }
-    if (!best || !op_.channels_last) {
-      keep_faster(best, plan(cuda_core_convolution(problem, bytes, gpu_), reads, write));
-      if (op_.type == DType::fp32) consider_transforms(best, problem, reads, write);
+    if (all || forms.empty() || !op_.channels_last) {
+      add_kinds(cuda_core_convolutions(problem, bytes, gpu_));
+      if (op_.type == DType::fp32 && !all) add_transformed(forms, frames, problem, reads, write);
     }
-    append(*best, reads, write);
+    return forms;
   }
 
-  static void keep_faster(std::optional<Plan>& best, Plan other) {
-    if (!best || other.seconds < best->seconds) best = std::move(other);
+  void convolve(Role role, const std::vector<Operand>& reads, const Operand& write) {
+    std::deque<Frame> frames;
+    append(kinds(role, reads, write, frames, false), reads, write);
   }
 
   /// Winograd's weight gradients and Fourier transforms of input gradients, products of transformed tensors.
-  void consider_transforms(std::optional<Plan>& best, const ConvolutionProblem& problem,
-                           const std::vector<Operand>& reads, const Operand& write) const {
+  void add_transformed(std::vector<Form>& forms, std::deque<Frame>& frames, const ConvolutionProblem& problem,
+                       const std::vector<Operand>& reads, const Operand& write) const {
     const auto form = transformed_convolution(problem, gpu_);
     if (!form) return;
-    Plan result = plan(form->kernel, reads, write);
-    result.transformed = true;
-    const auto add = [&](std::vector<KernelLaunch>& launches, const Operand& operand) {
+    Frame frame = frame_of(form->kernels.front(), reads, write);
+    frame.transformed = true;
+    const auto transform = [&](const Operand& operand) {
       const bool filter = operand.tensor.pixels == w_.pixels && operand.tensor.count == w_.count;
       const double growth = filter               ? form->filter_growth
                             : operand.index == 0 ? form->output_growth
                                                  : form->image_growth;
-      launches.push_back(
-          transform_of(*form, operand.index, op_.type, operand.tensor.elements() * element_, filter, growth));
-      result.seconds += fixed_time(launches.back(), std::get<FixedWork>(launches.back().work), gpu_, {}).time.value();
+      return transform_of(*form, operand.index, op_.type, operand.tensor.elements() * element_, filter, growth);
     };
-    for (const Operand& operand : reads) add(result.before, operand);
-    add(result.after, write);
-    if (form->preferred) best = std::move(result);
-    else keep_faster(best, std::move(result));
+    for (const Operand& operand : reads) frame.before.push_back(transform(operand));
+    frame.after.push_back(transform(write));
+    frame.seconds = 0.0;
+    add_seconds(frame);
+    frames.push_back(std::move(frame));
+    if (form->preferred) forms.clear();
+    for (const ConvolutionKernel& kernel : form->kernels) forms.push_back({.frame = &frames.back(), .kernel = kernel});
   }
 
-  void append(const Plan& plan, const std::vector<Operand>& reads, const Operand& write) {
-    for (const KernelLaunch& launch : plan.before) keep(launch);
-    const GemmWork& work = plan.kernel.work;
-    if (work.family == GemmWork::Family::wgmma && work.gathering.role != Role::weight_gradient)
-      out_.launches.push_back(counter_memset());
-    KernelLaunch kernel = launch_of(plan.kernel, gpu_);
-    if (plan.transformed) kernel.name = "gemm_of_transforms";
+  /// Takes the form that is fastest with cold operands. Of the other tiles, each with its best split, those that the
+  /// library may take instead go with it (KernelLaunch::others).
+  void append(std::vector<Form> forms, const std::vector<Operand>& reads, const Operand& write) {
+    const auto at_full_clock = [&](const Form& form) {
+      return (form.kernel.seconds + form.frame->seconds) * weight_of(form.kernel.work);
+    };
+    std::sort(forms.begin(), forms.end(),
+              [&](const Form& a, const Form& b) { return at_full_clock(a) < at_full_clock(b); });
+    const auto of_one_tile = [](const Form& a, const Form& b) {
+      const GemmWork &x = a.kernel.work, &y = b.kernel.work;
+      return a.frame == b.frame && x.tile_m == y.tile_m && x.tile_n == y.tile_n && x.tile_k == y.tile_k;
+    };
+    std::vector<Form> kept;
+    double best = std::numeric_limits<double>::infinity();
+    for (Form& form : forms) {
+      if (at_full_clock(form) > kMostSlowerForm * best) break;
+      if (std::any_of(kept.begin(), kept.end(), [&](const Form& other) { return of_one_tile(form, other); })) continue;
+      form.launch = launch_for(form, reads, write);
+      form.launch.around = form.frame->seconds;
+      form.launch.weight = weight_of(form.kernel.work);
+      form.cold = (engine_.time(form.launch, {}).time.value() + form.frame->seconds) * form.launch.weight;
+      best = std::min(best, form.cold);
+      kept.push_back(std::move(form));
+    }
+    std::stable_sort(kept.begin(), kept.end(), [](const Form& a, const Form& b) { return a.cold < b.cold; });
+    auto others = std::make_shared<std::vector<OtherForm>>();
+    for (std::size_t i = 1; i < kept.size(); ++i) {
+      const KernelLaunch& launch = others->emplace_back(OtherForm{std::move(kept[i].launch)}).launch;
+      others->back().around = launch.around;
+      others->back().weight = launch.weight;
+    }
+    Form& own = kept.front();
+    own.launch.name = own.frame->transformed ? "gemm_of_transforms" : name_of_convolution(own.kernel.work);
+    own.launch.others = std::move(others);
+    for (const KernelLaunch& launch : own.frame->before) keep(launch);
+    if (clears_counter(own.kernel.work)) out_.launches.push_back(counter_memset());
+    out_.launches.push_back(std::move(own.launch));
+    for (const KernelLaunch& launch : own.frame->after) keep(launch);
+  }
+
+  [[nodiscard]] KernelLaunch launch_for(const Form& form, const std::vector<Operand>& reads,
+                                        const Operand& write) const {
+    const GemmWork& work = form.kernel.work;
+    KernelLaunch kernel = launch_of(form.kernel, gpu_);
     // Input pixels of a stride that does not divide the image meet fewer taps than its outputs have.
     const double direct = 2.0 * y_.elements() * static_cast<double>(op_.in_channels * op_.kernel * op_.kernel);
-    kernel.flops = plan.transformed ? gemm_flops(work) : std::min(direct, gemm_flops(work));
+    kernel.flops = form.frame->transformed ? gemm_flops(work) : std::min(direct, gemm_flops(work));
     const double element = static_cast<double>(bytes_of(work.type));
-    const double panels[] = {plan.kernel.blocks * work.tile_m * static_cast<double>(work.k) / work.split_k * element,
-                             plan.kernel.blocks * work.tile_n * static_cast<double>(work.k) / work.split_k * element};
+    const double panels[] = {form.kernel.blocks * work.tile_m * static_cast<double>(work.k) / work.split_k * element,
+                             form.kernel.blocks * work.tile_n * static_cast<double>(work.k) / work.split_k * element};
     for (std::size_t i = 0; i < reads.size(); ++i)
       kernel.reads.push_back({.operand = reads[i].index,
                               .bytes = gathered(reads[i]),
                               .requested = std::max(gathered(reads[i]), panels[i])});
     kernel.writes = {read(write.index, write.tensor)};
-    out_.launches.push_back(std::move(kernel));
-    for (const KernelLaunch& launch : plan.after) keep(launch);
+    return kernel;
   }
 
   /// A launch of this op and the tensor that it fills.
@@ -229,7 +321,8 @@ class ConvolutionLowering {
 
   const Convolution& op_;
   const Gpu& gpu_;
-  const GpuMenus& menus_;
+  const std::shared_ptr<const GpuMenus>& menus_;
+  AnalyticEngine engine_;
   ConvolutionProblem problem_;
   ImageTensor x_, y_, w_;
   double element_ = 4;
@@ -240,11 +333,15 @@ class ConvolutionLowering {
 }  // namespace
 
 LoweredOp lower_convolution(const Convolution& op, const Gpu& gpu, const Software& /*software*/,
-                            const GpuMenus& menus) {
+                            const std::shared_ptr<const GpuMenus>& menus) {
   if (op.batch < 1 || op.in_channels < 1 || op.out_channels < 1 || op.size < 1 || op.kernel < 1 || op.stride < 1)
     throw std::invalid_argument("a convolution of an empty image");
   ConvolutionLowering lowering(op, gpu, menus);
   return op.backward ? lowering.backward() : lowering.forward();
+}
+
+std::vector<KernelLaunch> convolution_forms(const Convolution& op, Gathering::Role role, const Gpu& gpu) {
+  return ConvolutionLowering(op, gpu, std::make_shared<const GpuMenus>(gpu)).forms(role);
 }
 
 }  // namespace ridgeline

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
 #include <span>
 #include <stdexcept>
+#include <utility>
 
 #include "sim/kernels/convolution_tiles.h"
 #include "sim/occupancy/occupancy.h"
@@ -61,10 +61,10 @@ GemmWork product_of(const ConvolutionProblem& p, Family family, double read_byte
   return work;
 }
 
-/// The fastest of candidates.
-class FastestConvolution {
+/// Collects the kernels that fit an SM.
+class Candidates {
  public:
-  FastestConvolution(const ConvolutionBytes& bytes, const Gpu& gpu) : bytes_(bytes), gpu_(gpu) {}
+  Candidates(const ConvolutionBytes& bytes, const Gpu& gpu) : bytes_(bytes), gpu_(gpu) {}
 
   void consider(GemmWork work, const ConvolutionTile& tile, std::span<const int> splits, double least_steps) {
     const bool persistent = work.family == Family::wgmma;
@@ -79,56 +79,53 @@ class FastestConvolution {
       work.split_k = split;
       const ConvolutionTime time = convolution_law(work, gpu_, bytes_.read, 0.0, bytes_.written);
       if (split > 1 && (time.tiles * split > gpu_.sm.count * resident || time.steps < least_steps)) return;
-      if (time.total >= best_.seconds) continue;
-      best_ = {work,      tile.threads, tile.registers, tile.shared_kib * std::int64_t{1024}, time.tiles * split,
-               time.total};
+      kernels_.push_back({work, tile.threads, tile.registers, tile.shared_kib * std::int64_t{1024}, time.tiles * split,
+                          time.total, time.fixed + time.compute});
     }
   }
 
-  [[nodiscard]] std::optional<ConvolutionKernel> best() const {
-    if (!std::isfinite(best_.seconds)) return std::nullopt;
-    return best_;
-  }
+  [[nodiscard]] std::vector<ConvolutionKernel> take() { return std::move(kernels_); }
 
  private:
   const ConvolutionBytes& bytes_;
   const Gpu& gpu_;
-  ConvolutionKernel best_{.seconds = std::numeric_limits<double>::infinity()};
+  std::vector<ConvolutionKernel> kernels_;
 };
 
 constexpr std::array kWhole{1};
-/// Weight gradients have few tiles and long sums.
+/// Weight gradients have few tiles and long sums. Persistent kernels of every direction share out k-steps so that tiles
+/// and splits fill the SMs.
 constexpr std::array kSplits{1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64};
+constexpr std::array kPersistentSplits{1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14,
+                                       16, 18, 20, 22, 24, 26, 28, 32, 36, 44, 52, 64, 96, 128};
 constexpr double kLeastPersistentSteps = 16.0, kLeastTiledSteps = 4.0;
 
 }  // namespace
 
 std::vector<ConvolutionKernel> tensor_convolutions(const ConvolutionProblem& problem, const ConvolutionBytes& bytes,
                                                    const Gpu& gpu) {
-  std::vector<ConvolutionKernel> kernels;
+  Candidates candidates(bytes, gpu);
   const bool weights = problem.role == Role::weight_gradient, large = problem.taps() > kMostTableTaps;
-  const auto splits = weights ? std::span<const int>(kSplits) : std::span<const int>(kWhole);
-  const auto add_fastest = [&](const GemmWork& work, double least_steps) {
-    FastestConvolution choice(bytes, gpu);
+  const auto add = [&](const GemmWork& work, std::span<const int> splits, double least_steps) {
     for (const ConvolutionTile& tile : tensor_tiles(problem.role, work.family, is_half(problem.type)))
-      choice.consider(work, tile, splits, least_steps);
-    if (const auto best = choice.best()) kernels.push_back(*best);
+      candidates.consider(work, tile, splits, least_steps);
   };
   if (gpu.sm.warpgroup_mma && gpu.sm.tensor_memory_accelerator && (!large || problem.role == Role::input_gradient)) {
     GemmWork work = product_of(problem, Family::wgmma, bytes.read);
     work.gathering.indexed = problem.role == Role::input_gradient && (large || problem.stride > 1);
-    add_fastest(work, kLeastPersistentSteps);
+    add(work, kPersistentSplits, kLeastPersistentSteps);
   }
-  add_fastest(product_of(problem, Family::mma_sync, bytes.read), kLeastTiledSteps);
-  return kernels;
+  add(product_of(problem, Family::mma_sync, bytes.read),
+      weights ? std::span<const int>(kSplits) : std::span<const int>(kWhole), kLeastTiledSteps);
+  return candidates.take();
 }
 
-ConvolutionKernel cuda_core_convolution(const ConvolutionProblem& problem, const ConvolutionBytes& bytes,
-                                        const Gpu& gpu) {
+std::vector<ConvolutionKernel> cuda_core_convolutions(const ConvolutionProblem& problem, const ConvolutionBytes& bytes,
+                                                      const Gpu& gpu) {
   const ConvolutionProblem& p = problem;
   const bool few = p.channels<kChannelsOfStep, large = p.taps()> kMostTableTaps;
   GemmWork work = product_of(p, Family::simt, bytes.read);
-  FastestConvolution choice(bytes, gpu);
+  Candidates choice(bytes, gpu);
   switch (p.role) {
     case Role::forward:
       work.gathering.dense_taps = few;
@@ -166,13 +163,13 @@ ConvolutionKernel cuda_core_convolution(const ConvolutionProblem& problem, const
       break;
     }
   }
-  const auto best = choice.best();
-  if (!best) throw std::invalid_argument(fmt::format("no convolution kernel fits an SM of {}", gpu.name));
-  return *best;
+  std::vector<ConvolutionKernel> kernels = choice.take();
+  if (kernels.empty()) throw std::invalid_argument(fmt::format("no convolution kernel fits an SM of {}", gpu.name));
+  return kernels;
 }
 
-std::optional<ConvolutionKernel> plain_convolution_product(std::int64_t batch, std::int64_t m, std::int64_t n,
-                                                           std::int64_t k, const Gpu& gpu) {
+std::vector<ConvolutionKernel> plain_convolution_products(std::int64_t batch, std::int64_t m, std::int64_t n,
+                                                          std::int64_t k, const Gpu& gpu) {
   // Rows of the whole batch, one product under the other; whole tiles of the narrowest kernel.
   const std::int64_t rows = batch * ceil_div(m, kCudaCoreTiles.front().m) * kCudaCoreTiles.front().m;
   GemmWork work{.family = Family::simt, .m = rows, .n = n, .k = k};
@@ -181,12 +178,12 @@ std::optional<ConvolutionKernel> plain_convolution_product(std::int64_t batch, s
   const ConvolutionBytes bytes{
       .read = element * static_cast<double>(k) * (static_cast<double>(rows) + static_cast<double>(batch * n)),
       .written = element * static_cast<double>(rows) * static_cast<double>(n)};
-  FastestConvolution choice(bytes, gpu);
+  Candidates choice(bytes, gpu);
   for (const ConvolutionTile& tile : kCudaCoreTiles) choice.consider(work, tile, kWhole, 1.0);
-  return choice.best();
+  return choice.take();
 }
 
-static std::string name_of_convolution(const GemmWork& work) {
+std::string name_of_convolution(const GemmWork& work) {
   const char* role = "fprop";
   switch (work.gathering.role) {
     case Role::input_gradient: role = "dgrad"; break;
@@ -202,7 +199,6 @@ static std::string name_of_convolution(const GemmWork& work) {
 KernelLaunch launch_of(const ConvolutionKernel& kernel, const Gpu& gpu) {
   const GemmWork& work = kernel.work;
   KernelLaunch launch;
-  launch.name = name_of_convolution(work);
   launch.time_class = TimeClass::tensor_contraction;
   launch.threads_per_block = kernel.threads;
   launch.registers_per_thread = kernel.registers;

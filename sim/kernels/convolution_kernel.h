@@ -1,7 +1,7 @@
-// The kernel that convolves: role, family, tile and split, chosen by time among those that cuDNN has.
+// Kernels that convolve: role, family, tile and split, of those that cuDNN has.
 #pragma once
 
-#include <optional>
+#include <string>
 #include <vector>
 
 #include "sim/hardware/gpu.h"
@@ -24,7 +24,8 @@ struct ConvolutionKernel {
   int threads = 128, registers = 128;
   std::int64_t shared_bytes = 0;
   double blocks = 1;
-  double seconds = 0;  ///< with cold operands
+  double seconds = 0;  ///< with cold operands, at full clock
+  double least = 0;    ///< whatever of them the L2 holds
 };
 
 /// Distinct bytes that the kernel moves.
@@ -32,18 +33,20 @@ struct ConvolutionBytes {
   double read = 0, written = 0;
 };
 
-/// Fastest kernel of each family on tensor cores: none where the GPU has none for the type, or none that fits an SM.
+/// Kernels on tensor cores, tile by tile and split by split: none where the GPU has none for the type, or none that
+/// fits an SM. What a chip has, a better one has too.
 std::vector<ConvolutionKernel> tensor_convolutions(const ConvolutionProblem& problem, const ConvolutionBytes& bytes,
                                                    const Gpu& gpu);
-/// Fastest kernel on the CUDA cores, for images in NCHW. Throws std::invalid_argument where none fits an SM.
-ConvolutionKernel cuda_core_convolution(const ConvolutionProblem& problem, const ConvolutionBytes& bytes,
-                                        const Gpu& gpu);
+/// Kernels on the CUDA cores, for images in NCHW. Throws std::invalid_argument where none fits an SM.
+std::vector<ConvolutionKernel> cuda_core_convolutions(const ConvolutionProblem& problem, const ConvolutionBytes& bytes,
+                                                      const Gpu& gpu);
 
-/// Fastest kernel of a batch of plain products (n x k by k x m) on the CUDA cores; none where none fits an SM.
-std::optional<ConvolutionKernel> plain_convolution_product(std::int64_t batch, std::int64_t m, std::int64_t n,
-                                                           std::int64_t k, const Gpu& gpu);
+/// Kernels of a batch of plain products (n x k by k x m) on the CUDA cores; none where none fits an SM.
+std::vector<ConvolutionKernel> plain_convolution_products(std::int64_t batch, std::int64_t m, std::int64_t n,
+                                                          std::int64_t k, const Gpu& gpu);
 
-/// Its launch without operands and arithmetic.
+std::string name_of_convolution(const GemmWork& work);
+/// Its launch without name, operands and arithmetic.
 KernelLaunch launch_of(const ConvolutionKernel& kernel, const Gpu& gpu);
 
 }  // namespace ridgeline

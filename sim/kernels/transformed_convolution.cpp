@@ -55,9 +55,8 @@ std::optional<TransformedConvolution> transformed_convolution(const ConvolutionP
   } else {
     return std::nullopt;
   }
-  const auto kernel = plain_convolution_product(batch, m, p.channels, k, gpu);
-  if (!kernel) return std::nullopt;
-  form.kernel = *kernel;
+  form.kernels = plain_convolution_products(batch, m, p.channels, k, gpu);
+  if (form.kernels.empty()) return std::nullopt;
   return form;
 }
 

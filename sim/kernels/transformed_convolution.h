@@ -7,13 +7,14 @@
 
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "sim/kernels/convolution_kernel.h"
 
 namespace ridgeline {
 
 struct TransformedConvolution {
-  ConvolutionKernel kernel;
+  std::vector<ConvolutionKernel> kernels;
   std::string_view name;
   double image_growth = 1, output_growth = 1,
          filter_growth = 1;       ///< transformed values of one of an input, an output and a filter

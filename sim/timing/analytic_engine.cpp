@@ -1,12 +1,18 @@
 #include "sim/timing/analytic_engine.h"
 
+#include <algorithm>
+#include <vector>
+
 #include "sim/timing/clock_law.h"
 #include "sim/timing/code_kernels.h"
 #include "sim/timing/laws.h"
+#include "sim/timing/likely_time.h"
 
 namespace ridgeline {
 
-KernelTime AnalyticEngine::time(const KernelLaunch& launch, Residency residency) const {
+namespace {
+
+KernelTime time_alone(const KernelLaunch& launch, const Gpu& gpu_, Residency residency) {
   struct Dispatch {
     const KernelLaunch& launch;
     const Gpu& gpu;
@@ -26,7 +32,37 @@ KernelTime AnalyticEngine::time(const KernelLaunch& launch, Residency residency)
       return kernel;
     }
   };
-  return std::visit(Dispatch{launch, gpu_, residency}, launch.work);
+  KernelTime time = std::visit(Dispatch{launch, gpu_, residency}, launch.work);
+  if (launch.choice) {
+    // What runs beside it keeps its time; a launch in front of that has some left.
+    constexpr double kLeastOfKernel = 0.25;
+    time.stretch(std::max(kLeastOfKernel, launch.choice->seconds(launch, gpu_, residency) / time.time.value()));
+    // The traffic is that of the kernel shown; the one that is faster has no more than the DRAM moves meanwhile.
+    const double most = gpu_.dram.bandwidth.value() * time.time.value(),
+                 moved = time.dram_read_bytes + time.dram_write_bytes;
+    if (moved > most) {
+      time.dram_read_bytes *= most / moved;
+      time.dram_write_bytes *= most / moved;
+    }
+  }
+  return time;
+}
+
+}  // namespace
+
+KernelTime AnalyticEngine::time(const KernelLaunch& launch, Residency residency) const {
+  KernelTime own = time_alone(launch, gpu_, residency);
+  if (!launch.others) return own;
+  static thread_local std::vector<double> others;
+  others.clear();
+  for (const OtherForm& other : *launch.others) {
+    const bool alike = other.launch.writes.size() == launch.writes.size();
+    const Residency of_other = alike ? residency : residency.first(std::min(residency.size(), launch.reads.size()));
+    others.push_back(time_alone(other.launch, gpu_, of_other).time.value());
+  }
+  const double seconds = std::max(seconds_of_forms(launch, own.time.value(), others), gpu_.launch.kernel_fixed.value());
+  if (seconds != own.time.value()) own.stretch(seconds / own.time.value());
+  return own;
 }
 
 }  // namespace ridgeline

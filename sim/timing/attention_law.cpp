@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "sim/timing/block_schedule.h"
@@ -36,8 +37,6 @@ constexpr double kGainAlone = 0.26;
 /// Loads of a block's prologue that nothing hides: of the operand it owns, which nobody has asked for, then of its
 /// first tile, which others have.
 constexpr double kLoadsOfPrologue = 2.0;
-/// SMs of a chip, as shares of its own, whose time is tried too: blocks meet by chance better there.
-constexpr double kNarrower[] = {0.97, 0.94, 0.91, 0.88, 0.85, 0.8};
 /// What the tile cycles of large head dimensions are stated at.
 constexpr double kLargeHead = 192.0;
 
@@ -115,6 +114,7 @@ AttentionBlocks attention_blocks(const AttentionWork& work, const Gpu& gpu, cons
   const bool is_short = std::max(work.seq_q, work.seq_k) <= kShort;
   result.block = width.block_cycles * (is_short ? constants.short_block : 1.0) + load_latency(gpu, 1.0, hertz) -
                  reference_load_latency(1.0) + load_latency(gpu, 0.0, hertz) - reference_load_latency(0.0);
+  result.unclocked = std::max(0.0, std::min(result.block, load_latency(gpu, 1.0, hertz) - gpu.l2.latency.value()));
 
   // Blocks of one head, in launch order, in tiles.
   const double owned = backward ? work.tile_k : work.tile_q, walked = backward ? work.tile_q : work.tile_k;
@@ -131,13 +131,14 @@ AttentionBlocks attention_blocks(const AttentionWork& work, const Gpu& gpu, cons
   const bool checks_end = flash && !backward && uneven;
   const bool spills = checks_end && work.causal && !large && work.head_dim != 96;
   const double apart = 1.0 - std::min(1.0, gpu.sm.count * work.blocks_per_sm / result.count);
-  const double further = spills ? constants.spilled_masked * (1.0 + width.drift * apart) : constants.further_masked;
-  const auto with_masks = [&](double length, double masked) {
-    return length + std::min(masked, 1.0) * constants.first_masked + std::max(masked - 1.0, 0.0) * further;
+  const double in_step = spills ? constants.spilled_masked : constants.further_masked;
+  const double further = spills ? in_step * (1.0 + width.drift * apart) : in_step;
+  const auto with_masks = [&](double length, double masked, double each_further) {
+    return length + std::min(masked, 1.0) * constants.first_masked + std::max(masked - 1.0, 0.0) * each_further;
   };
   if (!work.causal) {
     const double length = ceil_div(steps, work.splits);
-    result.tiles.push_back(with_masks(length, checks_end ? 1.0 : 0.0));
+    result.tiles.push_back(with_masks(length, checks_end ? 1.0 : 0.0, 0.0));
     result.repeats = result.count;
     result.products = length * result.count;
     return result;
@@ -157,7 +158,8 @@ AttentionBlocks attention_blocks(const AttentionWork& work, const Gpu& gpu, cons
         length = std::clamp(length - split * share, 0.0, share);
       }
       result.products += length * heads;
-      result.tiles.push_back(with_masks(length, std::min(length, masked)));
+      result.tiles.push_back(with_masks(length, std::min(length, masked), further));
+      result.units.push_back(with_masks(length, std::min(length, masked), in_step) + 1.0);
     }
   return result;
 }
@@ -189,50 +191,109 @@ PanelTraffic panel_traffic(const AttentionWork& work, const Gpu& gpu, const Atte
   return traffic;
 }
 
-AttentionTime time_on(const AttentionWork& work, const Gpu& gpu, const AttentionConstants& constants, double cold_bytes,
-                      double written_bytes, double refetched) {
-  const AttentionBlocks blocks = attention_blocks(work, gpu, constants);
-  const double sms = gpu.sm.count;
-  const int slots = static_cast<int>(sms * blocks.resident);
-  double cycles = 0.0;
-  if (!work.causal) {
-    const double per_block = blocks.tiles[0], full = std::floor(blocks.count / slots + 1e-9),
-                 rest = blocks.count - full * slots;
-    cycles = full * blocks.cycles(per_block, blocks.resident);
-    if (rest > 0.5) cycles += blocks.cycles(per_block, ceil_div(rest, sms));
-  } else {
-    // Which block meets which is settled by their tiles alone, prologue and epilogue as one: a schedule in proportion
-    // to costs could end later with shorter blocks.
-    const double resident = blocks.resident;
-    const double share = blocks.resident > 1 ? 1.0 / resident + (1.0 - 1.0 / resident) * kGainAlone : 1.0;
+/// One kernel's times on up to all SMs of a chip, holding up to all blocks that one can.
+class Fastest {
+ public:
+  Fastest(const AttentionWork& work, const Gpu& gpu, const AttentionConstants& constants, double cold, double refetched,
+          double written)
+      : work_(work), gpu_(gpu), constants_(constants) {
+    const AchievedBandwidth achieved = achieved_bandwidth(gpu);
+    cold_seconds_ = cold / (achieved.dram_read * constants.read_share);
+    moving_ = (cold + refetched) / (achieved.dram_read * constants.read_share) + written / achieved.dram_write;
+  }
+
+  /// `resident` blocks to an SM, or fewer where its fullest has `most_on_sm` or more (those of all SMs, at least).
+  void consider(int resident) {
+    AttentionWork work = work_;
+    work.blocks_per_sm = resident;
+    blocks_ = attention_blocks(work, gpu_, constants_);
+    double costs = 0.0;
+    for (const double length : blocks_.tiles) costs += blocks_.cycles(length, resident);
+    clocked_ = 1.0 - blocks_.unclocked * static_cast<double>(blocks_.tiles.size()) / costs;
+    if (work.causal) scheduled(resident);
+    else in_rounds(resident);
+  }
+  [[nodiscard]] const AttentionTime& best() const { return best_; }
+
+ private:
+  /// Blocks on the fullest SM, the least and more: grids on fewer SMs load less before they begin.
+  [[nodiscard]] double fewest_on_fullest(int resident) const {
+    return std::max(ceil_div(blocks_.count, gpu_.sm.count), static_cast<double>(resident));
+  }
+
+  /// Equal blocks.
+  void in_rounds(int resident) {
+    if (resident > 1 && blocks_.count < resident) return;
+    for (double on_sm = fewest_on_fullest(resident); on_sm <= blocks_.count || on_sm == 1.0; ++on_sm) {
+      const double full = std::floor(on_sm / resident), rest = on_sm - full * resident;
+      const double cycles = full * blocks_.cycles(blocks_.tiles[0], resident) +
+                            (rest > 0.0 ? blocks_.cycles(blocks_.tiles[0], rest) : 0.0);
+      if (!keep(cycles, resident / on_sm)) break;
+    }
+  }
+
+  /// Blocks of unequal length. Which meets which is settled by their tiles alone, prologue and epilogue as one: a
+  /// schedule in proportion to costs could end later with shorter blocks.
+  void scheduled(int resident) {
+    const double share = resident > 1 ? 1.0 / resident + (1.0 - 1.0 / resident) * kGainAlone : 1.0;
     static thread_local std::vector<double> alone, more;
     alone.clear();
     more.clear();
     double units = 0.0, costs = 0.0;
-    for (const double length : blocks.tiles) {
-      alone.push_back((length + 1.0) * share);
-      more.push_back(blocks.resident > 1 ? (length + 1.0) * (1.0 - share) / (resident - 1.0) : 0.0);
-      units += length + 1.0;
-      costs += blocks.cycles(length, resident);
+    for (std::size_t i = 0; i < blocks_.tiles.size(); ++i) {
+      const double unit = blocks_.units[i];
+      alone.push_back(unit * share);
+      more.push_back(resident > 1 ? unit * (1.0 - share) / (resident - 1.0) : 0.0);
+      units += unit;
+      costs += blocks_.cycles(blocks_.tiles[i], resident);
     }
-    cycles = shared_schedule_end(alone, more, blocks.repeats, gpu.sm.count, blocks.resident) * costs / units;
+    if (resident > 1 && blocks_.count < resident) return;
+    const double least_on_sm = fewest_on_fullest(resident);
+    for (double on_sm = least_on_sm; on_sm <= blocks_.count || on_sm == 1.0; ++on_sm) {
+      // All numbers of SMs whose fullest has so many, and no more than there are.
+      const double most = on_sm > 1.0 ? ceil_div(blocks_.count, on_sm - 1.0) - 1.0 : gpu_.sm.count;
+      const int sms = std::max(1, static_cast<int>(std::min<double>(gpu_.sm.count, most)));
+      const double first = std::min(1.0, resident / on_sm);
+      const double least = least_schedule_end(alone, more, blocks_.repeats, sms, resident) * costs / units;
+      if (on_sm > least_on_sm && time_of(least, first).total >= best_.total) {
+        if (time_of(least, 0.0).compute >= best_.total) break;
+        continue;
+      }
+      if (!keep(latest_schedule_end(alone, more, blocks_.repeats, sms, resident) * costs / units, first)) break;
+    }
   }
 
-  AttentionTime result;
-  result.math = blocks.math;
-  result.softmax = blocks.softmax;
-  result.latency = blocks.latency;
-  result.activity = std::clamp(blocks.products * blocks.math / sms / cycles, 0.0, 1.0);
-  result.clock = kernel_clock(gpu, attention_pipe(work, gpu), result.activity).value();
-  result.compute = cycles / result.clock;
-  result.fixed = constants.fixed_cycles / result.clock;
-  const AchievedBandwidth achieved = achieved_bandwidth(gpu);
-  const double read_bandwidth = achieved.dram_read * constants.read_share, write_bandwidth = achieved.dram_write;
-  result.fill = cold_bytes / read_bandwidth * std::min(1.0, slots / blocks.count);
-  result.memory = (cold_bytes + refetched) / read_bandwidth - result.fill + written_bytes / write_bandwidth;
-  result.total = result.fixed + result.fill + overlapped(result.compute, result.memory, constants.overlap);
-  return result;
-}
+  [[nodiscard]] AttentionTime time_of(double cycles, double first_round) const {
+    AttentionTime result;
+    result.math = blocks_.math;
+    result.softmax = blocks_.softmax;
+    result.latency = blocks_.latency;
+    result.activity = std::clamp(blocks_.products * blocks_.math / gpu_.sm.count / cycles, 0.0, 1.0);
+    result.clock = kernel_clock(gpu_, attention_pipe(work_, gpu_), result.activity).value();
+    result.compute = cycles / result.clock;
+    result.fixed = constants_.fixed_cycles / result.clock;
+    result.clocked = result.fixed + result.compute * clocked_;
+    result.fill = cold_seconds_ * first_round;
+    result.memory = moving_ - result.fill;
+    result.total = result.fixed + result.fill + overlapped(result.compute, result.memory, constants_.overlap);
+    return result;
+  }
+
+  /// Whether still more blocks on an SM could be faster.
+  bool keep(double cycles, double first_round) {
+    const AttentionTime time = time_of(cycles, std::min(1.0, first_round));
+    if (time.total < best_.total) best_ = time;
+    return time.compute < best_.total;
+  }
+
+  const AttentionWork& work_;
+  const Gpu& gpu_;
+  const AttentionConstants& constants_;
+  double cold_seconds_ = 0, moving_ = 0;
+  double clocked_ = 1;  ///< of the cycles, what goes with the SMs' clock
+  AttentionBlocks blocks_;
+  AttentionTime best_{.total = std::numeric_limits<double>::infinity()};
+};
 
 }  // namespace
 
@@ -241,18 +302,9 @@ AttentionTime fused_attention_time(const AttentionWork& work, const Gpu& gpu, co
   const AttentionBlocks blocks = attention_blocks(work, gpu, constants);
   const PanelFloor floor =
       panel_floor(panel_traffic(work, gpu, blocks, cold_bytes, written_bytes), gpu, achieved_bandwidth(gpu).l2_read);
-  AttentionTime best = time_on(work, gpu, constants, cold_bytes, written_bytes, floor.refetched);
-  Gpu narrower = gpu;
-  for (const double share : kNarrower) {
-    narrower.sm.count = static_cast<int>(std::ceil(share * gpu.sm.count));
-    const AttentionTime time = time_on(work, narrower, constants, cold_bytes, written_bytes, floor.refetched);
-    if (time.total < best.total) best = time;
-  }
-  AttentionWork fewer = work;
-  for (fewer.blocks_per_sm = work.blocks_per_sm - 1; fewer.blocks_per_sm >= 1; --fewer.blocks_per_sm) {
-    const AttentionTime time = time_on(fewer, gpu, constants, cold_bytes, written_bytes, floor.refetched);
-    if (time.total < best.total) best = time;
-  }
+  Fastest fastest(work, gpu, constants, cold_bytes, floor.refetched, written_bytes);
+  for (int resident = work.blocks_per_sm; resident >= 1; --resident) fastest.consider(resident);
+  AttentionTime best = fastest.best();
   best.floor = floor;
   best.total = std::max(best.total, floor.most());
   return best;
@@ -294,7 +346,7 @@ KernelTime attention_time(const KernelLaunch& launch, const AttentionWork& work,
   cold += part.floor.refetched;
   result.dram_read_bytes = cold;
   result.time = Seconds{part.total};
-  result.clocked = Seconds{part.fixed + part.compute};
+  result.clocked = Seconds{part.clocked};
   result.math_utilization = part.activity;
   const double start = part.fixed + part.fill;
   if (part.floor.l2 >= part.total) result.limiter = Limiter::l2;

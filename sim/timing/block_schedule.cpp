@@ -1,10 +1,13 @@
 #include "sim/timing/block_schedule.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <numeric>
+#include <unordered_map>
 #include <vector>
 
 namespace ridgeline {
@@ -151,6 +154,71 @@ double shared_schedule_end(std::span<const double> alone, std::span<const double
   together.clear();
   for (std::size_t i = 0; i < alone.size(); ++i) together.push_back(alone[i] + (resident - 1) * more[i]);
   return schedule_end(together, repeats, sms * resident);
+}
+
+namespace {
+
+/// What a schedule depends on besides the number of SMs, as one number.
+std::uint64_t digest_of(std::span<const double> alone, std::span<const double> more, double repeats, int resident) {
+  std::uint64_t digest = 0x9e3779b97f4a7c15ULL;
+  const auto add = [&digest](double value) {
+    digest = (digest ^ std::bit_cast<std::uint64_t>(value)) * 0xff51afd7ed558ccdULL;
+    digest ^= digest >> 32;
+  };
+  for (const double value : alone) add(value);
+  for (const double value : more) add(value);
+  add(repeats);
+  add(resident);
+  return digest;
+}
+
+/// From one number of SMs that is tried to the next, and the nearest of them that is no more.
+int step_at(int sms) { return std::max(1, static_cast<int>(std::bit_floor(static_cast<unsigned>(sms))) / 64); }
+int tried_from(int sms) { return sms - sms % step_at(sms); }
+
+double remembered_end(std::uint64_t digest, std::span<const double> alone, std::span<const double> more, double repeats,
+                      int sms, int resident) {
+  constexpr std::size_t kMostRemembered = 1U << 16;
+  static thread_local std::unordered_map<std::uint64_t, double> ends;
+  const std::uint64_t key = digest + static_cast<std::uint64_t>(sms) * 0x2545f4914f6cdd1dULL;
+  if (const auto found = ends.find(key); found != ends.end()) return found->second;
+  if (ends.size() >= kMostRemembered) ends.clear();
+  const double end = shared_schedule_end(alone, more, repeats, sms, resident);
+  ends.emplace(key, end);
+  return end;
+}
+
+}  // namespace
+
+double least_schedule_end(std::span<const double> alone, std::span<const double> more, double repeats, int sms,
+                          int resident) {
+  double longest = 0.0, together = 0.0;
+  for (std::size_t i = 0; i < alone.size(); ++i) {
+    longest = std::max(longest, alone[i]);
+    together += alone[i] + (resident - 1) * more[i];
+  }
+  return std::max(longest, together * repeats / (static_cast<double>(sms) * resident));
+}
+
+double latest_schedule_end(std::span<const double> alone, std::span<const double> more, double repeats, int sms,
+                           int resident) {
+  if (alone.empty() || sms < 1) return 0.0;
+  const double blocks = static_cast<double>(alone.size()) * repeats;
+  double together = 0.0, longest = 0.0;
+  for (std::size_t i = 0; i < alone.size(); ++i) {
+    const double cost = alone[i] + (resident - 1) * more[i];
+    together += cost;
+    longest = std::max(longest, cost);
+  }
+  const std::uint64_t digest = digest_of(alone, more, repeats, resident);
+  double latest = 0.0;
+  // No end is later than all slots' even share and one block. On more SMs than blocks every block is alone.
+  for (int count = tried_from(static_cast<int>(std::min<double>(sms, blocks)));
+       together * repeats / (static_cast<double>(count) * resident) + longest > latest; count += step_at(count)) {
+    latest = std::max(latest, remembered_end(digest, alone, more, repeats, count, resident));
+    if (count >= blocks) break;
+  }
+  return latest;
 }
 
 }  // namespace ridgeline

@@ -11,6 +11,15 @@ struct Reduced {
   std::vector<std::int64_t> kept;  ///< sizes with the reduced dimensions as 1
 };
 
+/// The dimension whose elements lie beside each other: not the last one in images of channels-last.
+std::size_t innermost_of(const AtenTensor& x) {
+  std::size_t best = x.sizes.empty() ? 0 : x.sizes.size() - 1;
+  if (x.strides.size() != x.sizes.size()) return best;
+  for (std::size_t i = x.sizes.size(); i-- > 0;)
+    if (x.sizes[i] > 1 && (x.sizes[best] <= 1 || x.strides[i] < x.strides[best])) best = i;
+  return best;
+}
+
 /// `dims` empty: all of them.
 Reduced reduce(const AtenTensor& x, const Numbers& dims, bool mean) {
   const auto rank = static_cast<std::int64_t>(x.sizes.size());
@@ -28,7 +37,7 @@ Reduced reduce(const AtenTensor& x, const Numbers& dims, bool mean) {
     kept *= result.kept[i];
   }
   const std::int64_t all = x.elements(), reduced = all / std::max<std::int64_t>(1, kept);
-  const bool innermost = !gone.empty() && gone.back();
+  const bool innermost = !gone.empty() && gone[innermost_of(x)];
   if (kept == 1 && !mean) result.op = {ReductionKind::sum_all, x.type, 1, all};
   else if (innermost || kept == 1)
     result.op = {mean ? ReductionKind::mean_cols : ReductionKind::sum_cols, x.type, kept, reduced};

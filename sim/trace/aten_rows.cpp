@@ -125,33 +125,59 @@ MappedOps rms_norm_backward(const AtenCall& call, const MapContext&) {
               HostClass::layer_norm_backward});
 }
 
-/// (x, weight, bias, N, C, HxW, groups): as a layer norm over each group.
+void append(std::vector<MappedOp>& ops, MappedOp op) { ops.push_back(std::move(op)); }
+
+/// (x, weight, bias, N, C, HxW, groups): moments of each group, a scale and a shift of each channel, one sweep with
+/// them.
 MappedOps group_norm(const AtenCall& call, const MapContext&) {
   const AtenTensor* x = call.tensor(0);
-  const double rows = call.number(3).value_or(0) * call.number(6).value_or(1);
-  if (x == nullptr || rows < 1 || x->elements() < 1) return std::nullopt;
-  const auto r = static_cast<std::int64_t>(rows);
-  const std::int64_t cols = std::max<std::int64_t>(1, x->elements() / r);
-  const AtenTensor row = fresh(x->type, {cols}), statistics = fresh(DType::fp32, {r});
-  return one({Norm{false, false, true, x->type, r, cols},
-              {*x, row, row},
-              {result_of(call, 0, like(*x)), statistics, statistics},
-              HostClass::layer_norm,
-              HostClass::layer_norm_backward});
+  const auto images = static_cast<std::int64_t>(call.number(3).value_or(0)),
+             channels = static_cast<std::int64_t>(call.number(4).value_or(0)),
+             groups = static_cast<std::int64_t>(call.number(6).value_or(1));
+  if (x == nullptr || x->elements() < 1 || images < 1 || channels < 1 || groups < 1) return std::nullopt;
+  const std::int64_t rows = images * groups, planes = images * channels;
+  const AtenTensor statistics = fresh(DType::fp32, {rows}), of_channels = fresh(DType::fp32, {planes, 1}),
+                   in = fresh(x->type, {planes, x->elements() / planes});
+  std::vector<MappedOp> ops = *one({Reduction{ReductionKind::mean_cols, x->type, rows, x->elements() / rows},
+                                    {*x},
+                                    {statistics},
+                                    HostClass::layer_norm,
+                                    HostClass::layer_norm_backward});
+  append(ops, pointwise_op(PointwiseFunction::mul, {&of_channels, &of_channels}, of_channels));
+  append(ops, pointwise_op(PointwiseFunction::add, {&in, &of_channels}, in));
+  ops.back().inputs.front() = *x;
+  ops.back().outputs.front() = result_of(call, 0, like(*x));
+  return ops;
 }
-/// (dy, x, mean, rstd, weight, N, C, HxW, groups, mask)
+/// (dy, x, mean, rstd, weight, N, C, HxW, groups, mask): two sums of each channel of each image, what dx is made of
+/// from them, dx in one sweep, the gradients of weight and bias.
 MappedOps group_norm_backward(const AtenCall& call, const MapContext&) {
   const AtenTensor *dy = call.tensor(0), *x = call.tensor(1);
-  const double rows = call.number(5).value_or(0) * call.number(8).value_or(1);
-  if (dy == nullptr || x == nullptr || rows < 1 || x->elements() < 1) return std::nullopt;
-  const auto r = static_cast<std::int64_t>(rows);
-  const std::int64_t cols = std::max<std::int64_t>(1, x->elements() / r);
-  const AtenTensor row = fresh(x->type, {cols}), statistics = fresh(DType::fp32, {r});
-  return one({Norm{false, true, true, x->type, r, cols},
-              {*dy, *x, row, statistics, statistics},
-              {like(*x), row, row},
-              HostClass::layer_norm_backward,
-              HostClass::layer_norm_backward});
+  const auto images = static_cast<std::int64_t>(call.number(5).value_or(0)),
+             channels = static_cast<std::int64_t>(call.number(6).value_or(0)),
+             groups = static_cast<std::int64_t>(call.number(8).value_or(1));
+  if (dy == nullptr || x == nullptr || x->elements() < 1 || images < 1 || channels < 1 || groups < 1)
+    return std::nullopt;
+  const std::int64_t planes = images * channels, pixels = x->elements() / planes;
+  const AtenTensor of_channels = fresh(DType::fp32, {planes, 1}), both = fresh(x->type, {planes, 2 * pixels}),
+                   of_groups = fresh(DType::fp32, {images * groups, 1}), in = fresh(x->type, {planes, pixels});
+  std::vector<MappedOp> ops = *one({Reduction{ReductionKind::sum_cols, x->type, planes, 2 * pixels},
+                                    {both},
+                                    {of_channels},
+                                    HostClass::layer_norm_backward,
+                                    HostClass::layer_norm_backward});
+  append(ops, pointwise_op(PointwiseFunction::mul, {&of_channels, &of_channels}, of_channels));
+  append(ops, pointwise_op(PointwiseFunction::mul, {&of_groups, &of_groups}, of_groups));
+  append(ops, pointwise_op(PointwiseFunction::add, {&in, &in, &of_channels}, in));
+  ops.back().inputs[0] = *dy;
+  ops.back().inputs[1] = *x;
+  ops.back().outputs.front() = like(*x);
+  append(ops, {Reduction{ReductionKind::sum_rows, DType::fp32, images, channels},
+               {of_channels},
+               {fresh(DType::fp32, {channels})},
+               HostClass::view,
+               HostClass::view_backward});
+  return ops;
 }
 
 MappedOps dropout(const AtenCall& call, const MapContext&) {

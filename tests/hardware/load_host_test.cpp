@@ -29,6 +29,29 @@ TEST(LoadHost, a_host_based_on_another_takes_what_it_does_not_say) {
   EXPECT_LT(load_host("fast", host_class_names()).scale, normal.scale);
 }
 
+TEST(LoadHost, a_host_that_nobody_measured_may_be_any_of_those_seen) {
+  const Host any = load_host("default", host_class_names());
+  EXPECT_FALSE(any.known);
+  EXPECT_DOUBLE_EQ(any.least_factor(), any.least_scale / any.scale);
+  EXPECT_DOUBLE_EQ(any.most_factor(), any.most_scale / any.scale);
+  EXPECT_LT(any.least_factor(), 1.0);
+  EXPECT_GT(any.most_factor(), 2.0);
+  const Host measured = load_host("h200-virtual-machine", host_class_names());
+  EXPECT_TRUE(measured.known);
+  EXPECT_EQ(measured.scale, any.scale);
+  EXPECT_DOUBLE_EQ(measured.most_factor(), 1.0 + measured.spread);
+  EXPECT_TRUE(load_host("slow", host_class_names()).known);
+}
+
+TEST(LoadHost, who_states_a_scale_or_a_part_knows_the_host) {
+  EXPECT_TRUE(load_host("default", host_class_names(), {{"scale", "1.4", ""}}).known);
+  const Host slow_launches = load_host("default", host_class_names(), {{"parts.launch", "3", ""}});
+  EXPECT_TRUE(slow_launches.known);
+  EXPECT_EQ(slow_launches.parts.launch, 3.0);
+  EXPECT_EQ(slow_launches.parts.python, 1.0);
+  EXPECT_FALSE(load_host("default", host_class_names(), {{"launch_call", "2 us", ""}}).known);
+}
+
 TEST(LoadHost, a_class_nobody_knows_is_reported) {
   const std::string_view classes[] = {"linear"};
   EXPECT_THROW((void)load_host("default", classes), config::ConfigError);

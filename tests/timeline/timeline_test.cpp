@@ -113,6 +113,38 @@ TEST(Timeline, a_slower_host_scales_a_host_bound_step) {
   EXPECT_NEAR(in_microseconds(run(step_of(20, 1), {}, round_gpu(), slow).step), 20 * 10, 1e-6);
 }
 
+TEST(Timeline, a_slower_launch_call_adds_what_it_takes_longer) {
+  ProgramBuilder builder;
+  builder.begin_step().host(HostClass::linear).kernel(0.1).end_step();
+  Host host = round_host();
+  const double before = in_microseconds(run(builder, {}, round_gpu(), host).host);
+  host.parts.launch = 4.0;
+  const double after = in_microseconds(run(builder, {}, round_gpu(), host).host);
+  EXPECT_NEAR(after - before, 3.0 * in_microseconds(host.launch_call), 1e-6);
+}
+
+TEST(Timeline, each_part_of_the_host_slows_the_classes_that_have_it) {
+  const auto host_time = [](HostClass work, double HostParts::* part) {
+    ProgramBuilder builder;
+    builder.begin_step().host(work).kernel(0.1).end_step();
+    Host host = round_host();
+    if (part != nullptr) host.parts.*part = 2.0;
+    return run(builder, {}, round_gpu(), host).host.value();
+  };
+  const auto share = [&](HostClass work, double HostParts::* part) {
+    return host_time(work, part) / host_time(work, nullptr) - 1.0;
+  };
+  EXPECT_GT(share(HostClass::addmm_backward, &HostParts::autograd), share(HostClass::linear, &HostParts::autograd));
+  EXPECT_EQ(share(HostClass::addmm_backward, &HostParts::python), 0.0);
+  EXPECT_GT(share(HostClass::linear, &HostParts::python), 0.1);
+  for (const HostClass work : {HostClass::linear, HostClass::addmm_backward, HostClass::per_parameter_foreach}) {
+    const double all = share(work, &HostParts::python) + share(work, &HostParts::dispatcher) +
+                       share(work, &HostParts::autograd) + share(work, &HostParts::allocation) +
+                       share(work, &HostParts::launch);
+    EXPECT_NEAR(all, 1.0, 1e-9);
+  }
+}
+
 TEST(Timeline, a_launch_costs_at_least_the_launch_call) {
   ProgramBuilder builder;
   builder.begin_step().host(HostClass::pointwise);
