@@ -162,8 +162,9 @@ ConvolutionTime convolution_law(const GemmWork& work, const Gpu& gpu, double col
   const auto cycles_with = [&](double l2_cycles_of_step) {
     const double together = result.bound + stored_to_shared;
     const double step =
-        (persistent ? rounded_maximum(result.bound, result.latency, stored_to_shared + l2_cycles_of_step)
-                    : rounded_maximum(resident * together, result.latency + together, resident * l2_cycles_of_step)) *
+        (persistent   ? rounded_maximum(result.bound, result.latency, stored_to_shared + l2_cycles_of_step)
+         : cuda_cores ? rounded_maximum(resident * (together + l2_cycles_of_step), result.latency + together)
+                      : rounded_maximum(resident * together, result.latency + together, resident * l2_cycles_of_step)) *
         (work.gathering.indexed ? c.indexed : 1.0);
     return rounds / resident * result.steps * step + rounds * epilogue;
   };
