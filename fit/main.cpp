@@ -34,7 +34,7 @@ std::vector<std::string> ops_but(const std::vector<std::string>& others) {
 const std::vector<TableFit>& table_fits() {
   static const std::vector<TableFit> fits{
       {"memory_bound", false, ops_but({"mm", "bmm", "addmm", "conv2d", "conv2d_backward"}), memory_bound_problems},
-      {"products", false, {"mm", "bmm", "addmm"}, product_problems},
+      {"products", true, {"mm", "bmm", "addmm"}, product_problems},
       {"attention",
        true,
        {"flash_attention", "flash_attention_backward", "cudnn_attention", "cudnn_attention_backward",

@@ -12,6 +12,9 @@ namespace ridgeline::fit {
 using Measurement = MeasuredOp;
 using ProfiledKernel = MeasuredKernel;
 
+/// Machine of the products that are timed as a whole, without their kernels' names.
+inline constexpr const char* kServingA100 = "serving-a100";
+
 struct Measurements {
   MeasurementIndex index;             ///< what the rows point into
   std::vector<std::string> machines;  ///< the first is the one that the hardware file describes

@@ -1,6 +1,9 @@
-// Matrix products: each launch is that of the kernel which the profile names, so that the law of times is fitted apart
-// from the choice of kernels.
+// Matrix products, in two ways: as the kernel that the profile names, so that the law of times does not make good for a
+// wrong choice; and as the program reports them, by the choice among the menu's kernels, which settles what the library
+// weighs beside time. A class is fitted on both together, or on the second alone where profiles name no kernels.
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <stdexcept>
@@ -8,9 +11,12 @@
 
 #include "fit/kernel_name.h"
 #include "fit/law_problem.h"
+#include "sim/hardware/load_gpu.h"
 #include "sim/kernels/gemm_launch.h"
+#include "sim/kernels/lowering.h"
 #include "sim/occupancy/occupancy.h"
 #include "sim/timing/gemm_constants.h"
+#include "sim/timing/gemm_law.h"
 #include "sim/timing/l2_residency.h"
 #include "sim/timing/laws.h"
 #include "sim/units/ceil_div.h"
@@ -19,14 +25,9 @@
 namespace ridgeline::fit {
 namespace {
 
-const Law<GemmConstants> kLaw{{
+const std::vector<Place<GemmConstants>> kPlaces{
 #include "sim/timing/tables/products_fields.inc"
-                              },
-                              [](const TimedLaunch& timed, const Gpu& gpu, const GemmConstants& constants) {
-                                return gemm_time(timed.launch, std::get<GemmWork>(timed.launch.work), gpu,
-                                                 timed.residency, constants)
-                                    .time.value();
-                              }};
+};
 
 const char* name_of_class(GemmClass kernel_class) {
   switch (kernel_class) {
@@ -163,25 +164,102 @@ class Products {
   const Laboratory& laboratory_;
 };
 
+/// A product: of the kernel that ran, or of whichever the program takes.
+struct Product {
+  TimedLaunch timed{};
+  GemmMisses missed{};
+  bool chosen = false;
+  const Gpu* gpu = nullptr;
+};
+
+/// Seconds with `constants` for one class.
+class Predictor {
+ public:
+  Predictor(const GemmConstants& constants) : constants_(constants) {}
+
+  double operator()(const Product& product) {
+    const auto& work = std::get<GemmWork>(product.timed.launch.work);
+    if (!product.chosen)
+      return gemm_time(product.timed.launch, work, *product.gpu, product.timed.residency, constants_).time.value();
+    return select_gemm(work, *product.gpu, constants_, menu_of(*product.gpu, work),
+                       std::numeric_limits<double>::infinity(), product.missed)
+        .expected;
+  }
+
+ private:
+  const GpuMenu& menu_of(const Gpu& gpu, const GemmWork& work) {
+    const bool batched = work.batch > 1;
+    auto& menu = menus_[{&gpu, batched}];
+    if (!menu) {
+      const GemmClass kernel_class = gemm_class_of(work, gpu);
+      menu = menu_on(gpu, tile_menu(kernel_class, gpu.architecture, batched), kernel_class, constants_);
+    }
+    return *menu;
+  }
+
+  const GemmConstants& constants_;
+  std::map<std::pair<const Gpu*, bool>, std::optional<GpuMenu>> menus_;
+};
+
+struct ClassProducts {
+  std::vector<Observation> cases;
+  std::vector<Product> products;
+};
+
+/// A launch by the choice: what ran beside it counts.
+void add_chosen(ClassProducts& to, const Measurement& row, const TimedLaunch& timed, const Gpu& gpu, int machine) {
+  Product product{.timed = timed, .chosen = true, .gpu = &gpu};
+  product.missed = gemm_misses(timed.launch, timed.residency);
+  const auto& work = std::get<GemmWork>(timed.launch.work);
+  const GemmClass kernel_class = gemm_class_of(work, gpu);
+  const GpuMenu menu = menu_on(gpu, tile_menu(kernel_class, gpu.architecture, work.batch > 1), kernel_class);
+  if (!std::isfinite(select_gemm(work, gpu, gemm_constants(kernel_class), menu).expected)) return;
+  to.cases.push_back({row.time.value(), machine, row.held_out, row.shape, row.row});
+  to.products.push_back(std::move(product));
+}
+
 }  // namespace
 
 std::vector<Problem> product_problems(const Measurements& measurements, const Laboratory& laboratory) {
   const Products products(measurements, laboratory);
-  Collected collected;
+  static const Gpu a100 = load_gpu("nvidia-a100-sxm4-80gb");
+  const Lowering on_a100(a100, laboratory.software);
+  std::map<std::string, ClassProducts> collected;
   for (const Measurement& row : measurements.rows) {
     if (!std::holds_alternative<Matmul>(row.kernel.op)) continue;
+    const bool serving = measurements.machines[static_cast<std::size_t>(row.machine)] == kServingA100;
+    const Gpu& gpu = serving ? a100 : laboratory.gpu;
     const ProfiledKernel* ran = nullptr;
-    std::vector<KernelLaunch> launches = products.launches(row, ran);
-    if (launches.empty()) continue;
-    const auto residency =
-        repeated_residency(launches, rotating_operands(row.kernel.op), row.kernel.input_sets, laboratory.gpu.l2);
-    const std::size_t product = launches.size() > 1 && std::get_if<GemmWork>(&launches.front().work) == nullptr ? 1 : 0;
-    const auto& work = std::get<GemmWork>(launches[product].work);
-    auto& [cases, timed] = collected[name_of_class(gemm_class_of(work, laboratory.gpu))];
-    cases.push_back({ran->seconds, row.machine, row.held_out, row.shape, row.row});
-    timed.push_back({launches[product], residency.empty() ? std::vector<double>{} : residency[product]});
+    std::vector<KernelLaunch> launches =
+        serving ? on_a100.lower(row.kernel.op).launches : products.launches(row, ran);
+    const auto product = std::find_if(launches.begin(), launches.end(),
+                                      [](const KernelLaunch& one) { return std::holds_alternative<GemmWork>(one.work); });
+    if (product == launches.end()) continue;
+    const auto residency = repeated_residency(launches, rotating_operands(row.kernel.op), row.kernel.input_sets, gpu.l2);
+    const TimedLaunch timed{*product, residency.empty()
+                                          ? std::vector<double>{}
+                                          : residency[static_cast<std::size_t>(product - launches.begin())]};
+    const auto& work = std::get<GemmWork>(product->work);
+    const GemmClass kernel_class = gemm_class_of(work, gpu);
+    if (!serving && kernel_class == GemmClass::mma_half) continue;  // a name that was cut off
+    ClassProducts& to = collected[name_of_class(kernel_class)];
+    // Its own hardware file describes it.
+    add_chosen(to, row, timed, gpu, serving ? 0 : row.machine);
+    if (serving) continue;
+    to.cases.push_back({ran->seconds, row.machine, row.held_out, row.shape, row.row});
+    to.products.push_back({.timed = timed, .gpu = &gpu});
   }
-  return problems_of(std::move(collected), kLaw, laboratory.gpu);
+  std::vector<Problem> result;
+  for (auto& [name, both] : collected) {
+    auto of_class = std::make_shared<const std::vector<Product>>(std::move(both.products));
+    result.push_back({name, std::move(both.cases),
+                      [of_class](const Values& values, std::span<const std::size_t> which, std::span<double> seconds) {
+                        const GemmConstants constants = constants_from(kPlaces, values);
+                        Predictor predict(constants);
+                        for (std::size_t i = 0; i < which.size(); ++i) seconds[i] = predict((*of_class)[which[i]]);
+                      }});
+  }
+  return result;
 }
 
 }  // namespace ridgeline::fit

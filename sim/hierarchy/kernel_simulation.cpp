@@ -24,6 +24,7 @@ class Timer {
   }
 
   void operator()(const GemmWork& work) {
+    if (work.reduces_splits) no_faster_than_the_dram();
     if (work.reduces_splits || work.gathering.role != Gathering::Role::none) return evenly();
     const GemmConstants& constants = gemm_constants(gemm_class_of(work, gpu_));
     const double wanted = launch_.read_bytes(), written = launch_.written_bytes();
@@ -42,6 +43,7 @@ class Timer {
         (total_.dram_read - guess.dram_read) / (achieved_bandwidth(gpu_).dram_read * constants.read_share);
     const double more = guess.total_with(std::max(0.0, guess.memory + again)) - guess.total;
     result_.stretch(std::max(0.5, 1.0 + more / guess.total));
+    no_faster_than_the_dram();
     in_events(plan_of(work, law, parts, traffic_, gpu_), parts, law.compute, 0.0, false);
     const double pipe = law.activity * law.compute;
     const double loads = work.family == GemmWork::Family::wgmma
@@ -106,6 +108,11 @@ class Timer {
     course_ = course_of(plan, run, traffic_, ticks_of(parts.fill), result_.time.value() / static_cast<double>(run.end));
     waits(Stall::long_scoreboard) += parts.fill + std::max(0.0, alone - parts.fixed - parts.fill - compute);
     waits(Stall::drain) += parts.fixed;
+  }
+  /// The traffic that was may be more than the law's.
+  void no_faster_than_the_dram() {
+    const double least = (total_.dram_read + total_.dram_write) / gpu_.dram.bandwidth.value();
+    if (result_.time.value() < least) result_.stretch(least / result_.time.value());
   }
   /// A steady stream: the law's time, a step as long as its share of the traffic.
   void evenly() {

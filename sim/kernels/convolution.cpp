@@ -15,6 +15,7 @@
 #include "sim/kernels/convolution_kernel.h"
 #include "sim/kernels/families.h"
 #include "sim/kernels/gemm_launch.h"
+#include "sim/kernels/product_ways.h"
 #include "sim/kernels/image_layout.h"
 #include "sim/kernels/tile_menu.h"
 #include "sim/kernels/transformed_convolution.h"
@@ -29,7 +30,7 @@ using Role = Gathering::Role;
 
 class ConvolutionLowering {
  public:
-  ConvolutionLowering(const Convolution& op, const Gpu& gpu, const GpuMenus& menus)
+  ConvolutionLowering(const Convolution& op, const Gpu& gpu, const std::shared_ptr<const GpuMenus>& menus)
       : op_(op), gpu_(gpu), menus_(menus), engine_(gpu) {
     const std::int64_t out_size =
         op.transposed ? op.size * op.stride : (op.size + 2 * (op.kernel / 2) - op.kernel) / op.stride + 1;
@@ -126,7 +127,7 @@ class ConvolutionLowering {
       gemm.k = k;
       gemm.layout = Layout::nn;
     }
-    append_gemm(out_.launches, gemm_problem(gemm, gpu_), gpu_, menus_, std::move(reads), {write});
+    append_fastest(out_.launches, {gemm_problem(gemm, gpu_), menus_, {}}, gpu_, std::move(reads), {write});
   }
 
   /// Every pixel of every image is a step of the inner dimension.
@@ -137,7 +138,8 @@ class ConvolutionLowering {
                       .n = op_.in_channels,
                       .k = op_.batch * y_.pixels,
                       .layout = Layout::tn};
-    append_gemm(out_.launches, gemm_problem(gemm, gpu_), gpu_, menus_, {read(0, y_), read(1, x_)}, {read(4, w_)});
+    append_fastest(out_.launches, {gemm_problem(gemm, gpu_), menus_, {}}, gpu_, {read(0, y_), read(1, x_)},
+                   {read(4, w_)});
   }
 
   [[nodiscard]] std::int64_t padded(std::int64_t channels) const {
@@ -308,7 +310,7 @@ class ConvolutionLowering {
 
   const Convolution& op_;
   const Gpu& gpu_;
-  const GpuMenus& menus_;
+  const std::shared_ptr<const GpuMenus>& menus_;
   AnalyticEngine engine_;
   ConvolutionProblem problem_;
   ImageTensor x_, y_, w_;
@@ -320,7 +322,7 @@ class ConvolutionLowering {
 }  // namespace
 
 LoweredOp lower_convolution(const Convolution& op, const Gpu& gpu, const Software& /*software*/,
-                            const GpuMenus& menus) {
+                            const std::shared_ptr<const GpuMenus>& menus) {
   if (op.batch < 1 || op.in_channels < 1 || op.out_channels < 1 || op.size < 1 || op.kernel < 1 || op.stride < 1)
     throw std::invalid_argument("a convolution of an empty image");
   ConvolutionLowering lowering(op, gpu, menus);
@@ -328,7 +330,7 @@ LoweredOp lower_convolution(const Convolution& op, const Gpu& gpu, const Softwar
 }
 
 std::vector<KernelLaunch> convolution_forms(const Convolution& op, Gathering::Role role, const Gpu& gpu) {
-  return ConvolutionLowering(op, gpu, GpuMenus(gpu)).forms(role);
+  return ConvolutionLowering(op, gpu, std::make_shared<const GpuMenus>(gpu)).forms(role);
 }
 
 }  // namespace ridgeline

@@ -5,9 +5,11 @@
 
 namespace ridgeline {
 
-LoweredOp lower_matmul(const Matmul& op, const Gpu& gpu, const Software& software, const GpuMenus& menus);
+LoweredOp lower_matmul(const Matmul& op, const Gpu& gpu, const Software& software,
+                       const std::shared_ptr<const GpuMenus>& menus);
 LoweredOp lower_attention(const Attention& op, const Gpu& gpu, const Software& software);
-LoweredOp lower_convolution(const Convolution& op, const Gpu& gpu, const Software& software, const GpuMenus& menus);
+LoweredOp lower_convolution(const Convolution& op, const Gpu& gpu, const Software& software,
+                            const std::shared_ptr<const GpuMenus>& menus);
 LoweredOp lower_pointwise(const Pointwise& op, const Gpu& gpu, const Software& software);
 LoweredOp lower_copy(const Copy& op, const Gpu& gpu, const Software& software);
 LoweredOp lower_softmax(const Softmax& op, const Gpu& gpu, const Software& software);

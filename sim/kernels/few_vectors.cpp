@@ -22,6 +22,9 @@ bool is_few_vectors(const Matmul& op, const Gpu& gpu) {
   if (dots(op)) {
     // Few outputs of long sums are split in tiles instead, unless there is a bias to add.
     constexpr std::int64_t kMostVectors = 16, kShortSum = 100, kMany = 1000, kBatchedSum = 90;
+    // Long sums with a bias are split in tiles too: k of 9,536 and more (3 of 3), of 2,048 with 16 vectors.
+    constexpr std::int64_t kLongSum = 9000, kLongSumOfMany = 2000, kManyVectors = 10;
+    if (fp32 && op.bias && op.k >= (op.m > kManyVectors ? kLongSumOfMany : kLongSum)) return false;
     if (single_bf16) return op.bias && op.m <= 10;
     return fp32 && op.m <= (op.bias ? kMostVectors : kMostVectors / 2) &&
            (op.k <= kShortSum || op.n >= kMany || op.bias) && (op.batch == 1 || op.k >= kBatchedSum) &&

@@ -20,15 +20,15 @@ class Choice {
  public:
   /// `of_interest`: candidates that rank no better do not count.
   Choice(const GemmWork& problem, const Gpu& gpu, const GemmConstants& constants, const GpuMenu& menu,
-         double of_interest)
+         double of_interest, const GemmMisses& missed)
       : problem_(problem),
         constants_(constants),
         menu_(menu),
         sms_(gpu.sm.count),
-        law_(problem, gpu, constants),
+        law_(problem, gpu, constants, missed.read, missed.write),
         floor_(law_),
         persistent_(problem.family == GemmWork::Family::wgmma),
-        counted_(menu.often_others ? LikelyKernels::kMost : 1),
+        counted_(menu.often_others ? kTurns.size() : 1),
         limit_of_ranks_(of_interest),
         limit_(static_cast<float>(of_interest * (1.0 + 1e-6))),
         room_(emptied_room()) {
@@ -207,24 +207,8 @@ class Choice {
     made.splits = first.splits;
     made.seconds = first.seconds;
     made.clears_counter = law_.needs_counter(made.tile, made.splits);
-    made.often_others = menu_.often_others;
-    std::array<double, LikelyKernels::kMost> ranks{};
-    for (std::size_t i = 0; i < filled_; ++i) {
-      const Ranked& ranked = best_[i];
-      const GemmTile& tile = ranked.choice->tile;
-      const auto narrow = [](int number) { return static_cast<std::int16_t>(number); };
-      made.likely[i] = {.tile_m = narrow(tile.m),
-                        .tile_n = narrow(tile.n),
-                        .tile_k = narrow(tile.k),
-                        .stages = narrow(tile.stages),
-                        .first_stages = narrow(tile.first_stages),
-                        .blocks_per_sm = narrow(tile.blocks_per_sm),
-                        .split_k = narrow(ranked.splits),
-                        .stream_k = ranked.in_place,
-                        .weight = static_cast<float>(ranked.weight)};
-      ranks[i] = ranked.rank;
-    }
-    made.kernels = filled_;
+    std::array<double, kTurns.size()> ranks{};
+    for (std::size_t i = 0; i < filled_; ++i) ranks[i] = best_[i].rank;
     made.expected = likely_of({ranks.data(), filled_}, menu_.often_others);
     return made;
   }
@@ -237,7 +221,7 @@ class Choice {
   GemmFloor floor_;
   bool persistent_;
   std::size_t counted_, filled_ = 0;
-  std::array<Ranked, LikelyKernels::kMost> best_;  ///< by rank
+  std::array<Ranked, kTurns.size()> best_;  ///< by rank
   double limit_of_ranks_;
   float limit_;  ///< not less, in single precision
   std::array<float, GpuMenu::kMostEntries> rows_, columns_, steps_, floors_;
@@ -252,9 +236,9 @@ class Choice {
 }  // namespace
 
 GemmSelection select_gemm(const GemmWork& problem, const Gpu& gpu, const GemmConstants& constants, const GpuMenu& menu,
-                          double of_interest) {
+                          double of_interest, const GemmMisses& missed) {
   if (menu.entries.empty()) return {};  // nothing of it fits an SM
-  return Choice(problem, gpu, constants, menu, of_interest).make();
+  return Choice(problem, gpu, constants, menu, of_interest, missed).make();
 }
 
 }  // namespace ridgeline

@@ -42,11 +42,6 @@ KernelLaunch counter_memset() {
   return memset;
 }
 
-void append_gemm(std::vector<KernelLaunch>& launches, const GemmWork& problem, const Gpu& gpu, const GpuMenus& menus,
-                 std::vector<Access> reads, const std::vector<Access>& writes, std::string_view kind) {
-  append_gemm(launches, problem, gpu, select_gemm(problem, gpu, menus), std::move(reads), writes, kind);
-}
-
 void append_gemm(std::vector<KernelLaunch>& launches, const GemmWork& problem, const Gpu& gpu,
                  const GemmSelection& selection, std::vector<Access> reads, const std::vector<Access>& writes,
                  std::string_view kind) {
@@ -62,12 +57,6 @@ void append_gemm(std::vector<KernelLaunch>& launches, const GemmWork& problem, c
   work.split_k = selection.splits;
   work.stream_k = selection.tile.stream_k;
   work.first_stages = selection.tile.first_stages;
-  work.likely.of_newer = selection.likely;
-  work.likely.newer = static_cast<std::uint8_t>(selection.kernels);
-  work.likely.of_older = selection.older;
-  work.likely.older = static_cast<std::uint8_t>(selection.older_kernels);
-  work.likely.older_share = static_cast<float>(selection.older_share);
-  work.likely.often_others = selection.often_others;
 
   const double batch = static_cast<double>(work.batch), m = static_cast<double>(work.m),
                n = static_cast<double>(work.n), k = static_cast<double>(work.k);

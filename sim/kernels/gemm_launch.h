@@ -9,12 +9,8 @@
 
 namespace ridgeline {
 
-/// Selects a tile for `problem` and appends [memset] product [split reduction] to `launches`. `reads` and `writes` are
-/// the product's accesses; the writes go to the reduction where there is one.
-void append_gemm(std::vector<KernelLaunch>& launches, const GemmWork& problem, const Gpu& gpu, const GpuMenus& menus,
-                 std::vector<Access> reads, const std::vector<Access>& writes, std::string_view kind = "gemm");
-
-/// The same of a tile that has been selected.
+/// Appends [memset] product [split reduction] in the tile that was selected for `problem`. `reads` and `writes` are the
+/// product's accesses; the writes go to the reduction where there is one.
 void append_gemm(std::vector<KernelLaunch>& launches, const GemmWork& problem, const Gpu& gpu,
                  const GemmSelection& selection, std::vector<Access> reads, const std::vector<Access>& writes,
                  std::string_view kind = "gemm");

@@ -84,10 +84,12 @@ double share_of_older_kernels(const GemmWork& problem) {
 
 }  // namespace
 
-GemmSelection select_gemm(const GemmWork& problem, const Gpu& gpu, const GpuMenus& menus) {
+GemmSelection select_gemm(const GemmWork& problem, const Gpu& gpu, const GpuMenus& menus,
+                          const GemmMisses& missed) {
   const auto from_class = [&](const GemmWork& work, double of_interest) {
     const GemmClass kernel_class = gemm_class_of(work, gpu);
-    return select_gemm(work, gpu, gemm_constants(kernel_class), menus.of(kernel_class, work.batch > 1), of_interest);
+    return select_gemm(work, gpu, gemm_constants(kernel_class), menus.of(kernel_class, work.batch > 1), of_interest,
+                       missed);
   };
   constexpr double kAny = std::numeric_limits<double>::infinity();
   GemmSelection selection = from_class(problem, kAny);
@@ -99,11 +101,6 @@ GemmSelection select_gemm(const GemmWork& problem, const Gpu& gpu, const GpuMenu
   const GemmSelection older = from_class(before, share > 0.0 ? kAny : kMostSlower * selection.expected);
   if (older.choice == nullptr) return selection;
   GemmSelection made = share >= 0.5 || selection.choice == nullptr ? older : selection;
-  made.likely = selection.likely;
-  made.kernels = selection.kernels;
-  made.older = older.likely;
-  made.older_kernels = older.kernels;
-  made.older_share = share;
   made.expected = of_generations(selection.expected, older.expected, share);
   return made;
 }

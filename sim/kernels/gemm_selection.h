@@ -21,12 +21,6 @@ struct GemmSelection {
   /// The same, expected over the kernels that the library may take instead.
   double expected = std::numeric_limits<double>::infinity();
   bool clears_counter = false;
-  bool often_others = false;
-  std::size_t kernels = 0;  ///< that are likely, of this family, and of the generation before
-  std::array<LikelyKernels::Kernel, LikelyKernels::kMost> likely{};
-  std::size_t older_kernels = 0;
-  std::array<LikelyKernels::Kernel, LikelyKernels::kMost> older{};
-  double older_share = 0;
 };
 
 /// Family, alignment and shape of the kernel class that multiplies these operands on this GPU; its tile is not chosen
@@ -35,9 +29,10 @@ struct GemmSelection {
 GemmWork gemm_problem(const Matmul& op, const Gpu& gpu);
 
 /// `problem` states family, type, shape, layout and alignment; its tile is ignored. The choice points into `menus`.
-GemmSelection select_gemm(const GemmWork& problem, const Gpu& gpu, const GpuMenus& menus);
+/// `missed`: shares of operands and results that are not in the L2.
+GemmSelection select_gemm(const GemmWork& problem, const Gpu& gpu, const GpuMenus& menus, const GemmMisses& missed = {});
 /// From one menu alone, of the kernels that rank better than `of_interest` seconds.
 GemmSelection select_gemm(const GemmWork& problem, const Gpu& gpu, const GemmConstants& constants, const GpuMenu& menu,
-                          double of_interest = std::numeric_limits<double>::infinity());
+                          double of_interest = std::numeric_limits<double>::infinity(), const GemmMisses& missed = {});
 
 }  // namespace ridgeline

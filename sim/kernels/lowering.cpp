@@ -9,7 +9,7 @@ namespace {
 struct Lowerer {
   const Gpu& gpu;
   const Software& software;
-  const GpuMenus& menus;
+  const std::shared_ptr<const GpuMenus>& menus;
   LoweredOp operator()(const Matmul& op) const { return lower_matmul(op, gpu, software, menus); }
   LoweredOp operator()(const Attention& op) const { return lower_attention(op, gpu, software); }
   LoweredOp operator()(const Convolution& op) const { return lower_convolution(op, gpu, software, menus); }
@@ -45,7 +45,7 @@ Lowering::Lowering(const Gpu& gpu, const Software& software)
     : gpu_(&gpu), software_(&software), menus_(std::make_shared<const GpuMenus>(gpu)) {}
 
 LoweredOp Lowering::lower(const Op& op) const {
-  const Lowerer lowerer{*gpu_, *software_, *menus_};
+  const Lowerer lowerer{*gpu_, *software_, menus_};
   if (gpu_->sm.rates.tensor_tf32 > 0.0) return std::visit(lowerer, op);
   return std::visit(lowerer, without_tf32(op));
 }

@@ -9,12 +9,12 @@
 
 #include "sim/kernels/families.h"
 #include "sim/kernels/few_vectors.h"
-#include "sim/kernels/gemm_launch.h"
+#include "sim/kernels/gemm_selection.h"
+#include "sim/kernels/product_ways.h"
 #include "sim/kernels/scaled_product.h"
 #include "sim/kernels/small_tiles.h"
 #include "sim/kernels/stream_launch.h"
 #include "sim/kernels/vector_product.h"
-#include "sim/timing/laws.h"
 #include "sim/workload/op_operands.h"
 
 namespace ridgeline {
@@ -28,7 +28,8 @@ void require_sizes(const Matmul& op) {
 
 }  // namespace
 
-LoweredOp lower_matmul(const Matmul& op, const Gpu& gpu, const Software& software, const GpuMenus& menus) {
+LoweredOp lower_matmul(const Matmul& op, const Gpu& gpu, const Software& software,
+                       const std::shared_ptr<const GpuMenus>& menus) {
   require_sizes(op);
   LoweredOp lowered;
   const OperandCounts counts = operand_counts(Op{op});
@@ -67,25 +68,24 @@ LoweredOp lower_matmul(const Matmul& op, const Gpu& gpu, const Software& softwar
   GemmWork problem = gemm_problem(op, gpu);
   problem.bias = fuses_bias;
   problem.always_summed = is_always_summed(problem);
-  const GemmSelection tiled = select_gemm(problem, gpu, menus);
-  if (tiled.choice == nullptr) {
-    append_gemm(lowered.launches, problem, gpu, tiled, std::move(reads), writes);  // says what does not fit
-  } else if (is_few_vectors(op, gpu)) {
-    KernelLaunch few = few_vectors_launch(op, reads, writes);
-    // Where there is a bias to add, however long it takes.
-    if (op.bias || stream_time(few, std::get<StreamWork>(few.work), gpu, {}).time.value() < tiled.expected)
-      lowered.launches.push_back(std::move(few));
-    else append_gemm(lowered.launches, problem, gpu, tiled, std::move(reads), writes);
-  } else if (is_scaled_first(op, gpu)) {
-    append_scaled_first(lowered.launches, op, reads, writes);
-  } else if (append_small_tiles(lowered.launches, problem, gpu, tiled.expected, reads, writes)) {
-  } else if (tiled.splits == 1 && problem.always_summed) {
-    const KernelLaunch sum = split_reduction(problem, writes);
-    append_gemm(lowered.launches, problem, gpu, tiled, std::move(reads), sum.reads);
-    lowered.launches.push_back(sum);
-  } else {
-    append_gemm(lowered.launches, problem, gpu, tiled, std::move(reads), writes);
+  const bool few = is_few_vectors(op, gpu);
+  // Where there is a bias to add, however long it takes.
+  if (few && op.bias) {
+    lowered.launches.push_back(few_vectors_launch(op, reads, writes));
+    return lowered;
   }
+  if (!few && is_scaled_first(op, gpu)) {
+    append_scaled_first(lowered.launches, op, reads, writes);
+    return lowered;
+  }
+  ProductWays ways;
+  if (few) ways.others.push_back({few_vectors_launch(op, reads, writes)});
+  else ways.others = small_tile_ways(problem, gpu, reads, writes);
+  if (few || !is_few_summed(problem, gpu)) {
+    ways.problem = problem;
+    ways.menus = menus;
+  }
+  append_fastest(lowered.launches, std::move(ways), gpu, std::move(reads), writes);
   return lowered;
 }
 

@@ -3,12 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
 #include <span>
 
 #include "sim/kernels/gemm_launch.h"
 #include "sim/kernels/stream_launch.h"
-#include "sim/timing/laws.h"
 #include "sim/timing/math_rate.h"
 
 namespace ridgeline {
@@ -44,7 +42,7 @@ struct Kind {
 
 /// fp32 products of few outputs run in splits whose second kernel also stands behind a single one: 62 of 64 profiled
 /// ones with up to these many outputs and this k.
-bool is_few_summed(const GemmWork& problem) {
+bool has_few_results(const GemmWork& problem) {
   constexpr std::int64_t kFewColumnwise = 50000, kFewRowwise = 4000, kMostK = 1000;
   if (problem.type != DType::fp32 || problem.batch > 1 || problem.bias || problem.k < 2 || problem.k > kMostK ||
       std::min(problem.m, problem.n) < 2)
@@ -79,7 +77,7 @@ Kind kind_of(const GemmWork& problem, const Gpu& gpu) {
   // An outer product has nothing for the tensor cores.
   if (problem.type == DType::tf32 && problem.family != GemmWork::Family::simt && problem.k > 1)
     return {kSmallTf32, StreamKernel::small_tf32, Pipe::tensor_mma, 0.154};
-  if (is_few_summed(problem))
+  if (has_few_results(problem))
     return {kSmallSummed, StreamKernel::small_summed, Pipe::fp32, 0.052, 1.0, false, 0, 4, true};
   return {kSmallCudaCores, StreamKernel::small_cuda_cores, Pipe::fp32, 0.024};
 }
@@ -132,51 +130,47 @@ bool is_always_summed(const GemmWork& problem) {
          problem.k <= kShort && problem.m > problem.n && problem.n > 1 && problem.n <= kNarrow;
 }
 
-bool append_small_tiles(std::vector<KernelLaunch>& launches, const GemmWork& problem, const Gpu& gpu, double seconds,
-                        const std::vector<Access>& reads, const std::vector<Access>& writes) {
-  // Far above it no small tile is fastest.
-  constexpr double kMostFlops = 4e9;
-  if (2.0 * static_cast<double>(problem.batch * problem.m * problem.n * problem.k) > kMostFlops) return false;
+namespace {
+
+/// Far above it no small tile is fastest.
+constexpr double kMostFlops = 4e9;
+bool is_small(const GemmWork& problem) {
+  return 2.0 * static_cast<double>(problem.batch * problem.m * problem.n * problem.k) <= kMostFlops;
+}
+
+}  // namespace
+
+bool is_few_summed(const GemmWork& problem, const Gpu& gpu) {
+  return is_small(problem) && kind_of(problem, gpu).always_summed;
+}
+
+std::vector<ProductWay> small_tile_ways(const GemmWork& problem, const Gpu& gpu, const std::vector<Access>& reads,
+                                        const std::vector<Access>& writes) {
+  std::vector<ProductWay> ways;
+  if (!is_small(problem)) return ways;
   const Kind kind = kind_of(problem, gpu);
-  if (kind.always_summed) seconds = std::numeric_limits<double>::infinity();
-  KernelLaunch best;
   GemmWork sum{.type = problem.type,
                .batch = problem.batch,
                .m = problem.m,
                .n = problem.n,
                .k = problem.k,
                .stages = kSummedStages};
-  int best_splits = 0;
   for (const SmallTile& tile : kind.tiles) {
     if (!suits(tile, kind, problem.k)) continue;
     for (const int splits : {1, 2, 4, 8, 16, 32}) {
       if (!may_split(problem, kind, splits)) break;
       if (!kind.always_summed && (splits == 2 || splits == 4)) continue;
-      KernelLaunch launch = launch_of(problem, gpu, kind, tile, splits, reads);
-      double time = 0.0;
-      if (splits == 1 && !kind.always_summed) {
-        launch.writes = writes;
-      } else {
+      ProductWay way{launch_of(problem, gpu, kind, tile, splits, reads)};
+      way.front().writes = writes;
+      if (splits > 1 || kind.always_summed) {
         sum.split_k = splits;
-        const KernelLaunch second = split_reduction(sum, writes);
-        launch.writes = second.reads;
-        time = gemm_time(second, std::get<GemmWork>(second.work), gpu, {}).time.value();
+        way.push_back(split_reduction(sum, writes));
+        way.front().writes = way.back().reads;
       }
-      if (time >= seconds) continue;
-      time += stream_time(launch, std::get<StreamWork>(launch.work), gpu, {}).time.value();
-      if (time >= seconds) continue;
-      seconds = time;
-      best_splits = splits;
-      best = std::move(launch);
+      ways.push_back(std::move(way));
     }
   }
-  if (best_splits == 0) return false;
-  launches.push_back(std::move(best));
-  if (best_splits > 1 || kind.always_summed) {
-    sum.split_k = best_splits;
-    launches.push_back(split_reduction(sum, writes));
-  }
-  return true;
+  return ways;
 }
 
 }  // namespace ridgeline

@@ -8,14 +8,17 @@
 #include <vector>
 
 #include "sim/hardware/gpu.h"
-#include "sim/launch/kernel_launch.h"
+#include "sim/kernels/product_ways.h"
 
 namespace ridgeline {
 
-/// Appends the product in the fastest small tiles, with the kernel that adds up its splits, if that takes less than
-/// `seconds`; returns whether it did. `problem` is gemm_problem(op), `reads` are A, B and what else is read.
-bool append_small_tiles(std::vector<KernelLaunch>& launches, const GemmWork& problem, const Gpu& gpu, double seconds,
-                        const std::vector<Access>& reads, const std::vector<Access>& writes);
+/// The product in small tiles, each with the kernel that adds up its splits; none where the libraries have no such
+/// kernels for it. `problem` is gemm_problem(op), `reads` are A, B and what else is read.
+std::vector<ProductWay> small_tile_ways(const GemmWork& problem, const Gpu& gpu, const std::vector<Access>& reads,
+                                        const std::vector<Access>& writes);
+
+/// Whether only small tiles are taken.
+bool is_few_summed(const GemmWork& problem, const Gpu& gpu);
 
 /// Whether a tiled kernel leaves fp32 results to a second one that brings them to the output's type, k being in one
 /// piece: narrow bf16 products whose rows begin at odd values (13 of 14 profiled ones).

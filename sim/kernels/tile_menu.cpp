@@ -209,6 +209,11 @@ bool fit(TileChoice& choice, const Gpu& gpu, std::int64_t element) {
 }  // namespace
 
 GpuMenu menu_on(const Gpu& gpu, std::span<const TileChoice> entries, GemmClass kernel_class) {
+  return menu_on(gpu, entries, kernel_class, gemm_constants(kernel_class));
+}
+
+GpuMenu menu_on(const Gpu& gpu, std::span<const TileChoice> entries, GemmClass kernel_class,
+                const GemmConstants& constants) {
   GpuMenu menu;
   const auto place_of = [](std::vector<float>& lengths, int length) {
     const auto found = std::find(lengths.begin(), lengths.end(), static_cast<float>(length));
@@ -221,7 +226,6 @@ GpuMenu menu_on(const Gpu& gpu, std::span<const TileChoice> entries, GemmClass k
   if (entries.size() > GpuMenu::kMostEntries)
     throw std::invalid_argument(fmt::format("a menu of matrix-product kernels of {} entries, at most {} are foreseen",
                                             entries.size(), GpuMenu::kMostEntries));
-  const GemmConstants& constants = gemm_constants(kernel_class);
   menu.often_others = gpu.architecture == Architecture::hopper || gpu.architecture == Architecture::blackwell;
   for (const TileChoice& entry : entries) {
     TileChoice choice = entry;

@@ -59,6 +59,9 @@ struct GpuMenu {
 /// The entries that fit an SM of the GPU: a kernel whose stages do not fit runs with fewer, two at least. Throws
 /// std::invalid_argument when the menu has more entries or lengths than are foreseen.
 GpuMenu menu_on(const Gpu& gpu, std::span<const TileChoice> entries, GemmClass kernel_class);
+/// With preferences other than those of the class.
+GpuMenu menu_on(const Gpu& gpu, std::span<const TileChoice> entries, GemmClass kernel_class,
+                const GemmConstants& constants);
 
 /// The menus of one GPU, made once. Immutable.
 class GpuMenus {

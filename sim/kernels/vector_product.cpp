@@ -5,12 +5,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
 #include <span>
 
 #include "sim/kernels/gemm_launch.h"
+#include "sim/kernels/product_ways.h"
 #include "sim/kernels/stream_launch.h"
-#include "sim/timing/laws.h"
 
 namespace ridgeline {
 namespace {
@@ -167,36 +166,25 @@ void append_vector_product(std::vector<KernelLaunch>& launches, const Matmul& op
   if (is_few_dots(p) && !(one && p.element == 4)) return append_dots(launches, p, op, std::move(reads), writes);
   // The partial sums are added up by the same kernel whatever the product's type.
   GemmWork sum{.type = op.type, .batch = p.batch, .m = op.m, .n = op.n, .k = op.k, .stages = kSummedStages};
-  KernelLaunch best;
-  int best_splits = 1;
+  const auto way_of = [&](const Shape& shape, std::int64_t splits) {
+    ProductWay way{product_launch(p, op, shape, splits, reads, writes)};
+    if (splits > 1) {
+      sum.split_k = static_cast<int>(splits);
+      way.push_back(split_reduction(sum, writes));
+    }
+    return way;
+  };
+  ProductWays ways;
   if (one) {
-    best_splits = static_cast<int>(ceil_div(p.k, ceil_div(p.k, kPiecesOfOne)));
-    best = product_launch(p, op, kColumns.front(), best_splits, reads, writes);
+    ways.others.push_back(way_of(kColumns.front(), ceil_div(p.k, ceil_div(p.k, kPiecesOfOne))));
   } else {
-    double least = std::numeric_limits<double>::infinity();
-    const auto consider = [&](const Shape& shape, std::int64_t splits) {
-      KernelLaunch launch = product_launch(p, op, shape, splits, reads, writes);
-      double seconds = stream_time(launch, std::get<StreamWork>(launch.work), gpu, {}).time.value();
-      if (splits > 1) {
-        sum.split_k = static_cast<int>(splits);
-        const KernelLaunch second = split_reduction(sum, writes);
-        seconds += gemm_time(second, std::get<GemmWork>(second.work), gpu, {}).time.value();
-      }
-      if (seconds >= least) return;
-      least = seconds;
-      best_splits = static_cast<int>(splits);
-      best = std::move(launch);
-    };
     for (const Shape& shape : shapes_of(p)) {
-      consider(shape, 1);
+      ways.others.push_back(way_of(shape, 1));
       for (const std::int64_t splits : kSplits)
-        if (may_split(p, splits)) consider(shape, splits);
+        if (may_split(p, splits)) ways.others.push_back(way_of(shape, splits));
     }
   }
-  launches.push_back(std::move(best));
-  if (best_splits == 1) return;
-  sum.split_k = best_splits;
-  launches.push_back(split_reduction(sum, writes));
+  append_fastest(launches, std::move(ways), gpu, {}, {});
 }
 
 }  // namespace ridgeline

@@ -8,6 +8,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <variant>
 #include <vector>
@@ -16,6 +17,9 @@
 #include "sim/workload/op.h"
 
 namespace ridgeline {
+
+struct Gpu;
+struct KernelLaunch;
 
 /// What the report sums time by.
 enum class TimeClass : std::uint8_t { tensor_contraction, normalization, elementwise, optimizer, copy, communication };
@@ -59,21 +63,6 @@ struct Gathering {
   double scattered_rows = 0;  ///< rows of a tile's panels that lie in a plane of pixels each
 };
 
-/// Kernels that a library may take for a product: those that rank best. The generation before is a list of its own
-/// where a library keeps to it for some products.
-struct LikelyKernels {
-  struct Kernel {
-    std::int16_t tile_m = 0, tile_n = 0, tile_k = 0, stages = 0, first_stages = 0, blocks_per_sm = 1, split_k = 1;
-    bool stream_k = false;
-    float weight = 1;  ///< its rank over its seconds
-  };
-  static constexpr std::size_t kMost = 2;
-  std::array<Kernel, kMost> of_newer{}, of_older{};
-  std::uint8_t newer = 0, older = 0;  ///< how many of each
-  float older_share = 0;              ///< of products like this one that keep to the generation before
-  bool often_others = false;          ///< whether the library is known to take others than the first
-};
-
 /// A tiled matrix product (also implicit-GEMM convolutions).
 struct GemmWork {
   enum class Family : std::uint8_t {
@@ -93,7 +82,6 @@ struct GemmWork {
   bool bias = false;
   double distinct_reads =
       1.0;  ///< distinct operand bytes over those of m·k + n·k (convolutions gather the same pixels again)
-  LikelyKernels likely{};  ///< empty: this kernel and no other
   Gathering gathering{};
   bool stream_k = false;  ///< blocks share out the k-steps of all tiles evenly and add up partial tiles themselves
   SparseOperand sparse = SparseOperand::none;
@@ -152,6 +140,16 @@ struct FixedWork {
   double blocks = 1.0;
 };
 
+/// What may run in a launch's place. Which of it does is decided anew for every state of the L2: a choice made for
+/// another state would be slower where a chip that is better in anything chooses otherwise.
+class KernelChoice {
+ public:
+  virtual ~KernelChoice() = default;
+  /// Seconds of `launch`, so that it and what runs beside it take what the choice does. `residency`: of its accesses.
+  [[nodiscard]] virtual double seconds(const KernelLaunch& launch, const Gpu& gpu,
+                                       std::span<const double> residency) const = 0;
+};
+
 struct OtherForm;
 
 struct KernelLaunch {
@@ -167,6 +165,7 @@ struct KernelLaunch {
   std::vector<Access> reads, writes;
   std::variant<GemmWork, AttentionWork, StreamWork, FixedWork> work;
   bool follows_without_gap = false;  ///< programmatic dependent launch on its predecessor
+  std::shared_ptr<const KernelChoice> choice{};  ///< null: this kernel and no other
   /// Other kernels that could do the same on this chip, with other tiles or splits; null: none. What a library takes
   /// goes by rules of its own; the time is that of the fastest, so that a better chip, which has all of them, is never
   /// slower for another rule.

@@ -16,6 +16,7 @@ std::string short_name(const std::string& hardware) {
 /// "unusual": our cases of small ops, odd sides and head sizes, convolutions of any shape.
 std::string source_name(const std::string& source) {
   if (source == "public") return "published";
+  if (source == "public, serving") return "serving";
   return source == "wide" ? "unusual" : "ours";
 }
 
@@ -26,45 +27,68 @@ const FamilyAccuracy* find_kind(std::span<const FamilyAccuracy> families, const 
   return nullptr;
 }
 
+/// "unseen", or which fit saw how many of a row's cases.
+std::string seen_text(const SeenRows& seen, std::size_t n) {
+  if (seen.n == 0) return "unseen";
+  std::string by;
+  for (const std::string& one : seen.by) by += (by.empty() ? "" : "; ") + one;
+  return seen.n == n ? by : fmt::format("{} of {}: {}", seen.n, n, by);
+}
+/// Of a row of steps: memory follows from rules, no constant of it was fitted.
+std::string seen_text(const StepAccuracy& s) {
+  const bool time = s.quantity.starts_with("step time") || s.quantity == "GPU busy";
+  return time ? seen_text(s.seen, s.errors.n) : "no fit";
+}
+
+std::string coverage_text(const RangeCoverage& coverage) {
+  return coverage.cases == 0 ? "" : fmt::format("{:.0f} %", 100.0 * coverage.share());
+}
+
 }  // namespace
 
 std::string accuracy_text(std::span<const FamilyAccuracy> families, std::span<const StepAccuracy> steps) {
-  std::string out = "Kernels: |predicted / measured - 1| in percent, cases that no constant was fitted on\n\n";
-  out += fmt::format("{:<20} {:<9} {:<12} {:<19} {:>5} {:>7} {:>7} {:>7} {:>6}\n", "GPU", "measured", "family",
-                     "numbers", "n", "median", "mean", "P90", "bias");
+  std::string out = "Kernels: |predicted / measured - 1| in percent; inside: of the range of the other half\n\n";
+  out += fmt::format("{:<20} {:<9} {:<12} {:<19} {:>5} {:>7} {:>7} {:>7} {:>6} {:>6}  {}\n", "GPU", "measured",
+                     "family", "numbers", "n", "median", "mean", "P90", "bias", "inside", "seen by a fit");
   for (const FamilyAccuracy& f : families)
-    out += fmt::format("{:<20} {:<9} {:<12} {:<19} {:>5} {:>7.1f} {:>7.1f} {:>7.1f} {:>+6.1f}\n",
+    out += fmt::format("{:<20} {:<9} {:<12} {:<19} {:>5} {:>7.1f} {:>7.1f} {:>7.1f} {:>+6.1f} {:>6}  {}\n",
                        short_name(f.hardware), source_name(f.source), f.family, f.kind, f.errors.n, f.errors.median,
-                       f.errors.mean, f.errors.p90, f.errors.bias);
+                       f.errors.mean, f.errors.p90, f.errors.bias, coverage_text(f.coverage),
+                       seen_text(f.seen, f.errors.n));
   if (!steps.empty()) {
-    out += "\nTraining steps, eager\n\n";
-    out += fmt::format("{:<38} {:<12} {:>4} {:>7} {:>7} {:>7} {:>6}\n", "GPU", "quantity", "n", "median", "mean",
-                       "worst", "bias");
+    out += "\nTraining steps\n\n";
+    out += fmt::format("{:<38} {:<12} {:>4} {:>7} {:>7} {:>7} {:>6} {:>6}  {}\n", "GPU", "quantity", "n", "median",
+                       "mean", "worst", "bias", "inside", "seen by a fit");
     for (const StepAccuracy& s : steps)
-      out += fmt::format("{:<38} {:<12} {:>4} {:>7.2f} {:>7.2f} {:>7.2f} {:>+6.2f}\n", short_name(s.group), s.quantity,
-                         s.errors.n, s.errors.median, s.errors.mean, s.errors.worst, s.errors.bias);
+      out += fmt::format("{:<38} {:<12} {:>4} {:>7.2f} {:>7.2f} {:>7.2f} {:>+6.2f} {:>6}  {}\n", short_name(s.group),
+                         s.quantity, s.errors.n, s.errors.median, s.errors.mean, s.errors.worst, s.errors.bias,
+                         coverage_text(s.coverage), seen_text(s));
   }
   return out;
 }
 
 nlohmann::ordered_json accuracy_json(std::span<const FamilyAccuracy> families, std::span<const StepAccuracy> steps) {
   using nlohmann::ordered_json;
-  const auto errors = [](ordered_json head, const ErrorStatistics& e) {
+  const auto errors = [](ordered_json head, const ErrorStatistics& e, const SeenRows& seen,
+                         const RangeCoverage& coverage) {
     head.update({{"n", e.n},
                  {"median_percent", e.median},
                  {"mean_percent", e.mean},
                  {"p90_percent", e.p90},
                  {"worst_percent", e.worst},
-                 {"bias_percent", e.bias}});
+                 {"bias_percent", e.bias},
+                 {"seen", seen.n},
+                 {"seen_by", seen.by}});
+    if (coverage.cases > 0) head["inside_range_percent"] = 100.0 * coverage.share();
     return head;
   };
   ordered_json kernels = ordered_json::array(), step_rows = ordered_json::array();
   for (const FamilyAccuracy& f : families)
     kernels.push_back(errors(
         {{"hardware", f.hardware}, {"measured", source_name(f.source)}, {"family", f.family}, {"numbers", f.kind}},
-        f.errors));
+        f.errors, f.seen, f.coverage));
   for (const StepAccuracy& s : steps)
-    step_rows.push_back(errors({{"group", s.group}, {"quantity", s.quantity}}, s.errors));
+    step_rows.push_back(errors({{"group", s.group}, {"quantity", s.quantity}}, s.errors, s.seen, s.coverage));
   return {{"kernels", std::move(kernels)}, {"steps", std::move(step_rows)}};
 }
 
@@ -73,53 +97,66 @@ std::string accuracy_markdown(std::span<const FamilyAccuracy> families, std::spa
   std::string out =
       "# How accurate it is\n\nGenerated by `ridgeline validate --write-docs` from the measurements in "
       "measurements; a test fails when it is out of date.\n\n"
-      "## Kernels\n\nErrors |predicted / measured - 1| in percent over cases that no constant was fitted on; the bias "
-      "is the median of the signed log error.\n"
+      "## Kernels\n\nErrors |predicted / measured - 1| in percent; the bias is the median of the signed log error.\n"
+      "*seen by a fit*: \"unseen\" where no constant was fitted on a case and the description of its GPU states no "
+      "number with its source; else which did. Rows under four times the launch that they contain are left out.\n"
+      "*inside*: share of the cases inside a range made of the other half of all cases.\n"
       "*analytic* uses the measured numbers of the GPU's file, *datasheet* the same laws with datasheet numbers and "
       "estimates alone, *roofline* the datasheet's ceilings.\n"
       "*ours*: usual sizes; *unusual*: sides below 32, small ops, few rows, odd head sizes and sequences, lists of "
       "tensors, convolutions of any shape.\n\n"
       "| GPU | measured | family | n | median | mean | P90 | bias | datasheet median | roofline median "
-      "|\n|---|---|---|---|---|---|---|---|---|---|\n";
+      "| inside | seen by a fit |\n|---|---|---|---|---|---|---|---|---|---|---|---|\n";
   for (const FamilyAccuracy& f : families) {
     if (f.kind != "analytic") continue;
     const FamilyAccuracy* datasheet = find_kind(families, f, "analytic-datasheet");
     const FamilyAccuracy* roofline = find_kind(families, f, "roofline");
-    out += fmt::format("| {} | {} | {} | {} | {:.1f} | {:.1f} | {:.1f} | {:+.1f} | {:.1f} | {:.1f} |\n",
-                       short_name(f.hardware), source_name(f.source), f.family, f.errors.n, f.errors.median,
-                       f.errors.mean, f.errors.p90, f.errors.bias, datasheet ? datasheet->errors.median : 0.0,
-                       roofline ? roofline->errors.median : 0.0);
+    out +=
+        fmt::format("| {} | {} | {} | {} | {:.1f} | {:.1f} | {:.1f} | {:+.1f} | {:.1f} | {:.1f} | {} | {} |\n",
+                    short_name(f.hardware), source_name(f.source), f.family, f.errors.n, f.errors.median, f.errors.mean,
+                    f.errors.p90, f.errors.bias, datasheet ? datasheet->errors.median : 0.0,
+                    roofline ? roofline->errors.median : 0.0, coverage_text(f.coverage), seen_text(f.seen, f.errors.n));
   }
   out +=
-      "\n## Training steps\n\nEager steps and compiled ones. Percent.\n\n| GPU | quantity | n | "
-      "median | mean | worst | bias |\n|---|---|---|---|---|---|---|\n";
+      "\n## Training steps\n\nEager steps and compiled ones, by source. Percent. *inside*: share of the steps whose "
+      "time lies in the predicted range.\nSteps from other machines are predicted with a host that nobody measured "
+      "(hw/hosts/default.yaml).\n\n| GPU | quantity | n | "
+      "median | mean | worst | bias | inside | seen by a fit |\n|---|---|---|---|---|---|---|---|---|\n";
   for (const StepAccuracy& s : steps)
-    out += fmt::format("| {} | {} | {} | {:.2f} | {:.2f} | {:.2f} | {:+.2f} |\n", short_name(s.group), s.quantity,
-                       s.errors.n, s.errors.median, s.errors.mean, s.errors.worst, s.errors.bias);
-  out += "\n| step | GPU | measured | predicted | error |\n|---|---|---|---|---|\n";
+    out += fmt::format("| {} | {} | {} | {:.2f} | {:.2f} | {:.2f} | {:+.2f} | {} | {} |\n", short_name(s.group),
+                       s.quantity, s.errors.n, s.errors.median, s.errors.mean, s.errors.worst, s.errors.bias,
+                       coverage_text(s.coverage), seen_text(s));
+  out += "\n| step | GPU | measured | predicted | error | seen by a fit |\n|---|---|---|---|---|---|\n";
   for (const ValidatedStep& s : each) {
     if (!s.measured.step_time) continue;
     out += fmt::format(
-        "| {} | {} | {} | {} ({} to {}) | {:+.1f} % |\n", s.measured.name, short_name(s.scenario.gpu.name),
+        "| {} | {} | {} | {} ({} to {}) | {:+.1f} % | {} |\n", s.measured.name, short_name(s.scenario.gpu.name),
         to_string(*s.measured.step_time), to_string(s.predicted.step.time), to_string(s.predicted.step.low),
-        to_string(s.predicted.step.high), 100.0 * (ratio(s.predicted.step.time, *s.measured.step_time) - 1.0));
+        to_string(s.predicted.step.high), 100.0 * (ratio(s.predicted.step.time, *s.measured.step_time) - 1.0),
+        s.measured.seen_by.empty() ? "unseen" : s.measured.seen_by);
   }
   return out;
 }
 
 std::string accuracy_summary(std::span<const FamilyAccuracy> families, std::span<const StepAccuracy> steps) {
-  std::string out = "| what | n | median error | mean | roofline's median |\n|---|---|---|---|---|\n";
+  std::string out =
+      "| what | n | median error | mean | roofline's median | inside the range | seen by a fit |\n"
+      "|---|---|---|---|---|---|---|\n";
   for (const FamilyAccuracy& f : families) {
-    if (f.kind != "analytic" || f.source == "public") continue;
+    if (f.kind != "analytic") continue;
     const FamilyAccuracy* roofline = find_kind(families, f, "roofline");
-    out += fmt::format("| {} kernels, {}{} | {} | {:.1f} % | {:.1f} % | {:.0f} % |\n", f.family, short_name(f.hardware),
-                       f.source == "wide" ? ", small and unusual shapes" : "", f.errors.n, f.errors.median,
-                       f.errors.mean, roofline ? roofline->errors.median : 0.0);
+    out += fmt::format("| {} kernels, {}{} | {} | {:.1f} % | {:.1f} % | {:.0f} % | {} | {} |\n", f.family,
+                       short_name(f.hardware),
+                       f.source == "wide"     ? ", small and unusual shapes"
+                       : f.source == "public" ? ", published"
+                                              : "",
+                       f.errors.n, f.errors.median, f.errors.mean, roofline ? roofline->errors.median : 0.0,
+                       coverage_text(f.coverage), seen_text(f.seen, f.errors.n));
   }
   for (const StepAccuracy& s : steps)
-    if (s.quantity == "step time" || s.quantity == "allocated")
-      out += fmt::format("| {}, {} | {} | {:.1f} % | {:.1f} % | |\n", s.quantity, short_name(s.group), s.errors.n,
-                         s.errors.median, s.errors.mean);
+    if (s.quantity.starts_with("step time") || s.quantity == "allocated")
+      out += fmt::format("| {}, {} | {} | {:.1f} % | {:.1f} % | | {} | {} |\n", s.quantity, short_name(s.group),
+                         s.errors.n, s.errors.median, s.errors.mean, coverage_text(s.coverage), seen_text(s));
   return out;
 }
 

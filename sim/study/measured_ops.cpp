@@ -70,7 +70,9 @@ bool held_out_by_shape(std::uint64_t shape) {
 MeasuredOps load_measured_ops(const MeasurementIndex& index, const WantedOps& wanted) {
   MeasuredOps result;
   std::unordered_set<std::uint64_t> unseen;
-  for (const MeasuredFile* file : index.of_kind("kernels")) {
+  std::vector<const MeasuredFile*> files = index.of_kind("kernels");
+  for (const MeasuredFile* file : index.of_kind("published-ops")) files.push_back(file);
+  for (const MeasuredFile* file : files) {
     const bool rows = wanted.files(*file) && !(wanted.held_out_only && file->split == Split::fit);
     if (!rows && (wanted.held_out_only || file->split == Split::fit)) continue;  // nor shapes that are held out
     int machine = -1;

@@ -1,4 +1,5 @@
-// Single operations as they were timed, with the kernels that the profiler saw (files of kind "kernels"), and which of
+// Single operations as they were timed, with the kernels that the profiler saw (files of kind "kernels"; of
+// kind "published-ops" without kernels), and which of
 // them no fit may see.
 #pragma once
 

@@ -32,7 +32,20 @@ KernelTime time_alone(const KernelLaunch& launch, const Gpu& gpu_, Residency res
       return kernel;
     }
   };
-  return std::visit(Dispatch{launch, gpu_, residency}, launch.work);
+  KernelTime time = std::visit(Dispatch{launch, gpu_, residency}, launch.work);
+  if (launch.choice) {
+    // What runs beside it keeps its time; a launch in front of that has some left.
+    constexpr double kLeastOfKernel = 0.25;
+    time.stretch(std::max(kLeastOfKernel, launch.choice->seconds(launch, gpu_, residency) / time.time.value()));
+    // The traffic is that of the kernel shown; the one that is faster has no more than the DRAM moves meanwhile.
+    const double most = gpu_.dram.bandwidth.value() * time.time.value(),
+                 moved = time.dram_read_bytes + time.dram_write_bytes;
+    if (moved > most) {
+      time.dram_read_bytes *= most / moved;
+      time.dram_write_bytes *= most / moved;
+    }
+  }
+  return time;
 }
 
 }  // namespace

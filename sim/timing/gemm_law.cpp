@@ -287,9 +287,10 @@ GemmLaw::Compute GemmLaw::tiled(const GemmTile& tile, int splits, double whole) 
 double GemmLaw::split_reduction(const GemmTile& tile, int splits) const {
   const SplitReduction& kernel = split_reduction_of(cuda_cores_ && !grouped(tile));
   const double results = m_ * n_ * batch_;
-  return (kernel.start_cycles + splits * kernel.split_cycles + results * per_sms_ * kernel.element_cycles) /
-             gpu_.clock.sustained.value() +
-         4.0 * splits * results / (kernel.l2_share * gpu_.l2.read_bandwidth.value());
+  const double seconds = (kernel.start_cycles + splits * kernel.split_cycles + results * per_sms_ * kernel.element_cycles) /
+                             gpu_.clock.sustained.value() +
+                         4.0 * splits * results / (kernel.l2_share * gpu_.l2.read_bandwidth.value());
+  return std::max(seconds, results * output_element_ / write_bandwidth_);
 }
 
 double GemmLaw::share_of_few(double blocks) const {
@@ -355,15 +356,15 @@ GemmTime GemmLaw::time_of(const Compute& work, const GemmTile& tile, int splits)
   result.dram_read = refetched(work, tile, splits);
   const double loading = first_loads_ + (result.dram_read - cold_bytes_) / read_bandwidth_;
   const double stages = std::min(static_cast<double>(tile.first_stages), work.k_steps);
-  const double sets =
-      persistent_ ? std::max(1.0, work.rounds) : pieces_of(work.rounds, std::max(1, tile.blocks_per_sm));
-  const double streamed = c_.first_loads * first_loads_ * stages / (work.k_steps * sets);
+  // Of blocks that begin on an SM together, the first loads while nothing computes yet.
+  const double streamed = c_.first_loads * first_loads_ * stages / (work.k_steps * std::max(1.0, work.rounds));
   result.fill = few * (streamed + stages * c_.stage_cycles / clock_);
   const bool partial = splits > 1 && !tile.stream_k;
   const double partial_bytes = partial ? 4.0 * splits * m_ * n_ * batch_ : 0.0;
-  result.memory = loading - streamed + (partial ? c_.partial_writes * partial_bytes / write_bandwidth_ : written_time_);
+  const double partial_written = c_.partial_writes * partial_bytes;
+  result.memory = loading - streamed + (partial ? partial_written / write_bandwidth_ : written_time_);
   result.total = result.fixed + result.fill + soft_maximum(result.compute, result.memory);
-  result.dram_write = partial ? partial_bytes : written_bytes_;
+  result.dram_write = partial ? partial_written : written_bytes_;
   result.l2_bytes = work.tiles * work.k_steps * tile.k * element_ * (a_stored_ * tile.m + b_stored_ * tile.n);
   return result;
 }

@@ -1,19 +1,11 @@
-// One launch of a product: its law, the kernels that a library may take instead, the board's power limit.
+// One launch of a product: its law and the board's power limit.
 #include <algorithm>
 
 #include "sim/timing/clock_law.h"
 #include "sim/timing/gemm_law.h"
 #include "sim/timing/laws.h"
-#include "sim/timing/likely_time.h"
 
 namespace ridgeline {
-namespace {
-
-/// The kernel shown takes at least this share of its own time, whatever others are likely.
-constexpr double kLeastOfKernel = 0.5;
-
-}  // namespace
-
 GemmMisses gemm_misses(const KernelLaunch& launch, std::span<const double> residency) {
   const auto missing = [&](const std::vector<Access>& accesses, std::size_t place) {
     double wanted = 0.0, missed = 0.0;
@@ -67,11 +59,6 @@ KernelTime gemm_time(const KernelLaunch& launch, const GemmWork& work, const Gpu
   else if (part.math < 0.5 * part.compute) result.limiter = Limiter::latency;
   else result.limiter = Limiter::compute;
   limit_power(result, launch, gpu);
-  if (work.likely.newer + work.likely.older > 0) {
-    const double likely =
-        likely_seconds(work, gpu, law, missed.read, missed.write) - law.helper_seconds(tile, work.split_k);
-    result.stretch(std::max(kLeastOfKernel, likely / result.time.value()));
-  }
   return result;
 }
 

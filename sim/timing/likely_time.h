@@ -9,16 +9,11 @@
 #include <array>
 #include <span>
 
-#include "sim/hardware/gpu.h"
-#include "sim/launch/kernel_launch.h"
-#include "sim/timing/gemm_law.h"
-
 namespace ridgeline {
 
 /// How often each rank is taken, where a library's choices are known (profiles of Hopper; others fit as well, from 0.54
 /// and four further to 1 alone).
 inline constexpr std::array kTurns{0.7, 0.3};
-static_assert(kTurns.size() == LikelyKernels::kMost);
 /// Nothing slower counts.
 inline constexpr double kMostSlower = 1.2;
 
@@ -40,8 +35,5 @@ double seconds_of_forms(const KernelLaunch& launch, double own, std::span<const 
 inline double of_generations(double newer, double older, double older_share) {
   return older_share * older + (1.0 - older_share) * (older < newer ? older : newer);
 }
-
-/// Seconds of `work` in the kernels that are likely, memsets and reductions of splits with them. `law` is its own.
-double likely_seconds(const GemmWork& work, const Gpu& gpu, const GemmLaw& law, double read_miss, double write_miss);
 
 }  // namespace ridgeline

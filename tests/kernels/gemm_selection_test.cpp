@@ -243,7 +243,7 @@ TEST(LikelyTime, falls_with_each_rank_and_with_more_kernels_and_does_not_jump_wh
   std::mt19937_64 random(3);
   const auto drawn = [&] { return std::uniform_real_distribution<double>(1.0, 1.5)(random); };
   for (int i = 0; i < 1000; ++i) {
-    std::vector<double> ranks(1 + random() % LikelyKernels::kMost);
+    std::vector<double> ranks(1 + random() % kTurns.size());
     for (double& rank : ranks) rank = drawn();
     std::vector<double> faster = ranks;
     faster[random() % faster.size()] *= 0.9;
@@ -252,7 +252,7 @@ TEST(LikelyTime, falls_with_each_rank_and_with_more_kernels_and_does_not_jump_wh
     EXPECT_LE(likely_of(faster, true), likely_of(ranks, true) * (1.0 + 1e-12));
     EXPECT_GE(likely_of(faster, true), 0.9 * likely_of(ranks, true) * (1.0 - 1e-12));
     EXPECT_GE(likely_of(ranks, true), ranks.front());
-    if (ranks.size() == LikelyKernels::kMost) continue;
+    if (ranks.size() == kTurns.size()) continue;
     std::vector<double> more = ranks;
     more.push_back(drawn());
     std::sort(more.begin(), more.end());

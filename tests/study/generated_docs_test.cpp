@@ -51,7 +51,7 @@ TEST(GeneratedDocs, NineInTenUnseenKernelsLieInTheirRange) {
     std::vector<ValidatedCase> learned, unseen;
     for (std::size_t i = 0; i < tables().cases.size(); ++i) {
       const ValidatedCase& c = tables().cases[i];
-      if (c.source == "public") continue;
+      if (c.source.starts_with("public")) continue;
       (static_cast<int>(i % 2) == half ? learned : unseen).push_back(c);
     }
     const auto ranges = residual_table(learned)["ranges"];
