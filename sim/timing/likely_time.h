@@ -9,6 +9,8 @@
 #include <array>
 #include <span>
 
+#include "sim/launch/kernel_launch.h"
+
 namespace ridgeline {
 
 /// How often each rank is taken, where a library's choices are known (profiles of Hopper; others fit as well, from 0.54
