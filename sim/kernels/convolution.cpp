@@ -68,14 +68,6 @@ class ConvolutionLowering {
     return std::move(out_);
   }
 
-  /// What speaks against a kernel whatever the chip: cuDNN keeps tf32 from the kernels of cp.async, for which operands
-  /// are rounded, and sums from being split more often than times say. Set with kTurnsOfForms.
-  static double weight_of(const GemmWork& work) {
-    constexpr double kRounded = 1.2, kSplit = 1.15;
-    return (work.family == GemmWork::Family::mma_sync && work.type == DType::tf32 ? kRounded : 1.0) *
-           (work.split_k > 1 && work.family != GemmWork::Family::simt ? kSplit : 1.0);
-  }
-
   /// All that a direction could run here but products of transformed tensors.
   std::vector<KernelLaunch> forms(Role role) {
     if (plain_product()) return {};
@@ -257,7 +249,7 @@ class ConvolutionLowering {
   /// library may take instead go with it (KernelLaunch::others).
   void append(std::vector<Form> forms, const std::vector<Operand>& reads, const Operand& write) {
     const auto at_full_clock = [&](const Form& form) {
-      return (form.kernel.seconds + form.frame->seconds) * weight_of(form.kernel.work);
+      return (form.kernel.seconds + form.frame->seconds) * dislike_of_form(form.kernel.work);
     };
     std::sort(forms.begin(), forms.end(),
               [&](const Form& a, const Form& b) { return at_full_clock(a) < at_full_clock(b); });
@@ -268,22 +260,19 @@ class ConvolutionLowering {
     std::vector<Form> kept;
     double best = std::numeric_limits<double>::infinity();
     for (Form& form : forms) {
-      if (at_full_clock(form) > kMostSlowerForm * best) break;
+      if (at_full_clock(form) > kMostSlower * best) break;
       if (std::any_of(kept.begin(), kept.end(), [&](const Form& other) { return of_one_tile(form, other); })) continue;
       form.launch = launch_for(form, reads, write);
       form.launch.around = form.frame->seconds;
-      form.launch.weight = weight_of(form.kernel.work);
-      form.cold = (engine_.time(form.launch, {}).time.value() + form.frame->seconds) * form.launch.weight;
+      form.cold =
+          (engine_.time(form.launch, {}).time.value() + form.frame->seconds) * dislike_of_form(form.kernel.work);
       best = std::min(best, form.cold);
       kept.push_back(std::move(form));
     }
     std::stable_sort(kept.begin(), kept.end(), [](const Form& a, const Form& b) { return a.cold < b.cold; });
     auto others = std::make_shared<std::vector<OtherForm>>();
-    for (std::size_t i = 1; i < kept.size(); ++i) {
-      const KernelLaunch& launch = others->emplace_back(OtherForm{std::move(kept[i].launch)}).launch;
-      others->back().around = launch.around;
-      others->back().weight = launch.weight;
-    }
+    for (std::size_t i = 1; i < kept.size(); ++i)
+      others->push_back({std::move(kept[i].launch), kept[i].frame->seconds});
     Form& own = kept.front();
     own.launch.name = own.frame->transformed ? "gemm_of_transforms" : name_of_convolution(own.kernel.work);
     own.launch.others = std::move(others);

@@ -142,11 +142,13 @@ ConvolutionTime convolution_law(const GemmWork& work, const Gpu& gpu, double col
   const double at_work = t.tiles * splits / rounds;
   const double l2_cycles = at_work * full_clock / std::max(gpu.l2.shared_read_bandwidth, gpu.l2.read_bandwidth).value();
   const double share = work.gathering.role == Gathering::Role::weight_gradient ? c.weight_share : c.l2_share;
-  result.loads = tk * element *
-                     (tm * (1.0 + c.misaligned_load * pixel_straddling(t.a_channels, element, kPixelLine)) +
-                      tn * (1.0 + c.misaligned_load * pixel_straddling(t.b_channels, element, kPixelLine))) *
-                     (1.0 / gpu.sm.shared_bandwidth.value() + share * l2_cycles) +
-                 c.row_cycles * work.gathering.scattered_rows;
+  const double gathered = tk * element *
+                          (tm * (1.0 + c.misaligned_load * pixel_straddling(t.a_channels, element, kPixelLine)) +
+                           tn * (1.0 + c.misaligned_load * pixel_straddling(t.b_channels, element, kPixelLine)));
+  const double stored_to_shared =
+      gathered / gpu.sm.shared_bandwidth.value() + c.row_cycles * work.gathering.scattered_rows;
+  const double from_l2 = gathered * share * l2_cycles;
+  result.loads = stored_to_shared + from_l2;
   // A k-step waits for loads that stages before it asked for.
   result.latency = std::max(
       0.0, c.latency_cycles + (load_latency(gpu, 0.0, full_clock) - reference_load_latency(0.0)) / kStagesAhead);
@@ -156,14 +158,21 @@ ConvolutionTime convolution_law(const GemmWork& work, const Gpu& gpu, double col
                                (1.0 + c.misaligned_store * pixel_straddling(t.out_channels, element, kPixelStore))) *
       (scattered ? c.scatter : 1.0);
   const double resident = persistent ? 1.0 : std::min(static_cast<double>(std::max(1, work.blocks_per_sm)), rounds);
-  const double together = result.bound + result.loads;
-  const double step = (persistent ? rounded_maximum(result.bound, result.latency, result.loads)
-                                  : rounded_maximum(resident * together, result.latency + together)) *
-                      (work.gathering.indexed ? c.indexed : 1.0);
-  const double cycles = rounds / resident * result.steps * step + rounds * epilogue;
+  // The L2 is a bound of its own to blocks that share an SM: what fewer SMs ask of it, more do at once.
+  const auto cycles_with = [&](double l2_cycles_of_step) {
+    const double together = result.bound + stored_to_shared;
+    const double step =
+        (persistent   ? rounded_maximum(result.bound, result.latency, stored_to_shared + l2_cycles_of_step)
+         : cuda_cores ? rounded_maximum(resident * (together + l2_cycles_of_step), result.latency + together)
+                      : rounded_maximum(resident * together, result.latency + together, resident * l2_cycles_of_step)) *
+        (work.gathering.indexed ? c.indexed : 1.0);
+    return rounds / resident * result.steps * step + rounds * epilogue;
+  };
+  const double cycles = cycles_with(from_l2);
   result.math = std::clamp(t.tiles * t.steps * math / sms / cycles, 0.0, 1.0);
   const double clock = kernel_clock(gpu, pipe, result.math).value(), dram = gpu.dram.bandwidth.value();
   result.compute = cycles / clock;
+  result.clocked = cycles_with(0.0) / clock;  // the L2 has a clock of its own
   result.memory = (cold_bytes + written_bytes * (to_images ? 2.0 : 1.0)) / (c.dram_share * dram) +
                   hit_bytes / achieved_bandwidth(gpu).l2_read;
   result.fixed = c.fixed_cycles / full_clock;
@@ -188,7 +197,7 @@ KernelTime convolution_time(const KernelLaunch& launch, const GemmWork& work, co
   const ConvolutionTime part = convolution_law(work, gpu, read - hit, hit, launch.written_bytes(), constants);
   KernelTime result;
   result.time = Seconds{part.total};
-  result.clocked = Seconds{part.compute};
+  result.clocked = Seconds{part.clocked};
   result.dram_read_bytes = read - hit + part.floor.refetched;
   result.dram_write_bytes = launch.written_bytes();
   const double element = static_cast<double>(bytes_of(work.type));

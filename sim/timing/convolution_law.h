@@ -47,6 +47,7 @@ const ConvolutionConstants& convolution_constants(ConvolutionClass kernel_class)
 
 struct ConvolutionTime {
   double total = 0, compute = 0, memory = 0, fixed = 0;  ///< seconds
+  double clocked = 0;                                    ///< of compute, were the L2 infinitely fast
   double math = 0;                                       ///< share of the cycles in which the pipe works
   double latency = 0, loads = 0, bound = 0;              ///< cycles of a k-step
   double tiles = 0, steps = 0;

@@ -16,31 +16,28 @@ double likely_of(std::span<const double> ranks, bool often_others) {
   return sum;
 }
 
-double likely_of_forms(std::span<const double> ranks) {
-  if (ranks.empty()) return std::numeric_limits<double>::infinity();
-  const double most = kMostSlowerForm * ranks.front();
-  double sum = 0.0;
-  for (std::size_t i = 0; i < kTurnsOfForms.size(); ++i)
-    sum += kTurnsOfForms[i] * (i == 0 ? ranks.front() : i < ranks.size() ? std::min(ranks[i], most) : most);
-  return sum;
+double dislike_of_form(const GemmWork& work) {
+  constexpr double kRounded = 1.2, kSplit = 1.15;
+  if (work.family == GemmWork::Family::simt) return 1.0;
+  return (work.family == GemmWork::Family::mma_sync && work.type == DType::tf32 ? kRounded : 1.0) *
+         (work.split_k > 1 ? kSplit : 1.0);
 }
 
 double seconds_of_forms(const KernelLaunch& launch, double own, std::span<const double> others) {
   static thread_local std::vector<double> often_others;
   often_others.clear();
   double fastest = std::numeric_limits<double>::infinity();
-  const auto add = [&](const KernelLaunch& form, double rank) {
+  const auto add = [&](const KernelLaunch& form, double seconds) {
     const auto* product = std::get_if<GemmWork>(&form.work);
-    if (product != nullptr && product->family != GemmWork::Family::simt) often_others.push_back(rank);
-    else fastest = std::min(fastest, rank);
+    const bool on_tensor_cores = product != nullptr && product->family != GemmWork::Family::simt;
+    if (on_tensor_cores) often_others.push_back(seconds * dislike_of_form(*product));
+    else fastest = std::min(fastest, seconds);
   };
-  add(launch, (own + launch.around) * launch.weight);
-  for (std::size_t i = 0; i < others.size(); ++i) {
-    const OtherForm& other = (*launch.others)[i];
-    add(other.launch, (others[i] + other.around) * other.weight);
-  }
+  add(launch, own + launch.around);
+  for (std::size_t i = 0; i < others.size(); ++i)
+    add((*launch.others)[i].launch, others[i] + (*launch.others)[i].around);
   std::sort(often_others.begin(), often_others.end());
-  return std::min(fastest, likely_of_forms(often_others)) - launch.around;
+  return std::min(fastest, likely_of(often_others, true)) - launch.around;
 }
 
 }  // namespace ridgeline

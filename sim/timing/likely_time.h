@@ -9,6 +9,8 @@
 #include <array>
 #include <span>
 
+#include "sim/launch/kernel_launch.h"
+
 namespace ridgeline {
 
 /// How often each rank is taken, where a library's choices are known (profiles of Hopper; others fit as well, from 0.54
@@ -20,16 +22,15 @@ inline constexpr double kMostSlower = 1.2;
 /// `ranks`: seconds, ascending, as many as there are up to two. Infinite without any.
 double likely_of(std::span<const double> ranks, bool often_others);
 
-/// The same of convolutions on tensor cores, of which cuDNN's choices are further from the fastest. Set on the 1,547
-/// convolutions of random shape to be fitted (h200/wide) that are no plain products: median and mean error 13.0 and
-/// 19.8 %, of the fastest alone 14.5 and 21.4.
-inline constexpr std::array kTurnsOfForms{0.4, 0.2, 0.2, 0.2};
-inline constexpr double kMostSlowerForm = 1.5;
-double likely_of_forms(std::span<const double> ranks);
+/// What speaks against a convolution's kernel whatever the chip, its rank over its seconds: cuDNN keeps tf32 from the
+/// kernels of cp.async, for which operands are rounded, and splits sums less often than times say. Set on the 1,547
+/// convolutions to be fitted that are no plain products: median and mean error 13.3 and 20.3 % with both and the turns
+/// above, 14.6 and 21.5 % with the fastest alone.
+double dislike_of_form(const GemmWork& work);
 
 /// Seconds of an op in the form of `launch`, which takes `own` without its helpers, or in those that a library may take
-/// instead: of convolutions as above, but of those on the CUDA cores and of attention the fastest. Helpers of this form
-/// excluded.
+/// instead: of convolutions as often_others above, but of those on the CUDA cores and of attention the fastest. Helpers
+/// of this form excluded.
 double seconds_of_forms(const KernelLaunch& launch, double own, std::span<const double> others);
 
 /// Of both generations of kernels: a share of products keeps to the older one; the others take the faster.
