@@ -123,12 +123,12 @@ void add_own(Validation& validation, const MeasurementIndex& index, std::string_
   const auto on_it = [&](const MeasuredFile& file) { return hardware.empty() || file.machine.hardware == hardware; };
   const MeasuredOps measured = load_measured_ops(index, {.files = on_it, .held_out_only = true});
   for (const MeasuredOp& row : measured.rows)
-    validation.add(
-        {row.file->machine.hardware, row.op, row.dtype, row.file->kind == "published-ops" ? "public, serving"
-                                                             : row.file->unusual_shapes    ? "wide"
-                                                                                           : "ours",
-         row.time},
-        row.file->machine.software, {{row.kernel}});
+    validation.add({row.file->machine.hardware, row.op, row.dtype,
+                    row.file->kind == "published-ops" ? "public, serving"
+                    : row.file->unusual_shapes        ? "wide"
+                                                      : "ours",
+                    row.time},
+                   row.file->machine.software, {{row.kernel}});
 }
 
 /// Published cases: rows of doubtful trust or dominated by their launch are left out.
