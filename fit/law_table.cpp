@@ -4,9 +4,11 @@
 #include <fmt/ostream.h>
 
 #include <fstream>
+#include <sstream>
 
 #include "fit/measurements.h"
 #include "fit/yaml_fields.h"
+#include "sim/output/write_file.h"
 
 namespace ridgeline::fit {
 namespace {
@@ -129,7 +131,7 @@ LawTable read_table(const std::filesystem::path& path) {
 }
 
 void write_table(const LawTable& table, const std::filesystem::path& path) {
-  std::ofstream out(path);
+  std::ostringstream out;
   out << table.comment;
   fmt::print(out, "table: {}\nstruct: {}\nheader: {}\nunits:\n", table.name, table.type, table.header);
   for (const auto& [name, unit] : table.units) fmt::print(out, "  {}: \"{}\"\n", name, unit);
@@ -147,7 +149,7 @@ void write_table(const LawTable& table, const std::filesystem::path& path) {
       fmt::print(out, "}}\n");
     }
   }
-  if (!out.flush()) throw UserError(fmt::format("{}: cannot be written", path.string()));
+  write_file(path.string(), out.str());
 }
 
 std::string constant_text(double value) { return fmt::format("{:.4g}", value); }

@@ -38,6 +38,7 @@ struct Laboratory {
 /// Problems of a table, by its classes; rows that say nothing of any are left out. The laboratory must outlive them.
 std::vector<Problem> memory_bound_problems(const Measurements& measurements, const Laboratory& laboratory);
 std::vector<Problem> attention_problems(const Measurements& measurements, const Laboratory& laboratory);
+std::vector<Problem> convolution_problems(const Measurements& measurements, const Laboratory& laboratory);
 std::vector<Problem> product_problems(const Measurements& measurements, const Laboratory& laboratory);
 
 }  // namespace ridgeline::fit

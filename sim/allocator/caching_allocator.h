@@ -55,6 +55,11 @@ class CachingAllocator {
  public:
   CachingAllocator(AllocatorSettings settings, DeviceMemory device);
 
+  /// Takes over what another process reserved: a plain segment, or the mapped parts of a growing one (ranges of one
+  /// stream and pool in address order), with their blocks. Before the first request. Returns the blocks in use, in
+  /// order; nothing where the device has no room for them.
+  std::optional<std::vector<BlockId>> adopt(const std::vector<SegmentView>& ranges);
+
   /// `bytes` > 0. Returns kNoBlock when memory is exhausted: see last_failure().
   BlockId allocate(std::int64_t bytes, StreamId stream = 0);
   /// The block's owner is done with it. Where other streams used it (record_stream), it stays active until they are

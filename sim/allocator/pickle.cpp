@@ -69,12 +69,24 @@ class PickleReader {
   void push_text(unsigned length_bytes) { stack_.push_back(PickleValue::text(take(take_unsigned(length_bytes)))); }
   void push_integer(std::int64_t value) { stack_.push_back(PickleValue::integer(value)); }
 
+  /// Two's complement, little-endian. What 64 bits do not hold (PyTorch writes the line -1 of a C++ frame as 2^64 - 1)
+  /// becomes the nearest double.
   void push_long() {
-    const auto count = static_cast<unsigned>(take_unsigned(1));
-    if (count > 8) fail("an integer of more than 64 bits");
-    std::uint64_t value = take_unsigned(count);
-    if (count > 0 && count < 8 && (value >> (8 * count - 1)) != 0) value |= ~std::uint64_t{0} << (8 * count);
-    push_integer(static_cast<std::int64_t>(value));
+    const std::string_view taken = take(take_unsigned(1));
+    if (taken.empty()) return push_integer(0);
+    const bool negative = (static_cast<unsigned char>(taken.back()) & 0x80) != 0;
+    double nearest = 0.0;
+    std::uint64_t low = negative ? ~std::uint64_t{0} : 0;
+    bool fits = true;
+    for (std::size_t i = taken.size(); i-- > 0;) {
+      const auto byte = static_cast<unsigned char>(taken[i]);
+      nearest = nearest * 256.0 + (negative && i + 1 == taken.size() ? byte - 256.0 : double{byte});
+      if (i >= 8) fits = fits && byte == (negative ? 0xff : 0);
+      else low = low << 8 | byte;
+    }
+    fits = fits && (taken.size() < 8 || ((low >> 63) != 0) == negative);
+    if (fits) push_integer(static_cast<std::int64_t>(low));
+    else stack_.push_back({nearest});
   }
   void push_double() {
     std::uint64_t bits = 0;

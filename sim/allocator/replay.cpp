@@ -15,11 +15,14 @@ class Replay {
  public:
   Replay(const AllocationHistory& history, const ReplayOptions& options)
       : history_(history),
+        before_(options.before),
         follow_(options.recorded_addresses),
         allocator_(options.settings, device_for(history, options)) {}
 
   HistoryReplay run() {
+    const bool begun = follow_ ? take_over() : allocate_again();
     for (const HistoryEvent& event : history_.events) {
+      if (!begun) break;
       ++result_.events;
       if (!play(event)) break;
     }
@@ -47,6 +50,49 @@ class Replay {
 
   [[noreturn]] void contradiction(const HistoryEvent& event, const char* what) const {
     throw HistoryError(fmt::format("{}:{}: {} at address {:x}", history_.source, event.line, what, event.address));
+  }
+
+  bool out_of_memory(std::uint32_t line) {
+    result_.out_of_memory = true;
+    result_.out_of_memory_line = line;
+    result_.failure = allocator_.last_failure();
+    return false;
+  }
+
+  /// What there was before, as it was. False when memory is exhausted.
+  bool take_over() {
+    for (auto first = before_.begin(); first != before_.end();) {
+      // Parts of one growing segment belong together.
+      const auto other = std::find_if(first + 1, before_.end(), [&](const SegmentView& s) {
+        return !first->expandable || !s.expandable || s.stream != first->stream || s.pool != first->pool;
+      });
+      const std::vector<SegmentView> ranges(first, other);
+      const auto used = allocator_.adopt(ranges);
+      if (!used) return out_of_memory(0);
+      for (const BlockId block : *used) live_.emplace(allocator_.address_of(block), block);
+      first = other;
+    }
+    return true;
+  }
+
+  /// The blocks there were before, asked for again.
+  bool allocate_again() {
+    for (const SegmentView& segment : before_) {
+      for (const BlockView& view : segment.blocks) {
+        if (view.state != BlockView::State::allocated && view.state != BlockView::State::pending_free) continue;
+        const BlockId block = allocator_.allocate(std::max<std::int64_t>(view.requested, 1), segment.stream);
+        if (block == kNoBlock) return out_of_memory(0);
+        if (view.state == BlockView::State::pending_free) allocator_.request_free(block);
+        live_.emplace(view.address, block);
+      }
+    }
+    return true;
+  }
+
+  /// The stream as the allocator counts it. Where there was something before, the history counts as that does.
+  StreamId stream_of(const HistoryEvent& event) {
+    if (!before_.empty()) return static_cast<StreamId>(event.stream);
+    return streams_.try_emplace(event.stream, static_cast<StreamId>(streams_.size())).first->second;
   }
 
   /// False when memory is exhausted.
@@ -78,14 +124,8 @@ class Replay {
 
   bool allocate(const HistoryEvent& event) {
     if (event.bytes == 0) contradiction(event, "an allocation of zero bytes");
-    const auto stream = streams_.try_emplace(event.stream, static_cast<StreamId>(streams_.size())).first->second;
-    const BlockId block = allocator_.allocate(event.bytes, stream);
-    if (block == kNoBlock) {
-      result_.out_of_memory = true;
-      result_.out_of_memory_line = event.line;
-      result_.failure = allocator_.last_failure();
-      return false;
-    }
+    const BlockId block = allocator_.allocate(event.bytes, stream_of(event));
+    if (block == kNoBlock) return out_of_memory(event.line);
     if (allocator_.address_of(block) != event.address) ++result_.moved_blocks;
     if (!live_.emplace(event.address, block).second) contradiction(event, "a block was allocated twice");
     return true;
@@ -101,6 +141,7 @@ class Replay {
   }
 
   const AllocationHistory& history_;
+  const std::vector<SegmentView>& before_;
   bool follow_;
   CachingAllocator allocator_;
   std::unordered_map<Address, BlockId> live_;

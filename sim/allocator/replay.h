@@ -15,6 +15,9 @@ struct ReplayOptions {
   /// Segments take the addresses they had when recorded (as long as their sizes agree): ties between equal blocks then
   /// break as they did. Otherwise addresses follow DeviceMemory's rule.
   bool recorded_addresses = true;
+  /// What there was before the first event. With recorded addresses it is taken over as it was; otherwise its blocks
+  /// are asked for again, in the order of their addresses.
+  std::vector<SegmentView> before{};
 };
 
 struct HistoryReplay {
@@ -23,7 +26,7 @@ struct HistoryReplay {
   std::vector<std::int64_t> recorded_segments;         ///< the same, as recorded
   std::int64_t events = 0;
   std::int64_t moved_blocks = 0;   ///< blocks at another address than recorded
-  std::int64_t unknown_frees = 0;  ///< frees of blocks that were allocated before the recording began
+  std::int64_t unknown_frees = 0;  ///< frees of blocks that nobody allocated: the recording began later
   bool out_of_memory = false;
   std::uint32_t out_of_memory_line = 0;
   OutOfMemory failure;
@@ -31,8 +34,8 @@ struct HistoryReplay {
   std::vector<SegmentView> segments;  ///< at the end
 };
 
-/// Throws HistoryError when the history contradicts itself (a block allocated twice, a free completed before
-/// requested).
+/// Streams of the history and of `before` are counted alike. Throws HistoryError when the history contradicts itself (a
+/// block allocated twice, a free completed before requested).
 HistoryReplay replay(const AllocationHistory& history, const ReplayOptions& options);
 
 }  // namespace ridgeline

@@ -17,21 +17,28 @@ class SnapshotReader {
  public:
   explicit SnapshotReader(const std::string& source) : source_(source) {}
 
-  MemorySnapshot read(const PickleValue& root) {
+  std::vector<MemorySnapshot> read(const PickleValue& root) {
     const PickleDict& dict = dict_of(root, "the snapshot");
     const PickleValue* segments = dict.find("segments");
     const PickleValue* traces = dict.find("device_traces");
     if (segments == nullptr) fail("the snapshot has no \"segments\"; it should be what _dump_snapshot() writes");
-    MemorySnapshot snapshot;
     const PickleSequence none;
     const PickleSequence& all_segments = list_of(*segments, "segments");
     const PickleSequence& all_traces = traces != nullptr ? list_of(*traces, "device_traces") : none;
-    snapshot.device = choose_device(all_segments, all_traces, snapshot.devices);
-    read_segments(all_segments, snapshot);
-    read_history(all_traces, snapshot);
+    AllocatorSettings allocator;
     if (const PickleValue* settings = dict.find("allocator_settings"); settings != nullptr)
-      read_settings(dict_of(*settings, "allocator_settings"), snapshot.settings);
-    return snapshot;
+      read_settings(dict_of(*settings, "allocator_settings"), allocator);
+    std::vector<MemorySnapshot> snapshots;
+    const std::set<std::int64_t> devices = devices_of(all_segments, all_traces);
+    for (const std::int64_t device : devices) {
+      MemorySnapshot& snapshot = snapshots.emplace_back();
+      snapshot.device = device;
+      snapshot.devices = static_cast<int>(devices.size());
+      snapshot.settings = allocator;
+      read_segments(all_segments, snapshot);
+      read_history(all_traces, snapshot);
+    }
+    return snapshots;
   }
 
  private:
@@ -68,18 +75,14 @@ class SnapshotReader {
     return *value;
   }
 
-  std::int64_t choose_device(const PickleSequence& segments, const PickleSequence& traces, int& devices) const {
-    std::set<std::int64_t> traced, held;
+  std::set<std::int64_t> devices_of(const PickleSequence& segments, const PickleSequence& traces) const {
+    std::set<std::int64_t> devices;
     for (std::size_t i = 0; i < traces.items.size(); ++i) {
       if (!list_of(traces.items[i], fmt::format("device_traces[{}]", i)).items.empty())
-        traced.insert(static_cast<std::int64_t>(i));
+        devices.insert(static_cast<std::int64_t>(i));
     }
-    for (std::size_t i = 0; i < segments.items.size(); ++i) held.insert(device_of(segments, i));
-    std::set<std::int64_t> both = traced;
-    both.insert(held.begin(), held.end());
-    devices = static_cast<int>(both.size());
-    if (!traced.empty()) return *traced.begin();
-    return held.empty() ? 0 : *held.begin();
+    for (std::size_t i = 0; i < segments.items.size(); ++i) devices.insert(device_of(segments, i));
+    return devices;
   }
   std::int64_t device_of(const PickleSequence& segments, std::size_t i) const {
     const std::string where = fmt::format("segments[{}]", i);
@@ -98,6 +101,7 @@ class SnapshotReader {
       segment.pool = text(dict, "segment_type", where) == "small" ? PoolKind::small : PoolKind::large;
       if (const PickleValue* expandable = dict.find("is_expandable"); expandable != nullptr)
         segment.expandable = expandable->value == PickleValue::boolean(true).value;
+      segment.stream = owner_index(owner_of(dict, where), snapshot.owners);
       const PickleSequence& blocks = list_of(field(dict, "blocks", where), where + ".blocks");
       Address address = segment.address;  // older snapshots leave it out: blocks tile the segment
       std::int64_t sum = 0;
@@ -115,6 +119,26 @@ class SnapshotReader {
     }
     std::sort(snapshot.segments.begin(), snapshot.segments.end(),
               [](const SegmentView& a, const SegmentView& b) { return a.address < b.address; });
+  }
+  StreamPool owner_of(const PickleDict& dict, const std::string& where) const {
+    StreamPool owner;
+    if (dict.find("stream") != nullptr) owner.stream = integer(dict, "stream", where);
+    if (const PickleValue* id = dict.find("segment_pool_id"); id != nullptr) {
+      const PickleSequence& pair = list_of(*id, "segment_pool_id of " + where);
+      const auto part = [&](std::size_t i) {
+        const auto* number = i < pair.items.size() ? std::get_if<std::int64_t>(&pair.items[i].value) : nullptr;
+        return number != nullptr ? *number : 0;
+      };
+      owner.graph = part(0);
+      owner.graph_pool = part(1);
+    }
+    return owner;
+  }
+  static StreamId owner_index(const StreamPool& owner, std::vector<StreamPool>& owners) {
+    const auto known = std::find(owners.begin(), owners.end(), owner);
+    if (known != owners.end()) return static_cast<StreamId>(known - owners.begin());
+    owners.push_back(owner);
+    return static_cast<StreamId>(owners.size()) - 1;
   }
   BlockView read_block(const PickleDict& dict, Address address, const std::string& where) const {
     BlockView block;
@@ -190,8 +214,15 @@ bool looks_like_pickle(std::string_view bytes) {
   return !bytes.empty() && static_cast<unsigned char>(bytes[0]) == 0x80;
 }
 
-MemorySnapshot read_snapshot(std::string_view bytes, const std::string& source) {
+std::vector<MemorySnapshot> read_snapshots(std::string_view bytes, const std::string& source) {
   return SnapshotReader(source).read(read_pickle(bytes, source));
+}
+
+MemorySnapshot read_snapshot(std::string_view bytes, const std::string& source) {
+  std::vector<MemorySnapshot> snapshots = read_snapshots(bytes, source);
+  for (MemorySnapshot& snapshot : snapshots)
+    if (!snapshot.history.events.empty()) return std::move(snapshot);
+  return snapshots.empty() ? MemorySnapshot{} : std::move(snapshots.front());
 }
 
 }  // namespace ridgeline

@@ -16,11 +16,19 @@
 
 namespace ridgeline {
 
+/// A stream, and the CUDA graph whose private pool it is (0, 0: none).
+struct StreamPool {
+  std::int64_t stream = 0, graph = 0, graph_pool = 0;
+  bool operator==(const StreamPool&) const = default;
+};
+
+/// Of one device.
 struct MemorySnapshot {
-  std::int64_t device = 0;    ///< the one described: the first with a history, else the first with segments
-  int devices = 0;            ///< with a history or segments
-  AllocationHistory history;  ///< of that device; `line` counts its events from 1. Empty where none was recorded
-  std::vector<SegmentView> segments;  ///< of that device, as they are; pending blocks are active_pending_free
+  std::int64_t device = 0;
+  int devices = 0;                    ///< of the file, with a history or segments
+  AllocationHistory history;          ///< `line` counts its events from 1. Empty where none was recorded
+  std::vector<SegmentView> segments;  ///< as they are; `stream` counts `owners`; pending blocks are active_pending_free
+  std::vector<StreamPool> owners;     ///< whose segments there are
   AllocatorSettings settings;         ///< as far as the snapshot names them
 };
 
@@ -28,6 +36,9 @@ struct MemorySnapshot {
 bool looks_like_pickle(std::string_view bytes);
 
 /// Throws UserError with `source` and the key or event that is missing or wrong.
+/// Those of all devices with a history or segments, by device.
+std::vector<MemorySnapshot> read_snapshots(std::string_view bytes, const std::string& source);
+/// That of the first device with a history, else the first with segments, else an empty one.
 MemorySnapshot read_snapshot(std::string_view bytes, const std::string& source);
 
 }  // namespace ridgeline

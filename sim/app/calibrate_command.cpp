@@ -5,6 +5,8 @@
 #include "sim/config/parse_yaml.h"
 #include "sim/hardware/load_gpu.h"
 #include "sim/hardware/measured_section.h"
+#include "sim/output/standard_output.h"
+#include "sim/output/write_file.h"
 #include "sim/report/calibration_text.h"
 #include "sim/study/calibration.h"
 #include "sim/study/calibration_effect.h"
@@ -28,15 +30,15 @@ void run(const Options& options) {
   const Calibration calibration = calibrate(probe, datasheet, measured_rows(config::load_yaml(file)), order);
   const std::string text = with_measured_section(trace::read_text(file), calibration.rows, calibration.conditions);
   const Gpu after = gpu_from_yaml(text, output);  // read as it will be, before anything is written
-  fmt::print("{}", calibration_text(sheet, hardware_sheet_from_yaml(text, output), calibration,
-                                    calibration_effect(before, after)));
+  print("{}", calibration_text(sheet, hardware_sheet_from_yaml(text, output), calibration,
+                               calibration_effect(before, after)));
   if (options.dry_run) {
-    fmt::print("\nnothing written\n");
+    print("\nnothing written\n");
     return;
   }
-  trace::write_text(output, text);
-  fmt::print("\n{}: {} numbers from the microkernels, {} kept\n", output, calibration.from_probe.size(),
-             calibration.rows.size() - calibration.from_probe.size());
+  write_file(output, text);
+  print("\n{}: {} numbers from the microkernels, {} kept\n", output, calibration.from_probe.size(),
+        calibration.rows.size() - calibration.from_probe.size());
 }
 
 }  // namespace

@@ -21,6 +21,7 @@ void add_models_command(CLI::App& program, Outcome& outcome);
 void add_memory_command(CLI::App& program, Outcome& outcome);
 void add_calibrate_command(CLI::App& program, Outcome& outcome);
 void add_validate_command(CLI::App& program, Outcome& outcome);
+void add_refit_command(CLI::App& program, Outcome& outcome);
 void add_replay_command(CLI::App& program, Outcome& outcome);
 
 }  // namespace ridgeline::app

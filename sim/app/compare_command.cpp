@@ -8,6 +8,7 @@
 #include "sim/app/page_output.h"
 #include "sim/app/scenario_options.h"
 #include "sim/hardware/load_gpu.h"
+#include "sim/output/standard_output.h"
 #include "sim/report/comparison_report.h"
 #include "sim/units/user_error.h"
 
@@ -96,9 +97,8 @@ void run(const Options& options) {
   const Comparison comparison = compare(sides.scenarios, sides.labels, options.engine);
   if (!options.html.empty()) write_comparison_page(options.html, comparison);
   if (options.format == "json")
-    fmt::print("{}\n",
-               comparison_json(comparison).dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
-  else fmt::print("{}", comparison_text(comparison));
+    print("{}\n", comparison_json(comparison).dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+  else print("{}", comparison_text(comparison));
 }
 
 }  // namespace

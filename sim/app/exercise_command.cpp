@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/app/commands.h"
+#include "sim/output/standard_output.h"
 #include "sim/report/exercise_measures.h"
 #include "sim/report/memory_words.h"
 #include "sim/study/exercise.h"
@@ -56,7 +57,7 @@ void print_question(const Exercise& e) {
   for (const std::string& command : e.explore) out += "    " + command + "\n";
   out += fmt::format("\n  ridgeline exercise {} --answer X{}   ({:.3g} % off is right; --solution shows it)\n",
                      e.number, e.unit.empty() ? "" : fmt::format("   in {}", e.unit), 100 * e.tolerance);
-  fmt::print("{}", out);
+  print("{}", out);
 }
 
 void print_solution(const Exercise& e, ExerciseNumbers& numbers) {
@@ -66,7 +67,7 @@ void print_solution(const Exercise& e, ExerciseNumbers& numbers) {
                   fmt::format("{} ({})", in_unit(numbers.evaluate(e.measured), e), e.measured_source));
   out += '\n';
   write_paragraphs(out, numbers.filled(e.explanation));
-  fmt::print("{}", out);
+  print("{}", out);
 }
 
 void print_json(const Options& options, const Exercise& e, ExerciseNumbers& numbers) {
@@ -79,18 +80,18 @@ void print_json(const Options& options, const Exercise& e, ExerciseNumbers& numb
       json["measured"] = {{"value", numbers.evaluate(e.measured)}, {"source", e.measured_source}};
     json["explanation"] = numbers.filled(e.explanation);
   }
-  fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+  print("{}\n", json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
 }
 
 void list(const std::vector<Exercise>& exercises, const std::string& format) {
   if (format == "json") {
     auto all = nlohmann::ordered_json::array();
     for (const Exercise& e : exercises) all.push_back({{"number", e.number}, {"title", e.title}});
-    fmt::print("{}\n", all.dump(2));
+    print("{}\n", all.dump(2));
     return;
   }
-  for (const Exercise& e : exercises) fmt::print("{:>4}  {}\n", e.number, e.title);
-  fmt::print("\nridgeline exercise N asks one\n");
+  for (const Exercise& e : exercises) print("{:>4}  {}\n", e.number, e.title);
+  print("\nridgeline exercise N asks one\n");
 }
 
 void run(const Options& options, Outcome& outcome) {
@@ -108,9 +109,9 @@ void run(const Options& options, Outcome& outcome) {
   if (answered && !right) outcome.exit_code = 2;
   if (options.format == "json") return print_json(options, exercise, numbers);
   if (!answered && !options.solution) return print_question(exercise);
-  if (answered) fmt::print("{}\n", right ? "Right." : "Not quite.");
+  if (answered) print("{}\n", right ? "Right." : "Not quite.");
   if (right || options.solution) print_solution(exercise, numbers);
-  else fmt::print("  try the commands once more, or --solution\n");
+  else print("  try the commands once more, or --solution\n");
 }
 
 }  // namespace

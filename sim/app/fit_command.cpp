@@ -6,6 +6,7 @@
 
 #include "sim/app/commands.h"
 #include "sim/app/scenario_options.h"
+#include "sim/output/standard_output.h"
 #include "sim/report/fit_report.h"
 
 namespace ridgeline::app {
@@ -22,8 +23,8 @@ void run(const Options& options) {
   const FitResult result = fit_batch(scenario, options.engine);
   const Seconds time{std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count()};
   if (options.format == "json")
-    fmt::print("{}\n", fit_json(result, time).dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
-  else fmt::print("{}", fit_text(result, time));
+    print("{}\n", fit_json(result, time).dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+  else print("{}", fit_text(result, time));
 }
 
 }  // namespace

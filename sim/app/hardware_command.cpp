@@ -6,6 +6,7 @@
 #include "sim/app/commands.h"
 #include "sim/app/hardware_overrides.h"
 #include "sim/hardware/load_gpu.h"
+#include "sim/output/standard_output.h"
 #include "sim/report/hardware_text.h"
 
 namespace ridgeline::app {
@@ -19,7 +20,7 @@ struct Options {
 
 void run(const Options& options) {
   if (options.keys) {
-    fmt::print("{}", hardware_keys_markdown());
+    print("{}", hardware_keys_markdown());
     return;
   }
   const Numbers numbers = options.datasheet ? Numbers::datasheet : Numbers::measured;
@@ -29,15 +30,15 @@ void run(const Options& options) {
     if (options.format == "json") {
       auto names = nlohmann::ordered_json::array();
       for (const Gpu& gpu : gpus) names.push_back({{"name", gpu.name}, {"title", gpu.title}});
-      fmt::print("{}\n", names.dump(2));
+      print("{}\n", names.dump(2));
     } else {
-      fmt::print("{}", hardware_list(gpus));
+      print("{}", hardware_list(gpus));
     }
     return;
   }
   const HardwareSheet sheet = load_hardware_sheet(options.name, hardware_overrides(options.sets), numbers);
-  if (options.format == "json") fmt::print("{}\n", hardware_json(sheet).dump(2));
-  else fmt::print("{}", hardware_text(sheet));
+  if (options.format == "json") print("{}\n", hardware_json(sheet).dump(2));
+  else print("{}", hardware_text(sheet));
 }
 
 }  // namespace

@@ -10,6 +10,8 @@
 #include "sim/hardware/load_gpu.h"
 #include "sim/hardware/load_host.h"
 #include "sim/hierarchy/make_engine.h"
+#include "sim/output/standard_output.h"
+#include "sim/output/write_file.h"
 #include "sim/report/kernel_json.h"
 #include "sim/report/kernel_text.h"
 #include "sim/report/kernel_timeline.h"
@@ -17,7 +19,6 @@
 #include "sim/study/gzip_lines.h"
 #include "sim/study/kernel_prediction.h"
 #include "sim/study/kernel_sensitivity.h"
-#include "sim/trace/text_source.h"
 
 namespace ridgeline::app {
 namespace {
@@ -49,7 +50,7 @@ bool predict_line(const std::string& text, const Setting& with, const Lowering& 
     const KernelCase kernel = kernel_case_from(nlohmann::json(line));
     const KernelPrediction prediction = predict_kernel(kernel, lowering, engine);
     std::optional<Sensitivity> sensitivity;
-    if (!with.timeline.empty()) trace::write_text(with.timeline, kernel_timeline(prediction));
+    if (!with.timeline.empty()) write_file(with.timeline, kernel_timeline(prediction));
     if (with.sensitivity) sensitivity = kernel_sensitivity(kernel, with.gpu, with.software, engine.name());
     const Range range = with.ranges.of_kernel(kernel.op, prediction.time, with.gpu, engine.name());
     if (with.text) {
@@ -74,12 +75,12 @@ bool predict_line(const std::string& text, const Setting& with, const Lowering& 
 void run(const Options& options, Outcome& outcome) {
   const Numbers numbers = options.datasheet ? Numbers::datasheet : Numbers::measured;
   const Setting with{load_gpu(options.hardware, hardware_overrides(options.sets), numbers),
-               !options.sets.empty(),
-               load_software(options.software),
-               ResidualRanges::load(),
-               options.sensitivity,
-               options.format == "text",
-               options.timeline};
+                     !options.sets.empty(),
+                     load_software(options.software),
+                     ResidualRanges::load(),
+                     options.sensitivity,
+                     options.format == "text",
+                     options.timeline};
   const auto engine = make_engine(options.engine, with.gpu);
   const Lowering lowering(with.gpu, with.software);
   std::string answer;
@@ -88,7 +89,7 @@ void run(const Options& options, Outcome& outcome) {
     if (line.find_first_not_of(" \t\r") == std::string_view::npos) return;
     ++cases;
     if (!predict_line(std::string(line), with, lowering, *engine, answer)) outcome.exit_code = 2;
-    fmt::print("{}\n", answer);
+    print("{}\n", answer);
   };
   const bool piped = options.file == "-";
   if (piped)

@@ -1,11 +1,15 @@
-// The program: commands, and what becomes of mistakes. 0 = done, 2 = the person's mistake, 1 = ours.
+// The program: commands, and what becomes of mistakes. 0 = done, 2 = the person's mistake, 1 = ours, or what was to be
+// written could not be.
 #include <fmt/format.h>
 
 #include <exception>
+#include <sstream>
 #include <string>
 
 #include "sim/app/commands.h"
 #include "sim/app/version.h"
+#include "sim/output/output_error.h"
+#include "sim/output/standard_output.h"
 #include "sim/units/nearest_name.h"
 #include "sim/units/user_error.h"
 
@@ -22,43 +26,60 @@ std::string unknown_command(const CLI::App& program, int argc, char** argv) {
                      ridgeline::nearest_name(argv[1], names));
 }
 
+void add_commands(CLI::App& program, ridgeline::app::Outcome& outcome) {
+  using namespace ridgeline::app;
+  program.set_version_flag("--version", std::string(kProgramAndVersion));
+  program.require_subcommand(1);
+  add_predict_command(program, outcome);
+  add_fit_command(program, outcome);
+  add_compare_command(program, outcome);
+  add_sweep_command(program, outcome);
+  add_exercise_command(program, outcome);
+  add_kernels_command(program, outcome);
+  add_memory_command(program, outcome);
+  add_replay_command(program, outcome);
+  add_validate_command(program, outcome);
+  add_calibrate_command(program, outcome);
+  add_refit_command(program, outcome);
+  add_hardware_command(program, outcome);
+  add_models_command(program, outcome);
+}
+
+/// Runs the command the person chose; help and version are answers too.
+int answer(CLI::App& program, const ridgeline::app::Outcome& outcome, int argc, char** argv) {
+  try {
+    program.parse(argc, argv);
+    return outcome.exit_code;
+  } catch (const CLI::Success& asked_for) {
+    std::ostringstream out;
+    const int exit_code = program.exit(asked_for, out, out);
+    ridgeline::print_text(out.str());
+    return exit_code;
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   using namespace ridgeline;
   CLI::App program{"Step time and peak memory of training a transformer on a GPU described in YAML, and why.",
                    "ridgeline"};
-  program.set_version_flag("--version", std::string(app::kProgramAndVersion));
-  program.require_subcommand(1);
   app::Outcome outcome;
   try {
-    app::add_predict_command(program, outcome);
-    app::add_fit_command(program, outcome);
-    app::add_compare_command(program, outcome);
-    app::add_sweep_command(program, outcome);
-    app::add_exercise_command(program, outcome);
-    app::add_kernels_command(program, outcome);
-    app::add_memory_command(program, outcome);
-    app::add_replay_command(program, outcome);
-    app::add_validate_command(program, outcome);
-    app::add_calibrate_command(program, outcome);
-    app::add_hardware_command(program, outcome);
-    app::add_models_command(program, outcome);
+    add_commands(program, outcome);
     if (const std::string mistake = unknown_command(program, argc, argv); !mistake.empty()) throw UserError(mistake);
-    program.parse(argc, argv);
-    return outcome.exit_code;
-  } catch (const CLI::CallForHelp& e) {
-    return program.exit(e);
-  } catch (const CLI::CallForAllHelp& e) {
-    return program.exit(e);
-  } catch (const CLI::CallForVersion& e) {
-    return program.exit(e);
+    const int exit_code = answer(program, outcome, argc, argv);
+    finish_output();
+    return exit_code;
   } catch (const CLI::ParseError& e) {
     fmt::print(stderr, "ridgeline: {}\n", e.what());
     return 2;
   } catch (const UserError& e) {
     fmt::print(stderr, "ridgeline: {}\n", e.what());
     return 2;
+  } catch (const OutputError& e) {
+    fmt::print(stderr, "ridgeline: {}\n", e.what());
+    return 1;
   } catch (const std::exception& e) {
     fmt::print(stderr, "ridgeline: this is our bug, please report it: {}\n", e.what());
     return 1;

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/app/commands.h"
+#include "sim/output/standard_output.h"
 #include "sim/report/model_text.h"
 #include "sim/workload/load_model.h"
 
@@ -22,9 +23,9 @@ void run(const Options& options) {
   if (options.format == "json") {
     auto out = nlohmann::ordered_json::array();
     for (const ModelDescription& model : models) out.push_back(model_json(model));
-    fmt::print("{}\n", options.name.empty() ? out.dump(2) : out.front().dump(2));
+    print("{}\n", options.name.empty() ? out.dump(2) : out.front().dump(2));
   } else {
-    fmt::print("{}", options.name.empty() ? model_list(models) : model_text(models.front()));
+    print("{}", options.name.empty() ? model_list(models) : model_text(models.front()));
   }
 }
 

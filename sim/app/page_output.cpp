@@ -3,10 +3,10 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/app/version.h"
+#include "sim/output/write_file.h"
 #include "sim/report/page.h"
 #include "sim/report/page_data.h"
 #include "sim/scenario/step_detail.h"
-#include "sim/trace/text_source.h"
 
 namespace ridgeline::app {
 
@@ -18,7 +18,7 @@ void write_page(const std::string& path, const std::string& title, nlohmann::ord
                 const nlohmann::ordered_json& more) {
   nlohmann::ordered_json data{{"generator", kProgramAndVersion}, {"title", title}, {"parts", std::move(parts)}};
   if (more.is_object()) data.update(more);
-  trace::write_text(path, page(data));
+  write_file(path, page(data));
 }
 
 }  // namespace ridgeline::app

@@ -8,6 +8,8 @@
 #include "sim/app/scenario_options.h"
 #include "sim/hardware/load_gpu.h"
 #include "sim/memory/memory_snapshot.h"
+#include "sim/output/standard_output.h"
+#include "sim/output/write_file.h"
 #include "sim/report/chrome_trace.h"
 #include "sim/report/memory_report_text.h"
 #include "sim/report/prediction_json.h"
@@ -16,7 +18,6 @@
 #include "sim/scenario/memory_prediction.h"
 #include "sim/scenario/prediction.h"
 #include "sim/scenario/unread_changes.h"
-#include "sim/trace/text_source.h"
 #include "sim/trace/write_op_trace.h"
 #include "sim/units/user_error.h"
 
@@ -50,9 +51,9 @@ void run_on_every_gpu(const Options& options) {
   if (options.format == "json") {
     auto all = nlohmann::ordered_json::array();
     for (const Prediction& p : predictions) all.push_back(prediction_json(p));
-    fmt::print("{}\n", all.dump(2));
+    print("{}\n", all.dump(2));
   } else {
-    fmt::print("{}", prediction_table(shown, predictions));
+    print("{}", prediction_table(shown, predictions));
   }
 }
 
@@ -67,18 +68,17 @@ void write_memory_snapshot(const Scenario& scenario, const std::string& path) {
   const ScenarioProgram built = make_scenario_program(scenario);
   MemoryOptions options = memory_options(scenario);
   options.record_history = true;
-  trace::write_text(path, memory_snapshot(built.program, run_memory(built.program, options), options.settings));
+  write_file(path, memory_snapshot(built.program, run_memory(built.program, options), options.settings));
 }
 
 void write_op_trace(const std::string& path, const Scenario& scenario) {
   const ScenarioProgram built = make_scenario_program(scenario);
   const double samples = static_cast<double>(scenario.training.micro_batch * scenario.training.gradient_accumulation);
-  trace::write_text(path,
-                    trace::op_trace_lines({.producer = "ridgeline predict",
-                                           .title = scenario.title,
-                                           .samples = samples,
-                                           .tokens = samples * static_cast<double>(scenario.training.sequence_length)},
-                                          *built.trace));
+  write_file(path, trace::op_trace_lines({.producer = "ridgeline predict",
+                                          .title = scenario.title,
+                                          .samples = samples,
+                                          .tokens = samples * static_cast<double>(scenario.training.sequence_length)},
+                                         *built.trace));
 }
 
 void write_timeline(const std::string& path, const Scenario& scenario, const std::string& engine) {
@@ -86,14 +86,14 @@ void write_timeline(const std::string& path, const Scenario& scenario, const std
   MemoryOptions options = memory_options(scenario);
   options.record_samples = true;
   const MemoryResult memory = run_memory(run.built.program, options);
-  trace::write_text(path, chrome_trace({.title = scenario.title,
-                                        .program = run.built.program,
-                                        .times = run.times,
-                                        .timeline = run.timeline,
-                                        .gpu = scenario.gpu,
-                                        .host = scenario.host,
-                                        .cuda_graphs = run.options.cuda_graphs,
-                                        .memory = memory.samples}));
+  write_file(path, chrome_trace({.title = scenario.title,
+                                 .program = run.built.program,
+                                 .times = run.times,
+                                 .timeline = run.timeline,
+                                 .gpu = scenario.gpu,
+                                 .host = scenario.host,
+                                 .cuda_graphs = run.options.cuda_graphs,
+                                 .memory = memory.samples}));
 }
 
 void run(const Options& options) {
@@ -116,10 +116,10 @@ void run(const Options& options) {
   if (options.format == "json") {
     nlohmann::ordered_json json = prediction_json(prediction);
     if (options.memory_report) json["memory_report"] = memory_report_json(report);
-    fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+    print("{}\n", json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
   } else {
-    fmt::print("{}", prediction_text(scenario, prediction));
-    if (options.memory_report) fmt::print("{}", memory_report_text(report));
+    print("{}", prediction_text(scenario, prediction));
+    if (options.memory_report) print("{}", memory_report_text(report));
   }
 }
 

@@ -6,6 +6,7 @@
 #include "sim/app/commands.h"
 #include "sim/hardware/load_gpu.h"
 #include "sim/hardware/load_host.h"
+#include "sim/output/standard_output.h"
 #include "sim/report/replay_report.h"
 #include "sim/scenario/replay.h"
 #include "sim/trace/read_recording.h"
@@ -41,9 +42,9 @@ void run(const Options& options) {
       trace::read_recording(options.file, [&](const std::string& name) { return recorded_device(name, setting.gpu); });
   const ReplayResult result = predict_replay(std::move(recorded), setting);
   if (options.format == "json")
-    fmt::print("{}\n",
-               replay_json(options.file, result).dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
-  else fmt::print("{}", replay_text(options.file, result));
+    print("{}\n",
+          replay_json(options.file, result).dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+  else print("{}", replay_text(options.file, result));
 }
 
 }  // namespace

@@ -12,6 +12,8 @@
 
 #include "sim/app/commands.h"
 #include "sim/app/page_output.h"
+#include "sim/output/output_error.h"
+#include "sim/output/standard_output.h"
 #include "sim/report/sweep_report.h"
 #include "sim/study/points_file.h"
 #include "sim/study/sweep_ranks.h"
@@ -73,13 +75,13 @@ void check_that_some_ran(const std::vector<SweepPoint>& points) {
   if (!points.empty()) throw UserError(fmt::format("no point can run; the first says: {}", points.front().error));
 }
 
-void print(const Options& options, const Sweep& sweep, const std::vector<SweepPoint>& points) {
+void print_sweep(const Options& options, const Sweep& sweep, const std::vector<SweepPoint>& points) {
   if (!options.html.empty())
     write_page(options.html, sweep.title, nlohmann::ordered_json::array(), {{"sweep", sweep_json(sweep, points)}});
-  if (options.format == "csv") fmt::print("{}", sweep_csv(sweep, points));
+  if (options.format == "csv") print("{}", sweep_csv(sweep, points));
   else if (options.format == "json")
-    fmt::print("{}\n", sweep_json(sweep, points).dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
-  else fmt::print("{}", sweep_text(sweep, points, options.rows));
+    print("{}\n", sweep_json(sweep, points).dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+  else print("{}", sweep_text(sweep, points, options.rows));
 }
 
 /// Rank 0, or the only one.
@@ -106,7 +108,7 @@ void lead(const Options& options, const Sweep& sweep, Ranks& ranks, std::optiona
              : fmt::format("stopped with {} of {} points done; --points FILE keeps them", points.size(), all));
   }
   check_that_some_ran(points);
-  print(options, sweep, points);
+  print_sweep(options, sweep, points);
 }
 
 void run(const Options& options, Outcome& outcome) {
@@ -139,7 +141,7 @@ void run(const Options& options, Outcome& outcome) {
   } catch (const std::exception& error) {
     if (ranks.count() == 1) throw;
     if (ranks.rank() == 0) fmt::print(stderr, "ridgeline: {}\n", error.what());
-    ranks.leave(2);
+    ranks.leave(dynamic_cast<const OutputError*>(&error) != nullptr ? 1 : 2);
   }
 }
 

@@ -6,6 +6,8 @@
 #include "sim/app/commands.h"
 #include "sim/config/data_folder.h"
 #include "sim/hardware/load_gpu.h"
+#include "sim/output/standard_output.h"
+#include "sim/output/write_file.h"
 #include "sim/report/accuracy_text.h"
 #include "sim/report/microkernel_text.h"
 #include "sim/report/prediction_text.h"
@@ -49,22 +51,22 @@ std::string every_gpu_table(const std::filesystem::path& scenario) {
 /// docs/microkernels.md: of the GPUs whose probe results are committed.
 void write_microkernels(const std::filesystem::path& root) {
   const CommittedResults committed(root / "hw/probe/results");
-  trace::write_text((root / "docs/microkernels.md").string(), microkernel_markdown(committed.evidence()));
+  write_file((root / "docs/microkernels.md").string(), microkernel_markdown(committed.evidence()));
 }
 
 void run(const Options& options) {
   const auto root = config::data_folder("hw").parent_path();
   if (options.microkernels) {
     write_microkernels(root);
-    fmt::print("docs/microkernels.md: microkernels measured and predicted\n");
+    print("docs/microkernels.md: microkernels measured and predicted\n");
     return;
   }
   const std::string folder = options.measurements.empty() ? (root / "measurements").string() : options.measurements;
   const auto cases =
       validate_kernels(folder, options.hardware, options.engine == "simulate" || options.write_residuals);
   if (options.write_residuals) {
-    trace::write_text((root / "hw/residuals.json").string(), residual_table(cases).dump(1) + "\n");
-    fmt::print("hw/residuals.json: ranges from {} cases\n", cases.size());
+    write_file((root / "hw/residuals.json").string(), residual_table(cases).dump(1) + "\n");
+    print("hw/residuals.json: ranges from {} cases\n", cases.size());
     return;
   }
   std::vector<ValidatedStep> steps;
@@ -72,19 +74,19 @@ void run(const Options& options) {
   const auto families = family_accuracy(cases);
   const auto step_rows = step_accuracy(steps);
   if (options.write_docs) {
-    trace::write_text((root / "docs/accuracy.md").string(), accuracy_markdown(families, step_rows, steps));
+    write_file((root / "docs/accuracy.md").string(), accuracy_markdown(families, step_rows, steps));
     const std::string readme_path = (root / "README.md").string();
     std::string readme = trace::read_text(readme_path);
     replace_section(readme, kBegin, kEnd, accuracy_summary(families, step_rows));
     replace_section(readme, kOutputBegin, kOutputEnd,
                     "```\n$ ./dev run\n" + every_gpu_table(root / "scenarios/bert-large-fp32.yaml") + "```\n");
-    trace::write_text(readme_path, readme);
+    write_file(readme_path, readme);
     write_microkernels(root);
-    fmt::print("docs/accuracy.md and README.md: tables from {} kernels and {} steps\n", cases.size(), steps.size());
+    print("docs/accuracy.md and README.md: tables from {} kernels and {} steps\n", cases.size(), steps.size());
     return;
   }
-  if (options.format == "json") fmt::print("{}\n", accuracy_json(families, step_rows).dump(2));
-  else fmt::print("{}", accuracy_text(families, step_rows));
+  if (options.format == "json") print("{}\n", accuracy_json(families, step_rows).dump(2));
+  else print("{}", accuracy_text(families, step_rows));
 }
 
 }  // namespace

@@ -20,6 +20,7 @@
 #include "sim/kernels/tile_menu.h"
 #include "sim/kernels/transformed_convolution.h"
 #include "sim/timing/analytic_engine.h"
+#include "sim/timing/likely_time.h"
 #include "sim/units/ceil_div.h"
 
 namespace ridgeline {
@@ -67,6 +68,14 @@ class ConvolutionLowering {
     return std::move(out_);
   }
 
+  /// What speaks against a kernel whatever the chip: cuDNN keeps tf32 from the kernels of cp.async, for which operands
+  /// are rounded, and sums from being split more often than times say. Set with kTurnsOfForms.
+  static double weight_of(const GemmWork& work) {
+    constexpr double kRounded = 1.2, kSplit = 1.15;
+    return (work.family == GemmWork::Family::mma_sync && work.type == DType::tf32 ? kRounded : 1.0) *
+           (work.split_k > 1 && work.family != GemmWork::Family::simt ? kSplit : 1.0);
+  }
+
   /// All that a direction could run here but products of transformed tensors.
   std::vector<KernelLaunch> forms(Role role) {
     if (plain_product()) return {};
@@ -98,7 +107,7 @@ class ConvolutionLowering {
     const Frame* frame = nullptr;
     ConvolutionKernel kernel{};
     KernelLaunch launch{};
-    double cold = 0, hot = 0;  ///< seconds of all launches, with nothing and with everything in the L2
+    double cold = 0;  ///< its rank with nothing in the L2: seconds of all launches, weighted
   };
 
   [[nodiscard]] Access read(int operand, const ImageTensor& tensor) const {
@@ -244,39 +253,40 @@ class ConvolutionLowering {
     for (const ConvolutionKernel& kernel : form->kernels) forms.push_back({.frame = &frames.back(), .kernel = kernel});
   }
 
-  /// Takes the form that is fastest with cold operands; further ones that would be faster with some of them in the L2
-  /// go with it (KernelLaunch::others).
+  /// Takes the form that is fastest with cold operands. Of the other tiles, each with its best split, those that the
+  /// library may take instead go with it (KernelLaunch::others).
   void append(std::vector<Form> forms, const std::vector<Operand>& reads, const Operand& write) {
-    std::sort(forms.begin(), forms.end(), [](const Form& a, const Form& b) {
-      return a.kernel.seconds + a.frame->seconds < b.kernel.seconds + b.frame->seconds;
-    });
-    const std::vector<double> all(reads.size(), 1.0);
+    const auto at_full_clock = [&](const Form& form) {
+      return (form.kernel.seconds + form.frame->seconds) * weight_of(form.kernel.work);
+    };
+    std::sort(forms.begin(), forms.end(),
+              [&](const Form& a, const Form& b) { return at_full_clock(a) < at_full_clock(b); });
+    const auto of_one_tile = [](const Form& a, const Form& b) {
+      const GemmWork &x = a.kernel.work, &y = b.kernel.work;
+      return a.frame == b.frame && x.tile_m == y.tile_m && x.tile_n == y.tile_n && x.tile_k == y.tile_k;
+    };
     std::vector<Form> kept;
-    double best = std::numeric_limits<double>::infinity(), best_hot = best;
+    double best = std::numeric_limits<double>::infinity();
     for (Form& form : forms) {
-      const bool faster = form.kernel.seconds + form.frame->seconds < best;
-      if (!faster && form.kernel.least + form.frame->seconds >= best_hot) continue;
+      if (at_full_clock(form) > kMostSlowerForm * best) break;
+      if (std::any_of(kept.begin(), kept.end(), [&](const Form& other) { return of_one_tile(form, other); })) continue;
       form.launch = launch_for(form, reads, write);
-      form.cold = engine_.time(form.launch, {}).time.value() + form.frame->seconds;
-      form.hot = engine_.time(form.launch, all).time.value() + form.frame->seconds;
+      form.launch.around = form.frame->seconds;
+      form.launch.weight = weight_of(form.kernel.work);
+      form.cold = (engine_.time(form.launch, {}).time.value() + form.frame->seconds) * form.launch.weight;
       best = std::min(best, form.cold);
-      best_hot = std::min(best_hot, form.hot);
       kept.push_back(std::move(form));
     }
     std::stable_sort(kept.begin(), kept.end(), [](const Form& a, const Form& b) { return a.cold < b.cold; });
     auto others = std::make_shared<std::vector<OtherForm>>();
-    double least_hot = kept.front().hot;
     for (std::size_t i = 1; i < kept.size(); ++i) {
-      if (kept[i].hot >= least_hot) continue;
-      least_hot = kept[i].hot;
-      others->push_back({std::move(kept[i].launch), kept[i].frame->seconds});
+      const KernelLaunch& launch = others->emplace_back(OtherForm{std::move(kept[i].launch)}).launch;
+      others->back().around = launch.around;
+      others->back().weight = launch.weight;
     }
     Form& own = kept.front();
     own.launch.name = own.frame->transformed ? "gemm_of_transforms" : name_of_convolution(own.kernel.work);
-    if (!others->empty()) {
-      own.launch.around = own.frame->seconds;
-      own.launch.others = std::move(others);
-    }
+    own.launch.others = std::move(others);
     for (const KernelLaunch& launch : own.frame->before) keep(launch);
     if (clears_counter(own.kernel.work)) out_.launches.push_back(counter_memset());
     out_.launches.push_back(std::move(own.launch));

@@ -93,8 +93,11 @@ class Candidates {
 };
 
 constexpr std::array kWhole{1};
-/// Weight gradients have few tiles and long sums.
+/// Weight gradients have few tiles and long sums. Persistent kernels of every direction share out k-steps so that tiles
+/// and splits fill the SMs.
 constexpr std::array kSplits{1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64};
+constexpr std::array kPersistentSplits{1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14,
+                                       16, 18, 20, 22, 24, 26, 28, 32, 36, 44, 52, 64, 96, 128};
 constexpr double kLeastPersistentSteps = 16.0, kLeastTiledSteps = 4.0;
 
 }  // namespace
@@ -103,17 +106,17 @@ std::vector<ConvolutionKernel> tensor_convolutions(const ConvolutionProblem& pro
                                                    const Gpu& gpu) {
   Candidates candidates(bytes, gpu);
   const bool weights = problem.role == Role::weight_gradient, large = problem.taps() > kMostTableTaps;
-  const auto splits = weights ? std::span<const int>(kSplits) : std::span<const int>(kWhole);
-  const auto add = [&](const GemmWork& work, double least_steps) {
+  const auto add = [&](const GemmWork& work, std::span<const int> splits, double least_steps) {
     for (const ConvolutionTile& tile : tensor_tiles(problem.role, work.family, is_half(problem.type)))
       candidates.consider(work, tile, splits, least_steps);
   };
   if (gpu.sm.warpgroup_mma && gpu.sm.tensor_memory_accelerator && (!large || problem.role == Role::input_gradient)) {
     GemmWork work = product_of(problem, Family::wgmma, bytes.read);
     work.gathering.indexed = problem.role == Role::input_gradient && (large || problem.stride > 1);
-    add(work, kLeastPersistentSteps);
+    add(work, kPersistentSplits, kLeastPersistentSteps);
   }
-  add(product_of(problem, Family::mma_sync, bytes.read), kLeastTiledSteps);
+  add(product_of(problem, Family::mma_sync, bytes.read),
+      weights ? std::span<const int>(kSplits) : std::span<const int>(kWhole), kLeastTiledSteps);
   return candidates.take();
 }
 

@@ -171,6 +171,7 @@ struct KernelLaunch {
   /// slower for another rule.
   std::shared_ptr<const std::vector<OtherForm>> others;
   double around = 0.0;  ///< seconds of the helpers that this form has, where there are others
+  double weight = 1.0;  ///< what speaks against this form, of shape and tile alone: its rank over its seconds
 
   [[nodiscard]] bool on_tensor_cores() const { return pipe == Pipe::tensor_wgmma || pipe == Pipe::tensor_mma; }
   [[nodiscard]] double blocks() const {
@@ -191,6 +192,7 @@ struct KernelLaunch {
 struct OtherForm {
   KernelLaunch launch;
   double around = 0.0;  ///< seconds of its helpers
+  double weight = 1.0;  ///< as of a launch
 };
 
 }  // namespace ridgeline

@@ -1,8 +1,8 @@
 // How far off a prediction may be: ranges taken from measured residuals, by chip, kernel family and size.
 //
 // hw/residuals.json holds, for each measured GPU and each family, the 4.5 % and 95.5 % quantiles of measured /
-// predicted over cases that no constant was fitted on; `ridgeline validate --write-residuals` regenerates it from the
-// committed measurements.
+// predicted over cases that no constant was fitted on, the widest of usual shapes, unusual ones and published times;
+// `ridgeline validate --write-residuals` regenerates it from the committed measurements.
 //
 // A chip is one that was measured where every number that the family's laws read is that of the measured chip's file:
 // numbers decide, never names, so that a file and --set give one answer. Its kernels then have its own quantiles, and
@@ -14,7 +14,7 @@
 //
 // which is the nearest chip's own width and more, and fades from one chip's to the next one's without a step.
 // kWidening is what leaving out one GPU after the other asks for: of the kernels of an H100, A100, T4 and V100 (and of
-// the H200) 94, 95, 93 and 96 (96) in a hundred lie inside ranges that know nothing of them
+// the H200) 95, 95, 92 and 96 (95) in a hundred lie inside ranges that know nothing of them
 // (tests/study/left_out_gpus_test.cpp); 0.03 to 0.06 and a
 // kFading of 0.04 to 0.2 move these by 3.
 #pragma once

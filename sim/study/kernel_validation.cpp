@@ -9,6 +9,7 @@
 #include "sim/hardware/load_host.h"
 #include "sim/hierarchy/make_engine.h"
 #include "sim/scenario/residual_ranges.h"
+#include "sim/study/cited_sources.h"
 #include "sim/study/kernel_prediction.h"
 #include "sim/study/measured_ops.h"
 
@@ -25,7 +26,8 @@ struct Predictors {
         analytic(make_timing_engine("analytic", measured)),
         analytic_datasheet(make_timing_engine("analytic", datasheet)),
         roofline(make_timing_engine("roofline", datasheet)),
-        simulate(make_engine("simulate", measured)) {}
+        simulate(make_engine("simulate", measured)),
+        cited(name) {}
   Gpu measured, datasheet;
 
   /// How this GPU runs ops under a software stack, which outlives this; prepared once.
@@ -37,6 +39,7 @@ struct Predictors {
   }
 
   std::unique_ptr<TimingEngine> analytic, analytic_datasheet, roofline, simulate;
+  CitedSources cited;
 
  private:
   std::map<const Software*, Lowerings> lowerings_;
@@ -69,7 +72,7 @@ class Validation {
 
   /// Operations timed together, with the launch that their time holds at least.
   struct Timed {
-    std::string hardware, op, dtype, source;
+    std::string hardware, op, dtype, source, publisher;
     Seconds measured, floor{0};
   };
   void add(const Timed& timed, const std::string& software, std::span<const KernelCase> kernels) {
@@ -80,13 +83,15 @@ class Validation {
     if (found == predictors_.end())
       found = predictors_.emplace(timed.hardware, std::make_unique<Predictors>(timed.hardware)).first;
     Predictors& p = *found->second;
-    ValidatedCase result{timed.hardware,
-                         std::string(family_of(kernels.front().op)),
-                         timed.op,
-                         timed.dtype,
-                         timed.source,
-                         timed.measured,
-                         {}};
+    const std::string family(family_of(kernels.front().op));
+    ValidatedCase result{.hardware = timed.hardware,
+                         .family = family,
+                         .op = timed.op,
+                         .dtype = timed.dtype,
+                         .source = timed.source,
+                         .seen_by = timed.publisher.empty() ? "" : p.cited.seen_by(timed.publisher, family),
+                         .measured = timed.measured,
+                         .predicted = {}};
     try {
       const Predictors::Lowerings& under = p.under(stack(software));
       const auto time = [&](const Lowering& lowering, const TimingEngine& engine) {
@@ -127,7 +132,7 @@ void add_own(Validation& validation, const MeasurementIndex& index, std::string_
                     row.file->kind == "published-ops" ? "public, serving"
                     : row.file->unusual_shapes        ? "wide"
                                                       : "ours",
-                    row.time},
+                    "", row.time},
                    row.file->machine.software, {{row.kernel}});
 }
 
@@ -155,8 +160,9 @@ void add_published(Validation& validation, const MeasuredFile& file) {
     const std::string hardware =
         row.contains("simulate_as") && row["simulate_as"].is_string() ? row["simulate_as"] : row["hardware"];
     try {
-      validation.add({hardware, row["op"], row["dtype"], "public", microseconds(us), microseconds(floor_us)},
-                     software_of(row), cases_of(row));
+      validation.add(
+          {hardware, row["op"], row["dtype"], "public", row["source"], microseconds(us), microseconds(floor_us)},
+          software_of(row), cases_of(row));
     } catch (const KernelCaseError&) {
       return;  // ops outside the vocabulary
     }

@@ -15,7 +15,9 @@ struct ValidatedCase {
   std::string hardware;  ///< file in hw/ it was predicted with
   std::string family;    ///< family_of the op
   std::string op, dtype;
-  std::string source;  ///< "ours"; "wide": ours of unusual shapes; "public"; "public, serving": as serving libraries run them
+  std::string
+      source;  ///< "ours"; "wide": ours of unusual shapes; "public"; "public, serving": as serving libraries run them
+  std::string seen_by;  ///< the fit or the description that saw it, in words; none where empty
   Seconds measured;
   std::map<std::string, Seconds> predicted;  ///< by prediction kind
 };

@@ -66,7 +66,7 @@ MeasurementIndex::MeasurementIndex(const fs::path& folder) : folder_(folder) {
   const config::Mapping root(config::Value(tree), {"machines", "files"});
   const auto machines = read_machines(root["machines"]);
   for (const config::Value& item : root["files"].list()) {
-    const config::Mapping one(item, {"path", "kind", "machine", "split", "shapes", "attention_on_views"});
+    const config::Mapping one(item, {"path", "kind", "machine", "split", "seen_by", "shapes", "attention_on_views"});
     const std::string kind = one["kind"].text(), machine = one["machine"].text();
     if (std::find(std::begin(kKinds), std::end(kKinds), kind) == std::end(kKinds))
       one["kind"].fail(fmt::format("\"{}\" is no kind of measurements; did you mean {}?", kind,
@@ -75,6 +75,7 @@ MeasurementIndex::MeasurementIndex(const fs::path& folder) : folder_(folder) {
       one["machine"].fail(fmt::format("\"{}\" is not described under machines", machine));
     MeasuredFile file{.kind = kind, .machine = machines.at(machine)};
     file.split = one["split"].choice<Split>(kSplits);
+    file.seen_by = one["seen_by"].text("");
     file.unusual_shapes = one["shapes"].choice<bool>(kShapes, false);
     file.attention_on_views = one["attention_on_views"].boolean(false);
     for (const std::string& name : names_of(folder, one["path"])) {

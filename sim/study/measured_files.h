@@ -32,6 +32,7 @@ struct MeasuredFile {
   std::string kind;  ///< what its rows are: "kernels", "steps" ...
   MeasuringMachine machine;
   Split split = Split::held_out;
+  std::string seen_by;              ///< which fit saw its rows, in words; none where empty
   bool unusual_shapes = false;      ///< small ops, odd sides and head sizes, convolutions of any shape
   bool attention_on_views = false;  ///< operands of attention were views of [batch, seq, heads, head_dim]
 };

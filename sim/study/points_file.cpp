@@ -10,6 +10,8 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "sim/output/descriptor.h"
+#include "sim/output/output_error.h"
 #include "sim/units/user_error.h"
 
 namespace ridgeline {
@@ -91,12 +93,12 @@ void PointsFile::append(std::span<const SweepPoint> points) {
 }
 
 void PointsFile::write(const std::string& text) {
-  for (std::size_t done = 0; done < text.size();) {
-    const ssize_t n = ::write(descriptor_, text.data() + done, text.size() - done);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) throw UserError(fmt::format("{}: {}", path_, std::strerror(errno)));
-    done += static_cast<std::size_t>(n);
-  }
+  const off_t whole = ::lseek(descriptor_, 0, SEEK_END);
+  const int error = write_all(descriptor_, text);
+  if (error == 0) return;
+  // What of it was taken goes again, so that the file ends with a whole line.
+  if (whole < 0 || ::ftruncate(descriptor_, whole) != 0) {}
+  throw OutputError(fmt::format("{}: cannot be written: {}", path_, std::strerror(error)));
 }
 
 }  // namespace ridgeline

@@ -23,7 +23,7 @@ class PointsFile {
 
   /// In the file when it was opened: each point once, in ascending order.
   [[nodiscard]] const std::vector<SweepPoint>& known() const { return known_; }
-  /// Throws UserError when the disk does not take it.
+  /// Throws OutputError when the disk does not take it.
   void append(std::span<const SweepPoint> points);
   [[nodiscard]] const std::string& path() const { return path_; }
 

@@ -91,10 +91,12 @@ void add_own(std::vector<ValidatedStep>& out, const MeasuredFile& file, std::str
     auto scenario_source = scenario_of_measured_step(row, machine.hardware);
     if (!scenario_source) return;
     MeasuredStep measured = own_measurement(row, group_of(file.name));
+    measured.seen_by = file.seen_by;
     if (machine.host != "default") scenario_source->overrides.push_back({"host", machine.host, ""});
     if (machine.host == "h100-virtual-machine") {
       const auto fitted = steps_that_fit_the_h100_host();
       measured.host_fitted = std::find(fitted.begin(), fitted.end(), measured.name) != fitted.end();
+      if (measured.host_fitted) measured.seen_by = "scale of the host";
     }
     ValidatedStep step{std::move(measured), load_scenario(*scenario_source), {}};
     step.predicted = predict(step.scenario, engine);
@@ -130,8 +132,11 @@ void add_published(std::vector<ValidatedStep>& out, const MeasuredFile& file, co
     source.text_name = row["id"];
     const PublishedRuns::Run run = runs.run_of(source.text_name);
     source.overrides = run.overrides;
+    if (!scenario.contains("host") && file.machine.host != "default")
+      source.overrides.push_back({"host", file.machine.host, ""});
     MeasuredStep m;
     m.name = row["id"];
+    m.seen_by = file.seen_by;
     m.source = run.comparable ? "public" : "public, not comparable";
     m.compiled = scenario["training"].value("compile", false);
     const json& measured = row["measured"];

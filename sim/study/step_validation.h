@@ -14,6 +14,7 @@ namespace ridgeline {
 
 struct MeasuredStep {
   std::string name, source;  ///< source: "h200", "h200/more", "h200/compile/heldout"; "public"
+  std::string seen_by;       ///< which fit saw it, in words; none where empty
   bool compiled = false, transformer = true;
   bool host_fitted = false;  ///< the scale of its host was fitted on its step time
   std::optional<Seconds> step_time, host_time, gpu_busy;

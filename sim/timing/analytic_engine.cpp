@@ -1,10 +1,12 @@
 #include "sim/timing/analytic_engine.h"
 
 #include <algorithm>
+#include <vector>
 
 #include "sim/timing/clock_law.h"
 #include "sim/timing/code_kernels.h"
 #include "sim/timing/laws.h"
+#include "sim/timing/likely_time.h"
 
 namespace ridgeline {
 
@@ -51,13 +53,15 @@ KernelTime time_alone(const KernelLaunch& launch, const Gpu& gpu_, Residency res
 KernelTime AnalyticEngine::time(const KernelLaunch& launch, Residency residency) const {
   KernelTime own = time_alone(launch, gpu_, residency);
   if (!launch.others) return own;
-  double least = own.time.value();
+  static thread_local std::vector<double> others;
+  others.clear();
   for (const OtherForm& other : *launch.others) {
     const bool alike = other.launch.writes.size() == launch.writes.size();
     const Residency of_other = alike ? residency : residency.first(std::min(residency.size(), launch.reads.size()));
-    least = std::min(least, time_alone(other.launch, gpu_, of_other).time.value() + other.around - launch.around);
+    others.push_back(time_alone(other.launch, gpu_, of_other).time.value());
   }
-  if (least < own.time.value()) own.stretch(std::max(least, gpu_.launch.kernel_fixed.value()) / own.time.value());
+  const double seconds = std::max(seconds_of_forms(launch, own.time.value(), others), gpu_.launch.kernel_fixed.value());
+  if (seconds != own.time.value()) own.stretch(seconds / own.time.value());
   return own;
 }
 

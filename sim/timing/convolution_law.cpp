@@ -116,7 +116,12 @@ PanelFloor panel_floor_of(const GemmWork& work, const Gpu& gpu, const Convolutio
 
 ConvolutionTime convolution_law(const GemmWork& work, const Gpu& gpu, double cold_bytes, double hit_bytes,
                                 double written_bytes) {
-  const ConvolutionConstants& c = convolution_constants(work);
+  return convolution_law(work, gpu, cold_bytes, hit_bytes, written_bytes,
+                         convolution_constants(convolution_class_of(work)));
+}
+
+ConvolutionTime convolution_law(const GemmWork& work, const Gpu& gpu, double cold_bytes, double hit_bytes,
+                                double written_bytes, const ConvolutionConstants& c) {
   const Tiling t = tiling_of(work);
   const bool persistent = work.family == GemmWork::Family::wgmma, cuda_cores = work.family == GemmWork::Family::simt;
   const double tm = work.tile_m, tn = work.tile_n, tk = work.tile_k, sms = gpu.sm.count, splits = work.split_k;
@@ -129,18 +134,27 @@ ConvolutionTime convolution_law(const GemmWork& work, const Gpu& gpu, double col
   result.steps = pieces(t.steps, splits);
   const double math = tm * tn * tk / convolution_rate(work, gpu);
   result.bound = math / c.utilization;
+  const Pipe pipe = cuda_cores ? Pipe::fp32 : Pipe::tensor_mma;
+  const double full_clock = kernel_clock(gpu, pipe, 0.0).value();
+  const double rounds = pieces(t.tiles * splits, sms);
+  // What is gathered is stored to shared memory at its bandwidth; a share of it comes from the L2, whose bandwidth the
+  // SMs at work divide: as many as the rounds need, at least.
+  const double at_work = t.tiles * splits / rounds;
+  const double l2_cycles = at_work * full_clock / std::max(gpu.l2.shared_read_bandwidth, gpu.l2.read_bandwidth).value();
+  const double share = work.gathering.role == Gathering::Role::weight_gradient ? c.weight_share : c.l2_share;
   result.loads = tk * element *
                      (tm * (1.0 + c.misaligned_load * pixel_straddling(t.a_channels, element, kPixelLine)) +
-                      tn * (1.0 + c.misaligned_load * pixel_straddling(t.b_channels, element, kPixelLine))) /
-                     (work.gathering.role == Gathering::Role::weight_gradient ? c.weight_bytes : c.load_bytes) +
+                      tn * (1.0 + c.misaligned_load * pixel_straddling(t.b_channels, element, kPixelLine))) *
+                     (1.0 / gpu.sm.shared_bandwidth.value() + share * l2_cycles) +
                  c.row_cycles * work.gathering.scattered_rows;
-  result.latency = c.latency_cycles;
+  // A k-step waits for loads that stages before it asked for.
+  result.latency = std::max(
+      0.0, c.latency_cycles + (load_latency(gpu, 0.0, full_clock) - reference_load_latency(0.0)) / kStagesAhead);
   const double stored = splits > 1.0 ? 4.0 : element;
   const double epilogue =
       (c.epilogue_cycles + tm * tn * stored / c.epilogue_bytes *
                                (1.0 + c.misaligned_store * pixel_straddling(t.out_channels, element, kPixelStore))) *
       (scattered ? c.scatter : 1.0);
-  const double rounds = pieces(t.tiles * splits, sms);
   const double resident = persistent ? 1.0 : std::min(static_cast<double>(std::max(1, work.blocks_per_sm)), rounds);
   const double together = result.bound + result.loads;
   const double step = (persistent ? rounded_maximum(result.bound, result.latency, result.loads)
@@ -148,12 +162,11 @@ ConvolutionTime convolution_law(const GemmWork& work, const Gpu& gpu, double col
                       (work.gathering.indexed ? c.indexed : 1.0);
   const double cycles = rounds / resident * result.steps * step + rounds * epilogue;
   result.math = std::clamp(t.tiles * t.steps * math / sms / cycles, 0.0, 1.0);
-  const Pipe pipe = cuda_cores ? Pipe::fp32 : Pipe::tensor_mma;
   const double clock = kernel_clock(gpu, pipe, result.math).value(), dram = gpu.dram.bandwidth.value();
   result.compute = cycles / clock;
   result.memory = (cold_bytes + written_bytes * (to_images ? 2.0 : 1.0)) / (c.dram_share * dram) +
                   hit_bytes / achieved_bandwidth(gpu).l2_read;
-  result.fixed = c.fixed_cycles / kernel_clock(gpu, pipe, 0.0).value();
+  result.fixed = c.fixed_cycles / full_clock;
   if (splits > 1.0) result.fixed += c.split_cycles / clock + 8.0 * splits * t.tiles * tm * tn / (c.split_share * dram);
   result.total = result.fixed + rounded_maximum(result.compute, result.memory);
   result.floor = panel_floor_of(work, gpu, result, element, resident, cold_bytes, hit_bytes, written_bytes);
@@ -162,12 +175,17 @@ ConvolutionTime convolution_law(const GemmWork& work, const Gpu& gpu, double col
 }
 
 KernelTime convolution_time(const KernelLaunch& launch, const GemmWork& work, const Gpu& gpu, Residency residency) {
+  return convolution_time(launch, work, gpu, residency, convolution_constants(convolution_class_of(work)));
+}
+
+KernelTime convolution_time(const KernelLaunch& launch, const GemmWork& work, const Gpu& gpu, Residency residency,
+                            const ConvolutionConstants& constants) {
   double hit = 0.0, read = 0.0;
   for (std::size_t i = 0; i < launch.reads.size(); ++i) {
     read += launch.reads[i].bytes;
     hit += launch.reads[i].bytes * (i < residency.size() ? residency[i] : 0.0);
   }
-  const ConvolutionTime part = convolution_law(work, gpu, read - hit, hit, launch.written_bytes());
+  const ConvolutionTime part = convolution_law(work, gpu, read - hit, hit, launch.written_bytes(), constants);
   KernelTime result;
   result.time = Seconds{part.total};
   result.clocked = Seconds{part.compute};

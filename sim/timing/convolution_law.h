@@ -8,6 +8,8 @@
 // its SM waits for the latency too. Tested by tests/timing/convolution_law_test.cpp.
 #pragma once
 
+#include <cstdint>
+
 #include "sim/hardware/gpu.h"
 #include "sim/launch/kernel_launch.h"
 #include "sim/timing/panel_traffic.h"
@@ -19,8 +21,8 @@ struct ConvolutionConstants {
   double fixed_cycles = 0;      ///< start of the grid, drain of the last store, tables of addresses
   double utilization = 1;       ///< most of the pipe's rate the main loop reaches
   double latency_cycles = 0;    ///< of a k-step
-  double load_bytes = 64;       ///< gathered a cycle
-  double weight_bytes = 64;     ///< the same of weight gradients, which gather both operands along pixels
+  double l2_share = 1;          ///< of the bytes gathered, what is asked of the L2: the rest hits the L1
+  double weight_share = 1;      ///< the same of weight gradients, which gather both operands along pixels
   double misaligned_load = 0;   ///< extra time of loads of pixels whose channels are no multiple of 128 bytes
   double epilogue_cycles = 0;   ///< a tile, besides its stores
   double epilogue_bytes = 32;   ///< stored a cycle
@@ -32,7 +34,16 @@ struct ConvolutionConstants {
   double scatter = 1;           ///< factor on the epilogue where results are added atomically
   double row_cycles = 0;        ///< a k-step, for each row of a panel that lies in a plane of its own
 };
-const ConvolutionConstants& convolution_constants(const GemmWork& work);
+enum class ConvolutionClass : std::uint8_t {
+  wgmma_half,
+  wgmma_tf32_forward,  ///< wgmma takes tf32 operands K-major: gradients have theirs turned on the way
+  wgmma_tf32,
+  mma_half,
+  mma_tf32,
+  simt
+};
+ConvolutionClass convolution_class_of(const GemmWork& work);
+const ConvolutionConstants& convolution_constants(ConvolutionClass kernel_class);
 
 struct ConvolutionTime {
   double total = 0, compute = 0, memory = 0, fixed = 0;  ///< seconds
@@ -45,5 +56,8 @@ struct ConvolutionTime {
 /// `work` with its tile, split and blocks an SM; `cold_bytes` are read from DRAM, `hit_bytes` from the L2.
 ConvolutionTime convolution_law(const GemmWork& work, const Gpu& gpu, double cold_bytes, double hit_bytes,
                                 double written_bytes);
+/// With constants other than those of the kernel's class.
+ConvolutionTime convolution_law(const GemmWork& work, const Gpu& gpu, double cold_bytes, double hit_bytes,
+                                double written_bytes, const ConvolutionConstants& constants);
 
 }  // namespace ridgeline

@@ -9,6 +9,7 @@
 namespace ridgeline {
 
 struct AttentionConstants;
+struct ConvolutionConstants;
 struct GemmConstants;
 struct StreamConstants;
 
@@ -18,6 +19,9 @@ KernelTime gemm_time(const KernelLaunch& launch, const GemmWork& work, const Gpu
                      const GemmConstants& constants);
 /// Of a gathering product.
 KernelTime convolution_time(const KernelLaunch& launch, const GemmWork& work, const Gpu& gpu, Residency residency);
+/// With constants other than those of the kernel's class.
+KernelTime convolution_time(const KernelLaunch& launch, const GemmWork& work, const Gpu& gpu, Residency residency,
+                            const ConvolutionConstants& constants);
 KernelTime attention_time(const KernelLaunch& launch, const AttentionWork& work, const Gpu& gpu, Residency residency);
 /// With constants other than those of the kernel's class.
 KernelTime attention_time(const KernelLaunch& launch, const AttentionWork& work, const Gpu& gpu, Residency residency,

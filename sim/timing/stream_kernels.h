@@ -59,6 +59,10 @@ enum class StreamKernel : std::uint8_t {
   batch_norm_statistics,
   batch_norm_transform,
   batch_norm_single,
+  batch_norm_moments_last,  ///< channels-last: mean and variance …
+  batch_norm_transform_last,
+  batch_norm_sums_last,  ///< … backward, the two sums of a channel
+  batch_norm_gradient_last,
   // reductions
   reduce_columns,
   reduce_rows,

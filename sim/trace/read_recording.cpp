@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <set>
 
 #include "sim/trace/execution_trace.h"
@@ -35,6 +36,10 @@ std::string_view name_of(Format format) {
 }
 
 Replayable read_recording(const std::string& path, const DeviceLookup& device) {
+  std::error_code error;
+  if (std::filesystem::exists(path, error) && !std::filesystem::is_regular_file(path, error) &&
+      !std::filesystem::is_directory(path, error))
+    throw UserError(fmt::format("{}: a pipe or device; a recording is read twice, so it must be a file", path));
   if (is_op_trace(path)) return read_replayable_op_trace(path);
   JsonPieces pieces(path);
   JsonPiece piece;

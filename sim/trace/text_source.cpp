@@ -104,28 +104,4 @@ std::string read_text(const std::string& path) {
   return text;
 }
 
-void write_text(const std::string& path, const std::string& text) {
-  const std::string unfinished = path + ".unfinished";
-  bool written = false;
-  {
-    std::ofstream file(unfinished, std::ios::binary);
-    if (file && path.ends_with(".gz")) {
-      io::filtering_ostream out;
-      out.push(io::gzip_compressor(io::gzip_params(6)));
-      out.push(file);
-      out.write(text.data(), static_cast<std::streamsize>(text.size()));
-      out.reset();
-    } else if (file) {
-      file.write(text.data(), static_cast<std::streamsize>(text.size()));
-    }
-    written = file && file.flush();
-  }
-  std::error_code error;
-  if (written) std::filesystem::rename(unfinished, path, error);
-  if (written && !error) return;
-  std::error_code ignored;
-  std::filesystem::remove(unfinished, ignored);
-  throw UserError(fmt::format("{}: cannot be written", path));
-}
-
 }  // namespace ridgeline::trace

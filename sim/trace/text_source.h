@@ -32,7 +32,5 @@ class TextSource {
 
 /// The whole text; throws UserError for damaged data, saying after how many bytes of text.
 std::string read_text(const std::string& path);
-/// Writes `text`, compressed where the name ends in ".gz": all of it, or nothing under that name and a UserError.
-void write_text(const std::string& path, const std::string& text);
 
 }  // namespace ridgeline::trace

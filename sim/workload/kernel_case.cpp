@@ -203,9 +203,10 @@ OpBuilder convolution(bool backward) {
     return op;
   };
 }
-OpBuilder image(ImageFunction function) {
+OpBuilder image(ImageFunction function, bool backward = false) {
   return [=](Parameters& p, DType type) -> Op {
     ImageOp op{.function = function,
+               .backward = backward,
                .type = type,
                .batch = p.size("batch"),
                .channels = p.size("channels"),
@@ -327,6 +328,7 @@ const std::map<std::string, OpBuilder, std::less<>>& builders() {
       {"conv2d", convolution(false)},
       {"conv2d_backward", convolution(true)},
       {"batch_norm", image(ImageFunction::batch_norm)},
+      {"batch_norm_backward", image(ImageFunction::batch_norm, true)},
       {"relu", image(ImageFunction::relu)},
       {"max_pool2d", image(ImageFunction::max_pool2d)},
       {"upsample_nearest2d", image(ImageFunction::upsample_nearest2d)},

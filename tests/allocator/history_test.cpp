@@ -8,6 +8,7 @@
 
 #include "sim/allocator/history.h"
 #include "sim/allocator/replay.h"
+#include "tests/support/temporary_path.h"
 
 namespace ridgeline {
 namespace {
@@ -85,7 +86,7 @@ TEST(History, says_that_a_compressed_file_ends_too_early) {
       std::filesystem::path(RIDGELINE_SOURCE_DIR) / "measurements/h200/allocations/bert-large-b4-fp32.csv.gz";
   std::ifstream in(whole, std::ios::binary);
   const std::string bytes((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
-  const auto cut = std::filesystem::path(testing::TempDir()) / "cut.csv.gz";
+  const auto cut = std::filesystem::path(temporary_path("cut.csv.gz"));
   std::ofstream(cut, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size() / 2));
   try {
     read_history(cut.string());

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "tests/support/run_program.h"
+#include "tests/support/temporary_path.h"
 
 namespace ridgeline {
 namespace {
@@ -81,6 +82,7 @@ TEST(BrokenArguments, AreRefusedInOneLine) {
       {"models docs/", "is a folder, expected a YAML file"},
       {"kernels --hardware nvidia-t4", "standard input: no kernel cases in it"},
       {"kernels --hardware nvidia-t4 /dev/null", "/dev/null: no kernel cases in it"},
+      {"replay --hardware nvidia-t4 /dev/null", "/dev/null: a pipe or device"},
       {"", "subcommand"},
   };
   for (const auto& [arguments, fragment] : cases) {
@@ -94,8 +96,7 @@ TEST(BrokenArguments, AreRefusedInOneLine) {
 /// A file that lies there as long as the test runs.
 class TemporaryFile {
  public:
-  TemporaryFile(const std::string& name, std::string_view contents)
-      : path_((std::filesystem::temp_directory_path() / (std::to_string(::getpid()) + "-" + name)).string()) {
+  TemporaryFile(const std::string& name, std::string_view contents) : path_(temporary_path(name)) {
     std::ofstream(path_, std::ios::binary) << contents;
   }
   ~TemporaryFile() { std::filesystem::remove(path_); }

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "tests/support/run_program.h"
+#include "tests/support/temporary_path.h"
 
 namespace ridgeline {
 namespace {
@@ -304,11 +305,10 @@ TEST(Memory, AReplayedHistoryAsksForTheSegmentsItRecorded) {
 }
 
 TEST(MemoryCommand, ReplaysThePredictedSnapshotToThePredictedPeaks) {
-  const auto file = std::filesystem::temp_directory_path() / ("ridgeline-" + std::to_string(::getpid()) + ".pickle");
+  const auto file = std::filesystem::path(temporary_path("snapshot.pickle"));
   const ProgramRun predicted = run_program(
       "predict scenarios/gpt2-ladder-h200/3-bf16.yaml --no-advice --format json --memory-snapshot " + file.string());
   ASSERT_EQ(predicted.exit_code, 0) << predicted.err;
-  EXPECT_FALSE(std::filesystem::exists(file.string() + ".unfinished"));
   const json memory = json::parse(predicted.out)["memory"];
   const ProgramRun replayed = run_program("memory " + file.string() + " --format json");
   std::filesystem::remove(file);
@@ -320,7 +320,7 @@ TEST(MemoryCommand, ReplaysThePredictedSnapshotToThePredictedPeaks) {
 }
 
 TEST(MemoryCommand, WithoutAHistoryTheSegmentsAreSummedAsTheyAre) {
-  const auto file = std::filesystem::temp_directory_path() / ("ridgeline-" + std::to_string(::getpid()) + ".pickle");
+  const auto file = std::filesystem::path(temporary_path("snapshot.pickle"));
   // {"segments": []}
   std::ofstream(file, std::ios::binary) << "\x80\x04}\x8c\x08segments]s.";
   const ProgramRun run = run_program("memory " + file.string() + " --format json");

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "tests/support/run_program.h"
+#include "tests/support/temporary_path.h"
 
 namespace ridgeline {
 namespace {
@@ -19,8 +20,7 @@ using testing::HasSubstr;
 
 class SweepCommand : public testing::Test {
  protected:
-  std::filesystem::path folder_ =
-      std::filesystem::temp_directory_path() / ("ridgeline-sweep-command-" + std::to_string(::getpid()));
+  std::filesystem::path folder_ = temporary_path("sweep-command");
   void SetUp() override { std::filesystem::create_directories(folder_); }
   void TearDown() override { std::filesystem::remove_all(folder_); }
 

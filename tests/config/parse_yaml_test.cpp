@@ -1,4 +1,5 @@
 #include "sim/config/parse_yaml.h"
+#include "tests/support/temporary_path.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -107,7 +108,7 @@ TEST(ParseYaml, text_of_several_megabytes_is_refused_with_its_size) {
 }
 
 TEST(LoadYaml, a_missing_file_names_the_nearest_one) {
-  const std::filesystem::path folder = std::filesystem::temp_directory_path() / "ridgeline_load_yaml_test";
+  const std::filesystem::path folder = temporary_path("load_yaml");
   std::filesystem::create_directories(folder);
   std::ofstream(folder / "good.yaml") << "a: 1\n";
   std::ofstream(folder / "empty.yaml") << "# nothing\n";

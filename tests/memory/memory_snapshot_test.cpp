@@ -11,6 +11,7 @@
 #include "sim/allocator/replay.h"
 #include "sim/allocator/snapshot.h"
 #include "tests/support/step_program_builder.h"
+#include "tests/support/temporary_path.h"
 
 namespace ridgeline {
 namespace {
@@ -91,8 +92,7 @@ TEST(MemorySnapshot, python_loads_it_and_its_sums_are_the_peak) {
   const ProgramBuilder builder = training();
   const MemoryOptions options = recording();
   const MemoryResult result = run_memory(builder.program(), options);
-  const auto stem = std::filesystem::temp_directory_path() / ("ridgeline-snapshot-" + std::to_string(::getpid()));
-  const std::string file = stem.string() + ".pickle", script = stem.string() + ".py";
+  const std::string file = temporary_path("snapshot.pickle"), script = temporary_path("read_snapshot.py");
   std::ofstream(file, std::ios::binary) << memory_snapshot(builder.program(), result, options.settings);
   std::ofstream(script) << R"(
 import pickle, sys

@@ -1,5 +1,7 @@
 // Nine in ten of the cases that no constant saw lie inside their range: ranges of one half of the cases, the other half
-// inside them, by family and over all.
+// inside them, by family, by who measured and over all; and steps inside theirs.
+#include "sim/study/range_coverage.h"
+
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -15,62 +17,75 @@
 namespace ridgeline {
 namespace {
 
-struct Coverage {
-  int cases = 0, inside = 0;
-  [[nodiscard]] double share() const { return cases > 0 ? static_cast<double>(inside) / cases : 1.0; }
-};
+constexpr double kLeast = 0.88;  ///< wanted: nine in ten; of a few hundred cases, give or take two in a hundred
+constexpr double kMost = 0.955;  ///< wider than it need be
 
-/// Cases of the H200 and H100 whose position is odd, against ranges of those whose position is even, and the reverse.
-std::map<std::string, Coverage> cross_coverage() {
-  const auto all = validate_kernels(std::string(RIDGELINE_SOURCE_DIR) + "/measurements", "");
-  std::map<std::string, Coverage> result;
-  std::map<std::string, Gpu> gpus;
-  for (const std::size_t tested : {0, 1}) {
-    std::vector<ValidatedCase> known;
-    for (std::size_t i = 0; i < all.size(); ++i)
-      if (i % 2 != tested) known.push_back(all[i]);
-    const ResidualRanges ranges = ResidualRanges::from(nlohmann::json(residual_table(known)));
-    for (std::size_t i = tested; i < all.size(); i += 2) {
-      const ValidatedCase& c = all[i];
-      if (c.source.starts_with("public")) continue;
-      const auto gpu = gpus.try_emplace(c.hardware, load_gpu(c.hardware)).first;
-      const Seconds predicted = c.predicted.at("analytic");
-      const Range range = ranges.of_family(c.family, predicted, gpu->second, "analytic");
-      const double residual = ratio(c.measured, predicted);
-      for (const std::string& group : {std::string("all"), c.family, c.hardware + " " + c.family}) {
-        Coverage& coverage = result[group];
-        ++coverage.cases;
-        coverage.inside += residual >= range.low && residual <= range.high;
-      }
+const std::vector<ValidatedCase>& cases() {
+  static const auto all = validate_kernels(std::string(RIDGELINE_SOURCE_DIR) + "/measurements", "");
+  return all;
+}
+
+/// By family, population, GPU, and all of them together.
+const std::map<std::string, RangeCoverage>& cross_coverage() {
+  static const std::map<std::string, RangeCoverage> result = [] {
+    std::map<std::string, RangeCoverage> groups;
+    const std::vector<bool> inside = inside_ranges_of_the_other_half(cases());
+    for (std::size_t i = 0; i < cases().size(); ++i) {
+      const ValidatedCase& c = cases()[i];
+      for (const std::string& group : {std::string("all"), c.family, c.source, c.source + " " + c.family,
+                                       c.source + " " + c.hardware, c.source + " " + c.hardware + " " + c.family})
+        groups[group].add(inside[i]);
     }
-  }
+    return groups;
+  }();
   return result;
 }
 
-TEST(RangeCoverage, nine_in_ten_unseen_cases_lie_inside_by_family_and_over_all) {
-  const auto coverage = cross_coverage();
-  for (const auto& [group, c] : coverage)
-    fmt::print("{:36} {:5} cases, {:.1f} % inside\n", group, c.cases, 100.0 * c.share());
-  for (const char* group : {"all", "gemm", "attention", "reduction", "pointwise", "convolution"}) {
-    ASSERT_TRUE(coverage.contains(group)) << group;
-    EXPECT_GE(coverage.at(group).share(), 0.9) << group;
+TEST(RangeCoverage, nine_in_ten_unseen_cases_lie_inside_by_family_by_gpu_and_over_all) {
+  // LLMCompass' eleven reductions on an A100 and few rows of an H100 were timed by the host's clock: groups of as few
+  // cases have no range of their own.
+  constexpr std::size_t kEnough = 80;
+  int tested = 0;
+  for (const auto& [group, c] : cross_coverage()) {
+    fmt::print("{:44} {:5} cases, {:.1f} % inside\n", group, c.cases, 100.0 * c.share());
+    if (c.cases < kEnough) continue;
+    ++tested;
+    EXPECT_GE(c.share(), kLeast) << group;
   }
+  EXPECT_GE(tested, 30);
+  for (const char* group : {"all", "gemm", "attention", "reduction", "pointwise", "convolution", "public", "wide"})
+    EXPECT_LE(cross_coverage().at(group).share(), kMost) << group;
 }
 
 TEST(RangeCoverage, the_committed_ranges_hold_nine_in_ten_of_each_gpu_and_family) {
   const ResidualRanges ranges = ResidualRanges::load();
-  std::map<std::string, Coverage> coverage;
-  for (const ValidatedCase& c : validate_kernels(std::string(RIDGELINE_SOURCE_DIR) + "/measurements", "")) {
+  std::map<std::string, RangeCoverage> coverage;
+  for (const ValidatedCase& c : cases()) {
     if (c.source.starts_with("public")) continue;
     const Gpu gpu = load_gpu(c.hardware);
     const Range range = ranges.of_family(c.family, c.predicted.at("analytic"), gpu, "analytic");
     const double residual = ratio(c.measured, c.predicted.at("analytic"));
-    Coverage& group = coverage[c.hardware + " " + c.family];
-    ++group.cases;
-    group.inside += residual >= range.low && residual <= range.high;
+    coverage[c.hardware + " " + c.family].add(residual >= range.low && residual <= range.high);
   }
   ASSERT_GE(coverage.size(), 8u);
   for (const auto& [group, c] : coverage) EXPECT_GE(c.share(), 0.9) << group << ": " << c.inside << " of " << c.cases;
+}
+
+TEST(RangeCoverage, steps_that_no_fit_saw_lie_inside_their_range_published_ones_too) {
+  std::map<std::string, RangeCoverage> groups;
+  for (const ValidatedStep& s : validate_steps(RIDGELINE_SOURCE_DIR "/measurements", "", "analytic")) {
+    if (!s.measured.step_time || !s.measured.seen_by.empty()) continue;
+    const bool published = s.measured.source.starts_with("public");
+    for (const std::string& group : {std::string("all"), std::string(published ? "published" : "ours")})
+      groups[group].add(inside_range(s));
+  }
+  for (const auto& [group, c] : groups) {
+    fmt::print("{:44} {:5} steps, {:.1f} % inside\n", group, c.cases, 100.0 * c.share());
+    EXPECT_GE(c.share(), kLeast) << group;
+  }
+  EXPECT_GE(groups.at("published").cases, 50u);
+  EXPECT_GE(groups.at("ours").cases, 20u);
+  EXPECT_LE(groups.at("all").share(), kMost);
 }
 
 }  // namespace

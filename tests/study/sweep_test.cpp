@@ -13,6 +13,7 @@
 #include "sim/study/points_file.h"
 #include "sim/study/run_sweep.h"
 #include "sim/units/user_error.h"
+#include "tests/support/temporary_path.h"
 
 namespace ridgeline {
 namespace {
@@ -27,9 +28,7 @@ const std::string kScenario =
 
 class SweepTest : public testing::Test {
  protected:
-  std::filesystem::path folder_ =
-      std::filesystem::temp_directory_path() / ("ridgeline-sweep-" + std::to_string(::getpid()) + "-" +
-                                                testing::UnitTest::GetInstance()->current_test_info()->name());
+  std::filesystem::path folder_ = temporary_path(testing::UnitTest::GetInstance()->current_test_info()->name());
   void SetUp() override { std::filesystem::create_directories(folder_); }
   void TearDown() override { std::filesystem::remove_all(folder_); }
   [[nodiscard]] std::string path(const std::string& name) const { return (folder_ / name).string(); }

@@ -11,6 +11,8 @@
 #include <iterator>
 #include <string>
 
+#include "tests/support/temporary_path.h"
+
 namespace ridgeline {
 
 struct ProgramRun {
@@ -18,13 +20,14 @@ struct ProgramRun {
   std::string out, err;
 };
 
-/// `arguments` go through the shell, as a person types them.
-inline ProgramRun run_program(const std::string& arguments, const std::string& input = "") {
-  const auto folder = std::filesystem::temp_directory_path();
-  const std::string stem = (folder / ("ridgeline-run-" + std::to_string(::getpid()))).string();
+/// `arguments` go through the shell, as a person types them; `output`: a redirection of standard output instead of
+/// catching it.
+inline ProgramRun run_program(const std::string& arguments, const std::string& input = "",
+                              const std::string& output = "") {
+  const std::string stem = temporary_path("run");
   std::ofstream(stem + ".in", std::ios::binary) << input;
   const std::string command = "cd " RIDGELINE_SOURCE_DIR " && " RIDGELINE_BINARY " " + arguments + " <" + stem +
-                              ".in >" + stem + ".out 2>" + stem + ".err";
+                              ".in " + (output.empty() ? ">" + stem + ".out" : output) + " 2>" + stem + ".err";
   const int status = std::system(command.c_str());
   const auto contents = [](const std::string& path) {
     std::ifstream file(path, std::ios::binary);

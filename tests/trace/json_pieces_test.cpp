@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "sim/output/write_file.h"
 #include "sim/trace/text_source.h"
 #include "sim/units/user_error.h"
 
@@ -85,7 +86,7 @@ TEST(JsonPieces, HalfACompressedFileIsRefused) {
   const std::string path = temporary_path("half.json.gz");
   std::string text = "[0";
   for (int i = 1; i < 100000; ++i) text += fmt::format(",\n{}", i * 7919 % 100003);
-  write_text(path, text + "]");
+  write_file(path, text + "]");
   std::filesystem::resize_file(path, std::filesystem::file_size(path) / 2);
   JsonPieces pieces(path);
   JsonPiece piece;

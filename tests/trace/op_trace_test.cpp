@@ -7,6 +7,7 @@
 
 #include "sim/scenario/memory_prediction.h"
 #include "sim/trace/read_op_trace.h"
+#include "sim/output/write_file.h"
 #include "sim/trace/text_source.h"
 #include "sim/trace/write_op_trace.h"
 #include "sim/units/user_error.h"
@@ -53,7 +54,7 @@ TEST(OpTraceFile, ReadsBackAsTheSameRunRecordForRecord) {
 TEST(OpTraceFile, ComesBackFromGzipAndSaysWhereATruncatedOneEnds) {
   const std::string text = op_trace_lines({.producer = "test"}, small_run());
   const std::string path = temporary_path("run.jsonl.gz");
-  write_text(path, text);
+  write_file(path, text);
   EXPECT_EQ(read_text(path), text);
   std::filesystem::resize_file(path, std::filesystem::file_size(path) / 2);
   try {

@@ -8,6 +8,7 @@
 
 #include "sim/config/parse_yaml.h"
 #include "sim/workload/load_model.h"
+#include "tests/support/temporary_path.h"
 
 namespace ridgeline {
 namespace {
@@ -39,7 +40,7 @@ TEST(Models, HeadsOfBertCountWhatHuggingFaceCounts) {
 }
 
 TEST(Models, AHuggingFaceConfigGivesTheSameModelAsOurs) {
-  const auto path = std::filesystem::temp_directory_path() / "ridgeline-bert-config.json";
+  const auto path = std::filesystem::path(temporary_path("bert-config.json"));
   std::ofstream(path)
       << R"({"model_type": "bert", "architectures": ["BertForSequenceClassification"], "hidden_size": 1024, "num_hidden_layers": 24,
     "num_attention_heads": 16, "intermediate_size": 4096, "vocab_size": 30522, "max_position_embeddings": 512, "type_vocab_size": 2,

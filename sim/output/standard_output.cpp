@@ -1,0 +1,31 @@
+#include "sim/output/standard_output.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <iostream>
+
+#include "sim/output/output_error.h"
+
+namespace ridgeline {
+namespace {
+
+[[noreturn]] void fail_standard_output(int error) {
+  throw OutputError(fmt::format("standard output: cannot be written{}{}", error != 0 ? ": " : "",
+                                error != 0 ? std::strerror(error) : ""));
+}
+
+}  // namespace
+
+void print_text(std::string_view text) {
+  errno = 0;
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) fail_standard_output(errno);
+}
+
+void finish_output() {
+  errno = 0;
+  std::cout.flush();
+  if (!std::cout || std::fflush(stdout) != 0 || std::ferror(stdout) != 0) fail_standard_output(errno);
+}
+
+}  // namespace ridgeline

@@ -1,0 +1,23 @@
+// What a command prints. Every error of standard output becomes an OutputError, at the latest in finish_output().
+#pragma once
+
+#include <fmt/format.h>
+
+#include <string_view>
+#include <utility>
+
+namespace ridgeline {
+
+/// Throws OutputError when standard output does not take it.
+void print_text(std::string_view text);
+
+template <typename... Arguments>
+void print(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
+  print_text(fmt::format(format, std::forward<Arguments>(arguments)...));
+}
+
+/// Hands over what is still held back, also of std::cout. Throws OutputError when that, or anything printed before,
+/// was not taken.
+void finish_output();
+
+}  // namespace ridgeline
