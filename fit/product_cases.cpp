@@ -230,12 +230,13 @@ std::vector<Problem> product_problems(const Measurements& measurements, const La
     const bool serving = measurements.machines[static_cast<std::size_t>(row.machine)] == kServingA100;
     const Gpu& gpu = serving ? a100 : laboratory.gpu;
     const ProfiledKernel* ran = nullptr;
-    std::vector<KernelLaunch> launches =
-        serving ? on_a100.lower(row.kernel.op).launches : products.launches(row, ran);
-    const auto product = std::find_if(launches.begin(), launches.end(),
-                                      [](const KernelLaunch& one) { return std::holds_alternative<GemmWork>(one.work); });
+    std::vector<KernelLaunch> launches = serving ? on_a100.lower(row.kernel.op).launches : products.launches(row, ran);
+    const auto product = std::find_if(launches.begin(), launches.end(), [](const KernelLaunch& one) {
+      return std::holds_alternative<GemmWork>(one.work);
+    });
     if (product == launches.end()) continue;
-    const auto residency = repeated_residency(launches, rotating_operands(row.kernel.op), row.kernel.input_sets, gpu.l2);
+    const auto residency =
+        repeated_residency(launches, rotating_operands(row.kernel.op), row.kernel.input_sets, gpu.l2);
     const TimedLaunch timed{*product, residency.empty()
                                           ? std::vector<double>{}
                                           : residency[static_cast<std::size_t>(product - launches.begin())]};

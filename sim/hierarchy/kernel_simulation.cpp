@@ -90,8 +90,8 @@ class Timer {
   }
 
  private:
-  /// Blocks as events. `timed`: they also say how long the kernel takes, no less than `floor` seconds; the board's power
-  /// limit lengthens the whole.
+  /// Blocks as events. `timed`: they also say how long the kernel takes, no less than `floor` seconds; the board's
+  /// power limit lengthens the whole.
   void in_events(const GridPlan& plan, const KernelParts& parts, double compute, double floor = 0.0,
                  bool timed = true) {
     const GridRun run = run_grid(plan, gpu_.dram);

@@ -84,8 +84,7 @@ double share_of_older_kernels(const GemmWork& problem) {
 
 }  // namespace
 
-GemmSelection select_gemm(const GemmWork& problem, const Gpu& gpu, const GpuMenus& menus,
-                          const GemmMisses& missed) {
+GemmSelection select_gemm(const GemmWork& problem, const Gpu& gpu, const GpuMenus& menus, const GemmMisses& missed) {
   const auto from_class = [&](const GemmWork& work, double of_interest) {
     const GemmClass kernel_class = gemm_class_of(work, gpu);
     return select_gemm(work, gpu, gemm_constants(kernel_class), menus.of(kernel_class, work.batch > 1), of_interest,

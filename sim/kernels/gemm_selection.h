@@ -30,7 +30,8 @@ GemmWork gemm_problem(const Matmul& op, const Gpu& gpu);
 
 /// `problem` states family, type, shape, layout and alignment; its tile is ignored. The choice points into `menus`.
 /// `missed`: shares of operands and results that are not in the L2.
-GemmSelection select_gemm(const GemmWork& problem, const Gpu& gpu, const GpuMenus& menus, const GemmMisses& missed = {});
+GemmSelection select_gemm(const GemmWork& problem, const Gpu& gpu, const GpuMenus& menus,
+                          const GemmMisses& missed = {});
 /// From one menu alone, of the kernels that rank better than `of_interest` seconds.
 GemmSelection select_gemm(const GemmWork& problem, const Gpu& gpu, const GemmConstants& constants, const GpuMenu& menu,
                           double of_interest = std::numeric_limits<double>::infinity(), const GemmMisses& missed = {});

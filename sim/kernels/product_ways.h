@@ -25,8 +25,8 @@ struct ProductWays {
   std::vector<ProductWay> others{};
 };
 
-/// Appends the fastest way. `reads` and `writes` are those of tiled kernels. Throws std::invalid_argument where no kernel
-/// fits an SM.
+/// Appends the fastest way. `reads` and `writes` are those of tiled kernels. Throws std::invalid_argument where no
+/// kernel fits an SM.
 void append_fastest(std::vector<KernelLaunch>& launches, ProductWays ways, const Gpu& gpu, std::vector<Access> reads,
                     const std::vector<Access>& writes);
 

@@ -52,8 +52,9 @@ struct GpuMenu {
   std::vector<Place> places;
   std::vector<float> weights;  ///< of each entry, for its rank: 1 + what speaks against the tile (filled up)
   bool with_stream_k = false;
-  bool often_others = false;  ///< what the library takes instead of the fastest is known: on architectures profiled here
-  bool changed = false;       ///< by the hardware file
+  bool often_others =
+      false;             ///< what the library takes instead of the fastest is known: on architectures profiled here
+  bool changed = false;  ///< by the hardware file
 };
 
 /// The entries that fit an SM of the GPU: a kernel whose stages do not fit runs with fewer, two at least. Throws

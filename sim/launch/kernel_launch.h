@@ -164,7 +164,7 @@ struct KernelLaunch {
   double flops = 0.0;
   std::vector<Access> reads, writes;
   std::variant<GemmWork, AttentionWork, StreamWork, FixedWork> work;
-  bool follows_without_gap = false;  ///< programmatic dependent launch on its predecessor
+  bool follows_without_gap = false;              ///< programmatic dependent launch on its predecessor
   std::shared_ptr<const KernelChoice> choice{};  ///< null: this kernel and no other
   /// Other kernels that could do the same on this chip, with other tiles or splits; null: none. What a library takes
   /// goes by rules of its own; the time is that of the fastest, so that a better chip, which has all of them, is never

@@ -287,9 +287,10 @@ GemmLaw::Compute GemmLaw::tiled(const GemmTile& tile, int splits, double whole) 
 double GemmLaw::split_reduction(const GemmTile& tile, int splits) const {
   const SplitReduction& kernel = split_reduction_of(cuda_cores_ && !grouped(tile));
   const double results = m_ * n_ * batch_;
-  const double seconds = (kernel.start_cycles + splits * kernel.split_cycles + results * per_sms_ * kernel.element_cycles) /
-                             gpu_.clock.sustained.value() +
-                         4.0 * splits * results / (kernel.l2_share * gpu_.l2.read_bandwidth.value());
+  const double seconds =
+      (kernel.start_cycles + splits * kernel.split_cycles + results * per_sms_ * kernel.element_cycles) /
+          gpu_.clock.sustained.value() +
+      4.0 * splits * results / (kernel.l2_share * gpu_.l2.read_bandwidth.value());
   return std::max(seconds, results * output_element_ / write_bandwidth_);
 }
 
