@@ -40,7 +40,8 @@ Coverage coverage_without(const std::string& mark) {
     const ChipRanges of_chip(ranges, gpu);
     for (const ValidatedCase& c : cases()) {
       // Convolutions were measured on one GPU alone: nothing is known of them without it.
-      if (!left_out(c) || c.hardware != name || c.family == "convolution") continue;
+      // As serving libraries run them, the A100's products are what its generation's constants were fitted on.
+      if (!left_out(c) || c.hardware != name || c.family == "convolution" || c.source == "public, serving") continue;
       const Seconds predicted = c.predicted.at("analytic");
       const Range range = of_chip.of_family(c.family, predicted, "analytic");
       const double residual = ratio(c.measured, predicted);

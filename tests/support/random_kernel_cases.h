@@ -60,7 +60,8 @@ class RandomKernelCases {
       p["kernel"] = std::array{1, 3, 3, 5, 7}[random_() % 5];
       p["stride"] = std::array{1, 1, 2}[random_() % 3];
       p["channels_last"] = random_() % 2 == 0;
-    } else if (op == "batch_norm" || op == "relu" || op == "max_pool2d" || op == "upsample_nearest2d") {
+    } else if (op == "batch_norm" || op == "batch_norm_backward" || op == "relu" || op == "max_pool2d" ||
+               op == "upsample_nearest2d") {
       p["batch"] = size(0, 7);
       p["channels"] = dimension(1, 10);
       p["size"] = 2 * size(1, 7);

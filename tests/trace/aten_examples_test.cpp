@@ -87,7 +87,8 @@ std::vector<Example> examples() {
        "mean 8x4096 fp32; mul 32x1 fp32,fp32->fp32; add 32x1024 fp32,fp32->fp32"},
       {"native_group_norm_backward",
        {kImage, kImage, kNone, kNone, tensor({16}), 2.0, 16.0, 1024.0, 4.0},
-       "sum 32x2048 fp32; mul 32x1 fp32; mul 8x1 fp32; add 32x1024 fp32; sum 2x16 fp32"},
+       "sum 32x2048 fp32; mul 32x1 fp32,fp32->fp32; mul 8x1 fp32,fp32->fp32; "
+       "add 32x1024 fp32,fp32,fp32->fp32; sum 2x16 fp32"},
       {"native_dropout", {kX, 0.1, 1.0}, "native_dropout 32 fp32"},
       {"_fused_dropout", {kX, 0.1}, "native_dropout 32 fp32"},
       {"embedding", {tensor({100, 8}), indices({2, 6})}, "embedding 12 of 100x8 fp32"},
