@@ -60,7 +60,10 @@ KernelTime AnalyticEngine::time(const KernelLaunch& launch, Residency residency)
     const Residency of_other = alike ? residency : residency.first(std::min(residency.size(), launch.reads.size()));
     others.push_back(time_alone(other.launch, gpu_, of_other).time.value());
   }
-  const double seconds = std::max(seconds_of_forms(launch, own.time.value(), others), gpu_.launch.kernel_fixed.value());
+  // What is launched beside this form keeps its time; this form itself takes what its arithmetic and its bytes need.
+  const double least = std::max({gpu_.launch.kernel_fixed.value(), own.math_utilization * own.time.value(),
+                                 (own.dram_read_bytes + own.dram_write_bytes) / gpu_.dram.bandwidth.value()});
+  const double seconds = std::max(seconds_of_forms(launch, own.time.value(), others), least);
   if (seconds != own.time.value()) own.stretch(seconds / own.time.value());
   return own;
 }
