@@ -127,7 +127,8 @@ inline T GemmFloor::share_of_few(T count) const {
 template <class T>
 inline T GemmFloor::total(const Tiling<T>& on, const Cycles<T>& cycles, T results) const {
   const T fetched = smaller(on.stages, on.steps), few = share_of_few(on.count);
-  const T streamed = exposed_reads_ * fetched / (rounds_of(on.count) * on.steps);
+  const T sets = larger(every<T>(1.0F), nearest(rounds_of(on.count) / on.blocks + 0.48F));
+  const T streamed = exposed_reads_ * fetched / (sets * on.steps);
   return limited(few * (start_ + streamed + fetched * stage_) +
                  least_rounded_maximum(few * at_clock(cycles), operands_ + results - streamed));
 }

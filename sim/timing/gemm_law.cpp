@@ -357,8 +357,9 @@ GemmTime GemmLaw::time_of(const Compute& work, const GemmTile& tile, int splits)
   result.dram_read = refetched(work, tile, splits);
   const double loading = first_loads_ + (result.dram_read - cold_bytes_) / read_bandwidth_;
   const double stages = std::min(static_cast<double>(tile.first_stages), work.k_steps);
-  // Of blocks that begin on an SM together, the first loads while nothing computes yet.
-  const double streamed = c_.first_loads * first_loads_ * stages / (work.k_steps * std::max(1.0, work.rounds));
+  const double sets =
+      persistent_ ? std::max(1.0, work.rounds) : pieces_of(work.rounds, std::max(1, tile.blocks_per_sm));
+  const double streamed = c_.first_loads * first_loads_ * stages / (work.k_steps * sets);
   result.fill = few * (streamed + stages * c_.stage_cycles / clock_);
   const bool partial = splits > 1 && !tile.stream_k;
   const double partial_bytes = partial ? 4.0 * splits * m_ * n_ * batch_ : 0.0;

@@ -67,8 +67,10 @@ TEST(KernelSensitivity, nothing_more_ever_harms_whatever_the_kernel_and_the_gpu)
         const Sensitivity s = kernel_sensitivity(c.kernel, gpu, software, "analytic");
         for (const Resource resource : kResources) {
           ++asked;
+          // Kernels of products are ranked at full clock: at the power limit another one can take a little longer.
+          constexpr double kAtTheLimit = 0.005;
           if (resource == Resource::sm_count) harmed += s.share(resource) < -0.005 ? 1 : 0;
-          else EXPECT_GE(s.share(resource), -kRounding) << name_of(resource) << " " << name << " " << c.text;
+          else EXPECT_GE(s.share(resource), -kAtTheLimit) << name_of(resource) << " " << name << " " << c.text;
           EXPECT_LE(s.share(resource), 0.5) << name_of(resource) << " " << name << " " << c.text;
         }
       } catch (const std::invalid_argument&) {
