@@ -147,9 +147,10 @@ std::string accuracy_summary(std::span<const FamilyAccuracy> families, std::span
     const FamilyAccuracy* roofline = find_kind(families, f, "roofline");
     out += fmt::format("| {} kernels, {}{} | {} | {:.1f} % | {:.1f} % | {:.0f} % | {} | {} |\n", f.family,
                        short_name(f.hardware),
-                       f.source == "wide"     ? ", small and unusual shapes"
-                       : f.source == "public" ? ", published"
-                                              : "",
+                       f.source == "wide"              ? ", small and unusual shapes"
+                       : f.source == "public"          ? ", published"
+                       : f.source == "public, serving" ? ", in serving libraries"
+                                                       : "",
                        f.errors.n, f.errors.median, f.errors.mean, roofline ? roofline->errors.median : 0.0,
                        coverage_text(f.coverage), seen_text(f.seen, f.errors.n));
   }
