@@ -1,7 +1,7 @@
 // How long a prediction takes once everything is loaded.
 #include <benchmark/benchmark.h>
 
-#include "sim/scenario/prediction.h"
+#include "sim/answer/step_run.h"
 
 namespace ridgeline {
 namespace {

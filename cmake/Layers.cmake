@@ -9,6 +9,9 @@ endfunction()
 # that the preset `sanitize` does it for these alone.
 set(RIDGELINE_BUSY_LAYERS units occupancy timing kernels program hierarchy timeline allocator memory)
 
+# Those that read measurements and write reports: most of the compiler's time, none of a prediction's.
+set(RIDGELINE_TALKING_LAYERS study report)
+
 function(ridgeline_layer folder)
   cmake_parse_arguments(LAYER "" "" "LINK" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/sim/${folder}/*.cpp)
@@ -17,6 +20,9 @@ function(ridgeline_layer folder)
     target_include_directories(ridgeline_${folder} PUBLIC ${CMAKE_SOURCE_DIR})
     target_link_libraries(ridgeline_${folder} PUBLIC ${LAYER_LINK})
     ridgeline_warnings(ridgeline_${folder})
+    if(folder IN_LIST RIDGELINE_TALKING_LAYERS)
+      target_compile_options(ridgeline_${folder} PRIVATE $<$<CONFIG:Release>:-O1>)
+    endif()
     if(RIDGELINE_SANITIZE AND folder IN_LIST RIDGELINE_BUSY_LAYERS)
       target_compile_options(ridgeline_${folder} PRIVATE -O1)
     endif()

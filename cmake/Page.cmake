@@ -7,13 +7,10 @@ function(ridgeline_page)
     return()
   endif()
   set(folder ${CMAKE_BINARY_DIR}/web)
-  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/web/src/*)
-  add_custom_command(
-    OUTPUT ${folder}/page.html
+  add_custom_target(ridgeline_page_bundle BYPRODUCTS ${folder}/page.html
     COMMAND ${CMAKE_COMMAND} -DSOURCE=${CMAKE_SOURCE_DIR}/web -DFOLDER=${folder} -DNPM=${NPM_PROGRAM} -P ${CMAKE_SOURCE_DIR}/cmake/BundlePage.cmake
-    DEPENDS ${CMAKE_SOURCE_DIR}/cmake/BundlePage.cmake ${CMAKE_SOURCE_DIR}/web/package-lock.json
-            ${CMAKE_SOURCE_DIR}/web/package.json ${CMAKE_SOURCE_DIR}/web/build.mjs ${sources}
     COMMENT "The page of --html")
+  add_dependencies(ridgeline_report ridgeline_page_bundle)
   set_source_files_properties(${CMAKE_SOURCE_DIR}/sim/report/page.cpp PROPERTIES
     OBJECT_DEPENDS ${folder}/page.html COMPILE_DEFINITIONS RIDGELINE_PAGE_FILE="${folder}/page.html")
 endfunction()

@@ -219,6 +219,19 @@ ClassReport fit_class(LawTable& table, LawClass& law_class, const Priors& priors
   return report;
 }
 
+void set_known(const LawTable& table, LawClass& law_class, const Priors& priors, const ClassPriors& known) {
+  const Parameters parameters(table, law_class, priors, known, {});
+  const Values values = parameters.values(parameters.start());
+  for (LawConstant& constant : law_class.constants) {
+    if (known.frozen.count(constant.name) + known.ties.count(constant.name) > 0) {
+      constant.text = constant_text(values.at(constant.name));
+      constant.value = std::stod(constant.text);
+    }
+    constant.sd.reset();
+    constant.note = note_of(known, constant.name, false);
+  }
+}
+
 std::vector<std::string> check_class(const LawTable& table, const LawClass& law_class, const Priors& priors,
                                      const ClassPriors& known, const Problem& problem,
                                      const std::vector<std::string>& machines) {

@@ -72,6 +72,9 @@ struct ClassReport {
 ClassReport fit_class(LawTable& table, LawClass& law_class, const Priors& priors, const ClassPriors& known,
                       const Problem& problem, const std::vector<std::string>& machines, const FitOptions& options);
 
+/// Sets what is frozen or tied of a class that has nothing to fit.
+void set_known(const LawTable& table, LawClass& law_class, const Priors& priors, const ClassPriors& known);
+
 /// What is wrong with the committed constants of a class: another hash of data or numbers, frozen ones that moved, and
 /// fitted ones that a fit from there moves by more than a tenth of their standard deviation. Empty when all is well.
 std::vector<std::string> check_class(const LawTable& table, const LawClass& law_class, const Priors& priors,

@@ -33,7 +33,8 @@ std::vector<std::string> ops_but(const std::vector<std::string>& others) {
 /// In the order of fits: a table may use those before it.
 const std::vector<TableFit>& table_fits() {
   static const std::vector<TableFit> fits{
-      {"memory_bound", false, ops_but({"mm", "bmm", "addmm", "conv2d", "conv2d_backward"}), memory_bound_problems},
+      {"memory_bound", true, ops_but({"mm", "bmm", "addmm", "conv2d", "conv2d_backward"}), memory_bound_problems},
+      {"split_reduction", true, {"mm", "bmm", "addmm"}, split_reduction_problems},
       {"products", true, {"mm", "bmm", "addmm"}, product_problems},
       {"attention",
        true,
@@ -98,6 +99,7 @@ int run_table(const Request& request, const TableFit& fits, const Laboratory& la
     const auto problem =
         std::find_if(problems.begin(), problems.end(), [&name = name](const Problem& one) { return one.name == name; });
     if (known.fitted.empty()) {
+      if (!request.check) set_known(table, *law_class, priors, known);
       const Parameters parameters(table, *law_class, priors, known, {});
       for (const std::string& text : parameters.disagreements()) {
         fmt::print("{}: {}: {}\n", fits.name, name, text);
@@ -124,8 +126,8 @@ int run_table(const Request& request, const TableFit& fits, const Laboratory& la
 int run(const Request& request) {
   for (const std::string& name : request.tables)
     if (std::none_of(table_fits().begin(), table_fits().end(), [&](const TableFit& one) { return name == one.name; }))
-      throw UserError(
-          fmt::format("\"{}\" is no table; there are memory_bound, products, attention and convolution", name));
+      throw UserError(fmt::format(
+          "\"{}\" is no table; there are memory_bound, split_reduction, products, attention and convolution", name));
   const Laboratory laboratory{load_gpu("nvidia-h200-sxm-141gb"), load_software("pytorch-2.11")};
   int wrong = 0;
   for (const TableFit& fits : table_fits()) {
@@ -142,8 +144,9 @@ int run(const Request& request) {
 int main(int argc, char** argv) {
   ridgeline::fit::Request request;
   CLI::App app{"Makes the tables of fitted constants (data/laws) from the committed measurements (docs/refit.md)."};
-  app.add_option("TABLE", request.tables,
-                 "memory_bound, products, attention, convolution; those that are settled where none is given");
+  app.add_option(
+      "TABLE", request.tables,
+      "memory_bound, split_reduction, products, attention, convolution; those that are settled where none is given");
   app.add_flag("--check", request.check, "fit nothing anew: fail unless each table is what the fit makes of the data");
   app.add_flag("--dry-run", request.dry_run, "report, and leave the tables as they are");
   app.add_option("--class", request.only_class, "only this class of kernels");

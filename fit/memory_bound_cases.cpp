@@ -8,25 +8,26 @@
 #include "sim/timing/code_kernels.h"
 #include "sim/timing/l2_residency.h"
 #include "sim/timing/laws.h"
-#include "sim/timing/stream_kernels.h"
+#include "sim/timing/memory_bound_kernels.h"
 #include "sim/workload/op_operands.h"
 
 namespace ridgeline::fit {
 namespace {
 
-const Law<StreamConstants> kLaw{{
+const Law<MemoryBoundConstants> kLaw{
+    {
 #include "sim/timing/tables/memory_bound_fields.inc"
-                                },
-                                [](const TimedLaunch& timed, const Gpu& gpu, const StreamConstants& constants) {
-                                  return stream_time(timed.launch, std::get<StreamWork>(timed.launch.work), gpu,
-                                                     timed.residency, constants)
-                                      .time.value();
-                                }};
+    },
+    [](const TimedLaunch& timed, const Gpu& gpu, const MemoryBoundConstants& constants) {
+      return memory_bound_time(timed.launch, std::get<MemoryBoundWork>(timed.launch.work), gpu, timed.residency,
+                               constants)
+          .time.value();
+    }};
 
 /// A memory-bound kernel with constants of its own in this table.
-const StreamWork* memory_bound(const KernelLaunch& launch) {
-  const auto* work = std::get_if<StreamWork>(&launch.work);
-  return work != nullptr && work->kernel_class < static_cast<int>(StreamKernel::count_) ? work : nullptr;
+const MemoryBoundWork* memory_bound(const KernelLaunch& launch) {
+  const auto* work = std::get_if<MemoryBoundWork>(&launch.work);
+  return work != nullptr && work->kernel_class < static_cast<int>(MemoryBoundKernel::count_) ? work : nullptr;
 }
 
 bool same_grid(const KernelLaunch& launch, const ProfiledKernel& kernel) {
@@ -51,9 +52,9 @@ std::vector<Problem> memory_bound_problems(const Measurements& measurements, con
     const auto residency = repeated_residency(lowered.launches, rotating_operands(row.kernel.op), row.kernel.input_sets,
                                               laboratory.gpu.l2, partly_used_bytes(row.kernel.op));
     for (std::size_t i = 0; i < lowered.launches.size(); ++i) {
-      const StreamWork* work = memory_bound(lowered.launches[i]);
+      const MemoryBoundWork* work = memory_bound(lowered.launches[i]);
       if (work == nullptr || !same_grid(lowered.launches[i], row.kernels[i])) continue;
-      auto& [cases, timed] = collected[std::string(name_of(static_cast<StreamKernel>(work->kernel_class)))];
+      auto& [cases, timed] = collected[std::string(name_of(static_cast<MemoryBoundKernel>(work->kernel_class)))];
       cases.push_back({row.kernels[i].seconds, row.machine, row.held_out, row.shape, row.row});
       timed.push_back({lowered.launches[i], residency.empty() ? std::vector<double>{} : residency[i]});
     }

@@ -39,6 +39,7 @@ struct Laboratory {
 std::vector<Problem> memory_bound_problems(const Measurements& measurements, const Laboratory& laboratory);
 std::vector<Problem> attention_problems(const Measurements& measurements, const Laboratory& laboratory);
 std::vector<Problem> convolution_problems(const Measurements& measurements, const Laboratory& laboratory);
+std::vector<Problem> split_reduction_problems(const Measurements& measurements, const Laboratory& laboratory);
 std::vector<Problem> product_problems(const Measurements& measurements, const Laboratory& laboratory);
 
 }  // namespace ridgeline::fit

@@ -11,6 +11,7 @@
 
 #include "fit/kernel_name.h"
 #include "fit/law_problem.h"
+#include "fit/split_count.h"
 #include "sim/hardware/load_gpu.h"
 #include "sim/kernels/gemm_launch.h"
 #include "sim/kernels/lowering.h"
@@ -73,20 +74,6 @@ class KnownKernels {
   }
   std::map<Key, Resources> known_;
 };
-
-bool adds_splits(const ProfiledKernel& kernel) { return kernel.name.find("splitKreduce") != std::string::npos; }
-
-/// The splits of k that the grid shows; 0 where it shows none that fit.
-int splits_of(const NamedGemm& named, const ProfiledKernel& kernel, const Matmul& op) {
-  const std::int64_t tiles = ceil_div(op.m, named.m) * ceil_div(op.n, named.n) * op.batch;
-  if (named.family == GemmWork::Family::wgmma) {
-    if (!named.split) return 1;
-    const std::int64_t blocks = kernel.grid[0] * kernel.grid[1] * kernel.grid[2];
-    return static_cast<int>(blocks / tiles);  // whole clusters may be a few blocks more
-  }
-  if (kernel.grid[0] == 0) return 0;
-  return op.batch > 1 ? 1 : static_cast<int>(kernel.grid[2]);
-}
 
 class Products {
  public:
@@ -206,15 +193,16 @@ struct ClassProducts {
   std::vector<Product> products;
 };
 
-/// A launch by the choice: what ran beside it counts.
-void add_chosen(ClassProducts& to, const Measurement& row, const TimedLaunch& timed, const Gpu& gpu, int machine) {
+/// A launch by the choice: what ran beside it counts. `seconds`: of the kernels.
+void add_chosen(ClassProducts& to, const Measurement& row, double seconds, const TimedLaunch& timed, const Gpu& gpu,
+                int machine) {
   Product product{.timed = timed, .chosen = true, .gpu = &gpu};
   product.missed = gemm_misses(timed.launch, timed.residency);
   const auto& work = std::get<GemmWork>(timed.launch.work);
   const GemmClass kernel_class = gemm_class_of(work, gpu);
   const GpuMenu menu = menu_on(gpu, tile_menu(kernel_class, gpu.architecture, work.batch > 1), kernel_class);
   if (!std::isfinite(select_gemm(work, gpu, gemm_constants(kernel_class), menu).expected)) return;
-  to.cases.push_back({row.time.value(), machine, row.held_out, row.shape, row.row});
+  to.cases.push_back({seconds, machine, row.held_out, row.shape, row.row});
   to.products.push_back(std::move(product));
 }
 
@@ -245,7 +233,8 @@ std::vector<Problem> product_problems(const Measurements& measurements, const La
     if (!serving && kernel_class == GemmClass::mma_half) continue;  // a name that was cut off
     ClassProducts& to = collected[name_of_class(kernel_class)];
     // Its own hardware file describes it.
-    add_chosen(to, row, timed, gpu, serving ? 0 : row.machine);
+    const Seconds between = between_kernels(row, launches.size(), gpu);
+    add_chosen(to, row, std::max(0.5 * row.time, row.time - between).value(), timed, gpu, serving ? 0 : row.machine);
     if (serving) continue;
     to.cases.push_back({ran->seconds, row.machine, row.held_out, row.shape, row.row});
     to.products.push_back({.timed = timed, .gpu = &gpu});

@@ -23,15 +23,13 @@ std::optional<std::vector<BlockId>> CachingAllocator::adopt(const std::vector<Se
   }
   std::vector<BlockId> chain;
   const auto append = [&](const BlockView& view, bool mapped) {
-    Block block;
-    block.address = view.address;
-    block.bytes = view.bytes;
-    block.stream = first.stream;
-    block.pool = first.pool;
-    block.expandable = expandable;
-    block.mapped = mapped;
-    block.previous = chain.empty() ? kNoBlock : chain.back();
-    const BlockId id = new_block(block);
+    const BlockId id = new_block({.address = view.address,
+                                  .bytes = view.bytes,
+                                  .previous = chain.empty() ? kNoBlock : chain.back(),
+                                  .stream = first.stream,
+                                  .expandable = expandable,
+                                  .pool = first.pool,
+                                  .mapped = mapped});
     if (!chain.empty()) at(chain.back()).next = id;
     chain.push_back(id);
     return id;

@@ -82,6 +82,8 @@ class CachingAllocator {
   [[nodiscard]] std::int64_t bytes_of(BlockId block) const { return blocks_[static_cast<std::size_t>(block)].bytes; }
   [[nodiscard]] const AllocatorStatistics& statistics() const { return statistics_; }
   void reset_peaks() { statistics_.reset_peaks(); }
+  /// What happened since the statistics were `since` happened `times` times more, and left everything as it is.
+  void count_again(const AllocatorStatistics& since, std::int64_t times) { statistics_.count_again(since, times); }
   [[nodiscard]] const OutOfMemory& last_failure() const { return failure_; }
   [[nodiscard]] const std::vector<SegmentEvent>& segment_events() const { return events_; }
   [[nodiscard]] const AllocatorSettings& settings() const { return settings_; }

@@ -1,11 +1,15 @@
 // The free blocks of one pool in the order best fit needs: stream, then size, then address.
 //
-// A sorted vector: training steps keep some hundred free blocks, where moving a few KiB of keys is cheaper than chasing
-// the nodes of a tree (bench/allocator_bench.cpp).
+// Sorted chunks of a bounded length: training steps keep some hundred free blocks, where moving a few KiB of keys is
+// cheaper than chasing the nodes of a tree (bench/allocator_bench.cpp), and models of thousands of layers keep many
+// more.
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <iterator>
+#include <utility>
 #include <vector>
 
 #include "sim/allocator/device_memory.h"
@@ -37,15 +41,64 @@ struct FreeBlock {
 
 class FreeBlocks {
  public:
-  using Iterator = std::vector<FreeBlock>::const_iterator;
+  class Iterator {
+   public:
+    using iterator_category = std::bidirectional_iterator_tag;
+    using value_type = FreeBlock;
+    using difference_type = std::ptrdiff_t;
+    using pointer = const FreeBlock*;
+    using reference = const FreeBlock&;
+    const FreeBlock& operator*() const { return in_->chunks_[chunk_][at_]; }
+    const FreeBlock* operator->() const { return &**this; }
+    Iterator& operator++() {
+      if (++at_ == in_->chunks_[chunk_].size()) ++chunk_, at_ = 0;
+      return *this;
+    }
+    Iterator& operator--() {
+      if (at_ == 0) at_ = in_->chunks_[--chunk_].size();
+      --at_;
+      return *this;
+    }
+    bool operator==(const Iterator& other) const { return chunk_ == other.chunk_ && at_ == other.at_; }
 
-  void insert(const FreeBlock& free) { sorted_.insert(position(free), free); }
-  void erase(const FreeBlock& free) { sorted_.erase(position(free)); }
-  void erase(Iterator at) { sorted_.erase(at); }
-  /// Erases the block at `at` and inserts another: only what lies between the two moves.
+   private:
+    friend class FreeBlocks;
+    Iterator(const FreeBlocks* in, std::size_t chunk, std::size_t at) : in_(in), chunk_(chunk), at_(at) {}
+    const FreeBlocks* in_;
+    std::size_t chunk_, at_;
+  };
+
+  void insert(const FreeBlock& free) {
+    if (chunks_.empty()) {
+      chunks_.push_back({free});
+      return;
+    }
+    const std::size_t c = std::min(chunk_of(free), chunks_.size() - 1);
+    Chunk& chunk = chunks_[c];
+    chunk.insert(chunk.begin() + place_in(chunk, free), free);
+    if (chunk.size() <= kMostOfAChunk) return;
+    const auto half = chunk.begin() + kMostOfAChunk / 2;
+    Chunk rest(half, chunk.end());
+    chunk.erase(half, chunk.end());
+    chunks_.insert(chunks_.begin() + static_cast<std::ptrdiff_t>(c) + 1, std::move(rest));
+  }
+  void erase(const FreeBlock& free) { erase(position(free)); }
+  void erase(Iterator at) {
+    Chunk& chunk = chunks_[at.chunk_];
+    chunk.erase(chunk.begin() + static_cast<std::ptrdiff_t>(at.at_));
+    if (chunk.empty()) chunks_.erase(chunks_.begin() + static_cast<std::ptrdiff_t>(at.chunk_));
+  }
+  /// Erases the block at `at` and inserts another: only what lies between the two moves, where it is one chunk.
   void replace(Iterator at, const FreeBlock& by) {
-    const auto from = sorted_.begin() + (at - sorted_.cbegin());
-    const auto to = sorted_.begin() + (position(by) - sorted_.cbegin());
+    Chunk& chunk = chunks_[at.chunk_];
+    const bool here = chunks_.size() == 1 || (!before(by, chunk.front()) && before(by, chunk.back()));
+    if (!here) {
+      erase(at);
+      insert(by);
+      return;
+    }
+    const auto from = chunk.begin() + static_cast<std::ptrdiff_t>(at.at_);
+    const auto to = chunk.begin() + place_in(chunk, by);
     if (to > from) *std::move(from + 1, to, from) = by;
     else *(std::move_backward(to, from, from + 1) - 1) = by;
   }
@@ -54,23 +107,38 @@ class FreeBlocks {
   [[nodiscard]] Iterator best_fit(StreamId stream, std::int64_t bytes) const {
     return position({stream, bytes, 0, kNoBlock});
   }
-  [[nodiscard]] Iterator begin() const { return sorted_.begin(); }
-  [[nodiscard]] Iterator end() const { return sorted_.end(); }
+  [[nodiscard]] Iterator begin() const { return {this, 0, 0}; }
+  [[nodiscard]] Iterator end() const { return {this, chunks_.size(), 0}; }
 
  private:
+  using Chunk = std::vector<FreeBlock>;
+  static constexpr std::size_t kMostOfAChunk = 512;  // 12 KiB
+
+  static bool before(const FreeBlock& a, const FreeBlock& b) {
+    return (a.order < b.order) | ((a.order == b.order) & (a.address < b.address));
+  }
+  /// The first chunk that ends at or after `key`.
+  [[nodiscard]] std::size_t chunk_of(const FreeBlock& key) const {
+    const auto found = std::partition_point(chunks_.begin(), chunks_.end(),
+                                            [&](const Chunk& chunk) { return before(chunk.back(), key); });
+    return static_cast<std::size_t>(found - chunks_.begin());
+  }
   /// The first that is not before `key`: a binary search without a branch that depends on the data.
-  [[nodiscard]] Iterator position(const FreeBlock& key) const {
-    const FreeBlock* first = sorted_.data();
-    for (std::size_t length = sorted_.size(); length > 0;) {
+  static std::ptrdiff_t place_in(const Chunk& chunk, const FreeBlock& key) {
+    const FreeBlock* first = chunk.data();
+    for (std::size_t length = chunk.size(); length > 0;) {
       const std::size_t half = (length + 1) / 2;
-      const FreeBlock& middle = first[half - 1];
-      const bool before = (middle.order < key.order) | ((middle.order == key.order) & (middle.address < key.address));
-      first += before ? half : 0;
+      first += before(first[half - 1], key) ? half : 0;
       length -= half;
     }
-    return sorted_.begin() + (first - sorted_.data());
+    return first - chunk.data();
   }
-  std::vector<FreeBlock> sorted_;
+  [[nodiscard]] Iterator position(const FreeBlock& key) const {
+    const std::size_t c = chunk_of(key);
+    if (c == chunks_.size()) return end();
+    return {this, c, static_cast<std::size_t>(place_in(chunks_[c], key))};
+  }
+  std::vector<Chunk> chunks_;  ///< sorted, one after the other; none is empty
 };
 
 }  // namespace ridgeline

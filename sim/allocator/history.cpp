@@ -3,18 +3,11 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <boost/iostreams/copy.hpp>
-#include <boost/iostreams/device/array.hpp>
-#include <boost/iostreams/device/back_inserter.hpp>
-#include <boost/iostreams/filter/gzip.hpp>
-#include <boost/iostreams/filtering_stream.hpp>
 #include <charconv>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <stdexcept>
 #include <utility>
 
+#include "sim/input/text_source.h"
 #include "sim/units/nearest_name.h"
 
 namespace ridgeline {
@@ -32,21 +25,6 @@ constexpr std::array<std::pair<std::string_view, Action>, 10> kActions{{{"alloc"
                                                                         {"snapshot", Action::other},
                                                                         {"oom", Action::other},
                                                                         {"user_defined", Action::other}}};
-
-std::string inflated(const std::string& bytes, const std::string& source) {
-  namespace io = boost::iostreams;
-  std::string text;
-  try {
-    io::filtering_istream in;
-    in.push(io::gzip_decompressor());
-    in.push(io::array_source(bytes.data(), bytes.size()));
-    io::copy(in, io::back_inserter(text));
-  } catch (const io::gzip_error& error) {
-    throw HistoryError(fmt::format("{}: the compressed data is damaged or ends too early, after {} bytes of text",
-                                   source, text.size()));
-  }
-  return text;
-}
 
 template <typename Number>
 bool parse_number(std::string_view text, Number& value, int base) {
@@ -113,14 +91,11 @@ AllocationHistory parse_history(std::string_view text, std::string source) {
 }
 
 std::string history_bytes(const std::string& path) {
-  std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored))
-    throw HistoryError(fmt::format("{}: is a folder, not a file", path));
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw HistoryError(fmt::format("{}: no such file, or it cannot be read", path));
-  std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  const bool compressed = bytes.size() >= 2 && bytes[0] == '\x1f' && bytes[1] == '\x8b';
-  return compressed ? inflated(bytes, path) : bytes;
+  try {
+    return read_text(path);
+  } catch (const UserError& error) {
+    throw HistoryError(error.what());
+  }
 }
 
 AllocationHistory read_history(const std::string& path) { return parse_history(history_bytes(path), path); }

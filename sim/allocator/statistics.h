@@ -41,6 +41,14 @@ struct AllocatorStatistics {
   std::int64_t retries = 0, out_of_memory = 0;
 
   [[nodiscard]] const PoolStatistics& of(PoolKind kind) const { return pools[static_cast<std::size_t>(kind)]; }
+  /// What was counted since `since` comes `times` times more; currents and peaks are as they are.
+  void count_again(const AllocatorStatistics& since, std::int64_t times) {
+    const auto again = [&](std::int64_t& now, std::int64_t before) { now += times * (now - before); };
+    again(device_allocations, since.device_allocations);
+    again(device_frees, since.device_frees);
+    again(retries, since.retries);
+    again(out_of_memory, since.out_of_memory);
+  }
   void reset_peaks() {
     all.reset_peaks();
     for (auto& pool : pools) pool.reset_peaks();

@@ -10,7 +10,7 @@
 #include "sim/report/calibration_text.h"
 #include "sim/study/calibration.h"
 #include "sim/study/calibration_effect.h"
-#include "sim/trace/text_source.h"
+#include "sim/input/text_source.h"
 
 namespace ridgeline::app {
 namespace {
@@ -28,7 +28,7 @@ void run(const Options& options) {
   std::vector<std::string> order;
   for (const SheetRow& row : sheet.values) order.push_back(row.key);
   const Calibration calibration = calibrate(probe, datasheet, measured_rows(config::load_yaml(file)), order);
-  const std::string text = with_measured_section(trace::read_text(file), calibration.rows, calibration.conditions);
+  const std::string text = with_measured_section(read_text(file), calibration.rows, calibration.conditions);
   const Gpu after = gpu_from_yaml(text, output);  // read as it will be, before anything is written
   print("{}", calibration_text(sheet, hardware_sheet_from_yaml(text, output), calibration,
                                calibration_effect(before, after)));

@@ -9,7 +9,10 @@
 #include "sim/app/scenario_options.h"
 #include "sim/hardware/load_gpu.h"
 #include "sim/output/standard_output.h"
+#include "sim/report/answer_report.h"
 #include "sim/report/comparison_report.h"
+#include "sim/scenario/descriptions.h"
+#include "sim/trace/read_recording.h"
 #include "sim/units/user_error.h"
 
 namespace ridgeline::app {
@@ -24,8 +27,8 @@ struct Options {
 struct Sides {
   std::vector<Scenario> scenarios;
   std::vector<std::string> labels;
-  void add(const ScenarioSource& source, const std::string& label) {
-    scenarios.push_back(load_scenario(source));
+  void add(const ScenarioSource& source, const std::string& label, Descriptions& descriptions) {
+    scenarios.push_back(load_scenario(source, descriptions));
     labels.push_back(label.empty() ? scenarios.back().title : label);
   }
 };
@@ -51,7 +54,12 @@ std::vector<config::Override> overrides_of(const std::string& change) {
   return out;
 }
 
-Sides sides_of(const Options& options) {
+bool names_hardware(const ScenarioSource& source) {
+  return std::any_of(source.overrides.begin(), source.overrides.end(),
+                     [](const config::Override& change) { return change.key == "hardware"; });
+}
+
+Sides sides_of(const Options& options, Session& session) {
   std::vector<std::string> files, gpus;
   const std::vector<std::string> known = hardware_names();
   for (const std::string& subject : options.subjects)
@@ -59,25 +67,29 @@ Sides sides_of(const Options& options) {
   if (files.size() > 1 && !(gpus.empty() && options.changes.empty()))
     throw UserError("compare: name GPUs and --with changes beside one scenario, not several");
   Sides sides;
+  Descriptions& descriptions = session.descriptions();
   const auto source = [&](const std::string* file) {
     ScenarioSource result = options.scenario.source();
     if (file) result.file = *file;
     return result;
   };
   const std::string* base = files.empty() ? nullptr : &files.front();
-  const bool has_base = base || gpus.empty();  // flags alone describe a scenario, but for its GPU
-  if (has_base) sides.add(source(base), "");
-  for (std::size_t i = 1; i < files.size(); ++i) sides.add(source(&files[i]), "");
+  // A recording names no GPU to run on: alone, it is what the GPUs are compared for.
+  const bool without_gpu = base && !gpus.empty() && trace::looks_like_recording(*base) && !names_hardware(source(base));
+  const bool has_base = (base && !without_gpu) || gpus.empty();  // flags alone describe a scenario, but for its GPU
+  if (has_base) sides.add(source(base), "", descriptions);
+  for (std::size_t i = 1; i < files.size(); ++i) sides.add(source(&files[i]), "", descriptions);
   for (const std::string& gpu : gpus) {
     ScenarioSource on = source(base);
+    std::erase_if(on.overrides, [](const config::Override& change) { return change.key == "hardware"; });
     on.overrides.insert(on.overrides.begin(), {"hardware", gpu, gpu});
-    sides.add(on, gpu);
+    sides.add(on, gpu, descriptions);
   }
   for (const std::string& change : options.changes) {
     ScenarioSource changed = source(base);
     if (!has_base) changed.overrides.insert(changed.overrides.begin(), {"hardware", gpus.front(), gpus.front()});
     for (config::Override& one : overrides_of(change)) changed.overrides.push_back(std::move(one));
-    sides.add(changed, change);
+    sides.add(changed, change, descriptions);
   }
   return sides;
 }
@@ -86,15 +98,16 @@ void write_comparison_page(const std::string& path, const Comparison& comparison
   nlohmann::ordered_json parts = nlohmann::ordered_json::array();
   std::string title = "Comparison:";
   for (const ComparedScenario& side : comparison.sides) {
-    parts.push_back(page_part_of(side.label, side.scenario, side.prediction));
+    parts.push_back(answer_page_part(*side.run, side.prediction, side.label));
     title += (parts.size() == 1 ? " " : ", ") + side.label;
   }
   write_page(path, title, std::move(parts), {{"comparison", comparison_json(comparison)}});
 }
 
 void run(const Options& options) {
-  const Sides sides = sides_of(options);
-  const Comparison comparison = compare(sides.scenarios, sides.labels, options.engine);
+  Session session;
+  const Sides sides = sides_of(options, session);
+  const Comparison comparison = compare(session, sides.scenarios, sides.labels, options.engine);
   if (!options.html.empty()) write_comparison_page(options.html, comparison);
   if (options.format == "json")
     print("{}\n", comparison_json(comparison).dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
@@ -107,7 +120,7 @@ void add_compare_command(CLI::App& program, Outcome&) {
   auto options = std::make_shared<Options>();
   auto* command = program.add_subcommand("compare", "two to six scenarios, GPUs or changes side by side, with reasons");
   command->add_option("subjects", options->subjects,
-                      "scenario files; or one file (or flags) and names of GPUs to run it on");
+                      "scenario files or recorded steps; or one file (or flags) and names of GPUs to run it on");
   command->add_option("--with", options->changes, "\"KEY=VALUE KEY=VALUE\": one more side, the scenario so changed")
       ->allow_extra_args(false)
       ->take_all();

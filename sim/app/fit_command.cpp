@@ -1,6 +1,7 @@
 // ridgeline fit: the largest micro-batch of a scenario that its device holds.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
 
@@ -17,10 +18,27 @@ struct Options {
   std::string engine = "analytic", format = "text";
 };
 
+/// The search finds the batch: one that nobody names is 1.
+ScenarioSource with_a_batch(ScenarioSource source) {
+  const auto says = [](const config::Override& o) {
+    return o.key == "training.micro_batch" || o.key.starts_with("inference");
+  };
+  if (std::any_of(source.overrides.begin(), source.overrides.end(), says)) return source;
+  if (source.file) {
+    const config::Node tree = load_scenario_tree(*source.file);
+    if (tree.kind != config::Node::Kind::mapping) return source;
+    const config::Node* training = tree.find("training");
+    if (tree.find("inference") || tree.find("trace") || (training && training->find("micro_batch"))) return source;
+  }
+  source.overrides.insert(source.overrides.begin(), {"training.micro_batch", "1", "fit"});
+  return source;
+}
+
 void run(const Options& options) {
-  const Scenario scenario = load_scenario(options.scenario.source());
+  const Scenario scenario = load_scenario(with_a_batch(options.scenario.source()));
+  Session session;
   const auto begin = std::chrono::steady_clock::now();
-  const FitResult result = fit_batch(scenario, options.engine);
+  const FitResult result = fit_batch(session, scenario, options.engine);
   const Seconds time{std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count()};
   if (options.format == "json")
     print("{}\n", fit_json(result, time).dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));

@@ -15,12 +15,16 @@ namespace {
 struct Options {
   std::string name, format = "text";
   std::vector<std::string> sets;
-  bool datasheet = false, keys = false;
+  bool datasheet = false, keys = false, names = false;
 };
 
 void run(const Options& options) {
   if (options.keys) {
     print("{}", hardware_keys_markdown());
+    return;
+  }
+  if (options.names) {
+    for (const std::string& name : hardware_names()) print("{}\n", name);
     return;
   }
   const Numbers numbers = options.datasheet ? Numbers::datasheet : Numbers::measured;
@@ -51,6 +55,7 @@ void add_hardware_command(CLI::App& program, Outcome&) {
       ->allow_extra_args(false)
       ->take_all();
   command->add_option("--format", options->format, "text or json")->check(CLI::IsMember({"text", "json"}));
+  command->add_flag("--names", options->names, "the names alone, a line each");
   command->add_flag("--datasheet", options->datasheet, "ignore the measured section");
   command->add_flag("--keys", options->keys,
                     "every key of a description: meaning, allowed values, the laws that read it");

@@ -1,13 +1,15 @@
 // The program: commands, and what becomes of mistakes. 0 = done, 2 = the person's mistake, 1 = ours, or what was to be
-// written could not be.
+// written could not be, 3 = --check: does not fit.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <exception>
 #include <sstream>
 #include <string>
 
 #include "sim/app/commands.h"
 #include "sim/app/version.h"
+#include "sim/config/meant_name.h"
 #include "sim/output/output_error.h"
 #include "sim/output/standard_output.h"
 #include "sim/units/nearest_name.h"
@@ -26,10 +28,31 @@ std::string unknown_command(const CLI::App& program, int argc, char** argv) {
                      ridgeline::nearest_name(argv[1], names));
 }
 
+/// CLI11 names what it did not expect; people want the option they meant.
+std::string unknown_option(const CLI::App& program, const CLI::ExtrasError& error) {
+  const std::vector<std::string> given = program.remaining(true);
+  const auto option =
+      std::find_if(given.begin(), given.end(), [](const std::string& a) { return a.starts_with("--"); });
+  const std::vector<const CLI::App*> commands = program.get_subcommands(nullptr);
+  for (const CLI::App* command : commands) {
+    if (option == given.end() || !command->parsed()) continue;
+    std::vector<std::string> names;
+    for (const CLI::Option* known : command->get_options())
+      for (const std::string& name : known->get_lnames()) names.push_back("--" + name);
+    const std::string meant = ridgeline::config::meant_name(*option, names);
+    return fmt::format("{} is no option of {}{} (ridgeline {} --help lists them)", *option, command->get_name(),
+                       meant.empty() ? "" : fmt::format("; did you mean {}?", meant), command->get_name());
+  }
+  return error.what();
+}
+
 void add_commands(CLI::App& program, ridgeline::app::Outcome& outcome) {
   using namespace ridgeline::app;
-  program.set_version_flag("--version", std::string(kProgramAndVersion));
+  program.set_version_flag("--version", version_text());
   program.require_subcommand(1);
+  program.footer(
+      "Exit codes: 0 done; 1 a fault of the program, or what was to be written could not be; 2 a mistake in the\n"
+      "command line or in a file; 3 with --check: the step does not fit its device.");
   add_predict_command(program, outcome);
   add_fit_command(program, outcome);
   add_compare_command(program, outcome);
@@ -43,6 +66,7 @@ void add_commands(CLI::App& program, ridgeline::app::Outcome& outcome) {
   add_refit_command(program, outcome);
   add_hardware_command(program, outcome);
   add_models_command(program, outcome);
+  add_document_commands(program);
 }
 
 /// Runs the command the person chose; help and version are answers too.
@@ -71,17 +95,20 @@ int main(int argc, char** argv) {
     const int exit_code = answer(program, outcome, argc, argv);
     finish_output();
     return exit_code;
+  } catch (const CLI::ExtrasError& e) {
+    fmt::print(stderr, "ridgeline: {}\n", without_controls(unknown_option(program, e)));
+    return 2;
   } catch (const CLI::ParseError& e) {
-    fmt::print(stderr, "ridgeline: {}\n", e.what());
+    fmt::print(stderr, "ridgeline: {}\n", without_controls(e.what()));
     return 2;
   } catch (const UserError& e) {
-    fmt::print(stderr, "ridgeline: {}\n", e.what());
+    fmt::print(stderr, "ridgeline: {}\n", without_controls(e.what()));
     return 2;
   } catch (const OutputError& e) {
-    fmt::print(stderr, "ridgeline: {}\n", e.what());
+    fmt::print(stderr, "ridgeline: {}\n", without_controls(e.what()));
     return 1;
   } catch (const std::exception& e) {
-    fmt::print(stderr, "ridgeline: this is our bug, please report it: {}\n", e.what());
+    fmt::print(stderr, "ridgeline: this is our bug, please report it: {}\n", without_controls(e.what()));
     return 1;
   }
 }

@@ -4,13 +4,10 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-#include "sim/scenario/prediction.h"
-
 namespace ridgeline::app {
 
-/// What the page shows of a prediction of `scenario`.
-nlohmann::ordered_json page_part_of(const std::string& title, const Scenario& scenario, const Prediction& prediction);
-
+/// The page of `parts` with `more` keys beside them (comparison or sweep; may be null).
+std::string page_text(const std::string& title, nlohmann::ordered_json parts, const nlohmann::ordered_json& more);
 /// Writes the page of `parts` with `more` keys beside them (comparison or sweep; may be null). Whole or not at all.
 void write_page(const std::string& path, const std::string& title, nlohmann::ordered_json parts,
                 const nlohmann::ordered_json& more);

@@ -4,6 +4,7 @@
 
 #include "sim/config/override.h"
 #include "sim/hardware/load_gpu.h"
+#include "sim/trace/read_recording.h"
 
 namespace ridgeline::app {
 namespace {
@@ -29,6 +30,7 @@ constexpr Shorthand kShorthands[] = {
     {"--checkpointing", "training.activation_checkpointing", "none, block"},
     {"--host", "host", "host: a name of hw/hosts/ or a path"},
     {"--software", "software", "software stack: a name of hw/software/ or a path"},
+    {"--recorded-on", "recorded_on", "GPU of a recording: a name of hw/ or a path (default: as the trace names it)"},
 };
 
 static_assert(std::size(kShorthands) == ScenarioOptions::kShorthandCount);
@@ -36,13 +38,26 @@ static_assert(std::size(kShorthands) == ScenarioOptions::kShorthandCount);
 }  // namespace
 
 void ScenarioOptions::add_to(CLI::App& command) {
-  command.add_option("scenario", file_, "scenario file (YAML); flags alone will do");
+  command.add_option("scenario", file_, "scenario file (YAML) or a recorded step; flags alone will do");
   add_flags_to(command);
+}
+
+void ScenarioOptions::add_recording_to(CLI::App& command) {
+  recording_ = true;
+  command
+      .add_option("trace", file_,
+                  "op trace, PyTorch profiler trace or PyTorch execution trace (plain or gzip), or a scenario that "
+                  "names one")
+      ->required();
+  add_flags_to(command);
+  command.add_flag("--cuda-graphs", cuda_graphs_, "the whole step as one CUDA graph");
 }
 
 void ScenarioOptions::add_flags_to(CLI::App& command) {
   for (std::size_t i = 0; i < std::size(kShorthands); ++i)
-    command.add_option(kShorthands[i].flag, shorthands_[i], kShorthands[i].help);
+    if (const std::string_view key = kShorthands[i].key;
+        !recording_ || (key != "model" && !key.starts_with("training.")))
+      command.add_option(kShorthands[i].flag, shorthands_[i], kShorthands[i].help);
   command.add_option("--set", sets_, "KEY=VALUE: any key of scenario, hardware, model, host, software")
       ->allow_extra_args(false)
       ->take_all();
@@ -52,11 +67,14 @@ void ScenarioOptions::add_flags_to(CLI::App& command) {
 ScenarioSource ScenarioOptions::source() const {
   ScenarioSource source;
   if (!file_.empty()) source.file = file_;
+  const bool scenario = (file_.ends_with(".yaml") || file_.ends_with(".yml")) && !trace::looks_like_recording(file_);
+  source.recording = recording_ && !scenario;
   source.numbers = datasheet_ ? Numbers::datasheet : Numbers::measured;
   for (std::size_t i = 0; i < std::size(kShorthands); ++i)
     if (!shorthands_[i].empty())
       source.overrides.push_back(
           {kShorthands[i].key, shorthands_[i], fmt::format("{} {}", kShorthands[i].flag, shorthands_[i])});
+  if (cuda_graphs_) source.overrides.push_back({"training.cuda_graphs", "true", "--cuda-graphs"});
   for (const std::string& text : sets_) source.overrides.push_back(config::parse_override(text));
   return source;
 }

@@ -12,10 +12,12 @@ namespace ridgeline::app {
 
 class ScenarioOptions {
  public:
-  static constexpr std::size_t kShorthandCount = 13;
+  static constexpr std::size_t kShorthandCount = 14;
 
   /// The object must outlive the parsing of the command line.
   void add_to(CLI::App& command);
+  /// For a recording in the place of the file, without the flags that describe a step.
+  void add_recording_to(CLI::App& command);
   /// All but the file, for commands that take several.
   void add_flags_to(CLI::App& command);
   [[nodiscard]] ScenarioSource source() const;
@@ -24,7 +26,7 @@ class ScenarioOptions {
   std::string file_;
   std::vector<std::string> sets_;
   std::array<std::string, kShorthandCount> shorthands_;
-  bool datasheet_ = false;
+  bool datasheet_ = false, recording_ = false, cuda_graphs_ = false;
 };
 
 }  // namespace ridgeline::app

@@ -17,6 +17,7 @@
 #include "sim/report/sweep_report.h"
 #include "sim/study/points_file.h"
 #include "sim/study/sweep_ranks.h"
+#include "sim/study/sweep_scenario.h"
 #include "sim/units/user_error.h"
 
 namespace ridgeline::app {
@@ -89,7 +90,8 @@ void lead(const Options& options, const Sweep& sweep, Ranks& ranks, std::optiona
   std::vector<SweepPoint> points = file ? file->known() : std::vector<SweepPoint>{};
   const std::vector<std::uint64_t> todo = still_to_do(sweep, points);
   if (file && !points.empty())
-    fmt::print(stderr, "{}: {} points are there already, {} to go\n", file->path(), points.size(), todo.size());
+    fmt::print(stderr, "{}: {} points are there already, {} to go\n", without_controls(file->path()), points.size(),
+               todo.size());
   {
     Progress progress(todo.size());
     const std::vector<SweepPoint> found =
@@ -98,6 +100,7 @@ void lead(const Options& options, const Sweep& sweep, Ranks& ranks, std::optiona
                                   progress.add(done.size());
                                 }});
     points.insert(points.end(), found.begin(), found.end());
+    if (file) file->flush();
   }
   std::sort(points.begin(), points.end(), [](const SweepPoint& a, const SweepPoint& b) { return a.index < b.index; });
   if (stop_requested) {
@@ -111,10 +114,11 @@ void lead(const Options& options, const Sweep& sweep, Ranks& ranks, std::optiona
   print_sweep(options, sweep, points);
 }
 
-void run(const Options& options, Outcome& outcome) {
+void run(const Options& options) {
   int argc = 0;
   char** argv = nullptr;
-  Ranks ranks(argc, argv);
+  const std::unique_ptr<Ranks> joined = join_ranks(argc, argv);
+  Ranks& ranks = *joined;
   stop_requested = false;
   std::signal(SIGINT, request_stop);
   std::signal(SIGTERM, request_stop);
@@ -128,10 +132,9 @@ void run(const Options& options, Outcome& outcome) {
   } catch (const UserError& error) {
     mistake = error.what();
   }
-  // One message for a mistake that all ranks see.
+  // One message for a mistake that all ranks see. The others end well: mpirun would stop rank 0 before it has spoken.
   if (!ranks.agreed(mistake.empty())) {
     if (ranks.rank() == 0) throw UserError(mistake);
-    outcome.exit_code = 2;
     return;
   }
   if (!mistake.empty()) throw UserError(fmt::format("rank {}: {}", ranks.rank(), mistake));
@@ -140,25 +143,26 @@ void run(const Options& options, Outcome& outcome) {
     else ranks.run(*sweep, {}, {options.threads, &stop_requested, {}});
   } catch (const std::exception& error) {
     if (ranks.count() == 1) throw;
-    if (ranks.rank() == 0) fmt::print(stderr, "ridgeline: {}\n", error.what());
+    if (ranks.rank() == 0) fmt::print(stderr, "ridgeline: {}\n", without_controls(error.what()));
+    file.reset();  // leaving destroys nothing
     ranks.leave(dynamic_cast<const OutputError*>(&error) != nullptr ? 1 : 2);
   }
 }
 
 }  // namespace
 
-void add_sweep_command(CLI::App& program, Outcome& outcome) {
+void add_sweep_command(CLI::App& program, Outcome&) {
   auto options = std::make_shared<Options>();
   auto* command = program.add_subcommand("sweep", "a grid or sample over any keys, and the best of its points");
   command->add_option("sweep", options->file, "sweep file (YAML)")->required();
   command->add_option("--points", options->points_file,
-                      "keep finished points in this file (JSON Lines) and go on from it");
+                      "keep finished points in this file (an SQLite database) and go on from it");
   command->add_option("--threads", options->threads, "of this process; all cores if not given")
       ->check(CLI::Range(1, 1024));
   command->add_option("--rows", options->rows, "of the table, at most")->check(CLI::Range(1, 1'000'000));
   command->add_option("--format", options->format, "text, csv or json")->check(CLI::IsMember({"text", "csv", "json"}));
   command->add_option("--html", options->html, "write one self-contained page with pictures to this file");
-  command->callback([options, &outcome] { run(*options, outcome); });
+  command->callback([options] { run(*options); });
 }
 
 }  // namespace ridgeline::app

@@ -12,7 +12,7 @@
 #include "sim/report/microkernel_text.h"
 #include "sim/report/prediction_text.h"
 #include "sim/study/microkernels/committed_results.h"
-#include "sim/trace/text_source.h"
+#include "sim/input/text_source.h"
 #include "sim/units/user_error.h"
 
 namespace ridgeline::app {
@@ -76,7 +76,7 @@ void run(const Options& options) {
   if (options.write_docs) {
     write_file((root / "docs/accuracy.md").string(), accuracy_markdown(families, step_rows, steps));
     const std::string readme_path = (root / "README.md").string();
-    std::string readme = trace::read_text(readme_path);
+    std::string readme = read_text(readme_path);
     replace_section(readme, kBegin, kEnd, accuracy_summary(families, step_rows));
     replace_section(readme, kOutputBegin, kOutputEnd,
                     "```\n$ ./dev run\n" + every_gpu_table(root / "scenarios/bert-large-fp32.yaml") + "```\n");

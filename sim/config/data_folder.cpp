@@ -1,8 +1,10 @@
 #include "sim/config/data_folder.h"
 
+#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <cstdlib>
+#include <optional>
 
 #include "sim/units/user_error.h"
 
@@ -16,6 +18,25 @@ bool holds_data(const fs::path& folder) {
   return fs::is_directory(folder / "hw" / "hosts", ignored);
 }
 
+/// The file that holds this code: the program, or the shared library that it is in.
+fs::path own_file() {
+  Dl_info info{};
+  std::error_code ignored;
+  if (::dladdr(reinterpret_cast<const void*>(&own_file), &info) != 0 && info.dli_fname != nullptr)
+    return fs::canonical(info.dli_fname, ignored);
+  return {};
+}
+
+/// build/develop/tests/test_x, lib/x86_64-linux-gnu/libridgeline.so and lib/python3/dist-packages/ridgeline/_ridgeline.so
+/// lie within four levels of what is looked for.
+std::optional<fs::path> above(const fs::path& file) {
+  fs::path folder = file.parent_path();
+  for (int level = 0; level <= 4 && folder.has_relative_path(); ++level, folder = folder.parent_path())
+    for (const fs::path& place : {folder, folder / "share" / "ridgeline"})
+      if (holds_data(place)) return place;
+  return std::nullopt;
+}
+
 fs::path root() {
   if (const char* given = std::getenv("RIDGELINE_DATA"); given && *given) {
     std::error_code ignored;
@@ -25,12 +46,10 @@ fs::path root() {
     return given;
   }
   std::error_code ignored;
-  fs::path folder = fs::read_symlink("/proc/self/exe", ignored).parent_path();
-  // build/ridgeline, build/develop/ridgeline and build/develop/tests/test_x all lie within three levels of the root.
-  for (int level = 0; level <= 3 && !ignored && folder.has_relative_path(); ++level, folder = folder.parent_path()) {
-    if (holds_data(folder)) return folder;
-  }
-  return RIDGELINE_SOURCE_TREE;
+  for (const fs::path& file : {fs::read_symlink("/proc/self/exe", ignored), own_file()})
+    if (const auto found = above(file)) return *found;
+  if (holds_data(RIDGELINE_SOURCE_TREE)) return RIDGELINE_SOURCE_TREE;
+  throw UserError("the descriptions of GPUs (hw/) are not found beside the program; RIDGELINE_DATA=FOLDER names theirs");
 }
 
 }  // namespace

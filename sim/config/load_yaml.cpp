@@ -5,6 +5,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "sim/config/files_read.h"
 #include "sim/config/meant_name.h"
 #include "sim/config/parse_yaml.h"
 
@@ -53,6 +54,7 @@ Node load_yaml(const fs::path& path) {
   text.resize(static_cast<std::size_t>(file.gcount()));
   if (text.size() > kMaxBytes)
     fail(path, fmt::format("larger than {} MiB, the most a description may have", kMaxBytes >> 20));
+  FilesRead::note(path);
   Node root = parse_yaml(text, shown(path));
   if (root.kind == Node::Kind::null) throw ConfigError(root.origin, "", "the file is empty");
   return root;

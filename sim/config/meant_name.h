@@ -13,8 +13,9 @@ namespace ridgeline::config {
 /// nearest_name, or nothing when more than half of its letters would have to change.
 inline std::string meant_name(std::string_view given, const std::vector<std::string>& known) {
   const std::string nearest = nearest_name(given, known);
-  const bool contains = given.size() >= 3 && nearest.find(given) != std::string::npos;
-  if (nearest.empty() || (!contains && edit_distance(given, nearest) > std::max<std::size_t>(2, nearest.size() / 2)))
+  if (nearest.empty() ||
+      (!abbreviates(given, nearest) && edit_distance(in_small_letters(given), in_small_letters(nearest)) >
+                                           std::max<std::size_t>(2, nearest.size() / 2)))
     return "";
   return nearest;
 }

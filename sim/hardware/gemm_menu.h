@@ -57,6 +57,7 @@ struct GemmMenuChange {
       if (tile.kernels == kernels) return true;
     return false;
   }
+  bool operator==(const GemmMenuChange&) const = default;
 };
 
 }  // namespace ridgeline

@@ -23,6 +23,7 @@ struct MathRates {
   double special = 16;                                       ///< special-function unit operations a clock
   double tensor_fp16 = 0, tensor_bf16 = 0, tensor_tf32 = 0;  ///< fp32 accumulate
   double sparsity_factor = 1;  ///< of the tensor cores where one operand is 2:4 sparse, over dense; 1 = no such unit
+  bool operator==(const MathRates&) const = default;
 };
 
 struct SmSpec {
@@ -42,6 +43,7 @@ struct SmSpec {
   bool async_copy = false;                 ///< cp.async (Ampere on)
   bool tensor_memory_accelerator = false;  ///< TMA (Hopper on)
   bool warpgroup_mma = false;              ///< wgmma (Hopper)
+  bool operator==(const SmSpec&) const = default;
 };
 
 struct ClockSpec {
@@ -53,6 +55,7 @@ struct ClockSpec {
   Hertz lowest;                ///< where the power limit stops slowing the SMs down
   Hertz knee;                  ///< up to here the voltage is the least there is; from here it rises in a straight line
   double knee_voltage = 0.75;  ///< of the SMs at and below `knee`, over that at `boost`
+  bool operator==(const ClockSpec&) const = default;
 };
 
 struct PowerSpec {
@@ -60,6 +63,7 @@ struct PowerSpec {
   JoulesPerFlop fp32, tensor_fp16, tensor_bf16, tensor_tf32;  ///< all-in, at the voltage of clock.boost
   JoulesPerByte dram;                                         ///< from the DRAM to the registers, likewise
   Seconds averaging;  ///< a load may exceed the limit this long before the clock comes down; 0 = at once
+  bool operator==(const PowerSpec&) const = default;
 };
 
 /// Which line a full L2 gives up. What-ifs change it; the chips do as `aged` says.
@@ -87,6 +91,7 @@ struct L2Spec {
   double dirty_fraction = 0.46;  ///< most of the capacity that holds dirty lines
   L2Replacement replacement = L2Replacement::aged;  ///< these two are read by the simulated hierarchy alone
   L2Writes writes = L2Writes::back;
+  bool operator==(const L2Spec&) const = default;
 };
 
 struct DramSpec {
@@ -96,10 +101,12 @@ struct DramSpec {
   double read_efficiency = 0.92, write_efficiency = 0.92;  ///< achieved by pure streams, of the datasheet's
   double turnaround = 0.05;  ///< loss where reads and writes mix: 1/eff = r/e_r + w/e_w + 2·turnaround·min(r,w)
   Seconds latency;
+  bool operator==(const DramSpec&) const = default;
 };
 
 struct LinkSpec {
   BytesPerSecond bandwidth;  ///< a direction, achieved
+  bool operator==(const LinkSpec&) const = default;
 };
 
 struct LaunchSpec {
@@ -107,16 +114,19 @@ struct LaunchSpec {
   Seconds gap;                                  ///< between two kernels of a saturated stream
   Seconds start_latency;                        ///< launch call returned → kernel starts on an idle GPU
   Seconds memset;                               ///< duration of a small memset
-  Seconds graph_period;                         ///< kernel to kernel inside a CUDA graph
+  Seconds graph_period;                         ///< empty kernel to empty kernel inside a CUDA graph
+  Seconds graph_gap{0.25e-6};                   ///< between two kernels of a CUDA graph that do something; as an H200's
   double blocks_per_second = 0;                 ///< thread blocks the dispatcher starts
   int queue_depth = 1024;                       ///< launches the host may run ahead
   TileOrder tile_order = TileOrder::automatic;  ///< read by the simulated hierarchy alone
+  bool operator==(const LaunchSpec&) const = default;
 };
 
 struct ContextSpec {
   Bytes driver;         ///< CUDA context alone
   Bytes libraries;      ///< modules a training step loads lazily (PyTorch, cuBLAS, cuDNN kernels)
   Bytes eager_loading;  ///< additional when every module is loaded at start (before CUDA 11.7 / PyTorch 1.13)
+  bool operator==(const ContextSpec&) const = default;
 };
 
 struct Gpu {
@@ -135,6 +145,8 @@ struct Gpu {
   double price_per_hour = 0;  ///< USD, for studies; 0 = unknown
 
   /// Peak as a datasheet states it, dense: of the CUDA cores at `boost` …
+  /// Every number and name alike.
+  bool operator==(const Gpu&) const = default;
   [[nodiscard]] FlopsPerSecond peak(double multiply_adds_per_clock) const {
     return FlopsPerSecond{2.0 * multiply_adds_per_clock * sm.count * clock.boost.value()};
   }

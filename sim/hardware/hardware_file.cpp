@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "sim/config/data_folder.h"
+#include "sim/config/meant_name.h"
 #include "sim/config/parse_yaml.h"
 #include "sim/units/nearest_name.h"
 
@@ -20,9 +21,15 @@ std::string described_file(std::string_view what, std::string_view folder, std::
   const std::filesystem::path directory = config::data_folder("hw") / folder;
   const std::vector<std::string> names = config::yaml_names(directory);
   if (std::find(names.begin(), names.end(), name_or_path) == names.end()) {
-    throw config::ConfigError({}, what,
-                              fmt::format("unknown name '{}'; did you mean {}? There are {}", name_or_path,
-                                          nearest_name(name_or_path, names), fmt::join(names, ", ")));
+    std::vector<std::string> meant;
+    for (const std::string& name : names)
+      if (abbreviates(name_or_path, name)) meant.push_back(name);
+    if (meant.empty()) meant.push_back(config::meant_name(name_or_path, names));
+    throw config::ConfigError(
+        {}, what,
+        meant.front().empty()
+            ? fmt::format("unknown name '{}'; there are {}", name_or_path, fmt::join(names, ", "))
+            : fmt::format("unknown name '{}'; did you mean {}?", name_or_path, fmt::join(meant, ", ")));
   }
   return (directory / fmt::format("{}.yaml", name_or_path)).string();
 }

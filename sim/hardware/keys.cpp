@@ -303,6 +303,7 @@ void add_launch_and_rest(std::vector<HardwareKey>& k) {
   k.push_back(row<kLaunch, &LaunchSpec::start_latency>("launch.start_latency", kLaunchTime, Better::less, one(timeline), "From the return of a launch to the start of its kernel on an idle GPU"));
   k.push_back(row<kLaunch, &LaunchSpec::memset>("launch.memset", kLaunchTime, Better::less, one(copies), "Duration of a small memset"));
   k.push_back(row<kLaunch, &LaunchSpec::graph_period>("launch.graph_period", kLaunchTime, Better::less, one(timeline), "From kernel to kernel inside a CUDA graph, both empty"));
+  k.push_back(optional(row<kLaunch, &LaunchSpec::graph_gap>("launch.graph_gap", kLaunchTime, Better::less, one(timeline), "Between two kernels of a CUDA graph that do something; 0.25 us, an H200's, where not given")));
   k.push_back(row<kLaunch, &LaunchSpec::blocks_per_second>("launch.blocks_per_second", {kKilo, 1e13}, Better::more, stream | code | hierarchy, "Thread blocks that the dispatcher starts a second"));
   k.push_back(row<kLaunch, &LaunchSpec::queue_depth>("launch.queue_depth", {1, 1 << 24}, Better::more, one(timeline), "Launches that the host may run ahead"));
   k.push_back(optional(choice_row<kTileOrders, kLaunch, &LaunchSpec::tile_order>("launch.tile_order", one(hierarchy), "Order in which tiles of a matrix product go to the SMs")));

@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "sim/config/data_folder.h"
+#include "sim/config/files_read.h"
 #include "sim/config/parse_yaml.h"
 #include "sim/hardware/describe_gpu.h"
 #include "sim/hardware/hardware_file.h"
@@ -49,6 +50,7 @@ std::vector<Stamp> stamps_of(const std::vector<std::string>& files) {
 /// was written again.
 std::shared_ptr<const ResolvedFile> trees_of(const std::string& file) {
   struct Known {
+    std::vector<std::string> files;  ///< all that were read, defaults of the architecture too
     std::vector<Stamp> stamps;
     std::shared_ptr<const ResolvedFile> trees;
   };
@@ -56,11 +58,13 @@ std::shared_ptr<const ResolvedFile> trees_of(const std::string& file) {
   static std::map<std::string, Known> known;
   const std::lock_guard lock(mutex);
   Known& entry = known[file];
-  if (!entry.trees || stamps_of(entry.trees->files) != entry.stamps) {
+  if (!entry.trees || stamps_of(entry.files) != entry.stamps) {
     entry.trees = nullptr;
+    const config::FilesRead read;
     auto trees = std::make_shared<const ResolvedFile>(checked(config::load_yaml(file), file));
-    entry = {stamps_of(trees->files), std::move(trees)};
+    entry = {read.paths(), stamps_of(read.paths()), std::move(trees)};
   }
+  for (const std::string& part : entry.files) config::FilesRead::note(part);
   return entry.trees;
 }
 

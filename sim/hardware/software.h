@@ -31,12 +31,15 @@ struct Software {
   int foreach_adam_lists = 1;           ///< temporaries as large as the parameters that a foreach Adam holds at once
   bool softmax_keeps_long_rows = true;  ///< rows above 1024 columns stay in registers or shared memory, read once
   bool gathers_by_vectors = true;       ///< embedding by a block a row of 16-byte accesses, not element by element
+  bool norms_sum_in_parts = true;       ///< layer norm's weight gradients over many rows: parts first, then their sums
   int eight_bit_block = 256;            ///< elements that share a scale in the states of 8-bit optimizers
   bool foreach_by_default = true;       ///< optimizers use the foreach implementation when none is asked for
   double memory_spread = 0.06;          ///< how far device use of comparable runs lay from its prediction, as a share
   Bytes cublas_workspace, cublas_workspace_hopper;
   Bytes cublaslt_workspace;
   std::string default_gelu = "erf";
+
+  bool operator==(const Software&) const = default;
 };
 
 }  // namespace ridgeline

@@ -3,6 +3,8 @@
 #include <array>
 #include <cmath>
 
+#include "sim/config/data_folder.h"
+#include "sim/config/files_read.h"
 #include "sim/hardware/load_host.h"
 
 namespace ridgeline {
@@ -31,7 +33,10 @@ bool has_code_for(const Software& software, const Gpu& gpu) {
 }
 
 std::string default_software(const Gpu& gpu) {
-  for (const Software& software : known())
+  const auto& all = known();
+  for (const Software& software : all)  // the choice is between them, also where they were read before
+    config::FilesRead::note(config::data_folder("hw") / "software" / (software.name + ".yaml"));
+  for (const Software& software : all)
     if (has_code_for(software, gpu)) return software.name;
   return kNewestFirst.front();
 }

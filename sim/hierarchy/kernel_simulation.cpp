@@ -41,8 +41,17 @@ class Timer {
     const GemmTime guess = GemmLaw(work, gpu_, constants, missed.read, missed.write).time(tile_of(work), work.split_k);
     const double again =
         (total_.dram_read - guess.dram_read) / (achieved_bandwidth(gpu_).dram_read * constants.read_share);
-    const double more = guess.total_with(std::max(0.0, guess.memory + again)) - guess.total;
-    result_.stretch(std::max(0.5, 1.0 + more / guess.total));
+    // Both under the board's limit: what the DRAM takes longer is free where the clock of the SMs holds the kernel
+    // back.
+    const auto limited = [&](double seconds, double dram) {
+      return power_limited(gpu_, launch_.pipe, launch_.type, launch_.flops, dram, Seconds{seconds},
+                           Seconds{guess.clocked})
+          .time;
+    };
+    const Seconds guessed = limited(guess.total, guess.dram_read + guess.dram_write),
+                  found = limited(guess.total_with(std::max(0.0, guess.memory + again)),
+                                  total_.dram_read + total_.dram_write);
+    result_.stretch(std::max(0.5, ratio(found, guessed)));
     no_faster_than_the_dram();
     in_events(plan_of(work, law, parts, traffic_, gpu_), parts, law.compute, 0.0, false);
     const double pipe = law.activity * law.compute;

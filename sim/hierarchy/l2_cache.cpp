@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace ridgeline {
 namespace {
@@ -26,18 +27,24 @@ std::uint64_t mix(std::uint64_t x) {
   return x ^ (x >> 33);
 }
 
+/// Of one tensor: 64 GiB in the largest granules.
+constexpr double kMostGranulesOfATensor = 1 << 20;
+
 double granule_of(double bytes) {
   double granule = kSmallestGranule;
   while (granule < kLargestGranule && granule * kGranulesOfATensor < bytes) granule *= 2.0;
+  while (granule * kMostGranulesOfATensor < bytes) granule *= 2.0;
   return granule;
 }
 
 }  // namespace
 
-L2Cache::L2Cache(const L2Spec& l2)
+L2Cache::L2Cache(const L2Spec& l2, std::size_t most_granules)
     : l2_(l2),
       capacity_(l2.replacement == L2Replacement::none ? 0.0 : l2.capacity.value()),
-      partitions_(std::max(1, l2.partitions)) {
+      partitions_(std::max(1, l2.partitions)),
+      least_forgotten_at_(most_granules),
+      forgotten_at_(most_granules) {
   slices_.resize(kSlices);
   slice_capacity_ = capacity_ / kSlices;
   slice_dirty_ = l2.dirty_fraction * slice_capacity_;
@@ -62,6 +69,10 @@ L2Cache::Tensor& L2Cache::tensor_of(std::uint32_t storage, double bytes) {
   if (storage >= tensors_.size()) tensors_.resize(std::max<std::size_t>(storage + 1, tensors_.size() * 2));
   Tensor& tensor = tensors_[storage];
   if (tensor.count > 0 && tensor.granule * tensor.count + 0.5 >= bytes) return tensor;
+  // Forgotten while none of it was there: as large as it was.
+  if (tensor.count == 0 && tensor.bytes > 0.0 &&
+      tensor.granule * std::ceil(tensor.bytes / tensor.granule) + 0.5 >= bytes)
+    bytes = tensor.bytes;
   // Larger than it seemed when first touched: forgotten, in a place of its own.
   for (std::uint32_t i = tensor.first; i < tensor.first + tensor.count; ++i)
     if (granules_[i].place != kNone) remove(slice_of(i), i);
@@ -78,6 +89,43 @@ L2Cache::Tensor& L2Cache::tensor_of(std::uint32_t storage, double bytes) {
     granule.slice = slice_of_part(i, tensor);
   }
   return tensor;
+}
+
+/// Gives the granules of tensors up of which none is there; the others keep their neighbours and places.
+void L2Cache::forget_absent_tensors() {
+  if (granules_.size() < forgotten_at_) return;
+  std::vector<std::uint32_t> moved(granules_.size(), kNone);
+  std::vector<Granule> kept(granules_.begin(), granules_.begin() + anonymous_.count);
+  for (std::uint32_t i = 0; i < anonymous_.count; ++i) moved[i] = i;
+  for (Tensor& tensor : tensors_) {
+    const auto begin = granules_.begin() + tensor.first, end = begin + tensor.count;
+    const bool is_there = std::any_of(begin, end, [](const Granule& granule) { return granule.place != kNone; });
+    const auto first = static_cast<std::uint32_t>(kept.size());
+    if (is_there) {
+      for (std::uint32_t i = 0; i < tensor.count; ++i) moved[tensor.first + i] = first + i;
+      kept.insert(kept.end(), begin, end);
+    } else {
+      tensor.count = 0;
+    }
+    tensor.first = first;
+  }
+  const auto move = [&](std::uint32_t& index) {
+    if (index != kNone) index = moved[index];
+  };
+  granules_ = std::move(kept);
+  for (Granule& granule : granules_) {
+    if (granule.place == kNone) continue;
+    move(granule.newer);
+    move(granule.older);
+  }
+  for (Slice& slice : slices_) {
+    for (List& list : slice.lists) {
+      move(list.newest);
+      move(list.oldest);
+    }
+    for (std::uint32_t& member : slice.members) move(member);
+  }
+  forgotten_at_ = std::max(least_forgotten_at_, 2 * granules_.size());
 }
 
 void L2Cache::insert(Slice& slice, std::uint32_t index, bool newest) {
@@ -166,6 +214,7 @@ void L2Cache::touch(std::uint32_t index, bool writes, double copies, L2Traffic& 
 
 L2Traffic L2Cache::read(const Run& run, double copies) {
   L2Traffic traffic;
+  forget_absent_tensors();
   const Tensor& tensor = tensor_of(run.storage, run.offset + run.bytes);
   const double first = run.offset + run.begin * run.bytes, last = run.offset + run.end * run.bytes;
   const auto from = static_cast<std::uint32_t>(std::ceil(first / tensor.granule - 1e-9));
@@ -176,6 +225,7 @@ L2Traffic L2Cache::read(const Run& run, double copies) {
 
 L2Traffic L2Cache::write(const Run& run) {
   L2Traffic traffic;
+  forget_absent_tensors();
   const Tensor& tensor = tensor_of(run.storage, run.offset + run.bytes);
   const double copies = written_copies();
   const double first = run.offset + run.begin * run.bytes, last = run.offset + run.end * run.bytes;

@@ -1,11 +1,11 @@
 // The L2 as slices of granules: which parts of which tensors it holds, which of them are dirty, and what leaves.
 //
-// A granule is a run of 4 to 64 KiB of one tensor, as fine as leaves a tensor about 512 of them; it comes and goes as
-// a whole. Granules are spread over slices by a hash of their place in the tensor and its size; each slice replaces its
-// own. A chip whose L2 has two partitions
-// keeps a second copy of what SMs of the other side read: a granule takes the room of its copies. Dirty granules
-// leave as DRAM writes, at the latest when more of a slice is dirty than L2Spec::dirty_fraction. Deterministic.
-// Tested against a line by line cache by tests/hierarchy/l2_cache_test.cpp.
+// A granule is a run of 4 to 64 KiB of one tensor, as fine as leaves a tensor about 512 of them (longer in tensors of
+// more than 64 GiB, which no device holds); it comes and goes as a whole. Granules are spread over slices by a hash of
+// their place in the tensor and its size; each slice replaces its own. A chip whose L2 has two partitions keeps a
+// second copy of what SMs of the other side read: a granule takes the room of its copies. Dirty granules leave as DRAM
+// writes, at the latest when more of a slice is dirty than L2Spec::dirty_fraction. Deterministic. Tested against a line
+// by line cache by tests/hierarchy/l2_cache_test.cpp.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,9 @@ struct L2Traffic {
 
 class L2Cache {
  public:
-  explicit L2Cache(const L2Spec& l2);
+  /// Of all tensors, before those that are not in the cache are forgotten: about 450 MB. Changes no result.
+  static constexpr std::size_t kMostGranules = std::size_t{1} << 23;
+  explicit L2Cache(const L2Spec& l2, std::size_t most_granules = kMostGranules);
 
   /// A run of a tensor's bytes, as the shares of it where the run begins and ends. Runs that join touch each granule
   /// of the tensor once.
@@ -110,6 +112,7 @@ class L2Cache {
 
   static std::uint8_t slice_of_part(std::uint32_t number, const Tensor& tensor);
   Tensor& tensor_of(std::uint32_t storage, double bytes);
+  void forget_absent_tensors();
   void touch(std::uint32_t index, bool writes, double copies, L2Traffic& traffic);
   void anonymous(double bytes, bool writes, L2Traffic& traffic);
   void insert(Slice& slice, std::uint32_t index, bool newest = true);
@@ -123,7 +126,8 @@ class L2Cache {
   double slice_capacity_ = 0, slice_dirty_ = 0;
   std::uint64_t random_ = 0x9e3779b97f4a7c15u;
   std::vector<Granule> granules_;
-  std::vector<Tensor> tensors_;  ///< by storage
+  std::size_t least_forgotten_at_, forgotten_at_;  ///< how many there are when absent tensors are forgotten
+  std::vector<Tensor> tensors_;                    ///< by storage
   std::vector<Slice> slices_;
   Tensor anonymous_;
   std::uint32_t next_anonymous_ = 0, anonymous_turn_ = 0;

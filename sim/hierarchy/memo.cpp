@@ -64,7 +64,7 @@ bool Memo::worth_it(const KernelLaunch& launch, std::span<const PlacedAccess> ac
     const double again = access.run.bytes > 0.0 ? access.requested / access.run.bytes : 1.0;
     touched += static_cast<std::size_t>(again * static_cast<double>(L2Cache::parts_of(access.run.bytes)));
   }
-  const bool blocks = !std::holds_alternative<StreamWork>(launch.work);  // run as events besides
+  const bool blocks = !std::holds_alternative<MemoryBoundWork>(launch.work);  // run as events besides
   return touched * (blocks ? 4 : 2) > l2.resident_parts();
 }
 

@@ -32,7 +32,7 @@ Placement placement_of(const KernelLaunch& launch, const Gpu& gpu) {
     if (gemm->family == GemmWork::Family::wgmma) p.warps = std::max(1.0, p.warps - kIdleLoaders);
   } else if (const auto* attention = std::get_if<AttentionWork>(&launch.work)) {
     p.resident = std::max(1, attention->blocks_per_sm);
-  } else if (const auto* stream = std::get_if<StreamWork>(&launch.work); stream && stream->active_blocks > 0.0) {
+  } else if (const auto* stream = std::get_if<MemoryBoundWork>(&launch.work); stream && stream->active_blocks > 0.0) {
     p.blocks = std::ceil(stream->active_blocks);
   }
   p.per_sm = std::ceil(p.blocks / gpu.sm.count);

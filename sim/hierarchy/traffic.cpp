@@ -26,7 +26,7 @@ class Simulation {
     missed_.resize(accesses.size());
   }
 
-  void operator()(const StreamWork& work) {
+  void operator()(const MemoryBoundWork& work) {
     const int resident = std::max(1, occupancy_of(gpu_.sm, launch_).blocks);
     const double blocks = std::max(1.0, launch_.blocks());
     const double wave = std::min(1.0, gpu_.sm.count * static_cast<double>(resident) / blocks);
@@ -112,7 +112,7 @@ class Simulation {
 
   /// Blocks that read their rows more than once, and write in the last pass. Blocks are not in step: a quarter of the
   /// cohort's rows is a quarter of the way ahead of the next.
-  void stream_again(const StreamWork& work, double wave) {
+  void stream_again(const MemoryBoundWork& work, double wave) {
     constexpr int kGroups = 4;
     double large = 0.0;
     for (std::size_t a = 0; a < launch_.reads.size(); ++a) large = std::max(large, accesses_[a].run.bytes);

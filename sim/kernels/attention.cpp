@@ -14,7 +14,7 @@
 #include "sim/kernels/attention_tiles.h"
 #include "sim/kernels/families.h"
 #include "sim/kernels/gemm_launch.h"
-#include "sim/kernels/stream_launch.h"
+#include "sim/kernels/memory_bound_launch.h"
 #include "sim/occupancy/occupancy.h"
 #include "sim/timing/analytic_engine.h"
 #include "sim/timing/attention_law.h"
@@ -90,7 +90,7 @@ class AttentionLowering {
     const AnalyticEngine engine(gpu_);
     OtherForm form;
     for (std::size_t i = 0; i < op.launches.size(); ++i) {
-      if (std::holds_alternative<StreamWork>(op.launches[i].work))
+      if (std::holds_alternative<MemoryBoundWork>(op.launches[i].work))
         form.around += engine.time(op.launches[i], hits[i]).time.value();
       else if (multiplies(op.launches[i])) form.launch = std::move(op.launches[i]);
     }
@@ -217,25 +217,26 @@ class AttentionLowering {
 
   /// Row sums of dO·O, which clear the accumulator of dQ, or its conversion: FlashAttention's take a tile's rows a
   /// block, cuDNN's 1024 elements (rows padded to 32, 64 or 128 of them) and 2048 (whole rows).
-  [[nodiscard]] KernelLaunch row_kernel(StreamKernel kernel, std::string name, const AttentionTile& tile) const {
+  [[nodiscard]] KernelLaunch row_kernel(MemoryBoundKernel kernel, std::string name, const AttentionTile& tile) const {
     const std::int64_t d = op_.head_dim;
     std::int64_t rows = tile.q, width = tile.head_dim;
     Geometry geometry{.threads = 256, .registers = 46};
-    if (kernel == StreamKernel::flash_convert) geometry.shared = std::int64_t{2} * tile.q * tile.head_dim;
-    if (kernel == StreamKernel::cudnn_delta) {
+    if (kernel == MemoryBoundKernel::flash_convert) geometry.shared = std::int64_t{2} * tile.q * tile.head_dim;
+    if (kernel == MemoryBoundKernel::cudnn_delta) {
       width = d <= 32 ? 32 : d <= 64 ? 64 : 128;
       rows = 1024 / width;
       geometry = {.threads = 128, .registers = 26};
-    } else if (kernel == StreamKernel::cudnn_convert) {
+    } else if (kernel == MemoryBoundKernel::cudnn_convert) {
       width = d;
       rows = std::max<std::int64_t>(1, 2048 / d);
       geometry = {.threads = 128, .registers = 30};
     }
     const std::int64_t blocks = ceil_div(op_.seq_q, rows);
     const double heads = static_cast<double>(op_.batch * op_.heads);
-    KernelLaunch launch = stream_launch(kernel, std::move(name), TimeClass::tensor_contraction, op_.type, geometry,
-                                        {.elements = heads * static_cast<double>(blocks * rows * width),
-                                         .iterations = static_cast<double>(rows * width / geometry.threads) / 32.0});
+    KernelLaunch launch =
+        memory_bound_launch(kernel, std::move(name), TimeClass::tensor_contraction, op_.type, geometry,
+                            {.elements = heads * static_cast<double>(blocks * rows * width),
+                             .iterations = static_cast<double>(rows * width / geometry.threads) / 32.0});
     launch.grid = {blocks, op_.heads, op_.batch};
     return launch;
   }
@@ -244,8 +245,8 @@ class AttentionLowering {
   [[nodiscard]] KernelLaunch split_combine(int head_dim, int splits) const {
     const std::int64_t rows = op_.batch * op_.heads * op_.seq_q;
     const std::int64_t together = head_dim % 128 == 0 ? 4 : head_dim % 64 == 0 ? 8 : 16;
-    return stream_launch(
-        StreamKernel::split_combine, "flash_fwd_splitkv_combine", TimeClass::tensor_contraction, op_.type,
+    return memory_bound_launch(
+        MemoryBoundKernel::split_combine, "flash_fwd_splitkv_combine", TimeClass::tensor_contraction, op_.type,
         {.grid_x = ceil_div(rows, together), .threads = 128, .registers = 54},
         {.elements = static_cast<double>(rows * head_dim * splits), .iterations = static_cast<double>(splits)});
   }
@@ -297,8 +298,8 @@ class AttentionLowering {
       out_.temporaries.push_back(whole_rows * 4);
       out_.temporaries.push_back(whole_rows * tile.head_dim * 4);
     }
-    KernelLaunch delta = cudnn ? row_kernel(StreamKernel::cudnn_delta, "cudnn_compute_dot_do_o", tile)
-                               : row_kernel(StreamKernel::flash_delta, "flash_bwd_dot_do_o", tile);
+    KernelLaunch delta = cudnn ? row_kernel(MemoryBoundKernel::cudnn_delta, "cudnn_compute_dot_do_o", tile)
+                               : row_kernel(MemoryBoundKernel::flash_delta, "flash_bwd_dot_do_o", tile);
     delta.reads = {read(0, size_.q), read(4, size_.q)};
     delta.writes = {{.operand = Access::kTemporary, .bytes = accumulator}};
     out_.launches.push_back(std::move(delta));
@@ -313,8 +314,8 @@ class AttentionLowering {
                    read(grouped ? Access::kTemporary : dk, expanded),
                    read(grouped ? Access::kTemporary : dv, expanded)};
     out_.launches.push_back(std::move(main));
-    KernelLaunch convert = cudnn ? row_kernel(StreamKernel::cudnn_convert, "cudnn_convert_dq", tile)
-                                 : row_kernel(StreamKernel::flash_convert, "flash_bwd_convert_dq", tile);
+    KernelLaunch convert = cudnn ? row_kernel(MemoryBoundKernel::cudnn_convert, "cudnn_convert_dq", tile)
+                                 : row_kernel(MemoryBoundKernel::flash_convert, "flash_bwd_convert_dq", tile);
     convert.reads = {{.operand = Access::kTemporary, .bytes = accumulator}};
     convert.writes = {read(dq, size_.q)};
     out_.launches.push_back(std::move(convert));
@@ -358,9 +359,9 @@ class AttentionLowering {
       // The accumulator is made of whole tiles with a lock each and cleared byte by byte: vectors of 16 bytes a thread.
       const std::int64_t tiles = op_.batch * op_.heads * ceil_div(op_.seq_q, tile.q) * ceil_div(op_.head_dim, tile.k);
       const std::int64_t accumulator = tiles * (4 * std::int64_t{tile.q} * tile.k + 16);
-      KernelLaunch fill = stream_launch(StreamKernel::fill, "fill", TimeClass::tensor_contraction, DType::fp32,
-                                        {ceil_div(accumulator, 2048), 1, 128, 16},
-                                        {.elements = static_cast<double>(accumulator) / 4.0});
+      KernelLaunch fill = memory_bound_launch(MemoryBoundKernel::fill, "fill", TimeClass::tensor_contraction,
+                                              DType::fp32, {ceil_div(accumulator, 2048), 1, 128, 16},
+                                              {.elements = static_cast<double>(accumulator) / 4.0});
       fill.writes = {{Access::kTemporary, static_cast<double>(accumulator)}};
       out_.launches.push_back(std::move(fill));
       out_.temporaries.push_back(accumulator);

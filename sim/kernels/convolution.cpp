@@ -22,6 +22,7 @@
 #include "sim/timing/analytic_engine.h"
 #include "sim/timing/likely_time.h"
 #include "sim/units/ceil_div.h"
+#include "sim/workload/convolution_bounds.h"
 
 namespace ridgeline {
 namespace {
@@ -323,8 +324,7 @@ class ConvolutionLowering {
 
 LoweredOp lower_convolution(const Convolution& op, const Gpu& gpu, const Software& /*software*/,
                             const std::shared_ptr<const GpuMenus>& menus) {
-  if (op.batch < 1 || op.in_channels < 1 || op.out_channels < 1 || op.size < 1 || op.kernel < 1 || op.stride < 1)
-    throw std::invalid_argument("a convolution of an empty image");
+  if (const std::string why = out_of_bounds(op); !why.empty()) throw std::invalid_argument(why);
   ConvolutionLowering lowering(op, gpu, menus);
   return op.backward ? lowering.backward() : lowering.forward();
 }

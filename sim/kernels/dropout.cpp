@@ -5,7 +5,7 @@
 #include <stdexcept>
 
 #include "sim/kernels/families.h"
-#include "sim/kernels/stream_launch.h"
+#include "sim/kernels/memory_bound_launch.h"
 #include "sim/occupancy/occupancy.h"
 
 namespace ridgeline {
@@ -35,18 +35,18 @@ LoweredOp lower_dropout(const Dropout& op, const Gpu& gpu, const Software& /*sof
   constexpr double kScalarDraw = 1.52;
   const double draws = vector > 1 ? elements / static_cast<double>(vector)
                                   : kScalarDraw * static_cast<double>(turns * std::min(n, grid * 256));
-  KernelLaunch launch =
-      stream_launch(StreamKernel::dropout, "fused_dropout", TimeClass::elementwise, op.type, {grid, 1, 256, registers},
-                    {.elements = elements,
-                     .padded_elements = draws,
-                     // A draw makes four numbers: eight elements a thread take two, one after the other.
-                     .iterations = static_cast<double>(turns * (vector == 8 ? 2 : 1)),
-                     .tail_steps = vector > 1 ? 0.0 : 1.0});
+  KernelLaunch launch = memory_bound_launch(
+      MemoryBoundKernel::dropout, "fused_dropout", TimeClass::elementwise, op.type, {grid, 1, 256, registers},
+      {.elements = elements,
+       .padded_elements = draws,
+       // A draw makes four numbers: eight elements a thread take two, one after the other.
+       .iterations = static_cast<double>(turns * (vector == 8 ? 2 : 1)),
+       .tail_steps = vector > 1 ? 0.0 : 1.0});
   // Every block sets up its generators, also those that find no element left; of them, those that must wait for a place
   // on an SM cost no wave of their own.
   const auto at_once = std::int64_t{gpu.sm.count} * std::max(1, occupancy_of(gpu.sm, launch).blocks);
   const std::int64_t with_elements = std::min(grid, ceil_div(n, 256 * (vector > 1 ? vector : 1)));
-  std::get<StreamWork>(launch.work).active_blocks =
+  std::get<MemoryBoundWork>(launch.work).active_blocks =
       static_cast<double>(std::max(with_elements, std::min(grid, at_once)));
   launch.flops = 2.0 * elements;
   launch.reads = {{0, elements * static_cast<double>(element)}};

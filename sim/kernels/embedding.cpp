@@ -6,7 +6,8 @@
 #include <stdexcept>
 
 #include "sim/kernels/families.h"
-#include "sim/kernels/stream_launch.h"
+#include "sim/kernels/memory_bound_launch.h"
+#include "sim/kernels/radix_sort.h"
 
 namespace ridgeline {
 namespace {
@@ -38,8 +39,8 @@ double fetched_rows(const Embedding& op, double row_bytes, const L2Spec& l2) {
 KernelLaunch fill(double elements, DType type, int operand) {
   const auto bytes = elements * static_cast<double>(bytes_of(type));
   KernelLaunch launch =
-      stream_launch(StreamKernel::fill, "fill", TimeClass::elementwise, type,
-                    {ceil_div(static_cast<std::int64_t>(elements), 1024), 1, 128, 16}, {.elements = elements});
+      memory_bound_launch(MemoryBoundKernel::fill, "fill", TimeClass::elementwise, type,
+                          {ceil_div(static_cast<std::int64_t>(elements), 1024), 1, 128, 16}, {.elements = elements});
   launch.writes = {{operand, bytes}};
   return launch;
 }
@@ -48,8 +49,8 @@ KernelLaunch fill(double elements, DType type, int operand) {
 /// element.
 KernelLaunch select_elements(const Embedding& op, int sms) {
   const std::int64_t n = op.tokens * op.hidden, grid = std::min(ceil_div(n, 128), std::int64_t{8} * sms);
-  return stream_launch(
-      StreamKernel::index_select, "indexSelectLargeIndex", TimeClass::elementwise, op.type, {grid, 1, 128, 32},
+  return memory_bound_launch(
+      MemoryBoundKernel::index_select, "indexSelectLargeIndex", TimeClass::elementwise, op.type, {grid, 1, 128, 32},
       {.elements = static_cast<double>(n), .iterations = static_cast<double>(n) / static_cast<double>(grid * 128)});
 }
 
@@ -58,11 +59,11 @@ LoweredOp gather(const Embedding& op, const Gpu& gpu, bool by_vectors) {
   const std::int64_t threads = std::min<std::int64_t>(256, 32 * ceil_div(row, 512));
   const auto elements = static_cast<double>(op.tokens * op.hidden);
   const double element = static_cast<double>(bytes_of(op.type));
-  KernelLaunch launch = by_vectors
-                            ? stream_launch(StreamKernel::gather, "vectorized_gather", TimeClass::elementwise, op.type,
-                                            {op.tokens, ceil_div(row, threads * 16), static_cast<int>(threads), 32},
-                                            {.elements = elements})
-                            : select_elements(op, gpu.sm.count);
+  KernelLaunch launch =
+      by_vectors ? memory_bound_launch(MemoryBoundKernel::gather, "vectorized_gather", TimeClass::elementwise, op.type,
+                                       {op.tokens, ceil_div(row, threads * 16), static_cast<int>(threads), 32},
+                                       {.elements = elements})
+                 : select_elements(op, gpu.sm.count);
   // Rows asked for again are in an SM's L1 to the extent that it holds the table.
   const double table = static_cast<double>(op.vocabulary) * static_cast<double>(row),
                fetched = fetched_rows(op, static_cast<double>(row), gpu.l2) * static_cast<double>(row);
@@ -74,33 +75,9 @@ LoweredOp gather(const Embedding& op, const Gpu& gpu, bool by_vectors) {
   return {{std::move(launch)}, {}, false};
 }
 
-/// A small kernel of the sort path; what it moves stays in the L2.
-/// `round_trips`: dependent steps through the L2, in the length of one of them.
-KernelLaunch small_kernel(StreamKernel kernel, std::string name, double round_trips, std::int64_t grid, int threads,
-                          int registers, std::int64_t shared) {
-  KernelLaunch launch = stream_launch(kernel, std::move(name), TimeClass::elementwise, DType::int64,
-                                      {grid, 1, threads, registers, shared}, {.iterations = round_trips});
-  launch.pipe = Pipe::none;
-  return launch;
-}
-
-/// Sorts `tokens` 64-bit indices by radix, eight bits a pass, as CUB does.
+/// Sorts `tokens` 64-bit indices; few of their digits differ.
 void append_sort(const Embedding& op, const Gpu& gpu, LoweredOp& result) {
-  constexpr int kPasses = 8;
-  constexpr std::int64_t kTile = 384 * 12;
-  auto& launches = result.launches;
-  launches.push_back(small_kernel(StreamKernel::tiny, "arange", 0.5, ceil_div(op.tokens, 64), 64, 16, 0));
-  launches.push_back(memset_launch(0.0, Access::kTemporary));
-  launches.push_back(memset_launch(0.0, Access::kTemporary));
-  launches.push_back(
-      small_kernel(StreamKernel::sort_histogram, "RadixSortHistogram", 0.0, 7 * gpu.sm.count, 128, 72, 8192));
-  launches.push_back(small_kernel(StreamKernel::tiny, "RadixSortExclusiveSum", 1.0, kPasses, 256, 32, 2336));
-  const int busy_passes = (log2_ceil(op.vocabulary) + 7) / 8;  // digits that differ between indices
-  for (int pass = 0; pass < kPasses; ++pass) {
-    launches.push_back(memset_launch(0.0, Access::kTemporary));
-    launches.push_back(small_kernel(StreamKernel::sort_pass, "RadixSortOnesweep", pass < busy_passes ? 1.0 : 0.0,
-                                    ceil_div(op.tokens, kTile), 384, 80, 38912));
-  }
+  append_radix_sort({op.tokens, 8, (log2_ceil(op.vocabulary) + 7) / 8}, gpu, result);
 }
 
 LoweredOp backward(const Embedding& op, const Gpu& gpu) {
@@ -116,10 +93,11 @@ LoweredOp backward(const Embedding& op, const Gpu& gpu) {
   auto& launches = result.launches;
   if (op.tokens <= kMostUnsorted) {
     launches.push_back(fill(elements, op.type, 2));
-    KernelLaunch launch = stream_launch(StreamKernel::embedding_feature, "embedding_backward_feature",
-                                        TimeClass::elementwise, op.type, {ceil_div(op.hidden, 32), 1, 1024, 27, 8192},
-                                        {.elements = static_cast<double>(op.tokens * op.hidden),
-                                         .iterations = static_cast<double>(ceil_div(op.tokens, 32))});
+    KernelLaunch launch =
+        memory_bound_launch(MemoryBoundKernel::embedding_feature, "embedding_backward_feature", TimeClass::elementwise,
+                            op.type, {ceil_div(op.hidden, 32), 1, 1024, 27, 8192},
+                            {.elements = static_cast<double>(op.tokens * op.hidden),
+                             .iterations = static_cast<double>(ceil_div(op.tokens, 32))});
     // 32 tokens a pass, their rows of the table read, added to and written back.
     launch.reads = {{0, gradient_bytes},
                     {1, index_bytes, index_bytes * static_cast<double>(ceil_div(op.hidden, 32))},
@@ -143,17 +121,17 @@ LoweredOp backward(const Embedding& op, const Gpu& gpu) {
   // One fused kernel with atomics where the scatter alone would leave SMs idle.
   constexpr std::int64_t kAtomicBlocksPerSm = 16;
   const bool fused = scatter_grid < kAtomicBlocksPerSm * gpu.sm.count && most_partials > scatter_grid * 4;
-  launches.push_back(small_kernel(StreamKernel::tiny, "CompactInit", 0.0, 1, 128, 16, 0));
+  launches.push_back(small_kernel(MemoryBoundKernel::tiny, "CompactInit", 0.0, 1, 128, 16, 0));
   launches.push_back(
-      small_kernel(StreamKernel::unique, "UniqueByKeySweep", 0.0, ceil_div(op.tokens, 640 * 7), 640, 48, 35840));
-  launches.push_back(
-      small_kernel(StreamKernel::tiny, "partials_per_segment", segment_grid > 16 ? 2.0 : 0.6, segment_grid, 32, 16, 0));
-  launches.push_back(small_kernel(StreamKernel::tiny, "ScanInit", 0.0, 1, 128, 16, 0));
-  launches.push_back(small_kernel(StreamKernel::tiny, "Scan", 2.0 + std::min(4.0, 1.5 * log2_ceil(scan_grid)),
+      small_kernel(MemoryBoundKernel::unique, "UniqueByKeySweep", 0.0, ceil_div(op.tokens, 640 * 7), 640, 48, 35840));
+  launches.push_back(small_kernel(MemoryBoundKernel::tiny, "partials_per_segment", segment_grid > 16 ? 2.0 : 0.6,
+                                  segment_grid, 32, 16, 0));
+  launches.push_back(small_kernel(MemoryBoundKernel::tiny, "ScanInit", 0.0, 1, 128, 16, 0));
+  launches.push_back(small_kernel(MemoryBoundKernel::tiny, "Scan", 2.0 + std::min(4.0, 1.5 * log2_ceil(scan_grid)),
                                   scan_grid, 128, 47, 7184));
-  launches.push_back(small_kernel(StreamKernel::tiny, "num_of_partial_segments", 0.7, 1, 1, 16, 0));
-  launches.push_back(
-      small_kernel(StreamKernel::tiny, "partial_segment_offset", 2.0 + 0.06 * partials_each, segment_grid, 32, 26, 0));
+  launches.push_back(small_kernel(MemoryBoundKernel::tiny, "num_of_partial_segments", 0.7, 1, 1, 16, 0));
+  launches.push_back(small_kernel(MemoryBoundKernel::tiny, "partial_segment_offset", 2.0 + 0.06 * partials_each,
+                                  segment_grid, 32, 26, 0));
   const double partial_rows =
       std::min(static_cast<double>(op.tokens), rows + static_cast<double>(op.tokens) / kRowsPerPartial);
   const double partial_bytes = partial_rows * static_cast<double>(op.hidden) * 4.0;
@@ -161,36 +139,38 @@ LoweredOp backward(const Embedding& op, const Gpu& gpu) {
       std::max(1.0, std::min(static_cast<double>(kRowsPerPartial), static_cast<double>(op.tokens) / partial_rows));
   if (fused) {
     const bool half = is_half(op.type);
-    launches.push_back(small_kernel(StreamKernel::tiny, "partial_to_segment_idx", 2.0 + 0.06 * partials_each,
+    launches.push_back(small_kernel(MemoryBoundKernel::tiny, "partial_to_segment_idx", 2.0 + 0.06 * partials_each,
                                     segment_grid, 32, 16, 0));
     if (half) {
       launches.push_back(fill(elements, DType::fp32, Access::kTemporary));
       result.temporaries.push_back(static_cast<std::int64_t>(elements) * 4);
     }
     KernelLaunch launch =
-        stream_launch(StreamKernel::embedding_atomic, "compute_grad_weight_atomic", TimeClass::elementwise, op.type,
-                      {grid, 1, static_cast<int>(threads), 32},
-                      {.elements = static_cast<double>(op.tokens * op.hidden), .iterations = rows_each});
+        memory_bound_launch(MemoryBoundKernel::embedding_atomic, "compute_grad_weight_atomic", TimeClass::elementwise,
+                            op.type, {grid, 1, static_cast<int>(threads), 32},
+                            {.elements = static_cast<double>(op.tokens * op.hidden), .iterations = rows_each});
     launch.reads = {{0, gradient_bytes}, {1, index_bytes}};
     launch.writes = {{half ? Access::kTemporary : 2, rows * static_cast<double>(op.hidden) * 4.0, partial_bytes}};
     launches.push_back(std::move(launch));
     if (half) {
-      KernelLaunch cast = stream_launch(StreamKernel::cast_down, "cast", TimeClass::copy, DType::bf16,
-                                        {ceil_div(static_cast<std::int64_t>(elements), 1024)}, {.elements = elements});
+      KernelLaunch cast =
+          memory_bound_launch(MemoryBoundKernel::cast_down, "cast", TimeClass::copy, DType::bf16,
+                              {ceil_div(static_cast<std::int64_t>(elements), 1024)}, {.elements = elements});
       cast.reads = {{Access::kTemporary, 4.0 * elements}};
       cast.writes = {{2, elements * element}};
       launches.push_back(std::move(cast));
     }
     return result;
   }
-  KernelLaunch sum = stream_launch(StreamKernel::embedding_segments, "compute_grad_weight", TimeClass::elementwise,
-                                   op.type, {grid, 1, static_cast<int>(threads), 32},
-                                   {.elements = static_cast<double>(op.tokens * op.hidden), .iterations = rows_each});
+  KernelLaunch sum =
+      memory_bound_launch(MemoryBoundKernel::embedding_segments, "compute_grad_weight", TimeClass::elementwise, op.type,
+                          {grid, 1, static_cast<int>(threads), 32},
+                          {.elements = static_cast<double>(op.tokens * op.hidden), .iterations = rows_each});
   sum.reads = {{0, gradient_bytes}, {1, index_bytes}};
   sum.writes = {{Access::kTemporary, partial_bytes}};
-  KernelLaunch scatter = stream_launch(StreamKernel::embedding_scatter, "sum_and_scatter", TimeClass::elementwise,
-                                       op.type, {scatter_grid, 1, static_cast<int>(threads), 24},
-                                       {.elements = partial_rows * static_cast<double>(op.hidden)});
+  KernelLaunch scatter = memory_bound_launch(
+      MemoryBoundKernel::embedding_scatter, "sum_and_scatter", TimeClass::elementwise, op.type,
+      {scatter_grid, 1, static_cast<int>(threads), 24}, {.elements = partial_rows * static_cast<double>(op.hidden)});
   scatter.reads = {{Access::kTemporary, partial_bytes}};
   scatter.writes = {{2, rows * row_bytes}};
   launches.push_back(std::move(sum));

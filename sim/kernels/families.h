@@ -21,6 +21,7 @@ LoweredOp lower_nll_loss(const NllLoss& op, const Gpu& gpu, const Software& soft
 LoweredOp lower_multi_tensor(const MultiTensor& op, const Gpu& gpu, const Software& software);
 LoweredOp lower_image(const ImageOp& op, const Gpu& gpu, const Software& software);
 LoweredOp lower_memset(const Memset& op, const Gpu& gpu, const Software& software);
+LoweredOp lower_sort(const Sort& op, const Gpu& gpu, const Software& software);
 LoweredOp lower_fused(const FusedKernel& op, const Gpu& gpu, const Software& software);
 LoweredOp lower_unknown(const UnknownOp& op, const Gpu& gpu, const Software& software);
 

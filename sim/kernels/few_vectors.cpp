@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "sim/kernels/gemm_selection.h"
-#include "sim/kernels/stream_launch.h"
+#include "sim/kernels/memory_bound_launch.h"
 
 namespace ridgeline {
 namespace {
@@ -44,13 +44,13 @@ KernelLaunch few_vectors_launch(const Matmul& op, const std::vector<Access>& rea
   const double together = m / static_cast<double>(groups);
   // A lane takes two values of its row at a time, a thread eight of its column; every vector adds to the step.
   constexpr double kValuesOfRow = 32.0, kValuesOfColumn = 8.0, kVectorOfRows = 0.247, kVectorOfColumns = 0.008;
-  KernelLaunch launch = stream_launch(rows ? StreamKernel::few_rows : StreamKernel::few_columns,
-                                      rows ? "gemmSN_TN" : "gemmSN_NN", TimeClass::tensor_contraction, op.type,
-                                      {ceil_div(op.n, rows ? 8 : 64), groups * op.batch, 128, 64, 6144},
-                                      {.elements = batch * k * n * static_cast<double>(groups),
-                                       .padded_elements = batch * k * n * m,
-                                       .iterations = rows ? k / kValuesOfRow * (1.0 + kVectorOfRows * together)
-                                                          : k / kValuesOfColumn * (1.0 + kVectorOfColumns * together)});
+  KernelLaunch launch = memory_bound_launch(
+      rows ? MemoryBoundKernel::few_rows : MemoryBoundKernel::few_columns, rows ? "gemmSN_TN" : "gemmSN_NN",
+      TimeClass::tensor_contraction, op.type, {ceil_div(op.n, rows ? 8 : 64), groups * op.batch, 128, 64, 6144},
+      {.elements = batch * k * n * static_cast<double>(groups),
+       .padded_elements = batch * k * n * m,
+       .iterations = rows ? k / kValuesOfRow * (1.0 + kVectorOfRows * together)
+                          : k / kValuesOfColumn * (1.0 + kVectorOfColumns * together)});
   launch.flops = 2.0 * batch * m * n * k;
   launch.reads = reads;
   launch.reads[1].requested = static_cast<double>(groups) * reads[1].bytes;

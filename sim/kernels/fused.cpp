@@ -7,7 +7,7 @@
 #include <stdexcept>
 
 #include "sim/kernels/families.h"
-#include "sim/kernels/stream_launch.h"
+#include "sim/kernels/memory_bound_launch.h"
 
 namespace ridgeline {
 namespace {
@@ -15,7 +15,7 @@ namespace {
 constexpr std::int64_t kManyElements = 1 << 20, kRowsOfBlock = 16;
 
 struct BlockChoice {
-  StreamKernel kernel;
+  MemoryBoundKernel kernel;
   Geometry geometry;
   double iterations = 1.0;
 };
@@ -36,7 +36,7 @@ BlockChoice choice_of(const FusedKernel& op) {
   switch (op.shape) {
     case Shape::pointwise: {
       const std::int64_t block = elements >= kManyElements ? 1024 : elements >= 65536 ? 512 : 128;
-      BlockChoice choice{op.gathers ? StreamKernel::triton_gather : StreamKernel::triton_pointwise,
+      BlockChoice choice{op.gathers ? MemoryBoundKernel::triton_gather : MemoryBoundKernel::triton_pointwise,
                          {ceil_div(elements, block), 1, block == 512 ? 256 : 128, 24, 0}};
       choice.iterations = work_of_a_thread(op, choice);
       return choice;
@@ -46,7 +46,7 @@ BlockChoice choice_of(const FusedKernel& op) {
         const std::int64_t blocks = std::clamp<std::int64_t>(op.rows / kRowsOfBlock, 1, 1024);
         const bool wide = op.cols > 512;
         const int threads = wide ? 128 : 64;
-        return {StreamKernel::triton_row_blocks,
+        return {MemoryBoundKernel::triton_row_blocks,
                 {blocks, 1, threads, wide ? 80 : 220, 64},
                 static_cast<double>(elements) / static_cast<double>(blocks * threads)};
       }
@@ -55,19 +55,21 @@ BlockChoice choice_of(const FusedKernel& op) {
       const bool random = op.arithmetic >= kRandomNumbers;
       const int registers = op.cols > 512 ? (random ? 200 : 90) : (random ? 130 : 72);
       BlockChoice choice{
-          StreamKernel::triton_rows,
+          MemoryBoundKernel::triton_rows,
           {ceil_div(op.rows, threads > 64 ? 1 : side_by_side), 1, threads, threads == 32 ? registers : 32, 64}};
       choice.iterations = work_of_a_thread(op, choice);
       return choice;
     }
     case Shape::long_rows:
-      return {StreamKernel::triton_long_rows, {op.rows, 1, 512, 32, 128}, static_cast<double>(ceil_div(op.cols, 2048))};
+      return {MemoryBoundKernel::triton_long_rows,
+              {op.rows, 1, 512, 32, 128},
+              static_cast<double>(ceil_div(op.cols, 2048))};
     case Shape::columns: break;
   }
   // 64 columns of a stretch of rows a block; the stretches are those of the partial sums written.
   std::int64_t stretches = 1;
   if (!op.writes.empty()) stretches = std::max<std::int64_t>(1, op.writes.front() / (4 * op.cols));
-  return {StreamKernel::triton_columns,
+  return {MemoryBoundKernel::triton_columns,
           {ceil_div(op.cols, 64) * stretches, 1, 128, 32, 2048},
           static_cast<double>(ceil_div(op.rows, stretches * 16))};
 }
@@ -85,9 +87,9 @@ LoweredOp lower_fused(const FusedKernel& op, const Gpu& /*gpu*/, const Software&
   constexpr double kUnalignedInstructions = 10.0;
   if (op.shape == FusedKernel::Shape::long_rows && op.cols % 2 != 0) arithmetic += kUnalignedInstructions;
   KernelLaunch launch =
-      stream_launch(choice.kernel, name_of(Op{op}), time_class, op.type, choice.geometry,
-                    {.elements = elements * (1.0 + arithmetic / constants_of(choice.kernel).instructions_full),
-                     .iterations = choice.iterations});
+      memory_bound_launch(choice.kernel, name_of(Op{op}), time_class, op.type, choice.geometry,
+                          {.elements = elements * (1.0 + arithmetic / constants_of(choice.kernel).instructions_full),
+                           .iterations = choice.iterations});
   launch.flops = elements * static_cast<double>(op.arithmetic);
   int operand = 0;
   for (const std::int64_t bytes : op.reads) launch.reads.push_back({operand++, static_cast<double>(bytes)});

@@ -5,7 +5,7 @@
 #include <stdexcept>
 
 #include "sim/kernels/families.h"
-#include "sim/kernels/stream_launch.h"
+#include "sim/kernels/memory_bound_launch.h"
 
 namespace ridgeline {
 namespace {
@@ -29,9 +29,9 @@ Sizes sizes_of(const ImageOp& op) {
 }
 
 KernelLaunch batch_norm_update(const ImageOp& op) {
-  return stream_launch(StreamKernel::tiny, "batch_norm_update", TimeClass::normalization, DType::fp32,
-                       {ceil_div(op.channels, 1024), 1, 128, 56},
-                       {.iterations = 1.3 + 1.7 * std::min(1.0, static_cast<double>(op.channels) / 1024.0)});
+  return memory_bound_launch(MemoryBoundKernel::tiny, "batch_norm_update", TimeClass::normalization, DType::fp32,
+                             {ceil_div(op.channels, 1024), 1, 128, 56},
+                             {.iterations = 1.3 + 1.7 * std::min(1.0, static_cast<double>(op.channels) / 1024.0)});
 }
 
 /// Channels-last in bf16 (PyTorch's own kernels; cuDNN takes fp16 and fp32): tiles of channels by pixels, each thread
@@ -45,25 +45,25 @@ LoweredOp batch_norm_last(const ImageOp& op) {
   wide = std::min(power_of_two_below(op.channels), kThreads / high);
   const std::int64_t across = ceil_div(op.channels, wide),
                      rows = std::min(ceil_div(pixels, high * kAThread), kMostRows);
-  const auto launch = [&](StreamKernel kernel, const char* name, std::int64_t down, int registers,
+  const auto launch = [&](MemoryBoundKernel kernel, const char* name, std::int64_t down, int registers,
                           std::int64_t shared) {
-    return stream_launch(
+    return memory_bound_launch(
         kernel, name, TimeClass::normalization, op.type,
         {across, down, static_cast<int>(wide * high), registers, shared},
         {.elements = s.elements, .iterations = static_cast<double>(ceil_div(pixels, down * high * kAhead))});
   };
   const std::int64_t rows_of_sums = rows < kFewRows ? 1 : rows;
-  KernelLaunch sums = op.backward ? launch(StreamKernel::batch_norm_sums_last,
+  KernelLaunch sums = op.backward ? launch(MemoryBoundKernel::batch_norm_sums_last,
                                            "batch_norm_backward_reduce_channels_last", rows_of_sums, 40, 4097)
-                                  : launch(StreamKernel::batch_norm_moments_last,
+                                  : launch(MemoryBoundKernel::batch_norm_moments_last,
                                            "batch_norm_collect_statistics_channels_last", rows_of_sums, 40, 6145);
   sums.flops = 4.0 * s.elements;
   sums.reads = {{0, s.bytes}};
   if (op.backward) sums.reads.push_back({1, s.bytes});
-  KernelLaunch sweep =
-      op.backward
-          ? launch(StreamKernel::batch_norm_gradient_last, "batch_norm_backward_elemt_channels_last", rows, 32, 0)
-          : launch(StreamKernel::batch_norm_transform_last, "batch_norm_transform_input_channels_last", rows, 32, 0);
+  KernelLaunch sweep = op.backward ? launch(MemoryBoundKernel::batch_norm_gradient_last,
+                                            "batch_norm_backward_elemt_channels_last", rows, 32, 0)
+                                   : launch(MemoryBoundKernel::batch_norm_transform_last,
+                                            "batch_norm_transform_input_channels_last", rows, 32, 0);
   sweep.flops = 2.0 * s.elements;
   sweep.reads = sums.reads;
   sweep.writes = {{op.backward ? 2 : 1, s.bytes}};
@@ -85,8 +85,8 @@ LoweredOp batch_norm(const ImageOp& op) {
     const bool fits = per_channel * 4.0 <= kMostInShared;
     // Where it does not, backward takes 2.6 to 3.0 times as long as forward (a ResNet-50 step on an NVIDIA H200).
     const int passes_over_input = !op.backward ? 1 : fits ? 2 : 3;
-    KernelLaunch launch = stream_launch(
-        StreamKernel::batch_norm_single, op.backward ? "bn_bw" : "bn_fw_tr", TimeClass::normalization, op.type,
+    KernelLaunch launch = memory_bound_launch(
+        MemoryBoundKernel::batch_norm_single, op.backward ? "bn_bw" : "bn_fw_tr", TimeClass::normalization, op.type,
         {op.channels, 1, 512, fits ? 47 : 48, fits ? op.batch * ceil_div(s.spatial, 8) * 8 * 4 + 144 : 144},
         {.elements = s.elements,
          .iterations = per_channel / 2048.0 * (fits ? 1.0 : 2.0) * passes_over_input,
@@ -103,10 +103,10 @@ LoweredOp batch_norm(const ImageOp& op) {
       std::max(threads_for(s.spatial), std::min<std::int64_t>(threads_for(s.spatial * op.batch), 64));
   const std::int64_t height = std::max<std::int64_t>(1, 512 / width);
   KernelLaunch statistics =
-      stream_launch(StreamKernel::batch_norm_statistics, "batch_norm_statistics", TimeClass::normalization, op.type,
-                    {op.channels, 1, static_cast<int>(width * height), 27, 640},
-                    {.elements = s.elements,
-                     .iterations = static_cast<double>(ceil_div(s.spatial, width) * ceil_div(op.batch, height))});
+      memory_bound_launch(MemoryBoundKernel::batch_norm_statistics, "batch_norm_statistics", TimeClass::normalization,
+                          op.type, {op.channels, 1, static_cast<int>(width * height), 27, 640},
+                          {.elements = s.elements,
+                           .iterations = static_cast<double>(ceil_div(s.spatial, width) * ceil_div(op.batch, height))});
   statistics.flops = 4.0 * s.elements;
   statistics.reads = {{0, s.bytes}};
   if (op.backward) statistics.reads.push_back({1, s.bytes});
@@ -115,11 +115,11 @@ LoweredOp batch_norm(const ImageOp& op) {
   const std::int64_t threads = std::max(threads_for(quarter), std::min<std::int64_t>(threads_for(quarter), 64));
   const std::int64_t block_x = std::max<std::int64_t>(64, threads);
   const std::int64_t grid_y = std::max<std::int64_t>(1, std::min<std::int64_t>(256 * 1024 / op.channels, op.batch));
-  KernelLaunch transform =
-      stream_launch(StreamKernel::batch_norm_transform, "batch_norm_transform", TimeClass::normalization, op.type,
-                    {op.channels, grid_y, static_cast<int>(block_x), 23},
-                    {.elements = s.elements,
-                     .iterations = static_cast<double>(ceil_div(s.spatial, block_x) * ceil_div(op.batch, grid_y))});
+  KernelLaunch transform = memory_bound_launch(
+      MemoryBoundKernel::batch_norm_transform, "batch_norm_transform", TimeClass::normalization, op.type,
+      {op.channels, grid_y, static_cast<int>(block_x), 23},
+      {.elements = s.elements,
+       .iterations = static_cast<double>(ceil_div(s.spatial, block_x) * ceil_div(op.batch, grid_y))});
   transform.flops = 2.0 * s.elements;
   transform.reads = statistics.reads;
   transform.writes = {{op.backward ? 2 : 1, s.bytes}};
@@ -145,9 +145,9 @@ LoweredOp max_pool(const ImageOp& op) {
   const double out_bytes = outputs * static_cast<double>(bytes_of(op.type)), index_bytes = 8.0 * outputs;
   const std::int64_t threads_total = op.backward ? planes * op.size * op.size : planes * half * half;
   KernelLaunch launch =
-      stream_launch(op.backward ? StreamKernel::max_pool_backward : StreamKernel::max_pool,
-                    op.backward ? "max_pool_backward" : "max_pool_forward", TimeClass::elementwise, op.type,
-                    {ceil_div(threads_total, 256), 1, 256, 23}, {.elements = static_cast<double>(threads_total)});
+      memory_bound_launch(op.backward ? MemoryBoundKernel::max_pool_backward : MemoryBoundKernel::max_pool,
+                          op.backward ? "max_pool_backward" : "max_pool_forward", TimeClass::elementwise, op.type,
+                          {ceil_div(threads_total, 256), 1, 256, 23}, {.elements = static_cast<double>(threads_total)});
   launch.flops = 3.0 * outputs;
   if (op.backward) {
     launch.reads = {{0, out_bytes}, {1, index_bytes}};
@@ -167,11 +167,11 @@ LoweredOp upsample(const ImageOp& op) {
   const std::int64_t x = std::min(power_of_two_below(op.size), kMost),
                      y = std::min(power_of_two_below(op.size), kMost / x);
   const std::int64_t z = std::max<std::int64_t>(1, std::min(planes, kMost / x / y));
-  KernelLaunch launch = stream_launch(StreamKernel::upsample, "upsample_nearest2d", TimeClass::elementwise, op.type,
-                                      {ceil_div(op.size, x), ceil_div(op.size, y), static_cast<int>(x * y * z), 30},
-                                      {.elements = s.elements});
+  KernelLaunch launch = memory_bound_launch(
+      MemoryBoundKernel::upsample, "upsample_nearest2d", TimeClass::elementwise, op.type,
+      {ceil_div(op.size, x), ceil_div(op.size, y), static_cast<int>(x * y * z), 30}, {.elements = s.elements});
   launch.grid[2] = std::min<std::int64_t>(65535, ceil_div(planes, z * 4));
-  auto& work = std::get<StreamWork>(launch.work);
+  auto& work = std::get<MemoryBoundWork>(launch.work);
   work.iterations = static_cast<double>(ceil_div(planes, z * launch.grid[2]));
   // Threads beyond an edge skip their pixel in every plane.
   work.padded_elements = static_cast<double>(launch.grid[0] * x * launch.grid[1] * y * planes);

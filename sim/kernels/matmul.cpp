@@ -10,10 +10,10 @@
 #include "sim/kernels/families.h"
 #include "sim/kernels/few_vectors.h"
 #include "sim/kernels/gemm_selection.h"
+#include "sim/kernels/memory_bound_launch.h"
 #include "sim/kernels/product_ways.h"
 #include "sim/kernels/scaled_product.h"
 #include "sim/kernels/small_tiles.h"
-#include "sim/kernels/stream_launch.h"
 #include "sim/kernels/vector_product.h"
 #include "sim/workload/op_operands.h"
 

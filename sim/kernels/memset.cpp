@@ -1,7 +1,7 @@
 #include <stdexcept>
 
 #include "sim/kernels/families.h"
-#include "sim/kernels/stream_launch.h"
+#include "sim/kernels/memory_bound_launch.h"
 
 namespace ridgeline {
 

@@ -5,13 +5,13 @@
 #include <stdexcept>
 
 #include "sim/kernels/families.h"
-#include "sim/kernels/stream_launch.h"
+#include "sim/kernels/memory_bound_launch.h"
 
 namespace ridgeline {
 namespace {
 
 struct FunctionTraits {
-  StreamKernel kernel;
+  MemoryBoundKernel kernel;
   std::string_view name;
   int lists;          ///< tensor lists passed to the kernel: decides how many tensors fit a launch
   int reads, writes;  ///< of each element
@@ -23,7 +23,7 @@ struct FunctionTraits {
 
 FunctionTraits traits_of(const MultiTensor& op) {
   using F = MultiTensorFunction;
-  using K = StreamKernel;
+  using K = MemoryBoundKernel;
   switch (op.function) {
     case F::add: return {K::multi_tensor_add, "foreach_add", 2, 2, 1, 2, 32, false, false};
     case F::mul: return {K::multi_tensor_mul, "foreach_mul", 1, 1, 1, 1, 27, op.scalar_per_tensor, false};
@@ -130,20 +130,20 @@ LoweredOp lower_multi_tensor(const MultiTensor& op, const Gpu& /*gpu*/, const So
     // Partial sums of every chunk, cleared first, added up by a last kernel with a block a tensor.
     const std::int64_t partials = tensors * most_chunks;
     KernelLaunch fill =
-        stream_launch(StreamKernel::fill, "fill", TimeClass::optimizer, DType::fp32,
-                      {ceil_div(partials, 1024), 1, 128, 16}, {.elements = static_cast<double>(partials)});
+        memory_bound_launch(MemoryBoundKernel::fill, "fill", TimeClass::optimizer, DType::fp32,
+                            {ceil_div(partials, 1024), 1, 128, 16}, {.elements = static_cast<double>(partials)});
     fill.writes = {{Access::kTemporary, 4.0 * static_cast<double>(partials)}};
     result.launches.push_back(std::move(fill));  // the trace allocates the partial sums, a tensor of its own
   }
   pack_launches(*op.sizes, software.foreach_chunk, tensors_per_launch(traits, software),
                 software.foreach_blocks_per_launch, [&](const Pack& pack) {
                   KernelLaunch launch =
-                      stream_launch(traits.kernel, std::string(traits.name), TimeClass::optimizer, op.type,
-                                    {pack.blocks, 1, kThreads, traits.registers, norm ? 2048 : 0},
-                                    {.elements = pack.elements - pack.without_vectors,
-                                     .padded_elements = pack.without_vectors,
-                                     .iterations = pack.passes,
-                                     .tail_steps = pack.without_vectors > 0.0 ? 1.0 : 0.0});
+                      memory_bound_launch(traits.kernel, std::string(traits.name), TimeClass::optimizer, op.type,
+                                          {pack.blocks, 1, kThreads, traits.registers, norm ? 2048 : 0},
+                                          {.elements = pack.elements - pack.without_vectors,
+                                           .padded_elements = pack.without_vectors,
+                                           .iterations = pack.passes,
+                                           .tail_steps = pack.without_vectors > 0.0 ? 1.0 : 0.0});
                   launch.flops = traits.flops * pack.elements;
                   const auto of_list = [&](int list) {
                     return Access{.operand = Access::kUntracked,
@@ -164,8 +164,8 @@ LoweredOp lower_multi_tensor(const MultiTensor& op, const Gpu& /*gpu*/, const So
       // A block's latency grows a little with the blocks beside it and with the chunks it adds up.
       const double passes =
           1.1 + 0.063 * log2_ceil(count) + 0.0035 * static_cast<double>(count) + 0.15 * log2_ceil(most_chunks);
-      KernelLaunch cleanup = stream_launch(StreamKernel::tiny, "lpnorm_cleanup", TimeClass::optimizer, DType::fp32,
-                                           {count, 1, kThreads, 16, 2048}, {.iterations = passes});
+      KernelLaunch cleanup = memory_bound_launch(MemoryBoundKernel::tiny, "lpnorm_cleanup", TimeClass::optimizer,
+                                                 DType::fp32, {count, 1, kThreads, 16, 2048}, {.iterations = passes});
       cleanup.reads = {{Access::kTemporary, 4.0 * static_cast<double>(count * most_chunks)}};
       result.launches.push_back(std::move(cleanup));
     }

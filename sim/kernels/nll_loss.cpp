@@ -4,7 +4,7 @@
 #include <stdexcept>
 
 #include "sim/kernels/families.h"
-#include "sim/kernels/stream_launch.h"
+#include "sim/kernels/memory_bound_launch.h"
 
 namespace ridgeline {
 
@@ -20,16 +20,16 @@ LoweredOp lower_nll_loss(const NllLoss& op, const Gpu& /*gpu*/, const Software& 
                  bytes = elements * static_cast<double>(bytes_of(op.type));
     const int splits = index_splits(bytes);
     for (int split = 0; split < splits; ++split) {
-      KernelLaunch fill =
-          stream_launch(StreamKernel::fill, "fill", TimeClass::elementwise, op.type,
-                        {ceil_div(op.rows * op.classes / splits, 1024), 1, 128, 16}, {.elements = elements / splits});
+      KernelLaunch fill = memory_bound_launch(MemoryBoundKernel::fill, "fill", TimeClass::elementwise, op.type,
+                                              {ceil_div(op.rows * op.classes / splits, 1024), 1, 128, 16},
+                                              {.elements = elements / splits});
       fill.writes = {{2, bytes / splits}};
       result.launches.push_back(std::move(fill));
     }
   }
-  KernelLaunch launch = stream_launch(
-      StreamKernel::nll_loss, op.backward ? "nll_loss_backward" : "nll_loss_forward", TimeClass::elementwise, op.type,
-      {1, 1, static_cast<int>(threads), 32, op.backward ? 0 : 8 * threads},
+  KernelLaunch launch = memory_bound_launch(
+      MemoryBoundKernel::nll_loss, op.backward ? "nll_loss_backward" : "nll_loss_forward", TimeClass::elementwise,
+      op.type, {1, 1, static_cast<int>(threads), 32, op.backward ? 0 : 8 * threads},
       {.elements = rows, .iterations = static_cast<double>(ceil_div(op.rows, threads))});
   const Access target{1, 8.0 * rows};
   if (op.backward) {

@@ -6,13 +6,14 @@
 #include <stdexcept>
 
 #include "sim/kernels/families.h"
-#include "sim/kernels/stream_launch.h"
+#include "sim/kernels/memory_bound_launch.h"
+#include "sim/kernels/transposed_access.h"
 
 namespace ridgeline {
 namespace {
 
 struct PointwiseTraits {
-  StreamKernel kernel;
+  MemoryBoundKernel kernel;
   std::string_view name;
   double flops;  ///< an element
   int registers_half, registers_full;
@@ -21,38 +22,50 @@ struct PointwiseTraits {
 PointwiseTraits traits_of(PointwiseFunction function, int inputs) {
   using F = PointwiseFunction;
   switch (function) {
-    case F::add: return {StreamKernel::add, "add", 1, 34, 32};
-    case F::add_in_place: return {StreamKernel::add, "add_", 1, 34, 32};
-    case F::mul: return {inputs > 1 ? StreamKernel::mul : StreamKernel::scale, "mul", 1, inputs > 1 ? 40 : 32, 32};
-    case F::scale: return {StreamKernel::scale, "mul", 1, 32, 32};
-    case F::gelu: return {StreamKernel::gelu, "gelu", 14, 32, 31};
-    case F::gelu_tanh: return {StreamKernel::gelu, "gelu_tanh", 14, 32, 32};
-    case F::gelu_backward: return {StreamKernel::gelu_backward, "gelu_backward", 20, 32, 32};
-    case F::gelu_tanh_backward: return {StreamKernel::gelu_backward, "gelu_backward", 20, 32, 32};
-    case F::silu: return {StreamKernel::silu, "silu", 5, 32, 32};
-    case F::silu_backward: return {StreamKernel::silu_backward, "silu_backward", 9, 40, 40};
-    case F::relu: return {StreamKernel::relu, "relu", 1, 32, 28};
-    case F::relu_backward: return {StreamKernel::mul, "threshold_backward", 1, 40, 32};
-    case F::tanh: return {StreamKernel::tanh, "tanh", 10, 32, 32};
-    case F::tanh_backward: return {StreamKernel::mul, "tanh_backward", 3, 32, 32};
-    case F::pow2: return {StreamKernel::unary, "pow", 1, 32, 32};
-    case F::square_root: return {StreamKernel::unary, "sqrt", 1, 32, 32};
-    case F::reciprocal: return {StreamKernel::unary, "reciprocal", 1, 32, 32};
-    case F::divide: return {inputs > 1 ? StreamKernel::mul : StreamKernel::scale, "div", 1, inputs > 1 ? 40 : 32, 32};
-    case F::equal: return {StreamKernel::unary, "eq", 1, 32, 32};
-    case F::masked_fill: return {StreamKernel::masked_fill, "masked_fill", 0, 32, 32};
-    case F::cast: return {StreamKernel::cast_down, "cast", 0, 32, 32};
-    case F::fill: return {StreamKernel::fill, "fill", 0, 16, 16};
-    case F::arange: return {StreamKernel::fill, "arange", 1, 16, 16};
-    case F::dropout_backward: return {StreamKernel::dropout_backward, "masked_scale", 2, 40, 34};
-    case F::clamp: return {StreamKernel::relu, "clamp", 2, 32, 28};
-    case F::rope: return {StreamKernel::mul, "rope", 6, 40, 40};
-    case F::other: return {inputs > 1 ? StreamKernel::mul : StreamKernel::unary, "elementwise", 1, 40, 32};
+    case F::add: return {MemoryBoundKernel::add, "add", 1, 34, 32};
+    case F::add_in_place: return {MemoryBoundKernel::add, "add_", 1, 34, 32};
+    case F::mul:
+      return {inputs > 1 ? MemoryBoundKernel::mul : MemoryBoundKernel::scale, "mul", 1, inputs > 1 ? 40 : 32, 32};
+    case F::scale: return {MemoryBoundKernel::scale, "mul", 1, 32, 32};
+    case F::gelu: return {MemoryBoundKernel::gelu, "gelu", 14, 32, 31};
+    case F::gelu_tanh: return {MemoryBoundKernel::gelu, "gelu_tanh", 14, 32, 32};
+    case F::gelu_backward: return {MemoryBoundKernel::gelu_backward, "gelu_backward", 20, 32, 32};
+    case F::gelu_tanh_backward: return {MemoryBoundKernel::gelu_backward, "gelu_backward", 20, 32, 32};
+    case F::silu: return {MemoryBoundKernel::silu, "silu", 5, 32, 32};
+    case F::silu_backward: return {MemoryBoundKernel::silu_backward, "silu_backward", 9, 40, 40};
+    case F::relu: return {MemoryBoundKernel::relu, "relu", 1, 32, 28};
+    case F::relu_backward: return {MemoryBoundKernel::mul, "threshold_backward", 1, 40, 32};
+    case F::tanh: return {MemoryBoundKernel::tanh, "tanh", 10, 32, 32};
+    case F::tanh_backward: return {MemoryBoundKernel::mul, "tanh_backward", 3, 32, 32};
+    case F::pow2: return {MemoryBoundKernel::unary, "pow", 1, 32, 32};
+    case F::square_root: return {MemoryBoundKernel::unary, "sqrt", 1, 32, 32};
+    case F::reciprocal: return {MemoryBoundKernel::unary, "reciprocal", 1, 32, 32};
+    case F::divide:
+      return {inputs > 1 ? MemoryBoundKernel::mul : MemoryBoundKernel::scale, "div", 1, inputs > 1 ? 40 : 32, 32};
+    case F::equal: return {MemoryBoundKernel::unary, "eq", 1, 32, 32};
+    case F::masked_fill: return {MemoryBoundKernel::masked_fill, "masked_fill", 0, 32, 32};
+    case F::cast: return {MemoryBoundKernel::cast_down, "cast", 0, 32, 32};
+    case F::fill: return {MemoryBoundKernel::fill, "fill", 0, 16, 16};
+    case F::arange: return {MemoryBoundKernel::fill, "arange", 1, 16, 16};
+    case F::dropout_backward: return {MemoryBoundKernel::dropout_backward, "masked_scale", 2, 40, 34};
+    case F::clamp: return {MemoryBoundKernel::relu, "clamp", 2, 32, 28};
+    case F::rope: return {MemoryBoundKernel::mul, "rope", 6, 40, 40};
+    case F::power: return {MemoryBoundKernel::power, "pow", 20, 32, 32};
+    case F::index:
+    case F::gather:
+    case F::roll: return {MemoryBoundKernel::index_select, "index", 0, 32, 32};
+    case F::other: return {inputs > 1 ? MemoryBoundKernel::mul : MemoryBoundKernel::unary, "elementwise", 1, 40, 32};
   }
-  return {StreamKernel::unary, "elementwise", 1, 32, 32};
+  return {MemoryBoundKernel::unary, "elementwise", 1, 32, 32};
 }
 
 bool is_mask(DType type) { return type == DType::boolean || type == DType::uint8; }
+
+/// Elements of a thread of the kernels that compute where an element lies: four side by side, eight one after the other
+/// where they go along one dimension.
+std::int64_t elements_of_indexed_thread(PointwiseFunction function) {
+  return function == PointwiseFunction::gather ? 8 : 4;
+}
 
 /// Operands whose type is not the functor's are converted while loading: no vector loads then. Casting down has a
 /// functor of its own, and masks belong to theirs.
@@ -66,30 +79,57 @@ bool converts_on_load(const Pointwise& op) {
   return false;
 }
 
+/// What `count` elements read; of a transposed operand `beside` sectors each.
+void add_reads(const Pointwise& op, double count, double beside, KernelLaunch& launch) {
+  for (int i = 0; i < op.input_count; ++i) {
+    double distinct = count * static_cast<double>(bytes_of(op.inputs[i]));
+    const double requested = distinct;
+    if (i == 1 && op.walk == Walk::broadcast_row)
+      distinct = static_cast<double>(op.cols) * static_cast<double>(bytes_of(op.inputs[i]));
+    launch.reads.push_back(
+        {op.function == PointwiseFunction::masked_fill && i == 0 ? op.input_count : i, distinct, requested});
+  }
+  if (op.walk == Walk::transposed && !launch.reads.empty())
+    launch.reads.back().requested = std::max(launch.reads.back().requested, count * beside * kScatteredSectorBytes);
+  // A mask or position table repeated over batch (and heads): a square of the contiguous dimension is all that is
+  // known of it.
+  if (op.walk == Walk::broadcast && op.input_count > 1) {
+    const double square = static_cast<double>(op.cols) * static_cast<double>(op.cols) *
+                          static_cast<double>(bytes_of(op.inputs[op.input_count - 1]));
+    launch.reads.back().bytes = std::min(launch.reads.back().bytes, square);
+  }
+}
+
 }  // namespace
 
-LoweredOp lower_pointwise(const Pointwise& op, const Gpu& /*gpu*/, const Software& /*software*/) {
+LoweredOp lower_pointwise(const Pointwise& op, const Gpu& gpu, const Software& /*software*/) {
   const std::int64_t n = op.elements();
   if (n < 1) throw std::invalid_argument("a point-wise op needs at least one element");
   if (op.input_count > 3) throw std::invalid_argument("a point-wise op takes at most three tensors");
   PointwiseTraits traits = traits_of(op.function, op.input_count);
   // A single row has nothing to repeat: the iterator sees three contiguous operands.
   const bool strided = op.walk != Walk::contiguous && !(op.walk == Walk::broadcast_row && op.rows == 1);
-  const bool unrolled = !strided && converts_on_load(op);
+  const bool indexed = traits.kernel == MemoryBoundKernel::index_select;
+  const bool converts = !indexed && converts_on_load(op), unrolled = !strided && converts;
   const std::int64_t output_bytes = bytes_of(op.output);
   const DType type = op.function == PointwiseFunction::cast && is_half(op.inputs[0]) ? op.inputs[0] : op.output;
 
   std::int64_t per_block = 1024;
   Geometry geometry;
   geometry.registers = output_bytes == 2 ? traits.registers_half : traits.registers_full;
-  if (strided) {
-    per_block = 128 * (output_bytes >= 4 ? 2 : 4);
+  if (indexed) {
+    per_block = 128 * elements_of_indexed_thread(op.function);
+  } else if (strided) {
+    per_block = 128 * (output_bytes >= 4 && !converts ? 2 : 4);
     geometry.registers = 18;
-    traits.kernel = op.input_count > 1 ? StreamKernel::broadcast_binary : StreamKernel::strided_copy;
+    traits.kernel = op.walk == Walk::transposed ? MemoryBoundKernel::strided_copy
+                    : converts                  ? MemoryBoundKernel::broadcast_mixed
+                    : op.input_count > 1        ? MemoryBoundKernel::broadcast_binary
+                                                : MemoryBoundKernel::strided_copy;
   } else if (unrolled) {
     per_block = 512;
     geometry.registers = 32;
-    traits.kernel = op.input_count > 1 ? StreamKernel::unrolled_mixed : StreamKernel::unrolled_cast;
+    traits.kernel = op.input_count > 1 ? MemoryBoundKernel::unrolled_mixed : MemoryBoundKernel::unrolled_cast;
   } else if (op.function == PointwiseFunction::arange) {
     per_block = geometry.threads = 64;
   }
@@ -110,36 +150,26 @@ LoweredOp lower_pointwise(const Pointwise& op, const Gpu& /*gpu*/, const Softwar
     const std::int64_t elements = n / splits + (split < n % splits ? 1 : 0);
     const auto count = static_cast<double>(elements);
     geometry.grid_x = ceil_div(elements, per_block);
-    const bool vectorized = !strided && !unrolled && geometry.threads == 128;
+    const bool vectorized = !strided && !unrolled && !indexed && geometry.threads == 128;
     // Blocks that walk their elements one by one skip the turns beyond the last of them.
-    const double turns = strided || unrolled ? static_cast<double>(ceil_div(std::min(elements, per_block), 128)) : 1.0;
+    const double turns = op.function == PointwiseFunction::roll || vectorized || geometry.threads != 128
+                             ? 1.0
+                             : static_cast<double>(ceil_div(std::min(elements, per_block), 128));
     // Besides its elements: a copy's L1 turns for the sectors it touches, a mask's offsets (bytes beside halves).
-    const double beside = op.input_count <= 1                             ? sectors_in_rows(op.output)
+    const double beside = op.walk == Walk::transposed ? sectors_an_element(op.rows, op.cols, op.output, gpu, per_block)
+                          : op.input_count <= 1       ? sectors_in_rows(op.output)
                           : op.function == PointwiseFunction::masked_fill ? 1.0
                                                                           : 0.0;
-    KernelLaunch launch =
-        stream_launch(traits.kernel, std::string(traits.name),
-                      op.function == PointwiseFunction::cast ? TimeClass::copy : TimeClass::elementwise, type, geometry,
-                      {.elements = count,
-                       .padded_elements = strided ? count * beside : 0.0,
-                       .active_blocks = count / static_cast<double>(per_block),
-                       .iterations = turns,
-                       .tail_steps = vectorized ? scalar_steps(elements) : 0.0});
+    KernelLaunch launch = memory_bound_launch(
+        traits.kernel, std::string(traits.name),
+        op.function == PointwiseFunction::cast ? TimeClass::copy : TimeClass::elementwise, type, geometry,
+        {.elements = count,
+         .padded_elements = strided && !indexed ? count * beside : 0.0,
+         .active_blocks = count / static_cast<double>(per_block),
+         .iterations = turns,
+         .tail_steps = vectorized ? scalar_steps(elements) : 0.0});
     launch.flops = traits.flops * count;
-    for (int i = 0; i < op.input_count; ++i) {
-      double distinct = count * static_cast<double>(bytes_of(op.inputs[i]));
-      const double requested = distinct;
-      if (i == 1 && op.walk == Walk::broadcast_row)
-        distinct = static_cast<double>(op.cols) * static_cast<double>(bytes_of(op.inputs[i]));
-      launch.reads.push_back({clones && i == 0 ? out : i, distinct, requested});
-    }
-    // A mask or position table repeated over batch (and heads): a square of the contiguous dimension is all that is
-    // known of it.
-    if (op.walk == Walk::broadcast && op.input_count > 1) {
-      const double square = static_cast<double>(op.cols) * static_cast<double>(op.cols) *
-                            static_cast<double>(bytes_of(op.inputs[op.input_count - 1]));
-      launch.reads.back().bytes = std::min(launch.reads.back().bytes, square);
-    }
+    add_reads(op, count, beside, launch);
     launch.writes = {{out, count * static_cast<double>(output_bytes)}};
     result.launches.push_back(std::move(launch));
   }

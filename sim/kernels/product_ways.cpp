@@ -19,23 +19,32 @@ double seconds_beside(const ProductWay& way, std::size_t first, const AnalyticEn
 
 class FastestWay final : public KernelChoice {
  public:
-  /// `beside`: what runs beside the launch that this is the choice of.
-  FastestWay(ProductWays ways, ProductWay beside) : ways_(std::move(ways)), beside_(std::move(beside)) {}
+  /// `beside`: what runs beside the launch that this is the choice of; `cold`: seconds of all with cold operands.
+  FastestWay(ProductWays ways, ProductWay beside, double cold)
+      : ways_(std::move(ways)), beside_(std::move(beside)), cold_(cold) {}
 
   [[nodiscard]] double seconds(const KernelLaunch& launch, const Gpu& gpu,
                                std::span<const double> residency) const override {
     const AnalyticEngine engine(gpu);
+    const bool cold = std::all_of(residency.begin(), residency.end(), [](double share) { return share == 0.0; });
+    return (cold ? cold_ : least_with(launch, gpu, engine, residency)) -
+           seconds_beside(beside_, beside_.size(), engine);
+  }
+
+ private:
+  [[nodiscard]] double least_with(const KernelLaunch& launch, const Gpu& gpu, const AnalyticEngine& engine,
+                                  std::span<const double> residency) const {
     double least = std::numeric_limits<double>::infinity();
     if (ways_.problem) least = select_gemm(*ways_.problem, gpu, *ways_.menus, gemm_misses(launch, residency)).expected;
     // All ways read the same operands, then write something.
     for (const ProductWay& way : ways_.others)
       least = std::min(least, engine.time(way.front(), residency).time.value() + seconds_beside(way, 0, engine));
-    return least - seconds_beside(beside_, beside_.size(), engine);
+    return least;
   }
 
- private:
   ProductWays ways_;
   ProductWay beside_;
+  double cold_;
 };
 
 }  // namespace
@@ -73,7 +82,7 @@ void append_fastest(std::vector<KernelLaunch>& launches, ProductWays ways, const
     ProductWay beside;
     for (auto launch = shown.begin(); launch != shown.end(); ++launch)
       if (launch != product) beside.push_back(*launch);
-    product->choice = std::make_shared<const FastestWay>(std::move(ways), std::move(beside));
+    product->choice = std::make_shared<const FastestWay>(std::move(ways), std::move(beside), least);
   }
   for (KernelLaunch& launch : shown) launches.push_back(std::move(launch));
 }

@@ -6,7 +6,7 @@
 #include <stdexcept>
 
 #include "sim/kernels/families.h"
-#include "sim/kernels/stream_launch.h"
+#include "sim/kernels/memory_bound_launch.h"
 
 namespace ridgeline {
 namespace {
@@ -52,10 +52,32 @@ Plan plan_of(std::int64_t outputs, std::int64_t inputs, bool contiguous, std::in
   return plan;
 }
 
+/// Running sums: along rows 16 rows a block and a tile of them at a time, down columns a thread a column, one element
+/// after the other.
+LoweredOp lower_scan(const Reduction& op) {
+  constexpr std::int64_t kRowsOfBlock = 16, kTile = 64, kThreads = 512;
+  constexpr double kStep = 0.6;        // of a pass through the memory, a dependent load of one element
+  constexpr double kSerialWork = 0.1;  // instructions an element, of those that the tiles need
+  const bool down = op.kind == ReductionKind::scan_rows;
+  const double n = static_cast<double>(op.rows * op.cols), bytes = n * static_cast<double>(bytes_of(op.type));
+  Geometry geometry;
+  geometry.threads = static_cast<int>(down ? std::clamp<std::int64_t>(op.cols, 32, kThreads) : kThreads);
+  geometry.grid_x = down ? ceil_div(op.cols, geometry.threads) : ceil_div(op.rows, kRowsOfBlock);
+  KernelLaunch launch = memory_bound_launch(
+      MemoryBoundKernel::scan, "tensor_kernel_scan", TimeClass::elementwise, op.type, geometry,
+      {.elements = down ? kSerialWork * n : n,
+       .iterations = down ? kStep * static_cast<double>(op.rows) : static_cast<double>(ceil_div(op.cols, kTile))});
+  launch.flops = n;
+  launch.reads = {{0, bytes}};
+  launch.writes = {{1, bytes}};
+  return {{std::move(launch)}, {}, false};
+}
+
 }  // namespace
 
 LoweredOp lower_reduction(const Reduction& op, const Gpu& gpu, const Software& /*software*/) {
   if (op.rows < 1 || op.cols < 1) throw std::invalid_argument("a reduction needs at least one element");
+  if (scans(op.kind)) return lower_scan(op);
   const std::int64_t n = op.rows * op.cols, element = bytes_of(op.type);
   const bool all = op.kind == ReductionKind::sum_all || op.kind == ReductionKind::norm_all;
   const bool columns = op.kind == ReductionKind::sum_rows && op.rows > 1;  // [rows, cols] → [cols]
@@ -77,9 +99,9 @@ LoweredOp lower_reduction(const Reduction& op, const Gpu& gpu, const Software& /
                                                        : 32;
   const bool exchanges = plan.across_y || (!columns && plan.width > 32);
   const std::int64_t shared = 16 + (exchanges || plan.grid_y > 1 ? threads * plan.outputs_per_thread * 4 : 0);
-  const StreamKernel kernel = columns               ? StreamKernel::reduce_columns
-                              : all || outputs == 1 ? StreamKernel::reduce_all
-                                                    : StreamKernel::reduce_rows;
+  const MemoryBoundKernel kernel = columns               ? MemoryBoundKernel::reduce_columns
+                                   : all || outputs == 1 ? MemoryBoundKernel::reduce_all
+                                                         : MemoryBoundKernel::reduce_rows;
   // Along a row a thread loads one vector after the other; elsewhere four loads are in flight together. Rows that do
   // not start at a vector's boundary have a head and a tail of single elements.
   constexpr double kLoadsInFlight = 4.0, kHeadAndTail = 2.0;
@@ -88,15 +110,16 @@ LoweredOp lower_reduction(const Reduction& op, const Gpu& gpu, const Software& /
   const std::int64_t vector = !columns && inputs >= 128 ? 16 / element : 1;
   const auto values = static_cast<double>(plan.values_per_thread);
   double passes = values / kLoadsInFlight;
-  if (kernel == StreamKernel::reduce_rows)
+  if (kernel == MemoryBoundKernel::reduce_rows)
     passes = vector > 1 ? std::ceil(values / static_cast<double>(vector)) + (inputs % vector != 0 ? kHeadAndTail : 0.0)
                         : std::ceil(values / kLoadsInFlight);
-  if (kernel == StreamKernel::reduce_rows && plan.width > 32 && plan.grid_y == 1 && plan.height == 1)
+  if (kernel == MemoryBoundKernel::reduce_rows && plan.width > 32 && plan.grid_y == 1 && plan.height == 1)
     passes += kAcrossWarps;
-  StreamWork work{.elements = static_cast<double>(n), .iterations = passes};
+  MemoryBoundWork work{.elements = static_cast<double>(n), .iterations = passes};
   if (plan.grid_y > 1) work.tail_steps = static_cast<double>(ceil_div(plan.grid_y, columns ? plan.height : threads));
-  KernelLaunch launch = stream_launch(kernel, "reduce_kernel", TimeClass::normalization, op.type,
-                                      {plan.grid_x, plan.grid_y, static_cast<int>(threads), registers, shared}, work);
+  KernelLaunch launch =
+      memory_bound_launch(kernel, "reduce_kernel", TimeClass::normalization, op.type,
+                          {plan.grid_x, plan.grid_y, static_cast<int>(threads), registers, shared}, work);
   launch.flops = static_cast<double>(n) * (op.kind == ReductionKind::norm_all ? 2.0 : 1.0);
   launch.reads = {{0, static_cast<double>(n * element)}};
   launch.writes = {{1, static_cast<double>(outputs * element)}};

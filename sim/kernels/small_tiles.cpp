@@ -6,7 +6,7 @@
 #include <span>
 
 #include "sim/kernels/gemm_launch.h"
-#include "sim/kernels/stream_launch.h"
+#include "sim/kernels/memory_bound_launch.h"
 #include "sim/timing/math_rate.h"
 
 namespace ridgeline {
@@ -30,7 +30,7 @@ constexpr std::array kSmallSummed{SmallTile{64, 64, 8, 4, 76, 20480}};
 /// add to its time.
 struct Kind {
   std::span<const SmallTile> tiles;
-  StreamKernel kernel = StreamKernel::small_pairs;
+  MemoryBoundKernel kernel = MemoryBoundKernel::small_pairs;
   Pipe pipe = Pipe::tensor_mma;
   double step_share = 0;
   double steps = 1;          ///< factor on the k-steps: with a single buffer a block waits for its loads in each
@@ -59,7 +59,7 @@ Kind kind_of(const GemmWork& problem, const Gpu& gpu) {
     if (problem.alignment >= 16 || problem.k < 2) return {};
     constexpr std::int64_t kSplitFrom = 500, kPiece = 64;
     if (problem.alignment >= 4) {
-      Kind kind{kSmallPairs, StreamKernel::small_pairs, Pipe::tensor_mma, 0.029, 1.0, false, kSplitFrom, kPiece};
+      Kind kind{kSmallPairs, MemoryBoundKernel::small_pairs, Pipe::tensor_mma, 0.029, 1.0, false, kSplitFrom, kPiece};
       if (problem.type != DType::bf16) return kind;
       // bf16's have long steps, or one buffer where fp16's have two.
       const bool long_steps = problem.batch == 1 && (problem.layout == static_cast<int>(Layout::nn) ||
@@ -70,16 +70,16 @@ Kind kind_of(const GemmWork& problem, const Gpu& gpu) {
       return kind;
     }
     if (problem.type == DType::fp16)
-      return {kSmallSingles, StreamKernel::small_singles, Pipe::tensor_mma, 0.012, 1.0, false, kSplitFrom, kPiece};
+      return {kSmallSingles, MemoryBoundKernel::small_singles, Pipe::tensor_mma, 0.012, 1.0, false, kSplitFrom, kPiece};
     return {};
   }
   if (half || !gpu.sm.async_copy) return {};
   // An outer product has nothing for the tensor cores.
   if (problem.type == DType::tf32 && problem.family != GemmWork::Family::simt && problem.k > 1)
-    return {kSmallTf32, StreamKernel::small_tf32, Pipe::tensor_mma, 0.154};
+    return {kSmallTf32, MemoryBoundKernel::small_tf32, Pipe::tensor_mma, 0.154};
   if (has_few_results(problem))
-    return {kSmallSummed, StreamKernel::small_summed, Pipe::fp32, 0.052, 1.0, false, 0, 4, true};
-  return {kSmallCudaCores, StreamKernel::small_cuda_cores, Pipe::fp32, 0.024};
+    return {kSmallSummed, MemoryBoundKernel::small_summed, Pipe::fp32, 0.052, 1.0, false, 0, 4, true};
+  return {kSmallCudaCores, MemoryBoundKernel::small_cuda_cores, Pipe::fp32, 0.024};
 }
 
 /// 16-bit products: splits are worth a second kernel where k is long; 199 profiled ones of 48 to 16,440.
@@ -107,7 +107,7 @@ KernelLaunch launch_of(const GemmWork& problem, const Gpu& gpu, const Kind& kind
   const double panels = filled * tile.k * (tile.m + tile.n) / kPanels * kWarps / tile.warps;
   const double lanes = lanes_per_cycle(gpu.sm);
   const double multiply_adds = blocks * steps * tile.k * tile.m * tile.n;
-  KernelLaunch launch = stream_launch(
+  KernelLaunch launch = memory_bound_launch(
       kind.kernel, kind.pipe == Pipe::fp32 ? "gemm_simt_small" : "gemm_wmma_small", TimeClass::tensor_contraction,
       problem.type, {rows * columns, problem.batch * splits, 32 * tile.warps, tile.registers, tile.shared_bytes},
       {.elements = batch * k * (static_cast<double>(columns) * m + static_cast<double>(rows) * n),

@@ -1,8 +1,8 @@
 // Matrix products in small tiles: blocks of one to four warps that walk through k step by step, what the libraries run
 // where a product has few tiles, or rows that cp.async and TMA cannot fetch.
 //
-// Such blocks wait more than they compute: time is that of a stream (stream_law.cpp) whose passes are k-steps, with the
-// panels that the blocks ask of the L2 and the multiply-adds as issue slots.
+// Such blocks wait more than they compute: time is that of a stream (memory_bound_law.cpp) whose passes are k-steps,
+// with the panels that the blocks ask of the L2 and the multiply-adds as issue slots.
 #pragma once
 
 #include <vector>

@@ -7,7 +7,7 @@
 #include <stdexcept>
 
 #include "sim/kernels/families.h"
-#include "sim/kernels/stream_launch.h"
+#include "sim/kernels/memory_bound_launch.h"
 
 namespace ridgeline {
 namespace {
@@ -98,14 +98,14 @@ std::int64_t block_threads(std::int64_t columns, std::int64_t vector) {
 KernelLaunch rereading_forward(const Softmax& op, std::int64_t threads, bool through_l1) {
   const auto elements = static_cast<double>(op.rows * op.cols);
   const double row = static_cast<double>(op.cols * bytes_of(op.input));
-  return stream_launch(StreamKernel::softmax_block, "SoftMaxForward", TimeClass::normalization, op.input,
-                       {op.rows, 1, static_cast<int>(threads), 32, 128},
-                       {.elements = elements,
-                        .iterations = vector_passes(op.cols, threads, 16 / bytes_of(op.input)),
-                        .reread_bytes = 2.0 * row * static_cast<double>(op.rows),
-                        .reread_row_bytes = row,
-                        .reread_through_l1 = through_l1,
-                        .crowded_as_here = through_l1});
+  return memory_bound_launch(MemoryBoundKernel::softmax_block, "SoftMaxForward", TimeClass::normalization, op.input,
+                             {op.rows, 1, static_cast<int>(threads), 32, 128},
+                             {.elements = elements,
+                              .iterations = vector_passes(op.cols, threads, 16 / bytes_of(op.input)),
+                              .reread_bytes = 2.0 * row * static_cast<double>(op.rows),
+                              .reread_row_bytes = row,
+                              .reread_through_l1 = through_l1,
+                              .crowded_as_here = through_l1});
 }
 
 KernelLaunch forward(const Softmax& op, bool keeps_long_rows) {
@@ -121,29 +121,32 @@ KernelLaunch forward(const Softmax& op, bool keeps_long_rows) {
     // 64 elements a thread, spelled out one after the other, are more code than an SM's instruction cache holds: a
     // kernel of its own.
     const bool wide = s.padded_columns > 1024;
-    launch = stream_launch(op.log ? (wide ? StreamKernel::log_softmax_warp_wide : StreamKernel::log_softmax_warp)
-                                  : (wide ? StreamKernel::softmax_warp_wide : StreamKernel::softmax_warp),
-                           op.log ? "log_softmax_warp" : "softmax_warp", TimeClass::normalization, op.input,
-                           {ceil_div(op.rows, s.rows_per_block), 1, static_cast<int>(s.threads),
-                            warp_forward_registers(s.log2_columns, op.log, half)},
-                           {.elements = static_cast<double>(op.rows * s.lanes(op.cols)),
-                            .padded_elements = static_cast<double>(op.rows * s.padded_columns),
-                            .iterations = s.steps(op.cols, op.log ? kPaddedShareOfLog : kPaddedShare)});
+    launch = memory_bound_launch(
+        op.log ? (wide ? MemoryBoundKernel::log_softmax_warp_wide : MemoryBoundKernel::log_softmax_warp)
+               : (wide ? MemoryBoundKernel::softmax_warp_wide : MemoryBoundKernel::softmax_warp),
+        op.log ? "log_softmax_warp" : "softmax_warp", TimeClass::normalization, op.input,
+        {ceil_div(op.rows, s.rows_per_block), 1, static_cast<int>(s.threads),
+         warp_forward_registers(s.log2_columns, op.log, half)},
+        {.elements = static_cast<double>(op.rows * s.lanes(op.cols)),
+         .padded_elements = static_cast<double>(op.rows * s.padded_columns),
+         .iterations = s.steps(op.cols, op.log ? kPaddedShareOfLog : kPaddedShare)});
   } else if (op.cols <= 9 * 1024) {
     const std::int64_t per_thread = ceil_div(op.cols, 1024);
     const int registers = block_forward_registers(per_thread, op.log, half);
-    launch = stream_launch(op.log ? StreamKernel::log_softmax_registers : StreamKernel::softmax_registers,
-                           "SoftMaxForwardReg", TimeClass::normalization, op.input, {op.rows, 1, 1024, registers, 128},
-                           {.elements = elements, .iterations = static_cast<double>(per_thread)});
+    launch =
+        memory_bound_launch(op.log ? MemoryBoundKernel::log_softmax_registers : MemoryBoundKernel::softmax_registers,
+                            "SoftMaxForwardReg", TimeClass::normalization, op.input, {op.rows, 1, 1024, registers, 128},
+                            {.elements = elements, .iterations = static_cast<double>(per_thread)});
   } else {
     const std::int64_t vector = 16 / bytes_of(op.input);
     const double row = static_cast<double>(op.cols * bytes_of(op.input));
     const bool in_shared = op.cols % vector == 0 && row < kSharedLimit - 128;
     if (in_shared) {  // read once, like rows in registers, but in vectors: half the steps
-      launch = stream_launch(op.log ? StreamKernel::log_softmax_registers : StreamKernel::softmax_registers,
-                             "SoftMaxForwardSmem", TimeClass::normalization, op.input,
-                             {op.rows, 1, 1024, half ? 32 : 30, 128 + static_cast<std::int64_t>(row)},
-                             {.elements = elements, .iterations = 0.5 * static_cast<double>(ceil_div(op.cols, 1024))});
+      launch =
+          memory_bound_launch(op.log ? MemoryBoundKernel::log_softmax_registers : MemoryBoundKernel::softmax_registers,
+                              "SoftMaxForwardSmem", TimeClass::normalization, op.input,
+                              {op.rows, 1, 1024, half ? 32 : 30, 128 + static_cast<std::int64_t>(row)},
+                              {.elements = elements, .iterations = 0.5 * static_cast<double>(ceil_div(op.cols, 1024))});
     } else {  // the rows that work at a time are more than the L1 holds
       launch = rereading_forward(op, 1024, false);
     }
@@ -163,20 +166,21 @@ KernelLaunch backward(const Softmax& op, int gradient) {
   KernelLaunch launch;
   if (op.cols <= 1024) {
     const WarpShape s = warp_shape(op.cols);
-    launch = stream_launch(op.log ? StreamKernel::log_softmax_backward_warp : StreamKernel::softmax_backward_warp,
-                           op.log ? "log_softmax_warp_bwd" : "softmax_warp_bwd", TimeClass::normalization, op.output,
-                           {ceil_div(op.rows, s.rows_per_block), 1, static_cast<int>(s.threads),
-                            warp_backward_registers(s.log2_columns, half)},
-                           {.elements = static_cast<double>(op.rows * s.lanes(op.cols)),
-                            .padded_elements = static_cast<double>(op.rows * s.padded_columns),
-                            .iterations = s.steps(op.cols, kPaddedShare)});
+    launch = memory_bound_launch(
+        op.log ? MemoryBoundKernel::log_softmax_backward_warp : MemoryBoundKernel::softmax_backward_warp,
+        op.log ? "log_softmax_warp_bwd" : "softmax_warp_bwd", TimeClass::normalization, op.output,
+        {ceil_div(op.rows, s.rows_per_block), 1, static_cast<int>(s.threads),
+         warp_backward_registers(s.log2_columns, half)},
+        {.elements = static_cast<double>(op.rows * s.lanes(op.cols)),
+         .padded_elements = static_cast<double>(op.rows * s.padded_columns),
+         .iterations = s.steps(op.cols, kPaddedShare)});
   } else {
     const std::int64_t threads = block_threads(op.cols, vector);
     const std::int64_t row = op.cols * bytes_of(op.output);
     const bool in_shared = op.cols % vector == 0 && row + threads / 32 * 4 < kSharedLimit;
     if (in_shared) {
-      launch = stream_launch(
-          StreamKernel::softmax_backward_shared, "SoftMaxBackwardSmem", TimeClass::normalization, op.output,
+      launch = memory_bound_launch(
+          MemoryBoundKernel::softmax_backward_shared, "SoftMaxBackwardSmem", TimeClass::normalization, op.output,
           {op.rows, 1, static_cast<int>(threads),
            op.output == DType::fp16 ? 32
            : half                   ? 29
@@ -185,13 +189,13 @@ KernelLaunch backward(const Softmax& op, int gradient) {
            row + threads / 32 * 4},
           {.elements = elements, .iterations = static_cast<double>(ceil_div(op.cols, threads * vector))});
     } else {
-      launch =
-          stream_launch(StreamKernel::softmax_backward_block, "SoftMaxBackward", TimeClass::normalization, op.output,
-                        {op.rows, 1, static_cast<int>(threads), op.log ? (half ? 32 : 56) : 40, threads * 4},
-                        {.elements = elements,
-                         .iterations = vector_passes(op.cols, threads, vector),
-                         .reread_bytes = y,
-                         .reread_row_bytes = static_cast<double>(row)});  // the sum reads the gradient alone
+      launch = memory_bound_launch(MemoryBoundKernel::softmax_backward_block, "SoftMaxBackward",
+                                   TimeClass::normalization, op.output,
+                                   {op.rows, 1, static_cast<int>(threads), op.log ? (half ? 32 : 56) : 40, threads * 4},
+                                   {.elements = elements,
+                                    .iterations = vector_passes(op.cols, threads, vector),
+                                    .reread_bytes = y,
+                                    .reread_row_bytes = static_cast<double>(row)});  // the sum reads the gradient alone
     }
   }
   launch.flops = 4.0 * elements;
@@ -220,11 +224,11 @@ LoweredOp lower_softmax(const Softmax& op, const Gpu& /*gpu*/, const Software& s
   for (int split = 0; split < splits; ++split) {
     const std::int64_t part = n / splits + (split < n % splits ? 1 : 0);
     const double part_bytes = bytes * static_cast<double>(part) / elements;
-    KernelLaunch product = stream_launch(StreamKernel::mul, "mul", TimeClass::normalization, op.output,
-                                         {ceil_div(part, 1024), 1, 128, is_half(op.output) ? 40 : 32},
-                                         {.elements = static_cast<double>(part),
-                                          .active_blocks = static_cast<double>(part) / 1024.0,
-                                          .tail_steps = scalar_steps(part)});
+    KernelLaunch product = memory_bound_launch(MemoryBoundKernel::mul, "mul", TimeClass::normalization, op.output,
+                                               {ceil_div(part, 1024), 1, 128, is_half(op.output) ? 40 : 32},
+                                               {.elements = static_cast<double>(part),
+                                                .active_blocks = static_cast<double>(part) / 1024.0,
+                                                .tail_steps = scalar_steps(part)});
     product.flops = static_cast<double>(part);
     product.reads = {{0, part_bytes}, {1, part_bytes}};
     product.writes = {{Access::kTemporary, part_bytes}};

@@ -29,7 +29,8 @@ TileChoice choice_of(const GemmTileEntry& given) {
   return with_logarithms({.tile = tile_of(work),
                           .threads = 32 * given.warps,
                           .registers = given.registers,
-                          .shared_bytes = given.shared_bytes});
+                          .shared_bytes = given.shared_bytes,
+                          .compiled_for_chip = false});
 }
 
 /// `stages` buffers of both operand panels in shared memory.
@@ -185,25 +186,83 @@ std::int64_t element_of(GemmClass kernel_class) {
   }
 }
 
-/// Gives a kernel the stages and the resident blocks that an SM has room for; false where not even two stages fit.
-bool fit(TileChoice& choice, const Gpu& gpu, std::int64_t element) {
-  const auto resident = [&](std::int64_t shared_bytes) {
-    return static_cast<double>(shared_bytes) > gpu.sm.shared_per_block.value() ||
-                   choice.threads > gpu.sm.max_threads_per_block
-               ? 0
-               : occupancy_of(gpu.sm, choice.threads, choice.registers, shared_bytes).blocks;
-  };
-  const std::int64_t stage = (choice.tile.m + choice.tile.n) * choice.tile.k * element;
-  // With fewer stages no more blocks are counted on than would be resident with all.
-  const int built = occupancy_of(gpu.sm, choice.threads, choice.registers, choice.shared_bytes).blocks;
-  while (choice.tile.stages > 2 && resident(choice.shared_bytes) == 0) {
-    --choice.tile.stages;
-    choice.shared_bytes -= static_cast<int>(stage);
+/// Registers of the SMs that the libraries' kernels were profiled on, and in which units warps are given them.
+constexpr int kProfiledRegisters = 65536, kProfiledUnit = 256;
+/// Sums a thread keeps, and what it needs besides, at least: addresses, a fragment of either operand.
+constexpr double kBesidesSums = 24.0;
+/// With fewer registers a thread nothing can be computed; an instruction names no more.
+constexpr double kLeastRegisters = 16.0, kMostRegisters = 255.0;
+/// Threads of a TMA kernel that compute nothing, and what they have.
+constexpr int kProducers = 128, kProducerRegisters = 24;
+/// What a sum that finds no register moves in a k-step: to the L1 and back.
+constexpr double kBytesOfSpilled = 8.0;
+
+/// Whether a chip has less of what kernels are compiled for than those that were profiled.
+bool is_compiled_anew(const TileChoice& choice, const SmSpec& sm) {
+  return choice.compiled_for_chip &&
+         (sm.registers < kProfiledRegisters || sm.register_allocation_unit > kProfiledUnit ||
+          choice.threads > sm.max_threads_per_block);
+}
+
+/// A chip with fewer registers, or that gives them out in larger pieces (half of one more is lost to each warp in the
+/// mean), or blocks of fewer threads has its kernels compiled for them: as many blocks are resident as before, with
+/// less to spare. Sums that find no room are spilled. False where no thread can run.
+bool compile_for(TileChoice& choice, const SmSpec& sm) {
+  constexpr int kWarp = 32;
+  const double share = std::min(1.0, static_cast<double>(sm.registers) / kProfiledRegisters),
+               lost = 0.5 * std::max(0, sm.register_allocation_unit - kProfiledUnit) * choice.threads / kWarp,
+               of_block = share * choice.threads * choice.registers - lost;
+  const int threads = std::min(choice.threads, sm.max_threads_per_block);
+  const double producers = choice.tile.wgmma_m > 0 ? static_cast<double>(kProducers) * threads / choice.threads : 0.0;
+  const double computing = threads - producers,
+               each = std::min(kMostRegisters, (of_block - producers * kProducerRegisters) / computing);
+  if (threads < kWarp || each < kLeastRegisters) return false;
+  const double wanted = static_cast<double>(choice.tile.m) * choice.tile.n / computing + kBesidesSums;
+  choice.tile.spilled = kBytesOfSpilled * computing * std::max(0.0, wanted - each);
+  choice.registers = std::max(1, static_cast<int>(std::min(kMostRegisters, of_block / threads)));
+  choice.threads = threads;
+  return true;
+}
+
+/// Bytes of k that an instruction multiplies at least: a k-step is no shorter.
+double least_step(GemmClass kernel_class) { return kernel_class == GemmClass::simt ? 16.0 : 32.0; }
+
+/// Gives a kernel the stages and the resident blocks that an SM has room for; false where not even two of the shortest
+/// k-steps fit.
+bool fit(TileChoice& choice, const Gpu& gpu, GemmClass kernel_class) {
+  const std::int64_t element = element_of(kernel_class);
+  SmSpec sm = gpu.sm;
+  const int registers = choice.registers, threads = choice.threads;
+  if (is_compiled_anew(choice, sm)) {
+    if (!compile_for(choice, sm)) return false;
+    sm.registers = std::max(sm.registers, kProfiledRegisters);
+    sm.register_allocation_unit = std::min(sm.register_allocation_unit, kProfiledUnit);
   }
-  if (resident(choice.shared_bytes) == 0) return false;
+  const auto resident = [&](std::int64_t shared_bytes) {
+    return static_cast<double>(shared_bytes) > sm.shared_per_block.value() || choice.threads > sm.max_threads_per_block
+               ? 0
+               : occupancy_of(sm, threads, registers, shared_bytes).blocks;
+  };
+  // With fewer stages no more blocks are counted on than would be resident with all.
+  const int built = occupancy_of(sm, threads, registers, choice.shared_bytes).blocks;
   // Persistent kernels are one block an SM.
   choice.tile.blocks_per_sm = choice.tile.wgmma_m > 0 ? 1 : std::max(1, built);
-  return true;
+  if (resident(choice.shared_bytes) > 0) return true;
+
+  const double stage = static_cast<double>((choice.tile.m + choice.tile.n) * choice.tile.k * element);
+  const double besides = choice.shared_bytes - choice.tile.stages * stage,
+               room = std::min(sm.shared_per_block.value(), sm.shared_per_sm.value() -
+                                                                sm.shared_reserved_per_block.value() -
+                                                                sm.shared_allocation_unit.value()) -
+                      besides;
+  double stages = std::min(room / stage, static_cast<double>(choice.tile.stages));
+  const auto step = static_cast<double>(choice.tile.k * element);
+  if (!choice.compiled_for_chip) stages = std::floor(stages);
+  if (stages < 2.0 * (choice.compiled_for_chip ? std::min(1.0, least_step(kernel_class) / step) : 1.0)) return false;
+  choice.tile.stages = std::max(2, static_cast<int>(stages));
+  choice.tile.ahead = stages >= 2.0 ? stages - 1.0 : 0.5 * stages;
+  choice.shared_bytes = static_cast<int>(besides + stages * stage);
+  return resident(choice.shared_bytes) > 0;
 }
 
 }  // namespace
@@ -229,7 +288,7 @@ GpuMenu menu_on(const Gpu& gpu, std::span<const TileChoice> entries, GemmClass k
   menu.often_others = gpu.architecture == Architecture::hopper || gpu.architecture == Architecture::blackwell;
   for (const TileChoice& entry : entries) {
     TileChoice choice = entry;
-    if (!fit(choice, gpu, element_of(kernel_class))) continue;
+    if (!fit(choice, gpu, kernel_class)) continue;
     menu.entries.push_back(choice);
     menu.with_stream_k = menu.with_stream_k || choice.tile.stream_k;
     menu.shapes.push_back(choice.tile);
@@ -264,6 +323,8 @@ GpuMenus::GpuMenus(const Gpu& gpu) {
   for (const auto& [name, kernel_class] : kGemmClassNames)
     menus_[static_cast<std::size_t>(kernel_class)] = menu_of_class(gpu, kernel_class, false);
   simt_batched_ = menu_of_class(gpu, GemmClass::simt, true);
+  // A chip with too few registers for the one batched kernel runs the others over the batch.
+  if (simt_batched_.entries.empty()) simt_batched_ = menus_[static_cast<std::size_t>(GemmClass::simt)];
 }
 
 }  // namespace ridgeline

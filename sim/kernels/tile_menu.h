@@ -31,6 +31,7 @@ struct TileChoice {
   int threads = 256, registers = 128;
   int shared_bytes = 0;
   Runs runs{};
+  bool compiled_for_chip = true;  ///< by its library; false: as a hardware file describes it, on any chip
   double log_aspect = 0, log_area = 0, log_deep = 0;  ///< of the tile, for the library's preferences
 };
 

@@ -3,15 +3,15 @@
 #include <stdexcept>
 
 #include "sim/kernels/families.h"
-#include "sim/kernels/stream_launch.h"
+#include "sim/kernels/memory_bound_launch.h"
 
 namespace ridgeline {
 
 LoweredOp lower_unknown(const UnknownOp& op, const Gpu& /*gpu*/, const Software& /*software*/) {
   if (op.read_bytes < 0 || op.written_bytes < 0) throw std::invalid_argument("an op cannot move less than no bytes");
   const std::int64_t elements = std::max<std::int64_t>(1, std::max(op.read_bytes, op.written_bytes) / 4);
-  KernelLaunch launch = stream_launch(
-      StreamKernel::unary, op.name.empty() ? "unknown" : op.name,
+  KernelLaunch launch = memory_bound_launch(
+      MemoryBoundKernel::unary, op.name.empty() ? "unknown" : op.name,
       op.name.starts_with("nccl") || op.name.starts_with("c10d::") ? TimeClass::communication : TimeClass::elementwise,
       DType::fp32, {ceil_div(elements, 1024)}, {.elements = static_cast<double>(elements)});
   if (op.read_bytes > 0) launch.reads = {{0, static_cast<double>(op.read_bytes)}};

@@ -8,8 +8,8 @@
 #include <span>
 
 #include "sim/kernels/gemm_launch.h"
+#include "sim/kernels/memory_bound_launch.h"
 #include "sim/kernels/product_ways.h"
-#include "sim/kernels/stream_launch.h"
 
 namespace ridgeline {
 namespace {
@@ -100,7 +100,7 @@ KernelLaunch product_launch(const Problem& p, const Matmul& op, const Shape& sha
                             const std::vector<Access>& reads, const std::vector<Access>& writes) {
   const auto k = static_cast<double>(p.k), outputs = static_cast<double>(p.outputs),
              batch = static_cast<double>(p.batch);
-  StreamWork work{.elements = batch * k * (outputs + 1.0)};
+  MemoryBoundWork work{.elements = batch * k * (outputs + 1.0)};
   if (p.along_k) {
     work.iterations = row_passes(p, shape);
     work.padded_elements = batch * outputs;
@@ -110,9 +110,9 @@ KernelLaunch product_launch(const Problem& p, const Matmul& op, const Shape& sha
     work.iterations = column_passes(k / static_cast<double>(splits * shape.along), shape);
     work.tail_steps = shape.registers < kFewRegisters ? 0.0 : std::log2(shape.along);
   }
-  KernelLaunch launch = stream_launch(
-      p.along_k ? StreamKernel::vector_rows : StreamKernel::vector_columns, p.along_k ? "gemv_rows" : "gemv_columns",
-      TimeClass::tensor_contraction, op.type,
+  KernelLaunch launch = memory_bound_launch(
+      p.along_k ? MemoryBoundKernel::vector_rows : MemoryBoundKernel::vector_columns,
+      p.along_k ? "gemv_rows" : "gemv_columns", TimeClass::tensor_contraction, op.type,
       {ceil_div(p.outputs, shape.across), p.batch * splits, shape.across * shape.along, shape.registers, 1024}, work);
   launch.flops = 2.0 * batch * k * outputs;
   launch.reads = reads;
@@ -135,18 +135,19 @@ void append_dots(std::vector<KernelLaunch>& launches, const Problem& p, const Ma
   const double partial = 4.0 * static_cast<double>(blocks) * outputs;
   constexpr double kInFlight = 4.0;
   KernelLaunch dots =
-      stream_launch(StreamKernel::vector_dots, "dot_kernel", TimeClass::tensor_contraction, op.type,
-                    {blocks, p.outputs, static_cast<int>(kDotThreads), 40, 1024},
-                    {.elements = k * (outputs + 1.0),
-                     .iterations = std::ceil(k / (kInFlight * static_cast<double>(kDotThreads * blocks)))});
+      memory_bound_launch(MemoryBoundKernel::vector_dots, "dot_kernel", TimeClass::tensor_contraction, op.type,
+                          {blocks, p.outputs, static_cast<int>(kDotThreads), 40, 1024},
+                          {.elements = k * (outputs + 1.0),
+                           .iterations = std::ceil(k / (kInFlight * static_cast<double>(kDotThreads * blocks)))});
   dots.flops = 2.0 * k * outputs;
   dots.reads = std::move(reads);
   dots.writes = {{.operand = Access::kTemporary, .bytes = partial}};
   launches.push_back(std::move(dots));
-  KernelLaunch sums = stream_launch(StreamKernel::vector_sums, "reduce_1Block_kernel", TimeClass::tensor_contraction,
-                                    DType::fp32, {p.outputs, 1, static_cast<int>(kDotThreads), 32, 1024},
-                                    {.elements = static_cast<double>(blocks) * outputs,
-                                     .iterations = static_cast<double>(ceil_div(blocks, kDotThreads))});
+  KernelLaunch sums =
+      memory_bound_launch(MemoryBoundKernel::vector_sums, "reduce_1Block_kernel", TimeClass::tensor_contraction,
+                          DType::fp32, {p.outputs, 1, static_cast<int>(kDotThreads), 32, 1024},
+                          {.elements = static_cast<double>(blocks) * outputs,
+                           .iterations = static_cast<double>(ceil_div(blocks, kDotThreads))});
   sums.reads = {{.operand = Access::kTemporary, .bytes = partial}};
   sums.writes = writes;
   launches.push_back(std::move(sums));

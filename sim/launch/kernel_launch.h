@@ -112,8 +112,8 @@ struct AttentionWork {
 
 /// A memory-bound kernel: every thread block walks its part of the data in `iterations` dependent passes.
 /// The constants describe the kernel's code (instructions, dependent steps), not a GPU.
-struct StreamWork {
-  int kernel_class = 0;           ///< StreamKernel as an integer: row of the table of class constants
+struct MemoryBoundWork {
+  int kernel_class = 0;           ///< MemoryBoundKernel as an integer: row of the table of class constants
   double elements = 0.0;          ///< useful elements
   double padded_elements = 0.0;   ///< elements including predicated lanes
   double active_blocks = 0.0;     ///< blocks that do work, the last one in part (0: all)
@@ -163,7 +163,7 @@ struct KernelLaunch {
   DType type = DType::fp32;  ///< of the arithmetic, for peaks
   double flops = 0.0;
   std::vector<Access> reads, writes;
-  std::variant<GemmWork, AttentionWork, StreamWork, FixedWork> work;
+  std::variant<GemmWork, AttentionWork, MemoryBoundWork, FixedWork> work;
   bool follows_without_gap = false;              ///< programmatic dependent launch on its predecessor
   std::shared_ptr<const KernelChoice> choice{};  ///< null: this kernel and no other
   /// Other kernels that could do the same on this chip, with other tiles or splits; null: none. What a library takes

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <unordered_map>
 
 namespace ridgeline {
@@ -102,8 +103,9 @@ class Runner {
         std::max_element(result_.samples.begin(), result_.samples.end(),
                          [](const MemorySample& a, const MemorySample& b) { return a.allocated < b.allocated; });
     recording_ = false;
+    events_left_ = highest - result_.samples.begin() + 1;
     for (const auto& [old, now] : carried_) std::swap(blocks_[old], blocks_[now]);
-    if (!play(program_.steps.back().begin, highest->action + 1)) return;
+    if (!play(program_.steps.back().begin, program_.steps.back().end)) return;
     for (std::uint32_t i = 0; i < blocks_.size(); ++i) {
       if (blocks_[i] != kNoBlock) result_.at_peak.push_back({i, allocator_.bytes_of(blocks_[i])});
     }
@@ -113,8 +115,39 @@ class Runner {
   /// Hash of where every block lies: equal after two steps means that all further ones are equal.
   [[nodiscard]] std::uint64_t fingerprint() const { return allocator_.fingerprint(); }
 
+  /// What repeats is run until the allocator is as after an earlier run: then all between were to come again.
   bool play(std::uint32_t begin, std::uint32_t end) {
-    for (std::uint32_t i = begin; i < end; ++i) {
+    for (const RepeatedActions& repeat : program_.repeats) {
+      if (repeat.actions.begin < begin || repeat.actions.end > end) continue;
+      if (!play_once(begin, repeat.actions.begin)) return false;
+      if (!play_repeated(repeat)) return false;
+      begin = repeat.actions.end;
+    }
+    return play_once(begin, end);
+  }
+  bool play_repeated(const RepeatedActions& repeat) {
+    struct After {
+      std::int64_t runs = 0;
+      AllocatorStatistics statistics;
+    };
+    std::unordered_map<std::uint64_t, After> seen;
+    seen[fingerprint()] = {0, allocator_.statistics()};
+    for (std::int64_t runs = 1; runs <= repeat.times; ++runs) {
+      if (!play_once(repeat.actions.begin, repeat.actions.end)) return false;
+      const auto [entry, is_new] = seen.try_emplace(fingerprint(), After{runs, allocator_.statistics()});
+      if (is_new || collects_garbage()) continue;
+      const std::int64_t period = runs - entry->second.runs, rounds = (repeat.times - runs) / period;
+      allocator_.count_again(entry->second.statistics, rounds);
+      runs += rounds * period;
+    }
+    return true;
+  }
+  /// By age, which no state but the whole history tells.
+  [[nodiscard]] bool collects_garbage() const {
+    return options_.settings.memory_fraction > 0 && options_.settings.garbage_collection_threshold > 0;
+  }
+  bool play_once(std::uint32_t begin, std::uint32_t end) {
+    for (std::uint32_t i = begin; i < end && events_left_ != 0; ++i) {
       const Action& action = program_.actions[i];
       if (action.kind == Action::Kind::allocate) {
         if (!allocate(action, i)) return false;
@@ -123,6 +156,7 @@ class Runner {
       } else {
         continue;
       }
+      --events_left_;
       if (sampling_) {
         const PoolStatistics& all = allocator_.statistics().all;
         result_.samples.push_back({i, all.allocated_bytes.current, all.reserved_bytes.current, by_category_});
@@ -199,6 +233,7 @@ class Runner {
   BytesByCategory by_category_{};
   std::int64_t peak_ = 0;
   std::size_t segments_seen_ = 0;
+  std::int64_t events_left_ = std::numeric_limits<std::int64_t>::max();  ///< allocations and frees to run
   MemoryResult result_;
 };
 

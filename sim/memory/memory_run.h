@@ -2,7 +2,8 @@
 //
 // The peaks are those of the steady state. The first step creates optimizer states and leaves segments behind that
 // never go back to the device, so all steps are run, and the last one again until the allocator's state repeats (or
-// `most_steps` have run): fragmentation can make reserved memory grow for some steps.
+// `most_steps` have run): fragmentation can make reserved memory grow for some steps. Micro-batches held once are run
+// until the state after one is as it was before: further ones change nothing.
 #pragma once
 
 #include <array>
@@ -27,7 +28,7 @@ struct MemoryOptions {
   bool record_history = false;  ///< fill MemoryResult::history
 };
 
-/// The run after one allocation or free of the steady step.
+/// The run after one allocation or free of the steady step; of repeated micro-batches, those until the state repeats.
 struct MemorySample {
   std::uint32_t action = 0;  ///< entry of StepProgram::actions
   std::int64_t allocated = 0, reserved = 0;
@@ -77,7 +78,7 @@ struct MemoryResult {
   std::vector<SegmentView> segments_at_peak;  ///< of that step
   AllocatorStatistics statistics;             ///< at the end
   std::vector<SegmentView> segments;          ///< at the end, with record_samples or record_history
-  std::vector<MemoryEvent> history;           ///< of the whole run, in order
+  std::vector<MemoryEvent> history;           ///< of all that was run, in order
 };
 
 MemoryResult run_memory(const StepProgram& program, const MemoryOptions& options);

@@ -3,12 +3,17 @@
 
 #include <fmt/format.h>
 
+#include <string>
 #include <string_view>
 #include <utility>
 
 namespace ridgeline {
 
-/// Throws OutputError when standard output does not take it.
+/// `text` as a terminal may show it: a title or a name from somebody's file must not move the cursor or change colours.
+/// Control characters but the end of a line and the tabulator become ^[, ^G, ...
+std::string without_controls(std::string_view text);
+
+/// Prints it without controls. Throws OutputError when standard output does not take it.
 void print_text(std::string_view text);
 
 template <typename... Arguments>

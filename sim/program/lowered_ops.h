@@ -14,8 +14,15 @@ class LoweredOps {
  public:
   LoweredOps(std::shared_ptr<const Gpu> gpu, std::shared_ptr<const Software> software)
       : gpu_(std::move(gpu)), software_(std::move(software)), lowering_(*gpu_, *software_) {}
-  /// As lower() says; throws as it does. The reference stays good.
-  const LoweredOp& of(const Op& op);
+  /// An op's kernels, and a number for the first of them that no other kernel here has.
+  struct Known {
+    LoweredOp lowered;
+    std::uint64_t first_launch = 0;
+  };
+  /// As lower() says; throws as it does.
+  std::shared_ptr<const Known> of(const Op& op);
+  /// Drops all where more than `most` ops are known; numbers are not given again.
+  void forget_beyond(std::size_t most);
   [[nodiscard]] const Gpu& gpu() const { return *gpu_; }
   [[nodiscard]] const Software& software() const { return *software_; }
 
@@ -27,7 +34,8 @@ class LoweredOps {
   std::shared_ptr<const Software> software_;
   Lowering lowering_;
   std::mutex mutex_;
-  std::unordered_map<Op, LoweredOp, Hash> ops_;
+  std::unordered_map<Op, std::shared_ptr<const Known>, Hash> ops_;
+  std::uint64_t launches_ = 0;
 };
 
 /// As make_program of the GPU and software of `known`.

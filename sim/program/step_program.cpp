@@ -38,8 +38,14 @@ class Assembler {
   }
 
   StepProgram assemble() {
-    std::size_t step = 0;
+    std::size_t step = 0, repeat = 0;
+    for (const RepeatedRange& range : trace_.repeats) program_.repeats.push_back({{}, range.times});
     for (std::uint32_t i = 0; i <= trace_.records.size(); ++i) {
+      if (repeat < trace_.repeats.size()) {
+        const StepRange records = trace_.repeats[repeat].records;
+        if (records.begin == i) program_.repeats[repeat].actions.begin = here();
+        if (records.end == i) program_.repeats[repeat++].actions.end = here();
+      }
       // Steps follow each other, but need not touch.
       if (step < trace_.steps.size() && program_.steps.size() > step && trace_.steps[step].end == i) {
         program_.steps[step].end = here();
@@ -109,16 +115,27 @@ class Assembler {
   const Lowered& lowered(std::uint32_t op) {
     Lowered& entry = lowered_[op];
     if (entry.done) return entry;
-    LoweredOp result = known_ ? known_->of(trace_.ops[op]) : kernels_of(trace_.ops[op], *lowering_, gpu_);
+    if (known_ == nullptr) {
+      take(kernels_of(trace_.ops[op], *lowering_, gpu_), op);
+    } else {
+      const std::shared_ptr<const LoweredOps::Known> known = known_->of(trace_.ops[op]);
+      for (std::size_t i = 0; i < known->lowered.launches.size(); ++i)
+        program_.launch_numbers.push_back(known->first_launch + i);
+      take(known->lowered, op);
+    }
+    return entry;
+  }
+
+  void take(const LoweredOp& result, std::uint32_t op) {
+    Lowered& entry = lowered_[op];
     entry.done = true;
     entry.first_launch = static_cast<std::uint32_t>(program_.launches.size());
     entry.launches = static_cast<std::uint32_t>(result.launches.size());
-    for (auto& launch : result.launches) program_.launches.push_back(std::move(launch));
+    program_.launches.insert(program_.launches.end(), result.launches.begin(), result.launches.end());
     for (const std::int64_t bytes : result.temporaries) {
       if (bytes > 0) entry.temporaries.push_back(bytes);
     }
     if (result.approximated) program_.approximated.push_back(op);
-    return entry;
   }
 
   void push(const Action& action) { program_.actions.push_back(action); }
@@ -144,14 +161,25 @@ StepProgram make_program(const OpTrace& trace, LoweredOps& known) {
   return Assembler(trace, known.gpu(), known.software(), &known).assemble();
 }
 
-const LoweredOp& LoweredOps::of(const Op& op) {
+std::shared_ptr<const LoweredOps::Known> LoweredOps::of(const Op& op) {
   {
     const std::lock_guard lock(mutex_);
     if (const auto found = ops_.find(op); found != ops_.end()) return found->second;
   }
   LoweredOp made = kernels_of(op, lowering_, gpu());
   const std::lock_guard lock(mutex_);
-  return ops_.emplace(op, std::move(made)).first->second;
+  const auto [entry, is_new] = ops_.try_emplace(op);
+  if (is_new) {
+    const std::size_t launches = made.launches.size();
+    entry->second = std::make_shared<const Known>(Known{std::move(made), launches_});
+    launches_ += launches;
+  }
+  return entry->second;
+}
+
+void LoweredOps::forget_beyond(std::size_t most) {
+  const std::lock_guard lock(mutex_);
+  if (ops_.size() > most) ops_.clear();
 }
 
 }  // namespace ridgeline

@@ -35,18 +35,38 @@ struct Action {
       kNoCall;  ///< launches and their temporaries: entry of `trace->calls`; others: the next call, if any
 };
 
+/// Actions of a steady micro-batch that runs `times` times in a row and is held once (OpTrace::repeats).
+struct RepeatedActions {
+  StepRange actions;
+  std::int64_t times = 1;
+};
+
 struct StepProgram {
   const OpTrace* trace = nullptr;      ///< what it was made from; must outlive the program
   std::vector<KernelLaunch> launches;  ///< each different one once
+  /// Beside `launches`: what the LoweredOps that the program was made with call them; empty where it was made alone.
+  std::vector<std::uint64_t> launch_numbers;
   std::vector<Storage> storages;       ///< those of the trace, then temporaries and workspaces
   std::vector<Action> actions;
   std::vector<StepRange> steps;             ///< ranges of `actions`; what lies before the first sets up
+  std::vector<RepeatedActions> repeats;     ///< in order, at most one a step
   std::vector<std::uint32_t> approximated;  ///< entries of `trace->ops` without a rule of their own
 
   /// Actions of the steady step: the last of the run.
   [[nodiscard]] std::span<const Action> steady_step() const {
     if (steps.empty()) return actions;
     return std::span(actions).subspan(steps.back().begin, steps.back().end - steps.back().begin);
+  }
+  /// Of the steady step; of one run where it has none.
+  [[nodiscard]] RepeatedActions repeat_of_steady_step() const {
+    const bool has = !repeats.empty() && !steps.empty() && repeats.back().actions.begin >= steps.back().begin;
+    return has ? repeats.back() : RepeatedActions{};
+  }
+  /// How often an action of the steady step runs in it.
+  [[nodiscard]] std::int64_t times_of(const Action& action) const {
+    const RepeatedActions repeat = repeat_of_steady_step();
+    const auto index = static_cast<std::uint32_t>(&action - actions.data());
+    return index >= repeat.actions.begin && index < repeat.actions.end ? repeat.times : 1;
   }
   [[nodiscard]] std::span<const Operand> operands_of(std::uint32_t call) const {
     const Call& c = trace->calls[call];

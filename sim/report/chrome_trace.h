@@ -1,13 +1,14 @@
 // A step as a Chrome trace: what Perfetto, chrome://tracing and HolisticTraceAnalysis read.
 //
-// Spelled as PyTorch's profiler spells it: host threads with operations (cat "cpu_op") and driver calls
-// ("cuda_runtime"), a GPU stream with "kernel", "gpu_memset" and "gpu_memcpy", joined by `correlation` and by flows
-// "ac2g"; annotations for the phases; counters for memory and utilisation. Microseconds from the moment the host begins
-// the step. Keys: docs/json.md.
+// Spelled as PyTorch's profiler spells it: host threads with operators (cat "cpu_op", with the shapes and types of
+// their arguments) and driver calls ("cuda_runtime"), a GPU stream with "kernel", "gpu_memset" and "gpu_memcpy", joined
+// by `correlation` and by flows "ac2g"; ProfilerStep and Optimizer.step on both sides; counters for memory and
+// utilisation. Microseconds from the moment the host begins the step. Keys: docs/json.md.
 #pragma once
 
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "sim/hardware/gpu.h"
 #include "sim/hardware/host.h"
@@ -26,7 +27,9 @@ struct ChromeTraceInput {
   const Gpu& gpu;
   const Host& host;
   bool cuda_graphs = false;
-  std::span<const MemorySample> memory;  ///< of the steady step; may be empty
+  std::span<const MemorySample> memory;      ///< of the steady step; may be empty
+  std::string_view optimizer = "Optimizer";  ///< its class in Python: "AdamW"
+  std::string_view block = "";               ///< class of the module that a layer is: "BertLayer"; empty: not known
 };
 
 /// The same input gives the same text.

@@ -34,6 +34,12 @@ void write_row(std::string& out, std::string_view name, const Comparison& c, aut
   out += '\n';
 }
 
+bool knows_memory(const ComparedScenario& side) { return side.prediction.memory.source != MemorySource::unknown; }
+/// A recording need not say how much a step works on.
+std::string known_or_dash(std::string_view format, double value) {
+  return value > 0.0 ? fmt::format(fmt::runtime(format), value) : "-";
+}
+
 void write_table(std::string& out, const Comparison& c) {
   fmt::format_to(std::back_inserter(out), "\n  {:<20}", "");
   for (std::size_t i = 0; i < c.sides.size(); ++i) fmt::format_to(std::back_inserter(out), " {:>11}", letter(i));
@@ -47,13 +53,16 @@ void write_table(std::string& out, const Comparison& c) {
     write_row(out, "  " + class_words(d), c, [&](const Side& s) { return to_string(time(s)); });
   }
   write_row(out, "samples a second", c,
-            [](const Side& s) { return fmt::format("{:.4g}", s.prediction.step.samples_per_s); });
-  write_row(out, "MFU", c, [](const Side& s) { return fmt::format("{:.0f} %", 100 * s.prediction.step.mfu); });
+            [](const Side& s) { return known_or_dash("{:.4g}", s.prediction.step.samples_per_s); });
+  write_row(out, "MFU", c, [](const Side& s) { return known_or_dash("{:.0f} %", 100 * s.prediction.step.mfu); });
   write_row(out, "energy a sample", c, [](const Side& s) {
+    if (s.prediction.step.samples_per_s <= 0.0) return std::string("-");
     return fmt::format("{:.3g} J", s.prediction.step.power.value() / s.prediction.step.samples_per_s);
   });
-  write_row(out, "memory in use", c, [](const Side& s) { return gib(s.prediction.memory.device_used); });
-  write_row(out, "fits", c, [](const Side& s) { return s.fits ? "yes" : "NO"; });
+  write_row(out, "memory in use", c, [](const Side& s) {
+    return knows_memory(s) ? gib(s.prediction.memory.device_used) : std::string("unknown");
+  });
+  write_row(out, "fits", c, [](const Side& s) { return !knows_memory(s) ? "-" : s.fits ? "yes" : "NO"; });
 }
 
 void write_difference(std::string& out, const Comparison& c, std::size_t side) {
@@ -72,9 +81,16 @@ void write_difference(std::string& out, const Comparison& c, std::size_t side) {
                   class_words(part) + (reason.empty() ? "" : ": " + reason));
   }
   if (rest != Seconds{}) fmt::format_to(std::back_inserter(out), "{:>15}  the rest\n", signed_ms(rest));
+  if (!knows_memory(before) || !knows_memory(after)) {
+    out += "  memory: unknown, as a recording says nothing of it\n";
+    return;
+  }
   std::string parts;
   std::int64_t small = 0;
+  const bool knows_parts = before.prediction.memory.source == after.prediction.memory.source &&
+                           after.prediction.memory.source == MemorySource::simulated;
   for (const MemoryDifference& part : d.parts) {
+    if (!knows_parts) break;  // peaks as recorded are of one piece
     const std::int64_t bytes = part.after - part.before;
     if (std::abs(bytes) < (8 << 20)) small += bytes;
     else
@@ -127,12 +143,14 @@ ordered_json comparison_json(const Comparison& c) {
                        {"before_bytes", part.before},
                        {"after_bytes", part.after},
                        {"difference_bytes", part.after - part.before}});
-    differences.push_back({{"label", c.sides[i].label},
-                           {"against", c.sides.front().label},
-                           {"time_s", d.time.value()},
-                           {"classes", std::move(classes)},
-                           {"memory_bytes", d.memory},
-                           {"memory", std::move(parts)}});
+    differences.push_back(
+        {{"label", c.sides[i].label},
+         {"against", c.sides.front().label},
+         {"time_s", d.time.value()},
+         {"classes", std::move(classes)},
+         {"memory_bytes",
+          knows_memory(c.sides.front()) && knows_memory(c.sides[i]) ? ordered_json(d.memory) : ordered_json()},
+         {"memory", std::move(parts)}});
   }
   return {{"scenarios", std::move(sides)}, {"differences", std::move(differences)}};
 }

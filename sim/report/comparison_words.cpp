@@ -104,8 +104,8 @@ std::string joined(std::vector<std::string> first, const std::vector<std::string
 std::string waiting_reason(const ComparedScenario& before, const ComparedScenario& after) {
   const StepPrediction &a = before.prediction.step, &b = after.prediction.step;
   std::vector<std::string> out;
-  if (after.scenario.cuda_graphs && !before.scenario.cuda_graphs) out.emplace_back("the step is one CUDA graph");
-  if (before.scenario.cuda_graphs && !after.scenario.cuda_graphs)
+  if (after.scenario().cuda_graphs && !before.scenario().cuda_graphs) out.emplace_back("the step is one CUDA graph");
+  if (before.scenario().cuda_graphs && !after.scenario().cuda_graphs)
     out.emplace_back("no CUDA graph: every kernel is launched");
   const bool waits_a = a.host_time > a.gpu_busy, waits_b = b.host_time > b.gpu_busy;
   if (waits_b)

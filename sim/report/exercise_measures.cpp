@@ -11,7 +11,7 @@
 #include "sim/report/kernel_json.h"
 #include "sim/report/prediction_json.h"
 #include "sim/scenario/descriptions.h"
-#include "sim/scenario/residual_ranges.h"
+#include "sim/answer/residual_ranges.h"
 #include "sim/study/kernel_prediction.h"
 #include "sim/units/parse.h"
 #include "sim/units/user_error.h"

@@ -3,8 +3,8 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "sim/scenario/residual_ranges.h"
-#include "sim/scenario/sensitivity.h"
+#include "sim/answer/residual_ranges.h"
+#include "sim/answer/sensitivity.h"
 #include "sim/study/kernel_prediction.h"
 
 namespace ridgeline {

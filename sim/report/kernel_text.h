@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "sim/scenario/residual_ranges.h"
+#include "sim/answer/residual_ranges.h"
 #include "sim/study/kernel_prediction.h"
 
 namespace ridgeline {

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "sim/scenario/memory_prediction.h"
+#include "sim/answer/memory_prediction.h"
 
 namespace ridgeline {
 

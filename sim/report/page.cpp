@@ -40,11 +40,14 @@ std::string page(const nlohmann::ordered_json& data) {
   if (out.empty())
     throw UserError(
         "--html: this program was built without npm's packages, which draw the page; install npm and build again");
-  std::string json = data.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
-  // "</script>" inside a string of the data would end the element that holds it.
-  for (std::size_t at = json.find("</"); at != std::string::npos; at = json.find("</", at + 3))
-    json.insert(at + 1, "\\");
-  out.replace(out.find(kPlace), kPlace.size(), json);
+  const std::string json = data.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  // Inside a script element "</script" ends it, and "<!--" with "<script" hides its end: both stand in strings alone.
+  std::string data_text;
+  data_text.reserve(json.size());
+  for (const char c : json)
+    if (c == '<') data_text += "\\u003c";
+    else data_text += c;
+  out.replace(out.find(kPlace), kPlace.size(), data_text);
   return out;
 }
 

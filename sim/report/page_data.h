@@ -6,8 +6,8 @@
 #include <string>
 
 #include "sim/hardware/gpu.h"
-#include "sim/scenario/prediction.h"
-#include "sim/scenario/step_detail.h"
+#include "sim/answer/prediction.h"
+#include "sim/answer/step_detail.h"
 
 namespace ridgeline {
 

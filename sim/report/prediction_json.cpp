@@ -34,13 +34,15 @@ ordered_json step_json(const StepPrediction& step) {
 
 ordered_json host_json(const StepPrediction& step) {
   const HostShare& host = step.host;
-  return {{"name", host.name},
-          {"scale", host.scale},
-          {"known", host.known},
-          {"time_s", step.host_time.value()},
-          {"exposed_s", host.exposed.value()},
-          {"share", step.time.value() > 0.0 ? ratio(host.exposed, step.time) : 0.0},
-          {"tipping_scale", host.tipping}};
+  ordered_json out{{"name", host.name},
+                   {"scale", host.scale},
+                   {"known", host.known},
+                   {"time_s", step.host_time.value()},
+                   {"exposed_s", host.exposed.value()},
+                   {"share", step.time.value() > 0.0 ? ratio(host.exposed, step.time) : 0.0},
+                   {"tipping_scale", host.tipping}};
+  if (!host.known) out["scales_seen"] = {host.least_seen, host.most_seen};
+  return out;
 }
 
 ordered_json utilization_json(const Utilization& u) {
@@ -86,13 +88,26 @@ ordered_json memory_json(const MemoryPrediction& memory) {
   return out;
 }
 
+/// Peaks that a recording counted; nothing of what they are made of.
+ordered_json recorded_memory_json(const MemoryPrediction& m) {
+  return {{"peak_allocated_bytes", m.peak_allocated},
+          {"peak_reserved_bytes", m.peak_reserved},
+          {"context_bytes", m.context},
+          {"device_used_bytes", m.device_used},
+          {"capacity_bytes", m.capacity},
+          {"fits", m.fits},
+          {"verdict", verdict(m)}};
+}
+
 }  // namespace
 
 ordered_json prediction_json(const Prediction& prediction) {
-  ordered_json by_class, limited_by, advice = ordered_json::array(), kernels = ordered_json::array();
+  ordered_json by_class, by_phase, limited_by, advice = ordered_json::array(), kernels = ordered_json::array();
   for (std::size_t i = 0; i < kTimeClasses; ++i)
     by_class[std::string(kTimeClassNames[i])] = prediction.time_by_class[i].value();
   by_class["idle"] = prediction.idle.value();
+  for (std::size_t i = 0; i < kPhases; ++i)
+    by_phase[std::string(kPhaseNames[i])] = prediction.time_by_phase[i].value();
   for (std::size_t i = 0; i < kLimiters; ++i)
     limited_by[std::string(kLimiterNames[i])] = prediction.limited_by[i].value();
   for (const Advice& item : prediction.advice)
@@ -117,19 +132,23 @@ ordered_json prediction_json(const Prediction& prediction) {
                        {"tensor_cores", group.on_tensor_cores}});
   for (std::size_t i = 0; i < prediction.kernels.size(); ++i)
     if (const auto& profile = prediction.kernels[i].profile) kernels[i]["profile"] = profile_json(*profile);
-  ordered_json out{{"scenario", prediction.scenario},
-                   {"hardware", prediction.hardware},
-                   {"engine", prediction.engine},
-                   {"step", step_json(prediction.step)},
-                   {"host", host_json(prediction.step)},
-                   {"utilization", utilization_json(prediction.step.utilization)},
-                   {"exposed_latency", latency_json(prediction.step.latency)},
-                   {"memory", memory_json(prediction.memory)},
-                   {"time_by_class", std::move(by_class)},
-                   {"limited_by", std::move(limited_by)},
-                   {"advice", std::move(advice)},
-                   {"kernels", std::move(kernels)},
-                   {"notes", prediction.notes}};
+  ordered_json out{
+      {"scenario", prediction.scenario},
+      {"hardware", prediction.hardware},
+      {"engine", prediction.engine},
+      {"step", step_json(prediction.step)},
+      {"host", host_json(prediction.step)},
+      {"utilization", utilization_json(prediction.step.utilization)},
+      {"exposed_latency", latency_json(prediction.step.latency)},
+      {"memory", prediction.memory.source == MemorySource::simulated ? memory_json(prediction.memory) : ordered_json()},
+      {"time_by_class", std::move(by_class)},
+      {"time_by_phase", std::move(by_phase)},
+      {"limited_by", std::move(limited_by)},
+      {"advice", std::move(advice)},
+      {"kernels", std::move(kernels)},
+      {"notes", prediction.notes}};
+  if (prediction.memory.source == MemorySource::as_recorded)
+    out["memory_as_recorded"] = recorded_memory_json(prediction.memory);
   if (const auto& generation = prediction.generation)
     out["generation"] = {{"first_token_s", generation->first_token.value()},
                          {"per_token_s", generation->per_token.value()},

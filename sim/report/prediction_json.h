@@ -3,7 +3,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "sim/scenario/prediction.h"
+#include "sim/answer/prediction.h"
 
 namespace ridgeline {
 

@@ -10,6 +10,7 @@
 #include "sim/report/names.h"
 #include "sim/report/profile_text.h"
 #include "sim/report/sensitivity_report.h"
+#include "sim/trace/read_recording.h"
 #include "sim/units/parse.h"
 
 namespace ridgeline {
@@ -22,8 +23,26 @@ std::string percent(double share) { return fmt::format("{:.0f} %", 100.0 * share
 
 /// "1,410"
 std::string thousands(double value) {
-  const auto whole = std::lround(value);
-  return whole < 1000 ? fmt::format("{}", whole) : fmt::format("{},{:03}", whole / 1000, whole % 1000);
+  std::string text = fmt::format("{}", std::llround(value));
+  for (std::size_t at = text.size(); at > 3; at -= 3) text.insert(at - 3, ",");
+  return text;
+}
+
+/// Four significant digits: "13.05", "6,683", "238,100".
+std::string rate(double a_second) {
+  if (a_second < 1000.0) return fmt::format("{:.4g}", a_second);
+  const double unit = std::pow(10.0, std::floor(std::log10(a_second)) - 3.0);
+  return thousands(std::round(a_second / unit) * unit);
+}
+
+/// "forward 95.1 ms, backward 190 ms": shares of the kernels' time from 0.5 % of the step on, in the order of `names`.
+template <std::size_t N, class Names>
+std::string shares(const std::array<Seconds, N>& times, const Names& name_of_entry, Seconds step) {
+  std::string out;
+  for (std::size_t i = 0; i < N; ++i)
+    if (times[i] > 0.005 * step)
+      out += fmt::format("{}{} {}", out.empty() ? "" : ", ", name_of_entry(i), duration(times[i]));
+  return out;
 }
 
 /// "-12.3 ms"; "0 ms" below what anybody could measure.
@@ -73,6 +92,13 @@ std::string training_line(const TrainingDescription& t) {
   return line;
 }
 
+std::string workload_line(const Scenario& s) {
+  if (!s.recorded) return training_line(s.training);
+  const trace::RecordingFile& file = *s.recorded->file;
+  const std::string on = file.gpu().name;
+  return fmt::format("{}{}", trace::name_of(file.format()), on.empty() ? "" : " recorded on " + on);
+}
+
 void write_shortage(std::string& out, const MemoryPrediction& m, const MemoryShortage& oom) {
   constexpr std::string_view kMargin = "                ";
   write_wrapped(out, kMargin,
@@ -86,7 +112,7 @@ void write_shortage(std::string& out, const MemoryPrediction& m, const MemorySho
 std::string host_line(const StepPrediction& step) {
   const HostShare& host = step.host;
   std::string line = fmt::format("{} of work, the GPU waits {} for it ({})", duration(step.host_time),
-                                 duration(host.exposed), percent(ratio(host.exposed, step.time)));
+                                 host.exposed < microseconds(0.1) ? "0 ms" : duration(host.exposed), percent(ratio(host.exposed, step.time)));
   if (host.tipping > 1.01 * host.scale)
     line += fmt::format("; host-bound on one {:.2g} times slower", host.tipping / host.scale);
   else if (host.tipping > 0.0) line += fmt::format("; GPU-bound on one {:.2g} times faster", host.scale / host.tipping);
@@ -96,8 +122,8 @@ std::string host_line(const StepPrediction& step) {
 void write_latency(std::string& out, const ExposedLatency& l) {
   const auto part = [](Seconds t) { return t < microseconds(0.1) ? std::string("0 ms") : duration(t); };
   fmt::format_to(std::back_inserter(out),
-                 "  step time =   math {} + memory {} - both at once {} + latency {}\n"
-                 "  latency       {} in kernels, {} in gaps, {} waiting for the host (hidden: {})\n",
+                 "  step time =   math {} + memory {} - both at once {} + neither {}\n"
+                 "  neither       {} in kernels, {} in gaps, {} waiting for the host (hidden: {})\n",
                  part(l.math), part(l.memory), part(l.overlapped), part(l.latency()), part(l.in_kernels), part(l.gaps),
                  part(l.host_exposed), part(l.host_hidden));
 }
@@ -175,7 +201,7 @@ void write_measured(std::string& out, const Scenario& s, const Prediction& p) {
   };
   if (m.step_time) compare(duration(*m.step_time), p.step.time.value(), m.step_time->value());
   if (m.samples_per_s)
-    compare(fmt::format("{:.4g} samples/s", *m.samples_per_s), p.step.samples_per_s, *m.samples_per_s);
+    compare(fmt::format("{} samples/s", rate(*m.samples_per_s)), p.step.samples_per_s, *m.samples_per_s);
   const auto memory = [&](const char* what, const std::optional<Bytes>& value, std::int64_t predicted) {
     if (!value) return;
     out += "\n                ";
@@ -191,7 +217,18 @@ void write_measured(std::string& out, const Scenario& s, const Prediction& p) {
 
 }  // namespace
 
-std::string prediction_text(const Scenario& s, const Prediction& p) {
+std::string advice_text(const Prediction& p) {
+  std::string out;
+  if (p.advice.empty()) return out;
+  out += "\n  what would help\n";
+  for (const Advice& a : p.advice)
+    fmt::format_to(std::back_inserter(out), "  {:>9} {:>11}  {}\n  {:21}  {}\n", signed_duration(-a.time_saved),
+                   fmt::format("{:+.2f} GiB", static_cast<double>(-a.memory_saved_bytes) / kGiB),
+                   as_sets({&a.change, 1}), "", a.why);
+  return out;
+}
+
+std::string prediction_text(const Scenario& s, const Prediction& p, Notes notes) {
   std::string out;
   auto to = std::back_inserter(out);
   out += p.scenario + "\n";
@@ -199,10 +236,14 @@ std::string prediction_text(const Scenario& s, const Prediction& p) {
       out, "",
       fmt::format("{}: {} · {} engine · {}", s.gpu.name, training_line(s.training), p.engine, s.software.name));
   out += "\n";
-  fmt::format_to(to, "  step time     {} ({} to {}{})   {:.4g} samples/s   {:.4g} tokens/s\n", duration(p.step.time),
+  fmt::format_to(to, "  step time     {} ({} to {}{})   {} samples/s   {} tokens/s\n", duration(p.step.time),
                  duration(p.step.low), duration(p.step.high), p.step.validated ? "" : ", not validated",
-                 p.step.samples_per_s, p.step.tokens_per_s);
+                 rate(p.step.samples_per_s), rate(p.step.tokens_per_s));
   fmt::format_to(to, "  limited by    {}\n", limiting(p));
+  write_wrapped(out, "  phases        ",
+                shares(p.time_by_phase, [](std::size_t i) { return phase_name(static_cast<Phase>(i)); }, p.step.time));
+  write_wrapped(out, "  kernels of    ",
+                shares(p.time_by_class, [](std::size_t i) { return words(kTimeClassNames[i]); }, p.step.time));
   fmt::format_to(to, "  GPU           {} kernels, busy {} ({}), MFU {}\n", p.step.kernel_count,
                  duration(p.step.gpu_busy), percent(p.step.kernel_active_fraction), percent(p.step.mfu));
   write_wrapped(out, "  host          ", host_line(p.step));
@@ -226,25 +267,14 @@ std::string prediction_text(const Scenario& s, const Prediction& p) {
   write_profiles(out, p);
   write_measured(out, s, p);
   if (p.sensitivity) out += sensitivity_table(*p.sensitivity);
-  if (!p.advice.empty()) {
-    out += "\n  what would help\n";
-    for (const Advice& a : p.advice) {
-      fmt::format_to(to, "  {:>9} {:>11}  {}\n  {:21}  {}\n", signed_duration(-a.time_saved),
-                     fmt::format("{:+.2f} GiB", static_cast<double>(-a.memory_saved_bytes) / kGiB),
-                     as_sets({&a.change, 1}), "", a.why);
-    }
-  }
-  for (const std::string& note : p.notes) {
-    out += '\n';
-    write_wrapped(out, "  note: ", note);
-  }
-  return out;
+  out += advice_text(p);
+  return out + notes_text(p, nullptr, notes);
 }
 
 std::string prediction_table(const Scenario& s, std::span<const Prediction> predictions) {
   std::string out;
   auto to = std::back_inserter(out);
-  fmt::format_to(to, "{}\n{} · {}\n\n", s.title, training_line(s.training), s.software.name);
+  fmt::format_to(to, "{}\n{} · {}\n\n", s.title, workload_line(s), s.software.name);
   fmt::format_to(to, "{:<19} {:>7} {:>15} {:>8} {:>6} {:>6} {:>6}  {:<4} {}\n", "", "step", "range", "samples", "alloc",
                  "reserv", "in use", "", "");
   fmt::format_to(to, "{:<19} {:>7} {:>15} {:>8} {:>6} {:>6} {:>6}  {:<4} {}\n", "GPU", "ms", "ms", "per s", "GiB",
@@ -256,12 +286,17 @@ std::string prediction_table(const Scenario& s, std::span<const Prediction> pred
     if (const auto comma = reason.find(','); comma != std::string::npos) reason.resize(comma);
     std::string name = p.hardware;
     if (name.starts_with("nvidia-")) name = name.substr(7);
-    fmt::format_to(to, "{:<19} {:>7.4g} {:>15} {:>8.4g} {:>6.2f} {:>6.2f} {:>6.2f}  {:<4} {}\n", name, ms(p.step.time),
-                   fmt::format("{:.4g} - {:.4g}", ms(p.step.low), ms(p.step.high)), p.step.samples_per_s,
-                   g(p.memory.peak_allocated), g(p.memory.peak_reserved), g(p.memory.device_used),
-                   !p.memory.runs  ? "NO"
-                   : p.memory.fits ? "yes"
-                                   : "?",
+    const bool memory = p.memory.source != MemorySource::unknown;
+    const auto gib_or_none = [&](std::int64_t b) { return memory ? fmt::format("{:.2f}", g(b)) : "-"; };
+    fmt::format_to(to, "{:<19} {:>7.4g} {:>15} {:>8} {:>6} {:>6} {:>6}  {:<4} {}\n", name, ms(p.step.time),
+                   fmt::format("{:.4g} - {:.4g}", ms(p.step.low), ms(p.step.high)),
+                   p.step.samples_per_s > 0 ? rate(p.step.samples_per_s) : "-",
+                   gib_or_none(p.memory.peak_allocated), gib_or_none(p.memory.peak_reserved),
+                   gib_or_none(p.memory.device_used),
+                   !memory          ? "-"
+                   : !p.memory.runs ? "NO"
+                   : p.memory.fits  ? "yes"
+                                    : "?",
                    reason);
   }
   return out;

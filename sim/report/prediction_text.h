@@ -4,12 +4,16 @@
 #include <span>
 #include <string>
 
-#include "sim/scenario/prediction.h"
+#include "sim/report/notes.h"
+#include "sim/answer/prediction.h"
 
 namespace ridgeline {
 
 /// One scenario in full.
-std::string prediction_text(const Scenario& scenario, const Prediction& prediction);
+std::string prediction_text(const Scenario& scenario, const Prediction& prediction, Notes notes = Notes::folded);
+
+/// "what would help", or nothing.
+std::string advice_text(const Prediction& prediction);
 
 /// One scenario on several GPUs, a line each.
 std::string prediction_table(const Scenario& scenario, std::span<const Prediction> predictions);

@@ -8,6 +8,8 @@
 #include "sim/report/memory_words.h"
 #include "sim/report/names.h"
 #include "sim/report/prediction_json.h"
+#include "sim/report/prediction_text.h"
+#include "sim/report/sensitivity_report.h"
 #include "sim/trace/read_recording.h"
 #include "sim/units/parse.h"
 
@@ -16,9 +18,12 @@ namespace {
 
 using nlohmann::ordered_json;
 
+/// How far a prediction is from what was measured; from ten times on as a factor.
 std::string beside(Seconds predicted, Seconds measured) {
   if (measured.value() <= 0) return "";
-  return fmt::format("{:+.1f} %", 100.0 * (ratio(predicted, measured) - 1.0));
+  const double times = ratio(predicted, measured);
+  if (times >= 10.0) return fmt::format("x{:.0f}", times);
+  return fmt::format("{:+.1f} %", 100.0 * (times - 1.0));
 }
 
 std::string share_of(double share) { return fmt::format("{:.1f} %", 100.0 * share); }
@@ -50,17 +55,17 @@ void write_ops(std::string& out, const ReplayResult& r) {
   constexpr std::size_t kShown = 24;
   ReplayedOp rest;
   const auto line = [&](const ReplayedOp& op, std::string_view name) {
+    const std::string error = op.understood ? beside(op.predicted, op.measured) : "carried";
     if (r.has_measured_kernels)
-      fmt::format_to(to, "  {:>10} {:>10} {:>9} {:>6}  {}{}\n", to_string(op.predicted), to_string(op.measured),
-                     op.understood ? beside(op.predicted, op.measured) : "", op.count, name,
-                     op.understood ? "" : " (no rule or no shapes: not predicted)");
+      fmt::format_to(to, "  {:>10} {:>10} {:>9} {:>6}  {}\n", to_string(op.predicted), to_string(op.measured), error,
+                     op.count, name);
     else
       fmt::format_to(to, "  {:>10} {:>6}  {}{}\n", to_string(op.predicted), op.count, name,
-                     op.understood ? "" : " (no rule or no shapes: not predicted)");
+                     op.understood ? "" : " (no rule)");
   };
   for (std::size_t i = 0; i < r.ops.size(); ++i) {
     if (i < kShown) {
-      line(r.ops[i], r.ops[i].name.substr(0, 70));
+      line(r.ops[i], r.ops[i].name.substr(0, 56));
       continue;
     }
     rest.count += r.ops[i].count;
@@ -68,26 +73,43 @@ void write_ops(std::string& out, const ReplayResult& r) {
     rest.measured += r.ops[i].measured;
   }
   if (rest.count > 0) line(rest, "all others");
+  if (r.has_measured_kernels && r.coverage.understood_calls < r.coverage.calls)
+    out += "  carried: no rule or no shapes; the recorded time or the bytes stand for it\n";
 }
 
 void write_classes(std::string& out, const ReplayResult& r) {
+  constexpr double kNegligible = 0.005;  // of the recorded kernels: a class so short says nothing about an error
   auto to = std::back_inserter(out);
   out += "\n";
   const UnderstoodTimes understood = understood_times(r);
+  Seconds all{};
+  for (const Seconds measured : r.measured_by_class) all += measured;
   for (std::size_t i = 0; i < kTimeClasses; ++i) {
     const Seconds predicted = r.prediction.time_by_class[i], measured = r.measured_by_class[i];
     if (predicted.value() <= 0 && measured.value() <= 0) continue;
     if (r.has_measured_kernels)
       fmt::format_to(to, "  {:>10} {:>10} {:>9}         {}\n", to_string(predicted), to_string(measured),
-                     beside(understood.predicted_by_class[i], understood.measured_by_class[i]),
+                     ratio(understood.measured_by_class[i], all) < kNegligible
+                         ? ""
+                         : beside(understood.predicted_by_class[i], understood.measured_by_class[i]),
                      words(kTimeClassNames[i]));
     else fmt::format_to(to, "  {:>10}         {}\n", to_string(predicted), words(kTimeClassNames[i]));
   }
 }
 
+void write_memory_line(std::string& out, const MemoryPrediction& m) {
+  const char* const recorded = m.source == MemorySource::as_recorded ? " as recorded, so" : ",";
+  if (m.source == MemorySource::unknown)
+    return write_wrapped(out, "  memory        ",
+                         "unknown: the recording says nothing of it (profile_memory=True does)");
+  write_wrapped(out, "  memory        ",
+                fmt::format("{} allocated, {} reserved{} {} in nvidia-smi here; {} ({})", gib(m.peak_allocated),
+                            gib(m.peak_reserved), recorded, gib(m.device_used), verdict(m), gib(m.capacity)));
+}
+
 }  // namespace
 
-std::string replay_text(const std::string& file, const ReplayResult& r) {
+std::string replay_text(const std::string& file, const ReplayResult& r, Notes notes) {
   std::string out = fmt::format("{}: {}{}\n", file, trace::name_of(r.format),
                                 r.measured.gpu.empty() ? "" : fmt::format(" recorded on {}", r.measured.gpu));
   auto to = std::back_inserter(out);
@@ -108,15 +130,7 @@ std::string replay_text(const std::string& file, const ReplayResult& r) {
                  r.has_measured_kernels ? fmt::format("; measured {}", r.measured.kernels) : "");
   if (r.measured.step > 0)
     fmt::format_to(to, "  recorded step {}, slowed by the profiler\n", to_string(Seconds(r.measured.step)));
-  if (r.memory_predicted) {
-    const MemoryPrediction& m = r.prediction.memory;
-    fmt::format_to(to, "  memory        {} allocated, {} reserved, {} in nvidia-smi; {} {}\n", gib(m.peak_allocated),
-                   gib(m.peak_reserved), gib(m.device_used), m.fits ? "fits in" : "DOES NOT FIT in", gib(m.capacity));
-  } else if (r.memory_as_recorded) {
-    const MemoryPrediction& m = *r.memory_as_recorded;
-    fmt::format_to(to, "  memory        {} allocated, {} reserved as recorded, so {} in nvidia-smi here; {} ({})\n",
-                   gib(m.peak_allocated), gib(m.peak_reserved), gib(m.device_used), verdict(m), gib(m.capacity));
-  }
+  write_memory_line(out, r.prediction.memory);
   fmt::format_to(to, "  understood    {} of {} operations ({}), {} of the GPU time\n", r.coverage.understood_calls,
                  r.coverage.calls, share_of(r.coverage.of_calls()), share_of(r.coverage.of_gpu_time()));
   const UnderstoodTimes understood = understood_times(r);
@@ -125,17 +139,14 @@ std::string replay_text(const std::string& file, const ReplayResult& r) {
                    to_string(understood.measured), beside(understood.predicted, understood.measured));
   write_ops(out, r);
   write_classes(out, r);
-  if (!r.defects.counts.empty() || !r.prediction.notes.empty()) out += "\n";
-  for (const auto& [what, times] : r.defects.counts) fmt::format_to(to, "  {} x {}\n", times, what);
-  for (const std::string& note : r.prediction.notes) fmt::format_to(to, "  note: {}\n", note);
+  if (r.prediction.sensitivity) out += sensitivity_table(*r.prediction.sensitivity);
+  out += advice_text(r.prediction) + notes_text(r.prediction, &r, notes);
   return out;
 }
 
 ordered_json replay_json(const std::string& file, const ReplayResult& r) {
   ordered_json out = prediction_json(r.prediction);
   out["scenario"] = r.info.title.empty() ? file : r.info.title;
-  if (!r.memory_predicted) out["memory"] = nullptr;
-  out.erase("advice");
   out["understood"] = r.coverage.of_gpu_time();
   out["trace"] = {{"file", file},
                   {"format", trace::name_of(r.format)},
@@ -160,15 +171,6 @@ ordered_json replay_json(const std::string& file, const ReplayResult& r) {
   out["understood_part"] = {
       {"predicted_s", understood.predicted.value()},
       {"measured_s", r.has_measured_kernels ? ordered_json(understood.measured.value()) : ordered_json()}};
-  if (r.memory_as_recorded) {
-    const MemoryPrediction& m = *r.memory_as_recorded;
-    out["memory_as_recorded"] = {{"peak_allocated_bytes", m.peak_allocated},
-                                 {"peak_reserved_bytes", m.peak_reserved},
-                                 {"context_bytes", m.context},
-                                 {"device_used_bytes", m.device_used},
-                                 {"capacity_bytes", m.capacity},
-                                 {"fits", m.fits}};
-  }
   ordered_json unknown = ordered_json::array(), ops = ordered_json::array();
   for (const ReplayedOp& op : r.ops) {
     ordered_json entry{{"name", op.name},

@@ -4,11 +4,12 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-#include "sim/scenario/replay.h"
+#include "sim/report/notes.h"
+#include "sim/answer/replay.h"
 
 namespace ridgeline {
 
-std::string replay_text(const std::string& file, const ReplayResult& result);
+std::string replay_text(const std::string& file, const ReplayResult& result, Notes notes = Notes::folded);
 /// The keys of predict's JSON, and what was measured beside them.
 nlohmann::ordered_json replay_json(const std::string& file, const ReplayResult& result);
 

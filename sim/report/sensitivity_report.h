@@ -4,7 +4,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-#include "sim/scenario/sensitivity.h"
+#include "sim/answer/sensitivity.h"
 
 namespace ridgeline {
 

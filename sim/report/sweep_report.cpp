@@ -47,6 +47,13 @@ std::vector<Column> columns_for(const Sweep& sweep) {
   return columns;
 }
 
+/// A recording need not say how many samples its step took, nor what memory, nor in which precision.
+bool known(const SweepPoint& point, Metric metric) {
+  if (metric == Metric::energy_per_sample || metric == Metric::price_per_million) metric = Metric::samples_per_s;
+  if (metric != Metric::samples_per_s && metric != Metric::memory && metric != Metric::mfu) return true;
+  return point[metric] > 0.0;
+}
+
 using Row = std::vector<std::string>;
 
 /// A heading and rows: the axes' labels, then numbers, or in their place why the point cannot run.
@@ -88,7 +95,9 @@ Table table_of(const Sweep& sweep, const std::vector<SweepPoint>& points, const 
       if (label.starts_with("nvidia-")) label = label.substr(7);
     if (point.ran()) {
       for (const Column& column : columns)
-        row.push_back(fmt::format("{:.4g}", point[column.metric] / info_of(column.metric).scale));
+        row.push_back(known(point, column.metric)
+                          ? fmt::format("{:.4g}", point[column.metric] / info_of(column.metric).scale)
+                          : "-");
       row.emplace_back(point.fits ? "yes" : "NO");
     } else {
       row.push_back("cannot run: " + point.error);

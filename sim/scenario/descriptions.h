@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sim/scenario/scenario.h"
+#include "sim/trace/read_recording.h"
 
 namespace ridgeline {
 
@@ -38,6 +39,7 @@ struct Descriptions {
   Remembered<Host> hosts;
   Remembered<Software> software;
   Remembered<ModelDescription> models;
+  Remembered<trace::RecordingFile> recordings;
   /// Key of a description with its changes.
   static std::string key(std::string_view name, const std::vector<config::Override>& changes);
 };
@@ -48,6 +50,9 @@ struct SharedScenario {
   std::shared_ptr<const Gpu> gpu;
   std::shared_ptr<const Software> software;
 };
+
+/// load_scenario for commands that read several of which some name the same.
+Scenario load_scenario(const ScenarioSource& source, Descriptions& descriptions);
 
 /// As load_scenario of the tree of a scenario file changed by `overrides`.
 SharedScenario load_shared_scenario(const config::Node& tree, const std::vector<config::Override>& overrides,

@@ -86,7 +86,7 @@ TrainingSection read_training(const Value& section, const Software& software) {
   TrainingDescription& t = result.training;
   t.micro_batch = mapping["micro_batch"].integer({1, 1 << 20});
   t.sequence_length = mapping["sequence_length"].integer({1, 1 << 24});
-  t.gradient_accumulation = mapping["gradient_accumulation"].integer({1, 4096}, 1);
+  t.gradient_accumulation = mapping["gradient_accumulation"].integer({1, 1 << 18}, 1);
   t.precision = mapping["precision"].choice<Precision>(kPrecisions, Precision::fp32);
   t.attention = mapping["attention"].choice<AttentionRequest>(kAttention, AttentionRequest::sdpa);
   t.optimizer = read_optimizer(mapping["optimizer"], software);

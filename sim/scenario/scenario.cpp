@@ -9,6 +9,7 @@
 #include "sim/hardware/load_host.h"
 #include "sim/hardware/software_choice.h"
 #include "sim/scenario/descriptions.h"
+#include "sim/scenario/read_recorded.h"
 #include "sim/scenario/read_training.h"
 #include "sim/workload/host_class.h"
 #include "sim/workload/load_model.h"
@@ -89,12 +90,34 @@ std::string Descriptions::key(std::string_view name, const std::vector<Override>
 
 namespace {
 
-SharedScenario load(Node tree, const std::vector<Override>& overrides, Numbers numbers, Descriptions& known) {
+/// A model and how it is trained or used.
+void read_described(const Mapping& root, const std::vector<Override>& changes, Descriptions& known,
+                    Scenario& scenario) {
+  if (root.has("recorded_on")) root["recorded_on"].fail("goes with a recorded step: trace: FILE");
+  const Value model = root["model"];
+  const auto read_model = [&] { return load_model(model, changes); };
+  const bool named = model.exists() && model.node().kind == Node::Kind::scalar;
+  scenario.model =
+      named ? *known.models.get(Descriptions::key(model.node().scalar, changes), read_model) : read_model();
+  if (root.has("inference") && root.has("training"))
+    root["inference"].fail("a scenario trains a model or uses it: leave out training or inference");
+  const TrainingSection section = root.has("inference") ? read_inference(root["inference"], scenario.software)
+                                                        : read_training(root["training"], scenario.software);
+  scenario.training = section.training;
+  scenario.compile = section.compile;
+  scenario.cuda_graphs = section.cuda_graphs;
+  scenario.title = root["title"].text(
+      fmt::format("{} on {}", scenario.model.name.empty() ? "model" : scenario.model.name, scenario.gpu.name));
+  check_together(scenario, root[scenario.training.inference ? "inference" : "training"]);
+}
+
+SharedScenario load(Node tree, const std::vector<Override>& overrides, Numbers numbers, Descriptions& known,
+                    const std::string* asked_of = nullptr) {
   const Split changes = split_by_target(overrides);
   for (const Override& change : changes.scenario) config::apply_override(tree, change);
 
   const Mapping root(Value(tree), {"title", "hardware", "model", "training", "inference", "host", "software",
-                                   "allocator", "measured", "engine"});
+                                   "allocator", "measured", "engine", "trace", "recorded_on"});
   SharedScenario shared;
   Scenario& scenario = shared.scenario;
   const std::string gpu = root["hardware"].text(), host = root["host"].text("default");
@@ -109,39 +132,51 @@ SharedScenario load(Node tree, const std::vector<Override>& overrides, Numbers n
   scenario.host = *known.hosts.get(Descriptions::key(host, changes.host),
                                    [&] { return load_host(host, host_class_names(), changes.host); });
   scenario.software = *shared.software;
-  const Value model = root["model"];
-  const auto read_model = [&] { return load_model(model, changes.model); };
-  const bool named = model.exists() && model.node().kind == Node::Kind::scalar;
-  scenario.model =
-      named ? *known.models.get(Descriptions::key(model.node().scalar, changes.model), read_model) : read_model();
-  if (root.has("inference") && root.has("training"))
-    root["inference"].fail("a scenario trains a model or uses it: leave out training or inference");
-  const TrainingSection section = root.has("inference") ? read_inference(root["inference"], scenario.software)
-                                                        : read_training(root["training"], scenario.software);
-  scenario.training = section.training;
-  scenario.compile = section.compile;
-  scenario.cuda_graphs = section.cuda_graphs;
   scenario.allocator = read_allocator(root["allocator"]);
   scenario.measured = read_measured(root["measured"]);
-  scenario.title = root["title"].text(
-      fmt::format("{} on {}", scenario.model.name.empty() ? "model" : scenario.model.name, scenario.gpu.name));
-  check_together(scenario, root[scenario.training.inference ? "inference" : "training"]);
+  if (root.has("trace")) read_recorded(root, root.has("host"), !changes.model.empty(), known, scenario);
+  else read_described(root, changes.model, known, scenario);
+  if (asked_of != nullptr) {
+    const Node* model = tree.find("model");
+    scenario.asked = std::make_shared<const AskedScenario>(
+        AskedScenario{*asked_of, tree, overrides, gpu, software, host,
+                      model != nullptr && model->kind == Node::Kind::scalar ? model->scalar : "",
+                      numbers == Numbers::datasheet});
+  }
   return shared;
 }
 
 }  // namespace
 
-Scenario load_scenario(const ScenarioSource& source) {
+Node load_scenario_tree(const std::string& file, bool recording) {
+  if (!recording && !trace::looks_like_recording(file)) return config::load_yaml(file);
+  const config::Origin origin{std::make_shared<const std::string>(file), 0, 0};
+  Node path;
+  path.kind = Node::Kind::scalar;
+  path.scalar = file;  // as seen from where one stands: so without a file that names it
   Node tree;
-  if (source.file) tree = config::load_yaml(*source.file);
+  tree.kind = Node::Kind::mapping;
+  tree.origin = origin;
+  tree.entries.push_back({"trace", origin, std::move(path)});
+  return tree;
+}
+
+Scenario load_scenario(const ScenarioSource& source, Descriptions& descriptions) {
+  Node tree;
+  if (source.file) tree = load_scenario_tree(*source.file, source.recording);
   else if (!source.text.empty()) tree = config::parse_yaml(source.text, source.text_name);
   else {
     tree.kind = Node::Kind::mapping;
     tree.origin.name = std::make_shared<const std::string>(
         "without a scenario file (--model, --hardware, --batch and --seq describe one)");
   }
+  const std::string file = source.file.value_or("");
+  return load(std::move(tree), source.overrides, source.numbers, descriptions, &file).scenario;
+}
+
+Scenario load_scenario(const ScenarioSource& source) {
   Descriptions alone;
-  return load(std::move(tree), source.overrides, source.numbers, alone).scenario;
+  return load_scenario(source, alone);
 }
 
 SharedScenario load_shared_scenario(const Node& tree, const std::vector<Override>& overrides,

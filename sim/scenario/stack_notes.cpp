@@ -27,6 +27,9 @@ bool compiles(const Scenario& s) { return s.compile && !(is_bf16(s.training.prec
 
 StackNotes notes_of_stack(const Scenario& s) {
   StackNotes result;
+  if (!s.model.unread.empty())
+    result.notes.push_back(
+        fmt::format("keys of the model's config.json that nothing here reads: {}", fmt::join(s.model.unread, ", ")));
   const Software& software = s.software;
   if (!has_code_for(software, s.gpu)) {
     result.exists = false;

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <tuple>
 
-#include "sim/scenario/residual_ranges.h"
+#include "sim/answer/residual_ranges.h"
 
 namespace ridgeline {
 namespace {
@@ -93,7 +93,7 @@ nlohmann::ordered_json residual_table(std::span<const ValidatedCase> cases) {
   for (const ValidatedCase& c : cases) {
     for (const auto& [kind, time] : c.predicted) {
       if (kind == "analytic-datasheet") continue;
-      const double residual = 1.0 / ratio(time, c.measured);
+      const double residual = ratio(c.measured, std::max(time, kShortestKernel));
       for (const std::string_view bucket : {size_bucket(time), std::string_view("any")}) {
         auto& group = groups[fmt::format("{}/{}/{}/{}", kind, c.hardware, c.family, bucket)];
         group[""].push_back(residual);
@@ -118,7 +118,8 @@ nlohmann::ordered_json residual_table(std::span<const ValidatedCase> cases) {
     ranges[key] = {{"n", all}, {"low", rounded(low)}, {"high", rounded(high)}};
   }
   return {{"what",
-           "4.5 % and 95.5 % quantiles of measured / predicted kernel time over cases no constant was fitted on: "
+           "4.5 % and 95.5 % quantiles of measured / predicted kernel time (half a microsecond at least) over cases no "
+           "constant was fitted on: "
            "engine/GPU/family/size; the widest of usual shapes, unusual ones and published times"},
           {"made_by", "ridgeline validate --write-residuals"},
           {"ranges", std::move(ranges)}};

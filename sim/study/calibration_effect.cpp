@@ -5,7 +5,7 @@
 
 #include "sim/config/data_folder.h"
 #include "sim/hardware/load_host.h"
-#include "sim/scenario/prediction.h"
+#include "sim/answer/step_run.h"
 #include "sim/study/kernel_prediction.h"
 #include "sim/units/user_error.h"
 

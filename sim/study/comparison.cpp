@@ -57,14 +57,17 @@ ClassDifference class_difference(KernelClass kernel_class, const ClassWork& befo
   return d;
 }
 
-ComparedScenario predicted(const Scenario& scenario, const std::string& label, std::string_view engine) {
-  ComparedScenario side{label, scenario, predict(scenario, engine), true, {}};
+ComparedScenario predicted(Session& session, const Scenario& scenario, const std::string& label,
+                           std::string_view engine) {
+  auto run = std::make_shared<const StepRun>(session, scenario, engine);
+  Prediction prediction = run->prediction();
+  ComparedScenario side{label, std::move(run), std::move(prediction), true, {}};
   side.fits = side.prediction.memory.fits;
   if (!side.fits) {
     Scenario roomy = scenario;
     roomy.gpu.dram.capacity = Bytes{1e18};
     const std::int64_t capacity = side.prediction.memory.capacity;
-    side.prediction.memory = predict_memory(roomy);
+    side.prediction.memory = StepRun(session, std::move(roomy), engine).memory();
     side.prediction.memory.capacity = capacity;
     side.prediction.memory.fits = false;
   }
@@ -105,11 +108,13 @@ Limiter ClassWork::limiter() const {
   return static_cast<Limiter>(std::max_element(limited_by.begin(), limited_by.end()) - limited_by.begin());
 }
 
-Comparison compare(std::span<const Scenario> scenarios, std::span<const std::string> labels, std::string_view engine) {
+Comparison compare(Session& session, std::span<const Scenario> scenarios, std::span<const std::string> labels,
+                   std::string_view engine) {
   if (scenarios.size() < 2 || scenarios.size() > kMostSides)
     throw UserError(fmt::format("a comparison has two to {} sides, got {}", kMostSides, scenarios.size()));
   Comparison result;
-  for (std::size_t i = 0; i < scenarios.size(); ++i) result.sides.push_back(predicted(scenarios[i], labels[i], engine));
+  for (std::size_t i = 0; i < scenarios.size(); ++i) 
+    result.sides.push_back(predicted(session, scenarios[i], labels[i], engine));
   for (std::size_t i = 1; i < result.sides.size(); ++i)
     result.differences.push_back(difference(result.sides.front(), result.sides[i]));
   return result;

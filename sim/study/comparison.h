@@ -11,12 +11,13 @@
 
 #include <array>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "sim/scenario/prediction.h"
+#include "sim/answer/step_run.h"
 
 namespace ridgeline {
 
@@ -50,7 +51,8 @@ struct MemoryDifference {
 /// One of the sides, predicted. Memory is that of a device with room without end, so that sums are comparable.
 struct ComparedScenario {
   std::string label;
-  Scenario scenario;
+  std::shared_ptr<const StepRun> run;
+  [[nodiscard]] const Scenario& scenario() const { return run->scenario(); }
   Prediction prediction;
   bool fits = true;
   std::array<ClassWork, kKernelClasses> classes;
@@ -71,7 +73,8 @@ struct Comparison {
 
 inline constexpr std::size_t kMostSides = 6;
 
-/// Throws UserError as predict does, and for other than two to kMostSides sides.
-Comparison compare(std::span<const Scenario> scenarios, std::span<const std::string> labels, std::string_view engine);
+/// Throws UserError as StepRun does, and for other than two to kMostSides sides.
+Comparison compare(Session& session, std::span<const Scenario> scenarios, std::span<const std::string> labels,
+                   std::string_view engine);
 
 }  // namespace ridgeline

@@ -1,17 +1,22 @@
 #include "sim/study/fit.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 
-#include "sim/scenario/changes.h"
+#include "sim/answer/changes.h"
+#include "sim/trace/read_recording.h"
+#include "sim/units/user_error.h"
 
 namespace ridgeline {
 namespace {
 
 class Search {
  public:
-  explicit Search(const Scenario& scenario)
-      : scenario_(scenario),
+  Search(Session& session, const Scenario& scenario)
+      : session_(session),
+        scenario_(scenario),
         batch_(scenario.training.inference ? scenario.training.inference->sequences
                                            : scenario.training.micro_batch * scenario.training.gradient_accumulation),
         // The reader takes no more tokens in one forward pass.
@@ -45,7 +50,7 @@ class Search {
     const auto found = runs_.find(micro_batch);
     if (found != runs_.end()) return found->second;
     const std::int64_t accumulation = std::min<std::int64_t>(accumulation_of(micro_batch), 2);
-    MemoryPrediction memory = predict_memory(scenario_of(micro_batch, accumulation));
+    MemoryPrediction memory = StepRun(session_, scenario_of(micro_batch, accumulation), "analytic").memory();
     trials_.push_back({micro_batch, accumulation_of(micro_batch), memory.runs, memory.needed});
     return runs_.emplace(micro_batch, std::move(memory)).first->second;
   }
@@ -102,6 +107,7 @@ class Search {
     return static_cast<std::int64_t>(std::clamp(guess, 1.0, static_cast<double>(most_)));
   }
 
+  Session& session_;
   const Scenario& scenario_;
   std::int64_t batch_, most_;
   std::map<std::int64_t, MemoryPrediction> runs_;
@@ -111,8 +117,11 @@ class Search {
 
 }  // namespace
 
-FitResult fit_batch(const Scenario& scenario, std::string_view engine) {
-  Search search(scenario);
+FitResult fit_batch(Session& session, const Scenario& scenario, std::string_view engine) {
+  if (scenario.recorded)
+    throw UserError(fmt::format("{}: a recorded step has the batch it was recorded with; fit needs a model",
+                                scenario.recorded->file->path()));
+  Search search(session, scenario);
   FitResult result;
   result.scenario = scenario.title;
   result.hardware = scenario.gpu.name;
@@ -121,7 +130,7 @@ FitResult fit_batch(const Scenario& scenario, std::string_view engine) {
   std::int64_t micro_batch = search.run();
   const auto predicted = [&](std::int64_t size) {
     const std::int64_t accumulation = search.accumulation_of(size);
-    return FittingBatch{size, accumulation, predict(search.scenario_of(size, accumulation), engine)};
+    return FittingBatch{size, accumulation, StepRun(session, search.scenario_of(size, accumulation), engine).prediction()};
   };
   for (; micro_batch > 0; --micro_batch) {
     result.largest = predicted(micro_batch);
@@ -138,7 +147,7 @@ FitResult fit_batch(const Scenario& scenario, std::string_view engine) {
       }
     }
   } else {
-    result.would_fit = changes_that_make_it_fit(search.scenario_of(1, search.accumulation_of(1)));
+    result.would_fit = changes_that_make_it_fit(session, search.scenario_of(1, search.accumulation_of(1)));
   }
   if (micro_batch < search.most()) {
     result.failing_micro_batch = micro_batch + 1;

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/scenario/prediction.h"
+#include "sim/answer/step_run.h"
 
 namespace ridgeline {
 
@@ -45,6 +45,6 @@ struct FitResult {
 };
 
 /// Throws UserError for a scenario that cannot run.
-FitResult fit_batch(const Scenario& scenario, std::string_view engine);
+FitResult fit_batch(Session& session, const Scenario& scenario, std::string_view engine);
 
 }  // namespace ridgeline

@@ -1,9 +1,9 @@
-// What a tenth more of each resource would give one kernel case (sim/scenario/sensitivity.h says how it is meant).
+// What a tenth more of each resource would give one kernel case (sim/answer/sensitivity.h says how it is meant).
 #pragma once
 
 #include <string_view>
 
-#include "sim/scenario/sensitivity.h"
+#include "sim/answer/sensitivity.h"
 #include "sim/study/kernel_prediction.h"
 
 namespace ridgeline {

@@ -8,10 +8,11 @@
 #include "sim/hardware/load_gpu.h"
 #include "sim/hardware/load_host.h"
 #include "sim/hierarchy/make_engine.h"
-#include "sim/scenario/residual_ranges.h"
+#include "sim/answer/residual_ranges.h"
 #include "sim/study/cited_sources.h"
 #include "sim/study/kernel_prediction.h"
 #include "sim/study/measured_ops.h"
+#include "sim/study/stated_software.h"
 
 namespace ridgeline {
 namespace {
@@ -45,13 +46,12 @@ struct Predictors {
   std::map<const Software*, Lowerings> lowerings_;
 };
 
-/// The stack of a published row in its own words. Libraries without PyTorch in their name keep today's.
+/// The stack of a published row in its own words; where they name PyTorch without a version that of 2023, and of
+/// libraries without PyTorch today's.
 std::string software_of(const json& row) {
   const std::string words = row.contains("software") && row["software"].is_string() ? row["software"] : "";
-  const auto has = [&](const char* mark) { return words.find(mark) != std::string::npos; };
-  if (has("PyTorch 1.")) return "pytorch-1.13";
-  if (has("PyTorch 2.0") || has("PyTorch 2.1") || (has("PyTorch") && has("not stated"))) return "pytorch-2.0";
-  return "pytorch-2.11";
+  const bool of_2023 = words.find("PyTorch") != std::string::npos && words.find("not stated") != std::string::npos;
+  return software_stated_in(words, of_2023 ? "pytorch-2.0" : "pytorch-2.11");
 }
 
 /// A row's op, or the ops that were timed together (forward and backward of attention).
@@ -74,6 +74,7 @@ class Validation {
   struct Timed {
     std::string hardware, op, dtype, source, publisher;
     Seconds measured, floor{0};
+    const MeasuredOp* row = nullptr;  ///< none of published kernels
   };
   void add(const Timed& timed, const std::string& software, std::span<const KernelCase> kernels) {
     if (!only_.empty() && timed.hardware != only_) return;
@@ -96,7 +97,11 @@ class Validation {
       const Predictors::Lowerings& under = p.under(stack(software));
       const auto time = [&](const Lowering& lowering, const TimingEngine& engine) {
         Seconds sum{0};
-        for (const KernelCase& kernel : kernels) sum += predict_kernel(kernel, lowering, engine).time;
+        for (const KernelCase& kernel : kernels) {
+          const KernelPrediction predicted = predict_kernel(kernel, lowering, engine);
+          sum += predicted.time;
+          if (timed.row) sum += between_kernels(*timed.row, predicted.launches.size(), lowering.gpu());
+        }
         return std::max(sum, timed.floor);
       };
       result.predicted["analytic"] = time(under.measured, *p.analytic);
@@ -132,7 +137,7 @@ void add_own(Validation& validation, const MeasurementIndex& index, std::string_
                     row.file->kind == "published-ops" ? "public, serving"
                     : row.file->unusual_shapes        ? "wide"
                                                       : "ours",
-                    "", row.time},
+                    "", row.time, Seconds{0}, &row},
                    row.file->machine.software, {{row.kernel}});
 }
 

@@ -8,6 +8,7 @@
 
 #include "sim/config/parse_yaml.h"
 #include "sim/config/value.h"
+#include "sim/scenario/scenario.h"
 #include "sim/study/sweep.h"
 
 #ifndef RIDGELINE_VERSION
@@ -219,11 +220,11 @@ Goal read_goal(const Value& value) {
 Node read_scenario(const Value& value, const std::filesystem::path& folder) {
   if (value.is_mapping()) return value.node();
   const std::filesystem::path named = value.text();
-  if (named.is_absolute()) return config::load_yaml(named);
+  if (named.is_absolute()) return load_scenario_tree(named);
   // As seen from the sweep; else from where one stands.
   const std::filesystem::path beside = (folder / named).lexically_normal();
   std::error_code ignored;
-  return config::load_yaml(
+  return load_scenario_tree(
       std::filesystem::exists(beside, ignored) || !std::filesystem::exists(named, ignored) ? beside : named);
 }
 

@@ -8,7 +8,7 @@
 
 #include "sim/config/parse_yaml.h"
 #include "sim/config/value.h"
-#include "sim/study/gzip_lines.h"
+#include "sim/input/lines.h"
 #include "sim/study/published_runs.h"
 #include "sim/units/nearest_name.h"
 #include "sim/units/user_error.h"
@@ -22,22 +22,23 @@ constexpr std::pair<std::string_view, Split> kSplits[] = {
     {"fit", Split::fit}, {"held-out", Split::held_out}, {"rows", Split::by_row}, {"hash", Split::by_shape}};
 constexpr std::pair<std::string_view, bool> kShapes[] = {{"usual", false}, {"unusual", true}};
 constexpr std::string_view kKinds[] = {
-    "kernels",           "published-kernels", "steps",     "published-steps", "published-runs", "step-times",
-    "generations",       "parallel",          "sequences", "profiler-traces", "recordings",     "execution-traces",
-    "fused-kernels",     "allocations",       "snapshots", "counters",        "loads",          "host",
-    "microarchitecture", "power-limits",      "published-ops"};
+    "kernels",           "published-kernels", "steps",         "published-steps", "published-runs", "step-times",
+    "generations",       "parallel",          "sequences",     "profiler-traces", "recordings",     "execution-traces",
+    "fused-kernels",     "allocations",       "snapshots",     "counters",        "loads",          "host",
+    "microarchitecture", "power-limits",      "published-ops", "graphs",          "calls"};
 
 std::map<std::string, MeasuringMachine> read_machines(const config::Value& list) {
   std::map<std::string, MeasuringMachine> machines;
   for (const config::Entry& entry : list.node().entries) {
     const config::Mapping one(config::Value(entry.value, "machines." + entry.key),
-                              {"hardware", "software", "stack", "host", "clocks"});
+                              {"hardware", "software", "stack", "host", "clocks", "graph_of"});
     machines[entry.key] = {.name = entry.key,
                            .hardware = one["hardware"].text(),
                            .software = one["software"].text(),
                            .host = one["host"].text(),
                            .stack = one["stack"].text(),
-                           .clocks = one["clocks"].text()};
+                           .clocks = one["clocks"].text(),
+                           .graph_of = static_cast<int>(one["graph_of"].integer({0, 1000}, 0))};
   }
   return machines;
 }

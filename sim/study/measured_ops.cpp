@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <unordered_set>
 
-#include "sim/study/gzip_lines.h"
+#include "sim/input/lines.h"
 
 namespace ridgeline {
 namespace {
@@ -55,6 +55,12 @@ MeasuredOp measured_op(const MeasuredFile& file, std::string_view text, const js
 }
 
 }  // namespace
+
+Seconds between_kernels(const MeasuredOp& row, std::size_t launches, const Gpu& gpu) {
+  if (row.file->machine.graph_of == 0) return Seconds{0};
+  return gpu.launch.graph_gap * static_cast<double>(launches) +
+         kGraphLaunch / static_cast<double>(row.file->machine.graph_of);
+}
 
 std::uint64_t hash_of(std::string_view text, std::uint64_t seed) {
   for (const char c : text) seed = (seed ^ static_cast<unsigned char>(c)) * 0x100000001b3ull;

@@ -1,6 +1,5 @@
-// Single operations as they were timed, with the kernels that the profiler saw (files of kind "kernels"; of
-// kind "published-ops" without kernels), and which of
-// them no fit may see.
+// Single operations as they were timed, with the kernels that the profiler saw (files of kind "kernels"; of kind
+// "published-ops" without kernels), and which of them no fit may see.
 #pragma once
 
 #include <array>
@@ -10,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/hardware/gpu.h"
 #include "sim/study/measured_files.h"
 #include "sim/units/quantity.h"
 #include "sim/workload/kernel_case.h"
@@ -55,6 +55,14 @@ struct WantedOps {
 /// out, so that no shape is on both sides. The index must outlive the result. Throws UserError for a file that cannot
 /// be read or a row that is no kernel case.
 MeasuredOps load_measured_ops(const MeasurementIndex& index, const WantedOps& wanted);
+
+/// From the last kernel of a CUDA graph to the first of the next, beyond launch.graph_gap: graphs of six ops against
+/// graphs of 60 on an H200, median of the ops below 30 us (measurements/h200/graphs.jsonl).
+inline constexpr Seconds kGraphLaunch{2.7e-6};
+
+/// What a row's time holds beside its kernels, `launches` of them: nothing where the kernels alone were timed; where a
+/// CUDA graph was, the gap after each and the op's share of the graph's own launch.
+Seconds between_kernels(const MeasuredOp& row, std::size_t launches, const Gpu& gpu);
 
 /// Whether an operation is held out by the split "hash": a third of the shapes.
 bool held_out_by_shape(std::uint64_t shape);

@@ -1,104 +1,301 @@
 #include "sim/study/points_file.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/file.h>
-#include <unistd.h>
 
-#include <cerrno>
-#include <cstring>
+#include <bit>
+#include <chrono>
+#include <cmath>
+#include <fstream>
+#include <limits>
 #include <map>
-#include <nlohmann/json.hpp>
+#include <optional>
 
-#include "sim/output/descriptor.h"
 #include "sim/output/output_error.h"
+#include "sim/study/file_states.h"
+#include "sim/study/sqlite.h"
+#include "sim/study/sweep_scenario.h"
 #include "sim/units/user_error.h"
 
 namespace ridgeline {
 namespace {
 
-std::string header_of(const Sweep& sweep) {
-  const nlohmann::ordered_json header{
-      {"ridgeline_sweep", 1}, {"sweep", fmt::format("{:016x}", sweep.fingerprint)}, {"title", sweep.title}};
-  return header.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+constexpr int kApplicationId = 0x52646753;  // "RdgS"
+constexpr int kLayout = 1;                  // PRAGMA user_version
+constexpr int kFirstMetric = 3;             // column of `point`
+constexpr std::size_t kMostWaiting = 8192;  // points of a transaction
+constexpr std::chrono::milliseconds kLongestWait{250};
+
+constexpr const char* kQuestionTable =
+    "CREATE TABLE question (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID";
+constexpr const char* kFileTable = "CREATE TABLE file (path TEXT PRIMARY KEY, hash TEXT NOT NULL) WITHOUT ROWID";
+std::string point_table() {
+  std::string sql = "CREATE TABLE point (point INTEGER PRIMARY KEY, fits INTEGER NOT NULL, error TEXT NOT NULL";
+  for (std::size_t i = 0; i < kMetrics; ++i) sql += fmt::format(", {} REAL", info_of(i).json_key);
+  return sql + ", hash INTEGER NOT NULL)";
+}
+
+/// Of all that a row says, and whose it is.
+std::int64_t hash_of_row(const SweepPoint& point, std::uint64_t fingerprint) {
+  Hash64 hash;
+  hash.add(fingerprint);
+  hash.add(point.index);
+  hash.add(std::uint64_t{point.fits});
+  hash.add(std::uint64_t{point.error.size()});
+  hash.add(std::string_view(point.error));
+  for (const double value : point.metrics)
+    hash.add(std::isnan(value) ? std::numeric_limits<std::uint64_t>::max()
+             : value == 0.0    ? 0  // of either sign: SQLite keeps none
+                               : std::bit_cast<std::uint64_t>(value));
+  return std::bit_cast<std::int64_t>(hash.value());
+}
+
+std::map<std::string, std::string> question_of(const Sweep& sweep) {
+  return {{"sweep", fmt::format("{:016x}", sweep.fingerprint)},
+          {"title", sweep.title},
+          {"engine", sweep.engine},
+          {"points", fmt::format("{}", sweep.grid_size())},
+          {"program", hash_of_this_program()}};
 }
 
 }  // namespace
 
-PointsFile::PointsFile(const std::string& path, const Sweep& sweep) : path_(path) {
-  descriptor_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-  if (descriptor_ < 0) throw UserError(fmt::format("{}: {}", path, std::strerror(errno)));
-  try {
-    if (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0)
-      throw UserError(fmt::format("{}: another sweep is writing this file", path));
-    read(sweep);
-  } catch (...) {
-    ::close(descriptor_);
-    throw;
-  }
-}
-
-PointsFile::~PointsFile() { ::close(descriptor_); }
-
-void PointsFile::read(const Sweep& sweep) {
-  std::string text;
-  char buffer[1 << 16];
-  for (ssize_t n; (n = ::read(descriptor_, buffer, sizeof buffer)) != 0;) {
-    if (n < 0) throw UserError(fmt::format("{}: {}", path_, std::strerror(errno)));
-    text.append(buffer, static_cast<std::size_t>(n));
-  }
-  std::map<std::uint64_t, SweepPoint> points;
-  const std::uint64_t size = sweep.grid_size();
-  std::size_t begin = 0, line = 0;
-  while (begin < text.size()) {
-    const std::size_t end = text.find('\n', begin);
-    if (end == std::string::npos) break;  // torn: its point is predicted again
-    ++line;
+class PointsFile::Database {
+ public:
+  Database(const std::string& path, const Sweep& sweep)
+      : path_(path), sweep_(sweep), files_(files_of_sweep(sweep)), connection_(open(path)) {
     try {
-      const auto json = nlohmann::json::parse(text.begin() + static_cast<std::ptrdiff_t>(begin),
-                                              text.begin() + static_cast<std::ptrdiff_t>(end));
-      if (line == 1) {
-        if (json.at("ridgeline_sweep") != 1 || json.at("sweep") != fmt::format("{:016x}", sweep.fingerprint))
-          throw UserError(
-              fmt::format("{}: holds the points of another sweep, or of this one before it was changed; "
-                          "name a new file or remove this one",
-                          path_));
-      } else {
-        SweepPoint point = point_from_json(json);
-        if (point.index >= size) throw std::out_of_range("no such point");
-        points.emplace(point.index, std::move(point));
-      }
-    } catch (const UserError&) {
-      throw;
-    } catch (const std::exception&) {
-      if (end + 1 == text.size() && line > 1) break;  // the end of a file that a crash wrote
-      throw UserError(fmt::format("{}:{}: this is not a line of a points file", path_, line));
+      begin();
+      if (is_empty()) make();
+      else read();
+      connection_.run("COMMIT");
+      insert_.emplace(connection_, insertion());
+    } catch (const sqlite::Error& error) {
+      if (error.code == SQLITE_FULL || error.code == SQLITE_IOERR)
+        throw OutputError(fmt::format("{}: cannot be written: {}", path_, error.what()));
+      throw UserError(reason(error));
     }
-    begin = end + 1;
   }
-  if (line == 0 && text.size() > 4096) throw UserError(fmt::format("{}: this is not a points file", path_));
-  if (line == 0 && !text.empty() && !text.starts_with("{\"ridg"))
-    throw UserError(fmt::format("{}: this is not a points file", path_));
-  if (::ftruncate(descriptor_, static_cast<off_t>(begin)) != 0 || ::lseek(descriptor_, 0, SEEK_END) < 0)
-    throw UserError(fmt::format("{}: {}", path_, std::strerror(errno)));
-  if (begin == 0) write(header_of(sweep));
-  for (auto& [index, point] : points) known_.push_back(std::move(point));
+
+  std::vector<SweepPoint> take_known() { return std::move(known_); }
+
+  void append(std::span<const SweepPoint> points) {
+    writing([&] {
+      if (!waiting_) {
+        connection_.run("BEGIN");
+        began_ = Clock::now();
+      }
+      for (const SweepPoint& point : points) insert(point);
+      waiting_ += points.size();
+      if (waiting_ >= kMostWaiting || Clock::now() - began_ >= kLongestWait) commit();
+    });
+  }
+  void flush() {
+    writing([&] {
+      if (waiting_) commit();
+    });
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  /// SQLite takes a file of a few bytes for an empty database.
+  static sqlite::Connection open(const std::string& path) {
+    constexpr std::string_view kMagic = "SQLite format 3";
+    std::string head(kMagic.size(), ' ');
+    std::ifstream file(path, std::ios::binary);
+    file.read(head.data(), static_cast<std::streamsize>(head.size()));
+    if (file.gcount() > 0 && head != kMagic)
+      throw UserError(fmt::format("{}: this is not a points file (an SQLite database that a sweep wrote)", path));
+    try {
+      return sqlite::Connection(path);
+    } catch (const sqlite::Error& error) {
+      throw UserError(fmt::format("{}: {}", path, error.what()));
+    }
+  }
+  [[nodiscard]] std::string reason(const sqlite::Error& error) const {
+    switch (error.code) {
+      case SQLITE_BUSY:
+      case SQLITE_LOCKED: return fmt::format("{}: another sweep is writing this file", path_);
+      case SQLITE_NOTADB: return not_ours();
+      case SQLITE_ERROR:  // a table or column that is not there
+      case SQLITE_CORRUPT: return damaged();
+      default: return fmt::format("{}: {}", path_, error.what());
+    }
+  }
+  [[nodiscard]] std::string not_ours() const {
+    return fmt::format("{}: this is not a points file (an SQLite database that a sweep wrote)", path_);
+  }
+  [[nodiscard]] std::string damaged() const {
+    return fmt::format("{}: this points file is damaged; name a new one or remove it", path_);
+  }
+  [[nodiscard]] std::string other(std::string_view why) const {
+    return fmt::format("{}: {}; name a new file or remove this one", path_, why);
+  }
+
+  /// One writer at a time, to the end of the process: its lock goes with it however it ends.
+  void begin() {
+    connection_.run("PRAGMA locking_mode = EXCLUSIVE");
+    connection_.run("PRAGMA trusted_schema = OFF");
+    connection_.run("PRAGMA cell_size_check = ON");
+    connection_.run("PRAGMA synchronous = NORMAL");
+    connection_.run("BEGIN EXCLUSIVE");
+  }
+  std::int64_t number(std::string_view sql) {
+    sqlite::Statement statement(connection_, sql);
+    return statement.step() ? statement.integer(0) : 0;
+  }
+  bool is_empty() {
+    const bool empty = number("SELECT count(*) FROM sqlite_master") == 0;
+    if (!(empty && number("PRAGMA application_id") == 0) && number("PRAGMA application_id") != kApplicationId)
+      throw UserError(not_ours());
+    return empty;
+  }
+
+  void make() {
+    connection_.run(fmt::format("PRAGMA application_id = {}", kApplicationId));
+    connection_.run(fmt::format("PRAGMA user_version = {}", kLayout));
+    connection_.run(kQuestionTable);
+    connection_.run(kFileTable);
+    connection_.run(point_table());
+    const auto add = [&](const char* table, const std::string& key, const std::string& value) {
+      sqlite::Statement(connection_, fmt::format("INSERT INTO {} VALUES (?, ?)", table))
+          .bind(1, key)
+          .bind(2, value)
+          .step();
+    };
+    for (const auto& [key, value] : question_of(sweep_)) add("question", key, value);
+    for (const auto& file : files_.files()) add("file", file.path, file.hash);
+  }
+
+  void read() {
+    check_layout();
+    check_question();
+    check_files();
+    read_points();
+  }
+  void check_layout() {
+    if (number("PRAGMA user_version") != kLayout) throw UserError(other("another version of this program wrote it"));
+    sqlite::Statement integrity(connection_, "PRAGMA integrity_check(1)");
+    if (!integrity.step() || integrity.text(0) != "ok") throw UserError(damaged());
+  }
+  void check_question() {
+    std::map<std::string, std::string> asked;
+    sqlite::Statement rows(connection_, "SELECT key, value FROM question");
+    while (rows.step()) asked[rows.text(0)] = rows.text(1);
+    const auto now = question_of(sweep_);
+    for (const auto& [key, value] : now)
+      if (!asked.contains(key)) throw UserError(damaged());
+    if (asked["sweep"] != now.at("sweep") || asked["engine"] != now.at("engine") || asked["points"] != now.at("points"))
+      throw UserError(other("holds the points of another sweep, or of this one before it was changed"));
+    if (asked["program"] != now.at("program")) throw UserError(other("holds points of another build of this program"));
+    // The layout last: a program of other metrics is another one.
+    sqlite::Statement tables(connection_, "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL");
+    int ours = 0;
+    while (tables.step()) {
+      const std::string sql = tables.text(0);
+      ours += sql == kQuestionTable || sql == kFileTable || sql == point_table() ? 1 : 100;
+    }
+    if (ours != 3) throw UserError(damaged());
+  }
+  /// Points of two states of a description are never mixed.
+  void check_files() {
+    std::map<std::string, std::string> then;
+    sqlite::Statement rows(connection_, "SELECT path, hash FROM file");
+    while (rows.step()) then[rows.text(0)] = rows.text(1);
+    for (const auto& file : files_.files()) {
+      const auto found = then.find(file.path);
+      if (found == then.end())
+        throw UserError(other(fmt::format("{} was not read when its points were predicted", file.path)));
+      if (found->second != file.hash)
+        throw UserError(other(fmt::format("{} has changed since its points were predicted", file.path)));
+    }
+    for (const auto& [path, hash] : then)
+      if (files_.hash_of(path).empty())
+        throw UserError(other(fmt::format("{} was read when its points were predicted and is not now", path)));
+  }
+  void read_points() {
+    std::string columns = "point, fits, error";
+    for (std::size_t i = 0; i < kMetrics; ++i) columns += fmt::format(", {}", info_of(i).json_key);
+    sqlite::Statement rows(connection_, fmt::format("SELECT {}, hash FROM point ORDER BY point", columns));
+    const std::uint64_t size = sweep_.grid_size();
+    while (rows.step()) {
+      SweepPoint point;
+      point.index = static_cast<std::uint64_t>(rows.integer(0));
+      point.fits = rows.integer(1) != 0;
+      point.error = rows.text(2);
+      for (std::size_t i = 0; i < kMetrics; ++i) {
+        const int column = kFirstMetric + static_cast<int>(i);
+        point.metrics[i] =
+            rows.type(column) == SQLITE_NULL ? std::numeric_limits<double>::quiet_NaN() : rows.real(column);
+      }
+      const bool whole =
+          rows.integer(kFirstMetric + static_cast<int>(kMetrics)) == hash_of_row(point, sweep_.fingerprint);
+      if (!whole || point.index >= size) throw UserError(damaged());
+      known_.push_back(std::move(point));
+    }
+  }
+
+  static std::string insertion() {
+    std::string sql = "INSERT OR REPLACE INTO point VALUES (?";
+    for (int i = 0; i < kFirstMetric + static_cast<int>(kMetrics); ++i) sql += ", ?";
+    return sql + ")";
+  }
+  void insert(const SweepPoint& point) {
+    sqlite::Statement& row = *insert_;
+    row.bind(1, static_cast<std::int64_t>(point.index)).bind(2, std::int64_t{point.fits}).bind(3, point.error);
+    int place = kFirstMetric;
+    for (const double value : point.metrics) {
+      ++place;
+      if (std::isnan(value)) row.bind_null(place);
+      else row.bind(place, value);
+    }
+    row.bind(place + 1, hash_of_row(point, sweep_.fingerprint));
+    row.step();
+    row.reset();
+  }
+  void commit() {
+    if (const auto changed = files_.changed()) {
+      connection_.run("ROLLBACK");
+      waiting_ = 0;
+      throw UserError(
+          fmt::format("{} was changed while the sweep ran; {} holds the points predicted before", *changed, path_));
+    }
+    connection_.run("COMMIT");
+    waiting_ = 0;
+  }
+  template <typename Write>
+  void writing(const Write& write) {
+    try {
+      write();
+    } catch (const sqlite::Error& error) {
+      sqlite3_exec(connection_.get(), "ROLLBACK", nullptr, nullptr, nullptr);  // what was written before stays
+      waiting_ = 0;
+      throw OutputError(fmt::format("{}: cannot be written: {}", path_, error.what()));
+    }
+  }
+
+  std::string path_;
+  const Sweep& sweep_;
+  FileStates files_;
+  sqlite::Connection connection_;
+  std::optional<sqlite::Statement> insert_;
+  std::vector<SweepPoint> known_;
+  std::size_t waiting_ = 0;  ///< points of the transaction that is open
+  Clock::time_point began_;
+};
+
+PointsFile::PointsFile(const std::string& path, const Sweep& sweep)
+    : path_(path), database_(std::make_unique<Database>(path, sweep)), known_(database_->take_known()) {}
+
+PointsFile::~PointsFile() {
+  try {
+    if (database_) database_->flush();
+  } catch (const std::exception&) {  // who wants to know calls flush
+    database_.reset();
+  }
 }
 
-void PointsFile::append(std::span<const SweepPoint> points) {
-  std::string text;
-  for (const SweepPoint& point : points)
-    text += point_json(point).dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
-  write(text);
-}
-
-void PointsFile::write(const std::string& text) {
-  const off_t whole = ::lseek(descriptor_, 0, SEEK_END);
-  const int error = write_all(descriptor_, text);
-  if (error == 0) return;
-  // What of it was taken goes again, so that the file ends with a whole line.
-  if (whole < 0 || ::ftruncate(descriptor_, whole) != 0) {}
-  throw OutputError(fmt::format("{}: cannot be written: {}", path_, std::strerror(error)));
-}
+void PointsFile::append(std::span<const SweepPoint> points) { database_->append(points); }
+void PointsFile::flush() { database_->flush(); }
 
 }  // namespace ridgeline

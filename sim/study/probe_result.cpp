@@ -6,7 +6,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "sim/trace/text_source.h"
+#include "sim/input/json_depth.h"
+#include "sim/input/text_source.h"
 #include "sim/units/user_error.h"
 
 namespace ridgeline {
@@ -105,9 +106,12 @@ const ProbeCurve* ProbeResult::find(std::string_view curve) const {
 ProbeResult probe_result_from(std::string_view text, std::string_view name) {
   json root;
   try {
+    check_json_depth(text);
     root = json::parse(text);
   } catch (const json::exception& e) {
     throw UserError(fmt::format("{}: not JSON ({}); a probe result is what ./dev probe writes", name, e.what()));
+  } catch (const UserError& e) {
+    throw UserError(fmt::format("{}: {}", name, e.what()));
   }
   if (!root.is_object() || root.value("format", json()) != "ridgeline-probe")
     throw UserError(fmt::format("{}: not a probe result: \"format\" is not \"ridgeline-probe\"", name));
@@ -129,6 +133,6 @@ ProbeResult probe_result_from(std::string_view text, std::string_view name) {
   return result;
 }
 
-ProbeResult load_probe_result(const std::string& file) { return probe_result_from(trace::read_text(file), file); }
+ProbeResult load_probe_result(const std::string& file) { return probe_result_from(read_text(file), file); }
 
 }  // namespace ridgeline

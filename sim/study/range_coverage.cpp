@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/hardware/load_gpu.h"
-#include "sim/scenario/residual_ranges.h"
+#include "sim/answer/residual_ranges.h"
 #include "sim/study/accuracy.h"
 
 namespace ridgeline {

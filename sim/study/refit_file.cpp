@@ -5,9 +5,10 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/hardware/keys.h"
+#include "sim/input/json_depth.h"
+#include "sim/input/lines.h"
 #include "sim/kernels/lowering.h"
-#include "sim/scenario/residual_ranges.h"
-#include "sim/study/gzip_lines.h"
+#include "sim/answer/residual_ranges.h"
 #include "sim/study/measured_ops.h"
 #include "sim/study/refit_gpu.h"
 #include "sim/units/parse.h"
@@ -21,6 +22,7 @@ constexpr std::size_t kFewest = 50;    ///< rows that nine factors and five fold
 constexpr std::size_t kMostTold = 10;  ///< bad lines named in one message
 
 TimedCase timed_case(std::string_view text, const Lowering& lowering) {
+  check_json_depth(text);
   const json row = json::parse(text);
   if (!row.is_object()) throw UserError("not a JSON object");
   if (!row.contains("us") || !row["us"].is_number() || row["us"].get<double>() <= 0.0)

@@ -19,9 +19,6 @@ struct SweepRunOptions {
   std::function<void(std::span<const SweepPoint>)> on_points;
 };
 
-/// Throws UserError where an axis has no value that can be read, with the first one's mistake.
-void check_axes(const Sweep& sweep);
-
 /// One result an index, in their order; with `stop` set in between, those that were done.
 std::vector<SweepPoint> run_sweep(const Sweep& sweep, std::span<const std::uint64_t> indices,
                                   const SweepRunOptions& options);

@@ -8,6 +8,7 @@
 
 #include "sim/study/measured_files.h"
 #include "sim/study/published_runs.h"
+#include "sim/study/stated_software.h"
 #include "sim/units/user_error.h"
 
 namespace ridgeline {
@@ -104,17 +105,13 @@ void add_own(std::vector<ValidatedStep>& out, const MeasuredFile& file, std::str
   });
 }
 
-bool any_of_words(const std::string& words, std::initializer_list<const char*> marks) {
-  return std::any_of(marks.begin(), marks.end(),
-                     [&](const char* mark) { return words.find(mark) != std::string::npos; });
-}
-
-/// The stack a published row states, in its own words or in its id ("pt2.3.0", "PyTorch 2024"); that of 2023 where it
-/// states none.
+/// The stack a published row states, in its own words or in its id ("-pt2.3.0a0"). Where neither names a version: that
+/// of 2023 where the row says so, today's for the years since 2023, that of the years before for the rest.
 std::string software_of(const json& row) {
   const std::string words = row.value("software", "") + " " + row.value("id", "");
-  if (any_of_words(words, {"not stated"})) return "pytorch-2.0";
-  return any_of_words(words, {"pt2.", "PyTorch 2", "torch 2", "2023-", "2024-"}) ? "pytorch-2.11" : "pytorch-1.13";
+  const auto has = [&](const char* mark) { return words.find(mark) != std::string::npos; };
+  const bool recent = has("PyTorch 2") || has("2023-") || has("2024-");
+  return software_stated_in(words, has("not stated") ? "pytorch-2.0" : recent ? "pytorch-2.11" : "pytorch-1.13");
 }
 
 /// Published steps: those of a shipped GPU with an absolute time and a scenario in our vocabulary, as runs.yaml beside

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/scenario/prediction.h"
+#include "sim/answer/prediction.h"
 
 namespace ridgeline {
 

@@ -92,7 +92,10 @@ std::vector<std::size_t> best_points(const std::vector<SweepPoint>& points, cons
     case GoalKind::pareto: return front_of(points, std::move(allowed), sweep.goal.of);
     case GoalKind::fastest:
       std::stable_sort(allowed.begin(), allowed.end(), [&](std::size_t i, std::size_t j) {
-        return points[i][Metric::tokens_per_s] > points[j][Metric::tokens_per_s];
+        const SweepPoint &a = points[i], &b = points[j];
+        if (a[Metric::tokens_per_s] != b[Metric::tokens_per_s])
+          return a[Metric::tokens_per_s] > b[Metric::tokens_per_s];
+        return a[Metric::step_time] < b[Metric::step_time];  // a recorded step need not say how much it does
       });
       break;
     case GoalKind::cheapest:

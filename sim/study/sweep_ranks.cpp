@@ -1,26 +1,13 @@
 #include "sim/study/sweep_ranks.h"
 
+#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
-#include <cstdio>
 #include <cstdlib>
-#include <deque>
-#include <future>
-#include <map>
-#include <nlohmann/json.hpp>
-#include <optional>
-#include <sstream>
-#include <thread>
+#include <filesystem>
 
 #include "sim/units/user_error.h"
-
-#ifdef RIDGELINE_WITH_MPI
-#include <boost/mpi.hpp>
-#include <boost/serialization/string.hpp>
-#include <boost/serialization/vector.hpp>
-#endif
 
 namespace ridgeline {
 namespace {
@@ -32,184 +19,29 @@ int announced_ranks() {
   return 1;
 }
 
-}  // namespace
-
-#ifndef RIDGELINE_WITH_MPI
-
-struct Ranks::Environment {};
-
-Ranks::Ranks(int&, char**&) {
-  if (const int ranks = announced_ranks(); ranks > 1)
-    throw UserError(fmt::format("started as {} processes, but this program was built without Boost.MPI", ranks));
-}
-Ranks::~Ranks() = default;
-void Ranks::leave(int) {}
-bool Ranks::agreed(bool of_rank_0) const { return of_rank_0; }
-std::vector<SweepPoint> Ranks::run(const Sweep& sweep, std::span<const std::uint64_t> indices,
-                                   const SweepRunOptions& options) {
-  return run_sweep(sweep, indices, options);
-}
-
-#else
-
-namespace mpi = boost::mpi;
-
-struct Ranks::Environment {
-  mpi::environment environment;
-  mpi::communicator world;
-  Environment(int& argc, char**& argv) : environment(argc, argv, mpi::threading::funneled, false) {}
-};
-
-namespace {
-
-enum Tag : int { kWork = 1, kResult = 2, kMistake = 3 };
-constexpr std::size_t kStretch = 96;  // points handed out at once
-
-std::string as_lines(std::span<const SweepPoint> points) {
-  std::string text;
-  for (const SweepPoint& point : points)
-    text += point_json(point).dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
-  return text;
-}
-std::vector<SweepPoint> from_lines(const std::string& text) {
-  std::vector<SweepPoint> points;
-  std::istringstream in(text);
-  for (std::string line; std::getline(in, line);) points.push_back(point_from_json(nlohmann::json::parse(line)));
-  return points;
-}
-
-/// Rank 0: who gets which stretch, and what came back.
-class Coordinator {
- public:
-  Coordinator(mpi::communicator& world, const Sweep& sweep, std::span<const std::uint64_t> indices,
-              const SweepRunOptions& options)
-      : world_(world), sweep_(sweep), indices_(indices), options_(options), own_options_(options) {
-    own_options_.on_points = nullptr;
-  }
-
-  std::vector<SweepPoint> run() {
-    for (int rank = 1; rank < world_.size(); ++rank) hand_out(rank);
-    std::optional<Clock::time_point> last_call;  // when to wait no longer for a rank that may be dead
-    while (working_ > 0 || next_ < indices_.size() || own_.valid()) {
-      if (stopped() && !own_.valid()) {
-        if (!last_call) last_call = Clock::now() + std::chrono::milliseconds(200);
-        if (working_ == 0 || Clock::now() > *last_call) break;
-      }
-      if (!own_.valid() && next_ < indices_.size() && !stopped()) {
-        const auto stretch = next_stretch();
-        own_ = std::async(std::launch::async, [this, stretch] { return run_sweep(sweep_, stretch, own_options_); });
-      }
-      if (auto status = world_.iprobe(mpi::any_source, mpi::any_tag)) {
-        receive(*status);
-      } else if (!own_.valid()) {
-        std::this_thread::sleep_for(std::chrono::milliseconds(1));
-      } else if (own_.wait_for(std::chrono::milliseconds(1)) == std::future_status::ready) {
-        keep(own_.get());
-      }
-    }
-    if (!mistake_.empty()) throw UserError(mistake_);
-    std::vector<SweepPoint> points;
-    for (auto& [index, point] : done_) points.push_back(std::move(point));
-    return points;
-  }
-
- private:
-  using Clock = std::chrono::steady_clock;
-  [[nodiscard]] bool stopped() const { return (options_.stop && *options_.stop) || !mistake_.empty(); }
-
-  std::span<const std::uint64_t> next_stretch() {
-    const auto stretch = indices_.subspan(next_, std::min(kStretch, indices_.size() - next_));
-    next_ += stretch.size();
-    return stretch;
-  }
-  /// The next stretch, or none: then the rank is done.
-  void hand_out(int rank) {
-    std::vector<std::uint64_t> work;
-    if (!stopped()) {
-      const auto stretch = next_stretch();
-      work.assign(stretch.begin(), stretch.end());
-    }
-    world_.send(rank, kWork, work);
-    if (!work.empty()) ++working_;
-  }
-  void receive(const mpi::status& status) {
-    std::string text;
-    world_.recv(status.source(), status.tag(), text);
-    --working_;
-    if (status.tag() == kMistake) {
-      mistake_ = fmt::format("rank {}: {}", status.source(), text);
-      return;
-    }
-    keep(from_lines(text));
-    hand_out(status.source());
-  }
-  void keep(std::vector<SweepPoint> points) {
-    if (options_.on_points) options_.on_points(points);
-    for (SweepPoint& point : points) done_.emplace(point.index, std::move(point));
-  }
-
-  mpi::communicator& world_;
-  const Sweep& sweep_;
-  std::span<const std::uint64_t> indices_;
-  const SweepRunOptions& options_;
-  SweepRunOptions own_options_;
-  std::size_t next_ = 0;
-  int working_ = 0;  ///< ranks that owe a stretch
-  std::future<std::vector<SweepPoint> > own_;
-  std::map<std::uint64_t, SweepPoint> done_;
-  std::string mistake_;
-};
-
-void work_for_rank_0(mpi::communicator& world, const Sweep& sweep, const SweepRunOptions& options) {
-  SweepRunOptions own = options;
-  own.on_points = nullptr;
-  while (true) {
-    std::vector<std::uint64_t> work;
-    world.recv(0, kWork, work);
-    if (work.empty()) return;
-    try {
-      world.send(0, kResult, as_lines(run_sweep(sweep, work, own)));
-    } catch (const std::exception& error) {
-      world.send(0, kMistake, std::string(error.what()));
-      return;
-    }
-  }
+/// Beside the program, in the build folder above a test, or where the installed one lies.
+void* load_mpi_library() {
+  std::error_code ignored;
+  const std::filesystem::path folder = std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path();
+  for (const std::filesystem::path& place : {folder, folder.parent_path(), folder / ".." / RIDGELINE_LIBRARY_FOLDER})
+    if (void* library = ::dlopen((place / "libridgeline_mpi.so").c_str(), RTLD_NOW | RTLD_GLOBAL)) return library;
+  return nullptr;
 }
 
 }  // namespace
 
-Ranks::Ranks(int& argc, char**& argv) {
-  if (announced_ranks() < 2) return;
-  environment_ = new Environment(argc, argv);
-  rank_ = environment_->world.rank();
-  count_ = environment_->world.size();
+std::unique_ptr<Ranks> join_ranks(int& argc, char**& argv) {
+  const int ranks = announced_ranks();
+  if (ranks < 2) return std::make_unique<Ranks>();
+  void* library = load_mpi_library();
+  using Join = Ranks* (*)(int&, char**&);
+  const auto join = library == nullptr ? nullptr : reinterpret_cast<Join>(::dlsym(library, "ridgeline_join_mpi"));
+  if (join == nullptr) {
+    const char* why = ::dlerror();
+    throw UserError(fmt::format("started as {} processes, but this program was built without Boost.MPI ({})", ranks,
+                                why != nullptr ? why : "libridgeline_mpi.so lacks its entry"));
+  }
+  return std::unique_ptr<Ranks>(join(argc, argv));
 }
-Ranks::~Ranks() { delete environment_; }
-
-void Ranks::leave(int exit_code) {
-  if (!environment_) return;
-  std::fflush(nullptr);
-  std::_Exit(exit_code);
-}
-
-bool Ranks::agreed(bool of_rank_0) const {
-  if (environment_) mpi::broadcast(environment_->world, of_rank_0, 0);
-  return of_rank_0;
-}
-
-std::vector<SweepPoint> Ranks::run(const Sweep& sweep, std::span<const std::uint64_t> indices,
-                                   const SweepRunOptions& options) {
-  if (!environment_) return run_sweep(sweep, indices, options);
-  mpi::communicator& world = environment_->world;
-  std::uint64_t expected = sweep.fingerprint;
-  mpi::broadcast(world, expected, 0);
-  const bool same = mpi::all_reduce(world, expected == sweep.fingerprint, std::logical_and<bool>());
-  if (!same) throw UserError("not every rank reads the same sweep: the file or the program differs between machines");
-  if (rank_ == 0) return Coordinator(world, sweep, indices, options).run();
-  work_for_rank_0(world, sweep, options);
-  return {};
-}
-
-#endif
 
 }  // namespace ridgeline

@@ -8,10 +8,20 @@ std::vector<HostSlice> host_slices(const IssuePlan& plan, const Timeline& timeli
   std::vector<HostSlice> slices;
   slices.reserve(plan.groups.size());
   double now = timeline.host_begin.value();
+  const RepeatedSpans& repeat = timeline.repeat;
+  bool past = repeat.launches.times <= 1;
   for (const HostGroup& group : plan.groups) {
+    // What follows the repeated launches, if without any of its own, is what the host did after their last run.
+    if (!past && group.first_launch >= repeat.launches.end) {
+      now = repeat.host_end.value();
+      past = true;
+    }
     HostSlice slice{group, now, now};
     if (group.kind == HostGroup::Kind::wait) {
-      const double done = group.first_launch == 0 ? 0.0 : timeline.kernels[group.first_launch - 1].end.value();
+      const bool after_repeat = repeat.launches.times > 1 && group.first_launch == repeat.launches.end;
+      const double done = group.first_launch == 0 ? 0.0
+                          : after_repeat          ? repeat.gpu_end.value()
+                                                  : timeline.kernels[group.first_launch - 1].end.value();
       slice.end = std::max(now, done + gpu.launch.start_latency.value());
     } else if (group.kind == HostGroup::Kind::graph) {
       // Its launches are issued with it; those that found the queue full wait on the device's side.

@@ -4,13 +4,12 @@
 #include <cstddef>
 #include <utility>
 
-#include "sim/timing/empty_kernel.h"
-
 namespace ridgeline {
 
 double IssuePlan::host_total() const {
   double total = tail.host + tail.host_before_wait;
-  for (const Issue& issue : launches) total += issue.host + issue.host_before_wait;
+  for (std::size_t i = 0; i < launches.size(); ++i)
+    total += static_cast<double>(repeat.times_of(i)) * (launches[i].host + launches[i].host_before_wait);
   return total;
 }
 
@@ -41,7 +40,6 @@ class Planner {
   }
 
   IssuePlan graph() {
-    const double period = gpu_.launch.graph_period.value();
     carry_ = host_.graph_launch.value();
     for (const Action& action : program_.steady_step()) {
       if (action.kind == Action::Kind::wait) {
@@ -50,10 +48,8 @@ class Planner {
         before_wait_ += std::exchange(carry_, host_.graph_launch.value());
         note({HostGroup::Kind::wait, HostClass::other, index_of(action)});
       } else if (action.kind == Action::Kind::launch) {
-        const double empty = empty_time(program_.launches[action.index], gpu_).value();
-        Issue& one = plan_.launches.emplace_back(issue(action, std::max(0.0, period - empty)));
-        one.least_duration = empty;
-        one.overlap = std::max(0.0, empty - period);
+        Issue& one = plan_.launches.emplace_back(issue(action, gpu_.launch.graph_gap.value()));
+        one.least_duration = std::max(0.0, gpu_.launch.graph_period.value() - one.gap);
         one.queued = plan_.launches.size() == first_in_group_ + 1;
         one.host = std::exchange(carry_, 0.0);
       }
@@ -143,6 +139,7 @@ class Planner {
     first_in_group_ = plan_.launches.size();
   }
   void finish() {
+    plan_.repeat = repeated_launches(program_);
     plan_.tail.wait_before = wait_;
     plan_.tail.host_before_wait = before_wait_;
     plan_.tail.host = carry_;
@@ -159,6 +156,18 @@ class Planner {
 };
 
 }  // namespace
+
+RepeatedLaunches repeated_launches(const StepProgram& program) {
+  const RepeatedActions repeat = program.repeat_of_steady_step();
+  RepeatedLaunches launches{0, 0, repeat.times};
+  if (repeat.times <= 1) return launches;
+  for (std::uint32_t i = program.steps.back().begin; i < repeat.actions.end; ++i) {
+    const bool launch = program.actions[i].kind == Action::Kind::launch;
+    launches.begin += launch && i < repeat.actions.begin;
+    launches.end += launch;
+  }
+  return launches;
+}
 
 IssuePlan plan_issues(const StepProgram& program, const Gpu& gpu, const Host& host) {
   return Planner(program, gpu, host).eager();

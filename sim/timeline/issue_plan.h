@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -16,11 +17,10 @@ struct Issue {
   double gap = 0.0;          ///< seconds the GPU needs between the kernel before and this one
   bool wait_before = false;  ///< the host waits for the GPU first, after `host_before_wait`
   double host_before_wait = 0.0;
-  bool queued = true;  ///< takes a place in the launch queue of its own: a graph takes one for all its kernels
-  /// What it keeps its stream busy for in a CUDA graph (`busy_of`); nothing outside of one.
-  double least_duration = 0.0, overlap = 0.0;
+  bool queued = true;           ///< takes a place in the launch queue of its own: a graph takes one for all its kernels
+  double least_duration = 0.0;  ///< seconds of its stream that a kernel of a CUDA graph takes at least
   /// Seconds of the stream that a kernel of this duration takes without the gap before it.
-  [[nodiscard]] double busy_of(double duration) const { return std::max(duration, least_duration) - overlap; }
+  [[nodiscard]] double busy_of(double duration) const { return std::max(duration, least_duration); }
 };
 
 /// What the host does between two points of the recurrence: one record of work with the launches it makes, or a wait.
@@ -35,21 +35,30 @@ struct HostGroup {
   double rest = 0.0;   ///< seconds after the last launch, or all of them without one
 };
 
+/// Launches [begin, end) of a step that run `times` times in a row.
+struct RepeatedLaunches {
+  std::size_t begin = 0, end = 0;
+  std::int64_t times = 1;
+  [[nodiscard]] std::int64_t times_of(std::size_t launch) const { return launch >= begin && launch < end ? times : 1; }
+};
+
 struct IssuePlan {
   std::vector<Issue> launches;
+  RepeatedLaunches repeat;
   Issue tail;                     ///< after the last launch; launches nothing
   std::vector<HostGroup> groups;  ///< the same work, as the host does it in order
   /// Host work of the whole step, without waiting.
   [[nodiscard]] double host_total() const;
 };
 
+/// Of the steady step; of one run where nothing repeats.
+RepeatedLaunches repeated_launches(const StepProgram& program);
+
 /// The cost of an operation's class is spread over its launches, part of it after the last; a launch costs at least the
 /// launch call.
 IssuePlan plan_issues(const StepProgram& program, const Gpu& gpu, const Host& host);
-/// The same step as one CUDA graph (one more for every wait in it). `launch.graph_period` is what an empty kernel takes
-/// there, and a kernel of duration d takes graph_period + max(0, d - e), e being what an empty kernel of its kind lasts
-/// (timing/empty_kernel.h): where the period is the longer of the two, the difference is a gap; where it is the
-/// shorter, a kernel starts up under the end of its predecessor. A launch that costs less by itself never lengthens it.
+/// The same step as one CUDA graph (one more for every wait in it). A kernel starts `launch.graph_gap` after the end of
+/// its predecessor, and no sooner than `launch.graph_period` after its start.
 IssuePlan plan_graph(const StepProgram& program, const Gpu& gpu, const Host& host);
 
 }  // namespace ridgeline

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/timeline/issue_plan.h"
 #include "sim/timing/clock_law.h"
 
 namespace ridgeline {
@@ -19,14 +20,16 @@ constexpr int kMostTrials = 40;
 StepLoad::StepLoad(const StepProgram& program, std::span<const KernelTime> times, const Gpu& gpu) : gpu_(gpu) {
   kernels_.reserve(times.size());
   const Hertz top = top_clock(gpu);
+  const RepeatedLaunches repeat = repeated_launches(program);
   for (const Action& action : program.steady_step()) {
     if (action.kind != Action::Kind::launch || kernels_.size() == times.size()) continue;
     const KernelLaunch& launch = program.launches[action.index];
     const KernelTime& time = times[kernels_.size()];
     const WorkEnergy energy = kernel_energy(launch, time, gpu);
-    board_ += energy.board;
+    const auto times_run = static_cast<double>(repeat.times_of(kernels_.size()));
+    board_ += energy.board * times_run;
     kernels_.push_back({time.time, time.time - time.held, time.clocked, own_clock(gpu, launch.pipe),
-                        time.clock.value() > 0.0 ? std::min(time.clock, top) : top, energy.core});
+                        time.clock.value() > 0.0 ? std::min(time.clock, top) : top, energy.core * times_run});
   }
 }
 

@@ -40,7 +40,7 @@ class StepLoad {
   struct Kernel {
     Seconds time, alone, clocked;  ///< with the kernel's own limit; without; of which goes with the clock
     Hertz own, limit;
-    Joules core;
+    Joules core;  ///< of all its runs
   };
   const Gpu& gpu_;
   std::vector<Kernel> kernels_;

@@ -1,6 +1,12 @@
 // The recurrence itself: one host thread, one stream, a queue of bounded depth between them.
+//
+// Launches that repeat are run until a run moves every time on as the one before it did, and decides every wait the
+// same way: then all further ones do, as long as no lead by which a wait was decided is used up. These are added at
+// once. So a step of many micro-batches takes the time of a few.
 #pragma once
 
+#include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -16,15 +22,35 @@ class Recurrence {
   struct Span {
     double issued = 0.0, start = 0.0, end = 0.0;
   };
+  struct Step {
+    double starved = 0.0;                            ///< the GPU waits for the host, beyond the gaps
+    double repeated_host = 0.0, repeated_gpu = 0.0;  ///< when host and GPU are done with the last repeated run
+  };
 
-  /// Runs one step; `durations` and `spans` have one entry a launch.
-  void step(const IssuePlan& plan, std::span<const double> durations, std::span<Span> spans);
+  /// Runs one step; `durations` and `spans` have one entry a launch. Launches that repeat: spans of their first run.
+  Step step(const IssuePlan& plan, std::span<const double> durations, std::span<Span> spans);
 
   [[nodiscard]] double host() const { return host_; }  ///< when the host is done with all steps so far
   [[nodiscard]] double gpu() const { return gpu_; }    ///< when the GPU is
 
  private:
+  /// How the waits of a run were decided: which side came later each time, and by how much at least.
+  struct Decisions {
+    std::uint64_t sides = 0;
+    double host_later = std::numeric_limits<double>::infinity(), gpu_later = host_later;
+    void decide(double host, double gpu);
+  };
+  /// Host, GPU and starts of the queue, oldest first.
+  using State = std::vector<double>;
+
   void pass(const Issue& issue);
+  void run(const IssuePlan& plan, std::span<const double> durations, std::span<Span> spans, std::size_t begin,
+           std::size_t end, Step& step);
+  void repeat(const IssuePlan& plan, std::span<const double> durations, std::span<Span> spans, Step& step);
+  Decisions run_deciding(const IssuePlan& plan, std::span<const double> durations, double& starved);
+  void shift(double by);
+  void keep_state(State& state) const;
+  void advance(const State& from, const State& to, double runs);
 
   double latency_, host_ = 0.0, gpu_ = 0.0;
   std::vector<double> starts_;  ///< of the last `queue_depth` launches, a ring

@@ -1,6 +1,10 @@
 // The duration of every kernel of the steady step, with the state of the L2 carried from launch to launch.
 #pragma once
 
+#include <cstdint>
+#include <optional>
+#include <shared_mutex>
+#include <unordered_map>
 #include <vector>
 
 #include "sim/program/step_program.h"
@@ -8,8 +12,34 @@
 
 namespace ridgeline {
 
+/// Times of kernels that programs of one GPU and engine share, by their number in LoweredOps and what they find in the
+/// L2. Safe to share between threads.
+class KernelTimes {
+ public:
+  /// Beyond `most` entries all are forgotten.
+  explicit KernelTimes(std::size_t most) : most_(most) {}
+  std::optional<KernelTime> find(std::uint64_t launch, std::uint64_t residency) const;
+  void keep(std::uint64_t launch, std::uint64_t residency, const KernelTime& time);
+
+ private:
+  struct Key {
+    std::uint64_t launch = 0, residency = 0;
+    bool operator==(const Key&) const = default;
+  };
+  struct HashKey {
+    std::size_t operator()(const Key& key) const {
+      return (key.residency * 0x9e3779b97f4a7c15u ^ key.launch) * 0xff51afd7ed558ccdu >> 9;
+    }
+  };
+  std::size_t most_;
+  mutable std::shared_mutex mutex_;
+  std::unordered_map<Key, KernelTime, HashKey> times_;
+};
+
 /// One entry for each launch of `program.steady_step()`, in order. Equal kernels that find equal shares of their
 /// operands in the L2 (to 1/32) are timed once. Pure: the same input gives the same times on any thread.
-std::vector<KernelTime> time_kernels(const StepProgram& program, const TimingEngine& engine, const Gpu& gpu);
+/// `shared` remembers times of the same engine on the same GPU, for a program made with the LoweredOps that it belongs to.
+std::vector<KernelTime> time_kernels(const StepProgram& program, const TimingEngine& engine, const Gpu& gpu,
+                                     KernelTimes* shared = nullptr);
 
 }  // namespace ridgeline

@@ -19,6 +19,7 @@ constexpr double kSettled = 1e-6;  // relative change of a step that has become 
 struct Run {
   double step = 0.0, host_issue = 0.0, begin = 0.0, host_begin = 0.0;
   int steps = 0;
+  Recurrence::Step last;
   std::vector<Recurrence::Span> spans;
 };
 
@@ -31,7 +32,7 @@ Run settle(const IssuePlan& plan, std::span<const double> durations, const Gpu& 
   while (run.steps < std::max(2, most_steps)) {
     run.begin = recurrence.gpu();
     run.host_begin = recurrence.host();
-    recurrence.step(plan, durations, run.spans);
+    run.last = recurrence.step(plan, durations, run.spans);
     ++run.steps;
     // Without a launch the host alone makes the step.
     const double step = durations.empty() ? plan.host_total() : recurrence.gpu() - run.begin;
@@ -75,20 +76,22 @@ Timeline run_timeline(const StepProgram& program, std::span<const KernelTime> ti
   const Hertz clock = options.throttle ? load.settle(run_at) : top_clock(gpu);
   run_at(clock);
 
-  double busy = 0.0, occupied = 0.0, starved = 0.0, clocks = 0.0, held = 0.0, end = run.begin;
+  double busy = 0.0, occupied = 0.0, clocks = 0.0, held = 0.0;
   timeline.kernels.reserve(times.size());
   for (std::size_t i = 0; i < times.size(); ++i) {
     const Recurrence::Span& span = run.spans[i];
-    busy += durations[i];
-    occupied += durations[i] * std::min(1.0, launches[i]->blocks() / std::max(1, gpu.sm.count));
-    starved += std::max(0.0, span.start - end - plan.launches[i].gap);
-    end = span.end;
+    const double duration = durations[i] * static_cast<double>(plan.repeat.times_of(i));
+    busy += duration;
+    occupied += duration * std::min(1.0, launches[i]->blocks() / std::max(1, gpu.sm.count));
     const Seconds held_back = durations[i] > 0.0 ? load.held(i, clock) : Seconds{};
-    clocks += durations[i] * load.clock_of(i, clock).value();
-    held += held_back.value();
+    clocks += duration * load.clock_of(i, clock).value();
+    held += held_back.value() * static_cast<double>(plan.repeat.times_of(i));
     timeline.kernels.push_back(
         {Seconds(span.issued - run.begin), Seconds(span.start - run.begin), Seconds(span.end - run.begin), held_back});
   }
+  const double starved = run.last.starved;
+  timeline.repeat = {plan.repeat, Seconds(run.last.repeated_host - run.begin),
+                     Seconds(run.last.repeated_gpu - run.begin)};
   timeline.step = Seconds(run.step);
   timeline.host = Seconds(plan.host_total());
   timeline.host_issue = Seconds(run.host_issue);

@@ -17,6 +17,7 @@
 #include "sim/hardware/gpu.h"
 #include "sim/hardware/host.h"
 #include "sim/program/step_program.h"
+#include "sim/timeline/issue_plan.h"
 #include "sim/timing/kernel_time.h"
 
 namespace ridgeline {
@@ -33,15 +34,22 @@ struct KernelSpan {
   Seconds held;        ///< of end - start, what the board's power limit adds
 };
 
+/// Launches [begin, end) of a steady micro-batch held once, with the spans of its first run.
+struct RepeatedSpans {
+  RepeatedLaunches launches;
+  Seconds host_end, gpu_end;  ///< when host and GPU are done with the last run; relative as the spans are
+};
+
 struct Timeline {
   Seconds step;        ///< from the end of one steady step to the end of the next
   Seconds host;        ///< work of the host for one step, without waiting
   Seconds host_issue;  ///< to issue a step, averaged over ten from an idle device, as a profiler-free program sees it
-  Seconds gpu_busy;    ///< sum of kernel durations, less what overlaps inside a CUDA graph
+  Seconds gpu_busy;    ///< sum of kernel durations
   Seconds idle;        ///< step less gpu_busy
   Seconds starved;     ///< of it, spent waiting for the host; the rest is gaps between kernels
   Seconds host_begin;  ///< when the host began this step, relative to its begin on the GPU
   std::vector<KernelSpan> kernels;  ///< one a launch of the steady step, in order
+  RepeatedSpans repeat;             ///< which of them run more than once
   Hertz clock;                      ///< of the SMs: the highest the power limit leaves, averaged over the kernels
   Seconds held;                     ///< what the limit adds to the kernels
   Watts power;                      ///< average draw of the step
@@ -49,7 +57,10 @@ struct Timeline {
   bool host_bound = false;          ///< the GPU waits for the host for more than a tenth of the step
   int steps_run = 0;
 
-  [[nodiscard]] std::int64_t kernel_count() const { return static_cast<std::int64_t>(kernels.size()); }
+  [[nodiscard]] std::int64_t kernel_count() const {
+    return static_cast<std::int64_t>(kernels.size()) +
+           (repeat.launches.times - 1) * static_cast<std::int64_t>(repeat.launches.end - repeat.launches.begin);
+  }
   [[nodiscard]] double active_fraction() const { return step.value() > 0 ? ratio(gpu_busy, step) : 0.0; }
 };
 

@@ -10,6 +10,7 @@ namespace {
 /// What one kernel uses of the GPU while it runs.
 struct Use {
   double begin = 0.0, end = 0.0;  ///< seconds of the step
+  double times = 1.0;             ///< it runs in the step
   double sm = 0.0, tensor = 0.0, dram = 0.0, math = 0.0;
 };
 
@@ -22,7 +23,8 @@ std::vector<Use> uses(const StepProgram& program, std::span<const KernelTime> ti
     const std::size_t i = out.size();
     const KernelLaunch& launch = program.launches[action.index];
     const KernelTime& time = times[i];
-    Use use{timeline.kernels[i].start.value(), timeline.kernels[i].end.value()};
+    Use use{timeline.kernels[i].start.value(), timeline.kernels[i].end.value(),
+            static_cast<double>(timeline.repeat.launches.times_of(i))};
     const double duration = use.end - use.begin;
     if (duration > 0.0) {
       use.sm = std::min(1.0, launch.blocks() / std::max(1, gpu.sm.count));
@@ -45,17 +47,30 @@ std::vector<Utilization> utilization_over_time(const StepProgram& program, std::
   const double width = timeline.step.value() / static_cast<double>(out.size());
   if (width <= 0.0) return out;
   const auto last = static_cast<double>(out.size() - 1);
-  for (const Use& use : uses(program, times, timeline, gpu)) {
+  const auto add = [&](std::size_t bin, double seconds, const Use& use) {
+    const double share = std::max(0.0, seconds) / width;
+    out[bin].kernel_active += share;
+    out[bin].sm += share * use.sm;
+    out[bin].tensor += share * use.tensor;
+    out[bin].dram += share * use.dram;
+  };
+  for (const Use& one : uses(program, times, timeline, gpu)) {
+    Use use = one;
+    double density = 1.0;
+    // Runs that repeat are spread evenly over all of them.
+    if (use.times > 1.0) {
+      const RepeatedLaunches& repeated = timeline.repeat.launches;
+      const double seconds = use.times * (use.end - use.begin);
+      use.begin = timeline.kernels[repeated.begin].start.value();
+      use.end = timeline.repeat.gpu_end.value();
+      density = use.end > use.begin ? seconds / (use.end - use.begin) : 0.0;
+    }
     const auto from = static_cast<std::size_t>(std::clamp(std::floor(use.begin / width), 0.0, last));
     const auto to = static_cast<std::size_t>(std::clamp(std::floor(use.end / width), 0.0, last));
     for (std::size_t bin = from; bin <= to; ++bin) {
       const double left = std::max(use.begin, static_cast<double>(bin) * width);
       const double right = bin == out.size() - 1 ? use.end : std::min(use.end, static_cast<double>(bin + 1) * width);
-      const double share = std::max(0.0, right - left) / width;
-      out[bin].kernel_active += share;
-      out[bin].sm += share * use.sm;
-      out[bin].tensor += share * use.tensor;
-      out[bin].dram += share * use.dram;
+      add(bin, density * (right - left), use);
     }
   }
   return out;
@@ -70,7 +85,7 @@ ExposedLatency exposed_latency(const StepProgram& program, std::span<const Kerne
                                const Gpu& gpu) {
   ExposedLatency out;
   for (const Use& use : uses(program, times, timeline, gpu)) {
-    const double duration = use.end - use.begin;
+    const double duration = use.times * (use.end - use.begin);
     out.math += Seconds(duration * use.math);
     out.memory += Seconds(duration * use.dram);
     out.overlapped += Seconds(duration * std::min(use.math, use.dram));

@@ -7,10 +7,20 @@
 #include "sim/timing/code_kernels.h"
 #include "sim/timing/laws.h"
 #include "sim/timing/likely_time.h"
+#include "sim/timing/math_rate.h"
 
 namespace ridgeline {
 
 namespace {
+
+/// Seconds of the launch's FLOPs on all pipes of its kind that the chip has, at their highest clock.
+double least_of_arithmetic(const KernelLaunch& launch, const Gpu& gpu) {
+  const Pipe fastest = launch.on_tensor_cores() ? Pipe::tensor_wgmma : launch.pipe;
+  double rate = math_rate(fastest, launch.type, gpu).multiply_adds;
+  if (const auto* product = std::get_if<GemmWork>(&launch.work); product && product->sparse != SparseOperand::none)
+    rate *= gpu.sm.rates.sparsity_factor;
+  return rate > 0.0 ? launch.flops / (2.0 * rate * gpu.sm.count * own_clock(gpu, fastest).value()) : 0.0;
+}
 
 KernelTime time_alone(const KernelLaunch& launch, const Gpu& gpu_, Residency residency) {
   struct Dispatch {
@@ -22,9 +32,9 @@ KernelTime time_alone(const KernelLaunch& launch, const Gpu& gpu_, Residency res
                                                           : gemm_time(launch, work, gpu, residency);
     }
     KernelTime operator()(const AttentionWork& work) const { return attention_time(launch, work, gpu, residency); }
-    KernelTime operator()(const StreamWork& work) const {
+    KernelTime operator()(const MemoryBoundWork& work) const {
       return limited(is_code_kernel(work) ? code_time(launch, work, gpu, residency)
-                                          : stream_time(launch, work, gpu, residency));
+                                          : memory_bound_time(launch, work, gpu, residency));
     }
     KernelTime operator()(const FixedWork& work) const { return limited(fixed_time(launch, work, gpu, residency)); }
     [[nodiscard]] KernelTime limited(KernelTime kernel) const {
@@ -34,9 +44,10 @@ KernelTime time_alone(const KernelLaunch& launch, const Gpu& gpu_, Residency res
   };
   KernelTime time = std::visit(Dispatch{launch, gpu_, residency}, launch.work);
   if (launch.choice) {
-    // What runs beside it keeps its time; a launch in front of that has some left.
-    constexpr double kLeastOfKernel = 0.25;
-    time.stretch(std::max(kLeastOfKernel, launch.choice->seconds(launch, gpu_, residency) / time.time.value()));
+    // What runs beside it keeps its time, whatever kernel is faster; the launch itself needs a start and its
+    // arithmetic.
+    const double least = std::max(gpu_.launch.kernel_fixed.value(), least_of_arithmetic(launch, gpu_));
+    time.stretch(std::max(least, launch.choice->seconds(launch, gpu_, residency)) / time.time.value());
     // The traffic is that of the kernel shown; the one that is faster has no more than the DRAM moves meanwhile.
     const double most = gpu_.dram.bandwidth.value() * time.time.value(),
                  moved = time.dram_read_bytes + time.dram_write_bytes;

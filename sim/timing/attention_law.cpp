@@ -328,7 +328,7 @@ KernelTime attention_time(const KernelLaunch& launch, const AttentionWork& work,
   }
   result.l2_bytes = launch.read_bytes() + launch.written_bytes();
   result.dram_read_bytes = cold;
-  result.dram_write_bytes = launch.written_bytes();
+  result.dram_write_bytes = missed_writes;  // what finds its line dirty replaces it there
   result.l2_hit_rate = read > 0.0 ? 1.0 - cold / read : 0.0;
   const double resident = std::max(1, work.blocks_per_sm);
   result.occupancy = std::min(1.0, resident * launch.threads_per_block / 32.0 / gpu.sm.max_warps);

@@ -200,21 +200,55 @@ double least_schedule_end(std::span<const double> alone, std::span<const double>
   return std::max(longest, together * repeats / (static_cast<double>(sms) * resident));
 }
 
+namespace {
+
+/// What no end of a grid is later than: the less, the more slots there are.
+class LatestEnd {
+ public:
+  /// `sorted`: what each block of the list takes on a full SM, ascending; `total` of all blocks.
+  LatestEnd(std::span<const double> sorted, double blocks, double total)
+      : sorted_(sorted), blocks_(blocks), total_(total) {}
+
+  [[nodiscard]] double on(double slots) const {
+    const double longest = sorted_.back();
+    if (blocks_ <= slots) return longest;
+    // The last block starts no later than all slots' even share …
+    double start = total_ / slots;
+    // … and no later than so many blocks have ended, of which the first all began at once.
+    const double lists = std::floor(slots / static_cast<double>(sorted_.size()));
+    if (lists >= 1.0 && blocks_ < 2.0 * slots) {
+      const auto ended = static_cast<std::size_t>((blocks_ - slots - 1.0) / lists);
+      start = std::min(start, sorted_[std::min(ended, sorted_.size() - 1)]);
+    }
+    return start + longest;
+  }
+
+ private:
+  std::span<const double> sorted_;
+  double blocks_, total_;
+};
+
+}  // namespace
+
 double latest_schedule_end(std::span<const double> alone, std::span<const double> more, double repeats, int sms,
                            int resident) {
   if (alone.empty() || sms < 1) return 0.0;
   const double blocks = static_cast<double>(alone.size()) * repeats;
-  double together = 0.0, longest = 0.0;
+  static thread_local std::vector<double> costs;
+  costs.clear();
+  double together = 0.0;
   for (std::size_t i = 0; i < alone.size(); ++i) {
-    const double cost = alone[i] + (resident - 1) * more[i];
-    together += cost;
-    longest = std::max(longest, cost);
+    costs.push_back(alone[i] + (resident - 1) * more[i]);
+    together += costs.back();
   }
+  std::sort(costs.begin(), costs.end());
+  const LatestEnd bound(costs, blocks, together * repeats);
   const std::uint64_t digest = digest_of(alone, more, repeats, resident);
   double latest = 0.0;
-  // No end is later than all slots' even share and one block. On more SMs than blocks every block is alone.
+  // Rounding of sums must not leave out an end that is as late as any. On more SMs than blocks every block is alone.
+  constexpr double kRounding = 1.0 + 1e-12;
   for (int count = tried_from(static_cast<int>(std::min<double>(sms, blocks)));
-       together * repeats / (static_cast<double>(count) * resident) + longest > latest; count += step_at(count)) {
+       bound.on(static_cast<double>(count) * resident) * kRounding > latest; count += step_at(count)) {
     latest = std::max(latest, remembered_end(digest, alone, more, repeats, count, resident));
     if (count >= blocks) break;
   }

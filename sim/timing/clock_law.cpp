@@ -10,8 +10,8 @@ namespace ridgeline {
 namespace {
 
 /// Of the energy of a byte from the DRAM, what L2 and SMs draw at their own voltage: on an H200 a byte from the L2
-/// costs 56 pJ (16 MiB scaled in place: 385 W at 4.75 TB/s), one from the DRAM 118 pJ (copy of 1 GiB: 626 W).
-constexpr double kCoreShareOfByte = 0.47;
+/// costs 56 pJ (16 MiB scaled in place: 385 W at 4.75 TB/s), one from the DRAM 117 pJ (copies and sums of 1 GiB: 623 to 626 W).
+constexpr double kCoreShareOfByte = 0.48;
 /// Of the idle power, what falls with clock and voltage: 117 W of an H200 at 1980 MHz (loads of falling duty,
 /// extrapolated), 81 W at 345 MHz.
 constexpr double kClockShareOfIdle = 0.34;
@@ -74,20 +74,50 @@ Seconds time_at(Seconds time, Seconds clocked, Hertz own, Hertz clock) {
   return clock < own ? std::max(time, clocked * ratio(own, clock)) : time;
 }
 
+namespace {
+
+/// Where a function that grows from `below` at `low` (0 or less) to `above` at `high` crosses zero, as closely as a
+/// double tells: false position, the end that stays put counting half (the Illinois rule), each fourth step a halving.
+template <class Function>
+double crossing(double low, double below, double high, double above, const Function& function) {
+  constexpr double kExact = 1e-15;
+  constexpr int kMostSteps = 200;
+  int stayed = 0;  // which end did in the last step: 1 the high one, -1 the low one
+  for (int i = 1; i < kMostSteps && high - low > kExact * high; ++i) {
+    double middle = high - (high - low) * above / (above - below);
+    if (i % 4 == 0 || !(middle > low && middle < high)) middle = 0.5 * (low + high);
+    if (middle <= low || middle >= high) break;
+    const double value = function(middle);
+    if (value > 0.0) {
+      high = middle;
+      above = value;
+      if (stayed == -1) below *= 0.5;
+      stayed = -1;
+    } else {
+      low = middle;
+      below = value;
+      if (stayed == 1) above *= 0.5;
+      stayed = 1;
+    }
+  }
+  return high;
+}
+
+}  // namespace
+
 Settled settle(const Gpu& gpu, const WorkEnergy& energy, Seconds time, Seconds clocked, Hertz own) {
   const Hertz top = top_clock(gpu);
-  const auto exceeds = [&](Hertz clock) {
-    return draw(gpu, energy, time_at(time, clocked, own, clock), clock) > gpu.power.limit;
+  const auto beyond = [&](double hertz) {
+    const Hertz clock{hertz};
+    return (draw(gpu, energy, time_at(time, clocked, own, clock), clock) - gpu.power.limit).value();
   };
-  if (gpu.power.limit.value() <= 0.0 || time.value() <= 0.0 || !exceeds(top)) return {time, top};
-  double low = std::min(gpu.clock.lowest, top).value(), high = top.value();
-  if (low > 0.0 && exceeds(Hertz{low})) return {time_at(time, clocked, own, Hertz{low}), Hertz{low}};
-  constexpr int kHalvings = 52;  // of a double
-  for (int i = 0; i < kHalvings; ++i) {
-    const double middle = 0.5 * (low + high);
-    (exceeds(Hertz{middle}) ? high : low) = middle;
-  }
-  return {time_at(time, clocked, own, Hertz{high}), Hertz{high}};
+  if (gpu.power.limit.value() <= 0.0 || time.value() <= 0.0) return {time, top};
+  const double above = beyond(top.value());
+  if (!(above > 0.0)) return {time, top};
+  const double low = std::min(gpu.clock.lowest, top).value();
+  const double below = low > 0.0 ? beyond(low) : -gpu.power.limit.value();
+  const Hertz settled{below > 0.0 ? low : crossing(low, below, top.value(), above, beyond)};
+  return {time_at(time, clocked, own, settled), settled};
 }
 
 namespace {
@@ -109,7 +139,7 @@ Settled power_limited(const Gpu& gpu, Pipe pipe, DType type, double flops, doubl
 
 WorkEnergy kernel_energy(const KernelLaunch& launch, const KernelTime& kernel, const Gpu& gpu) {
   const double dram = kernel.dram_read_bytes + kernel.dram_write_bytes;
-  const double l2 = std::holds_alternative<StreamWork>(launch.work) ? std::max(0.0, kernel.l2_bytes - dram) : 0.0;
+  const double l2 = std::holds_alternative<MemoryBoundWork>(launch.work) ? std::max(0.0, kernel.l2_bytes - dram) : 0.0;
   return work_energy(gpu, launch.pipe, launch.type, launch.flops, dram, l2);
 }
 

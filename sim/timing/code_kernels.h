@@ -1,12 +1,12 @@
 // Kernels described by their code: what a warp does in one pass of the kernel's loop.
 //
 // The microkernels of hw/probe are written for one effect each, so their machine code is known: instructions, clocks of
-// the port through which shared memory and L1 answer, loads in flight. A StreamWork whose kernel_class is a CodeKernel
-// is timed from that and from the hardware file alone (code_law.cpp). What of a row was not counted but set with the
-// measured curve in view is said in the table (code_kernels.cpp).
+// the port through which shared memory and L1 answer, loads in flight. A MemoryBoundWork whose kernel_class is a
+// CodeKernel is timed from that and from the hardware file alone (code_law.cpp). What of a row was not counted but set
+// with the measured curve in view is said in the table (code_kernels.cpp).
 //
-// Of its StreamWork such a kernel uses: iterations (passes of a block), elements (passes that share one wait, their
-// loads being in flight together; 0 = one), reread_bytes (of its loads, what the L1 serves) and, where it adds
+// Of its MemoryBoundWork such a kernel uses: iterations (passes of a block), elements (passes that share one wait,
+// their loads being in flight together; 0 = one), reread_bytes (of its loads, what the L1 serves) and, where it adds
 // atomically, tail_steps (lanes of a warp that meet on one address).
 #pragma once
 
@@ -16,7 +16,7 @@
 
 namespace ridgeline {
 
-/// In StreamWork::kernel_class, beyond the kernels of stream_kernels.h.
+/// In MemoryBoundWork::kernel_class, beyond the kernels of memory_bound_kernels.h.
 enum class CodeKernel : int {
   empty = 1000,
   stream_read,
@@ -70,13 +70,13 @@ struct CodeConstants {
   int shared_waits = 0;  ///< loads from shared memory a warp waits for in a pass, one after the other
 };
 
-inline bool is_code_kernel(const StreamWork& work) {
+inline bool is_code_kernel(const MemoryBoundWork& work) {
   return work.kernel_class >= static_cast<int>(CodeKernel::empty) &&
          work.kernel_class < static_cast<int>(CodeKernel::end);
 }
 const CodeConstants& code_constants(CodeKernel kernel);
 
 /// `work.iterations` are passes of a block, `work.reread_bytes` what of its loads the L1 serves.
-KernelTime code_time(const KernelLaunch& launch, const StreamWork& work, const Gpu& gpu, Residency residency);
+KernelTime code_time(const KernelLaunch& launch, const MemoryBoundWork& work, const Gpu& gpu, Residency residency);
 
 }  // namespace ridgeline

@@ -102,7 +102,7 @@ double atomic_time(double additions, double lines, double together, const L2Spec
 
 }  // namespace
 
-KernelTime code_time(const KernelLaunch& launch, const StreamWork& work, const Gpu& gpu, Residency residency) {
+KernelTime code_time(const KernelLaunch& launch, const MemoryBoundWork& work, const Gpu& gpu, Residency residency) {
   const CodeConstants& code = code_constants(static_cast<CodeKernel>(work.kernel_class));
   const Occupancy occupancy = occupancy_of(gpu.sm, launch);
   const double blocks = launch.blocks(), sms = gpu.sm.count, passes = std::max(0.0, work.iterations);
@@ -188,7 +188,7 @@ KernelTime code_time(const KernelLaunch& launch, const StreamWork& work, const G
   result.dram_write_bytes = traffic.written_out;
   result.l2_bytes = traffic.requested + traffic.written;
   result.l2_hit_rate = traffic.requested > 0.0 ? 1.0 - traffic.missed / traffic.requested : 0.0;
-  result.occupancy = std::min(capacity, std::ceil(blocks / sms)) * warps / gpu.sm.max_warps;
+  result.occupancy = std::min(1.0, std::min(capacity, std::ceil(blocks / sms)) * warps / gpu.sm.max_warps);
   result.waves = blocks / (sms * capacity);
   result.math_utilization = activity;
   return result;

@@ -196,12 +196,14 @@ GemmLaw::Compute GemmLaw::persistent(const GemmTile& tile, int splits, double wh
   const double operand_reads = (turned ? b_stored_ : a_stored_) * tile.wgmma_m +
                                (turned ? a_stored_ : b_stored_) * ((tile.wgmma_m + 63) / 64 * tile.wgmma_n);
   const double shared = tile.k * element_ * operand_reads * per_shared_;
-  const double latency = (c_.latency_cycles + stage_latency(tile)) / std::max(1, tile.stages - 1);
+  const double in_flight = ahead(tile, splits, steps);
+  const double latency = (c_.latency_cycles + stage_latency(tile)) / in_flight;
   // Every block receives both panels.
   const double a_panel = a_straddle_ * a_stored_ * tile.m, b_panel = b_straddle_ * b_stored_ * tile.n;
   const double port = tile.k * element_ * (a_panel + b_panel) * per_port_;
-  // Transposing panels takes turns with the math.
-  const double bound = math / c_.utilization + tile.k * (transpose_both_ * (tile.m + tile.n) + transpose_b_ / tile.n);
+  // Transposing panels takes turns with the math, and so does what spills.
+  const double bound = math / c_.utilization + tile.k * (transpose_both_ * (tile.m + tile.n) + transpose_b_ / tile.n) +
+                       tile.spilled * per_shared_;
   const double stored = splits > 1 ? 4.0 : output_element_;
   const double epilogue = area * stored * per_epilogue_ * store_penalty_ + c_.epilogue_cycles;
   const auto step = [&](double l2) {
@@ -209,8 +211,7 @@ GemmLaw::Compute GemmLaw::persistent(const GemmTile& tile, int splits, double wh
     constexpr double kMostRounding = 1.4143;  // the fourth root of four: the soft maximum of four equals
     return other * kMostRounding <= bound ? bound : std::max(bound, soft_maximum(shared, latency, port, l2));
   };
-  const double own_step =
-      std::max({bound, shared, port, (c_.latency_cycles + l2_latency_) / std::max(1, tile.stages - 1)});
+  const double own_step = std::max({bound, shared, port, (c_.latency_cycles + l2_latency_) / in_flight});
   const double whole_l2 = tile.k * element_ * per_l2_, busy = count * steps * math * per_sms_,
                asked = panels.fewest_rounds.elements * k_ / splits * element_;
   if (tile.stream_k) {
@@ -253,7 +254,7 @@ GemmLaw::Compute GemmLaw::tiled(const GemmTile& tile, int splits, double whole) 
   // Rows and columns outside the matrix are not loaded.
   const double rows = a_stored_ * m_ / pieces_of(m_, tile.m), columns = b_stored_ * n_ / pieces_of(n_, tile.n);
   const double panels = (a_straddle_ * rows + b_straddle_ * columns) * tile.k;
-  const double loads = load_slots_ * (grouped(tile) ? 1.0 : c_.own_load_slots) * panels,
+  const double loads = load_slots_ * (grouped(tile) ? 1.0 : c_.own_load_slots) * panels + tile.spilled * per_shared_,
                copies = panels * element_ * per_copy_;
   // On the CUDA cores a multiply-add takes an issue slot; where the lanes are slower than the issue, loads, barriers
   // and latency hide behind them.
@@ -261,12 +262,13 @@ GemmLaw::Compute GemmLaw::tiled(const GemmTile& tile, int splits, double whole) 
   const double stored = splits > 1 && !tile.stream_k ? 4.0 : output_element_;
   const double epilogue = c_.epilogue_cycles + area * stored * per_epilogue_ * store_penalty_;
   // A k-step's loads were asked for `stages - 1` steps before.
-  const double latency = stage_latency(tile) / std::max(1, tile.stages - 1);
+  const double in_flight = ahead(tile, splits, steps), latency = stage_latency(tile) / in_flight;
   // The blocks of the fullest SM in as few sets as its room allows, all of them about equal.
   const double sets = pieces_of(rounds, std::max(1, tile.blocks_per_sm)), resident = rounds / sets;
   const double own_pace =
-      std::max(std::max(resident * bound, l2_latency_ / std::max(1, tile.stages - 1)),
-               soft_maximum(resident * step, resident * copies, c_.latency_cycles) + c_.exposed_cycles * tile.k);
+      std::max(std::max(resident * bound, l2_latency_ / in_flight),
+               soft_maximum(resident * step, resident * copies, c_.latency_cycles / std::min(1.0, in_flight)) +
+                   c_.exposed_cycles * tile.k);
   double rest = sets * epilogue * (1.0 + (resident - 1.0) * (1.0 - c_.epilogue_overlap));
   if (tile.stream_k) rest += (splits - 1) * (c_.handoff_cycles + area * output_element_ * per_handoff_);
   const double cycles = sets * steps * std::max(own_pace, latency) + rest;
@@ -284,8 +286,7 @@ GemmLaw::Compute GemmLaw::tiled(const GemmTile& tile, int splits, double whole) 
           sets * steps * own_pace + rest};
 }
 
-double GemmLaw::split_reduction(const GemmTile& tile, int splits) const {
-  const SplitReduction& kernel = split_reduction_of(cuda_cores_ && !grouped(tile));
+double GemmLaw::split_reduction(int splits, const SplitReduction& kernel) const {
   const double results = m_ * n_ * batch_;
   const double seconds =
       (kernel.start_cycles + splits * kernel.split_cycles + results * per_sms_ * kernel.element_cycles) /
@@ -369,20 +370,6 @@ GemmTime GemmLaw::time_of(const Compute& work, const GemmTile& tile, int splits)
   result.dram_write = partial ? partial_written : written_bytes_;
   result.l2_bytes = work.tiles * work.k_steps * tile.k * element_ * (a_stored_ * tile.m + b_stored_ * tile.n);
   return result;
-}
-
-double GemmLaw::seconds(const GemmTile& tile, int splits, double give_up, double count) const {
-  const Compute work = compute(tile, splits, count);
-  const double helpers = helper_seconds(tile, splits, count);
-  // Compute alone is a bound from below.
-  if (helpers + share_of_few(blocks_of(tile, work.tiles)) * (fixed_ + work.cycles / clock_of(work)) >= give_up)
-    return std::numeric_limits<double>::infinity();
-  const GemmTime product = time_of(work, tile, splits);
-  const Pipe pipe = cuda_cores_ ? Pipe::fp32 : Pipe::tensor_mma;
-  return power_limited(gpu_, pipe, type_, flops_, product.dram_read + product.dram_write, Seconds{product.total},
-                       Seconds{product.clocked})
-             .time.value() +
-         helpers;
 }
 
 }  // namespace ridgeline

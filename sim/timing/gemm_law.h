@@ -13,6 +13,7 @@
 // data/laws/products.yaml for constants and errors.
 #pragma once
 
+#include <algorithm>
 #include <limits>
 #include <span>
 
@@ -37,6 +38,11 @@ struct GemmTile {
   int blocks_per_sm = 1;
   int wgmma_m = 0, wgmma_n = 0;
   bool stream_k = false;
+  double spilled = 0;  ///< bytes of sums that find no registers: stored and loaded again in every k-step
+  /// k-steps on their way while one is worked on, where shared memory does not hold all stages that the kernel was built
+  /// with (0: all of them but one). A part of one: between whole stages lie those of shorter k-steps, and below two
+  /// stages the k-steps themselves are that much shorter.
+  double ahead = 0;
 };
 GemmTile tile_of(const GemmWork& work);
 
@@ -84,7 +90,13 @@ class GemmLaw {
   /// `count`: tiles(tile).
   [[nodiscard]] double seconds(const GemmTile& tile, int splits, double give_up, double count) const;
   /// Seconds of the kernel that adds up `splits` partial products.
-  [[nodiscard]] double split_reduction(const GemmTile& tile, int splits) const;
+  [[nodiscard]] double split_reduction(const GemmTile& tile, int splits) const {
+    return split_reduction(splits, split_reduction_of(adds_up_its_own(tile)));
+  }
+  /// With constants other than those of the kernel's class.
+  [[nodiscard]] double split_reduction(int splits, const SplitReduction& kernel) const;
+  /// Whether partial sums are added by the kernel of fp32 products that are not CUTLASS's.
+  [[nodiscard]] bool adds_up_its_own(const GemmTile& tile) const { return cuda_cores_ && !grouped(tile); }
   /// Seconds of what runs beside the product: a memset, the kernel that adds up splits.
   [[nodiscard]] double helper_seconds(const GemmTile& tile, int splits) const {
     return helper_seconds(tile, splits, tiles(tile));
@@ -141,6 +153,11 @@ class GemmLaw {
   [[nodiscard]] double stage_latency(const GemmTile& tile) const {
     const double line = tile.k * element_ * (1.0 / 128.0);
     return l2_latency_ + dram_latency_ * (line < 1.0 ? line : 1.0);
+  }
+  /// How many k-steps' latency is waited for at once. Shorter k-steps wait more often, but not where k ends before.
+  [[nodiscard]] double ahead(const GemmTile& tile, int splits, double steps) const {
+    if (tile.ahead == 0.0) return std::max(1, tile.stages - 1);
+    return tile.ahead >= 1.0 ? tile.ahead : std::min(1.0, tile.ahead * steps * tile.k * splits / k_);
   }
   /// What a grid of `blocks` takes of its law's time beside traffic: a grid ends with its slowest block, and of few the
   /// slowest is less slow.

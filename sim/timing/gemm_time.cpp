@@ -1,11 +1,28 @@
 // One launch of a product: its law and the board's power limit.
 #include <algorithm>
+#include <limits>
 
 #include "sim/timing/clock_law.h"
 #include "sim/timing/gemm_law.h"
 #include "sim/timing/laws.h"
 
 namespace ridgeline {
+
+double GemmLaw::seconds(const GemmTile& tile, int splits, double give_up, double count) const {
+  const Compute work = compute(tile, splits, count);
+  const double helpers = helper_seconds(tile, splits, count);
+  // Compute alone is a bound from below.
+  if (helpers + share_of_few(blocks_of(tile, work.tiles)) * (fixed_ + work.cycles / clock_of(work)) >= give_up)
+    return std::numeric_limits<double>::infinity();
+  const GemmTime product = time_of(work, tile, splits);
+  if (product.total + helpers >= give_up) return std::numeric_limits<double>::infinity();  // the board only adds to it
+  const Pipe pipe = cuda_cores_ ? Pipe::fp32 : Pipe::tensor_mma;
+  return power_limited(gpu_, pipe, type_, flops_, product.dram_read + product.dram_write, Seconds{product.total},
+                       Seconds{product.clocked})
+             .time.value() +
+         helpers;
+}
+
 GemmMisses gemm_misses(const KernelLaunch& launch, std::span<const double> residency) {
   const auto missing = [&](const std::vector<Access>& accesses, std::size_t place) {
     double wanted = 0.0, missed = 0.0;

@@ -11,7 +11,7 @@ namespace ridgeline {
 struct AttentionConstants;
 struct ConvolutionConstants;
 struct GemmConstants;
-struct StreamConstants;
+struct MemoryBoundConstants;
 
 KernelTime gemm_time(const KernelLaunch& launch, const GemmWork& work, const Gpu& gpu, Residency residency);
 /// With constants other than those of the kernel's class.
@@ -26,10 +26,11 @@ KernelTime attention_time(const KernelLaunch& launch, const AttentionWork& work,
 /// With constants other than those of the kernel's class.
 KernelTime attention_time(const KernelLaunch& launch, const AttentionWork& work, const Gpu& gpu, Residency residency,
                           const AttentionConstants& constants);
-KernelTime stream_time(const KernelLaunch& launch, const StreamWork& work, const Gpu& gpu, Residency residency);
+KernelTime memory_bound_time(const KernelLaunch& launch, const MemoryBoundWork& work, const Gpu& gpu,
+                             Residency residency);
 /// With constants other than those of the kernel's class.
-KernelTime stream_time(const KernelLaunch& launch, const StreamWork& work, const Gpu& gpu, Residency residency,
-                       const StreamConstants& constants);
+KernelTime memory_bound_time(const KernelLaunch& launch, const MemoryBoundWork& work, const Gpu& gpu,
+                             Residency residency, const MemoryBoundConstants& constants);
 KernelTime fixed_time(const KernelLaunch& launch, const FixedWork& work, const Gpu& gpu, Residency residency);
 
 }  // namespace ridgeline

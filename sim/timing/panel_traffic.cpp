@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "sim/timing/achieved_bandwidth.h"
-#include "sim/timing/stream_kernels.h"
+#include "sim/timing/memory_bound_kernels.h"
 
 namespace ridgeline {
 namespace {

@@ -24,7 +24,7 @@ inline constexpr double kL1HitsAll = 0.4, kL1HitsNone = 0.94;
 struct AtWork {
   double of_sm = 1, of_chip = 1;
 };
-inline AtWork at_work(const KernelLaunch& launch, const StreamWork& work, const SmSpec& sm) {
+inline AtWork at_work(const KernelLaunch& launch, const MemoryBoundWork& work, const SmSpec& sm) {
   if (work.crowded_as_here) {
     const double of_sm =
         std::min<double>(std::max(1, occupancy_of(sm, launch).blocks), std::ceil(launch.blocks() / sm.count));
@@ -39,7 +39,7 @@ inline AtWork at_work(const KernelLaunch& launch, const StreamWork& work, const 
 }
 
 /// Share of the bytes read again that the L1, with the rows of the blocks on its SM, has lost.
-inline double l1_miss_again(const KernelLaunch& launch, const StreamWork& work, const SmSpec& sm) {
+inline double l1_miss_again(const KernelLaunch& launch, const MemoryBoundWork& work, const SmSpec& sm) {
   if (!work.reread_through_l1) return 1.0;
   const double filled =
       at_work(launch, work, sm).of_sm * work.reread_row_bytes / std::max(1.0, sm.l1_and_shared.value());

@@ -18,21 +18,23 @@ double tensor_rate(const MathRates& rates, Pipe pipe, DType type) {
   }
 }
 
-/// As the datasheet states it: tensor cores and CUDA cores have clocks of their own.
-FlopsPerSecond peak_of(const KernelLaunch& launch, const Gpu& gpu) {
-  const MathRates& rates = gpu.sm.rates;
-  const auto* product = std::get_if<GemmWork>(&launch.work);
-  const double sparsity = product && product->sparse != SparseOperand::none ? rates.sparsity_factor : 1.0;
-  if (const double rate = tensor_rate(rates, launch.pipe, launch.type); rate > 0.0)
-    return gpu.tensor_peak(rate * sparsity);
-  return gpu.peak(rates.fp32);
-}
-
 }  // namespace
+
+FlopsPerSecond datasheet_peak(const KernelLaunch& launch, const Gpu& gpu) {
+  const MathRates& rates = gpu.sm.rates;
+  double rate = tensor_rate(rates, launch.pipe, launch.type);
+  if (rate <= 0.0) return gpu.peak(rates.fp32);
+  if (const auto* product = std::get_if<GemmWork>(&launch.work); product && product->sparse != SparseOperand::none)
+    rate *= rates.sparsity_factor;
+  // Attention in fp32 makes three products of TF32 of each.
+  if (const auto* attention = std::get_if<AttentionWork>(&launch.work); attention && attention->type == DType::fp32)
+    rate /= 3.0;
+  return gpu.tensor_peak(rate);
+}
 
 KernelTime RooflineEngine::time(const KernelLaunch& launch, Residency /*residency*/) const {
   KernelTime result;
-  const double peak = peak_of(launch, gpu_).value();
+  const double peak = datasheet_peak(launch, gpu_).value();
   const double compute = peak > 0.0 ? launch.flops / peak : 0.0;
   result.dram_read_bytes = launch.read_bytes();
   result.dram_write_bytes = launch.written_bytes();

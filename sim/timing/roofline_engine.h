@@ -8,6 +8,10 @@
 
 namespace ridgeline {
 
+/// Peak of the units that a kernel computes on, as the datasheet states it: tensor cores and CUDA cores have clocks of
+/// their own, a 2:4 sparse operand counts its zeros.
+FlopsPerSecond datasheet_peak(const KernelLaunch& launch, const Gpu& gpu);
+
 class RooflineEngine final : public TimingEngine {
  public:
   explicit RooflineEngine(const Gpu& gpu) : gpu_(gpu) {}

@@ -49,13 +49,20 @@ struct MeasuredKernel {
   std::int64_t stream = 0, blocks = 0, bytes = 0;
 };
 
+/// A storage a call touches, where the recording names it: bytes touched, and of the whole.
+struct NamedOperand {
+  std::int64_t storage = AtenTensor::kNoStorage, bytes = 0, whole = 0;
+};
+
 struct AtenCall {
   std::string name;  ///< "aten::addmm", without the overload
   std::vector<Argument> inputs;
   std::vector<AtenTensor> outputs;  ///< empty where the recording has none
   std::vector<MeasuredKernel> kernels;
+  std::vector<NamedOperand> reads, writes;  ///< in the order of workload/op_operands.h; empty where not recorded
   Phase phase = Phase::forward;
   std::int16_t layer = -1;
+  bool laid_out_apart = false;  ///< strides are not recorded, and its kernels compute where operands lie
 
   /// The tensor at a position; null when there is none, or it is something else.
   [[nodiscard]] const AtenTensor* tensor(std::size_t i) const {

@@ -71,6 +71,32 @@ std::int64_t element_bytes(std::string_view kernel) {
   return at == kernel.npos || at + 11 >= kernel.size() ? 4 : kernel[at + 11] - '0';
 }
 
+/// torch.cat has no kernel of its own for parts of several types, or with more than four dimensions that are views.
+bool copies_each(const TensorList& parts) {
+  constexpr std::size_t kMostDimensions = 4;
+  return std::any_of(parts.begin(), parts.end(), [&](const AtenTensor& part) {
+    return part.type != parts.front().type || (!part.contiguous() && part.sizes.size() > kMostDimensions);
+  });
+}
+/// A copy or cast of each part into its place.
+MappedOps copied_each(const TensorList& parts, const AtenTensor& result) {
+  DType widest = parts.front().type;
+  for (const AtenTensor& part : parts)
+    if (bytes_of(part.type) > bytes_of(widest)) widest = part.type;
+  std::vector<MappedOp> ops;
+  for (const AtenTensor& part : parts) {
+    if (part.elements() < 1) continue;
+    AtenTensor place = fresh(widest, part.sizes);
+    place.storage = result.storage;
+    MappedOp op = copy_ops(part, place)->front();
+    if (auto* copy = std::get_if<Copy>(&op.op); copy != nullptr && copy->kind == CopyKind::contiguous)
+      copy->kind = CopyKind::permute;
+    if (auto* cast = std::get_if<Pointwise>(&op.op)) cast->walk = Walk::strided;
+    ops.push_back(std::move(op));
+  }
+  return ops;
+}
+
 MappedOps concatenate(const AtenCall& call, const MapContext&) {
   const TensorList* list = call.list(0);
   std::vector<MappedOp> ops;
@@ -105,6 +131,9 @@ MappedOps concatenate(const AtenCall& call, const MapContext&) {
   // torch.cat takes at most 128 inputs a kernel.
   constexpr std::size_t kMostInputs = 128;
   const AtenTensor y = result_of(call, 0, fresh(first.type, {elements}));
+  if (copies_each(*list)) return copied_each(*list, y);
+  const bool strided =
+      std::any_of(list->begin(), list->end(), [](const AtenTensor& part) { return !part.contiguous(); });
   for (std::size_t begin = 0; begin < list->size(); begin += kMostInputs) {
     const std::size_t parts = std::min(kMostInputs, list->size() - begin);
     std::int64_t part_elements = 0;
@@ -114,7 +143,8 @@ MappedOps concatenate(const AtenCall& call, const MapContext&) {
       op.inputs.push_back((*list)[i]);
     }
     const std::int64_t cols = std::max<std::int64_t>(1, part_elements / rows / static_cast<std::int64_t>(parts));
-    op.op = Copy{CopyKind::concatenate, first.type, rows, cols, static_cast<std::int64_t>(parts)};
+    op.op = Copy{strided ? CopyKind::concatenate_strided : CopyKind::concatenate, first.type, rows, cols,
+                 static_cast<std::int64_t>(parts)};
     op.outputs = {y};
     op.forward = HostClass::concatenate;
     op.backward = HostClass::split_backward;

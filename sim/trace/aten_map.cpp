@@ -20,6 +20,8 @@ const RuleTable& rules() {
     add_row_rules(all);
     add_reduction_rules(all);
     add_list_rules(all);
+    add_index_rules(all);
+    add_loss_rules(all);
     return all;
   }();
   return table;

@@ -23,13 +23,31 @@ bool same_layout(const AtenTensor& input, const AtenTensor& output) {
   return input.strides == output.strides && output.dense();
 }
 
+/// Whether neighbours in the output's memory lie apart in the input's.
+bool crosses(const AtenTensor& input, const AtenTensor& output) {
+  const std::size_t rank = output.sizes.size();
+  if (input.sizes != output.sizes || rank == 0) return false;
+  const auto strides_of = [rank](const AtenTensor& x) {
+    if (x.strides.size() == rank) return x.strides;
+    std::vector<std::int64_t> strides(rank, 1);
+    for (std::size_t i = rank - 1; i-- > 0;) strides[i] = strides[i + 1] * x.sizes[i + 1];
+    return strides;
+  };
+  const std::vector<std::int64_t> in = strides_of(input), out = strides_of(output);
+  std::size_t innermost = rank;
+  for (std::size_t i = 0; i < rank; ++i)
+    if (output.sizes[i] > 1 && (innermost == rank || out[i] < out[innermost])) innermost = i;
+  return innermost < rank && in[innermost] > 1;
+}
+
 /// How operands lie relative to the result; sets rows and columns for a repeated row.
 Walk walk_of(std::initializer_list<const AtenTensor*> inputs, const AtenTensor& output, Pointwise& op) {
   Walk walk = Walk::contiguous;
   const std::int64_t elements = output.elements();
   for (const AtenTensor* input : inputs) {
     if (input->elements() >= elements) {
-      if (!same_layout(*input, output)) walk = Walk::strided;
+      if (crosses(*input, output)) walk = Walk::transposed;
+      else if (!same_layout(*input, output) && walk != Walk::transposed) walk = Walk::strided;
       continue;
     }
     std::size_t matching = 0;  // dimensions from the innermost on that both have
@@ -41,7 +59,7 @@ Walk walk_of(std::initializer_list<const AtenTensor*> inputs, const AtenTensor& 
       op.cols = input->elements();
       op.rows = elements / std::max<std::int64_t>(op.cols, 1);
       if (walk == Walk::contiguous) walk = Walk::broadcast_row;
-    } else if (walk != Walk::strided) {
+    } else if (walk != Walk::strided && walk != Walk::transposed) {
       walk = Walk::broadcast;
     }
   }
@@ -206,14 +224,19 @@ MappedOps update_scale(const AtenCall& call, const MapContext&) {
   return one(pointwise_op(P::other, {scale, found}, *scale));
 }
 
-/// gather, index: one element of the result for each index.
-template <std::size_t Index>
-MappedOps gathered(const AtenCall& call, const MapContext&) {
-  const AtenTensor *x = call.tensor(0), *index = call.tensor(Index);
-  if (x == nullptr || index == nullptr) return std::nullopt;
-  AtenTensor y = fresh(x->type, index->sizes);
-  y = result_of(call, 0, y);
-  return unless_empty(y, pointwise_op(P::other, {index}, y));
+/// (x, exponent), either of which may be a number: squares, roots and reciprocals are computed as such.
+template <bool InPlace>
+MappedOps power(const AtenCall& call, const MapContext& context) {
+  const std::optional<double> exponent = call.number(1);
+  for (const double simple : {2.0, 3.0, 0.5, -0.5, -1.0, -2.0, 1.0, 0.0})
+    if (exponent == simple) return binary<P::mul, P::pow2, InPlace>(call, context);
+  auto ops = binary<P::power, P::power, InPlace>(call, context);
+  // A number to the power of a tensor is filled into a tensor first, and repeated.
+  if (!ops || ops->empty() || call.tensor(0) != nullptr) return ops;
+  const AtenTensor base = fresh(DType::fp32, {});
+  std::get<Pointwise>(ops->front().op).walk = Walk::broadcast;
+  ops->insert(ops->begin(), pointwise_op(P::fill, {}, base));
+  return ops;
 }
 
 }  // namespace
@@ -251,7 +274,6 @@ void add_pointwise_rules(RuleTable& table) {
                 {"aten::native_dropout_backward", backward_of<P::dropout_backward>},
                 {"aten::_amp_update_scale_", update_scale},
                 {"aten::arange", arange},
-                {"aten::gather", gathered<2>},
                 {"aten::add", binary<P::add, P::scale>},
                 {"aten::add_", binary<P::add_in_place, P::scale, true>},
                 {"aten::sub", binary<P::add, P::scale>},
@@ -261,8 +283,8 @@ void add_pointwise_rules(RuleTable& table) {
                 {"aten::mul_", binary<P::mul, P::scale, true>},
                 {"aten::div", binary<P::mul, P::divide>},
                 {"aten::div_", binary<P::mul, P::divide, true>},
-                {"aten::pow", binary<P::mul, P::pow2>},
-                {"aten::pow_", binary<P::mul, P::pow2, true>},
+                {"aten::pow", power<false>},
+                {"aten::pow_", power<true>},
                 {"aten::maximum", binary<P::add, P::clamp>},
                 {"aten::minimum", binary<P::add, P::clamp>},
                 {"aten::where", several<P::other, false>},
@@ -292,8 +314,7 @@ void add_pointwise_rules(RuleTable& table) {
                            "aten::tril",        "aten::triu",
                            "aten::bitwise_not", "aten::logical_not",
                            "aten::isfinite",    "aten::isnan",
-                           "aten::isinf",       "aten::nan_to_num",
-                           "aten::flip",        "aten::roll"})
+                           "aten::isinf",       "aten::nan_to_num"})
     table.emplace(name, unary<P::other>);
   for (const char* name : {"aten::sigmoid_", "aten::exp_", "aten::bernoulli_", "aten::uniform_", "aten::normal_",
                            "aten::random_", "aten::tril_", "aten::triu_", "aten::logical_not_", "aten::leaky_relu_",

@@ -62,7 +62,26 @@ MappedOps over_one(const AtenCall& call, const MapContext&) {
   if (const auto dim = call.number(1)) dims = {*dim};
   return reduction(call, call.tensor(0), &dims, false);
 }
+/// Running sums or products along a dimension: rows side by side, or columns where it is not the innermost.
 MappedOps scan(const AtenCall& call, const MapContext&) {
+  const AtenTensor* x = call.tensor(0);
+  if (x == nullptr || x->elements() < 1) return std::nullopt;
+  const auto rank = static_cast<std::int64_t>(x->sizes.size());
+  auto d = static_cast<std::int64_t>(call.number(1).value_or(-1));
+  if (d < 0) d += rank;
+  const std::int64_t along = d >= 0 && d < rank ? x->sizes[static_cast<std::size_t>(d)] : x->elements();
+  const std::int64_t others = x->elements() / std::max<std::int64_t>(1, along);
+  const bool innermost = others == 1 || d == rank - 1;
+  const DType type = x->type == DType::boolean || x->type == DType::int32 ? DType::int64 : x->type;
+  return one({innermost ? Reduction{ReductionKind::scan_cols, type, others, along}
+                        : Reduction{ReductionKind::scan_rows, type, along, others},
+              {*x},
+              {result_of(call, 0, fresh(type, x->sizes))},
+              HostClass::pointwise,
+              HostClass::pointwise_backward});
+}
+/// A mean over the pixels of each channel.
+MappedOps pooled(const AtenCall& call, const MapContext&) {
   const AtenTensor* x = call.tensor(0);
   if (x == nullptr || x->elements() < 1) return std::nullopt;
   return one(pointwise_op(PointwiseFunction::other, {x}, result_of(call, 0, like(*x))));
@@ -90,7 +109,7 @@ void add_reduction_rules(RuleTable& table) {
                 {"aten::var_mean", over_dimensions<true>},
                 {"aten::std", over_dimensions<true>},
                 {"aten::logsumexp", over_dimensions<false>},
-                {"aten::_adaptive_avg_pool2d", scan},
+                {"aten::_adaptive_avg_pool2d", pooled},
                 {"aten::argmax", over_one},
                 {"aten::argmin", over_one},
                 {"aten::all", over_one},

@@ -43,6 +43,27 @@ MappedOps softmax(const AtenCall& call, const MapContext&) {
               HostClass::softmax_backward});
 }
 
+/// Softmax, then zeros in the rows whose inputs are all minus infinity: compared, reduced, chosen by.
+MappedOps safe_softmax(const AtenCall& call, const MapContext& context) {
+  const AtenTensor* x = call.tensor(0);
+  auto ops = softmax<false>(call, context);
+  if (!ops) return std::nullopt;
+  const Rows r = rows_along(*x, call.number(1).value_or(-1));
+  const AtenTensor y = ops->back().outputs.front(), in = fresh(y.type, {r.rows, r.cols}),
+                   equal = fresh(DType::boolean, x->sizes), masked = fresh(DType::boolean, {r.rows, 1}),
+                   zero = fresh(y.type, {});
+  ops->push_back(pointwise_op(PointwiseFunction::equal, {x}, equal));
+  ops->push_back({Reduction{ReductionKind::sum_cols, DType::boolean, r.rows, r.cols},
+                  {equal},
+                  {masked},
+                  HostClass::pointwise,
+                  HostClass::pointwise_backward});
+  ops->push_back(pointwise_op(PointwiseFunction::fill, {}, zero));
+  ops->push_back(pointwise_op(PointwiseFunction::other, {&masked, &in}, in));
+  ops->back().inputs.back() = ops->back().outputs.front() = y;
+  return ops;
+}
+
 template <bool Log>
 MappedOps softmax_backward(const AtenCall& call, const MapContext&) {
   const AtenTensor *dy = call.tensor(0), *y = call.tensor(1);
@@ -222,46 +243,11 @@ MappedOps embedding_backward(const AtenCall& call, const MapContext&) {
               host});
 }
 
-MappedOps nll_loss(const AtenCall& call, const MapContext&) {
-  const AtenTensor *x = call.tensor(0), *target = call.tensor(1);
-  if (x == nullptr || target == nullptr || x->elements() < 1) return std::nullopt;
-  return one({NllLoss{false, x->type, x->elements() / x->last(), x->last()},
-              {*x, *target},
-              {result_of(call, 0, fresh(x->type, {}))},
-              HostClass::cross_entropy,
-              HostClass::nll_backward});
-}
-MappedOps nll_loss_backward(const AtenCall& call, const MapContext&) {
-  const AtenTensor *dy = call.tensor(0), *x = call.tensor(1), *target = call.tensor(2);
-  if (dy == nullptr || x == nullptr || target == nullptr || x->elements() < 1) return std::nullopt;
-  return one({NllLoss{true, x->type, x->elements() / x->last(), x->last()},
-              {*dy, *target},
-              {result_of(call, 0, like(*x))},
-              HostClass::nll_backward,
-              HostClass::nll_backward});
-}
-/// A pixel a row: a gather, and a fill with a scatter, whole grids of them.
-MappedOps nll_loss2d(const AtenCall& call, const MapContext&) {
-  const AtenTensor *x = call.tensor(0), *target = call.tensor(1);
-  if (x == nullptr || target == nullptr || target->elements() < 1) return std::nullopt;
-  const AtenTensor picked = fresh(x->type, target->sizes);
-  return one(pointwise_op(PointwiseFunction::other, {target}, picked));
-}
-MappedOps nll_loss2d_backward(const AtenCall& call, const MapContext&) {
-  const AtenTensor *x = call.tensor(1), *target = call.tensor(2);
-  if (x == nullptr || target == nullptr || target->elements() < 1) return std::nullopt;
-  const AtenTensor dx = result_of(call, 0, like(*x)), picked = fresh(x->type, target->sizes);
-  std::vector<MappedOp> ops{pointwise_op(PointwiseFunction::fill, {}, dx)};
-  ops.push_back(pointwise_op(PointwiseFunction::other, {target}, picked));
-  ops.back().backward = HostClass::python_fixed;
-  return ops;
-}
-
 }  // namespace
 
 void add_row_rules(RuleTable& table) {
   table.insert({{"aten::_softmax", softmax<false>},
-                {"aten::_safe_softmax", softmax<false>},
+                {"aten::_safe_softmax", safe_softmax},
                 {"aten::_log_softmax", softmax<true>},
                 {"aten::_softmax_backward_data", softmax_backward<false>},
                 {"aten::_log_softmax_backward_data", softmax_backward<true>},
@@ -275,11 +261,7 @@ void add_row_rules(RuleTable& table) {
                 {"aten::_fused_dropout", dropout},
                 {"aten::embedding", embedding},
                 {"aten::index_select", index_select},
-                {"aten::embedding_dense_backward", embedding_backward},
-                {"aten::nll_loss_forward", nll_loss},
-                {"aten::nll_loss_backward", nll_loss_backward},
-                {"aten::nll_loss2d_forward", nll_loss2d},
-                {"aten::nll_loss2d_backward", nll_loss2d_backward}});
+                {"aten::embedding_dense_backward", embedding_backward}});
 }
 
 }  // namespace ridgeline::trace

@@ -21,6 +21,8 @@ void add_attention_rules(RuleTable& table);
 void add_row_rules(RuleTable& table);
 void add_reduction_rules(RuleTable& table);
 void add_list_rules(RuleTable& table);
+void add_index_rules(RuleTable& table);
+void add_loss_rules(RuleTable& table);
 
 /// A contiguous tensor of these sizes that no recording names.
 inline AtenTensor fresh(DType type, std::vector<std::int64_t> sizes) {

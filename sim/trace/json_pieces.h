@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "sim/trace/text_source.h"
+#include "sim/input/text_source.h"
 
 namespace ridgeline::trace {
 

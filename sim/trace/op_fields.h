@@ -15,25 +15,28 @@
 namespace ridgeline::trace {
 
 inline constexpr std::array<std::string_view, std::variant_size_v<Op>> kKindNames{
-    "matmul",    "pointwise", "copy",         "softmax",     "norm",  "reduction", "dropout", "embedding",
-    "attention", "nll_loss",  "multi_tensor", "convolution", "image", "memset",    "unknown", "fused_kernel"};
+    "matmul",  "pointwise", "copy",      "softmax",      "norm",         "reduction",
+    "dropout", "embedding", "attention", "nll_loss",     "multi_tensor", "convolution",
+    "image",   "memset",    "unknown",   "fused_kernel", "sort"};
 
 inline constexpr std::array<std::string_view, 4> kLayoutNames{"nn", "nt", "tn", "tt"};
-inline constexpr std::array<std::string_view, 4> kWalkNames{"contiguous", "broadcast_row", "broadcast", "strided"};
+inline constexpr std::array<std::string_view, 5> kWalkNames{"contiguous", "broadcast_row", "broadcast", "strided",
+                                                            "transposed"};
 inline constexpr std::array<std::string_view, 7> kCopyNames{
     "contiguous", "permute", "transpose", "concatenate", "concatenate_strided", "host_to_device", "device_to_host"};
-inline constexpr std::array<std::string_view, 5> kReductionNames{"sum_rows", "sum_cols", "mean_cols", "sum_all",
-                                                                 "norm_all"};
+inline constexpr std::array<std::string_view, 7> kReductionNames{"sum_rows", "sum_cols",  "mean_cols", "sum_all",
+                                                                 "norm_all", "scan_rows", "scan_cols"};
 inline constexpr std::array<std::string_view, 3> kBackendNames{"flash", "cudnn", "efficient"};
 inline constexpr std::array<std::string_view, 4> kImageNames{"batch_norm", "relu", "max_pool2d", "upsample_nearest2d"};
-inline constexpr std::array<std::string_view, 27> kPointwiseNames{
+inline constexpr std::array<std::string_view, 31> kPointwiseNames{
     "add",        "add_in_place",  "mul",           "scale",
     "gelu",       "gelu_tanh",     "gelu_backward", "gelu_tanh_backward",
     "silu",       "silu_backward", "relu",          "relu_backward",
     "tanh",       "tanh_backward", "pow2",          "square_root",
     "reciprocal", "divide",        "equal",         "masked_fill",
     "cast",       "fill",          "arange",        "dropout_backward",
-    "clamp",      "rope",          "other"};
+    "clamp",      "rope",          "power",         "index",
+    "gather",     "roll",          "other"};
 inline constexpr std::array<std::string_view, 14> kMultiTensorNames{
     "add",  "mul",     "lerp",        "addcmul",    "addcdiv",   "square_root", "divide",
     "norm", "unscale", "fused_adamw", "fused_adam", "fused_sgd", "add_scalar",  "copy"};
@@ -136,6 +139,11 @@ struct Fields {
   template <typename O, typename V>
   requires std::same_as<std::remove_const_t<O>, Memset>
   static void visit(O& op, V&& v) { v("bytes", op.bytes); }
+  template <typename O, typename V>
+  requires std::same_as<std::remove_const_t<O>, Sort>
+  static void visit(O& op, V&& v) {
+    v("type", op.type), v("rows", op.rows), v("cols", op.cols), v("kept", op.kept), v("key_bits", op.key_bits);
+  }
   template <typename O, typename V>
   requires std::same_as<std::remove_const_t<O>, UnknownOp>
   static void visit(O& op, V&& v) {

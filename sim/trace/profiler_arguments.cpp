@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <simdjson.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
@@ -113,6 +114,26 @@ Argument value_from_text(std::string_view text) {
     text.remove_prefix(std::min(comma + 1, text.size()));
   }
   return numbers;
+}
+
+void read_storages(const std::string& json, AtenCall& call) {
+  if (json.find("\"Storages\"") == json.npos) return;
+  simdjson::dom::parser parser;
+  element root, storages;
+  if (parser.parse(json).get(root) != simdjson::SUCCESS || root["Storages"].get(storages) != simdjson::SUCCESS) return;
+  const auto read = [&](const char* key, std::vector<NamedOperand>& into) {
+    array all;
+    if (storages[key].get(all) != simdjson::SUCCESS) return;
+    for (const element one : all) {
+      std::vector<std::int64_t> numbers;
+      const bool good =
+          integers_of(one, numbers) && numbers.size() == 3 && numbers[0] >= 0 &&
+          std::all_of(numbers.begin() + 1, numbers.end(), [](std::int64_t n) { return n >= 0 && n <= kMostElements; });
+      if (good) into.push_back({numbers[0], numbers[1], numbers[2]});
+    }
+  };
+  read("reads", call.reads);
+  read("writes", call.writes);
 }
 
 std::vector<Argument> profiler_arguments(const std::string& json, DType type_in_lists, const std::string& place,

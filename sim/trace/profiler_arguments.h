@@ -12,6 +12,9 @@ namespace ridgeline::trace {
 
 /// `json` is the event's "args". Tensors in lists have no type of their own in a trace: they get `type_in_lists`.
 /// `place` is "file:line". Throws UserError for sizes that cannot be; what is missing is left empty.
+/// "Storages" of an operator, which our own timelines have and PyTorch's do not: what `call` reads and writes.
+void read_storages(const std::string& json, AtenCall& call);
+
 std::vector<Argument> profiler_arguments(const std::string& json, DType type_in_lists, const std::string& place,
                                          Defects& defects);
 

@@ -186,6 +186,10 @@ void ProfilerEventReader::event(std::string_view text, std::int64_t line) {
   if (kind == Wanted::nothing) return;
   if (has_time && !at) s.fail(line, fmt::format("\"ts\" of '{}' is not a finite number", name));
   if (has_duration && !duration) s.fail(line, fmt::format("\"dur\" of '{}' is not a finite number", name));
+  constexpr double kMostTime = 1e19, kLongest = 1e13;  // microseconds: beyond any epoch; four months
+  if (at && std::abs(*at) > kMostTime) s.fail(line, fmt::format("\"ts\" of '{}' is no time: {}", name, *at));
+  if (duration && *duration > kLongest)
+    s.fail(line, fmt::format("\"dur\" of '{}' is no duration: {}", name, *duration));
   if (!at) return s.defects.add("events without a time, left out");
   if (kind != Wanted::memory && !duration) return s.defects.add("events without a duration, left out");
   if (duration.value_or(0) < 0) {

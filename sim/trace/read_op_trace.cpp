@@ -7,13 +7,14 @@
 #include <limits>
 #include <unordered_map>
 
+#include "sim/input/text_source.h"
 #include "sim/trace/op_fields.h"
 #include "sim/trace/record_names.h"
-#include "sim/trace/text_source.h"
 #include "sim/trace/trace_builder.h"
 #include "sim/units/nearest_name.h"
 #include "sim/units/user_error.h"
 #include "sim/workload/host_class.h"
+#include "sim/workload/repeated_range.h"
 
 namespace ridgeline::trace {
 namespace {
@@ -165,11 +166,14 @@ class Reader {
     else if (kind == "aten") aten(line);
     else if (kind == "host") host(line);
     else if (kind == "wait") trace_.records.push_back({Record::Kind::wait_for_gpu, HostClass::other, 0});
+    else if (kind == "repeat") begin_repeat(line);
+    else if (kind == "repeated") end_repeat();
     else if (kind == "step") begin_step();
     else if (kind == "end") end_step();
     else
       throw LineError(fmt::format(
-          "unknown \"record\":\"{}\"; expected storage, free, op, call, aten, host, wait, step, end", kind));
+          "unknown \"record\":\"{}\"; expected storage, free, op, call, aten, host, wait, repeat, repeated, step, end",
+          kind));
   }
 
   Replayable finish() {
@@ -258,8 +262,29 @@ class Reader {
     in_step_ = true;
     builder_.begin_step();
   }
+  void begin_repeat(const object& line) {
+    if (!in_step_ || in_repeat_) throw LineError("\"repeat\" must stand in a step, and not in another one");
+    if (!trace_.repeats.empty() && trace_.repeats.back().records.begin >= trace_.steps.back().begin)
+      throw LineError("a step has two \"repeat\": one is read");
+    in_repeat_ = true;
+    trace_.repeats.push_back({{here(), here()}, integer(line, "times", 1, kMost)});
+  }
+  void end_repeat() {
+    if (!in_repeat_) throw LineError("\"repeated\" without \"repeat\" above");
+    in_repeat_ = false;
+    StepRange& range = trace_.repeats.back().records;
+    range.end = here();
+    const std::uint32_t length = range.end - range.begin;
+    if (length > range.begin - trace_.steps.back().begin ||
+        !runs_again(trace_, {range.begin - length, range.begin}, range))
+      throw LineError(
+          "what \"repeat\" begins must do what the records of the step before it do, and free all that it allocates");
+  }
   void end_step() {
     if (!in_step_) throw LineError("a step ends that has not begun");
+    if (in_repeat_) throw LineError("a step ends before \"repeated\"");
+    if (!replayable_.recorded.empty() && !trace_.repeats.empty())
+      throw LineError("\"repeat\" stands with \"call\" records only, not with \"aten\"");
     in_step_ = false;
     if (!replayable_.recorded.empty()) {
       const DispatcherHost::Work work = builder_.modelled_host.end_step();
@@ -353,7 +378,7 @@ class Reader {
   std::vector<StorageId> storages_;  ///< by the file's id
   std::vector<bool> alive_;          ///< by storage
   std::unordered_map<std::int64_t, std::uint32_t> ops_;
-  bool in_step_ = false;
+  bool in_step_ = false, in_repeat_ = false;
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <numeric>
@@ -13,12 +14,15 @@
 #include "sim/trace/profiler_arguments.h"
 #include "sim/trace/profiler_steps.h"
 #include "sim/trace/trace_builder.h"
+#include "sim/trace/unrecorded_layouts.h"
 #include "sim/units/user_error.h"
 
 namespace ridgeline::trace {
 namespace {
 
 constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
+/// Microseconds by which one event may seem to reach into the next that begins at its end: ends are sums of decimals.
+constexpr double kTouch = 5e-4;
 constexpr std::string_view kBackwardNode = "autograd::engine::evaluate_function";
 
 /// Operators in the order of their begin, with the operator around each.
@@ -27,7 +31,7 @@ std::vector<std::size_t> parents_of(const std::vector<OperatorEvent>& operators)
   std::unordered_map<std::int64_t, std::vector<std::size_t>> stacks;  // by thread
   for (std::size_t i = 0; i < operators.size(); ++i) {
     auto& stack = stacks[operators[i].thread];
-    while (!stack.empty() && operators[stack.back()].end <= operators[i].begin) stack.pop_back();
+    while (!stack.empty() && operators[stack.back()].end <= operators[i].begin + kTouch) stack.pop_back();
     if (!stack.empty()) parents[i] = stack.back();
     stack.push_back(i);
   }
@@ -43,11 +47,11 @@ std::vector<std::size_t> operators_around(const std::vector<RuntimeEvent>& calls
   for (std::size_t c = 0; c < calls.size(); ++c) {
     for (; next < operators.size() && operators[next].begin <= calls[c].begin; ++next) {
       auto& stack = stacks[operators[next].thread];
-      while (!stack.empty() && operators[stack.back()].end <= operators[next].begin) stack.pop_back();
+      while (!stack.empty() && operators[stack.back()].end <= operators[next].begin + kTouch) stack.pop_back();
       stack.push_back(next);
     }
     auto& stack = stacks[calls[c].thread];
-    while (!stack.empty() && operators[stack.back()].end <= calls[c].begin) stack.pop_back();
+    while (!stack.empty() && operators[stack.back()].end <= calls[c].begin + kTouch) stack.pop_back();
     if (!stack.empty()) around[c] = stack.back();
   }
   return around;
@@ -155,12 +159,21 @@ class ProfileReplay {
     std::stable_sort(entries_.begin(), entries_.end(),
                      [](const Entry& a, const Entry& b) { return a.begin < b.begin; });
     for (Entry& entry : entries_) {
+      if (is_collective(entry)) {  // whichever operator it was launched in: gradients are exchanged within others
+        entry.innermost = kNone;
+        continue;
+      }
       for (std::size_t op = entry.innermost; op != kNone; op = parents_[op])
         if (is_mapped(name_of_operator(op))) entry.candidates.push_back(op);
       std::reverse(entry.candidates.begin(), entry.candidates.end());
     }
   }
 
+  [[nodiscard]] bool is_collective(const Entry& entry) const {
+    if (entry.gpu == kNone) return false;
+    const std::string& name = events_.names[events_.gpu[entry.gpu].name];
+    return name.starts_with("nccl") || name.starts_with("void nccl");
+  }
   [[nodiscard]] const std::string& name_of_operator(std::size_t op) const {
     return events_.names[events_.operators[op].name];
   }
@@ -248,11 +261,14 @@ class ProfileReplay {
       } else if (has_candidate) {
         if (calls_itself(group, level) || !emit_without_copies(group, level)) emit(group, level + 1);
       } else {
-        const AtenCall call = call_of(group, first.innermost);
-        builder_.unknown(call, host_until(group));
-        if (std::any_of(group.begin(), group.end(), [](const Entry& e) { return e.gpu == kNone; })) builder_.wait();
+        emit_unknown(group, call_of(group, first.innermost));
       }
     }
+  }
+
+  void emit_unknown(std::span<const Entry> group, const AtenCall& call) {
+    builder_.unknown(call, host_until(group));
+    if (std::any_of(group.begin(), group.end(), [](const Entry& e) { return e.gpu == kNone; })) builder_.wait();
   }
 
   /// Autocast casts the operands inside an operator and then calls it anew, with the types it runs with.
@@ -264,24 +280,41 @@ class ProfileReplay {
     });
   }
 
-  /// Norms and softmax copy operands that are not contiguous before their kernels run: a call each.
+  /// Operators copy and cast operands that do not suit them before their own kernels run: a call each, unless the rule
+  /// has copies among its operations.
   bool emit_without_copies(std::span<const Entry> group, std::size_t level) {
     const std::size_t op = group.front().candidates[level];
-    const std::string& name = name_of_operator(op);
-    if (name.find("norm") == name.npos && name.find("softmax") == name.npos) return emit_call(group, op);
+    const auto copy_in = [&](const Entry& entry) {  // place of the copy among the operators around; 0: it is none
+      for (std::size_t i = level + 1; i < entry.candidates.size(); ++i)
+        if (name_of_operator(entry.candidates[i]) == "aten::copy_") return i;
+      return std::size_t{0};
+    };
     std::vector<Entry> own;
-    for (const Entry& entry : group) {
-      const bool copies =
-          std::any_of(entry.candidates.begin() + static_cast<std::ptrdiff_t>(level) + 1, entry.candidates.end(),
-                      [&](std::size_t inner) { return name_of_operator(inner) == "aten::copy_"; });
-      if (copies) emit({&entry, 1}, level + 1);
-      else own.push_back(entry);
-    }
-    return own.empty() || emit_call(own, op);
+    std::copy_if(group.begin(), group.end(), std::back_inserter(own), [&](const Entry& e) { return copy_in(e) == 0; });
+    const bool only_copies = own.empty();
+    if (own.size() == group.size() || (only_copies && name_of_operator(op) != "aten::cat") ||
+        (!only_copies && rule_copies(group, op)))
+      return emit_call(group, op);
+    for (const Entry& entry : group)
+      if (const std::size_t copy = copy_in(entry); copy > 0) emit({&entry, 1}, copy);
+    return only_copies || emit_call(own, op);
+  }
+  [[nodiscard]] bool rule_copies(std::span<const Entry> group, std::size_t op) {
+    const auto ops = map_aten(call_of(group, op), builder_.context);
+    return !ops || std::any_of(ops->begin(), ops->end(), [](const MappedOp& mapped) {
+      if (std::holds_alternative<Copy>(mapped.op) || std::holds_alternative<Sort>(mapped.op)) return true;
+      const auto* pointwise = std::get_if<Pointwise>(&mapped.op);
+      return pointwise != nullptr &&
+             (pointwise->function == PointwiseFunction::cast || pointwise->function == PointwiseFunction::masked_fill);
+    });
   }
 
   bool emit_call(std::span<const Entry> group, std::size_t op) {
     const AtenCall call = call_of(group, op);
+    if (goes_over_host_link(call)) {
+      emit_unknown(group, call);
+      return true;
+    }
     builder_.context.tf32 = std::any_of(call.kernels.begin(), call.kernels.end(), [](const MeasuredKernel& k) {
       return k.name.find("tf32") != k.name.npos || k.name.find("s1688gemm") != k.name.npos;
     });
@@ -321,12 +354,17 @@ class ProfileReplay {
       to_host = to_host || name.find("DtoH") != name.npos;
     }
     if (op == kNone) {
-      call.name = call.kernels.empty() ? "no operator" : call.kernels.front().name.substr(0, 60);
+      std::string_view kernel = call.kernels.empty() ? "no operator" : std::string_view(call.kernels.front().name);
+      if (kernel.starts_with("void nccl")) kernel.remove_prefix(5);
+      call.name = kernel.substr(0, 60);
       return call;
     }
     const OperatorEvent& event = events_.operators[op];
     call.name = events_.names[event.name];
     call.inputs = profiler_arguments(event.arguments, in_lists, place_of(event), result_.defects);
+    read_storages(event.arguments, call);
+    call.laid_out_apart = lies_apart(event.arguments, call);
+    if (auto image = image_after(events_.operators, op, call, place_of(event))) call.outputs = {std::move(*image)};
     if (call.name == "aten::copy_" && (to_device || to_host)) {
       const std::size_t host_side = to_device ? 1 : 0;
       if (host_side < call.inputs.size())

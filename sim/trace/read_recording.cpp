@@ -2,16 +2,29 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
 #include <filesystem>
+#include <fstream>
 #include <set>
 
+#include "sim/config/files_read.h"
 #include "sim/trace/execution_trace.h"
+#include "sim/trace/host_clock.h"
 #include "sim/trace/json_pieces.h"
 #include "sim/trace/read_op_trace.h"
 #include "sim/units/user_error.h"
 
 namespace ridgeline::trace {
 namespace {
+
+/// Of CUDA's own number for it: 12040 is 12.4. 0 where it is none.
+double cuda_version(std::string_view text) {
+  int number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  constexpr int kMajor = 1000, kMinor = 10, kMost = 1000 * kMajor;
+  if (error != std::errc{} || number < kMajor || number > kMost) return 0.0;
+  return number / kMajor + (number % kMajor / kMinor) * 0.1;
+}
 
 /// Whether the first object of the text is the header of an op trace.
 bool is_op_trace(const std::string& path) {
@@ -35,16 +48,22 @@ std::string_view name_of(Format format) {
   return "?";
 }
 
-Replayable read_recording(const std::string& path, const DeviceLookup& device) {
+RecordingFile::RecordingFile(const std::string& path) : path_(path) {
+  config::FilesRead::note(path);
   std::error_code error;
   if (std::filesystem::exists(path, error) && !std::filesystem::is_regular_file(path, error) &&
       !std::filesystem::is_directory(path, error))
     throw UserError(fmt::format("{}: a pipe or device; a recording is read twice, so it must be a file", path));
-  if (is_op_trace(path)) return read_replayable_op_trace(path);
+  if (is_op_trace(path)) {
+    ready_ = read_replayable_op_trace(path);
+    format_ = ready_.format;
+    host_measured_ = ready_.host_measured;
+    host_slowness_ = ready_.host_slowness;
+    return;
+  }
   JsonPieces pieces(path);
   JsonPiece piece;
-  Defects defects;
-  ProfilerEventReader profiler(path, defects);
+  ProfilerEventReader profiler(path, defects_);
   ExecutionTraceReader execution(path);
   std::set<std::string> keys;
   std::int64_t events = 0, nodes = 0;
@@ -59,17 +78,54 @@ Replayable read_recording(const std::string& path, const DeviceLookup& device) {
       execution.schema(piece.text);
     } else if (piece.key == "deviceProperties") {
       profiler.device(piece.text);
+    } else if (piece.key == "cuda_runtime_version") {
+      cuda_ = cuda_version(piece.text);
     }
     if (keys.size() < 12) keys.insert(piece.key);
   }
-  if (nodes > 0 && events == 0) return execution.finish();
+  if (nodes > 0 && events == 0) {
+    ready_ = execution.finish();
+    format_ = ready_.format;
+    return;
+  }
   if (events == 0)
     throw UserError(
         fmt::format("{}: neither an op trace nor a trace of PyTorch's profiler (\"traceEvents\") nor an execution "
                     "trace (\"nodes\"); it is JSON {}",
                     path, keys.empty() ? "without any key" : fmt::format("with the keys {}", fmt::join(keys, ", "))));
-  const ProfilerEvents read = profiler.finish();
-  return replay_of_profile(read, path, device, std::move(defects));
+  format_ = Format::pytorch_profiler;
+  events_ = std::make_shared<const ProfilerEvents>(profiler.finish());
+  host_measured_ = true;
+  host_slowness_ = HostClock(*events_).slowness();
+}
+
+Replayable RecordingFile::made_for(const DeviceLookup& device) const {
+  return events_ ? replay_of_profile(*events_, path_, device, defects_) : ready_;
+}
+
+RecordedGpu RecordingFile::gpu() const {
+  return events_ ? RecordedGpu{events_->gpu_name, events_->gpu_memory} : RecordedGpu{};
+}
+
+bool looks_like_recording(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) return false;
+  std::ifstream file(path, std::ios::binary);
+  std::string head(4096, '\0');
+  file.read(head.data(), static_cast<std::streamsize>(head.size()));
+  head.resize(static_cast<std::size_t>(file.gcount()));
+  if (head.starts_with("\x1f\x8b")) return true;           // gzip, which no scenario is
+  if (head.starts_with("\xef\xbb\xbf")) head.erase(0, 3);  // a byte-order mark
+  const std::size_t begin = head.find_first_not_of(" \t\r\n");
+  if (begin == head.npos || (head[begin] != '{' && head[begin] != '[')) return false;
+  for (const std::string_view key :
+       {"\"traceEvents\"", "\"schemaVersion\"", "\"deviceProperties\"", "\"ridgeline\"", "\"schema\"", "\"ph\""})
+    if (head.find(key) != head.npos) return true;
+  return false;
+}
+
+Replayable read_recording(const std::string& path, const DeviceLookup& device) {
+  return RecordingFile(path).made_for(device);
 }
 
 }  // namespace ridgeline::trace

@@ -2,12 +2,46 @@
 // PyTorch's profiler, a PyTorch execution trace; plain or gzip.
 #pragma once
 
+#include <memory>
 #include <string>
+#include <string_view>
 
 #include "sim/trace/read_profiler_trace.h"
 #include "sim/trace/replayable.h"
 
 namespace ridgeline::trace {
+
+/// A recording that was read once and can be made ready for several GPUs. Safe to share between threads.
+class RecordingFile {
+ public:
+  /// Throws UserError with file, line and what is wrong: not JSON, JSON of another kind, cut off, sizes that cannot be.
+  explicit RecordingFile(const std::string& path);
+
+  [[nodiscard]] const std::string& path() const { return path_; }
+  [[nodiscard]] Format format() const { return format_; }
+  /// Throws UserError where nothing in it can be replayed.
+  [[nodiscard]] Replayable made_for(const DeviceLookup& device) const;
+  /// What the header says; a profiler's trace says nothing.
+  [[nodiscard]] const RecordingInfo& info() const { return ready_.recording.info; }
+  [[nodiscard]] RecordedGpu gpu() const;               ///< as the recording names it
+  [[nodiscard]] double cuda() const { return cuda_; }  ///< 12.4: toolkit of the recording; 0: not said
+  /// Allocations and frees are recorded one by one.
+  [[nodiscard]] bool memory_known() const { return format_ != Format::pytorch_profiler && ready_.memory_known; }
+  [[nodiscard]] bool host_measured() const { return host_measured_; }
+  [[nodiscard]] double host_slowness() const { return host_slowness_; }  ///< Replayable::host_slowness
+
+ private:
+  std::string path_;
+  Format format_ = Format::op_trace;
+  Replayable ready_;                              ///< of formats that know no GPU
+  std::shared_ptr<const ProfilerEvents> events_;  ///< of a profiler's trace
+  Defects defects_;                               ///< met while its events were read
+  bool host_measured_ = false;
+  double host_slowness_ = 1.0, cuda_ = 0.0;
+};
+
+/// By its name or its first bytes; a scenario, or no file at all, does not. What it holds may still be broken.
+bool looks_like_recording(const std::string& path);
 
 /// Throws UserError with file, line and what is wrong: not JSON, JSON of another kind, cut off, sizes that cannot be.
 Replayable read_recording(const std::string& path, const DeviceLookup& device);

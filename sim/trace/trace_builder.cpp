@@ -4,6 +4,18 @@
 #include <cmath>
 
 namespace ridgeline::trace {
+namespace {
+
+/// Operands that seem to lie as the result does, and do not.
+void lay_out_apart(Op& op) {
+  if (auto* pointwise = std::get_if<Pointwise>(&op); pointwise != nullptr && pointwise->input_count > 0) {
+    if (pointwise->walk == Walk::contiguous) pointwise->walk = Walk::strided;
+  } else if (auto* copy = std::get_if<Copy>(&op); copy != nullptr && copy->kind == CopyKind::contiguous) {
+    copy->kind = CopyKind::permute;
+  }
+}
+
+}  // namespace
 
 void TraceBuilder::born(std::int64_t id, std::int64_t bytes, Category category, std::int16_t layer) {
   if (bytes <= 0) return;
@@ -54,6 +66,8 @@ void TraceBuilder::end_step() {
 bool TraceBuilder::call(const AtenCall& call, const HostWork& host_work) {
   auto ops = map_aten(call, context);
   if (!ops || (ops->empty() && !call.kernels.empty())) return false;
+  if (call.laid_out_apart)
+    for (MappedOp& mapped : *ops) lay_out_apart(mapped.op);
   const std::optional<double> seconds = host_work ? std::optional(host_work()) : std::nullopt;
   if (!ops->empty()) add(call, std::move(*ops), true, seconds);
   else if (seconds) host_time(*seconds);
@@ -68,14 +82,14 @@ void TraceBuilder::unknown(const AtenCall& call, std::optional<double> host_seco
   UnknownOp op = unknown_op(call);
   double measured = 0.0;
   for (const MeasuredKernel& kernel : call.kernels) measured += kernel.seconds;
-  if (op.read_bytes + op.written_bytes == 0) {
+  const bool carried = carried_bytes_ && !call.kernels.empty();  // known shapes do not say what such an operation does
+  if (carried || op.read_bytes + op.written_bytes == 0) {
     const double moving =
         std::max(0.0, measured - kernel_fixed_ * static_cast<double>(std::max<std::size_t>(1, call.kernels.size())));
-    const auto bytes = carried_bytes_ && !call.kernels.empty() ? carried_bytes_(call.kernels)
-                                                               : static_cast<std::int64_t>(moving * bytes_per_second_);
+    const auto bytes = carried ? carried_bytes_(call.kernels) : static_cast<std::int64_t>(moving * bytes_per_second_);
     op.read_bytes = bytes / 2;
     op.written_bytes = bytes - bytes / 2;
-    into_.defects.add("calls without shapes, their measured time carried over by class");
+    into_.defects.add("calls without shapes or a rule, their measured time carried over by class");
   }
   AtenTensor read, written;
   read.type = written.type = DType::uint8;
@@ -104,8 +118,12 @@ void TraceBuilder::add(const AtenCall& call, std::vector<MappedOp> ops, bool und
     entry.op = index_of(mapped.op);
     entry.operands_begin = static_cast<std::uint32_t>(trace().operands.size());
     const auto* lists = std::get_if<MultiTensor>(&mapped.op);
-    const std::vector<Operand> operands = lists ? operands_of_lists(call, *lists) : operands_of(call, mapped);
-    entry.outputs = static_cast<std::uint16_t>(mapped.outputs.size());
+    std::vector<Operand> operands;
+    if (ops.size() == 1)
+      operands = named_operands(call, lists ? call.reads.size() : mapped.inputs.size(),
+                                lists ? call.writes.size() : mapped.outputs.size());
+    if (operands.empty()) operands = lists ? operands_of_lists(call, *lists) : operands_of(call, mapped);
+    entry.outputs = static_cast<std::uint16_t>(mapped.outputs.size());  // lists keep theirs among the inputs
     entry.inputs = static_cast<std::uint16_t>(operands.size() - mapped.outputs.size());
     entry.phase = call.phase;
     entry.layer = call.layer;
@@ -114,6 +132,17 @@ void TraceBuilder::add(const AtenCall& call, std::vector<MappedOp> ops, bool und
     trace().calls.push_back(entry);
     into_.origin.push_back(origin);
   }
+}
+
+std::vector<Operand> TraceBuilder::named_operands(const AtenCall& call, std::size_t inputs, std::size_t outputs) {
+  std::vector<Operand> operands;
+  if (call.reads.size() != inputs || call.writes.size() != outputs) return operands;
+  for (const auto* side : {&call.reads, &call.writes})
+    for (const NamedOperand& named : *side) {
+      mention(named.storage, std::max(named.bytes, named.whole));
+      operands.push_back({alive_[named.storage], named.bytes});
+    }
+  return operands;
 }
 
 std::vector<Operand> TraceBuilder::operands_of(const AtenCall& call, const MappedOp& mapped) {

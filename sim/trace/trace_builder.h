@@ -61,6 +61,8 @@ class TraceBuilder {
   std::uint32_t index_of(const Op& op);
   void add(const AtenCall& call, std::vector<MappedOp> ops, bool understood, std::optional<double> host_seconds);
   std::vector<Operand> operands_of(const AtenCall& call, const MappedOp& mapped);
+  /// Those the recording names, where they are as many as `inputs` and the operation's outputs; else nothing.
+  std::vector<Operand> named_operands(const AtenCall& call, std::size_t inputs, std::size_t outputs);
   /// The tensors of a multi-tensor call, list after list.
   std::vector<Operand> operands_of_lists(const AtenCall& call, const MultiTensor& op);
   /// The storage of an input; `recent`: it may be a late result. Those in `used` belong to other inputs of the call.

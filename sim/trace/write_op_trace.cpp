@@ -50,8 +50,12 @@ class Writer {
         {"tokens", info.tokens},   {"parameters", trace_.parameters}, {"model_flops", trace_.model_flops},
         {"notes", trace_.notes}};
     text_ = line_of(header);
-    std::size_t begun = 0, ended = 0;
+    std::size_t begun = 0, ended = 0, repeated = 0, done = 0;
     for (std::uint32_t i = 0; i <= trace_.records.size(); ++i) {
+      if (done < repeated && trace_.repeats[done].records.end == i) {
+        text_ += "{\"record\":\"repeated\"}\n";
+        ++done;
+      }
       while (ended < begun && trace_.steps[ended].end == i) {
         text_ += "{\"record\":\"end\"}\n";
         ++ended;
@@ -60,6 +64,9 @@ class Writer {
         text_ += "{\"record\":\"step\"}\n";
         ++begun;
       }
+      if (repeated < trace_.repeats.size() && trace_.repeats[repeated].records.begin == i)
+        fmt::format_to(std::back_inserter(text_), "{{\"record\":\"repeat\",\"times\":{}}}\n",
+                       trace_.repeats[repeated++].times);
       if (i < trace_.records.size()) write_record(trace_.records[i]);
     }
     while (ended++ < begun) text_ += "{\"record\":\"end\"}\n";

@@ -25,17 +25,29 @@ inline std::size_t edit_distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
-/// The nearest of `known` to `given`: a name that contains it ("h200" in "nvidia-h200-sxm-141gb"), else the one with
-/// the fewest letters to change. Empty when `known` is empty.
+inline std::string in_small_letters(std::string_view text) {
+  std::string small(text);
+  for (char& c : small)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return small;
+}
+
+/// Whether `given` abbreviates `name`, in small or capital letters: "A100" of "nvidia-a100-sxm4-80gb".
+inline bool abbreviates(std::string_view given, std::string_view name) {
+  constexpr std::size_t kAbbreviation = 3;  // shorter than this, anything contains it
+  return given.size() >= kAbbreviation && in_small_letters(name).find(in_small_letters(given)) != std::string::npos;
+}
+
+/// The nearest of `known` to `given`: a name that it abbreviates, else the one with the fewest letters to change. Empty
+/// when `known` is empty.
 template <typename Range>
 std::string nearest_name(std::string_view given, const Range& known) {
-  constexpr std::size_t kAbbreviation = 3;  // shorter than this, anything contains it
   std::string best;
   std::size_t best_distance = static_cast<std::size_t>(-1);
   bool best_contains = false;
   for (const std::string_view name : known) {
-    const bool contains = given.size() >= kAbbreviation && name.find(given) != std::string_view::npos;
-    const std::size_t distance = edit_distance(given, name);
+    const bool contains = abbreviates(given, name);
+    const std::size_t distance = edit_distance(in_small_letters(given), in_small_letters(name));
     if (contains < best_contains || (contains == best_contains && distance >= best_distance)) continue;
     best = std::string(name);
     best_distance = distance;

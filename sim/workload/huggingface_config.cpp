@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <set>
 #include <string>
 
 namespace ridgeline {
@@ -11,6 +13,9 @@ namespace {
 using config::Entry;
 using config::Node;
 using config::Value;
+
+/// There, and not null, which is as if it were not.
+bool is_given(const Value& value) { return value.exists() && value.node().kind != Node::Kind::null; }
 
 /// Builds a mapping node by node; a copied value keeps its origin.
 class ConfigReading {
@@ -28,9 +33,10 @@ class ConfigReading {
   }
   /// Copies the first of `names` that is there and not null.
   bool copy(const char* key, std::initializer_list<const char*> names) {
+    read_.insert(names.begin(), names.end());
     for (const char* name : names) {
       const Value value = config_[name];
-      if (!value.exists() || value.node().kind != Node::Kind::scalar || value.is("null")) continue;
+      if (!value.exists() || value.node().kind != Node::Kind::scalar) continue;
       tree_.entries.push_back(Entry{key, value.origin(), value.node()});
       return true;
     }
@@ -40,91 +46,244 @@ class ConfigReading {
     if (!copy(key, names))
       config_.fail(fmt::format("{} is missing, which a {} needs", *names.begin(), config_["model_type"].text()));
   }
+  /// A key that is looked at elsewhere.
+  void note_read(const char* name) { read_.insert(name); }
+  [[nodiscard]] bool has_read(const std::string& name) const { return read_.contains(name); }
   Node take() { return std::move(tree_); }
 
  private:
   const Value& config_;
   Node tree_;
+  std::set<std::string, std::less<>> read_;
 };
 
-std::string activation_of(const Value& value, std::string fallback) {
-  if (!value.exists()) return fallback;
+enum class Type { bert, gpt2, llama };
+
+/// Llamas have a gated feed-forward part, the others a plain one: their activations are not each other's.
+std::string activation_of(const Value& value, Type type) {
+  const bool gated = type == Type::llama;
+  if (!is_given(value)) return gated ? "swiglu" : type == Type::gpt2 ? "gelu-tanh" : "gelu";
   const std::string name = value.text();
-  if (name == "gelu") return "gelu";
-  if (name == "gelu_new" || name == "gelu_pytorch_tanh" || name == "gelu_fast") return "gelu-tanh";
-  if (name == "relu") return "relu";
-  if (name == "silu" || name == "swish") return "swiglu";
-  value.fail(fmt::format("activation '{}' has no kernel here; expected gelu, gelu_new, gelu_pytorch_tanh, relu or silu",
-                         name));
+  if (gated && (name == "silu" || name == "swish")) return "swiglu";
+  if (!gated && name == "gelu") return "gelu";
+  if (!gated && (name == "gelu_new" || name == "gelu_pytorch_tanh" || name == "gelu_fast")) return "gelu-tanh";
+  if (!gated && name == "relu") return "relu";
+  value.fail(fmt::format("activation '{}' has no kernel here; expected {}", name,
+                         gated ? "silu" : "gelu, gelu_new, gelu_pytorch_tanh or relu"));
+}
+
+/// A key with the only values for which the network is the one built here.
+struct Fixed {
+  std::string_view key;
+  std::vector<std::string_view> allowed;  ///< null is always
+  std::string_view why;
+};
+
+const std::vector<Fixed>& fixed_keys(Type type) {
+  static const std::vector<Fixed> every{
+      {"add_cross_attention", {"false"}, "cross-attention is not built"},
+      {"chunk_size_feed_forward", {"0"}, "a feed-forward part in chunks is not built"},
+      {"gradient_checkpointing", {"false"}, "say --checkpointing or checkpointing in the training instead"},
+      {"is_encoder_decoder", {"false"}, "encoder-decoders are not built"},
+      {"output_attentions", {"false"}, "attention probabilities that are given back are not kept here"},
+      {"problem_type", {"single_label_classification"}, "losses of regression and of several labels are not built"},
+      {"output_hidden_states", {"false"}, "hidden states that are given back are not kept here"},
+      {"quantization_config", {}, "quantised weights are not built"},
+      {"torchscript", {"false"}, "its copies of tied weights are not built"}};
+  static const auto with = [](std::vector<Fixed> own) {
+    own.insert(own.end(), every.begin(), every.end());
+    return own;
+  };
+  static const std::vector<Fixed> bert =
+      with({{"position_embedding_type", {"absolute"}, "only absolute positions are built"},
+            {"is_decoder", {"false"}, "a bert here is an encoder"}});
+  static const std::vector<Fixed> gpt2 =
+      with({{"scale_attn_weights", {"true"}, "attention without its scale is not built"},
+            {"scale_attn_by_inverse_layer_idx", {"false"}, "a scale of each layer is not built"},
+            {"reorder_and_upcast_attn", {"false"}, "attention in fp32 products is not built"}});
+  static const std::vector<Fixed> llama =
+      with({{"pretraining_tp", {"1"}, "projections in slices are not built"},
+            {"partial_rotary_factor", {"1", "1.0"}, "rotary positions of a part of each head are not built"}});
+  return type == Type::bert ? bert : type == Type::gpt2 ? gpt2 : llama;
+}
+
+/// Keys that change neither time nor memory: names, token ids, rates of initialisation and generation, rotary bases.
+bool changes_nothing(std::string_view key) {
+  constexpr std::array kKeys{std::string_view("architectures"),
+                             std::string_view("auto_map"),
+                             std::string_view("classifier_dropout"),
+                             std::string_view("cross_attention_hidden_size"),
+                             std::string_view("decoder_start_token_id"),
+                             std::string_view("do_sample"),
+                             std::string_view("dtype"),
+                             std::string_view("finetuning_task"),
+                             std::string_view("id2label"),
+                             std::string_view("initializer_range"),
+                             std::string_view("label2id"),
+                             std::string_view("language"),
+                             std::string_view("layer_norm_eps"),
+                             std::string_view("layer_norm_epsilon"),
+                             std::string_view("max_length"),
+                             std::string_view("min_length"),
+                             std::string_view("model_type"),
+                             std::string_view("name"),
+                             std::string_view("prefix"),
+                             std::string_view("return_dict"),
+                             std::string_view("rms_norm_eps"),
+                             std::string_view("rope_parameters"),
+                             std::string_view("rope_scaling"),
+                             std::string_view("rope_theta"),
+                             std::string_view("task_specific_params"),
+                             std::string_view("tie_encoder_decoder"),
+                             std::string_view("tokenizer_class"),
+                             std::string_view("torch_dtype"),
+                             std::string_view("transformers_version"),
+                             std::string_view("use_cache"),
+                             std::string_view("use_return_dict")};
+  if (key == "_attn_implementation") return false;  // the training's attention says it here
+  return std::find(kKeys.begin(), kKeys.end(), key) != kKeys.end() || key.starts_with("_") ||
+         key.starts_with("summary_") || key.ends_with("_token_id") || key.ends_with("_token_ids") ||
+         key.starts_with("pooler_");
+}
+
+void check_fixed(const Value& config, Type type, ConfigReading& out) {
+  for (const Fixed& fixed : fixed_keys(type)) {
+    out.note_read(std::string(fixed.key).c_str());
+    const Value value = config[std::string(fixed.key).c_str()];
+    if (!is_given(value)) continue;
+    if (std::any_of(fixed.allowed.begin(), fixed.allowed.end(), [&](std::string_view text) { return value.is(text); }))
+      continue;
+    if (fixed.allowed.empty()) value.fail(std::string(fixed.why));
+    value.fail(fmt::format("{}; expected {} or no such key", fixed.why, fmt::join(fixed.allowed, " or ")));
+  }
+  for (const char* rotary : {"rope_parameters", "rope_scaling"}) {
+    if (!config[rotary].is_mapping()) continue;
+    const Value factor = config[rotary]["partial_rotary_factor"];
+    if (is_given(factor) && factor.number({0.0, 1.0}) != 1.0)
+      factor.fail("rotary positions of a part of each head are not built; expected 1 or no such key");
+  }
+  const Value pruned = config["pruned_heads"];
+  out.note_read("pruned_heads");
+  if (pruned.is_mapping() && !pruned.node().entries.empty()) pruned.fail("pruned heads are not built");
+}
+
+/// The class the file is for.
+std::string architecture_of(const Value& config) {
+  const Value architectures = config["architectures"];
+  if (!is_given(architectures)) return "";
+  if (!architectures.is_list()) architectures.fail("expected a list of names, as [\"BertForMaskedLM\"]");
+  return architectures.list().empty() ? "" : architectures.list().front().text();
 }
 
 /// The head of `architectures: [BertForQuestionAnswering]`.
 std::string bert_head(const Value& config) {
-  const Value architectures = config["architectures"];
-  if (!architectures.is_list() || architectures.list().empty()) return "sequence-classification";
-  const std::string name = architectures.list().front().text();
-  if (name.ends_with("ForQuestionAnswering")) return "question-answering";
-  if (name.ends_with("ForMaskedLM")) return "masked-lm";
-  if (name.ends_with("ForPreTraining")) return "pretraining";
-  if (name.ends_with("ForSequenceClassification") || name.ends_with("Model")) return "sequence-classification";
-  architectures.list().front().fail(
+  const std::string name = architecture_of(config);
+  if (name.empty()) return "sequence-classification";
+  if (name == "BertForQuestionAnswering") return "question-answering";
+  if (name == "BertForMaskedLM") return "masked-lm";
+  if (name == "BertForPreTraining") return "pretraining";
+  if (name == "BertForSequenceClassification" || name == "BertModel") return "sequence-classification";
+  config["architectures"].list().front().fail(
       fmt::format("'{}' has no head here; expected BertForSequenceClassification, BertForQuestionAnswering, "
                   "BertForMaskedLM or BertForPreTraining",
                   name));
 }
 
+/// A decoder predicts the next token.
+void require_language_model(const Value& config, std::initializer_list<std::string_view> known) {
+  const std::string name = architecture_of(config);
+  if (name.empty() || std::find(known.begin(), known.end(), name) != known.end()) return;
+  config["architectures"].list().front().fail(
+      fmt::format("'{}' has no head here; expected {}", name, fmt::join(known, " or ")));
+}
+
+/// One rate stands for all dropouts of the residual branches and embeddings: they run or they do not.
+void check_dropout(const Value& config, const char* key, const char* like, ConfigReading& out) {
+  out.note_read(key);
+  const Value value = config[key], other = config[like];
+  if (!is_given(value)) return;
+  constexpr double kUsual = 0.1;
+  const double rate = value.number({0.0, 0.999}), usual = is_given(other) ? other.number({0.0, 0.999}) : kUsual;
+  if ((rate > 0.0) != (usual > 0.0))
+    value.fail(fmt::format("dropout {} here and {} in {}: only both or neither are built", rate, usual, like));
+}
+
+void read_bert(const Value& config, ConfigReading& out) {
+  out.text("family", "bert");
+  out.require("layers", {"num_hidden_layers"});
+  out.require("heads", {"num_attention_heads"});
+  out.require("hidden", {"hidden_size"});
+  out.require("vocabulary", {"vocab_size"});
+  out.copy("feed_forward", {"intermediate_size"});
+  out.copy("max_positions", {"max_position_embeddings"});
+  out.copy("type_vocabulary", {"type_vocab_size"});
+  out.copy("dropout", {"hidden_dropout_prob"});
+  out.copy("attention_dropout", {"attention_probs_dropout_prob"});
+  out.text("activation", activation_of(config["hidden_act"], Type::bert));
+  out.text("head", bert_head(config));
+  if (config["id2label"].is_mapping()) out.text("labels", std::to_string(config["id2label"].node().entries.size()));
+  else out.copy("labels", {"num_labels"});
+  out.copy("tie_embeddings", {"tie_word_embeddings"});
+  for (const char* key : {"hidden_act", "num_labels"}) out.note_read(key);
+}
+
+void read_gpt2(const Value& config, ConfigReading& out) {
+  require_language_model(config, {"GPT2LMHeadModel", "GPT2Model"});
+  check_dropout(config, "embd_pdrop", "resid_pdrop", out);
+  out.text("family", "gpt2");
+  out.require("layers", {"n_layer"});
+  out.require("heads", {"n_head"});
+  out.require("hidden", {"n_embd"});
+  out.require("vocabulary", {"vocab_size"});
+  out.copy("feed_forward", {"n_inner"});
+  out.copy("max_positions", {"n_positions", "n_ctx"});
+  out.copy("dropout", {"resid_pdrop"});
+  out.copy("attention_dropout", {"attn_pdrop"});
+  out.copy("tie_embeddings", {"tie_word_embeddings"});
+  out.text("activation", activation_of(config["activation_function"], Type::gpt2));
+  out.note_read("activation_function");
+  out.note_read("n_ctx");
+}
+
+void read_llama(const Value& config, ConfigReading& out) {
+  require_language_model(config, {"LlamaForCausalLM", "MistralForCausalLM", "LlamaModel", "MistralModel"});
+  out.text("family", "llama");
+  out.require("layers", {"num_hidden_layers"});
+  out.require("heads", {"num_attention_heads"});
+  out.require("hidden", {"hidden_size"});
+  out.require("vocabulary", {"vocab_size"});
+  out.require("feed_forward", {"intermediate_size"});
+  out.copy("key_value_heads", {"num_key_value_heads"});
+  out.copy("head_dim", {"head_dim"});
+  out.copy("attention_bias", {"attention_bias"});
+  out.copy("feed_forward_bias", {"mlp_bias"});
+  out.copy("attention_dropout", {"attention_dropout"});
+  out.copy("max_positions", {"max_position_embeddings"});
+  if (!config["use_sliding_window"].is("false")) out.copy("window", {"sliding_window"});
+  for (const char* key : {"sliding_window", "use_sliding_window"}) out.note_read(key);
+  out.copy("tie_embeddings", {"tie_word_embeddings"});
+  out.text("activation", activation_of(config["hidden_act"], Type::llama));
+  out.note_read("hidden_act");
+}
+
 }  // namespace
 
-Node description_from_huggingface(const Value& config) {
-  enum class Type { bert, gpt2, llama };
+HuggingFaceDescription description_from_huggingface(const Value& config) {
   static constexpr std::array<std::pair<std::string_view, Type>, 4> kTypes{
       {{"bert", Type::bert}, {"gpt2", Type::gpt2}, {"llama", Type::llama}, {"mistral", Type::llama}}};
   const Type type = config["model_type"].choice<Type>(kTypes);
   ConfigReading out(config);
+  check_fixed(config, type, out);
   switch (type) {
-    case Type::bert:
-      out.text("family", "bert");
-      out.require("layers", {"num_hidden_layers"});
-      out.require("heads", {"num_attention_heads"});
-      out.require("hidden", {"hidden_size"});
-      out.require("vocabulary", {"vocab_size"});
-      out.copy("feed_forward", {"intermediate_size"});
-      out.copy("max_positions", {"max_position_embeddings"});
-      out.copy("type_vocabulary", {"type_vocab_size"});
-      out.copy("dropout", {"hidden_dropout_prob"});
-      out.copy("attention_dropout", {"attention_probs_dropout_prob"});
-      out.text("activation", activation_of(config["hidden_act"], "gelu"));
-      out.text("head", bert_head(config));
-      if (config["id2label"].is_mapping()) out.text("labels", std::to_string(config["id2label"].node().entries.size()));
-      else out.copy("labels", {"num_labels"});
-      break;
-    case Type::gpt2:
-      out.text("family", "gpt2");
-      out.require("layers", {"n_layer"});
-      out.require("heads", {"n_head"});
-      out.require("hidden", {"n_embd"});
-      out.require("vocabulary", {"vocab_size"});
-      out.copy("feed_forward", {"n_inner"});
-      out.copy("max_positions", {"n_positions", "n_ctx"});
-      out.copy("dropout", {"resid_pdrop"});
-      out.copy("attention_dropout", {"attn_pdrop"});
-      out.copy("tie_embeddings", {"tie_word_embeddings"});
-      out.text("activation", activation_of(config["activation_function"], "gelu-tanh"));
-      break;
-    case Type::llama:
-      out.text("family", "llama");
-      out.require("layers", {"num_hidden_layers"});
-      out.require("heads", {"num_attention_heads"});
-      out.require("hidden", {"hidden_size"});
-      out.require("vocabulary", {"vocab_size"});
-      out.require("feed_forward", {"intermediate_size"});
-      out.copy("key_value_heads", {"num_key_value_heads"});
-      out.copy("max_positions", {"max_position_embeddings"});
-      out.copy("tie_embeddings", {"tie_word_embeddings"});
-      out.text("activation", activation_of(config["hidden_act"], "swiglu"));
-      break;
+    case Type::bert: read_bert(config, out); break;
+    case Type::gpt2: read_gpt2(config, out); break;
+    case Type::llama: read_llama(config, out); break;
   }
-  return out.take();
+  HuggingFaceDescription result;
+  for (const Entry& entry : config.node().entries)
+    if (!out.has_read(entry.key) && !changes_nothing(entry.key)) result.unread.push_back(entry.key);
+  result.tree = out.take();
+  return result;
 }
 
 }  // namespace ridgeline

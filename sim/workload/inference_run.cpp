@@ -22,7 +22,7 @@ using eager::Tensor;
 namespace aten = eager::aten;
 
 // Microseconds of Python of generate() that belong to no operation. Two round numbers for all models, chosen by hand
-// beside the generations measured on an NVIDIA H200's host (tests/scenario/inference_test.cpp), not fitted: six of nine
+// beside the generations measured on an NVIDIA H200's host (tests/answer/inference_test.cpp), not fitted: six of nine
 // are met within 5 %, the others within 12, 18 and 35 %. Nothing was held out.
 constexpr std::int64_t kPythonOfCall = 1420, kPythonOfToken = 568;
 
@@ -201,6 +201,7 @@ void check_inference(const ModelDescription& model, const TrainingDescription& h
   if (new_tokens > 0 && model.family == ModelFamily::bert)
     throw UserError("inference.new_tokens: a bert reads text and writes none; leave it out for one forward pass");
   const std::int64_t longest = how.sequence_length + new_tokens;
+  check_window(model, longest);
   if (model.family != ModelFamily::llama && longest > model.max_positions)
     throw UserError(
         fmt::format("inference: {} tokens of prompt and {} new ones are more than the {} positions of the model "

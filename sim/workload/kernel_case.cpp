@@ -9,6 +9,7 @@
 #include <set>
 
 #include "sim/units/nearest_name.h"
+#include "sim/workload/convolution_bounds.h"
 
 namespace ridgeline {
 namespace {
@@ -63,6 +64,7 @@ class Parameters {
     if (operand == "b") return SparseOperand::b;
     throw KernelCaseError(fmt::format("{}: sparse_operand must be \"a\" or \"b\", got {}", op_, operand.dump()));
   }
+  [[nodiscard]] const std::string& op() const { return op_; }
   void reject_leftovers() const {
     for (const auto& [key, value] : values_.items()) {
       if (!asked_.contains(key))
@@ -198,8 +200,7 @@ OpBuilder convolution(bool backward) {
     op.kernel = p.size("kernel");
     op.stride = p.size_or("stride", 1);
     op.channels_last = p.flag_or("channels_last", false);
-    p.checked({op.batch, op.in_channels, op.size, op.size});
-    p.checked({op.batch, op.out_channels, op.size, op.size});
+    if (const std::string why = out_of_bounds(op); !why.empty()) throw KernelCaseError(p.op() + ": " + why);
     return op;
   };
 }

@@ -28,7 +28,14 @@ ModelDescription read_description(const Value& value, std::string fallback_name)
   for (const ModelKey& key : model_keys()) key.read(m[key.name], d);
   for (const char* key : {"type_vocabulary", "labels", "adds_mask", "sequence_first", "activation_adds_bias"})
     if (m[key].exists() && d.family != ModelFamily::bert) m[key].fail("only family bert has it");
-  if (d.hidden % d.heads != 0)
+  for (const char* key : {"head_dim", "attention_bias", "feed_forward_bias", "window"})
+    if (m[key].exists() && d.family != ModelFamily::llama) m[key].fail("only family llama has it");
+  if (d.head_width % 2 != 0) m["head_dim"].fail(fmt::format("{} is odd: rotary positions turn pairs", d.head_width));
+  // What is stated as it would be without the key.
+  if (d.head_width * d.heads == d.hidden) d.head_width = 0;
+  if (d.attention_bias == d.bias) d.attention_bias.reset();
+  if (d.feed_forward_bias == d.bias) d.feed_forward_bias.reset();
+  if (d.head_width == 0 && d.hidden % d.heads != 0)
     m["heads"].fail(fmt::format("hidden {} is not a multiple of {} heads", d.hidden, d.heads));
   if (d.heads % d.key_value_heads != 0)
     m["key_value_heads"].fail(
@@ -60,18 +67,31 @@ bool is_path(std::string_view text) {
   return text.find('/') != std::string_view::npos || text.ends_with(".yaml") || text.ends_with(".json");
 }
 
-Node file_tree(const std::string& path) {
+struct FileTree {
+  Node tree;
+  std::vector<std::string> unread;
+};
+
+FileTree file_tree(const std::string& path) {
   Node tree = config::load_yaml(path);
   const Value root(tree);
-  if (tree.find("model_type")) return description_from_huggingface(root);
+  if (tree.find("model_type")) {
+    HuggingFaceDescription read = description_from_huggingface(root);
+    return {std::move(read.tree), std::move(read.unread)};
+  }
   if (path.ends_with(".json") && !tree.find("family"))
     root.fail("model_type is missing: this is not a HuggingFace config.json");
-  return tree;
+  return {std::move(tree), {}};
 }
 
 /// `value` is where the name was written, for the message; null for a name from elsewhere.
 ModelDescription load_named(const std::string& name, const Value* value, const std::vector<Override>& overrides) {
-  if (is_path(name)) return read_tree(file_tree(name), std::filesystem::path(name).stem().string(), overrides);
+  if (is_path(name)) {
+    FileTree file = file_tree(name);
+    ModelDescription d = read_tree(std::move(file.tree), std::filesystem::path(name).stem().string(), overrides);
+    d.unread = std::move(file.unread);
+    return d;
+  }
   const auto known = model_names();
   if (std::find(known.begin(), known.end(), name) == known.end()) {
     const std::string message = fmt::format("no model '{}'; did you mean '{}'? Known: {}", name,
@@ -79,7 +99,7 @@ ModelDescription load_named(const std::string& name, const Value* value, const s
     if (value) value->fail(message);
     throw config::ConfigError({}, "model", message);
   }
-  return read_tree(file_tree((config::data_folder("models") / (name + ".yaml")).string()), name, overrides);
+  return read_tree(file_tree((config::data_folder("models") / (name + ".yaml")).string()).tree, name, overrides);
 }
 
 }  // namespace

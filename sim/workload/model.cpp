@@ -10,7 +10,7 @@ namespace {
 /// Weights of the matrix products of one block, biases and norms apart.
 std::int64_t block_weights(const ModelDescription& m) {
   const std::int64_t d = m.hidden, ff = m.feed_forward_width(), kv = m.key_value_count() * m.head_dim();
-  if (m.family == ModelFamily::llama) return 2 * d * d + 2 * d * kv + 3 * d * ff;
+  if (m.family == ModelFamily::llama) return 2 * d * m.attention_width() + 2 * d * kv + 3 * d * ff;
   return 4 * d * d + 2 * d * ff;
 }
 
@@ -24,7 +24,8 @@ std::int64_t gpt2_parameters(const ModelDescription& m) {
 
 std::int64_t llama_parameters(const ModelDescription& m) {
   const std::int64_t d = m.hidden, kv = m.key_value_count() * m.head_dim();
-  const std::int64_t biases = m.bias ? d + 2 * kv + d + 2 * m.feed_forward_width() + d : 0;
+  const std::int64_t biases = (m.attention_bias.value_or(m.bias) ? m.attention_width() + 2 * kv + d : 0) +
+                              (m.feed_forward_bias.value_or(m.bias) ? 2 * m.feed_forward_width() + d : 0);
   const std::int64_t head = m.tie_embeddings ? 0 : m.vocabulary * d;
   return m.vocabulary * d + m.layers * (block_weights(m) + biases + 2 * d) + d + head;
 }
@@ -68,7 +69,8 @@ double model_flops(const ModelDescription& m, std::int64_t sequences, std::int64
   const double tokens = static_cast<double>(sequences) * static_cast<double>(length);
   const double d = static_cast<double>(m.hidden);
   double forward = 2.0 * tokens * static_cast<double>(m.layers) * static_cast<double>(block_weights(m));
-  forward += 4.0 * tokens * static_cast<double>(length) * d * static_cast<double>(m.layers);
+  forward += 4.0 * tokens * static_cast<double>(length) * static_cast<double>(m.attention_width()) *
+             static_cast<double>(m.layers);
   const double vocabulary = 2.0 * tokens * d * static_cast<double>(m.vocabulary);
   if (m.family != ModelFamily::bert) forward += vocabulary;
   else if (m.head == ModelHead::masked_lm || m.head == ModelHead::pretraining)
@@ -80,17 +82,28 @@ void check_model(const ModelDescription& m) {
   const auto refuse = [](const std::string& why) { throw UserError(why); };
   if (m.layers < 1 || m.heads < 1 || m.hidden < 1 || m.vocabulary < 1)
     refuse("a model needs layers, heads, hidden and vocabulary of at least 1");
-  if (m.hidden % m.heads != 0) refuse(fmt::format("hidden {} is not a multiple of {} heads", m.hidden, m.heads));
+  if (m.head_width == 0 && m.hidden % m.heads != 0)
+    refuse(fmt::format("hidden {} is not a multiple of {} heads", m.hidden, m.heads));
   if (m.heads % m.key_value_count() != 0)
     refuse(fmt::format("{} heads cannot share {} key-value heads evenly", m.heads, m.key_value_count()));
   if (m.family == ModelFamily::llama && m.head_dim() % 2 != 0)
     refuse(fmt::format(
         "hidden {} over {} heads is a head dimension of {}: rotary positions turn pairs, so it must be even", m.hidden,
         m.heads, m.head_dim()));
+  if (m.attention_width() > (std::int64_t{1} << 24))
+    refuse(fmt::format("{} heads of {} are wider than any network", m.heads, m.head_dim()));
   const double weights = static_cast<double>(m.layers) * static_cast<double>(m.hidden) *
                              (4.0 * static_cast<double>(m.hidden) + 3.0 * static_cast<double>(m.feed_forward_width())) +
                          static_cast<double>(m.vocabulary) * static_cast<double>(m.hidden);
   if (weights > 1e14) refuse(fmt::format("{:.2g} parameters are more than any GPU could ever hold", weights));
+}
+
+void check_window(const ModelDescription& model, std::int64_t length) {
+  if (model.window > 0 && length > model.window)
+    throw UserError(
+        fmt::format("sliding_window (model.window): a sequence of {} is longer than the window of {} tokens, and "
+                    "attention of a window is not built; expected at most {}",
+                    length, model.window, model.window));
 }
 
 }  // namespace ridgeline

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace ridgeline {
 
@@ -34,13 +35,17 @@ struct ModelDescription {
   std::int64_t heads = 0;
   std::int64_t key_value_heads = 0;  ///< llama; 0 = as many as heads
   std::int64_t hidden = 0;
+  std::int64_t head_width = 0;    ///< llama: of one head; 0 = hidden over heads
   std::int64_t feed_forward = 0;  ///< inner width of the feed-forward part; 0 = 4 x hidden
   std::int64_t vocabulary = 0;
   std::int64_t max_positions = 0;    ///< rows of the position table (gpt2, bert)
+  std::int64_t window = 0;           ///< llama: tokens that one may look back to, itself among them; 0 = all
   std::int64_t type_vocabulary = 2;  ///< bert
   double dropout = 0.0;              ///< of embeddings and of the residual branches
   double attention_dropout = 0.0;    ///< of attention probabilities
   bool bias = true;                  ///< of linear layers and of layer norms
+  // llama, where they differ from `bias`: of the four projections of attention, of the three of the feed-forward part.
+  std::optional<bool> attention_bias, feed_forward_bias;
   Activation activation = Activation::gelu;
   bool tie_embeddings = true;  ///< output projection shares the token table
   ModelHead head = ModelHead::language_model;
@@ -51,7 +56,11 @@ struct ModelDescription {
   bool sequence_first = false;        ///< [tokens, sequences, hidden]: heads are batches of a product without a copy
   bool activation_adds_bias = false;  ///< the bias before the activation is an operation of its own
 
-  [[nodiscard]] std::int64_t head_dim() const { return heads > 0 ? hidden / heads : 0; }
+  std::vector<std::string> unread;  ///< keys of a HuggingFace config.json that nobody here knows
+
+  [[nodiscard]] std::int64_t head_dim() const { return head_width > 0 ? head_width : heads > 0 ? hidden / heads : 0; }
+  /// Of queries and of what attention gives back: hidden unless heads have a width of their own.
+  [[nodiscard]] std::int64_t attention_width() const { return head_width > 0 ? heads * head_width : hidden; }
   [[nodiscard]] std::int64_t key_value_count() const { return key_value_heads > 0 ? key_value_heads : heads; }
   [[nodiscard]] std::int64_t feed_forward_width() const { return feed_forward > 0 ? feed_forward : 4 * hidden; }
   bool operator==(const ModelDescription&) const = default;
@@ -71,5 +80,7 @@ double model_flops(const ModelDescription& model, std::int64_t sequences, std::i
 
 /// Throws UserError with a sentence when the numbers cannot make a model (hidden not a multiple of heads, ...).
 void check_model(const ModelDescription& model);
+/// Throws UserError where a sequence is longer than the model's attention looks back: no such mask is built.
+void check_window(const ModelDescription& model, std::int64_t length);
 
 }  // namespace ridgeline

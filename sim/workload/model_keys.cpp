@@ -70,6 +70,11 @@ constexpr ModelKey kKeys[] = {
     {"hidden", "width, a multiple of heads", kAny,
      [](const Value& v, ModelDescription& d) { d.hidden = v.integer(kWidth); },
      [](const ModelDescription& d) { return ModelValue(d.hidden); }},
+    {"head_dim", "width of one head", ModelFamily::llama,
+     [](const Value& v, ModelDescription& d) {
+       d.head_width = v.integer({0, 1 << 16}, 0);
+     },
+     [](const ModelDescription& d) { return ModelValue(d.head_dim()); }},
     {"key_value_heads", "heads share them", ModelFamily::llama,
      [](const Value& v, ModelDescription& d) { d.key_value_heads = v.integer(kWidth, d.heads); },
      [](const ModelDescription& d) { return ModelValue(d.key_value_count()); }},
@@ -82,6 +87,11 @@ constexpr ModelKey kKeys[] = {
     {"max_positions", "longest sequence", kAny,
      [](const Value& v, ModelDescription& d) { d.max_positions = v.integer(kRows, silent(d.family).max_positions); },
      [](const ModelDescription& d) { return ModelValue(d.max_positions); }},
+    {"window", "tokens one may look back to; longer sequences are refused", ModelFamily::llama,
+     [](const Value& v, ModelDescription& d) {
+       d.window = v.integer({0, std::int64_t{1} << 32}, 0);
+     },
+     [](const ModelDescription& d) { return ModelValue(d.window); }},
     {"type_vocabulary", "rows of the segment table", ModelFamily::bert,
      [](const Value& v, ModelDescription& d) { d.type_vocabulary = v.integer(kRows, 2); },
      [](const ModelDescription& d) { return ModelValue(d.type_vocabulary); }},
@@ -94,6 +104,18 @@ constexpr ModelKey kKeys[] = {
     {"bias", "of linear layers and norms", kAny,
      [](const Value& v, ModelDescription& d) { d.bias = v.boolean(silent(d.family).bias); },
      [](const ModelDescription& d) { return ModelValue(d.bias); }},
+    {"attention_bias", "of the projections of attention", ModelFamily::llama,
+     [](const Value& v, ModelDescription& d) {
+       d.attention_bias.reset();
+       if (v.exists()) d.attention_bias = v.boolean();
+     },
+     [](const ModelDescription& d) { return ModelValue(d.attention_bias.value_or(d.bias)); }},
+    {"feed_forward_bias", "of the projections of the feed-forward part", ModelFamily::llama,
+     [](const Value& v, ModelDescription& d) {
+       d.feed_forward_bias.reset();
+       if (v.exists()) d.feed_forward_bias = v.boolean();
+     },
+     [](const ModelDescription& d) { return ModelValue(d.feed_forward_bias.value_or(d.bias)); }},
     {"activation", "gelu, gelu-tanh, gelu-spelled-out, relu; of a llama swiglu", kAny,
      [](const Value& v, ModelDescription& d) {
        d.activation = v.choice<Activation>(kActivations, silent(d.family).activation);

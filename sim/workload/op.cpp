@@ -60,6 +60,7 @@ struct Hasher {
     hash << op.function << op.backward << op.channels_last << op.type << op.batch << op.channels << op.size;
   }
   void operator()(const Memset& op) const { hash << op.bytes; }
+  void operator()(const Sort& op) const { hash << op.type << op.rows << op.cols << op.kept << op.key_bits; }
   void operator()(const UnknownOp& op) const {
     hash << std::hash<std::string>{}(op.name) << op.read_bytes << op.written_bytes;
   }
@@ -100,6 +101,10 @@ std::string_view name_of(PointwiseFunction function) {
       "native_dropout_backward",
       "clamp",
       "rope",
+      "pow",
+      "index",
+      "gather",
+      "roll",
       "pointwise"};
   static_assert(kNames[static_cast<std::size_t>(PointwiseFunction::cast)] == "cast");
   static_assert(kNames.back() == "pointwise");
@@ -141,6 +146,8 @@ struct Namer {
     switch (op.kind) {
       case ReductionKind::mean_cols: return "mean";
       case ReductionKind::norm_all: return "linalg_vector_norm";
+      case ReductionKind::scan_rows:
+      case ReductionKind::scan_cols: return "cumsum";
       default: return "sum";
     }
   }
@@ -164,6 +171,7 @@ struct Namer {
     return with_direction(kNames[static_cast<std::size_t>(op.function)], op.backward);
   }
   std::string operator()(const Memset&) const { return "memset"; }
+  std::string operator()(const Sort& op) const { return op.kept > 0 ? "topk" : "sort"; }
   std::string operator()(const UnknownOp& op) const { return op.name; }
   std::string operator()(const FusedKernel& op) const {
     constexpr std::array<std::string_view, 4> kKinds{"poi", "per", "red", "red"};
@@ -227,6 +235,10 @@ struct Shaper {
     return fmt::format("{}x{}x{}x{} {}", op.batch, op.channels, op.size, op.size, name_of(op.type));
   }
   std::string operator()(const Memset& op) const { return fmt::format("{} bytes", op.bytes); }
+  std::string operator()(const Sort& op) const {
+    const std::string shape = fmt::format("{}x{} {}", op.rows, op.cols, name_of(op.type));
+    return op.kept > 0 ? fmt::format("{} of {}", op.kept, shape) : shape;
+  }
   std::string operator()(const UnknownOp& op) const {
     return fmt::format("{} bytes", op.read_bytes + op.written_bytes);
   }

@@ -59,6 +59,10 @@ enum class PointwiseFunction : std::uint8_t {
   dropout_backward,
   clamp,
   rope,
+  power,   ///< with an exponent that is no small whole or half number
+  index,   ///< an element by the indices of other tensors: index, index_put
+  gather,  ///< an element along one dimension by an index: gather, scatter
+  roll,    ///< an element a distance away, around the end
   other
 };
 
@@ -67,7 +71,8 @@ enum class Walk : std::uint8_t {
   contiguous,     ///< all operands contiguous and of one shape: vectorised kernel
   broadcast_row,  ///< one operand is a row vector repeated over rows
   broadcast,      ///< one operand is broadcast otherwise (attention mask over batch and heads)
-  strided         ///< an operand is a permuted view
+  strided,        ///< an operand is a permuted view
+  transposed      ///< … whose neighbours in the result's order lie apart: a sector an element
 };
 
 /// out[i] = f(in0[i], in1[i], ...): `input_count` tensors of `inputs` types. `cols` is the length of the contiguous
@@ -126,8 +131,13 @@ enum class ReductionKind : std::uint8_t {
   sum_cols,   ///< [rows, cols] → [rows]
   mean_cols,  ///< mean over the last dimension
   sum_all,
-  norm_all
+  norm_all,
+  scan_rows,  ///< running sums along the first dimension: [rows, cols] → [rows, cols]
+  scan_cols   ///< … along the last
 };
+constexpr bool scans(ReductionKind kind) {
+  return kind == ReductionKind::scan_rows || kind == ReductionKind::scan_cols;
+}
 struct Reduction {
   ReductionKind kind = ReductionKind::sum_all;
   DType type = DType::fp32;
@@ -202,6 +212,15 @@ struct MultiTensor {
   }
 };
 
+/// Sorts each of `rows` rows of `cols` keys with the places they came from, or finds its `kept` largest.
+struct Sort {
+  DType type = DType::fp32;
+  std::int64_t rows = 0, cols = 0;
+  std::int64_t kept = 0;      ///< of each row; 0: all
+  std::int64_t key_bits = 0;  ///< that differ between keys where it is known (indices into a table); 0: all of the type
+  bool operator==(const Sort&) const = default;
+};
+
 /// Square images [batch, channels, size, size] and square kernels.
 struct Convolution {
   bool backward = false, channels_last = false, transposed = false;
@@ -251,7 +270,7 @@ struct UnknownOp {
 };
 
 using Op = std::variant<Matmul, Pointwise, Copy, Softmax, Norm, Reduction, Dropout, Embedding, Attention, NllLoss,
-                        MultiTensor, Convolution, ImageOp, Memset, UnknownOp, FusedKernel>;
+                        MultiTensor, Convolution, ImageOp, Memset, UnknownOp, FusedKernel, Sort>;
 
 /// A stable hash of the whole description (memoisation key together with operator==).
 std::size_t hash_of(const Op& op);

@@ -23,6 +23,7 @@
 // | ImageOp             | x (backward: dy, x)                 | y (backward: dx)             |
 // | Memset              | none                                | destination                  |
 // | UnknownOp           | one                                 | one                          |
+// | Sort                | keys                                | values, places               |
 // | FusedKernel         | its `reads`                         | its `writes`                 |
 //
 // Operands of a MultiTensor are Access::kUntracked: hundreds of tensors, whose residency is that of the whole list.

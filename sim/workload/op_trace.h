@@ -66,6 +66,13 @@ struct StepRange {
   std::uint32_t begin = 0, end = 0;  ///< records [begin, end)
 };
 
+/// Records of a steady micro-batch that runs `times` times in a row and is held once. It stands after an equal one, so
+/// that everything it meets is as on each later run, and allocates and frees the same storages.
+struct RepeatedRange {
+  StepRange records;
+  std::int64_t times = 1;
+};
+
 /// Records of one micro-batch that torch.compile would turn into two graphs: what the model does. `outer_nodes`
 /// autograd nodes before the backward range belong to the script (division of the loss, scaling).
 struct CompiledRange {
@@ -81,7 +88,8 @@ struct OpTrace {
   std::vector<Call> calls;
   std::vector<Record> records;
   std::vector<StepRange> steps;
-  std::vector<CompiledRange> compiled_ranges;  ///< of every micro-batch, in order
+  std::vector<RepeatedRange> repeats;          ///< in order, at most one a step; empty where everything is written out
+  std::vector<CompiledRange> compiled_ranges;  ///< of every micro-batch written out, in order
   std::int64_t parameters = 0;                 ///< trained parameters of the model
   std::int64_t parameter_tensors = 0;
   double model_flops = 0.0;        ///< FLOPs one step needs by the model's definition (no recomputation), for MFU

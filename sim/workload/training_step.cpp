@@ -1,6 +1,7 @@
 #include "sim/workload/training_step.h"
 
 #include <optional>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -14,6 +15,7 @@
 #include "sim/workload/optimizers/gradient_scaler.h"
 #include "sim/workload/optimizers/master_weights.h"
 #include "sim/workload/optimizers/optimizer.h"
+#include "sim/workload/repeated_range.h"
 
 namespace ridgeline {
 namespace {
@@ -27,6 +29,7 @@ void check(const ModelDescription& model, const TrainingDescription& training) {
   if (training.micro_batch < 1) throw UserError("training.micro_batch: must be at least 1");
   if (training.sequence_length < 1) throw UserError("training.sequence_length: must be at least 1");
   if (training.gradient_accumulation < 1) throw UserError("training.gradient_accumulation: must be at least 1");
+  check_window(model, training.sequence_length);
   if (model.family != ModelFamily::llama && training.sequence_length > model.max_positions)
     throw UserError(
         fmt::format("training.sequence_length: {} is more than the {} positions of the model (model.max_positions)",
@@ -43,8 +46,12 @@ std::optional<DType> autocast_type(Precision precision) {
 class TrainingLoop {
  public:
   TrainingLoop(OpTrace& trace, const ModelDescription& model, const TrainingDescription& training,
-               AttentionChoice attention)
-      : training_(training), eager_(trace), optimizer_(optimizers::make_optimizer(training)) {
+               AttentionChoice attention, std::int64_t written_out)
+      : trace_(trace),
+        training_(training),
+        written_out_(written_out),
+        eager_(trace),
+        optimizer_(optimizers::make_optimizer(training)) {
     // Scripts that ask for 16 bits let what stays in fp32 use TF32, as the measured ones do.
     eager_.tf32 = training.precision == Precision::tf32 || autocast_type(training.precision).has_value();
     if (training.mask_given) eager_.backward_product_type = autocast_type(training.precision);
@@ -60,7 +67,7 @@ class TrainingLoop {
 
   void step() {
     eager_.recorder.begin_step();
-    for (std::int64_t i = 0; i < training_.gradient_accumulation; ++i) micro_batch(i);
+    micro_batches();
     if (training_.data_parallel == DataParallel::apex) optimizers::exchange_gradients(eager_, family_->parameters);
     if (masters_) masters_->take_gradients(eager_, family_->parameters);
     eager::Parameters& parameters = masters_ ? masters_->copies : family_->parameters;
@@ -105,6 +112,21 @@ class TrainingLoop {
   }
 
  private:
+  /// All of them; of more than are written out, only those up to the first that is as the one before it, and the last,
+  /// which the host does not leave as the others.
+  void micro_batches() {
+    const std::int64_t all = training_.gradient_accumulation;
+    StepRange before, last;
+    for (std::int64_t i = 0; i < all; ++i) {
+      before = std::exchange(last, {eager_.recorder.position(), 0});
+      micro_batch(i);
+      last.end = eager_.recorder.position();
+      if (all <= written_out_ || i < 2 || i + 2 >= all || !runs_again(trace_, before, last)) continue;
+      trace_.repeats.push_back({last, all - 1 - i});
+      i = all - 2;
+    }
+  }
+
   void micro_batch(std::int64_t number) {
     eager::Recorder& recorder = eager_.recorder;
     recorder.phase = Phase::forward;
@@ -148,7 +170,9 @@ class TrainingLoop {
   /// loss.item(): the number comes to the host, which waits for it.
   void read_loss() { optimizers::read_on_host(eager_, eager_.empty({}, DType::fp32)); }
 
+  OpTrace& trace_;
   const TrainingDescription& training_;
+  std::int64_t written_out_;
   bool returns_scores_ = false;
   int extra_inputs_ = 0;
   Eager eager_;
@@ -162,12 +186,12 @@ class TrainingLoop {
 }  // namespace
 
 OpTrace training_run(const ModelDescription& model, const TrainingDescription& training, AttentionChoice attention,
-                     int steps) {
+                     int steps, std::int64_t written_out) {
   if (training.inference) return inference_run(model, training, attention, steps);
   check(model, training);
   OpTrace trace;
   {
-    TrainingLoop loop(trace, model, training, attention);
+    TrainingLoop loop(trace, model, training, attention, written_out);
     for (int i = 0; i < steps; ++i) loop.step();
     loop.finish();
     trace.parameters = loop.parameter_count();

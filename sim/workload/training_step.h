@@ -9,10 +9,14 @@
 
 namespace ridgeline {
 
+/// Accumulated micro-batches of a step that are written one by one. Of more, the first that equals the one before it is
+/// held once with how often it runs (OpTrace::repeats), and the last follows.
+inline constexpr std::int64_t kWrittenOut = 8;
+
 /// Set-up (inputs, weights in the order of `.to(device)`), then `steps` training steps; the first creates optimizer
 /// states, the second is the steady state. Throws UserError for descriptions that cannot be trained as asked (sequence
 /// longer than the position table, fused implementation of an optimizer that has none, ...).
 OpTrace training_run(const ModelDescription& model, const TrainingDescription& training, AttentionChoice attention,
-                     int steps = 2);
+                     int steps = 2, std::int64_t written_out = kWrittenOut);
 
 }  // namespace ridgeline

@@ -4,6 +4,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <boost/iostreams/device/back_inserter.hpp>
+#include <boost/iostreams/filter/gzip.hpp>
+#include <boost/iostreams/filtering_stream.hpp>
 
 #include "tests/support/run_program.h"
 #include "tests/support/temporary_path.h"
@@ -93,6 +96,13 @@ TEST(BrokenArguments, AreRefusedInOneLine) {
   }
 }
 
+TEST(BrokenArguments, AnEndlessLineOfStandardInputIsRefused) {
+  const ProgramRun run = run_program("kernels --hardware nvidia-t4 -", std::string(std::size_t{65} << 20, 'x'));
+  EXPECT_EQ(run.exit_code, 2);
+  EXPECT_EQ(run.err, "ridgeline: standard input:1: a line of more than 64 MiB\n");
+  EXPECT_EQ(run.out, "");
+}
+
 /// A file that lies there as long as the test runs.
 class TemporaryFile {
  public:
@@ -129,6 +139,77 @@ TEST(BrokenFiles, OfEveryKindAreRefusedByEveryCommandThatReadsOne) {
       EXPECT_THAT(run.err + run.out, testing::AnyOf(HasSubstr(file.path()), HasSubstr("\"error\"")))
           << command << " " << file.path();
     }
+}
+
+TEST(BrokenFiles, ThatNestTooDeepOrExpandTooMuchAreRefusedInASentence) {
+  const std::string opens(60000, '['), closes(60000, ']');
+  std::string objects, ends;
+  for (int i = 0; i < 60000; ++i) objects += "{\"a\":", ends += "}";
+  std::string blanks;
+  {
+    boost::iostreams::filtering_ostream out;
+    out.push(boost::iostreams::gzip_compressor());
+    out.push(boost::iostreams::back_inserter(blanks));
+    const std::string line(1 << 16, ' ');
+    for (int i = 0; i < 1600; ++i) out << line << '\n';
+  }
+  const TemporaryFile files[] = {{"open.json", opens},
+                                 {"deep.json", R"({"op":"mm","params":)" + opens + closes + "}"},
+                                 {"objects.json", objects + "1" + ends},
+                                 {"blanks.gz", blanks}};
+  for (const char* command : {"predict", "replay --hardware nvidia-t4", "memory", "hardware", "models",
+                              "calibrate --dry-run --hardware nvidia-t4", "kernels --hardware nvidia-t4"})
+    for (const TemporaryFile& file : files) {
+      const ProgramRun run = run_program(std::string(command) + " " + file.path());
+      EXPECT_EQ(run.exit_code, 2) << command << " " << file.path() << "\n" << run.err.substr(0, 500);
+      EXPECT_THAT(run.err.substr(0, 500), testing::Not(HasSubstr("our bug"))) << command << " " << file.path();
+    }
+}
+
+TEST(Titles, OfAnyKindAreShownHarmlessly) {
+  const std::string scenario =
+      "title: \"<!-- <script> </script> \\e]0;name\\a \\e[31m ]]> & \\u202e\"\nhardware: nvidia-t4\nmodel: gpt2\n"
+      "training: {micro_batch: 1, sequence_length: 64}\n";
+  const TemporaryFile file("title.yaml", scenario);
+  const std::string page = temporary_path("title.html");
+  const ProgramRun run = run_program("predict --no-advice " + file.path() + " --html " + page);
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_EQ((run.out + run.err).find('\x1b'), std::string::npos);
+  EXPECT_EQ((run.out + run.err).find('\a'), std::string::npos);
+  std::ifstream in(page);
+  const std::string html((std::istreambuf_iterator<char>(in)), {});
+  if (html.empty()) return;  // a build without the page
+  EXPECT_EQ(html.find("<!-- <script>"), std::string::npos);
+  EXPECT_EQ(html.find('\x1b'), std::string::npos);
+}
+
+TEST(BrokenFiles, WhatNoReaderCanUseIsNamedInOneLine) {
+  const std::string event = R"({"traceEvents": [{"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, )";
+  struct Case {
+    const char* command;
+    std::string text, expected;
+  };
+  const std::vector<Case> cases{
+      {"memory", "action,addr,size,stream\n", "no allocations after the header"},
+      {"memory", "action,addr,size,stream\nexplode,7f00,512,0\n", ":2: unknown action"},
+      {"memory", "action,addr,size,stream\nalloc,7f00,-512,0\n", ":2: \"-512\" is not a number of bytes"},
+      {"replay --hardware nvidia-t4", event + "\"ts\": 1e300, \"dur\": 1}]}", ":1: \"ts\" of 'aten::mm' is no time"},
+      {"replay --hardware nvidia-t4", event + "\"ts\": 1, \"dur\": 1e300}]}",
+       ":1: \"dur\" of 'aten::mm' is no duration"},
+      {"replay --hardware nvidia-t4", event + "\"ts\": 1, \"dur\": 1}]}", "nothing ran on a GPU"},
+      {"replay --hardware nvidia-t4", "SQLite format 3", "not JSON: it begins with 'S'"},
+      {"calibrate --dry-run --hardware nvidia-t4", "{\"format\": \"ridgeline-probe\", \"version\": 9}", "version 9"},
+      {"predict --hardware nvidia-t4 --batch 1 --seq 16 --model", R"({"model_type": "qwen2"})", "model_type"},
+      {"predict --hardware nvidia-t4 --batch 1 --seq 16 --model", R"({"model_type": "bert", "n": )", "a closing bracket missing"}};
+  for (const Case& broken : cases) {
+    const TemporaryFile file("broken.json", broken.text);
+    const ProgramRun run = run_program(std::string(broken.command) + " " + file.path());
+    EXPECT_EQ(run.exit_code, 2) << broken.text;
+    EXPECT_THAT(run.err, testing::StartsWith("ridgeline: " + file.path())) << broken.text;
+    EXPECT_THAT(run.err, HasSubstr(broken.expected));
+    EXPECT_EQ(std::count(run.err.begin(), run.err.end(), '\n'), 1) << run.err;
+    EXPECT_EQ(run.out, "");
+  }
 }
 
 constexpr const char* kHistory =

@@ -194,6 +194,9 @@ TEST(Fit, WhatDoesNotFitIsToldWithWhatWouldHelp) {
   EXPECT_GT(memory["out_of_memory"]["missing_bytes"].get<double>(), 0);
   EXPECT_GT(memory["out_of_memory"]["needed_bytes"].get<double>(), memory["capacity_bytes"].get<double>());
   EXPECT_FALSE(memory["out_of_memory"]["would_fit"].empty());
+  const ProgramRun plain =
+      run_program("predict scenarios/bert-large-fp32.yaml --set training.micro_batch=64 --format json --no-advice");
+  EXPECT_TRUE(json::parse(plain.out)["memory"]["out_of_memory"]["would_fit"].empty());
 }
 
 TEST(Predict, FlagsAloneGiveWhatTheFileGives) {
@@ -286,8 +289,7 @@ TEST(Hardware, EveryNumberHasASource) {
 }
 
 TEST(Replay, PredictsARecordedStepForAnyReader) {
-  const std::string command =
-      "replay measurements/h200/traces/mlp-b128-fp32.json.gz --hardware nvidia-t4 --format ";
+  const std::string command = "replay measurements/h200/traces/mlp-b128-fp32.json.gz --hardware nvidia-t4 --format ";
   const ProgramRun text = run_program(command + "text"), as_json = run_program(command + "json");
   EXPECT_EQ(text.exit_code, 0) << text.err;
   EXPECT_EQ(as_json.exit_code, 0) << as_json.err;

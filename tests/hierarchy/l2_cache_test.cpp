@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <random>
+#include <vector>
+
 #include "sim/hierarchy/line_cache.h"
 
 namespace ridgeline {
@@ -136,6 +139,40 @@ TEST(L2Cache, AListThatIsSweptOncePushesOthersOut) {
   cache.read(whole(0, 0.5 * kCapacity), 1.0);
   EXPECT_DOUBLE_EQ(cache.read_once(2.0 * kCapacity).missed, 2.0 * kCapacity);
   EXPECT_GT(cache.read(whole(0, 0.5 * kCapacity), 1.0).missed, 0.45 * kCapacity);
+}
+
+TEST(L2Cache, forgets_what_is_not_there_without_a_difference) {
+  for (const L2Replacement replacement : {L2Replacement::lru, L2Replacement::aged, L2Replacement::random}) {
+    L2Spec l2 = plain(replacement);
+    l2.partitions = 2;
+    l2.dirty_fraction = 0.4;
+    L2Cache remembers(l2), forgets(l2, 64);
+    std::mt19937_64 random(3);
+    for (int i = 0; i < 4000; ++i) {
+      const auto storage = static_cast<std::uint32_t>(random() % 40);
+      L2Cache::Run run = whole(storage, (storage % 5 + 1) * 300e3 + static_cast<double>(random() % 2) * 1e3);
+      run.begin = static_cast<double>(random() % 4) / 4.0;
+      const bool writes = random() % 3 == 0, once = random() % 10 == 0;
+      const auto ask = [&](L2Cache& cache) {
+        if (once) return writes ? cache.write_once(run.bytes) : cache.read_once(run.bytes);
+        return writes ? cache.write(run) : cache.read(run, cache.stream_copies());
+      };
+      const L2Traffic a = ask(remembers), b = ask(forgets);
+      ASSERT_EQ(a.bytes, b.bytes) << i;
+      ASSERT_EQ(a.missed, b.missed) << i;
+      ASSERT_EQ(a.dirty, b.dirty) << i;
+      ASSERT_EQ(a.written_back, b.written_back) << i;
+      std::vector<std::uint32_t> names, same;
+      if (i % 100 != 0) continue;
+      ASSERT_TRUE(remembers.state(names) == forgets.state(same)) << i;
+    }
+  }
+}
+
+TEST(L2Cache, takes_tensors_larger_than_any_device) {
+  L2Cache cache(plain());
+  for (std::uint32_t storage = 0; storage < 12; ++storage)
+    EXPECT_NEAR(cache.read(whole(storage, 64e12), 1.0).missed, 64e12, 64e12 * 1e-6);
 }
 
 }  // namespace

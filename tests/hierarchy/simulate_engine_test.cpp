@@ -92,6 +92,17 @@ TEST_F(Simulate, AWarmL2GivesTheSharesItIsFilledTo) {
   EXPECT_LT(half_warm.time, cold.time);
 }
 
+TEST_F(Simulate, WhatTheBoardsPowerHoldsBackIsNotSlowerAtAHigherClock) {
+  const char* const product = R"({"op":"mm","dtype":"fp32","params":{"m":1024,"n":50257,"k":512,"layout":"nt"}})";
+  Gpu gpu = load_gpu("nvidia-t4");
+  const double now = predict(product, gpu).time.value();
+  for (const double factor : {1.05, 1.5, 3.0}) {
+    Gpu faster = gpu;
+    faster.clock.sustained = gpu.clock.sustained * factor;
+    EXPECT_LE(predict(product, faster).time.value(), 1.001 * now) << factor;
+  }
+}
+
 TEST_F(Simulate, AnUnknownEngineIsNamedWithItsNearestName) {
   try {
     make_engine("simulat", gpu_);

@@ -86,6 +86,12 @@ config::Override improved(const ChipKey& key, double factor) {
   return changed(key, key.better == Better::less && !key.flag ? 1.0 / factor : factor);
 }
 
+config::Override on_axis(const ChipKey& key, double factor) {
+  double value = key.value * (key.better == Better::less ? 1.0 / factor : factor);
+  if (key.whole) value = std::max(1.0, std::round(value));
+  return {"hardware." + key.key, text_of(key, value), ""};
+}
+
 std::vector<config::Override> twice_as_fast(const std::string& hardware) {
   std::vector<config::Override> changes;
   for (const ChipKey& key : keys_of(hardware))

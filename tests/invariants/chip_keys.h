@@ -28,6 +28,8 @@ std::vector<ChipKey> keys_of(const std::string& hardware);
 config::Override changed(const ChipKey& key, double factor);
 /// `factor` (above 1) times as good.
 config::Override improved(const ChipKey& key, double factor);
+/// The same with counts at the nearest whole number, which may be that of the chip: a place of an axis.
+config::Override on_axis(const ChipKey& key, double factor);
 
 /// What is twice as fast by its unit: rates, clocks and powers twice as much, seconds half; cycles, shares and energies
 /// stay.

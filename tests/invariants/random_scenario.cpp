@@ -15,11 +15,21 @@ namespace {
 void set(Overrides& out, std::string key, std::string value) { out.push_back({std::move(key), std::move(value), ""}); }
 void set(Overrides& out, std::string key, std::int64_t value) { set(out, std::move(key), fmt::format("{}", value)); }
 
-/// A network of a few numbers, as an inline mapping. `usual`: widths as networks have them.
-std::string random_network(Draw& draw, bool usual, std::int64_t positions) {
+struct Network {
+  std::string family, text;  ///< as an inline mapping
+  std::int64_t head = 0;
+};
+
+/// A network of a few numbers. `usual`: widths as networks have them; `sparse`: may have 2:4 sparse weights.
+Network random_network(Draw& draw, bool usual, std::int64_t positions, bool may_be_sparse = false) {
   const std::string family = draw.pick<const char*>({"gpt2", "gpt2", "bert", "llama", "llama"});
-  const std::int64_t head = usual ? draw.pick<std::int64_t>({32, 64, 64, 64, 80, 96, 128, 128})
-                                  : draw.pick<std::int64_t>({1, 2, 3, 8, 16, 40, 64, 72, 100, 128, 160, 256, 257});
+  const bool sparse = may_be_sparse && draw.chance(0.1);
+  // Rotary positions turn pairs; sides of sparse weights are multiples of 16.
+  const std::int64_t unit = sparse ? 16 : family == "llama" ? 2 : 1;
+  const auto whole_units = [unit](std::int64_t size) { return (size + unit - 1) / unit * unit; };
+  const std::int64_t head =
+      whole_units(usual ? draw.pick<std::int64_t>({32, 64, 64, 64, 80, 96, 128, 128})
+                        : draw.pick<std::int64_t>({1, 2, 3, 8, 16, 40, 64, 72, 100, 128, 160, 256, 257}));
   const std::int64_t heads = usual ? draw.pick<std::int64_t>({2, 4, 8, 12, 12, 16, 20, 25, 32}) : draw.size(1, 24);
   const std::int64_t hidden = heads * head;
   std::string text = fmt::format(
@@ -32,8 +42,8 @@ std::string random_network(Draw& draw, bool usual, std::int64_t positions) {
       if (heads % n == 0) shares.push_back(n);
     if (draw.chance(0.5)) text += fmt::format(", key_value_heads: {}", draw.pick(shares));
     if (draw.chance(0.5))
-      text += fmt::format(", feed_forward: {}",
-                          draw.size(1 + 1.5 * static_cast<double>(hidden), 1 + 4.0 * static_cast<double>(hidden)));
+      text += fmt::format(", feed_forward: {}", whole_units(draw.size(1 + 1.5 * static_cast<double>(hidden),
+                                                                      1 + 4.0 * static_cast<double>(hidden))));
   } else {
     if (draw.chance(0.3)) text += fmt::format(", dropout: {}", draw.pick<const char*>({"0.0", "0.1", "0.5"}));
     if (draw.chance(0.2)) text += ", bias: false";
@@ -41,14 +51,29 @@ std::string random_network(Draw& draw, bool usual, std::int64_t positions) {
       text +=
           fmt::format(", activation: {}", draw.pick<const char*>({"gelu", "gelu-tanh", "relu", "gelu-spelled-out"}));
     if (!usual && draw.chance(0.3))
-      text += fmt::format(", feed_forward: {}", draw.size(1, 5.0 * static_cast<double>(hidden)));
+      text += fmt::format(", feed_forward: {}", whole_units(draw.size(1, 5.0 * static_cast<double>(hidden))));
   }
   if (draw.chance(0.2)) text += ", tie_embeddings: false";
   if (family == "bert" && draw.chance(0.7))
     text += fmt::format(", head: {}", draw.pick<const char*>({"sequence-classification", "question-answering",
                                                               "masked-lm", "pretraining"}));
-  if (!usual && draw.chance(0.1)) text += ", weight_sparsity: \"2:4\"";
-  return text + "}";
+  if (sparse) text += ", weight_sparsity: \"2:4\"";
+  return {family, text + "}", head};
+}
+
+/// What `asked` for a backend, where it can run what a scenario says; else PyTorch's own choice. One question in twenty
+/// stays as it is: a refusal has to be a message, too.
+std::string attention_for(Draw& draw, const std::string& asked, const std::string& precision, const Gpu& gpu,
+                          bool has_fused, std::int64_t head) {
+  const bool fused = asked == "flash" || asked == "cudnn" || asked == "efficient";
+  if (!fused || draw.chance(0.05)) return asked;
+  const bool half = precision != "fp32" && precision != "tf32", old = gpu.compute_major < 8;
+  bool runs = has_fused;
+  if (asked == "efficient") runs = runs && head % (half ? 8 : 4) == 0 && !(old && precision.ends_with("bf16"));
+  else runs = runs && half && !old;
+  if (asked == "flash") runs = runs && head <= 192;
+  if (asked == "cudnn") runs = runs && head % 8 == 0 && head <= 128;
+  return runs ? asked : "sdpa";
 }
 
 /// Sequences and tokens such that a case takes milliseconds.
@@ -110,7 +135,7 @@ Overrides common_settings(Draw& draw, const std::string& engine) {
     out = shipped_network(static_cast<std::size_t>(draw.whole(0, 1000)), draw.whole(1, 2));
     longest = load_model(out.front().value).max_positions;
   } else {
-    set(out, "model", random_network(draw, true, longest));
+    set(out, "model", random_network(draw, true, longest).text);
   }
   set_sizes(out, draw, engine, true, longest);
   set(out, "training.precision", draw.pick<const char*>({"fp32", "tf32", "amp-fp16", "amp-bf16", "bf16"}));
@@ -127,24 +152,33 @@ Overrides common_settings(Draw& draw, const std::string& engine) {
   return out;
 }
 
-Overrides any_settings(Draw& draw, const std::string& engine) {
+Overrides any_settings(Draw& draw, const std::string& engine, const std::string& hardware) {
   Overrides out;
   std::int64_t longest = 4096;
+  const Gpu gpu = load_gpu(hardware);
+  const std::string software = draw.pick<const char*>({"pytorch-1.13", "pytorch-2.0", "pytorch-2.11", "pytorch-2.11"});
+  const std::string precision = draw.pick<const char*>({"fp32", "tf32", "amp-fp16", "amp-bf16", "bf16", "apex-o2"});
+  const bool may_be_sparse = gpu.sm.rates.sparsity_factor > 1.0 && precision != "fp32";
+  Network network;
   if (engine != "simulate" && draw.chance(0.2)) {
     out = shipped_network(static_cast<std::size_t>(draw.whole(0, 1000)), draw.whole(1, 3));
-    longest = load_model(out.front().value).max_positions;
+    const ModelDescription model = load_model(out.front().value);
+    longest = model.max_positions;
+    network.head = model.head_dim();
+    if (model.family == ModelFamily::bert) network.family = "bert";
   } else {
-    set(out, "model", random_network(draw, draw.chance(0.4), longest));
+    network = random_network(draw, draw.chance(0.4), longest, may_be_sparse);
+    set(out, "model", network.text);
   }
-  const std::string precision = draw.pick<const char*>({"fp32", "tf32", "amp-fp16", "amp-bf16", "bf16", "apex-o2"});
   const std::string attention =
-      draw.pick<const char*>({"eager", "sdpa", "sdpa", "flash", "cudnn", "efficient", "math"});
+      attention_for(draw, draw.pick<const char*>({"eager", "sdpa", "sdpa", "flash", "cudnn", "efficient", "math"}),
+                    precision, gpu, software != "pytorch-1.13", network.head);
   if (draw.chance(0.15) && precision != "apex-o2") {
     set(out, "inference.sequences", draw.size(1, 16));
     set(out, "inference.prompt_length", std::min<std::int64_t>(longest - 16, draw.size(1, 512)));
     set(out, "inference.precision", precision);
     set(out, "inference.attention", attention);
-    if (draw.chance(0.6)) {
+    if (network.family != "bert" && draw.chance(0.6)) {
       set(out, "inference.new_tokens", draw.whole(1, 8));
       set(out, "inference.cache", draw.pick<const char*>({"none", "dynamic", "static"}));
       if (draw.chance(0.3)) set(out, "inference.beams", draw.whole(1, 4));
@@ -154,11 +188,12 @@ Overrides any_settings(Draw& draw, const std::string& engine) {
     set_sizes(out, draw, engine, draw.chance(0.4), longest);
     set(out, "training.precision", precision);
     set(out, "training.attention", attention);
-    set(out, "training.optimizer",
-        fmt::format("{{name: {}, implementation: {}}}",
-                    draw.pick<const char*>({"adamw", "adamw", "adam", "sgd", "sgd-momentum", "adafactor", "adamw-8bit",
-                                            "adamw-kahan", "bert-adam", "none"}),
-                    draw.pick<const char*>({"for-loop", "foreach", "foreach", "fused"})));
+    const std::string optimizer = draw.pick<const char*>({"adamw", "adamw", "adam", "sgd", "sgd-momentum", "adafactor",
+                                                          "adamw-8bit", "adamw-kahan", "bert-adam", "none"});
+    std::string implementation = draw.pick<const char*>({"for-loop", "foreach", "foreach", "fused"});
+    if (implementation == "fused" && (optimizer == "adafactor" || optimizer == "adamw-kahan") && !draw.chance(0.05))
+      implementation = "foreach";
+    set(out, "training.optimizer", fmt::format("{{name: {}, implementation: {}}}", optimizer, implementation));
     if (draw.chance(0.2)) set(out, "training.gradient_accumulation", draw.whole(1, 4));
     if (draw.chance(0.3)) set(out, "training.gradient_clipping", "1.0");
     if (draw.chance(0.2)) set(out, "training.activation_checkpointing", "block");
@@ -166,7 +201,7 @@ Overrides any_settings(Draw& draw, const std::string& engine) {
     if (draw.chance(0.3)) set(out, "training.compile", "true");
     if (draw.chance(0.2)) set(out, "training.cuda_graphs", "true");
   }
-  set(out, "software", draw.pick<const char*>({"pytorch-1.13", "pytorch-2.0", "pytorch-2.11", "pytorch-2.11"}));
+  set(out, "software", software);
   if (draw.chance(0.4)) set(out, "host", draw.pick<const char*>({"fast", "slow"}));
   if (draw.chance(0.2)) set(out, "allocator.expandable_segments", "true");
   return out;

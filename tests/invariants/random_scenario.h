@@ -32,8 +32,8 @@ std::string random_engine(Draw& draw, const std::string& asked, bool with_roofli
 
 /// A network and settings that people use, small enough to be predicted in milliseconds.
 Overrides common_settings(Draw& draw, const std::string& engine);
-/// Anything that a scenario may say.
-Overrides any_settings(Draw& draw, const std::string& engine);
+/// Anything that a scenario may say, on a GPU that it may say it of: few questions are refused.
+Overrides any_settings(Draw& draw, const std::string& engine, const std::string& hardware);
 /// A shipped network with fewer layers; `index` counts through them.
 Overrides shipped_network(std::size_t index, std::int64_t layers);
 std::size_t shipped_networks();

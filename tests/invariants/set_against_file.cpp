@@ -6,7 +6,7 @@
 #include <fstream>
 
 #include "sim/hardware/load_gpu.h"
-#include "sim/scenario/prediction.h"
+#include "sim/answer/step_run.h"
 #include "sim/units/user_error.h"
 #include "tests/invariants/chip_keys.h"
 #include "tests/invariants/finding.h"

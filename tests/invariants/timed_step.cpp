@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "sim/scenario/prediction.h"
+#include "sim/answer/step_run.h"
 #include "sim/workload/op.h"
 
 namespace ridgeline::invariants {
@@ -27,10 +27,11 @@ std::vector<Growth> growths(const TimedStep& before, const TimedStep& after) {
 }  // namespace
 
 TimedStep timed(const Scenario& scenario, const std::string& engine, bool with_ops) {
-  const StepRun run = run_step(scenario, engine);
-  TimedStep result{run.timeline.step.value(), run.timeline.gpu_busy.value(), {}};
+  Session session;
+  const StepRun run(session, scenario, engine);
+  TimedStep result{run.timeline().step.value(), run.timeline().gpu_busy.value(), run.timeline().clock, {}};
   if (!with_ops) return result;
-  const StepProgram& program = run.built.program;
+  const StepProgram& program = run.program();
   std::size_t i = 0;
   for (const Action& action : program.steady_step()) {
     if (action.kind != Action::Kind::launch) continue;
@@ -41,7 +42,7 @@ TimedStep timed(const Scenario& scenario, const std::string& engine, bool with_o
       op = name_of(of) + " " + shape_of(of);
     }
     TimedOp& sum = result.ops[op];
-    sum.seconds += (run.timeline.kernels[i].end - run.timeline.kernels[i].start).value();
+    sum.seconds += (run.timeline().kernels[i].end - run.timeline().kernels[i].start).value();
     ++sum.launches;
     if (sum.kernels.find(launch.name) == std::string::npos)
       sum.kernels += (sum.kernels.empty() ? "" : " + ") + launch.name;

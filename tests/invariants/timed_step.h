@@ -16,6 +16,7 @@ struct TimedOp {
 
 struct TimedStep {
   double step = 0, busy = 0;
+  Hertz clock;                         ///< of the SMs, average
   std::map<std::string, TimedOp> ops;  ///< by name and shape; filled where asked for
 };
 

@@ -1,12 +1,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <stdexcept>
 
 #include "sim/hardware/load_gpu.h"
 #include "sim/hardware/load_host.h"
 #include "sim/kernels/attention_choice.h"
 #include "sim/kernels/lowering.h"
+#include "sim/timing/analytic_engine.h"
 #include "sim/units/user_error.h"
 #include "tests/support/prediction_errors.h"
 
@@ -51,6 +53,27 @@ TEST(AttentionLowering, launches_what_the_profiler_saw) {
   EXPECT_EQ(names(attention(AttentionBackend::efficient, DType::fp32), gpu).size(), 1u);
   EXPECT_EQ(names(attention(AttentionBackend::efficient, DType::fp32, true), gpu).size(), 5u);
   EXPECT_EQ(names(attention(AttentionBackend::efficient, DType::bf16, true), gpu).size(), 2u);
+}
+
+TEST(AttentionLowering, results_that_stay_in_the_l2_do_not_count_as_written_to_the_dram) {
+  Gpu gpu = load_gpu("nvidia-h100-pcie-80gb");
+  gpu.dram.bandwidth = gpu.dram.bandwidth * 0.1;
+  const AnalyticEngine engine(gpu);
+  for (const AttentionBackend backend : {AttentionBackend::flash, AttentionBackend::efficient, AttentionBackend::cudnn})
+    for (const bool backward : {false, true})
+      for (const KernelLaunch& launch : lower(attention(backend, DType::bf16, backward), gpu, Software{}).launches) {
+        if (!std::holds_alternative<AttentionWork>(launch.work)) continue;
+        std::vector<double> residency(launch.reads.size() + launch.writes.size(), 0.0);
+        const KernelTime cold = engine.time(launch, residency);
+        EXPECT_DOUBLE_EQ(cold.dram_write_bytes, launch.written_bytes()) << launch.name;
+        std::fill(residency.begin() + static_cast<std::ptrdiff_t>(launch.reads.size()), residency.end(), 1.0);
+        const KernelTime kept = engine.time(launch, residency);
+        EXPECT_EQ(kept.dram_write_bytes, 0.0) << launch.name;
+        for (const KernelTime& time : {cold, kept})
+          EXPECT_LE(time.dram_read_bytes + time.dram_write_bytes,
+                    time.time.value() * gpu.dram.bandwidth.value() * (1.0 + 1e-9))
+              << launch.name;
+      }
 }
 
 TEST(AttentionLowering, dropout_reads_its_random_state_first) {

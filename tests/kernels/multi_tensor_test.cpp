@@ -86,9 +86,9 @@ TEST(MultiTensor, gpt2_takes_six_and_two_launches_a_foreach_op_and_bert_large_se
 
 TEST(MultiTensor, tensors_whose_size_is_no_multiple_of_a_vector_go_without_and_take_longer) {
   const auto work = [](std::vector<std::int64_t> sizes) {
-    return std::get<StreamWork>(foreach_op(MultiTensorFunction::add, std::move(sizes)).launches.at(0).work);
+    return std::get<MemoryBoundWork>(foreach_op(MultiTensorFunction::add, std::move(sizes)).launches.at(0).work);
   };
-  const StreamWork vectors = work({4096, 4096}), without = work({4096, 4095});
+  const MemoryBoundWork vectors = work({4096, 4096}), without = work({4096, 4095});
   EXPECT_EQ(vectors.padded_elements, 0.0);
   EXPECT_EQ(without.padded_elements, 4095.0);
   EXPECT_EQ(without.elements, 4096.0);
@@ -100,7 +100,7 @@ TEST(MultiTensor, tensors_whose_size_is_no_multiple_of_a_vector_go_without_and_t
 
 TEST(MultiTensor, a_pass_begun_is_a_pass) {
   const auto passes = [](std::int64_t size) {
-    return std::get<StreamWork>(foreach_op(MultiTensorFunction::mul, {size}).launches.at(0).work).iterations;
+    return std::get<MemoryBoundWork>(foreach_op(MultiTensorFunction::mul, {size}).launches.at(0).work).iterations;
   };
   EXPECT_EQ(passes(4), 1.0);
   EXPECT_EQ(passes(2048), 1.0);

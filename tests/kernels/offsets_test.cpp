@@ -25,7 +25,7 @@ KernelLaunch add_row(std::int64_t rows, std::int64_t cols) {
   return only_launch(lower_pointwise(add, h200(), Software{}));
 }
 
-const StreamWork& work_of(const KernelLaunch& launch) { return std::get<StreamWork>(launch.work); }
+const MemoryBoundWork& work_of(const KernelLaunch& launch) { return std::get<MemoryBoundWork>(launch.work); }
 
 KernelLaunch copy_of(const Copy& op) { return only_launch(lower_copy(op, h200(), Software{})); }
 

@@ -158,7 +158,8 @@ TEST_P(SmallProducts, are_never_below_their_arithmetic_and_their_bytes) {
   }
 }
 
-/// Whether a kernel of the tile menus runs it, whose splits follow the number of SMs (tests/kernels/gemm_selection_test.cpp).
+/// Whether a kernel of the tile menus runs it, whose splits follow the number of SMs
+/// (tests/kernels/gemm_selection_test.cpp).
 bool is_tiled(const Matmul& op, const Gpu& gpu) {
   const std::vector<KernelLaunch> launches = lower(op, gpu, Software{}).launches;
   return std::any_of(launches.begin(), launches.end(), [](const KernelLaunch& launch) {
@@ -184,6 +185,23 @@ TEST_P(SmallProducts, are_never_slower_on_a_better_chip) {
       ASSERT_LE(seconds(op, better[i]), now * kTie)
           << name_of(op.type) << " " << op.batch << " x " << op.m << " x " << op.n << " x " << op.k << ", change " << i;
     }
+  }
+}
+
+// In the L2 another kernel is the fastest than the one shown, whose second kernel takes as long as with cold operands.
+TEST(ProductWays, what_runs_beside_a_product_leaves_it_the_time_of_its_arithmetic) {
+  Gpu gpu = load_gpu("nvidia-l4");
+  const AnalyticEngine engine(gpu);
+  const double most =
+      2.0 * gpu.sm.rates.tensor_bf16 * gpu.sm.count * std::max(gpu.clock.boost_tensor, gpu.clock.tensor).value();
+  for (const double slower : {1.0, 2.0, 4.0, 6.4, 10.0}) {
+    gpu = load_gpu("nvidia-l4");
+    gpu.dram.bandwidth = gpu.dram.bandwidth * (1.0 / slower);
+    for (const Layout layout : {Layout::nn, Layout::nt, Layout::tn})
+      for (const KernelLaunch& launch : lower(product(DType::bf16, 384, 900, 900, layout), gpu, Software{}).launches) {
+        const std::vector<double> held(launch.reads.size() + launch.writes.size(), 1.0);
+        EXPECT_GE(engine.time(launch, held).time.value() * 1.001, launch.flops / most) << launch.name << slower;
+      }
   }
 }
 

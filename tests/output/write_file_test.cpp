@@ -15,7 +15,7 @@
 #include <thread>
 
 #include "sim/output/output_error.h"
-#include "sim/trace/text_source.h"
+#include "sim/input/text_source.h"
 #include "sim/units/user_error.h"
 #include "tests/support/temporary_path.h"
 
@@ -160,7 +160,7 @@ TEST_F(WriteFile, ANameThatCannotBeWrittenIsAMistakeOfThePerson) {
 TEST_F(WriteFile, ANameEndingInGzIsCompressed) {
   write_file(path("a.gz"), "text");
   EXPECT_EQ(contents(path("a.gz")).substr(0, 2), "\x1f\x8b");
-  EXPECT_EQ(trace::read_text(path("a.gz")), "text");
+  EXPECT_EQ(read_text(path("a.gz")), "text");
 }
 
 }  // namespace

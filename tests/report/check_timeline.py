@@ -92,7 +92,7 @@ def problems_of(trace):
         elif category == "cpu_op":
             need("External id" in arguments, f"External id of {event}")
             externals.add(arguments.get("External id"))
-        elif event["name"].startswith("ProfilerStep#"):
+        elif event["name"].startswith("ProfilerStep#") and category != "gpu_user_annotation":
             need(category == "user_annotation", f"cat of {event}")
             steps.append(event)
 

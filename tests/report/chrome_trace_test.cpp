@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "sim/scenario/prediction.h"
+#include "sim/answer/step_run.h"
 
 namespace ridgeline {
 namespace {
@@ -17,7 +17,7 @@ namespace {
 using nlohmann::json;
 
 struct Written {
-  StepRun run;
+  std::shared_ptr<const StepRun> run;
   std::string text;
   json events;
 };
@@ -28,19 +28,18 @@ Written written(const char* precision, bool graphs = false) {
     sequence_length: 128, precision: )") +
                 precision + ", cuda_graphs: " + (graphs ? "true" : "false") + "}}";
   source.text_name = "test";
-  const Scenario scenario = load_scenario(source);
-  Written out{run_step(scenario, "analytic"), {}, {}};
-  MemoryOptions options = memory_options(scenario);
-  options.record_samples = true;
-  const MemoryResult memory = run_memory(out.run.built.program, options);
+  static Session session;
+  Written out{std::make_shared<const StepRun>(session, load_scenario(source), "analytic"), {}, {}};
+  const StepRun& run = *out.run;
+  const Scenario& scenario = run.scenario();
   out.text = chrome_trace({.title = scenario.title,
-                           .program = out.run.built.program,
-                           .times = out.run.times,
-                           .timeline = out.run.timeline,
+                           .program = run.program(),
+                           .times = run.times(),
+                           .timeline = run.timeline(),
                            .gpu = scenario.gpu,
                            .host = scenario.host,
                            .cuda_graphs = graphs,
-                           .memory = memory.samples});
+                           .memory = run.memory_run().samples});
   out.events = json::parse(out.text)["traceEvents"];
   return out;
 }
@@ -89,12 +88,12 @@ TEST(ChromeTrace, kernels_do_not_overlap_and_add_up_to_the_busy_time) {
     end = nanoseconds((*kernel)["ts"]) + nanoseconds((*kernel)["dur"]);
     busy += nanoseconds((*kernel)["dur"]);
   }
-  EXPECT_EQ(static_cast<std::int64_t>(kernels.size()), trace.run.timeline.kernel_count());
+  EXPECT_EQ(static_cast<std::int64_t>(kernels.size()), trace.run->timeline().kernel_count());
   const double rounding = 1e-9 * static_cast<double>(kernels.size());
-  EXPECT_NEAR(static_cast<double>(busy) * 1e-9, trace.run.timeline.gpu_busy.value(), rounding);
+  EXPECT_NEAR(static_cast<double>(busy) * 1e-9, trace.run->timeline().gpu_busy.value(), rounding);
   // From the end of one step to the end of the next.
-  const double first = std::max(0.0, -trace.run.timeline.host_begin.value());
-  EXPECT_NEAR(static_cast<double>(end) * 1e-9 - first, trace.run.timeline.step.value(), 2e-9);
+  const double first = std::max(0.0, -trace.run->timeline().host_begin.value());
+  EXPECT_NEAR(static_cast<double>(end) * 1e-9 - first, trace.run->timeline().step.value(), 2e-9);
 }
 
 TEST(ChromeTrace, every_kernel_is_joined_to_one_launch_before_it_by_correlation_and_flow) {

@@ -5,7 +5,7 @@
 
 #include <sstream>
 
-#include "sim/scenario/profile_sum.h"
+#include "sim/answer/profile_sum.h"
 
 namespace ridgeline {
 namespace {

@@ -7,7 +7,7 @@
 
 #include <cmath>
 
-#include "sim/scenario/prediction.h"
+#include "sim/answer/step_run.h"
 #include "sim/units/user_error.h"
 
 namespace ridgeline {

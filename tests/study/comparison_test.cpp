@@ -30,7 +30,8 @@ Scenario tiny(std::vector<config::Override> changes = {}) {
 Comparison compared(std::vector<config::Override> changes) {
   const std::vector<Scenario> scenarios{tiny(), tiny(std::move(changes))};
   const std::vector<std::string> labels{"A", "B"};
-  return compare(scenarios, labels, "analytic");
+  Session session;
+  return compare(session, scenarios, labels, "analytic");
 }
 
 const ClassDifference& of(const Comparison& c, KernelClass kernel_class) {
@@ -112,10 +113,11 @@ TEST(Comparison, takes_two_to_six_sides) {
   const std::vector<Scenario> scenarios(7, tiny());
   const std::vector<std::string> labels(7, "x");
   const std::span all(scenarios);
-  EXPECT_THROW(compare(all.first(1), labels, "analytic"), UserError);
-  EXPECT_THROW(compare(all, labels, "analytic"), UserError);
-  EXPECT_EQ(compare(all.first(6), labels, "analytic").differences.size(), 5u);
-  EXPECT_EQ(compare(all.first(2), labels, "analytic").differences.size(), 1u);
+  Session session;
+  EXPECT_THROW(compare(session, all.first(1), labels, "analytic"), UserError);
+  EXPECT_THROW(compare(session, all, labels, "analytic"), UserError);
+  EXPECT_EQ(compare(session, all.first(6), labels, "analytic").differences.size(), 5u);
+  EXPECT_EQ(compare(session, all.first(2), labels, "analytic").differences.size(), 1u);
 }
 
 }  // namespace

@@ -11,8 +11,8 @@
 #include "sim/hardware/keys.h"
 #include "sim/hardware/load_gpu.h"
 #include "sim/report/hardware_text.h"
-#include "sim/scenario/prediction.h"
-#include "sim/scenario/unread_changes.h"
+#include "sim/answer/step_run.h"
+#include "sim/answer/unread_changes.h"
 #include "tests/support/temporary_path.h"
 
 namespace ridgeline {
@@ -151,14 +151,17 @@ TEST(DescribedChip, an_architecture_of_two_capabilities_asks_which) {
 
 TEST(UnreadChanges, a_number_that_cannot_matter_is_named_and_one_that_matters_is_not) {
   const auto notes = [](const char* key, const char* value) {
-    return unread_changes(step_on("nvidia-a100-sxm4-80gb", {{std::string("hardware.") + key, value, ""}}), "analytic");
+    Session session;
+    return unread_changes(
+        StepRun(session, step_on("nvidia-a100-sxm4-80gb", {{std::string("hardware.") + key, value, ""}}), "analytic"));
   };
   EXPECT_THAT(notes("sm.rates.tensor_tf32", "1024"),
               ::testing::ElementsAre(HasSubstr("no kernel of this step reads hardware.sm.rates.tensor_tf32")));
   EXPECT_THAT(notes("context.driver", "1 GB"),
               ::testing::ElementsAre("no kernel of this step reads hardware.context.driver (memory would)"));
   EXPECT_TRUE(notes("dram.bandwidth", "1 TB/s").empty());
-  EXPECT_TRUE(unread_changes(step_on("nvidia-a100-sxm4-80gb"), "analytic").empty());
+  Session session;
+  EXPECT_TRUE(unread_changes(StepRun(session, step_on("nvidia-a100-sxm4-80gb"), "analytic")).empty());
 }
 
 TEST(HardwareKeys, the_page_of_docs_is_the_table) {

@@ -5,12 +5,18 @@
 
 #include <nlohmann/json.hpp>
 
-#include "sim/scenario/changes.h"
-#include "sim/study/gzip_lines.h"
+#include "sim/answer/advice.h"
+#include "sim/answer/changes.h"
+#include "sim/input/lines.h"
 #include "sim/units/user_error.h"
 
 namespace ridgeline {
 namespace {
+
+FitResult fitted(const Scenario& scenario, std::string_view engine) {
+  Session session;
+  return fit_batch(session, scenario, engine);
+}
 
 Scenario scenario(std::vector<config::Override> changes = {}) {
   ScenarioSource source;
@@ -30,7 +36,7 @@ bool fits(Scenario s, std::int64_t micro_batch, std::int64_t accumulation) {
 
 TEST(Fit, TheLargestBatchFitsAndTheNextOneDoesNot) {
   const Scenario s = scenario();
-  const FitResult r = fit_batch(s, "analytic");
+  const FitResult r = fitted(s, "analytic");
   ASSERT_TRUE(r.largest);
   const std::int64_t found = r.largest->micro_batch;
   EXPECT_GT(found, 12) << "above the batch of the scenario nothing is accumulated";
@@ -46,7 +52,7 @@ TEST(Fit, TheLargestBatchFitsAndTheNextOneDoesNot) {
 
 TEST(Fit, BelowTheBatchOfTheScenarioMicroBatchesAreAccumulated) {
   const Scenario s = scenario({{"hardware.dram.capacity", "2 GiB", ""}});
-  const FitResult r = fit_batch(s, "analytic");
+  const FitResult r = fitted(s, "analytic");
   ASSERT_TRUE(r.largest);
   const std::int64_t found = r.largest->micro_batch;
   ASSERT_LT(found, 12);
@@ -61,7 +67,7 @@ TEST(Fit, WhereTheBatchDoesNotDivideTheLargestMicroBatchThatKeepsItIsToldToo) {
   int seen = 0;
   for (int gib10 = 20; gib10 <= 45; ++gib10) {
     const Scenario s = scenario({{"hardware.dram.capacity", std::to_string(gib10 / 10.0) + " GiB", ""}});
-    const FitResult r = fit_batch(s, "roofline");
+    const FitResult r = fitted(s, "roofline");
     if (!r.largest) continue;
     const std::int64_t batch = r.largest->micro_batch * r.largest->gradient_accumulation;
     EXPECT_EQ(r.keeps_batch, batch == 12);
@@ -77,7 +83,7 @@ TEST(Fit, WhereTheBatchDoesNotDivideTheLargestMicroBatchThatKeepsItIsToldToo) {
 TEST(Fit, MoreMemoryNeverHoldsLess) {
   std::int64_t before = 0;
   for (const char* capacity : {"2 GiB", "3 GiB", "5 GiB", "9 GiB", "14 GiB"}) {
-    const FitResult r = fit_batch(scenario({{"hardware.dram.capacity", capacity, ""}}), "roofline");
+    const FitResult r = fitted(scenario({{"hardware.dram.capacity", capacity, ""}}), "roofline");
     const std::int64_t found = r.largest ? r.largest->micro_batch : 0;
     EXPECT_GE(found, before) << capacity;
     before = found;
@@ -88,7 +94,7 @@ TEST(Fit, MoreMemoryNeverHoldsLess) {
 TEST(Fit, WhereNothingFitsTheChangesNamedDoFit) {
   // Weights, gradients and states fit; the scores of eager attention do not.
   const Scenario s = scenario({{"training.sequence_length", "512", ""}, {"hardware.dram.capacity", "0.7 GiB", ""}});
-  const FitResult r = fit_batch(s, "analytic");
+  const FitResult r = fitted(s, "analytic");
   ASSERT_FALSE(r.largest);
   EXPECT_EQ(r.failing_micro_batch, 1);
   ASSERT_TRUE(r.failing && r.failing->out_of_memory);
@@ -100,15 +106,17 @@ TEST(Fit, WhereNothingFitsTheChangesNamedDoFit) {
 }
 
 TEST(Fit, ADeviceTooSmallForTheWeightsIsAnAnswerWithoutAdvice) {
-  const FitResult r = fit_batch(scenario({{"hardware.dram.capacity", "0.45 GiB", ""}}), "analytic");
+  const FitResult r = fitted(scenario({{"hardware.dram.capacity", "0.45 GiB", ""}}), "analytic");
   EXPECT_FALSE(r.largest);
   EXPECT_TRUE(r.would_fit.empty());
 }
 
 TEST(Advice, WhatSavesMemoryIsToldWithWhatItCosts) {
   const Scenario s = scenario();
-  const Prediction base = predict(s, "analytic");
-  const auto advice = find_advice(s, "analytic", base);
+  Session session;
+  const StepRun run(session, s, "analytic");
+  const Prediction& base = run.prediction();
+  const auto advice = find_advice(run);
   const auto found = std::find_if(advice.begin(), advice.end(), [](const Advice& a) {
     return a.change == "training.activation_checkpointing=block";
   });

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/report/accuracy_text.h"
-#include "sim/scenario/residual_ranges.h"
+#include "sim/answer/residual_ranges.h"
 #include "sim/study/accuracy.h"
 
 namespace ridgeline {

@@ -10,7 +10,7 @@
 
 #include "sim/hardware/chip_distance.h"
 #include "sim/hardware/load_gpu.h"
-#include "sim/scenario/residual_ranges.h"
+#include "sim/answer/residual_ranges.h"
 #include "sim/study/accuracy.h"
 
 namespace ridgeline {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <functional>
 #include <iostream>
 #include <random>
@@ -80,10 +81,10 @@ std::vector<Key> keys_of_products() {
           less<Seconds>("launch.memset", [](Gpu& g) -> Seconds& { return g.launch.memset; })};
 }
 
-/// Another one each time; a failure names it.
-std::uint64_t new_seed() {
-  static const std::uint64_t seed = std::random_device{}();
-  return seed;
+/// RIDGELINE_TEST_SEED draws other cases; a failure names the seed.
+std::uint64_t seed_of_run() {
+  const char* given = std::getenv("RIDGELINE_TEST_SEED");
+  return given != nullptr ? std::strtoull(given, nullptr, 10) : 20261123;
 }
 
 Seconds time_on(const Gpu& gpu, const KernelCase& kernel, const Software& software) {
@@ -91,7 +92,7 @@ Seconds time_on(const Gpu& gpu, const KernelCase& kernel, const Software& softwa
 }
 
 /// What is not monotone yet, of all that is compared, and by how much at most: measurements/DEVIATIONS.md.
-constexpr double kShareSlower = 0.005, kShareOfProducts = 0.006, kWorstKnown = 2.0;
+constexpr double kShareSlower = 0.001, kShareOfProducts = 0.002, kShareOfJumps = 0.002, kWorstKnown = 1.5;
 
 TEST_P(EveryGpu, more_of_a_resource_is_never_slower) {
   int compared = 0, slower = 0;
@@ -108,6 +109,8 @@ TEST_P(EveryGpu, more_of_a_resource_is_never_slower) {
         ++compared;
         if (then.value() <= now.value() * kLeastSlower) continue;
         ++slower;
+        std::cout << then.value() / now.value() << ": " << factor << " x " << name_of(resource) << " " << c.text
+                  << "\n";
         EXPECT_LE(then.value(), now.value() * kWorstKnown) << factor << " x " << name_of(resource) << " " << c.text;
       }
   }
@@ -116,7 +119,7 @@ TEST_P(EveryGpu, more_of_a_resource_is_never_slower) {
 }
 
 TEST_P(EveryGpu, no_better_number_makes_a_product_slower) {
-  const std::uint64_t seed = new_seed();
+  const std::uint64_t seed = seed_of_run();
   std::mt19937_64 random(seed);
   testing::RandomKernelCases cases(seed);
   const std::vector<Key> keys = keys_of_products();
@@ -141,10 +144,10 @@ TEST_P(EveryGpu, no_better_number_makes_a_product_slower) {
 TEST_P(EveryGpu, a_product_falls_along_every_axis_without_a_jump) {
   constexpr int kSteps = 20;
   constexpr double kStep = 1.05, kMostJump = 1.1;
-  const std::uint64_t seed = new_seed();
+  const std::uint64_t seed = seed_of_run();
   testing::RandomKernelCases cases(seed + 1);
   const std::vector<Key> keys = keys_of_products();
-  int compared = 0, uneven = 0;
+  int compared = 0, slower = 0, jumps = 0;
   for (int i = 0; i < 9; ++i) {
     const nlohmann::json line = cases.one(std::array{"mm", "addmm", "bmm"}[i % 3]);
     const KernelCase kernel = kernel_case_from(line);
@@ -153,19 +156,27 @@ TEST_P(EveryGpu, a_product_falls_along_every_axis_without_a_jump) {
       for (int step = 0; step < kSteps; ++step) {
         Gpu gpu = gpu_;
         key.improve(gpu, 0.6 * std::pow(kStep, step));
-        const double now = time_on(gpu, kernel, software_).value();
+        double now = 0.0;
+        try {
+          now = time_on(gpu, kernel, software_).value();
+        } catch (const std::invalid_argument& error) {
+          FAIL() << "seed " << seed << ": " << key.name << " step " << step << line.dump() << ": " << error.what();
+        }
         if (before > 0.0) {
           ++compared;
-          if (now > before * kLeastSlower || (!key.whole && now * kMostJump < before)) {
-            ++uneven;
-            std::cout << "seed " << seed << ": " << key.name << " step " << step << line.dump() << "\n";
-          }
+          const bool is_slower = now > before * kLeastSlower, jumped = !key.whole && now * kMostJump < before;
+          slower += is_slower;
+          jumps += jumped;
+          if (is_slower || jumped)
+            std::cout << "seed " << seed << ": " << key.name << " step " << step << ": " << now / before << line.dump()
+                      << "\n";
         }
         before = now;
       }
     }
   }
-  EXPECT_LE(uneven, kShareOfProducts * compared);
+  EXPECT_LE(slower, kShareOfProducts * compared);
+  EXPECT_LE(jumps, kShareOfJumps * compared) << "one more block on an SM";
 }
 
 TEST_P(EveryGpu, no_kernel_is_below_the_time_of_its_arithmetic_or_of_the_bytes_it_must_read) {

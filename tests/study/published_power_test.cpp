@@ -8,7 +8,7 @@
 #include <string>
 
 #include "sim/hardware/load_gpu.h"
-#include "sim/scenario/prediction.h"
+#include "sim/answer/step_run.h"
 
 namespace ridgeline {
 namespace {
@@ -29,7 +29,8 @@ double seconds_at(const nlohmann::json& run, double watts) {
   source.text = fmt::format("title: published\nhardware: {}\nmodel: {}\n{}\n", run["hardware"].get<std::string>(),
                             s["model"].get<std::string>(), work);
   source.overrides.push_back({"hardware.power.limit", fmt::format("{} W", watts), ""});
-  return run_step(load_scenario(source), "analytic").timeline.step.value();
+  Session session;
+  return StepRun(session, load_scenario(source), "analytic").timeline().step.value();
 }
 
 TEST(PublishedPower, runs_keep_of_their_speed_what_was_published) {

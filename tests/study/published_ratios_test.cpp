@@ -5,7 +5,7 @@
 #include <cmath>
 #include <string>
 
-#include "sim/scenario/prediction.h"
+#include "sim/answer/step_run.h"
 
 namespace ridgeline {
 namespace {
@@ -15,7 +15,8 @@ constexpr double kTolerance = 0.10;
 double step_seconds(const std::string& scenario) {
   ScenarioSource source;
   source.file = RIDGELINE_SOURCE_DIR "/scenarios/" + scenario + ".yaml";
-  return run_step(load_scenario(source), "analytic").timeline.step.value();
+  Session session;
+  return StepRun(session, load_scenario(source), "analytic").timeline().step.value();
 }
 
 TEST(PublishedRatios, mixed_precision_speeds_up_bert_on_a_v100_and_a_t4_as_reported) {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "sim/hardware/load_gpu.h"
-#include "sim/scenario/residual_ranges.h"
+#include "sim/answer/residual_ranges.h"
 #include "sim/study/accuracy.h"
 
 namespace ridgeline {

@@ -1,17 +1,23 @@
 // A tenth more of a resource: the right one helps, the others do not, and none of them harms.
-#include "sim/scenario/sensitivity.h"
+#include "sim/answer/sensitivity.h"
 
 #include <gtest/gtest.h>
 
+#include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "sim/hardware/load_host.h"
-#include "sim/scenario/prediction.h"
+#include "sim/answer/step_run.h"
 #include "sim/study/kernel_sensitivity.h"
 #include "tests/support/random_kernel_cases.h"
 
 namespace ridgeline {
 namespace {
+
+Sensitivity sensitivity_of(const Scenario& scenario) {
+  Session session;
+  return step_sensitivity(StepRun(session, scenario, "analytic"));
+}
 
 Sensitivity of_case(const char* text, const char* hardware = "nvidia-h200-sxm-141gb") {
   return kernel_sensitivity(kernel_case_from(nlohmann::json::parse(text)), load_gpu(hardware),
@@ -67,8 +73,8 @@ TEST(KernelSensitivity, nothing_more_ever_harms_whatever_the_kernel_and_the_gpu)
         const Sensitivity s = kernel_sensitivity(c.kernel, gpu, software, "analytic");
         for (const Resource resource : kResources) {
           ++asked;
-          // Kernels of products are ranked at full clock: at the power limit another one can take a little longer.
-          constexpr double kAtTheLimit = 0.005;
+          // At the power limit a kernel that waits less runs at a lower clock (measurements/DEVIATIONS.md).
+          constexpr double kAtTheLimit = 0.003;
           if (resource == Resource::sm_count) harmed += s.share(resource) < -0.005 ? 1 : 0;
           else EXPECT_GE(s.share(resource), -kAtTheLimit) << name_of(resource) << " " << name << " " << c.text;
           EXPECT_LE(s.share(resource), 0.5) << name_of(resource) << " " << name << " " << c.text;
@@ -78,6 +84,8 @@ TEST(KernelSensitivity, nothing_more_ever_harms_whatever_the_kernel_and_the_gpu)
       }
     }
   }
+  RecordProperty("harmed", harmed);
+  std::printf("harmed %d of %d\n", harmed, asked);
   EXPECT_LE(harmed, 0.002 * asked) << "measurements/DEVIATIONS.md";
 }
 
@@ -94,7 +102,7 @@ Scenario step_on(const std::string& hardware, const std::string& batch, std::vec
 }
 
 TEST(StepSensitivity, is_the_difference_of_two_predictions) {
-  const Sensitivity s = step_sensitivity(step_on("nvidia-h200-sxm-141gb", "32"), "analytic");
+  const Sensitivity s = sensitivity_of(step_on("nvidia-h200-sxm-141gb", "32"));
   const Prediction now = predict(step_on("nvidia-h200-sxm-141gb", "32"), "analytic");
   EXPECT_DOUBLE_EQ(s.time.value(), now.step.time.value());
   const Prediction then =
@@ -106,7 +114,7 @@ TEST(StepSensitivity, is_the_difference_of_two_predictions) {
 
 TEST(StepSensitivity, every_number_of_the_file_is_asked_about_and_losses_are_shown) {
   const Scenario scenario = step_on("nvidia-h200-sxm-141gb", "32");
-  const Sensitivity s = step_sensitivity(scenario, "analytic");
+  const Sensitivity s = sensitivity_of(scenario);
   std::size_t numbers = 0;
   for (const HardwareKey& key : hardware_keys()) numbers += key.is_number() && key.get(scenario.gpu) != 0.0 ? 1 : 0;
   EXPECT_EQ(s.keys.size(), numbers);
@@ -122,17 +130,17 @@ TEST(StepSensitivity, every_number_of_the_file_is_asked_about_and_losses_are_sho
 }
 
 TEST(StepSensitivity, a_step_that_waits_for_the_host_gains_from_the_host_alone) {
-  const Sensitivity waits = step_sensitivity(step_on("nvidia-h200-sxm-141gb", "1"), "analytic");
+  const Sensitivity waits = sensitivity_of(step_on("nvidia-h200-sxm-141gb", "1"));
   EXPECT_NEAR(waits.share(Resource::host_speed), 1.0 - 1.0 / 1.1, 0.01);
   EXPECT_LT(waits.share(Resource::dram_bandwidth), 0.001);
-  const Sensitivity busy = step_sensitivity(step_on("nvidia-t4", "16"), "analytic");
+  const Sensitivity busy = sensitivity_of(step_on("nvidia-t4", "16"));
   EXPECT_LT(busy.share(Resource::host_speed), 0.001);
 }
 
 TEST(StepSensitivity, nothing_more_ever_harms_a_step_on_any_gpu) {
   for (const std::string& name : hardware_names()) {
     for (const char* batch : {"1", "24"}) {
-      const Sensitivity s = step_sensitivity(step_on(name, batch), "analytic");
+      const Sensitivity s = sensitivity_of(step_on(name, batch));
       double most = 0.0;
       for (const Resource resource : kResources) {
         EXPECT_GE(s.share(resource), -kRounding) << name_of(resource) << " " << name << " " << batch;

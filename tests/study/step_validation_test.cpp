@@ -1,5 +1,6 @@
 // Whole training steps against those measured on an NVIDIA H200. Tolerances are named; measurements/README.md says
 // how the steps were measured.
+#include "sim/answer/step_run.h"
 #include "sim/study/step_validation.h"
 
 #include <fmt/format.h>

@@ -21,6 +21,7 @@ inline Gpu round_gpu() {
   gpu.launch.start_latency = microseconds(2);
   gpu.launch.kernel_fixed = microseconds(1);
   gpu.launch.graph_period = microseconds(1.25);
+  gpu.launch.graph_gap = microseconds(0.25);
   gpu.launch.queue_depth = 8;
   gpu.power.idle = Watts(100);
   gpu.power.limit = Watts(500);
@@ -70,7 +71,7 @@ class ProgramBuilder {
     launch.flops = tensor_flops;
     launch.pipe = tensor_flops > 0 ? Pipe::tensor_mma : Pipe::none;
     launch.type = DType::bf16;
-    launch.work = StreamWork{};
+    launch.work = MemoryBoundWork{};
     launch.follows_without_gap = without_gap;
     push({Action::Kind::launch, HostClass::other, static_cast<std::uint32_t>(program_.launches.size())});
     program_.launches.push_back(launch);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <numeric>
 #include <queue>
 #include <vector>
@@ -77,6 +78,25 @@ TEST(BlockSchedule, sharing_that_gains_nothing_takes_as_long_as_one_after_the_ot
 
 TEST(BlockSchedule, sharing_by_one_is_none) {
   EXPECT_DOUBLE_EQ(shared_schedule_end(ramp(8), ramp(8), 40, 132, 1), schedule_end(ramp(8), 40, 132));
+}
+
+TEST(BlockSchedule, the_latest_end_is_that_of_all_that_are_tried) {
+  for (const int resident : {1, 2, 3})
+    for (const int length : {1, 4, 17, 32})
+      for (const int repeats : {1, 3, 12, 40, 150})
+        for (const int sms : {7, 40, 56, 100}) {  // every number of them is tried up to 127
+          std::vector<double> cost = ramp(length), more(cost.size());
+          if (repeats % 2 == 0) std::reverse(cost.begin(), cost.end());
+          for (std::size_t i = 0; i < cost.size(); ++i) {
+            more[i] = resident > 1 ? 0.37 * cost[i] / (resident - 1.0) : 0.0;
+            cost[i] *= 0.63;
+          }
+          double latest = 0.0;
+          for (int count = sms; count <= 127 && count <= std::max(sms, length * repeats); ++count)
+            latest = std::max(latest, shared_schedule_end(cost, more, repeats, count, resident));
+          EXPECT_GE(latest_schedule_end(cost, more, repeats, sms, resident), latest * (1.0 - 1e-12))
+              << resident << " " << length << " " << repeats << " " << sms;
+        }
 }
 
 }  // namespace

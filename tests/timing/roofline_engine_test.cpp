@@ -60,6 +60,13 @@ TEST_F(Roofline, knows_no_efficiency_no_cache_and_no_launch) {
   EXPECT_DOUBLE_EQ(engine.time(k, hit).time.value(), before);
 }
 
+TEST_F(Roofline, attention_in_fp32_makes_three_products_of_tf32) {
+  KernelLaunch tf32 = launch(1e12, 1.0, Pipe::tensor_mma, DType::tf32), fp32 = tf32;
+  tf32.work = AttentionWork{.type = DType::tf32};
+  fp32.work = AttentionWork{.type = DType::fp32};
+  EXPECT_DOUBLE_EQ(engine.time(fp32, {}).time.value(), 3.0 * engine.time(tf32, {}).time.value());
+}
+
 TEST_F(Roofline, a_gpu_without_a_tensor_type_computes_on_its_cuda_cores) {
   gpu.sm.rates.tensor_bf16 = 0;
   EXPECT_DOUBLE_EQ(engine.time(launch(1e12, 1.0, Pipe::tensor_mma, DType::bf16), {}).time.value(),

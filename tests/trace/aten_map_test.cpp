@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "tests/support/aten_example.h"
 
 namespace ridgeline::trace {
@@ -33,6 +35,21 @@ TEST(AtenMap, ACallWithoutItsShapesIsNotUnderstoodAndNeverACrash) {
       EXPECT_NO_THROW(map_aten(call, {})) << name;
     }
   }
+}
+
+TEST(AtenMap, AConvolutionBeyondAllBoundsIsNotUnderstoodAndNeverACrash) {
+  const AtenTensor weight = tensor({64, 16, 3, 3});
+  const auto with_stride = [&](double stride) {
+    return described({"convolution", {kImage, weight, kNone, Numbers{stride, stride}, Numbers{1, 1}}, ""});
+  };
+  EXPECT_NE(with_stride(2.0), "not understood");
+  for (const double stride : {4294967296.0, 1e300, -1.0, 0.0, std::nan("")})
+    EXPECT_EQ(with_stride(stride), "not understood") << stride;
+  const std::int64_t wide = std::int64_t{1} << 40;
+  EXPECT_EQ(described({"convolution", {kImage, tensor({64, 16, wide, wide}), kNone, Numbers{1, 1}}, ""}),
+            "not understood");
+  EXPECT_EQ(described({"convolution", {tensor({2, 16, wide, wide}), weight, kNone, Numbers{1, 1}}, ""}),
+            "not understood");
 }
 
 TEST(AtenMap, FactorsThatLieTransposedAreReadTransposed) {
@@ -67,7 +84,67 @@ TEST(AtenMap, ARepeatedRowIsWalkedAsOneAndARepeatedColumnIsNot) {
   EXPECT_EQ(walk(kX, kX), Walk::contiguous);
   EXPECT_EQ(walk(kX, tensor({8})), Walk::broadcast_row);
   EXPECT_EQ(walk(kX, tensor({4, 1})), Walk::broadcast);
-  EXPECT_EQ(walk(kX, tensor({4, 8}, DType::fp32, {1, 4})), Walk::strided);
+  EXPECT_EQ(walk(kX, tensor({4, 8}, DType::fp32, {1, 4})), Walk::transposed);
+}
+
+/// How the first operation of a call walks its operands.
+Walk walk_of(const Example& example) {
+  const auto ops = map_aten(call_of(example), {});
+  return ops && !ops->empty() ? std::get<Pointwise>(ops->front().op).walk : Walk::contiguous;
+}
+
+TEST(AtenMap, AnOperandCrossedByTheResultIsTransposedAndAPermutedOneWithWholeRowsIsNot) {
+  const AtenTensor y = tensor({8, 32, 16});
+  EXPECT_EQ(walk_of({"add", {y, tensor({8, 32, 16}, DType::fp32, {512, 1, 32})}, ""}), Walk::transposed);
+  EXPECT_EQ(walk_of({"add", {tensor({8, 32, 16}, DType::fp32, {512, 1, 32}), y}, ""}), Walk::transposed);
+  EXPECT_EQ(walk_of({"add", {y, tensor({8, 32, 16}, DType::fp32, {16, 128, 1})}, ""}), Walk::strided);
+  EXPECT_EQ(walk_of({"add", {y, y}, ""}), Walk::contiguous);
+}
+
+TEST(AtenMap, PowersThatAreProductsOrRootsAreComputedAsSuch) {
+  const auto function_of = [](double exponent) {
+    const auto ops = map_aten(call_of({"pow", {kX, exponent}, ""}), {});
+    return std::get<Pointwise>(ops->front().op).function;
+  };
+  for (const double simple : {2.0, 3.0, 0.5, -0.5, -1.0}) EXPECT_EQ(function_of(simple), PointwiseFunction::pow2);
+  for (const double other : {1.5, 4.0, 0.3}) EXPECT_EQ(function_of(other), PointwiseFunction::power);
+  EXPECT_EQ(described({"pow", {2.0, kX}, ""}), "fill 1x1 fp32; pow 4x8 fp32");
+}
+
+TEST(AtenMap, PartsOfOneTypeAreConcatenatedByOneKernelAndOthersCopiedEach) {
+  const auto kind = [](const TensorList& parts) {
+    return std::get<Copy>(map_aten(call_of({"cat", {parts, 1.0}, ""}), {})->front().op).kind;
+  };
+  const AtenTensor view = tensor({4, 8}, DType::fp32, {16, 1});
+  EXPECT_EQ(kind({kX, kX}), CopyKind::concatenate);
+  EXPECT_EQ(kind({kX, view}), CopyKind::concatenate_strided);
+  EXPECT_EQ(described({"cat", {TensorList{kX, half({4, 8})}, 1.0}, ""}), "copy 4x8 fp32; cast 4x8 bf16->fp32");
+}
+
+TEST(AtenMap, RunningSumsGoAlongRowsOrDownColumns) {
+  const auto kind = [](double dim) {
+    return std::get<Reduction>(map_aten(call_of({"cumsum", {kX, dim}, ""}), {})->front().op).kind;
+  };
+  EXPECT_EQ(kind(1.0), ReductionKind::scan_cols);
+  EXPECT_EQ(kind(-1.0), ReductionKind::scan_cols);
+  EXPECT_EQ(kind(0.0), ReductionKind::scan_rows);
+}
+
+TEST(AtenMap, HowManyRowsAreGatheredStandsInTheGridWhereTheIndicesAreNotRecorded) {
+  AtenCall call = call_of({"index", {half({2048, 768}), kNone}, ""});
+  EXPECT_FALSE(map_aten(call, {}));
+  call.kernels.push_back({.name = "void at::native::vectorized_gather_kernel<16, long>", .blocks = 4096});
+  const auto ops = map_aten(call, {});
+  ASSERT_TRUE(ops);
+  EXPECT_EQ(std::get<Embedding>(ops->front().op).tokens, 4096);
+  EXPECT_EQ(std::get<Embedding>(ops->front().op).hidden, 768);
+}
+
+TEST(AtenMap, EqualIndicesAreSortedBeforeTheyAreAddedAndNotWhereTheyAreStored) {
+  const std::string stored = described({"_index_put_impl_", {tensor({100, 8}), kNone, tensor({12, 8}), 0.0, 1.0}, ""});
+  const std::string added = described({"_index_put_impl_", {tensor({100, 8}), kNone, tensor({12, 8}), 1.0, 1.0}, ""});
+  EXPECT_EQ(stored.find("sort"), stored.npos);
+  EXPECT_NE(added.find("sort 1x12 int64"), added.npos);
 }
 
 TEST(AtenMap, ACloneIsPackedWhereItSaysContiguousAndKeepsItsOrderWhereNot) {

@@ -11,7 +11,7 @@
 #include <fstream>
 
 #include "sim/output/write_file.h"
-#include "sim/trace/text_source.h"
+#include "sim/input/text_source.h"
 #include "sim/units/user_error.h"
 
 namespace ridgeline::trace {

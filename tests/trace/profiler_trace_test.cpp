@@ -8,7 +8,7 @@
 #include "sim/trace/aten_map.h"
 #include "sim/trace/read_recording.h"
 #include "sim/units/user_error.h"
-#include "tests/support/temporary_path.h"
+#include "tests/support/trace_text.h"
 
 namespace ridgeline::trace {
 namespace {
@@ -19,52 +19,6 @@ using testing::Key;
 
 constexpr const char* kMatrixArguments =
     R"("Input Dims": [[4, 16], [16, 8]], "Input type": ["float", "float"], "Input Strides": [[16, 1], [8, 1]], "Concrete Inputs": ["", ""])";
-
-/// Events of one thread and one stream, written one a line as the profiler does.
-class TraceText {
- public:
-  TraceText& op(double at, double duration, const std::string& name, const std::string& arguments = "",
-                int thread = 1) {
-    return add(fmt::format(
-        R"({{"ph": "X", "cat": "cpu_op", "name": "{}", "pid": 1, "tid": {}, "ts": {}, "dur": {}, "args": {{"External id": {}{}{}}}}})",
-        name, thread, at, duration, ++external_, arguments.empty() ? "" : ", ", arguments));
-  }
-  TraceText& launch(double at, double kernel_at, double kernel_duration, const std::string& kernel = "some_kernel",
-                    double call_duration = 4) {
-    ++correlation_;
-    add(fmt::format(
-        R"({{"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1, "ts": {}, "dur": {}, "args": {{"correlation": {}}}}})",
-        at, call_duration, correlation_));
-    return add(fmt::format(
-        R"({{"ph": "X", "cat": "kernel", "name": "{}", "pid": 0, "tid": 7, "ts": {}, "dur": {}, "args": {{"stream": 7, "correlation": {}, "grid": [8, 1, 1]}}}})",
-        kernel, kernel_at, kernel_duration, correlation_));
-  }
-  TraceText& host(const std::string& category, const std::string& name, double at, double duration) {
-    return add(fmt::format(R"({{"ph": "X", "cat": "{}", "name": "{}", "pid": 1, "tid": 1, "ts": {}, "dur": {}}})",
-                           category, name, at, duration));
-  }
-  TraceText& add(const std::string& event) {
-    events_ += (events_.empty() ? "" : ",\n") + event;
-    return *this;
-  }
-  [[nodiscard]] std::string text() const {
-    return "{\"schemaVersion\": 1, \"deviceProperties\": [{\"id\": 0, \"name\": \"NVIDIA H200\"}],\n\"traceEvents\": "
-           "[\n" +
-           events_ + "\n]}\n";
-  }
-  [[nodiscard]] std::string file(const std::string& name = "trace.json") const {
-    const std::string path = temporary_path(name);
-    std::ofstream(path, std::ios::binary) << text();
-    return path;
-  }
-  [[nodiscard]] Replayable read() const {
-    return read_recording(file(), [](const RecordedGpu&) { return RecordedDevice{4e12, 1e-6}; });
-  }
-
- private:
-  std::string events_;
-  int external_ = 0, correlation_ = 100;
-};
 
 std::string refusal(const std::string& path) {
   try {
@@ -119,6 +73,117 @@ TEST(ProfilerTrace, AnOperatorWithoutARuleCostsItsBytesAndOneWithoutShapesItsTim
   const auto& shapeless = std::get<UnknownOp>(r.recording.trace.ops[1]);
   EXPECT_NEAR(static_cast<double>(shapeless.read_bytes + shapeless.written_bytes), 9e-6 * 4e12, 2.0);
   EXPECT_THAT(r.defects.counts, Contains(Key(HasSubstr("without shapes"))));
+}
+
+constexpr const char* kHalfArguments = R"("Input Dims": [[4, 8]], "Input type": ["c10::BFloat16"])";
+constexpr const char* kFullArguments = R"("Input Dims": [[4, 8]], "Input type": ["float"])";
+constexpr const char* kCastArguments = R"("Input Dims": [[4, 8], [4, 8]], "Input type": ["float", "c10::BFloat16"])";
+
+std::vector<std::string> names_of_calls(const Replayable& r) {
+  std::vector<std::string> names;
+  for (const RecordedCall& call : r.recorded) names.push_back(call.name);
+  return names;
+}
+
+TEST(ProfilerTrace, AutocastsCastAndTheOperatorAfterItAreACallEach) {
+  const Replayable r = TraceText()
+                           .op(0, 60, "aten::exp", kHalfArguments)
+                           .op(2, 20, "aten::copy_", kCastArguments)
+                           .launch(10, 40, 3)
+                           .op(30, 20, "aten::exp", kFullArguments)
+                           .launch(35, 50, 5)
+                           .read();
+  EXPECT_EQ(names_of_calls(r), (std::vector<std::string>{"aten::copy_", "aten::exp"}));
+  EXPECT_EQ(name_of(r.recording.trace.ops.at(0)), "cast");
+  EXPECT_EQ(shape_of(r.recording.trace.ops.at(1)), "4x8 fp32");
+}
+
+TEST(ProfilerTrace, CopiesThatAnOperatorMakesOfItsOperandsAreCallsOfTheirOwn) {
+  const Replayable r = TraceText()
+                           .op(0, 60, "aten::cumsum", R"("Input Dims": [[4, 8], []], "Input type": ["bool", "Scalar"])")
+                           .op(2, 20, "aten::copy_", kCastArguments)
+                           .launch(10, 40, 3)
+                           .launch(35, 50, 5)
+                           .read();
+  EXPECT_EQ(names_of_calls(r), (std::vector<std::string>{"aten::copy_", "aten::cumsum"}));
+  EXPECT_NEAR(r.recorded.at(1).measured, 5e-6, 1e-12);
+}
+
+TEST(ProfilerTrace, ACollectiveInsideAnotherOperatorIsACollective) {
+  const Replayable r = TraceText()
+                           .op(0, 60, "aten::mm", kMatrixArguments)
+                           .launch(10, 40, 3)
+                           .launch(35, 50, 500, "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgs)")
+                           .read();
+  ASSERT_EQ(r.recorded.size(), 2U);
+  EXPECT_EQ(r.recorded[0].name, "aten::mm");
+  EXPECT_NEAR(r.recorded[0].measured, 3e-6, 1e-12);
+  EXPECT_FALSE(r.recorded[1].understood);
+  EXPECT_TRUE(r.recorded[1].name.starts_with("nccl"));
+  EXPECT_TRUE(std::get<UnknownOp>(r.recording.trace.ops.at(1)).name.starts_with("nccl"));
+}
+
+/// That of the convolution with which a trace begins.
+int stride_of_first(const TraceText& trace) {
+  const Replayable r = trace.read();
+  return static_cast<int>(std::get<Convolution>(r.recording.trace.ops.at(0)).stride);
+}
+
+TEST(ProfilerTrace, AStrideThatIsNotRecordedIsThatOfTheImageAfterwards) {
+  const std::string types = R"("Input type": ["float", "float", "", "GenericList", "GenericList", "GenericList"])";
+  const std::string convolution = R"("Input dims": [[32, 256, 56, 56], [512, 256, 1, 1], [], [], [], []], )" + types;
+  const auto image = [](int side, int channels = 512) {
+    return fmt::format(R"("Input dims": [[32, {}, {}, {}]], "Input type": ["float"])", channels, side, side);
+  };
+  const auto traced = [&](const std::string& after, const std::string& arguments) {
+    return TraceText()
+        .op(0, 30, "aten::cudnn_convolution", convolution)
+        .launch(10, 40, 100)
+        .op(40, 5, "aten::add_", image(56, 64))  // another's
+        .op(50, 20, after, arguments);
+  };
+  EXPECT_EQ(stride_of_first(traced("aten::relu_", image(56))), 1);
+  EXPECT_EQ(stride_of_first(traced("aten::relu_", image(28))), 2);
+  EXPECT_EQ(stride_of_first(traced("aten::cos", "")), 1);
+  const std::string listed = R"("Input Dims": [[32, 256, 56, 56], [512, 256, 1, 1], [], [], []], )"
+                             R"("Input type": ["float", "float", "", "ScalarList", "ScalarList"], )"
+                             R"("Concrete Inputs": ["", "", "", "[2, 2]", "[0, 0]"])";
+  EXPECT_EQ(stride_of_first(TraceText().op(0, 30, "aten::convolution", listed).launch(10, 40, 100)), 2);
+}
+
+TEST(ProfilerTrace, AKernelThatComputesWhereOperandsLieSaysThatTheyLieApart) {
+  const auto walk = [](const std::string& kernel, const std::string& strides) {
+    const Replayable r =
+        TraceText()
+            .op(0, 30, "aten::mul", R"("Input Dims": [[64, 32], [64, 32]], "Input type": ["float", "float"])" + strides)
+            .launch(10, 40, 100, kernel)
+            .read();
+    return std::get<Pointwise>(r.recording.trace.ops.at(0)).walk;
+  };
+  const std::string indexed = "void at::native::elementwise_kernel<128, 2, f>",
+                    plain = "void at::native::vectorized_elementwise_kernel<4, f>",
+                    strides = R"(, "Input Strides": [[32, 1], [32, 1]])";
+  EXPECT_EQ(walk(indexed, ""), Walk::strided);
+  EXPECT_EQ(walk(plain, ""), Walk::contiguous);
+  EXPECT_EQ(walk(indexed, strides), Walk::contiguous);
+}
+
+TEST(ProfilerTrace, LargeCopiesFromTheHostKeepTheirTime) {
+  const auto understood = [](std::int64_t bytes) {
+    const Replayable r =
+        TraceText()
+            .op(0, 30, "aten::copy_", R"("Input Dims": [[1024, 1024], [1024, 1024]], "Input type": ["float", "float"])")
+            .add(R"({"ph": "X", "cat": "cuda_runtime", "name": "cudaMemcpyAsync", "pid": 1, "tid": 1, "ts": 10, )"
+                 R"("dur": 4, "args": {"correlation": 7}})")
+            .add(fmt::format(
+                R"x({{"ph": "X", "cat": "gpu_memcpy", "name": "Memcpy HtoD (Pageable -> Device)", "pid": 0, "tid": 7, "ts": 40, )x"
+                R"x("dur": 500, "args": {{"stream": 7, "correlation": 7, "bytes": {}}}}})x",
+                bytes))
+            .read();
+    return r.recorded.at(0).understood;
+  };
+  EXPECT_FALSE(understood(4 << 20));
+  EXPECT_TRUE(understood(64 << 10));
 }
 
 TEST(ProfilerTrace, OfMarkedStepsTheOneOfMedianGpuTimeIsTaken) {

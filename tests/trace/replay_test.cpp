@@ -1,6 +1,6 @@
 // Recorded steps replayed: on the GPU they were recorded on against what was measured there, and recordings made
 // without a GPU against our own description of the same training.
-#include "sim/scenario/replay.h"
+#include "sim/answer/replay.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -27,8 +27,12 @@ trace::Replayable read(const std::string& file) {
   });
 }
 ReplayResult replay(const std::string& file, const std::string& hardware = "nvidia-h200-sxm-141gb") {
-  return predict_replay(read(file),
-                        {load_gpu(hardware), load_host("default", host_class_names()), load_software("pytorch-2.11")});
+  ScenarioSource source;
+  source.file = kData + file;
+  source.recording = true;
+  // A host that is named stands for itself.
+  source.overrides = {{"hardware", hardware, ""}, {"host", "default", ""}, {"software", "pytorch-2.11", ""}};
+  return predict_replay(load_scenario(source), "analytic");
 }
 double busy_error(const ReplayResult& r) { return r.prediction.step.gpu_busy.value() / r.measured.busy - 1.0; }
 
@@ -88,14 +92,18 @@ TEST(Replay, RecordingsOfOneStepAgreeOnTheHostsWorkOnceItsSpeedIsDividedOut) {
 }
 
 TEST(Replay, TheRecordingsOwnHostIsAsSlowAsItWas) {
-  trace::Replayable recorded = read("h200/foreign/distilbert-b32-bf16-shapes.json.gz");
+  const trace::Replayable recorded = read("h200/foreign/distilbert-b32-bf16-shapes.json.gz");
   const double slowness = recorded.host_slowness;
   EXPECT_GT(slowness, 1.3);
-  ReplaySetting setting{load_gpu("nvidia-h200-sxm-141gb"), load_host("default", host_class_names()),
-                        load_software("pytorch-2.11")};
-  setting.host_as_recorded = true;
-  const StepPrediction step = predict_replay(std::move(recorded), setting).prediction.step;
-  EXPECT_NEAR(step.host.scale, setting.host.scale * slowness, 1e-9);
+  ScenarioSource source;
+  source.file = kData + "h200/foreign/distilbert-b32-bf16-shapes.json.gz";
+  source.overrides = {{"hardware", "nvidia-h200-sxm-141gb", ""}};
+  const Scenario scenario = load_scenario(source);
+  const StepPrediction step = predict(scenario, "analytic").step;
+  EXPECT_NEAR(step.host.scale, load_host("default", host_class_names()).scale * slowness, 1e-9);
+  // Twice as slow a host, where nobody names another.
+  source.overrides.push_back({"host.scale", std::to_string(2.0 * scenario.host.scale / slowness), ""});
+  EXPECT_NEAR(load_scenario(source).host.scale, 2.0 * scenario.host.scale, 1e-3);
   EXPECT_LE(step.low.value(), 21.2e-3);  // measured without the profiler, before and after: 21.2 and 22.7 ms
   EXPECT_GE(step.high.value(), 22.7e-3);
 }
@@ -124,15 +132,15 @@ TEST(Replay, ACompiledStepWithoutShapesIsCostedByItsMeasuredTimesAndSaysSo) {
 TEST(Replay, MemoryThatTheProfilerCountedIsSetBesideTheContextOfTheGpuAtHand) {
   const std::string file = "h200/traces/gpt2-b16-fp32-flash.json.gz";
   const ReplayResult here = replay(file), there = replay(file, "nvidia-v100-sxm2-16gb");
-  ASSERT_TRUE(here.memory_as_recorded && there.memory_as_recorded);
-  EXPECT_FALSE(here.memory_predicted);
-  EXPECT_EQ(here.memory_as_recorded->peak_reserved, here.measured.peak_reserved);
-  EXPECT_EQ(here.memory_as_recorded->device_used,
-            here.memory_as_recorded->peak_reserved + here.memory_as_recorded->context);
-  EXPECT_NEAR(static_cast<double>(here.memory_as_recorded->device_used), 24.370e9, 0.01 * 24.370e9);  // nvidia-smi
-  EXPECT_EQ(verdict(*here.memory_as_recorded), "fits");
-  EXPECT_EQ(verdict(*there.memory_as_recorded), "does not fit");                       // 41 GiB
-  EXPECT_FALSE(replay("h200/traces/gpt2-b16-bf16-flash.json.gz").memory_as_recorded);  // recorded without
+  ASSERT_EQ(here.prediction.memory.source, MemorySource::as_recorded);
+  ASSERT_EQ(there.prediction.memory.source, MemorySource::as_recorded);
+  EXPECT_EQ(here.prediction.memory.peak_reserved, here.measured.peak_reserved);
+  EXPECT_EQ(here.prediction.memory.device_used, here.prediction.memory.peak_reserved + here.prediction.memory.context);
+  EXPECT_NEAR(static_cast<double>(here.prediction.memory.device_used), 24.370e9, 0.01 * 24.370e9);  // nvidia-smi
+  EXPECT_EQ(verdict(here.prediction.memory), "fits");
+  EXPECT_EQ(verdict(there.prediction.memory), "does not fit");  // 41 GiB
+  EXPECT_EQ(verdict(replay("h200/traces/gpt2-b16-bf16-flash.json.gz").prediction.memory),
+            "unknown");  // recorded without
 }
 
 TEST(Replay, AStepRecordedOnOneGpuTakesLongerOnASlowerOneAndItsAttentionIsChosenAnew) {
@@ -211,7 +219,7 @@ TEST(RecordedWithoutAGpu, EveryRecordingIsUnderstoodAndHasThePeakThatPyTorchMeas
                                                      {"resnet50-b32-bf16amp", 1784005632}}) {
     const ReplayResult r = replay("recordings/" + file + ".jsonl.gz");
     EXPECT_EQ(r.coverage.of_calls(), 1.0) << file;
-    EXPECT_TRUE(r.memory_predicted) << file;
+    EXPECT_EQ(r.prediction.memory.source, MemorySource::simulated) << file;
     // Convolutions take workspaces that depend on the algorithm; they are not modelled.
     if (bytes > 0) {
       EXPECT_NEAR(static_cast<double>(r.prediction.memory.peak_allocated), bytes, 0.18 * bytes) << file;
@@ -223,7 +231,7 @@ TEST(ExecutionTraces, AStepHasTheSameOperationsAsItsProfilerTrace) {
   const ReplayResult execution = replay("h200/execution_traces/resnet50-b32-fp32-et.json.gz");
   const ReplayResult profiler = replay("h200/traces/resnet50-b32-fp32.json.gz");
   EXPECT_GE(execution.coverage.of_calls(), 0.99);
-  EXPECT_FALSE(execution.memory_predicted);
+  EXPECT_EQ(execution.prediction.memory.source, MemorySource::unknown);
   EXPECT_NEAR(execution.prediction.step.gpu_busy.value(), profiler.prediction.step.gpu_busy.value(),
               0.02 * profiler.prediction.step.gpu_busy.value());
   EXPECT_GE(replay("h200/execution_traces/mlp-b128-fp32-et.json.gz").coverage.of_calls(), 0.95);

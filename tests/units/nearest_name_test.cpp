@@ -17,6 +17,10 @@ TEST(NearestName, an_abbreviation_finds_the_name_that_contains_it) {
   EXPECT_EQ(nearest_name("nvidia-h200", names), "nvidia-h200-sxm-141gb");
   EXPECT_EQ(nearest_name("h100", names), "nvidia-h100-sxm5-80gb");
   EXPECT_EQ(nearest_name("nvidia-t5", names), "nvidia-t4");
+  EXPECT_EQ(nearest_name("H200", names), "nvidia-h200-sxm-141gb");
+  EXPECT_EQ(nearest_name("NVIDIA-T4", names), "nvidia-t4");
+  EXPECT_TRUE(abbreviates("A100", "nvidia-a100-sxm4-80gb"));
+  EXPECT_FALSE(abbreviates("t4", "nvidia-t4"));  // two letters are in anything
 }
 
 TEST(NearestName, the_distance_counts_inserted_removed_and_changed_letters) {

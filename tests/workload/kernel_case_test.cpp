@@ -70,5 +70,22 @@ TEST(KernelCase, MistakesNameTheOpTheParameterAndTheNearestName) {
   EXPECT_THAT(mistake(R"({"dtype":"fp32"})"), HasSubstr("op is missing"));
 }
 
+TEST(KernelCase, ConvolutionsHaveBoundsThatTheMistakeNames) {
+  const auto with = [](const char* key, const char* value, const char* op = "conv2d") {
+    json params{{"batch", 2}, {"in_channels", 3}, {"size", 8}, {"out_channels", 4}, {"kernel", 3}, {"stride", 1}};
+    params[key] = json::parse(value);
+    return mistake(json{{"op", op}, {"params", params}}.dump().c_str());
+  };
+  EXPECT_EQ(with("stride", "16384"), "no mistake was found");
+  for (const char* op : {"conv2d", "conv2d_backward"}) {
+    EXPECT_THAT(with("stride", "4294967296", op), HasSubstr("stride must be 1 to 16384, got 4294967296"));
+    EXPECT_THAT(with("kernel", "16385", op), HasSubstr("kernel must be 1 to 16384"));
+    EXPECT_THAT(with("size", "2097152", op), HasSubstr("size must be 1 to 1048576"));
+    EXPECT_THAT(with("batch", "4000000000000", op), HasSubstr("input of"));
+    EXPECT_THAT(with("out_channels", "4000000000000", op), HasSubstr("too large for any GPU"));
+    EXPECT_THAT(with("stride", "-1", op), HasSubstr("stride must be at least 1"));
+  }
+}
+
 }  // namespace
 }  // namespace ridgeline

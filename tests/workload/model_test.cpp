@@ -5,8 +5,12 @@
 
 #include <filesystem>
 #include <fstream>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "sim/config/parse_yaml.h"
+#include "sim/units/user_error.h"
 #include "sim/workload/load_model.h"
 #include "tests/support/temporary_path.h"
 
@@ -49,6 +53,152 @@ TEST(Models, AHuggingFaceConfigGivesTheSameModelAsOurs) {
   theirs.name = "bert-large";
   EXPECT_EQ(theirs, load_model("bert-large"));
   std::filesystem::remove(path);
+}
+
+/// A config.json of a small model with more keys.
+ModelDescription of_config(const std::string& type, const std::string& more) {
+  const std::string sizes =
+      type == "gpt2"
+          ? R"("n_layer": 2, "n_head": 4, "n_embd": 64, "vocab_size": 1000, "n_positions": 128)"
+          : R"("num_hidden_layers": 2, "num_attention_heads": 4, "hidden_size": 64, "intermediate_size": 96, "vocab_size": 1000,
+               "max_position_embeddings": 128)";
+  const auto path = std::filesystem::path(temporary_path("some-config.json"));
+  std::ofstream(path) << R"({"model_type": ")" << type << R"(", )" << sizes << (more.empty() ? "" : ", ") << more
+                      << "}";
+  struct Remove {
+    std::filesystem::path path;
+    ~Remove() { std::filesystem::remove(path); }
+  } const remove{path};
+  return load_model(path.string());
+}
+std::string refused(const std::string& type, const std::string& more) {
+  try {
+    of_config(type, more);
+  } catch (const config::ConfigError& e) {
+    return e.what();
+  }
+  return "";
+}
+
+// Parameters of LlamaForCausalLM: embeddings and output 2 x 1000 x 64, norms 5 x 64, and a block's own.
+TEST(HuggingFaceConfig, KeysThatChangeTheNetworkAreBuilt) {
+  const std::int64_t outside = 2 * 1000 * 64 + 64, norms = 2 * 64, mlp = 3 * 64 * 96;
+  EXPECT_EQ(parameter_count(of_config("llama", "")), outside + 2 * (4 * 64 * 64 + mlp + norms));
+  EXPECT_EQ(parameter_count(of_config("llama", R"("head_dim": 16)")), parameter_count(of_config("llama", "")));
+  EXPECT_EQ(parameter_count(of_config("llama", R"("head_dim": 32, "num_key_value_heads": 2)")),
+            outside + 2 * (2 * 64 * 128 + 2 * 64 * 64 + mlp + norms));
+  EXPECT_EQ(parameter_count(of_config("llama", R"("attention_bias": true)")),
+            outside + 2 * (4 * 64 * 64 + 4 * 64 + mlp + norms));
+  EXPECT_EQ(parameter_count(of_config("llama", R"("mlp_bias": true)")),
+            outside + 2 * (4 * 64 * 64 + mlp + 2 * 96 + 64 + norms));
+  EXPECT_EQ(parameter_count(of_config("llama", R"("tie_word_embeddings": true)")),
+            outside - 1000 * 64 + 2 * (4 * 64 * 64 + mlp + norms));
+  EXPECT_EQ(of_config("llama", R"("head_dim": 32)").attention_width(), 128);
+  EXPECT_EQ(of_config("llama", R"("attention_dropout": 0.25)").attention_dropout, 0.25);
+  EXPECT_FALSE(
+      of_config("bert", R"("architectures": ["BertForMaskedLM"], "tie_word_embeddings": false)").tie_embeddings);
+}
+
+TEST(HuggingFaceConfig, KeysThatAskForAnotherNetworkAreRefusedByName) {
+  const std::pair<std::string, std::string> cases[] = {
+      {"llama", R"("pretraining_tp": 2)"},
+      {"llama", R"("partial_rotary_factor": 0.5)"},
+      {"llama", R"("quantization_config": {"bits": 4})"},
+      {"llama", R"("architectures": ["LlamaForSequenceClassification"])"},
+      {"llama", R"("head_dim": 7)"},
+      {"llama", R"("hidden_act": "gelu")"},
+      {"llama", R"("rope_parameters": {"rope_type": "default", "partial_rotary_factor": 0.5})"},
+      {"llama", R"("architectures": "LlamaForCausalLM")"},
+      {"bert", R"("hidden_act": "silu")"},
+      {"bert", R"("problem_type": "regression")"},
+      {"gpt2", R"("activation_function": "mish")"},
+      {"bert", R"("position_embedding_type": "relative_key")"},
+      {"bert", R"("is_decoder": true)"},
+      {"bert", R"("architectures": ["BertForTokenClassification"])"},
+      {"bert", R"("architectures": ["RobertaForMaskedLM"])"},
+      {"bert", R"("chunk_size_feed_forward": 64)"},
+      {"bert", R"("output_attentions": true)"},
+      {"bert", R"("pruned_heads": {"0": [1]})"},
+      {"gpt2", R"("reorder_and_upcast_attn": true)"},
+      {"gpt2", R"("scale_attn_weights": false)"},
+      {"gpt2", R"("embd_pdrop": 0.0, "resid_pdrop": 0.1)"},
+      {"gpt2", R"("architectures": ["GPT2ForSequenceClassification"])"}};
+  for (const auto& [type, more] : cases) {
+    const std::string key = more.substr(1, more.find('"', 1) - 1);
+    const std::string message = refused(type, more);
+    EXPECT_FALSE(message.empty()) << more;
+    EXPECT_NE(message.find(key), message.npos) << message;
+  }
+}
+
+TEST(HuggingFaceConfig, EveryArchitectureIsBuiltOrRefusedInOneLineThatSaysWhichAre) {
+  struct Family {
+    std::string type;
+    std::vector<std::string> built, refused;
+  };
+  const std::vector<Family> families{
+      {"bert",
+       {"BertForSequenceClassification", "BertForQuestionAnswering", "BertForMaskedLM", "BertForPreTraining",
+        "BertModel"},
+       {"BertForTokenClassification", "BertForMultipleChoice", "BertForNextSentencePrediction", "BertLMHeadModel"}},
+      {"gpt2",
+       {"GPT2LMHeadModel", "GPT2Model"},
+       {"GPT2ForSequenceClassification", "GPT2ForTokenClassification", "GPT2ForQuestionAnswering",
+        "GPT2DoubleHeadsModel"}},
+      {"llama",
+       {"LlamaForCausalLM", "LlamaModel"},
+       {"LlamaForSequenceClassification", "LlamaForTokenClassification", "LlamaForQuestionAnswering"}},
+      {"mistral",
+       {"MistralForCausalLM", "MistralModel"},
+       {"MistralForSequenceClassification", "MistralForTokenClassification", "MistralForQuestionAnswering"}}};
+  for (const Family& family : families) {
+    const auto key = [](const std::string& name) { return R"("architectures": [")" + name + "\"]"; };
+    for (const std::string& name : family.built) EXPECT_EQ(refused(family.type, key(name)), "") << name;
+    for (const std::string& name : family.refused) {
+      const std::string message = refused(family.type, key(name));
+      EXPECT_THAT(message, testing::AllOf(HasSubstr("architectures"), HasSubstr("'" + name + "'"),
+                                          HasSubstr("expected "), HasSubstr(family.built.front())));
+      EXPECT_EQ(std::count(message.begin(), message.end(), '\n'), 0) << message;
+    }
+  }
+}
+
+TEST(HuggingFaceConfig, TheValuesOfTheNetworkBuiltHereAreAllowed) {
+  const std::pair<std::string, std::string> cases[] = {
+      {"llama",
+       R"("pretraining_tp": 1, "rope_scaling": {"rope_type": "llama3", "factor": 8.0}, "rope_theta": 500000.0)"},
+      {"llama", R"("architectures": ["LlamaForCausalLM"], "initializer_range": 0.02, "torch_dtype": "bfloat16")"},
+      {"llama", R"("rope_parameters": {"rope_type": "default", "partial_rotary_factor": 1.0}, "architectures": null)"},
+      {"bert", R"("problem_type": "single_label_classification", "hidden_act": "gelu_new")"},
+      {"mistral", R"("architectures": ["MistralForCausalLM"], "sliding_window": null, "head_dim": null)"},
+      {"bert", R"("position_embedding_type": "absolute", "is_decoder": false, "classifier_dropout": null)"},
+      {"gpt2",
+       R"("scale_attn_weights": null, "quantization_config": null, "embd_pdrop": 0.1, "summary_type": "cls_index", "n_inner": null)"},
+      {"gpt2", R"("bos_token_id": 50256, "_name_or_path": "gpt2", "transformers_version": "4.40.0")"}};
+  for (const auto& [type, more] : cases) {
+    EXPECT_EQ(refused(type, more), "") << more;
+    EXPECT_TRUE(of_config(type, more).unread.empty()) << more;
+  }
+}
+
+TEST(HuggingFaceConfig, SequencesWithinTheWindowArePlainAndLongerOnesRefused) {
+  const ModelDescription m = of_config("mistral", R"("sliding_window": 32)");
+  EXPECT_NO_THROW(check_window(m, 32));
+  try {
+    check_window(m, 33);
+    FAIL() << "a longer sequence was taken";
+  } catch (const UserError& e) {
+    EXPECT_THAT(e.what(), HasSubstr("sliding_window"));
+  }
+  EXPECT_NO_THROW(check_window(of_config("mistral", R"("sliding_window": 32, "use_sliding_window": false)"), 4096));
+  EXPECT_NO_THROW(check_window(of_config("mistral", R"("sliding_window": null)"), 4096));
+}
+
+TEST(HuggingFaceConfig, KeysThatNobodyKnowsAreNamed) {
+  EXPECT_EQ(of_config("llama", R"("num_local_experts": 8, "rope_theta": 1e6, "qk_norm": true)").unread,
+            (std::vector<std::string>{"num_local_experts", "qk_norm"}));
+  EXPECT_EQ(of_config("llama", R"("_attn_implementation": "eager", "attn_implementation": "sdpa")").unread,
+            (std::vector<std::string>{"_attn_implementation", "attn_implementation"}));
 }
 
 TEST(Models, AnOverrideChangesOneKey) {

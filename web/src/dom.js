@@ -14,6 +14,9 @@ export function h(tag, attributes = {}, ...children) {
 export const card = (title, about, ...content) =>
   h('section', { class: 'card' }, h('h2', {}, title), h('p', {}, about), ...content);
 
+/** A number with what it is above and more about it below. */
+export const number = (label, value, ...more) => h('div', { class: 'card number' }, h('span', {}, label), h('b', {}, value), ...more.map((m) => (typeof m === 'string' ? h('small', {}, m) : m)));
+
 export function escape(text) {
   return String(text).replace(/[&<>"]/g, (c) => ({ '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' })[c]);
 }

@@ -49,7 +49,10 @@ test('a prediction opens without errors, loads nothing and shows the numbers of 
   assert.ok(main.includes(bytes(json.memory.device_used_bytes)), 'memory of the device');
   assert.ok(main.includes(bytes(json.memory.peak_allocated_bytes)), 'peak');
   const shown = await page.evaluate('ridgeline.data.parts[0].prediction');
-  assert.deepEqual(shown, json);
+  const { schema, tool, question, measured, ...prediction } = json; // what an answer is cited by
+  assert.ok(schema.startsWith('ridgeline/') && tool.startsWith('ridgeline ') && measured === null);
+  assert.equal(question.scenario.model ?? question.changes.find((change) => change.startsWith('model=')).slice(6), 'gpt2');
+  assert.deepEqual(shown, prediction);
   await page.close();
 });
 
@@ -102,13 +105,28 @@ test('light and dark follow the system and the button', async () => {
 test('text of the data is shown as text', async () => {
   const scenario = join(folder, 'title.yaml');
   const wicked = join(folder, 'wicked.html');
-  writeFileSync(scenario, `title: "</script><img src=x onerror=alert(1)> & <b>"\nhardware: nvidia-t4\nmodel: gpt2\ntraining: {micro_batch: 1, sequence_length: 64, precision: fp32}\n`);
+  writeFileSync(scenario, `title: "</script><!-- <script><img src=x onerror=alert(1)> & <b>"\nhardware: nvidia-t4\nmodel: gpt2\ntraining: {micro_batch: 1, sequence_length: 64, precision: fp32}\n`);
   ridgeline('predict', scenario, '--no-advice', '--html', wicked);
   const { page, faults } = await open(wicked);
   assert.deepEqual(faults, []);
-  assert.equal(await text(page, 'h1'), '</script><img src=x onerror=alert(1)> & <b>');
+  assert.equal(await text(page, 'h1'), '</script><!-- <script><img src=x onerror=alert(1)> & <b>');
   assert.equal(await page.$('main img'), null);
   await page.close();
+});
+
+test('the host says how much of the step it makes and where that tips', async () => {
+  for (const [batch, words] of [['1', 'faster'], ['64', 'slower']]) {
+    const out = join(folder, `host-${batch}.html`);
+    const result = JSON.parse(ridgeline('predict', '--model', 'gpt2', '--hardware', 'nvidia-h200-sxm-141gb', '--batch', batch, '--seq', '128', '--precision', 'bf16', '--no-advice', '--format', 'json', '--html', out));
+    const { page, faults } = await open(out);
+    const said = await text(page, '#host');
+    assert.ok(said.includes(seconds(result.host.time_s)) && said.includes(seconds(result.host.exposed_s)), said);
+    assert.ok(said.includes(words), said);
+    assert.equal(said.includes('not measured'), !result.host.known);
+    if (!result.host.known) assert.ok(result.host.scales_seen[0] <= result.host.scale && result.host.scale <= result.host.scales_seen[1]);
+    assert.deepEqual(faults, []);
+    await page.close();
+  }
 });
 
 test('where memory runs out the page says where', async () => {

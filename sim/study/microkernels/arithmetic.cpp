@@ -88,7 +88,7 @@ MicrokernelRun describe_atomic_add(const ProbePoint& point, const Gpu& gpu) {
   };
   const double apart = stated("bytes_apart", kWord), together = stated("together", threads / addresses);
   KernelLaunch launch = code_launch(CodeKernel::atomic_add, 8.0 * gpu.sm.count, kMathThreads, 16, kRounds);
-  std::get<StreamWork>(launch.work).tail_steps = std::min(32.0, together);
+  std::get<MemoryBoundWork>(launch.work).tail_steps = std::min(32.0, together);
   writes(launch, std::max(kLine, addresses * apart));
   return run_of(std::move(launch), point["operations"]);
 }

@@ -57,7 +57,7 @@ bool fits_l1(const ProbePoint& point, const Gpu& gpu) {
 MicrokernelRun describe_l1_read(const ProbePoint& point, const Gpu& gpu) {
   const double bytes = point["bytes"], blocks = gpu.sm.count;
   KernelLaunch launch = code_launch(CodeKernel::l1_sweep, blocks, kSweepThreads, 32, kOwnSweeps * bytes / kSweepPass);
-  auto& work = std::get<StreamWork>(launch.work);
+  auto& work = std::get<MemoryBoundWork>(launch.work);
   work.elements = bytes / kSweepPass;  // the loads of a sweep fly together
   work.reread_bytes = bytes * blocks * kOwnSweeps;
   reads(launch, bytes * blocks);

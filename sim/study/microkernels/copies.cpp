@@ -22,7 +22,7 @@ MicrokernelRun describe_async_copy(const ProbePoint& point, const Gpu& gpu) {
                                     64, bytes / kStage / gpu.sm.count);
   launch.shared_bytes_per_block = static_cast<std::int64_t>(stages * kStage);
   // Of the stages one is being used; the others are on their way. (Plain loads are waited for before the next begin.)
-  if (!registers) std::get<StreamWork>(launch.work).elements = stages - 1.0;
+  if (!registers) std::get<MemoryBoundWork>(launch.work).elements = stages - 1.0;
   reads(launch, bytes);
   MicrokernelRun run;
   run.footprint = run.amount = bytes;

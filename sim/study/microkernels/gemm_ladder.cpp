@@ -10,7 +10,7 @@ MicrokernelRun product(KernelLaunch launch, double n, double tile, double depth,
   launch.flops = 2.0 * n * n * n;
   for (int operand = 0; operand < 2; ++operand) reads(launch, element * n * n, blocks * n * tile * element);
   writes(launch, 4.0 * n * n);
-  std::get<StreamWork>(launch.work).iterations = n / depth;
+  std::get<MemoryBoundWork>(launch.work).iterations = n / depth;
   MicrokernelRun run;
   run.footprint = (2.0 * element + 4.0) * n * n;
   run.amount = launch.flops;

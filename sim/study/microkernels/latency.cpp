@@ -20,7 +20,7 @@ MicrokernelRun describe_latency(const ProbePoint& point, const Gpu& gpu) {
   // Lines of a footprint that the L1 holds are in it before the clock starts.
   if (in_l1) {
     reads(launch, bytes);
-    std::get<StreamWork>(launch.work).reread_bytes = kLine * kSteps;
+    std::get<MemoryBoundWork>(launch.work).reread_bytes = kLine * kSteps;
   } else {
     reads(launch, std::min(bytes, kLine * kSteps), kLine * kSteps);
   }

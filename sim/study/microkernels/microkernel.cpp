@@ -12,9 +12,9 @@
 namespace ridgeline {
 namespace {
 
-/// A kernel in a graph starts while the one before still ends: an H200's kernels of 0.75 us follow each other every
-/// 0.49. Checked on an H100: its curves are met better with this than with the difference of its own two numbers
-/// (kernel_fixed - graph_period), which a step's graph takes (sim/timeline/issue_plan.h).
+/// A microkernel in a graph starts while the one before still ends: an H200's empty ones of 0.75 us follow each other
+/// every 0.49. Checked on an H100: its curves are met better with this than with the difference of its own two numbers
+/// (kernel_fixed - graph_period). Kernels of a step follow each other after launch.graph_gap (timeline/issue_plan.h).
 constexpr Seconds kGraphOverlap{0.262e-6};
 
 constexpr std::array kMicrokernels{
@@ -75,7 +75,7 @@ KernelLaunch code_launch(CodeKernel kernel, double blocks, int threads, int regi
   launch.grid = {static_cast<std::int64_t>(std::llround(blocks)), 1, 1};
   launch.threads_per_block = threads;
   launch.registers_per_thread = registers;
-  StreamWork work;
+  MemoryBoundWork work;
   work.kernel_class = static_cast<int>(kernel);
   work.active_blocks = blocks;
   work.iterations = passes;
@@ -114,8 +114,8 @@ MicrokernelPrediction predict_microkernel(const Microkernel& kernel, const Probe
     case MicrokernelRun::Shows::bytes_a_cycle: {
       // The SM's clock runs inside the loop: what twice the loop takes more.
       KernelLaunch twice = run.launches.front();
-      std::get<StreamWork>(twice.work).iterations *= 2.0;
-      std::get<StreamWork>(twice.work).reread_bytes *= 2.0;
+      std::get<MemoryBoundWork>(twice.work).iterations *= 2.0;
+      std::get<MemoryBoundWork>(twice.work).reread_bytes *= 2.0;
       for (Access& access : twice.reads) {
         access.requested *= 2.0;
         access.bytes = std::max(access.bytes, std::min(run.footprint, 2.0 * access.bytes));

@@ -1,7 +1,10 @@
 #include "sim/workload/compile/compile_trace.h"
 
+#include <algorithm>
+#include <unordered_map>
 #include <unordered_set>
 #include <utility>
+#include <vector>
 
 #include "sim/workload/compile/build_graph.h"
 #include "sim/workload/compile/emit.h"
@@ -35,9 +38,12 @@ class Compiler {
     copy(next, static_cast<std::uint32_t>(trace_.records.size()));
     new_index_.back() = static_cast<std::uint32_t>(records_.size());
     for (StepRange& step : trace_.steps) step = {new_index_[step.begin], new_index_[step.end]};
+    for (RepeatedRange& repeat : trace_.repeats)
+      repeat.records = {new_index_[repeat.records.begin], new_index_[repeat.records.end]};
     trace_.records = std::move(records_);
     trace_.compiled_ranges.clear();
     number_storages();
+    share_equal_ops();
     return std::move(trace_);
   }
 
@@ -84,6 +90,25 @@ class Compiler {
         record.index = number[record.index];
     for (Operand& operand : trace_.operands) operand.storage = number[operand.storage];
     trace_.storages = std::move(storages);
+  }
+
+  /// Each graph made its own.
+  void share_equal_ops() {
+    std::unordered_map<std::size_t, std::vector<std::uint32_t>> known;  // by hash
+    std::vector<Op> ops;
+    std::vector<std::uint32_t> shared;
+    shared.reserve(trace_.ops.size());
+    for (Op& op : trace_.ops) {
+      auto& same_hash = known[hash_of(op)];
+      const auto found =
+          std::find_if(same_hash.begin(), same_hash.end(), [&](std::uint32_t i) { return ops[i] == op; });
+      shared.push_back(found != same_hash.end() ? *found : static_cast<std::uint32_t>(ops.size()));
+      if (found != same_hash.end()) continue;
+      same_hash.push_back(shared.back());
+      ops.push_back(std::move(op));
+    }
+    for (Call& call : trace_.calls) call.op = shared[call.op];
+    trace_.ops = std::move(ops);
   }
 
   OpTrace trace_;

@@ -10,18 +10,20 @@ Llama::Llama(Eager& eager, const ModelDescription& model, const TrainingDescript
              AttentionChoice attention)
     : Family(eager, model, training, attention) {
   const std::int64_t d = model.hidden, inner = model.feed_forward_width(),
-                     shared = model.key_value_count() * model.head_dim();
+                     shared = model.key_value_count() * model.head_dim(), wide = model.attention_width();
+  const bool attention_bias = model.attention_bias.value_or(model.bias),
+             feed_forward_bias = model.feed_forward_bias.value_or(model.bias);
   tokens_ = table(model.vocabulary);
   for (std::int16_t i = 0; i < model.layers; ++i) {
     eager.recorder.layer = i;
     Layer& weights = layers_.emplace_back();
-    weights.query = linear_layer(d, d, model.bias);
-    weights.key = linear_layer(shared, d, model.bias);
-    weights.value = linear_layer(shared, d, model.bias);
-    weights.projection = linear_layer(d, d, model.bias);
-    weights.gate = linear_layer(inner, d, model.bias);
-    weights.up = linear_layer(inner, d, model.bias);
-    weights.down = linear_layer(d, inner, model.bias);
+    weights.query = linear_layer(wide, d, attention_bias);
+    weights.key = linear_layer(shared, d, attention_bias);
+    weights.value = linear_layer(shared, d, attention_bias);
+    weights.projection = linear_layer(d, wide, attention_bias);
+    weights.gate = linear_layer(inner, d, feed_forward_bias);
+    weights.up = linear_layer(inner, d, feed_forward_bias);
+    weights.down = linear_layer(d, inner, feed_forward_bias);
     weights.input_norm = norm_layer(false);
     weights.attention_norm = norm_layer(false);
   }
@@ -306,7 +308,7 @@ Llama::SelfAttention Llama::self_attention(const Layer& weights, const Tensor& x
     }
   }
   y = contiguous(eager_, transpose(eager_, y, 1, 2));
-  y = view(eager_, y, {batch, length, model_.hidden});
+  y = view(eager_, y, {batch, length, model_.attention_width()});
   result.result = linear(eager_, y, weights.projection);
   return result;
 }

@@ -7,6 +7,9 @@ import { table } from '../table.js';
 
 const letter = (i) => String.fromCharCode(65 + i);
 
+/** Simulated, else as recorded; of a recording that says nothing, nothing. */
+const memoryOf = (s) => s.memory ?? s.memory_as_recorded ?? {};
+
 function sides({ scenarios }) {
   const first = scenarios[0];
   const against = (value, base) => (value === base ? '' : ` (${signed(percent(value / base - 1), value - base)})`);
@@ -18,8 +21,8 @@ function sides({ scenarios }) {
     { title: 'low to high', value: (s) => s.step.low_s, show: (t, s) => `${seconds(t)} to ${seconds(s.step.high_s)}` },
     { title: 'sequences/s', value: (s) => s.step.samples_per_s, show: (v) => digits(v) },
     { title: 'MFU', value: (s) => s.step.mfu, show: (v) => percent(v) },
-    { title: 'memory', value: (s) => s.memory.device_used_bytes, show: (v) => bytes(v) },
-    { title: 'fits', text: true, value: (s) => (s.memory.fits ? 'yes' : 'no'), show: (fits) => h('span', { class: fits === 'yes' ? 'good' : 'bad' }, fits) },
+    { title: 'memory', value: (s) => memoryOf(s).device_used_bytes, show: (v) => (v === undefined ? 'unknown' : bytes(v)) },
+    { title: 'fits', text: true, value: (s) => (memoryOf(s).fits === undefined ? 'unknown' : memoryOf(s).fits ? 'yes' : 'no'), show: (fits) => h('span', { class: fits === 'yes' ? 'good' : 'bad' }, fits) },
   ];
   return card('Side by side', 'Changes are against A.', table(columns, scenarios, { id: 'sides' }));
 }
@@ -78,14 +81,14 @@ function reasons(first, difference) {
 
 export function comparison(data) {
   const { scenarios, differences } = data;
-  const memoryParts = (s) => ({ ...s.memory.breakdown });
+  const memoryParts = (s) => ({ ...memoryOf(s).breakdown });
   const half = (section) => { section.classList.add('half'); return section; };
   return [
     h('section', {}, h('h1', {}, 'Comparison'), h('p', {}, scenarios.map((s, i) => `${letter(i)} ${s.label}`).join('; '))),
     sides(data),
     half(card('Time by class', 'Each bar adds up to its step; idle is the GPU waiting.', stacked('compare-time', scenarios, (s) => s.time_by_class, (v) => seconds(v)))),
     half(card('Memory at the peak', 'By what holds it, without the CUDA context.', stacked('compare-memory', scenarios, memoryParts, (v) => bytes(v)))),
-    ...differences.map((d, i) => card(`${letter(i + 1)} against A: ${signed(seconds(d.time_s), d.time_s)}`, `${d.label}. The differences add up to the whole; memory ${signed(bytes(d.memory_bytes), d.memory_bytes)}.`,
+    ...differences.map((d, i) => card(`${letter(i + 1)} against A: ${signed(seconds(d.time_s), d.time_s)}`, `${d.label}. The differences add up to the whole${d.memory_bytes === null ? '' : `; memory ${signed(bytes(d.memory_bytes), d.memory_bytes)}`}.`,
       waterfall(`difference-${i + 1}`, scenarios[0], scenarios[i + 1], d, i + 1), reasons(scenarios[0], d))),
   ];
 }

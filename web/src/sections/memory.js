@@ -6,7 +6,7 @@ import { colour, css } from '../palette.js';
 
 export function memory({ prediction, memory: run, categories }) {
   if (!run.at_us.length) {
-    const oom = prediction.memory.out_of_memory;
+    const oom = prediction.memory?.out_of_memory;
     return card('Memory', oom ? `Memory runs out at ${words(oom.op)} (${words(oom.phase)}): ${bytes(oom.missing_bytes)} are missing for a tensor of ${bytes(oom.requested_bytes)}.` : 'No allocations were recorded.');
   }
   const totals = run.at_us.map((_, i) => categories.reduce((sum, __, c) => sum + run.bytes[c][i], 0));

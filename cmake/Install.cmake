@@ -1,0 +1,29 @@
+# What `cmake --install` lays down: program, library with its headers and package file, and the descriptions they read.
+include(CMakePackageConfigHelpers)
+install(TARGETS ridgeline RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(TARGETS ridgeline_library EXPORT ridgelineTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/ridgeline DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(EXPORT ridgelineTargets NAMESPACE ridgeline:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/ridgeline)
+file(WRITE ${CMAKE_BINARY_DIR}/ridgelineConfig.cmake "include(\${CMAKE_CURRENT_LIST_DIR}/ridgelineTargets.cmake)\n")
+write_basic_package_version_file(${CMAKE_BINARY_DIR}/ridgelineConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_BINARY_DIR}/ridgelineConfig.cmake ${CMAKE_BINARY_DIR}/ridgelineConfigVersion.cmake
+        DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/ridgeline)
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/hw ${CMAKE_SOURCE_DIR}/models ${CMAKE_SOURCE_DIR}/scenarios
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/ridgeline PATTERN "*.cu" EXCLUDE PATTERN "*.h" EXCLUDE PATTERN "*.cpp" EXCLUDE
+        PATTERN "CMakeLists.txt" EXCLUDE)
+install(FILES ${CMAKE_SOURCE_DIR}/data/kernel_names.json DESTINATION ${CMAKE_INSTALL_DATADIR}/ridgeline/data)
+
+# The manual page and bash's completion, made by the program of its own commands.
+set(documents ${CMAKE_BINARY_DIR}/documents)
+add_custom_command(OUTPUT ${documents}/ridgeline.1.gz ${documents}/ridgeline ${documents}/changelog.gz
+  COMMAND ${CMAKE_COMMAND} -E make_directory ${documents}
+  COMMAND sh -c "$<TARGET_FILE:ridgeline> man | gzip -9n > ${documents}/ridgeline.1.gz"
+  COMMAND sh -c "$<TARGET_FILE:ridgeline> completion bash > ${documents}/ridgeline"
+  COMMAND sh -c "gzip -9nc ${CMAKE_SOURCE_DIR}/CHANGELOG.md > ${documents}/changelog.gz"
+  DEPENDS ridgeline ${CMAKE_SOURCE_DIR}/CHANGELOG.md VERBATIM)
+add_custom_target(ridgeline_documents ALL DEPENDS ${documents}/ridgeline.1.gz)
+install(FILES ${documents}/ridgeline.1.gz DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+install(FILES ${documents}/ridgeline DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+install(FILES ${documents}/changelog.gz DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/ridgeline)
+install(FILES ${CMAKE_SOURCE_DIR}/cmake/copyright DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/ridgeline)
+include(Package)

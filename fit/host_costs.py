@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+"""Makes costs of the host (hw/hosts/default.yaml) from steps whose host was timed by parts, on an empty device.
+
+measurements/h200/compile/steps.jsonl.gz says what forward, backward, clipping, optimizer and zeroing cost the host in ten
+steps of 39 to 393 parameter tensors, compile/sequences what their compiled graphs launch. Each part is a sum of a fixed
+cost and costs for each tensor, generated kernel or library call; least squares of relative errors, divided by the scale
+that the file states. Without options the numbers are written into the file; --check fails unless they are what the steps
+make of them. The held-out steps beside them say how well the sums hold.
+"""
+import argparse
+import gzip
+import json
+import pathlib
+import re
+import statistics
+import sys
+
+from least_squares import relative_fit
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+HOST = ROOT / "hw/hosts/default.yaml"
+COMPILED = ROOT / "measurements/h200/compile"
+
+
+def tensors(model):
+    """Parameter tensors of a network of tests and measurements."""
+    kind = model["kind"]
+    if kind == "gpt":  # blocks of two norms and four products; two embeddings and a norm; the output is the embedding
+        return model["L"] * (12 if model["bias"] else 6) + (4 if model["bias"] else 3)
+    if kind == "llama":  # seven products and two norms; embedding, norm, output
+        return model["L"] * 9 + 3
+    layers = {"base": 12, "large": 24}.get(model["size"]) or model["L"]
+    head = {"mlm": 5, "qa": 2}.get(model.get("head"), 4)  # a transform, its norm and a bias; or pooler and classifier
+    return layers * 16 + 5 + head
+
+
+def steps(name, scale):
+    result = []
+    with gzip.open(COMPILED / name, "rt") as file:
+        for line in file:
+            row = json.loads(line)
+            parts = {part: 1000 * ms / scale for part, ms in row["host_parts_ms"].items()}
+            result.append({"name": row["name"], "tensors": tensors(row["model"]), "optimizer": row["opt"],
+                           "scaled": "fp16amp" in row["name"], "us": parts})
+    return result
+
+
+def launches(step, phase):
+    """Generated kernels and library calls of a compiled graph."""
+    with gzip.open(COMPILED / "sequences" / f"{step['name']}.{phase}.txt.gz", "rt") as file:
+        kinds = [line.strip()[:2] for line in file]
+    return kinds.count("T ") + kinds.count("X ")
+
+
+def systems(all_steps):
+    """Of each sum: names of its costs, rows of their counts, and what was measured [us]."""
+    unscaled = [step for step in all_steps if not step["scaled"]]
+    yield ("clip_fixed", "per_parameter_clip"), [(1, s["tensors"]) for s in unscaled], [s["us"]["clip"] for s in unscaled]
+    for optimizer in ("foreach", "fused"):
+        chosen = [step for step in unscaled if step["optimizer"] == optimizer]
+        yield ((f"{optimizer}_fixed", f"per_parameter_{optimizer}"), [(1, s["tensors"]) for s in chosen],
+               [s["us"]["optimizer"] for s in chosen])
+    yield ("per_parameter_zero_grad",), [(s["tensors"],) for s in all_steps], [s["us"]["zero_grad"] for s in all_steps]
+
+
+def compiled_system(all_steps):
+    """A launch of generated code costs the same whether its kernel is generated or the library's: the steps do not tell
+    them apart, as both grow with the layers."""
+    names = ("compiled_forward", "compiled_backward", "generated_kernel", "per_parameter_compiled_forward",
+             "per_parameter_compiled_backward")
+    rows, values = [], []
+    for step in all_steps:
+        for phase, forward in (("forward", 1), ("backward", 0)):
+            count = step["tensors"]
+            rows.append((forward, 1 - forward, launches(step, phase), count * forward, count * (1 - forward)))
+            values.append(step["us"][phase])
+    return names, rows, values
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--check", action="store_true", help="write nothing; fail unless the file is as the steps make it")
+    parser.add_argument("--dry-run", action="store_true", help="print, and write nothing")
+    parser.add_argument("--host", type=pathlib.Path, default=HOST, help="the file with the costs")
+    arguments = parser.parse_args()
+    text = arguments.host.read_text()
+    scale = float(re.search(r"\nscale: {value: ([0-9.]+)", text)[1])
+    fitted, held_out = steps("steps.jsonl.gz", scale), steps("heldout.jsonl.gz", scale)
+    others = {names: (rows, values) for names, rows, values in systems(held_out)}
+    wrong = []
+    for names, rows, values in [*systems(fitted), compiled_system(fitted)]:
+        found, deviations, errors = relative_fit(rows, values)
+        print(f"{', '.join(names)}: {len(values)} parts, mean error {100 * statistics.mean(map(abs, errors)):.1f} %")
+        if names in others:
+            ratios = [value / sum(a * b for a, b in zip(found, row)) for row, value in zip(*others[names])]
+            print(f"  held out: {len(ratios)} parts took {statistics.median(ratios):.2f} times as long on a slower host")
+        costs = list(zip(names, found, deviations))
+        if "generated_kernel" in names:
+            costs.append(("compiled_call", found[2], deviations[2]))
+        for name, cost, deviation in costs:
+            pattern = re.compile(rf"(\n  {name}: {{value: )([0-9.]+)( us)")
+            known, written = pattern.search(text)[2], f"{cost:.3g}" if cost < 1000 else f"{cost:.0f}"
+            print(f"  {name:32} {known:>6} -> {written:>6} us  {f'sd {deviation:.0f} %' if deviation > 0 else 'as many costs as parts'}")
+            if known != written:
+                wrong.append(f"{arguments.host.name}: {name} is {known} us; the steps give {written}")
+            text = pattern.sub(rf"\g<1>{written}\g<3>", text, count=1)
+    if not arguments.check and not arguments.dry_run:
+        arguments.host.write_text(text)
+        return 0
+    if arguments.check:
+        for line in wrong:
+            print(line)
+    return 1 if arguments.check and wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

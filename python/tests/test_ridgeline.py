@@ -1,0 +1,126 @@
+"""The Python package beside the program: the same numbers, arrays without copies, mistakes with their place."""
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import ridgeline
+
+PROGRAM = os.environ["RIDGELINE_BINARY"]
+SOURCE = os.environ["RIDGELINE_SOURCE_DIR"]
+BERT = os.path.join(SOURCE, "scenarios", "bert-large-fp32.yaml")
+SMALL = {"hardware": "nvidia-t4", "model": "bert-base", "training": {"micro_batch": 2, "sequence_length": 128}}
+
+
+def printed(*arguments):
+    return subprocess.run([PROGRAM, *arguments], check=True, capture_output=True, text=True).stdout
+
+
+def without_place(answer):
+    """Without the build that made it: the two may be built one after the other."""
+    return {key: value for key, value in answer.items() if key != "tool"}
+
+
+def test_ten_lines_predict_bert_large():
+    answer = ridgeline.predict(BERT)
+    assert 0.01 < answer.step.time < 1
+    assert answer.step.low <= answer.step.time <= answer.step.high
+    assert answer.memory.fits and answer.memory.peak_allocated <= answer.memory.device_used <= answer.memory.capacity
+    assert "BERT" in str(answer) and "ms" in repr(answer)
+
+
+def test_the_program_says_the_same():
+    ours = ridgeline.predict(BERT).to_dict()
+    theirs = json.loads(printed("predict", BERT, "--no-advice", "--format", "json"))
+    assert without_place(ours) == without_place(theirs)
+    changed = json.loads(printed("predict", BERT, "--hardware", "nvidia-t4", "--set", "training.micro_batch=1",
+                                 "--no-advice", "--format", "json"))
+    assert without_place(ridgeline.predict(BERT, hardware="nvidia-t4", training={"micro_batch": 1}).to_dict()) == \
+        without_place(changed)
+
+
+def test_dicts_yaml_and_changes_are_one_question():
+    answer = ridgeline.predict(SMALL)
+    assert ridgeline.predict(**SMALL).step.time == answer.step.time
+    faster = ridgeline.predict(SMALL, set={"hardware.dram.bandwidth": "640 GB/s"})
+    assert faster.step.gpu_busy < answer.step.gpu_busy
+    assert ridgeline.predict(SMALL, hardware="nvidia-l4").hardware == "nvidia-l4"
+
+
+def test_arrays_are_views_that_outlive_the_answer():
+    answer = ridgeline.predict(SMALL)
+    kernels, timeline, memory = answer.kernels, answer.timeline, answer.memory_over_time
+    assert kernels["time_s"].sum() == pytest.approx((timeline["end_s"] - timeline["start_s"]).sum())
+    assert kernels["count"].sum() == len(timeline["start_s"]) == answer.step.kernels
+    assert memory["allocated"].max() == answer.memory.peak_allocated
+    for array in (kernels["time_s"], timeline["start_s"], memory["reserved"]):
+        assert not array.flags.owndata and not array.flags.writeable
+    assert answer.timeline["start_s"].__array_interface__["data"] == timeline["start_s"].__array_interface__["data"]
+    before = timeline["start_s"].copy()
+    del answer
+    assert np.array_equal(timeline["start_s"], before)
+
+
+def test_mistakes_have_a_place():
+    with pytest.raises(ridgeline.Mistake) as caught:
+        ridgeline.predict(SMALL, set={"hardware.dram.bandwith": "4 TB/s"})
+    assert "bandwidth" in str(caught.value) and caught.value.key.endswith("bandwith")
+    assert isinstance(caught.value, ValueError)
+    with pytest.raises(ridgeline.Mistake):
+        ridgeline.predict("no/such/file.yaml")
+    with pytest.raises(ridgeline.Mistake):
+        ridgeline.predict(SMALL, engine="analytical")
+
+
+def test_compare_fit_and_names():
+    sides = ridgeline.compare(SMALL, {**SMALL, "hardware": "nvidia-l4"}, labels=["T4", "L4"])
+    assert [side["label"] for side in sides["scenarios"]] == ["T4", "L4"]
+    assert ridgeline.fit(SMALL)["micro_batch"] > 2
+    assert "nvidia-rtx-3090" in ridgeline.hardware() and "bert-large" in ridgeline.models()
+
+
+def test_kernels_are_those_of_the_program():
+    cases = [{"op": "mm", "dtype": "bf16", "params": {"m": 1024, "n": 1024, "k": 512, "layout": "nt"}},
+             {"op": "softmax", "dtype": "fp32", "params": {"rows": 1024, "cols": 128}}, {"op": "no such op"}]
+    ours = ridgeline.kernels(cases, "nvidia-a100-sxm4-80gb")
+    run = subprocess.run([PROGRAM, "kernels", "--hardware", "nvidia-a100-sxm4-80gb", "-"], capture_output=True, text=True,
+                         input="\n".join(map(json.dumps, cases)))
+    assert ours == [json.loads(line) for line in run.stdout.splitlines()]
+    assert "predicted" in ours[1] and "error" in ours[2]
+
+
+def test_other_threads_run_meanwhile():
+    ticks = []
+    done = threading.Event()
+
+    def tick():
+        while not done.is_set():
+            ticks.append(time.perf_counter())
+            time.sleep(0.001)
+
+    thread = threading.Thread(target=tick)
+    thread.start()
+    begin = time.perf_counter()
+    ridgeline.predict({**SMALL, "model": "bert-large"}, engine="simulate")
+    end = time.perf_counter()
+    done.set()
+    thread.join()
+    gaps = np.diff([begin, *[t for t in ticks if begin < t < end], end])
+    assert gaps.max() < max(0.2, 0.5 * (end - begin))
+
+
+def test_a_notebook_shows_the_page():
+    try:
+        html = ridgeline.predict(SMALL)._repr_html_()
+    except ridgeline.Mistake as mistake:
+        pytest.skip(str(mistake))  # built without npm
+    assert html.startswith("<iframe") and "bert-base" in html.lower()
+
+
+if __name__ == "__main__":
+    sys.exit(pytest.main([__file__, "-q"]))

@@ -1,0 +1,186 @@
+#include "sim/answer/changes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sim/answer/step_run.h"
+#include "sim/units/user_error.h"
+
+namespace ridgeline {
+namespace {
+
+bool could_be_fused(const OptimizerDescription& optimizer) {
+  const bool has_fused = optimizer.kind == OptimizerKind::adamw || optimizer.kind == OptimizerKind::adam ||
+                         optimizer.kind == OptimizerKind::sgd || optimizer.kind == OptimizerKind::sgd_momentum;
+  return has_fused && optimizer.implementation != OptimizerImplementation::fused;
+}
+
+/// Of the step, idle or in point-wise kernels, from which on what shortens it is tried.
+constexpr double kWorthAShare = 0.1;
+
+/// What helps a model in use; there is no optimizer, and nothing is kept for a backward pass.
+std::vector<Change> inference_changes(const Scenario& s) {
+  std::vector<Change> out;
+  const Precision precision = s.training.precision;
+  if (precision != Precision::bf16 && s.gpu.sm.rates.tensor_bf16 > 0)
+    out.push_back({"inference.precision=bf16", "half the bytes of weights, keys and values, and faster tensor cores",
+                   [](Scenario& c) { c.training.precision = Precision::bf16; }});
+  if (s.training.attention == AttentionRequest::eager || s.training.attention == AttentionRequest::math)
+    out.push_back({"inference.attention=sdpa", "the score matrix is never written",
+                   [](Scenario& c) { c.training.attention = AttentionRequest::sdpa; }});
+  if (s.training.inference->cache == KeyValueCache::none && s.training.inference->new_tokens > 1)
+    out.push_back({"inference.cache=dynamic", "earlier tokens are not run again",
+                   [](Scenario& c) { c.training.inference->cache = KeyValueCache::dynamic; }});
+  if (!s.allocator.expandable_segments)
+    out.push_back({"allocator.expandable_segments=true", "segments grow, so that less lies unused between tensors",
+                   [](Scenario& c) { c.allocator.expandable_segments = true; }});
+  if (const std::int64_t sequences = s.training.inference->sequences; sequences > 1)
+    out.push_back({fmt::format("inference.sequences={}", sequences / 2), "half as many sequences side by side",
+                   [sequences](Scenario& c) {
+                     c.training.inference->sequences = sequences / 2;
+                     c.training.micro_batch = sequences / 2 * c.training.inference->beams;
+                   }});
+  return out;
+}
+
+/// A recorded step runs as it was recorded: only what lies around it can be changed.
+std::vector<Change> replay_changes(const Scenario& s, const StepShares& shares) {
+  std::vector<Change> out;
+  if (!s.cuda_graphs && shares.idle > kWorthAShare)
+    out.push_back(
+        {"training.cuda_graphs=true", "the GPU waits for the host now", [](Scenario& c) { c.cuda_graphs = true; }});
+  return out;
+}
+
+}  // namespace
+
+std::vector<Change> time_changes(const Scenario& s, const StepShares& shares) {
+  if (s.recorded) return replay_changes(s, shares);
+  if (s.training.inference) return {};  // what saves memory here saves time as well
+  std::vector<Change> out;
+  const auto add = [&](std::string set, std::string why, std::function<void(Scenario&)> apply) {
+    out.push_back({std::move(set), std::move(why), std::move(apply)});
+  };
+  const bool predicts_tokens = s.model.head == ModelHead::language_model || s.model.head == ModelHead::masked_lm ||
+                               s.model.head == ModelHead::pretraining;
+  if (predicts_tokens && s.model.vocabulary % 64 != 0) {
+    const std::int64_t padded = (s.model.vocabulary + 63) / 64 * 64;
+    add(fmt::format("model.vocabulary={}", padded), "a multiple of 64 suits the tensor cores' tiles",
+        [padded](Scenario& c) { c.model.vocabulary = padded; });
+  }
+  const MathRates& rates = s.gpu.sm.rates;
+  const Precision precision = s.training.precision;
+  if (precision == Precision::fp32 && rates.tensor_tf32 > 0)
+    add("training.precision=tf32", "matrix products on the tensor cores, fp32 in memory",
+        [](Scenario& c) { c.training.precision = Precision::tf32; });
+  if (precision == Precision::fp32 || precision == Precision::tf32) {
+    if (rates.tensor_bf16 > 0)
+      add("training.precision=amp-bf16", "half the bytes and faster tensor cores",
+          [](Scenario& c) { c.training.precision = Precision::amp_bf16; });
+    else if (rates.tensor_fp16 > 0)
+      add("training.precision=amp-fp16", "half the bytes and tensor cores",
+          [](Scenario& c) { c.training.precision = Precision::amp_fp16; });
+  }
+  if (s.training.attention == AttentionRequest::eager)
+    add("training.attention=sdpa", "the score matrix is never written",
+        [](Scenario& c) { c.training.attention = AttentionRequest::sdpa; });
+  if (could_be_fused(s.training.optimizer))
+    add("training.optimizer.implementation=fused", "one sweep over weights and states",
+        [](Scenario& c) { c.training.optimizer.implementation = OptimizerImplementation::fused; });
+  if (s.training.activation_checkpointing == ActivationCheckpointing::block)
+    add("training.activation_checkpointing=none", "no second forward pass",
+        [](Scenario& c) { c.training.activation_checkpointing = ActivationCheckpointing::none; });
+  if (s.training.gradient_accumulation > 1) {
+    const std::int64_t batch = s.training.micro_batch * s.training.gradient_accumulation;
+    add(fmt::format("training.micro_batch={} training.gradient_accumulation=1", batch),
+        "one larger batch fills the GPU better", [batch](Scenario& c) {
+          c.training.micro_batch = batch;
+          c.training.gradient_accumulation = 1;
+        });
+  }
+  const bool can_compile = s.software.has_compile;
+  if (!s.compile && can_compile && (shares.idle > kWorthAShare || shares.elementwise > kWorthAShare))
+    add("training.compile=true",
+        shares.idle > shares.elementwise ? "generated code asks less of the host than Python does"
+                                         : "generated kernels do chains of point-wise operations in one sweep",
+        [](Scenario& c) { c.compile = true; });
+  if (!s.cuda_graphs && shares.idle > kWorthAShare)
+    add("training.cuda_graphs=true", "the GPU waits for the host now", [](Scenario& c) { c.cuda_graphs = true; });
+  return out;
+}
+
+std::vector<Change> memory_changes(const Scenario& s) {
+  if (s.recorded) {
+    if (s.allocator.expandable_segments || !knows_allocations(s)) return {};
+    return {{"allocator.expandable_segments=true", "segments grow, so that less lies unused between tensors",
+             [](Scenario& c) { c.allocator.expandable_segments = true; }}};
+  }
+  if (s.training.inference) return inference_changes(s);
+  std::vector<Change> out;
+  const TrainingDescription& t = s.training;
+  if (t.attention == AttentionRequest::eager || t.attention == AttentionRequest::math)
+    out.push_back({"training.attention=sdpa", "the score matrix is never written",
+                   [](Scenario& c) { c.training.attention = AttentionRequest::sdpa; }});
+  if (could_be_fused(t.optimizer))
+    out.push_back({"training.optimizer.implementation=fused", "no temporaries as large as the weights",
+                   [](Scenario& c) { c.training.optimizer.implementation = OptimizerImplementation::fused; }});
+  if (!s.allocator.expandable_segments)
+    out.push_back({"allocator.expandable_segments=true", "segments grow, so that less lies unused between tensors",
+                   [](Scenario& c) { c.allocator.expandable_segments = true; }});
+  if (t.micro_batch > 1) {
+    // Half as much at a time where that keeps the batch of a step, else one sequence after the other.
+    const std::int64_t parts = t.micro_batch % 2 == 0 ? 2 : t.micro_batch;
+    const std::int64_t micro_batch = t.micro_batch / parts, accumulation = t.gradient_accumulation * parts;
+    out.push_back({fmt::format("training.micro_batch={} training.gradient_accumulation={}", micro_batch, accumulation),
+                   "the same batch in smaller parts", [=](Scenario& c) {
+                     c.training.micro_batch = micro_batch;
+                     c.training.gradient_accumulation = accumulation;
+                   }});
+  }
+  if (t.activation_checkpointing == ActivationCheckpointing::none)
+    out.push_back({"training.activation_checkpointing=block", "a block keeps its input only and runs twice",
+                   [](Scenario& c) { c.training.activation_checkpointing = ActivationCheckpointing::block; }});
+  if (t.optimizer.kind == OptimizerKind::adamw || t.optimizer.kind == OptimizerKind::adam)
+    out.push_back({"training.optimizer.name=adamw-8bit", "optimizer states of one byte (bitsandbytes)",
+                   [](Scenario& c) { c.training.optimizer.kind = OptimizerKind::adamw_8bit; }});
+  return out;
+}
+
+std::vector<std::string> changes_that_make_it_fit(Session& session, const Scenario& scenario) {
+  std::vector<std::string> taken;
+  Scenario current = scenario;
+  const auto take = [&](const Change& change) {
+    change.apply(current);
+    // A batch made smaller once more replaces the one before.
+    const auto key = change.set.substr(0, change.set.find('='));
+    std::erase_if(taken, [&](const std::string& set) { return set.starts_with(key + "="); });
+    taken.push_back(change.set);
+  };
+  const auto memory_of = [&](const Scenario& s) { return StepRun(session, s, "analytic").memory(); };
+  while (true) {
+    const std::vector<Change> changes = memory_changes(current);
+    const Change* smallest = nullptr;
+    std::int64_t needed = memory_of(current).needed;
+    for (const Change& change : changes) {
+      Scenario changed = current;
+      change.apply(changed);
+      try {
+        const MemoryPrediction memory = memory_of(changed);
+        if (memory.fits) {
+          take(change);
+          return taken;
+        }
+        if (memory.needed >= needed) continue;
+        needed = memory.needed;
+        smallest = &change;
+      } catch (const UserError&) {
+        continue;
+      }
+    }
+    if (smallest == nullptr) return {};
+    take(*smallest);
+  }
+}
+
+}  // namespace ridgeline

@@ -1,0 +1,23 @@
+#include "sim/answer/full_prediction.h"
+
+#include <utility>
+
+#include "sim/answer/advice.h"
+#include "sim/answer/changes.h"
+#include "sim/answer/sensitivity.h"
+#include "sim/answer/unread_changes.h"
+
+namespace ridgeline {
+
+Prediction full_prediction(const StepRun& run, const Beside& beside) {
+  Prediction prediction = run.prediction();
+  for (std::string& note : unread_changes(run)) prediction.notes.push_back(std::move(note));
+  if (beside.advice) {
+    prediction.advice = find_advice(run);
+    if (!prediction.memory.fits) prediction.memory.would_fit = changes_that_make_it_fit(run.session(), run.scenario());
+  }
+  if (beside.sensitivity) prediction.sensitivity = step_sensitivity(run);
+  return prediction;
+}
+
+}  // namespace ridgeline

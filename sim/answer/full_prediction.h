@@ -1,0 +1,18 @@
+// A prediction with what other runs tell beside it: changed numbers that do not matter, advice, sensitivity.
+#pragma once
+
+#include "sim/answer/step_run.h"
+
+namespace ridgeline {
+
+/// What else is asked for. Each costs further runs.
+struct Beside {
+  bool advice = true;  ///< changes that save time or memory; those that make it fit where it does not
+  bool sensitivity = false;
+};
+
+/// The prediction of `run` with notes on changed numbers that nothing reads and what is asked for. Throws as StepRun
+/// does.
+Prediction full_prediction(const StepRun& run, const Beside& beside);
+
+}  // namespace ridgeline

@@ -1,0 +1,179 @@
+#include "sim/answer/memory_prediction.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "sim/answer/replay.h"
+#include "sim/scenario/stack_notes.h"
+#include "sim/trace/read_recording.h"
+#include "sim/workload/compile/compile_trace.h"
+#include "sim/workload/repeated_range.h"
+#include "sim/workload/training_step.h"
+
+namespace ridgeline {
+
+TraceKey trace_key_of(const Scenario& s) {
+  const bool compiled = compiles(s);
+  TraceKey key{s.model, s.training, choose_attention(s.training, s.model, s.gpu, s.software),
+               compiled ? s.gpu.sm.count : 0};
+  // While it is compiled, a mask cannot be looked at and dropped: it reaches the attention, and with dropout no fused
+  // kernel takes it.
+  if (compiled && s.training.attention == AttentionRequest::sdpa && s.model.family == ModelFamily::bert &&
+      s.model.attention_dropout > 0.0)
+    key.attention = AttentionChoice::math;
+  key.training.mask_given = compiled && s.model.family != ModelFamily::gpt2;
+  return key;
+}
+
+OpTrace trace_of(const Scenario& s, std::string_view engine) {
+  if (s.recorded) return std::move(replayable_of(s, engine).recording.trace);
+  const TraceKey key = trace_key_of(s);
+  OpTrace trace = training_run(key.model, key.training, key.attention);
+  if (key.compiled_for_sms == 0) return trace;
+  trace = compile::compile_trace(std::move(trace), key.compiled_for_sms);
+  if (repeats_are_steady(trace)) return trace;
+  return compile::compile_trace(
+      training_run(key.model, key.training, key.attention, 2, key.training.gradient_accumulation),
+      key.compiled_for_sms);
+}
+
+ScenarioProgram make_scenario_program(const Scenario& s, std::string_view engine) {
+  ScenarioProgram result{std::make_unique<OpTrace>(trace_of(s, engine)), {}};
+  result.program = make_program(*result.trace, s.gpu, s.software);
+  return result;
+}
+
+bool knows_allocations(const Scenario& s) { return !s.recorded || s.recorded->file->memory_known(); }
+
+MemoryOptions memory_options(const Scenario& s) {
+  MemoryOptions options;
+  options.settings = s.allocator;
+  options.capacity = static_cast<std::int64_t>(s.gpu.dram.capacity.value());
+  options.context = context_bytes(s.gpu, s.software);
+  return options;
+}
+
+std::string op_name(const StepProgram& program, std::uint32_t call) {
+  return call == Action::kNoCall ? std::string() : name_of(program.trace->ops[program.trace->calls[call].op]);
+}
+
+namespace {
+
+/// More than any device has, and small enough that segments which reserve addresses for all of it find them.
+constexpr std::int64_t kNoEnd = std::int64_t{1} << 45;
+
+MemoryPrediction prediction_of(const MemoryResult& r, const StepProgram& program, std::int64_t capacity) {
+  return {.peak_allocated = r.peak_allocated,
+          .peak_reserved = r.peak_reserved,
+          .context = r.context,
+          .device_used = r.device_used,
+          .capacity = capacity,
+          .runs = r.fits,
+          .fits = r.fits,
+          .at_peak = r.breakdown,
+          .cached_unused = r.cached_unused,
+          .peak_op = op_name(program, r.peak.call),
+          .peak_phase = r.peak.phase,
+          .peak_layer = r.peak.layer,
+          .needed = r.device_used};
+}
+
+void set_range(MemoryPrediction& m, const Software& software) {
+  m.needed_low = std::llround(static_cast<double>(m.needed) * (1.0 - software.memory_spread));
+  m.needed_high = std::llround(static_cast<double>(m.needed) * (1.0 + software.memory_spread));
+}
+
+}  // namespace
+
+MemoryPrediction predict_memory(const StepProgram& program, const Scenario& s) {
+  return predict_memory(program, memory_options(s), s.software);
+}
+
+MemoryPrediction predict_memory(const StepProgram& program, MemoryOptions options, const Software& software) {
+  const MemoryResult r = run_memory(program, options);
+  MemoryPrediction m = prediction_of(r, program, options.capacity);
+  if (r.failure) {
+    const MemoryFailure& failure = *r.failure;
+    m.out_of_memory =
+        MemoryShortage{failure.moment.phase == Phase::setup ? "set-up" : op_name(program, failure.moment.call),
+                       failure.moment.phase,
+                       failure.moment.layer,
+                       failure.category,
+                       failure.details.requested,
+                       failure.details.missing,
+                       failure.held};
+    options.capacity = kNoEnd;
+    m.needed = run_memory(program, options).device_used;
+  }
+  set_range(m, software);
+  if (m.runs && m.needed_high > m.capacity) {
+    // A full device gives cached memory back: so the run is tried on one that is smaller by as much.
+    options.capacity = std::llround(static_cast<double>(m.capacity) / (1.0 + software.memory_spread));
+    m.fits = run_memory(program, options).fits;
+  }
+  return m;
+}
+
+RoomyMemory run_roomy_memory(const StepProgram& program, const Scenario& s) {
+  MemoryOptions options = memory_options(s);
+  options.capacity = kNoEnd;
+  const MemoryResult r = run_memory(program, options);
+  return {prediction_of(r, program, options.capacity), std::max(r.peak_reserved, r.first_step_peak_reserved)};
+}
+
+std::uint64_t hash_of_allocations(const StepProgram& program) {
+  std::uint64_t hash = program.storages.size();
+  const auto add = [&](std::uint64_t value) {
+    hash = (hash ^ value) * 0x9e3779b97f4a7c15u;
+    hash ^= hash >> 29;
+  };
+  for (const Storage& storage : program.storages)
+    add(static_cast<std::uint64_t>(storage.bytes) << 3 | static_cast<std::uint64_t>(storage.category));
+  for (const Action& action : program.actions)
+    if (action.kind == Action::Kind::allocate || action.kind == Action::Kind::free)
+      add(static_cast<std::uint64_t>(action.index) << 1 | (action.kind == Action::Kind::free));
+  for (const RepeatedActions& repeat : program.repeats) add(static_cast<std::uint64_t>(repeat.times));
+  return hash;
+}
+
+MemoryPrediction predict_memory(const StepProgram& program, const Scenario& s, const RoomyMemory& roomy) {
+  const MemoryOptions options = memory_options(s);
+  const bool sees_capacity = options.settings.memory_fraction > 0 || options.settings.garbage_collection_threshold > 0;
+  const double most = static_cast<double>(roomy.most_reserved + options.context) * (1.0 + s.software.memory_spread);
+  if (sees_capacity || most > static_cast<double>(options.capacity)) return predict_memory(program, s);
+  MemoryPrediction m = roomy.prediction;
+  m.capacity = options.capacity;
+  m.context = options.context;
+  m.device_used = m.needed = m.peak_reserved + m.context;
+  set_range(m, s.software);
+  return m;
+}
+
+MemoryPrediction memory_as_recorded(const trace::MeasuredStep& measured, const Scenario& s) {
+  const MemoryOptions options = memory_options(s);
+  MemoryPrediction m;
+  m.context = options.context;
+  m.capacity = options.capacity;
+  m.source = measured.peak_reserved > 0 ? MemorySource::as_recorded : MemorySource::unknown;
+  if (m.source == MemorySource::unknown) return m;
+  m.peak_allocated = measured.peak_allocated;
+  m.peak_reserved = measured.peak_reserved;
+  m.needed = m.device_used = m.peak_reserved + m.context;
+  set_range(m, s.software);
+  m.runs = m.needed <= m.capacity;
+  m.fits = m.needed_high <= m.capacity;
+  return m;
+}
+
+std::string_view verdict(const MemoryPrediction& memory) {
+  if (memory.source == MemorySource::unknown) return "unknown";
+  if (!memory.runs) return "does not fit";
+  return memory.fits ? "fits" : "may not fit";
+}
+
+MemoryPrediction predict_memory(const Scenario& scenario) {
+  if (!knows_allocations(scenario)) return memory_as_recorded(replayable_of(scenario, "roofline").measured, scenario);
+  return predict_memory(make_scenario_program(scenario).program, scenario);
+}
+
+}  // namespace ridgeline

@@ -1,0 +1,200 @@
+#include "sim/answer/replay.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <unordered_map>
+
+#include "sim/hierarchy/make_engine.h"
+#include "sim/kernels/attention_choice.h"
+#include "sim/answer/carried_time.h"
+#include "sim/trace/read_recording.h"
+#include "sim/units/user_error.h"
+#include "sim/workload/repeated_range.h"
+
+namespace ridgeline {
+namespace {
+
+/// The time class in which a call spends most.
+std::size_t main_class(const std::array<Seconds, kTimeClasses>& times) {
+  return static_cast<std::size_t>(std::max_element(times.begin(), times.end()) - times.begin());
+}
+
+/// For recordings without calls of their own: each call of the trace is one.
+void describe_calls(trace::Replayable& recorded) {
+  const OpTrace& trace = recorded.recording.trace;
+  recorded.recorded.reserve(trace.calls.size());
+  for (std::size_t i = 0; i < trace.calls.size(); ++i) {
+    const Op& op = trace.ops[trace.calls[i].op];
+    recorded.recorded.push_back({name_of(op), 0.0, 0, !std::holds_alternative<UnknownOp>(op)});
+    recorded.origin.push_back(static_cast<std::uint32_t>(i));
+  }
+}
+
+std::string_view name_of_backend(AttentionBackend backend) {
+  switch (backend) {
+    case AttentionBackend::flash: return "flash";
+    case AttentionBackend::cudnn: return "cudnn";
+    case AttentionBackend::efficient: return "efficient";
+  }
+  return "?";
+}
+
+/// Attention that the GPU at hand does not have, or would not choose: cuDNN's is chosen on Hopper only.
+void choose_attention_anew(OpTrace& trace, const Gpu& gpu, const Software& software, std::vector<std::string>& notes) {
+  std::set<std::string> said;
+  for (Op& op : trace.ops) {
+    auto* attention = std::get_if<Attention>(&op);
+    if (attention == nullptr) continue;
+    TrainingDescription training;
+    training.precision = is_half(attention->type) ? Precision::bf16 : Precision::fp32;
+    training.attention = AttentionRequest::sdpa;
+    ModelDescription model;
+    model.heads = attention->heads;
+    model.hidden = attention->heads * attention->head_dim;
+    const AttentionChoice choice = choose_attention(training, model, gpu, software);
+    const auto backend = choice == AttentionChoice::cudnn   ? AttentionBackend::cudnn
+                         : choice == AttentionChoice::flash ? AttentionBackend::flash
+                                                            : AttentionBackend::efficient;
+    // A recording of memory-efficient attention was made by a mask or by choice: that backend is everywhere. One of
+    // FlashAttention-2 stays where it can run.
+    const bool stays = attention->backend == AttentionBackend::efficient || attention->backend == backend ||
+                       (attention->backend == AttentionBackend::flash && backend == AttentionBackend::cudnn);
+    if (stays) continue;
+    if (said.insert(std::string(name_of_backend(attention->backend))).second)
+      notes.push_back(fmt::format(
+          "{}_attention and its backward pass are replaced by {}_attention, which PyTorch takes on this GPU",
+          name_of_backend(attention->backend), name_of_backend(backend)));
+    attention->backend = backend;
+  }
+}
+
+/// Share of the recorded GPU time that nothing but that time is known of.
+double share_without_rule(const trace::Replayable& recorded) {
+  double all = 0.0, without = 0.0;
+  for (const trace::RecordedCall& call : recorded.recorded) {
+    all += call.measured;
+    if (!call.understood) without += call.measured;
+  }
+  return all > 0.0 ? without / all : 0.0;
+}
+
+/// Times of a GPU that nobody knows cannot be carried over: a few stay as they are, a step of them is no prediction.
+void mind_unknown_gpu(const RecordedWorkload& workload, trace::Replayable& recorded) {
+  constexpr double kMostKept = 0.5;
+  if (workload.recorded_on || workload.file->format() != trace::Format::pytorch_profiler) return;
+  const std::string name = workload.file->gpu().name;
+  const std::string on =
+      name.empty() ? "a GPU that the trace does not name" : fmt::format("'{}', which hw/ does not describe", name);
+  const double share = share_without_rule(recorded);
+  if (share > kMostKept)
+    throw UserError(
+        fmt::format("{}: {:.0f} % of its GPU time is of kernels without shapes, recorded on {}; recorded_on "
+                    "(--recorded-on) has to name a GPU of hw/ or a file that describes it",
+                    workload.file->path(), 100.0 * share, on));
+  recorded.recording.trace.notes.push_back(fmt::format(
+      "recorded on {}: kernels without shapes keep their recorded time; recorded_on (--recorded-on) names a GPU of hw/",
+      on));
+}
+
+/// Kernels are those of the software asked for, whatever ran when the step was recorded.
+void note_other_cuda(const RecordedWorkload& workload, const Software& software, std::vector<std::string>& notes) {
+  const double recorded = workload.file->cuda();
+  if (recorded <= 0.0 || std::floor(recorded) == std::floor(software.cuda)) return;
+  notes.push_back(
+      fmt::format("recorded with CUDA {:.1f}, whose libraries have other kernels than those predicted, of {}", recorded,
+                  software.title));
+}
+
+using TimesByClass = std::array<Seconds, kTimeClasses>;
+
+/// Predicted times of the recorded calls of the steady step; calls outside it stay without an entry.
+std::vector<std::optional<TimesByClass>> times_of_calls(const trace::Replayable& recorded, const StepProgram& program,
+                                                        const Timeline& timeline) {
+  std::vector<std::optional<TimesByClass>> times(recorded.recorded.size());
+  const OpTrace& trace = *program.trace;
+  const std::size_t begin = trace.steps.empty() ? 0 : trace.steps.back().begin;
+  const std::size_t end = trace.steps.empty() ? trace.records.size() : trace.steps.back().end;
+  for (std::size_t i = begin; i < end; ++i)
+    if (trace.records[i].kind == Record::Kind::op) times[recorded.origin[trace.records[i].index]].emplace();
+  std::size_t launch = 0;
+  for (const Action& action : program.steady_step()) {
+    if (action.kind != Action::Kind::launch) continue;
+    const KernelSpan& span = timeline.kernels[launch++];
+    if (action.call == Action::kNoCall) continue;
+    auto& entry = times[recorded.origin[action.call]];
+    if (!entry) entry.emplace();
+    (*entry)[static_cast<std::size_t>(program.launches[action.index].time_class)] +=
+        static_cast<double>(program.times_of(action)) * (span.end - span.start);
+  }
+  return times;
+}
+
+void compare_calls(ReplayResult& result, const trace::Replayable& recorded,
+                   const std::vector<std::optional<TimesByClass>>& times) {
+  std::unordered_map<std::string, std::size_t> index;
+  const RepeatedCalls repeated = repeated_calls(recorded.recording.trace);
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    if (!times[i]) continue;
+    const trace::RecordedCall& call = recorded.recorded[i];
+    const auto [it, is_new] = index.try_emplace(call.name + (call.understood ? "" : "?"), result.ops.size());
+    if (is_new) result.ops.push_back({.name = call.name, .understood = call.understood});
+    ReplayedOp& op = result.ops[it->second];
+    op.count += repeated.times_of(i);  // such traces have an entry a call
+    const std::size_t in_class = main_class(*times[i]);
+    for (std::size_t c = 0; c < kTimeClasses; ++c)
+      op.predicted += (*times[i])[c], op.predicted_by_class[c] += (*times[i])[c];
+    op.measured += Seconds(call.measured);
+    op.measured_by_class[in_class] += Seconds(call.measured);
+    result.measured_by_class[in_class] += Seconds(call.measured);
+  }
+  Coverage& coverage = result.coverage;
+  for (const ReplayedOp& op : result.ops) {
+    const Seconds time = result.has_measured_kernels ? op.measured : op.predicted;
+    coverage.calls += op.count;
+    coverage.gpu_time += time;
+    if (op.understood) coverage.understood_calls += op.count, coverage.understood_gpu_time += time;
+  }
+  std::sort(result.ops.begin(), result.ops.end(), [](const ReplayedOp& a, const ReplayedOp& b) {
+    return std::max(a.predicted, a.measured) > std::max(b.predicted, b.measured);
+  });
+}
+
+}  // namespace
+
+trace::Replayable replayable_of(const Scenario& s, std::string_view engine) {
+  const RecordedWorkload& workload = *s.recorded;
+  trace::Replayable recorded = workload.file->made_for([&](const trace::RecordedGpu&) {
+    const Gpu& on = workload.recorded_on ? *workload.recorded_on : s.gpu;
+    return trace::RecordedDevice{on.dram.bandwidth.value() * on.dram.read_efficiency, on.launch.kernel_fixed.value(),
+                                 carried_bytes(on, s.gpu, s.software, std::string(engine))};
+  });
+  if (recorded.recorded.empty()) describe_calls(recorded);
+  OpTrace& trace = recorded.recording.trace;
+  mind_unknown_gpu(workload, recorded);
+  note_other_cuda(workload, s.software, trace.notes);
+  choose_attention_anew(trace, s.gpu, s.software, trace.notes);
+  return recorded;
+}
+
+ReplayResult replay_result(const StepRun& run) {
+  const trace::Replayable& recorded = *run.recording();
+  ReplayResult result;
+  result.format = recorded.format;
+  result.info = recorded.recording.info;
+  result.measured = recorded.measured;
+  result.has_measured_kernels = recorded.measured.kernels > 0;
+  compare_calls(result, recorded, times_of_calls(recorded, run.program(), run.timeline()));
+  result.prediction = run.prediction();
+  result.defects = recorded.defects;
+  return result;
+}
+
+ReplayResult predict_replay(const Scenario& s, std::string_view engine) {
+  Session session;
+  return replay_result(StepRun(session, s, engine));
+}
+
+}  // namespace ridgeline

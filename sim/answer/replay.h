@@ -1,0 +1,53 @@
+// A recorded step predicted on a GPU: its own operations and host work, the kernels of this GPU.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/answer/step_run.h"
+#include "sim/trace/replayable.h"
+
+namespace ridgeline {
+
+/// All recorded calls of one name.
+struct ReplayedOp {
+  std::string name;  ///< as recorded: "aten::addmm"; for our own op traces as name_of(Op)
+  std::int64_t count = 0;
+  bool understood = true;
+  Seconds predicted{}, measured{};  ///< of their kernels; measured is 0 where the recording has none
+  std::array<Seconds, kTimeClasses> predicted_by_class{}, measured_by_class{};
+};
+
+/// How much of the recording has a rule. An operation without one is costed by its bytes.
+struct Coverage {
+  std::int64_t calls = 0, understood_calls = 0;
+  Seconds gpu_time, understood_gpu_time;  ///< measured where the recording has it, predicted otherwise
+  [[nodiscard]] double of_calls() const {
+    return calls > 0 ? static_cast<double>(understood_calls) / static_cast<double>(calls) : 1.0;
+  }
+  [[nodiscard]] double of_gpu_time() const { return gpu_time.value() > 0 ? ratio(understood_gpu_time, gpu_time) : 1.0; }
+};
+
+struct ReplayResult {
+  trace::Format format = trace::Format::op_trace;
+  trace::RecordingInfo info;
+  Prediction prediction;
+  trace::MeasuredStep measured;
+  bool has_measured_kernels = false;
+  std::vector<ReplayedOp> ops;  ///< longest prediction or measurement first
+  std::array<Seconds, kTimeClasses> measured_by_class{};
+  Coverage coverage;
+  trace::Defects defects;
+};
+
+/// The recording of a scenario's step made ready for its GPU and software. Throws UserError where most of its time was
+/// measured on a GPU that nobody named or described, and nothing else is known of it.
+trace::Replayable replayable_of(const Scenario& scenario, std::string_view engine);
+
+/// The prediction of a run of a recorded step, and the recording beside it. Throws as StepRun does.
+ReplayResult replay_result(const StepRun& run);
+/// The same of a run that shares nothing.
+ReplayResult predict_replay(const Scenario& scenario, std::string_view engine);
+
+}  // namespace ridgeline

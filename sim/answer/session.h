@@ -1,0 +1,80 @@
+// What questions share, so that none is worked out twice: descriptions, op traces, lowered operations, kernel times, runs
+// of the memory.
+//
+// Safe to share between threads, and bounded: what was asked for longest ago is dropped. Whatever a session remembers,
+// the answers are the same to the bit. Tested by tests/answer/step_run_test.cpp.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include "sim/allocator/settings.h"
+#include "sim/answer/memory_prediction.h"
+#include "sim/answer/recent.h"
+#include "sim/program/lowered_ops.h"
+#include "sim/scenario/descriptions.h"
+#include "sim/timeline/step_times.h"
+
+namespace ridgeline {
+
+/// Of a session: how much it remembers.
+struct SessionLimits {
+  std::size_t traces = 16;               ///< op traces …
+  std::uint64_t trace_bytes = 256 << 20;  ///< … of this many bytes together; the last stays whatever it takes
+  std::size_t gpus = 64;                 ///< GPUs, each with one software stack, whose kernels are known …
+  std::size_t kernels_a_gpu = 1 << 16;   ///< … so many operations of each, and four times as many kernel times
+};
+
+/// An op trace and the runs of its allocations on a device with room without end.
+struct SharedTrace {
+  explicit SharedTrace(OpTrace made) : trace(std::move(made)) {}
+
+  struct MemoryKey {
+    std::uint64_t allocations;  ///< hash_of_allocations
+    AllocatorSettings settings;
+    bool operator==(const MemoryKey&) const = default;
+  };
+  const OpTrace trace;
+  Recent<MemoryKey, const RoomyMemory> memories{16};
+};
+
+/// Lowered operations of one GPU with one software stack, and the times of their kernels by engine.
+struct SharedKernels {
+  SharedKernels(std::shared_ptr<const Gpu> gpu, std::shared_ptr<const Software> software, std::size_t most_times)
+      : ops(std::move(gpu), std::move(software)), analytic(most_times), roofline(most_times) {}
+  LoweredOps ops;
+  KernelTimes analytic, roofline;
+  /// Null for an engine whose times depend on what ran before.
+  KernelTimes* times_of(std::string_view engine);
+};
+
+class Session {
+ public:
+  explicit Session(const SessionLimits& limits = {});
+
+  /// Of scenarios that name the same files.
+  Descriptions& descriptions() { return descriptions_; }
+  /// The op trace of a described scenario. Throws as trace_of does.
+  std::shared_ptr<SharedTrace> trace(const Scenario& scenario);
+  std::shared_ptr<SharedKernels> kernels(const Gpu& gpu, const Software& software);
+
+ private:
+  SessionLimits limits_;
+  Descriptions descriptions_;
+  Recent<TraceKey, SharedTrace> traces_;
+  struct ProbeOfKernels {
+    const Gpu& gpu;
+    const Software& software;
+  };
+  struct KeyOfKernels {
+    std::shared_ptr<const Gpu> gpu;
+    std::shared_ptr<const Software> software;
+    explicit KeyOfKernels(const ProbeOfKernels& probe)
+        : gpu(std::make_shared<const Gpu>(probe.gpu)), software(std::make_shared<const Software>(probe.software)) {}
+    bool operator==(const ProbeOfKernels& probe) const { return *gpu == probe.gpu && *software == probe.software; }
+  };
+  Recent<KeyOfKernels, SharedKernels> kernels_;
+};
+
+}  // namespace ridgeline

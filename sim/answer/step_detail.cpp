@@ -1,0 +1,60 @@
+#include "sim/answer/step_detail.h"
+
+#include <map>
+#include <utility>
+
+
+namespace ridgeline {
+namespace {
+
+void add_spans(StepDetail& detail, const StepProgram& program, std::span<const KernelTime> times,
+               const Timeline& timeline) {
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> kinds;  // launch and op → kind
+  std::size_t i = 0;
+  for (const Action& action : program.steady_step()) {
+    if (action.kind != Action::Kind::launch) continue;
+    LaunchSpan span{
+        .issued = timeline.kernels[i].issued, .start = timeline.kernels[i].start, .end = timeline.kernels[i].end};
+    std::uint32_t op = Action::kNoCall;
+    if (action.call != Action::kNoCall) {
+      const Call& call = program.trace->calls[action.call];
+      op = call.op;
+      span.phase = call.phase;
+      span.layer = call.layer;
+    }
+    const auto [entry, fresh] = kinds.try_emplace({action.index, op}, static_cast<std::uint32_t>(detail.kinds.size()));
+    if (fresh) {
+      const KernelLaunch& launch = program.launches[action.index];
+      detail.kinds.push_back(
+          {launch.name, op == Action::kNoCall ? "" : shape_of(program.trace->ops[op]), launch, times[i]});
+    }
+    span.kind = entry->second;
+    detail.spans.push_back(span);
+    ++i;
+  }
+}
+
+void add_memory(StepDetail& detail, const StepProgram& program, const MemoryResult& run) {
+  const StepRange steady = program.steps.back();
+  std::size_t kernel = 0;
+  std::uint32_t action = steady.begin;
+  for (const MemorySample& sample : run.samples) {
+    if (sample.action < action) continue;  // a micro-batch held once, run again
+    for (; action < sample.action; ++action) kernel += program.actions[action].kind == Action::Kind::launch;
+    const Seconds at = kernel < detail.spans.size() ? detail.spans[kernel].start : detail.step;
+    detail.memory.push_back({at, sample.allocated, sample.reserved, sample.by_category});
+  }
+}
+
+}  // namespace
+
+StepDetail step_detail(const StepRun& run) {
+  StepDetail detail;
+  detail.step = run.timeline().step;
+  add_spans(detail, run.program(), run.times(), run.timeline());
+  if (!run.program().steps.empty() && knows_allocations(run.scenario()))
+    add_memory(detail, run.program(), run.memory_run());
+  return detail;
+}
+
+}  // namespace ridgeline

@@ -1,0 +1,47 @@
+// The steady step kernel by kernel, with the memory meanwhile: what pictures and trace files are drawn from.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/memory/memory_run.h"
+#include "sim/answer/step_run.h"
+
+namespace ridgeline {
+
+/// A kernel and shape of the step; its launches are spans.
+struct KernelKind {
+  std::string name, shape;  ///< shape is empty for launches of no operation
+  KernelLaunch launch;
+  KernelTime each;  ///< of the first launch; later ones may find the L2 in another state
+};
+
+/// One launch on the GPU. Times are relative to the begin of the step on the GPU.
+struct LaunchSpan {
+  std::uint32_t kind = 0;  ///< entry of StepDetail::kinds
+  Phase phase = Phase::other;
+  std::int16_t layer = -1;
+  Seconds issued;  ///< the launch call returned
+  Seconds start, end;
+};
+
+/// The allocator after some allocation or free.
+struct MemoryPoint {
+  Seconds at;  ///< start on the GPU of the kernel that follows in the order of the program
+  std::int64_t allocated = 0, reserved = 0;
+  BytesByCategory bytes{};
+};
+
+struct StepDetail {
+  Seconds step;
+  std::vector<KernelKind> kinds;    ///< in the order they first run
+  std::vector<LaunchSpan> spans;    ///< in stream order
+  std::vector<MemoryPoint> memory;  ///< in the order of the program; empty where memory runs out
+};
+
+/// Of a run; throws as it does.
+StepDetail step_detail(const StepRun& run);
+
+}  // namespace ridgeline

@@ -1,0 +1,222 @@
+// From a scenario to its prediction: op trace, step program, kernel times, timeline, memory; then the reasons.
+#include "sim/answer/step_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <future>
+#include <utility>
+
+#include "sim/answer/peak.h"
+#include "sim/answer/replay.h"
+#include "sim/answer/step_reasons.h"
+#include "sim/hierarchy/make_engine.h"
+#include "sim/scenario/stack_notes.h"
+#include "sim/scenario/step_amount.h"
+#include "sim/trace/read_recording.h"
+#include "sim/units/user_error.h"
+
+namespace ridgeline {
+namespace {
+
+HostShare share_of(const Host& host, const Timeline& timeline) {
+  const Seconds without = timeline.step - timeline.starved;
+  return {host.name,
+          host.scale,
+          host.known,
+          timeline.starved,
+          host.least_scale,
+          host.most_scale,
+          timeline.host.value() > 0.0 ? host.scale * ratio(without, timeline.host) : 0.0};
+}
+
+/// Where text is generated: the first token takes a call of its own.
+std::optional<Generation> generation_of(const StepRun& run) {
+  const Scenario& s = run.scenario();
+  if (!s.training.inference || s.training.inference->new_tokens == 0) return std::nullopt;
+  const InferenceDescription& inference = *s.training.inference;
+  const Seconds whole = run.timeline().step;
+  Scenario first = s;
+  first.training.inference->new_tokens = 1;
+  Generation result;
+  result.first_token =
+      inference.new_tokens > 1 ? StepRun(run.session(), std::move(first), run.engine()).timeline().step : whole;
+  if (inference.new_tokens > 1)
+    result.per_token = (whole - result.first_token) / static_cast<double>(inference.new_tokens - 1);
+  const std::int64_t kept = s.training.sequence_length + inference.new_tokens - 1;
+  if (inference.cache != KeyValueCache::none)
+    result.cache_bytes = 2 * s.model.layers * s.training.micro_batch * s.model.key_value_count() * kept *
+                         s.model.head_dim() *
+                         (s.training.precision == Precision::fp32 || s.training.precision == Precision::tf32 ? 4 : 2);
+  return result;
+}
+
+}  // namespace
+
+StepRun::StepRun(Session& session, Scenario scenario, std::string_view engine, std::stop_token stop,
+                 std::shared_ptr<SharedTrace> trace)
+    : session_(session),
+      scenario_(std::move(scenario)),
+      engine_(engine),
+      stop_(std::move(stop)),
+      given_trace_(std::move(trace)) {
+  make_engine(engine_, scenario_.gpu);  // an unknown name is a mistake to report before anything is made
+}
+
+void StepRun::go_on() const {
+  if (stop_.stop_requested()) throw Cancelled();
+}
+
+const trace::Replayable* StepRun::recording() const {
+  if (!scenario_.recorded) return nullptr;
+  return &recording_.get([&] { return replayable_of(scenario_, engine_); });
+}
+
+std::shared_ptr<SharedTrace> StepRun::shared_trace() const {
+  return trace_.get([&] { return given_trace_ ? given_trace_ : session_.trace(scenario_); });
+}
+std::shared_ptr<SharedKernels> StepRun::shared_kernels() const {
+  return kernels_.get([&] { return session_.kernels(scenario_.gpu, scenario_.software); });
+}
+
+const OpTrace& StepRun::trace() const {
+  go_on();
+  return scenario_.recorded ? recording()->recording.trace : shared_trace()->trace;
+}
+
+const StepProgram& StepRun::program() const {
+  return program_.get([&] {
+    const OpTrace& made_of = trace();
+    go_on();
+    return make_program(made_of, shared_kernels()->ops);
+  });
+}
+
+const std::vector<KernelTime>& StepRun::times() const {
+  return times_.get([&] {
+    const StepProgram& made = program();
+    go_on();
+    return time_kernels(made, *make_engine(engine_, scenario_.gpu), scenario_.gpu, shared_kernels()->times_of(engine_));
+  });
+}
+
+const Timeline& StepRun::timeline() const {
+  return timeline_.get([&] {
+    const std::vector<KernelTime>& each = times();
+    go_on();
+    return run_timeline(program(), each, scenario_.gpu, scenario_.host, {.cuda_graphs = scenario_.cuda_graphs});
+  });
+}
+
+Seconds StepRun::step_with(const Host& host, double kernel_factor, double host_factor) const {
+  go_on();
+  std::vector<KernelTime> scaled = times();
+  for (KernelTime& t : scaled) t.stretch(kernel_factor);
+  Host other = host;
+  other.scale *= host_factor;
+  return run_timeline(program(), scaled, scenario_.gpu, other, {.cuda_graphs = scenario_.cuda_graphs}).step;
+}
+
+const StepRun::Step& StepRun::described_step() const {
+  return step_.get([&] {
+    const Scenario& s = scenario_;
+    const Timeline& line = timeline();
+    const Host& host = s.host;
+    const BusyRange range = busy_range(launched_kernels(program()), times(), s.gpu, engine_);
+    Step result;
+    StepPrediction& step = result.step;
+    step.time = line.step;
+    step.host_time = line.host;
+    step.gpu_busy = line.gpu_busy;
+    step.kernel_count = line.kernel_count();
+    step.sm_utilization = line.sm_utilization;
+    step.kernel_active_fraction = line.active_fraction();
+    step.validated = range.validated;
+    if (!range.validated) result.notes.push_back(range.why_not);
+    step.low = std::min(step.time, step_with(host, range.low, host.least_factor()));
+    step.high = std::max(step.time, step_with(host, range.high, host.most_factor()));
+    step.host = share_of(host, line);
+    step.clock = line.clock;
+    step.held = line.held;
+    step.energy = step_energy(line.power, step.time, step.low, step.high, s.gpu);
+    step.power = step.energy.energy / step.time;
+    if (const double seconds = step.time.value(); seconds > 0.0) {
+      const StepAmount amount = amount_of_step(s);
+      step.samples_per_s = amount.samples / seconds;
+      step.tokens_per_s = amount.tokens / seconds;
+      if (!s.recorded || s.recorded->precision)  // else it is not known of which peak
+        step.mfu = trace().model_flops / seconds / peak_of_step(program(), s.training.precision, s.gpu).value();
+    }
+    const StackNotes stack = notes_of_stack(s);
+    if (!stack.exists) step.validated = false;
+    result.notes.insert(result.notes.end(), stack.notes.begin(), stack.notes.end());
+    return result;
+  });
+}
+
+const StepPrediction& StepRun::step() const { return described_step().step; }
+
+const MemoryPrediction& StepRun::memory() const {
+  return memory_.get([&] {
+    if (!knows_allocations(scenario_)) return memory_as_recorded(recording()->measured, scenario_);
+    const StepProgram& made = program();
+    go_on();
+    if (scenario_.recorded) return predict_memory(made, scenario_);
+    const SharedTrace::MemoryKey key{hash_of_allocations(made), scenario_.allocator};
+    const auto roomy = shared_trace()->memories.get(
+        key, [&] { return std::make_shared<const RoomyMemory>(run_roomy_memory(made, scenario_)); });
+    return predict_memory(made, scenario_, *roomy);
+  });
+}
+
+const MemoryResult& StepRun::memory_run() const {
+  return memory_run_.get([&] {
+    if (!knows_allocations(scenario_))
+      throw UserError(fmt::format(
+          "{} is a {}, which does not say when tensors are born and freed; tools/ridgeline_record.py records that",
+          scenario_.recorded->file->path(), trace::name_of(scenario_.recorded->file->format())));
+    MemoryOptions options = memory_options(scenario_);
+    options.record_samples = options.record_history = true;
+    const StepProgram& made = program();
+    go_on();
+    return run_memory(made, options);
+  });
+}
+
+const Prediction& StepRun::prediction() const {
+  return prediction_.get([&] {
+    // Reading them takes as long as timing a step: once, beside the op trace.
+    static const std::shared_future<void> ranges = std::async(std::launch::async, [] { residual_ranges(); });
+    program();
+    ranges.get();
+    // Memory knows no time: it runs beside the timing.
+    std::future<void> memory_made = std::async(std::launch::async, [&] { memory(); });
+    Prediction p;
+    p.scenario = scenario_.title;
+    p.hardware = scenario_.gpu.name;
+    p.engine = engine_;
+    p.step = step();
+    go_on();
+    explain_step(p, program(), times(), timeline(), scenario_.gpu);
+    const std::vector<std::string>& notes = described_step().notes;
+    p.notes.insert(p.notes.end(), notes.begin(), notes.end());
+    if (!scenario_.recorded) p.generation = generation_of(*this);
+    memory_made.get();
+    p.memory = memory();
+    return p;
+  });
+}
+
+Prediction predict(const Scenario& scenario, std::string_view engine) {
+  Session session;
+  return StepRun(session, scenario, engine).prediction();
+}
+
+Seconds step_time(const OpTrace& trace, const Scenario& s, std::string_view engine_name) {
+  const auto engine = make_engine(engine_name, s.gpu);
+  const StepProgram program = make_program(trace, s.gpu, s.software);
+  const std::vector<KernelTime> times = time_kernels(program, *engine, s.gpu);
+  return run_timeline(program, times, s.gpu, s.host, {.cuda_graphs = s.cuda_graphs}).step;
+}
+
+}  // namespace ridgeline

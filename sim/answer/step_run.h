@@ -1,0 +1,92 @@
+// One question being answered: how long the steady step of a scenario takes, how much memory, and why.
+//
+// Each part of the answer is made when it is first asked for, once, and kept, so that reports, pages, advice and studies
+// that read the same part see the same value. Safe to share between threads.
+// Tested by tests/answer/step_run_test.cpp.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/answer/busy_range.h"
+#include "sim/answer/lazy.h"
+#include "sim/answer/prediction.h"
+#include "sim/answer/session.h"
+#include "sim/trace/replayable.h"
+
+namespace ridgeline {
+
+/// Thrown to whoever asks a run that was told to stop.
+struct Cancelled : std::exception {
+  [[nodiscard]] const char* what() const noexcept override { return "cancelled"; }
+};
+
+class StepRun {
+ public:
+  /// Engine "roofline", "analytic" or "simulate"; throws UserError for another. What follows is worked out on demand:
+  /// it throws UserError for a scenario that cannot run (an attention backend the GPU lacks) and Cancelled once `stop`
+  /// is requested. `session` must outlive the run. `trace`: in the place of the scenario's own op trace.
+  StepRun(Session& session, Scenario scenario, std::string_view engine, std::stop_token stop = {},
+          std::shared_ptr<SharedTrace> trace = nullptr);
+
+  [[nodiscard]] const Scenario& scenario() const { return scenario_; }
+  [[nodiscard]] const std::string& engine() const { return engine_; }
+  [[nodiscard]] Session& session() const { return session_; }
+
+  [[nodiscard]] const OpTrace& trace() const;
+  [[nodiscard]] const StepProgram& program() const;
+  /// One entry a launch of the steady step, as all that follow.
+  [[nodiscard]] const std::vector<KernelTime>& times() const;
+  [[nodiscard]] const Timeline& timeline() const;
+  /// Time with its range, rates, energy; without what it is made of.
+  [[nodiscard]] const StepPrediction& step() const;
+  [[nodiscard]] const MemoryPrediction& memory() const;
+  /// The allocator's run on the scenario's device with its samples and its history; throws UserError where
+  /// knows_allocations(scenario()) is false.
+  [[nodiscard]] const MemoryResult& memory_run() const;
+  /// All of it with its reasons. Advice, sensitivity and what would fit are empty: asking for them takes other runs.
+  [[nodiscard]] const Prediction& prediction() const;
+  /// The recording of a recorded step, made ready for the scenario's GPU and software; null for others.
+  [[nodiscard]] const trace::Replayable* recording() const;
+
+  /// Throws Cancelled where the run was told to stop.
+  void go_on() const;
+
+ private:
+  struct Step {
+    StepPrediction step;
+    std::vector<std::string> notes;  ///< of the range and the software stack
+  };
+  [[nodiscard]] const Step& described_step() const;
+  [[nodiscard]] std::shared_ptr<SharedTrace> shared_trace() const;
+  [[nodiscard]] std::shared_ptr<SharedKernels> shared_kernels() const;
+  [[nodiscard]] Seconds step_with(const Host& host, double kernel_factor, double host_factor) const;
+
+  Session& session_;
+  Scenario scenario_;
+  std::string engine_;
+  std::stop_token stop_;
+  std::shared_ptr<SharedTrace> given_trace_;
+  Lazy<trace::Replayable> recording_;
+  Lazy<std::shared_ptr<SharedTrace>> trace_;
+  Lazy<std::shared_ptr<SharedKernels>> kernels_;
+  Lazy<StepProgram> program_;
+  Lazy<std::vector<KernelTime>> times_;
+  Lazy<Timeline> timeline_;
+  Lazy<Step> step_;
+  Lazy<MemoryPrediction> memory_;
+  Lazy<MemoryResult> memory_run_;
+  Lazy<Prediction> prediction_;
+};
+
+/// The prediction of a run that shares nothing. Throws as StepRun does.
+Prediction predict(const Scenario& scenario, std::string_view engine);
+
+/// Time of the steady step of a trace that is the scenario's own, shared with nothing.
+Seconds step_time(const OpTrace& trace, const Scenario& scenario, std::string_view engine);
+
+}  // namespace ridgeline

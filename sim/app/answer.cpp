@@ -1,0 +1,125 @@
+#include "sim/app/answer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
+
+#include "sim/answer/full_prediction.h"
+#include "sim/app/page_output.h"
+#include "sim/app/version.h"
+#include "sim/hardware/load_gpu.h"
+#include "sim/output/standard_output.h"
+#include "sim/output/write_file.h"
+#include "sim/report/answer_report.h"
+#include "sim/report/prediction_json.h"
+#include "sim/report/prediction_text.h"
+#include "sim/units/user_error.h"
+
+namespace ridgeline::app {
+namespace {
+
+constexpr int kDoesNotFit = 3;
+
+int run_on_every_gpu(const ScenarioOptions& asked, const AnswerOptions& options) {
+  if (options.sensitivity && options.format != "json")
+    throw UserError("--sensitivity: the table of --on-every-gpu has no room for it; add --format json");
+  std::vector<Prediction> predictions;
+  auto all = nlohmann::ordered_json::array();
+  std::vector<std::string> cannot_run;
+  Scenario shown;
+  Session session;
+  for (const std::string& name : hardware_names()) {
+    ScenarioSource source = asked.source();
+    source.overrides.insert(source.overrides.begin(), {"hardware", name, ""});
+    const StepRun run(session, load_scenario(source, session.descriptions()), options.engine);
+    try {
+      predictions.push_back(full_prediction(run, {.advice = false, .sensitivity = options.sensitivity}));
+    } catch (const UserError& error) {  // attention that this GPU lacks
+      cannot_run.push_back(fmt::format("{}: {}", name, error.what()));
+      continue;
+    }
+    if (options.format == "json") all.push_back(answer_json(run, predictions.back(), false, tool_and_revision()));
+    shown = run.scenario();
+  }
+  if (predictions.empty()) throw UserError(cannot_run.front());
+  if (options.format == "json") {
+    print("{}\n", all.dump(2));
+    for (const std::string& line : cannot_run) fmt::print(stderr, "{}\n", without_controls(line));
+  } else {
+    print("{}", prediction_table(shown, predictions));
+    if (!cannot_run.empty()) print("\n");
+    for (const std::string& line : cannot_run) print("{}\n", line);
+  }
+  const bool all_fit = cannot_run.empty() && std::all_of(predictions.begin(), predictions.end(),
+                                                         [](const Prediction& p) { return p.memory.fits; });
+  return options.check && !all_fit ? kDoesNotFit : 0;
+}
+
+}  // namespace
+
+void AnswerOptions::add_to(CLI::App& command) {
+  command.add_option("--engine", engine, "roofline (datasheet ceilings only), analytic or simulate");
+  command.add_option("--format", format, "text or json")->check(CLI::IsMember({"text", "json"}));
+  auto* every = command.add_flag("--on-every-gpu", every_gpu, "one line for each description in hw/");
+  command
+      .add_option("--op-trace", op_trace,
+                  "write the run's operations and allocations to this file (JSON Lines; .gz compresses)")
+      ->excludes(every);
+  command
+      .add_option("--timeline", timeline,
+                  "write the step to this file as a Chrome trace (for Perfetto and HolisticTraceAnalysis; .gz "
+                  "compresses)")
+      ->excludes(every);
+  command.add_flag("--memory-report", memory_report, "who holds the memory, over the step and at its peak")
+      ->excludes(every);
+  command
+      .add_option("--memory-snapshot", memory_snapshot,
+                  "write the run's allocations to this file as PyTorch does (for pytorch.org/memory_viz)")
+      ->excludes(every);
+  command.add_option("--html", html, "write one self-contained page with pictures to this file")->excludes(every);
+  command.add_flag("--no-advice", no_advice, "do not try changes");
+  command.add_flag("--check", check, "exit code 3 where the step does not fit its device");
+  command.add_flag("--sensitivity", sensitivity, "what 10 % more of each resource would give");
+  command.add_flag("--notes", all_notes, "every note instead of a line for each kind");
+}
+
+int answer_of_recording(const ScenarioOptions& asked, const AnswerOptions& options) {
+  const ScenarioSource source = asked.source();
+  if (!source.recording && load_scenario_tree(*source.file).find("trace") == nullptr)
+    throw UserError(fmt::format("{}: names no recording (trace: FILE); ridgeline predict answers it", *source.file));
+  return answer(asked, options);
+}
+
+int answer(const ScenarioOptions& asked, const AnswerOptions& options) {
+  if (options.every_gpu) return run_on_every_gpu(asked, options);
+  Session session;
+  const StepRun run(session, load_scenario(asked.source(), session.descriptions()), options.engine);
+  const Prediction prediction =
+      full_prediction(run, {.advice = !options.no_advice, .sensitivity = options.sensitivity});
+  // All is made before anything is written.
+  const std::string shown = options.format == "json"
+                                ? answer_json(run, prediction, options.memory_report, tool_and_revision())
+                                          .dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) +
+                                      "\n"
+                                : answer_text(run, prediction, options.all_notes ? Notes::all : Notes::folded,
+                                              options.memory_report);
+  std::vector<std::pair<std::string, std::string>> files;
+  if (!options.timeline.empty()) files.emplace_back(options.timeline, answer_timeline(run));
+  if (!options.op_trace.empty()) files.emplace_back(options.op_trace, answer_op_trace(run));
+  if (!options.memory_snapshot.empty()) files.emplace_back(options.memory_snapshot, answer_memory_snapshot(run));
+  if (!options.html.empty()) {
+    const std::string title = fmt::format("{} on {}", run.scenario().title, run.scenario().gpu.title);
+    files.emplace_back(options.html, page_text(title, nlohmann::ordered_json::array({answer_page_part(run, prediction, title)}), {}));
+  }
+  for (const auto& [path, text] : files) {
+    write_file(path, text);
+    fmt::print(stderr, "wrote {} ({})\n", without_controls(path), to_string(Bytes{static_cast<double>(text.size())}));
+  }
+  print("{}", shown);
+  return options.check && !prediction.memory.fits ? kDoesNotFit : 0;
+}
+
+}  // namespace ridgeline::app

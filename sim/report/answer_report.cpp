@@ -1,0 +1,124 @@
+#include "sim/report/answer_report.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "sim/answer/replay.h"
+#include "sim/answer/step_detail.h"
+#include "sim/memory/memory_snapshot.h"
+#include "sim/report/chrome_trace.h"
+#include "sim/report/memory_report_text.h"
+#include "sim/report/page_data.h"
+#include "sim/report/prediction_json.h"
+#include "sim/report/prediction_text.h"
+#include "sim/report/question_json.h"
+#include "sim/report/replay_report.h"
+#include "sim/scenario/step_amount.h"
+#include "sim/trace/read_recording.h"
+#include "sim/trace/write_op_trace.h"
+#include "sim/units/user_error.h"
+
+namespace ridgeline {
+namespace {
+
+/// The run of the memory, which a recording need not know.
+const MemoryResult& memory_of(const StepRun& run, const char* option) {
+  try {
+    return run.memory_run();
+  } catch (const UserError& error) {
+    throw UserError(fmt::format("{}: {}", option, error.what()));
+  }
+}
+
+MemoryReport memory_report_of(const StepRun& run) {
+  return report_memory(run.program(), memory_of(run, "--memory-report"));
+}
+
+ReplayResult replay_of(const StepRun& run, const Prediction& prediction) {
+  ReplayResult replay = replay_result(run);
+  replay.prediction = prediction;
+  return replay;
+}
+
+/// Classes in Python: of the optimizer, and of what one layer is.
+std::string_view class_of(OptimizerKind kind) {
+  switch (kind) {
+    case OptimizerKind::adamw: return "AdamW";
+    case OptimizerKind::adam: return "Adam";
+    case OptimizerKind::sgd:
+    case OptimizerKind::sgd_momentum: return "SGD";
+    case OptimizerKind::adafactor: return "Adafactor";
+    case OptimizerKind::adamw_8bit: return "AdamW8bit";
+    default: return "Optimizer";
+  }
+}
+std::string_view block_of(ModelFamily family) {
+  switch (family) {
+    case ModelFamily::gpt2: return "Block";
+    case ModelFamily::bert: return "BertLayer";
+    case ModelFamily::llama: return "LlamaDecoderLayer";
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string answer_text(const StepRun& run, const Prediction& prediction, Notes notes, bool memory_report) {
+  const Scenario& scenario = run.scenario();
+  std::string text = scenario.recorded
+                         ? replay_text(scenario.recorded->file->path(), replay_of(run, prediction), notes)
+                         : prediction_text(scenario, prediction, notes);
+  if (memory_report) text += memory_report_text(memory_report_of(run));
+  return text;
+}
+
+nlohmann::ordered_json answer_json(const StepRun& run, const Prediction& prediction, bool memory_report,
+                                   const std::string& tool) {
+  const Scenario& scenario = run.scenario();
+  nlohmann::ordered_json json{{"schema", kJsonSchema},
+                              {"tool", tool},
+                              {"question", question_json(scenario, run.engine())},
+                              {"measured", measured_json(scenario)}};
+  json.update(scenario.recorded ? replay_json(scenario.recorded->file->path(), replay_of(run, prediction))
+                                : prediction_json(prediction));
+  if (memory_report) json["memory_report"] = memory_report_json(memory_report_of(run));
+  return json;
+}
+
+std::string answer_timeline(const StepRun& run) {
+  const Scenario& scenario = run.scenario();
+  std::span<const MemorySample> memory;
+  if (knows_allocations(scenario)) memory = run.memory_run().samples;
+  return chrome_trace({.title = scenario.title,
+                       .program = run.program(),
+                       .times = run.times(),
+                       .timeline = run.timeline(),
+                       .gpu = scenario.gpu,
+                       .host = scenario.host,
+                       .cuda_graphs = scenario.cuda_graphs,
+                       .memory = memory,
+                       .optimizer = scenario.recorded ? "Optimizer" : class_of(scenario.training.optimizer.kind),
+                       .block = scenario.recorded ? "" : block_of(scenario.model.family)});
+}
+
+std::string answer_op_trace(const StepRun& run) {
+  const Scenario& scenario = run.scenario();
+  const StepAmount amount = amount_of_step(scenario);
+  return trace::op_trace_lines({.producer = scenario.recorded ? "ridgeline replay" : "ridgeline predict",
+                                .title = scenario.title,
+                                .precision = scenario.recorded ? scenario.recorded->file->info().precision : "",
+                                .samples = amount.samples,
+                                .tokens = amount.tokens},
+                               run.trace());
+}
+
+std::string answer_memory_snapshot(const StepRun& run) {
+  return memory_snapshot(run.program(), memory_of(run, "--memory-snapshot"), run.scenario().allocator);
+}
+
+nlohmann::ordered_json answer_page_part(const StepRun& run, const Prediction& prediction, const std::string& title) {
+  return page_part(title, prediction, step_detail(run), run.scenario().gpu);
+}
+
+}  // namespace ridgeline

@@ -1,0 +1,27 @@
+// The answer to a question of any kind, described or recorded: as text, as JSON, as the files that other tools read.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "sim/answer/step_run.h"
+#include "sim/report/notes.h"
+
+namespace ridgeline {
+
+/// `prediction` is that of `run`, with what was asked for beside it; `memory_report` adds who holds the memory; `tool`
+/// says what made it. Throw UserError where a recording does not know what is asked for.
+std::string answer_text(const StepRun& run, const Prediction& prediction, Notes notes, bool memory_report);
+nlohmann::ordered_json answer_json(const StepRun& run, const Prediction& prediction, bool memory_report,
+                                   const std::string& tool);
+
+/// The step as a Chrome trace.
+std::string answer_timeline(const StepRun& run);
+/// The run's operations and allocations, a line each.
+std::string answer_op_trace(const StepRun& run);
+/// The run's allocations as PyTorch's memory snapshot.
+std::string answer_memory_snapshot(const StepRun& run);
+/// One section of a page.
+nlohmann::ordered_json answer_page_part(const StepRun& run, const Prediction& prediction, const std::string& title);
+
+}  // namespace ridgeline

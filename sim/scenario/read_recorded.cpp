@@ -1,0 +1,95 @@
+#include "sim/scenario/read_recorded.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <filesystem>
+
+#include "sim/scenario/driver_names.h"
+#include "sim/trace/read_recording.h"
+
+namespace ridgeline {
+namespace {
+
+using config::Mapping;
+using config::Value;
+
+/// Twenty-four of twenty-eight steps lie this close to their replays (fourteen networks beside a rented
+/// NVIDIA H200, whose host changed its speed by up to two within a minute).
+constexpr double kSpreadAsRecorded = 0.35;
+
+/// Beside the file that names it, else as seen from where one stands.
+std::string path_of(const Value& trace) {
+  const std::filesystem::path named = trace.text();
+  if (named.is_absolute() || !trace.origin().name) return named.string();
+  const std::filesystem::path beside = std::filesystem::path(*trace.origin().name).parent_path() / named;
+  std::error_code ignored;
+  return (std::filesystem::exists(beside, ignored) ? beside.lexically_normal() : named).string();
+}
+
+std::optional<Precision> precision_of(std::string_view name) {
+  constexpr std::array<std::pair<std::string_view, Precision>, 5> kNames{{{"fp32", Precision::fp32},
+                                                                          {"tf32", Precision::tf32},
+                                                                          {"amp-fp16", Precision::amp_fp16},
+                                                                          {"amp-bf16", Precision::amp_bf16},
+                                                                          {"bf16", Precision::bf16}}};
+  for (const auto& [known, precision] : kNames)
+    if (known == name) return precision;
+  return std::nullopt;
+}
+
+/// The recorded work is that of the default host, in units of a microsecond at a scale of 1.
+void take_host_of(const trace::RecordingFile& file, Host& host) {
+  host.name = "as recorded";
+  host.scale *= file.host_slowness();
+  host.known = true;
+  host.spread = kSpreadAsRecorded;
+}
+
+/// What of a recorded step can be changed, and what is to be known of it.
+void read_step(const Value& section, RecordedWorkload& recorded, Scenario& scenario) {
+  if (!section.exists()) return;
+  static constexpr std::array<std::string_view, 3> kKeys{"cuda_graphs", "samples", "tokens"};
+  if (section.is_mapping())
+    for (const config::Entry& entry : section.node().entries)
+      if (std::find(kKeys.begin(), kKeys.end(), entry.key) == kKeys.end())
+        section[entry.key].fail(
+            "a recorded step runs as it was recorded; of training it takes cuda_graphs, samples and tokens (of a "
+            "step) only");
+  const Mapping step(section, {"cuda_graphs", "samples", "tokens"});
+  scenario.cuda_graphs = step["cuda_graphs"].boolean(false);
+  if (step.has("samples")) recorded.samples = step["samples"].number(config::Range::positive());
+  if (step.has("tokens")) recorded.tokens = step["tokens"].number(config::Range::positive());
+}
+
+}  // namespace
+
+std::string recorded_hardware(const trace::RecordingFile& file) {
+  const trace::RecordedGpu gpu = file.gpu();
+  return gpu.name.empty() ? "" : hardware_of_driver_name(gpu.name, gpu.memory);
+}
+
+void read_recorded(const Mapping& root, bool host_given, bool model_changed, Descriptions& known, Scenario& scenario) {
+  const Value trace = root["trace"];
+  for (const char* key : {"model", "inference"})
+    if (root.has(key))
+      root[key].fail(fmt::format("the recording ({}) says what ran: leave out trace or {}", trace.text(), key));
+  if (model_changed) trace.fail("a recorded step has no model whose keys could be changed");
+  const std::string path = path_of(trace);
+  auto recorded = std::make_shared<RecordedWorkload>();
+  recorded->file = known.recordings.get(path, [&] { return trace::RecordingFile(path); });
+  const trace::RecordingFile& file = *recorded->file;
+  recorded->samples = file.info().samples;
+  recorded->tokens = file.info().tokens;
+  recorded->precision = precision_of(file.info().precision);
+  read_step(root["training"], *recorded, scenario);
+  const std::string on = root.has("recorded_on") ? root["recorded_on"].text() : recorded_hardware(file);
+  if (!on.empty()) recorded->recorded_on = *known.gpus.get(Descriptions::key(on, {}), [&] { return load_gpu(on); });
+  if (file.host_measured() && !host_given) take_host_of(file, scenario.host);
+  scenario.training.precision = recorded->precision.value_or(Precision::fp32);
+  const std::string name = std::filesystem::path(path).filename().string();
+  scenario.title = root["title"].text(file.info().title.empty() ? name : file.info().title);
+  scenario.recorded = std::move(recorded);
+}
+
+}  // namespace ridgeline

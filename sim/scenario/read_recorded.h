@@ -1,0 +1,18 @@
+// The keys of a scenario whose step was recorded: `trace`, `recorded_on`, and what of `training` can be said of it.
+#pragma once
+
+#include "sim/config/value.h"
+#include "sim/scenario/descriptions.h"
+
+namespace ridgeline {
+
+/// Sets the scenario's recorded step, its precision, host and title; `host_given`: the scenario names a host, which
+/// then stands for itself. Throws config::ConfigError for keys that only a described step has, and UserError as
+/// trace::RecordingFile does.
+void read_recorded(const config::Mapping& root, bool host_given, bool model_changed, Descriptions& known,
+                   Scenario& scenario);
+
+/// The GPU in hw/ of the recording, as its driver calls it; empty for one that hw/ does not describe.
+std::string recorded_hardware(const trace::RecordingFile& file);
+
+}  // namespace ridgeline

@@ -1,0 +1,91 @@
+#include "sim/workload/repeated_range.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+namespace ridgeline {
+namespace {
+
+/// Goes through two stretches side by side.
+class Comparison {
+ public:
+  explicit Comparison(const OpTrace& trace) : trace_(trace) {}
+
+  bool same(const Record& a, const Record& b) {
+    if (a.kind != b.kind || a.host_class != b.host_class) return false;
+    switch (a.kind) {
+      case Record::Kind::allocate: return born(a.index, b.index);
+      case Record::Kind::free:
+        alive_.erase(b.index);
+        return known(a.index) && same_storage(a.index, b.index);  // what lives longer is not freed every time
+      case Record::Kind::host: return a.index == b.index;
+      case Record::Kind::wait_for_gpu: return true;
+      case Record::Kind::op: return same_call(trace_.calls[a.index], trace_.calls[b.index]);
+    }
+    return false;
+  }
+  [[nodiscard]] bool all_freed() const { return alive_.empty(); }
+
+ private:
+  bool born(StorageId a, StorageId b) {
+    const Storage &one = trace_.storages[a], &other = trace_.storages[b];
+    own_[a] = b;
+    alive_.insert(b);
+    return one.bytes == other.bytes && one.category == other.category && one.layer == other.layer;
+  }
+  [[nodiscard]] bool known(StorageId a) const { return own_.contains(a); }
+  [[nodiscard]] bool same_storage(StorageId a, StorageId b) const {
+    const auto found = own_.find(a);
+    if (found != own_.end()) return found->second == b;
+    return a == b || (trace_.storages[a].bytes == 0 && trace_.storages[b].bytes == 0);  // those are never allocated
+  }
+  [[nodiscard]] bool same_call(const Call& a, const Call& b) const {
+    if (a.op != b.op || a.phase != b.phase || a.layer != b.layer || a.inputs != b.inputs || a.outputs != b.outputs)
+      return false;
+    const std::uint32_t count = static_cast<std::uint32_t>(a.inputs) + a.outputs;
+    for (std::uint32_t i = 0; i < count; ++i) {
+      const Operand &one = trace_.operands[a.operands_begin + i], &other = trace_.operands[b.operands_begin + i];
+      if (one.bytes != other.bytes || !same_storage(one.storage, other.storage)) return false;
+    }
+    return true;
+  }
+
+  const OpTrace& trace_;
+  std::unordered_map<StorageId, StorageId> own_;  ///< storage of the first stretch → of the second
+  std::unordered_set<StorageId> alive_;           ///< allocated in the second and not yet freed
+};
+
+}  // namespace
+
+bool runs_again(const OpTrace& trace, StepRange before, StepRange range) {
+  if (range.end <= range.begin || range.end - range.begin != before.end - before.begin) return false;
+  Comparison comparison(trace);
+  for (std::uint32_t i = 0; i < range.end - range.begin; ++i)
+    if (!comparison.same(trace.records[before.begin + i], trace.records[range.begin + i])) return false;
+  return comparison.all_freed();
+}
+
+bool repeats_are_steady(const OpTrace& trace) {
+  return std::all_of(trace.repeats.begin(), trace.repeats.end(), [&](const RepeatedRange& repeat) {
+    const std::uint32_t length = repeat.records.end - repeat.records.begin;
+    return length <= repeat.records.begin && repeat.records.end <= trace.records.size() &&
+           runs_again(trace, {repeat.records.begin - length, repeat.records.begin}, repeat.records);
+  });
+}
+
+RepeatedCalls repeated_calls(const OpTrace& trace) {
+  RepeatedCalls calls;
+  if (trace.repeats.empty() || trace.repeats.back().records.begin < trace.steps.back().begin) return calls;
+  const RepeatedRange& repeat = trace.repeats.back();
+  for (std::uint32_t i = repeat.records.begin; i < repeat.records.end; ++i) {
+    const Record& record = trace.records[i];
+    if (record.kind != Record::Kind::op) continue;
+    if (calls.end == 0) calls.begin = record.index;
+    calls.end = record.index + 1;
+  }
+  calls.times = repeat.times;
+  return calls;
+}
+
+}  // namespace ridgeline

@@ -1,0 +1,106 @@
+// The call that an operation is written as gives the operation back when it is read.
+#include "sim/trace/aten_call_of.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fmt/format.h>
+
+#include "sim/answer/memory_prediction.h"
+#include "sim/scenario/scenario.h"
+#include "sim/trace/aten_map.h"
+#include "sim/trace/profiler_arguments.h"
+
+namespace ridgeline::trace {
+namespace {
+
+/// Written as a profiler would, read as a profiler's trace is.
+std::optional<std::vector<MappedOp>> read_back(const Op& op) {
+  AtenCall call = aten_call_of(op);
+  const ProfiledArguments text = profiled_arguments(call);
+  const std::string json = fmt::format(R"({{"Input Dims":{},"Input type":{},"Input Strides":{},"Concrete Inputs":{}}})",
+                                       text.dims, text.types, text.strides, text.values);
+  const auto* list = std::get_if<MultiTensor>(&op);
+  const auto* copy = std::get_if<Copy>(&op);
+  Defects defects;
+  call.inputs = profiler_arguments(json, list ? list->type : copy ? copy->type : DType::fp32, "test", defects);
+  EXPECT_TRUE(defects.counts.empty()) << call.name;
+  MapContext context;
+  if (const auto* product = std::get_if<Matmul>(&op)) context.tf32 = product->type == DType::tf32;
+  return map_aten(call, context);
+}
+
+void expect_same(const Op& op) {
+  const auto read = read_back(op);
+  ASSERT_TRUE(read.has_value()) << name_of(op) << " " << shape_of(op);
+  ASSERT_EQ(read->size(), 1u) << name_of(op);
+  EXPECT_EQ(name_of(read->front().op), name_of(op)) << shape_of(op);
+  EXPECT_EQ(shape_of(read->front().op), shape_of(op)) << name_of(op);
+}
+
+TEST(AtenCallOf, ProductsKeepTheirLayouts) {
+  for (const Layout layout : {Layout::nn, Layout::nt, Layout::tn, Layout::tt})
+    for (const DType type : {DType::fp32, DType::tf32, DType::bf16, DType::fp16})
+      for (const std::int64_t batch : {1, 12}) {
+        const Matmul op{.type = type, .batch = batch, .m = 96, .n = 40, .k = 24, .layout = layout};
+        expect_same(op);
+        if (batch > 1) continue;
+        Matmul biased = op;
+        biased.bias = true;
+        expect_same(biased);
+      }
+}
+
+TEST(AtenCallOf, ListsKeepTheirSizesAndTypes) {
+  const auto sizes = std::make_shared<const std::vector<std::int64_t>>(std::vector<std::int64_t>{7, 4096, 1});
+  using M = MultiTensorFunction;
+  for (const M function : {M::add, M::mul, M::lerp, M::addcmul, M::addcdiv, M::square_root, M::divide, M::norm,
+                           M::unscale, M::fused_adamw, M::fused_adam, M::fused_sgd, M::add_scalar, M::copy})
+    for (const DType type : {DType::fp32, DType::bf16})
+      expect_same(MultiTensor{function, type, sizes, function == M::addcdiv});
+}
+
+TEST(AtenCallOf, ImagesAndConvolutionsKeepTheirOrder) {
+  for (const bool channels_last : {false, true})
+    for (const bool backward : {false, true}) {
+      expect_same(Convolution{.backward = backward,
+                              .channels_last = channels_last,
+                              .type = DType::bf16,
+                              .batch = 8,
+                              .in_channels = 64,
+                              .size = 56,
+                              .out_channels = 128,
+                              .kernel = 3,
+                              .stride = 2});
+      expect_same(ImageOp{ImageFunction::batch_norm, backward, channels_last, DType::fp32, 8, 64, 56});
+      expect_same(ImageOp{ImageFunction::max_pool2d, backward, channels_last, DType::fp32, 8, 64, 56});
+    }
+}
+
+/// Share of a step's operations of which name and shape come back; those that have no one call in PyTorch do not.
+double share_that_comes_back(const std::string& scenario) {
+  ScenarioSource source;
+  source.text = scenario;
+  source.text_name = "test";
+  const OpTrace trace = trace_of(load_scenario(source));
+  std::size_t same = 0;
+  for (const Op& op : trace.ops) {
+    const auto read = read_back(op);
+    EXPECT_TRUE(read.has_value()) << name_of(op) << " " << shape_of(op);
+    if (read && read->size() == 1 && shape_of(read->front().op) == shape_of(op)) ++same;
+  }
+  return static_cast<double>(same) / static_cast<double>(trace.ops.size());
+}
+
+TEST(AtenCallOf, OperationsOfEveryFamilyComeBack) {
+  for (const char* model : {"gpt2", "bert-large", "llama-7b"})
+    for (const char* precision : {"fp32", "amp-bf16"})
+      EXPECT_GE(share_that_comes_back(fmt::format("{{hardware: nvidia-h200-sxm-141gb, model: {}, training: "
+                                                  "{{micro_batch: 2, sequence_length: 128, precision: {}}}}}",
+                                                  model, precision)),
+                0.9)
+          << model << " " << precision;
+}
+
+}  // namespace
+}  // namespace ridgeline::trace
