@@ -1,0 +1,32 @@
+#include "sim/workload/collective.h"
+
+namespace ridgeline {
+
+std::string_view name_of(CollectiveKind kind) {
+  switch (kind) {
+    case CollectiveKind::all_reduce: return "all_reduce";
+    case CollectiveKind::all_gather: return "all_gather";
+    case CollectiveKind::reduce_scatter: return "reduce_scatter";
+    case CollectiveKind::broadcast: return "broadcast";
+    case CollectiveKind::reduce: return "reduce";
+    case CollectiveKind::all_to_all: return "all_to_all";
+    case CollectiveKind::send_recv: return "send_recv";
+    case CollectiveKind::barrier: return "barrier";
+  }
+  return "?";
+}
+
+std::string_view name_of(GroupKind group) {
+  switch (group) {
+    case GroupKind::data: return "data";
+    case GroupKind::replicate: return "replicate";
+    case GroupKind::shard: return "shard";
+    case GroupKind::tensor: return "tensor";
+    case GroupKind::pipeline: return "pipeline";
+    case GroupKind::context: return "context";
+    case GroupKind::expert: return "expert";
+  }
+  return "?";
+}
+
+}  // namespace ridgeline

@@ -1,0 +1,38 @@
+// A collective operation of a training step: what is exchanged, between how many ranks, for which purpose.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "sim/workload/dtype.h"
+
+namespace ridgeline {
+
+enum class CollectiveKind : std::uint8_t {
+  all_reduce,
+  all_gather,
+  reduce_scatter,
+  broadcast,
+  reduce,
+  all_to_all,
+  send_recv,  ///< one rank sends, one receives
+  barrier
+};
+/// As torch.distributed spells it: "all_reduce".
+std::string_view name_of(CollectiveKind kind);
+
+/// Why ranks form a group, which says where they stand: tensor ranks are neighbours, stages are farthest apart.
+enum class GroupKind : std::uint8_t { data, replicate, shard, tensor, pipeline, context, expert };
+std::string_view name_of(GroupKind group);
+
+/// `bytes` of a rank's buffer as nccl-tests counts them: all_gather's whole result, reduce_scatter's whole input.
+struct Collective {
+  CollectiveKind kind = CollectiveKind::all_reduce;
+  GroupKind group = GroupKind::data;
+  DType type = DType::fp32;
+  int ranks = 1;
+  std::int64_t bytes = 0;
+  bool operator==(const Collective&) const = default;
+};
+
+}  // namespace ridgeline
