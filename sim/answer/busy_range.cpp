@@ -48,6 +48,7 @@ BusyRange busy_range(std::span<const LaunchedKernel> kernels, std::span<const Ke
   std::unordered_map<std::uint32_t, Part> parts;
   double total = 0, unvalidated = 0;
   for (std::size_t i = 0; i < kernels.size(); ++i) {
+    if (std::holds_alternative<Collective>(*kernels[i].op)) continue;  // has a range of its own
     const double t = times[i].time.value() * kernels[i].times;
     const Seconds least = std::max(times[i].time, kShortestKernel);
     Part& part = parts[kernels[i].op_index];

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/answer/communication.h"
 #include "sim/answer/replay.h"
 #include "sim/scenario/stack_notes.h"
 #include "sim/trace/read_recording.h"
@@ -49,7 +50,7 @@ MemoryOptions memory_options(const Scenario& s) {
   MemoryOptions options;
   options.settings = s.allocator;
   options.capacity = static_cast<std::int64_t>(s.gpu.dram.capacity.value());
-  options.context = context_bytes(s.gpu, s.software);
+  options.context = context_bytes(s.gpu, s.software) + communicator_bytes(s);
   return options;
 }
 
@@ -128,7 +129,8 @@ std::uint64_t hash_of_allocations(const StepProgram& program) {
     hash ^= hash >> 29;
   };
   for (const Storage& storage : program.storages)
-    add(static_cast<std::uint64_t>(storage.bytes) << 3 | static_cast<std::uint64_t>(storage.category));
+    add(static_cast<std::uint64_t>(storage.bytes) << 11 | static_cast<std::uint64_t>(storage.stream) << 3 |
+        static_cast<std::uint64_t>(storage.category));
   for (const Action& action : program.actions)
     if (action.kind == Action::Kind::allocate || action.kind == Action::Kind::free)
       add(static_cast<std::uint64_t>(action.index) << 1 | (action.kind == Action::Kind::free));

@@ -16,11 +16,12 @@
 #include "sim/timeline/timeline.h"
 #include "sim/timeline/utilization.h"
 #include "sim/timing/kernel_time.h"
+#include "sim/workload/collective.h"
 #include "sim/workload/op_trace.h"
 
 namespace ridgeline {
 
-inline constexpr std::size_t kTimeClasses = 6, kLimiters = 7, kPhases = 6;
+inline constexpr std::size_t kTimeClasses = 6, kLimiters = 8, kPhases = 6;
 
 /// What the host has to do with a step's time.
 struct HostShare {
@@ -88,6 +89,34 @@ struct Generation {
   std::int64_t cache_bytes = 0;    ///< keys and values when the last token is chosen
 };
 
+/// All collectives of one kind and group of a step.
+struct CommunicationUse {
+  CollectiveKind kind = CollectiveKind::all_reduce;
+  GroupKind group = GroupKind::data;
+  std::int64_t count = 0, bytes = 0;
+  Seconds time, exposed;  ///< on their streams; of that, with no kernel beside them
+};
+
+/// Ranks that do the same.
+struct RankClass {
+  std::string name;
+  std::int64_t ranks = 1;
+  Seconds step;
+  MemoryPrediction memory;
+  std::int64_t communicator_bytes = 0;  ///< of its device's memory, part of MemoryPrediction::context
+};
+
+/// What several GPUs do together. `step` and `memory` of the prediction are those of the slowest and the fullest rank.
+struct ParallelPrediction {
+  std::int64_t gpus = 1;
+  Seconds exposed, hidden;  ///< communication with no kernel beside it, and the rest
+  Seconds bubble;           ///< a stage waits for others
+  double efficiency = 0.0;  ///< samples a second of one of the GPUs over those of a GPU alone
+  std::vector<CommunicationUse> communication;  ///< longest first
+  std::vector<RankClass> ranks;
+  std::string limit;  ///< a sentence: what communication costs most
+};
+
 struct Prediction {
   std::string scenario, hardware, engine;
   StepPrediction step;
@@ -101,6 +130,7 @@ struct Prediction {
   std::vector<std::string> notes;                   ///< approximations and warnings
   std::vector<ApproximatedOp> approximated;         ///< each with a note among `notes`
   std::optional<Generation> generation;
+  std::optional<ParallelPrediction> parallel;  ///< of several GPUs
   std::optional<Sensitivity> sensitivity;  ///< where it was asked for (step_sensitivity)
 };
 

@@ -28,7 +28,9 @@ void explain_time(Prediction& p, std::span<const LaunchedKernel> kernels, std::s
   double busy = 0;
   for (std::size_t i = 0; i < kernels.size(); ++i) {
     const double runs = kernels[i].times;
-    const Seconds t = runs * (timeline.kernels[i].end - timeline.kernels[i].start);  // with the clock the step leaves
+    // With the clock the step leaves; of what runs beside the default stream, what it adds to the step.
+    const KernelSpan& span = timeline.kernels[i];
+    const Seconds t = runs * (span.stream == 0 ? span.end - span.start : span.exposed);
     busy += t.value();
     const KernelLaunch& launch = *kernels[i].launch;
     p.time_by_class[static_cast<std::size_t>(launch.time_class)] += t;

@@ -7,6 +7,8 @@
 #include <future>
 #include <utility>
 
+#include "sim/answer/communication.h"
+#include "sim/answer/parallel_prediction.h"
 #include "sim/answer/peak.h"
 #include "sim/answer/replay.h"
 #include "sim/answer/step_reasons.h"
@@ -88,7 +90,9 @@ const StepProgram& StepRun::program() const {
   return program_.get([&] {
     const OpTrace& made_of = trace();
     go_on();
-    return make_program(made_of, shared_kernels()->ops);
+    StepProgram made = make_program(made_of, shared_kernels()->ops);
+    name_collectives(made, scenario_);
+    return made;
   });
 }
 
@@ -96,7 +100,11 @@ const std::vector<KernelTime>& StepRun::times() const {
   return times_.get([&] {
     const StepProgram& made = program();
     go_on();
-    return time_kernels(made, *make_engine(engine_, scenario_.gpu), scenario_.gpu, shared_kernels()->times_of(engine_));
+    CollectiveTimer collectives;
+    if (scenario_.cluster)
+      collectives = [&](const Collective& collective) { return kernel_time_of_collective(scenario_, collective); };
+    return time_kernels(made, *make_engine(engine_, scenario_.gpu), scenario_.gpu, shared_kernels()->times_of(engine_),
+                        collectives);
   });
 }
 
@@ -111,7 +119,16 @@ const Timeline& StepRun::timeline() const {
 Seconds StepRun::step_with(const Host& host, double kernel_factor, double host_factor) const {
   go_on();
   std::vector<KernelTime> scaled = times();
-  for (KernelTime& t : scaled) t.stretch(kernel_factor);
+  const std::vector<LaunchedKernel> kernels = launched_kernels(program());
+  for (std::size_t i = 0; i < scaled.size(); ++i) {
+    const auto* collective = std::get_if<Collective>(kernels[i].op);
+    if (collective == nullptr || !scenario_.cluster) {
+      scaled[i].stretch(kernel_factor);
+      continue;
+    }
+    const CollectiveTime alone = time_of_collective(scenario_, *collective);
+    if (alone.time.value() > 0.0) scaled[i].stretch(ratio(kernel_factor < 1.0 ? alone.low : alone.high, alone.time));
+  }
   Host other = host;
   other.scale *= host_factor;
   return run_timeline(program(), scaled, scenario_.gpu, other, {.cuda_graphs = scenario_.cuda_graphs}).step;
@@ -203,6 +220,7 @@ const Prediction& StepRun::prediction() const {
     if (!scenario_.recorded) p.generation = generation_of(*this);
     memory_made.get();
     p.memory = memory();
+    p.parallel = parallel_prediction(*this);
     return p;
   });
 }

@@ -18,6 +18,7 @@ struct Shorthand {
 constexpr Shorthand kShorthands[] = {
     {"--model", "model", "model: a name of models/, a path, a HuggingFace config.json"},
     {"--hardware", "hardware", "GPU: a name of hw/ or a path"},
+    {"--cluster", "cluster", "several GPUs: a name of hw/clusters/ or a path"},
     {"--batch", "training.micro_batch", "sequences in one forward pass"},
     {"--seq", "training.sequence_length", "tokens in a sequence"},
     {"--accumulation", "training.gradient_accumulation", "micro-batches in a step"},
@@ -61,6 +62,12 @@ void ScenarioOptions::add_flags_to(CLI::App& command) {
   command.add_option("--set", sets_, "KEY=VALUE: any key of scenario, hardware, model, host, software")
       ->allow_extra_args(false)
       ->take_all();
+  if (!recording_)
+    command
+        .add_option("--parallel", parallel_, "how the step is spread over them: data=4,strategy=fsdp (training.parallel)")
+        ->delimiter(',')
+        ->allow_extra_args(false)
+        ->take_all();
   command.add_flag("--datasheet", datasheet_, "ignore the measured section of the hardware file");
 }
 
@@ -75,6 +82,12 @@ ScenarioSource ScenarioOptions::source() const {
       source.overrides.push_back(
           {kShorthands[i].key, shorthands_[i], fmt::format("{} {}", kShorthands[i].flag, shorthands_[i])});
   if (cuda_graphs_) source.overrides.push_back({"training.cuda_graphs", "true", "--cuda-graphs"});
+  for (const std::string& text : parallel_) {
+    config::Override change = config::parse_override(text);
+    change.origin = fmt::format("--parallel {}", text);
+    change.key = "training.parallel." + change.key;
+    source.overrides.push_back(std::move(change));
+  }
   for (const std::string& text : sets_) source.overrides.push_back(config::parse_override(text));
   return source;
 }

@@ -12,7 +12,7 @@ namespace ridgeline::app {
 
 class ScenarioOptions {
  public:
-  static constexpr std::size_t kShorthandCount = 14;
+  static constexpr std::size_t kShorthandCount = 15;
 
   /// The object must outlive the parsing of the command line.
   void add_to(CLI::App& command);
@@ -24,7 +24,7 @@ class ScenarioOptions {
 
  private:
   std::string file_;
-  std::vector<std::string> sets_;
+  std::vector<std::string> sets_, parallel_;
   std::array<std::string, kShorthandCount> shorthands_;
   bool datasheet_ = false, recording_ = false, cuda_graphs_ = false;
 };

@@ -23,6 +23,7 @@ LoweredOp lower_image(const ImageOp& op, const Gpu& gpu, const Software& softwar
 LoweredOp lower_memset(const Memset& op, const Gpu& gpu, const Software& software);
 LoweredOp lower_sort(const Sort& op, const Gpu& gpu, const Software& software);
 LoweredOp lower_fused(const FusedKernel& op, const Gpu& gpu, const Software& software);
+LoweredOp lower_collective(const Collective& op, const Gpu& gpu, const Software& software);
 LoweredOp lower_unknown(const UnknownOp& op, const Gpu& gpu, const Software& software);
 
 }  // namespace ridgeline

@@ -26,6 +26,7 @@ struct Lowerer {
   LoweredOp operator()(const Memset& op) const { return lower_memset(op, gpu, software); }
   LoweredOp operator()(const Sort& op) const { return lower_sort(op, gpu, software); }
   LoweredOp operator()(const FusedKernel& op) const { return lower_fused(op, gpu, software); }
+  LoweredOp operator()(const Collective& op) const { return lower_collective(op, gpu, software); }
   LoweredOp operator()(const UnknownOp& op) const { return lower_unknown(op, gpu, software); }
 };
 

@@ -125,7 +125,7 @@ struct MemoryBoundWork {
   bool crowded_as_here = false;  ///< by the blocks that this chip holds, not by those of a large one (timing/rereads.h)
 };
 
-/// Work with a cost of its own (memset, copy engine): `bytes` moved.
+/// Work with a cost of its own (memset, copy engine, collective): `bytes` moved.
 struct FixedWork {
   enum class What : std::uint8_t {
     memset,
@@ -133,7 +133,8 @@ struct FixedWork {
     memcpy_host_to_device,
     memcpy_device_to_host,
     helper,
-    layout_change
+    layout_change,
+    collective  ///< timed by the links, not by a GPU's engine
   };
   What what = What::memset;
   double bytes = 0.0;

@@ -167,7 +167,7 @@ class Runner {
 
   bool allocate(const Action& action, std::uint32_t index) {
     const Storage& storage = program_.storages[action.index];
-    const BlockId block = allocator_.allocate(storage.bytes);
+    const BlockId block = allocator_.allocate(storage.bytes, storage.stream);
     if (recording_) record_segments(index);
     if (block == kNoBlock) {
       result_.fits = false;

@@ -70,12 +70,19 @@ class Assembler {
 
   void add(const Record& record) {
     switch (record.kind) {
-      case Record::Kind::allocate: push({Action::Kind::allocate, HostClass::other, record.index, next_call_}); break;
-      case Record::Kind::free: push({Action::Kind::free, HostClass::other, record.index, next_call_}); break;
-      case Record::Kind::host: push({Action::Kind::host, record.host_class, record.index, next_call_}); break;
-      case Record::Kind::wait_for_gpu: push({Action::Kind::wait, HostClass::other, 0, next_call_}); break;
+      case Record::Kind::allocate: push({Action::Kind::allocate, HostClass::other, 0, record.index, next_call_}); break;
+      case Record::Kind::free: push({Action::Kind::free, HostClass::other, 0, record.index, next_call_}); break;
+      case Record::Kind::host: push({Action::Kind::host, record.host_class, 0, record.index, next_call_}); break;
+      case Record::Kind::wait_for_gpu: push({Action::Kind::wait, HostClass::other, 0, 0, next_call_}); break;
+      case Record::Kind::record_event: add_event(Action::Kind::record_event, record); break;
+      case Record::Kind::wait_event: add_event(Action::Kind::wait_event, record); break;
+      case Record::Kind::host_waits_for_event: add_event(Action::Kind::host_waits_for_event, record); break;
       case Record::Kind::op: add_call(record.index); break;
     }
+  }
+
+  void add_event(Action::Kind kind, const Record& record) {
+    push({kind, HostClass::other, record.stream, record.index, next_call_});
   }
 
   void add_call(std::uint32_t index) {
@@ -85,10 +92,10 @@ class Assembler {
     const auto first = static_cast<std::uint32_t>(program_.storages.size());
     for (const std::int64_t bytes : op.temporaries) allocate(bytes, Category::temporaries, call, index);
     for (std::uint32_t i = 0; i < op.launches; ++i)
-      push({Action::Kind::launch, HostClass::other, op.first_launch + i, index});
+      push({Action::Kind::launch, HostClass::other, call.stream, op.first_launch + i, index});
     // Destroyed in reverse order, as C++ does and the recorded histories show.
     for (auto i = static_cast<std::uint32_t>(op.temporaries.size()); i-- > 0;)
-      push({Action::Kind::free, HostClass::other, first + i, index});
+      push({Action::Kind::free, HostClass::other, 0, first + i, index});
     next_call_ = index + 1 < trace_.calls.size() ? index + 1 : Action::kNoCall;
   }
 
@@ -108,8 +115,8 @@ class Assembler {
 
   void allocate(std::int64_t bytes, Category category, const Call& call, std::uint32_t index) {
     if (bytes <= 0) return;
-    push({Action::Kind::allocate, HostClass::other, static_cast<std::uint32_t>(program_.storages.size()), index});
-    program_.storages.push_back({bytes, category, call.layer});
+    push({Action::Kind::allocate, HostClass::other, 0, static_cast<std::uint32_t>(program_.storages.size()), index});
+    program_.storages.push_back({bytes, category, call.layer, call.stream});
   }
 
   const Lowered& lowered(std::uint32_t op) {

@@ -24,12 +24,16 @@ struct Action {
     free,      ///< index = entry of `storages`
     launch,    ///< index = entry of `launches`
     host,      ///< host_class, index = how many times
-    wait       ///< the host blocks until the GPU is done with everything
+    wait,      ///< the host blocks until the GPU is done with everything
+    record_event,         ///< index = event of `stream`
+    wait_event,           ///< index = event that `stream` waits for
+    host_waits_for_event  ///< index = event
   };
   static constexpr std::uint32_t kNoCall = std::numeric_limits<std::uint32_t>::max();
 
   Kind kind = Kind::host;
   HostClass host_class = HostClass::other;
+  std::uint8_t stream = 0;  ///< of launches and events; 0: the default one
   std::uint32_t index = 0;
   std::uint32_t call =
       kNoCall;  ///< launches and their temporaries: entry of `trace->calls`; others: the next call, if any
@@ -52,6 +56,8 @@ struct StepProgram {
   std::vector<RepeatedActions> repeats;     ///< in order, at most one a step
   std::vector<std::uint32_t> approximated;  ///< entries of `trace->ops` without a rule of their own
 
+  /// More than the default one.
+  [[nodiscard]] bool has_streams() const { return trace != nullptr && !trace->streams.empty(); }
   /// Actions of the steady step: the last of the run.
   [[nodiscard]] std::span<const Action> steady_step() const {
     if (steps.empty()) return actions;

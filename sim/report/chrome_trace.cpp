@@ -291,7 +291,8 @@ class Writer {
         case FixedWork::What::memcpy_device_to_host:
           return {"gpu_memcpy", "cudaMemcpyAsync", "Memcpy DtoH (Device -> Pageable)", 41};
         case FixedWork::What::helper:
-        case FixedWork::What::layout_change: break;
+        case FixedWork::What::layout_change:
+        case FixedWork::What::collective: break;
       }
     }
     return {"kernel", "cudaLaunchKernel", nullptr, 211};

@@ -12,8 +12,8 @@ namespace ridgeline {
 
 inline constexpr std::array<std::string_view, 6> kTimeClassNames{
     "tensor_contraction", "normalization", "elementwise", "optimizer", "copy", "communication"};
-inline constexpr std::array<std::string_view, 7> kLimiterNames{"compute", "dram",   "l2",   "shared_memory",
-                                                               "latency", "launch", "power"};
+inline constexpr std::array<std::string_view, 8> kLimiterNames{"compute", "dram",   "l2",    "shared_memory",
+                                                               "latency", "launch", "power", "link"};
 inline constexpr std::array<std::string_view, 7> kCategoryNames{
     "weights", "gradients", "optimizer_state", "activations", "temporaries", "workspaces", "inputs"};
 inline constexpr std::array<std::string_view, 6> kPhaseNames{"setup",    "forward",   "backward",

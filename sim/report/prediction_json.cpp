@@ -99,6 +99,35 @@ ordered_json recorded_memory_json(const MemoryPrediction& m) {
           {"verdict", verdict(m)}};
 }
 
+ordered_json parallel_json(const ParallelPrediction& parallel) {
+  ordered_json uses = ordered_json::array(), ranks = ordered_json::array();
+  for (const CommunicationUse& use : parallel.communication)
+    uses.push_back({{"kind", name_of(use.kind)},
+                    {"group", name_of(use.group)},
+                    {"count", use.count},
+                    {"bytes", use.bytes},
+                    {"time_s", use.time.value()},
+                    {"exposed_s", use.exposed.value()}});
+  for (const RankClass& one : parallel.ranks)
+    ranks.push_back({{"class", one.name},
+                     {"ranks", one.ranks},
+                     {"step_s", one.step.value()},
+                     {"memory",
+                      {{"peak_allocated_bytes", one.memory.peak_allocated},
+                       {"peak_reserved_bytes", one.memory.peak_reserved},
+                       {"communicator_bytes", one.communicator_bytes},
+                       {"device_used_bytes", one.memory.device_used},
+                       {"fits", one.memory.fits}}}});
+  return {{"gpus", parallel.gpus},
+          {"exposed_communication_s", parallel.exposed.value()},
+          {"hidden_communication_s", parallel.hidden.value()},
+          {"bubble_s", parallel.bubble.value()},
+          {"efficiency", parallel.efficiency},
+          {"limit", parallel.limit},
+          {"communication", std::move(uses)},
+          {"ranks", std::move(ranks)}};
+}
+
 }  // namespace
 
 ordered_json prediction_json(const Prediction& prediction) {
@@ -153,6 +182,7 @@ ordered_json prediction_json(const Prediction& prediction) {
     out["generation"] = {{"first_token_s", generation->first_token.value()},
                          {"per_token_s", generation->per_token.value()},
                          {"cache_bytes", generation->cache_bytes}};
+  if (prediction.parallel) out["parallel"] = parallel_json(*prediction.parallel);
   if (prediction.sensitivity) out["sensitivity"] = sensitivity_json(*prediction.sensitivity, "time_saved_s", 1.0);
   return out;
 }

@@ -89,6 +89,7 @@ std::string training_line(const TrainingDescription& t) {
       fmt::format("{} x {} tokens, {}", t.micro_batch, t.sequence_length, name_of_precision(t.precision));
   if (t.gradient_accumulation > 1) line += fmt::format(", {} micro-batches a step", t.gradient_accumulation);
   if (t.activation_checkpointing == ActivationCheckpointing::block) line += ", checkpointed";
+  if (t.parallel.several()) line += fmt::format(", on each of {} GPUs", t.parallel.data);
   return line;
 }
 
@@ -159,6 +160,22 @@ void write_memory(std::string& out, const MemoryPrediction& m) {
   if (!m.peak_op.empty())
     fmt::format_to(to, "                reached in {} of the {}{}\n", m.peak_op, phase_name(m.peak_phase),
                    m.peak_layer >= 0 ? fmt::format(", block {}", m.peak_layer) : "");
+}
+
+/// Efficiency, and what the ranks exchange.
+void write_parallel(std::string& out, const ParallelPrediction& p) {
+  write_wrapped(out, "  GPUs          ",
+                fmt::format("{}, each as fast as {} of one alone; communication {} exposed, {} hidden", p.gpus,
+                            percent(p.efficiency), duration(p.exposed), duration(p.hidden)));
+  for (const CommunicationUse& use : p.communication)
+    write_wrapped(out, "                ",
+                  fmt::format("{} {} among {} ranks: {:.3g} GB in {}, {} exposed", use.count,
+                              words(name_of(use.kind)), name_of(use.group), static_cast<double>(use.bytes) * 1e-9,
+                              duration(use.time), use.exposed < microseconds(0.1) ? "none" : duration(use.exposed)));
+  if (!p.limit.empty() && p.exposed > microseconds(1.0)) write_wrapped(out, "                ", p.limit);
+  for (const RankClass& one : p.ranks)
+    write_wrapped(out, "  communicators ", fmt::format("{} of device memory, outside PyTorch's allocator ({})",
+                                                       gib(one.communicator_bytes), one.name));
 }
 
 void write_kernels(std::string& out, const Prediction& p) {
@@ -262,6 +279,7 @@ std::string prediction_text(const Scenario& s, const Prediction& p, Notes notes)
                   fmt::format("{} to the first token, {} for each after it; {} of keys and values at the end",
                               duration(p.generation->first_token), duration(p.generation->per_token),
                               gib(p.generation->cache_bytes)));
+  if (p.parallel) write_parallel(out, *p.parallel);
   write_memory(out, p.memory);
   write_kernels(out, p);
   write_profiles(out, p);

@@ -1,5 +1,7 @@
 #include "sim/scenario/read_training.h"
 
+#include "sim/scenario/read_parallel.h"
+
 #include <array>
 #include <string_view>
 #include <utility>
@@ -77,11 +79,11 @@ std::int64_t bytes_or_none(const Value& value, std::int64_t fallback) {
 
 }  // namespace
 
-TrainingSection read_training(const Value& section, const Software& software) {
+TrainingSection read_training(const Value& section, const Software& software, const Cluster* cluster) {
   const Mapping mapping(
       section, {"micro_batch", "sequence_length", "gradient_accumulation", "precision", "attention", "optimizer",
                 "gradient_clipping", "gradient_clipper", "activation_checkpointing", "reads_loss", "data_loader",
-                "data_parallel", "clears_gradients", "compile", "cuda_graphs"});
+                "data_parallel", "clears_gradients", "compile", "cuda_graphs", "parallel"});
   TrainingSection result;
   TrainingDescription& t = result.training;
   t.micro_batch = mapping["micro_batch"].integer({1, 1 << 20});
@@ -107,6 +109,16 @@ TrainingSection read_training(const Value& section, const Software& software) {
   t.eight_bit_block = software.eight_bit_block;
   result.compile = mapping["compile"].boolean(false);
   result.cuda_graphs = mapping["cuda_graphs"].boolean(false);
+  if (cluster == nullptr) {
+    if (mapping.has("parallel")) mapping["parallel"].fail("needs several GPUs: name a cluster (cluster: hgx-h200)");
+    return result;
+  }
+  t.parallel = read_parallel(mapping["parallel"], *cluster);
+  if (t.parallel.several()) {
+    for (const std::string_view key : {"compile", "cuda_graphs"})
+      if (mapping[key].boolean(false)) mapping[key].fail("over several GPUs is not modelled");
+    if (t.precision == Precision::apex_o2) mapping["precision"].fail("apex-o2 over several GPUs is not modelled");
+  }
   return result;
 }
 

@@ -4,6 +4,7 @@
 #include "sim/allocator/settings.h"
 #include "sim/config/value.h"
 #include "sim/hardware/software.h"
+#include "sim/network/cluster.h"
 #include "sim/workload/training.h"
 
 namespace ridgeline {
@@ -13,7 +14,8 @@ struct TrainingSection {
   bool compile = false, cuda_graphs = false;
 };
 
-TrainingSection read_training(const config::Value& section, const Software& software);
+/// `cluster`: null for one GPU, which has no `parallel` section.
+TrainingSection read_training(const config::Value& section, const Software& software, const Cluster* cluster = nullptr);
 /// What is used instead of trained: sequences times beams are the micro-batch, the prompt is the sequence.
 TrainingSection read_inference(const config::Value& section, const Software& software);
 AllocatorSettings read_allocator(const config::Value& section);

@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "sim/config/parse_yaml.h"
 #include "sim/config/value.h"
 #include "sim/hardware/load_host.h"
 #include "sim/hardware/software_choice.h"
+#include "sim/network/load_cluster.h"
 #include "sim/scenario/descriptions.h"
 #include "sim/scenario/read_recorded.h"
 #include "sim/scenario/read_training.h"
@@ -24,7 +26,7 @@ using config::Value;
 
 /// Overrides of the scenario itself, and of the descriptions it names.
 struct Split {
-  std::vector<Override> scenario, hardware, host, software, model;
+  std::vector<Override> scenario, hardware, host, software, model, cluster;
 };
 
 Split split_by_target(const std::vector<Override>& overrides) {
@@ -41,6 +43,7 @@ Split split_by_target(const std::vector<Override>& overrides) {
     else if (below("host.")) result.host.push_back(inner);
     else if (below("software.")) result.software.push_back(inner);
     else if (below("model.")) result.model.push_back(inner);
+    else if (below("cluster.")) result.cluster.push_back(inner);
     else result.scenario.push_back(inner);
   }
   return result;
@@ -102,7 +105,8 @@ void read_described(const Mapping& root, const std::vector<Override>& changes, D
   if (root.has("inference") && root.has("training"))
     root["inference"].fail("a scenario trains a model or uses it: leave out training or inference");
   const TrainingSection section = root.has("inference") ? read_inference(root["inference"], scenario.software)
-                                                        : read_training(root["training"], scenario.software);
+                                                        : read_training(root["training"], scenario.software,
+                                                                        scenario.cluster ? &*scenario.cluster : nullptr);
   scenario.training = section.training;
   scenario.compile = section.compile;
   scenario.cuda_graphs = section.cuda_graphs;
@@ -111,16 +115,41 @@ void read_described(const Mapping& root, const std::vector<Override>& changes, D
   check_together(scenario, root[scenario.training.inference ? "inference" : "training"]);
 }
 
+/// Of GPUs that are the scenario's own where it names one too.
+Cluster read_cluster(const Mapping& root, const std::vector<Override>& changes) {
+  Cluster cluster = load_cluster(root["cluster"].node(), changes);
+  if (root.has("hardware") && root["hardware"].text() != cluster.gpu_name && root["hardware"].text().find('/') == std::string::npos)
+    root["hardware"].fail(fmt::format("{} consists of {}: leave hardware out, or name that",
+                                      cluster.name.empty() ? "the cluster" : cluster.name, cluster.gpu_name));
+  if (root.has("inference") || root.has("trace"))
+    root["cluster"].fail("goes with training: several GPUs share nothing else here");
+  return cluster;
+}
+
+/// A cluster named on the command line stands in the place of the file's GPU.
+void leave_hardware_to_cluster(Node& tree, const std::vector<Override>& changes) {
+  const auto changed = [&](std::string_view key) {
+    return std::any_of(changes.begin(), changes.end(), [&](const Override& change) { return change.key == key; });
+  };
+  if (changed("cluster") && !changed("hardware"))
+    std::erase_if(tree.entries, [](const config::Entry& entry) { return entry.key == "hardware"; });
+}
+
 SharedScenario load(Node tree, const std::vector<Override>& overrides, Numbers numbers, Descriptions& known,
                     const std::string* asked_of = nullptr) {
   const Split changes = split_by_target(overrides);
   for (const Override& change : changes.scenario) config::apply_override(tree, change);
+  leave_hardware_to_cluster(tree, changes.scenario);
 
-  const Mapping root(Value(tree), {"title", "hardware", "model", "training", "inference", "host", "software",
+  const Mapping root(Value(tree), {"title", "hardware", "model", "training", "inference", "host", "software", "cluster",
                                    "allocator", "measured", "engine", "trace", "recorded_on"});
   SharedScenario shared;
   Scenario& scenario = shared.scenario;
-  const std::string gpu = root["hardware"].text(), host = root["host"].text("default");
+  if (root.has("cluster")) scenario.cluster = read_cluster(root, changes.cluster);
+  else if (!changes.cluster.empty())
+    throw UserError(fmt::format("{}: the scenario names no cluster", changes.cluster.front().origin));
+  const std::string gpu = scenario.cluster && !root.has("hardware") ? scenario.cluster->gpu_name : root["hardware"].text(),
+                    host = root["host"].text("default");
   shared.gpu = known.gpus.get(Descriptions::key(gpu, changes.hardware),
                               [&] { return load_gpu(gpu, changes.hardware, numbers); });
   const std::string software = root.has("software") ? root["software"].text() : default_software(*shared.gpu);

@@ -17,6 +17,7 @@
 #include "sim/hardware/host.h"
 #include "sim/hardware/load_gpu.h"
 #include "sim/hardware/software.h"
+#include "sim/network/cluster.h"
 #include "sim/workload/model.h"
 #include "sim/workload/training.h"
 
@@ -58,6 +59,7 @@ struct Scenario {
   Gpu gpu;
   /// The GPU as its file has it, where overrides changed it: then `gpu` is a chip that nobody measured.
   std::optional<Gpu> shipped;
+  std::optional<Cluster> cluster;  ///< of several such GPUs
   Host host;
   Software software;
   ModelDescription model;

@@ -5,9 +5,10 @@ namespace ridgeline {
 StepAmount amount_of_step(const Scenario& s) {
   if (s.recorded) return {s.recorded->samples, s.recorded->tokens};
   const TrainingDescription& t = s.training;
-  if (!t.inference)
-    return {static_cast<double>(t.micro_batch * t.gradient_accumulation),
-            static_cast<double>(t.micro_batch * t.gradient_accumulation * t.sequence_length)};
+  if (!t.inference) {
+    const std::int64_t samples = t.micro_batch * t.gradient_accumulation * t.parallel.data;
+    return {static_cast<double>(samples), static_cast<double>(samples * t.sequence_length)};
+  }
   const std::int64_t tokens =
       t.inference->sequences * (t.inference->new_tokens > 0 ? t.inference->new_tokens : t.sequence_length);
   return {static_cast<double>(t.inference->sequences), static_cast<double>(tokens)};

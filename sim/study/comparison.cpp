@@ -37,7 +37,8 @@ double amount(const ClassWork& work, Limiter limiter) {
     case Limiter::dram: return work.dram_bytes;
     case Limiter::l2: return work.bytes;
     case Limiter::latency:
-    case Limiter::launch: break;
+    case Limiter::launch:
+    case Limiter::link: break;
   }
   return static_cast<double>(work.kernels);
 }

@@ -30,6 +30,19 @@ class Planner {
           before_wait_ += std::exchange(carry_, 0.0);
           note({HostGroup::Kind::wait, HostClass::other, index_of(action)});
           break;
+        case Action::Kind::record_event:
+          plan_.order.push_back({StreamPoint::Kind::record_event, action.stream, action.index});
+          break;
+        case Action::Kind::wait_event:
+          plan_.order.push_back({StreamPoint::Kind::wait_event, action.stream, action.index});
+          break;
+        case Action::Kind::host_waits_for_event:
+          end_group();
+          wait_ = true;
+          wait_for_ = action.index;
+          before_wait_ += std::exchange(carry_, 0.0);
+          note({HostGroup::Kind::wait, HostClass::other, index_of(action)});
+          break;
         case Action::Kind::allocate:
         case Action::Kind::free: break;
       }
@@ -83,7 +96,9 @@ class Planner {
   Issue issue(const Action& action, double gap) {
     Issue issue;
     issue.gap = program_.launches[action.index].follows_without_gap ? 0.0 : gap;
+    issue.stream = action.stream;
     issue.wait_before = std::exchange(wait_, false);
+    issue.wait_for = std::exchange(wait_for_, Issue::kEverything);
     issue.host_before_wait = std::exchange(before_wait_, 0.0);
     return issue;
   }
@@ -112,6 +127,9 @@ class Planner {
   }
   void add_launch(const Action& action, double gap) {
     if (first_in_group_ == plan_.launches.size() && group_cost_ == 0.0) group_.action = index_of(action);
+    if (program_.has_streams())
+      plan_.order.push_back(
+          {StreamPoint::Kind::launch, action.stream, static_cast<std::uint32_t>(plan_.launches.size())});
     plan_.launches.push_back(issue(action, gap));
     plan_.launches.back().host = std::exchange(carry_, 0.0);
   }
@@ -140,7 +158,12 @@ class Planner {
   }
   void finish() {
     plan_.repeat = repeated_launches(program_);
+    if (program_.has_streams()) {
+      plan_.streams = program_.trace->streams.size();
+      plan_.events = program_.trace->events;
+    }
     plan_.tail.wait_before = wait_;
+    plan_.tail.wait_for = wait_for_;
     plan_.tail.host_before_wait = before_wait_;
     plan_.tail.host = carry_;
   }
@@ -152,6 +175,7 @@ class Planner {
   HostGroup group_;
   double group_cost_ = 0.0, carry_ = 0.0, before_wait_ = 0.0;
   bool wait_ = false;
+  std::int64_t wait_for_ = Issue::kEverything;
   std::size_t first_in_group_ = 0;
 };
 

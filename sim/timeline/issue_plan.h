@@ -13,11 +13,14 @@
 namespace ridgeline {
 
 struct Issue {
+  static constexpr std::int64_t kEverything = -1;
   double host = 0.0;         ///< seconds of host work up to the return of the launch call
   double gap = 0.0;          ///< seconds the GPU needs between the kernel before and this one
   bool wait_before = false;  ///< the host waits for the GPU first, after `host_before_wait`
   double host_before_wait = 0.0;
   bool queued = true;           ///< takes a place in the launch queue of its own: a graph takes one for all its kernels
+  std::uint8_t stream = 0;
+  std::int64_t wait_for = kEverything;  ///< of `wait_before`: an event, or all that was issued
   double least_duration = 0.0;  ///< seconds of its stream that a kernel of a CUDA graph takes at least
   /// Seconds of the stream that a kernel of this duration takes without the gap before it.
   [[nodiscard]] double busy_of(double duration) const { return std::max(duration, least_duration); }
@@ -42,8 +45,22 @@ struct RepeatedLaunches {
   [[nodiscard]] std::int64_t times_of(std::size_t launch) const { return launch >= begin && launch < end ? times : 1; }
 };
 
+/// What streams are given, in the order in which the host gives it.
+struct StreamPoint {
+  enum class Kind : std::uint8_t {
+    launch,        ///< index = entry of `launches`
+    record_event,  ///< index = event of `stream`
+    wait_event     ///< index = event that `stream` waits for
+  };
+  Kind kind = Kind::launch;
+  std::uint8_t stream = 0;
+  std::uint32_t index = 0;
+};
+
 struct IssuePlan {
   std::vector<Issue> launches;
+  std::vector<StreamPoint> order;  ///< empty where there is one stream
+  std::size_t streams = 1, events = 0;
   RepeatedLaunches repeat;
   Issue tail;                     ///< after the last launch; launches nothing
   std::vector<HostGroup> groups;  ///< the same work, as the host does it in order

@@ -113,9 +113,13 @@ void KernelTimes::keep(std::uint64_t launch, std::uint64_t residency, const Kern
 }
 
 std::vector<KernelTime> time_kernels(const StepProgram& program, const TimingEngine& engine, const Gpu& gpu,
-                                     KernelTimes* shared) {
+                                     KernelTimes* shared, const CollectiveTimer& collectives) {
   std::vector<KernelTime> times;
   FurtherRuns further(program, gpu.l2);
+  const auto collective_of = [&](const Action& action) -> const Collective* {
+    if (!collectives || action.call == Action::kNoCall) return nullptr;
+    return std::get_if<Collective>(&program.trace->ops[program.trace->calls[action.call].op]);
+  };
   if (const std::unique_ptr<TimingRun> run = engine.start_run()) {
     const auto next = [&](const Action& action) {
       return run->next(program.launches[action.index], program.operands_of(action.call));
@@ -125,7 +129,9 @@ std::vector<KernelTime> time_kernels(const StepProgram& program, const TimingEng
       if (further.begin_at(action))
         further.visit(
             [&](const KernelLaunch& launch, std::span<const Operand> operands) { run->next(launch, operands); });
-      if (action.kind == Action::Kind::launch) times.push_back(next(action));
+      if (action.kind != Action::Kind::launch) continue;
+      const Collective* collective = collective_of(action);
+      times.push_back(collective != nullptr ? collectives(*collective) : next(action));
     }
     return times;
   }
@@ -150,6 +156,10 @@ std::vector<KernelTime> time_kernels(const StepProgram& program, const TimingEng
     if (action.kind != Action::Kind::launch) continue;
     const KernelLaunch& launch = program.launches[action.index];
     l2.visit(launch, program.operands_of(action.call), shares);
+    if (const Collective* collective = collective_of(action)) {
+      times.push_back(collectives(*collective));
+      continue;
+    }
     const std::uint64_t residency = quantise(shares);
     const auto [it, is_new] = known.try_emplace({action.index, residency});
     if (is_new) it->second = time_of(action.index, residency);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <shared_mutex>
 #include <unordered_map>
@@ -36,10 +37,13 @@ class KernelTimes {
   std::unordered_map<Key, KernelTime, HashKey> times_;
 };
 
+/// The time of a collective alone: links decide it, no engine of one GPU.
+using CollectiveTimer = std::function<KernelTime(const Collective&)>;
+
 /// One entry for each launch of `program.steady_step()`, in order. Equal kernels that find equal shares of their
 /// operands in the L2 (to 1/32) are timed once. Pure: the same input gives the same times on any thread.
 /// `shared` remembers times of the same engine on the same GPU, for a program made with the LoweredOps that it belongs to.
 std::vector<KernelTime> time_kernels(const StepProgram& program, const TimingEngine& engine, const Gpu& gpu,
-                                     KernelTimes* shared = nullptr);
+                                     KernelTimes* shared = nullptr, const CollectiveTimer& collectives = {});
 
 }  // namespace ridgeline

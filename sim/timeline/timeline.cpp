@@ -8,6 +8,7 @@
 #include "sim/timeline/issue_plan.h"
 #include "sim/timeline/power.h"
 #include "sim/timeline/recurrence.h"
+#include "sim/timeline/stream_recurrence.h"
 #include "sim/timing/clock_law.h"
 
 namespace ridgeline {
@@ -24,8 +25,8 @@ struct Run {
 };
 
 /// Repeats the step until its time and the host's lead no longer change.
-Run settle(const IssuePlan& plan, std::span<const double> durations, const Gpu& gpu, int most_steps) {
-  Recurrence recurrence(gpu.launch.queue_depth, gpu.launch.start_latency.value());
+template <typename AnyRecurrence>
+Run settle_with(AnyRecurrence recurrence, const IssuePlan& plan, std::span<const double> durations, int most_steps) {
   Run run;
   run.spans.resize(durations.size());
   double lead = 0.0;
@@ -45,6 +46,44 @@ Run settle(const IssuePlan& plan, std::span<const double> durations, const Gpu& 
   }
   run.host_issue = (recurrence.host() + (kIssuedSteps - run.steps) * run.step) / kIssuedSteps;
   return run;
+}
+
+Run settle(const IssuePlan& plan, std::span<const double> durations, const Gpu& gpu, int most_steps) {
+  const int depth = gpu.launch.queue_depth;
+  const double latency = gpu.launch.start_latency.value();
+  if (plan.order.empty()) return settle_with(Recurrence(depth, latency), plan, durations, most_steps);
+  return settle_with(StreamRecurrence(plan.streams, plan.events, depth, latency), plan, durations, most_steps);
+}
+
+/// Of each span, the seconds in which none of a stream before its own runs: what it adds to the step.
+std::vector<double> exposed(const IssuePlan& plan, std::span<const Recurrence::Span> spans) {
+  std::vector<double> alone(spans.size());
+  for (std::size_t i = 0; i < spans.size(); ++i) alone[i] = spans[i].end - spans[i].start;
+  if (plan.order.empty()) return alone;
+  std::vector<std::pair<double, double>> busy;  // of the streams so far, in order, apart
+  for (std::size_t stream = 0; stream < plan.streams; ++stream) {
+    std::vector<std::pair<double, double>> own;
+    for (std::size_t i = 0; i < spans.size(); ++i) {
+      if (plan.launches[i].stream != stream) continue;
+      const double start = spans[i].start, end = spans[i].end;
+      auto other = std::lower_bound(busy.begin(), busy.end(), start,
+                                    [](const auto& interval, double at) { return interval.second <= at; });
+      for (; other != busy.end() && other->first < end; ++other)
+        alone[i] -= std::min(end, other->second) - std::max(start, other->first);
+      alone[i] = std::max(0.0, alone[i]);
+      own.emplace_back(start, end);
+    }
+    const auto middle = static_cast<std::ptrdiff_t>(busy.size());
+    busy.insert(busy.end(), own.begin(), own.end());
+    std::inplace_merge(busy.begin(), busy.begin() + middle, busy.end());
+    std::size_t kept = 0;
+    for (std::size_t i = 1; i < busy.size(); ++i) {
+      if (busy[i].first <= busy[kept].second) busy[kept].second = std::max(busy[kept].second, busy[i].second);
+      else busy[++kept] = busy[i];
+    }
+    if (!busy.empty()) busy.resize(kept + 1);
+  }
+  return alone;
 }
 
 }  // namespace
@@ -78,16 +117,19 @@ Timeline run_timeline(const StepProgram& program, std::span<const KernelTime> ti
 
   double busy = 0.0, occupied = 0.0, clocks = 0.0, held = 0.0;
   timeline.kernels.reserve(times.size());
+  const std::vector<double> alone = exposed(plan, run.spans);
   for (std::size_t i = 0; i < times.size(); ++i) {
     const Recurrence::Span& span = run.spans[i];
-    const double duration = durations[i] * static_cast<double>(plan.repeat.times_of(i));
+    const double duration =
+        (plan.order.empty() ? durations[i] : alone[i]) * static_cast<double>(plan.repeat.times_of(i));
     busy += duration;
     occupied += duration * std::min(1.0, launches[i]->blocks() / std::max(1, gpu.sm.count));
     const Seconds held_back = durations[i] > 0.0 ? load.held(i, clock) : Seconds{};
     clocks += duration * load.clock_of(i, clock).value();
     held += held_back.value() * static_cast<double>(plan.repeat.times_of(i));
     timeline.kernels.push_back(
-        {Seconds(span.issued - run.begin), Seconds(span.start - run.begin), Seconds(span.end - run.begin), held_back});
+        {Seconds(span.issued - run.begin), Seconds(span.start - run.begin), Seconds(span.end - run.begin), held_back, Seconds(plan.order.empty() ? durations[i] : alone[i]),
+         plan.launches[i].stream});
   }
   const double starved = run.last.starved;
   timeline.repeat = {plan.repeat, Seconds(run.last.repeated_host - run.begin),

@@ -6,6 +6,8 @@
 // At most `queue_depth` launches may be issued and not started; then the host waits. A wait point lets the host go on
 // when the GPU is done. The steady step is repeated until its time does. In a CUDA graph the host launches once a step.
 //
+// With several GPUs there are several streams (stream_recurrence.h); all ranks do the same.
+//
 // On an H200 the recurrence with measured busy times gives GPU-bound steps within 0.4 % in the median; host-bound
 // ones are as good as the host's costs, which move by 12 % between runs on one kind of machine.
 #pragma once
@@ -32,6 +34,8 @@ struct KernelSpan {
   Seconds issued;      ///< the launch call returned
   Seconds start, end;  ///< on the GPU; all relative to the step's begin on the GPU
   Seconds held;        ///< of end - start, what the board's power limit adds
+  Seconds exposed;     ///< of end - start, while no stream before its own is busy: the step is longer for it
+  std::uint8_t stream = 0;
 };
 
 /// Launches [begin, end) of a steady micro-batch held once, with the spans of its first run.
@@ -44,7 +48,7 @@ struct Timeline {
   Seconds step;        ///< from the end of one steady step to the end of the next
   Seconds host;        ///< work of the host for one step, without waiting
   Seconds host_issue;  ///< to issue a step, averaged over ten from an idle device, as a profiler-free program sees it
-  Seconds gpu_busy;    ///< sum of kernel durations
+  Seconds gpu_busy;    ///< in which a kernel runs: the sum of what each adds
   Seconds idle;        ///< step less gpu_busy
   Seconds starved;     ///< of it, spent waiting for the host; the rest is gaps between kernels
   Seconds host_begin;  ///< when the host began this step, relative to its begin on the GPU

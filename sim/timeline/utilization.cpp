@@ -11,6 +11,8 @@ namespace {
 struct Use {
   double begin = 0.0, end = 0.0;  ///< seconds of the step
   double times = 1.0;             ///< it runs in the step
+  double alone = 1.0;             ///< share of it with nothing of an earlier stream beside it
+  bool communicates = false;
   double sm = 0.0, tensor = 0.0, dram = 0.0, math = 0.0;
 };
 
@@ -26,6 +28,8 @@ std::vector<Use> uses(const StepProgram& program, std::span<const KernelTime> ti
     Use use{timeline.kernels[i].start.value(), timeline.kernels[i].end.value(),
             static_cast<double>(timeline.repeat.launches.times_of(i))};
     const double duration = use.end - use.begin;
+    use.communicates = launch.time_class == TimeClass::communication;
+    if (timeline.kernels[i].stream != 0 && duration > 0.0) use.alone = timeline.kernels[i].exposed.value() / duration;
     if (duration > 0.0) {
       use.sm = std::min(1.0, launch.blocks() / std::max(1, gpu.sm.count));
       use.math = std::clamp(time.math_utilization, 0.0, 1.0);
@@ -56,14 +60,14 @@ std::vector<Utilization> utilization_over_time(const StepProgram& program, std::
   };
   for (const Use& one : uses(program, times, timeline, gpu)) {
     Use use = one;
-    double density = 1.0;
+    double density = use.alone;
     // Runs that repeat are spread evenly over all of them.
     if (use.times > 1.0) {
       const RepeatedLaunches& repeated = timeline.repeat.launches;
       const double seconds = use.times * (use.end - use.begin);
       use.begin = timeline.kernels[repeated.begin].start.value();
       use.end = timeline.repeat.gpu_end.value();
-      density = use.end > use.begin ? seconds / (use.end - use.begin) : 0.0;
+      density *= use.end > use.begin ? seconds / (use.end - use.begin) : 0.0;
     }
     const auto from = static_cast<std::size_t>(std::clamp(std::floor(use.begin / width), 0.0, last));
     const auto to = static_cast<std::size_t>(std::clamp(std::floor(use.end / width), 0.0, last));
@@ -85,7 +89,11 @@ ExposedLatency exposed_latency(const StepProgram& program, std::span<const Kerne
                                const Gpu& gpu) {
   ExposedLatency out;
   for (const Use& use : uses(program, times, timeline, gpu)) {
-    const double duration = use.times * (use.end - use.begin);
+    const double duration = use.alone * use.times * (use.end - use.begin);
+    if (use.communicates) {
+      out.communication += Seconds(duration);
+      continue;
+    }
     out.math += Seconds(duration * use.math);
     out.memory += Seconds(duration * use.dram);
     out.overlapped += Seconds(duration * std::min(use.math, use.dram));

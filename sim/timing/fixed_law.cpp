@@ -38,6 +38,10 @@ KernelTime fixed_time(const KernelLaunch& launch, const FixedWork& work, const G
       moving = work.bytes / dram_read;
       result.dram_read_bytes = work.bytes;
       break;
+    case FixedWork::What::collective:  // alone: what its bytes take here
+      moving = work.bytes / dram_read + work.bytes / dram_write;
+      result.dram_read_bytes = result.dram_write_bytes = work.bytes;
+      break;
     case FixedWork::What::layout_change: {
       // A block turns 32 x 32 values in shared memory, whatever it holds: an SM takes these cycles for one, or the DRAM
       // its time for the bytes, at a share of its bandwidth that grows with the size of a value (1984 kernels of cuDNN

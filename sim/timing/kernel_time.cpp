@@ -11,6 +11,7 @@ std::string_view name_of(Limiter limiter) {
     case Limiter::latency: return "latency";
     case Limiter::launch: return "launch";
     case Limiter::power: return "power";
+    case Limiter::link: return "link";
   }
   return "latency";
 }

@@ -304,6 +304,7 @@ struct CallOf {
     named("aten::sort"), add({x, 1.0, 0.0});
   }
   void operator()(const Memset&) { named("aten::zero_"); }
+  void operator()(const Collective& op) { named(fmt::format("c10d::{}_", name_of(op.kind))); }
   void operator()(const UnknownOp& op) { named(op.name); }
   void operator()(const FusedKernel& op) { named(name_of(Op(op))); }
 };

@@ -17,7 +17,7 @@ namespace ridgeline::trace {
 inline constexpr std::array<std::string_view, std::variant_size_v<Op>> kKindNames{
     "matmul",  "pointwise", "copy",      "softmax",      "norm",         "reduction",
     "dropout", "embedding", "attention", "nll_loss",     "multi_tensor", "convolution",
-    "image",   "memset",    "unknown",   "fused_kernel", "sort"};
+    "image",   "memset",    "unknown",   "fused_kernel", "sort",         "collective"};
 
 inline constexpr std::array<std::string_view, 4> kLayoutNames{"nn", "nt", "tn", "tt"};
 inline constexpr std::array<std::string_view, 5> kWalkNames{"contiguous", "broadcast_row", "broadcast", "strided",
@@ -56,6 +56,12 @@ inline std::span<const std::string_view> names_of(ReductionKind) { return kReduc
 inline std::span<const std::string_view> names_of(AttentionBackend) { return kBackendNames; }
 inline std::span<const std::string_view> names_of(ImageFunction) { return kImageNames; }
 inline std::span<const std::string_view> names_of(PointwiseFunction) { return kPointwiseNames; }
+inline constexpr std::array<std::string_view, 8> kCollectiveNames{
+    "all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce", "all_to_all", "send_recv", "barrier"};
+inline constexpr std::array<std::string_view, 7> kGroupNames{"data",     "replicate", "shard", "tensor",
+                                                             "pipeline", "context",   "expert"};
+inline std::span<const std::string_view> names_of(CollectiveKind) { return kCollectiveNames; }
+inline std::span<const std::string_view> names_of(GroupKind) { return kGroupNames; }
 inline std::span<const std::string_view> names_of(MultiTensorFunction) { return kMultiTensorNames; }
 
 /// One overload an op; `O` is the op or the op const.
@@ -143,6 +149,11 @@ struct Fields {
   requires std::same_as<std::remove_const_t<O>, Sort>
   static void visit(O& op, V&& v) {
     v("type", op.type), v("rows", op.rows), v("cols", op.cols), v("kept", op.kept), v("key_bits", op.key_bits);
+  }
+  template <typename O, typename V>
+  requires std::same_as<std::remove_const_t<O>, Collective>
+  static void visit(O& op, V&& v) {
+    v("kind", op.kind), v("group", op.group), v("type", op.type), v("ranks", op.ranks), v("bytes", op.bytes);
   }
   template <typename O, typename V>
   requires std::same_as<std::remove_const_t<O>, UnknownOp>

@@ -165,14 +165,18 @@ class Reader {
     else if (kind == "call") call(line);
     else if (kind == "aten") aten(line);
     else if (kind == "host") host(line);
-    else if (kind == "wait") trace_.records.push_back({Record::Kind::wait_for_gpu, HostClass::other, 0});
+    else if (kind == "wait") trace_.records.push_back({Record::Kind::wait_for_gpu});
+    else if (kind == "event") event(line, Record::Kind::record_event);
+    else if (kind == "wait_event") event(line, Record::Kind::wait_event);
+    else if (kind == "host_waits") event(line, Record::Kind::host_waits_for_event);
     else if (kind == "repeat") begin_repeat(line);
     else if (kind == "repeated") end_repeat();
     else if (kind == "step") begin_step();
     else if (kind == "end") end_step();
     else
       throw LineError(fmt::format(
-          "unknown \"record\":\"{}\"; expected storage, free, op, call, aten, host, wait, repeat, repeated, step, end",
+          "unknown \"record\":\"{}\"; expected storage, free, op, call, aten, host, wait, event, wait_event, host_waits, repeat, "
+          "repeated, step, end",
           kind));
   }
 
@@ -199,18 +203,19 @@ class Reader {
     storage.bytes = integer(line, "bytes", 0);
     storage.category = static_cast<Category>(name_index(word(line, "category"), "category", kCategoryWords));
     storage.layer = layer_of(line);
+    storage.stream = stream_of(line);
     storages_.push_back(static_cast<StorageId>(trace_.storages.size()));
     trace_.storages.push_back(storage);
     alive_.push_back(storage.bytes > 0);
     builder_.know(id, storages_[id]);
-    if (storage.bytes > 0) trace_.records.push_back({Record::Kind::allocate, HostClass::other, storages_[id]});
+    if (storage.bytes > 0) trace_.records.push_back({Record::Kind::allocate, HostClass::other, 0, storages_[id]});
   }
   void free(const object& line) {
     const auto id = static_cast<StorageId>(integer(line, "id", 0, kMost));
     if (id >= alive_.size() || !alive_[id]) throw LineError(fmt::format("storage {} is freed but not alive", id));
     alive_[id] = false;
     builder_.forget(id);
-    trace_.records.push_back({Record::Kind::free, HostClass::other, storages_[id]});
+    trace_.records.push_back({Record::Kind::free, HostClass::other, 0, storages_[id]});
   }
   void op(const object& line) {
     const std::int64_t id = integer(line, "id", 0, kMost);
@@ -231,7 +236,8 @@ class Reader {
     call.outputs = operands(line, "out");
     call.phase = static_cast<Phase>(name_index(word(line, "phase"), "phase", kPhaseWords));
     call.layer = layer_of(line);
-    trace_.records.push_back({Record::Kind::op, HostClass::other, static_cast<std::uint32_t>(trace_.calls.size())});
+    call.stream = stream_of(line);
+    trace_.records.push_back({Record::Kind::op, HostClass::other, 0, static_cast<std::uint32_t>(trace_.calls.size())});
     trace_.calls.push_back(call);
   }
   std::uint16_t operands(const object& line, const char* key) {
@@ -254,8 +260,15 @@ class Reader {
   }
   void host(const object& line) {
     const std::size_t index = name_index(word(line, "class"), "class", host_class_names());
-    trace_.records.push_back({Record::Kind::host, static_cast<HostClass>(index),
+    trace_.records.push_back({Record::Kind::host, static_cast<HostClass>(index), 0,
                               static_cast<std::uint32_t>(integer(line, "times", 1, kMost))});
+  }
+  void event(const object& line, Record::Kind kind) {
+    const auto number = static_cast<std::uint32_t>(integer(line, "event", 0, kMostEvents));
+    if (kind != Record::Kind::record_event && number >= trace_.events)
+      throw LineError(fmt::format("event {} is waited for but not recorded above", number));
+    trace_.events = std::max(trace_.events, number + 1);
+    trace_.records.push_back({kind, HostClass::other, stream_of(line), number});
   }
   void begin_step() {
     if (in_step_) throw LineError("a step begins inside a step");
@@ -370,6 +383,17 @@ class Reader {
     return static_cast<std::int16_t>(integer(value, "layer", -1, std::numeric_limits<std::int16_t>::max()));
   }
 
+  /// Streams of a trace are numbered; what they are for is not written.
+  std::uint8_t stream_of(const object& line) {
+    element value;
+    if (line["stream"].get(value) != simdjson::SUCCESS) return 0;
+    const auto stream = static_cast<std::size_t>(integer(value, "stream", 0, kMostStreams));
+    while (stream > 0 && trace_.streams.size() <= stream)
+      trace_.streams.push_back(trace_.streams.empty() ? "default" : fmt::format("stream {}", trace_.streams.size()));
+    return static_cast<std::uint8_t>(stream);
+  }
+
+  static constexpr std::int64_t kMostStreams = 63, kMostEvents = 1 << 26;
   static constexpr std::int64_t kMost = (std::int64_t{1} << 32) - 2;
   Replayable replayable_;
   Recording& recording_ = replayable_.recording;

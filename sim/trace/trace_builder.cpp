@@ -21,14 +21,14 @@ void TraceBuilder::born(std::int64_t id, std::int64_t bytes, Category category, 
   if (bytes <= 0) return;
   const auto storage = static_cast<StorageId>(trace().storages.size());
   trace().storages.push_back({bytes, category, layer});
-  trace().records.push_back({Record::Kind::allocate, HostClass::other, storage});
+  trace().records.push_back({Record::Kind::allocate, HostClass::other, 0, storage});
   alive_[id] = storage;
 }
 
 void TraceBuilder::freed(std::int64_t id) {
   const auto found = alive_.find(id);
   if (found == alive_.end()) return;
-  trace().records.push_back({Record::Kind::free, HostClass::other, found->second});
+  trace().records.push_back({Record::Kind::free, HostClass::other, 0, found->second});
   alive_.erase(found);
 }
 
@@ -42,7 +42,7 @@ void TraceBuilder::set_category(std::int64_t id, Category category) {
 }
 
 void TraceBuilder::host(HostClass host_class, std::int64_t times) {
-  if (times > 0) trace().records.push_back({Record::Kind::host, host_class, static_cast<std::uint32_t>(times)});
+  if (times > 0) trace().records.push_back({Record::Kind::host, host_class, 0, static_cast<std::uint32_t>(times)});
 }
 
 void TraceBuilder::host_time(double seconds) {
@@ -52,7 +52,7 @@ void TraceBuilder::host_time(double seconds) {
   host(HostClass::python_fixed, static_cast<std::int64_t>(whole));
 }
 
-void TraceBuilder::wait() { trace().records.push_back({Record::Kind::wait_for_gpu, HostClass::other, 0}); }
+void TraceBuilder::wait() { trace().records.push_back({Record::Kind::wait_for_gpu}); }
 
 void TraceBuilder::begin_step() {
   const auto here = static_cast<std::uint32_t>(trace().records.size());
@@ -128,7 +128,7 @@ void TraceBuilder::add(const AtenCall& call, std::vector<MappedOp> ops, bool und
     entry.phase = call.phase;
     entry.layer = call.layer;
     trace().operands.insert(trace().operands.end(), operands.begin(), operands.end());
-    trace().records.push_back({Record::Kind::op, HostClass::other, static_cast<std::uint32_t>(trace().calls.size())});
+    trace().records.push_back({Record::Kind::op, HostClass::other, 0, static_cast<std::uint32_t>(trace().calls.size())});
     trace().calls.push_back(entry);
     into_.origin.push_back(origin);
   }

@@ -84,8 +84,16 @@ class Writer {
                        record.index);
         break;
       case Record::Kind::wait_for_gpu: text_ += "{\"record\":\"wait\"}\n"; break;
+      case Record::Kind::record_event: write_event("event", record); break;
+      case Record::Kind::wait_event: write_event("wait_event", record); break;
+      case Record::Kind::host_waits_for_event: write_event("host_waits", record); break;
       case Record::Kind::op: write_call(trace_.calls[record.index]); break;
     }
+  }
+
+  void write_event(std::string_view name, const Record& record) {
+    fmt::format_to(std::back_inserter(text_), "{{\"record\":\"{}\",\"event\":{},\"stream\":{}}}\n", name, record.index,
+                   record.stream);
   }
 
   // Storages of no bytes are never allocated, but calls may name them: they are written with the next one that is.
@@ -96,6 +104,7 @@ class Writer {
       fmt::format_to(to, "{{\"record\":\"storage\",\"id\":{},\"bytes\":{},\"category\":\"{}\"", next_storage_,
                      storage.bytes, kCategoryWords[static_cast<std::size_t>(storage.category)]);
       if (storage.layer >= 0) fmt::format_to(to, ",\"layer\":{}", storage.layer);
+      if (storage.stream > 0) fmt::format_to(to, ",\"stream\":{}", storage.stream);
       text_ += "}\n";
     }
   }
@@ -116,6 +125,7 @@ class Writer {
     write_operands("out", call.operands_begin + call.inputs, call.outputs);
     fmt::format_to(to, ",\"phase\":\"{}\"", kPhaseWords[static_cast<std::size_t>(call.phase)]);
     if (call.layer >= 0) fmt::format_to(to, ",\"layer\":{}", call.layer);
+    if (call.stream > 0) fmt::format_to(to, ",\"stream\":{}", call.stream);
     text_ += "}\n";
   }
 

@@ -30,7 +30,7 @@ struct Collective {
   CollectiveKind kind = CollectiveKind::all_reduce;
   GroupKind group = GroupKind::data;
   DType type = DType::fp32;
-  int ranks = 1;
+  std::int64_t ranks = 1;
   std::int64_t bytes = 0;
   bool operator==(const Collective&) const = default;
 };

@@ -76,6 +76,18 @@ constexpr std::array<std::string_view, static_cast<std::size_t>(HostClass::other
     "convolution_backward",
     "batch_norm",
     "batch_norm_backward",
+    "collective",
+    "ddp_forward",
+    "ddp_hook",
+    "ddp_copy_back",
+    "ddp_compression",
+    "ddp_unused",
+    "zero_broadcast",
+    "fsdp_hooks",
+    "fsdp_gather",
+    "fsdp_copy_out",
+    "fsdp_reduce",
+    "per_parameter_shard",
     "other"};
 
 constexpr bool all_named() {

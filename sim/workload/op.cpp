@@ -61,6 +61,7 @@ struct Hasher {
   }
   void operator()(const Memset& op) const { hash << op.bytes; }
   void operator()(const Sort& op) const { hash << op.type << op.rows << op.cols << op.kept << op.key_bits; }
+  void operator()(const Collective& op) const { hash << op.kind << op.group << op.type << op.ranks << op.bytes; }
   void operator()(const UnknownOp& op) const {
     hash << std::hash<std::string>{}(op.name) << op.read_bytes << op.written_bytes;
   }
@@ -172,6 +173,7 @@ struct Namer {
   }
   std::string operator()(const Memset&) const { return "memset"; }
   std::string operator()(const Sort& op) const { return op.kept > 0 ? "topk" : "sort"; }
+  std::string operator()(const Collective& op) const { return std::string(name_of(op.kind)); }
   std::string operator()(const UnknownOp& op) const { return op.name; }
   std::string operator()(const FusedKernel& op) const {
     constexpr std::array<std::string_view, 4> kKinds{"poi", "per", "red", "red"};
@@ -238,6 +240,9 @@ struct Shaper {
   std::string operator()(const Sort& op) const {
     const std::string shape = fmt::format("{}x{} {}", op.rows, op.cols, name_of(op.type));
     return op.kept > 0 ? fmt::format("{} of {}", op.kept, shape) : shape;
+  }
+  std::string operator()(const Collective& op) const {
+    return fmt::format("{} bytes {}, {} ranks", op.bytes, name_of(op.type), op.ranks);
   }
   std::string operator()(const UnknownOp& op) const {
     return fmt::format("{} bytes", op.read_bytes + op.written_bytes);

@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "sim/workload/collective.h"
 #include "sim/workload/dtype.h"
 
 namespace ridgeline {
@@ -270,7 +271,7 @@ struct UnknownOp {
 };
 
 using Op = std::variant<Matmul, Pointwise, Copy, Softmax, Norm, Reduction, Dropout, Embedding, Attention, NllLoss,
-                        MultiTensor, Convolution, ImageOp, Memset, UnknownOp, FusedKernel, Sort>;
+                        MultiTensor, Convolution, ImageOp, Memset, UnknownOp, FusedKernel, Sort, Collective>;
 
 /// A stable hash of the whole description (memoisation key together with operator==).
 std::size_t hash_of(const Op& op);

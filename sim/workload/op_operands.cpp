@@ -27,6 +27,7 @@ struct Counter {
   OperandCounts operator()(const ImageOp& op) const { return {op.backward ? 2 : 1, 1}; }
   OperandCounts operator()(const Memset&) const { return {0, 1}; }
   OperandCounts operator()(const Sort&) const { return {1, 2}; }
+  OperandCounts operator()(const Collective& op) const { return {op.kind == CollectiveKind::barrier ? 0 : 1, 1}; }
   OperandCounts operator()(const UnknownOp&) const { return {1, 1}; }
   OperandCounts operator()(const FusedKernel& op) const {
     return {static_cast<int>(op.reads.size()), static_cast<int>(op.writes.size())};

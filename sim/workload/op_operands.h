@@ -23,6 +23,7 @@
 // | ImageOp             | x (backward: dy, x)                 | y (backward: dx)             |
 // | Memset              | none                                | destination                  |
 // | UnknownOp           | one                                 | one                          |
+// | Collective          | what is sent                        | what is received             |
 // | Sort                | keys                                | values, places               |
 // | FusedKernel         | its `reads`                         | its `writes`                 |
 //

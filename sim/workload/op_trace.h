@@ -32,6 +32,7 @@ struct Storage {
   std::int64_t bytes = 0;
   Category category = Category::activations;
   std::int16_t layer = -1;  ///< block it belongs to; -1 outside the blocks
+  std::uint8_t stream = 0;  ///< whose pool of the allocator it comes from
 };
 
 /// Bytes of a storage an operation touches.
@@ -46,10 +47,14 @@ struct Record {
     free,         ///< index = storage
     op,           ///< index = entry of `calls`
     host,         ///< host_class, index = how many times
-    wait_for_gpu  ///< the host blocks until the stream is empty (.item(), synchronise)
+    wait_for_gpu,  ///< the host blocks until all streams are empty (.item(), synchronise)
+    record_event,  ///< index = event: happens when what `stream` was given so far is done
+    wait_event,    ///< index = event: `stream` goes on when it has happened
+    host_waits_for_event  ///< index = event: the host goes on when it has happened
   };
   Kind kind = Kind::op;
   HostClass host_class = HostClass::other;
+  std::uint8_t stream = 0;  ///< of events
   std::uint32_t index = 0;
 };
 
@@ -59,6 +64,7 @@ struct Call {
   std::uint32_t operands_begin = 0;  ///< into `operands`: inputs, then outputs
   std::uint16_t inputs = 0, outputs = 0;
   Phase phase = Phase::forward;
+  std::uint8_t stream = 0;  ///< 0: the default one
   std::int16_t layer = -1;
 };
 
@@ -92,6 +98,8 @@ struct OpTrace {
   std::vector<CompiledRange> compiled_ranges;  ///< of every micro-batch written out, in order
   std::int64_t parameters = 0;                 ///< trained parameters of the model
   std::int64_t parameter_tensors = 0;
+  std::vector<std::string> streams;  ///< what each stream is for; empty: the default one alone
+  std::uint32_t events = 0;          ///< of records, numbered from 0
   double model_flops = 0.0;        ///< FLOPs one step needs by the model's definition (no recomputation), for MFU
   std::vector<std::string> notes;  ///< approximations made, for the report
 };

@@ -13,7 +13,7 @@ class Comparison {
   explicit Comparison(const OpTrace& trace) : trace_(trace) {}
 
   bool same(const Record& a, const Record& b) {
-    if (a.kind != b.kind || a.host_class != b.host_class) return false;
+    if (a.kind != b.kind || a.host_class != b.host_class || a.stream != b.stream) return false;
     switch (a.kind) {
       case Record::Kind::allocate: return born(a.index, b.index);
       case Record::Kind::free:
@@ -21,6 +21,9 @@ class Comparison {
         return known(a.index) && same_storage(a.index, b.index);  // what lives longer is not freed every time
       case Record::Kind::host: return a.index == b.index;
       case Record::Kind::wait_for_gpu: return true;
+      case Record::Kind::record_event:
+      case Record::Kind::wait_event:
+      case Record::Kind::host_waits_for_event: return false;  // what other streams hold is not looked at
       case Record::Kind::op: return same_call(trace_.calls[a.index], trace_.calls[b.index]);
     }
     return false;
@@ -32,7 +35,7 @@ class Comparison {
     const Storage &one = trace_.storages[a], &other = trace_.storages[b];
     own_[a] = b;
     alive_.insert(b);
-    return one.bytes == other.bytes && one.category == other.category && one.layer == other.layer;
+    return one.bytes == other.bytes && one.category == other.category && one.layer == other.layer && one.stream == other.stream;
   }
   [[nodiscard]] bool known(StorageId a) const { return own_.contains(a); }
   [[nodiscard]] bool same_storage(StorageId a, StorageId b) const {
@@ -41,7 +44,7 @@ class Comparison {
     return a == b || (trace_.storages[a].bytes == 0 && trace_.storages[b].bytes == 0);  // those are never allocated
   }
   [[nodiscard]] bool same_call(const Call& a, const Call& b) const {
-    if (a.op != b.op || a.phase != b.phase || a.layer != b.layer || a.inputs != b.inputs || a.outputs != b.outputs)
+    if (a.op != b.op || a.phase != b.phase || a.layer != b.layer || a.stream != b.stream || a.inputs != b.inputs || a.outputs != b.outputs)
       return false;
     const std::uint32_t count = static_cast<std::uint32_t>(a.inputs) + a.outputs;
     for (std::uint32_t i = 0; i < count; ++i) {

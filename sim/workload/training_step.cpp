@@ -15,6 +15,9 @@
 #include "sim/workload/optimizers/gradient_scaler.h"
 #include "sim/workload/optimizers/master_weights.h"
 #include "sim/workload/optimizers/optimizer.h"
+#include "sim/workload/parallel/data_parallel.h"
+#include "sim/workload/parallel/fully_shard.h"
+#include "sim/workload/parallel/zero.h"
 #include "sim/workload/repeated_range.h"
 
 namespace ridgeline {
@@ -61,6 +64,7 @@ class TrainingLoop {
     extra_inputs_ = model.family == ModelFamily::bert ? 2 : 0;  // masks and types of tokens
     returns_scores_ = model.family != ModelFamily::gpt2;        // as Transformers' models do
     family_ = families::make_family(eager_, model, training, attention);
+    wrap(model);
     if (training.precision == Precision::amp_fp16) scaler_.emplace();
     if (training.precision == Precision::apex_o2) masters_.emplace(eager_, family_->parameters);
   }
@@ -70,10 +74,11 @@ class TrainingLoop {
     micro_batches();
     if (training_.data_parallel == DataParallel::apex) optimizers::exchange_gradients(eager_, family_->parameters);
     if (masters_) masters_->take_gradients(eager_, family_->parameters);
-    eager::Parameters& parameters = masters_ ? masters_->copies : family_->parameters;
+    eager::Parameters& parameters = masters_ ? masters_->copies : sharded_ ? sharded_->shards() : family_->parameters;
     if (training_.gradient_clipping) {
       eager_.recorder.phase = Phase::clipping;
       if (scaler_) scaler_->unscale(eager_, parameters);
+      if (sharded_) sharded_->add_up_norm();
       optimizers::clip_gradients(eager_, parameters, training_.gradient_clipper, training_.clipping_style);
     }
     eager_.recorder.phase = Phase::optimizer;
@@ -86,10 +91,14 @@ class TrainingLoop {
           overflow_flag = scaler_->overflow_flag(eager_);
         else scaler_->check(eager_);
       }
-      const bool first = parameters.front().states.empty();
-      optimizer_->step(eager_, parameters, overflow_flag);
+      eager::Parameters& updated = zero_ ? zero_->begin_step() : parameters;
+      const bool first = updated.front().states.empty();
+      if (sharded_)
+        eager_.recorder.host(HostClass::per_parameter_shard, static_cast<std::int64_t>(updated.size()));
+      optimizer_->step(eager_, updated, overflow_flag);
+      if (zero_) zero_->finish_step();
       if (first) {
-        for (const auto& parameter : parameters)
+        for (const auto& parameter : updated)
           for (const Tensor& state : parameter.states)
             eager_.recorder.set_layer_like(state.storage.id(), parameter.value.storage.id());
       }
@@ -97,7 +106,9 @@ class TrainingLoop {
     if (scaler_) scaler_->update(eager_);
     if (masters_) masters_->return_values(eager_, family_->parameters);
     eager_.recorder.phase = Phase::other;
-    if (training_.clears_gradients) optimizer_->clear_gradients(eager_, family_->parameters, training_.keep_gradients);
+    if (training_.clears_gradients)
+      optimizer_->clear_gradients(eager_, sharded_ ? sharded_->shards() : family_->parameters,
+                                  training_.keep_gradients);
     if (training_.reads_loss == LossRead::step) read_loss();
     eager_.gradients_enabled = true;
     eager_.recorder.end_step();
@@ -112,6 +123,22 @@ class TrainingLoop {
   }
 
  private:
+  /// What keeps the ranks of several GPUs together.
+  void wrap(const ModelDescription& model) {
+    const ParallelDescription& how = training_.parallel;
+    if (!how.several()) return;
+    eager::Parameters& parameters = family_->parameters;
+    if (how.shards_parameters()) {
+      sharded_.emplace(eager_, parameters, model.layers, how,
+                       training_.precision == Precision::bf16 ? DType::bf16 : DType::fp32);
+      family_->wrapper = &*sharded_;
+      return;
+    }
+    replicated_.emplace(eager_, parameters, how);
+    if (how.strategy == DataStrategy::zero1)
+      zero_.emplace(eager_, parameters, replicated_->group(), how.parameters_as_bucket_view);
+  }
+
   /// All of them; of more than are written out, only those up to the first that is as the one before it, and the last,
   /// which the host does not leave as the others.
   void micro_batches() {
@@ -121,7 +148,7 @@ class TrainingLoop {
       before = std::exchange(last, {eager_.recorder.position(), 0});
       micro_batch(i);
       last.end = eager_.recorder.position();
-      if (all <= written_out_ || i < 2 || i + 2 >= all || !runs_again(trace_, before, last)) continue;
+      if (all <= written_out_ || training_.parallel.several() || i < 2 || i + 2 >= all || !runs_again(trace_, before, last)) continue;
       trace_.repeats.push_back({last, all - 1 - i});
       i = all - 2;
     }
@@ -132,6 +159,10 @@ class TrainingLoop {
     recorder.phase = Phase::forward;
     if (training_.data_loader == DataLoader::tensor_dataset) load_batch(eager_, batch_, extra_inputs_);
     Tensor loss;
+    // Without it every micro-batch exchanges its gradients.
+    const bool sync = !training_.parallel.no_sync || number + 1 == training_.gradient_accumulation;
+    if (replicated_) replicated_->before_forward(sync);
+    if (sharded_) sharded_->begin_forward(sync);
     CompiledRange range;
     range.forward.begin = recorder.position();
     range.returns_scores = returns_scores_;
@@ -143,6 +174,7 @@ class TrainingLoop {
       loss = family_->loss(batch_);
     }
     range.forward.end = recorder.position();
+    if (sharded_) sharded_->after_forward();
     recorder.host(HostClass::loss_division);
     loss = aten::divide(eager_, loss);
     Tensor root = scaler_ ? scaler_->scale(eager_, loss) : masters_ ? aten::scale(eager_, loss) : loss;
@@ -156,7 +188,10 @@ class TrainingLoop {
       // The division of the loss and its scaling are nodes of the script: they run before the compiled graph.
       range.backward.begin = recorder.position();
       range.outer_nodes = scaler_ || masters_ ? 2 : 1;
+      if (sharded_) sharded_->begin_backward();
       eager_.tape.run(eager_, root, one);
+      if (replicated_) replicated_->after_backward();
+      if (sharded_) sharded_->after_backward();
       range.backward.end = recorder.position();
     }
     recorder.note_compiled_range(range);
@@ -181,6 +216,9 @@ class TrainingLoop {
   std::unique_ptr<optimizers::Optimizer> optimizer_;
   std::optional<optimizers::GradientScaler> scaler_;
   std::optional<optimizers::MasterWeights> masters_;
+  std::optional<parallel::DistributedDataParallel> replicated_;
+  std::optional<parallel::ZeroRedundancy> zero_;
+  std::optional<parallel::FullyShard> sharded_;
 };
 
 }  // namespace

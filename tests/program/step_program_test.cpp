@@ -31,12 +31,12 @@ struct Trace {
   std::uint32_t allocate(std::int64_t bytes) {
     trace.storages.push_back({bytes, Category::activations, 3});
     const auto storage = static_cast<std::uint32_t>(trace.storages.size() - 1);
-    trace.records.push_back({Record::Kind::allocate, HostClass::other, storage});
+    trace.records.push_back({Record::Kind::allocate, HostClass::other, 0, storage});
     return storage;
   }
-  void free(std::uint32_t storage) { trace.records.push_back({Record::Kind::free, HostClass::other, storage}); }
+  void free(std::uint32_t storage) { trace.records.push_back({Record::Kind::free, HostClass::other, 0, storage}); }
   void host(HostClass host_class, std::uint32_t times = 1) {
-    trace.records.push_back({Record::Kind::host, host_class, times});
+    trace.records.push_back({Record::Kind::host, host_class, 0, times});
   }
   void op(const Op& op, const std::vector<std::uint32_t>& inputs, const std::vector<std::uint32_t>& outputs,
           Phase phase = Phase::forward) {
@@ -51,7 +51,7 @@ struct Trace {
     for (const auto* list : {&inputs, &outputs}) {
       for (const std::uint32_t storage : *list) trace.operands.push_back({storage, trace.storages[storage].bytes});
     }
-    trace.records.push_back({Record::Kind::op, HostClass::other, static_cast<std::uint32_t>(trace.calls.size())});
+    trace.records.push_back({Record::Kind::op, HostClass::other, 0, static_cast<std::uint32_t>(trace.calls.size())});
     trace.calls.push_back(call);
   }
 

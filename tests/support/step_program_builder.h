@@ -60,7 +60,7 @@ class ProgramBuilder {
     return *this;
   }
   ProgramBuilder& host(HostClass host_class, std::uint32_t times = 1) {
-    return push({Action::Kind::host, host_class, times});
+    return push({Action::Kind::host, host_class, 0, times});
   }
   ProgramBuilder& wait() { return push({Action::Kind::wait}); }
   /// A kernel of `us` microseconds, on the tensor cores when it has `tensor_flops`.
@@ -73,7 +73,7 @@ class ProgramBuilder {
     launch.type = DType::bf16;
     launch.work = MemoryBoundWork{};
     launch.follows_without_gap = without_gap;
-    push({Action::Kind::launch, HostClass::other, static_cast<std::uint32_t>(program_.launches.size())});
+    push({Action::Kind::launch, HostClass::other, 0, static_cast<std::uint32_t>(program_.launches.size())});
     program_.launches.push_back(launch);
     KernelTime time;
     time.time = microseconds(us);
@@ -89,10 +89,10 @@ class ProgramBuilder {
   std::uint32_t allocate(std::int64_t bytes, Category category = Category::activations) {
     const auto storage = static_cast<std::uint32_t>(program_.storages.size());
     program_.storages.push_back({bytes, category, -1});
-    push({Action::Kind::allocate, HostClass::other, storage});
+    push({Action::Kind::allocate, HostClass::other, 0, storage});
     return storage;
   }
-  ProgramBuilder& free(std::uint32_t storage) { return push({Action::Kind::free, HostClass::other, storage}); }
+  ProgramBuilder& free(std::uint32_t storage) { return push({Action::Kind::free, HostClass::other, 0, storage}); }
 
   [[nodiscard]] const StepProgram& program() const { return program_; }
   /// Of the launches of the last step.

@@ -57,18 +57,18 @@ Emitter::Emitter(OpTrace& trace, std::vector<Record>& records, const Graph& grap
 }
 
 void Emitter::forward(std::int64_t parameters) {
-  records_.push_back({Record::Kind::host, HostClass::compiled_forward, 1});
-  records_.push_back({Record::Kind::host, HostClass::per_parameter_compiled_forward,
+  records_.push_back({Record::Kind::host, HostClass::compiled_forward, 0, 1});
+  records_.push_back({Record::Kind::host, HostClass::per_parameter_compiled_forward, 0,
                       static_cast<std::uint32_t>(std::max<std::int64_t>(1, parameters))});
   for (std::uint32_t g = 0; g < groups_.size(); ++g)
     if (!groups_[g].backward) emit(g);
 }
 
 void Emitter::backward(std::int64_t parameters) {
-  records_.push_back({Record::Kind::host, HostClass::compiled_backward, 1});
+  records_.push_back({Record::Kind::host, HostClass::compiled_backward, 0, 1});
   for (std::uint32_t g = 0; g < groups_.size(); ++g)
     if (groups_[g].backward) emit(g);
-  records_.push_back({Record::Kind::host, HostClass::per_parameter_compiled_backward,
+  records_.push_back({Record::Kind::host, HostClass::per_parameter_compiled_backward, 0,
                       static_cast<std::uint32_t>(std::max<std::int64_t>(1, parameters))});
   for (ValueId v = 0; v < graph_.values.size(); ++v)
     if (graph_.values[v].held) free_value(v);
@@ -87,7 +87,7 @@ void Emitter::emit(std::uint32_t number) {
 StorageId Emitter::allocate(std::int64_t bytes, Category category, std::int16_t layer) {
   const auto id = static_cast<StorageId>(trace_.storages.size());
   trace_.storages.push_back({bytes, category, layer});
-  if (bytes > 0) records_.push_back({Record::Kind::allocate, HostClass::other, id});
+  if (bytes > 0) records_.push_back({Record::Kind::allocate, HostClass::other, 0, id});
   return id;
 }
 
@@ -103,7 +103,7 @@ void Emitter::place_outputs(const Group& group, std::uint32_t number) {
     if (becomes_[use.value] != kNone) {
       storage_[use.value] = graph_.values[becomes_[use.value]].storage;
       freed_[use.value] = true;
-      records_.push_back({Record::Kind::allocate, HostClass::other, storage_[use.value]});
+      records_.push_back({Record::Kind::allocate, HostClass::other, 0, storage_[use.value]});
       continue;
     }
     if (value.in_place_of != kNone && storage_[value.in_place_of] != kNone) {
@@ -115,7 +115,7 @@ void Emitter::place_outputs(const Group& group, std::uint32_t number) {
     if (value.leaves || (value.storage != kNone && value.stored)) {
       storage_[use.value] = value.storage;
       freed_[use.value] = true;  // by the script
-      if (value.leaves) records_.push_back({Record::Kind::allocate, HostClass::other, value.storage});
+      if (value.leaves) records_.push_back({Record::Kind::allocate, HostClass::other, 0, value.storage});
       continue;
     }
     // Rows of padded products are a little longer than those written over them.
@@ -137,7 +137,7 @@ void Emitter::free_value(ValueId value) {
   if (freed_[value] || storage_[value] == kNone) return;
   freed_[value] = true;
   if (trace_.storages[storage_[value]].bytes > 0)
-    records_.push_back({Record::Kind::free, HostClass::other, storage_[value]});
+    records_.push_back({Record::Kind::free, HostClass::other, 0, storage_[value]});
 }
 
 void Emitter::release_dying(const Group& group, std::uint32_t number) {
@@ -166,7 +166,7 @@ void Emitter::call(std::uint32_t op, const Group& group, const std::vector<Opera
   call.layer = node.layer;
   trace_.operands.insert(trace_.operands.end(), in.begin(), in.end());
   trace_.operands.insert(trace_.operands.end(), out.begin(), out.end());
-  records_.push_back({Record::Kind::op, HostClass::other, static_cast<std::uint32_t>(trace_.calls.size())});
+  records_.push_back({Record::Kind::op, HostClass::other, 0, static_cast<std::uint32_t>(trace_.calls.size())});
   trace_.calls.push_back(call);
 }
 
@@ -182,7 +182,7 @@ void Emitter::call(Op op, const Group& group, const std::vector<Operand>& in, co
 void Emitter::library(const Group& group) {
   const Node& node = graph_.nodes[group.nodes.front()];
   const HostClass host = group.after ? HostClass::accumulate_grad_add : HostClass::compiled_call;
-  records_.push_back({Record::Kind::host, host, 1});
+  records_.push_back({Record::Kind::host, host, 0, 1});
   call(node.op, group, operands(group.reads), operands(group.writes));
 }
 
@@ -203,7 +203,7 @@ void Emitter::generated(const Group& group) {
     default: op.shape = FusedKernel::Shape::pointwise; break;
   }
   if (group.by_block && group.column_results > 0) return block_sums(group, std::move(op));
-  records_.push_back({Record::Kind::host, HostClass::generated_kernel, 1});
+  records_.push_back({Record::Kind::host, HostClass::generated_kernel, 0, 1});
   call(std::move(op), group, operands(group.reads), operands(group.writes));
 }
 
@@ -212,7 +212,7 @@ void Emitter::column_sums(const Group& group, FusedKernel op) {
   op.column_results = group.column_results;
   const std::int64_t stretches = std::clamp<std::int64_t>(kSumsOfSm * sms_ / std::max<std::int64_t>(1, op.cols), 1,
                                                           ceil_div(op.rows, kShortestStretch));
-  records_.push_back({Record::Kind::host, HostClass::generated_kernel, 1});
+  records_.push_back({Record::Kind::host, HostClass::generated_kernel, 0, 1});
   if (stretches == 1) return call(std::move(op), group, operands(group.reads), operands(group.writes));
   // Partial sums of every stretch, then their sum.
   std::vector<Operand> partial;
@@ -233,10 +233,10 @@ void Emitter::column_sums(const Group& group, FusedKernel op) {
     sum.gathers = false;
     sum.reads = {partial[i].bytes};
     sum.writes = {group.writes[i].bytes};
-    records_.push_back({Record::Kind::host, HostClass::generated_kernel, 1});
+    records_.push_back({Record::Kind::host, HostClass::generated_kernel, 0, 1});
     call(std::move(sum), group, {partial[i]}, operands({group.writes[i]}));
   }
-  for (const Operand& operand : partial) records_.push_back({Record::Kind::free, HostClass::other, operand.storage});
+  for (const Operand& operand : partial) records_.push_back({Record::Kind::free, HostClass::other, 0, operand.storage});
 }
 
 void Emitter::block_sums(const Group& group, FusedKernel op) {
@@ -257,14 +257,14 @@ void Emitter::block_sums(const Group& group, FusedKernel op) {
   std::vector<Operand> out = operands(results);
   out.push_back(workspace);
   const std::int64_t cols = op.cols;
-  records_.push_back({Record::Kind::host, HostClass::generated_kernel, 1});
+  records_.push_back({Record::Kind::host, HostClass::generated_kernel, 0, 1});
   call(std::move(op), group, operands(group.reads), out);
   for (const Use& sum : sums) {
-    records_.push_back({Record::Kind::host, HostClass::compiled_call, 1});
+    records_.push_back({Record::Kind::host, HostClass::compiled_call, 0, 1});
     call(Reduction{ReductionKind::sum_rows, DType::fp32, blocks, cols}, group, {{workspace.storage, bytes / columns}},
          operands({sum}));
   }
-  records_.push_back({Record::Kind::free, HostClass::other, workspace.storage});
+  records_.push_back({Record::Kind::free, HostClass::other, 0, workspace.storage});
 }
 
 }  // namespace ridgeline::compile

@@ -18,10 +18,12 @@ void AccumulateGradient::backward(Eager& eager, Gradients& incoming, Gradients&)
   if (gradient.defined()) {
     eager.recorder.host(HostClass::accumulate_grad_add);
     aten::add_in_place(eager, gradient, incoming[0]);
+    if (parameter_.after_accumulate) parameter_.after_accumulate();
     return;
   }
   gradient = incoming[0].contiguous() ? std::move(incoming[0]) : aten::contiguous(eager, incoming[0]);
   eager.recorder.set_category(gradient.storage.id(), Category::gradients);
+  if (parameter_.after_accumulate) parameter_.after_accumulate();
 }
 
 }  // namespace ridgeline::eager

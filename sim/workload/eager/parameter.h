@@ -3,6 +3,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <vector>
 
 #include "sim/workload/eager/eager.h"
@@ -35,6 +36,7 @@ struct Parameter {
   Tensor gradient;
   std::vector<Tensor> states;
   AccumulateGradient accumulate;
+  std::function<void()> after_accumulate;  ///< hook of a wrapper: a gradient has arrived
 };
 
 /// Parameters in the order of Module.parameters(): addresses stay.

@@ -15,18 +15,48 @@ StorageId Recorder::allocate(std::int64_t bytes) {
 
 StorageId Recorder::allocate(std::int64_t bytes, Category category) {
   const auto id = static_cast<StorageId>(trace_.storages.size());
-  trace_.storages.push_back({bytes, category, layer});
+  trace_.storages.push_back({bytes, category, layer, stream});
   references_.push_back(1);
-  if (bytes > 0) trace_.records.push_back({Record::Kind::allocate, HostClass::other, id});
+  now_.push_back(id);
+  if (bytes > 0) trace_.records.push_back({Record::Kind::allocate, HostClass::other, 0, id});
   return id;
 }
 
 void Recorder::free(StorageId storage) {
   if (closed) return;
+  if (is_empty(storage)) return;
+  storage = now(storage);
   Storage& freed = trace_.storages[storage];
   if (freed.bytes == 0) return;
   if (phase == Phase::forward && freed.category == Category::activations) freed.category = Category::temporaries;
-  trace_.records.push_back({Record::Kind::free, HostClass::other, storage});
+  trace_.records.push_back({Record::Kind::free, HostClass::other, 0, storage});
+}
+
+std::uint8_t Recorder::add_stream(std::string_view purpose) {
+  if (trace_.streams.empty()) trace_.streams.emplace_back("default");
+  trace_.streams.emplace_back(purpose);
+  return static_cast<std::uint8_t>(trace_.streams.size() - 1);
+}
+
+void Recorder::empty_storage(StorageId storage) {
+  if (is_empty(storage)) return;
+  free(storage);
+  now_[storage] = kEmpty;
+}
+
+void Recorder::fill_storage(StorageId storage) {
+  if (!is_empty(storage)) return;
+  const Storage like = trace_.storages[storage];
+  const StorageId fresh = allocate(like.bytes, like.category);
+  trace_.storages[fresh].layer = like.layer;
+  now_[storage] = fresh;
+}
+
+void Recorder::never_allocated(std::span<const StorageId> storages) {
+  for (const StorageId storage : storages) now_[storage] = kEmpty;
+  std::erase_if(trace_.records, [&](const Record& record) {
+    return record.kind == Record::Kind::allocate && now_[record.index] == kEmpty;
+  });
 }
 
 void Recorder::op(const Op& op, std::span<const Tensor* const> inputs, std::span<const Tensor* const> outputs) {
@@ -36,16 +66,17 @@ void Recorder::op(const Op& op, std::span<const Tensor* const> inputs, std::span
   call.inputs = static_cast<std::uint16_t>(inputs.size());
   call.outputs = static_cast<std::uint16_t>(outputs.size());
   call.phase = phase;
+  call.stream = stream;
   call.layer = layer;
   for (const auto& list : {inputs, outputs})
     for (const Tensor* tensor : list)
-      trace_.operands.push_back({tensor->storage.id(), std::min(tensor->bytes(), tensor->storage.bytes())});
-  trace_.records.push_back({Record::Kind::op, HostClass::other, static_cast<std::uint32_t>(trace_.calls.size())});
+      trace_.operands.push_back({now(tensor->storage.id()), std::min(tensor->bytes(), tensor->storage.bytes())});
+  trace_.records.push_back({Record::Kind::op, HostClass::other, 0, static_cast<std::uint32_t>(trace_.calls.size())});
   trace_.calls.push_back(call);
 }
 
 void Recorder::host(HostClass host_class, std::int64_t times) {
-  if (times > 0) trace_.records.push_back({Record::Kind::host, host_class, static_cast<std::uint32_t>(times)});
+  if (times > 0) trace_.records.push_back({Record::Kind::host, host_class, 0, static_cast<std::uint32_t>(times)});
 }
 
 void Recorder::note_compiled_range(const CompiledRange& range) {

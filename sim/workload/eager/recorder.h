@@ -28,10 +28,10 @@ class Recorder {
   }
   [[nodiscard]] std::uint32_t references(StorageId storage) const { return references_[storage]; }
   [[nodiscard]] std::int64_t bytes(StorageId storage) const { return trace_.storages[storage].bytes; }
-  void set_category(StorageId storage, Category category) { trace_.storages[storage].category = category; }
+  void set_category(StorageId storage, Category category) { trace_.storages[now(storage)].category = category; }
   /// `storage` belongs to what `like` belongs to.
   void set_layer_like(StorageId storage, StorageId like) {
-    trace_.storages[storage].layer = trace_.storages[like].layer;
+    trace_.storages[now(storage)].layer = trace_.storages[like].layer;
   }
 
   /// An operation on tensors in the order of op_operands.h.
@@ -40,7 +40,26 @@ class Recorder {
   }
   void op(const Op& op, std::span<const Tensor* const> inputs, std::span<const Tensor* const> outputs);
   void host(HostClass host_class, std::int64_t times = 1);
-  void wait_for_gpu() { trace_.records.push_back({Record::Kind::wait_for_gpu, HostClass::other, 0}); }
+  /// What `on` was given so far, as an event to wait for.
+  std::uint32_t record_event(std::uint8_t on) {
+    trace_.records.push_back({Record::Kind::record_event, HostClass::other, on, trace_.events});
+    return trace_.events++;
+  }
+  void wait_event(std::uint8_t waiting, std::uint32_t event) {
+    trace_.records.push_back({Record::Kind::wait_event, HostClass::other, waiting, event});
+  }
+  void host_waits_for_event(std::uint32_t event) {
+    trace_.records.push_back({Record::Kind::host_waits_for_event, HostClass::other, 0, event});
+  }
+  /// A further stream; the first call names the default one too.
+  std::uint8_t add_stream(std::string_view purpose);
+  /// Gives the memory of a storage back though tensors refer to it, and takes as much again: resize_ to 0, and back.
+  void empty_storage(StorageId storage);
+  void fill_storage(StorageId storage);
+  /// Storages that set-up made elsewhere: their allocations are taken back.
+  void never_allocated(std::span<const StorageId> storages);
+  [[nodiscard]] bool is_empty(StorageId storage) const { return now_[storage] == kEmpty; }
+  void wait_for_gpu() { trace_.records.push_back({Record::Kind::wait_for_gpu}); }
   /// Where the next record will stand.
   [[nodiscard]] std::uint32_t position() const { return static_cast<std::uint32_t>(trace_.records.size()); }
   void note_compiled_range(const CompiledRange& range);
@@ -50,15 +69,20 @@ class Recorder {
   Phase phase = Phase::setup;
   std::int16_t layer = -1;
   bool recomputing = false;  ///< inside the backward pass, running a checkpointed block again
+  std::uint8_t stream = 0;   ///< operations run on it and storages come from its pool
   bool closed = false;       ///< the trace is complete: what dies now is no longer part of it
 
  private:
+  static constexpr StorageId kEmpty = ~StorageId{0};
+  /// The entry of the trace that a storage stands for: another one after it was emptied and filled again.
+  [[nodiscard]] StorageId now(StorageId storage) const { return now_[storage] == kEmpty ? storage : now_[storage]; }
   void free(StorageId storage);
   std::uint32_t index_of(const Op& op);
   void grow_table();
 
   OpTrace& trace_;
   std::vector<std::uint32_t> references_;
+  std::vector<StorageId> now_;
   std::vector<std::uint32_t> table_;  ///< open addressing: entry of `ops` + 1, 0 = empty
   std::vector<std::size_t> hashes_;   ///< of each entry of `ops`
 };

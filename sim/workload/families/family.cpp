@@ -50,6 +50,13 @@ eager::aten::ActivationKind Family::activation_kind() const {
 }
 
 Tensor Family::run_block(const std::function<Tensor(Eager&, Tensor)>& block, Tensor x) {
+  if (wrapper == nullptr) return run_alone(block, std::move(x));
+  const std::int64_t number = eager_.recorder.layer;
+  x = run_alone(block, wrapper->before_block(number, std::move(x)));
+  return wrapper->after_block(number, std::move(x));
+}
+
+Tensor Family::run_alone(const std::function<Tensor(Eager&, Tensor)>& block, Tensor x) {
   if (training_.activation_checkpointing == ActivationCheckpointing::block)
     return eager::checkpoint(eager_, block, std::move(x));
   return block(eager_, std::move(x));

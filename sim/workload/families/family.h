@@ -19,6 +19,14 @@ struct Batch {
 
 class KeyValueStore;
 
+/// What a wrapper does around each block.
+class BlockWrapper {
+ public:
+  virtual ~BlockWrapper() = default;
+  virtual Tensor before_block(std::int64_t block, Tensor input) = 0;
+  virtual Tensor after_block(std::int64_t block, Tensor output) = 0;
+};
+
 class Family {
  public:
   virtual ~Family() = default;
@@ -35,6 +43,7 @@ class Family {
     std::int64_t rows = 0, length = 0, past = 0;
   };
   Place place;
+  BlockWrapper* wrapper = nullptr;
   KeyValueStore* store = nullptr;  ///< of keys and values, while text is generated
 
  protected:
@@ -47,6 +56,8 @@ class Family {
 
   /// The type parameters are kept in.
   [[nodiscard]] DType type() const {
+    if (training_.parallel.shards_parameters() && training_.parallel.parameter_type)
+      return *training_.parallel.parameter_type;
     if (training_.precision == Precision::apex_o2) return DType::fp16;
     return training_.precision == Precision::bf16 ? DType::bf16 : DType::fp32;
   }
@@ -77,8 +88,10 @@ class Family {
   [[nodiscard]] std::int64_t visible_keys() const;
   /// All keys and values of a layer after these new ones.
   void remember(Tensor& keys, Tensor& values);
-  /// Runs a block, or checkpoints it when asked to.
+  /// Runs a block with what its wrapper does, or checkpoints it when asked to.
   Tensor run_block(const std::function<Tensor(Eager&, Tensor)>& block, Tensor x);
+
+  Tensor run_alone(const std::function<Tensor(Eager&, Tensor)>& block, Tensor x);
 
   Eager& eager_;
   const ModelDescription& model_;

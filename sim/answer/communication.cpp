@@ -1,0 +1,60 @@
+#include "sim/answer/communication.h"
+
+#include <cmath>
+
+#include "sim/network/communicator_memory.h"
+
+namespace ridgeline {
+
+Placement placement_of(const Scenario& scenario, const Collective& collective) {
+  const ParallelDescription& how = scenario.training.parallel;
+  const std::int64_t stride = collective.group == GroupKind::replicate ? how.data / how.replicate : 1;
+  return place(*scenario.cluster, static_cast<int>(collective.ranks), static_cast<int>(stride));
+}
+
+CollectiveTime time_of_collective(const Scenario& scenario, const Collective& collective) {
+  return collective_time(*scenario.cluster, scenario.gpu, collective, placement_of(scenario, collective));
+}
+
+KernelTime kernel_time_of_collective(const Scenario& scenario, const Collective& collective) {
+  const CollectiveTime alone = time_of_collective(scenario, collective);
+  KernelTime result;
+  result.time = alone.time;
+  result.limiter = alone.limiter == CollectiveLimiter::latency ? Limiter::latency : Limiter::link;
+  result.dram_read_bytes = result.dram_write_bytes = 0.5 * alone.dram.value();
+  return result;
+}
+
+void name_collectives(StepProgram& program, const Scenario& scenario) {
+  if (!scenario.cluster || !program.has_streams()) return;
+  for (const Action& action : program.actions) {
+    if (action.kind != Action::Kind::launch || action.call == Action::kNoCall) continue;
+    const auto* collective = std::get_if<Collective>(&program.trace->ops[program.trace->calls[action.call].op]);
+    if (collective == nullptr) continue;
+    KernelLaunch& launch = program.launches[action.index];
+    const CollectiveTime time = time_of_collective(scenario, *collective);
+    launch.name = nccl_kernel_name(*collective, time);
+    launch.grid = {std::max(1, time.channels), 1, 1};
+    launch.threads_per_block = std::max(1, time.threads);
+  }
+}
+
+std::int64_t communicator_bytes(const Scenario& scenario) {
+  const ParallelDescription& how = scenario.training.parallel;
+  if (!scenario.cluster || !how.several()) return 0;
+  const Cluster& cluster = *scenario.cluster;
+  const auto group = [&](std::int64_t ranks) {
+    return communicator_memory(cluster, {.ranks = static_cast<int>(ranks), .collectives = true, .peers = 0});
+  };
+  Bytes sum = nccl_base_memory(cluster);
+  const std::int64_t shards = how.data / how.replicate;
+  sum += group(shards);
+  if (how.replicate > 1) sum += group(how.replicate);
+  // Each module gathers again from a smaller group of its own.
+  if (how.shards_parameters() && how.reshard_after_forward.ranks > 1 && how.wrap > 0)
+    sum += static_cast<double>((scenario.model.layers + how.wrap - 1) / how.wrap) *
+           (group(how.reshard_after_forward.ranks) + group(shards / how.reshard_after_forward.ranks));
+  return std::llround(sum.value());
+}
+
+}  // namespace ridgeline

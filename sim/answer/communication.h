@@ -1,0 +1,24 @@
+// The collectives of a scenario's step on its cluster: how long each takes, and the memory their communicators hold.
+#pragma once
+
+#include "sim/network/collective_time.h"
+#include "sim/program/step_program.h"
+#include "sim/scenario/scenario.h"
+#include "sim/timing/kernel_time.h"
+
+namespace ridgeline {
+
+/// Where the ranks of a group of this kind stand. Sharded ranks are neighbours, replicas of shards lie apart.
+Placement placement_of(const Scenario& scenario, const Collective& collective);
+
+/// Alone, all ranks ready. The scenario has a cluster.
+CollectiveTime time_of_collective(const Scenario& scenario, const Collective& collective);
+KernelTime kernel_time_of_collective(const Scenario& scenario, const Collective& collective);
+
+/// Collectives of a program get the names, thread blocks and threads that NCCL gives them on this cluster.
+void name_collectives(StepProgram& program, const Scenario& scenario);
+
+/// Of device memory, outside the allocator: 0 without a cluster of several GPUs.
+std::int64_t communicator_bytes(const Scenario& scenario);
+
+}  // namespace ridgeline

@@ -1,0 +1,76 @@
+#include "sim/answer/parallel_prediction.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sim/answer/communication.h"
+#include "sim/answer/launched_kernels.h"
+#include "sim/answer/step_run.h"
+
+namespace ridgeline {
+namespace {
+
+/// The same training on one of the GPUs alone, without communication.
+Seconds alone(const StepRun& run) {
+  Scenario scenario = run.scenario();
+  scenario.cluster.reset();
+  scenario.training.parallel = ParallelDescription{};
+  return StepRun(run.session(), std::move(scenario), run.engine()).timeline().step;
+}
+
+/// "the last all_reduce, 158 MB, is exposed for 0.6 ms"
+std::string sentence(const Collective& collective, std::size_t number, std::size_t of_kind, Seconds exposed) {
+  const std::string which = of_kind == 1           ? "the"
+                            : number == 0          ? "the first"
+                            : number + 1 == of_kind ? "the last"
+                                                    : fmt::format("number {} of {}", number + 1, of_kind);
+  return fmt::format("{} {}{}, {:.3g} MB, keeps the GPU waiting {:.3g} ms", which, name_of(collective.kind),
+                     of_kind > 1 && which.starts_with("number") ? "s" : "",
+                     static_cast<double>(collective.bytes) / 1e6, 1e3 * exposed.value());
+}
+
+}  // namespace
+
+std::optional<ParallelPrediction> parallel_prediction(const StepRun& run) {
+  const Scenario& scenario = run.scenario();
+  if (!scenario.cluster || !scenario.training.parallel.several()) return std::nullopt;
+  ParallelPrediction result;
+  result.gpus = scenario.training.parallel.data;
+  const Timeline& timeline = run.timeline();
+  const std::vector<LaunchedKernel> kernels = launched_kernels(run.program());
+  struct Worst {
+    std::size_t use = 0, number = 0;
+    const Collective* collective = nullptr;
+    Seconds exposed;
+  } worst;
+  for (std::size_t i = 0; i < kernels.size(); ++i) {
+    const auto* collective = std::get_if<Collective>(kernels[i].op);
+    if (collective == nullptr) continue;
+    auto use = std::find_if(result.communication.begin(), result.communication.end(), [&](const CommunicationUse& u) {
+      return u.kind == collective->kind && u.group == collective->group;
+    });
+    if (use == result.communication.end())
+      use = result.communication.insert(use, CommunicationUse{collective->kind, collective->group});
+    const KernelSpan& span = timeline.kernels[i];
+    if (span.exposed > worst.exposed)
+      worst = {static_cast<std::size_t>(use - result.communication.begin()), static_cast<std::size_t>(use->count),
+               collective, span.exposed};
+    ++use->count;
+    use->bytes += collective->bytes;
+    use->time += span.end - span.start;
+    use->exposed += span.exposed;
+    result.exposed += span.exposed;
+    result.hidden += span.end - span.start - span.exposed;
+  }
+  if (worst.collective != nullptr)
+    result.limit = sentence(*worst.collective, worst.number,
+                            static_cast<std::size_t>(result.communication[worst.use].count), worst.exposed);
+  std::stable_sort(result.communication.begin(), result.communication.end(),
+                   [](const CommunicationUse& a, const CommunicationUse& b) { return a.time > b.time; });
+  if (timeline.step.value() > 0.0) result.efficiency = ratio(alone(run), timeline.step);
+  result.ranks.push_back({"every rank", result.gpus, timeline.step, run.memory(), communicator_bytes(scenario)});
+  return result;
+}
+
+}  // namespace ridgeline

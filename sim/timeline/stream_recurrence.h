@@ -1,0 +1,45 @@
+// The recurrence over several streams: one host thread gives them work, events make one wait for another.
+//
+//   launch(s):        start = max(end of s + gap, events s waits for, return of the launch call + start latency)
+//   record_event(s):  happens when all that s was given is done
+//   wait_event(s, e): what s is given next starts no sooner than e happened
+//
+// With one stream it is the recurrence of recurrence.h. Tested by tests/timeline/stream_recurrence_test.cpp.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "sim/timeline/issue_plan.h"
+#include "sim/timeline/recurrence.h"
+
+namespace ridgeline {
+
+class StreamRecurrence {
+ public:
+  StreamRecurrence(std::size_t streams, std::size_t events, int queue_depth, double start_latency);
+
+  /// As Recurrence::step, of a plan without repeated launches.
+  Recurrence::Step step(const IssuePlan& plan, std::span<const double> durations, std::span<Recurrence::Span> spans);
+
+  [[nodiscard]] double host() const { return host_; }
+  /// When the default stream is done with all it was given and waits for.
+  [[nodiscard]] double gpu() const { return streams_.front().done(); }
+
+ private:
+  struct Stream {
+    double end = 0.0;    ///< of the last kernel
+    double ready = 0.0;  ///< the last event it waits for
+    std::vector<double> starts;  ///< of the last `queue_depth` launches, a ring
+    std::size_t next = 0;
+    [[nodiscard]] double done() const { return end > ready ? end : ready; }
+  };
+  void pass(const Issue& issue);
+
+  double latency_, host_ = 0.0;
+  std::vector<Stream> streams_;
+  std::vector<double> events_;
+};
+
+}  // namespace ridgeline

@@ -1,0 +1,158 @@
+#include "sim/workload/parallel/data_parallel.h"
+
+#include <array>
+#include <limits>
+#include <numeric>
+
+#include "sim/workload/aten/pointwise.h"
+#include "sim/workload/parallel/buckets.h"
+
+namespace ridgeline::parallel {
+
+using eager::Tensor;
+namespace aten = eager::aten;
+
+namespace {
+
+DType type_of(GradientCompression compression) {
+  return compression == GradientCompression::fp16 ? DType::fp16 : DType::bf16;
+}
+
+void copy(eager::Eager& eager, const Tensor& from, const Tensor& to) {
+  eager.recorder.op(Copy{CopyKind::contiguous, from.type, 1, from.elements(), 1}, {&from}, {&to});
+}
+
+}  // namespace
+
+DistributedDataParallel::DistributedDataParallel(eager::Eager& eager, eager::Parameters& parameters,
+                                                 const ParallelDescription& description)
+    : eager_(eager),
+      parameters_(parameters),
+      how_(description),
+      group_(eager, GroupKind::data, description.data, "data parallel collectives"),
+      bucket_of_(parameters.size()) {
+  if (how_.compression != GradientCompression::none)
+    decompressing_ = eager.recorder.add_stream("decompression of gradients");
+  broadcast_parameters();
+  std::vector<std::size_t> order(parameters.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  if (how_.find_unused_parameters) {
+    const std::array limits{how_.bucket_cap.value_or(kFirstBucket), how_.bucket_cap.value_or(kBucket)};
+    make_buckets({order.rbegin(), order.rend()}, limits);
+    rebuilt_ = true;  // which gradients come may change from step to step: never again
+  } else {
+    make_buckets(order, std::array{std::numeric_limits<std::int64_t>::max()});
+  }
+  for (std::size_t i = 0; i < parameters.size(); ++i)
+    parameters[i].after_accumulate = [this, i] { gradient_arrived(i); };
+}
+
+// Coalesced by 250 MiB, all copies held until the last was sent.
+void DistributedDataParallel::broadcast_parameters() {
+  constexpr std::int64_t kCoalesced = std::int64_t{250} << 20;
+  std::vector<std::int64_t> bytes;
+  for (const auto& parameter : parameters_) bytes.push_back(parameter.value.bytes());
+  std::vector<Tensor> flat;
+  for (const auto& members : assign_buckets(bytes, std::array{kCoalesced})) {
+    std::int64_t elements = 0;
+    for (const std::size_t i : members) elements += parameters_[i].value.elements();
+    flat.push_back(eager_.empty({elements}, parameters_.front().value.type));
+    group_.run(CollectiveKind::broadcast, flat.back().type, flat.back().bytes(), flat.back(), flat.back());
+  }
+}
+
+void DistributedDataParallel::make_buckets(const std::vector<std::size_t>& order,
+                                           std::span<const std::int64_t> limits) {
+  std::vector<std::int64_t> bytes;
+  for (const std::size_t i : order) bytes.push_back(parameters_[i].value.bytes());
+  for (const auto& members : assign_buckets(bytes, limits)) {
+    Bucket& bucket = buckets_.emplace_back();
+    std::int64_t elements = 0;
+    for (const std::size_t member : members) {
+      bucket.members.push_back(order[member]);
+      bucket_of_[order[member]] = buckets_.size() - 1;
+      elements += parameters_[order[member]].value.elements();
+    }
+    bucket.buffer = eager_.empty({elements}, parameters_[bucket.members.front()].value.type);
+    eager_.recorder.set_category(bucket.buffer.storage.id(), Category::gradients);
+    bucket.missing = bucket.members.size();
+  }
+}
+
+Tensor DistributedDataParallel::place_of(std::size_t parameter) const {
+  Tensor place = parameters_[parameter].value.detached();
+  place.storage = buckets_[bucket_of_[parameter]].buffer.storage;
+  place.view = true;
+  return place;
+}
+
+void DistributedDataParallel::before_forward(bool sync) {
+  eager_.recorder.host(HostClass::ddp_forward);
+  sync_ = sync;
+  if (!sync) return;
+  if (!rebuilt_ && arrived_.size() == parameters_.size()) rebuild();
+  next_ = 0;
+  for (Bucket& bucket : buckets_) bucket.missing = bucket.members.size();
+  // The whole graph is searched for parameters that it does not reach.
+  if (how_.find_unused_parameters)
+    eager_.recorder.host(HostClass::ddp_unused, static_cast<std::int64_t>(parameters_.size()));
+}
+
+void DistributedDataParallel::rebuild() {
+  rebuilt_ = true;
+  buckets_.clear();
+  const std::array limits{how_.bucket_cap.value_or(kFirstBucket), how_.bucket_cap.value_or(kBucket)};
+  make_buckets(arrived_, limits);
+}
+
+void DistributedDataParallel::gradient_arrived(std::size_t parameter) {
+  if (!sync_) return;
+  eager_.recorder.host(HostClass::ddp_hook);
+  if (!rebuilt_) arrived_.push_back(parameter);
+  Tensor& gradient = parameters_[parameter].gradient;
+  const Tensor place = place_of(parameter);
+  if (gradient.storage.id() != place.storage.id()) {
+    if (how_.compression == GradientCompression::none)
+      aten::pointwise(eager_, PointwiseFunction::scale, {&gradient}, place);
+    else copy(eager_, gradient, place);
+    if (how_.gradient_as_bucket_view) gradient = place;
+  } else {
+    aten::pointwise(eager_, PointwiseFunction::scale, {&place}, place);
+  }
+  Bucket& bucket = buckets_[bucket_of_[parameter]];
+  if (--bucket.missing > 0) return;
+  while (next_ < buckets_.size() && buckets_[next_].missing == 0) send(buckets_[next_++]);
+}
+
+void DistributedDataParallel::send(Bucket& bucket) {
+  if (how_.compression == GradientCompression::none) {
+    bucket.work = group_.start(CollectiveKind::all_reduce, bucket.buffer.type, bucket.buffer.bytes(), bucket.buffer,
+                               bucket.buffer);
+    return;
+  }
+  // The hook is Python: cast, divide, send; what comes back is widened on a stream of its own.
+  eager_.recorder.host(HostClass::ddp_compression);
+  bucket.compressed = aten::to(eager_, bucket.buffer, type_of(how_.compression));
+  aten::pointwise(eager_, PointwiseFunction::scale, {&bucket.compressed}, bucket.compressed);
+  const Work sent = group_.start(CollectiveKind::all_reduce, bucket.compressed.type, bucket.compressed.bytes(),
+                                 bucket.compressed, bucket.compressed);
+  const OnStream there(eager_.recorder, decompressing_);
+  group_.wait(sent);
+  aten::pointwise(eager_, PointwiseFunction::cast, {&bucket.compressed}, bucket.buffer);
+  bucket.work = {eager_.recorder.record_event(decompressing_)};
+}
+
+void DistributedDataParallel::after_backward() {
+  if (!sync_) return;
+  for (Bucket& bucket : buckets_) {
+    group_.wait(bucket.work);
+    bucket.compressed = Tensor{};
+    if (how_.gradient_as_bucket_view) continue;
+    for (const std::size_t member : bucket.members) {
+      eager_.recorder.host(HostClass::ddp_copy_back);
+      copy(eager_, place_of(member), parameters_[member].gradient);
+    }
+  }
+}
+
+}  // namespace ridgeline::parallel

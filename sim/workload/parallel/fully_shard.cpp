@@ -1,0 +1,310 @@
+#include "sim/workload/parallel/fully_shard.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "sim/workload/aten/pointwise.h"
+
+namespace ridgeline::parallel {
+
+using eager::Eager;
+using eager::Gradients;
+using eager::Tensor;
+namespace aten = eager::aten;
+
+namespace {
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+/// Elements of one rank's part of a parameter, cut along its first dimension and padded.
+std::int64_t shard_of(const Tensor& parameter, std::int64_t ranks) {
+  if (parameter.sizes.rank() == 0) return 1;
+  const std::int64_t rows = std::max<std::int64_t>(1, parameter.sizes[0]);
+  return ceil_div(rows, ranks) * (parameter.elements() / rows);
+}
+
+/// Pointers of a list of tensors go to the GPU before the kernel that walks them.
+void send_pointers(Eager& eager, std::int64_t tensors) {
+  const Tensor pointers = eager.empty({3 * tensors}, DType::int64);
+  eager.recorder.op(Copy{CopyKind::host_to_device, DType::int64, 1, 3 * tensors, 1}, {&pointers}, {&pointers});
+}
+
+}  // namespace
+
+/// At the output of a group: the gradient has come as far.
+class FullyShard::BeforeBackward final : public eager::Node {
+ public:
+  BeforeBackward(FullyShard& owner, std::size_t group)
+      : Node(HostClass::fsdp_hooks), owner_(owner), group_(group) {}
+  void backward(Eager&, Gradients& in, Gradients& out) override {
+    owner_.before_backward(group_);
+    out[0] = std::move(in[0]);
+  }
+
+ private:
+  FullyShard& owner_;
+  std::size_t group_;
+};
+
+/// At its input: all gradients of its parameters are there.
+class FullyShard::AfterBackward final : public eager::Node {
+ public:
+  AfterBackward(FullyShard& owner, std::size_t group)
+      : Node(HostClass::fsdp_hooks), owner_(owner), group_(group) {}
+  void backward(Eager&, Gradients& in, Gradients& out) override {
+    owner_.after_backward(group_);
+    out[0] = std::move(in[0]);
+  }
+
+ private:
+  FullyShard& owner_;
+  std::size_t group_;
+};
+
+FullyShard::FullyShard(Eager& eager, eager::Parameters& parameters, std::int64_t blocks,
+                       const ParallelDescription& description, DType stored)
+    : eager_(eager),
+      parameters_(parameters),
+      how_(description),
+      stored_(stored),
+      blocks_(blocks),
+      a_call_(description.wrap),
+      group_(eager, GroupKind::shard, description.data / std::max<std::int64_t>(1, description.replicate),
+             "all-gathers"),
+      copy_in_(eager.recorder.add_stream("copies of shards")),
+      reduce_(eager.recorder.add_stream("reduce-scatters")),
+      accumulated_(parameters.size()) {
+  if (how_.replicate > 1) replicas_.emplace(eager, GroupKind::replicate, how_.replicate, "all-reduces");
+  const std::int64_t calls = a_call_ > 0 ? ceil_div(blocks, a_call_) : 0;
+  groups_.resize(static_cast<std::size_t>(calls) + 1);
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    const std::int64_t block = parameters[i].accumulate.layer;
+    Group& group = block >= 0 && calls > 0 ? groups_[static_cast<std::size_t>(block / a_call_)] : groups_.back();
+    group.parameters.push_back(i);
+  }
+  std::vector<eager::StorageId> whole;
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    shards_.emplace_back();
+    whole.push_back(parameters[i].value.storage.id());
+  }
+  eager.recorder.never_allocated(whole);
+  for (Group& group : groups_) {
+    auto sizes = std::make_shared<std::vector<std::int64_t>>();
+    for (const std::size_t i : group.parameters) {
+      const Tensor& value = parameters[i].value;
+      const std::int64_t elements = shard_of(value, ranks());
+      eager.recorder.layer = parameters[i].accumulate.layer;
+      shards_[i].value = eager.empty({elements}, stored);
+      eager.recorder.set_category(shards_[i].value.storage.id(), Category::weights);
+      group.shard_elements += elements;
+      sizes->push_back(elements);
+    }
+    group.sizes = std::move(sizes);
+  }
+  eager.recorder.layer = -1;
+}
+
+void FullyShard::begin_forward(bool sync) {
+  sync_ = sync;
+  order_.clear();
+  // What the optimizer did is waited for once.
+  const std::uint32_t updated = eager_.recorder.record_event(0);
+  eager_.recorder.wait_event(copy_in_, updated);
+  eager_.recorder.wait_event(group_.stream(), updated);
+  eager_.recorder.host(HostClass::fsdp_hooks);
+  Group& root = groups_.back();
+  gather(root);
+  copy_out(root, true);
+}
+
+void FullyShard::after_forward() {
+  eager_.recorder.host(HostClass::fsdp_hooks);
+  order_.push_back(groups_.size() - 1);  // the root stays whole: its backward pass comes next
+}
+
+Tensor FullyShard::before_block(std::int64_t block, Tensor input) {
+  if (a_call_ == 0 || block % a_call_ != 0) return input;
+  eager_.recorder.host(HostClass::fsdp_hooks);
+  const auto number = static_cast<std::size_t>(block / a_call_);
+  gather(groups_[number]);
+  copy_out(groups_[number], true);
+  if (eager_.needs_node({&input})) Eager::attach(input, eager_.node<AfterBackward>({&input}, *this, number));
+  return input;
+}
+
+Tensor FullyShard::after_block(std::int64_t block, Tensor output) {
+  if (a_call_ == 0) return output;
+  const auto number = static_cast<std::size_t>(block / a_call_);
+  if ((block + 1) % a_call_ != 0 && block + 1 < blocks_) return output;
+  eager_.recorder.host(HostClass::fsdp_hooks);
+  if (how_.reshard_after_forward.ranks != 1 && how_.strategy != DataStrategy::zero2) reshard(groups_[number]);
+  order_.push_back(number);
+  if (eager_.needs_node({&output})) Eager::attach(output, eager_.node<BeforeBackward>({&output}, *this, number));
+  return output;
+}
+
+void FullyShard::gather(Group& group) {
+  if (group.whole || group.gathered.defined()) return;
+  eager::Recorder& recorder = eager_.recorder;
+  recorder.host(HostClass::fsdp_gather);
+  const DType type = this->type();
+  Tensor mine;  // this rank's part of the buffer
+  {
+    const OnStream there(recorder, copy_in_);
+    Tensor cast;
+    std::vector<const Tensor*> shards;
+    for (const std::size_t i : group.parameters) shards.push_back(&shards_[i].value);
+    if (how_.offload)
+      for (const Tensor* shard : shards) recorder.op(Copy{CopyKind::host_to_device, stored_, 1, shard->elements(), 1}, {shard}, {shard});
+    if (type != stored_) {
+      cast = eager_.empty({group.shard_elements}, type);
+      recorder.op(MultiTensor{MultiTensorFunction::copy, stored_, group.sizes}, {}, {});
+    }
+    group.gathered = eager_.empty({elements_of(group)}, type);
+    recorder.set_category(group.gathered.storage.id(), Category::temporaries);
+    mine = group.gathered;
+    mine.sizes = {group.shard_elements};
+    mine.view = true;
+    recorder.op(MultiTensor{MultiTensorFunction::copy, type, group.sizes}, {}, {});
+  }
+  recorder.wait_event(group_.stream(), recorder.record_event(copy_in_));
+  const OnStream there(recorder, group_.stream());
+  group_.run(CollectiveKind::all_gather, type, group.gathered.bytes(), mine, group.gathered);
+  group.gathering = recorder.record_event(group_.stream());
+}
+
+void FullyShard::copy_out(Group& group, bool forward) {
+  if (!group.gathered.defined()) return;
+  eager::Recorder& recorder = eager_.recorder;
+  recorder.host(HostClass::fsdp_copy_out);
+  if (forward && held_.defined())
+    for (const std::uint8_t stream : {copy_in_, group_.stream()}) recorder.wait_event(stream, held_until_);
+  recorder.wait_event(0, group.gathering);
+  for (const std::size_t i : group.parameters) recorder.fill_storage(parameters_[i].value.storage.id());
+  send_pointers(eager_, static_cast<std::int64_t>(group.parameters.size()));
+  recorder.op(Copy{CopyKind::contiguous, type(), 1, elements_of(group), 1}, {&group.gathered}, {&group.gathered});
+  group.whole = true;
+  const std::uint32_t copied = recorder.record_event(0);
+  if (forward) {
+    held_ = std::move(group.gathered);
+    held_until_ = copied;
+  } else {
+    for (const std::uint8_t stream : {copy_in_, group_.stream()}) recorder.wait_event(stream, copied);
+  }
+  group.gathered = Tensor{};
+}
+
+void FullyShard::reshard(Group& group) {
+  if (!group.whole) return;
+  for (const std::size_t i : group.parameters) eager_.recorder.empty_storage(parameters_[i].value.storage.id());
+  group.whole = false;
+}
+
+void FullyShard::begin_backward() {
+  eager_.recorder.host(HostClass::fsdp_hooks);
+  before_backward(groups_.size() - 1);
+}
+
+void FullyShard::before_backward(std::size_t number) {
+  held_ = Tensor{};
+  gather(groups_[number]);
+  copy_out(groups_[number], false);
+  // One group ahead.
+  const auto here = std::find(order_.begin(), order_.end(), number);
+  if (here != order_.end() && here != order_.begin()) gather(groups_[*std::prev(here)]);
+}
+
+void FullyShard::after_backward(std::size_t number) {
+  Group& group = groups_[number];
+  for (const std::size_t i : group.parameters) accumulate(i);
+  if (sync_) {
+    take_gradients(group);
+    reshard(group);
+    reduce(group);
+  } else {
+    reshard(group);
+  }
+}
+
+/// Gradients of micro-batches that are not exchanged stay whole, in the type they will be reduced in.
+void FullyShard::accumulate(std::size_t parameter) {
+  Tensor& gradient = parameters_[parameter].gradient;
+  Tensor& sum = accumulated_[parameter];
+  if (!gradient.defined()) return;
+  if (sum.defined()) {
+    aten::add_in_place(eager_, sum, gradient);
+    gradient = Tensor{};
+  } else if (!sync_) {
+    sum = aten::to(eager_, gradient, how_.reduce_type.value_or(gradient.type));
+    eager_.recorder.set_category(sum.storage.id(), Category::gradients);
+    gradient = Tensor{};
+  }
+}
+
+void FullyShard::take_gradients(Group& group) {
+  group.gradients.clear();
+  for (const std::size_t i : group.parameters) {
+    Tensor& whole = accumulated_[i].defined() ? accumulated_[i] : parameters_[i].gradient;
+    group.gradients.push_back(std::move(whole));
+    whole = Tensor{};
+  }
+}
+
+void FullyShard::reduce(Group& group) {
+  eager::Recorder& recorder = eager_.recorder;
+  recorder.host(HostClass::fsdp_reduce);
+  if (reducing_.defined()) {
+    recorder.wait_event(0, reduced_);
+    reducing_ = Tensor{};
+  }
+  const DType given = group.gradients.front().type, type = how_.reduce_type.value_or(given);
+  reducing_ = eager_.empty({elements_of(group)}, type);
+  send_pointers(eager_, static_cast<std::int64_t>(group.parameters.size()));
+  Tensor flat = reducing_;
+  flat.type = given;
+  aten::pointwise(eager_, PointwiseFunction::cast, {&flat}, reducing_);
+  group.gradients.clear();
+  recorder.wait_event(reduce_, recorder.record_event(0));
+  const OnStream there(recorder, reduce_);
+  Tensor mine = eager_.empty({group.shard_elements}, type);
+  group_.run(CollectiveKind::reduce_scatter, type, reducing_.bytes(), reducing_, mine);
+  reduced_ = recorder.record_event(reduce_);
+  std::uint8_t last = reduce_;
+  if (replicas_) {
+    last = replicas_->stream();
+    recorder.wait_event(last, reduced_);
+    const OnStream among_replicas(recorder, last);
+    replicas_->run(CollectiveKind::all_reduce, type, mine.bytes(), mine, mine);
+  }
+  const OnStream after(recorder, last);
+  mine = aten::to(eager_, mine, stored_);
+  recorder.set_category(mine.storage.id(), Category::gradients);
+  for (const std::size_t i : group.parameters) {
+    eager::Parameter& shard = shards_[i];
+    Tensor part = mine;
+    part.sizes = shard.value.sizes;
+    part.strides = shard.value.strides;
+    part.view = true;
+    if (how_.offload) recorder.op(Copy{CopyKind::device_to_host, part.type, 1, part.elements(), 1}, {&part}, {});
+    if (shard.gradient.defined()) aten::add_in_place(eager_, shard.gradient, part);
+    else shard.gradient = part;
+  }
+  group.ready = recorder.record_event(last);
+}
+
+void FullyShard::after_backward() {
+  after_backward(groups_.size() - 1);
+  eager::Recorder& recorder = eager_.recorder;
+  if (sync_)
+    for (const Group& group : groups_) recorder.wait_event(0, group.ready);
+  if (reducing_.defined()) recorder.wait_event(0, reduced_);
+  reducing_ = Tensor{};
+  held_ = Tensor{};
+}
+
+void FullyShard::add_up_norm() {
+  const Tensor norm = eager_.empty({}, DType::fp32);
+  group_.run(CollectiveKind::all_reduce, DType::fp32, norm.bytes(), norm, norm);
+}
+
+}  // namespace ridgeline::parallel

@@ -1,0 +1,86 @@
+// fully_shard (FSDP2) and FullyShardedDataParallel (FSDP1): parameters, gradients and states cut over the ranks, gathered
+// module by module just before they are needed.
+//
+// Follows torch/distributed/fsdp/_fully_shard of PyTorch 2.11. A group is what one call shards: some blocks, or what is
+// left at the root. Each parameter is cut along its first dimension and padded. Gathering copies the shards into their
+// place (a stream of its own), gathers (another), and copies out on the default stream, which waits for an event; the
+// gathered buffer is held until the next group was copied out. The backward pass gathers one group ahead. Gradients are
+// put in order by one kernel, reduced and scattered on a third stream; one such buffer is outstanding.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "sim/workload/eager/parameter.h"
+#include "sim/workload/families/family.h"
+#include "sim/workload/parallel/communication.h"
+#include "sim/workload/parallel/parallel.h"
+
+namespace ridgeline::parallel {
+
+class FullyShard final : public families::BlockWrapper {
+ public:
+  /// Shards a network whose parameters' `layer` says which block they belong to. Its whole parameters were never on the
+  /// device (built on "meta").
+  FullyShard(eager::Eager& eager, eager::Parameters& parameters, std::int64_t blocks,
+             const ParallelDescription& description, DType stored);
+
+  void begin_forward(bool sync);
+  void after_forward();
+  eager::Tensor before_block(std::int64_t block, eager::Tensor input) override;
+  eager::Tensor after_block(std::int64_t block, eager::Tensor output) override;
+  void begin_backward();
+  void after_backward();
+  /// What the optimizer updates: this rank's shards, with their gradients.
+  eager::Parameters& shards() { return shards_; }
+  /// The norm of all gradients takes a sum over ranks.
+  void add_up_norm();
+
+ private:
+  class BeforeBackward;
+  class AfterBackward;
+  struct Group {
+    std::vector<std::size_t> parameters;
+    std::int64_t shard_elements = 0;  ///< of one rank, padded
+    bool whole = false;               ///< parameters are on the device
+    eager::Tensor gathered;
+    std::uint32_t gathering = 0;           ///< event: the buffer is complete
+    std::vector<eager::Tensor> gradients;  ///< taken from the parameters, to be reduced
+    std::uint32_t ready = 0;               ///< event: the shards' gradients are complete
+    std::shared_ptr<const std::vector<std::int64_t>> sizes;  ///< elements of each shard
+  };
+
+  void gather(Group& group);
+  void copy_out(Group& group, bool forward);
+  void reshard(Group& group);
+  void accumulate(std::size_t parameter);
+  void take_gradients(Group& group);
+  void reduce(Group& group);
+  void before_backward(std::size_t group);
+  void after_backward(std::size_t group);
+  [[nodiscard]] std::int64_t elements_of(const Group& group) const { return group.shard_elements * ranks(); }
+  [[nodiscard]] std::int64_t ranks() const { return group_.ranks(); }
+  [[nodiscard]] DType type() const { return how_.parameter_type.value_or(stored_); }
+
+  eager::Eager& eager_;
+  eager::Parameters& parameters_;
+  const ParallelDescription& how_;
+  DType stored_;
+  std::int64_t blocks_;
+  std::int64_t a_call_;  ///< blocks of one group
+  ProcessGroup group_;   ///< its stream gathers
+  std::uint8_t copy_in_, reduce_;
+  std::optional<ProcessGroup> replicas_;
+  std::vector<Group> groups_;  ///< those of blocks, then the root
+  eager::Parameters shards_;   ///< by parameter
+  std::vector<eager::Tensor> accumulated_;  ///< whole gradients that were not exchanged yet, by parameter
+  std::vector<std::size_t> order_;  ///< of the groups in the forward pass
+  eager::Tensor held_;              ///< gathered buffer of the group before
+  std::uint32_t held_until_ = 0;
+  eager::Tensor reducing_;  ///< input of the reduction that is outstanding
+  std::uint32_t reduced_ = 0;
+  bool sync_ = true;
+};
+
+}  // namespace ridgeline::parallel

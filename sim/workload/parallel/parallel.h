@@ -1,0 +1,58 @@
+// How training is spread over several GPUs: what a scenario says under `training.parallel`.
+//
+// Names and defaults are those of PyTorch 2.11 (torch.nn.parallel, torch.distributed.fsdp, torch.distributed.optim).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "sim/workload/dtype.h"
+
+namespace ridgeline {
+
+/// How ranks that see different data keep their parameters equal.
+enum class DataStrategy : std::uint8_t {
+  ddp,    ///< DistributedDataParallel: everything on each rank, gradients averaged
+  zero1,  ///< the same, with ZeroRedundancyOptimizer: each rank keeps the states of some parameters
+  zero2,  ///< fully_shard that keeps parameters whole between forward and backward
+  fsdp,   ///< fully_shard (FSDP2)
+  fsdp1,  ///< FullyShardedDataParallel
+  hsdp    ///< fully_shard inside groups, averaged between them
+};
+
+/// What DistributedDataParallel sends instead of its buckets.
+enum class GradientCompression : std::uint8_t { none, fp16, bf16 };
+
+/// fully_shard(reshard_after_forward=…): the number of ranks that a module is sharded over between its forward and
+/// backward pass; 0: all of its group (true), 1: it stays whole (false).
+struct ReshardAfterForward {
+  std::int64_t ranks = 0;
+  bool operator==(const ReshardAfterForward&) const = default;
+};
+
+struct ParallelDescription {
+  std::int64_t data = 1;  ///< ranks that see different data
+  DataStrategy strategy = DataStrategy::ddp;
+  // DistributedDataParallel.
+  std::optional<std::int64_t> bucket_cap;  ///< bytes; not given: 1 MiB for the first bucket, 25 MiB for the others
+  bool gradient_as_bucket_view = false, static_graph = false, find_unused_parameters = false;
+  GradientCompression compression = GradientCompression::none;
+  bool no_sync = false;  ///< gradients are exchanged at the last micro-batch only
+  // ZeroRedundancyOptimizer.
+  bool parameters_as_bucket_view = false;
+  // fully_shard and FullyShardedDataParallel.
+  std::int64_t wrap = 1;  ///< blocks that are sharded together; 0: the whole network
+  ReshardAfterForward reshard_after_forward;
+  std::optional<DType> parameter_type;  ///< of gathered parameters and what is computed with them; none: as stored
+  std::optional<DType> reduce_type;     ///< in which gradients are added up; none: that of the gradients
+  bool offload = false;                 ///< shards, gradients and the optimizer live in the host's memory
+  std::int64_t replicate = 1;           ///< groups that hold the same shards (hsdp)
+
+  [[nodiscard]] bool several() const { return data > 1; }
+  [[nodiscard]] bool shards_parameters() const {
+    return strategy != DataStrategy::ddp && strategy != DataStrategy::zero1;
+  }
+  bool operator==(const ParallelDescription&) const = default;
+};
+
+}  // namespace ridgeline
