@@ -39,6 +39,7 @@ std::unordered_map<std::string, Unit> make_units() {
   const std::vector<Base> bases{
       {"B", Dimension::bytes, bytes},
       {"B/s", Dimension::bytes_per_second, bytes},
+      {"bit/s", Dimension::bytes_per_second, {{"M", 1e6 / 8.0}, {"G", 1e9 / 8.0}, {"T", 1e12 / 8.0}}},
       {"B/cycle", Dimension::bytes_per_cycle, bytes},
       {"FLOP", Dimension::flops, large},
       {"FLOP/s", Dimension::flops_per_second, large},
@@ -120,7 +121,7 @@ std::string_view accepted_units(Dimension dimension) {
     case Dimension::cycles: return "cycles";
     case Dimension::joules: return "J, mJ, kJ";
     case Dimension::hertz: return "Hz, MHz, GHz";
-    case Dimension::bytes_per_second: return "MB/s, GB/s, TB/s, GiB/s, TiB/s";
+    case Dimension::bytes_per_second: return "MB/s, GB/s, TB/s, GiB/s, TiB/s, Gbit/s";
     case Dimension::flops_per_second: return "GFLOP/s, TFLOP/s, PFLOP/s";
     case Dimension::bytes_per_cycle: return "B/cycle, KiB/cycle";
     case Dimension::watts: return "W, kW";

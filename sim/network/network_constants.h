@@ -1,0 +1,35 @@
+// Fitted constants of collectives (data/laws/network.yaml), by the generation of the links. Times are microseconds.
+#pragma once
+
+#include "sim/hardware/gpu.h"
+
+namespace ridgeline {
+
+struct NetworkConstants {
+  double call_us = 4;             ///< events around a call, and its launch
+  double start_us = 3;            ///< a collective whose data is little
+  double ll_step_us = 0.6;        ///< one rank to the next, LL
+  double ll_channel_gb_s = 8;     ///< payload that one channel works on, LL
+  double bulk_start_us = 10;      ///< a collective of LL128 or Simple
+  double ll128_step_us = 0.8;     ///< one rank to the next, LL128
+  double ll128_share = 0.8;       ///< of the links' payload rate that one rank works on, LL128
+  double simple_step_us = 3.6;    ///< one rank to the next, Simple
+  double simple_share = 1.0;      ///< of the links' payload rate that is sent, Simple
+  double reduce_share = 2.5;      ///< rate of what an all_reduce works on and does not send, over the links'
+  double gather_share = 1.8;      ///< the same of all_gather and reduce_scatter
+  double ramp_us = 0.01;          ///< times the square root of the microseconds on the wire: pipelines that fill
+  double unaligned = 1.0;         ///< all_gather of shares that are no multiple of 16 bytes, Simple: times longer
+  double nvls_start_us = 45;      ///< NVLS
+  double nvls_share = 1.3;        ///< bus bandwidth of NVLS over the links' payload rate
+  double nvls_ramp_us = 3;        ///< as ramp_us
+  double pair_start_us = 4.2;     ///< a send and its receive
+  double pair_fill_us = 6;        ///< once it is long: buffers that fill
+  double pair_share = 1.0;        ///< of the links' payload rate
+  double pair_channel_gb_s = 32;  ///< payload of one channel of a pair
+  double exchange_share = 0.91;   ///< all_to_all, of pair_share
+};
+
+/// Of the links of GPUs of this architecture.
+const NetworkConstants& network_constants(Architecture architecture);
+
+}  // namespace ridgeline
