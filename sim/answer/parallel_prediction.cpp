@@ -15,6 +15,7 @@ namespace {
 Seconds alone(const StepRun& run) {
   Scenario scenario = run.scenario();
   scenario.cluster.reset();
+  scenario.training.precision = scenario.training.compute_precision();
   scenario.training.parallel = ParallelDescription{};
   return StepRun(run.session(), std::move(scenario), run.engine()).timeline().step;
 }

@@ -162,7 +162,7 @@ const StepRun::Step& StepRun::described_step() const {
       step.samples_per_s = amount.samples / seconds;
       step.tokens_per_s = amount.tokens / seconds;
       if (!s.recorded || s.recorded->precision)  // else it is not known of which peak
-        step.mfu = trace().model_flops / seconds / peak_of_step(program(), s.training.precision, s.gpu).value();
+        step.mfu = trace().model_flops / seconds / peak_of_step(program(), s.training.compute_precision(), s.gpu).value();
     }
     const StackNotes stack = notes_of_stack(s);
     if (!stack.exists) step.validated = false;

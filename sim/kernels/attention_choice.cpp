@@ -19,7 +19,7 @@ std::string obstacle_to_cudnn(const TrainingDescription& t, std::int64_t head_di
                               const Software& software) {
   if (!software.has_flash_attention) return fmt::format("{} has no fused attention", software.name);
   if (gpu.compute_major < 8) return "cuDNN attention needs compute capability 8.0";
-  if (!is_16_bit(t.precision)) return "cuDNN attention takes fp16 and bf16 only";
+  if (!is_16_bit(t.compute_precision())) return "cuDNN attention takes fp16 and bf16 only";
   if (head_dim % 8 != 0 || head_dim > 128)
     return fmt::format("cuDNN attention takes head dimensions up to 128 in steps of 8, not {}", head_dim);
   return "";
@@ -30,7 +30,7 @@ std::string obstacle_to_flash(const TrainingDescription& t, std::int64_t head_di
   if (gpu.compute_major < 8)
     return fmt::format("FlashAttention-2 needs compute capability 8.0; {} has {}.{}", gpu.name, gpu.compute_major,
                        gpu.compute_minor);
-  if (!is_16_bit(t.precision)) return "FlashAttention-2 takes fp16 and bf16 only";
+  if (!is_16_bit(t.compute_precision())) return "FlashAttention-2 takes fp16 and bf16 only";
   const bool small_shared = gpu.compute_major == 8 && gpu.compute_minor != 0;
   const std::int64_t largest = small_shared ? 192 : 256;
   if (head_dim > largest)
@@ -40,13 +40,13 @@ std::string obstacle_to_flash(const TrainingDescription& t, std::int64_t head_di
 std::string obstacle_to_efficient(const TrainingDescription& t, std::int64_t head_dim, const Gpu& gpu,
                                   const Software& software) {
   if (!software.has_flash_attention) return fmt::format("{} has no fused attention", software.name);
-  if (gpu.compute_major < 8 && (t.precision == Precision::bf16 || t.precision == Precision::amp_bf16))
+  if (gpu.compute_major < 8 && (t.compute_precision() == Precision::bf16 || t.compute_precision() == Precision::amp_bf16))
     return fmt::format(
         "memory-efficient attention takes bf16 from compute capability 8.0 on, and {} has {}.{}; take precision "
         "amp-fp16 "
         "or attention math",
         gpu.name, gpu.compute_major, gpu.compute_minor);
-  const std::int64_t alignment = is_16_bit(t.precision) ? 8 : 4;
+  const std::int64_t alignment = is_16_bit(t.compute_precision()) ? 8 : 4;
   if (head_dim % alignment != 0)
     return fmt::format("memory-efficient attention needs head dimensions in steps of {}, not {}", alignment, head_dim);
   return "";

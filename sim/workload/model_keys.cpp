@@ -17,6 +17,7 @@ constexpr std::array<Choice<Activation>, 5> kActivations{{{"gelu", Activation::g
                                                           {"relu", Activation::relu},
                                                           {"swiglu", Activation::swiglu},
                                                           {"gelu-spelled-out", Activation::gelu_spelled_out}}};
+constexpr std::array<Choice<bool>, 2> kCodes{{{"transformers", false}, {"plain", true}}};
 constexpr std::array<Choice<bool>, 2> kSparsities{{{"none", false}, {"2:4", true}}};
 constexpr std::array<Choice<ModelHead>, 5> kHeads{{{"language-model", ModelHead::language_model},
                                                    {"sequence-classification", ModelHead::sequence_classification},
@@ -62,6 +63,9 @@ constexpr ModelKey kKeys[] = {
     {"family", "gpt2, bert or llama", kAny,
      [](const Value& v, ModelDescription& d) { d.family = v.choice<ModelFamily>(kFamilies); },
      [](const ModelDescription& d) { return named(kFamilies, d.family); }},
+    {"code", "transformers, or plain: written out in PyTorch", ModelFamily::llama,
+     [](const Value& v, ModelDescription& d) { d.plain = v.choice<bool>(kCodes, false); },
+     [](const ModelDescription& d) { return named(kCodes, d.plain); }},
     {"layers", "transformer blocks", kAny, [](const Value& v, ModelDescription& d) { d.layers = v.integer(kLayers); },
      [](const ModelDescription& d) { return ModelValue(d.layers); }},
     {"heads", "of attention", kAny,  //

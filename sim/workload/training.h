@@ -93,6 +93,12 @@ struct TrainingDescription {
   ClippingStyle clipping_style;
   int foreach_adam_lists = 1;          ///< temporaries as large as the parameters that a foreach Adam holds at once
   std::int64_t eight_bit_block = 256;  ///< elements that share a scale in the states of an 8-bit optimizer
+  /// What forward and backward passes compute in: sharded parameters may be gathered in another type.
+  [[nodiscard]] Precision compute_precision() const {
+    if (!parallel.several() || !parallel.shards_parameters() || !parallel.parameter_type) return precision;
+    if (*parallel.parameter_type == DType::bf16) return Precision::bf16;
+    return *parallel.parameter_type == DType::fp16 ? Precision::amp_fp16 : precision;
+  }
   bool operator==(const TrainingDescription&) const = default;
 };
 

@@ -227,6 +227,7 @@ OpTrace training_run(const ModelDescription& model, const TrainingDescription& t
                      int steps, std::int64_t written_out) {
   if (training.inference) return inference_run(model, training, attention, steps);
   check(model, training);
+  if (training.parallel.several() && !training.parallel.shards_parameters()) ++steps;
   OpTrace trace;
   {
     TrainingLoop loop(trace, model, training, attention, written_out);

@@ -9,7 +9,7 @@ Tensor Autocast::lowered(Eager& eager, const Tensor& tensor) {
   if (!type_ || tensor.type == *type_) return tensor;
   const bool cacheable = tensor.leaf && tensor.requires_gradient();
   if (!cacheable) return aten::to(eager, tensor, *type_);
-  const auto [entry, fresh] = cached_.try_emplace(tensor.storage.id(), static_cast<std::uint32_t>(cache_.size()));
+  const auto [entry, fresh] = cached_.try_emplace(tensor.node, static_cast<std::uint32_t>(cache_.size()));
   if (fresh) cache_.push_back(aten::to(eager, tensor, *type_));
   return cache_[entry->second];
 }

@@ -28,7 +28,7 @@ class Autocast {
  private:
   std::optional<DType> type_;
   std::vector<Tensor> cache_;
-  std::unordered_map<StorageId, std::uint32_t> cached_;
+  std::unordered_map<const Node*, std::uint32_t> cached_;  ///< by where the parameter's gradient goes
 };
 
 }  // namespace ridgeline::eager

@@ -17,19 +17,23 @@ Llama::Llama(Eager& eager, const ModelDescription& model, const TrainingDescript
   for (std::int16_t i = 0; i < model.layers; ++i) {
     eager.recorder.layer = i;
     Layer& weights = layers_.emplace_back();
+    if (model.plain) weights.input_norm = norm_layer(false);
     weights.query = linear_layer(wide, d, attention_bias);
     weights.key = linear_layer(shared, d, attention_bias);
     weights.value = linear_layer(shared, d, attention_bias);
     weights.projection = linear_layer(d, wide, attention_bias);
+    if (model.plain) weights.attention_norm = norm_layer(false);
     weights.gate = linear_layer(inner, d, feed_forward_bias);
     weights.up = linear_layer(inner, d, feed_forward_bias);
     weights.down = linear_layer(d, inner, feed_forward_bias);
+    if (model.plain) continue;
     weights.input_norm = norm_layer(false);
     weights.attention_norm = norm_layer(false);
   }
   eager.recorder.layer = -1;
   final_norm_ = norm_layer(false);
-  for (Tensor* table : {&frequencies_, &original_frequencies_}) *table = buffer({1, model.head_dim() / 2, 1}, type());
+  if (!model.plain)
+    for (Tensor* table : {&frequencies_, &original_frequencies_}) *table = buffer({1, model.head_dim() / 2, 1}, type());
   head_ = model.tie_embeddings ? tokens_ : linear_layer(model.vocabulary, d, false);
 }
 
@@ -41,11 +45,13 @@ Tensor Llama::loss(const Batch& batch) {
     Tensor embedded, positions;  // variables of the model: they live to its end
     embedded = embedding(eager_, batch.tokens, tokens_);
     x = embedded;
-    positions = position_ids();
-    look_for_packed_sequences(positions);
+    if (!model_.plain) {
+      positions = position_ids();
+      look_for_packed_sequences(positions);
+    }
     if (attention_ == AttentionChoice::eager) mask = causal_mask(x.type);
     else if (training_.mask_given) mask = causal_mask(eager_.autocast.on() ? eager_.autocast.type() : x.type);
-    by = rotation(positions, x.type);
+    by = model_.plain ? plain_rotation(x.type) : rotation(positions, x.type);
     for (std::size_t i = 0; i < layers_.size(); ++i) {
       eager_.recorder.layer = static_cast<std::int16_t>(i);
       const auto run = [this, i, by, mask](Eager& eager, Tensor input) {
@@ -91,6 +97,9 @@ Tensor Llama::next_token_loss(const Tensor& logits, const Tensor& labels) {
   Tensor targets, padded, wide;
   // The loss is taken in fp32 whatever the logits are.
   wide = aten::to(eager_, logits, DType::fp32);
+  if (model_.plain)
+    return cross_entropy(eager_, view(eager_, wide, {wide.elements() / model_.vocabulary, model_.vocabulary}),
+                         view(eager_, labels, {labels.elements()}));
   eager_.recorder.host(HostClass::pointwise, 4);
   // Labels move one place to the left: padded on the right, cut on the left, made contiguous.
   padded = aten::full(eager_, {labels.sizes[0], labels.sizes[1] + 1}, DType::int64);
@@ -226,6 +235,34 @@ Llama::Rotation Llama::rotation(const Tensor& positions, DType type) {
   Rotation result;
   result.cosine = aten::view(eager_, aten::to(eager_, cosine, type), sizes);
   result.sine = aten::view(eager_, aten::to(eager_, sine, type), sizes);
+  return result;
+}
+
+Llama::Rotation Llama::plain_rotation(DType type) {
+  const std::int64_t length = place.length, half = model_.head_dim() / 2;
+  using F = PointwiseFunction;
+  eager_.recorder.host(HostClass::pointwise, 12);
+  const auto of = [&](F function, const Tensor& from, const Dims& sizes) {
+    Tensor result = eager_.empty(sizes, DType::fp32);
+    aten::pointwise(eager_, function, {&from}, result);
+    return result;
+  };
+  Tensor both, angles, inverse;
+  {
+    const Tensor steps = aten::to(eager_, aten::arange(eager_, half, DType::int64), DType::fp32);
+    const Tensor share = of(F::divide, steps, {half});
+    const Tensor power = of(F::power, share, {half});
+    inverse = of(F::reciprocal, power, {half});
+    const Tensor positions = aten::to(eager_, aten::arange(eager_, length, DType::int64), DType::fp32);
+    angles = eager_.empty({1, length, half}, DType::fp32);
+    aten::pointwise(eager_, F::mul, {&positions, &inverse}, angles);
+  }
+  both = aten::concatenate(eager_, angles, angles);
+  Rotation result;
+  for (Tensor* part : {&result.cosine, &result.sine}) {
+    const Tensor value = of(F::rope, both, {1, length, 2 * half});
+    *part = aten::view(eager_, aten::to(eager_, value, type), {1, 1, length, 2 * half});
+  }
   return result;
 }
 

@@ -32,6 +32,7 @@ class Llama final : public Family {
   Tensor converted_mask(const Tensor& mask, DType type);
   /// Cosines and sines of every position, once a forward pass.
   Rotation rotation(const Tensor& positions, DType type);
+  Rotation plain_rotation(DType type);
   Tensor rotated(const Tensor& x, const Rotation& by);
   /// Keys or values once for every query head.
   Tensor repeated(const Tensor& x);

@@ -82,7 +82,7 @@ FullyShard::FullyShard(Eager& eager, eager::Parameters& parameters, std::int64_t
     Group& group = block >= 0 && calls > 0 ? groups_[static_cast<std::size_t>(block / a_call_)] : groups_.back();
     group.parameters.push_back(i);
   }
-  std::vector<eager::StorageId> whole;
+  std::vector<StorageId> whole;
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     shards_.emplace_back();
     whole.push_back(parameters[i].value.storage.id());
