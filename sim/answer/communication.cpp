@@ -5,6 +5,14 @@
 #include "sim/network/communicator_memory.h"
 
 namespace ridgeline {
+namespace {
+
+const Collective* collective_of(const StepProgram& program, const Action& action) {
+  if (action.call == Action::kNoCall) return nullptr;
+  return std::get_if<Collective>(&program.trace->ops[program.trace->calls[action.call].op]);
+}
+
+}  // namespace
 
 Placement placement_of(const Scenario& scenario, const Collective& collective) {
   const ParallelDescription& how = scenario.training.parallel;
@@ -25,11 +33,40 @@ KernelTime kernel_time_of_collective(const Scenario& scenario, const Collective&
   return result;
 }
 
+StepContention::StepContention(const StepProgram& program, std::span<const KernelTime> times, const Scenario& scenario)
+    : gpu_(scenario.gpu) {
+  launches_.reserve(times.size());
+  for (const Action& action : program.steady_step()) {
+    if (action.kind != Action::Kind::launch) continue;
+    const KernelLaunch& launch = program.launches[action.index];
+    const KernelTime& time = times[launches_.size()];
+    Launch& one = launches_.emplace_back();
+    if (const Collective* collective = collective_of(program, action)) {
+      one.collective = time_of_collective(scenario, *collective);
+      continue;
+    }
+    const double most = std::max(1.0, static_cast<double>(blocks_per_sm(launch, gpu_)));
+    const bool of_sms = time.limiter != Limiter::dram && time.limiter != Limiter::l2;
+    one.kernel = {time.time, launch.blocks(), most, Bytes(time.dram_read_bytes + time.dram_write_bytes),
+                  of_sms ? 1.0 : 0.0};
+  }
+}
+
+double StepContention::of_kernel(std::size_t kernel, std::size_t collective) const {
+  const auto& beside = launches_[collective].collective;
+  return beside ? compute_slowdown(gpu_, *beside, launches_[kernel].kernel) : 1.0;
+}
+
+double StepContention::of_collective(std::size_t collective, std::size_t kernel) const {
+  const auto& slowed = launches_[collective].collective;
+  return slowed ? collective_slowdown(gpu_, *slowed, launches_[kernel].kernel) : 1.0;
+}
+
 void name_collectives(StepProgram& program, const Scenario& scenario) {
   if (!scenario.cluster || !program.has_streams()) return;
   for (const Action& action : program.actions) {
-    if (action.kind != Action::Kind::launch || action.call == Action::kNoCall) continue;
-    const auto* collective = std::get_if<Collective>(&program.trace->ops[program.trace->calls[action.call].op]);
+    if (action.kind != Action::Kind::launch) continue;
+    const Collective* collective = collective_of(program, action);
     if (collective == nullptr) continue;
     KernelLaunch& launch = program.launches[action.index];
     const CollectiveTime time = time_of_collective(scenario, *collective);

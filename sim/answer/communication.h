@@ -1,9 +1,15 @@
 // The collectives of a scenario's step on its cluster: how long each takes, and the memory their communicators hold.
 #pragma once
 
+#include <optional>
+#include <span>
+#include <vector>
+
 #include "sim/network/collective_time.h"
+#include "sim/network/overlap.h"
 #include "sim/program/step_program.h"
 #include "sim/scenario/scenario.h"
+#include "sim/timeline/timeline.h"
 #include "sim/timing/kernel_time.h"
 
 namespace ridgeline {
@@ -14,6 +20,23 @@ Placement placement_of(const Scenario& scenario, const Collective& collective);
 /// Alone, all ranks ready. The scenario has a cluster.
 CollectiveTime time_of_collective(const Scenario& scenario, const Collective& collective);
 KernelTime kernel_time_of_collective(const Scenario& scenario, const Collective& collective);
+
+/// How the collectives of a program's steady step and the kernels beside them slow each other. The program, the times and
+/// the scenario must outlive it.
+class StepContention final : public Contention {
+ public:
+  StepContention(const StepProgram& program, std::span<const KernelTime> times, const Scenario& scenario);
+  [[nodiscard]] double of_kernel(std::size_t kernel, std::size_t collective) const override;
+  [[nodiscard]] double of_collective(std::size_t collective, std::size_t kernel) const override;
+
+ private:
+  struct Launch {
+    KernelBesides kernel;
+    std::optional<CollectiveTime> collective;  ///< else a kernel
+  };
+  const Gpu& gpu_;
+  std::vector<Launch> launches_;
+};
 
 /// Collectives of a program get the names, thread blocks and threads that NCCL gives them on this cluster.
 void name_collectives(StepProgram& program, const Scenario& scenario);

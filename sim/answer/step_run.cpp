@@ -112,7 +112,7 @@ const Timeline& StepRun::timeline() const {
   return timeline_.get([&] {
     const std::vector<KernelTime>& each = times();
     go_on();
-    return run_timeline(program(), each, scenario_.gpu, scenario_.host, {.cuda_graphs = scenario_.cuda_graphs});
+    return line_of(each, scenario_.host);
   });
 }
 
@@ -131,7 +131,16 @@ Seconds StepRun::step_with(const Host& host, double kernel_factor, double host_f
   }
   Host other = host;
   other.scale *= host_factor;
-  return run_timeline(program(), scaled, scenario_.gpu, other, {.cuda_graphs = scenario_.cuda_graphs}).step;
+  return line_of(scaled, other).step;
+}
+
+Timeline StepRun::line_of(std::span<const KernelTime> each, const Host& host) const {
+  TimelineOptions options{.cuda_graphs = scenario_.cuda_graphs};
+  if (!scenario_.cluster || !program().has_streams())
+    return run_timeline(program(), each, scenario_.gpu, host, options);
+  const StepContention contention(program(), times(), scenario_);
+  options.contention = &contention;
+  return run_timeline(program(), each, scenario_.gpu, host, options);
 }
 
 const StepRun::Step& StepRun::described_step() const {

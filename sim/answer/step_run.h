@@ -64,6 +64,7 @@ class StepRun {
   [[nodiscard]] const Step& described_step() const;
   [[nodiscard]] std::shared_ptr<SharedTrace> shared_trace() const;
   [[nodiscard]] std::shared_ptr<SharedKernels> shared_kernels() const;
+  [[nodiscard]] Timeline line_of(std::span<const KernelTime> each, const Host& host) const;
   [[nodiscard]] Seconds step_with(const Host& host, double kernel_factor, double host_factor) const;
 
   Session& session_;

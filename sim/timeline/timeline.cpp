@@ -15,6 +15,7 @@ namespace ridgeline {
 namespace {
 
 constexpr int kIssuedSteps = 10;   // of Timeline::host_issue
+constexpr int kContentionPasses = 2;  // spans move by little after the first
 constexpr double kSettled = 1e-6;  // relative change of a step that has become periodic
 
 struct Run {
@@ -53,6 +54,26 @@ Run settle(const IssuePlan& plan, std::span<const double> durations, const Gpu& 
   const double latency = gpu.launch.start_latency.value();
   if (plan.order.empty()) return settle_with(Recurrence(depth, latency), plan, durations, most_steps);
   return settle_with(StreamRecurrence(plan.streams, plan.events, depth, latency), plan, durations, most_steps);
+}
+
+/// Durations as kernels of different streams slow each other, from where they lay before: a kernel that runs `beside`
+/// seconds beside another, in which it goes at 1 / slowdown of its speed, takes beside · (1 - 1 / slowdown) longer.
+std::vector<double> contended(const IssuePlan& plan, std::span<const double> alone,
+                              std::span<const Recurrence::Span> spans, const Contention& contention) {
+  std::vector<std::size_t> kernels, others;  // in order of time, each list without overlaps of a stream with itself
+  for (std::size_t i = 0; i < spans.size(); ++i) (plan.launches[i].stream == 0 ? kernels : others).push_back(i);
+  std::vector<double> durations(alone.begin(), alone.end());
+  for (const std::size_t other : others) {
+    const auto after = [&](double at, std::size_t kernel) { return at < spans[kernel].end; };
+    auto kernel = std::upper_bound(kernels.begin(), kernels.end(), spans[other].start, after);
+    for (; kernel != kernels.end() && spans[*kernel].start < spans[other].end; ++kernel) {
+      const double beside = std::min(spans[*kernel].end, spans[other].end) -
+                            std::max(spans[*kernel].start, spans[other].start);
+      durations[*kernel] += beside * (1.0 - 1.0 / contention.of_kernel(*kernel, other));
+      durations[other] += beside * (1.0 - 1.0 / contention.of_collective(other, *kernel));
+    }
+  }
+  return durations;
 }
 
 /// Of each span, the seconds in which none of a stream before its own runs: what it adds to the step.
@@ -103,11 +124,22 @@ Timeline run_timeline(const StepProgram& program, std::span<const KernelTime> ti
   std::vector<double> durations(times.size());
   Run run;
   Hertz ran_at{-1.0};
+  double contention = 0.0;
   const auto run_at = [&](Hertz clock) {
     if (clock != ran_at) {
       for (std::size_t i = 0; i < times.size(); ++i)
         durations[i] = plan.launches[i].busy_of(load.duration(i, clock).value());
       run = settle(plan, durations, gpu, options.most_steps);
+      if (options.contention != nullptr && !plan.order.empty()) {
+        const std::vector<double> alone = durations;
+        for (int pass = 0; pass < kContentionPasses; ++pass) {
+          durations = contended(plan, alone, run.spans, *options.contention);
+          run = settle(plan, durations, gpu, options.most_steps);
+        }
+        contention = 0.0;
+        for (std::size_t i = 0; i < durations.size(); ++i)
+          if (plan.launches[i].stream == 0) contention += durations[i] - alone[i];
+      }
       ran_at = clock;
     }
     return Seconds{run.step};
@@ -143,6 +175,7 @@ Timeline run_timeline(const StepProgram& program, std::span<const KernelTime> ti
   timeline.host_begin = Seconds(run.host_begin - run.begin);
   timeline.clock = busy > 0.0 ? Hertz(clocks / busy) : clock;
   timeline.held = Seconds(held);
+  timeline.contention = Seconds(contention);
   timeline.power = load.power(clock, timeline.step);
   timeline.sm_utilization = run.step > 0 ? occupied / run.step : 0.0;
   timeline.host_bound = starved > 0.1 * run.step;

@@ -24,9 +24,21 @@
 
 namespace ridgeline {
 
+/// How kernels that run beside each other on streams of their own slow each other. Entries count launches of the steady
+/// step.
+class Contention {
+ public:
+  virtual ~Contention() = default;
+  /// Time of `kernel` while `collective` runs, over its time alone; at least 1.
+  [[nodiscard]] virtual double of_kernel(std::size_t kernel, std::size_t collective) const = 0;
+  /// Time of `collective` while kernels like `kernel` run, over its time alone; at least 1.
+  [[nodiscard]] virtual double of_collective(std::size_t collective, std::size_t kernel) const = 0;
+};
+
 struct TimelineOptions {
   bool cuda_graphs = false;
   int most_steps = 12;   ///< repetitions of the steady step, the last of which is reported
+  const Contention* contention = nullptr;  ///< null: what runs beside each other does not slow
   bool throttle = true;  ///< lower the clock where the step would draw more than the board's limit on average
 };
 
@@ -56,6 +68,7 @@ struct Timeline {
   RepeatedSpans repeat;             ///< which of them run more than once
   Hertz clock;                      ///< of the SMs: the highest the power limit leaves, averaged over the kernels
   Seconds held;                     ///< what the limit adds to the kernels
+  Seconds contention;               ///< what collectives beside them add to the kernels of the default stream
   Watts power;                      ///< average draw of the step
   double sm_utilization = 0;        ///< SM-seconds with a thread block over SM-seconds of the step
   bool host_bound = false;          ///< the GPU waits for the host for more than a tenth of the step
