@@ -17,6 +17,7 @@ void add_compare_command(CLI::App& program, Outcome& outcome);
 void add_sweep_command(CLI::App& program, Outcome& outcome);
 void add_exercise_command(CLI::App& program, Outcome& outcome);
 void add_kernels_command(CLI::App& program, Outcome& outcome);
+void add_collectives_command(CLI::App& program, Outcome& outcome);
 void add_hardware_command(CLI::App& program, Outcome& outcome);
 void add_models_command(CLI::App& program, Outcome& outcome);
 void add_memory_command(CLI::App& program, Outcome& outcome);

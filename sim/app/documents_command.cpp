@@ -37,6 +37,7 @@ _ridgeline() {{
   fi
   case "$before" in
     --hardware|--recorded-on) mapfile -t COMPREPLY < <(compgen -W "$(ridgeline hardware --names 2>/dev/null)" -- "$current"); return ;;
+    --cluster) mapfile -t COMPREPLY < <(compgen -W "$(ridgeline hardware --clusters 2>/dev/null)" -- "$current"); return ;;
     --engine) mapfile -t COMPREPLY < <(compgen -W "roofline analytic simulate" -- "$current"); return ;;
   esac
   case "${{COMP_WORDS[1]}}" in

@@ -1,4 +1,4 @@
-// ridgeline hardware: the shipped GPUs, or one with the source of every number.
+// ridgeline hardware: the shipped GPUs and clusters, or one with the source of every number.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -6,7 +6,9 @@
 #include "sim/app/commands.h"
 #include "sim/app/hardware_overrides.h"
 #include "sim/hardware/load_gpu.h"
+#include "sim/network/load_cluster.h"
 #include "sim/output/standard_output.h"
+#include "sim/report/collective_lines.h"
 #include "sim/report/hardware_text.h"
 
 namespace ridgeline::app {
@@ -15,7 +17,7 @@ namespace {
 struct Options {
   std::string name, format = "text";
   std::vector<std::string> sets;
-  bool datasheet = false, keys = false, names = false;
+  bool datasheet = false, keys = false, names = false, clusters = false;
 };
 
 void run(const Options& options) {
@@ -27,6 +29,10 @@ void run(const Options& options) {
     for (const std::string& name : hardware_names()) print("{}\n", name);
     return;
   }
+  if (options.clusters) {
+    for (const std::string& name : cluster_names()) print("{}\n", name);
+    return;
+  }
   const Numbers numbers = options.datasheet ? Numbers::datasheet : Numbers::measured;
   if (options.name.empty()) {
     std::vector<Gpu> gpus;
@@ -36,11 +42,13 @@ void run(const Options& options) {
       for (const Gpu& gpu : gpus) names.push_back({{"name", gpu.name}, {"title", gpu.title}});
       print("{}\n", names.dump(2));
     } else {
-      print("{}", hardware_list(gpus));
+      print("{}\n{}", hardware_list(gpus), cluster_list());
     }
     return;
   }
-  const HardwareSheet sheet = load_hardware_sheet(options.name, hardware_overrides(options.sets), numbers);
+  const auto overrides = hardware_overrides(options.sets);
+  const HardwareSheet sheet = describes_cluster(options.name) ? load_cluster_sheet(options.name, overrides)
+                                                              : load_hardware_sheet(options.name, overrides, numbers);
   if (options.format == "json") print("{}\n", hardware_json(sheet).dump(2));
   else print("{}", hardware_text(sheet));
 }
@@ -49,13 +57,15 @@ void run(const Options& options) {
 
 void add_hardware_command(CLI::App& program, Outcome&) {
   auto options = std::make_shared<Options>();
-  auto* command = program.add_subcommand("hardware", "list the GPUs, or show one with the source of each number");
-  command->add_option("name", options->name, "a name of hw/ or a path");
+  auto* command =
+      program.add_subcommand("hardware", "list GPUs and clusters, or show one with the source of each number");
+  command->add_option("name", options->name, "a name of hw/ or of hw/clusters/, or a path");
   command->add_option("--set", options->sets, "KEY=VALUE: any key of the description")
       ->allow_extra_args(false)
       ->take_all();
   command->add_option("--format", options->format, "text or json")->check(CLI::IsMember({"text", "json"}));
   command->add_flag("--names", options->names, "the names alone, a line each");
+  command->add_flag("--clusters", options->clusters, "the names of clusters alone, a line each");
   command->add_flag("--datasheet", options->datasheet, "ignore the measured section");
   command->add_flag("--keys", options->keys,
                     "every key of a description: meaning, allowed values, the laws that read it");

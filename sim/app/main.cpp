@@ -59,6 +59,7 @@ void add_commands(CLI::App& program, ridgeline::app::Outcome& outcome) {
   add_sweep_command(program, outcome);
   add_exercise_command(program, outcome);
   add_kernels_command(program, outcome);
+  add_collectives_command(program, outcome);
   add_memory_command(program, outcome);
   add_replay_command(program, outcome);
   add_validate_command(program, outcome);

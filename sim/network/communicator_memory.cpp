@@ -14,7 +14,7 @@ constexpr double kReceiver = 10.0 * kMiB, kSender = 2.0 * kMiB;
 constexpr double kBesides = 192.0 * kMiB;
 // Of the connections of pairs besides: what is left of 446 MiB with one peer, 1214 MiB with three.
 constexpr double kPairsBesides = 62.0 * kMiB;
-constexpr int kPairChannels = 32;
+constexpr int kChannelsOfAPair = 32;
 // Once a process: init_process_group on an H200, PyTorch 2.11, NCCL 2.28.9.
 constexpr double kBase = 364.0 * kMiB;
 
@@ -29,7 +29,7 @@ Bytes communicator_memory(const Cluster& cluster, const CommunicatorUse& use) {
     const Placement placement = place(cluster, std::min(use.ranks, cluster.all_gpus()));
     bytes += kBesides + group_links(cluster, placement).channels * (kReceiver + kSender);
   }
-  if (use.peers > 0) bytes += kPairsBesides + 1.0 * use.peers * kPairChannels * (kReceiver + kSender);
+  if (use.peers > 0) bytes += kPairsBesides + 1.0 * use.peers * kChannelsOfAPair * (kReceiver + kSender);
   return Bytes{bytes};
 }
 

@@ -25,7 +25,8 @@ constexpr std::string_view kKinds[] = {
     "kernels",           "published-kernels", "steps",         "published-steps", "published-runs", "step-times",
     "generations",       "parallel",          "sequences",     "profiler-traces", "recordings",     "execution-traces",
     "fused-kernels",     "allocations",       "snapshots",     "counters",        "loads",          "host",
-    "microarchitecture", "power-limits",      "published-ops", "graphs",          "calls"};
+    "microarchitecture", "power-limits",      "published-ops", "graphs",          "calls",          "collectives",
+    "overlaps"};
 
 std::map<std::string, MeasuringMachine> read_machines(const config::Value& list) {
   std::map<std::string, MeasuringMachine> machines;
