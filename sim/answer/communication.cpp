@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "sim/network/communicator_memory.h"
+#include "sim/occupancy/occupancy.h"
 
 namespace ridgeline {
 namespace {
@@ -45,10 +46,10 @@ StepContention::StepContention(const StepProgram& program, std::span<const Kerne
       one.collective = time_of_collective(scenario, *collective);
       continue;
     }
-    const double most = std::max(1.0, static_cast<double>(blocks_per_sm(launch, gpu_)));
-    const bool of_sms = time.limiter != Limiter::dram && time.limiter != Limiter::l2;
+    const double most = std::max(1, occupancy_of(gpu_.sm, launch).blocks);
+    const bool of_memory = time.limiter == Limiter::dram || time.limiter == Limiter::l2;
     one.kernel = {time.time, launch.blocks(), most, Bytes(time.dram_read_bytes + time.dram_write_bytes),
-                  of_sms ? 1.0 : 0.0};
+                  of_memory ? 1.0 : 0.0};
   }
 }
 
@@ -60,6 +61,11 @@ double StepContention::of_kernel(std::size_t kernel, std::size_t collective) con
 double StepContention::of_collective(std::size_t collective, std::size_t kernel) const {
   const auto& slowed = launches_[collective].collective;
   return slowed ? collective_slowdown(gpu_, *slowed, launches_[kernel].kernel) : 1.0;
+}
+
+Seconds StepContention::wait_for_room(std::size_t collective, std::size_t kernel, Seconds elapsed) const {
+  if (!launches_[collective].collective) return Seconds{};
+  return ridgeline::wait_for_room(gpu_, launches_[kernel].kernel, elapsed);
 }
 
 void name_collectives(StepProgram& program, const Scenario& scenario) {

@@ -28,6 +28,7 @@ class StepContention final : public Contention {
   StepContention(const StepProgram& program, std::span<const KernelTime> times, const Scenario& scenario);
   [[nodiscard]] double of_kernel(std::size_t kernel, std::size_t collective) const override;
   [[nodiscard]] double of_collective(std::size_t collective, std::size_t kernel) const override;
+  [[nodiscard]] Seconds wait_for_room(std::size_t collective, std::size_t kernel, Seconds elapsed) const override;
 
  private:
   struct Launch {

@@ -15,14 +15,14 @@ namespace {
 
 using Kernels = std::vector<std::string>;
 /// By call and types of its first two tensors ("aten::mul|float,float"), the most often recorded first.
-using Table = std::map<std::string, std::vector<Kernels>, std::less<>>;
+using KernelsByName = std::map<std::string, std::vector<Kernels>, std::less<>>;
 
-const Table& recorded_kernels() {
-  static const Table table = [] {
+const KernelsByName& recorded_kernels() {
+  static const KernelsByName table = [] {
     std::ifstream file(config::data_folder("data") / "kernel_names.json");
     const auto json = nlohmann::json::parse(file, nullptr, false);
-    Table read;
-    if (json.is_object() && json.contains("calls")) read = json["calls"].get<Table>();
+    KernelsByName read;
+    if (json.is_object() && json.contains("calls")) read = json["calls"].get<KernelsByName>();
     return read;
   }();
   return table;

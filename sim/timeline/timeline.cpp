@@ -66,6 +66,9 @@ std::vector<double> contended(const IssuePlan& plan, std::span<const double> alo
   for (const std::size_t other : others) {
     const auto after = [&](double at, std::size_t kernel) { return at < spans[kernel].end; };
     auto kernel = std::upper_bound(kernels.begin(), kernels.end(), spans[other].start, after);
+    if (kernel != kernels.end() && spans[*kernel].start < spans[other].start)
+      durations[other] +=
+          contention.wait_for_room(other, *kernel, Seconds{spans[other].start - spans[*kernel].start}).value();
     for (; kernel != kernels.end() && spans[*kernel].start < spans[other].end; ++kernel) {
       const double beside = std::min(spans[*kernel].end, spans[other].end) -
                             std::max(spans[*kernel].start, spans[other].start);

@@ -33,6 +33,8 @@ class Contention {
   [[nodiscard]] virtual double of_kernel(std::size_t kernel, std::size_t collective) const = 0;
   /// Time of `collective` while kernels like `kernel` run, over its time alone; at least 1.
   [[nodiscard]] virtual double of_collective(std::size_t collective, std::size_t kernel) const = 0;
+  /// What `collective` waits for a place where `kernel` has run for `elapsed`.
+  [[nodiscard]] virtual Seconds wait_for_room(std::size_t collective, std::size_t kernel, Seconds elapsed) const = 0;
 };
 
 struct TimelineOptions {
