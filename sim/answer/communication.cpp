@@ -82,6 +82,13 @@ void name_collectives(StepProgram& program, const Scenario& scenario) {
   }
 }
 
+void allow_for_first_buckets(MemoryPrediction& memory, const Scenario& scenario, const OpTrace& trace) {
+  const ParallelDescription& how = scenario.training.parallel;
+  if (!scenario.cluster || !how.several() || how.shards_parameters() || how.find_unused_parameters) return;
+  memory.needed_high += trace.parameters * (scenario.training.precision == Precision::bf16 ? 2 : 4);
+  memory.fits = memory.fits && memory.needed_high <= memory.capacity;
+}
+
 std::int64_t communicator_bytes(const Scenario& scenario) {
   const ParallelDescription& how = scenario.training.parallel;
   if (!scenario.cluster || !how.several()) return 0;

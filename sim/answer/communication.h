@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "sim/answer/memory_prediction.h"
 #include "sim/network/collective_time.h"
 #include "sim/network/overlap.h"
 #include "sim/program/step_program.h"
@@ -21,8 +22,8 @@ Placement placement_of(const Scenario& scenario, const Collective& collective);
 CollectiveTime time_of_collective(const Scenario& scenario, const Collective& collective);
 KernelTime kernel_time_of_collective(const Scenario& scenario, const Collective& collective);
 
-/// How the collectives of a program's steady step and the kernels beside them slow each other. The program, the times and
-/// the scenario must outlive it.
+/// How the collectives of a program's steady step and the kernels beside them slow each other. The program, the times
+/// and the scenario must outlive it.
 class StepContention final : public Contention {
  public:
   StepContention(const StepProgram& program, std::span<const KernelTime> times, const Scenario& scenario);
@@ -41,6 +42,10 @@ class StepContention final : public Contention {
 
 /// Collectives of a program get the names, thread blocks and threads that NCCL gives them on this cluster.
 void name_collectives(StepProgram& program, const Scenario& scenario);
+
+/// In the second step of DistributedDataParallel a rank may hold the buckets of the first beside the new ones, until a
+/// thread of NCCL's has seen them sent: seen on about half of the measured ranks. Widens the range of memory by that.
+void allow_for_first_buckets(MemoryPrediction& memory, const Scenario& scenario, const OpTrace& trace);
 
 /// Of device memory, outside the allocator: 0 without a cluster of several GPUs.
 std::int64_t communicator_bytes(const Scenario& scenario);

@@ -22,13 +22,13 @@ Seconds alone(const StepRun& run) {
 
 /// "the last all_reduce, 158 MB, is exposed for 0.6 ms"
 std::string sentence(const Collective& collective, std::size_t number, std::size_t of_kind, Seconds exposed) {
-  const std::string which = of_kind == 1           ? "the"
-                            : number == 0          ? "the first"
+  const std::string which = of_kind == 1            ? "the"
+                            : number == 0           ? "the first"
                             : number + 1 == of_kind ? "the last"
                                                     : fmt::format("number {} of {}", number + 1, of_kind);
   return fmt::format("{} {}{}, {:.3g} MB, keeps the GPU waiting {:.3g} ms", which, name_of(collective.kind),
-                     of_kind > 1 && which.starts_with("number") ? "s" : "",
-                     static_cast<double>(collective.bytes) / 1e6, 1e3 * exposed.value());
+                     of_kind > 1 && which.starts_with("number") ? "s" : "", static_cast<double>(collective.bytes) / 1e6,
+                     1e3 * exposed.value());
 }
 
 }  // namespace

@@ -10,8 +10,8 @@
 
 #include "sim/answer/kernel_class.h"
 #include "sim/answer/memory_prediction.h"
-#include "sim/scenario/scenario.h"
 #include "sim/answer/sensitivity.h"
+#include "sim/scenario/scenario.h"
 #include "sim/timeline/power.h"
 #include "sim/timeline/timeline.h"
 #include "sim/timeline/utilization.h"
@@ -27,8 +27,8 @@ inline constexpr std::size_t kTimeClasses = 6, kLimiters = 8, kPhases = 6;
 struct HostShare {
   std::string name;
   double scale = 1.0;
-  bool known = true;     ///< false: the range of the step is that of the hosts seen
-  Seconds exposed;       ///< the GPU waits for it
+  bool known = true;                         ///< false: the range of the step is that of the hosts seen
+  Seconds exposed;                           ///< the GPU waits for it
   double least_seen = 1.0, most_seen = 1.0;  ///< scales of the hosts seen; where `known` is false
   double tipping = 0.0;  ///< scale at which its work is as long as the step on a host that costs nothing
 };
@@ -109,9 +109,9 @@ struct RankClass {
 /// What several GPUs do together. `step` and `memory` of the prediction are those of the slowest and the fullest rank.
 struct ParallelPrediction {
   std::int64_t gpus = 1;
-  Seconds exposed, hidden;  ///< communication with no kernel beside it, and the rest
-  Seconds bubble;           ///< a stage waits for others
-  double efficiency = 0.0;  ///< samples a second of one of the GPUs over those of a GPU alone
+  Seconds exposed, hidden;                      ///< communication with no kernel beside it, and the rest
+  Seconds bubble;                               ///< a stage waits for others
+  double efficiency = 0.0;                      ///< samples a second of one of the GPUs over those of a GPU alone
   std::vector<CommunicationUse> communication;  ///< longest first
   std::vector<RankClass> ranks;
   std::string limit;  ///< a sentence: what communication costs most
@@ -131,7 +131,7 @@ struct Prediction {
   std::vector<ApproximatedOp> approximated;         ///< each with a note among `notes`
   std::optional<Generation> generation;
   std::optional<ParallelPrediction> parallel;  ///< of several GPUs
-  std::optional<Sensitivity> sensitivity;  ///< where it was asked for (step_sensitivity)
+  std::optional<Sensitivity> sensitivity;      ///< where it was asked for (step_sensitivity)
 };
 
 }  // namespace ridgeline

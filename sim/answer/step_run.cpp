@@ -171,7 +171,8 @@ const StepRun::Step& StepRun::described_step() const {
       step.samples_per_s = amount.samples / seconds;
       step.tokens_per_s = amount.tokens / seconds;
       if (!s.recorded || s.recorded->precision)  // else it is not known of which peak
-        step.mfu = trace().model_flops / seconds / peak_of_step(program(), s.training.compute_precision(), s.gpu).value();
+        step.mfu =
+            trace().model_flops / seconds / peak_of_step(program(), s.training.compute_precision(), s.gpu).value();
     }
     const StackNotes stack = notes_of_stack(s);
     if (!stack.exists) step.validated = false;
@@ -191,7 +192,9 @@ const MemoryPrediction& StepRun::memory() const {
     const SharedTrace::MemoryKey key{hash_of_allocations(made), scenario_.allocator};
     const auto roomy = shared_trace()->memories.get(
         key, [&] { return std::make_shared<const RoomyMemory>(run_roomy_memory(made, scenario_)); });
-    return predict_memory(made, scenario_, *roomy);
+    MemoryPrediction memory = predict_memory(made, scenario_, *roomy);
+    allow_for_first_buckets(memory, scenario_, trace());
+    return memory;
   });
 }
 

@@ -1,8 +1,8 @@
 // One question being answered: how long the steady step of a scenario takes, how much memory, and why.
 //
-// Each part of the answer is made when it is first asked for, once, and kept, so that reports, pages, advice and studies
-// that read the same part see the same value. Safe to share between threads.
-// Tested by tests/answer/step_run_test.cpp.
+// Each part of the answer is made when it is first asked for, once, and kept, so that reports, pages, advice and
+// studies that read the same part see the same value. Safe to share between threads. Tested by
+// tests/answer/step_run_test.cpp.
 #pragma once
 
 #include <memory>

@@ -5,8 +5,8 @@
 
 namespace ridgeline::app {
 
-/// What the process returns: 0, 2 where a command reports mistakes in its input itself and goes on, 3 where --check finds
-/// that a step does not fit.
+/// What the process returns: 0, 2 where a command reports mistakes in its input itself and goes on, 3 where --check
+/// finds that a step does not fit.
 struct Outcome {
   int exit_code = 0;
 };

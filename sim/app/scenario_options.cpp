@@ -64,7 +64,8 @@ void ScenarioOptions::add_flags_to(CLI::App& command) {
       ->take_all();
   if (!recording_)
     command
-        .add_option("--parallel", parallel_, "how the step is spread over them: data=4,strategy=fsdp (training.parallel)")
+        .add_option("--parallel", parallel_,
+                    "how the step is spread over them: data=4,strategy=fsdp (training.parallel)")
         ->delimiter(',')
         ->allow_extra_args(false)
         ->take_all();

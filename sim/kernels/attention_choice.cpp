@@ -40,7 +40,8 @@ std::string obstacle_to_flash(const TrainingDescription& t, std::int64_t head_di
 std::string obstacle_to_efficient(const TrainingDescription& t, std::int64_t head_dim, const Gpu& gpu,
                                   const Software& software) {
   if (!software.has_flash_attention) return fmt::format("{} has no fused attention", software.name);
-  if (gpu.compute_major < 8 && (t.compute_precision() == Precision::bf16 || t.compute_precision() == Precision::amp_bf16))
+  if (gpu.compute_major < 8 &&
+      (t.compute_precision() == Precision::bf16 || t.compute_precision() == Precision::amp_bf16))
     return fmt::format(
         "memory-efficient attention takes bf16 from compute capability 8.0 on, and {} has {}.{}; take precision "
         "amp-fp16 "

@@ -1,5 +1,5 @@
-// A collective is one kernel of NCCL: what it does to this GPU's memory. How long it takes, and how many thread blocks it
-// has, the links decide: sim/network.
+// A collective is one kernel of NCCL: what it does to this GPU's memory. How long it takes, and how many thread blocks
+// it has, the links decide: sim/network.
 #include <fmt/format.h>
 
 #include <array>
@@ -20,7 +20,8 @@ std::string_view kernel_word(CollectiveKind kind) {
 }  // namespace
 
 LoweredOp lower_collective(const Collective& op, const Gpu& /*gpu*/, const Software& /*software*/) {
-  if (op.bytes < 0 || op.ranks < 1) throw std::invalid_argument("a collective needs ranks, and cannot move less than 0 bytes");
+  if (op.bytes < 0 || op.ranks < 1)
+    throw std::invalid_argument("a collective needs ranks, and cannot move less than 0 bytes");
   KernelLaunch launch;
   launch.name = fmt::format("ncclDevKernel_{}", kernel_word(op.kind));
   launch.time_class = TimeClass::communication;

@@ -20,11 +20,11 @@ namespace ridgeline {
 
 struct Action {
   enum class Kind : std::uint8_t {
-    allocate,  ///< index = entry of `storages`
-    free,      ///< index = entry of `storages`
-    launch,    ///< index = entry of `launches`
-    host,      ///< host_class, index = how many times
-    wait,      ///< the host blocks until the GPU is done with everything
+    allocate,             ///< index = entry of `storages`
+    free,                 ///< index = entry of `storages`
+    launch,               ///< index = entry of `launches`
+    host,                 ///< host_class, index = how many times
+    wait,                 ///< the host blocks until the GPU is done with everything
     record_event,         ///< index = event of `stream`
     wait_event,           ///< index = event that `stream` waits for
     host_waits_for_event  ///< index = event
@@ -50,7 +50,7 @@ struct StepProgram {
   std::vector<KernelLaunch> launches;  ///< each different one once
   /// Beside `launches`: what the LoweredOps that the program was made with call them; empty where it was made alone.
   std::vector<std::uint64_t> launch_numbers;
-  std::vector<Storage> storages;       ///< those of the trace, then temporaries and workspaces
+  std::vector<Storage> storages;  ///< those of the trace, then temporaries and workspaces
   std::vector<Action> actions;
   std::vector<StepRange> steps;             ///< ranges of `actions`; what lies before the first sets up
   std::vector<RepeatedActions> repeats;     ///< in order, at most one a step

@@ -113,7 +113,8 @@ void write_shortage(std::string& out, const MemoryPrediction& m, const MemorySho
 std::string host_line(const StepPrediction& step) {
   const HostShare& host = step.host;
   std::string line = fmt::format("{} of work, the GPU waits {} for it ({})", duration(step.host_time),
-                                 host.exposed < microseconds(0.1) ? "0 ms" : duration(host.exposed), percent(ratio(host.exposed, step.time)));
+                                 host.exposed < microseconds(0.1) ? "0 ms" : duration(host.exposed),
+                                 percent(ratio(host.exposed, step.time)));
   if (host.tipping > 1.01 * host.scale)
     line += fmt::format("; host-bound on one {:.2g} times slower", host.tipping / host.scale);
   else if (host.tipping > 0.0) line += fmt::format("; GPU-bound on one {:.2g} times faster", host.scale / host.tipping);
@@ -169,13 +170,14 @@ void write_parallel(std::string& out, const ParallelPrediction& p) {
                             percent(p.efficiency), duration(p.exposed), duration(p.hidden)));
   for (const CommunicationUse& use : p.communication)
     write_wrapped(out, "                ",
-                  fmt::format("{} {} among {} ranks: {:.3g} GB in {}, {} exposed", use.count,
-                              words(name_of(use.kind)), name_of(use.group), static_cast<double>(use.bytes) * 1e-9,
-                              duration(use.time), use.exposed < microseconds(0.1) ? "none" : duration(use.exposed)));
+                  fmt::format("{} {} among {} ranks: {:.3g} GB in {}, {} exposed", use.count, words(name_of(use.kind)),
+                              name_of(use.group), static_cast<double>(use.bytes) * 1e-9, duration(use.time),
+                              use.exposed < microseconds(0.1) ? "none" : duration(use.exposed)));
   if (!p.limit.empty() && p.exposed > microseconds(1.0)) write_wrapped(out, "                ", p.limit);
   for (const RankClass& one : p.ranks)
-    write_wrapped(out, "  communicators ", fmt::format("{} of device memory, outside PyTorch's allocator ({})",
-                                                       gib(one.communicator_bytes), one.name));
+    write_wrapped(
+        out, "  communicators ",
+        fmt::format("{} of device memory, outside PyTorch's allocator ({})", gib(one.communicator_bytes), one.name));
 }
 
 void write_kernels(std::string& out, const Prediction& p) {
@@ -258,9 +260,11 @@ std::string prediction_text(const Scenario& s, const Prediction& p, Notes notes)
                  rate(p.step.samples_per_s), rate(p.step.tokens_per_s));
   fmt::format_to(to, "  limited by    {}\n", limiting(p));
   write_wrapped(out, "  phases        ",
-                shares(p.time_by_phase, [](std::size_t i) { return phase_name(static_cast<Phase>(i)); }, p.step.time));
+                shares(
+                    p.time_by_phase, [](std::size_t i) { return phase_name(static_cast<Phase>(i)); }, p.step.time));
   write_wrapped(out, "  kernels of    ",
-                shares(p.time_by_class, [](std::size_t i) { return words(kTimeClassNames[i]); }, p.step.time));
+                shares(
+                    p.time_by_class, [](std::size_t i) { return words(kTimeClassNames[i]); }, p.step.time));
   fmt::format_to(to, "  GPU           {} kernels, busy {} ({}), MFU {}\n", p.step.kernel_count,
                  duration(p.step.gpu_busy), percent(p.step.kernel_active_fraction), percent(p.step.mfu));
   write_wrapped(out, "  host          ", host_line(p.step));
@@ -308,9 +312,8 @@ std::string prediction_table(const Scenario& s, std::span<const Prediction> pred
     const auto gib_or_none = [&](std::int64_t b) { return memory ? fmt::format("{:.2f}", g(b)) : "-"; };
     fmt::format_to(to, "{:<19} {:>7.4g} {:>15} {:>8} {:>6} {:>6} {:>6}  {:<4} {}\n", name, ms(p.step.time),
                    fmt::format("{:.4g} - {:.4g}", ms(p.step.low), ms(p.step.high)),
-                   p.step.samples_per_s > 0 ? rate(p.step.samples_per_s) : "-",
-                   gib_or_none(p.memory.peak_allocated), gib_or_none(p.memory.peak_reserved),
-                   gib_or_none(p.memory.device_used),
+                   p.step.samples_per_s > 0 ? rate(p.step.samples_per_s) : "-", gib_or_none(p.memory.peak_allocated),
+                   gib_or_none(p.memory.peak_reserved), gib_or_none(p.memory.device_used),
                    !memory          ? "-"
                    : !p.memory.runs ? "NO"
                    : p.memory.fits  ? "yes"

@@ -21,9 +21,8 @@ constexpr std::array<Choice<DataStrategy>, 6> kStrategies{{{"ddp", DataStrategy:
                                                            {"fsdp", DataStrategy::fsdp},
                                                            {"fsdp1", DataStrategy::fsdp1},
                                                            {"hsdp", DataStrategy::hsdp}}};
-constexpr std::array<Choice<GradientCompression>, 3> kCompressions{{{"none", GradientCompression::none},
-                                                                    {"fp16", GradientCompression::fp16},
-                                                                    {"bf16", GradientCompression::bf16}}};
+constexpr std::array<Choice<GradientCompression>, 3> kCompressions{
+    {{"none", GradientCompression::none}, {"fp16", GradientCompression::fp16}, {"bf16", GradientCompression::bf16}}};
 constexpr std::array<Choice<DType>, 3> kTypes{{{"fp32", DType::fp32}, {"fp16", DType::fp16}, {"bf16", DType::bf16}}};
 enum class Sharding : std::uint8_t { full, gradients };
 constexpr std::array<Choice<Sharding>, 2> kShardings{{{"full", Sharding::full}, {"gradients", Sharding::gradients}}};
@@ -47,7 +46,8 @@ ReshardAfterForward read_reshard(const Value& value, std::int64_t ranks) {
   if (!value.exists() || value.is("true")) return {0};
   if (value.is("false")) return {1};
   const std::int64_t to = value.integer({2, 1 << 16});
-  if (ranks % to != 0) value.fail(fmt::format("{} does not divide the {} ranks that parameters are sharded over", to, ranks));
+  if (ranks % to != 0)
+    value.fail(fmt::format("{} does not divide the {} ranks that parameters are sharded over", to, ranks));
   return {to == ranks ? 0 : to};
 }
 
@@ -64,8 +64,9 @@ void refuse(const Mapping& mapping) {
 std::int64_t read_data(const Mapping& mapping, const Cluster& cluster) {
   const std::int64_t gpus = cluster.all_gpus(), data = mapping["data"].integer({1, 1 << 20}, gpus);
   if (data > gpus)
-    mapping["data"].fail(fmt::format("{} ranks, but {} has {} GPU{}", data, cluster.title.empty() ? "the cluster" : cluster.title,
-                                     gpus, gpus == 1 ? "" : "s"));
+    mapping["data"].fail(fmt::format("{} ranks, but {} has {} GPU{}", data,
+                                     cluster.title.empty() ? "the cluster" : cluster.title, gpus,
+                                     gpus == 1 ? "" : "s"));
   return data;
 }
 
@@ -77,12 +78,35 @@ ParallelDescription read_parallel(const Value& section, const Cluster& cluster) 
     result.data = cluster.all_gpus();
     return result;
   }
-  const Mapping mapping(
-      section, {"data", "strategy", "framework", "tensor", "pipeline", "schedule", "virtual_stages", "context", "expert",
-                "bucket_cap", "gradient_as_bucket_view", "static_graph", "find_unused_parameters", "compression",
-                "no_sync", "parameters_as_bucket_view", "wrap", "reshard_after_forward", "parameter_type",
-                "reduce_type", "offload", "sharding", "replicate", "tensor_style", "sequence_parallel",
-                "loss_parallel", "prepared_inputs", "split", "pieces"});
+  const Mapping mapping(section, {"data",
+                                  "strategy",
+                                  "framework",
+                                  "tensor",
+                                  "pipeline",
+                                  "schedule",
+                                  "virtual_stages",
+                                  "context",
+                                  "expert",
+                                  "bucket_cap",
+                                  "gradient_as_bucket_view",
+                                  "static_graph",
+                                  "find_unused_parameters",
+                                  "compression",
+                                  "no_sync",
+                                  "parameters_as_bucket_view",
+                                  "wrap",
+                                  "reshard_after_forward",
+                                  "parameter_type",
+                                  "reduce_type",
+                                  "offload",
+                                  "sharding",
+                                  "replicate",
+                                  "tensor_style",
+                                  "sequence_parallel",
+                                  "loss_parallel",
+                                  "prepared_inputs",
+                                  "split",
+                                  "pieces"});
   refuse(mapping);
   result.data = read_data(mapping, cluster);
   result.strategy = mapping["strategy"].choice<DataStrategy>(kStrategies, DataStrategy::ddp);
@@ -103,7 +127,8 @@ ParallelDescription read_parallel(const Value& section, const Cluster& cluster) 
   result.replicate = mapping["replicate"].integer({1, 1 << 20}, hybrid ? cluster.nodes : 1);
   if (!hybrid && result.replicate != 1) mapping["replicate"].fail("goes with strategy: hsdp");
   if (result.data % result.replicate != 0)
-    mapping["replicate"].fail(fmt::format("{} does not divide the {} data parallel ranks", result.replicate, result.data));
+    mapping["replicate"].fail(
+        fmt::format("{} does not divide the {} data parallel ranks", result.replicate, result.data));
   result.reshard_after_forward = read_reshard(mapping["reshard_after_forward"], result.data / result.replicate);
   if (mapping["sharding"].choice<Sharding>(kShardings, Sharding::full) == Sharding::gradients)
     result.reshard_after_forward = {1};

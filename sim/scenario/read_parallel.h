@@ -7,8 +7,8 @@
 
 namespace ridgeline {
 
-/// Every key has PyTorch's default; `data` is what is left of the cluster's GPUs. Throws ConfigError for degrees that do not
-/// divide them, and for what is not modelled.
+/// Every key has PyTorch's default; `data` is what is left of the cluster's GPUs. Throws ConfigError for degrees that
+/// do not divide them, and for what is not modelled.
 ParallelDescription read_parallel(const config::Value& section, const Cluster& cluster);
 
 }  // namespace ridgeline

@@ -104,9 +104,10 @@ void read_described(const Mapping& root, const std::vector<Override>& changes, D
       named ? *known.models.get(Descriptions::key(model.node().scalar, changes), read_model) : read_model();
   if (root.has("inference") && root.has("training"))
     root["inference"].fail("a scenario trains a model or uses it: leave out training or inference");
-  const TrainingSection section = root.has("inference") ? read_inference(root["inference"], scenario.software)
-                                                        : read_training(root["training"], scenario.software,
-                                                                        scenario.cluster ? &*scenario.cluster : nullptr);
+  const TrainingSection section =
+      root.has("inference")
+          ? read_inference(root["inference"], scenario.software)
+          : read_training(root["training"], scenario.software, scenario.cluster ? &*scenario.cluster : nullptr);
   scenario.training = section.training;
   scenario.compile = section.compile;
   scenario.cuda_graphs = section.cuda_graphs;
@@ -118,7 +119,8 @@ void read_described(const Mapping& root, const std::vector<Override>& changes, D
 /// Of GPUs that are the scenario's own where it names one too.
 Cluster read_cluster(const Mapping& root, const std::vector<Override>& changes) {
   Cluster cluster = load_cluster(root["cluster"].node(), changes);
-  if (root.has("hardware") && root["hardware"].text() != cluster.gpu_name && root["hardware"].text().find('/') == std::string::npos)
+  if (root.has("hardware") && root["hardware"].text() != cluster.gpu_name &&
+      root["hardware"].text().find('/') == std::string::npos)
     root["hardware"].fail(fmt::format("{} consists of {}: leave hardware out, or name that",
                                       cluster.name.empty() ? "the cluster" : cluster.name, cluster.gpu_name));
   if (root.has("inference") || root.has("trace"))
@@ -148,7 +150,8 @@ SharedScenario load(Node tree, const std::vector<Override>& overrides, Numbers n
   if (root.has("cluster")) scenario.cluster = read_cluster(root, changes.cluster);
   else if (!changes.cluster.empty())
     throw UserError(fmt::format("{}: the scenario names no cluster", changes.cluster.front().origin));
-  const std::string gpu = scenario.cluster && !root.has("hardware") ? scenario.cluster->gpu_name : root["hardware"].text(),
+  const std::string gpu = scenario.cluster && !root.has("hardware") ? scenario.cluster->gpu_name
+                                                                    : root["hardware"].text(),
                     host = root["host"].text("default");
   shared.gpu = known.gpus.get(Descriptions::key(gpu, changes.hardware),
                               [&] { return load_gpu(gpu, changes.hardware, numbers); });
@@ -167,10 +170,9 @@ SharedScenario load(Node tree, const std::vector<Override>& overrides, Numbers n
   else read_described(root, changes.model, known, scenario);
   if (asked_of != nullptr) {
     const Node* model = tree.find("model");
-    scenario.asked = std::make_shared<const AskedScenario>(
-        AskedScenario{*asked_of, tree, overrides, gpu, software, host,
-                      model != nullptr && model->kind == Node::Kind::scalar ? model->scalar : "",
-                      numbers == Numbers::datasheet});
+    scenario.asked = std::make_shared<const AskedScenario>(AskedScenario{
+        *asked_of, tree, overrides, gpu, software, host,
+        model != nullptr && model->kind == Node::Kind::scalar ? model->scalar : "", numbers == Numbers::datasheet});
   }
   return shared;
 }

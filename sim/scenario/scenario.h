@@ -46,12 +46,12 @@ struct MeasuredBeside {
 
 /// The question as it was asked, for whoever cites its answer.
 struct AskedScenario {
-  std::string file;                        ///< that it was read from; empty: none
-  config::Node tree;                       ///< of the file or the text, with what was changed in the scenario itself
-  std::vector<config::Override> changes;   ///< all of them, in order
-  std::string hardware, software, host;    ///< names or paths
-  std::string model;                       ///< likewise; empty where it stands in the scenario, or the step is recorded
-  bool datasheet = false;                  ///< measured numbers were left out
+  std::string file;                       ///< that it was read from; empty: none
+  config::Node tree;                      ///< of the file or the text, with what was changed in the scenario itself
+  std::vector<config::Override> changes;  ///< all of them, in order
+  std::string hardware, software, host;   ///< names or paths
+  std::string model;                      ///< likewise; empty where it stands in the scenario, or the step is recorded
+  bool datasheet = false;                 ///< measured numbers were left out
 };
 
 struct Scenario {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "sim/study/measured_files.h"
@@ -105,6 +106,44 @@ void add_own(std::vector<ValidatedStep>& out, const MeasuredFile& file, std::str
   });
 }
 
+/// The speed of a host beside a row, as a scale: times of an in-place addition on one element and of a 64 x 64 linear
+/// layer with autograd, over those on the host whose costs the classes are (5.1 and 18.5 us at its scale of 1.12).
+double scale_of_host(const json& host_us) {
+  constexpr double kAddition = 5.1, kLinear = 18.5, kScale = 1.12;
+  return kScale * std::sqrt(host_us.at(0).get<double>() / kAddition * host_us.at(1).get<double>() / kLinear);
+}
+
+/// Steps of one and several GPUs of one server, each with the speed its host had then. In the second step a rank of
+/// DistributedDataParallel may still hold the buckets of the first, others do not: memory is that of a rank that does
+/// not.
+void add_parallel(std::vector<ValidatedStep>& out, const MeasuredFile& file, std::string_view only,
+                  std::string_view engine) {
+  if (!only.empty() && file.machine.hardware != only) return;
+  for_each_row(file, [&](const json& row) {
+    MeasuredStep m;
+    m.name = fmt::format("{} (run {})", row["name"].get<std::string>(), row["run"].get<int>());
+    const std::string kind = row["kind"];
+    const bool fitted = row["split"] == "fit" && kind != "single";
+    m.source = kind == "single" ? "h200/parallel, one GPU" : "h200/parallel";
+    if (fitted) m.seen_by = file.seen_by;
+    m.step_time = Seconds{row["step_ms_median"].get<double>() * 1e-3};
+    const auto least = [](const json& ranks) { return *std::min_element(ranks.begin(), ranks.end()); };
+    m.peak_allocated = least(row["peak"]["allocated"]).get<std::int64_t>();
+    // Elsewhere segments of the configuration before were still cached.
+    if (row["reserved_trust"] == "high") {
+      m.peak_reserved = least(row["peak"]["reserved"]).get<std::int64_t>();
+      if (row["device_used"].is_number()) m.device_used = row["device_used"].get<std::int64_t>();
+    }
+    ScenarioSource source;
+    source.text = row["scenario"].dump();
+    source.text_name = row["name"];
+    source.overrides.push_back({"host.scale", fmt::format("{}", scale_of_host(row["host_us"])), ""});
+    ValidatedStep step{std::move(m), load_scenario(source), {}};
+    step.predicted = predict(step.scenario, engine);
+    out.push_back(std::move(step));
+  });
+}
+
 /// The stack a published row states, in its own words or in its id ("-pt2.3.0a0"). Where neither names a version: that
 /// of 2023 where the row says so, today's for the years since 2023, that of the years before for the rest.
 std::string software_of(const json& row) {
@@ -184,6 +223,7 @@ std::vector<ValidatedStep> validate_steps(const std::string& folder, std::string
   const MeasurementIndex index(folder);
   std::vector<ValidatedStep> out;
   for (const MeasuredFile* file : index.of_kind("steps")) add_own(out, *file, hardware, engine);
+  for (const MeasuredFile* file : index.of_kind("parallel-steps")) add_parallel(out, *file, hardware, engine);
   const PublishedRuns runs(index.file("public/runs.yaml").path.string());
   for (const MeasuredFile* file : index.of_kind("published-steps")) add_published(out, *file, runs, hardware, engine);
   return out;

@@ -18,10 +18,10 @@ struct Issue {
   double gap = 0.0;          ///< seconds the GPU needs between the kernel before and this one
   bool wait_before = false;  ///< the host waits for the GPU first, after `host_before_wait`
   double host_before_wait = 0.0;
-  bool queued = true;           ///< takes a place in the launch queue of its own: a graph takes one for all its kernels
+  bool queued = true;  ///< takes a place in the launch queue of its own: a graph takes one for all its kernels
   std::uint8_t stream = 0;
   std::int64_t wait_for = kEverything;  ///< of `wait_before`: an event, or all that was issued
-  double least_duration = 0.0;  ///< seconds of its stream that a kernel of a CUDA graph takes at least
+  double least_duration = 0.0;          ///< seconds of its stream that a kernel of a CUDA graph takes at least
   /// Seconds of the stream that a kernel of this duration takes without the gap before it.
   [[nodiscard]] double busy_of(double duration) const { return std::max(duration, least_duration); }
 };

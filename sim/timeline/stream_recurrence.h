@@ -29,8 +29,8 @@ class StreamRecurrence {
 
  private:
   struct Stream {
-    double end = 0.0;    ///< of the last kernel
-    double ready = 0.0;  ///< the last event it waits for
+    double end = 0.0;            ///< of the last kernel
+    double ready = 0.0;          ///< the last event it waits for
     std::vector<double> starts;  ///< of the last `queue_depth` launches, a ring
     std::size_t next = 0;
     [[nodiscard]] double done() const { return end > ready ? end : ready; }

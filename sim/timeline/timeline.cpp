@@ -14,9 +14,9 @@
 namespace ridgeline {
 namespace {
 
-constexpr int kIssuedSteps = 10;   // of Timeline::host_issue
+constexpr int kIssuedSteps = 10;      // of Timeline::host_issue
 constexpr int kContentionPasses = 2;  // spans move by little after the first
-constexpr double kSettled = 1e-6;  // relative change of a step that has become periodic
+constexpr double kSettled = 1e-6;     // relative change of a step that has become periodic
 
 struct Run {
   double step = 0.0, host_issue = 0.0, begin = 0.0, host_begin = 0.0;
@@ -70,8 +70,8 @@ std::vector<double> contended(const IssuePlan& plan, std::span<const double> alo
       durations[other] +=
           contention.wait_for_room(other, *kernel, Seconds{spans[other].start - spans[*kernel].start}).value();
     for (; kernel != kernels.end() && spans[*kernel].start < spans[other].end; ++kernel) {
-      const double beside = std::min(spans[*kernel].end, spans[other].end) -
-                            std::max(spans[*kernel].start, spans[other].start);
+      const double beside =
+          std::min(spans[*kernel].end, spans[other].end) - std::max(spans[*kernel].start, spans[other].start);
       durations[*kernel] += beside * (1.0 - 1.0 / contention.of_kernel(*kernel, other));
       durations[other] += beside * (1.0 - 1.0 / contention.of_collective(other, *kernel));
     }
@@ -162,9 +162,9 @@ Timeline run_timeline(const StepProgram& program, std::span<const KernelTime> ti
     const Seconds held_back = durations[i] > 0.0 ? load.held(i, clock) : Seconds{};
     clocks += duration * load.clock_of(i, clock).value();
     held += held_back.value() * static_cast<double>(plan.repeat.times_of(i));
-    timeline.kernels.push_back(
-        {Seconds(span.issued - run.begin), Seconds(span.start - run.begin), Seconds(span.end - run.begin), held_back, Seconds(plan.order.empty() ? durations[i] : alone[i]),
-         plan.launches[i].stream});
+    timeline.kernels.push_back({Seconds(span.issued - run.begin), Seconds(span.start - run.begin),
+                                Seconds(span.end - run.begin), held_back,
+                                Seconds(plan.order.empty() ? durations[i] : alone[i]), plan.launches[i].stream});
   }
   const double starved = run.last.starved;
   timeline.repeat = {plan.repeat, Seconds(run.last.repeated_host - run.begin),

@@ -25,14 +25,14 @@ struct Utilization {
 };
 
 struct ExposedLatency {
-  Seconds math;          ///< pipes at their peak
-  Seconds memory;        ///< DRAM at its peak
-  Seconds overlapped;    ///< of both, the time they share inside kernels
-  Seconds in_kernels;    ///< kernels, beyond the longer of their math and memory
-  Seconds gaps;          ///< between kernels that were already issued
+  Seconds math;           ///< pipes at their peak
+  Seconds memory;         ///< DRAM at its peak
+  Seconds overlapped;     ///< of both, the time they share inside kernels
+  Seconds in_kernels;     ///< kernels, beyond the longer of their math and memory
+  Seconds gaps;           ///< between kernels that were already issued
   Seconds communication;  ///< collectives with no kernel beside them
-  Seconds host_exposed;  ///< the GPU waits for the host
-  Seconds host_hidden;   ///< work of the host while the GPU has work
+  Seconds host_exposed;   ///< the GPU waits for the host
+  Seconds host_hidden;    ///< work of the host while the GPU has work
   [[nodiscard]] Seconds latency() const { return in_kernels + gaps + host_exposed; }
   /// math + memory - overlapped + latency + communication: the step.
   [[nodiscard]] Seconds total() const { return math + memory - overlapped + latency() + communication; }

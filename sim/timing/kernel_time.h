@@ -14,7 +14,16 @@ namespace ridgeline {
 
 struct KernelProfile;
 
-enum class Limiter : std::uint8_t { compute, dram, l2, shared_memory, latency, launch, power, link };  ///< link: what joins GPUs
+enum class Limiter : std::uint8_t {
+  compute,
+  dram,
+  l2,
+  shared_memory,
+  latency,
+  launch,
+  power,
+  link
+};  ///< link: what joins GPUs
 std::string_view name_of(Limiter limiter);
 
 /// A kernel counts as limited by power where the limit adds more than this share of its time.

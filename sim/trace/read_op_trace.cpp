@@ -174,10 +174,11 @@ class Reader {
     else if (kind == "step") begin_step();
     else if (kind == "end") end_step();
     else
-      throw LineError(fmt::format(
-          "unknown \"record\":\"{}\"; expected storage, free, op, call, aten, host, wait, event, wait_event, host_waits, repeat, "
-          "repeated, step, end",
-          kind));
+      throw LineError(
+          fmt::format("unknown \"record\":\"{}\"; expected storage, free, op, call, aten, host, wait, event, "
+                      "wait_event, host_waits, repeat, "
+                      "repeated, step, end",
+                      kind));
   }
 
   Replayable finish() {

@@ -128,7 +128,8 @@ void TraceBuilder::add(const AtenCall& call, std::vector<MappedOp> ops, bool und
     entry.phase = call.phase;
     entry.layer = call.layer;
     trace().operands.insert(trace().operands.end(), operands.begin(), operands.end());
-    trace().records.push_back({Record::Kind::op, HostClass::other, 0, static_cast<std::uint32_t>(trace().calls.size())});
+    trace().records.push_back(
+        {Record::Kind::op, HostClass::other, 0, static_cast<std::uint32_t>(trace().calls.size())});
     trace().calls.push_back(entry);
     into_.origin.push_back(origin);
   }

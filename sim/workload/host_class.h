@@ -88,17 +88,17 @@ enum class HostClass : std::uint8_t {
   batch_norm,
   batch_norm_backward,
   // Several GPUs.
-  collective,        ///< one call of torch.distributed, from Python or the reducer, up to NCCL's launch
-  ddp_forward,       ///< DistributedDataParallel around a forward pass
-  ddp_hook,          ///< its hook for one gradient, with the copy into the bucket
-  ddp_copy_back,     ///< one gradient out of its bucket
-  ddp_compression,   ///< a hook in Python that compresses a bucket
-  ddp_unused,        ///< looking for one parameter that the graph does not reach
-  zero_broadcast,    ///< one tensor that ZeroRedundancyOptimizer sends, besides the collective
-  fsdp_hooks,        ///< hooks of fully_shard around one pass of a group
-  fsdp_gather,       ///< copies of shards and what starts gathering a group
-  fsdp_copy_out,     ///< waiting for a gathered group, its copy into parameters
-  fsdp_reduce,       ///< a group's gradients into order, reduction, and back to the shards
+  collective,           ///< one call of torch.distributed, from Python or the reducer, up to NCCL's launch
+  ddp_forward,          ///< DistributedDataParallel around a forward pass
+  ddp_hook,             ///< its hook for one gradient, with the copy into the bucket
+  ddp_copy_back,        ///< one gradient out of its bucket
+  ddp_compression,      ///< a hook in Python that compresses a bucket
+  ddp_unused,           ///< looking for one parameter that the graph does not reach
+  zero_broadcast,       ///< one tensor that ZeroRedundancyOptimizer sends, besides the collective
+  fsdp_hooks,           ///< hooks of fully_shard around one pass of a group
+  fsdp_gather,          ///< copies of shards and what starts gathering a group
+  fsdp_copy_out,        ///< waiting for a gathered group, its copy into parameters
+  fsdp_reduce,          ///< a group's gradients into order, reduction, and back to the shards
   per_parameter_shard,  ///< of an optimizer that works on sharded parameters (DTensor)
   other
 };

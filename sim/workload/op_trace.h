@@ -43,13 +43,13 @@ struct Operand {
 
 struct Record {
   enum class Kind : std::uint8_t {
-    allocate,     ///< index = storage
-    free,         ///< index = storage
-    op,           ///< index = entry of `calls`
-    host,         ///< host_class, index = how many times
-    wait_for_gpu,  ///< the host blocks until all streams are empty (.item(), synchronise)
-    record_event,  ///< index = event: happens when what `stream` was given so far is done
-    wait_event,    ///< index = event: `stream` goes on when it has happened
+    allocate,             ///< index = storage
+    free,                 ///< index = storage
+    op,                   ///< index = entry of `calls`
+    host,                 ///< host_class, index = how many times
+    wait_for_gpu,         ///< the host blocks until all streams are empty (.item(), synchronise)
+    record_event,         ///< index = event: happens when what `stream` was given so far is done
+    wait_event,           ///< index = event: `stream` goes on when it has happened
     host_waits_for_event  ///< index = event: the host goes on when it has happened
   };
   Kind kind = Kind::op;
@@ -100,8 +100,8 @@ struct OpTrace {
   std::int64_t parameter_tensors = 0;
   std::vector<std::string> streams;  ///< what each stream is for; empty: the default one alone
   std::uint32_t events = 0;          ///< of records, numbered from 0
-  double model_flops = 0.0;        ///< FLOPs one step needs by the model's definition (no recomputation), for MFU
-  std::vector<std::string> notes;  ///< approximations made, for the report
+  double model_flops = 0.0;          ///< FLOPs one step needs by the model's definition (no recomputation), for MFU
+  std::vector<std::string> notes;    ///< approximations made, for the report
 };
 
 }  // namespace ridgeline

@@ -93,8 +93,7 @@ class TrainingLoop {
       }
       eager::Parameters& updated = zero_ ? zero_->begin_step() : parameters;
       const bool first = updated.front().states.empty();
-      if (sharded_)
-        eager_.recorder.host(HostClass::per_parameter_shard, static_cast<std::int64_t>(updated.size()));
+      if (sharded_) eager_.recorder.host(HostClass::per_parameter_shard, static_cast<std::int64_t>(updated.size()));
       optimizer_->step(eager_, updated, overflow_flag);
       if (zero_) zero_->finish_step();
       if (first) {
@@ -148,7 +147,9 @@ class TrainingLoop {
       before = std::exchange(last, {eager_.recorder.position(), 0});
       micro_batch(i);
       last.end = eager_.recorder.position();
-      if (all <= written_out_ || training_.parallel.several() || i < 2 || i + 2 >= all || !runs_again(trace_, before, last)) continue;
+      if (all <= written_out_ || training_.parallel.several() || i < 2 || i + 2 >= all ||
+          !runs_again(trace_, before, last))
+        continue;
       trace_.repeats.push_back({last, all - 1 - i});
       i = all - 2;
     }

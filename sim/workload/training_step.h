@@ -14,8 +14,9 @@ namespace ridgeline {
 inline constexpr std::int64_t kWrittenOut = 8;
 
 /// Set-up (inputs, weights in the order of `.to(device)`), then `steps` training steps; the first creates optimizer
-/// states, the last is the steady state: one more is run where a wrapper rebuilds its buffers in the second. Throws UserError for descriptions that cannot be trained as asked (sequence
-/// longer than the position table, fused implementation of an optimizer that has none, ...).
+/// states, the last is the steady state: one more is run where a wrapper rebuilds its buffers in the second. Throws
+/// UserError for descriptions that cannot be trained as asked (sequence longer than the position table, fused
+/// implementation of an optimizer that has none, ...).
 OpTrace training_run(const ModelDescription& model, const TrainingDescription& training, AttentionChoice attention,
                      int steps = 2, std::int64_t written_out = kWrittenOut);
 

@@ -1,7 +1,7 @@
 // Collectives of a step: a stream of their own, and the events that tie it to the default one.
 //
-// As ProcessGroupNCCL of PyTorch 2.8 and later runs them: an asynchronous collective waits for what the caller's stream was
-// given so far, and whoever waits for it makes its own stream wait. The host never does.
+// As ProcessGroupNCCL of PyTorch 2.8 and later runs them: an asynchronous collective waits for what the caller's stream
+// was given so far, and whoever waits for it makes its own stream wait. The host never does.
 #pragma once
 
 #include <cstdint>

@@ -1,9 +1,9 @@
 // DistributedDataParallel: gradients are copied into buckets as they arrive, full buckets are reduced on a stream of
 // their own beside the rest of the backward pass, and copied back.
 //
-// Follows torch/csrc/distributed/c10d/reducer.cpp of PyTorch 2.11. The first step has one bucket of all gradients; before
-// the second forward pass the buckets are made anew in the order in which gradients came. A bucket is sent once all before
-// it were. The optimizer's stream waits for each bucket before its gradients are copied back.
+// Follows torch/csrc/distributed/c10d/reducer.cpp of PyTorch 2.11. The first step has one bucket of all gradients;
+// before the second forward pass the buckets are made anew in the order in which gradients came. A bucket is sent once
+// all before it were. The optimizer's stream waits for each bucket before its gradients are copied back.
 #pragma once
 
 #include <vector>

@@ -34,8 +34,7 @@ void send_pointers(Eager& eager, std::int64_t tensors) {
 /// At the output of a group: the gradient has come as far.
 class FullyShard::BeforeBackward final : public eager::Node {
  public:
-  BeforeBackward(FullyShard& owner, std::size_t group)
-      : Node(HostClass::fsdp_hooks), owner_(owner), group_(group) {}
+  BeforeBackward(FullyShard& owner, std::size_t group) : Node(HostClass::fsdp_hooks), owner_(owner), group_(group) {}
   void backward(Eager&, Gradients& in, Gradients& out) override {
     owner_.before_backward(group_);
     out[0] = std::move(in[0]);
@@ -49,8 +48,7 @@ class FullyShard::BeforeBackward final : public eager::Node {
 /// At its input: all gradients of its parameters are there.
 class FullyShard::AfterBackward final : public eager::Node {
  public:
-  AfterBackward(FullyShard& owner, std::size_t group)
-      : Node(HostClass::fsdp_hooks), owner_(owner), group_(group) {}
+  AfterBackward(FullyShard& owner, std::size_t group) : Node(HostClass::fsdp_hooks), owner_(owner), group_(group) {}
   void backward(Eager&, Gradients& in, Gradients& out) override {
     owner_.after_backward(group_);
     out[0] = std::move(in[0]);
@@ -155,7 +153,8 @@ void FullyShard::gather(Group& group) {
     std::vector<const Tensor*> shards;
     for (const std::size_t i : group.parameters) shards.push_back(&shards_[i].value);
     if (how_.offload)
-      for (const Tensor* shard : shards) recorder.op(Copy{CopyKind::host_to_device, stored_, 1, shard->elements(), 1}, {shard}, {shard});
+      for (const Tensor* shard : shards)
+        recorder.op(Copy{CopyKind::host_to_device, stored_, 1, shard->elements(), 1}, {shard}, {shard});
     if (type != stored_) {
       cast = eager_.empty({group.shard_elements}, type);
       recorder.op(MultiTensor{MultiTensorFunction::copy, stored_, group.sizes}, {}, {});

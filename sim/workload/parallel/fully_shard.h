@@ -1,5 +1,5 @@
-// fully_shard (FSDP2) and FullyShardedDataParallel (FSDP1): parameters, gradients and states cut over the ranks, gathered
-// module by module just before they are needed.
+// fully_shard (FSDP2) and FullyShardedDataParallel (FSDP1): parameters, gradients and states cut over the ranks,
+// gathered module by module just before they are needed.
 //
 // Follows torch/distributed/fsdp/_fully_shard of PyTorch 2.11. A group is what one call shards: some blocks, or what is
 // left at the root. Each parameter is cut along its first dimension and padded. Gathering copies the shards into their
@@ -45,9 +45,9 @@ class FullyShard final : public families::BlockWrapper {
     std::int64_t shard_elements = 0;  ///< of one rank, padded
     bool whole = false;               ///< parameters are on the device
     eager::Tensor gathered;
-    std::uint32_t gathering = 0;           ///< event: the buffer is complete
-    std::vector<eager::Tensor> gradients;  ///< taken from the parameters, to be reduced
-    std::uint32_t ready = 0;               ///< event: the shards' gradients are complete
+    std::uint32_t gathering = 0;                             ///< event: the buffer is complete
+    std::vector<eager::Tensor> gradients;                    ///< taken from the parameters, to be reduced
+    std::uint32_t ready = 0;                                 ///< event: the shards' gradients are complete
     std::shared_ptr<const std::vector<std::int64_t>> sizes;  ///< elements of each shard
   };
 
@@ -72,11 +72,11 @@ class FullyShard final : public families::BlockWrapper {
   ProcessGroup group_;   ///< its stream gathers
   std::uint8_t copy_in_, reduce_;
   std::optional<ProcessGroup> replicas_;
-  std::vector<Group> groups_;  ///< those of blocks, then the root
-  eager::Parameters shards_;   ///< by parameter
+  std::vector<Group> groups_;               ///< those of blocks, then the root
+  eager::Parameters shards_;                ///< by parameter
   std::vector<eager::Tensor> accumulated_;  ///< whole gradients that were not exchanged yet, by parameter
-  std::vector<std::size_t> order_;  ///< of the groups in the forward pass
-  eager::Tensor held_;              ///< gathered buffer of the group before
+  std::vector<std::size_t> order_;          ///< of the groups in the forward pass
+  eager::Tensor held_;                      ///< gathered buffer of the group before
   std::uint32_t held_until_ = 0;
   eager::Tensor reducing_;  ///< input of the reduction that is outstanding
   std::uint32_t reduced_ = 0;

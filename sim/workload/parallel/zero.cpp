@@ -33,8 +33,7 @@ ZeroRedundancy::ZeroRedundancy(eager::Eager& eager, eager::Parameters& parameter
       buckets_.push_back(eager.empty({held[rank]}, parameters.front().value.type));
       eager.recorder.set_category(buckets_.back().storage.id(), Category::weights);
     }
-    for (std::size_t i = 0; i < parameters.size(); ++i)
-      parameters[i].value.storage = buckets_[rank_of_[i]].storage;
+    for (std::size_t i = 0; i < parameters.size(); ++i) parameters[i].value.storage = buckets_[rank_of_[i]].storage;
   }
   for (std::size_t i = 0; i < parameters.size(); ++i)
     if (rank_of_[i] == rank_) own_.emplace_back().value = parameters[i].value.detached();

@@ -1,7 +1,7 @@
 // ZeroRedundancyOptimizer: each rank keeps the states of some parameters, updates those, and sends them to the others.
 //
-// Follows torch/distributed/optim/zero_redundancy_optimizer.py of PyTorch 2.11: whole tensors, the largest first, each to
-// the rank that has least; after the update one broadcast a tensor, or one a rank where parameters lie in buckets.
+// Follows torch/distributed/optim/zero_redundancy_optimizer.py of PyTorch 2.11: whole tensors, the largest first, each
+// to the rank that has least; after the update one broadcast a tensor, or one a rank where parameters lie in buckets.
 #pragma once
 
 #include <span>
