@@ -1,4 +1,8 @@
-// A collective and a kernel side by side on one GPU: how much each slows the other.
+// A collective and kernels side by side on one GPU: how much each slows the other.
+//
+// A collective's thread blocks take an SM each until it ends. They are placed once all blocks of the kernels launched
+// before are: a collective begins when the kernel that runs has no block waiting any more. Then the kernels have the
+// other SMs, and both share the DRAM. docs/model.md, "Overlap", has the equations.
 #pragma once
 
 #include "sim/hardware/gpu.h"
@@ -13,14 +17,25 @@ struct KernelBesides {
   double blocks = 1.0;       ///< thread blocks of the launch
   double blocks_per_sm = 1;  ///< that fit an SM
   Bytes dram;                ///< moved through the DRAM
-  double sm_share = 1.0;     ///< of its time that shrinks with SMs (0: bound by DRAM or L2 alone)
+  double memory_bound = 0;   ///< 1: it waits for memory; 0: it computes
 };
 
-/// Time of the kernel while the collective runs, over its time alone; at least 1.
-double compute_slowdown(const Gpu& gpu, const CollectiveTime& collective, const KernelBesides& kernel);
+/// Time of the kernel over its time alone where the collective runs during this share of it; at least 1.
+double compute_slowdown(const Gpu& gpu, const CollectiveTime& collective, const KernelBesides& kernel,
+                        double share = 1.0);
 
-/// Time of the collective while kernels like this one run back to back, over its time alone; at least 1. It counts
-/// what the collective's thread blocks wait for room.
+/// Time of the collective, from its first thread block on, over its time alone, while kernels like this one run; at
+/// least 1.
 double collective_slowdown(const Gpu& gpu, const CollectiveTime& collective, const KernelBesides& kernel);
+
+/// From the moment a collective could start to its first thread block, where the kernel has run for `elapsed`: until
+/// the kernel's last blocks are placed.
+Seconds wait_for_room(const Gpu& gpu, const KernelBesides& kernel, Seconds elapsed);
+
+/// One of each, on average, of both back to back on streams of their own.
+struct SideBySide {
+  Seconds kernel, collective;
+};
+SideBySide side_by_side(const Gpu& gpu, const CollectiveTime& collective, const KernelBesides& kernel);
 
 }  // namespace ridgeline
