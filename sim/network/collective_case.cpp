@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -46,8 +47,7 @@ std::int64_t whole_number(const Json& line, const char* key, std::int64_t low, s
   }
   const Json& value = line[key];
   const bool is_whole =
-      value.is_number_integer() ||
-      (value.is_number_float() && value.get<double>() == static_cast<double>(value.get<std::int64_t>()));
+      value.is_number_integer() || (value.is_number_float() && std::trunc(value.get<double>()) == value.get<double>());
   if (!is_whole || value.get<double>() < static_cast<double>(low) || value.get<double>() > static_cast<double>(high))
     fail(fmt::format("{}: expected a whole number from {} to {}, got {}", key, low, high, value.dump()));
   return value.get<std::int64_t>();

@@ -6,8 +6,9 @@
 namespace ridgeline {
 namespace {
 
-constexpr std::int64_t kAlignment = 16;  // bytes that a thread loads at once
-constexpr double kFillShare = 0.3;       // of pair_fill_us: time on the wire at which most of it is there
+constexpr std::int64_t kAlignment = 16;    // bytes that a thread loads at once
+constexpr double kLongExchange = 1 << 20;  // shorter ones wait for latency, not for loads
+constexpr double kFillShare = 0.3;         // of pair_fill_us: time on the wire at which most of it is there
 
 /// Payload that a rank works on: sent or not. A ring's first and last ranks of a chunk do not pass it on.
 double worked_bytes(CollectiveKind kind, int ranks, double bytes) {
@@ -42,6 +43,8 @@ class NodeLaw {
  private:
   [[nodiscard]] double bus_gb_s() const { return links_.bus.value() * 1e-9; }
   [[nodiscard]] static double us(double bytes, double gb_s) { return bytes / gb_s * 1e-3; }
+  /// Shares that begin between the addresses of whole loads.
+  [[nodiscard]] bool is_unaligned() const { return std::fmod(bytes_, 1.0 * kAlignment * ranks_) != 0.0; }
   /// A chain passes the whole buffer over its slowest link, once up and once down at the same time.
   [[nodiscard]] double wire() const { return links_.ring ? wire_bytes(kind_, ranks_, bytes_) : bytes_; }
   [[nodiscard]] double worked() const { return std::max(wire(), worked_bytes(kind_, ranks_, bytes_)); }
@@ -63,18 +66,18 @@ class NodeLaw {
     const double share = kind_ == CollectiveKind::all_reduce ? c_.reduce_share : c_.gather_share;
     const double kept = us(worked() - wire(), share * bus_gb_s());
     double flow = sent + kept + c_.ramp_us * std::sqrt(sent);
-    const bool odd = std::fmod(bytes_, 1.0 * kAlignment * ranks_) != 0.0;
-    if (kind_ == CollectiveKind::all_gather && odd) flow *= c_.unaligned;
+    if (kind_ == CollectiveKind::all_gather && is_unaligned()) flow *= c_.unaligned;
     return {c_.bulk_start_us + steps() * c_.simple_step_us, flow};
   }
   [[nodiscard]] Parts nvls() const {
-    const double sent = us(wire(), c_.nvls_share * bus_gb_s());
+    const double sent = us(bytes_, c_.nvls_share * bus_gb_s());  // once to the switch and once back
     return {c_.nvls_start_us, sent + c_.nvls_ramp_us * std::sqrt(sent)};
   }
   [[nodiscard]] Parts pairs() const {
     const bool exchange = kind_ == CollectiveKind::all_to_all;
     const double links = bus_gb_s() * c_.pair_share * (exchange ? c_.exchange_share : 1.0);
-    const double sent = us(wire(), std::min(links, choice_.channels * c_.pair_channel_gb_s));
+    double sent = us(wire(), std::min(links, choice_.channels * c_.pair_channel_gb_s));
+    if (exchange && is_unaligned() && bytes_ >= kLongExchange) sent *= c_.unaligned;
     return {c_.pair_start_us, sent + c_.pair_fill_us * sent / (sent + kFillShare * c_.pair_fill_us)};
   }
 

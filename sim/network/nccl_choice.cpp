@@ -14,7 +14,7 @@ constexpr std::array<double, 3> kRingPcie{1.0, 2.5, 5.7}, kTreePcie{1.0, 1.9, 4.
 constexpr std::array<double, 3> kRingNetwork{2.7, 4.0, 14.0}, kTreeNetwork{5.0, 8.5, 14.0};
 constexpr double kNvlsBase = 25.0, kNvlsNetwork = 18.0;
 constexpr double kLlShare = 0.5, kLl128Share = 0.92, kTreeShare = 0.92, kTreeLlShare = 1.0 / 3.8;
-constexpr double kNvlsOfLinks = 1.3;
+constexpr double kNvlsOfLinks = 0.73;  // of the buffer, over the links' rate: measured on Hopper
 constexpr int kThreads = 512, kLl128Threads = 640, kSimpleWarps = 32, kLeastThreads = 128;
 constexpr std::int64_t kLlBytesAThread = 8, kSimpleBytesAThread = 64, kCell = 4096;
 constexpr int kPairChannels = 32, kNvlsChannels = 16;
@@ -125,10 +125,10 @@ class Tuner {
     double rate = kNvlsOfLinks * links_.bus.value() * 1e-9;
     double latency = kNvlsBase;
     if (placement_.nodes > 1) {
-      rate = std::min(rate, 2.0 * links_.node.value() * 1e-9);
+      rate = std::min(rate, links_.node.value() * 1e-9);
       latency += 2.0 * std::log2(1.0 * placement_.nodes) * kNvlsNetwork;
     }
-    return latency + bytes() * 1e-3 / (rate * ratio_of(collective_.kind, placement_.ranks));
+    return latency + bytes() * 1e-3 / rate;
   }
 
   [[nodiscard]] double bytes() const { return static_cast<double>(collective_.bytes); }

@@ -18,9 +18,9 @@ struct NetworkConstants {
   double reduce_share = 2.5;      ///< rate of what an all_reduce works on and does not send, over the links'
   double gather_share = 1.8;      ///< the same of all_gather and reduce_scatter
   double ramp_us = 0.01;          ///< times the square root of the microseconds on the wire: pipelines that fill
-  double unaligned = 1.0;         ///< all_gather of shares that are no multiple of 16 bytes, Simple: times longer
+  double unaligned = 1.0;         ///< all_gather, all_to_all of shares that are no multiple of 16 bytes: times longer
   double nvls_start_us = 45;      ///< NVLS
-  double nvls_share = 1.3;        ///< bus bandwidth of NVLS over the links' payload rate
+  double nvls_share = 0.73;       ///< of the links' payload rate that a buffer goes through the switches with
   double nvls_ramp_us = 3;        ///< as ramp_us
   double pair_start_us = 4.2;     ///< a send and its receive
   double pair_fill_us = 6;        ///< once it is long: buffers that fill

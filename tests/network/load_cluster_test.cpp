@@ -1,0 +1,96 @@
+// Clusters from files, from mappings of a scenario, with overrides; mistakes with their places.
+#include "sim/network/load_cluster.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "sim/config/config_error.h"
+#include "sim/config/parse_yaml.h"
+#include "sim/hardware/load_gpu.h"
+
+namespace ridgeline {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsSupersetOf;
+
+std::string mistake_in(std::string_view text) {
+  try {
+    (void)cluster_from_yaml(text, "mine.yaml");
+  } catch (const config::ConfigError& error) {
+    return error.what();
+  }
+  return "none";
+}
+
+TEST(LoadCluster, every_shipped_description_loads_with_a_source_for_each_number) {
+  EXPECT_THAT(cluster_names(), IsSupersetOf({"dgx-1-v100", "v100-x4-nvlink", "dgx-a100", "hgx-a100-x4", "hgx-h100",
+                                             "h200-x2", "h200-x4", "hgx-h200", "hgx-b200", "p4d", "p4de", "p5",
+                                             "rtx3090-x2-nvlink", "rtx3090-x2-pcie", "rtx3090-x4-pcie", "t4-x4-pcie"}));
+  for (const std::string& name : cluster_names()) {
+    const Cluster cluster = load_cluster(name);
+    EXPECT_EQ(cluster.name, name);
+    EXPECT_FALSE(cluster.title.empty()) << name;
+    EXPECT_EQ(load_gpu(cluster.gpu_name).architecture, cluster.architecture) << name;
+    EXPECT_TRUE(describes_cluster(name));
+    for (const SheetRow& row : load_cluster_sheet(name).values) EXPECT_FALSE(row.source.empty()) << name << row.key;
+  }
+}
+
+TEST(LoadCluster, a_mapping_of_a_scenario_takes_the_rest_from_its_gpu) {
+  const Cluster cluster = load_cluster(
+      config::parse_yaml("{gpu: nvidia-a100-sxm4-80gb, nodes: 2, gpus: 8, interconnect: nvswitch, nvls: false, "
+                         "nics: {count: 8, rate: 200 Gbit/s}}",
+                         "scenario"));
+  EXPECT_EQ(cluster.all_gpus(), 16);
+  EXPECT_EQ(cluster.links.count, 12);
+  EXPECT_DOUBLE_EQ(cluster.nics.rate.value(), 25e9);
+  EXPECT_FALSE(cluster.nvls);
+}
+
+TEST(LoadCluster, a_name_and_a_path_and_a_mapping_that_extends_are_the_same) {
+  const Cluster named = load_cluster("p5");
+  Cluster extended = load_cluster(config::parse_yaml("{extends: p5, nodes: 4}", "scenario"));
+  EXPECT_EQ(extended.nodes, 4);
+  extended.nodes = 1;
+  extended.name = named.name;
+  EXPECT_EQ(extended, named);
+  EXPECT_EQ(load_cluster(config::parse_yaml("p5", "scenario")), named);
+}
+
+TEST(LoadCluster, an_override_wins) {
+  const Cluster cluster = load_cluster("dgx-a100", {{"nodes", "16", ""}, {"links.rate", "50 GB/s", ""}});
+  EXPECT_EQ(cluster.all_gpus(), 128);
+  EXPECT_DOUBLE_EQ(cluster.links.rate.value(), 50e9);
+}
+
+TEST(LoadCluster, mistakes_name_their_place_key_and_what_is_allowed) {
+  EXPECT_THAT(mistake_in("source: mine\ngpu: nvidia-h200-sxm-141gb\nnodes: 1\ngpus: 0\n"),
+              AllOf(HasSubstr("mine.yaml:4"), HasSubstr("gpus")));
+  EXPECT_THAT(mistake_in("source: mine\ngpu: nvidia-h200-sxm-141gb\nnodez: 1\ngpus: 8\n"),
+              AllOf(HasSubstr("mine.yaml:3"), HasSubstr("nodez"), HasSubstr("nodes")));
+  EXPECT_THAT(mistake_in("source: mine\ngpu: nvidia-h201\nnodes: 1\ngpus: 8\n"),
+              AllOf(HasSubstr("mine.yaml:2"), HasSubstr("nvidia-h20")));
+  EXPECT_THAT(mistake_in("source: mine\ngpu: nvidia-h200-sxm-141gb\nnodes: 2\ngpus: 8\n"), HasSubstr("nics.count"));
+  EXPECT_THAT(mistake_in("gpu: nvidia-h200-sxm-141gb\nnodes: 1\ngpus: 8\n"), HasSubstr("source"));
+  EXPECT_THAT(mistake_in("source: mine\ngpu: nvidia-l4\nnodes: 1\ngpus: 2\ninterconnect: nvswitch\n"),
+              HasSubstr("links.count is 0"));
+  EXPECT_THAT(mistake_in("source: mine\ngpu: nvidia-v100-sxm2-16gb\nnodes: 1\ngpus: 2\n"
+                         "links: {matrix: {value: [[0, 1], [2, 0]]}}\n"),
+              HasSubstr("links.matrix"));
+  EXPECT_THAT(mistake_in("source: mine\ngpu: nvidia-v100-sxm2-16gb\nnodes: 1\ngpus: 2\ninterconnect: ring\n"),
+              AllOf(HasSubstr("mine.yaml:5"), HasSubstr("bridge")));
+}
+
+TEST(LoadCluster, an_unknown_name_tells_the_nearest) {
+  try {
+    (void)load_cluster("hgx-h20O");
+    FAIL();
+  } catch (const config::ConfigError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("hgx-h200"));
+  }
+}
+
+}  // namespace
+}  // namespace ridgeline
