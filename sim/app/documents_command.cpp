@@ -62,7 +62,8 @@ std::string roff(std::string_view text) {
 
 std::string man_page(const CLI::App& program) {
   std::string page = fmt::format(
-      ".TH RIDGELINE 1 \"\" \"{}\" \"User Commands\"\n.SH NAME\nridgeline \\- {}\n.SH SYNOPSIS\n.B ridgeline\n.I COMMAND\n"
+      ".TH RIDGELINE 1 \"\" \"{}\" \"User Commands\"\n.SH NAME\nridgeline \\- {}\n.SH SYNOPSIS\n.B ridgeline\n.I "
+      "COMMAND\n"
       "[\\fIOPTION\\fR]...\n.SH COMMANDS\n",
       kProgramAndVersion, "time and memory of a training step on a described GPU");
   for (const CLI::App* command : commands_of(program)) {

@@ -106,8 +106,7 @@ ordered_json prediction_json(const Prediction& prediction) {
   for (std::size_t i = 0; i < kTimeClasses; ++i)
     by_class[std::string(kTimeClassNames[i])] = prediction.time_by_class[i].value();
   by_class["idle"] = prediction.idle.value();
-  for (std::size_t i = 0; i < kPhases; ++i)
-    by_phase[std::string(kPhaseNames[i])] = prediction.time_by_phase[i].value();
+  for (std::size_t i = 0; i < kPhases; ++i) by_phase[std::string(kPhaseNames[i])] = prediction.time_by_phase[i].value();
   for (std::size_t i = 0; i < kLimiters; ++i)
     limited_by[std::string(kLimiterNames[i])] = prediction.limited_by[i].value();
   for (const Advice& item : prediction.advice)

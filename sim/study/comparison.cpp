@@ -113,7 +113,7 @@ Comparison compare(Session& session, std::span<const Scenario> scenarios, std::s
   if (scenarios.size() < 2 || scenarios.size() > kMostSides)
     throw UserError(fmt::format("a comparison has two to {} sides, got {}", kMostSides, scenarios.size()));
   Comparison result;
-  for (std::size_t i = 0; i < scenarios.size(); ++i) 
+  for (std::size_t i = 0; i < scenarios.size(); ++i)
     result.sides.push_back(predicted(session, scenarios[i], labels[i], engine));
   for (std::size_t i = 1; i < result.sides.size(); ++i)
     result.differences.push_back(difference(result.sides.front(), result.sides[i]));
