@@ -130,10 +130,9 @@ PYBIND11_MODULE(_ridgeline, m) {
       .def("memory_snapshot", &Answer::memory_snapshot, py::call_guard<py::gil_scoped_release>());
 
   py::class_<Question>(m, "Question")
-      .def(py::init([](std::string file, std::string text, std::vector<std::string> set, std::string engine, bool advice,
-                       bool sensitivity) {
-             return Question{std::move(file),   std::move(text), std::move(set),
-                             std::move(engine), advice,          sensitivity};
+      .def(py::init([](std::string file, std::string text, std::vector<std::string> set, std::string engine,
+                       bool advice, bool sensitivity) {
+             return Question{std::move(file), std::move(text), std::move(set), std::move(engine), advice, sensitivity};
            }),
            py::kw_only(), py::arg("file") = "", py::arg("text") = "", py::arg("set") = std::vector<std::string>{},
            py::arg("engine") = "analytic", py::arg("advice") = false, py::arg("sensitivity") = false);
@@ -148,16 +147,16 @@ PYBIND11_MODULE(_ridgeline, m) {
           [](const Simulator& s, const std::vector<Question>& questions, const std::vector<std::string>& labels) {
             return s.compare(questions, labels);
           },
-          py::arg("questions"), py::arg("labels") = std::vector<std::string>{}, py::call_guard<py::gil_scoped_release>())
+          py::arg("questions"), py::arg("labels") = std::vector<std::string>{},
+          py::call_guard<py::gil_scoped_release>())
       .def("fit", &Simulator::fit, py::arg("question"), py::call_guard<py::gil_scoped_release>())
       .def("sweep", &Simulator::sweep, py::arg("file"), py::arg("threads") = 0,
            py::call_guard<py::gil_scoped_release>())
       .def(
           "kernels",
           [](const Simulator& s, const std::string& cases, const std::string& hardware,
-             const std::vector<std::string>& set, const std::string& engine, const std::string& software) {
-            return s.kernels(cases, hardware, set, engine, software);
-          },
+             const std::vector<std::string>& set, const std::string& engine,
+             const std::string& software) { return s.kernels(cases, hardware, set, engine, software); },
           py::arg("cases"), py::arg("hardware"), py::arg("set"), py::arg("engine"), py::arg("software"),
           py::call_guard<py::gil_scoped_release>())
       .def("memory", &Simulator::memory, py::arg("file"), py::arg("settings") = "", py::arg("capacity") = "",

@@ -4,6 +4,7 @@
 A block begins with `$ COMMAND`. The comment before it, `<!-- lines: A, B -->`, keeps the lines of the output in which one of
 the words stands (with its numbers), `all` keeps all of them; what is left out becomes `...`.
 """
+import os
 import pathlib
 import re
 import subprocess
@@ -14,8 +15,15 @@ GUIDE = ROOT / "docs" / "guide.md"
 BLOCK = re.compile(r"(<!-- lines: (?P<words>.*?) -->\n```console\n\$ (?P<command>.*)\n)(?P<output>(?:.*\n)*?)```")
 
 
+def environment():
+    """Without what a person's shell may say about languages, terminals and descriptions of their own."""
+    said = ("LANG", "LANGUAGE", "COLUMNS", "LINES", "TERM", "NO_COLOR", "CLICOLOR_FORCE")
+    kept = {name: value for name, value in os.environ.items() if name not in said and not name.startswith(("LC_", "RIDGELINE_"))}
+    return {**kept, "LC_ALL": "C.UTF-8"}
+
+
 def printed(command):
-    run = subprocess.run(["bash", "-c", command], cwd=ROOT, capture_output=True, text=True, timeout=300)
+    run = subprocess.run(["bash", "-c", command], cwd=ROOT, env=environment(), capture_output=True, text=True, timeout=300)
     if run.returncode != 0 or (run.stderr and "wrote" not in run.stderr):
         sys.exit(f"guide: $ {command}\nexit code {run.returncode}\n{run.stderr}")
     return run.stdout.splitlines()

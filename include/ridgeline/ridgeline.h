@@ -6,8 +6,8 @@
 //   std::cout << answer.step().time.value() << " s\n" << answer.text();
 //
 // Quantities are in base units (ridgeline/quantity.h): seconds, bytes, FLOPs, watts. A mistake in a question or in a
-// file it names is thrown as Mistake, whose what() is one line for a person; anything else that escapes is a fault of the
-// library. All of it may be used from several threads at once.
+// file it names is thrown as Mistake, whose what() is one line for a person; anything else that escapes is a fault of
+// the library. All of it may be used from several threads at once.
 #pragma once
 
 #include <cstdint>
@@ -50,9 +50,9 @@ class RIDGELINE_API Stopped : public std::exception {
 
 /// What is asked. Keys of scenarios, hardware and models: docs/hardware-keys.md and the shipped files.
 struct Question {
-  std::string file;              ///< a scenario in YAML, or a recorded step; empty: `text`, or all of it in `set`
-  std::string text;              ///< a scenario as YAML or JSON, in the place of a file
-  std::vector<std::string> set;  ///< "KEY=VALUE", applied in order: "training.micro_batch=8"
+  std::string file;                 ///< a scenario in YAML, or a recorded step; empty: `text`, or all of it in `set`
+  std::string text;                 ///< a scenario as YAML or JSON, in the place of a file
+  std::vector<std::string> set;     ///< "KEY=VALUE", applied in order: "training.micro_batch=8"
   std::string engine = "analytic";  ///< "roofline", "analytic" or "simulate"
   bool advice = false;              ///< try changes that people make
   bool sensitivity = false;         ///< a tenth more of every number of the chip

@@ -5,12 +5,12 @@
 #include "sim/config/parse_yaml.h"
 #include "sim/hardware/load_gpu.h"
 #include "sim/hardware/measured_section.h"
+#include "sim/input/text_source.h"
 #include "sim/output/standard_output.h"
 #include "sim/output/write_file.h"
 #include "sim/report/calibration_text.h"
 #include "sim/study/calibration.h"
 #include "sim/study/calibration_effect.h"
-#include "sim/input/text_source.h"
 
 namespace ridgeline::app {
 namespace {

@@ -13,8 +13,7 @@ void add_predict_command(CLI::App& program, Outcome& outcome) {
   auto* command = program.add_subcommand("predict", "step time and peak memory of one training step, with reasons");
   options->scenario.add_to(*command);
   options->answer.add_to(*command);
-  command->callback(
-      [options, &outcome] { outcome.exit_code = answer(options->scenario, options->answer); });
+  command->callback([options, &outcome] { outcome.exit_code = answer(options->scenario, options->answer); });
 }
 
 }  // namespace ridgeline::app

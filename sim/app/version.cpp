@@ -17,7 +17,8 @@ std::string tool_and_revision() { return fmt::format("{}, revision {}", kProgram
 
 std::string version_text() {
   return fmt::format(
-      "{}\nrevision {}\nBoost {}.{}, CLI11 {}, Eigen {}.{}.{}, fmt {}.{}.{}, nlohmann-json {}.{}.{}, oneTBB {}.{}, simdjson {}.{}.{}",
+      "{}\nrevision {}\nBoost {}.{}, CLI11 {}, Eigen {}.{}.{}, fmt {}.{}.{}, nlohmann-json {}.{}.{}, oneTBB {}.{}, "
+      "simdjson {}.{}.{}",
       kProgramAndVersion, RIDGELINE_REVISION, BOOST_VERSION / 100000, BOOST_VERSION / 100 % 1000, CLI11_VERSION,
       EIGEN_WORLD_VERSION, EIGEN_MAJOR_VERSION, EIGEN_MINOR_VERSION, FMT_VERSION / 10000, FMT_VERSION / 100 % 100,
       FMT_VERSION % 100, NLOHMANN_JSON_VERSION_MAJOR, NLOHMANN_JSON_VERSION_MINOR, NLOHMANN_JSON_VERSION_PATCH,

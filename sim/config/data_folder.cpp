@@ -27,8 +27,8 @@ fs::path own_file() {
   return {};
 }
 
-/// build/develop/tests/test_x, lib/x86_64-linux-gnu/libridgeline.so and lib/python3/dist-packages/ridgeline/_ridgeline.so
-/// lie within four levels of what is looked for.
+/// build/develop/tests/test_x, lib/x86_64-linux-gnu/libridgeline.so and
+/// lib/python3/dist-packages/ridgeline/_ridgeline.so lie within four levels of what is looked for.
 std::optional<fs::path> above(const fs::path& file) {
   fs::path folder = file.parent_path();
   for (int level = 0; level <= 4 && folder.has_relative_path(); ++level, folder = folder.parent_path())
@@ -49,7 +49,8 @@ fs::path root() {
   for (const fs::path& file : {fs::read_symlink("/proc/self/exe", ignored), own_file()})
     if (const auto found = above(file)) return *found;
   if (holds_data(RIDGELINE_SOURCE_TREE)) return RIDGELINE_SOURCE_TREE;
-  throw UserError("the descriptions of GPUs (hw/) are not found beside the program; RIDGELINE_DATA=FOLDER names theirs");
+  throw UserError(
+      "the descriptions of GPUs (hw/) are not found beside the program; RIDGELINE_DATA=FOLDER names theirs");
 }
 
 }  // namespace

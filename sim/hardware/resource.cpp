@@ -30,7 +30,8 @@ void speed_up_clock(Gpu& gpu, double factor) {
 
 void shorten_latencies(Gpu& gpu, double factor) {
   LaunchSpec& l = gpu.launch;
-  for (Seconds* t : {&l.kernel_fixed, &l.gap, &l.start_latency, &l.memset, &l.graph_period, &l.graph_gap, &gpu.dram.latency})
+  for (Seconds* t :
+       {&l.kernel_fixed, &l.gap, &l.start_latency, &l.memset, &l.graph_period, &l.graph_gap, &gpu.dram.latency})
     *t = *t / factor;
   for (Cycles* cycles : {&gpu.l2.latency, &gpu.sm.l1_latency, &gpu.sm.shared_latency}) *cycles = *cycles / factor;
   l.blocks_per_second *= factor;

@@ -49,8 +49,7 @@ std::string tool() { return "ridgeline " RIDGELINE_VERSION ", revision " RIDGELI
 
 Scenario scenario_of(const Question& question, Descriptions& descriptions) {
   ScenarioSource source;
-  if (!question.file.empty() && !question.text.empty())
-    throw UserError("a question has a file or a text, not both");
+  if (!question.file.empty() && !question.text.empty()) throw UserError("a question has a file or a text, not both");
   if (!question.file.empty()) {
     source.file = question.file;
     source.recording = trace::looks_like_recording(question.file);
@@ -62,13 +61,17 @@ Scenario scenario_of(const Question& question, Descriptions& descriptions) {
 }
 
 Step step_of(const StepPrediction& s) {
-  return {s.time,          s.low,          s.high, s.gpu_busy, s.host_time,    s.kernel_count,
+  return {s.time,          s.low,          s.high, s.gpu_busy, s.host_time,     s.kernel_count,
           s.samples_per_s, s.tokens_per_s, s.mfu,  s.power,    s.energy.energy, s.validated};
 }
 Memory memory_of(const MemoryPrediction& m) {
   const auto bytes = [](std::int64_t n) { return Bytes{static_cast<double>(n)}; };
-  return {m.source != MemorySource::unknown, bytes(m.peak_allocated), bytes(m.peak_reserved), bytes(m.device_used),
-          bytes(m.capacity),                 m.fits};
+  return {m.source != MemorySource::unknown,
+          bytes(m.peak_allocated),
+          bytes(m.peak_reserved),
+          bytes(m.device_used),
+          bytes(m.capacity),
+          m.fits};
 }
 KernelTable kernels_of(const Prediction& p) {
   KernelTable table;

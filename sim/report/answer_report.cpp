@@ -66,9 +66,8 @@ std::string_view block_of(ModelFamily family) {
 
 std::string answer_text(const StepRun& run, const Prediction& prediction, Notes notes, bool memory_report) {
   const Scenario& scenario = run.scenario();
-  std::string text = scenario.recorded
-                         ? replay_text(scenario.recorded->file->path(), replay_of(run, prediction), notes)
-                         : prediction_text(scenario, prediction, notes);
+  std::string text = scenario.recorded ? replay_text(scenario.recorded->file->path(), replay_of(run, prediction), notes)
+                                       : prediction_text(scenario, prediction, notes);
   if (memory_report) text += memory_report_text(memory_report_of(run));
   return text;
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "sim/answer/residual_ranges.h"
 #include "sim/config/data_folder.h"
 #include "sim/hardware/load_gpu.h"
 #include "sim/hardware/load_host.h"
@@ -11,7 +12,6 @@
 #include "sim/report/kernel_json.h"
 #include "sim/report/prediction_json.h"
 #include "sim/scenario/descriptions.h"
-#include "sim/answer/residual_ranges.h"
 #include "sim/study/kernel_prediction.h"
 #include "sim/units/parse.h"
 #include "sim/units/user_error.h"

@@ -142,15 +142,16 @@ std::string as_text(const std::string& file, const DeviceMemoryReport& report) {
     return fmt::format(
         "{}: memory snapshot without a recorded history; its segments as they are{}\n\n  allocated        {}\n"
         "  requested        {}\n  reserved         {} in {} segments\n",
-        file, device, exact_gib(report.segments->allocated), exact_gib(report.segments->requested), exact_gib(report.segments->reserved),
-        report.segments->count);
+        file, device, exact_gib(report.segments->allocated), exact_gib(report.segments->requested),
+        exact_gib(report.segments->reserved), report.segments->count);
   }
   std::string out = fmt::format("{}: replay of {} events{}\n\n", file, report.replay->events, device);
   out += fmt::format("  peak allocated   {}\n  peak reserved    {}\n", exact_gib(report.peak_allocated()),
                      exact_gib(report.peak_reserved()));
   if (report.recorded && report.recorded->blocks_before > 0)
-    out += fmt::format("  before it began  {} in {} blocks, {} reserved\n", exact_gib(report.recorded->allocated_before),
-                       report.recorded->blocks_before, exact_gib(report.recorded->reserved_before));
+    out +=
+        fmt::format("  before it began  {} in {} blocks, {} reserved\n", exact_gib(report.recorded->allocated_before),
+                    report.recorded->blocks_before, exact_gib(report.recorded->reserved_before));
   out += replay_lines(report);
   if (report.recorded) out += pool_lines(*report.recorded);
   if (report.recorded)
@@ -158,7 +159,8 @@ std::string as_text(const std::string& file, const DeviceMemoryReport& report) {
   return out;
 }
 
-DeviceMemoryReport report_of(const MemorySnapshot& snapshot, ReplayOptions replay_options, const HistoryQuestion& options) {
+DeviceMemoryReport report_of(const MemorySnapshot& snapshot, ReplayOptions replay_options,
+                             const HistoryQuestion& options) {
   DeviceMemoryReport report;
   report.device = snapshot.device;
   report.segments = sums_of(snapshot.segments);

@@ -5,9 +5,9 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-#include "sim/hardware/gpu.h"
 #include "sim/answer/prediction.h"
 #include "sim/answer/step_detail.h"
+#include "sim/hardware/gpu.h"
 
 namespace ridgeline {
 

@@ -4,8 +4,8 @@
 #include <span>
 #include <string>
 
-#include "sim/report/notes.h"
 #include "sim/answer/prediction.h"
+#include "sim/report/notes.h"
 
 namespace ridgeline {
 

@@ -23,9 +23,11 @@ ordered_json scalar_json(const std::string& text) {
   if (text == "true" || text == "false") return text == "true";
   const char* end = text.data() + text.size();
   std::int64_t whole = 0;
-  if (const auto read = std::from_chars(text.data(), end, whole); read.ec == std::errc() && read.ptr == end) return whole;
+  if (const auto read = std::from_chars(text.data(), end, whole); read.ec == std::errc() && read.ptr == end)
+    return whole;
   double number = 0.0;
-  if (const auto read = std::from_chars(text.data(), end, number); read.ec == std::errc() && read.ptr == end) return number;
+  if (const auto read = std::from_chars(text.data(), end, number); read.ec == std::errc() && read.ptr == end)
+    return number;
   return text;
 }
 
@@ -64,8 +66,7 @@ ordered_json files_json(const Scenario& scenario) {
   load_host(asked.host, host_class_names());
   if (!asked.model.empty()) load_model(asked.model);
   ordered_json out = ordered_json::array();
-  for (const std::string& path : files.paths())
-    out.push_back({{"path", shown(path)}, {"fnv1a64", hash_of_file(path)}});
+  for (const std::string& path : files.paths()) out.push_back({{"path", shown(path)}, {"fnv1a64", hash_of_file(path)}});
   return out;
 }
 
@@ -76,14 +77,9 @@ ordered_json question_json(const Scenario& scenario, const std::string& engine) 
   const AskedScenario& asked = *scenario.asked;
   ordered_json changes = ordered_json::array();
   for (const config::Override& change : asked.changes) changes.push_back(change.key + "=" + change.value);
-  return {{"scenario", tree_json(asked.tree)},
-          {"changes", std::move(changes)},
-          {"engine", engine},
-          {"datasheet_only", asked.datasheet},
-          {"hardware", scenario.gpu.name},
-          {"software", scenario.software.name},
-          {"host", scenario.host.name},
-          {"files", files_json(scenario)}};
+  return {{"scenario", tree_json(asked.tree)}, {"changes", std::move(changes)}, {"engine", engine},
+          {"datasheet_only", asked.datasheet}, {"hardware", scenario.gpu.name}, {"software", scenario.software.name},
+          {"host", scenario.host.name},        {"files", files_json(scenario)}};
 }
 
 ordered_json measured_json(const Scenario& scenario) {

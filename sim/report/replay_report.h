@@ -4,8 +4,8 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-#include "sim/report/notes.h"
 #include "sim/answer/replay.h"
+#include "sim/report/notes.h"
 
 namespace ridgeline {
 

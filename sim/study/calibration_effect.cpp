@@ -3,9 +3,9 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "sim/answer/step_run.h"
 #include "sim/config/data_folder.h"
 #include "sim/hardware/load_host.h"
-#include "sim/answer/step_run.h"
 #include "sim/study/kernel_prediction.h"
 #include "sim/units/user_error.h"
 

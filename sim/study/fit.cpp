@@ -130,7 +130,8 @@ FitResult fit_batch(Session& session, const Scenario& scenario, std::string_view
   std::int64_t micro_batch = search.run();
   const auto predicted = [&](std::int64_t size) {
     const std::int64_t accumulation = search.accumulation_of(size);
-    return FittingBatch{size, accumulation, StepRun(session, search.scenario_of(size, accumulation), engine).prediction()};
+    return FittingBatch{size, accumulation,
+                        StepRun(session, search.scenario_of(size, accumulation), engine).prediction()};
   };
   for (; micro_batch > 0; --micro_batch) {
     result.largest = predicted(micro_batch);

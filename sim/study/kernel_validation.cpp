@@ -5,10 +5,10 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "sim/answer/residual_ranges.h"
 #include "sim/hardware/load_gpu.h"
 #include "sim/hardware/load_host.h"
 #include "sim/hierarchy/make_engine.h"
-#include "sim/answer/residual_ranges.h"
 #include "sim/study/cited_sources.h"
 #include "sim/study/kernel_prediction.h"
 #include "sim/study/measured_ops.h"

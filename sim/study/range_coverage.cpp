@@ -3,8 +3,8 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "sim/hardware/load_gpu.h"
 #include "sim/answer/residual_ranges.h"
+#include "sim/hardware/load_gpu.h"
 #include "sim/study/accuracy.h"
 
 namespace ridgeline {

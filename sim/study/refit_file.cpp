@@ -4,11 +4,11 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "sim/answer/residual_ranges.h"
 #include "sim/hardware/keys.h"
 #include "sim/input/json_depth.h"
 #include "sim/input/lines.h"
 #include "sim/kernels/lowering.h"
-#include "sim/answer/residual_ranges.h"
 #include "sim/study/measured_ops.h"
 #include "sim/study/refit_gpu.h"
 #include "sim/units/parse.h"

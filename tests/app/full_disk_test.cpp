@@ -22,14 +22,14 @@ TEST(FullDisk, EveryCommandThatPrintsEndsWithExitCodeOneAndAMessage) {
   std::ofstream(sweep) << "scenario: {hardware: nvidia-t4, model: {family: gpt2, layers: 1, heads: 4, hidden: 256, "
                           "vocabulary: 400, max_positions: 128}, training: {micro_batch: 2, sequence_length: 128, "
                           "precision: fp32}}\naxes: {training.micro_batch: [1, 2]}\n";
-  for (const std::string& command : std::vector<std::string>{
-           kSmall, kSmall + "--format json", "--help", "--version", "predict --help",
-           "kernels --hardware nvidia-t4 " + cases, "sweep " + sweep, "sweep --format csv " + sweep, "hardware",
-           "hardware nvidia-t4 --format json", "models", "exercise",
-           "memory measurements/h200/allocations/nanogpt-char-slow-bf16-hist.csv.gz",
-           "memory --format json measurements/h200/allocations/nanogpt-char-slow-bf16-hist.csv.gz",
-           "replay measurements/h200/traces/mlp-b128-fp32.json.gz --hardware nvidia-t4",
-           "compare scenarios/bert-large-fp32.yaml nvidia-t4 nvidia-rtx-3090 --format json"}) {
+  for (const std::string& command :
+       std::vector<std::string>{kSmall, kSmall + "--format json", "--help", "--version", "predict --help",
+                                "kernels --hardware nvidia-t4 " + cases, "sweep " + sweep,
+                                "sweep --format csv " + sweep, "hardware", "hardware nvidia-t4 --format json", "models",
+                                "exercise", "memory measurements/h200/allocations/nanogpt-char-slow-bf16-hist.csv.gz",
+                                "memory --format json measurements/h200/allocations/nanogpt-char-slow-bf16-hist.csv.gz",
+                                "replay measurements/h200/traces/mlp-b128-fp32.json.gz --hardware nvidia-t4",
+                                "compare scenarios/bert-large-fp32.yaml nvidia-t4 nvidia-rtx-3090 --format json"}) {
     const ProgramRun full = run_program(command, "", ">/dev/full"), closed = run_program(command, "", ">&-");
     EXPECT_EQ(full.exit_code, 1) << command;
     EXPECT_THAT(full.err, HasSubstr("standard output: cannot be written: No space left on device")) << command;

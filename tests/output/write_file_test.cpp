@@ -14,8 +14,8 @@
 #include <iterator>
 #include <thread>
 
-#include "sim/output/output_error.h"
 #include "sim/input/text_source.h"
+#include "sim/output/output_error.h"
 #include "sim/units/user_error.h"
 #include "tests/support/temporary_path.h"
 

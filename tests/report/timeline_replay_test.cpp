@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "sim/report/chrome_trace.h"
 #include "sim/answer/replay.h"
+#include "sim/report/chrome_trace.h"
 #include "sim/trace/json_pieces.h"
 #include "tests/support/temporary_path.h"
 

@@ -6,13 +6,13 @@
 #include <filesystem>
 #include <fstream>
 
+#include "sim/answer/step_run.h"
+#include "sim/answer/unread_changes.h"
 #include "sim/config/config_error.h"
 #include "sim/hardware/derived_defaults.h"
 #include "sim/hardware/keys.h"
 #include "sim/hardware/load_gpu.h"
 #include "sim/report/hardware_text.h"
-#include "sim/answer/step_run.h"
-#include "sim/answer/unread_changes.h"
 #include "tests/support/temporary_path.h"
 
 namespace ridgeline {

@@ -4,8 +4,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "sim/report/accuracy_text.h"
 #include "sim/answer/residual_ranges.h"
+#include "sim/report/accuracy_text.h"
 #include "sim/study/accuracy.h"
 
 namespace ridgeline {

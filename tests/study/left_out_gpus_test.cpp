@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "sim/answer/residual_ranges.h"
 #include "sim/hardware/chip_distance.h"
 #include "sim/hardware/load_gpu.h"
-#include "sim/answer/residual_ranges.h"
 #include "sim/study/accuracy.h"
 
 namespace ridgeline {

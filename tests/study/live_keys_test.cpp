@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/answer/memory_prediction.h"
+#include "sim/answer/step_run.h"
 #include "sim/hardware/keys.h"
 #include "sim/hardware/load_gpu.h"
 #include "sim/hardware/load_host.h"
 #include "sim/hierarchy/make_engine.h"
-#include "sim/answer/memory_prediction.h"
-#include "sim/answer/step_run.h"
 #include "sim/study/kernel_prediction.h"
 #include "sim/study/microkernels/committed_results.h"
 #include "sim/study/microkernels/microkernel.h"

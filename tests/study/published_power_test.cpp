@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "sim/hardware/load_gpu.h"
 #include "sim/answer/step_run.h"
+#include "sim/hardware/load_gpu.h"
 
 namespace ridgeline {
 namespace {

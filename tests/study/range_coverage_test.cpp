@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "sim/hardware/load_gpu.h"
 #include "sim/answer/residual_ranges.h"
+#include "sim/hardware/load_gpu.h"
 #include "sim/study/accuracy.h"
 
 namespace ridgeline {

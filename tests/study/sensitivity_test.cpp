@@ -6,8 +6,8 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "sim/hardware/load_host.h"
 #include "sim/answer/step_run.h"
+#include "sim/hardware/load_host.h"
 #include "sim/study/kernel_sensitivity.h"
 #include "tests/support/random_kernel_cases.h"
 

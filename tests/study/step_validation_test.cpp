@@ -1,7 +1,7 @@
 // Whole training steps against those measured on an NVIDIA H200. Tolerances are named; measurements/README.md says
 // how the steps were measured.
-#include "sim/answer/step_run.h"
 #include "sim/study/step_validation.h"
+#include "sim/answer/step_run.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
