@@ -44,6 +44,26 @@ std::vector<Change> inference_changes(const Scenario& s) {
   return out;
 }
 
+/// What costs several GPUs less communication or memory. Neither torch.compile nor CUDA graphs are predicted for them.
+std::vector<Change> with_parallel_changes(const Scenario& s, std::vector<Change> out) {
+  const TrainingDescription& t = s.training;
+  if (t.gradient_accumulation > 1 && !t.parallel.no_sync)
+    out.push_back({"training.parallel.no_sync=true", "gradients are exchanged once a step, not once a micro-batch",
+                   [](Scenario& c) { c.training.parallel.no_sync = true; }});
+  if (t.parallel.shards_parameters()) {
+    if (t.parallel.reshard_after_forward.ranks != 1)
+      out.push_back({"training.parallel.reshard_after_forward=false", "parameters are gathered once, and stay",
+                     [](Scenario& c) { c.training.parallel.reshard_after_forward = {1}; }});
+    return out;
+  }
+  if (!t.parallel.gradient_as_bucket_view && t.parallel.strategy == DataStrategy::ddp)
+    out.push_back({"training.parallel.gradient_as_bucket_view=true", "gradients live in the buckets: no second copy",
+                   [](Scenario& c) { c.training.parallel.gradient_as_bucket_view = true; }});
+  out.push_back({"training.parallel.strategy=fsdp", "parameters, gradients and states are cut over the GPUs",
+                 [](Scenario& c) { c.training.parallel.strategy = DataStrategy::fsdp; }});
+  return out;
+}
+
 /// A recorded step runs as it was recorded: only what lies around it can be changed.
 std::vector<Change> replay_changes(const Scenario& s, const StepShares& shares) {
   std::vector<Change> out;
@@ -99,6 +119,7 @@ std::vector<Change> time_changes(const Scenario& s, const StepShares& shares) {
           c.training.gradient_accumulation = 1;
         });
   }
+  if (s.cluster && s.training.parallel.several()) return with_parallel_changes(s, std::move(out));
   const bool can_compile = s.software.has_compile;
   if (!s.compile && can_compile && (shares.idle > kWorthAShare || shares.elementwise > kWorthAShare))
     add("training.compile=true",

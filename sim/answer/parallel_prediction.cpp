@@ -26,9 +26,11 @@ std::string sentence(const Collective& collective, std::size_t number, std::size
                             : number == 0           ? "the first"
                             : number + 1 == of_kind ? "the last"
                                                     : fmt::format("number {} of {}", number + 1, of_kind);
-  return fmt::format("{} {}{}, {:.3g} MB, keeps the GPU waiting {:.3g} ms", which, name_of(collective.kind),
-                     of_kind > 1 && which.starts_with("number") ? "s" : "", static_cast<double>(collective.bytes) / 1e6,
-                     1e3 * exposed.value());
+  const double megabytes = static_cast<double>(collective.bytes) * 1e-6;
+  const std::string size =
+      megabytes < 1000.0 ? fmt::format("{:.3g} MB", megabytes) : fmt::format("{:.3g} GB", 1e-3 * megabytes);
+  return fmt::format("{} {}{}, {}, keeps the GPU waiting {:.3g} ms", which, name_of(collective.kind),
+                     of_kind > 1 && which.starts_with("number") ? "s" : "", size, 1e3 * exposed.value());
 }
 
 }  // namespace

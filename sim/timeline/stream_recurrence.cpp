@@ -35,7 +35,9 @@ Recurrence::Step StreamRecurrence::step(const IssuePlan& plan, std::span<const d
     double& oldest = stream.starts[stream.next];
     if (issue.queued) host_ = std::max(host_, oldest);
     const double free = std::max(stream.end + issue.gap, stream.ready), start = std::max(free, host_ + latency_);
-    if (point.stream == 0) step.starved += start - free;
+    if (point.stream == 0)
+      step.starved +=
+          std::max(0.0, stream.ready > stream.end + issue.gap ? start - stream.ready : start - stream.end - issue.gap);
     stream.end = start + durations[point.index];
     if (issue.queued) {
       oldest = start;
