@@ -20,7 +20,7 @@ using Json = nlohmann::json;
 constexpr std::array kKinds{CollectiveKind::all_reduce, CollectiveKind::all_gather, CollectiveKind::reduce_scatter,
                             CollectiveKind::all_to_all, CollectiveKind::broadcast,  CollectiveKind::reduce,
                             CollectiveKind::send_recv};
-constexpr std::int64_t kMostBytes = std::int64_t{1} << 50, kMostNodes = 1 << 20;
+constexpr std::int64_t kMostBytes = std::int64_t{1} << 50, kMostNodesOfACase = 1 << 20;
 
 [[noreturn]] void fail(const std::string& message) { throw CollectiveCaseError(message); }
 
@@ -82,8 +82,8 @@ CollectiveCase collective_case_from(const Json& line, const Cluster& cluster) {
   result.collective.kind = kind_of(line);
   result.collective.bytes = whole_number(line, "bytes", 0, kMostBytes, std::nullopt);
   result.collective.type = type_of(line);
-  const std::int64_t nodes = whole_number(line, "nodes", 1, kMostNodes, cluster.nodes);
-  std::int64_t gpus = whole_number(line, "gpus", 1, kMostNodes * cluster.gpus, cluster.gpus);
+  const std::int64_t nodes = whole_number(line, "nodes", 1, kMostNodesOfACase, cluster.nodes);
+  std::int64_t gpus = whole_number(line, "gpus", 1, kMostNodesOfACase * cluster.gpus, cluster.gpus);
   if (gpus > cluster.gpus && gpus % nodes == 0 && gpus / nodes <= cluster.gpus) gpus /= nodes;
   if (gpus > cluster.gpus) fail(fmt::format("gpus: {}, and a node of {} has {}", gpus, cluster.name, cluster.gpus));
   if (nodes > 1 && cluster.nics.count == 0)

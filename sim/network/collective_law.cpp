@@ -8,7 +8,6 @@ namespace {
 
 constexpr std::int64_t kAlignment = 16;    // bytes that a thread loads at once
 constexpr double kLongExchange = 1 << 20;  // shorter ones wait for latency, not for loads
-constexpr double kFillShare = 0.3;         // of pair_fill_us: time on the wire at which most of it is there
 
 /// Payload that a rank works on: sent or not. A ring's first and last ranks of a chunk do not pass it on.
 double worked_bytes(CollectiveKind kind, int ranks, double bytes) {
@@ -78,7 +77,7 @@ class NodeLaw {
     const double links = bus_gb_s() * c_.pair_share * (exchange ? c_.exchange_share : 1.0);
     double sent = us(wire(), std::min(links, choice_.channels * c_.pair_channel_gb_s));
     if (exchange && is_unaligned() && bytes_ >= kLongExchange) sent *= c_.unaligned;
-    return {c_.pair_start_us, sent + c_.pair_fill_us * sent / (sent + kFillShare * c_.pair_fill_us)};
+    return {c_.pair_start_us, sent + c_.pair_fill_us * std::sqrt(sent)};
   }
 
   CollectiveKind kind_;

@@ -39,8 +39,9 @@ std::string not_compared(const Cluster& cluster, const Placement& placement, con
   if (placement.nodes > 4) return fmt::format("no collective over {} nodes was compared", placement.nodes);
   if (placement.nodes > 1 && placement.ranks_a_node < cluster.gpus)
     return "no collective of part of the GPUs of several nodes was compared";
-  if (links.kind != CollectiveLimiter::links) return "collectives over PCIe rest on four published figures";
-  if (cluster.interconnect == Interconnect::bridge) return "collectives over bridges rest on two published figures";
+  if (links.kind != CollectiveLimiter::links) return "collectives over PCIe rest on two published figures";
+  if (cluster.interconnect == Interconnect::bridge)
+    return "of two published pairs on bridges one took three times as long";
   if (placement.ranks > 8 && placement.nodes == 1) return "no collective of more than 8 GPUs of a node was compared";
   return "";
 }

@@ -7,11 +7,12 @@ namespace ridgeline {
 namespace {
 
 // Measured on two NVIDIA H200 (measurements/h200/parallel/copies.jsonl).
-constexpr double kPeerStart = 14.5e-6, kPinnedStart = 2.7e-6, kPageableStart = 10.0e-6;
+constexpr double kPeerStart = 14.5e-6, kPinnedStart = 2.7e-6, kPageableStart = 10.0e-6, kStagedStart = 16.0e-6;
 constexpr double kCopyOfLinks = 1.07;  // of the links' payload as NCCL counts it: 396 of 371 GB/s
 constexpr double kPageableShare =
-    0.345;  // of the pinned rate: 19.1 of 55.4 GB/s; a copy into the driver's buffers first
-constexpr double kBlock = 64.0 * 1024.0;  // up to here the driver copies pageable memory at once
+    0.345;                            // of the pinned rate: 19.1 of 55.4 GB/s; a copy into the driver's buffers first
+constexpr double kSmallShare = 0.07;  // of the pinned rate: what the host itself writes to the device
+constexpr double kBlock = 64.0 * 1024.0;  // up to here the host writes pageable memory itself
 
 double peer_rate(const Cluster& cluster, int from, int to) {
   const double link = cluster.links.rate.value() * cluster.links.efficiency * kCopyOfLinks;
@@ -45,8 +46,8 @@ Seconds copy_time(const Cluster& cluster, const Gpu& gpu, CopyRoute route, Bytes
     case CopyRoute::pinned: return Seconds{kPinnedStart + size / host};
     case CopyRoute::pageable: break;
   }
-  const double piece = std::min(size, kBlock) / (kPageableShare * host);
-  return Seconds{kPageableStart + std::max(piece, size / (kPageableShare * host))};
+  if (size <= kBlock) return Seconds{kPageableStart + size / (kSmallShare * host)};
+  return Seconds{kStagedStart + size / (kPageableShare * host)};
 }
 
 }  // namespace ridgeline

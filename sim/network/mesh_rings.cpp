@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <boost/graph/adjacency_matrix.hpp>
 #include <boost/graph/hawick_circuits.hpp>
+#include <map>
+#include <mutex>
 
 namespace ridgeline {
 namespace {
@@ -46,17 +48,10 @@ int most_rings(LinkCounts& links, const std::vector<Ring>& rings, std::size_t fi
   return best;
 }
 
-}  // namespace
+/// Searched up to as many GPUs; all circuits of a larger mesh are too many.
+constexpr std::size_t kMostSearched = 8;
 
-LinkCounts links_between(const LinkCounts& links, int ranks, int stride) {
-  LinkCounts part(static_cast<std::size_t>(ranks), std::vector<int>(static_cast<std::size_t>(ranks), 0));
-  for (std::size_t i = 0; i < part.size(); ++i)
-    for (std::size_t j = 0; j < part.size(); ++j)
-      part[i][j] = links.at(i * static_cast<std::size_t>(stride)).at(j * static_cast<std::size_t>(stride));
-  return part;
-}
-
-int disjoint_rings(const LinkCounts& links) {
+int search_rings(const LinkCounts& links) {
   const std::size_t gpus = links.size();
   if (gpus < 2) return 0;
   if (gpus == 2) return links[0][1];
@@ -70,10 +65,29 @@ int disjoint_rings(const LinkCounts& links) {
     }
     bound = i == 0 ? degree / 2 : std::min(bound, degree / 2);  // a ring takes two links of each GPU
   }
+  if (gpus > kMostSearched) return 2 * bound;  // what the links of the least linked GPU allow
   std::vector<Ring> rings;
   boost::hawick_unique_circuits(graph, WholeRings{gpus, &rings});
   LinkCounts free = links;
   return 2 * most_rings(free, rings, 0, bound);
+}
+
+}  // namespace
+
+LinkCounts links_between(const LinkCounts& links, int ranks, int stride) {
+  LinkCounts part(static_cast<std::size_t>(ranks), std::vector<int>(static_cast<std::size_t>(ranks), 0));
+  for (std::size_t i = 0; i < part.size(); ++i)
+    for (std::size_t j = 0; j < part.size(); ++j)
+      part[i][j] = links.at(i * static_cast<std::size_t>(stride)).at(j * static_cast<std::size_t>(stride));
+  return part;
+}
+
+int disjoint_rings(const LinkCounts& links) {
+  static std::mutex mutex;
+  static std::map<LinkCounts, int> known;
+  const std::lock_guard lock(mutex);
+  const auto found = known.find(links);
+  return found != known.end() ? found->second : known.emplace(links, search_rings(links)).first->second;
 }
 
 }  // namespace ridgeline

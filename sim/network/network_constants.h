@@ -23,7 +23,7 @@ struct NetworkConstants {
   double nvls_share = 0.73;       ///< of the links' payload rate that a buffer goes through the switches with
   double nvls_ramp_us = 3;        ///< as ramp_us
   double pair_start_us = 4.2;     ///< a send and its receive
-  double pair_fill_us = 6;        ///< once it is long: buffers that fill
+  double pair_fill_us = 6;        ///< times the square root of the microseconds on the wire, as ramp_us
   double pair_share = 1.0;        ///< of the links' payload rate
   double pair_channel_gb_s = 32;  ///< payload of one channel of a pair
   double exchange_share = 0.91;   ///< all_to_all, of pair_share

@@ -29,8 +29,8 @@ ordered_json predicted_json(const CollectiveCase& one, const CollectiveTime& tim
   out["bus_gb_per_s"] = shown(time.bus.value() * 1e-9);
   out["kernel_us"] = shown(in_microseconds(time.time));
   out["threads"] = time.threads;
-  out["wire_bytes"] = shown(time.wire.value());
-  out["dram_bytes"] = shown(time.dram.value());
+  out["wire_bytes"] = static_cast<std::int64_t>(time.wire.value());
+  out["dram_bytes"] = static_cast<std::int64_t>(time.dram.value());
   out["limiter"] = name_of(time.limiter);
   if (time.algorithm != NcclAlgorithm::none) out["kernel"] = nccl_kernel_name(one.collective, time);
   out["validated"] = time.validated;
