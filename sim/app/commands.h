@@ -5,8 +5,8 @@
 
 namespace ridgeline::app {
 
-/// What the process returns: 0, 2 where a command reports mistakes in its input itself and goes on, 3 where --check finds
-/// that a step does not fit.
+/// What the process returns: 0, 2 where a command reports mistakes in its input itself and goes on, 3 where --check
+/// finds that a step does not fit.
 struct Outcome {
   int exit_code = 0;
 };
@@ -24,6 +24,7 @@ void add_calibrate_command(CLI::App& program, Outcome& outcome);
 void add_validate_command(CLI::App& program, Outcome& outcome);
 void add_refit_command(CLI::App& program, Outcome& outcome);
 void add_replay_command(CLI::App& program, Outcome& outcome);
+void add_schema_command(CLI::App& program, Outcome& outcome);
 void add_document_commands(CLI::App& program);
 
 }  // namespace ridgeline::app
