@@ -1,17 +1,20 @@
 # What `cmake --install` lays down: program, library with its headers and package file, and the descriptions they read.
+include(PackageNames)
+# Components are packages of their own: program (with the shared library), development, mpi, python.
 include(CMakePackageConfigHelpers)
 install(TARGETS ridgeline RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-install(TARGETS ridgeline_library EXPORT ridgelineTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/ridgeline DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-install(EXPORT ridgelineTargets NAMESPACE ridgeline:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/ridgeline)
+install(TARGETS ridgeline_library EXPORT ridgelineTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+        COMPONENT program NAMELINK_COMPONENT development)
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/ridgeline DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development)
+install(EXPORT ridgelineTargets NAMESPACE ridgeline:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/ridgeline COMPONENT development)
 file(WRITE ${CMAKE_BINARY_DIR}/ridgelineConfig.cmake "include(\${CMAKE_CURRENT_LIST_DIR}/ridgelineTargets.cmake)\n")
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/ridgelineConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_BINARY_DIR}/ridgelineConfig.cmake ${CMAKE_BINARY_DIR}/ridgelineConfigVersion.cmake
-        DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/ridgeline)
+        DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/ridgeline COMPONENT development)
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/hw ${CMAKE_SOURCE_DIR}/models ${CMAKE_SOURCE_DIR}/scenarios
         DESTINATION ${CMAKE_INSTALL_DATADIR}/ridgeline PATTERN "*.cu" EXCLUDE PATTERN "*.h" EXCLUDE PATTERN "*.cpp" EXCLUDE
         PATTERN "CMakeLists.txt" EXCLUDE)
-install(FILES ${CMAKE_SOURCE_DIR}/data/kernel_names.json DESTINATION ${CMAKE_INSTALL_DATADIR}/ridgeline/data)
+install(FILES ${CMAKE_SOURCE_DIR}/data/kernel_names.json ${CMAKE_SOURCE_DIR}/data/output_schema.json DESTINATION ${CMAKE_INSTALL_DATADIR}/ridgeline/data)
 
 # The manual page and bash's completion, made by the program of its own commands.
 set(documents ${CMAKE_BINARY_DIR}/documents)
@@ -24,6 +27,11 @@ add_custom_command(OUTPUT ${documents}/ridgeline.1.gz ${documents}/ridgeline ${d
 add_custom_target(ridgeline_documents ALL DEPENDS ${documents}/ridgeline.1.gz)
 install(FILES ${documents}/ridgeline.1.gz DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 install(FILES ${documents}/ridgeline DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
-install(FILES ${documents}/changelog.gz DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/ridgeline)
-install(FILES ${CMAKE_SOURCE_DIR}/cmake/copyright DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/ridgeline)
+foreach(component program development mpi python)
+  ridgeline_package_name(${component} package)
+  if(component IN_LIST RIDGELINE_PACKAGES)
+    install(FILES ${documents}/changelog.gz ${CMAKE_SOURCE_DIR}/cmake/copyright
+            DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/${package} COMPONENT ${component})
+  endif()
+endforeach()
 include(Package)

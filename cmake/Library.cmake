@@ -29,7 +29,7 @@ if(RIDGELINE_WITH_MPI)
   set_target_properties(ridgeline_with_mpi PROPERTIES OUTPUT_NAME ridgeline_mpi UNITY_BUILD OFF
     LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
   ridgeline_warnings(ridgeline_with_mpi)
-  install(TARGETS ridgeline_with_mpi LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/ridgeline)
+  install(TARGETS ridgeline_with_mpi LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/ridgeline COMPONENT mpi)
 endif()
 
 # The Python package, where Python's headers and pybind11 are. `python/setup.py` asks for it alone.
@@ -49,11 +49,20 @@ if(RIDGELINE_PYTHON AND pybind11_FOUND AND Python3_Development.Module_FOUND)
   target_link_libraries(_ridgeline PRIVATE ridgeline_report)
   target_link_options(_ridgeline PRIVATE LINKER:--exclude-libs,ALL LINKER:--as-needed)
   # Beside a copy of the Python files, so that build/python is a place to import from.
-  set_target_properties(_ridgeline PROPERTIES UNITY_BUILD OFF LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/python/ridgeline)
-  file(GLOB python_files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/python/ridgeline/*)
-  add_custom_command(TARGET _ridgeline POST_BUILD
-                     COMMAND ${CMAKE_COMMAND} -E copy_if_different ${python_files} ${CMAKE_BINARY_DIR}/python/ridgeline)
+  set(python_folder ${CMAKE_BINARY_DIR}/python/ridgeline)
+  set_target_properties(_ridgeline PROPERTIES UNITY_BUILD OFF LIBRARY_OUTPUT_DIRECTORY ${python_folder})
+  file(GLOB_RECURSE python_files RELATIVE ${CMAKE_SOURCE_DIR}/python/ridgeline CONFIGURE_DEPENDS
+       ${CMAKE_SOURCE_DIR}/python/ridgeline/*.py ${CMAKE_SOURCE_DIR}/python/ridgeline/*.pyi ${CMAKE_SOURCE_DIR}/python/ridgeline/py.typed)
+  set(python_copies)
+  foreach(file ${python_files})
+    add_custom_command(OUTPUT ${python_folder}/${file} DEPENDS ${CMAKE_SOURCE_DIR}/python/ridgeline/${file}
+                       COMMAND ${CMAKE_COMMAND} -E copy ${CMAKE_SOURCE_DIR}/python/ridgeline/${file} ${python_folder}/${file})
+    list(APPEND python_copies ${python_folder}/${file})
+  endforeach()
+  add_custom_target(ridgeline_python_files ALL DEPENDS ${python_copies})
+  add_dependencies(_ridgeline ridgeline_python_files)
   set(RIDGELINE_PYTHON_FOLDER lib/python3/dist-packages CACHE STRING "Where the Python package is installed, below the prefix")
   install(TARGETS _ridgeline LIBRARY DESTINATION ${RIDGELINE_PYTHON_FOLDER}/ridgeline COMPONENT python)
-  install(FILES ${python_files} DESTINATION ${RIDGELINE_PYTHON_FOLDER}/ridgeline COMPONENT python)
+  install(DIRECTORY ${CMAKE_SOURCE_DIR}/python/ridgeline DESTINATION ${RIDGELINE_PYTHON_FOLDER} COMPONENT python
+          PATTERN __pycache__ EXCLUDE)
 endif()

@@ -4,6 +4,7 @@ Needs what the program's build needs (see ../dev) and pybind11; no network.
 """
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 
@@ -11,25 +12,44 @@ from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+BUILD = ROOT / "build" / "pip"  # nothing is written beside the sources
+DESCRIPTIONS = {".yaml", ".json"}  # of hw, models and scenarios, beside the sources of the microkernels
 
 
-class CMakeBuild(build_ext):
-    def build_extension(self, extension):
-        package = pathlib.Path(self.get_ext_fullpath(extension.name)).resolve().parent
-        build = pathlib.Path(os.environ.get("RIDGELINE_BUILD", pathlib.Path(self.build_temp).resolve()))
+def built_module(build_temp):
+    """The compiled module: that of RIDGELINE_BUILD, a build folder as it is, or one built now."""
+    if given := os.environ.get("RIDGELINE_BUILD"):
+        build = pathlib.Path(given)
+    else:
+        build = pathlib.Path(build_temp).resolve()
         run = lambda *command: subprocess.run([str(word) for word in command], check=True)
         if not (build / "build.ninja").exists():
             run("cmake", "-S", ROOT, "-B", build, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_UNITY_BUILD=ON",
                 f"-DPython3_EXECUTABLE={sys.executable}", "-DRIDGELINE_BENCHMARKS=OFF", "-DRIDGELINE_PROBE=OFF", "-DRIDGELINE_MPI=OFF")
         run("cmake", "--build", build, "--target", "_ridgeline")
+    modules = list((build / "python" / "ridgeline").glob("_ridgeline*.so"))
+    if len(modules) != 1:
+        raise SystemExit(f"{build}/python/ridgeline holds {len(modules)} compiled modules, one is needed")
+    return modules[0]
+
+
+class CMakeBuild(build_ext):
+    def build_extension(self, extension):
+        package = pathlib.Path(self.get_ext_fullpath(extension.name)).resolve().parent
         package.mkdir(parents=True, exist_ok=True)
-        for file in (build / "python" / "ridgeline").glob("_ridgeline*.so"):
-            self.copy_file(str(file), str(package / file.name))
+        module = built_module(self.build_temp)
+        self.copy_file(str(module), str(package / module.name))
+        share = package / "share" / "ridgeline"
+        shutil.rmtree(share, ignore_errors=True)
         for folder in ("hw", "models", "scenarios"):
-            self.copy_tree(str(ROOT / folder), str(package / "share" / "ridgeline" / folder))
-        data = package / "share" / "ridgeline" / "data"
-        data.mkdir(parents=True, exist_ok=True)
-        self.copy_file(str(ROOT / "data" / "kernel_names.json"), str(data / "kernel_names.json"))
+            for file in sorted((ROOT / folder).rglob("*")):
+                if file.is_file() and file.suffix in DESCRIPTIONS:
+                    copy = share / file.relative_to(ROOT)
+                    copy.parent.mkdir(parents=True, exist_ok=True)
+                    self.copy_file(str(file), str(copy))
+        (share / "data").mkdir(parents=True, exist_ok=True)
+        for name in ("kernel_names.json", "output_schema.json"):
+            self.copy_file(str(ROOT / "data" / name), str(share / "data" / name))
 
 
 def version():
@@ -40,7 +60,9 @@ def version():
     raise SystemExit("no version in CMakeLists.txt")
 
 
+BUILD.mkdir(parents=True, exist_ok=True)
 setup(name="ridgeline", version=version(), description="Time and memory of a transformer's training step on a described GPU",
-      python_requires=">=3.9", packages=["ridgeline"], package_data={"ridgeline": ["*.pyi", "py.typed"]},
+      python_requires=">=3.9", packages=["ridgeline", "ridgeline.record"], package_data={"ridgeline": ["*.pyi", "py.typed"]},
+      options={"build": {"build_base": str(BUILD)}, "egg_info": {"egg_base": str(BUILD)}},
       ext_modules=[Extension("ridgeline._ridgeline", [])], cmdclass={"build_ext": CMakeBuild}, install_requires=["numpy"],
       zip_safe=False)

@@ -232,7 +232,9 @@ class PickleWriter {
 
  private:
   void put_unsigned(std::uint64_t value, unsigned count) {
-    for (unsigned i = 0; i < count; ++i) out_ += static_cast<char>(value >> (8 * i) & 0xff);
+    char bytes[8];
+    for (unsigned i = 0; i < count; ++i) bytes[i] = static_cast<char>(value >> (8 * i) & 0xff);
+    out_.append(bytes, count);
   }
   void write(const PickleValue& value) {
     std::visit([&](const auto& v) { write(v); }, value.value);
@@ -251,14 +253,19 @@ class PickleWriter {
     for (unsigned i = 8; i-- > 0;) out_ += static_cast<char>(bits >> (8 * i) & 0xff);
   }
   void write(const PickleValue::Text& text) {
-    if (const auto it = texts_.find(*text); it != texts_.end()) return recall(it->second);
+    const auto [held, first] = held_texts_.try_emplace(text.get(), remembered_);
+    if (!first) return recall(held->second);
+    if (const auto it = texts_.find(*text); it != texts_.end()) {
+      held->second = it->second;
+      return recall(it->second);
+    }
     out_ += 'X';
     put_unsigned(text->size(), 4);
     out_ += *text;
     texts_.emplace(*text, remember());
   }
   void write(const std::shared_ptr<PickleSequence>& sequence) {
-    if (written_before(sequence.get())) return;
+    if (sequence.use_count() > 1 && written_before(sequence.get())) return;
     const bool tuple = sequence->is_tuple;
     if (tuple) out_ += '(';
     else begin(sequence, ']');
@@ -268,7 +275,7 @@ class PickleWriter {
     out_ += tuple ? 't' : 'e';
   }
   void write(const std::shared_ptr<PickleDict>& dict) {
-    if (written_before(dict.get())) return;
+    if (dict.use_count() > 1 && written_before(dict.get())) return;
     begin(dict, '}');
     if (dict->items.empty()) return;
     out_ += '(';
@@ -299,6 +306,7 @@ class PickleWriter {
 
   std::string out_;
   std::unordered_map<std::string, std::uint32_t> texts_;
+  std::unordered_map<const std::string*, std::uint32_t> held_texts_;  ///< the same by the object that holds the text
   std::unordered_map<const void*, std::uint32_t> containers_;
   std::uint32_t remembered_ = 0;
 };

@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <future>
 #include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
 
 #include "sim/answer/full_prediction.h"
 #include "sim/app/page_output.h"
+#include "sim/app/print_report.h"
 #include "sim/app/version.h"
 #include "sim/hardware/load_gpu.h"
 #include "sim/output/standard_output.h"
@@ -49,7 +51,7 @@ int run_on_every_gpu(const ScenarioOptions& asked, const AnswerOptions& options)
     print("{}\n", all.dump(2));
     for (const std::string& line : cannot_run) fmt::print(stderr, "{}\n", without_controls(line));
   } else {
-    print("{}", prediction_table(shown, predictions));
+    print_report(prediction_table(shown, predictions));
     if (!cannot_run.empty()) print("\n");
     for (const std::string& line : cannot_run) print("{}\n", line);
   }
@@ -97,28 +99,35 @@ int answer(const ScenarioOptions& asked, const AnswerOptions& options) {
   if (options.every_gpu) return run_on_every_gpu(asked, options);
   Session session;
   const StepRun run(session, load_scenario(asked.source(), session.descriptions()), options.engine);
-  const Prediction prediction =
-      full_prediction(run, {.advice = !options.no_advice, .sensitivity = options.sensitivity});
-  // All is made before anything is written.
-  const std::string shown = options.format == "json"
-                                ? answer_json(run, prediction, options.memory_report, tool_and_revision())
-                                          .dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) +
-                                      "\n"
-                                : answer_text(run, prediction, options.all_notes ? Notes::all : Notes::folded,
-                                              options.memory_report);
-  std::vector<std::pair<std::string, std::string>> files;
-  if (!options.timeline.empty()) files.emplace_back(options.timeline, answer_timeline(run));
-  if (!options.op_trace.empty()) files.emplace_back(options.op_trace, answer_op_trace(run));
-  if (!options.memory_snapshot.empty()) files.emplace_back(options.memory_snapshot, answer_memory_snapshot(run));
-  if (!options.html.empty()) {
+  Prediction prediction;  // outlives who reads it below
+  // Files are made beside the report, and all is made before anything is written.
+  std::vector<std::pair<std::string, std::future<std::string>>> files;
+  const auto make = [&files](const std::string& path, auto text) {
+    if (!path.empty()) files.emplace_back(path, std::async(std::launch::async, std::move(text)));
+  };
+  make(options.timeline, [&] { return answer_timeline(run); });
+  make(options.op_trace, [&] { return answer_op_trace(run); });
+  make(options.memory_snapshot, [&] { return answer_memory_snapshot(run); });
+  prediction = full_prediction(run, {.advice = !options.no_advice, .sensitivity = options.sensitivity});
+  make(options.html, [&] {
     const std::string title = fmt::format("{} on {}", run.scenario().title, run.scenario().gpu.title);
-    files.emplace_back(options.html, page_text(title, nlohmann::ordered_json::array({answer_page_part(run, prediction, title)}), {}));
+    return page_text(title, nlohmann::ordered_json::array({answer_page_part(run, prediction, title)}), {});
+  });
+  const std::string shown =
+      options.format == "json"
+          ? answer_json(run, prediction, options.memory_report, tool_and_revision())
+                    .dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) +
+                "\n"
+          : answer_text(run, prediction, options.all_notes ? Notes::all : Notes::folded, options.memory_report);
+  std::vector<std::string> texts;
+  for (auto& [path, text] : files) texts.push_back(text.get());
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    write_file(files[i].first, texts[i]);
+    fmt::print(stderr, "wrote {} ({})\n", without_controls(files[i].first),
+               to_string(Bytes{static_cast<double>(texts[i].size())}));
   }
-  for (const auto& [path, text] : files) {
-    write_file(path, text);
-    fmt::print(stderr, "wrote {} ({})\n", without_controls(path), to_string(Bytes{static_cast<double>(text.size())}));
-  }
-  print("{}", shown);
+  if (options.format == "json") print_text(shown);
+  else print_report(shown);
   return options.check && !prediction.memory.fits ? kDoesNotFit : 0;
 }
 

@@ -6,6 +6,7 @@
 
 #include "sim/app/commands.h"
 #include "sim/app/page_output.h"
+#include "sim/app/print_report.h"
 #include "sim/app/scenario_options.h"
 #include "sim/hardware/load_gpu.h"
 #include "sim/output/standard_output.h"
@@ -111,7 +112,7 @@ void run(const Options& options) {
   if (!options.html.empty()) write_comparison_page(options.html, comparison);
   if (options.format == "json")
     print("{}\n", comparison_json(comparison).dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
-  else print("{}", comparison_text(comparison));
+  else print_report(comparison_text(comparison));
 }
 
 }  // namespace

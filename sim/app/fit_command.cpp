@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/app/commands.h"
+#include "sim/app/print_report.h"
 #include "sim/app/scenario_options.h"
 #include "sim/output/standard_output.h"
 #include "sim/report/fit_report.h"
@@ -42,7 +43,7 @@ void run(const Options& options) {
   const Seconds time{std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count()};
   if (options.format == "json")
     print("{}\n", fit_json(result, time).dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
-  else print("{}", fit_text(result, time));
+  else print_report(fit_text(result, time));
 }
 
 }  // namespace

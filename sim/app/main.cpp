@@ -12,6 +12,7 @@
 #include "sim/config/meant_name.h"
 #include "sim/output/output_error.h"
 #include "sim/output/standard_output.h"
+#include "sim/output/terminal.h"
 #include "sim/units/nearest_name.h"
 #include "sim/units/user_error.h"
 
@@ -19,8 +20,17 @@ namespace {
 
 /// CLI11 answers an unknown command with a list of required ones; people want the name they meant.
 std::string unknown_command(const CLI::App& program, int argc, char** argv) {
-  if (argc < 2 || argv[1][0] == '-') return "";
+  if (argc < 2) return "";
   std::vector<std::string> names;
+  if (const std::string given = argv[1]; given.starts_with('-')) {
+    for (const CLI::Option* known : program.get_options()) {
+      if (known->check_name(given)) return "";
+      for (const std::string& name : known->get_lnames()) names.push_back("--" + name);
+    }
+    const std::string meant = ridgeline::config::meant_name(given, names);
+    return fmt::format("{} is no option of ridgeline{}; a command comes first (ridgeline --help lists them)", given,
+                       meant.empty() ? "" : fmt::format("; did you mean {}?", meant));
+  }
   for (const auto* command : program.get_subcommands({})) names.push_back(command->get_name());
   for (const auto& name : names)
     if (name == argv[1]) return "";
@@ -32,7 +42,7 @@ std::string unknown_command(const CLI::App& program, int argc, char** argv) {
 std::string unknown_option(const CLI::App& program, const CLI::ExtrasError& error) {
   const std::vector<std::string> given = program.remaining(true);
   const auto option =
-      std::find_if(given.begin(), given.end(), [](const std::string& a) { return a.starts_with("--"); });
+      std::find_if(given.begin(), given.end(), [](const std::string& a) { return a.starts_with("-") && a.size() > 1; });
   const std::vector<const CLI::App*> commands = program.get_subcommands(nullptr);
   for (const CLI::App* command : commands) {
     if (option == given.end() || !command->parsed()) continue;
@@ -46,13 +56,14 @@ std::string unknown_option(const CLI::App& program, const CLI::ExtrasError& erro
   return error.what();
 }
 
+constexpr const char* kExitCodes =
+    "Exit codes: 0 done; 1 a fault of the program, or what was to be written could not be; 2 a mistake in the\n"
+    "command line or in a file; 3 with --check: the step does not fit its device.";
+
 void add_commands(CLI::App& program, ridgeline::app::Outcome& outcome) {
   using namespace ridgeline::app;
   program.set_version_flag("--version", version_text());
   program.require_subcommand(1);
-  program.footer(
-      "Exit codes: 0 done; 1 a fault of the program, or what was to be written could not be; 2 a mistake in the\n"
-      "command line or in a file; 3 with --check: the step does not fit its device.");
   add_predict_command(program, outcome);
   add_fit_command(program, outcome);
   add_compare_command(program, outcome);
@@ -67,7 +78,10 @@ void add_commands(CLI::App& program, ridgeline::app::Outcome& outcome) {
   add_refit_command(program, outcome);
   add_hardware_command(program, outcome);
   add_models_command(program, outcome);
+  add_schema_command(program, outcome);
   add_document_commands(program);
+  program.footer(kExitCodes);
+  for (CLI::App* command : program.get_subcommands({})) command->footer(kExitCodes);
 }
 
 /// Runs the command the person chose; help and version are answers too.
@@ -90,6 +104,7 @@ int main(int argc, char** argv) {
   CLI::App program{"Step time and peak memory of training a transformer on a GPU described in YAML, and why.",
                    "ridgeline"};
   app::Outcome outcome;
+  follow_terminal();
   try {
     add_commands(program, outcome);
     if (const std::string mistake = unknown_command(program, argc, argv); !mistake.empty()) throw UserError(mistake);

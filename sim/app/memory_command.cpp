@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/app/commands.h"
+#include "sim/app/print_report.h"
 #include "sim/output/standard_output.h"
 #include "sim/report/history_report.h"
 
@@ -15,14 +16,15 @@ void add_memory_command(CLI::App& program, Outcome&) {
   };
   auto options = std::make_shared<Options>();
   auto* command = program.add_subcommand("memory", "replay an allocation history through the caching allocator");
-  command->add_option("file", options->question.file, "csv history or PyTorch memory snapshot (plain or gzip)")->required();
+  command->add_option("file", options->question.file, "csv history or PyTorch memory snapshot (plain or gzip)")
+      ->required();
   command->add_option("--settings", options->question.settings, "as PYTORCH_ALLOC_CONF, e.g. expandable_segments:True");
   command->add_option("--capacity", options->question.capacity, "memory of the device, e.g. \"24 GiB\"");
   command->add_option("--device", options->question.device, "of a snapshot of several")->check(CLI::Range(0, 1 << 20));
   command->add_option("--format", options->format, "text or json")->check(CLI::IsMember({"text", "json"}));
   command->callback([options] {
     if (options->format == "json") print("{}\n", history_json(options->question).dump());
-    else print("{}", history_text(options->question));
+    else print_report(history_text(options->question));
   });
 }
 

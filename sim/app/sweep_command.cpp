@@ -12,6 +12,7 @@
 
 #include "sim/app/commands.h"
 #include "sim/app/page_output.h"
+#include "sim/app/print_report.h"
 #include "sim/output/output_error.h"
 #include "sim/output/standard_output.h"
 #include "sim/report/sweep_report.h"
@@ -82,7 +83,7 @@ void print_sweep(const Options& options, const Sweep& sweep, const std::vector<S
   if (options.format == "csv") print("{}", sweep_csv(sweep, points));
   else if (options.format == "json")
     print("{}\n", sweep_json(sweep, points).dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
-  else print("{}", sweep_text(sweep, points, options.rows));
+  else print_report(sweep_text(sweep, points, options.rows));
 }
 
 /// Rank 0, or the only one.

@@ -6,13 +6,14 @@
 #include "sim/app/commands.h"
 #include "sim/config/data_folder.h"
 #include "sim/hardware/load_gpu.h"
+#include "sim/input/text_source.h"
 #include "sim/output/standard_output.h"
+#include "sim/output/terminal.h"
 #include "sim/output/write_file.h"
 #include "sim/report/accuracy_text.h"
 #include "sim/report/microkernel_text.h"
 #include "sim/report/prediction_text.h"
 #include "sim/study/microkernels/committed_results.h"
-#include "sim/input/text_source.h"
 #include "sim/units/user_error.h"
 
 namespace ridgeline::app {
@@ -74,6 +75,7 @@ void run(const Options& options) {
   const auto families = family_accuracy(cases);
   const auto step_rows = step_accuracy(steps);
   if (options.write_docs) {
+    set_page_style({});  // documents are as wide wherever they are written
     write_file((root / "docs/accuracy.md").string(), accuracy_markdown(families, step_rows, steps));
     const std::string readme_path = (root / "README.md").string();
     std::string readme = read_text(readme_path);

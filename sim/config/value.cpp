@@ -8,6 +8,7 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "sim/config/asked.h"
 #include "sim/config/meant_name.h"
 
 namespace ridgeline::config {
@@ -71,11 +72,13 @@ const std::string& Value::scalar(std::string_view expected) const {
 
 std::string Value::text(std::optional<std::string> fallback) const {
   if (!exists() && fallback) return *fallback;
+  AskedOf::note(path_, {.kind = Asked::Kind::text});
   return scalar("a text");
 }
 
 bool Value::boolean(std::optional<bool> fallback) const {
   if (!exists() && fallback) return *fallback;
+  AskedOf::note(path_, {.kind = Asked::Kind::flag});
   const std::string& given = scalar("true or false");
   if (given == "true") return true;
   if (given == "false") return false;
@@ -84,6 +87,7 @@ bool Value::boolean(std::optional<bool> fallback) const {
 
 std::int64_t Value::integer(IntegerRange range, std::optional<std::int64_t> fallback) const {
   if (!exists() && fallback) return *fallback;
+  AskedOf::note(path_, {.kind = Asked::Kind::integer, .integers = range});
   const std::string& given = scalar("a whole number");
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(given.data(), given.data() + given.size(), value);
@@ -108,6 +112,7 @@ double Value::number(Range range, std::optional<double> fallback) const {
 }
 
 double Value::measure(Dimension dimension, Range range) const {
+  AskedOf::note(path_, {.kind = Asked::Kind::measure, .dimension = dimension, .range = range});
   const std::string& given = scalar(a_quantity(dimension));
   const std::optional<Measure> parsed = parse_measure(given);
   if (parsed && parsed->dimension == dimension) return in_range(parsed->value, dimension, range, given);
@@ -127,6 +132,7 @@ double Value::in_range(double value, Dimension dimension, Range range, std::stri
 }
 
 std::vector<Value> Value::list() const {
+  AskedOf::note(path_, {.kind = Asked::Kind::list});
   if (node().kind != Node::Kind::list) fail(fmt::format("expected a list, got {}", node_->describe()));
   std::vector<Value> values;
   for (std::size_t i = 0; i < node_->items.size(); ++i) {
@@ -138,12 +144,14 @@ std::vector<Value> Value::list() const {
 void Value::fail(std::string_view message) const { throw ConfigError(origin_, path_, message); }
 
 void Value::fail_choice(std::string_view given, const std::vector<std::string>& names) const {
+  AskedOf::note(path_, {.kind = Asked::Kind::choice, .names = names});
   fail(
       fmt::format("unknown value '{}'; expected one of {}{}", given, fmt::join(names, ", "), suggestion(given, names)));
 }
 
 Mapping::Mapping(Value value, std::vector<std::string> known_keys)
     : value_(std::move(value)), known_(std::move(known_keys)) {
+  if (AskedOf::listens()) AskedOf::note(value_.path(), {.kind = Asked::Kind::mapping, .names = known_});
   const Node& node = value_.node();
   if (node.kind != Node::Kind::mapping) value_.fail(fmt::format("expected a mapping, got {}", node.describe()));
   for (const Entry& entry : node.entries) {

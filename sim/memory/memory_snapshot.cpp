@@ -35,10 +35,15 @@ class SnapshotWriter {
     if (value.as_text() == nullptr) value = Value::text(text);
     return value;
   }
-  void set(Items& items, const char* name, std::int64_t number) {
-    items.emplace_back(key(name), Value::integer(number));
+  const Value& literal(const char* name) {
+    Value& value = literals_[name];
+    if (value.as_text() == nullptr) value = key(name);
+    return value;
   }
-  void set(Items& items, const char* name, Value value) { items.emplace_back(key(name), std::move(value)); }
+  void set(Items& items, const char* name, std::int64_t number) {
+    items.emplace_back(literal(name), Value::integer(number));
+  }
+  void set(Items& items, const char* name, Value value) { items.emplace_back(literal(name), std::move(value)); }
 
   /// The frames of an action, shared by all its events.
   Value frames(std::uint32_t action) {
@@ -81,7 +86,8 @@ class SnapshotWriter {
   Value event(const char* action, const char* address_key, std::int64_t address, std::int64_t bytes,
               std::uint32_t of_action) {
     Items items;
-    set(items, "action", key(action));
+    items.reserve(6);
+    set(items, "action", literal(action));
     set(items, address_key, address);
     set(items, "size", bytes);
     set(items, "stream", 0);
@@ -176,6 +182,7 @@ class SnapshotWriter {
   const MemoryResult& result_;
   std::int64_t time_ = 0;
   std::unordered_map<std::string, Value> texts_;
+  std::unordered_map<const char*, Value> literals_;  ///< the same by where a key of this file stands
   std::unordered_map<std::uint32_t, Value> frames_;  ///< by call
   Value setup_frames_;
   std::unordered_map<Address, std::uint32_t> made_by_;  ///< action of the last allocation at an address

@@ -32,8 +32,9 @@ std::string without_controls(std::string_view text) {
   return shown;
 }
 
-void print_text(std::string_view given) {
-  const std::string text = without_controls(given);
+void print_text(std::string_view text) { print_as_it_is(without_controls(text)); }
+
+void print_as_it_is(std::string_view text) {
   errno = 0;
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) fail_standard_output(errno);
 }

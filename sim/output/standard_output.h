@@ -15,6 +15,8 @@ std::string without_controls(std::string_view text);
 
 /// Prints it without controls. Throws OutputError when standard output does not take it.
 void print_text(std::string_view text);
+/// Prints text that has no controls but the program's own.
+void print_as_it_is(std::string_view text);
 
 template <typename... Arguments>
 void print(fmt::format_string<Arguments...> format, Arguments&&... arguments) {

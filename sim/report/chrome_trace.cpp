@@ -1,10 +1,11 @@
 #include "sim/report/chrome_trace.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
+#include <iterator>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -18,8 +19,6 @@
 namespace ridgeline {
 namespace {
 
-using nlohmann::ordered_json;
-
 constexpr int kHostProcess = 1, kDevice = 0, kStream = 7;
 constexpr int kMainThread = 1, kAutogradThread = 2;
 constexpr const char* kStep = "ProfilerStep#1";
@@ -27,7 +26,7 @@ constexpr const char* kStep = "ProfilerStep#1";
 /// An operation as the profiler writes it; equal ones share it.
 struct WrittenOp {
   trace::AtenCall call;
-  ordered_json arguments;
+  std::string arguments;  ///< members of an object
 };
 
 class Writer {
@@ -50,29 +49,46 @@ class Writer {
     for (const HostSlice& slice : slices_) host(slice);
     for (std::size_t i = 0; i < launches_.size(); ++i) kernel(i);
     add_counters(events_, in_, slices_, kDevice);
-    ordered_json properties{{"id", kDevice},
-                            {"name", in_.gpu.title},
-                            {"totalGlobalMem", static_cast<std::int64_t>(in_.gpu.dram.capacity.value())},
-                            {"computeMajor", in_.gpu.compute_major},
-                            {"computeMinor", in_.gpu.compute_minor},
-                            {"maxThreadsPerBlock", in_.gpu.sm.max_threads_per_block},
-                            {"maxThreadsPerMultiprocessor", in_.gpu.sm.max_warps * kWarp},
-                            {"regsPerMultiprocessor", in_.gpu.sm.registers},
-                            {"warpSize", kWarp},
-                            {"numSms", in_.gpu.sm.count}};
-    const ordered_json out{{"schemaVersion", 1},
-                           {"deviceProperties", ordered_json::array({std::move(properties)})},
-                           {"distributedInfo", {{"backend", "none"}, {"rank", 0}, {"world_size", 1}}},
-                           {"displayTimeUnit", "ms"},
-                           {"baseTimeNanoseconds", 0},
-                           {"traceName", in_.title},
-                           {"step_us", in_microseconds(in_.timeline.step)},
-                           {"traceEvents", events_.take()}};
-    return out.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+    std::string out;
+    out.reserve(events_.text().size() + 1024);
+    {
+      JsonObject trace(out);
+      trace.add("schemaVersion", 1);
+      trace.add_with("deviceProperties", [&](std::string& list) {
+        list += '[';
+        add_device(list);
+        list += ']';
+      });
+      trace.add_with("distributedInfo", [](std::string& object) {
+        JsonObject(object).add("backend", "none").add("rank", 0).add("world_size", 1);
+      });
+      trace.add("displayTimeUnit", "ms").add("baseTimeNanoseconds", 0).add("traceName", in_.title);
+      trace.add("step_us", in_microseconds(in_.timeline.step));
+      trace.add_with("traceEvents", [&](std::string& list) {
+        list += '[';
+        list += events_.text();
+        list += ']';
+      });
+    }
+    return out += '\n';
   }
 
  private:
   static constexpr int kWarp = 32;
+
+  void add_device(std::string& out) const {
+    JsonObject(out)
+        .add("id", kDevice)
+        .add("name", in_.gpu.title)
+        .add("totalGlobalMem", static_cast<std::int64_t>(in_.gpu.dram.capacity.value()))
+        .add("computeMajor", in_.gpu.compute_major)
+        .add("computeMinor", in_.gpu.compute_minor)
+        .add("maxThreadsPerBlock", in_.gpu.sm.max_threads_per_block)
+        .add("maxThreadsPerMultiprocessor", in_.gpu.sm.max_warps * kWarp)
+        .add("regsPerMultiprocessor", in_.gpu.sm.registers)
+        .add("warpSize", kWarp)
+        .add("numSms", in_.gpu.sm.count);
+  }
 
   void name_processes() {
     events_.metadata("process_name", kHostProcess, 0, "name", "python3");
@@ -115,11 +131,9 @@ class Writer {
     if (!entry) {
       entry = WrittenOp{trace::aten_call_of(in_.program.trace->ops[op]), {}};
       const trace::ProfiledArguments text = trace::profiled_arguments(entry->call);
-      entry->arguments = {{"Record function id", 0},
-                          {"Concrete Inputs", ordered_json::parse(text.values)},
-                          {"Input type", ordered_json::parse(text.types)},
-                          {"Input Strides", ordered_json::parse(text.strides)},
-                          {"Input Dims", ordered_json::parse(text.dims)}};
+      entry->arguments = fmt::format(
+          R"("Record function id":0,"Concrete Inputs":{},"Input type":{},"Input Strides":{},"Input Dims":{})",
+          text.values, text.types, text.strides, text.dims);
     }
     return *entry;
   }
@@ -170,8 +184,9 @@ class Writer {
       else if (phase == Phase::optimizer) annotation(step, slices_[i].begin, slices_[last].end, launch, end);
       else if (layer >= 0 && !in_.block.empty())
         events_.slice("python_function", fmt::format("nn.Module: {}_{}", in_.block, layer), kHostProcess, kMainThread,
-                      slices_[i].begin, slices_[last].end,
-                      {{"Python id", ++module}, {"Python parent id", nullptr}, {"Python module id", layer}});
+                      slices_[i].begin, slices_[last].end, [&](JsonObject& a) {
+                        a.add("Python id", ++module).add("Python parent id", nullptr).add("Python module id", layer);
+                      });
       launch = end;
       i = last + 1;
     }
@@ -183,7 +198,8 @@ class Writer {
     if (repeat.launches.times <= 1 || repeat.launches.end == 0) return;
     const KernelSpan& last = in_.timeline.kernels[repeat.launches.end - 1];
     const std::string name = fmt::format("{} further micro-batches as this one", repeat.launches.times - 1);
-    const ordered_json arguments{{"External id", ++external_}, {"Record function id", 0}};
+    ++external_;
+    const auto arguments = [&](JsonObject& a) { a.add("External id", external_).add("Record function id", 0); };
     events_.slice("user_annotation", name, kHostProcess, kMainThread, last.issued.value(), repeat.host_end.value(),
                   arguments);
     events_.slice("gpu_user_annotation", name, kDevice, kStream, last.end.value(), repeat.gpu_end.value(), arguments);
@@ -193,26 +209,28 @@ class Writer {
   void annotation(std::string_view name, double begin, double stop, std::size_t first, std::size_t end) {
     ++external_;
     events_.slice("user_annotation", name, kHostProcess, kMainThread, begin, stop,
-                  {{"External id", external_}, {"Record function id", 0}});
+                  [&](JsonObject& a) { a.add("External id", external_).add("Record function id", 0); });
     if (first < end)
       events_.slice("gpu_user_annotation", name, kDevice, kStream, in_.timeline.kernels[first].start.value(),
-                    in_.timeline.kernels[end - 1].end.value(), {{"External id", external_}});
+                    in_.timeline.kernels[end - 1].end.value(), [&](JsonObject& a) { a.add("External id", external_); });
   }
 
   void operator_slice(std::string_view name, int thread, double begin, double end) {
+    ++external_;
     events_.slice("cpu_op", name, kHostProcess, thread, begin, end,
-                  {{"External id", ++external_}, {"Record function id", 0}});
+                  [&](JsonObject& a) { a.add("External id", external_).add("Record function id", 0); });
   }
 
   void host(const HostSlice& s) {
     const int thread = thread_of(s);
     if (s.group.kind == HostGroup::Kind::wait)
       return events_.slice("cuda_runtime", "cudaStreamSynchronize", kHostProcess, thread, s.begin, s.end,
-                           {{"cbid", 131}, {"correlation", 0}});
+                           [](JsonObject& a) { a.add("cbid", 131).add("correlation", 0); });
     if (s.group.kind == HostGroup::Kind::graph) {
       const std::size_t correlation = s.group.first_launch + 1;
-      events_.slice("cuda_runtime", "cudaGraphLaunch", kHostProcess, thread, s.begin, s.end,
-                    {{"External id", correlation}, {"cbid", 311}, {"correlation", correlation}});
+      events_.slice("cuda_runtime", "cudaGraphLaunch", kHostProcess, thread, s.begin, s.end, [&](JsonObject& a) {
+        a.add("External id", correlation).add("cbid", 311).add("correlation", correlation);
+      });
       return events_.flow("s", correlation, kHostProcess, thread, s.begin);
     }
     const std::size_t first = s.group.first_launch, end = first + s.group.launches;
@@ -243,11 +261,11 @@ class Writer {
     const double end = in_.timeline.kernels[last].issued.value();
     if (const Call* call = call_of(*launches_[first])) {
       const WrittenOp& op = written(call->op);
-      ordered_json args{{"External id", external_}};
-      args.update(op.arguments);
-      if (call->layer >= 0) args["Layer"] = call->layer;
-      args["Storages"] = storages_of(launches_[first]->call);
-      events_.slice("cpu_op", op.call.name, kHostProcess, thread, begin, end, std::move(args));
+      events_.slice("cpu_op", op.call.name, kHostProcess, thread, begin, end, [&](JsonObject& a) {
+        a.add("External id", external_).add_members(op.arguments);
+        if (call->layer >= 0) a.add("Layer", call->layer);
+        a.add_with("Storages", [&](std::string& out) { add_storages(out, launches_[first]->call); });
+      });
     }
     const double call_time = in_.host.launch_call.value() * in_.host.scale;
     for (std::size_t i = first; i <= last; ++i) {
@@ -255,8 +273,9 @@ class Writer {
       // A full queue makes the driver's call longer, not the work before it.
       const double from = std::min(issued, begin + std::max(0.0, s.group.share - call_time));
       const Kind kind = kind_of(i);
-      events_.slice("cuda_runtime", kind.call, kHostProcess, thread, from, issued,
-                    {{"External id", external_}, {"cbid", kind.cbid}, {"correlation", i + 1}});
+      events_.slice("cuda_runtime", kind.call, kHostProcess, thread, from, issued, [&](JsonObject& a) {
+        a.add("External id", external_).add("cbid", kind.cbid).add("correlation", i + 1);
+      });
       events_.flow("s", i + 1, kHostProcess, thread, from);
       correlations_.resize(launches_.size());
       correlations_[i] = {i + 1, external_};
@@ -265,14 +284,21 @@ class Writer {
   }
 
   /// What a profiler does not record and a replay of the L2 needs: id, bytes touched and bytes of each storage.
-  [[nodiscard]] ordered_json storages_of(std::uint32_t call) const {
-    ordered_json reads = ordered_json::array(), writes = ordered_json::array();
+  void add_storages(std::string& out, std::uint32_t call) const {
     const std::span<const Operand> operands = in_.program.operands_of(call);
-    const std::size_t inputs = in_.program.trace->calls[call].inputs;
-    for (std::size_t i = 0; i < operands.size(); ++i)
-      (i < inputs ? reads : writes)
-          .push_back({operands[i].storage, operands[i].bytes, in_.program.storages[operands[i].storage].bytes});
-    return {{"reads", std::move(reads)}, {"writes", std::move(writes)}};
+    const std::size_t inputs = std::min<std::size_t>(in_.program.trace->calls[call].inputs, operands.size());
+    const auto list = [&](std::span<const Operand> some) {
+      return [&, some](std::string& to) {
+        to += '[';
+        for (const Operand& operand : some) {
+          if (to.back() == ']') to += ',';
+          fmt::format_to(std::back_inserter(to), "[{},{},{}]", operand.storage, operand.bytes,
+                         in_.program.storages[operand.storage].bytes);
+        }
+        to += ']';
+      };
+    };
+    JsonObject(out).add_with("reads", list(operands.first(inputs))).add_with("writes", list(operands.subspan(inputs)));
   }
 
   struct Kind {
@@ -304,37 +330,34 @@ class Writer {
     const KernelSpan& span = in_.timeline.kernels[i];
     const Kind kind = kind_of(i);
     const auto [correlation, external] = correlation_of(i);
-    ordered_json args{{"External id", external}};
-    if (kind.name == nullptr) {
+    const auto add_arguments = [&, correlation = correlation, external = external](JsonObject& a) {
+      a.add("External id", external);
+      if (kind.name != nullptr) return add_copy(a, std::get<FixedWork>(launch.work), span, correlation);
       const double blocks = static_cast<double>(launch.blocks()) / std::max(1, in_.gpu.sm.count);
-      args.update({{"queued", 0},
-                   {"device", kDevice},
-                   {"context", 1},
-                   {"stream", kStream},
-                   {"correlation", correlation},
-                   {"registers per thread", launch.registers_per_thread},
-                   {"shared memory", launch.shared_bytes_per_block},
-                   {"blocks per SM", blocks},
-                   {"warps per SM", blocks * (launch.threads_per_block + kWarp - 1) / kWarp},
-                   {"grid", launch.grid},
-                   {"block", {launch.threads_per_block, 1, 1}},
-                   {"est. achieved occupancy %", std::lround(100.0 * time.occupancy)},
-                   {"limited by", name_of(time.limited_by())},
-                   {"DRAM read bytes", std::llround(time.dram_read_bytes)},
-                   {"DRAM written bytes", std::llround(time.dram_write_bytes)}});
-      if (launch.flops > 0) args["FLOPs"] = launch.flops;
-    } else {
-      const double bytes = std::get<FixedWork>(launch.work).bytes, seconds = (span.end - span.start).value();
-      args.update({{"device", kDevice},
-                   {"context", 1},
-                   {"stream", kStream},
-                   {"correlation", correlation},
-                   {"bytes", std::llround(bytes)},
-                   {"memory bandwidth (GB/s)", seconds > 0.0 ? bytes / seconds * 1e-9 : 0.0}});
-    }
+      a.add("queued", 0)
+          .add("device", kDevice)
+          .add("context", 1)
+          .add("stream", kStream)
+          .add("correlation", correlation);
+      a.add("registers per thread", launch.registers_per_thread).add("shared memory", launch.shared_bytes_per_block);
+      a.add("blocks per SM", blocks);
+      a.add("warps per SM", blocks * (launch.threads_per_block + kWarp - 1) / kWarp);
+      a.add_with("grid", [&](std::string& out) { out += fmt::format("[{}]", fmt::join(launch.grid, ",")); });
+      a.add_with("block", [&](std::string& out) { out += fmt::format("[{},1,1]", launch.threads_per_block); });
+      a.add("est. achieved occupancy %", std::lround(100.0 * time.occupancy));
+      a.add("limited by", name_of(time.limited_by())).add("DRAM read bytes", std::llround(time.dram_read_bytes));
+      a.add("DRAM written bytes", std::llround(time.dram_write_bytes));
+      if (launch.flops > 0) a.add("FLOPs", launch.flops);
+    };
     events_.slice(kind.cat, kind.name ? kind.name : names_[i], kDevice, kStream, span.start.value(), span.end.value(),
-                  std::move(args));
+                  add_arguments);
     events_.flow("f", correlation, kDevice, kStream, span.start.value());
+  }
+  static void add_copy(JsonObject& a, const FixedWork& work, const KernelSpan& span, std::size_t correlation) {
+    const double seconds = (span.end - span.start).value();
+    a.add("device", kDevice).add("context", 1).add("stream", kStream).add("correlation", correlation);
+    a.add("bytes", std::llround(work.bytes));
+    a.add("memory bandwidth (GB/s)", seconds > 0.0 ? work.bytes / seconds * 1e-9 : 0.0);
   }
   /// Correlation and external id; those of a graph share the graph launch's.
   [[nodiscard]] std::pair<std::size_t, std::size_t> correlation_of(std::size_t i) const {

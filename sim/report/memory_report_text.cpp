@@ -7,6 +7,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "sim/output/terminal.h"
 #include "sim/report/memory_words.h"
 #include "sim/report/names.h"
 
@@ -16,7 +17,7 @@ using nlohmann::ordered_json;
 
 namespace {
 
-constexpr std::size_t kBar = 56;                  // columns of the chart
+constexpr std::size_t kBesideBar = 44;            // columns of the chart but for its bars
 constexpr std::string_view kLetters = "wgoatsi";  // one a category, in the order of Category
 
 std::string layers_of(const MemoryReport::Stretch& s) {
@@ -29,12 +30,13 @@ std::string layers_of(const MemoryReport::Stretch& s) {
 
 /// Letters in proportion; the ends of categories are rounded, so that errors do not add up.
 std::string bar(const BytesByCategory& bytes, std::int64_t reserved, std::int64_t full) {
+  const std::size_t wide = page_width() - kBesideBar;
   std::string out;
   double sum = 0;
   const auto fill = [&](std::int64_t amount, char letter) {
     sum += static_cast<double>(amount);
-    const auto end = static_cast<std::size_t>(std::lround(sum / static_cast<double>(full) * static_cast<double>(kBar)));
-    out.resize(std::max(out.size(), std::min(end, kBar)), letter);
+    const auto end = static_cast<std::size_t>(std::lround(sum / static_cast<double>(full) * static_cast<double>(wide)));
+    out.resize(std::max(out.size(), std::min(end, wide)), letter);
   };
   std::int64_t allocated = 0;
   for (std::size_t i = 0; i < bytes.size(); ++i) {
@@ -90,7 +92,8 @@ void write_holders(std::string& out, const MemoryReport& r) {
 void write_layers(std::string& out, const MemoryReport& r) {
   const auto mib = [](std::int64_t bytes) { return fmt::format("{:.1f}", static_cast<double>(bytes) / (1 << 20)); };
   out += fmt::format("\n  {:<16}", "MiB at the peak");
-  for (const std::string_view name : kCategoryNames) out += fmt::format(" {:>10.10}", words(name));
+  const auto wide = static_cast<int>(std::min<std::size_t>(10, (page_width() - 18) / kCategoryNames.size() - 1));
+  for (const std::string_view name : kCategoryNames) out += fmt::format(" {:>{}.{}}", words(name), wide, wide);
   out += '\n';
   // Equal neighbours share a line.
   for (std::size_t i = 0; i < r.layers.size();) {
@@ -101,7 +104,7 @@ void write_layers(std::string& out, const MemoryReport& r) {
                              : first == last ? fmt::format("block {}", first)
                                              : fmt::format("blocks {}-{} each", first, last);
     out += fmt::format("  {:<16}", name);
-    for (const std::int64_t bytes : r.layers[i].bytes) out += fmt::format(" {:>10}", bytes > 0 ? mib(bytes) : "");
+    for (const std::int64_t bytes : r.layers[i].bytes) out += fmt::format(" {:>{}}", bytes > 0 ? mib(bytes) : "", wide);
     out += '\n';
     i = end;
   }

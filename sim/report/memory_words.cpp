@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "sim/output/terminal.h"
 #include "sim/report/names.h"
 #include "sim/units/parse.h"
 
@@ -18,7 +19,7 @@ std::string words(std::string_view name) {
 }
 
 void write_wrapped(std::string& out, std::string_view margin, std::string_view text) {
-  const std::size_t width = 100 - margin.size();
+  const std::size_t width = page_width() - margin.size();
   bool first = true;
   while (!text.empty()) {
     std::size_t length = std::min(width, text.size());

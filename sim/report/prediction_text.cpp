@@ -6,6 +6,7 @@
 #include <cmath>
 #include <iterator>
 
+#include "sim/output/terminal.h"
 #include "sim/report/memory_words.h"
 #include "sim/report/names.h"
 #include "sim/report/profile_text.h"
@@ -123,11 +124,12 @@ std::string host_line(const StepPrediction& step) {
 
 void write_latency(std::string& out, const ExposedLatency& l) {
   const auto part = [](Seconds t) { return t < microseconds(0.1) ? std::string("0 ms") : duration(t); };
-  fmt::format_to(std::back_inserter(out),
-                 "  step time =   math {} + memory {} - both at once {} + neither {}\n"
-                 "  neither       {} in kernels, {} in gaps, {} waiting for the host (hidden: {})\n",
-                 part(l.math), part(l.memory), part(l.overlapped), part(l.latency()), part(l.in_kernels), part(l.gaps),
-                 part(l.host_exposed), part(l.host_hidden));
+  write_wrapped(out, "  step time =   ",
+                fmt::format("math {} + memory {} - both at once {} + neither {}", part(l.math), part(l.memory),
+                            part(l.overlapped), part(l.latency())));
+  write_wrapped(out, "  neither       ",
+                fmt::format("{} in kernels, {} in gaps, {} waiting for the host (hidden: {})", part(l.in_kernels),
+                            part(l.gaps), part(l.host_exposed), part(l.host_hidden)));
 }
 
 void write_memory(std::string& out, const MemoryPrediction& m) {
@@ -148,7 +150,7 @@ void write_memory(std::string& out, const MemoryPrediction& m) {
   const auto add = [&](std::string_view name, std::int64_t bytes) {
     if (bytes < (8 << 20)) return;
     const std::string text = fmt::format("{} {}", words(name), gib(bytes));
-    if (column + text.size() > 98) {
+    if (column + text.size() + 2 > page_width()) {
       out += "\n                ";
       column = 16;
     }
@@ -182,8 +184,10 @@ void write_parallel(std::string& out, const ParallelPrediction& p) {
 
 void write_kernels(std::string& out, const Prediction& p) {
   auto to = std::back_inserter(out);
-  fmt::format_to(to, "\n  {:>9} {:>6} {:>6}  {:<28} {:<28} {}\n", "time", "share", "count", "kernel", "shape",
-                 "limited by");
+  // Names and shapes share what the numbers leave.
+  const auto wide = static_cast<int>(page_width() - 44) / 2;
+  fmt::format_to(to, "\n  {:>9} {:>6} {:>6}  {:<{}} {:<{}} {}\n", "time", "share", "count", "kernel", wide, "shape",
+                 wide, "limited by");
   const std::size_t shown = std::min<std::size_t>(p.kernels.size(), 12);
   Seconds rest = p.step.gpu_busy;
   std::int64_t rest_count = p.step.kernel_count;
@@ -191,8 +195,9 @@ void write_kernels(std::string& out, const Prediction& p) {
     const KernelGroup& k = p.kernels[i];
     rest -= k.time;
     rest_count -= k.count;
-    fmt::format_to(to, "  {:>9} {:>6} {:>6}  {:<28.28} {:<28.28} {}\n", duration(k.time),
-                   percent(ratio(k.time, p.step.time)), k.count, k.name, k.shape, words(name_of(k.limiter)));
+    fmt::format_to(to, "  {:>9} {:>6} {:>6}  {:<{}.{}} {:<{}.{}} {}\n", duration(k.time),
+                   percent(ratio(k.time, p.step.time)), k.count, k.name, wide, wide, k.shape, wide, wide,
+                   words(name_of(k.limiter)));
   }
   if (rest_count > 0)
     fmt::format_to(to, "  {:>9} {:>6} {:>6}  all others\n", duration(rest), percent(ratio(rest, p.step.time)),
@@ -240,10 +245,13 @@ std::string advice_text(const Prediction& p) {
   std::string out;
   if (p.advice.empty()) return out;
   out += "\n  what would help\n";
-  for (const Advice& a : p.advice)
-    fmt::format_to(std::back_inserter(out), "  {:>9} {:>11}  {}\n  {:21}  {}\n", signed_duration(-a.time_saved),
-                   fmt::format("{:+.2f} GiB", static_cast<double>(-a.memory_saved_bytes) / kGiB),
-                   as_sets({&a.change, 1}), "", a.why);
+  for (const Advice& a : p.advice) {
+    write_wrapped(out,
+                  fmt::format("  {:>9} {:>11}  ", signed_duration(-a.time_saved),
+                              fmt::format("{:+.2f} GiB", static_cast<double>(-a.memory_saved_bytes) / kGiB)),
+                  as_sets({&a.change, 1}));
+    write_wrapped(out, fmt::format("  {:21}  ", ""), a.why);
+  }
   return out;
 }
 
@@ -255,10 +263,11 @@ std::string prediction_text(const Scenario& s, const Prediction& p, Notes notes)
       out, "",
       fmt::format("{}: {} · {} engine · {}", s.gpu.name, training_line(s.training), p.engine, s.software.name));
   out += "\n";
-  fmt::format_to(to, "  step time     {} ({} to {}{})   {} samples/s   {} tokens/s\n", duration(p.step.time),
-                 duration(p.step.low), duration(p.step.high), p.step.validated ? "" : ", not validated",
-                 rate(p.step.samples_per_s), rate(p.step.tokens_per_s));
-  fmt::format_to(to, "  limited by    {}\n", limiting(p));
+  write_wrapped(out, "  step time     ",
+                fmt::format("{} ({} to {}{})   {} samples/s   {} tokens/s", duration(p.step.time), duration(p.step.low),
+                            duration(p.step.high), p.step.validated ? "" : ", not validated",
+                            rate(p.step.samples_per_s), rate(p.step.tokens_per_s)));
+  write_wrapped(out, "  limited by    ", limiting(p));
   write_wrapped(out, "  phases        ",
                 shares(
                     p.time_by_phase, [](std::size_t i) { return phase_name(static_cast<Phase>(i)); }, p.step.time));
@@ -269,15 +278,17 @@ std::string prediction_text(const Scenario& s, const Prediction& p, Notes notes)
                  duration(p.step.gpu_busy), percent(p.step.kernel_active_fraction), percent(p.step.mfu));
   write_wrapped(out, "  host          ", host_line(p.step));
   const Utilization& u = p.step.utilization;
-  fmt::format_to(to, "  utilisation   kernels active {}, SMs with work {}, tensor cores {}, DRAM {}\n",
-                 percent(u.kernel_active), percent(u.sm), percent(u.tensor), percent(u.dram));
+  write_wrapped(out, "  utilisation   ",
+                fmt::format("kernels active {}, SMs with work {}, tensor cores {}, DRAM {}", percent(u.kernel_active),
+                            percent(u.sm), percent(u.tensor), percent(u.dram)));
   if (p.step.held > 0.001 * p.step.time)
     fmt::format_to(to, "  clock         {} MHz, limited by power: {} W cost {}\n",
                    thousands(p.step.clock.value() * 1e-6), s.gpu.power.limit.value(), duration(p.step.held));
   write_latency(out, p.step.latency);
-  fmt::format_to(to, "  energy        {:.3g} J ({:.3g} J to {:.3g} J), {:.0f} W on average; {:.3g} J a sample\n",
-                 p.step.energy.energy.value(), p.step.energy.low.value(), p.step.energy.high.value(),
-                 p.step.power.value(), p.step.power.value() / p.step.samples_per_s);
+  write_wrapped(out, "  energy        ",
+                fmt::format("{:.3g} J ({:.3g} J to {:.3g} J), {:.0f} W on average; {:.3g} J a sample",
+                            p.step.energy.energy.value(), p.step.energy.low.value(), p.step.energy.high.value(),
+                            p.step.power.value(), p.step.power.value() / p.step.samples_per_s));
   if (p.generation)
     write_wrapped(out, "  generation    ",
                   fmt::format("{} to the first token, {} for each after it; {} of keys and values at the end",
@@ -294,13 +305,19 @@ std::string prediction_text(const Scenario& s, const Prediction& p, Notes notes)
 }
 
 std::string prediction_table(const Scenario& s, std::span<const Prediction> predictions) {
+  constexpr std::size_t kWithAllMemory = 96;
+  const bool narrow = page_width() < kWithAllMemory;
+  const auto memory_cells = [narrow](std::string_view allocated, std::string_view reserved, std::string_view used) {
+    return narrow ? fmt::format("{:>6}", used) : fmt::format("{:>6} {:>6} {:>6}", allocated, reserved, used);
+  };
   std::string out;
   auto to = std::back_inserter(out);
-  fmt::format_to(to, "{}\n{} · {}\n\n", s.title, workload_line(s), s.software.name);
-  fmt::format_to(to, "{:<19} {:>7} {:>15} {:>8} {:>6} {:>6} {:>6}  {:<4} {}\n", "", "step", "range", "samples", "alloc",
-                 "reserv", "in use", "", "");
-  fmt::format_to(to, "{:<19} {:>7} {:>15} {:>8} {:>6} {:>6} {:>6}  {:<4} {}\n", "GPU", "ms", "ms", "per s", "GiB",
-                 "GiB", "GiB", "fits", "limited by");
+  write_wrapped(out, "", s.title);
+  write_wrapped(out, "", fmt::format("{} · {}", workload_line(s), s.software.name));
+  fmt::format_to(to, "\n{:<19} {:>7} {:>15} {:>8} {}  {:<4} {}\n", "", "step", "range", "samples",
+                 memory_cells("alloc", "reserv", "in use"), "", "");
+  fmt::format_to(to, "{:<19} {:>7} {:>15} {:>8} {}  {:<4} {}\n", "GPU", "ms", "ms", "per s",
+                 memory_cells("GiB", "GiB", "GiB"), "fits", "limited by");
   for (const Prediction& p : predictions) {
     const auto ms = [](Seconds t) { return in_milliseconds(t); };
     const auto g = [](std::int64_t b) { return static_cast<double>(b) / kGiB; };
@@ -310,10 +327,11 @@ std::string prediction_table(const Scenario& s, std::span<const Prediction> pred
     if (name.starts_with("nvidia-")) name = name.substr(7);
     const bool memory = p.memory.source != MemorySource::unknown;
     const auto gib_or_none = [&](std::int64_t b) { return memory ? fmt::format("{:.2f}", g(b)) : "-"; };
-    fmt::format_to(to, "{:<19} {:>7.4g} {:>15} {:>8} {:>6} {:>6} {:>6}  {:<4} {}\n", name, ms(p.step.time),
+    fmt::format_to(to, "{:<19} {:>7.4g} {:>15} {:>8} {}  {:<4} {}\n", name, ms(p.step.time),
                    fmt::format("{:.4g} - {:.4g}", ms(p.step.low), ms(p.step.high)),
-                   p.step.samples_per_s > 0 ? rate(p.step.samples_per_s) : "-", gib_or_none(p.memory.peak_allocated),
-                   gib_or_none(p.memory.peak_reserved), gib_or_none(p.memory.device_used),
+                   p.step.samples_per_s > 0 ? rate(p.step.samples_per_s) : "-",
+                   memory_cells(gib_or_none(p.memory.peak_allocated), gib_or_none(p.memory.peak_reserved),
+                                gib_or_none(p.memory.device_used)),
                    !memory          ? "-"
                    : !p.memory.runs ? "NO"
                    : p.memory.fits  ? "yes"

@@ -7,6 +7,9 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "sim/output/terminal.h"
+#include "sim/report/memory_words.h"
+
 namespace ridgeline {
 
 using nlohmann::ordered_json;
@@ -30,26 +33,58 @@ std::string short_name(const std::string& key) {
 
 struct Column {
   Metric metric;
-  const char* title;
+  std::string title;
 };
+const char* title_of(Metric metric) {
+  switch (metric) {
+    case Metric::step_time: return "step ms";
+    case Metric::step_low: return "low ms";
+    case Metric::step_high: return "high ms";
+    case Metric::samples_per_s: return "samples/s";
+    case Metric::tokens_per_s: return "tokens/s";
+    case Metric::memory: return "GiB";
+    case Metric::allocated: return "allocated GiB";
+    case Metric::mfu: return "MFU %";
+    case Metric::gpu_active: return "active %";
+    case Metric::power: return "W";
+    case Metric::energy: return "J";
+    case Metric::energy_per_sample: return "J/sample";
+    case Metric::price: return "$/h";
+    case Metric::price_per_million: return "$/1e6";
+    case Metric::ridge: return "ridge F/B";
+  }
+  return "";
+}
+
+bool ranks(const Sweep& sweep, Metric metric) {
+  const std::vector<Metric> by = ranked_by(sweep);
+  return std::find(by.begin(), by.end(), metric) != by.end();
+}
+
+/// Those that order the rows stand first, the first of them marked.
 std::vector<Column> columns_for(const Sweep& sweep) {
-  std::vector<Column> columns{{Metric::step_time, "step ms"},
-                              {Metric::samples_per_s, "samples/s"},
-                              {Metric::memory, "GiB"},
-                              {Metric::mfu, "MFU %"},
-                              {Metric::power, "W"},
-                              {Metric::energy_per_sample, "J/sample"},
-                              {Metric::price_per_million, "$/1e6"}};
+  std::vector<Metric> metrics = ranked_by(sweep);
+  const auto add = [&metrics](Metric metric) {
+    if (std::find(metrics.begin(), metrics.end(), metric) == metrics.end()) metrics.push_back(metric);
+  };
+  for (const Metric metric : {Metric::step_time, Metric::samples_per_s, Metric::memory, Metric::mfu, Metric::power,
+                              Metric::energy_per_sample, Metric::price_per_million})
+    add(metric);
   const bool changes_hardware = std::any_of(sweep.axes.begin(), sweep.axes.end(), [](const SweepAxis& axis) {
     return axis.name == "hardware" || axis.name.starts_with("hardware.");
   });
-  if (changes_hardware) columns.push_back({Metric::ridge, "ridge F/B"});
+  if (changes_hardware) add(Metric::ridge);
+  std::vector<Column> columns;
+  for (const Metric metric : metrics) columns.push_back({metric, title_of(metric)});
+  if (sweep.goal.kind == GoalKind::fastest || sweep.goal.kind == GoalKind::cheapest)
+    columns.front().title.insert(0, "*");
   return columns;
 }
 
 /// A recording need not say how many samples its step took, nor what memory, nor in which precision.
 bool known(const SweepPoint& point, Metric metric) {
   if (metric == Metric::energy_per_sample || metric == Metric::price_per_million) metric = Metric::samples_per_s;
+  if (metric == Metric::tokens_per_s) return point[metric] > 0.0;
   if (metric != Metric::samples_per_s && metric != Metric::memory && metric != Metric::mfu) return true;
   return point[metric] > 0.0;
 }
@@ -86,7 +121,7 @@ Table table_of(const Sweep& sweep, const std::vector<SweepPoint>& points, const 
                const std::vector<Column>& columns) {
   Table table{.rows = {Row{}}, .axes = sweep.axes.size()};
   for (const SweepAxis& axis : sweep.axes) table.rows[0].push_back(short_name(axis.name));
-  for (const Column& column : columns) table.rows[0].emplace_back(column.title);
+  for (const Column& column : columns) table.rows[0].push_back(column.title);
   table.rows[0].emplace_back("fits");
   for (const std::size_t i : shown) {
     const SweepPoint& point = points[i];
@@ -110,9 +145,9 @@ Table table_of(const Sweep& sweep, const std::vector<SweepPoint>& points, const 
 /// A table wider than the page says once what is the same in all rows, then leaves out numbers that the goal does not
 /// ask for. Answers with what it left out, in words.
 std::string fit_to_page(Table& table, const Sweep& sweep, const std::vector<Column>& columns) {
-  constexpr std::size_t kPage = 100;
+  const std::size_t page = page_width();
   std::string same, left_out;
-  for (std::size_t i = 0; i < table.axes && table.rows.size() > 2 && table.width() > kPage;) {
+  for (std::size_t i = 0; i < table.axes && table.rows.size() > 2 && table.width() > page;) {
     const std::string& first = table.rows[1][i];
     if (std::any_of(table.rows.begin() + 2, table.rows.end(), [&](const Row& row) { return row[i] != first; })) {
       ++i;
@@ -123,10 +158,10 @@ std::string fit_to_page(Table& table, const Sweep& sweep, const std::vector<Colu
   }
   for (const Metric metric :
        {Metric::ridge, Metric::power, Metric::mfu, Metric::price_per_million, Metric::energy_per_sample}) {
-    if (table.width() <= kPage) break;
+    if (table.width() <= page) break;
     const auto column =
         std::find_if(columns.begin(), columns.end(), [&](const Column& c) { return c.metric == metric; });
-    if (column == columns.end() || std::count(sweep.goal.of.begin(), sweep.goal.of.end(), metric) > 0) continue;
+    if (column == columns.end() || ranks(sweep, metric)) continue;
     const Row& heading = table.rows.front();
     table.drop(static_cast<std::size_t>(std::find(heading.begin(), heading.end(), column->title) - heading.begin()));
     left_out += fmt::format("{}{}", left_out.empty() ? "  no room for " : ", ", column->title);
@@ -156,9 +191,9 @@ void write_rows(std::string& out, const Sweep& sweep, const std::vector<SweepPoi
 std::string goal_words(const Sweep& sweep) {
   switch (sweep.goal.kind) {
     case GoalKind::none: return "points";
-    case GoalKind::fastest: return "fastest that fit";
+    case GoalKind::fastest: return "fastest that fit, by * tokens a second";
     case GoalKind::cheapest:
-      return fmt::format("cheapest an hour that reach {:g} samples a second", sweep.goal.samples_per_s);
+      return fmt::format("cheapest that reach {:g} samples a second, by * rent an hour", sweep.goal.samples_per_s);
     case GoalKind::pareto: break;
   }
   std::string of;
@@ -197,6 +232,17 @@ std::string sweep_text(const Sweep& sweep, const std::vector<SweepPoint>& points
   shown.resize(std::min(all, most_rows));
   write_rows(out, sweep, points, shown);
   if (all > shown.size()) out += fmt::format("  … and {} more (--rows, --format csv)\n", all - shown.size());
+  if (const auto each = best_of_each(points, sweep)) {
+    out += fmt::format("\nbest of each {}:\n", words(short_name(sweep.axes[each->axis].name)));
+    std::vector<std::size_t> best;
+    std::string none;
+    for (std::size_t i = 0; i < each->points.size(); ++i) {
+      if (each->points[i]) best.push_back(*each->points[i]);
+      else none += fmt::format("{}{}", none.empty() ? "" : ", ", sweep.axes[each->axis].values[i].label);
+    }
+    write_rows(out, sweep, points, best);
+    if (!none.empty()) write_wrapped(out, "  none of ", none);
+  }
   return out;
 }
 
@@ -232,7 +278,14 @@ ordered_json sweep_json(const Sweep& sweep, const std::vector<SweepPoint>& point
     list.push_back(std::move(entry));
   }
   for (const std::size_t i : best_points(points, sweep)) best.push_back(points[i].index);
-  ordered_json of = ordered_json::array();
+  ordered_json of = ordered_json::array(), ranking = ordered_json::array(), each;
+  for (const Metric metric : ranked_by(sweep)) ranking.push_back(info_of(metric).json_key);
+  if (const auto found = best_of_each(points, sweep)) {
+    ordered_json by_value = ordered_json::array();
+    for (const auto& place : found->points)
+      by_value.push_back(place ? ordered_json(points[*place].index) : ordered_json());
+    each = {{"axis", sweep.axes[found->axis].name}, {"points", std::move(by_value)}};
+  }
   for (const Metric metric : sweep.goal.of) of.push_back(info_of(metric).json_key);
   return {{"title", sweep.title},
           {"engine", sweep.engine},
@@ -241,7 +294,9 @@ ordered_json sweep_json(const Sweep& sweep, const std::vector<SweepPoint>& point
            {{"search", kGoalNames[static_cast<std::size_t>(sweep.goal.kind)]},
             {"samples_per_s", sweep.goal.samples_per_s},
             {"of", std::move(of)}}},
+          {"ranked_by", std::move(ranking)},
           {"best", std::move(best)},
+          {"best_of_each", std::move(each)},
           {"points", std::move(list)}};
 }
 

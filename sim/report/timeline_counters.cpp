@@ -48,7 +48,7 @@ class Counters {
                        {"tensor", percent(bins[i].tensor)},
                        {"DRAM", percent(bins[i].dram)}});
     events_.counter("utilisation (%)", device_, in_.timeline.step.value(),
-                    {{"kernel active", 0}, {"SM", 0}, {"tensor", 0}, {"DRAM", 0}});
+                    {{"kernel active", 0.0}, {"SM", 0.0}, {"tensor", 0.0}, {"DRAM", 0.0}});
   }
 
   /// What a simulation saw: over each kernel long enough to see anything in it, means of the others, nothing between

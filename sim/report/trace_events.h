@@ -1,52 +1,72 @@
-// Events of a Chrome trace. Times are seconds; they are written as microseconds after `origin`.
+// Events of a Chrome trace, as text. Times are seconds; they are written as microseconds after `origin`.
 #pragma once
 
 #include <cmath>
 #include <cstdint>
-#include <nlohmann/json.hpp>
+#include <initializer_list>
+#include <string>
 #include <string_view>
 #include <utility>
+
+#include "sim/report/json_text.h"
 
 namespace ridgeline {
 
 class TraceEvents {
  public:
-  using Json = nlohmann::ordered_json;
   explicit TraceEvents(double origin) : origin_(origin) {}
 
-  void slice(std::string_view cat, std::string_view name, int pid, int tid, double begin, double end, Json args) {
+  /// `add_arguments` is called with the JsonObject that they belong into.
+  template <class Arguments>
+  void slice(std::string_view cat, std::string_view name, int pid, int tid, double begin, double end,
+             const Arguments& add_arguments) {
     const std::int64_t from = nanoseconds(begin), to = nanoseconds(end);
-    events_.push_back({{"ph", "X"},
-                       {"cat", cat},
-                       {"name", name},
-                       {"pid", pid},
-                       {"tid", tid},
-                       {"ts", static_cast<double>(from) / 1e3},
-                       {"dur", static_cast<double>(to - from) / 1e3},
-                       {"args", std::move(args)}});
+    separate();
+    JsonObject event(text_);
+    event.add("ph", "X").add("cat", cat).add("name", name).add("pid", pid).add("tid", tid);
+    event.add("ts", static_cast<double>(from) / 1e3).add("dur", static_cast<double>(to - from) / 1e3);
+    event.add_with("args", [&](std::string& out) {
+      JsonObject arguments(out);
+      add_arguments(arguments);
+    });
   }
   void flow(const char* ph, std::size_t id, int pid, int tid, double time) {
-    events_.push_back(
-        {{"ph", ph}, {"id", id}, {"pid", pid}, {"tid", tid}, {"ts", at(time)}, {"cat", "ac2g"}, {"name", "ac2g"}});
-    if (*ph == 'f') events_.back()["bp"] = "e";
+    separate();
+    JsonObject event(text_);
+    event.add("ph", ph).add("id", id).add("pid", pid).add("tid", tid).add("ts", at(time));
+    event.add("cat", "ac2g").add("name", "ac2g");
+    if (*ph == 'f') event.add("bp", "e");
   }
-  void metadata(const char* what, int pid, int tid, const char* key, Json value) {
-    events_.push_back(
-        {{"ph", "M"}, {"ts", 0}, {"name", what}, {"pid", pid}, {"tid", tid}, {"args", {{key, std::move(value)}}}});
+  template <class Value>
+  void metadata(const char* what, int pid, int tid, const char* key, const Value& value) {
+    separate();
+    JsonObject event(text_);
+    event.add("ph", "M").add("ts", 0).add("name", what).add("pid", pid).add("tid", tid);
+    event.add_with("args", [&](std::string& out) { JsonObject(out).add(key, value); });
   }
-  void counter(const char* name, int pid, double time, Json args) {
-    events_.push_back(
-        {{"ph", "C"}, {"name", name}, {"pid", pid}, {"tid", 0}, {"ts", at(time)}, {"args", std::move(args)}});
+  void counter(const char* name, int pid, double time, std::initializer_list<std::pair<const char*, double>> values) {
+    separate();
+    JsonObject event(text_);
+    event.add("ph", "C").add("name", name).add("pid", pid).add("tid", 0).add("ts", at(time));
+    event.add_with("args", [&](std::string& out) {
+      JsonObject arguments(out);
+      for (const auto& [key, value] : values) arguments.add(key, value);
+    });
   }
-  Json take() { return std::move(events_); }
+  void reserve(std::size_t bytes) { text_.reserve(bytes); }
+  /// Events with commas between.
+  [[nodiscard]] const std::string& text() const { return text_; }
 
  private:
+  void separate() {
+    if (!text_.empty()) text_ += ',';
+  }
   // Whole nanoseconds, so that slices nest after rounding as they did before.
   [[nodiscard]] std::int64_t nanoseconds(double seconds) const { return std::llround((seconds - origin_) * 1e9); }
   [[nodiscard]] double at(double seconds) const { return static_cast<double>(nanoseconds(seconds)) / 1e3; }
 
   double origin_;
-  Json events_ = Json::array();
+  std::string text_;
 };
 
 }  // namespace ridgeline

@@ -71,8 +71,9 @@ Measure unit_of(const Exercise& exercise) {
 
 }  // namespace
 
-Exercise load_exercise(const std::string& file) {
-  const config::Node tree = config::load_yaml(file);
+Exercise load_exercise(const std::string& file) { return read_exercise(config::load_yaml(file), file); }
+
+Exercise read_exercise(const config::Node& tree, const std::string& file) {
   const Mapping root(Value(tree), {"title", "question", "explore", "measures", "answer", "unit", "tolerance",
                                    "measured", "explanation"});
   Exercise exercise;

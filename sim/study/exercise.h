@@ -40,6 +40,8 @@ struct Exercise {
 
 /// Throws ConfigError with file:line:column.
 Exercise load_exercise(const std::string& file);
+/// The same of a tree that would stand in `file`.
+Exercise read_exercise(const config::Node& tree, const std::string& file);
 /// All of scenarios/exercises, by number.
 std::vector<Exercise> shipped_exercises();
 

@@ -257,8 +257,9 @@ std::uint64_t next_random(std::uint64_t& state) {
 
 }  // namespace
 
-Sweep load_sweep(const std::string& file) {
-  const Node tree = config::load_yaml(file);
+Sweep load_sweep(const std::string& file) { return read_sweep(config::load_yaml(file), file); }
+
+Sweep read_sweep(const Node& tree, const std::string& file) {
   const Mapping root(Value(tree), {"title", "scenario", "axes", "sample", "constraints", "goal", "engine"});
   Sweep sweep;
   sweep.file = file;

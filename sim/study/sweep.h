@@ -71,5 +71,7 @@ inline constexpr std::uint64_t kMostSweepPoints = 10'000'000;
 
 /// Throws ConfigError with file:line:column.
 Sweep load_sweep(const std::string& file);
+/// The same of a tree that would stand in `file`.
+Sweep read_sweep(const config::Node& tree, const std::string& file);
 
 }  // namespace ridgeline

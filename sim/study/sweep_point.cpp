@@ -76,7 +76,10 @@ bool is_allowed(const SweepPoint& point, const Sweep& sweep) {
   });
 }
 
-std::vector<std::size_t> best_points(const std::vector<SweepPoint>& points, const Sweep& sweep) {
+namespace {
+
+/// Of those that are allowed and answer the goal, best first; a Pareto front whole.
+std::vector<std::size_t> in_order(const std::vector<SweepPoint>& points, const Sweep& sweep) {
   const auto needs_price = [&](Metric m) { return m == Metric::price || m == Metric::price_per_million; };
   const bool by_price =
       sweep.goal.kind == GoalKind::cheapest || std::any_of(sweep.goal.of.begin(), sweep.goal.of.end(), needs_price);
@@ -87,28 +90,53 @@ std::vector<std::size_t> best_points(const std::vector<SweepPoint>& points, cons
     if (points[i][Metric::samples_per_s] < sweep.goal.samples_per_s) continue;
     allowed.push_back(i);
   }
+  if (sweep.goal.kind == GoalKind::pareto) return front_of(points, std::move(allowed), sweep.goal.of);
+  const std::vector<Metric> ranking = ranked_by(sweep);
+  if (ranking.empty()) return {};
+  std::stable_sort(allowed.begin(), allowed.end(), [&](std::size_t i, std::size_t j) {
+    for (const Metric metric : ranking) {
+      const double x = cost(points[i], metric), y = cost(points[j], metric);
+      if (x != y) return x < y;
+    }
+    return false;
+  });
+  return allowed;
+}
+
+}  // namespace
+
+std::vector<Metric> ranked_by(const Sweep& sweep) {
   switch (sweep.goal.kind) {
     case GoalKind::none: return {};
-    case GoalKind::pareto: return front_of(points, std::move(allowed), sweep.goal.of);
+    case GoalKind::pareto: return sweep.goal.of;
     case GoalKind::fastest:
-      std::stable_sort(allowed.begin(), allowed.end(), [&](std::size_t i, std::size_t j) {
-        const SweepPoint &a = points[i], &b = points[j];
-        if (a[Metric::tokens_per_s] != b[Metric::tokens_per_s])
-          return a[Metric::tokens_per_s] > b[Metric::tokens_per_s];
-        return a[Metric::step_time] < b[Metric::step_time];  // a recorded step need not say how much it does
-      });
-      break;
-    case GoalKind::cheapest:
-      std::stable_sort(allowed.begin(), allowed.end(), [&](std::size_t i, std::size_t j) {
-        const SweepPoint &a = points[i], &b = points[j];
-        if (a[Metric::price] != b[Metric::price]) return a[Metric::price] < b[Metric::price];
-        return a[Metric::price_per_million] < b[Metric::price_per_million];
-      });
-      break;
+      return {Metric::tokens_per_s, Metric::step_time};  // a recorded step need not say how much it does
+    case GoalKind::cheapest: return {Metric::price, Metric::price_per_million};
   }
+  return {};
+}
+
+std::vector<std::size_t> best_points(const std::vector<SweepPoint>& points, const Sweep& sweep) {
+  std::vector<std::size_t> best = in_order(points, sweep);
   constexpr std::size_t kRunnersUp = 10;
-  allowed.resize(std::min(allowed.size(), kRunnersUp));
-  return allowed;
+  if (sweep.goal.kind != GoalKind::pareto) best.resize(std::min(best.size(), kRunnersUp));
+  return best;
+}
+
+std::optional<BestOfEach> best_of_each(const std::vector<SweepPoint>& points, const Sweep& sweep) {
+  if (sweep.goal.kind == GoalKind::none || sweep.goal.kind == GoalKind::pareto) return std::nullopt;
+  const auto several = [](const SweepAxis& axis) { return axis.values.size() > 1; };
+  auto axis = std::find_if(sweep.axes.begin(), sweep.axes.end(),
+                           [&](const SweepAxis& one) { return one.name == "hardware" && several(one); });
+  if (axis == sweep.axes.end()) axis = std::find_if(sweep.axes.begin(), sweep.axes.end(), several);
+  if (axis == sweep.axes.end()) return std::nullopt;
+  BestOfEach best{static_cast<std::size_t>(axis - sweep.axes.begin()), {}};
+  best.points.resize(axis->values.size());
+  for (const std::size_t i : in_order(points, sweep)) {
+    auto& place = best.points[sweep.values_of(points[i].index)[best.axis]];
+    if (!place) place = i;
+  }
+  return best;
 }
 
 }  // namespace ridgeline

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -30,5 +31,17 @@ SweepPoint point_from_json(const nlohmann::json& json);
 bool is_allowed(const SweepPoint& point, const Sweep& sweep);
 /// Entries of `points` that answer the sweep's goal, best first; a Pareto front is ordered by its first quantity.
 std::vector<std::size_t> best_points(const std::vector<SweepPoint>& points, const Sweep& sweep);
+/// The quantities that order them, the first one first; empty where nothing is looked for.
+std::vector<Metric> ranked_by(const Sweep& sweep);
+
+/// The best point of every value of one axis.
+struct BestOfEach {
+  std::size_t axis = 0;
+  std::vector<std::optional<std::size_t>>
+      points;  ///< entries by value of the axis; none where no point answers the goal
+};
+/// Of the axis `hardware` where it has several values, else of the first that has; nothing where none has, or where the
+/// goal names no best one.
+std::optional<BestOfEach> best_of_each(const std::vector<SweepPoint>& points, const Sweep& sweep);
 
 }  // namespace ridgeline

@@ -70,6 +70,11 @@ TEST(BrokenArguments, AreRefusedInOneLine) {
       {"predict scenarios/bert-large-fp32.yaml --nonsense", "nonsense"},
       {"predict scenarios/bert-large-fp32.yaml --on-every-gpu --sensitivity", "--format json"},
       {"predict scenarios/bert-large-fp32.yaml --on-every-gpu --memory-report", "--on-every-gpu"},
+      {"predict scenarios/bert-large-fp32.yaml --hardwar nvidia-t4",
+       "--hardwar is no option of predict; did you mean --hardware?"},
+      {"sweep scenarios/sweeps/six-gpus.yaml -x", "-x is no option of sweep (ridgeline sweep --help lists them)"},
+      {"--versio", "--versio is no option of ridgeline; did you mean --version?"},
+      {"schema scenaro", "did you mean 'scenario'"},
       {"predikt x", "did you mean 'predict'"},
       {"hardware nvidia-h300", "did you mean"},
       {"models gtp2", "did you mean 'gpt2'"},
@@ -200,7 +205,8 @@ TEST(BrokenFiles, WhatNoReaderCanUseIsNamedInOneLine) {
       {"replay --hardware nvidia-t4", "SQLite format 3", "not JSON: it begins with 'S'"},
       {"calibrate --dry-run --hardware nvidia-t4", "{\"format\": \"ridgeline-probe\", \"version\": 9}", "version 9"},
       {"predict --hardware nvidia-t4 --batch 1 --seq 16 --model", R"({"model_type": "qwen2"})", "model_type"},
-      {"predict --hardware nvidia-t4 --batch 1 --seq 16 --model", R"({"model_type": "bert", "n": )", "a closing bracket missing"}};
+      {"predict --hardware nvidia-t4 --batch 1 --seq 16 --model", R"({"model_type": "bert", "n": )",
+       "a closing bracket missing"}};
   for (const Case& broken : cases) {
     const TemporaryFile file("broken.json", broken.text);
     const ProgramRun run = run_program(std::string(broken.command) + " " + file.path());

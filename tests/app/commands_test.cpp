@@ -320,6 +320,15 @@ TEST(MemoryCommand, ReplaysThePredictedSnapshotToThePredictedPeaks) {
   EXPECT_EQ(replay["segment_allocations_bytes"], replay["recorded_segments_bytes"]);
 }
 
+TEST(Help, OfEveryCommandListsTheExitCodes) {
+  for (const char* command : {"", "predict ", "sweep ", "schema ", "hardware "}) {
+    const ProgramRun run = run_program(std::string(command) + "--help");
+    EXPECT_EQ(run.exit_code, 0) << run.err;
+    for (const char* code : {"0 done", "1 a fault", "2 a mistake", "3 with --check"})
+      EXPECT_NE(run.out.find(code), run.out.npos) << command << code;
+  }
+}
+
 TEST(MemoryCommand, WithoutAHistoryTheSegmentsAreSummedAsTheyAre) {
   const auto file = std::filesystem::path(temporary_path("snapshot.pickle"));
   // {"segments": []}

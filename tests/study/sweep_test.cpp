@@ -2,25 +2,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <chrono>
-#include <csignal>
-#include <filesystem>
-#include <fstream>
 #include <limits>
-#include <random>
 #include <set>
 
 #include "sim/answer/step_run.h"
-#include "sim/study/points_file.h"
-#include "sim/study/run_sweep.h"
-#include "sim/study/sqlite.h"
-#include "sim/study/sweep_scenario.h"
-#include "sim/units/user_error.h"
-#include "tests/support/temporary_path.h"
+#include "sim/report/sweep_report.h"
+#include "tests/support/sweep_fixture.h"
 
 namespace ridgeline {
 namespace {
@@ -28,42 +16,13 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-const std::string kScenario =
-    "scenario: {hardware: nvidia-h200-sxm-141gb, model: {family: gpt2, layers: 2, heads: 4, hidden: 256, vocabulary: "
-    "4000, max_positions: 512, dropout: 0.1}, training: {micro_batch: 2, sequence_length: 128, precision: fp32, "
-    "attention: eager}}\n";
-
-class SweepTest : public testing::Test {
- protected:
-  std::filesystem::path folder_ = temporary_path(testing::UnitTest::GetInstance()->current_test_info()->name());
-  void SetUp() override { std::filesystem::create_directories(folder_); }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-  [[nodiscard]] std::string path(const std::string& name) const { return (folder_ / name).string(); }
-
-  Sweep sweep(const std::string& text) {
-    std::ofstream(path("sweep.yaml")) << kScenario << text;
-    return load_sweep(path("sweep.yaml"));
-  }
-  std::string mistake(const std::string& text) {
-    try {
-      const Sweep s = sweep(text);
-      check_axes(s);
-      return "no mistake";
-    } catch (const UserError& error) {
-      return error.what();
-    }
-  }
-};
+using SweepTest = SweepFixture;
 
 std::vector<std::string> labels(const SweepAxis& axis) {
   std::vector<std::string> out;
   for (const AxisValue& value : axis.values) out.push_back(value.label);
   return out;
 }
-std::vector<SweepPoint> run(const Sweep& sweep, int threads = 2) {
-  return run_sweep(sweep, sweep.points(), {threads, nullptr, {}});
-}
-
 TEST_F(SweepTest, ranges_write_out_their_values) {
   const Sweep s = sweep(
       "axes:\n  training.micro_batch: {log: [1, 64], points: 7}\n  training.sequence_length: {range: [32, 128], step: "
@@ -218,177 +177,30 @@ TEST_F(SweepTest, a_pareto_front_is_what_nothing_beats) {
   }
 }
 
-std::string bytes_of(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-std::string refusal(const std::string& path, const Sweep& sweep) {
-  try {
-    (void)PointsFile(path, sweep);
-  } catch (const UserError& error) {
-    return error.what();
+TEST_F(SweepTest, each_value_of_an_axis_has_its_best_point) {
+  const std::string axes = "axes: {training.micro_batch: [1, 4], hardware: [nvidia-t4, nvidia-h200-sxm-141gb]}\n";
+  const Sweep fastest = sweep(axes + "goal: fastest\n");
+  const std::vector<SweepPoint> points = run(fastest);
+  EXPECT_THAT(ranked_by(fastest), ElementsAre(Metric::tokens_per_s, Metric::step_time));
+  const auto each = best_of_each(points, fastest);
+  ASSERT_TRUE(each);
+  EXPECT_EQ(fastest.axes[each->axis].name, "hardware");
+  ASSERT_EQ(each->points.size(), 2u);
+  for (std::size_t value = 0; value < 2; ++value) {
+    ASSERT_TRUE(each->points[value]);
+    for (const SweepPoint& point : points)
+      if (fastest.values_of(point.index)[each->axis] == value) {
+        EXPECT_LE(point[Metric::tokens_per_s], points[*each->points[value]][Metric::tokens_per_s]);
+      }
   }
-  return "";
-}
-
-TEST_F(SweepTest, a_points_file_holds_the_points_to_the_bit_and_takes_more) {
-  const Sweep s =
-      sweep("axes: {training.micro_batch: {range: [1, 9], step: 1}, training.sequence_length: [128, 4096]}\n");
-  std::vector<SweepPoint> all = run(s);
-  all[1].metrics = {};
-  all[1].metrics[0] = std::numeric_limits<double>::infinity();
-  all[1].metrics[1] = 5e-324;
-  all[1].metrics[2] = -1.0 / 3.0;
-  all[3].error = "a \"quoted\" mistake\nof two lines \xc3\xa9";
-  for (std::size_t done = 0; done <= all.size(); done += 5) {
-    const std::span<const SweepPoint> first = std::span(all).first(done);
-    std::filesystem::remove(path("points"));
-    { PointsFile(path("points"), s).append(first); }
-    PointsFile again(path("points"), s);
-    EXPECT_EQ(again.known(), std::vector<SweepPoint>(first.begin(), first.end()));
-    again.append(std::span(all).subspan(done));
-    again.flush();
-    again.append(std::span(all).first(1));  // twice is once
-  }
-  EXPECT_EQ(PointsFile(path("points"), s).known(), all);
-}
-
-TEST_F(SweepTest, a_killed_process_loses_at_most_what_it_had_not_flushed) {
-  const Sweep s = sweep("axes: {training.micro_batch: {range: [1, 40], step: 1}}\n");
-  const std::vector<SweepPoint> all = run(s);
-  const pid_t child = fork();
-  if (child == 0) {
-    PointsFile file(path("points"), s);
-    file.append(std::span(all).first(17));
-    file.flush();
-    file.append(std::span(all).subspan(17, 10));  // its transaction never ends
-    ::kill(::getpid(), SIGKILL);
-  }
-  int status = 0;
-  ASSERT_EQ(::waitpid(child, &status, 0), child);
-  ASSERT_TRUE(WIFSIGNALED(status));
-  PointsFile file(path("points"), s);
-  EXPECT_EQ(file.known(), std::vector<SweepPoint>(all.begin(), all.begin() + 17));
-  file.append(std::span(all).subspan(17));
-  file.flush();
-}
-
-TEST_F(SweepTest, two_processes_never_write_one_points_file) {
-  const Sweep s = sweep("axes: {training.micro_batch: [1, 2]}\n");
-  const std::vector<SweepPoint> all = run(s);
-  PointsFile held(path("held"), s);
-  held.append(std::span(all).first(1));
-  EXPECT_THAT(refusal(path("held"), s), HasSubstr("another sweep is writing"));
-  const pid_t child = fork();
-  if (child == 0) std::_Exit(refusal(path("held"), s).find("another sweep is writing") != std::string::npos ? 0 : 1);
-  int status = 0;
-  ASSERT_EQ(::waitpid(child, &status, 0), child);
-  EXPECT_EQ(WEXITSTATUS(status), 0);
-  held.append(std::span(all).subspan(1));
-  held.flush();
-}
-
-TEST_F(SweepTest, a_points_file_of_something_else_is_refused_and_left_alone) {
-  const Sweep s = sweep("axes: {training.micro_batch: [1, 2]}\n");
-  { PointsFile(path("points"), s).append(run(s)); }
-  const Sweep other = sweep("axes: {training.micro_batch: [1, 3]}\n");
-  EXPECT_THAT(refusal(path("points"), other), HasSubstr("another sweep"));
-  EXPECT_EQ(PointsFile(path("points"), s).known().size(), 2u);
-  for (const char* text : {"x", "Dear reader,\nthis is no such file\n", "{\"ridgeline_sweep\":1}\n{\"point\":0}\n"}) {
-    std::ofstream(path("letter"), std::ios::trunc) << text;
-    EXPECT_THAT(refusal(path("letter"), s), HasSubstr("not a points file"));
-    EXPECT_EQ(bytes_of(path("letter")), text);
-  }
-  {
-    sqlite::Connection foreign(path("foreign"));
-    foreign.run("CREATE TABLE diary (day TEXT)");
-  }
-  const std::string before = bytes_of(path("foreign"));
-  EXPECT_THAT(refusal(path("foreign"), s), HasSubstr("not a points file"));
-  EXPECT_EQ(bytes_of(path("foreign")), before);
-  EXPECT_THROW(PointsFile(path("no/such/folder"), s), UserError);
-  std::ofstream(path("empty"));
-  EXPECT_TRUE(PointsFile(path("empty"), s).known().empty());
-}
-
-TEST_F(SweepTest, points_of_two_states_of_a_file_are_never_mixed) {
-  const std::filesystem::path shipped = std::filesystem::path(RIDGELINE_SOURCE_DIR) / "hw/nvidia-t4.yaml";
-  const std::string hardware = path("mine.yaml");
-  std::filesystem::copy_file(shipped, hardware);
-  const Sweep s = sweep("axes: {hardware: [nvidia-h200-sxm-141gb, " + hardware + "], training.micro_batch: [1, 2]}\n");
-  const std::vector<SweepPoint> all = run(s);
-  PointsFile file(path("points"), s);
-  file.append(std::span(all).first(2));
-  file.flush();
-  std::ofstream(hardware, std::ios::app) << "# the same numbers, but who knows\n";
-  std::filesystem::last_write_time(hardware, std::filesystem::last_write_time(hardware) + std::chrono::seconds(2));
-  file.append(std::span(all).subspan(2));
-  try {
-    file.flush();
-    FAIL() << "points of a changed file were written";
-  } catch (const UserError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("mine.yaml was changed while the sweep ran"));
-  }
-}
-
-TEST_F(SweepTest, an_edited_hardware_file_is_named_when_a_sweep_goes_on) {
-  const std::string hardware = path("mine.yaml");
-  std::filesystem::copy_file(std::filesystem::path(RIDGELINE_SOURCE_DIR) / "hw/nvidia-t4.yaml", hardware);
-  const Sweep s = sweep("axes: {hardware: [nvidia-h200-sxm-141gb, " + hardware + "]}\n");
-  { PointsFile(path("points"), s).append(run(s)); }
-  EXPECT_EQ(refusal(path("points"), s), "");
-  const std::string before = bytes_of(hardware);
-  std::ofstream(hardware, std::ios::app) << "# edited\n";
-  EXPECT_THAT(refusal(path("points"), s), HasSubstr("mine.yaml has changed since its points were predicted"));
-  std::ofstream(hardware, std::ios::trunc) << before;
-  EXPECT_EQ(refusal(path("points"), s), "");
-  EXPECT_EQ(PointsFile(path("points"), s).known().size(), 2u);
-}
-
-TEST_F(SweepTest, corrupted_points_files_are_refused_or_as_good_as_whole) {
-  const Sweep s = sweep("axes: {training.micro_batch: {range: [1, 60], step: 1}}\n");
-  const std::vector<SweepPoint> all = run(s);
-  { PointsFile(path("whole"), s).append(all); }
-  const std::string whole = bytes_of(path("whole"));
-  std::mt19937_64 random(11);
-  int refused = 0;
-  for (int trial = 0; trial < 200; ++trial) {
-    SCOPED_TRACE(trial);
-    std::string bytes = whole;
-    const auto place = [&] { return static_cast<std::size_t>(random() % bytes.size()); };
-    switch (trial % 5) {
-      case 0: bytes[place()] ^= static_cast<char>(1u << random() % 8); break;
-      case 1: bytes.resize(place()); break;
-      case 2: bytes.replace(place(), 1, std::string(random() % 64, static_cast<char>(random()))); break;
-      case 3: std::fill_n(bytes.begin() + static_cast<std::ptrdiff_t>(place() / 2), random() % 4096, '\0'); break;
-      default: bytes[random() % 100] ^= static_cast<char>(1u << random() % 8); break;
-    }
-    std::ofstream(path("bad"), std::ios::binary | std::ios::trunc) << bytes;
-    std::vector<SweepPoint> known;
-    try {
-      known = PointsFile(path("bad"), s).known();
-    } catch (const UserError&) {
-      ++refused;
-    }
-    for (const SweepPoint& point : known) EXPECT_EQ(point, all[point.index]);
-    for (const char* left : {"bad-journal", "bad-wal", "bad-shm"}) std::filesystem::remove(path(left));
-  }
-  EXPECT_GT(refused, 100);
-}
-
-TEST_F(SweepTest, a_points_file_slows_no_sweep_down) {
-  const Sweep s =
-      sweep("axes: {training.micro_batch: {range: [1, 100], step: 1}, host.scale: {range: [1, 2], points: 100}}\n");
-  std::vector<SweepPoint> points(s.grid_size());
-  for (std::size_t i = 0; i < points.size(); ++i)
-    points[i].index = i, points[i].metrics[0] = 1.0 / static_cast<double>(i + 1);
-  const auto begin = std::chrono::steady_clock::now();
-  {
-    PointsFile file(path("points"), s);
-    for (std::size_t i = 0; i < points.size(); i += 5) file.append(std::span(points).subspan(i, 5));
-  }
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(2));  // 5,000 points/s under any load
-  EXPECT_EQ(PointsFile(path("points"), s).known(), points);
+  // The table names the quantity that it is in the order of, and has its column.
+  const std::string text = sweep_text(fastest, points, 10);
+  EXPECT_THAT(text, HasSubstr("by * tokens a second"));
+  EXPECT_THAT(text, HasSubstr("*tokens/s"));
+  EXPECT_THAT(text, HasSubstr("best of each hardware:"));
+  EXPECT_FALSE(best_of_each(points, sweep(axes + "goal: pareto\n")));
+  const Sweep small = sweep(axes + "constraints: {memory: {below: 1 MiB}}\ngoal: fastest\n");
+  EXPECT_THAT(sweep_text(small, points, 10), HasSubstr("none\n"));
 }
 
 TEST_F(SweepTest, mistakes_are_told_with_their_place) {

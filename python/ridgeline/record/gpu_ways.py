@@ -1,0 +1,74 @@
+"""Lets PyTorch on a CPU take the ways of a GPU, for as long as a recording lasts."""
+import contextlib
+
+import torch
+import torch.optim.optimizer as optimizers
+
+
+@contextlib.contextmanager
+def gpu_ways():
+    """Lets Python code that asks for the kind of device take the way it takes on a GPU."""
+    import torch.cuda.amp.common as amp
+    import torch.nn.functional as functional
+    import torch.nn.utils.clip_grad as clip_grad
+    import torch.utils._foreach_utils as foreach
+    from torch._subclasses.fake_tensor import FakeTensor
+    replaced = []
+
+    def replace(owner, name, value):
+        if hasattr(owner, name):
+            replaced.append((owner, name, getattr(owner, name)))
+            setattr(owner, name, value)
+
+    replace(amp, "amp_definitely_not_available", lambda: False)
+    replace(torch.cuda, "is_bf16_supported", lambda *_, **__: True)
+    devices = ["cuda", "cpu"]
+    for owner in (optimizers, foreach):
+        replace(owner, "_get_foreach_kernels_supported_devices", lambda: devices)
+        replace(owner, "_get_fused_kernels_supported_devices", lambda: devices)
+    for owner in (foreach, clip_grad):
+        replace(owner, "_has_foreach_support", lambda tensors, device: True)
+        replace(owner, "_device_has_foreach_support", lambda device: True)
+    # Functions written in Python shall be seen through: what they call is what counts.
+    for name in ("has_torch_function", "has_torch_function_unary", "has_torch_function_variadic"):
+        replace(functional, name, lambda *_: False)
+    types = getattr(optimizers, "_foreach_supported_types", [])
+    types.append(FakeTensor)
+    try:
+        yield
+    finally:
+        types.remove(FakeTensor)
+        for owner, name, value in reversed(replaced):
+            setattr(owner, name, value)
+
+
+@contextlib.contextmanager
+def modules_replace_parameters():
+    """Module.to and its kin exchange tensors in place, which tensors without data do not allow: here they are replaced."""
+    original, replaced = torch.nn.Module._apply, {}
+
+    def apply(module, fn, recurse=True):
+        if recurse:
+            for child in module.children():
+                child._apply(fn)
+        for name, parameter in module._parameters.items():
+            if parameter is None:
+                continue
+            if id(parameter) not in replaced:  # tied weights stay tied
+                with torch.no_grad():
+                    new = fn(parameter)
+                same = new is parameter or new.untyped_storage()._cdata == parameter.untyped_storage()._cdata
+                new = parameter if same else torch.nn.Parameter(new, parameter.requires_grad)
+                replaced[id(parameter)] = (parameter, new)
+                replaced.setdefault(id(new), (new, new))
+            module._parameters[name] = replaced[id(parameter)][1]
+        for name, buffer in module._buffers.items():
+            if buffer is not None:
+                module._buffers[name] = fn(buffer)
+        return module
+
+    torch.nn.Module._apply = apply
+    try:
+        yield
+    finally:
+        torch.nn.Module._apply = original
