@@ -59,8 +59,9 @@ class Writer {
         add_device(list);
         list += ']';
       });
-      trace.add_with("distributedInfo", [](std::string& object) {
-        JsonObject(object).add("backend", "none").add("rank", 0).add("world_size", 1);
+      trace.add_with("distributedInfo", [&](std::string& object) {
+        const std::int64_t ranks = all_ranks();
+        JsonObject(object).add("backend", ranks > 1 ? "nccl" : "none").add("rank", 0).add("world_size", ranks);
       });
       trace.add("displayTimeUnit", "ms").add("baseTimeNanoseconds", 0).add("traceName", in_.title);
       trace.add("step_us", in_microseconds(in_.timeline.step));
@@ -90,6 +91,21 @@ class Writer {
         .add("numSms", in_.gpu.sm.count);
   }
 
+  /// Of the largest group that a collective of the step has.
+  [[nodiscard]] std::int64_t all_ranks() const {
+    std::int64_t ranks = 1;
+    for (const Action* launch : launches_)
+      if (const Collective* collective = collective_of(*launch)) ranks = std::max(ranks, collective->ranks);
+    return ranks;
+  }
+  [[nodiscard]] const Collective* collective_of(const Action& launch) const {
+    if (launch.call == Action::kNoCall || in_.program.trace == nullptr) return nullptr;
+    return std::get_if<Collective>(&in_.program.trace->ops[in_.program.trace->calls[launch.call].op]);
+  }
+
+  /// Streams are numbered as PyTorch's pool gives them out.
+  static int number_of(std::uint8_t stream) { return kStream + 4 * stream; }
+
   void name_processes() {
     events_.metadata("process_name", kHostProcess, 0, "name", "python3");
     events_.metadata("process_labels", kHostProcess, 0, "labels", "CPU");
@@ -99,7 +115,10 @@ class Writer {
     events_.metadata("process_name", kDevice, 0, "name", in_.gpu.title);
     events_.metadata("process_labels", kDevice, 0, "labels", "GPU 0");
     events_.metadata("process_sort_index", kDevice, 0, "sort_index", 1);
-    events_.metadata("thread_name", kDevice, kStream, "name", "stream 7 ");
+    for (std::size_t i = 0; i < std::max<std::size_t>(1, plan_.streams); ++i) {
+      const int stream = number_of(static_cast<std::uint8_t>(i));
+      events_.metadata("thread_name", kDevice, stream, "name", fmt::format("stream {} ", stream));
+    }
   }
 
   /// The launches of one call stand side by side.
@@ -329,16 +348,14 @@ class Writer {
     const KernelTime& time = in_.times[i];
     const KernelSpan& span = in_.timeline.kernels[i];
     const Kind kind = kind_of(i);
+    const int stream = number_of(span.stream);
     const auto [correlation, external] = correlation_of(i);
     const auto add_arguments = [&, correlation = correlation, external = external](JsonObject& a) {
       a.add("External id", external);
       if (kind.name != nullptr) return add_copy(a, std::get<FixedWork>(launch.work), span, correlation);
+      if (const Collective* collective = collective_of(*launches_[i])) add_collective(a, *collective);
       const double blocks = static_cast<double>(launch.blocks()) / std::max(1, in_.gpu.sm.count);
-      a.add("queued", 0)
-          .add("device", kDevice)
-          .add("context", 1)
-          .add("stream", kStream)
-          .add("correlation", correlation);
+      a.add("queued", 0).add("device", kDevice).add("context", 1).add("stream", stream).add("correlation", correlation);
       a.add("registers per thread", launch.registers_per_thread).add("shared memory", launch.shared_bytes_per_block);
       a.add("blocks per SM", blocks);
       a.add("warps per SM", blocks * (launch.threads_per_block + kWarp - 1) / kWarp);
@@ -349,13 +366,23 @@ class Writer {
       a.add("DRAM written bytes", std::llround(time.dram_write_bytes));
       if (launch.flops > 0) a.add("FLOPs", launch.flops);
     };
-    events_.slice(kind.cat, kind.name ? kind.name : names_[i], kDevice, kStream, span.start.value(), span.end.value(),
+    events_.slice(kind.cat, kind.name ? kind.name : names_[i], kDevice, stream, span.start.value(), span.end.value(),
                   add_arguments);
-    events_.flow("f", correlation, kDevice, kStream, span.start.value());
+    events_.flow("f", correlation, kDevice, stream, span.start.value());
+  }
+  /// As PyTorch's profiler describes a collective.
+  static void add_collective(JsonObject& a, const Collective& collective) {
+    const std::int64_t whole = collective.bytes / std::max<std::int64_t>(1, bytes_of(collective.type)),
+                       part = whole / std::max<std::int64_t>(1, collective.ranks);
+    a.add("Collective name", name_of(collective.kind));
+    a.add("In msg nelems", collective.kind == CollectiveKind::all_gather ? part : whole);
+    a.add("Out msg nelems", collective.kind == CollectiveKind::reduce_scatter ? part : whole);
+    a.add("Group size", collective.ranks).add("dtype", name_of(collective.type));
+    a.add("Process Group Description", name_of(collective.group));
   }
   static void add_copy(JsonObject& a, const FixedWork& work, const KernelSpan& span, std::size_t correlation) {
     const double seconds = (span.end - span.start).value();
-    a.add("device", kDevice).add("context", 1).add("stream", kStream).add("correlation", correlation);
+    a.add("device", kDevice).add("context", 1).add("stream", number_of(span.stream)).add("correlation", correlation);
     a.add("bytes", std::llround(work.bytes));
     a.add("memory bandwidth (GB/s)", seconds > 0.0 ? work.bytes / seconds * 1e-9 : 0.0);
   }

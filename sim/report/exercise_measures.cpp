@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "sim/answer/residual_ranges.h"
+#include "sim/answer/step_run.h"
 #include "sim/config/data_folder.h"
 #include "sim/hardware/load_gpu.h"
 #include "sim/hardware/load_host.h"

@@ -1,0 +1,147 @@
+// Steps of several GPUs as a whole: against the single-GPU product, against links, against closed forms.
+#include "sim/answer/parallel_prediction.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "sim/answer/communication.h"
+#include "sim/answer/step_run.h"
+#include "sim/units/user_error.h"
+
+namespace ridgeline {
+namespace {
+
+/// GPT-2 on some H200s of one server.
+Scenario scenario(const std::vector<std::string>& sets, const std::string& cluster = "hgx-h200") {
+  ScenarioSource source;
+  source.text =
+      "cluster: " + cluster +
+      "\nmodel: gpt2\ntraining: {micro_batch: 4, sequence_length: 512, precision: amp-bf16, optimizer: {name: "
+      "adamw, implementation: fused}}\n";
+  source.text_name = "test";
+  for (const std::string& set : sets) source.overrides.push_back(config::parse_override(set));
+  return load_scenario(source);
+}
+
+Prediction predicted(const std::vector<std::string>& sets, const std::string& cluster = "hgx-h200") {
+  return predict(scenario(sets, cluster), "analytic");
+}
+
+TEST(ParallelPrediction, of_one_rank_is_the_prediction_of_one_gpu_to_the_bit) {
+  ScenarioSource alone;
+  alone.text =
+      "hardware: nvidia-h200-sxm-141gb\nmodel: gpt2\ntraining: {micro_batch: 4, sequence_length: 512, precision: "
+      "amp-bf16, "
+      "optimizer: {name: adamw, implementation: fused}}\n";
+  const Prediction one = predict(load_scenario(alone), "analytic");
+  for (const char* strategy : {"ddp", "zero1", "fsdp"}) {
+    const Prediction same =
+        predicted({"training.parallel.data=1", std::string("training.parallel.strategy=") + strategy});
+    EXPECT_EQ(one.step.time.value(), same.step.time.value());
+    EXPECT_EQ(one.step.low.value(), same.step.low.value());
+    EXPECT_EQ(one.memory.device_used, same.memory.device_used);
+    EXPECT_EQ(one.kernels.size(), same.kernels.size());
+    EXPECT_FALSE(same.parallel);
+  }
+}
+
+TEST(ParallelPrediction, counts_the_samples_of_all_ranks) {
+  const Prediction four = predicted({"training.parallel.data=4"});
+  EXPECT_NEAR(four.step.samples_per_s * four.step.time.value(), 16.0, 1e-9);
+  ASSERT_TRUE(four.parallel);
+  EXPECT_EQ(four.parallel->gpus, 4);
+  EXPECT_GT(four.parallel->efficiency, 0.3);
+  EXPECT_LE(four.parallel->efficiency, 1.0);
+}
+
+TEST(ParallelPrediction, divides_communication_into_exposed_and_hidden) {
+  for (const char* strategy : {"ddp", "zero1", "zero2", "fsdp"}) {
+    const Prediction p = predicted({std::string("training.parallel.strategy=") + strategy});
+    ASSERT_TRUE(p.parallel) << strategy;
+    Seconds all{}, exposed{};
+    for (const CommunicationUse& use : p.parallel->communication) {
+      all += use.time;
+      exposed += use.exposed;
+      EXPECT_GT(use.count, 0);
+    }
+    EXPECT_NEAR(all.value(), (p.parallel->exposed + p.parallel->hidden).value(), 1e-12);
+    EXPECT_NEAR(exposed.value(), p.parallel->exposed.value(), 1e-12);
+    // What a step is made of adds up to it.
+    EXPECT_NEAR(p.step.latency.total().value(), p.step.time.value(), 1e-6 * p.step.time.value()) << strategy;
+    Seconds classes = p.idle;
+    for (const Seconds t : p.time_by_class) classes += t;
+    EXPECT_NEAR(classes.value(), p.step.time.value(), 1e-6 * p.step.time.value()) << strategy;
+  }
+}
+
+TEST(ParallelPrediction, faster_links_are_never_slower) {
+  for (const char* strategy : {"ddp", "zero1", "fsdp"}) {
+    double last = 1e9;
+    for (const char* rate : {"1 GB/s", "3 GB/s", "10 GB/s", "30 GB/s", "100 GB/s"}) {
+      const double step =
+          predicted({std::string("training.parallel.strategy=") + strategy, std::string("cluster.links.rate=") + rate})
+              .step.time.value();
+      EXPECT_LE(step, 1.001 * last) << strategy << " at " << rate;
+      last = step;
+    }
+  }
+}
+
+TEST(ParallelPrediction, sharding_takes_less_memory_the_more_ranks_there_are) {
+  std::int64_t last = predicted({"training.parallel.data=2"}).memory.peak_allocated;
+  for (const char* data : {"2", "4", "8"}) {
+    const std::int64_t now =
+        predicted({"training.parallel.strategy=fsdp", std::string("training.parallel.data=") + data})
+            .memory.peak_allocated;
+    EXPECT_LT(now, last) << data;
+    last = now;
+  }
+}
+
+TEST(ParallelPrediction, communicators_lie_outside_the_allocator) {
+  const Scenario four = scenario({"training.parallel.data=4"});
+  EXPECT_GT(communicator_bytes(four), 256 << 20);
+  const Prediction p = predict(four, "analytic");
+  EXPECT_EQ(p.memory.device_used, p.memory.peak_reserved + p.memory.context);
+  EXPECT_EQ(p.parallel->ranks.front().communicator_bytes, communicator_bytes(four));
+}
+
+TEST(ParallelPrediction, keeps_micro_batches_apart_that_exchange_gradients) {
+  const double sync = predicted({"training.gradient_accumulation=4"}).parallel->communication.front().count;
+  const double once = predicted({"training.gradient_accumulation=4", "training.parallel.no_sync=true"})
+                          .parallel->communication.front()
+                          .count;
+  EXPECT_EQ(sync, 4 * once);
+}
+
+TEST(ClusterScenario, refuses_what_does_not_fit_together) {
+  const auto message = [](const std::vector<std::string>& sets, const std::string& cluster = "hgx-h200") {
+    try {
+      scenario(sets, cluster);
+    } catch (const UserError& error) {
+      return std::string(error.what());
+    }
+    return std::string("nothing");
+  };
+  EXPECT_NE(message({"training.parallel.data=9"}).find("8 GPUs"), std::string::npos);
+  EXPECT_NE(message({"training.parallel.tensor=2"}).find("only data parallel"), std::string::npos);
+  EXPECT_NE(message({"training.parallel.strategy=hsdp", "training.parallel.replicate=3"}).find("does not divide"),
+            std::string::npos);
+  EXPECT_NE(message({"training.parallel.strategy=fdsp"}).find("fsdp"), std::string::npos);
+  EXPECT_NE(message({"training.compile=true"}).find("not modelled"), std::string::npos);
+  EXPECT_NE(message({"hardware=nvidia-t4"}).find("consists of"), std::string::npos);
+  EXPECT_NE(message({}, "hgx-h20").find("hgx-h200"), std::string::npos);
+  EXPECT_EQ(message({"training.compile=true", "training.parallel.data=1"}), "nothing");
+}
+
+TEST(ClusterScenario, takes_a_cluster_in_place) {
+  const Scenario inline_one = scenario({},
+                                       "{gpu: nvidia-a100-sxm4-80gb, nodes: 2, gpus: 8, interconnect: nvswitch, nics: "
+                                       "{count: 8, rate: 200 Gbit/s}}");
+  EXPECT_EQ(inline_one.gpu.name, "nvidia-a100-sxm4-80gb");
+  EXPECT_EQ(inline_one.training.parallel.data, 16);
+}
+
+}  // namespace
+}  // namespace ridgeline
