@@ -131,8 +131,9 @@ TEST(BrokenFiles, OfEveryKindAreRefusedByEveryCommandThatReadsOne) {
                                  {"list", "[1, 2, 3]\n"},
                                  {"cut-off.json", R"({"traceEvents": [ {"ph": "X")"},
                                  {"cut-off.gz", contents_of("measurements/h200/kernels.jsonl.gz").substr(0, 24)}};
-  for (const char* command : {"predict", "fit", "compare", "sweep", "replay --hardware nvidia-t4", "memory", "models",
-                              "hardware", "calibrate --dry-run --hardware nvidia-t4", "kernels --hardware nvidia-t4"})
+  for (const char* command :
+       {"predict", "fit", "compare", "sweep", "replay --hardware nvidia-t4", "memory", "models", "hardware",
+        "calibrate --dry-run --hardware nvidia-t4", "kernels --hardware nvidia-t4", "collectives --cluster h200-x2"})
     for (const TemporaryFile& file : files) {
       const ProgramRun run = run_program(std::string(command) + " " + file.path());
       EXPECT_EQ(run.exit_code, 2) << command << " " << file.path() << "\n" << run.err;
@@ -157,8 +158,9 @@ TEST(BrokenFiles, ThatNestTooDeepOrExpandTooMuchAreRefusedInASentence) {
                                  {"deep.json", R"({"op":"mm","params":)" + opens + closes + "}"},
                                  {"objects.json", objects + "1" + ends},
                                  {"blanks.gz", blanks}};
-  for (const char* command : {"predict", "replay --hardware nvidia-t4", "memory", "hardware", "models",
-                              "calibrate --dry-run --hardware nvidia-t4", "kernels --hardware nvidia-t4"})
+  for (const char* command :
+       {"predict", "replay --hardware nvidia-t4", "memory", "hardware", "models",
+        "calibrate --dry-run --hardware nvidia-t4", "kernels --hardware nvidia-t4", "collectives --cluster h200-x2"})
     for (const TemporaryFile& file : files) {
       const ProgramRun run = run_program(std::string(command) + " " + file.path());
       EXPECT_EQ(run.exit_code, 2) << command << " " << file.path() << "\n" << run.err.substr(0, 500);
@@ -200,7 +202,8 @@ TEST(BrokenFiles, WhatNoReaderCanUseIsNamedInOneLine) {
       {"replay --hardware nvidia-t4", "SQLite format 3", "not JSON: it begins with 'S'"},
       {"calibrate --dry-run --hardware nvidia-t4", "{\"format\": \"ridgeline-probe\", \"version\": 9}", "version 9"},
       {"predict --hardware nvidia-t4 --batch 1 --seq 16 --model", R"({"model_type": "qwen2"})", "model_type"},
-      {"predict --hardware nvidia-t4 --batch 1 --seq 16 --model", R"({"model_type": "bert", "n": )", "a closing bracket missing"}};
+      {"predict --hardware nvidia-t4 --batch 1 --seq 16 --model", R"({"model_type": "bert", "n": )",
+       "a closing bracket missing"}};
   for (const Case& broken : cases) {
     const TemporaryFile file("broken.json", broken.text);
     const ProgramRun run = run_program(std::string(broken.command) + " " + file.path());
