@@ -122,6 +122,9 @@ TEST_F(OverlapLimits, a_collective_waits_until_the_last_blocks_are_placed) {
   EXPECT_NEAR(in_microseconds(wait_for_room(gpu, waves, microseconds(0))), 75, 1e-9);
   EXPECT_NEAR(in_microseconds(wait_for_room(gpu, waves, microseconds(30))), 45, 1e-9);
   EXPECT_EQ(wait_for_room(gpu, waves, microseconds(90)).value(), 0.0);
+  const KernelBesides full{.time = microseconds(100), .blocks = 132}, small{.time = microseconds(100), .blocks = 100};
+  EXPECT_NEAR(in_microseconds(wait_for_room(gpu, full, microseconds(10))), 90, 1e-9);
+  EXPECT_EQ(wait_for_room(gpu, small, microseconds(10)).value(), 0.0);
 }
 
 }  // namespace
