@@ -1,5 +1,5 @@
 # The fitted constants of data/laws/*.yaml as C++ (fit/generate_tables.cpp): sim/timing/tables/*.inc of the build folder,
-# sim/network/tables/network.inc those of collectives.
+# those of collectives in a folder of their own layer.
 add_executable(generate_tables ${CMAKE_SOURCE_DIR}/fit/generate_tables.cpp)
 target_link_libraries(generate_tables PRIVATE ridgeline_yaml)
 set_target_properties(generate_tables PROPERTIES UNITY_BUILD OFF)

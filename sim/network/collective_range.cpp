@@ -8,7 +8,7 @@ namespace {
 // 4.5 % and 95.5 % quantiles of measured over predicted of rows that no fit saw (tests/network prints them); over nodes
 // of all published rows.
 constexpr std::int64_t kLarge = 1 << 20;
-constexpr CollectiveRange kLargeRange{0.9, 1.11}, kSmallRange{0.9, 1.12}, kNetworkRange{0.7, 1.4};
+constexpr CollectiveRange kLargeRange{0.88, 1.13}, kSmallRange{0.9, 1.12}, kNetworkRange{0.7, 1.4};
 constexpr double kLeast = 0.25;        // of a prediction
 constexpr double kNotValidated = 3.0;  // times as wide where nothing was compared
 

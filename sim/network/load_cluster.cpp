@@ -186,6 +186,9 @@ Cluster cluster_of(Node tree, std::string_view source, std::string name, const s
   refuse_unknown_keys(root);
 
   Cluster cluster;
+  if (sheet)
+    sheet->values.push_back(
+        {.key = "gpu", .value = gpu.name, .unit = {}, .source = gpu.title, .spread = {}, .note = {}, .inherited = {}});
   cluster.name = std::move(name);
   cluster.title = root["title"].text(cluster.name);
   cluster.gpu_name = root["gpu"].text();

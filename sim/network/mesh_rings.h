@@ -12,8 +12,8 @@ using LinkCounts = std::vector<std::vector<int>>;
 LinkCounts links_between(const LinkCounts& links, int ranks, int stride);
 
 /// How many times a ring through all GPUs fits into the links, each link once in each direction: both ways around a
-/// ring of three or more count, a ring of two needs both ways of its link. 0 where there is none. Of more than eight GPUs
-/// what the links of the least linked one allow.
+/// ring of three or more count, a ring of two needs both ways of its link. 0 where there is none. Of more than eight
+/// GPUs what the links of the least linked one allow.
 int disjoint_rings(const LinkCounts& links);
 
 }  // namespace ridgeline

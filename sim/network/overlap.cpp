@@ -53,6 +53,7 @@ double collective_slowdown(const Gpu& gpu, const CollectiveTime& collective, con
 
 Seconds wait_for_room(const Gpu& gpu, const KernelBesides& kernel, Seconds elapsed) {
   const double at_once = gpu.sm.count * std::max(1.0, kernel.blocks_per_sm);
+  if (kernel.blocks < at_once) return Seconds{0.0};  // it never fills the GPU
   const double waves = std::ceil(std::max(1.0, kernel.blocks) / at_once - 1e-9);
   // The last wave is placed when the one before it ends; blocks that all fit leave room only where they end.
   const Seconds placed = waves > 1.0 ? kernel.time * ((waves - 1.0) / waves) : kernel.time;

@@ -13,10 +13,10 @@ namespace ridgeline {
 
 /// A kernel as the law of overlap sees it.
 struct KernelBesides {
-  Seconds time;              ///< alone
+  Seconds time{};            ///< alone
   double blocks = 1.0;       ///< thread blocks of the launch
   double blocks_per_sm = 1;  ///< that fit an SM
-  Bytes dram;                ///< moved through the DRAM
+  Bytes dram{};              ///< moved through the DRAM
   double memory_bound = 0;   ///< 1: it waits for memory; 0: it computes
 };
 

@@ -14,20 +14,20 @@ namespace {
 
 using nlohmann::ordered_json;
 
-double shown(double value) { return std::stod(fmt::format("{:.6g}", value)); }
+double six_digits(double value) { return std::stod(fmt::format("{:.6g}", value)); }
 
 /// Of a call, as events around it show: the range of the kernel's time, and the start.
 ordered_json predicted_json(const CollectiveCase& one, const CollectiveTime& time) {
   const double call = in_microseconds(time.call), scale = call / in_microseconds(time.time);
   ordered_json out;
-  out["time_us"] = shown(call);
-  out["low_us"] = shown(in_microseconds(time.low) * scale);
-  out["high_us"] = shown(in_microseconds(time.high) * scale);
+  out["time_us"] = six_digits(call);
+  out["low_us"] = six_digits(in_microseconds(time.low) * scale);
+  out["high_us"] = six_digits(in_microseconds(time.high) * scale);
   out["algorithm"] = name_of(time.algorithm);
   out["protocol"] = name_of(time.protocol);
   out["channels"] = time.channels;
-  out["bus_gb_per_s"] = shown(time.bus.value() * 1e-9);
-  out["kernel_us"] = shown(in_microseconds(time.time));
+  out["bus_gb_per_s"] = six_digits(time.bus.value() * 1e-9);
+  out["kernel_us"] = six_digits(in_microseconds(time.time));
   out["threads"] = time.threads;
   out["wire_bytes"] = static_cast<std::int64_t>(time.wire.value());
   out["dram_bytes"] = static_cast<std::int64_t>(time.dram.value());
@@ -46,10 +46,10 @@ std::string size_text(std::int64_t bytes) {
   return fmt::format("{} B", bytes);
 }
 
+constexpr double kMilliseconds = 1e3;  ///< microseconds from which a time is told in milliseconds
+
 std::string time_text(double us) {
-  if (us >= 1e5) return fmt::format("{:.1f} ms", us * 1e-3);
-  if (us >= 1e4) return fmt::format("{:.2f} ms", us * 1e-3);
-  return fmt::format("{:.1f} us", us);
+  return us >= kMilliseconds ? fmt::format("{:.4g} ms", us * 1e-3) : fmt::format("{:.1f} us", us);
 }
 
 /// What a person reads "limited by".
@@ -58,23 +58,31 @@ std::string_view limit_text(CollectiveLimiter limiter) {
     case CollectiveLimiter::latency: return "latency";
     case CollectiveLimiter::links: return "NVLink";
     case CollectiveLimiter::pcie: return "PCIe";
-    case CollectiveLimiter::host: return "host memory";
+    case CollectiveLimiter::host: return "host";
     case CollectiveLimiter::network: return "NICs";
     case CollectiveLimiter::gpu: break;
   }
-  return "the GPU itself";
+  return "itself";
 }
 
-constexpr const char* kRow = "{:<15} {:>10} {:>6} {:>6} {:>11} {:>22} {:>9} {:<9} {:<7} {:>8}  {}{}";
+constexpr const char* kRow = "{:<14} {:>9} {:>8} {:>10} {:>14} {:>6} {:<16} {:>3} {}";
 
+/// At most 100 columns; what was not compared stands below.
 std::string row_text(const CollectiveCase& one, const CollectiveTime& time) {
   const double call = in_microseconds(time.call), scale = call / in_microseconds(time.time);
-  const std::string range = fmt::format("{} to {}", time_text(in_microseconds(time.low) * scale),
-                                        time_text(in_microseconds(time.high) * scale));
-  return fmt::format(kRow, name_of(one.collective.kind), size_text(one.collective.bytes), one.placement.ranks,
-                     one.placement.nodes, time_text(call), range, fmt::format("{:.1f}", time.bus.value() * 1e-9),
-                     name_of(time.algorithm), name_of(time.protocol), time.channels, limit_text(time.limiter),
-                     time.validated ? "" : fmt::format(" ({})", time.why_not));
+  const double unit = call >= kMilliseconds ? 1e-3 : 1.0;  // as time_text
+  const std::string range = fmt::format("{:.3g} to {:.3g}", in_microseconds(time.low) * scale * unit,
+                                        in_microseconds(time.high) * scale * unit);
+  const std::string ranks = one.placement.nodes == 1
+                                ? fmt::format("{}", one.placement.ranks)
+                                : fmt::format("{} x {}", one.placement.nodes, one.placement.ranks_a_node);
+  const bool runs = time.algorithm != NcclAlgorithm::none;
+  std::string row = fmt::format(kRow, name_of(one.collective.kind), size_text(one.collective.bytes), ranks,
+                                time_text(call), range, fmt::format("{:.1f}", time.bus.value() * 1e-9),
+                                runs ? fmt::format("{} {}", name_of(time.algorithm), name_of(time.protocol)) : "none",
+                                time.channels, limit_text(time.limiter));
+  if (!time.validated) row += fmt::format("\n    not validated: {}", time.why_not);
+  return row;
 }
 
 }  // namespace
@@ -85,9 +93,9 @@ CollectiveLines::CollectiveLines(Cluster cluster, Gpu gpu, bool table)
 std::string CollectiveLines::heading() const {
   if (!table_) return "";
   return fmt::format("{}: {}\n", cluster_.name, cluster_.title) +
-         fmt::format(kRow, "collective", "bytes", "ranks", "nodes", "time", "nine in ten between", "bus GB/s",
-                     "algorithm", "protocol", "channels", "limited by", "") +
-         "\n";
+         fmt::format(kRow, "collective", "bytes", "ranks", "time", "nine in ten", "bus", "algorithm", "SMs",
+                     "limited by") +
+         "\n" + fmt::format(kRow, "", "", "", "", "", "GB/s", "", "", "") + "\n";
 }
 
 CollectiveLines::Answer CollectiveLines::answer(std::string_view given) const {

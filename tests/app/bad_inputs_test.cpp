@@ -136,8 +136,9 @@ TEST(BrokenFiles, OfEveryKindAreRefusedByEveryCommandThatReadsOne) {
                                  {"list", "[1, 2, 3]\n"},
                                  {"cut-off.json", R"({"traceEvents": [ {"ph": "X")"},
                                  {"cut-off.gz", contents_of("measurements/h200/kernels.jsonl.gz").substr(0, 24)}};
-  for (const char* command : {"predict", "fit", "compare", "sweep", "replay --hardware nvidia-t4", "memory", "models",
-                              "hardware", "calibrate --dry-run --hardware nvidia-t4", "kernels --hardware nvidia-t4"})
+  for (const char* command :
+       {"predict", "fit", "compare", "sweep", "replay --hardware nvidia-t4", "memory", "models", "hardware",
+        "calibrate --dry-run --hardware nvidia-t4", "kernels --hardware nvidia-t4", "collectives --cluster h200-x2"})
     for (const TemporaryFile& file : files) {
       const ProgramRun run = run_program(std::string(command) + " " + file.path());
       EXPECT_EQ(run.exit_code, 2) << command << " " << file.path() << "\n" << run.err;
@@ -162,8 +163,9 @@ TEST(BrokenFiles, ThatNestTooDeepOrExpandTooMuchAreRefusedInASentence) {
                                  {"deep.json", R"({"op":"mm","params":)" + opens + closes + "}"},
                                  {"objects.json", objects + "1" + ends},
                                  {"blanks.gz", blanks}};
-  for (const char* command : {"predict", "replay --hardware nvidia-t4", "memory", "hardware", "models",
-                              "calibrate --dry-run --hardware nvidia-t4", "kernels --hardware nvidia-t4"})
+  for (const char* command :
+       {"predict", "replay --hardware nvidia-t4", "memory", "hardware", "models",
+        "calibrate --dry-run --hardware nvidia-t4", "kernels --hardware nvidia-t4", "collectives --cluster h200-x2"})
     for (const TemporaryFile& file : files) {
       const ProgramRun run = run_program(std::string(command) + " " + file.path());
       EXPECT_EQ(run.exit_code, 2) << command << " " << file.path() << "\n" << run.err.substr(0, 500);

@@ -226,6 +226,7 @@ TEST(Predict, TextFitsAHundredColumns) {
         "fit --model llama-7b --hardware nvidia-rtx-3090 --batch 3 --seq 512",
         "hardware",
         "hardware nvidia-h200-sxm-141gb",
+        "hardware dgx-1-v100",
         "models",
         "models bert-large",
         "predict scenarios/huggingface-v100/4-fp16.yaml --memory-report --no-advice",
@@ -280,6 +281,48 @@ not json
   EXPECT_DOUBLE_EQ(answers[0]["predicted"]["flops"], 2.0 * 4096 * 4096 * 4096);
   for (const int i : {1, 2, 3}) EXPECT_TRUE(answers[i].contains("error")) << answers[i];
   EXPECT_TRUE(answers[4].contains("predicted"));
+}
+
+TEST(Collectives, AMistakeStaysOnItsLineAndTheOthersGoOn) {
+  const std::string cases = R"({"op":"all_reduce","bytes":26214400,"gpus":4,"nodes":1,"dtype":"bf16","id":"first"}
+{"op":"allreduce","bytes":1}
+
+not json
+{"op":"all_gather","bytes":1073741824,"gpus":8,"nodes":4}
+)";
+  const ProgramRun run = run_program("collectives --cluster hgx-h200 --format json -", cases);
+  EXPECT_EQ(run.exit_code, 2);
+  std::istringstream lines(run.out);
+  std::vector<json> answers;
+  for (std::string line; std::getline(lines, line);) answers.push_back(json::parse(line));
+  ASSERT_EQ(answers.size(), 4u);
+  EXPECT_EQ(answers[0]["id"], "first");
+  for (const char* key : {"time_us", "low_us", "high_us", "algorithm", "protocol", "channels", "bus_gb_per_s"})
+    EXPECT_TRUE(answers[0]["predicted"].contains(key)) << key;
+  for (const int i : {1, 2}) EXPECT_TRUE(answers[i].contains("error")) << answers[i];
+  EXPECT_TRUE(answers[3].contains("predicted"));
+  EXPECT_EQ(run_program("collectives --cluster hgx-h200", cases).out, run.out);  // no terminal: JSON
+}
+
+TEST(Collectives, TheTableFitsAHundredColumnsAndMistakesNameFileAndLine) {
+  const std::string cases = R"({"op":"reduce_scatter","bytes":1073741824,"gpus":8,"nodes":16}
+{"op":"all_reduce","bytes":1000000,"gpus":9}
+)";
+  const ProgramRun run = run_program("collectives --cluster dgx-a100 --format text", cases);
+  EXPECT_EQ(run.exit_code, 2);
+  EXPECT_THAT(run.out, HasSubstr("not validated: no collective over 16 nodes"));
+  EXPECT_THAT(run.err, HasSubstr("standard input:2: gpus: 9"));
+  std::istringstream lines(run.out);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 100u) << line;
+  EXPECT_EQ(run_program("collectives --cluster dgx-a10", cases).exit_code, 2);
+  EXPECT_EQ(run_program("collectives --cluster dgx-a100", "\n").exit_code, 2);
+}
+
+TEST(Hardware, ListsClustersAndShowsOne) {
+  EXPECT_THAT(run_program("hardware").out, HasSubstr("dgx-1-v100"));
+  const json sheet = json::parse(run_program("hardware p5 --format json").out);
+  for (const auto& [key, entry] : sheet["values"].items()) EXPECT_NE(entry["source"], "") << key;
+  EXPECT_THAT(run_program("hardware h200-x2 --set nodes=3").err, HasSubstr("nics.count"));
 }
 
 TEST(Hardware, EveryNumberHasASource) {

@@ -20,7 +20,8 @@ namespace {
 
 using nlohmann::json;
 
-constexpr double kMedian = 0.08, kTail = 0.25;  // of both times; the tail: nine in ten
+constexpr double kMedian = 0.08, kWorst = 0.25;  // of both times
+constexpr double kDisturbed = 2.0;  // a collective alone that took so many times what the law says was not alone
 
 /// Thread blocks of the libraries' kernels and bytes of their operands, as the shapes say.
 const std::map<std::string, KernelBesides>& kernels() {
@@ -37,6 +38,7 @@ const std::map<std::string, KernelBesides>& kernels() {
 
 TEST(Overlap, both_times_are_what_an_h200_took) {
   std::vector<double> errors;
+  int disturbed = 0;
   for_each_row(testing::measurements().file("h200/parallel/overlap.jsonl"), [&](const json& row) {
     const std::string key = row["op"].get<std::string>() + row["compute"].get<std::string>() + row["bytes"].dump();
     if (!held_out_by_shape(hash_of(key + row["world"].dump()))) return;
@@ -45,6 +47,10 @@ TEST(Overlap, both_times_are_what_an_h200_took) {
     const Collective one{
         .kind = *collective_kind_from(row["op"].get<std::string>()), .ranks = cluster.gpus, .bytes = row["bytes"]};
     CollectiveTime collective = collective_time(cluster, gpu, one, place(cluster, cluster.gpus));
+    if (row["collective_us"].get<double>() > kDisturbed * in_microseconds(collective.call)) {
+      ++disturbed;
+      return;
+    }
     collective.time = microseconds(row["collective_us"]);
     KernelBesides kernel = kernels().at(row["compute"]);
     kernel.time = microseconds(row["compute_us"]);
@@ -52,7 +58,7 @@ TEST(Overlap, both_times_are_what_an_h200_took) {
     const auto compare = [&](const char* what, Seconds predicted, double us, bool covered) {
       if (!covered) return;  // the other ended before it
       errors.push_back(std::abs(in_microseconds(predicted) / us - 1.0));
-      if (errors.back() > kTail)
+      if (errors.back() > kWorst)
         fmt::print("{} {}: {:.0f} us, measured {:.0f}\n", row["compute"].get<std::string>() + " beside " + key, what,
                    in_microseconds(predicted), us);
     };
@@ -64,7 +70,8 @@ TEST(Overlap, both_times_are_what_an_h200_took) {
   fmt::print("n {}  median {:.1f} %  nine in ten {:.1f} %  worst {:.1f} %\n", errors.size(),
              100 * errors[errors.size() / 2], 100 * errors[errors.size() * 9 / 10], 100 * errors.back());
   EXPECT_LE(errors[errors.size() / 2], kMedian);
-  EXPECT_LE(errors[errors.size() * 9 / 10], kTail);
+  EXPECT_LE(errors.back(), kWorst);
+  EXPECT_EQ(disturbed, 1);
 }
 
 class OverlapLimits : public ::testing::Test {
@@ -115,6 +122,9 @@ TEST_F(OverlapLimits, a_collective_waits_until_the_last_blocks_are_placed) {
   EXPECT_NEAR(in_microseconds(wait_for_room(gpu, waves, microseconds(0))), 75, 1e-9);
   EXPECT_NEAR(in_microseconds(wait_for_room(gpu, waves, microseconds(30))), 45, 1e-9);
   EXPECT_EQ(wait_for_room(gpu, waves, microseconds(90)).value(), 0.0);
+  const KernelBesides full{.time = microseconds(100), .blocks = 132}, small{.time = microseconds(100), .blocks = 100};
+  EXPECT_NEAR(in_microseconds(wait_for_room(gpu, full, microseconds(10))), 90, 1e-9);
+  EXPECT_EQ(wait_for_room(gpu, small, microseconds(10)).value(), 0.0);
 }
 
 }  // namespace
