@@ -28,7 +28,7 @@ std::string unknown_command(const CLI::App& program, int argc, char** argv) {
       for (const std::string& name : known->get_lnames()) names.push_back("--" + name);
     }
     const std::string meant = ridgeline::config::meant_name(given, names);
-    return fmt::format("{} is no option of ridgeline{}; a command comes first (ridgeline --help lists them)", given,
+    return fmt::format("{} is no option of ridgeline{} (ridgeline --help lists them)", given,
                        meant.empty() ? "" : fmt::format("; did you mean {}?", meant));
   }
   for (const auto* command : program.get_subcommands({})) names.push_back(command->get_name());

@@ -18,6 +18,7 @@ using nlohmann::ordered_json;
 namespace {
 
 constexpr std::size_t kBesideBar = 44;            // columns of the chart but for its bars
+constexpr std::size_t kBesideMaker = 48;          // of a line that says who holds memory, but for who made it
 constexpr std::string_view kLetters = "wgoatsi";  // one a category, in the order of Category
 
 std::string layers_of(const MemoryReport::Stretch& s) {
@@ -80,11 +81,11 @@ void write_holders(std::string& out, const MemoryReport& r) {
       rest_count += h.count;
       continue;
     }
-    out +=
-        fmt::format("  {:>10} {:>4.0f} % {:>8}  {:<16} {}{}\n", gib(h.bytes),
-                    100.0 * static_cast<double>(h.bytes) / static_cast<double>(std::max<std::int64_t>(r.allocated, 1)),
-                    h.count, words(kCategoryNames[static_cast<std::size_t>(h.category)]), h.op,
-                    h.phase == Phase::setup ? "" : fmt::format(" ({})", phase_name(h.phase)));
+    const std::string made_by = h.phase == Phase::setup ? h.op : fmt::format("{} ({})", h.op, phase_name(h.phase));
+    out += fmt::format(
+        "  {:>10} {:>4.0f} % {:>8}  {:<16} {:.{}}\n", gib(h.bytes),
+        100.0 * static_cast<double>(h.bytes) / static_cast<double>(std::max<std::int64_t>(r.allocated, 1)), h.count,
+        words(kCategoryNames[static_cast<std::size_t>(h.category)]), made_by, page_width() - kBesideMaker);
   }
   if (rest_count > 0) out += fmt::format("  {:>10} {:>6} {:>8}  all others\n", gib(rest), "", rest_count);
 }

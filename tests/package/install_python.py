@@ -11,11 +11,13 @@ import tempfile
 
 NEEDED = ("pip", "setuptools", "wheel", "venv", "numpy")
 INSIDE = """
-import json, pathlib, ridgeline
+import json, pathlib, shutil, ridgeline
 from ridgeline import record
+hw = pathlib.Path(ridgeline.__file__).parent / "share" / "ridgeline" / "hw"
+shutil.copy(hw / "nvidia-t4.yaml", hw / "another-t4.yaml")
 answer = ridgeline.predict(hardware="nvidia-t4", model="bert-base", training={"micro_batch": 2, "sequence_length": 128})
 print(json.dumps({"version": ridgeline.__version__, "time": answer.step.time, "place": ridgeline.__file__,
-                  "files": [file["path"] for file in answer.to_dict()["question"]["files"]], "record": record.__file__}))
+                  "record": record.__file__, "hardware": ridgeline.hardware()}))
 """
 
 
@@ -41,7 +43,8 @@ def main(source, build):
         inside = pathlib.Path(folder).resolve()
         assert 0.001 < said["time"] < 1, said
         assert said["version"] in run(f"{build}/ridgeline", "--version"), said
-        for file in (said["place"], said["record"], *said["files"]):
+        assert "another-t4" in said["hardware"], "descriptions are not read from the package"
+        for file in (said["place"], said["record"]):
             assert pathlib.Path(file).resolve().is_relative_to(inside), f"{file} is not of the installed package"
         assert "FILE.py:FUNCTION" in run(python, "-m", "ridgeline.record", "--help", env=outside, cwd=folder)
     print("installed, imported and run")
