@@ -30,5 +30,6 @@ ridgeline_package(development libdevel "${same_version}" "headers of Ridgeline's
 ridgeline_package(mpi science "${same_version}, openmpi-bin" "sweeps of Ridgeline over several machines")
 ridgeline_package(python python "${same_version}, python3 (>= ${Python3_VERSION_MAJOR}.${Python3_VERSION_MINOR}), python3-numpy"
                   "Ridgeline as a Python package")
+set(CPACK_DEBIAN_PROGRAM_PACKAGE_CONTROL_EXTRA ${CMAKE_SOURCE_DIR}/cmake/triggers)  # a shared library: ldconfig
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_SUGGESTS "ridgeline-mpi, python3-ridgeline")
 include(CPack)

@@ -151,6 +151,7 @@ void write_memory(std::string& out, const MemoryPrediction& m) {
     if (bytes < (8 << 20)) return;
     const std::string text = fmt::format("{} {}", words(name), gib(bytes));
     if (column + text.size() + 2 > page_width()) {
+      out.erase(out.find_last_not_of(' ') + 1);
       out += "\n                ";
       column = 16;
     }
@@ -159,6 +160,7 @@ void write_memory(std::string& out, const MemoryPrediction& m) {
   };
   for (std::size_t i = 0; i < kCategories; ++i) add(kCategoryNames[i], m.at_peak[i]);
   add("cached", m.cached_unused);
+  out.erase(out.find_last_not_of(' ') + 1);
   out += '\n';
   if (!m.peak_op.empty())
     fmt::format_to(to, "                reached in {} of the {}{}\n", m.peak_op, phase_name(m.peak_phase),

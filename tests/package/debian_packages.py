@@ -1,0 +1,41 @@
+"""The Debian packages: each has what is its own, and only that of mpirun asks for MPI's libraries.
+
+usage: debian_packages.py BUILD
+"""
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HOLDS = {"ridgeline": ["/bin/ridgeline", "/share/ridgeline/hw/nvidia-t4.yaml", "/share/man/man1/ridgeline.1.gz", "/libridgeline.so."],
+         "ridgeline-dev": ["/include/ridgeline/ridgeline.h", "/cmake/ridgeline/ridgelineConfig.cmake"],
+         "ridgeline-mpi": ["/ridgeline/libridgeline_mpi.so"],
+         "python3-ridgeline": ["/ridgeline/__init__.py", "/ridgeline/record/recorder.py", "/ridgeline/_ridgeline."]}
+
+
+def said(*command):
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def main(build):
+    if not shutil.which("dpkg-deb") or not shutil.which("dpkg-shlibdeps"):
+        print("no dpkg-deb or no dpkg-shlibdeps: packages are not made")
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        run = subprocess.run(["cpack", "-G", "DEB", "-B", folder, "--config", f"{build}/CPackConfig.cmake"], cwd=build,
+                             capture_output=True, text=True)
+        if run.returncode != 0:
+            sys.exit(run.stdout + run.stderr)
+        files = {said("dpkg-deb", "-f", str(file), "Package").strip(): str(file) for file in pathlib.Path(folder).glob("*.deb")}
+        assert {"ridgeline", "ridgeline-dev"} <= set(files) <= set(HOLDS), sorted(files)
+        for package, file in files.items():
+            contents, depends = said("dpkg-deb", "-c", file), said("dpkg-deb", "-f", file, "Depends")
+            for name in HOLDS[package] + [f"/doc/{package}/copyright", f"/doc/{package}/changelog.gz"]:
+                assert name in contents, f"{package} lacks {name}"
+            assert ("mpi" in depends) == (package == "ridgeline-mpi"), f"{package} depends on {depends}"
+            assert package == "ridgeline" or "ridgeline (= " in depends, f"{package} depends on {depends}"
+    print(f"{len(files)} packages")
+
+
+main(sys.argv[1])
