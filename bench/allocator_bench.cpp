@@ -11,8 +11,7 @@ namespace ridgeline {
 namespace {
 
 AllocationHistory bert_large() {
-  return read_history(std::string(RIDGELINE_SOURCE_DIR) +
-                      "/measurements/h200/allocations/bert-large-b4-fp32.csv.gz");
+  return read_history(std::string(RIDGELINE_SOURCE_DIR) + "/measurements/h200/allocations/bert-large-b4-fp32.csv.gz");
 }
 
 /// The events as storage numbers, so that only the allocator is measured.

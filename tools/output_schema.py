@@ -38,6 +38,7 @@ def commands(folder):
     predict = [[BERT], [BERT, "--no-advice", "--memory-report", "--sensitivity"], [LADDER, "--set", "training.compile=true"],
                [*SMALL, "--no-advice", "--engine", "simulate"], [*SMALL, "--no-advice", "--datasheet"],
                ["scenarios/inference/gpt2-xl-beams.yaml", "--no-advice"],
+               ["scenarios/several-gpus/gpt2-ddp-4-h200.yaml", "--no-advice"],
                ["--model", "gpt2-xl", "--hardware", "nvidia-t4", "--batch", "8", "--seq", "1024", "--memory-report"],
                [*SMALL, "--no-advice", "--set", "host.scale=1.4", "--set", "hardware.power.limit=50 W"]]
     for options in predict:

@@ -7,9 +7,9 @@
 #include <set>
 #include <unordered_map>
 
+#include "sim/answer/carried_time.h"
 #include "sim/hierarchy/make_engine.h"
 #include "sim/kernels/attention_choice.h"
-#include "sim/answer/carried_time.h"
 #include "sim/trace/read_recording.h"
 #include "sim/units/user_error.h"
 #include "sim/workload/repeated_range.h"

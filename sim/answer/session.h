@@ -1,5 +1,5 @@
-// What questions share, so that none is worked out twice: descriptions, op traces, lowered operations, kernel times, runs
-// of the memory.
+// What questions share, so that none is worked out twice: descriptions, op traces, lowered operations, kernel times,
+// runs of the memory.
 //
 // Safe to share between threads, and bounded: what was asked for longest ago is dropped. Whatever a session remembers,
 // the answers are the same to the bit. Tested by tests/answer/step_run_test.cpp.
@@ -20,10 +20,10 @@ namespace ridgeline {
 
 /// Of a session: how much it remembers.
 struct SessionLimits {
-  std::size_t traces = 16;               ///< op traces …
+  std::size_t traces = 16;                ///< op traces …
   std::uint64_t trace_bytes = 256 << 20;  ///< … of this many bytes together; the last stays whatever it takes
-  std::size_t gpus = 64;                 ///< GPUs, each with one software stack, whose kernels are known …
-  std::size_t kernels_a_gpu = 1 << 16;   ///< … so many operations of each, and four times as many kernel times
+  std::size_t gpus = 64;                  ///< GPUs, each with one software stack, whose kernels are known …
+  std::size_t kernels_a_gpu = 1 << 16;    ///< … so many operations of each, and four times as many kernel times
 };
 
 /// An op trace and the runs of its allocations on a device with room without end.

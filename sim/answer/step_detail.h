@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/memory/memory_run.h"
 #include "sim/answer/step_run.h"
+#include "sim/memory/memory_run.h"
 
 namespace ridgeline {
 

@@ -4,6 +4,7 @@
 #include "sim/config/parse_yaml.h"
 #include "sim/hardware/keys.h"
 #include "sim/hardware/load_host.h"
+#include "sim/network/load_cluster.h"
 #include "sim/report/explore_keys.h"
 #include "sim/scenario/descriptions.h"
 #include "sim/study/exercise.h"
@@ -68,7 +69,8 @@ void join(std::vector<InputKey>& keys, const std::vector<InputKey>& more) {
 /// What a scenario that trains, one that generates and a recorded one take.
 std::vector<InputKey> scenario_keys() {
   Descriptions known;
-  const std::set<std::string> names{"title", "hardware", "model", "host", "software", "engine", "trace", "recorded_on"};
+  const std::set<std::string> names{"title",  "hardware", "model",       "host",   "software",
+                                    "engine", "trace",    "recorded_on", "cluster"};
   const auto read = [&known](const Node& tree) { (void)load_shared_scenario(tree, {}, known); };
   const auto of = [&](const char* text) {
     const auto reader = of_tree(text, read);
@@ -79,9 +81,13 @@ std::vector<InputKey> scenario_keys() {
       of("{title: t, hardware: nvidia-a100-sxm4-80gb, host: default, software: pytorch-2.11, model: gpt2, training: "
          "{micro_batch: 1, sequence_length: 128}, measured: {source: s}}");
   join(keys, of("{hardware: nvidia-a100-sxm4-80gb, model: gpt2, inference: {prompt_length: 128, new_tokens: 2}}"));
+  join(keys,
+       of("{cluster: hgx-h100, model: gpt2, training: {micro_batch: 1, sequence_length: 128, parallel: {data: 2}}}"));
   for (InputKey& key : keys) {
     if (names.contains(key.path)) key.asked = {{.kind = Asked::Kind::text}};
     if (key.path == "model") key.document = "model";
+    if (key.path == "cluster") key.document = "cluster";
+    if (key.path == "hardware") key.required = false;                                         // a cluster's
     key.required = key.required && !key.path.starts_with("training") && key.path != "model";  // a recording has none
   }
   // Of a recorded step, which takes a file to read.
@@ -150,6 +156,17 @@ std::vector<InputKey> described_keys(const std::function<void(const std::vector<
   return keys;
 }
 
+std::vector<InputKey> cluster_keys() {
+  const std::set<std::string> names{"title", "extends", "gpu", "source"};
+  std::vector<InputKey> keys =
+      explore_keys({.read = [](const std::vector<Override>& changes,
+                               const std::string&) { (void)load_cluster("dgx-1-v100", changes); },
+                    .names = names});
+  join(keys, {name_of_file("title"), name_of_file("extends"), name_of_file("gpu"), name_of_file("source")});
+  for (InputKey& key : keys) key.required = false;  // what a file leaves out, the architecture's defaults say
+  return keys;
+}
+
 std::vector<InputKey> sweep_keys() {
   std::vector<InputKey> keys = explore_keys(
       {.read = of_tree("{scenario: {}, axes: {x: [1]}, constraints: {memory: {below: 1}}, sample: {points: 1}, "
@@ -201,6 +218,7 @@ std::vector<InputDocument> input_documents() {
        })},
       {"software", "what a version of PyTorch launches",
        described_keys([](const std::vector<Override>& changes) { (void)load_software("pytorch-2.11", changes); })},
+      {"cluster", "several GPUs and what joins them", cluster_keys()},
       {"sweep", "a grid or sample over any keys", sweep_keys()},
       {"exercise", "a question whose answer is computed", exercise_keys()}};
   for (InputDocument& document : documents)

@@ -58,7 +58,11 @@ void refuse(const Mapping& mapping) {
     if (value.exists() && value.integer({1, 1 << 20}) != 1)
       value.fail(fmt::format("{}: only data parallel training is modelled (data, strategy)", value.integer()));
   }
-  mapping["framework"].choice<Framework>(kFrameworks, Framework::torch);
+  for (const std::string_view key : {"schedule", "virtual_stages", "pieces"})
+    if (mapping.has(key)) mapping[key].fail("goes with a pipeline, which is not modelled");
+  for (const std::string_view key : {"tensor_style", "sequence_parallel", "loss_parallel", "prepared_inputs"})
+    if (mapping.has(key)) mapping[key].fail("goes with tensor parallel training, which is not modelled");
+  (void)mapping["framework"].choice<Framework>(kFrameworks, Framework::torch);
 }
 
 std::int64_t read_data(const Mapping& mapping, const Cluster& cluster) {

@@ -24,7 +24,7 @@ struct MeasuringMachine {
   std::string name, hardware, software;  ///< files of hw/ and hw/software, or "rows": each row says its own
   std::string host;                      ///< file of hw/hosts
   std::string stack, clocks;             ///< in words: versions; whether clocks were locked, and what they were
-  int graph_of = 0;                      ///< ops timed from one launch of their CUDA graph to the next; 0: kernels alone
+  int graph_of = 0;  ///< ops timed from one launch of their CUDA graph to the next; 0: kernels alone
 };
 
 struct MeasuredFile {

@@ -10,7 +10,8 @@ namespace ridgeline {
 namespace {
 
 /// Of the energy of a byte from the DRAM, what L2 and SMs draw at their own voltage: on an H200 a byte from the L2
-/// costs 56 pJ (16 MiB scaled in place: 385 W at 4.75 TB/s), one from the DRAM 117 pJ (copies and sums of 1 GiB: 623 to 626 W).
+/// costs 56 pJ (16 MiB scaled in place: 385 W at 4.75 TB/s), one from the DRAM 117 pJ (copies and sums of 1 GiB: 623 to
+/// 626 W).
 constexpr double kCoreShareOfByte = 0.48;
 /// Of the idle power, what falls with clock and voltage: 117 W of an H200 at 1980 MHz (loads of falling duty,
 /// extrapolated), 81 W at 345 MHz.

@@ -39,9 +39,9 @@ struct GemmTile {
   int wgmma_m = 0, wgmma_n = 0;
   bool stream_k = false;
   double spilled = 0;  ///< bytes of sums that find no registers: stored and loaded again in every k-step
-  /// k-steps on their way while one is worked on, where shared memory does not hold all stages that the kernel was built
-  /// with (0: all of them but one). A part of one: between whole stages lie those of shorter k-steps, and below two
-  /// stages the k-steps themselves are that much shorter.
+  /// k-steps on their way while one is worked on, where shared memory does not hold all stages that the kernel was
+  /// built with (0: all of them but one). A part of one: between whole stages lie those of shorter k-steps, and below
+  /// two stages the k-steps themselves are that much shorter.
   double ahead = 0;
 };
 GemmTile tile_of(const GemmWork& work);

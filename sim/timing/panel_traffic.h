@@ -2,10 +2,10 @@
 // room for what comes between.
 //
 // Blocks that share a panel are not in step: the bytes touched between two readings of a line scatter about a footprint
-// F, as times between independent events do, so that a line is gone with probability exp(-C/F) in an L2 of C bytes. F is
-// that of the data, not of the chip: more SMs share a panel the more and crowd out nothing. No L2: every request goes to the DRAM; one block at work on panels of its
-// own reads nothing again. These are floors: what the laws of attention and of convolutions were fitted on stays, and
-// binds first on the GPUs that were measured.
+// F, as times between independent events do, so that a line is gone with probability exp(-C/F) in an L2 of C bytes. F
+// is that of the data, not of the chip: more SMs share a panel the more and crowd out nothing. No L2: every request
+// goes to the DRAM; one block at work on panels of its own reads nothing again. These are floors: what the laws of
+// attention and of convolutions were fitted on stays, and binds first on the GPUs that were measured.
 #pragma once
 
 #include "sim/hardware/gpu.h"

@@ -34,8 +34,7 @@ struct Geometry {
 
 /// As recorded; where it is not, as many times as the sides of the image and of `y` (null: not known either) say.
 std::int64_t stride_of(const Geometry& geometry, const AtenTensor& x, const AtenTensor* y) {
-  if (geometry.stride != nullptr && !geometry.stride->empty())
-    return whole_number(geometry.stride->back());
+  if (geometry.stride != nullptr && !geometry.stride->empty()) return whole_number(geometry.stride->back());
   if (y == nullptr || y->sizes.size() != x.sizes.size()) return 1;
   const std::int64_t from = geometry.transposed ? y->last() : x.last(), to = geometry.transposed ? x.last() : y->last();
   return to < 1 ? 1 : std::max<std::int64_t>(1, std::llround(static_cast<double>(from) / static_cast<double>(to)));

@@ -32,8 +32,7 @@ TEST(RecordedHistories, are_found) { EXPECT_GE(recorded_histories().size(), 23u)
 
 TEST(RecordedHistories, of_models_in_use_ask_the_device_for_the_recorded_segments_at_the_recorded_addresses) {
   int files = 0;
-  for (const auto& entry :
-       std::filesystem::directory_iterator(RIDGELINE_SOURCE_DIR "/measurements/h200/inference")) {
+  for (const auto& entry : std::filesystem::directory_iterator(RIDGELINE_SOURCE_DIR "/measurements/h200/inference")) {
     if (!entry.path().string().ends_with(".csv.gz")) continue;
     const HistoryReplay result = replay(read_history(entry.path().string()), {});
     EXPECT_EQ(result.segment_allocations, result.recorded_segments) << entry.path();

@@ -126,8 +126,7 @@ TEST_P(EveryWayToTrain, is_as_if_every_micro_batch_were_written_out) {
     const Prediction &a = run_of_few.prediction(), &b = run_of_all.prediction();
     expect_same_steps(a.step, b.step);
     for (std::size_t i = 0; i < kTimeClasses; ++i)
-      EXPECT_NEAR(a.time_by_class[i].value(), b.time_by_class[i].value(),
-                  1e-9 * b.step.time.value());
+      EXPECT_NEAR(a.time_by_class[i].value(), b.time_by_class[i].value(), 1e-9 * b.step.time.value());
     ASSERT_EQ(a.kernels.size(), b.kernels.size());
     // Kernels of equal times may change places.
     double bytes = 0.0;

@@ -42,7 +42,8 @@ TEST(StepRun, PartsAreMadeOnceAndAgree) {
 TEST(StepRun, TheOrderOfTheQuestionsChangesNothing) {
   for (const char* engine : {"roofline", "analytic", "simulate"}) {
     Session session;
-    const StepRun first(session, scenario_of("bert-base", 2), engine), second(session, scenario_of("bert-base", 2), engine);
+    const StepRun first(session, scenario_of("bert-base", 2), engine),
+        second(session, scenario_of("bert-base", 2), engine);
     (void)first.memory_run();
     (void)first.memory();
     const std::string one = text_of(first.prediction()), other = text_of(second.prediction());
@@ -77,8 +78,9 @@ TEST(StepRun, AMistakeIsToldEachTime) {
   Session session;
   EXPECT_THROW(StepRun(session, scenario_of("bert-base", 4), "analytical"), UserError);
   ScenarioSource source;
-  source.text = "{hardware: nvidia-v100-sxm2-16gb, model: gpt2, training: {micro_batch: 2, sequence_length: 128, "
-                "precision: amp-fp16, attention: flash}}";
+  source.text =
+      "{hardware: nvidia-v100-sxm2-16gb, model: gpt2, training: {micro_batch: 2, sequence_length: 128, "
+      "precision: amp-fp16, attention: flash}}";
   source.text_name = "test";
   const StepRun run(session, load_scenario(source), "analytic");
   EXPECT_THROW((void)run.prediction(), UserError);
@@ -92,8 +94,9 @@ TEST(Session, WhatItRemembersChangesNoBit) {
       for (const int batch : {1, 4})
         for (const char* gpu : {"nvidia-a100-sxm4-80gb", "nvidia-t4"}) {
           ScenarioSource source;
-          source.text = "{hardware: " + std::string(gpu) + ", model: " + model + ", training: {micro_batch: " +
-                        std::to_string(batch) + ", sequence_length: 64, precision: amp-fp16}}";
+          source.text = "{hardware: " + std::string(gpu) + ", model: " + model +
+                        ", training: {micro_batch: " + std::to_string(batch) +
+                        ", sequence_length: 64, precision: amp-fp16}}";
           source.text_name = "test";
           const Scenario scenario = load_scenario(source);
           const std::string alone = text_of(predict(scenario, "analytic"));
@@ -128,8 +131,9 @@ TEST(Recent, WeightsAreBoundedButForTheLast) {
   Recent<int, const int> recent(10, 100);
   int made = 0;
   const auto get = [&](int key) {
-    return recent.get(key, [&] { return ++made, std::make_shared<const int>(key); },
-                      [](int weight) { return static_cast<std::uint64_t>(weight); });
+    return recent.get(
+        key, [&] { return ++made, std::make_shared<const int>(key); },
+        [](int weight) { return static_cast<std::uint64_t>(weight); });
   };
   get(40), get(50), get(40), get(50);
   EXPECT_EQ(made, 2);
@@ -145,7 +149,8 @@ TEST(Recent, WeightsAreBoundedButForTheLast) {
 
 TEST(Recent, WhatCannotBeMadeIsTriedAgain) {
   Recent<int, const int> recent(2);
-  EXPECT_THROW(recent.get(1, []() -> std::shared_ptr<const int> { throw std::runtime_error("no"); }), std::runtime_error);
+  EXPECT_THROW(recent.get(1, []() -> std::shared_ptr<const int> { throw std::runtime_error("no"); }),
+               std::runtime_error);
   EXPECT_EQ(*recent.get(1, [] { return std::make_shared<const int>(7); }), 7);
 }
 

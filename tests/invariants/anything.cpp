@@ -4,10 +4,10 @@
 #include <nlohmann/json.hpp>
 #include <regex>
 
+#include "sim/answer/step_run.h"
 #include "sim/hardware/load_gpu.h"
 #include "sim/report/prediction_json.h"
 #include "sim/report/prediction_text.h"
-#include "sim/answer/step_run.h"
 #include "sim/units/user_error.h"
 #include "tests/invariants/finding.h"
 #include "tests/invariants/random_scenario.h"

@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "sim/hardware/load_gpu.h"
 #include "sim/answer/step_run.h"
+#include "sim/hardware/load_gpu.h"
 #include "sim/units/user_error.h"
 #include "tests/invariants/chip_keys.h"
 #include "tests/invariants/finding.h"

@@ -4,12 +4,12 @@
 
 #include <nlohmann/json.hpp>
 
+#include "sim/answer/residual_ranges.h"
+#include "sim/answer/step_run.h"
 #include "sim/hardware/load_gpu.h"
 #include "sim/hardware/load_host.h"
 #include "sim/kernels/gemm_selection.h"
 #include "sim/kernels/lowering.h"
-#include "sim/answer/step_run.h"
-#include "sim/answer/residual_ranges.h"
 #include "sim/study/kernel_prediction.h"
 #include "sim/timing/gemm_law.h"
 

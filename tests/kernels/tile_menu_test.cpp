@@ -9,10 +9,10 @@
 #include <random>
 #include <string>
 
+#include "sim/answer/residual_ranges.h"
 #include "sim/hardware/load_gpu.h"
 #include "sim/hardware/load_host.h"
 #include "sim/kernels/gemm_selection.h"
-#include "sim/answer/residual_ranges.h"
 #include "sim/study/kernel_prediction.h"
 
 namespace ridgeline {
@@ -104,8 +104,8 @@ TEST(TileMenu, batched_products_of_fp32_run_on_an_ampere_chip_with_too_few_regis
   Gpu gpu = load_gpu("nvidia-a100-sxm4-80gb");
   EXPECT_EQ(GpuMenus(gpu).of(GemmClass::simt, true).entries.size(), 1u);
   gpu.sm.registers = 39322;
-  const KernelCase kernel = kernel_case_from(nlohmann::json::parse(
-      R"({"op":"bmm","dtype":"fp32","params":{"b":21,"m":193,"n":3455,"k":466,"layout":"nn"}})"));
+  const KernelCase kernel = kernel_case_from(
+      nlohmann::json::parse(R"({"op":"bmm","dtype":"fp32","params":{"b":21,"m":193,"n":3455,"k":466,"layout":"nn"}})"));
   const auto engine = make_timing_engine("analytic", gpu);
   EXPECT_GT(predict_kernel(kernel, gpu, load_software("pytorch-2.11"), *engine).time.value(), 0.0);
 }

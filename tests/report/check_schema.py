@@ -39,7 +39,7 @@ def kind_of(path):
     if parts[0] == "models":
         return "model"
     if parts[0] == "hw":
-        return {"hosts": "host", "software": "software"}.get(parts[1], "hardware")
+        return {"hosts": "host", "software": "software", "clusters": "cluster", "interconnects": "cluster"}.get(parts[1], "hardware")
     return {"sweeps": "sweep", "exercises": "exercise"}.get(parts[1], "scenario")
 
 

@@ -196,8 +196,7 @@ TEST(ClockLaw, everything_twice_as_fast_takes_half_the_time) {
     fast.gpu.power.limit = 2.0 * c.gpu.power.limit;
     fast.gpu.power.idle = 2.0 * c.gpu.power.idle;
     ClockSpec& f = fast.gpu.clock;
-    for (Hertz* clock :
-         {&f.boost, &f.boost_tensor, &f.sustained, &f.tensor, &f.tensor_droop, &f.lowest, &f.knee})
+    for (Hertz* clock : {&f.boost, &f.boost_tensor, &f.sustained, &f.tensor, &f.tensor_droop, &f.lowest, &f.knee})
       *clock = 2.0 * *clock;
     ASSERT_NEAR(ratio(fast.settled().time, c.settled().time), 0.5, 1e-9)
         << "RIDGELINE_TEST_SEED=" << seed << " case " << i;

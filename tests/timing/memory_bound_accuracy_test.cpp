@@ -7,9 +7,9 @@
 #include <map>
 #include <vector>
 
+#include "sim/answer/residual_ranges.h"
 #include "sim/hardware/load_gpu.h"
 #include "sim/kernels/lowering.h"
-#include "sim/answer/residual_ranges.h"
 #include "sim/timing/kernel_time.h"
 #include "sim/timing/l2_residency.h"
 #include "sim/workload/op_operands.h"

@@ -10,8 +10,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "sim/output/write_file.h"
 #include "sim/input/text_source.h"
+#include "sim/output/write_file.h"
 #include "sim/units/user_error.h"
 
 namespace ridgeline::trace {

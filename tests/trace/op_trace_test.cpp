@@ -5,9 +5,9 @@
 #include <filesystem>
 #include <fstream>
 
+#include "sim/answer/memory_prediction.h"
 #include "sim/input/text_source.h"
 #include "sim/output/write_file.h"
-#include "sim/answer/memory_prediction.h"
 #include "sim/trace/read_op_trace.h"
 #include "sim/trace/write_op_trace.h"
 #include "sim/units/user_error.h"

@@ -7,8 +7,8 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "sim/input/text_source.h"
 #include "sim/answer/replay.h"
+#include "sim/input/text_source.h"
 #include "sim/scenario/scenario.h"
 #include "sim/units/user_error.h"
 #include "tests/support/temporary_path.h"
