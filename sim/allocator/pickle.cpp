@@ -80,7 +80,7 @@ class PickleReader {
     bool fits = true;
     for (std::size_t i = taken.size(); i-- > 0;) {
       const auto byte = static_cast<unsigned char>(taken[i]);
-      nearest = nearest * 256.0 + (negative && i + 1 == taken.size() ? byte - 256.0 : double{byte});
+      nearest = nearest * 256.0 + (negative && i + 1 == taken.size() ? byte - 256.0 : static_cast<double>(byte));
       if (i >= 8) fits = fits && byte == (negative ? 0xff : 0);
       else low = low << 8 | byte;
     }

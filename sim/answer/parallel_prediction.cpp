@@ -54,7 +54,7 @@ std::optional<ParallelPrediction> parallel_prediction(const StepRun& run) {
       return u.kind == collective->kind && u.group == collective->group;
     });
     if (use == result.communication.end())
-      use = result.communication.insert(use, CommunicationUse{collective->kind, collective->group});
+      use = result.communication.insert(use, CommunicationUse{collective->kind, collective->group, 0, 0, {}, {}});
     const KernelSpan& span = timeline.kernels[i];
     if (span.exposed > worst.exposed)
       worst = {static_cast<std::size_t>(use - result.communication.begin()), static_cast<std::size_t>(use->count),

@@ -216,10 +216,10 @@ const Prediction& StepRun::prediction() const {
   return prediction_.get([&] {
     // Reading them takes as long as timing a step: once, beside the op trace.
     static const std::shared_future<void> ranges = std::async(std::launch::async, [] { residual_ranges(); });
-    program();
+    (void)program();
     ranges.get();
     // Memory knows no time: it runs beside the timing.
-    std::future<void> memory_made = std::async(std::launch::async, [&] { memory(); });
+    std::future<void> memory_made = std::async(std::launch::async, [&] { (void)memory(); });
     Prediction p;
     p.scenario = scenario_.title;
     p.hardware = scenario_.gpu.name;

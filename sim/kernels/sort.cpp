@@ -119,7 +119,8 @@ LoweredOp lower_sort(const Sort& op, const Gpu& gpu, const Software& /*software*
   // Rows of a table are told apart by digits above those of the keys.
   int bits = static_cast<int>(op.key_bits > 0 ? op.key_bits : 8 * bytes_of(op.type));
   if (op.rows > 1) bits += log2_ceil(op.rows);
-  append_radix_sort({n, ceil_div(bits, 8), ceil_div(bits, 8)}, gpu, result);
+  const int digits = (bits + 7) / 8;
+  append_radix_sort({n, digits, digits}, gpu, result);
   for (KernelLaunch& launch : result.launches)
     if (launch.name == "RadixSortOnesweep")
       launch.reads = {{0, pairs}}, launch.writes = {{1, pairs / 2}, {2, pairs / 2}};

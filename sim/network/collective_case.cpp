@@ -90,7 +90,7 @@ CollectiveCase collective_case_from(const Json& line, const Cluster& cluster) {
     fail(fmt::format("nodes: {}, and {} has no NICs (nics.count)", nodes, cluster.name));
   result.cluster.nodes = static_cast<int>(std::max<std::int64_t>(nodes, cluster.nodes));
   result.collective.ranks = static_cast<int>(nodes * gpus);
-  result.placement.ranks = result.collective.ranks;
+  result.placement.ranks = static_cast<int>(result.collective.ranks);
   result.placement.ranks_a_node = static_cast<int>(gpus);
   result.placement.nodes = static_cast<int>(nodes);
   return result;

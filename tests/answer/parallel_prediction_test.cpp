@@ -108,10 +108,10 @@ TEST(ParallelPrediction, communicators_lie_outside_the_allocator) {
 }
 
 TEST(ParallelPrediction, keeps_micro_batches_apart_that_exchange_gradients) {
-  const double sync = predicted({"training.gradient_accumulation=4"}).parallel->communication.front().count;
-  const double once = predicted({"training.gradient_accumulation=4", "training.parallel.no_sync=true"})
-                          .parallel->communication.front()
-                          .count;
+  const std::int64_t sync = predicted({"training.gradient_accumulation=4"}).parallel->communication.front().count;
+  const std::int64_t once = predicted({"training.gradient_accumulation=4", "training.parallel.no_sync=true"})
+                                .parallel->communication.front()
+                                .count;
   EXPECT_EQ(sync, 4 * once);
 }
 

@@ -55,11 +55,11 @@ std::vector<Event> recorded(const std::string& name) {
   for (const HistoryEvent& event : read_history(path).events) {
     if (event.action == HistoryEvent::Action::alloc) {
       alive[event.address] = {number, event.bytes};
-      events.push_back({event.bytes, event.stream, number++});
+      events.push_back({event.bytes, static_cast<std::uint64_t>(event.stream), number++});
     }
     if (event.action == HistoryEvent::Action::free_requested)
       if (const auto found = alive.find(event.address); found != alive.end())
-        events.push_back({-found->second.second, event.stream, found->second.first});
+        events.push_back({-found->second.second, static_cast<std::uint64_t>(event.stream), found->second.first});
   }
   return events;
 }
@@ -108,8 +108,8 @@ TEST_P(ParallelHistory, two_steps_allocate_and_free_what_was_recorded) {
 INSTANTIATE_TEST_SUITE_P(OnH200s, ParallelHistory,
                          ::testing::Values("ddp2-gpt2-b16", "ddp2-medium-b8-foreach-clip", "fsdp22-medium-b16-mp",
                                            "fsdp24-medium-b16-mp-keep"),
-                         [](const auto& info) {
-                           std::string name = info.param;
+                         [](const auto& run) {
+                           std::string name = run.param;
                            std::replace(name.begin(), name.end(), '-', '_');
                            return name;
                          });

@@ -81,6 +81,10 @@ std::string_view name_in_code(const Op& op) {
       case F::scale:
       case F::other: return "mul";
       case F::rope: return "cos";
+      case F::power: return "pow";
+      case F::index: return "index";
+      case F::gather: return "gather";
+      case F::roll: return "roll";
     }
   }
   return "mm";
