@@ -62,7 +62,7 @@ constexpr auto kMeanings = std::to_array<KeyMeaning>({
     {kScenario, "training.parallel.reshard_after_forward", "Parameters are sharded again after the forward pass: true, false, or over so many ranks"},
     {kScenario, "training.parallel.parameter_type", "Type of gathered parameters and what is computed with them, or as stored"},
     {kScenario, "training.parallel.reduce_type", "Type in which gradients are added up, or as stored"},
-    {kScenario, "training.parallel.offload", "Shards, gradients and the optimizer live in the host's memory"},
+    {kScenario, "training.parallel.offload", "Shards, gradients and the optimizer in the host's memory: not modelled"},
     {kScenario, "training.parallel.sharding", "Of FullyShardedDataParallel: everything, or gradients and states alone"},
     {kScenario, "training.parallel.replicate", "Groups that hold the same shards (hsdp)"},
     {kScenario, "training.samples", "Sequences of a recorded step, for its rates"},

@@ -126,7 +126,7 @@ ParallelDescription read_parallel(const Value& section, const Cluster& cluster) 
   result.wrap = read_wrap(mapping["wrap"]);
   result.parameter_type = type_or_stored(mapping["parameter_type"]);
   result.reduce_type = type_or_stored(mapping["reduce_type"]);
-  result.offload = mapping["offload"].boolean(false);
+  if (mapping["offload"].boolean(false)) mapping["offload"].fail("shards in the host's memory are not modelled");
   const bool hybrid = result.strategy == DataStrategy::hsdp;
   result.replicate = mapping["replicate"].integer({1, 1 << 20}, hybrid ? cluster.nodes : 1);
   if (!hybrid && result.replicate != 1) mapping["replicate"].fail("goes with strategy: hsdp");

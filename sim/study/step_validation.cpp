@@ -130,6 +130,7 @@ void add_parallel(std::vector<ValidatedStep>& out, const MeasuredFile& file, std
     const bool fitted = row["split"] == "fit" && kind != "single";
     m.source = kind == "single" ? "h200/parallel, one GPU" : "h200/parallel";
     if (fitted) m.seen_by = file.seen_by;
+    m.host_fitted = fitted;
     m.step_time = Seconds{row["step_ms_median"].get<double>() * 1e-3};
     const auto least = [](const json& ranks) { return *std::min_element(ranks.begin(), ranks.end()); };
     m.peak_allocated = least(row["peak"]["allocated"]).get<std::int64_t>();

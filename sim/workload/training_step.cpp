@@ -243,6 +243,11 @@ OpTrace training_run(const ModelDescription& model, const TrainingDescription& t
     trace.notes.push_back("adamw-kahan: the operations of foreach AdamW and four more passes; not measured");
   if (training.optimizer.kind == OptimizerKind::adafactor)
     trace.notes.push_back("adafactor: as torch.optim runs it; the one of Transformers holds more temporaries");
+  if (training.parallel.several() && training.parallel.strategy == DataStrategy::fsdp1)
+    trace.notes.push_back("fsdp1: predicted as fully_shard, without the waits of the host that limit its gathers");
+  if (training.parallel.several() && training.parallel.reshard_after_forward.ranks > 1)
+    trace.notes.push_back(
+        "reshard_after_forward over some ranks: predicted as over all of them; what is kept is not counted");
   if (attention == AttentionChoice::math)
     trace.notes.push_back("math attention: operations from its source; not measured");
   if (model.sparse_weights) trace.notes.push_back(kSparseWeightsNote);

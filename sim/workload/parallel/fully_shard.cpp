@@ -150,11 +150,6 @@ void FullyShard::gather(Group& group) {
   {
     const OnStream there(recorder, copy_in_);
     Tensor cast;
-    std::vector<const Tensor*> shards;
-    for (const std::size_t i : group.parameters) shards.push_back(&shards_[i].value);
-    if (how_.offload)
-      for (const Tensor* shard : shards)
-        recorder.op(Copy{CopyKind::host_to_device, stored_, 1, shard->elements(), 1}, {shard}, {shard});
     if (type != stored_) {
       cast = eager_.empty({group.shard_elements}, type);
       recorder.op(MultiTensor{MultiTensorFunction::copy, stored_, group.sizes}, {}, {});
@@ -284,7 +279,6 @@ void FullyShard::reduce(Group& group) {
     part.sizes = shard.value.sizes;
     part.strides = shard.value.strides;
     part.view = true;
-    if (how_.offload) recorder.op(Copy{CopyKind::device_to_host, part.type, 1, part.elements(), 1}, {&part}, {});
     if (shard.gradient.defined()) aten::add_in_place(eager_, shard.gradient, part);
     else shard.gradient = part;
   }

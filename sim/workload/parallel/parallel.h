@@ -45,7 +45,6 @@ struct ParallelDescription {
   ReshardAfterForward reshard_after_forward;
   std::optional<DType> parameter_type;  ///< of gathered parameters and what is computed with them; none: as stored
   std::optional<DType> reduce_type;     ///< in which gradients are added up; none: that of the gradients
-  bool offload = false;                 ///< shards, gradients and the optimizer live in the host's memory
   std::int64_t replicate = 1;           ///< groups that hold the same shards (hsdp)
 
   [[nodiscard]] bool several() const { return data > 1; }
