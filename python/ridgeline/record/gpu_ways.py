@@ -12,6 +12,7 @@ def gpu_ways():
     import torch.nn.functional as functional
     import torch.nn.utils.clip_grad as clip_grad
     import torch.utils._foreach_utils as foreach
+    import torch.utils.checkpoint as checkpoint
     from torch._subclasses.fake_tensor import FakeTensor
     replaced = []
 
@@ -22,6 +23,8 @@ def gpu_ways():
 
     replace(amp, "amp_definitely_not_available", lambda: False)
     replace(torch.cuda, "is_bf16_supported", lambda *_, **__: True)
+    # A checkpointed segment runs again under the autocast of this kind of device.
+    replace(checkpoint, "_infer_device_type", lambda *_: "cuda")
     devices = ["cuda", "cpu"]
     for owner in (optimizers, foreach):
         replace(owner, "_get_foreach_kernels_supported_devices", lambda: devices)

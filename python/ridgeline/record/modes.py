@@ -1,6 +1,9 @@
 """What stands between the code that is recorded and PyTorch: its functions, and the calls of its dispatcher."""
+import contextlib
+
 import torch
-from torch.overrides import TorchFunctionMode
+import torch.autograd as autograd
+from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack
 from torch.utils._python_dispatch import TorchDispatchMode
 
 ATTENTION = "ridgeline::attention"
@@ -33,7 +36,8 @@ class Attention(torch.autograd.Function):
 
 # What torch.autocast runs in the lower precision on a GPU, and what in fp32, by the name of the function.
 LOWERED = {"linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "matmul",
-           "__matmul__", "__rmatmul__", "mm", "bmm", "addmm", "baddbmm", "addbmm", "addmv", "addr", "mv", "einsum", "prelu"}
+           "__matmul__", "__rmatmul__", "mm", "bmm", "addmm", "baddbmm", "addbmm", "addmv", "addr", "mv", "einsum", "prelu",
+           "_grouped_mm", "grouped_mm"}
 WIDENED = {"softmax", "log_softmax", "layer_norm", "group_norm", "cross_entropy_loss", "nll_loss", "nll_loss_nd",
            "nll_loss2d", "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "kl_div", "cosine_embedding_loss",
            "binary_cross_entropy_with_logits", "pow", "__pow__", "__rpow__", "norm", "exp", "expm1", "log", "log10", "log1p",
@@ -51,8 +55,6 @@ class Functions(TorchFunctionMode):
     def __torch_function__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
         name = getattr(func, "__name__", "")
-        if func is torch.Tensor.backward:  # runs on with this mode: checkpointed segments are run again inside
-            return self.backward(*args, **kwargs)
         if func is torch.Tensor.cuda:
             return args[0]
         if name not in ("__get__", "__set__"):
@@ -71,9 +73,20 @@ class Functions(TorchFunctionMode):
             return torch.native_dropout(args[0], args[1], True)[0] if args[2] and args[1] > 0 else args[0]
         return func(*args, **kwargs)
 
-    def backward(self, loss, gradient=None, retain_graph=None, create_graph=False, inputs=None):
-        with self:
-            return torch.autograd.backward(loss, gradient, retain_graph, create_graph, inputs=inputs)
+    @contextlib.contextmanager
+    def during_backward(self):
+        """Keeps this mode on while the autograd engine runs, since checkpointed segments are run again inside it."""
+        engine = autograd._engine_run_backward
+
+        def run(*args, **kwargs):
+            with contextlib.nullcontext() if self in _get_current_function_mode_stack() else self:
+                return engine(*args, **kwargs)
+
+        autograd._engine_run_backward = run
+        try:
+            yield
+        finally:
+            autograd._engine_run_backward = engine
 
     @staticmethod
     def autocast_type():

@@ -66,7 +66,7 @@ class Recorder:
         backward = torch.autograd.backward
         torch.autograd.backward = self._backward_with_phase(backward)
         try:
-            with Functions(self), Calls(self):
+            with Functions(self) as functions, functions.during_backward(), Calls(self):
                 for _ in range(steps):
                     self.records.append({"record": "step"})
                     self.phase, self.active = "forward", True
