@@ -55,9 +55,10 @@ void choose_attention_anew(OpTrace& trace, const Gpu& gpu, const Software& softw
     model.heads = attention->heads;
     model.hidden = attention->heads * attention->head_dim;
     const AttentionChoice choice = choose_attention(training, model, gpu, software);
-    const auto backend = choice == AttentionChoice::cudnn   ? AttentionBackend::cudnn
-                         : choice == AttentionChoice::flash ? AttentionBackend::flash
-                                                            : AttentionBackend::efficient;
+    // FlashAttention-2 takes no mask.
+    const auto backend = choice == AttentionChoice::cudnn                       ? AttentionBackend::cudnn
+                         : choice == AttentionChoice::flash && !attention->bias ? AttentionBackend::flash
+                                                                                : AttentionBackend::efficient;
     // A recording of memory-efficient attention was made by a mask or by choice: that backend is everywhere. One of
     // FlashAttention-2 stays where it can run.
     const bool stays = attention->backend == AttentionBackend::efficient || attention->backend == backend ||

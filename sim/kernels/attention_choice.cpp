@@ -20,8 +20,9 @@ std::string obstacle_to_cudnn(const TrainingDescription& t, std::int64_t head_di
   if (!software.has_flash_attention) return fmt::format("{} has no fused attention", software.name);
   if (gpu.compute_major < 8) return "cuDNN attention needs compute capability 8.0";
   if (!is_16_bit(t.compute_precision())) return "cuDNN attention takes fp16 and bf16 only";
-  if (head_dim % 8 != 0 || head_dim > 128)
-    return fmt::format("cuDNN attention takes head dimensions up to 128 in steps of 8, not {}", head_dim);
+  const std::int64_t largest = gpu.sm.warpgroup_mma ? 256 : 128;
+  if (head_dim % 8 != 0 || head_dim > largest)
+    return fmt::format("cuDNN attention takes head dimensions up to {} in steps of 8 here, not {}", largest, head_dim);
   return "";
 }
 std::string obstacle_to_flash(const TrainingDescription& t, std::int64_t head_dim, const Gpu& gpu,

@@ -51,6 +51,33 @@ MappedOps addmm(const AtenCall& call, const MapContext& context) {
   return product(bias, *a, *b, call, context);
 }
 
+/// Products of groups of rows that lie behind one another (experts and their tokens) in one kernel. The trace does not
+/// say where groups end: all are taken as of one size, and as a batched product.
+MappedOps grouped_mm(const AtenCall& call, const MapContext& context) {
+  const AtenTensor *a = call.tensor(0), *b = call.tensor(1), *ends = call.tensor(2);
+  if (a == nullptr || b == nullptr || a->sizes.size() < 2 || b->sizes.size() < 2) return std::nullopt;
+  const bool a_grouped = a->sizes.size() == 3, b_grouped = b->sizes.size() == 3;
+  const std::int64_t groups = a_grouped         ? a->sizes[0]
+                              : b_grouped       ? b->sizes[0]
+                              : ends != nullptr ? ends->elements()
+                                                : 0;
+  if (groups < 1) return std::nullopt;
+  const auto share = [&](std::int64_t all) { return (all + groups - 1) / groups; };
+  Matmul op;
+  op.type = a->type == DType::fp32 && context.tf32 ? DType::tf32 : a->type;
+  op.batch = groups;
+  op.m = !a_grouped && b_grouped ? share(a->last(1)) : a->last(1);
+  op.n = a_grouped && !b_grouped ? share(b->last()) : b->last();
+  op.k = !a_grouped && !b_grouped ? share(a->last()) : a->last();
+  op.layout = transposed(*a) ? (transposed(*b) ? Layout::tt : Layout::tn) : (transposed(*b) ? Layout::nt : Layout::nn);
+  if (op.m < 1 || op.n < 1) return nothing();
+  std::vector<std::int64_t> sizes{a->last(1), b->last()};
+  if (a_grouped == b_grouped) sizes.insert(sizes.begin(), groups);
+  const AtenTensor c = result_of(call, 0, fresh(a->type, sizes));
+  if (op.k < 1) return one(pointwise_op(PointwiseFunction::fill, {}, c));
+  return one({op, {*a, *b}, {c}, HostClass::matmul, HostClass::pointwise_backward});
+}
+
 }  // namespace
 
 void add_contraction_rules(RuleTable& table) {
@@ -58,7 +85,8 @@ void add_contraction_rules(RuleTable& table) {
                 {"aten::bmm", mm},
                 {"aten::addmm", addmm},
                 {"aten::_addmm_activation", addmm},
-                {"aten::baddbmm", addmm}});
+                {"aten::baddbmm", addmm},
+                {"aten::_grouped_mm", grouped_mm}});
 }
 
 }  // namespace ridgeline::trace

@@ -70,6 +70,29 @@ MappedOps part_backward(const AtenCall& call, const MapContext&) {
   return ops;
 }
 
+/// (x, widths of the edges from the last dimension on, value): the value everywhere, then x into the middle.
+MappedOps constant_pad(const AtenCall& call, const MapContext&) {
+  const AtenTensor* x = call.tensor(0);
+  const Numbers* widths = call.numbers(1);
+  if (x == nullptr || widths == nullptr || widths->size() % 2 != 0 || widths->size() / 2 > x->sizes.size())
+    return std::nullopt;
+  AtenTensor whole = fresh(x->type, x->sizes), middle = *x;
+  for (std::size_t i = 0; i + 1 < widths->size(); i += 2) {
+    const std::size_t dimension = x->sizes.size() - 1 - i / 2;
+    const auto before = static_cast<std::int64_t>((*widths)[i]), after = static_cast<std::int64_t>((*widths)[i + 1]);
+    whole.sizes[dimension] += before + after;
+    middle.sizes[dimension] += std::min<std::int64_t>(0, before) + std::min<std::int64_t>(0, after);
+  }
+  whole = result_of(call, 0, whole);
+  if (whole.elements() < 1) return nothing();
+  std::vector<MappedOp> ops{pointwise_op(PointwiseFunction::fill, {}, whole)};
+  if (middle.elements() < 1) return ops;
+  AtenTensor target = middle;
+  target.storage = whole.storage;
+  ops.push_back(moved(CopyKind::permute, middle, target));
+  return ops;
+}
+
 }  // namespace
 
 MappedOps copy_ops(const AtenTensor& from, const AtenTensor& to) {
@@ -91,6 +114,7 @@ void add_copy_rules(RuleTable& table) {
                 {"aten::clone", clone},
                 {"aten::select_backward", part_backward},
                 {"aten::slice_backward", part_backward},
+                {"aten::constant_pad_nd", constant_pad},
                 {"aten::_local_scalar_dense", to_host}});
 }
 

@@ -91,6 +91,16 @@ MappedOps index_put(const AtenCall& call, const MapContext&) {
   return ops;
 }
 
+/// Out of place: a copy first.
+MappedOps index_put_of_copy(const AtenCall& call, const MapContext& context) {
+  const AtenTensor* x = call.tensor(0);
+  auto ops = index_put(call, context);
+  if (x == nullptr || !ops) return std::nullopt;
+  std::vector<MappedOp> all = *copy_ops(*x, like(*x));
+  all.insert(all.end(), ops->begin(), ops->end());
+  return all;
+}
+
 /// gather(x, dim, index); scatter_(x, dim, index, source): an element for each index.
 template <bool Scatters>
 MappedOps along_dimension(const AtenCall& call, const MapContext&) {
@@ -224,6 +234,8 @@ MappedOps flip(const AtenCall& call, const MapContext&) {
 void add_index_rules(RuleTable& table) {
   table.insert({{"aten::index", index},
                 {"aten::_index_put_impl_", index_put},
+                {"aten::index_put_", index_put},
+                {"aten::index_put", index_put_of_copy},
                 {"aten::gather", along_dimension<false>},
                 {"aten::scatter_", along_dimension<true>},
                 {"aten::scatter_add_", along_dimension<true>},

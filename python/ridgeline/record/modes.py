@@ -13,33 +13,85 @@ class Attention(torch.autograd.Function):
     """Fused attention as one call forward and one backward, without choosing a kernel."""
 
     @staticmethod
-    def forward(ctx, recorder, query, key, value, dropout, causal):
+    def forward(ctx, recorder, query, key, value, mask, dropout, causal):
         with recorder.unseen():
             batch, heads, length, _ = query.shape
             # The layout fused kernels give their result: heads beside one another.
             out = query.new_empty(batch, length, heads, value.shape[-1]).transpose(1, 2)
             statistics = torch.empty(batch, heads, length, dtype=torch.float32, device=query.device)
-        recorder.call(ATTENTION, [query, key, value, None, float(dropout), bool(causal)], [out, statistics])
+        ctx.learned = mask is not None and mask.requires_grad
+        recorder.call(ATTENTION, [query, key, value, mask, float(dropout), bool(causal), ctx.learned],
+                      [out, statistics])
         ctx.recorder, ctx.dropout, ctx.causal = recorder, dropout, causal
-        ctx.save_for_backward(query, key, value, out, statistics)
+        ctx.save_for_backward(query, key, value, mask, out, statistics)
         return out
 
     @staticmethod
     def backward(ctx, gradient):
-        query, key, value, out, statistics = ctx.saved_tensors
+        query, key, value, mask, out, statistics = ctx.saved_tensors
         with ctx.recorder.unseen():
             gradients = [torch.empty_like(x) for x in (query, key, value)]
-        ctx.recorder.call(ATTENTION + "_backward",
-                          [gradient, query, key, value, out, statistics, float(ctx.dropout), bool(ctx.causal)], gradients)
-        return (None, *gradients, None, None)
+            if ctx.learned:
+                gradients.append(torch.empty(mask.shape, dtype=mask.dtype, device=mask.device))
+        ctx.recorder.call(ATTENTION + "_backward", [gradient, query, key, value, out, statistics, float(ctx.dropout),
+                                                    bool(ctx.causal), mask, ctx.learned], gradients)
+        return (None, *gradients, *[None] * (6 - len(gradients)))
+
+
+def has_fused_attention(query, key, value, mask, enable_gqa):
+    """Whether any fused kernel takes these operands; PyTorch runs plain products and a softmax, in fp32, otherwise."""
+    operands = [query, key, value]
+    if any(x.dim() != 4 for x in operands) or any(x.stride(-1) != 1 for x in operands if x.shape[-1] > 1):
+        return False
+    if mask is not None and mask.stride(-1) != 1:
+        return False
+    if any(x.shape[0] != query.shape[0] for x in operands):
+        return False
+    if any(x.shape[1] != query.shape[1] for x in operands):  # grouped keys: 16 bits and no mask
+        return enable_gqa and mask is None and query.dtype in (torch.float16, torch.bfloat16)
+    return True
+
+
+def plain_attention(query, key, value, mask, dropout, causal, scale, enable_gqa):
+    """What scaled_dot_product_attention does without a fused kernel: products and a softmax in fp32."""
+    kind = query.dtype
+    if causal:
+        mask = added_to_scores(torch.ones(query.shape[-2], key.shape[-2], dtype=torch.bool,
+                                          device=query.device).tril(), kind)
+    elif mask is not None and mask.dtype == torch.bool:
+        mask = added_to_scores(mask, kind)
+    if kind in (torch.float16, torch.bfloat16):
+        query, key, value = query.float(), key.float(), value.float()
+    if enable_gqa and key.shape[1] != query.shape[1]:
+        key, value = (x.repeat_interleave(query.shape[1] // x.shape[1], 1) for x in (key, value))
+    root = (scale if scale is not None else query.shape[-1] ** -0.5) ** 0.5
+    scores = torch.matmul(query * root, key.transpose(-2, -1) * root)
+    if mask is not None:
+        scores.add_(mask)
+    weights = torch.ops.aten._safe_softmax(scores, -1)
+    if dropout > 0:
+        weights = torch.native_dropout(weights, dropout, True)[0]
+    return torch.matmul(weights, value).to(kind)
+
+
+def added_to_scores(mask, kind):
+    """A mask of truths as what is added to the scores."""
+    return torch.zeros_like(mask, dtype=kind).masked_fill_(~mask, float("-inf"))
+
+
+def attention_mask(mask, query, key):
+    """A mask as fused kernels take it: rows of a multiple of eight elements, expanded to every head."""
+    length = mask.shape[-1]
+    if length % 8 != 0:
+        mask = torch.ops.aten.constant_pad_nd(mask, [0, 8 - length % 8], 0.0).narrow(-1, 0, length)
+    return mask.expand(query.shape[0], query.shape[1], query.shape[2], key.shape[2])
 
 
 # What torch.autocast runs in the lower precision on a GPU, and what in fp32, by the name of the function.
 LOWERED = {"linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "matmul",
-           "__matmul__", "__rmatmul__", "mm", "bmm", "addmm", "baddbmm", "addbmm", "addmv", "addr", "mv", "einsum", "prelu",
-           "_grouped_mm", "grouped_mm"}
-WIDENED = {"softmax", "log_softmax", "layer_norm", "group_norm", "cross_entropy_loss", "nll_loss", "nll_loss_nd",
-           "nll_loss2d", "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "kl_div", "cosine_embedding_loss",
+           "__matmul__", "__rmatmul__", "mm", "bmm", "addmm", "baddbmm", "addbmm", "addmv", "addr", "mv", "einsum", "prelu"}
+WIDENED = {"softmax", "log_softmax", "layer_norm", "group_norm", "nll_loss", "nll_loss_nd", "nll_loss2d", "mse_loss",
+           "l1_loss", "smooth_l1_loss", "huber_loss", "kl_div", "cosine_embedding_loss",
            "binary_cross_entropy_with_logits", "pow", "__pow__", "__rpow__", "norm", "exp", "expm1", "log", "log10", "log1p",
            "log2", "rsqrt", "reciprocal", "cosh", "sinh", "tan", "acos", "asin", "erfinv", "softplus", "dist", "renorm",
            "cosine_similarity", "logsumexp"}
@@ -64,6 +116,8 @@ class Functions(TorchFunctionMode):
             self.casts.clear()
         if name == "scaled_dot_product_attention" and self.recorder.active:
             return self.attention(lower, *args, **kwargs)
+        if name == "cross_entropy_loss" and lower is not None:
+            return self.cross_entropy(func, *args, **kwargs)
         if lower is not None and name in LOWERED:
             args, kwargs = self.cast(args, lower), {key: self.cast(value, lower) for key, value in kwargs.items()}
         elif lower is not None and name in WIDENED:
@@ -118,11 +172,24 @@ class Functions(TorchFunctionMode):
             return type(value)(self.cast(item, kind) for item in value)
         return value
 
+    def cross_entropy(self, func, input, target, weight=None, reduction=1, ignore_index=-100, label_smoothing=0.0):
+        """autocast leaves the logits' type to the softmax; only the negative log-likelihood is taken in fp32."""
+        if label_smoothing or target.is_floating_point() or input.dtype not in (torch.float16, torch.bfloat16):
+            return func(input, target, weight, reduction, ignore_index, label_smoothing)
+        log_probabilities = torch.ops.aten._log_softmax(input, 1 if input.dim() > 1 else 0, False)
+        return torch._C._nn.nll_loss_nd(log_probabilities.float(), target, weight, reduction, ignore_index)
+
     def attention(self, lower, query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None,
                   enable_gqa=False):
         if lower is not None:
-            query, key, value = (self.cast(x, lower) for x in (query, key, value))
-        return Attention.apply(self.recorder, query, key, value, dropout_p, is_causal)
+            query, key, value, attn_mask = (self.cast(x, lower) for x in (query, key, value, attn_mask))
+        if not has_fused_attention(query, key, value, attn_mask, enable_gqa):
+            return plain_attention(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)
+        if attn_mask is not None:
+            if attn_mask.dtype == torch.bool:
+                attn_mask = added_to_scores(attn_mask, query.dtype)
+            attn_mask = attention_mask(attn_mask, query, key)
+        return Attention.apply(self.recorder, query, key, value, attn_mask, dropout_p, is_causal)
 
 
 class Calls(TorchDispatchMode):
@@ -148,6 +215,8 @@ class Calls(TorchDispatchMode):
             recorder.call(name, [tensor], [])
             recorder.records.append({"record": "wait"})
             return False if tensor.dtype == torch.bool else (0.0 if tensor.is_floating_point() else 0)
+        if name == "aten::_grouped_mm":
+            return self.grouped_products(func, *args, **kwargs)
         # Kernels of the gradient scaler exist for GPUs only; they work in place.
         out = args[0] if name.startswith("aten::_amp_") else func(*args, **kwargs)
         values = dict(kwargs)
@@ -160,4 +229,39 @@ class Calls(TorchDispatchMode):
             else:
                 ordered.append(argument.default_value if argument.has_default_value() else None)
         recorder.call(name, ordered, [out] if isinstance(out, torch.Tensor) else out)
+        return out
+
+    def grouped_products(self, func, a, b, offs=None, bias=None, out_dtype=None):
+        """One kernel for bf16; for other types PyTorch reads the groups' ends on the host and multiplies one by one.
+        Here every group is of one size."""
+        recorder, groups = self.recorder, offs.shape[0] if offs is not None else a.shape[0]
+        if a.dim() == b.dim():
+            sizes = (groups, a.shape[-2], b.shape[-1])
+        else:
+            sizes = (a.shape[-2], b.shape[-1])
+        width = -(-sizes[-1] * a.element_size() // 16) * 16 // a.element_size()  # rows begin at multiples of 16 bytes
+        with recorder.unseen():
+            out = a.new_empty((*sizes[:-1], width)).narrow(-1, 0, sizes[-1])
+        if a.dtype == torch.bfloat16:
+            recorder.call("aten::_grouped_mm", [a, b, offs], [out])
+            return out
+        if offs is None:
+            recorder.call("aten::bmm", [a, b], [out])
+            return out
+        recorder.call("aten::_local_scalar_dense", [offs], [])
+        recorder.records.append({"record": "wait"})
+
+        def part(tensor, dimension, group):
+            size = tensor.shape[dimension] // groups
+            return tensor.narrow(dimension, group * size, size)
+
+        for group in range(groups):
+            with recorder.unseen():
+                if a.dim() == 2 and b.dim() == 2:
+                    factors = part(a, 1, group), part(b, 0, group), out[group]
+                elif a.dim() == 2:
+                    factors = part(a, 0, group), b[group], part(out, 0, group)
+                else:
+                    factors = a[group], part(b, 1, group), part(out, 1, group)
+            recorder.call("aten::mm", list(factors[:2]), [factors[2]])
         return out
