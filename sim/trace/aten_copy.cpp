@@ -58,16 +58,32 @@ MappedOps to_host(const AtenCall& call, const MapContext&) {
 MappedOps part_backward(const AtenCall& call, const MapContext&) {
   const AtenTensor* part = call.tensor(0);
   const Numbers* sizes = call.numbers(1);
-  if (part == nullptr || sizes == nullptr || part->elements() < 1) return std::nullopt;
+  if (part == nullptr || sizes == nullptr) return std::nullopt;
   AtenTensor whole = fresh(part->type, {});
   for (const double size : *sizes) whole.sizes.push_back(static_cast<std::int64_t>(size));
   whole = result_of(call, 0, whole);
   std::vector<MappedOp> ops{pointwise_op(PointwiseFunction::fill, {}, whole)};
+  if (part->elements() < 1) return ops;
   AtenTensor target = *part;  // the part of the whole that is written
   target.storage = whole.storage;
   ops.push_back(moved(CopyKind::permute, *part, target));
   ops.back().backward = HostClass::python_fixed;
   return ops;
+}
+
+/// (x, times): x over and over.
+MappedOps repeat(const AtenCall& call, const MapContext&) {
+  const AtenTensor* x = call.tensor(0);
+  const Numbers* times = call.numbers(1);
+  if (x == nullptr || times == nullptr || times->size() < x->sizes.size()) return std::nullopt;
+  AtenTensor whole = fresh(x->type, {});
+  const std::size_t new_dimensions = times->size() - x->sizes.size();
+  for (std::size_t i = 0; i < times->size(); ++i)
+    whole.sizes.push_back(static_cast<std::int64_t>((*times)[i]) *
+                          (i < new_dimensions ? 1 : x->sizes[i - new_dimensions]));
+  whole = result_of(call, 0, whole);
+  if (whole.elements() < 1) return nothing();
+  return one(pointwise_op(PointwiseFunction::other, {x}, whole));
 }
 
 /// (x, widths of the edges from the last dimension on, value): the value everywhere, then x into the middle.
@@ -115,6 +131,7 @@ void add_copy_rules(RuleTable& table) {
                 {"aten::select_backward", part_backward},
                 {"aten::slice_backward", part_backward},
                 {"aten::constant_pad_nd", constant_pad},
+                {"aten::repeat", repeat},
                 {"aten::_local_scalar_dense", to_host}});
 }
 
