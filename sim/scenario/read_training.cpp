@@ -117,7 +117,8 @@ TrainingSection read_training(const Value& section, const Software& software, co
   if (t.parallel.several()) {
     for (const std::string_view key : {"compile", "cuda_graphs"})
       if (mapping[key].boolean(false)) mapping[key].fail("over several GPUs is not modelled");
-    if (t.precision == Precision::apex_o2) mapping["precision"].fail("apex-o2 over several GPUs is not modelled");
+    if (t.precision == Precision::apex_o2 && t.parallel.strategy != DataStrategy::ddp)
+      mapping["precision"].fail("apex-o2 over several GPUs goes with strategy: ddp");
   }
   return result;
 }

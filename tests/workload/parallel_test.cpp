@@ -58,11 +58,18 @@ std::int64_t bytes_of(const std::vector<Collective>& all, CollectiveKind kind) {
 
 TEST(Buckets, close_when_they_hold_their_limit) {
   using parallel::assign_buckets;
-  const std::vector<std::int64_t> bytes{4, 4, 4, 20, 1, 1};
+  const std::vector<parallel::BucketMember> bytes{{4}, {4}, {4}, {20}, {1}, {1}};
   using Buckets = std::vector<std::vector<std::size_t>>;
   EXPECT_EQ(assign_buckets(bytes, std::vector<std::int64_t>{8}), (Buckets{{0, 1}, {2, 3}, {4, 5}}));
   EXPECT_EQ(assign_buckets(bytes, std::vector<std::int64_t>{1, 8}), (Buckets{{0}, {1, 2}, {3}, {4, 5}}));
   EXPECT_EQ(assign_buckets({}, std::vector<std::int64_t>{8}), Buckets{});
+}
+
+TEST(Buckets, hold_one_type_each) {
+  const std::vector<parallel::BucketMember> tensors{{4, DType::fp16}, {4, DType::fp32}, {4, DType::fp16},
+                                                    {2, DType::fp16}, {6, DType::fp32}, {1, DType::fp32}};
+  using Buckets = std::vector<std::vector<std::size_t>>;
+  EXPECT_EQ(parallel::assign_buckets(tensors, std::vector<std::int64_t>{8}), (Buckets{{0, 2}, {1, 4}, {3}, {5}}));
 }
 
 // The thirteen buckets that PyTorch logged for GPT-2 (bucket_cap_mb=25): elements of a block's tensors as gradients
@@ -76,7 +83,9 @@ TEST(Buckets, of_gpt2_are_those_pytorch_logged) {
   bytes.push_back(1024 * h);
   bytes.push_back(50304 * h);
   for (std::int64_t& b : bytes) b *= 4;
-  const auto buckets = parallel::assign_buckets(bytes, std::vector<std::int64_t>{parallel::kBucket});
+  std::vector<parallel::BucketMember> tensors;
+  for (const std::int64_t b : bytes) tensors.push_back({b});
+  const auto buckets = parallel::assign_buckets(tensors, std::vector<std::int64_t>{parallel::kBucket});
   std::vector<std::int64_t> sizes;
   for (const auto& bucket : buckets) {
     std::int64_t sum = 0;

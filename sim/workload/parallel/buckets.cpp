@@ -1,23 +1,38 @@
 #include "sim/workload/parallel/buckets.h"
 
-namespace ridgeline::parallel {
+#include <algorithm>
 
-std::vector<std::vector<std::size_t>> assign_buckets(std::span<const std::int64_t> bytes,
+namespace ridgeline::parallel {
+namespace {
+
+/// A bucket of one type that is being filled.
+struct Filling {
+  DType type = DType::fp32;
+  std::vector<std::size_t> members;
+  std::int64_t bytes = 0;
+  std::size_t limit = 0;
+};
+
+}  // namespace
+
+std::vector<std::vector<std::size_t>> assign_buckets(std::span<const BucketMember> tensors,
                                                      std::span<const std::int64_t> limits) {
   std::vector<std::vector<std::size_t>> buckets;
-  std::vector<std::size_t> filling;
-  std::int64_t size = 0;
-  std::size_t limit = 0;
-  for (std::size_t i = 0; i < bytes.size(); ++i) {
-    filling.push_back(i);
-    size += bytes[i];
-    if (size < limits[limit]) continue;
-    buckets.push_back(std::move(filling));
-    filling.clear();
-    size = 0;
-    if (limit + 1 < limits.size()) ++limit;
+  std::vector<Filling> fillings;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    auto filling =
+        std::find_if(fillings.begin(), fillings.end(), [&](const Filling& one) { return one.type == tensors[i].type; });
+    if (filling == fillings.end()) filling = fillings.insert(fillings.end(), Filling{.type = tensors[i].type});
+    filling->members.push_back(i);
+    filling->bytes += tensors[i].bytes;
+    if (filling->bytes < limits[filling->limit]) continue;
+    buckets.push_back(std::move(filling->members));
+    filling->members.clear();
+    filling->bytes = 0;
+    if (filling->limit + 1 < limits.size()) ++filling->limit;
   }
-  if (!filling.empty()) buckets.push_back(std::move(filling));
+  for (Filling& filling : fillings)
+    if (!filling.members.empty()) buckets.push_back(std::move(filling.members));
   return buckets;
 }
 

@@ -50,22 +50,22 @@ DistributedDataParallel::DistributedDataParallel(eager::Eager& eager, eager::Par
 // Coalesced by 250 MiB, all copies held until the last was sent.
 void DistributedDataParallel::broadcast_parameters() {
   constexpr std::int64_t kCoalesced = std::int64_t{250} << 20;
-  std::vector<std::int64_t> bytes;
-  for (const auto& parameter : parameters_) bytes.push_back(parameter.value.bytes());
+  std::vector<BucketMember> tensors;
+  for (const auto& parameter : parameters_) tensors.push_back({parameter.value.bytes(), parameter.value.type});
   std::vector<Tensor> flat;
-  for (const auto& members : assign_buckets(bytes, std::array{kCoalesced})) {
+  for (const auto& members : assign_buckets(tensors, std::array{kCoalesced})) {
     std::int64_t elements = 0;
     for (const std::size_t i : members) elements += parameters_[i].value.elements();
-    flat.push_back(eager_.empty({elements}, parameters_.front().value.type));
+    flat.push_back(eager_.empty({elements}, parameters_[members.front()].value.type));
     group_.run(CollectiveKind::broadcast, flat.back().type, flat.back().bytes(), flat.back(), flat.back());
   }
 }
 
 void DistributedDataParallel::make_buckets(const std::vector<std::size_t>& order,
                                            std::span<const std::int64_t> limits) {
-  std::vector<std::int64_t> bytes;
-  for (const std::size_t i : order) bytes.push_back(parameters_[i].value.bytes());
-  for (const auto& members : assign_buckets(bytes, limits)) {
+  std::vector<BucketMember> tensors;
+  for (const std::size_t i : order) tensors.push_back({parameters_[i].value.bytes(), parameters_[i].value.type});
+  for (const auto& members : assign_buckets(tensors, limits)) {
     Bucket& bucket = buckets_.emplace_back();
     std::int64_t elements = 0;
     for (const std::size_t member : members) {
