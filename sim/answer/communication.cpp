@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "sim/answer/launched_kernels.h"
 #include "sim/network/communicator_memory.h"
 #include "sim/occupancy/occupancy.h"
 
@@ -80,6 +81,18 @@ void name_collectives(StepProgram& program, const Scenario& scenario) {
     launch.grid = {std::max(1, time.channels), 1, 1};
     launch.threads_per_block = std::max(1, time.threads);
   }
+}
+
+Seconds unproven_overlap(const StepProgram& program, const Timeline& timeline, const Scenario& scenario) {
+  constexpr int kMeasured = 9;  // compute capability of the GPU that measured kernels beside collectives
+  Seconds covered;
+  if (!scenario.cluster || scenario.gpu.compute_major == kMeasured) return covered;
+  const std::vector<LaunchedKernel> kernels = launched_kernels(program);
+  for (std::size_t i = 0; i < kernels.size(); ++i) {
+    const KernelSpan& span = timeline.kernels[i];
+    if (std::holds_alternative<Collective>(*kernels[i].op)) covered += span.end - span.start - span.exposed;
+  }
+  return covered;
 }
 
 void allow_for_first_buckets(MemoryPrediction& memory, const Scenario& scenario, const OpTrace& trace) {

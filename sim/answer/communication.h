@@ -43,6 +43,10 @@ class StepContention final : public Contention {
 /// Collectives of a program get the names, thread blocks and threads that NCCL gives them on this cluster.
 void name_collectives(StepProgram& program, const Scenario& scenario);
 
+/// Time of collectives that other kernels cover, where overlap was not measured (the H200's is): what the step may be
+/// longer if nothing covered them.
+Seconds unproven_overlap(const StepProgram& program, const Timeline& timeline, const Scenario& scenario);
+
 /// In the second step of DistributedDataParallel a rank may hold the buckets of the first beside the new ones, until a
 /// thread of NCCL's has seen them sent: seen on about half of the measured ranks. Widens the range of memory by that.
 void allow_for_first_buckets(MemoryPrediction& memory, const Scenario& scenario, const OpTrace& trace);

@@ -160,7 +160,8 @@ const StepRun::Step& StepRun::described_step() const {
     step.validated = range.validated;
     if (!range.validated) result.notes.push_back(range.why_not);
     step.low = std::min(step.time, step_with(host, range.low, host.least_factor()));
-    step.high = std::max(step.time, step_with(host, range.high, host.most_factor()));
+    step.high =
+        std::max(step.time, step_with(host, range.high, host.most_factor())) + unproven_overlap(program(), line, s);
     step.host = share_of(host, line);
     step.clock = line.clock;
     step.held = line.held;

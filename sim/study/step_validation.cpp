@@ -167,7 +167,8 @@ void add_published(std::vector<ValidatedStep>& out, const MeasuredFile& file, co
     if (row["kind"] != "absolute" || row.value("trust", "low") == std::string("low")) return;
     json scenario = row["scenario"];
     if (row.contains("simulate_as") && row["simulate_as"].is_string()) scenario["hardware"] = row["simulate_as"];
-    if (!only.empty() && scenario["hardware"] != only) return;
+    const bool several = scenario.contains("cluster");
+    if (!only.empty() && (several ? scenario["cluster"]["gpu"] : scenario["hardware"]) != only) return;
     if (!scenario.contains("software")) scenario["software"] = software_of(row);
     ScenarioSource source;
     source.text = scenario.dump();
@@ -179,7 +180,8 @@ void add_published(std::vector<ValidatedStep>& out, const MeasuredFile& file, co
     MeasuredStep m;
     m.name = row["id"];
     m.seen_by = file.seen_by;
-    m.source = run.comparable ? "public" : "public, not comparable";
+    m.source = several ? "several GPUs, public" : "public";
+    if (!run.comparable) m.source += ", not comparable";
     m.compiled = scenario["training"].value("compile", false);
     const json& measured = row["measured"];
     if (measured.contains("step_time_s")) m.step_time = Seconds{measured["step_time_s"].get<double>()};
