@@ -16,9 +16,32 @@ Gpu with_more(const Gpu& gpu, const HardwareKey& key, double factor) {
   return more;
 }
 
+std::string_view name_of(LinkResource resource) {
+  constexpr std::array<std::string_view, kLinkResources.size()> kNames{"link_bandwidth", "network_bandwidth",
+                                                                       "network_latency"};
+  return kNames[static_cast<std::size_t>(resource)];
+}
+std::string_view title_of(LinkResource resource) {
+  constexpr std::array<std::string_view, kLinkResources.size()> kTitles{
+      "bandwidth of links between GPUs", "bandwidth of the network", "latency of the network"};
+  return kTitles[static_cast<std::size_t>(resource)];
+}
+
+Cluster with_more(const Cluster& cluster, LinkResource resource, double factor) {
+  Cluster more = cluster;
+  switch (resource) {
+    case LinkResource::link_bandwidth:
+      for (BytesPerSecond* rate : {&more.links.rate, &more.pcie.rate, &more.pcie.host}) *rate = *rate * factor;
+      break;
+    case LinkResource::network_bandwidth: more.nics.rate = cluster.nics.rate * factor; break;
+    case LinkResource::network_latency: more.nics.latency = cluster.nics.latency / factor; break;
+  }
+  return more;
+}
+
 Sensitivity step_sensitivity(const StepRun& run, double factor) {
   const Scenario& scenario = run.scenario();
-  Sensitivity result{run.timeline().step, {}, scenario.gpu.sm.count, 0, {}};
+  Sensitivity result{run.timeline().step, {}, scenario.gpu.sm.count, 0, {}, {}};
   // The step stays; the chip and the host under it change.
   const auto time_of = [&](const Scenario& changed) {
     run.go_on();
@@ -30,6 +53,13 @@ Sensitivity step_sensitivity(const StepRun& run, double factor) {
     changed.host = with_more(scenario.host, resource, factor);
     if (resource == Resource::sm_count) result.more_sms = changed.gpu.sm.count;
     result.note(resource, time_of(changed));
+  }
+  for (const LinkResource resource : kLinkResources) {
+    if (!scenario.cluster || !scenario.training.parallel.several()) break;
+    if (resource != LinkResource::link_bandwidth && scenario.cluster->nodes == 1) continue;
+    Scenario changed = scenario;
+    changed.cluster = with_more(*scenario.cluster, resource, factor);
+    result.links.push_back({resource, result.time - time_of(changed)});
   }
   for (const HardwareKey& key : hardware_keys()) {
     if (!key.is_number() || key.get(scenario.gpu) == 0.0) continue;

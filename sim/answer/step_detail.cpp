@@ -12,8 +12,10 @@ void add_spans(StepDetail& detail, const StepProgram& program, std::span<const K
   std::size_t i = 0;
   for (const Action& action : program.steady_step()) {
     if (action.kind != Action::Kind::launch) continue;
-    LaunchSpan span{
-        .issued = timeline.kernels[i].issued, .start = timeline.kernels[i].start, .end = timeline.kernels[i].end};
+    LaunchSpan span{.stream = timeline.kernels[i].stream,
+                    .issued = timeline.kernels[i].issued,
+                    .start = timeline.kernels[i].start,
+                    .end = timeline.kernels[i].end};
     std::uint32_t op = Action::kNoCall;
     if (action.call != Action::kNoCall) {
       const Call& call = program.trace->calls[action.call];
@@ -51,6 +53,8 @@ StepDetail step_detail(const StepRun& run) {
   StepDetail detail;
   detail.step = run.timeline().step;
   add_spans(detail, run.program(), run.times(), run.timeline());
+  detail.streams = run.trace().streams;
+  if (detail.streams.empty()) detail.streams.emplace_back("kernels");
   if (!run.program().steps.empty() && knows_allocations(run.scenario()))
     add_memory(detail, run.program(), run.memory_run());
   return detail;

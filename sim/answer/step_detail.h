@@ -23,7 +23,8 @@ struct LaunchSpan {
   std::uint32_t kind = 0;  ///< entry of StepDetail::kinds
   Phase phase = Phase::other;
   std::int16_t layer = -1;
-  Seconds issued;  ///< the launch call returned
+  std::uint8_t stream = 0;  ///< entry of StepDetail::streams
+  Seconds issued;           ///< the launch call returned
   Seconds start, end;
 };
 
@@ -36,9 +37,10 @@ struct MemoryPoint {
 
 struct StepDetail {
   Seconds step;
-  std::vector<KernelKind> kinds;    ///< in the order they first run
-  std::vector<LaunchSpan> spans;    ///< in stream order
-  std::vector<MemoryPoint> memory;  ///< in the order of the program; empty where memory runs out
+  std::vector<KernelKind> kinds;     ///< in the order they first run
+  std::vector<LaunchSpan> spans;     ///< in the order of the program
+  std::vector<std::string> streams;  ///< what each stream is for; one where there is but the default
+  std::vector<MemoryPoint> memory;   ///< in the order of the program; empty where memory runs out
 };
 
 /// Of a run; throws as it does.

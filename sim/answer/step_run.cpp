@@ -53,6 +53,22 @@ std::optional<Generation> generation_of(const StepRun& run) {
   return result;
 }
 
+/// Of the collectives of a cluster; none without one.
+CollectiveTimer timer_of_collectives(const Scenario& scenario) {
+  if (!scenario.cluster) return {};
+  return [&](const Collective& collective) { return kernel_time_of_collective(scenario, collective); };
+}
+
+/// The timeline of kernels that take `each`; `times` are those predicted, by which they slow each other.
+Timeline timeline_of(const StepProgram& program, std::span<const KernelTime> each, std::span<const KernelTime> times,
+                     const Scenario& scenario, const Host& host) {
+  TimelineOptions options{.cuda_graphs = scenario.cuda_graphs};
+  if (!scenario.cluster || !program.has_streams()) return run_timeline(program, each, scenario.gpu, host, options);
+  const StepContention contention(program, times, scenario);
+  options.contention = &contention;
+  return run_timeline(program, each, scenario.gpu, host, options);
+}
+
 }  // namespace
 
 StepRun::StepRun(Session& session, Scenario scenario, std::string_view engine, std::stop_token stop,
@@ -100,11 +116,8 @@ const std::vector<KernelTime>& StepRun::times() const {
   return times_.get([&] {
     const StepProgram& made = program();
     go_on();
-    CollectiveTimer collectives;
-    if (scenario_.cluster)
-      collectives = [&](const Collective& collective) { return kernel_time_of_collective(scenario_, collective); };
     return time_kernels(made, *make_engine(engine_, scenario_.gpu), scenario_.gpu, shared_kernels()->times_of(engine_),
-                        collectives);
+                        timer_of_collectives(scenario_));
   });
 }
 
@@ -135,12 +148,7 @@ Seconds StepRun::step_with(const Host& host, double kernel_factor, double host_f
 }
 
 Timeline StepRun::line_of(std::span<const KernelTime> each, const Host& host) const {
-  TimelineOptions options{.cuda_graphs = scenario_.cuda_graphs};
-  if (!scenario_.cluster || !program().has_streams())
-    return run_timeline(program(), each, scenario_.gpu, host, options);
-  const StepContention contention(program(), times(), scenario_);
-  options.contention = &contention;
-  return run_timeline(program(), each, scenario_.gpu, host, options);
+  return timeline_of(program(), each, times(), scenario_, host);
 }
 
 const StepRun::Step& StepRun::described_step() const {
@@ -246,8 +254,8 @@ Prediction predict(const Scenario& scenario, std::string_view engine) {
 Seconds step_time(const OpTrace& trace, const Scenario& s, std::string_view engine_name) {
   const auto engine = make_engine(engine_name, s.gpu);
   const StepProgram program = make_program(trace, s.gpu, s.software);
-  const std::vector<KernelTime> times = time_kernels(program, *engine, s.gpu);
-  return run_timeline(program, times, s.gpu, s.host, {.cuda_graphs = s.cuda_graphs}).step;
+  const std::vector<KernelTime> times = time_kernels(program, *engine, s.gpu, nullptr, timer_of_collectives(s));
+  return timeline_of(program, times, times, s, s.host).step;
 }
 
 }  // namespace ridgeline

@@ -62,12 +62,14 @@ ordered_json groups_json(const StepDetail& detail) {
 
 ordered_json spans_json(const StepDetail& detail) {
   ordered_json out{{"phase_names", kPhaseNames}};
-  for (const char* key : {"group", "phase", "layer", "issued_us", "start_us", "duration_us"})
+  out["stream_names"] = detail.streams;
+  for (const char* key : {"group", "phase", "layer", "stream", "issued_us", "start_us", "duration_us"})
     out[key] = ordered_json::array();
   for (const LaunchSpan& span : detail.spans) {
     out["group"].push_back(span.kind);
     out["phase"].push_back(static_cast<int>(span.phase));
     out["layer"].push_back(span.layer);
+    out["stream"].push_back(static_cast<int>(span.stream));
     out["issued_us"].push_back(page_us(span.issued));
     out["start_us"].push_back(page_us(span.start));
     out["duration_us"].push_back(page_us(span.end - span.start));

@@ -55,15 +55,20 @@ std::string key_table(const Sensitivity& sensitivity) {
 }  // namespace
 
 std::string sensitivity_table(const Sensitivity& sensitivity) {
-  auto resources = kResources;
-  std::stable_sort(resources.begin(), resources.end(),
-                   [&](Resource a, Resource b) { return sensitivity.saved_by(a) > sensitivity.saved_by(b); });
+  struct Line {
+    Seconds saved;
+    std::string name;
+  };
+  std::vector<Line> lines;
+  for (const Resource resource : kResources)
+    lines.push_back({sensitivity.saved_by(resource),
+                     resource != Resource::sm_count
+                         ? std::string(title_of(resource))
+                         : fmt::format("{} ({} to {})", title_of(resource), sensitivity.sms, sensitivity.more_sms)});
+  for (const LinkGain& gain : sensitivity.links) lines.push_back({gain.saved, std::string(title_of(gain.resource))});
+  std::stable_sort(lines.begin(), lines.end(), [](const Line& a, const Line& b) { return a.saved > b.saved; });
   std::string out = "\n  10 % more of one resource saves (less than nothing: costs)\n";
-  for (const Resource resource : resources)
-    out += line(sensitivity.saved_by(resource), sensitivity.share(resource),
-                resource != Resource::sm_count
-                    ? std::string(title_of(resource))
-                    : fmt::format("{} ({} to {})", title_of(resource), sensitivity.sms, sensitivity.more_sms));
+  for (const Line& one : lines) out += line(one.saved, ratio(one.saved, sensitivity.time), one.name);
   return out + key_table(sensitivity);
 }
 
@@ -72,6 +77,9 @@ nlohmann::ordered_json sensitivity_json(const Sensitivity& sensitivity, const ch
   for (const Resource resource : kResources)
     out[std::string(name_of(resource))] = {{key, scale * sensitivity.saved_by(resource).value()},
                                            {"percent", 100.0 * sensitivity.share(resource)}};
+  for (const LinkGain& gain : sensitivity.links)
+    out[std::string(name_of(gain.resource))] = {{key, scale * gain.saved.value()},
+                                                {"percent", 100.0 * ratio(gain.saved, sensitivity.time)}};
   nlohmann::ordered_json keys = nlohmann::ordered_json::object();
   for (const KeyGain& gain : sensitivity.keys)
     keys[std::string(gain.key->key)] = {{key, scale * gain.saved.value()},

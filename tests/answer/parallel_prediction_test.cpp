@@ -6,6 +6,8 @@
 #include <cmath>
 
 #include "sim/answer/communication.h"
+#include "sim/answer/sensitivity.h"
+#include "sim/answer/session.h"
 #include "sim/answer/step_run.h"
 #include "sim/units/user_error.h"
 
@@ -53,6 +55,24 @@ TEST(ParallelPrediction, counts_the_samples_of_all_ranks) {
   EXPECT_EQ(four.parallel->gpus, 4);
   EXPECT_GT(four.parallel->efficiency, 0.3);
   EXPECT_LE(four.parallel->efficiency, 1.0);
+}
+
+TEST(ParallelPrediction, sensitivity_knows_the_links) {
+  Session session;
+  const StepRun run(session, scenario({"cluster.gpus=4"}, "t4-x4-pcie"), "analytic");
+  const Sensitivity more = step_sensitivity(run);
+  EXPECT_EQ(more.time.value(), run.timeline().step.value());
+  ASSERT_EQ(more.links.size(), 1u);  // one node: there is no network
+  EXPECT_EQ(more.links.front().resource, LinkResource::link_bandwidth);
+  EXPECT_GT(ratio(more.links.front().saved, more.time), 0.005);
+  EXPECT_LT(ratio(more.links.front().saved, more.time), 0.1);
+  // A tenth more of anything saves less than a tenth of the step.
+  for (const Resource resource : kResources) EXPECT_LT(more.share(resource), 0.1) << name_of(resource);
+  // As the step with those links is predicted.
+  Scenario faster = run.scenario();
+  faster.cluster = with_more(*faster.cluster, LinkResource::link_bandwidth, kSensitivityFactor);
+  EXPECT_NEAR((more.time - more.links.front().saved).value(),
+              StepRun(session, faster, "analytic").timeline().step.value(), 1e-12);
 }
 
 TEST(ParallelPrediction, divides_communication_into_exposed_and_hidden) {

@@ -7,6 +7,7 @@ import { comparison } from './sections/comparison.js';
 import { host } from './sections/host.js';
 import { kernels } from './sections/kernels.js';
 import { memory } from './sections/memory.js';
+import { parallel } from './sections/parallel.js';
 import { roofline } from './sections/roofline.js';
 import { summary } from './sections/summary.js';
 import { sweep } from './sections/sweep.js';
@@ -15,7 +16,7 @@ import { timeline } from './sections/timeline.js';
 const data = JSON.parse(document.getElementById('data').textContent);
 const main = document.getElementById('main');
 
-const predictionView = (part) => [summary(part), breakdown(part), roofline(part), timeline(part), host(part), memory(part), kernels(part), advice(part)].flat();
+const predictionView = (part) => [summary(part), breakdown(part), roofline(part), timeline(part), parallel(part), host(part), memory(part), kernels(part), advice(part)].flat();
 
 const views = data.parts.map((part) => ({ title: part.title, show: () => predictionView(part) }));
 if (data.sweep) views.unshift({ title: 'Sweep', show: () => sweep(data.sweep) });

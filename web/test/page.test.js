@@ -185,3 +185,20 @@ goal: {search: pareto, of: [step_time, memory]}
   assert.deepEqual(faults, []);
   await page.close();
 });
+
+test('a step of several GPUs shows its communication and a line a stream', async () => {
+  const several = join(folder, 'several.html');
+  const answer = JSON.parse(ridgeline('predict', '--model', 'gpt2', '--cluster', 'h200-x4', '--batch', '4', '--seq', '512', '--precision', 'amp-bf16', '--format', 'json', '--html', several));
+  const { page, faults } = await open(several);
+  assert.deepEqual(faults, []);
+  const shown = await text(page, '#parallel');
+  assert.ok(shown.includes(seconds(answer.parallel.exposed_communication_s)), 'exposed');
+  assert.ok(shown.includes(bytes(answer.parallel.ranks[0].memory.communicator_bytes)), 'communicators');
+  const rows = await page.$$eval('#communication tbody tr', (all) => all.length);
+  assert.equal(rows, answer.parallel.communication.length);
+  const spans = await page.evaluate('ridgeline.data.parts[0].spans');
+  assert.ok(new Set(spans.stream).size > 1, 'more than one stream');
+  const lanes = await page.evaluate("ridgeline.chartAt('timeline').getOption().yAxis[0].data.length");
+  assert.equal(lanes, 1 + new Set(spans.stream).size);
+  await page.close();
+});
