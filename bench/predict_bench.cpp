@@ -24,6 +24,17 @@ void BM_PredictGpt2(benchmark::State& state) {
 }
 BENCHMARK(BM_PredictGpt2)->Unit(benchmark::kMillisecond);
 
+// BERT-Large under DistributedDataParallel on eight H200s of one server.
+void BM_PredictBertLargeOnEightGpus(benchmark::State& state) {
+  ScenarioSource source;
+  source.text =
+      "cluster: hgx-h200\nmodel: bert-large\ntraining: {micro_batch: 4, sequence_length: 512, precision: amp-bf16}\n";
+  source.text_name = "eight GPUs";
+  const Scenario scenario = load_scenario(source);
+  for (auto _ : state) benchmark::DoNotOptimize(predict(scenario, "analytic").step.time);
+}
+BENCHMARK(BM_PredictBertLargeOnEightGpus)->Unit(benchmark::kMillisecond);
+
 /// Bars: 2 s and 1.5 s on two cores.
 void BM_SimulateBertLarge(benchmark::State& state) {
   const Scenario s = scenario("bert-large-fp32.yaml");
