@@ -7,6 +7,9 @@
 #include <set>
 #include <string>
 
+#include "sim/units/nearest_name.h"
+#include "sim/workload/huggingface_table.h"
+
 namespace ridgeline {
 namespace {
 
@@ -105,45 +108,6 @@ const std::vector<Fixed>& fixed_keys(Type type) {
       with({{"pretraining_tp", {"1"}, "projections in slices are not built"},
             {"partial_rotary_factor", {"1", "1.0"}, "rotary positions of a part of each head are not built"}});
   return type == Type::bert ? bert : type == Type::gpt2 ? gpt2 : llama;
-}
-
-/// Keys that change neither time nor memory: names, token ids, rates of initialisation and generation, rotary bases.
-bool changes_nothing(std::string_view key) {
-  constexpr std::array kKeys{std::string_view("architectures"),
-                             std::string_view("auto_map"),
-                             std::string_view("classifier_dropout"),
-                             std::string_view("cross_attention_hidden_size"),
-                             std::string_view("decoder_start_token_id"),
-                             std::string_view("do_sample"),
-                             std::string_view("dtype"),
-                             std::string_view("finetuning_task"),
-                             std::string_view("id2label"),
-                             std::string_view("initializer_range"),
-                             std::string_view("label2id"),
-                             std::string_view("language"),
-                             std::string_view("layer_norm_eps"),
-                             std::string_view("layer_norm_epsilon"),
-                             std::string_view("max_length"),
-                             std::string_view("min_length"),
-                             std::string_view("model_type"),
-                             std::string_view("name"),
-                             std::string_view("prefix"),
-                             std::string_view("return_dict"),
-                             std::string_view("rms_norm_eps"),
-                             std::string_view("rope_parameters"),
-                             std::string_view("rope_scaling"),
-                             std::string_view("rope_theta"),
-                             std::string_view("task_specific_params"),
-                             std::string_view("tie_encoder_decoder"),
-                             std::string_view("tokenizer_class"),
-                             std::string_view("torch_dtype"),
-                             std::string_view("transformers_version"),
-                             std::string_view("use_cache"),
-                             std::string_view("use_return_dict")};
-  if (key == "_attn_implementation") return false;  // the training's attention says it here
-  return std::find(kKeys.begin(), kKeys.end(), key) != kKeys.end() || key.starts_with("_") ||
-         key.starts_with("summary_") || key.ends_with("_token_id") || key.ends_with("_token_ids") ||
-         key.starts_with("pooler_");
 }
 
 void check_fixed(const Value& config, Type type, ConfigReading& out) {
@@ -246,7 +210,7 @@ void read_gpt2(const Value& config, ConfigReading& out) {
 }
 
 void read_llama(const Value& config, ConfigReading& out) {
-  require_language_model(config, {"LlamaForCausalLM", "MistralForCausalLM", "LlamaModel", "MistralModel"});
+  require_language_model(config, {"LlamaForCausalLM", "LlamaModel"});
   out.text("family", "llama");
   out.require("layers", {"num_hidden_layers"});
   out.require("heads", {"num_attention_heads"});
@@ -268,10 +232,58 @@ void read_llama(const Value& config, ConfigReading& out) {
 
 }  // namespace
 
+bool config_key_changes_nothing(std::string_view key) {
+  constexpr std::array kKeys{std::string_view("architectures"),
+                             std::string_view("auto_map"),
+                             std::string_view("classifier_dropout"),
+                             std::string_view("cross_attention_hidden_size"),
+                             std::string_view("decoder_start_token_id"),
+                             std::string_view("do_sample"),
+                             std::string_view("dtype"),
+                             std::string_view("finetuning_task"),
+                             std::string_view("id2label"),
+                             std::string_view("initializer_range"),
+                             std::string_view("label2id"),
+                             std::string_view("language"),
+                             std::string_view("layer_norm_eps"),
+                             std::string_view("layer_norm_epsilon"),
+                             std::string_view("max_length"),
+                             std::string_view("min_length"),
+                             std::string_view("model_type"),
+                             std::string_view("name"),
+                             std::string_view("prefix"),
+                             std::string_view("return_dict"),
+                             std::string_view("rms_norm_eps"),
+                             std::string_view("rope_parameters"),
+                             std::string_view("rope_scaling"),
+                             std::string_view("rope_theta"),
+                             std::string_view("task_specific_params"),
+                             std::string_view("tie_encoder_decoder"),
+                             std::string_view("tokenizer_class"),
+                             std::string_view("torch_dtype"),
+                             std::string_view("transformers_version"),
+                             std::string_view("use_cache"),
+                             std::string_view("use_return_dict")};
+  if (key == "_attn_implementation") return false;  // the training's attention says it here
+  return std::find(kKeys.begin(), kKeys.end(), key) != kKeys.end() || key.starts_with("_") ||
+         key.starts_with("summary_") || key.ends_with("_token_id") || key.ends_with("_token_ids") ||
+         key.starts_with("pooler_");
+}
+
 HuggingFaceDescription description_from_huggingface(const Value& config) {
-  static constexpr std::array<std::pair<std::string_view, Type>, 4> kTypes{
-      {{"bert", Type::bert}, {"gpt2", Type::gpt2}, {"llama", Type::llama}, {"mistral", Type::llama}}};
-  const Type type = config["model_type"].choice<Type>(kTypes);
+  static constexpr std::array<std::pair<std::string_view, Type>, 3> kTypes{
+      {{"bert", Type::bert}, {"gpt2", Type::gpt2}, {"llama", Type::llama}}};
+  const std::string name = config["model_type"].text();
+  const auto* own = std::find_if(kTypes.begin(), kTypes.end(), [&](const auto& known) { return known.first == name; });
+  if (own == kTypes.end()) {
+    std::vector<std::string> known = family_table_names();
+    if (std::find(known.begin(), known.end(), name) != known.end()) return description_by_table(name, config);
+    for (const auto& type : kTypes) known.emplace_back(type.first);
+    std::sort(known.begin(), known.end());
+    config["model_type"].fail(fmt::format("no network '{}' is built here; did you mean '{}'? Known: {}", name,
+                                          nearest_name(name, known), fmt::join(known, ", ")));
+  }
+  const Type type = own->second;
   ConfigReading out(config);
   check_fixed(config, type, out);
   switch (type) {
@@ -281,7 +293,7 @@ HuggingFaceDescription description_from_huggingface(const Value& config) {
   }
   HuggingFaceDescription result;
   for (const Entry& entry : config.node().entries)
-    if (!out.has_read(entry.key) && !changes_nothing(entry.key)) result.unread.push_back(entry.key);
+    if (!out.has_read(entry.key) && !config_key_changes_nothing(entry.key)) result.unread.push_back(entry.key);
   result.tree = out.take();
   return result;
 }

@@ -33,7 +33,7 @@ void check(const ModelDescription& model, const TrainingDescription& training) {
   if (training.sequence_length < 1) throw UserError("training.sequence_length: must be at least 1");
   if (training.gradient_accumulation < 1) throw UserError("training.gradient_accumulation: must be at least 1");
   check_window(model, training.sequence_length);
-  if (model.family != ModelFamily::llama && training.sequence_length > model.max_positions)
+  if (model.has_position_table() && training.sequence_length > model.max_positions)
     throw UserError(
         fmt::format("training.sequence_length: {} is more than the {} positions of the model (model.max_positions)",
                     training.sequence_length, model.max_positions));
@@ -118,7 +118,7 @@ class TrainingLoop {
   [[nodiscard]] std::int64_t parameter_count() const {
     std::int64_t total = 0;
     for (const auto& parameter : family_->parameters) total += parameter.value.elements();
-    return total;
+    return total + family_->frozen();
   }
 
  private:
