@@ -48,8 +48,15 @@ enum class ResidualKind : std::uint8_t {
 };
 enum class ProjectionKind : std::uint8_t {
   separate,
-  fused,         ///< queries, keys, values one after another
-  fused_by_head  ///< … of each head
+  fused,          ///< queries, keys, values one after another
+  fused_by_head,  ///< … of each head
+  fused_slices    ///< as fused, cut by three slices, whose gradients are three tensors of the whole
+};
+/// How a fused attention gets keys that heads share.
+enum class GroupingKind : std::uint8_t {
+  told,       ///< as they are, where the backend takes them
+  broadcast,  ///< views that no fused backend takes
+  copied      ///< one for each head
 };
 enum class QueryKeyNorm : std::uint8_t { none, head, width };
 enum class FeedForwardKind : std::uint8_t {
@@ -71,7 +78,8 @@ enum class ComposedActivation : std::uint8_t {
   silu,
   quick_gelu,  ///< x · sigmoid(1.7 x)
   tanh,
-  clamped_silu  ///< of GPT-OSS
+  clamped_silu,  ///< of GPT-OSS
+  bloom_gelu     ///< gelu-written-out in 16 bits, with a backward pass of its own
 };
 enum class HeadKind : std::uint8_t {
   none,
@@ -116,14 +124,16 @@ struct Stack {
   bool norm_weight = true, norm_bias = true;
   NormPlace norm_place = NormPlace::pre;
   ResidualKind residual = ResidualKind::serial;
-  bool final_norm = true;
+  bool final_norm = true, final_dropout = false;
   double dropout = 0.0;
   std::int64_t target_length = 0;  ///< tokens of a sequence beside an encoder's; 0 = as many
   bool attention_output_dropout = true;
   bool drops_layers = false;  ///< each layer asks a random number whether it runs
+  bool weights_by_inputs = false;  ///< weights of blocks lie as [in, out], as in Transformers' Conv1D
   // Attention.
   std::int64_t heads = 0, key_value_heads = 0, head_dim = 0;
   ProjectionKind projection = ProjectionKind::separate;
+  GroupingKind grouping = GroupingKind::told;
   bool qkv_bias = true, output_bias = true;
   std::optional<bool> key_bias;
   QueryKeyNorm query_key_norm = QueryKeyNorm::none;
@@ -131,6 +141,7 @@ struct Stack {
   AttentionCode attention_code = AttentionCode::fused;
   bool softmax_fp32 = true;  ///< of attention written out
   bool causal = true;
+  bool always_masked = false;    ///< a mask is given where a causal kernel would do
   bool cross_attention = false;  ///< to the encoder's result
   bool sinks = false;            ///< a trained number for each head beside the scores
   double attention_dropout = 0.0;
@@ -154,6 +165,7 @@ struct Stack {
   HeadKind head = HeadKind::language_model;
   bool tie_embeddings = true;
   bool head_bias = false;
+  bool logit_offset = false;    ///< a row that is not trained is added to the scores, in fp32
   bool head_transform = false;  ///< dense, activation and norm before the scores
   bool head_scale = false;      ///< hidden states are scaled before tied scores
   bool loss_fp32 = true;        ///< scores are cast to fp32

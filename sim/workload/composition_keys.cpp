@@ -28,9 +28,12 @@ constexpr Choices<NormPlace, 4> kNormPlaces{
 constexpr Choices<ResidualKind, 3> kResiduals{{{"serial", ResidualKind::serial},
                                                {"parallel", ResidualKind::parallel},
                                                {"parallel-two-norms", ResidualKind::parallel_two_norms}}};
-constexpr Choices<ProjectionKind, 3> kProjections{{{"separate", ProjectionKind::separate},
+constexpr Choices<ProjectionKind, 4> kProjections{{{"separate", ProjectionKind::separate},
                                                    {"fused", ProjectionKind::fused},
-                                                   {"fused-by-head", ProjectionKind::fused_by_head}}};
+                                                   {"fused-by-head", ProjectionKind::fused_by_head},
+                                                   {"fused-slices", ProjectionKind::fused_slices}}};
+constexpr Choices<GroupingKind, 3> kGroupings{
+    {{"told", GroupingKind::told}, {"broadcast", GroupingKind::broadcast}, {"copied", GroupingKind::copied}}};
 constexpr Choices<QueryKeyNorm, 3> kQueryKeyNorms{
     {{"none", QueryKeyNorm::none}, {"head", QueryKeyNorm::head}, {"width", QueryKeyNorm::width}}};
 constexpr Choices<ScorePlace, 3> kScorePlaces{
@@ -41,15 +44,16 @@ constexpr Choices<AttentionCode, 3> kAttentionCodes{{{"fused", AttentionCode::fu
 constexpr Choices<FeedForwardKind, 3> kFeedForwardKinds{{{"plain", FeedForwardKind::plain},
                                                          {"gated", FeedForwardKind::gated},
                                                          {"gated-fused", FeedForwardKind::gated_fused}}};
-constexpr Choices<ComposedActivation, 9> kActivations{{{"gelu", ComposedActivation::gelu},
-                                                       {"gelu-tanh", ComposedActivation::gelu_tanh},
-                                                       {"gelu-written-out", ComposedActivation::gelu_written_out},
-                                                       {"relu", ComposedActivation::relu},
-                                                       {"relu-squared", ComposedActivation::relu_squared},
-                                                       {"silu", ComposedActivation::silu},
-                                                       {"quick-gelu", ComposedActivation::quick_gelu},
-                                                       {"tanh", ComposedActivation::tanh},
-                                                       {"clamped-silu", ComposedActivation::clamped_silu}}};
+constexpr Choices<ComposedActivation, 10> kActivations{{{"gelu", ComposedActivation::gelu},
+                                                        {"gelu-tanh", ComposedActivation::gelu_tanh},
+                                                        {"gelu-written-out", ComposedActivation::gelu_written_out},
+                                                        {"relu", ComposedActivation::relu},
+                                                        {"relu-squared", ComposedActivation::relu_squared},
+                                                        {"silu", ComposedActivation::silu},
+                                                        {"quick-gelu", ComposedActivation::quick_gelu},
+                                                        {"tanh", ComposedActivation::tanh},
+                                                        {"clamped-silu", ComposedActivation::clamped_silu},
+                                                        {"bloom-gelu", ComposedActivation::bloom_gelu}}};
 constexpr Choices<HeadKind, 8> kHeads{{{"none", HeadKind::none},
                                        {"language-model", HeadKind::language_model},
                                        {"masked-lm", HeadKind::masked_lm},
@@ -159,15 +163,19 @@ constexpr CompositionKey kKeys[] = {
         "norm_place", "pre, post (after the sum), both (before a part and on its result) or after (on its result)"),
     choice<&Stack::residual, kResiduals>("residual", "serial, parallel, or parallel-two-norms"),
     flag<&Stack::final_norm>("final_norm", "after the last block"),
+    flag<&Stack::final_dropout>("final_dropout", "dropout after it"),
     number<&Stack::dropout>("dropout", "of the residual branches"),
+    flag<&Stack::weights_by_inputs>("weights_by_inputs", "weights of blocks lie as [in, out]"),
     flag<&Stack::attention_output_dropout>("attention_output_dropout", "what attention gives back is dropped too"),
     integer<&Stack::target_length, kRows0>("target_length", "tokens of a sequence beside an encoder's; 0 = as many"),
     flag<&Stack::drops_layers>("drops_layers", "each layer asks a random number whether it runs"),
     integer<&Stack::heads, kWidth0>("heads", "of attention"),
     integer<&Stack::key_value_heads, kWidth0>("key_value_heads", "heads share them; 0 = heads"),
     integer<&Stack::head_dim, kWidth0>("head_dim", "width of a head; 0 = hidden over heads"),
-    choice<&Stack::projection, kProjections>("projection",
-                                             "queries, keys and values: separate, fused, or fused-by-head"),
+    choice<&Stack::projection, kProjections>(
+        "projection", "queries, keys and values: separate, fused, fused-slices, or fused-by-head"),
+    choice<&Stack::grouping, kGroupings>("grouping",
+                                         "of keys that heads share, in fused attention: told, broadcast or copied"),
     flag<&Stack::qkv_bias>("qkv_bias", "of queries, keys and values"),
     {"key_bias", "of keys, where it differs",
      [](const Value& v, Stack& s) {
@@ -183,6 +191,7 @@ constexpr CompositionKey kKeys[] = {
         "attention_code", "fused where the training asks for it, or always written-out, or written-out-fp32"),
     flag<&Stack::softmax_fp32>("softmax_fp32", "of attention written out"),
     flag<&Stack::causal>("causal", "tokens look back only"),
+    flag<&Stack::always_masked>("always_masked", "a mask is given where a causal kernel would do"),
     flag<&Stack::cross_attention>("cross_attention", "to the encoder's result"),
     flag<&Stack::sinks>("sinks", "a trained number for each head beside the scores"),
     number<&Stack::attention_dropout>("attention_dropout", "of attention probabilities"),
@@ -200,7 +209,8 @@ constexpr CompositionKey kKeys[] = {
     integer<&Stack::feed_forward, kWidth0>("feed_forward", "inner width; 0 = 4 x hidden"),
     flag<&Stack::feed_forward_bias>("feed_forward_bias", "of its products"),
     choice<&Stack::activation, kActivations>(
-        "activation", "gelu, gelu-tanh, gelu-written-out, relu, relu-squared, silu, quick-gelu, tanh or clamped-silu"),
+        "activation",
+        "gelu, gelu-tanh, gelu-written-out, relu, relu-squared, silu, quick-gelu, tanh, clamped-silu or bloom-gelu"),
     number<&Stack::activation_dropout>("activation_dropout", "after the activation"),
     integer<&Stack::experts, kWidth0>("experts", "feed-forward parts a router chooses from; 0 = none"),
     integer<&Stack::experts_per_token, kWidth>("experts_per_token", "that run"),
@@ -217,6 +227,7 @@ constexpr CompositionKey kKeys[] = {
                                  "image-classification or contrastive"),
     flag<&Stack::tie_embeddings>("tie_embeddings", "the output projection shares the token table"),
     flag<&Stack::head_bias>("head_bias", "of the output projection"),
+    flag<&Stack::logit_offset>("logit_offset", "a row that is not trained is added to the scores, in fp32"),
     flag<&Stack::head_transform>("head_transform", "dense, activation and norm before it"),
     flag<&Stack::head_scale>("head_scale", "hidden states are scaled before it"),
     flag<&Stack::loss_fp32>("loss_fp32", "scores are cast to fp32"),

@@ -60,12 +60,12 @@ class ConfigReading {
   std::set<std::string, std::less<>> read_;
 };
 
-enum class Type { bert, gpt2, llama };
+enum class Type { bert, llama };
 
 /// Llamas have a gated feed-forward part, the others a plain one: their activations are not each other's.
 std::string activation_of(const Value& value, Type type) {
   const bool gated = type == Type::llama;
-  if (!is_given(value)) return gated ? "swiglu" : type == Type::gpt2 ? "gelu-tanh" : "gelu";
+  if (!is_given(value)) return gated ? "swiglu" : "gelu";
   const std::string name = value.text();
   if (gated && (name == "silu" || name == "swish")) return "swiglu";
   if (!gated && name == "gelu") return "gelu";
@@ -100,14 +100,10 @@ const std::vector<Fixed>& fixed_keys(Type type) {
   static const std::vector<Fixed> bert =
       with({{"position_embedding_type", {"absolute"}, "only absolute positions are built"},
             {"is_decoder", {"false"}, "a bert here is an encoder"}});
-  static const std::vector<Fixed> gpt2 =
-      with({{"scale_attn_weights", {"true"}, "attention without its scale is not built"},
-            {"scale_attn_by_inverse_layer_idx", {"false"}, "a scale of each layer is not built"},
-            {"reorder_and_upcast_attn", {"false"}, "attention in fp32 products is not built"}});
   static const std::vector<Fixed> llama =
       with({{"pretraining_tp", {"1"}, "projections in slices are not built"},
             {"partial_rotary_factor", {"1", "1.0"}, "rotary positions of a part of each head are not built"}});
-  return type == Type::bert ? bert : type == Type::gpt2 ? gpt2 : llama;
+  return type == Type::bert ? bert : llama;
 }
 
 void check_fixed(const Value& config, Type type, ConfigReading& out) {
@@ -161,17 +157,6 @@ void require_language_model(const Value& config, std::initializer_list<std::stri
       fmt::format("'{}' has no head here; expected {}", name, fmt::join(known, " or ")));
 }
 
-/// One rate stands for all dropouts of the residual branches and embeddings: they run or they do not.
-void check_dropout(const Value& config, const char* key, const char* like, ConfigReading& out) {
-  out.note_read(key);
-  const Value value = config[key], other = config[like];
-  if (!is_given(value)) return;
-  constexpr double kUsual = 0.1;
-  const double rate = value.number({0.0, 0.999}), usual = is_given(other) ? other.number({0.0, 0.999}) : kUsual;
-  if ((rate > 0.0) != (usual > 0.0))
-    value.fail(fmt::format("dropout {} here and {} in {}: only both or neither are built", rate, usual, like));
-}
-
 void read_bert(const Value& config, ConfigReading& out) {
   out.text("family", "bert");
   out.require("layers", {"num_hidden_layers"});
@@ -189,24 +174,6 @@ void read_bert(const Value& config, ConfigReading& out) {
   else out.copy("labels", {"num_labels"});
   out.copy("tie_embeddings", {"tie_word_embeddings"});
   for (const char* key : {"hidden_act", "num_labels"}) out.note_read(key);
-}
-
-void read_gpt2(const Value& config, ConfigReading& out) {
-  require_language_model(config, {"GPT2LMHeadModel", "GPT2Model"});
-  check_dropout(config, "embd_pdrop", "resid_pdrop", out);
-  out.text("family", "gpt2");
-  out.require("layers", {"n_layer"});
-  out.require("heads", {"n_head"});
-  out.require("hidden", {"n_embd"});
-  out.require("vocabulary", {"vocab_size"});
-  out.copy("feed_forward", {"n_inner"});
-  out.copy("max_positions", {"n_positions", "n_ctx"});
-  out.copy("dropout", {"resid_pdrop"});
-  out.copy("attention_dropout", {"attn_pdrop"});
-  out.copy("tie_embeddings", {"tie_word_embeddings"});
-  out.text("activation", activation_of(config["activation_function"], Type::gpt2));
-  out.note_read("activation_function");
-  out.note_read("n_ctx");
 }
 
 void read_llama(const Value& config, ConfigReading& out) {
@@ -271,8 +238,8 @@ bool config_key_changes_nothing(std::string_view key) {
 }
 
 HuggingFaceDescription description_from_huggingface(const Value& config) {
-  static constexpr std::array<std::pair<std::string_view, Type>, 3> kTypes{
-      {{"bert", Type::bert}, {"gpt2", Type::gpt2}, {"llama", Type::llama}}};
+  static constexpr std::array<std::pair<std::string_view, Type>, 2> kTypes{
+      {{"bert", Type::bert}, {"llama", Type::llama}}};
   const std::string name = config["model_type"].text();
   const auto* own = std::find_if(kTypes.begin(), kTypes.end(), [&](const auto& known) { return known.first == name; });
   if (own == kTypes.end()) {
@@ -288,7 +255,6 @@ HuggingFaceDescription description_from_huggingface(const Value& config) {
   check_fixed(config, type, out);
   switch (type) {
     case Type::bert: read_bert(config, out); break;
-    case Type::gpt2: read_gpt2(config, out); break;
     case Type::llama: read_llama(config, out); break;
   }
   HuggingFaceDescription result;

@@ -15,7 +15,7 @@ struct HuggingFaceDescription {
 };
 
 /// `config` is the tree of a config.json (JSON is YAML). Known model_type: bert,
-/// gpt2, llama, and those of models/families/. Keys that change
+/// llama, and those of models/families/. Keys that change
 /// neither time nor memory are ignored; one that asks for a network which is not built here is refused by its name.
 /// Throws config::ConfigError.
 HuggingFaceDescription description_from_huggingface(const config::Value& config);

@@ -17,7 +17,7 @@ using config::Entry;
 using config::Node;
 using config::Value;
 
-bool is_given(const Value& value) { return value.exists() && value.node().kind != Node::Kind::null; }
+bool is_said(const Value& value) { return value.exists() && value.node().kind != Node::Kind::null; }
 
 Node mapping_at(const config::Origin& origin) {
   Node node;
@@ -79,7 +79,7 @@ class TableReading {
     Value found = Value::absent("", config_.origin());
     for (const Value& name : names.list()) {
       const Value value = look_up(name.text());
-      if (!is_given(found)) found = value;
+      if (!is_said(found)) found = value;
     }
     return found;
   }
@@ -110,7 +110,7 @@ class TableReading {
   void read_key(const std::string& key, const Value& from, Node& tree) {
     const bool plain = !from.is_mapping();
     const Value value = first_given(plain ? from : from["key"]);
-    if (is_given(value)) {
+    if (is_said(value)) {
       if (!plain && from["count"].exists()) {
         const std::size_t entries = value.is_mapping() ? value.node().entries.size() : 0;
         return put(tree, key, scalar_at(std::to_string(entries), value.origin()));
@@ -123,6 +123,10 @@ class TableReading {
       }
       return put(tree, key, value.node());
     }
+    if (plain && (key == "layers" || key == "heads" || key == "hidden" || key == "vocabulary"))
+      config_.fail(fmt::format("{} is missing, which a {} needs",
+                               from.is_list() ? from.list().front().text() : from.text(),
+                               config_["model_type"].text()));
     if (plain || !from["otherwise"].exists()) return;
     const Value otherwise = from["otherwise"];
     if (from["values"].exists()) return put(tree, key, translated(otherwise, from["values"]));
@@ -137,9 +141,9 @@ class TableReading {
     if (!from["when"].exists()) return;
     for (const Value& rule : from["when"].list()) {
       const Value value = first_given(rule["key"]);
-      const std::string text = is_given(value) && value.node().kind == Node::Kind::scalar ? value.text()
-                               : is_given(value)                                          ? "given"
-                                                 : rule["otherwise"].text("null");
+      const std::string text = is_said(value) && value.node().kind == Node::Kind::scalar ? value.text()
+                               : is_said(value)                                          ? "given"
+                                                : rule["otherwise"].text("null");
       const bool holds = rule["is"].exists() ? rule["is"].is(text) : !rule["is_not"].is(text);
       if (holds) section(rule, tree);
     }
@@ -150,7 +154,7 @@ class TableReading {
     const Value known = table_["architectures"], named = config_["architectures"];
     std::vector<std::string> names;
     for (const Entry& entry : known.node().entries) names.push_back(entry.key);
-    if (!is_given(named)) return known[names.front()].text();
+    if (!is_said(named)) return known[names.front()].text();
     if (!named.is_list()) named.fail(fmt::format("expected a list of names, as [\"{}\"]", names.front()));
     if (named.list().empty()) return known[names.front()].text();
     const Value name = named.list().front();
@@ -166,19 +170,19 @@ class TableReading {
                                                                  {"torchscript", "false"}};
     for (const auto& [key, allowed] : kEvery) {
       const Value value = look_up(key);
-      if (is_given(value) && !value.is(allowed))
+      if (is_said(value) && !value.is(allowed))
         value.fail(fmt::format("not built; expected {} or no such key", allowed));
     }
     const Value quantised = look_up("quantization_config"), problem = look_up("problem_type");
-    if (is_given(quantised)) quantised.fail("quantised weights are not built");
-    if (is_given(problem) && !problem.is("single_label_classification"))
+    if (is_said(quantised)) quantised.fail("quantised weights are not built");
+    if (is_said(problem) && !problem.is("single_label_classification"))
       problem.fail("losses of regression and of several labels are not built; expected single_label_classification");
     const Value pruned = look_up("pruned_heads");
     if (pruned.is_mapping() && !pruned.node().entries.empty()) pruned.fail("pruned heads are not built");
     if (table_["fixed"].exists())
       for (const Entry& entry : table_["fixed"].node().entries) {
         const Value value = look_up(entry.key);
-        if (!is_given(value)) continue;
+        if (!is_said(value)) continue;
         std::vector<std::string> allowed;
         for (const Value& item : table_["fixed"][entry.key].list()) allowed.push_back(item.text());
         if (std::none_of(allowed.begin(), allowed.end(), [&](const std::string& text) { return value.is(text); }))

@@ -56,7 +56,8 @@ class TrainingLoop {
         eager_(trace),
         optimizer_(optimizers::make_optimizer(training)) {
     // Scripts that ask for 16 bits let what stays in fp32 use TF32, as the measured ones do.
-    eager_.tf32 = training.precision == Precision::tf32 || autocast_type(training.precision).has_value();
+    eager_.tf32 =
+        training.precision == Precision::tf32 || (training.tf32 && autocast_type(training.precision).has_value());
     if (training.mask_given) eager_.backward_product_type = autocast_type(training.precision);
     eager_.sparse_weights = model.sparse_weights;
     eager_.softmax_saves_input = training.softmax_saves_input;

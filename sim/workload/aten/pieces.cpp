@@ -9,7 +9,7 @@
 namespace ridgeline::eager::aten {
 namespace {
 
-Tensor shown(const Tensor& x, const Dims& sizes, const Dims& strides) {
+Tensor window_of(const Tensor& x, const Dims& sizes, const Dims& strides) {
   Tensor result = x;
   result.sizes = sizes;
   result.strides = strides;
@@ -25,8 +25,8 @@ Copy copy_of(const Tensor& x, CopyKind dense) {
   return {x.contiguous() ? dense : CopyKind::permute, x.type, x.elements() / std::max<std::int64_t>(cols, 1), cols, 1};
 }
 
-struct SliceBackward final : Node {
-  SliceBackward() : Node(HostClass::pointwise_backward) {}
+struct PieceBackward final : Node {
+  PieceBackward() : Node(HostClass::pointwise_backward) {}
   Dims sizes;
   bool whole_rows = false;  ///< the part lies in one piece
   void backward(Eager& eager, Gradients& in, Gradients& out) override {
@@ -68,7 +68,7 @@ struct JoinBackward final : Node {
       if (!needs(i)) continue;
       Dims of_part = in[0].sizes;
       of_part[dimension] = sizes[i];
-      out[static_cast<std::size_t>(i)] = shown(in[0], of_part, in[0].strides);
+      out[static_cast<std::size_t>(i)] = window_of(in[0], of_part, in[0].strides);
     }
   }
 };
@@ -117,10 +117,10 @@ Tensor over_middle(Eager& eager, const Tensor& x, bool divides) {
   return result;
 }
 
-Tensor part_of(Eager& eager, const Tensor& x, const Dims& sizes, const Dims& strides) {
-  Tensor result = shown(x, sizes, strides);
+Tensor piece_of(Eager& eager, const Tensor& x, const Dims& sizes, const Dims& strides) {
+  Tensor result = window_of(x, sizes, strides);
   if (eager.needs_node({&x})) {
-    auto& node = eager.node<SliceBackward>({&x});
+    auto& node = eager.node<PieceBackward>({&x});
     node.sizes = x.sizes;
     node.whole_rows = result.contiguous();
     Eager::attach(result, node);
@@ -137,7 +137,7 @@ Tensor slice_last(Eager& eager, const Tensor& x, std::int64_t width) {
 Tensor slice(Eager& eager, const Tensor& x, int dimension, std::int64_t size) {
   Dims sizes = x.sizes;
   sizes[dimension] = size;
-  return part_of(eager, x, sizes, x.strides);
+  return piece_of(eager, x, sizes, x.strides);
 }
 
 Tensor select(Eager& eager, const Tensor& x, int dimension) {
@@ -147,7 +147,7 @@ Tensor select(Eager& eager, const Tensor& x, int dimension) {
     sizes.push_back(x.sizes[i]);
     strides.push_back(x.strides[i]);
   }
-  return part_of(eager, x, sizes, strides);
+  return piece_of(eager, x, sizes, strides);
 }
 
 void split_last(Eager& eager, const Tensor& x, std::initializer_list<std::int64_t> widths,
@@ -163,7 +163,7 @@ void split_last(Eager& eager, const Tensor& x, std::initializer_list<std::int64_
   for (Tensor* part : parts) {
     Dims sizes = x.sizes;
     sizes[sizes.rank() - 1] = *width++;
-    *part = shown(x, sizes, x.strides);
+    *part = window_of(x, sizes, x.strides);
     if (node != nullptr) Eager::attach(*part, *node, number++);
   }
 }
@@ -205,7 +205,7 @@ Tensor permute(Eager& eager, const Tensor& x, const Dims& order) {
     strides[i] = x.strides[static_cast<int>(order[i])];
     inverse[static_cast<int>(order[i])] = i;
   }
-  Tensor result = shown(x, sizes, strides);
+  Tensor result = window_of(x, sizes, strides);
   if (eager.needs_node({&x})) {
     auto& node = eager.node<PermuteBackward>({&x});
     node.inverse = inverse;

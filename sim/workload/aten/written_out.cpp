@@ -19,6 +19,28 @@ struct CubeBackward final : Node {
   void release() override { self.release(); }
 };
 
+/// `count` kernels one after another on tensors like `x`.
+Tensor chain(Eager& eager, const Tensor& x, int count) {
+  Tensor y = x;
+  for (int i = 0; i < count; ++i) {
+    Tensor next = eager.empty_like(x);
+    pointwise(eager, i % 2 == 0 ? PointwiseFunction::scale : PointwiseFunction::mul, {&y}, next);
+    y = std::move(next);
+  }
+  return y;
+}
+
+struct BloomGeluBackward final : Node {
+  BloomGeluBackward() : Node(HostClass::pointwise_backward) {}
+  SavedTensor self;
+  void backward(Eager& eager, Gradients& in, Gradients& out) override {
+    const Tensor x = self.unpack(eager);
+    const Tensor slope = chain(eager, x, 17);
+    out[0] = mul(eager, slope, in[0]);
+  }
+  void release() override { self.release(); }
+};
+
 struct SigmoidBackward final : Node {
   SigmoidBackward() : Node(HostClass::pointwise_backward) {}
   SavedTensor result;
@@ -62,6 +84,14 @@ Tensor gelu_written_out(Eager& eager, const Tensor& x) {
   const Tensor sum = add_number(eager, inside);
   inside = Tensor{};
   return mul(eager, half, sum);
+}
+
+Tensor bloom_gelu(Eager& eager, const Tensor& x) {
+  BloomGeluBackward* node = eager.needs_node({&x}) ? &eager.node<BloomGeluBackward>({&x}) : nullptr;
+  if (node != nullptr) node->self = eager.save(x);
+  Tensor result = chain(eager, x.detached(), 9);
+  if (node != nullptr) Eager::attach(result, *node);
+  return result;
 }
 
 Tensor quick_gelu(Eager& eager, const Tensor& x) {

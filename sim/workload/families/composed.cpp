@@ -47,7 +47,8 @@ void Composed::make_head() {
         transform_norm_ = at.norm_layer(width);
       }
       head_ = s.tie_embeddings ? at.tokens() : at.linear_layer(s.vocabulary, width, false);
-      if (s.head_bias) head_.bias = head_bias_ = at.parameter({s.vocabulary});
+      if (s.head_bias) head_.bias = at.parameter({s.vocabulary});
+      if (s.logit_offset) logit_offset_ = buffer({1, s.vocabulary}, type());
       return;
     case HeadKind::sequence_classification:
     case HeadKind::token_classification:
@@ -98,6 +99,7 @@ Tensor Composed::logits_of(const Tensor& x) {
     h = linear(eager_, h, stack_->output_projection());
   if (s.head_scale) h = scale(eager_, h);
   Tensor logits = linear(eager_, h, head_);
+  if (s.logit_offset) logits = add(eager_, logits, logit_offset_);
   if (s.logit_cap > 0.0) {
     eager_.recorder.host(HostClass::pointwise, 3);
     logits = aten::soft_cap(eager_, logits);

@@ -30,7 +30,8 @@ class Composed final : public Family {
   StackSite site_;
   std::optional<StackNetwork> encoder_, stack_;
   Affine head_, transform_, transform_norm_, pooler_, projection_, other_projection_;
-  Parameter *temperature_ = nullptr, *head_bias_ = nullptr;
+  Parameter* temperature_ = nullptr;
+  Tensor logit_offset_;
 };
 
 /// Ids, pixels or spectrograms of one micro-batch, and targets.

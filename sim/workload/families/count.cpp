@@ -8,7 +8,7 @@
 namespace ridgeline::families {
 namespace {
 
-struct Flops {
+struct CountedFlops {
   double operator()(const Matmul& op) const {
     return 2.0 * static_cast<double>(op.batch) * static_cast<double>(op.m) * static_cast<double>(op.n) *
            static_cast<double>(op.k);
@@ -56,7 +56,7 @@ double count_flops(const ModelDescription& model, std::int64_t sequences, std::i
     { const Tensor loss = family->loss(batch); }
     eager.recorder.closed = true;
   }
-  for (const Call& call : trace.calls) forward += std::visit(Flops{}, trace.ops[call.op]);
+  for (const Call& call : trace.calls) forward += std::visit(CountedFlops{}, trace.ops[call.op]);
   return 3.0 * forward;
 }
 

@@ -1,5 +1,6 @@
 // Attention of a stack: projections, positions, and the backend or the products that compute it.
 #include "sim/workload/aten/pieces.h"
+#include "sim/workload/aten/safe_attention.h"
 #include "sim/workload/aten/written_out.h"
 #include "sim/workload/families/stack_network.h"
 
@@ -84,7 +85,13 @@ void StackNetwork::project_fused(const AttentionWeights& weights, const Tensor& 
     return;
   }
   Tensor rows_q, rows_k, rows_v;
-  aten::split_last(eager_, all, {s_.heads * width, shared * width, shared * width}, {&rows_q, &rows_k, &rows_v});
+  if (s_.projection == ProjectionKind::fused_slices) {
+    rows_q = aten::slice_last(eager_, all, s_.heads * width);
+    rows_k = aten::slice_last(eager_, all, shared * width);
+    rows_v = aten::slice_last(eager_, all, shared * width);
+  } else {
+    aten::split_last(eager_, all, {s_.heads * width, shared * width, shared * width}, {&rows_q, &rows_k, &rows_v});
+  }
   q = transpose(eager_, view(eager_, rows_q, {batch, length, s_.heads, width}), 1, 2);
   k = transpose(eager_, view(eager_, rows_k, {batch, length, shared, width}), 1, 2);
   v = transpose(eager_, view(eager_, rows_v, {batch, length, shared, width}), 1, 2);
@@ -145,28 +152,45 @@ StackNetwork::Attended StackNetwork::attend(const AttentionWeights& weights, con
   return result;
 }
 
+AttentionChoice StackNetwork::backend_for(std::int64_t times, const Tensor& mask) const {
+  // No fused backend gives a mask's gradient, and none takes views that repeat keys.
+  if (mask.defined() && mask.requires_gradient()) return AttentionChoice::math;
+  if (times > 1 && s_.grouping == GroupingKind::broadcast) return AttentionChoice::math;
+  if (mask.defined() && site_.attention == AttentionChoice::flash) return AttentionChoice::efficient;
+  // Memory-efficient attention takes no grouped keys: products and softmax run instead.
+  const bool grouped = times > 1 && s_.grouping == GroupingKind::told && !mask.defined();
+  return site_.attention == AttentionChoice::efficient && grouped ? AttentionChoice::math : site_.attention;
+}
+
 Tensor StackNetwork::fused_attention(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask,
                                      bool causal) {
   const bool dropped = s_.attention_dropout > 0.0;
   const std::int64_t times = q.sizes[1] / k.sizes[1];
-  AttentionChoice choice = site_.attention;
-  if (mask.defined() && choice == AttentionChoice::flash) choice = AttentionChoice::efficient;
-  // Memory-efficient attention takes no grouped keys: products and softmax run instead.
-  if (choice == AttentionChoice::efficient && times > 1 && !mask.defined()) choice = AttentionChoice::math;
-  const bool repeats = times > 1 && (mask.defined() || choice == AttentionChoice::math);
-  const Tensor every_k = repeats ? repeated(eager_, k, times) : k, every_v = repeats ? repeated(eager_, v, times) : v;
-  Tensor added;
-  if (mask.defined()) {
+  const AttentionChoice choice = backend_for(times, mask);
+  const bool repeats =
+      times > 1 && (mask.defined() || choice == AttentionChoice::math || s_.grouping == GroupingKind::copied);
+  const auto every = [&](const Tensor& x) {
+    if (!repeats) return x;
+    if (s_.grouping != GroupingKind::broadcast) return repeated(eager_, x, times);
+    return aten::expand(eager_, x, {x.sizes[0], q.sizes[1], x.sizes[2], x.sizes[3]});
+  };
+  const Tensor every_k = every(k), every_v = every(v);
+  Tensor added = mask;
+  if (mask.defined() && mask.type == DType::boolean) {
     const DType type = eager_.autocast.on() ? eager_.autocast.type() : q.type;
-    added = mask.type == DType::boolean ? aten::plain(eager_, PointwiseFunction::masked_fill, mask.sizes, type, {&mask})
-                                        : mask;
+    // Zeros, and the lowest number where the mask's opposite is set.
+    added = aten::full(eager_, mask.sizes, type);
+    const Tensor hidden = aten::plain(eager_, PointwiseFunction::equal, mask.sizes, DType::boolean, {&mask});
+    aten::pointwise(eager_, PointwiseFunction::masked_fill, {&added, &hidden}, added);
   }
   eager_.recorder.host(choice == AttentionChoice::cudnn ? HostClass::attention_cudnn : HostClass::attention_fused);
+  const Tensor lowered = added.defined() ? eager_.autocast.lowered(eager_, added) : Tensor{};
   const Tensor value = eager_.autocast.lowered(eager_, every_v), key = eager_.autocast.lowered(eager_, every_k),
                query = eager_.autocast.lowered(eager_, q);
-  if (choice == AttentionChoice::math) return aten::math_attention(eager_, query, key, value, causal, dropped);
-  return aten::fused_attention(eager_, aten::backend_of(choice), query, key, value, causal && !added.defined(), dropped,
-                               added);
+  if (choice == AttentionChoice::math)
+    return aten::safe_attention(eager_, query, key, value, lowered, causal && !lowered.defined(), dropped);
+  return aten::fused_attention(eager_, aten::backend_of(choice), query, key, value, causal && !lowered.defined(),
+                               dropped, lowered);
 }
 
 Tensor StackNetwork::written_out(const AttentionWeights& weights, const Tensor& q, const Tensor& k, const Tensor& v,

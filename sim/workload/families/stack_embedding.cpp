@@ -128,11 +128,12 @@ StackNetwork::Around StackNetwork::look_around(const Tensor& x, const Tensor& en
   const bool narrow = s_.window > 0 && length > s_.window;
   if (fuses()) {
     if (narrow) around.window_mask = visibility(rows, length);
+    if (s_.always_masked) around.mask = visibility(rows, length);
     if (s_.positions == PositionKind::alibi) around.mask = alibi(rows, length);
   } else if (s_.causal && s_.positions != PositionKind::relative) {
     around.mask = causal_mask(eager_, x.type, rows, length, length);
     if (narrow) around.window_mask = causal_mask(eager_, x.type, rows, length, length);
-    if (s_.positions == PositionKind::alibi) around.bias = alibi(rows, length);
+    if (s_.positions == PositionKind::alibi) alibi(rows, length);  // goes into the product of queries and keys
   }
   if (s_.positions == PositionKind::relative) {
     around.bias = relative_bias(layers_.front().attention, length);

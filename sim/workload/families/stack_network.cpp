@@ -32,7 +32,8 @@ Parameter* StackNetwork::parameter(const Dims& sizes) {
 
 Affine StackNetwork::linear_layer(std::int64_t out, std::int64_t in, bool bias) {
   Affine layer;
-  layer.weight = parameter({out, in});
+  layer.by_inputs = s_.weights_by_inputs && eager_.recorder.layer >= 0;
+  layer.weight = parameter(layer.by_inputs ? Dims{in, out} : Dims{out, in});
   if (bias) layer.bias = parameter({out});
   return layer;
 }
@@ -115,6 +116,7 @@ Tensor StackNetwork::run(const Tensor& input, const Tensor& encoded) {
   relative_ = Tensor{};
   eager_.recorder.layer = -1;
   if (s_.final_norm) x = norm(x, final_norm_);
+  if (s_.final_dropout) x = dropout(eager_, x, s_.dropout);
   return x;
 }
 

@@ -87,6 +87,7 @@ class StackNetwork {
   Tensor fused_attention(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask, bool causal);
   Tensor written_out(const AttentionWeights& weights, const Tensor& q, const Tensor& k, const Tensor& v,
                      const Tensor& added, Tensor& probabilities);
+  [[nodiscard]] AttentionChoice backend_for(std::int64_t times, const Tensor& mask) const;
   [[nodiscard]] bool fuses() const;
 
   Tensor part_two(const LayerWeights& weights, std::int64_t number, const Tensor& x);

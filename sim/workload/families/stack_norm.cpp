@@ -1,4 +1,5 @@
 // Norms and activations of a stack, its feed-forward parts and its experts.
+#include "sim/workload/aten/grouped.h"
 #include "sim/workload/aten/pieces.h"
 #include "sim/workload/aten/written_out.h"
 #include "sim/workload/families/stack_network.h"
@@ -60,7 +61,7 @@ Tensor StackNetwork::norm(const Tensor& x, const Affine& weights) {
     case NormKind::rms_t5: return rms_norm_t5(eager_, x, weights);
     case NormKind::layer: break;
   }
-  return layer_norm(eager_, x, weights, true);
+  return layer_norm(eager_, aten::contiguous(eager_, x), weights, true);
 }
 
 Tensor StackNetwork::activated(const Tensor& x, ComposedActivation activation) {
@@ -77,6 +78,9 @@ Tensor StackNetwork::activated(const Tensor& x, ComposedActivation activation) {
     case ComposedActivation::quick_gelu:
       eager_.recorder.host(HostClass::pointwise, 3);
       return aten::quick_gelu(eager_, x);
+    case ComposedActivation::bloom_gelu:
+      eager_.recorder.host(HostClass::pointwise, 9);
+      return aten::bloom_gelu(eager_, x);
     case ComposedActivation::relu_squared:
       eager_.recorder.host(HostClass::pointwise, 2);
       return aten::relu_squared(eager_, x);
@@ -124,6 +128,7 @@ Tensor StackNetwork::feed_forward(const FeedForwardWeights& weights, const Tenso
     Tensor inner = linear(eager_, x, weights.up);
     inner = activated(inner, s_.activation);
     if (s_.activation_dropout > 0.0) inner = dropout(eager_, inner, s_.activation_dropout);
+    if (s_.norm == NormKind::rms_t5) inner = aten::to(eager_, inner, weights.down.weight->value.type);
     return linear(eager_, inner, weights.down);
   }
   Tensor gate, up;
@@ -143,6 +148,7 @@ Tensor StackNetwork::feed_forward(const FeedForwardWeights& weights, const Tenso
   gate = Tensor{};
   up = Tensor{};
   if (s_.activation_dropout > 0.0) product = dropout(eager_, product, s_.activation_dropout);
+  if (s_.norm == NormKind::rms_t5) product = aten::to(eager_, product, weights.down.weight->value.type);
   return linear(eager_, product, weights.down);
 }
 
@@ -169,8 +175,7 @@ Tensor StackNetwork::routed(const ExpertWeights& weights, const Tensor& x) {
   const Tensor gathered = aten::rows_at(eager_, rows, order, {s_.experts, each, s_.hidden});
   const auto product = [&](const Tensor& input, Parameter* weight) {
     eager_.recorder.host(HostClass::matmul);
-    const Tensor right = aten::transpose(eager_, eager_.autocast.lowered(eager_, weight->value), 1, 2);
-    return aten::bmm(eager_, eager_.autocast.lowered(eager_, input), right);
+    return aten::grouped_products(eager_, aten::to(eager_, input, weight->value.type), weight->value);
   };
   Tensor inner = product(gathered, weights.up);
   if (weights.up_bias != nullptr) inner = add(eager_, inner, aten::unsqueeze(eager_, weights.up_bias->value, 1));

@@ -1,0 +1,89 @@
+#include "sim/workload/aten/safe_attention.h"
+
+#include "sim/workload/aten/matmul.h"
+#include "sim/workload/aten/normalization.h"
+#include "sim/workload/aten/pointwise.h"
+#include "sim/workload/aten/softmax.h"
+#include "sim/workload/aten/views.h"
+#include "sim/workload/eager/eager.h"
+
+namespace ridgeline::eager::aten {
+namespace {
+
+/// Of a sum in place, whose second factor is summed to its size.
+struct MaskedBackward final : Node {
+  MaskedBackward() : Node(HostClass::add_backward) {}
+  void backward(Eager&, Gradients& in, Gradients& out) override {
+    for (int i = 0; i < edge_count; ++i)
+      if (needs(i)) out[static_cast<std::size_t>(i)] = in[0];
+  }
+};
+
+/// Selection by rows; the gradient is selected the same way.
+struct SelectedBackward final : Node {
+  SelectedBackward() : Node(HostClass::masked_fill_backward) {}
+  SavedTensor empty_rows;
+  bool selects = false;  ///< where the mask wants a gradient too
+  void backward(Eager& eager, Gradients& in, Gradients& out) override {
+    const Tensor rows = empty_rows.unpack(eager);
+    if (!selects) {
+      out[0] = std::move(in[0]);
+      return;
+    }
+    out[0] = eager.empty_like(in[0]);
+    pointwise(eager, PointwiseFunction::masked_fill, {&in[0], &rows}, out[0]);
+  }
+  void release() override { empty_rows.release(); }
+};
+
+Tensor masked(Eager& eager, Tensor scores, const Tensor& mask) {
+  MaskedBackward* node = eager.needs_node({&scores, &mask}) ? &eager.node<MaskedBackward>({&scores, &mask}) : nullptr;
+  pointwise(eager, PointwiseFunction::add_in_place, {&scores, &mask}, scores);
+  if (node != nullptr) Eager::attach(scores, *node);
+  return scores;
+}
+
+Tensor safe_softmax(Eager& eager, const Tensor& scores, bool selects) {
+  const Tensor probabilities = softmax(eager, scores, scores.type);
+  Dims rows = scores.sizes;
+  rows[rows.rank() - 1] = 1;
+  Tensor empty_rows;
+  {
+    const Tensor hidden = equal_number(eager, scores);
+    empty_rows = eager.empty(rows, DType::boolean);
+    eager.recorder.op(Reduction{ReductionKind::sum_cols, DType::boolean, rows.product(), scores.sizes.last()},
+                      {&hidden}, {&empty_rows});
+  }
+  SelectedBackward* node =
+      eager.needs_node({&probabilities}) ? &eager.node<SelectedBackward>({&probabilities}) : nullptr;
+  Tensor result = eager.empty(scores.sizes, scores.type);
+  pointwise(eager, PointwiseFunction::masked_fill, {&probabilities, &empty_rows}, result);
+  if (node != nullptr) {
+    node->empty_rows = eager.save(empty_rows);
+    node->selects = selects;
+    Eager::attach(result, *node);
+  }
+  return result;
+}
+
+}  // namespace
+
+Tensor safe_attention(Eager& eager, const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& mask,
+                      bool causal, bool with_dropout) {
+  const Tensor q = to(eager, query, DType::fp32), k = to(eager, key, DType::fp32), v = to(eager, value, DType::fp32);
+  Tensor added = mask;
+  if (causal) {
+    const Tensor below = full(eager, {q.sizes[2], k.sizes[2]}, DType::boolean);
+    pointwise(eager, PointwiseFunction::other, {&below}, below);  // tril
+    added = full(eager, {q.sizes[2], k.sizes[2]}, q.type);
+    pointwise(eager, PointwiseFunction::masked_fill, {&added, &below}, added);
+  }
+  const Tensor scaled_q = scale(eager, q), scaled_k = scale(eager, transpose(eager, k, 2, 3));
+  Tensor scores = matmul(eager, scaled_q, scaled_k);
+  if (added.defined()) scores = masked(eager, std::move(scores), added);
+  scores = safe_softmax(eager, scores, added.requires_gradient());
+  if (with_dropout) scores = dropout(eager, scores);
+  return to(eager, matmul(eager, scores, v), query.type);
+}
+
+}  // namespace ridgeline::eager::aten
