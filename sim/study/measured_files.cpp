@@ -26,7 +26,7 @@ constexpr std::string_view kKinds[] = {
     "generations",       "parallel",          "sequences",     "profiler-traces", "recordings",     "execution-traces",
     "fused-kernels",     "allocations",       "snapshots",     "counters",        "loads",          "host",
     "microarchitecture", "power-limits",      "published-ops", "graphs",          "calls",          "collectives",
-    "overlaps",          "parallel-steps"};
+    "overlaps",          "parallel-steps",    "networks"};
 
 std::map<std::string, MeasuringMachine> read_machines(const config::Value& list) {
   std::map<std::string, MeasuringMachine> machines;

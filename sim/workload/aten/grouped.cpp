@@ -1,20 +1,22 @@
 #include "sim/workload/aten/grouped.h"
 
+#include "sim/workload/aten/pointwise.h"
 #include "sim/workload/eager/eager.h"
 
 namespace ridgeline::eager::aten {
 namespace {
 
+std::int64_t each(std::int64_t rows, std::int64_t experts) { return (rows + experts - 1) / experts; }
+
 /// Each expert's product, or all in one kernel where 16-bit types have that.
 void record_products(Eager& eager, std::int64_t m, std::int64_t n, std::int64_t k, Layout layout, const Tensor& a,
-                     const Tensor& b, const Tensor& result) {
+                     const Tensor& b, const Tensor& result, std::int64_t experts) {
   Matmul op;
   op.type = eager.product_type(a.type);
   op.m = m;
   op.n = n;
   op.k = k;
   op.layout = layout;
-  const std::int64_t experts = result.sizes[0];
   if (a.type == DType::fp32) {
     for (std::int64_t i = 0; i < experts; ++i) eager.recorder.op(op, {&a, &b}, {&result});
   } else {
@@ -28,14 +30,14 @@ struct GroupedBackward final : Node {
   SavedTensor self, weight;
   void backward(Eager& eager, Gradients& in, Gradients& out) override {
     const Tensor x = self.unpack(eager), w = weight.unpack(eager);
-    const std::int64_t rows = x.sizes[1], from = x.sizes[2], to = w.sizes[1];
+    const std::int64_t experts = w.sizes[0], rows = each(x.sizes[0], experts), from = x.sizes[1], to = w.sizes[1];
     if (needs(1)) {
       out[1] = eager.empty(w.sizes, w.type);
-      record_products(eager, to, from, rows, Layout::tn, in[0], x, out[1]);
+      record_products(eager, to, from, rows, Layout::tn, in[0], x, out[1], experts);
     }
     if (needs(0)) {
       out[0] = eager.empty(x.sizes, x.type);
-      record_products(eager, rows, from, to, Layout::nn, in[0], w, out[0]);
+      record_products(eager, rows, from, to, Layout::nn, in[0], w, out[0], experts);
     }
   }
   void release() override {
@@ -44,7 +46,26 @@ struct GroupedBackward final : Node {
   }
 };
 
+struct MaskedRowsBackward final : Node {
+  MaskedRowsBackward() : Node(HostClass::masked_fill_backward) {}
+  SavedTensor mask;
+  void backward(Eager& eager, Gradients& in, Gradients& out) override {
+    const Tensor rows = mask.unpack(eager);
+    out[0] = eager.empty_like(in[0]);
+    pointwise(eager, PointwiseFunction::masked_fill, {&in[0], &rows}, out[0]);
+  }
+  void release() override { mask.release(); }
+};
+
 }  // namespace
+
+Tensor masked_in_place(Eager& eager, Tensor x, const Tensor& mask) {
+  MaskedRowsBackward* node = eager.needs_node({&x}) ? &eager.node<MaskedRowsBackward>({&x}) : nullptr;
+  if (node != nullptr) node->mask = eager.save(mask);
+  pointwise(eager, PointwiseFunction::masked_fill, {&x, &mask}, x);
+  if (node != nullptr) Eager::attach(x, *node);
+  return x;
+}
 
 Tensor grouped_products(Eager& eager, const Tensor& x, const Tensor& weights) {
   GroupedBackward* node = eager.needs_node({&x, &weights}) ? &eager.node<GroupedBackward>({&x, &weights}) : nullptr;
@@ -52,8 +73,10 @@ Tensor grouped_products(Eager& eager, const Tensor& x, const Tensor& weights) {
     node->self = eager.save(x);
     node->weight = eager.save(weights);
   }
-  Tensor result = eager.empty({x.sizes[0], x.sizes[1], weights.sizes[1]}, x.type);
-  record_products(eager, x.sizes[1], weights.sizes[1], x.sizes[2], Layout::nt, x, weights, result);
+  const std::int64_t experts = weights.sizes[0];
+  Tensor result = eager.empty({x.sizes[0], weights.sizes[1]}, x.type);
+  record_products(eager, each(x.sizes[0], experts), weights.sizes[1], x.sizes[1], Layout::nt, x, weights, result,
+                  experts);
   if (node != nullptr) Eager::attach(result, *node);
   return result;
 }

@@ -5,8 +5,10 @@
 
 namespace ridgeline::eager::aten {
 
-/// x [experts, rows, in] by weights [experts, out, in]: [experts, rows, out]. Autocast has no rule for a grouped
-/// product: operands stay as they are, and in fp32 each expert's product is a call of its own. Saves both.
+/// x [rows, in] by weights [experts, out, in]: [rows, out], as many rows for each expert. Autocast has no rule for a
+/// grouped product: operands stay as they are, and in fp32 each expert's product is a call of its own. Saves both.
 Tensor grouped_products(Eager& eager, const Tensor& x, const Tensor& weights);
+/// Rows set to zero where the mask is set; the gradient too.
+Tensor masked_in_place(Eager& eager, Tensor x, const Tensor& mask);
 
 }  // namespace ridgeline::eager::aten

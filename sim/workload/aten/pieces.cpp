@@ -86,6 +86,8 @@ struct RowsBackward final : Node {
   void backward(Eager& eager, Gradients& in, Gradients& out) override {
     const Tensor places = index.unpack(eager);
     out[0] = full(eager, sizes, in[0].type);
+    const Tensor sorted = eager.empty(places.sizes, DType::int64), order = eager.empty(places.sizes, DType::int64);
+    eager.recorder.op(Sort{DType::int64, 1, places.elements(), 0, 0}, {&places}, {&sorted, &order});
     pointwise(eager, PointwiseFunction::index, {&in[0], &places}, in[0]);
   }
   void release() override { index.release(); }

@@ -19,21 +19,17 @@ struct MaskedBackward final : Node {
   }
 };
 
-/// Selection by rows; the gradient is selected the same way.
-struct SelectedBackward final : Node {
-  SelectedBackward() : Node(HostClass::masked_fill_backward) {}
-  SavedTensor empty_rows;
-  bool selects = false;  ///< where the mask wants a gradient too
+struct SafeSoftmaxBackward final : Node {
+  SafeSoftmaxBackward() : Node(HostClass::softmax_backward) {}
+  SavedTensor result;
   void backward(Eager& eager, Gradients& in, Gradients& out) override {
-    const Tensor rows = empty_rows.unpack(eager);
-    if (!selects) {
-      out[0] = std::move(in[0]);
-      return;
-    }
-    out[0] = eager.empty_like(in[0]);
-    pointwise(eager, PointwiseFunction::masked_fill, {&in[0], &rows}, out[0]);
+    const Tensor y = result.unpack(eager);
+    out[0] = eager.empty(in[0].sizes, y.type);
+    const std::int64_t cols = y.sizes.last();
+    const Tensor product = eager.empty_like(y);
+    eager.recorder.op(Softmax{false, true, y.type, y.type, y.elements() / cols, cols}, {&in[0], &y}, {&out[0]});
   }
-  void release() override { empty_rows.release(); }
+  void release() override { result.release(); }
 };
 
 Tensor masked(Eager& eager, Tensor scores, const Tensor& mask) {
@@ -43,8 +39,9 @@ Tensor masked(Eager& eager, Tensor scores, const Tensor& mask) {
   return scores;
 }
 
-Tensor safe_softmax(Eager& eager, const Tensor& scores, bool selects) {
-  const Tensor probabilities = softmax(eager, scores, scores.type);
+Tensor safe_softmax(Eager& eager, const Tensor& scores) {
+  SafeSoftmaxBackward* node = eager.needs_node({&scores}) ? &eager.node<SafeSoftmaxBackward>({&scores}) : nullptr;
+  const Tensor probabilities = softmax(eager, scores.detached(), scores.type);
   Dims rows = scores.sizes;
   rows[rows.rank() - 1] = 1;
   Tensor empty_rows;
@@ -54,13 +51,10 @@ Tensor safe_softmax(Eager& eager, const Tensor& scores, bool selects) {
     eager.recorder.op(Reduction{ReductionKind::sum_cols, DType::boolean, rows.product(), scores.sizes.last()},
                       {&hidden}, {&empty_rows});
   }
-  SelectedBackward* node =
-      eager.needs_node({&probabilities}) ? &eager.node<SelectedBackward>({&probabilities}) : nullptr;
   Tensor result = eager.empty(scores.sizes, scores.type);
   pointwise(eager, PointwiseFunction::masked_fill, {&probabilities, &empty_rows}, result);
   if (node != nullptr) {
-    node->empty_rows = eager.save(empty_rows);
-    node->selects = selects;
+    node->result = eager.save(result);
     Eager::attach(result, *node);
   }
   return result;
@@ -81,7 +75,7 @@ Tensor safe_attention(Eager& eager, const Tensor& query, const Tensor& key, cons
   const Tensor scaled_q = scale(eager, q), scaled_k = scale(eager, transpose(eager, k, 2, 3));
   Tensor scores = matmul(eager, scaled_q, scaled_k);
   if (added.defined()) scores = masked(eager, std::move(scores), added);
-  scores = safe_softmax(eager, scores, added.requires_gradient());
+  scores = safe_softmax(eager, scores);
   if (with_dropout) scores = dropout(eager, scores);
   return to(eager, matmul(eager, scores, v), query.type);
 }

@@ -93,6 +93,7 @@ class StackNetwork {
   Tensor part_two(const LayerWeights& weights, std::int64_t number, const Tensor& x);
   Tensor feed_forward(const FeedForwardWeights& weights, const Tensor& x);
   Tensor routed(const ExpertWeights& weights, const Tensor& x);
+  void route(const ExpertWeights& weights, const Tensor& rows, Tensor& chosen, Tensor& share);
 
   const Stack& s_;
   StackSite& site_;

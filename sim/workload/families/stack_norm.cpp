@@ -152,33 +152,35 @@ Tensor StackNetwork::feed_forward(const FeedForwardWeights& weights, const Tenso
   return linear(eager_, product, weights.down);
 }
 
+// As Transformers' grouped products run: tokens in the order of their experts, what comes from no expert set to zero.
 Tensor StackNetwork::routed(const ExpertWeights& weights, const Tensor& x) {
-  const std::int64_t tokens = x.elements() / s_.hidden, places = tokens * s_.experts_per_token,
-                     each = (places + s_.experts - 1) / s_.experts;
+  const std::int64_t tokens = x.elements() / s_.hidden, places = tokens * s_.experts_per_token;
+  using F = PointwiseFunction;
   const Tensor rows = view(eager_, x, {tokens, s_.hidden});
   Tensor chosen, share;
-  {
-    const Tensor scores = linear(eager_, rows, weights.router);
-    const Tensor probabilities = softmax(eager_, aten::to(eager_, scores, DType::fp32));
-    eager_.recorder.host(HostClass::pointwise, 3);
-    chosen = eager_.empty({tokens, s_.experts_per_token}, DType::int64);
-    share = aten::slice_last(eager_, probabilities, s_.experts_per_token);
-    const Tensor best = eager_.empty({tokens, s_.experts_per_token}, DType::fp32);
-    eager_.recorder.op(Sort{DType::fp32, tokens, s_.experts, s_.experts_per_token, 0}, {&probabilities},
-                       {&best, &chosen});
-    share = aten::scale(eager_, share);
-  }
-  // Tokens in the order of their experts, whose products are one grouped call.
-  eager_.recorder.host(HostClass::pointwise, 8);
-  const Tensor order = eager_.empty({places}, DType::int64), sorted = eager_.empty({places}, DType::int64);
+  route(weights, rows, chosen, share);
+  Tensor order, absent, result;
+  order = eager_.empty({places}, DType::int64);
+  const Tensor sorted = eager_.empty({places}, DType::int64);
+  eager_.recorder.host(HostClass::pointwise, 12);
   eager_.recorder.op(Sort{DType::int64, 1, places, 0, 8}, {&chosen}, {&sorted, &order});
-  const Tensor gathered = aten::rows_at(eager_, rows, order, {s_.experts, each, s_.hidden});
-  const auto product = [&](const Tensor& input, Parameter* weight) {
-    eager_.recorder.host(HostClass::matmul);
-    return aten::grouped_products(eager_, aten::to(eager_, input, weight->value.type), weight->value);
+  Tensor gathered, factor;
+  {
+    const Tensor token = aten::plain(eager_, F::divide, {places}, DType::int64, {&order});
+    gathered = aten::rows_at(eager_, rows, token, {places, s_.hidden});
+  }
+  factor = aten::rows_at(eager_, aten::reshape(eager_, share, {places, 1}), order, {places, 1});
+  absent = aten::plain(eager_, F::equal, {places, 1}, DType::boolean, {&sorted});
+  gathered = aten::masked_in_place(eager_, std::move(gathered), absent);
+  const auto product = [&](const Tensor& input, Parameter* weight, Parameter* bias) {
+    eager_.recorder.host(HostClass::matmul, s_.experts);
+    ask_whether_layer_runs();  // where each expert's rows begin
+    Tensor wide = aten::grouped_products(eager_, aten::to(eager_, input, weight->value.type), weight->value);
+    if (bias != nullptr)
+      wide = add(eager_, wide, aten::rows_at(eager_, bias->value, sorted, {places, bias->value.sizes[1]}));
+    return masked_fill(eager_, wide, absent);
   };
-  Tensor inner = product(gathered, weights.up);
-  if (weights.up_bias != nullptr) inner = add(eager_, inner, aten::unsqueeze(eager_, weights.up_bias->value, 1));
+  Tensor inner = product(gathered, weights.up, weights.up_bias);
   if (s_.feed_forward_kind == FeedForwardKind::plain) {
     inner = activated(inner, s_.activation);
   } else {
@@ -186,14 +188,29 @@ Tensor StackNetwork::routed(const ExpertWeights& weights, const Tensor& x) {
     const auto parts = aten::split_last<2>(eager_, inner);
     inner = mul(eager_, activated(parts[0], s_.activation), parts[1]);
   }
-  Tensor result = product(inner, weights.down);
-  if (weights.down_bias != nullptr) result = add(eager_, result, aten::unsqueeze(eager_, weights.down_bias->value, 1));
-  const Tensor factor = aten::rows_at(eager_, aten::reshape(eager_, share, {places, 1}), order, {s_.experts, each, 1});
+  result = product(inner, weights.down, weights.down_bias);
+  inner = Tensor{};
   result = mul(eager_, result, factor);
-  const Tensor back = aten::rows_at(eager_, aten::reshape(eager_, result, {s_.experts * each, s_.hidden}), order,
-                                    {tokens, s_.experts_per_token, s_.hidden});
+  {
+    const Tensor counted = aten::arange(eager_, places, DType::int64);
+    const Tensor back = aten::plain(eager_, F::index, {places}, DType::int64, {&counted, &order});
+    result = aten::rows_at(eager_, result, back, {tokens, s_.experts_per_token, s_.hidden});
+  }
   eager_.recorder.host(HostClass::pointwise);
-  return aten::to(eager_, aten::reshape(eager_, aten::sum_middle(eager_, back), x.sizes), x.type);
+  return aten::to(eager_, aten::reshape(eager_, aten::sum_middle(eager_, result), x.sizes), x.type);
+}
+
+/// The experts of each token, and how much of each.
+void StackNetwork::route(const ExpertWeights& weights, const Tensor& rows, Tensor& chosen, Tensor& share) {
+  const std::int64_t tokens = rows.sizes[0], kept = s_.experts_per_token;
+  const Tensor scores = linear(eager_, rows, weights.router);
+  const Tensor probabilities = softmax(eager_, aten::to(eager_, scores, DType::fp32));
+  eager_.recorder.host(HostClass::pointwise, 4);
+  chosen = eager_.empty({tokens, kept}, DType::int64);
+  share = aten::slice_last(eager_, probabilities, kept);
+  const Tensor best = eager_.empty({tokens, kept}, DType::fp32);
+  eager_.recorder.op(Sort{DType::fp32, tokens, s_.experts, kept, 0}, {&probabilities}, {&best, &chosen});
+  share = aten::scale(eager_, share);
 }
 
 }  // namespace ridgeline::families
