@@ -173,6 +173,12 @@ class TableReading {
       if (is_said(value) && !value.is(allowed))
         value.fail(fmt::format("not built; expected {} or no such key", allowed));
     }
+    const Value both = look_up("is_encoder_decoder"), cross = look_up("add_cross_attention");
+    const char* expected =
+        table_["encoder"].exists() && !table_["architectures"]["CLIPModel"].exists() ? "true" : "false";
+    if (is_said(both) && !both.is(expected))
+      both.fail(fmt::format("such a network is not built; expected {}", expected));
+    if (is_said(cross) && !cross.is("false")) cross.fail("cross-attention of a decoder alone is not built");
     const Value quantised = look_up("quantization_config"), problem = look_up("problem_type");
     if (is_said(quantised)) quantised.fail("quantised weights are not built");
     if (is_said(problem) && !problem.is("single_label_classification"))
