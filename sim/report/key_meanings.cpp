@@ -99,6 +99,7 @@ constexpr auto kMeanings = std::to_array<KeyMeaning>({
     {kScenario, "recorded_on", "GPU of the recording, where it does not say"},
 
     {kModel, "name", "What reports call it"},
+    {kModel, "encoder", "Of family composed: an encoder beside the main stack, with the same keys; what it does not say it takes from there"},
 
     {kHardware, "title", "Name of the product"},
     {kHardware, "extends", "Another hardware file whose keys this one's are laid over: a name or a path"},

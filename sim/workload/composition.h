@@ -32,8 +32,9 @@ enum class RotaryStyle : std::uint8_t {
 enum class NormKind : std::uint8_t {
   layer,
   rms,
-  rms_plus_one,  ///< the weight is kept as its distance from one
-  rms_t5         ///< casts only 16-bit weights: the product stays in fp32
+  rms_plus_one,   ///< the weight is kept as its distance from one
+  rms_cast_last,  ///< the weight's product is in fp32, before the cast
+  rms_t5          ///< casts only 16-bit weights: the product stays in fp32
 };
 enum class NormPlace : std::uint8_t {
   pre,
@@ -128,7 +129,7 @@ struct Stack {
   double dropout = 0.0;
   std::int64_t target_length = 0;  ///< tokens of a sequence beside an encoder's; 0 = as many
   bool attention_output_dropout = true;
-  bool drops_layers = false;  ///< each layer asks a random number whether it runs
+  bool drops_layers = false;       ///< each layer asks a random number whether it runs
   bool weights_by_inputs = false;  ///< weights of blocks lie as [in, out], as in Transformers' Conv1D
   // Attention.
   std::int64_t heads = 0, key_value_heads = 0, head_dim = 0;

@@ -19,9 +19,10 @@ constexpr Choices<PositionKind, 6> kPositions{{{"none", PositionKind::none},
                                                {"alibi", PositionKind::alibi},
                                                {"relative", PositionKind::relative}}};
 constexpr Choices<RotaryStyle, 2> kRotaryStyles{{{"halves", RotaryStyle::halves}, {"pairs", RotaryStyle::pairs}}};
-constexpr Choices<NormKind, 4> kNorms{{{"layer", NormKind::layer},
+constexpr Choices<NormKind, 5> kNorms{{{"layer", NormKind::layer},
                                        {"rms", NormKind::rms},
                                        {"rms-plus-one", NormKind::rms_plus_one},
+                                       {"rms-cast-last", NormKind::rms_cast_last},
                                        {"rms-t5", NormKind::rms_t5}}};
 constexpr Choices<NormPlace, 4> kNormPlaces{
     {{"pre", NormPlace::pre}, {"post", NormPlace::post}, {"both", NormPlace::both}, {"after", NormPlace::after}}};
@@ -156,7 +157,8 @@ constexpr CompositionKey kKeys[] = {
     integer<&Stack::layers, kLayers>("layers", "blocks of attention and feed-forward"),
     integer<&Stack::hidden, kWidth0>("hidden", "width"),
     integer<&Stack::layer_groups, kLayers>("layer_groups", "groups of layers that share weights; 0 = none do"),
-    choice<&Stack::norm, kNorms>("norm", "layer, rms, rms-plus-one (weights are distances from one) or rms-t5"),
+    choice<&Stack::norm, kNorms>("norm",
+                                 "layer, rms, rms-plus-one (weights are distances from one), rms-cast-last or rms-t5"),
     flag<&Stack::norm_weight>("norm_weight", "norms have weights"),
     flag<&Stack::norm_bias>("norm_bias", "layer norms have biases"),
     choice<&Stack::norm_place, kNormPlaces>(

@@ -21,10 +21,25 @@ namespace {
 
 using nlohmann::json;
 
-// Percent. Experts, and T5 and Falcon, whose attention is many small operations, have wider ones.
-constexpr double kBusyMedian = 5, kBusyWorst = 12, kBusyOfExperts = 35;
+// Percent.
+constexpr double kBusyMedian = 5, kBusyWorst = 12;
 constexpr double kAllocatedMedian = 1, kAllocatedWorst = 4, kReservedMedian = 2, kReservedWorst = 8;
 constexpr double kReplayedBusy = 6, kReplayedAllocated = 1;
+
+/// Wider ones, listed in measurements/DEVIATIONS.md.
+const std::map<std::string, double> kBusyOf{{"gpt_oss", 36}}, kAllocatedOf{{"gpt_oss", 5}},
+    kReservedOf{{"qwen2", 16}, {"t5_gated", 9}};
+
+double allowed(const std::map<std::string, double>& wider, const std::string& name, double usual) {
+  const auto known = wider.find(name);
+  return known == wider.end() ? usual : known->second;
+}
+/// Within its tolerance, and outside the usual one where it is listed as a deviation.
+void expect_within(double error, const std::map<std::string, double>& wider, const std::string& name, double usual) {
+  EXPECT_LE(std::abs(error), allowed(wider, name, usual)) << name << " " << error;
+  if (wider.contains(name))
+    EXPECT_GT(std::abs(error), usual) << name << " meets its tolerance now: take it out of measurements/DEVIATIONS.md";
+}
 
 const std::set<std::string> kNotBuilt{"deberta_v2", "swin"};
 
@@ -33,12 +48,13 @@ Scenario scenario_of(const json& row) {
   std::ofstream(path) << row["config"].dump();
   constexpr int kTokensOfAnImage = 197;
   const int length = row["T"].get<int>() > 0 ? row["T"].get<int>() : kTokensOfAnImage;
-  json training{{"micro_batch", row["B"]},
-                {"sequence_length", length},
-                {"precision", "amp-bf16"},
-                {"tf32", false},
-                {"optimizer", {{"name", "adamw"}, {"implementation", "fused"}}},
-                {"gradient_clipping", 1.0}};
+  json training{
+      {"micro_batch", row["B"]},
+      {"sequence_length", length},
+      {"precision", "amp-bf16"},
+      {"tf32", false},
+      {"optimizer", {{"name", "adamw"}, {"implementation", row["optimizer"] == "adamw fused" ? "fused" : "for-loop"}}},
+      {"gradient_clipping", 1.0}};
   if (row["name"] == "llama_ckpt") training["activation_checkpointing"] = "block";
   ScenarioSource source;
   source.text = json{{"hardware", "nvidia-h200-sxm-141gb"}, {"model", path.string()}, {"training", training}}.dump();
@@ -50,7 +66,6 @@ Scenario scenario_of(const json& row) {
 
 struct Compared {
   std::string name;
-  bool experts = false;
   Prediction prediction;
   double busy = 0.0, allocated = 0.0, reserved = 0.0;  ///< percent off
 };
@@ -62,7 +77,6 @@ const std::vector<Compared>& compared() {
       if (!row.contains("gpu_busy_ms") || kNotBuilt.contains(row["name"].get<std::string>())) return;
       Compared one;
       one.name = row["name"];
-      one.experts = row["experts"] == "grouped_mm";
       one.prediction = predict(scenario_of(row), "analytic");
       const auto percent = [](double predicted, const json& measured) {
         return 100.0 * (predicted / measured.get<double>() - 1.0);
@@ -87,16 +101,15 @@ double median(double Compared::*error) {
 TEST(Networks, TheGpuIsBusyAsLongAsItWas) {
   ASSERT_EQ(compared().size(), 37u);
   EXPECT_LE(median(&Compared::busy), kBusyMedian);
-  for (const Compared& one : compared())
-    EXPECT_LE(std::abs(one.busy), one.experts ? kBusyOfExperts : kBusyWorst) << one.name << " " << one.busy;
+  for (const Compared& one : compared()) expect_within(one.busy, kBusyOf, one.name, kBusyWorst);
 }
 
 TEST(Networks, AllocateAndReserveWhatWasAllocatedAndReserved) {
   EXPECT_LE(median(&Compared::allocated), kAllocatedMedian);
   EXPECT_LE(median(&Compared::reserved), kReservedMedian);
   for (const Compared& one : compared()) {
-    EXPECT_LE(std::abs(one.allocated), kAllocatedWorst) << one.name << " " << one.allocated;
-    EXPECT_LE(std::abs(one.reserved), kReservedWorst) << one.name << " " << one.reserved;
+    expect_within(one.allocated, kAllocatedOf, one.name, kAllocatedWorst);
+    expect_within(one.reserved, kReservedOf, one.name, kReservedWorst);
   }
 }
 
@@ -121,7 +134,7 @@ TEST(Networks, RunWhatWasRecorded) {
         << one.name;
     ++files;
   }
-  EXPECT_EQ(files, 18);
+  EXPECT_EQ(files, 17);
 }
 
 }  // namespace

@@ -10,8 +10,8 @@ namespace aten = eager::aten;
 
 namespace {
 
-/// x · rsqrt(mean(x²)) · (1 + w), all of it in fp32.
-Tensor rms_norm_plus_one(Eager& eager, const Tensor& x, const Affine& weights) {
+/// x · rsqrt(mean(x²)) · w, or · (1 + w), all of it in fp32.
+Tensor rms_norm_in_fp32(Eager& eager, const Tensor& x, const Affine& weights, bool plus_one) {
   eager.recorder.host(HostClass::pointwise, 8);
   Tensor normed;
   {
@@ -25,7 +25,8 @@ Tensor rms_norm_plus_one(Eager& eager, const Tensor& x, const Affine& weights) {
     factor = aten::rsqrt(eager, factor);
     normed = aten::mul(eager, wide, factor);
   }
-  const Tensor weight = aten::add_number(eager, aten::to(eager, weights.weight->value, DType::fp32));
+  const Tensor& given = weights.weight->value;
+  const Tensor weight = plus_one ? aten::add_number(eager, aten::to(eager, given, DType::fp32)) : given;
   return aten::to(eager, aten::mul(eager, normed, weight), x.type);
 }
 
@@ -57,7 +58,8 @@ Tensor StackNetwork::norm(const Tensor& x, const Affine& weights) {
   }
   switch (s_.norm) {
     case NormKind::rms: return rms_norm(eager_, x, weights);
-    case NormKind::rms_plus_one: return rms_norm_plus_one(eager_, x, weights);
+    case NormKind::rms_plus_one: return rms_norm_in_fp32(eager_, x, weights, true);
+    case NormKind::rms_cast_last: return rms_norm_in_fp32(eager_, x, weights, false);
     case NormKind::rms_t5: return rms_norm_t5(eager_, x, weights);
     case NormKind::layer: break;
   }
