@@ -16,9 +16,6 @@ void check_stack(const Mapping& m, Stack& s) {
     if (value < 1)
       m[key].exists() ? m[key].fail("must be at least 1") : m.value().fail(fmt::format("{} is missing", key));
   };
-  need("layers", s.layers);
-  need("heads", s.heads);
-  need("hidden", s.hidden);
   if (s.input == InputKind::tokens) need("vocabulary", s.vocabulary);
   if (s.input == InputKind::image) {
     need("image_size", s.image_size);

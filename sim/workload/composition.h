@@ -134,6 +134,7 @@ struct Stack {
   // Attention.
   std::int64_t heads = 0, key_value_heads = 0, head_dim = 0;
   ProjectionKind projection = ProjectionKind::separate;
+  bool copies_heads = false;  ///< queries, keys and values are copied into the order of heads
   GroupingKind grouping = GroupingKind::told;
   bool qkv_bias = true, output_bias = true;
   std::optional<bool> key_bias;

@@ -80,6 +80,15 @@ constexpr CompositionKey integer(std::string_view name, std::string_view meaning
           },
           [](const Stack& s) { return ModelValue(s.*Member); }};
 }
+/// An encoder takes it from the main stack, which has to say it.
+template <auto Member, const config::IntegerRange& Range>
+constexpr CompositionKey needed(std::string_view name, std::string_view meaning) {
+  return {name, meaning,
+          [](const Value& v, Stack& s) {
+            if (v.exists() || s.*Member == 0) s.*Member = v.integer(Range);
+          },
+          [](const Stack& s) { return ModelValue(s.*Member); }};
+}
 template <auto Member>
 constexpr CompositionKey number(std::string_view name, std::string_view meaning) {
   return {name, meaning,
@@ -154,8 +163,8 @@ constexpr CompositionKey kKeys[] = {
     number<&Stack::rotary_share>("rotary_share", "part of a head that is turned"),
     integer<&Stack::rotary_width, kWidth0>("rotary_width", "numbers of a head that are turned; 0 = by the share"),
     integer<&Stack::relative_buckets, kWidth>("relative_buckets", "of distances, for relative positions"),
-    integer<&Stack::layers, kLayers>("layers", "blocks of attention and feed-forward"),
-    integer<&Stack::hidden, kWidth0>("hidden", "width"),
+    needed<&Stack::layers, kLayers1>("layers", "blocks of attention and feed-forward"),
+    needed<&Stack::hidden, kWidth>("hidden", "width"),
     integer<&Stack::layer_groups, kLayers>("layer_groups", "groups of layers that share weights; 0 = none do"),
     choice<&Stack::norm, kNorms>("norm",
                                  "layer, rms, rms-plus-one (weights are distances from one), rms-cast-last or rms-t5"),
@@ -171,11 +180,12 @@ constexpr CompositionKey kKeys[] = {
     flag<&Stack::attention_output_dropout>("attention_output_dropout", "what attention gives back is dropped too"),
     integer<&Stack::target_length, kRows0>("target_length", "tokens of a sequence beside an encoder's; 0 = as many"),
     flag<&Stack::drops_layers>("drops_layers", "each layer asks a random number whether it runs"),
-    integer<&Stack::heads, kWidth0>("heads", "of attention"),
+    needed<&Stack::heads, kWidth>("heads", "of attention"),
     integer<&Stack::key_value_heads, kWidth0>("key_value_heads", "heads share them; 0 = heads"),
     integer<&Stack::head_dim, kWidth0>("head_dim", "width of a head; 0 = hidden over heads"),
     choice<&Stack::projection, kProjections>(
         "projection", "queries, keys and values: separate, fused, fused-slices, or fused-by-head"),
+    flag<&Stack::copies_heads>("copies_heads", "queries, keys and values are copied into the order of heads"),
     choice<&Stack::grouping, kGroupings>("grouping",
                                          "of keys that heads share, in fused attention: told, broadcast or copied"),
     flag<&Stack::qkv_bias>("qkv_bias", "of queries, keys and values"),

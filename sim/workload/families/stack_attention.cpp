@@ -63,7 +63,8 @@ void StackNetwork::project(const AttentionWeights& weights, const Tensor& x, con
     if (s_.query_key_norm == QueryKeyNorm::width && norm_weights.weight != nullptr) rows = norm(rows, norm_weights);
     rows = view(eager_, rows, {rows.sizes[0], rows.sizes[1], count, s_.head_width()});
     if (s_.query_key_norm == QueryKeyNorm::head && norm_weights.weight != nullptr) rows = norm(rows, norm_weights);
-    return transpose(eager_, rows, 1, 2);
+    const Tensor by_head = transpose(eager_, rows, 1, 2);
+    return s_.copies_heads ? contiguous(eager_, by_head) : by_head;
   };
   Tensor queries = linear(eager_, x, weights.query);
   if (s_.score_scale == ScorePlace::queries) queries = scale(eager_, queries);
