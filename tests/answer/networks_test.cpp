@@ -134,7 +134,7 @@ TEST(Networks, RunWhatWasRecorded) {
         << one.name;
     ++files;
   }
-  EXPECT_EQ(files, 17);
+  EXPECT_EQ(files, 16);
 }
 
 }  // namespace
