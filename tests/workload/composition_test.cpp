@@ -193,6 +193,21 @@ TEST(FamilyTables, AWindowMasksLongerSequencesOnly) {
   EXPECT_EQ(masked(64), 2);  // forward and backward
 }
 
+TEST(FamilyTables, DecodersGenerateWithTheKeysOfEarlierTokens) {
+  TrainingDescription use;
+  use.sequence_length = 16;
+  use.inference = InferenceDescription{};
+  use.inference->new_tokens = 3;
+  const OpTrace trace = training_run(of_config(kMistral), use, AttentionChoice::flash, 1);
+  const auto longest = [&](const Op& op) {
+    const auto* attention = std::get_if<Attention>(&op);
+    return attention != nullptr ? attention->seq_k : 0;
+  };
+  std::int64_t keys = 0;
+  for (const Op& op : trace.ops) keys = std::max(keys, longest(op));
+  EXPECT_EQ(keys, 18) << "the last token is never run";
+}
+
 TEST(FamilyTables, EveryFamilyIsSmall) {
   const auto folder = std::filesystem::path(RIDGELINE_SOURCE_DIR) / "models" / "families";
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {

@@ -20,7 +20,9 @@ Composed::Composed(Eager& eager, const ModelDescription& model, const TrainingDe
             attention,
             [this](const std::function<Tensor(Eager&, Tensor)>& block, Tensor x) {
               return run_block(block, std::move(x));
-            }} {
+            },
+            [this](Tensor& keys, Tensor& values) { remember(keys, values); },
+            [this] { return store != nullptr; }} {
   const Stack& s = composition_.stack;
   std::int16_t blocks = 0;
   if (composition_.encoder) {
@@ -85,6 +87,13 @@ Tensor Composed::loss(const Batch& batch) {
   }
   eager_.recorder.host(HostClass::pointwise);
   return aten::mean_all(eager_, x);
+}
+
+Tensor Composed::next_logits(const Tensor& tokens, const Tensor& positions) {
+  const Stack& s = composition_.stack;
+  if (encoder_ || !s.causal || s.head != HeadKind::language_model) return Family::next_logits(tokens, positions);
+  const Tensor x = stack_->run(tokens);
+  return logits_of(last_token(x));
 }
 
 Tensor Composed::logits_of(const Tensor& x) {

@@ -13,6 +13,7 @@ class Composed final : public Family {
  public:
   Composed(Eager& eager, const ModelDescription& model, const TrainingDescription& training, AttentionChoice attention);
   Tensor loss(const Batch& batch) override;
+  Tensor next_logits(const Tensor& tokens, const Tensor& positions) override;
   [[nodiscard]] std::int64_t frozen() const override;
 
  private:

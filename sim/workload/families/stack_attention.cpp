@@ -139,6 +139,7 @@ StackNetwork::Attended StackNetwork::attend(const AttentionWeights& weights, con
     q = std::move(moved_q);
     k = std::move(moved_k);
   }
+  if (!cross) site_.remember(k, v);
   const Tensor& seen = s_.windowed(number) && around.window_mask.defined() ? around.window_mask : around.mask;
   if (fuses()) {
     y = fused_attention(q, k, v, cross ? Tensor{} : seen, s_.causal && !cross && length > 1);

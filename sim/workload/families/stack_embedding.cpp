@@ -123,14 +123,14 @@ StackNetwork::Around StackNetwork::look_around(const Tensor& x, const Tensor& en
   Tensor positions;
   if (rotary || (s_.causal && s_.input == InputKind::tokens)) {
     positions = position_ids(eager_, length);
-    if (s_.causal) look_for_packed_sequences(eager_, positions, rows, length);
+    if (s_.causal && !site_.generates()) look_for_packed_sequences(eager_, positions, rows, length);
   }
   const bool narrow = s_.window > 0 && length > s_.window;
   if (fuses()) {
     if (narrow) around.window_mask = visibility(rows, length);
     if (s_.always_masked) around.mask = visibility(rows, length);
     if (s_.positions == PositionKind::alibi) around.mask = alibi(rows, length);
-  } else if (s_.causal && s_.positions != PositionKind::relative) {
+  } else if (s_.causal && s_.positions != PositionKind::relative && (length > 1 || !site_.generates())) {
     around.mask = causal_mask(eager_, x.type, rows, length, length);
     if (narrow) around.window_mask = causal_mask(eager_, x.type, rows, length, length);
     if (s_.positions == PositionKind::alibi) alibi(rows, length);  // goes into the product of queries and keys

@@ -20,6 +20,9 @@ struct StackSite {
   AttentionChoice attention;
   /// Runs a block, with what a wrapper or checkpointing does around it.
   std::function<Tensor(const std::function<Tensor(Eager&, Tensor)>&, Tensor)> run_block;
+  /// Keys and values of a layer after these new ones, while text is generated.
+  std::function<void(Tensor& keys, Tensor& values)> remember;
+  std::function<bool()> generates;
 };
 
 class StackNetwork {
