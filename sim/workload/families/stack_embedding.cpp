@@ -62,8 +62,6 @@ Tensor StackNetwork::with_positions(const Tensor& rows, const Tensor& ids) {
     return add(eager_, rows, table);
   }
   if (s_.positions != PositionKind::learned) return rows;
-  if (s_.input == InputKind::image && position_table_ != nullptr)
-    return add(eager_, rows, aten::unsqueeze(eager_, positions_.weight->value, 0));
   if (s_.input == InputKind::image && s_.head == HeadKind::image_classification)
     return add(eager_, rows, aten::unsqueeze(eager_, positions_.weight->value, 0));
   Tensor index;

@@ -113,7 +113,6 @@ Tensor StackNetwork::run(const Tensor& input, const Tensor& encoded) {
       x = site_.run_block(run, x);
     }
   }
-  relative_ = Tensor{};
   eager_.recorder.layer = -1;
   if (s_.final_norm) x = norm(x, final_norm_);
   if (s_.final_dropout) x = dropout(eager_, x, s_.dropout);

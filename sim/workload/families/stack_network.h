@@ -104,11 +104,10 @@ class StackNetwork {
   std::int16_t first_block_;
   Affine tokens_, positions_, types_, embedding_norm_, projection_in_, projection_out_, patches_, final_norm_;
   Affine convolution_one_, convolution_two_;
-  Parameter *class_token_ = nullptr, *position_table_ = nullptr;
+  Parameter* class_token_ = nullptr;
   Tensor frequencies_, frozen_positions_;
   std::int64_t frozen_ = 0;
   std::vector<LayerWeights> layers_;
-  Tensor relative_;  ///< of the running pass: all layers share the first one's
 };
 
 }  // namespace ridgeline::families
