@@ -10,6 +10,7 @@
 #include "sim/study/exercise.h"
 #include "sim/study/sweep.h"
 #include "sim/study/sweep_metric.h"
+#include "sim/workload/composition_keys.h"
 #include "sim/workload/host_class.h"
 #include "sim/workload/load_model.h"
 #include "sim/workload/model_keys.h"
@@ -98,15 +99,24 @@ std::vector<InputKey> scenario_keys() {
 
 std::vector<InputKey> model_keys_of_families() {
   std::vector<InputKey> keys;
-  for (const char* text : {"{name: n, family: gpt2, layers: 2, heads: 2, hidden: 64, vocabulary: 100}",
-                           "{family: bert, layers: 2, heads: 2, hidden: 64, vocabulary: 100}",
-                           "{family: llama, layers: 2, heads: 2, hidden: 64, vocabulary: 100}"})
+  for (const char* text :
+       {"{name: n, family: gpt2, layers: 2, heads: 2, hidden: 64, vocabulary: 100}",
+        "{family: bert, layers: 2, heads: 2, hidden: 64, vocabulary: 100}",
+        "{family: llama, layers: 2, heads: 2, hidden: 64, vocabulary: 100}",
+        "{family: composed, layers: 2, heads: 2, hidden: 64, vocabulary: 100, encoder: {layers: 1}}"})
     join(keys, explore_keys({.read = of_tree(text, [](const Node& tree) {
                                (void)load_model(config::Value(tree), std::vector<Override>{});
                              })}));
   for (InputKey& key : keys)
     for (const ModelKey& known : model_keys())
       if (key.path == known.name) key.meaning = known.meaning;
+  constexpr std::string_view kEncoder = "encoder.";
+  for (InputKey& key : keys)
+    for (const CompositionKey& known : composition_keys()) {
+      const std::string_view path = key.path;
+      const bool of_encoder = path.starts_with(kEncoder) && path.substr(kEncoder.size()) == known.name;
+      if (key.meaning.empty() && (path == known.name || of_encoder)) key.meaning = known.meaning;
+    }
   return keys;
 }
 

@@ -28,6 +28,7 @@ constexpr auto kMeanings = std::to_array<KeyMeaning>({
     {kScenario, "training.optimizer.implementation", "One kernel a tensor (for-loop), lists of tensors (foreach), or one kernel for all it does (fused)"},
     {kScenario, "training.gradient_clipping", "Largest norm of the gradients"},
     {kScenario, "training.gradient_clipper", "Who clips: torch.nn.utils.clip_grad_norm_, or apex's kernels over lists"},
+    {kScenario, "training.tf32", "Products that stay in fp32 under autocast run on TF32 tensor cores, as scripts set it (PyTorch's own default is false)"},
     {kScenario, "training.activation_checkpointing", "Whether each block keeps its input alone and runs again in the backward pass"},
     {kScenario, "training.reads_loss", "How often the script reads the loss, where the host waits for the GPU"},
     {kScenario, "training.data_loader", "Where a micro-batch comes from: it lies on the device (none), or a DataLoader copies it"},
@@ -98,6 +99,7 @@ constexpr auto kMeanings = std::to_array<KeyMeaning>({
     {kScenario, "recorded_on", "GPU of the recording, where it does not say"},
 
     {kModel, "name", "What reports call it"},
+    {kModel, "encoder", "Of family composed: an encoder beside the main stack, with the same keys; what it does not say it takes from there"},
 
     {kHardware, "title", "Name of the product"},
     {kHardware, "extends", "Another hardware file whose keys this one's are laid over: a name or a path"},

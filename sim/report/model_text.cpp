@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "sim/report/memory_words.h"
+#include "sim/workload/composition_keys.h"
 #include "sim/workload/model_keys.h"
 
 namespace ridgeline {
@@ -18,7 +19,10 @@ std::string as_text(const ModelValue& value) {
   return std::visit([](const auto& given) { return fmt::format("{}", given); }, value);
 }
 
-bool reads(const ModelDescription& model, const ModelKey& key) { return !key.only_of || *key.only_of == model.family; }
+bool reads(const ModelDescription& model, const ModelKey& key) {
+  if (model.composition.given()) return key.name == "family";
+  return !key.only_of || *key.only_of == model.family;
+}
 std::string family_of(const ModelDescription& model) { return as_text(model_keys().front().value(model)); }
 
 /// 335143938 as "335,143,938".
@@ -40,6 +44,15 @@ nlohmann::ordered_json model_json(const ModelDescription& m) {
     if (!reads(m, key)) continue;
     json[key.name] = as_json(key.value(m));
     if (const auto value = assumed(key, m)) assumed_values[key.name] = as_json(*value);
+  }
+  if (m.composition.given()) {
+    const auto stack_json = [](const Stack& stack) {
+      nlohmann::ordered_json keys;
+      for (const CompositionKey& key : composition_keys()) keys[key.name] = as_json(key.value(stack));
+      return keys;
+    };
+    json.update(stack_json(m.composition->stack));
+    if (m.composition->encoder) json["encoder"] = stack_json(*m.composition->encoder);
   }
   json["parameters"] = parameter_count(m);
   json["defaults"] = std::move(assumed_values);
@@ -67,6 +80,15 @@ std::string model_text(const ModelDescription& m) {
     const auto otherwise = assumed(key, m);
     line(key.name, as_text(key.value(m)), otherwise ? as_text(*otherwise) : "(must be said)", key.meaning);
   }
+  if (!m.composition.given()) return out;
+  const Stack silent;
+  const auto stack_lines = [&](const Stack& stack, const std::string& before) {
+    for (const CompositionKey& key : composition_keys())
+      if (key.value(stack) != key.value(silent))
+        line(before + std::string(key.name), as_text(key.value(stack)), as_text(key.value(silent)), key.meaning);
+  };
+  stack_lines(m.composition->stack, "");
+  if (m.composition->encoder) stack_lines(*m.composition->encoder, "encoder.");
   return out;
 }
 

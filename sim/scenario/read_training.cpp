@@ -82,8 +82,8 @@ std::int64_t bytes_or_none(const Value& value, std::int64_t fallback) {
 TrainingSection read_training(const Value& section, const Software& software, const Cluster* cluster) {
   const Mapping mapping(
       section, {"micro_batch", "sequence_length", "gradient_accumulation", "precision", "attention", "optimizer",
-                "gradient_clipping", "gradient_clipper", "activation_checkpointing", "reads_loss", "data_loader",
-                "data_parallel", "clears_gradients", "compile", "cuda_graphs", "parallel"});
+                "tf32", "gradient_clipping", "gradient_clipper", "activation_checkpointing", "reads_loss",
+                "data_loader", "data_parallel", "clears_gradients", "compile", "cuda_graphs", "parallel"});
   TrainingSection result;
   TrainingDescription& t = result.training;
   t.micro_batch = mapping["micro_batch"].integer({1, 1 << 20});
@@ -94,6 +94,7 @@ TrainingSection read_training(const Value& section, const Software& software, co
   t.optimizer = read_optimizer(mapping["optimizer"], software);
   if (const Value clipping = mapping["gradient_clipping"]; clipping.exists() && !clipping.is("none"))
     t.gradient_clipping = clipping.number(config::Range::positive());
+  t.tf32 = mapping["tf32"].boolean(t.tf32);
   t.activation_checkpointing = mapping["activation_checkpointing"].choice<ActivationCheckpointing>(
       kCheckpointing, ActivationCheckpointing::none);
   t.reads_loss = mapping["reads_loss"].choice<LossRead>(kLossReads, LossRead::never);

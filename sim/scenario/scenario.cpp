@@ -68,7 +68,7 @@ MeasuredBeside read_measured(const Value& section) {
 void check_together(const Scenario& scenario, const Value& section) {
   const ModelDescription& model = scenario.model;
   const auto& inference = scenario.training.inference;
-  const bool has_position_table = model.family != ModelFamily::llama;
+  const bool has_position_table = model.has_position_table();
   const std::int64_t tokens_of_one = scenario.training.sequence_length + (inference ? inference->new_tokens : 0);
   if (has_position_table && tokens_of_one > model.max_positions)
     section[inference ? "prompt_length" : "sequence_length"].fail(

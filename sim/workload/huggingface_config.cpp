@@ -7,6 +7,9 @@
 #include <set>
 #include <string>
 
+#include "sim/units/nearest_name.h"
+#include "sim/workload/huggingface_table.h"
+
 namespace ridgeline {
 namespace {
 
@@ -57,12 +60,12 @@ class ConfigReading {
   std::set<std::string, std::less<>> read_;
 };
 
-enum class Type { bert, gpt2, llama };
+enum class Type { bert, llama };
 
 /// Llamas have a gated feed-forward part, the others a plain one: their activations are not each other's.
 std::string activation_of(const Value& value, Type type) {
   const bool gated = type == Type::llama;
-  if (!is_given(value)) return gated ? "swiglu" : type == Type::gpt2 ? "gelu-tanh" : "gelu";
+  if (!is_given(value)) return gated ? "swiglu" : "gelu";
   const std::string name = value.text();
   if (gated && (name == "silu" || name == "swish")) return "swiglu";
   if (!gated && name == "gelu") return "gelu";
@@ -97,53 +100,10 @@ const std::vector<Fixed>& fixed_keys(Type type) {
   static const std::vector<Fixed> bert =
       with({{"position_embedding_type", {"absolute"}, "only absolute positions are built"},
             {"is_decoder", {"false"}, "a bert here is an encoder"}});
-  static const std::vector<Fixed> gpt2 =
-      with({{"scale_attn_weights", {"true"}, "attention without its scale is not built"},
-            {"scale_attn_by_inverse_layer_idx", {"false"}, "a scale of each layer is not built"},
-            {"reorder_and_upcast_attn", {"false"}, "attention in fp32 products is not built"}});
   static const std::vector<Fixed> llama =
       with({{"pretraining_tp", {"1"}, "projections in slices are not built"},
             {"partial_rotary_factor", {"1", "1.0"}, "rotary positions of a part of each head are not built"}});
-  return type == Type::bert ? bert : type == Type::gpt2 ? gpt2 : llama;
-}
-
-/// Keys that change neither time nor memory: names, token ids, rates of initialisation and generation, rotary bases.
-bool changes_nothing(std::string_view key) {
-  constexpr std::array kKeys{std::string_view("architectures"),
-                             std::string_view("auto_map"),
-                             std::string_view("classifier_dropout"),
-                             std::string_view("cross_attention_hidden_size"),
-                             std::string_view("decoder_start_token_id"),
-                             std::string_view("do_sample"),
-                             std::string_view("dtype"),
-                             std::string_view("finetuning_task"),
-                             std::string_view("id2label"),
-                             std::string_view("initializer_range"),
-                             std::string_view("label2id"),
-                             std::string_view("language"),
-                             std::string_view("layer_norm_eps"),
-                             std::string_view("layer_norm_epsilon"),
-                             std::string_view("max_length"),
-                             std::string_view("min_length"),
-                             std::string_view("model_type"),
-                             std::string_view("name"),
-                             std::string_view("prefix"),
-                             std::string_view("return_dict"),
-                             std::string_view("rms_norm_eps"),
-                             std::string_view("rope_parameters"),
-                             std::string_view("rope_scaling"),
-                             std::string_view("rope_theta"),
-                             std::string_view("task_specific_params"),
-                             std::string_view("tie_encoder_decoder"),
-                             std::string_view("tokenizer_class"),
-                             std::string_view("torch_dtype"),
-                             std::string_view("transformers_version"),
-                             std::string_view("use_cache"),
-                             std::string_view("use_return_dict")};
-  if (key == "_attn_implementation") return false;  // the training's attention says it here
-  return std::find(kKeys.begin(), kKeys.end(), key) != kKeys.end() || key.starts_with("_") ||
-         key.starts_with("summary_") || key.ends_with("_token_id") || key.ends_with("_token_ids") ||
-         key.starts_with("pooler_");
+  return type == Type::bert ? bert : llama;
 }
 
 void check_fixed(const Value& config, Type type, ConfigReading& out) {
@@ -197,17 +157,6 @@ void require_language_model(const Value& config, std::initializer_list<std::stri
       fmt::format("'{}' has no head here; expected {}", name, fmt::join(known, " or ")));
 }
 
-/// One rate stands for all dropouts of the residual branches and embeddings: they run or they do not.
-void check_dropout(const Value& config, const char* key, const char* like, ConfigReading& out) {
-  out.note_read(key);
-  const Value value = config[key], other = config[like];
-  if (!is_given(value)) return;
-  constexpr double kUsual = 0.1;
-  const double rate = value.number({0.0, 0.999}), usual = is_given(other) ? other.number({0.0, 0.999}) : kUsual;
-  if ((rate > 0.0) != (usual > 0.0))
-    value.fail(fmt::format("dropout {} here and {} in {}: only both or neither are built", rate, usual, like));
-}
-
 void read_bert(const Value& config, ConfigReading& out) {
   out.text("family", "bert");
   out.require("layers", {"num_hidden_layers"});
@@ -227,26 +176,8 @@ void read_bert(const Value& config, ConfigReading& out) {
   for (const char* key : {"hidden_act", "num_labels"}) out.note_read(key);
 }
 
-void read_gpt2(const Value& config, ConfigReading& out) {
-  require_language_model(config, {"GPT2LMHeadModel", "GPT2Model"});
-  check_dropout(config, "embd_pdrop", "resid_pdrop", out);
-  out.text("family", "gpt2");
-  out.require("layers", {"n_layer"});
-  out.require("heads", {"n_head"});
-  out.require("hidden", {"n_embd"});
-  out.require("vocabulary", {"vocab_size"});
-  out.copy("feed_forward", {"n_inner"});
-  out.copy("max_positions", {"n_positions", "n_ctx"});
-  out.copy("dropout", {"resid_pdrop"});
-  out.copy("attention_dropout", {"attn_pdrop"});
-  out.copy("tie_embeddings", {"tie_word_embeddings"});
-  out.text("activation", activation_of(config["activation_function"], Type::gpt2));
-  out.note_read("activation_function");
-  out.note_read("n_ctx");
-}
-
 void read_llama(const Value& config, ConfigReading& out) {
-  require_language_model(config, {"LlamaForCausalLM", "MistralForCausalLM", "LlamaModel", "MistralModel"});
+  require_language_model(config, {"LlamaForCausalLM", "LlamaModel"});
   out.text("family", "llama");
   out.require("layers", {"num_hidden_layers"});
   out.require("heads", {"num_attention_heads"});
@@ -268,20 +199,67 @@ void read_llama(const Value& config, ConfigReading& out) {
 
 }  // namespace
 
+bool config_key_changes_nothing(std::string_view key) {
+  constexpr std::array kKeys{std::string_view("architectures"),
+                             std::string_view("auto_map"),
+                             std::string_view("classifier_dropout"),
+                             std::string_view("cross_attention_hidden_size"),
+                             std::string_view("decoder_start_token_id"),
+                             std::string_view("do_sample"),
+                             std::string_view("dtype"),
+                             std::string_view("finetuning_task"),
+                             std::string_view("id2label"),
+                             std::string_view("initializer_range"),
+                             std::string_view("label2id"),
+                             std::string_view("language"),
+                             std::string_view("layer_norm_eps"),
+                             std::string_view("layer_norm_epsilon"),
+                             std::string_view("max_length"),
+                             std::string_view("min_length"),
+                             std::string_view("model_type"),
+                             std::string_view("name"),
+                             std::string_view("prefix"),
+                             std::string_view("return_dict"),
+                             std::string_view("rms_norm_eps"),
+                             std::string_view("rope_parameters"),
+                             std::string_view("rope_scaling"),
+                             std::string_view("rope_theta"),
+                             std::string_view("task_specific_params"),
+                             std::string_view("tie_encoder_decoder"),
+                             std::string_view("tokenizer_class"),
+                             std::string_view("torch_dtype"),
+                             std::string_view("transformers_version"),
+                             std::string_view("use_cache"),
+                             std::string_view("use_return_dict")};
+  if (key == "_attn_implementation") return false;  // the training's attention says it here
+  return std::find(kKeys.begin(), kKeys.end(), key) != kKeys.end() || key.starts_with("_") ||
+         key.starts_with("summary_") || key.ends_with("_token_id") || key.ends_with("_token_ids") ||
+         key.starts_with("pooler_");
+}
+
 HuggingFaceDescription description_from_huggingface(const Value& config) {
-  static constexpr std::array<std::pair<std::string_view, Type>, 4> kTypes{
-      {{"bert", Type::bert}, {"gpt2", Type::gpt2}, {"llama", Type::llama}, {"mistral", Type::llama}}};
-  const Type type = config["model_type"].choice<Type>(kTypes);
+  static constexpr std::array<std::pair<std::string_view, Type>, 2> kTypes{
+      {{"bert", Type::bert}, {"llama", Type::llama}}};
+  const std::string name = config["model_type"].text();
+  const auto* own = std::find_if(kTypes.begin(), kTypes.end(), [&](const auto& known) { return known.first == name; });
+  if (own == kTypes.end()) {
+    std::vector<std::string> known = family_table_names();
+    if (std::find(known.begin(), known.end(), name) != known.end()) return description_by_table(name, config);
+    for (const auto& type : kTypes) known.emplace_back(type.first);
+    std::sort(known.begin(), known.end());
+    config["model_type"].fail(fmt::format("no network '{}' is built here; did you mean '{}'? Known: {}", name,
+                                          nearest_name(name, known), fmt::join(known, ", ")));
+  }
+  const Type type = own->second;
   ConfigReading out(config);
   check_fixed(config, type, out);
   switch (type) {
     case Type::bert: read_bert(config, out); break;
-    case Type::gpt2: read_gpt2(config, out); break;
     case Type::llama: read_llama(config, out); break;
   }
   HuggingFaceDescription result;
   for (const Entry& entry : config.node().entries)
-    if (!out.has_read(entry.key) && !changes_nothing(entry.key)) result.unread.push_back(entry.key);
+    if (!out.has_read(entry.key) && !config_key_changes_nothing(entry.key)) result.unread.push_back(entry.key);
   result.tree = out.take();
   return result;
 }

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "sim/units/user_error.h"
+#include "sim/workload/composition.h"
 #include "sim/workload/aten/pointwise.h"
 #include "sim/workload/aten/softmax.h"
 #include "sim/workload/families/family.h"
@@ -202,7 +203,7 @@ void check_inference(const ModelDescription& model, const TrainingDescription& h
     throw UserError("inference.new_tokens: a bert reads text and writes none; leave it out for one forward pass");
   const std::int64_t longest = how.sequence_length + new_tokens;
   check_window(model, longest);
-  if (model.family != ModelFamily::llama && longest > model.max_positions)
+  if (model.has_position_table() && longest > model.max_positions)
     throw UserError(
         fmt::format("inference: {} tokens of prompt and {} new ones are more than the {} positions of the model "
                     "(model.max_positions)",
@@ -216,6 +217,7 @@ OpTrace inference_run(const ModelDescription& model, const TrainingDescription& 
   check_inference(model, training);
   ModelDescription evaluated = model;  // nothing is dropped outside training
   evaluated.dropout = evaluated.attention_dropout = 0.0;
+  evaluated.composition = without_dropout(model.composition);
   OpTrace trace;
   {
     InferenceLoop loop(trace, evaluated, training, attention);

@@ -8,6 +8,7 @@
 #include "sim/config/data_folder.h"
 #include "sim/config/parse_yaml.h"
 #include "sim/units/nearest_name.h"
+#include "sim/workload/composition_keys.h"
 #include "sim/workload/huggingface_config.h"
 #include "sim/workload/model_keys.h"
 
@@ -20,6 +21,7 @@ using config::Override;
 using config::Value;
 
 ModelDescription read_description(const Value& value, std::string fallback_name) {
+  if (value.is_mapping() && value["family"].is("composed")) return read_composition(value, std::move(fallback_name));
   std::vector<std::string> keys{"name"};
   for (const ModelKey& key : model_keys()) keys.emplace_back(key.name);
   const Mapping m(value, keys);

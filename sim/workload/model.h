@@ -3,16 +3,19 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace ridgeline {
 
 enum class ModelFamily : std::uint8_t {
-  gpt2,  ///< decoder, learned positions, pre-norm, one qkv projection (a nanoGPT-like module)
-  bert,  ///< encoder, post-norm, pooler and a task head (HuggingFace's modules)
-  llama  ///< decoder, rotary positions, RMS norm, gated feed-forward, grouped keys and values
+  gpt2,     ///< decoder, learned positions, pre-norm, one qkv projection (a nanoGPT-like module)
+  bert,     ///< encoder, post-norm, pooler and a task head (HuggingFace's modules)
+  llama,    ///< decoder, rotary positions, RMS norm, gated feed-forward, grouped keys and values
+  composed  ///< any other network, as a composition of blocks (sim/workload/composition.h)
 };
 
 /// `gelu` is the exact (erf) form; `gelu_spelled_out` the same as x * 0.5 * (1 + erf(x / sqrt 2)) in four operations of
@@ -26,6 +29,22 @@ enum class ModelHead : std::uint8_t {
   question_answering,
   masked_lm,
   pretraining
+};
+
+struct Composition;
+
+/// A composition of blocks, shared between copies of a description and compared by what it says.
+class CompositionHandle {
+ public:
+  CompositionHandle() = default;
+  explicit CompositionHandle(std::shared_ptr<const Composition> composition) : composition_(std::move(composition)) {}
+  [[nodiscard]] bool given() const { return composition_ != nullptr; }
+  const Composition& operator*() const { return *composition_; }
+  const Composition* operator->() const { return composition_.get(); }
+  bool operator==(const CompositionHandle& other) const;
+
+ private:
+  std::shared_ptr<const Composition> composition_;
 };
 
 struct ModelDescription {
@@ -57,6 +76,8 @@ struct ModelDescription {
   bool sequence_first = false;        ///< [tokens, sequences, hidden]: heads are batches of a product without a copy
   bool activation_adds_bias = false;  ///< the bias before the activation is an operation of its own
 
+  CompositionHandle composition;  ///< of family composed; the numbers above are then those of its last stack
+
   std::vector<std::string> unread;  ///< keys of a HuggingFace config.json that nobody here knows
 
   [[nodiscard]] std::int64_t head_dim() const { return head_width > 0 ? head_width : heads > 0 ? hidden / heads : 0; }
@@ -64,6 +85,10 @@ struct ModelDescription {
   [[nodiscard]] std::int64_t attention_width() const { return head_width > 0 ? heads * head_width : hidden; }
   [[nodiscard]] std::int64_t key_value_count() const { return key_value_heads > 0 ? key_value_heads : heads; }
   [[nodiscard]] std::int64_t feed_forward_width() const { return feed_forward > 0 ? feed_forward : 4 * hidden; }
+  /// A longer sequence has no rows there.
+  [[nodiscard]] bool has_position_table() const {
+    return family == ModelFamily::composed ? max_positions > 0 : family != ModelFamily::llama;
+  }
   bool operator==(const ModelDescription&) const = default;
 };
 

@@ -10,8 +10,10 @@ using config::Value;
 template <typename Enum>
 using Choice = std::pair<std::string_view, Enum>;
 
-constexpr std::array<Choice<ModelFamily>, 3> kFamilies{
-    {{"gpt2", ModelFamily::gpt2}, {"bert", ModelFamily::bert}, {"llama", ModelFamily::llama}}};
+constexpr std::array<Choice<ModelFamily>, 4> kFamilies{{{"gpt2", ModelFamily::gpt2},
+                                                        {"bert", ModelFamily::bert},
+                                                        {"llama", ModelFamily::llama},
+                                                        {"composed", ModelFamily::composed}}};
 constexpr std::array<Choice<Activation>, 5> kActivations{{{"gelu", Activation::gelu},
                                                           {"gelu-tanh", Activation::gelu_tanh},
                                                           {"relu", Activation::relu},
@@ -54,13 +56,14 @@ ModelDescription silent(ModelFamily family) {
       d.bias = d.tie_embeddings = false;
       d.activation = Activation::swiglu;
       break;
+    case ModelFamily::composed: break;  // has keys of its own
   }
   return d;
 }
 
 constexpr std::optional<ModelFamily> kAny;
 constexpr ModelKey kKeys[] = {
-    {"family", "gpt2, bert or llama", kAny,
+    {"family", "gpt2, bert, llama or composed", kAny,
      [](const Value& v, ModelDescription& d) { d.family = v.choice<ModelFamily>(kFamilies); },
      [](const ModelDescription& d) { return named(kFamilies, d.family); }},
     {"code", "transformers, or plain: written out in PyTorch", ModelFamily::llama,

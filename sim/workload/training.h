@@ -73,6 +73,7 @@ struct TrainingDescription {
   std::int64_t sequence_length = 512;
   std::int64_t gradient_accumulation = 1;  ///< micro-batches of one optimizer step
   Precision precision = Precision::fp32;
+  bool tf32 = true;  ///< products that stay in fp32 under autocast run on TF32 tensor cores, as scripts ask for
   AttentionRequest attention = AttentionRequest::sdpa;
   OptimizerDescription optimizer;
   std::optional<double> gradient_clipping;  ///< largest gradient norm

@@ -33,7 +33,7 @@ void check(const ModelDescription& model, const TrainingDescription& training) {
   if (training.sequence_length < 1) throw UserError("training.sequence_length: must be at least 1");
   if (training.gradient_accumulation < 1) throw UserError("training.gradient_accumulation: must be at least 1");
   check_window(model, training.sequence_length);
-  if (model.family != ModelFamily::llama && training.sequence_length > model.max_positions)
+  if (model.has_position_table() && training.sequence_length > model.max_positions)
     throw UserError(
         fmt::format("training.sequence_length: {} is more than the {} positions of the model (model.max_positions)",
                     training.sequence_length, model.max_positions));
@@ -56,7 +56,8 @@ class TrainingLoop {
         eager_(trace),
         optimizer_(optimizers::make_optimizer(training)) {
     // Scripts that ask for 16 bits let what stays in fp32 use TF32, as the measured ones do.
-    eager_.tf32 = training.precision == Precision::tf32 || autocast_type(training.precision).has_value();
+    eager_.tf32 =
+        training.precision == Precision::tf32 || (training.tf32 && autocast_type(training.precision).has_value());
     if (training.mask_given) eager_.backward_product_type = autocast_type(training.precision);
     eager_.sparse_weights = model.sparse_weights;
     eager_.softmax_saves_input = training.softmax_saves_input;
@@ -118,7 +119,7 @@ class TrainingLoop {
   [[nodiscard]] std::int64_t parameter_count() const {
     std::int64_t total = 0;
     for (const auto& parameter : family_->parameters) total += parameter.value.elements();
-    return total;
+    return total + family_->frozen();
   }
 
  private:

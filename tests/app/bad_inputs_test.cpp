@@ -206,7 +206,7 @@ TEST(BrokenFiles, WhatNoReaderCanUseIsNamedInOneLine) {
       {"replay --hardware nvidia-t4", event + "\"ts\": 1, \"dur\": 1}]}", "nothing ran on a GPU"},
       {"replay --hardware nvidia-t4", "SQLite format 3", "not JSON: it begins with 'S'"},
       {"calibrate --dry-run --hardware nvidia-t4", "{\"format\": \"ridgeline-probe\", \"version\": 9}", "version 9"},
-      {"predict --hardware nvidia-t4 --batch 1 --seq 16 --model", R"({"model_type": "qwen2"})", "model_type"},
+      {"predict --hardware nvidia-t4 --batch 1 --seq 16 --model", R"({"model_type": "qwen-9"})", "model_type"},
       {"predict --hardware nvidia-t4 --batch 1 --seq 16 --model", R"({"model_type": "bert", "n": )",
        "a closing bracket missing"}};
   for (const Case& broken : cases) {

@@ -30,8 +30,9 @@ const std::map<std::string, Errors>& errors() {
   static const std::map<std::string, Errors> all = [] {
     std::map<std::string, Errors> result;
     const MeasurementIndex index(RIDGELINE_SOURCE_DIR "/measurements");
-    const MeasuredFile& steps = index.file("h200/networks/steps.jsonl.gz");
+    const MeasuredFile& steps = index.file("networks/networks.jsonl.gz");
     for_each_row(steps, [&](const nlohmann::json& row) {
+      if (!row.contains("gpu_busy_ms")) return;
       const std::string name = row.at("name");
       ScenarioSource source;
       source.file = (steps.path.parent_path() / "recordings" / (name + ".jsonl.gz")).string();

@@ -11,6 +11,7 @@
 
 #include "sim/config/parse_yaml.h"
 #include "sim/units/user_error.h"
+#include "sim/workload/composition.h"
 #include "sim/workload/load_model.h"
 #include "tests/support/temporary_path.h"
 
@@ -121,7 +122,7 @@ TEST(HuggingFaceConfig, KeysThatAskForAnotherNetworkAreRefusedByName) {
       {"bert", R"("pruned_heads": {"0": [1]})"},
       {"gpt2", R"("reorder_and_upcast_attn": true)"},
       {"gpt2", R"("scale_attn_weights": false)"},
-      {"gpt2", R"("embd_pdrop": 0.0, "resid_pdrop": 0.1)"},
+      {"gpt2", R"("add_cross_attention": true)"},
       {"gpt2", R"("architectures": ["GPT2ForSequenceClassification"])"}};
   for (const auto& [type, more] : cases) {
     const std::string key = more.substr(1, more.find('"', 1) - 1);
@@ -181,8 +182,14 @@ TEST(HuggingFaceConfig, TheValuesOfTheNetworkBuiltHereAreAllowed) {
   }
 }
 
+TEST(HuggingFaceConfig, DropoutsOfEmbeddingsAndOfBranchesAreEachTheirOwn) {
+  const ModelDescription m = of_config("gpt2", R"("embd_pdrop": 0.0, "resid_pdrop": 0.1)");
+  EXPECT_EQ(m.composition->stack.embedding_dropout, 0.0);
+  EXPECT_EQ(m.composition->stack.dropout, 0.1);
+}
+
 TEST(HuggingFaceConfig, SequencesWithinTheWindowArePlainAndLongerOnesRefused) {
-  const ModelDescription m = of_config("mistral", R"("sliding_window": 32)");
+  const ModelDescription m = of_config("llama", R"("sliding_window": 32)");
   EXPECT_NO_THROW(check_window(m, 32));
   try {
     check_window(m, 33);
@@ -190,8 +197,8 @@ TEST(HuggingFaceConfig, SequencesWithinTheWindowArePlainAndLongerOnesRefused) {
   } catch (const UserError& e) {
     EXPECT_THAT(e.what(), HasSubstr("sliding_window"));
   }
-  EXPECT_NO_THROW(check_window(of_config("mistral", R"("sliding_window": 32, "use_sliding_window": false)"), 4096));
-  EXPECT_NO_THROW(check_window(of_config("mistral", R"("sliding_window": null)"), 4096));
+  EXPECT_NO_THROW(check_window(of_config("llama", R"("sliding_window": 32, "use_sliding_window": false)"), 4096));
+  EXPECT_NO_THROW(check_window(of_config("llama", R"("sliding_window": null)"), 4096));
 }
 
 TEST(HuggingFaceConfig, KeysThatNobodyKnowsAreNamed) {

@@ -28,6 +28,22 @@ struct LayerNormBackward final : Node {
   }
 };
 
+/// Where nothing is trained: only the gradient of the input.
+struct PlainNormBackward final : Node {
+  PlainNormBackward() : Node(HostClass::layer_norm_backward) {}
+  SavedTensor input, mean, deviation;
+  void backward(Eager& eager, Gradients& in, Gradients& out) override {
+    const Tensor x = input.unpack(eager), m = mean.unpack(eager), d = deviation.unpack(eager);
+    out[0] = eager.empty_like(x);
+    pointwise(eager, PointwiseFunction::other, {&in[0], &x}, out[0]);
+  }
+  void release() override {
+    input.release();
+    mean.release();
+    deviation.release();
+  }
+};
+
 struct DropoutBackward final : Node {
   DropoutBackward() : Node(HostClass::pointwise_backward) {}
   SavedTensor mask;
@@ -58,6 +74,23 @@ Tensor layer_norm(Eager& eager, const Tensor& x, const Tensor& weight, const Ten
   const Norm op{false, false, bias != nullptr, x.type, rows, cols};
   if (bias != nullptr) eager.recorder.op(op, {&x, &weight, bias}, {&result, &mean, &deviation});
   else eager.recorder.op(op, {&x, &weight}, {&result, &mean, &deviation});
+  if (node != nullptr) {
+    node->mean = eager.save(mean);
+    node->deviation = eager.save(deviation);
+    Eager::attach(result, *node);
+  }
+  return result;
+}
+
+Tensor layer_norm(Eager& eager, const Tensor& x) {
+  PlainNormBackward* node = eager.needs_node({&x}) ? &eager.node<PlainNormBackward>({&x}) : nullptr;
+  if (node != nullptr) node->input = eager.save(x);
+  const std::int64_t cols = x.sizes.last(), rows = x.elements() / cols;
+  Tensor result = eager.empty(x.sizes, x.type);
+  Tensor deviation, mean;
+  mean = eager.empty({rows}, DType::fp32);
+  deviation = eager.empty({rows}, DType::fp32);
+  eager.recorder.op(Norm{false, false, false, x.type, rows, cols}, {&x, &x}, {&result, &mean, &deviation});
   if (node != nullptr) {
     node->mean = eager.save(mean);
     node->deviation = eager.save(deviation);

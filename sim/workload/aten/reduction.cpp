@@ -57,6 +57,17 @@ Tensor mean_last(Eager& eager, const Tensor& x) {
   return result;
 }
 
+Tensor mean_all(Eager& eager, const Tensor& x) {
+  MeanBackward* node = eager.needs_node({&x}) ? &eager.node<MeanBackward>({&x}) : nullptr;
+  Tensor result = eager.empty({}, x.type);
+  eager.recorder.op(Reduction{ReductionKind::sum_all, x.type, 1, x.elements()}, {&x}, {&result});
+  if (node != nullptr) {
+    node->sizes = x.sizes;
+    Eager::attach(result, *node);
+  }
+  return result;
+}
+
 Tensor mean_first(Eager& eager, const Tensor& x) {
   Tensor result = eager.empty({1, x.sizes[1]}, x.type);
   if (x.sizes[1] == 1) eager.recorder.op(Reduction{ReductionKind::mean_cols, x.type, 1, x.sizes[0]}, {&x}, {&result});

@@ -9,6 +9,8 @@ namespace ridgeline::eager::aten {
 Tensor sum_to(Eager& eager, const Tensor& x, const Dims& sizes);
 /// Mean over the last dimension, which stays with size 1.
 Tensor mean_last(Eager& eager, const Tensor& x);
+/// Mean over everything.
+Tensor mean_all(Eager& eager, const Tensor& x);
 /// Mean over the first of two dimensions, without autograd.
 Tensor mean_first(Eager& eager, const Tensor& x);
 

@@ -2,6 +2,7 @@
 
 #include "sim/units/user_error.h"
 #include "sim/workload/families/bert.h"
+#include "sim/workload/families/composed.h"
 #include "sim/workload/families/gpt2.h"
 #include "sim/workload/families/key_value_store.h"
 #include "sim/workload/families/llama.h"
@@ -67,12 +68,14 @@ std::unique_ptr<Family> make_family(Eager& eager, const ModelDescription& model,
   switch (model.family) {
     case ModelFamily::bert: return std::make_unique<Bert>(eager, model, training, attention);
     case ModelFamily::llama: return std::make_unique<Llama>(eager, model, training, attention);
+    case ModelFamily::composed: return std::make_unique<Composed>(eager, model, training, attention);
     case ModelFamily::gpt2: break;
   }
   return std::make_unique<Gpt2>(eager, model, training, attention);
 }
 
 Batch make_batch(Eager& eager, const ModelDescription& model, const TrainingDescription& training) {
+  if (model.composition.given()) return make_composed_batch(eager, *model.composition, training);
   const std::int64_t rows = training.micro_batch, length = training.sequence_length;
   const auto input = [&](const Dims& sizes) {
     Tensor result = eager.empty(sizes, DType::int64);

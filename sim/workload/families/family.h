@@ -15,6 +15,7 @@ namespace ridgeline::families {
 struct Batch {
   Tensor tokens;
   std::vector<Tensor> targets;
+  Tensor features;  ///< what an encoder reads
 };
 
 class KeyValueStore;
@@ -32,6 +33,8 @@ class Family {
   virtual ~Family() = default;
   /// Loss of one micro-batch. Handles live as long as the Python variables of the original code.
   virtual Tensor loss(const Batch& batch) = 0;
+  /// Numbers of the model that are kept as trained ones are and never change.
+  [[nodiscard]] virtual std::int64_t frozen() const { return 0; }
   /// Logits [rows, vocabulary] of the last of `tokens`, which stand at `place`. Throws UserError for a family that
   /// generates nothing. `positions` are their positions, where the family takes them from outside.
   virtual Tensor next_logits(const Tensor& tokens, const Tensor& positions);

@@ -4,7 +4,25 @@ namespace ridgeline::families {
 
 namespace aten = eager::aten;
 
+namespace {
+
+/// bias + rows of x times the weight as it lies, cast in the order of the arguments.
+Tensor product_by_inputs(Eager& eager, const Tensor& x, const Affine& layer) {
+  eager.recorder.host(eager.autocast.on() ? HostClass::linear_autocast : HostClass::linear);
+  Dims sizes = x.sizes;
+  sizes[sizes.rank() - 1] = layer.weight->value.sizes[1];
+  const std::int64_t k = x.sizes.last();
+  const Tensor rows = aten::reshape(eager, x, {x.elements() / k, k});
+  const Tensor bias = eager.autocast.lowered(eager, layer.bias->value);
+  const Tensor input = eager.autocast.lowered(eager, rows);
+  const Tensor weight = eager.autocast.lowered(eager, layer.weight->value);
+  return aten::view(eager, aten::addmm(eager, bias, input, weight), sizes);
+}
+
+}  // namespace
+
 Tensor linear(Eager& eager, const Tensor& x, const Affine& layer) {
+  if (layer.by_inputs) return product_by_inputs(eager, x, layer);
   if (!eager.autocast.on()) {
     eager.recorder.host(HostClass::linear);
     return aten::linear(eager, x, layer.weight->value, layer.bias != nullptr ? &layer.bias->value : nullptr);

@@ -25,6 +25,7 @@ using eager::Tensor;
 struct Affine {
   Parameter* weight = nullptr;
   Parameter* bias = nullptr;
+  bool by_inputs = false;  ///< the weight lies as [in, out], as in Transformers' Conv1D
 };
 
 Tensor linear(Eager& eager, const Tensor& x, const Affine& layer);

@@ -46,12 +46,13 @@ Tensor Llama::loss(const Batch& batch) {
     embedded = embedding(eager_, batch.tokens, tokens_);
     x = embedded;
     if (!model_.plain) {
-      positions = position_ids();
-      look_for_packed_sequences(positions);
+      positions = position_ids(eager_, place.length);
+      look_for_packed_sequences(eager_, positions, training_.micro_batch, training_.sequence_length);
     }
-    if (attention_ == AttentionChoice::eager) mask = causal_mask(x.type);
-    else if (training_.mask_given) mask = causal_mask(eager_.autocast.on() ? eager_.autocast.type() : x.type);
-    by = model_.plain ? plain_rotation(x.type) : rotation(positions, x.type);
+    if (attention_ == AttentionChoice::eager) mask = mask_of(x.type);
+    else if (training_.mask_given) mask = mask_of(eager_.autocast.on() ? eager_.autocast.type() : x.type);
+    by = model_.plain ? plain_rotation(x.type)
+                      : rotation(eager_, positions, frequencies_, place.length, model_.head_dim(), x.type);
     for (std::size_t i = 0; i < layers_.size(); ++i) {
       eager_.recorder.layer = static_cast<std::int16_t>(i);
       const auto run = [this, i, by, mask](Eager& eager, Tensor input) {
@@ -61,7 +62,7 @@ Tensor Llama::loss(const Batch& batch) {
       x = run_block(run, x);
     }
     eager_.recorder.layer = -1;
-    x = rms_norm(x, final_norm_);
+    x = rms_norm(eager_, x, final_norm_);
   }
   eager_.recorder.host(HostClass::view);
   logits = linear(eager_, aten::view(eager_, x, x.sizes), head_);
@@ -79,15 +80,15 @@ Tensor Llama::next_logits(const Tensor& tokens, const Tensor& positions) {
     embedded = embedding(eager_, tokens, tokens_);
     x = embedded;
     look_for_padding();
-    if (attention_ == AttentionChoice::eager) mask = causal_mask(x.type);
-    else if (store != nullptr && store->fixed()) mask = causal_mask(DType::boolean);
-    by = rotation(positions, x.type);
+    if (attention_ == AttentionChoice::eager) mask = mask_of(x.type);
+    else if (store != nullptr && store->fixed()) mask = mask_of(DType::boolean);
+    by = rotation(eager_, positions, frequencies_, place.length, model_.head_dim(), x.type);
     for (std::size_t i = 0; i < layers_.size(); ++i) {
       eager_.recorder.layer = static_cast<std::int16_t>(i);
       x = layer(layers_[i], x, by, mask);
     }
     eager_.recorder.layer = -1;
-    x = rms_norm(x, final_norm_);
+    x = rms_norm(eager_, x, final_norm_);
   }
   eager_.recorder.host(HostClass::view);
   return linear(eager_, last_token(x), head_);
@@ -112,47 +113,6 @@ Tensor Llama::next_token_loss(const Tensor& logits, const Tensor& labels) {
                        view(eager_, targets, {targets.elements()}));
 }
 
-Tensor Llama::position_ids() {
-  eager_.recorder.host(HostClass::pointwise, 2);
-  const Tensor counted = aten::arange(eager_, place.length, DType::int64);
-  return aten::add_number(eager_, counted);
-}
-
-// Positions that do not rise by one would mean several documents in a row: the host asks and waits.
-void Llama::look_for_packed_sequences(const Tensor& positions) {
-  const std::int64_t rows = training_.micro_batch, length = training_.sequence_length;
-  using F = PointwiseFunction;
-  eager_.recorder.host(HostClass::pointwise, 8);
-  Tensor running, steps, before;
-  const auto make = [&](const Dims& sizes, DType type, F function, const Tensor& from) {
-    Tensor result = eager_.empty(sizes, type);
-    aten::pointwise(eager_, function, {&from}, result);
-    return result;
-  };
-  before = make({rows, 1}, DType::int64, F::add, positions);
-  {
-    const Tensor joined = eager_.empty({rows, length + 1}, DType::int64);
-    eager_.recorder.op(Copy{CopyKind::concatenate, DType::int64, rows, (length + 1) / 2, 2}, {&before, &positions},
-                       {&joined});
-    steps = make({rows, length}, DType::int64, F::add, joined);
-  }
-  {
-    const Tensor odd = make({rows, length}, DType::boolean, F::equal, steps);
-    running = eager_.empty({rows, length}, DType::int64);
-    const Tensor counts = make({rows, length}, DType::int64, F::cast, odd);
-    aten::pointwise(eager_, F::other, {&counts}, running);
-  }
-  Tensor all;
-  {
-    const Tensor none = make({rows}, DType::boolean, F::equal, running);
-    all = eager_.empty({}, DType::boolean);
-    eager_.recorder.op(Reduction{ReductionKind::sum_all, DType::boolean, 1, rows}, {&none}, {&all});
-  }
-  eager_.recorder.op(Copy{CopyKind::device_to_host, DType::boolean, 1, 1, 1}, {&all}, {});
-  eager_.recorder.wait_for_gpu();
-  all = Tensor{};
-}
-
 void Llama::look_for_padding() {
   const Dims tokens{place.rows, place.past + place.length};
   eager_.recorder.host(HostClass::pointwise, 4);
@@ -165,6 +125,8 @@ void Llama::look_for_padding() {
   eager_.recorder.wait_for_gpu();
 }
 
+Tensor Llama::mask_of(DType type) { return causal_mask(eager_, type, place.rows, place.length, visible_keys()); }
+
 Tensor Llama::converted_mask(const Tensor& mask, DType type) {
   eager_.recorder.host(HostClass::pointwise, 6);
   const Tensor first = eager_.empty(mask.sizes, type);
@@ -174,71 +136,7 @@ Tensor Llama::converted_mask(const Tensor& mask, DType type) {
   return second;
 }
 
-Tensor Llama::causal_mask(DType type) {
-  const std::int64_t rows = place.rows, length = place.length, keys_seen = visible_keys();
-  eager_.recorder.host(HostClass::pointwise, 10);
-  Tensor visible;
-  {
-    Tensor keys, queries, heads, sequences;
-    sequences = aten::arange(eager_, rows, DType::int64);
-    heads = aten::arange(eager_, 1, DType::int64);
-    queries = aten::add_number(eager_, aten::arange(eager_, length, DType::int64));
-    keys = aten::add_number(eager_, aten::arange(eager_, keys_seen, DType::int64));
-    visible = eager_.empty({length, keys_seen}, DType::boolean);
-    aten::pointwise(eager_, PointwiseFunction::other, {&queries, &keys}, visible);
-  }
-  const Tensor zero = aten::full(eager_, {}, type);
-  const Tensor lowest = eager_.empty({}, type);
-  eager_.recorder.op(Copy{CopyKind::host_to_device, type, 1, 1, 1}, {}, {&lowest});
-  Tensor mask = eager_.empty({rows, 1, length, keys_seen}, type);
-  aten::pointwise(eager_, PointwiseFunction::other, {&visible}, mask);
-  return mask;
-}
-
-Tensor Llama::rms_norm(const Tensor& x, const Affine& weights) {
-  eager_.recorder.host(HostClass::pointwise, 6);
-  Tensor variance, wide;
-  wide = aten::to(eager_, x, DType::fp32);
-  {
-    const Tensor squares = aten::square(eager_, wide);
-    variance = aten::mean_last(eager_, squares);
-  }
-  {
-    Tensor factor = aten::add_number(eager_, variance);
-    factor = aten::rsqrt(eager_, factor);
-    wide = aten::mul(eager_, wide, factor);
-  }
-  Tensor normed = aten::to(eager_, wide, x.type);
-  Tensor result = aten::mul(eager_, weights.weight->value, normed);
-  normed = Tensor{};
-  return result;
-}
-
-Llama::Rotation Llama::rotation(const Tensor& positions, DType type) {
-  // Positions of one sequence for all, or of each.
-  const std::int64_t length = place.length, half = model_.head_dim() / 2,
-                     rows = positions.sizes.rank() > 1 ? positions.sizes[0] : 1;
-  eager_.recorder.host(HostClass::pointwise, 8);
-  const Dims sizes{rows, 1, length, 2 * half};
-  Tensor sine, cosine, both, angles, wide, frequencies;
-  frequencies = frequencies_;
-  if (rows > 1) frequencies = aten::expand(eager_, frequencies, {rows, half, 1});
-  frequencies = aten::to(eager_, frequencies, DType::fp32);
-  wide = aten::view(eager_, aten::to(eager_, positions, DType::fp32), {rows, 1, length});
-  angles = aten::transpose(eager_, aten::bmm(eager_, aten::view(eager_, frequencies, {rows, half, 1}), wide), 1, 2);
-  both = aten::concatenate(eager_, angles, angles);
-  for (Tensor* part : {&cosine, &sine}) {
-    const Tensor value = eager_.empty(both.sizes, DType::fp32);
-    aten::pointwise(eager_, PointwiseFunction::rope, {&both}, value);
-    *part = aten::scale(eager_, value);
-  }
-  Rotation result;
-  result.cosine = aten::view(eager_, aten::to(eager_, cosine, type), sizes);
-  result.sine = aten::view(eager_, aten::to(eager_, sine, type), sizes);
-  return result;
-}
-
-Llama::Rotation Llama::plain_rotation(DType type) {
+Rotation Llama::plain_rotation(DType type) {
   const std::int64_t length = place.length, half = model_.head_dim() / 2;
   using F = PointwiseFunction;
   eager_.recorder.host(HostClass::pointwise, 12);
@@ -266,40 +164,17 @@ Llama::Rotation Llama::plain_rotation(DType type) {
   return result;
 }
 
-Tensor Llama::rotated(const Tensor& x, const Rotation& by) {
-  eager_.recorder.host(HostClass::pointwise, 4);
-  eager_.recorder.host(HostClass::concatenate);
-  Tensor turned, straight;
-  straight = aten::mul(eager_, x, by.cosine);
-  {
-    const Tensor first = aten::half(eager_, x, 0), second = aten::half(eager_, x, 1);
-    const Tensor negative = aten::negate(eager_, second);
-    turned = aten::concatenate(eager_, negative, first);
-  }
-  turned = aten::mul(eager_, turned, by.sine);
-  return aten::add(eager_, straight, turned);
-}
-
-Tensor Llama::repeated(const Tensor& x) {
-  if (model_.key_value_count() == model_.heads) return x;
-  const std::int64_t times = model_.heads / model_.key_value_count();
-  eager_.recorder.host(HostClass::contiguous);
-  const Tensor wide =
-      aten::expand(eager_, aten::unsqueeze(eager_, x, 2), {x.sizes[0], x.sizes[1], times, x.sizes[2], x.sizes[3]});
-  return aten::reshape(eager_, wide, {x.sizes[0], x.sizes[1] * times, x.sizes[2], x.sizes[3]});
-}
-
 Tensor Llama::layer(const Layer& weights, Tensor x, const Rotation& by, const Tensor& mask) {
   SelfAttention attended;
   {
-    Tensor normed = rms_norm(x, weights.input_norm);
+    Tensor normed = rms_norm(eager_, x, weights.input_norm);
     attended = self_attention(weights, normed, by, mask);
     normed = Tensor{};
     Tensor sum = add(eager_, x, attended.result);
     attended.result = Tensor{};
     x = std::move(sum);
   }
-  Tensor branch = rms_norm(x, weights.attention_norm);
+  Tensor branch = rms_norm(eager_, x, weights.attention_norm);
   branch = feed_forward(weights, branch);
   Tensor sum = add(eager_, x, branch);
   branch = Tensor{};
@@ -319,7 +194,7 @@ Llama::SelfAttention Llama::self_attention(const Layer& weights, const Tensor& x
   k = heads(weights.key, model_.key_value_count());
   v = heads(weights.value, model_.key_value_count());
   {
-    Tensor turned_q = rotated(q, by), turned_k = rotated(k, by);
+    Tensor turned_q = rotated(eager_, q, by), turned_k = rotated(eager_, k, by);
     q = std::move(turned_q);
     k = std::move(turned_k);
   }
@@ -329,7 +204,8 @@ Llama::SelfAttention Llama::self_attention(const Layer& weights, const Tensor& x
   if ((attention_ == AttentionChoice::flash || attention_ == AttentionChoice::cudnn) && !masked) {
     y = attention(eager_, attention_, q, k, v, causal, model_.attention_dropout);
   } else {
-    const Tensor every_k = repeated(k), every_v = repeated(v);
+    const std::int64_t times = model_.heads / model_.key_value_count();
+    const Tensor every_k = repeated(eager_, k, times), every_v = repeated(eager_, v, times);
     if (attention_ != AttentionChoice::eager) {
       const Tensor added = masked && !training_.mask_given ? converted_mask(mask, q.type) : Tensor{};
       y = attention(eager_, attention_, q, every_k, every_v, causal, model_.attention_dropout,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "sim/workload/families/family.h"
+#include "sim/workload/families/transformers_code.h"
 
 namespace ridgeline::families {
 
@@ -15,27 +16,15 @@ class Llama final : public Family {
   struct Layer {
     Affine query, key, value, projection, gate, up, down, input_norm, attention_norm;
   };
-  struct Rotation {
-    Tensor cosine, sine;
-  };
   struct SelfAttention {
     Tensor result, probabilities;
   };
-  Tensor rms_norm(const Tensor& x, const Affine& weights);
-  Tensor position_ids();
-  void look_for_packed_sequences(const Tensor& positions);
   /// Whether any token of the prompt is padding: the host waits for the answer.
   void look_for_padding();
-  /// Numbers to add to eager scores: 0 where a token may look, the lowest number elsewhere.
-  Tensor causal_mask(DType type);
+  Tensor mask_of(DType type);
   /// A mask of a fixed cache in the type of the queries, made anew in every block.
   Tensor converted_mask(const Tensor& mask, DType type);
-  /// Cosines and sines of every position, once a forward pass.
-  Rotation rotation(const Tensor& positions, DType type);
   Rotation plain_rotation(DType type);
-  Tensor rotated(const Tensor& x, const Rotation& by);
-  /// Keys or values once for every query head.
-  Tensor repeated(const Tensor& x);
   Tensor layer(const Layer& weights, Tensor x, const Rotation& by, const Tensor& mask);
   SelfAttention self_attention(const Layer& weights, const Tensor& x, const Rotation& by, const Tensor& mask);
   Tensor feed_forward(const Layer& weights, const Tensor& x);

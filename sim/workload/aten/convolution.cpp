@@ -1,0 +1,82 @@
+#include "sim/workload/aten/convolution.h"
+
+#include <cmath>
+
+#include "sim/workload/aten/pointwise.h"
+#include "sim/workload/aten/reduction.h"
+#include "sim/workload/aten/views.h"
+#include "sim/workload/eager/eager.h"
+
+namespace ridgeline::eager::aten {
+namespace {
+
+struct ConvolutionBackward final : Node {
+  ConvolutionBackward() : Node(HostClass::convolution_backward) {}
+  Convolution op;
+  Dims row;  ///< of the bias
+  SavedTensor input, weight;
+  void backward(Eager& eager, Gradients& in, Gradients& out) override {
+    const Tensor x = input.unpack(eager), w = weight.unpack(eager);
+    const Tensor gradient = contiguous(eager, in[0]);
+    out[0] = eager.empty(x.sizes, x.type);
+    out[1] = eager.empty(w.sizes, w.type);
+    eager.recorder.op(op, {&gradient, &x, &w}, {&out[0], &out[1]});
+    if (edge_count < 3) return;
+    const std::int64_t filters = w.sizes[0];
+    out[2] = eager.empty({filters}, x.type);
+    eager.recorder.op(Reduction{ReductionKind::sum_cols, x.type, filters, gradient.elements() / filters}, {&gradient},
+                      {&out[2]});
+  }
+  void release() override {
+    input.release();
+    weight.release();
+  }
+};
+
+Tensor convolved(Eager& eager, const Tensor& x, const Tensor& kernel, const Tensor& bias, Convolution op,
+                 const Dims& sizes) {
+  ConvolutionBackward* node = nullptr;
+  if (bias.defined() && eager.needs_node({&x, &kernel, &bias}))
+    node = &eager.node<ConvolutionBackward>({&x, &kernel, &bias});
+  if (!bias.defined() && eager.needs_node({&x, &kernel})) node = &eager.node<ConvolutionBackward>({&x, &kernel});
+  if (node != nullptr) {
+    node->input = eager.save(x);
+    node->weight = eager.save(kernel);
+    node->op = op;
+    node->op.backward = true;
+  }
+  Tensor result = eager.empty(sizes, x.type);
+  eager.recorder.op(op, {&x, &kernel}, {&result});
+  if (bias.defined()) pointwise(eager, PointwiseFunction::add_in_place, {&result, &bias}, result);
+  if (node != nullptr) Eager::attach(result, *node);
+  return result;
+}
+
+}  // namespace
+
+Tensor patches(Eager& eager, const Tensor& pixels, const Tensor& kernel, const Tensor& bias, std::int64_t patch) {
+  Convolution op;
+  op.type = eager.product_type(pixels.type);
+  op.batch = pixels.sizes[0];
+  op.in_channels = pixels.sizes[1];
+  op.size = pixels.sizes[2];
+  op.out_channels = kernel.sizes[0];
+  op.kernel = op.stride = patch;
+  const std::int64_t side = op.size / patch;
+  return convolved(eager, pixels, kernel, bias, op, {op.batch, op.out_channels, side, side});
+}
+
+Tensor convolution_over_time(Eager& eager, const Tensor& x, const Tensor& kernel, const Tensor& bias,
+                             std::int64_t stride) {
+  Convolution op;
+  op.type = eager.product_type(x.type);
+  op.batch = x.sizes[0];
+  op.in_channels = x.sizes[1];
+  op.size = std::llround(std::sqrt(static_cast<double>(x.sizes[2])));  // frames as a plane of as many pixels
+  op.out_channels = kernel.sizes[0];
+  op.kernel = kernel.sizes[2];
+  op.stride = stride;
+  return convolved(eager, x, kernel, bias, op, {op.batch, op.out_channels, x.sizes[2] / stride});
+}
+
+}  // namespace ridgeline::eager::aten

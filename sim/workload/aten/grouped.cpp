@@ -1,0 +1,84 @@
+#include "sim/workload/aten/grouped.h"
+
+#include "sim/workload/aten/pointwise.h"
+#include "sim/workload/eager/eager.h"
+
+namespace ridgeline::eager::aten {
+namespace {
+
+std::int64_t each(std::int64_t rows, std::int64_t experts) { return (rows + experts - 1) / experts; }
+
+/// Each expert's product, or all in one kernel where 16-bit types have that.
+void record_products(Eager& eager, std::int64_t m, std::int64_t n, std::int64_t k, Layout layout, const Tensor& a,
+                     const Tensor& b, const Tensor& result, std::int64_t experts) {
+  Matmul op;
+  op.type = eager.product_type(a.type);
+  op.m = m;
+  op.n = n;
+  op.k = k;
+  op.layout = layout;
+  if (a.type == DType::fp32) {
+    for (std::int64_t i = 0; i < experts; ++i) eager.recorder.op(op, {&a, &b}, {&result});
+  } else {
+    op.batch = experts;
+    eager.recorder.op(op, {&a, &b}, {&result});
+  }
+}
+
+struct GroupedBackward final : Node {
+  GroupedBackward() : Node(HostClass::bmm_backward) {}
+  SavedTensor self, weight;
+  void backward(Eager& eager, Gradients& in, Gradients& out) override {
+    const Tensor x = self.unpack(eager), w = weight.unpack(eager);
+    const std::int64_t experts = w.sizes[0], rows = each(x.sizes[0], experts), from = x.sizes[1], to = w.sizes[1];
+    if (needs(1)) {
+      out[1] = eager.empty(w.sizes, w.type);
+      record_products(eager, to, from, rows, Layout::tn, in[0], x, out[1], experts);
+    }
+    if (needs(0)) {
+      out[0] = eager.empty(x.sizes, x.type);
+      record_products(eager, rows, from, to, Layout::nn, in[0], w, out[0], experts);
+    }
+  }
+  void release() override {
+    self.release();
+    weight.release();
+  }
+};
+
+struct MaskedRowsBackward final : Node {
+  MaskedRowsBackward() : Node(HostClass::masked_fill_backward) {}
+  SavedTensor mask;
+  void backward(Eager& eager, Gradients& in, Gradients& out) override {
+    const Tensor rows = mask.unpack(eager);
+    out[0] = eager.empty_like(in[0]);
+    pointwise(eager, PointwiseFunction::masked_fill, {&in[0], &rows}, out[0]);
+  }
+  void release() override { mask.release(); }
+};
+
+}  // namespace
+
+Tensor masked_in_place(Eager& eager, Tensor x, const Tensor& mask) {
+  MaskedRowsBackward* node = eager.needs_node({&x}) ? &eager.node<MaskedRowsBackward>({&x}) : nullptr;
+  if (node != nullptr) node->mask = eager.save(mask);
+  pointwise(eager, PointwiseFunction::masked_fill, {&x, &mask}, x);
+  if (node != nullptr) Eager::attach(x, *node);
+  return x;
+}
+
+Tensor grouped_products(Eager& eager, const Tensor& x, const Tensor& weights) {
+  GroupedBackward* node = eager.needs_node({&x, &weights}) ? &eager.node<GroupedBackward>({&x, &weights}) : nullptr;
+  if (node != nullptr) {
+    node->self = eager.save(x);
+    node->weight = eager.save(weights);
+  }
+  const std::int64_t experts = weights.sizes[0];
+  Tensor result = eager.empty({x.sizes[0], weights.sizes[1]}, x.type);
+  record_products(eager, each(x.sizes[0], experts), weights.sizes[1], x.sizes[1], Layout::nt, x, weights, result,
+                  experts);
+  if (node != nullptr) Eager::attach(result, *node);
+  return result;
+}
+
+}  // namespace ridgeline::eager::aten

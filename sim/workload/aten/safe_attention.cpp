@@ -1,0 +1,83 @@
+#include "sim/workload/aten/safe_attention.h"
+
+#include "sim/workload/aten/matmul.h"
+#include "sim/workload/aten/normalization.h"
+#include "sim/workload/aten/pointwise.h"
+#include "sim/workload/aten/softmax.h"
+#include "sim/workload/aten/views.h"
+#include "sim/workload/eager/eager.h"
+
+namespace ridgeline::eager::aten {
+namespace {
+
+/// Of a sum in place, whose second factor is summed to its size.
+struct MaskedBackward final : Node {
+  MaskedBackward() : Node(HostClass::add_backward) {}
+  void backward(Eager&, Gradients& in, Gradients& out) override {
+    for (int i = 0; i < edge_count; ++i)
+      if (needs(i)) out[static_cast<std::size_t>(i)] = in[0];
+  }
+};
+
+struct SafeSoftmaxBackward final : Node {
+  SafeSoftmaxBackward() : Node(HostClass::softmax_backward) {}
+  SavedTensor result;
+  void backward(Eager& eager, Gradients& in, Gradients& out) override {
+    const Tensor y = result.unpack(eager);
+    out[0] = eager.empty(in[0].sizes, y.type);
+    const std::int64_t cols = y.sizes.last();
+    const Tensor product = eager.empty_like(y);
+    eager.recorder.op(Softmax{false, true, y.type, y.type, y.elements() / cols, cols}, {&in[0], &y}, {&out[0]});
+  }
+  void release() override { result.release(); }
+};
+
+Tensor masked(Eager& eager, Tensor scores, const Tensor& mask) {
+  MaskedBackward* node = eager.needs_node({&scores, &mask}) ? &eager.node<MaskedBackward>({&scores, &mask}) : nullptr;
+  pointwise(eager, PointwiseFunction::add_in_place, {&scores, &mask}, scores);
+  if (node != nullptr) Eager::attach(scores, *node);
+  return scores;
+}
+
+Tensor safe_softmax(Eager& eager, const Tensor& scores) {
+  SafeSoftmaxBackward* node = eager.needs_node({&scores}) ? &eager.node<SafeSoftmaxBackward>({&scores}) : nullptr;
+  const Tensor probabilities = softmax(eager, scores.detached(), scores.type);
+  Dims rows = scores.sizes;
+  rows[rows.rank() - 1] = 1;
+  Tensor empty_rows;
+  {
+    const Tensor hidden = equal_number(eager, scores);
+    empty_rows = eager.empty(rows, DType::boolean);
+    eager.recorder.op(Reduction{ReductionKind::sum_cols, DType::boolean, rows.product(), scores.sizes.last()},
+                      {&hidden}, {&empty_rows});
+  }
+  Tensor result = eager.empty(scores.sizes, scores.type);
+  pointwise(eager, PointwiseFunction::masked_fill, {&probabilities, &empty_rows}, result);
+  if (node != nullptr) {
+    node->result = eager.save(result);
+    Eager::attach(result, *node);
+  }
+  return result;
+}
+
+}  // namespace
+
+Tensor safe_attention(Eager& eager, const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& mask,
+                      bool causal, bool with_dropout) {
+  const Tensor q = to(eager, query, DType::fp32), k = to(eager, key, DType::fp32), v = to(eager, value, DType::fp32);
+  Tensor added = mask;
+  if (causal) {
+    const Tensor below = full(eager, {q.sizes[2], k.sizes[2]}, DType::boolean);
+    pointwise(eager, PointwiseFunction::other, {&below}, below);  // tril
+    added = full(eager, {q.sizes[2], k.sizes[2]}, q.type);
+    pointwise(eager, PointwiseFunction::masked_fill, {&added, &below}, added);
+  }
+  const Tensor scaled_q = scale(eager, q), scaled_k = scale(eager, transpose(eager, k, 2, 3));
+  Tensor scores = matmul(eager, scaled_q, scaled_k);
+  if (added.defined()) scores = masked(eager, std::move(scores), added);
+  scores = safe_softmax(eager, scores);
+  if (with_dropout) scores = dropout(eager, scores);
+  return to(eager, matmul(eager, scores, v), query.type);
+}
+
+}  // namespace ridgeline::eager::aten

@@ -1,0 +1,117 @@
+#include "sim/workload/aten/written_out.h"
+
+#include "sim/workload/aten/pointwise.h"
+#include "sim/workload/eager/eager.h"
+
+namespace ridgeline::eager::aten {
+namespace {
+
+/// 3 x² · gradient.
+struct CubeBackward final : Node {
+  CubeBackward() : Node(HostClass::pointwise_backward) {}
+  SavedTensor self;
+  void backward(Eager& eager, Gradients& in, Gradients& out) override {
+    const Tensor x = self.unpack(eager);
+    const Tensor power = square(eager, x);
+    const Tensor tripled = scale(eager, power);
+    out[0] = mul(eager, in[0], tripled);
+  }
+  void release() override { self.release(); }
+};
+
+/// `count` kernels one after another on tensors like `x`.
+Tensor chain(Eager& eager, const Tensor& x, int count) {
+  Tensor y = x;
+  for (int i = 0; i < count; ++i) {
+    Tensor next = eager.empty_like(x);
+    pointwise(eager, i % 2 == 0 ? PointwiseFunction::scale : PointwiseFunction::mul, {&y}, next);
+    y = std::move(next);
+  }
+  return y;
+}
+
+struct BloomGeluBackward final : Node {
+  BloomGeluBackward() : Node(HostClass::pointwise_backward) {}
+  SavedTensor self;
+  void backward(Eager& eager, Gradients& in, Gradients& out) override {
+    const Tensor x = self.unpack(eager);
+    const Tensor slope = chain(eager, x, 17);
+    out[0] = mul(eager, slope, in[0]);
+  }
+  void release() override { self.release(); }
+};
+
+struct SigmoidBackward final : Node {
+  SigmoidBackward() : Node(HostClass::pointwise_backward) {}
+  SavedTensor result;
+  void backward(Eager& eager, Gradients& in, Gradients& out) override {
+    const Tensor y = result.unpack(eager);
+    out[0] = eager.empty_like(in[0]);
+    pointwise(eager, PointwiseFunction::tanh_backward, {&in[0], &y}, out[0]);
+  }
+  void release() override { result.release(); }
+};
+
+}  // namespace
+
+Tensor cube(Eager& eager, const Tensor& given) {
+  const Tensor x = eager.autocast.on() ? to(eager, given, DType::fp32) : given;
+  CubeBackward* node = eager.needs_node({&x}) ? &eager.node<CubeBackward>({&x}) : nullptr;
+  if (node != nullptr) node->self = eager.save(x);
+  Tensor result = eager.empty_like(x);
+  pointwise(eager, PointwiseFunction::pow2, {&x}, result);
+  if (node != nullptr) Eager::attach(result, *node);
+  return result;
+}
+
+Tensor sigmoid(Eager& eager, const Tensor& x) {
+  SigmoidBackward* node = eager.needs_node({&x}) ? &eager.node<SigmoidBackward>({&x}) : nullptr;
+  Tensor result = eager.empty_like(x);
+  pointwise(eager, PointwiseFunction::tanh, {&x}, result);
+  if (node != nullptr) {
+    node->result = eager.save(result);
+    Eager::attach(result, *node);
+  }
+  return result;
+}
+
+Tensor gelu_written_out(Eager& eager, const Tensor& x) {
+  const Tensor half = scale(eager, x);
+  Tensor inside = scale(eager, cube(eager, x));
+  inside = add(eager, x, inside);
+  inside = scale(eager, inside);
+  inside = activation(eager, inside, ActivationKind::tanh);
+  const Tensor sum = add_number(eager, inside);
+  inside = Tensor{};
+  return mul(eager, half, sum);
+}
+
+Tensor bloom_gelu(Eager& eager, const Tensor& x) {
+  BloomGeluBackward* node = eager.needs_node({&x}) ? &eager.node<BloomGeluBackward>({&x}) : nullptr;
+  if (node != nullptr) node->self = eager.save(x);
+  Tensor result = chain(eager, x.detached(), 9);
+  if (node != nullptr) Eager::attach(result, *node);
+  return result;
+}
+
+Tensor quick_gelu(Eager& eager, const Tensor& x) {
+  const Tensor gate = sigmoid(eager, scale(eager, x));
+  return mul(eager, x, gate);
+}
+
+Tensor relu_squared(Eager& eager, const Tensor& x) { return square(eager, activation(eager, x, ActivationKind::relu)); }
+
+Tensor soft_cap(Eager& eager, const Tensor& x) {
+  Tensor capped = divide(eager, x);
+  capped = activation(eager, capped, ActivationKind::tanh);
+  return scale(eager, capped);
+}
+
+Tensor plain(Eager& eager, PointwiseFunction function, const Dims& sizes, DType type,
+             std::initializer_list<const Tensor*> inputs) {
+  Tensor result = eager.empty(sizes, type);
+  pointwise(eager, function, inputs, result);
+  return result;
+}
+
+}  // namespace ridgeline::eager::aten

@@ -1,0 +1,112 @@
+#include "sim/workload/composition.h"
+
+#include <fmt/format.h>
+
+#include "sim/workload/composition_keys.h"
+
+namespace ridgeline {
+namespace {
+
+using config::Mapping;
+using config::Value;
+
+/// What follows from other keys is filled in, what cannot be built is refused where it stands.
+void check_stack(const Mapping& m, Stack& s) {
+  const auto need = [&](const char* key, std::int64_t value) {
+    if (value < 1)
+      m[key].exists() ? m[key].fail("must be at least 1") : m.value().fail(fmt::format("{} is missing", key));
+  };
+  if (s.input == InputKind::tokens) need("vocabulary", s.vocabulary);
+  if (s.input == InputKind::image) {
+    need("image_size", s.image_size);
+    need("patch", s.patch);
+    s.max_positions = (s.image_size / s.patch) * (s.image_size / s.patch) + (s.class_token ? 1 : 0);
+  }
+  if (s.input == InputKind::audio) need("audio_bins", s.audio_bins);
+  if (s.head_dim == 0 && s.hidden % s.heads != 0)
+    m["heads"].fail(fmt::format("hidden {} is not a multiple of {} heads", s.hidden, s.heads));
+  if (s.heads % s.key_value_count() != 0)
+    m["key_value_heads"].fail(
+        fmt::format("{} heads cannot share {} key-value heads evenly", s.heads, s.key_value_count()));
+  if (s.positions == PositionKind::rotary && s.turned() % 2 != 0)
+    m["positions"].fail(fmt::format("rotary positions turn pairs, and {} numbers of a head are odd", s.turned()));
+  if ((s.positions == PositionKind::learned || s.positions == PositionKind::sinusoidal) && s.max_positions < 1)
+    m.value().fail("max_positions is missing, which a table of positions needs");
+  if (s.experts > 0 && s.experts_per_token > s.experts)
+    m["experts_per_token"].fail(fmt::format("{} of {} experts", s.experts_per_token, s.experts));
+  if (s.layer_groups > s.layers) m["layer_groups"].fail("more groups than layers");
+}
+
+Stack read_stack(const Value& value, const std::vector<std::string>& known, Stack stack) {
+  const Mapping m(value, known);
+  for (const CompositionKey& key : composition_keys()) key.read(m[key.name], stack);
+  check_stack(m, stack);
+  return stack;
+}
+
+double parameters_at_least(const Stack& s) {
+  const auto d = static_cast<double>(s.hidden);
+  return static_cast<double>(s.layers) * d * static_cast<double>(s.inner()) *
+             static_cast<double>(std::max<std::int64_t>(s.experts, 1)) +
+         static_cast<double>(s.vocabulary) * static_cast<double>(s.table_width());
+}
+
+}  // namespace
+
+bool CompositionHandle::operator==(const CompositionHandle& other) const {
+  if (composition_ == other.composition_) return true;
+  return composition_ && other.composition_ && *composition_ == *other.composition_;
+}
+
+CompositionHandle without_dropout(const CompositionHandle& composition) {
+  if (!composition.given()) return composition;
+  auto evaluated = std::make_shared<Composition>(*composition);
+  const auto evaluate = [](Stack& s) {
+    s.dropout = s.attention_dropout = s.activation_dropout = s.embedding_dropout = 0.0;
+    s.drops_layers = false;
+  };
+  evaluate(evaluated->stack);
+  if (evaluated->encoder) evaluate(*evaluated->encoder);
+  return CompositionHandle(std::move(evaluated));
+}
+
+ModelDescription read_composition(const Value& value, std::string fallback_name) {
+  std::vector<std::string> known;
+  for (const CompositionKey& key : composition_keys()) known.emplace_back(key.name);
+  std::vector<std::string> all = known;
+  all.insert(all.end(), {"name", "family", "encoder"});
+  const Mapping m(value, all);
+  auto composition = std::make_shared<Composition>();
+  composition->stack = read_stack(value, all, {});
+  if (m["encoder"].exists()) {
+    Stack like = composition->stack;
+    like.causal = like.cross_attention = like.drops_layers = false;
+    like.head = HeadKind::none;
+    like.layer_kinds.clear();
+    composition->encoder = read_stack(m["encoder"], known, like);
+  }
+  const Stack& s = composition->stack;
+  if (s.cross_attention && !composition->encoder) m["cross_attention"].fail("goes with an encoder");
+  if (s.head == HeadKind::contrastive && (!composition->encoder || s.projection_width < 1))
+    m["head"].fail("contrastive goes with an encoder and a projection_width");
+  if (parameters_at_least(s) > 1e14) value.fail("more parameters than any GPU could ever hold");
+  ModelDescription d;
+  d.name = m["name"].text(std::move(fallback_name));
+  d.family = ModelFamily::composed;
+  d.layers = s.layers + (composition->encoder ? composition->encoder->layers : 0);
+  d.heads = s.heads;
+  d.key_value_heads = s.key_value_count();
+  d.hidden = s.hidden;
+  d.head_width = s.head_dim > 0 && s.head_dim * s.heads != s.hidden ? s.head_dim : 0;
+  d.feed_forward = s.inner();
+  d.vocabulary = s.vocabulary;
+  d.max_positions = s.max_positions;
+  d.dropout = s.dropout;
+  d.attention_dropout = s.attention_dropout;
+  d.tie_embeddings = s.tie_embeddings;
+  d.labels = s.labels;
+  d.composition = CompositionHandle(std::move(composition));
+  return d;
+}
+
+}  // namespace ridgeline

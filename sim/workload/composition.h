@@ -1,0 +1,205 @@
+// A network as a composition of blocks: what a description of family `composed` says, or what a Hugging Face
+// config.json of most families is rewritten as.
+//
+// A stack is an input, layers of attention and feed-forward parts, and what is on top. A network is one stack, or an
+// encoder and a stack that looks at its result (cross attention) or is compared with it (contrastive).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/workload/model.h"
+
+namespace ridgeline {
+
+enum class InputKind : std::uint8_t { tokens, image, audio };
+enum class PositionKind : std::uint8_t {
+  none,
+  learned,     ///< a trained table
+  sinusoidal,  ///< a table that is not trained
+  rotary,
+  alibi,    ///< a slope for each head, added to scores
+  relative  ///< a trained number for each head and bucket of distances, added to scores
+};
+/// Which numbers of a head a rotation pairs.
+enum class RotaryStyle : std::uint8_t {
+  halves,  ///< i and i + half: two products, a concatenation
+  pairs    ///< 2i and 2i + 1: interleaved
+};
+enum class NormKind : std::uint8_t {
+  layer,
+  rms,
+  rms_plus_one,   ///< the weight is kept as its distance from one
+  rms_cast_last,  ///< the weight's product is in fp32, before the cast
+  rms_t5          ///< casts only 16-bit weights: the product stays in fp32
+};
+enum class NormPlace : std::uint8_t {
+  pre,
+  post,  ///< after the residual sum
+  both,  ///< before the part and on what it gives, before the sum
+  after  ///< only on what the part gives, before the sum
+};
+enum class ResidualKind : std::uint8_t {
+  serial,
+  parallel,           ///< attention and feed-forward read one norm's result
+  parallel_two_norms  ///< … each its own
+};
+enum class ProjectionKind : std::uint8_t {
+  separate,
+  fused,          ///< queries, keys, values one after another
+  fused_by_head,  ///< … of each head
+  fused_slices    ///< as fused, cut by three slices, whose gradients are three tensors of the whole
+};
+/// How a fused attention gets keys that heads share.
+enum class GroupingKind : std::uint8_t {
+  told,       ///< as they are, where the backend takes them
+  broadcast,  ///< views that no fused backend takes
+  copied      ///< one for each head
+};
+enum class QueryKeyNorm : std::uint8_t { none, head, width };
+enum class FeedForwardKind : std::uint8_t {
+  plain,
+  gated,
+  gated_fused  ///< gate and up are one product
+};
+/// What a block computes attention with: PyTorch's fused operation where the training asks for it, or the model's own
+/// products and softmax whatever is asked.
+enum class AttentionCode : std::uint8_t { fused, written_out, written_out_fp32 };
+/// Where scores are scaled: in the attention, the queries by a product of their own, or nowhere.
+enum class ScorePlace : std::uint8_t { attention, queries, nowhere };
+enum class ComposedActivation : std::uint8_t {
+  gelu,
+  gelu_tanh,
+  gelu_written_out,  ///< x/2 (1 + tanh(√(2/π) (x + 0.0447 x³))), eight operations
+  relu,
+  relu_squared,
+  silu,
+  quick_gelu,  ///< x · sigmoid(1.7 x)
+  tanh,
+  clamped_silu,  ///< of GPT-OSS
+  bloom_gelu     ///< gelu-written-out in 16 bits, with a backward pass of its own
+};
+enum class HeadKind : std::uint8_t {
+  none,
+  language_model,
+  masked_lm,
+  sequence_classification,
+  token_classification,
+  question_answering,
+  image_classification,
+  contrastive
+};
+/// What turns the last hidden states into what a classifier reads.
+enum class PoolerKind : std::uint8_t { none, first_token, dense_tanh, dense_activation };
+
+/// Sizes of 0 follow from others, as said.
+struct Stack {
+  // Input.
+  InputKind input = InputKind::tokens;
+  std::int64_t vocabulary = 0;
+  std::int64_t embedding_width = 0;  ///< of the tables; 0 = hidden. Else projected to hidden
+  bool embedding_projection_bias = true;
+  bool embedding_scale = false;  ///< token rows are multiplied by a number
+  bool embedding_norm = false;
+  double embedding_dropout = 0.0;
+  std::int64_t type_vocabulary = 0;
+  std::int64_t image_size = 0, patch = 0, channels = 3;
+  bool patch_bias = true, class_token = false;
+  std::int64_t audio_bins = 0;
+  // Positions.
+  PositionKind positions = PositionKind::none;
+  std::int64_t max_positions = 0;      ///< longest sequence; 0 = any
+  std::int64_t position_offset = 0;    ///< rows of a learned table before the first position
+  bool positions_from_tokens = false;  ///< counted where a token is no padding, as RoBERTa does
+  RotaryStyle rotary_style = RotaryStyle::halves;
+  double rotary_share = 1.0;      ///< of a head's width that is turned
+  std::int64_t rotary_width = 0;  ///< … or its numbers
+  std::int64_t relative_buckets = 32;
+  // Layers.
+  std::int64_t layers = 0, hidden = 0;
+  std::int64_t layer_groups = 0;  ///< layers share weights in this many groups; 0 = none do
+  NormKind norm = NormKind::layer;
+  bool norm_weight = true, norm_bias = true;
+  NormPlace norm_place = NormPlace::pre;
+  ResidualKind residual = ResidualKind::serial;
+  bool final_norm = true, final_dropout = false;
+  double dropout = 0.0;
+  std::int64_t target_length = 0;  ///< tokens of a sequence beside an encoder's; 0 = as many
+  bool attention_output_dropout = true;
+  bool drops_layers = false;       ///< each layer asks a random number whether it runs
+  bool weights_by_inputs = false;  ///< weights of blocks lie as [in, out], as in Transformers' Conv1D
+  // Attention.
+  std::int64_t heads = 0, key_value_heads = 0, head_dim = 0;
+  ProjectionKind projection = ProjectionKind::separate;
+  bool copies_heads = false;  ///< queries, keys and values are copied into the order of heads
+  GroupingKind grouping = GroupingKind::told;
+  bool qkv_bias = true, output_bias = true;
+  std::optional<bool> key_bias;
+  QueryKeyNorm query_key_norm = QueryKeyNorm::none;
+  ScorePlace score_scale = ScorePlace::attention;
+  AttentionCode attention_code = AttentionCode::fused;
+  bool softmax_fp32 = true;  ///< of attention written out
+  bool causal = true;
+  bool always_masked = false;    ///< a mask is given where a causal kernel would do
+  bool cross_attention = false;  ///< to the encoder's result
+  bool sinks = false;            ///< a trained number for each head beside the scores
+  double attention_dropout = 0.0;
+  double score_cap = 0.0, logit_cap = 0.0;
+  std::int64_t window = 0;               ///< tokens one may look back to; 0 = all
+  std::vector<std::string> layer_kinds;  ///< full or window, repeated over the layers; none = all as `window` says
+  // Latent attention.
+  std::int64_t query_rank = 0, key_value_rank = 0, rotary_head_dim = 0, value_head_dim = 0;
+  // Feed-forward.
+  FeedForwardKind feed_forward_kind = FeedForwardKind::plain;
+  std::int64_t feed_forward = 0;  ///< 0 = 4 x hidden
+  bool feed_forward_bias = true;
+  ComposedActivation activation = ComposedActivation::gelu;
+  double activation_dropout = 0.0;
+  // Experts.
+  std::int64_t experts = 0, experts_per_token = 2, expert_feed_forward = 0, shared_feed_forward = 0;
+  bool shared_gate = false, expert_bias = false, router_bias = false, router_correction = false;
+  std::int64_t dense_layers = 0;  ///< the first ones, without experts
+  std::int64_t expert_step = 1;   ///< every so many layers have experts
+  // Head.
+  HeadKind head = HeadKind::language_model;
+  bool tie_embeddings = true;
+  bool head_bias = false;
+  bool logit_offset = false;    ///< a row that is not trained is added to the scores, in fp32
+  bool head_transform = false;  ///< dense, activation and norm before the scores
+  bool head_scale = false;      ///< hidden states are scaled before tied scores
+  bool loss_fp32 = true;        ///< scores are cast to fp32
+  PoolerKind pooler = PoolerKind::none;
+  std::int64_t labels = 2;
+  std::int64_t projection_width = 0;  ///< of a contrastive pair
+  bool operator==(const Stack&) const = default;
+
+  [[nodiscard]] std::int64_t head_width() const { return head_dim > 0 ? head_dim : heads > 0 ? hidden / heads : 0; }
+  [[nodiscard]] std::int64_t key_value_count() const { return key_value_heads > 0 ? key_value_heads : heads; }
+  [[nodiscard]] std::int64_t inner() const { return feed_forward > 0 ? feed_forward : 4 * hidden; }
+  [[nodiscard]] std::int64_t table_width() const { return embedding_width > 0 ? embedding_width : hidden; }
+  [[nodiscard]] std::int64_t turned() const {
+    return rotary_width > 0 ? rotary_width
+                            : static_cast<std::int64_t>(rotary_share * static_cast<double>(head_width()) + 1e-9);
+  }
+  [[nodiscard]] bool windowed(std::int64_t layer) const {
+    if (window == 0) return false;
+    return layer_kinds.empty() || layer_kinds[static_cast<std::size_t>(layer) % layer_kinds.size()] == "window";
+  }
+  [[nodiscard]] bool has_experts(std::int64_t layer) const {
+    return experts > 0 && layer >= dense_layers && (layer + 1) % expert_step == 0;
+  }
+};
+
+struct Composition {
+  Stack stack;
+  std::optional<Stack> encoder;
+  bool operator==(const Composition&) const = default;
+};
+
+/// The same network outside training.
+CompositionHandle without_dropout(const CompositionHandle& composition);
+
+}  // namespace ridgeline

@@ -1,0 +1,256 @@
+#include "sim/workload/composition_keys.h"
+
+#include <array>
+#include <utility>
+
+namespace ridgeline {
+namespace {
+
+using config::Value;
+template <typename Enum, std::size_t N>
+using Choices = std::array<std::pair<std::string_view, Enum>, N>;
+
+constexpr Choices<InputKind, 3> kInputs{
+    {{"tokens", InputKind::tokens}, {"image", InputKind::image}, {"audio", InputKind::audio}}};
+constexpr Choices<PositionKind, 6> kPositions{{{"none", PositionKind::none},
+                                               {"learned", PositionKind::learned},
+                                               {"sinusoidal", PositionKind::sinusoidal},
+                                               {"rotary", PositionKind::rotary},
+                                               {"alibi", PositionKind::alibi},
+                                               {"relative", PositionKind::relative}}};
+constexpr Choices<RotaryStyle, 2> kRotaryStyles{{{"halves", RotaryStyle::halves}, {"pairs", RotaryStyle::pairs}}};
+constexpr Choices<NormKind, 5> kNorms{{{"layer", NormKind::layer},
+                                       {"rms", NormKind::rms},
+                                       {"rms-plus-one", NormKind::rms_plus_one},
+                                       {"rms-cast-last", NormKind::rms_cast_last},
+                                       {"rms-t5", NormKind::rms_t5}}};
+constexpr Choices<NormPlace, 4> kNormPlaces{
+    {{"pre", NormPlace::pre}, {"post", NormPlace::post}, {"both", NormPlace::both}, {"after", NormPlace::after}}};
+constexpr Choices<ResidualKind, 3> kResiduals{{{"serial", ResidualKind::serial},
+                                               {"parallel", ResidualKind::parallel},
+                                               {"parallel-two-norms", ResidualKind::parallel_two_norms}}};
+constexpr Choices<ProjectionKind, 4> kProjections{{{"separate", ProjectionKind::separate},
+                                                   {"fused", ProjectionKind::fused},
+                                                   {"fused-by-head", ProjectionKind::fused_by_head},
+                                                   {"fused-slices", ProjectionKind::fused_slices}}};
+constexpr Choices<GroupingKind, 3> kGroupings{
+    {{"told", GroupingKind::told}, {"broadcast", GroupingKind::broadcast}, {"copied", GroupingKind::copied}}};
+constexpr Choices<QueryKeyNorm, 3> kQueryKeyNorms{
+    {{"none", QueryKeyNorm::none}, {"head", QueryKeyNorm::head}, {"width", QueryKeyNorm::width}}};
+constexpr Choices<ScorePlace, 3> kScorePlaces{
+    {{"attention", ScorePlace::attention}, {"queries", ScorePlace::queries}, {"nowhere", ScorePlace::nowhere}}};
+constexpr Choices<AttentionCode, 3> kAttentionCodes{{{"fused", AttentionCode::fused},
+                                                     {"written-out", AttentionCode::written_out},
+                                                     {"written-out-fp32", AttentionCode::written_out_fp32}}};
+constexpr Choices<FeedForwardKind, 3> kFeedForwardKinds{{{"plain", FeedForwardKind::plain},
+                                                         {"gated", FeedForwardKind::gated},
+                                                         {"gated-fused", FeedForwardKind::gated_fused}}};
+constexpr Choices<ComposedActivation, 10> kActivations{{{"gelu", ComposedActivation::gelu},
+                                                        {"gelu-tanh", ComposedActivation::gelu_tanh},
+                                                        {"gelu-written-out", ComposedActivation::gelu_written_out},
+                                                        {"relu", ComposedActivation::relu},
+                                                        {"relu-squared", ComposedActivation::relu_squared},
+                                                        {"silu", ComposedActivation::silu},
+                                                        {"quick-gelu", ComposedActivation::quick_gelu},
+                                                        {"tanh", ComposedActivation::tanh},
+                                                        {"clamped-silu", ComposedActivation::clamped_silu},
+                                                        {"bloom-gelu", ComposedActivation::bloom_gelu}}};
+constexpr Choices<HeadKind, 8> kHeads{{{"none", HeadKind::none},
+                                       {"language-model", HeadKind::language_model},
+                                       {"masked-lm", HeadKind::masked_lm},
+                                       {"sequence-classification", HeadKind::sequence_classification},
+                                       {"token-classification", HeadKind::token_classification},
+                                       {"question-answering", HeadKind::question_answering},
+                                       {"image-classification", HeadKind::image_classification},
+                                       {"contrastive", HeadKind::contrastive}}};
+constexpr Choices<PoolerKind, 4> kPoolers{{{"none", PoolerKind::none},
+                                           {"first-token", PoolerKind::first_token},
+                                           {"dense-tanh", PoolerKind::dense_tanh},
+                                           {"dense-activation", PoolerKind::dense_activation}}};
+
+constexpr config::IntegerRange kLayers{0, 10000}, kLayers1{1, 10000}, kWidth{1, 1 << 24}, kWidth0{0, 1 << 24},
+    kRows{0, std::int64_t{1} << 32}, kRows0 = kRows;
+constexpr config::Range kShare{0.0, 1.0};
+
+template <auto Member, const config::IntegerRange& Range>
+constexpr CompositionKey integer(std::string_view name, std::string_view meaning) {
+  return {name, meaning,
+          [](const Value& v, Stack& s) {
+            if (v.exists()) s.*Member = v.integer(Range);
+          },
+          [](const Stack& s) { return ModelValue(s.*Member); }};
+}
+/// An encoder takes it from the main stack, which has to say it.
+template <auto Member, const config::IntegerRange& Range>
+constexpr CompositionKey needed(std::string_view name, std::string_view meaning) {
+  return {name, meaning,
+          [](const Value& v, Stack& s) {
+            if (v.exists() || s.*Member == 0) s.*Member = v.integer(Range);
+          },
+          [](const Stack& s) { return ModelValue(s.*Member); }};
+}
+template <auto Member>
+constexpr CompositionKey number(std::string_view name, std::string_view meaning) {
+  return {name, meaning,
+          [](const Value& v, Stack& s) {
+            if (v.exists()) s.*Member = v.number(kShare);
+          },
+          [](const Stack& s) { return ModelValue(s.*Member); }};
+}
+template <auto Member>
+constexpr CompositionKey cap(std::string_view name, std::string_view meaning) {
+  return {name, meaning,
+          [](const Value& v, Stack& s) {
+            if (v.exists()) s.*Member = v.number(config::Range::non_negative());
+          },
+          [](const Stack& s) { return ModelValue(s.*Member); }};
+}
+template <auto Member>
+constexpr CompositionKey flag(std::string_view name, std::string_view meaning) {
+  return {name, meaning,
+          [](const Value& v, Stack& s) {
+            if (v.exists()) s.*Member = v.boolean();
+          },
+          [](const Stack& s) { return ModelValue(s.*Member); }};
+}
+template <auto Member, const auto& Names>
+constexpr CompositionKey choice(std::string_view name, std::string_view meaning) {
+  return {name, meaning,
+          [](const Value& v, Stack& s) {
+            if (v.exists()) s.*Member = v.choice<std::remove_reference_t<decltype(s.*Member)>>(Names);
+          },
+          [](const Stack& s) {
+            for (const auto& [text, value] : Names)
+              if (value == s.*Member) return ModelValue(std::string(text));
+            return ModelValue(std::string("?"));
+          }};
+}
+
+void read_kinds(const Value& v, Stack& s) {
+  if (!v.exists()) return;
+  s.layer_kinds.clear();
+  for (const Value& item : v.list()) {
+    if (!item.is("full") && !item.is("window")) item.fail("expected full or window");
+    s.layer_kinds.push_back(item.text());
+  }
+}
+ModelValue kinds_of(const Stack& s) {
+  std::string text;
+  for (const std::string& kind : s.layer_kinds) text += (text.empty() ? "[" : ", ") + kind;
+  return text.empty() ? std::string("[]") : text + "]";
+}
+
+constexpr CompositionKey kKeys[] = {
+    choice<&Stack::input, kInputs>("input", "tokens, image or audio"),
+    integer<&Stack::vocabulary, kRows>("vocabulary", "rows of the token table"),
+    integer<&Stack::embedding_width, kWidth0>("embedding_width", "of the tables, projected to hidden; 0 = hidden"),
+    flag<&Stack::embedding_projection_bias>("embedding_projection_bias", "of that projection"),
+    flag<&Stack::embedding_scale>("embedding_scale", "token rows are multiplied by a number"),
+    flag<&Stack::embedding_norm>("embedding_norm", "a norm after the tables are added up"),
+    number<&Stack::embedding_dropout>("embedding_dropout", "after the embeddings"),
+    integer<&Stack::type_vocabulary, kRows0>("type_vocabulary", "rows of the segment table; 0 = none"),
+    integer<&Stack::image_size, kWidth0>("image_size", "pixels of a side"),
+    integer<&Stack::patch, kWidth0>("patch", "pixels of a side of a patch"),
+    integer<&Stack::channels, kWidth>("channels", "of an image"),
+    flag<&Stack::patch_bias>("patch_bias", "of the patch embedding"),
+    flag<&Stack::class_token>("class_token", "a trained token before the patches"),
+    integer<&Stack::audio_bins, kWidth0>("audio_bins", "of a spectrogram with two frames a position"),
+    choice<&Stack::positions, kPositions>("positions", "none, learned, sinusoidal, rotary, alibi or relative"),
+    integer<&Stack::max_positions, kRows0>("max_positions", "longest sequence; 0 = any"),
+    integer<&Stack::position_offset, kRows0>("position_offset", "rows of the table before the first position"),
+    flag<&Stack::positions_from_tokens>("positions_from_tokens", "counted where a token is no padding"),
+    choice<&Stack::rotary_style, kRotaryStyles>("rotary_style", "which numbers are turned together: halves or pairs"),
+    number<&Stack::rotary_share>("rotary_share", "part of a head that is turned"),
+    integer<&Stack::rotary_width, kWidth0>("rotary_width", "numbers of a head that are turned; 0 = by the share"),
+    integer<&Stack::relative_buckets, kWidth>("relative_buckets", "of distances, for relative positions"),
+    needed<&Stack::layers, kLayers1>("layers", "blocks of attention and feed-forward"),
+    needed<&Stack::hidden, kWidth>("hidden", "width"),
+    integer<&Stack::layer_groups, kLayers>("layer_groups", "groups of layers that share weights; 0 = none do"),
+    choice<&Stack::norm, kNorms>("norm",
+                                 "layer, rms, rms-plus-one (weights are distances from one), rms-cast-last or rms-t5"),
+    flag<&Stack::norm_weight>("norm_weight", "norms have weights"),
+    flag<&Stack::norm_bias>("norm_bias", "layer norms have biases"),
+    choice<&Stack::norm_place, kNormPlaces>(
+        "norm_place", "pre, post (after the sum), both (before a part and on its result) or after (on its result)"),
+    choice<&Stack::residual, kResiduals>("residual", "serial, parallel, or parallel-two-norms"),
+    flag<&Stack::final_norm>("final_norm", "after the last block"),
+    flag<&Stack::final_dropout>("final_dropout", "dropout after it"),
+    number<&Stack::dropout>("dropout", "of the residual branches"),
+    flag<&Stack::weights_by_inputs>("weights_by_inputs", "weights of blocks lie as [in, out]"),
+    flag<&Stack::attention_output_dropout>("attention_output_dropout", "what attention gives back is dropped too"),
+    integer<&Stack::target_length, kRows0>("target_length", "tokens of a sequence beside an encoder's; 0 = as many"),
+    flag<&Stack::drops_layers>("drops_layers", "each layer asks a random number whether it runs"),
+    needed<&Stack::heads, kWidth>("heads", "of attention"),
+    integer<&Stack::key_value_heads, kWidth0>("key_value_heads", "heads share them; 0 = heads"),
+    integer<&Stack::head_dim, kWidth0>("head_dim", "width of a head; 0 = hidden over heads"),
+    choice<&Stack::projection, kProjections>(
+        "projection", "queries, keys and values: separate, fused, fused-slices, or fused-by-head"),
+    flag<&Stack::copies_heads>("copies_heads", "queries, keys and values are copied into the order of heads"),
+    choice<&Stack::grouping, kGroupings>("grouping",
+                                         "of keys that heads share, in fused attention: told, broadcast or copied"),
+    flag<&Stack::qkv_bias>("qkv_bias", "of queries, keys and values"),
+    {"key_bias", "of keys, where it differs",
+     [](const Value& v, Stack& s) {
+       if (v.exists()) s.key_bias = v.boolean();
+     },
+     [](const Stack& s) { return ModelValue(s.key_bias.value_or(s.qkv_bias)); }},
+    flag<&Stack::output_bias>("output_bias", "of what attention gives back"),
+    choice<&Stack::query_key_norm, kQueryKeyNorms>("query_key_norm",
+                                                   "none, head (each head) or width (all heads together)"),
+    choice<&Stack::score_scale, kScorePlaces>("score_scale",
+                                              "scores are scaled in the attention, by scaled queries, or nowhere"),
+    choice<&Stack::attention_code, kAttentionCodes>(
+        "attention_code", "fused where the training asks for it, or always written-out, or written-out-fp32"),
+    flag<&Stack::softmax_fp32>("softmax_fp32", "of attention written out"),
+    flag<&Stack::causal>("causal", "tokens look back only"),
+    flag<&Stack::always_masked>("always_masked", "a mask is given where a causal kernel would do"),
+    flag<&Stack::cross_attention>("cross_attention", "to the encoder's result"),
+    flag<&Stack::sinks>("sinks", "a trained number for each head beside the scores"),
+    number<&Stack::attention_dropout>("attention_dropout", "of attention probabilities"),
+    cap<&Stack::score_cap>("score_cap", "scores go through a tanh of this height; 0 = not"),
+    cap<&Stack::logit_cap>("logit_cap", "… the scores of the vocabulary"),
+    integer<&Stack::window, kRows0>("window", "tokens one may look back to; 0 = all"),
+    {"layer_kinds", "full or window, repeated over the layers", read_kinds, kinds_of},
+    integer<&Stack::query_rank, kWidth0>("query_rank", "of latent queries; 0 = they are not"),
+    integer<&Stack::key_value_rank, kWidth0>("key_value_rank", "of latent keys and values; 0 = they are not"),
+    integer<&Stack::rotary_head_dim, kWidth0>("rotary_head_dim",
+                                              "numbers of a head that positions turn, of latent attention"),
+    integer<&Stack::value_head_dim, kWidth0>("value_head_dim", "width of a head of values, of latent attention"),
+    choice<&Stack::feed_forward_kind, kFeedForwardKinds>("feed_forward_kind",
+                                                         "plain, gated, or gated-fused (gate and up in one product)"),
+    integer<&Stack::feed_forward, kWidth0>("feed_forward", "inner width; 0 = 4 x hidden"),
+    flag<&Stack::feed_forward_bias>("feed_forward_bias", "of its products"),
+    choice<&Stack::activation, kActivations>(
+        "activation",
+        "gelu, gelu-tanh, gelu-written-out, relu, relu-squared, silu, quick-gelu, tanh, clamped-silu or bloom-gelu"),
+    number<&Stack::activation_dropout>("activation_dropout", "after the activation"),
+    integer<&Stack::experts, kWidth0>("experts", "feed-forward parts a router chooses from; 0 = none"),
+    integer<&Stack::experts_per_token, kWidth>("experts_per_token", "that run"),
+    integer<&Stack::expert_feed_forward, kWidth0>("expert_feed_forward", "inner width of an expert; 0 = feed_forward"),
+    integer<&Stack::shared_feed_forward, kWidth0>("shared_feed_forward",
+                                                  "inner width of what all tokens pass beside; 0 = none"),
+    flag<&Stack::shared_gate>("shared_gate", "the shared part is multiplied by a number of each token"),
+    flag<&Stack::expert_bias>("expert_bias", "of experts' products"),
+    flag<&Stack::router_bias>("router_bias", "of the router"),
+    integer<&Stack::dense_layers, kRows0>("dense_layers", "first layers, without experts"),
+    integer<&Stack::expert_step, kLayers1>("expert_step", "every so many layers have experts"),
+    choice<&Stack::head, kHeads>("head",
+                                 "none, language-model, masked-lm, sequence-classification, question-answering, "
+                                 "image-classification or contrastive"),
+    flag<&Stack::tie_embeddings>("tie_embeddings", "the output projection shares the token table"),
+    flag<&Stack::head_bias>("head_bias", "of the output projection"),
+    flag<&Stack::logit_offset>("logit_offset", "a row that is not trained is added to the scores, in fp32"),
+    flag<&Stack::head_transform>("head_transform", "dense, activation and norm before it"),
+    flag<&Stack::head_scale>("head_scale", "hidden states are scaled before it"),
+    flag<&Stack::loss_fp32>("loss_fp32", "scores are cast to fp32"),
+    choice<&Stack::pooler, kPoolers>("pooler",
+                                     "what a classifier reads: none, first-token, dense-tanh or dense-activation"),
+    integer<&Stack::labels, kWidth>("labels", "of a classifier"),
+    integer<&Stack::projection_width, kWidth0>("projection_width", "of a contrastive pair"),
+};
+
+}  // namespace
+
+std::span<const CompositionKey> composition_keys() { return kKeys; }
+
+}  // namespace ridgeline

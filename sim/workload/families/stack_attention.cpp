@@ -1,0 +1,232 @@
+// Attention of a stack: projections, positions, and the backend or the products that compute it.
+#include "sim/workload/aten/pieces.h"
+#include "sim/workload/aten/safe_attention.h"
+#include "sim/workload/aten/written_out.h"
+#include "sim/workload/families/stack_network.h"
+
+namespace ridgeline::families {
+
+namespace aten = eager::aten;
+
+void StackNetwork::make_attention(AttentionWeights& weights, bool latent) {
+  if (latent) return make_latent_attention(weights);
+  const std::int64_t d = s_.hidden, width = s_.head_width(), wide = s_.heads * width,
+                     shared = s_.key_value_count() * width;
+  if (s_.projection == ProjectionKind::separate) {
+    weights.query = linear_layer(wide, d, s_.qkv_bias);
+    weights.key = linear_layer(shared, d, s_.key_bias.value_or(s_.qkv_bias));
+    weights.value = linear_layer(shared, d, s_.qkv_bias);
+  } else {
+    weights.fused = linear_layer(wide + 2 * shared, d, s_.qkv_bias);
+  }
+  weights.output = linear_layer(d, wide, s_.output_bias);
+  if (s_.sinks) weights.sinks = parameter({s_.heads});
+  if (s_.query_key_norm == QueryKeyNorm::none) return;
+  const bool by_head = s_.query_key_norm == QueryKeyNorm::head;
+  weights.query_norm = norm_layer(by_head ? width : wide);
+  weights.key_norm = norm_layer(by_head ? width : shared);
+}
+
+void StackNetwork::make_latent_attention(AttentionWeights& weights) {
+  const std::int64_t d = s_.hidden, turned = s_.rotary_head_dim, plain = s_.head_width(),
+                     value = s_.value_head_dim > 0 ? s_.value_head_dim : plain, wide = s_.heads * (plain + turned);
+  if (s_.query_rank > 0) {
+    weights.query_down = linear_layer(s_.query_rank, d, s_.qkv_bias);
+    weights.query_rank_norm = norm_layer(s_.query_rank);
+    weights.query = linear_layer(wide, s_.query_rank, false);
+  } else {
+    weights.query = linear_layer(wide, d, false);
+  }
+  weights.key_value_down = linear_layer(s_.key_value_rank + turned, d, s_.qkv_bias);
+  weights.key_value_rank_norm = norm_layer(s_.key_value_rank);
+  weights.key_value_up = linear_layer(s_.heads * (plain + value), s_.key_value_rank, false);
+  weights.output = linear_layer(d, s_.heads * value, s_.output_bias);
+}
+
+bool StackNetwork::fuses() const {
+  return site_.attention != AttentionChoice::eager && s_.attention_code == AttentionCode::fused && !s_.sinks;
+}
+
+Tensor StackNetwork::turned(const Tensor& x, const Rotation& by) {
+  const std::int64_t width = x.sizes.last(), part = by.cosine.sizes.last();
+  if (part >= width) return rotated(eager_, x, by);
+  eager_.recorder.host(HostClass::concatenate);
+  Tensor first, rest;
+  aten::split_last(eager_, x, {part, width - part}, {&first, &rest});
+  const Tensor moved = rotated(eager_, first, by);
+  return aten::join(eager_, {&moved, &rest});
+}
+
+void StackNetwork::project(const AttentionWeights& weights, const Tensor& x, const Tensor& from, Tensor& q, Tensor& k,
+                           Tensor& v) {
+  const auto heads = [&](Tensor rows, std::int64_t count, const Affine& norm_weights) {
+    if (s_.query_key_norm == QueryKeyNorm::width && norm_weights.weight != nullptr) rows = norm(rows, norm_weights);
+    rows = view(eager_, rows, {rows.sizes[0], rows.sizes[1], count, s_.head_width()});
+    if (s_.query_key_norm == QueryKeyNorm::head && norm_weights.weight != nullptr) rows = norm(rows, norm_weights);
+    const Tensor by_head = transpose(eager_, rows, 1, 2);
+    return s_.copies_heads ? contiguous(eager_, by_head) : by_head;
+  };
+  Tensor queries = linear(eager_, x, weights.query);
+  if (s_.score_scale == ScorePlace::queries) queries = scale(eager_, queries);
+  q = heads(std::exchange(queries, Tensor{}), s_.heads, weights.query_norm);
+  k = heads(linear(eager_, from, weights.key), s_.key_value_count(), weights.key_norm);
+  v = heads(linear(eager_, from, weights.value), s_.key_value_count(), {});
+}
+
+void StackNetwork::project_fused(const AttentionWeights& weights, const Tensor& x, Tensor& q, Tensor& k, Tensor& v) {
+  const std::int64_t batch = x.sizes[0], length = x.sizes[1], width = s_.head_width(), shared = s_.key_value_count();
+  Tensor all = linear(eager_, x, weights.fused);
+  eager_.recorder.host(HostClass::split);
+  if (s_.projection == ProjectionKind::fused_by_head && shared == s_.heads) {
+    all = transpose(eager_, view(eager_, all, {batch, length, s_.heads, 3 * width}), 1, 2);
+    auto parts = aten::split_last<3>(eager_, all);
+    q = parts[0];
+    k = parts[1];
+    v = parts[2];
+    return;
+  }
+  Tensor rows_q, rows_k, rows_v;
+  if (s_.projection == ProjectionKind::fused_slices) {
+    rows_q = aten::slice_last(eager_, all, s_.heads * width);
+    rows_k = aten::slice_last(eager_, all, shared * width);
+    rows_v = aten::slice_last(eager_, all, shared * width);
+  } else {
+    aten::split_last(eager_, all, {s_.heads * width, shared * width, shared * width}, {&rows_q, &rows_k, &rows_v});
+  }
+  q = transpose(eager_, view(eager_, rows_q, {batch, length, s_.heads, width}), 1, 2);
+  k = transpose(eager_, view(eager_, rows_k, {batch, length, shared, width}), 1, 2);
+  v = transpose(eager_, view(eager_, rows_v, {batch, length, shared, width}), 1, 2);
+}
+
+// Keys are one turned part that all heads share, and what the rank is multiplied up to.
+void StackNetwork::project_latent(const AttentionWeights& weights, const Tensor& x, const Rotation& by, Tensor& q,
+                                  Tensor& k, Tensor& v) {
+  const std::int64_t batch = x.sizes[0], length = x.sizes[1], moving = s_.rotary_head_dim, plain = s_.head_width(),
+                     value = s_.value_head_dim > 0 ? s_.value_head_dim : plain;
+  Tensor queries = x;
+  if (weights.query_down.weight != nullptr)
+    queries = norm(linear(eager_, x, weights.query_down), weights.query_rank_norm);
+  queries = linear(eager_, queries, weights.query);
+  queries = transpose(eager_, view(eager_, queries, {batch, length, s_.heads, plain + moving}), 1, 2);
+  Tensor still_q, moving_q, rank, moving_k, still_k;
+  eager_.recorder.host(HostClass::split, 3);
+  aten::split_last(eager_, queries, {plain, moving}, {&still_q, &moving_q});
+  const Tensor compressed = linear(eager_, x, weights.key_value_down);
+  aten::split_last(eager_, compressed, {s_.key_value_rank, moving}, {&rank, &moving_k});
+  Tensor up = linear(eager_, norm(rank, weights.key_value_rank_norm), weights.key_value_up);
+  up = transpose(eager_, view(eager_, up, {batch, length, s_.heads, plain + value}), 1, 2);
+  aten::split_last(eager_, up, {plain, value}, {&still_k, &v});
+  moving_k = transpose(eager_, aten::reshape(eager_, moving_k, {batch, length, 1, moving}), 1, 2);
+  moving_q = rotated(eager_, moving_q, by);
+  moving_k = rotated(eager_, moving_k, by);
+  const Tensor every_k = aten::expand(eager_, moving_k, {batch, s_.heads, length, moving});
+  eager_.recorder.host(HostClass::concatenate, 2);
+  q = aten::join(eager_, {&still_q, &moving_q});
+  k = aten::join(eager_, {&still_k, &every_k});
+}
+
+StackNetwork::Attended StackNetwork::attend(const AttentionWeights& weights, const Tensor& x, const Around& around,
+                                            std::int64_t number, bool cross) {
+  const std::int64_t batch = x.sizes[0], length = x.sizes[1];
+  Attended result;
+  Tensor y, v, k, q;
+  const bool latent = s_.key_value_rank > 0 && !cross;
+  if (latent) project_latent(weights, x, around.by, q, k, v);
+  else if (s_.projection == ProjectionKind::separate) project(weights, x, cross ? around.encoded : x, q, k, v);
+  else project_fused(weights, x, q, k, v);
+  if (s_.positions == PositionKind::rotary && !cross && !latent) {
+    Tensor moved_q = turned(q, around.by), moved_k = turned(k, around.by);
+    q = std::move(moved_q);
+    k = std::move(moved_k);
+  }
+  if (!cross) site_.remember(k, v);
+  const Tensor& seen = s_.windowed(number) && around.window_mask.defined() ? around.window_mask : around.mask;
+  if (fuses()) {
+    y = fused_attention(q, k, v, cross ? Tensor{} : seen, s_.causal && !cross && length > 1);
+  } else {
+    Tensor added = cross ? Tensor{} : seen;
+    if (!cross && around.bias.defined()) added = around.bias;
+    y = written_out(weights, q, k, v, added, result.probabilities);
+  }
+  y = contiguous(eager_, transpose(eager_, y, 1, 2));
+  y = view(eager_, y, {batch, length, y.sizes[2] * y.sizes[3]});
+  result.result = linear(eager_, y, weights.output);
+  return result;
+}
+
+AttentionChoice StackNetwork::backend_for(std::int64_t times, const Tensor& mask) const {
+  // No fused backend gives a mask's gradient, and none takes views that repeat keys.
+  if (mask.defined() && mask.requires_gradient()) return AttentionChoice::math;
+  if (times > 1 && s_.grouping == GroupingKind::broadcast) return AttentionChoice::math;
+  if (mask.defined() && site_.attention == AttentionChoice::flash) return AttentionChoice::efficient;
+  // Memory-efficient attention takes no grouped keys: products and softmax run instead.
+  const bool grouped = times > 1 && s_.grouping == GroupingKind::told && !mask.defined();
+  return site_.attention == AttentionChoice::efficient && grouped ? AttentionChoice::math : site_.attention;
+}
+
+Tensor StackNetwork::fused_attention(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask,
+                                     bool causal) {
+  const bool dropped = s_.attention_dropout > 0.0;
+  const std::int64_t times = q.sizes[1] / k.sizes[1];
+  const AttentionChoice choice = backend_for(times, mask);
+  const bool repeats =
+      times > 1 && (mask.defined() || choice == AttentionChoice::math || s_.grouping == GroupingKind::copied);
+  const auto every = [&](const Tensor& x) {
+    if (!repeats) return x;
+    if (s_.grouping != GroupingKind::broadcast) return repeated(eager_, x, times);
+    return aten::expand(eager_, x, {x.sizes[0], q.sizes[1], x.sizes[2], x.sizes[3]});
+  };
+  const Tensor every_k = every(k), every_v = every(v);
+  Tensor added = mask;
+  if (mask.defined() && mask.type == DType::boolean) {
+    const DType type = eager_.autocast.on() ? eager_.autocast.type() : q.type;
+    // Zeros, and the lowest number where the mask's opposite is set.
+    added = aten::full(eager_, mask.sizes, type);
+    const Tensor hidden = aten::plain(eager_, PointwiseFunction::equal, mask.sizes, DType::boolean, {&mask});
+    aten::pointwise(eager_, PointwiseFunction::masked_fill, {&added, &hidden}, added);
+  }
+  eager_.recorder.host(choice == AttentionChoice::cudnn ? HostClass::attention_cudnn : HostClass::attention_fused);
+  const Tensor lowered = added.defined() ? eager_.autocast.lowered(eager_, added) : Tensor{};
+  const Tensor value = eager_.autocast.lowered(eager_, every_v), key = eager_.autocast.lowered(eager_, every_k),
+               query = eager_.autocast.lowered(eager_, q);
+  if (choice == AttentionChoice::math)
+    return aten::safe_attention(eager_, query, key, value, lowered, causal && !lowered.defined(), dropped);
+  return aten::fused_attention(eager_, aten::backend_of(choice), query, key, value, causal && !lowered.defined(),
+                               dropped, lowered);
+}
+
+Tensor StackNetwork::written_out(const AttentionWeights& weights, const Tensor& q, const Tensor& k, const Tensor& v,
+                                 const Tensor& added, Tensor& probabilities) {
+  const std::int64_t times = q.sizes[1] / k.sizes[1];
+  Tensor every_k, every_v = repeated(eager_, v, times), queries = q;
+  every_k = repeated(eager_, k, times);
+  if (s_.attention_code == AttentionCode::written_out_fp32) {
+    queries = aten::to(eager_, queries, DType::fp32);
+    every_k = aten::to(eager_, every_k, DType::fp32);
+  }
+  Tensor scores = matmul(eager_, queries, transpose(eager_, every_k, 2, 3));
+  if (s_.score_scale == ScorePlace::attention) scores = scale(eager_, scores);
+  if (s_.score_cap > 0.0) {
+    eager_.recorder.host(HostClass::pointwise, 3);
+    scores = aten::soft_cap(eager_, scores);
+  }
+  if (added.defined()) scores = add(eager_, scores, added);
+  if (weights.sinks != nullptr) {
+    eager_.recorder.host(HostClass::concatenate);
+    const Dims sizes{scores.sizes[0], scores.sizes[1], scores.sizes[2], 1};
+    const Tensor sink = aten::expand(eager_, aten::view(eager_, weights.sinks->value, {1, s_.heads, 1, 1}), sizes);
+    const Tensor all = aten::join(eager_, {&scores, &sink});
+    scores = softmax(eager_, all);
+    scores = aten::slice_last(eager_, scores, k.sizes[2]);
+  } else if (s_.softmax_fp32) {
+    scores = aten::to(eager_, softmax(eager_, aten::to(eager_, scores, DType::fp32)), q.type);
+  } else {
+    scores = softmax(eager_, scores);
+  }
+  scores = dropout(eager_, scores, s_.attention_dropout);
+  Tensor y = matmul(eager_, scores, every_v);
+  probabilities = std::move(scores);
+  return y;
+}
+
+}  // namespace ridgeline::families

@@ -1,0 +1,177 @@
+// What a stack begins with: tables, patches or convolutions, positions, masks.
+#include "sim/workload/aten/convolution.h"
+#include "sim/workload/aten/pieces.h"
+#include "sim/workload/aten/written_out.h"
+#include "sim/workload/families/stack_network.h"
+
+namespace ridgeline::families {
+
+namespace aten = eager::aten;
+
+Tensor StackNetwork::embed(const Tensor& input) {
+  Tensor x;
+  if (s_.input == InputKind::image) x = embed_image(input);
+  else if (s_.input == InputKind::audio) x = embed_audio(input);
+  else {
+    x = embedding(eager_, input, tokens_);
+    if (s_.embedding_scale) x = scale(eager_, x);
+    if (types_.weight != nullptr) {
+      // Token types default to a gathered buffer of zeros, repeated for every sequence.
+      eager_.recorder.host(HostClass::pointwise);
+      const Tensor zeros = aten::plain(eager_, PointwiseFunction::gather, {1, input.sizes[1]}, DType::int64, {});
+      const Tensor rows = embedding(eager_, aten::expand(eager_, zeros, input.sizes), types_);
+      x = add(eager_, x, rows);
+    }
+  }
+  // A table of positions as wide as the blocks is added after the projection.
+  const bool projected = projection_in_.weight != nullptr;
+  if (projected && !s_.embedding_norm) x = linear(eager_, x, projection_in_);
+  x = with_positions(x, input);
+  if (s_.embedding_norm) x = norm(x, embedding_norm_);
+  if (s_.embedding_dropout > 0.0) x = dropout(eager_, x, s_.embedding_dropout);
+  if (projected && s_.embedding_norm) x = linear(eager_, x, projection_in_);
+  return x;
+}
+
+// The running number of every token that is no padding.
+Tensor StackNetwork::counted_positions(const Tensor& ids) {
+  eager_.recorder.host(HostClass::pointwise, 6);
+  Tensor running;
+  {
+    const Tensor there = aten::plain(eager_, PointwiseFunction::cast, ids.sizes, DType::int32, {&ids});
+    running = eager_.empty(ids.sizes, DType::int64);
+    eager_.recorder.op(Reduction{ReductionKind::scan_cols, DType::int64, ids.sizes[0], ids.sizes[1]}, {&there},
+                       {&running});
+    const Tensor kept = aten::plain(eager_, PointwiseFunction::mul, ids.sizes, DType::int64, {&running, &there});
+    running = kept;
+  }
+  return aten::add_number(eager_, running);
+}
+
+Tensor StackNetwork::with_positions(const Tensor& rows, const Tensor& ids) {
+  const std::int64_t length = rows.sizes[1];
+  if (s_.positions == PositionKind::sinusoidal) {
+    Tensor table = frozen_positions_;
+    table.sizes[0] = length;
+    if (s_.input == InputKind::tokens) {
+      const Tensor index = aten::arange(eager_, length, DType::int64);
+      Tensor picked = eager_.empty({1, length, s_.hidden}, table.type);
+      eager_.recorder.op(Embedding{false, table.type, length, table.sizes[0], s_.hidden}, {&table, &index}, {&picked});
+      return add(eager_, rows, picked);
+    }
+    return add(eager_, rows, table);
+  }
+  if (s_.positions != PositionKind::learned) return rows;
+  if (s_.input == InputKind::image && s_.head == HeadKind::image_classification)
+    return add(eager_, rows, aten::unsqueeze(eager_, positions_.weight->value, 0));
+  Tensor index;
+  if (s_.positions_from_tokens) {
+    index = counted_positions(ids);
+  } else {
+    index = position_ids(eager_, length);
+    index = aten::unsqueeze(eager_, index, 0);
+  }
+  const Tensor picked = embedding(eager_, index, positions_);
+  index = Tensor{};
+  return add(eager_, rows, picked);
+}
+
+Tensor StackNetwork::embed_image(const Tensor& pixels) {
+  const std::int64_t batch = pixels.sizes[0], side = s_.image_size / s_.patch, patches = side * side;
+  // A convolution whose stride is its kernel: the product of patches and the kernel's rows.
+  eager_.recorder.host(HostClass::convolution);
+  Tensor x = aten::patches(
+      eager_, eager_.autocast.lowered(eager_, pixels), eager_.autocast.lowered(eager_, patches_.weight->value),
+      patches_.bias != nullptr ? eager_.autocast.lowered(eager_, patches_.bias->value) : Tensor{}, s_.patch);
+  x = transpose(eager_, view(eager_, x, {batch, s_.hidden, patches}), 1, 2);
+  if (class_token_ == nullptr) return x;
+  eager_.recorder.host(HostClass::concatenate);
+  const Tensor token = aten::expand(eager_, class_token_->value, {batch, 1, s_.hidden});
+  return aten::join(eager_, {&token, &x}, 1);
+}
+
+Tensor StackNetwork::embed_audio(const Tensor& spectrogram) {
+  const auto convolved = [&](const Tensor& x, const Affine& weights, std::int64_t stride) {
+    eager_.recorder.host(HostClass::convolution);
+    const Tensor bias = eager_.autocast.lowered(eager_, weights.bias->value);
+    return aten::convolution_over_time(eager_, eager_.autocast.lowered(eager_, x),
+                                       eager_.autocast.lowered(eager_, weights.weight->value), bias, stride);
+  };
+  Tensor x = activate(eager_, convolved(spectrogram, convolution_one_, 1), aten::ActivationKind::gelu);
+  x = activate(eager_, convolved(x, convolution_two_, 2), aten::ActivationKind::gelu);
+  return aten::permute(eager_, x, {0, 2, 1});
+}
+
+Tensor StackNetwork::visibility(std::int64_t rows, std::int64_t length) {
+  eager_.recorder.host(HostClass::pointwise, 8);
+  using F = PointwiseFunction;
+  const Tensor places = aten::arange(eager_, length, DType::int64), others = aten::arange(eager_, length, DType::int64);
+  const Dims sizes{1, 1, length, length};
+  Tensor seen = aten::plain(eager_, F::other, sizes, DType::boolean, {&places, &others});
+  const Tensor near = aten::plain(eager_, F::other, sizes, DType::boolean, {&places, &others});
+  seen = aten::plain(eager_, F::other, sizes, DType::boolean, {&seen, &near});
+  return aten::expand(eager_, seen, {rows, 1, length, length});
+}
+
+StackNetwork::Around StackNetwork::look_around(const Tensor& x, const Tensor& encoded) {
+  const std::int64_t rows = x.sizes[0], length = x.sizes[1];
+  Around around;
+  around.encoded = encoded;
+  const bool rotary = s_.positions == PositionKind::rotary;
+  Tensor positions;
+  if (rotary || (s_.causal && s_.input == InputKind::tokens)) {
+    positions = position_ids(eager_, length);
+    if (s_.causal && !site_.generates()) look_for_packed_sequences(eager_, positions, rows, length);
+  }
+  const bool narrow = s_.window > 0 && length > s_.window;
+  if (fuses()) {
+    if (narrow) around.window_mask = visibility(rows, length);
+    if (s_.always_masked) around.mask = visibility(rows, length);
+    if (s_.positions == PositionKind::alibi) around.mask = alibi(rows, length);
+  } else if (s_.causal && s_.positions != PositionKind::relative && (length > 1 || !site_.generates())) {
+    around.mask = causal_mask(eager_, x.type, rows, length, length);
+    if (narrow) around.window_mask = causal_mask(eager_, x.type, rows, length, length);
+    if (s_.positions == PositionKind::alibi) alibi(rows, length);  // goes into the product of queries and keys
+  }
+  if (s_.positions == PositionKind::relative) {
+    around.bias = relative_bias(layers_.front().attention, length);
+    if (fuses()) around.mask = around.bias;
+  }
+  const std::int64_t width = s_.key_value_rank > 0 ? s_.rotary_head_dim : s_.turned();
+  if (rotary) around.by = rotation(eager_, positions, frequencies_, length, width, x.type);
+  return around;
+}
+
+// Distances in buckets, a number of each head for each of them, in the order of scores.
+Tensor StackNetwork::relative_bias(const AttentionWeights& weights, std::int64_t length) {
+  eager_.recorder.host(HostClass::pointwise, 14);
+  using F = PointwiseFunction;
+  const Dims sizes{length, length};
+  Tensor buckets;
+  {
+    const Tensor places = aten::arange(eager_, length, DType::int64),
+                 others = aten::arange(eager_, length, DType::int64);
+    const Tensor distance = aten::plain(eager_, F::add, sizes, DType::int64, {&others, &places});
+    Tensor far = aten::plain(eager_, F::cast, sizes, DType::fp32, {&distance});
+    for (int i = 0; i < 4; ++i) far = aten::plain(eager_, F::other, sizes, DType::fp32, {&far});
+    const Tensor whole = aten::plain(eager_, F::cast, sizes, DType::int64, {&far}),
+                 small = aten::plain(eager_, F::other, sizes, DType::boolean, {&distance});
+    buckets = aten::plain(eager_, F::other, sizes, DType::int64, {&small, &distance, &whole});
+  }
+  const Tensor values = embedding(eager_, buckets, weights.relative);
+  Tensor bias = aten::unsqueeze(eager_, aten::permute(eager_, values, {2, 0, 1}), 0);
+  if (s_.causal) {
+    const Tensor mask = causal_mask(eager_, bias.type, site_.training.micro_batch, length, length);
+    bias = add(eager_, bias, mask);
+  }
+  return bias;
+}
+
+Tensor StackNetwork::alibi(std::int64_t rows, std::int64_t length) {
+  eager_.recorder.host(HostClass::pointwise, 6);
+  const Tensor places = aten::arange(eager_, length, DType::int64);
+  const Tensor slopes = aten::full(eager_, {s_.heads, 1, 1}, DType::fp32);
+  return aten::plain(eager_, PointwiseFunction::mul, {rows, s_.heads, 1, length}, site_.type, {&slopes, &places});
+}
+
+}  // namespace ridgeline::families

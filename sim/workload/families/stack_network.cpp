@@ -1,0 +1,179 @@
+#include "sim/workload/families/stack_network.h"
+
+#include "sim/workload/aten/written_out.h"
+
+namespace ridgeline::families {
+
+namespace aten = eager::aten;
+
+// Variables are declared so that they die in the order in which Python clears a function's: the C++ order is reversed.
+
+StackNetwork::StackNetwork(const Stack& stack, StackSite& site, std::int16_t first_block, const Affine* tokens)
+    : s_(stack), site_(site), eager_(site.eager), first_block_(first_block) {
+  make_embedding(tokens);
+  const std::int64_t made = s_.layer_groups > 0 ? s_.layer_groups : s_.layers;
+  for (std::int64_t i = 0; i < made; ++i) {
+    eager_.recorder.layer = static_cast<std::int16_t>(first_block_ + i);
+    make_layer(i);
+  }
+  eager_.recorder.layer = -1;
+  if (s_.final_norm) final_norm_ = norm_layer(s_.hidden);
+  if (s_.positions == PositionKind::rotary) {
+    frequencies_ = eager_.empty({1, std::max<std::int64_t>(s_.turned() / 2, 1), 1}, DType::fp32);
+    eager_.recorder.set_category(frequencies_.storage.id(), Category::weights);
+  }
+}
+
+Parameter* StackNetwork::parameter(const Dims& sizes) {
+  Parameter& result = site_.parameters.emplace_back();
+  result.allocate(eager_, sizes, site_.type);
+  return &result;
+}
+
+Affine StackNetwork::linear_layer(std::int64_t out, std::int64_t in, bool bias) {
+  Affine layer;
+  layer.by_inputs = s_.weights_by_inputs && eager_.recorder.layer >= 0;
+  layer.weight = parameter(layer.by_inputs ? Dims{in, out} : Dims{out, in});
+  if (bias) layer.bias = parameter({out});
+  return layer;
+}
+
+Affine StackNetwork::norm_layer(std::int64_t width) {
+  Affine layer;
+  if (!s_.norm_weight) return layer;
+  layer.weight = parameter({width});
+  if (s_.norm_bias && s_.norm == NormKind::layer) layer.bias = parameter({width});
+  return layer;
+}
+
+void StackNetwork::make_embedding(const Affine* tokens) {
+  const std::int64_t width = s_.table_width();
+  if (s_.input == InputKind::tokens) tokens_ = tokens != nullptr ? *tokens : Affine{parameter({s_.vocabulary, width})};
+  if (s_.input == InputKind::image) {
+    if (s_.class_token) class_token_ = parameter({1, 1, s_.hidden});
+    patches_.weight = parameter({s_.hidden, s_.channels, s_.patch, s_.patch});
+    if (s_.patch_bias) patches_.bias = parameter({s_.hidden});
+  }
+  if (s_.input == InputKind::audio) {
+    convolution_one_ = {parameter({s_.hidden, s_.audio_bins, 3}), parameter({s_.hidden})};
+    convolution_two_ = {parameter({s_.hidden, s_.hidden, 3}), parameter({s_.hidden})};
+  }
+  const std::int64_t rows = s_.max_positions + s_.position_offset;
+  // Beside a projection, tables of positions are as wide as the tables or as the blocks.
+  const std::int64_t position_width = s_.embedding_norm ? width : s_.hidden;
+  if (s_.positions == PositionKind::learned) positions_ = {parameter({rows, position_width}), nullptr};
+  if (s_.positions == PositionKind::sinusoidal) {
+    frozen_positions_ = eager_.empty({rows, s_.hidden}, site_.type);
+    eager_.recorder.set_category(frozen_positions_.storage.id(), Category::weights);
+    frozen_ += rows * s_.hidden;
+  }
+  if (s_.type_vocabulary > 0) types_ = {parameter({s_.type_vocabulary, width}), nullptr};
+  if (s_.embedding_norm) embedding_norm_ = norm_layer(width);
+  if (width != s_.hidden) {
+    projection_in_ = linear_layer(s_.hidden, width, s_.embedding_projection_bias);
+    if (s_.head == HeadKind::language_model)
+      projection_out_ = linear_layer(width, s_.hidden, s_.embedding_projection_bias);
+  }
+}
+
+void StackNetwork::make_layer(std::int64_t number) {
+  LayerWeights& weights = layers_.emplace_back();
+  make_attention(weights.attention, s_.key_value_rank > 0);
+  if (s_.positions == PositionKind::relative && number == 0)
+    weights.attention.relative = {parameter({s_.relative_buckets, s_.heads}), nullptr};
+  weights.attention_norm = norm_layer(s_.hidden);
+  if (s_.norm_place == NormPlace::both) weights.attention_after = norm_layer(s_.hidden);
+  if (s_.cross_attention) {
+    make_attention(weights.cross, false);
+    weights.cross_norm = norm_layer(s_.hidden);
+  }
+  if (s_.has_experts(number)) make_experts(weights.experts);
+  else make_feed_forward(weights.feed_forward, s_.inner());
+  if (s_.residual != ResidualKind::parallel) weights.feed_forward_norm = norm_layer(s_.hidden);
+  if (s_.norm_place == NormPlace::both) weights.feed_forward_after = norm_layer(s_.hidden);
+  if (s_.norm_place == NormPlace::after) {
+    std::swap(weights.attention_norm, weights.attention_after);
+    std::swap(weights.feed_forward_norm, weights.feed_forward_after);
+  }
+}
+
+Tensor StackNetwork::run(const Tensor& input, const Tensor& encoded) {
+  Tensor x = embed(input);
+  {
+    const Around around = look_around(x, encoded);
+    for (std::int64_t i = 0; i < s_.layers; ++i) {
+      const auto block = static_cast<std::int16_t>(first_block_ + i);
+      const std::size_t weights =
+          s_.layer_groups > 0 ? static_cast<std::size_t>(i * s_.layer_groups / s_.layers) : static_cast<std::size_t>(i);
+      eager_.recorder.layer = block;
+      const auto run = [this, i, weights, block, around](Eager& eager, Tensor given) {
+        eager.recorder.layer = block;
+        return layer(i, layers_[weights], std::move(given), around);
+      };
+      x = site_.run_block(run, x);
+    }
+  }
+  eager_.recorder.layer = -1;
+  if (s_.final_norm) x = norm(x, final_norm_);
+  if (s_.final_dropout) x = dropout(eager_, x, s_.dropout);
+  return x;
+}
+
+void StackNetwork::ask_whether_layer_runs() {
+  eager_.recorder.host(HostClass::pointwise, 2);
+  const Tensor number = aten::plain(eager_, PointwiseFunction::other, {}, DType::fp32, {});
+  const Tensor answer = aten::plain(eager_, PointwiseFunction::equal, {}, DType::boolean, {&number});
+  eager_.recorder.op(Copy{CopyKind::device_to_host, DType::boolean, 1, 1, 1}, {&answer}, {});
+  eager_.recorder.wait_for_gpu();
+}
+
+template <typename Part>
+Tensor StackNetwork::residual(const Tensor& x, const Affine& norm_before, const Affine& norm_after, bool dropped,
+                              Part part) {
+  Tensor branch;
+  {
+    Tensor normed = s_.norm_place == NormPlace::pre || s_.norm_place == NormPlace::both ? norm(x, norm_before) : x;
+    branch = part(normed);
+    normed = Tensor{};
+  }
+  if (s_.norm_place == NormPlace::both || s_.norm_place == NormPlace::after) branch = norm(branch, norm_after);
+  if (dropped) branch = dropout(eager_, branch, s_.dropout);
+  Tensor sum = add(eager_, x, branch);
+  branch = Tensor{};
+  return s_.norm_place == NormPlace::post ? norm(sum, norm_before) : sum;
+}
+
+Tensor StackNetwork::layer(std::int64_t number, const LayerWeights& weights, Tensor x, const Around& around) {
+  if (s_.drops_layers) ask_whether_layer_runs();
+  if (s_.residual != ResidualKind::serial) return parallel_layer(number, weights, x, around);
+  Attended attended, crossed;  // what eager attention returns beside its result lives to the end of the layer
+  const bool drops = s_.attention_output_dropout;
+  x = residual(x, weights.attention_norm, weights.attention_after, drops, [&](const Tensor& normed) {
+    attended = attend(weights.attention, normed, around, number, false);
+    return std::exchange(attended.result, Tensor{});
+  });
+  if (s_.cross_attention)
+    x = residual(x, weights.cross_norm, weights.cross_norm, drops, [&](const Tensor& normed) {
+      crossed = attend(weights.cross, normed, around, number, true);
+      return std::exchange(crossed.result, Tensor{});
+    });
+  return residual(x, weights.feed_forward_norm, weights.feed_forward_after, true,
+                  [&](const Tensor& normed) { return part_two(weights, number, normed); });
+}
+
+Tensor StackNetwork::parallel_layer(std::int64_t number, const LayerWeights& weights, const Tensor& x,
+                                    const Around& around) {
+  Attended attended;
+  Tensor other, branch, normed;
+  normed = norm(x, weights.attention_norm);
+  attended = attend(weights.attention, normed, around, number, false);
+  branch = dropout(eager_, std::exchange(attended.result, Tensor{}), s_.dropout);
+  if (s_.residual == ResidualKind::parallel_two_norms) normed = norm(x, weights.feed_forward_norm);
+  other = part_two(weights, number, normed);
+  other = dropout(eager_, other, s_.dropout);
+  const Tensor sum = add(eager_, branch, other);
+  branch = Tensor{};
+  return add(eager_, sum, x);
+}
+
+}  // namespace ridgeline::families

@@ -1,0 +1,113 @@
+// A stack of blocks as Transformers' modules run it: embeddings, layers, the last norm.
+#pragma once
+
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "sim/workload/composition.h"
+#include "sim/workload/families/stack_weights.h"
+#include "sim/workload/families/transformers_code.h"
+
+namespace ridgeline::families {
+
+/// What a stack takes from the network it belongs to.
+struct StackSite {
+  Eager& eager;
+  eager::Parameters& parameters;
+  DType type = DType::fp32;  ///< of parameters
+  const TrainingDescription& training;
+  AttentionChoice attention;
+  /// Runs a block, with what a wrapper or checkpointing does around it.
+  std::function<Tensor(const std::function<Tensor(Eager&, Tensor)>&, Tensor)> run_block;
+  /// Keys and values of a layer after these new ones, while text is generated.
+  std::function<void(Tensor& keys, Tensor& values)> remember;
+  std::function<bool()> generates;
+};
+
+class StackNetwork {
+ public:
+  /// Makes the parameters; blocks are numbered from `first_block`. `tokens`: the table of another stack to share.
+  StackNetwork(const Stack& stack, StackSite& site, std::int16_t first_block, const Affine* tokens = nullptr);
+
+  /// [batch, length, hidden] after the last norm, of ids [batch, length], images or audio. `encoded` is what cross
+  /// attention looks at.
+  Tensor run(const Tensor& input, const Tensor& encoded = {});
+
+  [[nodiscard]] const Affine& tokens() const { return tokens_; }
+  /// Up to the width of the tables, where that differs from hidden.
+  [[nodiscard]] const Affine& output_projection() const { return projection_out_; }
+  [[nodiscard]] std::int64_t frozen() const { return frozen_; }
+
+  // Blocks, for heads too.
+  Parameter* parameter(const Dims& sizes);
+  Affine linear_layer(std::int64_t out, std::int64_t in, bool bias);
+  Affine norm_layer(std::int64_t width);
+  Tensor norm(const Tensor& x, const Affine& weights);
+  Tensor activated(const Tensor& x, ComposedActivation activation);
+
+ private:
+  /// What all layers see.
+  struct Around {
+    Tensor encoded, mask, window_mask, bias;
+    Rotation by;
+  };
+  struct Attended {
+    Tensor result, probabilities;
+  };
+  void make_embedding(const Affine* tokens);
+  void make_layer(std::int64_t number);
+  void make_attention(AttentionWeights& weights, bool latent);
+  void make_latent_attention(AttentionWeights& weights);
+  void make_feed_forward(FeedForwardWeights& weights, std::int64_t inner);
+  void make_experts(ExpertWeights& weights);
+
+  Tensor embed(const Tensor& input);
+  Tensor embed_image(const Tensor& pixels);
+  Tensor embed_audio(const Tensor& spectrogram);
+  Tensor with_positions(const Tensor& rows, const Tensor& ids);
+  Tensor counted_positions(const Tensor& ids);
+  Around look_around(const Tensor& x, const Tensor& encoded);
+  /// Whether a token may look at another: [batch or 1, 1, length, length] booleans.
+  Tensor visibility(std::int64_t rows, std::int64_t length);
+  Tensor relative_bias(const AttentionWeights& weights, std::int64_t length);
+  Tensor alibi(std::int64_t rows, std::int64_t length);
+
+  Tensor layer(std::int64_t number, const LayerWeights& weights, Tensor x, const Around& around);
+  Tensor parallel_layer(std::int64_t number, const LayerWeights& weights, const Tensor& x, const Around& around);
+  /// Norms around a part, dropout and the sum.
+  template <typename Part>
+  Tensor residual(const Tensor& x, const Affine& norm_before, const Affine& norm_after, bool dropped, Part part);
+  void ask_whether_layer_runs();
+
+  Attended attend(const AttentionWeights& weights, const Tensor& x, const Around& around, std::int64_t number,
+                  bool cross);
+  void project(const AttentionWeights& weights, const Tensor& x, const Tensor& from, Tensor& q, Tensor& k, Tensor& v);
+  void project_fused(const AttentionWeights& weights, const Tensor& x, Tensor& q, Tensor& k, Tensor& v);
+  void project_latent(const AttentionWeights& weights, const Tensor& x, const Rotation& by, Tensor& q, Tensor& k,
+                      Tensor& v);
+  Tensor turned(const Tensor& x, const Rotation& by);
+  Tensor fused_attention(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask, bool causal);
+  Tensor written_out(const AttentionWeights& weights, const Tensor& q, const Tensor& k, const Tensor& v,
+                     const Tensor& added, Tensor& probabilities);
+  [[nodiscard]] AttentionChoice backend_for(std::int64_t times, const Tensor& mask) const;
+  [[nodiscard]] bool fuses() const;
+
+  Tensor part_two(const LayerWeights& weights, std::int64_t number, const Tensor& x);
+  Tensor feed_forward(const FeedForwardWeights& weights, const Tensor& x);
+  Tensor routed(const ExpertWeights& weights, const Tensor& x);
+  void route(const ExpertWeights& weights, const Tensor& rows, Tensor& chosen, Tensor& share);
+
+  const Stack& s_;
+  StackSite& site_;
+  Eager& eager_;
+  std::int16_t first_block_;
+  Affine tokens_, positions_, types_, embedding_norm_, projection_in_, projection_out_, patches_, final_norm_;
+  Affine convolution_one_, convolution_two_;
+  Parameter* class_token_ = nullptr;
+  Tensor frequencies_, frozen_positions_;
+  std::int64_t frozen_ = 0;
+  std::vector<LayerWeights> layers_;
+};
+
+}  // namespace ridgeline::families

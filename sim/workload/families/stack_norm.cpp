@@ -1,0 +1,218 @@
+// Norms and activations of a stack, its feed-forward parts and its experts.
+#include "sim/workload/aten/grouped.h"
+#include "sim/workload/aten/pieces.h"
+#include "sim/workload/aten/written_out.h"
+#include "sim/workload/families/stack_network.h"
+
+namespace ridgeline::families {
+
+namespace aten = eager::aten;
+
+namespace {
+
+/// x · rsqrt(mean(x²)) · w, or · (1 + w), all of it in fp32.
+Tensor rms_norm_in_fp32(Eager& eager, const Tensor& x, const Affine& weights, bool plus_one) {
+  eager.recorder.host(HostClass::pointwise, 8);
+  Tensor normed;
+  {
+    const Tensor wide = aten::to(eager, x, DType::fp32);
+    Tensor factor;
+    {
+      const Tensor squares = aten::square(eager, wide);
+      factor = aten::mean_last(eager, squares);
+    }
+    factor = aten::add_number(eager, factor);
+    factor = aten::rsqrt(eager, factor);
+    normed = aten::mul(eager, wide, factor);
+  }
+  const Tensor& given = weights.weight->value;
+  const Tensor weight = plus_one ? aten::add_number(eager, aten::to(eager, given, DType::fp32)) : given;
+  return aten::to(eager, aten::mul(eager, normed, weight), x.type);
+}
+
+/// As rms_norm, but what was normalised in fp32 stays so unless the weight has 16 bits.
+Tensor rms_norm_t5(Eager& eager, const Tensor& x, const Affine& weights) {
+  eager.recorder.host(HostClass::pointwise, 6);
+  Tensor normed;
+  {
+    const Tensor wide = aten::to(eager, x, DType::fp32);
+    Tensor factor;
+    {
+      const Tensor squares = aten::square(eager, wide);
+      factor = aten::mean_last(eager, squares);
+    }
+    factor = aten::add_number(eager, factor);
+    factor = aten::rsqrt(eager, factor);
+    normed = aten::mul(eager, x, factor);
+  }
+  if (weights.weight->value.type != DType::fp32) normed = aten::to(eager, normed, weights.weight->value.type);
+  return aten::mul(eager, weights.weight->value, normed);
+}
+
+}  // namespace
+
+Tensor StackNetwork::norm(const Tensor& x, const Affine& weights) {
+  if (weights.weight == nullptr) {
+    eager_.recorder.host(HostClass::layer_norm_module);
+    return aten::layer_norm(eager_, aten::to(eager_, x, DType::fp32));
+  }
+  switch (s_.norm) {
+    case NormKind::rms: return rms_norm(eager_, x, weights);
+    case NormKind::rms_plus_one: return rms_norm_in_fp32(eager_, x, weights, true);
+    case NormKind::rms_cast_last: return rms_norm_in_fp32(eager_, x, weights, false);
+    case NormKind::rms_t5: return rms_norm_t5(eager_, x, weights);
+    case NormKind::layer: break;
+  }
+  return layer_norm(eager_, aten::contiguous(eager_, x), weights, true);
+}
+
+Tensor StackNetwork::activated(const Tensor& x, ComposedActivation activation) {
+  using Kind = aten::ActivationKind;
+  switch (activation) {
+    case ComposedActivation::gelu: return activate(eager_, x, Kind::gelu);
+    case ComposedActivation::gelu_tanh: return activate(eager_, x, Kind::gelu_tanh);
+    case ComposedActivation::relu: return activate(eager_, x, Kind::relu);
+    case ComposedActivation::silu: return activate(eager_, x, Kind::silu);
+    case ComposedActivation::tanh: return activate(eager_, x, Kind::tanh);
+    case ComposedActivation::gelu_written_out:
+      eager_.recorder.host(HostClass::pointwise, 8);
+      return aten::gelu_written_out(eager_, x);
+    case ComposedActivation::quick_gelu:
+      eager_.recorder.host(HostClass::pointwise, 3);
+      return aten::quick_gelu(eager_, x);
+    case ComposedActivation::bloom_gelu:
+      eager_.recorder.host(HostClass::pointwise, 9);
+      return aten::bloom_gelu(eager_, x);
+    case ComposedActivation::relu_squared:
+      eager_.recorder.host(HostClass::pointwise, 2);
+      return aten::relu_squared(eager_, x);
+    case ComposedActivation::clamped_silu:
+      eager_.recorder.host(HostClass::pointwise, 6);
+      return aten::quick_gelu(eager_, x);
+  }
+  return x;
+}
+
+void StackNetwork::make_feed_forward(FeedForwardWeights& weights, std::int64_t inner) {
+  const bool bias = s_.feed_forward_bias;
+  if (s_.feed_forward_kind == FeedForwardKind::gated) weights.gate = linear_layer(inner, s_.hidden, bias);
+  weights.up = linear_layer(s_.feed_forward_kind == FeedForwardKind::gated_fused ? 2 * inner : inner, s_.hidden, bias);
+  weights.down = linear_layer(s_.hidden, inner, bias);
+}
+
+void StackNetwork::make_experts(ExpertWeights& weights) {
+  const std::int64_t inner = s_.expert_feed_forward > 0 ? s_.expert_feed_forward : s_.inner();
+  const std::int64_t wide = s_.feed_forward_kind == FeedForwardKind::plain ? inner : 2 * inner;
+  weights.router = linear_layer(s_.experts, s_.hidden, s_.router_bias);
+  weights.up = parameter({s_.experts, wide, s_.hidden});
+  if (s_.expert_bias) weights.up_bias = parameter({s_.experts, wide});
+  weights.down = parameter({s_.experts, s_.hidden, inner});
+  if (s_.expert_bias) weights.down_bias = parameter({s_.experts, s_.hidden});
+  if (s_.shared_feed_forward > 0) make_feed_forward(weights.shared, s_.shared_feed_forward);
+  if (s_.shared_gate) weights.shared_gate = linear_layer(1, s_.hidden, false);
+}
+
+Tensor StackNetwork::part_two(const LayerWeights& weights, std::int64_t number, const Tensor& x) {
+  if (!s_.has_experts(number)) return feed_forward(weights.feed_forward, x);
+  Tensor result = routed(weights.experts, x);
+  if (s_.shared_feed_forward == 0) return result;
+  Tensor shared = feed_forward(weights.experts.shared, x);
+  if (s_.shared_gate) {
+    eager_.recorder.host(HostClass::pointwise, 2);
+    const Tensor gate = aten::sigmoid(eager_, linear(eager_, x, weights.experts.shared_gate));
+    shared = aten::mul(eager_, gate, shared);
+  }
+  return add(eager_, result, shared);
+}
+
+Tensor StackNetwork::feed_forward(const FeedForwardWeights& weights, const Tensor& x) {
+  if (s_.feed_forward_kind == FeedForwardKind::plain) {
+    Tensor inner = linear(eager_, x, weights.up);
+    inner = activated(inner, s_.activation);
+    if (s_.activation_dropout > 0.0) inner = dropout(eager_, inner, s_.activation_dropout);
+    if (s_.norm == NormKind::rms_t5) inner = aten::to(eager_, inner, weights.down.weight->value.type);
+    return linear(eager_, inner, weights.down);
+  }
+  Tensor gate, up;
+  if (s_.feed_forward_kind == FeedForwardKind::gated) {
+    gate = linear(eager_, x, weights.gate);
+    gate = activated(gate, s_.activation);
+    up = linear(eager_, x, weights.up);
+  } else {
+    Tensor both = linear(eager_, x, weights.up);
+    eager_.recorder.host(HostClass::split);
+    auto parts = aten::split_last<2>(eager_, both);
+    both = Tensor{};
+    gate = activated(parts[0], s_.activation);
+    up = parts[1];
+  }
+  Tensor product = mul(eager_, gate, up);
+  gate = Tensor{};
+  up = Tensor{};
+  if (s_.activation_dropout > 0.0) product = dropout(eager_, product, s_.activation_dropout);
+  if (s_.norm == NormKind::rms_t5) product = aten::to(eager_, product, weights.down.weight->value.type);
+  return linear(eager_, product, weights.down);
+}
+
+// As Transformers' grouped products run: tokens in the order of their experts, what comes from no expert set to zero.
+Tensor StackNetwork::routed(const ExpertWeights& weights, const Tensor& x) {
+  const std::int64_t tokens = x.elements() / s_.hidden, places = tokens * s_.experts_per_token;
+  using F = PointwiseFunction;
+  const Tensor rows = view(eager_, x, {tokens, s_.hidden});
+  Tensor chosen, share;
+  route(weights, rows, chosen, share);
+  Tensor order, absent, result;
+  order = eager_.empty({places}, DType::int64);
+  const Tensor sorted = eager_.empty({places}, DType::int64);
+  eager_.recorder.host(HostClass::pointwise, 12);
+  eager_.recorder.op(Sort{DType::int64, 1, places, 0, 8}, {&chosen}, {&sorted, &order});
+  Tensor gathered, factor;
+  {
+    const Tensor token = aten::plain(eager_, F::divide, {places}, DType::int64, {&order});
+    gathered = aten::rows_at(eager_, rows, token, {places, s_.hidden});
+  }
+  factor = aten::rows_at(eager_, aten::reshape(eager_, share, {places, 1}), order, {places, 1});
+  absent = aten::plain(eager_, F::equal, {places, 1}, DType::boolean, {&sorted});
+  gathered = aten::masked_in_place(eager_, std::move(gathered), absent);
+  const auto product = [&](const Tensor& input, Parameter* weight, Parameter* bias) {
+    eager_.recorder.host(HostClass::matmul, s_.experts);
+    ask_whether_layer_runs();  // where each expert's rows begin
+    Tensor wide = aten::grouped_products(eager_, aten::to(eager_, input, weight->value.type), weight->value);
+    if (bias != nullptr)
+      wide = add(eager_, wide, aten::rows_at(eager_, bias->value, sorted, {places, bias->value.sizes[1]}));
+    return masked_fill(eager_, wide, absent);
+  };
+  Tensor inner = product(gathered, weights.up, weights.up_bias);
+  if (s_.feed_forward_kind == FeedForwardKind::plain) {
+    inner = activated(inner, s_.activation);
+  } else {
+    eager_.recorder.host(HostClass::split);
+    const auto parts = aten::split_last<2>(eager_, inner);
+    inner = mul(eager_, activated(parts[0], s_.activation), parts[1]);
+  }
+  result = product(inner, weights.down, weights.down_bias);
+  inner = Tensor{};
+  result = mul(eager_, result, factor);
+  {
+    const Tensor counted = aten::arange(eager_, places, DType::int64);
+    const Tensor back = aten::plain(eager_, F::index, {places}, DType::int64, {&counted, &order});
+    result = aten::rows_at(eager_, result, back, {tokens, s_.experts_per_token, s_.hidden});
+  }
+  eager_.recorder.host(HostClass::pointwise);
+  return aten::to(eager_, aten::reshape(eager_, aten::sum_middle(eager_, result), x.sizes), x.type);
+}
+
+/// The experts of each token, and how much of each.
+void StackNetwork::route(const ExpertWeights& weights, const Tensor& rows, Tensor& chosen, Tensor& share) {
+  const std::int64_t tokens = rows.sizes[0], kept = s_.experts_per_token;
+  const Tensor scores = linear(eager_, rows, weights.router);
+  const Tensor probabilities = softmax(eager_, aten::to(eager_, scores, DType::fp32));
+  eager_.recorder.host(HostClass::pointwise, 4);
+  chosen = eager_.empty({tokens, kept}, DType::int64);
+  share = aten::slice_last(eager_, probabilities, kept);
+  const Tensor best = eager_.empty({tokens, kept}, DType::fp32);
+  eager_.recorder.op(Sort{DType::fp32, tokens, s_.experts, kept, 0}, {&probabilities}, {&best, &chosen});
+  share = aten::scale(eager_, share);
+}
+
+}  // namespace ridgeline::families

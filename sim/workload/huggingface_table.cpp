@@ -1,0 +1,215 @@
+#include "sim/workload/huggingface_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <set>
+
+#include "sim/config/data_folder.h"
+#include "sim/config/parse_yaml.h"
+#include "sim/units/nearest_name.h"
+
+namespace ridgeline {
+namespace {
+
+using config::Entry;
+using config::Node;
+using config::Value;
+
+bool is_said(const Value& value) { return value.exists() && value.node().kind != Node::Kind::null; }
+
+Node mapping_at(const config::Origin& origin) {
+  Node node;
+  node.kind = Node::Kind::mapping;
+  node.origin = origin;
+  return node;
+}
+Node scalar_at(std::string text, const config::Origin& origin) {
+  Node node;
+  node.kind = Node::Kind::scalar;
+  node.scalar = std::move(text);
+  node.origin = origin;
+  return node;
+}
+
+class TableReading {
+ public:
+  TableReading(const Value& table, const Value& config) : table_(table), config_(config) {}
+
+  HuggingFaceDescription read() {
+    check_fixed();
+    HuggingFaceDescription result;
+    result.tree = mapping_at(config_.origin());
+    put(result.tree, "family", scalar_at("composed", config_.origin()));
+    put(result.tree, "head", scalar_at(head(), config_.origin()));
+    section(table_, result.tree);
+    if (table_["encoder"].exists()) {
+      Node encoder = mapping_at(config_.origin());
+      section(table_["encoder"], encoder);
+      put(result.tree, "encoder", std::move(encoder));
+    }
+    for (const Entry& entry : config_.node().entries)
+      if (!read_.contains(entry.key) && !config_key_changes_nothing(entry.key)) result.unread.push_back(entry.key);
+    return result;
+  }
+
+ private:
+  static void put(Node& tree, const std::string& key, Node value) {
+    std::erase_if(tree.entries, [&](const Entry& entry) { return entry.key == key; });
+    const config::Origin origin = value.origin;
+    tree.entries.push_back(Entry{key, origin, std::move(value)});
+  }
+
+  /// The value of a dotted name, or an absent one.
+  Value look_up(const std::string& name) {
+    read_.insert(name.substr(0, name.find('.')));
+    Value at = config_;
+    for (std::size_t from = 0; from != std::string::npos;) {
+      const std::size_t dot = name.find('.', from);
+      if (at.is_list() && !at.list().empty()) return at.list().front();
+      if (!at.is_mapping()) return Value::absent(name, config_.origin());
+      at = at[name.substr(from, dot == std::string::npos ? dot : dot - from)];
+      from = dot == std::string::npos ? dot : dot + 1;
+    }
+    return at;
+  }
+  Value first_given(const Value& names) {
+    if (!names.is_list()) return look_up(names.text());
+    Value found = Value::absent("", config_.origin());
+    for (const Value& name : names.list()) {
+      const Value value = look_up(name.text());
+      if (!is_said(found)) found = value;
+    }
+    return found;
+  }
+
+  static Node translated(const Value& value, const Value& values) {
+    if (value.is_list()) {
+      Node list;
+      list.kind = Node::Kind::list;
+      list.origin = value.origin();
+      // Lists in lists are flattened, and numbers (how often a part is repeated) left out.
+      for (const Value& item : value.list()) {
+        if (item.is_list()) {
+          for (Node& inner : translated(item, values).items) list.items.push_back(std::move(inner));
+        } else if (item.text().find_first_not_of("0123456789") != std::string::npos) {
+          list.items.push_back(translated(item, values));
+        }
+      }
+      return list;
+    }
+    const std::string text = value.text();
+    const Value becomes = values[text];
+    if (becomes.exists()) return scalar_at(becomes.text(), value.origin());
+    std::vector<std::string> known;
+    for (const Entry& entry : values.node().entries) known.push_back(entry.key);
+    value.fail(fmt::format("'{}' is not built here; expected {}", text, fmt::join(known, " or ")));
+  }
+
+  void read_key(const std::string& key, const Value& from, Node& tree) {
+    const bool plain = !from.is_mapping();
+    const Value value = first_given(plain ? from : from["key"]);
+    if (is_said(value)) {
+      if (!plain && from["count"].exists()) {
+        const std::size_t entries = value.is_mapping() ? value.node().entries.size() : 0;
+        return put(tree, key, scalar_at(std::to_string(entries), value.origin()));
+      }
+      if (!plain && from["values"].exists()) return put(tree, key, translated(value, from["values"]));
+      if (!plain && (from["times"].exists() || from["plus"].exists())) {
+        std::int64_t number = value.integer() + from["plus"].integer({}, 0);
+        if (from["times"].exists()) number *= look_up(from["times"].text()).integer();
+        return put(tree, key, scalar_at(std::to_string(number), value.origin()));
+      }
+      return put(tree, key, value.node());
+    }
+    if (plain && (key == "layers" || key == "heads" || key == "hidden" || key == "vocabulary"))
+      config_.fail(fmt::format("{} is missing, which a {} needs",
+                               from.is_list() ? from.list().front().text() : from.text(),
+                               config_["model_type"].text()));
+    if (plain || !from["otherwise"].exists()) return;
+    const Value otherwise = from["otherwise"];
+    if (from["values"].exists()) return put(tree, key, translated(otherwise, from["values"]));
+    put(tree, key, otherwise.is_list() ? otherwise.node() : scalar_at(otherwise.text(), config_.origin()));
+  }
+
+  void section(const Value& from, Node& tree) {
+    if (from["set"].exists())
+      for (const Entry& entry : from["set"].node().entries) put(tree, entry.key, entry.value);
+    if (from["keys"].exists())
+      for (const Entry& entry : from["keys"].node().entries) read_key(entry.key, from["keys"][entry.key], tree);
+    if (!from["when"].exists()) return;
+    for (const Value& rule : from["when"].list()) {
+      const Value value = first_given(rule["key"]);
+      const std::string text = is_said(value) && value.node().kind == Node::Kind::scalar ? value.text()
+                               : is_said(value)                                          ? "given"
+                                                : rule["otherwise"].text("null");
+      const bool holds = rule["is"].exists() ? rule["is"].is(text) : !rule["is_not"].is(text);
+      if (holds) section(rule, tree);
+    }
+  }
+
+  /// What the class that the file names has on top.
+  std::string head() {
+    const Value known = table_["architectures"], named = config_["architectures"];
+    std::vector<std::string> names;
+    for (const Entry& entry : known.node().entries) names.push_back(entry.key);
+    if (!is_said(named)) return known[names.front()].text();
+    if (!named.is_list()) named.fail(fmt::format("expected a list of names, as [\"{}\"]", names.front()));
+    if (named.list().empty()) return known[names.front()].text();
+    const Value name = named.list().front();
+    if (known[name.text()].exists()) return known[name.text()].text();
+    name.fail(fmt::format("'{}' has no head here; expected {}", name.text(), fmt::join(names, " or ")));
+  }
+
+  void check_fixed() {
+    static const std::pair<const char*, const char*> kEvery[] = {{"chunk_size_feed_forward", "0"},
+                                                                 {"gradient_checkpointing", "false"},
+                                                                 {"output_attentions", "false"},
+                                                                 {"output_hidden_states", "false"},
+                                                                 {"torchscript", "false"}};
+    for (const auto& [key, allowed] : kEvery) {
+      const Value value = look_up(key);
+      if (is_said(value) && !value.is(allowed))
+        value.fail(fmt::format("not built; expected {} or no such key", allowed));
+    }
+    const Value both = look_up("is_encoder_decoder"), cross = look_up("add_cross_attention");
+    const char* expected =
+        table_["encoder"].exists() && !table_["architectures"]["CLIPModel"].exists() ? "true" : "false";
+    if (is_said(both) && !both.is(expected))
+      both.fail(fmt::format("such a network is not built; expected {}", expected));
+    if (is_said(cross) && !cross.is("false")) cross.fail("cross-attention of a decoder alone is not built");
+    const Value quantised = look_up("quantization_config"), problem = look_up("problem_type");
+    if (is_said(quantised)) quantised.fail("quantised weights are not built");
+    if (is_said(problem) && !problem.is("single_label_classification"))
+      problem.fail("losses of regression and of several labels are not built; expected single_label_classification");
+    const Value pruned = look_up("pruned_heads");
+    if (pruned.is_mapping() && !pruned.node().entries.empty()) pruned.fail("pruned heads are not built");
+    if (table_["fixed"].exists())
+      for (const Entry& entry : table_["fixed"].node().entries) {
+        const Value value = look_up(entry.key);
+        if (!is_said(value)) continue;
+        std::vector<std::string> allowed;
+        for (const Value& item : table_["fixed"][entry.key].list()) allowed.push_back(item.text());
+        if (std::none_of(allowed.begin(), allowed.end(), [&](const std::string& text) { return value.is(text); }))
+          value.fail(
+              fmt::format("such a network is not built; expected {} or no such key", fmt::join(allowed, " or ")));
+      }
+    if (table_["ignored"].exists())
+      for (const Value& name : table_["ignored"].list()) read_.insert(name.text());
+  }
+
+  const Value table_, config_;
+  std::set<std::string> read_{"architectures", "model_type", "id2label", "num_labels", "use_cache", "is_decoder"};
+};
+
+}  // namespace
+
+std::vector<std::string> family_table_names() { return config::yaml_names(config::data_folder("models") / "families"); }
+
+HuggingFaceDescription description_by_table(const std::string& model_type, const Value& config) {
+  const Node table = config::load_yaml((config::data_folder("models") / "families" / (model_type + ".yaml")).string());
+  return TableReading(Value(table), config).read();
+}
+
+}  // namespace ridgeline

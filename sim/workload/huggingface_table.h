@@ -1,0 +1,34 @@
+// Families of Hugging Face configurations as data: models/families/MODEL_TYPE.yaml says which key of a config.json
+// becomes which key of a composition.
+//
+//   architectures: {OPTForCausalLM: language-model}   # class: head; the first is what is built where none is named
+//   set: {norm: layer, positions: learned}            # keys of the composition that every such network has
+//   keys: {layers: num_hidden_layers}                 # of the composition, from the configuration; or a mapping:
+//     #  key       one name or several, the first that is given counts; dots go into mappings
+//     #  otherwise what a missing key means
+//     #  values    what each value becomes
+//     #  plus, times   a number; another key, by which it is multiplied
+//     #  count     true: how many entries a mapping has
+//   when: [{key: k, is: v, otherwise: o, set: {...}, keys: {...}}]  # further ones where a key has a value
+//   encoder: {set, keys, when}                        # of an encoder
+//   fixed: {key: [values]}                            # others are refused by name
+//   ignored: [key]                                    # changes neither time nor memory
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/workload/huggingface_config.h"
+
+namespace ridgeline {
+
+/// Sorted.
+std::vector<std::string> family_table_names();
+/// Throws config::ConfigError.
+HuggingFaceDescription description_by_table(const std::string& model_type, const config::Value& config);
+
+/// Names, token ids, rates of initialisation and generation, rotary bases.
+bool config_key_changes_nothing(std::string_view key);
+
+}  // namespace ridgeline

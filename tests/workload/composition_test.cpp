@@ -1,0 +1,222 @@
+// Networks as compositions of blocks: every configuration of Transformers measured or counted
+// (measurements/networks), and descriptions in YAML.
+#include "sim/workload/composition.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "sim/config/parse_yaml.h"
+#include "sim/workload/load_model.h"
+#include "sim/workload/training_step.h"
+#include "tests/support/measurement_index.h"
+#include "tests/support/temporary_path.h"
+
+namespace ridgeline {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+
+ModelDescription of_config(const json& config) {
+  const auto path = std::filesystem::path(temporary_path("network-config.json"));
+  std::ofstream(path) << config.dump();
+  struct Remove {
+    std::filesystem::path path;
+    ~Remove() { std::filesystem::remove(path); }
+  } const remove{path};
+  return load_model(path.string());
+}
+std::string refusal(const json& config) {
+  try {
+    of_config(config);
+  } catch (const config::ConfigError& e) {
+    return e.what();
+  }
+  return "";
+}
+ModelDescription of_yaml(const std::string& yaml) {
+  const config::Node tree = config::parse_yaml(yaml, "m.yaml");
+  return load_model(config::Value(tree));
+}
+std::string mistake(const std::string& yaml) {
+  try {
+    of_yaml(yaml);
+  } catch (const config::ConfigError& e) {
+    return e.what();
+  }
+  return "no mistake was found";
+}
+
+/// Whose blocks are not built; they are refused by name.
+const std::set<std::string> kNotBuilt{"deberta", "deberta-v2", "swin"};
+
+TEST(Composition, ParameterCountsAreThoseOfTransformers) {
+  int exact = 0, refused = 0;
+  for_each_row(testing::measurements().file("networks/networks.jsonl.gz"), [&](const json& row) {
+    const std::string name = row["name"], type = row["config"]["model_type"];
+    if (kNotBuilt.contains(type)) {
+      EXPECT_THAT(refusal(row["config"]), HasSubstr("'" + type + "'")) << name;
+      ++refused;
+      return;
+    }
+    const ModelDescription model = of_config(row["config"]);
+    EXPECT_EQ(parameter_count(model), row["parameters"].get<std::int64_t>()) << name;
+    EXPECT_THAT(model.unread, ::testing::IsEmpty()) << name;
+    ++exact;
+  });
+  EXPECT_EQ(exact, 75);
+  EXPECT_EQ(refused, 5);
+}
+
+TEST(Composition, WhatRunsHasTheParametersThatAreCounted) {
+  TrainingDescription training;
+  training.precision = Precision::amp_bf16;
+  training.micro_batch = 1;
+  training.sequence_length = 64;
+  for_each_row(testing::measurements().file("networks/networks.jsonl.gz"), [&](const json& row) {
+    if (!row.contains("B") || kNotBuilt.contains(row["config"]["model_type"].get<std::string>())) return;
+    const OpTrace trace = training_run(of_config(row["config"]), training, AttentionChoice::cudnn, 1);
+    EXPECT_EQ(trace.parameters, row["parameters"].get<std::int64_t>()) << row["name"];
+    EXPECT_GT(trace.model_flops, 0.0) << row["name"];
+  });
+}
+
+// BERT's masked language model said block by block is the network of family bert.
+TEST(Composition, AKnownNetworkCanBeSaidBlockByBlock) {
+  const ModelDescription composed = of_yaml(
+      "{family: composed, layers: 12, heads: 12, hidden: 768, vocabulary: 30522, max_positions: 512, positions: "
+      "learned, type_vocabulary: 2,"
+      " embedding_norm: true, norm_place: post, final_norm: false, causal: false, head: masked-lm, head_transform: "
+      "true, head_bias: true}");
+  const ModelDescription bert = load_model("bert-base", {{"head", "masked-lm", ""}});
+  EXPECT_EQ(parameter_count(composed), parameter_count(bert));
+  EXPECT_DOUBLE_EQ(model_flops(composed, 2, 128), model_flops(bert, 2, 128));
+}
+
+TEST(Composition, FlopsAreThoseOfTheSameNetworkOfAnOwnFamily) {
+  const ModelDescription composed = of_yaml(
+      "{family: composed, layers: 4, heads: 8, key_value_heads: 2, hidden: 512, feed_forward: 1024, vocabulary: 1000, "
+      "positions: rotary,"
+      " norm: rms, feed_forward_kind: gated, activation: silu, qkv_bias: false, output_bias: false, feed_forward_bias: "
+      "false, tie_embeddings: false}");
+  const ModelDescription llama = of_yaml(
+      "{family: llama, layers: 4, heads: 8, key_value_heads: 2, hidden: 512, feed_forward: 1024, vocabulary: 1000}");
+  EXPECT_EQ(parameter_count(composed), parameter_count(llama));
+  // Rotary angles are a product too, of no weight.
+  EXPECT_NEAR(model_flops(composed, 2, 128) / model_flops(llama, 2, 128), 1.0, 1e-4);
+}
+
+TEST(Composition, TheSameBlocksRunTheSameOperationsAsTheFamilyOfTheirOwn) {
+  TrainingDescription training;
+  training.micro_batch = 2;
+  training.sequence_length = 128;
+  training.precision = Precision::amp_bf16;
+  const auto operations = [&](const ModelDescription& model, AttentionChoice choice) {
+    const OpTrace trace = training_run(model, training, choice);
+    std::map<std::string, int> count;
+    for (auto i = trace.steps.back().begin; i < trace.steps.back().end; ++i)
+      if (trace.records[i].kind == Record::Kind::op) {
+        const Op& op = trace.ops[trace.calls[trace.records[i].index].op];
+        ++count[name_of(op) + " " + shape_of(op)];
+      }
+    return count;
+  };
+  const ModelDescription composed = of_yaml(
+      "{family: composed, layers: 2, heads: 8, key_value_heads: 2, hidden: 512, feed_forward: 1024, vocabulary: 1000, "
+      "positions: rotary,"
+      " norm: rms, feed_forward_kind: gated, activation: silu, qkv_bias: false, output_bias: false, feed_forward_bias: "
+      "false, tie_embeddings: false}");
+  const ModelDescription llama = of_yaml(
+      "{family: llama, layers: 2, heads: 8, key_value_heads: 2, hidden: 512, feed_forward: 1024, vocabulary: 1000}");
+  for (const AttentionChoice choice : {AttentionChoice::cudnn, AttentionChoice::flash, AttentionChoice::eager})
+    EXPECT_EQ(operations(composed, choice), operations(llama, choice)) << static_cast<int>(choice);
+}
+
+TEST(Composition, MistakesNameThePlaceAndWhatIsAllowed) {
+  const std::string sizes = "family: composed, layers: 2, heads: 4, hidden: 64, vocabulary: 10";
+  EXPECT_THAT(mistake("{" + sizes + ", norms: rms}"), ::testing::AllOf(HasSubstr("norms"), HasSubstr("m.yaml:1:")));
+  EXPECT_THAT(mistake("{" + sizes + ", norm: rsm}"), HasSubstr("did you mean rms?"));
+  EXPECT_THAT(mistake("{" + sizes + ", positions: learned}"), HasSubstr("max_positions"));
+  EXPECT_THAT(mistake("{" + sizes + ", key_value_heads: 3}"), HasSubstr("evenly"));
+  EXPECT_THAT(mistake("{" + sizes + ", cross_attention: true}"), HasSubstr("encoder"));
+  EXPECT_THAT(mistake("{" + sizes + ", experts: 2, experts_per_token: 3}"), HasSubstr("experts_per_token"));
+  EXPECT_THAT(mistake("{" + sizes + ", layer_kinds: [half]}"), HasSubstr("full or window"));
+  EXPECT_THAT(mistake("{family: composed, layers: 2, heads: 3, hidden: 64, vocabulary: 10}"), HasSubstr("multiple"));
+  EXPECT_THAT(mistake("{family: composed, layers: 2, hidden: 64, vocabulary: 10}"), HasSubstr("heads"));
+}
+
+const json kMistral{{"model_type", "mistral"},  {"num_hidden_layers", 2}, {"num_attention_heads", 4},
+                    {"num_key_value_heads", 2}, {"hidden_size", 64},      {"vocab_size", 100},
+                    {"intermediate_size", 128}, {"head_dim", 16},         {"sliding_window", 32}};
+
+json with(const json& changes) {
+  json config = kMistral;
+  config.update(changes);
+  return config;
+}
+
+TEST(FamilyTables, AnUnknownModelTypeListsTheKnownOnesWithTheNearestName) {
+  EXPECT_THAT(refusal(with({{"model_type", "mistal"}})), ::testing::AllOf(HasSubstr("'mistral'"), HasSubstr("whisper"),
+                                                                          HasSubstr("bert"), HasSubstr("model_type")));
+}
+
+TEST(FamilyTables, KeysThatAskForAnotherNetworkAreRefusedByNameAndUnknownOnesNamed) {
+  EXPECT_THAT(refusal(with({{"hidden_act", "mish"}})), ::testing::AllOf(HasSubstr("hidden_act"), HasSubstr("silu")));
+  EXPECT_THAT(refusal(with({{"quantization_config", {{"bits", 4}}}})), HasSubstr("quantization_config"));
+  EXPECT_THAT(refusal(with({{"architectures", {"MistralForTokenClassification"}}})), HasSubstr("MistralForCausalLM"));
+  EXPECT_THAT(refusal(with({{"layer_types", {"chunked_attention"}}})), HasSubstr("layer_types"));
+  json short_of = kMistral;
+  short_of.erase("hidden_size");
+  EXPECT_THAT(refusal(short_of), HasSubstr("hidden_size is missing, which a mistral needs"));
+  EXPECT_EQ(of_config(with({{"some_new_key", 1}})).unread, std::vector<std::string>{"some_new_key"});
+}
+
+TEST(FamilyTables, AWindowMasksLongerSequencesOnly) {
+  TrainingDescription training;
+  training.precision = Precision::amp_bf16;
+  const auto masked = [&](std::int64_t length) {
+    training.sequence_length = length;
+    const OpTrace trace = training_run(of_config(kMistral), training, AttentionChoice::cudnn);
+    return std::count_if(trace.ops.begin(), trace.ops.end(), [](const Op& op) {
+      const auto* attention = std::get_if<Attention>(&op);
+      return attention != nullptr && attention->bias;
+    });
+  };
+  EXPECT_EQ(masked(32), 0);
+  EXPECT_EQ(masked(64), 2);  // forward and backward
+}
+
+TEST(FamilyTables, DecodersGenerateWithTheKeysOfEarlierTokens) {
+  TrainingDescription use;
+  use.sequence_length = 16;
+  use.inference = InferenceDescription{};
+  use.inference->new_tokens = 3;
+  const OpTrace trace = training_run(of_config(kMistral), use, AttentionChoice::flash, 1);
+  const auto longest = [&](const Op& op) {
+    const auto* attention = std::get_if<Attention>(&op);
+    return attention != nullptr ? attention->seq_k : 0;
+  };
+  std::int64_t keys = 0;
+  for (const Op& op : trace.ops) keys = std::max(keys, longest(op));
+  EXPECT_EQ(keys, 18) << "the last token is never run";
+}
+
+TEST(FamilyTables, EveryFamilyIsSmall) {
+  const auto folder = std::filesystem::path(RIDGELINE_SOURCE_DIR) / "models" / "families";
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    std::ifstream file(entry.path());
+    int lines = 0;
+    for (std::string line; std::getline(file, line);) ++lines;
+    EXPECT_LT(lines, 60) << entry.path();
+  }
+}
+
+}  // namespace
+}  // namespace ridgeline
