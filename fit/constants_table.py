@@ -15,7 +15,8 @@ DOCUMENT = ROOT / "docs/refit.md"
 BEGIN, END = "<!-- constants: written by fit/constants_table.py -->\n", "<!-- end of constants -->\n"
 DATA = {"memory_bound": "kernels of an H200 that are no products", "split_reduction": "second kernels of split products",
         "products": "products of an H200; serving libraries on an A100", "attention": "attention of an H200",
-        "convolution": "convolutions of an H200", "network": "collectives of two and four H200; published ones of one node"}
+        "convolution": "convolutions of an H200", "network": "collectives of two and four H200; published ones of one node",
+        "overlap": "collectives beside kernels on two and four H200"}
 
 
 def law_rows():

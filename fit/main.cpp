@@ -42,7 +42,8 @@ const std::vector<TableFit>& table_fits() {
         "efficient_attention", "efficient_attention_backward"},
        attention_problems},
       {"convolution", true, {"conv2d", "conv2d_backward"}, convolution_problems},
-      {"network", true, {"none"}, network_problems}};
+      {"network", true, {"none"}, network_problems},
+      {"overlap", true, {"none"}, overlap_problems}};
   return fits;
 }
 
@@ -128,7 +129,8 @@ int run(const Request& request) {
   for (const std::string& name : request.tables)
     if (std::none_of(table_fits().begin(), table_fits().end(), [&](const TableFit& one) { return name == one.name; }))
       throw UserError(fmt::format(
-          "\"{}\" is no table; there are memory_bound, split_reduction, products, attention, convolution and network",
+          "\"{}\" is no table; there are memory_bound, split_reduction, products, attention, convolution, network "
+          "and overlap",
           name));
   const Laboratory laboratory{load_gpu("nvidia-h200-sxm-141gb"), load_software("pytorch-2.11")};
   int wrong = 0;
@@ -146,9 +148,10 @@ int run(const Request& request) {
 int main(int argc, char** argv) {
   ridgeline::fit::Request request;
   CLI::App app{"Makes the tables of fitted constants (data/laws) from the committed measurements (docs/refit.md)."};
-  app.add_option("TABLE", request.tables,
-                 "memory_bound, split_reduction, products, attention, convolution, network; those that are settled "
-                 "where none is given");
+  app.add_option(
+      "TABLE", request.tables,
+      "memory_bound, split_reduction, products, attention, convolution, network, overlap; those that are settled "
+      "where none is given");
   app.add_flag("--check", request.check, "fit nothing anew: fail unless each table is what the fit makes of the data");
   app.add_flag("--dry-run", request.dry_run, "report, and leave the tables as they are");
   app.add_option("--class", request.only_class, "only this class of kernels");
