@@ -4,7 +4,8 @@
 measurements/h200/compile/steps.jsonl.gz says what forward, backward, clipping, optimizer and zeroing cost the host in ten
 steps of 39 to 393 parameter tensors, compile/sequences what their compiled graphs launch. Each part is a sum of a fixed
 cost and costs for each tensor, generated kernel or library call; least squares of relative errors, divided by the scale
-that the file states. Without options the numbers are written into the file; --check fails unless they are what the steps
+that the file states. Costs of the wrappers of several GPUs are those of data/laws/wrappers.yaml, which ridgeline_fit
+makes of whole steps. Without options the numbers are written into the file; --check fails unless they are what the steps
 make of them. The held-out steps beside them say how well the sums hold.
 """
 import argparse
@@ -20,6 +21,7 @@ from least_squares import relative_fit
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 HOST = ROOT / "hw/hosts/default.yaml"
 COMPILED = ROOT / "measurements/h200/compile"
+WRAPPERS = ROOT / "data/laws/wrappers.yaml"
 
 
 def tensors(model):
@@ -77,6 +79,11 @@ def compiled_system(all_steps):
     return names, rows, values
 
 
+def wrapper_costs():
+    """What ridgeline_fit made: cost by name [us]."""
+    return dict(re.findall(r"^      (\w+): {value: ([0-9.]+)", WRAPPERS.read_text(), re.M))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--check", action="store_true", help="write nothing; fail unless the file is as the steps make it")
@@ -104,6 +111,12 @@ def main():
             if known != written:
                 wrong.append(f"{arguments.host.name}: {name} is {known} us; the steps give {written}")
             text = pattern.sub(rf"\g<1>{written}\g<3>", text, count=1)
+    for name, written in wrapper_costs().items():
+        pattern = re.compile(rf"(\n  {name}: {{value: )([0-9.]+)( us)")
+        known = pattern.search(text)[2]
+        if known != written:
+            wrong.append(f"{arguments.host.name}: {name} is {known} us; {WRAPPERS.name} has {written}")
+        text = pattern.sub(rf"\g<1>{written}\g<3>", text, count=1)
     if not arguments.check and not arguments.dry_run:
         arguments.host.write_text(text)
         return 0

@@ -4,10 +4,13 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <functional>
 
+#include "fit/collective_ranges.h"
 #include "fit/fit_class.h"
+#include "fit/host_scales.h"
 #include "sim/hardware/load_gpu.h"
 #include "sim/hardware/load_host.h"
 #include "sim/units/user_error.h"
@@ -42,9 +45,17 @@ const std::vector<TableFit>& table_fits() {
         "efficient_attention", "efficient_attention_backward"},
        attention_problems},
       {"convolution", true, {"conv2d", "conv2d_backward"}, convolution_problems},
-      {"network", true, {"none"}, network_problems}};
+      {"network", true, {"none"}, network_problems},
+      {"overlap", true, {"none"}, overlap_problems},
+      {"wrappers", true, {"none"}, wrapper_problems}};
   return fits;
 }
+
+/// The table of ranges of collectives, which is no fit.
+/// Scales of hosts, which are printed and compared: costs that rest on them are divided by them.
+constexpr std::string_view kScales = "host_scale";
+constexpr double kScaleTolerance = 0.02;  // half of what a median of so many steps leaves open
+constexpr std::string_view kRanges = "collective_range";
 
 struct Request {
   fs::path root = RIDGELINE_SOURCE_DIR, laws;
@@ -124,11 +135,42 @@ int run_table(const Request& request, const TableFit& fits, const Laboratory& la
   return wrong_classes;
 }
 
+/// Quantiles in the place of a fit.
+int run_ranges(const Request& request) {
+  const fs::path path = (request.laws.empty() ? request.root / "data/laws" : request.laws) / "collective_range.yaml";
+  const MeasurementIndex index(request.root / "measurements");
+  LawTable table = read_table(path);
+  const std::vector<std::string> wrong = check_collective_ranges(index, table);
+  for (const std::string& text : wrong) fmt::print("collective_range: {}\n", text);
+  if (request.check) return wrong.empty() ? 0 : 1;
+  set_collective_ranges(index, table);
+  for (const LawClass& one : table.classes)
+    fmt::print("collective_range: {}: {} to {}, {}\n", one.name, one.values().at("low"), one.values().at("high"),
+               text_of_errors(one.fit->held_out));
+  if (!request.dry_run) write_table(table, path);
+  return 0;
+}
+
+/// Prints what the steps ask for; the number of files that state another scale.
+int run_scales(const Request& request) {
+  int wrong = 0;
+  for (const HostScale& one : host_scales(request.root)) {
+    const bool same = std::abs(one.stated / one.asked - 1.0) < kScaleTolerance;
+    fmt::print("hw/hosts/{}.yaml: scale {}; {} steps ask for {:.3g} (half of them within {:.3g} to {:.3g}){}\n",
+               one.host, one.stated, one.steps.size(), one.asked, one.least, one.most,
+               same ? "" : ": NOT what they ask for");
+    wrong += same ? 0 : 1;
+  }
+  return wrong;
+}
+
 int run(const Request& request) {
   for (const std::string& name : request.tables)
-    if (std::none_of(table_fits().begin(), table_fits().end(), [&](const TableFit& one) { return name == one.name; }))
+    if (name != kRanges && name != kScales &&
+        std::none_of(table_fits().begin(), table_fits().end(), [&](const TableFit& one) { return name == one.name; }))
       throw UserError(fmt::format(
-          "\"{}\" is no table; there are memory_bound, split_reduction, products, attention, convolution and network",
+          "\"{}\" is no table; there are memory_bound, split_reduction, products, attention, convolution, network, "
+          "overlap, wrappers, collective_range and host_scale",
           name));
   const Laboratory laboratory{load_gpu("nvidia-h200-sxm-141gb"), load_software("pytorch-2.11")};
   int wrong = 0;
@@ -137,6 +179,9 @@ int run(const Request& request) {
     if (wanted.empty() ? fits.settled : std::find(wanted.begin(), wanted.end(), fits.name) != wanted.end())
       wrong += run_table(request, fits, laboratory);
   }
+  const auto& wanted = request.tables;  // after the constants that they are ranges of
+  if (wanted.empty() || std::find(wanted.begin(), wanted.end(), kRanges) != wanted.end()) wrong += run_ranges(request);
+  if (wanted.empty() || std::find(wanted.begin(), wanted.end(), kScales) != wanted.end()) wrong += run_scales(request);
   return wrong > 0 ? 1 : 0;
 }
 
@@ -147,7 +192,9 @@ int main(int argc, char** argv) {
   ridgeline::fit::Request request;
   CLI::App app{"Makes the tables of fitted constants (data/laws) from the committed measurements (docs/refit.md)."};
   app.add_option("TABLE", request.tables,
-                 "memory_bound, split_reduction, products, attention, convolution, network; those that are settled "
+                 "memory_bound, split_reduction, products, attention, convolution, network, overlap, wrappers, "
+                 "collective_range; those "
+                 "that are settled "
                  "where none is given");
   app.add_flag("--check", request.check, "fit nothing anew: fail unless each table is what the fit makes of the data");
   app.add_flag("--dry-run", request.dry_run, "report, and leave the tables as they are");

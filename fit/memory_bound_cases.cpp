@@ -3,6 +3,7 @@
 #include <set>
 #include <stdexcept>
 
+#include "fit/call_cases.h"
 #include "fit/law_problem.h"
 #include "sim/kernels/lowering.h"
 #include "sim/timing/code_kernels.h"
@@ -59,6 +60,7 @@ std::vector<Problem> memory_bound_problems(const Measurements& measurements, con
       timed.push_back({lowered.launches[i], residency.empty() ? std::vector<double>{} : residency[i]});
     }
   }
+  add_calls(measurements, laboratory, lowering, collected);
   return problems_of(std::move(collected), kLaw, laboratory.gpu);
 }
 

@@ -1,18 +1,28 @@
 // Negative log-likelihood: one block gathers the log-probability of every row's target; backward clears the whole
 // gradient, then one block scatters into it. PyTorch 2.11.
 #include <algorithm>
+#include <cmath>
 #include <stdexcept>
 
 #include "sim/kernels/families.h"
 #include "sim/kernels/memory_bound_launch.h"
 
 namespace ridgeline {
+namespace {
+
+/// A thread for 16 rows, as the nearest power of two.
+std::int64_t threads_of(std::int64_t rows) {
+  const double power = std::round(std::log2(static_cast<double>(rows) / 16.0));
+  return std::clamp<std::int64_t>(std::int64_t{1} << static_cast<int>(std::max(0.0, power)), 32, 1024);
+}
+
+}  // namespace
 
 LoweredOp lower_nll_loss(const NllLoss& op, const Gpu& /*gpu*/, const Software& /*software*/) {
   if (op.rows < 1 || op.classes < 1) throw std::invalid_argument("a loss needs at least one row and one class");
   constexpr double kSector = 32.0;
   const auto rows = static_cast<double>(op.rows);
-  const std::int64_t threads = std::clamp<std::int64_t>(std::int64_t{1} << log2_ceil(op.rows), 32, 1024);
+  const std::int64_t threads = threads_of(op.rows);
   const double touched = rows * std::min(kSector, static_cast<double>(op.classes * bytes_of(op.type)));
   LoweredOp result;
   if (op.backward) {

@@ -52,21 +52,28 @@ Plan plan_of(std::int64_t outputs, std::int64_t inputs, bool contiguous, std::in
   return plan;
 }
 
-/// Running sums: along rows 16 rows a block and a tile of them at a time, down columns a thread a column, one element
-/// after the other.
+/// Threads of a scan's block side by side in a row, the others work on further rows: as many as rows are longer than
+/// there are rows, in logarithms.
+std::int64_t scan_width(std::int64_t rows, std::int64_t cols) {
+  constexpr int kThreads = 9, kLeast = 4;  // as powers of two
+  return std::int64_t{1} << std::clamp((kThreads + log2_ceil(cols) - log2_ceil(rows)) / 2, kLeast, kThreads);
+}
+
+/// Running sums: along rows, two elements a thread at a time; down columns a thread a column, one element after the
+/// other.
 LoweredOp lower_scan(const Reduction& op) {
-  constexpr std::int64_t kRowsOfBlock = 16, kTile = 64, kThreads = 512;
-  constexpr double kStep = 0.6;        // of a pass through the memory, a dependent load of one element
-  constexpr double kSerialWork = 0.1;  // instructions an element, of those that the tiles need
+  constexpr std::int64_t kThreads = 512;
   const bool down = op.kind == ReductionKind::scan_rows;
   const double n = static_cast<double>(op.rows * op.cols), bytes = n * static_cast<double>(bytes_of(op.type));
+  const std::int64_t width = scan_width(op.rows, op.cols), tiles = ceil_div(op.cols, 2 * width);
   Geometry geometry;
   geometry.threads = static_cast<int>(down ? std::clamp<std::int64_t>(op.cols, 32, kThreads) : kThreads);
-  geometry.grid_x = down ? ceil_div(op.cols, geometry.threads) : ceil_div(op.rows, kRowsOfBlock);
-  KernelLaunch launch = memory_bound_launch(
-      MemoryBoundKernel::scan, "tensor_kernel_scan", TimeClass::elementwise, op.type, geometry,
-      {.elements = down ? kSerialWork * n : n,
-       .iterations = down ? kStep * static_cast<double>(op.rows) : static_cast<double>(ceil_div(op.cols, kTile))});
+  geometry.grid_x = down ? ceil_div(op.cols, geometry.threads) : ceil_div(op.rows, kThreads / width);
+  KernelLaunch launch =
+      memory_bound_launch(down ? MemoryBoundKernel::scan_columns : MemoryBoundKernel::scan, "tensor_kernel_scan",
+                          TimeClass::elementwise, op.type, geometry,
+                          {.elements = down ? n : static_cast<double>(op.rows * tiles * 2 * width),
+                           .iterations = down ? static_cast<double>(op.rows) : static_cast<double>(tiles)});
   launch.flops = n;
   launch.reads = {{0, bytes}};
   launch.writes = {{1, bytes}};

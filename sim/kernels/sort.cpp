@@ -12,21 +12,22 @@ namespace {
 
 constexpr std::int64_t kBitonicMost = 32, kBlockMost = 4096;
 
-/// One block for `rows_of_block` rows. A step is a pass over the block's keys in registers and shared memory.
+/// A kernel whose blocks each work on rows of their own, in registers and shared memory.
 struct BlockSort {
+  MemoryBoundKernel kernel = MemoryBoundKernel::sort_block;
   std::string_view name;
-  std::int64_t blocks = 1, padded = 1;
+  std::int64_t blocks = 1;
   int threads = 32;
   std::int64_t shared = 0;
-  double steps = 1.0, trips = 1.0;  ///< instructions go with the steps, the chain of a block with its trips
+  double work = 1.0;    ///< of a thread, in keys and steps
+  double passes = 1.0;  ///< of a block, one after the other
 };
 
 KernelLaunch block_launch(const BlockSort& sort, double read_bytes, double written_bytes) {
-  KernelLaunch launch =
-      memory_bound_launch(MemoryBoundKernel::sort_block, std::string(sort.name), TimeClass::elementwise, DType::fp32,
-                          {sort.blocks, 1, sort.threads, 40, sort.shared},
-                          {.elements = static_cast<double>(sort.blocks) * static_cast<double>(sort.padded) * sort.steps,
-                           .iterations = sort.trips});
+  KernelLaunch launch = memory_bound_launch(
+      sort.kernel, std::string(sort.name), TimeClass::elementwise, DType::fp32,
+      {sort.blocks, 1, sort.threads, 40, sort.shared},
+      {.elements = static_cast<double>(sort.blocks) * sort.threads * sort.work, .iterations = sort.passes});
   launch.pipe = Pipe::none;
   launch.reads = {{0, read_bytes}};
   launch.writes = {{1, written_bytes / 2}, {2, written_bytes / 2}};
@@ -38,17 +39,22 @@ int digits_of(const Sort& op) { return static_cast<int>(8 * bytes_of(op.type) / 
 
 KernelLaunch sort_in_block(const Sort& op, std::int64_t cols, double bytes) {
   if (cols <= kBitonicMost) {
-    // Sixteen rows a block, fifteen exchanges of a key each, five instructions' worth of a radix pass.
-    return block_launch({"bitonicSortKVInPlace", ceil_div(op.rows, 16), 16 * kBitonicMost, 256, 6144, 5.0, 6.0}, bytes,
-                        bytes);
+    // Sixteen rows of 32 places a block, two keys a thread, fifteen exchanges between barriers.
+    constexpr double kExchanges = 15.0;
+    return block_launch({MemoryBoundKernel::sort_exchange, "bitonicSortKVInPlace", ceil_div(op.rows, 16), 256, 6144,
+                         kExchanges, kExchanges},
+                        bytes, bytes);
   }
-  // Blocks of 32 or 128 threads with 4 or 32 keys a thread, as PyTorch has them.
+  // Blocks of 32 or 128 threads with 4 or 32 keys a thread, as PyTorch has them. Of each digit a thread ranks its keys
+  // one after the other, and the block adds up its counts; then keys and places are exchanged.
+  constexpr double kCounts = 4.0;    // the time of so many keys
+  constexpr double kExchange = 2.5;  // of so many digits: loads, exchanges and stores
   const std::int64_t padded = cols <= 128 ? 128 : cols <= 1024 ? 1024 : kBlockMost;
   const std::int64_t each = padded <= 128 ? 4 : 32;
-  const int threads = static_cast<int>(padded / each), digits = digits_of(op);
-  return block_launch({"radixSortKVInPlace", op.rows, padded, threads, 12 * padded, static_cast<double>(digits),
-                       (2.5 + digits) * (3.0 + 0.1 * static_cast<double>(each))},
-                      bytes, bytes);
+  const int threads = static_cast<int>(padded / each);
+  const double steps = (kExchange + digits_of(op)) * (kCounts + static_cast<double>(each));
+  return block_launch(
+      {MemoryBoundKernel::sort_block, "radixSortKVInPlace", op.rows, threads, 12 * padded, steps, steps}, bytes, bytes);
 }
 
 /// What puts keys and their places where they are sorted: copies, and the places counted up.
@@ -70,16 +76,18 @@ LoweredOp select(const Sort& op) {
   // A warp's counts of a digit of two bits, from the highest on, each a sweep over the row. From 1,000 keys on, where
   // rows alone would leave SMs idle, blocks share a row: counts, their sums, what is within the kept, a digit at a
   // time.
-  constexpr double kSweepWork = 0.67;  // of a radix pass
+  // A sweep ends with its barriers and the counts, which the warps add to the same words one after the other; in loads
+  // of a key.
+  constexpr double kBarriers = 2.0, kCountsOfWarp = 0.125;
   constexpr std::int64_t kManyBlocks = 1024, kKeysOfBlock = 4096;
   LoweredOp result;
   if (op.cols <= kManyBlocks || (op.rows < 20 && op.cols <= 20000)) {
     const std::int64_t threads = std::min<std::int64_t>(1024, ceil_div(op.cols, 32) * 32);
-    const double sweeps = 2.0 * digits_of(op);
-    result.launches.push_back(
-        block_launch({"gatherTopK", op.rows, ceil_div(op.cols, threads) * threads, static_cast<int>(threads), 1024,
-                      kSweepWork * sweeps, sweeps * (0.5 + 0.3 * static_cast<double>(ceil_div(op.cols, threads)))},
-                     bytes, kept));
+    const double sweeps = 2.0 * digits_of(op), keys = static_cast<double>(ceil_div(op.cols, threads));
+    result.launches.push_back(block_launch(
+        {MemoryBoundKernel::select_block, "gatherTopK", op.rows, static_cast<int>(threads), 1024,
+         sweeps * (kBarriers + keys), sweeps * (kBarriers + kCountsOfWarp * static_cast<double>(threads / 32) + keys)},
+        bytes, kept));
   } else {
     const std::int64_t blocks = op.rows * ceil_div(op.cols, kKeysOfBlock);
     for (std::int64_t digit = 0; digit < bytes_of(op.type); ++digit)

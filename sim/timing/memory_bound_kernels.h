@@ -70,7 +70,8 @@ enum class MemoryBoundKernel : std::uint8_t {
   reduce_columns,
   reduce_rows,
   reduce_all,
-  scan,
+  scan,          ///< running sums along rows …
+  scan_columns,  ///< … and down columns
   // optimizer
   multi_tensor_add,
   multi_tensor_mul,
@@ -116,7 +117,9 @@ enum class MemoryBoundKernel : std::uint8_t {
   // small kernels of a sort, a scan, an index range
   sort_histogram,
   sort_pass,
-  sort_block,
+  sort_block,     ///< rows sorted by digits, each in a block …
+  sort_exchange,  ///< … short ones by exchanges
+  select_block,   ///< the largest few of a row
   unique,
   tiny,
   // helpers of fused attention

@@ -31,6 +31,7 @@ def main():
              ("kernel_menus", "--document", menus, r"(kSimt)", r"\1", 0),
              ("host_costs", "--host", host, r"(clip_fixed: {value: )\d+", r"\g<1>300", 1),
              ("host_costs", "--host", host, r"(compiled_call: {value: )[\d.]+", r"\g<1>7.14", 1),
+             ("host_costs", "--host", host, r"(fsdp_gather: {value: )[\d.]+", r"\g<1>300", 1),
              ("kernel_menus", "--document", menus, r"(kWgmmaHalf \| )50", r"\g<1>51", 1)]
     cases += [("power", "--hardware", h200, measured.format(name), rf"\g<1>{value}", 1)
               for name, value in (("idle", 118), ("tensor_bf16", 1.18), ("knee", 1120))]

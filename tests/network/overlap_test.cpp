@@ -6,72 +6,35 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
-#include <nlohmann/json.hpp>
 
 #include "sim/hardware/load_gpu.h"
-#include "sim/network/collective_case.h"
-#include "sim/network/load_cluster.h"
-#include "sim/study/measured_ops.h"
+#include "sim/study/measured_overlaps.h"
 #include "tests/support/measurement_index.h"
 
 namespace ridgeline {
 namespace {
 
-using nlohmann::json;
-
 constexpr double kMedian = 0.08, kWorst = 0.25;  // of both times
-constexpr double kDisturbed = 2.0;  // a collective alone that took so many times what the law says was not alone
-
-/// Thread blocks of the libraries' kernels and bytes of their operands, as the shapes say.
-const std::map<std::string, KernelBesides>& kernels() {
-  static const std::map<std::string, KernelBesides> known{
-      {"gemm_8192", {Seconds{}, 2048, 1, Bytes{8e8}, 0}},
-      {"gemm_16384x3072x768", {Seconds{}, 1536, 1, Bytes{2.3e8}, 0}},
-      {"gemm_fp32_4096", {Seconds{}, 1024, 2, Bytes{2e8}, 0}},
-      {"add_512MB", {Seconds{}, 1e6, 8, Bytes{1.61e9}, 1}},
-      {"attention_16x12x1024x64", {Seconds{}, 1536, 1, Bytes{1e8}, 0}},
-      {"layer_norm_16384x4096", {Seconds{}, 16384, 8, Bytes{2.68e8}, 1}},
-      {"add_8MB", {Seconds{}, 4096, 8, Bytes{0}, 1}}};
-  return known;
-}
 
 TEST(Overlap, both_times_are_what_an_h200_took) {
+  const MeasuredOverlaps measured = load_measured_overlaps(testing::measurements());
   std::vector<double> errors;
-  int disturbed = 0;
-  for_each_row(testing::measurements().file("h200/parallel/overlap.jsonl"), [&](const json& row) {
-    const std::string key = row["op"].get<std::string>() + row["compute"].get<std::string>() + row["bytes"].dump();
-    if (!held_out_by_shape(hash_of(key + row["world"].dump()))) return;
-    const Cluster cluster = load_cluster("h200-x" + std::to_string(row["world"].get<int>()));
-    const Gpu gpu = load_gpu(cluster.gpu_name);
-    const Collective one{
-        .kind = *collective_kind_from(row["op"].get<std::string>()), .ranks = cluster.gpus, .bytes = row["bytes"]};
-    CollectiveTime collective = collective_time(cluster, gpu, one, place(cluster, cluster.gpus));
-    if (row["collective_us"].get<double>() > kDisturbed * in_microseconds(collective.call)) {
-      ++disturbed;
-      return;
-    }
-    collective.time = microseconds(row["collective_us"]);
-    KernelBesides kernel = kernels().at(row["compute"]);
-    kernel.time = microseconds(row["compute_us"]);
-    const SideBySide both = side_by_side(gpu, collective, kernel);
-    const auto compare = [&](const char* what, Seconds predicted, double us, bool covered) {
-      if (!covered) return;  // the other ended before it
-      errors.push_back(std::abs(in_microseconds(predicted) / us - 1.0));
-      if (errors.back() > kWorst)
-        fmt::print("{} {}: {:.0f} us, measured {:.0f}\n", row["compute"].get<std::string>() + " beside " + key, what,
-                   in_microseconds(predicted), us);
-    };
-    compare("kernel", both.kernel, row["compute_beside_us"], row["covered"][0]);
-    compare("collective", both.collective, row["collective_beside_us"], row["covered"][1]);
-  });
+  for (const MeasuredOverlap& one : measured.rows) {
+    if (!one.held_out) continue;
+    const SideBySide both = side_by_side(measured.gpus[static_cast<std::size_t>(one.gpu)], one.collective, one.kernel);
+    const Seconds predicted = one.of_collective ? both.collective : both.kernel;
+    errors.push_back(std::abs(ratio(predicted, one.beside) - 1.0));
+    if (errors.back() > kWorst)
+      fmt::print("{} {}: {:.0f} us, measured {:.0f}\n", one.name, one.of_collective ? "collective" : "kernel",
+                 in_microseconds(predicted), in_microseconds(one.beside));
+  }
   ASSERT_GE(errors.size(), 30u);
   std::sort(errors.begin(), errors.end());
   fmt::print("n {}  median {:.1f} %  nine in ten {:.1f} %  worst {:.1f} %\n", errors.size(),
              100 * errors[errors.size() / 2], 100 * errors[errors.size() * 9 / 10], 100 * errors.back());
   EXPECT_LE(errors[errors.size() / 2], kMedian);
   EXPECT_LE(errors.back(), kWorst);
-  EXPECT_EQ(disturbed, 1);
+  EXPECT_EQ(measured.disturbed_held_out, 1);
 }
 
 class OverlapLimits : public ::testing::Test {

@@ -1,0 +1,65 @@
+#include "fit/host_scales.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "sim/answer/step_run.h"
+#include "sim/study/error_statistics.h"
+#include "sim/study/step_validation.h"
+
+namespace ridgeline::fit {
+namespace {
+
+/// Steps that the GPU was busy for less of than this wait for the host.
+constexpr double kBusy = 0.8;
+
+bool waits_for_host(const MeasuredStep& step) {
+  return !step.compiled && step.gpu_busy && ratio(*step.gpu_busy, *step.step_time) < kBusy;
+}
+
+/// The scale at which the step is predicted to take what it took: costs are proportional to it.
+double scale_asked_for(const ValidatedStep& step) {
+  constexpr int kRounds = 40;
+  Scenario scenario = step.scenario;
+  double low = 0.1, high = 20.0;
+  for (int i = 0; i < kRounds && high / low > 1.0005; ++i) {
+    scenario.host.scale = std::sqrt(low * high);
+    (predict(scenario, "analytic").step.time < *step.measured.step_time ? low : high) = scenario.host.scale;
+  }
+  return std::sqrt(low * high);
+}
+
+double to_three_digits(double value) {
+  const double unit = std::pow(10.0, std::floor(std::log10(value)) - 2.0);
+  return std::round(value / unit) * unit;
+}
+
+HostScale scale_of(const std::string& host, const std::vector<const ValidatedStep*>& steps) {
+  HostScale result{.host = host, .stated = steps.empty() ? 0.0 : steps.front()->scenario.host.scale};
+  std::vector<double> scales;
+  for (const ValidatedStep* step : steps) {
+    scales.push_back(scale_asked_for(*step));
+    result.steps.push_back(step->measured.name);
+  }
+  result.asked = to_three_digits(quantile(scales, 0.5));
+  result.least = quantile(scales, 0.25);
+  result.most = quantile(scales, 0.75);
+  return result;
+}
+
+}  // namespace
+
+std::vector<HostScale> host_scales(const std::filesystem::path& root) {
+  const std::string folder = (root / "measurements").string();
+  const std::vector<ValidatedStep> own = validate_steps(folder, "nvidia-h200-sxm-141gb", "analytic"),
+                                   h100 = validate_steps(folder, "nvidia-h100-sxm5-80gb", "analytic");
+  std::vector<const ValidatedStep*> beside_h200, beside_h100;
+  for (const ValidatedStep& step : own)
+    if ((step.measured.source == "h200" || step.measured.source == "h200/more") && waits_for_host(step.measured))
+      beside_h200.push_back(&step);
+  for (const ValidatedStep& step : h100)
+    if (step.measured.host_fitted && waits_for_host(step.measured)) beside_h100.push_back(&step);
+  return {scale_of("default", beside_h200), scale_of("h100-virtual-machine", beside_h100)};
+}
+
+}  // namespace ridgeline::fit
