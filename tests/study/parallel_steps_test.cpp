@@ -1,5 +1,6 @@
 // Steps under DistributedDataParallel, ZeroRedundancyOptimizer and fully_shard on two and four H200s, each with the
 // speed its host had then. Bounds are today's errors with a little room; what is asked for stands beside them.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -79,8 +80,17 @@ TEST(ParallelSteps, take_the_memory_they_took) {
 TEST(ParallelSteps, published_for_one_machine_take_the_time_they_took) {
   constexpr double kMedian = 0.11, kWorst = 0.46;  // asked for: 0.08, 0.25 (measurements/DEVIATIONS.md)
   std::vector<double> all;
-  for (const ValidatedStep& step : validate_steps(RIDGELINE_SOURCE_DIR "/measurements", "", "analytic"))
-    if (step.measured.source == "several GPUs, public" && step.measured.step_time) all.push_back(error(step));
+  std::vector<std::string> not_run;
+  for (const ValidatedStep& step : validate_steps(RIDGELINE_SOURCE_DIR "/measurements", "", "analytic")) {
+    if (step.measured.source != "several GPUs, public" || !step.measured.step_time) continue;
+    all.push_back(error(step));
+    if (!step.predicted.memory.runs) not_run.push_back(step.measured.name);
+  }
+  // All of these ran: apex's wrapper keeps no buckets, torch's do not fit beside batches chosen to fill the device
+  // (measurements/DEVIATIONS.md).
+  EXPECT_THAT(not_run, testing::UnorderedElementsAre("lambda-rtx3090-bert-base-squad-fp16-b96-pt1.13.0a0-x2",
+                                                     "lambda-rtx3090-bert-base-squad-tf32-b48-pt1.13.0a0-x2",
+                                                     "lambda-rtx3090-bert-large-squad-tf32-b16-pt1.13.0a0-x2"));
   ASSERT_GE(all.size(), 40u);
   EXPECT_LE(quantile(all, 0.5), kMedian);
   EXPECT_LE(quantile(all, 1.0), kWorst);

@@ -33,6 +33,7 @@ std::vector<Example> examples() {
       {"_addmm_activation", {half({8}), half({4, 16}), half({16, 8})}, "addmm 4x8x16 nn bf16"},
       {"bmm", {half({3, 4, 16}), half({3, 16, 8})}, "bmm 3x 4x8x16 nn bf16"},
       {"baddbmm", {half({3, 4, 8}), half({3, 4, 16}), half({3, 16, 8})}, "copy 12x8 bf16; bmm 3x 4x8x16 nn bf16"},
+      {"_grouped_mm", {half({12, 16}), half({3, 16, 8}), tensor({3}, DType::int32)}, "bmm 3x 4x8x16 nn bf16"},
       // attention
       {"ridgeline::attention", {kHeads, kHeads, kHeads, kNone, 0.0, 1.0}, "cudnn_attention 2x12x128x64 causal bf16"},
       {"ridgeline::attention_backward",
@@ -113,6 +114,8 @@ std::vector<Example> examples() {
       // indices
       {"index", {tensor({100, 8}), TensorList{indices({12})}}, "embedding 12 of 100x8 fp32"},
       {"_index_put_impl_", {tensor({100, 8}), kNone, tensor({12, 8}), 0.0, 1.0}, "index 1x96 fp32"},
+      {"index_put_", {tensor({100, 8}), kNone, tensor({12, 8}), 0.0}, "index 1x96 fp32"},
+      {"index_put", {tensor({100, 8}), kNone, tensor({12, 8}), 0.0}, "copy 100x8 fp32; index 1x96 fp32"},
       {"scatter_", {kX, 1.0, indices({4, 2}), tensor({4, 2})}, "gather 4x2 int64,fp32->fp32"},
       {"scatter_add_", {kX, 1.0, indices({4, 2}), tensor({4, 2})}, "gather 4x2 int64,fp32->fp32"},
       {"scatter", {kX, 1.0, indices({4, 2}), tensor({4, 2})}, "copy 4x8 fp32; gather 4x2 int64,fp32->fp32"},
@@ -211,6 +214,8 @@ std::vector<Example> examples() {
       {"clone", {tensor({2, 3, 4, 8}, DType::fp32, {96, 8, 24, 1}), 0.0}, "copy 24x8 fp32"},
       {"select_backward", {kX, Numbers{4, 6, 8}, 1.0, 0.0}, "fill 24x8 fp32; copy 4x8 fp32"},
       {"slice_backward", {kX, Numbers{4, 16}, 1.0, 0.0, 8.0, 1.0}, "fill 4x16 fp32; copy 4x8 fp32"},
+      {"constant_pad_nd", {kX, Numbers{1, 2}, 0.0}, "fill 4x11 fp32; copy 4x8 fp32"},
+      {"repeat", {kX, Numbers{2, 1, 1}}, "pointwise 2x32 fp32"},
       {"_local_scalar_dense", {tensor({})}, "copy_to_host 1x1 fp32"},
       // reductions
       {"sum", {kX, Numbers{0}, 1.0}, "sum 4x8 fp32"},
@@ -270,11 +275,22 @@ std::vector<Example> examples() {
                           "normal_",      "random_",
                           "tril_",        "triu_",
                           "logical_not_", "leaky_relu_",
-                          "hardswish_",   "exponential_"}));
+                          "hardswish_",   "exponential_",
+                          "isneginf",     "isposinf",
+                          "signbit",      "frac",
+                          "trunc",        "exp2",
+                          "log10",        "tan",
+                          "asin",         "acos",
+                          "atan",         "sinh",
+                          "cosh",         "erfc",
+                          "erfinv",       "sinc",
+                          "celu",         "logit",
+                          "lgamma",       "digamma"}));
   for (const char* name :
        {"fill_", "zero_", "zeros_like", "ones_like", "full_like", "new_zeros", "new_ones", "new_full", "fill"})
     all.push_back({name, {kX}, "fill 4x8 fp32"});
-  for (const char* name : {"zeros", "ones", "full", "scalar_tensor"})
+  for (const char* name : {"rand_like", "randn_like"}) all.push_back({name, {kX}, "fill 4x8 fp32"});
+  for (const char* name : {"zeros", "ones", "full", "scalar_tensor", "rand", "randn", "randint"})
     all.push_back({name, {Numbers{4, 8}}, "fill 4x8 fp32", {kX}});
   add(with_saved("silu_backward", {"silu_backward"}));
   add(with_saved("relu_backward", {"threshold_backward"}));
@@ -285,8 +301,10 @@ std::vector<Example> examples() {
   add(with_saved("add", {"add", "sub", "rsub", "maximum", "minimum"}));
   add(with_saved("add_", {"add_", "sub_"}));
   add(with_saved("pow", {"pow", "pow_"}));
-  add(with_saved("mul", {"mul", "mul_", "div", "div_", "bitwise_and", "bitwise_or", "bitwise_xor", "remainder", "fmod",
-                         "floor_divide", "atan2", "hypot"}));
+  add(with_saved("mul", {"mul",         "mul_",         "div",          "div_",         "bitwise_and", "bitwise_or",
+                         "bitwise_xor", "remainder",    "fmod",         "floor_divide", "atan2",       "hypot",
+                         "polar",       "logaddexp",    "fmin",         "fmax",         "copysign",    "logical_and_",
+                         "logical_or_", "logical_xor_", "bitwise_and_", "bitwise_or_",  "bitwise_xor_"}));
   for (const char* name : {"eq", "ne", "lt", "le", "gt", "ge", "logical_and", "logical_or", "logical_xor"})
     all.push_back({name, {kX, kX}, "eq 4x8 fp32,fp32->bool"});
   add(of_lists("foreach_add_scalar", {"_foreach_add_", "_foreach_add", "_foreach_sub_", "_foreach_sub"}));
