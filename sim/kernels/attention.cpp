@@ -40,17 +40,6 @@ Sizes sizes_of(const Attention& op) {
           .element = static_cast<double>(bytes_of(op.type))};
 }
 
-std::string kernel_name(const Attention& op, const AttentionTile& tile, std::string_view what) {
-  switch (op.backend) {
-    case AttentionBackend::flash: return fmt::format("flash_{}_{}_{}x{}", what, tile.head_dim, tile.q, tile.k);
-    case AttentionBackend::cudnn:
-      return fmt::format("cudnn_sdpa_flash_{}_{}x{}x{}", what, tile.q, tile.k, tile.head_dim);
-    case AttentionBackend::efficient:
-      return fmt::format("fmha_cutlass{}_{}_{}x{}", what, name_of(op.type), tile.q, tile.k);
-  }
-  return "attention";
-}
-
 /// Bytes of cuDNN's tile counters, cleared before each of its kernels.
 constexpr std::int64_t kCudnnCounters = 256;
 
@@ -120,8 +109,8 @@ class AttentionLowering {
       out_.temporaries = {kCudnnCounters};
     }
     KernelLaunch main =
-        kernel(Part::forward, tile, kernel_name(op_, tile, op_.backend == AttentionBackend::efficient ? "F" : "fprop"),
-               splits);
+        kernel(Part::forward, tile,
+               attention_kernel_name(op_, tile, op_.backend == AttentionBackend::efficient ? "F" : "fprop"), splits);
     main.reads = {read(0, size_.q), read(1, size_.kv), read(2, size_.kv)};
     if (op_.bias) main.reads.push_back(read_bias(3));
     const int out = op_.bias ? 4 : 3;
@@ -304,7 +293,7 @@ class AttentionLowering {
     delta.writes = {{.operand = Access::kTemporary, .bytes = accumulator}};
     out_.launches.push_back(std::move(delta));
 
-    KernelLaunch main = kernel(Part::backward, tile, kernel_name(op_, tile, "bprop"), 1);
+    KernelLaunch main = kernel(Part::backward, tile, attention_kernel_name(op_, tile, "bprop"), 1);
     const bool grouped = op_.kv_heads != op_.heads;
     const double expanded = size_.kv * static_cast<double>(op_.heads) / static_cast<double>(op_.kv_heads);
     main.reads = {read(1, size_.q), read(2, size_.kv), read(3, size_.kv), read(0, size_.q)};
@@ -367,7 +356,7 @@ class AttentionLowering {
       out_.temporaries.push_back(accumulator);
     }
     AttentionTile chosen = tile;
-    KernelLaunch main = kernel(Part::backward, chosen, kernel_name(op_, tile, "B"), 1);
+    KernelLaunch main = kernel(Part::backward, chosen, attention_kernel_name(op_, tile, "B"), 1);
     if (together > 1) {
       auto& work = std::get<AttentionWork>(main.work);
       work.tiles_together = static_cast<int>(together);

@@ -162,6 +162,17 @@ AttentionTile efficient(const Attention& op, const Gpu& gpu, Shared shared) {
 
 }  // namespace
 
+std::string attention_kernel_name(const Attention& op, const AttentionTile& tile, std::string_view what) {
+  switch (op.backend) {
+    case AttentionBackend::flash: return fmt::format("flash_{}_{}_{}x{}", what, tile.head_dim, tile.q, tile.k);
+    case AttentionBackend::cudnn:
+      return fmt::format("cudnn_sdpa_flash_{}_{}x{}x{}", what, tile.q, tile.k, tile.head_dim);
+    case AttentionBackend::efficient:
+      return fmt::format("fmha_cutlass{}_{}_{}x{}", what, name_of(op.type), tile.q, tile.k);
+  }
+  return "attention";
+}
+
 AttentionTile attention_tile(const Attention& op, const Gpu& gpu) {
   const Shared shared = shared_of(gpu);
   switch (op.backend) {

@@ -4,6 +4,9 @@
 // FlashAttention-2 and PyTorch for head dimensions and architectures that were not profiled.
 #pragma once
 
+#include <string>
+#include <string_view>
+
 #include "sim/hardware/gpu.h"
 #include "sim/workload/op.h"
 
@@ -17,6 +20,8 @@ struct AttentionTile {
 
 /// Throws std::invalid_argument where the backend does not exist for this GPU, type or head dimension.
 AttentionTile attention_tile(const Attention& op, const Gpu& gpu);
+/// What profiles call a kernel, shortened: `what` is "fprop", "bprop" or the like.
+std::string attention_kernel_name(const Attention& op, const AttentionTile& tile, std::string_view what);
 /// FlashAttention-2's kernel for few queries, whose blocks split the keys.
 AttentionTile flash_split_tile(const Attention& op);
 
