@@ -17,8 +17,9 @@ namespace {
 
 constexpr double kBusyMedian = 0.05, kBusyWorst = 0.12, kAllocatedMedian = 0.01, kAllocatedWorst = 0.04,
                  kReservedMedian = 0.02;
-/// Asked for: 0.08. A segment more than PyTorch had, of the size of the logits (see DEVIATIONS.md).
-constexpr double kReservedWorst = 0.17;
+constexpr double kReservedWorst = 0.08;
+/// A segment more than PyTorch had, of the size of the logits (DEVIATIONS.md).
+const std::map<std::string, double> kReservedOf{{"qwen2", 0.16}, {"bloom", 0.09}, {"t5_gated", 0.09}};
 /// Rows of a small table are added to one by one by thousands of tokens, a chain that no rule times (DEVIATIONS.md).
 constexpr double kBusyOfGptOss = 0.35;
 
@@ -74,7 +75,10 @@ TEST(RecordedNetworks, take_the_memory_they_took) {
   EXPECT_LE(quantile(&Errors::reserved, 0.5), kReservedMedian);
   for (const auto& [name, error] : errors()) {
     EXPECT_LE(std::abs(error.allocated), kAllocatedWorst) << name;
-    EXPECT_LE(std::abs(error.reserved), kReservedWorst) << name;
+    const auto wider = kReservedOf.find(name);
+    EXPECT_LE(std::abs(error.reserved), wider != kReservedOf.end() ? wider->second : kReservedWorst) << name;
+    if (wider != kReservedOf.end())
+      EXPECT_GT(std::abs(error.reserved), kReservedWorst) << name << ": take it off the list";
   }
 }
 

@@ -23,8 +23,8 @@ How: CPU tensors stand for those of the GPU. Where PyTorch takes another way on 
 operations, fused dropout, multi-tensor optimizers and clipping. scaled_dot_product_attention is recorded as one call; which
 kernel runs is decided when it is replayed.
 
-Limits: values do not exist, so code that branches on them takes one way (.item() gives 1 for tensors in host memory and 0
-for others). Custom CUDA extensions and torch.compile are not recorded.
+Limits: values do not exist, so code that branches on them takes one way: .item() gives 1 for tensors in host memory and 0
+for others, .all() is true (no padding, positions that rise by one) and .any() false. Custom CUDA extensions and torch.compile are not recorded.
 """
 __all__ = ["Recorder"]
 

@@ -1,5 +1,6 @@
 """Lets PyTorch on a CPU take the ways of a GPU, for as long as a recording lasts."""
 import contextlib
+import sys
 
 import torch
 import torch.optim.optimizer as optimizers
@@ -32,6 +33,8 @@ def gpu_ways():
     for owner in (foreach, clip_grad):
         replace(owner, "_has_foreach_support", lambda tensors, device: True)
         replace(owner, "_device_has_foreach_support", lambda device: True)
+    # Transformers looks at no values of tensors that it knows to have none.
+    replace(sys.modules.get("transformers.utils.import_utils"), "is_fake_tensor", lambda *_: False)
     # Functions written in Python shall be seen through: what they call is what counts.
     for name in ("has_torch_function", "has_torch_function_unary", "has_torch_function_variadic"):
         replace(functional, name, lambda *_: False)

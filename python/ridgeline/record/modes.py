@@ -214,7 +214,9 @@ class Calls(TorchDispatchMode):
                     return 1.0 if tensor.is_floating_point() else 1
             recorder.call(name, [tensor], [])
             recorder.records.append({"record": "wait"})
-            return False if tensor.dtype == torch.bool else (0.0 if tensor.is_floating_point() else 0)
+            if tensor.dtype == torch.bool:
+                return recorder.birth(tensor) in recorder.held
+            return 0.0 if tensor.is_floating_point() else 0
         if name == "aten::_grouped_mm":
             return self.grouped_products(func, *args, **kwargs)
         # Kernels of the gradient scaler exist for GPUs only; they work in place.
@@ -229,6 +231,8 @@ class Calls(TorchDispatchMode):
             else:
                 ordered.append(argument.default_value if argument.has_default_value() else None)
         recorder.call(name, ordered, [out] if isinstance(out, torch.Tensor) else out)
+        if name == "aten::all":
+            recorder.held.add(recorder.birth(out))
         return out
 
     def grouped_products(self, func, a, b, offs=None, bias=None, out_dtype=None):

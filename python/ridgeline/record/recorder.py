@@ -30,6 +30,7 @@ class Recorder:
         self.path, self.title, self.precision = path, title, precision
         self.records, self.births, self.ids, self.watched = [], [], {}, {}
         self.active, self.phase, self.counted = False, "setup", {}
+        self.held = set()  # storages of what .all() gave: questions whose answer is taken to be yes
         self.parameters, self.parameter_elements, self.samples, self.tokens = [], 0, 0, 0
         self.optimizer, self.mode, self.host_numbers = "", None, False
 
