@@ -28,8 +28,12 @@ void check_stack(const Mapping& m, Stack& s) {
   if (s.heads % s.key_value_count() != 0)
     m["key_value_heads"].fail(
         fmt::format("{} heads cannot share {} key-value heads evenly", s.heads, s.key_value_count()));
-  if (s.positions == PositionKind::rotary && s.turned() % 2 != 0)
-    m["positions"].fail(fmt::format("rotary positions turn pairs, and {} numbers of a head are odd", s.turned()));
+  if (s.positions == PositionKind::rotary && (s.turned() < 2 || s.turned() % 2 != 0))
+    m["positions"].fail(fmt::format("rotary positions turn pairs, and a head has {} number{} to turn", s.turned(),
+                                    s.turned() == 1 ? "" : "s"));
+  if (s.positions == PositionKind::rotary && s.key_value_rank == 0 && s.turned() > s.head_width())
+    m[m.has("rotary_width") ? "rotary_width" : "rotary_share"].fail(
+        fmt::format("{} numbers to turn of a head of {}", s.turned(), s.head_width()));
   if ((s.positions == PositionKind::learned || s.positions == PositionKind::sinusoidal) && s.max_positions < 1)
     m.value().fail("max_positions is missing, which a table of positions needs");
   if (s.experts > 0 && s.experts_per_token > s.experts)

@@ -180,7 +180,9 @@ struct Stack {
   [[nodiscard]] std::int64_t key_value_count() const { return key_value_heads > 0 ? key_value_heads : heads; }
   [[nodiscard]] std::int64_t inner() const { return feed_forward > 0 ? feed_forward : 4 * hidden; }
   [[nodiscard]] std::int64_t table_width() const { return embedding_width > 0 ? embedding_width : hidden; }
+  /// Numbers of a head that rotary positions turn; with latent keys those of the part that moves.
   [[nodiscard]] std::int64_t turned() const {
+    if (key_value_rank > 0) return rotary_head_dim;
     return rotary_width > 0 ? rotary_width
                             : static_cast<std::int64_t>(rotary_share * static_cast<double>(head_width()) + 1e-9);
   }

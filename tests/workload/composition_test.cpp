@@ -10,6 +10,7 @@
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <random>
 #include <set>
 
 #include "sim/config/parse_yaml.h"
@@ -150,6 +151,53 @@ TEST(Composition, MistakesNameThePlaceAndWhatIsAllowed) {
   EXPECT_THAT(mistake("{" + sizes + ", layer_kinds: [half]}"), HasSubstr("full or window"));
   EXPECT_THAT(mistake("{family: composed, layers: 2, heads: 3, hidden: 64, vocabulary: 10}"), HasSubstr("multiple"));
   EXPECT_THAT(mistake("{family: composed, layers: 2, hidden: 64, vocabulary: 10}"), HasSubstr("heads"));
+}
+
+TEST(Composition, RotaryPositionsNeedPairsToTurn) {
+  const std::string latent =
+      "{family: composed, vocabulary: 10, positions: rotary, layers: 1, heads: 2, hidden: 64, "
+      "head_dim: 16, key_value_rank: 8, value_head_dim: 16, rotary_head_dim: ";
+  for (const char* odd : {"0", "1", "3"}) EXPECT_THAT(mistake(latent + odd + "}"), HasSubstr("pairs")) << odd;
+  EXPECT_THAT(mistake("{family: composed, vocabulary: 10, positions: rotary, layers: 1, heads: 2, hidden: 8, "
+                      "rotary_width: 6}"),
+              HasSubstr("6 numbers to turn of a head of 4"));
+  EXPECT_EQ(of_yaml(latent + "4}").composition->stack.turned(), 4);
+}
+
+// Whatever numbers a composition has, it is refused or trains.
+TEST(Composition, AnyNumbersAreRefusedOrTrain) {
+  std::mt19937 random(2311);  // NOLINT: the same compositions each time
+  const auto any = [&](std::initializer_list<const char*> values) {
+    return std::string(*(values.begin() + static_cast<std::ptrdiff_t>(random() % values.size())));
+  };
+  TrainingDescription training;
+  training.sequence_length = 8;
+  int trained = 0;
+  for (int i = 0; i < 300; ++i) {
+    std::string yaml =
+        "{family: composed, vocabulary: 10, layers: 1, max_positions: 8, hidden: " + any({"1", "6", "8"}) +
+        ", heads: " + any({"1", "2", "3"}) + ", positions: " + any({"rotary", "alibi", "learned"});
+    for (const auto& [key, values] :
+         std::map<std::string, std::initializer_list<const char*>>{{"head_dim", {"0", "1", "4"}},
+                                                                   {"key_value_heads", {"0", "1", "2"}},
+                                                                   {"rotary_width", {"0", "1", "2", "9"}},
+                                                                   {"window", {"0", "1", "3"}},
+                                                                   {"experts", {"0", "1", "3"}},
+                                                                   {"experts_per_token", {"1", "2"}},
+                                                                   {"feed_forward", {"0", "1", "5"}},
+                                                                   {"expert_step", {"1", "2"}}})
+      if (random() % 2 == 0) yaml += ", " + key + ": " + any(values);
+    yaml += "}";
+    SCOPED_TRACE(yaml);
+    try {
+      const ModelDescription model = of_yaml(yaml);
+      EXPECT_GT(training_run(model, training, AttentionChoice::math).ops.size(), 0u);
+      ++trained;
+    } catch (const config::ConfigError&) {
+      continue;
+    }
+  }
+  EXPECT_GT(trained, 30);
 }
 
 const json kMistral{{"model_type", "mistral"},  {"num_hidden_layers", 2}, {"num_attention_heads", 4},

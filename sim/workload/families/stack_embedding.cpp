@@ -137,8 +137,7 @@ StackNetwork::Around StackNetwork::look_around(const Tensor& x, const Tensor& en
     around.bias = relative_bias(layers_.front().attention, length);
     if (fuses()) around.mask = around.bias;
   }
-  const std::int64_t width = s_.key_value_rank > 0 ? s_.rotary_head_dim : s_.turned();
-  if (rotary) around.by = rotation(eager_, positions, frequencies_, length, width, x.type);
+  if (rotary) around.by = rotation(eager_, positions, frequencies_, length, s_.turned(), x.type);
   return around;
 }
 

@@ -19,7 +19,7 @@ StackNetwork::StackNetwork(const Stack& stack, StackSite& site, std::int16_t fir
   eager_.recorder.layer = -1;
   if (s_.final_norm) final_norm_ = norm_layer(s_.hidden);
   if (s_.positions == PositionKind::rotary) {
-    frequencies_ = eager_.empty({1, std::max<std::int64_t>(s_.turned() / 2, 1), 1}, DType::fp32);
+    frequencies_ = eager_.empty({1, s_.turned() / 2, 1}, DType::fp32);
     eager_.recorder.set_category(frequencies_.storage.id(), Category::weights);
   }
 }

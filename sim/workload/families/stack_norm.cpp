@@ -10,19 +10,25 @@ namespace aten = eager::aten;
 
 namespace {
 
+/// rsqrt(mean(x²)) of each row.
+Tensor inverse_root_mean_square(Eager& eager, const Tensor& wide) {
+  Tensor factor;
+  {
+    const Tensor squares = aten::square(eager, wide);
+    factor = aten::mean_last(eager, squares);
+  }
+  factor = aten::add_number(eager, factor);
+  factor = aten::rsqrt(eager, factor);
+  return factor;
+}
+
 /// x · rsqrt(mean(x²)) · w, or · (1 + w), all of it in fp32.
 Tensor rms_norm_in_fp32(Eager& eager, const Tensor& x, const Affine& weights, bool plus_one) {
   eager.recorder.host(HostClass::pointwise, 8);
   Tensor normed;
   {
     const Tensor wide = aten::to(eager, x, DType::fp32);
-    Tensor factor;
-    {
-      const Tensor squares = aten::square(eager, wide);
-      factor = aten::mean_last(eager, squares);
-    }
-    factor = aten::add_number(eager, factor);
-    factor = aten::rsqrt(eager, factor);
+    const Tensor factor = inverse_root_mean_square(eager, wide);
     normed = aten::mul(eager, wide, factor);
   }
   const Tensor& given = weights.weight->value;
@@ -36,13 +42,7 @@ Tensor rms_norm_t5(Eager& eager, const Tensor& x, const Affine& weights) {
   Tensor normed;
   {
     const Tensor wide = aten::to(eager, x, DType::fp32);
-    Tensor factor;
-    {
-      const Tensor squares = aten::square(eager, wide);
-      factor = aten::mean_last(eager, squares);
-    }
-    factor = aten::add_number(eager, factor);
-    factor = aten::rsqrt(eager, factor);
+    const Tensor factor = inverse_root_mean_square(eager, wide);
     normed = aten::mul(eager, x, factor);
   }
   if (weights.weight->value.type != DType::fp32) normed = aten::to(eager, normed, weights.weight->value.type);
