@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <boost/mpi.hpp>
-#include <boost/serialization/string.hpp>
 #include <boost/serialization/vector.hpp>
 #include <chrono>
 #include <cstdio>
@@ -61,9 +60,8 @@ class Coordinator {
         const auto stretch = next_stretch();
         own_ = std::async(std::launch::async, [this, stretch] { return run_sweep(sweep_, stretch, own_options_); });
       }
-      if (auto status = world_.iprobe(mpi::any_source, mpi::any_tag)) {
-        receive(*status);
-      } else if (!own_.valid()) {
+      if (receive()) continue;
+      if (!own_.valid()) {
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
       } else if (own_.wait_for(std::chrono::milliseconds(1)) == std::future_status::ready) {
         keep(own_.get());
@@ -77,6 +75,12 @@ class Coordinator {
 
  private:
   using Clock = std::chrono::steady_clock;
+  struct Incoming {
+    Incoming(int from, int its_tag, std::string room) : source(from), tag(its_tag), text(std::move(room)) {}
+    int source, tag;
+    std::string text;
+    mpi::request request;
+  };
   [[nodiscard]] bool stopped() const { return (options_.stop && *options_.stop) || !mistake_.empty(); }
 
   std::span<const std::uint64_t> next_stretch() {
@@ -94,16 +98,27 @@ class Coordinator {
     world_.send(rank, kWork, work);
     if (!work.empty()) ++working_;
   }
-  void receive(const mpi::status& status) {
-    std::string text;
-    world_.recv(status.source(), status.tag(), text);
-    --working_;
-    if (status.tag() == kMistake) {
-      mistake_ = fmt::format("rank {}: {}", status.source(), text);
-      return;
+  /// What has arrived whole; false where there is nothing. Never waits: a rank can die in the middle of what it says.
+  bool receive() {
+    if (!incoming_) {
+      const auto status = world_.iprobe(mpi::any_source, mpi::any_tag);
+      if (!status) return false;
+      incoming_.emplace(status->source(), status->tag(), std::string(*status->count<char>(), ' '));
+      std::string& text = incoming_->text;
+      incoming_->request =
+          world_.irecv(incoming_->source, incoming_->tag, text.data(), static_cast<int>(text.size()));
     }
-    keep(from_lines(text));
-    hand_out(status.source());
+    if (!incoming_->request.test()) return false;
+    const Incoming message = std::move(*incoming_);
+    incoming_.reset();
+    --working_;
+    if (message.tag == kMistake) {
+      mistake_ = fmt::format("rank {}: {}", message.source, message.text);
+    } else {
+      keep(from_lines(message.text));
+      hand_out(message.source);
+    }
+    return true;
   }
   void keep(std::vector<SweepPoint> points) {
     if (options_.on_points) options_.on_points(points);
@@ -117,10 +132,16 @@ class Coordinator {
   SweepRunOptions own_options_;
   std::size_t next_ = 0;
   int working_ = 0;  ///< ranks that owe a stretch
+  std::optional<Incoming> incoming_;  ///< on its way
   std::future<std::vector<SweepPoint> > own_;
   std::map<std::uint64_t, SweepPoint> done_;
   std::string mistake_;
 };
+
+/// Characters in one message, which rank 0 can await without waiting.
+void tell_rank_0(mpi::communicator& world, Tag tag, const std::string& text) {
+  world.send(0, tag, text.data(), static_cast<int>(text.size()));
+}
 
 void work_for_rank_0(mpi::communicator& world, const Sweep& sweep, const SweepRunOptions& options) {
   SweepRunOptions own = options;
@@ -130,9 +151,9 @@ void work_for_rank_0(mpi::communicator& world, const Sweep& sweep, const SweepRu
     world.recv(0, kWork, work);
     if (work.empty()) return;
     try {
-      world.send(0, kResult, as_lines(run_sweep(sweep, work, own)));
+      tell_rank_0(world, kResult, as_lines(run_sweep(sweep, work, own)));
     } catch (const std::exception& error) {
-      world.send(0, kMistake, std::string(error.what()));
+      tell_rank_0(world, kMistake, error.what());
       return;
     }
   }

@@ -79,6 +79,7 @@ class PointsFile::Database {
   std::vector<SweepPoint> take_known() { return std::move(known_); }
 
   void append(std::span<const SweepPoint> points) {
+    if (points.empty()) return;  // of a stretch that was stopped: no transaction without a row
     writing([&] {
       if (!waiting_) {
         connection_.run("BEGIN");

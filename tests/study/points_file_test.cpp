@@ -56,6 +56,21 @@ TEST_F(PointsFileTest, a_points_file_holds_the_points_to_the_bit_and_takes_more)
   EXPECT_EQ(PointsFile(path("points"), s).known(), all);
 }
 
+TEST_F(PointsFileTest, a_stretch_that_was_stopped_before_its_first_point_changes_nothing) {
+  const Sweep s = sweep("axes: {training.micro_batch: {range: [1, 3], step: 1}}\n");
+  const std::vector<SweepPoint> all = run(s);
+  {
+    PointsFile file(path("points"), s);
+    file.append({});
+    file.append(std::span(all).first(2));
+    file.append({});
+    file.flush();
+    file.append({});
+    file.append(std::span(all).subspan(2));
+  }
+  EXPECT_EQ(PointsFile(path("points"), s).known(), all);
+}
+
 TEST_F(PointsFileTest, a_killed_process_loses_at_most_what_it_had_not_flushed) {
   const Sweep s = sweep("axes: {training.micro_batch: {range: [1, 40], step: 1}}\n");
   const std::vector<SweepPoint> all = run(s);
