@@ -17,6 +17,8 @@ Prediction full_prediction(const StepRun& run, const Beside& beside) {
     if (!prediction.memory.fits) prediction.memory.would_fit = changes_that_make_it_fit(run.session(), run.scenario());
   }
   if (beside.sensitivity) prediction.sensitivity = step_sensitivity(run);
+  if (beside.memory_of_modules && knows_allocations(run.scenario()))
+    add_memory(prediction.modules, run.program(), run.memory_run());
   return prediction;
 }
 

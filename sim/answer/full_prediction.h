@@ -9,6 +9,7 @@ namespace ridgeline {
 struct Beside {
   bool advice = true;  ///< changes that save time or memory; those that make it fit where it does not
   bool sensitivity = false;
+  bool memory_of_modules = false;  ///< where the step's memory is known
 };
 
 /// The prediction of `run` with notes on changed numbers that nothing reads and what is asked for. Throws as StepRun

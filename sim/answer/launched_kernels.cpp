@@ -10,10 +10,10 @@ std::vector<LaunchedKernel> launched_kernels(const StepProgram& program) {
     const auto times = static_cast<double>(program.times_of(action));
     const KernelLaunch* launch = &program.launches[action.index];
     if (action.call == Action::kNoCall) {
-      out.push_back({launch, &kNone, Action::kNoCall, Phase::other, times});
+      out.push_back({launch, &kNone, Action::kNoCall, Phase::other, times, 0});
     } else {
       const Call& call = program.trace->calls[action.call];
-      out.push_back({launch, &program.trace->ops[call.op], call.op, call.phase, times});
+      out.push_back({launch, &program.trace->ops[call.op], call.op, call.phase, times, call.module});
     }
   }
   return out;

@@ -14,6 +14,7 @@ struct LaunchedKernel {
   std::uint32_t op_index;  ///< entry of OpTrace::ops, or Action::kNoCall
   Phase phase;             ///< other for launches of no operation
   double times;            ///< it runs in the step
+  std::uint16_t module;    ///< of OpTrace::modules; 0 for launches of no operation
 };
 
 /// In stream order. The pointers are those of `program` and its trace.

@@ -10,6 +10,7 @@
 
 #include "sim/answer/kernel_class.h"
 #include "sim/answer/memory_prediction.h"
+#include "sim/answer/module_use.h"
 #include "sim/answer/sensitivity.h"
 #include "sim/scenario/scenario.h"
 #include "sim/timeline/power.h"
@@ -21,7 +22,7 @@
 
 namespace ridgeline {
 
-inline constexpr std::size_t kTimeClasses = 6, kLimiters = 8, kPhases = 6;
+inline constexpr std::size_t kTimeClasses = 6, kLimiters = 8;
 
 /// What the host has to do with a step's time.
 struct HostShare {
@@ -123,6 +124,7 @@ struct Prediction {
   MemoryPrediction memory;
   std::array<Seconds, kTimeClasses> time_by_class;  ///< kernels, by TimeClass
   std::array<Seconds, kPhases> time_by_phase;       ///< kernels, by Phase
+  ModuleUses modules;                               ///< of kernels; empty where the trace names none
   Seconds idle;                                     ///< the GPU waits: gaps, launches, host
   std::array<Seconds, kLimiters> limited_by;        ///< by Limiter; launch includes idle
   std::vector<KernelGroup> kernels;                 ///< longest first

@@ -35,6 +35,11 @@ void explain_time(Prediction& p, std::span<const LaunchedKernel> kernels, std::s
     const KernelLaunch& launch = *kernels[i].launch;
     p.time_by_class[static_cast<std::size_t>(launch.time_class)] += t;
     p.time_by_phase[static_cast<std::size_t>(kernels[i].phase)] += t;
+    if (!p.modules.empty()) {
+      ModuleUse& module = p.modules[kernels[i].module];
+      module.time_by_phase[static_cast<std::size_t>(kernels[i].phase)] += t;
+      module.kernels += static_cast<std::int64_t>(runs);
+    }
     const Seconds held = runs * timeline.kernels[i].held;
     p.limited_by[static_cast<std::size_t>(Limiter::power)] += held;
     p.limited_by[static_cast<std::size_t>(times[i].limiter)] += t - held;
@@ -93,7 +98,9 @@ void explain_step(Prediction& p, const StepProgram& program, std::span<const Ker
   p.step.utilization = utilization(program, times, timeline, gpu);
   p.step.latency = exposed_latency(program, times, timeline, gpu);
   const std::vector<LaunchedKernel> kernels = launched_kernels(program);
+  p.modules = modules_of(trace);
   explain_time(p, kernels, times, timeline, KernelClasses(trace));
+  add_up_children(p.modules);
   p.notes = trace.notes;
   for (const std::string& note : assumed_kernels(gpu)) p.notes.push_back(note);
   for (const std::uint32_t op : program.approximated) note_approximated(p, trace.ops[op]);

@@ -43,7 +43,7 @@ int run_on_every_gpu(const ScenarioOptions& asked, const AnswerOptions& options)
       cannot_run.push_back(fmt::format("{}: {}", name, error.what()));
       continue;
     }
-    if (options.format == "json") all.push_back(answer_json(run, predictions.back(), false, tool_and_revision()));
+    if (options.format == "json") all.push_back(answer_json(run, predictions.back(), {}, tool_and_revision()));
     shown = run.scenario();
   }
   if (predictions.empty()) throw UserError(cannot_run.front());
@@ -78,6 +78,11 @@ void AnswerOptions::add_to(CLI::App& command) {
   command.add_flag("--memory-report", memory_report, "who holds the memory, over the step and at its peak")
       ->excludes(every);
   command
+      .add_option("--modules", modules,
+                  "time and memory by part of the network, down to so many levels (1: embeddings, layers, head)")
+      ->check(CLI::Range(1, 64))
+      ->excludes(every);
+  command
       .add_option("--memory-snapshot", memory_snapshot,
                   "write the run's allocations to this file as PyTorch does (for pytorch.org/memory_viz)")
       ->excludes(every);
@@ -108,17 +113,19 @@ int answer(const ScenarioOptions& asked, const AnswerOptions& options) {
   make(options.timeline, [&] { return answer_timeline(run); });
   make(options.op_trace, [&] { return answer_op_trace(run); });
   make(options.memory_snapshot, [&] { return answer_memory_snapshot(run); });
-  prediction = full_prediction(run, {.advice = !options.no_advice, .sensitivity = options.sensitivity});
+  prediction = full_prediction(
+      run,
+      {.advice = !options.no_advice, .sensitivity = options.sensitivity, .memory_of_modules = options.modules > 0});
   make(options.html, [&] {
     const std::string title = fmt::format("{} on {}", run.scenario().title, run.scenario().gpu.title);
     return page_text(title, nlohmann::ordered_json::array({answer_page_part(run, prediction, title)}), {});
   });
-  const std::string shown =
-      options.format == "json"
-          ? answer_json(run, prediction, options.memory_report, tool_and_revision())
-                    .dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) +
-                "\n"
-          : answer_text(run, prediction, options.all_notes ? Notes::all : Notes::folded, options.memory_report);
+  const AnswerParts more{.memory_report = options.memory_report, .modules = options.modules};
+  const std::string shown = options.format == "json"
+                                ? answer_json(run, prediction, more, tool_and_revision())
+                                          .dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) +
+                                      "\n"
+                                : answer_text(run, prediction, options.all_notes ? Notes::all : Notes::folded, more);
   std::vector<std::string> texts;
   for (auto& [path, text] : files) texts.push_back(text.get());
   for (std::size_t i = 0; i < files.size(); ++i) {

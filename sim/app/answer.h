@@ -12,6 +12,7 @@ struct AnswerOptions {
   std::string engine = "analytic", format = "text", op_trace, memory_snapshot, timeline, html;
   bool every_gpu = false, no_advice = false, memory_report = false, sensitivity = false, all_notes = false,
        check = false;
+  int modules = 0;
 
   /// The object must outlive the parsing of the command line.
   void add_to(CLI::App& command);

@@ -173,10 +173,10 @@ const MemoryTable& Answer::memory_over_time() const {
       [&] { return translated([&] { return memory_over_time_of(parts_->made_detail()); }); });
 }
 std::string Answer::json() const {
-  return translated([&] { return text_of(answer_json(parts_->run, parts_->prediction, false, tool())); });
+  return translated([&] { return text_of(answer_json(parts_->run, parts_->prediction, {}, tool())); });
 }
 std::string Answer::text() const {
-  return translated([&] { return answer_text(parts_->run, parts_->prediction, Notes::folded, false); });
+  return translated([&] { return answer_text(parts_->run, parts_->prediction, Notes::folded, {}); });
 }
 std::string Answer::html() const {
   return translated([&] {

@@ -116,7 +116,7 @@ class Assembler {
   void allocate(std::int64_t bytes, Category category, const Call& call, std::uint32_t index) {
     if (bytes <= 0) return;
     push({Action::Kind::allocate, HostClass::other, 0, static_cast<std::uint32_t>(program_.storages.size()), index});
-    program_.storages.push_back({bytes, category, call.layer, call.stream});
+    program_.storages.push_back({bytes, category, call.layer, call.stream, call.module});
   }
 
   const Lowered& lowered(std::uint32_t op) {

@@ -9,6 +9,7 @@
 #include "sim/memory/memory_snapshot.h"
 #include "sim/report/chrome_trace.h"
 #include "sim/report/memory_report_text.h"
+#include "sim/report/module_text.h"
 #include "sim/report/page_data.h"
 #include "sim/report/prediction_json.h"
 #include "sim/report/prediction_text.h"
@@ -65,15 +66,16 @@ std::string_view block_of(ModelFamily family) {
 
 }  // namespace
 
-std::string answer_text(const StepRun& run, const Prediction& prediction, Notes notes, bool memory_report) {
+std::string answer_text(const StepRun& run, const Prediction& prediction, Notes notes, const AnswerParts& more) {
   const Scenario& scenario = run.scenario();
   std::string text = scenario.recorded ? replay_text(scenario.recorded->file->path(), replay_of(run, prediction), notes)
                                        : prediction_text(scenario, prediction, notes);
-  if (memory_report) text += memory_report_text(memory_report_of(run));
+  if (more.modules > 0) text += module_table(prediction.modules, more.modules, knows_allocations(scenario));
+  if (more.memory_report) text += memory_report_text(memory_report_of(run));
   return text;
 }
 
-nlohmann::ordered_json answer_json(const StepRun& run, const Prediction& prediction, bool memory_report,
+nlohmann::ordered_json answer_json(const StepRun& run, const Prediction& prediction, const AnswerParts& more,
                                    const std::string& tool) {
   const Scenario& scenario = run.scenario();
   nlohmann::ordered_json json{{"schema", kJsonSchema},
@@ -82,7 +84,8 @@ nlohmann::ordered_json answer_json(const StepRun& run, const Prediction& predict
                               {"measured", measured_json(scenario)}};
   json.update(scenario.recorded ? replay_json(scenario.recorded->file->path(), replay_of(run, prediction))
                                 : prediction_json(prediction));
-  if (memory_report) json["memory_report"] = memory_report_json(memory_report_of(run));
+  if (more.modules > 0) json["modules"] = module_json(prediction.modules, more.modules, knows_allocations(scenario));
+  if (more.memory_report) json["memory_report"] = memory_report_json(memory_report_of(run));
   return json;
 }
 

@@ -9,10 +9,16 @@
 
 namespace ridgeline {
 
-/// `prediction` is that of `run`, with what was asked for beside it; `memory_report` adds who holds the memory; `tool`
-/// says what made it. Throw UserError where a recording does not know what is asked for.
-std::string answer_text(const StepRun& run, const Prediction& prediction, Notes notes, bool memory_report);
-nlohmann::ordered_json answer_json(const StepRun& run, const Prediction& prediction, bool memory_report,
+/// What is told on demand.
+struct AnswerParts {
+  bool memory_report = false;  ///< who holds the memory
+  int modules = 0;             ///< levels of the network by which time and memory are told; 0: a line
+};
+
+/// `prediction` is that of `run`, with what was asked for beside it; `more` is what to add to them;
+/// `tool` says what made it. Throw UserError where a recording does not know what is asked for.
+std::string answer_text(const StepRun& run, const Prediction& prediction, Notes notes, const AnswerParts& more);
+nlohmann::ordered_json answer_json(const StepRun& run, const Prediction& prediction, const AnswerParts& more,
                                    const std::string& tool);
 
 /// The step as a Chrome trace.

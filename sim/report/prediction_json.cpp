@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/report/kernel_json.h"
+#include "sim/report/module_text.h"
 #include "sim/report/names.h"
 #include "sim/report/sensitivity_report.h"
 
@@ -11,6 +12,8 @@ namespace ridgeline {
 using nlohmann::ordered_json;
 
 namespace {
+
+constexpr int kModuleLevels = 3;  // "layers.7.attention"
 
 ordered_json step_json(const StepPrediction& step) {
   return {{"time_s", step.time.value()},
@@ -171,6 +174,7 @@ ordered_json prediction_json(const Prediction& prediction) {
       {"memory", prediction.memory.source == MemorySource::simulated ? memory_json(prediction.memory) : ordered_json()},
       {"time_by_class", std::move(by_class)},
       {"time_by_phase", std::move(by_phase)},
+      {"modules", module_json(prediction.modules, kModuleLevels, false)},
       {"limited_by", std::move(limited_by)},
       {"advice", std::move(advice)},
       {"kernels", std::move(kernels)},

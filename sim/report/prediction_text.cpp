@@ -8,6 +8,7 @@
 
 #include "sim/output/terminal.h"
 #include "sim/report/memory_words.h"
+#include "sim/report/module_text.h"
 #include "sim/report/names.h"
 #include "sim/report/profile_text.h"
 #include "sim/report/sensitivity_report.h"
@@ -273,6 +274,8 @@ std::string prediction_text(const Scenario& s, const Prediction& p, Notes notes)
   write_wrapped(out, "  phases        ",
                 shares(
                     p.time_by_phase, [](std::size_t i) { return phase_name(static_cast<Phase>(i)); }, p.step.time));
+  if (const std::string modules = module_line(p.modules); !modules.empty())
+    write_wrapped(out, "  modules       ", modules);
   write_wrapped(out, "  kernels of    ",
                 shares(
                     p.time_by_class, [](std::size_t i) { return words(kTimeClassNames[i]); }, p.step.time));

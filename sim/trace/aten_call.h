@@ -62,6 +62,7 @@ struct AtenCall {
   std::vector<NamedOperand> reads, writes;  ///< in the order of workload/op_operands.h; empty where not recorded
   Phase phase = Phase::forward;
   std::int16_t layer = -1;
+  std::uint16_t module = 0;     ///< of OpTrace::modules
   bool laid_out_apart = false;  ///< strides are not recorded, and its kernels compute where operands lie
 
   /// The tensor at a position; null when there is none, or it is something else.

@@ -8,117 +8,16 @@
 #include <unordered_map>
 
 #include "sim/input/text_source.h"
+#include "sim/trace/line_fields.h"
 #include "sim/trace/op_fields.h"
 #include "sim/trace/record_names.h"
 #include "sim/trace/trace_builder.h"
-#include "sim/units/nearest_name.h"
 #include "sim/units/user_error.h"
 #include "sim/workload/host_class.h"
 #include "sim/workload/repeated_range.h"
 
 namespace ridgeline::trace {
 namespace {
-
-using simdjson::dom::element;
-using simdjson::dom::object;
-
-/// No size of a training run comes near this; sums of some stay below the largest integer.
-constexpr std::int64_t kLargest = std::int64_t{1} << 50;
-/// What a mistake on a line says; the place is put before it.
-struct LineError : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
-
-element required(const object& line, const char* key) {
-  element value;
-  if (line[key].get(value) != simdjson::SUCCESS) throw LineError(fmt::format("\"{}\" is missing", key));
-  return value;
-}
-
-std::int64_t integer(const element& value, const char* key, std::int64_t least, std::int64_t most) {
-  std::int64_t number = 0;
-  if (value.get(number) != simdjson::SUCCESS)
-    throw LineError(fmt::format("\"{}\" must be a whole number, got {}", key, simdjson::minify(value)));
-  if (number < least || number > most)
-    throw LineError(fmt::format("\"{}\" must be {} to {}, got {}", key, least, most, number));
-  return number;
-}
-std::int64_t integer(const object& line, const char* key, std::int64_t least, std::int64_t most = kLargest) {
-  return integer(required(line, key), key, least, most);
-}
-
-std::string_view word(const object& line, const char* key) {
-  const element value = required(line, key);
-  std::string_view text;
-  if (value.get(text) != simdjson::SUCCESS)
-    throw LineError(fmt::format("\"{}\" must be a string, got {}", key, simdjson::minify(value)));
-  return text;
-}
-
-template <typename Names>
-std::size_t name_index(std::string_view given, const char* key, const Names& names) {
-  const auto found = std::find(names.begin(), names.end(), given);
-  if (found == names.end())
-    throw LineError(fmt::format("unknown {} \"{}\" (did you mean {}?)", key, given, nearest_name(given, names)));
-  return static_cast<std::size_t>(found - names.begin());
-}
-
-double number_or_zero(const object& line, const char* key) {
-  element value;
-  if (line[key].get(value) != simdjson::SUCCESS) return 0.0;
-  double number = 0.0;
-  if (value.get(number) != simdjson::SUCCESS || !(number >= 0.0))
-    throw LineError(fmt::format("\"{}\" must be a number of at least 0, got {}", key, simdjson::minify(value)));
-  return number;
-}
-std::string text_or_empty(const object& line, const char* key) {
-  element value;
-  if (line[key].get(value) != simdjson::SUCCESS) return "";
-  return std::string(word(line, key));
-}
-
-struct FieldReader {
-  const object& line;
-  void operator()(const char* key, DType& value) const {
-    const std::string_view name = word(line, key);
-    const auto type = dtype_from(name);
-    if (!type) throw LineError(fmt::format("unknown {} \"{}\"; expected fp32, tf32, bf16, fp16, ...", key, name));
-    value = *type;
-  }
-  void operator()(const char* key, bool& value) const {
-    const element given = required(line, key);
-    if (given.get(value) != simdjson::SUCCESS)
-      throw LineError(fmt::format("\"{}\" must be true or false, got {}", key, simdjson::minify(given)));
-  }
-  /// A field that files need not have.
-  template <typename T>
-  void unless(const char* key, T& value, const T& usual) const {
-    element given;
-    if (line[key].get(given) == simdjson::SUCCESS) (*this)(key, value);
-    else value = usual;
-  }
-  void operator()(const char* key, std::int64_t& value) const { value = integer(line, key, 0); }
-  void operator()(const char* key, std::uint8_t& value) const {
-    value = static_cast<std::uint8_t>(integer(line, key, 0, 3));
-  }
-  void operator()(const char* key, std::string& value) const { value = word(line, key); }
-  void operator()(const char* key, std::vector<std::int64_t>& value) const {
-    simdjson::dom::array list;
-    if (required(line, key).get(list) != simdjson::SUCCESS)
-      throw LineError(fmt::format("\"{}\" must be a list of whole numbers", key));
-    for (const element size : list) value.push_back(integer(size, key, 0, kLargest));
-  }
-  void operator()(const char* key, std::shared_ptr<const std::vector<std::int64_t>>& value) const {
-    auto sizes = std::make_shared<std::vector<std::int64_t>>();
-    (*this)(key, *sizes);
-    value = std::move(sizes);
-  }
-  template <typename Enum>
-  requires std::is_enum_v<Enum>
-  void operator()(const char* key, Enum& value) const {
-    value = static_cast<Enum>(name_index(word(line, key), key, names_of(value)));
-  }
-};
 
 template <std::size_t I = 0>
 Op op_of_kind(std::size_t kind) {
@@ -165,6 +64,7 @@ class Reader {
     else if (kind == "call") call(line);
     else if (kind == "aten") aten(line);
     else if (kind == "host") host(line);
+    else if (kind == "module") module(line);
     else if (kind == "wait") trace_.records.push_back({Record::Kind::wait_for_gpu});
     else if (kind == "event") event(line, Record::Kind::record_event);
     else if (kind == "wait_event") event(line, Record::Kind::wait_event);
@@ -175,9 +75,8 @@ class Reader {
     else if (kind == "end") end_step();
     else
       throw LineError(
-          fmt::format("unknown \"record\":\"{}\"; expected storage, free, op, call, aten, host, wait, event, "
-                      "wait_event, host_waits, repeat, "
-                      "repeated, step, end",
+          fmt::format("unknown \"record\":\"{}\"; expected storage, free, op, call, aten, host, module, wait, event, "
+                      "wait_event, host_waits, repeat, repeated, step, end",
                       kind));
   }
 
@@ -205,6 +104,7 @@ class Reader {
     storage.category = static_cast<Category>(name_index(word(line, "category"), "category", kCategoryWords));
     storage.layer = layer_of(line);
     storage.stream = stream_of(line);
+    storage.module = module_of(line);
     storages_.push_back(static_cast<StorageId>(trace_.storages.size()));
     trace_.storages.push_back(storage);
     alive_.push_back(storage.bytes > 0);
@@ -238,6 +138,7 @@ class Reader {
     call.phase = static_cast<Phase>(name_index(word(line, "phase"), "phase", kPhaseWords));
     call.layer = layer_of(line);
     call.stream = stream_of(line);
+    call.module = module_of(line);
     trace_.records.push_back({Record::Kind::op, HostClass::other, 0, static_cast<std::uint32_t>(trace_.calls.size())});
     trace_.calls.push_back(call);
   }
@@ -270,6 +171,11 @@ class Reader {
       throw LineError(fmt::format("event {} is waited for but not recorded above", number));
     trace_.events = std::max(trace_.events, number + 1);
     trace_.records.push_back({kind, HostClass::other, stream_of(line), number});
+  }
+  /// A part of the network, numbered from 1 in the order of the file; those around it come first.
+  void module(const object& line) {
+    if (trace_.modules.size() >= kMostModules) throw LineError(fmt::format("more than {} modules", kMostModules));
+    trace_.modules.push_back({std::string(word(line, "name")), module_of(line, "inside")});
   }
   void begin_step() {
     if (in_step_) throw LineError("a step begins inside a step");
@@ -312,6 +218,7 @@ class Reader {
     call.name = word(line, "name");
     call.phase = static_cast<Phase>(name_index(word(line, "phase"), "phase", kPhaseWords));
     call.layer = layer_of(line);
+    call.module = module_of(line);
     simdjson::dom::array list;
     if (line["in"].get(list) == simdjson::SUCCESS)
       for (const element value : list) call.inputs.push_back(argument(value));
@@ -384,6 +291,12 @@ class Reader {
     return static_cast<std::int16_t>(integer(value, "layer", -1, std::numeric_limits<std::int16_t>::max()));
   }
 
+  std::uint16_t module_of(const object& line, const char* key = "module") const {
+    element value;
+    if (line[key].get(value) != simdjson::SUCCESS) return 0;
+    return static_cast<std::uint16_t>(integer(value, key, 0, static_cast<std::int64_t>(trace_.modules.size())));
+  }
+
   /// Streams of a trace are numbered; what they are for is not written.
   std::uint8_t stream_of(const object& line) {
     element value;
@@ -394,6 +307,7 @@ class Reader {
     return static_cast<std::uint8_t>(stream);
   }
 
+  static constexpr std::size_t kMostModules = std::numeric_limits<std::uint16_t>::max() - 1;
   static constexpr std::int64_t kMostStreams = 63, kMostEvents = 1 << 26;
   static constexpr std::int64_t kMost = (std::int64_t{1} << 32) - 2;
   Replayable replayable_;

@@ -127,6 +127,7 @@ void TraceBuilder::add(const AtenCall& call, std::vector<MappedOp> ops, bool und
     entry.inputs = static_cast<std::uint16_t>(operands.size() - mapped.outputs.size());
     entry.phase = call.phase;
     entry.layer = call.layer;
+    entry.module = call.module;
     trace().operands.insert(trace().operands.end(), operands.begin(), operands.end());
     trace().records.push_back(
         {Record::Kind::op, HostClass::other, 0, static_cast<std::uint32_t>(trace().calls.size())});

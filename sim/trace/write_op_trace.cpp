@@ -50,6 +50,11 @@ class Writer {
         {"tokens", info.tokens},   {"parameters", trace_.parameters}, {"model_flops", trace_.model_flops},
         {"notes", trace_.notes}};
     text_ = line_of(header);
+    for (const ModuleName& module : trace_.modules) {
+      ordered_json line{{"record", "module"}, {"name", module.name}};
+      if (module.parent > 0) line["inside"] = module.parent;
+      text_ += line_of(line);
+    }
     std::size_t begun = 0, ended = 0, repeated = 0, done = 0;
     for (std::uint32_t i = 0; i <= trace_.records.size(); ++i) {
       if (done < repeated && trace_.repeats[done].records.end == i) {
@@ -104,6 +109,7 @@ class Writer {
       fmt::format_to(to, "{{\"record\":\"storage\",\"id\":{},\"bytes\":{},\"category\":\"{}\"", next_storage_,
                      storage.bytes, kCategoryWords[static_cast<std::size_t>(storage.category)]);
       if (storage.layer >= 0) fmt::format_to(to, ",\"layer\":{}", storage.layer);
+      if (storage.module > 0) fmt::format_to(to, ",\"module\":{}", storage.module);
       if (storage.stream > 0) fmt::format_to(to, ",\"stream\":{}", storage.stream);
       text_ += "}\n";
     }
@@ -125,6 +131,7 @@ class Writer {
     write_operands("out", call.operands_begin + call.inputs, call.outputs);
     fmt::format_to(to, ",\"phase\":\"{}\"", kPhaseWords[static_cast<std::size_t>(call.phase)]);
     if (call.layer >= 0) fmt::format_to(to, ",\"layer\":{}", call.layer);
+    if (call.module > 0) fmt::format_to(to, ",\"module\":{}", call.module);
     if (call.stream > 0) fmt::format_to(to, ",\"stream\":{}", call.stream);
     text_ += "}\n";
   }

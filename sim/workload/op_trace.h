@@ -31,8 +31,9 @@ enum class Phase : std::uint8_t { setup, forward, backward, clipping, optimizer,
 struct Storage {
   std::int64_t bytes = 0;
   Category category = Category::activations;
-  std::int16_t layer = -1;  ///< block it belongs to; -1 outside the blocks
-  std::uint8_t stream = 0;  ///< whose pool of the allocator it comes from
+  std::int16_t layer = -1;   ///< block it belongs to; -1 outside the blocks
+  std::uint8_t stream = 0;   ///< whose pool of the allocator it comes from
+  std::uint16_t module = 0;  ///< for which it was made; of OpTrace::modules, see there
 };
 
 /// Bytes of a storage an operation touches.
@@ -66,6 +67,13 @@ struct Call {
   Phase phase = Phase::forward;
   std::uint8_t stream = 0;  ///< 0: the default one
   std::int16_t layer = -1;
+  std::uint16_t module = 0;  ///< of OpTrace::modules, see there
+};
+
+/// A part of the network, as nn.Module's names spell it: "layers", in it "7", in it "attention".
+struct ModuleName {
+  std::string name;
+  std::uint16_t parent = 0;  ///< as Call::module
 };
 
 struct StepRange {
@@ -102,6 +110,8 @@ struct OpTrace {
   std::uint32_t events = 0;          ///< of records, numbered from 0
   double model_flops = 0.0;          ///< FLOPs one step needs by the model's definition (no recomputation), for MFU
   std::vector<std::string> notes;    ///< approximations made, for the report
+  /// Parents stand before their children. Number n of a call or storage is entry n - 1; 0: outside all modules.
+  std::vector<ModuleName> modules;
 };
 
 }  // namespace ridgeline

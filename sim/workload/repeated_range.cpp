@@ -36,7 +36,7 @@ class Comparison {
     own_[a] = b;
     alive_.insert(b);
     return one.bytes == other.bytes && one.category == other.category && one.layer == other.layer &&
-           one.stream == other.stream;
+           one.stream == other.stream && one.module == other.module;
   }
   [[nodiscard]] bool known(StorageId a) const { return own_.contains(a); }
   [[nodiscard]] bool same_storage(StorageId a, StorageId b) const {
@@ -45,8 +45,8 @@ class Comparison {
     return a == b || (trace_.storages[a].bytes == 0 && trace_.storages[b].bytes == 0);  // those are never allocated
   }
   [[nodiscard]] bool same_call(const Call& a, const Call& b) const {
-    if (a.op != b.op || a.phase != b.phase || a.layer != b.layer || a.stream != b.stream || a.inputs != b.inputs ||
-        a.outputs != b.outputs)
+    if (a.op != b.op || a.phase != b.phase || a.layer != b.layer || a.module != b.module || a.stream != b.stream ||
+        a.inputs != b.inputs || a.outputs != b.outputs)
       return false;
     const std::uint32_t count = static_cast<std::uint32_t>(a.inputs) + a.outputs;
     for (std::uint32_t i = 0; i < count; ++i) {

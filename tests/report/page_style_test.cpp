@@ -40,7 +40,8 @@ std::string text_of(const char* hardware) {
   source.text_name = "test";
   static Session session;
   const StepRun run(session, load_scenario(source), "analytic");
-  return answer_text(run, full_prediction(run, {.advice = true, .sensitivity = true}), Notes::folded, true);
+  return answer_text(run, full_prediction(run, {.advice = true, .sensitivity = true}), Notes::folded,
+                     {.memory_report = true});
 }
 
 TEST(PageStyle, ReportsKeepWithinThePage) {

@@ -130,6 +130,7 @@ class GraphBuilder {
     Value value;
     value.bytes = trace_.storages[operand.storage].bytes;
     value.layer = call.layer;
+    value.module = call.module;
     value.category = backward ? Category::temporaries : Category::activations;
     // A write into memory of the script's, as into a gradient that exists, stays there.
     const auto before = current_.find(operand.storage);

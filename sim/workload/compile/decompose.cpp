@@ -116,6 +116,7 @@ Use Decomposer::fresh(std::int64_t bytes, bool kept) {
   value.bytes = bytes;
   value.kept = kept;
   value.layer = base_.layer;
+  value.module = base_.module;
   value.category = base_.backward ? Category::temporaries : Category::activations;
   graph_.values.push_back(value);
   return {static_cast<ValueId>(graph_.values.size() - 1), bytes};
@@ -274,6 +275,7 @@ void Decomposer::add(const Call& call, std::vector<Use> in, std::vector<Use> out
   base_.after = after;
   base_.phase = call.phase;
   base_.layer = call.layer;
+  base_.module = call.module;
   const Op op = trace_.ops[call.op];
   name_ = name_in_code(op);
   if (after) {

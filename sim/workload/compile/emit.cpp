@@ -84,11 +84,16 @@ void Emitter::emit(std::uint32_t number) {
   release_dying(group, number);
 }
 
-StorageId Emitter::allocate(std::int64_t bytes, Category category, std::int16_t layer) {
+StorageId Emitter::allocate(std::int64_t bytes, Category category, std::int16_t layer, std::uint16_t module) {
   const auto id = static_cast<StorageId>(trace_.storages.size());
-  trace_.storages.push_back({bytes, category, layer});
+  trace_.storages.push_back({bytes, category, layer, 0, module});
   if (bytes > 0) records_.push_back({Record::Kind::allocate, HostClass::other, 0, id});
   return id;
+}
+
+StorageId Emitter::temporary(std::int64_t bytes, const Group& group) {
+  const Node& last = graph_.nodes[group.nodes.back()];
+  return allocate(bytes, Category::temporaries, last.layer, last.module);
 }
 
 void Emitter::place_outputs(const Group& group, std::uint32_t number) {
@@ -128,7 +133,8 @@ void Emitter::place_outputs(const Group& group, std::uint32_t number) {
       freed_[*same] = true;
     } else {
       const bool kept = !group.backward && value.stored;
-      storage_[use.value] = allocate(value.bytes, kept ? Category::activations : Category::temporaries, value.layer);
+      storage_[use.value] =
+          allocate(value.bytes, kept ? Category::activations : Category::temporaries, value.layer, value.module);
     }
   }
 }
@@ -164,6 +170,7 @@ void Emitter::call(std::uint32_t op, const Group& group, const std::vector<Opera
   call.outputs = static_cast<std::uint16_t>(out.size());
   call.phase = node.phase;
   call.layer = node.layer;
+  call.module = node.module;
   trace_.operands.insert(trace_.operands.end(), in.begin(), in.end());
   trace_.operands.insert(trace_.operands.end(), out.begin(), out.end());
   records_.push_back({Record::Kind::op, HostClass::other, 0, static_cast<std::uint32_t>(trace_.calls.size())});
@@ -220,7 +227,7 @@ void Emitter::column_sums(const Group& group, FusedKernel op) {
   first.writes.clear();
   for (std::size_t i = 0; i < group.writes.size(); ++i) {
     const std::int64_t bytes = 4 * stretches * op.cols;
-    partial.push_back({allocate(bytes, Category::temporaries, graph_.nodes[group.nodes.back()].layer), bytes});
+    partial.push_back({temporary(bytes, group), bytes});
     first.writes.push_back(bytes);
   }
   call(std::move(first), group, operands(group.reads), partial);
@@ -251,7 +258,7 @@ void Emitter::block_sums(const Group& group, FusedKernel op) {
   }
   const auto columns = static_cast<std::int64_t>(sums.size());
   const std::int64_t bytes = blocks * row * columns;
-  const Operand workspace{allocate(bytes, Category::temporaries, graph_.nodes[group.nodes.back()].layer), bytes};
+  const Operand workspace{temporary(bytes, group), bytes};
   op.column_results = columns;
   op.writes.push_back(bytes);
   std::vector<Operand> out = operands(results);

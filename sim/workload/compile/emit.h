@@ -27,7 +27,8 @@ class Emitter {
   void block_sums(const Group& group, FusedKernel op);
   void call(Op op, const Group& group, const std::vector<Operand>& in, const std::vector<Operand>& out);
   void call(std::uint32_t op, const Group& group, const std::vector<Operand>& in, const std::vector<Operand>& out);
-  StorageId allocate(std::int64_t bytes, Category category, std::int16_t layer);
+  StorageId allocate(std::int64_t bytes, Category category, std::int16_t layer, std::uint16_t module);
+  StorageId temporary(std::int64_t bytes, const Group& group);
   void place_outputs(const Group& group, std::uint32_t number);
   void release_dying(const Group& group, std::uint32_t number);
   void free_value(ValueId value);

@@ -32,6 +32,7 @@ struct Value {
   bool kept = false;            ///< a result that cannot be computed again: random numbers, statistics of rows
   Category category = Category::activations;
   std::int16_t layer = -1;
+  std::uint16_t module = 0;
 };
 
 struct Use {
@@ -52,6 +53,7 @@ struct Node {
   std::string_view name;  ///< as generated code calls it
   Phase phase = Phase::forward;
   std::int16_t layer = -1;
+  std::uint16_t module = 0;
   std::uint32_t op = kNone;  ///< entry of the trace's ops, of library nodes
   std::int64_t rows = 1, cols = 1;
   DType type = DType::fp32;

@@ -13,6 +13,7 @@ void recompute(Eager& eager, CheckpointFrame& frame) {
   const bool gradients_enabled = std::exchange(eager.gradients_enabled, true);
   const bool recomputing = std::exchange(recorder.recomputing, true);
   const std::int16_t layer = recorder.layer;
+  const std::uint16_t module = std::exchange(recorder.module, frame.module);
   if (frame.autocast) eager.autocast.enter(*frame.autocast);
   eager.delivering = &frame;
   try {
@@ -24,6 +25,7 @@ void recompute(Eager& eager, CheckpointFrame& frame) {
   eager.tape.destroy_from(nodes);
   if (frame.autocast) eager.autocast.leave();
   recorder.layer = layer;
+  recorder.module = module;
   recorder.recomputing = recomputing;
   eager.gradients_enabled = gradients_enabled;
   frame.recomputed = true;
@@ -52,6 +54,7 @@ Tensor checkpoint(Eager& eager, std::function<Tensor(Eager&, Tensor)> block, Ten
   CheckpointFrame& frame = eager.frames.emplace_back();
   frame.block = std::move(block);
   frame.input = input;
+  frame.module = eager.recorder.module;
   if (eager.autocast.on()) frame.autocast = eager.autocast.type();
   eager.promising = &frame;
   Tensor result = frame.block(eager, std::move(input));

@@ -25,6 +25,7 @@ struct CheckpointFrame {
   std::uint32_t promised = 0;     ///< tensors saved by the forward run
   std::uint32_t holders = 0;      ///< saved tensors that still refer to this frame
   bool recomputed = false;
+  std::uint16_t module = 0;       ///< it ran in
   std::vector<Tensor> delivered;  ///< by the second run, in the order of saving
 };
 

@@ -45,7 +45,7 @@ class Eager {
   }
   template <typename NodeType, typename... Arguments>
   NodeType& node(std::initializer_list<const Tensor*> inputs, Arguments&&... arguments) {
-    return tape.make<NodeType>(recorder.layer, inputs, std::forward<Arguments>(arguments)...);
+    return tape.make<NodeType>(recorder.layer, recorder.module, inputs, std::forward<Arguments>(arguments)...);
   }
   [[nodiscard]] DType product_type(DType type) const { return type == DType::fp32 && tf32 ? DType::tf32 : type; }
   /// What a node keeps of a tensor for its backward formula.

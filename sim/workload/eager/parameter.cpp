@@ -11,6 +11,7 @@ void Parameter::allocate(Eager& eager, const Dims& sizes, DType type) {
   Eager::attach(value, accumulate);
   value.leaf = true;
   accumulate.layer = eager.recorder.layer;
+  accumulate.module = eager.recorder.module;
 }
 
 void AccumulateGradient::backward(Eager& eager, Gradients& incoming, Gradients&) {

@@ -1,12 +1,13 @@
 #include "sim/workload/eager/recorder.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "sim/workload/eager/tensor.h"
 
 namespace ridgeline::eager {
 
-Recorder::Recorder(OpTrace& trace) : trace_(trace), table_(1024, 0) {}
+Recorder::Recorder(OpTrace& trace) : trace_(trace), table_(1024, 0), children_(1) {}
 
 StorageId Recorder::allocate(std::int64_t bytes) {
   const bool kept = phase == Phase::forward || recomputing;
@@ -15,7 +16,7 @@ StorageId Recorder::allocate(std::int64_t bytes) {
 
 StorageId Recorder::allocate(std::int64_t bytes, Category category) {
   const auto id = static_cast<StorageId>(trace_.storages.size());
-  trace_.storages.push_back({bytes, category, layer, stream});
+  trace_.storages.push_back({bytes, category, layer, stream, module});
   references_.push_back(1);
   now_.push_back(id);
   if (bytes > 0) trace_.records.push_back({Record::Kind::allocate, HostClass::other, 0, id});
@@ -49,6 +50,7 @@ void Recorder::fill_storage(StorageId storage) {
   const Storage like = trace_.storages[storage];
   const StorageId fresh = allocate(like.bytes, like.category);
   trace_.storages[fresh].layer = like.layer;
+  trace_.storages[fresh].module = like.module;
   now_[storage] = fresh;
 }
 
@@ -68,11 +70,30 @@ void Recorder::op(const Op& op, std::span<const Tensor* const> inputs, std::span
   call.phase = phase;
   call.stream = stream;
   call.layer = layer;
+  call.module = module;
   for (const auto& list : {inputs, outputs})
     for (const Tensor* tensor : list)
       trace_.operands.push_back({now(tensor->storage.id()), std::min(tensor->bytes(), tensor->storage.bytes())});
   trace_.records.push_back({Record::Kind::op, HostClass::other, 0, static_cast<std::uint32_t>(trace_.calls.size())});
   trace_.calls.push_back(call);
+}
+
+std::uint16_t Recorder::module_inside(std::string_view name) {
+  constexpr std::size_t kMost = std::numeric_limits<std::uint16_t>::max() - 1;
+  Children& children = children_[module];
+  const std::size_t count = children.modules.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t at = (children.last + i) % count;
+    if (trace_.modules[children.modules[at] - 1U].name != name) continue;
+    children.last = (at + 1) % count;
+    return children.modules[at];
+  }
+  if (trace_.modules.size() >= kMost) return module;
+  trace_.modules.push_back({std::string(name), module});
+  const auto fresh = static_cast<std::uint16_t>(trace_.modules.size());
+  children.modules.push_back(fresh);
+  children_.emplace_back();
+  return fresh;
 }
 
 void Recorder::host(HostClass host_class, std::int64_t times) {

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <initializer_list>
 #include <span>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -32,7 +34,10 @@ class Recorder {
   /// `storage` belongs to what `like` belongs to.
   void set_layer_like(StorageId storage, StorageId like) {
     trace_.storages[now(storage)].layer = trace_.storages[like].layer;
+    trace_.storages[now(storage)].module = trace_.storages[like].module;
   }
+  /// The module of that name inside the current one.
+  std::uint16_t module_inside(std::string_view name);
 
   /// An operation on tensors in the order of op_operands.h.
   void op(const Op& op, std::initializer_list<const Tensor*> inputs, std::initializer_list<const Tensor*> outputs) {
@@ -68,6 +73,7 @@ class Recorder {
 
   Phase phase = Phase::setup;
   std::int16_t layer = -1;
+  std::uint16_t module = 0;  ///< of OpTrace::modules; ModuleScope sets it
   bool recomputing = false;  ///< inside the backward pass, running a checkpointed block again
   std::uint8_t stream = 0;   ///< operations run on it and storages come from its pool
   bool closed = false;       ///< the trace is complete: what dies now is no longer part of it
@@ -79,12 +85,42 @@ class Recorder {
   void free(StorageId storage);
   std::uint32_t index_of(const Op& op);
   void grow_table();
+  struct Children {
+    std::vector<std::uint16_t> modules;
+    std::size_t last = 0;  ///< found last: the next one asked for mostly follows it
+  };
 
   OpTrace& trace_;
   std::vector<std::uint32_t> references_;
   std::vector<StorageId> now_;
   std::vector<std::uint32_t> table_;  ///< open addressing: entry of `ops` + 1, 0 = empty
   std::vector<std::size_t> hashes_;   ///< of each entry of `ops`
+  std::vector<Children> children_;    ///< of every module
+};
+
+/// What is recorded meanwhile belongs to a module inside the current one.
+class ModuleScope {
+ public:
+  ModuleScope(Recorder& recorder, std::string_view name) : recorder_(recorder), before_(recorder.module) {
+    recorder.module = recorder.module_inside(name);
+  }
+  ModuleScope(Recorder& recorder, std::int64_t number) : ModuleScope(recorder, std::to_string(number)) {}
+  ModuleScope(const ModuleScope&) = delete;
+  ModuleScope& operator=(const ModuleScope&) = delete;
+  ~ModuleScope() { recorder_.module = before_; }
+
+ private:
+  Recorder& recorder_;
+  std::uint16_t before_;
+};
+
+/// Block `number` of "layers".
+class BlockScope {
+ public:
+  BlockScope(Recorder& recorder, std::int64_t number) : layers_(recorder, "layers"), block_(recorder, number) {}
+
+ private:
+  ModuleScope layers_, block_;
 };
 
 /// One counted reference to a storage.

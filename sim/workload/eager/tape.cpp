@@ -24,14 +24,17 @@ void Tape::run(Eager& eager, const Tensor& root, Tensor gradient) {
   ready.push_back(root.node);
   const bool gradients_enabled = std::exchange(eager.gradients_enabled, false);
   const std::int16_t layer = eager.recorder.layer;
+  const std::uint16_t module = eager.recorder.module;
   while (!ready.empty()) {
     Node& node = *ready.front();
     std::pop_heap(ready.begin(), ready.end(), runs_later);
     ready.pop_back();
     eager.recorder.layer = node.layer;
+    if (node.sequence != kAccumulate) eager.recorder.module = node.module;  // else that of the gradient
     evaluate(eager, node, ready);
   }
   eager.recorder.layer = layer;
+  eager.recorder.module = module;
   eager.gradients_enabled = gradients_enabled;
 }
 

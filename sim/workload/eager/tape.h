@@ -47,6 +47,7 @@ class Node {
   HostClass host_class;
   std::uint8_t edge_count = 0;
   std::int16_t layer = -1;
+  std::uint16_t module = 0;
   DType output_type = DType::fp32;  ///< of the forward outputs: gradients are cast to it …
   Dims output_sizes;                ///< … and summed to this size
   std::array<Edge, kMostEdges> edges;
@@ -70,10 +71,12 @@ class Tape {
 
   /// A node whose edges lead to where the gradients of `inputs` go.
   template <typename NodeType, typename... Arguments>
-  NodeType& make(std::int16_t layer, std::initializer_list<const Tensor*> inputs, Arguments&&... arguments) {
+  NodeType& make(std::int16_t layer, std::uint16_t module, std::initializer_list<const Tensor*> inputs,
+                 Arguments&&... arguments) {
     auto* node = new (place(sizeof(NodeType), alignof(NodeType))) NodeType(std::forward<Arguments>(arguments)...);
     node->sequence = next_sequence_++;
     node->layer = layer;
+    node->module = module;
     for (const Tensor* input : inputs) node->edges[node->edge_count++] = {input->node, input->output};
     nodes_.push_back(node);
     return *node;

@@ -14,25 +14,34 @@ constexpr std::int64_t kModulePython = 31;  // microseconds of a module's own Py
 Bert::Bert(Eager& eager, const ModelDescription& model, const TrainingDescription& training, AttentionChoice attention)
     : Family(eager, model, training, attention) {
   const std::int64_t d = model.hidden, inner = model.feed_forward_width();
-  words_ = table(model.vocabulary);
-  positions_ = table(model.max_positions);
-  types_ = table(model.type_vocabulary);
-  embedding_norm_ = norm_layer(kBias);
-  position_ids_ = buffer({1, model.max_positions}, DType::int64);
-  type_ids_ = buffer({1, model.max_positions}, DType::int64);
+  {
+    const ModuleScope module(eager.recorder, "embeddings");
+    words_ = table(model.vocabulary);
+    positions_ = table(model.max_positions);
+    types_ = table(model.type_vocabulary);
+    embedding_norm_ = norm_layer(kBias);
+    position_ids_ = buffer({1, model.max_positions}, DType::int64);
+    type_ids_ = buffer({1, model.max_positions}, DType::int64);
+  }
   for (std::int16_t i = 0; i < model.layers; ++i) {
     eager.recorder.layer = i;
+    const BlockScope scope(eager.recorder, i);
     Layer& weights = layers_.emplace_back();
-    weights.query = linear_layer(d, d, kBias);
-    weights.key = linear_layer(d, d, kBias);
-    weights.value = linear_layer(d, d, kBias);
-    weights.attention_dense = linear_layer(d, d, kBias);
-    weights.attention_norm = norm_layer(kBias);
+    {
+      const ModuleScope module(eager.recorder, "attention");
+      weights.query = linear_layer(d, d, kBias);
+      weights.key = linear_layer(d, d, kBias);
+      weights.value = linear_layer(d, d, kBias);
+      weights.attention_dense = linear_layer(d, d, kBias);
+      weights.attention_norm = norm_layer(kBias);
+    }
+    const ModuleScope module(eager.recorder, "feed_forward");
     weights.up = linear_layer(inner, d, kBias);
     weights.down = linear_layer(d, inner, kBias);
     weights.norm = norm_layer(kBias);
   }
   eager.recorder.layer = -1;
+  const ModuleScope head(eager.recorder, "head");
   if (has_pooler()) pooler_ = linear_layer(d, d, kBias);
   if (model.head == ModelHead::masked_lm || model.head == ModelHead::pretraining) {
     decoder_.bias = &parameters.emplace_back();  // a parameter of the outer module: first in order, last on the device
@@ -50,6 +59,7 @@ Tensor Bert::loss(const Batch& batch) {
   Tensor relation, logits;  // handed to the caller with the loss: they outlive everything else
   Tensor pooled;
   const Tensor sequence = encode(batch.tokens, pooled);
+  const ModuleScope head(eager_.recorder, "head");
   const auto flat = [&](const Tensor& target) { return view(eager_, target, {target.elements()}); };
   switch (model_.head) {
     case ModelHead::question_answering: return span_loss(sequence, batch);
@@ -57,18 +67,22 @@ Tensor Bert::loss(const Batch& batch) {
       logits = token_logits(sequence);
       relation = linear(eager_, pooled, classifier_);
       Tensor relation_loss, language_loss;
+      const ModuleScope loss(eager_.recorder, "loss");
       language_loss = cross_entropy(eager_, rows_of(logits), flat(batch.targets[0]));
       relation_loss = cross_entropy(eager_, view(eager_, relation, relation.sizes), flat(batch.targets[1]));
       return add(eager_, language_loss, relation_loss);
     }
-    case ModelHead::sequence_classification:
+    case ModelHead::sequence_classification: {
       pooled = dropout(eager_, pooled, model_.dropout);
       logits = linear(eager_, pooled, classifier_);
+      const ModuleScope loss(eager_.recorder, "loss");
       return cross_entropy(eager_, view(eager_, logits, logits.sizes), flat(batch.targets[0]));
+    }
     case ModelHead::masked_lm:
     case ModelHead::language_model: break;
   }
   logits = token_logits(sequence);
+  const ModuleScope loss(eager_.recorder, "loss");
   return cross_entropy(eager_, rows_of(logits), flat(batch.targets[0]));
 }
 
@@ -86,6 +100,7 @@ Tensor Bert::encode(const Tensor& tokens, Tensor& pooled) {
   Tensor x = model_.sequence_first ? contiguous(eager_, transpose(eager_, embedded, 0, 1)) : embedded;
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     eager_.recorder.layer = static_cast<std::int16_t>(i);
+    const BlockScope scope(eager_.recorder, static_cast<std::int64_t>(i));
     const auto run = [this, i, mask](Eager& eager, Tensor input) {
       eager.recorder.layer = static_cast<std::int16_t>(i);
       return layer(layers_[i], std::move(input), mask);
@@ -95,6 +110,7 @@ Tensor Bert::encode(const Tensor& tokens, Tensor& pooled) {
   eager_.recorder.layer = -1;
   if (model_.sequence_first) x = contiguous(eager_, transpose(eager_, x, 0, 1));
   if (has_pooler()) {
+    const ModuleScope head(eager_.recorder, "head");
     eager_.recorder.host(HostClass::view);
     const Tensor first = aten::select_first(eager_, x);
     pooled = linear(eager_, first, pooler_);
@@ -104,6 +120,7 @@ Tensor Bert::encode(const Tensor& tokens, Tensor& pooled) {
 }
 
 Tensor Bert::embeddings(const Tensor& tokens) {
+  const ModuleScope module(eager_.recorder, "embeddings");
   const std::int64_t length = training_.sequence_length;
   Tensor position_ids = position_ids_;
   position_ids.sizes[1] = length;
@@ -132,9 +149,15 @@ Tensor Bert::embeddings(const Tensor& tokens) {
 
 Tensor Bert::layer(const Layer& weights, Tensor x, const Tensor& mask) {
   // What eager attention returns beside its result is a variable of the layer and lives to its end.
-  SelfAttention attended = self_attention(weights, x, mask);
-  Tensor attention_output = output(attended.context, x, weights.attention_dense, weights.attention_norm);
-  attended.context = Tensor{};
+  SelfAttention attended;
+  Tensor attention_output;
+  {
+    const ModuleScope module(eager_.recorder, "attention");
+    attended = self_attention(weights, x, mask);
+    attention_output = output(attended.context, x, weights.attention_dense, weights.attention_norm);
+    attended.context = Tensor{};
+  }
+  const ModuleScope module(eager_.recorder, "feed_forward");
   Tensor inner = feed_forward_input(attention_output, weights.up);
   inner = activate(eager_, inner, activation_kind());
   Tensor result = output(inner, attention_output, weights.down, weights.norm);

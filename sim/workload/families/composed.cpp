@@ -26,13 +26,19 @@ Composed::Composed(Eager& eager, const ModelDescription& model, const TrainingDe
   const Stack& s = composition_.stack;
   std::int16_t blocks = 0;
   if (composition_.encoder) {
+    const ModuleScope module(eager.recorder, "encoder");
     encoder_.emplace(*composition_.encoder, site_, blocks);
     blocks = static_cast<std::int16_t>(composition_.encoder->layers);
   }
   // Encoder and decoder of one text share the table of tokens.
   const bool shared =
       encoder_ && composition_.encoder->input == InputKind::tokens && s.input == InputKind::tokens && s.cross_attention;
-  stack_.emplace(s, site_, blocks, shared ? &encoder_->tokens() : nullptr);
+  {
+    std::optional<ModuleScope> module;
+    if (encoder_) module.emplace(eager.recorder, "decoder");
+    stack_.emplace(s, site_, blocks, shared ? &encoder_->tokens() : nullptr);
+  }
+  const ModuleScope head(eager.recorder, "head");
   make_head();
 }
 
@@ -73,8 +79,12 @@ std::int64_t Composed::frozen() const { return stack_->frozen() + (encoder_ ? en
 Tensor Composed::loss(const Batch& batch) {
   const Stack& s = composition_.stack;
   Tensor encoded, x;
-  if (encoder_) encoded = encoder_->run(batch.features);
-  x = stack_->run(batch.tokens, s.cross_attention ? encoded : Tensor{});
+  if (encoder_) {
+    const ModuleScope module(eager_.recorder, "encoder");
+    encoded = encoder_->run(batch.features);
+  }
+  x = run_stack(batch.tokens, s.cross_attention ? encoded : Tensor{});
+  const ModuleScope head(eager_.recorder, "head");
   switch (s.head) {
     case HeadKind::masked_lm: return masked_loss(x, batch.targets[0]);
     case HeadKind::language_model: return next_token_loss(std::move(x), batch.targets[0]);
@@ -92,8 +102,15 @@ Tensor Composed::loss(const Batch& batch) {
 Tensor Composed::next_logits(const Tensor& tokens, const Tensor& positions) {
   const Stack& s = composition_.stack;
   if (encoder_ || !s.causal || s.head != HeadKind::language_model) return Family::next_logits(tokens, positions);
-  const Tensor x = stack_->run(tokens);
+  const Tensor x = run_stack(tokens, {});
+  const ModuleScope head(eager_.recorder, "head");
   return logits_of(last_token(x));
+}
+
+Tensor Composed::run_stack(const Tensor& input, const Tensor& encoded) {
+  if (!encoder_) return stack_->run(input, encoded);
+  const ModuleScope module(eager_.recorder, "decoder");
+  return stack_->run(input, encoded);
 }
 
 Tensor Composed::logits_of(const Tensor& x) {
@@ -117,6 +134,7 @@ Tensor Composed::logits_of(const Tensor& x) {
 }
 
 Tensor Composed::row_losses(const Tensor& logits, const Tensor& labels) {
+  const ModuleScope module(eager_.recorder, "loss");
   const std::int64_t classes = logits.sizes.last();
   return cross_entropy(eager_, view(eager_, logits, {logits.elements() / classes, classes}),
                        view(eager_, labels, {labels.elements()}));

@@ -18,6 +18,7 @@ class Composed final : public Family {
 
  private:
   void make_head();
+  Tensor run_stack(const Tensor& input, const Tensor& encoded);
   [[nodiscard]] Tensor logits_of(const Tensor& x);
   Tensor next_token_loss(Tensor x, const Tensor& labels);
   Tensor masked_loss(const Tensor& x, const Tensor& labels);

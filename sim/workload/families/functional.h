@@ -16,6 +16,9 @@
 
 namespace ridgeline::families {
 
+using eager::BlockScope;
+using eager::ModuleScope;
+
 using eager::Dims;
 using eager::Eager;
 using eager::Parameter;

@@ -7,38 +7,58 @@ namespace ridgeline::families {
 Gpt2::Gpt2(Eager& eager, const ModelDescription& model, const TrainingDescription& training, AttentionChoice attention)
     : Family(eager, model, training, attention) {
   const std::int64_t d = model.hidden, inner = model.feed_forward_width();
-  tokens_ = table(model.vocabulary);
-  positions_ = table(model.max_positions);
+  {
+    const ModuleScope embeddings(eager.recorder, "embeddings");
+    tokens_ = table(model.vocabulary);
+    positions_ = table(model.max_positions);
+  }
   for (std::int16_t i = 0; i < model.layers; ++i) {
     eager.recorder.layer = i;
+    const BlockScope scope(eager.recorder, i);
     Block& layer = blocks_.emplace_back();
     layer.norm_before_attention = norm_layer(model.bias);
-    layer.qkv = linear_layer(3 * d, d, model.bias);
-    layer.projection = linear_layer(d, d, model.bias);
-    if (attention == AttentionChoice::eager)
-      layer.mask = buffer({1, 1, model.max_positions, model.max_positions}, type());
+    {
+      const ModuleScope module(eager.recorder, "attention");
+      layer.qkv = linear_layer(3 * d, d, model.bias);
+      layer.projection = linear_layer(d, d, model.bias);
+      if (attention == AttentionChoice::eager)
+        layer.mask = buffer({1, 1, model.max_positions, model.max_positions}, type());
+    }
     layer.norm_before_feed_forward = norm_layer(model.bias);
+    const ModuleScope module(eager.recorder, "feed_forward");
     layer.up = linear_layer(inner, d, model.bias);
     layer.down = linear_layer(d, inner, model.bias);
   }
   eager.recorder.layer = -1;
-  final_norm_ = norm_layer(model.bias);
+  {
+    const ModuleScope module(eager.recorder, "final_norm");
+    final_norm_ = norm_layer(model.bias);
+  }
+  const ModuleScope head(eager.recorder, "head");
   head_ = model.tie_embeddings ? tokens_ : linear_layer(model.vocabulary, d, false);
 }
 
 Tensor Gpt2::loss(const Batch& batch) {
   const Tensor x = encode(batch.tokens);
-  Tensor normed = layer_norm(eager_, x, final_norm_);
+  Tensor normed = final_norm_of(x);
+  const ModuleScope head(eager_.recorder, "head");
   const Tensor logits = linear(eager_, normed, head_);
   normed = Tensor{};
+  const ModuleScope loss(eager_.recorder, "loss");
   return cross_entropy(eager_, view(eager_, logits, {logits.elements() / model_.vocabulary, model_.vocabulary}),
                        view(eager_, batch.targets[0], {batch.targets[0].elements()}));
 }
 
 Tensor Gpt2::next_logits(const Tensor& tokens, const Tensor&) {
   const Tensor x = encode(tokens);
-  const Tensor normed = layer_norm(eager_, x, final_norm_);
+  const Tensor normed = final_norm_of(x);
+  const ModuleScope head(eager_.recorder, "head");
   return linear(eager_, last_token(normed), head_);
+}
+
+Tensor Gpt2::final_norm_of(const Tensor& x) {
+  const ModuleScope module(eager_.recorder, "final_norm");
+  return layer_norm(eager_, x, final_norm_);
 }
 
 Tensor Gpt2::encode(const Tensor& tokens) {
@@ -46,6 +66,7 @@ Tensor Gpt2::encode(const Tensor& tokens) {
   const bool with_cache = store != nullptr;
   Tensor token_rows, position_rows, x;
   {
+    const ModuleScope embeddings(eager_.recorder, "embeddings");
     token_rows = embedding(eager_, tokens, tokens_);
     Tensor index = with_cache ? eager_.empty(tokens.sizes, DType::int64)  // positions of every sequence
                               : aten::arange(eager_, place.length, DType::int64);
@@ -60,6 +81,7 @@ Tensor Gpt2::encode(const Tensor& tokens) {
   }
   for (std::size_t i = 0; i < blocks_.size(); ++i) {
     eager_.recorder.layer = static_cast<std::int16_t>(i);
+    const BlockScope scope(eager_.recorder, static_cast<std::int64_t>(i));
     const auto run = [this, i](Eager& eager, Tensor input) {
       eager.recorder.layer = static_cast<std::int16_t>(i);
       return block(blocks_[i], std::move(input));
@@ -82,6 +104,7 @@ Tensor Gpt2::block(const Block& layer, Tensor x) {
     x = std::move(sum);
   }
   Tensor normed = layer_norm(eager_, x, layer.norm_before_feed_forward);
+  const ModuleScope feed_forward(eager_.recorder, "feed_forward");
   Tensor branch = linear(eager_, normed, layer.up);
   if (store == nullptr) normed = Tensor{};
   branch = activate(eager_, branch, activation_kind());
@@ -92,6 +115,7 @@ Tensor Gpt2::block(const Block& layer, Tensor x) {
 
 Tensor Gpt2::self_attention(const Block& layer, const Tensor& x) {
   namespace aten = eager::aten;
+  const ModuleScope module(eager_.recorder, "attention");
   const std::int64_t batch = x.sizes[0], length = x.sizes[1], hidden = x.sizes[2];
   Tensor scores, y, v, k, q;
   {

@@ -20,6 +20,7 @@ class Gpt2 final : public Family {
   };
   /// Embeddings and all blocks.
   Tensor encode(const Tensor& tokens);
+  Tensor final_norm_of(const Tensor& x);
   Tensor block(const Block& layer, Tensor x);
   Tensor self_attention(const Block& layer, const Tensor& x);
 

@@ -13,27 +13,41 @@ Llama::Llama(Eager& eager, const ModelDescription& model, const TrainingDescript
                      shared = model.key_value_count() * model.head_dim(), wide = model.attention_width();
   const bool attention_bias = model.attention_bias.value_or(model.bias),
              feed_forward_bias = model.feed_forward_bias.value_or(model.bias);
-  tokens_ = table(model.vocabulary);
+  {
+    const ModuleScope module(eager.recorder, "embeddings");
+    tokens_ = table(model.vocabulary);
+  }
   for (std::int16_t i = 0; i < model.layers; ++i) {
     eager.recorder.layer = i;
+    const BlockScope scope(eager.recorder, i);
     Layer& weights = layers_.emplace_back();
     if (model.plain) weights.input_norm = norm_layer(false);
-    weights.query = linear_layer(wide, d, attention_bias);
-    weights.key = linear_layer(shared, d, attention_bias);
-    weights.value = linear_layer(shared, d, attention_bias);
-    weights.projection = linear_layer(d, wide, attention_bias);
+    {
+      const ModuleScope module(eager.recorder, "attention");
+      weights.query = linear_layer(wide, d, attention_bias);
+      weights.key = linear_layer(shared, d, attention_bias);
+      weights.value = linear_layer(shared, d, attention_bias);
+      weights.projection = linear_layer(d, wide, attention_bias);
+    }
     if (model.plain) weights.attention_norm = norm_layer(false);
-    weights.gate = linear_layer(inner, d, feed_forward_bias);
-    weights.up = linear_layer(inner, d, feed_forward_bias);
-    weights.down = linear_layer(d, inner, feed_forward_bias);
+    {
+      const ModuleScope module(eager.recorder, "feed_forward");
+      weights.gate = linear_layer(inner, d, feed_forward_bias);
+      weights.up = linear_layer(inner, d, feed_forward_bias);
+      weights.down = linear_layer(d, inner, feed_forward_bias);
+    }
     if (model.plain) continue;
     weights.input_norm = norm_layer(false);
     weights.attention_norm = norm_layer(false);
   }
   eager.recorder.layer = -1;
-  final_norm_ = norm_layer(false);
+  {
+    const ModuleScope module(eager.recorder, "final_norm");
+    final_norm_ = norm_layer(false);
+  }
   if (!model.plain)
     for (Tensor* table : {&frequencies_, &original_frequencies_}) *table = buffer({1, model.head_dim() / 2, 1}, type());
+  const ModuleScope head(eager.recorder, "head");
   head_ = model.tie_embeddings ? tokens_ : linear_layer(model.vocabulary, d, false);
 }
 
@@ -43,18 +57,22 @@ Tensor Llama::loss(const Batch& batch) {
     Tensor mask;
     Rotation by;
     Tensor embedded, positions;  // variables of the model: they live to its end
-    embedded = embedding(eager_, batch.tokens, tokens_);
+    embedded = embedding_of(batch.tokens);
     x = embedded;
-    if (!model_.plain) {
-      positions = position_ids(eager_, place.length);
-      look_for_packed_sequences(eager_, positions, training_.micro_batch, training_.sequence_length);
+    {
+      const ModuleScope module(eager_.recorder, "positions");
+      if (!model_.plain) {
+        positions = position_ids(eager_, place.length);
+        look_for_packed_sequences(eager_, positions, training_.micro_batch, training_.sequence_length);
+      }
+      if (attention_ == AttentionChoice::eager) mask = mask_of(x.type);
+      else if (training_.mask_given) mask = mask_of(eager_.autocast.on() ? eager_.autocast.type() : x.type);
+      by = model_.plain ? plain_rotation(x.type)
+                        : rotation(eager_, positions, frequencies_, place.length, model_.head_dim(), x.type);
     }
-    if (attention_ == AttentionChoice::eager) mask = mask_of(x.type);
-    else if (training_.mask_given) mask = mask_of(eager_.autocast.on() ? eager_.autocast.type() : x.type);
-    by = model_.plain ? plain_rotation(x.type)
-                      : rotation(eager_, positions, frequencies_, place.length, model_.head_dim(), x.type);
     for (std::size_t i = 0; i < layers_.size(); ++i) {
       eager_.recorder.layer = static_cast<std::int16_t>(i);
+      const BlockScope scope(eager_.recorder, static_cast<std::int64_t>(i));
       const auto run = [this, i, by, mask](Eager& eager, Tensor input) {
         eager.recorder.layer = static_cast<std::int16_t>(i);
         return layer(layers_[i], std::move(input), by, mask);
@@ -62,8 +80,10 @@ Tensor Llama::loss(const Batch& batch) {
       x = run_block(run, x);
     }
     eager_.recorder.layer = -1;
+    const ModuleScope module(eager_.recorder, "final_norm");
     x = rms_norm(eager_, x, final_norm_);
   }
+  const ModuleScope head(eager_.recorder, "head");
   eager_.recorder.host(HostClass::view);
   logits = linear(eager_, aten::view(eager_, x, x.sizes), head_);
   Tensor result = next_token_loss(logits, batch.targets[0]);
@@ -77,24 +97,36 @@ Tensor Llama::next_logits(const Tensor& tokens, const Tensor& positions) {
     Tensor mask;
     Rotation by;
     Tensor embedded;
-    embedded = embedding(eager_, tokens, tokens_);
+    embedded = embedding_of(tokens);
     x = embedded;
-    look_for_padding();
-    if (attention_ == AttentionChoice::eager) mask = mask_of(x.type);
-    else if (store != nullptr && store->fixed()) mask = mask_of(DType::boolean);
-    by = rotation(eager_, positions, frequencies_, place.length, model_.head_dim(), x.type);
+    {
+      const ModuleScope module(eager_.recorder, "positions");
+      look_for_padding();
+      if (attention_ == AttentionChoice::eager) mask = mask_of(x.type);
+      else if (store != nullptr && store->fixed()) mask = mask_of(DType::boolean);
+      by = rotation(eager_, positions, frequencies_, place.length, model_.head_dim(), x.type);
+    }
     for (std::size_t i = 0; i < layers_.size(); ++i) {
       eager_.recorder.layer = static_cast<std::int16_t>(i);
+      const BlockScope scope(eager_.recorder, static_cast<std::int64_t>(i));
       x = layer(layers_[i], x, by, mask);
     }
     eager_.recorder.layer = -1;
+    const ModuleScope module(eager_.recorder, "final_norm");
     x = rms_norm(eager_, x, final_norm_);
   }
+  const ModuleScope head(eager_.recorder, "head");
   eager_.recorder.host(HostClass::view);
   return linear(eager_, last_token(x), head_);
 }
 
+Tensor Llama::embedding_of(const Tensor& tokens) {
+  const ModuleScope module(eager_.recorder, "embeddings");
+  return embedding(eager_, tokens, tokens_);
+}
+
 Tensor Llama::next_token_loss(const Tensor& logits, const Tensor& labels) {
+  const ModuleScope module(eager_.recorder, "loss");
   Tensor targets, padded, wide;
   // The loss is taken in fp32 whatever the logits are.
   wide = aten::to(eager_, logits, DType::fp32);
@@ -183,6 +215,7 @@ Tensor Llama::layer(const Layer& weights, Tensor x, const Rotation& by, const Te
 
 Llama::SelfAttention Llama::self_attention(const Layer& weights, const Tensor& x, const Rotation& by,
                                            const Tensor& mask) {
+  const ModuleScope module(eager_.recorder, "attention");
   const std::int64_t batch = x.sizes[0], length = x.sizes[1];
   const auto heads = [&](const Affine& projection, std::int64_t count) {
     return transpose(eager_, view(eager_, linear(eager_, x, projection), {batch, length, count, model_.head_dim()}), 1,
@@ -227,6 +260,7 @@ Llama::SelfAttention Llama::self_attention(const Layer& weights, const Tensor& x
 }
 
 Tensor Llama::feed_forward(const Layer& weights, const Tensor& x) {
+  const ModuleScope module(eager_.recorder, "feed_forward");
   Tensor gate = linear(eager_, x, weights.gate);
   gate = activate(eager_, gate, activation_kind());
   Tensor up = linear(eager_, x, weights.up);

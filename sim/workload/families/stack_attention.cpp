@@ -9,6 +9,7 @@ namespace ridgeline::families {
 namespace aten = eager::aten;
 
 void StackNetwork::make_attention(AttentionWeights& weights, bool latent) {
+  const ModuleScope module(eager_.recorder, &weights == &layers_.back().cross ? "cross_attention" : "attention");
   if (latent) return make_latent_attention(weights);
   const std::int64_t d = s_.hidden, width = s_.head_width(), wide = s_.heads * width,
                      shared = s_.key_value_count() * width;
@@ -127,6 +128,7 @@ void StackNetwork::project_latent(const AttentionWeights& weights, const Tensor&
 
 StackNetwork::Attended StackNetwork::attend(const AttentionWeights& weights, const Tensor& x, const Around& around,
                                             std::int64_t number, bool cross) {
+  const ModuleScope module(eager_.recorder, cross ? "cross_attention" : "attention");
   const std::int64_t batch = x.sizes[0], length = x.sizes[1];
   Attended result;
   Tensor y, v, k, q;

@@ -9,6 +9,7 @@ namespace ridgeline::families {
 namespace aten = eager::aten;
 
 Tensor StackNetwork::embed(const Tensor& input) {
+  const ModuleScope module(eager_.recorder, "embeddings");
   Tensor x;
   if (s_.input == InputKind::image) x = embed_image(input);
   else if (s_.input == InputKind::audio) x = embed_audio(input);
@@ -114,6 +115,7 @@ Tensor StackNetwork::visibility(std::int64_t rows, std::int64_t length) {
 }
 
 StackNetwork::Around StackNetwork::look_around(const Tensor& x, const Tensor& encoded) {
+  const ModuleScope module(eager_.recorder, "positions");
   const std::int64_t rows = x.sizes[0], length = x.sizes[1];
   Around around;
   around.encoded = encoded;

@@ -14,10 +14,14 @@ StackNetwork::StackNetwork(const Stack& stack, StackSite& site, std::int16_t fir
   const std::int64_t made = s_.layer_groups > 0 ? s_.layer_groups : s_.layers;
   for (std::int64_t i = 0; i < made; ++i) {
     eager_.recorder.layer = static_cast<std::int16_t>(first_block_ + i);
+    const BlockScope scope(eager_.recorder, i);
     make_layer(i);
   }
   eager_.recorder.layer = -1;
-  if (s_.final_norm) final_norm_ = norm_layer(s_.hidden);
+  if (s_.final_norm) {
+    const ModuleScope module(eager_.recorder, "final_norm");
+    final_norm_ = norm_layer(s_.hidden);
+  }
   if (s_.positions == PositionKind::rotary) {
     frequencies_ = eager_.empty({1, s_.turned() / 2, 1}, DType::fp32);
     eager_.recorder.set_category(frequencies_.storage.id(), Category::weights);
@@ -47,6 +51,7 @@ Affine StackNetwork::norm_layer(std::int64_t width) {
 }
 
 void StackNetwork::make_embedding(const Affine* tokens) {
+  const ModuleScope module(eager_.recorder, "embeddings");
   const std::int64_t width = s_.table_width();
   if (s_.input == InputKind::tokens) tokens_ = tokens != nullptr ? *tokens : Affine{parameter({s_.vocabulary, width})};
   if (s_.input == InputKind::image) {
@@ -106,6 +111,7 @@ Tensor StackNetwork::run(const Tensor& input, const Tensor& encoded) {
       const std::size_t weights =
           s_.layer_groups > 0 ? static_cast<std::size_t>(i * s_.layer_groups / s_.layers) : static_cast<std::size_t>(i);
       eager_.recorder.layer = block;
+      const BlockScope scope(eager_.recorder, i);
       const auto run = [this, i, weights, block, around](Eager& eager, Tensor given) {
         eager.recorder.layer = block;
         return layer(i, layers_[weights], std::move(given), around);
@@ -114,6 +120,7 @@ Tensor StackNetwork::run(const Tensor& input, const Tensor& encoded) {
     }
   }
   eager_.recorder.layer = -1;
+  const ModuleScope module(eager_.recorder, "final_norm");
   if (s_.final_norm) x = norm(x, final_norm_);
   if (s_.final_dropout) x = dropout(eager_, x, s_.dropout);
   return x;

@@ -94,6 +94,7 @@ Tensor StackNetwork::activated(const Tensor& x, ComposedActivation activation) {
 }
 
 void StackNetwork::make_feed_forward(FeedForwardWeights& weights, std::int64_t inner) {
+  const ModuleScope module(eager_.recorder, "feed_forward");
   const bool bias = s_.feed_forward_bias;
   if (s_.feed_forward_kind == FeedForwardKind::gated) weights.gate = linear_layer(inner, s_.hidden, bias);
   weights.up = linear_layer(s_.feed_forward_kind == FeedForwardKind::gated_fused ? 2 * inner : inner, s_.hidden, bias);
@@ -101,6 +102,7 @@ void StackNetwork::make_feed_forward(FeedForwardWeights& weights, std::int64_t i
 }
 
 void StackNetwork::make_experts(ExpertWeights& weights) {
+  const ModuleScope module(eager_.recorder, "experts");
   const std::int64_t inner = s_.expert_feed_forward > 0 ? s_.expert_feed_forward : s_.inner();
   const std::int64_t wide = s_.feed_forward_kind == FeedForwardKind::plain ? inner : 2 * inner;
   weights.router = linear_layer(s_.experts, s_.hidden, s_.router_bias);
@@ -114,6 +116,7 @@ void StackNetwork::make_experts(ExpertWeights& weights) {
 
 Tensor StackNetwork::part_two(const LayerWeights& weights, std::int64_t number, const Tensor& x) {
   if (!s_.has_experts(number)) return feed_forward(weights.feed_forward, x);
+  const ModuleScope module(eager_.recorder, "experts");
   Tensor result = routed(weights.experts, x);
   if (s_.shared_feed_forward == 0) return result;
   Tensor shared = feed_forward(weights.experts.shared, x);
@@ -126,6 +129,7 @@ Tensor StackNetwork::part_two(const LayerWeights& weights, std::int64_t number, 
 }
 
 Tensor StackNetwork::feed_forward(const FeedForwardWeights& weights, const Tensor& x) {
+  const ModuleScope module(eager_.recorder, "feed_forward");
   if (s_.feed_forward_kind == FeedForwardKind::plain) {
     Tensor inner = linear(eager_, x, weights.up);
     inner = activated(inner, s_.activation);

@@ -92,6 +92,7 @@ FullyShard::FullyShard(Eager& eager, eager::Parameters& parameters, std::int64_t
       const Tensor& value = parameters[i].value;
       const std::int64_t elements = shard_of(value, ranks());
       eager.recorder.layer = parameters[i].accumulate.layer;
+      eager.recorder.module = parameters[i].accumulate.module;
       shards_[i].value = eager.empty({elements}, stored);
       eager.recorder.set_category(shards_[i].value.storage.id(), Category::weights);
       group.shard_elements += elements;
@@ -100,6 +101,7 @@ FullyShard::FullyShard(Eager& eager, eager::Parameters& parameters, std::int64_t
     group.sizes = std::move(sizes);
   }
   eager.recorder.layer = -1;
+  eager.recorder.module = 0;
 }
 
 void FullyShard::begin_forward(bool sync) {
