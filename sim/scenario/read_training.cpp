@@ -1,5 +1,6 @@
 #include "sim/scenario/read_training.h"
 
+#include "sim/scenario/read_lora.h"
 #include "sim/scenario/read_parallel.h"
 
 #include <array>
@@ -83,7 +84,7 @@ TrainingSection read_training(const Value& section, const Software& software, co
   const Mapping mapping(
       section, {"micro_batch", "sequence_length", "gradient_accumulation", "precision", "attention", "optimizer",
                 "tf32", "gradient_clipping", "gradient_clipper", "activation_checkpointing", "reads_loss",
-                "data_loader", "data_parallel", "clears_gradients", "compile", "cuda_graphs", "parallel"});
+                "data_loader", "data_parallel", "clears_gradients", "compile", "cuda_graphs", "parallel", "lora"});
   TrainingSection result;
   TrainingDescription& t = result.training;
   t.micro_batch = mapping["micro_batch"].integer({1, 1 << 20});
@@ -110,11 +111,14 @@ TrainingSection read_training(const Value& section, const Software& software, co
   t.eight_bit_block = software.eight_bit_block;
   result.compile = mapping["compile"].boolean(false);
   result.cuda_graphs = mapping["cuda_graphs"].boolean(false);
+  if (cluster == nullptr && mapping.has("parallel"))
+    mapping["parallel"].fail("needs several GPUs: name a cluster (cluster: hgx-h200)");
   if (cluster == nullptr) {
-    if (mapping.has("parallel")) mapping["parallel"].fail("needs several GPUs: name a cluster (cluster: hgx-h200)");
+    t.lora = read_lora(mapping["lora"], t, result.compile);
     return result;
   }
   t.parallel = read_parallel(mapping["parallel"], *cluster);
+  t.lora = read_lora(mapping["lora"], t, result.compile);
   if (t.parallel.several()) {
     for (const std::string_view key : {"compile", "cuda_graphs"})
       if (mapping[key].boolean(false)) mapping[key].fail("over several GPUs is not modelled");

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "sim/workload/inference.h"
+#include "sim/workload/lora.h"
 #include "sim/workload/parallel/parallel.h"
 
 namespace ridgeline {
@@ -84,6 +85,7 @@ struct TrainingDescription {
   DataParallel data_parallel = DataParallel::none;
   bool clears_gradients = true;  ///< false: the script has no zero_grad, each backward pass adds to the last one's
   ParallelDescription parallel;  ///< over several GPUs
+  std::optional<LoraDescription> lora;            ///< the model is frozen, adapters are trained
   std::optional<InferenceDescription> inference;  ///< use instead of training: forward passes alone
   // What follows is of the software, not of the user.
   bool keep_gradients = false;       ///< zero_grad fills gradients with zeros instead of dropping them

@@ -116,11 +116,12 @@ class TrainingLoop {
 
   void finish() { eager_.recorder.closed = true; }
   [[nodiscard]] std::int64_t parameter_tensors() const { return static_cast<std::int64_t>(family_->parameters.size()); }
-  [[nodiscard]] std::int64_t parameter_count() const {
+  [[nodiscard]] std::int64_t trained_parameters() const {
     std::int64_t total = 0;
     for (const auto& parameter : family_->parameters) total += parameter.value.elements();
-    return total + family_->frozen();
+    return total;
   }
+  [[nodiscard]] std::int64_t parameter_count() const { return trained_parameters() + family_->frozen(); }
 
  private:
   /// What keeps the ranks of several GPUs together.
@@ -237,6 +238,9 @@ OpTrace training_run(const ModelDescription& model, const TrainingDescription& t
     loop.finish();
     trace.parameters = loop.parameter_count();
     trace.parameter_tensors = loop.parameter_tensors();
+    if (training.lora)
+      trace.notes.push_back(fmt::format("lora: {} of {} parameters are trained; the operations of PEFT, not measured",
+                                        loop.trained_parameters(), trace.parameters));
   }
   if (training.optimizer.kind == OptimizerKind::adamw_8bit)
     trace.notes.push_back("adamw-8bit: one kernel a tensor, a scale for every 256 elements; not measured");
@@ -254,6 +258,8 @@ OpTrace training_run(const ModelDescription& model, const TrainingDescription& t
   if (model.sparse_weights) trace.notes.push_back(kSparseWeightsNote);
   trace.model_flops =
       model_flops(model, training.micro_batch * training.gradient_accumulation, training.sequence_length);
+  constexpr double kWithoutWeightGradients = 2.0 / 3.0;
+  if (training.lora) trace.model_flops *= kWithoutWeightGradients;
   return trace;
 }
 

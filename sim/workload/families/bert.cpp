@@ -30,26 +30,33 @@ Bert::Bert(Eager& eager, const ModelDescription& model, const TrainingDescriptio
     {
       const ModuleScope module(eager.recorder, "attention");
       weights.query = linear_layer(d, d, kBias);
+      adapt(weights.query, LinearRole::query);
       weights.key = linear_layer(d, d, kBias);
+      adapt(weights.key, LinearRole::key);
       weights.value = linear_layer(d, d, kBias);
+      adapt(weights.value, LinearRole::value);
       weights.attention_dense = linear_layer(d, d, kBias);
+      adapt(weights.attention_dense, LinearRole::output);
       weights.attention_norm = norm_layer(kBias);
     }
     const ModuleScope module(eager.recorder, "feed_forward");
     weights.up = linear_layer(inner, d, kBias);
+    adapt(weights.up, LinearRole::up);
     weights.down = linear_layer(d, inner, kBias);
+    adapt(weights.down, LinearRole::down);
     weights.norm = norm_layer(kBias);
   }
   eager.recorder.layer = -1;
   const ModuleScope head(eager.recorder, "head");
   if (has_pooler()) pooler_ = linear_layer(d, d, kBias);
   if (model.head == ModelHead::masked_lm || model.head == ModelHead::pretraining) {
-    decoder_.bias = &parameters.emplace_back();  // a parameter of the outer module: first in order, last on the device
+    decoder_.bias = unallocated_parameter();  // a parameter of the outer module: first in order, last on the device
     transform_ = linear_layer(d, d, kBias);
     transform_norm_ = norm_layer(kBias);
     decoder_.weight = model.tie_embeddings ? words_.weight : parameter({model.vocabulary, d});
-    decoder_.bias->allocate(eager, {model.vocabulary}, type());
+    allocate(*decoder_.bias, {model.vocabulary});
   }
+  trains_head_ = model.head == ModelHead::sequence_classification || model.head == ModelHead::question_answering;
   if (model.head == ModelHead::sequence_classification) classifier_ = linear_layer(model.labels, d, true);
   if (model.head == ModelHead::question_answering || model.head == ModelHead::pretraining)
     classifier_ = linear_layer(2, d, true);

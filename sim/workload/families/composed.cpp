@@ -22,7 +22,12 @@ Composed::Composed(Eager& eager, const ModelDescription& model, const TrainingDe
               return run_block(block, std::move(x));
             },
             [this](Tensor& keys, Tensor& values) { remember(keys, values); },
-            [this] { return store != nullptr; }} {
+            [this] { return store != nullptr; },
+            [this](const Dims& sizes) { return parameter(sizes); },
+            [this](std::int64_t out, std::int64_t in) {
+              return keeps_four_bits() ? four_bit_weight(out, in) : eager::aten::FourBitWeight{};
+            },
+            [this](Affine& layer, LinearRole role) { adapt(layer, role); }} {
   const Stack& s = composition_.stack;
   std::int16_t blocks = 0;
   if (composition_.encoder) {
@@ -61,11 +66,15 @@ void Composed::make_head() {
     case HeadKind::sequence_classification:
     case HeadKind::token_classification:
     case HeadKind::image_classification:
+      trains_head_ = true;
       if (s.pooler == PoolerKind::dense_tanh || s.pooler == PoolerKind::dense_activation)
         pooler_ = at.linear_layer(s.hidden, s.hidden, true);
       head_ = at.linear_layer(s.labels, s.hidden, true);
       return;
-    case HeadKind::question_answering: head_ = at.linear_layer(2, s.hidden, true); return;
+    case HeadKind::question_answering:
+      trains_head_ = true;
+      head_ = at.linear_layer(2, s.hidden, true);
+      return;
     case HeadKind::contrastive:
       other_projection_ = at.linear_layer(s.projection_width, composition_.encoder->hidden, false);
       projection_ = at.linear_layer(s.projection_width, s.hidden, false);
@@ -74,7 +83,9 @@ void Composed::make_head() {
   }
 }
 
-std::int64_t Composed::frozen() const { return stack_->frozen() + (encoder_ ? encoder_->frozen() : 0); }
+std::int64_t Composed::frozen() const {
+  return Family::frozen() + stack_->frozen() + (encoder_ ? encoder_->frozen() : 0);
+}
 
 Tensor Composed::loss(const Batch& batch) {
   const Stack& s = composition_.stack;

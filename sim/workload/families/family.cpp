@@ -15,6 +15,37 @@ Tensor Family::buffer(const Dims& sizes, DType type) {
   return result;
 }
 
+Parameter* Family::parameter(const Dims& sizes) {
+  Parameter* result = unallocated_parameter();
+  allocate(*result, sizes);
+  return result;
+}
+
+void Family::allocate(Parameter& parameter, const Dims& sizes) {
+  parameter.allocate(eager_, sizes, type());
+  if (!freezes()) return;
+  parameter.value.node = nullptr;  // requires no gradient
+  frozen_elements_ += parameter.value.elements();
+}
+
+eager::aten::FourBitWeight Family::four_bit_weight(std::int64_t out, std::int64_t in) {
+  frozen_elements_ += out * in;
+  return eager::aten::four_bit_weight(eager_, out, in, training_.lora->frozen == FrozenWeights::nf4_double);
+}
+
+void Family::adapt(Affine& layer, LinearRole role) {
+  if (!training_.lora || !training_.lora->adapts(role)) return;
+  const LoraDescription& lora = *training_.lora;
+  const eager::aten::FourBitWeight& packed = layer.four_bit;
+  const Dims whole = packed.defined() ? Dims{packed.out, packed.in} : layer.weight->value.sizes;
+  const std::int64_t out = whole[layer.by_inputs ? 1 : 0], in = whole[layer.by_inputs ? 0 : 1];
+  layer.adapter.down = &parameters.emplace_back();
+  layer.adapter.up = &parameters.emplace_back();
+  layer.adapter.down->allocate(eager_, {lora.rank, in}, DType::fp32);
+  layer.adapter.up->allocate(eager_, {out, lora.rank}, DType::fp32);
+  layer.adapter.dropout = lora.dropout;
+}
+
 Tensor Family::next_logits(const Tensor&, const Tensor&) {
   throw UserError("inference.new_tokens: a model of this family generates no text");
 }

@@ -34,7 +34,7 @@ class Family {
   /// Loss of one micro-batch. Handles live as long as the Python variables of the original code.
   virtual Tensor loss(const Batch& batch) = 0;
   /// Numbers of the model that are kept as trained ones are and never change.
-  [[nodiscard]] virtual std::int64_t frozen() const { return 0; }
+  [[nodiscard]] virtual std::int64_t frozen() const { return frozen_elements_; }
   /// Logits [rows, vocabulary] of the last of `tokens`, which stand at `place`. Throws UserError for a family that
   /// generates nothing. `positions` are their positions, where the family takes them from outside.
   virtual Tensor next_logits(const Tensor& tokens, const Tensor& positions);
@@ -64,14 +64,19 @@ class Family {
     if (training_.precision == Precision::apex_o2) return DType::fp16;
     return training_.precision == Precision::bf16 ? DType::bf16 : DType::fp32;
   }
-  Parameter* parameter(const Dims& sizes) {
-    Parameter& result = parameters.emplace_back();
-    result.allocate(eager_, sizes, type());
-    return &result;
+  /// Trained, but where adapters are trained in its place.
+  Parameter* parameter(const Dims& sizes);
+  /// One whose place in the order of parameters is known before that on the device.
+  Parameter* unallocated_parameter() {
+    return freezes() ? &frozen_parameters_.emplace_back() : &parameters.emplace_back();
   }
+  void allocate(Parameter& parameter, const Dims& sizes);
+  /// Adds what is trained beside a frozen layer, if this one is adapted.
+  void adapt(Affine& layer, LinearRole role);
   Affine linear_layer(std::int64_t out, std::int64_t in, bool bias) {
     Affine layer;
-    layer.weight = parameter({out, in});
+    if (keeps_four_bits()) layer.four_bit = four_bit_weight(out, in);
+    else layer.weight = parameter({out, in});
     if (bias) layer.bias = parameter({out});
     return layer;
   }
@@ -94,12 +99,23 @@ class Family {
   /// Runs a block with what its wrapper does, or checkpoints it when asked to.
   Tensor run_block(const std::function<Tensor(Eager&, Tensor)>& block, Tensor x);
 
+  [[nodiscard]] bool freezes() const { return training_.lora && !trains_head_; }
+  /// Of the linear layers of blocks.
+  [[nodiscard]] bool keeps_four_bits() const {
+    return training_.lora && training_.lora->frozen != FrozenWeights::as_stored && eager_.recorder.layer >= 0;
+  }
+  eager::aten::FourBitWeight four_bit_weight(std::int64_t out, std::int64_t in);
+
   Tensor run_alone(const std::function<Tensor(Eager&, Tensor)>& block, Tensor x);
 
   Eager& eager_;
   const ModelDescription& model_;
   const TrainingDescription& training_;
   AttentionChoice attention_;
+  eager::Parameters frozen_parameters_;  ///< of a model that adapters are trained for
+  std::int64_t frozen_elements_ = 0;
+  /// A head that is not the pretrained model's is trained whole beside adapters, as PEFT does for its tasks.
+  bool trains_head_ = false;
 };
 
 /// Allocates inputs and weights in the order of `.to(device)`.

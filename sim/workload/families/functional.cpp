@@ -19,9 +19,16 @@ Tensor product_by_inputs(Eager& eager, const Tensor& x, const Affine& layer) {
   return aten::view(eager, aten::addmm(eager, bias, input, weight), sizes);
 }
 
-}  // namespace
+/// In the type that the layer computes in: autocast's, or the model's.
+Tensor product_of_four_bits(Eager& eager, const Tensor& x, const Affine& layer) {
+  eager.recorder.host(HostClass::linear_autocast);
+  const Tensor bias = layer.bias != nullptr ? eager.autocast.lowered(eager, layer.bias->value) : Tensor{};
+  const Tensor input = eager.autocast.lowered(eager, x);
+  return aten::four_bit_linear(eager, input, layer.four_bit, layer.bias != nullptr ? &bias : nullptr);
+}
 
-Tensor linear(Eager& eager, const Tensor& x, const Affine& layer) {
+Tensor product(Eager& eager, const Tensor& x, const Affine& layer) {
+  if (layer.four_bit.defined()) return product_of_four_bits(eager, x, layer);
   if (layer.by_inputs) return product_by_inputs(eager, x, layer);
   if (!eager.autocast.on()) {
     eager.recorder.host(HostClass::linear);
@@ -32,6 +39,13 @@ Tensor linear(Eager& eager, const Tensor& x, const Affine& layer) {
   const Tensor weight = eager.autocast.lowered(eager, layer.weight->value);
   const Tensor input = eager.autocast.lowered(eager, x);
   return aten::linear(eager, input, weight, layer.bias != nullptr ? &bias : nullptr);
+}
+
+}  // namespace
+
+Tensor linear(Eager& eager, const Tensor& x, const Affine& layer) {
+  const Tensor result = product(eager, x, layer);
+  return layer.adapter.down != nullptr ? adapted(eager, x, result, layer.adapter) : result;
 }
 
 Tensor layer_norm(Eager& eager, const Tensor& x, const Affine& layer, bool inside_module) {

@@ -4,6 +4,7 @@
 
 #include "sim/workload/aten/attention.h"
 #include "sim/workload/aten/embedding.h"
+#include "sim/workload/aten/four_bit.h"
 #include "sim/workload/aten/loss.h"
 #include "sim/workload/aten/matmul.h"
 #include "sim/workload/aten/normalization.h"
@@ -13,6 +14,7 @@
 #include "sim/workload/aten/views.h"
 #include "sim/workload/eager/eager.h"
 #include "sim/workload/eager/parameter.h"
+#include "sim/workload/families/adapter.h"
 
 namespace ridgeline::families {
 
@@ -28,7 +30,9 @@ using eager::Tensor;
 struct Affine {
   Parameter* weight = nullptr;
   Parameter* bias = nullptr;
-  bool by_inputs = false;  ///< the weight lies as [in, out], as in Transformers' Conv1D
+  bool by_inputs = false;               ///< the weight lies as [in, out], as in Transformers' Conv1D
+  Adapter adapter;                      ///< where it has matrices, beside a frozen layer
+  eager::aten::FourBitWeight four_bit;  ///< in the place of `weight`
 };
 
 Tensor linear(Eager& eager, const Tensor& x, const Affine& layer);

@@ -20,14 +20,18 @@ Gpt2::Gpt2(Eager& eager, const ModelDescription& model, const TrainingDescriptio
     {
       const ModuleScope module(eager.recorder, "attention");
       layer.qkv = linear_layer(3 * d, d, model.bias);
+      adapt(layer.qkv, LinearRole::qkv);
       layer.projection = linear_layer(d, d, model.bias);
+      adapt(layer.projection, LinearRole::output);
       if (attention == AttentionChoice::eager)
         layer.mask = buffer({1, 1, model.max_positions, model.max_positions}, type());
     }
     layer.norm_before_feed_forward = norm_layer(model.bias);
     const ModuleScope module(eager.recorder, "feed_forward");
     layer.up = linear_layer(inner, d, model.bias);
+    adapt(layer.up, LinearRole::up);
     layer.down = linear_layer(d, inner, model.bias);
+    adapt(layer.down, LinearRole::down);
   }
   eager.recorder.layer = -1;
   {

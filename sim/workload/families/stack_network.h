@@ -23,6 +23,10 @@ struct StackSite {
   /// Keys and values of a layer after these new ones, while text is generated.
   std::function<void(Tensor& keys, Tensor& values)> remember;
   std::function<bool()> generates;
+  std::function<Parameter*(const Dims&)> parameter;
+  /// A frozen weight [out, in] of four bits; undefined where they are kept otherwise.
+  std::function<eager::aten::FourBitWeight(std::int64_t out, std::int64_t in)> four_bits;
+  std::function<void(Affine&, LinearRole)> adapt;
 };
 
 class StackNetwork {

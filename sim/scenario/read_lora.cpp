@@ -1,0 +1,42 @@
+#include "sim/scenario/read_lora.h"
+
+namespace ridgeline {
+namespace {
+
+using config::Mapping;
+using config::Value;
+
+constexpr std::array<std::pair<std::string_view, FrozenWeights>, 3> kFrozenWeights{
+    {{"as stored", FrozenWeights::as_stored}, {"nf4", FrozenWeights::nf4}, {"nf4-double", FrozenWeights::nf4_double}}};
+
+/// "all", one role, or a list of them.
+std::uint8_t read_targets(const Value& value) {
+  if (!value.exists()) return 0;
+  if (value.is("all")) return 0xff;
+  const std::vector<Value> items = value.is_list() ? value.list() : std::vector<Value>{value};
+  if (items.empty()) value.fail("names no layer; expected all, or a list of query, key, value, output, ...");
+  unsigned bits = 0;
+  for (const Value& item : items) bits |= 1U << static_cast<unsigned>(item.choice<LinearRole>(kLinearRoles));
+  return static_cast<std::uint8_t>(bits);
+}
+
+}  // namespace
+
+std::optional<LoraDescription> read_lora(const Value& section, const TrainingDescription& training, bool compile) {
+  if (!section.exists() || section.is("none")) return std::nullopt;
+  const Mapping mapping(section, {"rank", "targets", "dropout", "frozen_weights"});
+  LoraDescription lora;
+  lora.rank = mapping["rank"].integer({1, 65536}, lora.rank);
+  lora.targets = read_targets(mapping["targets"]);
+  lora.dropout = mapping["dropout"].number({0.0, 1.0}, lora.dropout);
+  lora.frozen = mapping["frozen_weights"].choice<FrozenWeights>(kFrozenWeights, lora.frozen);
+  if (training.precision == Precision::apex_o2)
+    section.fail("apex-o2 keeps fp32 copies of all parameters: adapters go with other precisions");
+  if (training.parallel.shards_parameters() && training.parallel.several())
+    section.fail("adapters over sharded parameters are not modelled; strategies ddp and zero1 are");
+  if (compile && lora.frozen != FrozenWeights::as_stored)
+    mapping["frozen_weights"].fail("weights of four bits under torch.compile are not modelled");
+  return lora;
+}
+
+}  // namespace ridgeline

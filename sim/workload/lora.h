@@ -1,0 +1,44 @@
+// Low-rank adapters beside frozen linear layers, as PEFT's LoraConfig describes them.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+#include <utility>
+
+namespace ridgeline {
+
+/// What a linear layer of a block does.
+enum class LinearRole : std::uint8_t { query, key, value, qkv, output, gate, up, down };
+
+inline constexpr std::array<std::pair<std::string_view, LinearRole>, 8> kLinearRoles{{{"query", LinearRole::query},
+                                                                                      {"key", LinearRole::key},
+                                                                                      {"value", LinearRole::value},
+                                                                                      {"qkv", LinearRole::qkv},
+                                                                                      {"output", LinearRole::output},
+                                                                                      {"gate", LinearRole::gate},
+                                                                                      {"up", LinearRole::up},
+                                                                                      {"down", LinearRole::down}}};
+
+/// How the frozen weights of the blocks' linear layers are kept.
+enum class FrozenWeights : std::uint8_t {
+  as_stored,   ///< in the type of the model
+  nf4,         ///< bitsandbytes: four bits, and a scale in fp32 for every 64 numbers
+  nf4_double,  ///< its double quantization: a scale in eight bits, and one in fp32 for every 256 of those
+};
+
+struct LoraDescription {
+  std::int64_t rank = 8;
+  double dropout = 0.0;
+  std::uint8_t targets = 0;  ///< a bit a LinearRole; 0: query and value, or qkv where they are one layer
+  FrozenWeights frozen = FrozenWeights::as_stored;
+
+  [[nodiscard]] bool adapts(LinearRole role) const {
+    const auto bit = [](LinearRole r) { return 1U << static_cast<unsigned>(r); };
+    const unsigned usual = bit(LinearRole::query) | bit(LinearRole::value) | bit(LinearRole::qkv);
+    return ((targets == 0 ? usual : targets) & bit(role)) != 0;
+  }
+  bool operator==(const LoraDescription&) const = default;
+};
+
+}  // namespace ridgeline

@@ -1,0 +1,164 @@
+// Adapters beside frozen layers: as many numbers are trained as PEFT prints, nothing frozen has gradients or states,
+// and four bits are four bits and their scales.
+#include "sim/workload/lora.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "sim/scenario/scenario.h"
+#include "sim/units/user_error.h"
+#include "sim/workload/load_model.h"
+#include "sim/workload/training_step.h"
+
+namespace ridgeline {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr std::uint8_t kAll = 0xff;
+
+TrainingDescription training_with(const LoraDescription& lora, Precision precision = Precision::amp_bf16) {
+  TrainingDescription training;
+  training.micro_batch = 1;
+  training.sequence_length = 64;
+  training.precision = precision;
+  training.lora = lora;
+  return training;
+}
+OpTrace run(const ModelDescription& model, const TrainingDescription& training) {
+  return training_run(model, training, AttentionChoice::efficient, 2, 4);
+}
+std::int64_t bytes_of(const OpTrace& trace, Category category) {
+  std::int64_t sum = 0;
+  for (const Storage& storage : trace.storages) sum += storage.category == category ? storage.bytes : 0;
+  return sum;
+}
+std::int64_t trained(const OpTrace& trace) {
+  for (const std::string& note : trace.notes)
+    if (note.starts_with("lora: ")) return std::stoll(note.substr(6));
+  return -1;
+}
+
+struct Printed {
+  const char* model;
+  LoraDescription lora;
+  std::int64_t trained;  ///< as print_trainable_parameters of PEFT says it
+};
+class Counts : public testing::TestWithParam<Printed> {};
+
+TEST_P(Counts, AreThoseThatPeftPrints) {
+  EXPECT_EQ(trained(run(load_model(GetParam().model), training_with(GetParam().lora))), GetParam().trained);
+}
+INSTANTIATE_TEST_SUITE_P(Published, Counts,
+                         testing::Values(Printed{"llama-7b", {.rank = 8}, 4'194'304},
+                                         Printed{"llama-7b", {.rank = 8, .targets = kAll}, 19'988'480},
+                                         Printed{"llama-7b", {.rank = 64, .targets = kAll}, 159'907'840},
+                                         Printed{"gpt2", {.rank = 8}, 294'912}));
+
+TEST(Lora, FrozenParametersHaveNoGradientsAndNoStates) {
+  for (const char* name : {"gpt2", "bert-base"}) {
+    const ModelDescription model = load_model(name);
+    const OpTrace trace = run(model, training_with({.rank = 4}, Precision::fp32));
+    const std::int64_t count = trained(trace);
+    ASSERT_GT(count, 0);
+    EXPECT_EQ(bytes_of(trace, Category::gradients), 2 * 4 * count) << name;  // of two steps
+    const std::int64_t states = bytes_of(trace, Category::optimizer_state);
+    EXPECT_GE(states, 2 * 4 * count) << name;
+    EXPECT_LE(states, 2 * 4 * count + 4096) << name;  // counts of steps
+    const OpTrace whole = run(model, [] {
+      TrainingDescription t;
+      t.micro_batch = 1;
+      t.sequence_length = 64;
+      return t;
+    }());
+    EXPECT_EQ(trace.parameters - whole.parameters, count - (std::string(name) == "bert-base" ? 768 * 2 + 2 : 0))
+        << name;
+    EXPECT_EQ(bytes_of(trace, Category::weights) - bytes_of(whole, Category::weights),
+              4 * (trace.parameters - whole.parameters))
+        << name;
+  }
+}
+
+// The gradient of a weight sums over the tokens: k of its product is their number.
+TEST(Lora, NoProductMakesTheGradientOfAFrozenWeight) {
+  const ModelDescription model = load_model("gpt2");
+  const auto wide_sums = [](const OpTrace& trace) {
+    int count = 0;
+    for (std::uint32_t i = trace.steps.back().begin; i < trace.steps.back().end; ++i) {
+      if (trace.records[i].kind != Record::Kind::op) continue;
+      const auto* product = std::get_if<Matmul>(&trace.ops[trace.calls[trace.records[i].index].op]);
+      count += product != nullptr && product->batch == 1 && product->k == 64 && product->m > 16 && product->n > 16;
+    }
+    return count;
+  };
+  TrainingDescription training = training_with({.rank = 4}, Precision::fp32);
+  EXPECT_EQ(wide_sums(run(model, training)), 0);
+  training.lora.reset();
+  EXPECT_GT(wide_sums(run(model, training)), 40);
+}
+
+TEST(Lora, FourBitsAreFourBitsAndTheirScales) {
+  ModelDescription model = load_model("llama-7b");
+  model.layers = 2;
+  const std::int64_t d = 4096, inner = 11008, frozen = 2 * (4 * d * d + 3 * d * inner);
+  LoraDescription lora{.rank = 8};
+  const auto weights = [&](FrozenWeights how) {
+    lora.frozen = how;
+    return bytes_of(run(model, training_with(lora)), Category::weights);
+  };
+  const std::int64_t whole = weights(FrozenWeights::as_stored);
+  EXPECT_EQ(whole - weights(FrozenWeights::nf4), 4 * frozen - frozen / 2 - 4 * (frozen / 64));
+  EXPECT_EQ(whole - weights(FrozenWeights::nf4_double),
+            4 * frozen - frozen / 2 - frozen / 64 - 4 * (frozen / 64 / 256));
+}
+
+TEST(Lora, EveryFamilyTrainsInEveryPrecisionWithCheckpoints) {
+  for (const char* name : {"gpt2", "bert-base", "llama-7b"})
+    for (const Precision precision :
+         {Precision::fp32, Precision::tf32, Precision::amp_fp16, Precision::amp_bf16, Precision::bf16})
+      for (const FrozenWeights frozen : {FrozenWeights::as_stored, FrozenWeights::nf4_double})
+        for (const auto checkpointing : {ActivationCheckpointing::none, ActivationCheckpointing::block}) {
+          ModelDescription model = load_model(name);
+          model.layers = 2;
+          TrainingDescription training =
+              training_with({.rank = 4, .dropout = 0.1, .targets = kAll, .frozen = frozen}, precision);
+          training.activation_checkpointing = checkpointing;
+          training.gradient_clipping = 1.0;
+          const OpTrace trace = run(model, training);
+          EXPECT_EQ(trace.steps.size(), 2u);
+          // All that a step makes, it frees.
+          std::int64_t alive = 0;
+          for (std::uint32_t i = trace.steps[1].begin; i < trace.steps[1].end; ++i)
+            alive +=
+                int{trace.records[i].kind == Record::Kind::allocate} - int{trace.records[i].kind == Record::Kind::free};
+          EXPECT_EQ(alive, 0) << name;
+        }
+}
+
+std::string mistake(const std::string& lora, const std::string& more = "") {
+  ScenarioSource source;
+  source.text = "hardware: nvidia-h200-sxm-141gb\nmodel: gpt2\ntraining:\n  micro_batch: 1\n  sequence_length: 64\n" +
+                more + "  lora: " + lora + "\n";
+  source.text_name = "s.yaml";
+  try {
+    (void)load_scenario(source);
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Lora, MistakesAreTold) {
+  EXPECT_EQ(mistake("{rank: 4, targets: [qkv, up]}"), "");
+  EXPECT_EQ(mistake("none"), "");
+  EXPECT_THAT(mistake("{rank: 0}"), HasSubstr("training.lora.rank"));
+  EXPECT_THAT(mistake("{targets: [q]}"), HasSubstr("query"));
+  EXPECT_THAT(mistake("{targets: []}"), HasSubstr("names no layer"));
+  EXPECT_THAT(mistake("{frozen_weights: int4}"), HasSubstr("nf4"));
+  EXPECT_THAT(mistake("{alpha: 16}"), HasSubstr("alpha"));
+  EXPECT_THAT(mistake("{}", "  precision: apex-o2\n"), HasSubstr("apex-o2"));
+  EXPECT_THAT(mistake("{frozen_weights: nf4}", "  compile: true\n"), HasSubstr("torch.compile"));
+}
+
+}  // namespace
+}  // namespace ridgeline
