@@ -90,7 +90,7 @@ std::string training_line(const TrainingDescription& t) {
       fmt::format("{} x {} tokens, {}", t.micro_batch, t.sequence_length, name_of_precision(t.precision));
   if (t.gradient_accumulation > 1) line += fmt::format(", {} micro-batches a step", t.gradient_accumulation);
   if (t.activation_checkpointing == ActivationCheckpointing::block) line += ", checkpointed";
-  if (t.parallel.several()) line += fmt::format(", on each of {} GPUs", t.parallel.data);
+  if (t.parallel.several()) line += fmt::format(", on each of {} GPUs", t.parallel.gpus());
   return line;
 }
 

@@ -6,6 +6,7 @@
 #include "sim/workload/families/gpt2.h"
 #include "sim/workload/families/key_value_store.h"
 #include "sim/workload/families/llama.h"
+#include "sim/workload/families/megatron.h"
 
 namespace ridgeline::families {
 
@@ -63,8 +64,17 @@ Tensor Family::run_alone(const std::function<Tensor(Eager&, Tensor)>& block, Ten
   return block(eager_, std::move(x));
 }
 
+Tensor Family::row_linear(const Tensor& x, const Affine& layer) {
+  if (!tensor_) return linear(eager_, x, layer);
+  Affine product = layer;
+  product.bias = nullptr;
+  const Tensor sum = tensor_->leave(linear(eager_, x, product));
+  return layer.bias != nullptr ? add(eager_, sum, layer.bias->value) : sum;
+}
+
 std::unique_ptr<Family> make_family(Eager& eager, const ModelDescription& model, const TrainingDescription& training,
                                     AttentionChoice attention) {
+  if (training.parallel.megatron()) return std::make_unique<Megatron>(eager, model, training, attention);
   switch (model.family) {
     case ModelFamily::bert: return std::make_unique<Bert>(eager, model, training, attention);
     case ModelFamily::llama: return std::make_unique<Llama>(eager, model, training, attention);

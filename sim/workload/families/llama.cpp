@@ -9,8 +9,8 @@ namespace aten = eager::aten;
 Llama::Llama(Eager& eager, const ModelDescription& model, const TrainingDescription& training,
              AttentionChoice attention)
     : Family(eager, model, training, attention) {
-  const std::int64_t d = model.hidden, inner = model.feed_forward_width(),
-                     shared = model.key_value_count() * model.head_dim(), wide = model.attention_width();
+  const std::int64_t d = model.hidden, inner = share(model.feed_forward_width()),
+                     shared = share(model.key_value_count()) * model.head_dim(), wide = share(model.attention_width());
   const bool attention_bias = model.attention_bias.value_or(model.bias),
              feed_forward_bias = model.feed_forward_bias.value_or(model.bias);
   tokens_ = table(model.vocabulary);
@@ -168,6 +168,7 @@ Tensor Llama::layer(const Layer& weights, Tensor x, const Rotation& by, const Te
   SelfAttention attended;
   {
     Tensor normed = rms_norm(eager_, x, weights.input_norm);
+    normed = enter_split(normed);
     attended = self_attention(weights, normed, by, mask);
     normed = Tensor{};
     Tensor sum = add(eager_, x, attended.result);
@@ -175,6 +176,7 @@ Tensor Llama::layer(const Layer& weights, Tensor x, const Rotation& by, const Te
     x = std::move(sum);
   }
   Tensor branch = rms_norm(eager_, x, weights.attention_norm);
+  branch = enter_split(branch);
   branch = feed_forward(weights, branch);
   Tensor sum = add(eager_, x, branch);
   branch = Tensor{};
@@ -190,9 +192,9 @@ Llama::SelfAttention Llama::self_attention(const Layer& weights, const Tensor& x
   };
   SelfAttention result;
   Tensor y, v, k, q;
-  q = heads(weights.query, model_.heads);
-  k = heads(weights.key, model_.key_value_count());
-  v = heads(weights.value, model_.key_value_count());
+  q = heads(weights.query, share(model_.heads));
+  k = heads(weights.key, share(model_.key_value_count()));
+  v = heads(weights.value, share(model_.key_value_count()));
   {
     Tensor turned_q = rotated(eager_, q, by), turned_k = rotated(eager_, k, by);
     q = std::move(turned_q);
@@ -221,8 +223,8 @@ Llama::SelfAttention Llama::self_attention(const Layer& weights, const Tensor& x
     }
   }
   y = contiguous(eager_, transpose(eager_, y, 1, 2));
-  y = view(eager_, y, {batch, length, model_.attention_width()});
-  result.result = linear(eager_, y, weights.projection);
+  y = view(eager_, y, {batch, length, share(model_.attention_width())});
+  result.result = row_linear(y, weights.projection);
   return result;
 }
 
@@ -233,7 +235,7 @@ Tensor Llama::feed_forward(const Layer& weights, const Tensor& x) {
   const Tensor product = mul(eager_, gate, up);
   gate = Tensor{};
   up = Tensor{};
-  return linear(eager_, product, weights.down);
+  return row_linear(product, weights.down);
 }
 
 }  // namespace ridgeline::families
