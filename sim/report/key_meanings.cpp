@@ -47,7 +47,7 @@ constexpr auto kMeanings = std::to_array<KeyMeaning>({
     {kScenario, "training.parallel.schedule", "Goes with a pipeline, which is not modelled"},
     {kScenario, "training.parallel.virtual_stages", "Goes with a pipeline, which is not modelled"},
     {kScenario, "training.parallel.pieces", "Goes with a pipeline, which is not modelled"},
-    {kScenario, "training.parallel.tensor_style", "Who splits the layers: torch.distributed.tensor.parallel (dtensor, not modelled), or layers of a rank's size with all-reduces around them (by-hand)"},
+    {kScenario, "training.parallel.tensor_style", "Who splits the layers: torch.distributed.tensor.parallel (dtensor), or layers of a rank's size with all-reduces around them (by-hand)"},
     {kScenario, "training.parallel.sequence_parallel", "Between the split layers activations are split along the sequence"},
     {kScenario, "training.parallel.loss_parallel", "Logits stay split along the vocabulary (dtensor; Megatron-LM's always are)"},
     {kScenario, "training.parallel.prepared_inputs", "Inputs of a block's halves are gathered once, not by each projection (dtensor)"},

@@ -178,7 +178,8 @@ ParallelDescription read_parallel(const Value& section, const Cluster& cluster) 
   return result;
 }
 
-void check_split(const ModelDescription& model, const ParallelDescription& how, const Value& section) {
+void check_split(const ModelDescription& model, const TrainingDescription& training, const Value& section) {
+  const ParallelDescription& how = training.parallel;
   if (how.tensor == 1 && !how.megatron()) return;
   const Value tensor = section["tensor"];
   const std::string name = model.name.empty() ? "the model" : model.name;
@@ -190,6 +191,9 @@ void check_split(const ModelDescription& model, const ParallelDescription& how, 
                               name, what));
   };
   divides(model.heads, "heads");
+  if (how.sequence_parallel && training.sequence_length % how.tensor != 0)
+    section["sequence_parallel"].fail(
+        fmt::format("{} ranks do not divide the {} tokens of a sequence", how.tensor, training.sequence_length));
   // Megatron-LM gives ranks that outnumber them the same keys and values.
   if (!how.megatron() || model.key_value_count() > how.tensor) divides(model.key_value_count(), "key/value heads");
   divides(model.feed_forward_width(), "feed-forward columns");
@@ -197,9 +201,11 @@ void check_split(const ModelDescription& model, const ParallelDescription& how, 
       model.head != ModelHead::masked_lm)
     section["framework"].fail("Megatron-LM's BERT has the head pretraining or masked-lm");
   if (!how.megatron() && how.tensor_style == TensorStyle::dtensor) {
-    section[section["tensor_style"].exists() ? "tensor_style" : "tensor"].fail(
-        "split layers of torch.distributed.tensor.parallel (dtensor) are not modelled: expected tensor_style: by-hand, "
-        "or framework: megatron");
+    if (model.family != ModelFamily::llama || !model.plain)
+      section[section["tensor_style"].exists() ? "tensor_style" : "tensor"].fail(
+          "torch.distributed.tensor.parallel (dtensor) is modelled for networks of family llama with code: plain; "
+          "expected tensor_style: by-hand, or framework: megatron");
+    divides(model.vocabulary, "rows of the vocabulary");
   }
 }
 

@@ -4,7 +4,7 @@
 #include "sim/config/value.h"
 #include "sim/network/cluster.h"
 #include "sim/workload/model.h"
-#include "sim/workload/parallel/parallel.h"
+#include "sim/workload/training.h"
 
 namespace ridgeline {
 
@@ -13,6 +13,6 @@ namespace ridgeline {
 ParallelDescription read_parallel(const config::Value& section, const Cluster& cluster);
 
 /// Throws ConfigError where a model cannot be split as asked; `section` is training.parallel.
-void check_split(const ModelDescription& model, const ParallelDescription& how, const config::Value& section);
+void check_split(const ModelDescription& model, const TrainingDescription& training, const config::Value& section);
 
 }  // namespace ridgeline

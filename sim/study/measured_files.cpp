@@ -48,7 +48,8 @@ constexpr std::string_view kKinds[] = {"kernels",
                                        "overlaps",
                                        "parallel-steps",
                                        "networks",
-                                       "published-training"};
+                                       "published-training",
+                                       "split-training"};
 
 std::map<std::string, MeasuringMachine> read_machines(const config::Value& list) {
   std::map<std::string, MeasuringMachine> machines;

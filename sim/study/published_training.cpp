@@ -17,9 +17,17 @@ std::vector<PublishedTraining> load_published_training(const MeasuredFile& file,
     ScenarioSource source;
     source.text = scenario.dump();
     source.text_name = row["id"];
+    if (row.contains("host_scale"))
+      source.overrides.push_back({"host.scale", std::to_string(row["host_scale"].get<double>()), ""});
+    const auto bytes = [&](const char* key) -> std::optional<std::int64_t> {
+      if (!row["measured"].contains(key)) return std::nullopt;
+      return row["measured"][key].get<std::int64_t>();
+    };
     result.push_back({.id = row["id"],
                       .scenario = load_scenario(source),
                       .step_time = Seconds{row["measured"]["step_time_s"].get<double>()},
+                      .peak_allocated = bytes("peak_allocated_bytes"),
+                      .peak_reserved = bytes("peak_reserved_bytes"),
                       .held_out = row["split"] != "fit"});
   });
   return result;

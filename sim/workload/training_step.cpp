@@ -80,6 +80,7 @@ class TrainingLoop {
     eager_.recorder.begin_step();
     if (megatron_) return megatron_step();
     micro_batches();
+    family_->add_up_norm_gradients();
     if (training_.data_parallel == DataParallel::apex) optimizers::exchange_gradients(eager_, family_->parameters);
     if (masters_) masters_->take_gradients(eager_, family_->parameters);
     eager::Parameters& parameters = masters_ ? masters_->copies : sharded_ ? sharded_->shards() : family_->parameters;
@@ -101,7 +102,8 @@ class TrainingLoop {
       }
       eager::Parameters& updated = zero_ ? zero_->begin_step() : parameters;
       const bool first = updated.front().states.empty();
-      if (sharded_) eager_.recorder.host(HostClass::per_parameter_shard, static_cast<std::int64_t>(updated.size()));
+      if (sharded_ || holds_dtensors())
+        eager_.recorder.host(HostClass::per_parameter_shard, static_cast<std::int64_t>(updated.size()));
       optimizer_->step(eager_, updated, overflow_flag);
       if (zero_) zero_->finish_step();
       if (first) {
@@ -222,6 +224,10 @@ class TrainingLoop {
     eager_.frames.clear();
   }
 
+  [[nodiscard]] bool holds_dtensors() const {
+    const ParallelDescription& how = training_.parallel;
+    return how.tensor > 1 && !how.megatron() && how.tensor_style == TensorStyle::dtensor;
+  }
   /// Megatron-LM's fp16 has a loss scale of its own.
   [[nodiscard]] bool scales_loss() const {
     return megatron_ && (training_.precision == Precision::amp_fp16 || training_.precision == Precision::apex_o2);

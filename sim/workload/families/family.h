@@ -41,6 +41,8 @@ class Family {
   [[nodiscard]] parallel::TensorParallel* tensor_ranks() { return tensor_ ? &*tensor_ : nullptr; }
   /// Which parameters are those of norms: whole on each of those ranks.
   [[nodiscard]] const std::vector<std::size_t>& norm_parameters() const { return norms_; }
+  /// Gradients of norms that saw a part of the sequence, before the optimizer reads them.
+  void add_up_norm_gradients();
   /// Logits [rows, vocabulary] of the last of `tokens`, which stand at `place`. Throws UserError for a family that
   /// generates nothing. `positions` are their positions, where the family takes them from outside.
   virtual Tensor next_logits(const Tensor& tokens, const Tensor& positions);
@@ -111,8 +113,19 @@ class Family {
   // Layers split over tensor parallel ranks.
   /// Of heads or columns, what this rank has.
   [[nodiscard]] std::int64_t share(std::int64_t whole) const { return whole / training_.parallel.tensor; }
+  [[nodiscard]] bool dtensor() const {
+    return tensor_.has_value() && !training_.parallel.megatron() &&
+           training_.parallel.tensor_style == TensorStyle::dtensor;
+  }
+  [[nodiscard]] bool splits_sequence() const { return tensor_.has_value() && training_.parallel.sequence_parallel; }
   /// The input of what is split.
-  Tensor enter_split(const Tensor& x) { return tensor_ ? tensor_->enter(x) : x; }
+  Tensor enter_split(const Tensor& x);
+  /// The input of one of the layers behind it, where each takes its own.
+  Tensor enter_layer(const Tensor& x);
+  /// A linear layer over this rank's columns.
+  Tensor column_linear(const Tensor& x, const Affine& layer);
+  /// `count` operations on DTensors whose result is x: what their dispatch costs the host, forward and backward.
+  Tensor dispatched(const Tensor& x, int count);
   /// A linear layer over columns of which each rank has some: its result is added up, then the bias comes.
   Tensor row_linear(const Tensor& x, const Affine& layer);
 

@@ -1,6 +1,9 @@
 #include "sim/workload/families/llama.h"
 
 #include "sim/workload/families/key_value_store.h"
+#include "sim/workload/families/loss_parallel.h"
+#include "sim/workload/families/megatron_functions.h"
+#include "sim/workload/parallel/redistribute.h"
 
 namespace ridgeline::families {
 
@@ -13,7 +16,8 @@ Llama::Llama(Eager& eager, const ModelDescription& model, const TrainingDescript
                      shared = share(model.key_value_count()) * model.head_dim(), wide = share(model.attention_width());
   const bool attention_bias = model.attention_bias.value_or(model.bias),
              feed_forward_bias = model.feed_forward_bias.value_or(model.bias);
-  tokens_ = table(model.vocabulary);
+  const std::int64_t rows = dtensor() ? share(model.vocabulary) : model.vocabulary;
+  tokens_ = table(rows);
   for (std::int16_t i = 0; i < model.layers; ++i) {
     eager.recorder.layer = i;
     Layer& weights = layers_.emplace_back();
@@ -34,7 +38,7 @@ Llama::Llama(Eager& eager, const ModelDescription& model, const TrainingDescript
   final_norm_ = norm_layer(false);
   if (!model.plain)
     for (Tensor* table : {&frequencies_, &original_frequencies_}) *table = buffer({1, model.head_dim() / 2, 1}, type());
-  head_ = model.tie_embeddings ? tokens_ : linear_layer(model.vocabulary, d, false);
+  head_ = model.tie_embeddings ? tokens_ : linear_layer(rows, d, false);
 }
 
 Tensor Llama::loss(const Batch& batch) {
@@ -43,7 +47,7 @@ Tensor Llama::loss(const Batch& batch) {
     Tensor mask;
     Rotation by;
     Tensor embedded, positions;  // variables of the model: they live to its end
-    embedded = embedding(eager_, batch.tokens, tokens_);
+    embedded = embed(batch.tokens);
     x = embedded;
     if (!model_.plain) {
       positions = position_ids(eager_, place.length);
@@ -62,11 +66,46 @@ Tensor Llama::loss(const Batch& batch) {
       x = run_block(run, x);
     }
     eager_.recorder.layer = -1;
-    x = rms_norm(eager_, x, final_norm_);
+    x = norm(x, final_norm_);
   }
+  if (dtensor()) return split_loss(x, batch.targets[0]);
   eager_.recorder.host(HostClass::view);
   logits = linear(eager_, aten::view(eager_, x, x.sizes), head_);
   Tensor result = next_token_loss(logits, batch.targets[0]);
+  x = Tensor{};
+  return result;
+}
+
+Tensor Llama::embed(const Tensor& tokens) {
+  if (!dtensor()) return embedding(eager_, tokens, tokens_);
+  const Tensor rows = dispatched(megatron::rows_of_part(eager_, tokens, *tokens_.weight), 1);
+  return splits_sequence() ? parallel::dtensor::scatter_sequence(eager_, *tensor_, rows)
+                           : parallel::dtensor::add_up(eager_, *tensor_, rows);
+}
+
+Tensor Llama::norm(const Tensor& x, const Affine& weights) {
+  constexpr int kOperations = 8;  // two casts, square, mean, sum, root, two products
+  const Tensor result = rms_norm(eager_, x, weights);
+  return splits_sequence() ? dispatched(result, kOperations) : result;
+}
+
+Tensor Llama::split_loss(Tensor& x, const Tensor& labels) {
+  Tensor logits;
+  {
+    const Tensor whole = splits_sequence() ? parallel::dtensor::gather_sequence(eager_, *tensor_, x)
+                                           : parallel::dtensor::replicate(eager_, *tensor_, x);
+    logits = dispatched(linear(eager_, whole, head_), 1);
+  }
+  if (!training_.parallel.loss_parallel) {
+    logits = parallel::dtensor::gather_columns(eager_, *tensor_, logits);
+    Tensor result = next_token_loss(logits, labels);
+    x = Tensor{};
+    return result;
+  }
+  const Tensor wide = dispatched(aten::to(eager_, logits, DType::fp32), 2);
+  const std::int64_t classes = wide.sizes.last();
+  Tensor result = loss_parallel(eager_, *tensor_, view(eager_, wide, {wide.elements() / classes, classes}),
+                                view(eager_, labels, {labels.elements()}));
   x = Tensor{};
   return result;
 }
@@ -167,7 +206,7 @@ Rotation Llama::plain_rotation(DType type) {
 Tensor Llama::layer(const Layer& weights, Tensor x, const Rotation& by, const Tensor& mask) {
   SelfAttention attended;
   {
-    Tensor normed = rms_norm(eager_, x, weights.input_norm);
+    Tensor normed = norm(x, weights.input_norm);
     normed = enter_split(normed);
     attended = self_attention(weights, normed, by, mask);
     normed = Tensor{};
@@ -175,7 +214,7 @@ Tensor Llama::layer(const Layer& weights, Tensor x, const Rotation& by, const Te
     attended.result = Tensor{};
     x = std::move(sum);
   }
-  Tensor branch = rms_norm(eager_, x, weights.attention_norm);
+  Tensor branch = norm(x, weights.attention_norm);
   branch = enter_split(branch);
   branch = feed_forward(weights, branch);
   Tensor sum = add(eager_, x, branch);
@@ -185,9 +224,9 @@ Tensor Llama::layer(const Layer& weights, Tensor x, const Rotation& by, const Te
 
 Llama::SelfAttention Llama::self_attention(const Layer& weights, const Tensor& x, const Rotation& by,
                                            const Tensor& mask) {
-  const std::int64_t batch = x.sizes[0], length = x.sizes[1];
+  const std::int64_t batch = x.sizes[0], length = dtensor() ? place.length : x.sizes[1];
   const auto heads = [&](const Affine& projection, std::int64_t count) {
-    return transpose(eager_, view(eager_, linear(eager_, x, projection), {batch, length, count, model_.head_dim()}), 1,
+    return transpose(eager_, view(eager_, column_linear(x, projection), {batch, length, count, model_.head_dim()}), 1,
                      2);
   };
   SelfAttention result;
@@ -229,9 +268,9 @@ Llama::SelfAttention Llama::self_attention(const Layer& weights, const Tensor& x
 }
 
 Tensor Llama::feed_forward(const Layer& weights, const Tensor& x) {
-  Tensor gate = linear(eager_, x, weights.gate);
+  Tensor gate = column_linear(x, weights.gate);
   gate = activate(eager_, gate, activation_kind());
-  Tensor up = linear(eager_, x, weights.up);
+  Tensor up = column_linear(x, weights.up);
   const Tensor product = mul(eager_, gate, up);
   gate = Tensor{};
   up = Tensor{};

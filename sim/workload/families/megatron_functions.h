@@ -41,7 +41,9 @@ Tensor rms_norm(Eager& eager, const Tensor& x, const Parameter& weight);
 std::array<Tensor, 3> split_heads(Eager& eager, const Tensor& mixed, std::int64_t queries, std::int64_t keys,
                                   std::int64_t width);
 
-/// Rows of this rank's part of a token table, added up over the ranks.
+/// Rows of this rank's part of a token table, zeros for the tokens of others.
+Tensor rows_of_part(Eager& eager, const Tensor& tokens, Parameter& table);
+/// The same, added up over the ranks.
 Tensor vocabulary_embedding(Eager& eager, const Split& split, const Tensor& tokens, Parameter& table);
 /// Mean of the losses of logits [sequence, batch, part of the vocabulary], as one number.
 Tensor vocabulary_cross_entropy(Eager& eager, const Split& split, const Tensor& logits, const Tensor& targets);

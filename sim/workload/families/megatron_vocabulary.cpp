@@ -83,8 +83,7 @@ struct CrossEntropyBackward final : Node {
 
 }  // namespace
 
-Tensor vocabulary_embedding(Eager& eager, const Split& split, const Tensor& tokens, Parameter& table) {
-  if (!split.several()) return embedding(eager, tokens, {&table, nullptr});
+Tensor rows_of_part(Eager& eager, const Tensor& tokens, Parameter& table) {
   const OwnTokens own = own_tokens(eager, tokens);
   Tensor rows = embedding(eager, own.place, {&table, nullptr});
   eager.recorder.host(HostClass::masked_fill);
@@ -98,7 +97,12 @@ Tensor vocabulary_embedding(Eager& eager, const Split& split, const Tensor& toke
     node->mask = eager.save(mask);
     Eager::attach(rows, *node);
   }
-  return split.ranks->leave(rows);
+  return rows;
+}
+
+Tensor vocabulary_embedding(Eager& eager, const Split& split, const Tensor& tokens, Parameter& table) {
+  if (!split.several()) return embedding(eager, tokens, {&table, nullptr});
+  return split.ranks->leave(rows_of_part(eager, tokens, table));
 }
 
 Tensor scatter_sequence(Eager& eager, const Split& split, const Tensor& x) {
