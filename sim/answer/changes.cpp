@@ -47,6 +47,16 @@ std::vector<Change> inference_changes(const Scenario& s) {
 /// What costs several GPUs less communication or memory. Neither torch.compile nor CUDA graphs are predicted for them.
 std::vector<Change> with_parallel_changes(const Scenario& s, std::vector<Change> out) {
   const TrainingDescription& t = s.training;
+  if (t.parallel.megatron()) {
+    if (t.parallel.tensor > 1 && !t.parallel.sequence_parallel)
+      out.push_back({"training.parallel.sequence_parallel=true", "norms and residuals are split over the ranks too",
+                     [](Scenario& c) { c.training.parallel.sequence_parallel = true; }});
+    if (t.parallel.data > 1 && t.parallel.strategy == DataStrategy::ddp)
+      out.push_back({"training.parallel.strategy=zero1", "each rank updates and keeps states for its share",
+                     [](Scenario& c) { c.training.parallel.strategy = DataStrategy::zero1; }});
+    return out;
+  }
+  if (t.parallel.data == 1) return out;
   if (t.gradient_accumulation > 1 && !t.parallel.no_sync)
     out.push_back({"training.parallel.no_sync=true", "gradients are exchanged once a step, not once a micro-batch",
                    [](Scenario& c) { c.training.parallel.no_sync = true; }});
@@ -84,7 +94,7 @@ std::vector<Change> time_changes(const Scenario& s, const StepShares& shares) {
   };
   const bool predicts_tokens = s.model.head == ModelHead::language_model || s.model.head == ModelHead::masked_lm ||
                                s.model.head == ModelHead::pretraining;
-  if (predicts_tokens && s.model.vocabulary % 64 != 0) {
+  if (predicts_tokens && !s.training.parallel.megatron() && s.model.vocabulary % 64 != 0) {
     const std::int64_t padded = (s.model.vocabulary + 63) / 64 * 64;
     add(fmt::format("model.vocabulary={}", padded), "a multiple of 64 suits the tensor cores' tiles",
         [padded](Scenario& c) { c.model.vocabulary = padded; });
@@ -108,7 +118,7 @@ std::vector<Change> time_changes(const Scenario& s, const StepShares& shares) {
   if (could_be_fused(s.training.optimizer))
     add("training.optimizer.implementation=fused", "one sweep over weights and states",
         [](Scenario& c) { c.training.optimizer.implementation = OptimizerImplementation::fused; });
-  if (s.training.activation_checkpointing == ActivationCheckpointing::block)
+  if (s.training.activation_checkpointing != ActivationCheckpointing::none)
     add("training.activation_checkpointing=none", "no second forward pass",
         [](Scenario& c) { c.training.activation_checkpointing = ActivationCheckpointing::none; });
   if (s.training.gradient_accumulation > 1) {
@@ -162,7 +172,7 @@ std::vector<Change> memory_changes(const Scenario& s) {
   if (t.activation_checkpointing == ActivationCheckpointing::none)
     out.push_back({"training.activation_checkpointing=block", "a block keeps its input only and runs twice",
                    [](Scenario& c) { c.training.activation_checkpointing = ActivationCheckpointing::block; }});
-  if (t.optimizer.kind == OptimizerKind::adamw || t.optimizer.kind == OptimizerKind::adam)
+  if (!t.parallel.megatron() && (t.optimizer.kind == OptimizerKind::adamw || t.optimizer.kind == OptimizerKind::adam))
     out.push_back({"training.optimizer.name=adamw-8bit", "optimizer states of one byte (bitsandbytes)",
                    [](Scenario& c) { c.training.optimizer.kind = OptimizerKind::adamw_8bit; }});
   return out;

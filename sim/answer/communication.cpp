@@ -18,7 +18,9 @@ const Collective* collective_of(const StepProgram& program, const Action& action
 
 Placement placement_of(const Scenario& scenario, const Collective& collective) {
   const ParallelDescription& how = scenario.training.parallel;
-  const std::int64_t stride = collective.group == GroupKind::replicate ? how.data / how.replicate : 1;
+  const std::int64_t stride = collective.group == GroupKind::tensor      ? 1
+                              : collective.group == GroupKind::replicate ? how.tensor * (how.data / how.replicate)
+                                                                         : how.tensor;
   return place(*scenario.cluster, static_cast<int>(collective.ranks), static_cast<int>(stride));
 }
 
@@ -97,7 +99,8 @@ Seconds unproven_overlap(const StepProgram& program, const Timeline& timeline, c
 
 void allow_for_first_buckets(MemoryPrediction& memory, const Scenario& scenario, const OpTrace& trace) {
   const ParallelDescription& how = scenario.training.parallel;
-  if (!scenario.cluster || !how.several() || how.shards_parameters() || how.find_unused_parameters) return;
+  if (!scenario.cluster || how.data == 1 || how.megatron() || how.shards_parameters() || how.find_unused_parameters)
+    return;
   memory.needed_high += trace.parameters * (scenario.training.precision == Precision::bf16 ? 2 : 4);
   memory.fits = memory.fits && memory.needed_high <= memory.capacity;
 }
@@ -111,7 +114,8 @@ std::int64_t communicator_bytes(const Scenario& scenario) {
   };
   Bytes sum = nccl_base_memory(cluster);
   const std::int64_t shards = how.data / how.replicate;
-  sum += group(shards);
+  if (shards > 1) sum += group(shards);
+  if (how.tensor > 1) sum += group(how.tensor);
   if (how.replicate > 1) sum += group(how.replicate);
   // Each module gathers again from a smaller group of its own.
   if (how.shards_parameters() && how.reshard_after_forward.ranks > 1 && how.wrap > 0)

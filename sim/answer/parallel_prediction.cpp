@@ -16,7 +16,9 @@ Seconds alone(const StepRun& run) {
   Scenario scenario = run.scenario();
   scenario.cluster.reset();
   scenario.training.precision = scenario.training.compute_precision();
+  const Framework framework = scenario.training.parallel.framework;
   scenario.training.parallel = ParallelDescription{};
+  scenario.training.parallel.framework = framework;
   return StepRun(run.session(), std::move(scenario), run.engine()).timeline().step;
 }
 
@@ -39,7 +41,7 @@ std::optional<ParallelPrediction> parallel_prediction(const StepRun& run) {
   const Scenario& scenario = run.scenario();
   if (!scenario.cluster || !scenario.training.parallel.several()) return std::nullopt;
   ParallelPrediction result;
-  result.gpus = scenario.training.parallel.data;
+  result.gpus = scenario.training.parallel.gpus();
   const Timeline& timeline = run.timeline();
   const std::vector<LaunchedKernel> kernels = launched_kernels(run.program());
   struct Worst {
@@ -71,7 +73,9 @@ std::optional<ParallelPrediction> parallel_prediction(const StepRun& run) {
                             static_cast<std::size_t>(result.communication[worst.use].count), worst.exposed);
   std::stable_sort(result.communication.begin(), result.communication.end(),
                    [](const CommunicationUse& a, const CommunicationUse& b) { return a.time > b.time; });
-  if (timeline.step.value() > 0.0) result.efficiency = ratio(alone(run), timeline.step);
+  if (timeline.step.value() > 0.0)
+    result.efficiency =
+        ratio(alone(run), timeline.step) / static_cast<double>(scenario.training.parallel.tensor);  // of one GPU's work
   result.ranks.push_back({"every rank", result.gpus, timeline.step, run.memory(), communicator_bytes(scenario)});
   return result;
 }

@@ -94,7 +94,7 @@ std::string training_line(const TrainingDescription& t) {
   if (t.lora)
     line += fmt::format(", adapters of rank {}{}", t.lora->rank,
                         t.lora->frozen == FrozenWeights::as_stored ? "" : " beside weights of four bits");
-  if (t.parallel.several()) line += fmt::format(", on each of {} GPUs", t.parallel.data);
+  if (t.parallel.several()) line += fmt::format(", on each of {} GPUs", t.parallel.gpus());
   return line;
 }
 

@@ -26,8 +26,10 @@ constexpr std::array<Choice<GradientCompression>, 3> kCompressions{
 constexpr std::array<Choice<DType>, 3> kTypes{{{"fp32", DType::fp32}, {"fp16", DType::fp16}, {"bf16", DType::bf16}}};
 enum class Sharding : std::uint8_t { full, gradients };
 constexpr std::array<Choice<Sharding>, 2> kShardings{{{"full", Sharding::full}, {"gradients", Sharding::gradients}}};
-enum class Framework : std::uint8_t { torch };
-constexpr std::array<Choice<Framework>, 1> kFrameworks{{{"torch", Framework::torch}}};
+constexpr std::array<Choice<Framework>, 2> kFrameworks{
+    {{"torch", Framework::torch}, {"megatron", Framework::megatron}}};
+constexpr std::array<Choice<TensorStyle>, 2> kTensorStyles{
+    {{"dtensor", TensorStyle::dtensor}, {"by-hand", TensorStyle::by_hand}}};
 
 std::optional<DType> type_or_stored(const Value& value) {
   if (!value.exists() || value.is("as stored")) return std::nullopt;
@@ -53,25 +55,60 @@ ReshardAfterForward read_reshard(const Value& value, std::int64_t ranks) {
 
 /// Ways of splitting a network that have a key, but no model yet.
 void refuse(const Mapping& mapping) {
-  for (const std::string_view key : {"tensor", "pipeline", "context", "expert", "split"}) {
+  for (const std::string_view key : {"pipeline", "context", "expert", "split"}) {
     const Value value = mapping[key];
     if (value.exists() && value.integer({1, 1 << 20}) != 1)
-      value.fail(fmt::format("{}: only data parallel training is modelled (data, strategy)", value.integer()));
+      value.fail(fmt::format("{}: only data and tensor parallel training are modelled (data, strategy, tensor)",
+                             value.integer()));
   }
   for (const std::string_view key : {"schedule", "virtual_stages", "pieces"})
     if (mapping.has(key)) mapping[key].fail("goes with a pipeline, which is not modelled");
-  for (const std::string_view key : {"tensor_style", "sequence_parallel", "loss_parallel", "prepared_inputs"})
-    if (mapping.has(key)) mapping[key].fail("goes with tensor parallel training, which is not modelled");
-  (void)mapping["framework"].choice<Framework>(kFrameworks, Framework::torch);
 }
 
-std::int64_t read_data(const Mapping& mapping, const Cluster& cluster) {
-  const std::int64_t gpus = cluster.all_gpus(), data = mapping["data"].integer({1, 1 << 20}, gpus);
-  if (data > gpus)
-    mapping["data"].fail(fmt::format("{} ranks, but {} has {} GPU{}", data,
-                                     cluster.title.empty() ? "the cluster" : cluster.title, gpus,
-                                     gpus == 1 ? "" : "s"));
-  return data;
+std::string size_of(const Cluster& cluster) {
+  const std::int64_t gpus = cluster.all_gpus();
+  return fmt::format("{} has {} GPU{}", cluster.title.empty() ? "the cluster" : cluster.title, gpus,
+                     gpus == 1 ? "" : "s");
+}
+
+/// Ranks that share layers, and ranks that see different data: what is left where nothing is said.
+void read_degrees(const Mapping& mapping, const Cluster& cluster, ParallelDescription& result) {
+  const std::int64_t gpus = cluster.all_gpus();
+  result.tensor = mapping["tensor"].integer({1, 1 << 20}, 1);
+  if (result.tensor > gpus) mapping["tensor"].fail(fmt::format("{} ranks, but {}", result.tensor, size_of(cluster)));
+  if (!mapping.has("data") && gpus % result.tensor != 0)
+    mapping["tensor"].fail(
+        fmt::format("{} does not divide the {} GPUs; data says how many of them are used", result.tensor, gpus));
+  result.data = mapping["data"].integer({1, 1 << 20}, gpus / result.tensor);
+  if (result.gpus() > gpus)
+    mapping["data"].fail(result.tensor > 1
+                             ? fmt::format("{} x {} ranks, but {}", result.data, result.tensor, size_of(cluster))
+                             : fmt::format("{} ranks, but {}", result.data, size_of(cluster)));
+}
+
+/// Who splits layers, and how.
+void read_tensor(const Mapping& mapping, ParallelDescription& result) {
+  result.framework = mapping["framework"].choice<Framework>(kFrameworks, Framework::torch);
+  result.tensor_style = mapping["tensor_style"].choice<TensorStyle>(kTensorStyles, TensorStyle::dtensor);
+  result.sequence_parallel = mapping["sequence_parallel"].boolean(false);
+  result.loss_parallel = mapping["loss_parallel"].boolean(false);
+  result.prepared_inputs = mapping["prepared_inputs"].boolean(true);
+  const bool dtensor = !result.megatron() && result.tensor_style == TensorStyle::dtensor;
+  if (result.megatron() && mapping.has("tensor_style"))
+    mapping["tensor_style"].fail("goes with framework: torch; Megatron-LM has layers of its own");
+  for (const std::string_view key : {"loss_parallel", "prepared_inputs"})
+    if (!dtensor && mapping.has(key)) mapping[key].fail("goes with tensor_style: dtensor");
+  if (!dtensor && !result.megatron() && result.sequence_parallel)
+    mapping["sequence_parallel"].fail("goes with tensor_style: dtensor, or framework: megatron");
+}
+
+/// What a way of splitting goes with.
+void check_strategy(const Mapping& mapping, const ParallelDescription& result) {
+  if (result.megatron() && result.strategy != DataStrategy::ddp && result.strategy != DataStrategy::zero1)
+    mapping["strategy"].fail("expected ddp or zero1 (the distributed optimizer) with framework: megatron");
+  if (result.tensor > 1 && !result.megatron() &&
+      (result.strategy == DataStrategy::hsdp || result.strategy == DataStrategy::fsdp1))
+    mapping["strategy"].fail("with tensor parallel ranks: expected ddp, zero1, zero2 or fsdp");
 }
 
 }  // namespace
@@ -112,7 +149,8 @@ ParallelDescription read_parallel(const Value& section, const Cluster& cluster) 
                                   "split",
                                   "pieces"});
   refuse(mapping);
-  result.data = read_data(mapping, cluster);
+  read_degrees(mapping, cluster, result);
+  read_tensor(mapping, result);
   result.strategy = mapping["strategy"].choice<DataStrategy>(kStrategies, DataStrategy::ddp);
   if (mapping.has("bucket_cap"))
     result.bucket_cap =
@@ -136,7 +174,39 @@ ParallelDescription read_parallel(const Value& section, const Cluster& cluster) 
   result.reshard_after_forward = read_reshard(mapping["reshard_after_forward"], result.data / result.replicate);
   if (mapping["sharding"].choice<Sharding>(kShardings, Sharding::full) == Sharding::gradients)
     result.reshard_after_forward = {1};
+  check_strategy(mapping, result);
   return result;
+}
+
+void check_split(const ModelDescription& model, const TrainingDescription& training, const Value& section) {
+  const ParallelDescription& how = training.parallel;
+  if (how.tensor == 1 && !how.megatron()) return;
+  const Value tensor = section["tensor"];
+  const std::string name = model.name.empty() ? "the model" : model.name;
+  if (model.family == ModelFamily::composed)
+    (how.megatron() ? section["framework"] : tensor).fail("networks of family composed are not split");
+  const auto divides = [&](std::int64_t what, std::string_view of) {
+    if (what % how.tensor != 0)
+      tensor.fail(fmt::format("{} does not divide the {} {} of {}: allowed are divisors of {}", how.tensor, what, of,
+                              name, what));
+  };
+  divides(model.heads, "heads");
+  if (how.sequence_parallel && training.sequence_length % how.tensor != 0)
+    section["sequence_parallel"].fail(
+        fmt::format("{} ranks do not divide the {} tokens of a sequence", how.tensor, training.sequence_length));
+  // Megatron-LM gives ranks that outnumber them the same keys and values.
+  if (!how.megatron() || model.key_value_count() > how.tensor) divides(model.key_value_count(), "key/value heads");
+  divides(model.feed_forward_width(), "feed-forward columns");
+  if (how.megatron() && model.family == ModelFamily::bert && model.head != ModelHead::pretraining &&
+      model.head != ModelHead::masked_lm)
+    section["framework"].fail("Megatron-LM's BERT has the head pretraining or masked-lm");
+  if (!how.megatron() && how.tensor_style == TensorStyle::dtensor) {
+    if (model.family != ModelFamily::llama || !model.plain)
+      section[section["tensor_style"].exists() ? "tensor_style" : "tensor"].fail(
+          "torch.distributed.tensor.parallel (dtensor) is modelled for networks of family llama with code: plain; "
+          "expected tensor_style: by-hand, or framework: megatron");
+    divides(model.vocabulary, "rows of the vocabulary");
+  }
 }
 
 }  // namespace ridgeline

@@ -40,8 +40,10 @@ constexpr std::array<Choice<OptimizerImplementation>, 3> kImplementations{
     {{"for-loop", OptimizerImplementation::for_loop},
      {"foreach", OptimizerImplementation::foreach},
      {"fused", OptimizerImplementation::fused}}};
-constexpr std::array<Choice<ActivationCheckpointing>, 2> kCheckpointing{
-    {{"none", ActivationCheckpointing::none}, {"block", ActivationCheckpointing::block}}};
+constexpr std::array<Choice<ActivationCheckpointing>, 3> kCheckpointing{
+    {{"none", ActivationCheckpointing::none},
+     {"block", ActivationCheckpointing::block},
+     {"selective", ActivationCheckpointing::selective}}};
 
 constexpr std::array<Choice<LossRead>, 3> kLossReads{
     {{"never", LossRead::never}, {"step", LossRead::step}, {"micro-batch", LossRead::micro_batch}}};
@@ -78,6 +80,18 @@ std::int64_t bytes_or_none(const Value& value, std::int64_t fallback) {
   return static_cast<std::int64_t>(value.quantity<Bytes>(config::Range::positive()).value());
 }
 
+/// What Megatron-LM trains in and with.
+void check_megatron(const Mapping& mapping, const TrainingDescription& t) {
+  if (t.precision == Precision::bf16)
+    mapping["precision"].fail("Megatron-LM keeps fp32 copies: expected fp32, tf32, amp-fp16 or amp-bf16");
+  if (t.optimizer.kind != OptimizerKind::adam && t.optimizer.kind != OptimizerKind::adamw)
+    mapping["optimizer"].fail("Megatron-LM trains with apex's FusedAdam: expected adamw or adam");
+  if (t.gradient_clipper == GradientClipper::torch && mapping.has("gradient_clipper"))
+    mapping["gradient_clipper"].fail("Megatron-LM clips with apex's kernels");
+  for (const std::string_view key : {"compile", "cuda_graphs"})
+    if (mapping[key].boolean(false)) mapping[key].fail("does not go with framework: megatron");
+}
+
 }  // namespace
 
 TrainingSection read_training(const Value& section, const Software& software, const Cluster* cluster) {
@@ -111,18 +125,27 @@ TrainingSection read_training(const Value& section, const Software& software, co
   t.eight_bit_block = software.eight_bit_block;
   result.compile = mapping["compile"].boolean(false);
   result.cuda_graphs = mapping["cuda_graphs"].boolean(false);
-  if (cluster == nullptr && mapping.has("parallel"))
-    mapping["parallel"].fail("needs several GPUs: name a cluster (cluster: hgx-h200)");
+  const auto needs_megatron = [&] {
+    if (t.activation_checkpointing == ActivationCheckpointing::selective && !t.parallel.megatron())
+      mapping["activation_checkpointing"].fail("selective goes with training.parallel.framework: megatron");
+  };
   if (cluster == nullptr) {
+    needs_megatron();
     t.lora = read_lora(mapping["lora"], t, result.compile);
+    if (mapping.has("parallel")) mapping["parallel"].fail("needs several GPUs: name a cluster (cluster: hgx-h200)");
     return result;
   }
   t.parallel = read_parallel(mapping["parallel"], *cluster);
+  needs_megatron();
   t.lora = read_lora(mapping["lora"], t, result.compile);
+  if (t.parallel.megatron()) {
+    check_megatron(mapping, t);
+    t.optimizer.implementation = OptimizerImplementation::fused;
+  }
   if (t.parallel.several()) {
     for (const std::string_view key : {"compile", "cuda_graphs"})
       if (mapping[key].boolean(false)) mapping[key].fail("over several GPUs is not modelled");
-    if (t.precision == Precision::apex_o2 && t.parallel.strategy != DataStrategy::ddp)
+    if (t.precision == Precision::apex_o2 && !t.parallel.megatron() && t.parallel.strategy != DataStrategy::ddp)
       mapping["precision"].fail("apex-o2 over several GPUs goes with strategy: ddp");
   }
   return result;

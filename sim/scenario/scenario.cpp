@@ -11,6 +11,7 @@
 #include "sim/hardware/software_choice.h"
 #include "sim/network/load_cluster.h"
 #include "sim/scenario/descriptions.h"
+#include "sim/scenario/read_parallel.h"
 #include "sim/scenario/read_recorded.h"
 #include "sim/scenario/read_training.h"
 #include "sim/workload/host_class.h"
@@ -76,6 +77,7 @@ void check_together(const Scenario& scenario, const Value& section) {
                     model.name.empty() ? "the model" : model.name, model.max_positions));
   if (inference && inference->new_tokens > 0 && model.family == ModelFamily::bert)
     section["new_tokens"].fail("a bert reads text and writes none; leave it out for one forward pass");
+  if (!inference && section["parallel"].exists()) check_split(model, scenario.training, section["parallel"]);
   const double tokens =
       static_cast<double>(scenario.training.micro_batch) * static_cast<double>(scenario.training.sequence_length);
   if (tokens > 1e9)

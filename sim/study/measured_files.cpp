@@ -21,12 +21,35 @@ namespace fs = std::filesystem;
 constexpr std::pair<std::string_view, Split> kSplits[] = {
     {"fit", Split::fit}, {"held-out", Split::held_out}, {"rows", Split::by_row}, {"hash", Split::by_shape}};
 constexpr std::pair<std::string_view, bool> kShapes[] = {{"usual", false}, {"unusual", true}};
-constexpr std::string_view kKinds[] = {
-    "kernels",           "published-kernels", "steps",         "published-steps", "published-runs", "step-times",
-    "generations",       "parallel",          "sequences",     "profiler-traces", "recordings",     "execution-traces",
-    "fused-kernels",     "allocations",       "snapshots",     "counters",        "loads",          "host",
-    "microarchitecture", "power-limits",      "published-ops", "graphs",          "calls",          "collectives",
-    "overlaps",          "parallel-steps",    "networks"};
+constexpr std::string_view kKinds[] = {"kernels",
+                                       "published-kernels",
+                                       "steps",
+                                       "published-steps",
+                                       "published-runs",
+                                       "step-times",
+                                       "generations",
+                                       "parallel",
+                                       "sequences",
+                                       "profiler-traces",
+                                       "recordings",
+                                       "execution-traces",
+                                       "fused-kernels",
+                                       "allocations",
+                                       "snapshots",
+                                       "counters",
+                                       "loads",
+                                       "host",
+                                       "microarchitecture",
+                                       "power-limits",
+                                       "published-ops",
+                                       "graphs",
+                                       "calls",
+                                       "collectives",
+                                       "overlaps",
+                                       "parallel-steps",
+                                       "networks",
+                                       "published-training",
+                                       "split-training"};
 
 std::map<std::string, MeasuringMachine> read_machines(const config::Value& list) {
   std::map<std::string, MeasuringMachine> machines;

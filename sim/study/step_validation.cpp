@@ -7,6 +7,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "sim/answer/step_run.h"
 #include "sim/study/measured_files.h"
 #include "sim/study/parallel_steps.h"
 #include "sim/study/published_runs.h"

@@ -88,6 +88,16 @@ constexpr std::array<std::string_view, static_cast<std::size_t>(HostClass::other
     "fsdp_copy_out",
     "fsdp_reduce",
     "per_parameter_shard",
+    "tensor_boundary",
+    "tensor_boundary_backward",
+    "megatron_linear",
+    "megatron_linear_backward",
+    "megatron_function",
+    "megatron_function_backward",
+    "main_gradient_hook",
+    "dtensor_op",
+    "dtensor_op_backward",
+    "dtensor_redistribute",
     "other"};
 
 constexpr bool all_named() {

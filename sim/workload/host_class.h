@@ -100,6 +100,16 @@ enum class HostClass : std::uint8_t {
   fsdp_copy_out,        ///< waiting for a gathered group, its copy into parameters
   fsdp_reduce,          ///< a group's gradients into order, reduction, and back to the shards
   per_parameter_shard,  ///< of an optimizer that works on sharded parameters (DTensor)
+  tensor_boundary,      ///< an autograd function in Python around a collective of a split layer
+  tensor_boundary_backward,
+  megatron_linear,  ///< Megatron-LM's linear layer: an autograd function in Python around one product
+  megatron_linear_backward,
+  megatron_function,  ///< a fused kernel of Megatron-LM or apex, with the autograd function around it
+  megatron_function_backward,
+  main_gradient_hook,  ///< a parameter's gradient into Megatron-LM's gradient buffer
+  dtensor_op,          ///< dispatch of one operation on DTensors: its sharding looked up, its local operation called
+  dtensor_op_backward,
+  dtensor_redistribute,  ///< a change of a DTensor's placement, besides its collective
   other
 };
 

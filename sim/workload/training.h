@@ -43,8 +43,9 @@ struct OptimizerDescription {
   bool operator==(const OptimizerDescription&) const = default;
 };
 
-/// `block`: each transformer block keeps its input only and is run again in the backward pass.
-enum class ActivationCheckpointing : std::uint8_t { none, block };
+/// `block`: each transformer block keeps its input only and is run again in the backward pass. `selective`: only what
+/// lies between the projections of attention is (Megatron-LM).
+enum class ActivationCheckpointing : std::uint8_t { none, block, selective };
 
 /// How often the script reads the loss (loss.item(), a progress bar that prints it): the host waits for the GPU there.
 enum class LossRead : std::uint8_t { never, step, micro_batch };
@@ -98,7 +99,7 @@ struct TrainingDescription {
   std::int64_t eight_bit_block = 256;  ///< elements that share a scale in the states of an 8-bit optimizer
   /// What forward and backward passes compute in: sharded parameters may be gathered in another type.
   [[nodiscard]] Precision compute_precision() const {
-    if (!parallel.several() || !parallel.shards_parameters() || !parallel.parameter_type) return precision;
+    if (parallel.data == 1 || !parallel.shards_parameters() || !parallel.parameter_type) return precision;
     if (*parallel.parameter_type == DType::bf16) return Precision::bf16;
     return *parallel.parameter_type == DType::fp16 ? Precision::amp_fp16 : precision;
   }

@@ -14,6 +14,7 @@
 #include "sim/workload/optimizers/gradient_clipping.h"
 #include "sim/workload/optimizers/gradient_scaler.h"
 #include "sim/workload/optimizers/master_weights.h"
+#include "sim/workload/optimizers/megatron_optimizer.h"
 #include "sim/workload/optimizers/optimizer.h"
 #include "sim/workload/parallel/data_parallel.h"
 #include "sim/workload/parallel/fully_shard.h"
@@ -64,7 +65,12 @@ class TrainingLoop {
     batch_ = families::make_batch(eager_, model, training);
     extra_inputs_ = model.family == ModelFamily::bert ? 2 : 0;  // masks and types of tokens
     returns_scores_ = model.family != ModelFamily::gpt2;        // as Transformers' models do
+    eager_.whole_recomputation = training.parallel.megatron();
     family_ = families::make_family(eager_, model, training, attention);
+    if (training.parallel.megatron()) {
+      megatron_.emplace(eager_, family_->parameters, training, family_->tensor_ranks(), family_->norm_parameters());
+      return;
+    }
     wrap(model);
     if (training.precision == Precision::amp_fp16) scaler_.emplace();
     if (training.precision == Precision::apex_o2) masters_.emplace(eager_, family_->parameters);
@@ -72,7 +78,9 @@ class TrainingLoop {
 
   void step() {
     eager_.recorder.begin_step();
+    if (megatron_) return megatron_step();
     micro_batches();
+    family_->add_up_norm_gradients();
     if (training_.data_parallel == DataParallel::apex) optimizers::exchange_gradients(eager_, family_->parameters);
     if (masters_) masters_->take_gradients(eager_, family_->parameters);
     eager::Parameters& parameters = masters_ ? masters_->copies : sharded_ ? sharded_->shards() : family_->parameters;
@@ -94,7 +102,8 @@ class TrainingLoop {
       }
       eager::Parameters& updated = zero_ ? zero_->begin_step() : parameters;
       const bool first = updated.front().states.empty();
-      if (sharded_) eager_.recorder.host(HostClass::per_parameter_shard, static_cast<std::int64_t>(updated.size()));
+      if (sharded_ || holds_dtensors())
+        eager_.recorder.host(HostClass::per_parameter_shard, static_cast<std::int64_t>(updated.size()));
       optimizer_->step(eager_, updated, overflow_flag);
       if (zero_) zero_->finish_step();
       if (first) {
@@ -124,10 +133,20 @@ class TrainingLoop {
   [[nodiscard]] std::int64_t parameter_count() const { return trained_parameters() + family_->frozen(); }
 
  private:
+  /// Gradients, clipping and the update are Megatron-LM's.
+  void megatron_step() {
+    megatron_->begin_step();
+    micro_batches();
+    megatron_->step(*optimizer_);
+    eager_.recorder.phase = Phase::other;
+    if (training_.reads_loss == LossRead::step) read_loss();
+    eager_.recorder.end_step();
+  }
+
   /// What keeps the ranks of several GPUs together.
   void wrap(const ModelDescription& model) {
     const ParallelDescription& how = training_.parallel;
-    if (!how.several()) return;
+    if (how.data == 1) return;
     eager::Parameters& parameters = family_->parameters;
     if (how.shards_parameters()) {
       sharded_.emplace(eager_, parameters, model.layers, how,
@@ -169,7 +188,7 @@ class TrainingLoop {
     CompiledRange range;
     range.forward.begin = recorder.position();
     range.returns_scores = returns_scores_;
-    if (const auto type = autocast_type(training_.precision)) {
+    if (const auto type = megatron_ ? std::nullopt : autocast_type(training_.precision)) {
       eager_.autocast.enter(*type);
       loss = family_->loss(batch_);
       eager_.autocast.leave();
@@ -178,13 +197,14 @@ class TrainingLoop {
     }
     range.forward.end = recorder.position();
     if (sharded_) sharded_->after_forward();
+    if (megatron_) megatron_->average_loss(loss);
     recorder.host(HostClass::loss_division);
     loss = aten::divide(eager_, loss);
-    Tensor root = scaler_ ? scaler_->scale(eager_, loss) : masters_ ? aten::scale(eager_, loss) : loss;
+    Tensor root = scaler_ ? scaler_->scale(eager_, loss) : masters_ || scales_loss() ? aten::scale(eager_, loss) : loss;
     recorder.phase = Phase::backward;
     recorder.host(HostClass::backward_call);
     if (masters_ && number == 0) optimizer_->clear_gradients(eager_, family_->parameters, false);
-    if (number > 0)
+    if (number > 0 && !megatron_)
       recorder.host(HostClass::per_parameter_accumulate, static_cast<std::int64_t>(family_->parameters.size()));
     {
       const Tensor one = aten::full(eager_, {}, root.type);
@@ -205,6 +225,15 @@ class TrainingLoop {
     eager_.frames.clear();
   }
 
+  [[nodiscard]] bool holds_dtensors() const {
+    const ParallelDescription& how = training_.parallel;
+    return how.tensor > 1 && !how.megatron() && how.tensor_style == TensorStyle::dtensor;
+  }
+  /// Megatron-LM's fp16 has a loss scale of its own.
+  [[nodiscard]] bool scales_loss() const {
+    return megatron_ && (training_.precision == Precision::amp_fp16 || training_.precision == Precision::apex_o2);
+  }
+
   /// loss.item(): the number comes to the host, which waits for it.
   void read_loss() { optimizers::read_on_host(eager_, eager_.empty({}, DType::fp32)); }
 
@@ -222,6 +251,7 @@ class TrainingLoop {
   std::optional<parallel::DistributedDataParallel> replicated_;
   std::optional<parallel::ZeroRedundancy> zero_;
   std::optional<parallel::FullyShard> sharded_;
+  std::optional<optimizers::MegatronOptimizer> megatron_;
 };
 
 }  // namespace
@@ -230,7 +260,7 @@ OpTrace training_run(const ModelDescription& model, const TrainingDescription& t
                      int steps, std::int64_t written_out) {
   if (training.inference) return inference_run(model, training, attention, steps);
   check(model, training);
-  if (training.parallel.several() && !training.parallel.shards_parameters()) ++steps;
+  if (training.parallel.data > 1 && !training.parallel.shards_parameters()) ++steps;
   OpTrace trace;
   {
     TrainingLoop loop(trace, model, training, attention, written_out);
@@ -257,7 +287,8 @@ OpTrace training_run(const ModelDescription& model, const TrainingDescription& t
     trace.notes.push_back("math attention: operations from its source; not measured");
   if (model.sparse_weights) trace.notes.push_back(kSparseWeightsNote);
   trace.model_flops =
-      model_flops(model, training.micro_batch * training.gradient_accumulation, training.sequence_length);
+      model_flops(model, training.micro_batch * training.gradient_accumulation, training.sequence_length) /
+      static_cast<double>(training.parallel.tensor);
   constexpr double kWithoutWeightGradients = 2.0 / 3.0;
   if (training.lora) trace.model_flops *= kWithoutWeightGradients;
   return trace;

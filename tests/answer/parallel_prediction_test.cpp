@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
+#include <map>
 
 #include "sim/answer/communication.h"
 #include "sim/answer/sensitivity.h"
@@ -119,6 +121,44 @@ TEST(ParallelPrediction, sharding_takes_less_memory_the_more_ranks_there_are) {
   }
 }
 
+TEST(ParallelPrediction, tensor_parallel_ranks_share_samples_and_layers) {
+  const std::vector<std::string> by_hand{"training.parallel.tensor=4", "training.parallel.tensor_style=by-hand"};
+  const Prediction p = predicted(by_hand);
+  EXPECT_NEAR(p.step.samples_per_s * p.step.time.value(), 8.0, 1e-9);  // two data parallel ranks of four
+  ASSERT_TRUE(p.parallel);
+  EXPECT_EQ(p.parallel->gpus, 8);
+  EXPECT_LE(p.parallel->efficiency, 1.0);
+  std::map<GroupKind, std::int64_t> count;
+  for (const CommunicationUse& use : p.parallel->communication) count[use.group] += use.count;
+  EXPECT_EQ(count[GroupKind::tensor], 4 * 12);
+  EXPECT_GT(count[GroupKind::data], 0);
+  EXPECT_GT(communicator_bytes(scenario(by_hand)), communicator_bytes(scenario({"training.parallel.data=4"})));
+}
+
+TEST(ParallelPrediction, splitting_layers_takes_less_memory_and_faster_links_never_more_time) {
+  const auto with = [](const std::string& tensor, const std::string& framework, const std::string& rate) {
+    std::vector<std::string> sets{"training.parallel.data=1", "training.parallel.tensor=" + tensor,
+                                  "cluster.links.rate=" + rate};
+    if (framework == "torch") sets.push_back("training.parallel.tensor_style=by-hand");
+    else sets.push_back("training.parallel.framework=megatron");
+    return predicted(sets);
+  };
+  for (const char* framework : {"torch", "megatron"}) {
+    std::int64_t most = std::numeric_limits<std::int64_t>::max();
+    for (const char* ranks : {"1", "2", "4"}) {
+      const std::int64_t now = with(ranks, framework, "25 GB/s").memory.peak_allocated;
+      EXPECT_LT(now, most) << framework << ranks;
+      most = now;
+    }
+    double last = 1e9;
+    for (const char* rate : {"1 GB/s", "10 GB/s", "100 GB/s"}) {
+      const double step = with("4", framework, rate).step.time.value();
+      EXPECT_LE(step, 1.001 * last) << framework << " at " << rate;
+      last = step;
+    }
+  }
+}
+
 TEST(ParallelPrediction, communicators_lie_outside_the_allocator) {
   const Scenario four = scenario({"training.parallel.data=4"});
   EXPECT_GT(communicator_bytes(four), 256 << 20);
@@ -145,7 +185,22 @@ TEST(ClusterScenario, refuses_what_does_not_fit_together) {
     return std::string("nothing");
   };
   EXPECT_NE(message({"training.parallel.data=9"}).find("8 GPUs"), std::string::npos);
-  EXPECT_NE(message({"training.parallel.tensor=2"}).find("only data parallel"), std::string::npos);
+  EXPECT_NE(message({"training.parallel.pipeline=2"}).find("only data and tensor parallel"), std::string::npos);
+  EXPECT_NE(message({"training.parallel.tensor=3"}).find("does not divide the 8 GPUs"), std::string::npos);
+  EXPECT_NE(message({"training.parallel.tensor=16"}).find("8 GPUs"), std::string::npos);
+  EXPECT_NE(message({"training.parallel.tensor=8", "training.parallel.tensor_style=by-hand"})
+                .find("allowed are divisors of 12"),
+            std::string::npos);
+  EXPECT_NE(message({"training.parallel.tensor=4", "training.parallel.data=4"}).find("8 GPUs"), std::string::npos);
+  EXPECT_NE(message({"training.parallel.framework=megatron", "training.parallel.strategy=fsdp"}).find("zero1"),
+            std::string::npos);
+  EXPECT_NE(message({"training.parallel.framework=megatron", "training.precision=bf16"}).find("amp-bf16"),
+            std::string::npos);
+  EXPECT_NE(message({"training.activation_checkpointing=selective"}).find("megatron"), std::string::npos);
+  EXPECT_NE(message({"training.parallel.tensor=2", "training.parallel.tensor_style=by-hand",
+                     "training.parallel.sequence_parallel=true"})
+                .find("dtensor"),
+            std::string::npos);
   EXPECT_NE(message({"training.parallel.strategy=hsdp", "training.parallel.replicate=3"}).find("does not divide"),
             std::string::npos);
   EXPECT_NE(message({"training.parallel.strategy=fdsp"}).find("fsdp"), std::string::npos);

@@ -17,7 +17,7 @@ SavedTensor Eager::save(const Tensor& tensor) {
   if (promising != nullptr) return SavedTensor(*promising, promising->promised++);
   if (delivering != nullptr) {
     delivering->delivered.push_back(tensor.detached());
-    if (delivering->delivered.size() == delivering->promised) throw StopRecomputation{};
+    if (delivering->delivered.size() == delivering->promised && !whole_recomputation) throw StopRecomputation{};
   }
   return SavedTensor(tensor.detached());
 }

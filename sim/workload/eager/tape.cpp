@@ -69,7 +69,8 @@ void Tape::evaluate(Eager& eager, Node& node, std::vector<Node*>& ready) {
       Tensor& gradient = outgoing[static_cast<std::size_t>(i)];
       const Node* next = node.edges[static_cast<std::size_t>(i)].node;
       if (next == nullptr || !gradient.defined()) continue;
-      if (!(gradient.sizes == next->output_sizes)) gradient = aten::sum_to(eager, gradient, next->output_sizes);
+      if (!next->sizes_differ && !(gradient.sizes == next->output_sizes))
+        gradient = aten::sum_to(eager, gradient, next->output_sizes);
       if (gradient.type != next->output_type) {
         eager.recorder.host(HostClass::cast_backward);
         gradient = aten::to(eager, gradient, next->output_type);

@@ -46,6 +46,7 @@ class Node {
 
   HostClass host_class;
   std::uint8_t edge_count = 0;
+  bool sizes_differ = false;  ///< the forward outputs have different sizes: gradients come in the right one
   std::int16_t layer = -1;
   std::uint16_t module = 0;
   DType output_type = DType::fp32;  ///< of the forward outputs: gradients are cast to it …

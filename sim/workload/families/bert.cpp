@@ -13,7 +13,7 @@ constexpr std::int64_t kModulePython = 31;  // microseconds of a module's own Py
 
 Bert::Bert(Eager& eager, const ModelDescription& model, const TrainingDescription& training, AttentionChoice attention)
     : Family(eager, model, training, attention) {
-  const std::int64_t d = model.hidden, inner = model.feed_forward_width();
+  const std::int64_t d = model.hidden, inner = share(model.feed_forward_width()), wide = share(d);
   {
     const ModuleScope module(eager.recorder, "embeddings");
     words_ = table(model.vocabulary);
@@ -29,13 +29,13 @@ Bert::Bert(Eager& eager, const ModelDescription& model, const TrainingDescriptio
     Layer& weights = layers_.emplace_back();
     {
       const ModuleScope module(eager.recorder, "attention");
-      weights.query = linear_layer(d, d, kBias);
+      weights.query = linear_layer(wide, d, kBias);
       adapt(weights.query, LinearRole::query);
-      weights.key = linear_layer(d, d, kBias);
+      weights.key = linear_layer(wide, d, kBias);
       adapt(weights.key, LinearRole::key);
-      weights.value = linear_layer(d, d, kBias);
+      weights.value = linear_layer(wide, d, kBias);
       adapt(weights.value, LinearRole::value);
-      weights.attention_dense = linear_layer(d, d, kBias);
+      weights.attention_dense = linear_layer(d, wide, kBias);
       adapt(weights.attention_dense, LinearRole::output);
       weights.attention_norm = norm_layer(kBias);
     }
@@ -160,12 +160,12 @@ Tensor Bert::layer(const Layer& weights, Tensor x, const Tensor& mask) {
   Tensor attention_output;
   {
     const ModuleScope module(eager_.recorder, "attention");
-    attended = self_attention(weights, x, mask);
+    attended = self_attention(weights, enter_split(x), mask);
     attention_output = output(attended.context, x, weights.attention_dense, weights.attention_norm);
     attended.context = Tensor{};
   }
   const ModuleScope module(eager_.recorder, "feed_forward");
-  Tensor inner = feed_forward_input(attention_output, weights.up);
+  Tensor inner = feed_forward_input(enter_split(attention_output), weights.up);
   inner = activate(eager_, inner, activation_kind());
   Tensor result = output(inner, attention_output, weights.down, weights.norm);
   inner = Tensor{};
@@ -184,7 +184,8 @@ Bert::SelfAttention Bert::self_attention(const Layer& weights, const Tensor& x, 
   const std::int64_t batch = x.sizes[0], length = x.sizes[1];
   const auto heads = [&](const Affine& projection) {
     return transpose(
-        eager_, view(eager_, linear(eager_, x, projection), {batch, length, model_.heads, model_.head_dim()}), 1, 2);
+        eager_, view(eager_, linear(eager_, x, projection), {batch, length, share(model_.heads), model_.head_dim()}), 1,
+        2);
   };
   SelfAttention result;
   Tensor v, k, q;
@@ -201,13 +202,14 @@ Bert::SelfAttention Bert::self_attention(const Layer& weights, const Tensor& x, 
     const Tensor y = matmul(eager_, result.probabilities, v);
     result.context = contiguous(eager_, transpose(eager_, y, 1, 2));
   }
-  result.context = view(eager_, result.context, {batch, length, model_.hidden});
+  result.context = view(eager_, result.context, {batch, length, share(model_.hidden)});
   return result;
 }
 
 // Heads of all sequences are one dimension right away, and [tokens, heads, width] is a batch of matrices as it lies.
 Bert::SelfAttention Bert::sequence_first_attention(const Layer& weights, const Tensor& x, const Tensor& mask) {
-  const std::int64_t length = x.sizes[0], batch = x.sizes[1], matrices = batch * model_.heads;
+  const std::int64_t length = x.sizes[0], batch = x.sizes[1], heads_here = share(model_.heads),
+                     matrices = batch * heads_here;
   const auto heads = [&](const Affine& projection) {
     return transpose(eager_, view(eager_, linear(eager_, x, projection), {length, matrices, model_.head_dim()}), 0, 1);
   };
@@ -217,10 +219,10 @@ Bert::SelfAttention Bert::sequence_first_attention(const Layer& weights, const T
   k = heads(weights.key);
   v = heads(weights.value);
   eager_.recorder.host(HostClass::python_fixed, kModulePython);
-  Tensor scores = view(eager_, matmul(eager_, q, transpose(eager_, k, 1, 2)), {batch, model_.heads, length, length});
+  Tensor scores = view(eager_, matmul(eager_, q, transpose(eager_, k, 1, 2)), {batch, heads_here, length, length});
   result.probabilities = view(eager_, probabilities_of(scores, mask), {matrices, length, length});
   const Tensor y = matmul(eager_, result.probabilities, v);
-  result.context = view(eager_, contiguous(eager_, transpose(eager_, y, 0, 1)), {length, batch, model_.hidden});
+  result.context = view(eager_, contiguous(eager_, transpose(eager_, y, 0, 1)), {length, batch, share(model_.hidden)});
   return result;
 }
 
@@ -241,7 +243,7 @@ Tensor Bert::mask_of_ones(const Tensor& tokens) {
 }
 
 Tensor Bert::output(const Tensor& x, const Tensor& residual, const Affine& dense, const Affine& norm) {
-  Tensor h = linear(eager_, x, dense);
+  Tensor h = row_linear(x, dense);
   h = dropout(eager_, h, model_.dropout);
   const Tensor sum = add(eager_, h, residual);
   return layer_norm(eager_, sum, norm, true);

@@ -6,6 +6,8 @@
 #include "sim/workload/families/gpt2.h"
 #include "sim/workload/families/key_value_store.h"
 #include "sim/workload/families/llama.h"
+#include "sim/workload/families/megatron.h"
+#include "sim/workload/parallel/redistribute.h"
 
 namespace ridgeline::families {
 
@@ -94,8 +96,68 @@ Tensor Family::run_alone(const std::function<Tensor(Eager&, Tensor)>& block, Ten
   return block(eager_, std::move(x));
 }
 
+namespace {
+
+struct DispatchedBackward final : eager::Node {
+  explicit DispatchedBackward(int operations) : Node(HostClass::dtensor_op_backward), count(operations) {}
+  int count;
+  void backward(Eager& eager, eager::Gradients& in, eager::Gradients& out) override {
+    eager.recorder.host(HostClass::dtensor_op_backward, count - 1);
+    out[0] = in[0];
+  }
+};
+
+}  // namespace
+
+Tensor Family::dispatched(const Tensor& x, int count) {
+  if (!dtensor()) return x;
+  eager_.recorder.host(HostClass::dtensor_op, count);
+  Tensor result = x.detached();
+  if (eager_.needs_node({&x})) Eager::attach(result, eager_.node<DispatchedBackward>({&x}, count));
+  return result;
+}
+
+Tensor Family::enter_split(const Tensor& x) {
+  if (!tensor_) return x;
+  if (!dtensor()) return tensor_->enter(x);
+  if (!training_.parallel.prepared_inputs) return x;
+  return splits_sequence() ? parallel::dtensor::gather_sequence(eager_, *tensor_, x)
+                           : parallel::dtensor::replicate(eager_, *tensor_, x);
+}
+
+Tensor Family::enter_layer(const Tensor& x) {
+  if (!dtensor() || training_.parallel.prepared_inputs) return x;
+  return splits_sequence() ? parallel::dtensor::gather_sequence(eager_, *tensor_, x)
+                           : parallel::dtensor::replicate(eager_, *tensor_, x);
+}
+
+Tensor Family::column_linear(const Tensor& x, const Affine& layer) {
+  if (!dtensor()) return linear(eager_, x, layer);
+  return dispatched(linear(eager_, enter_layer(x), layer), 1);
+}
+
+void Family::add_up_norm_gradients() {
+  if (!dtensor() || !splits_sequence()) return;
+  for (const std::size_t i : norms_)
+    parameters[i].gradient = parallel::dtensor::sum_of_ranks(eager_, *tensor_, parameters[i].gradient);
+}
+
+Tensor Family::row_linear(const Tensor& x, const Affine& layer) {
+  if (!tensor_) return linear(eager_, x, layer);
+  if (dtensor()) {
+    const Tensor part = dispatched(linear(eager_, x, layer), 1);
+    return splits_sequence() ? parallel::dtensor::scatter_sequence(eager_, *tensor_, part)
+                             : parallel::dtensor::add_up(eager_, *tensor_, part);
+  }
+  Affine product = layer;
+  product.bias = nullptr;
+  const Tensor sum = tensor_->leave(linear(eager_, x, product));
+  return layer.bias != nullptr ? add(eager_, sum, layer.bias->value) : sum;
+}
+
 std::unique_ptr<Family> make_family(Eager& eager, const ModelDescription& model, const TrainingDescription& training,
                                     AttentionChoice attention) {
+  if (training.parallel.megatron()) return std::make_unique<Megatron>(eager, model, training, attention);
   switch (model.family) {
     case ModelFamily::bert: return std::make_unique<Bert>(eager, model, training, attention);
     case ModelFamily::llama: return std::make_unique<Llama>(eager, model, training, attention);

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "sim/workload/eager/parameter.h"
 #include "sim/workload/families/functional.h"
 #include "sim/workload/model.h"
+#include "sim/workload/parallel/tensor_parallel.h"
 #include "sim/workload/training.h"
 
 namespace ridgeline::families {
@@ -35,6 +37,12 @@ class Family {
   virtual Tensor loss(const Batch& batch) = 0;
   /// Numbers of the model that are kept as trained ones are and never change.
   [[nodiscard]] virtual std::int64_t frozen() const { return frozen_elements_; }
+  /// Ranks that share layers; null: one.
+  [[nodiscard]] parallel::TensorParallel* tensor_ranks() { return tensor_ ? &*tensor_ : nullptr; }
+  /// Which parameters are those of norms: whole on each of those ranks.
+  [[nodiscard]] const std::vector<std::size_t>& norm_parameters() const { return norms_; }
+  /// Gradients of norms that saw a part of the sequence, before the optimizer reads them.
+  void add_up_norm_gradients();
   /// Logits [rows, vocabulary] of the last of `tokens`, which stand at `place`. Throws UserError for a family that
   /// generates nothing. `positions` are their positions, where the family takes them from outside.
   virtual Tensor next_logits(const Tensor& tokens, const Tensor& positions);
@@ -55,13 +63,18 @@ class Family {
         eager_(session),
         model_(description),
         training_(how),
-        attention_(choice) {}
+        attention_(choice) {
+    if (how.parallel.tensor > 1) tensor_.emplace(session, how.parallel.tensor);
+  }
 
   /// The type parameters are kept in.
   [[nodiscard]] DType type() const {
     if (training_.parallel.shards_parameters() && training_.parallel.parameter_type)
       return *training_.parallel.parameter_type;
-    if (training_.precision == Precision::apex_o2) return DType::fp16;
+    if (training_.parallel.megatron() && training_.precision == Precision::amp_bf16) return DType::bf16;
+    if (training_.precision == Precision::apex_o2 ||
+        (training_.parallel.megatron() && training_.precision == Precision::amp_fp16))
+      return DType::fp16;
     return training_.precision == Precision::bf16 ? DType::bf16 : DType::fp32;
   }
   /// Trained, but where adapters are trained in its place.
@@ -82,8 +95,11 @@ class Family {
   }
   Affine norm_layer(bool bias) {
     Affine layer;
-    layer.weight = parameter({model_.hidden});
-    if (bias) layer.bias = parameter({model_.hidden});
+    for (Parameter** one : {&layer.weight, &layer.bias}) {
+      if (one == &layer.bias && !bias) break;
+      norms_.push_back(parameters.size());
+      *one = parameter({model_.hidden});
+    }
     return layer;
   }
   Affine table(std::int64_t rows) { return {parameter({rows, model_.hidden}), nullptr}; }
@@ -105,6 +121,24 @@ class Family {
     return training_.lora && training_.lora->frozen != FrozenWeights::as_stored && eager_.recorder.layer >= 0;
   }
   eager::aten::FourBitWeight four_bit_weight(std::int64_t out, std::int64_t in);
+  // Layers split over tensor parallel ranks.
+  /// Of heads or columns, what this rank has.
+  [[nodiscard]] std::int64_t share(std::int64_t whole) const { return whole / training_.parallel.tensor; }
+  [[nodiscard]] bool dtensor() const {
+    return tensor_.has_value() && !training_.parallel.megatron() &&
+           training_.parallel.tensor_style == TensorStyle::dtensor;
+  }
+  [[nodiscard]] bool splits_sequence() const { return tensor_.has_value() && training_.parallel.sequence_parallel; }
+  /// The input of what is split.
+  Tensor enter_split(const Tensor& x);
+  /// The input of one of the layers behind it, where each takes its own.
+  Tensor enter_layer(const Tensor& x);
+  /// A linear layer over this rank's columns.
+  Tensor column_linear(const Tensor& x, const Affine& layer);
+  /// `count` operations on DTensors whose result is x: what their dispatch costs the host, forward and backward.
+  Tensor dispatched(const Tensor& x, int count);
+  /// A linear layer over columns of which each rank has some: its result is added up, then the bias comes.
+  Tensor row_linear(const Tensor& x, const Affine& layer);
 
   Tensor run_alone(const std::function<Tensor(Eager&, Tensor)>& block, Tensor x);
 
@@ -116,6 +150,8 @@ class Family {
   std::int64_t frozen_elements_ = 0;
   /// A head that is not the pretrained model's is trained whole beside adapters, as PEFT does for its tasks.
   bool trains_head_ = false;
+  std::optional<parallel::TensorParallel> tensor_;  ///< of more than one rank
+  std::vector<std::size_t> norms_;
 };
 
 /// Allocates inputs and weights in the order of `.to(device)`.

@@ -6,7 +6,7 @@ namespace ridgeline::families {
 
 Gpt2::Gpt2(Eager& eager, const ModelDescription& model, const TrainingDescription& training, AttentionChoice attention)
     : Family(eager, model, training, attention) {
-  const std::int64_t d = model.hidden, inner = model.feed_forward_width();
+  const std::int64_t d = model.hidden, inner = share(model.feed_forward_width()), wide = share(d);
   {
     const ModuleScope embeddings(eager.recorder, "embeddings");
     tokens_ = table(model.vocabulary);
@@ -19,9 +19,9 @@ Gpt2::Gpt2(Eager& eager, const ModelDescription& model, const TrainingDescriptio
     layer.norm_before_attention = norm_layer(model.bias);
     {
       const ModuleScope module(eager.recorder, "attention");
-      layer.qkv = linear_layer(3 * d, d, model.bias);
+      layer.qkv = linear_layer(3 * wide, d, model.bias);
       adapt(layer.qkv, LinearRole::qkv);
-      layer.projection = linear_layer(d, d, model.bias);
+      layer.projection = linear_layer(d, wide, model.bias);
       adapt(layer.projection, LinearRole::output);
       if (attention == AttentionChoice::eager)
         layer.mask = buffer({1, 1, model.max_positions, model.max_positions}, type());
@@ -100,6 +100,7 @@ Tensor Gpt2::block(const Block& layer, Tensor x) {
   Tensor attended;
   {
     Tensor normed = layer_norm(eager_, x, layer.norm_before_attention);
+    normed = enter_split(normed);
     Tensor branch = self_attention(layer, normed);
     normed = Tensor{};
     Tensor sum = add(eager_, x, branch);
@@ -108,11 +109,12 @@ Tensor Gpt2::block(const Block& layer, Tensor x) {
     x = std::move(sum);
   }
   Tensor normed = layer_norm(eager_, x, layer.norm_before_feed_forward);
+  normed = enter_split(normed);
   const ModuleScope feed_forward(eager_.recorder, "feed_forward");
   Tensor branch = linear(eager_, normed, layer.up);
   if (store == nullptr) normed = Tensor{};
   branch = activate(eager_, branch, activation_kind());
-  branch = linear(eager_, branch, layer.down);
+  branch = row_linear(branch, layer.down);
   branch = dropout(eager_, branch, model_.dropout);
   return add(eager_, x, branch);
 }
@@ -120,7 +122,7 @@ Tensor Gpt2::block(const Block& layer, Tensor x) {
 Tensor Gpt2::self_attention(const Block& layer, const Tensor& x) {
   namespace aten = eager::aten;
   const ModuleScope module(eager_.recorder, "attention");
-  const std::int64_t batch = x.sizes[0], length = x.sizes[1], hidden = x.sizes[2];
+  const std::int64_t batch = x.sizes[0], length = x.sizes[1], wide = share(x.sizes[2]);
   Tensor scores, y, v, k, q;
   {
     const Tensor qkv = linear(eager_, x, layer.qkv);
@@ -128,7 +130,8 @@ Tensor Gpt2::self_attention(const Block& layer, const Tensor& x) {
     auto parts = aten::split_last<3>(eager_, qkv);
     Tensor* heads[] = {&q, &k, &v};
     for (std::size_t i = 0; i < 3; ++i)
-      *heads[i] = transpose(eager_, view(eager_, parts[i], {batch, length, model_.heads, model_.head_dim()}), 1, 2);
+      *heads[i] =
+          transpose(eager_, view(eager_, parts[i], {batch, length, share(model_.heads), model_.head_dim()}), 1, 2);
   }
   remember(k, v);
   // A single new token may look at all others.
@@ -151,8 +154,8 @@ Tensor Gpt2::self_attention(const Block& layer, const Tensor& x) {
   }
   Tensor out = transpose(eager_, y, 1, 2);
   out = contiguous(eager_, out);
-  out = view(eager_, out, {batch, length, hidden});
-  out = linear(eager_, out, layer.projection);
+  out = view(eager_, out, {batch, length, wide});
+  out = row_linear(out, layer.projection);
   return dropout(eager_, out, model_.dropout);
 }
 

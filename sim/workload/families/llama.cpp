@@ -1,6 +1,9 @@
 #include "sim/workload/families/llama.h"
 
 #include "sim/workload/families/key_value_store.h"
+#include "sim/workload/families/loss_parallel.h"
+#include "sim/workload/families/megatron_functions.h"
+#include "sim/workload/parallel/redistribute.h"
 
 namespace ridgeline::families {
 
@@ -9,13 +12,14 @@ namespace aten = eager::aten;
 Llama::Llama(Eager& eager, const ModelDescription& model, const TrainingDescription& training,
              AttentionChoice attention)
     : Family(eager, model, training, attention) {
-  const std::int64_t d = model.hidden, inner = model.feed_forward_width(),
-                     shared = model.key_value_count() * model.head_dim(), wide = model.attention_width();
+  const std::int64_t d = model.hidden, inner = share(model.feed_forward_width()),
+                     shared = share(model.key_value_count()) * model.head_dim(), wide = share(model.attention_width());
   const bool attention_bias = model.attention_bias.value_or(model.bias),
              feed_forward_bias = model.feed_forward_bias.value_or(model.bias);
+  const std::int64_t rows = dtensor() ? share(model.vocabulary) : model.vocabulary;
   {
     const ModuleScope module(eager.recorder, "embeddings");
-    tokens_ = table(model.vocabulary);
+    tokens_ = table(rows);
   }
   for (std::int16_t i = 0; i < model.layers; ++i) {
     eager.recorder.layer = i;
@@ -55,7 +59,7 @@ Llama::Llama(Eager& eager, const ModelDescription& model, const TrainingDescript
   if (!model.plain)
     for (Tensor* table : {&frequencies_, &original_frequencies_}) *table = buffer({1, model.head_dim() / 2, 1}, type());
   const ModuleScope head(eager.recorder, "head");
-  head_ = model.tie_embeddings ? tokens_ : linear_layer(model.vocabulary, d, false);
+  head_ = model.tie_embeddings ? tokens_ : linear_layer(rows, d, false);
 }
 
 Tensor Llama::loss(const Batch& batch) {
@@ -64,7 +68,7 @@ Tensor Llama::loss(const Batch& batch) {
     Tensor mask;
     Rotation by;
     Tensor embedded, positions;  // variables of the model: they live to its end
-    embedded = embedding_of(batch.tokens);
+    embedded = embed(batch.tokens);
     x = embedded;
     {
       const ModuleScope module(eager_.recorder, "positions");
@@ -88,12 +92,48 @@ Tensor Llama::loss(const Batch& batch) {
     }
     eager_.recorder.layer = -1;
     const ModuleScope module(eager_.recorder, "final_norm");
-    x = rms_norm(eager_, x, final_norm_);
+    x = norm(x, final_norm_);
   }
   const ModuleScope head(eager_.recorder, "head");
+  if (dtensor()) return split_loss(x, batch.targets[0]);
   eager_.recorder.host(HostClass::view);
   logits = linear(eager_, aten::view(eager_, x, x.sizes), head_);
   Tensor result = next_token_loss(logits, batch.targets[0]);
+  x = Tensor{};
+  return result;
+}
+
+Tensor Llama::embed(const Tensor& tokens) {
+  const ModuleScope module(eager_.recorder, "embeddings");
+  if (!dtensor()) return embedding(eager_, tokens, tokens_);
+  const Tensor rows = dispatched(megatron::rows_of_part(eager_, tokens, *tokens_.weight), 1);
+  return splits_sequence() ? parallel::dtensor::scatter_sequence(eager_, *tensor_, rows)
+                           : parallel::dtensor::add_up(eager_, *tensor_, rows);
+}
+
+Tensor Llama::norm(const Tensor& x, const Affine& weights) {
+  constexpr int kOperations = 8;  // two casts, square, mean, sum, root, two products
+  const Tensor result = rms_norm(eager_, x, weights);
+  return splits_sequence() ? dispatched(result, kOperations) : result;
+}
+
+Tensor Llama::split_loss(Tensor& x, const Tensor& labels) {
+  Tensor logits;
+  {
+    const Tensor whole = splits_sequence() ? parallel::dtensor::gather_sequence(eager_, *tensor_, x)
+                                           : parallel::dtensor::replicate(eager_, *tensor_, x);
+    logits = dispatched(linear(eager_, whole, head_), 1);
+  }
+  if (!training_.parallel.loss_parallel) {
+    logits = parallel::dtensor::gather_columns(eager_, *tensor_, logits);
+    Tensor result = next_token_loss(logits, labels);
+    x = Tensor{};
+    return result;
+  }
+  const Tensor wide = dispatched(aten::to(eager_, logits, DType::fp32), 2);
+  const std::int64_t classes = wide.sizes.last();
+  Tensor result = loss_parallel(eager_, *tensor_, view(eager_, wide, {wide.elements() / classes, classes}),
+                                view(eager_, labels, {labels.elements()}));
   x = Tensor{};
   return result;
 }
@@ -104,7 +144,7 @@ Tensor Llama::next_logits(const Tensor& tokens, const Tensor& positions) {
     Tensor mask;
     Rotation by;
     Tensor embedded;
-    embedded = embedding_of(tokens);
+    embedded = embed(tokens);
     x = embedded;
     {
       const ModuleScope module(eager_.recorder, "positions");
@@ -125,11 +165,6 @@ Tensor Llama::next_logits(const Tensor& tokens, const Tensor& positions) {
   const ModuleScope head(eager_.recorder, "head");
   eager_.recorder.host(HostClass::view);
   return linear(eager_, last_token(x), head_);
-}
-
-Tensor Llama::embedding_of(const Tensor& tokens) {
-  const ModuleScope module(eager_.recorder, "embeddings");
-  return embedding(eager_, tokens, tokens_);
 }
 
 Tensor Llama::next_token_loss(const Tensor& logits, const Tensor& labels) {
@@ -206,14 +241,16 @@ Rotation Llama::plain_rotation(DType type) {
 Tensor Llama::layer(const Layer& weights, Tensor x, const Rotation& by, const Tensor& mask) {
   SelfAttention attended;
   {
-    Tensor normed = rms_norm(eager_, x, weights.input_norm);
+    Tensor normed = norm(x, weights.input_norm);
+    normed = enter_split(normed);
     attended = self_attention(weights, normed, by, mask);
     normed = Tensor{};
     Tensor sum = add(eager_, x, attended.result);
     attended.result = Tensor{};
     x = std::move(sum);
   }
-  Tensor branch = rms_norm(eager_, x, weights.attention_norm);
+  Tensor branch = norm(x, weights.attention_norm);
+  branch = enter_split(branch);
   branch = feed_forward(weights, branch);
   Tensor sum = add(eager_, x, branch);
   branch = Tensor{};
@@ -223,16 +260,16 @@ Tensor Llama::layer(const Layer& weights, Tensor x, const Rotation& by, const Te
 Llama::SelfAttention Llama::self_attention(const Layer& weights, const Tensor& x, const Rotation& by,
                                            const Tensor& mask) {
   const ModuleScope module(eager_.recorder, "attention");
-  const std::int64_t batch = x.sizes[0], length = x.sizes[1];
+  const std::int64_t batch = x.sizes[0], length = dtensor() ? place.length : x.sizes[1];
   const auto heads = [&](const Affine& projection, std::int64_t count) {
-    return transpose(eager_, view(eager_, linear(eager_, x, projection), {batch, length, count, model_.head_dim()}), 1,
+    return transpose(eager_, view(eager_, column_linear(x, projection), {batch, length, count, model_.head_dim()}), 1,
                      2);
   };
   SelfAttention result;
   Tensor y, v, k, q;
-  q = heads(weights.query, model_.heads);
-  k = heads(weights.key, model_.key_value_count());
-  v = heads(weights.value, model_.key_value_count());
+  q = heads(weights.query, share(model_.heads));
+  k = heads(weights.key, share(model_.key_value_count()));
+  v = heads(weights.value, share(model_.key_value_count()));
   {
     Tensor turned_q = rotated(eager_, q, by), turned_k = rotated(eager_, k, by);
     q = std::move(turned_q);
@@ -261,20 +298,20 @@ Llama::SelfAttention Llama::self_attention(const Layer& weights, const Tensor& x
     }
   }
   y = contiguous(eager_, transpose(eager_, y, 1, 2));
-  y = view(eager_, y, {batch, length, model_.attention_width()});
-  result.result = linear(eager_, y, weights.projection);
+  y = view(eager_, y, {batch, length, share(model_.attention_width())});
+  result.result = row_linear(y, weights.projection);
   return result;
 }
 
 Tensor Llama::feed_forward(const Layer& weights, const Tensor& x) {
   const ModuleScope module(eager_.recorder, "feed_forward");
-  Tensor gate = linear(eager_, x, weights.gate);
+  Tensor gate = column_linear(x, weights.gate);
   gate = activate(eager_, gate, activation_kind());
-  Tensor up = linear(eager_, x, weights.up);
+  Tensor up = column_linear(x, weights.up);
   const Tensor product = mul(eager_, gate, up);
   gate = Tensor{};
   up = Tensor{};
-  return linear(eager_, product, weights.down);
+  return row_linear(product, weights.down);
 }
 
 }  // namespace ridgeline::families

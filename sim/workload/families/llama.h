@@ -28,7 +28,10 @@ class Llama final : public Family {
   Tensor layer(const Layer& weights, Tensor x, const Rotation& by, const Tensor& mask);
   SelfAttention self_attention(const Layer& weights, const Tensor& x, const Rotation& by, const Tensor& mask);
   Tensor feed_forward(const Layer& weights, const Tensor& x);
-  Tensor embedding_of(const Tensor& tokens);
+  Tensor embed(const Tensor& tokens);
+  Tensor norm(const Tensor& x, const Affine& weights);
+  /// Of layers split by DTensor, the output projection too.
+  Tensor split_loss(Tensor& x, const Tensor& labels);
   Tensor next_token_loss(const Tensor& logits, const Tensor& labels);
 
   Affine tokens_, final_norm_, head_;

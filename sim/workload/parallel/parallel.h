@@ -20,6 +20,15 @@ enum class DataStrategy : std::uint8_t {
   hsdp    ///< fully_shard inside groups, averaged between them
 };
 
+/// Whose code spreads the network.
+enum class Framework : std::uint8_t { torch, megatron };
+
+/// Who splits layers over tensor parallel ranks.
+enum class TensorStyle : std::uint8_t {
+  dtensor,  ///< torch.distributed.tensor.parallel: ColwiseParallel, RowwiseParallel
+  by_hand   ///< layers of a rank's size with all-reduces around them; embedding and head are whole on each rank
+};
+
 /// What DistributedDataParallel sends instead of its buckets.
 enum class GradientCompression : std::uint8_t { none, fp16, bf16 };
 
@@ -46,8 +55,17 @@ struct ParallelDescription {
   std::optional<DType> parameter_type;  ///< of gathered parameters and what is computed with them; none: as stored
   std::optional<DType> reduce_type;     ///< in which gradients are added up; none: that of the gradients
   std::int64_t replicate = 1;           ///< groups that hold the same shards (hsdp)
+  // Layers split over ranks that see the same data.
+  Framework framework = Framework::torch;
+  std::int64_t tensor = 1;  ///< ranks that share heads and feed-forward columns
+  TensorStyle tensor_style = TensorStyle::dtensor;
+  bool sequence_parallel = false;  ///< what lies between the split layers is split along the sequence
+  bool loss_parallel = false;      ///< logits stay split along the vocabulary (dtensor; Megatron's always are)
+  bool prepared_inputs = true;     ///< inputs of a block's halves are gathered once, not by each projection (dtensor)
 
-  [[nodiscard]] bool several() const { return data > 1; }
+  [[nodiscard]] std::int64_t gpus() const { return data * tensor; }
+  [[nodiscard]] bool several() const { return gpus() > 1; }
+  [[nodiscard]] bool megatron() const { return framework == Framework::megatron; }
   [[nodiscard]] bool shards_parameters() const {
     return strategy != DataStrategy::ddp && strategy != DataStrategy::zero1;
   }

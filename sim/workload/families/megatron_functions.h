@@ -1,0 +1,53 @@
+// Layers and fused kernels of Megatron-LM, each with the autograd function that is around it. Activations are
+// [sequence, batch, hidden].
+//
+// Follows megatron/model/{transformer,fused_softmax,fused_bias_gelu}.py and megatron/core/tensor_parallel/{layers,
+// cross_entropy}.py. What these kernels move is theirs; how fast they move it is taken from generated kernels that move
+// as much (FusedKernel).
+#pragma once
+
+#include "sim/workload/families/functional.h"
+#include "sim/workload/parallel/tensor_parallel.h"
+
+namespace ridgeline::families::megatron {
+
+/// Ranks that a layer is split over, and how.
+struct Split {
+  parallel::TensorParallel* ranks = nullptr;  ///< null: one
+  bool sequence = false;                      ///< activations between split layers are split along the sequence
+  [[nodiscard]] bool several() const { return ranks != nullptr; }
+};
+
+/// x times this rank's columns of the weight, plus bias. Backward the gradient of the input is added up over the ranks
+/// beside the product that makes the weight's gradient; with a split sequence the input is gathered before, and again
+/// in the backward pass.
+Tensor column_linear(Eager& eager, const Split& split, const Tensor& x, Parameter& weight, Parameter* bias);
+/// x times this rank's rows, added up over the ranks (with a split sequence: and scattered). The bias is the caller's.
+Tensor row_linear(Eager& eager, const Split& split, const Tensor& x, Parameter& weight);
+
+/// Probabilities from scores [batch, heads, queries, keys]: scale, mask, softmax in one kernel. `causal`: scores above
+/// the diagonal are not read.
+Tensor scale_mask_softmax(Eager& eager, const Tensor& scores, bool causal);
+Tensor bias_gelu(Eager& eager, const Tensor& x, const Tensor& bias);
+/// residual + dropout(x + bias); the bias may be undefined.
+Tensor bias_dropout_add(Eager& eager, const Tensor& x, const Tensor& bias, const Tensor& residual, double dropout);
+/// silu(first half) times second half.
+Tensor swiglu(Eager& eager, const Tensor& x);
+/// Rotary positions of [sequence, batch, heads, width].
+Tensor rotate(Eager& eager, const Tensor& x);
+Tensor rms_norm(Eager& eager, const Tensor& x, const Parameter& weight);
+/// Queries, keys and values [sequence, batch, heads, width] of a product in which each key and its value stand behind
+/// the queries that share them: views, but queries that share keys are copied together; backward one concatenation.
+std::array<Tensor, 3> split_heads(Eager& eager, const Tensor& mixed, std::int64_t queries, std::int64_t keys,
+                                  std::int64_t width);
+
+/// Rows of this rank's part of a token table, zeros for the tokens of others.
+Tensor rows_of_part(Eager& eager, const Tensor& tokens, Parameter& table);
+/// The same, added up over the ranks.
+Tensor vocabulary_embedding(Eager& eager, const Split& split, const Tensor& tokens, Parameter& table);
+/// Mean of the losses of logits [sequence, batch, part of the vocabulary], as one number.
+Tensor vocabulary_cross_entropy(Eager& eager, const Split& split, const Tensor& logits, const Tensor& targets);
+/// The part of a rank along the first dimension; backward all parts are gathered.
+Tensor scatter_sequence(Eager& eager, const Split& split, const Tensor& x);
+
+}  // namespace ridgeline::families::megatron

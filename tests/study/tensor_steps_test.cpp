@@ -1,0 +1,37 @@
+// Steps on two and four H200s whose layers were split by hand and by torch.distributed.tensor.parallel, each with the
+// speed its host had then. Nothing was fitted on those by hand. Bounds are today's errors with a little room.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "sim/answer/session.h"
+#include "sim/answer/step_run.h"
+#include "sim/study/published_training.h"
+
+namespace ridgeline {
+namespace {
+
+constexpr double kByHandTime = 0.10, kByHandAllocated = 0.001, kByHandReserved = 0.005;  // asked for: 0.12, 0.04, 0.08
+
+double error(std::int64_t predicted, std::int64_t measured) {
+  return std::abs(static_cast<double>(predicted) / static_cast<double>(measured) - 1.0);
+}
+
+TEST(TensorSteps, split_by_hand_take_the_time_and_memory_they_took) {
+  const MeasurementIndex index(RIDGELINE_SOURCE_DIR "/measurements");
+  Session session;
+  int rows = 0;
+  for (PublishedTraining& row : load_published_training(*index.of_kind("split-training").front())) {
+    if (row.scenario.training.parallel.tensor_style != TensorStyle::by_hand) continue;
+    ++rows;
+    const StepRun run(session, std::move(row.scenario), "analytic");
+    EXPECT_LE(std::abs(ratio(run.timeline().step, row.step_time) - 1.0), kByHandTime) << row.id;
+    EXPECT_LE(error(run.memory().peak_allocated, *row.peak_allocated), kByHandAllocated) << row.id;
+    EXPECT_LE(error(run.memory().peak_reserved, *row.peak_reserved), kByHandReserved) << row.id;
+  }
+  EXPECT_EQ(rows, 4);
+}
+
+}  // namespace
+}  // namespace ridgeline

@@ -1,0 +1,193 @@
+// Layers split over tensor parallel ranks, by hand and as Megatron-LM does it: whose parameters add up to the network,
+// what is exchanged a block, what a rank holds.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+
+#include "sim/workload/families/megatron.h"
+#include "sim/workload/training_step.h"
+
+namespace ridgeline {
+namespace {
+
+constexpr std::int64_t kBatch = 2, kLength = 32, kHidden = 64, kLayers = 3, kVocabulary = 1000, kPositions = 32;
+
+ModelDescription network(ModelFamily family) {
+  ModelDescription model;
+  model.family = family;
+  model.layers = kLayers;
+  model.heads = 8;
+  model.hidden = kHidden;
+  model.feed_forward = 4 * kHidden;
+  model.vocabulary = kVocabulary;
+  model.max_positions = kPositions;
+  model.bias = family != ModelFamily::llama;
+  model.activation = family == ModelFamily::llama ? Activation::swiglu : Activation::gelu_tanh;
+  model.tie_embeddings = family != ModelFamily::llama;
+  if (family == ModelFamily::llama) {
+    model.key_value_heads = 4;
+    model.plain = true;
+  }
+  if (family == ModelFamily::bert) model.head = ModelHead::pretraining;
+  return model;
+}
+
+TrainingDescription training(std::int64_t tensor, Framework framework = Framework::torch) {
+  TrainingDescription t;
+  t.micro_batch = kBatch;
+  t.sequence_length = kLength;
+  t.precision = framework == Framework::megatron ? Precision::amp_bf16 : Precision::bf16;
+  t.optimizer.implementation = OptimizerImplementation::fused;
+  t.parallel.tensor = tensor;
+  t.parallel.tensor_style = TensorStyle::by_hand;
+  t.parallel.framework = framework;
+  return t;
+}
+
+OpTrace run(ModelFamily family, const TrainingDescription& t, AttentionChoice attention = AttentionChoice::flash) {
+  return training_run(network(family), t, attention);
+}
+
+/// Of the last step, between tensor parallel ranks, without those of single numbers and the batch.
+std::map<CollectiveKind, std::vector<std::int64_t>> exchanged(const OpTrace& trace) {
+  std::map<CollectiveKind, std::vector<std::int64_t>> result;
+  for (std::uint32_t i = trace.steps.back().begin; i < trace.steps.back().end; ++i) {
+    const Record& record = trace.records[i];
+    if (record.kind != Record::Kind::op) continue;
+    const auto* c = std::get_if<Collective>(&trace.ops[trace.calls[record.index].op]);
+    if (c != nullptr && c->group == GroupKind::tensor && c->bytes >= kBatch * kLength * kHidden)
+      result[c->kind].push_back(c->bytes);
+  }
+  return result;
+}
+
+std::int64_t held(const OpTrace& trace, Category category) {
+  std::int64_t sum = 0;
+  for (const Storage& storage : trace.storages) sum += storage.category == category ? storage.bytes : 0;
+  return sum;
+}
+
+constexpr std::int64_t kActivations = kBatch * kLength * kHidden * 2;  // bytes of 16-bit ones
+
+TEST(TensorParallel, one_rank_is_the_network_to_the_record) {
+  const OpTrace one = run(ModelFamily::gpt2, training(1));
+  TrainingDescription plain = training(1);
+  plain.parallel = ParallelDescription{};
+  const OpTrace same = run(ModelFamily::gpt2, plain);
+  EXPECT_EQ(one.records.size(), same.records.size());
+  EXPECT_EQ(one.parameters, same.parameters);
+  EXPECT_TRUE(one.streams.empty());
+  EXPECT_TRUE(exchanged(one).empty());
+}
+
+TEST(TensorParallel, parameters_of_all_ranks_are_those_of_the_network) {
+  // Whole on every rank: tables, norms, and the bias behind a sum over ranks.
+  const std::int64_t norms = (2 * kLayers + 1) * 2 * kHidden;
+  const std::int64_t whole_gpt = (kVocabulary + kPositions) * kHidden + norms + kLayers * 2 * kHidden;
+  const std::int64_t whole_llama = 2 * kVocabulary * kHidden + norms / 2;
+  for (const auto& [family, whole] :
+       {std::pair{ModelFamily::gpt2, whole_gpt}, std::pair{ModelFamily::llama, whole_llama}}) {
+    const std::int64_t all = run(family, training(1)).parameters;
+    for (const std::int64_t ranks : {2, 4})
+      EXPECT_EQ(ranks * (run(family, training(ranks)).parameters - whole), all - whole) << ranks;
+  }
+}
+
+TEST(TensorParallel, megatron_splits_the_vocabulary_too_and_pads_it) {
+  EXPECT_EQ(families::padded_vocabulary(50257, 1), 50304);
+  EXPECT_EQ(families::padded_vocabulary(50257, 8), 51200);
+  EXPECT_EQ(families::padded_vocabulary(51200, 2), 51200);
+  const std::int64_t whole = kPositions * kHidden + (2 * kLayers + 1) * 2 * kHidden + kLayers * 2 * kHidden;
+  const std::int64_t padding = (1024 - kVocabulary) * kHidden;
+  const std::int64_t all = run(ModelFamily::gpt2, training(1)).parameters;
+  for (const std::int64_t ranks : {2, 4})
+    EXPECT_EQ(ranks * (run(ModelFamily::gpt2, training(ranks, Framework::megatron)).parameters - whole),
+              all + padding - whole)
+        << ranks;
+}
+
+TEST(TensorParallel, by_hand_adds_up_twice_a_block_and_pass) {
+  for (const ModelFamily family : {ModelFamily::gpt2, ModelFamily::llama, ModelFamily::bert}) {
+    auto plain = exchanged(run(family, training(2)));
+    EXPECT_EQ(plain.size(), 1u);
+    EXPECT_EQ(plain[CollectiveKind::all_reduce], std::vector<std::int64_t>(4 * kLayers, kActivations));
+  }
+  // Blocks run again stop before the last sum, which nothing of the backward pass reads.
+  TrainingDescription again = training(2);
+  again.activation_checkpointing = ActivationCheckpointing::block;
+  EXPECT_EQ(exchanged(run(ModelFamily::gpt2, again))[CollectiveKind::all_reduce].size(), 5u * kLayers);
+}
+
+TEST(TensorParallel, megatron_adds_up_six_times_a_block_that_runs_again) {
+  TrainingDescription t = training(4, Framework::megatron);
+  constexpr std::size_t kOutside = 2;  // rows of the table, gradient of what the logits are made from
+  EXPECT_EQ(exchanged(run(ModelFamily::gpt2, t))[CollectiveKind::all_reduce],
+            std::vector<std::int64_t>(4 * kLayers + kOutside, kActivations));
+  t.activation_checkpointing = ActivationCheckpointing::block;
+  EXPECT_EQ(exchanged(run(ModelFamily::gpt2, t))[CollectiveKind::all_reduce].size(), 6u * kLayers + kOutside);
+  t.activation_checkpointing = ActivationCheckpointing::selective;
+  EXPECT_EQ(exchanged(run(ModelFamily::gpt2, t, AttentionChoice::eager))[CollectiveKind::all_reduce].size(),
+            4u * kLayers + kOutside);
+}
+
+TEST(TensorParallel, a_split_sequence_exchanges_as_much_in_two_halves_and_gathers_inputs_again) {
+  TrainingDescription t = training(4, Framework::megatron);
+  t.parallel.sequence_parallel = true;
+  auto split = exchanged(run(ModelFamily::gpt2, t));
+  // Forward: two gathers and two scatters a block; backward as many, and the inputs of the two products once more.
+  EXPECT_EQ(split[CollectiveKind::reduce_scatter].size(), 4u * kLayers + 1);
+  EXPECT_EQ(split[CollectiveKind::all_gather].size(), 6u * kLayers + 3);  // logits twice, rows of the table backward
+  for (const auto& [kind, all] : split)
+    for (const std::int64_t bytes : all) EXPECT_EQ(bytes, kActivations);
+}
+
+TEST(TensorParallel, megatron_runs_three_families_and_shares_keys_that_ranks_outnumber) {
+  for (const ModelFamily family : {ModelFamily::gpt2, ModelFamily::llama, ModelFamily::bert})
+    for (const AttentionChoice attention : {AttentionChoice::eager, AttentionChoice::flash})
+      for (const std::int64_t ranks : {1, 2, 8}) {
+        TrainingDescription t = training(ranks, Framework::megatron);
+        t.gradient_accumulation = 3;
+        const OpTrace trace = run(family, t, attention);
+        EXPECT_GT(trace.records.size(), 100u);
+        EXPECT_EQ(trace.steps.size(), 2u);
+      }
+}
+
+// Weights 2, gradients 4, copies and two states 12 bytes a parameter; the distributed optimizer cuts the last.
+TEST(TensorParallel, megatron_holds_eighteen_bytes_a_parameter) {
+  TrainingDescription t = training(2, Framework::megatron);
+  const OpTrace one = run(ModelFamily::gpt2, t);
+  const std::int64_t p = one.parameters, counts = 4 * one.parameter_tensors;
+  EXPECT_EQ(held(one, Category::weights), 2 * p);
+  EXPECT_EQ(held(one, Category::optimizer_state), 12 * p + counts);
+  t.parallel.data = 4;
+  t.parallel.strategy = DataStrategy::zero1;
+  const OpTrace four = run(ModelFamily::gpt2, t);
+  // Parameters move into one buffer: the tensors they were made in are given back.
+  EXPECT_NEAR(static_cast<double>(held(four, Category::optimizer_state)), 12.0 * static_cast<double>(p) / 4.0, 1024.0);
+}
+
+TEST(TensorParallel, the_distributed_optimizer_scatters_and_gathers_what_others_add_up) {
+  const auto of_data = [](const OpTrace& trace) {
+    std::map<CollectiveKind, std::int64_t> bytes;
+    for (std::uint32_t i = trace.steps.back().begin; i < trace.steps.back().end; ++i) {
+      if (trace.records[i].kind != Record::Kind::op) continue;
+      const auto* c = std::get_if<Collective>(&trace.ops[trace.calls[trace.records[i].index].op]);
+      if (c != nullptr && c->group == GroupKind::data && c->bytes > 4) bytes[c->kind] += c->bytes;
+    }
+    return bytes;
+  };
+  TrainingDescription t = training(1, Framework::megatron);
+  t.parallel.data = 4;
+  const OpTrace ddp = run(ModelFamily::gpt2, t);
+  EXPECT_EQ(of_data(ddp), (std::map<CollectiveKind, std::int64_t>{{CollectiveKind::all_reduce, 4 * ddp.parameters}}));
+  t.parallel.strategy = DataStrategy::zero1;
+  const OpTrace zero = run(ModelFamily::gpt2, t);
+  EXPECT_EQ(of_data(zero),
+            (std::map<CollectiveKind, std::int64_t>{{CollectiveKind::reduce_scatter, 4 * zero.parameters},
+                                                    {CollectiveKind::all_gather, 2 * zero.parameters}}));
+}
+
+}  // namespace
+}  // namespace ridgeline
