@@ -90,7 +90,12 @@ std::string training_line(const TrainingDescription& t) {
       fmt::format("{} x {} tokens, {}", t.micro_batch, t.sequence_length, name_of_precision(t.precision));
   if (t.gradient_accumulation > 1) line += fmt::format(", {} micro-batches a step", t.gradient_accumulation);
   if (t.activation_checkpointing == ActivationCheckpointing::block) line += ", checkpointed";
-  if (t.parallel.several()) line += fmt::format(", on each of {} GPUs", t.parallel.data);
+  if (t.parallel.pipelined())
+    line += fmt::format(", through a pipeline of {} stages{}", t.parallel.pipeline * t.parallel.virtual_stages,
+                        t.parallel.virtual_stages > 1 ? fmt::format(" on {} ranks", t.parallel.pipeline) : "");
+  if (t.parallel.several())
+    line += t.parallel.pipelined() ? fmt::format(", {} of them", t.parallel.data)
+                                   : fmt::format(", on each of {} GPUs", t.parallel.data);
   return line;
 }
 
@@ -178,6 +183,15 @@ void write_parallel(std::string& out, const ParallelPrediction& p) {
                               name_of(use.group), static_cast<double>(use.bytes) * 1e-9, duration(use.time),
                               use.exposed < microseconds(0.1) ? "none" : duration(use.exposed)));
   if (!p.limit.empty() && p.exposed > microseconds(1.0)) write_wrapped(out, "                ", p.limit);
+  if (p.ranks.size() > 1) {
+    write_wrapped(out, "  pipeline      ",
+                  fmt::format("a rank waits for others for {} a step on average", duration(p.bubble)));
+    for (const RankClass& one : p.ranks)
+      write_wrapped(out, "                ",
+                    fmt::format("{}: {} GPU{}, {} allocated, {} reserved, {} used, {}", one.name, one.ranks,
+                                one.ranks == 1 ? "" : "s", gib(one.memory.peak_allocated),
+                                gib(one.memory.peak_reserved), gib(one.memory.device_used), verdict(one.memory)));
+  }
   for (const RankClass& one : p.ranks)
     write_wrapped(
         out, "  communicators ",

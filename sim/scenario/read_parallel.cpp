@@ -24,6 +24,13 @@ constexpr std::array<Choice<DataStrategy>, 6> kStrategies{{{"ddp", DataStrategy:
 constexpr std::array<Choice<GradientCompression>, 3> kCompressions{
     {{"none", GradientCompression::none}, {"fp16", GradientCompression::fp16}, {"bf16", GradientCompression::bf16}}};
 constexpr std::array<Choice<DType>, 3> kTypes{{{"fp32", DType::fp32}, {"fp16", DType::fp16}, {"bf16", DType::bf16}}};
+constexpr std::array<Choice<PipelineSchedule>, 6> kSchedules{
+    {{"gpipe", PipelineSchedule::gpipe},
+     {"1f1b", PipelineSchedule::one_forward_one_backward},
+     {"interleaved", PipelineSchedule::interleaved},
+     {"zb1p", PipelineSchedule::zb1p},
+     {"zbv", PipelineSchedule::zbv},
+     {"interleaved-zero-bubble", PipelineSchedule::interleaved_zero_bubble}}};
 enum class Sharding : std::uint8_t { full, gradients };
 constexpr std::array<Choice<Sharding>, 2> kShardings{{{"full", Sharding::full}, {"gradients", Sharding::gradients}}};
 enum class Framework : std::uint8_t { torch };
@@ -53,25 +60,50 @@ ReshardAfterForward read_reshard(const Value& value, std::int64_t ranks) {
 
 /// Ways of splitting a network that have a key, but no model yet.
 void refuse(const Mapping& mapping) {
-  for (const std::string_view key : {"tensor", "pipeline", "context", "expert", "split"}) {
+  for (const std::string_view key : {"tensor", "context", "expert", "split"}) {
     const Value value = mapping[key];
     if (value.exists() && value.integer({1, 1 << 20}) != 1)
-      value.fail(fmt::format("{}: only data parallel training is modelled (data, strategy)", value.integer()));
+      value.fail(fmt::format("{}: only data parallel training and pipelines are modelled (data, strategy, pipeline)",
+                             value.integer()));
   }
-  for (const std::string_view key : {"schedule", "virtual_stages", "pieces"})
-    if (mapping.has(key)) mapping[key].fail("goes with a pipeline, which is not modelled");
+  if (mapping.has("pieces")) mapping["pieces"].fail("goes with split: the devices of one process");
   for (const std::string_view key : {"tensor_style", "sequence_parallel", "loss_parallel", "prepared_inputs"})
     if (mapping.has(key)) mapping[key].fail("goes with tensor parallel training, which is not modelled");
   (void)mapping["framework"].choice<Framework>(kFrameworks, Framework::torch);
 }
 
-std::int64_t read_data(const Mapping& mapping, const Cluster& cluster) {
-  const std::int64_t gpus = cluster.all_gpus(), data = mapping["data"].integer({1, 1 << 20}, gpus);
-  if (data > gpus)
-    mapping["data"].fail(fmt::format("{} ranks, but {} has {} GPU{}", data,
+std::int64_t read_data(const Mapping& mapping, const Cluster& cluster, std::int64_t stages) {
+  const std::int64_t gpus = cluster.all_gpus(), data = mapping["data"].integer({1, 1 << 20}, gpus / stages);
+  if (data * stages > gpus)
+    mapping["data"].fail(fmt::format("{} ranks{}, but {} has {} GPU{}", data,
+                                     stages > 1 ? fmt::format(" of each of {} stages", stages) : "",
                                      cluster.title.empty() ? "the cluster" : cluster.title, gpus,
                                      gpus == 1 ? "" : "s"));
   return data;
+}
+
+void read_pipeline(const Mapping& mapping, const Cluster& cluster, ParallelDescription& result) {
+  result.pipeline = mapping["pipeline"].integer({1, 1 << 16}, 1);
+  const std::int64_t gpus = cluster.all_gpus();
+  if (result.pipeline > gpus)
+    mapping["pipeline"].fail(fmt::format("{} stages, but {} has {} GPU{}", result.pipeline,
+                                         cluster.title.empty() ? "the cluster" : cluster.title, gpus,
+                                         gpus == 1 ? "" : "s"));
+  if (result.pipeline == 1) {
+    for (const std::string_view key : {"schedule", "virtual_stages"})
+      if (mapping.has(key)) mapping[key].fail("goes with a pipeline: of two stages or more");
+    return;
+  }
+  result.schedule =
+      mapping["schedule"].choice<PipelineSchedule>(kSchedules, PipelineSchedule::one_forward_one_backward);
+  const bool loops = result.schedule == PipelineSchedule::interleaved ||
+                     result.schedule == PipelineSchedule::interleaved_zero_bubble;
+  const bool folds = result.schedule == PipelineSchedule::zbv;
+  result.virtual_stages = mapping["virtual_stages"].integer({1, 1 << 10}, loops || folds ? 2 : 1);
+  if (!loops && result.virtual_stages != (folds ? 2 : 1))
+    mapping["virtual_stages"].fail(
+        fmt::format("{}: this schedule has {} a rank; interleaved and interleaved-zero-bubble have any number",
+                    result.virtual_stages, folds ? "two stages" : "one stage"));
 }
 
 }  // namespace
@@ -112,7 +144,8 @@ ParallelDescription read_parallel(const Value& section, const Cluster& cluster) 
                                   "split",
                                   "pieces"});
   refuse(mapping);
-  result.data = read_data(mapping, cluster);
+  read_pipeline(mapping, cluster, result);
+  result.data = read_data(mapping, cluster, result.pipeline);
   result.strategy = mapping["strategy"].choice<DataStrategy>(kStrategies, DataStrategy::ddp);
   if (mapping.has("bucket_cap"))
     result.bucket_cap =

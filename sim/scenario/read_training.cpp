@@ -1,6 +1,7 @@
 #include "sim/scenario/read_training.h"
 
 #include "sim/scenario/read_parallel.h"
+#include "sim/workload/parallel/schedule.h"
 
 #include <array>
 #include <string_view>
@@ -77,6 +78,21 @@ std::int64_t bytes_or_none(const Value& value, std::int64_t fallback) {
   return static_cast<std::int64_t>(value.quantity<Bytes>(config::Range::positive()).value());
 }
 
+/// What goes with a pipeline.
+void check_pipeline(const Mapping& mapping, const TrainingDescription& t) {
+  const std::string reason =
+      parallel::complaint(parallel::shape_of(t.parallel, t.gradient_accumulation));
+  if (!reason.empty()) mapping["gradient_accumulation"].fail(reason);
+  if (t.gradient_clipping) mapping["gradient_clipping"].fail("over the stages of a pipeline is not modelled");
+  if (t.precision == Precision::amp_fp16 || t.precision == Precision::apex_o2)
+    mapping["precision"].fail("a pipeline's schedule scales no losses: fp32, tf32, amp-bf16 or bf16");
+  if (t.data_loader != DataLoader::none) mapping["data_loader"].fail("over a pipeline is not modelled");
+  if (t.parallel.several() && t.parallel.strategy != DataStrategy::ddp)
+    mapping["parallel"]["strategy"].fail("a pipeline goes with ddp; sharded parameters in its stages are not modelled");
+  if (t.parallel.several() && t.parallel.virtual_stages > 1)
+    mapping["parallel"]["virtual_stages"].fail("several stages a rank go with data: 1");
+}
+
 }  // namespace
 
 TrainingSection read_training(const Value& section, const Software& software, const Cluster* cluster) {
@@ -115,7 +131,8 @@ TrainingSection read_training(const Value& section, const Software& software, co
     return result;
   }
   t.parallel = read_parallel(mapping["parallel"], *cluster);
-  if (t.parallel.several()) {
+  if (t.parallel.pipelined()) check_pipeline(mapping, t);
+  if (t.parallel.gpus() > 1) {
     for (const std::string_view key : {"compile", "cuda_graphs"})
       if (mapping[key].boolean(false)) mapping[key].fail("over several GPUs is not modelled");
     if (t.precision == Precision::apex_o2 && t.parallel.strategy != DataStrategy::ddp)

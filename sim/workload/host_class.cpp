@@ -88,6 +88,9 @@ constexpr std::array<std::string_view, static_cast<std::size_t>(HostClass::other
     "fsdp_copy_out",
     "fsdp_reduce",
     "per_parameter_shard",
+    "pipeline_chunk",
+    "pipeline_exchange",
+    "pipeline_split",
     "other"};
 
 constexpr bool all_named() {

@@ -100,6 +100,9 @@ enum class HostClass : std::uint8_t {
   fsdp_copy_out,        ///< waiting for a gathered group, its copy into parameters
   fsdp_reduce,          ///< a group's gradients into order, reduction, and back to the shards
   per_parameter_shard,  ///< of an optimizer that works on sharded parameters (DTensor)
+  pipeline_chunk,       ///< a pipeline's Python around one pass of a stage
+  pipeline_exchange,    ///< one batch of sends and receives, up to NCCL's launch
+  pipeline_split,       ///< a node of the graph that is looked at to part gradients of inputs and weights
   other
 };
 

@@ -17,6 +17,7 @@
 #include "sim/workload/optimizers/optimizer.h"
 #include "sim/workload/parallel/data_parallel.h"
 #include "sim/workload/parallel/fully_shard.h"
+#include "sim/workload/parallel/stage_runtime.h"
 #include "sim/workload/parallel/zero.h"
 #include "sim/workload/repeated_range.h"
 
@@ -66,6 +67,8 @@ class TrainingLoop {
     returns_scores_ = model.family != ModelFamily::gpt2;        // as Transformers' models do
     family_ = families::make_family(eager_, model, training, attention);
     wrap(model);
+    if (training.parallel.pipelined())
+      pipeline_.emplace(eager_, *family_, training, batch_, autocast_type(training.precision), hooks_of_stages());
     if (training.precision == Precision::amp_fp16) scaler_.emplace();
     if (training.precision == Precision::apex_o2) masters_.emplace(eager_, family_->parameters);
   }
@@ -139,9 +142,28 @@ class TrainingLoop {
       zero_.emplace(eager_, parameters, replicated_->group(), how.parameters_as_bucket_view);
   }
 
+  /// Gradients are exchanged in the last backward pass of a stage.
+  parallel::StageHooks hooks_of_stages() {
+    if (!replicated_) return {};
+    return {.before_forward = [this] { eager_.recorder.host(HostClass::ddp_forward); },
+            .before_backward =
+                [this](bool last) {
+                  if (last) replicated_->before_forward(true);
+                  else replicated_->skip();
+                },
+            .after_backward =
+                [this](bool last) {
+                  if (last) replicated_->after_backward();
+                }};
+  }
+
   /// All of them; of more than are written out, only those up to the first that is as the one before it, and the last,
   /// which the host does not leave as the others.
   void micro_batches() {
+    if (pipeline_) {
+      pipeline_->step(trace_);
+      return;
+    }
     const std::int64_t all = training_.gradient_accumulation;
     StepRange before, last;
     for (std::int64_t i = 0; i < all; ++i) {
@@ -221,6 +243,7 @@ class TrainingLoop {
   std::optional<parallel::DistributedDataParallel> replicated_;
   std::optional<parallel::ZeroRedundancy> zero_;
   std::optional<parallel::FullyShard> sharded_;
+  std::optional<parallel::StageRuntime> pipeline_;
 };
 
 }  // namespace
@@ -249,11 +272,14 @@ OpTrace training_run(const ModelDescription& model, const TrainingDescription& t
   if (training.parallel.several() && training.parallel.reshard_after_forward.ranks > 1)
     trace.notes.push_back(
         "reshard_after_forward over some ranks: predicted as over all of them; what is kept is not counted");
+  if (training.parallel.pipelined() && model.tie_embeddings)
+    trace.notes.push_back("a pipeline ties nothing: the last stage has an output projection of its own");
   if (attention == AttentionChoice::math)
     trace.notes.push_back("math attention: operations from its source; not measured");
   if (model.sparse_weights) trace.notes.push_back(kSparseWeightsNote);
   trace.model_flops =
-      model_flops(model, training.micro_batch * training.gradient_accumulation, training.sequence_length);
+      model_flops(model, training.micro_batch * training.gradient_accumulation, training.sequence_length) /
+      static_cast<double>(training.parallel.pipeline);
   return trace;
 }
 

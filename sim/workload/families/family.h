@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "sim/workload/eager/parameter.h"
@@ -19,6 +20,19 @@ struct Batch {
 };
 
 class KeyValueStore;
+
+/// What a stage of a pipeline holds of a network: blocks [first, last), and what is before and behind all of them.
+struct StagePart {
+  std::int64_t first = 0, last = 0;
+  bool embedding = true, head = true;
+};
+
+/// The parts that one rank holds; the whole network without a pipeline. As PyTorch's examples cut: blocks evenly,
+/// embedding in the first, head in the last.
+std::vector<StagePart> parts_of(const ModelDescription& model, const ParallelDescription& parallel);
+
+/// Families that run_part knows, for messages; empty where `model` is of one.
+std::string why_not_cut(const ModelDescription& model);
 
 /// What a wrapper does around each block.
 class BlockWrapper {
@@ -39,7 +53,17 @@ class Family {
   /// generates nothing. `positions` are their positions, where the family takes them from outside.
   virtual Tensor next_logits(const Tensor& tokens, const Tensor& positions);
 
+  /// What part number `part` of this rank makes of tokens, or of the output of the part before it: its own output, or
+  /// logits. Throws UserError for a family that cannot be cut.
+  virtual Tensor run_part(std::size_t part, Tensor input);
+  /// Loss of the logits of the last part.
+  virtual Tensor part_loss(const Tensor& logits, const Tensor& targets);
+
+  /// Of the tensors that blocks hand on.
+  [[nodiscard]] std::int64_t width() const { return model_.hidden; }
+
   eager::Parameters parameters;
+  std::vector<std::size_t> part_ends;  ///< for each part of this rank, one behind its last parameter
   /// Where the tokens of a forward pass stand: a whole sequence in training, one token after `past` others in
   /// generation.
   struct Place {
@@ -55,7 +79,8 @@ class Family {
         eager_(session),
         model_(description),
         training_(how),
-        attention_(choice) {}
+        attention_(choice),
+        parts_(parts_of(description, how.parallel)) {}
 
   /// The type parameters are kept in.
   [[nodiscard]] DType type() const {
@@ -100,6 +125,7 @@ class Family {
   const ModelDescription& model_;
   const TrainingDescription& training_;
   AttentionChoice attention_;
+  std::vector<StagePart> parts_;
 };
 
 /// Allocates inputs and weights in the order of `.to(device)`.

@@ -7,23 +7,43 @@ namespace ridgeline::families {
 Gpt2::Gpt2(Eager& eager, const ModelDescription& model, const TrainingDescription& training, AttentionChoice attention)
     : Family(eager, model, training, attention) {
   const std::int64_t d = model.hidden, inner = model.feed_forward_width();
-  tokens_ = table(model.vocabulary);
-  positions_ = table(model.max_positions);
-  for (std::int16_t i = 0; i < model.layers; ++i) {
-    eager.recorder.layer = i;
-    Block& layer = blocks_.emplace_back();
-    layer.norm_before_attention = norm_layer(model.bias);
-    layer.qkv = linear_layer(3 * d, d, model.bias);
-    layer.projection = linear_layer(d, d, model.bias);
-    if (attention == AttentionChoice::eager)
-      layer.mask = buffer({1, 1, model.max_positions, model.max_positions}, type());
-    layer.norm_before_feed_forward = norm_layer(model.bias);
-    layer.up = linear_layer(inner, d, model.bias);
-    layer.down = linear_layer(d, inner, model.bias);
+  blocks_.resize(static_cast<std::size_t>(model.layers));
+  for (const StagePart& part : parts_) {
+    if (part.embedding) {
+      tokens_ = table(model.vocabulary);
+      positions_ = table(model.max_positions);
+    }
+    for (std::int64_t i = part.first; i < part.last; ++i) {
+      eager.recorder.layer = static_cast<std::int16_t>(i);
+      Block& layer = blocks_[static_cast<std::size_t>(i)];
+      layer.norm_before_attention = norm_layer(model.bias);
+      layer.qkv = linear_layer(3 * d, d, model.bias);
+      layer.projection = linear_layer(d, d, model.bias);
+      if (attention == AttentionChoice::eager)
+        layer.mask = buffer({1, 1, model.max_positions, model.max_positions}, type());
+      layer.norm_before_feed_forward = norm_layer(model.bias);
+      layer.up = linear_layer(inner, d, model.bias);
+      layer.down = linear_layer(d, inner, model.bias);
+    }
+    eager.recorder.layer = -1;
+    if (part.head) {
+      final_norm_ = norm_layer(model.bias);
+      const bool tied = model.tie_embeddings && part.embedding;
+      head_ = tied ? tokens_ : linear_layer(model.vocabulary, d, false);
+    }
+    part_ends.push_back(parameters.size());
   }
-  eager.recorder.layer = -1;
-  final_norm_ = norm_layer(model.bias);
-  head_ = model.tie_embeddings ? tokens_ : linear_layer(model.vocabulary, d, false);
+}
+
+Tensor Gpt2::run_part(std::size_t part, Tensor input) {
+  const StagePart& held = parts_[part];
+  Embedded embedded;
+  Tensor x = held.embedding ? embed(input, embedded) : input;
+  input = Tensor{};
+  x = run_blocks(held, std::move(x));
+  if (!held.head) return x;
+  const Tensor normed = layer_norm(eager_, x, final_norm_);
+  return linear(eager_, normed, head_);
 }
 
 Tensor Gpt2::loss(const Batch& batch) {
@@ -42,27 +62,32 @@ Tensor Gpt2::next_logits(const Tensor& tokens, const Tensor&) {
 }
 
 Tensor Gpt2::encode(const Tensor& tokens) {
+  Embedded embedded;
+  return run_blocks(parts_.front(), embed(tokens, embedded));
+}
+
+Tensor Gpt2::embed(const Tensor& tokens, Embedded& rows) {
   namespace aten = eager::aten;
   const bool with_cache = store != nullptr;
-  Tensor token_rows, position_rows, x;
-  {
-    token_rows = embedding(eager_, tokens, tokens_);
-    Tensor index = with_cache ? eager_.empty(tokens.sizes, DType::int64)  // positions of every sequence
-                              : aten::arange(eager_, place.length, DType::int64);
-    position_rows = embedding(eager_, index, positions_);
-    index = Tensor{};
-    Tensor sum = add(eager_, token_rows, position_rows);
-    if (!with_cache) {
-      token_rows = Tensor{};
-      position_rows = Tensor{};
-    }
-    x = dropout(eager_, sum, model_.dropout);
+  rows.tokens = embedding(eager_, tokens, tokens_);
+  Tensor index = with_cache ? eager_.empty(tokens.sizes, DType::int64)  // positions of every sequence
+                            : aten::arange(eager_, place.length, DType::int64);
+  rows.positions = embedding(eager_, index, positions_);
+  index = Tensor{};
+  Tensor sum = add(eager_, rows.tokens, rows.positions);
+  if (!with_cache) {
+    rows.tokens = Tensor{};
+    rows.positions = Tensor{};
   }
-  for (std::size_t i = 0; i < blocks_.size(); ++i) {
+  return dropout(eager_, sum, model_.dropout);
+}
+
+Tensor Gpt2::run_blocks(const StagePart& part, Tensor x) {
+  for (std::int64_t i = part.first; i < part.last; ++i) {
     eager_.recorder.layer = static_cast<std::int16_t>(i);
     const auto run = [this, i](Eager& eager, Tensor input) {
       eager.recorder.layer = static_cast<std::int16_t>(i);
-      return block(blocks_[i], std::move(input));
+      return block(blocks_[static_cast<std::size_t>(i)], std::move(input));
     };
     x = run_block(run, x);
   }

@@ -13,29 +13,59 @@ Llama::Llama(Eager& eager, const ModelDescription& model, const TrainingDescript
                      shared = model.key_value_count() * model.head_dim(), wide = model.attention_width();
   const bool attention_bias = model.attention_bias.value_or(model.bias),
              feed_forward_bias = model.feed_forward_bias.value_or(model.bias);
-  tokens_ = table(model.vocabulary);
-  for (std::int16_t i = 0; i < model.layers; ++i) {
-    eager.recorder.layer = i;
-    Layer& weights = layers_.emplace_back();
-    if (model.plain) weights.input_norm = norm_layer(false);
-    weights.query = linear_layer(wide, d, attention_bias);
-    weights.key = linear_layer(shared, d, attention_bias);
-    weights.value = linear_layer(shared, d, attention_bias);
-    weights.projection = linear_layer(d, wide, attention_bias);
-    if (model.plain) weights.attention_norm = norm_layer(false);
-    weights.gate = linear_layer(inner, d, feed_forward_bias);
-    weights.up = linear_layer(inner, d, feed_forward_bias);
-    weights.down = linear_layer(d, inner, feed_forward_bias);
-    if (model.plain) continue;
-    weights.input_norm = norm_layer(false);
-    weights.attention_norm = norm_layer(false);
+  layers_.resize(static_cast<std::size_t>(model.layers));
+  for (const StagePart& part : parts_) {
+    if (part.embedding) tokens_ = table(model.vocabulary);
+    for (std::int64_t i = part.first; i < part.last; ++i) {
+      eager.recorder.layer = static_cast<std::int16_t>(i);
+      Layer& weights = layers_[static_cast<std::size_t>(i)];
+      if (model.plain) weights.input_norm = norm_layer(false);
+      weights.query = linear_layer(wide, d, attention_bias);
+      weights.key = linear_layer(shared, d, attention_bias);
+      weights.value = linear_layer(shared, d, attention_bias);
+      weights.projection = linear_layer(d, wide, attention_bias);
+      if (model.plain) weights.attention_norm = norm_layer(false);
+      weights.gate = linear_layer(inner, d, feed_forward_bias);
+      weights.up = linear_layer(inner, d, feed_forward_bias);
+      weights.down = linear_layer(d, inner, feed_forward_bias);
+      if (model.plain) continue;
+      weights.input_norm = norm_layer(false);
+      weights.attention_norm = norm_layer(false);
+    }
+    eager.recorder.layer = -1;
+    if (part.head) {
+      final_norm_ = norm_layer(false);
+      if (!model.plain)
+        for (Tensor* table : {&frequencies_, &original_frequencies_})
+          *table = buffer({1, model.head_dim() / 2, 1}, type());
+      const bool tied = model.tie_embeddings && part.embedding;
+      head_ = tied ? tokens_ : linear_layer(model.vocabulary, d, false);
+    }
+    part_ends.push_back(parameters.size());
   }
-  eager.recorder.layer = -1;
-  final_norm_ = norm_layer(false);
-  if (!model.plain)
-    for (Tensor* table : {&frequencies_, &original_frequencies_}) *table = buffer({1, model.head_dim() / 2, 1}, type());
-  head_ = model.tie_embeddings ? tokens_ : linear_layer(model.vocabulary, d, false);
 }
+
+Tensor Llama::run_part(std::size_t part, Tensor input) {
+  const StagePart& held = parts_[part];
+  Rotation by;
+  Tensor x = held.embedding ? embedding(eager_, input, tokens_) : input;
+  input = Tensor{};
+  by = plain_rotation(x.type);
+  for (std::int64_t i = held.first; i < held.last; ++i) {
+    eager_.recorder.layer = static_cast<std::int16_t>(i);
+    const auto run = [this, i, by](Eager& eager, Tensor given) {
+      eager.recorder.layer = static_cast<std::int16_t>(i);
+      return layer(layers_[static_cast<std::size_t>(i)], std::move(given), by, Tensor{});
+    };
+    x = run_block(run, x);
+  }
+  eager_.recorder.layer = -1;
+  if (!held.head) return x;
+  x = rms_norm(eager_, x, final_norm_);
+  return linear(eager_, x, head_);
+}
+
+Tensor Llama::part_loss(const Tensor& logits, const Tensor& targets) { return next_token_loss(logits, targets); }
 
 Tensor Llama::loss(const Batch& batch) {
   Tensor logits, x;
