@@ -82,7 +82,7 @@ std::optional<ParallelPrediction> parallel_prediction(const StepRun& run) {
     result.ranks = stages->rank_classes();
     return result;
   }
-  result.ranks.push_back({"every rank", result.gpus, timeline.step, run.memory(), communicator_bytes(scenario)});
+  result.ranks.push_back({"every rank", result.gpus, timeline.step, run.memory(), communicator_bytes(scenario), {}, {}});
   return result;
 }
 

@@ -105,7 +105,8 @@ std::vector<RankClass> PipelineRun::rank_classes() const {
     Seconds slowest;
     for (const std::size_t rank : one.ranks) slowest = std::max(slowest, timeline_.ranks[rank].step);
     result.push_back({one.name, static_cast<std::int64_t>(one.ranks.size()) * copies, slowest, one.run->memory(),
-                      communicator_bytes(one.run->scenario())});
+                      communicator_bytes(one.run->scenario()), timeline_.ranks[one.ranks.front()].busy,
+                      timeline_.ranks[one.ranks.front()].bubble});
   }
   return result;
 }

@@ -86,6 +86,9 @@ void check_pipeline(const Mapping& mapping, const TrainingDescription& t) {
   if (t.gradient_clipping) mapping["gradient_clipping"].fail("over the stages of a pipeline is not modelled");
   if (t.precision == Precision::amp_fp16 || t.precision == Precision::apex_o2)
     mapping["precision"].fail("a pipeline's schedule scales no losses: fp32, tf32, amp-bf16 or bf16");
+  if (parallel::splits_backward(t.parallel.schedule) && t.activation_checkpointing != ActivationCheckpointing::none)
+    mapping["activation_checkpointing"].fail(
+        "with a schedule that parts gradients of inputs and weights is not modelled: gpipe, 1f1b and interleaved have it");
   if (t.data_loader != DataLoader::none) mapping["data_loader"].fail("over a pipeline is not modelled");
   if (t.parallel.several() && t.parallel.strategy != DataStrategy::ddp)
     mapping["parallel"]["strategy"].fail("a pipeline goes with ddp; sharded parameters in its stages are not modelled");

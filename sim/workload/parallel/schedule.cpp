@@ -188,6 +188,11 @@ std::string complaint(const PipelineShape& shape) {
   return "";
 }
 
+bool splits_backward(PipelineSchedule schedule) {
+  return schedule == PipelineSchedule::zb1p || schedule == PipelineSchedule::zbv ||
+         schedule == PipelineSchedule::interleaved_zero_bubble;
+}
+
 std::vector<RankActions> make_schedule(const PipelineShape& shape) {
   if (shape.schedule == PipelineSchedule::gpipe || shape.schedule == PipelineSchedule::one_forward_one_backward) {
     std::vector<RankActions> result;

@@ -67,6 +67,9 @@ PipelineShape shape_of(const ParallelDescription& parallel, std::int64_t micro_b
 /// Why PyTorch refuses such a pipeline; empty where it runs.
 std::string complaint(const PipelineShape& shape);
 
+/// Schedules that part a backward pass in gradients of inputs and of weights.
+bool splits_backward(PipelineSchedule schedule);
+
 /// What each rank does in one step. The shape runs.
 std::vector<RankActions> make_schedule(const PipelineShape& shape);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "sim/units/user_error.h"
 #include "sim/workload/aten/pointwise.h"
 
 namespace ridgeline::parallel {
@@ -12,6 +13,16 @@ using Kind = StageAction::Kind;
 namespace aten = eager::aten;
 
 namespace {
+
+/// As a person may not have asked for it: advice tries changes of a scenario.
+ShortSchedule checked(const TrainingDescription& training) {
+  const PipelineShape shape = shape_of(training.parallel, training.gradient_accumulation);
+  if (const std::string reason = complaint(shape); !reason.empty())
+    throw UserError("training.gradient_accumulation: " + reason);
+  if (splits_backward(shape.schedule) && training.activation_checkpointing != ActivationCheckpointing::none)
+    throw UserError("training.activation_checkpointing: blocks that run again twice are not modelled");
+  return shorten(shape);
+}
 
 RankActions actions_of(const TrainingDescription& training, const ShortSchedule& shorter, std::size_t rank) {
   return make_schedule(shape_of(training.parallel, shorter.micro_batches))[rank];
@@ -28,7 +39,7 @@ StageRuntime::StageRuntime(eager::Eager& eager, families::Family& family, const 
       autocast_(autocast),
       hooks_(std::move(hooks)),
       rank_(static_cast<std::size_t>(std::max<std::int64_t>(0, training.parallel.pipeline_rank))),
-      short_(shorten(shape_of(training.parallel, training.gradient_accumulation))),
+      short_(checked(training)),
       actions_(actions_of(training, short_, rank_)),
       group_(eager, GroupKind::pipeline, 2, "sends and receives of stages"),
       type_(training.precision == Precision::bf16 ? DType::bf16 : DType::fp32),
@@ -44,8 +55,23 @@ StageRuntime::StageRuntime(eager::Eager& eager, families::Family& family, const 
   }
 }
 
-Tensor StageRuntime::buffer() {
-  return eager_.empty({training_.micro_batch, training_.sequence_length, family_.width()}, type_);
+eager::Dims StageRuntime::buffer_sizes() const {
+  return {training_.micro_batch, training_.sequence_length, family_.width()};
+}
+Tensor StageRuntime::buffer() { return eager_.empty(buffer_sizes(), type_); }
+
+/// Stages learn the shapes of what they exchange by running once, without gradients, on zeros.
+void StageRuntime::infer_shapes() {
+  eager_.recorder.phase = Phase::forward;
+  eager_.gradients_enabled = false;
+  for (const Stage& stage : stages_) {
+    if (autocast_) eager_.autocast.enter(*autocast_);
+    const Tensor input = stage.first ? aten::full(eager_, piece(batch_.tokens, 0).sizes, DType::int64)
+                                     : aten::full(eager_, buffer_sizes(), type_);
+    const Tensor output = family_.run_part(stage.part, input);
+    if (autocast_) eager_.autocast.leave();
+  }
+  eager_.gradients_enabled = true;
 }
 
 void StageRuntime::make_buffers() {
@@ -70,7 +96,10 @@ void StageRuntime::make_buffers() {
 }
 
 void StageRuntime::step(OpTrace& trace) {
-  if (works_.empty()) make_buffers();
+  if (works_.empty()) {
+    infer_shapes();
+    make_buffers();
+  }
   eager_.recorder.host(HostClass::pipeline_chunk);
   if (autocast_) eager_.autocast.enter(*autocast_);
   for (Stage& stage : stages_) stage.passes = 0;
@@ -216,7 +245,9 @@ void StageRuntime::exchange(const StageAction& action) {
   if (!received.defined()) received = sent;
   const auto batch = static_cast<std::size_t>(action.batch);
   works_[batch] = group_.start_silently(CollectiveKind::send_recv, sent.type, sent.bytes(), sent, received);
-  held_[batch] = {sent, received};
+  // Of looped schedules what was sent is given up with the graph: their sends are waited for at the end, but NCCL's
+  // watchdog lets go of tensors as soon as it sees them done.
+  if (single_) held_[batch] = {sent, received};
 }
 
 std::size_t StageRuntime::parameters_of(const Stage& stage) const {

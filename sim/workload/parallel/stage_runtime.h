@@ -51,6 +51,7 @@ class StageRuntime {
     std::int32_t passes = 0;  ///< through its weights, in this step
   };
 
+  void infer_shapes();
   void make_buffers();
   void run(const StageAction& action);
   void forward(Stage& stage, std::size_t micro_batch);
@@ -64,6 +65,7 @@ class StageRuntime {
   [[nodiscard]] Stage& stage_of(std::int32_t number);
   [[nodiscard]] Stage* on_this_rank(std::int32_t number);
   [[nodiscard]] eager::Tensor piece(const eager::Tensor& whole, std::size_t micro_batch) const;
+  [[nodiscard]] eager::Dims buffer_sizes() const;
   [[nodiscard]] eager::Tensor buffer();
   [[nodiscard]] std::size_t parameters_of(const Stage& stage) const;
 
