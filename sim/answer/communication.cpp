@@ -24,8 +24,7 @@ Placement placement_of(const Scenario& scenario, const Collective& collective) {
 
 std::int64_t bytes_between_stages(const Scenario& scenario) {
   const TrainingDescription& t = scenario.training;
-  const std::int64_t element = t.precision == Precision::bf16 ? 2 : 4;
-  return t.micro_batch * t.sequence_length * scenario.model.hidden * element;
+  return t.micro_batch * t.sequence_length * scenario.model.hidden * bytes_of(t.stage_type());
 }
 
 CollectiveTime time_between_stages(const Scenario& scenario, std::size_t from, std::size_t to, std::int64_t bytes) {
@@ -37,8 +36,7 @@ CollectiveTime time_between_stages(const Scenario& scenario, std::size_t from, s
     between.nodes = 2;
     between.groups_a_nic = static_cast<int>(std::min(stride, a_node));
   }
-  const DType type = scenario.training.precision == Precision::bf16 ? DType::bf16 : DType::fp32;
-  const Collective exchange{CollectiveKind::send_recv, GroupKind::pipeline, type, 2, bytes};
+  const Collective exchange{CollectiveKind::send_recv, GroupKind::pipeline, scenario.training.stage_type(), 2, bytes};
   return collective_time(*scenario.cluster, scenario.gpu, exchange, between);
 }
 

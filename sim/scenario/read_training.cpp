@@ -90,8 +90,15 @@ void check_pipeline(const Mapping& mapping, const TrainingDescription& t) {
     mapping["activation_checkpointing"].fail(
         "with a schedule that parts gradients of inputs and weights is not modelled: gpipe, 1f1b and interleaved have it");
   if (t.data_loader != DataLoader::none) mapping["data_loader"].fail("over a pipeline is not modelled");
-  if (t.parallel.several() && t.parallel.strategy != DataStrategy::ddp)
-    mapping["parallel"]["strategy"].fail("a pipeline goes with ddp; sharded parameters in its stages are not modelled");
+  const DataStrategy strategy = t.parallel.strategy;
+  if (t.parallel.several() && strategy != DataStrategy::ddp && strategy != DataStrategy::zero2 &&
+      strategy != DataStrategy::fsdp)
+    mapping["parallel"]["strategy"].fail("a pipeline goes with ddp, zero2 and fsdp");
+  if (t.parallel.several() && t.parallel.shards_parameters() && t.parallel.wrap != 1)
+    mapping["parallel"]["wrap"].fail("the stages of a pipeline are sharded block by block");
+  if (t.parallel.several() && parallel::splits_backward(t.parallel.schedule))
+    mapping["parallel"]["schedule"].fail(
+        "with gradients of inputs and weights apart goes with data: 1: PyTorch's wrappers hear of neither");
   if (t.parallel.several() && t.parallel.virtual_stages > 1)
     mapping["parallel"]["virtual_stages"].fail("several stages a rank go with data: 1");
 }

@@ -144,8 +144,18 @@ class TrainingLoop {
 
   /// Gradients are exchanged in the last backward pass of a stage.
   parallel::StageHooks hooks_of_stages() {
+    if (sharded_) {
+      sharded_->keep_behind_backward();
+      return {.before_forward = [this] { sharded_->begin_forward(false); },
+              .after_forward = [this] { sharded_->after_forward(); },
+              .before_backward = [this](bool) { sharded_->begin_backward(); },
+              .after_backward = [this](bool) { sharded_->after_backward(); },
+              .reduce_gradients = [this] { sharded_->reduce_all(); },
+              .parameters = &sharded_->shards()};
+    }
     if (!replicated_) return {};
     return {.before_forward = [this] { eager_.recorder.host(HostClass::ddp_forward); },
+            .after_forward = {},
             .before_backward =
                 [this](bool last) {
                   if (last) replicated_->before_forward(true);
@@ -154,7 +164,8 @@ class TrainingLoop {
             .after_backward =
                 [this](bool last) {
                   if (last) replicated_->after_backward();
-                }};
+                },
+            .reduce_gradients = {}};
   }
 
   /// All of them; of more than are written out, only those up to the first that is as the one before it, and the last,

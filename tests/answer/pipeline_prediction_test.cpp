@@ -177,6 +177,25 @@ TEST(PipelinePrediction, replicas_exchange_gradients_once_a_step) {
   EXPECT_NEAR(four.step.samples_per_s * four.step.time.value(), 128.0, 1e-9);
 }
 
+TEST(PipelinePrediction, sharded_stages_gather_again_and_reduce_once) {
+  const Sets sets{"training.parallel.pipeline=2", "training.parallel.data=4", "training.parallel.strategy=fsdp"};
+  const Prediction whole = predicted({"training.parallel.pipeline=2", "training.parallel.data=4"}), cut = predicted(sets);
+  const auto count = [](const Prediction& p, CollectiveKind kind) {
+    std::int64_t sum = 0;
+    for (const CommunicationUse& use : p.parallel->communication)
+      if (use.kind == kind && use.group != GroupKind::pipeline) sum += use.count;
+    return sum;
+  };
+  // Six blocks and what is beside them.
+  EXPECT_EQ(count(cut, CollectiveKind::reduce_scatter), 7);
+  EXPECT_GE(count(cut, CollectiveKind::all_gather), 8 * 6);
+  EXPECT_EQ(count(whole, CollectiveKind::all_gather), 0);
+  EXPECT_GT(cut.step.time.value(), whole.step.time.value());
+  // Three quarters of the states lie elsewhere.
+  EXPECT_LT(cut.memory.at_peak[static_cast<std::size_t>(Category::optimizer_state)],
+            0.3 * static_cast<double>(whole.memory.at_peak[static_cast<std::size_t>(Category::optimizer_state)]));
+}
+
 TEST(PipelinePrediction, thousands_of_gpus_are_answered_through_classes) {
   const auto before = std::chrono::steady_clock::now();
   const Prediction p = predicted({"model=gpt2-xl", "model.tie_embeddings=false", "cluster.nodes=512",

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <random>
 
 #include "sim/units/user_error.h"
@@ -127,10 +128,10 @@ double relaxed(const std::vector<RankActions>& actions, const Times& times) {
 
 TEST(PipelinePlay, OfEqualStagesTakesMicroBatchesAndStagesLessOneTimesBothPasses) {
   for (const auto schedule :
-       {parallel::PipelineSchedule::gpipe, parallel::PipelineSchedule::one_forward_one_backward})
+       {PipelineSchedule::gpipe, PipelineSchedule::one_forward_one_backward})
     for (const std::int32_t ranks : {2, 4, 8})
       for (const std::int32_t m : {8, 16, 64}) {
-        const auto actions = make_schedule(PipelineShape{schedule, ranks, 1, m});
+        const auto actions = parallel::make_schedule(PipelineShape{schedule, ranks, 1, m});
         const double both = 3.0, step = (m + ranks - 1) * both;
         EXPECT_NEAR(play(actions, equal_times(actions, 1.0, 2.0, 0.0)), step, 1e-9 * step);
         // Step after step the first rank is never ready earlier.
@@ -142,16 +143,16 @@ TEST(PipelinePlay, AgreesWithARelaxation) {
   std::mt19937 random(7);
   std::uniform_real_distribution<double> seconds(0.1, 2.0);
   for (const auto schedule :
-       {parallel::PipelineSchedule::gpipe, parallel::PipelineSchedule::one_forward_one_backward,
-        parallel::PipelineSchedule::interleaved, parallel::PipelineSchedule::zb1p, parallel::PipelineSchedule::zbv,
-        parallel::PipelineSchedule::interleaved_zero_bubble})
+       {PipelineSchedule::gpipe, PipelineSchedule::one_forward_one_backward,
+        PipelineSchedule::interleaved, PipelineSchedule::zb1p, PipelineSchedule::zbv,
+        PipelineSchedule::interleaved_zero_bubble})
     for (const std::int32_t ranks : {2, 3, 4}) {
-      const std::int32_t v = schedule == parallel::PipelineSchedule::zbv ||
-                                     schedule == parallel::PipelineSchedule::interleaved ||
-                                     schedule == parallel::PipelineSchedule::interleaved_zero_bubble
+      const std::int32_t v = schedule == PipelineSchedule::zbv ||
+                                     schedule == PipelineSchedule::interleaved ||
+                                     schedule == PipelineSchedule::interleaved_zero_bubble
                                  ? 2
                                  : 1;
-      const auto actions = make_schedule(PipelineShape{schedule, ranks, v, 4 * ranks});
+      const auto actions = parallel::make_schedule(PipelineShape{schedule, ranks, v, 4 * ranks});
       Times times;
       for (const RankActions& rank : actions) {
         times.emplace_back();
@@ -163,22 +164,22 @@ TEST(PipelinePlay, AgreesWithARelaxation) {
 }
 
 TEST(PipelinePlay, InterleavingShortensTheBubble) {
-  const auto step = [](parallel::PipelineSchedule schedule, std::int32_t v) {
-    const auto actions = make_schedule(PipelineShape{schedule, 4, v, 16});
+  const auto step = [](PipelineSchedule schedule, std::int32_t v) {
+    const auto actions = parallel::make_schedule(PipelineShape{schedule, 4, v, 16});
     return play(actions, equal_times(actions, 1.0 / v, 2.0 / v, 0.0));
   };
   const double ideal = 16 * 3.0;
-  const double one = step(parallel::PipelineSchedule::one_forward_one_backward, 1) - ideal,
-               two = step(parallel::PipelineSchedule::interleaved, 2) - ideal;
+  const double one = step(PipelineSchedule::one_forward_one_backward, 1) - ideal,
+               two = step(PipelineSchedule::interleaved, 2) - ideal;
   EXPECT_NEAR(one, 3 * 3.0, 1e-9);
   EXPECT_LT(two, 0.75 * one);
-  EXPECT_LT(step(parallel::PipelineSchedule::zb1p, 1) - ideal, one);
+  EXPECT_LT(step(PipelineSchedule::zb1p, 1) - ideal, one);
 }
 
 TEST(PipelinePlay, TheBubbleVanishesOverManyMicroBatches) {
   double last = 1.0;
   for (const std::int32_t m : {8, 32, 128, 512}) {
-    const auto actions = make_schedule(PipelineShape{parallel::PipelineSchedule::one_forward_one_backward, 4, 1, m});
+    const auto actions = parallel::make_schedule(PipelineShape{PipelineSchedule::one_forward_one_backward, 4, 1, m});
     const double step = play(actions, equal_times(actions, 1.0, 2.0, 0.0));
     const double bubble = 1.0 - m * 3.0 / step;
     EXPECT_LT(bubble, last);

@@ -42,7 +42,7 @@ StageRuntime::StageRuntime(eager::Eager& eager, families::Family& family, const 
       short_(checked(training)),
       actions_(actions_of(training, short_, rank_)),
       group_(eager, GroupKind::pipeline, 2, "sends and receives of stages"),
-      type_(training.precision == Precision::bf16 ? DType::bf16 : DType::fp32),
+      type_(training.stage_type()),
       single_(training.parallel.schedule == PipelineSchedule::gpipe ||
               training.parallel.schedule == PipelineSchedule::one_forward_one_backward) {
   const PipelineShape shape = shape_of(training.parallel, training.gradient_accumulation);
@@ -68,7 +68,9 @@ void StageRuntime::infer_shapes() {
     if (autocast_) eager_.autocast.enter(*autocast_);
     const Tensor input = stage.first ? aten::full(eager_, piece(batch_.tokens, 0).sizes, DType::int64)
                                      : aten::full(eager_, buffer_sizes(), type_);
+    if (hooks_.before_forward) hooks_.before_forward();
     const Tensor output = family_.run_part(stage.part, input);
+    if (hooks_.after_forward) hooks_.after_forward();
     if (autocast_) eager_.autocast.leave();
   }
   eager_.gradients_enabled = true;
@@ -158,6 +160,7 @@ void StageRuntime::forward(Stage& stage, std::size_t micro_batch) {
   if (hooks_.before_forward) hooks_.before_forward();
   Tensor output = family_.run_part(stage.part, stage.first ? piece(batch_.tokens, micro_batch)
                                                            : stage.inputs[micro_batch].value);
+  if (hooks_.after_forward) hooks_.after_forward();
   Kept& kept = stage.kept[micro_batch];
   kept.output = output;
   output_ = std::move(output);
@@ -255,11 +258,12 @@ std::size_t StageRuntime::parameters_of(const Stage& stage) const {
 }
 
 void StageRuntime::reduce_gradients(const Stage& stage) {
-  if (training_.gradient_accumulation == 1) return;
   eager_.recorder.phase = Phase::backward;
+  if (hooks_.reduce_gradients) hooks_.reduce_gradients();
+  if (training_.gradient_accumulation == 1) return;
   const std::size_t end = family_.part_ends[stage.part];
   for (std::size_t i = end - parameters_of(stage); i < end; ++i) {
-    Tensor& gradient = family_.parameters[i].gradient;
+    Tensor& gradient = (hooks_.parameters != nullptr ? *hooks_.parameters : family_.parameters)[i].gradient;
     if (!gradient.defined()) continue;
     eager_.recorder.host(HostClass::optimizer_op);
     aten::pointwise(eager_, PointwiseFunction::scale, {&gradient}, gradient);

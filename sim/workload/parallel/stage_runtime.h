@@ -20,9 +20,10 @@ namespace ridgeline::parallel {
 
 /// What wraps the modules of a stage, told when its passes run.
 struct StageHooks {
-  std::function<void()> before_forward;
-  std::function<void(bool last)> before_backward;
-  std::function<void(bool last)> after_backward;
+  std::function<void()> before_forward, after_forward;
+  std::function<void(bool last)> before_backward, after_backward;
+  std::function<void()> reduce_gradients;   ///< after the last backward pass of a step
+  eager::Parameters* parameters = nullptr;  ///< whose gradients are divided then, in the place of the stage's own
 };
 
 class StageRuntime {
