@@ -133,7 +133,8 @@ std::int64_t communicator_bytes(const Scenario& scenario) {
     const bool end = how.pipeline_rank <= 0 || how.pipeline_rank + 1 == how.pipeline;
     const bool loops = how.virtual_stages > 1 && how.schedule != PipelineSchedule::zbv;
     const int peers = how.pipeline == 2 || (end && !loops) ? 1 : 2;
-    sum += communicator_memory(cluster, {.ranks = static_cast<int>(how.pipeline), .collectives = false, .peers = peers});
+    sum +=
+        communicator_memory(cluster, {.ranks = static_cast<int>(how.pipeline), .collectives = false, .peers = peers});
   }
   const std::int64_t shards = how.data / how.replicate;
   sum += group(shards);

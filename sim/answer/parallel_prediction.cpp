@@ -74,15 +74,15 @@ std::optional<ParallelPrediction> parallel_prediction(const StepRun& run) {
   std::stable_sort(result.communication.begin(), result.communication.end(),
                    [](const CommunicationUse& a, const CommunicationUse& b) { return a.time > b.time; });
   if (timeline.step.value() > 0.0)
-    result.efficiency =
-        ratio(alone(run), timeline.step) / static_cast<double>(scenario.training.parallel.pipeline);
+    result.efficiency = ratio(alone(run), timeline.step) / static_cast<double>(scenario.training.parallel.pipeline);
   if (const PipelineRun* stages = run.pipeline()) {
     const std::vector<StageTime>& ranks = stages->timeline().ranks;
     for (const StageTime& rank : ranks) result.bubble += rank.bubble / static_cast<double>(ranks.size());
     result.ranks = stages->rank_classes();
     return result;
   }
-  result.ranks.push_back({"every rank", result.gpus, timeline.step, run.memory(), communicator_bytes(scenario), {}, {}});
+  result.ranks.push_back(
+      {"every rank", result.gpus, timeline.step, run.memory(), communicator_bytes(scenario), {}, {}});
   return result;
 }
 

@@ -77,7 +77,8 @@ PipelineTimeline PipelineRun::play(const Host& host, double kernel_factor) const
   const Scenario& scenario = whole_.scenario();
   std::vector<std::vector<KernelTime>> scaled;
   std::vector<PipelineClass> classes;
-  for (const Class& one : classes_) scaled.push_back(kernel_factor == 1.0 ? one.run->times() : one.run->scaled_times(kernel_factor));
+  for (const Class& one : classes_)
+    scaled.push_back(kernel_factor == 1.0 ? one.run->times() : one.run->scaled_times(kernel_factor));
   for (std::size_t i = 0; i < classes_.size(); ++i)
     classes.push_back({&classes_[i].run->program(), scaled[i], classes_[i].ranks.front()});
   PipelineOptions options;

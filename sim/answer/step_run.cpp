@@ -224,7 +224,7 @@ const MemoryPrediction& StepRun::memory() const {
 }
 
 const MemoryResult& StepRun::memory_run() const {
-  if (const PipelineRun* stages = pipeline()) return stages->fullest().memory_run();
+  if (const PipelineRun* stages = pipeline()) return stages->shown().memory_run();
   return memory_run_.get([&] {
     if (!knows_allocations(scenario_))
       throw UserError(fmt::format(

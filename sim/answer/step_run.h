@@ -54,7 +54,8 @@ class StepRun {
   /// The recording of a recorded step, made ready for the scenario's GPU and software; null for others.
   [[nodiscard]] const trace::Replayable* recording() const;
 
-  /// The classes of a pipeline's ranks; null without one. What the run says of kernels is that of one class.
+  /// The classes of a pipeline's ranks; null without one. Trace, program, times and memory_run() are those of the class
+  /// that is shown, memory() is that of the fullest.
   [[nodiscard]] const PipelineRun* pipeline() const;
   /// `times()`, kernels so many times as long, collectives as long as measured ones took at least or at most.
   [[nodiscard]] std::vector<KernelTime> scaled_times(double factor) const;

@@ -75,10 +75,9 @@ void refuse(const Mapping& mapping) {
 std::int64_t read_data(const Mapping& mapping, const Cluster& cluster, std::int64_t stages) {
   const std::int64_t gpus = cluster.all_gpus(), data = mapping["data"].integer({1, 1 << 20}, gpus / stages);
   if (data * stages > gpus)
-    mapping["data"].fail(fmt::format("{} ranks{}, but {} has {} GPU{}", data,
-                                     stages > 1 ? fmt::format(" of each of {} stages", stages) : "",
-                                     cluster.title.empty() ? "the cluster" : cluster.title, gpus,
-                                     gpus == 1 ? "" : "s"));
+    mapping["data"].fail(fmt::format(
+        "{} ranks{}, but {} has {} GPU{}", data, stages > 1 ? fmt::format(" of each of {} stages", stages) : "",
+        cluster.title.empty() ? "the cluster" : cluster.title, gpus, gpus == 1 ? "" : "s"));
   return data;
 }
 
@@ -96,8 +95,8 @@ void read_pipeline(const Mapping& mapping, const Cluster& cluster, ParallelDescr
   }
   result.schedule =
       mapping["schedule"].choice<PipelineSchedule>(kSchedules, PipelineSchedule::one_forward_one_backward);
-  const bool loops = result.schedule == PipelineSchedule::interleaved ||
-                     result.schedule == PipelineSchedule::interleaved_zero_bubble;
+  const bool loops =
+      result.schedule == PipelineSchedule::interleaved || result.schedule == PipelineSchedule::interleaved_zero_bubble;
   const bool folds = result.schedule == PipelineSchedule::zbv;
   result.virtual_stages = mapping["virtual_stages"].integer({1, 1 << 10}, loops || folds ? 2 : 1);
   if (!loops && result.virtual_stages != (folds ? 2 : 1))

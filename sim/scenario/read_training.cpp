@@ -80,15 +80,15 @@ std::int64_t bytes_or_none(const Value& value, std::int64_t fallback) {
 
 /// What goes with a pipeline.
 void check_pipeline(const Mapping& mapping, const TrainingDescription& t) {
-  const std::string reason =
-      parallel::complaint(parallel::shape_of(t.parallel, t.gradient_accumulation));
+  const std::string reason = parallel::complaint(parallel::shape_of(t.parallel, t.gradient_accumulation));
   if (!reason.empty()) mapping["gradient_accumulation"].fail(reason);
   if (t.gradient_clipping) mapping["gradient_clipping"].fail("over the stages of a pipeline is not modelled");
   if (t.precision == Precision::amp_fp16 || t.precision == Precision::apex_o2)
     mapping["precision"].fail("a pipeline's schedule scales no losses: fp32, tf32, amp-bf16 or bf16");
   if (parallel::splits_backward(t.parallel.schedule) && t.activation_checkpointing != ActivationCheckpointing::none)
     mapping["activation_checkpointing"].fail(
-        "with a schedule that parts gradients of inputs and weights is not modelled: gpipe, 1f1b and interleaved have it");
+        "with a schedule that parts gradients of inputs and weights is not modelled: gpipe, 1f1b and interleaved have "
+        "it");
   if (t.data_loader != DataLoader::none) mapping["data_loader"].fail("over a pipeline is not modelled");
   const DataStrategy strategy = t.parallel.strategy;
   if (t.parallel.several() && strategy != DataStrategy::ddp && strategy != DataStrategy::zero2 &&

@@ -84,8 +84,8 @@ void check_together(const Scenario& scenario, const Value& section) {
     const Value given = section["parallel"]["pipeline"];
     if (const std::string why = families::why_not_cut(model); !why.empty()) given.fail(why);
     if (const std::int64_t stages = parallel.pipeline * parallel.virtual_stages; stages > model.layers)
-      given.fail(fmt::format("{} stages, but {} has {} blocks", stages,
-                             model.name.empty() ? "the model" : model.name, model.layers));
+      given.fail(fmt::format("{} stages, but {} has {} blocks", stages, model.name.empty() ? "the model" : model.name,
+                             model.layers));
   }
   if (tokens > 1e9)
     section[inference ? "sequences" : "micro_batch"].fail(

@@ -61,8 +61,10 @@ ParallelStep parallel_step(const MeasuredFile& file, const json& row) {
   return {.measured = std::move(m),
           .scenario = load_scenario(source),
           .busy_share = busy_ms / row["step_ms_median"].get<double>(),
-          .allocated_by_rank = pipeline ? row["peak"]["allocated"].get<std::vector<std::int64_t>>() : std::vector<std::int64_t>{},
-          .reserved_by_rank = pipeline ? row["peak"]["reserved"].get<std::vector<std::int64_t>>() : std::vector<std::int64_t>{},
+          .allocated_by_rank =
+              pipeline ? row["peak"]["allocated"].get<std::vector<std::int64_t>>() : std::vector<std::int64_t>{},
+          .reserved_by_rank =
+              pipeline ? row["peak"]["reserved"].get<std::vector<std::int64_t>>() : std::vector<std::int64_t>{},
           .held_out = row["split"] != "fit",
           .name_hash = hash_of(row["name"].get<std::string>()),
           .row = hash_of(row.dump())};

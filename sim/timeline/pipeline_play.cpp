@@ -53,6 +53,7 @@ void PipelinePlay::begin(Rank& rank) {
   rank.now.host_begin = rank.host;
   std::fill(rank.batches.begin(), rank.batches.end(), Batch{});
   rank.posted.clear();
+  rank.passes.clear();
   rank.shown.assign(rank.played.script->actions.size(), false);
   Spans* spans = spans_ != nullptr && &rank == &ranks_[shown_] ? spans_ : nullptr;
   play(rank, (spans != nullptr ? fine_ : rank.played.script)->actions.front(), spans);
@@ -85,7 +86,10 @@ bool PipelinePlay::advance(std::size_t number) {
     }
     const bool first = detailed && !rank.shown[entry];
     if (first) rank.shown[entry] = true;
+    rank.pass_start = -1.0;
     play(rank, points, first ? spans_ : nullptr);
+    if (spans_ != nullptr && action.computes() && rank.pass_start >= 0.0)
+      rank.passes.push_back({static_cast<std::uint32_t>(rank.next), rank.pass_start, rank.streams.front().end});
   }
   play(rank, script.actions.back(), detailed ? spans_ : nullptr);
   const Issue& tail = rank.played.script->tail;
@@ -146,6 +150,7 @@ void PipelinePlay::play_kernels(Rank& rank, const StretchPoint& point, Spans* sp
       rank.now.transfers += moving;
       rank.now.bubble += waited - moving;
     }
+    if (rank.pass_start < 0.0) rank.pass_start = first;
     rank.stretches.push_back({rank.launched - point.launches, rank.launched, first, end});
   }
   if (spans != nullptr) (*spans)[point.index] = {rank.host, end - point.busy, end};
@@ -216,9 +221,8 @@ void PipelinePlay::deadlock() const {
   for (std::size_t i = 0; i < ranks_.size(); ++i) {
     const Rank& rank = ranks_[i];
     if (rank.ended) continue;
-    const std::string first = rank.posted.empty()
-                                  ? "nothing"
-                                  : to_string((*rank.played.actions)[rank.batches[rank.posted.front()].action]);
+    const std::string first =
+        rank.posted.empty() ? "nothing" : to_string((*rank.played.actions)[rank.batches[rank.posted.front()].action]);
     text += fmt::format("{}rank {} is at {} behind {}", text.empty() ? "" : "; ", i,
                         to_string((*rank.played.actions)[rank.next]), first);
   }

@@ -38,12 +38,20 @@ class PipelinePlay {
 
   /// Of one rank and step.
   struct RankStep {
-    double begin = 0.0, end = 0.0;       ///< when the default stream was done with the step before, and this one
+    double begin = 0.0, end = 0.0;        ///< when the default stream was done with the step before, and this one
     double host_begin = 0.0, host = 0.0;  ///< likewise of the host
-    double starved = 0.0;                ///< the default stream waits for the host
-    double transfers = 0.0;              ///< it waits while what it waits for is on its way
-    double bubble = 0.0;                 ///< it waits for another rank to begin
+    double starved = 0.0;                 ///< the default stream waits for the host
+    double transfers = 0.0;               ///< it waits while what it waits for is on its way
+    double bubble = 0.0;                  ///< it waits for another rank to begin
   };
+  /// One pass of a stage on a rank's default stream.
+  struct Pass {
+    std::uint32_t action = 0;  ///< of the rank's whole step
+    double start = 0.0, end = 0.0;
+  };
+  /// Of a rank's last step that was played with spans, in order.
+  [[nodiscard]] const std::vector<Pass>& passes(std::size_t rank) const { return ranks_[rank].passes; }
+
   /// When kernels ran; one entry a launch of the script's steady step.
   using Spans = std::vector<Recurrence::Span>;
 
@@ -71,7 +79,7 @@ class PipelinePlay {
     std::vector<double> events;
     std::deque<Stretch> stretches;  ///< of the default stream that the launch queue may still hold
     std::int64_t launched = 0;
-    std::size_t next = 0;             ///< action
+    std::size_t next = 0;  ///< action
     bool ended = false;
     std::vector<Batch> batches;
     std::deque<std::uint32_t> posted;  ///< batches that have not ended, in order
@@ -79,6 +87,8 @@ class PipelinePlay {
     double awaited = 0.0;              ///< duration of the transfer that the default stream waits for
     RankStep now;
     std::vector<bool> shown;
+    std::vector<Pass> passes;
+    double pass_start = 0.0;  ///< of the first kernel since the pass began; negative: there was none
   };
   struct Side {
     std::size_t rank = 0;

@@ -16,10 +16,10 @@ struct StretchPoint {
   enum class Kind : std::uint8_t { kernels, exchange, record_event, wait_event };
   Kind kind = Kind::kernels;
   std::uint8_t stream = 0;
-  bool host_waits = false;      ///< before the kernels, as Issue::wait_before
-  std::int64_t wait_for = 0;    ///< of it, as Issue::wait_for
-  double before_wait = 0.0;     ///< likewise
-  std::uint32_t index = 0;      ///< event, or first launch
+  bool host_waits = false;    ///< before the kernels, as Issue::wait_before
+  std::int64_t wait_for = 0;  ///< of it, as Issue::wait_for
+  double before_wait = 0.0;   ///< likewise
+  std::uint32_t index = 0;    ///< event, or first launch
   std::uint32_t launches = 0;
   double host = 0.0;   ///< seconds of host work
   double first = 0.0;  ///< of it, up to the return of the first launch call

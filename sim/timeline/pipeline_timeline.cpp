@@ -27,7 +27,8 @@ struct Played {
 
   void run_at(Hertz at, const Gpu& gpu, std::uint32_t longest) {
     clock = at;
-    for (std::size_t i = 0; i < durations.size(); ++i) durations[i] = plan.launches[i].busy_of(load.duration(i, at).value());
+    for (std::size_t i = 0; i < durations.size(); ++i)
+      durations[i] = plan.launches[i].busy_of(load.duration(i, at).value());
     script = stage_script(program, plan, durations, gpu.launch.start_latency.value(), longest);
   }
 
@@ -44,11 +45,14 @@ struct Played {
 /// network; of the first, the last or a steady micro-batch.
 class StandIns {
  public:
-  StandIns(const parallel::RankActions& traced, const parallel::PipelineShape& shape, std::size_t rank) : shape_(shape) {
-    for (std::size_t i = 0; i < traced.size(); ++i) known_[key_of(traced[i], rank)].push_back(static_cast<std::uint32_t>(i));
+  StandIns(const parallel::RankActions& traced, const parallel::PipelineShape& shape, std::size_t rank)
+      : shape_(shape) {
+    for (std::size_t i = 0; i < traced.size(); ++i)
+      known_[key_of(traced[i], rank)].push_back(static_cast<std::uint32_t>(i));
   }
 
-  [[nodiscard]] std::uint32_t of(const parallel::StageAction& action, std::size_t rank, std::int32_t micro_batches) const {
+  [[nodiscard]] std::uint32_t of(const parallel::StageAction& action, std::size_t rank,
+                                 std::int32_t micro_batches) const {
     const auto found = known_.find(key_of(action, rank));
     if (found == known_.end()) return 0;
     const std::vector<std::uint32_t>& all = found->second;
@@ -94,7 +98,8 @@ class Pipeline {
         actions_(parallel::make_schedule(shape)),
         short_(parallel::shorten(shape)) {
     played_.reserve(classes.size());
-    for (const PipelineClass& one : classes) played_.emplace_back(one, gpu, host).run_at(top_clock(gpu), gpu, options.longest_stretch);
+    for (const PipelineClass& one : classes)
+      played_.emplace_back(one, gpu, host).run_at(top_clock(gpu), gpu, options.longest_stretch);
     parallel::PipelineShape traced = shape;
     traced.micro_batches = short_.micro_batches;
     const std::vector<parallel::RankActions> traces = parallel::make_schedule(traced);
@@ -166,6 +171,11 @@ class Pipeline {
       if (timeline.ranks[rank].busy > timeline.ranks[timeline.busiest].busy) timeline.busiest = rank;
     }
     timeline.shown = shown_line(shown, timeline);
+    for (std::size_t rank = 0; rank < last_.size(); ++rank) {
+      std::vector<StagePass>& lane = timeline.lanes.emplace_back();
+      for (const PipelinePlay::Pass& pass : play_->passes(rank))
+        lane.push_back({actions_[rank][pass.action], Seconds{pass.start - begin_}, Seconds{pass.end - begin_}});
+    }
     return timeline;
   }
 
@@ -191,6 +201,7 @@ class Pipeline {
     const StageScript fine = stage_script(one.program, one.plan, one.durations, gpu_.launch.start_latency.value(), 1);
     PipelinePlay::Spans spans(one.durations.size());
     const PipelinePlay::RankStep step = play_->step(rank, &fine, &spans)[rank];
+    begin_ = step.begin;
     Timeline line;
     std::vector<double> blocks;
     for (const Action& action : one.program.steady_step())
@@ -236,6 +247,7 @@ class Pipeline {
   std::vector<std::vector<std::uint32_t>> positions_;
   std::optional<PipelinePlay> play_;
   Steps last_;
+  double begin_ = 0.0;  ///< of the step that is shown
   int steps_run_ = 0;
 };
 

@@ -29,17 +29,24 @@ struct PipelineOptions {
 
 /// Of one rank.
 struct StageTime {
-  Seconds step, busy;           ///< `busy`: of the default stream
-  Seconds starved;              ///< its default stream waits for the host
-  Seconds transfers, bubble;    ///< for what is on its way; for another rank
-  Seconds host_end;             ///< how long before the end of the step its host was done
+  Seconds step, busy;         ///< `busy`: of the default stream
+  Seconds starved;            ///< its default stream waits for the host
+  Seconds transfers, bubble;  ///< for what is on its way; for another rank
+  Seconds host_end;           ///< how long before the end of the step its host was done
+};
+
+/// A pass of a stage: "2F0" is the forward pass of stage 2 and micro-batch 0.
+struct StagePass {
+  parallel::StageAction action;
+  Seconds start, end;  ///< relative to the begin of the step on the rank that is shown
 };
 
 struct PipelineTimeline {
   Seconds step;  ///< of the slowest rank
   std::vector<StageTime> ranks;
-  std::size_t busiest = 0;  ///< rank whose kernels take longest
-  Timeline shown;           ///< of one rank; exchanges stand where something moves
+  std::size_t busiest = 0;                    ///< rank whose kernels take longest
+  std::vector<std::vector<StagePass>> lanes;  ///< by rank
+  Timeline shown;                             ///< of one rank; exchanges stand where something moves
 };
 
 /// `class_of` has an entry a rank. `shown`: rank whose kernels are placed.

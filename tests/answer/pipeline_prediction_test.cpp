@@ -114,8 +114,7 @@ TEST(PipelinePrediction, micro_batches_beyond_the_warm_up_take_equally_long) {
 TEST(PipelinePrediction, the_bubble_vanishes_over_many_micro_batches) {
   double last = 1.0;
   for (const int m : {4, 16, 64, 256}) {
-    const Prediction p =
-        predicted(pipeline(4, {kHostless, "training.gradient_accumulation=" + std::to_string(m)}));
+    const Prediction p = predicted(pipeline(4, {kHostless, "training.gradient_accumulation=" + std::to_string(m)}));
     // Of the rank that works most.
     Seconds bubble = p.step.time;
     for (const RankClass& one : p.parallel->ranks) bubble = std::min(bubble, one.bubble);
@@ -179,7 +178,8 @@ TEST(PipelinePrediction, replicas_exchange_gradients_once_a_step) {
 
 TEST(PipelinePrediction, sharded_stages_gather_again_and_reduce_once) {
   const Sets sets{"training.parallel.pipeline=2", "training.parallel.data=4", "training.parallel.strategy=fsdp"};
-  const Prediction whole = predicted({"training.parallel.pipeline=2", "training.parallel.data=4"}), cut = predicted(sets);
+  const Prediction whole = predicted({"training.parallel.pipeline=2", "training.parallel.data=4"}),
+                   cut = predicted(sets);
   const auto count = [](const Prediction& p, CollectiveKind kind) {
     std::int64_t sum = 0;
     for (const CommunicationUse& use : p.parallel->communication)

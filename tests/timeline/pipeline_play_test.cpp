@@ -86,14 +86,16 @@ double relaxed(const std::vector<RankActions>& actions, const Times& times) {
     double start = 0.0, end = 0.0;
   };
   std::vector<std::vector<Batch>> batches(actions.size());
-  std::map<std::uint64_t, std::vector<std::pair<std::size_t, std::size_t>>> sides;  // rank and position of each exchange
+  std::map<std::uint64_t, std::vector<std::pair<std::size_t, std::size_t>>>
+      sides;  // rank and position of each exchange
   std::vector<std::vector<std::size_t>> position(actions.size());
   for (std::size_t rank = 0; rank < actions.size(); ++rank)
     for (std::size_t i = 0; i < actions[rank].size(); ++i) {
       if (actions[rank][i].kind != Kind::exchange) continue;
       batches[rank].emplace_back();
       position[rank].push_back(i);
-      for (const auto& transfer : actions[rank][i].transfers) sides[transfer.key()].emplace_back(rank, position[rank].size() - 1);
+      for (const auto& transfer : actions[rank][i].transfers)
+        sides[transfer.key()].emplace_back(rank, position[rank].size() - 1);
     }
   double last = 0.0;
   for (bool moved = true; moved;) {
@@ -127,8 +129,7 @@ double relaxed(const std::vector<RankActions>& actions, const Times& times) {
 }
 
 TEST(PipelinePlay, OfEqualStagesTakesMicroBatchesAndStagesLessOneTimesBothPasses) {
-  for (const auto schedule :
-       {PipelineSchedule::gpipe, PipelineSchedule::one_forward_one_backward})
+  for (const auto schedule : {PipelineSchedule::gpipe, PipelineSchedule::one_forward_one_backward})
     for (const std::int32_t ranks : {2, 4, 8})
       for (const std::int32_t m : {8, 16, 64}) {
         const auto actions = parallel::make_schedule(PipelineShape{schedule, ranks, 1, m});
@@ -143,12 +144,10 @@ TEST(PipelinePlay, AgreesWithARelaxation) {
   std::mt19937 random(7);
   std::uniform_real_distribution<double> seconds(0.1, 2.0);
   for (const auto schedule :
-       {PipelineSchedule::gpipe, PipelineSchedule::one_forward_one_backward,
-        PipelineSchedule::interleaved, PipelineSchedule::zb1p, PipelineSchedule::zbv,
-        PipelineSchedule::interleaved_zero_bubble})
+       {PipelineSchedule::gpipe, PipelineSchedule::one_forward_one_backward, PipelineSchedule::interleaved,
+        PipelineSchedule::zb1p, PipelineSchedule::zbv, PipelineSchedule::interleaved_zero_bubble})
     for (const std::int32_t ranks : {2, 3, 4}) {
-      const std::int32_t v = schedule == PipelineSchedule::zbv ||
-                                     schedule == PipelineSchedule::interleaved ||
+      const std::int32_t v = schedule == PipelineSchedule::zbv || schedule == PipelineSchedule::interleaved ||
                                      schedule == PipelineSchedule::interleaved_zero_bubble
                                  ? 2
                                  : 1;

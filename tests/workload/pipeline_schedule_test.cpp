@@ -17,7 +17,8 @@ std::vector<PipelineShape> shapes() {
   std::vector<PipelineShape> result;
   for (const std::int32_t ranks : {2, 3, 4, 8})
     for (const std::int32_t m : {1, 2, 4, 8, 12, 16, 24, 40}) {
-      for (const auto schedule : {PipelineSchedule::gpipe, PipelineSchedule::one_forward_one_backward, PipelineSchedule::zb1p})
+      for (const auto schedule :
+           {PipelineSchedule::gpipe, PipelineSchedule::one_forward_one_backward, PipelineSchedule::zb1p})
         result.push_back({schedule, ranks, 1, m});
       result.push_back({PipelineSchedule::zbv, ranks, 2, m});
       for (const auto schedule : {PipelineSchedule::interleaved, PipelineSchedule::interleaved_zero_bubble})
@@ -39,7 +40,8 @@ TEST(PipelineSchedule, EveryMicroBatchGoesThroughEveryStageOnce) {
     std::map<std::tuple<int, int, char>, int> count;
     for (const RankActions& actions : make_schedule(shape))
       for (const StageAction& action : actions)
-        if (action.computes()) ++count[{action.stage, action.micro_batch, "FBIW"[static_cast<std::size_t>(action.kind)]}];
+        if (action.computes())
+          ++count[{action.stage, action.micro_batch, "FBIW"[static_cast<std::size_t>(action.kind)]}];
     for (int stage = 0; stage < shape.stages(); ++stage)
       for (int i = 0; i < shape.micro_batches; ++i) {
         const int forward = count[{stage, i, 'F'}], whole = count[{stage, i, 'B'}], input = count[{stage, i, 'I'}],
@@ -96,7 +98,8 @@ TEST(PipelineSchedule, InterleavedWarmsUp) {
 TEST(PipelineSchedule, FirstRanksExchangeAsOftenAsMeasured) {
   const auto batches = [](const PipelineShape& shape) {
     const auto ranks = make_schedule(shape);
-    return std::count_if(ranks[0].begin(), ranks[0].end(), [](const StageAction& a) { return a.kind == Kind::exchange; });
+    return std::count_if(ranks[0].begin(), ranks[0].end(),
+                         [](const StageAction& a) { return a.kind == Kind::exchange; });
   };
   EXPECT_EQ(batches({PipelineSchedule::gpipe, 2, 1, 4}), 8);
   EXPECT_EQ(batches({PipelineSchedule::one_forward_one_backward, 2, 1, 8}), 9);
@@ -114,7 +117,8 @@ TEST(PipelineSchedule, ZbvFoldsTheNetwork) {
   EXPECT_THAT(shape.stages_of(3), testing::ElementsAre(3, 4));
   // The last rank hands activations to itself.
   for (const StageAction& action : make_schedule(shape)[3])
-    for (const Transfer& transfer : action.transfers) EXPECT_FALSE(transfer.stage == 3 && !transfer.gradient && transfer.send);
+    for (const Transfer& transfer : action.transfers)
+      EXPECT_FALSE(transfer.stage == 3 && !transfer.gradient && transfer.send);
 }
 
 TEST(PipelineSchedule, AShortStepStandsForALongOne) {
@@ -136,14 +140,16 @@ TEST(PipelineSchedule, AShortStepStandsForALongOne) {
         ASSERT_EQ(one.kind, other.kind);
         if (one.computes()) ASSERT_EQ(one.stage, other.stage);
         ASSERT_EQ(one.transfers.size(), other.transfers.size());
-        for (std::size_t k = 0; k < one.transfers.size(); ++k) ASSERT_EQ(one.transfers[k].peer, other.transfers[k].peer);
+        for (std::size_t k = 0; k < one.transfers.size(); ++k)
+          ASSERT_EQ(one.transfers[k].peer, other.transfers[k].peer);
       }
     }
   }
 }
 
 TEST(PipelineSchedule, RefusesWhatPyTorchRefuses) {
-  EXPECT_THAT(complaint({PipelineSchedule::one_forward_one_backward, 4, 1, 3}), testing::HasSubstr("as many micro-batches"));
+  EXPECT_THAT(complaint({PipelineSchedule::one_forward_one_backward, 4, 1, 3}),
+              testing::HasSubstr("as many micro-batches"));
   EXPECT_THAT(complaint({PipelineSchedule::interleaved, 4, 2, 9}), testing::HasSubstr("rounds"));
   EXPECT_EQ(complaint({PipelineSchedule::interleaved, 4, 2, 10}), "");
   EXPECT_EQ(complaint({PipelineSchedule::gpipe, 4, 1, 1}), "");

@@ -29,7 +29,8 @@ std::vector<StagePart> parts_of(const ModelDescription& model, const ParallelDes
     return std::llrint(static_cast<double>(stage) * static_cast<double>(model.layers) / static_cast<double>(stages));
   };
   std::vector<StagePart> parts;
-  for (const std::int32_t stage : shape.stages_of(static_cast<std::int32_t>(std::max<std::int64_t>(0, parallel.pipeline_rank))))
+  for (const std::int32_t stage :
+       shape.stages_of(static_cast<std::int32_t>(std::max<std::int64_t>(0, parallel.pipeline_rank))))
     parts.push_back({cut(stage), cut(stage + 1), stage == 0, stage + 1 == stages});
   return parts;
 }

@@ -65,8 +65,8 @@ class Interleaved {
   RankActions actions_;
 };
 
-/// Two stages a rank, of which the last rank's follow each other. Drawn up for at least 2 ranks - 1 micro-batches; those
-/// that there are not are left out.
+/// Two stages a rank, of which the last rank's follow each other. Drawn up for at least 2 ranks - 1 micro-batches;
+/// those that there are not are left out.
 class ZeroBubbleV {
  public:
   ZeroBubbleV(const PipelineShape& shape, std::int32_t rank)
@@ -190,7 +190,7 @@ class Exchanges {
   const PipelineShape& shape_;
   std::vector<RankActions> computations_;
   std::vector<std::size_t> next_;
-  std::vector<std::set<Made>> done_;             ///< made on a rank, or on its way to it
+  std::vector<std::set<Made>> done_;  ///< made on a rank, or on its way to it
   std::vector<std::int32_t> batches_;
   std::vector<std::map<Made, std::int32_t>> received_;
   std::vector<std::pair<std::size_t, std::int32_t>> sends_;  ///< rank and batch, in order

@@ -215,7 +215,8 @@ ShortSchedule shorten(const PipelineShape& shape) {
     one.micro_batches = m;
     more.micro_batches = m + round;
     if (!complaint(one).empty() || !complaint(more).empty()) continue;
-    if (loops(shape.schedule) && (micro_batches_a_round(one) != round || micro_batches_a_round(more) != round)) continue;
+    if (loops(shape.schedule) && (micro_batches_a_round(one) != round || micro_batches_a_round(more) != round))
+      continue;
     const std::vector<RankActions> shorter = make_schedule(one), longer = make_schedule(more);
     ShortSchedule result{m, round, 1 + (shape.micro_batches - m) / round, {}};
     for (std::size_t rank = 0; rank < shorter.size(); ++rank)
@@ -247,7 +248,8 @@ std::string to_string(const StageAction& action) {
     }
     case Kind::wait: return fmt::format("wait for exchange {}", action.batch);
     case Kind::reduce_gradients: return fmt::format("{}REDUCE_GRAD", action.stage);
-    default: return fmt::format("{}{}{}", action.stage, kLetters[static_cast<std::size_t>(action.kind)], action.micro_batch);
+    default:
+      return fmt::format("{}{}{}", action.stage, kLetters[static_cast<std::size_t>(action.kind)], action.micro_batch);
   }
 }
 

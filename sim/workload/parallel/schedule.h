@@ -17,8 +17,8 @@ namespace ridgeline::parallel {
 
 /// An activation that goes to the stage behind its sender's, or a gradient to the stage before.
 struct Transfer {
-  bool send = false;      ///< else this rank receives
-  bool gradient = false;  ///< else an activation
+  bool send = false;                        ///< else this rank receives
+  bool gradient = false;                    ///< else an activation
   std::int32_t stage = 0, micro_batch = 0;  ///< of the sender
   std::int32_t peer = 0;                    ///< rank on the other side
   /// The two sides of one transfer have one key.

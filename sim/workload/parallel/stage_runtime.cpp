@@ -113,7 +113,8 @@ void StageRuntime::step(OpTrace& trace) {
   }
   if (short_.times > 1) {
     const ShortSchedule::Rank round = short_.ranks[rank_];
-    trace.repeats.push_back({{trace.stage_actions[round.begin].begin, trace.stage_actions[round.end - 1].end}, short_.times});
+    trace.repeats.push_back(
+        {{trace.stage_actions[round.begin].begin, trace.stage_actions[round.end - 1].end}, short_.times});
   }
   if (autocast_) eager_.autocast.leave();
   losses_.clear();
@@ -158,8 +159,8 @@ void StageRuntime::forward(Stage& stage, std::size_t micro_batch) {
   eager_.recorder.phase = Phase::forward;
   eager_.recorder.host(HostClass::pipeline_chunk);
   if (hooks_.before_forward) hooks_.before_forward();
-  Tensor output = family_.run_part(stage.part, stage.first ? piece(batch_.tokens, micro_batch)
-                                                           : stage.inputs[micro_batch].value);
+  Tensor output =
+      family_.run_part(stage.part, stage.first ? piece(batch_.tokens, micro_batch) : stage.inputs[micro_batch].value);
   if (hooks_.after_forward) hooks_.after_forward();
   Kept& kept = stage.kept[micro_batch];
   kept.output = output;
@@ -238,7 +239,8 @@ void StageRuntime::exchange(const StageAction& action) {
     const auto micro_batch = static_cast<std::size_t>(transfer.micro_batch);
     if (transfer.send) {
       Stage& from = stage_of(transfer.stage);
-      sent = transfer.gradient ? std::exchange(from.input_gradients[micro_batch], Tensor{}) : from.kept[micro_batch].output;
+      sent = transfer.gradient ? std::exchange(from.input_gradients[micro_batch], Tensor{})
+                               : from.kept[micro_batch].output;
     } else {
       Stage& to = stage_of(transfer.stage + (transfer.gradient ? -1 : 1));
       received = transfer.gradient ? to.output_gradients[micro_batch] : to.inputs[micro_batch].value;

@@ -1,9 +1,9 @@
 // What one rank of a pipeline does in a step: the actions of its schedule, with the tensors that PyTorch's stages keep.
 //
 // Follows torch/distributed/pipelining/{stage,schedules,_backward}.py of PyTorch 2.11. Every micro-batch has buffers of
-// its own for what is received, made in the first step and never freed. A stage keeps its output and the graph behind it
-// until the backward pass; sent tensors are held until their sends were waited for. Batches of sends and receives run on
-// the group's stream, one after the other, and the default stream waits for events. The host never waits.
+// its own for what is received, made in the first step and never freed. A stage keeps its output and the graph behind
+// it until the backward pass; sent tensors are held until their sends were waited for. Batches of sends and receives
+// run on the group's stream, one after the other, and the default stream waits for events. The host never waits.
 #pragma once
 
 #include <deque>
@@ -45,11 +45,11 @@ class StageRuntime {
     std::int32_t number = 0;
     std::size_t part = 0;
     bool first = false, last = false;
-    std::deque<eager::Parameter> inputs;           ///< received activations, or local ones; by micro-batch
-    std::vector<eager::Tensor> output_gradients;   ///< received gradients, or local ones; by micro-batch
-    std::vector<eager::Tensor> input_gradients;    ///< to be sent; by micro-batch
-    std::vector<Kept> kept;                        ///< by micro-batch
-    std::int32_t passes = 0;  ///< through its weights, in this step
+    std::deque<eager::Parameter> inputs;          ///< received activations, or local ones; by micro-batch
+    std::vector<eager::Tensor> output_gradients;  ///< received gradients, or local ones; by micro-batch
+    std::vector<eager::Tensor> input_gradients;   ///< to be sent; by micro-batch
+    std::vector<Kept> kept;                       ///< by micro-batch
+    std::int32_t passes = 0;                      ///< through its weights, in this step
   };
 
   void infer_shapes();
@@ -81,11 +81,11 @@ class StageRuntime {
   RankActions actions_;
   ProcessGroup group_;
   std::deque<Stage> stages_;
-  DType type_;                              ///< of what stages hand on
-  bool single_;                             ///< one stage a rank, in a loop of its own
+  DType type_;   ///< of what stages hand on
+  bool single_;  ///< one stage a rank, in a loop of its own
   std::vector<eager::Tensor> losses_;
-  eager::Tensor output_;                    ///< of the last forward pass: a variable of the loop
-  eager::Tensor sent_forward_, sent_back_;  ///< likewise, of the loops of one stage
+  eager::Tensor output_;                          ///< of the last forward pass: a variable of the loop
+  eager::Tensor sent_forward_, sent_back_;        ///< likewise, of the loops of one stage
   std::vector<std::vector<eager::Tensor>> held_;  ///< by batch, until it is waited for
   std::vector<Work> works_;                       ///< by batch
 };
