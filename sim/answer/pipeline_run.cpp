@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <tuple>
+#include <utility>
 
 #include "sim/answer/communication.h"
 #include "sim/answer/step_run.h"
@@ -14,8 +15,13 @@ namespace {
 
 constexpr std::int32_t kMostClasses = 8;
 
-/// What ranks of one class have in common: blocks of each part, what is before and behind them, micro-batches at once.
-using ClassKey = std::vector<std::tuple<std::int64_t, bool, bool, std::int32_t>>;
+/// What ranks of one class have in common: blocks of each part, what is before and behind them, and the order in which
+/// they run them.
+struct ClassKey {
+  std::vector<std::tuple<std::int64_t, bool, bool>> parts;
+  std::vector<std::pair<parallel::StageAction::Kind, std::int32_t>> order;
+  bool operator==(const ClassKey&) const = default;
+};
 
 std::string name_of_ranks(const std::vector<std::size_t>& ranks, std::size_t all) {
   if (ranks.size() > 1) return fmt::format("stages {} to {}", ranks.front() + 1, ranks.back() + 1);
@@ -50,11 +56,12 @@ void PipelineRun::make_classes() {
   for (std::int32_t rank = 0; rank < shape_.ranks; ++rank) {
     ParallelDescription parallel = scenario.training.parallel;
     parallel.pipeline_rank = rank;
-    const std::int32_t at_once =
-        shape_.ranks <= kMostClasses ? most_in_flight(actions[static_cast<std::size_t>(rank)]) : 0;
     ClassKey key;
     for (const families::StagePart& part : families::parts_of(scenario.model, parallel))
-      key.emplace_back(part.last - part.first, part.embedding, part.head, at_once);
+      key.parts.emplace_back(part.last - part.first, part.embedding, part.head);
+    if (shape_.ranks <= kMostClasses)
+      for (const parallel::StageAction& action : actions[static_cast<std::size_t>(rank)])
+        if (action.computes()) key.order.emplace_back(action.kind, action.stage / shape_.ranks);
     const auto known = static_cast<std::size_t>(std::find(keys.begin(), keys.end(), key) - keys.begin());
     class_of_[static_cast<std::size_t>(rank)] = known;
     if (known < keys.size()) {

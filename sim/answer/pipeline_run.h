@@ -1,6 +1,6 @@
 // A pipeline being answered: one run a class of its ranks, and the play over all of them.
 //
-// Ranks of one class hold the same parts of the network and as many micro-batches at once; of more than eight ranks
+// Ranks of one class hold the same parts of the network and run them in one order; of more than eight ranks
 // those between the first and the last are one class, whose memory is that of its fullest. Each class has a StepRun of
 // its own, so that its op trace, kernels and memory are made once and shared as everything else.
 #pragma once

@@ -87,60 +87,83 @@ double longest_of(const Steps& steps) {
   return longest;
 }
 
+/// What every rank does in a step of so many micro-batches, and from which actions of its class's trace it is played.
+struct Order {
+  Order(std::span<const Played> classes, std::span<const std::size_t> class_of, const parallel::PipelineShape& of)
+      : shape(of), shorter(parallel::shorten(of)), actions(parallel::make_schedule(of)) {
+    parallel::PipelineShape traced = of;
+    traced.micro_batches = shorter.micro_batches;
+    const std::vector<parallel::RankActions> traces = parallel::make_schedule(traced);
+    for (std::size_t rank = 0; rank < actions.size(); ++rank) {
+      const std::size_t own = classes[class_of[rank]].rank;
+      std::vector<std::uint32_t>& places = positions.emplace_back(actions[rank].size());
+      const StandIns stand_ins(traces[own], shape, own);
+      for (std::size_t i = 0; i < places.size(); ++i)
+        places[i] = own == rank ? static_cast<std::uint32_t>(shorter.position(rank, i))
+                                : stand_ins.of(actions[rank][i], rank, of.micro_batches);
+    }
+  }
+  Order(const Order&) = delete;
+  Order& operator=(const Order&) = delete;
+
+  parallel::PipelineShape shape;
+  parallel::ShortSchedule shorter;
+  std::vector<parallel::RankActions> actions;
+  std::vector<std::vector<std::uint32_t>> positions;
+};
+
+/// Rounds beyond the traced ones that are played. Any more take as long as the last half of these do on average.
+constexpr std::int64_t kMostRounds = 256;
+
 class Pipeline {
  public:
   Pipeline(std::span<const PipelineClass> classes, std::span<const std::size_t> class_of,
            const parallel::PipelineShape& shape, const Gpu& gpu, const Host& host, const PipelineOptions& options)
-      : class_of_(class_of),
-        gpu_(gpu),
-        options_(options),
-        shape_(shape),
-        actions_(parallel::make_schedule(shape)),
-        short_(parallel::shorten(shape)) {
+      : class_of_(class_of), gpu_(gpu), options_(options) {
     played_.reserve(classes.size());
     for (const PipelineClass& one : classes)
       played_.emplace_back(one, gpu, host).run_at(top_clock(gpu), gpu, options.longest_stretch);
-    parallel::PipelineShape traced = shape;
-    traced.micro_batches = short_.micro_batches;
-    const std::vector<parallel::RankActions> traces = parallel::make_schedule(traced);
-    for (std::size_t rank = 0; rank < actions_.size(); ++rank) {
-      const std::size_t own = played_[class_of[rank]].rank;
-      std::vector<std::uint32_t>& positions = positions_.emplace_back(actions_[rank].size());
-      const StandIns stand_ins(traces[own], shape, own);
-      for (std::size_t i = 0; i < positions.size(); ++i)
-        positions[i] = own == rank ? static_cast<std::uint32_t>(short_.position(rank, i))
-                                   : stand_ins.of(actions_[rank][i], rank, shape.micro_batches);
+    const parallel::ShortSchedule shorter = parallel::shorten(shape);
+    parallel::PipelineShape most = shape;
+    if (shorter.times > kMostRounds + 1) {
+      most.micro_batches = shorter.micro_batches + shorter.round * static_cast<std::int32_t>(kMostRounds);
+      parallel::PipelineShape half = most;
+      half.micro_batches -= shorter.round * static_cast<std::int32_t>(kMostRounds / 2);
+      half_.emplace(played_, class_of_, half);
+      further_ = static_cast<double>(shape.micro_batches - most.micro_batches) /
+                 static_cast<double>(most.micro_batches - half.micro_batches);
     }
+    order_.emplace(played_, class_of_, most);
   }
 
-  [[nodiscard]] std::vector<PlayedRank> ranks() const {
-    std::vector<PlayedRank> result;
-    for (std::size_t rank = 0; rank < actions_.size(); ++rank) {
-      const Played& one = played_[class_of_[rank]];
-      result.push_back({&one.script, &actions_[rank], positions_[rank], one.plan.streams, one.plan.events});
-    }
-    return result;
+  Seconds settle() {
+    Steps half;
+    if (half_) half = settle(*half_);
+    last_ = settle(*order_);
+    for (std::size_t i = 0; i < half.size(); ++i) go_on(last_[i], half[i]);
+    return Seconds{longest_of(last_)};
   }
 
   /// Repeats the step until its time and the hosts' leads no longer change.
-  Seconds settle() {
-    play_.emplace(ranks(), gpu_.launch.queue_depth, gpu_.launch.start_latency.value(), transfer_times());
+  Steps settle(const Order& order) {
+    Steps last;
+    play_.emplace(ranks(order), gpu_.launch.queue_depth, gpu_.launch.start_latency.value(), transfer_times());
     double before = 0.0;
     std::vector<double> leads;
     steps_run_ = 0;
     while (steps_run_ < std::max(2, options_.timeline.most_steps)) {
-      last_ = play_->step();
+      last = play_->step();
       ++steps_run_;
-      const double step = longest_of(last_);
+      const double step = longest_of(last);
       std::vector<double> now;
-      for (const auto& one : last_) now.push_back(one.end - one.host);
+      for (const auto& one : last) now.push_back(one.end - one.host);
       bool same = steps_run_ > 2 && std::abs(step - before) <= kSettled * step;
       for (std::size_t i = 0; same && i < now.size(); ++i) same = std::abs(now[i] - leads[i]) <= kSettled * step;
       before = step;
       leads = std::move(now);
       if (same) break;
     }
-    return Seconds{before};
+    return last;
   }
 
   /// Clocks that the power limit leaves each class.
@@ -174,15 +197,35 @@ class Pipeline {
     for (std::size_t rank = 0; rank < last_.size(); ++rank) {
       std::vector<StagePass>& lane = timeline.lanes.emplace_back();
       for (const PipelinePlay::Pass& pass : play_->passes(rank))
-        lane.push_back({actions_[rank][pass.action], Seconds{pass.start - begin_}, Seconds{pass.end - begin_}});
+        lane.push_back({order_->actions[rank][pass.action], Seconds{pass.start - begin_}, Seconds{pass.end - begin_}});
     }
     return timeline;
   }
 
  private:
+  [[nodiscard]] std::vector<PlayedRank> ranks(const Order& order) const {
+    std::vector<PlayedRank> result;
+    for (std::size_t rank = 0; rank < order.actions.size(); ++rank) {
+      const Played& one = played_[class_of_[rank]];
+      result.push_back({&one.script, &order.actions[rank], order.positions[rank], one.plan.streams, one.plan.events});
+    }
+    return result;
+  }
+
+  /// What a step adds beyond one that was played half as far.
+  void go_on(PipelinePlay::RankStep& step, const PipelinePlay::RankStep& half) const {
+    const auto on = [&](double whole, double part) { return further_ * (whole - part); };
+    const double longer = on(step.end - step.begin, half.end - half.begin);
+    step.host += on(step.host - step.begin, half.host - half.begin);
+    step.end += longer;
+    step.starved += on(step.starved, half.starved);
+    step.transfers += on(step.transfers, half.transfers);
+    step.bubble += on(step.bubble, half.bubble);
+  }
+
   [[nodiscard]] std::vector<double> transfer_times() const {
     std::vector<double> times;
-    const std::size_t n = actions_.size();
+    const std::size_t n = class_of_.size();
     for (std::size_t i = 0; options_.transfer_time && i < n * n; ++i) {
       const std::size_t apart = (i % n + n - i / n) % n;  // stages send to neighbours, the last rank to the first
       times.push_back(apart == 1 || apart + 1 == n ? options_.transfer_time(i / n, i % n).value() : 0.0);
@@ -207,6 +250,13 @@ class Pipeline {
     for (const Action& action : one.program.steady_step())
       if (action.kind == Action::Kind::launch)
         blocks.push_back(std::min(1.0, one.program.launches[action.index].blocks() / std::max(1, gpu_.sm.count)));
+    // Behind the rounds that were played come those that were not.
+    const double unplayed = last_[rank].end - last_[rank].begin - (step.end - step.begin);
+    for (std::size_t i = one.plan.repeat.end; half_ && i < spans.size(); ++i) {
+      spans[i].issued += unplayed;
+      spans[i].start += unplayed;
+      spans[i].end += unplayed;
+    }
     const std::vector<double> alone = exposed_spans(one.plan, spans);
     double busy = 0.0, occupied = 0.0, clocks = 0.0, held = 0.0;
     for (std::size_t i = 0; i < spans.size(); ++i) {
@@ -240,11 +290,9 @@ class Pipeline {
   std::span<const std::size_t> class_of_;
   const Gpu& gpu_;
   const PipelineOptions& options_;
-  parallel::PipelineShape shape_;
-  std::vector<parallel::RankActions> actions_;
-  parallel::ShortSchedule short_;
   std::vector<Played> played_;
-  std::vector<std::vector<std::uint32_t>> positions_;
+  std::optional<Order> order_, half_;  ///< of the step as far as it is played, and half as far
+  double further_ = 0.0;               ///< what is not played, in differences of these two
   std::optional<PipelinePlay> play_;
   Steps last_;
   double begin_ = 0.0;  ///< of the step that is shown

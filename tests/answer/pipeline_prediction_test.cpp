@@ -108,6 +108,7 @@ TEST(PipelinePrediction, micro_batches_beyond_the_warm_up_take_equally_long) {
     const double each = at(5) - at(4);
     EXPECT_NEAR(at(7) - at(6), each, 0.01 * each) << schedule;
     EXPECT_NEAR((at(96) - at(32)) / 64.0, each, 0.01 * each) << schedule;
+    EXPECT_NEAR((at(1 << 16) - at(96)) / ((1 << 16) - 96), each, 0.01 * each) << schedule;
   }
 }
 

@@ -162,17 +162,18 @@ TEST(PipelinePlay, AgreesWithARelaxation) {
     }
 }
 
-TEST(PipelinePlay, InterleavingShortensTheBubble) {
-  const auto step = [](PipelineSchedule schedule, std::int32_t v) {
+// Four ranks and 16 micro-batches: the bubble of interleaved stages would be that of 1F1B divided by their number if
+// exchanges ran beside each other. On one stream a receive whose sender is not ready holds up what stands behind it.
+// The figures are those of an independent relaxation of the same lists.
+TEST(PipelinePlay, OneStreamOfExchangesTakesAwayWhatInterleavingGains) {
+  const auto bubble = [](PipelineSchedule schedule, std::int32_t v) {
     const auto actions = parallel::make_schedule(PipelineShape{schedule, 4, v, 16});
-    return play(actions, equal_times(actions, 1.0 / v, 2.0 / v, 0.0));
+    return play(actions, equal_times(actions, 1.0 / v, 2.0 / v, 0.0)) - 16 * 3.0;
   };
-  const double ideal = 16 * 3.0;
-  const double one = step(PipelineSchedule::one_forward_one_backward, 1) - ideal,
-               two = step(PipelineSchedule::interleaved, 2) - ideal;
-  EXPECT_NEAR(one, 3 * 3.0, 1e-9);
-  EXPECT_LT(two, 0.75 * one);
-  EXPECT_LT(step(PipelineSchedule::zb1p, 1) - ideal, one);
+  EXPECT_NEAR(bubble(PipelineSchedule::one_forward_one_backward, 1), 9.0, 1e-9);
+  EXPECT_NEAR(bubble(PipelineSchedule::interleaved, 2), 10.0, 1e-9);
+  EXPECT_NEAR(bubble(PipelineSchedule::interleaved, 4), 10.0, 1e-9);
+  EXPECT_LT(bubble(PipelineSchedule::zb1p, 1), 9.0);
 }
 
 TEST(PipelinePlay, TheBubbleVanishesOverManyMicroBatches) {

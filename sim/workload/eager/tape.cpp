@@ -92,6 +92,13 @@ Tape::Weights Tape::run_inputs(Eager& eager, const Tensor& root, Tensor gradient
   (*root.node->buffer_)[root.output] = std::move(gradient);
   work_off(eager, ready, &later);
   for (const Cut& cut : cuts) cut.node->edges[cut.edge].node = cut.to;
+  // Nothing leads back to nodes above the first that parts: the root is taken off the graph.
+  if (!later.splits.empty())
+    std::erase_if(later.others, [&](Node* node) {
+      const bool above = node->sequence > later.splits.front().node->sequence;
+      if (above) node->release();
+      return above;
+    });
   return later;
 }
 

@@ -115,6 +115,7 @@ class Exchanges {
         done_(next_.size()),
         batches_(next_.size()),
         received_(next_.size()),
+        last_sent_(next_.size(), -1),
         result_(next_.size()) {}
 
   std::vector<RankActions> actions() {
@@ -132,9 +133,9 @@ class Exchanges {
       }
       if (more && !progress) throw std::logic_error("a schedule whose computations wait for each other");
     }
+    // The last one first: it ends behind all others, so that these are over.
     for (std::size_t rank = 0; rank < next_.size(); ++rank)
-      for (auto batch = sends_.rbegin(); batch != sends_.rend(); ++batch)
-        if (batch->first == rank) result_[rank].push_back({Kind::wait, 0, 0, batch->second, {}});
+      if (last_sent_[rank] >= 0) result_[rank].push_back({Kind::wait, 0, 0, last_sent_[rank], {}});
     return std::move(result_);
   }
 
@@ -175,7 +176,7 @@ class Exchanges {
     const auto to = static_cast<std::size_t>(shape_.rank_of(action.stage + (back ? -1 : 1)));
     if (to == rank) return;
     Transfer transfer{true, back, action.stage, action.micro_batch, static_cast<std::int32_t>(to)};
-    sends_.emplace_back(rank, exchange(rank, transfer));
+    last_sent_[rank] = exchange(rank, transfer);
     transfer.send = false;
     transfer.peer = static_cast<std::int32_t>(rank);
     const Made made{action.stage, back, action.micro_batch};
@@ -193,7 +194,7 @@ class Exchanges {
   std::vector<std::set<Made>> done_;  ///< made on a rank, or on its way to it
   std::vector<std::int32_t> batches_;
   std::vector<std::map<Made, std::int32_t>> received_;
-  std::vector<std::pair<std::size_t, std::int32_t>> sends_;  ///< rank and batch, in order
+  std::vector<std::int32_t> last_sent_;  ///< batch; -1: none
   std::vector<RankActions> result_;
 };
 

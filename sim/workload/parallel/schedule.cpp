@@ -181,6 +181,9 @@ std::string complaint(const PipelineShape& shape) {
   const std::int32_t m = shape.micro_batches;
   if (shape.schedule == PipelineSchedule::one_forward_one_backward && m < shape.ranks)
     return fmt::format("1f1b of {} stages needs as many micro-batches at least; there are {}", shape.ranks, m);
+  constexpr std::int32_t kMost = 4096;
+  if (shape.schedule == PipelineSchedule::gpipe && m > kMost)
+    return fmt::format("gpipe holds all micro-batches at once: {} are more than the {} that are modelled", m, kMost);
   const std::int32_t rounds = std::max(1, m / shape.ranks);
   if (loops(shape.schedule) && m % rounds != 0)
     return fmt::format("{} micro-batches cannot be taken in {} equal rounds, as {} ranks take them", m, rounds,
