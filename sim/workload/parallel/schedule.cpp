@@ -139,19 +139,20 @@ std::int32_t batches_in(const RankActions& actions, std::size_t begin, std::size
   return result;
 }
 
-/// Where the round of `more` micro-batches stands that `longer` has more than `shorter`, twice in `shorter` already.
+/// Where a round of `more` micro-batches stands that `longer` has more than `shorter`: between two like it, so that it is
+/// neither the first nor the last, with which wrappers and optimizers do more.
 std::optional<ShortSchedule::Rank> round_of(const RankActions& shorter, const RankActions& longer, std::int32_t more) {
   const std::size_t length = longer.size() - shorter.size();
   const std::int32_t batches = batches_in(longer, 0, longer.size()) - batches_in(shorter, 0, shorter.size());
   std::size_t alike = 0;
   while (alike < shorter.size() && shorter[alike] == longer[alike]) ++alike;
-  if (alike < 2 * length) return std::nullopt;
-  for (std::size_t i = alike; i < shorter.size(); ++i)
-    if (!same_later(shorter[i], longer[i + length], more, batches)) return std::nullopt;
-  // Of what is alike, the last round is like the one before it.
-  for (std::size_t i = alike - length; i < alike; ++i)
+  if (alike < 3 * length) return std::nullopt;
+  const ShortSchedule::Rank round{alike - 2 * length, alike - length};
+  for (std::size_t i = round.begin; i < alike; ++i)
     if (!same_later(shorter[i - length], shorter[i], more, batches)) return std::nullopt;
-  return ShortSchedule::Rank{alike - length, alike};
+  for (std::size_t i = round.end; i < shorter.size(); ++i)
+    if (!same_later(shorter[i], longer[i + length], more, batches)) return std::nullopt;
+  return round;
 }
 
 ShortSchedule whole_of(const PipelineShape& shape) {

@@ -92,7 +92,7 @@ struct ShortSchedule {
   }
 };
 
-/// The shortest that holds the warm-up, two rounds and the end; the whole step where nothing repeats.
+/// The shortest that holds the warm-up, three rounds and the end; the whole step where nothing repeats.
 ShortSchedule shorten(const PipelineShape& shape);
 
 /// Micro-batches whose activations a rank holds at once at most, over its stages.
