@@ -121,7 +121,7 @@ std::vector<Change> time_changes(const Scenario& s, const StepShares& shares) {
   if (s.training.activation_checkpointing != ActivationCheckpointing::none)
     add("training.activation_checkpointing=none", "no second forward pass",
         [](Scenario& c) { c.training.activation_checkpointing = ActivationCheckpointing::none; });
-  if (s.training.gradient_accumulation > 1) {
+  if (s.training.gradient_accumulation > 1 && !s.training.parallel.pipelined()) {
     const std::int64_t batch = s.training.micro_batch * s.training.gradient_accumulation;
     add(fmt::format("training.micro_batch={} training.gradient_accumulation=1", batch),
         "one larger batch fills the GPU better", [batch](Scenario& c) {
@@ -129,6 +129,7 @@ std::vector<Change> time_changes(const Scenario& s, const StepShares& shares) {
           c.training.gradient_accumulation = 1;
         });
   }
+  if (s.cluster && s.training.parallel.pipelined()) return out;
   if (s.cluster && s.training.parallel.several()) return with_parallel_changes(s, std::move(out));
   const bool can_compile = s.software.has_compile;
   if (!s.compile && can_compile && (shares.idle > kWorthAShare || shares.elementwise > kWorthAShare))

@@ -1,5 +1,6 @@
 #include "sim/answer/communication.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "sim/answer/launched_kernels.h"
@@ -17,11 +18,26 @@ const Collective* collective_of(const StepProgram& program, const Action& action
 }  // namespace
 
 Placement placement_of(const Scenario& scenario, const Collective& collective) {
-  const ParallelDescription& how = scenario.training.parallel;
-  const std::int64_t stride = collective.group == GroupKind::tensor      ? 1
-                              : collective.group == GroupKind::replicate ? how.tensor * (how.data / how.replicate)
-                                                                         : how.tensor;
+  const std::int64_t stride = stride_of(scenario.training.parallel, collective.group);
   return place(*scenario.cluster, static_cast<int>(collective.ranks), static_cast<int>(stride));
+}
+
+std::int64_t bytes_between_stages(const Scenario& scenario) {
+  const TrainingDescription& t = scenario.training;
+  return t.micro_batch * t.sequence_length * scenario.model.hidden * bytes_of(t.stage_type());
+}
+
+CollectiveTime time_between_stages(const Scenario& scenario, std::size_t from, std::size_t to, std::int64_t bytes) {
+  const auto stride = static_cast<std::size_t>(stride_of(scenario.training.parallel, GroupKind::pipeline));
+  const auto a_node = static_cast<std::size_t>(scenario.cluster->gpus);
+  Placement between{.ranks = 2, .ranks_a_node = 2, .nodes = 1, .stride = static_cast<int>(stride), .groups_a_nic = 1};
+  if (from * stride / a_node != to * stride / a_node) {
+    between.ranks_a_node = 1;
+    between.nodes = 2;
+    between.groups_a_nic = static_cast<int>(std::min(stride, a_node));
+  }
+  const Collective exchange{CollectiveKind::send_recv, GroupKind::pipeline, scenario.training.stage_type(), 2, bytes};
+  return collective_time(*scenario.cluster, scenario.gpu, exchange, between);
 }
 
 CollectiveTime time_of_collective(const Scenario& scenario, const Collective& collective) {
@@ -107,12 +123,20 @@ void allow_for_first_buckets(MemoryPrediction& memory, const Scenario& scenario,
 
 std::int64_t communicator_bytes(const Scenario& scenario) {
   const ParallelDescription& how = scenario.training.parallel;
-  if (!scenario.cluster || !how.several()) return 0;
+  if (!scenario.cluster || how.gpus() == 1) return 0;
   const Cluster& cluster = *scenario.cluster;
   const auto group = [&](std::int64_t ranks) {
     return communicator_memory(cluster, {.ranks = static_cast<int>(ranks), .collectives = true, .peers = 0});
   };
   Bytes sum = nccl_base_memory(cluster);
+  if (how.pipelined()) {
+    // Neighbours in the pipeline; of looped schedules the last rank sends to the first too.
+    const bool end = how.pipeline_rank <= 0 || how.pipeline_rank + 1 == how.pipeline;
+    const bool loops = how.virtual_stages > 1 && how.schedule != PipelineSchedule::zbv;
+    const int peers = how.pipeline == 2 || (end && !loops) ? 1 : 2;
+    sum +=
+        communicator_memory(cluster, {.ranks = static_cast<int>(how.pipeline), .collectives = false, .peers = peers});
+  }
   const std::int64_t shards = how.data / how.replicate;
   if (shards > 1) sum += group(shards);
   if (how.tensor > 1) sum += group(how.tensor);

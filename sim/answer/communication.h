@@ -18,6 +18,11 @@ namespace ridgeline {
 /// Where the ranks of a group of this kind stand. Sharded ranks are neighbours, replicas of shards lie apart.
 Placement placement_of(const Scenario& scenario, const Collective& collective);
 
+/// Of what one stage of a pipeline hands to another, a micro-batch; and from one rank of the pipeline to another, where
+/// all that stand beside these do the same.
+std::int64_t bytes_between_stages(const Scenario& scenario);
+CollectiveTime time_between_stages(const Scenario& scenario, std::size_t from, std::size_t to, std::int64_t bytes);
+
 /// Alone, all ranks ready. The scenario has a cluster.
 CollectiveTime time_of_collective(const Scenario& scenario, const Collective& collective);
 KernelTime kernel_time_of_collective(const Scenario& scenario, const Collective& collective);

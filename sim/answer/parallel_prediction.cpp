@@ -39,7 +39,7 @@ std::string sentence(const Collective& collective, std::size_t number, std::size
 
 std::optional<ParallelPrediction> parallel_prediction(const StepRun& run) {
   const Scenario& scenario = run.scenario();
-  if (!scenario.cluster || !scenario.training.parallel.several()) return std::nullopt;
+  if (!scenario.cluster || scenario.training.parallel.gpus() == 1) return std::nullopt;
   ParallelPrediction result;
   result.gpus = scenario.training.parallel.gpus();
   const Timeline& timeline = run.timeline();
@@ -61,12 +61,14 @@ std::optional<ParallelPrediction> parallel_prediction(const StepRun& run) {
     if (span.exposed > worst.exposed)
       worst = {static_cast<std::size_t>(use - result.communication.begin()), static_cast<std::size_t>(use->count),
                collective, span.exposed};
-    ++use->count;
-    use->bytes += collective->bytes;
-    use->time += span.end - span.start;
-    use->exposed += span.exposed;
-    result.exposed += span.exposed;
-    result.hidden += span.end - span.start - span.exposed;
+    const std::int64_t times = timeline.repeat.launches.times_of(i);
+    const auto factor = static_cast<double>(times);
+    use->count += times;
+    use->bytes += times * collective->bytes;
+    use->time += (span.end - span.start) * factor;
+    use->exposed += span.exposed * factor;
+    result.exposed += span.exposed * factor;
+    result.hidden += (span.end - span.start - span.exposed) * factor;
   }
   if (worst.collective != nullptr)
     result.limit = sentence(*worst.collective, worst.number,
@@ -74,9 +76,16 @@ std::optional<ParallelPrediction> parallel_prediction(const StepRun& run) {
   std::stable_sort(result.communication.begin(), result.communication.end(),
                    [](const CommunicationUse& a, const CommunicationUse& b) { return a.time > b.time; });
   if (timeline.step.value() > 0.0)
-    result.efficiency =
-        ratio(alone(run), timeline.step) / static_cast<double>(scenario.training.parallel.tensor);  // of one GPU's work
-  result.ranks.push_back({"every rank", result.gpus, timeline.step, run.memory(), communicator_bytes(scenario)});
+    result.efficiency = ratio(alone(run), timeline.step) /
+                        static_cast<double>(scenario.training.parallel.tensor * scenario.training.parallel.pipeline);
+  if (const PipelineRun* stages = run.pipeline()) {
+    const std::vector<StageTime>& ranks = stages->timeline().ranks;
+    for (const StageTime& rank : ranks) result.bubble += rank.bubble / static_cast<double>(ranks.size());
+    result.ranks = stages->rank_classes();
+    return result;
+  }
+  result.ranks.push_back(
+      {"every rank", result.gpus, timeline.step, run.memory(), communicator_bytes(scenario), {}, {}});
   return result;
 }
 

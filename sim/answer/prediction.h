@@ -105,6 +105,7 @@ struct RankClass {
   Seconds step;
   MemoryPrediction memory;
   std::int64_t communicator_bytes = 0;  ///< of its device's memory, part of MemoryPrediction::context
+  Seconds busy, bubble;                 ///< of a pipeline's first such rank: its kernels, and waiting for other ranks
 };
 
 /// What several GPUs do together. `step` and `memory` of the prediction are those of the slowest and the fullest rank.

@@ -45,6 +45,7 @@ Sensitivity step_sensitivity(const StepRun& run, double factor) {
   // The step stays; the chip and the host under it change.
   const auto time_of = [&](const Scenario& changed) {
     run.go_on();
+    if (run.pipeline() != nullptr) return StepRun(run.session(), changed, run.engine()).timeline().step;
     return step_time(run.trace(), changed, run.engine());
   };
   for (const Resource resource : kResources) {
@@ -55,7 +56,7 @@ Sensitivity step_sensitivity(const StepRun& run, double factor) {
     result.note(resource, time_of(changed));
   }
   for (const LinkResource resource : kLinkResources) {
-    if (!scenario.cluster || !scenario.training.parallel.several()) break;
+    if (!scenario.cluster || scenario.training.parallel.gpus() == 1) break;
     if (resource != LinkResource::link_bandwidth && scenario.cluster->nodes == 1) continue;
     Scenario changed = scenario;
     changed.cluster = with_more(*scenario.cluster, resource, factor);

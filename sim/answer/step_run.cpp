@@ -97,12 +97,20 @@ std::shared_ptr<SharedKernels> StepRun::shared_kernels() const {
   return kernels_.get([&] { return session_.kernels(scenario_.gpu, scenario_.software); });
 }
 
+const PipelineRun* StepRun::pipeline() const {
+  const ParallelDescription& how = scenario_.training.parallel;
+  if (scenario_.recorded || !scenario_.cluster || !how.pipelined() || how.pipeline_rank >= 0) return nullptr;
+  return pipeline_.get([&] { return std::make_unique<PipelineRun>(*this); }).get();
+}
+
 const OpTrace& StepRun::trace() const {
   go_on();
+  if (const PipelineRun* stages = pipeline()) return stages->shown().trace();
   return scenario_.recorded ? recording()->recording.trace : shared_trace()->trace;
 }
 
 const StepProgram& StepRun::program() const {
+  if (const PipelineRun* stages = pipeline()) return stages->shown().program();
   return program_.get([&] {
     const OpTrace& made_of = trace();
     go_on();
@@ -113,6 +121,7 @@ const StepProgram& StepRun::program() const {
 }
 
 const std::vector<KernelTime>& StepRun::times() const {
+  if (const PipelineRun* stages = pipeline()) return stages->shown().times();
   return times_.get([&] {
     const StepProgram& made = program();
     go_on();
@@ -122,6 +131,7 @@ const std::vector<KernelTime>& StepRun::times() const {
 }
 
 const Timeline& StepRun::timeline() const {
+  if (const PipelineRun* stages = pipeline()) return stages->timeline().shown;
   return timeline_.get([&] {
     const std::vector<KernelTime>& each = times();
     go_on();
@@ -129,8 +139,7 @@ const Timeline& StepRun::timeline() const {
   });
 }
 
-Seconds StepRun::step_with(const Host& host, double kernel_factor, double host_factor) const {
-  go_on();
+std::vector<KernelTime> StepRun::scaled_times(double kernel_factor) const {
   std::vector<KernelTime> scaled = times();
   const std::vector<LaunchedKernel> kernels = launched_kernels(program());
   for (std::size_t i = 0; i < scaled.size(); ++i) {
@@ -142,9 +151,15 @@ Seconds StepRun::step_with(const Host& host, double kernel_factor, double host_f
     const CollectiveTime alone = time_of_collective(scenario_, *collective);
     if (alone.time.value() > 0.0) scaled[i].stretch(ratio(kernel_factor < 1.0 ? alone.low : alone.high, alone.time));
   }
+  return scaled;
+}
+
+Seconds StepRun::step_with(const Host& host, double kernel_factor, double host_factor) const {
+  go_on();
   Host other = host;
   other.scale *= host_factor;
-  return line_of(scaled, other).step;
+  if (const PipelineRun* stages = pipeline()) return stages->step_with(other, kernel_factor);
+  return line_of(scaled_times(kernel_factor), other).step;
 }
 
 Timeline StepRun::line_of(std::span<const KernelTime> each, const Host& host) const {
@@ -193,6 +208,7 @@ const StepRun::Step& StepRun::described_step() const {
 const StepPrediction& StepRun::step() const { return described_step().step; }
 
 const MemoryPrediction& StepRun::memory() const {
+  if (const PipelineRun* stages = pipeline()) return stages->fullest().memory();
   return memory_.get([&] {
     if (!knows_allocations(scenario_)) return memory_as_recorded(recording()->measured, scenario_);
     const StepProgram& made = program();
@@ -208,6 +224,7 @@ const MemoryPrediction& StepRun::memory() const {
 }
 
 const MemoryResult& StepRun::memory_run() const {
+  if (const PipelineRun* stages = pipeline()) return stages->shown().memory_run();
   return memory_run_.get([&] {
     if (!knows_allocations(scenario_))
       throw UserError(fmt::format(

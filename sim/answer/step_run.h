@@ -14,6 +14,7 @@
 
 #include "sim/answer/busy_range.h"
 #include "sim/answer/lazy.h"
+#include "sim/answer/pipeline_run.h"
 #include "sim/answer/prediction.h"
 #include "sim/answer/session.h"
 #include "sim/trace/replayable.h"
@@ -53,6 +54,12 @@ class StepRun {
   /// The recording of a recorded step, made ready for the scenario's GPU and software; null for others.
   [[nodiscard]] const trace::Replayable* recording() const;
 
+  /// The classes of a pipeline's ranks; null without one. Trace, program, times and memory_run() are those of the class
+  /// that is shown, memory() is that of the fullest.
+  [[nodiscard]] const PipelineRun* pipeline() const;
+  /// `times()`, kernels so many times as long, collectives as long as measured ones took at least or at most.
+  [[nodiscard]] std::vector<KernelTime> scaled_times(double factor) const;
+
   /// Throws Cancelled where the run was told to stop.
   void go_on() const;
 
@@ -73,6 +80,7 @@ class StepRun {
   std::stop_token stop_;
   std::shared_ptr<SharedTrace> given_trace_;
   Lazy<trace::Replayable> recording_;
+  Lazy<std::unique_ptr<PipelineRun>> pipeline_;
   Lazy<std::shared_ptr<SharedTrace>> trace_;
   Lazy<std::shared_ptr<SharedKernels>> kernels_;
   Lazy<StepProgram> program_;

@@ -119,6 +119,8 @@ class Runner {
   bool play(std::uint32_t begin, std::uint32_t end) {
     for (const RepeatedActions& repeat : program_.repeats) {
       if (repeat.actions.begin < begin || repeat.actions.end > end) continue;
+      // A round of a pipeline frees what a round before it allocated: memory does not grow with their number.
+      if (!program_.stage_actions.empty()) continue;
       if (!play_once(begin, repeat.actions.begin)) return false;
       if (!play_repeated(repeat)) return false;
       begin = repeat.actions.end;

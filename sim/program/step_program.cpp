@@ -41,6 +41,7 @@ class Assembler {
     std::size_t step = 0, repeat = 0;
     for (const RepeatedRange& range : trace_.repeats) program_.repeats.push_back({{}, range.times});
     for (std::uint32_t i = 0; i <= trace_.records.size(); ++i) {
+      add_stage_actions(i);
       if (repeat < trace_.repeats.size()) {
         const StepRange records = trace_.repeats[repeat].records;
         if (records.begin == i) program_.repeats[repeat].actions.begin = here();
@@ -67,6 +68,17 @@ class Assembler {
   };
 
   [[nodiscard]] std::uint32_t here() const { return static_cast<std::uint32_t>(program_.actions.size()); }
+
+  /// Those that begin or end before record `i`. They follow each other; some are empty.
+  void add_stage_actions(std::uint32_t i) {
+    const std::vector<StepRange>& all = trace_.stage_actions;
+    while (program_.stage_actions.size() <= all.size()) {
+      const std::size_t next = program_.stage_actions.size();
+      if (next > 0 && all[next - 1].end == i) program_.stage_actions.back().end = here();
+      if (next == all.size() || all[next].begin != i) return;
+      program_.stage_actions.push_back({here(), here()});
+    }
+  }
 
   void add(const Record& record) {
     switch (record.kind) {

@@ -54,6 +54,7 @@ struct StepProgram {
   std::vector<Action> actions;
   std::vector<StepRange> steps;             ///< ranges of `actions`; what lies before the first sets up
   std::vector<RepeatedActions> repeats;     ///< in order, at most one a step
+  std::vector<StepRange> stage_actions;     ///< of a rank of a pipeline: of each action of its steady step
   std::vector<std::uint32_t> approximated;  ///< entries of `trace->ops` without a rule of their own
 
   /// More than the default one.

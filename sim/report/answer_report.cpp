@@ -32,8 +32,12 @@ const MemoryResult& memory_of(const StepRun& run, const char* option) {
   }
 }
 
+/// Of a pipeline the class whose memory is predicted.
+const StepRun& fullest_of(const StepRun& run) { return run.pipeline() != nullptr ? run.pipeline()->fullest() : run; }
+
 MemoryReport memory_report_of(const StepRun& run) {
-  return report_memory(run.program(), memory_of(run, "--memory-report"));
+  const StepRun& of = fullest_of(run);
+  return report_memory(of.program(), memory_of(of, "--memory-report"));
 }
 
 ReplayResult replay_of(const StepRun& run, const Prediction& prediction) {
@@ -102,6 +106,7 @@ std::string answer_timeline(const StepRun& run) {
                        .cuda_graphs = scenario.cuda_graphs,
                        .memory = memory,
                        .optimizer = scenario.recorded ? "Optimizer" : class_of(scenario.training.optimizer.kind),
+                       .pipeline = run.pipeline() != nullptr ? &run.pipeline()->timeline() : nullptr,
                        .block = scenario.recorded ? "" : block_of(scenario.model.family)});
 }
 
@@ -117,7 +122,8 @@ std::string answer_op_trace(const StepRun& run) {
 }
 
 std::string answer_memory_snapshot(const StepRun& run) {
-  return memory_snapshot(run.program(), memory_of(run, "--memory-snapshot"), run.scenario().allocator);
+  const StepRun& of = fullest_of(run);
+  return memory_snapshot(of.program(), memory_of(of, "--memory-snapshot"), run.scenario().allocator);
 }
 
 nlohmann::ordered_json answer_page_part(const StepRun& run, const Prediction& prediction, const std::string& title) {

@@ -19,7 +19,7 @@
 namespace ridgeline {
 namespace {
 
-constexpr int kHostProcess = 1, kDevice = 0, kStream = 7;
+constexpr int kHostProcess = 1, kDevice = 0, kStream = 7, kPipelineProcess = 2;
 constexpr int kMainThread = 1, kAutogradThread = 2;
 constexpr const char* kStep = "ProfilerStep#1";
 
@@ -49,6 +49,7 @@ class Writer {
     for (const HostSlice& slice : slices_) host(slice);
     for (std::size_t i = 0; i < launches_.size(); ++i) kernel(i);
     add_counters(events_, in_, slices_, kDevice);
+    if (in_.pipeline != nullptr) add_lanes(*in_.pipeline);
     std::string out;
     out.reserve(events_.text().size() + 1024);
     {
@@ -101,6 +102,21 @@ class Writer {
   [[nodiscard]] const Collective* collective_of(const Action& launch) const {
     if (launch.call == Action::kNoCall || in_.program.trace == nullptr) return nullptr;
     return std::get_if<Collective>(&in_.program.trace->ops[in_.program.trace->calls[launch.call].op]);
+  }
+
+  /// A process for the pipeline, with a lane a rank.
+  void add_lanes(const PipelineTimeline& pipeline) {
+    events_.metadata("process_name", kPipelineProcess, 0, "name", "pipeline");
+    events_.metadata("process_sort_index", kPipelineProcess, 0, "sort_index", 2);
+    for (std::size_t rank = 0; rank < pipeline.lanes.size(); ++rank) {
+      const int lane = static_cast<int>(rank);
+      events_.metadata("thread_name", kPipelineProcess, lane, "name", fmt::format("rank {}", rank));
+      for (const StagePass& pass : pipeline.lanes[rank])
+        events_.slice("pipeline", to_string(pass.action), kPipelineProcess, lane, pass.start.value(), pass.end.value(),
+                      [&](JsonObject& arguments) {
+                        arguments.add("stage", pass.action.stage).add("micro_batch", pass.action.micro_batch);
+                      });
+    }
   }
 
   /// Streams are numbered as PyTorch's pool gives them out.

@@ -14,6 +14,7 @@
 #include "sim/hardware/host.h"
 #include "sim/memory/memory_run.h"
 #include "sim/program/step_program.h"
+#include "sim/timeline/pipeline_timeline.h"
 #include "sim/timeline/timeline.h"
 #include "sim/timing/kernel_time.h"
 
@@ -27,9 +28,10 @@ struct ChromeTraceInput {
   const Gpu& gpu;
   const Host& host;
   bool cuda_graphs = false;
-  std::span<const MemorySample> memory;      ///< of the steady step; may be empty
-  std::string_view optimizer = "Optimizer";  ///< its class in Python: "AdamW"
-  std::string_view block = "";               ///< class of the module that a layer is: "BertLayer"; empty: not known
+  std::span<const MemorySample> memory;        ///< of the steady step; may be empty
+  std::string_view optimizer = "Optimizer";    ///< its class in Python: "AdamW"
+  const PipelineTimeline* pipeline = nullptr;  ///< of all ranks, where the step is one rank's of a pipeline
+  std::string_view block = "";                 ///< class of the module that a layer is: "BertLayer"; empty: not known
 };
 
 /// The same input gives the same text.

@@ -111,7 +111,7 @@ ordered_json parallel_json(const ParallelPrediction& parallel) {
                     {"bytes", use.bytes},
                     {"time_s", use.time.value()},
                     {"exposed_s", use.exposed.value()}});
-  for (const RankClass& one : parallel.ranks)
+  for (const RankClass& one : parallel.ranks) {
     ranks.push_back({{"class", one.name},
                      {"ranks", one.ranks},
                      {"step_s", one.step.value()},
@@ -121,6 +121,10 @@ ordered_json parallel_json(const ParallelPrediction& parallel) {
                        {"communicator_bytes", one.communicator_bytes},
                        {"device_used_bytes", one.memory.device_used},
                        {"fits", one.memory.fits}}}});
+    if (parallel.ranks.size() == 1) continue;
+    ranks.back()["busy_s"] = one.busy.value();
+    ranks.back()["bubble_s"] = one.bubble.value();
+  }
   return {{"gpus", parallel.gpus},
           {"exposed_communication_s", parallel.exposed.value()},
           {"hidden_communication_s", parallel.hidden.value()},

@@ -94,7 +94,12 @@ std::string training_line(const TrainingDescription& t) {
   if (t.lora)
     line += fmt::format(", adapters of rank {}{}", t.lora->rank,
                         t.lora->frozen == FrozenWeights::as_stored ? "" : " beside weights of four bits");
-  if (t.parallel.several()) line += fmt::format(", on each of {} GPUs", t.parallel.gpus());
+  if (t.parallel.pipelined())
+    line += fmt::format(", through a pipeline of {} stages{}", t.parallel.pipeline * t.parallel.virtual_stages,
+                        t.parallel.virtual_stages > 1 ? fmt::format(" on {} ranks", t.parallel.pipeline) : "");
+  if (t.parallel.several())
+    line += t.parallel.pipelined() ? fmt::format(", {} of them", t.parallel.data)
+                                   : fmt::format(", on each of {} GPUs", t.parallel.gpus());
   return line;
 }
 
@@ -182,6 +187,15 @@ void write_parallel(std::string& out, const ParallelPrediction& p) {
                               name_of(use.group), static_cast<double>(use.bytes) * 1e-9, duration(use.time),
                               use.exposed < microseconds(0.1) ? "none" : duration(use.exposed)));
   if (!p.limit.empty() && p.exposed > microseconds(1.0)) write_wrapped(out, "                ", p.limit);
+  if (p.ranks.size() > 1) {
+    write_wrapped(out, "  pipeline      ",
+                  fmt::format("a rank waits for others for {} a step on average", duration(p.bubble)));
+    for (const RankClass& one : p.ranks)
+      write_wrapped(out, "                ",
+                    fmt::format("{}: {} GPU{}, {} allocated, {} reserved, {} used, {}", one.name, one.ranks,
+                                one.ranks == 1 ? "" : "s", gib(one.memory.peak_allocated),
+                                gib(one.memory.peak_reserved), gib(one.memory.device_used), verdict(one.memory)));
+  }
   for (const RankClass& one : p.ranks)
     write_wrapped(
         out, "  communicators ",

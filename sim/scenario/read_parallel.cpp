@@ -24,6 +24,13 @@ constexpr std::array<Choice<DataStrategy>, 6> kStrategies{{{"ddp", DataStrategy:
 constexpr std::array<Choice<GradientCompression>, 3> kCompressions{
     {{"none", GradientCompression::none}, {"fp16", GradientCompression::fp16}, {"bf16", GradientCompression::bf16}}};
 constexpr std::array<Choice<DType>, 3> kTypes{{{"fp32", DType::fp32}, {"fp16", DType::fp16}, {"bf16", DType::bf16}}};
+constexpr std::array<Choice<PipelineSchedule>, 6> kSchedules{
+    {{"gpipe", PipelineSchedule::gpipe},
+     {"1f1b", PipelineSchedule::one_forward_one_backward},
+     {"interleaved", PipelineSchedule::interleaved},
+     {"zb1p", PipelineSchedule::zb1p},
+     {"zbv", PipelineSchedule::zbv},
+     {"interleaved-zero-bubble", PipelineSchedule::interleaved_zero_bubble}}};
 enum class Sharding : std::uint8_t { full, gradients };
 constexpr std::array<Choice<Sharding>, 2> kShardings{{{"full", Sharding::full}, {"gradients", Sharding::gradients}}};
 constexpr std::array<Choice<Framework>, 2> kFrameworks{
@@ -55,14 +62,15 @@ ReshardAfterForward read_reshard(const Value& value, std::int64_t ranks) {
 
 /// Ways of splitting a network that have a key, but no model yet.
 void refuse(const Mapping& mapping) {
-  for (const std::string_view key : {"pipeline", "context", "expert", "split"}) {
+  for (const std::string_view key : {"context", "expert", "split"}) {
     const Value value = mapping[key];
     if (value.exists() && value.integer({1, 1 << 20}) != 1)
-      value.fail(fmt::format("{}: only data and tensor parallel training are modelled (data, strategy, tensor)",
-                             value.integer()));
+      value.fail(
+          fmt::format("{}: modelled are data and tensor parallel training and pipelines (data, strategy, tensor, "
+                      "pipeline)",
+                      value.integer()));
   }
-  for (const std::string_view key : {"schedule", "virtual_stages", "pieces"})
-    if (mapping.has(key)) mapping[key].fail("goes with a pipeline, which is not modelled");
+  if (mapping.has("pieces")) mapping["pieces"].fail("goes with split: the devices of one process");
 }
 
 std::string size_of(const Cluster& cluster) {
@@ -71,19 +79,23 @@ std::string size_of(const Cluster& cluster) {
                      gpus == 1 ? "" : "s");
 }
 
-/// Ranks that share layers, and ranks that see different data: what is left where nothing is said.
+/// Ranks that share layers, and ranks that see different data: what is left where nothing is said. After the stages.
 void read_degrees(const Mapping& mapping, const Cluster& cluster, ParallelDescription& result) {
   const std::int64_t gpus = cluster.all_gpus();
   result.tensor = mapping["tensor"].integer({1, 1 << 20}, 1);
   if (result.tensor > gpus) mapping["tensor"].fail(fmt::format("{} ranks, but {}", result.tensor, size_of(cluster)));
+  if (result.tensor > 1 && result.pipelined())
+    mapping["tensor"].fail("layers split inside the stages of a pipeline are not modelled");
   if (!mapping.has("data") && gpus % result.tensor != 0)
     mapping["tensor"].fail(
         fmt::format("{} does not divide the {} GPUs; data says how many of them are used", result.tensor, gpus));
-  result.data = mapping["data"].integer({1, 1 << 20}, gpus / result.tensor);
-  if (result.gpus() > gpus)
-    mapping["data"].fail(result.tensor > 1
-                             ? fmt::format("{} x {} ranks, but {}", result.data, result.tensor, size_of(cluster))
-                             : fmt::format("{} ranks, but {}", result.data, size_of(cluster)));
+  result.data = mapping["data"].integer({1, 1 << 20}, gpus / (result.tensor * result.pipeline));
+  if (result.gpus() <= gpus) return;
+  if (result.tensor > 1)
+    mapping["data"].fail(fmt::format("{} x {} ranks, but {}", result.data, result.tensor, size_of(cluster)));
+  mapping["data"].fail(fmt::format("{} ranks{}, but {}", result.data,
+                                   result.pipelined() ? fmt::format(" of each of {} stages", result.pipeline) : "",
+                                   size_of(cluster)));
 }
 
 /// Who splits layers, and how.
@@ -98,6 +110,8 @@ void read_tensor(const Mapping& mapping, ParallelDescription& result) {
     mapping["tensor_style"].fail("goes with framework: torch; Megatron-LM has layers of its own");
   for (const std::string_view key : {"loss_parallel", "prepared_inputs"})
     if (!dtensor && mapping.has(key)) mapping[key].fail("goes with tensor_style: dtensor");
+  if (result.megatron() && result.pipelined())
+    mapping["pipeline"].fail("stages of Megatron-LM's networks are not modelled");
   if (!dtensor && !result.megatron() && result.sequence_parallel)
     mapping["sequence_parallel"].fail("goes with tensor_style: dtensor, or framework: megatron");
 }
@@ -109,6 +123,30 @@ void check_strategy(const Mapping& mapping, const ParallelDescription& result) {
   if (result.tensor > 1 && !result.megatron() &&
       (result.strategy == DataStrategy::hsdp || result.strategy == DataStrategy::fsdp1))
     mapping["strategy"].fail("with tensor parallel ranks: expected ddp, zero1, zero2 or fsdp");
+}
+
+void read_pipeline(const Mapping& mapping, const Cluster& cluster, ParallelDescription& result) {
+  result.pipeline = mapping["pipeline"].integer({1, 1 << 16}, 1);
+  const std::int64_t gpus = cluster.all_gpus();
+  if (result.pipeline > gpus)
+    mapping["pipeline"].fail(fmt::format("{} stages, but {} has {} GPU{}", result.pipeline,
+                                         cluster.title.empty() ? "the cluster" : cluster.title, gpus,
+                                         gpus == 1 ? "" : "s"));
+  if (result.pipeline == 1) {
+    for (const std::string_view key : {"schedule", "virtual_stages"})
+      if (mapping.has(key)) mapping[key].fail("goes with a pipeline: of two stages or more");
+    return;
+  }
+  result.schedule =
+      mapping["schedule"].choice<PipelineSchedule>(kSchedules, PipelineSchedule::one_forward_one_backward);
+  const bool loops =
+      result.schedule == PipelineSchedule::interleaved || result.schedule == PipelineSchedule::interleaved_zero_bubble;
+  const bool folds = result.schedule == PipelineSchedule::zbv;
+  result.virtual_stages = mapping["virtual_stages"].integer({1, 1 << 10}, loops || folds ? 2 : 1);
+  if (!loops && result.virtual_stages != (folds ? 2 : 1))
+    mapping["virtual_stages"].fail(
+        fmt::format("{}: this schedule has {} a rank; interleaved and interleaved-zero-bubble have any number",
+                    result.virtual_stages, folds ? "two stages" : "one stage"));
 }
 
 }  // namespace
@@ -149,6 +187,7 @@ ParallelDescription read_parallel(const Value& section, const Cluster& cluster) 
                                   "split",
                                   "pieces"});
   refuse(mapping);
+  read_pipeline(mapping, cluster, result);
   read_degrees(mapping, cluster, result);
   read_tensor(mapping, result);
   result.strategy = mapping["strategy"].choice<DataStrategy>(kStrategies, DataStrategy::ddp);

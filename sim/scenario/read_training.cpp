@@ -2,6 +2,7 @@
 
 #include "sim/scenario/read_lora.h"
 #include "sim/scenario/read_parallel.h"
+#include "sim/workload/parallel/schedule.h"
 
 #include <array>
 #include <string_view>
@@ -92,6 +93,31 @@ void check_megatron(const Mapping& mapping, const TrainingDescription& t) {
     if (mapping[key].boolean(false)) mapping[key].fail("does not go with framework: megatron");
 }
 
+/// What goes with a pipeline.
+void check_pipeline(const Mapping& mapping, const TrainingDescription& t) {
+  const std::string reason = parallel::complaint(parallel::shape_of(t.parallel, t.gradient_accumulation));
+  if (!reason.empty()) mapping["gradient_accumulation"].fail(reason);
+  if (t.gradient_clipping) mapping["gradient_clipping"].fail("over the stages of a pipeline is not modelled");
+  if (t.precision == Precision::amp_fp16 || t.precision == Precision::apex_o2)
+    mapping["precision"].fail("a pipeline's schedule scales no losses: fp32, tf32, amp-bf16 or bf16");
+  if (parallel::splits_backward(t.parallel.schedule) && t.activation_checkpointing != ActivationCheckpointing::none)
+    mapping["activation_checkpointing"].fail(
+        "with a schedule that parts gradients of inputs and weights is not modelled: gpipe, 1f1b and interleaved have "
+        "it");
+  if (t.data_loader != DataLoader::none) mapping["data_loader"].fail("over a pipeline is not modelled");
+  const DataStrategy strategy = t.parallel.strategy;
+  if (t.parallel.several() && strategy != DataStrategy::ddp && strategy != DataStrategy::zero2 &&
+      strategy != DataStrategy::fsdp)
+    mapping["parallel"]["strategy"].fail("a pipeline goes with ddp, zero2 and fsdp");
+  if (t.parallel.several() && t.parallel.shards_parameters() && t.parallel.wrap != 1)
+    mapping["parallel"]["wrap"].fail("the stages of a pipeline are sharded block by block");
+  if (t.parallel.several() && parallel::splits_backward(t.parallel.schedule))
+    mapping["parallel"]["schedule"].fail(
+        "with gradients of inputs and weights apart goes with data: 1: PyTorch's wrappers hear of neither");
+  if (t.parallel.several() && t.parallel.virtual_stages > 1)
+    mapping["parallel"]["virtual_stages"].fail("several stages a rank go with data: 1");
+}
+
 }  // namespace
 
 TrainingSection read_training(const Value& section, const Software& software, const Cluster* cluster) {
@@ -142,7 +168,8 @@ TrainingSection read_training(const Value& section, const Software& software, co
     check_megatron(mapping, t);
     t.optimizer.implementation = OptimizerImplementation::fused;
   }
-  if (t.parallel.several()) {
+  if (t.parallel.pipelined()) check_pipeline(mapping, t);
+  if (t.parallel.gpus() > 1) {
     for (const std::string_view key : {"compile", "cuda_graphs"})
       if (mapping[key].boolean(false)) mapping[key].fail("over several GPUs is not modelled");
     if (t.precision == Precision::apex_o2 && !t.parallel.megatron() && t.parallel.strategy != DataStrategy::ddp)

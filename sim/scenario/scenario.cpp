@@ -14,6 +14,7 @@
 #include "sim/scenario/read_parallel.h"
 #include "sim/scenario/read_recorded.h"
 #include "sim/scenario/read_training.h"
+#include "sim/workload/families/family.h"
 #include "sim/workload/host_class.h"
 #include "sim/workload/load_model.h"
 
@@ -80,6 +81,14 @@ void check_together(const Scenario& scenario, const Value& section) {
   if (!inference && section["parallel"].exists()) check_split(model, scenario.training, section["parallel"]);
   const double tokens =
       static_cast<double>(scenario.training.micro_batch) * static_cast<double>(scenario.training.sequence_length);
+  const ParallelDescription& parallel = scenario.training.parallel;
+  if (parallel.pipelined()) {
+    const Value given = section["parallel"]["pipeline"];
+    if (const std::string why = families::why_not_cut(model); !why.empty()) given.fail(why);
+    if (const std::int64_t stages = parallel.pipeline * parallel.virtual_stages; stages > model.layers)
+      given.fail(fmt::format("{} stages, but {} has {} blocks", stages, model.name.empty() ? "the model" : model.name,
+                             model.layers));
+  }
   if (tokens > 1e9)
     section[inference ? "sequences" : "micro_batch"].fail(
         fmt::format("{:.3g} tokens in one forward pass are more than any GPU takes", tokens));

@@ -32,6 +32,7 @@ class Search {
 
   [[nodiscard]] std::int64_t accumulation_of(std::int64_t micro_batch) const {
     if (scenario_.training.inference) return 1;  // more calls, one after the other
+    if (pipelined()) return scenario_.training.gradient_accumulation;
     return std::max<std::int64_t>(1, (batch_ + micro_batch - 1) / micro_batch);
   }
   [[nodiscard]] Scenario scenario_of(std::int64_t micro_batch, std::int64_t accumulation) const {
@@ -49,12 +50,15 @@ class Search {
   const MemoryPrediction& run_of(std::int64_t micro_batch) {
     const auto found = runs_.find(micro_batch);
     if (found != runs_.end()) return found->second;
-    const std::int64_t accumulation = std::min<std::int64_t>(accumulation_of(micro_batch), 2);
+    const std::int64_t all = accumulation_of(micro_batch),
+                       accumulation = pipelined() ? all : std::min<std::int64_t>(all, 2);
     MemoryPrediction memory = StepRun(session_, scenario_of(micro_batch, accumulation), "analytic").memory();
     trials_.push_back({micro_batch, accumulation_of(micro_batch), memory.runs, memory.needed});
     return runs_.emplace(micro_batch, std::move(memory)).first->second;
   }
 
+  /// Its schedule needs its micro-batches, and it holds several at once: their number stays.
+  [[nodiscard]] bool pipelined() const { return scenario_.training.parallel.pipelined(); }
   [[nodiscard]] std::int64_t batch() const { return batch_; }
   [[nodiscard]] std::int64_t most() const { return most_; }
   std::vector<FitTrial> take_trials() { return std::move(trials_); }

@@ -79,8 +79,9 @@ std::vector<double> contended(const IssuePlan& plan, std::span<const double> alo
   return durations;
 }
 
-/// Of each span, the seconds in which none of a stream before its own runs: what it adds to the step.
-std::vector<double> exposed(const IssuePlan& plan, std::span<const Recurrence::Span> spans) {
+}  // namespace
+
+std::vector<double> exposed_spans(const IssuePlan& plan, std::span<const Recurrence::Span> spans) {
   std::vector<double> alone(spans.size());
   for (std::size_t i = 0; i < spans.size(); ++i) alone[i] = spans[i].end - spans[i].start;
   if (plan.order.empty()) return alone;
@@ -109,8 +110,6 @@ std::vector<double> exposed(const IssuePlan& plan, std::span<const Recurrence::S
   }
   return alone;
 }
-
-}  // namespace
 
 Timeline run_timeline(const StepProgram& program, std::span<const KernelTime> times, const Gpu& gpu, const Host& host,
                       const TimelineOptions& options) {
@@ -152,7 +151,7 @@ Timeline run_timeline(const StepProgram& program, std::span<const KernelTime> ti
 
   double busy = 0.0, occupied = 0.0, clocks = 0.0, held = 0.0;
   timeline.kernels.reserve(times.size());
-  const std::vector<double> alone = exposed(plan, run.spans);
+  const std::vector<double> alone = exposed_spans(plan, run.spans);
   for (std::size_t i = 0; i < times.size(); ++i) {
     const Recurrence::Span& span = run.spans[i];
     const double duration =

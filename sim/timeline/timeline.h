@@ -20,6 +20,7 @@
 #include "sim/hardware/host.h"
 #include "sim/program/step_program.h"
 #include "sim/timeline/issue_plan.h"
+#include "sim/timeline/recurrence.h"
 #include "sim/timing/kernel_time.h"
 
 namespace ridgeline {
@@ -82,6 +83,9 @@ struct Timeline {
   }
   [[nodiscard]] double active_fraction() const { return step.value() > 0 ? ratio(gpu_busy, step) : 0.0; }
 };
+
+/// Of each span, the seconds in which none of a stream before its own runs: what it adds to the step.
+std::vector<double> exposed_spans(const IssuePlan& plan, std::span<const Recurrence::Span> spans);
 
 /// `times` has one entry a launch of the steady step (time_kernels).
 Timeline run_timeline(const StepProgram& program, std::span<const KernelTime> times, const Gpu& gpu, const Host& host,

@@ -98,6 +98,9 @@ constexpr std::array<std::string_view, static_cast<std::size_t>(HostClass::other
     "dtensor_op",
     "dtensor_op_backward",
     "dtensor_redistribute",
+    "pipeline_chunk",
+    "pipeline_exchange",
+    "pipeline_split",
     "other"};
 
 constexpr bool all_named() {

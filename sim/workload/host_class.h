@@ -110,6 +110,9 @@ enum class HostClass : std::uint8_t {
   dtensor_op,          ///< dispatch of one operation on DTensors: its sharding looked up, its local operation called
   dtensor_op_backward,
   dtensor_redistribute,  ///< a change of a DTensor's placement, besides its collective
+  pipeline_chunk,        ///< a pipeline's Python around one pass of a stage
+  pipeline_exchange,     ///< one batch of sends and receives, up to NCCL's launch
+  pipeline_split,        ///< a node of the graph that is looked at to part gradients of inputs and weights
   other
 };
 

@@ -103,6 +103,7 @@ struct OpTrace {
   std::vector<Record> records;
   std::vector<StepRange> steps;
   std::vector<RepeatedRange> repeats;          ///< in order, at most one a step; empty where everything is written out
+  std::vector<StepRange> stage_actions;        ///< of one rank of a pipeline: records of each action of the last step
   std::vector<CompiledRange> compiled_ranges;  ///< of every micro-batch written out, in order
   std::int64_t parameters = 0;                 ///< trained parameters of the model
   std::int64_t parameter_tensors = 0;

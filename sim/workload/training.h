@@ -103,6 +103,11 @@ struct TrainingDescription {
     if (*parallel.parameter_type == DType::bf16) return Precision::bf16;
     return *parallel.parameter_type == DType::fp16 ? Precision::amp_fp16 : precision;
   }
+  /// Of what stages of a pipeline hand on: that of the residual stream.
+  [[nodiscard]] DType stage_type() const {
+    if (parallel.several() && parallel.shards_parameters() && parallel.parameter_type) return *parallel.parameter_type;
+    return precision == Precision::bf16 ? DType::bf16 : DType::fp32;
+  }
   bool operator==(const TrainingDescription&) const = default;
 };
 

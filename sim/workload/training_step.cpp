@@ -18,6 +18,7 @@
 #include "sim/workload/optimizers/optimizer.h"
 #include "sim/workload/parallel/data_parallel.h"
 #include "sim/workload/parallel/fully_shard.h"
+#include "sim/workload/parallel/stage_runtime.h"
 #include "sim/workload/parallel/zero.h"
 #include "sim/workload/repeated_range.h"
 
@@ -72,6 +73,8 @@ class TrainingLoop {
       return;
     }
     wrap(model);
+    if (training.parallel.pipelined())
+      pipeline_.emplace(eager_, *family_, training, batch_, autocast_type(training.precision), hooks_of_stages());
     if (training.precision == Precision::amp_fp16) scaler_.emplace();
     if (training.precision == Precision::apex_o2) masters_.emplace(eager_, family_->parameters);
   }
@@ -159,9 +162,39 @@ class TrainingLoop {
       zero_.emplace(eager_, parameters, replicated_->group(), how.parameters_as_bucket_view);
   }
 
+  /// Gradients are exchanged in the last backward pass of a stage.
+  parallel::StageHooks hooks_of_stages() {
+    if (sharded_) {
+      sharded_->keep_behind_backward();
+      return {.before_forward = [this] { sharded_->begin_forward(false); },
+              .after_forward = [this] { sharded_->after_forward(); },
+              .before_backward = [this](bool) { sharded_->begin_backward(); },
+              .after_backward = [this](bool) { sharded_->after_backward(); },
+              .reduce_gradients = [this] { sharded_->reduce_all(); },
+              .parameters = &sharded_->shards()};
+    }
+    if (!replicated_) return {};
+    return {.before_forward = [this] { eager_.recorder.host(HostClass::ddp_forward); },
+            .after_forward = {},
+            .before_backward =
+                [this](bool last) {
+                  if (last) replicated_->before_forward(true);
+                  else replicated_->skip();
+                },
+            .after_backward =
+                [this](bool last) {
+                  if (last) replicated_->after_backward();
+                },
+            .reduce_gradients = {}};
+  }
+
   /// All of them; of more than are written out, only those up to the first that is as the one before it, and the last,
   /// which the host does not leave as the others.
   void micro_batches() {
+    if (pipeline_) {
+      pipeline_->step(trace_);
+      return;
+    }
     const std::int64_t all = training_.gradient_accumulation;
     StepRange before, last;
     for (std::int64_t i = 0; i < all; ++i) {
@@ -252,6 +285,7 @@ class TrainingLoop {
   std::optional<parallel::ZeroRedundancy> zero_;
   std::optional<parallel::FullyShard> sharded_;
   std::optional<optimizers::MegatronOptimizer> megatron_;
+  std::optional<parallel::StageRuntime> pipeline_;
 };
 
 }  // namespace
@@ -283,12 +317,14 @@ OpTrace training_run(const ModelDescription& model, const TrainingDescription& t
   if (training.parallel.several() && training.parallel.reshard_after_forward.ranks > 1)
     trace.notes.push_back(
         "reshard_after_forward over some ranks: predicted as over all of them; what is kept is not counted");
+  if (training.parallel.pipelined() && model.tie_embeddings)
+    trace.notes.push_back("a pipeline ties nothing: the last stage has an output projection of its own");
   if (attention == AttentionChoice::math)
     trace.notes.push_back("math attention: operations from its source; not measured");
   if (model.sparse_weights) trace.notes.push_back(kSparseWeightsNote);
   trace.model_flops =
       model_flops(model, training.micro_batch * training.gradient_accumulation, training.sequence_length) /
-      static_cast<double>(training.parallel.tensor);
+      static_cast<double>(training.parallel.tensor * training.parallel.pipeline);
   constexpr double kWithoutWeightGradients = 2.0 / 3.0;
   if (training.lora) trace.model_flops *= kWithoutWeightGradients;
   return trace;

@@ -6,6 +6,7 @@
 
 #include <optional>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "sim/workload/eager/tensor.h"
@@ -19,6 +20,9 @@ class Autocast {
   void enter(DType type) { type_ = type; }
   /// Drops the cached casts in the order they were made.
   void leave();
+  /// The region goes on, but what runs meanwhile is not cast: a backward pass inside it.
+  std::optional<DType> pause() { return std::exchange(type_, std::nullopt); }
+  void resume(std::optional<DType> type) { type_ = type; }
   [[nodiscard]] bool on() const { return type_.has_value(); }
   [[nodiscard]] DType type() const { return *type_; }
 

@@ -1,6 +1,7 @@
 #include "sim/workload/eager/tape.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "sim/workload/aten/pointwise.h"
 #include "sim/workload/aten/reduction.h"
@@ -22,6 +23,10 @@ void Tape::run(Eager& eager, const Tensor& root, Tensor gradient) {
   root.node->buffer_ = buffer();
   (*root.node->buffer_)[root.output] = std::move(gradient);
   ready.push_back(root.node);
+  work_off(eager, ready, nullptr);
+}
+
+void Tape::work_off(Eager& eager, std::vector<Node*>& ready, Weights* later) {
   const bool gradients_enabled = std::exchange(eager.gradients_enabled, false);
   const std::int16_t layer = eager.recorder.layer;
   const std::uint16_t module = eager.recorder.module;
@@ -31,11 +36,94 @@ void Tape::run(Eager& eager, const Tensor& root, Tensor gradient) {
     ready.pop_back();
     eager.recorder.layer = node.layer;
     if (node.sequence != kAccumulate) eager.recorder.module = node.module;  // else that of the gradient
-    evaluate(eager, node, ready);
+    if (later != nullptr)
+      for (Weights::Split& split : later->splits)
+        if (split.node == &node) split.incoming = *node.buffer_;
+    evaluate(eager, node, ready, later != nullptr);
   }
   eager.recorder.layer = layer;
   eager.recorder.module = module;
   eager.gradients_enabled = gradients_enabled;
+}
+
+Tape::Weights Tape::run_inputs(Eager& eager, const Tensor& root, Tensor gradient, const Node& input) {
+  Weights later;
+  if (root.node == nullptr) return later;
+  // Which nodes lead to the input: children before parents, as a graph without cycles allows.
+  std::unordered_map<Node*, bool> leads;
+  std::vector<std::pair<Node*, bool>> pending{{root.node, false}};
+  while (!pending.empty()) {
+    auto [node, below_known] = pending.back();
+    pending.pop_back();
+    if (!below_known && !leads.try_emplace(node, node == &input).second) continue;
+    if (!below_known) pending.emplace_back(node, true);
+    for (int i = 0; i < node->edge_count; ++i) {
+      Node* next = node->edges[static_cast<std::size_t>(i)].node;
+      if (next == nullptr) continue;
+      if (!below_known) pending.emplace_back(next, false);
+      else leads[node] = leads[node] || leads[next];
+    }
+  }
+  struct Cut {
+    Node* node;
+    std::size_t edge;
+    Node* to;
+  };
+  std::vector<Cut> cuts;
+  for (const auto& [node, on_the_way] : leads) {
+    if (!on_the_way || node == &input) continue;
+    Weights::Split split;
+    split.node = node;
+    const std::size_t before = cuts.size();
+    for (std::size_t i = 0; i < node->edge_count; ++i) {
+      Node* next = node->edges[i].node;
+      split.to_input[i] = next != nullptr && leads[next];
+      if (next != nullptr && !leads[next]) cuts.push_back({node, i, next});
+    }
+    if (cuts.size() > before) later.splits.push_back(std::move(split));
+    else later.others.push_back(node);
+  }
+  std::sort(later.splits.begin(), later.splits.end(),
+            [](const auto& a, const auto& b) { return a.node->sequence > b.node->sequence; });
+  std::sort(later.others.begin(), later.others.end(), [](const Node* a, const Node* b) { return runs_later(b, a); });
+  eager.recorder.host(HostClass::pipeline_split, static_cast<std::int64_t>(leads.size()));
+  for (const Cut& cut : cuts) cut.node->edges[cut.edge].node = nullptr;
+  ++run_;
+  count_dependencies(*root.node);
+  std::vector<Node*> ready{root.node};
+  root.node->buffer_ = buffer();
+  (*root.node->buffer_)[root.output] = std::move(gradient);
+  work_off(eager, ready, &later);
+  for (const Cut& cut : cuts) cut.node->edges[cut.edge].node = cut.to;
+  // Nothing leads back to nodes above the first that parts: the root is taken off the graph.
+  if (!later.splits.empty())
+    std::erase_if(later.others, [&](Node* node) {
+      const bool above = node->sequence > later.splits.front().node->sequence;
+      if (above) node->release();
+      return above;
+    });
+  return later;
+}
+
+void Tape::run_weights(Eager& eager, Weights& weights) {
+  // Weights in the order of the modules: from the input on.
+  for (auto split = weights.splits.rbegin(); split != weights.splits.rend(); ++split) {
+    Node& node = *split->node;
+    eager.recorder.host(HostClass::backward_call);
+    std::array<Node*, kMostEdges> aside{};
+    for (std::size_t i = 0; i < node.edge_count; ++i)
+      if (split->to_input[i]) aside[i] = std::exchange(node.edges[i].node, nullptr);
+    ++run_;
+    count_dependencies(node);
+    node.buffer_ = buffer();
+    *node.buffer_ = std::move(split->incoming);
+    std::vector<Node*> ready{&node};
+    work_off(eager, ready, nullptr);
+    for (std::size_t i = 0; i < node.edge_count; ++i)
+      if (aside[i] != nullptr) node.edges[i].node = aside[i];
+  }
+  for (Node* node : weights.others) node->release();
+  weights = Weights{};
 }
 
 void Tape::count_dependencies(Node& root) {
@@ -58,7 +146,7 @@ void Tape::count_dependencies(Node& root) {
   }
 }
 
-void Tape::evaluate(Eager& eager, Node& node, std::vector<Node*>& ready) {
+void Tape::evaluate(Eager& eager, Node& node, std::vector<Node*>& ready, bool keep) {
   Gradients outgoing;
   {
     Gradients& incoming = *node.buffer_;
@@ -80,7 +168,7 @@ void Tape::evaluate(Eager& eager, Node& node, std::vector<Node*>& ready) {
       if (gradient.defined()) gradient.reset();
     free_buffers_.push_back(std::exchange(node.buffer_, nullptr));
   }
-  node.release();
+  if (!keep) node.release();
   for (int i = 0; i < node.edge_count; ++i) {
     const Edge& edge = node.edges[static_cast<std::size_t>(i)];
     if (edge.node == nullptr) continue;

@@ -85,6 +85,22 @@ class Tape {
 
   void run(Eager& eager, const Tensor& root, Tensor gradient);
 
+  /// What run_inputs leaves to run_weights.
+  struct Weights {
+    struct Split {
+      Node* node = nullptr;
+      Gradients incoming;
+      std::array<bool, kMostEdges> to_input{};  ///< edges that run_inputs followed
+    };
+    std::vector<Split> splits;  ///< nodes with weights behind them, in the order of the engine
+    std::vector<Node*> others;  ///< the other nodes between root and input
+  };
+  /// The gradient of the tensor that `input` makes (or receives), alone; nodes keep what they saved. As
+  /// torch.distributed.pipelining parts a backward pass: branches that lead to weights alone are left for later.
+  Weights run_inputs(Eager& eager, const Tensor& root, Tensor gradient, const Node& input);
+  /// Those branches, one call of the engine for each node they part at, and everything saved is given up.
+  void run_weights(Eager& eager, Weights& weights);
+
   [[nodiscard]] std::size_t size() const { return nodes_.size(); }
   /// Forgets nodes made since `size()` was `from`, newest first, and with them what they still hold.
   void destroy_from(std::size_t from);
@@ -92,7 +108,8 @@ class Tape {
  private:
   void* place(std::size_t size, std::size_t alignment);
   void count_dependencies(Node& root);
-  void evaluate(Eager& eager, Node& node, std::vector<Node*>& ready);
+  void work_off(Eager& eager, std::vector<Node*>& ready, Weights* later);
+  void evaluate(Eager& eager, Node& node, std::vector<Node*>& ready, bool keep);
   void add(Eager& eager, const Edge& edge, Tensor gradient);
   Gradients* buffer();
 

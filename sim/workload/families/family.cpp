@@ -1,5 +1,10 @@
 #include "sim/workload/families/family.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
 #include "sim/units/user_error.h"
 #include "sim/workload/families/bert.h"
 #include "sim/workload/families/composed.h"
@@ -8,6 +13,7 @@
 #include "sim/workload/families/llama.h"
 #include "sim/workload/families/megatron.h"
 #include "sim/workload/parallel/redistribute.h"
+#include "sim/workload/parallel/schedule.h"
 
 namespace ridgeline::families {
 
@@ -46,6 +52,34 @@ void Family::adapt(Affine& layer, LinearRole role) {
   layer.adapter.down->allocate(eager_, {lora.rank, in}, DType::fp32);
   layer.adapter.up->allocate(eager_, {out, lora.rank}, DType::fp32);
   layer.adapter.dropout = lora.dropout;
+}
+
+std::vector<StagePart> parts_of(const ModelDescription& model, const ParallelDescription& parallel) {
+  if (!parallel.pipelined()) return {{0, model.layers, true, true}};
+  const parallel::PipelineShape shape = parallel::shape_of(parallel, 1);
+  const std::int64_t stages = shape.stages();
+  const auto cut = [&](std::int64_t stage) {
+    return std::llrint(static_cast<double>(stage) * static_cast<double>(model.layers) / static_cast<double>(stages));
+  };
+  std::vector<StagePart> parts;
+  for (const std::int32_t stage :
+       shape.stages_of(static_cast<std::int32_t>(std::max<std::int64_t>(0, parallel.pipeline_rank))))
+    parts.push_back({cut(stage), cut(stage + 1), stage == 0, stage + 1 == stages});
+  return parts;
+}
+
+std::string why_not_cut(const ModelDescription& model) {
+  if (model.family == ModelFamily::gpt2 || (model.family == ModelFamily::llama && model.plain)) return "";
+  return "a pipeline cuts networks of family gpt2, and of family llama with code: plain";
+}
+
+Tensor Family::run_part(std::size_t, Tensor) {
+  throw UserError(fmt::format("training.parallel.pipeline: {}", why_not_cut(model_)));
+}
+
+Tensor Family::part_loss(const Tensor& logits, const Tensor& targets) {
+  return cross_entropy(eager_, view(eager_, logits, {logits.elements() / model_.vocabulary, model_.vocabulary}),
+                       view(eager_, targets, {targets.elements()}));
 }
 
 Tensor Family::next_logits(const Tensor&, const Tensor&) {
@@ -169,7 +203,9 @@ std::unique_ptr<Family> make_family(Eager& eager, const ModelDescription& model,
 
 Batch make_batch(Eager& eager, const ModelDescription& model, const TrainingDescription& training) {
   if (model.composition.given()) return make_composed_batch(eager, *model.composition, training);
-  const std::int64_t rows = training.micro_batch, length = training.sequence_length;
+  // A pipeline is given all micro-batches of a step at once.
+  const std::int64_t pieces = training.parallel.pipelined() ? training.gradient_accumulation : 1;
+  const std::int64_t rows = training.micro_batch * pieces, length = training.sequence_length;
   const auto input = [&](const Dims& sizes) {
     Tensor result = eager.empty(sizes, DType::int64);
     eager.recorder.set_category(result.storage.id(), Category::inputs);

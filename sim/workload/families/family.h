@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "sim/workload/eager/parameter.h"
@@ -21,6 +22,19 @@ struct Batch {
 };
 
 class KeyValueStore;
+
+/// What a stage of a pipeline holds of a network: blocks [first, last), and what is before and behind all of them.
+struct StagePart {
+  std::int64_t first = 0, last = 0;
+  bool embedding = true, head = true;
+};
+
+/// The parts that one rank holds; the whole network without a pipeline. As PyTorch's examples cut: blocks evenly,
+/// embedding in the first, head in the last.
+std::vector<StagePart> parts_of(const ModelDescription& model, const ParallelDescription& parallel);
+
+/// Families that run_part knows, for messages; empty where `model` is of one.
+std::string why_not_cut(const ModelDescription& model);
 
 /// What a wrapper does around each block.
 class BlockWrapper {
@@ -47,7 +61,17 @@ class Family {
   /// generates nothing. `positions` are their positions, where the family takes them from outside.
   virtual Tensor next_logits(const Tensor& tokens, const Tensor& positions);
 
+  /// What part number `part` of this rank makes of tokens, or of the output of the part before it: its own output, or
+  /// logits. Throws UserError for a family that cannot be cut.
+  virtual Tensor run_part(std::size_t part, Tensor input);
+  /// Loss of the logits of the last part.
+  virtual Tensor part_loss(const Tensor& logits, const Tensor& targets);
+
+  /// Of the tensors that blocks hand on.
+  [[nodiscard]] std::int64_t width() const { return model_.hidden; }
+
   eager::Parameters parameters;
+  std::vector<std::size_t> part_ends;  ///< for each part of this rank, one behind its last parameter
   /// Where the tokens of a forward pass stand: a whole sequence in training, one token after `past` others in
   /// generation.
   struct Place {
@@ -63,7 +87,8 @@ class Family {
         eager_(session),
         model_(description),
         training_(how),
-        attention_(choice) {
+        attention_(choice),
+        parts_(parts_of(description, how.parallel)) {
     if (how.parallel.tensor > 1) tensor_.emplace(session, how.parallel.tensor);
   }
 
@@ -152,6 +177,7 @@ class Family {
   bool trains_head_ = false;
   std::optional<parallel::TensorParallel> tensor_;  ///< of more than one rank
   std::vector<std::size_t> norms_;
+  std::vector<StagePart> parts_;
 };
 
 /// Allocates inputs and weights in the order of `.to(device)`.

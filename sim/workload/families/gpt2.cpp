@@ -7,39 +7,58 @@ namespace ridgeline::families {
 Gpt2::Gpt2(Eager& eager, const ModelDescription& model, const TrainingDescription& training, AttentionChoice attention)
     : Family(eager, model, training, attention) {
   const std::int64_t d = model.hidden, inner = share(model.feed_forward_width()), wide = share(d);
-  {
-    const ModuleScope embeddings(eager.recorder, "embeddings");
-    tokens_ = table(model.vocabulary);
-    positions_ = table(model.max_positions);
-  }
-  for (std::int16_t i = 0; i < model.layers; ++i) {
-    eager.recorder.layer = i;
-    const BlockScope scope(eager.recorder, i);
-    Block& layer = blocks_.emplace_back();
-    layer.norm_before_attention = norm_layer(model.bias);
-    {
-      const ModuleScope module(eager.recorder, "attention");
-      layer.qkv = linear_layer(3 * wide, d, model.bias);
-      adapt(layer.qkv, LinearRole::qkv);
-      layer.projection = linear_layer(d, wide, model.bias);
-      adapt(layer.projection, LinearRole::output);
-      if (attention == AttentionChoice::eager)
-        layer.mask = buffer({1, 1, model.max_positions, model.max_positions}, type());
+  blocks_.resize(static_cast<std::size_t>(model.layers));
+  for (const StagePart& part : parts_) {
+    if (part.embedding) {
+      const ModuleScope embeddings(eager.recorder, "embeddings");
+      tokens_ = table(model.vocabulary);
+      positions_ = table(model.max_positions);
     }
-    layer.norm_before_feed_forward = norm_layer(model.bias);
-    const ModuleScope module(eager.recorder, "feed_forward");
-    layer.up = linear_layer(inner, d, model.bias);
-    adapt(layer.up, LinearRole::up);
-    layer.down = linear_layer(d, inner, model.bias);
-    adapt(layer.down, LinearRole::down);
+    for (std::int64_t i = part.first; i < part.last; ++i) {
+      eager.recorder.layer = static_cast<std::int16_t>(i);
+      const BlockScope scope(eager.recorder, i);
+      Block& layer = blocks_[static_cast<std::size_t>(i)];
+      layer.norm_before_attention = norm_layer(model.bias);
+      {
+        const ModuleScope module(eager.recorder, "attention");
+        layer.qkv = linear_layer(3 * wide, d, model.bias);
+        adapt(layer.qkv, LinearRole::qkv);
+        layer.projection = linear_layer(d, wide, model.bias);
+        adapt(layer.projection, LinearRole::output);
+        if (attention == AttentionChoice::eager)
+          layer.mask = buffer({1, 1, model.max_positions, model.max_positions}, type());
+      }
+      layer.norm_before_feed_forward = norm_layer(model.bias);
+      const ModuleScope module(eager.recorder, "feed_forward");
+      layer.up = linear_layer(inner, d, model.bias);
+      adapt(layer.up, LinearRole::up);
+      layer.down = linear_layer(d, inner, model.bias);
+      adapt(layer.down, LinearRole::down);
+    }
+    eager.recorder.layer = -1;
+    if (part.head) {
+      {
+        const ModuleScope module(eager.recorder, "final_norm");
+        final_norm_ = norm_layer(model.bias);
+      }
+      const ModuleScope head(eager.recorder, "head");
+      const bool tied = model.tie_embeddings && part.embedding;
+      head_ = tied ? tokens_ : linear_layer(model.vocabulary, d, false);
+    }
+    part_ends.push_back(parameters.size());
   }
-  eager.recorder.layer = -1;
-  {
-    const ModuleScope module(eager.recorder, "final_norm");
-    final_norm_ = norm_layer(model.bias);
-  }
-  const ModuleScope head(eager.recorder, "head");
-  head_ = model.tie_embeddings ? tokens_ : linear_layer(model.vocabulary, d, false);
+}
+
+Tensor Gpt2::run_part(std::size_t part, Tensor input) {
+  const StagePart& held = parts_[part];
+  Embedded embedded;
+  Tensor x = held.embedding ? embed(input, embedded) : input;
+  input = Tensor{};
+  x = run_blocks(held, std::move(x));
+  if (!held.head) return x;
+  const Tensor normed = final_norm_of(x);
+  const ModuleScope head(eager_.recorder, "head");
+  return linear(eager_, normed, head_);
 }
 
 Tensor Gpt2::loss(const Batch& batch) {
@@ -66,29 +85,34 @@ Tensor Gpt2::final_norm_of(const Tensor& x) {
 }
 
 Tensor Gpt2::encode(const Tensor& tokens) {
+  Embedded embedded;
+  return run_blocks(parts_.front(), embed(tokens, embedded));
+}
+
+Tensor Gpt2::embed(const Tensor& tokens, Embedded& rows) {
   namespace aten = eager::aten;
   const bool with_cache = store != nullptr;
-  Tensor token_rows, position_rows, x;
-  {
-    const ModuleScope embeddings(eager_.recorder, "embeddings");
-    token_rows = embedding(eager_, tokens, tokens_);
-    Tensor index = with_cache ? eager_.empty(tokens.sizes, DType::int64)  // positions of every sequence
-                              : aten::arange(eager_, place.length, DType::int64);
-    position_rows = embedding(eager_, index, positions_);
-    index = Tensor{};
-    Tensor sum = add(eager_, token_rows, position_rows);
-    if (!with_cache) {
-      token_rows = Tensor{};
-      position_rows = Tensor{};
-    }
-    x = dropout(eager_, sum, model_.dropout);
+  const ModuleScope embeddings(eager_.recorder, "embeddings");
+  rows.tokens = embedding(eager_, tokens, tokens_);
+  Tensor index = with_cache ? eager_.empty(tokens.sizes, DType::int64)  // positions of every sequence
+                            : aten::arange(eager_, place.length, DType::int64);
+  rows.positions = embedding(eager_, index, positions_);
+  index = Tensor{};
+  Tensor sum = add(eager_, rows.tokens, rows.positions);
+  if (!with_cache) {
+    rows.tokens = Tensor{};
+    rows.positions = Tensor{};
   }
-  for (std::size_t i = 0; i < blocks_.size(); ++i) {
+  return dropout(eager_, sum, model_.dropout);
+}
+
+Tensor Gpt2::run_blocks(const StagePart& part, Tensor x) {
+  for (std::int64_t i = part.first; i < part.last; ++i) {
     eager_.recorder.layer = static_cast<std::int16_t>(i);
     const BlockScope scope(eager_.recorder, static_cast<std::int64_t>(i));
     const auto run = [this, i](Eager& eager, Tensor input) {
       eager.recorder.layer = static_cast<std::int16_t>(i);
-      return block(blocks_[i], std::move(input));
+      return block(blocks_[static_cast<std::size_t>(i)], std::move(input));
     };
     x = run_block(run, x);
   }

@@ -17,50 +17,88 @@ Llama::Llama(Eager& eager, const ModelDescription& model, const TrainingDescript
   const bool attention_bias = model.attention_bias.value_or(model.bias),
              feed_forward_bias = model.feed_forward_bias.value_or(model.bias);
   const std::int64_t rows = dtensor() ? share(model.vocabulary) : model.vocabulary;
-  {
-    const ModuleScope module(eager.recorder, "embeddings");
-    tokens_ = table(rows);
-  }
-  for (std::int16_t i = 0; i < model.layers; ++i) {
-    eager.recorder.layer = i;
-    const BlockScope scope(eager.recorder, i);
-    Layer& weights = layers_.emplace_back();
-    if (model.plain) weights.input_norm = norm_layer(false);
-    {
-      const ModuleScope module(eager.recorder, "attention");
-      weights.query = linear_layer(wide, d, attention_bias);
-      adapt(weights.query, LinearRole::query);
-      weights.key = linear_layer(shared, d, attention_bias);
-      adapt(weights.key, LinearRole::key);
-      weights.value = linear_layer(shared, d, attention_bias);
-      adapt(weights.value, LinearRole::value);
-      weights.projection = linear_layer(d, wide, attention_bias);
-      adapt(weights.projection, LinearRole::output);
+  layers_.resize(static_cast<std::size_t>(model.layers));
+  for (const StagePart& part : parts_) {
+    if (part.embedding) {
+      const ModuleScope module(eager.recorder, "embeddings");
+      tokens_ = table(rows);
     }
-    if (model.plain) weights.attention_norm = norm_layer(false);
-    {
-      const ModuleScope module(eager.recorder, "feed_forward");
-      weights.gate = linear_layer(inner, d, feed_forward_bias);
-      adapt(weights.gate, LinearRole::gate);
-      weights.up = linear_layer(inner, d, feed_forward_bias);
-      adapt(weights.up, LinearRole::up);
-      weights.down = linear_layer(d, inner, feed_forward_bias);
-      adapt(weights.down, LinearRole::down);
+    for (std::int64_t i = part.first; i < part.last; ++i) {
+      eager.recorder.layer = static_cast<std::int16_t>(i);
+      const BlockScope scope(eager.recorder, i);
+      Layer& weights = layers_[static_cast<std::size_t>(i)];
+      if (model.plain) weights.input_norm = norm_layer(false);
+      {
+        const ModuleScope module(eager.recorder, "attention");
+        weights.query = linear_layer(wide, d, attention_bias);
+        adapt(weights.query, LinearRole::query);
+        weights.key = linear_layer(shared, d, attention_bias);
+        adapt(weights.key, LinearRole::key);
+        weights.value = linear_layer(shared, d, attention_bias);
+        adapt(weights.value, LinearRole::value);
+        weights.projection = linear_layer(d, wide, attention_bias);
+        adapt(weights.projection, LinearRole::output);
+      }
+      if (model.plain) weights.attention_norm = norm_layer(false);
+      {
+        const ModuleScope module(eager.recorder, "feed_forward");
+        weights.gate = linear_layer(inner, d, feed_forward_bias);
+        adapt(weights.gate, LinearRole::gate);
+        weights.up = linear_layer(inner, d, feed_forward_bias);
+        adapt(weights.up, LinearRole::up);
+        weights.down = linear_layer(d, inner, feed_forward_bias);
+        adapt(weights.down, LinearRole::down);
+      }
+      if (model.plain) continue;
+      weights.input_norm = norm_layer(false);
+      weights.attention_norm = norm_layer(false);
     }
-    if (model.plain) continue;
-    weights.input_norm = norm_layer(false);
-    weights.attention_norm = norm_layer(false);
+    eager.recorder.layer = -1;
+    if (part.head) {
+      {
+        const ModuleScope module(eager.recorder, "final_norm");
+        final_norm_ = norm_layer(false);
+      }
+      if (!model.plain)
+        for (Tensor* table : {&frequencies_, &original_frequencies_})
+          *table = buffer({1, model.head_dim() / 2, 1}, type());
+      const ModuleScope head(eager.recorder, "head");
+      const bool tied = model.tie_embeddings && part.embedding;
+      head_ = tied ? tokens_ : linear_layer(rows, d, false);
+    }
+    part_ends.push_back(parameters.size());
   }
-  eager.recorder.layer = -1;
-  {
-    const ModuleScope module(eager.recorder, "final_norm");
-    final_norm_ = norm_layer(false);
-  }
-  if (!model.plain)
-    for (Tensor* table : {&frequencies_, &original_frequencies_}) *table = buffer({1, model.head_dim() / 2, 1}, type());
-  const ModuleScope head(eager.recorder, "head");
-  head_ = model.tie_embeddings ? tokens_ : linear_layer(rows, d, false);
 }
+
+Tensor Llama::run_part(std::size_t part, Tensor input) {
+  const StagePart& held = parts_[part];
+  Rotation by;
+  Tensor x = held.embedding ? embed(input) : input;
+  input = Tensor{};
+  {
+    const ModuleScope module(eager_.recorder, "positions");
+    by = plain_rotation(x.type);
+  }
+  for (std::int64_t i = held.first; i < held.last; ++i) {
+    eager_.recorder.layer = static_cast<std::int16_t>(i);
+    const BlockScope scope(eager_.recorder, i);
+    const auto run = [this, i, by](Eager& eager, Tensor given) {
+      eager.recorder.layer = static_cast<std::int16_t>(i);
+      return layer(layers_[static_cast<std::size_t>(i)], std::move(given), by, Tensor{});
+    };
+    x = run_block(run, x);
+  }
+  eager_.recorder.layer = -1;
+  if (!held.head) return x;
+  {
+    const ModuleScope module(eager_.recorder, "final_norm");
+    x = norm(x, final_norm_);
+  }
+  const ModuleScope head(eager_.recorder, "head");
+  return linear(eager_, x, head_);
+}
+
+Tensor Llama::part_loss(const Tensor& logits, const Tensor& targets) { return next_token_loss(logits, targets); }
 
 Tensor Llama::loss(const Batch& batch) {
   Tensor logits, x;

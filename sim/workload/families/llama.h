@@ -10,6 +10,8 @@ class Llama final : public Family {
  public:
   Llama(Eager& eager, const ModelDescription& model, const TrainingDescription& training, AttentionChoice attention);
   Tensor loss(const Batch& batch) override;
+  Tensor run_part(std::size_t part, Tensor input) override;
+  Tensor part_loss(const Tensor& logits, const Tensor& targets) override;
   Tensor next_logits(const Tensor& tokens, const Tensor& positions) override;
 
  private:
@@ -36,7 +38,7 @@ class Llama final : public Family {
 
   Affine tokens_, final_norm_, head_;
   Tensor frequencies_, original_frequencies_;
-  std::vector<Layer> layers_;
+  std::vector<Layer> layers_;  ///< of the whole network; empty where this rank lacks them
 };
 
 }  // namespace ridgeline::families

@@ -4,8 +4,13 @@ namespace ridgeline::parallel {
 
 Work ProcessGroup::start(CollectiveKind kind, DType type, std::int64_t bytes, const eager::Tensor& input,
                          const eager::Tensor& output) {
+  eager_->recorder.host(HostClass::collective);
+  return start_silently(kind, type, bytes, input, output);
+}
+
+Work ProcessGroup::start_silently(CollectiveKind kind, DType type, std::int64_t bytes, const eager::Tensor& input,
+                                  const eager::Tensor& output) {
   eager::Recorder& recorder = eager_->recorder;
-  recorder.host(HostClass::collective);
   recorder.wait_event(stream_, recorder.record_event(recorder.stream));
   const OnStream there(recorder, stream_);
   recorder.op(Collective{kind, kind_, type, ranks_, bytes}, {&input}, {&output});

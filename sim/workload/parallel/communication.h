@@ -28,6 +28,9 @@ class ProcessGroup {
   /// Of `bytes` as Collective counts them. `input` and `output` may be one tensor.
   Work start(CollectiveKind kind, DType type, std::int64_t bytes, const eager::Tensor& input,
              const eager::Tensor& output);
+  /// The same, where what the host does for it was noted already.
+  Work start_silently(CollectiveKind kind, DType type, std::int64_t bytes, const eager::Tensor& input,
+                      const eager::Tensor& output);
   /// On the stream that is current.
   void run(CollectiveKind kind, DType type, std::int64_t bytes, const eager::Tensor& input,
            const eager::Tensor& output);

@@ -21,6 +21,8 @@ class DistributedDataParallel {
 
   /// `sync`: the backward pass of this forward pass exchanges gradients.
   void before_forward(bool sync);
+  /// The next backward pass exchanges none.
+  void skip() { sync_ = false; }
   void after_backward();
   [[nodiscard]] ProcessGroup& group() { return group_; }
 

@@ -144,7 +144,7 @@ Tensor FullyShard::after_block(std::int64_t block, Tensor output) {
 }
 
 void FullyShard::gather(Group& group) {
-  if (group.whole || group.gathered.defined()) return;
+  if (group.whole || group.gathered.defined() || group.parameters.empty()) return;
   eager::Recorder& recorder = eager_.recorder;
   recorder.host(HostClass::fsdp_gather);
   const DType type = this->type();
@@ -217,9 +217,25 @@ void FullyShard::after_backward(std::size_t number) {
     take_gradients(group);
     reshard(group);
     reduce(group);
-  } else {
+  } else if (!keeps_) {
     reshard(group);
   }
+}
+
+void FullyShard::reduce_all() {
+  sync_ = true;
+  for (auto group = groups_.rbegin(); group != groups_.rend(); ++group) {
+    if (group->parameters.empty()) continue;
+    take_gradients(*group);
+    reshard(*group);
+    reduce(*group);
+  }
+  for (const Group& group : groups_)
+    if (!group.parameters.empty()) eager_.recorder.wait_event(0, group.ready);
+  if (reducing_.defined()) eager_.recorder.wait_event(0, reduced_);
+  reducing_ = Tensor{};
+  held_ = Tensor{};
+  sync_ = false;
 }
 
 /// Gradients of micro-batches that are not exchanged stay whole, in the type they will be reduced in.

@@ -32,6 +32,10 @@ class FullyShard final : public families::BlockWrapper {
   eager::Tensor after_block(std::int64_t block, eager::Tensor output) override;
   void begin_backward();
   void after_backward();
+  /// A pipeline's stage keeps groups whole and gradients unreduced behind each backward pass …
+  void keep_behind_backward() { keeps_ = true; }
+  /// … and reduces all of them behind its last.
+  void reduce_all();
   /// What the optimizer updates: this rank's shards, with their gradients.
   eager::Parameters& shards() { return shards_; }
   /// The norm of all gradients takes a sum over ranks.
@@ -80,7 +84,7 @@ class FullyShard final : public families::BlockWrapper {
   std::uint32_t held_until_ = 0;
   eager::Tensor reducing_;  ///< input of the reduction that is outstanding
   std::uint32_t reduced_ = 0;
-  bool sync_ = true;
+  bool sync_ = true, keeps_ = false;
 };
 
 }  // namespace ridgeline::parallel

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "sim/workload/collective.h"
 #include "sim/workload/dtype.h"
 
 namespace ridgeline {
@@ -31,6 +32,16 @@ enum class TensorStyle : std::uint8_t {
 
 /// What DistributedDataParallel sends instead of its buckets.
 enum class GradientCompression : std::uint8_t { none, fp16, bf16 };
+
+/// In which order the stages of a pipeline work: classes of torch.distributed.pipelining.
+enum class PipelineSchedule : std::uint8_t {
+  gpipe,                     ///< all forward passes, then all backward passes
+  one_forward_one_backward,  ///< 1F1B
+  interleaved,               ///< 1F1B over several stages a rank
+  zb1p,                      ///< 1F1B that puts gradients of weights off (ScheduleInterleavedZeroBubble of one stage)
+  zbv,                       ///< two stages a rank, down and up again
+  interleaved_zero_bubble    ///< ScheduleInterleavedZeroBubble
+};
 
 /// fully_shard(reshard_after_forward=…): the number of ranks that a module is sharded over between its forward and
 /// backward pass; 0: all of its group (true), 1: it stays whole (false).
@@ -62,14 +73,25 @@ struct ParallelDescription {
   bool sequence_parallel = false;  ///< what lies between the split layers is split along the sequence
   bool loss_parallel = false;      ///< logits stay split along the vocabulary (dtensor; Megatron's always are)
   bool prepared_inputs = true;     ///< inputs of a block's halves are gathered once, not by each projection (dtensor)
+  // torch.distributed.pipelining. Ranks of a stage are neighbours, stages lie apart.
+  std::int64_t pipeline = 1;  ///< ranks that hold parts of the network one behind the other
+  PipelineSchedule schedule = PipelineSchedule::one_forward_one_backward;
+  std::int64_t virtual_stages = 1;  ///< parts of the network that a rank holds
+  std::int64_t pipeline_rank = -1;  ///< whose step is traced; -1: the question is about all of them
 
-  [[nodiscard]] std::int64_t gpus() const { return data * tensor; }
-  [[nodiscard]] bool several() const { return gpus() > 1; }
+  /// Of one stage.
+  [[nodiscard]] bool several() const { return data * tensor > 1; }
+  [[nodiscard]] bool pipelined() const { return pipeline > 1; }
+  [[nodiscard]] std::int64_t gpus() const { return data * tensor * pipeline; }
   [[nodiscard]] bool megatron() const { return framework == Framework::megatron; }
   [[nodiscard]] bool shards_parameters() const {
     return strategy != DataStrategy::ddp && strategy != DataStrategy::zero1;
   }
   bool operator==(const ParallelDescription&) const = default;
 };
+
+/// GPUs from one rank of a group to the next: the product of the degrees inside it. Tensor ranks are innermost, then
+/// those of data, then stages.
+std::int64_t stride_of(const ParallelDescription& parallel, GroupKind group);
 
 }  // namespace ridgeline

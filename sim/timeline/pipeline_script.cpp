@@ -1,0 +1,103 @@
+#include "sim/timeline/pipeline_script.h"
+
+#include <algorithm>
+
+namespace ridgeline {
+namespace {
+
+/// Collects kernels into stretches.
+class Stretches {
+ public:
+  Stretches(const StepProgram& program, const IssuePlan& plan, std::span<const double> durations, double latency,
+            std::uint32_t longest)
+      : plan_(plan), durations_(durations), latency_(latency), longest_(longest) {
+    for (const Action& action : program.steady_step()) {
+      if (action.kind != Action::Kind::launch) continue;
+      const bool known = action.call != Action::kNoCall && program.trace != nullptr;
+      const auto* collective =
+          known ? std::get_if<Collective>(&program.trace->ops[program.trace->calls[action.call].op]) : nullptr;
+      exchanges_.push_back(collective != nullptr && collective->group == GroupKind::pipeline);
+    }
+  }
+
+  std::vector<StretchPoint> of(std::size_t begin, std::size_t end) {
+    std::vector<StretchPoint> points;
+    bool open = false;
+    for (std::size_t i = begin; i < end; ++i) {
+      const StreamPoint& point = plan_.order[i];
+      if (point.kind != StreamPoint::Kind::launch) {
+        const bool record = point.kind == StreamPoint::Kind::record_event;
+        StretchPoint event;
+        event.kind = record ? StretchPoint::Kind::record_event : StretchPoint::Kind::wait_event;
+        event.stream = point.stream;
+        event.index = point.index;
+        points.push_back(event);
+        open = false;
+        continue;
+      }
+      const Issue& issue = plan_.launches[point.index];
+      const bool exchange = exchanges_[point.index];
+      const bool joins = open && !exchange && point.stream == points.back().stream && !issue.wait_before &&
+                         points.back().launches < longest_;
+      if (!joins) points.push_back(first_of(point, issue, exchange));
+      add(points.back(), issue, durations_[point.index]);
+      open = !exchange;
+    }
+    return points;
+  }
+
+ private:
+  static StretchPoint first_of(const StreamPoint& point, const Issue& issue, bool exchange) {
+    StretchPoint one;
+    one.kind = exchange ? StretchPoint::Kind::exchange : StretchPoint::Kind::kernels;
+    one.stream = point.stream;
+    one.index = point.index;
+    one.host_waits = issue.wait_before;
+    one.wait_for = issue.wait_for;
+    one.before_wait = issue.host_before_wait;
+    one.first = issue.host;
+    one.gap = issue.gap;
+    return one;
+  }
+  void add(StretchPoint& stretch, const Issue& issue, double duration) const {
+    stretch.host += issue.host;
+    const double gap = stretch.launches == 0 ? 0.0 : issue.gap;
+    stretch.late = std::max(stretch.launches == 0 ? 0.0 : stretch.late + gap, stretch.host + latency_) + duration;
+    stretch.busy += gap + duration;
+    ++stretch.launches;
+  }
+
+  const IssuePlan& plan_;
+  std::span<const double> durations_;
+  double latency_;
+  std::uint32_t longest_;
+  std::vector<bool> exchanges_;
+};
+
+bool is_point(const Action& action) {
+  return action.kind == Action::Kind::launch || action.kind == Action::Kind::record_event ||
+         action.kind == Action::Kind::wait_event;
+}
+
+}  // namespace
+
+StageScript stage_script(const StepProgram& program, const IssuePlan& plan, std::span<const double> durations,
+                         double start_latency, std::uint32_t longest) {
+  Stretches stretches(program, plan, durations, start_latency, longest);
+  StageScript script;
+  script.tail = plan.tail;
+  const std::uint32_t end = program.steps.back().end;
+  std::uint32_t action = program.steps.back().begin;
+  std::size_t point = 0;
+  const auto take = [&](std::uint32_t until) {
+    const std::size_t begin = point;
+    for (; action < until; ++action) point += is_point(program.actions[action]) ? 1 : 0;
+    script.actions.push_back(stretches.of(begin, point));
+  };
+  take(program.stage_actions.empty() ? end : program.stage_actions.front().begin);
+  for (const StepRange& one : program.stage_actions) take(one.end);
+  take(end);
+  return script;
+}
+
+}  // namespace ridgeline

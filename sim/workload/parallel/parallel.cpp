@@ -1,0 +1,18 @@
+#include "sim/workload/parallel/parallel.h"
+
+namespace ridgeline {
+
+std::int64_t stride_of(const ParallelDescription& parallel, GroupKind group) {
+  switch (group) {
+    case GroupKind::replicate: return parallel.tensor * (parallel.data / parallel.replicate);
+    case GroupKind::pipeline: return parallel.tensor * parallel.data;
+    case GroupKind::data:
+    case GroupKind::shard: return parallel.tensor;
+    case GroupKind::tensor:
+    case GroupKind::context:
+    case GroupKind::expert: break;
+  }
+  return 1;
+}
+
+}  // namespace ridgeline
