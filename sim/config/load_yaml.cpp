@@ -8,6 +8,7 @@
 #include "sim/config/files_read.h"
 #include "sim/config/meant_name.h"
 #include "sim/config/parse_yaml.h"
+#include "sim/units/readable_files.h"
 
 namespace ridgeline::config {
 namespace {
@@ -42,6 +43,7 @@ std::string nearest_file(const fs::path& path) {
 }  // namespace
 
 Node load_yaml(const fs::path& path) {
+  check_readable(path);
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
   if (!fs::exists(status)) fail(path, "no such file" + nearest_file(path));
