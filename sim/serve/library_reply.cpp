@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
 
+#include "sim/config/data_folder.h"
 #include "sim/hardware/load_gpu.h"
 #include "sim/hardware/load_host.h"
 #include "sim/network/load_cluster.h"
@@ -12,6 +14,7 @@
 #include "sim/report/hardware_text.h"
 #include "sim/report/history_report.h"
 #include "sim/report/model_text.h"
+#include "sim/report/question_json.h"
 #include "sim/report/schema_json.h"
 #include "sim/serve/asked.h"
 #include "sim/units/user_error.h"
@@ -57,6 +60,22 @@ ordered_json models(const std::string& name) {
   return all;
 }
 
+/// Names below scenarios/, as its files and folders go, or what one of them says.
+ordered_json scenarios(const std::string& name) {
+  namespace fs = std::filesystem;
+  const fs::path root = config::data_folder("scenarios");
+  if (!name.empty()) return tree_json(load_scenario_tree((root / (name + ".yaml")).string()));
+  std::vector<std::string> names;
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(root)) {
+    fs::path file = entry.path().lexically_relative(root);
+    const std::string folder = file.begin()->string();
+    if (file.extension() != ".yaml" || folder == "exercises" || folder == "sweeps") continue;
+    names.push_back(file.replace_extension().string());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
 ordered_json exercises(const Target& target, const std::string& number) {
   const std::vector<Exercise> all = shipped_exercises();
   if (number.empty()) return exercise_list_json(all);
@@ -84,6 +103,7 @@ std::optional<Reply> library_reply(const Target& target) {
   const auto alone = [&] { return name.empty() && kind.size() == rest.size(); };
   if (kind == "hardware") return takes({"set", "datasheet"}), json_reply(hardware(target, name));
   if (kind == "models") return takes({}), json_reply(models(name));
+  if (kind == "scenarios") return takes({}), json_reply(scenarios(name));
   if (kind == "schema") return takes({}), json_reply(schema_json(input_documents(), name));
   if (kind == "exercises") return takes({"answer", "solution"}), json_reply(exercises(target, name));
   if (!alone()) return std::nullopt;

@@ -119,7 +119,8 @@ TEST_F(ServedApi, FilesOutsideOfItsFoldersAreNotOpened) {
                                         R"({"cluster": "/etc/x.yaml", "model": "bert-base"})"};
   for (const std::string& body : bodies)
     EXPECT_THAT(std::string(mistake("/api/predict", body).at("message")), HasSubstr("--folder")) << body;
-  for (const char* target : {"/api/hardware//etc/passwd", "/api/models//etc/x.yaml", "/api/memory?file=/etc/passwd"}) {
+  for (const char* target : {"/api/hardware//etc/passwd", "/api/models//etc/x.yaml", "/api/memory?file=/etc/passwd",
+                             "/api/scenarios/../../../../etc/x"}) {
     const Reply reply = ask("GET", target);
     EXPECT_EQ(reply.status, 400) << target;
     EXPECT_THAT(reply.body, HasSubstr("--folder")) << target;
@@ -185,9 +186,9 @@ TEST_F(ServedApi, KernelCasesAreAnsweredALineEach) {
 }
 
 TEST_F(ServedApi, TellsWhatIsShipped) {
-  for (const char* target :
-       {"/api/hardware", "/api/hardware/nvidia-t4", "/api/clusters", "/api/models", "/api/models/gpt2", "/api/hosts",
-        "/api/software", "/api/schema/scenario", "/api/exercises", "/api/exercises/1"}) {
+  for (const char* target : {"/api/hardware", "/api/hardware/nvidia-t4", "/api/clusters", "/api/models",
+                             "/api/models/gpt2", "/api/hosts", "/api/scenarios", "/api/scenarios/bert-large-fp32",
+                             "/api/software", "/api/schema/scenario", "/api/exercises", "/api/exercises/1"}) {
     const Reply reply = ask("GET", target);
     EXPECT_EQ(reply.status, 200) << target << reply.body;
     EXPECT_FALSE(json::parse(reply.body).empty()) << target;

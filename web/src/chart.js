@@ -9,6 +9,10 @@ import { css } from './palette.js';
 use([BarChart, CustomChart, LineChart, ScatterChart, DataZoomComponent, GridComponent, LegendComponent, MarkLineComponent, MarkPointComponent, TooltipComponent, CanvasRenderer]);
 
 let live = [];
+let reusing = false;
+
+/** From now on a chart whose id is drawn already is drawn over where it stands, not made anew. */
+export const reuseCharts = () => { reusing = true; };
 
 export function axis(more = {}) {
   const label = { color: css('--soft'), fontSize: 12, ...more.axisLabel };
@@ -24,12 +28,17 @@ export function axis(more = {}) {
 
 /** An element with a chart whose options come from `make()`, called again when the theme changes. */
 export function chart(id, make, size = '') {
+  const known = reusing && live.find((entry) => entry.place.id === id && entry.size === size && entry.place.isConnected);
+  if (known) {
+    known.make = make;
+    return known.place;
+  }
   const place = h('div', { id, class: `chart ${size}`, role: 'img', 'aria-label': id });
-  live.push({ place, make });
+  live.push({ place, make, size });
   return place;
 }
 
-function options(make) {
+export function options(make) {
   const given = make();
   return {
     animation: false,
@@ -55,5 +64,8 @@ export function draw() {
     return true;
   });
 }
+
+/** What a chart that stands in the page is drawn from: {place, make}. */
+export const charts = () => live.filter((entry) => entry.place.isConnected);
 
 export const chartAt = (id) => live.find((entry) => entry.place.id === id)?.chart;
