@@ -172,8 +172,9 @@ Reply Api::predict(const Asked& asked) {
   const std::optional<std::uint64_t> kernel = t.number("kernel");
   if (!show.empty() || kernel) {
     run.go_on();
-    const StepDetail detail = step_detail(run);
-    if (!show.empty()) out["page"] = page_pieces(detail, run.scenario().gpu, pieces_of(show));
+    const PagePieces pieces = pieces_of(show);
+    const StepDetail detail = step_detail(run, pieces.memory);
+    if (!show.empty()) out["page"] = page_pieces(detail, run.scenario().gpu, pieces);
     if (kernel) out["kernel"] = kernel_of(detail, *kernel, run.scenario().gpu);
   }
   run.go_on();

@@ -2,9 +2,12 @@
 
 const kPatience = 150; // ms after which a question is given up for a newer one
 
-const parameters = new URLSearchParams(location.hash.slice(1));
-if (parameters.has('token')) sessionStorage.setItem('ridgeline-token', parameters.get('token'));
-const token = () => sessionStorage.getItem('ridgeline-token');
+/** Of a server that asks for one: it stands in the link that the server printed, and is kept for this window. */
+function token() {
+  const given = new URLSearchParams(location.hash.slice(1)).get('token');
+  if (given) sessionStorage.setItem('ridgeline-token', given);
+  return given ?? sessionStorage.getItem('ridgeline-token');
+}
 const client = Array.from(crypto.getRandomValues(new Uint8Array(8)), (b) => b.toString(16).padStart(2, '0')).join('');
 
 /** What the server says is wrong: message, and file, line, column, key where it knows them. */

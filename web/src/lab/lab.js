@@ -1,5 +1,5 @@
 // The lab: a question on the left, its answer on the right, asked anew whenever it changes.
-import { chartAt, draw, reuseCharts } from '../chart.js';
+import { chartAt, draw, reuseCharts, settle } from '../chart.js';
 import { card, h } from '../dom.js';
 import { bytes, percent, seconds } from '../format.js';
 import { keepTables } from '../table.js';
@@ -7,6 +7,7 @@ import { compare, newestOnly, predict } from './ask.js';
 import { controls } from './controls.js';
 import { exercisesView } from './exercises.js';
 import { exportMenu } from './export.js';
+import { children } from './morph.js';
 import { scenarioView } from './scenario_view.js';
 import * as asked from './state.js';
 import { sweepView } from './sweep_view.js';
@@ -39,7 +40,8 @@ function painted() {
 function show(view, elements) {
   const scrolls = new Map([...content.querySelectorAll('.scroll[id]')].map((place) => [place.id, place.scrollTop]));
   const focused = document.activeElement?.id;
-  content.replaceChildren(...elements.flat());
+  if (lab.drawnView === view.id) children(content, elements.flat());
+  else content.replaceChildren(...elements.flat().map(settle));
   for (const [id, top] of scrolls) if (top) document.getElementById(id)?.scrollTo({ top });
   if (focused && document.activeElement?.id !== focused) document.getElementById(focused)?.focus({ preventScroll: true });
   lab.drawnView = view.id;
@@ -124,7 +126,7 @@ function makeToolbar() {
   const saving = exportMenu(() => lab.answer);
   document.getElementById('actions').append(
     button('undo', 'Undo', asked.undo, 'Ctrl+Z'), button('redo', 'Redo', asked.redo, 'Ctrl+Shift+Z'),
-    button('pin', 'Pin as A', () => asked.update((s) => { s.pinned = s.pinned ? null : { scenario: s.scenario, set: s.set, engine: s.engine }; }), 'Compare what follows with this answer'),
+    button('pin', 'Pin as A', () => asked.update((s) => { s.pinned = s.pinned ? null : structuredClone({ scenario: s.scenario, set: s.set, engine: s.engine }); }), 'Compare what follows with this answer'),
     button('link', 'Link', () => { history.replaceState(null, '', asked.fragment(asked.current())); navigator.clipboard?.writeText(location.href).catch(() => {}); toolbar.link.textContent = 'Copied'; setTimeout(() => { toolbar.link.textContent = 'Link'; }, 1500); }, 'The address holds all of the question'),
     button('save', 'Save', saving, 'Pictures and numbers as files'), button('tour', 'Tour', tour, 'A short tour'),
     button('theme', '', () => theme(document.documentElement.dataset.theme === 'dark' ? 'light' : 'dark'), 'Light or dark'));
