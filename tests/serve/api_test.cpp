@@ -43,7 +43,7 @@ class ServedApi : public testing::Test {
   Api api_{{.tool = "ridgeline test", .most_sweep_points = 10}};
 };
 
-TEST_F(ServedApi, APredictionIsTheOneOfTheCommand) {
+TEST_F(ServedApi, a_prediction_is_the_one_of_the_command) {
   const json served = answer("/api/predict?advice=1", kScenario);
   Session session;
   ScenarioSource source;
@@ -53,7 +53,7 @@ TEST_F(ServedApi, APredictionIsTheOneOfTheCommand) {
   EXPECT_EQ(served, own);
 }
 
-TEST_F(ServedApi, YamlAndJsonAndChangesAskTheSame) {
+TEST_F(ServedApi, yaml_and_json_and_changes_ask_the_same) {
   const char* yaml =
       "hardware: nvidia-t4\nmodel: bert-base\ntraining: {micro_batch: 4, sequence_length: 128, precision: fp32}\n";
   const json a = answer("/api/predict", yaml), b = answer("/api/predict?set=training.micro_batch%3D4", kScenario);
@@ -65,7 +65,7 @@ TEST_F(ServedApi, YamlAndJsonAndChangesAskTheSame) {
   EXPECT_EQ(a.at("step"), c.at("step"));
 }
 
-TEST_F(ServedApi, PiecesForPicturesAreThereWhereTheyAreAskedFor) {
+TEST_F(ServedApi, pieces_for_pictures_are_there_where_they_are_asked_for) {
   const json plain = answer("/api/predict", kScenario);
   EXPECT_FALSE(plain.contains("page"));
   const json shown = answer("/api/predict?show=groups,spans,memory&kernel=0", kScenario);
@@ -77,7 +77,7 @@ TEST_F(ServedApi, PiecesForPicturesAreThereWhereTheyAreAskedFor) {
   EXPECT_THAT(std::string(mistake("/api/predict?kernel=100000", kScenario).at("message")), HasSubstr("kernels 0 to"));
 }
 
-TEST_F(ServedApi, AKernelFromTheInsideAddsUp) {
+TEST_F(ServedApi, a_kernel_from_the_inside_adds_up) {
   const json page = answer("/api/predict?show=groups", kScenario).at("page");
   for (std::size_t i = 0; i < page.at("groups").size(); i += 7) {
     const json kernel = answer("/api/predict?kernel=" + std::to_string(i), kScenario).at("kernel");
@@ -91,7 +91,7 @@ TEST_F(ServedApi, AKernelFromTheInsideAddsUp) {
   }
 }
 
-TEST_F(ServedApi, MistakesSayFileKeyAndMessage) {
+TEST_F(ServedApi, mistakes_say_file_key_and_message) {
   const json wrong =
       mistake("/api/predict", R"({"hardware": "nvidia-t4", "model": "bert-base", "training": {"micro_batch": 0}})");
   EXPECT_EQ(wrong.at("file"), "scenario");
@@ -109,7 +109,7 @@ TEST_F(ServedApi, MistakesSayFileKeyAndMessage) {
   EXPECT_THAT(nowhere.body, HasSubstr("did you mean /api/models?"));
 }
 
-TEST_F(ServedApi, FilesOutsideOfItsFoldersAreNotOpened) {
+TEST_F(ServedApi, files_outside_of_its_folders_are_not_opened) {
   const std::vector<std::string> bodies{R"({"hardware": "/etc/passwd", "model": "bert-base"})",
                                         R"({"hardware": "nvidia-t4", "model": "../../../etc/passwd"})",
                                         R"({"hardware": "nvidia-t4", "model": "/etc/hostname.yaml"})",
@@ -131,7 +131,7 @@ TEST_F(ServedApi, FilesOutsideOfItsFoldersAreNotOpened) {
       HasSubstr("--folder"));
 }
 
-TEST_F(ServedApi, StudiesAnswerAndAreBounded) {
+TEST_F(ServedApi, studies_answer_and_are_bounded) {
   const std::string side = std::string(R"({"scenario": )") + kScenario + "}";
   const json compared = answer("/api/compare", R"({"sides": [)" + side + R"(, {"label": "B", "scenario": )" +
                                                    kScenario + R"(, "set": ["hardware.dram.bandwidth=640 GB/s"]}]})");
@@ -150,7 +150,7 @@ TEST_F(ServedApi, StudiesAnswerAndAreBounded) {
   EXPECT_THAT(std::string(mistake("/api/sweep", large).at("message")), HasSubstr("a server takes 10"));
 }
 
-TEST_F(ServedApi, AStoppedSweepIsGivenUp) {
+TEST_F(ServedApi, a_stopped_sweep_is_given_up) {
   Request request{.method = "POST", .target = "/api/sweep"};
   request.host = "localhost";
   request.body =
@@ -169,13 +169,13 @@ TEST_F(ServedApi, AStoppedSweepIsGivenUp) {
   EXPECT_EQ(done, 8u);
 }
 
-TEST_F(ServedApi, OfOneClientsQuestionsTheNewestCounts) {
+TEST_F(ServedApi, of_one_clients_questions_the_newest_counts) {
   EXPECT_EQ(ask("POST", "/api/predict?client=a&sequence=2", kScenario).status, 200);
   EXPECT_EQ(ask("POST", "/api/predict?client=a&sequence=1", kScenario).status, 409);
   EXPECT_EQ(ask("POST", "/api/predict?client=b&sequence=1", kScenario).status, 200);
 }
 
-TEST_F(ServedApi, KernelCasesAreAnsweredALineEach) {
+TEST_F(ServedApi, kernel_cases_are_answered_a_line_each) {
   const Reply reply = ask("POST", "/api/kernels?hardware=nvidia-t4",
                           "{\"op\":\"mm\",\"dtype\":\"fp32\",\"params\":{\"m\":512,\"n\":512,\"k\":512,\"layout\":"
                           "\"nt\"}}\n\n{\"op\":\"no\"}\n");
@@ -185,7 +185,7 @@ TEST_F(ServedApi, KernelCasesAreAnsweredALineEach) {
   mistake("/api/kernels?hardware=nvidia-t4", "\n");
 }
 
-TEST_F(ServedApi, TellsWhatIsShipped) {
+TEST_F(ServedApi, tells_what_is_shipped) {
   for (const char* target : {"/api/hardware", "/api/hardware/nvidia-t4", "/api/clusters", "/api/models",
                              "/api/models/gpt2", "/api/hosts", "/api/scenarios", "/api/scenarios/bert-large-fp32",
                              "/api/software", "/api/schema/scenario", "/api/exercises", "/api/exercises/1"}) {
@@ -201,7 +201,7 @@ TEST_F(ServedApi, TellsWhatIsShipped) {
   EXPECT_EQ(ask("GET", "/api/exercises/x").status, 400);
 }
 
-TEST_F(ServedApi, StrangersAreRefusedBeforeAnythingIsRead) {
+TEST_F(ServedApi, strangers_are_refused_before_anything_is_read) {
   Request request{.method = "POST", .target = "/api/predict", .body = kScenario};
   request.host = "rebound.example:8137";
   EXPECT_EQ(api_.answer(request).status, 403);

@@ -13,7 +13,7 @@ Request from(const std::string& host, const std::string& origin = "", const std:
   return request;
 }
 
-TEST(Guard, KnowsItsOwnNamesAndNoOthers) {
+TEST(Guard, knows_its_own_names_and_no_others) {
   const Guard guard;
   for (const char* host : {"localhost", "localhost:8137", "127.0.0.1:1", "[::1]:8137", "LOCALHOST:80", "127.1.2.3"})
     EXPECT_TRUE(guard.knows_host(host)) << host;
@@ -22,13 +22,13 @@ TEST(Guard, KnowsItsOwnNamesAndNoOthers) {
     EXPECT_FALSE(guard.knows_host(host)) << host;
 }
 
-TEST(Guard, ANamedHostIsKnownBesideAddressesInNumbers) {
+TEST(Guard, a_named_host_is_known_beside_addresses_in_numbers) {
   const Guard guard{"0.0.0.0", "secret"};
   EXPECT_TRUE(guard.knows_host("192.168.1.2:8137"));
   EXPECT_FALSE(guard.knows_host("rebound.example:8137"));
 }
 
-TEST(Guard, PagesOfOthersAreRefused) {
+TEST(Guard, pages_of_others_are_refused) {
   const Guard guard;
   EXPECT_EQ(guard.refusal(from("localhost:8137"), ""), "");
   EXPECT_EQ(guard.refusal(from("localhost:8137", "http://localhost:8137", "same-origin"), ""), "");
@@ -39,7 +39,7 @@ TEST(Guard, PagesOfOthersAreRefused) {
     EXPECT_NE(guard.refusal(from("localhost:8137", "", site), ""), "") << site;
 }
 
-TEST(Guard, ATokenIsAskedOfEveryQuestion) {
+TEST(Guard, a_token_is_asked_of_every_question) {
   const Guard guard{"127.0.0.1", "0123"};
   Request request = from("127.0.0.1:8137");
   EXPECT_NE(guard.refusal(request, ""), "");

@@ -7,7 +7,7 @@
 namespace ridgeline::serve {
 namespace {
 
-TEST(Newest, ALaterQuestionStopsTheEarlierOnesOfItsClientAlone) {
+TEST(Newest, a_later_question_stops_the_earlier_ones_of_its_client_alone) {
   Newest newest;
   const std::stop_source first = newest.begin("a", 1), other = newest.begin("b", 1);
   const std::stop_source second = newest.begin("a", 2);
@@ -18,7 +18,7 @@ TEST(Newest, ALaterQuestionStopsTheEarlierOnesOfItsClientAlone) {
   EXPECT_FALSE(second.stop_requested());
 }
 
-TEST(Newest, ClientsThatAskedLongAgoAreForgotten) {
+TEST(Newest, clients_that_asked_long_ago_are_forgotten) {
   Newest newest;
   const std::stop_source first = newest.begin("a", 9);
   for (std::size_t i = 0; i < Newest::kMostClients; ++i) newest.begin("client " + std::to_string(i), 1);

@@ -36,7 +36,7 @@ class ReadableFiles : public testing::Test {
   fs::path inside_, outside_;
 };
 
-TEST_F(ReadableFiles, OnlyWhatLiesBelowAFolderIsRead) {
+TEST_F(ReadableFiles, only_what_lies_below_a_folder_is_read) {
   EXPECT_NO_THROW(config::load_yaml(inside_ / "a.yaml"));
   EXPECT_NO_THROW(read_text((inside_ / "." / "a.yaml").string()));
   const std::vector<fs::path> others{outside_ / "a.yaml",   inside_ / ".." / outside_.filename() / "a.yaml",
@@ -50,7 +50,7 @@ TEST_F(ReadableFiles, OnlyWhatLiesBelowAFolderIsRead) {
   }
 }
 
-TEST_F(ReadableFiles, WhetherAFileIsThereIsNotTold) {
+TEST_F(ReadableFiles, whether_a_file_is_there_is_not_told) {
   const auto said = [](const fs::path& file) -> std::string {
     try {
       config::load_yaml(file);

@@ -28,7 +28,7 @@ std::string changed(std::string input, const std::string& other, std::mt19937_64
   return input;
 }
 
-TEST(RequestFuzz, ChangedRequestsBreakNoPromise) {
+TEST(RequestFuzz, changed_requests_break_no_promise) {
   const std::vector<std::string> corpus{
       "GET /api/schema/scenario localhost:8137\n",
       "GET /api/hardware/nvidia-t4?set=dram.bandwidth%3D640+GB%2Fs&datasheet=1 127.0.0.1:8137 http://127.0.0.1:8137\n",

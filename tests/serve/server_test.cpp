@@ -92,7 +92,7 @@ class RunningServer {
   std::thread thread_;
 };
 
-TEST(Server, AnswersOneRequestAfterTheOtherOnAConnection) {
+TEST(Server, answers_one_request_after_the_other_on_a_connection) {
   const RunningServer server;
   const Client client(server.port());
   for (int i = 0; i < 3; ++i) {
@@ -106,7 +106,7 @@ TEST(Server, AnswersOneRequestAfterTheOtherOnAConnection) {
   EXPECT_TRUE(head.ends_with("\r\n\r\n")) << head;
 }
 
-TEST(Server, BrokenRequestsAreToldSo) {
+TEST(Server, broken_requests_are_told_so) {
   const RunningServer server;
   for (const char* text :
        {"\x16\x03\x01\x02", "GET\r\n\r\n", "GET / HTTP/9.9\r\n\r\n", "GET /api/hosts HTTP/1.1\r\n\r\n",
@@ -123,7 +123,7 @@ TEST(Server, BrokenRequestsAreToldSo) {
   EXPECT_TRUE(server.answers());
 }
 
-TEST(Server, RequestsThatAreTooLargeAreRefused) {
+TEST(Server, requests_that_are_too_large_are_refused) {
   const RunningServer server;
   EXPECT_THAT(server.said(request("/api/hosts", "X: " + std::string(kMostHeaderBytes, 'x') + "\r\n")),
               StartsWith("HTTP/1.1 431"));
@@ -138,7 +138,7 @@ TEST(Server, RequestsThatAreTooLargeAreRefused) {
   EXPECT_TRUE(server.answers());
 }
 
-TEST(Server, SlowOnesAreLeftAfterTheirTime) {
+TEST(Server, slow_ones_are_left_after_their_time) {
   const RunningServer server;
   const Client silent(server.port()), dripping(server.port()), halfway(server.port());
   halfway.send("POST /api/fit HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\nhalf");
@@ -152,7 +152,7 @@ TEST(Server, SlowOnesAreLeftAfterTheirTime) {
   EXPECT_TRUE(server.answers());
 }
 
-TEST(Server, AThousandConnectionsAreAnsweredOrRefused) {
+TEST(Server, a_thousand_connections_are_answered_or_refused) {
   rlimit files{};
   ::getrlimit(RLIMIT_NOFILE, &files);
   files.rlim_cur = files.rlim_max;
@@ -194,7 +194,7 @@ std::string frame(int opcode, const std::string& text, bool masked = true) {
   return out + text;
 }
 
-TEST(Server, ASocketAnswersWithProgressAndGivesUpWhenTold) {
+TEST(Server, a_socket_answers_with_progress_and_gives_up_when_told) {
   const RunningServer server;
   const Client client(server.port());
   client.send(upgrade(""));
@@ -211,7 +211,7 @@ TEST(Server, ASocketAnswersWithProgressAndGivesUpWhenTold) {
   EXPECT_THAT(client.receive("\"notes\""), HasSubstr(R"({"id":3,"status":200,"answer":{"schema")"));
 }
 
-TEST(Server, BadFramesEndTheSocketAlone) {
+TEST(Server, bad_frames_end_the_socket_alone) {
   const RunningServer server;
   EXPECT_THAT(server.said(upgrade("Origin: http://evil.example\r\n")), StartsWith("HTTP/1.1 403"));
   EXPECT_THAT(server.said(upgrade("", "/api/predict")), StartsWith("HTTP/1.1 404"));
@@ -238,7 +238,7 @@ TEST(Server, BadFramesEndTheSocketAlone) {
   EXPECT_TRUE(server.answers());
 }
 
-TEST(Server, ChangedBytesOfRequestsEndNothing) {
+TEST(Server, changed_bytes_of_requests_end_nothing) {
   const RunningServer server;
   std::mt19937_64 random(7);
   const std::vector<std::string> seeds{request("/api/hosts"), request("/api/models", "Origin: http://localhost\r\n"),
@@ -255,7 +255,7 @@ TEST(Server, ChangedBytesOfRequestsEndNothing) {
   EXPECT_TRUE(server.answers());
 }
 
-TEST(Server, EndsWhileQuestionsAreBeingAnswered) {
+TEST(Server, ends_while_questions_are_being_answered) {
   const auto begin = std::chrono::steady_clock::now();
   {
     const RunningServer server;

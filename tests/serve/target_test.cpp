@@ -7,7 +7,7 @@
 namespace ridgeline::serve {
 namespace {
 
-TEST(Target, SplitsPathAndParametersAndDecodesThem) {
+TEST(Target, splits_path_and_parameters_and_decodes_them) {
   const Target target = parse_target("/api/predict?set=hardware.dram.bandwidth%3D4+TB%2Fs&set=a%3D1&engine=roofline#x");
   EXPECT_EQ(target.path, "/api/predict");
   EXPECT_EQ(target.all("set"), (std::vector<std::string>{"hardware.dram.bandwidth=4 TB/s", "a=1"}));
@@ -15,7 +15,7 @@ TEST(Target, SplitsPathAndParametersAndDecodesThem) {
   EXPECT_EQ(target.get("missing"), "");
 }
 
-TEST(Target, FlagsAndNumbersAreReadOrRefused) {
+TEST(Target, flags_and_numbers_are_read_or_refused) {
   const Target target = parse_target("/a?yes=1&no=false&odd=maybe&n=12&big=99999999999999999999&negative=-1");
   EXPECT_TRUE(target.flag("yes"));
   EXPECT_FALSE(target.flag("no"));
@@ -27,7 +27,7 @@ TEST(Target, FlagsAndNumbersAreReadOrRefused) {
   EXPECT_THROW((void)target.number("negative"), UserError);
 }
 
-TEST(Target, BrokenAddressesAreRefused) {
+TEST(Target, broken_addresses_are_refused) {
   for (const char* text :
        {"", "api", "http://other/api", "/a%", "/a%2", "/a%zz", "/a%00", "/a%0d%0aHost:x", "/a?b=%0a"})
     EXPECT_THROW((void)parse_target(text), UserError) << text;
@@ -37,7 +37,7 @@ TEST(Target, BrokenAddressesAreRefused) {
   EXPECT_THROW((void)parse_target(many + "p=1"), UserError);
 }
 
-TEST(Target, AnUnknownParameterIsToldWithTheNearest) {
+TEST(Target, an_unknown_parameter_is_told_with_the_nearest) {
   const Target target = parse_target("/api/predict?engin=analytic");
   try {
     target.refuse_others({"engine", "set"});
