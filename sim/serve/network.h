@@ -46,12 +46,13 @@ struct Network {
 
   Api& api;
   ServerOptions options;
-  asio::io_context io{1};
-  asio::thread_pool workers;
   int connections = 0, refusals = 0, waiting = 0;
   bool ending = false;
   std::set<Peer*> peers;
   std::function<void()> on_room;  ///< a connection or a refusal ended
+  // Destroyed first: what they still hold are connections, which know all of the above.
+  asio::io_context io{1};
+  asio::thread_pool workers;
 
   /// Answers on a worker, then calls `done` with the reply on the network's thread. False where too many wait.
   bool answer(Request request, std::stop_token stop, OnProgress progress, std::function<void(Reply)> done);

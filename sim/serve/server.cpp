@@ -100,7 +100,7 @@ Server::~Server() {
   state_->end();
   state_->network.workers.join();
   state_->network.on_room = {};
-  // What was posted or still waits owns connections, which know the network: gone before it is.
+  // Answers that were posted meanwhile.
   state_->network.io.restart();
   state_->network.io.poll();
 }

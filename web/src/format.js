@@ -25,7 +25,7 @@ export const bytes = (b) => scaled(b, [[2 ** 40, 'TiB'], [2 ** 30, 'GiB'], [2 **
 export const flops = (f) => scaled(f, [[1e15, 'P'], [1e12, 'T'], [1e9, 'G'], [1e6, 'M']], [1, '']) + 'FLOP';
 export const rate = (r) => scaled(r, [[1e15, 'P'], [1e12, 'T'], [1e9, 'G'], [1e6, 'M']], [1, '']) + 'FLOP/s';
 export const bandwidth = (b) => scaled(b, [[1e12, 'T'], [1e9, 'G'], [1e6, 'M']], [1, '']) + 'B/s';
-export const percent = (share) => `${digits(100 * share)} %`;
+export const percent = (share) => `${digits(Math.abs(share) < 1e-7 ? 0 : 100 * share)} %`;
 export const count = (n) => withDigits(3).format(n);
 export const signed = (text, value) => (value > 0 ? `+${text}` : text.replace('-', '−'));
 export const words = (key) => key.replaceAll('_', ' ');

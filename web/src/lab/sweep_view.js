@@ -30,7 +30,7 @@ export function sweepView(drawn) {
     h('button', { type: 'submit', class: 'primary', id: 'run-sweep' }, 'Run'), h('button', { type: 'button', id: 'stop-sweep', disabled: '', onclick: () => running?.cancel() }, 'Stop'));
   const bar = h('progress', { id: 'sweep-progress', max: 1, value: 0, 'aria-label': 'Points done' });
   const told = h('p', { role: 'status', id: 'sweep-told' });
-  const place = h('div', { style: 'display:contents' });
+  const place = h('div', { class: 'contents' });
   let running = null;
   async function run() {
     const value = (id) => form.querySelector(`#${id}`).value.trim();

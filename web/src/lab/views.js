@@ -86,13 +86,14 @@ function timelineNumbers({ groups, spans }) {
 
 function sensitivity({ sensitivity: s, step }) {
   if (!s) return [];
-  const rows = Object.entries(s).filter(([key]) => key !== 'keys').concat(Object.entries(s.keys ?? {}).filter(([, v]) => Math.abs(v.percent) >= 0.05));
   const columns = [
     { title: '10 % more of', text: true, value: ([key]) => (key.includes('.') ? key : words(key)) },
     { title: 'saves', value: ([, v]) => v.time_saved_s, show: (t) => h('span', { class: t > 0 ? 'good' : t < 0 ? 'bad' : '' }, seconds(t)) },
     { title: 'of the step', value: ([, v]) => v.time_saved_s / step.time_s, show: percent },
   ];
-  return [card('What more of each would give', 'One number of the chip at a time, a tenth more of it.', table(columns, rows, { id: 'sensitivity', sort: 1 }))];
+  const { keys = {}, ...resources } = s;
+  return [card('What more of each would give', 'One resource of the chip at a time, a tenth more of it.', table(columns, Object.entries(resources), { id: 'sensitivity', sort: 1 }),
+    behind('sensitivity-keys', 'Each number of the hardware file', columns, () => Object.entries(keys)))];
 }
 
 function simulated(p) {
