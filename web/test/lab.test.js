@@ -169,6 +169,30 @@ test('a kernel shows its blocks, tiles, occupancy, traffic and equation', async 
   await close();
 });
 
+test('a point of the roofline leads to its kernel, and the largest batch is found', async () => {
+  const { page, faults, close } = await open();
+  const [x, y] = await page.evaluate(() => {
+    const chart = globalThis.ridgeline.chartAt('roofline');
+    document.getElementById('roofline').scrollIntoView({ block: 'center' });
+    const series = chart.getOption().series.map((s, index) => ({ s, index })).filter(({ s }) => s.type === 'scatter' && s.data.length);
+    const { s, index } = series[0];
+    const largest = [...s.data].sort((a, b) => b.symbolSize - a.symbolSize)[0];
+    const [left, top] = chart.convertToPixel({ seriesIndex: index }, largest.value);
+    const box = document.getElementById('roofline').getBoundingClientRect();
+    return [box.left + left, box.top + top];
+  });
+  await drawnAfter(page, () => page.mouse.click(x, y));
+  await page.waitForSelector('#kernel');
+  assert.equal(await page.evaluate('ridgeline.asked.current().view'), 'kernels');
+  await view(page, 'memory');
+  await page.click('#fit');
+  await page.waitForFunction('/sequences/.test(document.getElementById("fit-told").textContent)', { timeout: 20000 });
+  const said = JSON.parse(execFileSync('sh', ['-c', `${command(await page.evaluate('ridgeline.asked.current()')).replace('ridgeline predict', `"${process.env.RIDGELINE}" fit`)} --format json`], { encoding: 'utf8' }));
+  assert.ok((await text(page, '#fit-told')).startsWith(`${said.micro_batch.toLocaleString('en')} sequences`));
+  assert.deepEqual(faults, []);
+  await close();
+});
+
 test('blocks are placed once each, no more on an SM than it holds', () => {
   const all = placed(300, 132, 2);
   assert.equal(all.length, 300);

@@ -41,14 +41,15 @@ export function shipped(path) {
 }
 export const look = (path) => answerOf(`/api/${path}`);
 
-export function targetOf(question, more = {}) {
+export function targetOf(question, more = {}, kind = 'predict') {
   const query = new URLSearchParams();
   for (const [key, value] of Object.entries(question.set)) query.append('set', `hardware.${key}=${value}`);
   if (question.engine !== 'analytic') query.set('engine', question.engine);
   for (const [key, value] of Object.entries(more)) query.set(key, value);
-  return `/api/predict?${query}`;
+  return `/api/${kind}?${query}`;
 }
 export const predict = (question, more, signal) => answerOf(targetOf(question, more), { method: 'POST', body: question.text ?? JSON.stringify(question.scenario), signal });
+export const fit = (question) => answerOf(targetOf(question, {}, 'fit'), { method: 'POST', body: JSON.stringify(question.scenario) });
 export const compare = (sides, signal) => answerOf('/api/compare', { method: 'POST', body: JSON.stringify({ sides: sides.map((s) => ({ label: s.label, scenario: s.scenario, set: Object.entries(s.set).map(([k, v]) => `hardware.${k}=${v}`) })) }), signal });
 
 /** Asks one question at a time; of those that come meanwhile the last. `work(question, signal, {client, sequence})` asks. */

@@ -1,9 +1,9 @@
 // The lab: a question on the left, its answer on the right, asked anew whenever it changes.
-import { chartAt, draw, reuseCharts, settle } from '../chart.js';
+import { chartAt, charts, draw, reuseCharts, settle } from '../chart.js';
 import { card, h } from '../dom.js';
 import { bytes, percent, seconds } from '../format.js';
 import { keepTables } from '../table.js';
-import { compare, newestOnly, predict } from './ask.js';
+import { compare, fit, newestOnly, predict } from './ask.js';
 import { controls } from './controls.js';
 import { exercisesView } from './exercises.js';
 import { exportMenu } from './export.js';
@@ -21,9 +21,10 @@ const content = document.getElementById('content');
 const trouble = document.getElementById('trouble');
 const verdict = document.getElementById('verdict');
 const own = { sweep: sweepView(draw), scenario: scenarioView(), exercises: exercisesView() };
-const lab = { answer: null, pinned: null, kernel: null, drawnView: null, times: [], pick };
+const lab = { answer: null, pinned: null, kernel: null, drawnView: null, times: [], fitted: null, pick, fit: () => fit(asked.current()) };
 let changedAt = performance.now();
 let pinnedFor = '';
+const picked = new WeakSet(); // charts whose kernels can be chosen
 
 const viewOf = (state) => kViews.find((view) => view.id === state.view) ?? kViews[0];
 
@@ -58,6 +59,14 @@ function told(prediction) {
 function drawAnswer(view) {
   const { page, ...prediction } = lab.answer;
   show(view, view.draw({ title: prediction.scenario, prediction, ...page }, lab));
+  for (const { chart, place } of charts()) {
+    const groupOf = { roofline: ({ data }) => lab.answer.page.groups.findIndex((g) => g.name === data.g?.name && g.shape === data.g?.shape), timeline: ({ data }) => data.value[2] }[place.id];
+    if (!groupOf || picked.has(chart)) continue;
+    picked.add(chart);
+    chart.on('click', (event) => pick(groupOf(event)));
+  }
+  if (lab.scroll && prediction.kernel) document.getElementById('kernel').scrollIntoView();
+  if (prediction.kernel) lab.scroll = false;
 }
 
 const ask = newestOnly(
@@ -103,9 +112,11 @@ const ask = newestOnly(
 );
 
 function pick(index) {
+  if (index < 0) return;
   lab.kernel = index;
   lab.scroll = true;
-  changed(asked.current());
+  if (viewOf(asked.current()).id === 'kernels') changed(asked.current());
+  else asked.update((s) => { s.view = 'kernels'; }, 'view');
 }
 
 let linked = 0;
@@ -151,6 +162,7 @@ function viewsShow(state) {
 let showControls = () => {};
 function changed(state, reason) {
   changedAt = performance.now();
+  if (reason !== 'view') lab.fitted = null;
   showControls(state);
   toolbarShows(state);
   viewsShow(state);

@@ -15,7 +15,6 @@ export function scenarioView() {
       const state = current();
       const answer = await predict({ ...state, text: text.value }, {});
       const scenario = answer.question.scenario ?? {};
-      for (const key of answer.question.changes) if (!key.startsWith('hardware.')) told.textContent = key;
       told.textContent = 'Applied.';
       told.className = 'good';
       shown = text.value;

@@ -1,6 +1,6 @@
 // What can be seen of an answer: each view names the pieces it needs of the server and draws them.
 import { card, h, number } from '../dom.js';
-import { bandwidth, bytes, count, digits, percent, seconds, signed, words } from '../format.js';
+import { bandwidth, bytes, count, digits, percent, rate, seconds, signed, words } from '../format.js';
 import { advice } from '../sections/advice.js';
 import { breakdown } from '../sections/breakdown.js';
 import { comparison } from '../sections/comparison.js';
@@ -67,6 +67,31 @@ function memoryNumbers(p) {
   return behind('memory-numbers', 'Numbers', columns, () => run.at_us.map((_, i) => i).filter((i) => i % Math.ceil(run.at_us.length / 200) === 0));
 }
 
+function rooflineNumbers({ groups }) {
+  const columns = [
+    { title: 'kernel', text: true, class: 'name', value: (g) => g.name }, { title: 'shape', text: true, class: 'name', value: (g) => g.shape },
+    { title: 'FLOP/byte', value: (g) => g.flops / g.dram_bytes, show: (v) => digits(v) }, { title: 'FLOP/s', value: (g) => (g.flops * g.count) / g.time_s, show: rate }, { title: 'time', value: (g) => g.time_s, show: seconds },
+  ];
+  return behind('roofline-numbers', 'Numbers', columns, () => groups.filter((g) => g.flops > 0 && g.dram_bytes > 0));
+}
+
+/** The largest batch that fits, when it is asked for. */
+function largestBatch(lab) {
+  const told = h('p', { role: 'status', id: 'fit-told' }, lab.fitted ?? '');
+  const ask = async () => {
+    told.textContent = 'Searching …';
+    try {
+      const found = await lab.fit();
+      lab.fitted = !found.fits ? 'Not even one sequence fits.'
+        : `${count(found.micro_batch)} sequences${found.gradient_accumulation > 1 ? `, accumulated ${count(found.gradient_accumulation)} times` : ''}: ${bytes(found.memory.device_used_bytes)}, ${seconds(found.step.time_s)} a step. Surely ${count(found.sure_micro_batch)}.`;
+    } catch (error) {
+      lab.fitted = error.message;
+    }
+    told.textContent = lab.fitted;
+  };
+  return card('The largest batch that fits', 'As `ridgeline fit` searches for it.', h('button', { type: 'button', id: 'fit', onclick: ask }, 'Search'), told);
+}
+
 function holders({ memory_report: report }) {
   if (!report) return [];
   const columns = [
@@ -108,9 +133,9 @@ function simulated(p) {
 
 /** id, title, and of a view of the answer: what to ask for (see /api/predict) and how to draw `p` with `lab`. */
 export const kViews = [
-  { id: 'overview', title: 'Overview', ask: { show: 'groups' }, draw: (p, lab) => [summary(p), ...against(p.prediction, lab.pinned), ...breakdownWithNumbers(p), roofline(p), ...parallel(p)] },
+  { id: 'overview', title: 'Overview', ask: { show: 'groups' }, draw: (p, lab) => [summary(p), ...against(p.prediction, lab.pinned), ...breakdownWithNumbers(p), under(roofline(p), rooflineNumbers(p)), ...parallel(p)] },
   { id: 'timeline', title: 'Timeline', ask: { show: 'groups,spans' }, draw: (p) => [under(timeline(p), timelineNumbers(p)), host(p), ...parallel(p)] },
-  { id: 'memory', title: 'Memory', ask: { show: 'memory', memory_report: 1 }, draw: (p) => [under(memory(p), p.memory.at_us.length ? memoryNumbers(p) : null), ...holders(p.prediction)] },
+  { id: 'memory', title: 'Memory', ask: { show: 'memory', memory_report: 1 }, draw: (p, lab) => [under(memory(p), p.memory.at_us.length ? memoryNumbers(p) : null), largestBatch(lab), ...holders(p.prediction)] },
   {
     id: 'kernels', title: 'Kernels', ask: { show: 'groups' },
     draw: (p, lab) => [kernels(p, lab.pick), ...simulated(p), ...(p.prediction.kernel ? kernelDetail(p.prediction.kernel) : [card('A kernel from the inside', 'Choose one above: its tiles, its blocks on the SMs, what an SM holds, its traffic and its equation.')])],
