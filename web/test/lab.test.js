@@ -3,6 +3,7 @@
 // sliders are moved to measure speed and memory (default 150; with 1000 and more the targets themselves are asserted).
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { after, before, test } from 'node:test';
 import puppeteer from 'puppeteer-core';
 import { bytes, seconds } from './src/format.js';
@@ -16,9 +17,14 @@ let browser;
 let server;
 let address;
 
+/** A server and the address it prints. */
+async function serve(...options) {
+  const started = spawn(process.env.RIDGELINE, ['serve', '--port', '0', ...options], { stdio: ['ignore', 'pipe', 'inherit'] });
+  return [started, await new Promise((resolve) => started.stdout.once('data', (said) => resolve(String(said).trim())))];
+}
+
 before(async () => {
-  server = spawn(process.env.RIDGELINE, ['serve', '--port', '0'], { stdio: ['ignore', 'pipe', 'inherit'] });
-  address = await new Promise((resolve) => server.stdout.once('data', (text) => resolve(String(text).trim())));
+  [server, address] = await serve();
   browser = await puppeteer.launch({ executablePath: process.env.CHROMIUM, args: ['--no-sandbox', '--disable-gpu', '--enable-precise-memory-info'], headless: true });
 });
 after(async () => {
@@ -282,6 +288,31 @@ test('an exercise asks first, hints after a guess, and remembers what was done',
   await close();
 });
 
+test('a server with a token answers who has it', async () => {
+  const [guarded, link] = await serve('--token', 'a1b2');
+  try {
+    const [base] = link.split('#');
+    assert.equal(link, `${base}#token=a1b2`);
+    assert.equal((await fetch(`${base}api/hosts`)).status, 403);
+    assert.equal((await fetch(`${base}api/hosts`, { headers: { Authorization: 'Bearer a1b2' } })).status, 200);
+    const context = await browser.createBrowserContext();
+    const page = await context.newPage();
+    await page.goto(base);
+    await page.waitForFunction('/token/.test(document.getElementById("trouble").textContent)');
+    await page.goto('about:blank');
+    await page.goto(link);
+    await page.waitForFunction('globalThis.ridgeline?.lab.drawn > 0');
+    await page.click('[data-view=sweep]');
+    await page.waitForSelector('#run-sweep');
+    await page.click('#run-sweep');
+    await page.waitForFunction('/12 points in/.test(document.getElementById("sweep-told").textContent)', { timeout: 30000 });
+    await page.waitForFunction('!location.hash.includes("token")');
+    await context.close();
+  } finally {
+    guarded.kill('SIGTERM');
+  }
+});
+
 test('pictures and numbers can be saved', async () => {
   const { page, faults, close } = await open();
   await page.evaluate(() => {
@@ -386,10 +417,13 @@ test('from slider to picture, and what is left of it in memory', { timeout: 2400
   }, count);
   await change(210); // as many undo steps as are kept
   const before = await heap();
+  const resident = () => Number(/VmRSS:\s*(\d+)/.exec(readFileSync(`/proc/${server.pid}/status`, 'utf8'))[1]) / 1024;
+  const served = resident();
   const times = await change(kChanges);
   const grown = (await heap()) - before;
   const median = times[times.length >> 1];
-  t.diagnostic(`${times.length} changes of BERT-Large: median ${median.toFixed(0)} ms, 95 % ${times[Math.floor(times.length * 0.95)].toFixed(0)} ms, worst ${times.at(-1).toFixed(0)} ms; the heap grew by ${(grown / 1e6).toFixed(1)} MB`);
+  t.diagnostic(`${times.length} changes of BERT-Large: median ${median.toFixed(0)} ms, 95 % ${times[Math.floor(times.length * 0.95)].toFixed(0)} ms, worst ${times.at(-1).toFixed(0)} ms; the heap grew by ${(grown / 1e6).toFixed(1)} MB, the server from ${served.toFixed(0)} to ${resident().toFixed(0)} MiB`);
+  assert.ok(resident() - served < 64, `${resident()} MiB after ${served}`);
   assert.ok(grown < 10e6, `${grown} bytes`);
   // A machine that does other things too is given some room.
   const [most, worst] = kChanges >= 1000 ? [50, 120] : [500, 3000];
