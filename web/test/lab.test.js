@@ -7,7 +7,7 @@ import { readFileSync } from 'node:fs';
 import { after, before, test } from 'node:test';
 import puppeteer from 'puppeteer-core';
 import { bytes, seconds } from './src/format.js';
-import { questionOf } from './src/lab/exercises.js';
+import { casesOf, questionOf } from './src/lab/exercises.js';
 import { placed } from './src/lab/kernel.js';
 import { command, flow, fragment, fromFragment, yaml } from './src/lab/state.js';
 import { sweepOf, valuesOf } from './src/lab/sweep_view.js';
@@ -243,6 +243,9 @@ test('what the page writes of a state reads back', () => {
   assert.deepEqual(sweepOf(state, [{ key: 'hardware.dram.bandwidth', values: [1] }]).axes, { 'hardware.dram.bandwidth': [1] });
   assert.deepEqual(questionOf('ridgeline predict scenarios/nanogpt/flash-attention.yaml --batch 2'), { name: 'nanogpt/flash-attention', changes: [['training.micro_batch', '2']] });
   assert.equal(questionOf('ridgeline hardware nvidia-t4'), null);
+  const { cases, query } = casesOf(`echo '{"op":"mm"}' | ridgeline kernels --hardware nvidia-t4 --set dram.bandwidth="6 TB/s"`);
+  assert.deepEqual([cases, String(query)], ['{"op":"mm"}', 'hardware=nvidia-t4&set=dram.bandwidth%3D6+TB%2Fs']);
+  assert.equal(casesOf('ridgeline kernels x'), null);
 });
 
 test('a sweep shows its progress and answer, and one that is stopped says so', async () => {
@@ -311,6 +314,22 @@ test('a server with a token answers who has it', async () => {
   } finally {
     guarded.kill('SIGTERM');
   }
+});
+
+test('a hint that is a kernel case is run', async () => {
+  const { page, faults, close } = await open();
+  await page.evaluate(() => localStorage.setItem('ridgeline-exercises', '{"3": {"guess": "2"}}'));
+  await page.click('[data-view=exercises]');
+  await page.waitForSelector('#exercise-list li:nth-child(3) button');
+  await page.click('#exercise-list li:nth-child(3) button');
+  await page.waitForSelector('#hint:enabled');
+  await page.click('#hint');
+  await page.click('#hint');
+  await page.waitForSelector('.run-case');
+  await page.click('.run-case');
+  await page.waitForFunction('/limited by compute/.test(document.getElementById("hints").textContent)');
+  assert.deepEqual(faults, []);
+  await close();
 });
 
 test('pictures and numbers can be saved', async () => {

@@ -19,7 +19,7 @@ export class Mistake extends Error {
   }
 }
 
-async function answerOf(path, options) {
+async function answerOf(path, options, read = (response) => response.json()) {
   const headers = token() ? { Authorization: `Bearer ${token()}` } : {};
   let response;
   try {
@@ -28,9 +28,8 @@ async function answerOf(path, options) {
     if (error.name === 'AbortError') throw error;
     throw new Mistake(0, { message: 'the server does not answer: is `ridgeline serve` still running?' });
   }
-  const json = await response.json();
-  if (!response.ok) throw new Mistake(response.status, json.error);
-  return json;
+  if (!response.ok) throw new Mistake(response.status, (await response.json()).error);
+  return read(response);
 }
 
 const remembered = new Map();
@@ -49,6 +48,8 @@ export function targetOf(question, more = {}, kind = 'predict') {
   return `/api/${kind}?${query}`;
 }
 export const predict = (question, more, signal) => answerOf(targetOf(question, more), { method: 'POST', body: question.text ?? JSON.stringify(question.scenario), signal });
+/** Kernel cases, a line each, to their lines. */
+export const kernels = (query, cases) => answerOf(`/api/kernels?${query}`, { method: 'POST', body: cases }, async (response) => (await response.text()).trim().split('\n').map((line) => JSON.parse(line)));
 export const fit = (question) => answerOf(targetOf(question, {}, 'fit'), { method: 'POST', body: JSON.stringify(question.scenario) });
 export const compare = (sides, signal) => answerOf('/api/compare', { method: 'POST', body: JSON.stringify({ sides: sides.map((s) => ({ label: s.label, scenario: s.scenario, set: Object.entries(s.set).map(([k, v]) => `hardware.${k}=${v}`) })) }), signal });
 

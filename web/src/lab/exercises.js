@@ -1,7 +1,7 @@
 // Exercises: a prediction first, hints after, the simulator's answer last. What was done is kept in this browser.
 import { card, h } from '../dom.js';
 import { digits, percent } from '../format.js';
-import { look, shipped } from './ask.js';
+import { kernels, look, shipped } from './ask.js';
 import { put, update } from './state.js';
 
 const kKept = 'ridgeline-exercises';
@@ -38,6 +38,30 @@ export function questionOf(command) {
     } else if (/^scenarios\/.*\.yaml$/.test(flag)) asked.name = flag.slice(10, -5);
   }
   return asked;
+}
+
+/** The cases and parameters of `echo … | ridgeline kernels …`; null for other commands. */
+export function casesOf(command) {
+  const match = /^echo (['"])(.*)\1 \| ridgeline kernels (.*)$/s.exec(command);
+  if (!match) return null;
+  const words = (match[3].match(/(?:[^\s"']|"[^"]*"|'[^']*')+/g) ?? []).map((w) => w.replace(/["']/g, ''));
+  const query = new URLSearchParams();
+  for (let i = 0; i < words.length; i += 1) if (['--hardware', '--set', '--engine', '--software'].includes(words[i])) query.append(words[i].slice(2), words[(i += 1)]);
+  return { cases: match[2].replaceAll('\\n', '\n'), query };
+}
+
+/** What a kernel case is predicted to take. */
+function kernelAnswer({ cases, query }) {
+  const told = h('div', { role: 'status' });
+  const run = async () => {
+    try {
+      const lines = await kernels(query, cases);
+      told.replaceChildren(...lines.map(({ predicted: p, error }) => (p ? h('p', {}, `${digits(p.time_us, 4)} µs (${digits(p.low_us, 3)} to ${digits(p.high_us, 3)}), limited by ${p.limiter}, occupancy ${percent(p.occupancy)}, ${digits(p.waves)} waves, L2 hits ${percent(p.l2_hit_rate)}: ${p.kernels.map((k) => `${k.name}, ${k.grid.join(' × ')} blocks of ${k.block}`).join('; ')}`) : h('p', { class: 'bad' }, error))));
+    } catch (error) {
+      told.replaceChildren(h('p', { class: 'bad' }, error.message));
+    }
+  };
+  return h('div', {}, h('div', { class: 'buttons' }, h('button', { type: 'button', class: 'run-case', onclick: run }, 'Run')), told);
 }
 
 async function open(asked) {
@@ -87,7 +111,8 @@ function exercise(e, changed) {
     const command = e.explore[hinted];
     hinted += 1;
     const asked = questionOf(command);
-    hints.append(h('pre', {}, command), asked ? h('div', { class: 'buttons' }, h('button', { type: 'button', onclick: () => open(asked) }, 'Open in the lab')) : '');
+    const cases = casesOf(command);
+    hints.append(h('pre', {}, command), cases ? kernelAnswer(cases) : asked ? h('div', { class: 'buttons' }, h('button', { type: 'button', onclick: () => open(asked) }, 'Open in the lab')) : '');
     hint.disabled = hinted >= e.explore.length;
   });
   reveal.addEventListener('click', async () => {
