@@ -18,7 +18,7 @@ namespace {
 using boost::system::error_code;
 namespace websocket = beast::websocket;
 
-constexpr std::size_t kMostAsked = 4, kMostUnsent = 64;
+constexpr std::size_t kMostAsked = 4, kMostUnsent = 64, kMostUnsentBytes = 32 << 20;
 constexpr std::chrono::milliseconds kBetweenProgress{100};
 
 class Socket final : public Admitted, public std::enable_shared_from_this<Socket> {
@@ -135,7 +135,9 @@ class Socket final : public Admitted, public std::enable_shared_from_this<Socket
 
   /// Who does not read what was asked for is left.
   void send(std::string text) {
-    if (unsent_.size() >= kMostUnsent) return end();
+    if (unsent_.size() >= kMostUnsent || (!unsent_.empty() && unsent_bytes_ + text.size() > kMostUnsentBytes))
+      return end();
+    unsent_bytes_ += text.size();
     unsent_.push_back(std::move(text));
     if (unsent_.size() == 1) write();
   }
@@ -143,6 +145,7 @@ class Socket final : public Admitted, public std::enable_shared_from_this<Socket
     socket_.text(true);
     socket_.async_write(asio::buffer(unsent_.front()), [self = shared_from_this()](error_code error, std::size_t) {
       if (error) return self->give_up();
+      self->unsent_bytes_ -= self->unsent_.front().size();
       self->unsent_.pop_front();
       if (!self->unsent_.empty()) self->write();
     });
@@ -154,6 +157,7 @@ class Socket final : public Admitted, public std::enable_shared_from_this<Socket
   beast::flat_buffer buffer_;
   std::map<std::int64_t, std::shared_ptr<Asked>> asked_;
   std::deque<std::string> unsent_;
+  std::size_t unsent_bytes_ = 0;
 };
 
 }  // namespace
