@@ -1,7 +1,7 @@
-# Bundles web/ into page.html in FOLDER, where it is empty or older than a source. Without a way to npm's packages the page
-# stays empty, --html says so, and the next build tries again.
+# Bundles web/ into page.html and lab.html, lab.js, lab.css in FOLDER, where they are empty or older than a source. Without a
+# way to npm's packages they stay empty, --html and the lab say so, and the next build tries again.
 file(MAKE_DIRECTORY ${FOLDER})
-if(EXISTS ${FOLDER}/page.html)
+if(EXISTS ${FOLDER}/page.html AND EXISTS ${FOLDER}/lab.css)
   file(SIZE ${FOLDER}/page.html size)
   set(current TRUE)
   file(GLOB_RECURSE sources ${SOURCE}/src/* ${SOURCE}/package.json ${SOURCE}/package-lock.json ${SOURCE}/build.mjs
@@ -25,9 +25,11 @@ if(NOT EXISTS ${stamp})
                   WORKING_DIRECTORY ${FOLDER} RESULT_VARIABLE result OUTPUT_QUIET)
   if(NOT result EQUAL 0)
     message(WARNING "npm could not fetch the page's packages: this build has no --html, the next one tries again")
-    if(NOT EXISTS ${FOLDER}/page.html)
-      file(WRITE ${FOLDER}/page.html "")
-    endif()
+    foreach(made page.html lab.html lab.js lab.css)
+      if(NOT EXISTS ${FOLDER}/${made})
+        file(WRITE ${FOLDER}/${made} "")
+      endif()
+    endforeach()
     return()
   endif()
   file(TOUCH ${stamp})

@@ -23,6 +23,8 @@ add_library(ridgeline_eigen INTERFACE)  # linear algebra of the fits
 target_link_libraries(ridgeline_eigen INTERFACE Eigen3::Eigen)
 add_library(ridgeline_iostreams INTERFACE)
 target_link_libraries(ridgeline_iostreams INTERFACE Boost::iostreams)
+add_library(ridgeline_beast INTERFACE)  # HTTP and WebSocket: headers of libboost-dev
+target_link_libraries(ridgeline_beast INTERFACE Boost::headers Threads::Threads)
 add_library(ridgeline_parallel INTERFACE)
 target_link_libraries(ridgeline_parallel INTERFACE TBB::tbb)
 add_library(ridgeline_sqlite INTERFACE)

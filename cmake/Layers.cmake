@@ -10,7 +10,7 @@ endfunction()
 set(RIDGELINE_BUSY_LAYERS units occupancy timing kernels program hierarchy timeline allocator memory)
 
 # Those that read measurements and write reports: most of the compiler's time, none of a prediction's.
-set(RIDGELINE_TALKING_LAYERS study report)
+set(RIDGELINE_TALKING_LAYERS study report serve)
 
 function(ridgeline_layer folder)
   cmake_parse_arguments(LAYER "" "" "LINK" ${ARGN})

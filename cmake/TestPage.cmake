@@ -1,4 +1,4 @@
-# Runs web/test with node's test runner where the packages lie.
+# Runs web/test with node's test runner where the packages lie, one after the other: the lab's measures speed.
 file(SIZE ${FOLDER}/page.html size)
 if(NOT CHROMIUM OR size EQUAL 0)
   message(STATUS "no Chromium or no npm packages: the page is not opened")
@@ -10,7 +10,7 @@ foreach(test ${tests})
   file(COPY_FILE ${test} ${FOLDER}/${name})
   list(APPEND names ${name})
 endforeach()
-execute_process(COMMAND ${CMAKE_COMMAND} -E env RIDGELINE=${RIDGELINE} CHROMIUM=${CHROMIUM} node --test ${names}
+execute_process(COMMAND ${CMAKE_COMMAND} -E env RIDGELINE=${RIDGELINE} CHROMIUM=${CHROMIUM} node --test --test-concurrency=1 ${names}
                 WORKING_DIRECTORY ${FOLDER} RESULT_VARIABLE result)
 if(NOT result EQUAL 0)
   message(FATAL_ERROR "the page's tests fail")

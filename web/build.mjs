@@ -1,7 +1,8 @@
 // Bundles src/ into one HTML file with nothing to load: node build.mjs OUTPUT. The place of the data stays open; the
-// program fills it.
+// program fills it. Beside it the lab, which a server gives out: lab.html, lab.js, lab.css.
 import { build } from 'esbuild';
-import { readFile, writeFile } from 'node:fs/promises';
+import { copyFile, readFile, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 
 const output = process.argv[2];
 if (!output) throw new Error('usage: node build.mjs OUTPUT');
@@ -15,3 +16,8 @@ await writeFile(
   output,
   page.replace('/*STYLE*/', () => style.trim()).replace('/*SCRIPT*/', () => script.trim().replaceAll('</script', '<\\/script')),
 );
+
+const lab = (name) => join(dirname(output), name);
+await build({ entryPoints: ['src/lab/lab.js'], bundle: true, minify: true, outfile: lab('lab.js'), format: 'iife', target: 'es2020', legalComments: 'none' });
+await build({ entryPoints: ['src/lab/lab.css'], bundle: true, minify: true, outfile: lab('lab.css') });
+await copyFile('src/lab/lab.html', lab('lab.html'));

@@ -49,13 +49,13 @@ void add_memory(StepDetail& detail, const StepProgram& program, const MemoryResu
 
 }  // namespace
 
-StepDetail step_detail(const StepRun& run) {
+StepDetail step_detail(const StepRun& run, bool with_memory) {
   StepDetail detail;
   detail.step = run.timeline().step;
   add_spans(detail, run.program(), run.times(), run.timeline());
   detail.streams = run.trace().streams;
   if (detail.streams.empty()) detail.streams.emplace_back("kernels");
-  if (!run.program().steps.empty() && knows_allocations(run.scenario()))
+  if (with_memory && !run.program().steps.empty() && knows_allocations(run.scenario()))
     add_memory(detail, run.program(), run.memory_run());
   return detail;
 }

@@ -43,7 +43,7 @@ struct StepDetail {
   std::vector<MemoryPoint> memory;   ///< in the order of the program; empty where memory runs out
 };
 
-/// Of a run; throws as it does.
-StepDetail step_detail(const StepRun& run);
+/// Of a run; throws as it does. Without memory its last field is empty.
+StepDetail step_detail(const StepRun& run, bool with_memory = true);
 
 }  // namespace ridgeline

@@ -25,6 +25,7 @@ void add_calibrate_command(CLI::App& program, Outcome& outcome);
 void add_validate_command(CLI::App& program, Outcome& outcome);
 void add_refit_command(CLI::App& program, Outcome& outcome);
 void add_replay_command(CLI::App& program, Outcome& outcome);
+void add_serve_command(CLI::App& program, Outcome& outcome);
 void add_schema_command(CLI::App& program, Outcome& outcome);
 void add_document_commands(CLI::App& program);
 

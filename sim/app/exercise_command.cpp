@@ -5,6 +5,7 @@
 
 #include "sim/app/commands.h"
 #include "sim/output/standard_output.h"
+#include "sim/report/exercise_json.h"
 #include "sim/report/exercise_measures.h"
 #include "sim/report/memory_words.h"
 #include "sim/study/exercise.h"
@@ -18,12 +19,6 @@ struct Options {
   std::string answer, format = "text";
   bool solution = false;
 };
-
-const Exercise& chosen(const std::vector<Exercise>& exercises, int number) {
-  for (const Exercise& exercise : exercises)
-    if (exercise.number == number) return exercise;
-  throw UserError(fmt::format("there is no exercise {}; they are 1 to {}", number, exercises.back().number));
-}
 
 /// Paragraphs of a block of text, which empty lines part, each wrapped anew.
 void write_paragraphs(std::string& out, std::string_view text) {
@@ -70,24 +65,9 @@ void print_solution(const Exercise& e, ExerciseNumbers& numbers) {
   print("{}", out);
 }
 
-void print_json(const Options& options, const Exercise& e, ExerciseNumbers& numbers) {
-  nlohmann::ordered_json json{{"number", e.number},   {"title", e.title}, {"question", e.question},
-                              {"explore", e.explore}, {"unit", e.unit},   {"tolerance", e.tolerance}};
-  if (!options.answer.empty()) json["correct"] = is_right(answer_from(options.answer, e), numbers.answer(), e);
-  if (options.solution || !options.answer.empty()) {
-    json["answer"] = numbers.answer();
-    if (!e.measured.empty())
-      json["measured"] = {{"value", numbers.evaluate(e.measured)}, {"source", e.measured_source}};
-    json["explanation"] = numbers.filled(e.explanation);
-  }
-  print("{}\n", json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
-}
-
 void list(const std::vector<Exercise>& exercises, const std::string& format) {
   if (format == "json") {
-    auto all = nlohmann::ordered_json::array();
-    for (const Exercise& e : exercises) all.push_back({{"number", e.number}, {"title", e.title}});
-    print("{}\n", all.dump(2));
+    print("{}\n", exercise_list_json(exercises).dump(2));
     return;
   }
   for (const Exercise& e : exercises) print("{:>4}  {}\n", e.number, e.title);
@@ -102,12 +82,16 @@ void run(const Options& options, Outcome& outcome) {
       throw UserError("exercise: say which one: ridgeline exercise 3 --answer X");
     return list(exercises, options.format);
   }
-  const Exercise& exercise = chosen(exercises, options.number);
+  const Exercise& exercise = exercise_of(exercises, options.number);
   ExerciseNumbers numbers(exercise, ExerciseMeasures{});
   const bool answered = !options.answer.empty();
   const bool right = answered && is_right(answer_from(options.answer, exercise), numbers.answer(), exercise);
   if (answered && !right) outcome.exit_code = 2;
-  if (options.format == "json") return print_json(options, exercise, numbers);
+  if (options.format == "json") {
+    const auto json = exercise_json(exercise, options.answer, options.solution, numbers);
+    print("{}\n", json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+    return;
+  }
   if (!answered && !options.solution) return print_question(exercise);
   if (answered) print("{}\n", right ? "Right." : "Not quite.");
   if (right || options.solution) print_solution(exercise, numbers);

@@ -79,6 +79,7 @@ void add_commands(CLI::App& program, ridgeline::app::Outcome& outcome) {
   add_hardware_command(program, outcome);
   add_models_command(program, outcome);
   add_schema_command(program, outcome);
+  add_serve_command(program, outcome);
   add_document_commands(program);
   program.footer(kExitCodes);
   for (CLI::App* command : program.get_subcommands({})) command->footer(kExitCodes);

@@ -2,12 +2,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <fstream>
 #include <iterator>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <unordered_map>
 
 #include "sim/config/files_read.h"
 #include "sim/config/meant_name.h"
 #include "sim/config/parse_yaml.h"
+#include "sim/units/readable_files.h"
 
 namespace ridgeline::config {
 namespace {
@@ -39,9 +45,53 @@ std::string nearest_file(const fs::path& path) {
   return nearest.empty() ? "" : fmt::format("; did you mean {}?", shown(folder / nearest));
 }
 
+/// Trees of files that were read, as long as these stay as they were: a server reads the same descriptions for every
+/// question. Files younger than kSettled are read anew, as another change may leave their time as it is.
+class KnownTrees {
+ public:
+  struct State {
+    fs::file_time_type written{};
+    std::uintmax_t bytes = 0;
+    bool operator==(const State&) const = default;
+  };
+  static std::optional<State> state_of(const fs::path& path) {
+    std::error_code error;
+    State state{fs::last_write_time(path, error), 0};
+    if (error) return std::nullopt;
+    state.bytes = fs::file_size(path, error);
+    if (error || fs::file_time_type::clock::now() - state.written < kSettled) return std::nullopt;
+    return state;
+  }
+  std::shared_ptr<const Node> find(const std::string& path, const State& state) {
+    const std::lock_guard lock(mutex_);
+    const auto found = trees_.find(path);
+    return found != trees_.end() && found->second.first == state ? found->second.second : nullptr;
+  }
+  void keep(const std::string& path, const State& state, std::shared_ptr<const Node> tree) {
+    const std::lock_guard lock(mutex_);
+    if (trees_.size() >= kMostTrees) trees_.clear();
+    trees_[path] = {state, std::move(tree)};
+  }
+
+ private:
+  static constexpr std::chrono::seconds kSettled{3};
+  static constexpr std::size_t kMostTrees = 128;
+  std::mutex mutex_;
+  std::unordered_map<std::string, std::pair<State, std::shared_ptr<const Node>>> trees_;
+};
+
 }  // namespace
 
 Node load_yaml(const fs::path& path) {
+  static KnownTrees known;
+  check_readable(path);
+  const std::string name = shown(path), whole = fs::absolute(path).string() + "\n" + name;
+  const std::optional<KnownTrees::State> state = KnownTrees::state_of(path);
+  if (state)
+    if (const std::shared_ptr<const Node> tree = known.find(whole, *state)) {
+      FilesRead::note(path);
+      return *tree;
+    }
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
   if (!fs::exists(status)) fail(path, "no such file" + nearest_file(path));
@@ -55,8 +105,10 @@ Node load_yaml(const fs::path& path) {
   if (text.size() > kMaxBytes)
     fail(path, fmt::format("larger than {} MiB, the most a description may have", kMaxBytes >> 20));
   FilesRead::note(path);
-  Node root = parse_yaml(text, shown(path));
+  Node root = parse_yaml(text, name);
   if (root.kind == Node::Kind::null) throw ConfigError(root.origin, "", "the file is empty");
+  // What changed while it was read is not what the state says.
+  if (state && KnownTrees::state_of(path) == state) known.keep(whole, *state, std::make_shared<const Node>(root));
   return root;
 }
 

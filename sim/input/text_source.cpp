@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "sim/units/readable_files.h"
 #include "sim/units/user_error.h"
 
 namespace ridgeline {
@@ -56,6 +57,7 @@ struct TextSource::State {
 };
 
 TextSource::TextSource(const std::string& path, Progress progress, Empty empty) : state_(std::make_unique<State>()) {
+  check_readable(path);
   std::error_code error;
   if (std::filesystem::is_directory(path, error)) throw UserError(fmt::format("{}: is a folder, not a file", path));
   state_->path = path;

@@ -107,16 +107,19 @@ ordered_json memory_json(const StepDetail& detail, std::size_t most_points) {
 
 }  // namespace
 
+ordered_json page_pieces(const StepDetail& detail, const Gpu& gpu, const PagePieces& pieces, std::size_t most_points) {
+  ordered_json out{{"device", device_json(gpu)}, {"classes", kTimeClassNames}, {"categories", kCategoryNames}};
+  if (pieces.groups) out["groups"] = groups_json(detail);
+  if (pieces.spans) out["spans"] = spans_json(detail);
+  if (pieces.memory) out["memory"] = memory_json(detail, most_points);
+  return out;
+}
+
 ordered_json page_part(const std::string& title, const Prediction& prediction, const StepDetail& detail, const Gpu& gpu,
                        std::size_t most_points) {
-  return {{"title", title},
-          {"prediction", prediction_json(prediction)},
-          {"device", device_json(gpu)},
-          {"classes", kTimeClassNames},
-          {"categories", kCategoryNames},
-          {"groups", groups_json(detail)},
-          {"spans", spans_json(detail)},
-          {"memory", memory_json(detail, most_points)}};
+  ordered_json out{{"title", title}, {"prediction", prediction_json(prediction)}};
+  out.update(page_pieces(detail, gpu, {}, most_points));
+  return out;
 }
 
 }  // namespace ridgeline

@@ -11,8 +11,16 @@
 
 namespace ridgeline {
 
+/// Which of the larger keys are there.
+struct PagePieces {
+  bool groups = true, spans = true, memory = true;
+};
+
 /// Memory over the step is thinned to at most `most_points` moments; the fullest one stays.
 nlohmann::ordered_json page_part(const std::string& title, const Prediction& prediction, const StepDetail& detail,
                                  const Gpu& gpu, std::size_t most_points = 1500);
+/// The same without title and prediction, of the pieces that are asked for.
+nlohmann::ordered_json page_pieces(const StepDetail& detail, const Gpu& gpu, const PagePieces& pieces,
+                                   std::size_t most_points = 1500);
 
 }  // namespace ridgeline

@@ -31,22 +31,6 @@ ordered_json scalar_json(const std::string& text) {
   return text;
 }
 
-ordered_json tree_json(const config::Node& node) {
-  switch (node.kind) {
-    case config::Node::Kind::null: return nullptr;
-    case config::Node::Kind::scalar: return scalar_json(node.scalar);
-    case config::Node::Kind::list: {
-      ordered_json list = ordered_json::array();
-      for (const config::Node& item : node.items) list.push_back(tree_json(item));
-      return list;
-    }
-    case config::Node::Kind::mapping: break;
-  }
-  ordered_json mapping = ordered_json::object();
-  for (const config::Entry& entry : node.entries) mapping[entry.key] = tree_json(entry.value);
-  return mapping;
-}
-
 /// Shipped files by their place in the data folder, others as they were named.
 std::string shown(const std::filesystem::path& path) {
   const std::filesystem::path root = config::data_folder("hw").parent_path();
@@ -71,6 +55,22 @@ ordered_json files_json(const Scenario& scenario) {
 }
 
 }  // namespace
+
+ordered_json tree_json(const config::Node& node) {
+  switch (node.kind) {
+    case config::Node::Kind::null: return nullptr;
+    case config::Node::Kind::scalar: return scalar_json(node.scalar);
+    case config::Node::Kind::list: {
+      ordered_json list = ordered_json::array();
+      for (const config::Node& item : node.items) list.push_back(tree_json(item));
+      return list;
+    }
+    case config::Node::Kind::mapping: break;
+  }
+  ordered_json mapping = ordered_json::object();
+  for (const config::Entry& entry : node.entries) mapping[entry.key] = tree_json(entry.value);
+  return mapping;
+}
 
 ordered_json question_json(const Scenario& scenario, const std::string& engine) {
   if (!scenario.asked) return nullptr;

@@ -15,6 +15,9 @@ inline constexpr const char* kJsonSchema = "ridgeline/1";
 /// from with a hash of each. Null for a scenario that was not read.
 nlohmann::ordered_json question_json(const Scenario& scenario, const std::string& engine);
 
+/// A tree of YAML as JSON would write it.
+nlohmann::ordered_json tree_json(const config::Node& node);
+
 /// What the scenario says was measured; null where it says nothing.
 nlohmann::ordered_json measured_json(const Scenario& scenario);
 

@@ -12,6 +12,7 @@
 #include "sim/trace/host_clock.h"
 #include "sim/trace/json_pieces.h"
 #include "sim/trace/read_op_trace.h"
+#include "sim/units/readable_files.h"
 #include "sim/units/user_error.h"
 
 namespace ridgeline::trace {
@@ -49,6 +50,7 @@ std::string_view name_of(Format format) {
 }
 
 RecordingFile::RecordingFile(const std::string& path) : path_(path) {
+  check_readable(path);
   config::FilesRead::note(path);
   std::error_code error;
   if (std::filesystem::exists(path, error) && !std::filesystem::is_regular_file(path, error) &&
@@ -108,6 +110,7 @@ RecordedGpu RecordingFile::gpu() const {
 }
 
 bool looks_like_recording(const std::string& path) {
+  check_readable(path);
   std::error_code error;
   if (!std::filesystem::is_regular_file(path, error)) return false;
   std::ifstream file(path, std::ios::binary);

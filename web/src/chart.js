@@ -9,6 +9,11 @@ import { css } from './palette.js';
 use([BarChart, CustomChart, LineChart, ScatterChart, DataZoomComponent, GridComponent, LegendComponent, MarkLineComponent, MarkPointComponent, TooltipComponent, CanvasRenderer]);
 
 let live = [];
+let reusing = false;
+
+/** From now on a chart whose id is drawn already is drawn over where it stands: chart() then gives a stand-in for it
+ *  (settle() puts the chart in its place), and what is out of sight is drawn when it comes into sight. */
+export const reuseCharts = () => { reusing = true; };
 
 export function axis(more = {}) {
   const label = { color: css('--soft'), fontSize: 12, ...more.axisLabel };
@@ -24,12 +29,17 @@ export function axis(more = {}) {
 
 /** An element with a chart whose options come from `make()`, called again when the theme changes. */
 export function chart(id, make, size = '') {
+  const known = reusing && live.find((entry) => entry.place.id === id && entry.size === size && entry.place.isConnected);
+  if (known) {
+    known.make = make;
+    return h('div', { id, class: `chart ${size}`, 'data-stand-in': '' });
+  }
   const place = h('div', { id, class: `chart ${size}`, role: 'img', 'aria-label': id });
-  live.push({ place, make });
+  live.push({ place, make, size });
   return place;
 }
 
-function options(make) {
+export function options(make) {
   const given = make();
   return {
     animation: false,
@@ -40,20 +50,56 @@ function options(make) {
   };
 }
 
+/** Puts charts into the places that were kept for them below `element`. */
+export function settle(element) {
+  for (const place of element.querySelectorAll?.('[data-stand-in]') ?? []) place.replaceWith(live.find((entry) => entry.place.id === place.id).place);
+  return element;
+}
+
+let inSight;
+function watch(place) {
+  inSight ??= new IntersectionObserver((seen) => {
+    for (const { target, isIntersecting } of seen) {
+      const entry = live.find((one) => one.place === target);
+      if (!entry) continue;
+      entry.hidden = !isIntersecting;
+      if (isIntersecting && entry.stale) redraw(entry);
+    }
+  });
+  inSight.observe(place);
+}
+
+function redraw(entry) {
+  entry.stale = false;
+  entry.chart.setOption(options(entry.make), reusing ? { replaceMerge: ['series'] } : true);
+}
+
 /** Draws the charts whose places are in the document; forgets those of a view that is gone. */
 export function draw() {
   live = live.filter((entry) => {
     if (!entry.place.isConnected) {
+      inSight?.unobserve(entry.place);
+      entry.sizes?.disconnect();
       entry.chart?.dispose();
       return false;
     }
     if (!entry.chart) {
       entry.chart = init(entry.place);
-      new ResizeObserver(() => entry.chart.resize()).observe(entry.place);
+      entry.sizes = new ResizeObserver(() => entry.chart.resize());
+      entry.sizes.observe(entry.place);
+      if (reusing) watch(entry.place);
     }
-    entry.chart.setOption(options(entry.make), true);
+    if (entry.hidden) entry.stale = true;
+    else redraw(entry);
     return true;
   });
 }
 
-export const chartAt = (id) => live.find((entry) => entry.place.id === id)?.chart;
+/** What a chart that stands in the page is drawn from: {place, make}. */
+export const charts = () => live.filter((entry) => entry.place.isConnected);
+
+export function chartAt(id) {
+  const entry = live.find((one) => one.place.id === id);
+  if (entry?.stale) redraw(entry);
+  return entry?.chart;
+}

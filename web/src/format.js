@@ -1,11 +1,17 @@
 // Numbers as a person writes them.
 
+const formats = new Map(); // a format takes longer to make than to use
+function withDigits(most) {
+  if (!formats.has(most)) formats.set(most, new Intl.NumberFormat('en', { maximumFractionDigits: most, useGrouping: true }));
+  return formats.get(most);
+}
+
 /** Three significant digits without an exponent. */
 export function digits(value, significant = 3) {
   if (!Number.isFinite(value)) return '–';
   if (value === 0) return '0';
   const whole = Math.floor(Math.log10(Math.abs(value))) + 1;
-  return value.toLocaleString('en', { maximumFractionDigits: Math.min(12, Math.max(0, significant - whole)), useGrouping: true });
+  return withDigits(Math.min(12, Math.max(0, significant - whole))).format(value);
 }
 
 function scaled(value, steps, last) {
@@ -19,7 +25,7 @@ export const bytes = (b) => scaled(b, [[2 ** 40, 'TiB'], [2 ** 30, 'GiB'], [2 **
 export const flops = (f) => scaled(f, [[1e15, 'P'], [1e12, 'T'], [1e9, 'G'], [1e6, 'M']], [1, '']) + 'FLOP';
 export const rate = (r) => scaled(r, [[1e15, 'P'], [1e12, 'T'], [1e9, 'G'], [1e6, 'M']], [1, '']) + 'FLOP/s';
 export const bandwidth = (b) => scaled(b, [[1e12, 'T'], [1e9, 'G'], [1e6, 'M']], [1, '']) + 'B/s';
-export const percent = (share) => `${digits(100 * share)} %`;
-export const count = (n) => n.toLocaleString('en');
+export const percent = (share) => `${digits(Math.abs(share) < 1e-7 ? 0 : 100 * share)} %`;
+export const count = (n) => withDigits(3).format(n);
 export const signed = (text, value) => (value > 0 ? `+${text}` : text.replace('-', '−'));
 export const words = (key) => key.replaceAll('_', ' ');

@@ -13,4 +13,10 @@ export const dark = () => document.documentElement.dataset.theme === 'dark';
 export const hue = (name) => (dark() ? kDark : kLight)[name];
 export const colour = (meaning) => hue(kHues[meaning] ?? 'grey');
 export const part = (index) => hue(['blue', 'orange', 'green', 'purple', 'yellow', 'sky'][index % 6]);
-export const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
+const known = new Map(); // of each theme: asking the document takes longer than drawing a bar
+export function css(name) {
+  const key = `${document.documentElement.dataset.theme} ${name}`;
+  if (!known.has(key)) known.set(key, getComputedStyle(document.documentElement).getPropertyValue(name).trim());
+  return known.get(key);
+}

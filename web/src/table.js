@@ -1,14 +1,20 @@
 // A table whose columns sort when their heads are clicked, with a search where it is long.
 import { h } from './dom.js';
 
+let kept;
+
+/** From now on a table is sorted and searched as the last one of its id was. */
+export const keepTables = () => { kept = new Map(); };
+
 /**
  * columns: [{title, value(row), show(value, row), text}], value sorts, show prints (an element or a string).
  * options: {id, sort: index of the column it starts sorted by, largest first; search(row) → text to search in; most}
  */
 export function table(columns, rows, options = {}) {
-  let by = options.sort ?? -1;
-  let rising = false;
-  let filter = '';
+  const before = kept?.get(options.id);
+  let by = before?.by ?? options.sort ?? -1;
+  let rising = before?.rising ?? false;
+  let filter = before?.filter ?? '';
   const body = h('tbody');
   const heads = columns.map((column, index) =>
     h('th', { class: column.text ? 'text' : '', scope: 'col' }, h('button', { type: 'button', onclick: () => sort(index) }, column.title)),
@@ -21,6 +27,7 @@ export function table(columns, rows, options = {}) {
     fill();
   }
   function fill() {
+    if (options.id) kept?.set(options.id, { by, rising, filter });
     let shown = filter ? rows.filter((row) => options.search(row).toLowerCase().includes(filter)) : [...rows];
     if (by >= 0) {
       const value = columns[by].value;
@@ -45,7 +52,7 @@ export function table(columns, rows, options = {}) {
   const grid = h('div', { class: 'scroll', id: options.id }, h('table', {}, h('thead', {}, h('tr', {}, heads)), body));
   if (!options.search) return grid;
   const box = h('input', {
-    type: 'search', placeholder: options.placeholder ?? 'search', 'aria-label': 'search',
+    type: 'search', value: filter || undefined, placeholder: options.placeholder ?? 'search', 'aria-label': 'search',
     oninput: (event) => { filter = event.target.value.trim().toLowerCase(); fill(); },
   });
   return h('div', {}, h('div', { class: 'tools' }, box, told), grid);

@@ -4,11 +4,12 @@ import { bandwidth, count, digits, percent, rate, seconds, words } from '../form
 import { colour } from '../palette.js';
 import { table } from '../table.js';
 
-export function kernels({ groups }) {
+/** `pick`, where it is given, is called with the place of the kernel that a person chose. */
+export function kernels({ groups }, pick) {
   const total = groups.reduce((sum, g) => sum + g.time_s, 0);
   const each = (g) => g.time_s / g.count;
   const columns = [
-    { title: 'kernel', text: true, class: 'name', value: (g) => g.name, show: (name, g) => [h('i', { class: 'dot', style: `background:${colour(g.class)}` }), name] },
+    { title: 'kernel', text: true, class: 'name', value: (g) => g.name, show: (name, g) => [h('i', { class: 'dot', style: `background:${colour(g.class)}` }), pick ? h('button', { type: 'button', class: 'link', onclick: () => pick(groups.indexOf(g)) }, name) : name] },
     { title: 'shape', text: true, class: 'name', value: (g) => g.shape },
     { title: 'count', value: (g) => g.count, show: count },
     { title: 'total', value: (g) => g.time_s, show: seconds },

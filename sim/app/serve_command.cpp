@@ -1,0 +1,70 @@
+// ridgeline serve: the lab in the browser, and its JSON interface.
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "sim/app/commands.h"
+#include "sim/app/version.h"
+#include "sim/config/data_folder.h"
+#include "sim/output/standard_output.h"
+#include "sim/output/terminal.h"
+#include "sim/serve/server.h"
+#include "sim/units/readable_files.h"
+#include "sim/units/user_error.h"
+
+namespace ridgeline::app {
+namespace {
+
+struct Options {
+  std::string host, token;
+  std::uint16_t port = 8137;
+  int connections = 128;
+  std::vector<std::string> folders;
+};
+
+std::vector<std::filesystem::path> folders_of(const Options& options) {
+  std::vector<std::filesystem::path> folders{config::data_folder("hw").parent_path()};
+  for (const std::string& folder : options.folders) {
+    std::error_code error;
+    if (!std::filesystem::is_directory(folder, error))
+      throw UserError(fmt::format("--folder: {} is no folder", folder));
+    folders.emplace_back(folder);
+  }
+  return folders;
+}
+
+void run(const Options& options) {
+  serve::ServerOptions listening{.port = options.port, .connections = options.connections};
+  if (!options.host.empty()) listening.host = options.host;
+  serve::ApiOptions answering{.tool = tool_and_revision()};
+  answering.guard = {listening.host, options.token};
+  if (answering.guard.token.empty() && !serve::is_loopback(listening.host)) answering.guard.token = serve::new_token();
+  read_only_below(folders_of(options));
+  serve::Api api(answering);
+  serve::Server server(api, listening);
+  const std::string& token = answering.guard.token;
+  const std::string name = listening.host.find(':') == std::string::npos ? listening.host : "[" + listening.host + "]";
+  print("http://{}:{}/{}\n", name, server.port(), token.empty() ? "" : "#token=" + token);
+  finish_output();
+  server.run();
+}
+
+}  // namespace
+
+void add_serve_command(CLI::App& program, Outcome&) {
+  auto options = std::make_shared<Options>();
+  auto* command = program.add_subcommand("serve", "the lab in the browser, and its JSON interface");
+  command->add_option("--port", options->port, "to listen on; 0 takes a free one (default: 8137)");
+  command->add_option("--host", options->host,
+                      "address to listen on (default: this machine alone); for another a token is needed");
+  command->add_option("--token", options->token,
+                      "to be sent with each question (Authorization: Bearer); made and printed where --host needs one");
+  command->add_option("--folder", options->folders, "questions may name files below it; none without")
+      ->allow_extra_args(false)
+      ->take_all();
+  command->add_option("--connections", options->connections, "at once, at most (default: 128)")
+      ->check(CLI::Range(1, 4096));
+  command->callback([options] { run(*options); });
+}
+
+}  // namespace ridgeline::app

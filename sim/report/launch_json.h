@@ -1,0 +1,14 @@
+// One kernel of a step from the inside: grid, tiles, what an SM holds of it, bytes at each level, and the least time
+// that each resource leaves it. docs/lab.md lists the keys.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "sim/answer/step_detail.h"
+#include "sim/hardware/gpu.h"
+
+namespace ridgeline {
+
+nlohmann::ordered_json launch_json(const KernelKind& kind, const Gpu& gpu);
+
+}  // namespace ridgeline

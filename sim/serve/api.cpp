@@ -1,0 +1,207 @@
+#include "sim/serve/api.h"
+
+#include <fmt/format.h>
+
+#include <functional>
+#include <map>
+#include <utility>
+
+#include "sim/answer/full_prediction.h"
+#include "sim/answer/step_detail.h"
+#include "sim/config/meant_name.h"
+#include "sim/hardware/load_gpu.h"
+#include "sim/hardware/load_host.h"
+#include "sim/report/answer_report.h"
+#include "sim/report/kernel_lines.h"
+#include "sim/report/launch_json.h"
+#include "sim/report/page_data.h"
+#include "sim/serve/asked.h"
+#include "sim/serve/assets.h"
+#include "sim/units/user_error.h"
+
+namespace ridgeline::serve {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr int kQuestionsADescription = 500;
+constexpr SessionLimits kServedSession{.traces = 16, .trace_bytes = 256u << 20, .gpus = 24, .kernels_a_gpu = 1u << 14};
+
+const std::vector<std::string> kPaths{"predict",  "compare",  "fit",   "sweep",    "kernels", "memory",    "exercises",
+                                      "hardware", "clusters", "hosts", "software", "models",  "scenarios", "schema"};
+
+Reply mistake_reply(const UserError& error) {
+  ordered_json said{{"message", error.what()}};
+  if (const auto* config = dynamic_cast<const config::ConfigError*>(&error)) {
+    if (config->origin().name) said["file"] = *config->origin().name;
+    if (config->origin().line > 0) said["line"] = config->origin().line;
+    if (config->origin().column > 0) said["column"] = config->origin().column;
+    if (!config->key().empty()) said["key"] = config->key();
+    said["reason"] = config->message();
+  }
+  return {.status = 400, .body = text_of({{"error", std::move(said)}})};
+}
+
+/// "groups,spans" to pieces of a page.
+PagePieces pieces_of(const std::string& names) {
+  PagePieces pieces{false, false, false};
+  std::string_view rest = names;
+  while (!rest.empty()) {
+    const std::string_view one = rest.substr(0, rest.find(','));
+    rest.remove_prefix(std::min(rest.size(), one.size() + 1));
+    if (one == "groups") pieces.groups = true;
+    else if (one == "spans") pieces.spans = true;
+    else if (one == "memory") pieces.memory = true;
+    else throw UserError(fmt::format("show: expected groups, spans or memory with commas between, got '{}'", one));
+  }
+  return pieces;
+}
+
+ordered_json kernel_of(const StepDetail& detail, std::uint64_t index, const Gpu& gpu) {
+  if (index >= detail.kinds.size())
+    throw UserError(fmt::format("kernel: the step has kernels 0 to {}, got {}", detail.kinds.size() - 1, index));
+  return launch_json(detail.kinds[index], gpu);
+}
+
+}  // namespace
+
+Reply error_reply(int status, const std::string& message) {
+  return {.status = status, .body = text_of({{"error", {{"message", message}}}})};
+}
+
+ScenarioSource source_of(const std::string& text, const std::vector<std::string>& sets, bool datasheet) {
+  ScenarioSource source;
+  source.text = text;
+  source.text_name = "scenario";
+  for (const std::string& change : sets) source.overrides.push_back(config::parse_override(change));
+  if (datasheet) source.numbers = Numbers::datasheet;
+  return source;
+}
+
+Api::Api(ApiOptions options)
+    : options_(std::move(options)), session_(kServedSession), descriptions_(std::make_shared<Descriptions>()) {}
+
+std::shared_ptr<Descriptions> Api::descriptions() {
+  const std::lock_guard lock(describing_);
+  if (++described_ > kQuestionsADescription) {
+    descriptions_ = std::make_shared<Descriptions>();
+    described_ = 0;
+  }
+  return descriptions_;
+}
+
+Reply Api::admit(const Request& request) const {
+  std::string token;
+  try {
+    const Target target = parse_target(request.target);
+    if (asset(target.path)) {  // the page itself holds nothing, and a link may lead to it
+      if (options_.guard.knows_host(request.host)) return {};
+      return error_reply(403, fmt::format("the header Host names '{}', which is not this server", request.host));
+    }
+    token = target.get("token");
+  } catch (const UserError& error) {
+    return error_reply(400, error.what());
+  }
+  if (const std::string why = options_.guard.refusal(request, token); !why.empty()) return error_reply(403, why);
+  return {};
+}
+
+Reply Api::answer(const Request& request, std::stop_token stop, const OnProgress& progress) {
+  if (Reply refused = admit(request); refused.status != 200) return refused;
+  try {
+    Asked asked{request, parse_target(request.target), std::move(stop), progress};
+    if (const std::string client = asked.target.get("client"); !client.empty()) {
+      std::stop_source mine = newest_.begin(client, asked.target.number("sequence").value_or(0));
+      const std::stop_callback given_up(asked.stop, [&mine] { mine.request_stop(); });
+      const Asked stoppable{request, asked.target, mine.get_token(), progress};
+      return route(stoppable);
+    }
+    return route(asked);
+  } catch (const UserError& error) {
+    return mistake_reply(error);
+  } catch (const Cancelled&) {
+    return error_reply(409, "given up: a later question was asked");
+  } catch (const std::exception& error) {
+    return error_reply(500, fmt::format("this is our bug, please report it: {}", error.what()));
+  }
+}
+
+Reply Api::route(const Asked& asked) {
+  using Answer = Reply (Api::*)(const Asked&);
+  static const std::map<std::string, Answer, std::less<>> kAsked{{"/api/predict", &Api::predict},
+                                                                 {"/api/compare", &Api::compare},
+                                                                 {"/api/fit", &Api::fit},
+                                                                 {"/api/sweep", &Api::sweep},
+                                                                 {"/api/kernels", &Api::kernels}};
+  const std::string& path = asked.target.path;
+  if (const auto found = kAsked.find(path); found != kAsked.end()) {
+    if (asked.request.method == "POST") return (this->*found->second)(asked);
+    Reply reply = error_reply(405, fmt::format("{}: ask with POST, the question in the body", path));
+    reply.allow = "POST";
+    return reply;
+  }
+  if (asked.request.method != "GET" && asked.request.method != "HEAD") {
+    Reply reply = error_reply(405, fmt::format("{}: ask with GET", path));
+    reply.allow = "GET, HEAD";
+    return reply;
+  }
+  if (const std::optional<Asset> found = asset(path)) {
+    if (found->text.empty())
+      return error_reply(503, "this program was built without npm's packages, which make the lab page; /api answers");
+    return {.type = found->type, .body = std::string(found->text)};
+  }
+  if (std::optional<Reply> reply = library_reply(asked.target)) return std::move(*reply);
+  std::string message = fmt::format("there is nothing at {}", path);
+  if (path.starts_with("/api/")) {
+    const std::string meant = config::meant_name(path.substr(5), kPaths);
+    if (!meant.empty()) message += fmt::format("; did you mean /api/{}?", meant);
+  }
+  return error_reply(404, message);
+}
+
+Reply Api::predict(const Asked& asked) {
+  const Target& t = asked.target;
+  asked.takes({"set", "engine", "advice", "sensitivity", "memory_report", "datasheet", "show", "kernel"});
+  const std::shared_ptr<Descriptions> known = descriptions();
+  const StepRun run(session_, load_scenario(source_of(asked.request.body, t.all("set"), t.flag("datasheet")), *known),
+                    asked.engine(), asked.stop);
+  const Prediction prediction =
+      full_prediction(run, {.advice = t.flag("advice"), .sensitivity = t.flag("sensitivity")});
+  ordered_json out = answer_json(run, prediction, {.memory_report = t.flag("memory_report")}, options_.tool);
+  const std::string show = t.get("show");
+  const std::optional<std::uint64_t> kernel = t.number("kernel");
+  if (!show.empty() || kernel) {
+    run.go_on();
+    const PagePieces pieces = pieces_of(show);
+    const StepDetail detail = step_detail(run, pieces.memory);
+    if (!show.empty()) out["page"] = page_pieces(detail, run.scenario().gpu, pieces);
+    if (kernel) out["kernel"] = kernel_of(detail, *kernel, run.scenario().gpu);
+  }
+  run.go_on();
+  return json_reply(out);
+}
+
+Reply Api::kernels(const Asked& asked) {
+  const Target& t = asked.target;
+  asked.takes({"hardware", "software", "set", "engine", "sensitivity", "datasheet"});
+  if (t.get("hardware").empty()) throw UserError("hardware: say which GPU (/api/hardware lists them)");
+  std::vector<config::Override> changes;
+  for (const std::string& change : t.all("set")) changes.push_back(config::parse_override(change));
+  const std::string software = t.get("software");
+  const KernelLines lines(
+      load_gpu(t.get("hardware"), changes, t.flag("datasheet") ? Numbers::datasheet : Numbers::measured),
+      load_software(software.empty() ? "pytorch-2.11" : software), asked.engine(),
+      {.changed_hardware = !changes.empty(), .sensitivity = t.flag("sensitivity"), .text = false, .timeline = {}});
+  std::string answers;
+  std::string_view cases = asked.request.body;
+  while (!cases.empty()) {
+    if (asked.stop.stop_requested()) throw Cancelled();
+    const std::string_view line = cases.substr(0, cases.find('\n'));
+    cases.remove_prefix(std::min(cases.size(), line.size() + 1));
+    if (line.find_first_not_of(" \t\r") != std::string_view::npos) answers += lines.answer(line).text + "\n";
+  }
+  if (answers.empty()) throw UserError("no kernel cases in the body, expected one JSON object a line");
+  return {.type = "application/x-ndjson", .body = std::move(answers)};
+}
+
+}  // namespace ridgeline::serve

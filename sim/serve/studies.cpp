@@ -1,0 +1,136 @@
+// The part of the API that answers with studies: comparisons, the largest batch, sweeps.
+#include <fmt/format.h>
+
+#include <atomic>
+#include <chrono>
+
+#include "sim/config/parse_yaml.h"
+#include "sim/report/comparison_report.h"
+#include "sim/report/fit_report.h"
+#include "sim/report/sweep_report.h"
+#include "sim/serve/asked.h"
+#include "sim/study/run_sweep.h"
+#include "sim/study/sweep_scenario.h"
+#include "sim/units/user_error.h"
+
+namespace ridgeline::serve {
+namespace {
+
+using nlohmann::ordered_json;
+
+/// {"scenario": {…} or its YAML, "set": ["KEY=VALUE"], "label": "A"}
+struct Side {
+  std::string label;
+  ScenarioSource source;
+};
+
+Side side_of(const ordered_json& json, bool datasheet) {
+  if (!json.is_object()) throw UserError("sides: expected objects {\"scenario\": …, \"set\": […], \"label\": …}");
+  Side side;
+  std::string text;
+  std::vector<std::string> sets;
+  for (const auto& [key, value] : json.items()) {
+    if (key == "label" && value.is_string()) side.label = value;
+    else if (key == "scenario" && value.is_string()) text = value;
+    else if (key == "scenario" && value.is_object()) text = value.dump();
+    else if (key == "set" && value.is_array())
+      for (const ordered_json& one : value) {
+        if (!one.is_string()) throw UserError("sides: set holds texts, \"KEY=VALUE\"");
+        sets.push_back(one);
+      }
+    else
+      throw UserError(
+          fmt::format("sides: {}: expected scenario (an object or a text), set (a list) or label (a text)", key));
+  }
+  side.source = source_of(text, sets, datasheet);
+  return side;
+}
+
+ordered_json parsed(const std::string& body) {
+  constexpr int kMostDepth = 64;
+  int depth = 0;
+  const auto limit = [&](int level, nlohmann::detail::parse_event_t, ordered_json&) {
+    depth = std::max(depth, level);
+    return level <= kMostDepth;
+  };
+  ordered_json json = ordered_json::parse(body, limit, false);
+  if (json.is_discarded() || depth > kMostDepth) throw UserError("the body is no JSON");
+  return json;
+}
+
+/// One of few places, given back at the end.
+class Place {
+ public:
+  Place(std::atomic<int>& taken, int most) : taken_(taken), got_(++taken <= most) {}
+  ~Place() { --taken_; }
+  Place(const Place&) = delete;
+  Place& operator=(const Place&) = delete;
+  [[nodiscard]] bool got() const { return got_; }
+
+ private:
+  std::atomic<int>& taken_;
+  bool got_;
+};
+
+}  // namespace
+
+Reply Api::compare(const Asked& asked) {
+  asked.takes({"engine", "datasheet"});
+  const ordered_json body = parsed(asked.request.body);
+  const auto sides = body.is_object() ? body.find("sides") : body.end();
+  if (!body.is_object() || body.size() != 1 || sides == body.end() || !sides->is_array())
+    throw UserError("expected {\"sides\": [{\"scenario\": …, \"set\": […], \"label\": …}, …]}");
+  if (sides->size() < 2 || sides->size() > kMostSides)
+    throw UserError(fmt::format("sides: expected 2 to {}, got {}", kMostSides, sides->size()));
+  const std::shared_ptr<Descriptions> known = descriptions();
+  std::vector<Scenario> scenarios;
+  std::vector<std::string> labels;
+  for (const ordered_json& one : *sides) {
+    const Side side = side_of(one, asked.target.flag("datasheet"));
+    scenarios.push_back(load_scenario(side.source, *known));
+    labels.push_back(side.label.empty() ? scenarios.back().title : side.label);
+  }
+  if (asked.stop.stop_requested()) throw Cancelled();
+  return json_reply(comparison_json(ridgeline::compare(session_, scenarios, labels, asked.engine())));
+}
+
+Reply Api::fit(const Asked& asked) {
+  asked.takes({"set", "engine", "datasheet"});
+  const std::shared_ptr<Descriptions> known = descriptions();
+  const Scenario scenario =
+      load_scenario(source_of(asked.request.body, asked.target.all("set"), asked.target.flag("datasheet")), *known);
+  const auto begin = std::chrono::steady_clock::now();
+  const FitResult result = fit_batch(session_, scenario, asked.engine());
+  const Seconds time{std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count()};
+  return json_reply(fit_json(result, time));
+}
+
+Reply Api::sweep(const Asked& asked) {
+  asked.takes({});
+  const Sweep sweep = read_sweep(config::parse_yaml(asked.request.body, "sweep"), "sweep");
+  check_axes(sweep);
+  const std::uint64_t most = options_.most_sweep_points;
+  const std::uint64_t asked_for =
+      sweep.sample_points ? std::min(*sweep.sample_points, sweep.grid_size()) : sweep.grid_size();
+  if (asked_for > most)
+    throw UserError(
+        fmt::format("the sweep has {} points, a server takes {}; sample: {{points: {}}}, or ridgeline sweep", asked_for,
+                    most, most));
+  const Place place(sweeps_, options_.most_sweeps);
+  if (!place.got()) return error_reply(503, "as many sweeps as this server takes at once are running");
+  const std::vector<std::uint64_t> indices = sweep.points();
+  std::atomic<bool> stop{false};
+  const std::stop_callback given_up(asked.stop, [&stop] { stop = true; });
+  std::uint64_t done = 0;
+  SweepRunOptions options;
+  options.stop = &stop;
+  options.on_points = [&](std::span<const SweepPoint> points) {
+    done += points.size();
+    if (asked.progress) asked.progress(done, indices.size());
+  };
+  const std::vector<SweepPoint> points = run_sweep(sweep, indices, options);
+  if (stop) throw Cancelled();
+  return json_reply(sweep_json(sweep, points));
+}
+
+}  // namespace ridgeline::serve

@@ -1,0 +1,216 @@
+// The API without a network.
+#include "sim/serve/api.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "sim/answer/full_prediction.h"
+#include "sim/config/data_folder.h"
+#include "sim/report/answer_report.h"
+#include "sim/units/readable_files.h"
+
+namespace ridgeline::serve {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+constexpr const char* kScenario = R"({"hardware": "nvidia-t4", "model": "bert-base",
+  "training": {"micro_batch": 2, "sequence_length": 128, "precision": "fp32"}})";
+
+class ServedApi : public testing::Test {
+ protected:
+  static void SetUpTestSuite() { read_only_below({config::data_folder("hw").parent_path()}); }
+  static void TearDownTestSuite() { read_only_below({}); }
+
+  Reply ask(const std::string& method, const std::string& target, const std::string& body = "") {
+    Request request{.method = method, .target = target, .body = body};
+    request.host = "localhost:8137";
+    return api_.answer(request);
+  }
+  json answer(const std::string& target, const std::string& body) {
+    const Reply reply = ask("POST", target, body);
+    EXPECT_EQ(reply.status, 200) << reply.body;
+    return json::parse(reply.body);
+  }
+  json mistake(const std::string& target, const std::string& body, int status = 400) {
+    const Reply reply = ask("POST", target, body);
+    EXPECT_EQ(reply.status, status) << reply.body;
+    return json::parse(reply.body).at("error");
+  }
+  Api api_{{.tool = "ridgeline test", .most_sweep_points = 10}};
+};
+
+TEST_F(ServedApi, a_prediction_is_the_one_of_the_command) {
+  const json served = answer("/api/predict?advice=1", kScenario);
+  Session session;
+  ScenarioSource source;
+  source.text = kScenario;
+  const StepRun run(session, load_scenario(source), "analytic");
+  const json own = answer_json(run, full_prediction(run, {.advice = true}), false, "ridgeline test");
+  EXPECT_EQ(served, own);
+}
+
+TEST_F(ServedApi, yaml_and_json_and_changes_ask_the_same) {
+  const char* yaml =
+      "hardware: nvidia-t4\nmodel: bert-base\ntraining: {micro_batch: 4, sequence_length: 128, precision: fp32}\n";
+  const json a = answer("/api/predict", yaml), b = answer("/api/predict?set=training.micro_batch%3D4", kScenario);
+  EXPECT_EQ(a.at("step"), b.at("step"));
+  const json c = answer(
+      "/api/predict?set=hardware%3Dnvidia-t4&set=model%3Dbert-base&set=training.micro_batch%3D4&"
+      "set=training.sequence_length%3D128&set=training.precision%3Dfp32",
+      "");
+  EXPECT_EQ(a.at("step"), c.at("step"));
+}
+
+TEST_F(ServedApi, pieces_for_pictures_are_there_where_they_are_asked_for) {
+  const json plain = answer("/api/predict", kScenario);
+  EXPECT_FALSE(plain.contains("page"));
+  const json shown = answer("/api/predict?show=groups,spans,memory&kernel=0", kScenario);
+  EXPECT_EQ(shown.at("page").at("spans").at("start_us").size(), shown.at("step").at("kernel_count"));
+  EXPECT_EQ(shown.at("kernel").at("name"), shown.at("page").at("groups").at(0).at("name"));
+  EXPECT_FALSE(answer("/api/predict?show=groups", kScenario).at("page").contains("spans"));
+  EXPECT_THAT(std::string(mistake("/api/predict?show=everything", kScenario).at("message")),
+              HasSubstr("groups, spans"));
+  EXPECT_THAT(std::string(mistake("/api/predict?kernel=100000", kScenario).at("message")), HasSubstr("kernels 0 to"));
+}
+
+TEST_F(ServedApi, a_kernel_from_the_inside_adds_up) {
+  const json page = answer("/api/predict?show=groups", kScenario).at("page");
+  for (std::size_t i = 0; i < page.at("groups").size(); i += 7) {
+    const json kernel = answer("/api/predict?kernel=" + std::to_string(i), kScenario).at("kernel");
+    const json& grid = kernel.at("grid");
+    EXPECT_EQ(kernel.at("blocks").get<double>(), grid[0].get<double>() * grid[1].get<double>() * grid[2].get<double>());
+    const json& held = kernel.at("occupancy");
+    EXPECT_EQ(held.at("warps_per_sm"), held.at("blocks_per_sm").get<int>() * held.at("warps_per_block").get<int>());
+    for (const json& term : kernel.at("terms"))
+      EXPECT_DOUBLE_EQ(term.at("time_s").get<double>(),
+                       term.at("amount").get<double>() / term.at("rate").get<double>());
+  }
+}
+
+TEST_F(ServedApi, mistakes_say_file_key_and_message) {
+  const json wrong =
+      mistake("/api/predict", R"({"hardware": "nvidia-t4", "model": "bert-base", "training": {"micro_batch": 0}})");
+  EXPECT_EQ(wrong.at("file"), "scenario");
+  EXPECT_EQ(wrong.at("key"), "training.micro_batch");
+  EXPECT_EQ(wrong.at("line"), 1);
+  EXPECT_THAT(std::string(mistake("/api/predict?engine=magic", kScenario).at("message")), HasSubstr("magic"));
+  EXPECT_THAT(std::string(mistake("/api/predict?engin=analytic", kScenario).at("message")),
+              HasSubstr("did you mean engine?"));
+  EXPECT_THAT(std::string(mistake("/api/predict?set=oops", kScenario).at("message")), HasSubstr("KEY=VALUE"));
+  EXPECT_THAT(std::string(mistake("/api/predict", "{").at("message")), HasSubstr("scenario"));
+  EXPECT_EQ(mistake("/api/predikt", kScenario, 405).count("message"), 1u);
+  EXPECT_EQ(ask("GET", "/api/predict").status, 405);
+  const Reply nowhere = ask("GET", "/api/modles");
+  EXPECT_EQ(nowhere.status, 404);
+  EXPECT_THAT(nowhere.body, HasSubstr("did you mean /api/models?"));
+}
+
+TEST_F(ServedApi, files_outside_of_its_folders_are_not_opened) {
+  const std::vector<std::string> bodies{R"({"hardware": "/etc/passwd", "model": "bert-base"})",
+                                        R"({"hardware": "nvidia-t4", "model": "../../../etc/passwd"})",
+                                        R"({"hardware": "nvidia-t4", "model": "/etc/hostname.yaml"})",
+                                        R"({"hardware": "nvidia-t4", "trace": "/etc/passwd"})",
+                                        R"({"hardware": "nvidia-t4", "model": "bert-base", "host": "/etc/passwd"})",
+                                        R"({"hardware": "nvidia-t4", "model": "bert-base", "software": "/etc/x.yaml"})",
+                                        R"({"cluster": "/etc/x.yaml", "model": "bert-base"})"};
+  for (const std::string& body : bodies)
+    EXPECT_THAT(std::string(mistake("/api/predict", body).at("message")), HasSubstr("--folder")) << body;
+  for (const char* target : {"/api/hardware//etc/passwd", "/api/models//etc/x.yaml", "/api/memory?file=/etc/passwd",
+                             "/api/scenarios/../../../../etc/x"}) {
+    const Reply reply = ask("GET", target);
+    EXPECT_EQ(reply.status, 400) << target;
+    EXPECT_THAT(reply.body, HasSubstr("--folder")) << target;
+  }
+  EXPECT_THAT(
+      std::string(
+          mistake("/api/sweep", R"({"scenario": "/etc/passwd", "axes": {"training.micro_batch": [1]}})").at("message")),
+      HasSubstr("--folder"));
+}
+
+TEST_F(ServedApi, studies_answer_and_are_bounded) {
+  const std::string side = std::string(R"({"scenario": )") + kScenario + "}";
+  const json compared = answer("/api/compare", R"({"sides": [)" + side + R"(, {"label": "B", "scenario": )" +
+                                                   kScenario + R"(, "set": ["hardware.dram.bandwidth=640 GB/s"]}]})");
+  EXPECT_EQ(compared.at("scenarios").size(), 2u);
+  EXPECT_LT(compared.at("differences").at(0).at("time_s").get<double>(), 0.0);
+  mistake("/api/compare", "{\"sides\": [" + side + "]}");
+  mistake("/api/compare", "[]");
+  mistake("/api/compare", "{\"sides\": 3}");
+  mistake("/api/compare", std::string(100000, '['));
+  EXPECT_TRUE(answer("/api/fit", kScenario).at("fits"));
+  const std::string grid =
+      std::string(R"({"scenario": )") + kScenario + R"(, "axes": {"training.micro_batch": [1, 2, 4]}})";
+  EXPECT_EQ(answer("/api/sweep", grid).at("points").size(), 3u);
+  const std::string large = std::string(R"({"scenario": )") + kScenario +
+                            R"(, "axes": {"training.micro_batch": {"range": [1, 4000], "step": 1}}})";
+  EXPECT_THAT(std::string(mistake("/api/sweep", large).at("message")), HasSubstr("a server takes 10"));
+}
+
+TEST_F(ServedApi, a_stopped_sweep_is_given_up) {
+  Request request{.method = "POST", .target = "/api/sweep"};
+  request.host = "localhost";
+  request.body =
+      std::string(R"({"scenario": )") + kScenario + R"(, "axes": {"training.micro_batch": [1, 2, 3, 4, 5, 6, 7, 8]}})";
+  std::stop_source stop;
+  stop.request_stop();
+  EXPECT_EQ(api_.answer(request, stop.get_token()).status, 409);
+  std::uint64_t done = 0;
+  EXPECT_EQ(api_.answer(request, {},
+                        [&](std::uint64_t now, std::uint64_t total) {
+                          EXPECT_EQ(total, 8u);
+                          done = now;
+                        })
+                .status,
+            200);
+  EXPECT_EQ(done, 8u);
+}
+
+TEST_F(ServedApi, of_one_clients_questions_the_newest_counts) {
+  EXPECT_EQ(ask("POST", "/api/predict?client=a&sequence=2", kScenario).status, 200);
+  EXPECT_EQ(ask("POST", "/api/predict?client=a&sequence=1", kScenario).status, 409);
+  EXPECT_EQ(ask("POST", "/api/predict?client=b&sequence=1", kScenario).status, 200);
+}
+
+TEST_F(ServedApi, kernel_cases_are_answered_a_line_each) {
+  const Reply reply = ask("POST", "/api/kernels?hardware=nvidia-t4",
+                          "{\"op\":\"mm\",\"dtype\":\"fp32\",\"params\":{\"m\":512,\"n\":512,\"k\":512,\"layout\":"
+                          "\"nt\"}}\n\n{\"op\":\"no\"}\n");
+  EXPECT_EQ(reply.status, 200);
+  EXPECT_EQ(std::count(reply.body.begin(), reply.body.end(), '\n'), 2);
+  mistake("/api/kernels", "{}");
+  mistake("/api/kernels?hardware=nvidia-t4", "\n");
+}
+
+TEST_F(ServedApi, tells_what_is_shipped) {
+  for (const char* target : {"/api/hardware", "/api/hardware/nvidia-t4", "/api/clusters", "/api/models",
+                             "/api/models/gpt2", "/api/hosts", "/api/scenarios", "/api/scenarios/bert-large-fp32",
+                             "/api/software", "/api/schema/scenario", "/api/exercises", "/api/exercises/1"}) {
+    const Reply reply = ask("GET", target);
+    EXPECT_EQ(reply.status, 200) << target << reply.body;
+    EXPECT_FALSE(json::parse(reply.body).empty()) << target;
+  }
+  const json sheet = json::parse(ask("GET", "/api/hardware/nvidia-t4").body);
+  EXPECT_FALSE(std::string(sheet.at("values").at("sm.count").at("source")).empty());
+  const json solved = json::parse(ask("GET", "/api/exercises/1?solution=1").body);
+  EXPECT_TRUE(solved.at("answer").is_number()) << solved;
+  EXPECT_EQ(ask("GET", "/api/exercises/99").status, 400);
+  EXPECT_EQ(ask("GET", "/api/exercises/x").status, 400);
+}
+
+TEST_F(ServedApi, strangers_are_refused_before_anything_is_read) {
+  Request request{.method = "POST", .target = "/api/predict", .body = kScenario};
+  request.host = "rebound.example:8137";
+  EXPECT_EQ(api_.answer(request).status, 403);
+  request.host = "localhost:8137";
+  request.origin = "http://evil.example";
+  EXPECT_EQ(api_.answer(request).status, 403);
+  request.origin = "http://localhost:8137";
+  EXPECT_EQ(api_.answer(request).status, 200);
+}
+
+}  // namespace
+}  // namespace ridgeline::serve

@@ -1,0 +1,274 @@
+// The server at its socket, met as strangers meet it: broken, oversized, slow and too many requests.
+#include "sim/serve/server.h"
+
+#include <arpa/inet.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+#include <random>
+#include <thread>
+
+namespace ridgeline::serve {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+/// One end of a connection, closed when it goes.
+class Client {
+ public:
+  explicit Client(std::uint16_t port) : socket_(::socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(port);
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    connected_ = ::connect(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+  }
+  Client(Client&& other) noexcept : socket_(std::exchange(other.socket_, -1)), connected_(other.connected_) {}
+  Client(const Client&) = delete;
+  ~Client() {
+    if (socket_ >= 0) ::close(socket_);
+  }
+  [[nodiscard]] bool connected() const { return connected_; }
+  bool send(const std::string& text) const {
+    return ::send(socket_, text.data(), text.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(text.size());
+  }
+  /// Up to the end of the connection, `until` in what came, or some seconds.
+  [[nodiscard]] std::string receive(const std::string& until = "", int ms = 5000) const {
+    std::string text;
+    char piece[4096];
+    pollfd waiting{socket_, POLLIN, 0};
+    while (::poll(&waiting, 1, ms) == 1) {
+      const ssize_t count = ::recv(socket_, piece, sizeof piece, 0);
+      if (count <= 0) break;
+      text.append(piece, static_cast<std::size_t>(count));
+      if (!until.empty() && text.find(until) != std::string::npos) break;
+    }
+    return text;
+  }
+
+ private:
+  int socket_;
+  bool connected_ = false;
+};
+
+std::string request(const std::string& target, const std::string& headers = "", const std::string& body = "",
+                    const std::string& method = "GET") {
+  return method + " " + target + " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n" + headers +
+         (body.empty() ? "" : "Content-Length: " + std::to_string(body.size()) + "\r\n") + "\r\n" + body;
+}
+
+class RunningServer {
+ public:
+  explicit RunningServer(ServerOptions options = {})
+      : server_(api_, quick(options)), thread_([this] { server_.run(); }) {}
+  ~RunningServer() {
+    server_.stop();
+    thread_.join();
+  }
+  [[nodiscard]] std::uint16_t port() const { return server_.port(); }
+  [[nodiscard]] std::string said(const std::string& text) const {
+    const Client client(port());
+    client.send(text);
+    return client.receive();
+  }
+  [[nodiscard]] bool answers() const { return said(request("/api/hosts")).starts_with("HTTP/1.1 200"); }
+
+ private:
+  static ServerOptions quick(ServerOptions options) {
+    options.port = 0;
+    options.until_signal = false;
+    options.header_time = options.body_time = options.idle_time = std::chrono::milliseconds(400);
+    return options;
+  }
+  Api api_{{.tool = "test", .most_sweep_points = 100}};
+  Server server_;
+  std::thread thread_;
+};
+
+TEST(Server, answers_one_request_after_the_other_on_a_connection) {
+  const RunningServer server;
+  const Client client(server.port());
+  for (int i = 0; i < 3; ++i) {
+    client.send("GET /api/hosts HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    const std::string said = client.receive("]");
+    EXPECT_THAT(said, StartsWith("HTTP/1.1 200 OK"));
+    EXPECT_THAT(said, HasSubstr("Content-Security-Policy: default-src 'none'"));
+  }
+  const std::string head = server.said(request("/api/hosts", "", "", "HEAD"));
+  EXPECT_THAT(head, HasSubstr("Content-Length: "));
+  EXPECT_TRUE(head.ends_with("\r\n\r\n")) << head;
+}
+
+TEST(Server, broken_requests_are_told_so) {
+  const RunningServer server;
+  for (const char* text :
+       {"\x16\x03\x01\x02", "GET\r\n\r\n", "GET / HTTP/9.9\r\n\r\n", "GET /api/hosts HTTP/1.1\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: localhost\r\nHost: evil\r\n\r\n",
+        "POST /api/fit HTTP/1.1\r\nHost: localhost\r\nContent-Length: -1\r\n\r\n",
+        "POST /api/fit HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\nabc",
+        "POST /api/fit HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"}) {
+    const std::string said = server.said(text);
+    EXPECT_TRUE(said.empty() || said.starts_with("HTTP/1.1 400")) << text << said;
+  }
+  EXPECT_THAT(server.said("GET /api/hosts HTTP/1.1\r\nHost: evil.example\r\n\r\n"), StartsWith("HTTP/1.1 403"));
+  EXPECT_THAT(server.said(request("/api/hosts", "Origin: http://evil.example\r\n")), StartsWith("HTTP/1.1 403"));
+  EXPECT_THAT(server.said(request("/api/hosts", "Sec-Fetch-Site: cross-site\r\n")), StartsWith("HTTP/1.1 403"));
+  EXPECT_TRUE(server.answers());
+}
+
+TEST(Server, requests_that_are_too_large_are_refused) {
+  const RunningServer server;
+  EXPECT_THAT(server.said(request("/api/hosts", "X: " + std::string(kMostHeaderBytes, 'x') + "\r\n")),
+              StartsWith("HTTP/1.1 431"));
+  EXPECT_THAT(server.said(request("/api/hosts?" + std::string(2 * kMostHeaderBytes, 'x'))), StartsWith("HTTP/1.1 431"));
+  EXPECT_THAT(server.said("POST /api/fit HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1048577\r\n\r\n"),
+              StartsWith("HTTP/1.1 413"));
+  EXPECT_THAT(server.said(request("/api/fit", "", std::string(kMostBodyBytes, ' '), "POST")),
+              StartsWith("HTTP/1.1 400"));
+  std::string chunks = "POST /api/fit HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n";
+  for (int i = 0; i < 20; ++i) chunks += "10000\r\n" + std::string(0x10000, ' ') + "\r\n";
+  EXPECT_THAT(server.said(chunks), StartsWith("HTTP/1.1 413"));
+  EXPECT_TRUE(server.answers());
+}
+
+TEST(Server, slow_ones_are_left_after_their_time) {
+  const RunningServer server;
+  const Client silent(server.port()), dripping(server.port()), halfway(server.port());
+  halfway.send("POST /api/fit HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\nhalf");
+  const auto begin = std::chrono::steady_clock::now();
+  for (int i = 0; i < 20 && dripping.send(i == 0 ? "GET /" : "a"); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_EQ(silent.receive(), "");
+  EXPECT_EQ(dripping.receive(), "");
+  EXPECT_EQ(halfway.receive(), "");
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(4));
+  EXPECT_TRUE(server.answers());
+}
+
+TEST(Server, a_thousand_connections_are_answered_or_refused) {
+  rlimit files{};
+  ::getrlimit(RLIMIT_NOFILE, &files);
+  files.rlim_cur = files.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &files);
+  if (files.rlim_cur < 2100) GTEST_SKIP() << "too few descriptors: " << files.rlim_cur;
+  ServerOptions options;
+  options.connections = 32;
+  const RunningServer server(options);
+  std::vector<Client> clients;
+  for (int i = 0; i < 1000; ++i) clients.emplace_back(server.port());
+  int refused = 0, left = 0;
+  for (const Client& client : clients) {
+    ASSERT_TRUE(client.connected());
+    const std::string said = client.receive();
+    if (said.starts_with("HTTP/1.1 503")) ++refused;
+    else if (said.empty()) ++left;  // had a place and said nothing
+  }
+  EXPECT_EQ(refused + left, 1000);
+  EXPECT_GE(refused, 800);
+  EXPECT_TRUE(server.answers());
+}
+
+std::string upgrade(const std::string& headers, const std::string& target = "/api/socket") {
+  return "GET " + target + " HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n" + headers +
+         "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n";
+}
+
+/// A masked frame; `length` as it says, whatever follows.
+std::string frame(int opcode, const std::string& text, bool masked = true) {
+  std::string out{static_cast<char>(0x80 | opcode)};
+  const char mask = masked ? static_cast<char>(0x80) : '\0';
+  if (text.size() < 126) out += static_cast<char>(mask | static_cast<char>(text.size()));
+  else {
+    out += static_cast<char>(mask | 126);
+    out += static_cast<char>(text.size() >> 8);
+    out += static_cast<char>(text.size() & 0xff);
+  }
+  if (masked) out += std::string(4, '\0');
+  return out + text;
+}
+
+TEST(Server, a_socket_answers_with_progress_and_gives_up_when_told) {
+  const RunningServer server;
+  const Client client(server.port());
+  client.send(upgrade(""));
+  EXPECT_THAT(client.receive("\r\n\r\n"), StartsWith("HTTP/1.1 101"));
+  client.send(frame(1, R"({"id":1,"target":"/api/hosts"})"));
+  EXPECT_THAT(client.receive("]"), HasSubstr(R"({"id":1,"status":200,"answer":[)"));
+  const std::string scenario =
+      R"({"hardware":"nvidia-t4","model":"bert-base","training":{"micro_batch":1,"sequence_length":64,"precision":"fp32"}})";
+  client.send(frame(1, R"({"id":2,"target":"/api/sweep","body":{"scenario":)" + scenario +
+                           R"(,"axes":{"training.micro_batch":{"range":[1,90],"step":1}}}})"));
+  client.send(frame(1, R"({"cancel":2})"));
+  EXPECT_THAT(client.receive("\"status\""), HasSubstr(R"("id":2,"status":409)"));
+  client.send(frame(1, R"({"id":3,"target":"/api/predict","body":)" + scenario + "}"));
+  EXPECT_THAT(client.receive("\"notes\""), HasSubstr(R"({"id":3,"status":200,"answer":{"schema")"));
+}
+
+TEST(Server, bad_frames_end_the_socket_alone) {
+  const RunningServer server;
+  EXPECT_THAT(server.said(upgrade("Origin: http://evil.example\r\n")), StartsWith("HTTP/1.1 403"));
+  EXPECT_THAT(server.said(upgrade("", "/api/predict")), StartsWith("HTTP/1.1 404"));
+  const std::vector<std::string> frames{frame(1, "not json"),
+                                        frame(1, "{}"),
+                                        frame(1, "[1]"),
+                                        frame(1, R"({"id":-1,"target":3})"),
+                                        frame(2, "\x01\x02"),
+                                        frame(1, "unmasked", false),
+                                        frame(3, "reserved"),
+                                        frame(1, "\xff\xfe"),
+                                        std::string("\x81\xff\x7f\xff\xff\xff\xff\xff\xff\xff", 10),
+                                        std::string("\x09\xfe\xff\xff", 4),
+                                        frame(8, ""),
+                                        frame(9, std::string(126, 'p')),
+                                        frame(1, std::string(60000, '['))};
+  for (const std::string& one : frames) {
+    const Client client(server.port());
+    client.send(upgrade(""));
+    ASSERT_THAT(client.receive("\r\n\r\n"), StartsWith("HTTP/1.1 101"));
+    client.send(one);
+    (void)client.receive("}", 200);
+  }
+  EXPECT_TRUE(server.answers());
+}
+
+TEST(Server, changed_bytes_of_requests_end_nothing) {
+  const RunningServer server;
+  std::mt19937_64 random(7);
+  const std::vector<std::string> seeds{request("/api/hosts"), request("/api/models", "Origin: http://localhost\r\n"),
+                                       request("/api/kernels?hardware=nvidia-t4", "", "{\"op\":\"no\"}\n", "POST"),
+                                       upgrade("") + frame(1, "{}")};
+  for (int i = 0; i < 300; ++i) {
+    std::string text = seeds[random() % seeds.size()];
+    for (std::size_t left = 1 + random() % 6; left > 0; --left)
+      text[random() % text.size()] = static_cast<char>(random());
+    const Client client(server.port());
+    client.send(text);
+    if (i % 4 == 0) (void)client.receive("", 5);
+  }
+  EXPECT_TRUE(server.answers());
+}
+
+TEST(Server, ends_while_questions_are_being_answered) {
+  const auto begin = std::chrono::steady_clock::now();
+  {
+    const RunningServer server;
+    const Client client(server.port());
+    const std::string scenario =
+        R"({"hardware":"nvidia-t4","model":"gpt2-xl","training":{"micro_batch":1,"sequence_length":64,"precision":"fp32"}})";
+    client.send(request(
+        "/api/sweep", "",
+        R"({"scenario":)" + scenario + R"(,"axes":{"training.micro_batch":{"range":[1,100],"step":1}}})", "POST"));
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
+}
+
+}  // namespace
+}  // namespace ridgeline::serve

@@ -1,0 +1,172 @@
+// The question: network, chips, training, and numbers of the chip on sliders around what its file says.
+import { h } from '../dom.js';
+import { shipped } from './ask.js';
+import { current, get, put, update } from './state.js';
+
+const kOctaves = 2; // a slider goes from a quarter to four times the shipped number
+const kSteps = 24; // of an octave
+const kTraining = [
+  ['training.micro_batch', 'Batch'], ['training.sequence_length', 'Sequence'], ['training.gradient_accumulation', 'Accumulation'],
+  ['training.precision', 'Precision'], ['training.attention', 'Attention'], ['training.optimizer', 'Optimizer'],
+  ['training.activation_checkpointing', 'Checkpointing'], ['training.compile', 'torch.compile'], ['training.cuda_graphs', 'CUDA graphs'],
+];
+const kChip = [
+  ['clock.sustained', 'Clock'], ['clock.tensor', 'Clock, tensor cores'], ['sm.count', 'SMs'], ['dram.bandwidth', 'DRAM bandwidth'], ['dram.capacity', 'Memory size'],
+  ['l2.capacity', 'L2 size'], ['l2.read_bandwidth', 'L2 bandwidth'], ['sm.rates.tensor_bf16', 'Tensor cores, bf16'], ['sm.rates.tensor_tf32', 'Tensor cores, TF32'],
+  ['sm.rates.fp32', 'CUDA cores, fp32'], ['power.limit', 'Power limit'], ['launch.gap', 'Gap of launches'],
+];
+
+let own = 0;
+const fresh = () => `control-${(own += 1)}`;
+
+function field(title, about, control) {
+  control.id = fresh();
+  return h('div', { class: 'field' }, h('label', { for: control.id, title: about }, title), control);
+}
+
+const option = (value, title = value) => h('option', { value }, title);
+
+function choice(path, title, about, names) {
+  const select = h('select', { onchange: (event) => update((s) => put(s.scenario, path, event.target.value || undefined), path) }, option('', 'default'), names.map((name) => option(name)));
+  const show = (s) => {
+    const value = get(s.scenario, path);
+    const name = typeof value === 'object' && value ? JSON.stringify(value) : String(value ?? '');
+    if (![...select.options].some((o) => o.value === name)) select.append(option(name));
+    select.value = name;
+    select.disabled = typeof value === 'object' && value !== null;
+  };
+  return { element: field(title, about, select), show };
+}
+
+function whole(path, title, about, { minimum, maximum }) {
+  const input = h('input', {
+    type: 'number', min: minimum, max: maximum, step: 1, inputmode: 'numeric', placeholder: 'default',
+    oninput: ({ target }) => target.value !== '' && target.validity.valid && update((s) => put(s.scenario, path, Number(target.value)), path),
+    onchange: ({ target }) => target.value === '' && update((s) => put(s.scenario, path, undefined), path),
+  });
+  return { element: field(title, about, input), show: (s) => { if (document.activeElement !== input) input.value = get(s.scenario, path) ?? ''; } };
+}
+
+function toggle(path, title, about) {
+  const box = h('input', { type: 'checkbox', onchange: ({ target }) => update((s) => put(s.scenario, path, target.checked || undefined), path) });
+  return { element: field(title, about, box), show: (s) => { box.checked = get(s.scenario, path) === true; } };
+}
+
+/** A control of a key as the schema describes it. */
+function controlOf(schema, path, title) {
+  const spec = path.split('.').slice(1).reduce((at, key) => at.properties[key], schema.properties.training);
+  const about = spec.description;
+  const names = spec.enum ?? spec.anyOf?.find((one) => one.enum)?.enum;
+  if (names) return choice(path, title, about, names);
+  return spec.type === 'boolean' ? toggle(path, title, about) : whole(path, title, about, spec);
+}
+
+/** "4.8 TB/s" to its number and its unit; null for what is no number. */
+export function parted(row) {
+  const match = /^([-+]?[\d.]+(?:e[-+]?\d+)?)\s*(\D.*)?$/i.exec(`${row.value} ${row.unit}`.trim());
+  return match && Number(match[1]) > 0 ? { number: Number(match[1]), unit: match[2] ?? '' } : null;
+}
+
+function slider(key, title, row) {
+  const { number: base, unit } = parted(row);
+  const isWhole = Number.isInteger(base) && unit === '';
+  const valueAt = (octaves) => (isWhole ? Math.max(1, Math.round(base * 2 ** octaves)) : Number((base * 2 ** octaves).toPrecision(4)));
+  const withUnit = (value) => `${value}${unit && ` ${unit}`}`;
+  const id = fresh();
+  const range = h('input', {
+    type: 'range', id, min: -kOctaves, max: kOctaves, step: 1 / kSteps, 'data-key': key, 'aria-describedby': `${id}-about`,
+    oninput: ({ target }) => {
+      const at = Number(target.value);
+      update((s) => { if (Math.abs(at) < 1e-9) delete s.set[key]; else s.set[key] = withUnit(valueAt(at)); }, `hardware.${key}`);
+    },
+  });
+  const output = h('output', { for: id });
+  const reset = h('button', { type: 'button', class: 'small', onclick: () => update((s) => { delete s.set[key]; }), 'aria-label': `${title}: as shipped` }, 'reset');
+  const about = h('p', { id: `${id}-about`, hidden: true }, `Shipped: ${withUnit(base)}. ${row.source}. ${row.meaning ?? ''}.`.replace('..', '.'));
+  const more = h('button', { type: 'button', class: 'small', 'aria-expanded': 'false', 'aria-label': `${title}: where the number is from`, title: `${withUnit(base)}: ${row.source}`, onclick: () => { about.hidden = !about.hidden; more.setAttribute('aria-expanded', String(!about.hidden)); } }, 'source');
+  const element = h('div', { class: 'slider', title: `${row.meaning ?? key}. Shipped: ${withUnit(base)} (${row.source})` },
+    h('div', { class: 'top' }, h('label', { for: id }, title), output, reset, more), h('div', { class: 'track' }, range), about);
+  const show = (s) => {
+    const value = s.set[key] ?? withUnit(base);
+    const at = Math.log2(parseFloat(value) / base);
+    if (Math.abs(Number(range.value) - at) > 0.51 / kSteps || document.activeElement !== range) range.value = Number.isFinite(at) ? at : 0;
+    output.textContent = value;
+    range.setAttribute('aria-valuetext', s.set[key] === undefined ? `${value}, as shipped` : value);
+    element.classList.toggle('changed', s.set[key] !== undefined);
+    reset.hidden = s.set[key] === undefined;
+  };
+  return { element, show };
+}
+
+/** The GPU behind a scenario: its own, or that of its cluster. */
+async function gpuOf({ cluster, hardware }) {
+  if (!cluster) return typeof hardware === 'string' ? hardware : null;
+  if (typeof cluster === 'object') return cluster.gpu ?? null;
+  return (await shipped(`hardware/${cluster}`)).values.gpu?.value ?? null;
+}
+
+function chipSliders() {
+  const place = h('div', { id: 'chip' });
+  let sliders = [];
+  let shown = null;
+  async function show(s) {
+    const name = await gpuOf(s.scenario).catch(() => null);
+    const extra = Object.keys(s.set).filter((key) => !kChip.some(([known]) => known === key)).join();
+    if (`${name} ${extra}` === shown) return sliders.forEach((one) => one.show(s));
+    shown = `${name} ${extra}`;
+    const sheet = name && (await shipped(`hardware/${name}`).catch(() => null));
+    if (!sheet || shown !== `${name} ${extra}`) {
+      if (!sheet) { sliders = []; place.replaceChildren(h('p', {}, 'Numbers of a GPU that is shipped stand here.')); }
+      return;
+    }
+    const rows = sheet.values;
+    const listed = [...kChip, ...extra.split(',').filter(Boolean).map((key) => [key, key])].filter(([key]) => rows[key] && parted(rows[key]));
+    sliders = listed.map(([key, title]) => slider(key, title, rows[key]));
+    const others = Object.keys(rows).filter((key) => parted(rows[key]) && !listed.some(([known]) => known === key));
+    const add = h('select', { onchange: ({ target }) => { const key = target.value; if (key) update((st) => { const { number, unit } = parted(rows[key]); st.set[key] = `${number}${unit && ` ${unit}`}`; }); } }, option('', 'add …'), others.map((key) => option(key)));
+    place.replaceChildren(...sliders.map((one) => one.element), field('Another number', 'Any number of the hardware file', add));
+    sliders.forEach((one) => one.show(current()));
+  }
+  return { element: place, show };
+}
+
+function hardwareChoice(gpus, clusters) {
+  const select = h('select', {
+    onchange: ({ target }) => update((s) => {
+      const [kind, name] = target.value.split(':');
+      delete s.scenario.hardware;
+      delete s.scenario.cluster;
+      s.scenario[kind] = name;
+      s.set = {};
+    }),
+  }, h('optgroup', { label: 'one GPU' }, gpus.map((g) => option(`hardware:${g.name}`, g.title))), h('optgroup', { label: 'several GPUs' }, clusters.map((c) => option(`cluster:${c.name}`, c.title))));
+  const show = ({ scenario: { hardware, cluster } }) => {
+    const value = cluster ? `cluster:${typeof cluster === 'object' ? 'own' : cluster}` : `hardware:${hardware}`;
+    if (![...select.options].some((o) => o.value === value)) select.append(option(value, value.split(':')[1]));
+    select.value = value;
+  };
+  return { element: field('Chip', 'A GPU of hw/, or several of hw/clusters/', select), show };
+}
+
+/** Fills `place`; returns a function that shows a state. */
+export async function controls(place) {
+  const [schemas, gpus, clusters, models, scenarios] = await Promise.all(['schema/scenario', 'hardware', 'clusters', 'models', 'scenarios'].map(shipped));
+  const schema = schemas.$defs.scenario;
+  const ready = h('select', { onchange: async ({ target }) => {
+    if (!target.value) return;
+    const scenario = await shipped(`scenarios/${target.value}`);
+    delete scenario.measured;
+    target.value = '';
+    update((s) => { s.scenario = structuredClone(scenario); s.set = {}; });
+  } }, option('', 'open …'), scenarios.map((name) => option(name)));
+  const engine = h('select', { onchange: ({ target }) => update((s) => { s.engine = target.value; }) }, ['analytic', 'roofline', 'simulate'].map((name) => option(name)));
+  const all = [
+    hardwareChoice(gpus, clusters), choice('model', 'Network', 'A network of models/, or the scenario\'s own', models.map((m) => m.name)),
+    ...kTraining.map(([path, title]) => controlOf(schema, path, title)),
+    { element: field('Engine', 'analytic laws, datasheet ceilings alone, or thread blocks simulated', engine), show: (s) => { engine.value = s.engine; } },
+  ];
+  const chip = chipSliders();
+  place.replaceChildren(h('h2', {}, 'Question'), field('Scenario', 'A scenario that is shipped', ready), ...all.map((one) => one.element), h('h2', {}, 'Numbers of the chip'), chip.element);
+  all.push(chip);
+  return (s) => all.forEach((one) => one.show(s));
+}

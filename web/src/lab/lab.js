@@ -1,0 +1,192 @@
+// The lab: a question on the left, its answer on the right, asked anew whenever it changes.
+import { chartAt, charts, draw, reuseCharts, settle } from '../chart.js';
+import { card, h } from '../dom.js';
+import { bytes, percent, seconds } from '../format.js';
+import { keepTables } from '../table.js';
+import { compare, fit, newestOnly, predict } from './ask.js';
+import { controls } from './controls.js';
+import { exercisesView } from './exercises.js';
+import { exportMenu } from './export.js';
+import { children } from './morph.js';
+import { scenarioView } from './scenario_view.js';
+import * as asked from './state.js';
+import { sweepView } from './sweep_view.js';
+import { tour } from './tour.js';
+import { kViews, mostOf } from './views.js';
+
+reuseCharts();
+keepTables();
+
+const content = document.getElementById('content');
+const trouble = document.getElementById('trouble');
+const verdict = document.getElementById('verdict');
+const own = { sweep: sweepView(draw), scenario: scenarioView(), exercises: exercisesView() };
+const lab = { answer: null, pinned: null, kernel: null, drawnView: null, times: [], fitted: null, pick, fit: () => fit(asked.current()) };
+let changedAt = performance.now();
+let pinnedFor = '';
+const picked = new WeakSet(); // charts whose kernels can be chosen
+
+const viewOf = (state) => kViews.find((view) => view.id === state.view) ?? kViews[0];
+
+/** How long the picture took since the change, once it is painted. */
+function painted() {
+  const begin = changedAt;
+  requestAnimationFrame(() => setTimeout(() => {
+    lab.times.push(performance.now() - begin);
+    if (lab.times.length > 2000) lab.times.shift();
+    lab.drawn = (lab.drawn ?? 0) + 1;
+  }));
+}
+
+function show(view, elements) {
+  const scrolls = new Map([...content.querySelectorAll('.scroll[id]')].map((place) => [place.id, place.scrollTop]));
+  const focused = document.activeElement?.id;
+  if (lab.drawnView === view.id) children(content, elements.flat());
+  else content.replaceChildren(...elements.flat().map(settle));
+  for (const [id, top] of scrolls) if (top) document.getElementById(id)?.scrollTo({ top });
+  if (focused && document.activeElement?.id !== focused) document.getElementById(focused)?.focus({ preventScroll: true });
+  lab.drawnView = view.id;
+  draw();
+  painted();
+}
+
+function told(prediction) {
+  const { step, memory } = prediction;
+  const fits = !memory ? '' : memory.fits ? `, ${bytes(memory.device_used_bytes)} of ${bytes(memory.capacity_bytes)}` : `, does not fit in ${bytes(memory.capacity_bytes)}`;
+  verdict.textContent = `Step ${seconds(step.time_s)} (${seconds(step.low_s)} to ${seconds(step.high_s)})${fits}, limited by ${mostOf(prediction.limited_by)}${lab.pinned ? `; A: ${seconds(lab.pinned.step.time_s)} (${percent(step.time_s / lab.pinned.step.time_s)})` : ''}`;
+}
+
+function drawAnswer(view) {
+  const { page, ...prediction } = lab.answer;
+  show(view, view.draw({ title: prediction.scenario, prediction, ...page }, lab));
+  for (const { chart, place } of charts()) {
+    const groupOf = { roofline: ({ data }) => lab.answer.page.groups.findIndex((g) => g.name === data.g?.name && g.shape === data.g?.shape), timeline: ({ data }) => data.value[2] }[place.id];
+    if (!groupOf || picked.has(chart)) continue;
+    picked.add(chart);
+    chart.on('click', (event) => pick(groupOf(event)));
+  }
+  if (lab.scroll && prediction.kernel) document.getElementById('kernel').scrollIntoView();
+  if (prediction.kernel) lab.scroll = false;
+}
+
+const ask = newestOnly(
+  async (question, signal, who) => {
+    const view = viewOf(question);
+    if (question.pinned && JSON.stringify(question.pinned) !== pinnedFor) {
+      lab.pinned = await predict(question.pinned, {}, signal);
+      pinnedFor = JSON.stringify(question.pinned);
+    }
+    if (!question.pinned) lab.pinned = pinnedFor = null;
+    if (view.compare) {
+      if (!question.pinned) return { nothing: true };
+      return compare([{ label: 'A, pinned', ...question.pinned }, { label: 'B, now', ...question }], signal);
+    }
+    const more = { ...view.ask, ...who };
+    if (view.id === 'kernels' && lab.kernel !== null) more.kernel = lab.kernel;
+    return predict(question, more, signal);
+  },
+  (answer, question) => {
+    document.getElementById('answer').classList.remove('waiting');
+    trouble.hidden = true;
+    const view = viewOf(question);
+    if (view.id !== viewOf(asked.current()).id) return;
+    if (view.compare) {
+      show(view, answer.nothing ? [card('Compare', 'Pin an answer first (the button above), then change the question: this view says what differs and why.')] : view.draw(answer));
+      return;
+    }
+    lab.answer = answer;
+    told(answer);
+    if (view.own) painted();
+    else drawAnswer(view);
+  },
+  (error, question) => {
+    document.getElementById('answer').classList.add('waiting');
+    const { file, line, column, key } = error.where ?? {};
+    trouble.textContent = error.message;
+    trouble.dataset.key = key ?? '';
+    trouble.title = file ? `${file}${line ? `:${line}:${column}` : ''}` : '';
+    trouble.hidden = false;
+    if (lab.kernel !== null && viewOf(question).id === 'kernels' && key === undefined) lab.kernel = null;
+    if (viewOf(question).own) document.getElementById('answer').classList.remove('waiting');
+  },
+);
+
+function pick(index) {
+  if (index < 0) return;
+  lab.kernel = index;
+  lab.scroll = true;
+  if (viewOf(asked.current()).id === 'kernels') changed(asked.current());
+  else asked.update((s) => { s.view = 'kernels'; }, 'view');
+}
+
+let linked = 0;
+function keepLink() {
+  clearTimeout(linked);
+  linked = setTimeout(() => history.replaceState(null, '', asked.fragment(asked.current())), 400);
+}
+
+const toolbar = {};
+function toolbarShows(state) {
+  toolbar.undo.disabled = !asked.canUndo();
+  toolbar.redo.disabled = !asked.canRedo();
+  toolbar.pin.textContent = state.pinned ? 'Unpin A' : 'Pin as A';
+}
+
+function makeToolbar() {
+  const button = (name, title, run, about) => (toolbar[name] = h('button', { type: 'button', id: `do-${name}`, title: about, onclick: run }, title));
+  const saving = exportMenu(() => lab.answer);
+  document.getElementById('actions').append(
+    button('undo', 'Undo', asked.undo, 'Ctrl+Z'), button('redo', 'Redo', asked.redo, 'Ctrl+Shift+Z'),
+    button('pin', 'Pin as A', () => asked.update((s) => { s.pinned = s.pinned ? null : structuredClone({ scenario: s.scenario, set: s.set, engine: s.engine }); }), 'Compare what follows with this answer'),
+    button('link', 'Link', () => { history.replaceState(null, '', asked.fragment(asked.current())); navigator.clipboard?.writeText(location.href).catch(() => {}); toolbar.link.textContent = 'Copied'; setTimeout(() => { toolbar.link.textContent = 'Link'; }, 1500); }, 'The address holds all of the question'),
+    button('save', 'Save', saving, 'Pictures and numbers as files'), button('tour', 'Tour', tour, 'A short tour'),
+    button('theme', '', () => theme(document.documentElement.dataset.theme === 'dark' ? 'light' : 'dark'), 'Light or dark'));
+  addEventListener('keydown', (event) => {
+    if (!(event.ctrlKey || event.metaKey) || event.key.toLowerCase() !== 'z' || /^(TEXTAREA|INPUT)$/.test(event.target.tagName) && event.target.type !== 'range' && event.target.type !== 'checkbox') return;
+    event.preventDefault();
+    if (event.shiftKey) asked.redo();
+    else asked.undo();
+  });
+}
+
+function theme(name) {
+  document.documentElement.dataset.theme = name;
+  toolbar.theme.textContent = name === 'dark' ? 'Light' : 'Dark';
+  if (lab.answer && lab.drawnView) changed(asked.current());
+}
+
+function viewsShow(state) {
+  for (const button of document.querySelectorAll('#views button')) button.setAttribute('aria-pressed', String(button.dataset.view === viewOf(state).id));
+}
+
+let showControls = () => {};
+function changed(state, reason) {
+  changedAt = performance.now();
+  if (reason !== 'view') lab.fitted = null;
+  showControls(state);
+  toolbarShows(state);
+  viewsShow(state);
+  keepLink();
+  const view = viewOf(state);
+  if (view.own) {
+    if (lab.drawnView !== view.id) show(view, own[view.id].elements);
+    own[view.id].show(state);
+    if (reason === 'view') return;
+  }
+  ask(state);
+}
+
+async function begin() {
+  makeToolbar();
+  theme(matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light');
+  document.getElementById('views').append(...kViews.map((view) => h('button', { type: 'button', 'data-view': view.id, onclick: () => asked.update((s) => { s.view = view.id; }, 'view') }, view.title)));
+  asked.restore(asked.fromFragment(location.hash));
+  asked.listen(changed);
+  changed(asked.current());
+  showControls = await controls(document.getElementById('controls'));
+  showControls(asked.current());
+  addEventListener('hashchange', () => asked.restore(asked.fromFragment(location.hash)));
+}
+
+globalThis.ridgeline = { lab, asked, chartAt }; // for people at the console, and for tests
+begin().catch((error) => { trouble.textContent = error.message; trouble.hidden = false; });
