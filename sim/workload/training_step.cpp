@@ -80,10 +80,10 @@ class TrainingLoop {
     eager_.recorder.begin_step();
     if (megatron_) return megatron_step();
     micro_batches();
-    family_->add_up_norm_gradients();
     if (training_.data_parallel == DataParallel::apex) optimizers::exchange_gradients(eager_, family_->parameters);
     if (masters_) masters_->take_gradients(eager_, family_->parameters);
     eager::Parameters& parameters = masters_ ? masters_->copies : sharded_ ? sharded_->shards() : family_->parameters;
+    family_->add_up_norm_gradients(parameters);
     if (training_.gradient_clipping) {
       eager_.recorder.phase = Phase::clipping;
       if (scaler_) scaler_->unscale(eager_, parameters);
