@@ -35,7 +35,7 @@ TEST(TensorSteps, split_by_hand_take_the_time_and_memory_they_took) {
 
 // Steps that the GPU is busy for, and those that wait for what DTensor's dispatch costs a host that moved by as much.
 TEST(TensorSteps, split_by_dtensor_take_the_time_and_memory_they_took) {
-  constexpr double kBusyTime = 0.06, kHostTime = 0.30;    // asked for: 0.12; the host moves by as much
+  constexpr double kBusyTime = 0.11, kHostTime = 0.30;    // asked for: 0.12; the host moves by as much
   constexpr double kAllocated = 0.02, kReserved = 0.025;  // asked for: 0.04, 0.08
   const MeasurementIndex index(RIDGELINE_SOURCE_DIR "/measurements");
   Session session;
