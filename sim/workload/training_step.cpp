@@ -274,6 +274,12 @@ OpTrace training_run(const ModelDescription& model, const TrainingDescription& t
     trace.notes.push_back("adamw-kahan: the operations of foreach AdamW and four more passes; not measured");
   if (training.optimizer.kind == OptimizerKind::adafactor)
     trace.notes.push_back("adafactor: as torch.optim runs it; the one of Transformers holds more temporaries");
+  if (training.parallel.megatron())
+    trace.notes.push_back(
+        "megatron: operations from its source, its fused kernels timed as generated ones; compared with "
+        "published times of GPT on A100s only");
+  else if (training.parallel.tensor > 1 && model.family != ModelFamily::llama)
+    trace.notes.push_back("tensor parallel ranks: measured with networks of family llama only");
   if (training.parallel.several() && training.parallel.strategy == DataStrategy::fsdp1)
     trace.notes.push_back("fsdp1: predicted as fully_shard, without the waits of the host that limit its gathers");
   if (training.parallel.several() && training.parallel.reshard_after_forward.ranks > 1)
