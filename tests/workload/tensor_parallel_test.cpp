@@ -119,6 +119,28 @@ TEST(TensorParallel, by_hand_adds_up_twice_a_block_and_pass) {
   EXPECT_EQ(exchanged(run(ModelFamily::gpt2, again))[CollectiveKind::all_reduce].size(), 5u * kLayers);
 }
 
+TEST(TensorParallel, dtensor_adds_up_as_often_and_splits_the_vocabulary) {
+  TrainingDescription t = training(2);
+  t.parallel.tensor_style = TensorStyle::dtensor;
+  constexpr std::size_t kOutside = 2;  // rows of the table, gradient of what the logits are made from
+  const OpTrace trace = run(ModelFamily::llama, t);
+  auto plain = exchanged(trace);
+  EXPECT_EQ(plain[CollectiveKind::all_reduce], std::vector<std::int64_t>(4 * kLayers + kOutside, kActivations));
+  EXPECT_EQ(plain[CollectiveKind::all_gather], std::vector<std::int64_t>{kBatch * kLength * kVocabulary * 2});
+  const std::int64_t norms = (2 * kLayers + 1) * kHidden;
+  EXPECT_EQ(2 * (trace.parameters - norms), run(ModelFamily::llama, training(1)).parameters - norms);
+
+  t.parallel.sequence_parallel = t.parallel.loss_parallel = true;
+  auto split = exchanged(run(ModelFamily::llama, t));
+  EXPECT_FALSE(split.contains(CollectiveKind::all_reduce));
+  for (const CollectiveKind kind : {CollectiveKind::all_gather, CollectiveKind::reduce_scatter})
+    EXPECT_EQ(split[kind], std::vector<std::int64_t>(4 * kLayers + kOutside, kActivations));
+
+  // Each of five projections adds up the gradient of its input instead of the two halves of a block.
+  t.parallel.sequence_parallel = t.parallel.loss_parallel = t.parallel.prepared_inputs = false;
+  EXPECT_EQ(exchanged(run(ModelFamily::llama, t))[CollectiveKind::all_reduce].size(), 7u * kLayers + kOutside);
+}
+
 TEST(TensorParallel, megatron_adds_up_six_times_a_block_that_runs_again) {
   TrainingDescription t = training(4, Framework::megatron);
   constexpr std::size_t kOutside = 2;  // rows of the table, gradient of what the logits are made from

@@ -167,19 +167,20 @@ Tensor Family::enter_layer(const Tensor& x) {
 
 Tensor Family::column_linear(const Tensor& x, const Affine& layer) {
   if (!dtensor()) return linear(eager_, x, layer);
-  return dispatched(linear(eager_, enter_layer(x), layer), 1);
+  return dispatched(linear(eager_, enter_layer(x), layer), kLinearOperations);
 }
 
-void Family::add_up_norm_gradients() {
+void Family::add_up_norm_gradients(eager::Parameters& updated) {
   if (!dtensor() || !splits_sequence()) return;
   for (const std::size_t i : norms_)
-    parameters[i].gradient = parallel::dtensor::sum_of_ranks(eager_, *tensor_, parameters[i].gradient);
+    if (Tensor& gradient = updated[i].gradient; gradient.defined())
+      gradient = parallel::dtensor::sum_of_ranks(eager_, *tensor_, gradient);
 }
 
 Tensor Family::row_linear(const Tensor& x, const Affine& layer) {
   if (!tensor_) return linear(eager_, x, layer);
   if (dtensor()) {
-    const Tensor part = dispatched(linear(eager_, x, layer), 1);
+    const Tensor part = dispatched(linear(eager_, x, layer), kLinearOperations);
     return splits_sequence() ? parallel::dtensor::scatter_sequence(eager_, *tensor_, part)
                              : parallel::dtensor::add_up(eager_, *tensor_, part);
   }

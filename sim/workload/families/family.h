@@ -56,7 +56,7 @@ class Family {
   /// Which parameters are those of norms: whole on each of those ranks.
   [[nodiscard]] const std::vector<std::size_t>& norm_parameters() const { return norms_; }
   /// Gradients of norms that saw a part of the sequence, before the optimizer reads them.
-  void add_up_norm_gradients();
+  void add_up_norm_gradients(eager::Parameters& updated);
   /// Logits [rows, vocabulary] of the last of `tokens`, which stand at `place`. Throws UserError for a family that
   /// generates nothing. `positions` are their positions, where the family takes them from outside.
   virtual Tensor next_logits(const Tensor& tokens, const Tensor& positions);
@@ -158,6 +158,8 @@ class Family {
   Tensor enter_split(const Tensor& x);
   /// The input of one of the layers behind it, where each takes its own.
   Tensor enter_layer(const Tensor& x);
+  /// Of one linear layer: transpose, two views, the product; backward as many and one more product.
+  static constexpr int kLinearOperations = 5;
   /// A linear layer over this rank's columns.
   Tensor column_linear(const Tensor& x, const Affine& layer);
   /// `count` operations on DTensors whose result is x: what their dispatch costs the host, forward and backward.

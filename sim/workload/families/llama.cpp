@@ -160,7 +160,7 @@ Tensor Llama::split_loss(Tensor& x, const Tensor& labels) {
   {
     const Tensor whole = splits_sequence() ? parallel::dtensor::gather_sequence(eager_, *tensor_, x)
                                            : parallel::dtensor::replicate(eager_, *tensor_, x);
-    logits = dispatched(linear(eager_, whole, head_), 1);
+    logits = dispatched(linear(eager_, whole, head_), kLinearOperations);
   }
   if (!training_.parallel.loss_parallel) {
     logits = parallel::dtensor::gather_columns(eager_, *tensor_, logits);

@@ -33,8 +33,11 @@ struct LossParallelBackward final : eager::Node {
     const Tensor gradient = aten::full(eager, x.sizes, DType::fp32);
     const Tensor place = own_places(eager, targets);
     aten::pointwise(eager, F::index, {&place}, fresh(eager, F::other, {&place}, place.sizes, DType::fp32));
-    const Tensor probabilities = fresh(eager, F::other, {&x}, x.sizes, DType::fp32);
-    const Tensor sum = fresh(eager, F::add, {&gradient, &probabilities}, x.sizes, DType::fp32);
+    Tensor sum;
+    {
+      const Tensor probabilities = fresh(eager, F::other, {&x}, x.sizes, DType::fp32);
+      sum = fresh(eager, F::add, {&gradient, &probabilities}, x.sizes, DType::fp32);
+    }
     const Tensor each = fresh(eager, F::mul, {&in[0]}, {x.sizes[0], 1}, DType::fp32);
     out[0] = fresh(eager, F::mul, {&sum, &each}, x.sizes, DType::fp32);
   }

@@ -98,7 +98,8 @@ Tensor add_up(Eager& eager, TensorParallel& ranks, const Tensor& x) {
   return with_node(eager, ranks, x, sum_of_ranks(eager, ranks, x.detached()), Change::none);
 }
 Tensor replicate(Eager& eager, TensorParallel& ranks, const Tensor& x) {
-  eager.recorder.host(HostClass::dtensor_redistribute);
+  constexpr int kHooks = 12;  // a module's input made a DTensor costs as much as so many operations
+  eager.recorder.host(HostClass::dtensor_op, kHooks);
   return with_node(eager, ranks, x, x.detached(), Change::summed);
 }
 Tensor gather_columns(Eager& eager, TensorParallel& ranks, const Tensor& x) {
