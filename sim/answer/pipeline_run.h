@@ -38,8 +38,10 @@ class PipelineRun {
  private:
   struct Class {
     std::unique_ptr<StepRun> run;
-    std::vector<std::size_t> ranks;  ///< the first is the one that `run` traces
+    std::vector<std::size_t> ranks;
     std::string name;
+    std::size_t traced = 0;  ///< rank that `run` is of
+    std::int32_t most = 0;   ///< micro-batches that it holds at once
   };
   void make_classes();
   [[nodiscard]] PipelineTimeline play(const Host& host, double kernel_factor) const;

@@ -176,6 +176,18 @@ void write_memory(std::string& out, const MemoryPrediction& m) {
                    m.peak_layer >= 0 ? fmt::format(", block {}", m.peak_layer) : "");
 }
 
+/// What each stage of a pipeline does and holds.
+void write_stages(std::string& out, const ParallelPrediction& p) {
+  write_wrapped(out, "  pipeline      ",
+                fmt::format("a rank waits for others for {} a step on average", duration(p.bubble)));
+  for (const RankClass& one : p.ranks)
+    write_wrapped(
+        out, "                ",
+        fmt::format("{}: {} GPU{}, kernels {}, waits {}; {} allocated, {} reserved, {} used, {}", one.name, one.ranks,
+                    one.ranks == 1 ? "" : "s", duration(one.busy), duration(one.bubble), gib(one.memory.peak_allocated),
+                    gib(one.memory.peak_reserved), gib(one.memory.device_used), verdict(one.memory)));
+}
+
 /// Efficiency, and what the ranks exchange.
 void write_parallel(std::string& out, const ParallelPrediction& p) {
   write_wrapped(out, "  GPUs          ",
@@ -187,19 +199,17 @@ void write_parallel(std::string& out, const ParallelPrediction& p) {
                               name_of(use.group), static_cast<double>(use.bytes) * 1e-9, duration(use.time),
                               use.exposed < microseconds(0.1) ? "none" : duration(use.exposed)));
   if (!p.limit.empty() && p.exposed > microseconds(1.0)) write_wrapped(out, "                ", p.limit);
-  if (p.ranks.size() > 1) {
-    write_wrapped(out, "  pipeline      ",
-                  fmt::format("a rank waits for others for {} a step on average", duration(p.bubble)));
-    for (const RankClass& one : p.ranks)
-      write_wrapped(out, "                ",
-                    fmt::format("{}: {} GPU{}, {} allocated, {} reserved, {} used, {}", one.name, one.ranks,
-                                one.ranks == 1 ? "" : "s", gib(one.memory.peak_allocated),
-                                gib(one.memory.peak_reserved), gib(one.memory.device_used), verdict(one.memory)));
+  if (p.ranks.size() > 1) write_stages(out, p);
+  if (p.ranks.empty()) return;
+  std::int64_t least = p.ranks.front().communicator_bytes, most = least;
+  for (const RankClass& one : p.ranks) {
+    least = std::min(least, one.communicator_bytes);
+    most = std::max(most, one.communicator_bytes);
   }
-  for (const RankClass& one : p.ranks)
-    write_wrapped(
-        out, "  communicators ",
-        fmt::format("{} of device memory, outside PyTorch's allocator ({})", gib(one.communicator_bytes), one.name));
+  write_wrapped(
+      out, "  communicators ",
+      fmt::format("{}{} of device memory, outside PyTorch's allocator{}", least < most ? gib(least) + " to " : "",
+                  gib(most), p.ranks.size() == 1 ? fmt::format(" ({})", p.ranks.front().name) : ""));
 }
 
 void write_kernels(std::string& out, const Prediction& p) {

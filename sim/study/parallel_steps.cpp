@@ -36,8 +36,8 @@ ParallelStep parallel_step(const MeasuredFile& file, const json& row) {
   MeasuredStep m;
   m.name = fmt::format("{} (run {})", row["name"].get<std::string>(), row["run"].get<int>());
   const std::string kind = row["kind"];
-  const bool fitted = row["split"] == "fit" && kind != "single";
   const bool pipeline = kind == "pp";
+  const bool fitted = row["split"] == "fit" && kind != "single" && !pipeline;
   m.source = kind == "single" ? "h200/parallel, one GPU" : pipeline ? "h200/parallel, pipelines" : "h200/parallel";
   if (fitted) m.seen_by = file.seen_by;
   m.host_fitted = fitted;

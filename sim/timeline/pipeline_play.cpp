@@ -143,7 +143,7 @@ void PipelinePlay::play_kernels(Rank& rank, const StretchPoint& point, Spans* sp
   const double first = std::max(host + point.first + latency_, free);
   const double end = std::max(free + point.busy, host + point.late);
   if (default_stream) {
-    rank.now.starved += end - free - point.busy;
+    rank.now.starved += std::max(0.0, end - (free + point.busy));
     const double waited = stream.ready - std::max(stream.end + point.gap, host + point.first + latency_);
     if (waited > 0.0) {
       const double moving = std::min(waited, rank.awaited);

@@ -77,20 +77,31 @@ void StageRuntime::infer_shapes() {
 }
 
 void StageRuntime::make_buffers() {
-  const auto all = static_cast<std::size_t>(training_.gradient_accumulation);
+  // Of more micro-batches than any device has room for, the rest is one.
+  constexpr std::size_t kMost = 2048;
+  const auto all = static_cast<std::size_t>(training_.gradient_accumulation),
+             each = std::min(all, static_cast<std::size_t>(short_.micro_batches) + kMost);
+  const auto rest = [&] {
+    eager::Dims sizes = buffer_sizes();
+    sizes[0] *= static_cast<std::int64_t>(all - each);
+    if (all > each) rest_of_buffers_.push_back(eager_.empty(sizes, type_));
+  };
   eager_.recorder.phase = Phase::forward;
   for (Stage& stage : stages_) {
     stage.kept.resize(static_cast<std::size_t>(short_.micro_batches));
     stage.input_gradients.resize(stage.kept.size());
-    for (std::size_t i = 0; !stage.first && i < all; ++i) {
+    for (std::size_t i = 0; !stage.first && i < each; ++i) {
       eager::Parameter& input = stage.inputs.emplace_back();
       input.value = buffer();
       eager::Eager::attach(input.value, input.accumulate);
       input.value.leaf = true;
     }
+    if (!stage.first) rest();
   }
-  for (Stage& stage : stages_)
-    for (std::size_t i = 0; !stage.last && i < all; ++i) stage.output_gradients.push_back(buffer());
+  for (Stage& stage : stages_) {
+    for (std::size_t i = 0; !stage.last && i < each; ++i) stage.output_gradients.push_back(buffer());
+    if (!stage.last) rest();
+  }
   std::int32_t batches = 0;
   for (const StageAction& action : actions_) batches = std::max(batches, action.batch + 1);
   held_.resize(static_cast<std::size_t>(batches));

@@ -83,7 +83,7 @@ class StageRuntime {
   std::deque<Stage> stages_;
   DType type_;   ///< of what stages hand on
   bool single_;  ///< one stage a rank, in a loop of its own
-  std::vector<eager::Tensor> losses_;
+  std::vector<eager::Tensor> losses_, rest_of_buffers_;
   eager::Tensor output_;                          ///< of the last forward pass: a variable of the loop
   eager::Tensor sent_forward_, sent_back_;        ///< likewise, of the loops of one stage
   std::vector<std::vector<eager::Tensor>> held_;  ///< by batch, until it is waited for
