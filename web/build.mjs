@@ -11,13 +11,13 @@ const script = (
 ).outputFiles[0].text;
 const style = (await build({ entryPoints: ['src/style.css'], minify: true, write: false })).outputFiles[0].text;
 const page = await readFile('src/page.html', 'utf8');
+const lab = (name) => join(dirname(output), name);
+await build({ entryPoints: ['src/lab/lab.js'], bundle: true, minify: true, outfile: lab('lab.js'), format: 'iife', target: 'es2020', legalComments: 'none' });
+await build({ entryPoints: ['src/lab/lab.css'], bundle: true, minify: true, outfile: lab('lab.css') });
+await copyFile('src/lab/lab.html', lab('lab.html'));
+// The page last: a build that it is newer than is done.
 // Functions as replacements: `$` in the script means itself.
 await writeFile(
   output,
   page.replace('/*STYLE*/', () => style.trim()).replace('/*SCRIPT*/', () => script.trim().replaceAll('</script', '<\\/script')),
 );
-
-const lab = (name) => join(dirname(output), name);
-await build({ entryPoints: ['src/lab/lab.js'], bundle: true, minify: true, outfile: lab('lab.js'), format: 'iife', target: 'es2020', legalComments: 'none' });
-await build({ entryPoints: ['src/lab/lab.css'], bundle: true, minify: true, outfile: lab('lab.css') });
-await copyFile('src/lab/lab.html', lab('lab.html'));

@@ -51,7 +51,7 @@ export const predict = (question, more, signal) => answerOf(targetOf(question, m
 /** Kernel cases, a line each, to their lines. */
 export const kernels = (query, cases) => answerOf(`/api/kernels?${query}`, { method: 'POST', body: cases }, async (response) => (await response.text()).trim().split('\n').map((line) => JSON.parse(line)));
 export const fit = (question) => answerOf(targetOf(question, {}, 'fit'), { method: 'POST', body: JSON.stringify(question.scenario) });
-export const compare = (sides, signal) => answerOf('/api/compare', { method: 'POST', body: JSON.stringify({ sides: sides.map((s) => ({ label: s.label, scenario: s.scenario, set: Object.entries(s.set).map(([k, v]) => `hardware.${k}=${v}`) })) }), signal });
+export const compare = (sides, engine, signal) => answerOf(`/api/compare?engine=${engine}`, { method: 'POST', body: JSON.stringify({ sides: sides.map((s) => ({ label: s.label, scenario: s.scenario, set: Object.entries(s.set).map(([k, v]) => `hardware.${k}=${v}`) })) }), signal });
 
 /** Asks one question at a time; of those that come meanwhile the last. `work(question, signal, {client, sequence})` asks. */
 export function newestOnly(work, done, failed) {

@@ -69,22 +69,37 @@ function drawAnswer(view) {
   if (prediction.kernel) lab.scroll = false;
 }
 
+/** Says that an answer takes its time. */
+async function patiently(work) {
+  const said = setTimeout(() => {
+    document.getElementById('answer').classList.add('waiting');
+    verdict.textContent = 'Predicting …';
+  }, 400);
+  try {
+    return await work;
+  } finally {
+    clearTimeout(said);
+  }
+}
+
+const answerTo = async (question, signal, who) => {
+  const view = viewOf(question);
+  if (question.pinned && JSON.stringify(question.pinned) !== pinnedFor) {
+    lab.pinned = await predict(question.pinned, {}, signal);
+    pinnedFor = JSON.stringify(question.pinned);
+  }
+  if (!question.pinned) lab.pinned = pinnedFor = null;
+  if (view.compare) {
+    if (!question.pinned) return { nothing: true };
+    return compare([{ label: 'A, pinned', ...question.pinned }, { label: 'B, now', ...question }], question.engine, signal);
+  }
+  const more = { ...view.ask, ...who };
+  if (view.id === 'kernels' && lab.kernel !== null) more.kernel = lab.kernel;
+  return predict(question, more, signal);
+};
+
 const ask = newestOnly(
-  async (question, signal, who) => {
-    const view = viewOf(question);
-    if (question.pinned && JSON.stringify(question.pinned) !== pinnedFor) {
-      lab.pinned = await predict(question.pinned, {}, signal);
-      pinnedFor = JSON.stringify(question.pinned);
-    }
-    if (!question.pinned) lab.pinned = pinnedFor = null;
-    if (view.compare) {
-      if (!question.pinned) return { nothing: true };
-      return compare([{ label: 'A, pinned', ...question.pinned }, { label: 'B, now', ...question }], signal);
-    }
-    const more = { ...view.ask, ...who };
-    if (view.id === 'kernels' && lab.kernel !== null) more.kernel = lab.kernel;
-    return predict(question, more, signal);
-  },
+  (question, signal, who) => patiently(answerTo(question, signal, who)),
   (answer, question) => {
     document.getElementById('answer').classList.remove('waiting');
     trouble.hidden = true;
