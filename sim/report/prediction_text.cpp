@@ -124,7 +124,7 @@ std::string host_line(const StepPrediction& step) {
   const HostShare& host = step.host;
   std::string line = fmt::format("{} of work, the GPU waits {} for it ({})", duration(step.host_time),
                                  host.exposed < microseconds(0.1) ? "0 ms" : duration(host.exposed),
-                                 percent(ratio(host.exposed, step.time)));
+                                 percent(std::max(0.0, ratio(host.exposed, step.time))));
   if (host.tipping > 1.01 * host.scale)
     line += fmt::format("; host-bound on one {:.2g} times slower", host.tipping / host.scale);
   else if (host.tipping > 0.0) line += fmt::format("; GPU-bound on one {:.2g} times faster", host.scale / host.tipping);
