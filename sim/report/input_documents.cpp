@@ -85,7 +85,7 @@ std::vector<InputKey> scenario_keys() {
   join(keys,
        of("{cluster: hgx-h100, model: gpt2, training: {micro_batch: 1, sequence_length: 128, parallel: {data: 2}}}"));
   join(keys, of("{cluster: hgx-h100, model: gpt2, training: {micro_batch: 1, sequence_length: 128, "
-                "gradient_accumulation: 8, parallel: {pipeline: 2, schedule: interleaved}}}"));
+                "gradient_accumulation: 8, parallel: {data: 1, pipeline: 2, schedule: interleaved}}}"));
   for (InputKey& key : keys) {
     if (names.contains(key.path)) key.asked = {{.kind = Asked::Kind::text}};
     if (key.path == "model") key.document = "model";

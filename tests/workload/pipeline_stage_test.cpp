@@ -128,7 +128,7 @@ TEST(PipelineStage, keeps_a_buffer_for_each_micro_batch) {
     for (const auto& [storage, lives] : alive) buffers += lives && trace.storages[storage].bytes == 2 * 32 * 64 * 2;
     return buffers;
   };
-  EXPECT_EQ(kept(32) - kept(16), 16);
+  EXPECT_EQ(kept(40) - kept(24), 16);
 }
 
 }  // namespace
