@@ -49,7 +49,7 @@ TEST_F(ServedApi, a_prediction_is_the_one_of_the_command) {
   ScenarioSource source;
   source.text = kScenario;
   const StepRun run(session, load_scenario(source), "analytic");
-  const json own = answer_json(run, full_prediction(run, {.advice = true}), false, "ridgeline test");
+  const json own = answer_json(run, full_prediction(run, {.advice = true}), {}, "ridgeline test");
   EXPECT_EQ(served, own);
 }
 
