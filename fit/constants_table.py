@@ -20,7 +20,7 @@ DATA = {"memory_bound": "kernels of an H200 that are no products", "split_reduct
         "wrappers": "steps of two and four H200 that wait for the host",
         "collective_range": "collectives that no fit saw; published ones over nodes"}
 # The h200-virtual-machine has the default's costs and scale; fast and slow are estimates, as they say.
-HOSTS = ("default", "fast", "slow", "h100-virtual-machine", "h200-virtual-machine")
+HOSTS = ("default", "fast", "slow", "h100-virtual-machine", "h200-virtual-machine", "vtrain-a100")
 
 
 def without_program():
@@ -57,8 +57,8 @@ def host_row():
 
 
 def scale_row():
-    return ("hw/hosts/default.yaml, h100-virtual-machine.yaml (scale)", 2, "2 fitted", "ridgeline_fit host_scale says what the "
-            "steps ask for", "host-bound eager steps beside an H200 and an H100", "fit: scales of hosts")
+    return ("hw/hosts/default.yaml, h100-virtual-machine.yaml, vtrain-a100.yaml (scale)", 3, "3 fitted", "ridgeline_fit "
+            "host_scale says what the steps ask for", "host-bound eager steps beside an H200 and an H100; published ones", "fit: scales of hosts")
 
 
 def power_row():

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
+#include "sim/answer/session.h"
 #include "sim/answer/step_run.h"
 #include "sim/study/error_statistics.h"
+#include "sim/study/published_training.h"
 #include "sim/study/step_validation.h"
 
 namespace ridgeline::fit {
@@ -47,6 +50,45 @@ HostScale scale_of(const std::string& host, const std::vector<const ValidatedSte
   return result;
 }
 
+/// One scale for all rows that may be fitted on, by golden sections of its logarithm.
+HostScale scale_of_published(const std::filesystem::path& root) {
+  const MeasurementIndex index(root / "measurements");
+  std::vector<PublishedTraining> rows = load_published_training(*index.of_kind("published-training").front());
+  std::erase_if(rows, [](const PublishedTraining& row) { return row.held_out; });
+  Session session;
+  const auto distance = [&](double scale) {
+    double sum = 0.0;
+    for (const PublishedTraining& row : rows) {
+      Scenario scenario = row.scenario;
+      scenario.host.scale = scale;
+      sum +=
+          std::abs(std::log(ratio(StepRun(session, std::move(scenario), "analytic").timeline().step, row.step_time)));
+    }
+    return sum;
+  };
+  constexpr double kGolden = 0.6180339887498949, kClose = 0.004;
+  double low = std::log(0.7), high = std::log(2.8);
+  double left = high - kGolden * (high - low), right = low + kGolden * (high - low);
+  double at_left = distance(std::exp(left)), at_right = distance(std::exp(right));
+  while (high - low > kClose) {
+    if (at_left < at_right) {
+      high = std::exchange(right, left);
+      at_right = at_left;
+      left = high - kGolden * (high - low);
+      at_left = distance(std::exp(left));
+    } else {
+      low = std::exchange(left, right);
+      at_left = at_right;
+      right = low + kGolden * (high - low);
+      at_right = distance(std::exp(right));
+    }
+  }
+  HostScale result{.host = "vtrain-a100", .stated = rows.front().scenario.host.scale};
+  result.asked = result.least = result.most = to_three_digits(std::exp(0.5 * (low + high)));
+  for (const PublishedTraining& row : rows) result.steps.push_back(row.id);
+  return result;
+}
+
 }  // namespace
 
 std::vector<HostScale> host_scales(const std::filesystem::path& root) {
@@ -59,7 +101,7 @@ std::vector<HostScale> host_scales(const std::filesystem::path& root) {
       beside_h200.push_back(&step);
   for (const ValidatedStep& step : h100)
     if (step.measured.host_fitted && waits_for_host(step.measured)) beside_h100.push_back(&step);
-  return {scale_of("default", beside_h200), scale_of("h100-virtual-machine", beside_h100)};
+  return {scale_of("default", beside_h200), scale_of("h100-virtual-machine", beside_h100), scale_of_published(root)};
 }
 
 }  // namespace ridgeline::fit

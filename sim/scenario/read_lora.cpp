@@ -1,5 +1,9 @@
 #include "sim/scenario/read_lora.h"
 
+#include <array>
+#include <string_view>
+#include <utility>
+
 namespace ridgeline {
 namespace {
 
@@ -9,14 +13,23 @@ using config::Value;
 constexpr std::array<std::pair<std::string_view, FrozenWeights>, 3> kFrozenWeights{
     {{"as stored", FrozenWeights::as_stored}, {"nf4", FrozenWeights::nf4}, {"nf4-double", FrozenWeights::nf4_double}}};
 
-/// "all", one role, or a list of them.
+/// The roles, each as its bit, and all of them.
+constexpr auto kTargets = [] {
+  std::array<std::pair<std::string_view, std::uint8_t>, kLinearRoles.size() + 1> targets{};
+  for (std::size_t i = 0; i < kLinearRoles.size(); ++i)
+    targets[i] = {kLinearRoles[i].first,
+                  static_cast<std::uint8_t>(1U << static_cast<unsigned>(kLinearRoles[i].second))};
+  targets.back() = {"all", 0xff};
+  return targets;
+}();
+
+/// One of them, or a list.
 std::uint8_t read_targets(const Value& value) {
   if (!value.exists()) return 0;
-  if (value.is("all")) return 0xff;
   const std::vector<Value> items = value.is_list() ? value.list() : std::vector<Value>{value};
   if (items.empty()) value.fail("names no layer; expected all, or a list of query, key, value, output, ...");
   unsigned bits = 0;
-  for (const Value& item : items) bits |= 1U << static_cast<unsigned>(item.choice<LinearRole>(kLinearRoles));
+  for (const Value& item : items) bits |= item.choice<std::uint8_t>(kTargets);
   return static_cast<std::uint8_t>(bits);
 }
 
