@@ -15,12 +15,12 @@
 namespace ridgeline::app {
 namespace {
 
-struct Options {
+struct CalibrateOptions {
   std::string probe, hardware, output;
   bool dry_run = false;
 };
 
-void run(const Options& options) {
+void run(const CalibrateOptions& options) {
   const ProbeResult probe = load_probe_result(options.probe);
   const std::string file = hardware_file(options.hardware), output = options.output.empty() ? file : options.output;
   const Gpu datasheet = load_gpu(file, {}, Numbers::datasheet), before = load_gpu(file);
@@ -44,7 +44,7 @@ void run(const Options& options) {
 }  // namespace
 
 void add_calibrate_command(CLI::App& program, Outcome&) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<CalibrateOptions>();
   auto* command = program.add_subcommand(
       "calibrate", "turn a result of ./dev probe into the measured section of a hardware file; show what moves");
   command->add_option("probe", options->probe, "JSON file of ./dev probe")->required();

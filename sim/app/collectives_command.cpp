@@ -16,7 +16,7 @@
 namespace ridgeline::app {
 namespace {
 
-struct Options {
+struct CollectivesOptions {
   std::string cluster, file = "-", format;
   std::vector<std::string> sets;
 };
@@ -34,7 +34,7 @@ std::vector<config::Override> cluster_overrides(const std::vector<std::string>& 
   return overrides;
 }
 
-void run(const Options& options, Outcome& outcome) {
+void run(const CollectivesOptions& options, Outcome& outcome) {
   const Cluster cluster = load_cluster(options.cluster, cluster_overrides(options.sets));
   const bool table = options.format.empty() ? ::isatty(STDOUT_FILENO) == 1 : options.format == "text";
   const CollectiveLines lines(cluster, load_gpu(cluster.gpu_name), table);
@@ -60,7 +60,7 @@ void run(const Options& options, Outcome& outcome) {
 }  // namespace
 
 void add_collectives_command(CLI::App& program, Outcome& outcome) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<CollectivesOptions>();
   auto* command = program.add_subcommand("collectives", "time of all_reduce, all_gather ... on a cluster (JSON Lines)");
   command->add_option("--cluster", options->cluster, "a name of hw/clusters/ or a path")->required();
   command->add_option("--set", options->sets, "KEY=VALUE: any key of the cluster, e.g. nodes=2")

@@ -19,7 +19,7 @@
 namespace ridgeline::app {
 namespace {
 
-struct Options {
+struct CompareOptions {
   ScenarioOptions scenario;
   std::vector<std::string> subjects, changes;
   std::string engine = "analytic", format = "text", html;
@@ -60,7 +60,7 @@ bool names_hardware(const ScenarioSource& source) {
                      [](const config::Override& change) { return change.key == "hardware"; });
 }
 
-Sides sides_of(const Options& options, Session& session) {
+Sides sides_of(const CompareOptions& options, Session& session) {
   std::vector<std::string> files, gpus;
   const std::vector<std::string> known = hardware_names();
   for (const std::string& subject : options.subjects)
@@ -105,7 +105,7 @@ void write_comparison_page(const std::string& path, const Comparison& comparison
   write_page(path, title, std::move(parts), {{"comparison", comparison_json(comparison)}});
 }
 
-void run(const Options& options) {
+void run(const CompareOptions& options) {
   Session session;
   const Sides sides = sides_of(options, session);
   const Comparison comparison = compare(session, sides.scenarios, sides.labels, options.engine);
@@ -118,7 +118,7 @@ void run(const Options& options) {
 }  // namespace
 
 void add_compare_command(CLI::App& program, Outcome&) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<CompareOptions>();
   auto* command = program.add_subcommand("compare", "two to six scenarios, GPUs or changes side by side, with reasons");
   command->add_option("subjects", options->subjects,
                       "scenario files or recorded steps; or one file (or flags) and names of GPUs to run it on");

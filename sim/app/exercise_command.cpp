@@ -14,7 +14,7 @@
 namespace ridgeline::app {
 namespace {
 
-struct Options {
+struct ExerciseOptions {
   int number = 0;
   std::string answer, format = "text";
   bool solution = false;
@@ -74,7 +74,7 @@ void list(const std::vector<Exercise>& exercises, const std::string& format) {
   print("\nridgeline exercise N asks one\n");
 }
 
-void run(const Options& options, Outcome& outcome) {
+void run(const ExerciseOptions& options, Outcome& outcome) {
   const std::vector<Exercise> exercises = shipped_exercises();
   if (exercises.empty()) throw UserError("no exercises in scenarios/exercises");
   if (options.number == 0) {
@@ -101,7 +101,7 @@ void run(const Options& options, Outcome& outcome) {
 }  // namespace
 
 void add_exercise_command(CLI::App& program, Outcome& outcome) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ExerciseOptions>();
   auto* command = program.add_subcommand("exercise", "questions about training steps, answered with the simulator");
   command->add_option("number", options->number, "which one; none lists them");
   command->add_option("--answer", options->answer,

@@ -14,7 +14,7 @@
 namespace ridgeline::app {
 namespace {
 
-struct Options {
+struct FitOptions {
   ScenarioOptions scenario;
   std::string engine = "analytic", format = "text";
 };
@@ -35,7 +35,7 @@ ScenarioSource with_a_batch(ScenarioSource source) {
   return source;
 }
 
-void run(const Options& options) {
+void run(const FitOptions& options) {
   const Scenario scenario = load_scenario(with_a_batch(options.scenario.source()));
   Session session;
   const auto begin = std::chrono::steady_clock::now();
@@ -49,7 +49,7 @@ void run(const Options& options) {
 }  // namespace
 
 void add_fit_command(CLI::App& program, Outcome&) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<FitOptions>();
   auto* command = program.add_subcommand("fit", "the largest micro-batch that fits, and what limits it");
   options->scenario.add_to(*command);
   command->add_option("--engine", options->engine, "of the step time: roofline, analytic or simulate");

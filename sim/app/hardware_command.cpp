@@ -14,13 +14,13 @@
 namespace ridgeline::app {
 namespace {
 
-struct Options {
+struct HardwareOptions {
   std::string name, format = "text";
   std::vector<std::string> sets;
   bool datasheet = false, keys = false, names = false, clusters = false;
 };
 
-void run(const Options& options) {
+void run(const HardwareOptions& options) {
   if (options.keys) {
     print("{}", hardware_keys_markdown());
     return;
@@ -56,7 +56,7 @@ void run(const Options& options) {
 }  // namespace
 
 void add_hardware_command(CLI::App& program, Outcome&) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<HardwareOptions>();
   auto* command =
       program.add_subcommand("hardware", "list GPUs and clusters, or show one with the source of each number");
   command->add_option("name", options->name, "a name of hw/ or of hw/clusters/, or a path");

@@ -15,13 +15,13 @@
 namespace ridgeline::app {
 namespace {
 
-struct Options {
+struct KernelsOptions {
   std::string hardware, engine = "analytic", software = "pytorch-2.11", file = "-", timeline, format = "json";
   std::vector<std::string> sets;
   bool datasheet = false, sensitivity = false;
 };
 
-void run(const Options& options, Outcome& outcome) {
+void run(const KernelsOptions& options, Outcome& outcome) {
   const Numbers numbers = options.datasheet ? Numbers::datasheet : Numbers::measured;
   const KernelLines lines(load_gpu(options.hardware, hardware_overrides(options.sets), numbers),
                           load_software(options.software), options.engine,
@@ -46,7 +46,7 @@ void run(const Options& options, Outcome& outcome) {
 }  // namespace
 
 void add_kernels_command(CLI::App& program, Outcome& outcome) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<KernelsOptions>();
   auto* command = program.add_subcommand("kernels", "one prediction a line of a kernel-case file (JSON Lines)");
   command->add_option("--hardware", options->hardware, "GPU: a name of hw/ or a path")->required();
   command->add_option("--set", options->sets, "KEY=VALUE: any key of the hardware, e.g. l2.capacity=\"100 MiB\"")

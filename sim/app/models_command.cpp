@@ -11,11 +11,11 @@
 namespace ridgeline::app {
 namespace {
 
-struct Options {
+struct ModelsOptions {
   std::string name, format = "text";
 };
 
-void run(const Options& options) {
+void run(const ModelsOptions& options) {
   std::vector<ModelDescription> models;
   if (options.name.empty())
     for (const std::string& name : model_names()) models.push_back(load_model(name));
@@ -32,7 +32,7 @@ void run(const Options& options) {
 }  // namespace
 
 void add_models_command(CLI::App& program, Outcome&) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ModelsOptions>();
   auto* command = program.add_subcommand("models", "list the networks, or show one with its parameters");
   command->add_option("name", options->name, "a name of models/, a path, a HuggingFace config.json");
   command->add_option("--format", options->format, "text or json")->check(CLI::IsMember({"text", "json"}));

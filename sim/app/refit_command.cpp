@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct RefitOptions {
   std::string kernels, hardware, software = "pytorch-2.11", output;
   bool dry_run = false;
 };
@@ -30,7 +30,7 @@ std::string base_of(const std::string& hardware, const fs::path& output) {
   return "./" + fs::relative(hardware, folder).generic_string();
 }
 
-void run(const Options& options) {
+void run(const RefitOptions& options) {
   const Gpu before = load_gpu(options.hardware);
   const Software software = load_software(options.software);
   const fs::path output = options.output.empty() ? fs::path(before.name + "-refit.yaml") : fs::path(options.output);
@@ -53,7 +53,7 @@ void run(const Options& options) {
 }  // namespace
 
 void add_refit_command(CLI::App& program, Outcome&) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<RefitOptions>();
   auto* command =
       program.add_subcommand("refit", "fit a GPU's description to operations timed on it (tools/measure_kernels.py)");
   command->add_option("--kernels", options->kernels, "JSON lines of docs/kernel-cases.md with us, microseconds")

@@ -10,12 +10,12 @@
 namespace ridgeline::app {
 namespace {
 
-struct Options {
+struct SchemaOptions {
   std::string name;
   bool keys = false, names = false;
 };
 
-void run(const Options& options) {
+void run(const SchemaOptions& options) {
   const std::vector<InputDocument> documents = input_documents();
   if (options.keys) {
     print("{}", keys_markdown(documents));
@@ -29,7 +29,7 @@ void run(const Options& options) {
 }  // namespace
 
 void add_schema_command(CLI::App& program, Outcome&) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<SchemaOptions>();
   auto* command = program.add_subcommand("schema", "JSON Schema of the files it reads and the JSON it prints");
   command->add_option("name", options->name, "kind of file or output that a document is checked against (--names)");
   command->add_flag("--names", options->names, "the kinds, a line each");

@@ -15,14 +15,14 @@
 namespace ridgeline::app {
 namespace {
 
-struct Options {
+struct ServeOptions {
   std::string host, token;
   std::uint16_t port = 8137;
   int connections = 128;
   std::vector<std::string> folders;
 };
 
-std::vector<std::filesystem::path> folders_of(const Options& options) {
+std::vector<std::filesystem::path> folders_of(const ServeOptions& options) {
   std::vector<std::filesystem::path> folders{config::data_folder("hw").parent_path()};
   for (const std::string& folder : options.folders) {
     std::error_code error;
@@ -33,7 +33,7 @@ std::vector<std::filesystem::path> folders_of(const Options& options) {
   return folders;
 }
 
-void run(const Options& options) {
+void run(const ServeOptions& options) {
   serve::ServerOptions listening{.port = options.port, .connections = options.connections};
   if (!options.host.empty()) listening.host = options.host;
   serve::ApiOptions answering{.tool = tool_and_revision()};
@@ -52,7 +52,7 @@ void run(const Options& options) {
 }  // namespace
 
 void add_serve_command(CLI::App& program, Outcome&) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ServeOptions>();
   auto* command = program.add_subcommand("serve", "the lab in the browser, and its JSON interface");
   command->add_option("--port", options->port, "to listen on; 0 takes a free one (default: 8137)");
   command->add_option("--host", options->host,

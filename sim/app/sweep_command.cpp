@@ -24,7 +24,7 @@
 namespace ridgeline::app {
 namespace {
 
-struct Options {
+struct SweepOptions {
   std::string file, points_file, format = "text", html;
   int threads = 0;
   std::size_t rows = 40;
@@ -77,7 +77,7 @@ void check_that_some_ran(const std::vector<SweepPoint>& points) {
   if (!points.empty()) throw UserError(fmt::format("no point can run; the first says: {}", points.front().error));
 }
 
-void print_sweep(const Options& options, const Sweep& sweep, const std::vector<SweepPoint>& points) {
+void print_sweep(const SweepOptions& options, const Sweep& sweep, const std::vector<SweepPoint>& points) {
   if (!options.html.empty())
     write_page(options.html, sweep.title, nlohmann::ordered_json::array(), {{"sweep", sweep_json(sweep, points)}});
   if (options.format == "csv") print("{}", sweep_csv(sweep, points));
@@ -87,7 +87,7 @@ void print_sweep(const Options& options, const Sweep& sweep, const std::vector<S
 }
 
 /// Rank 0, or the only one.
-void lead(const Options& options, const Sweep& sweep, Ranks& ranks, std::optional<PointsFile>& file) {
+void lead(const SweepOptions& options, const Sweep& sweep, Ranks& ranks, std::optional<PointsFile>& file) {
   std::vector<SweepPoint> points = file ? file->known() : std::vector<SweepPoint>{};
   const std::vector<std::uint64_t> todo = still_to_do(sweep, points);
   if (file && !points.empty())
@@ -115,7 +115,7 @@ void lead(const Options& options, const Sweep& sweep, Ranks& ranks, std::optiona
   print_sweep(options, sweep, points);
 }
 
-void run(const Options& options) {
+void run(const SweepOptions& options) {
   int argc = 0;
   char** argv = nullptr;
   const std::unique_ptr<Ranks> joined = join_ranks(argc, argv);
@@ -153,7 +153,7 @@ void run(const Options& options) {
 }  // namespace
 
 void add_sweep_command(CLI::App& program, Outcome&) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<SweepOptions>();
   auto* command = program.add_subcommand("sweep", "a grid or sample over any keys, and the best of its points");
   command->add_option("sweep", options->file, "sweep file (YAML)")->required();
   command->add_option("--points", options->points_file,

@@ -19,7 +19,7 @@
 namespace ridgeline::app {
 namespace {
 
-struct Options {
+struct ValidateOptions {
   std::string hardware, format = "text", measurements, engine = "analytic";
   bool write_docs = false, microkernels = false, write_residuals = false, kernels_only = false;
 };
@@ -55,7 +55,7 @@ void write_microkernels(const std::filesystem::path& root) {
   write_file((root / "docs/microkernels.md").string(), microkernel_markdown(committed.evidence()));
 }
 
-void run(const Options& options) {
+void run(const ValidateOptions& options) {
   const auto root = config::data_folder("hw").parent_path();
   if (options.microkernels) {
     write_microkernels(root);
@@ -94,7 +94,7 @@ void run(const Options& options) {
 }  // namespace
 
 void add_validate_command(CLI::App& program, Outcome&) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ValidateOptions>();
   auto* command = program.add_subcommand("validate", "error tables from the committed measurements");
   command->add_option("--hardware", options->hardware, "only this GPU");
   command->add_option("--format", options->format, "text or json")->check(CLI::IsMember({"text", "json"}));

@@ -168,10 +168,11 @@ class Runner {
   void predict_chunk(std::span<const std::size_t> points) {
     std::vector<SweepPoint> done;
     for (const std::size_t i : points) {
+      if (stopped()) break;
       predict_one(i);
       done.push_back(*results_[i]);
     }
-    if (!options_.on_points) return;
+    if (!options_.on_points || done.empty()) return;
     const std::lock_guard lock(mutex_);
     options_.on_points(done);
   }

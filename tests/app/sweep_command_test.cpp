@@ -183,7 +183,8 @@ TEST_F(SweepUnderMpirun, a_killed_rank_ends_the_sweep_with_a_clear_error_and_the
          "[ $(stat -c %s "
       << points << ") -gt 60000 ] && kill -9 $$ && exit; done) 2>/dev/null &\nfi\nexec " << RIDGELINE_BINARY
       << " sweep " << file << " --threads 1 --points " << points << "\n";
-  const std::string out = shell(mpirun_ + "-n 3 sh " + killer);
+  // A second between telling a rank to stop and killing it is too little where other tests run beside.
+  const std::string out = shell(mpirun_ + "--mca odls_base_sigkill_timeout 3 -n 3 sh " + killer);
   EXPECT_NE(last_exit_, 0);
   EXPECT_THAT(out, HasSubstr("the same command goes on from there"));
   EXPECT_GT(points_in(points), 100);
