@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "sim/report/names.h"
+#include "sim/report/pipeline_lanes.h"
+#include "sim/report/profiled_kernel.h"
 #include "sim/report/pytorch_names.h"
 #include "sim/report/timeline_counters.h"
 #include "sim/timeline/host_slices.h"
@@ -49,7 +51,7 @@ class Writer {
     for (const HostSlice& slice : slices_) host(slice);
     for (std::size_t i = 0; i < launches_.size(); ++i) kernel(i);
     add_counters(events_, in_, slices_, kDevice);
-    if (in_.pipeline != nullptr) add_lanes(*in_.pipeline);
+    if (in_.pipeline != nullptr) add_lanes(events_, *in_.pipeline, kPipelineProcess);
     std::string out;
     out.reserve(events_.text().size() + 1024);
     {
@@ -102,21 +104,6 @@ class Writer {
   [[nodiscard]] const Collective* collective_of(const Action& launch) const {
     if (launch.call == Action::kNoCall || in_.program.trace == nullptr) return nullptr;
     return std::get_if<Collective>(&in_.program.trace->ops[in_.program.trace->calls[launch.call].op]);
-  }
-
-  /// A process for the pipeline, with a lane a rank.
-  void add_lanes(const PipelineTimeline& pipeline) {
-    events_.metadata("process_name", kPipelineProcess, 0, "name", "pipeline");
-    events_.metadata("process_sort_index", kPipelineProcess, 0, "sort_index", 2);
-    for (std::size_t rank = 0; rank < pipeline.lanes.size(); ++rank) {
-      const int lane = static_cast<int>(rank);
-      events_.metadata("thread_name", kPipelineProcess, lane, "name", fmt::format("rank {}", rank));
-      for (const StagePass& pass : pipeline.lanes[rank])
-        events_.slice("pipeline", to_string(pass.action), kPipelineProcess, lane, pass.start.value(), pass.end.value(),
-                      [&](JsonObject& arguments) {
-                        arguments.add("stage", pass.action.stage).add("micro_batch", pass.action.micro_batch);
-                      });
-    }
   }
 
   /// Streams are numbered as PyTorch's pool gives them out.
@@ -307,7 +294,7 @@ class Writer {
       const double issued = in_.timeline.kernels[i].issued.value();
       // A full queue makes the driver's call longer, not the work before it.
       const double from = std::min(issued, begin + std::max(0.0, s.group.share - call_time));
-      const Kind kind = kind_of(i);
+      const ProfiledKind kind = kind_of(i);
       events_.slice("cuda_runtime", kind.call, kHostProcess, thread, from, issued, [&](JsonObject& a) {
         a.add("External id", external_).add("cbid", kind.cbid).add("correlation", i + 1);
       });
@@ -336,34 +323,15 @@ class Writer {
     JsonObject(out).add_with("reads", list(operands.first(inputs))).add_with("writes", list(operands.subspan(inputs)));
   }
 
-  struct Kind {
-    const char *cat, *call, *name;
-    int cbid;  ///< CUPTI's number of the call
-  };
-  [[nodiscard]] Kind kind_of(std::size_t i) const {
-    const auto* fixed = std::get_if<FixedWork>(&in_.program.launches[launches_[i]->index].work);
-    if (fixed) {
-      switch (fixed->what) {
-        case FixedWork::What::memset: return {"gpu_memset", "cudaMemsetAsync", "Memset (Device)", 51};
-        case FixedWork::What::memcpy_device:
-          return {"gpu_memcpy", "cudaMemcpyAsync", "Memcpy DtoD (Device -> Device)", 41};
-        case FixedWork::What::memcpy_host_to_device:
-          return {"gpu_memcpy", "cudaMemcpyAsync", "Memcpy HtoD (Pageable -> Device)", 41};
-        case FixedWork::What::memcpy_device_to_host:
-          return {"gpu_memcpy", "cudaMemcpyAsync", "Memcpy DtoH (Device -> Pageable)", 41};
-        case FixedWork::What::helper:
-        case FixedWork::What::layout_change:
-        case FixedWork::What::collective: break;
-      }
-    }
-    return {"kernel", "cudaLaunchKernel", nullptr, 211};
+  [[nodiscard]] ProfiledKind kind_of(std::size_t i) const {
+    return profiled_kind(in_.program.launches[launches_[i]->index]);
   }
 
   void kernel(std::size_t i) {
     const KernelLaunch& launch = in_.program.launches[launches_[i]->index];
     const KernelTime& time = in_.times[i];
     const KernelSpan& span = in_.timeline.kernels[i];
-    const Kind kind = kind_of(i);
+    const ProfiledKind kind = kind_of(i);
     const int stream = number_of(span.stream);
     const auto [correlation, external] = correlation_of(i);
     const auto add_arguments = [&, correlation = correlation, external = external](JsonObject& a) {
@@ -382,19 +350,9 @@ class Writer {
       a.add("DRAM written bytes", std::llround(time.dram_write_bytes));
       if (launch.flops > 0) a.add("FLOPs", launch.flops);
     };
-    events_.slice(kind.cat, kind.name ? kind.name : names_[i], kDevice, stream, span.start.value(), span.end.value(),
-                  add_arguments);
+    events_.slice(kind.category, kind.name ? kind.name : names_[i], kDevice, stream, span.start.value(),
+                  span.end.value(), add_arguments);
     events_.flow("f", correlation, kDevice, stream, span.start.value());
-  }
-  /// As PyTorch's profiler describes a collective.
-  static void add_collective(JsonObject& a, const Collective& collective) {
-    const std::int64_t whole = collective.bytes / std::max<std::int64_t>(1, bytes_of(collective.type)),
-                       part = whole / std::max<std::int64_t>(1, collective.ranks);
-    a.add("Collective name", name_of(collective.kind));
-    a.add("In msg nelems", collective.kind == CollectiveKind::all_gather ? part : whole);
-    a.add("Out msg nelems", collective.kind == CollectiveKind::reduce_scatter ? part : whole);
-    a.add("Group size", collective.ranks).add("dtype", name_of(collective.type));
-    a.add("Process Group Description", name_of(collective.group));
   }
   static void add_copy(JsonObject& a, const FixedWork& work, const KernelSpan& span, std::size_t correlation) {
     const double seconds = (span.end - span.start).value();

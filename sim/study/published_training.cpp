@@ -6,11 +6,9 @@
 
 namespace ridgeline {
 
-std::vector<PublishedTraining> load_published_training(const MeasuredFile& file, int nth) {
+std::vector<PublishedTraining> load_published_training(const MeasuredFile& file) {
   std::vector<PublishedTraining> result;
-  int number = 0;
   for_each_row(file, [&](const nlohmann::json& row) {
-    if (number++ % nth != 0) return;
     nlohmann::json scenario = row["scenario"];
     scenario["host"] = file.machine.host;
     scenario["software"] = file.machine.software;

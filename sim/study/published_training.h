@@ -21,8 +21,8 @@ struct PublishedTraining {
   bool held_out = false;  ///< no number was taken from it
 };
 
-/// Every `nth` row in the order of the file, on the host and with the software of the file's machine, with the scale of
+/// Every row in the order of the file, on the host and with the software of the file's machine, with the scale of
 /// the host that a row names.
-std::vector<PublishedTraining> load_published_training(const MeasuredFile& file, int nth = 1);
+std::vector<PublishedTraining> load_published_training(const MeasuredFile& file);
 
 }  // namespace ridgeline

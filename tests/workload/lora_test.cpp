@@ -148,6 +148,33 @@ std::string mistake(const std::string& lora, const std::string& more = "") {
   return "";
 }
 
+TEST(Lora, LayersThatANetworkLacksAreRefused) {
+  const auto refusal = [](const char* model, LinearRole role) -> std::string {
+    LoraDescription lora{.rank = 4};
+    lora.targets = static_cast<std::uint8_t>(1U << static_cast<unsigned>(role));
+    ModelDescription small = load_model(model);
+    small.layers = 1;
+    try {
+      TrainingDescription training = training_with(lora);
+      training.gradient_clipping = 1.0;
+      (void)run(small, training);
+    } catch (const UserError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  for (const auto& [name, role] : kLinearRoles)
+    for (const char* model : {"gpt2", "bert-base", "llama-7b"}) {
+      const bool fused = std::string(model) == "gpt2", gated = std::string(model) == "llama-7b";
+      const bool split = role == LinearRole::query || role == LinearRole::key || role == LinearRole::value;
+      const bool lacks =
+          (fused && split) || (!fused && role == LinearRole::qkv) || (!gated && role == LinearRole::gate);
+      if (lacks)
+        EXPECT_THAT(refusal(model, role), HasSubstr("the network has no such layer; there are")) << name << model;
+      else EXPECT_EQ(refusal(model, role), "") << name << model;
+    }
+}
+
 TEST(Lora, MistakesAreTold) {
   EXPECT_EQ(mistake("{rank: 4, targets: [qkv, up]}"), "");
   EXPECT_EQ(mistake("none"), "");

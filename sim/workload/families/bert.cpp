@@ -29,21 +29,15 @@ Bert::Bert(Eager& eager, const ModelDescription& model, const TrainingDescriptio
     Layer& weights = layers_.emplace_back();
     {
       const ModuleScope module(eager.recorder, "attention");
-      weights.query = linear_layer(wide, d, kBias);
-      adapt(weights.query, LinearRole::query);
-      weights.key = linear_layer(wide, d, kBias);
-      adapt(weights.key, LinearRole::key);
-      weights.value = linear_layer(wide, d, kBias);
-      adapt(weights.value, LinearRole::value);
-      weights.attention_dense = linear_layer(d, wide, kBias);
-      adapt(weights.attention_dense, LinearRole::output);
+      weights.query = linear_layer(wide, d, kBias, LinearRole::query);
+      weights.key = linear_layer(wide, d, kBias, LinearRole::key);
+      weights.value = linear_layer(wide, d, kBias, LinearRole::value);
+      weights.attention_dense = linear_layer(d, wide, kBias, LinearRole::output);
       weights.attention_norm = norm_layer(kBias);
     }
     const ModuleScope module(eager.recorder, "feed_forward");
-    weights.up = linear_layer(inner, d, kBias);
-    adapt(weights.up, LinearRole::up);
-    weights.down = linear_layer(d, inner, kBias);
-    adapt(weights.down, LinearRole::down);
+    weights.up = linear_layer(inner, d, kBias, LinearRole::up);
+    weights.down = linear_layer(d, inner, kBias, LinearRole::down);
     weights.norm = norm_layer(kBias);
   }
   eager.recorder.layer = -1;

@@ -14,7 +14,6 @@ Composed::Composed(Eager& eager, const ModelDescription& model, const TrainingDe
     : Family(eager, model, training, attention),
       composition_(*model.composition),
       site_{eager,
-            parameters,
             type(),
             training,
             attention,
@@ -24,10 +23,9 @@ Composed::Composed(Eager& eager, const ModelDescription& model, const TrainingDe
             [this](Tensor& keys, Tensor& values) { remember(keys, values); },
             [this] { return store != nullptr; },
             [this](const Dims& sizes) { return parameter(sizes); },
-            [this](std::int64_t out, std::int64_t in) {
-              return keeps_four_bits() ? four_bit_weight(out, in) : eager::aten::FourBitWeight{};
-            },
-            [this](Affine& layer, LinearRole role) { adapt(layer, role); }} {
+            [this](std::int64_t out, std::int64_t in, bool bias, std::optional<LinearRole> role, bool by_inputs) {
+              return linear_layer(out, in, bias, role, by_inputs);
+            }} {
   const Stack& s = composition_.stack;
   std::int16_t blocks = 0;
   if (composition_.encoder) {

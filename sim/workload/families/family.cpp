@@ -36,22 +36,41 @@ void Family::allocate(Parameter& parameter, const Dims& sizes) {
   frozen_elements_ += parameter.value.elements();
 }
 
-eager::aten::FourBitWeight Family::four_bit_weight(std::int64_t out, std::int64_t in) {
-  frozen_elements_ += out * in;
-  return eager::aten::four_bit_weight(eager_, out, in, training_.lora->frozen == FrozenWeights::nf4_double);
+Affine Family::linear_layer(std::int64_t out, std::int64_t in, bool bias, std::optional<LinearRole> role,
+                            bool by_inputs) {
+  // Of the layers of blocks, whatever they do: the output projection stays as it is stored.
+  const bool four_bits =
+      training_.lora && training_.lora->frozen != FrozenWeights::as_stored && eager_.recorder.layer >= 0;
+  Affine layer;
+  if (four_bits) {
+    layer.four_bit = eager::aten::four_bit_weight(eager_, out, in, training_.lora->frozen == FrozenWeights::nf4_double);
+    frozen_elements_ += out * in;
+  } else {
+    layer.by_inputs = by_inputs;
+    layer.weight = parameter(by_inputs ? Dims{in, out} : Dims{out, in});
+  }
+  if (bias) layer.bias = parameter({out});
+  if (!training_.lora || !role) return layer;
+  if (std::find(roles_.begin(), roles_.end(), *role) == roles_.end()) roles_.push_back(*role);
+  if (training_.lora->adapts(*role)) layer.adapter = adapter(out, in);
+  return layer;
 }
 
-void Family::adapt(Affine& layer, LinearRole role) {
-  if (!training_.lora || !training_.lora->adapts(role)) return;
-  const LoraDescription& lora = *training_.lora;
-  const eager::aten::FourBitWeight& packed = layer.four_bit;
-  const Dims whole = packed.defined() ? Dims{packed.out, packed.in} : layer.weight->value.sizes;
-  const std::int64_t out = whole[layer.by_inputs ? 1 : 0], in = whole[layer.by_inputs ? 0 : 1];
-  layer.adapter.down = &parameters.emplace_back();
-  layer.adapter.up = &parameters.emplace_back();
-  layer.adapter.down->allocate(eager_, {lora.rank, in}, DType::fp32);
-  layer.adapter.up->allocate(eager_, {out, lora.rank}, DType::fp32);
-  layer.adapter.dropout = lora.dropout;
+Adapter Family::adapter(std::int64_t out, std::int64_t in) {
+  has_adapters_ = true;
+  Adapter result{&parameters.emplace_back(), &parameters.emplace_back(), training_.lora->dropout};
+  result.down->allocate(eager_, {training_.lora->rank, in}, DType::fp32);
+  result.up->allocate(eager_, {out, training_.lora->rank}, DType::fp32);
+  return result;
+}
+
+void Family::check_adapters() const {
+  if (!training_.lora || has_adapters_) return;
+  std::string there;
+  for (const auto& [name, role] : kLinearRoles)
+    if (std::find(roles_.begin(), roles_.end(), role) != roles_.end())
+      there += fmt::format("{}{}", there.empty() ? "" : ", ", name);
+  throw UserError(fmt::format("training.lora.targets: the network has no such layer; there are {}", there));
 }
 
 std::vector<StagePart> parts_of(const ModelDescription& model, const ParallelDescription& parallel) {
@@ -190,8 +209,10 @@ Tensor Family::row_linear(const Tensor& x, const Affine& layer) {
   return layer.bias != nullptr ? add(eager_, sum, layer.bias->value) : sum;
 }
 
-std::unique_ptr<Family> make_family(Eager& eager, const ModelDescription& model, const TrainingDescription& training,
-                                    AttentionChoice attention) {
+namespace {
+
+std::unique_ptr<Family> family_of(Eager& eager, const ModelDescription& model, const TrainingDescription& training,
+                                  AttentionChoice attention) {
   if (training.parallel.megatron()) return std::make_unique<Megatron>(eager, model, training, attention);
   switch (model.family) {
     case ModelFamily::bert: return std::make_unique<Bert>(eager, model, training, attention);
@@ -200,6 +221,15 @@ std::unique_ptr<Family> make_family(Eager& eager, const ModelDescription& model,
     case ModelFamily::gpt2: break;
   }
   return std::make_unique<Gpt2>(eager, model, training, attention);
+}
+
+}  // namespace
+
+std::unique_ptr<Family> make_family(Eager& eager, const ModelDescription& model, const TrainingDescription& training,
+                                    AttentionChoice attention) {
+  std::unique_ptr<Family> family = family_of(eager, model, training, attention);
+  family->check_adapters();
+  return family;
 }
 
 Batch make_batch(Eager& eager, const ModelDescription& model, const TrainingDescription& training) {

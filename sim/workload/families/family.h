@@ -67,6 +67,8 @@ class Family {
   /// Loss of the logits of the last part.
   virtual Tensor part_loss(const Tensor& logits, const Tensor& targets);
 
+  /// Throws UserError where adapters are asked for and no layer has one.
+  void check_adapters() const;
   /// Of the tensors that blocks hand on.
   [[nodiscard]] std::int64_t width() const { return model_.hidden; }
 
@@ -109,15 +111,10 @@ class Family {
     return freezes() ? &frozen_parameters_.emplace_back() : &parameters.emplace_back();
   }
   void allocate(Parameter& parameter, const Dims& sizes);
-  /// Adds what is trained beside a frozen layer, if this one is adapted.
-  void adapt(Affine& layer, LinearRole role);
-  Affine linear_layer(std::int64_t out, std::int64_t in, bool bias) {
-    Affine layer;
-    if (keeps_four_bits()) layer.four_bit = four_bit_weight(out, in);
-    else layer.weight = parameter({out, in});
-    if (bias) layer.bias = parameter({out});
-    return layer;
-  }
+  /// `role`: of a layer of a block, which adapters and frozen weights of four bits are made for. `by_inputs`: the
+  /// weight lies as [in, out].
+  Affine linear_layer(std::int64_t out, std::int64_t in, bool bias, std::optional<LinearRole> role = {},
+                      bool by_inputs = false);
   Affine norm_layer(bool bias) {
     Affine layer;
     for (Parameter** one : {&layer.weight, &layer.bias}) {
@@ -127,7 +124,11 @@ class Family {
     }
     return layer;
   }
-  Affine table(std::int64_t rows) { return {parameter({rows, model_.hidden}), nullptr}; }
+  Affine table(std::int64_t rows) {
+    Affine table;
+    table.weight = parameter({rows, model_.hidden});
+    return table;
+  }
   /// A tensor that belongs to the model but is not trained.
   Tensor buffer(const Dims& sizes, DType type);
   [[nodiscard]] eager::aten::ActivationKind activation_kind() const;
@@ -141,11 +142,7 @@ class Family {
   Tensor run_block(const std::function<Tensor(Eager&, Tensor)>& block, Tensor x);
 
   [[nodiscard]] bool freezes() const { return training_.lora && !trains_head_; }
-  /// Of the linear layers of blocks.
-  [[nodiscard]] bool keeps_four_bits() const {
-    return training_.lora && training_.lora->frozen != FrozenWeights::as_stored && eager_.recorder.layer >= 0;
-  }
-  eager::aten::FourBitWeight four_bit_weight(std::int64_t out, std::int64_t in);
+  [[nodiscard]] Adapter adapter(std::int64_t out, std::int64_t in);
   // Layers split over tensor parallel ranks.
   /// Of heads or columns, what this rank has.
   [[nodiscard]] std::int64_t share(std::int64_t whole) const { return whole / training_.parallel.tensor; }
@@ -175,6 +172,8 @@ class Family {
   AttentionChoice attention_;
   eager::Parameters frozen_parameters_;  ///< of a model that adapters are trained for
   std::int64_t frozen_elements_ = 0;
+  std::vector<LinearRole> roles_;  ///< that layers of the network have
+  bool has_adapters_ = false;
   /// A head that is not the pretrained model's is trained whole beside adapters, as PEFT does for its tasks.
   bool trains_head_ = false;
   std::optional<parallel::TensorParallel> tensor_;  ///< of more than one rank

@@ -21,19 +21,15 @@ Gpt2::Gpt2(Eager& eager, const ModelDescription& model, const TrainingDescriptio
       layer.norm_before_attention = norm_layer(model.bias);
       {
         const ModuleScope module(eager.recorder, "attention");
-        layer.qkv = linear_layer(3 * wide, d, model.bias);
-        adapt(layer.qkv, LinearRole::qkv);
-        layer.projection = linear_layer(d, wide, model.bias);
-        adapt(layer.projection, LinearRole::output);
+        layer.qkv = linear_layer(3 * wide, d, model.bias, LinearRole::qkv);
+        layer.projection = linear_layer(d, wide, model.bias, LinearRole::output);
         if (attention == AttentionChoice::eager)
           layer.mask = buffer({1, 1, model.max_positions, model.max_positions}, type());
       }
       layer.norm_before_feed_forward = norm_layer(model.bias);
       const ModuleScope module(eager.recorder, "feed_forward");
-      layer.up = linear_layer(inner, d, model.bias);
-      adapt(layer.up, LinearRole::up);
-      layer.down = linear_layer(d, inner, model.bias);
-      adapt(layer.down, LinearRole::down);
+      layer.up = linear_layer(inner, d, model.bias, LinearRole::up);
+      layer.down = linear_layer(d, inner, model.bias, LinearRole::down);
     }
     eager.recorder.layer = -1;
     if (part.head) {

@@ -30,24 +30,17 @@ Llama::Llama(Eager& eager, const ModelDescription& model, const TrainingDescript
       if (model.plain) weights.input_norm = norm_layer(false);
       {
         const ModuleScope module(eager.recorder, "attention");
-        weights.query = linear_layer(wide, d, attention_bias);
-        adapt(weights.query, LinearRole::query);
-        weights.key = linear_layer(shared, d, attention_bias);
-        adapt(weights.key, LinearRole::key);
-        weights.value = linear_layer(shared, d, attention_bias);
-        adapt(weights.value, LinearRole::value);
-        weights.projection = linear_layer(d, wide, attention_bias);
-        adapt(weights.projection, LinearRole::output);
+        weights.query = linear_layer(wide, d, attention_bias, LinearRole::query);
+        weights.key = linear_layer(shared, d, attention_bias, LinearRole::key);
+        weights.value = linear_layer(shared, d, attention_bias, LinearRole::value);
+        weights.projection = linear_layer(d, wide, attention_bias, LinearRole::output);
       }
       if (model.plain) weights.attention_norm = norm_layer(false);
       {
         const ModuleScope module(eager.recorder, "feed_forward");
-        weights.gate = linear_layer(inner, d, feed_forward_bias);
-        adapt(weights.gate, LinearRole::gate);
-        weights.up = linear_layer(inner, d, feed_forward_bias);
-        adapt(weights.up, LinearRole::up);
-        weights.down = linear_layer(d, inner, feed_forward_bias);
-        adapt(weights.down, LinearRole::down);
+        weights.gate = linear_layer(inner, d, feed_forward_bias, LinearRole::gate);
+        weights.up = linear_layer(inner, d, feed_forward_bias, LinearRole::up);
+        weights.down = linear_layer(d, inner, feed_forward_bias, LinearRole::down);
       }
       if (model.plain) continue;
       weights.input_norm = norm_layer(false);

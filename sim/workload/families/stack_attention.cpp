@@ -14,18 +14,13 @@ void StackNetwork::make_attention(AttentionWeights& weights, bool latent) {
   const std::int64_t d = s_.hidden, width = s_.head_width(), wide = s_.heads * width,
                      shared = s_.key_value_count() * width;
   if (s_.projection == ProjectionKind::separate) {
-    weights.query = linear_layer(wide, d, s_.qkv_bias);
-    site_.adapt(weights.query, LinearRole::query);
-    weights.key = linear_layer(shared, d, s_.key_bias.value_or(s_.qkv_bias));
-    site_.adapt(weights.key, LinearRole::key);
-    weights.value = linear_layer(shared, d, s_.qkv_bias);
-    site_.adapt(weights.value, LinearRole::value);
+    weights.query = linear_layer(wide, d, s_.qkv_bias, LinearRole::query);
+    weights.key = linear_layer(shared, d, s_.key_bias.value_or(s_.qkv_bias), LinearRole::key);
+    weights.value = linear_layer(shared, d, s_.qkv_bias, LinearRole::value);
   } else {
-    weights.fused = linear_layer(wide + 2 * shared, d, s_.qkv_bias);
-    site_.adapt(weights.fused, LinearRole::qkv);
+    weights.fused = linear_layer(wide + 2 * shared, d, s_.qkv_bias, LinearRole::qkv);
   }
-  weights.output = linear_layer(d, wide, s_.output_bias);
-  site_.adapt(weights.output, LinearRole::output);
+  weights.output = linear_layer(d, wide, s_.output_bias, LinearRole::output);
   if (s_.sinks) weights.sinks = parameter({s_.heads});
   if (s_.query_key_norm == QueryKeyNorm::none) return;
   const bool by_head = s_.query_key_norm == QueryKeyNorm::head;
@@ -39,18 +34,14 @@ void StackNetwork::make_latent_attention(AttentionWeights& weights) {
   if (s_.query_rank > 0) {
     weights.query_down = linear_layer(s_.query_rank, d, s_.qkv_bias);
     weights.query_rank_norm = norm_layer(s_.query_rank);
-    weights.query = linear_layer(wide, s_.query_rank, false);
-    site_.adapt(weights.query, LinearRole::query);
+    weights.query = linear_layer(wide, s_.query_rank, false, LinearRole::query);
   } else {
-    weights.query = linear_layer(wide, d, false);
-    site_.adapt(weights.query, LinearRole::query);
+    weights.query = linear_layer(wide, d, false, LinearRole::query);
   }
   weights.key_value_down = linear_layer(s_.key_value_rank + turned, d, s_.qkv_bias);
   weights.key_value_rank_norm = norm_layer(s_.key_value_rank);
-  weights.key_value_up = linear_layer(s_.heads * (plain + value), s_.key_value_rank, false);
-  site_.adapt(weights.key_value_up, LinearRole::value);
-  weights.output = linear_layer(d, s_.heads * value, s_.output_bias);
-  site_.adapt(weights.output, LinearRole::output);
+  weights.key_value_up = linear_layer(s_.heads * (plain + value), s_.key_value_rank, false, LinearRole::value);
+  weights.output = linear_layer(d, s_.heads * value, s_.output_bias, LinearRole::output);
 }
 
 bool StackNetwork::fuses() const {

@@ -30,16 +30,6 @@ StackNetwork::StackNetwork(const Stack& stack, StackSite& site, std::int16_t fir
 
 Parameter* StackNetwork::parameter(const Dims& sizes) { return site_.parameter(sizes); }
 
-Affine StackNetwork::linear_layer(std::int64_t out, std::int64_t in, bool bias) {
-  Affine layer;
-  layer.by_inputs = s_.weights_by_inputs && eager_.recorder.layer >= 0;
-  layer.four_bit = site_.four_bits(out, in);
-  if (layer.four_bit.defined()) layer.by_inputs = false;
-  else layer.weight = parameter(layer.by_inputs ? Dims{in, out} : Dims{out, in});
-  if (bias) layer.bias = parameter({out});
-  return layer;
-}
-
 Affine StackNetwork::norm_layer(std::int64_t width) {
   Affine layer;
   if (!s_.norm_weight) return layer;

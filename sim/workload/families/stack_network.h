@@ -14,7 +14,6 @@ namespace ridgeline::families {
 /// What a stack takes from the network it belongs to.
 struct StackSite {
   Eager& eager;
-  eager::Parameters& parameters;
   DType type = DType::fp32;  ///< of parameters
   const TrainingDescription& training;
   AttentionChoice attention;
@@ -24,9 +23,9 @@ struct StackSite {
   std::function<void(Tensor& keys, Tensor& values)> remember;
   std::function<bool()> generates;
   std::function<Parameter*(const Dims&)> parameter;
-  /// A frozen weight [out, in] of four bits; undefined where they are kept otherwise.
-  std::function<eager::aten::FourBitWeight(std::int64_t out, std::int64_t in)> four_bits;
-  std::function<void(Affine&, LinearRole)> adapt;
+  /// As Family::linear_layer.
+  std::function<Affine(std::int64_t out, std::int64_t in, bool bias, std::optional<LinearRole>, bool by_inputs)>
+      linear_layer;
 };
 
 class StackNetwork {
@@ -45,7 +44,9 @@ class StackNetwork {
 
   // Blocks, for heads too.
   Parameter* parameter(const Dims& sizes);
-  Affine linear_layer(std::int64_t out, std::int64_t in, bool bias);
+  Affine linear_layer(std::int64_t out, std::int64_t in, bool bias, std::optional<LinearRole> role = {}) {
+    return site_.linear_layer(out, in, bias, role, s_.weights_by_inputs && eager_.recorder.layer >= 0);
+  }
   Affine norm_layer(std::int64_t width);
   Tensor norm(const Tensor& x, const Affine& weights);
   Tensor activated(const Tensor& x, ComposedActivation activation);

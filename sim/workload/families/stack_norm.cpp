@@ -97,13 +97,11 @@ void StackNetwork::make_feed_forward(FeedForwardWeights& weights, std::int64_t i
   const ModuleScope module(eager_.recorder, "feed_forward");
   const bool bias = s_.feed_forward_bias;
   if (s_.feed_forward_kind == FeedForwardKind::gated) {
-    weights.gate = linear_layer(inner, s_.hidden, bias);
-    site_.adapt(weights.gate, LinearRole::gate);
+    weights.gate = linear_layer(inner, s_.hidden, bias, LinearRole::gate);
   }
-  weights.up = linear_layer(s_.feed_forward_kind == FeedForwardKind::gated_fused ? 2 * inner : inner, s_.hidden, bias);
-  site_.adapt(weights.up, LinearRole::up);
-  weights.down = linear_layer(s_.hidden, inner, bias);
-  site_.adapt(weights.down, LinearRole::down);
+  weights.up = linear_layer(s_.feed_forward_kind == FeedForwardKind::gated_fused ? 2 * inner : inner, s_.hidden, bias,
+                            LinearRole::up);
+  weights.down = linear_layer(s_.hidden, inner, bias, LinearRole::down);
 }
 
 void StackNetwork::make_experts(ExpertWeights& weights) {
