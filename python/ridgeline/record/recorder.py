@@ -10,6 +10,7 @@ import torch.optim.optimizer as optimizers
 
 from .gpu_ways import gpu_ways, modules_replace_parameters
 from .modes import Calls, Functions
+from .module_names import ModuleNames
 
 VERSION = 1
 TYPES = {torch.float32: "fp32", torch.float16: "fp16", torch.bfloat16: "bf16", torch.float64: "fp64",
@@ -33,6 +34,7 @@ class Recorder:
         self.held = set()  # storages of what .all() gave: questions whose answer is taken to be yes
         self.parameters, self.parameter_elements, self.samples, self.tokens = [], 0, 0, 0
         self.optimizer, self.mode, self.host_numbers = "", None, False
+        self.modules = ModuleNames(self.records.append)
 
     # ---- what a user calls -------------------------------------------------------------------------------------------
     @contextlib.contextmanager
@@ -58,8 +60,9 @@ class Recorder:
     def _run(self, step, model, samples, tokens, steps):
         self.samples, self.tokens = samples, tokens
         if model is not None:
+            self.modules.name(model)
             for tensor in list(model.parameters()) + list(model.buffers()):
-                self.birth(tensor, "weights")
+                self.birth(tensor, "weights", self.modules.owner(tensor))
             self.parameters = [p for p in model.parameters() if p.requires_grad]
             self.parameter_elements = sum(p.numel() for p in self.parameters)
         hooks = [optimizers.register_optimizer_step_pre_hook(self._before_optimizer),
@@ -67,7 +70,7 @@ class Recorder:
         backward = torch.autograd.backward
         torch.autograd.backward = self._backward_with_phase(backward)
         try:
-            with Functions(self) as functions, functions.during_backward(), Calls(self):
+            with self.modules, Functions(self) as functions, functions.during_backward(), Calls(self):
                 for _ in range(steps):
                     self.records.append({"record": "step"})
                     self.phase, self.active = "forward", True
@@ -132,8 +135,9 @@ class Recorder:
     def _key(tensor):
         return tensor.untyped_storage()._cdata
 
-    def birth(self, tensor, category="temporaries"):
-        """The id of a tensor's storage; a new one where it was not seen before. None for what is not on the device."""
+    def birth(self, tensor, category="temporaries", module=None):
+        """The id of a tensor's storage; a new one where it was not seen before. None for what is not on the device.
+        `module` is the number of the one that has it, or that which runs."""
         if self.on_host(tensor):
             return None
         storage = tensor.untyped_storage()
@@ -142,6 +146,8 @@ class Recorder:
             return self.watched[key][1]["id"]
         size = storage.nbytes()
         record = {"record": "storage", "id": len(self.births), "bytes": int(size), "category": category}
+        if number := self.modules.current() if module is None else module:
+            record["module"] = number
         self.births.append(record)
         self.records.append(record)
         self.watched[key] = (weakref.ref(storage, lambda _: self._death(key, record["id"])), record, self.phase)
@@ -196,7 +202,7 @@ class Recorder:
             for tensor in outputs if isinstance(outputs, (list, tuple)) else []:
                 if isinstance(tensor, torch.Tensor):
                     self.birth(tensor)
-            self.records.append({"record": "aten", "name": name, "phase": self.phase})
+            self.records.append(self._in_module({"record": "aten", "name": name, "phase": self.phase}))
             return
         lists = not name.startswith(("aten::_foreach", "aten::_fused", "aten::_amp"))
         arguments = [self._argument(value, lists) for value in inputs]
@@ -215,7 +221,12 @@ class Recorder:
             record["in"] = arguments
         if results and lists:
             record["out"] = results
-        self.records.append(record)
+        self.records.append(self._in_module(record))
+
+    def _in_module(self, record):
+        if number := self.modules.current():
+            record["module"] = number
+        return record
 
     # ---- the file ----------------------------------------------------------------------------------------------------
     def write(self):
