@@ -17,6 +17,7 @@ DATA = {"memory_bound": "kernels of an H200 that are no products", "split_reduct
         "products": "products of an H200; serving libraries on an A100", "attention": "attention of an H200",
         "convolution": "convolutions of an H200", "network": "collectives of two and four H200; published ones of one node",
         "overlap": "collectives beside kernels on two and four H200",
+        "host_classes": "forward and backward passes that an H200 waits for",
         "wrappers": "steps of two and four H200 that wait for the host",
         "collective_range": "collectives that no fit saw; published ones over nodes"}
 # The h200-virtual-machine has the default's costs and scale; fast and slow are estimates, as they say.
@@ -49,10 +50,11 @@ def host_row():
     steps = host_costs.steps("steps.jsonl.gz", scale)
     made = {name for names, _, _ in [*host_costs.systems(steps), host_costs.compiled_system(steps)] for name in names}
     made.add("compiled_call")
-    wrappers = len(host_costs.wrapper_costs())
-    rest = len(values) - len(made) - wrappers
-    return ("hw/hosts/default.yaml", len(values), f"{len(made)} fitted; {wrappers} of data/laws/wrappers.yaml; {rest} from traces, by a class table that no program "
-            "here makes, or estimates, as each says", "fit/host_costs.py", "ten steps timed by parts on an empty device",
+    tables = [(len(host_costs.costs_of(table)), table.name) for table in host_costs.TABLES]
+    rest = len(values) - len(made) - sum(count for count, _ in tables)
+    copied = " and ".join(f"{count} of data/laws/{name}" for count, name in tables)
+    return ("hw/hosts/default.yaml", len(values), f"{len(made)} fitted; {copied}; {rest} estimates or from traces, by a class "
+            "table that no program here makes, as each says", "fit/host_costs.py", "ten steps timed by parts on an empty device",
             "fit: host costs")
 
 

@@ -4,8 +4,8 @@
 measurements/h200/compile/steps.jsonl.gz says what forward, backward, clipping, optimizer and zeroing cost the host in ten
 steps of 39 to 393 parameter tensors, compile/sequences what their compiled graphs launch. Each part is a sum of a fixed
 cost and costs for each tensor, generated kernel or library call; least squares of relative errors, divided by the scale
-that the file states. Costs of the wrappers of several GPUs are those of data/laws/wrappers.yaml, which ridgeline_fit
-makes of whole steps. Without options the numbers are written into the file; --check fails unless they are what the steps
+that the file states. Costs of eager operations and nodes are those of data/laws/host_classes.yaml, of the wrappers of
+several GPUs those of data/laws/wrappers.yaml, both of which ridgeline_fit makes. Without options the numbers are written into the file; --check fails unless they are what the steps
 make of them. The held-out steps beside them say how well the sums hold.
 """
 import argparse
@@ -21,7 +21,7 @@ from least_squares import relative_fit
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 HOST = ROOT / "hw/hosts/default.yaml"
 COMPILED = ROOT / "measurements/h200/compile"
-WRAPPERS = ROOT / "data/laws/wrappers.yaml"
+TABLES = [ROOT / "data/laws" / name for name in ("host_classes.yaml", "wrappers.yaml")]
 
 
 def tensors(model):
@@ -79,9 +79,9 @@ def compiled_system(all_steps):
     return names, rows, values
 
 
-def wrapper_costs():
+def costs_of(table):
     """What ridgeline_fit made: cost by name [us]."""
-    return dict(re.findall(r"^      (\w+): {value: ([0-9.]+)", WRAPPERS.read_text(), re.M))
+    return dict(re.findall(r"^      (\w+): {value: ([0-9.]+)", table.read_text(), re.M))
 
 
 def main():
@@ -111,12 +111,13 @@ def main():
             if known != written:
                 wrong.append(f"{arguments.host.name}: {name} is {known} us; the steps give {written}")
             text = pattern.sub(rf"\g<1>{written}\g<3>", text, count=1)
-    for name, written in wrapper_costs().items():
-        pattern = re.compile(rf"(\n  {name}: {{value: )([0-9.]+)( us)")
-        known = pattern.search(text)[2]
-        if known != written:
-            wrong.append(f"{arguments.host.name}: {name} is {known} us; {WRAPPERS.name} has {written}")
-        text = pattern.sub(rf"\g<1>{written}\g<3>", text, count=1)
+    for table in TABLES:
+        for name, written in costs_of(table).items():
+            pattern = re.compile(rf"(\n  {name}: {{value: )([0-9.]+)( us)")
+            known = pattern.search(text)[2]
+            if known != written:
+                wrong.append(f"{arguments.host.name}: {name} is {known} us; {table.name} has {written}")
+            text = pattern.sub(rf"\g<1>{written}\g<3>", text, count=1)
     if not arguments.check and not arguments.dry_run:
         arguments.host.write_text(text)
         return 0

@@ -47,6 +47,7 @@ const std::vector<TableFit>& table_fits() {
       {"convolution", true, {"conv2d", "conv2d_backward"}, convolution_problems},
       {"network", true, {"none"}, network_problems},
       {"overlap", true, {"none"}, overlap_problems},
+      {"host_classes", true, {"none"}, host_class_problems},
       {"wrappers", true, {"none"}, wrapper_problems}};
   return fits;
 }
@@ -170,7 +171,7 @@ int run(const Request& request) {
         std::none_of(table_fits().begin(), table_fits().end(), [&](const TableFit& one) { return name == one.name; }))
       throw UserError(fmt::format(
           "\"{}\" is no table; there are memory_bound, split_reduction, products, attention, convolution, network, "
-          "overlap, wrappers, collective_range and host_scale",
+          "overlap, host_classes, wrappers, collective_range and host_scale",
           name));
   const Laboratory laboratory{load_gpu("nvidia-h200-sxm-141gb"), load_software("pytorch-2.11")};
   int wrong = 0;
@@ -191,11 +192,12 @@ int run(const Request& request) {
 int main(int argc, char** argv) {
   ridgeline::fit::Request request;
   CLI::App app{"Makes the tables of fitted constants (data/laws) from the committed measurements (docs/refit.md)."};
-  app.add_option("TABLE", request.tables,
-                 "memory_bound, split_reduction, products, attention, convolution, network, overlap, wrappers, "
-                 "collective_range; those "
-                 "that are settled "
-                 "where none is given");
+  app.add_option(
+      "TABLE", request.tables,
+      "memory_bound, split_reduction, products, attention, convolution, network, overlap, host_classes, wrappers, "
+      "collective_range; those "
+      "that are settled "
+      "where none is given");
   app.add_flag("--check", request.check, "fit nothing anew: fail unless each table is what the fit makes of the data");
   app.add_flag("--dry-run", request.dry_run, "report, and leave the tables as they are");
   app.add_option("--class", request.only_class, "only this class of kernels");

@@ -42,6 +42,7 @@ std::vector<Problem> convolution_problems(const Measurements& measurements, cons
 std::vector<Problem> split_reduction_problems(const Measurements& measurements, const Laboratory& laboratory);
 std::vector<Problem> product_problems(const Measurements& measurements, const Laboratory& laboratory);
 std::vector<Problem> network_problems(const Measurements& measurements, const Laboratory& laboratory);
+std::vector<Problem> host_class_problems(const Measurements& measurements, const Laboratory& laboratory);
 std::vector<Problem> wrapper_problems(const Measurements& measurements, const Laboratory& laboratory);
 std::vector<Problem> overlap_problems(const Measurements& measurements, const Laboratory& laboratory);
 

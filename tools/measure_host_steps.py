@@ -7,7 +7,7 @@ Each row says which network of Transformers ran (its class and configuration), h
 forward pass, backward pass, clipping, optimizer and zeroing. Neighbours on a shared machine change its speed within
 milliseconds: before each step the loop of host_scale.py runs once, and medians are taken over the steps between two
 runs of it that took at most a tenth longer than the quickest runs of this kind (`quiet` says how many). `scale` is what
-those say (1.12 on the host of hw/hosts/h200-virtual-machine.yaml).
+those say, as host_scale.py has it.
 `gpu_ms` is the GPU's busy time of a step: rows where it comes near the host's are no use.
 
 Needs PyTorch with CUDA and Transformers."""
@@ -199,6 +199,8 @@ def main():
         for number in range(arguments.rounds):
             for index, row in enumerate(CAUSAL + ENCODERS + OTHERS):
                 d = draw(rng, index + number)
+                if "ForImage" in row[0]:
+                    d["tokens"] = 17  # patches of 16 x 16, and one
                 if time.time() - begin > arguments.seconds:
                     return
                 try:

@@ -47,6 +47,7 @@ constexpr std::string_view kKinds[] = {"kernels",
                                        "collectives",
                                        "overlaps",
                                        "parallel-steps",
+                                       "host-steps",
                                        "networks",
                                        "published-training",
                                        "split-training"};

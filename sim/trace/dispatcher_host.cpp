@@ -23,12 +23,16 @@ bool among(const std::array<std::string_view, N>& names, std::string_view name) 
 
 void DispatcherHost::begin_step() {
   last_phase_ = Phase::setup;
-  clipped_ = optimized_ = false;
+  clipped_ = optimized_ = went_back_ = false;
 }
 
 std::vector<DispatcherHost::Work> DispatcherHost::before(const AtenCall& call) {
   std::vector<Work> work;
-  if (call.phase == Phase::backward && last_phase_ != Phase::backward) work.push_back({HostClass::backward_call, 1});
+  if (call.phase == Phase::backward && last_phase_ != Phase::backward) {
+    work.push_back({HostClass::backward_call, 1});
+    if (!went_back_) work.push_back({HostClass::backward_first, 1});
+    went_back_ = true;
+  }
   last_phase_ = call.phase;
   const TensorList* list = call.list(0);
   if (list == nullptr || !of_list(call.name)) return work;

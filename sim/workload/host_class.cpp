@@ -29,6 +29,7 @@ constexpr std::array<std::string_view, static_cast<std::size_t>(HostClass::other
     "cast",
     "concatenate",
     "backward_call",
+    "backward_first",
     "checkpoint_segment",
     "addmm_backward",
     "mm_backward",

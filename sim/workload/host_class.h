@@ -36,6 +36,7 @@ enum class HostClass : std::uint8_t {
   cast,  ///< a cast of its own, outside linear
   concatenate,
   backward_call,       ///< from backward() until the engine runs
+  backward_first,      ///< once a step besides: the engine's thread has slept, and nothing of its work is cached
   checkpoint_segment,  ///< entering a checkpointed block: RNG state, saved-tensor hooks
   // Backward, on the autograd thread.
   addmm_backward,

@@ -111,6 +111,12 @@ ModelDescription load_model(std::string_view name_or_path, const std::vector<Ove
 }
 
 ModelDescription load_model(const Value& value, const std::vector<Override>& overrides) {
+  if (value.is_mapping() && value["model_type"].exists()) {  // a config.json in the place of its path
+    HuggingFaceDescription read = description_from_huggingface(value);
+    ModelDescription d = read_tree(std::move(read.tree), value["model_type"].text(), overrides);
+    d.unread = std::move(read.unread);
+    return d;
+  }
   if (value.is_mapping()) return read_tree(value.node(), "model", overrides);
   return load_named(value.text(), &value, overrides);
 }

@@ -1,6 +1,7 @@
 #include "sim/workload/eager/recorder.h"
 
 #include <algorithm>
+#include <utility>
 #include <limits>
 
 #include "sim/workload/eager/tensor.h"
@@ -108,6 +109,9 @@ void Recorder::note_compiled_range(const CompiledRange& range) {
   trace_.compiled_ranges.push_back(noted);
 }
 
+void Recorder::first_backward() {
+  if (std::exchange(backward_of_step_, trace_.steps.size()) != trace_.steps.size()) host(HostClass::backward_first);
+}
 void Recorder::begin_step() {
   const auto here = static_cast<std::uint32_t>(trace_.records.size());
   trace_.steps.push_back({here, here});

@@ -68,6 +68,9 @@ class Recorder {
   /// Where the next record will stand.
   [[nodiscard]] std::uint32_t position() const { return static_cast<std::uint32_t>(trace_.records.size()); }
   void note_compiled_range(const CompiledRange& range);
+  /// What the first backward pass of a step costs the host besides; nothing for others. Of a compiled graph it is part of
+  /// the graph's own class: recorded inside the range that is compiled.
+  void first_backward();
   void begin_step();
   void end_step();
 
@@ -91,6 +94,7 @@ class Recorder {
   };
 
   OpTrace& trace_;
+  std::size_t backward_of_step_ = 0;  ///< number of the step whose backward pass has begun
   std::vector<std::uint32_t> references_;
   std::vector<StorageId> now_;
   std::vector<std::uint32_t> table_;  ///< open addressing: entry of `ops` + 1, 0 = empty

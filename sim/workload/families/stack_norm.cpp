@@ -54,7 +54,7 @@ Tensor rms_norm_t5(Eager& eager, const Tensor& x, const Affine& weights) {
 Tensor StackNetwork::norm(const Tensor& x, const Affine& weights) {
   if (weights.weight == nullptr) {
     eager_.recorder.host(HostClass::layer_norm_module);
-    return aten::layer_norm(eager_, aten::to(eager_, x, DType::fp32));
+    return aten::to(eager_, aten::layer_norm(eager_, aten::to(eager_, x, DType::fp32)), x.type);
   }
   switch (s_.norm) {
     case NormKind::rms: return rms_norm(eager_, x, weights);

@@ -199,6 +199,7 @@ void StageRuntime::backward(Stage& stage, std::size_t micro_batch, Kind kind) {
   if (hooks_.before_backward && kind == Kind::backward) hooks_.before_backward(last);
   const auto paused = eager_.autocast.pause();
   eager_.recorder.host(HostClass::backward_call);
+  eager_.recorder.first_backward();
   Kept& kept = stage.kept[micro_batch];
   {
     const Tensor root = stage.last ? kept.loss : kept.output;
