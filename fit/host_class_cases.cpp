@@ -29,6 +29,7 @@ struct Groups {
 struct Pass {
   std::vector<Groups> groups;
   double scale = 1.0, launch_call = 0;  ///< seconds
+  double backward = 1.0;                ///< of the host: how much slower the thread of the backward pass is
   std::vector<double> costs;            ///< of each class [s], where they are not fitted
 };
 
@@ -36,7 +37,8 @@ struct Pass {
 double seconds_of(const Pass& pass, const std::vector<double>& costs) {
   double sum = 0.0;
   for (const Groups& group : pass.groups) {
-    const double cost = costs[group.class_index] * group.occurrences;
+    const double thread = in_backward_thread(static_cast<HostClass>(group.class_index)) ? pass.backward : 1.0,
+                 cost = costs[group.class_index] * group.occurrences * thread;
     const double share = std::max(cost / (group.launches + 1.0), group.launches > 0 ? pass.launch_call : 0.0);
     sum += group.count * (share * group.launches + std::max(0.0, cost - share * group.launches));
   }
@@ -55,7 +57,7 @@ Pass pass_of(const StepRun& run, HostPhase phase) {
     const double occurrences = action.kind == Action::Kind::host ? static_cast<double>(action.index) : 0.0;
     ++counts[{static_cast<std::size_t>(group.host_class), occurrences, static_cast<double>(group.launches)}];
   }
-  Pass pass{.groups = {}, .scale = host.scale, .launch_call = host.launch_call.value(), .costs = {}};
+  Pass pass{.groups = {}, .scale = host.scale, .launch_call = host.launch_call.value(), .backward = host.parts.backward, .costs = {}};
   for (const auto& [key, count] : counts)
     pass.groups.push_back({std::get<0>(key), std::get<1>(key), std::get<2>(key), count});
   for (const Seconds& cost : host.class_costs) pass.costs.push_back(cost.value());

@@ -17,6 +17,7 @@ struct HostParts {
   double autograd = 1.0;    ///< the engine's thread: a node, its queue
   double allocation = 1.0;  ///< a tensor and its block
   double launch = 1.0;      ///< cudaLaunchKernel
+  double backward = 1.0;    ///< all that the thread of the backward pass does: its core is another one
 };
 
 struct Host {

@@ -125,6 +125,7 @@ constexpr auto kMeanings = std::to_array<KeyMeaning>({
     {kHost, "parts.autograd", "The engine's thread"},
     {kHost, "parts.allocation", "A tensor and its block"},
     {kHost, "parts.launch", "cudaLaunchKernel"},
+    {kHost, "parts.backward", "All that the thread of the backward pass does"},
     {kHost, "launch_call", "cudaLaunchKernel itself"},
     {kHost, "graph_launch", "Launching a whole CUDA graph"},
     {kHost, "classes", "Host time of one occurrence of each class of operation, Python around it included"},

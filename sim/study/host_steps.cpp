@@ -22,7 +22,7 @@ Scenario scenario_of(const json& row) {
   ScenarioSource source;
   source.text = json{
       {"hardware", "nvidia-h200-sxm-141gb"},
-      {"host", "h200-virtual-machine"},
+      {"host", "default"},
       {"model", row["config"]},
       {"training",
        training}}.dump();

@@ -76,7 +76,8 @@ class Planner {
   [[nodiscard]] double cost_of(const Action& action) const {
     const auto index = static_cast<std::size_t>(action.host_class);
     const double cost = index < host_.class_costs.size() ? host_.class_costs[index].value() : 0.0;
-    return cost * host_.scale * static_cast<double>(action.index);
+    const double thread = in_backward_thread(action.host_class) ? host_.parts.backward : 1.0;
+    return cost * host_.scale * thread * static_cast<double>(action.index);
   }
   [[nodiscard]] double launch_call() const { return host_.launch_call.value() * host_.scale * host_.parts.launch; }
   /// How much slower than the scale says this host does what a class is made of, launch calls aside.

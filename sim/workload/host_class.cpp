@@ -132,6 +132,20 @@ HostMix mix_of(HostClass host_class) {
     return kCompiledCall;
   return kForward;
 }
+bool in_backward_thread(HostClass host_class) {
+  switch (host_class) {
+    case HostClass::compiled_backward:
+    case HostClass::per_parameter_compiled_backward:
+    case HostClass::convolution_backward:
+    case HostClass::batch_norm_backward:
+    case HostClass::tensor_boundary_backward:
+    case HostClass::megatron_linear_backward:
+    case HostClass::megatron_function_backward:
+    case HostClass::main_gradient_hook:
+    case HostClass::dtensor_op_backward: return true;
+    default: return host_class >= HostClass::backward_call && host_class <= HostClass::checkpoint_recompute;
+  }
+}
 std::string_view name_of(HostClass host_class) { return kNames[static_cast<std::size_t>(host_class)]; }
 
 }  // namespace ridgeline

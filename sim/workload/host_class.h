@@ -125,6 +125,9 @@ struct HostMix {
 /// and the engine 1.5 a node; the shares are what an operation has of each. They matter where a host's parts differ.
 HostMix mix_of(HostClass host_class);
 
+/// Whether the thread of the backward pass does it.
+bool in_backward_thread(HostClass host_class);
+
 /// Names of all classes in the order of the enumerators.
 std::span<const std::string_view> host_class_names();
 std::string_view name_of(HostClass host_class);

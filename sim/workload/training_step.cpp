@@ -242,8 +242,8 @@ class TrainingLoop {
     {
       const Tensor one = aten::full(eager_, {}, root.type);
       // The division of the loss and its scaling are nodes of the script: they run before the compiled graph.
-      range.backward.begin = recorder.position();
       recorder.first_backward();
+      range.backward.begin = recorder.position();
       range.outer_nodes = scaler_ || masters_ ? 2 : 1;
       if (sharded_) sharded_->begin_backward();
       eager_.tape.run(eager_, root, one);

@@ -58,6 +58,8 @@ class Compiler {
       const Record& record = trace_.records[i];
       // What the graphs no longer allocate is not freed either.
       if (record.kind == Record::Kind::free && dropped_.contains(record.index) && !born(record.index)) continue;
+      // The class of a compiled graph has it.
+      if (record.kind == Record::Kind::host && record.host_class == HostClass::backward_first) continue;
       records_.push_back(record);
     }
   }

@@ -68,8 +68,7 @@ class Recorder {
   /// Where the next record will stand.
   [[nodiscard]] std::uint32_t position() const { return static_cast<std::uint32_t>(trace_.records.size()); }
   void note_compiled_range(const CompiledRange& range);
-  /// What the first backward pass of a step costs the host besides; nothing for others. Of a compiled graph it is part of
-  /// the graph's own class: recorded inside the range that is compiled.
+  /// What the first backward pass of a step costs the host besides; nothing for others.
   void first_backward();
   void begin_step();
   void end_step();
