@@ -17,7 +17,11 @@ namespace {
 
 class Planner {
  public:
-  Planner(const StepProgram& program, const Gpu& gpu, const Host& host) : program_(program), gpu_(gpu), host_(host) {}
+  Planner(const StepProgram& program, const Gpu& gpu, const Host& host)
+      : program_(program),
+        gpu_(gpu),
+        host_(host),
+        makes_nodes_(program.trace == nullptr || !program.trace->without_gradients) {}
 
   IssuePlan eager() {
     for (const Action& action : program_.steady_step()) {
@@ -77,7 +81,8 @@ class Planner {
     const auto index = static_cast<std::size_t>(action.host_class);
     const double cost = index < host_.class_costs.size() ? host_.class_costs[index].value() : 0.0;
     const double thread = in_backward_thread(action.host_class) ? host_.parts.backward : 1.0;
-    return cost * host_.scale * thread * static_cast<double>(action.index);
+    const double node = makes_nodes_ ? 1.0 : 1.0 - mix_of(action.host_class).autograd;
+    return cost * host_.scale * thread * node * static_cast<double>(action.index);
   }
   [[nodiscard]] double launch_call() const { return host_.launch_call.value() * host_.scale * host_.parts.launch; }
   /// How much slower than the scale says this host does what a class is made of, launch calls aside.
@@ -172,6 +177,7 @@ class Planner {
   const StepProgram& program_;
   const Gpu& gpu_;
   const Host& host_;
+  bool makes_nodes_;  ///< of an autograd graph
   IssuePlan plan_;
   HostGroup group_;
   double group_cost_ = 0.0, carry_ = 0.0, before_wait_ = 0.0;

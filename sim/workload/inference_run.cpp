@@ -39,6 +39,7 @@ class InferenceLoop {
                 AttentionChoice attention)
       : model_(model), how_(how), inference_(*how.inference), eager_(trace) {
     eager_.gradients_enabled = false;
+    trace.without_gradients = true;
     eager_.sparse_weights = model.sparse_weights;
     eager_.tf32 = how.precision == Precision::tf32;
     if (inference_.new_tokens == 0) batch_ = families::make_batch(eager_, model_, how_);
