@@ -342,7 +342,7 @@ class Writer {
       if (kind.name != nullptr) return add_copy(a, std::get<FixedWork>(launch.work), span, correlation);
       if (const Collective* collective = collective_of(*launches_[i])) add_collective(a, *collective);
       const double blocks = static_cast<double>(launch.blocks()) / std::max(1, in_.gpu.sm.count);
-      a.add("queued", 0).add("device", kDevice).add("context", 1).add("stream", stream).add("correlation", correlation);
+      a.add_members(R"("queued":0,"device":0,"context":1)").add("stream", stream).add("correlation", correlation);
       a.add("registers per thread", launch.registers_per_thread).add("shared memory", launch.shared_bytes_per_block);
       a.add("blocks per SM", blocks);
       a.add("warps per SM", blocks * (launch.threads_per_block + kWarp - 1) / kWarp);

@@ -23,20 +23,32 @@ class TraceEvents {
              const Arguments& add_arguments) {
     const std::int64_t from = nanoseconds(begin), to = nanoseconds(end);
     separate();
-    JsonObject event(text_);
-    event.add("ph", "X").add("cat", cat).add("name", name).add("pid", pid).add("tid", tid);
-    event.add_thousandths("ts", from).add_thousandths("dur", to - from);
-    event.add_with("args", [&](TextBuffer& out) {
-      JsonObject arguments(out);
+    text_.add(R"({"ph":"X","cat":)");
+    append_json(text_, cat);
+    text_.add(R"(,"name":)");
+    append_json(text_, name);
+    add_place(pid, tid);
+    text_.add(R"(,"ts":)");
+    append_thousandths(text_, from);
+    text_.add(R"(,"dur":)");
+    append_thousandths(text_, to - from);
+    text_.add(R"(,"args":)");
+    {
+      JsonObject arguments(text_);
       add_arguments(arguments);
-    });
+    }
+    text_.add('}');
   }
   void flow(const char* ph, std::size_t id, int pid, int tid, double time) {
     separate();
-    JsonObject event(text_);
-    event.add("ph", ph).add("id", id).add("pid", pid).add("tid", tid).add_thousandths("ts", nanoseconds(time));
-    event.add("cat", "ac2g").add("name", "ac2g");
-    if (*ph == 'f') event.add("bp", "e");
+    text_.add(R"({"ph":)");
+    append_json(text_, ph);
+    text_.add(R"(,"id":)");
+    append_json(text_, id);
+    add_place(pid, tid);
+    text_.add(R"(,"ts":)");
+    append_thousandths(text_, nanoseconds(time));
+    text_.add(*ph == 'f' ? R"(,"cat":"ac2g","name":"ac2g","bp":"e"})" : R"(,"cat":"ac2g","name":"ac2g"})");
   }
   template <class Value>
   void metadata(const char* what, int pid, int tid, const char* key, const Value& value) {
@@ -59,6 +71,12 @@ class TraceEvents {
   void separate() {
     if (!first_) text_.add(',');
     first_ = false;
+  }
+  void add_place(int pid, int tid) {
+    text_.add(R"(,"pid":)");
+    append_json(text_, pid);
+    text_.add(R"(,"tid":)");
+    append_json(text_, tid);
   }
   // Whole nanoseconds, so that slices nest after rounding as they did before.
   [[nodiscard]] std::int64_t nanoseconds(double seconds) const { return std::llround((seconds - origin_) * 1e9); }
