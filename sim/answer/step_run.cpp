@@ -148,10 +148,14 @@ const Timeline& StepRun::timeline() const {
 
 std::vector<KernelTime> StepRun::scaled_times(double kernel_factor) const {
   std::vector<KernelTime> scaled = times();
+  if (!scenario_.cluster) {
+    for (KernelTime& time : scaled) time.stretch(kernel_factor);
+    return scaled;
+  }
   const std::vector<LaunchedKernel> kernels = launched_kernels(program());
   for (std::size_t i = 0; i < scaled.size(); ++i) {
     const auto* collective = std::get_if<Collective>(kernels[i].op);
-    if (collective == nullptr || !scenario_.cluster) {
+    if (collective == nullptr) {
       scaled[i].stretch(kernel_factor);
       continue;
     }

@@ -17,7 +17,13 @@ namespace {
 
 class Planner {
  public:
-  Planner(const StepProgram& program, const Gpu& gpu, const Host& host) : program_(program), gpu_(gpu), host_(host) {}
+  Planner(const StepProgram& program, const Gpu& gpu, const Host& host) : program_(program), gpu_(gpu), host_(host) {
+    const auto step = program.steady_step();
+    const auto launches = static_cast<std::size_t>(std::count_if(
+        step.begin(), step.end(), [](const Action& action) { return action.kind == Action::Kind::launch; }));
+    plan_.launches.reserve(launches);
+    plan_.groups.reserve(launches);  // seldom more
+  }
 
   IssuePlan eager() {
     for (const Action& action : program_.steady_step()) {
