@@ -68,29 +68,8 @@ py::dict memory_over_time_of(const Answer& answer) {
   return out;
 }
 
-}  // namespace
-
-PYBIND11_MODULE(_ridgeline, m) {
-  m.doc() = "Ridgeline's library; the package ridgeline is the way to it.";
-  m.attr("__version__") = ridgeline::version();
-
-  static py::exception<ridgeline::Mistake> mistake(m, "Mistake", PyExc_ValueError);
-  static py::exception<ridgeline::Stopped> stopped(m, "Stopped");
-  py::register_exception_translator([](std::exception_ptr thrown) {
-    try {
-      if (thrown) std::rethrow_exception(thrown);
-    } catch (const ridgeline::Mistake& error) {
-      py::object value = py::handle(mistake)(error.what());
-      value.attr("file") = error.file();
-      value.attr("line") = error.line();
-      value.attr("column") = error.column();
-      value.attr("key") = error.key();
-      PyErr_SetObject(mistake.ptr(), value.ptr());
-    } catch (const ridgeline::Stopped& error) {
-      PyErr_SetString(stopped.ptr(), error.what());
-    }
-  });
-
+/// What questions are answered with.
+void add_answers(py::module_& m) {
   py::class_<ridgeline::Step>(m, "Step")
       .def_property_readonly("time", [](const ridgeline::Step& s) { return s.time.value(); })
       .def_property_readonly("low", [](const ridgeline::Step& s) { return s.low.value(); })
@@ -128,6 +107,32 @@ PYBIND11_MODULE(_ridgeline, m) {
       .def("html", &Answer::html, py::call_guard<py::gil_scoped_release>())
       .def("chrome_trace", &Answer::chrome_trace, py::call_guard<py::gil_scoped_release>())
       .def("memory_snapshot", &Answer::memory_snapshot, py::call_guard<py::gil_scoped_release>());
+}
+
+}  // namespace
+
+PYBIND11_MODULE(_ridgeline, m) {
+  m.doc() = "Ridgeline's library; the package ridgeline is the way to it.";
+  m.attr("__version__") = ridgeline::version();
+
+  static py::exception<ridgeline::Mistake> mistake(m, "Mistake", PyExc_ValueError);
+  static py::exception<ridgeline::Stopped> stopped(m, "Stopped");
+  py::register_exception_translator([](std::exception_ptr thrown) {
+    try {
+      if (thrown) std::rethrow_exception(thrown);
+    } catch (const ridgeline::Mistake& error) {
+      py::object value = py::handle(mistake)(error.what());
+      value.attr("file") = error.file();
+      value.attr("line") = error.line();
+      value.attr("column") = error.column();
+      value.attr("key") = error.key();
+      PyErr_SetObject(mistake.ptr(), value.ptr());
+    } catch (const ridgeline::Stopped& error) {
+      PyErr_SetString(stopped.ptr(), error.what());
+    }
+  });
+
+  add_answers(m);
 
   py::class_<Question>(m, "Question")
       .def(py::init([](std::string file, std::string text, std::vector<std::string> set, std::string engine,

@@ -6,6 +6,8 @@
 #include <bit>
 #include <unordered_map>
 
+#include "sim/allocator/pickle_stream.h"
+
 namespace ridgeline {
 namespace {
 
@@ -225,90 +227,62 @@ class PickleReader {
 class PickleWriter {
  public:
   std::string run(const PickleValue& value) {
-    out_ = "\x80\x02";
     write(value);
-    return std::move(out_) + '.';
+    return std::move(out_).finish();
   }
 
  private:
-  void put_unsigned(std::uint64_t value, unsigned count) {
-    char bytes[8];
-    for (unsigned i = 0; i < count; ++i) bytes[i] = static_cast<char>(value >> (8 * i) & 0xff);
-    out_.append(bytes, count);
-  }
   void write(const PickleValue& value) {
     std::visit([&](const auto& v) { write(v); }, value.value);
   }
-  void write(std::monostate) { out_ += 'N'; }
-  void write(bool truth) { out_ += truth ? '\x88' : '\x89'; }
-  void write(std::int64_t number) {
-    if (number >= 0 && number < 0x100) out_ += 'K', put_unsigned(static_cast<std::uint64_t>(number), 1);
-    else if (number == static_cast<std::int32_t>(number))
-      out_ += 'J', put_unsigned(static_cast<std::uint64_t>(number), 4);
-    else out_ += "\x8a\x08", put_unsigned(static_cast<std::uint64_t>(number), 8);
-  }
-  void write(double number) {
-    out_ += 'G';
-    const auto bits = std::bit_cast<std::uint64_t>(number);
-    for (unsigned i = 8; i-- > 0;) out_ += static_cast<char>(bits >> (8 * i) & 0xff);
-  }
+  void write(std::monostate) { out_.none(); }
+  void write(bool truth) { out_.boolean(truth); }
+  void write(std::int64_t number) { out_.integer(number); }
+  void write(double number) { out_.real(number); }
   void write(const PickleValue::Text& text) {
-    const auto [held, first] = held_texts_.try_emplace(text.get(), remembered_);
-    if (!first) return recall(held->second);
-    if (const auto it = texts_.find(*text); it != texts_.end()) {
-      held->second = it->second;
-      return recall(it->second);
-    }
-    out_ += 'X';
-    put_unsigned(text->size(), 4);
-    out_ += *text;
-    texts_.emplace(*text, remember());
+    const auto [held, first] = held_texts_.try_emplace(text.get());
+    if (first) held->second = out_.text(*text);
+    else out_.recall(held->second);
   }
   void write(const std::shared_ptr<PickleSequence>& sequence) {
-    if (sequence.use_count() > 1 && written_before(sequence.get())) return;
+    if (written_before(sequence)) return;
     const bool tuple = sequence->is_tuple;
-    if (tuple) out_ += '(';
-    else begin(sequence, ']');
-    if (!tuple && sequence->items.empty()) return;
-    if (!tuple) out_ += '(';
+    if (!tuple) {
+      out_.open_list();
+      remember(sequence);
+      if (sequence->items.empty()) return;
+    }
+    out_.mark();
     for (const PickleValue& item : sequence->items) write(item);
-    out_ += tuple ? 't' : 'e';
+    if (tuple) out_.close_tuple();
+    else out_.close_list();
   }
   void write(const std::shared_ptr<PickleDict>& dict) {
-    if (dict.use_count() > 1 && written_before(dict.get())) return;
-    begin(dict, '}');
+    if (written_before(dict)) return;
+    out_.open_dict();
+    remember(dict);
     if (dict->items.empty()) return;
-    out_ += '(';
+    out_.mark();
     for (const auto& [key, value] : dict->items) write(key), write(value);
-    out_ += 'u';
+    out_.close_dict();
   }
 
   template <typename Container>
-  void begin(const std::shared_ptr<Container>& container, char opcode) {
-    out_ += opcode;
-    if (container.use_count() > 1) containers_.emplace(container.get(), remember());
+  void remember(const std::shared_ptr<Container>& container) {
+    if (container.use_count() > 1) containers_.emplace(container.get(), out_.remember());
   }
-  bool written_before(const void* container) {
-    const auto it = containers_.find(container);
+  template <typename Container>
+  bool written_before(const std::shared_ptr<Container>& container) {
+    if (container.use_count() == 1) return false;
+    const auto it = containers_.find(container.get());
     if (it == containers_.end()) return false;
-    recall(it->second);
+    out_.recall(it->second);
     return true;
   }
-  std::uint32_t remember() {
-    out_ += 'r';
-    put_unsigned(remembered_, 4);
-    return remembered_++;
-  }
-  void recall(std::uint32_t number) {
-    out_ += number < 0x100 ? 'h' : 'j';
-    put_unsigned(number, number < 0x100 ? 1 : 4);
-  }
 
-  std::string out_;
-  std::unordered_map<std::string, std::uint32_t> texts_;
-  std::unordered_map<const std::string*, std::uint32_t> held_texts_;  ///< the same by the object that holds the text
-  std::unordered_map<const void*, std::uint32_t> containers_;
-  std::uint32_t remembered_ = 0;
+  PickleStream out_;
+  std::unordered_map<const std::string*, PickleStream::Place> held_texts_;  ///< by the object that holds the text
+  std::unordered_map<const void*, PickleStream::Place> containers_;
 };
 
 }  // namespace

@@ -37,6 +37,7 @@ struct SharedTrace {
   };
   const OpTrace trace;
   Recent<MemoryKey, const RoomyMemory> memories{16};
+  Recent<ResidencyKey, const StepResidency> residencies{64, 8 << 20};  ///< of its programs, which GPUs may share
 };
 
 /// Lowered operations of one GPU with one software stack, and the times of their kernels by engine.

@@ -125,8 +125,15 @@ const std::vector<KernelTime>& StepRun::times() const {
   return times_.get([&] {
     const StepProgram& made = program();
     go_on();
-    return time_kernels(made, *make_engine(engine_, scenario_.gpu), scenario_.gpu, shared_kernels()->times_of(engine_),
-                        timer_of_collectives(scenario_));
+    KernelTimes* known = shared_kernels()->times_of(engine_);
+    std::shared_ptr<const StepResidency> residency;
+    if (known != nullptr && !scenario_.recorded)
+      residency = shared_trace()->residencies.get(
+          residency_key(made, scenario_.gpu.l2),
+          [&] { return std::make_shared<const StepResidency>(residency_of_step(made, scenario_.gpu.l2)); },
+          [](const StepResidency& held) { return held.bytes(); });
+    return time_kernels(made, *make_engine(engine_, scenario_.gpu), scenario_.gpu, known,
+                        timer_of_collectives(scenario_), residency.get());
   });
 }
 
@@ -141,10 +148,14 @@ const Timeline& StepRun::timeline() const {
 
 std::vector<KernelTime> StepRun::scaled_times(double kernel_factor) const {
   std::vector<KernelTime> scaled = times();
+  if (!scenario_.cluster) {
+    for (KernelTime& time : scaled) time.stretch(kernel_factor);
+    return scaled;
+  }
   const std::vector<LaunchedKernel> kernels = launched_kernels(program());
   for (std::size_t i = 0; i < scaled.size(); ++i) {
     const auto* collective = std::get_if<Collective>(kernels[i].op);
-    if (collective == nullptr || !scenario_.cluster) {
+    if (collective == nullptr) {
       scaled[i].stretch(kernel_factor);
       continue;
     }

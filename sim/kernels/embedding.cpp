@@ -80,32 +80,69 @@ void append_sort(const Embedding& op, const Gpu& gpu, LoweredOp& result) {
   append_radix_sort({op.tokens, 8, (log2_ceil(op.vocabulary) + 7) / 8}, gpu, result);
 }
 
+/// Numbers of a gradient's rows and bytes.
+struct GradientSizes {
+  double elements, element, gradient_bytes, index_bytes, rows, row_bytes;
+  explicit GradientSizes(const Embedding& op)
+      : elements(static_cast<double>(op.vocabulary) * static_cast<double>(op.hidden)),
+        element(static_cast<double>(bytes_of(op.type))),
+        gradient_bytes(static_cast<double>(op.tokens * op.hidden) * element),
+        index_bytes(8.0 * static_cast<double>(op.tokens)),
+        rows(distinct_rows(op.tokens, op.vocabulary)),
+        row_bytes(static_cast<double>(op.hidden) * element) {}
+};
+
+/// Of few tokens: a block walks over all of them for its columns.
+LoweredOp unsorted_backward(const Embedding& op) {
+  const auto [elements, element, gradient_bytes, index_bytes, rows, row_bytes] = GradientSizes(op);
+  LoweredOp result;
+  result.launches.push_back(fill(elements, op.type, 2));
+  KernelLaunch launch =
+      memory_bound_launch(MemoryBoundKernel::embedding_feature, "embedding_backward_feature", TimeClass::elementwise,
+                          op.type, {ceil_div(op.hidden, 32), 1, 1024, 27, 8192},
+                          {.elements = static_cast<double>(op.tokens * op.hidden),
+                           .iterations = static_cast<double>(ceil_div(op.tokens, 32))});
+  // 32 tokens a pass, their rows of the table read, added to and written back.
+  launch.reads = {{0, gradient_bytes},
+                  {1, index_bytes, index_bytes * static_cast<double>(ceil_div(op.hidden, 32))},
+                  {2, rows * row_bytes}};
+  launch.writes = {{2, rows * row_bytes}};
+  result.launches.push_back(std::move(launch));
+  return result;
+}
+
+/// Partial sums are added to the table at once; one of 16 bits takes them in fp32 and is cast.
+void append_atomic_sum(const Embedding& op, const Geometry& shape, double rows_each, double partial_bytes,
+                       LoweredOp& result) {
+  const auto [elements, element, gradient_bytes, index_bytes, rows, row_bytes] = GradientSizes(op);
+  auto& launches = result.launches;
+  const bool half = is_half(op.type);
+  if (half) {
+    launches.push_back(fill(elements, DType::fp32, Access::kTemporary));
+    result.temporaries.push_back(static_cast<std::int64_t>(elements) * 4);
+  }
+  KernelLaunch launch = memory_bound_launch(
+      MemoryBoundKernel::embedding_atomic, "compute_grad_weight_atomic", TimeClass::elementwise, op.type, shape,
+      {.elements = static_cast<double>(op.tokens * op.hidden), .iterations = rows_each});
+  launch.reads = {{0, gradient_bytes}, {1, index_bytes}};
+  launch.writes = {{half ? Access::kTemporary : 2, rows * static_cast<double>(op.hidden) * 4.0, partial_bytes}};
+  launches.push_back(std::move(launch));
+  if (!half) return;
+  KernelLaunch cast =
+      memory_bound_launch(MemoryBoundKernel::cast_down, "cast", TimeClass::copy, DType::bf16,
+                          {ceil_div(static_cast<std::int64_t>(elements), 1024)}, {.elements = elements});
+  cast.reads = {{Access::kTemporary, 4.0 * elements}};
+  cast.writes = {{2, elements * element}};
+  launches.push_back(std::move(cast));
+}
+
 LoweredOp backward(const Embedding& op, const Gpu& gpu) {
   constexpr std::int64_t kMostUnsorted = 3072;
   constexpr std::int64_t kRowsPerPartial = 10;
-  const double elements = static_cast<double>(op.vocabulary) * static_cast<double>(op.hidden);
-  const double element = static_cast<double>(bytes_of(op.type));
-  const double gradient_bytes = static_cast<double>(op.tokens * op.hidden) * element;
-  const double index_bytes = 8.0 * static_cast<double>(op.tokens);
-  const double rows = distinct_rows(op.tokens, op.vocabulary);
-  const double row_bytes = static_cast<double>(op.hidden) * element;
+  if (op.tokens <= kMostUnsorted) return unsorted_backward(op);
+  const auto [elements, element, gradient_bytes, index_bytes, rows, row_bytes] = GradientSizes(op);
   LoweredOp result;
   auto& launches = result.launches;
-  if (op.tokens <= kMostUnsorted) {
-    launches.push_back(fill(elements, op.type, 2));
-    KernelLaunch launch =
-        memory_bound_launch(MemoryBoundKernel::embedding_feature, "embedding_backward_feature", TimeClass::elementwise,
-                            op.type, {ceil_div(op.hidden, 32), 1, 1024, 27, 8192},
-                            {.elements = static_cast<double>(op.tokens * op.hidden),
-                             .iterations = static_cast<double>(ceil_div(op.tokens, 32))});
-    // 32 tokens a pass, their rows of the table read, added to and written back.
-    launch.reads = {{0, gradient_bytes},
-                    {1, index_bytes, index_bytes * static_cast<double>(ceil_div(op.hidden, 32))},
-                    {2, rows * row_bytes}};
-    launch.writes = {{2, rows * row_bytes}};
-    launches.push_back(std::move(launch));
-    return result;
-  }
   append_sort(op, gpu, result);
   launches.push_back(fill(elements, op.type, 2));
   const std::int64_t most_segments = std::min(op.tokens, op.vocabulary);
@@ -138,28 +175,9 @@ LoweredOp backward(const Embedding& op, const Gpu& gpu) {
   const double rows_each =
       std::max(1.0, std::min(static_cast<double>(kRowsPerPartial), static_cast<double>(op.tokens) / partial_rows));
   if (fused) {
-    const bool half = is_half(op.type);
     launches.push_back(small_kernel(MemoryBoundKernel::tiny, "partial_to_segment_idx", 2.0 + 0.06 * partials_each,
                                     segment_grid, 32, 16, 0));
-    if (half) {
-      launches.push_back(fill(elements, DType::fp32, Access::kTemporary));
-      result.temporaries.push_back(static_cast<std::int64_t>(elements) * 4);
-    }
-    KernelLaunch launch =
-        memory_bound_launch(MemoryBoundKernel::embedding_atomic, "compute_grad_weight_atomic", TimeClass::elementwise,
-                            op.type, {grid, 1, static_cast<int>(threads), 32},
-                            {.elements = static_cast<double>(op.tokens * op.hidden), .iterations = rows_each});
-    launch.reads = {{0, gradient_bytes}, {1, index_bytes}};
-    launch.writes = {{half ? Access::kTemporary : 2, rows * static_cast<double>(op.hidden) * 4.0, partial_bytes}};
-    launches.push_back(std::move(launch));
-    if (half) {
-      KernelLaunch cast =
-          memory_bound_launch(MemoryBoundKernel::cast_down, "cast", TimeClass::copy, DType::bf16,
-                              {ceil_div(static_cast<std::int64_t>(elements), 1024)}, {.elements = elements});
-      cast.reads = {{Access::kTemporary, 4.0 * elements}};
-      cast.writes = {{2, elements * element}};
-      launches.push_back(std::move(cast));
-    }
+    append_atomic_sum(op, {grid, 1, static_cast<int>(threads), 32}, rows_each, partial_bytes, result);
     return result;
   }
   KernelLaunch sum =

@@ -76,19 +76,19 @@ struct Pack {
   double passes = 0.0;  ///< of the longest block; its last one takes as long as the others, however few elements it has
   double from = 0.0, to = 0.0;
 
-  /// Elements [begin, begin + count) of tensor `tensor`, which has `size`.
-  void add(std::size_t tensor, std::int64_t size, std::int64_t begin, std::int64_t count) {
+  /// Elements [begin, begin + count) of tensor `tensor`, which has `size`, in chunks of `chunk` or less, a block each.
+  void add(std::size_t tensor, std::int64_t size, std::int64_t begin, std::int64_t count, std::int64_t chunk) {
     const bool vectors = size % kVector == 0;
     const auto at = [&](std::int64_t element) {
       return static_cast<double>(tensor) + static_cast<double>(element) / static_cast<double>(size);
     };
     if (blocks == 0) from = at(begin);
     to = at(begin + count);
-    const auto turns = static_cast<double>(ceil_div(count, kThreads * kVector));
+    const auto turns = static_cast<double>(ceil_div(std::min(count, chunk), kThreads * kVector));
     elements += static_cast<double>(count);
     without_vectors += vectors ? 0.0 : static_cast<double>(count);
     passes = std::max(passes, vectors ? turns : kPassWithoutVectors * turns);
-    ++blocks;
+    blocks += static_cast<int>(ceil_div(count, chunk));
   }
 };
 
@@ -102,9 +102,11 @@ void pack_launches(const std::vector<std::int64_t>& sizes, std::int64_t chunk, i
     if (size <= 0) continue;
     ++tensors;
     const std::int64_t chunks = ceil_div(size, chunk);
-    for (std::int64_t c = 0; c < chunks; ++c) {
-      pack.add(i, size, c * chunk, std::min(chunk, size - c * chunk));
-      const bool last_chunk = c == chunks - 1;
+    for (std::int64_t c = 0; c < chunks;) {
+      const std::int64_t together = std::clamp<std::int64_t>(most_blocks - pack.blocks, 1, chunks - c);
+      pack.add(i, size, c * chunk, std::min(together * chunk, size - c * chunk), chunk);
+      c += together;
+      const bool last_chunk = c == chunks;
       if ((tensors == most_tensors && last_chunk) || pack.blocks == most_blocks) {
         emit(pack);
         pack = {};

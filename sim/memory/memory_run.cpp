@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <span>
 #include <unordered_map>
 
 namespace ridgeline {
@@ -17,6 +18,7 @@ class Runner {
         allocator_(options.settings, DeviceMemory(options.capacity, options.context)),
         blocks_(program.storages.size(), kNoBlock) {
     result_.context = options.context;
+    reserve();
   }
 
   MemoryResult run() {
@@ -35,6 +37,22 @@ class Runner {
   }
 
  private:
+  /// Room for what is recorded of each action once and of the steady step once or twice more.
+  void reserve() {
+    if (!options_.record_history && !options_.record_samples) return;
+    const auto count = [&](std::span<const Action> actions, Action::Kind kind) {
+      return static_cast<std::size_t>(
+          std::count_if(actions.begin(), actions.end(), [&](const Action& action) { return action.kind == kind; }));
+    };
+    using Kind = Action::Kind;
+    const std::size_t allocations = count(program_.steady_step(), Kind::allocate),
+                      frees = count(program_.steady_step(), Kind::free);
+    if (options_.record_samples) result_.samples.reserve(allocations + frees);
+    if (options_.record_history)
+      result_.history.reserve(count(program_.actions, Kind::allocate) + 2 * count(program_.actions, Kind::free) +
+                              2 * (allocations + 2 * frees));
+  }
+
   bool run_all() {
     const auto& steps = program_.steps;
     const auto end = static_cast<std::uint32_t>(program_.actions.size());

@@ -3,189 +3,207 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <span>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
-#include "sim/allocator/pickle.h"
+#include "sim/allocator/pickle_stream.h"
 
 namespace ridgeline {
 namespace {
 
-using Value = PickleValue;
-using Items = std::vector<std::pair<PickleValue, PickleValue>>;
+constexpr std::size_t kBytesAnEvent = 72;  // seldom more
 
 class SnapshotWriter {
  public:
-  SnapshotWriter(const StepProgram& program, const MemoryResult& result) : program_(program), result_(result) {}
+  SnapshotWriter(const StepProgram& program, const MemoryResult& result)
+      : program_(program),
+        result_(result),
+        out_(kBytesAnEvent * result.history.size()),
+        frames_(program.trace != nullptr ? program.trace->calls.size() : 0, kNone) {}
 
   std::string run(const AllocatorSettings& settings) {
-    Value trace = events();
-    Items items;
-    items.emplace_back(Value::text("segments"), segments());
-    items.emplace_back(Value::text("device_traces"), Value::list({std::move(trace)}));
-    items.emplace_back(Value::text("allocator_settings"), settings_dict(settings));
-    return write_pickle(Value::dict(std::move(items)));
+    for (const MemoryEvent& e : result_.history)
+      if (e.event.action == HistoryEvent::Action::alloc) made_by_[e.event.address] = e.action;
+    begin_dict();
+    out_.text("segments");
+    segments();
+    out_.text("device_traces");
+    out_.open_list(), out_.mark();
+    events();
+    out_.close_list();
+    out_.text("allocator_settings");
+    settings_dict(settings);
+    out_.close_dict();
+    return std::move(out_).finish();
   }
 
  private:
-  /// One text a key and word: written once, and held once.
-  Value key(const std::string& text) {
-    auto& value = texts_[text];
-    if (value.as_text() == nullptr) value = Value::text(text);
-    return value;
-  }
-  const Value& literal(const char* name) {
-    Value& value = literals_[name];
-    if (value.as_text() == nullptr) value = key(name);
-    return value;
-  }
-  void set(Items& items, const char* name, std::int64_t number) {
-    items.emplace_back(literal(name), Value::integer(number));
-  }
-  void set(Items& items, const char* name, Value value) { items.emplace_back(literal(name), std::move(value)); }
+  using Word = PickleStream::Word;
+  static constexpr PickleStream::Place kNone = PickleStream::kNone;
+
+  void begin_dict() { out_.open_dict(), out_.mark(); }
+  void add(Word& key, std::int64_t number) { out_.word(key), out_.integer(number); }
+  void add(const char* key, std::int64_t number) { out_.text(key), out_.integer(number); }
+  void add(const char* key, bool truth) { out_.text(key), out_.boolean(truth); }
 
   /// The frames of an action, shared by all its events.
-  Value frames(std::uint32_t action) {
+  void frames(std::uint32_t action) {
     const std::uint32_t call = program_.actions[action].call;
     // What an allocation outside the steps belongs to is set-up, whatever op comes next.
     const bool setup = !program_.steps.empty() && action < program_.steps.front().begin;
     const std::uint32_t shown = setup ? Action::kNoCall : call;
-    Value& list = setup ? setup_frames_ : frames_[shown];
-    if (list.as_sequence() != nullptr) return list;
+    PickleStream::Place& place = setup ? setup_frames_ : shown < frames_.size() ? frames_[shown] : step_frames_;
+    if (place != kNone) return out_.recall(place);
     static constexpr std::array kPhases = {"set-up", "forward", "backward", "clipping", "optimizer", "step"};
     std::string where = setup ? "set-up" : "step", name = setup ? "set-up" : "step";
-    if (shown != Action::kNoCall && program_.trace != nullptr) {
+    if (shown < frames_.size()) {
       const Call& c = program_.trace->calls[shown];
       where = kPhases.at(static_cast<std::size_t>(c.phase));
       if (c.layer >= 0) where += fmt::format(", block {}", c.layer);
       name = name_of(program_.trace->ops[c.op]);
     }
-    Items items;
-    set(items, "filename", key(where));
-    set(items, "name", key(name));
-    set(items, "line", shown != Action::kNoCall ? static_cast<std::int64_t>(shown) : 0);
-    list = Value::list({Value::dict(std::move(items))});
-    return list;
+    out_.open_list();
+    place = out_.remember();
+    out_.mark();
+    begin_dict();
+    out_.word(filename_), out_.text(where);
+    out_.word(name_), out_.text(name);
+    add(line_, shown != Action::kNoCall ? static_cast<std::int64_t>(shown) : 0);
+    out_.close_dict();
+    out_.close_list();
   }
 
-  static const char* word_of(HistoryEvent::Action action) {
+  Word& word_of(HistoryEvent::Action action) {
     switch (action) {
-      case HistoryEvent::Action::alloc: return "alloc";
-      case HistoryEvent::Action::free_requested: return "free_requested";
-      case HistoryEvent::Action::free_completed: return "free_completed";
-      case HistoryEvent::Action::segment_alloc: return "segment_alloc";
-      case HistoryEvent::Action::segment_free: return "segment_free";
-      case HistoryEvent::Action::segment_map: return "segment_map";
-      case HistoryEvent::Action::segment_unmap: return "segment_unmap";
+      case HistoryEvent::Action::alloc: return alloc_;
+      case HistoryEvent::Action::free_requested: return free_requested_;
+      case HistoryEvent::Action::free_completed: return free_completed_;
+      case HistoryEvent::Action::segment_alloc: return segment_alloc_;
+      case HistoryEvent::Action::segment_free: return segment_free_;
+      case HistoryEvent::Action::segment_map: return segment_map_;
+      case HistoryEvent::Action::segment_unmap: return segment_unmap_;
       case HistoryEvent::Action::other: break;
     }
-    return "snapshot";
+    return snapshot_;
   }
 
-  Value event(const char* action, const char* address_key, std::int64_t address, std::int64_t bytes,
-              std::uint32_t of_action) {
-    Items items;
-    items.reserve(6);
-    set(items, "action", literal(action));
-    set(items, address_key, address);
-    set(items, "size", bytes);
-    set(items, "stream", 0);
-    set(items, "frames", frames(of_action));
-    set(items, "time_us", time_++);
-    return Value::dict(std::move(items));
+  void event(Word& action, Word& address_key, std::int64_t address, std::int64_t bytes, std::uint32_t of_action) {
+    begin_dict();
+    out_.word(action_), out_.word(action);
+    add(address_key, address);
+    add(size_, bytes);
+    add(stream_, 0);
+    out_.word(frames_key_), frames(of_action);
+    add(time_us_, time_++);
+    out_.close_dict();
   }
-  Value events() {
-    std::vector<Value> list;
-    for (const MemoryEvent& e : result_.history) {
-      list.push_back(
-          event(word_of(e.event.action), "addr", static_cast<std::int64_t>(e.event.address), e.event.bytes, e.action));
-      if (e.event.action == HistoryEvent::Action::alloc) made_by_[e.event.address] = e.action;
-    }
+  void events() {
+    out_.open_list();
+    if (result_.history.empty() && !result_.failure) return;
+    out_.mark();
+    for (const MemoryEvent& e : result_.history)
+      event(word_of(e.event.action), addr_, static_cast<std::int64_t>(e.event.address), e.event.bytes, e.action);
     if (result_.failure) {
       const MemoryFailure& failure = *result_.failure;
-      list.push_back(
-          event("oom", "device_free", failure.details.device_free, failure.details.requested, failure.moment.action));
+      event(oom_, device_free_, failure.details.device_free, failure.details.requested, failure.moment.action);
     }
-    return Value::list(std::move(list));
+    out_.close_list();
   }
 
-  Value block(const BlockView& view) {
-    Items items;
-    set(items, "address", static_cast<std::int64_t>(view.address));
-    set(items, "size", view.bytes);
+  void block(const BlockView& view) {
     const bool used = view.state == BlockView::State::allocated || view.state == BlockView::State::pending_free;
-    set(items, "requested_size", used ? view.requested : 0);
-    set(items, "state",
-        key(!used                                       ? "inactive"
-            : view.state == BlockView::State::allocated ? "active_allocated"
-                                                        : "active_pending_free"));
-    const auto maker = made_by_.find(view.address);
-    set(items, "frames", used && maker != made_by_.end() ? frames(maker->second) : Value::list());
-    return Value::dict(std::move(items));
+    begin_dict();
+    add("address", static_cast<std::int64_t>(view.address));
+    add(size_, view.bytes);
+    add("requested_size", used ? view.requested : 0);
+    out_.text("state");
+    out_.text(!used                                       ? "inactive"
+              : view.state == BlockView::State::allocated ? "active_allocated"
+                                                          : "active_pending_free");
+    out_.word(frames_key_);
+    if (const auto maker = made_by_.find(view.address); used && maker != made_by_.end()) frames(maker->second);
+    else out_.open_list();
+    out_.close_dict();
   }
   /// Blocks that lie one behind the other and have memory: a whole segment, or a mapped stretch of a growing one.
-  Value segment(const SegmentView& view, std::size_t first, std::size_t last) {
+  void segment(const SegmentView& view, std::span<const BlockView> blocks) {
     std::int64_t total = 0, allocated = 0, active = 0, requested = 0;
-    std::vector<Value> blocks;
-    for (std::size_t i = first; i < last; ++i) {
-      const BlockView& b = view.blocks[i];
+    for (const BlockView& b : blocks) {
       total += b.bytes;
       if (b.state == BlockView::State::allocated) allocated += b.bytes;
       if (b.state != BlockView::State::free) active += b.bytes, requested += b.requested;
-      blocks.push_back(block(b));
     }
-    Items items;
-    set(items, "device", 0);
-    set(items, "address", static_cast<std::int64_t>(view.blocks[first].address));
-    set(items, "total_size", total);
-    set(items, "allocated_size", allocated);
-    set(items, "active_size", active);
-    set(items, "requested_size", requested);
-    set(items, "stream", view.stream);
-    set(items, "segment_type", key(view.pool == PoolKind::small ? "small" : "large"));
-    set(items, "segment_pool_id", Value::tuple({Value::integer(0), Value::integer(0)}));
-    set(items, "is_expandable", Value::boolean(view.expandable));
-    set(items, "frames", Value::list());
-    set(items, "blocks", Value::list(std::move(blocks)));
-    return Value::dict(std::move(items));
+    begin_dict();
+    add("device", std::int64_t{0});
+    add("address", static_cast<std::int64_t>(blocks.front().address));
+    add("total_size", total);
+    add("allocated_size", allocated);
+    add("active_size", active);
+    add("requested_size", requested);
+    add(stream_, view.stream);
+    out_.text("segment_type"), out_.text(view.pool == PoolKind::small ? "small" : "large");
+    out_.text("segment_pool_id");
+    out_.mark(), out_.integer(0), out_.integer(0), out_.close_tuple();
+    add("is_expandable", view.expandable);
+    out_.word(frames_key_), out_.open_list();
+    out_.text("blocks");
+    out_.open_list(), out_.mark();
+    for (const BlockView& b : blocks) block(b);
+    out_.close_list();
+    out_.close_dict();
   }
-  Value segments() {
-    std::vector<Value> list;
+  void segments() {
+    out_.open_list();
+    bool any = false;
     for (const SegmentView& view : result_.segments) {
+      const std::span<const BlockView> blocks(view.blocks);
       std::size_t first = 0;
-      for (std::size_t i = 0; i <= view.blocks.size(); ++i) {
-        if (i < view.blocks.size() && view.blocks[i].state != BlockView::State::unmapped) continue;
-        if (i > first) list.push_back(segment(view, first, i));
+      for (std::size_t i = 0; i <= blocks.size(); ++i) {
+        if (i < blocks.size() && blocks[i].state != BlockView::State::unmapped) continue;
+        if (i > first) {
+          if (!std::exchange(any, true)) out_.mark();
+          segment(view, blocks.subspan(first, i - first));
+        }
         first = i + 1;
       }
     }
-    return Value::list(std::move(list));
+    if (any) out_.close_list();
   }
 
-  Value settings_dict(const AllocatorSettings& settings) {
-    Items divisions;
-    for (std::size_t i = 0; i < settings.roundup_power2_divisions.size(); ++i) {
-      divisions.emplace_back(Value::text(fmt::format("{}", std::int64_t{1} << i)),
-                             Value::integer(settings.roundup_power2_divisions[i]));
+  void settings_dict(const AllocatorSettings& settings) {
+    begin_dict();
+    add("max_split_size", settings.max_split_size == AllocatorSettings::kUnlimited ? -1 : settings.max_split_size);
+    out_.text("garbage_collection_threshold"), out_.real(settings.garbage_collection_threshold);
+    add("expandable_segments", settings.expandable_segments);
+    out_.text("roundup_power2_divisions");
+    out_.open_dict();
+    const auto& divisions = settings.roundup_power2_divisions;
+    if (!divisions.empty()) {
+      out_.mark();
+      for (std::size_t i = 0; i < divisions.size(); ++i) {
+        out_.text(fmt::format("{}", std::int64_t{1} << i));
+        out_.integer(divisions[i]);
+      }
+      out_.close_dict();
     }
-    Items items;
-    set(items, "max_split_size",
-        settings.max_split_size == AllocatorSettings::kUnlimited ? -1 : settings.max_split_size);
-    set(items, "garbage_collection_threshold", Value{settings.garbage_collection_threshold});
-    set(items, "expandable_segments", Value::boolean(settings.expandable_segments));
-    set(items, "roundup_power2_divisions", Value::dict(std::move(divisions)));
-    return Value::dict(std::move(items));
+    out_.close_dict();
   }
 
   const StepProgram& program_;
   const MemoryResult& result_;
+  PickleStream out_;
   std::int64_t time_ = 0;
-  std::unordered_map<std::string, Value> texts_;
-  std::unordered_map<const char*, Value> literals_;  ///< the same by where a key of this file stands
-  std::unordered_map<std::uint32_t, Value> frames_;  ///< by call
-  Value setup_frames_;
+  std::vector<PickleStream::Place> frames_;  ///< by call
+  PickleStream::Place setup_frames_ = kNone, step_frames_ = kNone;
   std::unordered_map<Address, std::uint32_t> made_by_;  ///< action of the last allocation at an address
+
+  Word action_{"action"}, addr_{"addr"}, device_free_{"device_free"}, size_{"size"}, stream_{"stream"},
+      frames_key_{"frames"}, time_us_{"time_us"}, filename_{"filename"}, name_{"name"}, line_{"line"};
+  Word alloc_{"alloc"}, free_requested_{"free_requested"}, free_completed_{"free_completed"},
+      segment_alloc_{"segment_alloc"}, segment_free_{"segment_free"}, segment_map_{"segment_map"},
+      segment_unmap_{"segment_unmap"}, snapshot_{"snapshot"}, oom_{"oom"};
 };
 
 }  // namespace

@@ -1,11 +1,10 @@
 #include "sim/report/chrome_trace.h"
 
+#include <fmt/compile.h>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -38,7 +37,7 @@ class Writer {
         plan_(input.cuda_graphs ? plan_graph(input.program, input.gpu, input.host)
                                 : plan_issues(input.program, input.gpu, input.host)),
         slices_(host_slices(plan_, input.timeline, input.gpu)),
-        events_(std::min(0.0, input.timeline.host_begin.value())) {
+        events_(out_, std::min(0.0, input.timeline.host_begin.value())) {
     for (const Action& action : in_.program.steady_step())
       if (action.kind == Action::Kind::launch) launches_.push_back(&action);
     if (in_.program.trace != nullptr) written_.resize(in_.program.trace->ops.size());
@@ -46,41 +45,45 @@ class Writer {
   }
 
   std::string write() {
+    out_.room(kBytesALaunch * launches_.size() + kBytesASample * in_.memory.size());
+    {
+      JsonObject trace(out_);
+      trace.add("schemaVersion", 1);
+      trace.add_with("deviceProperties", [&](TextBuffer& list) {
+        list.add('[');
+        add_device(list);
+        list.add(']');
+      });
+      trace.add_with("distributedInfo", [&](TextBuffer& object) {
+        const std::int64_t ranks = all_ranks();
+        JsonObject(object).add("backend", ranks > 1 ? "nccl" : "none").add("rank", 0).add("world_size", ranks);
+      });
+      trace.add("displayTimeUnit", "ms").add("baseTimeNanoseconds", 0).add("traceName", in_.title);
+      trace.add("step_us", in_microseconds(in_.timeline.step));
+      trace.add_with("traceEvents", [&](TextBuffer& list) {
+        list.add('[');
+        add_events();
+        list.add(']');
+      });
+    }
+    out_.add('\n');
+    return std::move(out_).take();
+  }
+
+ private:
+  static constexpr int kWarp = 32;
+  static constexpr std::size_t kBytesALaunch = 1600, kBytesASample = 130;  // of text, seldom more
+
+  void add_events() {
     name_processes();
     annotate();
     for (const HostSlice& slice : slices_) host(slice);
     for (std::size_t i = 0; i < launches_.size(); ++i) kernel(i);
     add_counters(events_, in_, slices_, kDevice);
     if (in_.pipeline != nullptr) add_lanes(events_, *in_.pipeline, kPipelineProcess);
-    std::string out;
-    out.reserve(events_.text().size() + 1024);
-    {
-      JsonObject trace(out);
-      trace.add("schemaVersion", 1);
-      trace.add_with("deviceProperties", [&](std::string& list) {
-        list += '[';
-        add_device(list);
-        list += ']';
-      });
-      trace.add_with("distributedInfo", [&](std::string& object) {
-        const std::int64_t ranks = all_ranks();
-        JsonObject(object).add("backend", ranks > 1 ? "nccl" : "none").add("rank", 0).add("world_size", ranks);
-      });
-      trace.add("displayTimeUnit", "ms").add("baseTimeNanoseconds", 0).add("traceName", in_.title);
-      trace.add("step_us", in_microseconds(in_.timeline.step));
-      trace.add_with("traceEvents", [&](std::string& list) {
-        list += '[';
-        list += events_.text();
-        list += ']';
-      });
-    }
-    return out += '\n';
   }
 
- private:
-  static constexpr int kWarp = 32;
-
-  void add_device(std::string& out) const {
+  void add_device(TextBuffer& out) const {
     JsonObject(out)
         .add("id", kDevice)
         .add("name", in_.gpu.title)
@@ -286,7 +289,7 @@ class Writer {
       events_.slice("cpu_op", op.call.name, kHostProcess, thread, begin, end, [&](JsonObject& a) {
         a.add("External id", external_).add_members(op.arguments);
         if (call->layer >= 0) a.add("Layer", call->layer);
-        a.add_with("Storages", [&](std::string& out) { add_storages(out, launches_[first]->call); });
+        a.add_with("Storages", [&](TextBuffer& out) { add_storages(out, launches_[first]->call); });
       });
     }
     const double call_time = in_.host.launch_call.value() * in_.host.scale;
@@ -306,18 +309,18 @@ class Writer {
   }
 
   /// What a profiler does not record and a replay of the L2 needs: id, bytes touched and bytes of each storage.
-  void add_storages(std::string& out, std::uint32_t call) const {
+  void add_storages(TextBuffer& out, std::uint32_t call) const {
     const std::span<const Operand> operands = in_.program.operands_of(call);
     const std::size_t inputs = std::min<std::size_t>(in_.program.trace->calls[call].inputs, operands.size());
     const auto list = [&](std::span<const Operand> some) {
-      return [&, some](std::string& to) {
-        to += '[';
+      return [&, some](TextBuffer& to) {
+        to.add('[');
         for (const Operand& operand : some) {
-          if (to.back() == ']') to += ',';
-          fmt::format_to(std::back_inserter(to), "[{},{},{}]", operand.storage, operand.bytes,
-                         in_.program.storages[operand.storage].bytes);
+          if (to.back() == ']') to.add(',');
+          to.wrote(fmt::format_to(to.room(80), FMT_COMPILE("[{},{},{}]"), operand.storage, operand.bytes,
+                                  in_.program.storages[operand.storage].bytes));
         }
-        to += ']';
+        to.add(']');
       };
     };
     JsonObject(out).add_with("reads", list(operands.first(inputs))).add_with("writes", list(operands.subspan(inputs)));
@@ -339,12 +342,17 @@ class Writer {
       if (kind.name != nullptr) return add_copy(a, std::get<FixedWork>(launch.work), span, correlation);
       if (const Collective* collective = collective_of(*launches_[i])) add_collective(a, *collective);
       const double blocks = static_cast<double>(launch.blocks()) / std::max(1, in_.gpu.sm.count);
-      a.add("queued", 0).add("device", kDevice).add("context", 1).add("stream", stream).add("correlation", correlation);
+      a.add_members(R"("queued":0,"device":0,"context":1)").add("stream", stream).add("correlation", correlation);
       a.add("registers per thread", launch.registers_per_thread).add("shared memory", launch.shared_bytes_per_block);
       a.add("blocks per SM", blocks);
       a.add("warps per SM", blocks * (launch.threads_per_block + kWarp - 1) / kWarp);
-      a.add_with("grid", [&](std::string& out) { out += fmt::format("[{}]", fmt::join(launch.grid, ",")); });
-      a.add_with("block", [&](std::string& out) { out += fmt::format("[{},1,1]", launch.threads_per_block); });
+      a.add_with("grid", [&](TextBuffer& out) {
+        const auto& grid = launch.grid;
+        out.wrote(fmt::format_to(out.room(80), FMT_COMPILE("[{},{},{}]"), grid[0], grid[1], grid[2]));
+      });
+      a.add_with("block", [&](TextBuffer& out) {
+        out.wrote(fmt::format_to(out.room(80), FMT_COMPILE("[{},1,1]"), launch.threads_per_block));
+      });
       a.add("est. achieved occupancy %", std::lround(100.0 * time.occupancy));
       a.add("limited by", name_of(time.limited_by())).add("DRAM read bytes", std::llround(time.dram_read_bytes));
       a.add("DRAM written bytes", std::llround(time.dram_write_bytes));
@@ -372,6 +380,7 @@ class Writer {
   const ChromeTraceInput& in_;
   IssuePlan plan_;
   std::vector<HostSlice> slices_;
+  TextBuffer out_;
   TraceEvents events_;
   std::vector<const Action*> launches_;
   std::vector<std::optional<WrittenOp>> written_;  ///< by op of the trace

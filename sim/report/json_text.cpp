@@ -5,16 +5,22 @@
 
 namespace ridgeline {
 
-void append_json(std::string& out, std::string_view text) {
-  const bool plain = std::all_of(text.begin(), text.end(), [](char c) {
-    return static_cast<unsigned char>(c) >= 0x20 && static_cast<unsigned char>(c) < 0x7f && c != '"' && c != '\\';
-  });
+void append_json(TextBuffer& out, std::string_view text) {
+  unsigned special = 0;  // without a way out, so that many characters are looked at together
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    special |= static_cast<unsigned>(byte < 0x20) | static_cast<unsigned>(byte >= 0x7f) |
+               static_cast<unsigned>(c == '"') | static_cast<unsigned>(c == '\\');
+  }
+  const bool plain = special == 0;
   if (plain) {
-    out += '"';
-    out += text;
-    out += '"';
+    char* at = out.room(text.size() + 2);
+    *at++ = '"';
+    at = std::copy(text.begin(), text.end(), at);
+    *at++ = '"';
+    out.wrote(at);
   } else {
-    out += nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    out.add(nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
   }
 }
 

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "sim/units/text_buffer.h"
 #include "sim/units/user_error.h"
 
 #ifdef RIDGELINE_PAGE_FILE
@@ -36,19 +37,24 @@ std::string_view page_template() {
 
 std::string page(const nlohmann::ordered_json& data) {
   constexpr std::string_view kPlace = "/*DATA*/";
-  std::string out(page_template());
-  if (out.empty())
+  const std::string_view whole = page_template();
+  if (whole.empty())
     throw UserError(
         "--html: this program was built without npm's packages, which draw the page; install npm and build again");
   const std::string json = data.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  const std::size_t place = whole.find(kPlace);
+  TextBuffer out(whole.size() + json.size() + json.size() / 64);
+  out.add(whole.substr(0, place));
   // Inside a script element "</script" ends it, and "<!--" with "<script" hides its end: both stand in strings alone.
-  std::string data_text;
-  data_text.reserve(json.size());
-  for (const char c : json)
-    if (c == '<') data_text += "\\u003c";
-    else data_text += c;
-  out.replace(out.find(kPlace), kPlace.size(), data_text);
-  return out;
+  std::string_view rest = json;
+  for (std::size_t at = rest.find('<'); at != std::string_view::npos; at = rest.find('<')) {
+    out.add(rest.substr(0, at));
+    out.add("\\u003c");
+    rest.remove_prefix(at + 1);
+  }
+  out.add(rest);
+  out.add(whole.substr(place + kPlace.size()));
+  return std::move(out).take();
 }
 
 }  // namespace ridgeline

@@ -163,10 +163,10 @@ Extracted blocks_per_second(const ProbeResult& probe, const Gpu&) {
   return {slope(last, "blocks"), most_spread(last)};
 }
 
-}  // namespace
+using Rules = std::vector<CalibrationRule>;
 
-const std::vector<CalibrationRule>& calibration_rules() {
-  static const std::vector<CalibrationRule> rules{
+Rules rules_of_sm_and_board() {
+  return {
       {"sm.shared_bandwidth",
        "B/cycle",
        "one block an SM reading shared memory, 16 bytes a thread",
@@ -213,6 +213,11 @@ const std::vector<CalibrationRule>& calibration_rules() {
        [](const ProbeResult& p, const Gpu&) {
          return Extracted{stated(p.device, "power_limit_watts"), 0.0};
        }},
+  };
+}
+
+Rules rules_of_l2() {
+  return {
       {"l2.read_bandwidth", "TB/s", "slope of rereads of up to half the L2", {"l2_reread_clean"}, 0.10, l2_read},
       {"l2.write_bandwidth",
        "TB/s",
@@ -266,6 +271,11 @@ const std::vector<CalibrationRule>& calibration_rules() {
          const Ramp r = clean_ramp(p, gpu);
          return Extracted{kMixedNone * r.none, r.spread};
        }},
+  };
+}
+
+Rules rules_of_dram_and_launch() {
+  return {
       {"dram.capacity",
        "MiB",
        "memory as the driver states it",
@@ -326,6 +336,17 @@ const std::vector<CalibrationRule>& calibration_rules() {
          return Extracted{stated(p.context, "total_less_free_bytes") * 1e-6, 0.0};
        }},
   };
+}
+
+}  // namespace
+
+const std::vector<CalibrationRule>& calibration_rules() {
+  static const Rules rules = [] {
+    Rules all = rules_of_sm_and_board();
+    for (const Rules& more : {rules_of_l2(), rules_of_dram_and_launch()})
+      all.insert(all.end(), more.begin(), more.end());
+    return all;
+  }();
   return rules;
 }
 

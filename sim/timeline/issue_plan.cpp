@@ -21,7 +21,13 @@ class Planner {
       : program_(program),
         gpu_(gpu),
         host_(host),
-        makes_nodes_(program.trace == nullptr || !program.trace->without_gradients) {}
+        makes_nodes_(program.trace == nullptr || !program.trace->without_gradients) {
+    const auto step = program.steady_step();
+    const auto launches = static_cast<std::size_t>(std::count_if(
+        step.begin(), step.end(), [](const Action& action) { return action.kind == Action::Kind::launch; }));
+    plan_.launches.reserve(launches);
+    plan_.groups.reserve(launches);  // seldom more
+  }
 
   IssuePlan eager() {
     for (const Action& action : program_.steady_step()) {

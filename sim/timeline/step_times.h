@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sim/program/step_program.h"
+#include "sim/timeline/step_residency.h"
 #include "sim/timing/kernel_time.h"
 
 namespace ridgeline {
@@ -43,8 +44,9 @@ using CollectiveTimer = std::function<KernelTime(const Collective&)>;
 /// One entry for each launch of `program.steady_step()`, in order. Equal kernels that find equal shares of their
 /// operands in the L2 (to 1/32) are timed once. Pure: the same input gives the same times on any thread.
 /// `shared` remembers times of the same engine on the same GPU, for a program made with the LoweredOps that it belongs
-/// to.
+/// to. `residency`: of this program on this GPU, where it is known already.
 std::vector<KernelTime> time_kernels(const StepProgram& program, const TimingEngine& engine, const Gpu& gpu,
-                                     KernelTimes* shared = nullptr, const CollectiveTimer& collectives = {});
+                                     KernelTimes* shared = nullptr, const CollectiveTimer& collectives = {},
+                                     const StepResidency* residency = nullptr);
 
 }  // namespace ridgeline

@@ -80,6 +80,24 @@ double attention_rate(const AttentionWork& work, const Gpu& gpu) {
   return thirds ? rate / 3.0 : rate;
 }
 
+namespace {
+
+/// Tiles that block `i` of a head walks over under a causal mask, in one part of the keys; `shift`: keys before the
+/// first query.
+double causal_length(const AttentionWork& work, double i, double split, double steps, double shift) {
+  const bool backward = work.part == AttentionWork::Part::backward;
+  const double owned = backward ? work.tile_k : work.tile_q, walked = backward ? work.tile_q : work.tile_k;
+  if (backward) {
+    const double first = std::max(0.0, std::floor((i * owned - shift) / walked));
+    return std::max(0.0, steps - first);
+  }
+  const double length = std::min(steps, ceil_div(std::max(0.0, (i + 1.0) * owned + shift), walked));
+  const double share = ceil_div(steps, work.splits);
+  return std::clamp(length - split * share, 0.0, share);
+}
+
+}  // namespace
+
 AttentionBlocks attention_blocks(const AttentionWork& work, const Gpu& gpu, const AttentionConstants& constants) {
   const bool backward = work.part == AttentionWork::Part::backward;
   const bool flash = backend_of(work) == AttentionBackend::flash;
@@ -148,15 +166,7 @@ AttentionBlocks attention_blocks(const AttentionWork& work, const Gpu& gpu, cons
   const double shift = static_cast<double>(work.seq_k - work.seq_q);
   for (double split = 0; split < work.splits; ++split)
     for (double i = 0; i < blocks; ++i) {
-      double length;
-      if (backward) {
-        const double first = std::max(0.0, std::floor((i * owned - shift) / walked));
-        length = std::max(0.0, steps - first);
-      } else {
-        length = std::min(steps, ceil_div(std::max(0.0, (i + 1.0) * owned + shift), walked));
-        const double share = ceil_div(steps, work.splits);
-        length = std::clamp(length - split * share, 0.0, share);
-      }
+      const double length = causal_length(work, i, split, steps, shift);
       result.products += length * heads;
       result.tiles.push_back(with_masks(length, std::min(length, masked), further));
       result.units.push_back(with_masks(length, std::min(length, masked), in_step) + 1.0);

@@ -100,6 +100,25 @@ double atomic_time(double additions, double lines, double together, const L2Spec
   return additions / std::min(of_lines, of_all);
 }
 
+/// Cycles that a pass waits for the lines it asks for.
+double line_latency(const CodeConstants& code, const MemoryBoundWork& work, const Traffic& traffic, const Gpu& gpu) {
+  const double asked = traffic.requested + work.reread_bytes;
+  const double from_l1 = asked > 0.0 ? work.reread_bytes / asked : 0.0;
+  const double missed = traffic.requested > 0.0 ? traffic.missed / traffic.requested : 1.0;
+  // A request to the DRAM has passed through the L2.
+  const double dram = std::max(gpu.l2.latency.value(), gpu.dram.latency.value() * gpu.clock.sustained.value()) *
+                      (1.0 + kSlowestOfLines * std::log2(code.lines));
+  const double l2_latency = (1.0 - missed) * gpu.l2.latency.value() + missed * dram;
+  return from_l1 * gpu.sm.l1_latency.value() + (1.0 - from_l1) * l2_latency;
+}
+
+/// Seconds the DRAM takes for what misses and what is written out.
+double dram_time(const Traffic& traffic, const DramSpec& dram) {
+  const double peak = dram.bandwidth.value();
+  return traffic.missed / (peak * dram.read_efficiency) + traffic.written_out / (peak * dram.write_efficiency) +
+         2.0 * dram.turnaround * std::min(kWritesForARead * traffic.missed, traffic.written_out) / peak;
+}
+
 }  // namespace
 
 KernelTime code_time(const KernelLaunch& launch, const MemoryBoundWork& work, const Gpu& gpu, Residency residency) {
@@ -123,17 +142,7 @@ KernelTime code_time(const KernelLaunch& launch, const MemoryBoundWork& work, co
       warps * code.port_clocks * 128.0 / std::max(1.0, gpu.sm.shared_bandwidth.value()) + (staged ? 0.0 : fill);
   const double busy = std::max({issue, math, port});
   double latency = code.dependent_cycles + (staged ? fill : 0.0) + code.shared_waits * gpu.sm.shared_latency.value();
-  double l2_latency = 0.0;
-  if (code.lines > 0) {
-    const double asked = traffic.requested + work.reread_bytes;
-    const double from_l1 = asked > 0.0 ? work.reread_bytes / asked : 0.0;
-    const double missed = traffic.requested > 0.0 ? traffic.missed / traffic.requested : 1.0;
-    // A request to the DRAM has passed through the L2.
-    const double dram = std::max(gpu.l2.latency.value(), gpu.dram.latency.value() * clock) *
-                        (1.0 + kSlowestOfLines * std::log2(code.lines));
-    l2_latency = (1.0 - missed) * gpu.l2.latency.value() + missed * dram;
-    latency += from_l1 * gpu.sm.l1_latency.value() + (1.0 - from_l1) * l2_latency;
-  }
+  if (code.lines > 0) latency += line_latency(code, work, traffic, gpu);
   const double wait = latency / shared_by;
   const auto pass = [&](double resident) {
     if (resident <= 0.0) return 0.0;
@@ -151,10 +160,7 @@ KernelTime code_time(const KernelLaunch& launch, const MemoryBoundWork& work, co
   const double activity = cycles > 0.0 ? std::clamp(math * block_passes / sms / cycles, 0.0, 1.0) : 0.0;
   const double hertz = kernel_clock(gpu, launch.pipe, activity * rate.of_pipe).value();
 
-  const double peak = gpu.dram.bandwidth.value();
-  const double t_dram =
-      traffic.missed / (peak * gpu.dram.read_efficiency) + traffic.written_out / (peak * gpu.dram.write_efficiency) +
-      2.0 * gpu.dram.turnaround * std::min(kWritesForARead * traffic.missed, traffic.written_out) / peak;
+  const double t_dram = dram_time(traffic, gpu.dram);
   const double first_missed = traffic.missed - traffic.repeated_missed;
   const double t_l2 = norm(std::max(0.0, traffic.read - first_missed) / gpu.l2.read_bandwidth.value(),
                            (traffic.written - traffic.written_out) / gpu.l2.write_bandwidth.value(), kL2Overlap);

@@ -155,18 +155,21 @@ void L2Residency::visit(const KernelLaunch& launch, std::span<const Operand> ope
       });
 }
 
-std::vector<std::vector<double>> repeated_residency(std::span<const KernelLaunch> launches, int inputs, int input_sets,
-                                                    const L2Spec& l2, double partly_used) {
-  // Buffers: inputs come anew with every repetition until all sets were used; outputs and temporaries are the same each
-  // time. An untracked access is a list of tensors of its own, part of the inputs.
-  struct Buffer {
-    int operand = 0;
-    bool rotates = false;
-    double bytes = 0.0;
-    bool seen = false;
-    Sweep last{};  // within one repetition
-  };
-  std::vector<Buffer> buffers;
+namespace {
+
+/// Inputs come anew with every repetition until all sets were used; outputs and temporaries are the same each time. An
+/// untracked access is a list of tensors of its own, part of the inputs.
+struct Buffer {
+  int operand = 0;
+  bool rotates = false;
+  double bytes = 0.0;
+  bool seen = false;
+  Sweep last{};  ///< within one repetition
+};
+
+/// Of every access of every launch, the buffer it goes to, which is added to `buffers` where it is new.
+std::vector<std::vector<int>> buffers_of(std::span<const KernelLaunch> launches, int inputs,
+                                         std::vector<Buffer>& buffers) {
   // An op has a handful of operands: a list of them is quicker than a table.
   std::vector<int> operands;
   const auto place_of = [&](int operand) {
@@ -206,6 +209,15 @@ std::vector<std::vector<double>> repeated_residency(std::span<const KernelLaunch
       reads = row.size();
     }
   }
+  return keys;
+}
+
+}  // namespace
+
+std::vector<std::vector<double>> repeated_residency(std::span<const KernelLaunch> launches, int inputs, int input_sets,
+                                                    const L2Spec& l2, double partly_used) {
+  std::vector<Buffer> buffers;
+  const std::vector<std::vector<int>> keys = buffers_of(launches, inputs, buffers);
   double rotating = 0.0, fixed = 0.0;
   for (const Buffer& buffer : buffers) (buffer.rotates ? rotating : fixed) += buffer.bytes;
   const bool cold = input_sets <= 0;

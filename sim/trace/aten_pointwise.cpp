@@ -239,6 +239,59 @@ MappedOps power(const AtenCall& call, const MapContext& context) {
   return ops;
 }
 
+/// Calls that cost what others do.
+void add_alike(RuleTable& table) {
+  for (const char* name : {"aten::eq", "aten::ne", "aten::lt", "aten::le", "aten::gt", "aten::ge", "aten::logical_and",
+                           "aten::logical_or", "aten::logical_xor"})
+    table.emplace(name, binary<P::equal, P::equal, false, true>);
+  for (const char* name : {"aten::logical_and_", "aten::logical_or_", "aten::logical_xor_", "aten::bitwise_and_",
+                           "aten::bitwise_or_", "aten::bitwise_xor_"})
+    table.emplace(name, binary<P::mul, P::scale, true>);
+  for (const char* name : {"aten::bitwise_and", "aten::bitwise_or", "aten::bitwise_xor", "aten::remainder",
+                           "aten::fmod", "aten::floor_divide", "aten::atan2", "aten::hypot", "aten::polar",
+                           "aten::logaddexp", "aten::fmin", "aten::fmax", "aten::copysign"})
+    table.emplace(name, binary<P::mul, P::scale>);
+  for (const char* name : {"aten::sigmoid",     "aten::exp",
+                           "aten::log",         "aten::log2",
+                           "aten::log1p",       "aten::expm1",
+                           "aten::sin",         "aten::cos",
+                           "aten::abs",         "aten::erf",
+                           "aten::floor",       "aten::ceil",
+                           "aten::round",       "aten::sign",
+                           "aten::square",      "aten::leaky_relu",
+                           "aten::elu",         "aten::hardswish",
+                           "aten::hardsigmoid", "aten::softplus",
+                           "aten::mish",        "aten::log_sigmoid_forward",
+                           "aten::tril",        "aten::triu",
+                           "aten::bitwise_not", "aten::logical_not",
+                           "aten::isfinite",    "aten::isnan",
+                           "aten::isinf",       "aten::nan_to_num",
+                           "aten::isneginf",    "aten::isposinf",
+                           "aten::signbit",     "aten::frac",
+                           "aten::trunc",       "aten::exp2",
+                           "aten::log10",       "aten::tan",
+                           "aten::asin",        "aten::acos",
+                           "aten::atan",        "aten::sinh",
+                           "aten::cosh",        "aten::erfc",
+                           "aten::erfinv",      "aten::sinc",
+                           "aten::celu",        "aten::logit",
+                           "aten::lgamma",      "aten::digamma"})
+    table.emplace(name, unary<P::other>);
+  for (const char* name : {"aten::sigmoid_", "aten::exp_", "aten::bernoulli_", "aten::uniform_", "aten::normal_",
+                           "aten::random_", "aten::tril_", "aten::triu_", "aten::logical_not_", "aten::leaky_relu_",
+                           "aten::hardswish_", "aten::exponential_"})
+    table.emplace(name, unary_in_place<P::other>);
+  for (const char* name : {"aten::sigmoid_backward", "aten::leaky_relu_backward", "aten::elu_backward",
+                           "aten::hardswish_backward", "aten::hardsigmoid_backward", "aten::hardtanh_backward",
+                           "aten::softplus_backward", "aten::mish_backward", "aten::log_sigmoid_backward"})
+    table.emplace(name, backward_of<P::other>);
+  for (const char* name :
+       {"aten::fill_", "aten::zero_", "aten::zeros", "aten::ones", "aten::full", "aten::zeros_like", "aten::ones_like",
+        "aten::full_like", "aten::new_zeros", "aten::new_ones", "aten::new_full", "aten::scalar_tensor", "aten::fill",
+        "aten::rand", "aten::randn", "aten::rand_like", "aten::randn_like", "aten::randint"})
+    table.emplace(name, filled);
+}
+
 }  // namespace
 
 void add_pointwise_rules(RuleTable& table) {
@@ -294,55 +347,7 @@ void add_pointwise_rules(RuleTable& table) {
                 {"aten::addcmul_", several<P::other, true>},
                 {"aten::addcdiv", several<P::other, false>},
                 {"aten::addcdiv_", several<P::other, true>}});
-  for (const char* name : {"aten::eq", "aten::ne", "aten::lt", "aten::le", "aten::gt", "aten::ge", "aten::logical_and",
-                           "aten::logical_or", "aten::logical_xor"})
-    table.emplace(name, binary<P::equal, P::equal, false, true>);
-  for (const char* name : {"aten::logical_and_", "aten::logical_or_", "aten::logical_xor_", "aten::bitwise_and_",
-                           "aten::bitwise_or_", "aten::bitwise_xor_"})
-    table.emplace(name, binary<P::mul, P::scale, true>);
-  for (const char* name : {"aten::bitwise_and", "aten::bitwise_or", "aten::bitwise_xor", "aten::remainder",
-                           "aten::fmod", "aten::floor_divide", "aten::atan2", "aten::hypot", "aten::polar",
-                           "aten::logaddexp", "aten::fmin", "aten::fmax", "aten::copysign"})
-    table.emplace(name, binary<P::mul, P::scale>);
-  for (const char* name : {"aten::sigmoid",     "aten::exp",
-                           "aten::log",         "aten::log2",
-                           "aten::log1p",       "aten::expm1",
-                           "aten::sin",         "aten::cos",
-                           "aten::abs",         "aten::erf",
-                           "aten::floor",       "aten::ceil",
-                           "aten::round",       "aten::sign",
-                           "aten::square",      "aten::leaky_relu",
-                           "aten::elu",         "aten::hardswish",
-                           "aten::hardsigmoid", "aten::softplus",
-                           "aten::mish",        "aten::log_sigmoid_forward",
-                           "aten::tril",        "aten::triu",
-                           "aten::bitwise_not", "aten::logical_not",
-                           "aten::isfinite",    "aten::isnan",
-                           "aten::isinf",       "aten::nan_to_num",
-                           "aten::isneginf",    "aten::isposinf",
-                           "aten::signbit",     "aten::frac",
-                           "aten::trunc",       "aten::exp2",
-                           "aten::log10",       "aten::tan",
-                           "aten::asin",        "aten::acos",
-                           "aten::atan",        "aten::sinh",
-                           "aten::cosh",        "aten::erfc",
-                           "aten::erfinv",      "aten::sinc",
-                           "aten::celu",        "aten::logit",
-                           "aten::lgamma",      "aten::digamma"})
-    table.emplace(name, unary<P::other>);
-  for (const char* name : {"aten::sigmoid_", "aten::exp_", "aten::bernoulli_", "aten::uniform_", "aten::normal_",
-                           "aten::random_", "aten::tril_", "aten::triu_", "aten::logical_not_", "aten::leaky_relu_",
-                           "aten::hardswish_", "aten::exponential_"})
-    table.emplace(name, unary_in_place<P::other>);
-  for (const char* name : {"aten::sigmoid_backward", "aten::leaky_relu_backward", "aten::elu_backward",
-                           "aten::hardswish_backward", "aten::hardsigmoid_backward", "aten::hardtanh_backward",
-                           "aten::softplus_backward", "aten::mish_backward", "aten::log_sigmoid_backward"})
-    table.emplace(name, backward_of<P::other>);
-  for (const char* name :
-       {"aten::fill_", "aten::zero_", "aten::zeros", "aten::ones", "aten::full", "aten::zeros_like", "aten::ones_like",
-        "aten::full_like", "aten::new_zeros", "aten::new_ones", "aten::new_full", "aten::scalar_tensor", "aten::fill",
-        "aten::rand", "aten::randn", "aten::rand_like", "aten::randn_like", "aten::randint"})
-    table.emplace(name, filled);
+  add_alike(table);
 }
 
 }  // namespace ridgeline::trace

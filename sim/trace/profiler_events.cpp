@@ -107,6 +107,8 @@ struct ProfilerEventReader::State {
     throw UserError(fmt::format("{}:{}: {}", path, line, what));
   }
   Arguments read_arguments(std::string_view text);
+  void keep(Wanted kind, HostEvent event, std::optional<double> duration, std::string_view name,
+            std::string_view arguments, std::int64_t line);
 };
 
 Arguments ProfilerEventReader::State::read_arguments(std::string_view text) {
@@ -142,6 +144,50 @@ Arguments ProfilerEventReader::State::read_arguments(std::string_view text) {
     }
   }
   return result;
+}
+
+/// Adds an event to those of its kind; `duration` in microseconds, of all but samples of the memory.
+void ProfilerEventReader::State::keep(Wanted kind, HostEvent event, std::optional<double> duration,
+                                      std::string_view name, std::string_view arguments, std::int64_t line) {
+  const auto whole = [](double number) { return std::llround(std::clamp(number, -9e15, 9e15)); };
+  switch (kind) {
+    case Wanted::nothing: break;
+    case Wanted::operation: {
+      const Arguments a = read_arguments(arguments);
+      event.name = events.names.add(name);
+      events.operators.push_back({event, whole(a.external_id), line, std::string(arguments)});
+      break;
+    }
+    case Wanted::annotation:
+      event.name = events.names.add(name);
+      events.annotations.push_back(event);
+      break;
+    case Wanted::overhead: events.overheads.push_back(event); break;
+    case Wanted::runtime: {
+      const Arguments a = read_arguments(arguments);
+      event.name = events.names.add(name);
+      events.runtime.push_back({event, whole(a.correlation), whole(a.external_id)});
+      break;
+    }
+    case Wanted::kernel:
+    case Wanted::copy:
+    case Wanted::set: {
+      const Arguments a = read_arguments(arguments);
+      const auto of = kind == Wanted::kernel ? GpuEvent::Kind::kernel
+                                             : (kind == Wanted::copy ? GpuEvent::Kind::copy : GpuEvent::Kind::set);
+      if (*duration == 0) defects.add("GPU activities of no duration");
+      events.gpu.push_back({of, event.begin, event.end, events.names.add(name), whole(a.correlation),
+                            whole(a.external_id), a.stream >= 0 ? whole(a.stream) : event.thread,
+                            whole(a.grid[0] * a.grid[1] * a.grid[2]), whole(std::max(0.0, a.bytes))});
+      break;
+    }
+    case Wanted::memory: {
+      const Arguments a = read_arguments(arguments);
+      if (a.allocated >= 0 && a.device_type != 0)
+        events.memory.push_back({event.begin, whole(a.allocated), whole(a.reserved)});
+      break;
+    }
+  }
 }
 
 ProfilerEventReader::ProfilerEventReader(std::string path, Defects& defects)
@@ -198,45 +244,7 @@ void ProfilerEventReader::event(std::string_view text, std::int64_t line) {
   }
   s.first = std::min(s.first, *at);
   HostEvent event{*at, *at + duration.value_or(0), thread, 0};
-  const auto whole = [](double number) { return std::llround(std::clamp(number, -9e15, 9e15)); };
-  switch (kind) {
-    case Wanted::nothing: break;
-    case Wanted::operation: {
-      const Arguments a = s.read_arguments(arguments);
-      event.name = s.events.names.add(name);
-      s.events.operators.push_back({event, whole(a.external_id), line, std::string(arguments)});
-      break;
-    }
-    case Wanted::annotation:
-      event.name = s.events.names.add(name);
-      s.events.annotations.push_back(event);
-      break;
-    case Wanted::overhead: s.events.overheads.push_back(event); break;
-    case Wanted::runtime: {
-      const Arguments a = s.read_arguments(arguments);
-      event.name = s.events.names.add(name);
-      s.events.runtime.push_back({event, whole(a.correlation), whole(a.external_id)});
-      break;
-    }
-    case Wanted::kernel:
-    case Wanted::copy:
-    case Wanted::set: {
-      const Arguments a = s.read_arguments(arguments);
-      const auto of = kind == Wanted::kernel ? GpuEvent::Kind::kernel
-                                             : (kind == Wanted::copy ? GpuEvent::Kind::copy : GpuEvent::Kind::set);
-      if (*duration == 0) s.defects.add("GPU activities of no duration");
-      s.events.gpu.push_back({of, event.begin, event.end, s.events.names.add(name), whole(a.correlation),
-                              whole(a.external_id), a.stream >= 0 ? whole(a.stream) : thread,
-                              whole(a.grid[0] * a.grid[1] * a.grid[2]), whole(std::max(0.0, a.bytes))});
-      break;
-    }
-    case Wanted::memory: {
-      const Arguments a = s.read_arguments(arguments);
-      if (a.allocated >= 0 && a.device_type != 0)
-        s.events.memory.push_back({*at, whole(a.allocated), whole(a.reserved)});
-      break;
-    }
-  }
+  s.keep(kind, event, duration, name, arguments, line);
 }
 
 void ProfilerEventReader::device(std::string_view text) {

@@ -218,10 +218,11 @@ OpBuilder image(ImageFunction function, bool backward = false) {
   };
 }
 
-const std::map<std::string, OpBuilder, std::less<>>& builders() {
+using Builders = std::map<std::string, OpBuilder, std::less<>>;
+
+Builders builders_of_products_and_rows() {
   using F = PointwiseFunction;
-  using M = MultiTensorFunction;
-  static const std::map<std::string, OpBuilder, std::less<>> table{
+  return {
       {"mm", [](Parameters& p, DType t) -> Op { return matmul(p, t, false, false); }},
       {"addmm", [](Parameters& p, DType t) -> Op { return matmul(p, t, false, true); }},
       {"bmm", [](Parameters& p, DType t) -> Op { return matmul(p, t, true, false); }},
@@ -284,6 +285,13 @@ const std::map<std::string, OpBuilder, std::less<>>& builders() {
          const Shape s = rows_cols(p);
          return Copy{CopyKind::concatenate, t, s.rows, s.cols, 3};
        }},
+  };
+}
+
+Builders builders_of_lists_and_images() {
+  using F = PointwiseFunction;
+  using M = MultiTensorFunction;
+  return {
       {"embedding",
        [](Parameters& p, DType t) -> Op {
          Embedding e{false, t, p.size("tokens"), p.size("vocab"), p.size("hidden")};
@@ -334,6 +342,14 @@ const std::map<std::string, OpBuilder, std::less<>>& builders() {
       {"max_pool2d", image(ImageFunction::max_pool2d)},
       {"upsample_nearest2d", image(ImageFunction::upsample_nearest2d)},
   };
+}
+
+const Builders& builders() {
+  static const Builders table = [] {
+    Builders all = builders_of_products_and_rows();
+    all.merge(builders_of_lists_and_images());
+    return all;
+  }();
   return table;
 }
 

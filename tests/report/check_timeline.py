@@ -40,13 +40,8 @@ def trace_of(program, source, scenario, changes, ending):
         os.unlink(path)
 
 
-def problems_of(trace):
-    found = []
-
-    def need(holds, what):
-        if not holds and len(found) < 20:
-            found.append(what)
-
+def need_head(trace, need):
+    """What stands before the events."""
     need(isinstance(trace.get("schemaVersion"), int), "schemaVersion")
     need(isinstance(trace.get("baseTimeNanoseconds"), int), "baseTimeNanoseconds")
     need(isinstance(trace.get("distributedInfo", {}).get("rank"), int), "distributedInfo.rank")
@@ -55,6 +50,16 @@ def problems_of(trace):
     for device in devices:
         for key in ("id", "name", "totalGlobalMem", "computeMajor", "computeMinor", "numSms", "warpSize"):
             need(key in device, f"deviceProperties.{key}")
+
+
+def problems_of(trace):
+    found = []
+
+    def need(holds, what):
+        if not holds and len(found) < 20:
+            found.append(what)
+
+    need_head(trace, need)
     events = trace.get("traceEvents") or []
     need(events, "traceEvents")
 

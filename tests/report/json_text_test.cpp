@@ -10,17 +10,17 @@ namespace ridgeline {
 namespace {
 
 TEST(JsonText, ReadsBack) {
-  std::string text;
+  TextBuffer buffer;
   {
-    JsonObject object(text);
+    JsonObject object(buffer);
     object.add("whole", std::int64_t{-7}).add("large", std::numeric_limits<std::uint64_t>::max()).add("yes", true);
     object.add("small", 1.0 / 3.0).add("huge", 1.5e300).add("none", std::numeric_limits<double>::infinity());
     object.add("name", std::string("a \"quoted\"\\ \n µ \x01")).add("null", nullptr);
     object.add_members(R"("more":[1,2])");
-    object.add_with("inner", [](std::string& out) { JsonObject(out).add("a", 1).add("b", "c"); });
-    object.add_with("empty", [](std::string& out) { const JsonObject inner(out); });
+    object.add_with("inner", [](TextBuffer& out) { JsonObject(out).add("a", 1).add("b", "c"); });
+    object.add_with("empty", [](TextBuffer& out) { const JsonObject inner(out); });
   }
-  const auto json = nlohmann::json::parse(text);
+  const auto json = nlohmann::json::parse(std::move(buffer).take());
   EXPECT_EQ(json["whole"], -7);
   EXPECT_EQ(json["large"], std::numeric_limits<std::uint64_t>::max());
   EXPECT_EQ(json["yes"], true);
@@ -34,9 +34,34 @@ TEST(JsonText, ReadsBack) {
 }
 
 TEST(JsonText, BytesThatAreNoTextAreReplaced) {
-  std::string text;
-  append_json(text, std::string_view("a\xff\xfez"));
-  EXPECT_EQ(nlohmann::json::parse(text).get<std::string>(), "a\xef\xbf\xbd\xef\xbf\xbdz");
+  TextBuffer buffer;
+  append_json(buffer, std::string_view("a\xff\xfez"));
+  EXPECT_EQ(nlohmann::json::parse(std::move(buffer).take()).get<std::string>(), "a\xef\xbf\xbd\xef\xbf\xbdz");
+}
+
+// A time of whole nanoseconds is written as the double nearest to it would be.
+TEST(JsonText, ThousandthsAreWrittenAsNumbers) {
+  for (const std::int64_t value :
+       {std::int64_t{0}, std::int64_t{7}, std::int64_t{40}, std::int64_t{900}, std::int64_t{1000}, std::int64_t{1010},
+        std::int64_t{123456789}, std::int64_t{-1500}, std::int64_t{562949953421311}, std::int64_t{1} << 60}) {
+    TextBuffer as_thousandths, as_double;
+    append_thousandths(as_thousandths, value);
+    append_json(as_double, static_cast<double>(value) / 1e3);
+    EXPECT_EQ(std::move(as_thousandths).take(), std::move(as_double).take()) << value;
+  }
+}
+
+TEST(TextBuffer, GrowsAndKeepsWhatWasAdded) {
+  TextBuffer buffer(1);
+  std::string whole;
+  for (int i = 0; i < 1000; ++i) {
+    buffer.add("text");
+    buffer.add('!');
+    whole += "text!";
+    EXPECT_EQ(buffer.back(), '!');
+  }
+  EXPECT_EQ(buffer.size(), whole.size());
+  EXPECT_EQ(std::move(buffer).take(), whole);
 }
 
 }  // namespace

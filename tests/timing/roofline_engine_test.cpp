@@ -28,6 +28,15 @@ TEST_F(Roofline, bytes_over_the_datasheet_bandwidth_when_there_is_little_arithme
   EXPECT_EQ(t.limiter, Limiter::dram);
 }
 
+TEST_F(Roofline, writes_take_as_long_as_reads) {
+  KernelLaunch k = launch(1.0, 4.8e9, Pipe::fp32, DType::fp32);
+  k.writes = {{1, 9.6e9}};
+  const KernelTime t = engine.time(k, {});
+  EXPECT_DOUBLE_EQ(t.time.value(), 3e-3);
+  EXPECT_DOUBLE_EQ(t.dram_read_bytes, 4.8e9);
+  EXPECT_DOUBLE_EQ(t.dram_write_bytes, 9.6e9);
+}
+
 TEST_F(Roofline, flops_over_the_peak_of_the_pipe_and_type) {
   const double fp32 = engine.time(launch(1e12, 1.0, Pipe::fp32, DType::fp32), {}).time.value();
   const double bf16 = engine.time(launch(1e12, 1.0, Pipe::tensor_wgmma, DType::bf16), {}).time.value();

@@ -25,8 +25,8 @@ std::vector<Example> of_lists(std::string_view expected, std::initializer_list<c
   return examples;
 }
 
-std::vector<Example> examples() {
-  std::vector<Example> all{
+std::vector<Example> products_and_attention() {
+  return {
       // products
       {"mm", {half({4, 16}), half({16, 8})}, "mm 4x8x16 nn bf16"},
       {"addmm", {half({8}), half({4, 16}), tensor({16, 8}, DType::bf16, {1, 16})}, "addmm 4x8x16 nt bf16"},
@@ -71,6 +71,11 @@ std::vector<Example> examples() {
        "efficient_attention_backward 2x12x128x64 bf16"},
       {"_cudnn_attention_forward", {kHeads, kHeads, kHeads}, "cudnn_attention 2x12x128x64 bf16"},
       {"_cudnn_attention_backward", {kHeads, kHeads, kHeads, kHeads}, "cudnn_attention_backward 2x12x128x64 bf16"},
+  };
+}
+
+std::vector<Example> rows_and_indices() {
+  return {
       // rows
       {"_softmax", {kX, -1.0, 0.0}, "softmax 4x8 fp32"},
       {"_safe_softmax",
@@ -128,6 +133,11 @@ std::vector<Example> examples() {
       {"histc", {kX, 16.0}, "fill 1x16 fp32; pointwise 4x8 fp32"},
       {"bincount", {kX}, "fill 1x100 fp32; pointwise 4x8 fp32"},
       {"nonzero", {kX}, "sum 1x32 fp32; copy_to_host 1x1 int32; pointwise 1x32 fp32->int64; pointwise 1x32 int64"},
+  };
+}
+
+std::vector<Example> images() {
+  return {
       // images
       {"convolution",
        {kImage, tensor({64, 16, 3, 3}), kNone, Numbers{1, 1}, Numbers{1, 1}},
@@ -167,6 +177,11 @@ std::vector<Example> examples() {
       {"thnn_conv2d_forward",
        {kImage, tensor({64, 16, 3, 3}), Numbers{3, 3}, kNone, Numbers{1, 1}, Numbers{1, 1}},
        "conv2d 2x16x32x32 to 64, 3x3 fp32"},
+  };
+}
+
+std::vector<Example> more_images() {
+  return {
       {"_slow_conv2d_forward",
        {kImage, tensor({64, 16, 3, 3}), Numbers{3, 3}, kNone, Numbers{1, 1}, Numbers{1, 1}},
        "conv2d 2x16x32x32 to 64, 3x3 fp32"},
@@ -208,43 +223,71 @@ std::vector<Example> examples() {
       {"upsample_bilinear2d_backward",
        {tensor({2, 16, 64, 64}), Numbers{64, 64}, Numbers{2, 16, 32, 32}},
        "upsample_nearest2d_backward 2x16x64x64 fp32"},
-      // copies
-      {"copy_", {half({4, 8}), kX}, "cast 4x8 fp32->bf16"},
-      {"_to_copy", {kX, std::string("bf16")}, "cast 4x8 fp32->bf16", {half({4, 8})}},
-      {"clone", {tensor({2, 3, 4, 8}, DType::fp32, {96, 8, 24, 1}), 0.0}, "copy 24x8 fp32"},
-      {"select_backward", {kX, Numbers{4, 6, 8}, 1.0, 0.0}, "fill 24x8 fp32; copy 4x8 fp32"},
-      {"slice_backward", {kX, Numbers{4, 16}, 1.0, 0.0, 8.0, 1.0}, "fill 4x16 fp32; copy 4x8 fp32"},
-      {"constant_pad_nd", {kX, Numbers{1, 2}, 0.0}, "fill 4x11 fp32; copy 4x8 fp32"},
-      {"repeat", {kX, Numbers{2, 1, 1}}, "pointwise 2x32 fp32"},
-      {"_local_scalar_dense", {tensor({})}, "copy_to_host 1x1 fp32"},
-      // reductions
-      {"sum", {kX, Numbers{0}, 1.0}, "sum 4x8 fp32"},
-      {"mean", {kX, Numbers{-1}}, "mean 4x8 fp32"},
-      {"amax", {kX, Numbers{1}}, "sum 4x8 fp32"},
-      {"amin", {kX, Numbers{1}}, "sum 4x8 fp32"},
-      {"var", {kX, Numbers{1}}, "mean 4x8 fp32"},
-      {"var_mean", {kX, Numbers{1}}, "mean 4x8 fp32"},
-      {"std", {kX, Numbers{1}}, "mean 4x8 fp32"},
-      {"logsumexp", {kX, Numbers{1}}, "sum 4x8 fp32"},
-      {"_adaptive_avg_pool2d", {kX}, "pointwise 4x8 fp32"},
-      {"cumsum", {kX, 1.0}, "cumsum 4x8 fp32"},
-      {"cumprod", {kX, 0.0}, "cumsum 4x8 fp32"},
-      {"linalg_vector_norm", {kX, 2.0}, "linalg_vector_norm 1x32 fp32"},
-      {"norm", {kX, 2.0}, "linalg_vector_norm 1x32 fp32"},
-      // point-wise
-      {"gelu", {kX, std::string("tanh")}, "gelu_tanh 4x8 fp32"},
-      {"gelu_", {kX}, "gelu 4x8 fp32"},
-      {"gelu_backward", {kX, kX, std::string("none")}, "gelu_backward 4x8 fp32,fp32->fp32"},
-      {"masked_fill", {kX, mask({4, 8}), 0.0}, "masked_fill 4x8 fp32,bool->fp32"},
-      {"masked_fill_", {kX, mask({4, 8}), 0.0}, "pointwise 4x8 fp32,bool->fp32"},
-      {"native_dropout_backward", {kX, mask({4, 8}), 1.1}, "native_dropout_backward 4x8 fp32,bool->fp32"},
-      {"_amp_update_scale_", {tensor({1}), kNone, tensor({1})}, "pointwise 1x1 fp32,fp32->fp32"},
-      {"arange", {16.0}, "arange 1x16 int64"},
-      {"gather", {kX, 1.0, indices({4, 1})}, "gather 4x1 int64->fp32"},
-      {"where", {mask({4, 8}), kX, kX}, "pointwise 4x8 bool,fp32,fp32->fp32"},
-      // lists
-      {"cat", {TensorList{kX, kX, kX}, 1.0}, "cat 4x8 fp32"},
-      {"stack", {TensorList{tensor({}), tensor({})}}, "cat 1x1 fp32"}};
+  };
+}
+
+std::vector<Example> copies_and_the_rest() {
+  return {// copies
+          {"copy_", {half({4, 8}), kX}, "cast 4x8 fp32->bf16"},
+          {"_to_copy", {kX, std::string("bf16")}, "cast 4x8 fp32->bf16", {half({4, 8})}},
+          {"clone", {tensor({2, 3, 4, 8}, DType::fp32, {96, 8, 24, 1}), 0.0}, "copy 24x8 fp32"},
+          {"select_backward", {kX, Numbers{4, 6, 8}, 1.0, 0.0}, "fill 24x8 fp32; copy 4x8 fp32"},
+          {"slice_backward", {kX, Numbers{4, 16}, 1.0, 0.0, 8.0, 1.0}, "fill 4x16 fp32; copy 4x8 fp32"},
+          {"constant_pad_nd", {kX, Numbers{1, 2}, 0.0}, "fill 4x11 fp32; copy 4x8 fp32"},
+          {"repeat", {kX, Numbers{2, 1, 1}}, "pointwise 2x32 fp32"},
+          {"_local_scalar_dense", {tensor({})}, "copy_to_host 1x1 fp32"},
+          // reductions
+          {"sum", {kX, Numbers{0}, 1.0}, "sum 4x8 fp32"},
+          {"mean", {kX, Numbers{-1}}, "mean 4x8 fp32"},
+          {"amax", {kX, Numbers{1}}, "sum 4x8 fp32"},
+          {"amin", {kX, Numbers{1}}, "sum 4x8 fp32"},
+          {"var", {kX, Numbers{1}}, "mean 4x8 fp32"},
+          {"var_mean", {kX, Numbers{1}}, "mean 4x8 fp32"},
+          {"std", {kX, Numbers{1}}, "mean 4x8 fp32"},
+          {"logsumexp", {kX, Numbers{1}}, "sum 4x8 fp32"},
+          {"_adaptive_avg_pool2d", {kX}, "pointwise 4x8 fp32"},
+          {"cumsum", {kX, 1.0}, "cumsum 4x8 fp32"},
+          {"cumprod", {kX, 0.0}, "cumsum 4x8 fp32"},
+          {"linalg_vector_norm", {kX, 2.0}, "linalg_vector_norm 1x32 fp32"},
+          {"norm", {kX, 2.0}, "linalg_vector_norm 1x32 fp32"},
+          // point-wise
+          {"gelu", {kX, std::string("tanh")}, "gelu_tanh 4x8 fp32"},
+          {"gelu_", {kX}, "gelu 4x8 fp32"},
+          {"gelu_backward", {kX, kX, std::string("none")}, "gelu_backward 4x8 fp32,fp32->fp32"},
+          {"masked_fill", {kX, mask({4, 8}), 0.0}, "masked_fill 4x8 fp32,bool->fp32"},
+          {"masked_fill_", {kX, mask({4, 8}), 0.0}, "pointwise 4x8 fp32,bool->fp32"},
+          {"native_dropout_backward", {kX, mask({4, 8}), 1.1}, "native_dropout_backward 4x8 fp32,bool->fp32"},
+          {"_amp_update_scale_", {tensor({1}), kNone, tensor({1})}, "pointwise 1x1 fp32,fp32->fp32"},
+          {"arange", {16.0}, "arange 1x16 int64"},
+          {"gather", {kX, 1.0, indices({4, 1})}, "gather 4x1 int64->fp32"},
+          {"where", {mask({4, 8}), kX, kX}, "pointwise 4x8 bool,fp32,fp32->fp32"},
+          // lists
+          {"cat", {TensorList{kX, kX, kX}, 1.0}, "cat 4x8 fp32"},
+          {"stack", {TensorList{tensor({}), tensor({})}}, "cat 1x1 fp32"}};
+}
+
+void add_lists(std::vector<Example>& all) {
+  const auto add = [&](std::vector<Example> more) { all.insert(all.end(), more.begin(), more.end()); };
+  add(of_lists("foreach_add_scalar", {"_foreach_add_", "_foreach_add", "_foreach_sub_", "_foreach_sub"}));
+  add(of_lists("foreach_mul",
+               {"_foreach_mul_", "_foreach_mul", "_foreach_neg_", "_foreach_zero_", "_foreach_clamp_min_"}));
+  add(of_lists("foreach_div", {"_foreach_div_", "_foreach_div"}));
+  add(of_lists("foreach_lerp", {"_foreach_lerp_"}));
+  add(of_lists("foreach_addcmul", {"_foreach_addcmul_"}));
+  add(of_lists("foreach_addcdiv", {"_foreach_addcdiv_"}));
+  add(of_lists("foreach_sqrt", {"_foreach_sqrt", "_foreach_sqrt_", "_foreach_rsqrt", "_foreach_rsqrt_",
+                                "_foreach_reciprocal", "_foreach_reciprocal_", "_foreach_neg", "_foreach_abs"}));
+  add(of_lists("foreach_add", {"_foreach_maximum_"}));
+  add(of_lists("foreach_copy", {"_foreach_copy_"}));
+  add(of_lists("foreach_norm", {"_foreach_norm"}));
+  add(of_lists("amp_foreach_unscale", {"_amp_foreach_non_finite_check_and_unscale_"}));
+  add(of_lists("fused_adamw", {"_fused_adamw_"}));
+  add(of_lists("fused_adam", {"_fused_adam_"}));
+  add(of_lists("fused_sgd", {"_fused_sgd_"}));
+}
+
+/// Calls that differ in their names alone.
+void add_of_one_kind(std::vector<Example>& all) {
   const auto add = [&](std::vector<Example> more) { all.insert(all.end(), more.begin(), more.end()); };
   for (const char* name : {"argmax", "argmin", "all", "any", "max", "min", "prod"})
     all.push_back({name, {kX}, "sum 1x32 fp32"});
@@ -307,22 +350,14 @@ std::vector<Example> examples() {
                          "logical_or_", "logical_xor_", "bitwise_and_", "bitwise_or_",  "bitwise_xor_"}));
   for (const char* name : {"eq", "ne", "lt", "le", "gt", "ge", "logical_and", "logical_or", "logical_xor"})
     all.push_back({name, {kX, kX}, "eq 4x8 fp32,fp32->bool"});
-  add(of_lists("foreach_add_scalar", {"_foreach_add_", "_foreach_add", "_foreach_sub_", "_foreach_sub"}));
-  add(of_lists("foreach_mul",
-               {"_foreach_mul_", "_foreach_mul", "_foreach_neg_", "_foreach_zero_", "_foreach_clamp_min_"}));
-  add(of_lists("foreach_div", {"_foreach_div_", "_foreach_div"}));
-  add(of_lists("foreach_lerp", {"_foreach_lerp_"}));
-  add(of_lists("foreach_addcmul", {"_foreach_addcmul_"}));
-  add(of_lists("foreach_addcdiv", {"_foreach_addcdiv_"}));
-  add(of_lists("foreach_sqrt", {"_foreach_sqrt", "_foreach_sqrt_", "_foreach_rsqrt", "_foreach_rsqrt_",
-                                "_foreach_reciprocal", "_foreach_reciprocal_", "_foreach_neg", "_foreach_abs"}));
-  add(of_lists("foreach_add", {"_foreach_maximum_"}));
-  add(of_lists("foreach_copy", {"_foreach_copy_"}));
-  add(of_lists("foreach_norm", {"_foreach_norm"}));
-  add(of_lists("amp_foreach_unscale", {"_amp_foreach_non_finite_check_and_unscale_"}));
-  add(of_lists("fused_adamw", {"_fused_adamw_"}));
-  add(of_lists("fused_adam", {"_fused_adam_"}));
-  add(of_lists("fused_sgd", {"_fused_sgd_"}));
+}
+
+std::vector<Example> examples() {
+  std::vector<Example> all = products_and_attention();
+  for (const auto& more : {rows_and_indices(), images(), more_images(), copies_and_the_rest()})
+    all.insert(all.end(), more.begin(), more.end());
+  add_of_one_kind(all);
+  add_lists(all);
   return all;
 }
 

@@ -1,0 +1,37 @@
+// What each launch of the steady step finds in the L2. Programs that touch the same bytes in the same order find the
+// same, whatever the speed of the chip: so a sweep over clocks and bandwidths works it out once.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "sim/program/step_program.h"
+
+namespace ridgeline {
+
+/// Entries are the launches of StepProgram::steady_step(), in order.
+struct StepResidency {
+  std::vector<std::uint64_t> packed;  ///< of each launch: equal for equal shares
+  std::vector<double> shares;         ///< that hit, to 1/32, of all accesses of all launches: reads, then writes
+  std::vector<std::uint32_t> begin;   ///< of each launch in `shares`, and their end
+  [[nodiscard]] std::span<const double> of(std::size_t launch) const {
+    return std::span(shares).subspan(begin[launch], begin[launch + 1] - begin[launch]);
+  }
+  [[nodiscard]] std::uint64_t bytes() const {
+    return packed.size() * sizeof packed[0] + shares.size() * sizeof shares[0] + begin.size() * sizeof begin[0];
+  }
+};
+
+/// Of a program on a chip with this L2.
+StepResidency residency_of_step(const StepProgram& program, const L2Spec& l2);
+
+/// Two of one op trace that are equal here have the same StepResidency.
+struct ResidencyKey {
+  std::uint64_t accesses = 0;                     ///< hash of what the launches touch, in their order
+  double capacity = 0.0, full = 0.0, none = 0.0;  ///< of the L2 and its ramp
+  bool operator==(const ResidencyKey&) const = default;
+};
+ResidencyKey residency_key(const StepProgram& program, const L2Spec& l2);
+
+}  // namespace ridgeline

@@ -1,0 +1,41 @@
+// Which points of a sweep its constraints allow.
+#include <gtest/gtest.h>
+
+#include "sim/study/sweep_point.h"
+
+namespace ridgeline {
+namespace {
+
+SweepPoint point(double watts, double samples_per_s) {
+  SweepPoint point;
+  point.fits = true;
+  point.metrics[static_cast<std::size_t>(Metric::power)] = watts;
+  point.metrics[static_cast<std::size_t>(Metric::samples_per_s)] = samples_per_s;
+  return point;
+}
+
+TEST(SweepConstraints, BelowAllowsNoMoreAndAboveNoLess) {
+  Sweep sweep;
+  sweep.constraints = {{Metric::power, 200.0, {}}, {Metric::samples_per_s, {}, 100.0}};
+  EXPECT_TRUE(is_allowed(point(199.0, 101.0), sweep));
+  EXPECT_TRUE(is_allowed(point(200.0, 100.0), sweep));
+  EXPECT_FALSE(is_allowed(point(201.0, 101.0), sweep));
+  EXPECT_FALSE(is_allowed(point(199.0, 99.0), sweep));
+  sweep.constraints = {{Metric::power, 200.0, 100.0}};
+  EXPECT_TRUE(is_allowed(point(150.0, 0.0), sweep));
+  EXPECT_FALSE(is_allowed(point(50.0, 0.0), sweep));
+  EXPECT_FALSE(is_allowed(point(250.0, 0.0), sweep));
+}
+
+TEST(SweepConstraints, WhatDoesNotFitOrRunIsNotAllowed) {
+  const Sweep sweep;
+  EXPECT_TRUE(is_allowed(point(1.0, 1.0), sweep));
+  SweepPoint full = point(1.0, 1.0), broken = full;
+  full.fits = false;
+  broken.error = "cannot run";
+  EXPECT_FALSE(is_allowed(full, sweep));
+  EXPECT_FALSE(is_allowed(broken, sweep));
+}
+
+}  // namespace
+}  // namespace ridgeline

@@ -1,0 +1,67 @@
+// Tiles that a fused attention kernel works on, counted by hand, and what it writes.
+#include <gtest/gtest.h>
+
+#include "sim/hardware/load_gpu.h"
+#include "sim/timing/analytic_engine.h"
+#include "sim/timing/attention_law.h"
+
+namespace ridgeline {
+namespace {
+
+AttentionWork work(bool causal, AttentionWork::Part part = AttentionWork::Part::forward) {
+  return {.part = part,
+          .type = DType::bf16,
+          .batch = 2,
+          .heads = 3,
+          .seq_q = 512,
+          .seq_k = 512,
+          .head_dim = 64,
+          .causal = causal,
+          .tile_q = 128,
+          .tile_k = 128};
+}
+AttentionBlocks blocks_of(const AttentionWork& work) {
+  return attention_blocks(work, load_gpu("nvidia-h200-sxm-141gb"), attention_constants(attention_class_of(work)));
+}
+
+// Four by four tiles of each of six heads; under a causal mask those on the diagonal and below it.
+TEST(AttentionBlocks, ACausalMaskLeavesTheDiagonalAndWhatIsBelow) {
+  EXPECT_DOUBLE_EQ(blocks_of(work(false)).products, 6 * 16);
+  EXPECT_DOUBLE_EQ(blocks_of(work(true)).products, 6 * (1 + 2 + 3 + 4));
+  EXPECT_DOUBLE_EQ(blocks_of(work(true, AttentionWork::Part::backward)).products, 6 * (4 + 3 + 2 + 1));
+}
+
+TEST(AttentionBlocks, LaterQueriesWalkOverMoreKeys) {
+  const AttentionBlocks blocks = blocks_of(work(true));
+  ASSERT_EQ(blocks.tiles.size(), 4u);
+  for (std::size_t i = 1; i < 4; ++i) EXPECT_GE(blocks.tiles[i], blocks.tiles[i - 1] + 1.0) << i;
+  EXPECT_GE(blocks.tiles[0], 1.0);
+}
+
+// Queries that come 256 positions after the first key see two more tiles each.
+TEST(AttentionBlocks, QueriesBehindAPrefixSeeItWhole) {
+  AttentionWork later = work(true);
+  later.seq_q = 256;
+  EXPECT_DOUBLE_EQ(blocks_of(later).products, 6 * (3 + 4));
+}
+
+TEST(AttentionTraffic, WhatMissesIsReadAndWritten) {
+  const Gpu gpu = load_gpu("nvidia-h200-sxm-141gb");
+  KernelLaunch launch;
+  launch.work = work(false);
+  launch.grid = {4, 6, 1};
+  launch.pipe = Pipe::tensor_wgmma;
+  launch.type = DType::bf16;
+  launch.reads = {{0, 3e6}, {1, 2e6}};
+  launch.writes = {{2, 1e6}};
+  const AnalyticEngine engine(gpu);
+  const KernelTime cold = engine.time(launch, std::vector{0.0, 0.0, 0.0});
+  EXPECT_GE(cold.dram_read_bytes, 5e6);
+  EXPECT_DOUBLE_EQ(cold.dram_write_bytes, 1e6);
+  const KernelTime held = engine.time(launch, std::vector{1.0, 1.0, 1.0});
+  EXPECT_LT(held.dram_read_bytes, cold.dram_read_bytes);
+  EXPECT_DOUBLE_EQ(held.dram_write_bytes, 0.0);
+}
+
+}  // namespace
+}  // namespace ridgeline
