@@ -11,6 +11,9 @@ namespace ridgeline {
 namespace {
 
 constexpr std::array kNewestFirst{"pytorch-2.11", "pytorch-2.11-cuda-12.6", "pytorch-2.0", "pytorch-1.13"};
+/// That recordings may name by their toolkit, besides.
+constexpr std::array kRecordedNewestFirst{"pytorch-2.11", "pytorch-2.11-cuda-12.6", "pytorch-2.5", "pytorch-2.1",
+                                          "pytorch-2.0",  "pytorch-1.13",           "pytorch-1.7"};
 
 /// 75 of 7.5.
 long in_tenths(double capability) { return std::lround(10.0 * capability); }
@@ -39,6 +42,16 @@ std::string default_software(const Gpu& gpu) {
   for (const Software& software : all)
     if (has_code_for(software, gpu)) return software.name;
   return kNewestFirst.front();
+}
+
+std::string software_of_toolkit(double cuda, const Gpu& gpu) {
+  constexpr double kRounding = 1e-3;  // 12.4 of tenths
+  if (cuda > 0.0)
+    for (const char* const name : kRecordedNewestFirst)
+      if (const Software software = load_software(name);
+          software.cuda <= cuda + kRounding && has_code_for(software, gpu))
+        return name;
+  return default_software(gpu);
 }
 
 }  // namespace ridgeline

@@ -86,6 +86,7 @@ class ProfileReplay {
     result_.format = Format::pytorch_profiler;
     result_.defects = std::move(defects);
     result_.memory_known = false;
+    builder_.context.same_library = device_.same_library;
   }
 
   Replayable run() {
