@@ -44,14 +44,14 @@ std::optional<Pair> find_pair(std::string_view& text) {
 Instructions instructions_of(std::string_view name) {
   if (has(name, "nvjet") || has(name, "warpgroupsize")) return Instructions::wgmma;
   if (!has(name, "gemm") || has(name, "splitKreduce")) return Instructions::none;
-  if (has(name, "_sgemm_") || has(name, "simt")) return Instructions::simt;
+  if (has(name, "_sgemm_") || has(name, "simt") || has(name, "ffma")) return Instructions::simt;
   for (const std::string_view part : {"tensorop", "s884gemm", "h884gemm", "s1688gemm", "h1688gemm", "s16816gemm",
                                       "h16816gemm", "tensor16x8x", "tensor8x8x"})
     if (has(name, part)) return Instructions::mma_sync;
   return Instructions::none;
 }
 
-constexpr std::int64_t kLargestSide = 512;
+constexpr std::int64_t kLargestSide = 512, kSideUnit = 8;
 
 }  // namespace
 
@@ -63,8 +63,8 @@ LibraryKernel library_kernel_of(std::string_view name) {
   std::string_view rest = name.substr(0, name.find('>'));
   if (const auto tile_size = rest.find("tilesize"); tile_size != rest.npos) rest.remove_prefix(tile_size);
   const auto tile = find_pair(rest);
-  if (!tile || tile->first < 1 || tile->second < 1 || tile->first > kLargestSide || tile->second > kLargestSide)
-    return kernel;
+  const auto is_side = [](std::int64_t side) { return side > 0 && side <= kLargestSide && side % kSideUnit == 0; };
+  if (!tile || !is_side(tile->first) || !is_side(tile->second)) return kernel;
   if (!rest.empty() && rest.front() == 'x') {  // "tilesize128x128x64", "128x64x8"
     std::from_chars(rest.data() + 1, rest.data() + rest.size(), kernel.k);
     if (const auto stages = rest.find("stage"); stages != rest.npos && !has(rest.substr(stages), "stages"))
