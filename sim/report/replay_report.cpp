@@ -121,9 +121,10 @@ std::string replay_text(const std::string& file, const ReplayResult& r, Notes no
           out;
   if (const auto lost = r.defects.counts.find(std::string(trace::kLaunchesWithoutKernel));
       lost != r.defects.counts.end() && lost->second > r.measured.kernels)
-    out = fmt::format("MOST KERNELS ARE NOT IN THE TRACE: of {} launches {} left none (captured into a CUDA graph, or not "
-                      "recorded)\n",
-                      lost->second + r.measured.kernels, lost->second) +
+    out = fmt::format(
+              "MOST KERNELS ARE NOT IN THE TRACE: of {} launches {} left none (captured into a CUDA graph, or not "
+              "recorded)\n",
+              lost->second + r.measured.kernels, lost->second) +
           out;
   if (!r.info.title.empty()) fmt::format_to(to, "  {}\n", r.info.title);
   if (!r.measured.which_step.empty()) fmt::format_to(to, "  step: {}\n", r.measured.which_step);

@@ -23,8 +23,8 @@ enum class Layout : std::uint8_t { nn, nt, tn, tt };
 /// one of two). At most one can be.
 enum class SparseOperand : std::uint8_t { none, a, b };
 
-/// The library's kernel that a recording names for a product: its instructions and its tile of the result's rows and
-/// columns. Where the product runs is as one finds in the name; `m` = 0: not recorded, the library's choice is predicted.
+/// The library's kernel that a recording names for a product: its instructions and its tile, rows by columns of the
+/// result. `m` = 0: not recorded; the library's choice is predicted then.
 struct LibraryKernel {
   enum class Instructions : std::uint8_t { none, wgmma, mma_sync, simt };
   Instructions instructions = Instructions::none;

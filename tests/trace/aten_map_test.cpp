@@ -60,13 +60,13 @@ TEST(AtenMap, APythonNumberBesideATensorIsNoTensor) {
     EXPECT_EQ(described({"mul_", {half({4, 8}), number}, ""}), described({"mul_", {half({4, 8}), 2.0}, ""}));
   }
   EXPECT_NE(described({"mul", {tensor({1}), tensor({1}, DType::int64)}, ""}),
-            described({"mul", {tensor({1}), 2.0}, ""})) << "a tensor of one dimension is one";
+            described({"mul", {tensor({1}), 2.0}, ""}))
+      << "a tensor of one dimension is one";
 }
 
 TEST(AtenMap, AnInputGradientThatNoKernelComputedWasNotAskedFor) {
-  AtenCall call = call_of({"cudnn_convolution_backward",
-                           {tensor({2, 16, 32, 32}), tensor({2, 64, 32, 32}), tensor({64, 16, 3, 3})},
-                           ""});
+  AtenCall call = call_of(
+      {"cudnn_convolution_backward", {tensor({2, 16, 32, 32}), tensor({2, 64, 32, 32}), tensor({64, 16, 3, 3})}, ""});
   const auto operations = [&](std::initializer_list<const char*> kernels) {
     call.kernels.clear();
     for (const char* name : kernels) call.kernels.push_back({name, 1e-6});

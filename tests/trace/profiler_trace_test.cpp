@@ -95,8 +95,7 @@ TEST(ProfilerTrace, AnEmptyListOfEventsIsCalledOne) {
 
 TEST(ProfilerTrace, KernelsOfEarlierYearsDateTheToolkit) {
   const auto toolkit = [](const std::string& kernel, const char* category) {
-    std::string text =
-        TraceText().op(0, 60, "aten::mm", kMatrixArguments).launch(10, 100, 50, kernel).text();
+    std::string text = TraceText().op(0, 60, "aten::mm", kMatrixArguments).launch(10, 100, 50, kernel).text();
     const std::string from = "\"cat\": \"kernel\"";
     text.replace(text.find(from), from.size(), fmt::format("\"cat\": \"{}\"", category));
     const std::string path = temporary_path("dated.json");
