@@ -10,6 +10,7 @@
 #include "sim/answer/carried_time.h"
 #include "sim/hierarchy/make_engine.h"
 #include "sim/kernels/attention_choice.h"
+#include "sim/scenario/stack_notes.h"
 #include "sim/trace/read_recording.h"
 #include "sim/units/user_error.h"
 #include "sim/workload/repeated_range.h"
@@ -109,16 +110,6 @@ void note_other_cuda(const RecordedWorkload& workload, const Software& software,
                   software.title));
 }
 
-/// Libraries choose among one generation's kernels by the GPU's capability and their version: what the recording names
-/// then runs here too.
-bool runs_same_library(const RecordedWorkload& workload, const Scenario& s) {
-  if (!workload.recorded_on) return false;
-  const Gpu& on = *workload.recorded_on;
-  const double recorded = workload.file->toolkit();
-  return on.compute_major == s.gpu.compute_major && on.compute_minor == s.gpu.compute_minor &&
-         (recorded <= 0.0 || std::floor(recorded) == std::floor(s.software.cuda));
-}
-
 using TimesByClass = std::array<Seconds, kTimeClasses>;
 
 /// Predicted times of the recorded calls of the steady step; calls outside it stay without an entry.
@@ -180,8 +171,7 @@ trace::Replayable replayable_of(const Scenario& s, std::string_view engine) {
   trace::Replayable recorded = workload.file->made_for([&](const trace::RecordedGpu&) {
     const Gpu& on = workload.recorded_on ? *workload.recorded_on : s.gpu;
     return trace::RecordedDevice{on.dram.bandwidth.value() * on.dram.read_efficiency, on.launch.kernel_fixed.value(),
-                                 carried_bytes(on, s.gpu, s.software, std::string(engine)),
-                                 runs_same_library(workload, s)};
+                                 carried_bytes(on, s.gpu, s.software, std::string(engine)), runs_recorded_library(s)};
   });
   if (recorded.recorded.empty()) describe_calls(recorded);
   OpTrace& trace = recorded.recording.trace;
