@@ -151,6 +151,7 @@ Menus that no committed profile carries (`sim/kernels/tile_menu.cpp`, `sim/kerne
 |---|---|---|
 | kAmpereHalf, kHalfAlign4, kHalfAlign2, kTf32, kTf32Align4, kSimt on Ampere and Ada | 44 | kernels that cuBLAS 13 has for sm80, as an H200 ran them; each also turned round |
 | kTwoBuffers, kSimtTwoBuffers: Volta and Turing | 10 | published kernel names (volta_s884gemm, turing_s1688gemm, sgemm) |
+| kVoltaTiles: fp32 convolutions on Volta and Turing | 3 | published kernel names (volta_scudnn_128x128 and 128x64 of a ResNet-50's trace in pytorch/kineto) |
 | batched fp32 on Ampere | 1 | 138 kernel names of an A100 (NeuSight) |
 | attention | all | FlashAttention's and PyTorch's sources: tiles by head size; cuDNN's by names of an H200's kernels |
 | Runs: layouts and modes of a Hopper kernel | 4 an entry | the rows above, with the rule that `hopper_menus.h` states; no program makes them |

@@ -10,6 +10,7 @@
 #include "sim/answer/carried_time.h"
 #include "sim/hierarchy/make_engine.h"
 #include "sim/kernels/attention_choice.h"
+#include "sim/scenario/stack_notes.h"
 #include "sim/trace/read_recording.h"
 #include "sim/units/user_error.h"
 #include "sim/workload/repeated_range.h"
@@ -170,7 +171,7 @@ trace::Replayable replayable_of(const Scenario& s, std::string_view engine) {
   trace::Replayable recorded = workload.file->made_for([&](const trace::RecordedGpu&) {
     const Gpu& on = workload.recorded_on ? *workload.recorded_on : s.gpu;
     return trace::RecordedDevice{on.dram.bandwidth.value() * on.dram.read_efficiency, on.launch.kernel_fixed.value(),
-                                 carried_bytes(on, s.gpu, s.software, std::string(engine))};
+                                 carried_bytes(on, s.gpu, s.software, std::string(engine)), runs_recorded_library(s)};
   });
   if (recorded.recorded.empty()) describe_calls(recorded);
   OpTrace& trace = recorded.recording.trace;

@@ -15,4 +15,8 @@ bool has_code_for(const Software& software, const Gpu& gpu);
 /// capability have one default, whatever they are called.
 std::string default_software(const Gpu& gpu);
 
+/// The newest that is not newer than a recording's CUDA toolkit (12.4) and has code for the chip; without one, or with
+/// a toolkit of 0, default_software.
+std::string software_of_toolkit(double cuda, const Gpu& gpu);
+
 }  // namespace ridgeline

@@ -120,6 +120,19 @@ std::vector<ConvolutionKernel> tensor_convolutions(const ConvolutionProblem& pro
   return candidates.take();
 }
 
+namespace {
+
+/// Products of gathered panels that only GPUs without TF32 run in every direction.
+void consider_volta(Candidates& choice, const GemmWork& work) {
+  const bool weights = work.gathering.role == Role::weight_gradient;
+  const auto splits = weights ? std::span<const int>(kSplits) : std::span<const int>(kWhole);
+  for (const ConvolutionTile& tile : kVoltaTiles) choice.consider(work, tile, splits, kLeastTiledSteps);
+  if (work.gathering.role == Role::forward) return;  // has the others already
+  for (const ConvolutionTile& tile : kCudaCoreTiles) choice.consider(work, tile, splits, kLeastTiledSteps);
+}
+
+}  // namespace
+
 std::vector<ConvolutionKernel> cuda_core_convolutions(const ConvolutionProblem& problem, const ConvolutionBytes& bytes,
                                                       const Gpu& gpu) {
   const ConvolutionProblem& p = problem;
@@ -163,6 +176,7 @@ std::vector<ConvolutionKernel> cuda_core_convolutions(const ConvolutionProblem& 
       break;
     }
   }
+  if (is_before_ampere(gpu.architecture) && !work.gathering.indexed) consider_volta(choice, work);
   std::vector<ConvolutionKernel> kernels = choice.take();
   if (kernels.empty()) throw std::invalid_argument(fmt::format("no convolution kernel fits an SM of {}", gpu.name));
   return kernels;

@@ -4,6 +4,7 @@
 #include <array>
 #include <span>
 
+#include "sim/hardware/gpu.h"
 #include "sim/launch/kernel_launch.h"
 
 namespace ridgeline {
@@ -52,7 +53,17 @@ inline constexpr std::array kMmaTf32Tiles{
 inline constexpr std::array kCudaCoreTiles{ConvolutionTile{32, 32, 8, 64, 80, 6},
                                            ConvolutionTile{128, 32, 8, 128, 122, 15},
                                            ConvolutionTile{256, 64, 8, 128, 254, 30}};
+/// Before Ampere, where fp32 convolutions have no other pipe, cuDNN has products of more tiles, in all directions
+/// (names of volta_scudnn kernels and their launches in published traces of a ResNet-50 on a Tesla V100).
+inline constexpr std::array kVoltaTiles{ConvolutionTile{128, 128, 8, 256, 122, 16},
+                                        ConvolutionTile{128, 64, 8, 128, 122, 12},
+                                        ConvolutionTile{64, 128, 8, 128, 122, 12}};
 inline constexpr ConvolutionTile kScatteredImages{64, 32, 8, 64, 120, 6}, kScatteredWeights{32, 32, 8, 64, 120, 6};
+
+/// Whether cuDNN has kVoltaTiles for the chip, and Winograd's form in every direction.
+inline bool is_before_ampere(Architecture architecture) {
+  return architecture == Architecture::volta || architecture == Architecture::turing;
+}
 
 /// Of kernels on tensor cores.
 inline std::span<const ConvolutionTile> tensor_tiles(Gathering::Role role, GemmWork::Family family, bool half) {

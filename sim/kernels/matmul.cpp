@@ -12,6 +12,7 @@
 #include "sim/kernels/gemm_selection.h"
 #include "sim/kernels/memory_bound_launch.h"
 #include "sim/kernels/product_ways.h"
+#include "sim/kernels/recorded_kernel.h"
 #include "sim/kernels/scaled_product.h"
 #include "sim/kernels/small_tiles.h"
 #include "sim/kernels/vector_product.h"
@@ -61,6 +62,14 @@ LoweredOp lower_matmul(const Matmul& op, const Gpu& gpu, const Software& softwar
   if (fuses_bias) reads.push_back({.operand = 2, .bytes = n * element});
   if (op.bias && !fuses_bias) reads.push_back({.operand = output, .bytes = batch * m * n * element});
   const std::vector<Access> writes{{.operand = output, .bytes = batch * m * n * element}};
+  if (op.ran.m > 0) {
+    GemmWork recorded = gemm_problem(op, gpu);
+    recorded.bias = fuses_bias;
+    if (auto alone = menu_of_recorded(op.ran, recorded, gpu)) {
+      append_fastest(lowered.launches, {recorded, std::move(alone), {}}, gpu, std::move(reads), writes);
+      return lowered;
+    }
+  }
   if (is_vector_product(op, gpu)) {
     append_vector_product(lowered.launches, op, gpu, std::move(reads), writes);
     return lowered;

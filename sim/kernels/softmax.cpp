@@ -108,14 +108,16 @@ KernelLaunch rereading_forward(const Softmax& op, std::int64_t threads, bool thr
                               .crowded_as_here = through_l1});
 }
 
-KernelLaunch forward(const Softmax& op, bool keeps_long_rows) {
+KernelLaunch forward(const Softmax& op, bool keeps_long_rows, bool fills_blocks) {
   const auto elements = static_cast<double>(op.rows * op.cols);
   const double in = elements * static_cast<double>(bytes_of(op.input)),
                out = elements * static_cast<double>(bytes_of(op.output));
   const bool half = is_half(op.input);
   KernelLaunch launch;
   if (op.cols > 1024 && !keeps_long_rows) {
-    launch = rereading_forward(op, block_threads(op.cols, 16 / bytes_of(op.input)), true);
+    const std::int64_t vector = 16 / bytes_of(op.input);  // rows of whole vectors have smaller blocks in shared memory
+    const bool full = fills_blocks && op.cols % vector != 0;
+    launch = rereading_forward(op, full ? 1024 : block_threads(op.cols, vector), true);
   } else if (op.cols <= 2048) {
     const WarpShape s = warp_shape(op.cols);
     // 64 elements a thread, spelled out one after the other, are more code than an SM's instruction cache holds: a
@@ -210,7 +212,7 @@ LoweredOp lower_softmax(const Softmax& op, const Gpu& /*gpu*/, const Software& s
   if (op.rows < 1 || op.cols < 1) throw std::invalid_argument("softmax needs at least one row and one column");
   LoweredOp result;
   if (!op.backward) {
-    result.launches.push_back(forward(op, software.softmax_keeps_long_rows));
+    result.launches.push_back(forward(op, software.softmax_keeps_long_rows, software.softmax_fills_blocks));
     return result;
   }
   if (op.log) {

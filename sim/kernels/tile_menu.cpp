@@ -327,4 +327,12 @@ GpuMenus::GpuMenus(const Gpu& gpu) {
   if (simt_batched_.entries.empty()) simt_batched_ = menus_[static_cast<std::size_t>(GemmClass::simt)];
 }
 
+GpuMenus::GpuMenus(const Gpu& gpu, GemmClass kernel_class, const TileChoice& only) {
+  GpuMenu& menu = menus_[static_cast<std::size_t>(kernel_class)];
+  menu = menu_on(gpu, std::span(&only, 1), kernel_class);
+  menu.often_others = false;
+  std::fill(menu.weights.begin(), menu.weights.end(), 1.0F);
+  if (kernel_class == GemmClass::simt) simt_batched_ = menu;
+}
+
 }  // namespace ridgeline

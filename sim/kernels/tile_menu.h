@@ -69,6 +69,8 @@ GpuMenu menu_on(const Gpu& gpu, std::span<const TileChoice> entries, GemmClass k
 class GpuMenus {
  public:
   explicit GpuMenus(const Gpu& gpu);
+  /// One kernel alone, with nothing that speaks against it.
+  GpuMenus(const Gpu& gpu, GemmClass kernel_class, const TileChoice& only);
   [[nodiscard]] const GpuMenu& of(GemmClass kernel_class, bool batched) const {
     return kernel_class == GemmClass::simt && batched ? simt_batched_ : menus_[static_cast<std::size_t>(kernel_class)];
   }

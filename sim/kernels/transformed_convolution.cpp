@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sim/kernels/convolution_tiles.h"
 #include "sim/units/ceil_div.h"
 
 namespace ridgeline {
@@ -25,7 +26,7 @@ double ratio(std::int64_t a, std::int64_t b) { return static_cast<double>(a) / s
 
 std::optional<TransformedConvolution> transformed_convolution(const ConvolutionProblem& p, const Gpu& gpu) {
   if (p.stride != 1 || p.kernel != 3 || p.type != DType::fp32) return std::nullopt;
-  std::int64_t batch = 1, m = 1, k = 1;
+  std::int64_t batch = 1, m = 1, n = p.channels, k = 1;
   TransformedConvolution form;
   const std::int64_t pixels = p.size * p.size, outputs = p.out_size * p.out_size;
   if (p.role == Gathering::Role::weight_gradient && std::min(p.channels, p.filters) >= kFewestChannels) {
@@ -37,6 +38,19 @@ std::optional<TransformedConvolution> transformed_convolution(const ConvolutionP
     form.name = "winograd_nonfused";
     form.image_growth = ratio(blocks * products, pixels);
     form.output_growth = ratio(blocks * products, outputs);
+    form.filter_growth = ratio(products, p.taps());
+  } else if (is_before_ampere(gpu.architecture)) {
+    if (p.role != Gathering::Role::forward && p.role != Gathering::Role::input_gradient) return std::nullopt;
+    if (std::min(p.channels, p.filters) < kFewestChannels) return std::nullopt;
+    const std::int64_t products = (p.kernel + kBlockSide - 1) * (p.kernel + kBlockSide - 1),
+                       blocks = ceil_div(p.out_size, kBlockSide) * ceil_div(p.out_size, kBlockSide);
+    const bool forward = p.role == Gathering::Role::forward;
+    batch = products;
+    m = p.batch * blocks;
+    n = forward ? p.filters : p.channels;
+    k = forward ? p.channels : p.filters;
+    form.name = "winograd_nonfused";
+    form.image_growth = form.output_growth = ratio(blocks * products, outputs);
     form.filter_growth = ratio(products, p.taps());
   } else if (p.role == Gathering::Role::input_gradient && p.channels >= kFewestInputChannels &&
              p.filters >= kFewestChannels && p.size >= kFewestPixels) {
@@ -55,7 +69,7 @@ std::optional<TransformedConvolution> transformed_convolution(const ConvolutionP
   } else {
     return std::nullopt;
   }
-  form.kernels = plain_convolution_products(batch, m, p.channels, k, gpu);
+  form.kernels = plain_convolution_products(batch, m, n, k, gpu);
   if (form.kernels.empty()) return std::nullopt;
   return form;
 }

@@ -51,7 +51,7 @@ class Writer {
       trace.add("schemaVersion", 1);
       trace.add_with("deviceProperties", [&](TextBuffer& list) {
         list.add('[');
-        add_device(list);
+        add_device(list, in_.gpu, kDevice);
         list.add(']');
       });
       trace.add_with("distributedInfo", [&](TextBuffer& object) {
@@ -81,20 +81,6 @@ class Writer {
     for (std::size_t i = 0; i < launches_.size(); ++i) kernel(i);
     add_counters(events_, in_, slices_, kDevice);
     if (in_.pipeline != nullptr) add_lanes(events_, *in_.pipeline, kPipelineProcess);
-  }
-
-  void add_device(TextBuffer& out) const {
-    JsonObject(out)
-        .add("id", kDevice)
-        .add("name", in_.gpu.title)
-        .add("totalGlobalMem", static_cast<std::int64_t>(in_.gpu.dram.capacity.value()))
-        .add("computeMajor", in_.gpu.compute_major)
-        .add("computeMinor", in_.gpu.compute_minor)
-        .add("maxThreadsPerBlock", in_.gpu.sm.max_threads_per_block)
-        .add("maxThreadsPerMultiprocessor", in_.gpu.sm.max_warps * kWarp)
-        .add("regsPerMultiprocessor", in_.gpu.sm.registers)
-        .add("warpSize", kWarp)
-        .add("numSms", in_.gpu.sm.count);
   }
 
   /// Of the largest group that a collective of the step has.
@@ -256,7 +242,8 @@ class Writer {
       events_.slice("cuda_runtime", "cudaGraphLaunch", kHostProcess, thread, s.begin, s.end, [&](JsonObject& a) {
         a.add("External id", correlation).add("cbid", 311).add("correlation", correlation);
       });
-      return events_.flow("s", correlation, kHostProcess, thread, s.begin);
+      events_.flow("s", correlation, kHostProcess, thread, s.begin);
+      return captured(s, thread);
     }
     const std::size_t first = s.group.first_launch, end = first + s.group.launches;
     const Call* call = first < end ? call_of(*launches_[first]) : nullptr;
@@ -280,18 +267,37 @@ class Writer {
     }
   }
 
+  /// The operators that a graph was captured from, inside its launch: kernels lead to theirs by the external id.
+  void captured(const HostSlice& s, int thread) {
+    const std::size_t first = s.group.first_launch, end = first + s.group.launches;
+    correlations_.resize(launches_.size());
+    constexpr double kLeast = 4e-9;  // seconds: a trace's numbers end at nanoseconds
+    double now = 0.5 * (s.begin + s.end);
+    const double each = std::max(kLeast, (s.end - now) / static_cast<double>(std::max<std::size_t>(1, end - first)));
+    for (std::size_t i = first; i < end; ++i) {
+      const bool is_new = i == first || launches_[i]->call != launches_[i - 1]->call;
+      if (is_new) ++external_;
+      correlations_[i] = {first + 1, external_};
+      if (const Call* call = is_new ? call_of(*launches_[i]) : nullptr)
+        write_operator(*call, i, thread, now, now + 0.25 * each);
+      now += each;
+    }
+  }
+
+  void write_operator(const Call& call, std::size_t launch, int thread, double begin, double end) {
+    const WrittenOp& op = written(call.op);
+    events_.slice("cpu_op", op.call.name, kHostProcess, thread, begin, end, [&](JsonObject& a) {
+      a.add("External id", external_).add_members(op.arguments);
+      if (call.layer >= 0) a.add("Layer", call.layer);
+      a.add_with("Storages", [&](TextBuffer& out) { add_storages(out, launches_[launch]->call); });
+    });
+  }
+
   /// The launches [first, last] of one operation.
   void operation(const HostSlice& s, std::size_t first, std::size_t last, double begin, int thread) {
     ++external_;
     const double end = in_.timeline.kernels[last].issued.value();
-    if (const Call* call = call_of(*launches_[first])) {
-      const WrittenOp& op = written(call->op);
-      events_.slice("cpu_op", op.call.name, kHostProcess, thread, begin, end, [&](JsonObject& a) {
-        a.add("External id", external_).add_members(op.arguments);
-        if (call->layer >= 0) a.add("Layer", call->layer);
-        a.add_with("Storages", [&](TextBuffer& out) { add_storages(out, launches_[first]->call); });
-      });
-    }
+    if (const Call* call = call_of(*launches_[first])) write_operator(*call, first, thread, begin, end);
     const double call_time = in_.host.launch_call.value() * in_.host.scale;
     for (std::size_t i = first; i <= last; ++i) {
       const double issued = in_.timeline.kernels[i].issued.value();
@@ -336,7 +342,7 @@ class Writer {
     const KernelSpan& span = in_.timeline.kernels[i];
     const ProfiledKind kind = kind_of(i);
     const int stream = number_of(span.stream);
-    const auto [correlation, external] = correlation_of(i);
+    const auto [correlation, external] = correlations_[i];
     const auto add_arguments = [&, correlation = correlation, external = external](JsonObject& a) {
       a.add("External id", external);
       if (kind.name != nullptr) return add_copy(a, std::get<FixedWork>(launch.work), span, correlation);
@@ -368,15 +374,6 @@ class Writer {
     a.add("bytes", std::llround(work.bytes));
     a.add("memory bandwidth (GB/s)", seconds > 0.0 ? work.bytes / seconds * 1e-9 : 0.0);
   }
-  /// Correlation and external id; those of a graph share the graph launch's.
-  [[nodiscard]] std::pair<std::size_t, std::size_t> correlation_of(std::size_t i) const {
-    if (!in_.cuda_graphs) return correlations_[i];
-    std::size_t first = 0;
-    for (const HostSlice& s : slices_)
-      if (s.group.kind == HostGroup::Kind::graph && s.group.first_launch <= i) first = s.group.first_launch;
-    return {first + 1, first + 1};
-  }
-
   const ChromeTraceInput& in_;
   IssuePlan plan_;
   std::vector<HostSlice> slices_;
@@ -385,7 +382,8 @@ class Writer {
   std::vector<const Action*> launches_;
   std::vector<std::optional<WrittenOp>> written_;  ///< by op of the trace
   std::vector<std::string> names_;                 ///< of the kernels, by launch
-  std::vector<std::pair<std::size_t, std::size_t>> correlations_;
+  std::vector<std::pair<std::size_t, std::size_t>>
+      correlations_;  ///< with external ids; a graph's kernels share its launch's
   std::size_t external_ = 0;
 };
 

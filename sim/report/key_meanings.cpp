@@ -150,6 +150,7 @@ constexpr auto kMeanings = std::to_array<KeyMeaning>({
     {kSoftware, "mask_always_added", "Models add an attention mask in fp32 to every score, of ones too"},
     {kSoftware, "foreach_adam_lists", "Temporaries as large as the parameters that a foreach Adam holds at once"},
     {kSoftware, "softmax_keeps_long_rows", "Rows above 1024 columns stay on chip and are read once"},
+    {kSoftware, "softmax_fills_blocks", "Blocks of softmax on rows that are read again have a thread a column, up to 1024"},
     {kSoftware, "gathers_by_vectors", "Embeddings by a block a row of 16-byte accesses"},
     {kSoftware, "norms_sum_in_parts", "Weight gradients of layer norms over many rows: parts first, then their sums"},
     {kSoftware, "eight_bit_block", "Elements that share a scale in the states of 8-bit optimizers"},

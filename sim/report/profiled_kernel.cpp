@@ -23,6 +23,24 @@ ProfiledKind profiled_kind(const KernelLaunch& launch) {
   return {"kernel", "cudaLaunchKernel", nullptr, 211};
 }
 
+namespace {
+constexpr int kWarp = 32;
+}  // namespace
+
+void add_device(TextBuffer& out, const Gpu& gpu, int number) {
+  JsonObject(out)
+      .add("id", number)
+      .add("name", gpu.title)
+      .add("totalGlobalMem", static_cast<std::int64_t>(gpu.dram.capacity.value()))
+      .add("computeMajor", gpu.compute_major)
+      .add("computeMinor", gpu.compute_minor)
+      .add("maxThreadsPerBlock", gpu.sm.max_threads_per_block)
+      .add("maxThreadsPerMultiprocessor", gpu.sm.max_warps * kWarp)
+      .add("regsPerMultiprocessor", gpu.sm.registers)
+      .add("warpSize", kWarp)
+      .add("numSms", gpu.sm.count);
+}
+
 void add_collective(JsonObject& arguments, const Collective& collective) {
   const std::int64_t whole = collective.bytes / std::max<std::int64_t>(1, bytes_of(collective.type)),
                      part = whole / std::max<std::int64_t>(1, collective.ranks);

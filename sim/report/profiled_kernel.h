@@ -2,6 +2,7 @@
 // members that tools read communication from.
 #pragma once
 
+#include "sim/hardware/gpu.h"
 #include "sim/launch/kernel_launch.h"
 #include "sim/report/json_text.h"
 #include "sim/workload/collective.h"
@@ -15,6 +16,9 @@ struct ProfiledKind {
   int cbid;          ///< CUPTI's number of the call
 };
 ProfiledKind profiled_kind(const KernelLaunch& launch);
+
+/// An entry of the trace's list of devices.
+void add_device(TextBuffer& out, const Gpu& gpu, int number);
 
 /// Members of the arguments of a collective's kernel: its name, elements in and out of a rank, group and type.
 void add_collective(JsonObject& arguments, const Collective& collective);

@@ -10,6 +10,7 @@
 #include "sim/report/prediction_json.h"
 #include "sim/report/prediction_text.h"
 #include "sim/report/sensitivity_report.h"
+#include "sim/trace/operator_stacks.h"
 #include "sim/trace/read_recording.h"
 #include "sim/units/parse.h"
 
@@ -117,6 +118,13 @@ std::string replay_text(const std::string& file, const ReplayResult& r, Notes no
     out = fmt::format(
               "UNDER HALF UNDERSTOOD: {} of the GPU time is predicted, the rest is carried over or costed by bytes\n",
               share_of(r.coverage.of_gpu_time())) +
+          out;
+  if (const auto lost = r.defects.counts.find(std::string(trace::kLaunchesWithoutKernel));
+      lost != r.defects.counts.end() && lost->second > r.measured.kernels)
+    out = fmt::format(
+              "MOST KERNELS ARE NOT IN THE TRACE: of {} launches {} left none (captured into a CUDA graph, or not "
+              "recorded)\n",
+              lost->second + r.measured.kernels, lost->second) +
           out;
   if (!r.info.title.empty()) fmt::format_to(to, "  {}\n", r.info.title);
   if (!r.measured.which_step.empty()) fmt::format_to(to, "  step: {}\n", r.measured.which_step);

@@ -5,6 +5,7 @@
 #include <array>
 #include <filesystem>
 
+#include "sim/hardware/software_choice.h"
 #include "sim/scenario/driver_names.h"
 #include "sim/trace/read_recording.h"
 
@@ -67,6 +68,12 @@ void read_step(const Value& section, RecordedWorkload& recorded, Scenario& scena
 std::string recorded_hardware(const trace::RecordingFile& file) {
   const trace::RecordedGpu gpu = file.gpu();
   return gpu.name.empty() ? "" : hardware_of_driver_name(gpu.name, gpu.memory);
+}
+
+std::string recorded_software(const Mapping& root, Descriptions& known, const Gpu& gpu) {
+  const std::string path = path_of(root["trace"]);
+  const auto file = known.recordings.get(path, [&] { return trace::RecordingFile(path); });
+  return software_of_toolkit(file->toolkit(), gpu);
 }
 
 void read_recorded(const Mapping& root, bool host_given, bool model_changed, Descriptions& known, Scenario& scenario) {

@@ -166,7 +166,9 @@ SharedScenario load(Node tree, const std::vector<Override>& overrides, Numbers n
                     host = root["host"].text("default");
   shared.gpu = known.gpus.get(Descriptions::key(gpu, changes.hardware),
                               [&] { return load_gpu(gpu, changes.hardware, numbers); });
-  const std::string software = root.has("software") ? root["software"].text() : default_software(*shared.gpu);
+  const std::string software = root.has("software") ? root["software"].text()
+                               : root.has("trace")  ? recorded_software(root, known, *shared.gpu)
+                                                    : default_software(*shared.gpu);
   shared.software = known.software.get(Descriptions::key(software, changes.software),
                                        [&] { return load_software(software, changes.software); });
   scenario.gpu = *shared.gpu;

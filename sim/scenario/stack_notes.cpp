@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <set>
 
 #include "sim/hardware/software_choice.h"
+#include "sim/trace/read_recording.h"
 
 namespace ridgeline {
 namespace {
@@ -22,6 +24,14 @@ struct TypeOfProduct {
 bool is_bf16(Precision precision) { return precision == Precision::bf16 || precision == Precision::amp_bf16; }
 
 }  // namespace
+
+bool runs_recorded_library(const Scenario& s) {
+  if (s.recorded == nullptr || !s.recorded->recorded_on) return false;
+  const Gpu& on = *s.recorded->recorded_on;
+  const double toolkit = s.recorded->file->toolkit();
+  return on.compute_major == s.gpu.compute_major && on.compute_minor == s.gpu.compute_minor &&
+         (toolkit <= 0.0 || std::floor(toolkit) == std::floor(s.software.cuda));
+}
 
 bool compiles(const Scenario& s) { return s.compile && !(is_bf16(s.training.precision) && s.gpu.compute_major < 8); }
 
@@ -47,7 +57,7 @@ StackNotes notes_of_stack(const Scenario& s) {
     result.notes.push_back(fmt::format(
         "torch.compile leaves bf16 uncompiled on compute capability {}.{}, as Triton does: predicted without it",
         s.gpu.compute_major, s.gpu.compute_minor));
-  if (s.gpu.architecture == Architecture::hopper && software.cuda < kCudaOfHopperKernels) {
+  if (s.gpu.architecture == Architecture::hopper && software.cuda < kCudaOfHopperKernels && !runs_recorded_library(s)) {
     result.exists = false;
     result.notes.push_back(
         fmt::format("matrix products run the kernels measured on Hopper with CUDA 13, and {} has older ones: products "

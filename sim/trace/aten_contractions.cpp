@@ -1,5 +1,6 @@
 // Matrix products. A factor that is dense along its first dimension is read transposed, as BLAS does.
 #include "sim/trace/aten_rules.h"
+#include "sim/trace/library_kernel.h"
 
 namespace ridgeline::trace {
 namespace {
@@ -23,6 +24,7 @@ MappedOps product(const AtenTensor* bias, const AtenTensor& a, const AtenTensor&
   op.n = b.last();
   op.k = a.last();
   op.layout = transposed(a) ? (transposed(b) ? Layout::tt : Layout::tn) : (transposed(b) ? Layout::nt : Layout::nn);
+  if (context.same_library) op.ran = kernel_that_ran(call.kernels);
   const bool row_bias = bias != nullptr && bias->sizes.size() == 1;
   op.bias = row_bias;
   std::vector<std::int64_t> sizes{op.m, op.n};

@@ -153,6 +153,20 @@ Wanted wanted_of(const Numbers* mask, bool bias_by_default = false) {
   };
   return {at(0, true), at(1, true), at(2, bias_by_default && mask == nullptr)};
 }
+/// Without flags the kernels may say that the gradient of the input was not asked for: all are of the weight's.
+Wanted wanted_of(const Numbers* mask, const AtenCall& call, bool bias_by_default) {
+  Wanted wanted = wanted_of(mask, bias_by_default);
+  if (mask != nullptr) return wanted;
+  bool of_weight = false, of_input = false;
+  for (const MeasuredKernel& kernel : call.kernels) {
+    if (kernel.name.starts_with("Mem")) continue;
+    const bool weight = kernel.name.find("wgrad") != kernel.name.npos || kernel.name.find("Wgrad") != kernel.name.npos;
+    of_weight = of_weight || weight;
+    of_input = of_input || !weight;
+  }
+  if (of_weight && !of_input) wanted.input = false;
+  return wanted;
+}
 const Numbers* last_list(const AtenCall& call) {
   for (std::size_t i = call.inputs.size(); i-- > 0;)
     if (const Numbers* list = call.numbers(i)) return list;
@@ -161,7 +175,7 @@ const Numbers* last_list(const AtenCall& call) {
 
 MappedOps convolution_backward(const AtenCall& call, const MapContext& context) {
   const Geometry geometry{call.numbers(4), call.number(7).value_or(0) != 0, whole(call, 9, 1)};
-  return gradients(call.tensor(0), call.tensor(1), call.tensor(2), geometry, wanted_of(call.numbers(10), true),
+  return gradients(call.tensor(0), call.tensor(1), call.tensor(2), geometry, wanted_of(call.numbers(10), call, true),
                    context);
 }
 
@@ -175,8 +189,8 @@ MappedOps cudnn_backward(const AtenCall& call, const MapContext& context) {
   const Numbers* flags = last_list(call);
   const bool is_mask = flags != nullptr && flags != geometry.stride && call.number(kStride + 2).has_value() &&
                        call.numbers(call.inputs.size() - 1) == flags;
-  return gradients(call.tensor(1), call.tensor(0), call.tensor(2), geometry, wanted_of(is_mask ? flags : nullptr),
-                   context);
+  return gradients(call.tensor(1), call.tensor(0), call.tensor(2), geometry,
+                   wanted_of(is_mask ? flags : nullptr, call, false), context);
 }
 /// (sizes of the weight, dy, x, padding, stride, dilation, groups, …) and (sizes of x, dy, weight, …).
 template <bool OfWeight>

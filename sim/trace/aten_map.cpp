@@ -22,6 +22,7 @@ const RuleTable& rules() {
     add_list_rules(all);
     add_index_rules(all);
     add_loss_rules(all);
+    add_serving_rules(all);
     return all;
   }();
   return table;

@@ -140,12 +140,20 @@ MappedOps gelu_backward(const AtenCall& call, const MapContext&) {
   return unless_empty(y, pointwise_op(function, {gradient, x}, y));
 }
 
+/// A Python number beside a tensor, as the dispatcher wraps it: without dimensions, in Python's own types.
+bool is_wrapped_number(const AtenTensor* x, const AtenTensor* beside) {
+  if (x == nullptr || beside == nullptr || !x->sizes.empty()) return false;
+  const bool python = x->type == DType::fp64 || x->type == DType::int64;
+  return python && (is_half(beside->type) || beside->type == DType::fp32);
+}
+
 /// Two operands, the second of which may be a number: `Function` of two tensors, `WithNumber` of one.
 template <P Function, P WithNumber, bool InPlace = false, bool GivesFlags = false>
 MappedOps binary(const AtenCall& call, const MapContext&) {
   const AtenTensor *a = call.tensor(0), *b = call.tensor(1);
   if (a == nullptr && b == nullptr) return std::nullopt;
-  if (a == nullptr) std::swap(a, b);
+  if (a == nullptr || (is_wrapped_number(a, b) && !InPlace)) std::swap(a, b);
+  if (is_wrapped_number(b, a)) b = nullptr;
   AtenTensor y = *a;
   if (!InPlace) {
     y = like(*a, b != nullptr ? promoted(*a, *b) : a->type);

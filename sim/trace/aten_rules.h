@@ -23,6 +23,7 @@ void add_reduction_rules(RuleTable& table);
 void add_list_rules(RuleTable& table);
 void add_index_rules(RuleTable& table);
 void add_loss_rules(RuleTable& table);
+void add_serving_rules(RuleTable& table);
 
 /// A contiguous tensor of these sizes that no recording names.
 inline AtenTensor fresh(DType type, std::vector<std::int64_t> sizes) {

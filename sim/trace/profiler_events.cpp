@@ -100,6 +100,8 @@ struct ProfilerEventReader::State {
   Defects& defects;
   ProfilerEvents events;
   od::parser parser, argument_parser;
+  bool capital_categories = false;  ///< Kineto's until 2021
+  bool old_arrays = false;          ///< kernels of PyTorch take at::detail::Array: before 2.5
   std::int64_t seen = 0, broken = 0, first_broken_line = 0;
   double first = std::numeric_limits<double>::infinity();
 
@@ -226,6 +228,8 @@ void ProfilerEventReader::event(std::string_view text, std::int64_t line) {
     if (error != simdjson::SUCCESS) return broken();
   }
   Wanted kind = wanted(category, phase, name);
+  s.capital_categories = s.capital_categories || (kind == Wanted::kernel && category == "Kernel");
+  s.old_arrays = s.old_arrays || (kind == Wanted::kernel && name.find("at::detail::Array<") != name.npos);
   // Until PyTorch 1.9 marks stood among the operators.
   if (kind == Wanted::operation && (name.starts_with("ProfilerStep") || name.starts_with("Optimizer.step#")))
     kind = Wanted::annotation;
@@ -270,6 +274,8 @@ ProfilerEvents ProfilerEventReader::finish() {
           fmt::format("not valid JSON, as are {} of {} events: not a trace of PyTorch's profiler", s.broken, s.seen));
     s.defects.add("events that are not valid JSON, left out", s.broken);
   }
+  constexpr double kOf2021 = 11.7, kOf2023 = 11.8;  // toolkits of hw/software that stand for these years
+  if (s.capital_categories || s.old_arrays) s.events.toolkit = s.capital_categories ? kOf2021 : kOf2023;
   const auto settle = [&](auto& events) {
     for (auto& event : events) event.begin -= s.first, event.end -= s.first;
     // Of two that begin together the longer one is outside.

@@ -63,6 +63,7 @@ struct ProfilerEvents {
   std::vector<MemoryEvent> memory;
   std::string gpu_name;
   std::int64_t gpu_memory = 0;  ///< bytes; 0: not said
+  double toolkit = 0.0;         ///< CUDA of the year that events and kernels are called so; 0: of late ones
 };
 
 /// Takes the pieces of a trace one by one.

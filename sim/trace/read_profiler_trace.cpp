@@ -11,6 +11,7 @@
 #include <unordered_map>
 
 #include "sim/trace/host_clock.h"
+#include "sim/trace/operator_stacks.h"
 #include "sim/trace/profiler_arguments.h"
 #include "sim/trace/profiler_steps.h"
 #include "sim/trace/trace_builder.h"
@@ -20,42 +21,8 @@
 namespace ridgeline::trace {
 namespace {
 
-constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
-/// Microseconds by which one event may seem to reach into the next that begins at its end: ends are sums of decimals.
-constexpr double kTouch = 5e-4;
+constexpr std::size_t kNone = kNoOperator;
 constexpr std::string_view kBackwardNode = "autograd::engine::evaluate_function";
-
-/// Operators in the order of their begin, with the operator around each.
-std::vector<std::size_t> parents_of(const std::vector<OperatorEvent>& operators) {
-  std::vector<std::size_t> parents(operators.size(), kNone);
-  std::unordered_map<std::int64_t, std::vector<std::size_t>> stacks;  // by thread
-  for (std::size_t i = 0; i < operators.size(); ++i) {
-    auto& stack = stacks[operators[i].thread];
-    while (!stack.empty() && operators[stack.back()].end <= operators[i].begin + kTouch) stack.pop_back();
-    if (!stack.empty()) parents[i] = stack.back();
-    stack.push_back(i);
-  }
-  return parents;
-}
-
-/// The innermost operator around each call of the runtime.
-std::vector<std::size_t> operators_around(const std::vector<RuntimeEvent>& calls,
-                                          const std::vector<OperatorEvent>& operators) {
-  std::vector<std::size_t> around(calls.size(), kNone);
-  std::unordered_map<std::int64_t, std::vector<std::size_t>> stacks;
-  std::size_t next = 0;
-  for (std::size_t c = 0; c < calls.size(); ++c) {
-    for (; next < operators.size() && operators[next].begin <= calls[c].begin; ++next) {
-      auto& stack = stacks[operators[next].thread];
-      while (!stack.empty() && operators[stack.back()].end <= operators[next].begin + kTouch) stack.pop_back();
-      stack.push_back(next);
-    }
-    auto& stack = stacks[calls[c].thread];
-    while (!stack.empty() && operators[stack.back()].end <= calls[c].begin + kTouch) stack.pop_back();
-    if (!stack.empty()) around[c] = stack.back();
-  }
-  return around;
-}
 
 /// Something the host did that concerns the GPU: one item on it, or a wait for it.
 struct Entry {
@@ -86,6 +53,7 @@ class ProfileReplay {
     result_.format = Format::pytorch_profiler;
     result_.defects = std::move(defects);
     result_.memory_known = false;
+    builder_.context.same_library = device_.same_library;
   }
 
   Replayable run() {
@@ -105,6 +73,7 @@ class ProfileReplay {
     std::erase_if(entries_, [&](const Entry& e) { return !window_.contains(e.begin); });
     while (!entries_.empty() && entries_.back().gpu == kNone) entries_.pop_back();  // the end of the measurement
     if (entries_.empty()) throw UserError(fmt::format("{}: nothing was launched in the step chosen", path_));
+    result_.defects.add(std::string(kLaunchesWithoutKernel), launches_without_kernel(events_, window_));
     find_phases();
     find_parameters();
     measure();

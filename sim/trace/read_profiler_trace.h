@@ -21,6 +21,7 @@ struct RecordedDevice {
   double fixed_seconds = 0.0;     ///< a kernel takes at least
   /// Bytes of an operation that takes as long where the step is replayed; empty: by the two numbers above.
   std::function<std::int64_t(const std::vector<MeasuredKernel>&)> carried_bytes{};
+  bool same_library = false;  ///< as MapContext's
 };
 /// As a trace names it.
 struct RecordedGpu {

@@ -38,6 +38,25 @@ bool is_op_trace(const std::string& path) {
   return header.find("\"ridgeline\"") != header.npos;
 }
 
+/// Whether the text begins as a trace does, with a list that has nothing in it.
+bool holds_empty_list(const std::string& path) {
+  TextSource source(path);
+  std::string text;
+  source.read(text);
+  for (const std::string_view key : {"\"traceEvents\"", "\"nodes\""}) {
+    const std::size_t at = text.find(key);
+    if (at == text.npos) continue;
+    std::string_view rest = std::string_view(text).substr(at + key.size());
+    for (const char wanted : {':', '[', ']'}) {
+      rest.remove_prefix(std::min(rest.size(), rest.find_first_not_of(" \t\r\n")));
+      if (rest.empty() || rest.front() != wanted) return false;
+      rest.remove_prefix(1);
+    }
+    return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 std::string_view name_of(Format format) {
@@ -90,6 +109,8 @@ RecordingFile::RecordingFile(const std::string& path) : path_(path) {
     format_ = ready_.format;
     return;
   }
+  if (events == 0 && holds_empty_list(path))
+    throw UserError(fmt::format("{}: the recording holds no events: \"traceEvents\" or \"nodes\" is empty", path));
   if (events == 0)
     throw UserError(
         fmt::format("{}: neither an op trace nor a trace of PyTorch's profiler (\"traceEvents\") nor an execution "

@@ -25,6 +25,8 @@ class RecordingFile {
   [[nodiscard]] const RecordingInfo& info() const { return ready_.recording.info; }
   [[nodiscard]] RecordedGpu gpu() const;               ///< as the recording names it
   [[nodiscard]] double cuda() const { return cuda_; }  ///< 12.4: toolkit of the recording; 0: not said
+  /// The same; where the recording does not say it, by what its kernels are called.
+  [[nodiscard]] double toolkit() const { return cuda_ > 0.0 || !events_ ? cuda_ : events_->toolkit; }
   /// Allocations and frees are recorded one by one.
   [[nodiscard]] bool memory_known() const { return format_ != Format::pytorch_profiler && ready_.memory_known; }
   [[nodiscard]] bool host_measured() const { return host_measured_; }

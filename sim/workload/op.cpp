@@ -26,7 +26,8 @@ class Hash {
 struct Hasher {
   Hash& hash;
   void operator()(const Matmul& op) const {
-    hash << op.type << op.batch << op.m << op.n << op.k << op.layout << op.bias << op.sparse;
+    hash << op.type << op.batch << op.m << op.n << op.k << op.layout << op.bias << op.sparse << op.ran.instructions
+         << op.ran.m << op.ran.n << op.ran.k << op.ran.stages << op.ran.summed;
   }
   void operator()(const Pointwise& op) const {
     hash << op.function << op.rows << op.cols << op.input_count << op.output << op.walk;

@@ -23,6 +23,17 @@ enum class Layout : std::uint8_t { nn, nt, tn, tt };
 /// one of two). At most one can be.
 enum class SparseOperand : std::uint8_t { none, a, b };
 
+/// The library's kernel that a recording names for a product: its instructions and its tile, rows by columns of the
+/// result. `m` = 0: not recorded; the library's choice is predicted then.
+struct LibraryKernel {
+  enum class Instructions : std::uint8_t { none, wgmma, mma_sync, simt };
+  Instructions instructions = Instructions::none;
+  std::int64_t m = 0, n = 0;
+  std::int64_t k = 0, stages = 0;  ///< 0: the name does not say
+  bool summed = false;             ///< splits of k, which a second kernel adds up
+  bool operator==(const LibraryKernel&) const = default;
+};
+
 /// C[batch][m,n] = A·B (+ bias): mm (batch 1), bmm, addmm (bias fused into the epilogue where the library can).
 struct Matmul {
   DType type = DType::fp32;
@@ -30,6 +41,7 @@ struct Matmul {
   Layout layout = Layout::nn;
   bool bias = false;
   SparseOperand sparse = SparseOperand::none;
+  LibraryKernel ran{};
   bool operator==(const Matmul&) const = default;
 };
 

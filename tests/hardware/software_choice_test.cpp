@@ -34,5 +34,18 @@ TEST(SoftwareChoice, the_default_is_the_newest_that_has_code) {
   EXPECT_EQ(default_software(load_gpu("nvidia-v100-pcie-32gb")), "pytorch-2.11-cuda-12.6");
 }
 
+TEST(SoftwareChoice, a_recordings_is_the_newest_that_its_toolkit_had) {
+  const Gpu hopper = load_gpu("nvidia-h100-sxm5-80gb"), volta = load_gpu("nvidia-v100-sxm2-32gb");
+  EXPECT_EQ(software_of_toolkit(13.0, hopper), "pytorch-2.11");
+  EXPECT_EQ(software_of_toolkit(12.8, hopper), "pytorch-2.11-cuda-12.6");
+  EXPECT_EQ(software_of_toolkit(12.4, hopper), "pytorch-2.5");
+  EXPECT_EQ(software_of_toolkit(12.2, hopper), "pytorch-2.1");
+  EXPECT_EQ(software_of_toolkit(11.7, volta), "pytorch-1.13");
+  EXPECT_EQ(software_of_toolkit(11.0, volta), "pytorch-1.7");
+  EXPECT_EQ(software_of_toolkit(11.7, hopper), default_software(hopper)) << "1.13 has no code for it";
+  EXPECT_EQ(software_of_toolkit(0.0, volta), default_software(volta));
+  EXPECT_EQ(software_of_toolkit(10.2, volta), default_software(volta)) << "older than all";
+}
+
 }  // namespace
 }  // namespace ridgeline

@@ -46,6 +46,25 @@ TEST_F(ConvolutionKernels, keep_fp32_in_nchw_and_turn_it_in_channels_last) {
   EXPECT_EQ(count(launches(op(DType::fp32, true, 128, 3)), "nchwToNhwc"), 3);
 }
 
+TEST_F(ConvolutionKernels, of_volta_are_products_of_gathered_panels_in_every_direction) {
+  Convolution backward = op(DType::fp32, false, 128, 1);
+  backward.backward = true;
+  const auto gradients = launches(backward, "nvidia-v100-sxm2-32gb");
+  EXPECT_EQ(count(gradients, "dgrad_implicit_gemm_fp32_"), 1);
+  EXPECT_EQ(count(gradients, "wgrad_implicit_gemm_fp32_"), 1);
+  EXPECT_EQ(count(launches(backward), "_engine_"), 2) << "as profiled on an H200";
+}
+
+TEST_F(ConvolutionKernels, of_volta_take_winograds_form_in_every_direction) {
+  const Convolution forward = op(DType::fp32, false, 128, 3);
+  EXPECT_EQ(count(launches(forward, "nvidia-v100-sxm2-32gb"), "winograd"), 3);
+  EXPECT_EQ(count(launches(forward), "winograd"), 0);
+  Convolution backward = forward;
+  backward.backward = true;
+  EXPECT_EQ(count(launches(backward, "nvidia-v100-sxm2-32gb"), "winograd"), 6);
+  EXPECT_EQ(count(launches(backward, "nvidia-v100-sxm2-32gb"), "fft2d"), 0);
+}
+
 TEST_F(ConvolutionKernels, are_plain_products_where_a_pixel_is_all_a_filter_sees) {
   const auto plain = launches(op(DType::bf16, true, 128, 1));
   EXPECT_EQ(count(plain, "implicit_gemm"), 0);

@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -93,6 +94,34 @@ TEST(MatmulLowering, refuses_empty_operands) {
   EXPECT_THROW(static_cast<void>(lower(Matmul{.type = DType::fp32, .batch = 1, .m = 0, .n = 8, .k = 8},
                                        load_gpu("nvidia-t4"), Software{})),
                std::invalid_argument);
+}
+
+TEST(RecordedKernel, runs_where_its_instructions_are_and_nowhere_else) {
+  Matmul op{.type = DType::bf16, .batch = 1, .m = 1024, .n = 1024, .k = 1024, .layout = Layout::nt};
+  op.ran = {.instructions = LibraryKernel::Instructions::mma_sync, .m = 64, .n = 128, .k = 64, .stages = 6};
+  const auto tile = [&](const char* gpu) {
+    const auto launches = lower(op, load_gpu(gpu), {}).launches;
+    const auto& work = std::get<GemmWork>(launches.front().work);
+    return fmt::format("{} {}x{}", work.family == Family::mma_sync ? "mma" : "other", work.tile_m, work.tile_n);
+  };
+  EXPECT_EQ(tile("nvidia-h200-sxm-141gb"), "mma 64x128");
+  EXPECT_EQ(tile("nvidia-a100-sxm4-80gb"), "mma 64x128");
+  op.ran.instructions = LibraryKernel::Instructions::wgmma;
+  EXPECT_EQ(tile("nvidia-h200-sxm-141gb"), "other 64x128");
+  const std::string recorded = tile("nvidia-a100-sxm4-80gb");
+  op.ran = {};
+  EXPECT_EQ(recorded, tile("nvidia-a100-sxm4-80gb")) << "an A100 has no wgmma: its library chooses";
+}
+
+TEST(RecordedKernel, of_summed_splits_is_followed_by_their_sum) {
+  Matmul op{.type = DType::bf16, .batch = 1, .m = 128, .n = 128, .k = 16384, .layout = Layout::nt};
+  op.ran = {.instructions = LibraryKernel::Instructions::mma_sync, .m = 128, .n = 128, .k = 32, .stages = 5};
+  const Gpu gpu = load_gpu("nvidia-a100-sxm4-80gb");
+  EXPECT_EQ(lower(op, gpu, {}).launches.size(), 1U);
+  op.ran.summed = true;
+  const auto launches = lower(op, gpu, {}).launches;
+  ASSERT_EQ(launches.size(), 2U);
+  EXPECT_EQ(launches.back().name, "splitKreduce");
 }
 
 }  // namespace

@@ -128,6 +128,19 @@ TEST(ChromeTrace, a_graph_is_one_call_for_all_its_kernels) {
   for (const json* kernel : kernels) EXPECT_EQ((*kernel)["args"]["correlation"], 1);
 }
 
+TEST(ChromeTrace, kernels_of_a_graph_lead_to_the_operators_that_it_was_captured_from) {
+  const Written trace = written("fp32", true);
+  std::set<std::int64_t> operators;
+  for (const json* op : of_category(trace.events, {"cpu_op"})) {
+    EXPECT_TRUE((*op)["args"].contains("Input Dims")) << (*op)["name"];
+    EXPECT_TRUE(operators.insert((*op)["args"]["External id"].get<std::int64_t>()).second);
+  }
+  std::size_t led = 0;
+  const auto kernels = on_gpu(trace.events);
+  for (const json* kernel : kernels) led += operators.contains((*kernel)["args"]["External id"].get<std::int64_t>());
+  EXPECT_GT(static_cast<double>(led), 0.99 * static_cast<double>(kernels.size()));
+}
+
 TEST(ChromeTrace, counters_reach_the_predicted_peak_and_stay_within_the_whole) {
   const Written trace = written("fp32");
   double allocated = 0;

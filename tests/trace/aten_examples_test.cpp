@@ -332,6 +332,24 @@ void add_of_one_kind(std::vector<Example>& all) {
   for (const char* name :
        {"fill_", "zero_", "zeros_like", "ones_like", "full_like", "new_zeros", "new_ones", "new_full", "fill"})
     all.push_back({name, {kX}, "fill 4x8 fp32"});
+  // kernels of serving libraries
+  for (const char* name : {"_C::rms_norm", "sgl_kernel::rmsnorm"})
+    all.push_back({name, {kX, kX, tensor({8}), 1e-5}, "triton_per_fused_rms_norm 4x8 fp32, 2 in, 1 out"});
+  for (const char* name : {"_C::fused_add_rms_norm", "sgl_kernel::fused_add_rmsnorm"})
+    all.push_back({name, {kX, kX, tensor({8}), 1e-5}, "triton_per_fused_add_rms_norm 4x8 fp32, 3 in, 2 out"});
+  for (const char* name : {"_C::silu_and_mul", "_C::mul_and_silu", "_C::gelu_and_mul", "_C::gelu_tanh_and_mul",
+                           "sgl_kernel::silu_and_mul", "sgl_kernel::gelu_and_mul", "sgl_kernel::gelu_tanh_and_mul"})
+    all.push_back({name, {kX, tensor({4, 16})}, "triton_per_fused_activation_mul 4x8 fp32, 1 in, 1 out"});
+  all.push_back({"_C::rotary_embedding",
+                 {indices({4}), half({4, 64}), half({4, 16}), 16.0, half({128, 16}), 1.0},
+                 "triton_per_fused_rotary_embedding 4x80 bf16, 3 in, 2 out"});
+  all.push_back({"_C::static_scaled_fp8_quant",
+                 {tensor({4, 8}, DType::uint8), half({4, 8}), tensor({1})},
+                 "triton_per_fused_fp8_quant 4x8 bf16, 1 in, 1 out"});
+  for (const char* name : {"_C_cache_ops::reshape_and_cache", "_C_cache_ops::reshape_and_cache_flash"})
+    all.push_back({name,
+                   {half({4, 2, 16}), half({4, 2, 16}), half({100, 16, 2, 16}), half({100, 16, 2, 16}), indices({4})},
+                   "triton_per_fused_reshape_and_cache 4x64 bf16, 2 in, 2 out"});
   for (const char* name : {"rand_like", "randn_like"}) all.push_back({name, {kX}, "fill 4x8 fp32"});
   for (const char* name : {"zeros", "ones", "full", "scalar_tensor", "rand", "randn", "randint"})
     all.push_back({name, {Numbers{4, 8}}, "fill 4x8 fp32", {kX}});

@@ -52,6 +52,35 @@ TEST(AtenMap, AConvolutionBeyondAllBoundsIsNotUnderstoodAndNeverACrash) {
             "not understood");
 }
 
+TEST(AtenMap, APythonNumberBesideATensorIsNoTensor) {
+  for (const DType python : {DType::fp64, DType::int64}) {
+    const AtenTensor number = tensor({}, python);
+    EXPECT_EQ(described({"mul", {tensor({1}), number}, ""}), described({"mul", {tensor({1}), 2.0}, ""}));
+    EXPECT_EQ(described({"add", {number, tensor({1})}, ""}), described({"add", {tensor({1}), 2.0}, ""}));
+    EXPECT_EQ(described({"mul_", {half({4, 8}), number}, ""}), described({"mul_", {half({4, 8}), 2.0}, ""}));
+  }
+  EXPECT_NE(described({"mul", {tensor({1}), tensor({1}, DType::int64)}, ""}),
+            described({"mul", {tensor({1}), 2.0}, ""}))
+      << "a tensor of one dimension is one";
+}
+
+TEST(AtenMap, AnInputGradientThatNoKernelComputedWasNotAskedFor) {
+  AtenCall call = call_of(
+      {"cudnn_convolution_backward", {tensor({2, 16, 32, 32}), tensor({2, 64, 32, 32}), tensor({64, 16, 3, 3})}, ""});
+  const auto operations = [&](std::initializer_list<const char*> kernels) {
+    call.kernels.clear();
+    for (const char* name : kernels) call.kernels.push_back({name, 1e-6});
+    const auto mapped = map_aten(call, {});
+    EXPECT_TRUE(mapped.has_value());
+    std::string all;
+    for (const MappedOp& op : *mapped) all += name_of(op.op) + " ";
+    return all;
+  };
+  const std::string both = operations({"dgrad_engine<float>", "Memset (Device)", "wgrad_alg0_engine<float>"});
+  EXPECT_EQ(operations({"Memset (Device)", "some_kernel"}), both);
+  EXPECT_NE(operations({"Memset (Device)", "wgrad_alg0_engine<float>"}), both);
+}
+
 TEST(AtenMap, FactorsThatLieTransposedAreReadTransposed) {
   const AtenTensor x = half({4, 16}), w = half({16, 8});
   const AtenTensor xt = tensor({4, 16}, DType::bf16, {1, 4}), wt = tensor({16, 8}, DType::bf16, {1, 16});

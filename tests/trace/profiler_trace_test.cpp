@@ -75,6 +75,38 @@ TEST(ProfilerTrace, AnOperatorWithoutARuleCostsItsBytesAndOneWithoutShapesItsTim
   EXPECT_THAT(r.defects.counts, Contains(Key(HasSubstr("without shapes"))));
 }
 
+TEST(ProfilerTrace, LaunchesWhoseKernelsAreMissingAreCounted) {
+  TraceText text;
+  text.op(0, 60, "aten::mm", kMatrixArguments).launch(10, 100, 50);
+  for (const int at : {20, 30})
+    text.add(fmt::format(
+        R"({{"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1, "ts": {}, "dur": 4, "args": {{"correlation": {}}}}})",
+        at, at));
+  EXPECT_THAT(text.read().defects.counts, Contains(testing::Pair(HasSubstr("not in the trace"), 2)));
+}
+
+TEST(ProfilerTrace, AnEmptyListOfEventsIsCalledOne) {
+  for (const char* text : {R"({"traceEvents": [ ]})", R"({"schema": "1.1", "nodes":[]})"}) {
+    const std::string path = temporary_path("empty.json");
+    std::ofstream(path) << text;
+    EXPECT_THAT(refusal(path), HasSubstr("the recording holds no events"));
+  }
+}
+
+TEST(ProfilerTrace, KernelsOfEarlierYearsDateTheToolkit) {
+  const auto toolkit = [](const std::string& kernel, const char* category) {
+    std::string text = TraceText().op(0, 60, "aten::mm", kMatrixArguments).launch(10, 100, 50, kernel).text();
+    const std::string from = "\"cat\": \"kernel\"";
+    text.replace(text.find(from), from.size(), fmt::format("\"cat\": \"{}\"", category));
+    const std::string path = temporary_path("dated.json");
+    std::ofstream(path) << text;
+    return RecordingFile(path).toolkit();
+  };
+  EXPECT_EQ(toolkit("some_kernel", "kernel"), 0.0);
+  EXPECT_EQ(toolkit("elementwise<at::detail::Array<char*, 3>>", "kernel"), 11.8);
+  EXPECT_EQ(toolkit("elementwise<at::detail::Array<char*, 3>>", "Kernel"), 11.7);
+}
+
 constexpr const char* kHalfArguments = R"("Input Dims": [[4, 8]], "Input type": ["c10::BFloat16"])";
 constexpr const char* kFullArguments = R"("Input Dims": [[4, 8]], "Input type": ["float"])";
 constexpr const char* kCastArguments = R"("Input Dims": [[4, 8], [4, 8]], "Input type": ["float", "c10::BFloat16"])";
