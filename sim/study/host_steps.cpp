@@ -11,7 +11,8 @@ using nlohmann::json;
 
 constexpr std::array<std::string_view, kHostPhases> kNames{"forward", "backward", "clipping", "optimizer", "zero_grad"};
 /// The machine of these rows against those whose scales the costs are told with: with these two factors 13 host-bound
-/// steps beside the first H200 and five beside an H100 ask for the scales that the loop has there (1.12; 2.07 and 2.26).
+/// steps beside the first H200 and five beside an H100 ask for the scales that the loop has there (1.12; 2.07
+/// and 2.26).
 constexpr double kSlowerThanItsLoop = 1.055, kSlowerBackward = 1.18;
 constexpr int kQuietSteps = 5;        // fewer say what neighbours did
 constexpr double kLeastPhase = 1e-5;  // a phase that does nothing takes a microsecond
@@ -23,12 +24,9 @@ Scenario scenario_of(const json& row) {
       {"attention", row["attention"]}, {"optimizer", {{"name", "adamw"}, {"implementation", row["optimizer"]}}}};
   if (row["clip"].get<double>() > 0.0) training["gradient_clipping"] = row["clip"];
   ScenarioSource source;
-  source.text = json{
-      {"hardware", "nvidia-h200-sxm-141gb"},
-      {"host", "default"},
-      {"model", row["config"]},
-      {"training",
-       training}}.dump();
+  source.text =
+      json{{"hardware", "nvidia-h200-sxm-141gb"}, {"host", "default"}, {"model", row["config"]}, {"training", training}}
+          .dump();
   source.text_name = row["name"];
   source.overrides.push_back({"host.scale", std::to_string(kSlowerThanItsLoop * row["scale"].get<double>()), ""});
   source.overrides.push_back({"host.parts.backward", std::to_string(kSlowerBackward), ""});

@@ -304,8 +304,10 @@ OpTrace training_run(const ModelDescription& model, const TrainingDescription& t
     trace.parameters = loop.parameter_count();
     trace.parameter_tensors = loop.parameter_tensors();
     if (training.lora)
-      trace.notes.push_back(fmt::format("lora: {} of {} parameters are trained; the operations of PEFT, not measured",
-                                        loop.trained_parameters(), trace.parameters));
+      trace.notes.push_back(fmt::format(
+          "lora: {} of {} parameters are trained; the operations of PEFT{}", loop.trained_parameters(),
+          trace.parameters,
+          training.lora->frozen == FrozenWeights::as_stored ? "" : "; frozen weights of four bits were not measured"));
   }
   if (training.optimizer.kind == OptimizerKind::adamw_8bit)
     trace.notes.push_back("adamw-8bit: one kernel a tensor, a scale for every 256 elements; not measured");

@@ -1,8 +1,8 @@
 #include "sim/workload/eager/recorder.h"
 
 #include <algorithm>
-#include <utility>
 #include <limits>
+#include <utility>
 
 #include "sim/workload/eager/tensor.h"
 

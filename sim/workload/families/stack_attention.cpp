@@ -225,6 +225,7 @@ Tensor StackNetwork::written_out(const AttentionWeights& weights, const Tensor& 
   } else {
     scores = softmax(eager_, scores);
   }
+  if (s_.attention_code == AttentionCode::written_out_fp32) scores = aten::to(eager_, scores, v.type);
   scores = dropout(eager_, scores, s_.attention_dropout);
   Tensor y = matmul(eager_, scores, every_v);
   probabilities = std::move(scores);
