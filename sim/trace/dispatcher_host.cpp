@@ -24,15 +24,17 @@ bool among(const std::array<std::string_view, N>& names, std::string_view name) 
 void DispatcherHost::begin_step() {
   last_phase_ = Phase::setup;
   clipped_ = optimized_ = went_back_ = false;
+  forward_calls_ = 0;
 }
 
 std::vector<DispatcherHost::Work> DispatcherHost::before(const AtenCall& call) {
   std::vector<Work> work;
   if (call.phase == Phase::backward && last_phase_ != Phase::backward) {
     work.push_back({HostClass::backward_call, 1});
-    if (!went_back_) work.push_back({HostClass::backward_first, 1});
+    if (!went_back_) work.push_back({HostClass::backward_first, std::min(kColdOperations, forward_calls_)});
     went_back_ = true;
   }
+  if (call.phase == Phase::forward) ++forward_calls_;
   last_phase_ = call.phase;
   const TensorList* list = call.list(0);
   if (list == nullptr || !of_list(call.name)) return work;

@@ -33,6 +33,7 @@ class DispatcherHost {
  private:
   Phase last_phase_ = Phase::setup;
   bool clipped_ = false, optimized_ = false, went_back_ = false;
+  std::int64_t forward_calls_ = 0;
   std::int64_t parameters_ = 0;  ///< tensors the optimizer updates
 };
 

@@ -36,7 +36,8 @@ enum class HostClass : std::uint8_t {
   cast,  ///< a cast of its own, outside linear
   concatenate,
   backward_call,       ///< from backward() until the engine runs
-  backward_first,      ///< once a step besides: the engine's thread has slept, and nothing of its work is cached
+  backward_first,      ///< besides, one operation of a step's first forward pass, up to kColdOperations: the engine's
+                       ///< thread has slept, and nothing of its work is cached
   checkpoint_segment,  ///< entering a checkpointed block: RNG state, saved-tensor hooks
   // Backward, on the autograd thread.
   addmm_backward,
@@ -116,6 +117,10 @@ enum class HostClass : std::uint8_t {
   pipeline_split,        ///< a node of the graph that is looked at to part gradients of inputs and weights
   other
 };
+
+/// Operations after which a longer forward pass makes the first backward pass of a step no slower. Estimated: the
+/// distinct operations of a network, whose code is fetched anew.
+inline constexpr std::int64_t kColdOperations = 40;
 
 /// What a class's cost is made of besides its launch calls. Adds up to 1.
 struct HostMix {

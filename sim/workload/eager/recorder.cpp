@@ -110,11 +110,14 @@ void Recorder::note_compiled_range(const CompiledRange& range) {
 }
 
 void Recorder::first_backward() {
-  if (std::exchange(backward_of_step_, trace_.steps.size()) != trace_.steps.size()) host(HostClass::backward_first);
+  if (std::exchange(backward_of_step_, trace_.steps.size()) == trace_.steps.size()) return;
+  host(HostClass::backward_first,
+       std::min(kColdOperations, static_cast<std::int64_t>(trace_.calls.size() - calls_before_step_)));
 }
 void Recorder::begin_step() {
   const auto here = static_cast<std::uint32_t>(trace_.records.size());
   trace_.steps.push_back({here, here});
+  calls_before_step_ = trace_.calls.size();
 }
 void Recorder::end_step() { trace_.steps.back().end = static_cast<std::uint32_t>(trace_.records.size()); }
 

@@ -94,6 +94,7 @@ class Recorder {
 
   OpTrace& trace_;
   std::size_t backward_of_step_ = 0;  ///< number of the step whose backward pass has begun
+  std::size_t calls_before_step_ = 0;
   std::vector<std::uint32_t> references_;
   std::vector<StorageId> now_;
   std::vector<std::uint32_t> table_;  ///< open addressing: entry of `ops` + 1, 0 = empty
