@@ -40,8 +40,6 @@ TEST(LibraryKernel, NamesOfCublasAndNvjet) {
             "wgmma 64x128x64 0");
   EXPECT_EQ(said_by("nvjet_hsh_192x128_64x5_2x1_v_bz_coopB_TNN"), "wgmma 128x192x64 5");
   EXPECT_EQ(said_by("ampere_sgemm_128x64_nn"), "simt 64x128x0 0");
-  EXPECT_EQ(said_by("sm80_xmma_gemm_f32f32_f32f32_f32_nn_n_tilesize256x128x8_stage3_warpsize4x2x1_ffma_aligna4_kernel"),
-            "simt 128x256x8 3");
   EXPECT_EQ(said_by("volta_fp16_s884gemm_fp16_256x128_ldg8_f2f_nn"), "mma_sync 128x256x0 0");
   EXPECT_EQ(said_by("ampere_fp16_s16816gemm_fp16_64x128_ldg8_relu_f2f_stages_64x5_tn"), "mma_sync 128x64x64 5");
 }
