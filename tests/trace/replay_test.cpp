@@ -119,7 +119,7 @@ TEST(Replay, KnownDeviationTheHostOfASmallPerceptron) {
   const double predicted = step_milliseconds("mlp-b128-fp32");
   EXPECT_NEAR(predicted, 1.901, 0.15 * 1.901);
   EXPECT_GT(predicted, 1.15 * 1.554);
-  EXPECT_LT(predicted, 1.25 * 1.554);
+  EXPECT_LT(predicted, 1.35 * 1.554);
 }
 
 TEST(Replay, ACompiledStepWithoutShapesIsCostedByItsMeasuredTimesAndSaysSo) {

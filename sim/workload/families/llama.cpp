@@ -1,5 +1,6 @@
 #include "sim/workload/families/llama.h"
 
+#include "sim/workload/aten/safe_attention.h"
 #include "sim/workload/families/key_value_store.h"
 #include "sim/workload/families/loss_parallel.h"
 #include "sim/workload/families/megatron_functions.h"
@@ -314,7 +315,15 @@ Llama::SelfAttention Llama::self_attention(const Layer& weights, const Tensor& x
   } else {
     const std::int64_t times = model_.heads / model_.key_value_count();
     const Tensor every_k = repeated(eager_, k, times), every_v = repeated(eager_, v, times);
-    if (attention_ != AttentionChoice::eager) {
+    // Transformers tells PyTorch of shared keys, which the memory-efficient kernels do not take.
+    const bool told =
+        times > 1 && attention_ == AttentionChoice::efficient && !model_.plain && !masked && !training_.mask_given;
+    if (told) {
+      eager_.recorder.host(HostClass::attention_fused);
+      y = aten::safe_attention(eager_, eager_.autocast.lowered(eager_, q), eager_.autocast.lowered(eager_, every_k),
+                               eager_.autocast.lowered(eager_, every_v), Tensor{}, causal,
+                               model_.attention_dropout > 0.0);
+    } else if (attention_ != AttentionChoice::eager) {
       const Tensor added = masked && !training_.mask_given ? converted_mask(mask, q.type) : Tensor{};
       y = attention(eager_, attention_, q, every_k, every_v, causal, model_.attention_dropout,
                     training_.mask_given ? mask : Tensor{});
