@@ -110,18 +110,24 @@ TEST(MeasuredSteps, PublishedStepsOfOlderGpusTakeTheTimeTheyTook) {
 TEST(MeasuredSteps, TheHostOfTheH100IsFittedOnAThirdOfItsStepsAndHoldsForTheOthers) {
   const auto fitted = steps_that_fit_the_h100_host();
   std::vector<double> held_out, busy;
+  double slowest = 0.0;
   for (const ValidatedStep& s : steps_of("nvidia-h100-sxm5-80gb")) {
     if (s.measured.source != "h100") continue;
     const bool fits = testing::sha256_modulo(s.measured.name, 3) == 0;
     EXPECT_EQ(fits, std::find(fitted.begin(), fitted.end(), s.measured.name) != fitted.end()) << s.measured.name;
     EXPECT_EQ(fits, s.measured.host_fitted);
     busy.push_back(ratio(s.predicted.step.gpu_busy, *s.measured.gpu_busy));
-    if (!fits) held_out.push_back(time_ratio(s));
+    if (fits) continue;
+    // Its host was three times as slow as in the other runs (measurements/DEVIATIONS.md).
+    if (s.measured.name == "gpt2-large-b2-bf16-flash") slowest = std::abs(time_ratio(s) - 1.0);
+    else held_out.push_back(time_ratio(s));
   }
+  EXPECT_GT(100.0 * slowest, kHeldOutHostWorst) << "it meets its tolerance: take it out of measurements/DEVIATIONS.md";
+  EXPECT_LE(100.0 * slowest, 31.0);
   const ErrorStatistics time = error_statistics(held_out), gpu = error_statistics(busy);
   fmt::print("H100, host held out: {} steps, median {:.1f} %, worst {:.1f} %; GPU busy median {:.1f} %\n", time.n,
              time.median, time.worst, gpu.median);
-  EXPECT_EQ(time.n, 15u);
+  EXPECT_EQ(time.n, 14u);
   EXPECT_LE(time.median, kHeldOutHostMedian);
   EXPECT_LE(time.worst, kHeldOutHostWorst);
   EXPECT_LE(gpu.median, kBusyMedian);
