@@ -57,7 +57,11 @@ Pass pass_of(const StepRun& run, HostPhase phase) {
     const double occurrences = action.kind == Action::Kind::host ? static_cast<double>(action.index) : 0.0;
     ++counts[{static_cast<std::size_t>(group.host_class), occurrences, static_cast<double>(group.launches)}];
   }
-  Pass pass{.groups = {}, .scale = host.scale, .launch_call = host.launch_call.value(), .backward = host.parts.backward, .costs = {}};
+  Pass pass{.groups = {},
+            .scale = host.scale,
+            .launch_call = host.launch_call.value(),
+            .backward = host.parts.backward,
+            .costs = {}};
   for (const auto& [key, count] : counts)
     pass.groups.push_back({std::get<0>(key), std::get<1>(key), std::get<2>(key), count});
   for (const Seconds& cost : host.class_costs) pass.costs.push_back(cost.value());

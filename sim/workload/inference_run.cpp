@@ -8,9 +8,9 @@
 #include <fmt/format.h>
 
 #include "sim/units/user_error.h"
-#include "sim/workload/composition.h"
 #include "sim/workload/aten/pointwise.h"
 #include "sim/workload/aten/softmax.h"
+#include "sim/workload/composition.h"
 #include "sim/workload/families/family.h"
 #include "sim/workload/families/key_value_store.h"
 

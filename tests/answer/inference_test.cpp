@@ -89,8 +89,7 @@ TEST(Inference, ReservesWhatWasReserved) {
 TEST(Inference, TakesTheTimeItTook) {
   EXPECT_LE(errors().time[6], kTimeMedian);
   EXPECT_LE(errors().time[11], kTimeWorst);
-  EXPECT_GT(errors().time[12], kTimeWorst)
-      << "it meets its tolerance now: take it out of measurements/DEVIATIONS.md";
+  EXPECT_GT(errors().time[12], kTimeWorst) << "it meets its tolerance now: take it out of measurements/DEVIATIONS.md";
   EXPECT_LE(errors().time[12], kSlowestHost);
 }
 

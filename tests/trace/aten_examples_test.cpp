@@ -286,6 +286,20 @@ void add_lists(std::vector<Example>& all) {
   add(of_lists("fused_sgd", {"_fused_sgd_"}));
 }
 
+/// Of two tensors, or of one and a number.
+void add_of_two(std::vector<Example>& all) {
+  const auto add = [&](std::vector<Example> more) { all.insert(all.end(), more.begin(), more.end()); };
+  add(with_saved("add", {"add", "sub", "rsub", "maximum", "minimum"}));
+  add(with_saved("add_", {"add_", "sub_"}));
+  add(with_saved("pow", {"pow", "pow_"}));
+  add(with_saved("mul", {"mul",         "mul_",         "div",          "div_",         "bitwise_and", "bitwise_or",
+                         "bitwise_xor", "remainder",    "fmod",         "floor_divide", "atan2",       "hypot",
+                         "polar",       "logaddexp",    "fmin",         "fmax",         "copysign",    "logical_and_",
+                         "logical_or_", "logical_xor_", "bitwise_and_", "bitwise_or_",  "bitwise_xor_"}));
+  for (const char* name : {"eq", "ne", "lt", "le", "gt", "ge", "logical_and", "logical_or", "logical_xor"})
+    all.push_back({name, {kX, kX}, "eq 4x8 fp32,fp32->bool"});
+}
+
 /// Calls that differ in their names alone.
 void add_of_one_kind(std::vector<Example>& all) {
   const auto add = [&](std::vector<Example> more) { all.insert(all.end(), more.begin(), more.end()); };
@@ -359,15 +373,7 @@ void add_of_one_kind(std::vector<Example>& all) {
   add(with_saved("pointwise", {"sigmoid_backward", "leaky_relu_backward", "elu_backward", "hardswish_backward",
                                "hardsigmoid_backward", "hardtanh_backward", "softplus_backward", "mish_backward",
                                "log_sigmoid_backward", "lerp", "lerp_", "addcmul", "addcmul_", "addcdiv", "addcdiv_"}));
-  add(with_saved("add", {"add", "sub", "rsub", "maximum", "minimum"}));
-  add(with_saved("add_", {"add_", "sub_"}));
-  add(with_saved("pow", {"pow", "pow_"}));
-  add(with_saved("mul", {"mul",         "mul_",         "div",          "div_",         "bitwise_and", "bitwise_or",
-                         "bitwise_xor", "remainder",    "fmod",         "floor_divide", "atan2",       "hypot",
-                         "polar",       "logaddexp",    "fmin",         "fmax",         "copysign",    "logical_and_",
-                         "logical_or_", "logical_xor_", "bitwise_and_", "bitwise_or_",  "bitwise_xor_"}));
-  for (const char* name : {"eq", "ne", "lt", "le", "gt", "ge", "logical_and", "logical_or", "logical_xor"})
-    all.push_back({name, {kX, kX}, "eq 4x8 fp32,fp32->bool"});
+  add_of_two(all);
 }
 
 std::vector<Example> examples() {
