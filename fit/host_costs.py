@@ -5,8 +5,9 @@ measurements/h200/compile/steps.jsonl.gz says what forward, backward, clipping, 
 steps of 39 to 393 parameter tensors, compile/sequences what their compiled graphs launch. Each part is a sum of a fixed
 cost and costs for each tensor, generated kernel or library call; least squares of relative errors, divided by the scale
 that the file states. Costs of eager operations and nodes are those of data/laws/host_classes.yaml, of the wrappers of
-several GPUs those of data/laws/wrappers.yaml, both of which ridgeline_fit makes. Without options the numbers are written into the file; --check fails unless they are what the steps
-make of them. The held-out steps beside them say how well the sums hold.
+several GPUs those of data/laws/wrappers.yaml, both of which ridgeline_fit makes. Without options the numbers are written
+into the file; --check fails unless they are what the steps make of them. The held-out steps beside them say how well the
+sums hold.
 """
 import argparse
 import gzip

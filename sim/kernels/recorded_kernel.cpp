@@ -74,10 +74,18 @@ TileChoice choice_of(const LibraryKernel& ran, const GemmWork& problem, const Gp
   return choice;
 }
 
+/// Whether a library could have such a kernel: recordings may say anything. 0 for depth and stages: not said.
+bool is_possible(const LibraryKernel& ran) {
+  constexpr std::int64_t kSide = 8, kLargest = 512, kMostStages = 64;
+  const auto is_side = [](std::int64_t side) { return side >= kSide && side <= kLargest && side % kSide == 0; };
+  return is_side(ran.m) && is_side(ran.n) && ran.k >= 0 && ran.k <= kLargest && ran.stages >= 0 &&
+         ran.stages <= kMostStages;
+}
+
 }  // namespace
 
 std::shared_ptr<const GpuMenus> menu_of_recorded(const LibraryKernel& ran, GemmWork& problem, const Gpu& gpu) {
-  if (ran.m < 1 || ran.n < 1 || !gpu.gemm.tiles.empty()) return nullptr;
+  if (!is_possible(ran) || !gpu.gemm.tiles.empty()) return nullptr;
   const auto family = family_of(ran, problem, gpu);
   if (!family) return nullptr;
   GemmWork work = problem;

@@ -2,6 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
+#include <random>
+
 #include "sim/hardware/load_gpu.h"
 #include "sim/kernels/gemm_selection.h"
 #include "sim/kernels/lowering.h"
@@ -122,6 +126,37 @@ TEST(RecordedKernel, of_summed_splits_is_followed_by_their_sum) {
   const auto launches = lower(op, gpu, {}).launches;
   ASSERT_EQ(launches.size(), 2U);
   EXPECT_EQ(launches.back().name, "splitKreduce");
+}
+
+// A recording may name any tile: one that no library has is as if none were named.
+TEST(RecordedKernel, of_a_tile_that_no_library_has_is_not_taken) {
+  std::mt19937_64 random(7);
+  constexpr std::array<std::int64_t, 9> sides{
+      1, 7, 64, 128, 520, 100000, std::int64_t{1} << 31, (std::int64_t{1} << 33) + 64, -64};
+  const auto any = [&] { return sides[random() % sides.size()]; };
+  const auto names = [](const std::vector<KernelLaunch>& launches) {
+    std::string all;
+    for (const KernelLaunch& launch : launches)
+      all += fmt::format("{} {} {}, ", launch.name, launch.blocks(), launch.shared_bytes_per_block);
+    return all;
+  };
+  Matmul op{.type = DType::fp16, .batch = 1, .m = 128, .n = 768, .k = 256, .layout = Layout::nt};
+  for (const char* name : {"nvidia-h200-sxm-141gb", "nvidia-a100-sxm4-80gb", "nvidia-t4"}) {
+    const Gpu gpu = load_gpu(name);
+    op.ran = {};
+    const std::string chosen = names(lower(op, gpu, {}).launches);
+    for (int i = 0; i < 200; ++i) {
+      op.ran = {.instructions = static_cast<LibraryKernel::Instructions>(1 + random() % 3),
+                .m = any(),
+                .n = any(),
+                .k = any(),
+                .stages = any()};
+      const bool possible = std::max({op.ran.m, op.ran.n, op.ran.k, op.ran.stages}) <= 512 && op.ran.k >= 0 &&
+                            op.ran.stages >= 0 && op.ran.stages <= 64 && std::min(op.ran.m, op.ran.n) >= 8;
+      const std::string taken = names(lower(op, gpu, {}).launches);
+      if (!possible) EXPECT_EQ(taken, chosen) << op.ran.m << " " << op.ran.n << " " << op.ran.k << " " << op.ran.stages;
+    }
+  }
 }
 
 }  // namespace
