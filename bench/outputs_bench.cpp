@@ -6,7 +6,7 @@
 #include "sim/answer/full_prediction.h"
 #include "sim/memory/memory_run.h"
 #include "sim/report/answer_report.h"
-#include "sim/report/page.h"
+#include "sim/report/page/page.h"
 
 namespace ridgeline {
 namespace {

@@ -3,7 +3,7 @@
 
 #include "sim/hardware/load_gpu.h"
 #include "sim/hardware/load_host.h"
-#include "sim/kernels/attention_choice.h"
+#include "sim/kernels/attention/attention_choice.h"
 #include "sim/memory/memory_run.h"
 #include "sim/program/step_program.h"
 #include "sim/timeline/step_times.h"

@@ -1,7 +1,7 @@
 // Points of a sweep a second, on one and on two threads: a thousand of BERT-Large and GPT-2 on six GPUs.
 #include <benchmark/benchmark.h>
 
-#include "sim/study/run_sweep.h"
+#include "sim/study/sweep/run_sweep.h"
 
 namespace ridgeline {
 namespace {

@@ -11,7 +11,7 @@ function(ridgeline_page)
     COMMAND ${CMAKE_COMMAND} -DSOURCE=${CMAKE_SOURCE_DIR}/web -DFOLDER=${folder} -DNPM=${NPM_PROGRAM} -P ${CMAKE_SOURCE_DIR}/cmake/BundlePage.cmake
     COMMENT "The page of --html and the lab")
   add_dependencies(ridgeline_report ridgeline_page_bundle)
-  set_source_files_properties(${CMAKE_SOURCE_DIR}/sim/report/page.cpp PROPERTIES
+  set_source_files_properties(${CMAKE_SOURCE_DIR}/sim/report/page/page.cpp PROPERTIES
     OBJECT_DEPENDS ${folder}/page.html COMPILE_DEFINITIONS RIDGELINE_PAGE_FILE="${folder}/page.html")
   add_dependencies(ridgeline_serve ridgeline_page_bundle)
   set_source_files_properties(${CMAKE_SOURCE_DIR}/sim/serve/assets.cpp PROPERTIES

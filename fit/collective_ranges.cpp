@@ -6,9 +6,9 @@
 #include <cmath>
 #include <map>
 
-#include "sim/study/error_statistics.h"
-#include "sim/study/measured_collectives.h"
-#include "sim/study/measured_ops.h"
+#include "sim/study/validation/error_statistics.h"
+#include "sim/study/validation/measured_collectives.h"
+#include "sim/study/validation/measured_ops.h"
 #include "sim/units/user_error.h"
 
 namespace ridgeline::fit {

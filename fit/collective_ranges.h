@@ -2,7 +2,7 @@
 #pragma once
 
 #include "fit/law_table.h"
-#include "sim/study/measured_files.h"
+#include "sim/study/validation/measured_files.h"
 
 namespace ridgeline::fit {
 

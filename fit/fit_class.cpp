@@ -9,7 +9,7 @@
 #include <numeric>
 #include <random>
 
-#include "sim/study/error_statistics.h"
+#include "sim/study/validation/error_statistics.h"
 
 namespace ridgeline::fit {
 namespace {

@@ -6,9 +6,9 @@
 
 #include "sim/answer/session.h"
 #include "sim/answer/step_run.h"
-#include "sim/study/error_statistics.h"
-#include "sim/study/published_training.h"
-#include "sim/study/step_validation.h"
+#include "sim/study/validation/error_statistics.h"
+#include "sim/study/validation/published_training.h"
+#include "sim/study/validation/step_validation.h"
 
 namespace ridgeline::fit {
 namespace {

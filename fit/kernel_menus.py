@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Counts how often the kernels of the menus of Hopper ran in the committed profiles of an H200.
 
-The menus (sim/kernels/hopper_menus.h, sim/kernels/convolution_tiles.h) list tiles of library kernels: m, n, k, stages,
+The menus (sim/kernels/products/hopper_menus.h, sim/kernels/convolution/convolution_tiles.h) list tiles of library kernels: m, n, k, stages,
 threads, registers. A profile names them (fit/kernel_name.h says how) and says threads and registers. What it has of each
 menu is written into docs/kernel-menus.md, with the entries that it does not bear out and the sources of menus that no
 committed profile carries. --check fails where the document is another one.
@@ -130,7 +130,7 @@ def lines_of(name, kind, types, family, fields, entries, counts, resources):
 HEADER = """# Menus of library kernels, and what the committed profiles have of them
 
 Written by `fit/kernel_menus.py`; a test fails where it would write something else. The menus of Hopper
-(`sim/kernels/hopper_menus.h`, `sim/kernels/convolution_tiles.h`) are tiles of kernels that PyTorch 2.11 ran on an H200; the
+(`sim/kernels/products/hopper_menus.h`, `sim/kernels/convolution/convolution_tiles.h`) are tiles of kernels that PyTorch 2.11 ran on an H200; the
 profiles are the rows of products and convolutions in `measurements/h200`. Kernels of the kind: of the same types of numbers and
 the same instructions, whatever the alignment. What a menu leaves out is rare, or as fast as a neighbour.
 
@@ -145,7 +145,7 @@ kernel, older ones not at all):
 |---|---|---|---|
 """
 OTHERS = """
-Menus that no committed profile carries (`sim/kernels/tile_menu.cpp`, `sim/kernels/small_tiles.cpp`, `sim/kernels/attention_tiles.cpp`):
+Menus that no committed profile carries (`sim/kernels/products/tile_menu.cpp`, `sim/kernels/products/small_tiles.cpp`, `sim/kernels/attention/attention_tiles.cpp`):
 
 | menu | entries | source |
 |---|---|---|

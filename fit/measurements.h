@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/study/measured_ops.h"
+#include "sim/study/validation/measured_ops.h"
 
 namespace ridgeline::fit {
 

@@ -13,7 +13,7 @@
 
 #include "sim/hardware/gpu.h"
 #include "sim/hardware/software.h"
-#include "sim/trace/read_profiler_trace.h"
+#include "sim/trace/profiler/read_profiler_trace.h"
 
 namespace ridgeline {
 

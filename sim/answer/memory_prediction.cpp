@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "sim/answer/communication.h"
+#include "sim/answer/parallel/communication.h"
 #include "sim/answer/replay.h"
 #include "sim/scenario/stack_notes.h"
 #include "sim/trace/read_recording.h"

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/kernels/attention_choice.h"
+#include "sim/kernels/attention/attention_choice.h"
 #include "sim/memory/memory_run.h"
 #include "sim/scenario/scenario.h"
 #include "sim/trace/replayable.h"

@@ -9,7 +9,7 @@
 
 #include "sim/answer/carried_time.h"
 #include "sim/hierarchy/make_engine.h"
-#include "sim/kernels/attention_choice.h"
+#include "sim/kernels/attention/attention_choice.h"
 #include "sim/scenario/stack_notes.h"
 #include "sim/trace/read_recording.h"
 #include "sim/units/user_error.h"

@@ -7,8 +7,8 @@
 #include <future>
 #include <utility>
 
-#include "sim/answer/communication.h"
-#include "sim/answer/parallel_prediction.h"
+#include "sim/answer/parallel/communication.h"
+#include "sim/answer/parallel/parallel_prediction.h"
 #include "sim/answer/peak.h"
 #include "sim/answer/replay.h"
 #include "sim/answer/step_reasons.h"

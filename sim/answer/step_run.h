@@ -12,10 +12,10 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/answer/busy_range.h"
 #include "sim/answer/lazy.h"
-#include "sim/answer/pipeline_run.h"
+#include "sim/answer/parallel/pipeline_run.h"
 #include "sim/answer/prediction.h"
+#include "sim/answer/ranges/busy_range.h"
 #include "sim/answer/session.h"
 #include "sim/trace/replayable.h"
 

@@ -16,8 +16,8 @@
 #include "sim/output/standard_output.h"
 #include "sim/output/write_file.h"
 #include "sim/report/answer_report.h"
-#include "sim/report/prediction_json.h"
-#include "sim/report/prediction_text.h"
+#include "sim/report/json/prediction_json.h"
+#include "sim/report/text/prediction_text.h"
 #include "sim/units/user_error.h"
 
 namespace ridgeline::app {

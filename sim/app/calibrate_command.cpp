@@ -8,9 +8,9 @@
 #include "sim/input/text_source.h"
 #include "sim/output/standard_output.h"
 #include "sim/output/write_file.h"
-#include "sim/report/calibration_text.h"
-#include "sim/study/calibration.h"
-#include "sim/study/calibration_effect.h"
+#include "sim/report/text/calibration_text.h"
+#include "sim/study/calibration/calibration.h"
+#include "sim/study/calibration/calibration_effect.h"
 
 namespace ridgeline::app {
 namespace {

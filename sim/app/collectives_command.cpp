@@ -10,7 +10,7 @@
 #include "sim/input/lines.h"
 #include "sim/network/load_cluster.h"
 #include "sim/output/standard_output.h"
-#include "sim/report/collective_lines.h"
+#include "sim/report/text/collective_lines.h"
 #include "sim/units/user_error.h"
 
 namespace ridgeline::app {

@@ -5,10 +5,10 @@
 
 #include "sim/app/commands.h"
 #include "sim/output/standard_output.h"
-#include "sim/report/exercise_json.h"
 #include "sim/report/exercise_measures.h"
-#include "sim/report/memory_words.h"
-#include "sim/study/exercise.h"
+#include "sim/report/json/exercise_json.h"
+#include "sim/report/text/memory_words.h"
+#include "sim/study/exercise/exercise.h"
 #include "sim/units/user_error.h"
 
 namespace ridgeline::app {

@@ -8,8 +8,8 @@
 #include "sim/hardware/load_gpu.h"
 #include "sim/network/load_cluster.h"
 #include "sim/output/standard_output.h"
-#include "sim/report/collective_lines.h"
-#include "sim/report/hardware_text.h"
+#include "sim/report/text/collective_lines.h"
+#include "sim/report/text/hardware_text.h"
 
 namespace ridgeline::app {
 namespace {

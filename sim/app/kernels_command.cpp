@@ -9,7 +9,7 @@
 #include "sim/hardware/load_host.h"
 #include "sim/input/lines.h"
 #include "sim/output/standard_output.h"
-#include "sim/report/kernel_lines.h"
+#include "sim/report/text/kernel_lines.h"
 #include "sim/units/user_error.h"
 
 namespace ridgeline::app {

@@ -5,7 +5,7 @@
 
 #include "sim/app/commands.h"
 #include "sim/output/standard_output.h"
-#include "sim/report/model_text.h"
+#include "sim/report/text/model_text.h"
 #include "sim/workload/load_model.h"
 
 namespace ridgeline::app {

@@ -4,7 +4,7 @@
 
 #include "sim/app/version.h"
 #include "sim/output/write_file.h"
-#include "sim/report/page.h"
+#include "sim/report/page/page.h"
 
 namespace ridgeline::app {
 

@@ -2,7 +2,7 @@
 
 #include "sim/output/standard_output.h"
 #include "sim/output/terminal.h"
-#include "sim/report/colours.h"
+#include "sim/report/text/colours.h"
 
 namespace ridgeline::app {
 

@@ -9,8 +9,8 @@
 #include "sim/hardware/load_host.h"
 #include "sim/output/standard_output.h"
 #include "sim/output/write_file.h"
-#include "sim/report/refit_text.h"
-#include "sim/study/refit_gpu.h"
+#include "sim/report/text/refit_text.h"
+#include "sim/study/calibration/refit_gpu.h"
 
 namespace ridgeline::app {
 namespace {

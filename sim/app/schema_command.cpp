@@ -5,7 +5,7 @@
 
 #include "sim/app/commands.h"
 #include "sim/output/standard_output.h"
-#include "sim/report/schema_json.h"
+#include "sim/report/schema/schema_json.h"
 
 namespace ridgeline::app {
 namespace {

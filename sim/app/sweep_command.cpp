@@ -16,9 +16,9 @@
 #include "sim/output/output_error.h"
 #include "sim/output/standard_output.h"
 #include "sim/report/sweep_report.h"
-#include "sim/study/points_file.h"
-#include "sim/study/sweep_ranks.h"
-#include "sim/study/sweep_scenario.h"
+#include "sim/study/sweep/points_file.h"
+#include "sim/study/sweep/sweep_ranks.h"
+#include "sim/study/sweep/sweep_scenario.h"
 #include "sim/units/user_error.h"
 
 namespace ridgeline::app {

@@ -10,9 +10,9 @@
 #include "sim/output/standard_output.h"
 #include "sim/output/terminal.h"
 #include "sim/output/write_file.h"
-#include "sim/report/accuracy_text.h"
-#include "sim/report/microkernel_text.h"
-#include "sim/report/prediction_text.h"
+#include "sim/report/text/accuracy_text.h"
+#include "sim/report/text/microkernel_text.h"
+#include "sim/report/text/prediction_text.h"
 #include "sim/study/microkernels/committed_results.h"
 #include "sim/units/user_error.h"
 

@@ -16,7 +16,7 @@
 
 namespace ridgeline {
 
-/// Kernels that share a code path, and so the constants of the law (sim/timing/gemm_constants.h).
+/// Kernels that share a code path, and so the constants of the law (sim/timing/products/gemm_constants.h).
 enum class GemmClass : std::uint8_t {
   wgmma_half,       ///< Hopper, 16-bit, all leading dimensions multiples of 16 bytes: persistent, TMA
   wgmma_tf32,       ///< the same for tf32

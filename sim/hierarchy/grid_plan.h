@@ -3,8 +3,8 @@
 
 #include "sim/hierarchy/grid_run.h"
 #include "sim/hierarchy/traffic.h"
-#include "sim/timing/attention_law.h"
-#include "sim/timing/gemm_law.h"
+#include "sim/timing/attention/attention_law.h"
+#include "sim/timing/products/gemm_law.h"
 
 namespace ridgeline {
 

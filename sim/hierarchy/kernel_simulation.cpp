@@ -5,12 +5,12 @@
 
 #include "sim/hierarchy/grid_plan.h"
 #include "sim/hierarchy/residency.h"
-#include "sim/timing/achieved_bandwidth.h"
 #include "sim/timing/analytic_engine.h"
-#include "sim/timing/attention_law.h"
+#include "sim/timing/attention/attention_law.h"
 #include "sim/timing/clock_law.h"
-#include "sim/timing/gemm_law.h"
 #include "sim/timing/kernel_profile.h"
+#include "sim/timing/memory_bound/achieved_bandwidth.h"
+#include "sim/timing/products/gemm_law.h"
 
 namespace ridgeline {
 namespace {

@@ -5,8 +5,8 @@
 
 #include "sim/hierarchy/tile_raster.h"
 #include "sim/occupancy/occupancy.h"
-#include "sim/timing/gemm_law.h"
-#include "sim/timing/rereads.h"
+#include "sim/timing/memory_bound/rereads.h"
+#include "sim/timing/products/gemm_law.h"
 #include "sim/units/ceil_div.h"
 
 namespace ridgeline {

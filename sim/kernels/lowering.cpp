@@ -1,7 +1,7 @@
 #include "sim/kernels/lowering.h"
 
 #include "sim/kernels/families.h"
-#include "sim/kernels/tile_menu.h"
+#include "sim/kernels/products/tile_menu.h"
 
 namespace ridgeline {
 namespace {

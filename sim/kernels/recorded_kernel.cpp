@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "sim/kernels/gemm_selection.h"
+#include "sim/kernels/products/gemm_selection.h"
 
 namespace ridgeline {
 namespace {
@@ -32,7 +32,8 @@ int likeness(const TileChoice& entry, const LibraryKernel& ran) {
 }
 
 /// Results a thread keeps in its registers, and registers besides, of tiles that no menu has (CUTLASS's kernels).
-constexpr std::int64_t kMostResults = 128, kBesides = 64, kMostRegisters = 254, kLeastThreads = 64, kMostThreads = 256;
+constexpr std::int64_t kMostResults = 128, kBesides = 64, kRegistersOfUnlisted = 254, kLeastThreads = 64,
+                       kMostThreads = 256;
 
 TileChoice unlisted(const LibraryKernel& ran, const GemmWork& problem) {
   const bool simt = problem.family == GemmWork::Family::simt;
@@ -48,7 +49,7 @@ TileChoice unlisted(const LibraryKernel& ran, const GemmWork& problem) {
   std::int64_t threads = kLeastThreads;
   while (threads < kMostThreads && results / threads > (simt ? kMostResults / 2 : kMostResults)) threads *= 2;
   choice.threads = static_cast<int>(threads);
-  choice.registers = static_cast<int>(std::min(kMostRegisters, results / threads + kBesides));
+  choice.registers = static_cast<int>(std::min(kRegistersOfUnlisted, results / threads + kBesides));
   choice.shared_bytes = static_cast<int>((ran.m + ran.n) * work.tile_k * work.stages * element);
   if (problem.family == GemmWork::Family::wgmma) {
     constexpr int kThreads = 384, kRegisters = 168, kBarriers = 4096;  // as the menus' TMA kernels

@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "sim/kernels/tile_menu.h"
+#include "sim/kernels/products/tile_menu.h"
 #include "sim/workload/op.h"
 
 namespace ridgeline {

@@ -3,7 +3,7 @@
 #include <stdexcept>
 
 #include "sim/kernels/families.h"
-#include "sim/kernels/memory_bound_launch.h"
+#include "sim/kernels/memory_bound/memory_bound_launch.h"
 
 namespace ridgeline {
 

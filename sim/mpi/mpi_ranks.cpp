@@ -15,7 +15,7 @@
 #include <sstream>
 #include <thread>
 
-#include "sim/study/sweep_ranks.h"
+#include "sim/study/sweep/sweep_ranks.h"
 #include "sim/units/user_error.h"
 
 namespace ridgeline {
@@ -105,8 +105,7 @@ class Coordinator {
       if (!status) return false;
       incoming_.emplace(status->source(), status->tag(), std::string(*status->count<char>(), ' '));
       std::string& text = incoming_->text;
-      incoming_->request =
-          world_.irecv(incoming_->source, incoming_->tag, text.data(), static_cast<int>(text.size()));
+      incoming_->request = world_.irecv(incoming_->source, incoming_->tag, text.data(), static_cast<int>(text.size()));
     }
     if (!incoming_->request.test()) return false;
     const Incoming message = std::move(*incoming_);
@@ -131,7 +130,7 @@ class Coordinator {
   const SweepRunOptions& options_;
   SweepRunOptions own_options_;
   std::size_t next_ = 0;
-  int working_ = 0;  ///< ranks that owe a stretch
+  int working_ = 0;                   ///< ranks that owe a stretch
   std::optional<Incoming> incoming_;  ///< on its way
   std::future<std::vector<SweepPoint> > own_;
   std::map<std::uint64_t, SweepPoint> done_;

@@ -4,14 +4,14 @@
 
 #include <algorithm>
 
-#include "sim/answer/residual_ranges.h"
+#include "sim/answer/ranges/residual_ranges.h"
 #include "sim/answer/step_run.h"
 #include "sim/config/data_folder.h"
 #include "sim/hardware/load_gpu.h"
 #include "sim/hardware/load_host.h"
 #include "sim/occupancy/occupancy.h"
-#include "sim/report/kernel_json.h"
-#include "sim/report/prediction_json.h"
+#include "sim/report/json/kernel_json.h"
+#include "sim/report/json/prediction_json.h"
 #include "sim/scenario/descriptions.h"
 #include "sim/study/kernel_prediction.h"
 #include "sim/units/parse.h"

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "sim/study/exercise.h"
+#include "sim/study/exercise/exercise.h"
 
 namespace ridgeline {
 

@@ -6,9 +6,9 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
-#include "sim/report/memory_words.h"
-#include "sim/report/names.h"
-#include "sim/report/prediction_json.h"
+#include "sim/report/json/prediction_json.h"
+#include "sim/report/text/memory_words.h"
+#include "sim/report/text/names.h"
 #include "sim/units/parse.h"
 
 namespace ridgeline {

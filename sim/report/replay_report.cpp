@@ -5,12 +5,12 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
-#include "sim/report/memory_words.h"
-#include "sim/report/names.h"
-#include "sim/report/prediction_json.h"
-#include "sim/report/prediction_text.h"
+#include "sim/report/json/prediction_json.h"
 #include "sim/report/sensitivity_report.h"
-#include "sim/trace/operator_stacks.h"
+#include "sim/report/text/memory_words.h"
+#include "sim/report/text/names.h"
+#include "sim/report/text/prediction_text.h"
+#include "sim/trace/profiler/operator_stacks.h"
 #include "sim/trace/read_recording.h"
 #include "sim/units/parse.h"
 

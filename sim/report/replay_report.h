@@ -5,7 +5,7 @@
 #include <string>
 
 #include "sim/answer/replay.h"
-#include "sim/report/notes.h"
+#include "sim/report/text/notes.h"
 
 namespace ridgeline {
 

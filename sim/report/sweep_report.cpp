@@ -8,7 +8,7 @@
 #include <numeric>
 
 #include "sim/output/terminal.h"
-#include "sim/report/memory_words.h"
+#include "sim/report/text/memory_words.h"
 
 namespace ridgeline {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/study/sweep_point.h"
+#include "sim/study/sweep/sweep_point.h"
 
 namespace ridgeline {
 

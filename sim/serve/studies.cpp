@@ -9,8 +9,8 @@
 #include "sim/report/fit_report.h"
 #include "sim/report/sweep_report.h"
 #include "sim/serve/asked.h"
-#include "sim/study/run_sweep.h"
-#include "sim/study/sweep_scenario.h"
+#include "sim/study/sweep/run_sweep.h"
+#include "sim/study/sweep/sweep_scenario.h"
 #include "sim/units/user_error.h"
 
 namespace ridgeline::serve {

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "sim/trace/aten_map.h"
+#include "sim/trace/aten/aten_map.h"
 #include "sim/trace/json_integers.h"
-#include "sim/trace/profiler_arguments.h"
+#include "sim/trace/profiler/profiler_arguments.h"
 #include "sim/trace/trace_builder.h"
 #include "sim/units/user_error.h"
 

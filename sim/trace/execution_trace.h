@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/trace/aten_call.h"
+#include "sim/trace/aten/aten_call.h"
 #include "sim/trace/replayable.h"
 
 namespace ridgeline::trace {

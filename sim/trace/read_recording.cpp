@@ -9,9 +9,9 @@
 
 #include "sim/config/files_read.h"
 #include "sim/trace/execution_trace.h"
-#include "sim/trace/host_clock.h"
 #include "sim/trace/json_pieces.h"
-#include "sim/trace/read_op_trace.h"
+#include "sim/trace/op_trace/read_op_trace.h"
+#include "sim/trace/profiler/host_clock.h"
 #include "sim/units/readable_files.h"
 #include "sim/units/user_error.h"
 

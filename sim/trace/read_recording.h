@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "sim/trace/read_profiler_trace.h"
+#include "sim/trace/profiler/read_profiler_trace.h"
 #include "sim/trace/replayable.h"
 
 namespace ridgeline::trace {

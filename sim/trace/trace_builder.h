@@ -10,9 +10,9 @@
 #include <tuple>
 #include <unordered_map>
 
-#include "sim/trace/aten_map.h"
-#include "sim/trace/dispatcher_host.h"
-#include "sim/trace/optimizer_lists.h"
+#include "sim/trace/aten/aten_map.h"
+#include "sim/trace/profiler/dispatcher_host.h"
+#include "sim/trace/profiler/optimizer_lists.h"
 #include "sim/trace/replayable.h"
 
 namespace ridgeline::trace {

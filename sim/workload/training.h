@@ -19,7 +19,7 @@ enum class Precision : std::uint8_t {
   apex_o2    ///< parameters and all of forward and backward in fp16, fp32 copies for the optimizer, loss scaling
 };
 
-/// What a scenario asks for; `sdpa` is PyTorch's own choice of a backend (sim/kernels/attention_choice.h).
+/// What a scenario asks for; `sdpa` is PyTorch's own choice of a backend (sim/kernels/attention/attention_choice.h).
 enum class AttentionRequest : std::uint8_t { eager, sdpa, flash, cudnn, efficient, math };
 
 /// What runs: matmuls and softmax of the model's own code (eager) or one backend of scaled_dot_product_attention.

@@ -9,9 +9,9 @@
 #include <set>
 
 #include "sim/answer/full_prediction.h"
-#include "sim/report/module_text.h"
-#include "sim/trace/read_op_trace.h"
-#include "sim/trace/write_op_trace.h"
+#include "sim/report/text/module_text.h"
+#include "sim/trace/op_trace/read_op_trace.h"
+#include "sim/trace/op_trace/write_op_trace.h"
 
 namespace ridgeline {
 namespace {

@@ -1,5 +1,5 @@
 // Steps of several GPUs as a whole: against the single-GPU product, against links, against closed forms.
-#include "sim/answer/parallel_prediction.h"
+#include "sim/answer/parallel/parallel_prediction.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <limits>
 #include <map>
 
-#include "sim/answer/communication.h"
+#include "sim/answer/parallel/communication.h"
 #include "sim/answer/sensitivity.h"
 #include "sim/answer/session.h"
 #include "sim/answer/step_run.h"

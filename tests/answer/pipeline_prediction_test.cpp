@@ -5,7 +5,7 @@
 #include <chrono>
 #include <numeric>
 
-#include "sim/answer/communication.h"
+#include "sim/answer/parallel/communication.h"
 #include "sim/answer/session.h"
 #include "sim/answer/step_run.h"
 #include "sim/units/user_error.h"

@@ -1,12 +1,12 @@
 // Ranges: which count as validated, how wide a step's is for its kernels'.
-#include "sim/answer/residual_ranges.h"
+#include "sim/answer/ranges/residual_ranges.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "sim/answer/busy_range.h"
+#include "sim/answer/ranges/busy_range.h"
 #include "sim/hardware/load_gpu.h"
 
 namespace ridgeline {

@@ -9,7 +9,7 @@
 #include "sim/answer/advice.h"
 #include "sim/answer/sensitivity.h"
 #include "sim/answer/step_detail.h"
-#include "sim/report/prediction_json.h"
+#include "sim/report/json/prediction_json.h"
 #include "sim/units/user_error.h"
 
 namespace ridgeline {

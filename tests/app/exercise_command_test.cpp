@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "sim/study/exercise.h"
+#include "sim/study/exercise/exercise.h"
 #include "tests/support/run_program.h"
 
 namespace ridgeline {

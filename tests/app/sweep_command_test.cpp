@@ -10,7 +10,7 @@
 #include <sstream>
 #include <thread>
 
-#include "sim/study/sqlite.h"
+#include "sim/study/sweep/sqlite.h"
 #include "tests/support/run_program.h"
 #include "tests/support/temporary_path.h"
 

@@ -6,8 +6,8 @@
 #include <set>
 #include <string>
 
-#include "sim/study/accuracy.h"
-#include "sim/study/kernel_validation.h"
+#include "sim/study/validation/accuracy.h"
+#include "sim/study/validation/kernel_validation.h"
 
 namespace ridgeline {
 namespace {

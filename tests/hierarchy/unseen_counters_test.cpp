@@ -8,8 +8,8 @@
 #include "sim/hardware/load_host.h"
 #include "sim/hierarchy/make_engine.h"
 #include "sim/kernels/lowering.h"
-#include "sim/study/error_statistics.h"
 #include "sim/study/kernel_prediction.h"
+#include "sim/study/validation/error_statistics.h"
 #include "tests/support/measured_counters.h"
 #include "tests/support/simulated_chains.h"
 

@@ -6,8 +6,8 @@
 
 #include "sim/answer/step_run.h"
 #include "sim/hardware/load_gpu.h"
-#include "sim/report/prediction_json.h"
-#include "sim/report/prediction_text.h"
+#include "sim/report/json/prediction_json.h"
+#include "sim/report/text/prediction_text.h"
 #include "sim/units/user_error.h"
 #include "tests/invariants/finding.h"
 #include "tests/invariants/random_scenario.h"

@@ -6,7 +6,7 @@
 
 #include "sim/hardware/load_gpu.h"
 #include "sim/hardware/load_host.h"
-#include "sim/kernels/attention_choice.h"
+#include "sim/kernels/attention/attention_choice.h"
 #include "sim/kernels/lowering.h"
 #include "sim/timing/analytic_engine.h"
 #include "sim/units/user_error.h"

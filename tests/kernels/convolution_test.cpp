@@ -6,7 +6,7 @@
 
 #include "sim/hardware/load_gpu.h"
 #include "sim/hardware/load_host.h"
-#include "sim/kernels/convolution_kernel.h"
+#include "sim/kernels/convolution/convolution_kernel.h"
 #include "sim/kernels/lowering.h"
 
 namespace ridgeline {

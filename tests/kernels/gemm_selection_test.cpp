@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "sim/hardware/load_gpu.h"
-#include "sim/kernels/gemm_candidates.h"
-#include "sim/kernels/gemm_selection.h"
+#include "sim/kernels/products/gemm_candidates.h"
+#include "sim/kernels/products/gemm_selection.h"
 #include "sim/timing/likely_time.h"
 
 namespace ridgeline {

@@ -7,8 +7,8 @@
 #include <random>
 
 #include "sim/hardware/load_gpu.h"
-#include "sim/kernels/gemm_selection.h"
 #include "sim/kernels/lowering.h"
+#include "sim/kernels/products/gemm_selection.h"
 
 namespace ridgeline {
 namespace {

@@ -7,12 +7,12 @@
 #include <vector>
 
 #include "sim/hardware/load_gpu.h"
-#include "sim/kernels/few_vectors.h"
-#include "sim/kernels/gemm_selection.h"
 #include "sim/kernels/lowering.h"
-#include "sim/kernels/vector_product.h"
+#include "sim/kernels/products/few_vectors.h"
+#include "sim/kernels/products/gemm_selection.h"
+#include "sim/kernels/products/vector_product.h"
 #include "sim/timing/analytic_engine.h"
-#include "sim/timing/gemm_law.h"
+#include "sim/timing/products/gemm_law.h"
 
 namespace ridgeline {
 namespace {

@@ -4,14 +4,14 @@
 
 #include <nlohmann/json.hpp>
 
-#include "sim/answer/residual_ranges.h"
+#include "sim/answer/ranges/residual_ranges.h"
 #include "sim/answer/step_run.h"
 #include "sim/hardware/load_gpu.h"
 #include "sim/hardware/load_host.h"
-#include "sim/kernels/gemm_selection.h"
 #include "sim/kernels/lowering.h"
+#include "sim/kernels/products/gemm_selection.h"
 #include "sim/study/kernel_prediction.h"
-#include "sim/timing/gemm_law.h"
+#include "sim/timing/products/gemm_law.h"
 
 namespace ridgeline {
 namespace {

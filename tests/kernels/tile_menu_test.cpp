@@ -9,10 +9,10 @@
 #include <random>
 #include <string>
 
-#include "sim/answer/residual_ranges.h"
+#include "sim/answer/ranges/residual_ranges.h"
 #include "sim/hardware/load_gpu.h"
 #include "sim/hardware/load_host.h"
-#include "sim/kernels/gemm_selection.h"
+#include "sim/kernels/products/gemm_selection.h"
 #include "sim/study/kernel_prediction.h"
 
 namespace ridgeline {

@@ -11,7 +11,7 @@
 
 #include "sim/allocator/history.h"
 #include "sim/answer/memory_prediction.h"
-#include "sim/study/measured_files.h"
+#include "sim/study/validation/measured_files.h"
 #include "tests/support/measurement_index.h"
 
 namespace ridgeline {

@@ -13,7 +13,7 @@
 #include "sim/network/communicator_memory.h"
 #include "sim/network/copy_time.h"
 #include "sim/network/load_cluster.h"
-#include "sim/study/measured_collectives.h"
+#include "sim/study/validation/measured_collectives.h"
 #include "tests/support/measurement_index.h"
 
 namespace ridgeline {

@@ -8,7 +8,7 @@
 #include <cmath>
 
 #include "sim/hardware/load_gpu.h"
-#include "sim/study/measured_overlaps.h"
+#include "sim/study/validation/measured_overlaps.h"
 #include "tests/support/measurement_index.h"
 
 namespace ridgeline {

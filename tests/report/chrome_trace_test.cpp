@@ -1,5 +1,5 @@
 // A timeline parsed back: slices nest, correlation ids join, durations add up to the prediction.
-#include "sim/report/chrome_trace.h"
+#include "sim/report/timeline/chrome_trace.h"
 
 #include <gtest/gtest.h>
 

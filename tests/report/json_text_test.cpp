@@ -1,5 +1,5 @@
 // JSON as text reads back as what was written.
-#include "sim/report/json_text.h"
+#include "sim/report/json/json_text.h"
 
 #include <gtest/gtest.h>
 

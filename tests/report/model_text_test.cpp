@@ -1,5 +1,5 @@
 // What `ridgeline models NAME` says of a network.
-#include "sim/report/model_text.h"
+#include "sim/report/text/model_text.h"
 
 #include <gtest/gtest.h>
 

@@ -8,8 +8,8 @@
 #include "sim/answer/full_prediction.h"
 #include "sim/output/terminal.h"
 #include "sim/report/answer_report.h"
-#include "sim/report/colours.h"
-#include "sim/report/prediction_text.h"
+#include "sim/report/text/colours.h"
+#include "sim/report/text/prediction_text.h"
 
 namespace ridgeline {
 namespace {

@@ -1,5 +1,5 @@
 // Tables of what a simulation saw: their width, their names, sums over launches.
-#include "sim/report/profile_text.h"
+#include "sim/report/text/profile_text.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // The schema is that of the readers: it knows their keys, forms and bounds, and every key says what it means.
-#include "sim/report/schema_json.h"
+#include "sim/report/schema/schema_json.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 
 #include "sim/config/override.h"
 #include "sim/config/parse_yaml.h"
-#include "sim/report/explore_keys.h"
+#include "sim/report/schema/explore_keys.h"
 #include "sim/units/user_error.h"
 
 namespace ridgeline {
@@ -35,7 +35,7 @@ TEST(Schema, EveryKeyHasAMeaningAndEveryMeaningAKey) {
   std::set<std::pair<std::string, std::string>> keys;
   for (const InputDocument& document : documents())
     for (const InputKey& key : document.keys) {
-      EXPECT_FALSE(key.meaning.empty()) << document.name << ": " << key.path << " (sim/report/key_meanings.cpp)";
+      EXPECT_FALSE(key.meaning.empty()) << document.name << ": " << key.path << " (sim/report/schema/key_meanings.cpp)";
       EXPECT_TRUE(keys.emplace(document.name, key.path).second) << key.path << " twice";
     }
   for (const KeyMeaning& one : key_meanings())

@@ -9,7 +9,7 @@
 #include <set>
 
 #include "sim/answer/replay.h"
-#include "sim/report/chrome_trace.h"
+#include "sim/report/timeline/chrome_trace.h"
 #include "sim/trace/json_pieces.h"
 #include "tests/support/temporary_path.h"
 

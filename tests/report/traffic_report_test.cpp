@@ -4,10 +4,10 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/hardware/load_gpu.h"
-#include "sim/report/kernel_json.h"
-#include "sim/report/launch_json.h"
-#include "sim/report/prediction_json.h"
-#include "sim/report/prediction_text.h"
+#include "sim/report/json/kernel_json.h"
+#include "sim/report/json/launch_json.h"
+#include "sim/report/json/prediction_json.h"
+#include "sim/report/text/prediction_text.h"
 #include "sim/timing/kernel_profile.h"
 
 namespace ridgeline {

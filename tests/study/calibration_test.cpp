@@ -10,7 +10,7 @@
 #include "sim/config/parse_yaml.h"
 #include "sim/hardware/load_gpu.h"
 #include "sim/hardware/measured_section.h"
-#include "sim/study/calibration.h"
+#include "sim/study/calibration/calibration.h"
 #include "sim/units/user_error.h"
 
 namespace ridgeline {

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "sim/report/comparison_words.h"
+#include "sim/report/text/comparison_words.h"
 #include "sim/units/user_error.h"
 
 namespace ridgeline {

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "sim/study/error_statistics.h"
-#include "sim/study/step_validation.h"
+#include "sim/study/validation/error_statistics.h"
+#include "sim/study/validation/step_validation.h"
 
 namespace ridgeline {
 namespace {

@@ -12,7 +12,7 @@
 #include "sim/hardware/derived_defaults.h"
 #include "sim/hardware/keys.h"
 #include "sim/hardware/load_gpu.h"
-#include "sim/report/hardware_text.h"
+#include "sim/report/text/hardware_text.h"
 #include "tests/support/temporary_path.h"
 
 namespace ridgeline {

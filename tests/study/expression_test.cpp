@@ -1,5 +1,5 @@
 // Expressions of exercises.
-#include "sim/study/expression.h"
+#include "sim/study/exercise/expression.h"
 
 #include <gtest/gtest.h>
 

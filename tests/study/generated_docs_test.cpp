@@ -4,9 +4,9 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "sim/answer/residual_ranges.h"
-#include "sim/report/accuracy_text.h"
-#include "sim/study/accuracy.h"
+#include "sim/answer/ranges/residual_ranges.h"
+#include "sim/report/text/accuracy_text.h"
+#include "sim/study/validation/accuracy.h"
 
 namespace ridgeline {
 namespace {

@@ -1,6 +1,6 @@
 // What a training step costs the host beside an NVIDIA H200, by phase, of networks that the GPU always waits for. The
 // costs were fitted on other classes of networks than those that are compared here.
-#include "sim/study/host_steps.h"
+#include "sim/study/validation/host_steps.h"
 
 #include <gtest/gtest.h>
 

@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "sim/answer/residual_ranges.h"
+#include "sim/answer/ranges/residual_ranges.h"
 #include "sim/hardware/chip_distance.h"
 #include "sim/hardware/load_gpu.h"
-#include "sim/study/accuracy.h"
+#include "sim/study/validation/accuracy.h"
 
 namespace ridgeline {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "sim/hardware/load_gpu.h"
 #include "sim/hardware/load_host.h"
-#include "sim/study/measured_ops.h"
+#include "sim/study/validation/measured_ops.h"
 #include "tests/support/measurement_index.h"
 #include "tests/support/sha256.h"
 #include "tests/support/temporary_path.h"

@@ -9,7 +9,7 @@
 
 #include "sim/answer/session.h"
 #include "sim/answer/step_run.h"
-#include "sim/study/published_training.h"
+#include "sim/study/validation/published_training.h"
 
 namespace ridgeline {
 namespace {

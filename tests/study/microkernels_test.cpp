@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "sim/hierarchy/make_engine.h"
-#include "sim/report/microkernel_text.h"
+#include "sim/report/text/microkernel_text.h"
 #include "sim/study/microkernels/committed_results.h"
 #include "sim/timing/fullest_sm.h"
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "sim/study/step_validation.h"
+#include "sim/study/validation/step_validation.h"
 
 namespace ridgeline {
 namespace {

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "sim/answer/step_run.h"
-#include "sim/study/parallel_steps.h"
+#include "sim/study/validation/parallel_steps.h"
 
 namespace ridgeline {
 namespace {

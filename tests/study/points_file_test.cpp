@@ -1,5 +1,5 @@
 // Files of points: to the bit, whoever kills the process, and never of two questions.
-#include "sim/study/points_file.h"
+#include "sim/study/sweep/points_file.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 #include <csignal>
 #include <random>
 
-#include "sim/study/sqlite.h"
+#include "sim/study/sweep/sqlite.h"
 #include "tests/support/sweep_fixture.h"
 
 namespace ridgeline {

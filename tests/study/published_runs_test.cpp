@@ -1,4 +1,4 @@
-#include "sim/study/published_runs.h"
+#include "sim/study/validation/published_runs.h"
 
 #include <gtest/gtest.h>
 

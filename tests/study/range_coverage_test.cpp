@@ -1,6 +1,6 @@
 // Nine in ten of the cases that no constant saw lie inside their range: ranges of one half of the cases, the other half
 // inside them, by family, by who measured and over all; and steps inside theirs.
-#include "sim/study/range_coverage.h"
+#include "sim/study/validation/range_coverage.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "sim/answer/residual_ranges.h"
+#include "sim/answer/ranges/residual_ranges.h"
 #include "sim/hardware/load_gpu.h"
-#include "sim/study/accuracy.h"
+#include "sim/study/validation/accuracy.h"
 
 namespace ridgeline {
 namespace {

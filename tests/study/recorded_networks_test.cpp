@@ -10,7 +10,7 @@
 
 #include "sim/answer/replay.h"
 #include "sim/scenario/scenario.h"
-#include "sim/study/measured_files.h"
+#include "sim/study/validation/measured_files.h"
 
 namespace ridgeline {
 namespace {

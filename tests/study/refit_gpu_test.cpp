@@ -1,6 +1,6 @@
 // A GPU's description fitted to timed operations: factors that were put in are found again, and rows that no fit saw
 // are predicted better.
-#include "sim/study/refit_gpu.h"
+#include "sim/study/calibration/refit_gpu.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "sim/study/stated_software.h"
+#include "sim/study/validation/stated_software.h"
 
 #include <gtest/gtest.h>
 

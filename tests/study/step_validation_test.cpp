@@ -1,6 +1,6 @@
 // Whole training steps against those measured on an NVIDIA H200. Tolerances are named; measurements/README.md says
 // how the steps were measured.
-#include "sim/study/step_validation.h"
+#include "sim/study/validation/step_validation.h"
 #include "sim/answer/step_run.h"
 
 #include <fmt/format.h>
@@ -10,7 +10,7 @@
 #include <cmath>
 #include <map>
 
-#include "sim/study/error_statistics.h"
+#include "sim/study/validation/error_statistics.h"
 #include "tests/support/sha256.h"
 
 namespace ridgeline {

@@ -1,7 +1,7 @@
 // Which points of a sweep its constraints allow.
 #include <gtest/gtest.h>
 
-#include "sim/study/sweep_point.h"
+#include "sim/study/sweep/sweep_point.h"
 
 namespace ridgeline {
 namespace {

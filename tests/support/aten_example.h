@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "sim/trace/aten_map.h"
+#include "sim/trace/aten/aten_map.h"
 
 namespace ridgeline::trace {
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/study/measured_ops.h"
+#include "sim/study/validation/measured_ops.h"
 #include "tests/support/measurement_index.h"
 
 namespace ridgeline::testing {

@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "sim/kernels/attention_choice.h"
+#include "sim/kernels/attention/attention_choice.h"
 #include "sim/program/step_program.h"
-#include "sim/study/step_validation.h"
+#include "sim/study/validation/step_validation.h"
 #include "sim/workload/training_step.h"
 #include "tests/support/measurement_index.h"
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "sim/study/measured_files.h"
+#include "sim/study/validation/measured_files.h"
 
 namespace ridgeline::testing {
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "sim/study/run_sweep.h"
-#include "sim/study/sweep_scenario.h"
+#include "sim/study/sweep/run_sweep.h"
+#include "sim/study/sweep/sweep_scenario.h"
 #include "sim/units/user_error.h"
 #include "tests/support/temporary_path.h"
 

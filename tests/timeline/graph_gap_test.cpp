@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "sim/hardware/load_gpu.h"
-#include "sim/study/measured_files.h"
-#include "sim/study/measured_ops.h"
+#include "sim/study/validation/measured_files.h"
+#include "sim/study/validation/measured_ops.h"
 
 namespace ridgeline {
 namespace {

@@ -3,7 +3,7 @@
 
 #include "sim/hardware/load_gpu.h"
 #include "sim/timing/analytic_engine.h"
-#include "sim/timing/attention_law.h"
+#include "sim/timing/attention/attention_law.h"
 
 namespace ridgeline {
 namespace {

@@ -1,5 +1,5 @@
 // The law of gathering products: how taps, strides and groups of channels fall into steps and tiles.
-#include "sim/timing/convolution_law.h"
+#include "sim/timing/convolution/convolution_law.h"
 
 #include <gtest/gtest.h>
 

@@ -6,7 +6,7 @@
 #include "sim/hardware/load_gpu.h"
 #include "sim/hierarchy/make_engine.h"
 #include "sim/kernels/lowering.h"
-#include "sim/timing/gemm_law.h"
+#include "sim/timing/products/gemm_law.h"
 
 namespace ridgeline {
 namespace {

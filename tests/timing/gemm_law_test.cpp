@@ -6,10 +6,10 @@
 #include <random>
 
 #include "sim/hardware/load_gpu.h"
-#include "sim/kernels/gemm_selection.h"
 #include "sim/kernels/lowering.h"
-#include "sim/timing/gemm_law.h"
+#include "sim/kernels/products/gemm_selection.h"
 #include "sim/timing/kernel_time.h"
+#include "sim/timing/products/gemm_law.h"
 
 namespace ridgeline {
 namespace {

@@ -7,7 +7,7 @@
 #include <map>
 #include <vector>
 
-#include "sim/answer/residual_ranges.h"
+#include "sim/answer/ranges/residual_ranges.h"
 #include "sim/hardware/load_gpu.h"
 #include "sim/kernels/lowering.h"
 #include "sim/timing/kernel_time.h"

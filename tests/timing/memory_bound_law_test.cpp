@@ -1,5 +1,5 @@
 // Properties that hold for every memory-bound kernel on any GPU: bounds, and what may never make it slower.
-#include "sim/timing/memory_bound_kernels.h"
+#include "sim/timing/memory_bound/memory_bound_kernels.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Limits of shared panels that can be worked out by hand, and attention that feels the memory it runs on.
-#include "sim/timing/panel_traffic.h"
+#include "sim/timing/products/panel_traffic.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // The call that an operation is written as gives the operation back when it is read.
-#include "sim/trace/aten_call_of.h"
+#include "sim/trace/aten/aten_call_of.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,8 +8,8 @@
 
 #include "sim/answer/memory_prediction.h"
 #include "sim/scenario/scenario.h"
-#include "sim/trace/aten_map.h"
-#include "sim/trace/profiler_arguments.h"
+#include "sim/trace/aten/aten_map.h"
+#include "sim/trace/profiler/profiler_arguments.h"
 
 namespace ridgeline::trace {
 namespace {

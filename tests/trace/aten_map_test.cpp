@@ -1,5 +1,5 @@
 // What a rule looks at besides the name of a dispatcher call: strides, places, types, lists, what is missing.
-#include "sim/trace/aten_map.h"
+#include "sim/trace/aten/aten_map.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -4,7 +4,7 @@
 
 #include <fstream>
 
-#include "sim/trace/read_op_trace.h"
+#include "sim/trace/op_trace/read_op_trace.h"
 #include "sim/units/user_error.h"
 #include "tests/support/temporary_path.h"
 

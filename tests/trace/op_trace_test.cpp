@@ -8,8 +8,8 @@
 #include "sim/answer/memory_prediction.h"
 #include "sim/input/text_source.h"
 #include "sim/output/write_file.h"
-#include "sim/trace/read_op_trace.h"
-#include "sim/trace/write_op_trace.h"
+#include "sim/trace/op_trace/read_op_trace.h"
+#include "sim/trace/op_trace/write_op_trace.h"
 #include "sim/units/user_error.h"
 #include "tests/support/temporary_path.h"
 

@@ -5,7 +5,7 @@
 
 #include <fstream>
 
-#include "sim/trace/aten_map.h"
+#include "sim/trace/aten/aten_map.h"
 #include "sim/trace/read_recording.h"
 #include "sim/units/user_error.h"
 #include "tests/support/trace_text.h"

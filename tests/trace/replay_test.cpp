@@ -13,7 +13,7 @@
 #include "sim/hardware/load_gpu.h"
 #include "sim/hardware/load_host.h"
 #include "sim/scenario/scenario.h"
-#include "sim/trace/read_op_trace.h"
+#include "sim/trace/op_trace/read_op_trace.h"
 #include "sim/trace/read_recording.h"
 
 namespace ridgeline {

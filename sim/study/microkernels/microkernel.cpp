@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "sim/hardware/load_host.h"
-#include "sim/study/calibration.h"
+#include "sim/study/calibration/calibration.h"
 #include "sim/timing/l2_residency.h"
 #include "sim/workload/host_class.h"
 

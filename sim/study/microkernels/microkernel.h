@@ -14,7 +14,7 @@
 
 #include "sim/hardware/gpu.h"
 #include "sim/launch/kernel_launch.h"
-#include "sim/study/probe_result.h"
+#include "sim/study/calibration/probe_result.h"
 #include "sim/timing/code_kernels.h"
 #include "sim/timing/kernel_time.h"
 

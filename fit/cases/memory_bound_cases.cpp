@@ -1,0 +1,67 @@
+// Memory-bound kernels: the launches of a lowered op, each with the profiled kernel in its place. Ops whose profile has
+// other kernels, or other grids, are left out.
+#include <set>
+#include <stdexcept>
+
+#include "fit/cases/call_cases.h"
+#include "fit/law_problem.h"
+#include "sim/kernels/lowering.h"
+#include "sim/timing/code_kernels.h"
+#include "sim/timing/l2_residency.h"
+#include "sim/timing/laws.h"
+#include "sim/timing/memory_bound/memory_bound_kernels.h"
+#include "sim/workload/op_operands.h"
+
+namespace ridgeline::fit {
+namespace {
+
+const Law<MemoryBoundConstants> kLaw{
+    {
+#include "sim/timing/tables/memory_bound_fields.inc"
+    },
+    [](const TimedLaunch& timed, const Gpu& gpu, const MemoryBoundConstants& constants) {
+      return memory_bound_time(timed.launch, std::get<MemoryBoundWork>(timed.launch.work), gpu, timed.residency,
+                               constants)
+          .time.value();
+    }};
+
+/// A memory-bound kernel with constants of its own in this table.
+const MemoryBoundWork* memory_bound(const KernelLaunch& launch) {
+  const auto* work = std::get_if<MemoryBoundWork>(&launch.work);
+  return work != nullptr && work->kernel_class < static_cast<int>(MemoryBoundKernel::count_) ? work : nullptr;
+}
+
+bool same_grid(const KernelLaunch& launch, const ProfiledKernel& kernel) {
+  return kernel.grid[0] == 0 || launch.blocks() == static_cast<double>(kernel.grid[0]) *
+                                                       static_cast<double>(kernel.grid[1]) *
+                                                       static_cast<double>(kernel.grid[2]);
+}
+
+}  // namespace
+
+std::vector<Problem> memory_bound_problems(const Measurements& measurements, const Laboratory& laboratory) {
+  const Lowering lowering(laboratory.gpu, laboratory.software);
+  Collected collected;
+  for (const Measurement& row : measurements.rows) {
+    LoweredOp lowered;
+    try {
+      lowered = lowering.lower(row.kernel.op);
+    } catch (const std::invalid_argument&) {
+      continue;  // a shape that the laws do not have
+    }
+    if (lowered.launches.size() != row.kernels.size()) continue;
+    const auto residency = repeated_residency(lowered.launches, rotating_operands(row.kernel.op), row.kernel.input_sets,
+                                              laboratory.gpu.l2, partly_used_bytes(row.kernel.op));
+    for (std::size_t i = 0; i < lowered.launches.size(); ++i) {
+      const MemoryBoundWork* work = memory_bound(lowered.launches[i]);
+      if (work == nullptr || !same_grid(lowered.launches[i], row.kernels[i])) continue;
+      auto& [cases, timed] = collected[std::string(name_of(static_cast<MemoryBoundKernel>(work->kernel_class)))];
+      cases.push_back({row.kernels[i].seconds, row.machine, row.held_out, row.shape, row.row});
+      timed.push_back({lowered.launches[i], residency.empty() ? std::vector<double>{} : residency[i]});
+    }
+  }
+  add_calls(measurements, laboratory, lowering, collected);
+  return problems_of(std::move(collected), kLaw, laboratory.gpu);
+}
+
+}  // namespace ridgeline::fit

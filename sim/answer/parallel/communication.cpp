@@ -1,0 +1,151 @@
+#include "sim/answer/parallel/communication.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "sim/answer/launched_kernels.h"
+#include "sim/network/communicator_memory.h"
+#include "sim/occupancy/occupancy.h"
+
+namespace ridgeline {
+namespace {
+
+const Collective* collective_of(const StepProgram& program, const Action& action) {
+  if (action.call == Action::kNoCall) return nullptr;
+  return std::get_if<Collective>(&program.trace->ops[program.trace->calls[action.call].op]);
+}
+
+}  // namespace
+
+Placement placement_of(const Scenario& scenario, const Collective& collective) {
+  const std::int64_t stride = stride_of(scenario.training.parallel, collective.group);
+  return place(*scenario.cluster, static_cast<int>(collective.ranks), static_cast<int>(stride));
+}
+
+std::int64_t bytes_between_stages(const Scenario& scenario) {
+  const TrainingDescription& t = scenario.training;
+  return t.micro_batch * t.sequence_length * scenario.model.hidden * bytes_of(t.stage_type());
+}
+
+CollectiveTime time_between_stages(const Scenario& scenario, std::size_t from, std::size_t to, std::int64_t bytes) {
+  const auto stride = static_cast<std::size_t>(stride_of(scenario.training.parallel, GroupKind::pipeline));
+  const auto a_node = static_cast<std::size_t>(scenario.cluster->gpus);
+  Placement between{.ranks = 2, .ranks_a_node = 2, .nodes = 1, .stride = static_cast<int>(stride), .groups_a_nic = 1};
+  if (from * stride / a_node != to * stride / a_node) {
+    between.ranks_a_node = 1;
+    between.nodes = 2;
+    between.groups_a_nic = static_cast<int>(std::min(stride, a_node));
+  }
+  const Collective exchange{CollectiveKind::send_recv, GroupKind::pipeline, scenario.training.stage_type(), 2, bytes};
+  return collective_time(*scenario.cluster, scenario.gpu, exchange, between);
+}
+
+CollectiveTime time_of_collective(const Scenario& scenario, const Collective& collective) {
+  return collective_time(*scenario.cluster, scenario.gpu, collective, placement_of(scenario, collective));
+}
+
+KernelTime kernel_time_of_collective(const Scenario& scenario, const Collective& collective) {
+  const CollectiveTime alone = time_of_collective(scenario, collective);
+  KernelTime result;
+  result.time = alone.time;
+  result.limiter = alone.limiter == CollectiveLimiter::latency ? Limiter::latency : Limiter::link;
+  result.dram_read_bytes = result.dram_write_bytes = 0.5 * alone.dram.value();
+  return result;
+}
+
+StepContention::StepContention(const StepProgram& program, std::span<const KernelTime> times, const Scenario& scenario)
+    : gpu_(scenario.gpu) {
+  launches_.reserve(times.size());
+  for (const Action& action : program.steady_step()) {
+    if (action.kind != Action::Kind::launch) continue;
+    const KernelLaunch& launch = program.launches[action.index];
+    const KernelTime& time = times[launches_.size()];
+    Launch& one = launches_.emplace_back();
+    if (const Collective* collective = collective_of(program, action)) {
+      one.collective = time_of_collective(scenario, *collective);
+      continue;
+    }
+    const double most = std::max(1, occupancy_of(gpu_.sm, launch).blocks);
+    const bool of_memory = time.limiter == Limiter::dram || time.limiter == Limiter::l2;
+    one.kernel = {time.time, launch.blocks(), most, Bytes(time.dram_read_bytes + time.dram_write_bytes),
+                  of_memory ? 1.0 : 0.0};
+  }
+}
+
+double StepContention::of_kernel(std::size_t kernel, std::size_t collective) const {
+  const auto& beside = launches_[collective].collective;
+  return beside ? compute_slowdown(gpu_, *beside, launches_[kernel].kernel) : 1.0;
+}
+
+double StepContention::of_collective(std::size_t collective, std::size_t kernel) const {
+  const auto& slowed = launches_[collective].collective;
+  return slowed ? collective_slowdown(gpu_, *slowed, launches_[kernel].kernel) : 1.0;
+}
+
+Seconds StepContention::wait_for_room(std::size_t collective, std::size_t kernel, Seconds elapsed) const {
+  if (!launches_[collective].collective) return Seconds{};
+  return ridgeline::wait_for_room(gpu_, launches_[kernel].kernel, elapsed);
+}
+
+void name_collectives(StepProgram& program, const Scenario& scenario) {
+  if (!scenario.cluster || !program.has_streams()) return;
+  for (const Action& action : program.actions) {
+    if (action.kind != Action::Kind::launch) continue;
+    const Collective* collective = collective_of(program, action);
+    if (collective == nullptr) continue;
+    KernelLaunch& launch = program.launches[action.index];
+    const CollectiveTime time = time_of_collective(scenario, *collective);
+    launch.name = nccl_kernel_name(*collective, time);
+    launch.grid = {std::max(1, time.channels), 1, 1};
+    launch.threads_per_block = std::max(1, time.threads);
+  }
+}
+
+Seconds unproven_overlap(const StepProgram& program, const Timeline& timeline, const Scenario& scenario) {
+  constexpr int kMeasured = 9;  // compute capability of the GPU that measured kernels beside collectives
+  Seconds covered;
+  if (!scenario.cluster || scenario.gpu.compute_major == kMeasured) return covered;
+  const std::vector<LaunchedKernel> kernels = launched_kernels(program);
+  for (std::size_t i = 0; i < kernels.size(); ++i) {
+    const KernelSpan& span = timeline.kernels[i];
+    if (std::holds_alternative<Collective>(*kernels[i].op)) covered += span.end - span.start - span.exposed;
+  }
+  return covered;
+}
+
+void allow_for_first_buckets(MemoryPrediction& memory, const Scenario& scenario, const OpTrace& trace) {
+  const ParallelDescription& how = scenario.training.parallel;
+  if (!scenario.cluster || how.data == 1 || how.megatron() || how.shards_parameters() || how.find_unused_parameters)
+    return;
+  memory.needed_high += trace.parameters * (scenario.training.precision == Precision::bf16 ? 2 : 4);
+  memory.fits = memory.fits && memory.needed_high <= memory.capacity;
+}
+
+std::int64_t communicator_bytes(const Scenario& scenario) {
+  const ParallelDescription& how = scenario.training.parallel;
+  if (!scenario.cluster || how.gpus() == 1) return 0;
+  const Cluster& cluster = *scenario.cluster;
+  const auto group = [&](std::int64_t ranks) {
+    return communicator_memory(cluster, {.ranks = static_cast<int>(ranks), .collectives = true, .peers = 0});
+  };
+  Bytes sum = nccl_base_memory(cluster);
+  if (how.pipelined()) {
+    // Neighbours in the pipeline; of looped schedules the last rank sends to the first too.
+    const bool end = how.pipeline_rank <= 0 || how.pipeline_rank + 1 == how.pipeline;
+    const bool loops = how.virtual_stages > 1 && how.schedule != PipelineSchedule::zbv;
+    const int peers = how.pipeline == 2 || (end && !loops) ? 1 : 2;
+    sum +=
+        communicator_memory(cluster, {.ranks = static_cast<int>(how.pipeline), .collectives = false, .peers = peers});
+  }
+  const std::int64_t shards = how.data / how.replicate;
+  if (shards > 1) sum += group(shards);
+  if (how.tensor > 1) sum += group(how.tensor);
+  if (how.replicate > 1) sum += group(how.replicate);
+  // Each module gathers again from a smaller group of its own.
+  if (how.shards_parameters() && how.reshard_after_forward.ranks > 1 && how.wrap > 0)
+    sum += static_cast<double>((scenario.model.layers + how.wrap - 1) / how.wrap) *
+           (group(how.reshard_after_forward.ranks) + group(shards / how.reshard_after_forward.ranks));
+  return std::llround(sum.value());
+}
+
+}  // namespace ridgeline

@@ -1,0 +1,92 @@
+#include "sim/answer/parallel/parallel_prediction.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sim/answer/launched_kernels.h"
+#include "sim/answer/parallel/communication.h"
+#include "sim/answer/step_run.h"
+
+namespace ridgeline {
+namespace {
+
+/// The same training on one of the GPUs alone, without communication.
+Seconds alone(const StepRun& run) {
+  Scenario scenario = run.scenario();
+  scenario.cluster.reset();
+  scenario.training.precision = scenario.training.compute_precision();
+  const Framework framework = scenario.training.parallel.framework;
+  scenario.training.parallel = ParallelDescription{};
+  scenario.training.parallel.framework = framework;
+  return StepRun(run.session(), std::move(scenario), run.engine()).timeline().step;
+}
+
+/// "the last all_reduce, 158 MB, is exposed for 0.6 ms"
+std::string sentence(const Collective& collective, std::size_t number, std::size_t of_kind, Seconds exposed) {
+  const std::string which = of_kind == 1            ? "the"
+                            : number == 0           ? "the first"
+                            : number + 1 == of_kind ? "the last"
+                                                    : fmt::format("number {} of {}", number + 1, of_kind);
+  const double megabytes = static_cast<double>(collective.bytes) * 1e-6;
+  const std::string size =
+      megabytes < 1000.0 ? fmt::format("{:.3g} MB", megabytes) : fmt::format("{:.3g} GB", 1e-3 * megabytes);
+  return fmt::format("{} {}{}, {}, keeps the GPU waiting {:.3g} ms", which, name_of(collective.kind),
+                     of_kind > 1 && which.starts_with("number") ? "s" : "", size, 1e3 * exposed.value());
+}
+
+}  // namespace
+
+std::optional<ParallelPrediction> parallel_prediction(const StepRun& run) {
+  const Scenario& scenario = run.scenario();
+  if (!scenario.cluster || scenario.training.parallel.gpus() == 1) return std::nullopt;
+  ParallelPrediction result;
+  result.gpus = scenario.training.parallel.gpus();
+  const Timeline& timeline = run.timeline();
+  const std::vector<LaunchedKernel> kernels = launched_kernels(run.program());
+  struct Worst {
+    std::size_t use = 0, number = 0;
+    const Collective* collective = nullptr;
+    Seconds exposed;
+  } worst;
+  for (std::size_t i = 0; i < kernels.size(); ++i) {
+    const auto* collective = std::get_if<Collective>(kernels[i].op);
+    if (collective == nullptr) continue;
+    auto use = std::find_if(result.communication.begin(), result.communication.end(), [&](const CommunicationUse& u) {
+      return u.kind == collective->kind && u.group == collective->group;
+    });
+    if (use == result.communication.end())
+      use = result.communication.insert(use, CommunicationUse{collective->kind, collective->group, 0, 0, {}, {}});
+    const KernelSpan& span = timeline.kernels[i];
+    if (span.exposed > worst.exposed)
+      worst = {static_cast<std::size_t>(use - result.communication.begin()), static_cast<std::size_t>(use->count),
+               collective, span.exposed};
+    const std::int64_t times = timeline.repeat.launches.times_of(i);
+    const auto factor = static_cast<double>(times);
+    use->count += times;
+    use->bytes += times * collective->bytes;
+    use->time += (span.end - span.start) * factor;
+    use->exposed += span.exposed * factor;
+    result.exposed += span.exposed * factor;
+    result.hidden += (span.end - span.start - span.exposed) * factor;
+  }
+  if (worst.collective != nullptr)
+    result.limit = sentence(*worst.collective, worst.number,
+                            static_cast<std::size_t>(result.communication[worst.use].count), worst.exposed);
+  std::stable_sort(result.communication.begin(), result.communication.end(),
+                   [](const CommunicationUse& a, const CommunicationUse& b) { return a.time > b.time; });
+  if (timeline.step.value() > 0.0)
+    result.efficiency = ratio(alone(run), timeline.step) /
+                        static_cast<double>(scenario.training.parallel.tensor * scenario.training.parallel.pipeline);
+  if (const PipelineRun* stages = run.pipeline()) {
+    const std::vector<StageTime>& ranks = stages->timeline().ranks;
+    for (const StageTime& rank : ranks) result.bubble += rank.bubble / static_cast<double>(ranks.size());
+    result.ranks = stages->rank_classes();
+    return result;
+  }
+  result.ranks.push_back(
+      {"every rank", result.gpus, timeline.step, run.memory(), communicator_bytes(scenario), {}, {}});
+  return result;
+}
+
+}  // namespace ridgeline

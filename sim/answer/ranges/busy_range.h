@@ -1,0 +1,28 @@
+// How far the sum of a step's kernel times may be off, from the measured residuals of comparable kernels.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "sim/answer/launched_kernels.h"
+#include "sim/answer/ranges/residual_ranges.h"
+#include "sim/timing/kernel_time.h"
+
+namespace ridgeline {
+
+struct BusyRange {
+  double low = 1.0, high = 1.0;  ///< factors on the busy time
+  bool validated = true;
+  std::string why_not;  ///< a note, where it is not
+};
+
+/// `times` has one entry a kernel. Errors of one op's kernels are taken as equal wherever it occurs; of the errors of
+/// different ops a part is shared within the family, and the rest independent. Equation: docs/model.md, Ranges.
+BusyRange busy_range(std::span<const LaunchedKernel> kernels, std::span<const KernelTime> times, const Gpu& gpu,
+                     std::string_view engine);
+
+/// The shipped residuals, read the first time that they are needed.
+const ResidualRanges& residual_ranges();
+
+}  // namespace ridgeline

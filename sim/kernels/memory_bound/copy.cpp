@@ -1,0 +1,98 @@
+// Copies: device-to-device by the copy kernel of the driver, permuted views by TensorIterator's offset-computing
+// kernel, concatenation by a kernel of its own, and transfers over the host link. Tested by
+// tests/kernels/measured_geometry_test.cpp.
+#include <algorithm>
+#include <stdexcept>
+
+#include "sim/kernels/families.h"
+#include "sim/kernels/memory_bound/memory_bound_launch.h"
+#include "sim/kernels/memory_bound/transposed_access.h"
+
+namespace ridgeline {
+namespace {
+
+LoweredOp host_transfer(const Copy& op, double bytes) {
+  KernelLaunch launch;
+  const bool upload = op.kind == CopyKind::host_to_device;
+  launch.name = upload ? "Memcpy HtoD" : "Memcpy DtoH";
+  launch.time_class = TimeClass::copy;
+  launch.work =
+      FixedWork{upload ? FixedWork::What::memcpy_host_to_device : FixedWork::What::memcpy_device_to_host, bytes, 1.0};
+  if (upload) launch.writes = {{1, bytes}};
+  else launch.reads = {{0, bytes}};
+  return {{std::move(launch)}, {}, false};
+}
+
+LoweredOp concatenate(const Copy& op, const Gpu& gpu) {
+  // Columns of `parts` equal inputs side by side; grid.y counts the inputs.
+  constexpr int kMostInputs = 128;
+  const bool strided = op.kind == CopyKind::concatenate_strided;
+  const std::int64_t element = bytes_of(op.type);
+  const std::int64_t n = op.rows * op.cols;
+  const bool vectorized = !strided && op.cols * element % 16 == 0;
+  const std::int64_t threads = strided ? 512 : 128, per_block = threads * (vectorized ? 16 / element : strided ? 1 : 4);
+  LoweredOp result;
+  for (std::int64_t first = 0; first < op.parts; first += kMostInputs) {
+    const std::int64_t parts = std::min<std::int64_t>(op.parts - first, kMostInputs);
+    const double elements = static_cast<double>(n) * static_cast<double>(parts);
+    const std::int64_t grid =
+        std::min<std::int64_t>(ceil_div(n, per_block), std::int64_t{strided ? 2 : 32} * gpu.sm.count);
+    KernelLaunch launch = memory_bound_launch(vectorized ? MemoryBoundKernel::concatenate
+                                              : strided  ? MemoryBoundKernel::concatenate_strided
+                                                         : MemoryBoundKernel::concatenate_unaligned,
+                                              vectorized ? "CatArray_vec" : "CatArray", TimeClass::copy, op.type,
+                                              {grid, parts, static_cast<int>(threads),
+                                               vectorized ? 18
+                                               : strided  ? 29
+                                                          : 32},
+                                              {.elements = elements});
+    launch.pipe = Pipe::none;
+    std::get<MemoryBoundWork>(launch.work).iterations = static_cast<double>(ceil_div(n, per_block * grid));
+    for (std::int64_t part = 0; part < parts; ++part)
+      launch.reads.push_back({static_cast<int>(first + part), static_cast<double>(n * element)});
+    launch.writes = {{static_cast<int>(op.parts), elements * static_cast<double>(element)}};
+    result.launches.push_back(std::move(launch));
+  }
+  return result;
+}
+
+}  // namespace
+
+LoweredOp lower_copy(const Copy& op, const Gpu& gpu, const Software& /*software*/) {
+  const std::int64_t n = op.rows * op.cols;
+  if (n < 1 || op.parts < 1) throw std::invalid_argument("a copy needs at least one element");
+  const auto element = static_cast<double>(bytes_of(op.type));
+  const double bytes = static_cast<double>(n) * element;
+  switch (op.kind) {
+    case CopyKind::host_to_device:
+    case CopyKind::device_to_host: return host_transfer(op, bytes);
+    case CopyKind::concatenate:
+    case CopyKind::concatenate_strided: return concatenate(op, gpu);
+    case CopyKind::contiguous: return {{device_copy_launch(op.type, n, 0, 1)}, {}, false};
+    case CopyKind::permute:
+    case CopyKind::transpose: break;
+  }
+  const bool strided = op.kind == CopyKind::transpose;
+  const int splits = index_splits(bytes);
+  const std::int64_t per_block = 128 * (bytes_of(op.type) >= 4 ? 2 : 4);
+  LoweredOp result;
+  for (int split = 0; split < splits; ++split) {
+    const std::int64_t elements = n / splits + (split < n % splits ? 1 : 0);
+    const auto count = static_cast<double>(elements);
+    const double sectors = count * sectors_an_element(op.rows, op.cols, op.type, gpu, per_block);
+    // An access of a warp takes a turn of the L1 for each sector it touches.
+    KernelLaunch launch =
+        memory_bound_launch(MemoryBoundKernel::strided_copy, strided ? "copy_transposed" : "copy_permuted",
+                            TimeClass::copy, op.type, {ceil_div(elements, per_block), 1, 128, 18},
+                            {.elements = count,
+                             .padded_elements = strided ? sectors : count * sectors_in_rows(op.type),
+                             .iterations = static_cast<double>(ceil_div(std::min(elements, per_block), 128))});
+    launch.pipe = Pipe::none;
+    launch.reads = {{0, count * element, strided ? sectors * kScatteredSectorBytes : 0.0}};
+    launch.writes = {{1, count * element}};
+    result.launches.push_back(std::move(launch));
+  }
+  return result;
+}
+
+}  // namespace ridgeline

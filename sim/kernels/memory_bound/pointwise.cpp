@@ -1,0 +1,179 @@
+// Point-wise kernels of PyTorch's TensorIterator: a vectorised kernel where all operands are contiguous and of the
+// functor's own types, an unrolled one where a type must be converted on the fly, and one that computes offsets where
+// an operand is broadcast or permuted. Geometry read from profiles of PyTorch 2.11; tested by
+// tests/kernels/measured_geometry_test.cpp.
+#include <algorithm>
+#include <stdexcept>
+
+#include "sim/kernels/families.h"
+#include "sim/kernels/memory_bound/memory_bound_launch.h"
+#include "sim/kernels/memory_bound/transposed_access.h"
+
+namespace ridgeline {
+namespace {
+
+struct PointwiseTraits {
+  MemoryBoundKernel kernel;
+  std::string_view name;
+  double flops;  ///< an element
+  int registers_half, registers_full;
+};
+
+PointwiseTraits traits_of(PointwiseFunction function, int inputs) {
+  using F = PointwiseFunction;
+  switch (function) {
+    case F::add: return {MemoryBoundKernel::add, "add", 1, 34, 32};
+    case F::add_in_place: return {MemoryBoundKernel::add, "add_", 1, 34, 32};
+    case F::mul:
+      return {inputs > 1 ? MemoryBoundKernel::mul : MemoryBoundKernel::scale, "mul", 1, inputs > 1 ? 40 : 32, 32};
+    case F::scale: return {MemoryBoundKernel::scale, "mul", 1, 32, 32};
+    case F::gelu: return {MemoryBoundKernel::gelu, "gelu", 14, 32, 31};
+    case F::gelu_tanh: return {MemoryBoundKernel::gelu, "gelu_tanh", 14, 32, 32};
+    case F::gelu_backward: return {MemoryBoundKernel::gelu_backward, "gelu_backward", 20, 32, 32};
+    case F::gelu_tanh_backward: return {MemoryBoundKernel::gelu_backward, "gelu_backward", 20, 32, 32};
+    case F::silu: return {MemoryBoundKernel::silu, "silu", 5, 32, 32};
+    case F::silu_backward: return {MemoryBoundKernel::silu_backward, "silu_backward", 9, 40, 40};
+    case F::relu: return {MemoryBoundKernel::relu, "relu", 1, 32, 28};
+    case F::relu_backward: return {MemoryBoundKernel::mul, "threshold_backward", 1, 40, 32};
+    case F::tanh: return {MemoryBoundKernel::tanh, "tanh", 10, 32, 32};
+    case F::tanh_backward: return {MemoryBoundKernel::mul, "tanh_backward", 3, 32, 32};
+    case F::pow2: return {MemoryBoundKernel::unary, "pow", 1, 32, 32};
+    case F::square_root: return {MemoryBoundKernel::unary, "sqrt", 1, 32, 32};
+    case F::reciprocal: return {MemoryBoundKernel::unary, "reciprocal", 1, 32, 32};
+    case F::divide:
+      return {inputs > 1 ? MemoryBoundKernel::mul : MemoryBoundKernel::scale, "div", 1, inputs > 1 ? 40 : 32, 32};
+    case F::equal: return {MemoryBoundKernel::unary, "eq", 1, 32, 32};
+    case F::masked_fill: return {MemoryBoundKernel::masked_fill, "masked_fill", 0, 32, 32};
+    case F::cast: return {MemoryBoundKernel::cast_down, "cast", 0, 32, 32};
+    case F::fill: return {MemoryBoundKernel::fill, "fill", 0, 16, 16};
+    case F::arange: return {MemoryBoundKernel::fill, "arange", 1, 16, 16};
+    case F::dropout_backward: return {MemoryBoundKernel::dropout_backward, "masked_scale", 2, 40, 34};
+    case F::clamp: return {MemoryBoundKernel::relu, "clamp", 2, 32, 28};
+    case F::rope: return {MemoryBoundKernel::mul, "rope", 6, 40, 40};
+    case F::power: return {MemoryBoundKernel::power, "pow", 20, 32, 32};
+    case F::index:
+    case F::gather:
+    case F::roll: return {MemoryBoundKernel::index_select, "index", 0, 32, 32};
+    case F::other: return {inputs > 1 ? MemoryBoundKernel::mul : MemoryBoundKernel::unary, "elementwise", 1, 40, 32};
+  }
+  return {MemoryBoundKernel::unary, "elementwise", 1, 32, 32};
+}
+
+bool is_mask(DType type) { return type == DType::boolean || type == DType::uint8; }
+
+/// Elements of a thread of the kernels that compute where an element lies: four side by side, eight one after the other
+/// where they go along one dimension.
+std::int64_t elements_of_indexed_thread(PointwiseFunction function) {
+  return function == PointwiseFunction::gather ? 8 : 4;
+}
+
+/// Operands whose type is not the functor's are converted while loading: no vector loads then. Casting down has a
+/// functor of its own, and masks belong to theirs.
+bool converts_on_load(const Pointwise& op) {
+  if (op.function == PointwiseFunction::cast)
+    return !(op.inputs[0] == DType::fp32 && is_half(op.output)) && op.inputs[0] != op.output;
+  if (op.function == PointwiseFunction::equal) return false;
+  const auto arithmetic = [](DType type) { return type == DType::tf32 ? DType::fp32 : type; };
+  for (int i = 0; i < op.input_count; ++i)
+    if (!is_mask(op.inputs[i]) && arithmetic(op.inputs[i]) != arithmetic(op.output)) return true;
+  return false;
+}
+
+/// What `count` elements read; of a transposed operand `beside` sectors each.
+void add_reads(const Pointwise& op, double count, double beside, KernelLaunch& launch) {
+  for (int i = 0; i < op.input_count; ++i) {
+    double distinct = count * static_cast<double>(bytes_of(op.inputs[i]));
+    const double requested = distinct;
+    if (i == 1 && op.walk == Walk::broadcast_row)
+      distinct = static_cast<double>(op.cols) * static_cast<double>(bytes_of(op.inputs[i]));
+    launch.reads.push_back(
+        {op.function == PointwiseFunction::masked_fill && i == 0 ? op.input_count : i, distinct, requested});
+  }
+  if (op.walk == Walk::transposed && !launch.reads.empty())
+    launch.reads.back().requested = std::max(launch.reads.back().requested, count * beside * kScatteredSectorBytes);
+  // A mask or position table repeated over batch (and heads): a square of the contiguous dimension is all that is
+  // known of it.
+  if (op.walk == Walk::broadcast && op.input_count > 1) {
+    const double square = static_cast<double>(op.cols) * static_cast<double>(op.cols) *
+                          static_cast<double>(bytes_of(op.inputs[op.input_count - 1]));
+    launch.reads.back().bytes = std::min(launch.reads.back().bytes, square);
+  }
+}
+
+}  // namespace
+
+LoweredOp lower_pointwise(const Pointwise& op, const Gpu& gpu, const Software& /*software*/) {
+  const std::int64_t n = op.elements();
+  if (n < 1) throw std::invalid_argument("a point-wise op needs at least one element");
+  if (op.input_count > 3) throw std::invalid_argument("a point-wise op takes at most three tensors");
+  PointwiseTraits traits = traits_of(op.function, op.input_count);
+  // A single row has nothing to repeat: the iterator sees three contiguous operands.
+  const bool strided = op.walk != Walk::contiguous && !(op.walk == Walk::broadcast_row && op.rows == 1);
+  const bool indexed = traits.kernel == MemoryBoundKernel::index_select;
+  const bool converts = !indexed && converts_on_load(op), unrolled = !strided && converts;
+  const std::int64_t output_bytes = bytes_of(op.output);
+  const DType type = op.function == PointwiseFunction::cast && is_half(op.inputs[0]) ? op.inputs[0] : op.output;
+
+  std::int64_t per_block = 1024;
+  Geometry geometry;
+  geometry.registers = output_bytes == 2 ? traits.registers_half : traits.registers_full;
+  if (indexed) {
+    per_block = 128 * elements_of_indexed_thread(op.function);
+  } else if (strided) {
+    per_block = 128 * (output_bytes >= 4 && !converts ? 2 : 4);
+    geometry.registers = 18;
+    traits.kernel = op.walk == Walk::transposed ? MemoryBoundKernel::strided_copy
+                    : converts                  ? MemoryBoundKernel::broadcast_mixed
+                    : op.input_count > 1        ? MemoryBoundKernel::broadcast_binary
+                                                : MemoryBoundKernel::strided_copy;
+  } else if (unrolled) {
+    per_block = 512;
+    geometry.registers = 32;
+    traits.kernel = op.input_count > 1 ? MemoryBoundKernel::unrolled_mixed : MemoryBoundKernel::unrolled_cast;
+  } else if (op.function == PointwiseFunction::arange) {
+    per_block = geometry.threads = 64;
+  }
+
+  double largest = static_cast<double>(output_bytes) * static_cast<double>(n);
+  for (int i = 0; i < op.input_count; ++i)
+    largest = std::max(largest, static_cast<double>(bytes_of(op.inputs[i])) * static_cast<double>(n));
+
+  LoweredOp result;
+  // masked_fill is out of place: the input is cloned by a device-to-device copy, then filled in place.
+  const bool clones = op.function == PointwiseFunction::masked_fill;
+  const int out = op.input_count;
+  if (clones) {
+    result.launches.push_back(device_copy_launch(op.output, n, 0, out));
+  }
+  const int splits = index_splits(largest);
+  for (int split = 0; split < splits; ++split) {
+    const std::int64_t elements = n / splits + (split < n % splits ? 1 : 0);
+    const auto count = static_cast<double>(elements);
+    geometry.grid_x = ceil_div(elements, per_block);
+    const bool vectorized = !strided && !unrolled && !indexed && geometry.threads == 128;
+    // Blocks that walk their elements one by one skip the turns beyond the last of them.
+    const double turns = op.function == PointwiseFunction::roll || vectorized || geometry.threads != 128
+                             ? 1.0
+                             : static_cast<double>(ceil_div(std::min(elements, per_block), 128));
+    // Besides its elements: a copy's L1 turns for the sectors it touches, a mask's offsets (bytes beside halves).
+    const double beside = op.walk == Walk::transposed ? sectors_an_element(op.rows, op.cols, op.output, gpu, per_block)
+                          : op.input_count <= 1       ? sectors_in_rows(op.output)
+                          : op.function == PointwiseFunction::masked_fill ? 1.0
+                                                                          : 0.0;
+    KernelLaunch launch = memory_bound_launch(
+        traits.kernel, std::string(traits.name),
+        op.function == PointwiseFunction::cast ? TimeClass::copy : TimeClass::elementwise, type, geometry,
+        {.elements = count,
+         .padded_elements = strided && !indexed ? count * beside : 0.0,
+         .active_blocks = count / static_cast<double>(per_block),
+         .iterations = turns,
+         .tail_steps = vectorized ? scalar_steps(elements) : 0.0});
+    launch.flops = traits.flops * count;
+    add_reads(op, count, beside, launch);
+    launch.writes = {{out, count * static_cast<double>(output_bytes)}};
+    result.launches.push_back(std::move(launch));
+  }
+  return result;
+}
+
+}  // namespace ridgeline

@@ -1,0 +1,31 @@
+#include "sim/kernels/memory_bound/radix_sort.h"
+
+#include "sim/kernels/memory_bound/memory_bound_launch.h"
+
+namespace ridgeline {
+
+KernelLaunch small_kernel(MemoryBoundKernel kernel, std::string name, double round_trips, std::int64_t grid,
+                          int threads, int registers, std::int64_t shared) {
+  KernelLaunch launch = memory_bound_launch(kernel, std::move(name), TimeClass::elementwise, DType::int64,
+                                            {grid, 1, threads, registers, shared}, {.iterations = round_trips});
+  launch.pipe = Pipe::none;
+  return launch;
+}
+
+void append_radix_sort(const RadixSort& sort, const Gpu& gpu, LoweredOp& result) {
+  constexpr std::int64_t kTile = 384 * 12;
+  auto& launches = result.launches;
+  launches.push_back(small_kernel(MemoryBoundKernel::tiny, "arange", 0.5, ceil_div(sort.keys, 64), 64, 16, 0));
+  launches.push_back(memset_launch(0.0, Access::kTemporary));
+  launches.push_back(memset_launch(0.0, Access::kTemporary));
+  launches.push_back(
+      small_kernel(MemoryBoundKernel::sort_histogram, "RadixSortHistogram", 0.0, 7 * gpu.sm.count, 128, 72, 8192));
+  launches.push_back(small_kernel(MemoryBoundKernel::tiny, "RadixSortExclusiveSum", 1.0, sort.passes, 256, 32, 2336));
+  for (int pass = 0; pass < sort.passes; ++pass) {
+    launches.push_back(memset_launch(0.0, Access::kTemporary));
+    launches.push_back(small_kernel(MemoryBoundKernel::sort_pass, "RadixSortOnesweep",
+                                    pass < sort.busy_passes ? 1.0 : 0.0, ceil_div(sort.keys, kTile), 384, 80, 38912));
+  }
+}
+
+}  // namespace ridgeline

@@ -1,0 +1,137 @@
+// Sums, means and norms: PyTorch's one reduction kernel, whose block shape and split over blocks follow the shape.
+// Partial sums of several blocks meet through a semaphore (cleared by a memset): the last block adds them serially.
+// Rules read from PyTorch 2.11 profiles; tested by tests/kernels/measured_geometry_test.cpp.
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+#include "sim/kernels/families.h"
+#include "sim/kernels/memory_bound/memory_bound_launch.h"
+
+namespace ridgeline {
+namespace {
+
+struct Plan {
+  std::int64_t outputs_per_thread = 1, width = 1, height = 1;  ///< threads of a block along x and y
+  std::int64_t grid_x = 1, grid_y = 1, values_per_thread = 1;
+  bool across_y = false;  ///< threads of different y add into one output
+};
+
+/// `outputs` sums of `inputs` values each; `contiguous` when the values of one sum lie side by side.
+Plan plan_of(std::int64_t outputs, std::int64_t inputs, bool contiguous, std::int64_t element_bytes, int sms) {
+  constexpr std::int64_t kMostThreads = 512, kWarp = 32, kThreadsPerSm = 2048;
+  Plan plan;
+  std::int64_t across = contiguous ? inputs : outputs, along = contiguous ? outputs : inputs;
+  if (contiguous) {
+    if (inputs >= 128) across /= 16 / element_bytes;  // vector loads
+  } else {
+    plan.outputs_per_thread = outputs % 4 == 0 ? 4 : outputs % 2 == 0 ? 2 : 1;
+    across = outputs / plan.outputs_per_thread;
+  }
+  const std::int64_t most = kMostThreads / plan.outputs_per_thread;
+  const std::int64_t x = std::min(power_of_two_below(across), most), y = std::min(power_of_two_below(along), most);
+  plan.width = std::min(x, kWarp);
+  plan.height = std::min(y, most / plan.width);
+  plan.width = std::min(x, most / plan.height);
+  std::int64_t input_step = contiguous ? plan.width : 1, output_step = contiguous ? 1 : plan.width;
+  plan.values_per_thread = ceil_div(inputs, input_step);
+  if (plan.values_per_thread >= plan.height * 16 || plan.values_per_thread >= 256) {
+    input_step *= plan.height;
+    plan.across_y = true;
+  } else {
+    output_step *= plan.height;
+  }
+  plan.values_per_thread = ceil_div(inputs, input_step);
+  plan.grid_x = ceil_div(outputs / plan.outputs_per_thread, output_step);
+  const std::int64_t target = sms * (kThreadsPerSm / (plan.width * plan.height));
+  if (plan.values_per_thread >= 256 && plan.grid_x <= target && (plan.across_y || contiguous)) {
+    plan.grid_y = std::max(std::min(ceil_div(target, plan.grid_x), ceil_div(plan.values_per_thread, 16)),
+                           ceil_div(plan.values_per_thread, 256));
+    if (plan.grid_y > 1) plan.values_per_thread = ceil_div(plan.values_per_thread, plan.grid_y);
+  }
+  return plan;
+}
+
+/// Threads of a scan's block side by side in a row, the others work on further rows: as many as rows are longer than
+/// there are rows, in logarithms.
+std::int64_t scan_width(std::int64_t rows, std::int64_t cols) {
+  constexpr int kThreads = 9, kLeast = 4;  // as powers of two
+  return std::int64_t{1} << std::clamp((kThreads + log2_ceil(cols) - log2_ceil(rows)) / 2, kLeast, kThreads);
+}
+
+/// Running sums: along rows, two elements a thread at a time; down columns a thread a column, one element after the
+/// other.
+LoweredOp lower_scan(const Reduction& op) {
+  constexpr std::int64_t kThreads = 512;
+  const bool down = op.kind == ReductionKind::scan_rows;
+  const double n = static_cast<double>(op.rows * op.cols), bytes = n * static_cast<double>(bytes_of(op.type));
+  const std::int64_t width = scan_width(op.rows, op.cols), tiles = ceil_div(op.cols, 2 * width);
+  Geometry geometry;
+  geometry.threads = static_cast<int>(down ? std::clamp<std::int64_t>(op.cols, 32, kThreads) : kThreads);
+  geometry.grid_x = down ? ceil_div(op.cols, geometry.threads) : ceil_div(op.rows, kThreads / width);
+  KernelLaunch launch =
+      memory_bound_launch(down ? MemoryBoundKernel::scan_columns : MemoryBoundKernel::scan, "tensor_kernel_scan",
+                          TimeClass::elementwise, op.type, geometry,
+                          {.elements = down ? n : static_cast<double>(op.rows * tiles * 2 * width),
+                           .iterations = down ? static_cast<double>(op.rows) : static_cast<double>(tiles)});
+  launch.flops = n;
+  launch.reads = {{0, bytes}};
+  launch.writes = {{1, bytes}};
+  return {{std::move(launch)}, {}, false};
+}
+
+}  // namespace
+
+LoweredOp lower_reduction(const Reduction& op, const Gpu& gpu, const Software& /*software*/) {
+  if (op.rows < 1 || op.cols < 1) throw std::invalid_argument("a reduction needs at least one element");
+  if (scans(op.kind)) return lower_scan(op);
+  const std::int64_t n = op.rows * op.cols, element = bytes_of(op.type);
+  const bool all = op.kind == ReductionKind::sum_all || op.kind == ReductionKind::norm_all;
+  const bool columns = op.kind == ReductionKind::sum_rows && op.rows > 1;  // [rows, cols] → [cols]
+  const std::int64_t outputs = all ? 1 : columns ? op.cols : op.kind == ReductionKind::sum_rows ? op.cols : op.rows;
+  const std::int64_t inputs = n / outputs;
+  const Plan plan = plan_of(outputs, inputs, !columns, element, gpu.sm.count);
+  const std::int64_t threads = plan.width * plan.height;
+  LoweredOp result;
+  if (plan.grid_y > 1) {
+    result.launches.push_back(memset_launch(4.0 * static_cast<double>(plan.grid_x), Access::kTemporary));
+    // Partial sums (a place for every thread of a block's row where columns are summed) and a counter a column of
+    // blocks, as ReduceConfig::global_memory_size has it; sizes as in the recorded histories of an H200.
+    result.temporaries.push_back(4 * outputs * plan.grid_y * (columns ? plan.width * plan.outputs_per_thread : 1));
+    result.temporaries.push_back(plan.grid_x * 4);
+  }
+  const bool fp16 = op.type == DType::fp16;
+  const int registers = plan.outputs_per_thread == 4   ? (fp16 ? 48 : 54)
+                        : plan.outputs_per_thread == 2 ? (fp16 ? 36 : 40)
+                                                       : 32;
+  const bool exchanges = plan.across_y || (!columns && plan.width > 32);
+  const std::int64_t shared = 16 + (exchanges || plan.grid_y > 1 ? threads * plan.outputs_per_thread * 4 : 0);
+  const MemoryBoundKernel kernel = columns               ? MemoryBoundKernel::reduce_columns
+                                   : all || outputs == 1 ? MemoryBoundKernel::reduce_all
+                                                         : MemoryBoundKernel::reduce_rows;
+  // Along a row a thread loads one vector after the other; elsewhere four loads are in flight together. Rows that do
+  // not start at a vector's boundary have a head and a tail of single elements.
+  constexpr double kLoadsInFlight = 4.0, kHeadAndTail = 2.0;
+  // A block of several warps on one row adds up through shared memory at its end: about two passes.
+  constexpr double kAcrossWarps = 2.0;
+  const std::int64_t vector = !columns && inputs >= 128 ? 16 / element : 1;
+  const auto values = static_cast<double>(plan.values_per_thread);
+  double passes = values / kLoadsInFlight;
+  if (kernel == MemoryBoundKernel::reduce_rows)
+    passes = vector > 1 ? std::ceil(values / static_cast<double>(vector)) + (inputs % vector != 0 ? kHeadAndTail : 0.0)
+                        : std::ceil(values / kLoadsInFlight);
+  if (kernel == MemoryBoundKernel::reduce_rows && plan.width > 32 && plan.grid_y == 1 && plan.height == 1)
+    passes += kAcrossWarps;
+  MemoryBoundWork work{.elements = static_cast<double>(n), .iterations = passes};
+  if (plan.grid_y > 1) work.tail_steps = static_cast<double>(ceil_div(plan.grid_y, columns ? plan.height : threads));
+  KernelLaunch launch =
+      memory_bound_launch(kernel, "reduce_kernel", TimeClass::normalization, op.type,
+                          {plan.grid_x, plan.grid_y, static_cast<int>(threads), registers, shared}, work);
+  launch.flops = static_cast<double>(n) * (op.kind == ReductionKind::norm_all ? 2.0 : 1.0);
+  launch.reads = {{0, static_cast<double>(n * element)}};
+  launch.writes = {{1, static_cast<double>(outputs * element)}};
+  result.launches.push_back(std::move(launch));
+  return result;
+}
+
+}  // namespace ridgeline

@@ -1,0 +1,27 @@
+// Matrix products in small tiles: blocks of one to four warps that walk through k step by step, what the libraries run
+// where a product has few tiles, or rows that cp.async and TMA cannot fetch.
+//
+// Such blocks wait more than they compute: time is that of a stream (memory_bound_law.cpp) whose passes are k-steps,
+// with the panels that the blocks ask of the L2 and the multiply-adds as issue slots.
+#pragma once
+
+#include <vector>
+
+#include "sim/hardware/gpu.h"
+#include "sim/kernels/products/product_ways.h"
+
+namespace ridgeline {
+
+/// The product in small tiles, each with the kernel that adds up its splits; none where the libraries have no such
+/// kernels for it. `problem` is gemm_problem(op), `reads` are A, B and what else is read.
+std::vector<ProductWay> small_tile_ways(const GemmWork& problem, const Gpu& gpu, const std::vector<Access>& reads,
+                                        const std::vector<Access>& writes);
+
+/// Whether only small tiles are taken.
+bool is_few_summed(const GemmWork& problem, const Gpu& gpu);
+
+/// Whether a tiled kernel leaves fp32 results to a second one that brings them to the output's type, k being in one
+/// piece: narrow bf16 products whose rows begin at odd values (13 of 14 profiled ones).
+bool is_always_summed(const GemmWork& problem);
+
+}  // namespace ridgeline

@@ -1,0 +1,20 @@
+// Error tables for the terminal, for programs and for the documentation.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <span>
+#include <string>
+
+#include "sim/study/validation/accuracy.h"
+
+namespace ridgeline {
+
+std::string accuracy_text(std::span<const FamilyAccuracy> families, std::span<const StepAccuracy> steps);
+nlohmann::ordered_json accuracy_json(std::span<const FamilyAccuracy> families, std::span<const StepAccuracy> steps);
+/// docs/accuracy.md in full, every step with its own line.
+std::string accuracy_markdown(std::span<const FamilyAccuracy> families, std::span<const StepAccuracy> steps,
+                              std::span<const ValidatedStep> each);
+/// The summary between the markers of the README.
+std::string accuracy_summary(std::span<const FamilyAccuracy> families, std::span<const StepAccuracy> steps);
+
+}  // namespace ridgeline

@@ -1,0 +1,60 @@
+#include "sim/report/text/kernel_lines.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+
+#include "sim/hierarchy/make_engine.h"
+#include "sim/input/json_depth.h"
+#include "sim/output/write_file.h"
+#include "sim/report/json/kernel_json.h"
+#include "sim/report/text/kernel_text.h"
+#include "sim/report/timeline/kernel_timeline.h"
+#include "sim/study/kernel_prediction.h"
+#include "sim/study/kernel_sensitivity.h"
+#include "sim/units/user_error.h"
+
+namespace ridgeline {
+
+using nlohmann::ordered_json;
+
+KernelLines::KernelLines(Gpu gpu, Software software, std::string_view engine, KernelLineOptions options)
+    : gpu_(std::move(gpu)),
+      software_(std::move(software)),
+      options_(std::move(options)),
+      ranges_(ResidualRanges::load()),
+      engine_(make_engine(engine, gpu_)),
+      lowering_(gpu_, software_) {}
+
+KernelLines::Answer KernelLines::answer(std::string_view given) const {
+  const std::string text(given);
+  ordered_json line;
+  try {
+    check_json_depth(text);
+    line = ordered_json::parse(text);
+    const KernelCase kernel = kernel_case_from(nlohmann::json(line));
+    const KernelPrediction prediction = predict_kernel(kernel, lowering_, *engine_);
+    std::optional<Sensitivity> sensitivity;
+    if (!options_.timeline.empty()) write_file(options_.timeline, kernel_timeline(prediction));
+    if (options_.sensitivity) sensitivity = kernel_sensitivity(kernel, gpu_, software_, engine_->name());
+    const Range range = ranges_.of_kernel(kernel.op, prediction.time, gpu_, engine_->name());
+    if (options_.text) {
+      return {kernel_text(line.dump(-1, ' ', false, ordered_json::error_handler_t::replace), prediction, range)};
+    }
+    line["predicted"] = kernel_json(prediction, range, sensitivity ? &*sensitivity : nullptr);
+    if (options_.changed_hardware) line["predicted"]["hardware_changed"] = true;
+  } catch (const ordered_json::exception& e) {
+    if (!line.is_object()) line = ordered_json{{"line", text.substr(0, 200)}};
+    line["error"] = fmt::format("not a JSON object: {}", e.what());
+  } catch (const UserError& e) {
+    if (!line.is_object()) line = ordered_json{{"line", text.substr(0, 200)}};
+    line["error"] = e.what();
+  } catch (const std::invalid_argument& e) {
+    line["error"] = e.what();
+  }
+  return {line.dump(-1, ' ', false, ordered_json::error_handler_t::replace), line.contains("error")};
+}
+
+}  // namespace ridgeline

@@ -1,0 +1,376 @@
+#include "sim/report/text/prediction_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+
+#include "sim/output/terminal.h"
+#include "sim/report/sensitivity_report.h"
+#include "sim/report/text/memory_words.h"
+#include "sim/report/text/module_text.h"
+#include "sim/report/text/names.h"
+#include "sim/report/text/profile_text.h"
+#include "sim/trace/read_recording.h"
+#include "sim/units/parse.h"
+
+namespace ridgeline {
+namespace {
+
+/// Three significant digits, whatever the size: "338 ms", "8.41 ms", "1.20 s".
+std::string duration(Seconds t) { return to_string(t); }
+
+std::string percent(double share) { return fmt::format("{:.0f} %", 100.0 * share); }
+
+/// "1,410"
+std::string thousands(double value) {
+  std::string text = fmt::format("{}", std::llround(value));
+  for (std::size_t at = text.size(); at > 3; at -= 3) text.insert(at - 3, ",");
+  return text;
+}
+
+/// Four significant digits: "13.05", "6,683", "238,100".
+std::string rate(double a_second) {
+  if (a_second < 1000.0) return fmt::format("{:.4g}", a_second);
+  const double unit = std::pow(10.0, std::floor(std::log10(a_second)) - 3.0);
+  return thousands(std::round(a_second / unit) * unit);
+}
+
+/// "forward 95.1 ms, backward 190 ms": shares of the kernels' time from 0.5 % of the step on, in the order of `names`.
+template <std::size_t N, class Names>
+std::string shares(const std::array<Seconds, N>& times, const Names& name_of_entry, Seconds step) {
+  std::string out;
+  for (std::size_t i = 0; i < N; ++i)
+    if (times[i] > 0.005 * step)
+      out += fmt::format("{}{} {}", out.empty() ? "" : ", ", name_of_entry(i), duration(times[i]));
+  return out;
+}
+
+/// "-12.3 ms"; "0 ms" below what anybody could measure.
+std::string signed_duration(Seconds t) {
+  if (std::abs(t.value()) < 1e-5) return "0 ms";
+  return t < Seconds{0} ? "-" + duration(-t) : "+" + duration(t);
+}
+
+/// "compute 71 %, dram 21 %, idle 8 %": the largest shares of the step, down to 2 %.
+std::string limiting(const Prediction& p) {
+  std::vector<std::pair<double, std::string>> shares;
+  for (std::size_t i = 0; i < kLimiters; ++i) {
+    const bool launch = static_cast<Limiter>(i) == Limiter::launch;
+    shares.emplace_back(ratio(p.limited_by[i], p.step.time), launch ? "launches and host" : words(kLimiterNames[i]));
+  }
+  std::sort(shares.rbegin(), shares.rend());
+  std::string out;
+  for (const auto& [share, name] : shares)
+    if (share >= 0.02) out += fmt::format("{}{} {}", out.empty() ? "" : ", ", name, percent(share));
+  return out;
+}
+
+const char* name_of_precision(Precision precision) {
+  switch (precision) {
+    case Precision::fp32: return "fp32";
+    case Precision::tf32: return "tf32";
+    case Precision::amp_fp16: return "amp-fp16";
+    case Precision::amp_bf16: return "amp-bf16";
+    case Precision::bf16: return "bf16";
+    case Precision::apex_o2: return "apex-o2";
+  }
+  return "?";
+}
+
+std::string training_line(const TrainingDescription& t) {
+  if (t.inference) {
+    std::string line = fmt::format("{} x {} tokens, {}, without gradients", t.inference->sequences, t.sequence_length,
+                                   name_of_precision(t.precision));
+    if (t.inference->new_tokens > 0) line += fmt::format(", {} new tokens", t.inference->new_tokens);
+    if (t.inference->beams > 1) line += fmt::format(", {} beams", t.inference->beams);
+    return line;
+  }
+  std::string line =
+      fmt::format("{} x {} tokens, {}", t.micro_batch, t.sequence_length, name_of_precision(t.precision));
+  if (t.gradient_accumulation > 1) line += fmt::format(", {} micro-batches a step", t.gradient_accumulation);
+  if (t.activation_checkpointing == ActivationCheckpointing::block) line += ", checkpointed";
+  if (t.lora)
+    line += fmt::format(", adapters of rank {}{}", t.lora->rank,
+                        t.lora->frozen == FrozenWeights::as_stored ? "" : " beside weights of four bits");
+  if (t.parallel.pipelined())
+    line += fmt::format(", through a pipeline of {} stages{}", t.parallel.pipeline * t.parallel.virtual_stages,
+                        t.parallel.virtual_stages > 1 ? fmt::format(" on {} ranks", t.parallel.pipeline) : "");
+  if (t.parallel.several())
+    line += t.parallel.pipelined() ? fmt::format(", {} of them", t.parallel.data)
+                                   : fmt::format(", on each of {} GPUs", t.parallel.gpus());
+  return line;
+}
+
+std::string workload_line(const Scenario& s) {
+  if (!s.recorded) return training_line(s.training);
+  const trace::RecordingFile& file = *s.recorded->file;
+  const std::string on = file.gpu().name;
+  return fmt::format("{}{}", trace::name_of(file.format()), on.empty() ? "" : " recorded on " + on);
+}
+
+void write_shortage(std::string& out, const MemoryPrediction& m, const MemoryShortage& oom) {
+  constexpr std::string_view kMargin = "                ";
+  write_wrapped(out, kMargin,
+                fmt::format("runs out {}; with room enough it would take {}", shortage_words(oom), gib(m.needed)));
+  if (m.would_fit.empty()) return;
+  write_wrapped(out, kMargin, "fits with " + as_sets(m.would_fit));
+}
+
+/// Where latency hides and where it shows.
+/// The host's work, what the GPU waits for it, and the speed of a host at which that changes.
+std::string host_line(const StepPrediction& step) {
+  const HostShare& host = step.host;
+  std::string line = fmt::format("{} of work, the GPU waits {} for it ({})", duration(step.host_time),
+                                 host.exposed < microseconds(0.1) ? "0 ms" : duration(host.exposed),
+                                 percent(std::max(0.0, ratio(host.exposed, step.time))));
+  if (host.tipping > 1.01 * host.scale)
+    line += fmt::format("; host-bound on one {:.2g} times slower", host.tipping / host.scale);
+  else if (host.tipping > 0.0) line += fmt::format("; GPU-bound on one {:.2g} times faster", host.scale / host.tipping);
+  return line + (host.known ? "" : "; host not measured: the range is that of hosts seen");
+}
+
+void write_latency(std::string& out, const ExposedLatency& l) {
+  const auto part = [](Seconds t) { return t < microseconds(0.1) ? std::string("0 ms") : duration(t); };
+  write_wrapped(out, "  step time =   ",
+                fmt::format("math {} + memory {} - both at once {} + neither {}", part(l.math), part(l.memory),
+                            part(l.overlapped), part(l.latency())));
+  write_wrapped(out, "  neither       ",
+                fmt::format("{} in kernels, {} in gaps, {} waiting for the host (hidden: {})", part(l.in_kernels),
+                            part(l.gaps), part(l.host_exposed), part(l.host_hidden)));
+}
+
+void write_memory(std::string& out, const MemoryPrediction& m) {
+  auto to = std::back_inserter(out);
+  write_wrapped(out, "  memory        ",
+                fmt::format("{} allocated, {} reserved, {} in nvidia-smi; {} {}", gib(m.peak_allocated),
+                            gib(m.peak_reserved), gib(m.device_used),
+                            !m.runs  ? "DOES NOT FIT in"
+                            : m.fits ? "fits in"
+                                     : "MAY NOT FIT in",
+                            gib(m.capacity)));
+  if (m.runs && !m.fits)
+    write_wrapped(out, "                ",
+                  fmt::format("runs like this one took up to {} with the same software", gib(m.needed_high)));
+  if (const auto& oom = m.out_of_memory) write_shortage(out, m, *oom);
+  fmt::format_to(to, "  at the peak   ");
+  std::size_t column = 16;
+  const auto add = [&](std::string_view name, std::int64_t bytes) {
+    if (bytes < (8 << 20)) return;
+    const std::string text = fmt::format("{} {}", words(name), gib(bytes));
+    if (column + text.size() + 2 > page_width()) {
+      out.erase(out.find_last_not_of(' ') + 1);
+      out += "\n                ";
+      column = 16;
+    }
+    out += text + "   ";
+    column += text.size() + 3;
+  };
+  for (std::size_t i = 0; i < kCategories; ++i) add(kCategoryNames[i], m.at_peak[i]);
+  add("cached", m.cached_unused);
+  out.erase(out.find_last_not_of(' ') + 1);
+  out += '\n';
+  if (!m.peak_op.empty())
+    fmt::format_to(to, "                reached in {} of the {}{}\n", m.peak_op, phase_name(m.peak_phase),
+                   m.peak_layer >= 0 ? fmt::format(", block {}", m.peak_layer) : "");
+}
+
+/// What each stage of a pipeline does and holds.
+void write_stages(std::string& out, const ParallelPrediction& p) {
+  write_wrapped(out, "  pipeline      ",
+                fmt::format("a rank waits for others for {} a step on average", duration(p.bubble)));
+  for (const RankClass& one : p.ranks)
+    write_wrapped(
+        out, "                ",
+        fmt::format("{}: {} GPU{}, kernels {}, waits {}; {} allocated, {} reserved, {} used, {}", one.name, one.ranks,
+                    one.ranks == 1 ? "" : "s", duration(one.busy), duration(one.bubble), gib(one.memory.peak_allocated),
+                    gib(one.memory.peak_reserved), gib(one.memory.device_used), verdict(one.memory)));
+}
+
+/// Efficiency, and what the ranks exchange.
+void write_parallel(std::string& out, const ParallelPrediction& p) {
+  write_wrapped(out, "  GPUs          ",
+                fmt::format("{}, each as fast as {} of one alone; communication {} exposed, {} hidden", p.gpus,
+                            percent(p.efficiency), duration(p.exposed), duration(p.hidden)));
+  for (const CommunicationUse& use : p.communication)
+    write_wrapped(out, "                ",
+                  fmt::format("{} {} among {} ranks: {:.3g} GB in {}, {} exposed", use.count, words(name_of(use.kind)),
+                              name_of(use.group), static_cast<double>(use.bytes) * 1e-9, duration(use.time),
+                              use.exposed < microseconds(0.1) ? "none" : duration(use.exposed)));
+  if (!p.limit.empty() && p.exposed > microseconds(1.0)) write_wrapped(out, "                ", p.limit);
+  if (p.ranks.size() > 1) write_stages(out, p);
+  if (p.ranks.empty()) return;
+  std::int64_t least = p.ranks.front().communicator_bytes, most = least;
+  for (const RankClass& one : p.ranks) {
+    least = std::min(least, one.communicator_bytes);
+    most = std::max(most, one.communicator_bytes);
+  }
+  write_wrapped(
+      out, "  communicators ",
+      fmt::format("{}{} of device memory, outside PyTorch's allocator{}", least < most ? gib(least) + " to " : "",
+                  gib(most), p.ranks.size() == 1 ? fmt::format(" ({})", p.ranks.front().name) : ""));
+}
+
+void write_kernels(std::string& out, const Prediction& p) {
+  auto to = std::back_inserter(out);
+  // Names and shapes share what the numbers leave.
+  const auto wide = static_cast<int>(page_width() - 44) / 2;
+  fmt::format_to(to, "\n  {:>9} {:>6} {:>6}  {:<{}} {:<{}} {}\n", "time", "share", "count", "kernel", wide, "shape",
+                 wide, "limited by");
+  const std::size_t shown = std::min<std::size_t>(p.kernels.size(), 12);
+  Seconds rest = p.step.gpu_busy;
+  std::int64_t rest_count = p.step.kernel_count;
+  for (std::size_t i = 0; i < shown; ++i) {
+    const KernelGroup& k = p.kernels[i];
+    rest -= k.time;
+    rest_count -= k.count;
+    fmt::format_to(to, "  {:>9} {:>6} {:>6}  {:<{}.{}} {:<{}.{}} {}\n", duration(k.time),
+                   percent(ratio(k.time, p.step.time)), k.count, k.name, wide, wide, k.shape, wide, wide,
+                   words(name_of(k.limiter)));
+  }
+  if (rest_count > 0)
+    fmt::format_to(to, "  {:>9} {:>6} {:>6}  all others\n", duration(rest), percent(ratio(rest, p.step.time)),
+                   rest_count);
+  if (p.idle > Seconds{0})
+    fmt::format_to(to, "  {:>9} {:>6}         GPU idle: gaps between kernels, waiting for the host\n", duration(p.idle),
+                   percent(ratio(p.idle, p.step.time)));
+}
+
+/// The longest kernels of a simulated step.
+void write_profiles(std::string& out, const Prediction& p) {
+  std::vector<ProfiledKernel> kernels;
+  for (const KernelGroup& k : p.kernels)
+    if (k.profile && kernels.size() < 8) kernels.push_back({k.name, k.count, k.time, *k.profile});
+  out += profile_tables(kernels);
+}
+
+void write_measured(std::string& out, const Scenario& s, const Prediction& p) {
+  const MeasuredBeside& m = s.measured;
+  if (m.source.empty()) return;
+  auto to = std::back_inserter(out);
+  out += "\n  measured      ";
+  const auto compare = [&](const std::string& text, double predicted, double measured) {
+    fmt::format_to(to, "{} (predicted {:+.1f} %)   ", text, 100.0 * (predicted / measured - 1.0));
+  };
+  if (m.step_time) compare(duration(*m.step_time), p.step.time.value(), m.step_time->value());
+  if (m.samples_per_s)
+    compare(fmt::format("{} samples/s", rate(*m.samples_per_s)), p.step.samples_per_s, *m.samples_per_s);
+  const auto memory = [&](const char* what, const std::optional<Bytes>& value, std::int64_t predicted) {
+    if (!value) return;
+    out += "\n                ";
+    compare(fmt::format("{} {}", gib(static_cast<std::int64_t>(value->value())), what), static_cast<double>(predicted),
+            value->value());
+  };
+  memory("allocated", m.peak_allocated, p.memory.peak_allocated);
+  memory("reserved", m.peak_reserved, p.memory.peak_reserved);
+  memory("in use", m.device_used, p.memory.device_used);
+  out += '\n';
+  write_wrapped(out, "                ", m.source);
+}
+
+}  // namespace
+
+std::string advice_text(const Prediction& p) {
+  std::string out;
+  if (p.advice.empty()) return out;
+  out += "\n  what would help\n";
+  for (const Advice& a : p.advice) {
+    write_wrapped(out,
+                  fmt::format("  {:>9} {:>11}  ", signed_duration(-a.time_saved),
+                              fmt::format("{:+.2f} GiB", static_cast<double>(-a.memory_saved_bytes) / kGiB)),
+                  as_sets({&a.change, 1}));
+    write_wrapped(out, fmt::format("  {:21}  ", ""), a.why);
+  }
+  return out;
+}
+
+std::string prediction_text(const Scenario& s, const Prediction& p, Notes notes) {
+  std::string out;
+  auto to = std::back_inserter(out);
+  out += p.scenario + "\n";
+  write_wrapped(
+      out, "",
+      fmt::format("{}: {} · {} engine · {}", s.gpu.name, training_line(s.training), p.engine, s.software.name));
+  out += "\n";
+  write_wrapped(out, "  step time     ",
+                fmt::format("{} ({} to {}{})   {} samples/s   {} tokens/s", duration(p.step.time), duration(p.step.low),
+                            duration(p.step.high), p.step.validated ? "" : ", not validated",
+                            rate(p.step.samples_per_s), rate(p.step.tokens_per_s)));
+  write_wrapped(out, "  limited by    ", limiting(p));
+  write_wrapped(out, "  phases        ",
+                shares(
+                    p.time_by_phase, [](std::size_t i) { return phase_name(static_cast<Phase>(i)); }, p.step.time));
+  if (const std::string modules = module_line(p.modules); !modules.empty())
+    write_wrapped(out, "  modules       ", modules);
+  write_wrapped(out, "  kernels of    ",
+                shares(
+                    p.time_by_class, [](std::size_t i) { return words(kTimeClassNames[i]); }, p.step.time));
+  fmt::format_to(to, "  GPU           {} kernels, busy {} ({}), MFU {}\n", p.step.kernel_count,
+                 duration(p.step.gpu_busy), percent(p.step.kernel_active_fraction), percent(p.step.mfu));
+  write_wrapped(out, "  host          ", host_line(p.step));
+  const Utilization& u = p.step.utilization;
+  write_wrapped(out, "  utilisation   ",
+                fmt::format("kernels active {}, SMs with work {}, tensor cores {}, DRAM {}", percent(u.kernel_active),
+                            percent(u.sm), percent(u.tensor), percent(u.dram)));
+  if (p.step.held > 0.001 * p.step.time)
+    fmt::format_to(to, "  clock         {} MHz, limited by power: {} W cost {}\n",
+                   thousands(p.step.clock.value() * 1e-6), s.gpu.power.limit.value(), duration(p.step.held));
+  write_latency(out, p.step.latency);
+  write_wrapped(out, "  energy        ",
+                fmt::format("{:.3g} J ({:.3g} J to {:.3g} J), {:.0f} W on average; {:.3g} J a sample",
+                            p.step.energy.energy.value(), p.step.energy.low.value(), p.step.energy.high.value(),
+                            p.step.power.value(), p.step.power.value() / p.step.samples_per_s));
+  if (p.generation)
+    write_wrapped(out, "  generation    ",
+                  fmt::format("{} to the first token, {} for each after it; {} of keys and values at the end",
+                              duration(p.generation->first_token), duration(p.generation->per_token),
+                              gib(p.generation->cache_bytes)));
+  if (p.parallel) write_parallel(out, *p.parallel);
+  write_memory(out, p.memory);
+  write_kernels(out, p);
+  write_profiles(out, p);
+  write_measured(out, s, p);
+  if (p.sensitivity) out += sensitivity_table(*p.sensitivity);
+  out += advice_text(p);
+  return out + notes_text(p, nullptr, notes);
+}
+
+std::string prediction_table(const Scenario& s, std::span<const Prediction> predictions) {
+  constexpr std::size_t kWithAllMemory = 96;
+  const bool narrow = page_width() < kWithAllMemory;
+  const auto memory_cells = [narrow](std::string_view allocated, std::string_view reserved, std::string_view used) {
+    return narrow ? fmt::format("{:>6}", used) : fmt::format("{:>6} {:>6} {:>6}", allocated, reserved, used);
+  };
+  std::string out;
+  auto to = std::back_inserter(out);
+  write_wrapped(out, "", s.title);
+  write_wrapped(out, "", fmt::format("{} · {}", workload_line(s), s.software.name));
+  fmt::format_to(to, "\n{:<19} {:>7} {:>15} {:>8} {}  {:<4} {}\n", "", "step", "range", "samples",
+                 memory_cells("alloc", "reserv", "in use"), "", "");
+  fmt::format_to(to, "{:<19} {:>7} {:>15} {:>8} {}  {:<4} {}\n", "GPU", "ms", "ms", "per s",
+                 memory_cells("GiB", "GiB", "GiB"), "fits", "limited by");
+  for (const Prediction& p : predictions) {
+    const auto ms = [](Seconds t) { return in_milliseconds(t); };
+    const auto g = [](std::int64_t b) { return static_cast<double>(b) / kGiB; };
+    std::string reason = limiting(p);
+    if (const auto comma = reason.find(','); comma != std::string::npos) reason.resize(comma);
+    std::string name = p.hardware;
+    if (name.starts_with("nvidia-")) name = name.substr(7);
+    const bool memory = p.memory.source != MemorySource::unknown;
+    const auto gib_or_none = [&](std::int64_t b) { return memory ? fmt::format("{:.2f}", g(b)) : "-"; };
+    fmt::format_to(to, "{:<19} {:>7.4g} {:>15} {:>8} {}  {:<4} {}\n", name, ms(p.step.time),
+                   fmt::format("{:.4g} - {:.4g}", ms(p.step.low), ms(p.step.high)),
+                   p.step.samples_per_s > 0 ? rate(p.step.samples_per_s) : "-",
+                   memory_cells(gib_or_none(p.memory.peak_allocated), gib_or_none(p.memory.peak_reserved),
+                                gib_or_none(p.memory.device_used)),
+                   !memory          ? "-"
+                   : !p.memory.runs ? "NO"
+                   : p.memory.fits  ? "yes"
+                                    : "?",
+                   reason);
+  }
+  return out;
+}
+
+}  // namespace ridgeline

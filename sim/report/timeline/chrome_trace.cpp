@@ -1,0 +1,394 @@
+#include "sim/report/timeline/chrome_trace.h"
+
+#include <fmt/compile.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "sim/report/text/names.h"
+#include "sim/report/timeline/pipeline_lanes.h"
+#include "sim/report/timeline/profiled_kernel.h"
+#include "sim/report/timeline/pytorch_names.h"
+#include "sim/report/timeline/timeline_counters.h"
+#include "sim/timeline/host_slices.h"
+#include "sim/trace/aten/aten_call_of.h"
+
+namespace ridgeline {
+namespace {
+
+constexpr int kHostProcess = 1, kDevice = 0, kStream = 7, kPipelineProcess = 2;
+constexpr int kMainThread = 1, kAutogradThread = 2;
+constexpr const char* kStep = "ProfilerStep#1";
+
+/// An operation as the profiler writes it; equal ones share it.
+struct WrittenOp {
+  trace::AtenCall call;
+  std::string arguments;  ///< members of an object
+};
+
+class Writer {
+ public:
+  explicit Writer(const ChromeTraceInput& input)
+      : in_(input),
+        plan_(input.cuda_graphs ? plan_graph(input.program, input.gpu, input.host)
+                                : plan_issues(input.program, input.gpu, input.host)),
+        slices_(host_slices(plan_, input.timeline, input.gpu)),
+        events_(out_, std::min(0.0, input.timeline.host_begin.value())) {
+    for (const Action& action : in_.program.steady_step())
+      if (action.kind == Action::Kind::launch) launches_.push_back(&action);
+    if (in_.program.trace != nullptr) written_.resize(in_.program.trace->ops.size());
+    name_kernels();
+  }
+
+  std::string write() {
+    out_.room(kBytesALaunch * launches_.size() + kBytesASample * in_.memory.size());
+    {
+      JsonObject trace(out_);
+      trace.add("schemaVersion", 1);
+      trace.add_with("deviceProperties", [&](TextBuffer& list) {
+        list.add('[');
+        add_device(list, in_.gpu, kDevice);
+        list.add(']');
+      });
+      trace.add_with("distributedInfo", [&](TextBuffer& object) {
+        const std::int64_t ranks = all_ranks();
+        JsonObject(object).add("backend", ranks > 1 ? "nccl" : "none").add("rank", 0).add("world_size", ranks);
+      });
+      trace.add("displayTimeUnit", "ms").add("baseTimeNanoseconds", 0).add("traceName", in_.title);
+      trace.add("step_us", in_microseconds(in_.timeline.step));
+      trace.add_with("traceEvents", [&](TextBuffer& list) {
+        list.add('[');
+        add_events();
+        list.add(']');
+      });
+    }
+    out_.add('\n');
+    return std::move(out_).take();
+  }
+
+ private:
+  static constexpr int kWarp = 32;
+  static constexpr std::size_t kBytesALaunch = 1600, kBytesASample = 130;  // of text, seldom more
+
+  void add_events() {
+    name_processes();
+    annotate();
+    for (const HostSlice& slice : slices_) host(slice);
+    for (std::size_t i = 0; i < launches_.size(); ++i) kernel(i);
+    add_counters(events_, in_, slices_, kDevice);
+    if (in_.pipeline != nullptr) add_lanes(events_, *in_.pipeline, kPipelineProcess);
+  }
+
+  /// Of the largest group that a collective of the step has.
+  [[nodiscard]] std::int64_t all_ranks() const {
+    std::int64_t ranks = 1;
+    for (const Action* launch : launches_)
+      if (const Collective* collective = collective_of(*launch)) ranks = std::max(ranks, collective->ranks);
+    return ranks;
+  }
+  [[nodiscard]] const Collective* collective_of(const Action& launch) const {
+    if (launch.call == Action::kNoCall || in_.program.trace == nullptr) return nullptr;
+    return std::get_if<Collective>(&in_.program.trace->ops[in_.program.trace->calls[launch.call].op]);
+  }
+
+  /// Streams are numbered as PyTorch's pool gives them out.
+  static int number_of(std::uint8_t stream) { return kStream + 4 * stream; }
+
+  void name_processes() {
+    events_.metadata("process_name", kHostProcess, 0, "name", "python3");
+    events_.metadata("process_labels", kHostProcess, 0, "labels", "CPU");
+    events_.metadata("process_sort_index", kHostProcess, 0, "sort_index", 0);
+    events_.metadata("thread_name", kHostProcess, kMainThread, "name", "main thread");
+    events_.metadata("thread_name", kHostProcess, kAutogradThread, "name", "autograd thread");
+    events_.metadata("process_name", kDevice, 0, "name", in_.gpu.title);
+    events_.metadata("process_labels", kDevice, 0, "labels", "GPU 0");
+    events_.metadata("process_sort_index", kDevice, 0, "sort_index", 1);
+    for (std::size_t i = 0; i < std::max<std::size_t>(1, plan_.streams); ++i) {
+      const int stream = number_of(static_cast<std::uint8_t>(i));
+      events_.metadata("thread_name", kDevice, stream, "name", fmt::format("stream {} ", stream));
+    }
+  }
+
+  /// The launches of one call stand side by side.
+  void name_kernels() {
+    names_.resize(launches_.size());
+    for (std::size_t i = 0; i < launches_.size();) {
+      std::size_t end = i + 1;
+      while (end < launches_.size() && launches_[end]->call == launches_[i]->call) ++end;
+      std::vector<const KernelLaunch*> kernels;
+      std::vector<std::size_t> places;
+      for (std::size_t j = i; j < end; ++j) {
+        const KernelLaunch& launch = in_.program.launches[launches_[j]->index];
+        names_[j] = launch.name;
+        if (kind_of(j).name != nullptr) continue;
+        kernels.push_back(&launch);
+        places.push_back(j);
+      }
+      if (const Call* call = call_of(*launches_[i])) {
+        const Op& op = in_.program.trace->ops[call->op];
+        const std::vector<std::string> names = kernel_names(op, written(call->op).call, kernels);
+        for (std::size_t j = 0; j < places.size(); ++j) names_[places[j]] = names[j];
+      }
+      i = end;
+    }
+  }
+
+  const WrittenOp& written(std::uint32_t op) {
+    std::optional<WrittenOp>& entry = written_[op];
+    if (!entry) {
+      entry = WrittenOp{trace::aten_call_of(in_.program.trace->ops[op]), {}};
+      const trace::ProfiledArguments text = trace::profiled_arguments(entry->call);
+      entry->arguments = fmt::format(
+          R"("Record function id":0,"Concrete Inputs":{},"Input type":{},"Input Strides":{},"Input Dims":{})",
+          text.values, text.types, text.strides, text.dims);
+    }
+    return *entry;
+  }
+
+  [[nodiscard]] const Call* call_of(const Action& action) const {
+    return action.call == Action::kNoCall || in_.program.trace == nullptr ? nullptr
+                                                                          : &in_.program.trace->calls[action.call];
+  }
+  [[nodiscard]] const Call* call_of(const HostSlice& slice) const {
+    return slice.group.action < in_.program.actions.size() ? call_of(in_.program.actions[slice.group.action]) : nullptr;
+  }
+  [[nodiscard]] Phase phase_of(const HostSlice& slice) const {
+    const Call* call = call_of(slice);
+    return call ? call->phase : Phase::other;
+  }
+  [[nodiscard]] int thread_of(const HostSlice& slice) const {
+    return phase_of(slice) == Phase::backward ? kAutogradThread : kMainThread;
+  }
+
+  /// Ends of neighbours for which `same` holds, from `first` on.
+  template <typename Same>
+  [[nodiscard]] std::size_t last_of(std::size_t first, const Same& same) const {
+    while (first + 1 < slices_.size() && same(slices_[first + 1])) ++first;
+    return first;
+  }
+
+  void annotate() {
+    if (slices_.empty()) return;
+    annotation(kStep, slices_.front().begin, slices_.back().end, 0, launches_.size());
+    annotate_repeat();
+    const std::string step = fmt::format("Optimizer.step#{}.step", in_.optimizer);
+    const std::string zero = fmt::format("Optimizer.zero_grad#{}.zero_grad", in_.optimizer);
+    std::size_t launch = 0, module = 0;
+    const auto zeroes = [](const HostSlice& s) { return s.group.host_class == HostClass::per_parameter_zero_grad; };
+    for (std::size_t i = 0; i < slices_.size();) {
+      const Phase phase = phase_of(slices_[i]);
+      const Call* call = call_of(slices_[i]);
+      const std::int16_t layer = call && phase == Phase::forward ? call->layer : std::int16_t{-1};
+      const bool zero_grad = zeroes(slices_[i]);
+      const std::size_t last = last_of(i, [&](const HostSlice& s) {
+        const Call* its = call_of(s);
+        return phase_of(s) == phase && zeroes(s) == zero_grad && (layer < 0 || (its && its->layer == layer));
+      });
+      std::size_t end = launch;
+      for (std::size_t j = i; j <= last; ++j)
+        end = std::max<std::size_t>(end, slices_[j].group.first_launch + slices_[j].group.launches);
+      if (zero_grad) annotation(zero, slices_[i].begin, slices_[last].end, launch, launch);
+      else if (phase == Phase::optimizer) annotation(step, slices_[i].begin, slices_[last].end, launch, end);
+      else if (layer >= 0 && !in_.block.empty())
+        events_.slice("python_function", fmt::format("nn.Module: {}_{}", in_.block, layer), kHostProcess, kMainThread,
+                      slices_[i].begin, slices_[last].end, [&](JsonObject& a) {
+                        a.add("Python id", ++module).add("Python parent id", nullptr).add("Python module id", layer);
+                      });
+      launch = end;
+      i = last + 1;
+    }
+  }
+
+  /// The further runs of a micro-batch that is shown once.
+  void annotate_repeat() {
+    const RepeatedSpans& repeat = in_.timeline.repeat;
+    if (repeat.launches.times <= 1 || repeat.launches.end == 0) return;
+    const KernelSpan& last = in_.timeline.kernels[repeat.launches.end - 1];
+    const std::string name = fmt::format("{} further micro-batches as this one", repeat.launches.times - 1);
+    ++external_;
+    const auto arguments = [&](JsonObject& a) { a.add("External id", external_).add("Record function id", 0); };
+    events_.slice("user_annotation", name, kHostProcess, kMainThread, last.issued.value(), repeat.host_end.value(),
+                  arguments);
+    events_.slice("gpu_user_annotation", name, kDevice, kStream, last.end.value(), repeat.gpu_end.value(), arguments);
+  }
+
+  /// On the host, and on the GPU over the launches [first, end).
+  void annotation(std::string_view name, double begin, double stop, std::size_t first, std::size_t end) {
+    ++external_;
+    events_.slice("user_annotation", name, kHostProcess, kMainThread, begin, stop,
+                  [&](JsonObject& a) { a.add("External id", external_).add("Record function id", 0); });
+    if (first < end)
+      events_.slice("gpu_user_annotation", name, kDevice, kStream, in_.timeline.kernels[first].start.value(),
+                    in_.timeline.kernels[end - 1].end.value(), [&](JsonObject& a) { a.add("External id", external_); });
+  }
+
+  void operator_slice(std::string_view name, int thread, double begin, double end) {
+    ++external_;
+    events_.slice("cpu_op", name, kHostProcess, thread, begin, end,
+                  [&](JsonObject& a) { a.add("External id", external_).add("Record function id", 0); });
+  }
+
+  void host(const HostSlice& s) {
+    const int thread = thread_of(s);
+    if (s.group.kind == HostGroup::Kind::wait)
+      return events_.slice("cuda_runtime", "cudaStreamSynchronize", kHostProcess, thread, s.begin, s.end,
+                           [](JsonObject& a) { a.add("cbid", 131).add("correlation", 0); });
+    if (s.group.kind == HostGroup::Kind::graph) {
+      const std::size_t correlation = s.group.first_launch + 1;
+      events_.slice("cuda_runtime", "cudaGraphLaunch", kHostProcess, thread, s.begin, s.end, [&](JsonObject& a) {
+        a.add("External id", correlation).add("cbid", 311).add("correlation", correlation);
+      });
+      events_.flow("s", correlation, kHostProcess, thread, s.begin);
+      return captured(s, thread);
+    }
+    const std::size_t first = s.group.first_launch, end = first + s.group.launches;
+    const Call* call = first < end ? call_of(*launches_[first]) : nullptr;
+    if (thread == kAutogradThread) {
+      const Op* op = call ? &in_.program.trace->ops[call->op] : nullptr;
+      const std::string node = autograd_node(s.group.host_class, op);
+      if (!node.empty()) {
+        operator_slice("autograd::engine::evaluate_function: " + node, thread, s.begin, s.end);
+        operator_slice(node, thread, s.begin, s.end);
+      }
+    } else if (const std::string_view around = operator_around(s.group.host_class); !around.empty()) {
+      operator_slice(around, thread, s.begin, s.end);
+    }
+    double now = s.begin;
+    for (std::size_t i = first; i < end;) {
+      const std::uint32_t its = launches_[i]->call;
+      std::size_t last = i;
+      while (last + 1 < end && launches_[last + 1]->call == its) ++last;
+      operation(s, i, last, std::exchange(now, in_.timeline.kernels[last].issued.value()), thread);
+      i = last + 1;
+    }
+  }
+
+  /// The operators that a graph was captured from, inside its launch: kernels lead to theirs by the external id.
+  void captured(const HostSlice& s, int thread) {
+    const std::size_t first = s.group.first_launch, end = first + s.group.launches;
+    correlations_.resize(launches_.size());
+    constexpr double kLeast = 4e-9;  // seconds: a trace's numbers end at nanoseconds
+    double now = 0.5 * (s.begin + s.end);
+    const double each = std::max(kLeast, (s.end - now) / static_cast<double>(std::max<std::size_t>(1, end - first)));
+    for (std::size_t i = first; i < end; ++i) {
+      const bool is_new = i == first || launches_[i]->call != launches_[i - 1]->call;
+      if (is_new) ++external_;
+      correlations_[i] = {first + 1, external_};
+      if (const Call* call = is_new ? call_of(*launches_[i]) : nullptr)
+        write_operator(*call, i, thread, now, now + 0.25 * each);
+      now += each;
+    }
+  }
+
+  void write_operator(const Call& call, std::size_t launch, int thread, double begin, double end) {
+    const WrittenOp& op = written(call.op);
+    events_.slice("cpu_op", op.call.name, kHostProcess, thread, begin, end, [&](JsonObject& a) {
+      a.add("External id", external_).add_members(op.arguments);
+      if (call.layer >= 0) a.add("Layer", call.layer);
+      a.add_with("Storages", [&](TextBuffer& out) { add_storages(out, launches_[launch]->call); });
+    });
+  }
+
+  /// The launches [first, last] of one operation.
+  void operation(const HostSlice& s, std::size_t first, std::size_t last, double begin, int thread) {
+    ++external_;
+    const double end = in_.timeline.kernels[last].issued.value();
+    if (const Call* call = call_of(*launches_[first])) write_operator(*call, first, thread, begin, end);
+    const double call_time = in_.host.launch_call.value() * in_.host.scale;
+    for (std::size_t i = first; i <= last; ++i) {
+      const double issued = in_.timeline.kernels[i].issued.value();
+      // A full queue makes the driver's call longer, not the work before it.
+      const double from = std::min(issued, begin + std::max(0.0, s.group.share - call_time));
+      const ProfiledKind kind = kind_of(i);
+      events_.slice("cuda_runtime", kind.call, kHostProcess, thread, from, issued, [&](JsonObject& a) {
+        a.add("External id", external_).add("cbid", kind.cbid).add("correlation", i + 1);
+      });
+      events_.flow("s", i + 1, kHostProcess, thread, from);
+      correlations_.resize(launches_.size());
+      correlations_[i] = {i + 1, external_};
+      begin = issued;
+    }
+  }
+
+  /// What a profiler does not record and a replay of the L2 needs: id, bytes touched and bytes of each storage.
+  void add_storages(TextBuffer& out, std::uint32_t call) const {
+    const std::span<const Operand> operands = in_.program.operands_of(call);
+    const std::size_t inputs = std::min<std::size_t>(in_.program.trace->calls[call].inputs, operands.size());
+    const auto list = [&](std::span<const Operand> some) {
+      return [&, some](TextBuffer& to) {
+        to.add('[');
+        for (const Operand& operand : some) {
+          if (to.back() == ']') to.add(',');
+          to.wrote(fmt::format_to(to.room(80), FMT_COMPILE("[{},{},{}]"), operand.storage, operand.bytes,
+                                  in_.program.storages[operand.storage].bytes));
+        }
+        to.add(']');
+      };
+    };
+    JsonObject(out).add_with("reads", list(operands.first(inputs))).add_with("writes", list(operands.subspan(inputs)));
+  }
+
+  [[nodiscard]] ProfiledKind kind_of(std::size_t i) const {
+    return profiled_kind(in_.program.launches[launches_[i]->index]);
+  }
+
+  void kernel(std::size_t i) {
+    const KernelLaunch& launch = in_.program.launches[launches_[i]->index];
+    const KernelTime& time = in_.times[i];
+    const KernelSpan& span = in_.timeline.kernels[i];
+    const ProfiledKind kind = kind_of(i);
+    const int stream = number_of(span.stream);
+    const auto [correlation, external] = correlations_[i];
+    const auto add_arguments = [&, correlation = correlation, external = external](JsonObject& a) {
+      a.add("External id", external);
+      if (kind.name != nullptr) return add_copy(a, std::get<FixedWork>(launch.work), span, correlation);
+      if (const Collective* collective = collective_of(*launches_[i])) add_collective(a, *collective);
+      const double blocks = static_cast<double>(launch.blocks()) / std::max(1, in_.gpu.sm.count);
+      a.add_members(R"("queued":0,"device":0,"context":1)").add("stream", stream).add("correlation", correlation);
+      a.add("registers per thread", launch.registers_per_thread).add("shared memory", launch.shared_bytes_per_block);
+      a.add("blocks per SM", blocks);
+      a.add("warps per SM", blocks * (launch.threads_per_block + kWarp - 1) / kWarp);
+      a.add_with("grid", [&](TextBuffer& out) {
+        const auto& grid = launch.grid;
+        out.wrote(fmt::format_to(out.room(80), FMT_COMPILE("[{},{},{}]"), grid[0], grid[1], grid[2]));
+      });
+      a.add_with("block", [&](TextBuffer& out) {
+        out.wrote(fmt::format_to(out.room(80), FMT_COMPILE("[{},1,1]"), launch.threads_per_block));
+      });
+      a.add("est. achieved occupancy %", std::lround(100.0 * time.occupancy));
+      a.add("limited by", name_of(time.limited_by())).add("DRAM read bytes", std::llround(time.dram_read_bytes));
+      a.add("DRAM written bytes", std::llround(time.dram_write_bytes));
+      if (launch.flops > 0) a.add("FLOPs", launch.flops);
+    };
+    events_.slice(kind.category, kind.name ? kind.name : names_[i], kDevice, stream, span.start.value(),
+                  span.end.value(), add_arguments);
+    events_.flow("f", correlation, kDevice, stream, span.start.value());
+  }
+  static void add_copy(JsonObject& a, const FixedWork& work, const KernelSpan& span, std::size_t correlation) {
+    const double seconds = (span.end - span.start).value();
+    a.add("device", kDevice).add("context", 1).add("stream", number_of(span.stream)).add("correlation", correlation);
+    a.add("bytes", std::llround(work.bytes));
+    a.add("memory bandwidth (GB/s)", seconds > 0.0 ? work.bytes / seconds * 1e-9 : 0.0);
+  }
+  const ChromeTraceInput& in_;
+  IssuePlan plan_;
+  std::vector<HostSlice> slices_;
+  TextBuffer out_;
+  TraceEvents events_;
+  std::vector<const Action*> launches_;
+  std::vector<std::optional<WrittenOp>> written_;  ///< by op of the trace
+  std::vector<std::string> names_;                 ///< of the kernels, by launch
+  std::vector<std::pair<std::size_t, std::size_t>>
+      correlations_;  ///< with external ids; a graph's kernels share its launch's
+  std::size_t external_ = 0;
+};
+
+}  // namespace
+
+std::string chrome_trace(const ChromeTraceInput& input) { return Writer(input).write(); }
+
+}  // namespace ridgeline

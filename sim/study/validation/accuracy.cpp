@@ -1,0 +1,128 @@
+#include "sim/study/validation/accuracy.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <tuple>
+
+#include "sim/answer/ranges/residual_ranges.h"
+
+namespace ridgeline {
+namespace {
+
+void add_seen(SeenRows& rows, const std::string& by) {
+  if (by.empty()) return;
+  ++rows.n;
+  rows.by.insert(by);
+}
+
+}  // namespace
+
+std::vector<FamilyAccuracy> family_accuracy(std::span<const ValidatedCase> cases) {
+  struct Group {
+    std::vector<double> ratios;
+    SeenRows seen;
+    RangeCoverage coverage;
+  };
+  std::map<std::tuple<std::string, std::string, std::string, std::string>, Group> groups;
+  const std::vector<bool> inside = inside_ranges_of_the_other_half(cases);
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    const ValidatedCase& c = cases[i];
+    for (const auto& [kind, time] : c.predicted) {
+      Group& group = groups[{c.hardware, c.source, c.family, kind}];
+      group.ratios.push_back(ratio(time, c.measured));
+      add_seen(group.seen, c.seen_by);
+      if (kind == "analytic") group.coverage.add(inside[i]);
+    }
+  }
+  std::vector<FamilyAccuracy> out;
+  for (const auto& [key, group] : groups)
+    out.push_back({std::get<0>(key), std::get<1>(key), std::get<2>(key), std::get<3>(key),
+                   error_statistics(group.ratios), group.seen, group.coverage});
+  return out;
+}
+
+std::vector<StepAccuracy> step_accuracy(std::span<const ValidatedStep> steps) {
+  struct Group {
+    std::vector<double> ratios;
+    SeenRows seen;
+    RangeCoverage coverage;
+  };
+  std::vector<StepAccuracy> out;
+  std::map<std::string, std::map<std::string, Group>> groups;
+  const auto add = [&](const ValidatedStep& s, const char* quantity, const auto& measured, double predicted) {
+    if (!measured) return;
+    double value = 0;
+    if constexpr (std::is_same_v<std::decay_t<decltype(*measured)>, Seconds>) value = measured->value();
+    else value = static_cast<double>(*measured);
+    if (value <= 0) return;
+    Group& group = groups[fmt::format("{} ({})", s.scenario.gpu.name, s.measured.source)][quantity];
+    group.ratios.push_back(predicted / value);
+    add_seen(group.seen, s.measured.seen_by);
+    if (std::string_view(quantity).starts_with("step time")) group.coverage.add(inside_range(s));
+  };
+  for (const ValidatedStep& s : steps) {
+    const StepPrediction& time = s.predicted.step;
+    const auto& memory = s.predicted.memory;
+    add(s, s.measured.host_fitted ? "step time, host fitted" : "step time", s.measured.step_time, time.time.value());
+    add(s, "GPU busy", s.measured.gpu_busy, time.gpu_busy.value());
+    add(s, "kernels", s.measured.kernel_count, static_cast<double>(time.kernel_count));
+    add(s, "allocated", s.measured.peak_allocated, static_cast<double>(memory.peak_allocated));
+    add(s, "reserved", s.measured.peak_reserved, static_cast<double>(memory.peak_reserved));
+    add(s, "device used", s.measured.device_used, static_cast<double>(memory.device_used));
+  }
+  for (const auto& [group, quantities] : groups)
+    for (const char* quantity :
+         {"step time", "step time, host fitted", "GPU busy", "kernels", "allocated", "reserved", "device used"})
+      if (const auto found = quantities.find(quantity); found != quantities.end())
+        out.push_back(
+            {group, quantity, error_statistics(found->second.ratios), found->second.seen, found->second.coverage});
+  return out;
+}
+
+nlohmann::ordered_json residual_table(std::span<const ValidatedCase> cases) {
+  // The least and the greatest of n cases hold a share (n - 1) / (n + 1) of further ones between them: 19 hold nine in
+  // ten. A smaller group says nothing of its own.
+  constexpr std::size_t kFewest = 20;
+  constexpr double kLevel = 0.955;  // of each end; interleaved halves of the cases then hold nine in ten of each other
+  // By group, the residuals of all its cases (under "") and of each population: usual shapes, unusual ones, published.
+  std::map<std::string, std::map<std::string, std::vector<double>>> groups;
+  for (const ValidatedCase& c : cases) {
+    for (const auto& [kind, time] : c.predicted) {
+      if (kind == "analytic-datasheet") continue;
+      const double residual = ratio(c.measured, std::max(time, kShortestKernel));
+      for (const std::string_view bucket : {size_bucket(time), std::string_view("any")}) {
+        auto& group = groups[fmt::format("{}/{}/{}/{}", kind, c.hardware, c.family, bucket)];
+        group[""].push_back(residual);
+        group[c.source].push_back(residual);
+      }
+    }
+  }
+  nlohmann::ordered_json ranges = nlohmann::ordered_json::object();
+  for (const auto& [key, populations] : groups) {
+    const std::size_t all = populations.at("").size();
+    if (all < kFewest) continue;
+    // Nine in ten of every population, not of their mixture alone: a case to come may belong to any.
+    double low = 1e300, high = 0.0;
+    for (const auto& [source, residuals] : populations) {
+      if (residuals.size() < kFewest) continue;
+      // A finite sample knows its tails less well than it seems: the levels are those of conformal prediction.
+      const double n = static_cast<double>(residuals.size()), level = std::min(1.0, kLevel * (n + 1.0) / n);
+      low = std::min(low, quantile(residuals, 1.0 - level));
+      high = std::max(high, quantile(residuals, level));
+    }
+    const auto rounded = [](double value) { return std::round(value * 1e4) / 1e4; };
+    ranges[key] = {{"n", all}, {"low", rounded(low)}, {"high", rounded(high)}};
+  }
+  return {{"what",
+           "4.5 % and 95.5 % quantiles of measured / predicted kernel time (half a microsecond at least) over cases no "
+           "constant was fitted on: "
+           "engine/GPU/family/size; the widest of usual shapes, unusual ones and published times"},
+          {"made_by", "ridgeline validate --write-residuals"},
+          {"ranges", std::move(ranges)}};
+}
+
+}  // namespace ridgeline

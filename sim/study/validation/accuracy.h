@@ -1,0 +1,49 @@
+// Error tables and residual ranges made from validated kernels and steps.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sim/study/validation/error_statistics.h"
+#include "sim/study/validation/kernel_validation.h"
+#include "sim/study/validation/range_coverage.h"
+#include "sim/study/validation/step_validation.h"
+
+namespace ridgeline {
+
+/// Which of a group's rows a fit, or the description of the GPU, saw.
+struct SeenRows {
+  std::size_t n = 0;
+  std::set<std::string> by{};  ///< in words
+};
+
+struct FamilyAccuracy {
+  std::string hardware, source, family, kind;
+  ErrorStatistics errors;
+  SeenRows seen{};
+  RangeCoverage coverage{};  ///< of the analytic engine's ranges, made of the other half of all cases
+};
+/// One row for each hardware, source of the measurements, family and kind of prediction that has cases, in that order.
+std::vector<FamilyAccuracy> family_accuracy(std::span<const ValidatedCase> cases);
+
+/// One quantity of steps: predicted against measured.
+struct StepAccuracy {
+  std::string group;     ///< hardware and source
+  std::string quantity;  ///< "step time", "step time, host fitted", "GPU busy", "kernels", "allocated", "reserved",
+                         ///< "device used"
+  ErrorStatistics errors;
+  SeenRows seen{};
+  RangeCoverage coverage{};  ///< of the range of the step's time
+};
+/// One row for each group and quantity that has steps.
+std::vector<StepAccuracy> step_accuracy(std::span<const ValidatedStep> steps);
+
+/// hw/residuals.json: 4.5 % and 95.5 % quantiles of measured / predicted by engine, GPU, family and size (or any size),
+/// the widest over the populations of a group (usual shapes, unusual ones, published times) and over all of it. Groups
+/// of fewer than 20 cases are left out, and populations of as few have no say of their own.
+nlohmann::ordered_json residual_table(std::span<const ValidatedCase> cases);
+
+}  // namespace ridgeline

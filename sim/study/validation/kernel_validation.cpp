@@ -1,0 +1,187 @@
+#include "sim/study/validation/kernel_validation.h"
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "sim/answer/ranges/residual_ranges.h"
+#include "sim/hardware/load_gpu.h"
+#include "sim/hardware/load_host.h"
+#include "sim/hierarchy/make_engine.h"
+#include "sim/study/kernel_prediction.h"
+#include "sim/study/validation/cited_sources.h"
+#include "sim/study/validation/measured_ops.h"
+#include "sim/study/validation/stated_software.h"
+
+namespace ridgeline {
+namespace {
+
+using nlohmann::json;
+
+/// The predictors of one GPU.
+struct Predictors {
+  explicit Predictors(const std::string& name)
+      : measured(load_gpu(name)),
+        datasheet(load_gpu(name, {}, Numbers::datasheet)),
+        analytic(make_timing_engine("analytic", measured)),
+        analytic_datasheet(make_timing_engine("analytic", datasheet)),
+        roofline(make_timing_engine("roofline", datasheet)),
+        simulate(make_engine("simulate", measured)),
+        cited(name) {}
+  Gpu measured, datasheet;
+
+  /// How this GPU runs ops under a software stack, which outlives this; prepared once.
+  struct Lowerings {
+    Lowering measured, datasheet;
+  };
+  const Lowerings& under(const Software& software) {
+    return lowerings_.try_emplace(&software, Lowerings{{measured, software}, {datasheet, software}}).first->second;
+  }
+
+  std::unique_ptr<TimingEngine> analytic, analytic_datasheet, roofline, simulate;
+  CitedSources cited;
+
+ private:
+  std::map<const Software*, Lowerings> lowerings_;
+};
+
+/// The stack of a published row in its own words; where they name PyTorch without a version that of 2023, and of
+/// libraries without PyTorch today's.
+std::string software_of(const json& row) {
+  const std::string words = row.contains("software") && row["software"].is_string() ? row["software"] : "";
+  const bool of_2023 = words.find("PyTorch") != std::string::npos && words.find("not stated") != std::string::npos;
+  return software_stated_in(words, of_2023 ? "pytorch-2.0" : "pytorch-2.11");
+}
+
+/// A row's op, or the ops that were timed together (forward and backward of attention).
+std::vector<KernelCase> cases_of(const json& row) {
+  if (!row.contains("sum_of") || !row["sum_of"].is_array() || row["sum_of"].empty()) return {kernel_case_from(row)};
+  std::vector<KernelCase> cases;
+  for (const json& op : row["sum_of"]) {
+    json one = row;
+    one["op"] = op;
+    cases.push_back(kernel_case_from(one));
+  }
+  return cases;
+}
+
+class Validation {
+ public:
+  Validation(std::string_view hardware, bool simulated) : only_(hardware), simulated_(simulated) {}
+
+  /// Operations timed together, with the launch that their time holds at least.
+  struct Timed {
+    std::string hardware, op, dtype, source, publisher;
+    Seconds measured, floor{0};
+    const MeasuredOp* row = nullptr;  ///< none of published kernels
+  };
+  void add(const Timed& timed, const std::string& software, std::span<const KernelCase> kernels) {
+    if (!only_.empty() && timed.hardware != only_) return;
+    const auto names = hardware_names();
+    if (std::find(names.begin(), names.end(), timed.hardware) == names.end()) return;
+    auto found = predictors_.find(timed.hardware);
+    if (found == predictors_.end())
+      found = predictors_.emplace(timed.hardware, std::make_unique<Predictors>(timed.hardware)).first;
+    Predictors& p = *found->second;
+    const std::string family(family_of(kernels.front().op));
+    ValidatedCase result{.hardware = timed.hardware,
+                         .family = family,
+                         .op = timed.op,
+                         .dtype = timed.dtype,
+                         .source = timed.source,
+                         .seen_by = timed.publisher.empty() ? "" : p.cited.seen_by(timed.publisher, family),
+                         .measured = timed.measured,
+                         .predicted = {}};
+    try {
+      const Predictors::Lowerings& under = p.under(stack(software));
+      const auto time = [&](const Lowering& lowering, const TimingEngine& engine) {
+        Seconds sum{0};
+        for (const KernelCase& kernel : kernels) {
+          const KernelPrediction predicted = predict_kernel(kernel, lowering, engine);
+          sum += predicted.time;
+          if (timed.row) sum += between_kernels(*timed.row, predicted.launches.size(), lowering.gpu());
+        }
+        return std::max(sum, timed.floor);
+      };
+      result.predicted["analytic"] = time(under.measured, *p.analytic);
+      result.predicted["analytic-datasheet"] = time(under.datasheet, *p.analytic_datasheet);
+      result.predicted["roofline"] = time(under.datasheet, *p.roofline);
+      if (simulated_) result.predicted["simulate"] = time(under.measured, *p.simulate);
+    } catch (const std::invalid_argument&) {
+      return;  // measured with a backend this GPU's file does not have
+    }
+    cases.push_back(std::move(result));
+  }
+
+  std::vector<ValidatedCase> cases;
+
+ private:
+  const Software& stack(const std::string& name) {
+    const auto found = stacks_.find(name);
+    return found != stacks_.end() ? found->second : stacks_.emplace(name, load_software(name)).first->second;
+  }
+
+  std::string only_;
+  bool simulated_;
+  std::map<std::string, Software> stacks_;
+  std::map<std::string, std::unique_ptr<Predictors>> predictors_;
+};
+
+/// Our own: rows that no fit sees.
+void add_own(Validation& validation, const MeasurementIndex& index, std::string_view hardware) {
+  const auto on_it = [&](const MeasuredFile& file) { return hardware.empty() || file.machine.hardware == hardware; };
+  const MeasuredOps measured = load_measured_ops(index, {.files = on_it, .held_out_only = true});
+  for (const MeasuredOp& row : measured.rows)
+    validation.add({row.file->machine.hardware, row.op, row.dtype,
+                    row.file->kind == "published-ops" ? "public, serving"
+                    : row.file->unusual_shapes        ? "wide"
+                                                      : "ours",
+                    "", row.time, Seconds{0}, &row},
+                   row.file->machine.software, {{row.kernel}});
+}
+
+/// Published cases: rows of doubtful trust or dominated by their launch are left out.
+void add_published(Validation& validation, const MeasuredFile& file) {
+  for_each_row(file, [&](const json& published) {
+    json row = published;
+    const std::string trust = row.value("trust", "low");
+    if (trust == "low" || trust == "medium-low" || row.value("small", false)) return;
+    // The op of an attention row is that of its plot; what ran is named beside it. FlashAttention-3 is no kernel of
+    // PyTorch and has no law here.
+    const std::string ran =
+        row.contains("implementation") && row["implementation"].is_string() ? row["implementation"] : "";
+    if (ran.starts_with("FlashAttention-3")) return;
+    if (ran.starts_with("cuDNN") && row["op"] == "flash_attention") row["op"] = "cudnn_attention";
+    // FlashAttention's own benchmarks call it with [batch, seq, heads, head_dim], which its backward need not copy.
+    if (ran.starts_with("FlashAttention-2")) row["params"]["head_major"] = false;
+    const double floor_us =
+        row.value("includes_launch", false) && row.contains("floor_us") && row["floor_us"].is_number()
+            ? row["floor_us"].get<double>()
+            : 0.0;
+    const double us = row["measured_us"].get<double>();
+    if (us < 4.0 * floor_us) return;
+    if (row.value("l2_state", "") == std::string("warm")) row["input_sets"] = 1;
+    const std::string hardware =
+        row.contains("simulate_as") && row["simulate_as"].is_string() ? row["simulate_as"] : row["hardware"];
+    try {
+      validation.add(
+          {hardware, row["op"], row["dtype"], "public", row["source"], microseconds(us), microseconds(floor_us)},
+          software_of(row), cases_of(row));
+    } catch (const KernelCaseError&) {
+      return;  // ops outside the vocabulary
+    }
+  });
+}
+
+}  // namespace
+
+std::vector<ValidatedCase> validate_kernels(const std::string& folder, std::string_view hardware, bool simulated) {
+  const MeasurementIndex index(folder);
+  Validation validation(hardware, simulated);
+  add_own(validation, index, hardware);
+  for (const MeasuredFile* file : index.of_kind("published-kernels")) add_published(validation, *file);
+  return std::move(validation.cases);
+}
+
+}  // namespace ridgeline

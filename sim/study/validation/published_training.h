@@ -1,0 +1,28 @@
+// Steps of several GPUs that share layers, each with a scenario: as others timed and published them (files of kind
+// "published-training"), and own ones ("split-training").
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/scenario/scenario.h"
+#include "sim/study/validation/measured_files.h"
+#include "sim/units/quantity.h"
+
+namespace ridgeline {
+
+struct PublishedTraining {
+  std::string id;
+  Scenario scenario;
+  Seconds step_time;
+  std::optional<std::int64_t> peak_allocated, peak_reserved;
+  bool held_out = false;  ///< no number was taken from it
+};
+
+/// Every row in the order of the file, on the host and with the software of the file's machine, with the scale of
+/// the host that a row names.
+std::vector<PublishedTraining> load_published_training(const MeasuredFile& file);
+
+}  // namespace ridgeline

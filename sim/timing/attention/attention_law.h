@@ -1,0 +1,60 @@
+// The law of fused attention: blocks of unequal length (causal masks) scheduled onto the SMs' slots, each walking over
+// tiles.
+//
+// A tile of the score matrix costs its matrix products at the pipe's rate, plus the part of its exponentials that those
+// do not hide, plus a latency that the blocks resident on an SM share: cycles(n) = latency + n·(products + exposed
+// softmax). Tiles that a mask cuts take longer. T = start + fill + (schedule^p + memory^p)^(1/p).
+#pragma once
+
+#include <vector>
+
+#include "sim/hardware/gpu.h"
+#include "sim/launch/kernel_launch.h"
+#include "sim/timing/attention/attention_constants.h"
+#include "sim/timing/products/panel_traffic.h"
+
+namespace ridgeline {
+
+struct AttentionTime {
+  double total = 0;
+  double compute = 0, memory = 0, fill = 0, fixed = 0;
+  double math = 0, softmax = 0, latency = 0;  ///< cycles of a tile
+  double activity = 0;                        ///< busy share of the pipe
+  double clock = 0;                           ///< hertz
+  double clocked = 0;                         ///< of fixed + compute, what goes with the SMs' clock
+  PanelFloor floor;                           ///< what the memory takes at least; `total` is no less
+};
+
+/// Time of a forward or backward kernel. `cold_bytes` of its reads come from DRAM, `written_bytes` go there. A chip
+/// with more SMs, or SMs that hold more blocks, can do what one with fewer does: the time is the least over all that
+/// are no more, and so never grows with either.
+AttentionTime fused_attention_time(const AttentionWork& work, const Gpu& gpu, const AttentionConstants& constants,
+                                   double cold_bytes, double written_bytes);
+
+/// The thread blocks of a forward or backward kernel.
+struct AttentionBlocks {
+  /// Tiles that each block of a head walks over, in launch order, with what masks add to them in tiles; one number
+  /// where all blocks are equal.
+  std::vector<double> tiles;
+  std::vector<double> units;  ///< the same as the schedule sees them, whatever the chip; with prologue and epilogue
+  double products = 0;        ///< tiles of the grid without what masks add
+  double repeats = 1;         ///< of that list in the grid
+  double count = 1;           ///< blocks in all
+  int resident = 1;           ///< on an SM
+  double math = 0, softmax = 0, latency = 0;  ///< cycles of a tile
+  double busy = 0;                            ///< of the pipes, for a tile
+  double block = 0;                           ///< cycles of a block besides its tiles …
+  double unclocked = 0;                       ///< … of which so many pass by another clock, the DRAM's
+  /// Cycles of a block of `length` tiles with `together` blocks on its SM.
+  [[nodiscard]] double cycles(double length, double together) const {
+    return length * (latency + together * busy) + block;
+  }
+};
+AttentionBlocks attention_blocks(const AttentionWork& work, const Gpu& gpu, const AttentionConstants& constants);
+
+/// Multiply-adds a clock an SM of the pipe an attention kernel uses on this GPU; `products`: fp32 as three tf32
+/// products where there are tf32 tensor cores.
+double attention_rate(const AttentionWork& work, const Gpu& gpu);
+Pipe attention_pipe(const AttentionWork& work, const Gpu& gpu);
+
+}  // namespace ridgeline

@@ -1,0 +1,39 @@
+#include "sim/timing/products/gemm_constants.h"
+
+#include "sim/timing/tables/products.inc"
+#include "sim/timing/tables/split_reduction.inc"
+
+namespace ridgeline {
+
+GemmClass gemm_class_of(const GemmWork& work, const Gpu& gpu) {
+  if (work.family == GemmWork::Family::simt) return GemmClass::simt;
+  const bool half = is_half(work.type);
+  if (work.family == GemmWork::Family::wgmma) return half ? GemmClass::wgmma_half : GemmClass::wgmma_tf32;
+  if (half && !gpu.sm.async_copy && work.alignment >= 16) return GemmClass::mma_half_staged;
+  if (half)
+    return work.alignment >= 16  ? GemmClass::mma_half
+           : work.alignment >= 4 ? GemmClass::mma_half_align4
+                                 : GemmClass::mma_half_align2;
+  return work.alignment >= 16 ? GemmClass::mma_tf32 : GemmClass::mma_tf32_align4;
+}
+
+const SplitReduction& split_reduction_of(bool cuda_cores_own) {
+  return cuda_cores_own ? split_reduction_table::own : split_reduction_table::common;
+}
+
+const GemmConstants& gemm_constants(GemmClass kernel_class) {
+  switch (kernel_class) {
+    case GemmClass::wgmma_half: return products_table::wgmma_half;
+    case GemmClass::wgmma_tf32: return products_table::wgmma_tf32;
+    case GemmClass::mma_half: return products_table::mma_half;
+    case GemmClass::mma_half_staged: return products_table::mma_half_staged;
+    case GemmClass::mma_half_align4: return products_table::mma_half_align4;
+    case GemmClass::mma_half_align2: return products_table::mma_half_align2;
+    case GemmClass::mma_tf32: return products_table::mma_tf32;
+    case GemmClass::mma_tf32_align4: return products_table::mma_tf32_align4;
+    case GemmClass::simt: return products_table::simt;
+  }
+  return products_table::simt;
+}
+
+}  // namespace ridgeline

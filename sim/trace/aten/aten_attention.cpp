@@ -1,0 +1,106 @@
+// Fused attention. The `_scaled_dot_product_*` calls take [batch, heads, seq, head_dim]; inside they run a backend's
+// own call, which flash and memory-efficient attention write as [batch, seq, heads, head_dim]. `ridgeline::attention`
+// (recorded without a GPU) names no backend: it is written as cuDNN's for 16-bit types and head dimensions that has, as
+// FlashAttention-2 or memory-efficient attention (every mask that FlashAttention-2 does not take) otherwise; whoever
+// replays it chooses anew for the GPU at hand.
+#include "sim/trace/aten/aten_rules.h"
+
+namespace ridgeline::trace {
+namespace {
+
+/// Where a call keeps what an attention op needs.
+struct Places {
+  AttentionBackend backend;
+  std::size_t query;  ///< key and value follow
+  std::size_t dropout, causal;
+  std::size_t output = 0;  ///< of a backward call: saved result and log-sum-exp follow
+  bool heads_second = true;
+  std::size_t mask = 0;  ///< what is added to the scores, where the call says; 0: not looked for
+};
+
+MappedOps attention(const AtenCall& call, const MapContext& context, const Places& at, bool backward) {
+  const AtenTensor *q = call.tensor(at.query), *k = call.tensor(at.query + 1), *v = call.tensor(at.query + 2);
+  if (q == nullptr || k == nullptr || v == nullptr || q->sizes.size() != 4 || k->sizes.size() != 4) return std::nullopt;
+  const std::size_t heads = at.heads_second ? 1 : 2, seq = at.heads_second ? 2 : 1;
+  Attention op{.backend = at.backend, .backward = backward};
+  op.causal = call.number(at.causal).value_or(0) > 0;
+  op.dropout = call.number(at.dropout).value_or(0) > 0;
+  op.type = q->type == DType::fp32 && context.tf32 ? DType::tf32 : q->type;
+  op.batch = q->sizes[0];
+  op.heads = q->sizes[heads];
+  op.kv_heads = k->sizes[heads];
+  op.seq_q = q->sizes[seq];
+  op.seq_k = k->sizes[seq];
+  op.head_dim = q->sizes[3];
+  op.head_major = at.heads_second && q->contiguous() && op.heads > 1;
+  const AtenTensor* mask = at.mask > 0 ? call.tensor(at.mask) : nullptr;
+  op.bias = mask != nullptr;
+  if (op.batch < 1 || op.heads < 1 || op.seq_q < 1 || op.seq_k < 1) return std::nullopt;
+  const auto statistics = fresh(DType::fp32, {op.batch, op.heads, op.seq_q});
+  const HostClass host_forward =
+      at.backend == AttentionBackend::cudnn ? HostClass::attention_cudnn : HostClass::attention_fused;
+  const HostClass host_backward =
+      at.backend == AttentionBackend::cudnn ? HostClass::attention_cudnn_backward : HostClass::attention_fused_backward;
+  if (!backward) {
+    MappedOp mapped{op, {*q, *k, *v}, {result_of(call, 0, like(*q)), statistics}, host_forward, host_backward};
+    if (mask != nullptr) mapped.inputs.push_back(*mask);
+    return one(std::move(mapped));
+  }
+  const AtenTensor *dy = call.tensor(0), *y = call.tensor(at.output), *l = call.tensor(at.output + 1);
+  MappedOp mapped{op,
+                  {dy != nullptr ? *dy : *q, *q, *k, *v, y != nullptr ? *y : *q, l != nullptr ? *l : statistics},
+                  {like(*q), like(*k), like(*v)},
+                  host_backward,
+                  host_backward};
+  if (mask != nullptr) mapped.inputs.push_back(*mask);
+  return one(std::move(mapped));
+}
+
+using B = AttentionBackend;
+constexpr Places kFlash{B::flash, 0, 3, 4}, kEfficient{B::efficient, 0, 5, 6}, kCudnn{B::cudnn, 0, 5, 6},
+    kFlashBackward{B::flash, 1, 10, 11, 4}, kEfficientBackward{B::efficient, 1, 9, 11, 5},
+    kCudnnBackward{B::cudnn, 1, 13, 14, 4};
+// The backends' own calls, as a profiler shows them inside; their dropout and mask lie elsewhere.
+constexpr Places kFlashInner{B::flash, 0, 7, 8, 0, false}, kFlashInnerBackward{B::flash, 1, 10, 11, 4, false},
+    kEfficientInner{B::efficient, 0, 8, 9, 0, false}, kEfficientInnerBackward{B::efficient, 1, 11, 14, 5, false},
+    kCudnnInner{B::cudnn, 0, 9, 10}, kCudnnInnerBackward{B::cudnn, 1, 13, 14, 4};
+
+constexpr Places kAny{B::cudnn, 0, 4, 5, 0, true, 3}, kAnyBackward{B::cudnn, 1, 6, 7, 4, true, 8};
+
+template <bool Backward>
+MappedOps any_backend(const AtenCall& call, const MapContext& context) {
+  Places at = Backward ? kAnyBackward : kAny;
+  if (const AtenTensor* q = call.tensor(at.query)) {
+    const bool masked = call.tensor(at.mask) != nullptr;
+    const bool learned = masked && call.number(Backward ? 9 : 6).value_or(0) > 0;
+    if (!is_half(q->type) || learned) at.backend = B::efficient;  // the others give a mask no gradient
+    else if (q->last() > 256 || q->last() % 8 != 0) at.backend = masked ? B::efficient : B::flash;
+  }
+  return attention(call, context, at, Backward);
+}
+
+template <const Places& At, bool Backward>
+MappedOps rule(const AtenCall& call, const MapContext& context) {
+  return attention(call, context, At, Backward);
+}
+
+}  // namespace
+
+void add_attention_rules(RuleTable& table) {
+  table.insert({{"ridgeline::attention", any_backend<false>},
+                {"ridgeline::attention_backward", any_backend<true>},
+                {"aten::_scaled_dot_product_flash_attention", rule<kFlash, false>},
+                {"aten::_scaled_dot_product_flash_attention_backward", rule<kFlashBackward, true>},
+                {"aten::_scaled_dot_product_efficient_attention", rule<kEfficient, false>},
+                {"aten::_scaled_dot_product_efficient_attention_backward", rule<kEfficientBackward, true>},
+                {"aten::_scaled_dot_product_cudnn_attention", rule<kCudnn, false>},
+                {"aten::_scaled_dot_product_cudnn_attention_backward", rule<kCudnnBackward, true>},
+                {"aten::_flash_attention_forward", rule<kFlashInner, false>},
+                {"aten::_flash_attention_backward", rule<kFlashInnerBackward, true>},
+                {"aten::_efficient_attention_forward", rule<kEfficientInner, false>},
+                {"aten::_efficient_attention_backward", rule<kEfficientInnerBackward, true>},
+                {"aten::_cudnn_attention_forward", rule<kCudnnInner, false>},
+                {"aten::_cudnn_attention_backward", rule<kCudnnInnerBackward, true>}});
+}
+
+}  // namespace ridgeline::trace

@@ -1,0 +1,138 @@
+// Copies, casts and transfers: what `copy_`, `clone` and `_to_copy` run depends on types and layouts of both sides.
+#include <algorithm>
+
+#include "sim/trace/aten/aten_rules.h"
+
+namespace ridgeline::trace {
+namespace {
+
+/// Whole rows move as long as the innermost dimension stays innermost.
+CopyKind kind_of_copy(const AtenTensor& from, const AtenTensor& to) {
+  if (from.contiguous() && to.contiguous()) return CopyKind::contiguous;
+  if (from.strides == to.strides && from.dense()) return CopyKind::contiguous;
+  const auto innermost = [](const AtenTensor& x) {
+    return x.strides.size() != x.sizes.size() || x.sizes.empty() || x.strides.back() == 1 || x.last() == 1;
+  };
+  return innermost(from) && innermost(to) ? CopyKind::permute : CopyKind::transpose;
+}
+
+MappedOp moved(CopyKind kind, const AtenTensor& from, const AtenTensor& to) {
+  const std::int64_t cols = std::max<std::int64_t>(1, to.last());
+  const Copy op{kind, to.type, to.elements() / cols, cols, 1};
+  return {op, {from}, {to}, HostClass::contiguous, HostClass::view_backward_copy};
+}
+
+MappedOps copy_into(const AtenCall& call, const MapContext&) {
+  const AtenTensor *to = call.tensor(0), *from = call.tensor(1);
+  if (to == nullptr || from == nullptr) return std::nullopt;
+  return copy_ops(*from, *to);
+}
+
+MappedOps to_copy(const AtenCall& call, const MapContext&) {
+  const AtenTensor* from = call.tensor(0);
+  if (from == nullptr || call.outputs.empty()) return std::nullopt;
+  return copy_ops(*from, call.outputs.front());
+}
+
+MappedOps clone(const AtenCall& call, const MapContext&) {
+  const AtenTensor* from = call.tensor(0);
+  if (from == nullptr) return std::nullopt;
+  AtenTensor to = like(*from);
+  constexpr double kContiguousFormat = 0.0;  // torch.contiguous_format; otherwise the order of dimensions is kept
+  if (call.number(1) == kContiguousFormat) to.strides.clear();
+  return copy_ops(*from, result_of(call, 0, to));
+}
+
+MappedOps to_host(const AtenCall& call, const MapContext&) {
+  const AtenTensor* from = call.tensor(0);
+  if (from == nullptr) return std::nullopt;
+  if (from->on_host) return nothing();
+  return one({Copy{CopyKind::device_to_host, from->type, 1, 1, 1},
+              {*from},
+              {},
+              HostClass::python_fixed,
+              HostClass::python_fixed});
+}
+
+/// (gradient, sizes of the whole, where): zeros, then the part is copied into them.
+MappedOps part_backward(const AtenCall& call, const MapContext&) {
+  const AtenTensor* part = call.tensor(0);
+  const Numbers* sizes = call.numbers(1);
+  if (part == nullptr || sizes == nullptr) return std::nullopt;
+  AtenTensor whole = fresh(part->type, {});
+  for (const double size : *sizes) whole.sizes.push_back(static_cast<std::int64_t>(size));
+  whole = result_of(call, 0, whole);
+  std::vector<MappedOp> ops{pointwise_op(PointwiseFunction::fill, {}, whole)};
+  if (part->elements() < 1) return ops;
+  AtenTensor target = *part;  // the part of the whole that is written
+  target.storage = whole.storage;
+  ops.push_back(moved(CopyKind::permute, *part, target));
+  ops.back().backward = HostClass::python_fixed;
+  return ops;
+}
+
+/// (x, times): x over and over.
+MappedOps repeat(const AtenCall& call, const MapContext&) {
+  const AtenTensor* x = call.tensor(0);
+  const Numbers* times = call.numbers(1);
+  if (x == nullptr || times == nullptr || times->size() < x->sizes.size()) return std::nullopt;
+  AtenTensor whole = fresh(x->type, {});
+  const std::size_t new_dimensions = times->size() - x->sizes.size();
+  for (std::size_t i = 0; i < times->size(); ++i)
+    whole.sizes.push_back(static_cast<std::int64_t>((*times)[i]) *
+                          (i < new_dimensions ? 1 : x->sizes[i - new_dimensions]));
+  whole = result_of(call, 0, whole);
+  if (whole.elements() < 1) return nothing();
+  return one(pointwise_op(PointwiseFunction::other, {x}, whole));
+}
+
+/// (x, widths of the edges from the last dimension on, value): the value everywhere, then x into the middle.
+MappedOps constant_pad(const AtenCall& call, const MapContext&) {
+  const AtenTensor* x = call.tensor(0);
+  const Numbers* widths = call.numbers(1);
+  if (x == nullptr || widths == nullptr || widths->size() % 2 != 0 || widths->size() / 2 > x->sizes.size())
+    return std::nullopt;
+  AtenTensor whole = fresh(x->type, x->sizes), middle = *x;
+  for (std::size_t i = 0; i + 1 < widths->size(); i += 2) {
+    const std::size_t dimension = x->sizes.size() - 1 - i / 2;
+    const auto before = static_cast<std::int64_t>((*widths)[i]), after = static_cast<std::int64_t>((*widths)[i + 1]);
+    whole.sizes[dimension] += before + after;
+    middle.sizes[dimension] += std::min<std::int64_t>(0, before) + std::min<std::int64_t>(0, after);
+  }
+  whole = result_of(call, 0, whole);
+  if (whole.elements() < 1) return nothing();
+  std::vector<MappedOp> ops{pointwise_op(PointwiseFunction::fill, {}, whole)};
+  if (middle.elements() < 1) return ops;
+  AtenTensor target = middle;
+  target.storage = whole.storage;
+  ops.push_back(moved(CopyKind::permute, middle, target));
+  return ops;
+}
+
+}  // namespace
+
+MappedOps copy_ops(const AtenTensor& from, const AtenTensor& to) {
+  if (to.elements() < 1 || (from.on_host && to.on_host)) return nothing();
+  if (from.on_host) return one(moved(CopyKind::host_to_device, from, to));
+  if (to.on_host) return one(moved(CopyKind::device_to_host, from, to));
+  if (from.type != to.type || from.elements() != to.elements()) {
+    MappedOp cast = pointwise_op(PointwiseFunction::cast, {&from}, to);
+    cast.forward = HostClass::cast;
+    cast.backward = HostClass::cast_backward;
+    return one(std::move(cast));
+  }
+  return one(moved(kind_of_copy(from, to), from, to));
+}
+
+void add_copy_rules(RuleTable& table) {
+  table.insert({{"aten::copy_", copy_into},
+                {"aten::_to_copy", to_copy},
+                {"aten::clone", clone},
+                {"aten::select_backward", part_backward},
+                {"aten::slice_backward", part_backward},
+                {"aten::constant_pad_nd", constant_pad},
+                {"aten::repeat", repeat},
+                {"aten::_local_scalar_dense", to_host}});
+}
+
+}  // namespace ridgeline::trace

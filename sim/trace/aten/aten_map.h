@@ -1,0 +1,45 @@
+// From calls of PyTorch's dispatcher to our operations, with the tensors each reads and writes.
+//
+// One table of names; a name that is in it is understood as a whole, whatever it calls inside. Shapes that an operation
+// needs and the recording lacks make it not understood, as an unknown name does: it is then costed by its bytes.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "sim/trace/aten/aten_call.h"
+
+namespace ridgeline::trace {
+
+struct MappedOp {
+  Op op;
+  std::vector<AtenTensor> inputs, outputs;  ///< in the order of workload/op_operands.h
+  HostClass forward = HostClass::other, backward = HostClass::other;
+};
+
+/// What a recording says about all of its calls.
+struct MapContext {
+  bool tf32 = false;          ///< fp32 products run on TF32 tensor cores
+  bool same_library = false;  ///< where the step is replayed products run the kernels that the recording names
+  /// Elements of every trained parameter, for lists of tensors that were recorded without their shapes.
+  std::shared_ptr<const std::vector<std::int64_t>> parameter_sizes;
+};
+
+/// The operations of a call. Nothing: not understood. Empty: understood, launches nothing (views, empty tensors).
+std::optional<std::vector<MappedOp>> map_aten(const AtenCall& call, const MapContext& context);
+
+/// Whether the table has the name; what it calls inside is then part of it.
+bool is_mapped(std::string_view name);
+/// Every name of the table, sorted.
+std::vector<std::string_view> mapped_names();
+/// Views, allocations and queries: they launch nothing.
+bool launches_nothing(std::string_view name);
+/// Bytes a call without a rule moves: all its tensors read, its results (or its first tensor) written.
+UnknownOp unknown_op(const AtenCall& call);
+
+/// A type as PyTorch's profilers spell it ("c10::BFloat16", "float", "long int") or as we do ("bf16").
+std::optional<DType> dtype_of_aten(std::string_view name);
+
+}  // namespace ridgeline::trace

@@ -1,0 +1,361 @@
+// Point-wise calls: one kernel, one result element from one element of each operand.
+#include <algorithm>
+
+#include "sim/trace/aten/aten_rules.h"
+
+namespace ridgeline::trace {
+
+std::vector<std::int64_t> broadcast_sizes(const std::vector<std::int64_t>& a, const std::vector<std::int64_t>& b) {
+  std::vector<std::int64_t> result = a.size() >= b.size() ? a : b;
+  const auto& shorter = a.size() >= b.size() ? b : a;
+  for (std::size_t i = 0; i < shorter.size(); ++i) {
+    auto& size = result[result.size() - 1 - i];
+    const std::int64_t other = shorter[shorter.size() - 1 - i];
+    if (size == 1 || other == 0) size = other;
+  }
+  return result;
+}
+
+namespace {
+
+bool same_layout(const AtenTensor& input, const AtenTensor& output) {
+  if (input.contiguous() && output.contiguous()) return true;
+  return input.strides == output.strides && output.dense();
+}
+
+/// Whether neighbours in the output's memory lie apart in the input's.
+bool crosses(const AtenTensor& input, const AtenTensor& output) {
+  const std::size_t rank = output.sizes.size();
+  if (input.sizes != output.sizes || rank == 0) return false;
+  const auto strides_of = [rank](const AtenTensor& x) {
+    if (x.strides.size() == rank) return x.strides;
+    std::vector<std::int64_t> strides(rank, 1);
+    for (std::size_t i = rank - 1; i-- > 0;) strides[i] = strides[i + 1] * x.sizes[i + 1];
+    return strides;
+  };
+  const std::vector<std::int64_t> in = strides_of(input), out = strides_of(output);
+  std::size_t innermost = rank;
+  for (std::size_t i = 0; i < rank; ++i)
+    if (output.sizes[i] > 1 && (innermost == rank || out[i] < out[innermost])) innermost = i;
+  return innermost < rank && in[innermost] > 1;
+}
+
+/// How operands lie relative to the result; sets rows and columns for a repeated row.
+Walk walk_of(std::initializer_list<const AtenTensor*> inputs, const AtenTensor& output, Pointwise& op) {
+  Walk walk = Walk::contiguous;
+  const std::int64_t elements = output.elements();
+  for (const AtenTensor* input : inputs) {
+    if (input->elements() >= elements) {
+      if (crosses(*input, output)) walk = Walk::transposed;
+      else if (!same_layout(*input, output) && walk != Walk::transposed) walk = Walk::strided;
+      continue;
+    }
+    std::size_t matching = 0;  // dimensions from the innermost on that both have
+    const std::size_t rank = input->sizes.size();
+    while (matching < rank && input->last(matching) == output.last(matching)) ++matching;
+    bool row = rank > 0;  // what does not match may only be repeated
+    for (std::size_t i = matching; i < rank; ++i) row = row && input->last(i) == 1;
+    if (row && input->contiguous() && output.contiguous()) {
+      op.cols = input->elements();
+      op.rows = elements / std::max<std::int64_t>(op.cols, 1);
+      if (walk == Walk::contiguous) walk = Walk::broadcast_row;
+    } else if (walk != Walk::strided && walk != Walk::transposed) {
+      walk = Walk::broadcast;
+    }
+  }
+  return walk;
+}
+
+}  // namespace
+
+MappedOp pointwise_op(PointwiseFunction function, std::initializer_list<const AtenTensor*> inputs, AtenTensor output) {
+  Pointwise op;
+  op.function = function;
+  op.cols = output.last();
+  op.rows = output.elements() / std::max<std::int64_t>(op.cols, 1);
+  op.output = output.type;
+  op.input_count = 0;
+  for (DType& type : op.inputs) type = output.type;
+  MappedOp mapped;
+  for (const AtenTensor* input : inputs) {
+    op.inputs[op.input_count++] = input->type;
+    mapped.inputs.push_back(*input);
+  }
+  op.walk = walk_of(inputs, output, op);
+  mapped.op = op;
+  mapped.outputs.push_back(std::move(output));
+  mapped.forward = HostClass::pointwise;
+  mapped.backward = HostClass::pointwise_backward;
+  return mapped;
+}
+
+namespace {
+
+using P = PointwiseFunction;
+
+bool is_float(DType type) { return is_half(type) || type == DType::fp32 || type == DType::tf32 || type == DType::fp64; }
+
+/// The type a binary operation gives: floats win over integers, wide over narrow, tensors over numbers.
+DType promoted(const AtenTensor& a, const AtenTensor& b) {
+  if (a.sizes.empty() != b.sizes.empty() && is_float(a.type) == is_float(b.type))
+    return a.sizes.empty() ? b.type : a.type;
+  if (is_float(a.type) != is_float(b.type)) return is_float(a.type) ? a.type : b.type;
+  if (is_half(a.type) && is_half(b.type) && a.type != b.type) return DType::fp32;
+  return bytes_of(a.type) >= bytes_of(b.type) ? a.type : b.type;
+}
+
+/// Nothing runs for a tensor without elements.
+MappedOps unless_empty(const AtenTensor& output, MappedOp op) {
+  return output.elements() > 0 ? one(std::move(op)) : nothing();
+}
+
+template <P Function>
+MappedOps unary(const AtenCall& call, const MapContext&) {
+  const AtenTensor* x = call.tensor(0);
+  if (x == nullptr) return std::nullopt;
+  const AtenTensor y = result_of(call, 0, like(*x));
+  return unless_empty(y, pointwise_op(Function, {x}, y));
+}
+
+template <P Function>
+MappedOps unary_in_place(const AtenCall& call, const MapContext&) {
+  const AtenTensor* x = call.tensor(0);
+  if (x == nullptr) return std::nullopt;
+  return unless_empty(*x, pointwise_op(Function, {x}, *x));
+}
+
+template <bool InPlace>
+MappedOps gelu(const AtenCall& call, const MapContext&) {
+  const AtenTensor* x = call.tensor(0);
+  if (x == nullptr) return std::nullopt;
+  const AtenTensor y = InPlace ? *x : result_of(call, 0, like(*x));
+  return unless_empty(y, pointwise_op(call.word(1) == "tanh" ? P::gelu_tanh : P::gelu, {x}, y));
+}
+
+MappedOps gelu_backward(const AtenCall& call, const MapContext&) {
+  const AtenTensor *gradient = call.tensor(0), *x = call.tensor(1);
+  if (gradient == nullptr || x == nullptr) return std::nullopt;
+  const P function = call.word(2) == "tanh" ? P::gelu_tanh_backward : P::gelu_backward;
+  const AtenTensor y = result_of(call, 0, like(*gradient));
+  return unless_empty(y, pointwise_op(function, {gradient, x}, y));
+}
+
+/// A Python number beside a tensor, as the dispatcher wraps it: without dimensions, in Python's own types.
+bool is_wrapped_number(const AtenTensor* x, const AtenTensor* beside) {
+  if (x == nullptr || beside == nullptr || !x->sizes.empty()) return false;
+  const bool python = x->type == DType::fp64 || x->type == DType::int64;
+  return python && (is_half(beside->type) || beside->type == DType::fp32);
+}
+
+/// Two operands, the second of which may be a number: `Function` of two tensors, `WithNumber` of one.
+template <P Function, P WithNumber, bool InPlace = false, bool GivesFlags = false>
+MappedOps binary(const AtenCall& call, const MapContext&) {
+  const AtenTensor *a = call.tensor(0), *b = call.tensor(1);
+  if (a == nullptr && b == nullptr) return std::nullopt;
+  if (a == nullptr || (is_wrapped_number(a, b) && !InPlace)) std::swap(a, b);
+  if (is_wrapped_number(b, a)) b = nullptr;
+  AtenTensor y = *a;
+  if (!InPlace) {
+    y = like(*a, b != nullptr ? promoted(*a, *b) : a->type);
+    if (b != nullptr) {
+      y.sizes = broadcast_sizes(a->sizes, b->sizes);
+      if (y.sizes != a->sizes) y.strides = y.sizes == b->sizes ? like(*b).strides : std::vector<std::int64_t>{};
+    }
+    if (GivesFlags) y.type = DType::boolean;
+    y = result_of(call, 0, y);
+  }
+  const bool number = b == nullptr || (b->elements() == 1 && y.elements() > 1) || b->on_host;
+  if (number) return unless_empty(y, pointwise_op(WithNumber, {a}, y));
+  if (a->elements() == 1 && y.elements() > 1 && !InPlace) return unless_empty(y, pointwise_op(WithNumber, {b}, y));
+  return unless_empty(y, pointwise_op(Function, {a, b}, y));
+}
+
+/// Tensors among the first three arguments, into the first (in place) or a fresh result like the largest.
+template <P Function, bool InPlace>
+MappedOps several(const AtenCall& call, const MapContext&) {
+  std::vector<const AtenTensor*> x;
+  for (std::size_t i = 0; i < 3; ++i)
+    if (const AtenTensor* tensor = call.tensor(i); tensor != nullptr && !(tensor->sizes.empty() && i > 0))
+      x.push_back(tensor);
+  if (x.empty()) return std::nullopt;
+  AtenTensor y = *x.front();
+  if (!InPlace) {
+    y = like(*x.back());
+    for (const AtenTensor* tensor : x) y.sizes = broadcast_sizes(y.sizes, tensor->sizes);
+    if (y.sizes != x.back()->sizes) y.strides.clear();
+    y = result_of(call, 0, y);
+  }
+  if (x.size() == 1) return unless_empty(y, pointwise_op(Function, {x[0]}, y));
+  if (x.size() == 2) return unless_empty(y, pointwise_op(Function, {x[0], x[1]}, y));
+  return unless_empty(y, pointwise_op(Function, {x[0], x[1], x[2]}, y));
+}
+
+/// Gradient and what was saved: the result has the gradient's layout.
+template <P Function>
+MappedOps backward_of(const AtenCall& call, const MapContext&) {
+  const AtenTensor *gradient = call.tensor(0), *saved = call.tensor(1);
+  if (gradient == nullptr || saved == nullptr) return std::nullopt;
+  const AtenTensor y = result_of(call, 0, like(*gradient));
+  return unless_empty(y, pointwise_op(Function, {gradient, saved}, y));
+}
+
+template <bool InPlace>
+MappedOps masked_fill(const AtenCall& call, const MapContext&) {
+  const AtenTensor *x = call.tensor(0), *mask = call.tensor(1);
+  if (x == nullptr || mask == nullptr) return std::nullopt;
+  // In place there is no clone: a kernel like any other that reads a mask.
+  if (InPlace) return unless_empty(*x, pointwise_op(P::other, {x, mask}, *x));
+  const AtenTensor y = result_of(call, 0, like(*x));
+  return unless_empty(y, pointwise_op(P::masked_fill, {x, mask}, y));
+}
+
+MappedOps filled(const AtenCall& call, const MapContext&) {
+  const AtenTensor* x = call.outputs.empty() ? call.tensor(0) : &call.outputs.front();
+  if (x == nullptr) return std::nullopt;
+  if (x->on_host) return nothing();
+  return unless_empty(*x, pointwise_op(P::fill, {}, *x));
+}
+
+MappedOps arange(const AtenCall& call, const MapContext&) {
+  if (!call.outputs.empty() && call.outputs.front().on_host) return nothing();
+  const double begin = call.number(1) ? call.number(0).value_or(0) : 0;
+  const double end = call.number(1) ? *call.number(1) : call.number(0).value_or(0);
+  const auto count = static_cast<std::int64_t>(end - begin);
+  if (count < 1) return std::nullopt;
+  const AtenTensor y = result_of(call, 0, fresh(DType::int64, {count}));
+  return one(pointwise_op(P::arange, {}, y));
+}
+
+MappedOps update_scale(const AtenCall& call, const MapContext&) {
+  const AtenTensor *scale = call.tensor(0), *found = call.tensor(2);
+  if (scale == nullptr || found == nullptr) return std::nullopt;
+  return one(pointwise_op(P::other, {scale, found}, *scale));
+}
+
+/// (x, exponent), either of which may be a number: squares, roots and reciprocals are computed as such.
+template <bool InPlace>
+MappedOps power(const AtenCall& call, const MapContext& context) {
+  const std::optional<double> exponent = call.number(1);
+  for (const double simple : {2.0, 3.0, 0.5, -0.5, -1.0, -2.0, 1.0, 0.0})
+    if (exponent == simple) return binary<P::mul, P::pow2, InPlace>(call, context);
+  auto ops = binary<P::power, P::power, InPlace>(call, context);
+  // A number to the power of a tensor is filled into a tensor first, and repeated.
+  if (!ops || ops->empty() || call.tensor(0) != nullptr) return ops;
+  const AtenTensor base = fresh(DType::fp32, {});
+  std::get<Pointwise>(ops->front().op).walk = Walk::broadcast;
+  ops->insert(ops->begin(), pointwise_op(P::fill, {}, base));
+  return ops;
+}
+
+/// Calls that cost what others do.
+void add_alike(RuleTable& table) {
+  for (const char* name : {"aten::eq", "aten::ne", "aten::lt", "aten::le", "aten::gt", "aten::ge", "aten::logical_and",
+                           "aten::logical_or", "aten::logical_xor"})
+    table.emplace(name, binary<P::equal, P::equal, false, true>);
+  for (const char* name : {"aten::logical_and_", "aten::logical_or_", "aten::logical_xor_", "aten::bitwise_and_",
+                           "aten::bitwise_or_", "aten::bitwise_xor_"})
+    table.emplace(name, binary<P::mul, P::scale, true>);
+  for (const char* name : {"aten::bitwise_and", "aten::bitwise_or", "aten::bitwise_xor", "aten::remainder",
+                           "aten::fmod", "aten::floor_divide", "aten::atan2", "aten::hypot", "aten::polar",
+                           "aten::logaddexp", "aten::fmin", "aten::fmax", "aten::copysign"})
+    table.emplace(name, binary<P::mul, P::scale>);
+  for (const char* name : {"aten::sigmoid",     "aten::exp",
+                           "aten::log",         "aten::log2",
+                           "aten::log1p",       "aten::expm1",
+                           "aten::sin",         "aten::cos",
+                           "aten::abs",         "aten::erf",
+                           "aten::floor",       "aten::ceil",
+                           "aten::round",       "aten::sign",
+                           "aten::square",      "aten::leaky_relu",
+                           "aten::elu",         "aten::hardswish",
+                           "aten::hardsigmoid", "aten::softplus",
+                           "aten::mish",        "aten::log_sigmoid_forward",
+                           "aten::tril",        "aten::triu",
+                           "aten::bitwise_not", "aten::logical_not",
+                           "aten::isfinite",    "aten::isnan",
+                           "aten::isinf",       "aten::nan_to_num",
+                           "aten::isneginf",    "aten::isposinf",
+                           "aten::signbit",     "aten::frac",
+                           "aten::trunc",       "aten::exp2",
+                           "aten::log10",       "aten::tan",
+                           "aten::asin",        "aten::acos",
+                           "aten::atan",        "aten::sinh",
+                           "aten::cosh",        "aten::erfc",
+                           "aten::erfinv",      "aten::sinc",
+                           "aten::celu",        "aten::logit",
+                           "aten::lgamma",      "aten::digamma"})
+    table.emplace(name, unary<P::other>);
+  for (const char* name : {"aten::sigmoid_", "aten::exp_", "aten::bernoulli_", "aten::uniform_", "aten::normal_",
+                           "aten::random_", "aten::tril_", "aten::triu_", "aten::logical_not_", "aten::leaky_relu_",
+                           "aten::hardswish_", "aten::exponential_"})
+    table.emplace(name, unary_in_place<P::other>);
+  for (const char* name : {"aten::sigmoid_backward", "aten::leaky_relu_backward", "aten::elu_backward",
+                           "aten::hardswish_backward", "aten::hardsigmoid_backward", "aten::hardtanh_backward",
+                           "aten::softplus_backward", "aten::mish_backward", "aten::log_sigmoid_backward"})
+    table.emplace(name, backward_of<P::other>);
+  for (const char* name :
+       {"aten::fill_", "aten::zero_", "aten::zeros", "aten::ones", "aten::full", "aten::zeros_like", "aten::ones_like",
+        "aten::full_like", "aten::new_zeros", "aten::new_ones", "aten::new_full", "aten::scalar_tensor", "aten::fill",
+        "aten::rand", "aten::randn", "aten::rand_like", "aten::randn_like", "aten::randint"})
+    table.emplace(name, filled);
+}
+
+}  // namespace
+
+void add_pointwise_rules(RuleTable& table) {
+  table.insert({{"aten::gelu", gelu<false>},
+                {"aten::gelu_", gelu<true>},
+                {"aten::gelu_backward", gelu_backward},
+                {"aten::silu", unary<P::silu>},
+                {"aten::silu_", unary_in_place<P::silu>},
+                {"aten::silu_backward", backward_of<P::silu_backward>},
+                {"aten::relu", unary<P::relu>},
+                {"aten::relu_", unary_in_place<P::relu>},
+                {"aten::threshold_backward", backward_of<P::relu_backward>},
+                {"aten::tanh", unary<P::tanh>},
+                {"aten::tanh_", unary_in_place<P::tanh>},
+                {"aten::tanh_backward", backward_of<P::tanh_backward>},
+                {"aten::sqrt", unary<P::square_root>},
+                {"aten::sqrt_", unary_in_place<P::square_root>},
+                {"aten::rsqrt", unary<P::square_root>},
+                {"aten::rsqrt_", unary_in_place<P::square_root>},
+                {"aten::reciprocal", unary<P::reciprocal>},
+                {"aten::reciprocal_", unary_in_place<P::reciprocal>},
+                {"aten::neg", unary<P::scale>},
+                {"aten::neg_", unary_in_place<P::scale>},
+                {"aten::clamp", unary<P::clamp>},
+                {"aten::clamp_", unary_in_place<P::clamp>},
+                {"aten::clamp_min", unary<P::relu>},
+                {"aten::clamp_min_", unary_in_place<P::relu>},
+                {"aten::clamp_max", unary<P::clamp>},
+                {"aten::hardtanh", unary<P::clamp>},
+                {"aten::hardtanh_", unary_in_place<P::clamp>},
+                {"aten::masked_fill", masked_fill<false>},
+                {"aten::masked_fill_", masked_fill<true>},
+                {"aten::native_dropout_backward", backward_of<P::dropout_backward>},
+                {"aten::_amp_update_scale_", update_scale},
+                {"aten::arange", arange},
+                {"aten::add", binary<P::add, P::scale>},
+                {"aten::add_", binary<P::add_in_place, P::scale, true>},
+                {"aten::sub", binary<P::add, P::scale>},
+                {"aten::sub_", binary<P::add_in_place, P::scale, true>},
+                {"aten::rsub", binary<P::add, P::scale>},
+                {"aten::mul", binary<P::mul, P::scale>},
+                {"aten::mul_", binary<P::mul, P::scale, true>},
+                {"aten::div", binary<P::mul, P::divide>},
+                {"aten::div_", binary<P::mul, P::divide, true>},
+                {"aten::pow", power<false>},
+                {"aten::pow_", power<true>},
+                {"aten::maximum", binary<P::add, P::clamp>},
+                {"aten::minimum", binary<P::add, P::clamp>},
+                {"aten::where", several<P::other, false>},
+                {"aten::lerp", several<P::other, false>},
+                {"aten::lerp_", several<P::other, true>},
+                {"aten::addcmul", several<P::other, false>},
+                {"aten::addcmul_", several<P::other, true>},
+                {"aten::addcdiv", several<P::other, false>},
+                {"aten::addcdiv_", several<P::other, true>}});
+  add_alike(table);
+}
+
+}  // namespace ridgeline::trace

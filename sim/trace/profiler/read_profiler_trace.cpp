@@ -1,0 +1,368 @@
+#include "sim/trace/profiler/read_profiler_trace.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <limits>
+#include <map>
+#include <numeric>
+#include <span>
+#include <unordered_map>
+
+#include "sim/trace/profiler/host_clock.h"
+#include "sim/trace/profiler/operator_stacks.h"
+#include "sim/trace/profiler/profiler_arguments.h"
+#include "sim/trace/profiler/profiler_steps.h"
+#include "sim/trace/profiler/unrecorded_layouts.h"
+#include "sim/trace/trace_builder.h"
+#include "sim/units/user_error.h"
+
+namespace ridgeline::trace {
+namespace {
+
+constexpr std::size_t kNone = kNoOperator;
+constexpr std::string_view kBackwardNode = "autograd::engine::evaluate_function";
+
+/// Something the host did that concerns the GPU: one item on it, or a wait for it.
+struct Entry {
+  double begin = 0.0, end = 0.0;        ///< of the call on the host
+  std::size_t gpu = kNone;              ///< kNone: a wait
+  std::size_t innermost = kNone;        ///< operator
+  std::vector<std::size_t> candidates;  ///< operators with a rule, outermost first
+};
+
+double union_of(std::vector<std::pair<double, double>> spans) {
+  std::sort(spans.begin(), spans.end());
+  double total = 0.0, end = -std::numeric_limits<double>::infinity();
+  for (const auto& [from, to] : spans) {
+    total += std::max(0.0, to - std::max(from, end));
+    end = std::max(end, to);
+  }
+  return total;
+}
+
+class ProfileReplay {
+ public:
+  ProfileReplay(const ProfilerEvents& events, const std::string& path, const DeviceLookup& device, Defects defects)
+      : events_(events),
+        path_(path),
+        clock_(events),
+        device_(device({events.gpu_name, events.gpu_memory})),
+        builder_(result_, device_.bytes_per_second, device_.fixed_seconds, device_.carried_bytes) {
+    result_.format = Format::pytorch_profiler;
+    result_.defects = std::move(defects);
+    result_.memory_known = false;
+    builder_.context.same_library = device_.same_library;
+  }
+
+  Replayable run() {
+    if (events_.operators.empty())
+      throw UserError(
+          fmt::format("{}: the trace has no operators (category cpu_op): record it with "
+                      "torch.profiler.ProfilerActivity.CPU",
+                      path_));
+    if (events_.gpu.empty())
+      throw UserError(
+          fmt::format("{}: nothing ran on a GPU in this trace: record it on one, with "
+                      "torch.profiler.ProfilerActivity.CUDA",
+                      path_));
+    parents_ = parents_of(events_.operators);
+    collect_entries();
+    window_ = choose_step(events_, issued_);
+    std::erase_if(entries_, [&](const Entry& e) { return !window_.contains(e.begin); });
+    while (!entries_.empty() && entries_.back().gpu == kNone) entries_.pop_back();  // the end of the measurement
+    if (entries_.empty()) throw UserError(fmt::format("{}: nothing was launched in the step chosen", path_));
+    result_.defects.add(std::string(kLaunchesWithoutKernel), launches_without_kernel(events_, window_));
+    find_phases();
+    find_parameters();
+    measure();
+    result_.host_slowness = clock_.slowness();
+    result_.host_measured = true;
+    host_position_ = window_.begin;
+    // Whoever records a whole step starts the profiler inside it: up to the first launch it is at work for a
+    // millisecond.
+    constexpr double kBeforeFirstLaunch = 50.0;  // microseconds, as much as the host needs for a first operator
+    if (!window_.marked) host_position_ = std::max(window_.begin, entries_.front().end - kBeforeFirstLaunch);
+    builder_.begin_step();
+    emit(entries_, 0);
+    builder_.host_time(clock_.between(host_position_, window_.end));
+    builder_.end_step();
+    return std::move(result_);
+  }
+
+ private:
+  void collect_entries() {
+    const auto around = operators_around(events_.runtime, events_.operators);
+    std::unordered_map<std::int64_t, std::size_t> by_correlation, by_external;
+    for (std::size_t i = 0; i < events_.runtime.size(); ++i)
+      if (events_.runtime[i].correlation >= 0) by_correlation.emplace(events_.runtime[i].correlation, i);
+    for (std::size_t i = 0; i < events_.operators.size(); ++i)
+      if (events_.operators[i].external_id > 0) by_external.emplace(events_.operators[i].external_id, i);
+    issued_.resize(events_.gpu.size());
+    for (std::size_t g = 0; g < events_.gpu.size(); ++g) {
+      const GpuEvent& item = events_.gpu[g];
+      Entry entry{item.begin, item.begin, g, kNone, {}};
+      const auto call = by_correlation.find(item.correlation);
+      const auto external = by_external.find(item.external_id);
+      if (call != by_correlation.end()) {
+        entry.begin = events_.runtime[call->second].begin;
+        entry.end = events_.runtime[call->second].end;
+        entry.innermost = around[call->second];
+        if (entry.innermost == kNone && external != by_external.end()) entry.innermost = external->second;
+      } else if (external != by_external.end()) {
+        result_.defects.add("GPU activities whose launch call is missing, placed by their operator");
+        entry.innermost = external->second;
+        entry.begin = entry.end = events_.operators[external->second].begin;
+      } else {
+        result_.defects.add("GPU activities without launch call and operator");
+      }
+      issued_[g] = entry.begin;
+      entries_.push_back(std::move(entry));
+    }
+    for (std::size_t i = 0; i < events_.runtime.size(); ++i) {
+      const RuntimeEvent& call = events_.runtime[i];
+      if (waits_for_gpu(events_.names[call.name])) entries_.push_back({call.begin, call.end, kNone, around[i], {}});
+    }
+    // Items of one launch call (a CUDA graph) keep the order in which they ran.
+    std::stable_sort(entries_.begin(), entries_.end(),
+                     [](const Entry& a, const Entry& b) { return a.begin < b.begin; });
+    for (Entry& entry : entries_) {
+      if (is_collective(entry)) {  // whichever operator it was launched in: gradients are exchanged within others
+        entry.innermost = kNone;
+        continue;
+      }
+      for (std::size_t op = entry.innermost; op != kNone; op = parents_[op])
+        if (is_mapped(name_of_operator(op))) entry.candidates.push_back(op);
+      std::reverse(entry.candidates.begin(), entry.candidates.end());
+    }
+  }
+
+  [[nodiscard]] bool is_collective(const Entry& entry) const {
+    if (entry.gpu == kNone) return false;
+    const std::string& name = events_.names[events_.gpu[entry.gpu].name];
+    return name.starts_with("nccl") || name.starts_with("void nccl");
+  }
+  [[nodiscard]] const std::string& name_of_operator(std::size_t op) const {
+    return events_.names[events_.operators[op].name];
+  }
+
+  void find_phases() {
+    for (const OperatorEvent& op : events_.operators)
+      if (window_.contains(op.begin) && events_.names[op.name].starts_with(kBackwardNode))
+        last_backward_ = std::max(last_backward_, op.begin);
+    for (const HostEvent& event : events_.annotations)
+      if (events_.names[event.name].starts_with("Optimizer.step")) optimizer_.push_back(event);
+  }
+  [[nodiscard]] Phase phase_of(const Entry& entry) const {
+    for (std::size_t op = entry.innermost; op != kNone; op = parents_[op])
+      if (name_of_operator(op).starts_with(kBackwardNode)) return Phase::backward;
+    for (const HostEvent& event : optimizer_)
+      if (entry.begin >= event.begin && entry.begin < event.end) return Phase::optimizer;
+    return last_backward_ >= 0 && entry.begin > last_backward_ ? Phase::clipping : Phase::forward;
+  }
+
+  /// Each trained parameter takes its gradient once a backward pass.
+  void find_parameters() {
+    std::map<std::int64_t, std::int64_t> counts;
+    std::vector<std::int64_t> in_order;
+    for (const OperatorEvent& op : events_.operators) {
+      if (!window_.contains(op.begin) || events_.names[op.name] != "torch::autograd::AccumulateGrad") continue;
+      const auto arguments = profiler_arguments(op.arguments, DType::fp32, place_of(op), result_.defects);
+      if (arguments.empty()) continue;
+      if (const auto* gradient = std::get_if<AtenTensor>(&arguments.front())) {
+        ++counts[gradient->elements()];
+        in_order.push_back(gradient->elements());
+      }
+    }
+    if (in_order.empty()) return;
+    std::int64_t passes = 0, roots = 0;
+    for (const auto& [elements, count] : counts) passes = std::gcd(passes, count);
+    for (std::size_t i = 0; i < events_.operators.size(); ++i)  // backward() makes the gradient of each loss
+      if (parents_[i] == kNone && window_.contains(events_.operators[i].begin) &&
+          name_of_operator(i) == "aten::ones_like")
+        ++roots;
+    if (roots > 1 && passes % roots == 0) in_order.resize(in_order.size() / static_cast<std::size_t>(roots));
+    for (const std::int64_t elements : in_order) result_.recording.trace.parameters += elements;
+    builder_.context.parameter_sizes = std::make_shared<const std::vector<std::int64_t>>(std::move(in_order));
+  }
+
+  void measure() {
+    MeasuredStep& m = result_.measured;
+    m.gpu = events_.gpu_name;
+    m.which_step = window_.name;
+    std::vector<std::pair<double, double>> spans;
+    for (const Entry& entry : entries_) {
+      if (entry.gpu == kNone) continue;
+      const GpuEvent& item = events_.gpu[entry.gpu];
+      spans.emplace_back(item.begin, item.end);
+      m.kernel_sum += (item.end - item.begin) * 1e-6;
+      ++m.kernels;
+    }
+    m.busy = union_of(spans) * 1e-6;
+    double first = spans.front().first, last = spans.front().second;
+    for (const auto& [begin, end] : spans) first = std::min(first, begin), last = std::max(last, end);
+    m.span = (last - first) * 1e-6;
+    m.step = (window_.marked ? window_.end - window_.begin : std::max(last, window_.end) - window_.begin) * 1e-6;
+    for (const MemoryEvent& event : events_.memory) {
+      if (!window_.contains(event.at)) continue;
+      m.peak_allocated = std::max(m.peak_allocated, event.allocated);
+      m.peak_reserved = std::max(m.peak_reserved, event.reserved);
+    }
+  }
+
+  /// Entries of one operator become one call; where its rule does not understand it, the operators inside it do.
+  void emit(std::span<const Entry> entries, std::size_t level) {
+    while (!entries.empty()) {
+      const Entry& first = entries.front();
+      const bool has_candidate = level < first.candidates.size();
+      const auto same = [&](const Entry& e) {
+        if (has_candidate) return level < e.candidates.size() && e.candidates[level] == first.candidates[level];
+        return level >= e.candidates.size() && e.innermost == first.innermost && first.innermost != kNone;
+      };
+      std::size_t count = 1;
+      while (count < entries.size() && same(entries[count])) ++count;
+      const auto group = entries.first(count);
+      entries = entries.subspan(count);
+      const bool launches = std::any_of(group.begin(), group.end(), [](const Entry& e) { return e.gpu != kNone; });
+      if (!launches) {
+        wait_for(group);
+      } else if (has_candidate) {
+        if (calls_itself(group, level) || !emit_without_copies(group, level)) emit(group, level + 1);
+      } else {
+        emit_unknown(group, call_of(group, first.innermost));
+      }
+    }
+  }
+
+  void emit_unknown(std::span<const Entry> group, const AtenCall& call) {
+    builder_.unknown(call, host_until(group));
+    if (std::any_of(group.begin(), group.end(), [](const Entry& e) { return e.gpu == kNone; })) builder_.wait();
+  }
+
+  /// Autocast casts the operands inside an operator and then calls it anew, with the types it runs with.
+  [[nodiscard]] bool calls_itself(std::span<const Entry> group, std::size_t level) const {
+    const std::string& name = name_of_operator(group.front().candidates[level]);
+    return std::any_of(group.begin(), group.end(), [&](const Entry& e) {
+      return std::any_of(e.candidates.begin() + static_cast<std::ptrdiff_t>(level) + 1, e.candidates.end(),
+                         [&](std::size_t inner) { return name_of_operator(inner) == name; });
+    });
+  }
+
+  /// Operators copy and cast operands that do not suit them before their own kernels run: a call each, unless the rule
+  /// has copies among its operations.
+  bool emit_without_copies(std::span<const Entry> group, std::size_t level) {
+    const std::size_t op = group.front().candidates[level];
+    const auto copy_in = [&](const Entry& entry) {  // place of the copy among the operators around; 0: it is none
+      for (std::size_t i = level + 1; i < entry.candidates.size(); ++i)
+        if (name_of_operator(entry.candidates[i]) == "aten::copy_") return i;
+      return std::size_t{0};
+    };
+    std::vector<Entry> own;
+    std::copy_if(group.begin(), group.end(), std::back_inserter(own), [&](const Entry& e) { return copy_in(e) == 0; });
+    const bool only_copies = own.empty();
+    if (own.size() == group.size() || (only_copies && name_of_operator(op) != "aten::cat") ||
+        (!only_copies && rule_copies(group, op)))
+      return emit_call(group, op);
+    for (const Entry& entry : group)
+      if (const std::size_t copy = copy_in(entry); copy > 0) emit({&entry, 1}, copy);
+    return only_copies || emit_call(own, op);
+  }
+  [[nodiscard]] bool rule_copies(std::span<const Entry> group, std::size_t op) {
+    const auto ops = map_aten(call_of(group, op), builder_.context);
+    return !ops || std::any_of(ops->begin(), ops->end(), [](const MappedOp& mapped) {
+      if (std::holds_alternative<Copy>(mapped.op) || std::holds_alternative<Sort>(mapped.op)) return true;
+      const auto* pointwise = std::get_if<Pointwise>(&mapped.op);
+      return pointwise != nullptr &&
+             (pointwise->function == PointwiseFunction::cast || pointwise->function == PointwiseFunction::masked_fill);
+    });
+  }
+
+  bool emit_call(std::span<const Entry> group, std::size_t op) {
+    const AtenCall call = call_of(group, op);
+    if (goes_over_host_link(call)) {
+      emit_unknown(group, call);
+      return true;
+    }
+    builder_.context.tf32 = std::any_of(call.kernels.begin(), call.kernels.end(), [](const MeasuredKernel& k) {
+      return k.name.find("tf32") != k.name.npos || k.name.find("s1688gemm") != k.name.npos;
+    });
+    if (!builder_.call(call, [&] { return host_until(group); })) return false;
+    if (std::any_of(group.begin(), group.end(), [](const Entry& e) { return e.gpu == kNone; })) builder_.wait();
+    return true;
+  }
+
+  void wait_for(std::span<const Entry> group) {
+    builder_.host_time(host_until(group));
+    builder_.wait();
+  }
+
+  /// Host seconds since the group before, up to the return of this group's last call.
+  double host_until(std::span<const Entry> group) {
+    double end = host_position_;
+    for (const Entry& entry : group) end = std::max(end, entry.end);
+    const double seconds = clock_.between(host_position_, end);
+    host_position_ = end;
+    return seconds;
+  }
+
+  AtenCall call_of(std::span<const Entry> group, std::size_t op) {
+    AtenCall call;
+    call.phase = phase_of(group.front());
+    DType in_lists = DType::fp32;
+    bool to_device = false, to_host = false;
+    for (const Entry& entry : group) {
+      if (entry.gpu == kNone) continue;
+      const GpuEvent& item = events_.gpu[entry.gpu];
+      const std::string& name = events_.names[item.name];
+      call.kernels.push_back(
+          {name, (item.end - item.begin) * 1e-6, item.begin * 1e-6, item.stream, item.blocks, item.bytes});
+      if (name.find("BFloat16") != name.npos || name.find("OpaqueType<2") != name.npos) in_lists = DType::bf16;
+      else if (name.find("Half") != name.npos) in_lists = DType::fp16;
+      to_device = to_device || name.find("HtoD") != name.npos;
+      to_host = to_host || name.find("DtoH") != name.npos;
+    }
+    if (op == kNone) {
+      std::string_view kernel = call.kernels.empty() ? "no operator" : std::string_view(call.kernels.front().name);
+      if (kernel.starts_with("void nccl")) kernel.remove_prefix(5);
+      call.name = kernel.substr(0, 60);
+      return call;
+    }
+    const OperatorEvent& event = events_.operators[op];
+    call.name = events_.names[event.name];
+    call.inputs = profiler_arguments(event.arguments, in_lists, place_of(event), result_.defects);
+    read_storages(event.arguments, call);
+    call.laid_out_apart = lies_apart(event.arguments, call);
+    if (auto image = image_after(events_.operators, op, call, place_of(event))) call.outputs = {std::move(*image)};
+    if (call.name == "aten::copy_" && (to_device || to_host)) {
+      const std::size_t host_side = to_device ? 1 : 0;
+      if (host_side < call.inputs.size())
+        if (auto* tensor = std::get_if<AtenTensor>(&call.inputs[host_side])) tensor->on_host = true;
+    }
+    return call;
+  }
+
+  [[nodiscard]] std::string place_of(const OperatorEvent& op) const { return fmt::format("{}:{}", path_, op.line); }
+
+  const ProfilerEvents& events_;
+  const std::string& path_;
+  Replayable result_;
+  HostClock clock_;
+  RecordedDevice device_;
+  TraceBuilder builder_;
+  std::vector<std::size_t> parents_;
+  std::vector<Entry> entries_;
+  std::vector<double> issued_;
+  std::vector<HostEvent> optimizer_;
+  StepWindow window_;
+  double last_backward_ = -1.0, host_position_ = 0.0;
+};
+
+}  // namespace
+
+Replayable replay_of_profile(const ProfilerEvents& events, const std::string& path, const DeviceLookup& device,
+                             Defects defects) {
+  return ProfileReplay(events, path, device, std::move(defects)).run();
+}
+
+}  // namespace ridgeline::trace
