@@ -113,8 +113,8 @@ std::string accuracy_markdown(std::span<const FamilyAccuracy> families, std::spa
     const FamilyAccuracy* roofline = find_kind(families, f, "roofline");
     out +=
         fmt::format("| {} | {} | {} | {} | {:.1f} | {:.1f} | {:.1f} | {:+.1f} | {:.1f} | {:.1f} | {} | {} |\n",
-                    hardware_name(f.hardware), source_name(f.source), f.family, f.errors.n, f.errors.median, f.errors.mean,
-                    f.errors.p90, f.errors.bias, datasheet ? datasheet->errors.median : 0.0,
+                    hardware_name(f.hardware), source_name(f.source), f.family, f.errors.n, f.errors.median,
+                    f.errors.mean, f.errors.p90, f.errors.bias, datasheet ? datasheet->errors.median : 0.0,
                     roofline ? roofline->errors.median : 0.0, coverage_text(f.coverage), seen_text(f.seen, f.errors.n));
   }
   out +=
