@@ -71,7 +71,7 @@ def power_row():
 
 def menu_row():
     numbers = sum(len(fields) * len(entries) for *_, fields, entries in kernel_menus.menus())
-    return ("sim/kernels/products/hopper_menus.h, convolution_tiles.h", numbers, "counted in profiles; written by hand",
+    return ("sim/kernels/products/hopper_menus.h, sim/kernels/convolution/convolution_tiles.h", numbers, "counted in profiles; written by hand",
             "fit/kernel_menus.py says how often each ran", "kernel names of an H200", "fit: menus")
 
 

@@ -87,7 +87,8 @@ def profiled():
 
 def menus():
     """Entries of the menus as the headers list them."""
-    text = "".join((ROOT / "sim/kernels" / name).read_text() for name in ("hopper_menus.h", "convolution_tiles.h"))
+    text = "".join((ROOT / "sim/kernels" / name).read_text()
+                   for name in ("products/hopper_menus.h", "convolution/convolution_tiles.h"))
     for name, (kind, types, family, fields) in MENUS.items():
         body = re.search(rf"\b{name}\s*{{(.*?)}};", text, re.S)[1]
         body = re.sub(r"{{[^{}]*}}", "", body)
