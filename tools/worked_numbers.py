@@ -12,7 +12,7 @@ A block of a page, fenced as ```worked, is one calculation, line by line (what s
     program = EXPRESSION = 1.234 us   what the program says; prints the same as the line before
 
 Expressions are arithmetic with the names above them, hw(key) of the GPU, law(table.class.constant) of data/laws, json(file,
-key, ...) of a number in a JSON file, and the functions below. A block without a line `program` is an error, as is a page without
+key, ...) of a number in a JSON file, curve(name; row) of docs/microkernels.md, and the functions below. A block without a line `program` is an error, as is a page without
 a block. --write puts in the numbers where calculation and program agree (and `?4` asks for four digits).
 """
 import ast
@@ -64,7 +64,7 @@ OPERATORS = {ast.Add: lambda a, b: a + b, ast.Sub: lambda a, b: a - b, ast.Mult:
 
 def quantity(text):
     """A number with a unit, as the files of hw/ write it, in base units."""
-    match = NUMBER.match(text.strip().replace("us", "us"))
+    match = NUMBER.match(text.strip())
     if not match or match["unit"] not in UNITS:
         raise Wrong(f"no number: {text!r}")
     return float(match["digits"]) * UNITS[match["unit"]]
@@ -98,7 +98,7 @@ class Calculation:
         if command not in self.outputs:
             said = ("LANG", "LANGUAGE", "COLUMNS", "LINES", "TERM", "NO_COLOR")
             kept = {k: v for k, v in os.environ.items() if k not in said and not k.startswith(("LC_", "RIDGELINE_"))}
-            line = re.sub(r"^ridgeline(?= )", str(self.program), command)
+            line = re.sub(r"(^|\| )ridgeline(?= )", lambda found: found[1] + str(self.program), command)
             done = subprocess.run(["bash", "-c", line], cwd=self.root, env={**kept, "LC_ALL": "C.UTF-8"}, capture_output=True, text=True,
                                   timeout=120)
             if done.returncode != 0:
@@ -110,11 +110,16 @@ class Calculation:
             self.gpu = hardware[1]
 
     def said(self, path):
-        value = self.said_json
-        for key, index in re.findall(r"([\w ]+)|\[(\d+)\]", path):
-            value = value[key] if key else value[int(index)]
+        values = [self.said_json]
+        for index, name, wanted, key in re.findall(r"\[(\d+)\]|\[(\w+)=([^\]]+)\]|(\w+)", path):
+            if name:  # of a list those that are so named; numbers of several are added up
+                values = [entry for value in values for entry in value if str(entry[name]) == wanted]
+            else:
+                values = [value[key] if key else value[int(index)] for value in values]
+        if not values:
+            raise Wrong(f"the program says nothing of {path}")
         last = re.findall(r"\w+", path)[-1]
-        return float(value) * next((factor for end, factor in BASE_OF_KEY.items() if last.endswith(end)), 1.0)
+        return sum(map(float, values)) * next((factor for end, factor in BASE_OF_KEY.items() if last.endswith(end)), 1.0)
 
     def hw(self, key):
         values = values_of(self.root / "hw" / f"{self.gpu}.yaml")
@@ -134,6 +139,15 @@ class Calculation:
             raise Wrong(f"data/laws/{table}.yaml: {kernel_class} has no {constant}")
         return float(values[dotted])
 
+    def curve(self, arguments):
+        """The analytic column of a row of docs/microkernels.md, which a test of its own holds to what the program says."""
+        name, row = [part.strip() for part in arguments.split(";")]
+        section = (self.root / "docs" / "microkernels.md").read_text().partition(f"## {name} (")[2].partition("\n## ")[0]
+        for line in section.splitlines():
+            if line.strip().startswith(row + " "):
+                return float(line.strip()[len(row):].split()[2])
+        raise Wrong(f"docs/microkernels.md: {name} has no row {row}")
+
     def of_json(self, arguments):
         file, *keys = [part.strip() for part in arguments.split(",")]
         value = json.loads((self.root / file).read_text())
@@ -142,7 +156,7 @@ class Calculation:
         return float(value)
 
     def value_of(self, expression):
-        for word, read in (("hw", self.hw), ("law", self.law), ("said", self.said), ("json", self.of_json)):
+        for word, read in (("hw", self.hw), ("law", self.law), ("said", self.said), ("json", self.of_json), ("curve", self.curve)):
             expression = re.sub(rf"\b{word}\(([^()]*)\)", lambda found, read=read: f"({read(found[1])!r})", expression)
         return self.of_tree(ast.parse(expression, mode="eval").body, {})
 
