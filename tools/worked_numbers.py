@@ -13,7 +13,8 @@ A block of a page, fenced as ```worked, is one calculation, line by line (what s
 
 Expressions are arithmetic with the names above them, hw(key) of the GPU, law(table.class.constant) of data/laws, json(file,
 key, ...) of a number in a JSON file, curve(name; row) of docs/microkernels.md, and the functions below. A block without a line `program` is an error, as is a page without
-a block. --write puts in the numbers where calculation and program agree (and `?4` asks for four digits).
+a block. A table behind <!-- errors: TABLE --> is that of the fits of data/laws/TABLE.yaml. --write puts in numbers and tables; where
+calculation and program disagree it leaves a fault, as without (`?4` asks for four digits).
 """
 import ast
 import json
@@ -25,6 +26,7 @@ import subprocess
 import sys
 from decimal import Decimal
 
+ERRORS = re.compile(r"^(<!-- errors: (\w+) -->\n\n)((?:\|.*\n)*)", re.M)
 BLOCK = re.compile(r"^```worked\n(.*?)^```$", re.M | re.S)
 NUMBER = re.compile(r"^(?P<digits>-?[\d.]+(?:e[+-]?\d+)?|\?\d+)(?: (?P<unit>\S+))?$")
 UNITS = {None: 1.0, "cycles": 1.0, "blocks": 1.0, "warps": 1.0, "%": 1e-2, "B": 1.0, "W": 1.0, "J": 1.0, "s": 1.0, "FLOP": 1.0, "tiles": 1.0,
@@ -250,6 +252,31 @@ def checked(lines, calculation, write):
     return out
 
 
+def errors_of(root, table):
+    """The table of errors of data/laws/TABLE.yaml, a row a class; one row of all where there are many."""
+    rows, name = {}, None
+    for line in (root / "data" / "laws" / f"{table}.yaml").read_text().splitlines():
+        if found := re.match(r"^  (\w+):$", line):
+            name = found[1]
+        if found := re.match(r"^      (\w+): \{kernels: (\d+), median: ([\d.]+), mean: ([\d.]+)\}", line):
+            rows.setdefault(name, {})[found[1]] = (int(found[2]), float(found[3]), float(found[4]))
+    parts = ("in_sample", "cross_validated", "held_out")
+    if len(rows) > 20:  # medians of classes have no common one
+        def mean(part):
+            cases = [row[part] for row in rows.values() if part in row]
+            count = sum(case[0] for case in cases)
+            return count, sum(case[0] * case[2] for case in cases) / count
+        cells = [mean(part) for part in parts]
+        return ("| classes | fitted on, mean % | cross-validated, mean % | no fit saw, mean % |\n|---|---|---|---|\n" +
+                f"| {len(rows)} | " + " | ".join(f"{count:,}: {value:.1f}" for count, value in cells) + " |\n")
+    out = "| class | fitted on, median, mean % | cross-validated: median, mean % | no fit saw, median, mean % |\n|---|---|---|---|\n"
+    for name, row in rows.items():
+        shown = [row.get(part, (0, 0.0, 0.0)) for part in parts]
+        out += (f"| {name} | {shown[0][0]:,}: {shown[0][1]:.1f}, {shown[0][2]:.1f} | {shown[1][1]:.1f}, {shown[1][2]:.1f} | " +
+                f"{shown[2][0]:,}: {shown[2][1]:.1f}, {shown[2][2]:.1f} |\n")
+    return out
+
+
 def main():
     write = "--write" in sys.argv
     arguments = [argument for argument in sys.argv[1:] if argument != "--write"]
@@ -270,6 +297,13 @@ def main():
                 text = text[: block.start(1)] + "\n".join(lines) + "\n" + text[block.end(1):]
             except (Wrong, KeyError, IndexError, ValueError, TypeError, ZeroDivisionError, SyntaxError) as fault:
                 faults.append(f"{page.relative_to(root)}:{text[:block.start()].count(chr(10)) + 1}: {type(fault).__name__}: {fault}")
+        for table in reversed(list(ERRORS.finditer(text))):
+            now = errors_of(root, table[2])
+            if now != table[3]:
+                if write:
+                    text = text[: table.start(3)] + now + text[table.end(3):]
+                else:
+                    faults.append(f"{page.relative_to(root)}: the errors of data/laws/{table[2]}.yaml are others now (--write puts them in)")
         if write:
             page.write_text(text)
     print("\n".join(faults) or f"{blocks} worked numbers on {len(pages)} pages agree")
