@@ -12,9 +12,10 @@ A block of a page, fenced as ```worked, is one calculation, line by line (what s
     program = EXPRESSION = 1.234 us   what the program says; prints the same as the line before
 
 Expressions are arithmetic with the names above them, hw(key) of the GPU, law(table.class.constant) of data/laws, json(file,
-key, ...) of a number in a JSON file, curve(name; row) of docs/microkernels.md, and the functions below. A block without a line `program` is an error, as is a page without
-a block. A table behind <!-- errors: TABLE --> is that of the fits of data/laws/TABLE.yaml. --write puts in numbers and tables; where
-calculation and program disagree it leaves a fault, as without (`?4` asks for four digits).
+key, ...) of a number in a JSON file, curve(name; row) of docs/microkernels.md, and the functions below. A block without a line
+`program` is an error, as is a page without a block. A table behind <!-- errors: TABLE --> is that of the fits of
+data/laws/TABLE.yaml. --write puts in numbers and tables; where calculation and program disagree it leaves a fault, as without
+(`?4` asks for four digits).
 """
 import ast
 import json
@@ -29,8 +30,7 @@ from decimal import Decimal
 ERRORS = re.compile(r"^(<!-- errors: (\w+) -->\n\n)((?:\|.*\n)*)", re.M)
 BLOCK = re.compile(r"^```worked\n(.*?)^```$", re.M | re.S)
 NUMBER = re.compile(r"^(?P<digits>-?[\d.]+(?:e[+-]?\d+)?|\?\d+)(?: (?P<unit>\S+))?$")
-UNITS = {None: 1.0, "cycles": 1.0, "blocks": 1.0, "warps": 1.0, "%": 1e-2, "B": 1.0, "W": 1.0, "J": 1.0, "s": 1.0, "FLOP": 1.0, "tiles": 1.0,
-         "B/cycle": 1.0, "kernels": 1.0, "launches": 1.0}
+UNITS = {None: 1.0, "cycles": 1.0, "blocks": 1.0, "warps": 1.0, "kernels": 1.0, "%": 1e-2, "B": 1.0, "W": 1.0, "J": 1.0, "s": 1.0}
 for _prefix, _factor in (("p", 1e-12), ("n", 1e-9), ("u", 1e-6), ("m", 1e-3), ("k", 1e3), ("M", 1e6), ("G", 1e9), ("T", 1e12)):
     for _unit in ("s", "B", "J", "W", "FLOP", "Hz", "B/s", "FLOP/s", "J/B", "J/FLOP"):
         UNITS[_prefix + _unit] = _factor
@@ -100,7 +100,7 @@ class Calculation:
         if command not in self.outputs:
             said = ("LANG", "LANGUAGE", "COLUMNS", "LINES", "TERM", "NO_COLOR")
             kept = {k: v for k, v in os.environ.items() if k not in said and not k.startswith(("LC_", "RIDGELINE_"))}
-            line = re.sub(r"(^|\| )ridgeline(?= )", lambda found: found[1] + str(self.program), command)
+            line = re.sub(r"(^|\| |&& )ridgeline(?= )", lambda found: found[1] + str(self.program), command)
             done = subprocess.run(["bash", "-c", line], cwd=self.root, env={**kept, "LC_ALL": "C.UTF-8"}, capture_output=True, text=True,
                                   timeout=120)
             if done.returncode != 0:
@@ -115,9 +115,12 @@ class Calculation:
         values = [self.said_json]
         for index, name, wanted, key in re.findall(r"\[(\d+)\]|\[(\w+)=([^\]]+)\]|(\w+)", path):
             if name:  # of a list those that are so named; numbers of several are added up
-                values = [entry for value in values for entry in value if str(entry[name]) == wanted]
+                entries = [entry for value in values for entry in (value if isinstance(value, list) else [value])]
+                values = [entry for entry in entries if str(entry.get(name)) == wanted]
+            elif index:
+                values = [(values[0] if isinstance(values[0], list) else values)[int(index)]]
             else:
-                values = [value[key] if key else value[int(index)] for value in values]
+                values = [value[key] for value in values]
         if not values:
             raise Wrong(f"the program says nothing of {path}")
         last = re.findall(r"\w+", path)[-1]
@@ -303,7 +306,7 @@ def main():
                 if write:
                     text = text[: table.start(3)] + now + text[table.end(3):]
                 else:
-                    faults.append(f"{page.relative_to(root)}: the errors of data/laws/{table[2]}.yaml are others now (--write puts them in)")
+                    faults.append(f"{page.relative_to(root)}: the errors of data/laws/{table[2]}.yaml are others now (--write)")
         if write:
             page.write_text(text)
     print("\n".join(faults) or f"{blocks} worked numbers on {len(pages)} pages agree")
