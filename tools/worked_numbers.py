@@ -30,7 +30,7 @@ from decimal import Decimal
 ERRORS = re.compile(r"^(<!-- errors: (\w+) -->\n\n)((?:\|.*\n)*)", re.M)
 BLOCK = re.compile(r"^```worked\n(.*?)^```$", re.M | re.S)
 NUMBER = re.compile(r"^(?P<digits>-?[\d.]+(?:e[+-]?\d+)?|\?\d+)(?: (?P<unit>\S+))?$")
-UNITS = {None: 1.0, "cycles": 1.0, "blocks": 1.0, "warps": 1.0, "kernels": 1.0, "%": 1e-2, "B": 1.0, "W": 1.0, "J": 1.0, "s": 1.0}
+UNITS = {None: 1.0, "cycles": 1.0, "blocks": 1.0, "warps": 1.0, "kernels": 1.0, "%": 1e-2, "B": 1.0, "W": 1.0, "J": 1.0, "s": 1.0, "B/cycle": 1.0}
 for _prefix, _factor in (("p", 1e-12), ("n", 1e-9), ("u", 1e-6), ("m", 1e-3), ("k", 1e3), ("M", 1e6), ("G", 1e9), ("T", 1e12)):
     for _unit in ("s", "B", "J", "W", "FLOP", "Hz", "B/s", "FLOP/s", "J/B", "J/FLOP"):
         UNITS[_prefix + _unit] = _factor
