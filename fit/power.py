@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Makes the power and voltage numbers of the H200 from loads that lasted (measurements/h200/power/sustained_loads.jsonl).
 
-The law is that of docs/model.md, section 8. The idle power is what loads at the boost clock draw, extrapolated to no load.
+The law is that of docs/model/clock-and-power.md. The idle power is what loads at the boost clock draw, extrapolated to no load.
 The energies of an operation by type and of a byte, and the clock below which the voltage stays, are fitted together on the
 rates (1 % each) and powers (5 %, the board's sensor) of loads that were busy part of the time. Without options they are
 written into the hardware file; --check fails unless the file, and the numbers of the law and of the architecture that rest

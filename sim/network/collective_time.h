@@ -1,6 +1,6 @@
 // How long a collective takes alone: NCCL's choice of algorithm and protocol, and the law of its time.
 //
-// docs/model.md, "Collectives", has the equations. All ranks are taken to be ready; what waits for a late rank, or
+// docs/model/collectives.md has the equations. All ranks are taken to be ready; what waits for a late rank, or
 // shares SMs and DRAM with a kernel beside it (overlap.h), comes on top.
 #pragma once
 

@@ -2,7 +2,7 @@
 //
 // A collective's thread blocks take an SM each until it ends. They are placed once all blocks of the kernels launched
 // before are: a collective begins when the kernel that runs has no block waiting any more. Then the kernels have the
-// other SMs, and both share the DRAM. docs/model.md, "Overlap", has the equations.
+// other SMs, and both share the DRAM. docs/model/overlap.md has the equations.
 #pragma once
 
 #include "sim/hardware/gpu.h"

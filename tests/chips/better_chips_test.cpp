@@ -40,7 +40,7 @@ constexpr double kKnown = 0.002;
 /// Products have laws and tests of their own.
 bool is_product(std::string_view op) { return op == "mm" || op == "addmm" || op == "bmm"; }
 
-/// Slower by more than this share is a failure. One fact of the code is allowed more (docs/model.md, section 4):
+/// Slower by more than this share is a failure. One fact of the code is allowed more (docs/model/memory-bound.md):
 /// PyTorch cuts some sums, and lays out some grids, by the number of SMs that it finds.
 double tolerance(std::string_view op, std::string_view changed) {
   const auto changes = [&](std::initializer_list<std::string_view> keys) {

@@ -23,7 +23,7 @@ double rounded_maximum(double a, double b, double c = 0.0) {
 /// A pixel of no more bytes is one load of a thread, which straddles nothing.
 constexpr std::int64_t kOneLoad = 16;
 
-/// How badly pixels of this many bytes straddle `line` bytes (as rows of a product's operands, docs/model.md).
+/// How badly pixels of this many bytes straddle `line` bytes (as rows of a product's operands, docs/model/products.md).
 double pixel_straddling(double channels, double element, std::int64_t line) {
   const auto bytes = static_cast<std::int64_t>(channels * element);
   if (bytes <= kOneLoad) return 0.0;
