@@ -92,6 +92,19 @@ double share_that_comes_back(const std::string& scenario) {
   return static_cast<double>(same) / static_cast<double>(trace.ops.size());
 }
 
+TEST(AtenCallOf, ZerosOfTheDriverAreNoFill) {
+  AtenCall call = aten_call_of(Memset{4096});
+  EXPECT_EQ(call.name, "aten::zero_");
+  call.kernels = {{.name = "Memset (Device)"}};
+  const auto set = map_aten(call, {});
+  ASSERT_TRUE(set.has_value() && set->size() == 1);
+  EXPECT_EQ(set->front().op, Op(Memset{4096}));
+  call.kernels.front().name = "void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>>";
+  const auto filled = map_aten(call, {});
+  ASSERT_TRUE(filled.has_value() && filled->size() == 1);
+  EXPECT_TRUE(std::holds_alternative<Pointwise>(filled->front().op));
+}
+
 TEST(AtenCallOf, OperationsOfEveryFamilyComeBack) {
   for (const char* model : {"gpt2", "bert-large", "llama-7b"})
     for (const char* precision : {"fp32", "amp-bf16"})

@@ -303,7 +303,7 @@ struct CallOf {
     if (op.kept > 0) return named("aten::topk"), add({x, number(op.kept), 1.0, 1.0, 1.0});
     named("aten::sort"), add({x, 1.0, 0.0});
   }
-  void operator()(const Memset&) { named("aten::zero_"); }
+  void operator()(const Memset& op) { named("aten::zero_"), add(tensor(DType::uint8, {op.bytes})); }
   void operator()(const Collective& op) { named(fmt::format("c10d::{}_", name_of(op.kind))); }
   void operator()(const UnknownOp& op) { named(op.name); }
   void operator()(const FusedKernel& op) { named(name_of(Op(op))); }

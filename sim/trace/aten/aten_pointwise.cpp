@@ -209,10 +209,16 @@ MappedOps masked_fill(const AtenCall& call, const MapContext&) {
   return unless_empty(y, pointwise_op(P::masked_fill, {x, mask}, y));
 }
 
+/// Zeros of a dense tensor that the driver wrote: nothing but its memset was measured.
+bool set_by_the_driver(const AtenCall& call, const AtenTensor& x) {
+  return x.dense() && x.elements() > 0 && call.kernels.size() == 1 && call.kernels.front().name.starts_with("Memset");
+}
+
 MappedOps filled(const AtenCall& call, const MapContext&) {
   const AtenTensor* x = call.outputs.empty() ? call.tensor(0) : &call.outputs.front();
   if (x == nullptr) return std::nullopt;
   if (x->on_host) return nothing();
+  if (set_by_the_driver(call, *x)) return one({Memset{x->elements() * bytes_of(x->type)}, {}, {*x}});
   return unless_empty(*x, pointwise_op(P::fill, {}, *x));
 }
 
