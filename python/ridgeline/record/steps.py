@@ -1,0 +1,45 @@
+"""The steps of a recording: the first and the last whole one are kept, of those between only what they leave in memory."""
+
+
+def what_stays(records):
+    """Births and deaths of storages that outlive these records, or were there before them; modules."""
+    born = {record["id"] for record in records if record["record"] == "storage"}
+    freed = {record["id"] for record in records if record["record"] == "free"}
+    passing = born & freed
+    return [record for record in records
+            if record["record"] == "module" or record["record"] in ("storage", "free") and record["id"] not in passing]
+
+
+def renumbered(records):
+    """The same records with ids of storages that count up from 0."""
+    ids = {}
+    for record in records:
+        if record["record"] == "storage":
+            record["id"] = ids.setdefault(record["id"], len(ids))
+        elif record["record"] == "free":
+            record["id"] = ids[record["id"]]
+        for value in [*record.get("in", ()), *record.get("out", ())]:
+            if isinstance(value, dict):
+                for tensor in value.get("tensors", [value]):
+                    if tensor.get("storage") is not None:
+                        tensor["storage"] = ids[tensor["storage"]]
+    return records
+
+
+class Steps:
+    """`records` is the list that is written to; it is emptied where a step ends."""
+
+    def __init__(self, records):
+        self.records, self.parts, self.count = records, [], 0
+
+    def end(self):
+        """Of a step; the next one begins."""
+        self.parts.append([*self.records, {"record": "end"}])
+        self.count += 1
+        if self.count > 2:
+            self.parts[-2] = what_stays(self.parts[-2])
+        self.records[:] = [{"record": "step"}]
+
+    def whole(self):
+        """All records up to the end of the last whole step."""
+        return renumbered([record for part in self.parts for record in part])
