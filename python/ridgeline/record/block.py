@@ -17,7 +17,7 @@ from torch.utils.weak import WeakTensorKeyDictionary
 from . import NotRecorded
 from .gpu_ways import gpu_ways, modules_replace_parameters
 from .modes import Calls, Functions
-from .recorder import Recorder, TYPES
+from .recorder import Recorder, TYPES, VIEWS
 from .stand_ins import stand_ins
 from .steps import Steps
 
@@ -50,7 +50,7 @@ class Block(Recorder):
         self.steps = Steps(self.records)
         self.forced = 0                                # calls that ask for the GPU, of which this is inside
         self.hiding = 0                                # work of the recorder itself, that no file shows
-        self.foreign = WeakTensorKeyDictionary()       # tensors of other devices and modes: what stands for them
+        self.foreign = WeakTensorKeyDictionary()       # tensors with values, of other devices and modes: what stands for them
         self.made = WeakTensorKeyDictionary()          # parameters: what was registered for them
         self.stepped = weakref.WeakSet()
         self.precisions = []
@@ -108,10 +108,14 @@ class Block(Recorder):
         return isinstance(tensor, FakeTensor) and tensor.fake_mode is self.mode
 
     def takes(self, args, kwargs):
-        if self.forced or self.modules.running or self.phase in ("backward", "optimizer"):
+        tensors = [*tensors_of(args), *tensors_of(kwargs.values())]
+        if any(isinstance(tensor, FakeTensor) or tensor.requires_grad or tensor.is_meta for tensor in tensors):
             return True
-        return any(isinstance(tensor, FakeTensor) or tensor.requires_grad or tensor.is_meta
-                   for values in (args, kwargs.values()) for tensor in tensors_of(values))
+        if not (self.forced or self.modules.running or self.phase in ("backward", "optimizer")):
+            return False
+        # Numbers as tensors stay in host memory, on which the program may ask for them.
+        return not tensors or self.forced > 0 or self.phase == "optimizer" or any(
+            tensor.dim() > 0 or id(tensor) in self.modules.owners for tensor in tensors)
 
     def has_value(self, tensor):
         return not isinstance(tensor, FakeTensor) and tensor.device.type == "cpu"
@@ -141,12 +145,13 @@ class Block(Recorder):
     def stand_in(self, tensor):
         if not isinstance(tensor, torch.Tensor) or self.is_ours(tensor):
             return tensor
-        if isinstance(tensor, FakeTensor) or tensor.device.type != "cpu":
-            if tensor not in self.foreign:
+        if tensor not in self.foreign:
+            if self.has_value(tensor):
+                with self.hidden():
+                    self.foreign[tensor] = self.mode.from_tensor(tensor)
+            else:
                 self.foreign[tensor] = self.blank(tensor)
-            return self.foreign[tensor]
-        with self.hidden():
-            return self.mode.from_tensor(tensor)
+        return self.foreign[tensor]
 
     def run(self, func, args, kwargs):
         if func._schema.name != "aten::lift_fresh":
@@ -268,7 +273,7 @@ class Block(Recorder):
 
     def _follow_phase(self, name, inputs):
         """A forward pass begins where a graph is recorded, and not where a value is read."""
-        if self.phase in ("setup", "clipping", "other") and torch.is_grad_enabled() and name not in READS:
+        if self.phase in ("setup", "clipping", "other") and torch.is_grad_enabled() and name not in READS | VIEWS:
             if self.modules.running or any(tensor.requires_grad for tensor in tensors_of(inputs)):
                 if not self.begun:
                     self._begin()

@@ -143,7 +143,7 @@ class Functions(TorchFunctionMode):
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         kwargs, recorder = kwargs or {}, self.recorder
-        if recorder.inside:
+        if recorder.inside or func is torch.device:
             return func(*args, **kwargs)
         name = getattr(func, "__name__", "")
         if func is torch.Tensor.cuda:
@@ -250,7 +250,7 @@ class Calls(TorchDispatchMode):
             return sized(recorder, name, args, kwargs)
         # Kernels of the gradient scaler exist for GPUs only; they work in place.
         if name.startswith("aten::_amp_"):
-            out = args[0]
+            out = args[0] if func._schema.returns else None
         else:
             out = func(*args, **kwargs) if name in SIZED_BY_VALUES else recorder.run(func, args, kwargs)
         remember_marks(recorder, name, args, out)

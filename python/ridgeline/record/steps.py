@@ -30,16 +30,23 @@ class Steps:
     """`records` is the list that is written to; it is emptied where a step ends."""
 
     def __init__(self, records):
-        self.records, self.parts, self.count = records, [], 0
+        self.records, self.count = records, 0
+        self.first, self.between, self.last = [], [], []
 
     def end(self):
         """Of a step; the next one begins."""
-        self.parts.append([*self.records, {"record": "end"}])
         self.count += 1
-        if self.count > 2:
-            self.parts[-2] = what_stays(self.parts[-2])
-        self.records[:] = [{"record": "step"}]
+        if self.count == 1:
+            self.first = self.records[:]
+        else:
+            self.between = what_stays(self.between + self.last)
+            self.last = self.records[:]
+        self.records[:] = []
 
     def whole(self):
-        """All records up to the end of the last whole step."""
-        return renumbered([record for part in self.parts for record in part])
+        """All records up to the end of the last whole step: the first step begins where its mark stands."""
+        parts = self.first + [{"record": "end"}]
+        for part in (self.between, self.last):
+            if part:
+                parts += [{"record": "step"}, *part, {"record": "end"}]
+        return renumbered(parts)
