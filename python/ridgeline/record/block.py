@@ -107,14 +107,16 @@ class Block(Recorder):
     def is_ours(self, tensor):
         return isinstance(tensor, FakeTensor) and tensor.fake_mode is self.mode
 
-    def takes(self, args, kwargs):
+    def takes(self, args, kwargs, func=None):
         tensors = [*tensors_of(args), *tensors_of(kwargs.values())]
         if any(isinstance(tensor, FakeTensor) or tensor.requires_grad or tensor.is_meta for tensor in tensors):
             return True
         if not (self.forced or self.modules.running or self.phase in ("backward", "optimizer")):
             return False
         # Numbers as tensors stay in host memory, on which the program may ask for them.
-        return not tensors or self.forced > 0 or self.phase == "optimizer" or any(
+        if not tensors:
+            return func is None or not any(argument.type.kind() == "TensorType" for argument in func._schema.arguments)
+        return self.forced > 0 or self.phase == "optimizer" or any(
             tensor.dim() > 0 or id(tensor) in self.modules.owners for tensor in tensors)
 
     def has_value(self, tensor):
@@ -241,9 +243,26 @@ class Block(Recorder):
     # ---- steps -------------------------------------------------------------------------------------------------------
     def _before_optimizer(self, optimizer, args, kwargs):
         super()._before_optimizer(optimizer, args, kwargs)
-        if optimizer in self.stepped or not self.begun:
-            return
-        self.stepped.add(optimizer)
+        if optimizer not in self.stepped and self.begun:
+            self.stepped.add(optimizer)
+            self._meet(optimizer)
+        return (tuple(map(self._closure, args)), {name: self._closure(value) for name, value in kwargs.items()})
+
+    def _closure(self, value):
+        """A forward and a backward pass that step() itself runs."""
+        if not callable(value) or isinstance(value, (torch.Tensor, torch.optim.Optimizer)):
+            return value
+
+        def closure(*args, **kwargs):
+            before, self.phase = self.phase, "other" if self.begun else "setup"
+            try:
+                return value(*args, **kwargs)
+            finally:
+                self.phase = before
+        return closure
+
+    def _meet(self, optimizer):
+        """Before its first step: what it trains, and the states that it has."""
         known = {id(parameter) for parameter in self.parameters}
         for group in optimizer.param_groups:
             group["params"] = [self.made.get(parameter, parameter) for parameter in group["params"]]
@@ -273,8 +292,8 @@ class Block(Recorder):
 
     def _follow_phase(self, name, inputs):
         """A forward pass begins where a graph is recorded, and not where a value is read."""
-        if self.phase in ("setup", "clipping", "other") and torch.is_grad_enabled() and name not in READS | VIEWS:
-            if self.modules.running or any(tensor.requires_grad for tensor in tensors_of(inputs)):
+        if self.phase in ("setup", "clipping", "other") and torch.is_grad_enabled():
+            if self.modules.running or name not in READS | VIEWS and any(x.requires_grad for x in tensors_of(inputs)):
                 if not self.begun:
                     self._begin()
                 self.phase = "forward"

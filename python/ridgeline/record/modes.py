@@ -235,7 +235,7 @@ class Calls(TorchDispatchMode):
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs, recorder = kwargs or {}, self.recorder
-        if recorder.inside or not recorder.takes(args, kwargs):
+        if recorder.inside or not recorder.takes(args, kwargs, func):
             return func(*args, **kwargs)
         name = func._schema.name
         if name.startswith(("prim::", "profiler::")):  # questions about tensors, marks

@@ -94,7 +94,7 @@ class Recorder:
                 hook.remove()
 
     # ---- where tensors lie; here, all on the GPU ----------------------------------------------------------------------
-    def takes(self, args, kwargs):
+    def takes(self, args, kwargs, func=None):
         """Whether a call is the GPU's."""
         return self.active
 
