@@ -36,6 +36,7 @@ class Recorder:
 
     def __init__(self, path, title="", precision=""):
         self.path, self.title, self.precision = path, title, precision
+        self.called = path  # what the message at the end names
         self.records, self.births, self.ids, self.watched = [], [], {}, {}
         self.active, self.phase, self.counted = False, "setup", {}
         self.marked = {}  # by storage: which part of a mask is true
@@ -284,4 +285,4 @@ class Recorder:
             with open(self.path, "w") as file:
                 file.write(text)
         calls = sum(1 for record in self.records if record["record"] == "aten")
-        print(f"{self.path}: {calls} calls, {len(self.births)} storages", file=sys.stderr)
+        print(f"{self.called}: {calls} calls, {len(self.births)} storages", file=sys.stderr)

@@ -33,6 +33,7 @@ def record_script(script, arguments, output, **header):
     """Records into `output`. Raises NotRecorded, with the reason, also where the script failed (its traceback is printed)."""
     from .block import Block, StepsSeen
     block = Block(output, stop_after=STEPS, **header)
+    block.called = f"{script}: recorded"
     ended = None
     try:
         with block:
