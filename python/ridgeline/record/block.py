@@ -107,6 +107,9 @@ class Block(Recorder):
     def is_ours(self, tensor):
         return isinstance(tensor, FakeTensor) and tensor.fake_mode is self.mode
 
+    def on_gpu(self, tensor):
+        return self.is_ours(tensor) or tensor.requires_grad
+
     def takes(self, args, kwargs, func=None):
         tensors = [*tensors_of(args), *tensors_of(kwargs.values())]
         if any(isinstance(tensor, FakeTensor) or tensor.requires_grad or tensor.is_meta for tensor in tensors):

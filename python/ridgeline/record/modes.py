@@ -148,7 +148,7 @@ class Functions(TorchFunctionMode):
         name = getattr(func, "__name__", "")
         if func is torch.Tensor.cuda:
             return recorder.to_device(args[0])
-        if func == IS_CUDA and recorder.is_ours(args[0]):
+        if func == IS_CUDA and recorder.on_gpu(args[0]):
             return True
         if name in WITHOUT_VALUES and args and (recorder.is_ours(args[0]) or name in HOST_ONLY):
             return WITHOUT_VALUES[name](recorder, *args, **kwargs)

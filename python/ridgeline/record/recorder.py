@@ -103,7 +103,12 @@ class Recorder:
         """Whether it is a tensor that has no values because it stands for one on the GPU."""
         return False
 
+    def on_gpu(self, tensor):
+        """Whether .is_cuda shall say so."""
+        return False
+
     def has_value(self, tensor):
+        """Whether it is a tensor in host memory whose elements are there."""
         return False
 
     def stand_in(self, tensor):

@@ -66,7 +66,7 @@ def remember_marks(recorder, name, args, out):
     """Which part of a mask is marked, by how it was made."""
     if not isinstance(out, torch.Tensor):
         return
-    if name in ("aten::scatter_", "aten::scatter") and isinstance(args[2], torch.Tensor) and not isinstance(args[3], torch.Tensor):
+    if name in ("aten::scatter_", "aten::scatter") and not isinstance(args[3], torch.Tensor):
         recorder.marked[recorder._key(recorder.stand_in(out))] = args[2].numel() / max(1, out.numel())
     elif name in ("aten::eq", "aten::ne", "aten::gt", "aten::greater", "aten::_to_copy", "aten::clone"):
         source = recorder._key(recorder.stand_in(args[0]))
