@@ -10,134 +10,25 @@
 A question is a path (a scenario in YAML, or a recorded step), or keys of a scenario, or a path and keys that change it:
 nested (`training={"micro_batch": 8}`) or dotted in `set` (`set={"hardware.dram.bandwidth": "4 TB/s"}`). Times are
 seconds, memory is bytes. A mistake is a `Mistake` (a ValueError) with `file`, `line`, `column` and `key`.
+
+`ridgeline.record` records a training step without a GPU; it needs PyTorch, and not the compiled module.
 """
-import json as _json
-import os as _os
+from . import record
 
-from ._ridgeline import Memory, Mistake, Question, Simulator, Step, Stopped, __version__
-from ._ridgeline import Answer as _Answer
+_ANSWERS = ["Answer", "Memory", "Mistake", "Step", "Stopped", "compare", "fit", "hardware", "kernels", "memory", "models",
+            "predict", "replay", "sweep", "__version__"]
+__all__ = ["record"]
 
-__all__ = ["Answer", "Memory", "Mistake", "Step", "Stopped", "compare", "fit", "hardware", "kernels", "memory", "models",
-           "predict", "replay", "sweep", "__version__"]
+try:
+    from ._answers import (Answer, Memory, Mistake, Step, Stopped, __version__, compare, fit, hardware, kernels, memory,
+                           models, predict, replay, sweep)
+    __all__ += _ANSWERS
+except ModuleNotFoundError as missing:
+    if missing.name != f"{__name__}._ridgeline":
+        raise
 
-_simulator = Simulator()  # remembers what questions share
-
-
-class Answer:
-    """What is known of one step. Parts that cost time are made when they are first asked for."""
-
-    def __init__(self, native):
-        self._native = native
-
-    title = property(lambda self: self._native.title, doc="of the scenario")
-    hardware = property(lambda self: self._native.hardware, doc="name of the GPU")
-    step = property(lambda self: self._native.step, doc="time with its range, rates, energy")
-    memory = property(lambda self: self._native.memory, doc="peaks, use of the device, whether it fits")
-    notes = property(lambda self: self._native.notes, doc="approximations and warnings")
-    kernels = property(lambda self: self._native._kernels(), doc="a column a field, longest first")
-    timeline = property(lambda self: self._native._timeline(), doc="launches in stream order")
-    memory_over_time = property(lambda self: self._native._memory_over_time(), doc="the allocator over the step")
-
-    def to_dict(self):
-        """What `ridgeline predict --format json` prints."""
-        return _json.loads(self._native.json())
-
-    def to_html(self):
-        """One self-contained page."""
-        return self._native.html()
-
-    def chrome_trace(self):
-        """The step for Perfetto, as text."""
-        return self._native.chrome_trace()
-
-    def memory_snapshot(self):
-        """The step's allocations for pytorch.org/memory_viz, as text."""
-        return self._native.memory_snapshot()
-
-    def __str__(self):
-        return self._native.text()
-
-    def __repr__(self):
-        used = self.memory.device_used / 2**30
-        where = "" if self.hardware in self.title else f" on {self.hardware}"
-        return (f"<ridgeline.Answer: {self.title}{where}: {self.step.time * 1e3:.4g} ms "
-                f"({self.step.low * 1e3:.4g} to {self.step.high * 1e3:.4g}), {used:.3g} GiB>")
-
-    def _repr_html_(self):
-        import html
-        return (f'<iframe srcdoc="{html.escape(self.to_html(), quote=True)}" '
-                f'style="width:100%;height:640px;border:0" title="{html.escape(self.title, quote=True)}"></iframe>')
-
-
-def _changes(prefix, value):
-    """{"training": {"micro_batch": 8}} as ["training.micro_batch=8"]."""
-    if isinstance(value, dict):
-        return [change for key, inner in value.items()
-                for change in _changes(f"{prefix}.{key}" if prefix else str(key), inner)]
-    if isinstance(value, bool):
-        value = "true" if value else "false"
-    elif isinstance(value, (list, tuple)):
-        value = _json.dumps(value)
-    return [f"{prefix}={value}"]
-
-
-def _question(scenario=None, *, engine="analytic", advice=False, sensitivity=False, set=None, **keys):
-    if isinstance(scenario, dict):
-        keys = {**scenario, **keys}
-        scenario = None
-    changes = _changes("", set or {})
-    if scenario is None:
-        return Question(text=_json.dumps(keys), set=changes, engine=engine, advice=advice, sensitivity=sensitivity)
-    # A whole description first, then changes of its parts.
-    return Question(file=_os.fspath(scenario), set=sorted(_changes("", keys), key=lambda c: "." in c.split("=")[0]) + changes,
-                    engine=engine, advice=advice, sensitivity=sensitivity)
-
-
-def predict(scenario=None, *, engine="analytic", advice=False, sensitivity=False, set=None, **keys):
-    """Time, memory and reasons of one training step."""
-    return Answer(_simulator.predict(_question(scenario, engine=engine, advice=advice, sensitivity=sensitivity, set=set,
-                                               **keys)))
-
-
-def replay(recording, hardware, **more):
-    """A recorded step (a PyTorch profiler trace, an execution trace, an op trace) on a GPU."""
-    return predict(recording, hardware=hardware, **more)
-
-
-def compare(*scenarios, labels=(), **keys):
-    """Two to six scenarios side by side, with the reasons for the difference, as a dict."""
-    questions = [_question(scenario, **keys) for scenario in scenarios]
-    return _json.loads(_simulator.compare(questions, list(labels)))
-
-
-def fit(scenario=None, **keys):
-    """The largest micro-batch that the device holds, as a dict."""
-    return _json.loads(_simulator.fit(_question(scenario, **keys)))
-
-
-def sweep(file, threads=0):
-    """All points of a sweep file, as a dict. Ctrl-C ends the program, not the sweep alone."""
-    return _json.loads(_simulator.sweep(_os.fspath(file), threads))
-
-
-def kernels(cases, hardware, *, engine="analytic", software="pytorch-2.11", set=None):
-    """Predictions of kernel cases ({"op": "mm", "dtype": "bf16", "params": {...}}): a list of dicts, each the case with
-    `predicted`, or with `error` where it is a mistake."""
-    lines = "\n".join(_json.dumps(case) for case in cases)
-    return [_json.loads(line) for line in
-            _simulator.kernels(lines, hardware, _changes("", set or {}), engine, software).splitlines()]
-
-
-def memory(file, *, settings="", capacity=""):
-    """A recorded allocation history or memory snapshot through the caching allocator, as a dict."""
-    return _json.loads(_simulator.memory(_os.fspath(file), settings, capacity))
-
-
-def hardware():
-    """Names of the shipped GPUs."""
-    return _simulator.hardware()
-
-
-def models():
-    """Names of the shipped models."""
-    return _simulator.models()
+    def __getattr__(name):
+        if name in _ANSWERS:
+            raise ImportError(f"ridgeline.{name} needs the compiled module, which is not beside {__file__}; "
+                              "ridgeline.record works without it")
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

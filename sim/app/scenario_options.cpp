@@ -5,6 +5,7 @@
 #include "sim/config/override.h"
 #include "sim/hardware/load_gpu.h"
 #include "sim/trace/read_recording.h"
+#include "sim/units/user_error.h"
 
 namespace ridgeline::app {
 namespace {
@@ -51,7 +52,27 @@ void ScenarioOptions::add_recording_to(CLI::App& command) {
                   "names one")
       ->required();
   add_flags_to(command);
+  add_cuda_graphs_to(command);
+}
+
+void ScenarioOptions::add_cuda_graphs_to(CLI::App& command) {
   command.add_flag("--cuda-graphs", cuda_graphs_, "the whole step as one CUDA graph");
+}
+
+std::vector<std::string> ScenarioOptions::replace_file(const std::string& recording, std::vector<std::string> more) {
+  if (!file_.empty()) more.insert(more.begin(), file_);
+  file_ = recording;
+  recording_ = true;
+  return more;
+}
+
+void ScenarioOptions::mind_hardware(bool every_gpu) const {
+  for (std::size_t i = 0; i < std::size(kShorthands); ++i) {
+    if (std::string_view(kShorthands[i].key) == "cluster" && !shorthands_[i].empty()) return;
+    if (std::string_view(kShorthands[i].key) != "hardware") continue;
+    if (!shorthands_[i].empty()) hardware_file(shorthands_[i]);
+    else if (!every_gpu && sets_.empty()) throw UserError("--hardware: which GPU? `ridgeline hardware` lists them");
+  }
 }
 
 void ScenarioOptions::add_flags_to(CLI::App& command) {

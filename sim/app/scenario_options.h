@@ -20,6 +20,11 @@ class ScenarioOptions {
   void add_recording_to(CLI::App& command);
   /// All but the file, for commands that take several.
   void add_flags_to(CLI::App& command);
+  void add_cuda_graphs_to(CLI::App& command);
+  /// A recording in the place of the file; returns what stood there, before `more`.
+  std::vector<std::string> replace_file(const std::string& recording, std::vector<std::string> more);
+  /// Throws UserError, before work that takes long, where no GPU is named (unless `every_gpu`) or none of that name.
+  void mind_hardware(bool every_gpu) const;
   [[nodiscard]] ScenarioSource source() const;
 
  private:

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 
-HOLDS = {"ridgeline": ["/bin/ridgeline", "/share/ridgeline/hw/nvidia-t4.yaml", "/share/man/man1/ridgeline.1.gz", "/libridgeline.so."],
+HOLDS = {"ridgeline": ["/bin/ridgeline", "/share/ridgeline/hw/nvidia-t4.yaml", "/share/ridgeline/python/ridgeline/record/__main__.py", "/share/man/man1/ridgeline.1.gz", "/libridgeline.so."],
          "ridgeline-dev": ["/include/ridgeline/ridgeline.h", "/cmake/ridgeline/ridgelineConfig.cmake"],
          "ridgeline-mpi": ["/ridgeline/libridgeline_mpi.so"],
          "python3-ridgeline": ["/ridgeline/__init__.py", "/ridgeline/record/recorder.py", "/ridgeline/_ridgeline."]}

@@ -5,10 +5,22 @@ import sys
 import torch
 import torch.optim.optimizer as optimizers
 
+from .older_pytorch import autocast_questions
+
+
+def autocast_of_gpu(original):
+    """autocast for the CPU, which stands for the GPU."""
+    def __init__(self, device_type, dtype=None, enabled=True, cache_enabled=None):
+        if device_type == "cpu":
+            device_type, dtype = "cuda", dtype or torch.bfloat16
+        original(self, device_type, dtype=dtype, enabled=enabled, cache_enabled=cache_enabled)
+    return __init__
+
 
 @contextlib.contextmanager
 def gpu_ways():
-    """Lets Python code that asks for the kind of device take the way it takes on a GPU."""
+    """Lets Python code that asks for the kind of device take the way it takes on a GPU. Gives a function to be called again
+    when more libraries are imported."""
     import torch.cuda.amp.common as amp
     import torch.nn.functional as functional
     import torch.nn.utils.clip_grad as clip_grad
@@ -33,15 +45,24 @@ def gpu_ways():
     for owner in (foreach, clip_grad):
         replace(owner, "_has_foreach_support", lambda tensors, device: True)
         replace(owner, "_device_has_foreach_support", lambda device: True)
-    # Transformers looks at no values of tensors that it knows to have none.
-    replace(sys.modules.get("transformers.utils.import_utils"), "is_fake_tensor", lambda *_: False)
+
+    def of_imported():
+        # Transformers looks at no values of tensors that it knows to have none.
+        library = sys.modules.get("transformers.utils.import_utils")
+        if not any(owner is library for owner, _, _ in replaced):
+            replace(library, "is_fake_tensor", lambda *_: False)
+
+    of_imported()
+    for name, answer in autocast_questions().items():
+        replace(torch, name, answer)
+    replace(torch.amp.autocast_mode.autocast, "__init__", autocast_of_gpu(torch.amp.autocast_mode.autocast.__init__))
     # Functions written in Python shall be seen through: what they call is what counts.
     for name in ("has_torch_function", "has_torch_function_unary", "has_torch_function_variadic"):
         replace(functional, name, lambda *_: False)
     types = getattr(optimizers, "_foreach_supported_types", [])
     types.append(FakeTensor)
     try:
-        yield
+        yield of_imported
     finally:
         types.remove(FakeTensor)
         for owner, name, value in reversed(replaced):

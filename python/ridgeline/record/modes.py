@@ -2,9 +2,12 @@
 import contextlib
 
 import torch
-import torch.autograd as autograd
-from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack
+from torch._subclasses.fake_tensor import FakeTensor
+from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
+
+from .older_pytorch import around_backward, autocast_type, function_modes, safe_softmax
+from .unknown_sizes import INDEXED, SIZED_BY_VALUES, places, remember_marks, sized
 
 ATTENTION = "ridgeline::attention"
 
@@ -68,7 +71,7 @@ def plain_attention(query, key, value, mask, dropout, causal, scale, enable_gqa)
     scores = torch.matmul(query * root, key.transpose(-2, -1) * root)
     if mask is not None:
         scores.add_(mask)
-    weights = torch.ops.aten._safe_softmax(scores, -1)
+    weights = safe_softmax(scores)
     if dropout > 0:
         weights = torch.native_dropout(weights, dropout, True)[0]
     return torch.matmul(weights, value).to(kind)
@@ -97,6 +100,40 @@ WIDENED = {"softmax", "log_softmax", "layer_norm", "group_norm", "nll_loss", "nl
            "cosine_similarity", "logsumexp"}
 
 
+ELSEWHERE = ("cuda", "meta")  # devices that the CPU stands for
+IS_CUDA = torch.Tensor.is_cuda.__get__
+
+
+def copied(recorder, tensor, memo):
+    """copy.deepcopy of a tensor without values."""
+    if id(tensor) not in memo:
+        with torch.no_grad():
+            copy = tensor.clone()
+        if getattr(tensor, "_is_param", False):
+            copy = torch.nn.Parameter(copy, tensor.requires_grad)
+        memo[id(tensor)] = copy.requires_grad_(tensor.requires_grad) if tensor.is_leaf else copy
+    return memo[id(tensor)]
+
+
+def array(recorder, tensor, *_, **__):
+    return recorder.to_host(tensor.detach()).numpy()
+
+
+def on_host_now(recorder, tensor, *_, **__):
+    return tensor if tensor.requires_grad else recorder.to_host(tensor)
+
+
+# Methods that need values, or memory of the host, of a tensor on the GPU.
+WITHOUT_VALUES = {
+    "__deepcopy__": copied, "numpy": array, "__array__": array, "cpu": on_host_now,
+    "__format__": lambda recorder, tensor, spec: format(tensor.item() if tensor.dim() == 0 else str(tensor), spec),
+    "tolist": lambda recorder, tensor: recorder.to_host(tensor.detach()).tolist(),
+    "record_stream": lambda recorder, tensor, stream: None,
+    "pin_memory": lambda recorder, tensor, *_: tensor,
+    "is_pinned": lambda recorder, tensor, *_: False}
+HOST_ONLY = {"pin_memory", "is_pinned", "record_stream"}  # whatever the tensor, there is no GPU to do it
+
+
 class Functions(TorchFunctionMode):
     """What PyTorch's functions would do on a GPU, where they do something else on a CPU."""
 
@@ -105,16 +142,29 @@ class Functions(TorchFunctionMode):
         self.recorder, self.casts = recorder, {}
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
-        kwargs = kwargs or {}
+        kwargs, recorder = kwargs or {}, self.recorder
+        if recorder.inside or func is torch.device:
+            return func(*args, **kwargs)
         name = getattr(func, "__name__", "")
         if func is torch.Tensor.cuda:
-            return args[0]
+            return recorder.to_device(args[0])
+        if func == IS_CUDA and recorder.on_gpu(args[0]):
+            return True
+        if name in WITHOUT_VALUES and args and (recorder.is_ours(args[0]) or name in HOST_ONLY):
+            return WITHOUT_VALUES[name](recorder, *args, **kwargs)
+        said = False
         if name not in ("__get__", "__set__"):
+            before = args, kwargs
             args, kwargs = self.moved(args), {key: self.moved(value) for key, value in kwargs.items()}
-        lower = self.autocast_type()
+            said = any(new is not old for new, old in zip([*args, *kwargs.values()], [*before[0], *before[1].values()]))
+        lower = autocast_type()
         if lower is None:
             self.casts.clear()
-        if name == "scaled_dot_product_attention" and self.recorder.active:
+        else:
+            recorder.lowered(lower)
+        if said:
+            return recorder.asked_of_gpu(func, name, args, kwargs)
+        if name == "scaled_dot_product_attention" and recorder.active:
             return self.attention(lower, *args, **kwargs)
         if name == "cross_entropy_loss" and lower is not None:
             return self.cross_entropy(func, *args, **kwargs)
@@ -130,33 +180,19 @@ class Functions(TorchFunctionMode):
     @contextlib.contextmanager
     def during_backward(self):
         """Keeps this mode on while the autograd engine runs, since checkpointed segments are run again inside it."""
-        engine = autograd._engine_run_backward
-
-        def run(*args, **kwargs):
-            with contextlib.nullcontext() if self in _get_current_function_mode_stack() else self:
-                return engine(*args, **kwargs)
-
-        autograd._engine_run_backward = run
-        try:
+        with around_backward(lambda: contextlib.nullcontext() if self in function_modes() else self):
             yield
-        finally:
-            autograd._engine_run_backward = engine
-
-    @staticmethod
-    def autocast_type():
-        for device in ("cuda", "cpu"):
-            if torch.is_autocast_enabled(device):
-                return torch.get_autocast_dtype(device)
-        return None
 
     def moved(self, value):
-        """The same arguments with "cuda" for the CPU that stands for it."""
-        if isinstance(value, torch.device) and value.type == "cuda":
+        """The same arguments with the CPU for the GPU that it stands for; the very same where there is none."""
+        if isinstance(value, torch.device) and value.type in ELSEWHERE:
             return torch.device("cpu")
-        if isinstance(value, str) and (value == "cuda" or value.startswith("cuda:")):
+        if isinstance(value, str) and value.partition(":")[0] in ELSEWHERE:
             return "cpu"
         if type(value) in (tuple, list):
-            return type(value)(self.moved(item) for item in value)
+            moved = [self.moved(item) for item in value]
+            if any(new is not old for new, old in zip(moved, value)):
+                return type(value)(moved)
         return value
 
     def cast(self, value, kind):
@@ -198,29 +234,26 @@ class Calls(TorchDispatchMode):
         self.recorder = recorder
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        kwargs = kwargs or {}
-        recorder = self.recorder
-        if not recorder.active:
+        kwargs, recorder = kwargs or {}, self.recorder
+        if recorder.inside or not recorder.takes(args, kwargs, func):
             return func(*args, **kwargs)
         name = func._schema.name
         if name.startswith(("prim::", "profiler::")):  # questions about tensors, marks
-            return func(*args, **kwargs)
+            return recorder.run(func, args, kwargs)
         if name in ("aten::_local_scalar_dense", "aten::item", "aten::is_nonzero"):
-            tensor = args[0]
-            if recorder.on_host(tensor):
-                try:
-                    return func(*args, **kwargs)
-                except Exception:
-                    return 1.0 if tensor.is_floating_point() else 1
-            recorder.call(name, [tensor], [])
-            recorder.records.append({"record": "wait"})
-            if tensor.dtype == torch.bool:
-                return recorder.birth(tensor) in recorder.held
-            return 0.0 if tensor.is_floating_point() else 0
+            return self.scalar(func, name, args[0])
         if name == "aten::_grouped_mm":
             return self.grouped_products(func, *args, **kwargs)
+        if name in INDEXED:
+            args = (args[0], places(recorder, args[1]), *args[2:])
+        elif name in SIZED_BY_VALUES and isinstance(args[0], FakeTensor):
+            return sized(recorder, name, args, kwargs)
         # Kernels of the gradient scaler exist for GPUs only; they work in place.
-        out = args[0] if name.startswith("aten::_amp_") else func(*args, **kwargs)
+        if name.startswith("aten::_amp_"):
+            out = args[0] if func._schema.returns else None
+        else:
+            out = func(*args, **kwargs) if name in SIZED_BY_VALUES else recorder.run(func, args, kwargs)
+        remember_marks(recorder, name, args, out)
         values = dict(kwargs)
         ordered = []
         for position, argument in enumerate(func._schema.arguments):
@@ -231,9 +264,25 @@ class Calls(TorchDispatchMode):
             else:
                 ordered.append(argument.default_value if argument.has_default_value() else None)
         recorder.call(name, ordered, [out] if isinstance(out, torch.Tensor) else out)
-        if name == "aten::all":
+        if name == "aten::all" and recorder.active:
             recorder.held.add(recorder.birth(out))
         return out
+
+    def scalar(self, func, name, tensor):
+        """A value that the host asks for."""
+        recorder = self.recorder
+        if recorder.on_host(tensor):
+            try:
+                return func(tensor)
+            except Exception:
+                return 1.0 if tensor.is_floating_point() else 1
+        recorder.call(name, [tensor], [])
+        recorder.wait()
+        if recorder.has_value(tensor):
+            return func(tensor)
+        if tensor.dtype == torch.bool:
+            return recorder.birth(tensor) in recorder.held if recorder.active else False
+        return 0.0 if tensor.is_floating_point() else 0
 
     def grouped_products(self, func, a, b, offs=None, bias=None, out_dtype=None):
         """One kernel for bf16; for other types PyTorch reads the groups' ends on the host and multiplies one by one.
@@ -253,7 +302,7 @@ class Calls(TorchDispatchMode):
             recorder.call("aten::bmm", [a, b], [out])
             return out
         recorder.call("aten::_local_scalar_dense", [offs], [])
-        recorder.records.append({"record": "wait"})
+        recorder.wait()
 
         def part(tensor, dimension, group):
             size = tensor.shape[dimension] // groups

@@ -24,17 +24,27 @@ VIEWS = {"aten::view", "aten::_unsafe_view", "aten::t", "aten::transpose", "aten
          "aten::lift_fresh", "aten::is_same_size"}
 
 
+class Notes(dict):
+    """Texts, each once, in the order they came."""
+
+    def add(self, text):
+        self[text] = True
+
+
 class Recorder:
-    """One recording. `precision` is noted in the file: fp32, tf32, amp-fp16, amp-bf16 or bf16."""
+    """One recording of a function that makes a step. `precision` is noted in the file: fp32, tf32, amp-fp16, amp-bf16 or bf16."""
 
     def __init__(self, path, title="", precision=""):
         self.path, self.title, self.precision = path, title, precision
+        self.called = path  # what the message at the end names
         self.records, self.births, self.ids, self.watched = [], [], {}, {}
         self.active, self.phase, self.counted = False, "setup", {}
+        self.marked = {}  # by storage: which part of a mask is true
         self.held = set()  # storages of what .all() gave: questions whose answer is taken to be yes
         self.parameters, self.parameter_elements, self.samples, self.tokens = [], 0, 0, 0
         self.optimizer, self.mode, self.host_numbers = "", None, False
         self.modules = ModuleNames(self.records.append)
+        self.notes, self.inside = Notes(), 0  # calls of the recorder itself that are under way
 
     # ---- what a user calls -------------------------------------------------------------------------------------------
     @contextlib.contextmanager
@@ -84,6 +94,41 @@ class Recorder:
             for hook in hooks:
                 hook.remove()
 
+    # ---- where tensors lie; here, all on the GPU ----------------------------------------------------------------------
+    def takes(self, args, kwargs, func=None):
+        """Whether a call is the GPU's."""
+        return self.active
+
+    def is_ours(self, tensor):
+        """Whether it is a tensor that has no values because it stands for one on the GPU."""
+        return False
+
+    def on_gpu(self, tensor):
+        """Whether .is_cuda shall say so."""
+        return False
+
+    def has_value(self, tensor):
+        """Whether it is a tensor in host memory whose elements are there."""
+        return False
+
+    def stand_in(self, tensor):
+        return tensor
+
+    def run(self, func, args, kwargs):
+        return func(*args, **kwargs)
+
+    def to_device(self, tensor):
+        return tensor
+
+    def asked_of_gpu(self, func, name, args, kwargs):
+        return func(*args, **kwargs)
+
+    def lowered(self, kind):
+        """Autocast runs a function in this type."""
+
+    def wait(self):
+        self.records.append({"record": "wait"})
+
     # ---- phases ------------------------------------------------------------------------------------------------------
     def _backward_with_phase(self, backward):
         def wrapped(*args, **kwargs):
@@ -111,7 +156,7 @@ class Recorder:
         if "gradients" in what:
             for parameter in self.parameters:
                 if parameter.grad is not None:
-                    record = self.watched.get(self._key(parameter.grad))
+                    record = self.watched.get(self._key(self.stand_in(parameter.grad)))
                     if record is not None:
                         record[1]["category"] = "gradients"
         category = {"forward": "activations", "optimizer": "optimizer_state"}
@@ -154,6 +199,7 @@ class Recorder:
         return record["id"]
 
     def _death(self, key, identity):
+        self.marked.pop(key, None)
         entry = self.watched.get(key)
         if entry is not None and entry[1]["id"] == identity:
             del self.watched[key]
@@ -192,9 +238,12 @@ class Recorder:
                 return [float(item) if isinstance(item, float) else int(item) for item in value]
         return None
 
-    def call(self, name, inputs, outputs):
+    def _follow_phase(self, name, inputs):
         if self.phase == "clipping" and torch.is_grad_enabled():
             self.phase = "forward"  # of another micro-batch: gradients are clipped without recording a graph
+
+    def call(self, name, inputs, outputs):
+        self._follow_phase(name, inputs)
         if name in VIEWS:
             for tensor in inputs:
                 if isinstance(tensor, torch.Tensor):
@@ -232,7 +281,7 @@ class Recorder:
     def write(self):
         header = {"ridgeline": "op-trace", "version": VERSION, "producer": f"ridgeline_record, PyTorch {torch.__version__}",
                   "title": self.title, "precision": self.precision, "samples": self.samples, "tokens": self.tokens,
-                  "parameters": self.parameter_elements, "model_flops": 0, "optimizer": self.optimizer, "notes": []}
+                  "parameters": self.parameter_elements, "model_flops": 0, "optimizer": self.optimizer, "notes": list(self.notes)}
         text = "\n".join(json.dumps(record, separators=(",", ":")) for record in [header] + self.records) + "\n"
         if str(self.path).endswith(".gz"):
             with open(self.path, "wb") as raw, gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as file:
@@ -241,4 +290,4 @@ class Recorder:
             with open(self.path, "w") as file:
                 file.write(text)
         calls = sum(1 for record in self.records if record["record"] == "aten")
-        print(f"{self.path}: {calls} calls, {len(self.births)} storages", file=sys.stderr)
+        print(f"{self.called}: {calls} calls, {len(self.births)} storages", file=sys.stderr)
