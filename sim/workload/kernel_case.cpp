@@ -299,6 +299,13 @@ Builders builders_of_lists_and_images() {
          p.checked({e.vocabulary, e.hidden});
          return e;
        }},
+      {"index_put",
+       [](Parameters& p, DType t) -> Op {
+         Embedding e{true, t, p.size("tokens"), p.size("vocab"), p.size("hidden"), true};
+         p.checked({e.tokens, e.hidden});
+         p.checked({e.vocabulary, e.hidden});
+         return e;
+       }},
       {"embedding_backward",
        [](Parameters& p, DType t) -> Op {
          Embedding e{true, t, p.size("tokens"), p.size("vocab"), p.size("hidden")};

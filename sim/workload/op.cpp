@@ -41,7 +41,7 @@ struct Hasher {
   void operator()(const Reduction& op) const { hash << op.kind << op.type << op.rows << op.cols; }
   void operator()(const Dropout& op) const { hash << op.type << op.elements; }
   void operator()(const Embedding& op) const {
-    hash << op.backward << op.type << op.tokens << op.vocabulary << op.hidden;
+    hash << op.backward << op.type << op.tokens << op.vocabulary << op.hidden << op.accumulates;
   }
   void operator()(const Attention& op) const {
     hash << op.backend << op.backward << op.causal << op.dropout << op.type << op.batch << op.heads << op.kv_heads
@@ -154,7 +154,9 @@ struct Namer {
     }
   }
   std::string operator()(const Dropout&) const { return "native_dropout"; }
-  std::string operator()(const Embedding& op) const { return op.backward ? "embedding_dense_backward" : "embedding"; }
+  std::string operator()(const Embedding& op) const {
+    return op.accumulates ? "index_put" : op.backward ? "embedding_dense_backward" : "embedding";
+  }
   std::string operator()(const Attention& op) const {
     switch (op.backend) {
       case AttentionBackend::flash: return with_direction("flash_attention", op.backward);

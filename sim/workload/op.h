@@ -170,6 +170,8 @@ struct Embedding {
   bool backward = false;
   DType type = DType::fp32;
   std::int64_t tokens = 0, vocabulary = 0, hidden = 0;
+  bool accumulates =
+      false;  ///< backward: rows are added to a table that is there (index_put), which begins as no zeros
   bool operator==(const Embedding&) const = default;
 };
 

@@ -66,7 +66,7 @@ class RandomKernelCases {
       p["channels"] = dimension(1, 10);
       p["size"] = 2 * size(1, 7);
       p["channels_last"] = random_() % 2 == 0;
-    } else if (op.starts_with("embedding")) {
+    } else if (op.starts_with("embedding") || op.starts_with("index_")) {
       p["tokens"] = size(4, 16);
       p["vocab"] = size(6, 17);
       p["hidden"] = dimension(4, 13);

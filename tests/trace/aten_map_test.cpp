@@ -1,5 +1,6 @@
 // What a rule looks at besides the name of a dispatcher call: strides, places, types, lists, what is missing.
 #include "sim/trace/aten/aten_map.h"
+#include "sim/trace/aten/aten_call_of.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -174,6 +175,20 @@ TEST(AtenMap, EqualIndicesAreSortedBeforeTheyAreAddedAndNotWhereTheyAreStored) {
   const std::string added = described({"_index_put_impl_", {tensor({100, 8}), kNone, tensor({12, 8}), 1.0, 1.0}, ""});
   EXPECT_EQ(stored.find("sort"), stored.npos);
   EXPECT_NE(added.find("sort 1x12 int64"), added.npos);
+  EXPECT_NE(added.find("index_put 12 of 100x8 fp32"), added.npos);
+}
+
+TEST(AtenMap, IndicesThatAnotherCallSortedAreNotSortedAgain) {
+  AtenCall call = aten_call_of(Embedding{true, DType::bf16, 4096, 8, 768, true});
+  call.kernels = {{.name = "indexing_backward_kernel"}};
+  const auto ops = map_aten(call, {});
+  ASSERT_TRUE(ops.has_value() && ops->size() == 1);
+  EXPECT_EQ(ops->front().op, Op(Embedding{true, DType::bf16, 4096, 8, 768, true}));
+  call.kernels = {{.name = "DeviceRadixSortOnesweepKernel"}, {.name = "indexing_backward_kernel"}};
+  const auto all = map_aten(call, {});
+  ASSERT_TRUE(all.has_value());
+  EXPECT_TRUE(
+      std::any_of(all->begin(), all->end(), [](const MappedOp& o) { return std::holds_alternative<Sort>(o.op); }));
 }
 
 TEST(AtenMap, ACloneIsPackedWhereItSaysContiguousAndKeepsItsOrderWhereNot) {

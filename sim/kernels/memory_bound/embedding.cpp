@@ -136,6 +136,43 @@ void append_atomic_sum(const Embedding& op, const Geometry& shape, double rows_e
   launches.push_back(std::move(cast));
 }
 
+/// Terms of the row that gets most of them, indices being uniform: the mean, its spread of a Poisson distribution over
+/// `vocabulary` rows, and a term for their few.
+double longest_run(std::int64_t tokens, std::int64_t vocabulary) {
+  const double rows = static_cast<double>(vocabulary), mean = static_cast<double>(tokens) / rows;
+  const double longest = mean + std::sqrt(2.0 * mean * std::log(rows)) + std::log(rows) / 6.0;
+  return std::clamp(longest, 1.0, static_cast<double>(tokens));
+}
+
+/// index_put with accumulate, its indices sorted: a warp for each run of equal ones adds term after term to the row,
+/// which it reads and writes each time, so that the longest run decides. PyTorch 2.11's indexing_backward_kernel and
+/// its variants for rows of up to a warp's lanes and of one element.
+LoweredOp added_rows(const Embedding& op) {
+  constexpr std::int64_t kLanes = 32, kElementsOfThread = 4, kRunsOfBlock = 4;
+  const auto [elements, element, gradient_bytes, index_bytes, rows, row_bytes] = GradientSizes(op);
+  const bool single = op.hidden == 1, narrow = op.hidden <= kLanes;
+  const std::int64_t across = narrow ? 1 : ceil_div(op.hidden, kLanes * kElementsOfThread),
+                     down = ceil_div(op.tokens, kRunsOfBlock);
+  // Runs end at different times: together they are as much work as so many of the longest.
+  const double longest = longest_run(op.tokens, op.vocabulary),
+               runs = std::max(1.0, static_cast<double>(op.tokens) / longest / static_cast<double>(kRunsOfBlock));
+  KernelLaunch launch = memory_bound_launch(single   ? MemoryBoundKernel::index_put_single
+                                            : narrow ? MemoryBoundKernel::index_put_narrow
+                                                     : MemoryBoundKernel::index_put_rows,
+                                            "indexing_backward", TimeClass::elementwise, op.type,
+                                            {down, across, static_cast<int>(kLanes * kRunsOfBlock), 32},
+                                            {.elements = static_cast<double>(op.tokens * op.hidden),
+                                             .active_blocks = runs * static_cast<double>(across),
+                                             .iterations = longest});
+  launch.reads = {{0, gradient_bytes},
+                  {1, 2.0 * index_bytes, 2.0 * index_bytes * static_cast<double>(across)},
+                  {2, rows * row_bytes, gradient_bytes}};
+  launch.writes = {{2, rows * row_bytes, gradient_bytes}};
+  LoweredOp result;
+  result.launches.push_back(std::move(launch));
+  return result;
+}
+
 LoweredOp backward(const Embedding& op, const Gpu& gpu) {
   constexpr std::int64_t kMostUnsorted = 3072;
   constexpr std::int64_t kRowsPerPartial = 10;
@@ -204,6 +241,7 @@ LoweredOp backward(const Embedding& op, const Gpu& gpu) {
 LoweredOp lower_embedding(const Embedding& op, const Gpu& gpu, const Software& software) {
   if (op.tokens < 1 || op.vocabulary < 1 || op.hidden < 1)
     throw std::invalid_argument("an embedding needs tokens, a vocabulary and a width");
+  if (op.accumulates) return added_rows(op);
   return op.backward ? backward(op, gpu) : gather(op, gpu, software.gathers_by_vectors);
 }
 

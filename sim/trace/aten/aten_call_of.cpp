@@ -192,6 +192,12 @@ struct CallOf {
   void operator()(const Dropout& op) { named("aten::native_dropout"), add({tensor(op.type, {op.elements}), 0.1, 1.0}); }
   void operator()(const Embedding& op) {
     const AtenTensor indices = tensor(DType::int64, {op.tokens});
+    if (op.accumulates) {
+      named("aten::_index_put_impl_");
+      add({tensor(op.type, {op.vocabulary, op.hidden}), TensorList{indices}, tensor(op.type, {op.tokens, op.hidden}),
+           1.0, 0.0});
+      return;
+    }
     named(op.backward ? "aten::embedding_dense_backward" : "aten::embedding");
     if (op.backward) add({tensor(op.type, {op.tokens, op.hidden}), indices, number(op.vocabulary), -1.0, 0.0});
     else add({tensor(op.type, {op.vocabulary, op.hidden}), indices, -1.0, 0.0, 0.0});

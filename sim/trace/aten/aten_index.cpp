@@ -79,15 +79,26 @@ MappedOps index_put(const AtenCall& call, const MapContext&) {
   const std::int64_t rows = std::max<std::int64_t>(1, x->sizes.empty() ? 1 : x->sizes.front()),
                      keys = std::max<std::int64_t>(1, elements / row_elements(*x));
   const AtenTensor indices = fresh(DType::int64, {keys});
+  const std::int64_t row = std::max<std::int64_t>(1, elements / keys);
+  const MappedOp added{
+      Embedding{
+          .backward = true, .type = x->type, .tokens = keys, .vocabulary = rows, .hidden = row, .accumulates = true},
+      {values->elements() == elements ? *values : stored, indices},
+      {*x},
+      HostClass::pointwise,
+      HostClass::pointwise_backward};
+  const auto sorts = [](const MeasuredKernel& kernel) { return kernel.name.find("ort") != kernel.name.npos; };
+  if (!call.kernels.empty() && std::none_of(call.kernels.begin(), call.kernels.end(), sorts))
+    return one(added);  // sorted by a call of its own
   // Negative indices go around, the index is scaled to a place, and scaled back before the sort.
   std::vector<MappedOp> ops;
-  for (int i = 0; i < 3; ++i) ops.push_back(pointwise_op(P::scale, {&indices}, indices));
+  for (int k = 0; k < 3; ++k) ops.push_back(pointwise_op(P::scale, {&indices}, indices));
   ops.push_back({Sort{DType::int64, 1, keys, 0, bits_below(rows)},
                  {indices},
                  {indices, indices},
                  HostClass::pointwise,
                  HostClass::pointwise_backward});
-  ops.push_back(pointwise_op(P::index, {&stored, &stored}, stored));
+  ops.push_back(added);
   return ops;
 }
 

@@ -115,6 +115,7 @@ struct Fields {
   static void visit(O& op, V&& v) {
     v("backward", op.backward), v("type", op.type), v("tokens", op.tokens);
     v("vocabulary", op.vocabulary), v("hidden", op.hidden);
+    v.unless("accumulates", op.accumulates, false);
   }
   template <typename O, typename V>
   requires std::same_as<std::remove_const_t<O>, Attention>

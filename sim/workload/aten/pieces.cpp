@@ -88,7 +88,13 @@ struct RowsBackward final : Node {
     out[0] = full(eager, sizes, in[0].type);
     const Tensor sorted = eager.empty(places.sizes, DType::int64), order = eager.empty(places.sizes, DType::int64);
     eager.recorder.op(Sort{DType::int64, 1, places.elements(), 0, 0}, {&places}, {&sorted, &order});
-    pointwise(eager, PointwiseFunction::index, {&in[0], &places}, in[0]);
+    const Embedding added{.backward = true,
+                          .type = in[0].type,
+                          .tokens = places.elements(),
+                          .vocabulary = sizes[0],
+                          .hidden = sizes.product() / sizes[0],
+                          .accumulates = true};
+    eager.recorder.op(added, {&in[0], &places}, {&out[0]});
   }
   void release() override { index.release(); }
 };
