@@ -39,7 +39,10 @@ class SignalsPassedOn {
   SignalsPassedOn() {
     struct sigaction action {};
     action.sa_handler = pass_on;
-    for (std::size_t i = 0; i < kEnding.size(); ++i) ::sigaction(kEnding[i], &action, &before_[i]);
+    for (std::size_t i = 0; i < kEnding.size(); ++i) {
+      ::sigaction(kEnding[i], nullptr, &before_[i]);
+      if (before_[i].sa_handler != SIG_IGN) ::sigaction(kEnding[i], &action, nullptr);  // as nohup asks
+    }
   }
   ~SignalsPassedOn() {
     running_child = 0;

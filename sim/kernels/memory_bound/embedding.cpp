@@ -136,8 +136,10 @@ void append_atomic_sum(const Embedding& op, const Geometry& shape, double rows_e
   launches.push_back(std::move(cast));
 }
 
-/// Terms of the row that gets most of them, indices being uniform: the mean, its spread of a Poisson distribution over
-/// `vocabulary` rows, and a term for their few.
+/// Terms of the row that gets most of them, indices being uniform: the mean of a Poisson distribution, how far the
+/// largest of `vocabulary` draws of a normal one lies above it, and for its longer tail ln(vocabulary)/6, the next term
+/// of the expansion of Chernoff's bound, m·h(x/m) = ln(vocabulary) with h(u) = (1 + u)·ln(1 + u) - u, halved by what
+/// the bound lies above the mean of the largest.
 double longest_run(std::int64_t tokens, std::int64_t vocabulary) {
   const double rows = static_cast<double>(vocabulary), mean = static_cast<double>(tokens) / rows;
   const double longest = mean + std::sqrt(2.0 * mean * std::log(rows)) + std::log(rows) / 6.0;
@@ -241,6 +243,8 @@ LoweredOp backward(const Embedding& op, const Gpu& gpu) {
 LoweredOp lower_embedding(const Embedding& op, const Gpu& gpu, const Software& software) {
   if (op.tokens < 1 || op.vocabulary < 1 || op.hidden < 1)
     throw std::invalid_argument("an embedding needs tokens, a vocabulary and a width");
+  if (op.accumulates && !op.backward)
+    throw std::invalid_argument("rows are added to a table in the backward pass alone");
   if (op.accumulates) return added_rows(op);
   return op.backward ? backward(op, gpu) : gather(op, gpu, software.gathers_by_vectors);
 }

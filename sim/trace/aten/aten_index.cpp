@@ -87,7 +87,9 @@ MappedOps index_put(const AtenCall& call, const MapContext&) {
       {*x},
       HostClass::pointwise,
       HostClass::pointwise_backward};
-  const auto sorts = [](const MeasuredKernel& kernel) { return kernel.name.find("ort") != kernel.name.npos; };
+  const auto sorts = [](const MeasuredKernel& kernel) {
+    return kernel.name.find("Sort") != kernel.name.npos || kernel.name.find("sort") != kernel.name.npos;
+  };
   if (!call.kernels.empty() && std::none_of(call.kernels.begin(), call.kernels.end(), sorts))
     return one(added);  // sorted by a call of its own
   // Negative indices go around, the index is scaled to a place, and scaled back before the sort.
