@@ -4,7 +4,9 @@
 measurements/h200/compile/steps.jsonl.gz says what forward, backward, clipping, optimizer and zeroing cost the host in ten
 steps of 39 to 393 parameter tensors, compile/sequences what their compiled graphs launch. Each part is a sum of a fixed
 cost and costs for each tensor, generated kernel or library call; least squares of relative errors, divided by the scale
-that the file states. Costs of eager operations and nodes are those of data/laws/host_classes.yaml, of the wrappers of
+that the file states. Compiled graphs were timed in host/compiled.jsonl.gz too, with the speed of the host beside each.
+Hosts differ in more than their speed, so those that are not held out and the ten weigh the same; large errors, which a
+busy neighbour makes, count by their size instead of its square. Costs of eager operations and nodes are those of data/laws/host_classes.yaml, of the wrappers of
 several GPUs those of data/laws/wrappers.yaml, both of which ridgeline_fit makes. Without options the numbers are written
 into the file; --check fails unless they are what the steps make of them. The held-out steps beside them say how well the
 sums hold.
@@ -17,11 +19,12 @@ import re
 import statistics
 import sys
 
-from least_squares import relative_fit
+from least_squares import relative_fit, robust_relative_fit
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 HOST = ROOT / "hw/hosts/default.yaml"
 COMPILED = ROOT / "measurements/h200/compile"
+TIMED = ROOT / "measurements/h200/host/compiled.jsonl.gz"
 TABLES = [ROOT / "data/laws" / name for name in ("host_classes.yaml", "wrappers.yaml")]
 
 
@@ -66,18 +69,45 @@ def systems(all_steps):
     yield ("per_parameter_zero_grad",), [(s["tensors"],) for s in all_steps], [s["us"]["zero_grad"] for s in all_steps]
 
 
+COMPILED_COSTS = ("compiled_forward", "compiled_backward", "generated_kernel", "per_parameter_compiled_forward",
+                  "per_parameter_compiled_backward")
+
+
+def compiled_row(phase, launched, count):
+    """A launch of generated code costs the same whether its kernel is generated or the library's: no difference is seen
+    that is larger than its uncertainty."""
+    forward = int(phase == "forward")
+    return forward, 1 - forward, launched, count * forward, count * (1 - forward)
+
+
 def compiled_system(all_steps):
-    """A launch of generated code costs the same whether its kernel is generated or the library's: the steps do not tell
-    them apart, as both grow with the layers."""
-    names = ("compiled_forward", "compiled_backward", "generated_kernel", "per_parameter_compiled_forward",
-             "per_parameter_compiled_backward")
     rows, values = [], []
     for step in all_steps:
-        for phase, forward in (("forward", 1), ("backward", 0)):
-            count = step["tensors"]
-            rows.append((forward, 1 - forward, launches(step, phase), count * forward, count * (1 - forward)))
+        for phase in ("forward", "backward"):
+            rows.append(compiled_row(phase, launches(step, phase), step["tensors"]))
             values.append(step["us"][phase])
-    return names, rows, values
+    return rows, values
+
+
+def timed_system(heldout):
+    """Compiled steps timed with their host's speed; steps in which the host waits for the GPU say nothing."""
+    rows, values, weights = [], [], []
+    with gzip.open(TIMED, "rt") as file:
+        for step in map(json.loads, file):
+            if step["heldout"] != heldout or step["gpu_ms"] > 0.8 * sum(step["host_ms"].values()):
+                continue
+            for phase in ("forward", "backward"):
+                rows.append(compiled_row(phase, step["launches"][phase], step["parameter_tensors"]))
+                values.append(1000 * step["host_ms"][phase] / step["scale"])
+                weights.append(1.0 if step["quiet"] >= 3 else 0.5)
+    return rows, values, weights
+
+
+def compiled_costs(fitted):
+    rows, values = compiled_system(fitted)
+    timed_rows, timed_values, weights = timed_system(heldout=False)
+    each = sum(weights) / len(rows)
+    return robust_relative_fit(rows + timed_rows, values + timed_values, [each] * len(rows) + weights)
 
 
 def costs_of(table):
@@ -96,14 +126,21 @@ def main():
     fitted, held_out = steps("steps.jsonl.gz", scale), steps("heldout.jsonl.gz", scale)
     others = {names: (rows, values) for names, rows, values in systems(held_out)}
     wrong = []
-    for names, rows, values in [*systems(fitted), compiled_system(fitted)]:
-        found, deviations, errors = relative_fit(rows, values)
-        print(f"{', '.join(names)}: {len(values)} parts, mean error {100 * statistics.mean(map(abs, errors)):.1f} %")
+    for names, rows, values in [*systems(fitted), (COMPILED_COSTS, [], [])]:
+        if names == COMPILED_COSTS:
+            found, deviations, errors = compiled_costs(fitted)
+        else:
+            found, deviations, errors = relative_fit(rows, values)
+        print(f"{', '.join(names)}: {len(errors)} parts, mean error {100 * statistics.mean(map(abs, errors)):.1f} %")
         if names in others:
             ratios = [value / sum(a * b for a, b in zip(found, row)) for row, value in zip(*others[names])]
             print(f"  held out: {len(ratios)} parts took {statistics.median(ratios):.2f} times as long on a slower host")
         costs = list(zip(names, found, deviations))
-        if "generated_kernel" in names:
+        if names == COMPILED_COSTS:
+            unseen, times, _ = timed_system(heldout=True)
+            off = [sum(a * b for a, b in zip(found, row)) / value - 1 for row, value in zip(unseen, times)]
+            print(f"  held out: {len(off)} parts, error {100 * statistics.median(map(abs, off)):.1f} % at the median, "
+                  f"{100 * statistics.mean(map(abs, off)):.1f} % on average")
             costs.append(("compiled_call", found[2], deviations[2]))
         for name, cost, deviation in costs:
             pattern = re.compile(rf"(\n  {name}: {{value: )([0-9.]+)( us)")

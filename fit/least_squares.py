@@ -33,3 +33,17 @@ def relative_fit(rows, values):
     free = len(values) - size
     scatter = math.sqrt(sum(e * e for e in errors) / free) if free > 0 else 0.0
     return found, [100 * scatter * s / abs(x) for s, x in zip(spreads(matrix), found)], errors
+
+
+def robust_relative_fit(rows, values, weights, floor=0.05):
+    """The same with weights, where relative errors beyond `floor` count by their size instead of its square."""
+    size = len(rows[0])
+    scaled = [[x / value for x in row] for row, value in zip(rows, values)]
+    now = list(weights)
+    for _ in range(60):
+        matrix = [[sum(w * row[i] * row[k] for w, row in zip(now, scaled)) for k in range(size)] for i in range(size)]
+        found = solve(matrix, [sum(w * row[i] for w, row in zip(now, scaled)) for i in range(size)])
+        errors = [sum(a * b for a, b in zip(found, row)) - 1 for row in scaled]
+        now = [w / max(abs(e), floor) for w, e in zip(weights, errors)]
+    scatter = math.sqrt(sum(w * e * e for w, e in zip(now, errors)) / (len(values) - size))
+    return found, [100 * scatter * s / abs(x) for s, x in zip(spreads(matrix), found)], errors
