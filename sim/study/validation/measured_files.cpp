@@ -48,6 +48,7 @@ constexpr std::string_view kKinds[] = {"kernels",
                                        "overlaps",
                                        "parallel-steps",
                                        "host-steps",
+                                       "compiled-host",
                                        "networks",
                                        "published-training",
                                        "split-training"};
