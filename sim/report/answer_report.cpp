@@ -107,6 +107,7 @@ std::string answer_timeline(const StepRun& run) {
                        .memory = memory,
                        .optimizer = scenario.recorded ? "Optimizer" : class_of(scenario.training.optimizer.kind),
                        .pipeline = run.pipeline() != nullptr ? &run.pipeline()->timeline() : nullptr,
+                       .cuda = scenario.software.cuda,
                        .block = scenario.recorded ? "" : block_of(scenario.model.family)});
 }
 

@@ -53,7 +53,8 @@ class TimelineReplay : public testing::TestWithParam<Question> {
                                           .gpu = scenario.gpu,
                                           .host = scenario.host,
                                           .memory = {},
-                                          .optimizer = "AdamW"});
+                                          .optimizer = "AdamW",
+                                          .cuda = scenario.software.cuda});
   }
 };
 
@@ -99,6 +100,20 @@ std::set<std::string> names_of(const std::string& file) {
   }
   return names;
 }
+
+class TimelineOfOtherSoftware : public TimelineReplay {};
+
+TEST_P(TimelineOfOtherSoftware, IsReplayedWithTheReleaseWhoseToolkitItNames) {
+  write(scenario());
+  ScenarioSource source;
+  source.file = file_.string();
+  source.overrides = {{"hardware", "nvidia-h200-sxm-141gb", ""}};
+  EXPECT_EQ(load_scenario(source).software.cuda, 12.1);
+}
+
+INSTANTIATE_TEST_SUITE_P(Releases, TimelineOfOtherSoftware,
+                         testing::Values(Question{"gpt2", "amp-bf16", "fused",
+                                                  "}, software: pytorch-2.1, allocator: {expandable_segments: false"}));
 
 class TimelineNames : public TimelineReplay {};
 

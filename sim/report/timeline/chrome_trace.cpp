@@ -30,6 +30,12 @@ struct WrittenOp {
   std::string arguments;  ///< members of an object
 };
 
+/// 12.4 → 12040, as the runtime counts.
+std::int64_t runtime_version(double cuda) {
+  const std::int64_t tenths = std::llround(10.0 * cuda);
+  return tenths / 10 * 1000 + tenths % 10 * 10;
+}
+
 class Writer {
  public:
   explicit Writer(const ChromeTraceInput& input)
@@ -49,6 +55,7 @@ class Writer {
     {
       JsonObject trace(out_);
       trace.add("schemaVersion", 1);
+      if (in_.cuda > 0.0) trace.add("cuda_runtime_version", runtime_version(in_.cuda));
       trace.add_with("deviceProperties", [&](TextBuffer& list) {
         list.add('[');
         add_device(list, in_.gpu, kDevice);
