@@ -48,7 +48,7 @@ def host_row():
     values = re.findall(r"^ *(\w+): {value: ([\d.]+)", text, re.M)
     scale = float(re.search(r"\nscale: {value: ([0-9.]+)", text)[1])
     steps = host_costs.steps("steps.jsonl.gz", scale)
-    made = {name for names, _, _ in [*host_costs.systems(steps), host_costs.compiled_system(steps)] for name in names}
+    made = {name for names in [*(s[0] for s in host_costs.systems(steps)), host_costs.COMPILED_COSTS] for name in names}
     made.add("compiled_call")
     tables = [(len(host_costs.costs_of(table)), table.name) for table in host_costs.TABLES]
     rest = len(values) - len(made) - sum(count for count, _ in tables)
