@@ -16,7 +16,10 @@ target_include_directories(ridgeline_library
 target_link_libraries(ridgeline_library PRIVATE ridgeline_report)
 target_compile_features(ridgeline_library PUBLIC cxx_std_20)
 # No name of a library linked in is seen from outside, and none that is not used is loaded (MPI).
-target_link_options(ridgeline_library PRIVATE LINKER:--exclude-libs,ALL LINKER:--as-needed LINKER:--no-undefined)
+target_link_options(ridgeline_library PRIVATE LINKER:--exclude-libs,ALL LINKER:--as-needed)
+if(NOT RIDGELINE_SANITIZE)  # a sanitizer's functions come from the program that loads it
+  target_link_options(ridgeline_library PRIVATE LINKER:--no-undefined)
+endif()
 set_target_properties(ridgeline_library PROPERTIES OUTPUT_NAME ridgeline EXPORT_NAME ridgeline LINKER_LANGUAGE CXX
   VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
 
