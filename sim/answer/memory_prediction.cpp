@@ -22,6 +22,7 @@ TraceKey trace_key_of(const Scenario& s) {
   if (compiled && s.training.attention == AttentionRequest::sdpa && s.model.family == ModelFamily::bert &&
       s.model.attention_dropout > 0.0)
     key.attention = AttentionChoice::math;
+  key.training.parallel.compiled = compiled && s.training.parallel.several();
   key.training.mask_given = compiled && s.model.family != ModelFamily::gpt2;
   return key;
 }
@@ -115,6 +116,21 @@ MemoryPrediction predict_memory(const StepProgram& program, MemoryOptions option
   return m;
 }
 
+void look_at_fullest_device(StepProgram& program, const Scenario& s) {
+  MemoryOptions options = memory_options(s);
+  options.capacity = kNoEnd;
+  std::int64_t most = -1;
+  std::uint8_t fullest = 0;
+  for (std::uint8_t device = 0; device < s.training.parallel.split; ++device) {
+    program.device = device;
+    const std::int64_t reserved = run_memory(program, options).peak_reserved;
+    if (reserved <= most) continue;
+    most = reserved;
+    fullest = device;
+  }
+  program.device = fullest;
+}
+
 RoomyMemory run_roomy_memory(const StepProgram& program, const Scenario& s) {
   MemoryOptions options = memory_options(s);
   options.capacity = kNoEnd;
@@ -123,7 +139,7 @@ RoomyMemory run_roomy_memory(const StepProgram& program, const Scenario& s) {
 }
 
 std::uint64_t hash_of_allocations(const StepProgram& program) {
-  std::uint64_t hash = program.storages.size();
+  std::uint64_t hash = program.storages.size() ^ (program.device ? std::uint64_t{1} + *program.device : 0) << 56;
   const auto add = [&](std::uint64_t value) {
     hash = (hash ^ value) * 0x9e3779b97f4a7c15u;
     hash ^= hash >> 29;

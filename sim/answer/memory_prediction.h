@@ -95,6 +95,8 @@ struct RoomyMemory {
   MemoryPrediction prediction;
   std::int64_t most_reserved = 0;  ///< in any step, the first included
 };
+/// Of a program over several devices of one process: `program.device` becomes the one with most reserved memory.
+void look_at_fullest_device(StepProgram& program, const Scenario& scenario);
 RoomyMemory run_roomy_memory(const StepProgram& program, const Scenario& scenario);
 /// Equal for programs of one trace whose allocations are the same.
 std::uint64_t hash_of_allocations(const StepProgram& program);

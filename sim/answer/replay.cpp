@@ -171,7 +171,8 @@ trace::Replayable replayable_of(const Scenario& s, std::string_view engine) {
   trace::Replayable recorded = workload.file->made_for([&](const trace::RecordedGpu&) {
     const Gpu& on = workload.recorded_on ? *workload.recorded_on : s.gpu;
     return trace::RecordedDevice{on.dram.bandwidth.value() * on.dram.read_efficiency, on.launch.kernel_fixed.value(),
-                                 carried_bytes(on, s.gpu, s.software, std::string(engine)), runs_recorded_library(s)};
+                                 carried_bytes(on, s.gpu, s.software, std::string(engine)), runs_recorded_library(s),
+                                 s.cluster.has_value()};
   });
   if (recorded.recorded.empty()) describe_calls(recorded);
   OpTrace& trace = recorded.recording.trace;

@@ -116,6 +116,7 @@ const StepProgram& StepRun::program() const {
     go_on();
     StepProgram made = make_program(made_of, shared_kernels()->ops);
     name_collectives(made, scenario_);
+    if (scenario_.training.parallel.split > 1) look_at_fullest_device(made, scenario_);
     return made;
   });
 }

@@ -12,8 +12,8 @@ namespace {
 
 /// As the kernels of NCCL are named.
 std::string_view kernel_word(CollectiveKind kind) {
-  constexpr std::array<std::string_view, 8> kWords{"AllReduce", "AllGather", "ReduceScatter", "Broadcast",
-                                                   "Reduce",    "SendRecv",  "SendRecv",      "AllReduce"};
+  constexpr std::array<std::string_view, 9> kWords{"AllReduce", "AllGather", "ReduceScatter", "Broadcast", "Reduce",
+                                                   "SendRecv",  "SendRecv",  "AllReduce",     "PeerCopy"};
   return kWords[static_cast<std::size_t>(kind)];
 }
 

@@ -169,13 +169,10 @@ class Runner {
   bool play_once(std::uint32_t begin, std::uint32_t end) {
     for (std::uint32_t i = begin; i < end && events_left_ != 0; ++i) {
       const Action& action = program_.actions[i];
-      if (action.kind == Action::Kind::allocate) {
-        if (!allocate(action, i)) return false;
-      } else if (action.kind == Action::Kind::free) {
-        release(action, i);
-      } else {
-        continue;
-      }
+      if (action.kind != Action::Kind::allocate && action.kind != Action::Kind::free) continue;
+      if (program_.device && program_.storages[action.index].stream != *program_.device) continue;
+      if (action.kind == Action::Kind::free) release(action, i);
+      else if (!allocate(action, i)) return false;
       --events_left_;
       if (sampling_) {
         const PoolStatistics& all = allocator_.statistics().all;

@@ -99,6 +99,7 @@ double sent_between_nodes(const Collective& collective, const Placement& at) {
     case CollectiveKind::broadcast:
     case CollectiveKind::reduce:
     case CollectiveKind::send_recv:
+    case CollectiveKind::peer_copy:
     case CollectiveKind::barrier: break;
   }
   return bytes;
@@ -123,6 +124,7 @@ double wire_bytes(CollectiveKind kind, int ranks, double bytes) {
     case CollectiveKind::broadcast:
     case CollectiveKind::reduce:
     case CollectiveKind::send_recv:
+    case CollectiveKind::peer_copy:
     case CollectiveKind::barrier: break;
   }
   return bytes;

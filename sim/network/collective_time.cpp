@@ -7,6 +7,7 @@
 
 #include "sim/network/collective_law.h"
 #include "sim/network/collective_range.h"
+#include "sim/network/copy_time.h"
 #include "sim/network/group_links.h"
 #include "sim/network/nccl_choice.h"
 #include "sim/network/network_constants.h"
@@ -29,7 +30,8 @@ Bytes dram_bytes(const Collective& collective, int ranks, double wire) {
     case CollectiveKind::all_to_all: return Bytes{2.0 * bytes + wire};
     case CollectiveKind::broadcast:
     case CollectiveKind::send_recv:
-    case CollectiveKind::barrier: break;
+    case CollectiveKind::barrier:
+    case CollectiveKind::peer_copy: break;
   }
   return Bytes{2.0 * wire};
 }
@@ -94,6 +96,15 @@ CollectiveTime collective_time(const Cluster& cluster, const Gpu& gpu, const Col
     result.call = result.time + microseconds(constants.call_us);
     return result;
   }
+  if (one.kind == CollectiveKind::peer_copy) {
+    const Bytes bytes{static_cast<double>(one.bytes)};
+    result.limiter = CollectiveLimiter::links;
+    result.time = result.call = copy_time(cluster, gpu, CopyRoute::peer, bytes);
+    result.low = result.high = result.time;
+    result.wire = result.dram = bytes;
+    result.bus = bytes / result.time;
+    return result;
+  }
   const bool pair = one.kind == CollectiveKind::send_recv;
   const GroupLinks links = pair ? pair_links(cluster, placement) : group_links(cluster, placement);
   const NcclChoice choice = nccl_choice(cluster, placement, links, one);
@@ -118,6 +129,7 @@ CollectiveTime collective_time(const Cluster& cluster, const Gpu& gpu, const Col
 
 std::string nccl_kernel_name(const Collective& collective, const CollectiveTime& time) {
   constexpr std::string_view kArguments = "(ncclDevKernelArgsStorage<4096ul>)";
+  if (collective.kind == CollectiveKind::peer_copy) return "Memcpy PtoP (Device -> Device)";
   if (time.algorithm == NcclAlgorithm::direct) return fmt::format("ncclDevKernel_SendRecv{}", kArguments);
   std::string_view function;
   bool adds = false;
@@ -129,6 +141,7 @@ std::string nccl_kernel_name(const Collective& collective, const CollectiveTime&
     case CollectiveKind::all_gather: function = "AllGather"; break;
     case CollectiveKind::broadcast: function = "Broadcast"; break;
     case CollectiveKind::all_to_all:
+    case CollectiveKind::peer_copy:
     case CollectiveKind::send_recv: function = "SendRecv"; break;
   }
   std::string type;

@@ -165,6 +165,7 @@ int ring_steps(CollectiveKind kind, int ranks) {
     case CollectiveKind::all_reduce:
     case CollectiveKind::barrier: return 2 * (ranks - 1);
     case CollectiveKind::send_recv:
+    case CollectiveKind::peer_copy:
     case CollectiveKind::all_to_all: return 1;
     case CollectiveKind::all_gather:
     case CollectiveKind::reduce_scatter:

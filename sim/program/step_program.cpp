@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cmath>
+#include <map>
 #include <optional>
 #include <stdexcept>
 #include <variant>
@@ -117,12 +118,13 @@ class Assembler {
     const auto thread = static_cast<std::size_t>(call.phase == Phase::backward ? Thread::autograd : Thread::main);
     const bool large = gpu_.architecture == Architecture::hopper || gpu_.architecture == Architecture::blackwell;
     const Bytes workspace = large ? software_.cublas_workspace_hopper : software_.cublas_workspace;
-    if (!has_workspace_[thread]) allocate(std::llround(workspace.value()), Category::workspaces, call, index);
-    has_workspace_[thread] = true;
+    Workspaces& held = workspaces_[call.stream];
+    if (!held.product[thread]) allocate(std::llround(workspace.value()), Category::workspaces, call, index);
+    held.product[thread] = true;
     if (!matmul.bias || !software_.addmm_fuses_bias) return;
-    if (!has_light_workspace_[thread])
+    if (!held.light[thread])
       allocate(std::llround(software_.cublaslt_workspace.value()), Category::workspaces, call, index);
-    has_light_workspace_[thread] = true;
+    held.light[thread] = true;
   }
 
   void allocate(std::int64_t bytes, Category category, const Call& call, std::uint32_t index) {
@@ -167,7 +169,11 @@ class Assembler {
   std::vector<Lowered> lowered_;
   StepProgram program_;
   std::uint32_t next_call_ = 0;
-  std::array<bool, 2> has_workspace_{}, has_light_workspace_{};
+  /// Of a stream, by thread.
+  struct Workspaces {
+    std::array<bool, 2> product{}, light{};
+  };
+  std::map<std::uint8_t, Workspaces> workspaces_;
 };
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -56,6 +57,8 @@ struct StepProgram {
   std::vector<RepeatedActions> repeats;     ///< in order, at most one a step
   std::vector<StepRange> stage_actions;     ///< of a rank of a pipeline: of each action of its steady step
   std::vector<std::uint32_t> approximated;  ///< entries of `trace->ops` without a rule of their own
+  /// Where streams are devices of one process: the one whose memory is looked at; none: all streams are of one device.
+  std::optional<std::uint8_t> device;
 
   /// More than the default one.
   [[nodiscard]] bool has_streams() const { return trace != nullptr && !trace->streams.empty(); }

@@ -15,12 +15,13 @@ using config::Value;
 template <typename Enum>
 using Choice = std::pair<std::string_view, Enum>;
 
-constexpr std::array<Choice<DataStrategy>, 6> kStrategies{{{"ddp", DataStrategy::ddp},
+constexpr std::array<Choice<DataStrategy>, 7> kStrategies{{{"ddp", DataStrategy::ddp},
                                                            {"zero1", DataStrategy::zero1},
                                                            {"zero2", DataStrategy::zero2},
                                                            {"fsdp", DataStrategy::fsdp},
                                                            {"fsdp1", DataStrategy::fsdp1},
-                                                           {"hsdp", DataStrategy::hsdp}}};
+                                                           {"hsdp", DataStrategy::hsdp},
+                                                           {"dataparallel", DataStrategy::dataparallel}}};
 constexpr std::array<Choice<GradientCompression>, 3> kCompressions{
     {{"none", GradientCompression::none}, {"fp16", GradientCompression::fp16}, {"bf16", GradientCompression::bf16}}};
 constexpr std::array<Choice<DType>, 3> kTypes{{{"fp32", DType::fp32}, {"fp16", DType::fp16}, {"bf16", DType::bf16}}};
@@ -62,7 +63,7 @@ ReshardAfterForward read_reshard(const Value& value, std::int64_t ranks) {
 
 /// Ways of splitting a network that have a key, but no model yet.
 void refuse(const Mapping& mapping) {
-  for (const std::string_view key : {"context", "expert", "split"}) {
+  for (const std::string_view key : {"context", "expert"}) {
     const Value value = mapping[key];
     if (value.exists() && value.integer({1, 1 << 20}) != 1)
       value.fail(
@@ -70,13 +71,42 @@ void refuse(const Mapping& mapping) {
                       "pipeline)",
                       value.integer()));
   }
-  if (mapping.has("pieces")) mapping["pieces"].fail("goes with split: the devices of one process");
 }
 
 std::string size_of(const Cluster& cluster) {
   const std::int64_t gpus = cluster.all_gpus();
   return fmt::format("{} has {} GPU{}", cluster.title.empty() ? "the cluster" : cluster.title, gpus,
                      gpus == 1 ? "" : "s");
+}
+
+/// Devices of one process, each with some of the layers.
+void read_split(const Mapping& mapping, const Cluster& cluster, ParallelDescription& result) {
+  result.split = mapping["split"].integer({1, 1 << 10}, 1);
+  if (result.split > cluster.gpus)
+    mapping["split"].fail(fmt::format("{} devices of one process, but a node has {}", result.split, cluster.gpus));
+  if (result.split == 1) {
+    if (mapping.has("pieces")) mapping["pieces"].fail("goes with split: the devices of one process");
+    return;
+  }
+  result.pieces = mapping["pieces"].integer({1, 1 << 20}, 1);
+  for (const std::string_view key : {"data", "tensor", "pipeline"})
+    if (mapping.has(key) && mapping[key].integer({1, 1 << 20}) != 1)
+      mapping[key].fail("one process with its layers on several devices (split) goes with no other ranks");
+  for (const std::string_view key : {"strategy", "framework"})
+    if (mapping.has(key)) mapping[key].fail("goes with ranks; split is one process");
+}
+
+/// What DataParallel goes with: it has no buckets, no ranks, no shards.
+void check_data_parallel(const Mapping& mapping, const Cluster& cluster, const ParallelDescription& result) {
+  if (result.strategy != DataStrategy::dataparallel) return;
+  if (result.data > cluster.gpus)
+    mapping["strategy"].fail(
+        fmt::format("dataparallel: {} GPUs of one process, but a node has {}", result.data, cluster.gpus));
+  if (result.tensor > 1 || result.pipelined() || result.megatron())
+    mapping["strategy"].fail("dataparallel is one process: it goes with no tensor, pipeline or Megatron-LM ranks");
+  for (const std::string_view key : {"bucket_cap", "gradient_as_bucket_view", "static_graph", "find_unused_parameters",
+                                     "compression", "no_sync", "wrap", "reshard_after_forward"})
+    if (mapping.has(key)) mapping[key].fail("goes with ranks; strategy: dataparallel is one process");
 }
 
 /// Ranks that share layers, and ranks that see different data: what is left where nothing is said. After the stages.
@@ -89,7 +119,7 @@ void read_degrees(const Mapping& mapping, const Cluster& cluster, ParallelDescri
   if (!mapping.has("data") && gpus % result.tensor != 0)
     mapping["tensor"].fail(
         fmt::format("{} does not divide the {} GPUs; data says how many of them are used", result.tensor, gpus));
-  result.data = mapping["data"].integer({1, 1 << 20}, gpus / (result.tensor * result.pipeline));
+  result.data = mapping["data"].integer({1, 1 << 20}, result.split > 1 ? 1 : gpus / (result.tensor * result.pipeline));
   if (result.gpus() <= gpus) return;
   if (result.tensor > 1)
     mapping["data"].fail(fmt::format("{} x {} ranks, but {}", result.data, result.tensor, size_of(cluster)));
@@ -187,6 +217,7 @@ ParallelDescription read_parallel(const Value& section, const Cluster& cluster) 
                                   "split",
                                   "pieces"});
   refuse(mapping);
+  read_split(mapping, cluster, result);
   read_pipeline(mapping, cluster, result);
   read_degrees(mapping, cluster, result);
   read_tensor(mapping, result);
@@ -214,11 +245,25 @@ ParallelDescription read_parallel(const Value& section, const Cluster& cluster) 
   if (mapping["sharding"].choice<Sharding>(kShardings, Sharding::full) == Sharding::gradients)
     result.reshard_after_forward = {1};
   check_strategy(mapping, result);
+  check_data_parallel(mapping, cluster, result);
   return result;
 }
 
 void check_split(const ModelDescription& model, const TrainingDescription& training, const Value& section) {
   const ParallelDescription& how = training.parallel;
+  if (how.split > 1) {
+    const std::string named = model.name.empty() ? "the model" : model.name;
+    if (model.family == ModelFamily::composed)
+      section["split"].fail("networks of family composed are not cut over devices");
+    if (how.split > model.layers)
+      section["split"].fail(fmt::format("{} devices, but {} has {} blocks", how.split, named, model.layers));
+    if (training.micro_batch % how.pieces != 0)
+      section["pieces"].fail(
+          fmt::format("{} does not divide the {} sequences of a micro-batch", how.pieces, training.micro_batch));
+  }
+  if (how.one_process() && how.split == 1 && training.micro_batch % how.data != 0)
+    section["strategy"].fail(fmt::format("dataparallel: {} GPUs do not divide the {} sequences of a micro-batch",
+                                         how.data, training.micro_batch));
   if (how.tensor == 1 && !how.megatron()) return;
   const Value tensor = section["tensor"];
   const std::string name = model.name.empty() ? "the model" : model.name;

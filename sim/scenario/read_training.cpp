@@ -94,6 +94,29 @@ void check_megatron(const Mapping& mapping, const TrainingDescription& t) {
 }
 
 /// What goes with a pipeline.
+/// torch.compile goes with what cuts its graph or leaves it whole: DistributedDataParallel.
+void check_compiled(const Mapping& mapping, const TrainingDescription& t, bool compile) {
+  if (!compile) return;
+  const ParallelDescription& how = t.parallel;
+  const bool replicated = how.strategy == DataStrategy::ddp || how.strategy == DataStrategy::zero1;
+  if (!replicated || how.tensor > 1 || how.pipelined() || how.split > 1 || how.megatron())
+    mapping["compile"].fail("over several GPUs is modelled with strategy: ddp and zero1, layers whole on each");
+  if (t.activation_checkpointing != ActivationCheckpointing::none)
+    mapping["activation_checkpointing"].fail(
+        "under torch.compile, DistributedDataParallel's graph is cut at its buckets, and PyTorch cuts none with "
+        "checkpointed blocks: expected none");
+}
+
+/// One process over several devices: scripts that do no more than forward, backward, step.
+void check_one_process(const Mapping& mapping, const TrainingDescription& t) {
+  if (t.precision == Precision::apex_o2 || (t.parallel.split > 1 && t.precision == Precision::amp_fp16))
+    mapping["precision"].fail("in one process over several devices: fp32, tf32, amp-bf16 or bf16");
+  if (t.parallel.split > 1 && t.gradient_clipping)
+    mapping["gradient_clipping"].fail("over the devices of one process (split) is not modelled");
+  if (t.data_loader != DataLoader::none)
+    mapping["data_loader"].fail("in one process over several devices is not modelled");
+}
+
 void check_pipeline(const Mapping& mapping, const TrainingDescription& t) {
   const std::string reason = parallel::complaint(parallel::shape_of(t.parallel, t.gradient_accumulation));
   if (!reason.empty()) mapping["gradient_accumulation"].fail(reason);
@@ -169,9 +192,10 @@ TrainingSection read_training(const Value& section, const Software& software, co
     t.optimizer.implementation = OptimizerImplementation::fused;
   }
   if (t.parallel.pipelined()) check_pipeline(mapping, t);
+  if (t.parallel.one_process()) check_one_process(mapping, t);
   if (t.parallel.gpus() > 1) {
-    for (const std::string_view key : {"compile", "cuda_graphs"})
-      if (mapping[key].boolean(false)) mapping[key].fail("over several GPUs is not modelled");
+    check_compiled(mapping, t, result.compile);
+    if (mapping["cuda_graphs"].boolean(false)) mapping["cuda_graphs"].fail("over several GPUs is not modelled");
     if (t.precision == Precision::apex_o2 && !t.parallel.megatron() && t.parallel.strategy != DataStrategy::ddp)
       mapping["precision"].fail("apex-o2 over several GPUs goes with strategy: ddp");
   }

@@ -6,7 +6,9 @@ StepAmount amount_of_step(const Scenario& s) {
   if (s.recorded) return {s.recorded->samples, s.recorded->tokens};
   const TrainingDescription& t = s.training;
   if (!t.inference) {
-    const std::int64_t samples = t.micro_batch * t.gradient_accumulation * t.parallel.data;
+    // The devices of one process share a micro-batch.
+    const std::int64_t batches = t.parallel.one_process() ? 1 : t.parallel.data;
+    const std::int64_t samples = t.micro_batch * t.gradient_accumulation * batches;
     return {static_cast<double>(samples), static_cast<double>(samples * t.sequence_length)};
   }
   const std::int64_t tokens =

@@ -100,6 +100,35 @@ void TraceBuilder::unknown(const AtenCall& call, std::optional<double> host_seco
   add(call, std::move(ops), false, host_seconds);
 }
 
+std::optional<std::uint32_t> TraceBuilder::collective(const AtenCall& call, const std::optional<Collective>& op,
+                                                      bool beside, double host_seconds) {
+  OpTrace& made = trace();
+  if (beside) {
+    if (made.streams.empty()) made.streams = {"default", "collectives"};
+    made.records.push_back({Record::Kind::record_event, HostClass::other, 0, made.events});
+    made.records.push_back({Record::Kind::wait_event, HostClass::other, 1, made.events++});
+    stream_ = 1;
+  }
+  if (op) {
+    AtenTensor buffer;
+    buffer.type = DType::uint8;
+    buffer.sizes = {op->bytes};
+    std::vector<MappedOp> ops;
+    ops.push_back({*op, {buffer}, {buffer}, HostClass::other, HostClass::other});
+    add(call, std::move(ops), true, host_seconds);
+  } else {
+    unknown(call, host_seconds);
+  }
+  stream_ = 0;
+  if (!beside) return std::nullopt;
+  made.records.push_back({Record::Kind::record_event, HostClass::other, 1, made.events});
+  return made.events++;
+}
+
+void TraceBuilder::await(std::uint32_t event) {
+  trace().records.push_back({Record::Kind::wait_event, HostClass::other, 0, event});
+}
+
 void TraceBuilder::add(const AtenCall& call, std::vector<MappedOp> ops, bool understood,
                        std::optional<double> host_seconds) {
   RecordedCall recorded{call.name, 0.0, static_cast<std::int64_t>(call.kernels.size()), understood};
@@ -126,6 +155,7 @@ void TraceBuilder::add(const AtenCall& call, std::vector<MappedOp> ops, bool und
     entry.outputs = static_cast<std::uint16_t>(mapped.outputs.size());  // lists keep theirs among the inputs
     entry.inputs = static_cast<std::uint16_t>(operands.size() - mapped.outputs.size());
     entry.phase = call.phase;
+    entry.stream = stream_;
     entry.layer = call.layer;
     entry.module = call.module;
     trace().operands.insert(trace().operands.end(), operands.begin(), operands.end());

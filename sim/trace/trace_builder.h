@@ -56,6 +56,12 @@ class TraceBuilder {
   bool call(const AtenCall& call, const HostWork& host = {});
   /// A call without a rule, costed by its bytes (or by what its measured time can move).
   void unknown(const AtenCall& call, std::optional<double> host_seconds = std::nullopt);
+  /// A kernel of NCCL; without `op` its measured time is carried over. `beside`: on a stream of its own, once the
+  /// default one has come to here; gives the event of its end.
+  std::optional<std::uint32_t> collective(const AtenCall& call, const std::optional<Collective>& op, bool beside,
+                                          double host_seconds);
+  /// The default stream waits for it.
+  void await(std::uint32_t event);
 
  private:
   std::uint32_t index_of(const Op& op);
@@ -75,6 +81,7 @@ class TraceBuilder {
   double bytes_per_second_, kernel_fixed_;
   CarriedBytes carried_bytes_;
   double host_carry_ = 0.0;
+  std::uint8_t stream_ = 0;  ///< of what is added
   std::unordered_multimap<std::size_t, std::uint32_t> table_;
   OptimizerLists optimizer_lists_;
   std::map<std::tuple<ListRole, std::size_t, std::int64_t>, StorageId> listed_;  ///< by list, place in it and bytes

@@ -12,6 +12,7 @@ std::string_view name_of(CollectiveKind kind) {
     case CollectiveKind::all_to_all: return "all_to_all";
     case CollectiveKind::send_recv: return "send_recv";
     case CollectiveKind::barrier: return "barrier";
+    case CollectiveKind::peer_copy: return "peer_copy";
   }
   return "?";
 }

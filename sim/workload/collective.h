@@ -16,7 +16,8 @@ enum class CollectiveKind : std::uint8_t {
   reduce,
   all_to_all,
   send_recv,  ///< one rank sends, one receives
-  barrier
+  barrier,
+  peer_copy  ///< from one device to another of the same process: the driver's, not NCCL's
 };
 /// As torch.distributed spells it: "all_reduce".
 std::string_view name_of(CollectiveKind kind);

@@ -87,12 +87,17 @@ struct RepeatedRange {
   std::int64_t times = 1;
 };
 
-/// Records of one micro-batch that torch.compile would turn into two graphs: what the model does. `outer_nodes`
-/// autograd nodes before the backward range belong to the script (division of the loss, scaling).
+/// Records of one micro-batch that torch.compile would turn into two graphs: what the model does, or one of the parts
+/// that it is cut into. `outer_nodes` autograd nodes before the backward range belong to the script (division of the
+/// loss, scaling).
 struct CompiledRange {
   StepRange forward, backward;
   int outer_nodes = 0;
   bool returns_scores = false;  ///< the model gives its scores back beside the loss, and the script holds them
+  /// Of parts: trained tensors that are given to this one. 0: all of them, to a graph that is not cut.
+  std::int64_t parameters = 0;
+  bool enters_forward = true, enters_backward = true;  ///< the first graph of its pass
+  [[nodiscard]] bool is_part() const { return parameters > 0; }
 };
 
 struct OpTrace {
@@ -105,7 +110,7 @@ struct OpTrace {
   std::vector<RepeatedRange> repeats;          ///< in order, at most one a step; empty where everything is written out
   std::vector<StepRange> stage_actions;        ///< of one rank of a pipeline: records of each action of the last step
   bool without_gradients = false;              ///< operations make no nodes of a graph
-  std::vector<CompiledRange> compiled_ranges;  ///< of every micro-batch written out, in order
+  std::vector<CompiledRange> compiled_ranges;  ///< of every micro-batch written out, in the order of forward passes
   std::int64_t parameters = 0;                 ///< trained parameters of the model
   std::int64_t parameter_tensors = 0;
   std::vector<std::string> streams;  ///< what each stream is for; empty: the default one alone

@@ -16,11 +16,15 @@
 #include "sim/workload/optimizers/master_weights.h"
 #include "sim/workload/optimizers/megatron_optimizer.h"
 #include "sim/workload/optimizers/optimizer.h"
+#include "sim/workload/parallel/compiled_parts.h"
 #include "sim/workload/parallel/data_parallel.h"
 #include "sim/workload/parallel/fully_shard.h"
+#include "sim/workload/parallel/layer_split.h"
+#include "sim/workload/parallel/replicas.h"
 #include "sim/workload/parallel/stage_runtime.h"
 #include "sim/workload/parallel/zero.h"
 #include "sim/workload/repeated_range.h"
+#include "sim/workload/training_notes.h"
 
 namespace ridgeline {
 namespace {
@@ -103,13 +107,14 @@ class TrainingLoop {
           overflow_flag = scaler_->overflow_flag(eager_);
         else scaler_->check(eager_);
       }
+      if (devices_) update_devices();
       eager::Parameters& updated = zero_ ? zero_->begin_step() : parameters;
       const bool first = updated.front().states.empty();
       if (sharded_ || holds_dtensors())
         eager_.recorder.host(HostClass::per_parameter_shard, static_cast<std::int64_t>(updated.size()));
-      optimizer_->step(eager_, updated, overflow_flag);
+      if (!devices_) optimizer_->step(eager_, updated, overflow_flag);
       if (zero_) zero_->finish_step();
-      if (first) {
+      if (first && !devices_) {
         for (const auto& parameter : updated)
           for (const Tensor& state : parameter.states)
             eager_.recorder.set_layer_like(state.storage.id(), parameter.value.storage.id());
@@ -136,6 +141,16 @@ class TrainingLoop {
   [[nodiscard]] std::int64_t parameter_count() const { return trained_parameters() + family_->frozen(); }
 
  private:
+  /// One call of the optimizer, whose kernels run device by device.
+  void update_devices() {
+    for (parallel::LayerSplit::Part& part : devices_->begin_update()) {
+      if (part.parameters.empty()) continue;
+      const parallel::OnStream there(eager_.recorder, part.stream);
+      optimizer_->step(eager_, part.parameters, Tensor{});
+    }
+    devices_->finish_update();
+  }
+
   /// Gradients, clipping and the update are Megatron-LM's.
   void megatron_step() {
     megatron_->begin_step();
@@ -149,8 +164,16 @@ class TrainingLoop {
   /// What keeps the ranks of several GPUs together.
   void wrap(const ModelDescription& model) {
     const ParallelDescription& how = training_.parallel;
-    if (how.data == 1) return;
     eager::Parameters& parameters = family_->parameters;
+    if (how.split > 1) {
+      devices_.emplace(eager_, parameters, model.layers, how.split);
+      family_->wrapper = &*devices_;
+    }
+    if (how.data == 1) return;
+    if (how.one_process()) {
+      replicas_.emplace(eager_, parameters, how.data);
+      return;
+    }
     if (how.shards_parameters()) {
       sharded_.emplace(eager_, parameters, model.layers, how,
                        training_.precision == Precision::bf16 ? DType::bf16 : DType::fp32);
@@ -158,6 +181,7 @@ class TrainingLoop {
       return;
     }
     replicated_.emplace(eager_, parameters, how);
+    if (how.compiled) parts_.emplace(eager_, trace_, parameters, *replicated_, how);
     if (how.strategy == DataStrategy::zero1)
       zero_.emplace(eager_, parameters, replicated_->group(), how.parameters_as_bucket_view);
   }
@@ -201,7 +225,7 @@ class TrainingLoop {
       before = std::exchange(last, {eager_.recorder.position(), 0});
       micro_batch(i);
       last.end = eager_.recorder.position();
-      if (all <= written_out_ || training_.parallel.several() || i < 2 || i + 2 >= all ||
+      if (all <= written_out_ || training_.parallel.several() || devices_ || i < 2 || i + 2 >= all ||
           !runs_again(trace_, before, last))
         continue;
       trace_.repeats.push_back({last, all - 1 - i});
@@ -217,18 +241,22 @@ class TrainingLoop {
     // Without it every micro-batch exchanges its gradients.
     const bool sync = !training_.parallel.no_sync || number + 1 == training_.gradient_accumulation;
     if (replicated_) replicated_->before_forward(sync);
+    if (replicas_) replicas_->before_forward(batch_.tokens);
     if (sharded_) sharded_->begin_forward(sync);
     CompiledRange range;
     range.forward.begin = recorder.position();
     range.returns_scores = returns_scores_;
     if (const auto type = megatron_ ? std::nullopt : autocast_type(training_.precision)) {
-      eager_.autocast.enter(*type);
+      // The threads of DataParallel enter autocast anew, with its own default (torch/nn/parallel/parallel_apply.py).
+      eager_.autocast.enter(replicas_ ? DType::fp16 : *type);
       loss = family_->loss(batch_);
       eager_.autocast.leave();
     } else {
       loss = family_->loss(batch_);
     }
     range.forward.end = recorder.position();
+    if (parts_) parts_->cut(range);
+    if (replicas_) replicas_->after_forward(trace_, range.forward.begin, loss);
     if (sharded_) sharded_->after_forward();
     if (megatron_) megatron_->average_loss(loss);
     recorder.host(HostClass::loss_division);
@@ -247,14 +275,19 @@ class TrainingLoop {
       range.outer_nodes = scaler_ || masters_ ? 2 : 1;
       if (sharded_) sharded_->begin_backward();
       eager_.tape.run(eager_, root, one);
+      if (parts_) parts_->finish(range);
       if (replicated_) replicated_->after_backward();
+      if (replicas_) replicas_->after_backward();
       if (sharded_) sharded_->after_backward();
       range.backward.end = recorder.position();
     }
-    recorder.note_compiled_range(range);
+    if (!parts_) recorder.note_compiled_range(range);
+    else
+      for (const CompiledRange& part : parts_->ranges()) recorder.note_compiled_range(part);
     root = Tensor{};
     loss = Tensor{};
     if (training_.reads_loss == LossRead::micro_batch) read_loss();
+    if (devices_) devices_->return_to_first();
     eager_.tape.destroy_from(0);
     eager_.frames.clear();
   }
@@ -287,13 +320,13 @@ class TrainingLoop {
   std::optional<parallel::FullyShard> sharded_;
   std::optional<optimizers::MegatronOptimizer> megatron_;
   std::optional<parallel::StageRuntime> pipeline_;
+  std::optional<parallel::LayerSplit> devices_;
+  std::optional<parallel::Replicas> replicas_;
+  std::optional<parallel::CompiledParts> parts_;  ///< of the graph under torch.compile
 };
 
-}  // namespace
-
-OpTrace training_run(const ModelDescription& model, const TrainingDescription& training, AttentionChoice attention,
-                     int steps, std::int64_t written_out) {
-  if (training.inference) return inference_run(model, training, attention, steps);
+OpTrace run_of_device(const ModelDescription& model, const TrainingDescription& training, AttentionChoice attention,
+                      int steps, std::int64_t written_out) {
   check(model, training);
   if (training.parallel.data > 1 && !training.parallel.shards_parameters()) ++steps;
   OpTrace trace;
@@ -309,34 +342,29 @@ OpTrace training_run(const ModelDescription& model, const TrainingDescription& t
           trace.parameters,
           training.lora->frozen == FrozenWeights::as_stored ? "" : "; frozen weights of four bits were not measured"));
   }
-  if (training.optimizer.kind == OptimizerKind::adamw_8bit)
-    trace.notes.push_back("adamw-8bit: one kernel a tensor, a scale for every 256 elements; not measured");
-  if (training.optimizer.kind == OptimizerKind::adamw_kahan)
-    trace.notes.push_back("adamw-kahan: the operations of foreach AdamW and four more passes; not measured");
-  if (training.optimizer.kind == OptimizerKind::adafactor)
-    trace.notes.push_back("adafactor: as torch.optim runs it; the one of Transformers holds more temporaries");
-  if (training.parallel.megatron())
-    trace.notes.push_back(
-        "megatron: operations from its source, its fused kernels timed as generated ones; compared with "
-        "published times of GPT on A100s only");
-  else if (training.parallel.tensor > 1 && model.family != ModelFamily::llama)
-    trace.notes.push_back("tensor parallel ranks: measured with networks of family llama only");
-  if (training.parallel.several() && training.parallel.strategy == DataStrategy::fsdp1)
-    trace.notes.push_back("fsdp1: predicted as fully_shard, without the waits of the host that limit its gathers");
-  if (training.parallel.several() && training.parallel.reshard_after_forward.ranks > 1)
-    trace.notes.push_back(
-        "reshard_after_forward over some ranks: predicted as over all of them; what is kept is not counted");
-  if (training.parallel.pipelined() && model.tie_embeddings)
-    trace.notes.push_back("a pipeline ties nothing: the last stage has an output projection of its own");
-  if (attention == AttentionChoice::math)
-    trace.notes.push_back("math attention: operations from its source; not measured");
-  if (model.sparse_weights) trace.notes.push_back(kSparseWeightsNote);
+  add_notes(trace, model, training, attention);
   trace.model_flops =
       model_flops(model, training.micro_batch * training.gradient_accumulation, training.sequence_length) /
-      static_cast<double>(training.parallel.tensor * training.parallel.pipeline);
+      static_cast<double>(training.parallel.tensor * training.parallel.pipeline * training.parallel.split);
   constexpr double kWithoutWeightGradients = 2.0 / 3.0;
   if (training.lora) trace.model_flops *= kWithoutWeightGradients;
   return trace;
+}
+
+}  // namespace
+
+OpTrace training_run(const ModelDescription& model, const TrainingDescription& training, AttentionChoice attention,
+                     int steps, std::int64_t written_out) {
+  if (training.inference) return inference_run(model, training, attention, steps);
+  const ParallelDescription& how = training.parallel;
+  if (!how.one_process()) return run_of_device(model, training, attention, steps, written_out);
+  // One micro-batch of all devices: DataParallel's share it, a script hands it on in pieces.
+  ModelDescription network = model;
+  if (how.split > 1) network.tie_embeddings = false;
+  TrainingDescription part = training;
+  part.micro_batch /= how.split > 1 ? how.pieces : how.data;
+  part.gradient_accumulation *= how.pieces;
+  return run_of_device(network, part, attention, steps, written_out);
 }
 
 }  // namespace ridgeline

@@ -208,10 +208,63 @@ TEST(ClusterScenario, refuses_what_does_not_fit_together) {
   EXPECT_NE(message({"training.parallel.strategy=hsdp", "training.parallel.replicate=3"}).find("does not divide"),
             std::string::npos);
   EXPECT_NE(message({"training.parallel.strategy=fdsp"}).find("fsdp"), std::string::npos);
-  EXPECT_NE(message({"training.compile=true"}).find("not modelled"), std::string::npos);
+  EXPECT_EQ(message({"training.compile=true"}), "nothing");
+  EXPECT_NE(message({"training.compile=true", "training.parallel.strategy=fsdp"}).find("strategy: ddp and zero1"),
+            std::string::npos);
+  EXPECT_NE(message({"training.compile=true", "training.activation_checkpointing=block"}).find("expected none"),
+            std::string::npos);
+  EXPECT_NE(message({"training.parallel.pieces=2"}).find("goes with split"), std::string::npos);
+  EXPECT_NE(message({"training.parallel.split=16"}).find("a node has 8"), std::string::npos);
+  EXPECT_NE(message({"training.parallel.split=2", "training.parallel.data=2"}).find("no other ranks"),
+            std::string::npos);
+  EXPECT_NE(message({"training.parallel.split=2", "training.parallel.pieces=3"}).find("does not divide"),
+            std::string::npos);
+  EXPECT_NE(message({"training.parallel.split=2", "training.gradient_clipping=1.0"}).find("not modelled"),
+            std::string::npos);
+  EXPECT_NE(message({"training.parallel.strategy=dataparallel"}).find("do not divide the 4 sequences"),
+            std::string::npos);
+  EXPECT_NE(message({"training.parallel.strategy=dataparallel", "training.parallel.data=2",
+                     "training.parallel.bucket_cap=1 MiB"})
+                .find("one process"),
+            std::string::npos);
   EXPECT_NE(message({"hardware=nvidia-t4"}).find("consists of"), std::string::npos);
   EXPECT_NE(message({}, "hgx-h20").find("hgx-h200"), std::string::npos);
   EXPECT_EQ(message({"training.compile=true", "training.parallel.data=1"}), "nothing");
+}
+
+// Layers on two devices one after the other: the step of one GPU, but for two copies and a head of its own.
+TEST(OneProcess, a_network_cut_over_devices_is_no_faster) {
+  const auto time = [](const std::vector<std::string>& more) {
+    std::vector<std::string> sets{"training.micro_batch=16", "model.tie_embeddings=false", "host.scale=0.1"};
+    sets.insert(sets.end(), more.begin(), more.end());
+    return predicted(sets).step.time.value();
+  };
+  const double one = time({"training.parallel.data=1"});
+  EXPECT_NEAR(time({"training.parallel.split=2"}), one, 0.06 * one);
+  EXPECT_GT(time({"training.parallel.split=4"}), 0.94 * one);
+}
+
+TEST(OneProcess, holds_less_on_each_device) {
+  const Prediction one = predicted({"training.parallel.data=1", "training.micro_batch=16"}),
+                   two = predicted({"training.parallel.split=2", "training.micro_batch=16"});
+  EXPECT_LT(two.memory.peak_allocated, one.memory.peak_allocated);
+  EXPECT_GT(two.memory.peak_allocated, one.memory.peak_allocated / 3);
+  ASSERT_TRUE(two.parallel);
+  EXPECT_EQ(two.parallel->gpus, 2);
+  EXPECT_NEAR(two.step.samples_per_s * two.step.time.value(), 16.0, 1e-9);
+}
+
+// A slower host costs DataParallel once more for each GPU, DistributedDataParallel once.
+TEST(OneProcess, data_parallel_pays_for_the_host_of_every_gpu) {
+  const auto time = [](const char* strategy, const char* scale) {
+    const bool one_process = std::string(strategy) == "dataparallel";
+    return predicted({std::string("training.parallel.strategy=") + strategy, "training.parallel.data=4",
+                      one_process ? "training.micro_batch=16" : "training.micro_batch=4", scale})
+        .step.time.value();
+  };
+  EXPECT_GT(time("dataparallel", "host.scale=1"), 1.5 * time("ddp", "host.scale=1"));
+  EXPECT_GT(time("dataparallel", "host.scale=2") - time("dataparallel", "host.scale=1"),
+            1.5 * (time("ddp", "host.scale=2") - time("ddp", "host.scale=1")));
 }
 
 TEST(ClusterScenario, takes_a_cluster_in_place) {

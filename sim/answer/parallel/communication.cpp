@@ -115,7 +115,8 @@ Seconds unproven_overlap(const StepProgram& program, const Timeline& timeline, c
 
 void allow_for_first_buckets(MemoryPrediction& memory, const Scenario& scenario, const OpTrace& trace) {
   const ParallelDescription& how = scenario.training.parallel;
-  if (!scenario.cluster || how.data == 1 || how.megatron() || how.shards_parameters() || how.find_unused_parameters)
+  if (!scenario.cluster || how.data == 1 || how.megatron() || how.shards_parameters() || how.find_unused_parameters ||
+      how.one_process())
     return;
   memory.needed_high += trace.parameters * (scenario.training.precision == Precision::bf16 ? 2 : 4);
   memory.fits = memory.fits && memory.needed_high <= memory.capacity;
@@ -123,7 +124,7 @@ void allow_for_first_buckets(MemoryPrediction& memory, const Scenario& scenario,
 
 std::int64_t communicator_bytes(const Scenario& scenario) {
   const ParallelDescription& how = scenario.training.parallel;
-  if (!scenario.cluster || how.gpus() == 1) return 0;
+  if (!scenario.cluster || how.gpus() == 1 || how.split > 1) return 0;
   const Cluster& cluster = *scenario.cluster;
   const auto group = [&](std::int64_t ranks) {
     return communicator_memory(cluster, {.ranks = static_cast<int>(ranks), .collectives = true, .peers = 0});

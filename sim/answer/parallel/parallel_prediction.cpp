@@ -39,9 +39,10 @@ std::string sentence(const Collective& collective, std::size_t number, std::size
 
 std::optional<ParallelPrediction> parallel_prediction(const StepRun& run) {
   const Scenario& scenario = run.scenario();
-  if (!scenario.cluster || scenario.training.parallel.gpus() == 1) return std::nullopt;
+  if (!scenario.cluster || (scenario.training.parallel.gpus() == 1 && !scenario.recorded)) return std::nullopt;
   ParallelPrediction result;
-  result.gpus = scenario.training.parallel.gpus();
+  const ParallelDescription& how = scenario.training.parallel;
+  result.gpus = how.gpus();
   const Timeline& timeline = run.timeline();
   const std::vector<LaunchedKernel> kernels = launched_kernels(run.program());
   struct Worst {
@@ -52,6 +53,7 @@ std::optional<ParallelPrediction> parallel_prediction(const StepRun& run) {
   for (std::size_t i = 0; i < kernels.size(); ++i) {
     const auto* collective = std::get_if<Collective>(kernels[i].op);
     if (collective == nullptr) continue;
+    if (scenario.recorded) result.gpus = std::max(result.gpus, collective->ranks);
     auto use = std::find_if(result.communication.begin(), result.communication.end(), [&](const CommunicationUse& u) {
       return u.kind == collective->kind && u.group == collective->group;
     });
@@ -75,17 +77,23 @@ std::optional<ParallelPrediction> parallel_prediction(const StepRun& run) {
                             static_cast<std::size_t>(result.communication[worst.use].count), worst.exposed);
   std::stable_sort(result.communication.begin(), result.communication.end(),
                    [](const CommunicationUse& a, const CommunicationUse& b) { return a.time > b.time; });
-  if (timeline.step.value() > 0.0)
+  if (scenario.recorded && result.communication.empty()) return std::nullopt;
+  if (timeline.step.value() > 0.0 && !scenario.recorded)
     result.efficiency = ratio(alone(run), timeline.step) /
-                        static_cast<double>(scenario.training.parallel.tensor * scenario.training.parallel.pipeline);
+                        static_cast<double>(how.tensor * how.pipeline * (how.one_process() ? how.data * how.split : 1));
   if (const PipelineRun* stages = run.pipeline()) {
     const std::vector<StageTime>& ranks = stages->timeline().ranks;
     for (const StageTime& rank : ranks) result.bubble += rank.bubble / static_cast<double>(ranks.size());
     result.ranks = stages->rank_classes();
     return result;
   }
-  result.ranks.push_back(
-      {"every rank", result.gpus, timeline.step, run.memory(), communicator_bytes(scenario), {}, {}});
+  result.ranks.push_back({how.one_process() ? "the fullest device" : "every rank",
+                          how.one_process() ? 1 : result.gpus,
+                          timeline.step,
+                          run.memory(),
+                          communicator_bytes(scenario),
+                          {},
+                          {}});
   return result;
 }
 

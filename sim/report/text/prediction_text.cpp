@@ -97,7 +97,8 @@ std::string training_line(const TrainingDescription& t) {
   if (t.parallel.pipelined())
     line += fmt::format(", through a pipeline of {} stages{}", t.parallel.pipeline * t.parallel.virtual_stages,
                         t.parallel.virtual_stages > 1 ? fmt::format(" on {} ranks", t.parallel.pipeline) : "");
-  if (t.parallel.several())
+  if (t.parallel.one_process()) line += fmt::format(", in one process over {} GPUs", t.parallel.gpus());
+  else if (t.parallel.several())
     line += t.parallel.pipelined() ? fmt::format(", {} of them", t.parallel.data)
                                    : fmt::format(", on each of {} GPUs", t.parallel.gpus());
   return line;

@@ -58,8 +58,9 @@ inline std::span<const std::string_view> names_of(ReductionKind) { return kReduc
 inline std::span<const std::string_view> names_of(AttentionBackend) { return kBackendNames; }
 inline std::span<const std::string_view> names_of(ImageFunction) { return kImageNames; }
 inline std::span<const std::string_view> names_of(PointwiseFunction) { return kPointwiseNames; }
-inline constexpr std::array<std::string_view, 8> kCollectiveNames{
-    "all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce", "all_to_all", "send_recv", "barrier"};
+inline constexpr std::array<std::string_view, 9> kCollectiveNames{"all_reduce", "all_gather", "reduce_scatter",
+                                                                  "broadcast",  "reduce",     "all_to_all",
+                                                                  "send_recv",  "barrier",    "peer_copy"};
 inline constexpr std::array<std::string_view, 7> kGroupNames{"data",     "replicate", "shard", "tensor",
                                                              "pipeline", "context",   "expert"};
 inline std::span<const std::string_view> names_of(CollectiveKind) { return kCollectiveNames; }

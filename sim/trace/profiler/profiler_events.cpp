@@ -89,6 +89,7 @@ simdjson::error_code raw_object(od::value value, std::string_view& into) {
 struct Arguments {
   double correlation = -1, external_id = -1, stream = -1, bytes = 0, allocated = -1, reserved = -1, device_type = -1;
   double grid[3] = {0, 0, 0};
+  GpuEvent::Message message;  ///< of a collective
 };
 
 }  // namespace
@@ -134,7 +135,16 @@ Arguments ProfilerEventReader::State::read_arguments(std::string_view text) {
     else if (key == "Total Allocated") take(result.allocated);
     else if (key == "Total Reserved") take(result.reserved);
     else if (key == "Device Type") take(result.device_type);
-    else if (key == "grid") {
+    else if (key == "Collective name" || key == "dtype") {
+      std::string_view word;
+      if (value.get_string().get(word) == simdjson::SUCCESS)
+        (key == "dtype" ? result.message.type : result.message.name) = word;
+    } else if (key == "In msg nelems" || key == "Out msg nelems" || key == "Group size") {
+      const std::int64_t number = std::llround(std::clamp(number_of(value).value_or(0), 0.0, 9e15));
+      (key == "Group size" ? result.message.ranks
+       : key[0] == 'I'     ? result.message.sent
+                           : result.message.received) = number;
+    } else if (key == "grid") {
       od::array grid;
       if (value.get_array().get(grid) != simdjson::SUCCESS) continue;
       std::size_t i = 0;
@@ -180,7 +190,7 @@ void ProfilerEventReader::State::keep(Wanted kind, HostEvent event, std::optiona
       if (*duration == 0) defects.add("GPU activities of no duration");
       events.gpu.push_back({of, event.begin, event.end, events.names.add(name), whole(a.correlation),
                             whole(a.external_id), a.stream >= 0 ? whole(a.stream) : event.thread,
-                            whole(a.grid[0] * a.grid[1] * a.grid[2]), whole(std::max(0.0, a.bytes))});
+                            whole(a.grid[0] * a.grid[1] * a.grid[2]), whole(std::max(0.0, a.bytes)), a.message});
       break;
     }
     case Wanted::memory: {

@@ -46,6 +46,12 @@ struct GpuEvent {
   double begin = 0.0, end = 0.0;
   std::uint32_t name = 0;
   std::int64_t correlation = -1, external_id = -1, stream = 0, blocks = 0, bytes = 0;
+  /// What Kineto writes beside a kernel of NCCL: elements that this rank sends and receives; empty otherwise.
+  struct Message {
+    std::string name, type;
+    std::int64_t sent = 0, received = 0, ranks = 0;
+  };
+  Message message{};
 };
 /// The allocator after an allocation or a free.
 struct MemoryEvent {

@@ -14,6 +14,7 @@
 #include "sim/trace/profiler/operator_stacks.h"
 #include "sim/trace/profiler/profiler_arguments.h"
 #include "sim/trace/profiler/profiler_steps.h"
+#include "sim/trace/profiler/recorded_collectives.h"
 #include "sim/trace/profiler/unrecorded_layouts.h"
 #include "sim/trace/trace_builder.h"
 #include "sim/units/user_error.h"
@@ -74,6 +75,7 @@ class ProfileReplay {
     while (!entries_.empty() && entries_.back().gpu == kNone) entries_.pop_back();  // the end of the measurement
     if (entries_.empty()) throw UserError(fmt::format("{}: nothing was launched in the step chosen", path_));
     result_.defects.add(std::string(kLaunchesWithoutKernel), launches_without_kernel(events_, window_));
+    collectives_ = collective_kernels(events_, issued_);
     find_phases();
     find_parameters();
     measure();
@@ -86,6 +88,7 @@ class ProfileReplay {
     if (!window_.marked) host_position_ = std::max(window_.begin, entries_.front().end - kBeforeFirstLaunch);
     builder_.begin_step();
     emit(entries_, 0);
+    await_collectives(std::numeric_limits<double>::infinity());
     builder_.host_time(clock_.between(host_position_, window_.end));
     builder_.end_step();
     return std::move(result_);
@@ -140,8 +143,7 @@ class ProfileReplay {
 
   [[nodiscard]] bool is_collective(const Entry& entry) const {
     if (entry.gpu == kNone) return false;
-    const std::string& name = events_.names[events_.gpu[entry.gpu].name];
-    return name.starts_with("nccl") || name.starts_with("void nccl");
+    return is_collective_kernel(events_.names[events_.gpu[entry.gpu].name]);
   }
   [[nodiscard]] const std::string& name_of_operator(std::size_t op) const {
     return events_.names[events_.operators[op].name];
@@ -215,6 +217,7 @@ class ProfileReplay {
   void emit(std::span<const Entry> entries, std::size_t level) {
     while (!entries.empty()) {
       const Entry& first = entries.front();
+      await_collectives(first.begin);
       const bool has_candidate = level < first.candidates.size();
       const auto same = [&](const Entry& e) {
         if (has_candidate) return level < e.candidates.size() && e.candidates[level] == first.candidates[level];
@@ -235,7 +238,23 @@ class ProfileReplay {
     }
   }
 
+  /// The network's stream waits for those that the host let it wait for up to now.
+  void await_collectives(double now) {
+    while (!awaited_.empty() && awaited_.begin()->first <= now) {
+      builder_.await(awaited_.begin()->second);
+      awaited_.erase(awaited_.begin());
+    }
+  }
+
   void emit_unknown(std::span<const Entry> group, const AtenCall& call) {
+    const auto collective = group.front().gpu == kNone ? collectives_.end() : collectives_.find(group.front().gpu);
+    if (collective != collectives_.end()) {
+      const CollectiveKernel& kernel = collective->second;
+      const auto ended =
+          builder_.collective(call, device_.knows_links ? kernel.op : std::nullopt, kernel.beside, host_until(group));
+      if (ended) awaited_.emplace(kernel.awaited, *ended);
+      return;
+    }
     builder_.unknown(call, host_until(group));
     if (std::any_of(group.begin(), group.end(), [](const Entry& e) { return e.gpu == kNone; })) builder_.wait();
   }
@@ -354,6 +373,8 @@ class ProfileReplay {
   std::vector<Entry> entries_;
   std::vector<double> issued_;
   std::vector<HostEvent> optimizer_;
+  std::map<std::size_t, CollectiveKernel> collectives_;
+  std::multimap<double, std::uint32_t> awaited_;  ///< events of collectives, by when they are waited for
   StepWindow window_;
   double last_backward_ = -1.0, host_position_ = 0.0;
 };

@@ -22,6 +22,7 @@ struct RecordedDevice {
   /// Bytes of an operation that takes as long where the step is replayed; empty: by the two numbers above.
   std::function<std::int64_t(const std::vector<MeasuredKernel>&)> carried_bytes{};
   bool same_library = false;  ///< as MapContext's
+  bool knows_links = false;   ///< the replay is on a cluster: collectives are operations, not times carried over
 };
 /// As a trace names it.
 struct RecordedGpu {

@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <variant>
 
@@ -14,17 +15,24 @@ namespace {
 
 class GraphBuilder {
  public:
-  GraphBuilder(OpTrace& trace, const CompiledRange& range) : trace_(trace), range_(range), decomposer_(trace, graph_) {
-    decomposer_.returns_scores = range.returns_scores;
+  GraphBuilder(OpTrace& trace, std::uint32_t number, const PartStorages& shared)
+      : trace_(trace),
+        range_(trace.compiled_ranges[number]),
+        number_(number),
+        shared_(shared),
+        decomposer_(trace, graph_) {
+    decomposer_.returns_scores = range_.returns_scores;
   }
 
   Graph build() {
-    find_storages_that_leave();
+    if (range_.is_part()) find_storages_of_part();
+    else find_storages_that_leave();
     walk(range_.forward, false);
     walk(range_.backward, true);
     for (const auto& [storage, value] : current_)
       if (leaves_.contains(storage)) {
         graph_.values[value].leaves = graph_.values[value].stored = true;
+        graph_.values[value].ends_here = shared_.ends_in(storage) == number_;
         graph_.values[value].storage = storage;
         graph_.values[value].category = trace_.storages[storage].category;
       }
@@ -54,14 +62,45 @@ class GraphBuilder {
     }
   }
 
+  // The same of a part, whose neighbours use some of what it makes.
+  void find_storages_of_part() {
+    std::unordered_set<StorageId> freed;
+    for (const StepRange part : {range_.forward, range_.backward})
+      for (std::uint32_t i = part.begin; i < part.end; ++i) {
+        const Record& record = trace_.records[i];
+        if (record.kind == Record::Kind::allocate) {
+          made_here_.insert(record.index);
+          if (shared_.shared(record.index) || shared_.ends_in(record.index) == kNone) leaves_[record.index] = true;
+        }
+        if (record.kind != Record::Kind::op) continue;
+        const Call& call = trace_.calls[record.index];
+        for (std::uint32_t o = 0; o < std::uint32_t{call.inputs} + call.outputs; ++o) {
+          const StorageId storage = trace_.operands[call.operands_begin + o].storage;
+          if (shared_.ends_in(storage) == number_ && !made_here_.contains(storage) && freed.insert(storage).second)
+            graph_.freed_inside.push_back(storage);
+        }
+      }
+  }
+
   void walk(const StepRange& part, bool backward) {
-    bool after = false;
+    bool after = false, sum = false;
     for (std::uint32_t i = part.begin; i < part.end; ++i) {
       const Record& record = trace_.records[i];
-      if (record.kind == Record::Kind::host)
+      if (record.kind == Record::Kind::host) {
         after = record.host_class == HostClass::accumulate_grad || record.host_class == HostClass::accumulate_grad_add;
-      if (record.kind == Record::Kind::op) add(trace_.calls[record.index], backward, backward && after);
+        sum = record.host_class == HostClass::fan_in_add;
+      }
+      if (record.kind != Record::Kind::op) continue;
+      const Call& call = trace_.calls[record.index];
+      add(call, backward, backward && (after || (sum && adds_to_gradient(call))));
     }
+  }
+
+  /// Of a parameter that another part uses too: autograd adds both up outside of the graphs.
+  [[nodiscard]] bool adds_to_gradient(const Call& call) const {
+    if (!range_.is_part()) return false;
+    const StorageId sum = trace_.operands[call.operands_begin + call.inputs].storage;
+    return !made_here_.contains(sum) && trace_.storages[sum].category == Category::gradients;
   }
 
   void add(const Call call, bool backward, bool after) {
@@ -145,16 +184,21 @@ class GraphBuilder {
 
   OpTrace& trace_;
   const CompiledRange& range_;
+  std::uint32_t number_;
+  const PartStorages& shared_;
   Graph graph_;
   Decomposer decomposer_;
   std::map<StorageId, ValueId> current_;
   std::unordered_map<StorageId, bool> leaves_, used_outside_;
+  std::unordered_set<StorageId> made_here_;
   std::unordered_map<StorageId, ValueId> scores_of_;  ///< by log-probabilities
   std::map<std::tuple<std::uint32_t, ValueId, std::int64_t>, ValueId> casts_;
 };
 
 }  // namespace
 
-Graph build_graph(OpTrace& trace, const CompiledRange& range) { return GraphBuilder(trace, range).build(); }
+Graph build_graph(OpTrace& trace, std::uint32_t number, const PartStorages& shared) {
+  return GraphBuilder(trace, number, shared).build();
+}
 
 }  // namespace ridgeline::compile

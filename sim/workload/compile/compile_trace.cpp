@@ -1,6 +1,7 @@
 #include "sim/workload/compile/compile_trace.h"
 
 #include <algorithm>
+#include <optional>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -20,20 +21,29 @@ class Compiler {
   Compiler(OpTrace trace, int sms) : trace_(std::move(trace)), sms_(sms), new_index_(trace_.records.size() + 1, 0) {}
 
   OpTrace run() {
+    const PartStorages shared(trace_);
     std::uint32_t next = 0;
-    for (const CompiledRange& range : trace_.compiled_ranges) {
-      copy(next, range.forward.begin);
-      Graph graph = build_graph(trace_, range);
-      partition(graph);
-      const std::vector<Group> groups = reorder_for_peak_memory(graph, fuse(graph));
-      drop_allocations(range);
-      Emitter emitter(trace_, records_, graph, groups, sms_);
-      mark(range.forward);
-      emitter.forward(trace_.parameter_tensors);
-      copy(range.forward.end, range.backward.begin);
-      mark(range.backward);
-      emitter.backward(trace_.parameter_tensors);
-      next = range.backward.end;
+    std::unordered_map<std::uint32_t, Compiled> open;  // forward pass emitted, backward pass not yet
+    for (const Pass& pass : passes()) {
+      const CompiledRange& range = trace_.compiled_ranges[pass.number];
+      const std::int64_t parameters = range.is_part() ? range.parameters : trace_.parameter_tensors;
+      copy(next, pass.records.begin);
+      if (!pass.backward) {
+        Compiled& compiled = open[pass.number];
+        compiled.graph = build_graph(trace_, pass.number, shared);
+        partition(compiled.graph);
+        compiled.groups = reorder_for_peak_memory(compiled.graph, fuse(compiled.graph));
+        drop_allocations(range);
+        compiled.emitter.emplace(trace_, records_, compiled.graph, compiled.groups, sms_);
+      }
+      mark(pass.records);
+      if (pass.backward) {
+        open.at(pass.number).emitter->backward(parameters, range.enters_backward);
+        open.erase(pass.number);
+      } else {
+        open.at(pass.number).emitter->forward(parameters, range.enters_forward);
+      }
+      next = pass.records.end;
     }
     copy(next, static_cast<std::uint32_t>(trace_.records.size()));
     new_index_.back() = static_cast<std::uint32_t>(records_.size());
@@ -48,6 +58,28 @@ class Compiler {
   }
 
  private:
+  /// One compiled range between its passes.
+  struct Compiled {
+    Graph graph;
+    std::vector<Group> groups;
+    std::optional<Emitter> emitter;
+  };
+  struct Pass {
+    std::uint32_t number = 0;  ///< of its compiled range
+    bool backward = false;
+    StepRange records;
+  };
+  /// In the order of the records: backward passes of parts run from the last to the first.
+  [[nodiscard]] std::vector<Pass> passes() const {
+    std::vector<Pass> result;
+    for (std::uint32_t i = 0; i < trace_.compiled_ranges.size(); ++i) {
+      result.push_back({i, false, trace_.compiled_ranges[i].forward});
+      result.push_back({i, true, trace_.compiled_ranges[i].backward});
+    }
+    std::stable_sort(result.begin(), result.end(),
+                     [](const Pass& a, const Pass& b) { return a.records.begin < b.records.begin; });
+    return result;
+  }
   /// A step that begins with what is replaced begins with its replacement.
   void mark(const StepRange& part) {
     for (std::uint32_t i = part.begin; i < part.end; ++i) new_index_[i] = static_cast<std::uint32_t>(records_.size());

@@ -56,22 +56,22 @@ Emitter::Emitter(OpTrace& trace, std::vector<Record>& records, const Graph& grap
   }
 }
 
-void Emitter::forward(std::int64_t parameters) {
-  records_.push_back({Record::Kind::host, HostClass::compiled_forward, 0, 1});
+void Emitter::forward(std::int64_t parameters, bool enters) {
+  if (enters) records_.push_back({Record::Kind::host, HostClass::compiled_forward, 0, 1});
   records_.push_back({Record::Kind::host, HostClass::per_parameter_compiled_forward, 0,
                       static_cast<std::uint32_t>(std::max<std::int64_t>(1, parameters))});
   for (std::uint32_t g = 0; g < groups_.size(); ++g)
     if (!groups_[g].backward) emit(g);
 }
 
-void Emitter::backward(std::int64_t parameters) {
-  records_.push_back({Record::Kind::host, HostClass::compiled_backward, 0, 1});
+void Emitter::backward(std::int64_t parameters, bool enters) {
+  if (enters) records_.push_back({Record::Kind::host, HostClass::compiled_backward, 0, 1});
   for (std::uint32_t g = 0; g < groups_.size(); ++g)
     if (groups_[g].backward) emit(g);
   records_.push_back({Record::Kind::host, HostClass::per_parameter_compiled_backward, 0,
                       static_cast<std::uint32_t>(std::max<std::int64_t>(1, parameters))});
   for (ValueId v = 0; v < graph_.values.size(); ++v)
-    if (graph_.values[v].held) free_value(v);
+    if (graph_.values[v].held || graph_.values[v].ends_here) free_value(v);
   for (const std::int64_t value : dies_inside_) free_value(static_cast<ValueId>(value));
 }
 
@@ -119,7 +119,7 @@ void Emitter::place_outputs(const Group& group, std::uint32_t number) {
     }
     if (value.leaves || (value.storage != kNone && value.stored)) {
       storage_[use.value] = value.storage;
-      freed_[use.value] = true;  // by the script
+      freed_[use.value] = !value.ends_here;  // by the script
       if (value.leaves) records_.push_back({Record::Kind::allocate, HostClass::other, 0, value.storage});
       continue;
     }
@@ -148,7 +148,8 @@ void Emitter::free_value(ValueId value) {
 
 void Emitter::release_dying(const Group& group, std::uint32_t number) {
   for (const Use& use : group.reads)
-    if (last_reader_[use.value] == number && !graph_.values[use.value].leaves && !graph_.values[use.value].held)
+    if (last_reader_[use.value] == number && !graph_.values[use.value].held &&
+        (!graph_.values[use.value].leaves || (graph_.values[use.value].ends_here && group.backward)))
       free_value(use.value);
   for (const Use& use : group.writes)
     if (last_reader_[use.value] == kNone && !graph_.values[use.value].leaves) free_value(use.value);

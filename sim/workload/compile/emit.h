@@ -16,8 +16,9 @@ class Emitter {
   /// Appends to `records` and to the storages, operands, calls and ops of `trace`.
   Emitter(OpTrace& trace, std::vector<Record>& records, const Graph& graph, const std::vector<Group>& groups, int sms);
 
-  void forward(std::int64_t parameters);
-  void backward(std::int64_t parameters);
+  /// `enters`: the first graph of its pass.
+  void forward(std::int64_t parameters, bool enters = true);
+  void backward(std::int64_t parameters, bool enters = true);
 
  private:
   void emit(std::uint32_t number);

@@ -46,7 +46,11 @@ class Eager {
   }
   template <typename NodeType, typename... Arguments>
   NodeType& node(std::initializer_list<const Tensor*> inputs, Arguments&&... arguments) {
-    return tape.make<NodeType>(recorder.layer, recorder.module, inputs, std::forward<Arguments>(arguments)...);
+    NodeType& made =
+        tape.make<NodeType>(recorder.layer, recorder.module, inputs, std::forward<Arguments>(arguments)...);
+    made.position = recorder.position();
+    made.stream = recorder.stream;
+    return made;
   }
   [[nodiscard]] DType product_type(DType type) const { return type == DType::fp32 && tf32 ? DType::tf32 : type; }
   /// What a node keeps of a tensor for its backward formula.

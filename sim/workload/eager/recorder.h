@@ -61,6 +61,8 @@ class Recorder {
   /// Gives the memory of a storage back though tensors refer to it, and takes as much again: resize_ to 0, and back.
   void empty_storage(StorageId storage);
   void fill_storage(StorageId storage);
+  /// The storage is of the pool of another stream.
+  void move_to(StorageId storage, std::uint8_t where) { trace_.storages[now(storage)].stream = where; }
   /// Storages that set-up made elsewhere: their allocations are taken back.
   void never_allocated(std::span<const StorageId> storages);
   [[nodiscard]] bool is_empty(StorageId storage) const { return now_[storage] == kEmpty; }

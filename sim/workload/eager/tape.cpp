@@ -35,6 +35,8 @@ void Tape::work_off(Eager& eager, std::vector<Node*>& ready, Weights* later) {
     std::pop_heap(ready.begin(), ready.end(), runs_later);
     ready.pop_back();
     eager.recorder.layer = node.layer;
+    if (follows_streams) eager.recorder.stream = node.stream;
+    if (before_node && node.sequence != kAccumulate) before_node(node);
     if (node.sequence != kAccumulate) eager.recorder.module = node.module;  // else that of the gradient
     if (later != nullptr)
       for (Weights::Split& split : later->splits)

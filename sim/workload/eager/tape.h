@@ -9,6 +9,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <memory>
 #include <new>
@@ -53,6 +54,8 @@ class Node {
   Dims output_sizes;                ///< … and summed to this size
   std::array<Edge, kMostEdges> edges;
   std::uint64_t sequence = 0;
+  std::uint32_t position = 0;  ///< where the recorder stood when the node was made
+  std::uint8_t stream = 0;     ///< that was current then
 
  private:
   friend class Tape;
@@ -102,6 +105,9 @@ class Tape {
   void run_weights(Eager& eager, Weights& weights);
 
   [[nodiscard]] std::size_t size() const { return nodes_.size(); }
+  /// Called before each node that is not the end of a parameter's gradient.
+  std::function<void(const Node&)> before_node;
+  bool follows_streams = false;  ///< nodes run on the streams they were made on
   /// Forgets nodes made since `size()` was `from`, newest first, and with them what they still hold.
   void destroy_from(std::size_t from);
 

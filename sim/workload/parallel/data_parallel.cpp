@@ -44,7 +44,15 @@ DistributedDataParallel::DistributedDataParallel(eager::Eager& eager, eager::Par
     make_buckets(order, std::array{std::numeric_limits<std::int64_t>::max()});
   }
   for (std::size_t i = 0; i < parameters.size(); ++i)
-    parameters[i].after_accumulate = [this, i] { gradient_arrived(i); };
+    parameters[i].after_accumulate = [this, i] {
+      if (holds_) held_.push_back(i);
+      else gradient_arrived(i);
+    };
+}
+
+void DistributedDataParallel::release(std::span<const std::size_t> order) {
+  for (const std::size_t parameter : order)
+    if (std::erase(held_, parameter) > 0) gradient_arrived(parameter);
 }
 
 // Coalesced by 250 MiB, all copies held until the last was sent.

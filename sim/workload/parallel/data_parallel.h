@@ -6,6 +6,7 @@
 // all before it were. The optimizer's stream waits for each bucket before its gradients are copied back.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "sim/workload/eager/parameter.h"
@@ -24,6 +25,10 @@ class DistributedDataParallel {
   /// The next backward pass exchanges none.
   void skip() { sync_ = false; }
   void after_backward();
+  /// Gradients that arrive are kept back until they are `release`d in this order: those of a compiled graph come
+  /// together, when all of it has run. Those that have not arrived are left out.
+  void hold() { holds_ = true; }
+  void release(std::span<const std::size_t> order);
   [[nodiscard]] ProcessGroup& group() { return group_; }
 
  private:
@@ -51,7 +56,8 @@ class DistributedDataParallel {
   std::vector<std::size_t> bucket_of_;  ///< by parameter
   std::vector<std::size_t> arrived_;    ///< of the first step, in order
   std::size_t next_ = 0;                ///< bucket to send
-  bool sync_ = true, rebuilt_ = false;
+  std::vector<std::size_t> held_;       ///< arrived, and kept back
+  bool sync_ = true, rebuilt_ = false, holds_ = false;
 };
 
 }  // namespace ridgeline::parallel

@@ -13,12 +13,13 @@ namespace ridgeline {
 
 /// How ranks that see different data keep their parameters equal.
 enum class DataStrategy : std::uint8_t {
-  ddp,    ///< DistributedDataParallel: everything on each rank, gradients averaged
-  zero1,  ///< the same, with ZeroRedundancyOptimizer: each rank keeps the states of some parameters
-  zero2,  ///< fully_shard that keeps parameters whole between forward and backward
-  fsdp,   ///< fully_shard (FSDP2)
-  fsdp1,  ///< FullyShardedDataParallel
-  hsdp    ///< fully_shard inside groups, averaged between them
+  ddp,          ///< DistributedDataParallel: everything on each rank, gradients averaged
+  zero1,        ///< the same, with ZeroRedundancyOptimizer: each rank keeps the states of some parameters
+  zero2,        ///< fully_shard that keeps parameters whole between forward and backward
+  fsdp,         ///< fully_shard (FSDP2)
+  fsdp1,        ///< FullyShardedDataParallel
+  hsdp,         ///< fully_shard inside groups, averaged between them
+  dataparallel  ///< torch.nn.DataParallel: one process, a copy of the network on each GPU for each step
 };
 
 /// Whose code spreads the network.
@@ -57,7 +58,8 @@ struct ParallelDescription {
   std::optional<std::int64_t> bucket_cap;  ///< bytes; not given: 1 MiB for the first bucket, 25 MiB for the others
   bool gradient_as_bucket_view = false, static_graph = false, find_unused_parameters = false;
   GradientCompression compression = GradientCompression::none;
-  bool no_sync = false;  ///< gradients are exchanged at the last micro-batch only
+  bool no_sync = false;   ///< gradients are exchanged at the last micro-batch only
+  bool compiled = false;  ///< torch.compile around it: the graph is cut where buckets end
   // ZeroRedundancyOptimizer.
   bool parameters_as_bucket_view = false;
   // fully_shard and FullyShardedDataParallel.
@@ -78,14 +80,19 @@ struct ParallelDescription {
   PipelineSchedule schedule = PipelineSchedule::one_forward_one_backward;
   std::int64_t virtual_stages = 1;  ///< parts of the network that a rank holds
   std::int64_t pipeline_rank = -1;  ///< whose step is traced; -1: the question is about all of them
+  // One process, whose script puts layers on several devices, one behind the other.
+  std::int64_t split = 1;   ///< devices
+  std::int64_t pieces = 1;  ///< parts of the batch, whose passes are issued one after the other
 
   /// Of one stage.
   [[nodiscard]] bool several() const { return data * tensor > 1; }
   [[nodiscard]] bool pipelined() const { return pipeline > 1; }
-  [[nodiscard]] std::int64_t gpus() const { return data * tensor * pipeline; }
+  [[nodiscard]] std::int64_t gpus() const { return data * tensor * pipeline * split; }
+  /// One process has all the GPUs.
+  [[nodiscard]] bool one_process() const { return split > 1 || (data > 1 && strategy == DataStrategy::dataparallel); }
   [[nodiscard]] bool megatron() const { return framework == Framework::megatron; }
   [[nodiscard]] bool shards_parameters() const {
-    return strategy != DataStrategy::ddp && strategy != DataStrategy::zero1;
+    return strategy != DataStrategy::ddp && strategy != DataStrategy::zero1 && strategy != DataStrategy::dataparallel;
   }
   bool operator==(const ParallelDescription&) const = default;
 };

@@ -1,0 +1,110 @@
+#include "sim/trace/profiler/recorded_collectives.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "sim/trace/profiler/operator_stacks.h"
+
+namespace ridgeline::trace {
+namespace {
+
+std::optional<CollectiveKind> kind_of(std::string name) {
+  std::erase_if(name, [](char c) { return c == '_' || c == ' '; });
+  constexpr std::pair<std::string_view, CollectiveKind> kNames[] = {{"allreduce", CollectiveKind::all_reduce},
+                                                                    {"allgather", CollectiveKind::all_gather},
+                                                                    {"reducescatter", CollectiveKind::reduce_scatter},
+                                                                    {"alltoall", CollectiveKind::all_to_all},
+                                                                    {"broadcast", CollectiveKind::broadcast},
+                                                                    {"reduce", CollectiveKind::reduce},
+                                                                    {"sendrecv", CollectiveKind::send_recv},
+                                                                    {"send", CollectiveKind::send_recv},
+                                                                    {"recv", CollectiveKind::send_recv}};
+  for (const auto& [start, kind] : kNames)
+    if (name.starts_with(start)) return kind;
+  return std::nullopt;
+}
+
+std::optional<DType> type_of(std::string_view name) {
+  constexpr std::pair<std::string_view, DType> kTypes[] = {
+      {"Float", DType::fp32}, {"fp32", DType::fp32},   {"BFloat16", DType::bf16}, {"bf16", DType::bf16},
+      {"Half", DType::fp16},  {"fp16", DType::fp16},   {"Double", DType::fp64},   {"fp64", DType::fp64},
+      {"Long", DType::int64}, {"int64", DType::int64}, {"Int", DType::int32},     {"int32", DType::int32},
+      {"Byte", DType::uint8}, {"uint8", DType::uint8}, {"Char", DType::uint8},    {"Bool", DType::boolean}};
+  for (const auto& [known, type] : kTypes)
+    if (name == known) return type;
+  return std::nullopt;
+}
+
+/// The stream of the network's own kernels: the one with most of their time.
+std::int64_t main_stream(const ProfilerEvents& events) {
+  std::map<std::int64_t, double> busy;
+  for (const GpuEvent& item : events.gpu)
+    if (!is_collective_kernel(events.names[item.name])) busy[item.stream] += item.end - item.begin;
+  const auto most =
+      std::max_element(busy.begin(), busy.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  return most == busy.end() ? 0 : most->first;
+}
+
+/// When streams were told to wait, other than by the calls of collectives themselves; ascending.
+std::vector<double> waits_of_streams(const ProfilerEvents& events) {
+  const std::vector<std::size_t> around = operators_around(events.runtime, events.operators);
+  const std::vector<std::size_t> parents = parents_of(events.operators);
+  std::vector<double> waits;
+  for (std::size_t i = 0; i < events.runtime.size(); ++i) {
+    const std::string& call = events.names[events.runtime[i].name];
+    if (call != "cudaStreamWaitEvent" && call != "cuStreamWaitEvent") continue;
+    bool of_collective = false;
+    for (std::size_t op = around[i]; op != kNoOperator && !of_collective; op = parents[op]) {
+      const std::string& name = events.names[events.operators[op].name];
+      of_collective = name.starts_with("c10d::") || name.starts_with("_c10d_functional::") ||
+                      name == "record_param_comms" || name.starts_with("nccl:");
+    }
+    if (!of_collective) waits.push_back(events.runtime[i].begin);
+  }
+  std::sort(waits.begin(), waits.end());
+  return waits;
+}
+
+}  // namespace
+
+bool is_collective_kernel(std::string_view name) { return name.starts_with("nccl") || name.starts_with("void nccl"); }
+
+std::optional<Collective> collective_of(const GpuEvent::Message& message) {
+  const std::optional<CollectiveKind> kind = kind_of(message.name);
+  const std::optional<DType> type = type_of(message.type);
+  if (!kind || !type || message.ranks < 2) return std::nullopt;
+  const std::int64_t most = *kind == CollectiveKind::all_gather  ? message.received
+                            : *kind == CollectiveKind::send_recv ? std::max(message.sent, message.received)
+                                                                 : message.sent;
+  if (most <= 0) return std::nullopt;
+  const std::int64_t ranks = *kind == CollectiveKind::send_recv ? 2 : message.ranks;
+  return Collective{*kind, GroupKind::data, *type, ranks, most * bytes_of(*type)};
+}
+
+std::map<std::size_t, CollectiveKernel> collective_kernels(const ProfilerEvents& events,
+                                                           const std::vector<double>& issued) {
+  std::map<std::size_t, CollectiveKernel> found;
+  for (std::size_t g = 0; g < events.gpu.size(); ++g)
+    if (is_collective_kernel(events.names[events.gpu[g].name])) found[g];
+  if (found.empty()) return found;
+  const std::int64_t main = main_stream(events);
+  const std::vector<double> waits = waits_of_streams(events);
+  std::vector<std::pair<double, double>> starts;  // of the network's own: on the device, and issued up to then
+  for (std::size_t g = 0; g < events.gpu.size(); ++g)
+    if (events.gpu[g].stream == main && !found.contains(g)) starts.emplace_back(events.gpu[g].begin, issued[g]);
+  std::sort(starts.begin(), starts.end());
+  for (std::size_t i = 1; i < starts.size(); ++i) starts[i].second = std::max(starts[i].second, starts[i - 1].second);
+  for (auto& [g, kernel] : found) {
+    const GpuEvent& item = events.gpu[g];
+    kernel.op = collective_of(item.message);
+    kernel.beside = item.stream != main;
+    if (!kernel.beside) continue;
+    auto last = std::lower_bound(starts.begin(), starts.end(), std::pair{item.end, 0.0});
+    const double after = std::max(issued[g], last == starts.begin() ? 0.0 : std::prev(last)->second);
+    const auto wait = std::upper_bound(waits.begin(), waits.end(), after);
+    if (wait != waits.end()) kernel.awaited = *wait;
+  }
+  return found;
+}
+
+}  // namespace ridgeline::trace

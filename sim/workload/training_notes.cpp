@@ -1,0 +1,43 @@
+#include "sim/workload/training_notes.h"
+
+#include <fmt/format.h>
+
+namespace ridgeline {
+
+void add_notes(OpTrace& trace, const ModelDescription& model, const TrainingDescription& training,
+               AttentionChoice attention) {
+  if (training.optimizer.kind == OptimizerKind::adamw_8bit)
+    trace.notes.push_back("adamw-8bit: one kernel a tensor, a scale for every 256 elements; not measured");
+  if (training.optimizer.kind == OptimizerKind::adamw_kahan)
+    trace.notes.push_back("adamw-kahan: the operations of foreach AdamW and four more passes; not measured");
+  if (training.optimizer.kind == OptimizerKind::adafactor)
+    trace.notes.push_back("adafactor: as torch.optim runs it; the one of Transformers holds more temporaries");
+  if (training.parallel.megatron())
+    trace.notes.push_back(
+        "megatron: operations from its source, its fused kernels timed as generated ones; compared with "
+        "published times of GPT on A100s only");
+  else if (training.parallel.tensor > 1 && model.family != ModelFamily::llama)
+    trace.notes.push_back("tensor parallel ranks: measured with networks of family llama only");
+  if (training.parallel.several() && training.parallel.strategy == DataStrategy::fsdp1)
+    trace.notes.push_back("fsdp1: predicted as fully_shard, without the waits of the host that limit its gathers");
+  if (training.parallel.several() && training.parallel.reshard_after_forward.ranks > 1)
+    trace.notes.push_back(
+        "reshard_after_forward over some ranks: predicted as over all of them; what is kept is not counted");
+  if (training.parallel.pipelined() && model.tie_embeddings)
+    trace.notes.push_back("a pipeline ties nothing: the last stage has an output projection of its own");
+  if (attention == AttentionChoice::math)
+    trace.notes.push_back("math attention: operations from its source; not measured");
+  if (model.sparse_weights) trace.notes.push_back(kSparseWeightsNote);
+  const ParallelDescription& how = training.parallel;
+  if (how.split > 1)
+    trace.notes.push_back(
+        "split: the script's own copies between devices, embeddings on the first, final norm and head on the last, "
+        "nothing tied");
+  if (how.split == 1 && how.one_process())
+    trace.notes.push_back(fmt::format(
+        "dataparallel: the first GPU's part; the threads take turns with the interpreter, which costs more than their "
+        "work where the host is slow{}",
+        training.precision == Precision::amp_bf16 ? "; its threads enter autocast with fp16, PyTorch's default" : ""));
+}
+
+}  // namespace ridgeline

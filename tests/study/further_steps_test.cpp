@@ -1,0 +1,37 @@
+// Steps on two H200s of which few were measured: torch.compile inside DistributedDataParallel, a network cut over the
+// devices of one process, torch.nn.DataParallel. Nothing was fitted on them; each has the speed its host had then.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "sim/study/validation/step_validation.h"
+
+namespace ridgeline {
+namespace {
+
+constexpr double kTime = 0.10, kAllocated = 0.03, kReserved = 0.08;  // the worst asked for of steps that the GPU bounds
+
+std::vector<ValidatedStep> steps_of(const std::string& source) {
+  std::vector<ValidatedStep> result;
+  for (ValidatedStep& step : validate_steps(RIDGELINE_SOURCE_DIR "/measurements", "nvidia-h200-sxm-141gb", "analytic"))
+    if (step.measured.source == source) result.push_back(std::move(step));
+  return result;
+}
+
+double off(std::int64_t predicted, const std::optional<std::int64_t>& measured) {
+  return std::abs(static_cast<double>(predicted) / static_cast<double>(measured.value()) - 1.0);
+}
+
+TEST(FurtherSteps, compiled_or_cut_by_hand) {
+  std::vector<ValidatedStep> steps = steps_of("h200/parallel, compiled");
+  for (ValidatedStep& cut : steps_of("h200/parallel, a network cut by hand")) steps.push_back(std::move(cut));
+  ASSERT_EQ(steps.size(), 3u);
+  for (const ValidatedStep& step : steps) {
+    EXPECT_LE(std::abs(ratio(step.predicted.step.time, *step.measured.step_time) - 1.0), kTime);
+    EXPECT_LE(off(step.predicted.memory.peak_allocated, step.measured.peak_allocated), kAllocated);
+    EXPECT_LE(off(step.predicted.memory.peak_reserved, step.measured.peak_reserved), kReserved);
+  }
+}
+
+}  // namespace
+}  // namespace ridgeline
