@@ -55,6 +55,8 @@ def commands(folder):
     yield "comparison", False, ["compare", RECORDING, "nvidia-t4", "nvidia-l4"]
     for name in ("twice-the-bandwidth", "time-memory-energy"):
         yield "sweep_points", False, ["sweep", f"scenarios/sweeps/{name}.yaml"]
+    yield "plan", False, ["plan", "scenarios/several-gpus/gpt2-xl-plan-8-h200.yaml", "--gpus", "2,4", "--parallel", "tensor=1"]
+    yield "plan", False, ["plan", *T4, "--batch", "4", "--gpus", "2"]
     for options in ([], ["--sensitivity"], ["--engine", "simulate"]):
         yield "kernel_line", True, ["kernels", "--hardware", "nvidia-h100-sxm5-80gb", *options, str(cases)]
     for file in sorted((ROOT / "measurements" / "h200" / "allocations").glob("*.csv*"))[:1]:
