@@ -18,6 +18,9 @@ constexpr double kCausalShare = 0.5;
 /// Of a forward and backward pass, the forward one is a third or less where blocks run again.
 constexpr double kForwardShare = 0.25;
 
+/// Of a stage's parameters, those of blocks are this share at least: tables are sharded apart.
+constexpr double kWholeBlocks = 0.5;
+
 /// Bytes of a parameter on a rank, before anything is shared out.
 struct StateBytes {
   double weights = 4.0, gradients = 4.0, optimizer = 8.0;
@@ -47,12 +50,6 @@ StateBytes bytes_of_states(const TrainingDescription& t) {
   return {2.0, 2.0, 4.0 + state_bytes(t.optimizer.kind, 4.0)};  // fp32 copies
 }
 
-/// Of tensors that autograd keeps.
-double activation_bytes(const TrainingDescription& t) {
-  const Precision precision = t.compute_precision();
-  return precision == Precision::fp32 || precision == Precision::tf32 ? 4.0 : 2.0;
-}
-
 /// Ranks over which shards are spread.
 double shards(const ParallelDescription& p) { return static_cast<double>(p.data) / static_cast<double>(p.replicate); }
 
@@ -74,6 +71,10 @@ HeldBytes states_of_rank(const Scenario& s) {
   const double parameters = parameters_of_rank(s), n = shards(p);
   if (p.shards_parameters()) {
     const double whole = p.strategy == DataStrategy::zero2 && n > 1.0 ? std::min(2.0, each.weights) : 0.0;
+    // Stages keep blocks whole and gradients unreduced until the last backward pass.
+    if (p.pipelined())
+      return {parameters * (each.weights + each.optimizer) / n,
+              kWholeBlocks * parameters * (std::min(2.0, each.weights) + std::min(2.0, each.gradients))};
     return {parameters * (each.weights + each.optimizer) / n, parameters * (each.gradients / n + whole)};
   }
   const double optimizer =
@@ -101,28 +102,19 @@ double blocks_held(const Scenario& s) {
   return own;
 }
 
-double activations_of_rank(const Scenario& s) {
+double activations_of_rank(const Scenario& s, const MicroStep& micro_step) {
+  if (s.compile) return 0.0;
+  const double sure = 1.0 - kMicroStepMargin;
+  if (!s.training.parallel.pipelined()) return sure * micro_step.activations;
+  return sure * blocks_held(s) * micro_step.of_block;
+}
+
+/// Of what a rank receives: one for every micro-batch of a step, and each direction that it receives from.
+double receive_buffers(const Scenario& s) {
   const TrainingDescription& t = s.training;
-  const ModelDescription& m = s.model;
-  if (t.lora || m.composition.given() || s.compile) return 0.0;
-  const auto tensor = static_cast<double>(t.parallel.tensor);
-  const double tokens = static_cast<double>(t.micro_batch) * static_cast<double>(t.sequence_length);
-  const double hidden = static_cast<double>(m.hidden), element = activation_bytes(t);
-  const double keys_and_values = 2.0 * static_cast<double>(m.key_value_count() * m.head_dim());
-  // Inputs of the four products of a block, and queries, keys and values.
-  const double kept = 2.0 * hidden + 2.0 * static_cast<double>(m.attention_width()) + keys_and_values +
-                      static_cast<double>(m.feed_forward_width());
-  const double products = tokens * element * kept / tensor;
-  const bool predicts_tokens = m.family == ModelFamily::gpt2 || m.family == ModelFamily::llama;
-  const double logits =
-      predicts_tokens && !t.parallel.pipelined() ? tokens * element * static_cast<double>(m.vocabulary) / tensor : 0.0;
-  switch (t.activation_checkpointing) {
-    case ActivationCheckpointing::none: return blocks_held(s) * products + logits;
-    case ActivationCheckpointing::selective:
-      return blocks_held(s) * tokens * element * static_cast<double>(m.feed_forward_width()) / tensor + logits;
-    case ActivationCheckpointing::block: break;
-  }
-  return blocks_held(s) * tokens * element * hidden / tensor + std::max(products, logits);
+  if (!t.parallel.pipelined()) return 0.0;
+  const double directions = t.parallel.pipeline > 2 ? 2.0 : 1.0;
+  return directions * static_cast<double>(t.gradient_accumulation) * static_cast<double>(bytes_between_stages(s));
 }
 
 /// FLOPs of one micro-batch over all ranks of a pipeline, on one tensor parallel rank.
@@ -175,21 +167,25 @@ Seconds least_communication(const Scenario& s) {
 
 }  // namespace
 
-std::int64_t least_memory(const Scenario& s) {
+std::int64_t least_memory(const Scenario& s, const MicroStep& micro_step) {
   const HeldBytes states = states_of_rank(s);
-  const double activations = activations_of_rank(s);
+  const double activations = activations_of_rank(s, micro_step);
   const bool gradients_stay = s.training.gradient_accumulation > 1 && !s.training.parallel.pipelined();
   const double more = gradients_stay ? states.gradients + activations : std::max(states.gradients, activations);
-  return static_cast<std::int64_t>(states.always + more) + context_bytes(s.gpu, s.software);
+  return static_cast<std::int64_t>(states.always + more + receive_buffers(s)) + context_bytes(s.gpu, s.software) +
+         communicator_bytes(s);
 }
 
-Seconds least_time(const Scenario& s, Seconds micro_step) {
+Seconds least_time(const Scenario& s, const MicroStep& micro_step) {
   const TrainingDescription& t = s.training;
-  const double often = passes(t.parallel, t.gradient_accumulation);
+  const double often = passes(t.parallel, t.gradient_accumulation), sure = 1.0 - kMicroStepMargin;
   const Seconds arithmetic =
       Seconds{flops_of_micro_batch(s) * often / peak_of_precision(t.compute_precision(), s.gpu).value()};
-  const Seconds kernels = micro_step * (often * (1.0 - kMicroStepMargin));
-  return std::max(std::max(arithmetic, kernels) + least_optimizer_time(s), least_communication(s));
+  const Seconds kernels = micro_step.kernels * (often * sure);
+  const Seconds all = micro_step.first + micro_step.further * static_cast<double>(t.gradient_accumulation - 1);
+  const Seconds one_after_the_other = all * (sure / static_cast<double>(t.parallel.pipeline));
+  return std::max(
+      {std::max(arithmetic, kernels) + least_optimizer_time(s), one_after_the_other, least_communication(s)});
 }
 
 Scenario micro_step_of(const Scenario& s) {
@@ -209,6 +205,7 @@ Scenario micro_step_of(const Scenario& s) {
   own.loss_parallel = asked.loss_parallel;
   own.prepared_inputs = asked.prepared_inputs;
   t.parallel = own;
+  result.gpu.dram.capacity = Bytes{1e18};  // memory without end: nothing is freed for want of it
   if (result.cluster) {
     Cluster& cluster = *result.cluster;
     cluster.nodes = static_cast<int>(std::max<std::int64_t>(1, (asked.tensor + cluster.gpus - 1) / cluster.gpus));
@@ -216,17 +213,44 @@ Scenario micro_step_of(const Scenario& s) {
   return result;
 }
 
-Seconds time_of_micro_step(Session& session, const Scenario& micro_step, std::string_view engine) {
+namespace {
+
+double activations_at_peak(const StepRun& run) {
+  return static_cast<double>(run.memory().at_peak[static_cast<std::size_t>(Category::activations)]);
+}
+
+/// What is kept for the backward pass grows by so much with each block.
+double activations_of_block(Session& session, const Scenario& micro_step, std::string_view engine, double whole) {
+  if (micro_step.model.composition.given() || micro_step.model.layers < 4) return 0.0;
+  Scenario half = micro_step;
+  half.model.layers /= 2;
+  const double of_half = activations_at_peak(StepRun(session, half, engine));
+  return std::max(0.0, (whole - of_half) / static_cast<double>(micro_step.model.layers - half.model.layers));
+}
+
+}  // namespace
+
+MicroStep time_micro_step(Session& session, const Scenario& micro_step, std::string_view engine) {
   try {
     const StepRun run(session, micro_step, engine);
-    if (!micro_step.training.parallel.megatron()) return run.timeline().step;
     const std::vector<LaunchedKernel> kernels = launched_kernels(run.program());
-    double busy = 0.0;  // Megatron-LM has no step without an optimizer
+    MicroStep result;
     for (std::size_t i = 0; i < kernels.size(); ++i)
       if ((kernels[i].phase == Phase::forward || kernels[i].phase == Phase::backward) &&
           !std::holds_alternative<Collective>(*kernels[i].op))
-        busy += run.times()[i].time.value() * kernels[i].times;
-    return Seconds{busy};
+        result.kernels += run.times()[i].time * kernels[i].times;
+    result.activations = activations_at_peak(run);
+    result.of_block = activations_of_block(session, micro_step, engine, result.activations);
+    if (micro_step.training.parallel.megatron()) {  // which has no step without an optimizer
+      result.first = result.further = result.kernels;
+      return result;
+    }
+    Scenario two = micro_step;
+    two.training.gradient_accumulation = 2;
+    result.first = run.timeline().step;
+    result.further = std::min(result.first, StepRun(session, std::move(two), engine).timeline().step - result.first);
+    result.further = std::max(result.further, Seconds{});
+    return result;
   } catch (const UserError&) {
     return {};
   }

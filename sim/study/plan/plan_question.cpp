@@ -31,10 +31,10 @@ class MicroSteps {
     scenarios_.push_back(std::move(own));
     return scenarios_.size() - 1;
   }
-  std::vector<Seconds> times(Session& session, const std::string& engine) const {
-    std::vector<Seconds> result(scenarios_.size());
+  std::vector<MicroStep> times(Session& session, const std::string& engine) const {
+    std::vector<MicroStep> result(scenarios_.size());
     tbb::parallel_for(std::size_t{0}, scenarios_.size(),
-                      [&](std::size_t i) { result[i] = time_of_micro_step(session, scenarios_[i], engine); });
+                      [&](std::size_t i) { result[i] = time_micro_step(session, scenarios_[i], engine); });
     return result;
   }
 
@@ -86,12 +86,17 @@ void find_bounds(const PlanBase& base, const PlanRequest& request, std::vector<P
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     if (!trainings[i]) continue;
     scenario = scenario_of(i);
-    candidates[i].least_memory = least_memory(scenario);
+    candidates[i].least_memory = least_memory(scenario, {});
     if (candidates[i].least_memory <= capacity) place[i] = micro_steps.place_of(scenario);
   }
-  const std::vector<Seconds> times = micro_steps.times(session, request.engine);
-  for (std::size_t i = 0; i < candidates.size(); ++i)
-    if (trainings[i]) candidates[i].least_time = least_time(scenario_of(i), place[i] ? times[*place[i]] : Seconds{});
+  const std::vector<MicroStep> times = micro_steps.times(session, request.engine);
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    if (!trainings[i]) continue;
+    const MicroStep micro_step = place[i] ? times[*place[i]] : MicroStep{};
+    scenario = scenario_of(i);
+    candidates[i].least_time = least_time(scenario, micro_step);
+    candidates[i].least_memory = least_memory(scenario, micro_step);
+  }
 }
 
 }  // namespace
