@@ -103,6 +103,8 @@ TEST(PlanCommand, mistakes_end_with_2_and_a_sentence) {
   refused(bert + "--cluster hgx-h20 --gpus 8", "hgx-h200");
   refused(bert + "--cluster hgx-h200 --gpus 12", "no whole number of nodes");
   refused(bert + "--cluster hgx-h200 --gpus 8 --parallel tensors=2", "tensor");
+  refused(bert + "--cluster hgx-h200 --gpus 8 --parallel tensor=3", "--parallel tensor=3");
+  refused(bert + "--cluster hgx-h200 --gpus 8 --parallel strategy=fsd", "did you mean fsdp");
   refused("--model llama-7b --cluster t4-x4-pcie --gpus 1 --seq 512 --batch 1 --precision bf16",
           "nothing fits on 1 GPU");
 }

@@ -24,6 +24,7 @@ constexpr std::string_view kParallel = "training.parallel.", kRecompute = "train
 /// Searched whatever the file says, and only where it says nothing.
 constexpr std::array<std::string_view, 9> kSearched{"data",           "strategy", "tensor", "pipeline", "schedule",
                                                     "virtual_stages", "context",  "expert", "replicate"};
+constexpr std::array<std::string_view, 5> kDegrees{"data", "tensor", "pipeline", "context", "expert"};
 constexpr std::array<std::string_view, 3> kSearchedUnlessSaid{"tensor_style", "sequence_parallel", "no_sync"};
 
 bool is_one_of(std::string_view name, std::span<const std::string_view> names) {
@@ -116,8 +117,8 @@ void take_changes(const PlanRequest& request, Node& tree, PlanBase& base) {
     if (change.origin.empty()) change.origin = fmt::format("--set {}={}", change.key, change.value);
     const std::string_view key = change.key;
     const std::string_view last = key.starts_with(kParallel) ? key.substr(kParallel.size()) : std::string_view();
-    if (is_one_of(last, kSearched) || is_one_of(last, kSearchedUnlessSaid)) base.kept[std::string(last)] = change.value;
-    else if (key == kRecompute) base.kept["activation_checkpointing"] = change.value;
+    if (is_one_of(last, kSearched) || is_one_of(last, kSearchedUnlessSaid)) base.kept[std::string(last)] = change;
+    else if (key == kRecompute) base.kept["activation_checkpointing"] = change;
     else if (of_a_description(key)) base.changes.push_back(change);
     else config::apply_override(tree, change);
   }
@@ -128,13 +129,43 @@ void leave_out_what_is_searched(Node& tree, PlanBase& base) {
   for (const std::string_view key : kSearched) erase(parallel, key);
   for (const std::string_view key : kSearchedUnlessSaid) {
     const Node* said = parallel == nullptr ? nullptr : parallel->find(key);
-    if (said != nullptr) base.kept.emplace(key, said->scalar);
+    if (said != nullptr)
+      base.kept.emplace(key,
+                        Override{std::string(kParallel) + std::string(key), said->scalar, said->origin.to_string()});
     erase(parallel, key);
   }
   erase(tree.find("training"), "activation_checkpointing");
   erase(&tree, "measured");
   config::apply_override(tree, {"training.micro_batch", "1", "plan"});
   config::apply_override(tree, {"training.gradient_accumulation", "1", "plan"});
+}
+
+/// A value that no way can have is a mistake, not a reason to leave ways out.
+void check_kept(const PlanRequest& request, const PlanBase& base, Descriptions& descriptions) {
+  for (const auto& [name, change] : base.kept) {
+    if (is_one_of(name, kDegrees)) {
+      config::Node node;
+      config::apply_override(node, {"value", change.value, change.origin});
+      const std::int64_t n = config::Value(*node.find("value"), change.key).integer({1, 1 << 20});
+      const auto divides = [&](std::int64_t gpus) { return gpus % n == 0; };
+      if (std::none_of(request.gpus.begin(), request.gpus.end(), divides))
+        throw UserError(fmt::format("{}: {}: does not divide the {} GPUs", change.origin, change.key,
+                                    fmt::join(request.gpus, ", ")));
+      continue;
+    }
+    std::vector<Override> changes = base.changes;
+    changes.push_back({std::string(kParallel) + "data", "1", "plan"});
+    if (name == "schedule" || name == "virtual_stages")
+      changes.push_back({std::string(kParallel) + "pipeline", "2", "plan"});
+    changes.push_back(change);
+    try {
+      (void)load_shared_scenario(base.tree, changes, descriptions);
+    } catch (const config::ConfigError& error) {
+      if (error.key() == change.key && error.message().starts_with("unknown value")) throw;
+    } catch (const UserError&) {
+      continue;  // together with other choices it may do
+    }
+  }
 }
 
 bool changes_key(const PlanRequest& request, std::string_view key) {
@@ -189,6 +220,7 @@ PlanBase plan_base(const PlanRequest& request, Descriptions& descriptions) {
   base.scenario = load_shared_scenario(tree, base.changes, descriptions).scenario;
   base.cluster = *base.scenario.cluster;
   for (const std::int64_t gpus : request.gpus) (void)nodes_for(base.cluster, gpus);
+  check_kept(request, base, descriptions);
   return base;
 }
 

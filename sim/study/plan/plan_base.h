@@ -11,9 +11,9 @@
 namespace ridgeline {
 
 struct PlanBase {
-  config::Node tree;                        ///< of the scenario, without what candidates say
-  std::vector<config::Override> changes;    ///< of the descriptions it names
-  std::map<std::string, std::string> kept;  ///< keys that are searched, but were given: "tensor" to "2"
+  config::Node tree;                             ///< of the scenario, without what candidates say
+  std::vector<config::Override> changes;         ///< of the descriptions it names
+  std::map<std::string, config::Override> kept;  ///< keys that are searched, but were given: "tensor" to "2"
   std::string cluster_name, assumed;
   Cluster cluster;         ///< as it is described
   Scenario scenario;       ///< of one sequence on one of its GPUs

@@ -83,38 +83,51 @@ HeldBytes states_of_rank(const Scenario& s) {
   return {parameters * (each.weights + optimizer + (has_buckets ? each.gradients : 0.0)), parameters * each.gradients};
 }
 
-/// Micro-batches whose activations the busiest rank holds at once, times the share of the blocks that it holds them of.
-double blocks_held(const Scenario& s) {
+/// Passes of a stage whose activations the fullest rank holds at once, at least: those of a shorter step of the same
+/// schedule.
+double passes_held(const Scenario& s) {
   const ParallelDescription& p = s.training.parallel;
-  const double layers = static_cast<double>(s.model.layers);
-  if (!p.pipelined()) return layers;
-  const auto micro_batches = static_cast<double>(s.training.gradient_accumulation);
-  const double own = static_cast<double>(s.model.layers / p.pipeline);
-  switch (p.schedule) {
-    case PipelineSchedule::gpipe: return micro_batches * own;
-    case PipelineSchedule::one_forward_one_backward:
-      return std::min(micro_batches, static_cast<double>(p.pipeline)) * own;
-    case PipelineSchedule::interleaved:
-    case PipelineSchedule::zb1p:
-    case PipelineSchedule::zbv:
-    case PipelineSchedule::interleaved_zero_bubble: break;
+  const std::int64_t all = s.training.gradient_accumulation;
+  if (p.schedule == PipelineSchedule::gpipe) return static_cast<double>(all);
+  parallel::PipelineShape shape = parallel::shape_of(p, std::min(all, 4 * p.pipeline * p.virtual_stages));
+  if (!parallel::complaint(shape).empty()) shape = parallel::shape_of(p, all);
+  std::int64_t most = 0;
+  for (const parallel::RankActions& rank : parallel::make_schedule(shape)) {
+    std::int64_t now = 0;
+    for (const parallel::StageAction& action : rank) {
+      using Kind = parallel::StageAction::Kind;
+      if (action.kind == Kind::forward) most = std::max(most, ++now);
+      if (action.kind == Kind::backward || action.kind == Kind::backward_input) --now;
+    }
   }
-  return own;
+  return static_cast<double>(most);
+}
+
+/// What the loss keeps of a micro-batch, at least.
+double logits_of_micro_batch(const Scenario& s) {
+  const TrainingDescription& t = s.training;
+  if (s.model.family != ModelFamily::gpt2 && s.model.family != ModelFamily::llama) return 0.0;
+  const double tokens = static_cast<double>(t.micro_batch) * static_cast<double>(t.sequence_length);
+  return 2.0 * tokens * static_cast<double>(s.model.vocabulary) / static_cast<double>(t.parallel.tensor);
 }
 
 double activations_of_rank(const Scenario& s, const MicroStep& micro_step) {
   if (s.compile) return 0.0;
   const double sure = 1.0 - kMicroStepMargin;
   if (!s.training.parallel.pipelined()) return sure * micro_step.activations;
-  return sure * blocks_held(s) * micro_step.of_block;
+  const ParallelDescription& p = s.training.parallel;
+  const auto blocks = static_cast<double>(s.model.layers / (p.pipeline * p.virtual_stages));  // of a stage
+  const double fullest = passes_held(s) * blocks * micro_step.of_block;
+  const double of_last = p.schedule == PipelineSchedule::gpipe ? passes_held(s) : 1.0;
+  const double last = of_last * (blocks * micro_step.of_block + logits_of_micro_batch(s));
+  return sure * std::max(fullest, last);
 }
 
-/// Of what a rank receives: one for every micro-batch of a step, and each direction that it receives from.
+/// Of what a rank receives: one for every micro-batch of a step; ranks in the middle have as many from the other side.
 double receive_buffers(const Scenario& s) {
   const TrainingDescription& t = s.training;
   if (!t.parallel.pipelined()) return 0.0;
-  const double directions = t.parallel.pipeline > 2 ? 2.0 : 1.0;
-  return directions * static_cast<double>(t.gradient_accumulation) * static_cast<double>(bytes_between_stages(s));
+  return static_cast<double>(t.gradient_accumulation) * static_cast<double>(bytes_between_stages(s));
 }
 
 /// FLOPs of one micro-batch over all ranks of a pipeline, on one tensor parallel rank.

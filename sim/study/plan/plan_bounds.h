@@ -21,7 +21,7 @@
 namespace ridgeline {
 
 /// Kernels of a micro-batch alone find other things in the L2 than those of a step, and hosts run ahead.
-inline constexpr double kMicroStepMargin = 0.05;
+inline constexpr double kMicroStepMargin = 0.03;
 
 /// Forward and backward pass without optimizer and without other ranks. All 0: not known.
 struct MicroStep {

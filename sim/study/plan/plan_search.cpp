@@ -99,18 +99,36 @@ class PlanSearcher {
     return result;
   }
 
+  /// The first of `fitting_`; of those that are predicted alike and differ by their strategy alone, one.
+  [[nodiscard]] std::vector<std::size_t> distinct() const {
+    std::vector<std::size_t> result;
+    for (const std::size_t i : fitting_) {
+      if (result.size() == kPlansShown) break;
+      const auto alike = [&](std::size_t other) {
+        const PlanEntry &a = result_.entries[other], &b = result_.entries[i];
+        PlanCandidate same = b.candidate;
+        same.strategy = a.candidate.strategy;
+        return a.time == b.time && a.memory == b.memory && split_words(same) == split_words(a.candidate) &&
+               step_words(same) == step_words(a.candidate);
+      };
+      if (std::none_of(result.begin(), result.end(), alike)) result.push_back(i);
+    }
+    return result;
+  }
+
   void drop_what_is_no_answer() {
     order_fitting();
-    if (fitting_.size() < kPlansShown) return;
-    const Seconds tenth = result_.entries[fitting_[kPlansShown - 1]].time;
-    const auto best = fastest();
+    const std::vector<std::size_t> best = distinct();
+    if (best.size() < kPlansShown) return;
+    const Seconds tenth = result_.entries[best.back()].time;
+    const auto fastest_of = fastest();
     const auto front = front_of_fitting();
     std::erase_if(open_, [&](std::size_t i) {
       const PlanCandidate& c = candidate(i);
       const Seconds least = c.least_time * bounds_;
       if (least <= tenth) return false;
-      const auto on_as_many = best.find(c.gpus);
-      if (on_as_many == best.end()) return false;
+      const auto on_as_many = fastest_of.find(c.gpus);
+      if (on_as_many == fastest_of.end()) return false;
       if (least > on_as_many->second * kSlowestOfFront) return true;
       return std::any_of(front.begin(), front.end(), [&](std::size_t f) {
         const PlanEntry& other = result_.entries[f];
@@ -137,8 +155,7 @@ class PlanSearcher {
 
   void rank() {
     order_fitting();
-    result_.best.assign(fitting_.begin(),
-                        fitting_.begin() + static_cast<std::ptrdiff_t>(std::min(kPlansShown, fitting_.size())));
+    result_.best = distinct();
     result_.front = front_of_fitting();
   }
 

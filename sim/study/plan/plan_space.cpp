@@ -93,7 +93,7 @@ class PlanSpace {
 
   [[nodiscard]] const std::string* kept(const std::string& key) const {
     const auto found = base_.kept.find(key);
-    return found == base_.kept.end() ? nullptr : &found->second;
+    return found == base_.kept.end() ? nullptr : &found->second.value;
   }
   /// The one that was given, or `all`.
   [[nodiscard]] std::vector<std::int64_t> numbers(const std::string& key, std::vector<std::int64_t> all) const {
