@@ -125,18 +125,23 @@ void write_front(std::string& out, const PlanQuestion& question, const PlanSearc
   const bool several = several_counts(question);
   out += fmt::format("\nnothing is better in time{} and memory than these (up to {:g} times the fastest)\n",
                      several ? ", GPUs" : "", kSlowestOfFront);
-  const std::size_t shown = std::min(search.front.size(), kFrontShown);
-  for (std::size_t k = 0; k < shown; ++k) {
-    // Evenly spaced where there are more: the first and the last always.
-    const std::size_t i = shown < 2 ? 0 : k * (search.front.size() - 1) / (shown - 1);
-    const PlanEntry& entry = search.entries[search.front[i]];
-    write_way(out,
-              fmt::format("      {:>8} ms  {:>6} GiB{}", in_ms(entry.time), in_gib(entry.memory),
-                          several ? fmt::format("  {:>4} GPUs", entry.candidate.gpus) : ""),
-              way_words(entry.candidate));
+  std::map<std::int64_t, std::vector<std::size_t>> by_gpus;
+  for (const std::size_t i : search.front) by_gpus[search.entries[i].candidate.gpus].push_back(i);
+  std::size_t all_shown = 0;
+  for (const auto& [gpus, ways] : by_gpus) {
+    const std::size_t shown = std::min(ways.size(), std::max<std::size_t>(3, kFrontShown / by_gpus.size()));
+    all_shown += shown;
+    for (std::size_t k = 0; k < shown; ++k) {
+      // Evenly spaced where there are more: the first and the last always.
+      const PlanEntry& entry = search.entries[ways[shown < 2 ? 0 : k * (ways.size() - 1) / (shown - 1)]];
+      write_way(out,
+                fmt::format("      {:>8} ms  {:>6} GiB{}", in_ms(entry.time), in_gib(entry.memory),
+                            several ? fmt::format("  {:>4} GPUs", gpus) : ""),
+                way_words(entry.candidate));
+    }
   }
-  if (search.front.size() > shown)
-    out += fmt::format("      {} of {}; --format json has all\n", shown, search.front.size());
+  if (search.front.size() > all_shown)
+    out += fmt::format("      {} of {}; --format json has all\n", all_shown, search.front.size());
 }
 
 void write_order(std::string& out, const PlanAnswer& answer) {
