@@ -1,5 +1,6 @@
 #include "sim/study/plan/plan_answer.h"
 
+#include <tbb/global_control.h>
 #include <tbb/info.h>
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
@@ -135,7 +136,9 @@ class AnswerOfPlan {
 
 PlanAnswer answer_plan(const PlanQuestion& question, const PlanSearch& search, Session& session, int threads) {
   PlanAnswer answer;
-  tbb::task_arena arena(threads > 0 ? threads : tbb::info::default_concurrency());
+  const int cores = threads > 0 ? threads : tbb::info::default_concurrency();
+  const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, static_cast<std::size_t>(cores));
+  tbb::task_arena arena(cores);
   arena.execute([&] { answer = AnswerOfPlan(question, search, session).make(); });
   return answer;
 }

@@ -1,6 +1,7 @@
 #include "sim/study/plan/plan_question.h"
 
 #include <fmt/format.h>
+#include <tbb/global_control.h>
 #include <tbb/info.h>
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
@@ -109,9 +110,11 @@ PlanQuestion plan_question(const PlanRequest& request, Session& session, int thr
     const std::vector<PlanCandidate> more = plan_space(base, gpus, session.descriptions());
     question.candidates.insert(question.candidates.end(), more.begin(), more.end());
   }
-  tbb::task_arena(threads > 0 ? threads : tbb::info::default_concurrency()).execute([&] {
-    find_bounds(base, request, question.candidates, session);
-  });
+  {
+    const int cores = threads > 0 ? threads : tbb::info::default_concurrency();
+    const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, static_cast<std::size_t>(cores));
+    tbb::task_arena(cores).execute([&] { find_bounds(base, request, question.candidates, session); });
+  }
   question.title = base.scenario.title;
   question.cluster = base.cluster_name;
   question.assumed = base.assumed;
