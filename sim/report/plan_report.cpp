@@ -228,8 +228,9 @@ void check_that_some_fit(const PlanQuestion& question, const PlanSearch& search)
   if (!search.best.empty()) return;
   if (search.nearest) {
     const PlanEntry& entry = search.entries[*search.nearest];
-    throw UserError(fmt::format("plan: nothing fits on {} GPUs; the nearest needs {} of the {} that a device has: {}",
+    throw UserError(fmt::format("plan: nothing fits on {} GPUs; the nearest needs {} of the {} that a device has{}: {}",
                                 entry.candidate.gpus, gib(entry.memory), gib(question.capacity),
+                                entry.memory > question.capacity ? "" : ", and comparable runs took more",
                                 way_words(entry.candidate)));
   }
   const std::vector<LeftOut> reasons = left_out_of(search);

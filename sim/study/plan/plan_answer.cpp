@@ -115,7 +115,7 @@ class AnswerOfPlan {
       try {
         const StepRun run(session_, scenario_of_entry(order[k].second), engine());
         const Seconds time = run.timeline().step;
-        if (time < best) tried[k] = {order[k].second, time, run.memory().needed};
+        if (time < best) tried[k] = {order[k].second, time, run.memory().needed_high};
       } catch (const UserError&) {
         tried[k].reset();
       }

@@ -37,7 +37,7 @@ struct PlanChange {
 struct PlanWithMemory {
   std::size_t entry = 0;
   Seconds time;
-  std::int64_t memory = 0;  ///< bytes of a device that it needs
+  std::int64_t memory = 0;  ///< bytes of a device with which it fits surely
 };
 
 struct PlanAnswer {
