@@ -155,6 +155,12 @@ PYBIND11_MODULE(_ridgeline, m) {
           py::arg("questions"), py::arg("labels") = std::vector<std::string>{},
           py::call_guard<py::gil_scoped_release>())
       .def("fit", &Simulator::fit, py::arg("question"), py::call_guard<py::gil_scoped_release>())
+      .def(
+          "plan",
+          [](const Simulator& s, const Question& question, const std::vector<std::int64_t>& gpus, std::int64_t batch,
+             int threads) { return s.plan(question, gpus, batch, threads); },
+          py::arg("question"), py::arg("gpus"), py::arg("batch") = 0, py::arg("threads") = 0,
+          py::call_guard<py::gil_scoped_release>())
       .def("sweep", &Simulator::sweep, py::arg("file"), py::arg("threads") = 0,
            py::call_guard<py::gil_scoped_release>())
       .def(

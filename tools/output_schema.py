@@ -20,6 +20,7 @@ FILE = ROOT / "data" / "output_schema.json"
 BERT, LADDER = "scenarios/bert-large-fp32.yaml", "scenarios/gpt2-ladder-a100/4-flash-attention.yaml"
 T4 = ["--hardware", "nvidia-t4", "--model", "bert-base", "--seq", "128"]
 SMALL = [*T4, "--batch", "2"]
+LLAMA = "model={family: llama, code: plain, layers: 8, heads: 8, hidden: 512, feed_forward: 1024, vocabulary: 8000}"
 RECORDING = "measurements/recordings/bert-base-b8-t128-fp32.jsonl.gz"
 CASES = [{"op": "mm", "dtype": "bf16", "params": {"m": 1024, "n": 1024, "k": 512, "layout": "nt"}, "id": "a"},
          {"op": "softmax", "dtype": "fp32", "params": {"rows": 1024, "cols": 128}, "input_sets": 4},
@@ -55,6 +56,10 @@ def commands(folder):
     yield "comparison", False, ["compare", RECORDING, "nvidia-t4", "nvidia-l4"]
     for name in ("twice-the-bandwidth", "time-memory-energy"):
         yield "sweep_points", False, ["sweep", f"scenarios/sweeps/{name}.yaml"]
+    yield "plan", False, ["plan", *T4, "--batch", "4", "--gpus", "1"]
+    yield "plan", False, ["plan", *T4, "--batch", "1", "--gpus", "1", "--checkpointing", "none", "--set", "hardware.price_per_hour=0"]
+    yield "plan", False, ["plan", "--cluster", "hgx-h200", "--set", LLAMA, "--set", "hardware.dram.capacity=2.1 GB", "--seq", "256",
+                          "--precision", "bf16", "--batch", "8", "--gpus", "2,4"]
     for options in ([], ["--sensitivity"], ["--engine", "simulate"]):
         yield "kernel_line", True, ["kernels", "--hardware", "nvidia-h100-sxm5-80gb", *options, str(cases)]
     for file in sorted((ROOT / "measurements" / "h200" / "allocations").glob("*.csv*"))[:1]:

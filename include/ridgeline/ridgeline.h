@@ -147,6 +147,10 @@ class RIDGELINE_API Simulator {
   [[nodiscard]] std::string fit(const Question& question) const;
   /// All points of a sweep file; JSON as `ridgeline sweep --format json`. 0 threads: as many as there are cores.
   [[nodiscard]] std::string sweep(const std::string& file, int threads = 0) const;
+  /// The best ways to train on so many GPUs (several counts: each); JSON as `ridgeline plan --format json`. `batch`:
+  /// sequences of a step of all GPUs, 0 for those of the scenario.
+  [[nodiscard]] std::string plan(const Question& question, std::span<const std::int64_t> gpus, std::int64_t batch = 0,
+                                 int threads = 0) const;
 
   /// Kernel cases, a line of JSON each (docs/kernel-cases.md), answered in their order: each with `predicted`, or with
   /// `error` where it is a mistake. `set` changes the hardware: "dram.bandwidth=4 TB/s".

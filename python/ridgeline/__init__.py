@@ -16,12 +16,12 @@ seconds, memory is bytes. A mistake is a `Mistake` (a ValueError) with `file`, `
 from . import record
 
 _ANSWERS = ["Answer", "Memory", "Mistake", "Step", "Stopped", "compare", "fit", "hardware", "kernels", "memory", "models",
-            "predict", "replay", "sweep", "__version__"]
+            "plan", "predict", "replay", "sweep", "__version__"]
 __all__ = ["record"]
 
 try:
     from ._answers import (Answer, Memory, Mistake, Step, Stopped, __version__, compare, fit, hardware, kernels, memory,
-                           models, predict, replay, sweep)
+                           models, plan, predict, replay, sweep)
     __all__ += _ANSWERS
 except ModuleNotFoundError as missing:
     if missing.name != f"{__name__}._ridgeline":

@@ -100,6 +100,13 @@ def fit(scenario=None, **keys):
     return _json.loads(_simulator.fit(_question(scenario, **keys)))
 
 
+def plan(scenario=None, gpus=1, *, batch=0, threads=0, **keys):
+    """The best ways to train on `gpus` GPUs (a number, or several), as a dict. `batch`: sequences of a step of all of
+    them, if not those of the scenario. Ctrl-C ends the program, not the search alone."""
+    counts = [gpus] if isinstance(gpus, int) else list(gpus)
+    return _json.loads(_simulator.plan(_question(scenario, **keys), counts, batch, threads))
+
+
 def sweep(file, threads=0):
     """All points of a sweep file, as a dict. Ctrl-C ends the program, not the sweep alone."""
     return _json.loads(_simulator.sweep(_os.fspath(file), threads))

@@ -84,6 +84,15 @@ def test_compare_fit_and_names():
     assert "nvidia-rtx-3090" in ridgeline.hardware() and "bert-large" in ridgeline.models()
 
 
+def test_plan_is_that_of_the_program():
+    plan = ridgeline.plan(SMALL, 2, batch=4)
+    assert plan["sequences"] == 4 and plan["cluster"] == "t4-x4-pcie"
+    times = [row["step_time_s"] for row in plan["best"]]
+    assert times == sorted(times) and plan["ways"][plan["best"][0]["way"]]["gpus"] == 2
+    with pytest.raises(ridgeline.Mistake, match="expected 1 to"):
+        ridgeline.plan(SMALL, 0)
+
+
 def test_kernels_are_those_of_the_program():
     cases = [{"op": "mm", "dtype": "bf16", "params": {"m": 1024, "n": 1024, "k": 512, "layout": "nt"}},
              {"op": "softmax", "dtype": "fp32", "params": {"rows": 1024, "cols": 128}}, {"op": "no such op"}]

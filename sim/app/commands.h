@@ -15,6 +15,7 @@ void add_predict_command(CLI::App& program, Outcome& outcome);
 void add_fit_command(CLI::App& program, Outcome& outcome);
 void add_compare_command(CLI::App& program, Outcome& outcome);
 void add_sweep_command(CLI::App& program, Outcome& outcome);
+void add_plan_command(CLI::App& program, Outcome& outcome);
 void add_exercise_command(CLI::App& program, Outcome& outcome);
 void add_kernels_command(CLI::App& program, Outcome& outcome);
 void add_collectives_command(CLI::App& program, Outcome& outcome);

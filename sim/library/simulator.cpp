@@ -15,9 +15,12 @@
 #include "sim/report/fit_report.h"
 #include "sim/report/history_report.h"
 #include "sim/report/page/page.h"
+#include "sim/report/plan_report.h"
 #include "sim/report/sweep_report.h"
 #include "sim/report/text/kernel_lines.h"
 #include "sim/report/text/names.h"
+#include "sim/study/plan/plan_question.h"
+#include "sim/study/plan/plan_search.h"
 #include "sim/study/sweep/run_sweep.h"
 #include "sim/study/sweep/sweep_scenario.h"
 #include "sim/trace/read_recording.h"
@@ -47,7 +50,7 @@ auto translated(const Work& work) {
 
 std::string tool() { return "ridgeline " RIDGELINE_VERSION ", revision " RIDGELINE_REVISION; }
 
-Scenario scenario_of(const Question& question, Descriptions& descriptions) {
+ScenarioSource source_of(const Question& question) {
   ScenarioSource source;
   if (!question.file.empty() && !question.text.empty()) throw UserError("a question has a file or a text, not both");
   if (!question.file.empty()) {
@@ -57,7 +60,10 @@ Scenario scenario_of(const Question& question, Descriptions& descriptions) {
   source.text = question.text;
   if (!question.text.empty()) source.text_name = "text of the question";
   for (const std::string& change : question.set) source.overrides.push_back(config::parse_override(change));
-  return load_scenario(source, descriptions);
+  return source;
+}
+Scenario scenario_of(const Question& question, Descriptions& descriptions) {
+  return load_scenario(source_of(question), descriptions);
 }
 
 Step step_of(const StepPrediction& s) {
@@ -234,6 +240,21 @@ std::string Simulator::sweep(const std::string& file, int threads) const {
     SweepRunOptions options;
     options.threads = threads;
     return text_of(sweep_json(sweep, run_sweep(sweep, sweep.points(), options)));
+  });
+}
+
+std::string Simulator::plan(const Question& question, std::span<const std::int64_t> gpus, std::int64_t batch,
+                            int threads) const {
+  return translated([&] {
+    PlanRequest request{.source = source_of(question), .gpus = {gpus.begin(), gpus.end()}};
+    std::sort(request.gpus.begin(), request.gpus.end());
+    if (batch != 0) request.batch = batch;
+    request.engine = question.engine;
+    const PlanQuestion asked = plan_question(request, shared_->session, threads);
+    Ranks alone;
+    const PlanSearch search = search_plan(asked, shared_->session, alone, {.threads = threads});
+    check_that_some_fit(asked, search);
+    return text_of(plan_json(asked, search, answer_plan(asked, search, shared_->session, threads)));
   });
 }
 

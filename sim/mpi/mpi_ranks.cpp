@@ -24,7 +24,7 @@ namespace {
 namespace mpi = boost::mpi;
 
 enum Tag : int { kWork = 1, kResult = 2, kMistake = 3 };
-constexpr std::size_t kStretch = 96;  // points handed out at once
+constexpr std::size_t kStretch = 96;  // points handed out at once, at most: each rank gets some
 
 std::string as_lines(std::span<const SweepPoint> points) {
   std::string text;
@@ -84,7 +84,8 @@ class Coordinator {
   [[nodiscard]] bool stopped() const { return (options_.stop && *options_.stop) || !mistake_.empty(); }
 
   std::span<const std::uint64_t> next_stretch() {
-    const auto stretch = indices_.subspan(next_, std::min(kStretch, indices_.size() - next_));
+    const std::size_t fair = indices_.size() / (4 * static_cast<std::size_t>(world_.size())) + 1;
+    const auto stretch = indices_.subspan(next_, std::min({kStretch, fair, indices_.size() - next_}));
     next_ += stretch.size();
     return stretch;
   }

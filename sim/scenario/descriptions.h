@@ -39,6 +39,7 @@ struct Descriptions {
   Remembered<Host> hosts;
   Remembered<Software> software;
   Remembered<ModelDescription> models;
+  Remembered<Cluster> clusters;
   Remembered<trace::RecordingFile> recordings;
   /// Key of a description with its changes.
   static std::string key(std::string_view name, const std::vector<config::Override>& changes);

@@ -128,8 +128,11 @@ void read_described(const Mapping& root, const std::vector<Override>& changes, D
 }
 
 /// Of GPUs that are the scenario's own where it names one too.
-Cluster read_cluster(const Mapping& root, const std::vector<Override>& changes) {
-  Cluster cluster = load_cluster(root["cluster"].node(), changes);
+Cluster read_cluster(const Mapping& root, const std::vector<Override>& changes, Descriptions& known) {
+  const Node& node = root["cluster"].node();
+  const auto read = [&] { return load_cluster(node, changes); };
+  Cluster cluster =
+      node.kind == Node::Kind::scalar ? *known.clusters.get(Descriptions::key(node.scalar, changes), read) : read();
   if (root.has("hardware") && root["hardware"].text() != cluster.gpu_name &&
       root["hardware"].text().find('/') == std::string::npos)
     root["hardware"].fail(fmt::format("{} consists of {}: leave hardware out, or name that",
@@ -158,7 +161,7 @@ SharedScenario load(Node tree, const std::vector<Override>& overrides, Numbers n
                                    "allocator", "measured", "engine", "trace", "recorded_on"});
   SharedScenario shared;
   Scenario& scenario = shared.scenario;
-  if (root.has("cluster")) scenario.cluster = read_cluster(root, changes.cluster);
+  if (root.has("cluster")) scenario.cluster = read_cluster(root, changes.cluster, known);
   else if (!changes.cluster.empty())
     throw UserError(fmt::format("{}: the scenario names no cluster", changes.cluster.front().origin));
   const std::string gpu = scenario.cluster && !root.has("hardware") ? scenario.cluster->gpu_name

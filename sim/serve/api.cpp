@@ -27,8 +27,9 @@ using nlohmann::ordered_json;
 constexpr int kQuestionsADescription = 500;
 constexpr SessionLimits kServedSession{.traces = 16, .trace_bytes = 256u << 20, .gpus = 24, .kernels_a_gpu = 1u << 14};
 
-const std::vector<std::string> kPaths{"predict",  "compare",  "fit",   "sweep",    "kernels", "memory",    "exercises",
-                                      "hardware", "clusters", "hosts", "software", "models",  "scenarios", "schema"};
+const std::vector<std::string> kPaths{"predict", "compare",  "fit",       "sweep",     "plan",
+                                      "kernels", "memory",   "exercises", "hardware",  "clusters",
+                                      "hosts",   "software", "models",    "scenarios", "schema"};
 
 Reply mistake_reply(const UserError& error) {
   ordered_json said{{"message", error.what()}};
@@ -128,11 +129,9 @@ Reply Api::answer(const Request& request, std::stop_token stop, const OnProgress
 
 Reply Api::route(const Asked& asked) {
   using Answer = Reply (Api::*)(const Asked&);
-  static const std::map<std::string, Answer, std::less<>> kAsked{{"/api/predict", &Api::predict},
-                                                                 {"/api/compare", &Api::compare},
-                                                                 {"/api/fit", &Api::fit},
-                                                                 {"/api/sweep", &Api::sweep},
-                                                                 {"/api/kernels", &Api::kernels}};
+  static const std::map<std::string, Answer, std::less<>> kAsked{
+      {"/api/predict", &Api::predict}, {"/api/compare", &Api::compare}, {"/api/fit", &Api::fit},
+      {"/api/sweep", &Api::sweep},     {"/api/plan", &Api::plan},       {"/api/kernels", &Api::kernels}};
   const std::string& path = asked.target.path;
   if (const auto found = kAsked.find(path); found != kAsked.end()) {
     if (asked.request.method == "POST") return (this->*found->second)(asked);

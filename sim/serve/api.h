@@ -42,6 +42,7 @@ class Api {
   Reply compare(const Asked& asked);
   Reply fit(const Asked& asked);
   Reply sweep(const Asked& asked);
+  Reply plan(const Asked& asked);
   Reply kernels(const Asked& asked);
   /// Descriptions that questions share, begun anew after some hundred questions: a slider makes one each time it moves.
   std::shared_ptr<Descriptions> descriptions();

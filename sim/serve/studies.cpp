@@ -1,14 +1,19 @@
 // The part of the API that answers with studies: comparisons, the largest batch, sweeps.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <atomic>
+#include <charconv>
 #include <chrono>
 
 #include "sim/config/parse_yaml.h"
 #include "sim/report/comparison_report.h"
 #include "sim/report/fit_report.h"
+#include "sim/report/plan_report.h"
 #include "sim/report/sweep_report.h"
 #include "sim/serve/asked.h"
+#include "sim/study/plan/plan_question.h"
+#include "sim/study/plan/plan_search.h"
 #include "sim/study/sweep/run_sweep.h"
 #include "sim/study/sweep/sweep_scenario.h"
 #include "sim/units/user_error.h"
@@ -56,6 +61,22 @@ ordered_json parsed(const std::string& body) {
   ordered_json json = ordered_json::parse(body, limit, false);
   if (json.is_discarded() || depth > kMostDepth) throw UserError("the body is no JSON");
   return json;
+}
+
+/// "8,16"; empty for nothing.
+std::vector<std::int64_t> numbers_of(const std::string& text, std::string_view name) {
+  std::vector<std::int64_t> numbers;
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  while (at != end) {
+    std::int64_t number = 0;
+    const auto [rest, error] = std::from_chars(at, end, number);
+    if (error != std::errc{} || (rest != end && *rest != ',') || number < 1)
+      throw UserError(fmt::format("{}: expected numbers of at least 1, as in 8,16", name));
+    numbers.push_back(number);
+    at = rest == end ? end : rest + 1;
+  }
+  return numbers;
 }
 
 /// One of few places, given back at the end.
@@ -131,6 +152,33 @@ Reply Api::sweep(const Asked& asked) {
   const std::vector<SweepPoint> points = run_sweep(sweep, indices, options);
   if (stop) throw Cancelled();
   return json_reply(sweep_json(sweep, points));
+}
+
+Reply Api::plan(const Asked& asked) {
+  asked.takes({"set", "engine", "gpus", "sequences", "datasheet"});
+  PlanRequest request{.source = source_of(asked.request.body, asked.target.all("set"), asked.target.flag("datasheet")),
+                      .gpus = numbers_of(asked.target.get("gpus"), "gpus")};
+  std::sort(request.gpus.begin(), request.gpus.end());
+  if (const auto batch = numbers_of(asked.target.get("sequences"), "sequences"); !batch.empty())
+    request.batch = batch.front();
+  request.engine = asked.engine();
+  const Place place(sweeps_, options_.most_sweeps);
+  if (!place.got()) return error_reply(503, "as many sweeps as this server takes at once are running");
+  std::atomic<bool> stop{false};
+  const std::stop_callback given_up(asked.stop, [&stop] { stop = true; });
+  const PlanQuestion question = plan_question(request, session_, 0);
+  if (question.candidates.size() > options_.most_sweep_points)
+    throw UserError(fmt::format("the plan has {} ways, a server takes {}; keep some keys with set, or ridgeline plan",
+                                question.candidates.size(), options_.most_sweep_points));
+  PlanSearchOptions options{.stop = &stop};
+  options.on_progress = [&](std::size_t predicted, std::size_t open) {
+    if (asked.progress) asked.progress(predicted, predicted + open);
+  };
+  Ranks alone;
+  const PlanSearch search = search_plan(question, session_, alone, options);
+  if (stop) throw Cancelled();
+  check_that_some_fit(question, search);
+  return json_reply(plan_json(question, search, answer_plan(question, search, session_, 0)));
 }
 
 }  // namespace ridgeline::serve

@@ -58,8 +58,14 @@ ClassDifference class_difference(KernelClass kernel_class, const ClassWork& befo
   return d;
 }
 
-ComparedScenario predicted(Session& session, const Scenario& scenario, const std::string& label,
-                           std::string_view engine) {
+}  // namespace
+
+Limiter ClassWork::limiter() const {
+  return static_cast<Limiter>(std::max_element(limited_by.begin(), limited_by.end()) - limited_by.begin());
+}
+
+ComparedScenario compared_side(Session& session, const Scenario& scenario, const std::string& label,
+                               std::string_view engine) {
   auto run = std::make_shared<const StepRun>(session, scenario, engine);
   Prediction prediction = run->prediction();
   ComparedScenario side{label, std::move(run), std::move(prediction), true, {}};
@@ -76,7 +82,7 @@ ComparedScenario predicted(Session& session, const Scenario& scenario, const std
   return side;
 }
 
-Difference difference(const ComparedScenario& before, const ComparedScenario& after) {
+Difference difference_of(const ComparedScenario& before, const ComparedScenario& after) {
   const Prediction &a = before.prediction, &b = after.prediction;
   Difference d;
   d.time = b.step.time - a.step.time;
@@ -103,21 +109,15 @@ Difference difference(const ComparedScenario& before, const ComparedScenario& af
   return d;
 }
 
-}  // namespace
-
-Limiter ClassWork::limiter() const {
-  return static_cast<Limiter>(std::max_element(limited_by.begin(), limited_by.end()) - limited_by.begin());
-}
-
 Comparison compare(Session& session, std::span<const Scenario> scenarios, std::span<const std::string> labels,
                    std::string_view engine) {
   if (scenarios.size() < 2 || scenarios.size() > kMostSides)
     throw UserError(fmt::format("a comparison has two to {} sides, got {}", kMostSides, scenarios.size()));
   Comparison result;
   for (std::size_t i = 0; i < scenarios.size(); ++i)
-    result.sides.push_back(predicted(session, scenarios[i], labels[i], engine));
+    result.sides.push_back(compared_side(session, scenarios[i], labels[i], engine));
   for (std::size_t i = 1; i < result.sides.size(); ++i)
-    result.differences.push_back(difference(result.sides.front(), result.sides[i]));
+    result.differences.push_back(difference_of(result.sides.front(), result.sides[i]));
   return result;
 }
 

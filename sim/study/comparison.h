@@ -73,6 +73,11 @@ struct Comparison {
 
 inline constexpr std::size_t kMostSides = 6;
 
+/// One side, predicted; throws UserError as StepRun does.
+ComparedScenario compared_side(Session& session, const Scenario& scenario, const std::string& label,
+                               std::string_view engine);
+Difference difference_of(const ComparedScenario& before, const ComparedScenario& after);
+
 /// Throws UserError as StepRun does, and for other than two to kMostSides sides.
 Comparison compare(Session& session, std::span<const Scenario> scenarios, std::span<const std::string> labels,
                    std::string_view engine);

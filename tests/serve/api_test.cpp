@@ -148,6 +148,10 @@ TEST_F(ServedApi, studies_answer_and_are_bounded) {
   const std::string large = std::string(R"({"scenario": )") + kScenario +
                             R"(, "axes": {"training.micro_batch": {"range": [1, 4000], "step": 1}}})";
   EXPECT_THAT(std::string(mistake("/api/sweep", large).at("message")), HasSubstr("a server takes 10"));
+  EXPECT_THAT(std::string(mistake("/api/plan?gpus=2&sequences=8", kScenario).at("message")),
+              HasSubstr("a server takes 10"));
+  EXPECT_THAT(std::string(mistake("/api/plan", kScenario).at("message")), HasSubstr("on how many GPUs"));
+  EXPECT_THAT(std::string(mistake("/api/plan?gpus=two", kScenario).at("message")), HasSubstr("expected numbers"));
 }
 
 TEST_F(ServedApi, a_stopped_sweep_is_given_up) {

@@ -234,19 +234,6 @@ std::uint64_t hash(const std::string& text) {
   return value;
 }
 
-std::uint64_t fingerprint(const Sweep& sweep) {
-  std::string text = fmt::format("{}\n{}\n{}\n", RIDGELINE_VERSION, sweep.engine, flow(sweep.scenario));
-  for (const SweepAxis& axis : sweep.axes) {
-    text += axis.name + "\n";
-    for (const AxisValue& value : axis.values) {
-      text += fmt::format(" {} {}\n", value.label, value.factor);
-      for (const config::Override& change : value.overrides) text += fmt::format("  {}={}\n", change.key, change.value);
-    }
-  }
-  if (sweep.sample_points) text += fmt::format("{} of seed {}\n", *sweep.sample_points, sweep.seed);
-  return hash(text);
-}
-
 /// splitmix64: the same numbers everywhere.
 std::uint64_t next_random(std::uint64_t& state) {
   std::uint64_t z = state += 0x9e3779b97f4a7c15u;
@@ -288,8 +275,22 @@ Sweep read_sweep(const Node& tree, const std::string& file) {
       sweep.constraints.push_back(read_constraint(entry.key, Value(entry.value, "constraints." + entry.key)));
   }
   sweep.goal = read_goal(root["goal"]);
-  sweep.fingerprint = fingerprint(sweep);
+  sweep.fingerprint = fingerprint_of(sweep);
   return sweep;
+}
+
+std::uint64_t fingerprint_of(const Sweep& sweep) {
+  std::string text = fmt::format("{}\n{}\n{}\n", RIDGELINE_VERSION, sweep.engine, flow(sweep.scenario));
+  for (const SweepAxis& axis : sweep.axes) {
+    text += axis.name + "\n";
+    for (const AxisValue& value : axis.values) {
+      text += fmt::format(" {} {}\n", value.label, value.factor);
+      for (const config::Override& change : value.overrides) text += fmt::format("  {}={}\n", change.key, change.value);
+    }
+  }
+  if (sweep.sample_points) text += fmt::format("{} of seed {}\n", *sweep.sample_points, sweep.seed);
+  if (sweep.brief) text += "brief\n";
+  return hash(text);
 }
 
 std::uint64_t Sweep::grid_size() const {

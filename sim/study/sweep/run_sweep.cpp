@@ -19,6 +19,7 @@
 #include "sim/answer/step_run.h"
 #include "sim/hierarchy/make_engine.h"
 #include "sim/scenario/descriptions.h"
+#include "sim/scenario/step_amount.h"
 #include "sim/study/sweep/sweep_scenario.h"
 #include "sim/trace/read_recording.h"
 #include "sim/units/user_error.h"
@@ -73,6 +74,26 @@ SweepPoint point_of(std::uint64_t index, const StepRun& run) {
   return point;
 }
 
+/// Time and memory alone; of what does not fit, what it would need.
+SweepPoint brief_point_of(std::uint64_t index, const StepRun& run) {
+  const Scenario& s = run.scenario();
+  const MemoryPrediction& memory = run.memory();
+  SweepPoint point;
+  point.index = index;
+  point.fits = memory.fits;
+  const auto set = [&](Metric metric, double value) { point.metrics[static_cast<std::size_t>(metric)] = value; };
+  set(Metric::memory, static_cast<double>(memory.fits ? memory.device_used : memory.needed));
+  set(Metric::allocated, static_cast<double>(memory.peak_allocated));
+  set(Metric::price, s.gpu.price_per_hour);
+  if (!memory.fits) return point;
+  const double seconds = run.timeline().step.value();
+  const StepAmount amount = amount_of_step(s);
+  set(Metric::step_time, seconds);
+  set(Metric::samples_per_s, amount.samples / seconds);
+  set(Metric::tokens_per_s, amount.tokens / seconds);
+  return point;
+}
+
 bool asks_for_memory(const Sweep& sweep) {
   const auto of_memory = [](Metric metric) { return metric == Metric::memory || metric == Metric::allocated; };
   return std::any_of(sweep.constraints.begin(), sweep.constraints.end(),
@@ -84,7 +105,10 @@ class Runner {
  public:
   /// Each thread works on one trace; some are begun and not yet done with.
   Runner(const Sweep& sweep, const SweepRunOptions& options, int threads)
-      : sweep_(sweep), options_(options), session_({.traces = static_cast<std::size_t>(threads) + 4}) {}
+      : sweep_(sweep),
+        options_(options),
+        own_session_({.traces = static_cast<std::size_t>(threads) + 4}),
+        session_(options.session != nullptr ? *options.session : own_session_) {}
 
   /// Results of one block, by place in `indices`; those left out stay empty.
   std::vector<std::optional<SweepPoint>> run(std::span<const std::uint64_t> indices) {
@@ -183,7 +207,7 @@ class Runner {
       const Scenario& s = run.scenario();
       if (s.recorded && run.memory().source == MemorySource::unknown && asks_for_memory(sweep_))
         throw UserError(fmt::format("{} says nothing of memory, which the sweep asks for", s.recorded->file->path()));
-      results_[i] = point_of(indices_[i], run);
+      results_[i] = sweep_.brief ? brief_point_of(indices_[i], run) : point_of(indices_[i], run);
     } catch (const UserError& error) {
       fail(i, error.what());
     }
@@ -192,7 +216,8 @@ class Runner {
 
   const Sweep& sweep_;
   const SweepRunOptions& options_;
-  Session session_;
+  Session own_session_;
+  Session& session_;
   Remembered<HardwareSheet> sheets_;
   std::span<const std::uint64_t> indices_;
   std::vector<SharedScenario> scenarios_;

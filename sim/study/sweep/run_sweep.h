@@ -12,11 +12,14 @@
 
 namespace ridgeline {
 
+class Session;
+
 struct SweepRunOptions {
   int threads = 0;                          ///< 0: all cores
   const std::atomic<bool>* stop = nullptr;  ///< set: points not yet begun are left out
   /// Called now and then with points that are done, one call at a time, from any thread.
   std::function<void(std::span<const SweepPoint>)> on_points;
+  Session* session = nullptr;  ///< what several runs share; null: each has its own
 };
 
 /// One result an index, in their order; with `stop` set in between, those that were done.

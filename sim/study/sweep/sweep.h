@@ -57,6 +57,8 @@ struct Sweep {
   std::optional<std::uint64_t> sample_points;
   std::uint64_t seed = 1;
   std::string engine = "analytic";
+  bool brief =
+      false;  ///< points have step time, rates, memory and price alone; without their time where they do not fit
   std::uint64_t fingerprint =
       0;  ///< of all that decides points and their numbers, but for the contents of hw/ and models/
 
@@ -68,6 +70,9 @@ struct Sweep {
 };
 
 inline constexpr std::uint64_t kMostSweepPoints = 10'000'000;
+
+/// Of a sweep that is made, not read.
+std::uint64_t fingerprint_of(const Sweep& sweep);
 
 /// Throws ConfigError with file:line:column.
 Sweep load_sweep(const std::string& file);

@@ -1,0 +1,272 @@
+#include "sim/study/plan/plan_bounds.h"
+
+#include <algorithm>
+
+#include "sim/answer/launched_kernels.h"
+#include "sim/answer/parallel/communication.h"
+#include "sim/answer/peak.h"
+#include "sim/answer/step_run.h"
+#include "sim/memory/memory_run.h"
+#include "sim/units/user_error.h"
+#include "sim/workload/parallel/schedule.h"
+
+namespace ridgeline {
+namespace {
+
+/// The FLOPs of a causal model count scores in full; a kernel may leave half of them out.
+constexpr double kCausalShare = 0.5;
+/// Of a forward and backward pass, the forward one is a third or less where blocks run again.
+constexpr double kForwardShare = 0.25;
+
+/// Of a stage's parameters, those of blocks are this share at least: tables are sharded apart.
+constexpr double kWholeBlocks = 0.5;
+
+/// Bytes of a parameter on a rank, before anything is shared out.
+struct StateBytes {
+  double weights = 4.0, gradients = 4.0, optimizer = 8.0;
+};
+
+double state_bytes(OptimizerKind kind, double element) {
+  switch (kind) {
+    case OptimizerKind::adamw:
+    case OptimizerKind::adam:
+    case OptimizerKind::bert_adam:
+    case OptimizerKind::adamw_kahan: return 2.0 * element;
+    case OptimizerKind::adamw_8bit: return 2.0;
+    case OptimizerKind::sgd_momentum: return element;
+    case OptimizerKind::sgd:
+    case OptimizerKind::adafactor:
+    case OptimizerKind::none: break;
+  }
+  return 0.0;
+}
+
+StateBytes bytes_of_states(const TrainingDescription& t) {
+  if (t.lora) return {t.lora->frozen == FrozenWeights::as_stored ? 2.0 : 0.5, 0.0, 0.0};
+  const bool half = t.precision == Precision::bf16 || t.precision == Precision::apex_o2 ||
+                    (t.parallel.megatron() && t.precision != Precision::fp32 && t.precision != Precision::tf32);
+  if (!half) return {4.0, 4.0, state_bytes(t.optimizer.kind, 4.0)};
+  if (t.precision == Precision::bf16) return {2.0, 2.0, state_bytes(t.optimizer.kind, 2.0)};
+  return {2.0, 2.0, 4.0 + state_bytes(t.optimizer.kind, 4.0)};  // fp32 copies
+}
+
+/// Ranks over which shards are spread.
+double shards(const ParallelDescription& p) { return static_cast<double>(p.data) / static_cast<double>(p.replicate); }
+
+/// Of the blocks alone: tables may be whole on each tensor parallel rank, and small models are mostly tables.
+double parameters_of_rank(const Scenario& s) {
+  const ParallelDescription& p = s.training.parallel;
+  return static_cast<double>(parameter_count(s.model)) / static_cast<double>(p.tensor * p.pipeline);
+}
+
+struct HeldBytes {
+  double always = 0.0;     ///< weights, states of the optimizer, buckets of gradients
+  double gradients = 0.0;  ///< at the end of a backward pass, and while further micro-batches run
+};
+
+HeldBytes states_of_rank(const Scenario& s) {
+  const TrainingDescription& t = s.training;
+  const ParallelDescription& p = t.parallel;
+  const StateBytes each = bytes_of_states(t);
+  const double parameters = parameters_of_rank(s), n = shards(p);
+  if (p.shards_parameters()) {
+    const double whole = p.strategy == DataStrategy::zero2 && n > 1.0 ? std::min(2.0, each.weights) : 0.0;
+    // Stages keep blocks whole and gradients unreduced until the last backward pass.
+    if (p.pipelined())
+      return {parameters * (each.weights + each.optimizer) / n,
+              kWholeBlocks * parameters * (std::min(2.0, each.weights) + std::min(2.0, each.gradients))};
+    return {parameters * (each.weights + each.optimizer) / n, parameters * (each.gradients / n + whole)};
+  }
+  const double optimizer =
+      p.strategy == DataStrategy::zero1 ? each.optimizer / static_cast<double>(p.data) : each.optimizer;
+  const bool has_buckets = p.data > 1 && !p.megatron() && !p.gradient_as_bucket_view;
+  return {parameters * (each.weights + optimizer + (has_buckets ? each.gradients : 0.0)), parameters * each.gradients};
+}
+
+/// Passes of a stage whose activations the fullest rank holds at once, at least: those of a shorter step of the same
+/// schedule.
+double passes_held(const Scenario& s) {
+  const ParallelDescription& p = s.training.parallel;
+  const std::int64_t all = s.training.gradient_accumulation;
+  if (p.schedule == PipelineSchedule::gpipe) return static_cast<double>(all);
+  parallel::PipelineShape shape = parallel::shape_of(p, std::min(all, 4 * p.pipeline * p.virtual_stages));
+  if (!parallel::complaint(shape).empty()) shape = parallel::shape_of(p, all);
+  std::int64_t most = 0;
+  for (const parallel::RankActions& rank : parallel::make_schedule(shape)) {
+    std::int64_t now = 0;
+    for (const parallel::StageAction& action : rank) {
+      using Kind = parallel::StageAction::Kind;
+      if (action.kind == Kind::forward) most = std::max(most, ++now);
+      if (action.kind == Kind::backward || action.kind == Kind::backward_input) --now;
+    }
+  }
+  return static_cast<double>(most);
+}
+
+/// What the loss keeps of a micro-batch, at least.
+double logits_of_micro_batch(const Scenario& s) {
+  const TrainingDescription& t = s.training;
+  if (s.model.family != ModelFamily::gpt2 && s.model.family != ModelFamily::llama) return 0.0;
+  const double tokens = static_cast<double>(t.micro_batch) * static_cast<double>(t.sequence_length);
+  return 2.0 * tokens * static_cast<double>(s.model.vocabulary) / static_cast<double>(t.parallel.tensor);
+}
+
+double activations_of_rank(const Scenario& s, const MicroStep& micro_step) {
+  if (s.compile) return 0.0;
+  const double sure = 1.0 - kMicroStepMargin;
+  if (!s.training.parallel.pipelined()) return sure * micro_step.activations;
+  const ParallelDescription& p = s.training.parallel;
+  const auto blocks = static_cast<double>(s.model.layers / (p.pipeline * p.virtual_stages));  // of a stage
+  const double fullest = passes_held(s) * blocks * micro_step.of_block;
+  const double of_last = p.schedule == PipelineSchedule::gpipe ? passes_held(s) : 1.0;
+  const double last = of_last * (blocks * micro_step.of_block + logits_of_micro_batch(s));
+  return sure * std::max(fullest, last);
+}
+
+/// Of what a rank receives: one for every micro-batch of a step; ranks in the middle have as many from the other side.
+double receive_buffers(const Scenario& s) {
+  const TrainingDescription& t = s.training;
+  if (!t.parallel.pipelined()) return 0.0;
+  return static_cast<double>(t.gradient_accumulation) * static_cast<double>(bytes_between_stages(s));
+}
+
+/// FLOPs of one micro-batch over all ranks of a pipeline, on one tensor parallel rank.
+double flops_of_micro_batch(const Scenario& s) {
+  const TrainingDescription& t = s.training;
+  double flops = model_flops(s.model, t.micro_batch, t.sequence_length);
+  const double scores = 12.0 * static_cast<double>(t.micro_batch) * static_cast<double>(t.sequence_length) *
+                        static_cast<double>(t.sequence_length) * static_cast<double>(s.model.attention_width()) *
+                        static_cast<double>(s.model.layers);
+  flops -= kCausalShare * scores;
+  if (t.lora) flops /= 1.5;
+  // Embedding and head may be whole on each tensor parallel rank: fewer FLOPs than this has none.
+  return std::max(0.0, flops) / static_cast<double>(t.parallel.tensor);
+}
+
+/// Micro-batches' worth of work until the busiest rank is done, a pass over a whole network being one: those of a rank
+/// and the way to and from it.
+double passes(const ParallelDescription& p, std::int64_t micro_batches) {
+  const auto stages = static_cast<double>(p.pipeline);
+  const double drain = parallel::splits_backward(p.schedule) ? kForwardShare : 1.0;
+  return (static_cast<double>(micro_batches) + drain * (stages - 1.0) / static_cast<double>(p.virtual_stages)) / stages;
+}
+
+/// Weights, gradients and states are read once at least.
+Seconds least_optimizer_time(const Scenario& s) {
+  const TrainingDescription& t = s.training;
+  const ParallelDescription& p = t.parallel;
+  const StateBytes each = bytes_of_states(t);
+  const double share = p.strategy == DataStrategy::ddp ? 1.0 : shards(p);
+  const double l2 = s.gpu.l2.capacity.value();
+  const double bytes = parameters_of_rank(s) * (each.weights + each.gradients + each.optimizer) / share - l2;
+  return Bytes{std::max(0.0, bytes)} / s.gpu.dram.bandwidth;
+}
+
+Seconds least_communication(const Scenario& s) {
+  const TrainingDescription& t = s.training;
+  const ParallelDescription& p = t.parallel;
+  if (p.data < 2 || t.lora) return {};
+  const bool shards_all = p.shards_parameters();
+  // In the smallest type that gradients are sent in; hsdp's groups are not looked at.
+  if (p.strategy == DataStrategy::hsdp) return {};
+  const auto bytes = static_cast<std::int64_t>(parameters_of_rank(s) * 2.0);
+  const Collective gradients{.kind = shards_all ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce,
+                             .group = GroupKind::data,
+                             .type = DType::bf16,
+                             .ranks = p.data,
+                             .bytes = bytes};
+  return time_of_collective(s, gradients).time;
+}
+
+}  // namespace
+
+std::int64_t least_memory(const Scenario& s, const MicroStep& micro_step) {
+  const HeldBytes states = states_of_rank(s);
+  const double activations = activations_of_rank(s, micro_step);
+  const bool gradients_stay = s.training.gradient_accumulation > 1 && !s.training.parallel.pipelined();
+  const double more = gradients_stay ? states.gradients + activations : std::max(states.gradients, activations);
+  return static_cast<std::int64_t>(states.always + more + receive_buffers(s)) + context_bytes(s.gpu, s.software) +
+         communicator_bytes(s);
+}
+
+Seconds least_time(const Scenario& s, const MicroStep& micro_step) {
+  const TrainingDescription& t = s.training;
+  const double often = passes(t.parallel, t.gradient_accumulation), sure = 1.0 - kMicroStepMargin;
+  const Seconds arithmetic =
+      Seconds{flops_of_micro_batch(s) * often / peak_of_precision(t.compute_precision(), s.gpu).value()};
+  const Seconds kernels = micro_step.kernels * (often * sure);
+  const Seconds all = micro_step.first + micro_step.further * static_cast<double>(t.gradient_accumulation - 1);
+  const Seconds one_after_the_other = all * (sure / static_cast<double>(t.parallel.pipeline));
+  return std::max(
+      {std::max(arithmetic, kernels) + least_optimizer_time(s), one_after_the_other, least_communication(s)});
+}
+
+Scenario micro_step_of(const Scenario& s) {
+  Scenario result = s;
+  TrainingDescription& t = result.training;
+  t.precision = t.compute_precision();
+  t.gradient_accumulation = 1;
+  t.gradient_clipping.reset();
+  if (t.reads_loss == LossRead::step) t.reads_loss = LossRead::never;
+  if (!t.parallel.megatron()) t.optimizer.kind = OptimizerKind::none;
+  const ParallelDescription& asked = s.training.parallel;
+  ParallelDescription own;
+  own.framework = asked.framework;
+  own.tensor = asked.tensor;
+  own.tensor_style = asked.tensor_style;
+  own.sequence_parallel = asked.sequence_parallel;
+  own.loss_parallel = asked.loss_parallel;
+  own.prepared_inputs = asked.prepared_inputs;
+  t.parallel = own;
+  result.gpu.dram.capacity = Bytes{1e18};  // memory without end: nothing is freed for want of it
+  if (result.cluster) {
+    Cluster& cluster = *result.cluster;
+    cluster.nodes = static_cast<int>(std::max<std::int64_t>(1, (asked.tensor + cluster.gpus - 1) / cluster.gpus));
+  }
+  return result;
+}
+
+namespace {
+
+double activations_at_peak(const StepRun& run) {
+  return static_cast<double>(run.memory().at_peak[static_cast<std::size_t>(Category::activations)]);
+}
+
+/// What is kept for the backward pass grows by so much with each block.
+double activations_of_block(Session& session, const Scenario& micro_step, std::string_view engine, double whole) {
+  if (micro_step.model.composition.given() || micro_step.model.layers < 4) return 0.0;
+  Scenario half = micro_step;
+  half.model.layers /= 2;
+  const double of_half = activations_at_peak(StepRun(session, half, engine));
+  return std::max(0.0, (whole - of_half) / static_cast<double>(micro_step.model.layers - half.model.layers));
+}
+
+}  // namespace
+
+MicroStep time_micro_step(Session& session, const Scenario& micro_step, std::string_view engine) {
+  try {
+    const StepRun run(session, micro_step, engine);
+    const std::vector<LaunchedKernel> kernels = launched_kernels(run.program());
+    MicroStep result;
+    for (std::size_t i = 0; i < kernels.size(); ++i)
+      if ((kernels[i].phase == Phase::forward || kernels[i].phase == Phase::backward) &&
+          !std::holds_alternative<Collective>(*kernels[i].op))
+        result.kernels += run.times()[i].time * kernels[i].times;
+    result.activations = activations_at_peak(run);
+    result.of_block = activations_of_block(session, micro_step, engine, result.activations);
+    if (micro_step.training.parallel.megatron()) {  // which has no step without an optimizer
+      result.first = result.further = result.kernels;
+      return result;
+    }
+    Scenario two = micro_step;
+    two.training.gradient_accumulation = 2;
+    result.first = run.timeline().step;
+    result.further = std::min(result.first, StepRun(session, std::move(two), engine).timeline().step - result.first);
+    result.further = std::max(result.further, Seconds{});
+    return result;
+  } catch (const UserError&) {
+    return {};
+  }
+}
+
+}  // namespace ridgeline
