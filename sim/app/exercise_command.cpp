@@ -52,8 +52,9 @@ void print_question(const Exercise& e, ExerciseNumbers& numbers) {
   write_paragraphs(out, numbers.filled(e.question));
   out += "\n  to explore, after a guess\n";
   for (const std::string& command : e.explore) out += "    " + pasted_anywhere(command) + "\n";
-  out += fmt::format("\n  ridgeline exercise {} --answer X{}   ({:.3g} % off is right; --solution shows it)\n",
-                     e.number, e.unit.empty() ? "" : fmt::format("   in {}", e.unit), 100 * e.tolerance);
+  out += fmt::format("\n  {} {} --answer X{}   ({:.3g} % off is right; --solution shows it)\n",
+                     pasted_anywhere("ridgeline exercise"), e.number,
+                     e.unit.empty() ? "" : fmt::format("   in {}", e.unit), 100 * e.tolerance);
   print("{}", out);
 }
 
@@ -105,7 +106,7 @@ void print_hint(const Exercise& e, double given, ExerciseNumbers& numbers) {
   write_paragraphs(out, hint_for(given, e, numbers));
   out += "\n  then\n";
   for (const std::string& command : e.explore) out += "    " + pasted_anywhere(command) + "\n";
-  out += fmt::format("  or ridgeline exercise {} --solution\n", e.number);
+  out += fmt::format("  or {} {} --solution\n", pasted_anywhere("ridgeline exercise"), e.number);
   print("{}", out);
 }
 

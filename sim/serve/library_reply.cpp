@@ -12,11 +12,13 @@
 #include "sim/report/exercise_measures.h"
 #include "sim/report/history_report.h"
 #include "sim/report/json/exercise_json.h"
+#include "sim/report/json/microkernel_json.h"
 #include "sim/report/json/question_json.h"
 #include "sim/report/schema/schema_json.h"
 #include "sim/report/text/hardware_text.h"
 #include "sim/report/text/model_text.h"
 #include "sim/serve/asked.h"
+#include "sim/study/microkernels/committed_results.h"
 #include "sim/units/user_error.h"
 #include "sim/workload/load_model.h"
 
@@ -88,6 +90,13 @@ ordered_json exercises(const Target& target, const std::string& number) {
   return exercise_json(exercise, target.get("answer"), target.flag("solution"), numbers);
 }
 
+/// The committed results of the probe against the engines, worked out once: it takes a second.
+const ordered_json& microkernels() {
+  static const ordered_json all =
+      microkernels_json(CommittedResults(config::data_folder("hw") / "probe" / "results").evidence());
+  return all;
+}
+
 }  // namespace
 
 std::optional<Reply> library_reply(const Target& target) {
@@ -108,6 +117,7 @@ std::optional<Reply> library_reply(const Target& target) {
   if (kind == "exercises") return takes({"answer", "solution"}), json_reply(exercises(target, name));
   if (!alone()) return std::nullopt;
   if (kind == "clusters") return takes({}), json_reply(clusters());
+  if (kind == "microkernels") return takes({}), json_reply(microkernels());
   if (kind == "hosts") return takes({}), json_reply(host_names());
   if (kind == "software") return takes({}), json_reply(software_names());
   if (kind == "memory") {

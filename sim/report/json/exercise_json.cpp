@@ -50,6 +50,9 @@ ordered_json exercise_json(const Exercise& e, const std::string& answer, bool so
   if (!e.measured.empty()) json["measured"] = {{"value", numbers.evaluate(e.measured)}, {"source", e.measured_source}};
   json["explanation"] = numbers.filled(e.explanation);
   json["picture"] = picture_json(e.picture, numbers);
+  json["mistakes"] = ordered_json::array();
+  for (const WrongAnswer& one : e.wrong)
+    json["mistakes"].push_back({{"answer", numbers.evaluate(one.answer)}, {"hint", numbers.filled(one.hint)}});
   return json;
 }
 

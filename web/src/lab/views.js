@@ -143,6 +143,8 @@ export const kViews = [
   { id: 'advice', title: 'Advice', ask: { show: 'groups', advice: 1, sensitivity: 1 }, draw: (p) => [...advice(p), ...sensitivity(p.prediction)] },
   { id: 'compare', title: 'Compare', compare: true, draw: (data) => comparison(data) },
   { id: 'sweep', title: 'Sweep', own: true },
+  { id: 'calibration', title: 'Calibration', own: true },
   { id: 'scenario', title: 'Scenario', own: true },
   { id: 'exercises', title: 'Exercises', own: true },
+  { id: 'teacher', title: 'For teachers', own: true },
 ];
