@@ -7,7 +7,7 @@ import { readFileSync } from 'node:fs';
 import { after, before, test } from 'node:test';
 import puppeteer from 'puppeteer-core';
 import { bytes, seconds } from './src/format.js';
-import { errorsOf, restOf } from './src/lab/calibration_view.js';
+import { errorsOf, groupKeys, groupOf } from './src/lab/calibration_view.js';
 import { casesOf, questionOf } from './src/lab/exercises.js';
 import { placed } from './src/lab/kernel.js';
 import { command, flow, fragment, fromFragment, yaml } from './src/lab/state.js';
@@ -409,7 +409,10 @@ test('cells, limits and errors are counted right', () => {
   assert.deepEqual(withinLimits(points, { ranges: {}, values: { c: 'y' } }).map((p) => p.v), [10, 20]);
   assert.deepEqual(errorsOf([{ measured: 10, predicted: [11] }, { measured: 10, predicted: [null] }, { measured: 10, predicted: [12] }, { measured: 10, predicted: [9] }], 0).map((e) => Math.round(100 * e)), [10, 20]);
   assert.equal(errorsOf([{ measured: 1, predicted: [null] }], 0), null);
-  assert.equal(restOf({ at: { bytes: 1024, warps: 8 } }, 'bytes'), 'warps 8');
+  const curve = { along: 'warps', points: [1, 2].flatMap((x) => [1, 4].map((loads) => ({ x, at: { warps: x, loads, bytes: 7 } }))) };
+  assert.deepEqual(groupKeys(curve), ['loads']);
+  assert.equal(groupOf(curve.points[1], ['loads']), 'loads 4');
+  assert.deepEqual(groupKeys({ along: 'warps', points: curve.points.slice(1, 3) }), []);
   assert.deepEqual(questionOf('/opt/ridgeline compare /usr/share/scenarios/a/b.yaml --batch 2 --with "x.y=1 z=2"'), { name: 'a/b', changes: [['training.micro_batch', '2'], ['x.y', '1'], ['z', '2']], pinned: { name: 'a/b', changes: [['training.micro_batch', '2']] } });
 });
 

@@ -1,6 +1,5 @@
 #include "sim/report/json/microkernel_json.h"
 
-#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -11,20 +10,16 @@ namespace {
 
 using nlohmann::ordered_json;
 
-/// The condition with most values along the curve; empty where all points share theirs.
+/// What a curve is drawn along: the first of these of which there are several values; empty where there is none.
 std::string along(const ComparedCurve& curve) {
-  std::string best;
-  std::size_t most = 1;
-  for (const auto& [name, first] : curve.points.front().point.at) {
+  for (const char* name :
+       {"n", "warps", "stages", "stride", "addresses", "reads", "bytes", "blocks", "type_bits", "load"}) {
     std::set<double> values;
     for (const ComparedPoint& p : curve.points)
       if (const auto found = p.point.at.find(name); found != p.point.at.end()) values.insert(found->second);
-    if (values.size() > most) {
-      most = values.size();
-      best = name;
-    }
+    if (values.size() > 1) return name;
   }
-  return best;
+  return "";
 }
 
 ordered_json finite(double value) { return std::isfinite(value) ? ordered_json(value) : ordered_json(nullptr); }
@@ -33,7 +28,8 @@ ordered_json point_json(const ComparedPoint& p, const std::string& along) {
   ordered_json predicted = ordered_json::array();
   for (const double value : p.predicted) predicted.push_back(finite(value));
   const auto x = p.point.at.find(along);
-  return {{"at", p.at},
+  return {{"name", p.at},
+          {"at", p.point.at},
           {"x", x == p.point.at.end() ? ordered_json(nullptr) : ordered_json(x->second)},
           {"measured", p.point.value},
           {"again", p.again ? ordered_json(*p.again) : ordered_json(nullptr)},

@@ -9,11 +9,20 @@ import { shipped } from './ask.js';
 
 const kShow = { 'B/s': bandwidth, 'FLOP/s': rate, us: (v) => seconds(v * 1e-6), s: seconds, B: bytes, cycles: (v) => `${digits(v)} cycles` };
 const showIn = (unit) => kShow[unit] ?? ((v) => `${digits(v)} ${unit}`);
-const kConditions = { bytes, size: bytes, footprint: bytes };
+const kConditions = { bytes, shared_bytes: bytes };
 const shownCondition = (key) => kConditions[key] ?? ((v) => digits(v, 4));
 
-/** "loads 2, threads 256": the conditions of a point but the one along the curve. */
-export const restOf = (point, along) => Object.entries(point.at).filter(([key]) => key !== along).map(([key, value]) => `${words(key)} ${shownCondition(key)(value)}`).join(', ');
+const kMostGroups = 12;
+
+/** Conditions, beside the one along the curve, that part points of one place: a curve for each of their values. */
+export function groupKeys({ points, along }) {
+  const xs = points.map((p) => p.x);
+  if (!along || new Set(xs).size === xs.length) return [];
+  return Object.keys(points[0].at).filter((key) => key !== along).filter((key) => { const { size } = new Set(points.map((p) => p.at[key])); return size > 1 && size <= kMostGroups; });
+}
+
+/** "loads 2, fit 1" */
+export const groupOf = (point, keys) => keys.map((key) => `${words(key)} ${shownCondition(key)(point.at[key])}`).join(', ');
 
 /** |predicted / measured - 1| of an engine over the points: [median, worst]; null where it predicts none. */
 export function errorsOf(points, engine) {
@@ -26,16 +35,20 @@ const symbols = { roofline: 'triangle', analytic: 'rect', simulate: 'diamond' };
 function picture(result, curve) {
   const show = showIn(curve.unit);
   const along = curve.along || 'point';
-  const rests = [...new Set(curve.points.map((p) => restOf(p, curve.along)))];
+  const keys = groupKeys(curve);
+  const rests = [...new Set(curve.points.map((p) => groupOf(p, keys)))];
   const xs = curve.points.map((p, i) => p.x ?? i + 1);
   const spread = Math.max(...xs) / Math.max(1e-12, Math.min(...xs.filter((x) => x > 0)));
-  const ys = curve.points.flatMap((p) => [p.measured, ...p.predicted.filter((v) => v > 0)]);
+  // Ceilings that are far away are cut off.
+  const near = (v, p) => v > 0 && v < 8 * p.measured && v > p.measured / 8;
+  const ys = curve.points.flatMap((p) => [p.measured, ...p.predicted.filter((v) => near(v, p))]);
+  const [low, high] = [Math.min(...ys), Math.max(...ys)];
   const series = [];
   const legend = ['measured, seen', 'measured, not seen', ...result.engines];
   const make = () => {
     series.length = 0;
     const single = rests.length === 1;
-    const inOrder = (rest) => curve.points.map((p, i) => ({ p, x: xs[i] })).filter(({ p }) => restOf(p, curve.along) === rest).sort((a, b) => a.x - b.x);
+    const inOrder = (rest) => curve.points.map((p, i) => ({ p, x: xs[i] })).filter(({ p }) => groupOf(p, keys) === rest).sort((a, b) => a.x - b.x);
     rests.forEach((rest, r) => {
       const here = inOrder(rest);
       result.engines.forEach((engine, e) => {
@@ -53,8 +66,8 @@ function picture(result, curve) {
       grid: { left: 14, right: 30, top: 44, bottom: 40, containLabel: true },
       legend: { top: 0, data: legend.filter((name) => series.some((s) => s.name === name)) },
       tooltip: { trigger: 'item', formatter: ({ data: { p, of } }) => `${Object.entries(p.at).map(([k, v]) => `${escape(words(k))} ${shownCondition(k)(v)}`).join('<br>')}<br>measured: <b>${show(p.measured)}</b>${p.again === null ? '' : `, again ${show(p.again)}`}<br>${result.engines.map((name, e) => (p.predicted[e] === null ? '' : `${name}: ${show(p.predicted[e])} (${percent(p.predicted[e] / p.measured - 1)} off)`)).filter(Boolean).join('<br>')}<br>${of === 'measured' ? (p.seen ? 'a constant was set with this point in view' : 'not seen by any fit') : of}` },
-      xAxis: axis({ type: spread > 30 && Math.min(...xs) > 0 ? 'log' : 'value', scale: true, name: words(along), nameLocation: 'middle', nameGap: 28, axisLabel: { formatter: (v) => shownCondition(along)(v), hideOverlap: true } }),
-      yAxis: axis({ type: Math.max(...ys) / Math.min(...ys) > 30 ? 'log' : 'value', axisLabel: { formatter: (v) => show(v) } }),
+      xAxis: axis({ ...(spread > 30 && Math.min(...xs) > 0 ? { type: 'log', logBase: kConditions[along] ? 2 : 10 } : { type: 'value', scale: true }), name: words(along), nameLocation: 'middle', nameGap: 28, axisLabel: { formatter: (v) => shownCondition(along)(v), hideOverlap: true } }),
+      yAxis: axis({ ...(high / low > 30 ? { type: 'log', min: 10 ** Math.floor(Math.log10(low)), max: 10 ** Math.ceil(Math.log10(high)) } : { type: 'value', min: 0, max: Number((1.12 * high).toPrecision(2)) }), axisLabel: { formatter: (v) => show(v) } }),
       series,
     };
   };
