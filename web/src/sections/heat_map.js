@@ -7,6 +7,7 @@ import { css } from '../palette.js';
 import { answering, changing, choice } from './sweep_metrics.js';
 
 const kMostLabels = 120; // cells that are written into
+const kLeastWidth = 52; // pixels of a cell that is written into
 
 /** Colours of small to large, readable beside the text of both themes. */
 function ramp() {
@@ -39,7 +40,8 @@ export function heatMap(sweep, points, metrics) {
     const values = shown.map(({ p }) => p[m.key]);
     const [low, high] = [Math.min(...values), Math.max(...values)];
     const spread = high > low ? high - low : 1;
-    const written = shown.length <= kMostLabels;
+    const wide = (document.getElementById('heat-map')?.clientWidth ?? 900) - 110;
+    const written = shown.length <= kMostLabels && wide / axisOf(state.x).values.length >= kLeastWidth;
     const category = (a) => ({ type: 'category', data: a.values.map(String), name: a.name, nameLocation: 'middle', splitArea: { show: false } });
     return {
       grid: { left: 30, right: 20, top: 16, bottom: 96, containLabel: true },

@@ -29,16 +29,18 @@ export function parallelCoordinates(sweep, points, metrics, rows) {
   };
   const line = (p) => ({ value: drawn().map((c) => c.of(p)), point: p.point, lineStyle: best.has(p.point) ? { color: hue('orange'), width: 3, opacity: 1 } : p.fits ? undefined : { color: hue('grey'), type: 'dashed' } });
   const ink = () => ({ color: css('--ink'), fontSize: 11, textBorderColor: css('--card'), textBorderWidth: 3 });
+  const place = h('div', { id: 'brush-left' });
+  // In a narrow window axes lie one above the other.
+  const narrow = () => (document.getElementById('parallel-coordinates')?.clientWidth ?? 900) < 640;
   const make = () => ({
-    parallel: { left: 56, right: 76, top: 52, bottom: 20, axisExpandable: false, parallelAxisDefault: { nameLocation: 'end', nameGap: 18, nameTextStyle: { color: css('--ink'), fontSize: 12 }, nameTruncate: { maxWidth: 130 }, axisLine: { lineStyle: { color: css('--soft') } }, axisTick: { lineStyle: { color: css('--soft') } }, areaSelectStyle: { width: 18, borderColor: css('--accent'), color: css('--accent'), opacity: 0.25 } } },
+    parallel: { ...(narrow() ? { layout: 'vertical', left: 96, right: 26, top: 16, bottom: 30 } : { layout: 'horizontal', left: 56, right: 76, top: 52, bottom: 20 }), axisExpandable: false, parallelAxisDefault: { nameLocation: narrow() ? 'start' : 'end', nameGap: narrow() ? 8 : 18, nameTextStyle: { color: css('--ink'), fontSize: 12 }, nameTruncate: { maxWidth: narrow() ? 84 : 130 }, axisLine: { lineStyle: { color: css('--soft') } }, axisTick: { lineStyle: { color: css('--soft') } }, areaSelectStyle: { width: 18, borderColor: css('--accent'), color: css('--accent'), opacity: 0.25 } } },
     parallelAxis: drawn().map((c, dim) => ({
-      id: c.id, dim, name: c.name, z: 5, ...(c.categories ? { type: 'category', data: c.categories } : { type: logged(c) ? 'log' : 'value', scale: true }),
-      axisLabel: { ...ink(), ...(c.categories ? {} : { formatter: (v) => c.show(v) }) },
+      id: c.id, dim, name: c.name, z: 5, ...(c.categories ? { type: 'category', data: c.categories } : { type: logged(c) ? 'log' : 'value', scale: true, splitNumber: narrow() ? 2 : 5 }),
+      axisLabel: { ...ink(), hideOverlap: true, ...(c.categories ? {} : { formatter: (v) => c.show(v) }) },
     })),
     series: [{ type: 'parallel', smooth: 0.06, progressive: 500, lineStyle: { width: 1.6, opacity: 0.6, color: css('--accent') }, inactiveOpacity: 0.05, activeOpacity: 0.9, data: points.map(line) }],
   });
   const told = h('p', { role: 'status', id: 'brush-told' });
-  const place = h('div', { id: 'brush-left' });
   let shown = -1;
   function left(kept) {
     told.textContent = kept.length === points.length ? `All ${count(points.length)} points. Drag along an axis, or set limits below.` : `${count(kept.length)} of ${count(points.length)} points are left.`;

@@ -6,7 +6,7 @@ import { colour, css, hue, part } from '../palette.js';
 import { table } from '../table.js';
 import { heatMap } from './heat_map.js';
 import { parallelCoordinates } from './parallel_coordinates.js';
-import { choice, kMetrics } from './sweep_metrics.js';
+import { answering, choice, kMetrics } from './sweep_metrics.js';
 
 const kMostRows = 1000;
 
@@ -17,7 +17,7 @@ const scale = (values) => (Math.max(...values) / Math.min(...values) > 30 ? { ty
 function scatter(sweep, points, metrics) {
   const wanted = (sweep.goal.of ?? []).filter((key) => metrics.some((m) => m.key === key));
   const state = { x: wanted[0] ?? 'step_time_s', y: wanted[1] ?? 'memory_bytes', by: sweep.axes[0].name };
-  const best = new Set(sweep.best);
+  const best = answering(sweep);
   const make = () => {
     const [x, y] = [state.x, state.y].map((key) => metrics.find((m) => m.key === key));
     const values = sweep.axes.find((a) => a.name === state.by).values.map(String);
