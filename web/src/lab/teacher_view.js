@@ -35,7 +35,7 @@ export function teacherView() {
         sheets.append(sheet(await work(e.number)));
         bar.value = i + 1;
       }
-      told.textContent = `${wanted.length} solutions, about ${hours(total(wanted))} for a learner. Print this page, or \`ridgeline exercise --solution\`.`;
+      told.textContent = `${wanted.length} solutions, about ${hours(total(wanted))} for a learner. Print this page; in a terminal, ridgeline exercise --solution says the same.`;
       if (wanted.length === 1) sheets.firstChild.scrollIntoView({ block: 'start' });
     } catch (error) {
       told.textContent = error.message;

@@ -27,13 +27,14 @@ export function flame({ prediction }) {
   const root = treeOf(modules, busy);
   const place = h('div', { class: 'flame', role: 'group', 'aria-label': 'Flame graph' });
   const told = h('p', { role: 'status' });
+  const least = matchMedia('(max-width: 900px)').matches ? 9 : 3; // percent of the width that holds a name
   function show(top) {
     told.textContent = `${top.name || 'All'}: ${seconds(top.time)}, ${percent(top.time / busy)} of all kernels.`;
     place.replaceChildren();
     const box = (node, left, width, level) => {
       if (width < 0.05) return;
       const label = `${node.name || node.title}: ${seconds(node.time)} (${percent(node.time / busy)})${node.kernels ? `, ${count(node.kernels)} kernels, forward ${seconds(node.forward)}, backward ${seconds(node.backward)}` : ''}`;
-      place.append(h('button', { type: 'button', class: `level-${level % 3}`, style: `left:${left}%;width:${width}%;top:${level * 26}px`, title: label, 'aria-label': `${node.title}, ${label}`, onclick: () => { show(node === top ? root : node); place.querySelector('button').focus(); } }, width > 3 ? node.title : ''));
+      place.append(h('button', { type: 'button', class: `level-${level % 3}`, style: `left:${left}%;width:${width}%;top:${level * 26}px`, title: label, 'aria-label': `${node.title}, ${label}`, onclick: () => { show(node === top ? root : node); place.querySelector('button').focus(); } }, width > least ? node.title : ''));
       let at = left;
       for (const part of node.parts) {
         const wide = (width * part.time) / Math.max(node.time, 1e-15);
