@@ -366,6 +366,7 @@ test('a sweep is a heat map and parallel coordinates that are brushed', async ()
   const cells = await page.evaluate('ridgeline.chartAt("heat-map").getOption().series[0].data.map((d) => [...d.value, d.p.at["training.micro_batch"], d.p.step_time_s])');
   assert.equal(cells.length, 12);
   for (const [, , value, , time] of cells) assert.equal(value, time);
+  await page.focus('#heat select[aria-label="colour shows"]');
   await page.select('#heat select[aria-label="colour shows"]', 'tokens_per_s');
   assert.equal(await page.evaluate('document.activeElement.getAttribute("aria-label")'), 'colour shows');
   await page.click('#heat-numbers summary');
@@ -397,6 +398,12 @@ test('a sweep is a heat map and parallel coordinates that are brushed', async ()
   const left = Number(/^\d+/.exec(await text(page, '#brush-told'))[0]);
   assert.ok(left > 0 && left < 12);
   assert.equal((await page.$$('#brushed tbody tr')).length, left);
+  // The pictures of a second sweep stand where those of the first stood.
+  await page.$eval('#values-1', (input) => { input.value = '1,2'; });
+  await page.click('#run-sweep');
+  await page.waitForFunction('/^4 points in/.test(document.getElementById("sweep-told").textContent)', { timeout: 30000 });
+  for (const id of ['heat-map', 'sweep', 'parallel-coordinates']) assert.ok(await page.evaluate((name) => globalThis.ridgeline.chartAt(name).getWidth() > 200 && document.querySelectorAll(`#${name} canvas`).length === 1, id), id);
+  assert.match(await text(page, '#brush-told'), /^All 4 points/);
   assert.deepEqual(faults, []);
   await close();
 });

@@ -1,5 +1,5 @@
 // Curves that microkernels measured on real chips, with the points themselves, beside what the engines predict there.
-import { axis, chart, draw } from '../chart.js';
+import { axis, chart, draw, settle } from '../chart.js';
 import { behind } from '../behind.js';
 import { card, escape, h } from '../dom.js';
 import { bandwidth, bytes, count, digits, percent, rate, seconds, words } from '../format.js';
@@ -100,11 +100,11 @@ export function calibrationView() {
     const result = all[state.gpu];
     const curve = result.curves.find((c) => c.name === state.curve) ?? result.curves[0];
     const select = (id, label, options, value, change) => h('label', {}, `${label} `, h('select', { id, onchange: ({ target }) => { change(target.value); fill(); document.getElementById(id).focus(); } }, options.map(([v, name]) => h('option', { value: v, ...(String(v) === String(value) ? { selected: '' } : {}) }, name))));
-    place.replaceChildren(
+    place.replaceChildren(...[
       card('Calibration', `What small kernels measured on ${result.device} (${result.date}) and what the engines predict for the same kernels. Filled points were in view when a constant was set, hollow ones were not. Engines that say the same are drawn as one line.`,
         h('div', { class: 'tools' }, select('calibration-gpu', 'Chip', all.map((r, i) => [i, r.gpu]), state.gpu, (v) => { state.gpu = Number(v); }), select('calibration-curve', 'Curve', result.curves.map((c) => [c.name, words(c.name)]), curve.name, (v) => { state.curve = v; }))),
       picture(result, curve), glance(result, curve, (c) => { state.curve = c.name; fill(); document.getElementById('calibration-curve').focus(); }),
-    );
+    ].map(settle));
     draw();
   }
   async function load() {
