@@ -402,7 +402,7 @@ test('a sweep is a heat map and parallel coordinates that are brushed', async ()
   await page.$eval('#values-1', (input) => { input.value = '1,2'; });
   await page.click('#run-sweep');
   await page.waitForFunction('/^4 points in/.test(document.getElementById("sweep-told").textContent)', { timeout: 30000 });
-  for (const id of ['heat-map', 'sweep', 'parallel-coordinates']) assert.ok(await page.evaluate((name) => globalThis.ridgeline.chartAt(name).getWidth() > 200 && document.querySelectorAll(`#${name} canvas`).length === 1, id), id);
+  for (const id of ['heat-map', 'sweep', 'parallel-coordinates']) assert.ok(await page.evaluate((name) => globalThis.ridgeline.chartAt(name).getWidth() > 200 && document.querySelectorAll(`#${name} canvas`).length > 0, id), id);
   assert.match(await text(page, '#brush-told'), /^All 4 points/);
   assert.deepEqual(faults, []);
   await close();

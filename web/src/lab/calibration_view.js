@@ -14,11 +14,16 @@ const shownCondition = (key) => kConditions[key] ?? ((v) => digits(v, 4));
 
 const kMostGroups = 12;
 
-/** Conditions, beside the one along the curve, that part points of one place: a curve for each of their values. */
+/** Conditions, beside the one along the curve, that tell points of one place apart: a curve for each of their values. */
 export function groupKeys({ points, along }) {
-  const xs = points.map((p) => p.x);
-  if (!along || new Set(xs).size === xs.length) return [];
-  return Object.keys(points[0].at).filter((key) => key !== along).filter((key) => { const { size } = new Set(points.map((p) => p.at[key])); return size > 1 && size <= kMostGroups; });
+  const values = (key) => new Set(points.map((p) => p.at[key])).size;
+  const told = (keys) => new Set(points.map((p) => [p.x, ...keys.map((key) => p.at[key])].join())).size === points.length;
+  const keys = [];
+  for (const key of Object.keys(points[0].at).filter((one) => one !== along && values(one) > 1).sort((x, y) => values(x) - values(y))) {
+    if (!along || told(keys) || values(key) > kMostGroups) break;
+    keys.push(key);
+  }
+  return keys;
 }
 
 /** "loads 2, fit 1" */
