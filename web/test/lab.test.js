@@ -420,6 +420,8 @@ test('cells, limits and errors are counted right', () => {
   assert.deepEqual(groupKeys(curve), ['loads']);
   assert.equal(groupOf(curve.points[1], ['loads']), 'loads 4');
   assert.deepEqual(groupKeys({ along: 'warps', points: curve.points.slice(1, 3) }), []);
+  assert.deepEqual(questionOf('ridgeline compare scenarios/a.yaml --with "hardware.dram.bandwidth=9.6 TB/s"').changes, [['hardware.dram.bandwidth', '9.6 TB/s']]);
+  assert.ok(command({ scenario: { model: 'gpt2' }, set: { 'model.vocabulary': '50304', 'sm.count': '66' }, engine: 'analytic' }).endsWith('--set model.vocabulary=50304 --set hardware.sm.count=66'));
   assert.deepEqual(questionOf('/opt/ridgeline compare /usr/share/scenarios/a/b.yaml --batch 2 --with "x.y=1 z=2"'), { name: 'a/b', changes: [['training.micro_batch', '2'], ['x.y', '1'], ['z', '2']], pinned: { name: 'a/b', changes: [['training.micro_batch', '2']] } });
 });
 

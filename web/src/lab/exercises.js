@@ -35,7 +35,7 @@ function asks(words) {
     if (kFlags[flag]) asked.changes.push([kFlags[flag], words[(i += 1)]]);
     else if (flag === '--set') asked.changes.push(change(words[(i += 1)]));
     else if (flag === '--parallel') asked.changes.push(...words[(i += 1)].split(',').map((one) => change(`training.parallel.${one}`)));
-    else if (flag === '--with') asked.with.push(wordsOf(words[(i += 1)]).map(change));
+    else if (flag === '--with') asked.with.push(words[(i += 1)].split(/ (?=[\w.]+=)/).map(change));
     else if (kScenario.test(flag)) asked.names.push(kScenario.exec(flag)[1]);
   }
   return asked;
@@ -83,7 +83,9 @@ async function stateOf({ name, changes }) {
   const set = {};
   for (const [key, value] of changes) {
     const plain = /^\d+(\.\d+)?$/.test(value) ? Number(value) : value === 'true' ? true : value === 'false' ? false : value;
+    const [top] = key.split('.');
     if (key.startsWith('hardware.')) set[key.slice(9)] = value;
+    else if (key !== top && ['model', 'software', 'host', 'cluster'].includes(top) && typeof scenario[top] !== 'object') set[key] = value;
     else put(scenario, key, plain);
     if (key === 'hardware') delete scenario.cluster;
     if (key === 'cluster') delete scenario.hardware;
