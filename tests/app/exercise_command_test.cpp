@@ -66,7 +66,9 @@ TEST(Exercise, there_are_at_least_thirty_two_numbered_from_one_in_chapters) {
   std::string chapter;
   std::set<std::string> chapters;
   for (const Exercise* e : in_chapters(exercises))
-    if (e->chapter != chapter) EXPECT_TRUE(chapters.insert(chapter = e->chapter).second) << chapter;
+    if (e->chapter != chapter) {
+      EXPECT_TRUE(chapters.insert(chapter = e->chapter).second) << chapter;
+    }
   for (const std::string& name : chapters) EXPECT_THAT(list, HasSubstr(name + "\n"));
 }
 
