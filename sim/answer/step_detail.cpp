@@ -1,14 +1,43 @@
 #include "sim/answer/step_detail.h"
 
+#include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 namespace ridgeline {
 namespace {
 
+bool is_number(const std::string& name) { return name.find_first_not_of("0123456789") == std::string::npos; }
+
+/// "attention" of every block; of a block itself what holds the blocks ("layers").
+std::string part_of(const OpTrace& trace, std::uint16_t module) {
+  const ModuleName* one = &trace.modules[module - 1u];
+  while (is_number(one->name) && one->parent != 0) one = &trace.modules[one->parent - 1u];
+  return one->name;
+}
+
+/// Notes the part of the network that launches a kind.
+class Parts {
+ public:
+  Parts(StepDetail& detail, const OpTrace& trace) : detail_(detail), trace_(trace) {}
+  void note(std::uint32_t kind, std::uint16_t module) {
+    if (module == 0 || !seen_.insert({kind, module}).second) return;
+    std::vector<std::string>& known = detail_.kinds[kind].modules;
+    std::string part = part_of(trace_, module);
+    if (std::find(known.begin(), known.end(), part) == known.end()) known.push_back(std::move(part));
+  }
+
+ private:
+  StepDetail& detail_;
+  const OpTrace& trace_;
+  std::set<std::pair<std::uint32_t, std::uint16_t>> seen_;
+};
+
 void add_spans(StepDetail& detail, const StepProgram& program, std::span<const KernelTime> times,
                const Timeline& timeline) {
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> kinds;  // launch and op → kind
+  Parts parts(detail, *program.trace);
   std::size_t i = 0;
   for (const Action& action : program.steady_step()) {
     if (action.kind != Action::Kind::launch) continue;
@@ -17,11 +46,13 @@ void add_spans(StepDetail& detail, const StepProgram& program, std::span<const K
                     .start = timeline.kernels[i].start,
                     .end = timeline.kernels[i].end};
     std::uint32_t op = Action::kNoCall;
+    std::uint16_t module = 0;
     if (action.call != Action::kNoCall) {
       const Call& call = program.trace->calls[action.call];
       op = call.op;
       span.phase = call.phase;
       span.layer = call.layer;
+      module = call.module;
     }
     const auto [entry, fresh] = kinds.try_emplace({action.index, op}, static_cast<std::uint32_t>(detail.kinds.size()));
     if (fresh) {
@@ -30,6 +61,7 @@ void add_spans(StepDetail& detail, const StepProgram& program, std::span<const K
           {launch.name, op == Action::kNoCall ? "" : shape_of(program.trace->ops[op]), launch, times[i]});
     }
     span.kind = entry->second;
+    parts.note(span.kind, module);
     detail.spans.push_back(span);
     ++i;
   }

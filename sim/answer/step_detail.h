@@ -15,7 +15,8 @@ namespace ridgeline {
 struct KernelKind {
   std::string name, shape;  ///< shape is empty for launches of no operation
   KernelLaunch launch;
-  KernelTime each;  ///< of the first launch; later ones may find the L2 in another state
+  KernelTime each;                        ///< of the first launch; later ones may find the L2 in another state
+  std::vector<std::string> modules = {};  ///< parts of the network that launch it ("attention"); none where unknown
 };
 
 /// One launch on the GPU. Times are relative to the begin of the step on the GPU.

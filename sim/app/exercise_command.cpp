@@ -1,6 +1,7 @@
 // ridgeline exercise: questions to think about, answered with the simulator.
 #include <fmt/format.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "sim/app/commands.h"
@@ -9,6 +10,7 @@
 #include "sim/report/json/exercise_json.h"
 #include "sim/report/text/memory_words.h"
 #include "sim/study/exercise/exercise.h"
+#include "sim/study/exercise/pasted_command.h"
 #include "sim/units/user_error.h"
 
 namespace ridgeline::app {
@@ -45,14 +47,34 @@ std::string in_unit(double value, const Exercise& exercise) {
   return fmt::format("{:.4g}{}{}", value, exercise.unit.empty() ? "" : " ", exercise.unit);
 }
 
-void print_question(const Exercise& e) {
-  std::string out = fmt::format("Exercise {}: {}\n\n", e.number, e.title);
-  write_paragraphs(out, e.question);
-  out += "\n  to explore\n";
-  for (const std::string& command : e.explore) out += "    " + command + "\n";
-  out += fmt::format("\n  ridgeline exercise {} --answer X{}   ({:.3g} % off is right; --solution shows it)\n",
-                     e.number, e.unit.empty() ? "" : fmt::format("   in {}", e.unit), 100 * e.tolerance);
+void print_question(const Exercise& e, ExerciseNumbers& numbers) {
+  std::string out = fmt::format("Exercise {}: {}\n{}, about {} minutes\n\n", e.number, e.title, e.chapter, e.minutes);
+  write_paragraphs(out, numbers.filled(e.question));
+  out += "\n  to explore, after a guess\n";
+  for (const std::string& command : e.explore) out += "    " + pasted_anywhere(command) + "\n";
+  out += fmt::format("\n  {} {} --answer X{}   ({:.3g} % off is right; --solution shows it)\n",
+                     pasted_anywhere("ridgeline exercise"), e.number,
+                     e.unit.empty() ? "" : fmt::format("   in {}", e.unit), 100 * e.tolerance);
   print("{}", out);
+}
+
+/// Bars of at most 40 columns.
+void draw(std::string& out, const ExercisePicture& picture, ExerciseNumbers& numbers) {
+  constexpr double kColumns = 40;
+  double most = 0;
+  std::size_t widest = 0;
+  std::vector<double> values;
+  for (const auto& [label, value] : picture.bars) {
+    values.push_back(numbers.evaluate(value));
+    most = std::max(most, std::abs(values.back()));
+    widest = std::max(widest, label.size());
+  }
+  out += fmt::format("\n  {}\n", picture.title);
+  for (std::size_t i = 0; i < values.size(); ++i)
+    out += fmt::format(
+        "    {:<{}}  {:>8}{}{}  {}\n", picture.bars[i].label, widest, significant_digits(values[i], 3),
+        picture.unit.empty() ? "" : " ", picture.unit,
+        std::string(most > 0 ? static_cast<std::size_t>(std::lround(kColumns * std::abs(values[i]) / most)) : 0, '#'));
 }
 
 void print_solution(const Exercise& e, ExerciseNumbers& numbers) {
@@ -62,25 +84,59 @@ void print_solution(const Exercise& e, ExerciseNumbers& numbers) {
                   fmt::format("{} ({})", in_unit(numbers.evaluate(e.measured), e), e.measured_source));
   out += '\n';
   write_paragraphs(out, numbers.filled(e.explanation));
+  draw(out, e.picture, numbers);
   print("{}", out);
 }
 
-void list(const std::vector<Exercise>& exercises, const std::string& format) {
+/// The teacher's list: every question with its answer.
+void print_all(const std::vector<Exercise>& exercises) {
+  int minutes = 0;
+  for (const Exercise* e : in_chapters(exercises)) {
+    ExerciseNumbers numbers(*e, ExerciseMeasures{});
+    print_question(*e, numbers);
+    print_solution(*e, numbers);
+    print("\n");
+    minutes += e->minutes;
+  }
+  print("{} exercises, about {} minutes together\n", exercises.size(), minutes);
+}
+
+void print_hint(const Exercise& e, double given, ExerciseNumbers& numbers) {
+  std::string out = "\n";
+  write_paragraphs(out, hint_for(given, e, numbers));
+  out += "\n  then\n";
+  for (const std::string& command : e.explore) out += "    " + pasted_anywhere(command) + "\n";
+  out += fmt::format("  or {} {} --solution\n", pasted_anywhere("ridgeline exercise"), e.number);
+  print("{}", out);
+}
+
+void list(const std::vector<Exercise>& exercises, const std::string& format, bool solutions) {
   if (format == "json") {
-    print("{}\n", exercise_list_json(exercises).dump(2));
+    auto json = exercise_list_json(exercises);
+    if (solutions)
+      for (auto& one : json) {
+        const Exercise& e = exercise_of(exercises, one["number"]);
+        ExerciseNumbers numbers(e, ExerciseMeasures{});
+        one = exercise_json(e, "", true, numbers);
+      }
+    print("{}\n", json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
     return;
   }
-  for (const Exercise& e : exercises) print("{:>4}  {}\n", e.number, e.title);
-  print("\nridgeline exercise N asks one\n");
+  std::string chapter;
+  for (const Exercise* e : in_chapters(exercises)) {
+    if (e->chapter != chapter) print("{}{}\n", chapter.empty() ? "" : "\n", chapter = e->chapter);
+    print("{:>4}  {}\n", e->number, e->title);
+  }
+  print("\nridgeline exercise N asks one; exercise --solution shows all with their answers\n");
 }
 
 void run(const ExerciseOptions& options, Outcome& outcome) {
   const std::vector<Exercise> exercises = shipped_exercises();
   if (exercises.empty()) throw UserError("no exercises in scenarios/exercises");
   if (options.number == 0) {
-    if (options.solution || !options.answer.empty())
-      throw UserError("exercise: say which one: ridgeline exercise 3 --answer X");
-    return list(exercises, options.format);
+    if (!options.answer.empty()) throw UserError("exercise: say which one: ridgeline exercise 3 --answer X");
+    if (options.solution && options.format == "text") return print_all(exercises);
+    return list(exercises, options.format, options.solution);
   }
   const Exercise& exercise = exercise_of(exercises, options.number);
   ExerciseNumbers numbers(exercise, ExerciseMeasures{});
@@ -92,10 +148,10 @@ void run(const ExerciseOptions& options, Outcome& outcome) {
     print("{}\n", json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
     return;
   }
-  if (!answered && !options.solution) return print_question(exercise);
+  if (!answered && !options.solution) return print_question(exercise, numbers);
   if (answered) print("{}\n", right ? "Right." : "Not quite.");
   if (right || options.solution) print_solution(exercise, numbers);
-  else print("  try the commands once more, or --solution\n");
+  else print_hint(exercise, answer_from(options.answer, exercise), numbers);
 }
 
 }  // namespace
@@ -106,7 +162,7 @@ void add_exercise_command(CLI::App& program, Outcome& outcome) {
   command->add_option("number", options->number, "which one; none lists them");
   command->add_option("--answer", options->answer,
                       "a number, with or without its unit; exit code 2 if it is not right");
-  command->add_flag("--solution", options->solution, "show the answer and why");
+  command->add_flag("--solution", options->solution, "show the answer and why; without a number, of all");
   command->add_option("--format", options->format, "text or json")->check(CLI::IsMember({"text", "json"}));
   command->callback([options, &outcome] { run(*options, outcome); });
 }

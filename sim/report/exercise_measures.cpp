@@ -102,6 +102,12 @@ double number_at(const json& json, const std::string& path) {
   return sum;
 }
 
+std::string ExerciseMeasures::key_of(const MeasureSource& source) {
+  return fmt::format("{} {} {} {} {} {} {}", static_cast<int>(source.kind),
+                     Descriptions::key(source.subject, source.changes), source.hardware, source.threads,
+                     source.registers, source.shared_bytes, source.key);
+}
+
 double ExerciseMeasures::operator()(const MeasureSource& source) {
   if (source.kind == Kind::hardware) return of_hardware(source);
   if (source.kind == Kind::model) return of_model(source);

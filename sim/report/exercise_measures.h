@@ -13,6 +13,8 @@ class ExerciseMeasures {
  public:
   /// In base units. Each prediction is made once. Throws UserError for what is not there.
   double operator()(const MeasureSource& source);
+  /// Alike for sources of one number, different for others.
+  static std::string key_of(const MeasureSource& source);
 
  private:
   std::map<std::string, nlohmann::json> known_;

@@ -27,9 +27,9 @@ using nlohmann::ordered_json;
 constexpr int kQuestionsADescription = 500;
 constexpr SessionLimits kServedSession{.traces = 16, .trace_bytes = 256u << 20, .gpus = 24, .kernels_a_gpu = 1u << 14};
 
-const std::vector<std::string> kPaths{"predict", "compare",  "fit",       "sweep",     "plan",
-                                      "kernels", "memory",   "exercises", "hardware",  "clusters",
-                                      "hosts",   "software", "models",    "scenarios", "schema"};
+const std::vector<std::string> kPaths{"predict", "compare",   "fit",      "sweep",       "plan",  "kernels",
+                                      "memory",  "exercises", "hardware", "clusters",    "hosts", "software",
+                                      "models",  "scenarios", "schema",   "microkernels"};
 
 Reply mistake_reply(const UserError& error) {
   ordered_json said{{"message", error.what()}};

@@ -190,9 +190,10 @@ TEST_F(ServedApi, kernel_cases_are_answered_a_line_each) {
 }
 
 TEST_F(ServedApi, tells_what_is_shipped) {
-  for (const char* target : {"/api/hardware", "/api/hardware/nvidia-t4", "/api/clusters", "/api/models",
-                             "/api/models/gpt2", "/api/hosts", "/api/scenarios", "/api/scenarios/bert-large-fp32",
-                             "/api/software", "/api/schema/scenario", "/api/exercises", "/api/exercises/1"}) {
+  for (const char* target :
+       {"/api/hardware", "/api/hardware/nvidia-t4", "/api/clusters", "/api/models", "/api/models/gpt2", "/api/hosts",
+        "/api/scenarios", "/api/scenarios/bert-large-fp32", "/api/software", "/api/schema/scenario", "/api/exercises",
+        "/api/exercises/1", "/api/microkernels"}) {
     const Reply reply = ask("GET", target);
     EXPECT_EQ(reply.status, 200) << target << reply.body;
     EXPECT_FALSE(json::parse(reply.body).empty()) << target;

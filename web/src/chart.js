@@ -1,12 +1,12 @@
 // ECharts with just the parts the page uses, and charts that follow the size of their place and the theme.
-import { BarChart, CustomChart, LineChart, ScatterChart } from 'echarts/charts';
-import { DataZoomComponent, GridComponent, LegendComponent, MarkLineComponent, MarkPointComponent, TooltipComponent } from 'echarts/components';
+import { BarChart, CustomChart, HeatmapChart, LineChart, ParallelChart, ScatterChart } from 'echarts/charts';
+import { DataZoomComponent, GridComponent, LegendComponent, MarkLineComponent, MarkPointComponent, ParallelComponent, TooltipComponent, VisualMapContinuousComponent } from 'echarts/components';
 import { init, use } from 'echarts/core';
 import { CanvasRenderer } from 'echarts/renderers';
 import { h } from './dom.js';
 import { css } from './palette.js';
 
-use([BarChart, CustomChart, LineChart, ScatterChart, DataZoomComponent, GridComponent, LegendComponent, MarkLineComponent, MarkPointComponent, TooltipComponent, CanvasRenderer]);
+use([BarChart, CustomChart, HeatmapChart, LineChart, ParallelChart, ScatterChart, DataZoomComponent, GridComponent, LegendComponent, MarkLineComponent, MarkPointComponent, ParallelComponent, TooltipComponent, VisualMapContinuousComponent, CanvasRenderer]);
 
 let live = [];
 let reusing = false;
@@ -27,15 +27,18 @@ export function axis(more = {}) {
   };
 }
 
-/** An element with a chart whose options come from `make()`, called again when the theme changes. */
-export function chart(id, make, size = '') {
+/** An element with a chart whose options come from `make()`, called again when the theme changes; `begun` is called with
+ *  the chart when it is first drawn. */
+export function chart(id, make, size = '', begun = undefined) {
   const known = reusing && live.find((entry) => entry.place.id === id && entry.size === size && entry.place.isConnected);
   if (known) {
     known.make = make;
+    known.begun = begun;
+    if (known.chart) begun?.(known.chart);
     return h('div', { id, class: `chart ${size}`, 'data-stand-in': '' });
   }
   const place = h('div', { id, class: `chart ${size}`, role: 'img', 'aria-label': id });
-  live.push({ place, make, size });
+  live.push({ place, make, size, begun });
   return place;
 }
 
@@ -71,7 +74,8 @@ function watch(place) {
 
 function redraw(entry) {
   entry.stale = false;
-  entry.chart.setOption(options(entry.make), reusing ? { replaceMerge: ['series'] } : true);
+  const made = options(entry.make);
+  entry.chart.setOption(made, reusing ? { replaceMerge: ['series', 'parallelAxis', 'visualMap'].filter((part) => made[part]) } : true);
 }
 
 /** Draws the charts whose places are in the document; forgets those of a view that is gone. */
@@ -85,6 +89,7 @@ export function draw() {
     }
     if (!entry.chart) {
       entry.chart = init(entry.place);
+      entry.begun?.(entry.chart);
       entry.sizes = new ResizeObserver(() => entry.chart.resize());
       entry.sizes.observe(entry.place);
       if (reusing) watch(entry.place);

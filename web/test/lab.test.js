@@ -7,10 +7,13 @@ import { readFileSync } from 'node:fs';
 import { after, before, test } from 'node:test';
 import puppeteer from 'puppeteer-core';
 import { bytes, seconds } from './src/format.js';
+import { errorsOf, groupKeys, groupOf } from './src/lab/calibration_view.js';
 import { casesOf, questionOf } from './src/lab/exercises.js';
 import { placed } from './src/lab/kernel.js';
 import { command, flow, fragment, fromFragment, yaml } from './src/lab/state.js';
 import { sweepOf, valuesOf } from './src/lab/sweep_view.js';
+import { cellsOf } from './src/sections/heat_map.js';
+import { withinLimits } from './src/sections/parallel_coordinates.js';
 
 const kChanges = Number(process.env.RIDGELINE_LAB_CHANGES ?? 60);
 let browser;
@@ -84,7 +87,7 @@ test('the lab opens without a message, asks nobody else, and shows the numbers o
 
 test('every view opens and draws', async () => {
   const { page, faults, close } = await open();
-  const expected = { timeline: '#timeline canvas', memory: '#memory canvas', kernels: '#kernels tbody tr', advice: '#sensitivity tbody tr', compare: '#content h2', sweep: '#run-sweep', scenario: '#yaml', exercises: '#exercise-list button', overview: '#roofline canvas' };
+  const expected = { timeline: '#timeline canvas', memory: '#memory canvas', kernels: '#kernels tbody tr', advice: '#sensitivity tbody tr', compare: '#content h2', sweep: '#run-sweep', calibration: '#calibration canvas', scenario: '#yaml', exercises: '#exercise-list button', teacher: '#teacher-exercises tbody tr', overview: '#roofline canvas' };
   for (const [id, selector] of Object.entries(expected)) {
     await page.click(`[data-view=${id}]`);
     await page.waitForSelector(selector, { timeout: 20000 });
@@ -268,14 +271,16 @@ test('an exercise asks first, hints after a guess, and remembers what was done',
   const { page, faults, close } = await open();
   const solved = JSON.parse(execFileSync(process.env.RIDGELINE, ['exercise', '4', '--solution', '--format', 'json'], { encoding: 'utf8' }));
   await page.click('[data-view=exercises]');
-  await page.waitForSelector('#exercise-list li:nth-child(4) button');
-  await page.click('#exercise-list li:nth-child(4) button');
+  await page.waitForSelector('[data-exercise="4"]');
+  await page.click('[data-exercise="4"]');
   await page.waitForSelector('#guess');
   assert.equal(await page.$eval('#hint', (b) => b.disabled), true);
   assert.equal(await page.$eval('#reveal', (b) => b.disabled), true);
   await page.type('#guess', String(solved.answer * 3));
   await page.click('#check');
   await page.waitForFunction('/Not quite/.test(document.getElementById("exercise-told").textContent)');
+  assert.ok((await text(page, '#why-not')).length > 20, 'a hint that comes from the answer');
+  assert.equal(await page.$('figure.bars'), null, 'no picture before the answer is right');
   await page.click('#hint');
   assert.ok((await text(page, '#hints')).includes(solved.explore[0]));
   await page.$eval('#guess', (input) => { input.value = ''; });
@@ -283,6 +288,7 @@ test('an exercise asks first, hints after a guess, and remembers what was done',
   await page.click('#check');
   await page.waitForFunction('/Right/.test(document.getElementById("exercise-told").textContent)');
   assert.ok((await text(page, '#exercise-told')).includes(solved.explanation.trim().split('\n')[0]));
+  assert.deepEqual(await page.$$eval('figure.bars tbody th', (all) => all.map((th) => th.textContent)), solved.picture.bars.map((bar) => bar.label));
   await page.reload();
   await page.waitForFunction('globalThis.ridgeline?.lab.drawn > 0');
   await page.click('[data-view=exercises]');
@@ -290,6 +296,182 @@ test('an exercise asks first, hints after a guess, and remembers what was done',
   assert.deepEqual(faults, []);
   await close();
 });
+
+test('every exercise is solved in the page, and each expected mistake gets its hint', { timeout: 240000 }, async () => {
+  const { page, faults, close } = await open();
+  await page.click('[data-view=exercises]');
+  await page.waitForSelector('[data-exercise="32"]');
+  const numbers = await page.$$eval('[data-exercise]', (all) => all.map((b) => Number(b.dataset.exercise)));
+  assert.ok(numbers.length >= 32);
+  const say = async (value, done) => {
+    await page.$eval('#guess', (input, v) => { input.value = v; document.getElementById('exercise-told').textContent = ''; }, String(value));
+    await page.$eval('#check', (b) => b.click());
+    await page.waitForSelector(done, { timeout: 20000 });
+  };
+  for (const number of numbers) {
+    const solved = await page.evaluate(async (n) => (await fetch(`/api/exercises/${n}?solution=1`)).json(), number);
+    await page.$eval(`[data-exercise="${number}"]`, (b) => b.click());
+    await page.waitForFunction((title) => document.querySelector('#exercise h2')?.textContent.endsWith(title), {}, solved.title);
+    const [mistake] = solved.mistakes;
+    await say(mistake.answer, '#why-not');
+    assert.equal(await text(page, '#why-not'), mistake.hint, solved.title);
+    await say(solved.answer, 'figure.bars');
+  }
+  assert.match(await text(page, '#exercise-progress'), new RegExp(`^${numbers.length} of ${numbers.length} right`));
+  assert.deepEqual(faults, []);
+  await close();
+});
+
+test("the teacher's page has a solution for each exercise and says how long they take", { timeout: 120000 }, async () => {
+  const { page, faults, close } = await open();
+  await page.click('[data-view=teacher]');
+  await page.waitForSelector('#all-solutions');
+  await page.click('#all-solutions');
+  await page.waitForFunction('/ solutions, about .* for a learner/.test(document.getElementById("teacher-told").textContent)', { timeout: 100000 });
+  const rows = await page.$$('#teacher-exercises tbody tr');
+  const sheets = await page.$$eval('#sheets .sheet', (all) => all.map((sheet) => sheet.textContent));
+  assert.equal(sheets.length, rows.length);
+  for (const sheet of sheets) assert.ok(/Simulated: [−\d]/.test(sheet) && /About \d+ minutes/.test(sheet) && sheet.includes('ridgeline'), sheet.slice(0, 80));
+  assert.deepEqual(faults, []);
+  await close();
+});
+
+test('calibration curves show every measured point beside the engines', async () => {
+  const { page, faults, close } = await open();
+  await page.click('[data-view=calibration]');
+  await page.waitForSelector('#calibration canvas', { timeout: 20000 });
+  const all = await page.evaluate(async () => (await fetch('/api/microkernels')).json());
+  for (const name of ['dram_read', 'occupancy_bandwidth', 'stream_period']) {
+    await page.select('#calibration-curve', name);
+    const curve = all[0].curves.find((c) => c.name === name);
+    const series = await page.evaluate('ridgeline.chartAt("calibration").getOption().series.map((s) => [s.type, s.name, s.data.map((d) => d.value[1])])');
+    const drawn = series.filter(([type]) => type === 'scatter').flatMap(([, , values]) => values);
+    assert.deepEqual(drawn.sort((a, b) => a - b), curve.points.map((p) => p.measured).sort((a, b) => a - b), name);
+    assert.ok(series.some(([, engine]) => engine === 'analytic'), name);
+  }
+  await page.click('#calibration-numbers summary');
+  await page.waitForSelector('#calibration-numbers tbody tr');
+  await page.select('#calibration-gpu', '1');
+  assert.ok((await text(page, '#content')).includes(all[1].device));
+  assert.deepEqual(faults, []);
+  await close();
+});
+
+test('a sweep is a heat map and parallel coordinates that are brushed', async () => {
+  const { page, faults, close } = await open();
+  await page.click('[data-view=sweep]');
+  await page.waitForSelector('#run-sweep');
+  await page.click('#run-sweep');
+  await page.waitForSelector('#parallel-coordinates canvas', { timeout: 30000 });
+  const cells = await page.evaluate('ridgeline.chartAt("heat-map").getOption().series[0].data.map((d) => [...d.value, d.p.at["training.micro_batch"], d.p.step_time_s])');
+  assert.equal(cells.length, 12);
+  for (const [, , value, , time] of cells) assert.equal(value, time);
+  await page.focus('#heat select[aria-label="colour shows"]');
+  await page.select('#heat select[aria-label="colour shows"]', 'tokens_per_s');
+  assert.equal(await page.evaluate('document.activeElement.getAttribute("aria-label")'), 'colour shows');
+  await page.click('#heat-numbers summary');
+  assert.equal((await page.$$('#heat-numbers tbody tr')).length, 2);
+  // Brushed by the fields ...
+  await page.click('#brush summary');
+  await page.select('#brush-fields select:nth-of-type(1)', '4');
+  await page.waitForFunction('/^2 of 12 points/.test(document.getElementById("brush-told").textContent)');
+  assert.equal((await page.$$('#brushed tbody tr')).length, 2);
+  await page.click('#brush-clear');
+  await page.waitForFunction('/^All 12 points/.test(document.getElementById("brush-told").textContent)');
+  // ... and with the mouse, along the axis of the step time.
+  const [x, top, bottom] = await page.evaluate(() => {
+    const place = document.getElementById('parallel-coordinates');
+    place.scrollIntoView({ block: 'center' });
+    const drawn = globalThis.ridgeline.chartAt('parallel-coordinates');
+    const at = drawn.getModel().getComponent('parallelAxis', 2).axis;
+    const model = drawn.getModel().getComponent('parallel').coordinateSystem;
+    const [from] = model.dataToPoint(at.scale.getExtent()[0], at.dim);
+    const [low, high] = at.scale.getExtent().map((v) => model.dataToPoint(v, at.dim)[1]);
+    const box = place.getBoundingClientRect();
+    return [box.left + from, box.top + Math.min(low, high), box.top + Math.max(low, high)];
+  });
+  await page.mouse.move(x, bottom - 1);
+  await page.mouse.down();
+  await page.mouse.move(x, (top + bottom) / 2, { steps: 8 });
+  await page.mouse.up();
+  await page.waitForFunction('/^[0-9]+ of 12 points/.test(document.getElementById("brush-told").textContent)');
+  const left = Number(/^\d+/.exec(await text(page, '#brush-told'))[0]);
+  assert.ok(left > 0 && left < 12);
+  assert.equal((await page.$$('#brushed tbody tr')).length, left);
+  // The pictures of a second sweep stand where those of the first stood.
+  await page.$eval('#values-1', (input) => { input.value = '1,2'; });
+  await page.click('#run-sweep');
+  await page.waitForFunction('/^4 points in/.test(document.getElementById("sweep-told").textContent)', { timeout: 30000 });
+  for (const id of ['heat-map', 'sweep', 'parallel-coordinates']) assert.ok(await page.evaluate((name) => globalThis.ridgeline.chartAt(name).getWidth() > 200 && document.querySelectorAll(`#${name} canvas`).length > 0, id), id);
+  assert.match(await text(page, '#brush-told'), /^All 4 points/);
+  assert.deepEqual(faults, []);
+  await close();
+});
+
+test('cells, limits and errors are counted right', () => {
+  const points = [1, 2].flatMap((b) => ['x', 'y'].map((c) => ({ at: { b, c, d: 1 }, v: b * (c === 'x' ? 1 : 10) })));
+  assert.deepEqual(cellsOf(points, { name: 'b', values: [1, 2] }, { name: 'c', values: ['x', 'y'] }, { d: '1' }).map(({ p, i, j }) => [p.v, i, j]), [[1, 0, 0], [10, 0, 1], [2, 1, 0], [20, 1, 1]]);
+  assert.equal(cellsOf(points, { name: 'b', values: [1, 2] }, { name: 'c', values: ['x', 'y'] }, { d: '2' }).length, 0);
+  assert.deepEqual(withinLimits(points, { ranges: { v: [2, 10] }, values: {} }).map((p) => p.v), [10, 2]);
+  assert.deepEqual(withinLimits(points, { ranges: {}, values: { c: 'y' } }).map((p) => p.v), [10, 20]);
+  assert.deepEqual(errorsOf([{ measured: 10, predicted: [11] }, { measured: 10, predicted: [null] }, { measured: 10, predicted: [12] }, { measured: 10, predicted: [9] }], 0).map((e) => Math.round(100 * e)), [10, 20]);
+  assert.equal(errorsOf([{ measured: 1, predicted: [null] }], 0), null);
+  const curve = { along: 'warps', points: [1, 2].flatMap((x) => [1, 4].map((loads) => ({ x, at: { warps: x, loads, bytes: 7 } }))) };
+  assert.deepEqual(groupKeys(curve), ['loads']);
+  assert.equal(groupOf(curve.points[1], ['loads']), 'loads 4');
+  assert.deepEqual(groupKeys({ along: 'warps', points: curve.points.slice(1, 3) }), []);
+  assert.deepEqual(questionOf('ridgeline compare scenarios/a.yaml --with "hardware.dram.bandwidth=9.6 TB/s"').changes, [['hardware.dram.bandwidth', '9.6 TB/s']]);
+  assert.ok(command({ scenario: { model: 'gpt2' }, set: { 'model.vocabulary': '50304', 'sm.count': '66' }, engine: 'analytic' }).endsWith('--set model.vocabulary=50304 --set hardware.sm.count=66'));
+  assert.deepEqual(questionOf('/opt/ridgeline compare /usr/share/scenarios/a/b.yaml --batch 2 --with "x.y=1 z=2"'), { name: 'a/b', changes: [['training.micro_batch', '2'], ['x.y', '1'], ['z', '2']], pinned: { name: 'a/b', changes: [['training.micro_batch', '2']] } });
+});
+
+/** Runs axe over the page as it stands. */
+const kAxe = readFileSync(new URL('./node_modules/axe-core/axe.min.js', import.meta.url), 'utf8');
+async function axe(page) {
+  await page.evaluate(`globalThis.axe || (() => { ${kAxe} })()`);
+  return page.evaluate(async () => (await globalThis.axe.run(document, { resultTypes: ['violations'] })).violations.map((v) => `${v.id}: ${v.nodes.slice(0, 3).map((n) => n.target.join(' ')).join(', ')}`));
+}
+
+for (const scheme of ['light', 'dark'])
+  test(`axe finds nothing in ${scheme}`, { timeout: 240000 }, async () => {
+    for (const size of [{ width: 1400, height: 1000 }, { width: 390, height: 844 }]) {
+      const { page, faults, close } = await open('', { ...size, scheme });
+      const at = async (name) => assert.deepEqual(await axe(page), [], `${name} at ${size.width}`);
+      for (const id of ['overview', 'timeline', 'memory', 'kernels', 'advice', 'compare', 'scenario', 'exercises', 'teacher', 'calibration', 'sweep']) {
+        await page.click(`[data-view=${id}]`);
+        await page.waitForFunction((name) => globalThis.ridgeline.lab.drawnView === name, { timeout: 20000 }, id);
+        await at(id);
+      }
+      await page.waitForSelector('#run-sweep');
+      await page.click('#run-sweep');
+      await page.waitForSelector('#parallel-coordinates canvas', { timeout: 30000 });
+      await page.$$eval('#brush, #heat-numbers', (all) => all.forEach((details) => { details.open = true; }));
+      await at('a sweep');
+      await page.click('[data-view=calibration]');
+      await page.waitForSelector('#calibration canvas', { timeout: 20000 });
+      await page.$eval('#calibration-numbers', (details) => { details.open = true; });
+      await at('curves');
+      await page.click('[data-view=exercises]');
+      await page.waitForSelector('[data-exercise="4"]');
+      await page.click('[data-exercise="4"]');
+      await page.waitForSelector('#guess');
+      await page.type('#guess', '1');
+      await page.click('#check');
+      await page.waitForSelector('#why-not');
+      await page.click('#hint');
+      await at('a wrong answer');
+      await page.click('#reveal');
+      await page.waitForSelector('figure.bars');
+      await at('a solution');
+      await page.click('[data-view=teacher]');
+      await page.waitForSelector('#teacher-exercises button');
+      await page.click('#teacher-exercises tbody button');
+      await page.waitForSelector('.sheet');
+      await at('a sheet');
+      assert.deepEqual(faults, []);
+      await close();
+    }
+  });
 
 test('a server with a token answers who has it', async () => {
   const [guarded, link] = await serve('--token', 'a1b2');
@@ -320,8 +502,8 @@ test('a hint that is a kernel case is run', async () => {
   const { page, faults, close } = await open();
   await page.evaluate(() => localStorage.setItem('ridgeline-exercises', '{"3": {"guess": "2"}}'));
   await page.click('[data-view=exercises]');
-  await page.waitForSelector('#exercise-list li:nth-child(3) button');
-  await page.click('#exercise-list li:nth-child(3) button');
+  await page.waitForSelector('[data-exercise="3"]');
+  await page.click('[data-exercise="3"]');
   await page.waitForSelector('#hint:enabled');
   await page.click('#hint');
   await page.click('#hint');
@@ -378,7 +560,7 @@ for (const scheme of ['light', 'dark'])
   test(`labels, contrast and width in ${scheme}`, async () => {
     for (const size of [{ width: 1400, height: 1000 }, { width: 390, height: 844 }].slice(0, scheme === 'dark' ? 1 : 2)) {
       const { page, faults, close } = await open('', { ...size, scheme });
-      for (const id of ['overview', 'timeline', 'memory', 'kernels', 'advice', 'sweep', 'scenario', 'exercises']) {
+      for (const id of ['overview', 'timeline', 'memory', 'kernels', 'advice', 'sweep', 'calibration', 'scenario', 'exercises', 'teacher']) {
         await page.click(`[data-view=${id}]`);
         await page.waitForFunction((name) => globalThis.ridgeline.lab.drawnView === name, { timeout: 20000 }, id);
         assert.deepEqual(await page.evaluate(audit), [], `${id} at ${size.width}`);

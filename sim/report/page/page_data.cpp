@@ -45,6 +45,7 @@ ordered_json groups_json(const StepDetail& detail) {
     const KernelKind& kind = detail.kinds[i];
     out.push_back({{"name", kind.name},
                    {"shape", kind.shape},
+                   {"modules", kind.modules},
                    {"class", kTimeClassNames[static_cast<std::size_t>(kind.launch.time_class)]},
                    {"limiter", name_of(kind.each.limited_by())},
                    {"type", name_of(kind.launch.type)},

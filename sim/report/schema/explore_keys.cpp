@@ -107,6 +107,7 @@ class Explorer {
   void items(const std::string& path, const std::string& shown) {
     bool described = false;
     keys_.push_back({.path = shown + ".0", .asked = forms_of(path + ".0", described)});
+    if (!described && !names_at(path + ".0").empty()) visit(path + ".0", shown + ".0");
   }
 
   [[nodiscard]] std::vector<Asked> forms_of(const std::string& path, bool& described) const {

@@ -203,12 +203,15 @@ std::vector<InputKey> sweep_keys() {
 
 std::vector<InputKey> exercise_keys() {
   std::vector<InputKey> keys = explore_keys(
-      {.read = of_tree(
-           "{title: t, question: q, explore: [e], answer: x, unit: u, tolerance: 0.1, explanation: e, measures: "
-           "{x: {occupancy: {threads: 1, registers: 1, shared: 1 B}, hardware: h, set: {}, get: g}}, "
-           "measured: {value: v, source: s}}",
-           [](const Node& tree) { (void)read_exercise(tree, "1-exercise.yaml"); }),
-       .free = {{"measures", "x"}},
+      {.read =
+           of_tree("{title: t, chapter: c, minutes: 5, question: q, explore: [e], answer: x, unit: u, tolerance: 0.1, "
+                   "wrong: [{answer: x, hint: h}], low: l, high: h, explanation: e, picture: {title: t, unit: u, bars: "
+                   "{b: x}}, "
+                   "view: memory, measures: {x: {occupancy: {threads: 1, registers: 1, shared: 1 B}, hardware: h, set: "
+                   "{}, get: g}}, "
+                   "measured: {value: v, source: s}}",
+                   [](const Node& tree) { (void)read_exercise(tree, "1-exercise.yaml"); }),
+       .free = {{"measures", "x"}, {"picture.bars", "b"}},
        .more = {{"measures.x", "{predict: f, get: g}"},
                 {"measures.x", "{kernel: k, hardware: h, get: g}"},
                 {"measures.x", "{model: m, get: g}"},

@@ -208,6 +208,8 @@ constexpr auto kMeanings = std::to_array<KeyMeaning>({
     {kSweep, "engine", "analytic, roofline or simulate"},
 
     {kExercise, "title", "What it is about"},
+    {kExercise, "chapter", "Exercises of one chapter are listed together"},
+    {kExercise, "minutes", "That a learner needs, about"},
     {kExercise, "question", "What is asked"},
     {kExercise, "explore", "Commands that help"},
     {kExercise, "measures", "Numbers by the names that expressions and texts use"},
@@ -228,7 +230,18 @@ constexpr auto kMeanings = std::to_array<KeyMeaning>({
     {kExercise, "measured", "The same, where somebody measured it"},
     {kExercise, "measured.value", "Number with its unit"},
     {kExercise, "measured.source", "Who measured it, on what"},
+    {kExercise, "wrong", "Mistakes, each with where it leads"},
+    {kExercise, "wrong.0.answer", "Expression: what somebody says who makes it"},
+    {kExercise, "wrong.0.hint", "What helps against it"},
+    {kExercise, "low", "Hint for other answers below the right one"},
+    {kExercise, "high", "Hint for other answers above it"},
     {kExercise, "explanation", "Why"},
+    {kExercise, "picture", "Bars that show it"},
+    {kExercise, "picture.title", "What the bars show"},
+    {kExercise, "picture.unit", "Of the bars; empty for plain numbers"},
+    {kExercise, "picture.bars", "Expressions by label"},
+    {kExercise, "picture.bars.*", "Length of one"},
+    {kExercise, "view", "View of the lab that shows it best"},
 });
 // clang-format on
 

@@ -20,6 +20,9 @@ using config::Mapping;
 using config::Value;
 using Kind = MeasureSource::Kind;
 
+constexpr std::pair<std::string_view, std::string_view> kViews[] = {
+    {"overview", "overview"}, {"timeline", "timeline"}, {"memory", "memory"}, {"kernels", "kernels"}};
+
 std::vector<config::Override> read_changes(const Value& value) {
   std::vector<config::Override> changes;
   if (!value.exists()) return changes;
@@ -64,6 +67,26 @@ MeasureSource read_measure(const std::string& name, const Value& value) {
   return m;
 }
 
+void read_hints(const Mapping& root, Exercise& exercise) {
+  if (root.has("wrong"))
+    for (const Value& one : root["wrong"].list()) {
+      const Mapping mistake(one, {"answer", "hint"});
+      exercise.wrong.push_back({mistake["answer"].text(), mistake["hint"].text()});
+    }
+  exercise.low = root["low"].text();
+  exercise.high = root["high"].text();
+}
+
+void read_picture(const Mapping& root, Exercise& exercise) {
+  exercise.view = root["view"].choice<std::string_view>(kViews, "overview");
+  const Mapping picture(root["picture"], {"title", "unit", "bars"});
+  exercise.picture.title = picture["title"].text();
+  exercise.picture.unit = picture["unit"].text("");
+  if (!picture["bars"].is_mapping()) picture["bars"].fail("expected a mapping of labels to expressions");
+  for (const config::Entry& bar : picture["bars"].node().entries)
+    exercise.picture.bars.push_back({bar.key, Value(bar.value, "picture.bars." + bar.key).text()});
+}
+
 /// In units of the exercise; 1 for what is no unit of this program ("FLOP/B").
 Measure unit_of(const Exercise& exercise) {
   return parse_measure("1 " + exercise.unit).value_or(Measure{1.0, Dimension::dimensionless});
@@ -74,13 +97,15 @@ Measure unit_of(const Exercise& exercise) {
 Exercise load_exercise(const std::string& file) { return read_exercise(config::load_yaml(file), file); }
 
 Exercise read_exercise(const config::Node& tree, const std::string& file) {
-  const Mapping root(Value(tree), {"title", "question", "explore", "measures", "answer", "unit", "tolerance",
-                                   "measured", "explanation"});
+  const Mapping root(Value(tree), {"title", "chapter", "minutes", "question", "explore", "measures", "answer", "unit",
+                                   "tolerance", "measured", "wrong", "low", "high", "explanation", "picture", "view"});
   Exercise exercise;
   exercise.file = file;
   const std::string stem = std::filesystem::path(file).stem().string();
   std::from_chars(stem.data(), stem.data() + stem.size(), exercise.number);
   exercise.title = root["title"].text();
+  exercise.chapter = root["chapter"].text();
+  exercise.minutes = static_cast<int>(root["minutes"].integer({1, 240}));
   exercise.question = root["question"].text();
   for (const Value& command : root["explore"].list()) exercise.explore.push_back(command.text());
   if (!root["measures"].is_mapping()) root["measures"].fail("expected a mapping of names to where numbers come from");
@@ -94,7 +119,9 @@ Exercise read_exercise(const config::Node& tree, const std::string& file) {
     exercise.measured = measured["value"].text();
     exercise.measured_source = measured["source"].text();
   }
+  read_hints(root, exercise);
   exercise.explanation = root["explanation"].text();
+  read_picture(root, exercise);
   return exercise;
 }
 
@@ -129,6 +156,11 @@ double ExerciseNumbers::value_of(const std::string& name) {
   throw UserError(fmt::format("{}: no measure is called '{}'", exercise_.file, name));
 }
 
+std::string significant_digits(double value, int digits) {
+  return std::abs(value) >= std::pow(10.0, digits) ? fmt::format("{:.0f}", value)
+                                                   : fmt::format("{:.{}g}", value, digits);
+}
+
 std::string ExerciseNumbers::filled(const std::string& text) {
   std::string out;
   std::size_t begin = 0;
@@ -142,8 +174,7 @@ std::string ExerciseNumbers::filled(const std::string& text) {
     int significant = 3;
     std::from_chars(digits.data(), digits.data() + digits.size(), significant);
     const double value = evaluate(inside.substr(0, colon));
-    out += std::abs(value) >= std::pow(10.0, significant) ? fmt::format("{:.0f}", value)
-                                                          : fmt::format("{:.{}g}", value, significant);
+    out += significant_digits(value, significant);
     begin = close + 1;
   }
 }
@@ -163,6 +194,29 @@ double answer_from(const std::string& text, const Exercise& exercise) {
 
 bool is_right(double given, double right, const Exercise& exercise) {
   return std::abs(given - right) <= exercise.tolerance * std::abs(right) * (1 + 1e-9);
+}
+
+std::string hint_for(double given, const Exercise& exercise, ExerciseNumbers& numbers) {
+  const WrongAnswer* nearest = nullptr;
+  double least = 0;
+  for (const WrongAnswer& one : exercise.wrong) {
+    const double there = numbers.evaluate(one.answer), off = std::abs(given - there);
+    if (!is_right(given, there, exercise) || (nearest && off >= least)) continue;
+    nearest = &one;
+    least = off;
+  }
+  return numbers.filled(nearest ? nearest->hint : given < numbers.answer() ? exercise.low : exercise.high);
+}
+
+std::vector<const Exercise*> in_chapters(const std::vector<Exercise>& exercises) {
+  std::vector<std::string> chapters;
+  for (const Exercise& e : exercises)
+    if (std::find(chapters.begin(), chapters.end(), e.chapter) == chapters.end()) chapters.push_back(e.chapter);
+  std::vector<const Exercise*> ordered;
+  for (const std::string& chapter : chapters)
+    for (const Exercise& e : exercises)
+      if (e.chapter == chapter) ordered.push_back(&e);
+  return ordered;
 }
 
 }  // namespace ridgeline

@@ -2,7 +2,8 @@
 //
 // The file (scenarios/exercises/NN-name.yaml) names measures, each a number out of a prediction, a kernel, an
 // occupancy, a hardware or model description, and an expression over them that is the answer. Texts may show measures
-// as {name} or {name:3} (significant digits).
+// as {name} or {name:3} (significant digits). A wrong answer gets the hint of the mistake that leads to it, where the
+// file names that mistake, else one that says on which side to look.
 #pragma once
 
 #include <functional>
@@ -27,8 +28,25 @@ struct MeasureSource {
   std::optional<std::string> expression;  ///< of other measures, in place of all that
 };
 
+/// A mistake and where it leads.
+struct WrongAnswer {
+  std::string answer;  ///< expression: what somebody who makes it says
+  std::string hint;
+};
+
+/// Bars of one unit, which show why the answer is what it is.
+struct ExercisePicture {
+  struct Bar {
+    std::string label, value;  ///< value: expression
+  };
+  std::string title, unit;
+  std::vector<Bar> bars;
+};
+
 struct Exercise {
   int number = 0;
+  int minutes = 0;      ///< that a learner needs, about
+  std::string chapter;  ///< exercises of one are listed together
   std::string file, title, question, explanation;
   std::vector<std::string> explore;  ///< commands
   std::vector<MeasureSource> measures;
@@ -36,6 +54,10 @@ struct Exercise {
   std::string unit;                       ///< of the answer; "" for a plain number
   double tolerance = 0;                   ///< relative
   std::string measured, measured_source;  ///< expression, and where it was measured; empty where nobody did
+  std::vector<WrongAnswer> wrong;
+  std::string low, high;  ///< hints for other answers below and above the right one
+  ExercisePicture picture;
+  std::string view;  ///< of the lab, which shows it best: overview, timeline, memory, kernels
 };
 
 /// Throws ConfigError with file:line:column.
@@ -63,8 +85,16 @@ class ExerciseNumbers {
   int depth_ = 0;
 };
 
+/// As texts show it, without an exponent where it is large.
+std::string significant_digits(double value, int digits);
+
 /// "12", "12 ms", "45 %": a number in the unit of the exercise, or with one that measures the same. Throws UserError.
 double answer_from(const std::string& text, const Exercise& exercise);
 bool is_right(double given, double right, const Exercise& exercise);
+/// What helps somebody who says `given`, which is not right: the hint of the nearest mistake within the tolerance, else
+/// of the side.
+std::string hint_for(double given, const Exercise& exercise, ExerciseNumbers& numbers);
+/// By chapter, in the order in which chapters first come; within one by number.
+std::vector<const Exercise*> in_chapters(const std::vector<Exercise>& exercises);
 
 }  // namespace ridgeline

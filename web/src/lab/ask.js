@@ -1,4 +1,5 @@
 // Questions to the server. Nothing else is asked of the network.
+import { changes } from './state.js';
 
 const kPatience = 150; // ms after which a question is given up for a newer one
 
@@ -42,7 +43,7 @@ export const look = (path) => answerOf(`/api/${path}`);
 
 export function targetOf(question, more = {}, kind = 'predict') {
   const query = new URLSearchParams();
-  for (const [key, value] of Object.entries(question.set)) query.append('set', `hardware.${key}=${value}`);
+  for (const change of changes(question)) query.append('set', change);
   if (question.engine !== 'analytic') query.set('engine', question.engine);
   for (const [key, value] of Object.entries(more)) query.set(key, value);
   return `/api/${kind}?${query}`;
@@ -51,7 +52,7 @@ export const predict = (question, more, signal) => answerOf(targetOf(question, m
 /** Kernel cases, a line each, to their lines. */
 export const kernels = (query, cases) => answerOf(`/api/kernels?${query}`, { method: 'POST', body: cases }, async (response) => (await response.text()).trim().split('\n').map((line) => JSON.parse(line)));
 export const fit = (question) => answerOf(targetOf(question, {}, 'fit'), { method: 'POST', body: JSON.stringify(question.scenario) });
-export const compare = (sides, engine, signal) => answerOf(`/api/compare?engine=${engine}`, { method: 'POST', body: JSON.stringify({ sides: sides.map((s) => ({ label: s.label, scenario: s.scenario, set: Object.entries(s.set).map(([k, v]) => `hardware.${k}=${v}`) })) }), signal });
+export const compare = (sides, engine, signal) => answerOf(`/api/compare?engine=${engine}`, { method: 'POST', body: JSON.stringify({ sides: sides.map((s) => ({ label: s.label, scenario: s.scenario, set: changes(s) })) }), signal });
 
 /** Asks one question at a time; of those that come meanwhile the last. `work(question, signal, {client, sequence})` asks. */
 export function newestOnly(work, done, failed) {

@@ -81,9 +81,9 @@ function slider(key, title, row) {
     },
   });
   const output = h('output', { for: id });
-  const reset = h('button', { type: 'button', class: 'small', onclick: () => update((s) => { delete s.set[key]; }), 'aria-label': `${title}: as shipped` }, 'reset');
+  const reset = h('button', { type: 'button', class: 'small', onclick: () => update((s) => { delete s.set[key]; }), 'aria-label': `reset ${title} to the shipped number` }, 'reset');
   const about = h('p', { id: `${id}-about`, hidden: true }, `Shipped: ${withUnit(base)}. ${row.source}. ${row.meaning ?? ''}.`.replace('..', '.'));
-  const more = h('button', { type: 'button', class: 'small', 'aria-expanded': 'false', 'aria-label': `${title}: where the number is from`, title: `${withUnit(base)}: ${row.source}`, onclick: () => { about.hidden = !about.hidden; more.setAttribute('aria-expanded', String(!about.hidden)); } }, 'source');
+  const more = h('button', { type: 'button', class: 'small', 'aria-expanded': 'false', 'aria-label': `source of ${title}: where the number is from`, title: `${withUnit(base)}: ${row.source}`, onclick: () => { about.hidden = !about.hidden; more.setAttribute('aria-expanded', String(!about.hidden)); } }, 'source');
   const element = h('div', { class: 'slider', title: `${row.meaning ?? key}. Shipped: ${withUnit(base)} (${row.source})` },
     h('div', { class: 'top' }, h('label', { for: id }, title), output, reset, more), h('div', { class: 'track' }, range), about);
   const show = (s) => {

@@ -2,7 +2,7 @@
 import { settle } from '../chart.js';
 
 /** What listens to a person is always put in anew: it knows the answer that it was made of. */
-const kListens = 'button, input, select, textarea, form, details, dialog, .scroll, .exercises';
+const kListens = 'button, input, select, textarea, form, details, dialog, .scroll, .exercises, .flame';
 
 function same(old, fresh) {
   return old.nodeType === fresh.nodeType && old.nodeName === fresh.nodeName && !(fresh.nodeType === 1 && fresh.matches(kListens));

@@ -2,7 +2,7 @@
 
 const kFirst = {
   scenario: { hardware: 'nvidia-h200-sxm-141gb', model: 'bert-large', training: { micro_batch: 4, sequence_length: 512, precision: 'fp32' } },
-  set: {}, // numbers of the chip that were changed: key below hardware → value with its unit
+  set: {}, // numbers that were changed: key below hardware, or from model, software, host or cluster on → value with its unit
   engine: 'analytic',
   view: 'overview',
   pinned: null, // {scenario, set, engine} that the answer is compared with
@@ -88,8 +88,11 @@ export function restore(value) {
   tell('link');
 }
 
+/** A changed number by its whole key: of the chip, unless it says whose it is. */
+const whole = (key) => (/^(model|software|host|cluster)\./.test(key) ? key : `hardware.${key}`);
+
 /** Changes as --set takes them. */
-export const changes = (question) => Object.entries(question.set).map(([key, value]) => `hardware.${key}=${value}`);
+export const changes = (question) => Object.entries(question.set).map(([key, value]) => `${whole(key)}=${value}`);
 
 const plain = (text) => /^[\w./=,:@%+-]+$/.test(text);
 const quoted = (text) => (plain(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);

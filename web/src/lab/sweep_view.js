@@ -1,4 +1,5 @@
 // A sweep of one or two keys around the question, with progress, and given up when told.
+import { settle } from '../chart.js';
 import { card, h } from '../dom.js';
 import { sweep } from '../sections/sweep.js';
 import { long } from './ask.js';
@@ -46,7 +47,7 @@ export function sweepView(drawn) {
       const answer = await running.answer;
       told.textContent = `${answer.points.length} points in ${Math.round(performance.now() - begin)} ms`;
       bar.max = bar.value = 1;
-      place.replaceChildren(...[sweep(answer)].flat());
+      place.replaceChildren(...sweep(answer).map(settle));
       drawn();
     } catch (error) {
       told.textContent = error.message;

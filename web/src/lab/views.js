@@ -4,6 +4,7 @@ import { bandwidth, bytes, count, digits, percent, rate, seconds, signed, words 
 import { advice } from '../sections/advice.js';
 import { breakdown } from '../sections/breakdown.js';
 import { comparison } from '../sections/comparison.js';
+import { flame } from '../sections/flame.js';
 import { host } from '../sections/host.js';
 import { kernels } from '../sections/kernels.js';
 import { memory } from '../sections/memory.js';
@@ -134,7 +135,7 @@ function simulated(p) {
 /** id, title, and of a view of the answer: what to ask for (see /api/predict) and how to draw `p` with `lab`. */
 export const kViews = [
   { id: 'overview', title: 'Overview', ask: { show: 'groups' }, draw: (p, lab) => [summary(p), ...against(p.prediction, lab.pinned), ...breakdownWithNumbers(p), under(roofline(p), rooflineNumbers(p)), ...parallel(p)] },
-  { id: 'timeline', title: 'Timeline', ask: { show: 'groups,spans' }, draw: (p) => [under(timeline(p), timelineNumbers(p)), host(p), ...parallel(p)] },
+  { id: 'timeline', title: 'Timeline', ask: { show: 'groups,spans' }, draw: (p) => [under(timeline(p), timelineNumbers(p)), ...flame(p), host(p), ...parallel(p)] },
   { id: 'memory', title: 'Memory', ask: { show: 'memory', memory_report: 1 }, draw: (p, lab) => [under(memory(p), p.memory.at_us.length ? memoryNumbers(p) : null), largestBatch(lab), ...holders(p.prediction)] },
   {
     id: 'kernels', title: 'Kernels', ask: { show: 'groups' },
@@ -143,6 +144,8 @@ export const kViews = [
   { id: 'advice', title: 'Advice', ask: { show: 'groups', advice: 1, sensitivity: 1 }, draw: (p) => [...advice(p), ...sensitivity(p.prediction)] },
   { id: 'compare', title: 'Compare', compare: true, draw: (data) => comparison(data) },
   { id: 'sweep', title: 'Sweep', own: true },
+  { id: 'calibration', title: 'Calibration', own: true },
   { id: 'scenario', title: 'Scenario', own: true },
   { id: 'exercises', title: 'Exercises', own: true },
+  { id: 'teacher', title: 'For teachers', own: true },
 ];

@@ -11,6 +11,7 @@ export function kernels({ groups }, pick) {
   const columns = [
     { title: 'kernel', text: true, class: 'name', value: (g) => g.name, show: (name, g) => [h('i', { class: 'dot', style: `background:${colour(g.class)}` }), pick ? h('button', { type: 'button', class: 'link', onclick: () => pick(groups.indexOf(g)) }, name) : name] },
     { title: 'shape', text: true, class: 'name', value: (g) => g.shape },
+    ...(groups.some((g) => g.modules?.length) ? [{ title: 'part', text: true, class: 'name', value: (g) => (g.modules ?? []).map(words).join(', ') }] : []),
     { title: 'count', value: (g) => g.count, show: count },
     { title: 'total', value: (g) => g.time_s, show: seconds },
     { title: 'share', value: (g) => g.time_s / total, show: percent },
@@ -23,5 +24,5 @@ export function kernels({ groups }, pick) {
     { title: 'waves', value: (g) => g.waves, show: (waves) => digits(waves) },
   ];
   const about = 'Click a head to sort. Rates are of one kernel; L2 hits are of its reads.';
-  return card('Kernels', about, table(columns, groups, { id: 'kernels', sort: 3, search: (g) => `${g.name} ${g.shape} ${g.class} ${g.limiter} ${words(g.limiter)}`, placeholder: 'kernel, shape or limiter' }));
+  return card('Kernels', about, table(columns, groups, { id: 'kernels', sort: columns.findIndex((c) => c.title === 'total'), search: (g) => `${g.name} ${g.shape} ${(g.modules ?? []).join(' ')} ${g.class} ${g.limiter} ${words(g.limiter)}`, placeholder: 'kernel, shape or limiter' }));
 }

@@ -40,7 +40,7 @@ export function roofline({ groups, device, classes }) {
       trigger: 'item',
       formatter: ({ data }) => {
         const { g } = data;
-        return `<b>${escape(g.name)}</b><br>${escape(g.shape)}<br>${count(g.count)} × ${seconds(g.time_s / g.count)}, limited by ${words(g.limiter)}<br>` +
+        return `<b>${escape(g.name)}</b><br>${g.modules?.length ? `of ${escape(g.modules.map(words).join(', '))}<br>` : ''}${escape(g.shape)}<br>${count(g.count)} × ${seconds(g.time_s / g.count)}, limited by ${words(g.limiter)}<br>` +
           `${flops(g.flops)}, ${bytes(g.dram_bytes)} of DRAM each<br>${digits(data.value[0])} FLOP/byte, ${rate(data.value[1])}, ${bandwidth((g.dram_bytes * g.count) / g.time_s)}`;
       },
     },

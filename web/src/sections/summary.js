@@ -21,6 +21,7 @@ export function summary({ prediction, device }) {
       number('Memory of the device', memory ? bytes(memory.device_used_bytes) : 'unknown', fits, meter),
       number('GPU busy', seconds(step.gpu_busy_s), `${percent(step.kernel_active_fraction)} of the step, ${count(step.kernel_count)} kernels`),
       number('Host', seconds(step.host_time_s), step.host_time_s > step.gpu_busy_s ? 'longer than the GPU is busy' : 'hidden behind the GPU'),
+      step.power_w > 0 ? number('Power of the board', `${digits(step.power_w)} W`, `${digits(step.energy_j)} J a step (${digits(step.energy_low_j)} to ${digits(step.energy_high_j)})`) : null,
       number('Clock of the SMs', `${count(Math.round(step.clock_mhz))} MHz`, prediction.limited_by.power > 0.001 * step.time_s ? `limited by power: ${seconds(prediction.limited_by.power)} of the step` : 'not limited by power'),
     ));
 }

@@ -1,38 +1,23 @@
 // All points of a sweep as a picture with two axes to choose, the answer of its goal marked, and as a table.
 import { axis, chart, draw } from '../chart.js';
 import { card, escape, h } from '../dom.js';
-import { bytes, count, digits, percent, seconds } from '../format.js';
+import { count } from '../format.js';
 import { colour, css, hue, part } from '../palette.js';
 import { table } from '../table.js';
+import { heatMap } from './heat_map.js';
+import { parallelCoordinates } from './parallel_coordinates.js';
+import { answering, choice, kMetrics } from './sweep_metrics.js';
 
-const kMetrics = [
-  { key: 'step_time_s', name: 'step time', show: seconds },
-  { key: 'memory_bytes', name: 'memory of the device', show: bytes },
-  { key: 'samples_per_s', name: 'sequences/s', show: (v) => digits(v) },
-  { key: 'tokens_per_s', name: 'tokens/s', show: (v) => digits(v) },
-  { key: 'mfu', name: 'MFU', show: percent },
-  { key: 'gpu_active', name: 'GPU active', show: percent },
-  { key: 'power_w', name: 'power', show: (v) => `${digits(v)} W` },
-  { key: 'energy_j', name: 'energy of a step', show: (v) => `${digits(v)} J` },
-  { key: 'energy_per_sample_j', name: 'energy a sequence', show: (v) => `${digits(v)} J` },
-  { key: 'price_usd_per_million', name: 'USD a million sequences', show: (v) => digits(v) },
-  { key: 'ridge_flop_per_byte', name: 'ridge point', show: (v) => `${digits(v)} FLOP/B` },
-];
 const kMostRows = 1000;
 
 /** Logarithmic where the values span more than a decade and a half. */
 const scale = (values) => (Math.max(...values) / Math.min(...values) > 30 ? { type: 'log' } : { type: 'value', scale: true });
 
-function choice(label, options, chosen, change) {
-  const list = h('select', { 'aria-label': label, onchange: (event) => change(event.target.value) }, options.map(([value, name]) => h('option', { value, ...(value === chosen ? { selected: '' } : {}) }, name)));
-  return h('label', {}, `${label} `, list);
-}
-
 /** The points drawn by two measures; coloured by the values of one axis. */
 function scatter(sweep, points, metrics) {
   const wanted = (sweep.goal.of ?? []).filter((key) => metrics.some((m) => m.key === key));
   const state = { x: wanted[0] ?? 'step_time_s', y: wanted[1] ?? 'memory_bytes', by: sweep.axes[0].name };
-  const best = new Set(sweep.best);
+  const best = answering(sweep);
   const make = () => {
     const [x, y] = [state.x, state.y].map((key) => metrics.find((m) => m.key === key));
     const values = sweep.axes.find((a) => a.name === state.by).values.map(String);
@@ -81,7 +66,9 @@ export function sweep(data) {
   const words = { none: 'No goal was set.', fastest: 'The fastest that fits.', cheapest: 'The cheapest that reaches the rate.', pareto: 'No other point is better in one and not worse in another.' };
   return [
     h('section', {}, h('h1', {}, data.title || 'Sweep'), h('p', {}, `${count(data.points.length)} points over ${data.axes.map((a) => `${a.name} (${a.values.length})`).join(', ')}` + (failed ? `; ${count(failed)} cannot run` : ''))),
+    ...heatMap(data, ran, metrics),
     card('Points', 'Hollow points do not fit; diamonds answer the goal.', scatter(data, ran, metrics)),
+    ...parallelCoordinates(data, ran, metrics, (kept) => rows(data, kept.slice(0, kMostRows), metrics, 'brushed')),
     card('Answer', words[data.goal.search] ?? '', rows(data, best, metrics, 'best')),
     card('All points', ran.length > kMostRows ? `The first ${count(kMostRows)} of ${count(ran.length)}; the JSON and CSV have all.` : 'Click a head to sort.', rows(data, ran.slice(0, kMostRows), metrics, 'points')),
   ];

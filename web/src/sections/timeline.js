@@ -35,7 +35,7 @@ export function timeline({ groups, spans, classes, prediction }) {
       formatter: ({ data }) => {
         const g = groups[data.value[2]];
         const i = data.kernel;
-        return `<b>${escape(g.name)}</b><br>${escape(g.shape)}<br>${escape(spans.phase_names[spans.phase[i]])}, kernel ${i + 1} of ${spans.group.length}<br>` +
+        return `<b>${escape(g.name)}</b><br>${g.modules?.length ? `of ${escape(g.modules.map(words).join(', '))}<br>` : ''}${escape(g.shape)}<br>${escape(spans.phase_names[spans.phase[i]])}, kernel ${i + 1} of ${spans.group.length}<br>` +
           `issued ${seconds(spans.issued_us[i] * 1e-6)}, starts ${seconds(spans.start_us[i] * 1e-6)}, takes ${seconds(spans.duration_us[i] * 1e-6)}<br>limited by ${words(g.limiter)}`;
       },
     },
