@@ -18,6 +18,7 @@
 #include "sim/workload/optimizers/optimizer.h"
 #include "sim/workload/parallel/data_parallel.h"
 #include "sim/workload/parallel/fully_shard.h"
+#include "sim/workload/parallel/megatron_stages.h"
 #include "sim/workload/parallel/stage_runtime.h"
 #include "sim/workload/parallel/zero.h"
 #include "sim/workload/repeated_range.h"
@@ -69,7 +70,12 @@ class TrainingLoop {
     eager_.whole_recomputation = training.parallel.megatron();
     family_ = families::make_family(eager_, model, training, attention);
     if (training.parallel.megatron()) {
-      megatron_.emplace(eager_, family_->parameters, training, family_->tensor_ranks(), family_->norm_parameters());
+      megatron_.emplace(eager_, family_->parameters, training, family_->tensor_ranks(), family_->norm_parameters(),
+                        family_->shared_table());
+      if (training.parallel.pipelined())
+        stages_.emplace(
+            eager_, *family_, training, batch_,
+            parallel::LossHooks{[this](const Tensor& loss) { megatron_->average_loss(loss); }, scales_loss()});
       return;
     }
     wrap(model);
@@ -139,7 +145,8 @@ class TrainingLoop {
   /// Gradients, clipping and the update are Megatron-LM's.
   void megatron_step() {
     megatron_->begin_step();
-    micro_batches();
+    if (stages_) stages_->step(trace_);
+    else micro_batches();
     megatron_->step(*optimizer_);
     eager_.recorder.phase = Phase::other;
     if (training_.reads_loss == LossRead::step) read_loss();
@@ -287,6 +294,7 @@ class TrainingLoop {
   std::optional<parallel::FullyShard> sharded_;
   std::optional<optimizers::MegatronOptimizer> megatron_;
   std::optional<parallel::StageRuntime> pipeline_;
+  std::optional<parallel::MegatronStages> stages_;
 };
 
 }  // namespace
@@ -326,7 +334,7 @@ OpTrace training_run(const ModelDescription& model, const TrainingDescription& t
   if (training.parallel.several() && training.parallel.reshard_after_forward.ranks > 1)
     trace.notes.push_back(
         "reshard_after_forward over some ranks: predicted as over all of them; what is kept is not counted");
-  if (training.parallel.pipelined() && model.tie_embeddings)
+  if (training.parallel.pipelined() && model.tie_embeddings && !training.parallel.megatron())
     trace.notes.push_back("a pipeline ties nothing: the last stage has an output projection of its own");
   if (attention == AttentionChoice::math)
     trace.notes.push_back("math attention: operations from its source; not measured");

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <deque>
 #include <tuple>
 #include <utility>
 
@@ -97,8 +98,14 @@ PipelineTimeline PipelineRun::play(const Host& host, double kernel_factor) const
   std::vector<PipelineClass> classes;
   for (const Class& one : classes_)
     scaled.push_back(kernel_factor == 1.0 ? one.run->times() : one.run->scaled_times(kernel_factor));
-  for (std::size_t i = 0; i < classes_.size(); ++i)
-    classes.push_back({&classes_[i].run->program(), scaled[i], classes_[i].traced});
+  std::deque<StepContention> contentions;
+  for (std::size_t i = 0; i < classes_.size(); ++i) {
+    const StepRun& run = *classes_[i].run;
+    classes.push_back({&run.program(), scaled[i], classes_[i].traced, nullptr});
+    // Tensor parallel ranks exchange beside products.
+    if (scenario.training.parallel.tensor > 1)
+      classes.back().contention = &contentions.emplace_back(run.program(), run.times(), run.scenario());
+  }
   PipelineOptions options;
   const std::int64_t bytes = bytes_between_stages(scenario);
   options.transfer_time = [&, bytes](std::size_t from, std::size_t to) {

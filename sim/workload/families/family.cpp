@@ -87,13 +87,17 @@ std::vector<StagePart> parts_of(const ModelDescription& model, const ParallelDes
   return parts;
 }
 
-std::string why_not_cut(const ModelDescription& model) {
+std::string why_not_cut(const ModelDescription& model, Framework framework) {
+  if (framework == Framework::megatron)
+    return model.family == ModelFamily::gpt2 || model.family == ModelFamily::llama
+               ? ""
+               : "a pipeline of Megatron-LM cuts networks of family gpt2 and llama";
   if (model.family == ModelFamily::gpt2 || (model.family == ModelFamily::llama && model.plain)) return "";
   return "a pipeline cuts networks of family gpt2, and of family llama with code: plain";
 }
 
 Tensor Family::run_part(std::size_t, Tensor) {
-  throw UserError(fmt::format("training.parallel.pipeline: {}", why_not_cut(model_)));
+  throw UserError(fmt::format("training.parallel.pipeline: {}", why_not_cut(model_, training_.parallel.framework)));
 }
 
 Tensor Family::part_loss(const Tensor& logits, const Tensor& targets) {
