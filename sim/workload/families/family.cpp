@@ -239,7 +239,8 @@ std::unique_ptr<Family> make_family(Eager& eager, const ModelDescription& model,
 Batch make_batch(Eager& eager, const ModelDescription& model, const TrainingDescription& training) {
   if (model.composition.given()) return make_composed_batch(eager, *model.composition, training);
   // A pipeline is given all micro-batches of a step at once.
-  const std::int64_t pieces = training.parallel.pipelined() ? training.gradient_accumulation : 1;
+  const bool cut = training.parallel.pipelined() && !training.parallel.megatron();  // else the loader gives pieces
+  const std::int64_t pieces = cut ? training.gradient_accumulation : 1;
   const std::int64_t rows = training.micro_batch * pieces, length = training.sequence_length;
   const auto input = [&](const Dims& sizes) {
     Tensor result = eager.empty(sizes, DType::int64);
