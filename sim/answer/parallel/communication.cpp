@@ -45,7 +45,7 @@ Placement placement_of(const Scenario& scenario, const Collective& collective) {
 
 std::int64_t bytes_between_stages(const Scenario& scenario) {
   const TrainingDescription& t = scenario.training;
-  const std::int64_t parts = t.parallel.megatron() && t.parallel.sequence_parallel ? t.parallel.tensor : 1;
+  const std::int64_t parts = t.parallel.megatron() ? t.parallel.tensor : 1;  // each tensor rank sends a part
   return t.micro_batch * t.sequence_length / parts * scenario.model.hidden * bytes_of(t.stage_type());
 }
 

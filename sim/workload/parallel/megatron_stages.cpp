@@ -92,6 +92,11 @@ void MegatronStages::run(const StageAction& action) {
 void MegatronStages::forward(Stage& stage, MicroBatch& pass) {
   eager_.recorder.phase = Phase::forward;
   eager_.recorder.host(HostClass::pipeline_chunk);
+  if (!stage.first) {
+    take(pass.input.value);
+    eager::Eager::attach(pass.input.value, pass.input.accumulate);
+    pass.input.value.leaf = true;
+  }
   if (stage.first || stage.last) family_.take_batch(batch_);
   pass.output = family_.run_part(stage.part, stage.first ? batch_.tokens : pass.input.value);
   if (!stage.last) return;
@@ -104,6 +109,7 @@ void MegatronStages::forward(Stage& stage, MicroBatch& pass) {
 
 void MegatronStages::backward(Stage& stage, MicroBatch& pass) {
   eager_.recorder.host(HostClass::pipeline_chunk);
+  if (!stage.last) take(pass.output_gradient);
   Tensor root = stage.last ? std::exchange(pass.loss, Tensor{}) : std::exchange(pass.output, Tensor{});
   if (stage.last && hooks_.scaled) root = aten::scale(eager_, root);
   eager_.recorder.phase = Phase::backward;
@@ -121,8 +127,7 @@ void MegatronStages::backward(Stage& stage, MicroBatch& pass) {
 }
 
 Tensor MegatronStages::handed_on() {
-  const std::int64_t parts = training_.parallel.sequence_parallel ? training_.parallel.tensor : 1;
-  return eager_.empty({training_.sequence_length / parts, training_.micro_batch, family_.width()},
+  return eager_.empty({training_.sequence_length, training_.micro_batch, family_.width() / training_.parallel.tensor},
                       training_.stage_type());
 }
 
@@ -134,8 +139,13 @@ void MegatronStages::receive(const Transfer& transfer) {
     return;
   }
   pass.input.value = handed_on();
-  eager::Eager::attach(pass.input.value, pass.input.accumulate);
-  pass.input.value.leaf = true;
+}
+
+/// The whole of what was received.
+void MegatronStages::take(Tensor& part) {
+  if (gathers()) part = family_.tensor_ranks()->all_gather(part, 2);
+  else part.sizes = {training_.sequence_length / training_.parallel.tensor, training_.micro_batch, family_.width()};
+  part.strides = eager::contiguous_strides(part.sizes);
 }
 
 void MegatronStages::exchange(const StageAction& action) {
@@ -148,9 +158,11 @@ void MegatronStages::exchange(const StageAction& action) {
     if (transfer.send) sent = transfer.gradient ? pass.input_gradient : pass.output;
     else received = transfer.gradient ? pass.output_gradient : pass.input.value;
   }
+  const std::int64_t bytes =
+      received.defined() ? received.bytes() : sent.bytes() / (gathers() ? training_.parallel.tensor : 1);
   if (!sent.defined()) sent = received;
   if (!received.defined()) received = sent;
-  work_ = group_.start_silently(CollectiveKind::send_recv, sent.type, sent.bytes(), sent, received);
+  work_ = group_.start_silently(CollectiveKind::send_recv, sent.type, bytes, sent, received);
   moving_ = action.transfers;
 }
 

@@ -2,7 +2,9 @@
 //
 // Follows megatron/core/pipeline_parallel/{schedules,p2p_communication}.py. Tensors to be received are made when they
 // are; an output that was sent gives its memory up and keeps its graph. After each batch of sends and receives the
-// host waits for the GPU. The first and the last stage take a micro-batch from the loader.
+// host waits for the GPU. Each tensor parallel rank sends its part, all parts are gathered where they arrive
+// (--scatter-gather-tensors-in-pipeline of its earlier versions; with a split sequence there is nothing to gather).
+// The first and the last stage take a micro-batch from the loader.
 #pragma once
 
 #include <deque>
@@ -52,9 +54,11 @@ class MegatronStages {
   void exchange(const StageAction& action);
   void receive(const Transfer& transfer);
   void wait(const StageAction& action);
+  void take(eager::Tensor& part);
   [[nodiscard]] Stage& stage_of(std::int32_t number);
-  /// As they go from stage to stage: [sequence, micro-batch, hidden].
+  /// What goes from stage to stage: a rank's part of [sequence, micro-batch, hidden].
   [[nodiscard]] eager::Tensor handed_on();
+  [[nodiscard]] bool gathers() const { return training_.parallel.tensor > 1 && !training_.parallel.sequence_parallel; }
 
   eager::Eager& eager_;
   families::Family& family_;
