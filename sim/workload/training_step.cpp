@@ -303,7 +303,9 @@ OpTrace training_run(const ModelDescription& model, const TrainingDescription& t
                      int steps, std::int64_t written_out) {
   if (training.inference) return inference_run(model, training, attention, steps);
   check(model, training);
-  if (training.parallel.data > 1 && !training.parallel.shards_parameters()) ++steps;
+  // Buckets of DistributedDataParallel are made anew after the first step.
+  const bool settles = training.parallel.megatron() && training.parallel.pipelined();
+  if (training.parallel.data > 1 && !training.parallel.shards_parameters() && !settles) ++steps;
   OpTrace trace;
   {
     TrainingLoop loop(trace, model, training, attention, written_out);

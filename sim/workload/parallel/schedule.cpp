@@ -220,9 +220,10 @@ std::vector<RankActions> make_schedule(const PipelineShape& shape) {
 ShortSchedule shorten(const PipelineShape& shape) {
   if (shape.schedule == PipelineSchedule::gpipe) return whole_of(shape);
   const std::int32_t round = loops(shape.schedule) ? micro_batches_a_round(shape) : 1;
-  // All that schedules start with is over after twice as many micro-batches as there are ranks.
+  // All that schedules start with is over after twice as many micro-batches as there are ranks, Megatron-LM's after one.
+  const std::int32_t started = shape.framework == Framework::megatron ? shape.ranks : 2 * shape.ranks;
   for (std::int32_t m = shape.micro_batches % round + round; m < shape.micro_batches; m += round) {
-    if (m < 2 * shape.ranks + round) continue;
+    if (m < started + round) continue;
     PipelineShape one = shape, more = shape;
     one.micro_batches = m;
     more.micro_batches = m + round;
