@@ -40,9 +40,9 @@ class MegatronRank {
 
   RankActions interleaved() {
     const std::int32_t all = shape_.micro_batches * shape_.stages_a_rank;
-    const bool all_warm_up = shape_.micro_batches == shape_.ranks;
     const std::int32_t most = 2 * (shape_.ranks - 1 - rank_) + (shape_.stages_a_rank - 1) * shape_.ranks;
-    const std::int32_t warm_up = all_warm_up ? all : std::min(most, all);
+    const std::int32_t warm_up = std::min(most, all);
+    const bool all_warm_up = warm_up == all;
     exchange(receive_forward(0));
     for (std::int32_t k = 0; k < warm_up; ++k) {
       forward(k);
