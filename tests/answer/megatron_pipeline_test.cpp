@@ -80,7 +80,7 @@ TEST(MegatronPipeline, every_arrangement_is_predicted) {
     EXPECT_EQ(p.parallel->gpus, 8);
     std::int64_t ranks = 0;
     for (const RankClass& one : p.parallel->ranks) ranks += one.ranks;
-    EXPECT_EQ(ranks, 8 / scenario(sets).training.parallel.tensor);
+    EXPECT_EQ(ranks, 8);
     EXPECT_GT(p.parallel->bubble.value(), 0.0);
     EXPECT_LE(p.parallel->efficiency, 1.0);
     EXPECT_LE(p.step.low.value(), p.step.time.value());
@@ -136,7 +136,7 @@ TEST(MegatronPipeline, a_stage_keeps_eighteen_bytes_a_parameter) {
     if (distributed) sets.push_back("training.parallel.strategy=zero1");
     const Scenario s = scenario(sets);
     const StepRun run(session, s, "analytic");
-    const auto& at_peak = run.pipeline()->fullest().prediction().memory.at_peak;
+    const auto& at_peak = run.pipeline()->fullest().memory().at_peak;
     const auto of = [&](Category category) { return static_cast<double>(at_peak[static_cast<std::size_t>(category)]); };
     const auto parameters = static_cast<double>(run.pipeline()->fullest().trace().parameters);
     EXPECT_NEAR(of(Category::weights), 2.0 * parameters, 0.01 * parameters);
@@ -163,6 +163,9 @@ TEST(MegatronPipeline, of_a_thousand_gpus_is_answered_through_classes) {
                                           "cluster.nodes=128", "training.gradient_accumulation=64"}));
   EXPECT_EQ(p.parallel->gpus, 1024);
   EXPECT_LE(p.parallel->ranks.size(), 3u);
+  std::int64_t ranks = 0;
+  for (const RankClass& one : p.parallel->ranks) ranks += one.ranks;
+  EXPECT_EQ(ranks, 1024);
 }
 
 TEST(MegatronPipeline, groups_that_reach_over_stages_leave_the_node_with_them) {
@@ -195,11 +198,12 @@ TEST(MegatronPipeline, refuses_what_megatron_refuses) {
               AllOf(HasSubstr("virtual_stages"), HasSubstr("4 ranks with 2 each")));
   EXPECT_THAT(message(degrees(1, 4, 1, {"training.parallel.virtual_stages=3"})), HasSubstr("one stage"));
   EXPECT_THAT(message(degrees(1, 2, 1, {kInterleaved, "training.gradient_accumulation=5"})),
-              AllOf(HasSubstr("gradient_accumulation"), HasSubstr("multiple of the 2")));
+              AllOf(HasSubstr("gradient_accumulation"), HasSubstr("multiple of 2")));
   EXPECT_THAT(message(degrees(1, 2, 1, {"training.parallel.schedule=gpipe"})), HasSubstr("1f1b and interleaved"));
   EXPECT_THAT(message(degrees(4, 4, 1)), HasSubstr("8 GPUs"));
   EXPECT_THAT(message(degrees(2, 2, 4)), AllOf(HasSubstr("parallel.data"), HasSubstr("8 GPUs")));
-  EXPECT_THAT(message(degrees(1, 2, 1, {"model=bert-base"})), HasSubstr("family gpt2 and llama"));
+  EXPECT_THAT(message(degrees(1, 2, 1, {"model=bert-base", "model.head=masked-lm"})),
+              HasSubstr("family gpt2 and llama"));
 }
 
 TEST(SplitStages, by_hand_add_up_twice_a_block_and_pass) {

@@ -104,7 +104,7 @@ TEST(PipelineSchedule, MegatronInterleavesInRoundsOfTheRanks) {
   EXPECT_EQ(letters(once[1]), "FFFFFFFFBBBBBBBB");
   EXPECT_EQ(letters(once[3]), "FFFFFBFBFBFBBBBB");
   EXPECT_THAT(complaint({PipelineSchedule::interleaved, 4, 2, 10, Framework::megatron}),
-              testing::HasSubstr("multiple of the 4"));
+              testing::HasSubstr("multiple of 4"));
 }
 
 TEST(PipelineSchedule, GPipeHoldsAllMicroBatches) {

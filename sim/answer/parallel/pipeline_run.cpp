@@ -126,7 +126,8 @@ const StepRun& PipelineRun::fullest() const {
 
 std::vector<RankClass> PipelineRun::rank_classes() const {
   std::vector<RankClass> result;
-  const std::int64_t copies = whole_.scenario().training.parallel.data;
+  const ParallelDescription& how = whole_.scenario().training.parallel;
+  const std::int64_t copies = how.data * how.tensor;
   for (const Class& one : classes_) {
     Seconds slowest;
     for (const std::size_t rank : one.ranks) slowest = std::max(slowest, timeline_.ranks[rank].step);

@@ -184,7 +184,7 @@ std::string complaint(const PipelineShape& shape) {
   const std::int32_t m = shape.micro_batches;
   if (shape.framework == Framework::megatron) {
     if (!loops(shape.schedule) || m % shape.ranks == 0) return "";
-    return fmt::format("interleaved stages need a multiple of the {} stages' ranks; there are {} micro-batches",
+    return fmt::format("interleaved stages of {0} ranks need a multiple of {0} micro-batches; there are {1}",
                        shape.ranks, m);
   }
   if (shape.schedule == PipelineSchedule::one_forward_one_backward && m < shape.ranks)
@@ -220,7 +220,8 @@ std::vector<RankActions> make_schedule(const PipelineShape& shape) {
 ShortSchedule shorten(const PipelineShape& shape) {
   if (shape.schedule == PipelineSchedule::gpipe) return whole_of(shape);
   const std::int32_t round = loops(shape.schedule) ? micro_batches_a_round(shape) : 1;
-  // All that schedules start with is over after twice as many micro-batches as there are ranks, Megatron-LM's after one.
+  // All that schedules start with is over after twice as many micro-batches as there are ranks, Megatron-LM's after
+  // one.
   const std::int32_t started = shape.framework == Framework::megatron ? shape.ranks : 2 * shape.ranks;
   for (std::int32_t m = shape.micro_batches % round + round; m < shape.micro_batches; m += round) {
     if (m < started + round) continue;
