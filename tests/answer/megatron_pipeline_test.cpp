@@ -139,9 +139,14 @@ TEST(MegatronPipeline, a_stage_keeps_eighteen_bytes_a_parameter) {
     const auto& at_peak = run.pipeline()->fullest().memory().at_peak;
     const auto of = [&](Category category) { return static_cast<double>(at_peak[static_cast<std::size_t>(category)]); };
     const auto parameters = static_cast<double>(run.pipeline()->fullest().trace().parameters);
-    EXPECT_NEAR(of(Category::weights), 2.0 * parameters, 0.01 * parameters);
-    EXPECT_NEAR(of(Category::gradients), 4.0 * parameters, 0.01 * parameters);
-    EXPECT_NEAR(of(Category::optimizer_state), (distributed ? 3.0 : 12.0) * parameters, 0.02 * parameters);
+    // Blocks may be larger than their tensors.
+    const auto expect = [&](Category category, double bytes) {
+      EXPECT_GE(of(category), bytes * parameters);
+      EXPECT_LE(of(category), 1.02 * bytes * parameters);
+    };
+    expect(Category::weights, 2.0);
+    expect(Category::gradients, 4.0);
+    expect(Category::optimizer_state, distributed ? 3.0 : 12.0);
   }
 }
 

@@ -18,7 +18,7 @@ namespace {
 constexpr double kMean = 0.095, kMedian = 0.07;  // asked for: 0.07, 0.05 (measurements/DEVIATIONS.md)
 constexpr double kPipelineMean = 0.07, kPipelineMedian = 0.055;
 constexpr double kManyMean = 0.155, kManyMedian = 0.095;  // asked for: a mean of 0.065
-constexpr std::size_t kEvery = 2;                         // row of the pipelines, for the sake of time
+constexpr std::size_t kEvery = 2;                         // row of one server, for the sake of time
 
 struct Group {
   std::vector<double> errors;
@@ -59,8 +59,8 @@ std::array<Group, 2> errors_of_pipelines() {
   Session session;
   std::size_t number = 0;
   for (PublishedTraining& row : load_published_training(*index.of_kind("published-training").at(1))) {
-    if (number++ % kEvery != 0) continue;
     const bool many = row.scenario.cluster->nodes > 1;
+    if (!many && number++ % kEvery != 0) continue;
     const StepRun run(session, std::move(row.scenario), "analytic");
     groups[many ? 1 : 0].errors.push_back(std::abs(ratio(run.timeline().step, row.step_time) - 1.0));
   }
@@ -81,7 +81,7 @@ TEST(MegatronSteps, published_for_one_server_take_the_time_they_took) {
 TEST(MegatronSteps, published_pipelines_take_the_time_they_took) {
   const auto groups = errors_of_pipelines();
   ASSERT_GE(groups[0].errors.size(), 180u);
-  ASSERT_GE(groups[1].errors.size(), 25u);
+  ASSERT_GE(groups[1].errors.size(), 58u);
   EXPECT_LE(groups[0].mean(), kPipelineMean);
   EXPECT_LE(groups[0].median(), kPipelineMedian);
   EXPECT_LE(groups[1].mean(), kManyMean);
