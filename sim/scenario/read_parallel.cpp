@@ -114,13 +114,17 @@ void read_degrees(const Mapping& mapping, const Cluster& cluster, ParallelDescri
   const std::int64_t gpus = cluster.all_gpus();
   result.tensor = mapping["tensor"].integer({1, 1 << 20}, 1);
   if (result.tensor > gpus) mapping["tensor"].fail(fmt::format("{} ranks, but {}", result.tensor, size_of(cluster)));
-  if (result.tensor > 1 && result.pipelined())
-    mapping["tensor"].fail("layers split inside the stages of a pipeline are not modelled");
   if (!mapping.has("data") && gpus % result.tensor != 0)
     mapping["tensor"].fail(
         fmt::format("{} does not divide the {} GPUs; data says how many of them are used", result.tensor, gpus));
+  if (result.tensor * result.pipeline > gpus)
+    mapping["tensor"].fail(
+        fmt::format("{} ranks of each of {} stages, but {}", result.tensor, result.pipeline, size_of(cluster)));
   result.data = mapping["data"].integer({1, 1 << 20}, result.split > 1 ? 1 : gpus / (result.tensor * result.pipeline));
   if (result.gpus() <= gpus) return;
+  if (result.tensor > 1 && result.pipelined())
+    mapping["data"].fail(fmt::format("{} x {} ranks of each of {} stages, but {}", result.data, result.tensor,
+                                     result.pipeline, size_of(cluster)));
   if (result.tensor > 1)
     mapping["data"].fail(fmt::format("{} x {} ranks, but {}", result.data, result.tensor, size_of(cluster)));
   mapping["data"].fail(fmt::format("{} ranks{}, but {}", result.data,
@@ -140,8 +144,13 @@ void read_tensor(const Mapping& mapping, ParallelDescription& result) {
     mapping["tensor_style"].fail("goes with framework: torch; Megatron-LM has layers of its own");
   for (const std::string_view key : {"loss_parallel", "prepared_inputs"})
     if (!dtensor && mapping.has(key)) mapping[key].fail("goes with tensor_style: dtensor");
-  if (result.megatron() && result.pipelined())
-    mapping["pipeline"].fail("stages of Megatron-LM's networks are not modelled");
+  if (dtensor && result.tensor > 1 && result.pipelined())
+    mapping[mapping.has("tensor_style") ? "tensor_style" : "tensor"].fail(
+        "dtensor inside the stages of a pipeline is not modelled; expected tensor_style: by-hand, or framework: "
+        "megatron");
+  if (result.megatron() && result.pipelined() && result.schedule != PipelineSchedule::one_forward_one_backward &&
+      result.schedule != PipelineSchedule::interleaved)
+    mapping["schedule"].fail("Megatron-LM has 1f1b and interleaved");
   if (!dtensor && !result.megatron() && result.sequence_parallel)
     mapping["sequence_parallel"].fail("goes with tensor_style: dtensor, or framework: megatron");
 }
@@ -265,6 +274,12 @@ void check_split(const ModelDescription& model, const TrainingDescription& train
     section["strategy"].fail(fmt::format("dataparallel: {} GPUs do not divide the {} sequences of a micro-batch",
                                          how.data, training.micro_batch));
   if (how.tensor == 1 && !how.megatron()) return;
+  if (const std::int64_t stages = how.pipeline * how.virtual_stages; how.megatron() && model.layers % stages != 0)
+    section[how.virtual_stages > 1 && section["virtual_stages"].exists() ? "virtual_stages" : "pipeline"].fail(
+        fmt::format("{} stages of {} do not divide the {} layers of {}; Megatron-LM gives each as many", stages,
+                    how.virtual_stages > 1 ? fmt::format("{} ranks with {} each", how.pipeline, how.virtual_stages)
+                                           : fmt::format("{} ranks", how.pipeline),
+                    model.layers, model.name.empty() ? "the model" : model.name));
   const Value tensor = section["tensor"];
   const std::string name = model.name.empty() ? "the model" : model.name;
   if (model.family == ModelFamily::composed)

@@ -120,6 +120,8 @@ void check_one_process(const Mapping& mapping, const TrainingDescription& t) {
 void check_pipeline(const Mapping& mapping, const TrainingDescription& t) {
   const std::string reason = parallel::complaint(parallel::shape_of(t.parallel, t.gradient_accumulation));
   if (!reason.empty()) mapping["gradient_accumulation"].fail(reason);
+  if (t.data_loader != DataLoader::none) mapping["data_loader"].fail("over a pipeline is not modelled");
+  if (t.parallel.megatron()) return;
   if (t.gradient_clipping) mapping["gradient_clipping"].fail("over the stages of a pipeline is not modelled");
   if (t.precision == Precision::amp_fp16 || t.precision == Precision::apex_o2)
     mapping["precision"].fail("a pipeline's schedule scales no losses: fp32, tf32, amp-bf16 or bf16");
@@ -127,7 +129,6 @@ void check_pipeline(const Mapping& mapping, const TrainingDescription& t) {
     mapping["activation_checkpointing"].fail(
         "with a schedule that parts gradients of inputs and weights is not modelled: gpipe, 1f1b and interleaved have "
         "it");
-  if (t.data_loader != DataLoader::none) mapping["data_loader"].fail("over a pipeline is not modelled");
   const DataStrategy strategy = t.parallel.strategy;
   if (t.parallel.several() && strategy != DataStrategy::ddp && strategy != DataStrategy::zero2 &&
       strategy != DataStrategy::fsdp)

@@ -84,7 +84,7 @@ void check_together(const Scenario& scenario, const Value& section) {
   const ParallelDescription& parallel = scenario.training.parallel;
   if (parallel.pipelined()) {
     const Value given = section["parallel"]["pipeline"];
-    if (const std::string why = families::why_not_cut(model); !why.empty()) given.fail(why);
+    if (const std::string why = families::why_not_cut(model, parallel.framework); !why.empty()) given.fail(why);
     if (const std::int64_t stages = parallel.pipeline * parallel.virtual_stages; stages > model.layers)
       given.fail(fmt::format("{} stages, but {} has {} blocks", stages, model.name.empty() ? "the model" : model.name,
                              model.layers));

@@ -32,6 +32,7 @@ std::vector<PipelinePlay::RankStep> PipelinePlay::step(std::size_t shown, const 
   fine_ = fine;
   spans_ = spans;
   waiting_.clear();
+  for (auto& meetings : meetings_) meetings.clear();
   for (Rank& rank : ranks_) begin(rank);
   for (bool progress = true; progress;) {
     progress = false;
@@ -46,8 +47,9 @@ std::vector<PipelinePlay::RankStep> PipelinePlay::step(std::size_t shown, const 
 }
 
 void PipelinePlay::begin(Rank& rank) {
-  rank.next = 0;
-  rank.ended = false;
+  rank.next = rank.point = 0;
+  rank.ended = rank.met = false;
+  rank.meetings = {};
   rank.now = RankStep{};
   rank.now.begin = rank.streams.front().done();
   rank.now.host_begin = rank.host;
@@ -64,7 +66,7 @@ bool PipelinePlay::advance(std::size_t number) {
   if (rank.ended) return false;
   const bool detailed = spans_ != nullptr && number == shown_;
   const StageScript& script = detailed ? *fine_ : *rank.played.script;
-  const std::size_t before = rank.next;
+  const std::size_t before = rank.next, began = rank.point;
   for (const auto& actions = *rank.played.actions; rank.next < actions.size(); ++rank.next) {
     const StageAction& action = actions[rank.next];
     const std::size_t entry = rank.played.positions[rank.next] + 1;
@@ -87,11 +89,11 @@ bool PipelinePlay::advance(std::size_t number) {
     const bool first = detailed && !rank.shown[entry];
     if (first) rank.shown[entry] = true;
     rank.pass_start = -1.0;
-    play(rank, points, first ? spans_ : nullptr);
+    play(rank, points, first ? spans_ : nullptr);  // meetings stand behind the last action
     if (spans_ != nullptr && action.computes() && rank.pass_start >= 0.0)
       rank.passes.push_back({static_cast<std::uint32_t>(rank.next), rank.pass_start, rank.streams.front().end});
   }
-  play(rank, script.actions.back(), detailed ? spans_ : nullptr);
+  if (!play(rank, script.actions.back(), detailed ? spans_ : nullptr)) return rank.next > before || rank.point > began;
   const Issue& tail = rank.played.script->tail;
   pass(rank, tail.wait_before, tail.wait_for, tail.host_before_wait, tail.host);
   rank.now.end = rank.streams.front().done();
@@ -118,16 +120,43 @@ void PipelinePlay::pass(Rank& rank, bool waits, std::int64_t wait_for, double be
   rank.host += host;
 }
 
-void PipelinePlay::play(Rank& rank, const std::vector<StretchPoint>& points, Spans* spans) {
-  for (const StretchPoint& point : points) {
+bool PipelinePlay::play(Rank& rank, const std::vector<StretchPoint>& points, Spans* spans) {
+  for (; rank.point < points.size(); ++rank.point) {
+    const StretchPoint& point = points[rank.point];
     Stream& stream = rank.streams[point.stream];
     switch (point.kind) {
       case StretchPoint::Kind::record_event: rank.events[point.index] = stream.done(); break;
       case StretchPoint::Kind::wait_event: stream.ready = std::max(stream.ready, rank.events[point.index]); break;
       case StretchPoint::Kind::kernels: play_kernels(rank, point, spans); break;
       case StretchPoint::Kind::exchange: break;  // of post()
+      case StretchPoint::Kind::meeting:
+        if (!meet(rank, point, spans)) return false;
     }
   }
+  rank.point = 0;
+  return true;
+}
+
+bool PipelinePlay::meet(Rank& rank, const StretchPoint& point, Spans* spans) {
+  const std::size_t of_tables = point.group == GroupKind::embedding ? 1 : 0, number = rank.meetings[of_tables];
+  std::vector<Meeting>& meetings = meetings_[of_tables];
+  if (meetings.size() == number) meetings.emplace_back();
+  Meeting& meeting = meetings[number];
+  Stream& stream = rank.streams.front();
+  if (!std::exchange(rank.met, true)) {
+    pass(rank, point.host_waits, point.wait_for, point.before_wait, point.host);
+    meeting.start = std::max({meeting.start, rank.host + latency_, stream.end + point.gap, stream.ready});
+    meeting.duration = std::max(meeting.duration, point.busy);
+    ++meeting.came;
+  }
+  if (meeting.came < (of_tables != 0 ? 2 : ranks_.size())) return false;
+  const double own = std::max({rank.host + latency_, stream.end + point.gap, stream.ready});
+  rank.now.bubble += meeting.start - own;
+  stream.end = meeting.start + meeting.duration;
+  if (spans != nullptr) (*spans)[point.index] = {rank.host, meeting.start, stream.end};
+  ++rank.meetings[of_tables];
+  rank.met = false;
+  return true;
 }
 
 void PipelinePlay::play_kernels(Rank& rank, const StretchPoint& point, Spans* spans) {
@@ -223,8 +252,9 @@ void PipelinePlay::deadlock() const {
     if (rank.ended) continue;
     const std::string first =
         rank.posted.empty() ? "nothing" : to_string((*rank.played.actions)[rank.batches[rank.posted.front()].action]);
+    const parallel::RankActions& actions = *rank.played.actions;
     text += fmt::format("{}rank {} is at {} behind {}", text.empty() ? "" : "; ", i,
-                        to_string((*rank.played.actions)[rank.next]), first);
+                        rank.next < actions.size() ? to_string(actions[rank.next]) : "a meeting", first);
   }
   throw UserError(fmt::format("the ranks of this pipeline wait for each other: {}", text));
 }

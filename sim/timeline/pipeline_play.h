@@ -2,12 +2,14 @@
 //
 //   a batch of transfers starts on a rank when the batch before it has ended there and what the rank's default stream
 //   was given before is done; a transfer runs once both its sides have started; a batch ends with its last transfer
+//   a meeting starts when the default streams of all its ranks have come to it
 //
-// A rank goes on until it waits for a batch whose end is not known yet. Where every rank does, the schedule is a
-// deadlock: UserError with what two of them wait for. Kernels of an action are played from its StageScript, so that a
-// step of many micro-batches costs some additions for each.
+// A rank goes on until it waits for a batch or a meeting whose end is not known yet. Where every rank does, the
+// schedule is a deadlock: UserError with what two of them wait for. Kernels of an action are played from its
+// StageScript, so that a step of many micro-batches costs some additions for each.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <limits>
@@ -79,8 +81,11 @@ class PipelinePlay {
     std::vector<double> events;
     std::deque<Stretch> stretches;  ///< of the default stream that the launch queue may still hold
     std::int64_t launched = 0;
-    std::size_t next = 0;  ///< action
+    std::size_t next = 0;   ///< action
+    std::size_t point = 0;  ///< of it
     bool ended = false;
+    bool met = false;                         ///< waits in a meeting whose other ranks have not come
+    std::array<std::uint32_t, 2> meetings{};  ///< that are over, of the whole model and of the tables
     std::vector<Batch> batches;
     std::deque<std::uint32_t> posted;  ///< batches that have not ended, in order
     double exchanged = 0.0;            ///< end of the last batch that ended
@@ -98,7 +103,9 @@ class PipelinePlay {
   void begin(Rank& rank);
   /// Until the rank waits or the step is over; whether anything happened.
   bool advance(std::size_t number);
-  void play(Rank& rank, const std::vector<StretchPoint>& points, Spans* spans);
+  /// From `rank.point` on; false where a meeting has to wait.
+  bool play(Rank& rank, const std::vector<StretchPoint>& points, Spans* spans);
+  bool meet(Rank& rank, const StretchPoint& point, Spans* spans);
   void play_kernels(Rank& rank, const StretchPoint& point, Spans* spans);
   void pass(Rank& rank, bool waits, std::int64_t wait_for, double before, double host);
   void wait_for_room(Rank& rank);
@@ -112,6 +119,11 @@ class PipelinePlay {
   std::vector<double> transfer_times_;
   std::vector<Rank> ranks_;
   std::unordered_map<std::uint64_t, Side> waiting_;  ///< sides of transfers that have started alone
+  struct Meeting {
+    std::size_t came = 0;
+    double start = 0.0, duration = 0.0;
+  };
+  std::array<std::vector<Meeting>, 2> meetings_;  ///< of this step, by group and number
   std::size_t shown_ = 0;
   const StageScript* fine_ = nullptr;
   Spans* spans_ = nullptr;

@@ -1,6 +1,7 @@
 #include "sim/timeline/pipeline_script.h"
 
 #include <algorithm>
+#include <optional>
 
 namespace ridgeline {
 namespace {
@@ -16,7 +17,8 @@ class Stretches {
       const bool known = action.call != Action::kNoCall && program.trace != nullptr;
       const auto* collective =
           known ? std::get_if<Collective>(&program.trace->ops[program.trace->calls[action.call].op]) : nullptr;
-      exchanges_.push_back(collective != nullptr && collective->group == GroupKind::pipeline);
+      const bool joins = collective != nullptr && joins_stages(collective->group);
+      joining_.push_back(joins ? std::optional(collective->group) : std::nullopt);
     }
   }
 
@@ -36,20 +38,23 @@ class Stretches {
         continue;
       }
       const Issue& issue = plan_.launches[point.index];
-      const bool exchange = exchanges_[point.index];
-      const bool joins = open && !exchange && point.stream == points.back().stream && !issue.wait_before &&
+      const std::optional<GroupKind> joining = joining_[point.index];
+      const bool joins = open && !joining && point.stream == points.back().stream && !issue.wait_before &&
                          points.back().launches < longest_;
-      if (!joins) points.push_back(first_of(point, issue, exchange));
+      if (!joins) points.push_back(first_of(point, issue, joining));
       add(points.back(), issue, durations_[point.index]);
-      open = !exchange;
+      open = !joining;
     }
     return points;
   }
 
  private:
-  static StretchPoint first_of(const StreamPoint& point, const Issue& issue, bool exchange) {
+  static StretchPoint first_of(const StreamPoint& point, const Issue& issue, std::optional<GroupKind> joining) {
     StretchPoint one;
-    one.kind = exchange ? StretchPoint::Kind::exchange : StretchPoint::Kind::kernels;
+    if (joining) {
+      one.kind = *joining == GroupKind::pipeline ? StretchPoint::Kind::exchange : StretchPoint::Kind::meeting;
+      one.group = *joining;
+    }
     one.stream = point.stream;
     one.index = point.index;
     one.host_waits = issue.wait_before;
@@ -71,7 +76,7 @@ class Stretches {
   std::span<const double> durations_;
   double latency_;
   std::uint32_t longest_;
-  std::vector<bool> exchanges_;
+  std::vector<std::optional<GroupKind>> joining_;  ///< group of what ties stages together, by launch
 };
 
 bool is_point(const Action& action) {

@@ -13,8 +13,15 @@
 namespace ridgeline {
 
 struct StretchPoint {
-  enum class Kind : std::uint8_t { kernels, exchange, record_event, wait_event };
+  enum class Kind : std::uint8_t {
+    kernels,
+    exchange,
+    meeting,  ///< a collective of several stages on the default stream: it starts on all of them at once
+    record_event,
+    wait_event
+  };
   Kind kind = Kind::kernels;
+  GroupKind group = GroupKind::pipeline;  ///< of a meeting
   std::uint8_t stream = 0;
   bool host_waits = false;    ///< before the kernels, as Issue::wait_before
   std::int64_t wait_for = 0;  ///< of it, as Issue::wait_for

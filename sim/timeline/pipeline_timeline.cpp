@@ -20,6 +20,7 @@ struct Played {
   Played(const PipelineClass& one, const Gpu& gpu, const Host& host)
       : program(*one.program),
         rank(one.rank),
+        contention(one.contention),
         plan(plan_issues(*one.program, gpu, host)),
         load(*one.program, one.times, gpu),
         clock(top_clock(gpu)),
@@ -29,11 +30,14 @@ struct Played {
     clock = at;
     for (std::size_t i = 0; i < durations.size(); ++i)
       durations[i] = plan.launches[i].busy_of(load.duration(i, at).value());
+    constexpr int kSteps = 3;  // alone, only what stands beside what is read off
+    if (contention != nullptr) durations = contended_durations(plan, durations, gpu, *contention, kSteps);
     script = stage_script(program, plan, durations, gpu.launch.start_latency.value(), longest);
   }
 
   const StepProgram& program;
   std::size_t rank;
+  const Contention* contention;
   IssuePlan plan;
   StepLoad load;
   Hertz clock;

@@ -17,7 +17,8 @@ namespace ridgeline {
 struct PipelineClass {
   const StepProgram* program = nullptr;
   std::span<const KernelTime> times;
-  std::size_t rank = 0;  ///< whose step the program is
+  std::size_t rank = 0;                    ///< whose step the program is
+  const Contention* contention = nullptr;  ///< null: what runs beside each other does not slow
 };
 
 struct PipelineOptions {

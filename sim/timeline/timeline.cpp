@@ -111,6 +111,14 @@ std::vector<double> exposed_spans(const IssuePlan& plan, std::span<const Recurre
   return alone;
 }
 
+std::vector<double> contended_durations(const IssuePlan& plan, std::span<const double> alone, const Gpu& gpu,
+                                        const Contention& contention, int most_steps) {
+  std::vector<double> durations(alone.begin(), alone.end());
+  for (int pass = 0; pass < kContentionPasses && !plan.order.empty(); ++pass)
+    durations = contended(plan, alone, settle(plan, durations, gpu, most_steps).spans, contention);
+  return durations;
+}
+
 Timeline run_timeline(const StepProgram& program, std::span<const KernelTime> times, const Gpu& gpu, const Host& host,
                       const TimelineOptions& options) {
   const IssuePlan plan = options.cuda_graphs ? plan_graph(program, gpu, host) : plan_issues(program, gpu, host);

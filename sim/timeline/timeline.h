@@ -87,6 +87,10 @@ struct Timeline {
 /// Of each span, the seconds in which none of a stream before its own runs: what it adds to the step.
 std::vector<double> exposed_spans(const IssuePlan& plan, std::span<const Recurrence::Span> spans);
 
+/// Durations of a steady step's launches as they slow each other where it is run alone; repeated launches run once.
+std::vector<double> contended_durations(const IssuePlan& plan, std::span<const double> alone, const Gpu& gpu,
+                                        const Contention& contention, int most_steps);
+
 /// `times` has one entry a launch of the steady step (time_kernels).
 Timeline run_timeline(const StepProgram& program, std::span<const KernelTime> times, const Gpu& gpu, const Host& host,
                       const TimelineOptions& options);

@@ -26,6 +26,8 @@ std::string_view name_of(GroupKind group) {
     case GroupKind::pipeline: return "pipeline";
     case GroupKind::context: return "context";
     case GroupKind::expert: return "expert";
+    case GroupKind::model: return "model";
+    case GroupKind::embedding: return "embedding";
   }
   return "?";
 }

@@ -23,8 +23,22 @@ enum class CollectiveKind : std::uint8_t {
 std::string_view name_of(CollectiveKind kind);
 
 /// Why ranks form a group, which says where they stand: tensor ranks are neighbours, stages are farthest apart.
-enum class GroupKind : std::uint8_t { data, replicate, shard, tensor, pipeline, context, expert };
+enum class GroupKind : std::uint8_t {
+  data,
+  replicate,
+  shard,
+  tensor,
+  pipeline,
+  context,
+  expert,
+  model,     ///< all that hold parts of one copy of the network: tensor ranks of all stages
+  embedding  ///< the first and the last stage, which hold one table
+};
 std::string_view name_of(GroupKind group);
+/// Its ranks are stages of a pipeline, which differ in what they do: a collective ties them together.
+constexpr bool joins_stages(GroupKind group) {
+  return group == GroupKind::pipeline || group == GroupKind::model || group == GroupKind::embedding;
+}
 
 /// `bytes` of a rank's buffer as nccl-tests counts them: all_gather's whole result, reduce_scatter's whole input.
 struct Collective {

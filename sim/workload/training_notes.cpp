@@ -23,7 +23,7 @@ void add_notes(OpTrace& trace, const ModelDescription& model, const TrainingDesc
   if (training.parallel.several() && training.parallel.reshard_after_forward.ranks > 1)
     trace.notes.push_back(
         "reshard_after_forward over some ranks: predicted as over all of them; what is kept is not counted");
-  if (training.parallel.pipelined() && model.tie_embeddings)
+  if (training.parallel.pipelined() && model.tie_embeddings && !training.parallel.megatron())
     trace.notes.push_back("a pipeline ties nothing: the last stage has an output projection of its own");
   if (attention == AttentionChoice::math)
     trace.notes.push_back("math attention: operations from its source; not measured");

@@ -20,6 +20,7 @@
 #include "sim/workload/parallel/data_parallel.h"
 #include "sim/workload/parallel/fully_shard.h"
 #include "sim/workload/parallel/layer_split.h"
+#include "sim/workload/parallel/megatron_stages.h"
 #include "sim/workload/parallel/replicas.h"
 #include "sim/workload/parallel/stage_runtime.h"
 #include "sim/workload/parallel/zero.h"
@@ -73,7 +74,12 @@ class TrainingLoop {
     eager_.whole_recomputation = training.parallel.megatron();
     family_ = families::make_family(eager_, model, training, attention);
     if (training.parallel.megatron()) {
-      megatron_.emplace(eager_, family_->parameters, training, family_->tensor_ranks(), family_->norm_parameters());
+      megatron_.emplace(eager_, family_->parameters, training, family_->tensor_ranks(), family_->norm_parameters(),
+                        family_->shared_table());
+      if (training.parallel.pipelined())
+        stages_.emplace(
+            eager_, *family_, training, batch_,
+            parallel::LossHooks{[this](const Tensor& loss) { megatron_->average_loss(loss); }, scales_loss()});
       return;
     }
     wrap(model);
@@ -154,7 +160,8 @@ class TrainingLoop {
   /// Gradients, clipping and the update are Megatron-LM's.
   void megatron_step() {
     megatron_->begin_step();
-    micro_batches();
+    if (stages_) stages_->step(trace_);
+    else micro_batches();
     megatron_->step(*optimizer_);
     eager_.recorder.phase = Phase::other;
     if (training_.reads_loss == LossRead::step) read_loss();
@@ -323,12 +330,15 @@ class TrainingLoop {
   std::optional<parallel::LayerSplit> devices_;
   std::optional<parallel::Replicas> replicas_;
   std::optional<parallel::CompiledParts> parts_;  ///< of the graph under torch.compile
+  std::optional<parallel::MegatronStages> stages_;
 };
 
 OpTrace run_of_device(const ModelDescription& model, const TrainingDescription& training, AttentionChoice attention,
                       int steps, std::int64_t written_out) {
   check(model, training);
-  if (training.parallel.data > 1 && !training.parallel.shards_parameters()) ++steps;
+  // Buckets of DistributedDataParallel are made anew after the first step.
+  const bool settles = training.parallel.megatron() && training.parallel.pipelined();
+  if (training.parallel.data > 1 && !training.parallel.shards_parameters() && !settles) ++steps;
   OpTrace trace;
   {
     TrainingLoop loop(trace, model, training, attention, written_out);

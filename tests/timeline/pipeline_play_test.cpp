@@ -176,6 +176,39 @@ TEST(PipelinePlay, OneStreamOfExchangesTakesAwayWhatInterleavingGains) {
   EXPECT_LT(bubble(PipelineSchedule::zb1p, 1), 9.0);
 }
 
+TEST(PipelinePlay, MegatronsStagesTakeAsLong) {
+  for (const std::int32_t ranks : {2, 4, 8})
+    for (const std::int32_t m : {2, 8, 64}) {
+      const auto actions = parallel::make_schedule(
+          PipelineShape{PipelineSchedule::one_forward_one_backward, ranks, 1, m, Framework::megatron});
+      const double step = (m + ranks - 1) * 3.0;
+      EXPECT_NEAR(play(actions, equal_times(actions, 1.0, 2.0, 0.0)), step, 1e-9 * step);
+      EXPECT_GT(play(actions, equal_times(actions, 1.0, 2.0, 0.1)), step);
+    }
+  // Of two stages a rank the bubble is half as long.
+  const auto twice =
+      parallel::make_schedule(PipelineShape{PipelineSchedule::interleaved, 4, 2, 16, Framework::megatron});
+  EXPECT_NEAR(play(twice, equal_times(twice, 0.5, 1.0, 0.0)), 16 * 3.0 + 3 * 1.5, 1e-9);
+}
+
+TEST(PipelinePlay, AMeetingStartsWhenTheLastRankHasCome) {
+  const auto actions =
+      parallel::make_schedule(PipelineShape{PipelineSchedule::one_forward_one_backward, 3, 1, 4, Framework::megatron});
+  std::vector<StageScript> all = scripts(actions, equal_times(actions, 1.0, 2.0, 0.0));
+  for (std::size_t rank = 0; rank < 3; ++rank) {
+    StretchPoint ends = kernels(0.25, StretchPoint::Kind::meeting), model = kernels(0.5, StretchPoint::Kind::meeting);
+    ends.group = GroupKind::embedding;
+    model.group = GroupKind::model;
+    if (rank != 1) all[rank].actions.back().push_back(ends);
+    all[rank].actions.back().push_back(kernels(rank == 2 ? 4.0 : 1.0));
+    all[rank].actions.back().push_back(model);
+  }
+  PipelinePlay play(played(actions, all), 1 << 20, 0.0);
+  // The first rank is the last to end its passes: tables are added up then, the last rank works for four seconds more.
+  const double step = (4 + 3 - 1) * 3.0 + 0.25 + 4.0 + 0.5;
+  for (const auto& rank : play.step()) EXPECT_NEAR(rank.end, step, 1e-9);
+}
+
 TEST(PipelinePlay, TheBubbleVanishesOverManyMicroBatches) {
   double last = 1.0;
   for (const std::int32_t m : {8, 32, 128, 512}) {

@@ -23,6 +23,9 @@ std::vector<PipelineShape> shapes() {
       result.push_back({PipelineSchedule::zbv, ranks, 2, m});
       for (const auto schedule : {PipelineSchedule::interleaved, PipelineSchedule::interleaved_zero_bubble})
         for (const std::int32_t v : {2, 3}) result.push_back({schedule, ranks, v, m});
+      result.push_back({PipelineSchedule::one_forward_one_backward, ranks, 1, m, Framework::megatron});
+      for (const std::int32_t v : {2, 3})
+        result.push_back({PipelineSchedule::interleaved, ranks, v, m, Framework::megatron});
     }
   std::erase_if(result, [](const PipelineShape& shape) { return !complaint(shape).empty(); });
   return result;
@@ -74,6 +77,34 @@ TEST(PipelineSchedule, OneForwardOneBackwardWarmsUpWithAsManyMicroBatchesAsStage
   EXPECT_EQ(letters(ranks[3]), "FBFBFBFBFBFBFBFB");
   for (std::int32_t stage = 0; stage < 4; ++stage)
     EXPECT_EQ(most_in_flight(ranks[static_cast<std::size_t>(stage)]), std::min(8, 4 - stage));
+}
+
+TEST(PipelineSchedule, MegatronWarmsUpWithOnePassForEachStageBehind) {
+  const PipelineShape shape{PipelineSchedule::one_forward_one_backward, 4, 1, 8, Framework::megatron};
+  const auto ranks = make_schedule(shape);
+  EXPECT_EQ(letters(ranks[0]), "FFFFBFBFBFBFBBBB");
+  EXPECT_EQ(letters(ranks[2]), "FFBFBFBFBFBFBFBB");
+  EXPECT_EQ(letters(ranks[3]), "FBFBFBFBFBFBFBFB");
+  // Fewer micro-batches than stages run too.
+  EXPECT_EQ(letters(make_schedule({shape.schedule, 4, 1, 2, shape.framework})[0]), "FFBB");
+  // An exchange is waited for at once.
+  for (const RankActions& actions : ranks)
+    for (std::size_t i = 0; i < actions.size(); ++i)
+      if (actions[i].kind == Kind::exchange) {
+        EXPECT_EQ(actions[i + 1].kind, Kind::wait);
+      }
+}
+
+// 2 (ranks - 1 - rank) + (v - 1) ranks forward passes first; or all, where there are no more.
+TEST(PipelineSchedule, MegatronInterleavesInRoundsOfTheRanks) {
+  const auto ranks = make_schedule({PipelineSchedule::interleaved, 4, 2, 8, Framework::megatron});
+  for (std::size_t rank = 0; rank < 4; ++rank) EXPECT_EQ(letters(ranks[rank]).find('B'), 4 + 2 * (3 - rank) + 1);
+  const auto once = make_schedule({PipelineSchedule::interleaved, 4, 2, 4, Framework::megatron});
+  EXPECT_EQ(letters(once[0]), "FFFFFFFFBBBBBBBB");
+  EXPECT_EQ(letters(once[1]), "FFFFFFFFBBBBBBBB");
+  EXPECT_EQ(letters(once[3]), "FFFFFBFBFBFBBBBB");
+  EXPECT_THAT(complaint({PipelineSchedule::interleaved, 4, 2, 10, Framework::megatron}),
+              testing::HasSubstr("multiple of 4"));
 }
 
 TEST(PipelineSchedule, GPipeHoldsAllMicroBatches) {

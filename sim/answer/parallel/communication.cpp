@@ -15,16 +15,38 @@ const Collective* collective_of(const StepProgram& program, const Action& action
   return std::get_if<Collective>(&program.trace->ops[program.trace->calls[action.call].op]);
 }
 
+/// Of a group that reaches over stages, of which as many run at once as there are groups beside it.
+Placement placement_over_stages(const Scenario& scenario, const Collective& collective) {
+  const ParallelDescription& how = scenario.training.parallel;
+  const std::int64_t a_node = scenario.cluster->gpus, of_stage = how.tensor * how.data;
+  Placement result{.ranks = static_cast<int>(collective.ranks),
+                   .ranks_a_node = static_cast<int>(collective.ranks),
+                   .nodes = 1,
+                   .stride = static_cast<int>(collective.group == GroupKind::model ? 1 : of_stage),
+                   .groups_a_nic = 1};
+  if (how.gpus() <= a_node) return result;
+  const std::int64_t together = collective.group == GroupKind::embedding
+                                    ? 1
+                                    : std::min(how.tensor, a_node) * std::max<std::int64_t>(1, a_node / of_stage);
+  result.ranks_a_node = static_cast<int>(std::min(collective.ranks, together));
+  result.nodes = static_cast<int>((collective.ranks + result.ranks_a_node - 1) / result.ranks_a_node);
+  result.groups_a_nic = static_cast<int>(std::max<std::int64_t>(1, std::min(of_stage, a_node) / result.ranks_a_node));
+  return result;
+}
+
 }  // namespace
 
 Placement placement_of(const Scenario& scenario, const Collective& collective) {
+  if (collective.group == GroupKind::model || collective.group == GroupKind::embedding)
+    return placement_over_stages(scenario, collective);
   const std::int64_t stride = stride_of(scenario.training.parallel, collective.group);
   return place(*scenario.cluster, static_cast<int>(collective.ranks), static_cast<int>(stride));
 }
 
 std::int64_t bytes_between_stages(const Scenario& scenario) {
   const TrainingDescription& t = scenario.training;
-  return t.micro_batch * t.sequence_length * scenario.model.hidden * bytes_of(t.stage_type());
+  const std::int64_t parts = t.parallel.megatron() ? t.parallel.tensor : 1;  // each tensor rank sends a part
+  return t.micro_batch * t.sequence_length / parts * scenario.model.hidden * bytes_of(t.stage_type());
 }
 
 CollectiveTime time_between_stages(const Scenario& scenario, std::size_t from, std::size_t to, std::int64_t bytes) {
@@ -137,6 +159,11 @@ std::int64_t communicator_bytes(const Scenario& scenario) {
     const int peers = how.pipeline == 2 || (end && !loops) ? 1 : 2;
     sum +=
         communicator_memory(cluster, {.ranks = static_cast<int>(how.pipeline), .collectives = false, .peers = peers});
+  }
+  if (how.pipelined() && how.megatron()) {
+    sum += group(how.pipeline * how.tensor);
+    const bool end = how.pipeline_rank <= 0 || how.pipeline_rank + 1 == how.pipeline;
+    if (end && scenario.model.tie_embeddings) sum += group(2);
   }
   const std::int64_t shards = how.data / how.replicate;
   if (shards > 1) sum += group(shards);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <deque>
 #include <tuple>
 #include <utility>
 
@@ -97,8 +98,14 @@ PipelineTimeline PipelineRun::play(const Host& host, double kernel_factor) const
   std::vector<PipelineClass> classes;
   for (const Class& one : classes_)
     scaled.push_back(kernel_factor == 1.0 ? one.run->times() : one.run->scaled_times(kernel_factor));
-  for (std::size_t i = 0; i < classes_.size(); ++i)
-    classes.push_back({&classes_[i].run->program(), scaled[i], classes_[i].traced});
+  std::deque<StepContention> contentions;
+  for (std::size_t i = 0; i < classes_.size(); ++i) {
+    const StepRun& run = *classes_[i].run;
+    classes.push_back({&run.program(), scaled[i], classes_[i].traced, nullptr});
+    // Tensor parallel ranks exchange beside products.
+    if (scenario.training.parallel.tensor > 1)
+      classes.back().contention = &contentions.emplace_back(run.program(), run.times(), run.scenario());
+  }
   PipelineOptions options;
   const std::int64_t bytes = bytes_between_stages(scenario);
   options.transfer_time = [&, bytes](std::size_t from, std::size_t to) {
@@ -119,7 +126,8 @@ const StepRun& PipelineRun::fullest() const {
 
 std::vector<RankClass> PipelineRun::rank_classes() const {
   std::vector<RankClass> result;
-  const std::int64_t copies = whole_.scenario().training.parallel.data;
+  const ParallelDescription& how = whole_.scenario().training.parallel;
+  const std::int64_t copies = how.data * how.tensor;
   for (const Class& one : classes_) {
     Seconds slowest;
     for (const std::size_t rank : one.ranks) slowest = std::max(slowest, timeline_.ranks[rank].step);

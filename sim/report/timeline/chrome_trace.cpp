@@ -30,12 +30,6 @@ struct WrittenOp {
   std::string arguments;  ///< members of an object
 };
 
-/// 12.4 → 12040, as the runtime counts.
-std::int64_t runtime_version(double cuda) {
-  const std::int64_t tenths = std::llround(10.0 * cuda);
-  return tenths / 10 * 1000 + tenths % 10 * 10;
-}
-
 class Writer {
  public:
   explicit Writer(const ChromeTraceInput& input)

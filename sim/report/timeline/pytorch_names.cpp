@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cmath>
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -197,6 +198,11 @@ std::vector<std::string> kernel_names(const Op& op, const trace::AtenCall& call,
     if (fill != recorded_kernels().end()) names.front() = fill->second.front().front();
   }
   return names;
+}
+
+std::int64_t runtime_version(double cuda) {
+  const std::int64_t tenths = std::llround(10.0 * cuda);
+  return tenths / 10 * 1000 + tenths % 10 * 10;
 }
 
 }  // namespace ridgeline

@@ -1,6 +1,7 @@
 // What PyTorch's profiler calls things: the operator around host work, the autograd node, the kernel.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -26,5 +27,8 @@ std::string autograd_node(HostClass host_class, const Op* op);
 /// are several recordings, the one whose first kernel walks and is tiled as ours is taken.
 std::vector<std::string> kernel_names(const Op& op, const trace::AtenCall& call,
                                       std::span<const KernelLaunch* const> launches);
+
+/// How the profiler writes a version of the CUDA runtime: 12040 for 12.4.
+std::int64_t runtime_version(double cuda);
 
 }  // namespace ridgeline

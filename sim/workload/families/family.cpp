@@ -87,13 +87,17 @@ std::vector<StagePart> parts_of(const ModelDescription& model, const ParallelDes
   return parts;
 }
 
-std::string why_not_cut(const ModelDescription& model) {
+std::string why_not_cut(const ModelDescription& model, Framework framework) {
+  if (framework == Framework::megatron)
+    return model.family == ModelFamily::gpt2 || model.family == ModelFamily::llama
+               ? ""
+               : "a pipeline of Megatron-LM cuts networks of family gpt2 and llama";
   if (model.family == ModelFamily::gpt2 || (model.family == ModelFamily::llama && model.plain)) return "";
   return "a pipeline cuts networks of family gpt2, and of family llama with code: plain";
 }
 
 Tensor Family::run_part(std::size_t, Tensor) {
-  throw UserError(fmt::format("training.parallel.pipeline: {}", why_not_cut(model_)));
+  throw UserError(fmt::format("training.parallel.pipeline: {}", why_not_cut(model_, training_.parallel.framework)));
 }
 
 Tensor Family::part_loss(const Tensor& logits, const Tensor& targets) {
@@ -235,7 +239,8 @@ std::unique_ptr<Family> make_family(Eager& eager, const ModelDescription& model,
 Batch make_batch(Eager& eager, const ModelDescription& model, const TrainingDescription& training) {
   if (model.composition.given()) return make_composed_batch(eager, *model.composition, training);
   // A pipeline is given all micro-batches of a step at once.
-  const std::int64_t pieces = training.parallel.pipelined() ? training.gradient_accumulation : 1;
+  const bool cut = training.parallel.pipelined() && !training.parallel.megatron();  // else the loader gives pieces
+  const std::int64_t pieces = cut ? training.gradient_accumulation : 1;
   const std::int64_t rows = training.micro_batch * pieces, length = training.sequence_length;
   const auto input = [&](const Dims& sizes) {
     Tensor result = eager.empty(sizes, DType::int64);

@@ -34,7 +34,7 @@ struct StagePart {
 std::vector<StagePart> parts_of(const ModelDescription& model, const ParallelDescription& parallel);
 
 /// Families that run_part knows, for messages; empty where `model` is of one.
-std::string why_not_cut(const ModelDescription& model);
+std::string why_not_cut(const ModelDescription& model, Framework framework);
 
 /// What a wrapper does around each block.
 class BlockWrapper {
@@ -55,12 +55,16 @@ class Family {
   [[nodiscard]] parallel::TensorParallel* tensor_ranks() { return tensor_ ? &*tensor_ : nullptr; }
   /// Which parameters are those of norms: whole on each of those ranks.
   [[nodiscard]] const std::vector<std::size_t>& norm_parameters() const { return norms_; }
+  /// Elements of a token table that another stage of the pipeline holds too; 0: none.
+  [[nodiscard]] virtual std::int64_t shared_table() const { return 0; }
   /// Gradients of norms that saw a part of the sequence, before the optimizer reads them.
   void add_up_norm_gradients(eager::Parameters& updated);
   /// Logits [rows, vocabulary] of the last of `tokens`, which stand at `place`. Throws UserError for a family that
   /// generates nothing. `positions` are their positions, where the family takes them from outside.
   virtual Tensor next_logits(const Tensor& tokens, const Tensor& positions);
 
+  /// Takes a micro-batch from the loader, where the family's script does that on the device.
+  virtual void take_batch(const Batch&) {}
   /// What part number `part` of this rank makes of tokens, or of the output of the part before it: its own output, or
   /// logits. Throws UserError for a family that cannot be cut.
   virtual Tensor run_part(std::size_t part, Tensor input);

@@ -17,48 +17,71 @@ Megatron::Megatron(Eager& eager, const ModelDescription& model, const TrainingDe
       vocabulary_(share(padded_vocabulary(model.vocabulary, training.parallel.tensor))),
       key_heads_(std::max<std::int64_t>(1, share(model.key_value_count()))) {
   if (tensor_) split_ = {&*tensor_, training.parallel.sequence_parallel};
-  const std::int64_t d = model.hidden, wide = share(model.attention_width()),
-                     inner = share(model.feed_forward_width()) * (gated() ? 2 : 1);
-  const bool attention_bias = rotary() ? model.attention_bias.value_or(model.bias) : model.bias,
-             feed_forward_bias = rotary() ? model.feed_forward_bias.value_or(model.bias) : model.bias;
-  {
-    const ModuleScope module(eager.recorder, "embeddings");
-    tokens_ = table(vocabulary_);
-    if (!rotary()) positions_ = table(model.max_positions);
-    if (!causal()) types_ = table(model.type_vocabulary);
-  }
-  for (std::int16_t i = 0; i < model.layers; ++i) {
-    eager.recorder.layer = i;
-    const BlockScope scope(eager.recorder, i);
-    Block& weights = blocks_.emplace_back();
-    weights.input_norm = megatron_norm();
-    {
-      const ModuleScope module(eager.recorder, "attention");
-      weights.mixed = linear_layer(wide + 2 * key_heads_ * model.head_dim(), d, attention_bias);
-      weights.dense = linear_layer(d, wide, attention_bias);
+  blocks_.resize(static_cast<std::size_t>(model.layers));
+  for (const StagePart& part : parts_) {
+    if (part.embedding) make_embedding();
+    for (std::int64_t i = part.first; i < part.last; ++i) {
+      eager.recorder.layer = static_cast<std::int16_t>(i);
+      const BlockScope scope(eager.recorder, i);
+      blocks_[static_cast<std::size_t>(i)] = make_block();
     }
-    weights.middle_norm = megatron_norm();
-    const ModuleScope module(eager.recorder, "feed_forward");
-    weights.up = linear_layer(inner, d, feed_forward_bias);
-    weights.down = linear_layer(d, share(model.feed_forward_width()), feed_forward_bias);
+    eager.recorder.layer = -1;
+    if (part.head) make_head();
+    part_ends.push_back(parameters.size());
   }
-  eager.recorder.layer = -1;
-  const ModuleScope head(eager.recorder, "head");
+}
+
+void Megatron::make_embedding() {
+  const ModuleScope module(eager_.recorder, "embeddings");
+  tokens_ = table(vocabulary_);
+  if (!rotary()) positions_ = table(model_.max_positions);
+  if (!causal()) types_ = table(model_.type_vocabulary);
+}
+
+Megatron::Block Megatron::make_block() {
+  const std::int64_t d = model_.hidden, wide = share(model_.attention_width()),
+                     inner = share(model_.feed_forward_width()) * (gated() ? 2 : 1);
+  const bool attention_bias = rotary() ? model_.attention_bias.value_or(model_.bias) : model_.bias,
+             feed_forward_bias = rotary() ? model_.feed_forward_bias.value_or(model_.bias) : model_.bias;
+  Block weights;
+  weights.input_norm = megatron_norm();
+  {
+    const ModuleScope module(eager_.recorder, "attention");
+    weights.mixed = linear_layer(wide + 2 * key_heads_ * model_.head_dim(), d, attention_bias);
+    weights.dense = linear_layer(d, wide, attention_bias);
+  }
+  weights.middle_norm = megatron_norm();
+  const ModuleScope module(eager_.recorder, "feed_forward");
+  weights.up = linear_layer(inner, d, feed_forward_bias);
+  weights.down = linear_layer(d, share(model_.feed_forward_width()), feed_forward_bias);
+  return weights;
+}
+
+void Megatron::make_head() {
+  const std::int64_t d = model_.hidden;
+  const ModuleScope head(eager_.recorder, "head");
   final_norm_ = megatron_norm();
   if (!causal()) {
     bert_.transform = linear_layer(d, d, true);
     bert_.norm = norm_layer(true);
     bert_.bias = parameter({vocabulary_});
-    if (model.head == ModelHead::pretraining) {
+    if (model_.head == ModelHead::pretraining) {
       bert_.pooler = linear_layer(d, d, true);
       bert_.relation = linear_layer(2, d, true);
     }
   }
-  head_ = model.tie_embeddings ? tokens_ : linear_layer(vocabulary_, d, false);
+  // The last stage of a pipeline has a copy of a table that is tied.
+  head_ = model_.tie_embeddings && tokens_.weight != nullptr ? tokens_ : linear_layer(vocabulary_, d, false);
 }
 
 Tensor Megatron::norm(const Tensor& x, const Affine& weights) {
   return rotary() ? megatron::rms_norm(eager_, x, *weights.weight) : layer_norm(eager_, x, weights, true);
+}
+
+std::int64_t Megatron::shared_table() const {
+  if (!training_.parallel.pipelined() || !model_.tie_embeddings) return 0;
+  const Parameter* table = tokens_.weight != nullptr ? tokens_.weight : head_.weight;
+  return table != nullptr ? table->value.elements() : 0;
 }
 
 void Megatron::take_batch(const Batch& batch) {
@@ -89,17 +112,7 @@ void Megatron::take_batch(const Batch& batch) {
 
 Tensor Megatron::loss(const Batch& batch) {
   take_batch(batch);
-  Tensor x = embed(batch.tokens);
-  for (std::size_t i = 0; i < blocks_.size(); ++i) {
-    eager_.recorder.layer = static_cast<std::int16_t>(i);
-    const BlockScope scope(eager_.recorder, static_cast<std::int64_t>(i));
-    const auto run = [this, i](Eager& eager, Tensor input) {
-      eager.recorder.layer = static_cast<std::int16_t>(i);
-      return block(blocks_[i], std::move(input));
-    };
-    x = run_block(run, x);
-  }
-  eager_.recorder.layer = -1;
+  Tensor x = run_blocks(parts_.front(), embed(batch.tokens));
   const ModuleScope head(eager_.recorder, "head");
   Tensor hidden = norm(x, final_norm_);
   x = Tensor{};
@@ -107,6 +120,37 @@ Tensor Megatron::loss(const Batch& batch) {
   const Tensor logits = megatron::column_linear(eager_, split_, hidden, *head_.weight, nullptr);
   hidden = Tensor{};
   return megatron::vocabulary_cross_entropy(eager_, split_, logits, batch.targets[0]);
+}
+
+Tensor Megatron::run_blocks(const StagePart& held, Tensor x) {
+  for (std::int64_t i = held.first; i < held.last; ++i) {
+    eager_.recorder.layer = static_cast<std::int16_t>(i);
+    const BlockScope scope(eager_.recorder, i);
+    const auto run = [this, i](Eager& eager, Tensor input) {
+      eager.recorder.layer = static_cast<std::int16_t>(i);
+      return block(blocks_[static_cast<std::size_t>(i)], std::move(input));
+    };
+    x = run_block(run, x);
+  }
+  eager_.recorder.layer = -1;
+  return x;
+}
+
+Tensor Megatron::run_part(std::size_t part, Tensor input) {
+  const StagePart& held = parts_[part];
+  Tensor x = held.embedding ? embed(input) : input;
+  input = Tensor{};
+  x = run_blocks(held, std::move(x));
+  if (!held.head) return x;
+  const ModuleScope head(eager_.recorder, "head");
+  const Tensor hidden = norm(x, final_norm_);
+  x = Tensor{};
+  return megatron::column_linear(eager_, split_, hidden, *head_.weight, nullptr);
+}
+
+Tensor Megatron::part_loss(const Tensor& logits, const Tensor& targets) {
+  const ModuleScope head(eager_.recorder, "head");
+  return megatron::vocabulary_cross_entropy(eager_, split_, logits, targets);
 }
 
 Tensor Megatron::embed(const Tensor& tokens) {

@@ -14,6 +14,10 @@ class Megatron final : public Family {
  public:
   Megatron(Eager& eager, const ModelDescription& model, const TrainingDescription& training, AttentionChoice attention);
   Tensor loss(const Batch& batch) override;
+  [[nodiscard]] std::int64_t shared_table() const override;
+  void take_batch(const Batch& batch) override;
+  Tensor run_part(std::size_t part, Tensor input) override;
+  Tensor part_loss(const Tensor& logits, const Tensor& targets) override;
 
  private:
   struct Block {
@@ -28,9 +32,11 @@ class Megatron final : public Family {
   [[nodiscard]] bool gated() const { return model_.family == ModelFamily::llama; }
   [[nodiscard]] Affine megatron_norm() { return norm_layer(!rotary()); }
   [[nodiscard]] Tensor norm(const Tensor& x, const Affine& weights);
-  /// Sizes of the batch's tensors come from the first tensor parallel rank, and the host reads them.
-  void take_batch(const Batch& batch);
+  void make_embedding();
+  Block make_block();
+  void make_head();
   Tensor embed(const Tensor& tokens);
+  Tensor run_blocks(const StagePart& held, Tensor x);
   Tensor block(const Block& weights, Tensor x);
   Tensor attention_of(const Block& weights, const Tensor& x);
   Tensor core_attention(const Tensor& q, const Tensor& k, const Tensor& v);
@@ -43,8 +49,8 @@ class Megatron final : public Family {
   std::int64_t vocabulary_, key_heads_;
   Affine tokens_, positions_, types_, final_norm_, head_;
   BertHead bert_;
-  std::vector<Block> blocks_;
-  Tensor score_buffer_;  ///< named first operand of the product that makes scores; never read
+  std::vector<Block> blocks_;  ///< by number in the network; a stage has some
+  Tensor score_buffer_;        ///< named first operand of the product that makes scores; never read
 };
 
 /// Rows of a token table that each of `ranks` ranks can have the same multiple of 128 of.

@@ -27,10 +27,21 @@ Tensor part_of(const Tensor& buffer, const eager::Dims& sizes) {
 }  // namespace
 
 MegatronOptimizer::MegatronOptimizer(Eager& eager, Parameters& parameters, const TrainingDescription& training,
-                                     parallel::TensorParallel* tensor, std::vector<std::size_t> repeated)
-    : eager_(eager), parameters_(parameters), training_(training), tensor_(tensor), repeated_(std::move(repeated)) {
+                                     parallel::TensorParallel* tensor, std::vector<std::size_t> repeated,
+                                     std::int64_t shared_table)
+    : eager_(eager),
+      parameters_(parameters),
+      training_(training),
+      tensor_(tensor),
+      repeated_(std::move(repeated)),
+      shared_table_(shared_table) {
   const std::int64_t ranks = training.parallel.data;
   if (ranks > 1) data_.emplace(eager, GroupKind::data, ranks, "data parallel collectives");
+  if (training.parallel.pipelined()) {
+    model_.emplace(eager, GroupKind::model, training.parallel.tensor * training.parallel.pipeline,
+                   "collectives of all parts of the network");
+    if (shared_table > 0) tables_.emplace(eager, GroupKind::embedding, 2, "sum of the token tables");
+  }
   std::int64_t elements = 0;
   for (const Parameter& parameter : parameters) elements += parameter.value.elements();
   const std::int64_t padded = (elements + ranks - 1) / ranks * ranks;
@@ -106,13 +117,23 @@ void MegatronOptimizer::add_up_repeated() {
   for (const std::size_t i : repeated_) copy(flat, buffer_, parameters_[i].value.elements());
 }
 
+/// In place, in the buffer.
+void MegatronOptimizer::add_up_shared_table() {
+  if (!tables_) return;
+  const Tensor table = part_of(buffer_, {shared_table_});
+  tables_->run(CollectiveKind::all_reduce, table.type, table.bytes(), table, table);
+}
+
 void MegatronOptimizer::exchange() {
   add_up_repeated();
-  if (!data_) return;
-  eager_.recorder.host(HostClass::optimizer_op);
-  aten::pointwise(eager_, PointwiseFunction::divide, {&buffer_}, buffer_);
-  data_->run(distributed() ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce, buffer_.type, buffer_.bytes(),
-             buffer_, buffer_);
+  if (distributed()) add_up_shared_table();
+  if (data_) {
+    eager_.recorder.host(HostClass::optimizer_op);
+    aten::pointwise(eager_, PointwiseFunction::divide, {&buffer_}, buffer_);
+    data_->run(distributed() ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce, buffer_.type,
+               buffer_.bytes(), buffer_, buffer_);
+  }
+  if (!distributed()) add_up_shared_table();
 }
 
 void MegatronOptimizer::take_gradients() {
@@ -130,7 +151,8 @@ void MegatronOptimizer::take_gradients() {
 }
 
 void MegatronOptimizer::agree(const Tensor& number) {
-  if (tensor_ != nullptr) tensor_->all_reduce(number);
+  if (model_) model_->run(CollectiveKind::all_reduce, number.type, number.bytes(), number, number);
+  else if (tensor_ != nullptr) tensor_->all_reduce(number);
   if (distributed()) data_->run(CollectiveKind::all_reduce, number.type, number.bytes(), number, number);
 }
 

@@ -2,8 +2,10 @@
 // once, brought to fp32, looked through for overflow, clipped; fp32 copies are updated and cast back.
 //
 // Follows megatron/model/distributed.py and megatron/optimizer/{optimizer,clip_grads,distrib_optimizer}.py. The buffer
-// has the type of the parameters, but fp32 for bf16. As distributed optimizer (zero1) each data parallel rank updates
-// its share of the buffer: gradients are reduced and scattered, parameters, which lie in a buffer too, gathered.
+// has the type of the parameters, but fp32 for bf16. Over the stages of a pipeline numbers are agreed on between all
+// ranks that hold parts of the network, and the first and the last stage add up the gradients of a tied token table. As
+// distributed optimizer (zero1) each data parallel rank updates its share of the buffer: gradients are reduced and
+// scattered, parameters, which lie in a buffer too, gathered.
 #pragma once
 
 #include <optional>
@@ -17,9 +19,10 @@ namespace ridgeline::optimizers {
 class MegatronOptimizer {
  public:
   /// `tensor`: of ranks that share layers, or null. Those of `repeated` parameters are whole on each of them: with a
-  /// split sequence their gradients are added up.
+  /// split sequence their gradients are added up. `shared_table`: elements of a token table that two stages hold, on
+  /// this rank; 0: none.
   MegatronOptimizer(eager::Eager& eager, eager::Parameters& parameters, const TrainingDescription& training,
-                    parallel::TensorParallel* tensor, std::vector<std::size_t> repeated);
+                    parallel::TensorParallel* tensor, std::vector<std::size_t> repeated, std::int64_t shared_table = 0);
 
   /// Zeros in the buffer.
   void begin_step();
@@ -43,6 +46,7 @@ class MegatronOptimizer {
   void make_mains();
   void gradient_arrived(std::size_t parameter);
   void add_up_repeated();
+  void add_up_shared_table();
   void exchange();
   void take_gradients();
   void look_for_overflow();
@@ -56,7 +60,8 @@ class MegatronOptimizer {
   const TrainingDescription& training_;
   parallel::TensorParallel* tensor_;
   std::vector<std::size_t> repeated_;
-  std::optional<parallel::ProcessGroup> data_;
+  std::optional<parallel::ProcessGroup> data_, model_, tables_;
+  std::int64_t shared_table_;
   eager::Tensor buffer_, values_;  ///< gradients; parameters, where they lie in one piece
   std::vector<Piece> pieces_;      ///< of `mains_`, in their order
   eager::Parameters mains_;

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "sim/workload/parallel/looped_schedules.h"
+#include "sim/workload/parallel/megatron_schedules.h"
 
 namespace ridgeline::parallel {
 namespace {
@@ -175,11 +176,17 @@ std::vector<std::int32_t> PipelineShape::stages_of(std::int32_t rank) const {
 
 PipelineShape shape_of(const ParallelDescription& parallel, std::int64_t micro_batches) {
   return {parallel.schedule, static_cast<std::int32_t>(parallel.pipeline),
-          static_cast<std::int32_t>(parallel.virtual_stages), static_cast<std::int32_t>(micro_batches)};
+          static_cast<std::int32_t>(parallel.virtual_stages), static_cast<std::int32_t>(micro_batches),
+          parallel.framework};
 }
 
 std::string complaint(const PipelineShape& shape) {
   const std::int32_t m = shape.micro_batches;
+  if (shape.framework == Framework::megatron) {
+    if (!loops(shape.schedule) || m % shape.ranks == 0) return "";
+    return fmt::format("interleaved stages of {0} ranks need a multiple of {0} micro-batches; there are {1}",
+                       shape.ranks, m);
+  }
   if (shape.schedule == PipelineSchedule::one_forward_one_backward && m < shape.ranks)
     return fmt::format("1f1b of {} stages needs as many micro-batches at least; there are {}", shape.ranks, m);
   constexpr std::int32_t kMost = 4096;
@@ -198,6 +205,7 @@ bool splits_backward(PipelineSchedule schedule) {
 }
 
 std::vector<RankActions> make_schedule(const PipelineShape& shape) {
+  if (shape.framework == Framework::megatron) return make_megatron_schedule(shape);
   if (shape.schedule == PipelineSchedule::gpipe || shape.schedule == PipelineSchedule::one_forward_one_backward) {
     std::vector<RankActions> result;
     for (std::int32_t rank = 0; rank < shape.ranks; ++rank) {
@@ -212,9 +220,11 @@ std::vector<RankActions> make_schedule(const PipelineShape& shape) {
 ShortSchedule shorten(const PipelineShape& shape) {
   if (shape.schedule == PipelineSchedule::gpipe) return whole_of(shape);
   const std::int32_t round = loops(shape.schedule) ? micro_batches_a_round(shape) : 1;
-  // All that PyTorch's schedules start with is over after twice as many micro-batches as there are ranks.
+  // All that schedules start with is over after twice as many micro-batches as there are ranks, Megatron-LM's after
+  // one.
+  const std::int32_t started = shape.framework == Framework::megatron ? shape.ranks : 2 * shape.ranks;
   for (std::int32_t m = shape.micro_batches % round + round; m < shape.micro_batches; m += round) {
-    if (m < 2 * shape.ranks + round) continue;
+    if (m < started + round) continue;
     PipelineShape one = shape, more = shape;
     one.micro_batches = m;
     more.micro_batches = m + round;

@@ -3,7 +3,8 @@
 // Follows torch/distributed/pipelining/schedules.py of PyTorch 2.11. GPipe and 1F1B have loops of their own, 1F1B with
 // sends and receives of one neighbour in one batch. The other schedules are lists of computations, into which sends
 // stand behind what made their tensor, and receives where the sender's turn came; all sends are waited for at the end.
-// A pure function of the schedule, the number of ranks, stages a rank and micro-batches.
+// Megatron-LM's order is in megatron_schedules.h. A pure function of the schedule, the number of ranks, stages a rank
+// and micro-batches.
 #pragma once
 
 #include <cstdint>
@@ -56,6 +57,7 @@ std::string to_string(const StageAction& action);
 struct PipelineShape {
   PipelineSchedule schedule = PipelineSchedule::one_forward_one_backward;
   std::int32_t ranks = 1, stages_a_rank = 1, micro_batches = 1;
+  Framework framework = Framework::torch;
   [[nodiscard]] std::int32_t stages() const { return ranks * stages_a_rank; }
   [[nodiscard]] std::int32_t rank_of(std::int32_t stage) const;
   /// Of a rank, in the order of its modules.
@@ -64,7 +66,7 @@ struct PipelineShape {
 
 PipelineShape shape_of(const ParallelDescription& parallel, std::int64_t micro_batches);
 
-/// Why PyTorch refuses such a pipeline; empty where it runs.
+/// Why its framework refuses such a pipeline; empty where it runs.
 std::string complaint(const PipelineShape& shape);
 
 /// Schedules that part a backward pass in gradients of inputs and of weights.
