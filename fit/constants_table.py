@@ -49,7 +49,7 @@ def host_row():
     scale = float(re.search(r"\nscale: {value: ([0-9.]+)", text)[1])
     steps = host_costs.steps("steps.jsonl.gz", scale)
     made = {name for names in [*(s[0] for s in host_costs.systems(steps)), host_costs.COMPILED_COSTS] for name in names}
-    made.add("compiled_call")
+    made |= {"compiled_call", "thread_products"}
     tables = [(len(host_costs.costs_of(table)), table.name) for table in host_costs.TABLES]
     rest = len(values) - len(made) - sum(count for count, _ in tables)
     copied = " and ".join(f"{count} of data/laws/{name}" for count, name in tables)

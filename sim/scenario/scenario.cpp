@@ -137,8 +137,7 @@ Cluster read_cluster(const Mapping& root, const std::vector<Override>& changes, 
       root["hardware"].text().find('/') == std::string::npos)
     root["hardware"].fail(fmt::format("{} consists of {}: leave hardware out, or name that",
                                       cluster.name.empty() ? "the cluster" : cluster.name, cluster.gpu_name));
-  if (root.has("inference") || root.has("trace"))
-    root["cluster"].fail("goes with training: several GPUs share nothing else here");
+  if (root.has("inference")) root["cluster"].fail("goes with training: several GPUs share nothing else here");
   return cluster;
 }
 

@@ -86,6 +86,7 @@ class Planner {
   [[nodiscard]] double cost_of(const Action& action) const {
     const auto index = static_cast<std::size_t>(action.host_class);
     const double cost = index < host_.class_costs.size() ? host_.class_costs[index].value() : 0.0;
+    if (!moves_with_the_host(action.host_class)) return cost * static_cast<double>(action.index);
     const double thread = in_backward_thread(action.host_class) ? host_.parts.backward : 1.0;
     const double node = makes_nodes_ ? 1.0 : 1.0 - mix_of(action.host_class).autograd;
     return cost * host_.scale * thread * node * static_cast<double>(action.index);

@@ -79,6 +79,7 @@ constexpr std::array<std::string_view, static_cast<std::size_t>(HostClass::other
     "batch_norm_backward",
     "collective",
     "ddp_forward",
+    "thread_products",
     "ddp_hook",
     "ddp_copy_back",
     "ddp_compression",

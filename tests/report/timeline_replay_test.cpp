@@ -11,6 +11,7 @@
 #include "sim/answer/replay.h"
 #include "sim/report/timeline/chrome_trace.h"
 #include "sim/trace/json_pieces.h"
+#include "sim/units/user_error.h"
 #include "tests/support/temporary_path.h"
 
 namespace ridgeline {
@@ -86,6 +87,47 @@ INSTANTIATE_TEST_SUITE_P(
                     Question{"llama-7b", "bf16", "fused", ""},
                     // Kernels of torch.compile are carried over, and what they leave in the L2 is not known.
                     Question{"gpt2", "amp-bf16", "fused", ", attention: flash, compile: true", 0.03}));
+
+class ClusterReplay : public TimelineReplay {
+ protected:
+  static Prediction replayed(const std::string& file, const std::string& cluster, const std::string& rate = "") {
+    ScenarioSource source;
+    source.file = file;
+    source.overrides = {{"cluster", cluster, ""}};
+    if (!rate.empty()) source.overrides.push_back({"cluster.links.rate", rate, ""});
+    return predict_replay(load_scenario(source), "analytic").prediction;
+  }
+};
+
+// Buckets of gradients exchanged beside the backward pass, in a recording that knows nothing but kernels and calls.
+TEST_P(ClusterReplay, ExchangesWhatWasRecordedOverTheClustersLinks) {
+  ScenarioSource source;
+  source.text =
+      "{cluster: h200-x4, model: gpt2, training: {micro_batch: 8, sequence_length: 512, precision: amp-bf16, "
+      "optimizer: {name: adamw, implementation: fused}, parallel: {data: 4}}}";
+  source.text_name = "test";
+  const Scenario ours = load_scenario(source);
+  write(ours);
+  const Prediction asked = predict(ours, "analytic"), same = replayed(file_.string(), "h200-x4"),
+                   slow = replayed(file_.string(), "h200-x4", "1 GB/s");
+  ASSERT_TRUE(same.parallel.has_value());
+  EXPECT_EQ(same.parallel->gpus, 4);
+  const auto all_reduces = [](const Prediction& p) {
+    std::int64_t bytes = 0;
+    for (const CommunicationUse& use : p.parallel->communication)
+      if (use.kind == CollectiveKind::all_reduce) bytes += use.bytes;
+    return bytes;
+  };
+  EXPECT_EQ(all_reduces(same), all_reduces(asked));
+  EXPECT_NEAR(same.step.time.value(), asked.step.time.value(), 0.05 * asked.step.time.value());
+  EXPECT_GT(slow.step.time.value(), 1.2 * same.step.time.value());
+  ScenarioSource small;
+  small.file = file_.string();
+  small.overrides = {{"cluster", "h200-x2", ""}};
+  EXPECT_THROW(predict_replay(load_scenario(small), "analytic"), UserError);
+}
+
+INSTANTIATE_TEST_SUITE_P(Ddp, ClusterReplay, testing::Values(Question{"gpt2", "amp-bf16", "fused", ""}));
 
 std::set<std::string> names_of(const std::string& file) {
   const std::string path = std::string(RIDGELINE_SOURCE_DIR) + "/measurements/h200/" + file;

@@ -33,5 +33,14 @@ TEST(FurtherSteps, compiled_or_cut_by_hand) {
   }
 }
 
+// The host bounds it: new threads, in which cuBLAS sets itself up.
+TEST(FurtherSteps, in_threads_of_one_process) {
+  const std::vector<ValidatedStep> steps = steps_of("h200/parallel, DataParallel");
+  ASSERT_EQ(steps.size(), 1u);
+  const ValidatedStep& step = steps.front();
+  EXPECT_LE(std::abs(ratio(step.predicted.step.time, *step.measured.step_time) - 1.0), 0.20);
+  EXPECT_LE(off(step.predicted.memory.peak_allocated, step.measured.peak_allocated), kAllocated);
+}
+
 }  // namespace
 }  // namespace ridgeline

@@ -228,8 +228,18 @@ Scenario micro_step_of(const Scenario& s) {
 
 namespace {
 
-double activations_at_peak(const StepRun& run) {
-  return static_cast<double>(run.memory().at_peak[static_cast<std::size_t>(Category::activations)]);
+/// The most bytes of activations that a step holds at once; its peak may lie where gradients are many and they few.
+double most_activations(const StepRun& run) {
+  const StepProgram& program = run.program();
+  std::int64_t now = 0, most = 0;
+  for (const Action& action : program.steady_step()) {
+    if (action.kind != Action::Kind::allocate && action.kind != Action::Kind::free) continue;
+    const Storage& storage = program.storages[action.index];
+    if (storage.category != Category::activations) continue;
+    now += action.kind == Action::Kind::allocate ? storage.bytes : -storage.bytes;
+    most = std::max(most, now);
+  }
+  return static_cast<double>(most);
 }
 
 /// What is kept for the backward pass grows by so much with each block.
@@ -237,7 +247,7 @@ double activations_of_block(Session& session, const Scenario& micro_step, std::s
   if (micro_step.model.composition.given() || micro_step.model.layers < 4) return 0.0;
   Scenario half = micro_step;
   half.model.layers /= 2;
-  const double of_half = activations_at_peak(StepRun(session, half, engine));
+  const double of_half = most_activations(StepRun(session, half, engine));
   return std::max(0.0, (whole - of_half) / static_cast<double>(micro_step.model.layers - half.model.layers));
 }
 
@@ -252,7 +262,7 @@ MicroStep time_micro_step(Session& session, const Scenario& micro_step, std::str
       if ((kernels[i].phase == Phase::forward || kernels[i].phase == Phase::backward) &&
           !std::holds_alternative<Collective>(*kernels[i].op))
         result.kernels += run.times()[i].time * kernels[i].times;
-    result.activations = activations_at_peak(run);
+    result.activations = most_activations(run);
     result.of_block = activations_of_block(session, micro_step, engine, result.activations);
     if (micro_step.training.parallel.megatron()) {  // which has no step without an optimizer
       result.first = result.further = result.kernels;

@@ -4,7 +4,7 @@
 // Memory is that of the rank with the average share of the network, which no fullest rank is below:
 //
 //   weights, the optimizer's states and buckets of gradients (a share where they are sharded)
-//   + the larger of gradients and activations (both, where micro-batches are added up): those at the peak of the
+//   + the larger of gradients and activations (both, where micro-batches are added up): the most of the
 //     micro-step less kMicroStepMargin, of a pipeline those of its blocks for the micro-batches that it holds at once
 //
 // Time is the largest of: FLOPs over the peak, and the kernels of micro-batches, both with the pipeline's fill and
@@ -27,7 +27,7 @@ inline constexpr double kMicroStepMargin = 0.03;
 struct MicroStep {
   Seconds kernels;                           ///< of one micro-batch on the GPU, without communication
   Seconds first, further;                    ///< a step of one micro-batch, and what each further one adds
-  double activations = 0.0, of_block = 0.0;  ///< bytes at the peak, and what one block adds to them
+  double activations = 0.0, of_block = 0.0;  ///< the most bytes at once, and what one block adds to them
 };
 
 /// Bytes of the fullest device; the scenario trains on a cluster.

@@ -49,6 +49,7 @@ constexpr std::string_view kKinds[] = {"kernels",
                                        "parallel-steps",
                                        "host-steps",
                                        "compiled-host",
+                                       "threads",
                                        "networks",
                                        "published-training",
                                        "split-training"};

@@ -1,6 +1,8 @@
 #include "sim/workload/parallel/replicas.h"
 
+#include <algorithm>
 #include <utility>
+#include <variant>
 
 #include "sim/workload/aten/pointwise.h"
 
@@ -47,6 +49,14 @@ Tensor flattened(eager::Eager& eager, const std::vector<const Tensor*>& tensors)
   return flat;
 }
 
+bool has_products_of_16_bits(const OpTrace& trace, std::uint32_t begin) {
+  return std::any_of(trace.records.begin() + begin, trace.records.end(), [&](const Record& record) {
+    if (record.kind != Record::Kind::op) return false;
+    const auto* product = std::get_if<Matmul>(&trace.ops[trace.calls[record.index].op]);
+    return product != nullptr && (product->type == DType::fp16 || product->type == DType::bf16);
+  });
+}
+
 }  // namespace
 
 Replicas::Replicas(eager::Eager& eager, eager::Parameters& parameters, std::int64_t devices)
@@ -71,9 +81,12 @@ void Replicas::before_forward(const Tensor& tokens) {
   }
   // A copy of each module and parameter on each device, in Python.
   recorder.host(HostClass::optimizer_op, devices_ * static_cast<std::int64_t>(parameters_.size()));
+  recorder.host(HostClass::thread_products, devices_);
+  setup_ = recorder.position() - 1;
 }
 
 void Replicas::after_forward(OpTrace& trace, std::uint32_t begin, Tensor& loss) {
+  if (!has_products_of_16_bits(trace, begin)) trace.records[setup_].index = 0;
   for (std::uint32_t i = begin; i < trace.records.size(); ++i)
     if (trace.records[i].kind == Record::Kind::host) trace.records[i].index *= static_cast<std::uint32_t>(devices_);
   eager::Recorder& recorder = eager_.recorder;

@@ -3,9 +3,11 @@
 //
 // The first GPU is traced. Parameters are sent by ncclBroadcast in buffers of 10 MiB; the threads take turns with the
 // interpreter, so that the host's work of the forward pass is done once a GPU before any is through; backward passes
-// run in a thread a GPU. Gradients are laid into buffers of at most 10 MiB, which ncclReduce adds up.
+// run in a thread a GPU. The threads of the forward pass are new in every step, and cuBLAS sets itself up in each of
+// them when it has products of 16 bits. Gradients are laid into buffers of at most 10 MiB, which ncclReduce adds up.
 #pragma once
 
+#include <cstddef>
 #include <vector>
 
 #include "sim/workload/eager/parameter.h"
@@ -29,6 +31,7 @@ class Replicas {
   eager::Parameters& parameters_;
   std::int64_t devices_;
   ProcessGroup group_;
+  std::size_t setup_ = 0;              ///< record of the threads' beginning
   std::vector<eager::Tensor> before_;  ///< gradients of the micro-batches before
 };
 
