@@ -7,7 +7,7 @@ import { svg } from './draw.js';
 let live = [];
 
 /** Those that stand in the page: {id, canvas, svg()}. */
-export const pictures = () => (live = live.filter((one) => one.canvas.isConnected));
+export const pictures = () => live.filter((one) => one.canvas.isConnected);
 
 function paint(context, { boxes = [], lines = [], texts = [] }) {
   for (const { x1, y1, x2, y2, stroke, dash } of lines) {
@@ -109,7 +109,7 @@ export function picture(id, of) {
   canvas.addEventListener('pointerleave', () => { pointed = null; tip.hidden = true; refresh(); });
   if (of.click) canvas.addEventListener('click', (event) => of.click(...at(event)));
   new ResizeObserver(() => element.isConnected && redraw()).observe(element);
-  live = pictures().filter((one) => one.id !== id);
+  live = live.filter((one) => one.id !== id);
   live.push({ id, canvas, svg: () => { const [width, height] = size(); return asSvg(width, height, [of.draw(width, height), of.over?.(width, height) ?? {}]); } });
   return { element, redraw, refresh };
 }
