@@ -53,13 +53,21 @@ constexpr std::array<std::pair<std::string_view, bool PagePieces::*>, 6> kPieces
                                                                                   {"power", &PagePieces::power},
                                                                                   {"caches", &PagePieces::caches}}};
 
+/// "a,b" to its parts.
+std::vector<std::string> names_of(std::string_view names) {
+  std::vector<std::string> parts;
+  while (!names.empty()) {
+    const std::string_view one = names.substr(0, names.find(','));
+    names.remove_prefix(std::min(names.size(), one.size() + 1));
+    parts.emplace_back(one);
+  }
+  return parts;
+}
+
 /// "groups,spans" to pieces of a page.
 PagePieces pieces_of(const std::string& names) {
   PagePieces pieces{false, false, false};
-  std::string_view rest = names;
-  while (!rest.empty()) {
-    const std::string_view one = rest.substr(0, rest.find(','));
-    rest.remove_prefix(std::min(rest.size(), one.size() + 1));
+  for (const std::string& one : names_of(names)) {
     const auto wanted = std::find_if(kPieces.begin(), kPieces.end(), [&](const auto& p) { return p.first == one; });
     if (wanted == kPieces.end())
       throw UserError(fmt::format(
@@ -67,6 +75,15 @@ PagePieces pieces_of(const std::string& names) {
     pieces.*(wanted->second) = true;
   }
   return pieces;
+}
+
+/// Long keys of the answer that a view does not show.
+std::vector<std::string> left_out_of(const std::string& names) {
+  std::vector<std::string> keys = names_of(names);
+  for (const std::string& key : keys)
+    if (key != "kernels" && key != "modules")
+      throw UserError(fmt::format("leave_out: expected kernels or modules with a comma between, got '{}'", key));
+  return keys;
 }
 
 ordered_json page_of(const StepRun& run, const StepDetail& detail, const PagePieces& pieces) {
@@ -189,13 +206,15 @@ Reply Api::route(const Asked& asked) {
 
 Reply Api::predict(const Asked& asked) {
   const Target& t = asked.target;
-  asked.takes({"set", "engine", "advice", "sensitivity", "memory_report", "datasheet", "show", "kernel"});
+  asked.takes({"set", "engine", "advice", "sensitivity", "memory_report", "datasheet", "show", "kernel", "leave_out"});
   const std::shared_ptr<Descriptions> known = descriptions();
   const StepRun run(session_, load_scenario(source_of(asked.request.body, t.all("set"), t.flag("datasheet")), *known),
                     asked.engine(), asked.stop);
-  const Prediction prediction =
-      full_prediction(run, {.advice = t.flag("advice"), .sensitivity = t.flag("sensitivity")});
+  const std::vector<std::string> left_out = left_out_of(t.get("leave_out"));
+  Prediction prediction = full_prediction(run, {.advice = t.flag("advice"), .sensitivity = t.flag("sensitivity")});
+  for (const std::string& key : left_out) key == "kernels" ? prediction.kernels.clear() : prediction.modules.clear();
   ordered_json out = answer_json(run, prediction, {.memory_report = t.flag("memory_report")}, options_.tool);
+  for (const std::string& key : left_out) out.erase(key);
   const std::string show = t.get("show");
   const bool longest = t.get("kernel") == "longest";
   const std::optional<std::uint64_t> kernel = longest ? std::nullopt : t.number("kernel");

@@ -77,6 +77,13 @@ TEST_F(ServedApi, pieces_for_pictures_are_there_where_they_are_asked_for) {
   EXPECT_THAT(std::string(mistake("/api/predict?kernel=100000", kScenario).at("message")), HasSubstr("kernels 0 to"));
 }
 
+TEST_F(ServedApi, the_longest_kernel_is_the_one_with_most_time) {
+  const json shown = answer("/api/predict?show=groups&kernel=longest", kScenario);
+  double most = 0.0;
+  for (const json& group : shown.at("page").at("groups")) most = std::max(most, group.at("time_s").get<double>());
+  EXPECT_EQ(shown.at("page").at("groups")[shown.at("kernel").at("group").get<std::size_t>()].at("time_s"), most);
+}
+
 TEST_F(ServedApi, a_kernel_from_the_inside_adds_up) {
   const json page = answer("/api/predict?show=groups", kScenario).at("page");
   for (std::size_t i = 0; i < page.at("groups").size(); i += 7) {
@@ -89,6 +96,14 @@ TEST_F(ServedApi, a_kernel_from_the_inside_adds_up) {
       EXPECT_DOUBLE_EQ(term.at("time_s").get<double>(),
                        term.at("amount").get<double>() / term.at("rate").get<double>());
   }
+}
+
+TEST_F(ServedApi, keys_that_are_left_out_change_nothing_else) {
+  json whole = answer("/api/predict?show=groups", kScenario);
+  const json less = answer("/api/predict?show=groups&leave_out=kernels,modules", kScenario);
+  EXPECT_EQ(whole.erase("kernels") + whole.erase("modules"), 2u);
+  EXPECT_EQ(less, whole);
+  EXPECT_THAT(std::string(mistake("/api/predict?leave_out=step", kScenario).at("message")), HasSubstr("kernels or"));
 }
 
 TEST_F(ServedApi, blocks_are_those_of_the_prediction) {

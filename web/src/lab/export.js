@@ -38,7 +38,7 @@ export function csvOf(prediction) {
   return rowsAsCsv([columns, ...prediction.kernels.map((kernel) => columns.map((key) => kernel[key] ?? ''))]);
 }
 
-/** A menu of what can be saved of the answer that `answer()` gives, and of the rows of its view: `rows()` → [[name, rows]]. */
+/** A menu of what can be saved of an answer: `answer()` → a function that gives all of it, or nothing; and of the rows of the view: `rows()` → [[name, rows]]. */
 export function exportMenu(answer, rows = () => []) {
   const list = h('div', { class: 'buttons' });
   const dialog = h('dialog', { id: 'export', 'aria-label': 'Save' }, h('h2', {}, 'Save'), h('p', {}, 'Pictures of this view, and the numbers of the answer.'), list, h('form', { method: 'dialog' }, h('button', {}, 'Close')));
@@ -53,7 +53,7 @@ export function exportMenu(answer, rows = () => []) {
       }),
       ...pictures().flatMap(({ id, canvas, svg }) => [button(`${words(id)}, SVG`, () => saveText(`${id}.svg`, 'image/svg+xml', svg())), button(`${words(id)}, PNG`, () => save(`${id}.png`, canvas.toDataURL()))]),
       ...rows().map(([name, all]) => button(`${name}, CSV`, () => saveText(`${name}.csv`, 'text/csv', rowsAsCsv(all())))),
-      ...(said ? [button('kernels, CSV', () => saveText('kernels.csv', 'text/csv', csvOf(said))), button('answer, JSON', () => saveText('prediction.json', 'application/json', JSON.stringify(said, null, 2)))] : []),
+      ...(said ? [button('kernels, CSV', async () => saveText('kernels.csv', 'text/csv', csvOf(await said()))), button('answer, JSON', async () => saveText('prediction.json', 'application/json', JSON.stringify(await said(), null, 2)))] : []),
     );
     dialog.showModal();
   };

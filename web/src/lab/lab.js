@@ -23,7 +23,7 @@ const content = document.getElementById('content');
 const trouble = document.getElementById('trouble');
 const verdict = document.getElementById('verdict');
 const own = { sweep: sweepView(draw), scenario: scenarioView(), exercises: exercisesView(), calibration: calibrationView(), teacher: teacherView() };
-const lab = { answer: null, pinned: null, kernel: null, drawnView: null, times: [], fitted: null, pick, choose, fit: () => fit(asked.current()) };
+const lab = { answer: null, pinned: null, kernel: null, drawnView: null, times: [], fitted: null, pick, choose, whole, fit: () => fit(asked.current()) };
 let changedAt = performance.now();
 let pinnedFor = '';
 const picked = new WeakSet(); // charts whose kernels can be chosen
@@ -132,6 +132,7 @@ const ask = newestOnly(
       return;
     }
     lab.answer = answer;
+    lab.question = question;
     told(answer);
     if (view.own) painted();
     else drawAnswer(view);
@@ -173,6 +174,15 @@ function keepLink() {
   linked = setTimeout(() => history.replaceState(null, '', asked.fragment(asked.current())), 400);
 }
 
+/** The answer at hand with what its view does without. */
+function whole() {
+  const { answer, question } = lab;
+  if (!answer || (answer.kernels && answer.modules)) return Promise.resolve(answer);
+  if (!completed.has(answer)) completed.set(answer, predict(question, {}).then((all) => ({ ...all, ...answer })));
+  return completed.get(answer);
+}
+const completed = new WeakMap();
+
 /** What the view at hand can save as rows. */
 function rowsOf() {
   const view = viewOf(asked.current());
@@ -190,7 +200,7 @@ function toolbarShows(state) {
 
 function makeToolbar() {
   const button = (name, title, run, about) => (toolbar[name] = h('button', { type: 'button', id: `do-${name}`, title: about, onclick: run }, title));
-  const saving = exportMenu(() => lab.answer, rowsOf);
+  const saving = exportMenu(() => lab.answer && whole, rowsOf);
   document.getElementById('actions').append(
     button('undo', 'Undo', asked.undo, 'Ctrl+Z'), button('redo', 'Redo', asked.redo, 'Ctrl+Shift+Z'),
     button('pin', 'Pin as A', () => asked.update((s) => { s.pinned = s.pinned ? null : structuredClone({ scenario: s.scenario, set: s.set, engine: s.engine }); }), 'Compare what follows with this answer'),
@@ -221,17 +231,15 @@ function changed(state, reason) {
   if (reason === 'link') lab.kernel = Number.isSafeInteger(state.look?.kernel) ? state.look.kernel : null;
   changedAt = performance.now();
   if (reason !== 'view') lab.fitted = null;
+  const view = viewOf(state);
+  if (!view.own || reason !== 'view') ask(state); // first: what follows is done while the server works
   showControls(state);
   toolbarShows(state);
   viewsShow(state);
   keepLink();
-  const view = viewOf(state);
-  if (view.own) {
-    if (lab.drawnView !== view.id) show(view, own[view.id].elements);
-    own[view.id].show(state);
-    if (reason === 'view') return;
-  }
-  ask(state);
+  if (!view.own) return;
+  if (lab.drawnView !== view.id) show(view, own[view.id].elements);
+  own[view.id].show(state);
 }
 
 async function begin() {

@@ -19,6 +19,9 @@ import { kernelDetail } from './kernel.js';
 import { blockRows, memoryBlocks, shortage } from './memory_blocks.js';
 import { powerRows, powerView } from './power_view.js';
 
+/** Long keys of the answer, which a view that draws nothing of them does without. */
+const kLong = 'kernels,modules';
+
 const share = (rows, total) => [
   { title: 'what', text: true, value: (r) => words(r[0]) },
   { title: 'time', value: (r) => r[1], show: seconds },
@@ -138,17 +141,17 @@ function simulated(p) {
 /** id, title, and of a view of the answer: what to ask for (see /api/predict) and how to draw `p` with `lab`; whether it shows
  *  a chosen kernel, and which one where none is; what rows it can save. */
 export const kViews = [
-  { id: 'overview', title: 'Overview', ask: { show: 'groups' }, draw: (p, lab) => [summary(p), ...against(p.prediction, lab.pinned), ...breakdownWithNumbers(p), under(roofline(p), rooflineNumbers(p)), ...parallel(p)] },
-  { id: 'timeline', title: 'Timeline', ask: { show: 'groups,spans' }, draw: (p) => [under(timeline(p), timelineNumbers(p)), ...flame(p), host(p), ...parallel(p)] },
-  { id: 'memory', title: 'Memory', ask: { show: 'memory,blocks', memory_report: 1 }, rows: (p) => (p.blocks ? [['blocks', () => blockRows(p.blocks, p.categories)]] : []),
+  { id: 'overview', title: 'Overview', ask: { show: 'groups', leave_out: kLong }, draw: (p, lab) => [summary(p), ...against(p.prediction, lab.pinned), ...breakdownWithNumbers(p), under(roofline(p), rooflineNumbers(p)), ...parallel(p)] },
+  { id: 'timeline', title: 'Timeline', ask: { show: 'groups,spans', leave_out: 'kernels' }, draw: (p) => [under(timeline(p), timelineNumbers(p)), ...flame(p), host(p), ...parallel(p)] },
+  { id: 'memory', title: 'Memory', ask: { show: 'memory,blocks', memory_report: 1, leave_out: kLong }, rows: (p) => (p.blocks ? [['blocks', () => blockRows(p.blocks, p.categories)]] : []),
     draw: (p, lab) => [...shortage({ memory: p.prediction.memory, blocks: p.blocks }), under(memory(p), p.memory.at_us.length ? memoryNumbers(p) : null), ...memoryBlocks(p), largestBatch(lab), ...holders(p.prediction)] },
   {
-    id: 'kernels', title: 'Kernels', ask: { show: 'groups' }, kernel: 'chosen',
+    id: 'kernels', title: 'Kernels', ask: { show: 'groups', leave_out: 'modules' }, kernel: 'chosen',
     draw: (p, lab) => [kernels(p, lab.pick), ...simulated(p), ...(p.prediction.kernel ? kernelDetail(p.prediction.kernel) : [card('A kernel from the inside', 'Choose one above: its tiles, its blocks on the SMs, what an SM holds, its traffic and its equation.')])],
   },
-  { id: 'caches', title: 'Caches', ask: { show: 'groups,caches' }, kernel: 'longest', rows: (p) => [['caches', () => cacheRows(p)]], draw: cachesView },
-  { id: 'power', title: 'Power', ask: { show: 'groups,spans,power' }, rows: (p) => [['power', () => powerRows(p)]], draw: (p) => { const [curve, energy] = powerView(p); return [curve, timeline(p), energy].filter(Boolean); } },
-  { id: 'advice', title: 'Advice', ask: { show: 'groups', advice: 1, sensitivity: 1 }, draw: (p) => [...advice(p), ...sensitivity(p.prediction)] },
+  { id: 'caches', title: 'Caches', ask: { show: 'groups,caches', leave_out: kLong }, kernel: 'longest', rows: (p) => [['caches', () => cacheRows(p)]], draw: cachesView },
+  { id: 'power', title: 'Power', ask: { show: 'groups,spans,power', leave_out: kLong }, rows: (p) => [['power', () => powerRows(p)]], draw: (p) => { const [curve, energy] = powerView(p); return [curve, timeline(p), energy].filter(Boolean); } },
+  { id: 'advice', title: 'Advice', ask: { show: 'groups', advice: 1, sensitivity: 1, leave_out: kLong }, draw: (p) => [...advice(p), ...sensitivity(p.prediction)] },
   { id: 'compare', title: 'Compare', compare: true, draw: (data) => comparison(data) },
   { id: 'sweep', title: 'Sweep', own: true },
   { id: 'calibration', title: 'Calibration', own: true },
