@@ -28,6 +28,7 @@ namespace {
 using nlohmann::ordered_json;
 
 constexpr int kQuestionsADescription = 500;
+constexpr std::size_t kMemoryPoints = 600;  // as many as a picture has pixels for, about: they are drawn at every change
 constexpr SessionLimits kServedSession{.traces = 16, .trace_bytes = 256u << 20, .gpus = 24, .kernels_a_gpu = 1u << 14};
 
 const std::vector<std::string> kPaths{"predict", "compare",   "fit",      "sweep",       "plan",  "kernels",
@@ -87,7 +88,7 @@ std::vector<std::string> left_out_of(const std::string& names) {
 }
 
 ordered_json page_of(const StepRun& run, const StepDetail& detail, const PagePieces& pieces) {
-  ordered_json page = page_pieces(detail, run.scenario().gpu, pieces);
+  ordered_json page = page_pieces(detail, run.scenario().gpu, pieces, kMemoryPoints);
   if (pieces.blocks) page["blocks"] = blocks_json(run);
   if (pieces.power) page["power"] = power_json(run);
   if (pieces.caches) page["caches"] = caches_json(run, detail);

@@ -176,6 +176,12 @@ export function shortage({ memory, blocks }) {
   return [section];
 }
 
+function momentText(all, held, moment) {
+  const sum = totals(held);
+  const t = timeOf(all, moment);
+  return `${count(moment)} of ${count(all.moments.count - 1)}${t === null ? '' : `, ${seconds(t * 1e-6)}`}: ${bytes(sum.used)} in use of ${bytes(sum.reserved)} reserved in ${count(sum.segments)} segments; ${bytes(sum.free)} free in ${count(sum.freeBlocks)} gaps, the largest ${bytes(sum.largest)}`;
+}
+
 /** Blocks over time and the map of one moment. `p` is a page with its blocks. */
 export function memoryBlocks({ prediction, blocks: all, categories }) {
   if (!all) return [card('Blocks of the allocator', 'The recording does not know its allocations one by one.')];
@@ -197,11 +203,8 @@ export function memoryBlocks({ prediction, blocks: all, categories }) {
   const behindBlocks = () => behind('blocks-numbers', `The ${kMostRows} largest entries at this moment`, blockColumns(all, categories), () => held.flatMap((s) => s.blocks).sort((a, b) => all.blocks.bytes[b] - all.blocks.bytes[a]).slice(0, kMostRows));
   let tables = [behindBlocks(), behindMap()];
   function tellMoment() {
-    const sum = totals(held);
-    const t = timeOf(all, moment);
-    const text = `${count(moment)} of ${count(last)}${t === null ? '' : `, ${seconds(t * 1e-6)}`}: ${bytes(sum.used)} in use of ${bytes(sum.reserved)} reserved in ${count(sum.segments)} segments; ${bytes(sum.free)} free in ${count(sum.freeBlocks)} gaps, the largest ${bytes(sum.largest)}`;
-    output.textContent = text;
-    slider.setAttribute('aria-valuetext', text);
+    output.textContent = momentText(all, held, moment);
+    slider.setAttribute('aria-valuetext', output.textContent);
   }
   function renew() {
     held = segmentsAt(all, moment);
