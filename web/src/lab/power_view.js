@@ -8,7 +8,6 @@ import { behind } from './draw.js';
 const watts = (w) => `${digits(w)} W`;
 const joules = (j) => (j >= 1 || j === 0 ? `${digits(j)} J` : j >= 1e-3 ? `${digits(1e3 * j)} mJ` : `${digits(1e6 * j)} µJ`);
 const megahertz = (f) => `${count(Math.round(f))} MHz`;
-const kMostPoints = 6000; // beyond which the line is thinned as it is drawn
 
 /** [[µs, W]]: what the board draws, from each moment on; kernels side by side add up. */
 export function powerCurve(spans, power, end_us) {
@@ -55,12 +54,13 @@ function overTime({ groups, spans, power, prediction }) {
     xAxis: [x(0, { axisLabel: { show: false } }), x(1, { axisLabel: { formatter: (v) => seconds(v * 1e-6) } })],
     yAxis: [axis({ type: 'value', gridIndex: 0, min: 0, max: Math.ceil(most / 100) * 100, axisLabel: { formatter: watts } }), axis({ type: 'value', gridIndex: 1, scale: true, splitNumber: 2, axisLabel: { formatter: (v) => megahertz(v) } })],
     dataZoom: [{ type: 'inside', xAxisIndex: [0, 1], filterMode: 'none' }, { type: 'slider', xAxisIndex: [0, 1], height: 18, bottom: 4, filterMode: 'none', labelFormatter: (v) => seconds(v * 1e-6) }],
+    // As many points as there are pixels; all of them where a stretch is looked at closer.
     series: [
       {
-        type: 'line', name: 'power', step: 'end', symbol: 'none', data: curve, itemStyle: { color: hue('orange') }, lineStyle: { width: 1 }, areaStyle: { opacity: 0.18 }, ...(curve.length > kMostPoints && { sampling: 'lttb' }),
+        type: 'line', name: 'power', step: 'end', symbol: 'none', data: curve, itemStyle: { color: hue('orange') }, lineStyle: { width: 1 }, areaStyle: { opacity: 0.18 }, sampling: 'lttb',
         markLine: { symbol: 'none', silent: true, data: [...(power.limit_w > 0 ? [line('limit', power.limit_w, css('--bad'))] : []), line('mean', power.average_w, css('--ink'))] },
       },
-      { type: 'line', name: 'clock', xAxisIndex: 1, yAxisIndex: 1, step: 'end', symbol: 'none', data: clocks, itemStyle: { color: hue('blue') }, lineStyle: { width: 1.5 }, ...(clocks.length > kMostPoints && { sampling: 'lttb' }) },
+      { type: 'line', name: 'clock', xAxisIndex: 1, yAxisIndex: 1, step: 'end', symbol: 'none', data: clocks, itemStyle: { color: hue('blue') }, lineStyle: { width: 1.5 }, sampling: 'lttb' },
     ],
   }));
 }

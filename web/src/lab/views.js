@@ -150,7 +150,7 @@ export const kViews = [
     draw: (p, lab) => [kernels(p, lab.pick), ...simulated(p), ...(p.prediction.kernel ? kernelDetail(p.prediction.kernel) : [card('A kernel from the inside', 'Choose one above: its tiles, its blocks on the SMs, what an SM holds, its traffic and its equation.')])],
   },
   { id: 'caches', title: 'Caches', ask: { show: 'groups,caches', leave_out: kLong }, kernel: 'longest', rows: (p) => [['caches', () => cacheRows(p)]], draw: cachesView },
-  { id: 'power', title: 'Power', ask: { show: 'groups,spans,power', leave_out: kLong }, rows: (p) => [['power', () => powerRows(p)]], draw: (p) => { const [curve, energy] = powerView(p); return [curve, timeline(p), energy].filter(Boolean); } },
+  { id: 'power', title: 'Power', ask: { show: 'groups,spans,power', leave_out: kLong }, rows: (p) => [['power', () => powerRows(p)]], draw: (p) => { const [curve, energy] = powerView(p); return [curve, timeline(p, false), energy].filter(Boolean); } },
   { id: 'advice', title: 'Advice', ask: { show: 'groups', advice: 1, sensitivity: 1, leave_out: kLong }, draw: (p) => [...advice(p), ...sensitivity(p.prediction)] },
   { id: 'compare', title: 'Compare', compare: true, draw: (data) => comparison(data) },
   { id: 'sweep', title: 'Sweep', own: true },
