@@ -170,6 +170,7 @@ std::shared_ptr<const KernelProfile> profile_of(const KernelLaunch& launch, cons
   const TrafficStep total = traffic.total();
   const double seconds = std::max(time.time.value(), 1e-12);
   KernelProfile& out = *profile;
+  out.operand_hits = traffic.hit_shares;
   out.l2_read_bytes = total.l2_read;
   out.l2_write_bytes = total.l2_write;
   out.l2_hit_rate = total.lookups > 0.0 ? total.hits / total.lookups : 0.0;

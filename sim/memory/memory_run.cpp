@@ -113,6 +113,7 @@ class Runner {
   }
   void sample_one_more_step() {
     sampling_ = true;
+    result_.sampled_from = result_.history.size();
     if (program_.steps.size() > 1) repeat_last_step();
     sampling_ = false;
   }
@@ -203,7 +204,7 @@ class Runner {
   }
 
   void record(HistoryEvent::Action what, BlockId block, std::int64_t bytes, std::uint32_t action) {
-    result_.history.push_back({{what, allocator_.address_of(block), bytes, 0, 0}, action});
+    result_.history.push_back({{what, allocator_.address_of(block), bytes, 0, 0}, action, allocator_.bytes_of(block)});
   }
   void record_segments(std::uint32_t action) {
     using Kind = HistoryEvent::Action;
@@ -212,7 +213,7 @@ class Runner {
     for (; segments_seen_ < events.size(); ++segments_seen_) {
       const SegmentEvent& event = events[segments_seen_];
       const Kind kind = kNames[static_cast<std::size_t>(event.kind)];
-      result_.history.push_back({{kind, event.address, event.bytes, 0, 0}, action});
+      result_.history.push_back({{kind, event.address, event.bytes, 0, 0}, action, 0});
     }
   }
 

@@ -45,6 +45,7 @@ struct LiveStorage {
 struct MemoryEvent {
   HistoryEvent event;        ///< sizes of alloc and free are the requested bytes
   std::uint32_t action = 0;  ///< entry of StepProgram::actions
+  std::int64_t held = 0;     ///< of alloc and free: bytes of the block
 };
 
 /// Where in a run something happened.
@@ -79,6 +80,7 @@ struct MemoryResult {
   AllocatorStatistics statistics;             ///< at the end
   std::vector<SegmentView> segments;          ///< at the end, with record_samples or record_history
   std::vector<MemoryEvent> history;           ///< of all that was run, in order
+  std::size_t sampled_from = 0;               ///< entry of `history` where the step of `samples` begins
 };
 
 MemoryResult run_memory(const StepProgram& program, const MemoryOptions& options);

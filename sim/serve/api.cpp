@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <functional>
 #include <map>
 #include <utility>
@@ -13,6 +15,7 @@
 #include "sim/hardware/load_host.h"
 #include "sim/report/answer_report.h"
 #include "sim/report/json/launch_json.h"
+#include "sim/report/page/lab_pieces.h"
 #include "sim/report/page/page_data.h"
 #include "sim/report/text/kernel_lines.h"
 #include "sim/serve/asked.h"
@@ -25,6 +28,7 @@ namespace {
 using nlohmann::ordered_json;
 
 constexpr int kQuestionsADescription = 500;
+constexpr std::size_t kMemoryPoints = 600;  // as many as a picture has pixels for, about: they are drawn at every change
 constexpr SessionLimits kServedSession{.traces = 16, .trace_bytes = 256u << 20, .gpus = 24, .kernels_a_gpu = 1u << 14};
 
 const std::vector<std::string> kPaths{"predict", "compare",   "fit",      "sweep",       "plan",  "kernels",
@@ -43,25 +47,68 @@ Reply mistake_reply(const UserError& error) {
   return {.status = 400, .body = text_of({{"error", std::move(said)}})};
 }
 
+constexpr std::array<std::pair<std::string_view, bool PagePieces::*>, 6> kPieces{{{"groups", &PagePieces::groups},
+                                                                                  {"spans", &PagePieces::spans},
+                                                                                  {"memory", &PagePieces::memory},
+                                                                                  {"blocks", &PagePieces::blocks},
+                                                                                  {"power", &PagePieces::power},
+                                                                                  {"caches", &PagePieces::caches}}};
+
+/// "a,b" to its parts.
+std::vector<std::string> names_of(std::string_view names) {
+  std::vector<std::string> parts;
+  while (!names.empty()) {
+    const std::string_view one = names.substr(0, names.find(','));
+    names.remove_prefix(std::min(names.size(), one.size() + 1));
+    parts.emplace_back(one);
+  }
+  return parts;
+}
+
 /// "groups,spans" to pieces of a page.
 PagePieces pieces_of(const std::string& names) {
   PagePieces pieces{false, false, false};
-  std::string_view rest = names;
-  while (!rest.empty()) {
-    const std::string_view one = rest.substr(0, rest.find(','));
-    rest.remove_prefix(std::min(rest.size(), one.size() + 1));
-    if (one == "groups") pieces.groups = true;
-    else if (one == "spans") pieces.spans = true;
-    else if (one == "memory") pieces.memory = true;
-    else throw UserError(fmt::format("show: expected groups, spans or memory with commas between, got '{}'", one));
+  for (const std::string& one : names_of(names)) {
+    const auto wanted = std::find_if(kPieces.begin(), kPieces.end(), [&](const auto& p) { return p.first == one; });
+    if (wanted == kPieces.end())
+      throw UserError(fmt::format(
+          "show: expected groups, spans, memory, blocks, power or caches with commas between, got '{}'", one));
+    pieces.*(wanted->second) = true;
   }
   return pieces;
 }
 
-ordered_json kernel_of(const StepDetail& detail, std::uint64_t index, const Gpu& gpu) {
+/// Long keys of the answer that a view does not show.
+std::vector<std::string> left_out_of(const std::string& names) {
+  std::vector<std::string> keys = names_of(names);
+  for (const std::string& key : keys)
+    if (key != "kernels" && key != "modules")
+      throw UserError(fmt::format("leave_out: expected kernels or modules with a comma between, got '{}'", key));
+  return keys;
+}
+
+ordered_json page_of(const StepRun& run, const StepDetail& detail, const PagePieces& pieces) {
+  ordered_json page = page_pieces(detail, run.scenario().gpu, pieces, kMemoryPoints);
+  if (pieces.blocks) page["blocks"] = blocks_json(run);
+  if (pieces.power) page["power"] = power_json(run);
+  if (pieces.caches) page["caches"] = caches_json(run, detail);
+  return page;
+}
+
+/// The kernel and shape that takes most of the step.
+std::uint64_t longest_kind(const StepDetail& detail) {
+  std::vector<Seconds> of(detail.kinds.size());
+  for (const LaunchSpan& span : detail.spans) of[span.kind] += span.end - span.start;
+  return static_cast<std::uint64_t>(std::max_element(of.begin(), of.end()) - of.begin());
+}
+
+ordered_json kernel_of(const StepRun& run, const StepDetail& detail, std::uint64_t index, const PagePieces& pieces) {
   if (index >= detail.kinds.size())
     throw UserError(fmt::format("kernel: the step has kernels 0 to {}, got {}", detail.kinds.size() - 1, index));
-  return launch_json(detail.kinds[index], gpu);
+  ordered_json kernel{{"group", index}};
+  kernel.update(launch_json(detail.kinds[index], run.scenario().gpu));
+  if (pieces.caches) kernel["caches"] = kernel_caches_json(run, detail, static_cast<std::uint32_t>(index));
+  return kernel;
 }
 
 }  // namespace
@@ -160,21 +207,24 @@ Reply Api::route(const Asked& asked) {
 
 Reply Api::predict(const Asked& asked) {
   const Target& t = asked.target;
-  asked.takes({"set", "engine", "advice", "sensitivity", "memory_report", "datasheet", "show", "kernel"});
+  asked.takes({"set", "engine", "advice", "sensitivity", "memory_report", "datasheet", "show", "kernel", "leave_out"});
   const std::shared_ptr<Descriptions> known = descriptions();
   const StepRun run(session_, load_scenario(source_of(asked.request.body, t.all("set"), t.flag("datasheet")), *known),
                     asked.engine(), asked.stop);
-  const Prediction prediction =
-      full_prediction(run, {.advice = t.flag("advice"), .sensitivity = t.flag("sensitivity")});
+  const std::vector<std::string> left_out = left_out_of(t.get("leave_out"));
+  Prediction prediction = full_prediction(run, {.advice = t.flag("advice"), .sensitivity = t.flag("sensitivity")});
+  for (const std::string& key : left_out) key == "kernels" ? prediction.kernels.clear() : prediction.modules.clear();
   ordered_json out = answer_json(run, prediction, {.memory_report = t.flag("memory_report")}, options_.tool);
+  for (const std::string& key : left_out) out.erase(key);
   const std::string show = t.get("show");
-  const std::optional<std::uint64_t> kernel = t.number("kernel");
-  if (!show.empty() || kernel) {
+  const bool longest = t.get("kernel") == "longest";
+  const std::optional<std::uint64_t> kernel = longest ? std::nullopt : t.number("kernel");
+  if (!show.empty() || kernel || longest) {
     run.go_on();
     const PagePieces pieces = pieces_of(show);
     const StepDetail detail = step_detail(run, pieces.memory);
-    if (!show.empty()) out["page"] = page_pieces(detail, run.scenario().gpu, pieces);
-    if (kernel) out["kernel"] = kernel_of(detail, *kernel, run.scenario().gpu);
+    if (!show.empty()) out["page"] = page_of(run, detail, pieces);
+    if (kernel || longest) out["kernel"] = kernel_of(run, detail, kernel ? *kernel : longest_kind(detail), pieces);
   }
   run.go_on();
   return json_reply(out);

@@ -29,7 +29,8 @@ StepLoad::StepLoad(const StepProgram& program, std::span<const KernelTime> times
     const auto times_run = static_cast<double>(repeat.times_of(kernels_.size()));
     board_ += energy.board * times_run;
     kernels_.push_back({time.time, time.time - time.held, time.clocked, own_clock(gpu, launch.pipe),
-                        time.clock.value() > 0.0 ? std::min(time.clock, top) : top, energy.core * times_run});
+                        time.clock.value() > 0.0 ? std::min(time.clock, top) : top, energy.core * times_run,
+                        energy.board * times_run});
   }
 }
 
@@ -52,6 +53,12 @@ Joules StepLoad::energy(Hertz clock) const {
     sum += k.core * (v * v);
   }
   return sum;
+}
+
+Joules StepLoad::energy_of(std::size_t kernel, Hertz clock) const {
+  const Kernel& k = kernels_[kernel];
+  const double v = voltage(gpu_, std::min(clock, k.limit));
+  return k.core * (v * v) + k.board;
 }
 
 Watts StepLoad::power(Hertz clock, Seconds step) const {

@@ -30,6 +30,8 @@ class StepLoad {
   [[nodiscard]] Hertz clock_of(std::size_t kernel, Hertz clock) const;
   /// Beyond idling.
   [[nodiscard]] Joules energy(Hertz clock) const;
+  /// Of one kernel, all its runs.
+  [[nodiscard]] Joules energy_of(std::size_t kernel, Hertz clock) const;
   /// Average draw of a step that takes `step` at this clock.
   [[nodiscard]] Watts power(Hertz clock, Seconds step) const;
   /// The highest clock that keeps the step within the limit, to one in 100,000; the lowest where none does. `step_at`
@@ -40,7 +42,7 @@ class StepLoad {
   struct Kernel {
     Seconds time, alone, clocked;  ///< with the kernel's own limit; without; of which goes with the clock
     Hertz own, limit;
-    Joules core;  ///< of all its runs
+    Joules core, board;  ///< of all its runs
   };
   const Gpu& gpu_;
   std::vector<Kernel> kernels_;

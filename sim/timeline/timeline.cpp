@@ -184,6 +184,7 @@ Timeline run_timeline(const StepProgram& program, std::span<const KernelTime> ti
   timeline.starved = Seconds(starved);
   timeline.host_begin = Seconds(run.host_begin - run.begin);
   timeline.clock = busy > 0.0 ? Hertz(clocks / busy) : clock;
+  timeline.settled = clock;
   timeline.held = Seconds(held);
   timeline.contention = Seconds(contention);
   timeline.power = load.power(clock, timeline.step);

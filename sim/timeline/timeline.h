@@ -70,6 +70,7 @@ struct Timeline {
   std::vector<KernelSpan> kernels;  ///< one a launch of the steady step, in order
   RepeatedSpans repeat;             ///< which of them run more than once
   Hertz clock;                      ///< of the SMs: the highest the power limit leaves, averaged over the kernels
+  Hertz settled;                    ///< what it leaves to kernels that it does not hold back on their own
   Seconds held;                     ///< what the limit adds to the kernels
   Seconds contention;               ///< what collectives beside them add to the kernels of the default stream
   Watts power;                      ///< average draw of the step

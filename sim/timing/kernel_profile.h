@@ -45,6 +45,7 @@ struct KernelProfile {
   double pipe_active = 0;                            ///< sm__pipe_tensor_cycles_active, or of the arithmetic pipe
   std::array<double, kStalls> stalls{};              ///< shares (smsp__average_warps_issue_stalled_*)
   std::vector<ProfileSample> samples;                ///< in order of time
+  std::vector<double> operand_hits;  ///< of each access's distinct bytes, reads then writes: there when first touched
 };
 
 }  // namespace ridgeline

@@ -100,14 +100,28 @@ void L2Residency::move(std::int64_t then, double bytes) {
   add(launch_, bytes);
 }
 
+/// Bytes last touched by launches up to this one.
+double L2Residency::touched_up_to(std::int64_t launch) const {
+  double sum = 0.0;
+  for (auto at = static_cast<std::size_t>(launch) + 1; at > 0; at -= at & (~at + 1)) sum += latest_[at];
+  return sum;
+}
+
 /// Bytes last touched by launches after `then`, the one at hand aside.
 double L2Residency::touched_after(std::int64_t then) const {
-  const auto up_to = [&](std::int64_t launch) {
-    double sum = 0.0;
-    for (auto at = static_cast<std::size_t>(launch) + 1; at > 0; at -= at & (~at + 1)) sum += latest_[at];
-    return sum;
-  };
-  return std::max(0.0, up_to(launch_ - 1) - up_to(then));
+  return std::max(0.0, touched_up_to(launch_ - 1) - touched_up_to(then));
+}
+
+std::vector<L2Residency::Held> L2Residency::held() const {
+  std::vector<Held> result;
+  for (std::size_t slot = 1; slot < places_.size(); ++slot) {
+    const Place& place = places_[slot];
+    if (place.launch < 0) continue;
+    const double since = std::max(0.0, touched_up_to(launch_) - touched_up_to(place.launch));
+    const double share = mean_hit(l2_, place.after.begin + since, place.after.end + since);
+    if (share > 0.0) result.push_back({static_cast<StorageId>(slot - 1), share, place.bytes});
+  }
+  return result;
 }
 
 void L2Residency::visit(const KernelLaunch& launch, std::span<const Operand> operands, std::vector<double>& out) {
@@ -151,6 +165,7 @@ void L2Residency::visit(const KernelLaunch& launch, std::span<const Operand> ope
         if (part.end >= 1.0) {
           place.after = {place.begun, now.end - sweep.end};
           place.launch = launch_;
+          place.bytes = bytes;
         }
       });
 }

@@ -24,6 +24,13 @@ class L2Residency {
   /// `operands` are the storages the op runs on, inputs then outputs.
   void visit(const KernelLaunch& launch, std::span<const Operand> operands, std::vector<double>& out);
 
+  /// What would hit now were it read: by storage, all of those of which anything would.
+  struct Held {
+    StorageId storage = 0;
+    double share = 0.0, bytes = 0.0;  ///< of the bytes that were touched last
+  };
+  [[nodiscard]] std::vector<Held> held() const;
+
   /// Hit share at a reuse distance of `distance` bytes: the ramp itself.
   [[nodiscard]] double hit_share(double distance) const;
 
@@ -35,11 +42,12 @@ class L2Residency {
 
  private:
   /// The last launch that swept a storage to its end (negative: none), the bytes that this launch touched after the
-  /// storage's first and last byte, and the former of the sweep that has not got to the end.
+  /// storage's first and last byte, the former of the sweep that has not got to the end,
+  /// and the bytes that the last sweep touched.
   struct Place {
     std::int64_t launch = -1;
     Swept after;
-    double begun = 0.0;
+    double begun = 0.0, bytes = 0.0;
   };
   Place& place_of(std::size_t slot);
   template <typename Visit>
@@ -48,6 +56,7 @@ class L2Residency {
 
   L2Spec l2_;
   void move(std::int64_t then, double bytes);
+  [[nodiscard]] double touched_up_to(std::int64_t launch) const;
   [[nodiscard]] double touched_after(std::int64_t then) const;
   std::int64_t launch_ = -1;    ///< the launch at hand
   std::vector<double> latest_;  ///< binary indexed sums: bytes by the launch that touched them last

@@ -77,6 +77,13 @@ TEST_F(ServedApi, pieces_for_pictures_are_there_where_they_are_asked_for) {
   EXPECT_THAT(std::string(mistake("/api/predict?kernel=100000", kScenario).at("message")), HasSubstr("kernels 0 to"));
 }
 
+TEST_F(ServedApi, the_longest_kernel_is_the_one_with_most_time) {
+  const json shown = answer("/api/predict?show=groups&kernel=longest", kScenario);
+  double most = 0.0;
+  for (const json& group : shown.at("page").at("groups")) most = std::max(most, group.at("time_s").get<double>());
+  EXPECT_EQ(shown.at("page").at("groups")[shown.at("kernel").at("group").get<std::size_t>()].at("time_s"), most);
+}
+
 TEST_F(ServedApi, a_kernel_from_the_inside_adds_up) {
   const json page = answer("/api/predict?show=groups", kScenario).at("page");
   for (std::size_t i = 0; i < page.at("groups").size(); i += 7) {
@@ -88,6 +95,74 @@ TEST_F(ServedApi, a_kernel_from_the_inside_adds_up) {
     for (const json& term : kernel.at("terms"))
       EXPECT_DOUBLE_EQ(term.at("time_s").get<double>(),
                        term.at("amount").get<double>() / term.at("rate").get<double>());
+  }
+}
+
+TEST_F(ServedApi, keys_that_are_left_out_change_nothing_else) {
+  json whole = answer("/api/predict?show=groups", kScenario);
+  const json less = answer("/api/predict?show=groups&leave_out=kernels,modules", kScenario);
+  EXPECT_EQ(whole.erase("kernels") + whole.erase("modules"), 2u);
+  EXPECT_EQ(less, whole);
+  EXPECT_THAT(std::string(mistake("/api/predict?leave_out=step", kScenario).at("message")), HasSubstr("kernels or"));
+}
+
+TEST_F(ServedApi, blocks_are_those_of_the_prediction) {
+  const json said = answer("/api/predict?show=blocks", kScenario);
+  const json& page = said.at("page").at("blocks");
+  const auto alive = [&](const json& rows, std::int64_t moment) {
+    std::int64_t bytes = 0;
+    for (std::size_t i = 0; i < rows.at("bytes").size(); ++i)
+      if (rows.at("from")[i] <= moment && (rows.at("to")[i].is_null() || moment < rows.at("to")[i]))
+        bytes += rows.at("bytes")[i].get<std::int64_t>();
+    return bytes;
+  };
+  const std::int64_t peak = page.at("peak").at("moment");
+  EXPECT_EQ(alive(page.at("blocks"), peak), said.at("memory").at("peak_allocated_bytes"));
+  EXPECT_EQ(alive(page.at("segments"), peak), page.at("peak").at("reserved_bytes"));
+  EXPECT_FALSE(page.contains("failure"));
+  const json none = answer("/api/predict?show=blocks&set=training.micro_batch%3D4096", kScenario);
+  const json& failure = none.at("page").at("blocks").at("failure");
+  EXPECT_EQ(failure.at("missing_bytes"), none.at("memory").at("out_of_memory").at("missing_bytes"));
+  EXPECT_LE(failure.at("largest_free_bytes").get<double>(), failure.at("free_bytes").get<double>());
+  EXPECT_LT(failure.at("largest_free_bytes").get<double>(), failure.at("requested_bytes").get<double>());
+}
+
+TEST_F(ServedApi, the_power_of_the_kernels_adds_up_to_the_energy_of_the_step) {
+  const json said = answer("/api/predict?show=spans,power", kScenario);
+  const json &power = said.at("page").at("power"), &spans = said.at("page").at("spans");
+  double beyond = 0.0, classes = 0.0;
+  for (std::size_t i = 0; i < spans.at("duration_us").size(); ++i)
+    beyond += (power.at("power_w")[i].get<double>() - power.at("idle_w").get<double>()) * 1e-6 *
+              spans.at("duration_us")[i].get<double>();
+  for (const auto& [name, energy] : power.at("energy_by_class_j").items()) classes += energy.get<double>();
+  const double step = said.at("step").at("energy_j");
+  EXPECT_NEAR(classes, power.at("energy_j").get<double>(), 1e-9 * step);
+  EXPECT_NEAR(power.at("energy_j").get<double>(), step, 1e-4 * step);
+  EXPECT_NEAR(beyond, step - power.at("energy_by_class_j").at("idle").get<double>(), 2e-3 * step);
+}
+
+TEST_F(ServedApi, operands_add_up_to_the_traffic_of_their_kernel) {
+  const json page = answer("/api/predict?show=groups,caches", kScenario).at("page");
+  EXPECT_EQ(page.at("caches").at("l2_bytes").size(), page.at("groups").size());
+  for (std::size_t i = 0; i < page.at("groups").size(); i += 9) {
+    const json kernel = answer("/api/predict?show=caches&kernel=" + std::to_string(i), kScenario).at("kernel");
+    const json& caches = kernel.at("caches");
+    double read = 0.0, written = 0.0;
+    for (const json& operand : caches.at("operands")) {
+      (operand.at("written").get<bool>() ? written : read) += operand.at("dram_bytes").get<double>();
+      EXPECT_GE(operand.at("loaded_bytes").get<double>(), operand.at("l2_bytes").get<double>());
+      EXPECT_GE(operand.at("resident").get<double>(), 0.0);
+      EXPECT_LE(operand.at("resident").get<double>(), 1.0);
+    }
+    const auto near = [&](double sum, const char* key) {
+      const double said = kernel.at("traffic").at(key);
+      if (sum > 0.0) {
+        EXPECT_NEAR(sum, said, 1e-9 * said + 1.0) << kernel.at("name");
+      }
+    };
+    near(read, "dram_read_bytes");
+    near(written, "dram_write_bytes");
+    EXPECT_LE(caches.at("held_after_bytes").get<double>(), 1.01 * caches.at("l2_capacity_bytes").get<double>());
   }
 }
 

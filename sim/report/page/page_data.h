@@ -14,6 +14,7 @@ namespace ridgeline {
 /// Which of the larger keys are there.
 struct PagePieces {
   bool groups = true, spans = true, memory = true;
+  bool blocks = false, power = false, caches = false;  ///< of the lab alone (lab_pieces.h)
 };
 
 /// Memory over the step is thinned to at most `most_points` moments; the fullest one stays.

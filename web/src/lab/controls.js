@@ -67,14 +67,14 @@ export function parted(row) {
   return match && Number(match[1]) > 0 ? { number: Number(match[1]), unit: match[2] ?? '' } : null;
 }
 
-function slider(key, title, row) {
+function slider(key, title, row, mark = 'data-key') {
   const { number: base, unit } = parted(row);
   const isWhole = Number.isInteger(base) && unit === '';
   const valueAt = (octaves) => (isWhole ? Math.max(1, Math.round(base * 2 ** octaves)) : Number((base * 2 ** octaves).toPrecision(4)));
   const withUnit = (value) => `${value}${unit && ` ${unit}`}`;
   const id = fresh();
   const range = h('input', {
-    type: 'range', id, min: -kOctaves, max: kOctaves, step: 1 / kSteps, 'data-key': key, 'aria-describedby': `${id}-about`,
+    type: 'range', id, min: -kOctaves, max: kOctaves, step: 1 / kSteps, [mark]: key, 'aria-describedby': `${id}-about`,
     oninput: ({ target }) => {
       const at = Number(target.value);
       update((s) => { if (Math.abs(at) < 1e-9) delete s.set[key]; else s.set[key] = withUnit(valueAt(at)); }, `hardware.${key}`);
@@ -104,6 +104,30 @@ async function gpuOf({ cluster, hardware }) {
   if (typeof cluster === 'object') return cluster.gpu ?? null;
   return (await shipped(`hardware/${cluster}`)).values.gpu?.value ?? null;
 }
+
+const kept = new Map();
+
+/** Sliders of the chip's numbers at another place: [[key, title]]. An element that stays as it is when a view is drawn anew. */
+export function keptSliders(id, keys) {
+  const known = kept.get(id);
+  if (known?.place.isConnected) return h('div', { id, 'data-kept': '' });
+  const place = h('div', { id, 'data-kept': '' });
+  const one = { place, sliders: [], name: null };
+  kept.set(id, one);
+  one.show = async (s) => {
+    const name = await gpuOf(s.scenario).catch(() => null);
+    if (name !== one.name) {
+      one.name = name;
+      const sheet = name && (await shipped(`hardware/${name}`).catch(() => null));
+      one.sliders = sheet ? keys.filter(([key]) => sheet.values[key] && parted(sheet.values[key])).map(([key, title]) => slider(key, title, sheet.values[key], 'data-also')) : [];
+      place.replaceChildren(...(one.sliders.length ? one.sliders.map((each) => each.element) : [h('p', {}, 'Numbers of a GPU that is shipped stand here.')]));
+    }
+    one.sliders.forEach((each) => each.show(current()));
+  };
+  one.show(current());
+  return place;
+}
+const showKept = (s) => kept.forEach((one) => one.place.isConnected && one.show(s));
 
 function chipSliders() {
   const place = h('div', { id: 'chip' });
@@ -168,5 +192,5 @@ export async function controls(place) {
   const chip = chipSliders();
   place.replaceChildren(h('h2', {}, 'Question'), field('Scenario', 'A scenario that is shipped', ready), ...all.map((one) => one.element), h('h2', {}, 'Numbers of the chip'), chip.element);
   all.push(chip);
-  return (s) => all.forEach((one) => one.show(s));
+  return (s) => { all.forEach((one) => one.show(s)); showKept(s); };
 }

@@ -23,7 +23,7 @@ const content = document.getElementById('content');
 const trouble = document.getElementById('trouble');
 const verdict = document.getElementById('verdict');
 const own = { sweep: sweepView(draw), scenario: scenarioView(), exercises: exercisesView(), calibration: calibrationView(), teacher: teacherView() };
-const lab = { answer: null, pinned: null, kernel: null, drawnView: null, times: [], fitted: null, pick, fit: () => fit(asked.current()) };
+const lab = { answer: null, pinned: null, kernel: null, drawnView: null, times: [], fitted: null, pick, choose, whole, fit: () => fit(asked.current()) };
 let changedAt = performance.now();
 let pinnedFor = '';
 const picked = new WeakSet(); // charts whose kernels can be chosen
@@ -67,8 +67,27 @@ function drawAnswer(view) {
     picked.add(chart);
     chart.on('click', (event) => pick(groupOf(event)));
   }
+  zoomTogether('timeline', 'power');
   if (lab.scroll && prediction.kernel) document.getElementById('kernel').scrollIntoView();
   if (prediction.kernel) lab.scroll = false;
+}
+
+const linkedCharts = new WeakSet();
+/** Two charts over the same time show the same stretch of it. */
+function zoomTogether(...ids) {
+  const both = ids.map(chartAt);
+  if (!both.every(Boolean) || both.every((one) => linkedCharts.has(one))) return;
+  let following = false;
+  both.forEach((one, i) => {
+    linkedCharts.add(one);
+    one.on('datazoom', () => {
+      if (following || both[1 - i].isDisposed()) return;
+      const { startValue, endValue } = one.getOption().dataZoom[0];
+      following = true;
+      both[1 - i].dispatchAction({ type: 'dataZoom', startValue, endValue });
+      following = false;
+    });
+  });
 }
 
 /** Says that an answer takes its time. */
@@ -96,7 +115,8 @@ const answerTo = async (question, signal, who) => {
     return compare([{ label: 'A, pinned', ...question.pinned }, { label: 'B, now', ...question }], question.engine, signal);
   }
   const more = { ...view.ask, ...who };
-  if (view.id === 'kernels' && lab.kernel !== null) more.kernel = lab.kernel;
+  if (view.kernel && lab.kernel !== null) more.kernel = lab.kernel;
+  else if (view.kernel === 'longest') more.kernel = 'longest';
   return predict(question, more, signal);
 };
 
@@ -112,6 +132,7 @@ const ask = newestOnly(
       return;
     }
     lab.answer = answer;
+    lab.question = question;
     told(answer);
     if (view.own) painted();
     else drawAnswer(view);
@@ -123,14 +144,25 @@ const ask = newestOnly(
     trouble.dataset.key = key ?? '';
     trouble.title = file ? `${file}${line ? `:${line}:${column}` : ''}` : '';
     trouble.hidden = false;
-    if (lab.kernel !== null && viewOf(question).id === 'kernels' && key === undefined) lab.kernel = null;
+    if (lab.kernel !== null && viewOf(question).kernel && key === undefined) keepKernel(null);
     if (viewOf(question).own) document.getElementById('answer').classList.remove('waiting');
   },
 );
 
+function keepKernel(index) {
+  lab.kernel = index;
+  asked.look('kernel', index);
+}
+
+/** Another kernel in the same view. */
+function choose(index) {
+  keepKernel(index);
+  changed(asked.current());
+}
+
 function pick(index) {
   if (index < 0) return;
-  lab.kernel = index;
+  keepKernel(index);
   lab.scroll = true;
   if (viewOf(asked.current()).id === 'kernels') changed(asked.current());
   else asked.update((s) => { s.view = 'kernels'; }, 'view');
@@ -142,6 +174,23 @@ function keepLink() {
   linked = setTimeout(() => history.replaceState(null, '', asked.fragment(asked.current())), 400);
 }
 
+/** The answer at hand with what its view does without. */
+function whole() {
+  const { answer, question } = lab;
+  if (!answer || (answer.kernels && answer.modules)) return Promise.resolve(answer);
+  if (!completed.has(answer)) completed.set(answer, predict(question, {}).then((all) => ({ ...all, ...answer })));
+  return completed.get(answer);
+}
+const completed = new WeakMap();
+
+/** What the view at hand can save as rows. */
+function rowsOf() {
+  const view = viewOf(asked.current());
+  if (!view.rows || !lab.answer || lab.drawnView !== view.id) return [];
+  const { page, ...prediction } = lab.answer;
+  return view.rows({ prediction, ...page });
+}
+
 const toolbar = {};
 function toolbarShows(state) {
   toolbar.undo.disabled = !asked.canUndo();
@@ -151,7 +200,7 @@ function toolbarShows(state) {
 
 function makeToolbar() {
   const button = (name, title, run, about) => (toolbar[name] = h('button', { type: 'button', id: `do-${name}`, title: about, onclick: run }, title));
-  const saving = exportMenu(() => lab.answer);
+  const saving = exportMenu(() => lab.answer && whole, rowsOf);
   document.getElementById('actions').append(
     button('undo', 'Undo', asked.undo, 'Ctrl+Z'), button('redo', 'Redo', asked.redo, 'Ctrl+Shift+Z'),
     button('pin', 'Pin as A', () => asked.update((s) => { s.pinned = s.pinned ? null : structuredClone({ scenario: s.scenario, set: s.set, engine: s.engine }); }), 'Compare what follows with this answer'),
@@ -178,19 +227,19 @@ function viewsShow(state) {
 
 let showControls = () => {};
 function changed(state, reason) {
+  if (reason === 'look') return keepLink();
+  if (reason === 'link') lab.kernel = Number.isSafeInteger(state.look?.kernel) ? state.look.kernel : null;
   changedAt = performance.now();
   if (reason !== 'view') lab.fitted = null;
+  const view = viewOf(state);
+  if (!view.own || reason !== 'view') ask(state); // first: what follows is done while the server works
   showControls(state);
   toolbarShows(state);
   viewsShow(state);
   keepLink();
-  const view = viewOf(state);
-  if (view.own) {
-    if (lab.drawnView !== view.id) show(view, own[view.id].elements);
-    own[view.id].show(state);
-    if (reason === 'view') return;
-  }
-  ask(state);
+  if (!view.own) return;
+  if (lab.drawnView !== view.id) show(view, own[view.id].elements);
+  own[view.id].show(state);
 }
 
 async function begin() {
@@ -198,6 +247,7 @@ async function begin() {
   theme(matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light');
   document.getElementById('views').append(...kViews.map((view) => h('button', { type: 'button', 'data-view': view.id, onclick: () => asked.update((s) => { s.view = view.id; }, 'view') }, view.title)));
   asked.restore(asked.fromFragment(location.hash));
+  lab.kernel = asked.current().look?.kernel ?? null;
   asked.listen(changed);
   changed(asked.current());
   showControls = await controls(document.getElementById('controls'));

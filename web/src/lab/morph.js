@@ -2,7 +2,7 @@
 import { settle } from '../chart.js';
 
 /** What listens to a person is always put in anew: it knows the answer that it was made of. */
-const kListens = 'button, input, select, textarea, form, details, dialog, .scroll, .exercises, .flame';
+const kListens = 'button, input, select, textarea, form, details, dialog, .scroll, .exercises, .flame, .picture';
 
 function same(old, fresh) {
   return old.nodeType === fresh.nodeType && old.nodeName === fresh.nodeName && !(fresh.nodeType === 1 && fresh.matches(kListens));
@@ -16,6 +16,8 @@ function into(old, fresh) {
     old.replaceWith(settle(holder).firstChild);
     return;
   }
+  // What is kept listens on as it stands.
+  if (fresh.nodeType === 1 && fresh.hasAttribute('data-kept') && old.id === fresh.id) return;
   if (!same(old, fresh) || (old.nodeType === 1 && old.classList.contains('chart'))) {
     old.replaceWith(settle(fresh));
     return;

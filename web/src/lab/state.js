@@ -25,6 +25,15 @@ function tell(reason) {
   for (const listener of listeners) listener(state, reason);
 }
 
+/** How the answer is looked at (a moment, a kernel): the link holds it, nothing is asked anew, nothing is undone. */
+export function look(key, value) {
+  const { look: before = {}, ...rest } = state;
+  const { [key]: _, ...others } = before;
+  const now = value === undefined || value === null ? others : { ...others, [key]: value };
+  state = Object.keys(now).length ? { ...rest, look: now } : rest;
+  tell('look');
+}
+
 /** `change` edits a copy. Changes of one key in a row are undone together; a view is changed without an undo. */
 export function update(change, key = '') {
   const next = structuredClone(state);
@@ -45,7 +54,8 @@ export function update(change, key = '') {
 function move(from, to) {
   if (!from.length) return;
   to.push(state);
-  state = { ...from.pop(), view: state.view };
+  const { look: _, ...restored } = from.pop();
+  state = { ...restored, view: state.view, ...(state.look && { look: state.look }) };
   last = { key: '', at: 0 };
   tell('undo');
 }
@@ -74,10 +84,15 @@ export function fromFragment(text) {
     const read = JSON.parse(new URLSearchParams(text.replace(/^#/, '')).get('state'));
     if (!isObject(read) || !isObject(read.scenario)) return null;
     const pinned = isObject(read.pinned) && isObject(read.pinned.scenario) ? { scenario: read.pinned.scenario, set: texts(read.pinned.set), engine: String(read.pinned.engine ?? 'analytic') } : null;
-    return { scenario: read.scenario, set: texts(read.set), engine: String(read.engine ?? 'analytic'), view: String(read.view ?? 'overview'), pinned };
+    return { scenario: read.scenario, set: texts(read.set), engine: String(read.engine ?? 'analytic'), view: String(read.view ?? 'overview'), pinned, ...looks(read.look) };
   } catch {
     return null;
   }
+}
+/** Numbers and short texts alone. */
+function looks(read) {
+  const kept = Object.entries(isObject(read) ? read : {}).filter(([, v]) => Number.isSafeInteger(v) || (typeof v === 'string' && v.length < 100));
+  return kept.length ? { look: Object.fromEntries(kept) } : {};
 }
 const texts = (set) => Object.fromEntries(Object.entries(isObject(set) ? set : {}).map(([key, value]) => [key, String(value)]));
 

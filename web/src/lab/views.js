@@ -13,8 +13,14 @@ import { roofline } from '../sections/roofline.js';
 import { summary } from '../sections/summary.js';
 import { timeline } from '../sections/timeline.js';
 import { table } from '../table.js';
+import { cacheRows, cachesView } from './caches_view.js';
 import { behind } from './draw.js';
 import { kernelDetail } from './kernel.js';
+import { blockRows, memoryBlocks, shortage } from './memory_blocks.js';
+import { powerRows, powerView } from './power_view.js';
+
+/** Long keys of the answer, which a view that draws nothing of them does without. */
+const kLong = 'kernels,modules';
 
 const share = (rows, total) => [
   { title: 'what', text: true, value: (r) => words(r[0]) },
@@ -132,16 +138,20 @@ function simulated(p) {
   return [card('Simulated', 'What the simulated thread blocks saw.', table(columns, seen, { id: 'simulated' }))];
 }
 
-/** id, title, and of a view of the answer: what to ask for (see /api/predict) and how to draw `p` with `lab`. */
+/** id, title, and of a view of the answer: what to ask for (see /api/predict) and how to draw `p` with `lab`; whether it shows
+ *  a chosen kernel, and which one where none is; what rows it can save. */
 export const kViews = [
-  { id: 'overview', title: 'Overview', ask: { show: 'groups' }, draw: (p, lab) => [summary(p), ...against(p.prediction, lab.pinned), ...breakdownWithNumbers(p), under(roofline(p), rooflineNumbers(p)), ...parallel(p)] },
-  { id: 'timeline', title: 'Timeline', ask: { show: 'groups,spans' }, draw: (p) => [under(timeline(p), timelineNumbers(p)), ...flame(p), host(p), ...parallel(p)] },
-  { id: 'memory', title: 'Memory', ask: { show: 'memory', memory_report: 1 }, draw: (p, lab) => [under(memory(p), p.memory.at_us.length ? memoryNumbers(p) : null), largestBatch(lab), ...holders(p.prediction)] },
+  { id: 'overview', title: 'Overview', ask: { show: 'groups', leave_out: kLong }, draw: (p, lab) => [summary(p), ...against(p.prediction, lab.pinned), ...breakdownWithNumbers(p), under(roofline(p), rooflineNumbers(p)), ...parallel(p)] },
+  { id: 'timeline', title: 'Timeline', ask: { show: 'groups,spans', leave_out: 'kernels' }, draw: (p) => [under(timeline(p), timelineNumbers(p)), ...flame(p), host(p), ...parallel(p)] },
+  { id: 'memory', title: 'Memory', ask: { show: 'memory,blocks', memory_report: 1, leave_out: kLong }, rows: (p) => (p.blocks ? [['blocks', () => blockRows(p.blocks, p.categories)]] : []),
+    draw: (p, lab) => [...shortage({ memory: p.prediction.memory, blocks: p.blocks }), under(memory(p), p.memory.at_us.length ? memoryNumbers(p) : null), ...memoryBlocks(p), largestBatch(lab), ...holders(p.prediction)] },
   {
-    id: 'kernels', title: 'Kernels', ask: { show: 'groups' },
+    id: 'kernels', title: 'Kernels', ask: { show: 'groups', leave_out: 'modules' }, kernel: 'chosen',
     draw: (p, lab) => [kernels(p, lab.pick), ...simulated(p), ...(p.prediction.kernel ? kernelDetail(p.prediction.kernel) : [card('A kernel from the inside', 'Choose one above: its tiles, its blocks on the SMs, what an SM holds, its traffic and its equation.')])],
   },
-  { id: 'advice', title: 'Advice', ask: { show: 'groups', advice: 1, sensitivity: 1 }, draw: (p) => [...advice(p), ...sensitivity(p.prediction)] },
+  { id: 'caches', title: 'Caches', ask: { show: 'groups,caches', leave_out: kLong }, kernel: 'longest', rows: (p) => [['caches', () => cacheRows(p)]], draw: cachesView },
+  { id: 'power', title: 'Power', ask: { show: 'groups,spans,power', leave_out: kLong }, rows: (p) => [['power', () => powerRows(p)]], draw: (p) => { const [curve, energy] = powerView(p); return [curve, timeline(p, false), energy].filter(Boolean); } },
+  { id: 'advice', title: 'Advice', ask: { show: 'groups', advice: 1, sensitivity: 1, leave_out: kLong }, draw: (p) => [...advice(p), ...sensitivity(p.prediction)] },
   { id: 'compare', title: 'Compare', compare: true, draw: (data) => comparison(data) },
   { id: 'sweep', title: 'Sweep', own: true },
   { id: 'calibration', title: 'Calibration', own: true },
