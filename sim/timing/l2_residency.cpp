@@ -49,7 +49,10 @@ double touched(const KernelLaunch& launch) {
 
 }  // namespace
 
-L2Residency::L2Residency(const L2Spec& l2) : l2_(l2), latest_(1025, 0.0) {}
+L2Residency::L2Residency(const L2Spec& l2)
+    : l2_(l2),
+      // A little farther than the end of the ramp, so that rounding decides nothing.
+      all_gone_(1.001 * kDirtyOutlives * std::max(l2.resident_full, l2.resident_none) * l2.capacity.value() + 8.0) {}
 
 double L2Residency::hit_share(double distance) const { return mean_hit(l2_, distance, distance); }
 
@@ -92,33 +95,38 @@ void L2Residency::for_each_part(const Access& access, std::span<const Operand> o
 
 /// Moves `bytes` of what was last touched by launch `then` (negative: by none) to the launch at hand.
 void L2Residency::move(std::int64_t then, double bytes) {
-  const auto add = [&](std::int64_t launch, double change) {
-    for (auto at = static_cast<std::size_t>(launch) + 1; at < latest_.size(); at += at & (~at + 1))
-      latest_[at] += change;
-  };
-  if (then >= 0) add(then, -bytes);
-  add(launch_, bytes);
+  for (int level = 0; level < kLevels; ++level) {
+    std::vector<double>& sums = latest_[static_cast<std::size_t>(level)];
+    if (then >= 0) sums[static_cast<std::size_t>(then >> kShift * level)] -= bytes;
+    sums[static_cast<std::size_t>(launch_ >> kShift * level)] += bytes;
+  }
 }
 
 /// Bytes last touched by launches after `then`, the one at hand aside.
 double L2Residency::touched_after(std::int64_t then) const {
-  const auto up_to = [&](std::int64_t launch) {
-    double sum = 0.0;
-    for (auto at = static_cast<std::size_t>(launch) + 1; at > 0; at -= at & (~at + 1)) sum += latest_[at];
-    return sum;
-  };
-  return std::max(0.0, up_to(launch_ - 1) - up_to(then));
+  auto begin = static_cast<std::size_t>(then + 1), end = static_cast<std::size_t>(launch_);
+  constexpr std::size_t kRow = std::size_t{1} << kShift;
+  double sum = 0.0;
+  for (int level = 0;; ++level) {
+    const double* sums = latest_[static_cast<std::size_t>(level)].data();
+    if (level + 1 == kLevels || end - begin < 2 * kRow) {
+      for (; begin < end; ++begin) sum += sums[begin];
+      return std::max(0.0, sum);
+    }
+    // Up to whole rows, which the next level has the sums of.
+    for (; begin % kRow != 0; ++begin) sum += sums[begin];
+    for (; end % kRow != 0; --end) sum += sums[end - 1];
+    begin >>= kShift;
+    end >>= kShift;
+  }
 }
 
 void L2Residency::visit(const KernelLaunch& launch, std::span<const Operand> operands, std::vector<double>& out) {
   out.clear();
   ++launch_;
-  // The sums grow by doubling; those of the new half are what the old half holds.
-  if (static_cast<std::size_t>(launch_) + 1 >= latest_.size()) {
-    const double all = latest_.back();
-    latest_.resize(2 * latest_.size() - 1, 0.0);
-    latest_.back() = all;
-  }
+  for (int level = 0; level < kLevels; ++level)
+    latest_[static_cast<std::size_t>(level)].resize(static_cast<std::size_t>(launch_ >> kShift * level) + 1, 0.0);
+  gone_.push_back(false);
   const Swept now{0.0, touched(launch)};
   std::size_t lists = 0;
   for (const auto* accesses : {&launch.reads, &launch.writes})
@@ -130,9 +138,13 @@ void L2Residency::visit(const KernelLaunch& launch, std::span<const Operand> ope
       for_each_part(access, operands, lists, now, [&](std::size_t slot, Swept part, Swept sweep, double bytes) {
         all += bytes;
         const Place& place = place_of(slot);
-        if (place.launch < 0) return;
+        if (place.launch < 0 || gone_[static_cast<std::size_t>(place.launch)]) return;
         // What came after it in its own launch, in those between, and before it in this one.
         const double between = touched_after(place.launch);
+        if (between >= all_gone_) {  // what was touched since a launch only grows
+          gone_[static_cast<std::size_t>(place.launch)] = true;
+          return;
+        }
         const auto distance = [&](double share, double before) {
           return (place.after.begin + share * (place.after.end - place.after.begin) + between + before) / factor;
         };
