@@ -1,4 +1,5 @@
-// Points of a sweep a second, on one and on two threads: a thousand of BERT-Large and GPT-2 on six GPUs.
+// Points of a sweep a second, on one and on two threads: a thousand of BERT-Large and GPT-2 on six GPUs, and variants
+// of one GPU. Bar: 1,000 points a second and core.
 #include <benchmark/benchmark.h>
 
 #include "sim/study/sweep/run_sweep.h"
@@ -17,6 +18,16 @@ void BM_SweepOfAThousandPoints(benchmark::State& state) {
   state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(some.size()));
 }
 BENCHMARK(BM_SweepOfAThousandPoints)->Arg(1)->Arg(2)->Unit(benchmark::kMillisecond)->UseRealTime();
+
+/// Variants of one chip: every point has the same op trace.
+void BM_SweepOfChips(benchmark::State& state) {
+  const Sweep sweep = load_sweep(RIDGELINE_SOURCE_DIR "/scenarios/sweeps/sampled-chips.yaml");
+  const std::vector<std::uint64_t> points = sweep.points();
+  const SweepRunOptions options{static_cast<int>(state.range(0)), nullptr, {}};
+  for (auto _ : state) benchmark::DoNotOptimize(run_sweep(sweep, points, options).size());
+  state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(points.size()));
+}
+BENCHMARK(BM_SweepOfChips)->Arg(1)->Arg(2)->Unit(benchmark::kMillisecond)->UseRealTime();
 
 }  // namespace
 }  // namespace ridgeline

@@ -1,13 +1,21 @@
 #include "sim/answer/launched_kernels.h"
 
+#include <algorithm>
+
 namespace ridgeline {
 
 std::vector<LaunchedKernel> launched_kernels(const StepProgram& program) {
   static const Op kNone = UnknownOp{};
+  const std::span<const Action> step = program.steady_step();
+  const RepeatedActions repeat = program.repeat_of_steady_step();
   std::vector<LaunchedKernel> out;
-  for (const Action& action : program.steady_step()) {
+  out.reserve(static_cast<std::size_t>(std::count_if(
+      step.begin(), step.end(), [](const Action& action) { return action.kind == Action::Kind::launch; })));
+  for (const Action& action : step) {
     if (action.kind != Action::Kind::launch) continue;
-    const auto times = static_cast<double>(program.times_of(action));
+    const auto index = static_cast<std::uint32_t>(&action - program.actions.data());
+    const bool repeats = index >= repeat.actions.begin && index < repeat.actions.end;
+    const double times = repeats ? static_cast<double>(repeat.times) : 1.0;
     const KernelLaunch* launch = &program.launches[action.index];
     if (action.call == Action::kNoCall) {
       out.push_back({launch, &kNone, Action::kNoCall, Phase::other, times, 0});

@@ -10,7 +10,9 @@
 #include <string_view>
 
 #include "sim/allocator/settings.h"
+#include "sim/answer/lazy.h"
 #include "sim/answer/memory_prediction.h"
+#include "sim/answer/ranges/busy_range.h"
 #include "sim/answer/recent.h"
 #include "sim/program/lowered_ops.h"
 #include "sim/scenario/descriptions.h"
@@ -48,6 +50,13 @@ struct SharedKernels {
   KernelTimes analytic, roofline;
   /// Null for an engine whose times depend on what ran before.
   KernelTimes* times_of(std::string_view engine);
+  /// How far predictions of kernels of this GPU may be off.
+  [[nodiscard]] const ChipRanges& ranges() const {
+    return ranges_.get([&] { return ChipRanges(residual_ranges(), ops.gpu()); });
+  }
+
+ private:
+  Lazy<ChipRanges> ranges_;
 };
 
 class Session {

@@ -59,14 +59,16 @@ CollectiveTimer timer_of_collectives(const Scenario& scenario) {
   return [&](const Collective& collective) { return kernel_time_of_collective(scenario, collective); };
 }
 
-/// The timeline of kernels that take `each`; `times` are those predicted, by which they slow each other.
-Timeline timeline_of(const StepProgram& program, std::span<const KernelTime> each, std::span<const KernelTime> times,
-                     const Scenario& scenario, const Host& host) {
+/// What `time` answers (run_timeline or time_of_step) of kernels of this load; `times` are those predicted, by which
+/// they slow each other.
+template <typename Time>
+auto as_timed(const Time& time, const StepProgram& program, const StepLoad& load, std::span<const KernelTime> times,
+              const Scenario& scenario, const Host& host) {
   TimelineOptions options{.cuda_graphs = scenario.cuda_graphs};
-  if (!scenario.cluster || !program.has_streams()) return run_timeline(program, each, scenario.gpu, host, options);
+  if (!scenario.cluster || !program.has_streams()) return time(program, load, scenario.gpu, host, options);
   const StepContention contention(program, times, scenario);
   options.contention = &contention;
-  return run_timeline(program, each, scenario.gpu, host, options);
+  return time(program, load, scenario.gpu, host, options);
 }
 
 }  // namespace
@@ -141,28 +143,35 @@ const std::vector<KernelTime>& StepRun::times() const {
 const Timeline& StepRun::timeline() const {
   if (const PipelineRun* stages = pipeline()) return stages->timeline().shown;
   return timeline_.get([&] {
-    const std::vector<KernelTime>& each = times();
+    const StepLoad& kernels = load();
     go_on();
-    return line_of(each, scenario_.host);
+    constexpr Timeline (*kTimeline)(const StepProgram&, const StepLoad&, const Gpu&, const Host&,
+                                    const TimelineOptions&) = run_timeline;
+    return as_timed(kTimeline, program(), kernels, times(), scenario_, scenario_.host);
   });
+}
+
+const StepLoad& StepRun::load() const {
+  return load_.get([&] { return StepLoad(program(), times(), scenario_.gpu); });
+}
+
+std::vector<double> StepRun::factors(double kernel_factor) const {
+  std::vector<double> factors(times().size(), kernel_factor);
+  if (!scenario_.cluster) return factors;
+  const std::vector<LaunchedKernel> kernels = launched_kernels(program());
+  for (std::size_t i = 0; i < factors.size(); ++i) {
+    const auto* collective = std::get_if<Collective>(kernels[i].op);
+    if (collective == nullptr) continue;
+    const CollectiveTime alone = time_of_collective(scenario_, *collective);
+    factors[i] = alone.time.value() > 0.0 ? ratio(kernel_factor < 1.0 ? alone.low : alone.high, alone.time) : 1.0;
+  }
+  return factors;
 }
 
 std::vector<KernelTime> StepRun::scaled_times(double kernel_factor) const {
   std::vector<KernelTime> scaled = times();
-  if (!scenario_.cluster) {
-    for (KernelTime& time : scaled) time.stretch(kernel_factor);
-    return scaled;
-  }
-  const std::vector<LaunchedKernel> kernels = launched_kernels(program());
-  for (std::size_t i = 0; i < scaled.size(); ++i) {
-    const auto* collective = std::get_if<Collective>(kernels[i].op);
-    if (collective == nullptr) {
-      scaled[i].stretch(kernel_factor);
-      continue;
-    }
-    const CollectiveTime alone = time_of_collective(scenario_, *collective);
-    if (alone.time.value() > 0.0) scaled[i].stretch(ratio(kernel_factor < 1.0 ? alone.low : alone.high, alone.time));
-  }
+  const std::vector<double> by = factors(kernel_factor);
+  for (std::size_t i = 0; i < scaled.size(); ++i) scaled[i].stretch(by[i]);
   return scaled;
 }
 
@@ -171,11 +180,7 @@ Seconds StepRun::step_with(const Host& host, double kernel_factor, double host_f
   Host other = host;
   other.scale *= host_factor;
   if (const PipelineRun* stages = pipeline()) return stages->step_with(other, kernel_factor);
-  return line_of(scaled_times(kernel_factor), other).step;
-}
-
-Timeline StepRun::line_of(std::span<const KernelTime> each, const Host& host) const {
-  return timeline_of(program(), each, times(), scenario_, host);
+  return as_timed(time_of_step, program(), load().stretched(factors(kernel_factor)), times(), scenario_, other);
 }
 
 const StepRun::Step& StepRun::described_step() const {
@@ -183,7 +188,7 @@ const StepRun::Step& StepRun::described_step() const {
     const Scenario& s = scenario_;
     const Timeline& line = timeline();
     const Host& host = s.host;
-    const BusyRange range = busy_range(launched_kernels(program()), times(), s.gpu, engine_);
+    const BusyRange range = busy_range(launched_kernels(program()), times(), shared_kernels()->ranges(), engine_);
     Step result;
     StepPrediction& step = result.step;
     step.time = line.step;
@@ -284,7 +289,7 @@ Seconds step_time(const OpTrace& trace, const Scenario& s, std::string_view engi
   const auto engine = make_engine(engine_name, s.gpu);
   const StepProgram program = make_program(trace, s.gpu, s.software);
   const std::vector<KernelTime> times = time_kernels(program, *engine, s.gpu, nullptr, timer_of_collectives(s));
-  return timeline_of(program, times, times, s, s.host).step;
+  return as_timed(time_of_step, program, StepLoad(program, times, s.gpu), times, s, s.host);
 }
 
 }  // namespace ridgeline

@@ -71,7 +71,9 @@ class StepRun {
   [[nodiscard]] const Step& described_step() const;
   [[nodiscard]] std::shared_ptr<SharedTrace> shared_trace() const;
   [[nodiscard]] std::shared_ptr<SharedKernels> shared_kernels() const;
-  [[nodiscard]] Timeline line_of(std::span<const KernelTime> each, const Host& host) const;
+  [[nodiscard]] const StepLoad& load() const;
+  /// Of each kernel's time, where kernels take so many times as long: collectives as scaled_times() says.
+  [[nodiscard]] std::vector<double> factors(double kernel_factor) const;
   [[nodiscard]] Seconds step_with(const Host& host, double kernel_factor, double host_factor) const;
 
   Session& session_;
@@ -85,6 +87,7 @@ class StepRun {
   Lazy<std::shared_ptr<SharedKernels>> kernels_;
   Lazy<StepProgram> program_;
   Lazy<std::vector<KernelTime>> times_;
+  Lazy<StepLoad> load_;
   Lazy<Timeline> timeline_;
   Lazy<Step> step_;
   Lazy<MemoryPrediction> memory_;

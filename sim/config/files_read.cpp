@@ -12,6 +12,8 @@ thread_local FilesRead* noting = nullptr;
 FilesRead::FilesRead() : outer_(noting) { noting = this; }
 FilesRead::~FilesRead() { noting = outer_; }
 
+bool FilesRead::wanted() { return noting != nullptr; }
+
 void FilesRead::note(const std::filesystem::path& file) {
   if (noting == nullptr) return;
   std::error_code error;

@@ -18,6 +18,8 @@ class FilesRead {
 
   /// Absolute, in ascending order, each once.
   [[nodiscard]] std::vector<std::string> paths() const { return {paths_.begin(), paths_.end()}; }
+  /// Whether one lives on this thread.
+  static bool wanted();
   /// For who reads a file, or knows what it holds from an earlier time. Files that are not there count for none.
   static void note(const std::filesystem::path& file);
 

@@ -27,6 +27,7 @@ const std::array<Software, kNames.size()>& known() {
     for (std::size_t i = 0; i < read.size(); ++i) read[i] = load_software(kNames[i]);
     return read;
   }();
+  if (!config::FilesRead::wanted()) return all;
   for (const Software& software : all)
     config::FilesRead::note(config::data_folder("hw") / "software" / (software.name + ".yaml"));
   return all;

@@ -23,6 +23,7 @@ namespace {
 
 namespace mpi = boost::mpi;
 
+/// kWork: how many points, then their indices. Never an empty vector, which Boost.MPI would take the first entry of.
 enum Tag : int { kWork = 1, kResult = 2, kMistake = 3 };
 constexpr std::size_t kStretch = 96;  // points handed out at once, at most: each rank gets some
 
@@ -91,13 +92,11 @@ class Coordinator {
   }
   /// The next stretch, or none: then the rank is done.
   void hand_out(int rank) {
-    std::vector<std::uint64_t> work;
-    if (!stopped()) {
-      const auto stretch = next_stretch();
-      work.assign(stretch.begin(), stretch.end());
-    }
+    const std::span<const std::uint64_t> stretch = stopped() ? std::span<const std::uint64_t>{} : next_stretch();
+    std::vector<std::uint64_t> work{stretch.size()};
+    work.insert(work.end(), stretch.begin(), stretch.end());
     world_.send(rank, kWork, work);
-    if (!work.empty()) ++working_;
+    if (!stretch.empty()) ++working_;
   }
   /// What has arrived whole; false where there is nothing. Never waits: a rank can die in the middle of what it says.
   bool receive() {
@@ -149,9 +148,10 @@ void work_for_rank_0(mpi::communicator& world, const Sweep& sweep, const SweepRu
   while (true) {
     std::vector<std::uint64_t> work;
     world.recv(0, kWork, work);
-    if (work.empty()) return;
+    const std::span<const std::uint64_t> stretch = std::span(work).subspan(1);
+    if (stretch.empty()) return;
     try {
-      tell_rank_0(world, kResult, as_lines(run_sweep(sweep, work, own)));
+      tell_rank_0(world, kResult, as_lines(run_sweep(sweep, stretch, own)));
     } catch (const std::exception& error) {
       tell_rank_0(world, kMistake, error.what());
       return;

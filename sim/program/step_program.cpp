@@ -137,22 +137,23 @@ class Assembler {
     Lowered& entry = lowered_[op];
     if (entry.done) return entry;
     if (known_ == nullptr) {
-      take(kernels_of(trace_.ops[op], *lowering_, gpu_), op);
+      const auto made = std::make_shared<const LoweredOp>(kernels_of(trace_.ops[op], *lowering_, gpu_));
+      take(*made, made, op);
     } else {
       const std::shared_ptr<const LoweredOps::Known> known = known_->of(trace_.ops[op]);
       for (std::size_t i = 0; i < known->lowered.launches.size(); ++i)
         program_.launch_numbers.push_back(known->first_launch + i);
-      take(known->lowered, op);
+      take(known->lowered, known, op);
     }
     return entry;
   }
 
-  void take(const LoweredOp& result, std::uint32_t op) {
+  void take(const LoweredOp& result, std::shared_ptr<const void> owner, std::uint32_t op) {
     Lowered& entry = lowered_[op];
     entry.done = true;
     entry.first_launch = static_cast<std::uint32_t>(program_.launches.size());
     entry.launches = static_cast<std::uint32_t>(result.launches.size());
-    program_.launches.insert(program_.launches.end(), result.launches.begin(), result.launches.end());
+    program_.launches.share(std::move(owner), result.launches);
     for (const std::int64_t bytes : result.temporaries) {
       if (bytes > 0) entry.temporaries.push_back(bytes);
     }

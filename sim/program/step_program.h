@@ -14,7 +14,7 @@
 
 #include "sim/hardware/gpu.h"
 #include "sim/hardware/software.h"
-#include "sim/launch/kernel_launch.h"
+#include "sim/program/launch_list.h"
 #include "sim/workload/op_trace.h"
 
 namespace ridgeline {
@@ -47,8 +47,8 @@ struct RepeatedActions {
 };
 
 struct StepProgram {
-  const OpTrace* trace = nullptr;      ///< what it was made from; must outlive the program
-  std::vector<KernelLaunch> launches;  ///< each different one once
+  const OpTrace* trace = nullptr;  ///< what it was made from; must outlive the program
+  LaunchList launches;             ///< each different one once
   /// Beside `launches`: what the LoweredOps that the program was made with call them; empty where it was made alone.
   std::vector<std::uint64_t> launch_numbers;
   std::vector<Storage> storages;  ///< those of the trace, then temporaries and workspaces

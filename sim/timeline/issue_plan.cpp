@@ -1,6 +1,7 @@
 #include "sim/timeline/issue_plan.h"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <utility>
 
@@ -17,16 +18,21 @@ namespace {
 
 class Planner {
  public:
-  Planner(const StepProgram& program, const Gpu& gpu, const Host& host)
+  Planner(const StepProgram& program, const Gpu& gpu, const Host& host, Groups groups)
       : program_(program),
         gpu_(gpu),
         host_(host),
+        lists_groups_(groups == Groups::listed),
         makes_nodes_(program.trace == nullptr || !program.trace->without_gradients) {
     const auto step = program.steady_step();
     const auto launches = static_cast<std::size_t>(std::count_if(
         step.begin(), step.end(), [](const Action& action) { return action.kind == Action::Kind::launch; }));
     plan_.launches.reserve(launches);
-    plan_.groups.reserve(launches);  // seldom more
+    if (lists_groups_) plan_.groups.reserve(launches);  // seldom more
+    for (std::size_t i = 0; i < classes_.size(); ++i) {
+      const auto host_class = static_cast<HostClass>(i);
+      classes_[i] = {cost_of(host_class), slowness_of(host_class)};
+    }
   }
 
   IssuePlan eager() {
@@ -83,13 +89,14 @@ class Planner {
   }
 
  private:
-  [[nodiscard]] double cost_of(const Action& action) const {
-    const auto index = static_cast<std::size_t>(action.host_class);
+  /// Of one record.
+  [[nodiscard]] double cost_of(HostClass host_class) const {
+    const auto index = static_cast<std::size_t>(host_class);
     const double cost = index < host_.class_costs.size() ? host_.class_costs[index].value() : 0.0;
-    if (!moves_with_the_host(action.host_class)) return cost * static_cast<double>(action.index);
-    const double thread = in_backward_thread(action.host_class) ? host_.parts.backward : 1.0;
-    const double node = makes_nodes_ ? 1.0 : 1.0 - mix_of(action.host_class).autograd;
-    return cost * host_.scale * thread * node * static_cast<double>(action.index);
+    if (!moves_with_the_host(host_class)) return cost;
+    const double thread = in_backward_thread(host_class) ? host_.parts.backward : 1.0;
+    const double node = makes_nodes_ ? 1.0 : 1.0 - mix_of(host_class).autograd;
+    return cost * host_.scale * thread * node;
   }
   [[nodiscard]] double launch_call() const { return host_.launch_call.value() * host_.scale * host_.parts.launch; }
   /// How much slower than the scale says this host does what a class is made of, launch calls aside.
@@ -103,7 +110,8 @@ class Planner {
   /// The cost of a record whose classes' costs hold `launches` launch calls.
   [[nodiscard]] double cost_on_this_host(double cost, std::size_t launches, HostClass host_class) const {
     const double calls = std::min(cost, static_cast<double>(launches) * host_.launch_call.value() * host_.scale);
-    return cost + (cost - calls) * (slowness_of(host_class) - 1.0) + calls * (host_.parts.launch - 1.0);
+    return cost + (cost - calls) * (classes_[static_cast<std::size_t>(host_class)].slowness - 1.0) +
+           calls * (host_.parts.launch - 1.0);
   }
 
   Issue issue(const Action& action, double gap) {
@@ -119,16 +127,18 @@ class Planner {
   [[nodiscard]] std::uint32_t index_of(const Action& action) const {
     return static_cast<std::uint32_t>(&action - program_.actions.data());
   }
-  void note(HostGroup group) {
+  /// The group as it is listed, where groups are.
+  HostGroup* note(HostGroup group) {
+    if (!lists_groups_) return nullptr;
     group.first_launch = static_cast<std::uint32_t>(first_in_group_);
-    plan_.groups.push_back(group);
+    return &plan_.groups.emplace_back(group);
   }
   // A graph is launched even where nothing is left in it.
   void note_graph() {
-    note({HostGroup::Kind::graph, HostClass::other, group_.action});
-    HostGroup& group = plan_.groups.back();
-    group.launches = static_cast<std::uint32_t>(plan_.launches.size() - first_in_group_);
-    group.rest = host_.graph_launch.value();
+    if (HostGroup* group = note({HostGroup::Kind::graph, HostClass::other, group_.action})) {
+      group->launches = static_cast<std::uint32_t>(plan_.launches.size() - first_in_group_);
+      group->rest = host_.graph_launch.value();
+    }
     first_in_group_ = plan_.launches.size();
   }
 
@@ -136,7 +146,7 @@ class Planner {
   void start_group(const Action& action) {
     end_group();
     group_ = {HostGroup::Kind::work, action.host_class, index_of(action)};
-    group_cost_ = cost_of(action);
+    group_cost_ = classes_[static_cast<std::size_t>(action.host_class)].cost * static_cast<double>(action.index);
   }
   void add_launch(const Action& action, double gap) {
     if (first_in_group_ == plan_.launches.size() && group_cost_ == 0.0) group_.action = index_of(action);
@@ -151,8 +161,7 @@ class Planner {
     group_cost_ = cost_on_this_host(group_cost_, launches, group_.host_class);
     if (launches == 0) {  // its work lies before the next launch
       if (group_cost_ == 0.0) return;
-      note(group_);
-      plan_.groups.back().rest = group_cost_;
+      if (HostGroup* group = note(group_)) group->rest = group_cost_;
       carry_ += std::exchange(group_cost_, 0.0);
       return;
     }
@@ -160,10 +169,11 @@ class Planner {
     const double share = std::max(group_cost_ / (n + 1.0), launch_call());
     const double rest = std::max(0.0, group_cost_ - share * n);
     for (std::size_t i = first_in_group_; i < plan_.launches.size(); ++i) plan_.launches[i].host += share;
-    note(group_);
-    plan_.groups.back().launches = static_cast<std::uint32_t>(launches);
-    plan_.groups.back().share = share;
-    plan_.groups.back().rest = rest;
+    if (HostGroup* group = note(group_)) {
+      group->launches = static_cast<std::uint32_t>(launches);
+      group->share = share;
+      group->rest = rest;
+    }
     carry_ += rest;
     group_cost_ = 0.0;
     group_ = HostGroup{};
@@ -184,7 +194,12 @@ class Planner {
   const StepProgram& program_;
   const Gpu& gpu_;
   const Host& host_;
+  bool lists_groups_;
   bool makes_nodes_;  ///< of an autograd graph
+  struct ClassOfWork {
+    double cost = 0.0, slowness = 1.0;
+  };
+  std::array<ClassOfWork, static_cast<std::size_t>(HostClass::other) + 1> classes_{};  ///< by HostClass
   IssuePlan plan_;
   HostGroup group_;
   double group_cost_ = 0.0, carry_ = 0.0, before_wait_ = 0.0;
@@ -207,11 +222,11 @@ RepeatedLaunches repeated_launches(const StepProgram& program) {
   return launches;
 }
 
-IssuePlan plan_issues(const StepProgram& program, const Gpu& gpu, const Host& host) {
-  return Planner(program, gpu, host).eager();
+IssuePlan plan_issues(const StepProgram& program, const Gpu& gpu, const Host& host, Groups groups) {
+  return Planner(program, gpu, host, groups).eager();
 }
-IssuePlan plan_graph(const StepProgram& program, const Gpu& gpu, const Host& host) {
-  return Planner(program, gpu, host).graph();
+IssuePlan plan_graph(const StepProgram& program, const Gpu& gpu, const Host& host, Groups groups) {
+  return Planner(program, gpu, host, groups).graph();
 }
 
 }  // namespace ridgeline

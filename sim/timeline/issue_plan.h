@@ -63,7 +63,7 @@ struct IssuePlan {
   std::size_t streams = 1, events = 0;
   RepeatedLaunches repeat;
   Issue tail;                     ///< after the last launch; launches nothing
-  std::vector<HostGroup> groups;  ///< the same work, as the host does it in order
+  std::vector<HostGroup> groups;  ///< the same work, as the host does it in order, where it was asked for
   /// Host work of the whole step, without waiting.
   [[nodiscard]] double host_total() const;
 };
@@ -71,11 +71,13 @@ struct IssuePlan {
 /// Of the steady step; of one run where nothing repeats.
 RepeatedLaunches repeated_launches(const StepProgram& program);
 
+enum class Groups : bool { none, listed };  ///< IssuePlan::groups
+
 /// The cost of an operation's class is spread over its launches, part of it after the last; a launch costs at least the
 /// launch call.
-IssuePlan plan_issues(const StepProgram& program, const Gpu& gpu, const Host& host);
+IssuePlan plan_issues(const StepProgram& program, const Gpu& gpu, const Host& host, Groups groups = Groups::listed);
 /// The same step as one CUDA graph (one more for every wait in it). A kernel starts `launch.graph_gap` after the end of
 /// its predecessor, and no sooner than `launch.graph_period` after its start.
-IssuePlan plan_graph(const StepProgram& program, const Gpu& gpu, const Host& host);
+IssuePlan plan_graph(const StepProgram& program, const Gpu& gpu, const Host& host, Groups groups = Groups::listed);
 
 }  // namespace ridgeline

@@ -21,7 +21,7 @@ struct Played {
       : program(*one.program),
         rank(one.rank),
         contention(one.contention),
-        plan(plan_issues(*one.program, gpu, host)),
+        plan(plan_issues(*one.program, gpu, host, Groups::none)),
         load(*one.program, one.times, gpu),
         clock(top_clock(gpu)),
         durations(one.times.size()) {}

@@ -28,10 +28,20 @@ StepLoad::StepLoad(const StepProgram& program, std::span<const KernelTime> times
     const WorkEnergy energy = kernel_energy(launch, time, gpu);
     const auto times_run = static_cast<double>(repeat.times_of(kernels_.size()));
     board_ += energy.board * times_run;
-    kernels_.push_back({time.time, time.time - time.held, time.clocked, own_clock(gpu, launch.pipe),
+    kernels_.push_back({time.time, time.held, time.time - time.held, time.clocked, own_clock(gpu, launch.pipe),
                         time.clock.value() > 0.0 ? std::min(time.clock, top) : top, energy.core * times_run,
                         energy.board * times_run});
   }
+}
+
+StepLoad StepLoad::stretched(std::span<const double> factors) const {
+  StepLoad other = *this;
+  for (std::size_t i = 0; i < other.kernels_.size(); ++i) {
+    Kernel& k = other.kernels_[i];
+    for (Seconds* part : {&k.time, &k.held, &k.clocked}) *part = *part * factors[i];
+    k.alone = k.time - k.held;
+  }
+  return other;
 }
 
 Seconds StepLoad::duration(std::size_t kernel, Hertz clock) const {

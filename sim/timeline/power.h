@@ -22,6 +22,10 @@ class StepLoad {
   /// `times` has one entry a launch of the steady step.
   StepLoad(const StepProgram& program, std::span<const KernelTime> times, const Gpu& gpu);
 
+  [[nodiscard]] std::size_t size() const { return kernels_.size(); }
+  /// The same work, each kernel taking so many times as long throughout.
+  [[nodiscard]] StepLoad stretched(std::span<const double> factors) const;
+
   /// Kernels that the limit holds back on their own do not take longer again.
   [[nodiscard]] Seconds duration(std::size_t kernel, Hertz clock) const;
   /// Of which the limit's part, on its own and over the step.
@@ -40,7 +44,8 @@ class StepLoad {
 
  private:
   struct Kernel {
-    Seconds time, alone, clocked;  ///< with the kernel's own limit; without; of which goes with the clock
+    Seconds time, held, alone,
+        clocked;  ///< with the kernel's own limit; its part; without; of which goes with the clock
     Hertz own, limit;
     Joules core, board;  ///< of all its runs
   };

@@ -2,20 +2,35 @@
 
 #include <mutex>
 #include <span>
-#include <unordered_map>
 
 #include "sim/timeline/step_launches.h"
 
 namespace ridgeline {
 namespace {
 
-struct Key {
-  std::uint32_t launch = 0;
-  std::uint64_t residency = 0;  ///< of the quantised hit shares
-  bool operator==(const Key&) const = default;
-};
-struct HashKey {
-  std::size_t operator()(const Key& key) const { return (key.residency ^ key.launch) * 0x9e3779b97f4a7c15u >> 7; }
+/// The launches of a step that were timed: of each kind of launch those that found different shares in the L2, few
+/// each.
+class TimedLaunches {
+ public:
+  TimedLaunches(std::size_t kinds, std::size_t launches) : last_(kinds, kNone) { timed_.reserve(launches); }
+  static constexpr std::uint32_t kNone = UINT32_MAX;
+
+  /// One of the same kind that found the same; kNone where `launch` is the first, which is kept.
+  std::uint32_t same_as(std::uint32_t kind, std::uint64_t residency, std::uint32_t launch) {
+    for (std::uint32_t at = last_[kind]; at != kNone; at = timed_[at].before)
+      if (timed_[at].residency == residency) return timed_[at].launch;
+    timed_.push_back({residency, launch, last_[kind]});
+    last_[kind] = static_cast<std::uint32_t>(timed_.size() - 1);
+    return kNone;
+  }
+
+ private:
+  struct Timed {
+    std::uint64_t residency;  ///< of the quantised hit shares
+    std::uint32_t launch, before;
+  };
+  std::vector<std::uint32_t> last_;  ///< entry of `timed_` by kind
+  std::vector<Timed> timed_;
 };
 
 }  // namespace
@@ -58,7 +73,7 @@ std::vector<KernelTime> time_kernels(const StepProgram& program, const TimingEng
   }
   StepResidency own;
   if (residency == nullptr) residency = &(own = residency_of_step(program, gpu.l2));
-  std::unordered_map<Key, KernelTime, HashKey> known;
+  TimedLaunches timed(program.launches.size(), residency->packed.size());
   const auto time_of = [&](std::uint32_t index, std::size_t launch) {
     const std::uint64_t packed = residency->packed[launch];
     if (shared == nullptr || program.launch_numbers.empty())
@@ -77,9 +92,9 @@ std::vector<KernelTime> time_kernels(const StepProgram& program, const TimingEng
       times.push_back(collectives(*collective));
       continue;
     }
-    const auto [it, is_new] = known.try_emplace({action.index, residency->packed[launch]});
-    if (is_new) it->second = time_of(action.index, launch);
-    times.push_back(it->second);
+    const std::uint32_t same =
+        timed.same_as(action.index, residency->packed[launch], static_cast<std::uint32_t>(launch));
+    times.push_back(same == TimedLaunches::kNone ? time_of(action.index, launch) : times[same]);
   }
   return times;
 }

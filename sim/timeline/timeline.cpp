@@ -119,48 +119,83 @@ std::vector<double> contended_durations(const IssuePlan& plan, std::span<const d
   return durations;
 }
 
+namespace {
+
+/// The step at the clock that the power limit leaves it.
+struct Settlement {
+  IssuePlan plan;
+  std::vector<double> durations;
+  Run run;
+  Hertz clock;
+  double contention = 0.0;
+};
+
+Settlement settle_step(const StepProgram& program, const StepLoad& load, const Gpu& gpu, const Host& host,
+                       const TimelineOptions& options) {
+  Settlement step;
+  step.plan = options.cuda_graphs ? plan_graph(program, gpu, host, Groups::none)
+                                  : plan_issues(program, gpu, host, Groups::none);
+  const IssuePlan& plan = step.plan;
+  if (plan.launches.size() != load.size()) throw std::invalid_argument("a timeline needs one kernel time a launch");
+  std::vector<double>& durations = step.durations;
+  durations.resize(load.size());
+  Hertz ran_at{-1.0};
+  const auto run_at = [&](Hertz clock) {
+    if (clock != ran_at) {
+      for (std::size_t i = 0; i < durations.size(); ++i)
+        durations[i] = plan.launches[i].busy_of(load.duration(i, clock).value());
+      step.run = settle(plan, durations, gpu, options.most_steps);
+      if (options.contention != nullptr && !plan.order.empty()) {
+        const std::vector<double> alone = durations;
+        for (int pass = 0; pass < kContentionPasses; ++pass) {
+          durations = contended(plan, alone, step.run.spans, *options.contention);
+          step.run = settle(plan, durations, gpu, options.most_steps);
+        }
+        step.contention = 0.0;
+        for (std::size_t i = 0; i < durations.size(); ++i)
+          if (plan.launches[i].stream == 0) step.contention += durations[i] - alone[i];
+      }
+      ran_at = clock;
+    }
+    return Seconds{step.run.step};
+  };
+  step.clock = options.throttle ? load.settle(run_at) : top_clock(gpu);
+  run_at(step.clock);
+  return step;
+}
+
+}  // namespace
+
+Seconds time_of_step(const StepProgram& program, const StepLoad& load, const Gpu& gpu, const Host& host,
+                     const TimelineOptions& options) {
+  return Seconds{settle_step(program, load, gpu, host, options).run.step};
+}
+
 Timeline run_timeline(const StepProgram& program, std::span<const KernelTime> times, const Gpu& gpu, const Host& host,
                       const TimelineOptions& options) {
-  const IssuePlan plan = options.cuda_graphs ? plan_graph(program, gpu, host) : plan_issues(program, gpu, host);
-  if (plan.launches.size() != times.size()) throw std::invalid_argument("a timeline needs one kernel time a launch");
+  const StepLoad load(program, times, gpu);
+  if (load.size() != times.size()) throw std::invalid_argument("a timeline needs one kernel time a launch");
+  return run_timeline(program, load, gpu, host, options);
+}
+
+Timeline run_timeline(const StepProgram& program, const StepLoad& load, const Gpu& gpu, const Host& host,
+                      const TimelineOptions& options) {
+  const Settlement settled = settle_step(program, load, gpu, host, options);
+  const IssuePlan& plan = settled.plan;
+  const std::vector<double>& durations = settled.durations;
+  const Run& run = settled.run;
+  const Hertz clock = settled.clock;
   std::vector<const KernelLaunch*> launches;
-  launches.reserve(times.size());
+  launches.reserve(load.size());
   for (const Action& action : program.steady_step()) {
     if (action.kind == Action::Kind::launch) launches.push_back(&program.launches[action.index]);
   }
 
   Timeline timeline;
-  const StepLoad load(program, times, gpu);
-  std::vector<double> durations(times.size());
-  Run run;
-  Hertz ran_at{-1.0};
-  double contention = 0.0;
-  const auto run_at = [&](Hertz clock) {
-    if (clock != ran_at) {
-      for (std::size_t i = 0; i < times.size(); ++i)
-        durations[i] = plan.launches[i].busy_of(load.duration(i, clock).value());
-      run = settle(plan, durations, gpu, options.most_steps);
-      if (options.contention != nullptr && !plan.order.empty()) {
-        const std::vector<double> alone = durations;
-        for (int pass = 0; pass < kContentionPasses; ++pass) {
-          durations = contended(plan, alone, run.spans, *options.contention);
-          run = settle(plan, durations, gpu, options.most_steps);
-        }
-        contention = 0.0;
-        for (std::size_t i = 0; i < durations.size(); ++i)
-          if (plan.launches[i].stream == 0) contention += durations[i] - alone[i];
-      }
-      ran_at = clock;
-    }
-    return Seconds{run.step};
-  };
-  const Hertz clock = options.throttle ? load.settle(run_at) : top_clock(gpu);
-  run_at(clock);
-
   double busy = 0.0, occupied = 0.0, clocks = 0.0, held = 0.0;
-  timeline.kernels.reserve(times.size());
+  timeline.kernels.reserve(load.size());
   const std::vector<double> alone = exposed_spans(plan, run.spans);
-  for (std::size_t i = 0; i < times.size(); ++i) {
+  for (std::size_t i = 0; i < load.size(); ++i) {
     const Recurrence::Span& span = run.spans[i];
     const double duration =
         (plan.order.empty() ? durations[i] : alone[i]) * static_cast<double>(plan.repeat.times_of(i));
@@ -186,7 +221,7 @@ Timeline run_timeline(const StepProgram& program, std::span<const KernelTime> ti
   timeline.clock = busy > 0.0 ? Hertz(clocks / busy) : clock;
   timeline.settled = clock;
   timeline.held = Seconds(held);
-  timeline.contention = Seconds(contention);
+  timeline.contention = Seconds(settled.contention);
   timeline.power = load.power(clock, timeline.step);
   timeline.sm_utilization = run.step > 0 ? occupied / run.step : 0.0;
   timeline.host_bound = starved > 0.1 * run.step;

@@ -20,6 +20,7 @@
 #include "sim/hardware/host.h"
 #include "sim/program/step_program.h"
 #include "sim/timeline/issue_plan.h"
+#include "sim/timeline/power.h"
 #include "sim/timeline/recurrence.h"
 #include "sim/timing/kernel_time.h"
 
@@ -95,5 +96,11 @@ std::vector<double> contended_durations(const IssuePlan& plan, std::span<const d
 /// `times` has one entry a launch of the steady step (time_kernels).
 Timeline run_timeline(const StepProgram& program, std::span<const KernelTime> times, const Gpu& gpu, const Host& host,
                       const TimelineOptions& options);
+/// The same of kernels whose load is known already.
+Timeline run_timeline(const StepProgram& program, const StepLoad& load, const Gpu& gpu, const Host& host,
+                      const TimelineOptions& options);
+/// Its `step` alone.
+Seconds time_of_step(const StepProgram& program, const StepLoad& load, const Gpu& gpu, const Host& host,
+                     const TimelineOptions& options);
 
 }  // namespace ridgeline

@@ -49,7 +49,10 @@ double touched(const KernelLaunch& launch) {
 
 }  // namespace
 
-L2Residency::L2Residency(const L2Spec& l2) : l2_(l2), latest_(1025, 0.0) {}
+L2Residency::L2Residency(const L2Spec& l2)
+    : l2_(l2),
+      // A little farther than the end of the ramp, so that rounding decides nothing.
+      all_gone_(1.001 * kDirtyOutlives * std::max(l2.resident_full, l2.resident_none) * l2.capacity.value() + 8.0) {}
 
 double L2Residency::hit_share(double distance) const { return mean_hit(l2_, distance, distance); }
 
@@ -92,47 +95,54 @@ void L2Residency::for_each_part(const Access& access, std::span<const Operand> o
 
 /// Moves `bytes` of what was last touched by launch `then` (negative: by none) to the launch at hand.
 void L2Residency::move(std::int64_t then, double bytes) {
-  const auto add = [&](std::int64_t launch, double change) {
-    for (auto at = static_cast<std::size_t>(launch) + 1; at < latest_.size(); at += at & (~at + 1))
-      latest_[at] += change;
-  };
-  if (then >= 0) add(then, -bytes);
-  add(launch_, bytes);
-}
-
-/// Bytes last touched by launches up to this one.
-double L2Residency::touched_up_to(std::int64_t launch) const {
-  double sum = 0.0;
-  for (auto at = static_cast<std::size_t>(launch) + 1; at > 0; at -= at & (~at + 1)) sum += latest_[at];
-  return sum;
+  for (int level = 0; level < kLevels; ++level) {
+    std::vector<double>& sums = latest_[static_cast<std::size_t>(level)];
+    if (then >= 0) sums[static_cast<std::size_t>(then >> kShift * level)] -= bytes;
+    sums[static_cast<std::size_t>(launch_ >> kShift * level)] += bytes;
+  }
 }
 
 /// Bytes last touched by launches after `then`, the one at hand aside.
-double L2Residency::touched_after(std::int64_t then) const {
-  return std::max(0.0, touched_up_to(launch_ - 1) - touched_up_to(then));
-}
+double L2Residency::touched_after(std::int64_t then) const { return touched_between(then + 1, launch_); }
 
 std::vector<L2Residency::Held> L2Residency::held() const {
   std::vector<Held> result;
   for (std::size_t slot = 1; slot < places_.size(); ++slot) {
     const Place& place = places_[slot];
     if (place.launch < 0) continue;
-    const double since = std::max(0.0, touched_up_to(launch_) - touched_up_to(place.launch));
+    const double since = touched_between(place.launch + 1, launch_ + 1);
     const double share = mean_hit(l2_, place.after.begin + since, place.after.end + since);
     if (share > 0.0) result.push_back({static_cast<StorageId>(slot - 1), share, place.bytes});
   }
   return result;
 }
 
+/// Bytes last touched by launches from `first` to before `last`.
+double L2Residency::touched_between(std::int64_t first, std::int64_t last) const {
+  if (first >= last) return 0.0;
+  auto begin = static_cast<std::size_t>(first), end = static_cast<std::size_t>(last);
+  constexpr std::size_t kRow = std::size_t{1} << kShift;
+  double sum = 0.0;
+  for (int level = 0;; ++level) {
+    const double* sums = latest_[static_cast<std::size_t>(level)].data();
+    if (level + 1 == kLevels || end - begin < 2 * kRow) {
+      for (; begin < end; ++begin) sum += sums[begin];
+      return std::max(0.0, sum);
+    }
+    // Up to whole rows, which the next level has the sums of.
+    for (; begin % kRow != 0; ++begin) sum += sums[begin];
+    for (; end % kRow != 0; --end) sum += sums[end - 1];
+    begin >>= kShift;
+    end >>= kShift;
+  }
+}
+
 void L2Residency::visit(const KernelLaunch& launch, std::span<const Operand> operands, std::vector<double>& out) {
   out.clear();
   ++launch_;
-  // The sums grow by doubling; those of the new half are what the old half holds.
-  if (static_cast<std::size_t>(launch_) + 1 >= latest_.size()) {
-    const double all = latest_.back();
-    latest_.resize(2 * latest_.size() - 1, 0.0);
-    latest_.back() = all;
-  }
+  for (int level = 0; level < kLevels; ++level)
+    latest_[static_cast<std::size_t>(level)].resize(static_cast<std::size_t>(launch_ >> kShift * level) + 1, 0.0);
+  gone_.push_back(false);
   const Swept now{0.0, touched(launch)};
   std::size_t lists = 0;
   for (const auto* accesses : {&launch.reads, &launch.writes})
@@ -144,9 +154,13 @@ void L2Residency::visit(const KernelLaunch& launch, std::span<const Operand> ope
       for_each_part(access, operands, lists, now, [&](std::size_t slot, Swept part, Swept sweep, double bytes) {
         all += bytes;
         const Place& place = place_of(slot);
-        if (place.launch < 0) return;
+        if (place.launch < 0 || gone_[static_cast<std::size_t>(place.launch)]) return;
         // What came after it in its own launch, in those between, and before it in this one.
         const double between = touched_after(place.launch);
+        if (between >= all_gone_) {  // what was touched since a launch only grows
+          gone_[static_cast<std::size_t>(place.launch)] = true;
+          return;
+        }
         const auto distance = [&](double share, double before) {
           return (place.after.begin + share * (place.after.end - place.after.begin) + between + before) / factor;
         };

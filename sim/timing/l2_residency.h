@@ -6,6 +6,7 @@
 // from 1 at D = resident_full·C to 0 at D = resident_none·C. Source: rotating-buffer timings and counters on an H200.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -54,13 +55,19 @@ class L2Residency {
   void for_each_part(const Access& access, std::span<const Operand> operands, std::size_t lists, Swept now,
                      Visit visit);
 
-  L2Spec l2_;
   void move(std::int64_t then, double bytes);
-  [[nodiscard]] double touched_up_to(std::int64_t launch) const;
+  [[nodiscard]] double touched_between(std::int64_t first, std::int64_t last) const;
   [[nodiscard]] double touched_after(std::int64_t then) const;
-  std::int64_t launch_ = -1;    ///< the launch at hand
-  std::vector<double> latest_;  ///< binary indexed sums: bytes by the launch that touched them last
-  std::vector<Place> places_;   ///< by storage; the first is memory internal to ops
+
+  static constexpr int kLevels = 3, kShift = 4;
+  L2Spec l2_;
+  double all_gone_;           ///< bytes of distance at which not even what was written hits
+  std::int64_t launch_ = -1;  ///< the launch at hand
+  /// Bytes by the launch that touched them last, and their sums over 16 and over 256 launches: most questions go a few
+  /// launches back.
+  std::array<std::vector<double>, kLevels> latest_;
+  std::vector<bool> gone_;     ///< by launch
+  std::vector<Place> places_;  ///< by storage; the first is memory internal to ops
 };
 
 /// Sets of inputs are made one after the other and used in the same order. A first use finds what it reads at the age

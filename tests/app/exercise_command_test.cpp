@@ -136,7 +136,8 @@ TEST(Exercise, commands_to_explore_run_from_any_folder) {
     const std::string asked = fmt::format("cd / && PATH=/usr/bin:/bin " RIDGELINE_BINARY " exercise {}", e.number);
     const std::string shown = output_of(asked);
     EXPECT_THAT(shown, HasSubstr("to explore"));
-    for (const json& command : json::parse(output_of(asked + " --format json"))["explore"]) {
+    const json told = json::parse(output_of(asked + " --format json"));
+    for (const json& command : told["explore"]) {
       const std::string pasted = command.get<std::string>();
       EXPECT_THAT(shown, HasSubstr(pasted));
       if (!seen.insert(pasted).second) continue;

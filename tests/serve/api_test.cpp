@@ -186,7 +186,7 @@ TEST_F(ServedApi, mistakes_say_file_key_and_message) {
 
 TEST_F(ServedApi, files_outside_of_its_folders_are_not_opened) {
   const std::vector<std::string> bodies{R"({"hardware": "/etc/passwd", "model": "bert-base"})",
-                                        R"({"hardware": "nvidia-t4", "model": "../../../etc/passwd"})",
+                                        R"({"hardware": "nvidia-t4", "model": "../../../../../../../../etc/passwd"})",
                                         R"({"hardware": "nvidia-t4", "model": "/etc/hostname.yaml"})",
                                         R"({"hardware": "nvidia-t4", "trace": "/etc/passwd"})",
                                         R"({"hardware": "nvidia-t4", "model": "bert-base", "host": "/etc/passwd"})",

@@ -82,7 +82,10 @@ class ProgramBuilder {
   }
   /// Makes the last kernel one of other work.
   ProgramBuilder& of(decltype(KernelLaunch::work) work) {
-    program_.launches.back().work = std::move(work);
+    const std::size_t last = program_.launches.size() - 1;
+    KernelLaunch launch = program_.launches[last];
+    launch.work = std::move(work);
+    program_.launches.replace(last, std::move(launch));
     return *this;
   }
   /// Returns the storage.

@@ -12,6 +12,8 @@
 #include <nlohmann/json.hpp>
 #include <random>
 #include <set>
+#include <string>
+#include <vector>
 
 #include "sim/config/parse_yaml.h"
 #include "sim/workload/load_model.h"
@@ -167,8 +169,8 @@ TEST(Composition, RotaryPositionsNeedPairsToTurn) {
 // Whatever numbers a composition has, it is refused or trains.
 TEST(Composition, AnyNumbersAreRefusedOrTrain) {
   std::mt19937 random(2311);  // NOLINT: the same compositions each time
-  const auto any = [&](std::initializer_list<const char*> values) {
-    return std::string(*(values.begin() + static_cast<std::ptrdiff_t>(random() % values.size())));
+  const auto any = [&](const std::vector<const char*>& values) {
+    return std::string(values[random() % values.size()]);
   };
   TrainingDescription training;
   training.sequence_length = 8;
@@ -178,14 +180,14 @@ TEST(Composition, AnyNumbersAreRefusedOrTrain) {
         "{family: composed, vocabulary: 10, layers: 1, max_positions: 8, hidden: " + any({"1", "6", "8"}) +
         ", heads: " + any({"1", "2", "3"}) + ", positions: " + any({"rotary", "alibi", "learned"});
     for (const auto& [key, values] :
-         std::map<std::string, std::initializer_list<const char*>>{{"head_dim", {"0", "1", "4"}},
-                                                                   {"key_value_heads", {"0", "1", "2"}},
-                                                                   {"rotary_width", {"0", "1", "2", "9"}},
-                                                                   {"window", {"0", "1", "3"}},
-                                                                   {"experts", {"0", "1", "3"}},
-                                                                   {"experts_per_token", {"1", "2"}},
-                                                                   {"feed_forward", {"0", "1", "5"}},
-                                                                   {"expert_step", {"1", "2"}}})
+         std::map<std::string, std::vector<const char*>>{{"head_dim", {"0", "1", "4"}},
+                                                         {"key_value_heads", {"0", "1", "2"}},
+                                                         {"rotary_width", {"0", "1", "2", "9"}},
+                                                         {"window", {"0", "1", "3"}},
+                                                         {"experts", {"0", "1", "3"}},
+                                                         {"experts_per_token", {"1", "2"}},
+                                                         {"feed_forward", {"0", "1", "5"}},
+                                                         {"expert_step", {"1", "2"}}})
       if (random() % 2 == 0) yaml += ", " + key + ": " + any(values);
     yaml += "}";
     SCOPED_TRACE(yaml);

@@ -147,7 +147,8 @@ TEST(PipelineSchedule, ZbvFoldsTheNetwork) {
   EXPECT_THAT(shape.stages_of(0), testing::ElementsAre(0, 7));
   EXPECT_THAT(shape.stages_of(3), testing::ElementsAre(3, 4));
   // The last rank hands activations to itself.
-  for (const StageAction& action : make_schedule(shape)[3])
+  const std::vector<RankActions> ranks = make_schedule(shape);
+  for (const StageAction& action : ranks[3])
     for (const Transfer& transfer : action.transfers)
       EXPECT_FALSE(transfer.stage == 3 && !transfer.gradient && transfer.send);
 }

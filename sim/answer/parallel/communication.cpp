@@ -115,11 +115,12 @@ void name_collectives(StepProgram& program, const Scenario& scenario) {
     if (action.kind != Action::Kind::launch) continue;
     const Collective* collective = collective_of(program, action);
     if (collective == nullptr) continue;
-    KernelLaunch& launch = program.launches[action.index];
+    KernelLaunch launch = program.launches[action.index];
     const CollectiveTime time = time_of_collective(scenario, *collective);
     launch.name = nccl_kernel_name(*collective, time);
     launch.grid = {std::max(1, time.channels), 1, 1};
     launch.threads_per_block = std::max(1, time.threads);
+    program.launches.replace(action.index, std::move(launch));
   }
 }
 

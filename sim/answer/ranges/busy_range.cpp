@@ -39,7 +39,11 @@ const ResidualRanges& residual_ranges() {
 
 BusyRange busy_range(std::span<const LaunchedKernel> kernels, std::span<const KernelTime> times, const Gpu& gpu,
                      std::string_view engine) {
-  const ChipRanges ranges(residual_ranges(), gpu);
+  return busy_range(kernels, times, ChipRanges(residual_ranges(), gpu), engine);
+}
+
+BusyRange busy_range(std::span<const LaunchedKernel> kernels, std::span<const KernelTime> times,
+                     const ChipRanges& ranges, std::string_view engine) {
   struct Part {
     double time = 0, low = 0, high = 0;
     double least = 0;  ///< `time` where no kernel takes less than the shortest; low and high are factors on it

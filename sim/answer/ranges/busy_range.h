@@ -19,6 +19,9 @@ struct BusyRange {
 
 /// `times` has one entry a kernel. Errors of one op's kernels are taken as equal wherever it occurs; of the errors of
 /// different ops a part is shared within the family, and the rest independent. Equation: docs/model/ranges.md.
+BusyRange busy_range(std::span<const LaunchedKernel> kernels, std::span<const KernelTime> times,
+                     const ChipRanges& ranges, std::string_view engine);
+/// Of the shipped residuals.
 BusyRange busy_range(std::span<const LaunchedKernel> kernels, std::span<const KernelTime> times, const Gpu& gpu,
                      std::string_view engine);
 
