@@ -39,6 +39,22 @@ TEST(StepRun, PartsAreMadeOnceAndAgree) {
   EXPECT_EQ(step_time(run.trace(), run.scenario(), "analytic"), run.timeline().step);
 }
 
+TEST(StepRun, TheRangeOfAStepThatWaitsForNoHostIsThatOfItsKernels) {
+  Session session;
+  Scenario scenario = scenario_of("bert-large", 16);
+  scenario.host.scale = scenario.host.least_scale = scenario.host.most_scale = 0.01;
+  scenario.gpu.power.limit = Watts{0};  // none, so that slower kernels run at the same clock
+  const StepRun run(session, scenario, "analytic");
+  const BusyRange range = busy_range(launched_kernels(run.program()), run.times(), scenario.gpu, "analytic");
+  ASSERT_LT(range.low, 0.99);
+  ASSERT_GT(range.high, 1.01);
+  // Gaps between kernels stay as they are.
+  const StepPrediction& step = run.step();
+  const double busy = run.timeline().gpu_busy.value();
+  EXPECT_NEAR((step.time - step.low).value() / busy, 1.0 - range.low, 0.05 * (1.0 - range.low));
+  EXPECT_NEAR((step.high - step.time).value() / busy, range.high - 1.0, 0.05 * (range.high - 1.0));
+}
+
 TEST(StepRun, TheOrderOfTheQuestionsChangesNothing) {
   for (const char* engine : {"roofline", "analytic", "simulate"}) {
     Session session;

@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+"""Would the tests notice? Small mistakes are put into a copy of the sources, one at a time.
+
+usage: mutate.py SOURCE [--in COPY] [WORD...]
+
+Of each entry of tests/mutations.yaml (those whose sentence has all the words): replaces `old` by `new` in `file` of the
+copy, builds the test programs it names there, runs them, and says whether they killed it; then puts the file back.
+Generated tables count for nothing: tests that only compare a document with what the program says are left out. The copy
+is made where it is not there (build/mutate; then the first build is a long one), and follows the sources. Exit status 1 where a mutation survives.
+"""
+import argparse
+import filecmp
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import yaml
+
+# Tests of documents and tables that the program makes itself: any change of a number is a change of them.
+GENERATED = "Schema.*:ConstantsTable.*:*Documents*:*WrittenDown*"
+
+
+def run(command, folder, **more):
+    return subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **more)
+
+
+def make_copy(source, copy):
+    """The tracked files as they stand, and a configured build."""
+    names = subprocess.run(["git", "ls-files", "-z"], cwd=source, stdout=subprocess.PIPE, check=True).stdout.decode()
+    for name in filter(None, names.split("\0")):
+        now, there = source / name, copy / name
+        if not now.is_file() or (there.is_file() and filecmp.cmp(now, there, shallow=False)):
+            continue
+        there.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(now, there)
+    if (copy / "build" / "build.ninja").exists():
+        return
+    made = run(["cmake", "--preset", "release", "-Wno-dev"], copy)
+    if made.returncode:
+        sys.exit(made.stdout)
+
+
+def build(copy, programs):
+    return run(["cmake", "--build", "--preset", "release", "--target", *programs], copy)
+
+
+def test(copy, programs, only):
+    """The first test that fails, or nothing."""
+    for program in programs:
+        filters = f"--gtest_filter={only or '*'}-{GENERATED}"
+        try:
+            ran = run([f"build/tests/{program}", filters, "--gtest_fail_fast", "--gtest_brief=1"], copy, timeout=900)
+        except subprocess.TimeoutExpired:
+            return f"{program} does not end"
+        if ran.returncode:
+            failed = [line for line in ran.stdout.splitlines() if line.startswith("[  FAILED  ]") and "." in line]
+            return failed[0].split("]", 1)[1].split("(")[0].strip() if failed else f"{program} ends with {ran.returncode}"
+    return None
+
+
+def main():
+    arguments = argparse.ArgumentParser()
+    arguments.add_argument("source", type=pathlib.Path)
+    arguments.add_argument("--in", dest="copy", type=pathlib.Path)
+    arguments.add_argument("words", nargs="*")
+    asked = arguments.parse_intermixed_args()
+    source = asked.source.resolve()
+    copy = (asked.copy or source / "build" / "mutate").resolve()
+    entries = yaml.safe_load((source / "tests" / "mutations.yaml").read_text())
+    entries = [entry for entry in entries if all(word in entry["what"] for word in asked.words)]
+    if copy == source:
+        sys.exit("mutate: the copy must not be the source")
+    make_copy(source, copy)
+    survived = 0
+    for entry in entries:
+        path = copy / entry["file"]
+        text = path.read_text()
+        if text.count(entry["old"]) != 1:
+            print(f"{entry['what']}: {entry['file']} has its line {text.count(entry['old'])} times", flush=True)
+            survived += 1
+            continue
+        try:
+            path.write_text(text.replace(entry["old"], entry["new"]))
+            made = build(copy, entry["tests"])
+            if made.returncode:
+                verdict = "does not compile"
+                print(made.stdout[-2000:], file=sys.stderr)
+                survived += 1
+            else:
+                by = test(copy, entry["tests"], entry.get("only"))
+                verdict = f"killed by {by}" if by else "SURVIVED"
+                survived += by is None
+        finally:
+            path.write_text(text)
+        print(f"{entry['what']}: {verdict}", flush=True)
+    print(f"{len(entries) - survived} of {len(entries)} killed")
+    return survived > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
