@@ -151,6 +151,7 @@ TEST_F(ServedApi, operands_add_up_to_the_traffic_of_their_kernel) {
     for (const json& operand : caches.at("operands")) {
       (operand.at("written").get<bool>() ? written : read) += operand.at("dram_bytes").get<double>();
       EXPECT_GE(operand.at("loaded_bytes").get<double>(), operand.at("l2_bytes").get<double>());
+      EXPECT_GE(operand.at("l2_hit_share").get<double>(), 0.0);
       EXPECT_GE(operand.at("resident").get<double>(), 0.0);
       EXPECT_LE(operand.at("resident").get<double>(), 1.0);
     }
