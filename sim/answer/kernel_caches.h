@@ -1,6 +1,7 @@
 // What one kernel of the step finds in the caches and pushes out of the L2, operand by operand.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -20,7 +21,8 @@ struct KernelCaches {
     double dram = 0;       ///< to or from the DRAM
     double resident = 0;   ///< share of the distinct bytes that is in the L2 when the kernel begins
     [[nodiscard]] double l1_hit_share() const { return loaded > 0.0 ? 1.0 - requested / loaded : 0.0; }
-    [[nodiscard]] double l2_hit_share() const { return requested > 0.0 ? 1.0 - dram / requested : 0.0; }
+    /// None where the DRAM moves more than was asked for: what is written back, a collective.
+    [[nodiscard]] double l2_hit_share() const { return requested > 0.0 ? std::max(0.0, 1.0 - dram / requested) : 0.0; }
   };
   /// A tensor of which less would hit after the kernel than before it.
   struct Evicted {

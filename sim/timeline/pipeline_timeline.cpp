@@ -285,6 +285,7 @@ class Pipeline {
     line.clock = busy > 0.0 ? Hertz(clocks / busy) : one.clock;
     line.held = Seconds(held);
     line.power = one.load.power(one.clock, line.step);
+    line.settled = one.clock;
     line.sm_utilization = line.step.value() > 0.0 ? occupied / line.step.value() : 0.0;
     line.host_bound = line.starved.value() > 0.1 * line.step.value();
     line.steps_run = steps_run_ + 1;

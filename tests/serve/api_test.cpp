@@ -141,6 +141,14 @@ TEST_F(ServedApi, the_power_of_the_kernels_adds_up_to_the_energy_of_the_step) {
   EXPECT_NEAR(beyond, step - power.at("energy_by_class_j").at("idle").get<double>(), 2e-3 * step);
 }
 
+TEST_F(ServedApi, of_a_pipeline_the_power_is_that_of_the_rank_that_is_shown) {
+  const json said = answer("/api/predict?show=power", R"({"cluster": "h200-x4", "model": "gpt2", "training": {
+    "micro_batch": 1, "sequence_length": 128, "precision": "amp-bf16", "gradient_accumulation": 4,
+    "parallel": {"pipeline": 4}}})");
+  const double step = said.at("step").at("energy_j");
+  EXPECT_NEAR(said.at("page").at("power").at("energy_j").get<double>(), step, 1e-4 * step);
+}
+
 TEST_F(ServedApi, operands_add_up_to_the_traffic_of_their_kernel) {
   const json page = answer("/api/predict?show=groups,caches", kScenario).at("page");
   EXPECT_EQ(page.at("caches").at("l2_bytes").size(), page.at("groups").size());
@@ -151,6 +159,7 @@ TEST_F(ServedApi, operands_add_up_to_the_traffic_of_their_kernel) {
     for (const json& operand : caches.at("operands")) {
       (operand.at("written").get<bool>() ? written : read) += operand.at("dram_bytes").get<double>();
       EXPECT_GE(operand.at("loaded_bytes").get<double>(), operand.at("l2_bytes").get<double>());
+      EXPECT_GE(operand.at("l2_hit_share").get<double>(), 0.0);
       EXPECT_GE(operand.at("resident").get<double>(), 0.0);
       EXPECT_LE(operand.at("resident").get<double>(), 1.0);
     }

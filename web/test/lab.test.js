@@ -588,7 +588,7 @@ const kStates = [
     await opened('kernels')(page);
     await page.type('#content input[type="search"]', 'norm');
   }],
-  ...['overview', 'timeline', 'memory', 'caches', 'power', 'advice', 'compare', 'scenario', 'exercises', 'teacher', 'calibration', 'sweep'].map((id) => [id, opened(id)]),
+  ...['overview', 'timeline', 'memory', 'advice', 'compare', 'scenario', 'exercises', 'teacher', 'calibration', 'sweep'].map((id) => [id, opened(id)]),
   ['a sweep', async (page) => {
     await page.waitForSelector('#run-sweep');
     await page.click('#run-sweep');
