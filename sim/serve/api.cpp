@@ -28,7 +28,8 @@ namespace {
 using nlohmann::ordered_json;
 
 constexpr int kQuestionsADescription = 500;
-constexpr std::size_t kMemoryPoints = 600;  // as many as a picture has pixels for, about: they are drawn at every change
+constexpr std::size_t kMemoryPoints =
+    600;  // as many as a picture has pixels for, about: they are drawn at every change
 constexpr SessionLimits kServedSession{.traces = 16, .trace_bytes = 256u << 20, .gpus = 24, .kernels_a_gpu = 1u << 14};
 
 const std::vector<std::string> kPaths{"predict", "compare",   "fit",      "sweep",       "plan",  "kernels",

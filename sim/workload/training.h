@@ -107,7 +107,8 @@ struct TrainingDescription {
   [[nodiscard]] DType stage_type() const {
     if (parallel.several() && parallel.shards_parameters() && parallel.parameter_type) return *parallel.parameter_type;
     if (parallel.megatron() && precision == Precision::amp_bf16) return DType::bf16;
-    if (parallel.megatron() && (precision == Precision::amp_fp16 || precision == Precision::apex_o2)) return DType::fp16;
+    if (parallel.megatron() && (precision == Precision::amp_fp16 || precision == Precision::apex_o2))
+      return DType::fp16;
     return precision == Precision::bf16 ? DType::bf16 : DType::fp32;
   }
   bool operator==(const TrainingDescription&) const = default;
