@@ -136,6 +136,12 @@ std::string replay_text(const std::string& file, const ReplayResult& r, Notes no
   fmt::format_to(to, "  host          {}\n", to_string(p.host_time));
   fmt::format_to(to, "  kernels       {}{}\n", p.kernel_count,
                  r.has_measured_kernels ? fmt::format("; measured {}", r.measured.kernels) : "");
+  if (const auto& parallel = r.prediction.parallel) {
+    fmt::format_to(to, "  communication {} of {} GPUs: {} exposed, {} hidden\n",
+                   to_string(parallel->exposed + parallel->hidden), parallel->gpus, to_string(parallel->exposed),
+                   to_string(parallel->hidden));
+    if (!parallel->limit.empty()) fmt::format_to(to, "                {}\n", parallel->limit);
+  }
   if (r.measured.step > 0)
     fmt::format_to(to, "  recorded step {}, slowed by the profiler\n", to_string(Seconds(r.measured.step)));
   write_memory_line(out, r.prediction.memory);

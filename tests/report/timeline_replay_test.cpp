@@ -119,6 +119,8 @@ TEST_P(ClusterReplay, ExchangesWhatWasRecordedOverTheClustersLinks) {
     return bytes;
   };
   EXPECT_EQ(all_reduces(same), all_reduces(asked));
+  EXPECT_GT(same.parallel->efficiency, slow.parallel->efficiency);
+  EXPECT_LE(same.parallel->efficiency, 1.0);
   EXPECT_NEAR(same.step.time.value(), asked.step.time.value(), 0.05 * asked.step.time.value());
   EXPECT_GT(slow.step.time.value(), 1.2 * same.step.time.value());
   ScenarioSource small;

@@ -78,6 +78,8 @@ std::optional<ParallelPrediction> parallel_prediction(const StepRun& run) {
   std::stable_sort(result.communication.begin(), result.communication.end(),
                    [](const CommunicationUse& a, const CommunicationUse& b) { return a.time > b.time; });
   if (scenario.recorded && result.communication.empty()) return std::nullopt;
+  // Of a recording no step on one GPU is known: what it would take is this one's without waiting for others.
+  if (timeline.step.value() > 0.0 && scenario.recorded) result.efficiency = 1.0 - ratio(result.exposed, timeline.step);
   if (timeline.step.value() > 0.0 && !scenario.recorded)
     result.efficiency = ratio(alone(run), timeline.step) /
                         static_cast<double>(how.tensor * how.pipeline * (how.one_process() ? how.data * how.split : 1));
