@@ -112,8 +112,9 @@ def compiled_costs(fitted):
 
 
 def thread_products():
-    """What each new thread adds to the forward passes of networks with products of 16 bits [us]; it does not move with the
-    host's speed: over hosts that change it by two within these passes the slope of the logarithms is 0.07."""
+    """What each new thread adds to the forward passes of networks whose one shape of attention cuDNN computes [us]: its plan of
+    cuDNN, which PyTorch keeps by thread. It does not move with the host's speed: over hosts that change it by two within these
+    passes the slope of the logarithms is 0.07."""
     with open(THREADS) as file:
         rows = [row for row in map(json.loads, file) if row["products"] and row["precision"] == "amp-fp16"]
     added = [(row["beside_each_other_ms"] - row["one_after_the_other_ms"]) / row["threads"] for row in rows]

@@ -92,7 +92,7 @@ enum class HostClass : std::uint8_t {
   // Several GPUs.
   collective,           ///< one call of torch.distributed, from Python or the reducer, up to NCCL's launch
   ddp_forward,          ///< DistributedDataParallel around a forward pass
-  thread_products,      ///< what cuBLAS sets up for a new thread's first products of 16 bits
+  thread_products,      ///< a plan of cuDNN for one shape of attention in a new thread
   ddp_hook,             ///< its hook for one gradient, with the copy into the bucket
   ddp_copy_back,        ///< one gradient out of its bucket
   ddp_compression,      ///< a hook in Python that compresses a bucket
@@ -133,7 +133,7 @@ HostMix mix_of(HostClass host_class);
 
 /// Whether the thread of the backward pass does it.
 bool in_backward_thread(HostClass host_class);
-/// Whether a slower host takes longer for it; what cuBLAS sets up took as long where the host was half as fast.
+/// Whether a slower host takes longer for it; a plan of attention took as long where the host was half as fast.
 constexpr bool moves_with_the_host(HostClass host_class) { return host_class != HostClass::thread_products; }
 
 /// Names of all classes in the order of the enumerators.

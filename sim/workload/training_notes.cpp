@@ -35,7 +35,8 @@ void add_notes(OpTrace& trace, const ModelDescription& model, const TrainingDesc
         "nothing tied");
   if (how.split == 1 && how.one_process())
     trace.notes.push_back(fmt::format(
-        "dataparallel: the first GPU's part; what cuBLAS sets up in each thread was measured with CUDA 13 only{}",
+        "dataparallel: the first GPU's part; how long a new thread plans cuDNN's attention was measured with CUDA 13 "
+        "only{}",
         training.precision == Precision::amp_bf16 ? "; its threads enter autocast with fp16, PyTorch's default" : ""));
 }
 

@@ -33,7 +33,7 @@ TEST(FurtherSteps, compiled_or_cut_by_hand) {
   }
 }
 
-// The host bounds it: new threads, in which cuBLAS sets itself up.
+// The host bounds it: new threads, each of which plans cuDNN's attention.
 TEST(FurtherSteps, in_threads_of_one_process) {
   const std::vector<ValidatedStep> steps = steps_of("h200/parallel, DataParallel");
   ASSERT_EQ(steps.size(), 1u);

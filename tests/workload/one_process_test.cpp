@@ -105,22 +105,24 @@ TEST(DataParallel, multiplies_in_fp16_under_autocast) {
     if (const auto* product = std::get_if<Matmul>(&op)) EXPECT_EQ(product->type, DType::fp16);
 }
 
-// Beside an H200 only networks with products of 16 bits paid for it.
-TEST(DataParallel, threads_are_set_up_for_products_of_16_bits_alone) {
-  const auto threads = [&](Precision precision) {
+// PyTorch keeps cuDNN's plans of attention by thread; the other kernels of attention have none.
+TEST(DataParallel, new_threads_plan_the_attention_of_cudnn_alone) {
+  const auto plans = [&](std::int64_t devices, AttentionChoice attention) {
     TrainingDescription t = training();
-    t.precision = precision;
-    t.parallel.data = 2;
+    t.precision = Precision::amp_bf16;
+    t.parallel.data = devices;
     t.parallel.strategy = DataStrategy::dataparallel;
-    const OpTrace trace = training_run(gpt(2, 128), t, AttentionChoice::flash);
+    const OpTrace trace = training_run(gpt(2, 128), t, attention);
     std::uint32_t most = 0;
     for (const Record& record : trace.records)
       if (record.kind == Record::Kind::host && record.host_class == HostClass::thread_products)
         most = std::max(most, record.index);
     return most;
   };
-  EXPECT_EQ(threads(Precision::amp_bf16), 2u);
-  EXPECT_EQ(threads(Precision::fp32), 0u);
+  EXPECT_EQ(plans(2, AttentionChoice::cudnn), 2u);  // two layers of one shape, on two devices
+  EXPECT_EQ(plans(4, AttentionChoice::cudnn), 4u);
+  EXPECT_EQ(plans(2, AttentionChoice::flash), 0u);
+  EXPECT_EQ(plans(2, AttentionChoice::eager), 0u);
 }
 
 TEST(DataParallel, gives_each_gpu_its_part_of_the_batch) {

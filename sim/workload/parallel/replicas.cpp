@@ -49,12 +49,18 @@ Tensor flattened(eager::Eager& eager, const std::vector<const Tensor*>& tensors)
   return flat;
 }
 
-bool has_products_of_16_bits(const OpTrace& trace, std::uint32_t begin) {
-  return std::any_of(trace.records.begin() + begin, trace.records.end(), [&](const Record& record) {
-    if (record.kind != Record::Kind::op) return false;
-    const auto* product = std::get_if<Matmul>(&trace.ops[trace.calls[record.index].op]);
-    return product != nullptr && (product->type == DType::fp16 || product->type == DType::bf16);
-  });
+/// Of cuDNN, one for each kind of attention in the forward pass.
+std::int64_t attention_plans(const OpTrace& trace, std::uint32_t begin) {
+  std::vector<const Attention*> planned;
+  for (std::size_t i = begin; i < trace.records.size(); ++i) {
+    const Record& record = trace.records[i];
+    if (record.kind != Record::Kind::op) continue;
+    const auto* attention = std::get_if<Attention>(&trace.ops[trace.calls[record.index].op]);
+    if (attention == nullptr || attention->backend != AttentionBackend::cudnn) continue;
+    if (std::none_of(planned.begin(), planned.end(), [&](const Attention* other) { return *other == *attention; }))
+      planned.push_back(attention);
+  }
+  return static_cast<std::int64_t>(planned.size());
 }
 
 }  // namespace
@@ -86,7 +92,7 @@ void Replicas::before_forward(const Tensor& tokens) {
 }
 
 void Replicas::after_forward(OpTrace& trace, std::uint32_t begin, Tensor& loss) {
-  if (!has_products_of_16_bits(trace, begin)) trace.records[setup_].index = 0;
+  trace.records[setup_].index *= static_cast<std::uint32_t>(attention_plans(trace, begin));
   for (std::uint32_t i = begin; i < trace.records.size(); ++i)
     if (trace.records[i].kind == Record::Kind::host) trace.records[i].index *= static_cast<std::uint32_t>(devices_);
   eager::Recorder& recorder = eager_.recorder;

@@ -3,8 +3,9 @@
 //
 // The first GPU is traced. Parameters are sent by ncclBroadcast in buffers of 10 MiB; the threads take turns with the
 // interpreter, so that the host's work of the forward pass is done once a GPU before any is through; backward passes
-// run in a thread a GPU. The threads of the forward pass are new in every step, and cuBLAS sets itself up in each of
-// them when it has products of 16 bits. Gradients are laid into buffers of at most 10 MiB, which ncclReduce adds up.
+// run in a thread a GPU. The threads of the forward pass are new in every step, and each plans cuDNN's attention
+// anew, since PyTorch keeps those plans by thread. Gradients are laid into buffers of at most 10 MiB, which ncclReduce
+// adds up.
 #pragma once
 
 #include <cstddef>
