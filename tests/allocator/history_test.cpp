@@ -13,8 +13,8 @@
 namespace ridgeline {
 namespace {
 
-using testing::HasSubstr;
-using testing::StartsWith;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 std::string error_of(const std::string& text) {
   try {

@@ -12,7 +12,7 @@
 namespace ridgeline {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 using Value = PickleValue;
 
 std::string error_of(const std::string& bytes) {

@@ -11,8 +11,8 @@ namespace ridgeline {
 namespace {
 
 using Action = HistoryEvent::Action;
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using testing::IsEmpty;
 
 constexpr Address kBase = 0x7f0000000000;

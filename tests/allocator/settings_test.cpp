@@ -64,7 +64,7 @@ TEST(AllocatorSettings, names_the_nearest_key_of_an_unknown_one) {
     AllocatorSettings::parse("expandable_segment:True");
     FAIL();
   } catch (const std::invalid_argument& error) {
-    EXPECT_THAT(error.what(), testing::HasSubstr("did you mean expandable_segments?"));
+    EXPECT_THAT(error.what(), ::testing::HasSubstr("did you mean expandable_segments?"));
   }
 }
 

@@ -11,7 +11,7 @@
 namespace ridgeline {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 const std::string kFolder = RIDGELINE_SOURCE_DIR "/tests/allocator/pickles/";
 

@@ -15,8 +15,8 @@ namespace {
 
 using nlohmann::json;
 
-constexpr double kAllocatedMedian = 1, kAllocatedWorst = 3;  // percent
-constexpr double kReservedMedian = 2, kReservedWorst = 6;
+constexpr double kInferenceAllocatedMedian = 1, kInferenceAllocatedWorst = 3;  // percent
+constexpr double kInferenceReservedMedian = 2, kInferenceReservedWorst = 6;
 constexpr double kDeviceWorst = 6;
 constexpr double kTimeMedian = 10, kTimeWorst = 20;
 constexpr double kSlowestHost = 43;  // one run, listed in measurements/DEVIATIONS.md
@@ -34,7 +34,7 @@ json model_of(const json& row) {
           {"vocabulary", 50257}, {"max_positions", 1024}, {"dropout", 0.0}, {"activation", "gelu-tanh"}};
 }
 
-Scenario scenario_of(const json& row) {
+Scenario inference_of(const json& row) {
   const std::string precision = row["prec"];
   json use{{"sequences", row["B"]},
            {"prompt_length", row["P"]},
@@ -61,7 +61,7 @@ const Errors& errors() {
   static const Errors all = [] {
     Errors e;
     for_each_row(testing::measurements().file("h200/inference/generation.jsonl.gz"), [&](const json& row) {
-      const Prediction p = predict(scenario_of(row), "analytic");
+      const Prediction p = predict(inference_of(row), "analytic");
       const auto percent = [](double predicted, const json& measured) {
         return 100.0 * std::abs(predicted / measured.get<double>() - 1.0);
       };
@@ -78,12 +78,12 @@ const Errors& errors() {
 
 TEST(Inference, AllocatesWhatWasAllocated) {
   ASSERT_EQ(errors().allocated.size(), 13u);
-  EXPECT_LE(errors().allocated[6], kAllocatedMedian);
-  EXPECT_LE(errors().allocated.back(), kAllocatedWorst);
+  EXPECT_LE(errors().allocated[6], kInferenceAllocatedMedian);
+  EXPECT_LE(errors().allocated.back(), kInferenceAllocatedWorst);
 }
 TEST(Inference, ReservesWhatWasReserved) {
-  EXPECT_LE(errors().reserved[6], kReservedMedian);
-  EXPECT_LE(errors().reserved.back(), kReservedWorst);
+  EXPECT_LE(errors().reserved[6], kInferenceReservedMedian);
+  EXPECT_LE(errors().reserved.back(), kInferenceReservedWorst);
   EXPECT_LE(errors().used.back(), kDeviceWorst);
 }
 TEST(Inference, TakesTheTimeItTook) {

@@ -196,8 +196,8 @@ TEST(MegatronPipeline, refuses_what_megatron_refuses) {
     }
     return std::string("nothing");
   };
-  using testing::AllOf;
-  using testing::HasSubstr;
+  using ::testing::AllOf;
+  using ::testing::HasSubstr;
   EXPECT_THAT(message(degrees(1, 8, 1)), AllOf(HasSubstr("parallel.pipeline"), HasSubstr("12 layers")));
   EXPECT_THAT(message(degrees(1, 4, 1, {kInterleaved, "training.parallel.virtual_stages=2"})),
               AllOf(HasSubstr("virtual_stages"), HasSubstr("4 ranks with 2 each")));

@@ -16,8 +16,8 @@
 namespace ridgeline {
 namespace {
 
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 Scenario scenario_of(const std::string& model, const std::string& training) {
   ScenarioSource source;

@@ -230,8 +230,8 @@ TEST(PipelineScenario, refuses_what_does_not_fit_together) {
     }
     return std::string("nothing");
   };
-  using testing::AllOf;
-  using testing::HasSubstr;
+  using ::testing::AllOf;
+  using ::testing::HasSubstr;
   EXPECT_THAT(message({"training.parallel.pipeline=16"}), AllOf(HasSubstr("parallel.pipeline"), HasSubstr("8 GPUs")));
   EXPECT_THAT(message(pipeline(4, {"training.parallel.schedule=1f1"})), HasSubstr("1f1b"));
   EXPECT_THAT(message(pipeline(4, {"training.gradient_accumulation=3"})),

@@ -14,7 +14,7 @@
 namespace ridgeline {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 std::vector<std::string> broken_scenarios() {
   std::vector<std::string> out;
@@ -40,7 +40,7 @@ TEST_P(BrokenScenario, IsRefusedInOneLineThatNamesTheMistake) {
   EXPECT_EQ(run.exit_code, 2) << run.err;
   EXPECT_EQ(run.out, "");
   EXPECT_THAT(run.err, HasSubstr(expected_fragment(GetParam())));
-  EXPECT_THAT(run.err, testing::StartsWith("ridgeline: "));
+  EXPECT_THAT(run.err, ::testing::StartsWith("ridgeline: "));
   EXPECT_EQ(std::count(run.err.begin(), run.err.end(), '\n'), 1) << run.err;
 }
 
@@ -142,7 +142,7 @@ TEST(BrokenFiles, OfEveryKindAreRefusedByEveryCommandThatReadsOne) {
     for (const TemporaryFile& file : files) {
       const ProgramRun run = run_program(std::string(command) + " " + file.path());
       EXPECT_EQ(run.exit_code, 2) << command << " " << file.path() << "\n" << run.err;
-      EXPECT_THAT(run.err + run.out, testing::AnyOf(HasSubstr(file.path()), HasSubstr("\"error\"")))
+      EXPECT_THAT(run.err + run.out, ::testing::AnyOf(HasSubstr(file.path()), HasSubstr("\"error\"")))
           << command << " " << file.path();
     }
 }
@@ -169,7 +169,7 @@ TEST(BrokenFiles, ThatNestTooDeepOrExpandTooMuchAreRefusedInASentence) {
     for (const TemporaryFile& file : files) {
       const ProgramRun run = run_program(std::string(command) + " " + file.path());
       EXPECT_EQ(run.exit_code, 2) << command << " " << file.path() << "\n" << run.err.substr(0, 500);
-      EXPECT_THAT(run.err.substr(0, 500), testing::Not(HasSubstr("our bug"))) << command << " " << file.path();
+      EXPECT_THAT(run.err.substr(0, 500), ::testing::Not(HasSubstr("our bug"))) << command << " " << file.path();
     }
 }
 
@@ -213,7 +213,7 @@ TEST(BrokenFiles, WhatNoReaderCanUseIsNamedInOneLine) {
     const TemporaryFile file("broken.json", broken.text);
     const ProgramRun run = run_program(std::string(broken.command) + " " + file.path());
     EXPECT_EQ(run.exit_code, 2) << broken.text;
-    EXPECT_THAT(run.err, testing::StartsWith("ridgeline: " + file.path())) << broken.text;
+    EXPECT_THAT(run.err, ::testing::StartsWith("ridgeline: " + file.path())) << broken.text;
     EXPECT_THAT(run.err, HasSubstr(broken.expected));
     EXPECT_EQ(std::count(run.err.begin(), run.err.end(), '\n'), 1) << run.err;
     EXPECT_EQ(run.out, "");

@@ -12,7 +12,7 @@
 namespace ridgeline {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 constexpr const char* kProbe = "hw/probe/results/nvidia-h200-sxm-141gb.json";
 constexpr const char* kCalibrate = "calibrate hw/probe/results/nvidia-h200-sxm-141gb.json --hardware ";

@@ -12,7 +12,7 @@ namespace ridgeline {
 namespace {
 
 using nlohmann::json;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 TEST(Program, HelpAndVersionSucceed) {
   for (const char* arguments :

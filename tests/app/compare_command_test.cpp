@@ -10,7 +10,7 @@ namespace ridgeline {
 namespace {
 
 using nlohmann::json;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 TEST(Compare, json_holds_every_side_and_differences_that_add_up) {
   const ProgramRun run = run_program(

@@ -19,7 +19,7 @@ namespace ridgeline {
 namespace {
 
 using nlohmann::json;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 /// What a command of the shell prints.
 std::string output_of(const std::string& command) {
@@ -85,14 +85,14 @@ TEST(Exercise, each_wrong_answer_of_a_list_gets_its_hint_and_others_that_of_thei
     ASSERT_EQ(s["mistakes"].size(), e.wrong.size());
     for (const json& mistake : s["mistakes"]) {
       EXPECT_EQ(hint(mistake["answer"]), mistake["hint"]) << e.title;
-      EXPECT_THAT(mistake["hint"].get<std::string>(), testing::Not(HasSubstr("{"))) << e.title;
+      EXPECT_THAT(mistake["hint"].get<std::string>(), ::testing::Not(HasSubstr("{"))) << e.title;
     }
     const double right = std::abs(s["answer"].get<double>());
     EXPECT_FALSE(hint(right * 1000 + 1000).empty()) << e.title;
     EXPECT_FALSE(hint(-right * 1000 - 1000).empty()) << e.title;
     ASSERT_GE(s["picture"]["bars"].size(), 2u) << e.title;
     for (const json& bar : s["picture"]["bars"]) EXPECT_TRUE(bar["value"].is_number()) << e.title;
-    EXPECT_THAT(s["question"].get<std::string>(), testing::Not(HasSubstr("{"))) << e.title;
+    EXPECT_THAT(s["question"].get<std::string>(), ::testing::Not(HasSubstr("{"))) << e.title;
   }
   const ProgramRun told = run_program("exercise 1 --answer 18");
   EXPECT_EQ(told.exit_code, 2);
@@ -115,8 +115,8 @@ TEST(Exercise, every_answer_is_computed_accepted_and_not_accepted_when_wrong) {
     EXPECT_TRUE(accepted(right * (1 + 0.9 * e.tolerance))) << e.title;
     EXPECT_FALSE(accepted(right * (1 + 1.2 * e.tolerance))) << e.title;
     EXPECT_FALSE(accepted(right * (1 - 1.2 * e.tolerance))) << e.title;
-    EXPECT_THAT(one->said["explanation"].get<std::string>(), testing::Not(HasSubstr("{"))) << e.title;
-    EXPECT_THAT(one->said["explanation"].get<std::string>(), testing::Not(HasSubstr("nan"))) << e.title;
+    EXPECT_THAT(one->said["explanation"].get<std::string>(), ::testing::Not(HasSubstr("{"))) << e.title;
+    EXPECT_THAT(one->said["explanation"].get<std::string>(), ::testing::Not(HasSubstr("nan"))) << e.title;
   }
   // The program says the same as its parts.
   const json printed = json::parse(run_program("exercise 4 --solution --format json").out);

@@ -10,7 +10,7 @@
 namespace ridgeline {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 const std::string kSmall =
     "predict scenarios/gpt2-ladder-h200/4-flash-attention.yaml --no-advice --set "
@@ -50,7 +50,7 @@ TEST(FullDisk, EveryFileThatPredictWritesEndsWithExitCodeOneAndAMessage) {
 TEST(StandardOutputAsAFile, ComesWholeAndBeforeTheAnswer) {
   const ProgramRun run = run_program(kSmall + "--format json --timeline /dev/stdout");
   ASSERT_EQ(run.exit_code, 0) << run.err;
-  EXPECT_THAT(run.out, testing::StartsWith("{"));
+  EXPECT_THAT(run.out, ::testing::StartsWith("{"));
   EXPECT_LT(run.out.find("traceEvents"), run.out.find("\"step\": {"));
   EXPECT_THAT(run.out, testing::EndsWith("}\n"));
 }

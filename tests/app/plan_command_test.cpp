@@ -15,7 +15,7 @@ namespace ridgeline {
 namespace {
 
 using nlohmann::json;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 constexpr const char* kTiny =
     "plan --hardware nvidia-h200-sxm-141gb --set \"model={family: llama, code: plain, layers: 2, heads: 8, hidden: "

@@ -14,8 +14,8 @@ namespace ridgeline {
 namespace {
 
 using nlohmann::json;
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 const std::string kUnet = std::string(RIDGELINE_SOURCE_DIR) + "/measurements/h200/traces/unet-b4-fp16amp.json.gz";
 const std::string kPlain = std::string(RIDGELINE_SOURCE_DIR) + "/measurements/h200/traces/gpt2-b16-bf16-flash.json.gz";

@@ -18,7 +18,7 @@ namespace ridgeline {
 namespace {
 
 using nlohmann::json;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 class SweepCommand : public testing::Test {
  protected:

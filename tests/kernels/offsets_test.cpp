@@ -7,7 +7,7 @@
 namespace ridgeline {
 namespace {
 
-const Gpu& h200() {
+const Gpu& hopper() {
   static const Gpu gpu = load_gpu("nvidia-h200-sxm-141gb");
   return gpu;
 }
@@ -22,12 +22,12 @@ KernelLaunch add_row(std::int64_t rows, std::int64_t cols) {
       .function = PointwiseFunction::add, .rows = rows, .cols = cols, .input_count = 2, .output = DType::bf16};
   add.inputs[0] = add.inputs[1] = DType::bf16;
   add.walk = Walk::broadcast_row;
-  return only_launch(lower_pointwise(add, h200(), Software{}));
+  return only_launch(lower_pointwise(add, hopper(), Software{}));
 }
 
 const MemoryBoundWork& work_of(const KernelLaunch& launch) { return std::get<MemoryBoundWork>(launch.work); }
 
-KernelLaunch copy_of(const Copy& op) { return only_launch(lower_copy(op, h200(), Software{})); }
+KernelLaunch copy_of(const Copy& op) { return only_launch(lower_copy(op, hopper(), Software{})); }
 
 TEST(Offsets, a_row_added_to_a_single_row_is_contiguous) {
   EXPECT_EQ(add_row(1, 4096).grid[0], 4);
@@ -71,7 +71,7 @@ TEST(Offsets, views_that_are_not_contiguous_are_concatenated_without_vectors) {
 
 TEST(Offsets, dropout_without_vectors_draws_for_elements_it_has_not) {
   const auto draws = [](std::int64_t n) {
-    return work_of(only_launch(lower_dropout({DType::fp32, n}, h200(), Software{}))).padded_elements;
+    return work_of(only_launch(lower_dropout({DType::fp32, n}, hopper(), Software{}))).padded_elements;
   };
   EXPECT_EQ(draws(1024), 256.0);
   EXPECT_GT(draws(1025), 1025.0);

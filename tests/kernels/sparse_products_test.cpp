@@ -23,7 +23,7 @@ Matmul product(std::int64_t m, std::int64_t n, std::int64_t k, SparseOperand spa
   return {.type = type, .batch = 1, .m = m, .n = n, .k = k, .layout = Layout::nt, .sparse = sparse};
 }
 
-double seconds(const Matmul& op, const Gpu& gpu) {
+double product_seconds(const Matmul& op, const Gpu& gpu) {
   const Software software = load_software("pytorch-2.11");
   return predict_kernel({op, 0}, gpu, software, *make_timing_engine("analytic", gpu)).time.value();
 }
@@ -55,12 +55,12 @@ TEST(SparseProducts, no_tile_is_slower_than_with_dense_operands) {
 TEST(SparseProducts, a_large_product_gains_much_but_never_more_than_the_factor) {
   for (const char* name : kSparseGpus) {
     Gpu gpu = load_gpu(name);
-    const double dense = seconds(product(8192, 8192, 8192, SparseOperand::none), gpu);
-    const double sparse = seconds(product(8192, 8192, 8192, SparseOperand::b), gpu);
+    const double dense = product_seconds(product(8192, 8192, 8192, SparseOperand::none), gpu);
+    const double sparse = product_seconds(product(8192, 8192, 8192, SparseOperand::b), gpu);
     EXPECT_LT(sparse, dense / 1.2) << name;
     EXPECT_GT(sparse, dense / gpu.sm.rates.sparsity_factor) << name;
     gpu.sm.rates.sparsity_factor = 1.5;
-    EXPECT_GT(seconds(product(8192, 8192, 8192, SparseOperand::b), gpu), sparse) << name;
+    EXPECT_GT(product_seconds(product(8192, 8192, 8192, SparseOperand::b), gpu), sparse) << name;
   }
 }
 

@@ -11,7 +11,7 @@ namespace {
 
 using testing_support::ProgramBuilder;
 
-constexpr std::int64_t kMebi = 1 << 20;
+constexpr std::int64_t kMiB = 1 << 20;
 
 MemoryOptions recorded(std::int64_t capacity) {
   MemoryOptions options;
@@ -21,14 +21,14 @@ MemoryOptions recorded(std::int64_t capacity) {
 }
 
 /// Weights, small and large; a step: activations and gradients, the former freed first, and fifty small temporaries.
-ProgramBuilder training() {
+ProgramBuilder step_of_lives() {
   ProgramBuilder builder;
-  builder.allocate(40 * kMebi, Category::weights);
+  builder.allocate(40 * kMiB, Category::weights);
   for (int i = 0; i < 20; ++i) builder.allocate(4096, Category::weights);
   for (int step = 0; step < 2; ++step) {
     builder.begin_step();
-    const auto activation = builder.allocate(100 * kMebi);
-    const auto gradient = builder.allocate(30 * kMebi, Category::gradients);
+    const auto activation = builder.allocate(100 * kMiB);
+    const auto gradient = builder.allocate(30 * kMiB, Category::gradients);
     for (int i = 0; i < 50; ++i) builder.free(builder.allocate(2048));
     builder.free(activation);
     builder.free(gradient).end_step();
@@ -43,8 +43,8 @@ std::int64_t alive(const auto& all, std::uint32_t moment) {
 }
 
 TEST(BlockLives, at_each_moment_the_blocks_add_up_to_what_the_allocator_counts) {
-  const ProgramBuilder builder = training();
-  const MemoryResult result = run_memory(builder.program(), recorded(1000 * kMebi));
+  const ProgramBuilder builder = step_of_lives();
+  const MemoryResult result = run_memory(builder.program(), recorded(1000 * kMiB));
   const BlockLives lives = block_lives(builder.program(), result);
   ASSERT_EQ(lives.moments(), result.samples.size() + 1);
   for (std::size_t i = 0; i < result.samples.size(); ++i) {
@@ -57,8 +57,8 @@ TEST(BlockLives, at_each_moment_the_blocks_add_up_to_what_the_allocator_counts) 
 }
 
 TEST(BlockLives, blocks_lie_in_segments_and_never_on_each_other) {
-  const ProgramBuilder builder = training();
-  const MemoryResult result = run_memory(builder.program(), recorded(1000 * kMebi));
+  const ProgramBuilder builder = step_of_lives();
+  const MemoryResult result = run_memory(builder.program(), recorded(1000 * kMiB));
   const BlockLives lives = block_lives(builder.program(), result);
   const auto end = [](const auto& one) { return one.address + static_cast<Address>(one.bytes); };
   for (const auto& block : lives.blocks) {
@@ -79,8 +79,8 @@ TEST(BlockLives, blocks_lie_in_segments_and_never_on_each_other) {
 }
 
 TEST(BlockLives, of_a_long_run_the_moments_around_the_peak_are_told) {
-  const ProgramBuilder builder = training();
-  const MemoryResult result = run_memory(builder.program(), recorded(1000 * kMebi));
+  const ProgramBuilder builder = step_of_lives();
+  const MemoryResult result = run_memory(builder.program(), recorded(1000 * kMiB));
   const BlockLives all = block_lives(builder.program(), result), some = block_lives(builder.program(), result, 10);
   EXPECT_EQ(some.moments(), 11u);
   EXPECT_EQ(some.cut_before + some.cut_after + 10, all.moments() - 1);
@@ -90,8 +90,8 @@ TEST(BlockLives, of_a_long_run_the_moments_around_the_peak_are_told) {
 }
 
 TEST(BlockLives, a_run_out_of_memory_is_told_from_its_begin_to_the_request_that_failed) {
-  const ProgramBuilder builder = training();
-  const MemoryResult result = run_memory(builder.program(), recorded(120 * kMebi));
+  const ProgramBuilder builder = step_of_lives();
+  const MemoryResult result = run_memory(builder.program(), recorded(120 * kMiB));
   ASSERT_TRUE(result.failure);
   const BlockLives lives = block_lives(builder.program(), result);
   EXPECT_EQ(lives.actions.back(), result.failure->moment.action);

@@ -18,24 +18,24 @@ namespace {
 
 using testing_support::ProgramBuilder;
 
-constexpr std::int64_t kMebi = 1 << 20;
+constexpr std::int64_t kOneMiB = 1 << 20;
 
 /// Weights, activations and gradients of odd sizes; the optimizer states of the first step stay.
-ProgramBuilder training() {
+ProgramBuilder recorded_step() {
   ProgramBuilder builder;
-  builder.allocate(40 * kMebi + 100, Category::weights);
+  builder.allocate(40 * kOneMiB + 100, Category::weights);
   builder.allocate(1000, Category::inputs);
   for (int step = 0; step < 2; ++step) {
     builder.begin_step();
-    const auto activation = builder.allocate(5 * kMebi + 1), small = builder.allocate(3000);
-    const auto gradient = builder.allocate(40 * kMebi + 100, Category::gradients);
+    const auto activation = builder.allocate(5 * kOneMiB + 1), small = builder.allocate(3000);
+    const auto gradient = builder.allocate(40 * kOneMiB + 100, Category::gradients);
     builder.free(activation);
-    if (step == 0) builder.allocate(80 * kMebi, Category::optimizer_state);
+    if (step == 0) builder.allocate(80 * kOneMiB, Category::optimizer_state);
     builder.free(gradient).free(small).end_step();
   }
   return builder;
 }
-MemoryOptions recording(std::int64_t capacity = 1000 * kMebi) {
+MemoryOptions recording(std::int64_t capacity = 1000 * kOneMiB) {
   MemoryOptions options;
   options.capacity = capacity;
   options.record_history = true;
@@ -57,7 +57,7 @@ void expect_equal(const std::vector<SegmentView>& a, const std::vector<SegmentVi
 }
 
 TEST(MemorySnapshot, holds_the_segments_of_the_run_and_replays_to_them) {
-  const ProgramBuilder builder = training();
+  const ProgramBuilder builder = recorded_step();
   const MemoryOptions options = recording();
   const MemoryResult result = run_memory(builder.program(), options);
   const MemorySnapshot snapshot = read_snapshot(memory_snapshot(builder.program(), result, options.settings), "own");
@@ -72,7 +72,7 @@ TEST(MemorySnapshot, holds_the_segments_of_the_run_and_replays_to_them) {
 }
 
 TEST(MemorySnapshot, keeps_the_settings_of_the_allocator) {
-  const ProgramBuilder builder = training();
+  const ProgramBuilder builder = recorded_step();
   MemoryOptions options = recording();
   options.settings = AllocatorSettings::parse(
       "expandable_segments:True,max_split_size_mb:64,garbage_collection_threshold:0.5,roundup_power2_divisions:[2:4,>:"
@@ -89,7 +89,7 @@ TEST(MemorySnapshot, keeps_the_settings_of_the_allocator) {
 }
 
 TEST(MemorySnapshot, python_loads_it_and_its_sums_are_the_peak) {
-  const ProgramBuilder builder = training();
+  const ProgramBuilder builder = recorded_step();
   const MemoryOptions options = recording();
   const MemoryResult result = run_memory(builder.program(), options);
   const std::string file = temporary_path("snapshot.pickle"), script = temporary_path("read_snapshot.py");
@@ -127,8 +127,8 @@ assert snapshot["allocator_settings"]["max_split_size"] == -1
 }
 
 TEST(MemorySnapshot, a_run_out_of_memory_ends_with_its_failure) {
-  const ProgramBuilder builder = training();
-  const MemoryOptions options = recording(100 * kMebi);
+  const ProgramBuilder builder = recorded_step();
+  const MemoryOptions options = recording(100 * kOneMiB);
   const MemoryResult result = run_memory(builder.program(), options);
   ASSERT_FALSE(result.fits);
   const std::string bytes = memory_snapshot(builder.program(), result, options.settings);

@@ -23,7 +23,7 @@ namespace ridgeline {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 std::string contents(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
@@ -72,7 +72,7 @@ TEST_F(WriteFile, AnExistingFileKeepsItsModeAndNothingLiesBesideIt) {
   EXPECT_EQ(contents(path("a")), "after");
   EXPECT_EQ(fs::status(path("a")).permissions(),
             fs::perms::owner_read | fs::perms::owner_write | fs::perms::others_exec);
-  EXPECT_THAT(names(), testing::ElementsAre("a"));
+  EXPECT_THAT(names(), ::testing::ElementsAre("a"));
 }
 
 TEST_F(WriteFile, ALinkStaysALinkAndItsTargetIsWritten) {
@@ -144,7 +144,7 @@ TEST_F(WriteFile, OnAFullDiskTheOldFileStaysAndNoHalfOfTheNew) {
     EXPECT_THROW(write_file(path("dangling"), random), OutputError);
   }
   EXPECT_EQ(contents(path("a")), "before");
-  EXPECT_THAT(names(), testing::ElementsAre("a", "dangling"));
+  EXPECT_THAT(names(), ::testing::ElementsAre("a", "dangling"));
 }
 
 TEST_F(WriteFile, ANameThatCannotBeWrittenIsAMistakeOfThePerson) {

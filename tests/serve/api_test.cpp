@@ -15,7 +15,7 @@ namespace ridgeline::serve {
 namespace {
 
 using nlohmann::json;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 constexpr const char* kScenario = R"({"hardware": "nvidia-t4", "model": "bert-base",
   "training": {"micro_batch": 2, "sequence_length": 128, "precision": "fp32"}})";

@@ -17,8 +17,8 @@
 namespace ridgeline::serve {
 namespace {
 
-using testing::HasSubstr;
-using testing::StartsWith;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 /// One end of a connection, closed when it goes.
 class Client {

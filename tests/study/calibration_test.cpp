@@ -17,7 +17,7 @@ namespace ridgeline {
 namespace {
 
 using nlohmann::json;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 constexpr const char* kH200 = "nvidia-h200-sxm-141gb";
 

@@ -13,8 +13,8 @@
 namespace ridgeline {
 namespace {
 
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 Scenario tiny(std::vector<config::Override> changes = {}) {
   ScenarioSource source;

@@ -88,9 +88,9 @@ TEST(ParallelSteps, published_for_one_machine_take_the_time_they_took) {
   }
   // All of these ran: apex's wrapper keeps no buckets, torch's do not fit beside batches chosen to fill the device
   // (measurements/DEVIATIONS.md).
-  EXPECT_THAT(not_run, testing::UnorderedElementsAre("lambda-rtx3090-bert-base-squad-fp16-b96-pt1.13.0a0-x2",
-                                                     "lambda-rtx3090-bert-base-squad-tf32-b48-pt1.13.0a0-x2",
-                                                     "lambda-rtx3090-bert-large-squad-tf32-b16-pt1.13.0a0-x2"));
+  EXPECT_THAT(not_run, ::testing::UnorderedElementsAre("lambda-rtx3090-bert-base-squad-fp16-b96-pt1.13.0a0-x2",
+                                                       "lambda-rtx3090-bert-base-squad-tf32-b48-pt1.13.0a0-x2",
+                                                       "lambda-rtx3090-bert-large-squad-tf32-b16-pt1.13.0a0-x2"));
   ASSERT_GE(all.size(), 40u);
   EXPECT_LE(quantile(all, 0.5), kMedian);
   EXPECT_LE(quantile(all, 1.0), kWorst);

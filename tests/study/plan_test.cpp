@@ -14,7 +14,7 @@
 namespace ridgeline {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 PlanRequest request(const std::string& text, std::vector<std::int64_t> gpus) {
   PlanRequest result;

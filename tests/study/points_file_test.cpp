@@ -18,7 +18,7 @@
 namespace ridgeline {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 class PointsFileTest : public SweepFixture {};
 
 std::string bytes_of(const std::string& path) {

@@ -13,8 +13,8 @@
 namespace ridgeline {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 using SweepTest = SweepFixture;
 

@@ -235,8 +235,9 @@ TEST(PipelinePlay, NamesBothSidesOfADeadlock) {
     play(actions, {{0.0, 0.0, 0.0}, {0.0, 0.0, 0.0}});
     FAIL();
   } catch (const UserError& error) {
-    EXPECT_THAT(error.what(), testing::AllOf(testing::HasSubstr("rank 0 is at wait"), testing::HasSubstr("RECV_B"),
-                                             testing::HasSubstr("rank 1 is at wait"), testing::HasSubstr("RECV_F")));
+    EXPECT_THAT(error.what(),
+                ::testing::AllOf(::testing::HasSubstr("rank 0 is at wait"), ::testing::HasSubstr("RECV_B"),
+                                 ::testing::HasSubstr("rank 1 is at wait"), ::testing::HasSubstr("RECV_F")));
   }
 }
 

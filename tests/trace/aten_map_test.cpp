@@ -214,7 +214,7 @@ TEST(AtenMap, AListWithoutShapesIsThatOfTheParametersOrNotUnderstood) {
   EXPECT_EQ(described(example), "not understood");
   MapContext context;
   context.parameter_sizes = std::make_shared<const std::vector<std::int64_t>>(std::vector<std::int64_t>{1000, 24});
-  EXPECT_THAT(described(example, context), testing::HasSubstr("2 tensors, 1024 elements fp32"));
+  EXPECT_THAT(described(example, context), ::testing::HasSubstr("2 tensors, 1024 elements fp32"));
 }
 
 TEST(AtenMap, UnknownCallsCostTheBytesOfTheirTensors) {

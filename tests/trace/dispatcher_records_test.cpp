@@ -102,7 +102,7 @@ TEST(DispatcherRecords, ViewsCostTheHostAloneUnlessAnotherCallMadeThem) {
 }
 
 TEST(DispatcherRecords, WhatCannotBeIsRefusedWithItsLine) {
-  using testing::HasSubstr;
+  using ::testing::HasSubstr;
   EXPECT_THAT(refusal(relu(kX, kX)), HasSubstr("records.jsonl:3: a tensor names storage 0, which has no line above"));
   EXPECT_THAT(refusal(relu(R"({"type":"fp32","sizes":[4,-8]})", "")), HasSubstr("\"sizes\" must be 0 to"));
   EXPECT_THAT(refusal(relu(R"({"type":"fp31","sizes":[4]})", "")), HasSubstr("unknown type \"fp31\""));

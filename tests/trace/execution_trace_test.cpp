@@ -12,7 +12,7 @@
 namespace ridgeline::trace {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 /// One side of a node: a tensor of `shape` and `type`, with the storage that `id` names.
 std::string side(const std::string& name, const std::vector<std::string>& shapes, const std::string& device = "cuda:0",
@@ -80,7 +80,7 @@ TEST(ExecutionTrace, ForwardBackwardClippingAndOptimizerAreToldApart) {
            node(7, 1, "Optimizer.step#AdamW.step") + "," + node(8, 7, "aten::relu", kProduct));
   std::vector<Phase> phases;
   for (const Call& call : r.recording.trace.calls) phases.push_back(call.phase);
-  EXPECT_THAT(phases, testing::ElementsAre(Phase::forward, Phase::backward, Phase::clipping, Phase::optimizer));
+  EXPECT_THAT(phases, ::testing::ElementsAre(Phase::forward, Phase::backward, Phase::clipping, Phase::optimizer));
 }
 
 TEST(ExecutionTrace, WhatRunsOnNumbersInHostMemoryIsLeftOutUnlessAllDoes) {

@@ -36,8 +36,8 @@ std::vector<std::string> pieces_of(const std::string& text) {
   return out;
 }
 
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 TEST(JsonPieces, DeliversElementsOfArraysUnderTheRootAndOtherValuesWhole) {
   EXPECT_THAT(pieces_of(R"({"a": 1, "list": [{"x": [1, 2]}, 3, "four"], "empty": [], "b": {"c": [5]}})"),

@@ -61,7 +61,7 @@ TEST(OpTraceFile, ComesBackFromGzipAndSaysWhereATruncatedOneEnds) {
     read_op_trace(path);
     FAIL() << "half a file was read";
   } catch (const UserError& error) {
-    EXPECT_THAT(error.what(), testing::HasSubstr("ends too early"));
+    EXPECT_THAT(error.what(), ::testing::HasSubstr("ends too early"));
   }
 }
 
@@ -87,7 +87,7 @@ TEST(OpTraceFile, IsRefusedWithTheLineOfTheMistake) {
       parse_op_trace(text, "f");
       ADD_FAILURE() << "accepted: " << text;
     } catch (const UserError& error) {
-      EXPECT_THAT(error.what(), testing::HasSubstr(fragment));
+      EXPECT_THAT(error.what(), ::testing::HasSubstr(fragment));
     }
   }
 }

@@ -13,9 +13,9 @@
 namespace ridgeline::trace {
 namespace {
 
-using testing::Contains;
-using testing::HasSubstr;
-using testing::Key;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::Key;
 
 constexpr const char* kMatrixArguments =
     R"("Input Dims": [[4, 16], [16, 8]], "Input type": ["float", "float"], "Input Strides": [[16, 1], [8, 1]], "Concrete Inputs": ["", ""])";
@@ -82,7 +82,7 @@ TEST(ProfilerTrace, LaunchesWhoseKernelsAreMissingAreCounted) {
     text.add(fmt::format(
         R"({{"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1, "ts": {}, "dur": 4, "args": {{"correlation": {}}}}})",
         at, at));
-  EXPECT_THAT(text.read().defects.counts, Contains(testing::Pair(HasSubstr("not in the trace"), 2)));
+  EXPECT_THAT(text.read().defects.counts, Contains(::testing::Pair(HasSubstr("not in the trace"), 2)));
 }
 
 TEST(ProfilerTrace, AnEmptyListOfEventsIsCalledOne) {
@@ -360,7 +360,7 @@ TEST(ProfilerTrace, ATraceWithoutOperatorsOrWithoutAGpuSaysHowToRecordOne) {
 TEST(ProfilerTrace, JsonOfAnotherKindIsNamedByItsKeys) {
   const std::string path = temporary_path("other.json");
   std::ofstream(path) << R"({"model_type": "bert", "layers": [1, 2]})";
-  EXPECT_THAT(refusal(path), testing::AllOf(HasSubstr("neither"), HasSubstr("layers, model_type")));
+  EXPECT_THAT(refusal(path), ::testing::AllOf(HasSubstr("neither"), HasSubstr("layers, model_type")));
   std::ofstream(path) << R"({"traceEvents": []})";
   EXPECT_THAT(refusal(path), HasSubstr("other.json"));
 }

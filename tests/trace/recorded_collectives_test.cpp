@@ -8,7 +8,7 @@
 namespace ridgeline::trace {
 namespace {
 
-constexpr const char* kMatrixArguments =
+constexpr const char* kProductArguments =
     R"("Input Dims": [[4, 16], [16, 8]], "Input type": ["float", "float"], "Input Strides": [[16, 1], [8, 1]], "Concrete Inputs": ["", ""])";
 constexpr const char* kMessage =
     R"("Collective name": "allreduce", "In msg nelems": 1000, "Out msg nelems": 1000, "Group size": 2, "dtype": "Float")";
@@ -16,14 +16,14 @@ constexpr const char* kMessage =
 /// Two products; a collective launched between them that ends at `end` on `stream`; a wait of a stream at 40.
 TraceText trace(int stream, double end) {
   TraceText text;
-  text.op(0, 10, "aten::mm", kMatrixArguments).launch(5, 10, 20);
+  text.op(0, 10, "aten::mm", kProductArguments).launch(5, 10, 20);
   text.add(
       R"({"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernelExC", "pid": 1, "tid": 1, "ts": 20, "dur": 4, "args": {"correlation": 7}})");
   text.add(fmt::format(
       R"j({{"ph": "X", "cat": "kernel", "name": "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgs)", "pid": 0, "tid": {0}, "ts": 30, "dur": {1}, "args": {{"stream": {0}, "correlation": 7, "grid": [8, 1, 1], {2}}}}})j",
       stream, end - 30, kMessage));
   text.host("cuda_runtime", "cudaStreamWaitEvent", 40, 1);
-  text.op(50, 10, "aten::mm", kMatrixArguments).launch(55, 200, 20);
+  text.op(50, 10, "aten::mm", kProductArguments).launch(55, 200, 20);
   return text;
 }
 

@@ -126,7 +126,7 @@ TEST(Replay, ACompiledStepWithoutShapesIsCostedByItsMeasuredTimesAndSaysSo) {
   const ReplayResult r = replay("h200/traces/gpt2-b16-bf16-compile-flash-v50304-fused.json.gz");
   EXPECT_NEAR(busy_error(r), 0.0, 0.15);
   EXPECT_EQ(r.coverage.understood_calls, 0);
-  EXPECT_THAT(r.defects.counts, testing::Contains(testing::Key(testing::HasSubstr("without shapes"))));
+  EXPECT_THAT(r.defects.counts, ::testing::Contains(::testing::Key(::testing::HasSubstr("without shapes"))));
 }
 
 TEST(Replay, MemoryThatTheProfilerCountedIsSetBesideTheContextOfTheGpuAtHand) {
@@ -148,9 +148,9 @@ TEST(Replay, AStepRecordedOnOneGpuTakesLongerOnASlowerOneAndItsAttentionIsChosen
   const double h200 = replay(file).prediction.step.gpu_busy.value();
   const ReplayResult a100 = replay(file, "nvidia-a100-sxm4-80gb");
   EXPECT_GT(a100.prediction.step.gpu_busy.value(), 1.5 * h200);
-  EXPECT_THAT(a100.prediction.notes, testing::Contains(testing::HasSubstr("cudnn_attention")));
-  EXPECT_THAT(a100.prediction.kernels,
-              testing::Each(testing::Field(&KernelGroup::op, testing::Not(testing::HasSubstr("cudnn_attention")))));
+  EXPECT_THAT(a100.prediction.notes, ::testing::Contains(::testing::HasSubstr("cudnn_attention")));
+  EXPECT_THAT(a100.prediction.kernels, ::testing::Each(testing::Field(
+                                           &KernelGroup::op, ::testing::Not(::testing::HasSubstr("cudnn_attention")))));
 }
 
 std::map<std::string, int> products_of(const OpTrace& trace) {

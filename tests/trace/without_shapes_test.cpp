@@ -17,7 +17,7 @@ namespace ridgeline {
 namespace {
 
 using nlohmann::json;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 const std::string kData = std::string(RIDGELINE_SOURCE_DIR) + "/measurements/h200/";
 
@@ -92,7 +92,7 @@ TEST(WithoutShapes, AnUnknownGpuHasToBeNamed) {
       replay(file, "nvidia-t4");
       FAIL() << "times of an unknown GPU were kept";
     } catch (const UserError& e) {
-      EXPECT_THAT(e.what(), testing::AllOf(HasSubstr("stripped.json"), HasSubstr(said), HasSubstr("--recorded-on")));
+      EXPECT_THAT(e.what(), ::testing::AllOf(HasSubstr("stripped.json"), HasSubstr(said), HasSubstr("--recorded-on")));
     }
     EXPECT_GT(busy(replay(file, "nvidia-t4", "nvidia-h200-sxm-141gb")), 0.0);
   }
@@ -105,7 +105,7 @@ TEST(WithoutShapes, AnUnknownGpuOfARecordingWithShapesIsANote) {
   std::ofstream(path) << trace;
   const ReplayResult result = replay(path, "nvidia-t4");
   EXPECT_GT(busy(result), 1.3 * busy(replay(path, "nvidia-h200-sxm-141gb")));
-  EXPECT_THAT(result.prediction.notes, testing::Contains(HasSubstr("--recorded-on")));
+  EXPECT_THAT(result.prediction.notes, ::testing::Contains(HasSubstr("--recorded-on")));
 }
 
 TEST(Stack, ARecordingOfAnotherCudaSaysSo) {
@@ -116,9 +116,9 @@ TEST(Stack, ARecordingOfAnotherCudaSaysSo) {
     std::ofstream(path) << trace;
     return replay(path, "nvidia-h200-sxm-141gb").prediction.notes;
   };
-  EXPECT_THAT(notes(12040), testing::Contains(HasSubstr("recorded with CUDA 12.4")));
-  EXPECT_THAT(notes(13000), testing::Not(testing::Contains(HasSubstr("recorded with CUDA"))));
-  EXPECT_THAT(notes(7), testing::Not(testing::Contains(HasSubstr("recorded with CUDA"))));
+  EXPECT_THAT(notes(12040), ::testing::Contains(HasSubstr("recorded with CUDA 12.4")));
+  EXPECT_THAT(notes(13000), ::testing::Not(::testing::Contains(HasSubstr("recorded with CUDA"))));
+  EXPECT_THAT(notes(7), ::testing::Not(::testing::Contains(HasSubstr("recorded with CUDA"))));
 }
 
 }  // namespace

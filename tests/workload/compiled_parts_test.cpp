@@ -12,7 +12,7 @@
 namespace ridgeline {
 namespace {
 
-constexpr int kSms = 132;
+constexpr int kSmCount = 132;
 
 ModelDescription gpt2(std::int64_t layers, std::int64_t hidden) {
   ModelDescription model;
@@ -38,7 +38,7 @@ TrainingDescription training(std::int64_t ranks) {
 }
 
 OpTrace compiled(const ModelDescription& model, const TrainingDescription& t) {
-  return compile::compile_trace(training_run(model, t, AttentionChoice::flash), kSms);
+  return compile::compile_trace(training_run(model, t, AttentionChoice::flash), kSmCount);
 }
 
 std::vector<std::int64_t> bytes_sent(const OpTrace& trace) {
@@ -80,7 +80,7 @@ TEST(CompiledParts, a_smaller_bucket_makes_more_of_them) {
     EXPECT_GE(eager.compiled_ranges.size(), before) << cap;
     before = eager.compiled_ranges.size();
     std::int64_t sum = 0;
-    for (const std::int64_t bytes : bytes_sent(compile::compile_trace(eager, kSms))) sum += bytes;
+    for (const std::int64_t bytes : bytes_sent(compile::compile_trace(eager, kSmCount))) sum += bytes;
     EXPECT_EQ(sum, 4 * eager.parameters) << cap;
   }
   EXPECT_GE(before, 8u);
@@ -112,7 +112,7 @@ TEST(CompiledParts, end_what_they_make) {
     OpTrace eager = training_run(model, t, AttentionChoice::flash);
     ASSERT_GT(eager.compiled_ranges.size(), 3u * static_cast<std::size_t>(batches));
     const std::int64_t before = alive(eager);
-    EXPECT_EQ(alive(compile::compile_trace(std::move(eager), kSms)), before) << batches;
+    EXPECT_EQ(alive(compile::compile_trace(std::move(eager), kSmCount)), before) << batches;
   }
 }
 

@@ -9,7 +9,7 @@ namespace ridgeline {
 namespace {
 
 using nlohmann::json;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 std::string mistake(const char* text) {
   try {

@@ -13,7 +13,7 @@
 namespace ridgeline {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 constexpr std::uint8_t kAll = 0xff;
 

@@ -18,7 +18,7 @@
 namespace ridgeline {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 TEST(Models, ParameterCountsAreThePublishedOnes) {
   // GPT-2: HuggingFace checkpoints; BERT: BertForSequenceClassification with two labels; LLaMA 7B: its checkpoint.
@@ -157,8 +157,8 @@ TEST(HuggingFaceConfig, EveryArchitectureIsBuiltOrRefusedInOneLineThatSaysWhichA
     for (const std::string& name : family.built) EXPECT_EQ(refused(family.type, key(name)), "") << name;
     for (const std::string& name : family.refused) {
       const std::string message = refused(family.type, key(name));
-      EXPECT_THAT(message, testing::AllOf(HasSubstr("architectures"), HasSubstr("'" + name + "'"),
-                                          HasSubstr("expected "), HasSubstr(family.built.front())));
+      EXPECT_THAT(message, ::testing::AllOf(HasSubstr("architectures"), HasSubstr("'" + name + "'"),
+                                            HasSubstr("expected "), HasSubstr(family.built.front())));
       EXPECT_EQ(std::count(message.begin(), message.end(), '\n'), 0) << message;
     }
   }

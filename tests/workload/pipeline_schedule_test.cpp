@@ -104,7 +104,7 @@ TEST(PipelineSchedule, MegatronInterleavesInRoundsOfTheRanks) {
   EXPECT_EQ(letters(once[1]), "FFFFFFFFBBBBBBBB");
   EXPECT_EQ(letters(once[3]), "FFFFFBFBFBFBBBBB");
   EXPECT_THAT(complaint({PipelineSchedule::interleaved, 4, 2, 10, Framework::megatron}),
-              testing::HasSubstr("multiple of 4"));
+              ::testing::HasSubstr("multiple of 4"));
 }
 
 TEST(PipelineSchedule, GPipeHoldsAllMicroBatches) {
@@ -144,8 +144,8 @@ TEST(PipelineSchedule, FirstRanksExchangeAsOftenAsMeasured) {
 
 TEST(PipelineSchedule, ZbvFoldsTheNetwork) {
   const PipelineShape shape{PipelineSchedule::zbv, 4, 2, 8};
-  EXPECT_THAT(shape.stages_of(0), testing::ElementsAre(0, 7));
-  EXPECT_THAT(shape.stages_of(3), testing::ElementsAre(3, 4));
+  EXPECT_THAT(shape.stages_of(0), ::testing::ElementsAre(0, 7));
+  EXPECT_THAT(shape.stages_of(3), ::testing::ElementsAre(3, 4));
   // The last rank hands activations to itself.
   const std::vector<RankActions> ranks = make_schedule(shape);
   for (const StageAction& action : ranks[3])
@@ -181,8 +181,8 @@ TEST(PipelineSchedule, AShortStepStandsForALongOne) {
 
 TEST(PipelineSchedule, RefusesWhatPyTorchRefuses) {
   EXPECT_THAT(complaint({PipelineSchedule::one_forward_one_backward, 4, 1, 3}),
-              testing::HasSubstr("as many micro-batches"));
-  EXPECT_THAT(complaint({PipelineSchedule::interleaved, 4, 2, 9}), testing::HasSubstr("rounds"));
+              ::testing::HasSubstr("as many micro-batches"));
+  EXPECT_THAT(complaint({PipelineSchedule::interleaved, 4, 2, 9}), ::testing::HasSubstr("rounds"));
   EXPECT_EQ(complaint({PipelineSchedule::interleaved, 4, 2, 10}), "");
   EXPECT_EQ(complaint({PipelineSchedule::gpipe, 4, 1, 1}), "");
 }
