@@ -14,7 +14,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-std::string mistake_in(const char* line, const char* cluster = "hgx-h200") {
+std::string mistake_in_case(const char* line, const char* cluster = "hgx-h200") {
   try {
     (void)collective_case_from(nlohmann::json::parse(line), load_cluster(cluster));
   } catch (const CollectiveCaseError& error) {
@@ -37,16 +37,17 @@ TEST(CollectiveCase, gpus_are_those_of_a_node_or_of_all_nodes) {
 }
 
 TEST(CollectiveCase, mistakes_are_told_in_words) {
-  EXPECT_THAT(mistake_in(R"({"op":"allreduce","bytes":1})"), AllOf(HasSubstr("allreduce"), HasSubstr("'all_reduce'")));
-  EXPECT_THAT(mistake_in(R"({"op":"all_reduce"})"), HasSubstr("bytes: missing"));
-  EXPECT_THAT(mistake_in(R"({"op":"all_reduce","bytes":-1})"), HasSubstr("bytes: expected a whole number"));
-  EXPECT_THAT(mistake_in(R"({"op":"all_reduce","bytes":1.5})"), HasSubstr("got 1.5"));
-  EXPECT_THAT(mistake_in(R"({"op":"all_reduce","bytes":1e300})"), HasSubstr("bytes: expected a whole number"));
-  EXPECT_THAT(mistake_in(R"({"op":"all_reduce","bytes":1,"gpus":9})"), HasSubstr("hgx-h200 has 8"));
-  EXPECT_THAT(mistake_in(R"({"op":"all_reduce","bytes":1,"nodes":2})", "h200-x4"), HasSubstr("no NICs"));
-  EXPECT_THAT(mistake_in(R"({"op":"all_reduce","bytes":1,"dtype":"fp7"})"), HasSubstr("dtype"));
-  EXPECT_THAT(mistake_in(R"({"op":"all_reduce","bytes":1,"gpu":8})"), HasSubstr("'gpus'"));
-  EXPECT_THAT(mistake_in("[1]"), HasSubstr("JSON object"));
+  EXPECT_THAT(mistake_in_case(R"({"op":"allreduce","bytes":1})"),
+              AllOf(HasSubstr("allreduce"), HasSubstr("'all_reduce'")));
+  EXPECT_THAT(mistake_in_case(R"({"op":"all_reduce"})"), HasSubstr("bytes: missing"));
+  EXPECT_THAT(mistake_in_case(R"({"op":"all_reduce","bytes":-1})"), HasSubstr("bytes: expected a whole number"));
+  EXPECT_THAT(mistake_in_case(R"({"op":"all_reduce","bytes":1.5})"), HasSubstr("got 1.5"));
+  EXPECT_THAT(mistake_in_case(R"({"op":"all_reduce","bytes":1e300})"), HasSubstr("bytes: expected a whole number"));
+  EXPECT_THAT(mistake_in_case(R"({"op":"all_reduce","bytes":1,"gpus":9})"), HasSubstr("hgx-h200 has 8"));
+  EXPECT_THAT(mistake_in_case(R"({"op":"all_reduce","bytes":1,"nodes":2})", "h200-x4"), HasSubstr("no NICs"));
+  EXPECT_THAT(mistake_in_case(R"({"op":"all_reduce","bytes":1,"dtype":"fp7"})"), HasSubstr("dtype"));
+  EXPECT_THAT(mistake_in_case(R"({"op":"all_reduce","bytes":1,"gpu":8})"), HasSubstr("'gpus'"));
+  EXPECT_THAT(mistake_in_case("[1]"), HasSubstr("JSON object"));
 }
 
 }  // namespace

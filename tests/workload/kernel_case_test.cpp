@@ -11,7 +11,7 @@ namespace {
 using nlohmann::json;
 using ::testing::HasSubstr;
 
-std::string mistake(const char* text) {
+std::string mistake_in_case(const char* text) {
   try {
     kernel_case_from(json::parse(text));
   } catch (const KernelCaseError& e) {
@@ -46,35 +46,36 @@ TEST(KernelCase, AWholeNumberWrittenAsFloatIsTaken) {
 }
 
 TEST(KernelCase, MistakesNameTheOpTheParameterAndTheNearestName) {
-  EXPECT_THAT(mistake(R"({"op":"sofmax","params":{"rows":1,"cols":1}})"), HasSubstr("did you mean softmax?"));
-  EXPECT_THAT(mistake(R"({"op":"mm","dtype":"fp32","params":{"m":1,"n":1}})"), HasSubstr("mm: parameter k is missing"));
-  EXPECT_THAT(mistake(R"({"op":"mm","dtype":"fp32","params":{"m":0,"n":1,"k":1}})"),
+  EXPECT_THAT(mistake_in_case(R"({"op":"sofmax","params":{"rows":1,"cols":1}})"), HasSubstr("did you mean softmax?"));
+  EXPECT_THAT(mistake_in_case(R"({"op":"mm","dtype":"fp32","params":{"m":1,"n":1}})"),
+              HasSubstr("mm: parameter k is missing"));
+  EXPECT_THAT(mistake_in_case(R"({"op":"mm","dtype":"fp32","params":{"m":0,"n":1,"k":1}})"),
               HasSubstr("m must be at least 1, got 0"));
-  EXPECT_THAT(mistake(R"({"op":"mm","dtype":"fp32","params":{"m":-5,"n":1,"k":1}})"), HasSubstr("got -5"));
-  EXPECT_THAT(mistake(R"({"op":"mm","dtype":"fp32","params":{"m":1.5,"n":1,"k":1}})"),
+  EXPECT_THAT(mistake_in_case(R"({"op":"mm","dtype":"fp32","params":{"m":-5,"n":1,"k":1}})"), HasSubstr("got -5"));
+  EXPECT_THAT(mistake_in_case(R"({"op":"mm","dtype":"fp32","params":{"m":1.5,"n":1,"k":1}})"),
               HasSubstr("whole number, got 1.5"));
-  EXPECT_THAT(mistake(R"({"op":"mm","dtype":"fp32","params":{"m":1,"n":1,"k":1,"leyout":"nn"}})"),
+  EXPECT_THAT(mistake_in_case(R"({"op":"mm","dtype":"fp32","params":{"m":1,"n":1,"k":1,"leyout":"nn"}})"),
               HasSubstr("did you mean layout?"));
-  EXPECT_THAT(mistake(R"({"op":"mm","dtype":"fp32","params":{"m":1,"n":1,"k":1,"layout":"xx"}})"),
+  EXPECT_THAT(mistake_in_case(R"({"op":"mm","dtype":"fp32","params":{"m":1,"n":1,"k":1,"layout":"xx"}})"),
               HasSubstr("nn, nt or tn"));
-  EXPECT_THAT(mistake(R"({"op":"mm","dtype":"int4","params":{"m":1,"n":1,"k":1}})"),
+  EXPECT_THAT(mistake_in_case(R"({"op":"mm","dtype":"int4","params":{"m":1,"n":1,"k":1}})"),
               HasSubstr("bf16, fp16, tf32 or fp32"));
-  EXPECT_THAT(mistake(R"({"op":"mm","dtype":"fp32","params":{"m":4398046511104,"n":4398046511104,"k":1}})"),
+  EXPECT_THAT(mistake_in_case(R"({"op":"mm","dtype":"fp32","params":{"m":4398046511104,"n":4398046511104,"k":1}})"),
               HasSubstr("too large for any GPU"));
-  EXPECT_THAT(
-      mistake(R"({"op":"flash_attention","dtype":"fp32","params":{"batch":1,"heads":1,"seq":1,"head_dim":64}})"),
-      HasSubstr("fp16 and bf16 only"));
-  EXPECT_THAT(mistake(R"({"op":"gelu","dtype":"fp32","params":{"rows":1,"cols":1},"input_sets":0})"),
+  EXPECT_THAT(mistake_in_case(
+                  R"({"op":"flash_attention","dtype":"fp32","params":{"batch":1,"heads":1,"seq":1,"head_dim":64}})"),
+              HasSubstr("fp16 and bf16 only"));
+  EXPECT_THAT(mistake_in_case(R"({"op":"gelu","dtype":"fp32","params":{"rows":1,"cols":1},"input_sets":0})"),
               HasSubstr("input_sets"));
-  EXPECT_THAT(mistake(R"([1,2])"), HasSubstr("JSON object"));
-  EXPECT_THAT(mistake(R"({"dtype":"fp32"})"), HasSubstr("op is missing"));
+  EXPECT_THAT(mistake_in_case(R"([1,2])"), HasSubstr("JSON object"));
+  EXPECT_THAT(mistake_in_case(R"({"dtype":"fp32"})"), HasSubstr("op is missing"));
 }
 
 TEST(KernelCase, ConvolutionsHaveBoundsThatTheMistakeNames) {
   const auto with = [](const char* key, const char* value, const char* op = "conv2d") {
     json params{{"batch", 2}, {"in_channels", 3}, {"size", 8}, {"out_channels", 4}, {"kernel", 3}, {"stride", 1}};
     params[key] = json::parse(value);
-    return mistake(json{{"op", op}, {"params", params}}.dump().c_str());
+    return mistake_in_case(json{{"op", op}, {"params", params}}.dump().c_str());
   };
   EXPECT_EQ(with("stride", "16384"), "no mistake was found");
   for (const char* op : {"conv2d", "conv2d_backward"}) {
