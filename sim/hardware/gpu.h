@@ -106,9 +106,6 @@ struct DramSpec {
 
 struct LinkSpec {
   BytesPerSecond bandwidth;  ///< a direction, achieved
-  /// With memory of the host that is not pinned: a thread of the host copies through a buffer of the driver. 0: not
-  /// known.
-  BytesPerSecond from_pageable, to_pageable;
   bool operator==(const LinkSpec&) const = default;
 };
 

@@ -293,8 +293,6 @@ void add_memory(std::vector<HardwareKey>& k) {
   k.push_back(row<kDram, &DramSpec::turnaround>("dram.turnaround", kShare, Better::less, stream | code | hierarchy, "Loss where reads and writes mix: 1/eff = r/e_r + w/e_w + 2 turnaround min(r, w)"));
   k.push_back(row<kDram, &DramSpec::latency>("dram.latency", kDramLatency, Better::less, stream | code, "Load that misses every cache"));
   k.push_back(row<&Gpu::host_link, &LinkSpec::bandwidth>("host_link.bandwidth", kLinkBandwidth, Better::more, one(copies), "Achieved by copies to the host or back, one way"));
-  k.push_back(optional(row<&Gpu::host_link, &LinkSpec::from_pageable>("host_link.from_pageable", kLinkBandwidth, Better::more, one(copies), "Achieved by copies from memory of the host that is not pinned; 7 GB/s where not given")));
-  k.push_back(optional(row<&Gpu::host_link, &LinkSpec::to_pageable>("host_link.to_pageable", kLinkBandwidth, Better::more, one(copies), "Achieved by copies into new memory of the host that is not pinned; 2.8 GB/s where not given")));
 }
 
 void add_launch_and_rest(std::vector<HardwareKey>& k) {

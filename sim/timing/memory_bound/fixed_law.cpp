@@ -8,19 +8,16 @@
 namespace ridgeline {
 namespace {
 
-/// What memory that is not pinned lets through where a chip's file does not say: a thread of the host copies it.
-/// From the copies of two training steps beside an NVIDIA H100 (measurements/h100/offloaded_steps.jsonl.gz, rows to
-/// fit); four others had 0.92 to 1.11 and 0.67 to 1.15 of it.
+/// Bytes a second through memory of the host that is not pinned, which a thread of the host copies: no more, whatever
+/// the link. From the copies of two training steps beside an NVIDIA H100 (measurements/h100/offloaded_steps.jsonl.gz,
+/// rows to fit); four others had 0.92 to 1.11 of it to the device and 0.67 to 1.15 of it to the host.
 constexpr double kFromPageable = 7.0e9, kToPageable = 2.8e9;
 
 double link_rate(const LinkSpec& link, FixedWork::What what) {
   const double pinned = link.bandwidth.value();
-  const auto slower = [&](double stated, double assumed) {
-    const double rate = stated > 0.0 ? stated : assumed;
-    return pinned > 0.0 ? std::min(rate, pinned) : rate;
-  };
-  if (what == FixedWork::What::memcpy_pageable_to_device) return slower(link.from_pageable.value(), kFromPageable);
-  if (what == FixedWork::What::memcpy_device_to_pageable) return slower(link.to_pageable.value(), kToPageable);
+  const auto no_more = [pinned](double rate) { return pinned > 0.0 ? std::min(rate, pinned) : rate; };
+  if (what == FixedWork::What::memcpy_pageable_to_device) return no_more(kFromPageable);
+  if (what == FixedWork::What::memcpy_device_to_pageable) return no_more(kToPageable);
   return pinned;
 }
 
