@@ -132,6 +132,8 @@ struct FixedWork {
     memcpy_device,
     memcpy_host_to_device,
     memcpy_device_to_host,
+    memcpy_pageable_to_device,
+    memcpy_device_to_pageable,
     helper,
     layout_change,
     collective  ///< timed by the links, not by a GPU's engine

@@ -4,6 +4,8 @@
 #include "sim/scenario/read_parallel.h"
 #include "sim/workload/parallel/schedule.h"
 
+#include <fmt/format.h>
+
 #include <array>
 #include <string_view>
 #include <utility>
@@ -45,6 +47,10 @@ constexpr std::array<Choice<ActivationCheckpointing>, 3> kCheckpointing{
     {{"none", ActivationCheckpointing::none},
      {"block", ActivationCheckpointing::block},
      {"selective", ActivationCheckpointing::selective}}};
+
+constexpr std::array<Choice<ActivationOffload>, 3> kOffloads{{{"none", ActivationOffload::none},
+                                                              {"pinned", ActivationOffload::pinned},
+                                                              {"pageable", ActivationOffload::pageable}}};
 
 constexpr std::array<Choice<LossRead>, 3> kLossReads{
     {{"never", LossRead::never}, {"step", LossRead::step}, {"micro-batch", LossRead::micro_batch}}};
@@ -107,6 +113,17 @@ void check_compiled(const Mapping& mapping, const TrainingDescription& t, bool c
         "checkpointed blocks: expected none");
 }
 
+/// save_on_cpu around the forward pass of one process on one GPU.
+void check_offload(const Mapping& mapping, const TrainingDescription& t) {
+  if (t.activation_offload == ActivationOffload::none) return;
+  const Value key = mapping["activation_offload"];
+  for (const std::string_view other : {"compile", "cuda_graphs"})
+    if (mapping[other].boolean(false)) key.fail(fmt::format("with {}: true is not modelled: expected none", other));
+  if (t.parallel.gpus() > 1) key.fail("over several GPUs is not modelled: expected none");
+  if (t.lora && t.lora->frozen != FrozenWeights::as_stored)
+    key.fail("beside frozen weights of four bits is not modelled: expected none");
+}
+
 /// One process over several devices: scripts that do no more than forward, backward, step.
 void check_one_process(const Mapping& mapping, const TrainingDescription& t) {
   if (t.precision == Precision::apex_o2 || (t.parallel.split > 1 && t.precision == Precision::amp_fp16))
@@ -145,10 +162,10 @@ void check_pipeline(const Mapping& mapping, const TrainingDescription& t) {
 }  // namespace
 
 TrainingSection read_training(const Value& section, const Software& software, const Cluster* cluster) {
-  const Mapping mapping(
-      section, {"micro_batch", "sequence_length", "gradient_accumulation", "precision", "attention", "optimizer",
-                "tf32", "gradient_clipping", "gradient_clipper", "activation_checkpointing", "reads_loss",
-                "data_loader", "data_parallel", "clears_gradients", "compile", "cuda_graphs", "parallel", "lora"});
+  const Mapping mapping(section, {"micro_batch", "sequence_length", "gradient_accumulation", "precision", "attention",
+                                  "optimizer", "tf32", "gradient_clipping", "gradient_clipper",
+                                  "activation_checkpointing", "activation_offload", "reads_loss", "data_loader",
+                                  "data_parallel", "clears_gradients", "compile", "cuda_graphs", "parallel", "lora"});
   TrainingSection result;
   TrainingDescription& t = result.training;
   t.micro_batch = mapping["micro_batch"].integer({1, 1 << 20});
@@ -162,6 +179,7 @@ TrainingSection read_training(const Value& section, const Software& software, co
   t.tf32 = mapping["tf32"].boolean(t.tf32);
   t.activation_checkpointing = mapping["activation_checkpointing"].choice<ActivationCheckpointing>(
       kCheckpointing, ActivationCheckpointing::none);
+  t.activation_offload = mapping["activation_offload"].choice<ActivationOffload>(kOffloads, ActivationOffload::none);
   t.reads_loss = mapping["reads_loss"].choice<LossRead>(kLossReads, LossRead::never);
   t.gradient_clipper = mapping["gradient_clipper"].choice<GradientClipper>(kClippers, GradientClipper::torch);
   t.data_loader = mapping["data_loader"].choice<DataLoader>(kLoaders, DataLoader::none);
@@ -183,11 +201,13 @@ TrainingSection read_training(const Value& section, const Software& software, co
     needs_megatron();
     t.lora = read_lora(mapping["lora"], t, result.compile);
     if (mapping.has("parallel")) mapping["parallel"].fail("needs several GPUs: name a cluster (cluster: hgx-h200)");
+    check_offload(mapping, t);
     return result;
   }
   t.parallel = read_parallel(mapping["parallel"], *cluster);
   needs_megatron();
   t.lora = read_lora(mapping["lora"], t, result.compile);
+  check_offload(mapping, t);
   if (t.parallel.megatron()) {
     check_megatron(mapping, t);
     t.optimizer.implementation = OptimizerImplementation::fused;

@@ -103,6 +103,8 @@ constexpr std::array<std::string_view, static_cast<std::size_t>(HostClass::other
     "pipeline_chunk",
     "pipeline_exchange",
     "pipeline_split",
+    "offload_pack",
+    "offload_unpack",
     "other"};
 
 constexpr bool all_named() {
@@ -143,6 +145,7 @@ bool in_backward_thread(HostClass host_class) {
     case HostClass::megatron_linear_backward:
     case HostClass::megatron_function_backward:
     case HostClass::main_gradient_hook:
+    case HostClass::offload_unpack:
     case HostClass::dtensor_op_backward: return true;
     default: return host_class >= HostClass::backward_call && host_class <= HostClass::checkpoint_recompute;
   }

@@ -116,6 +116,8 @@ enum class HostClass : std::uint8_t {
   pipeline_chunk,        ///< a pipeline's Python around one pass of a stage
   pipeline_exchange,     ///< one batch of sends and receives, up to NCCL's launch
   pipeline_split,        ///< a node of the graph that is looked at to part gradients of inputs and weights
+  offload_pack,          ///< a saved tensor's hook in Python: an empty tensor of the host and the copy into it
+  offload_unpack,        ///< … and back, in the backward pass
   other
 };
 

@@ -133,8 +133,10 @@ struct Namer {
     switch (op.kind) {
       case CopyKind::concatenate:
       case CopyKind::concatenate_strided: return "cat";
-      case CopyKind::host_to_device: return "copy_to_device";
-      case CopyKind::device_to_host: return "copy_to_host";
+      case CopyKind::host_to_device:
+      case CopyKind::pageable_to_device: return "copy_to_device";
+      case CopyKind::device_to_host:
+      case CopyKind::device_to_pageable: return "copy_to_host";
       default: return "copy";
     }
   }

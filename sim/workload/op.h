@@ -109,8 +109,11 @@ enum class CopyKind : std::uint8_t {
   concatenate,          ///< cat along the last dimension (`parts` inputs)
   concatenate_strided,  ///< the same of views that are not contiguous
   host_to_device,
-  device_to_host
+  device_to_host,
+  pageable_to_device,  ///< … memory of the host that is not pinned
+  device_to_pageable   ///< … that was never touched before
 };
+constexpr bool leaves_device(CopyKind kind) { return kind >= CopyKind::host_to_device; }
 constexpr bool concatenates(CopyKind kind) {
   return kind == CopyKind::concatenate || kind == CopyKind::concatenate_strided;
 }

@@ -47,6 +47,11 @@ struct OptimizerDescription {
 /// lies between the projections of attention is (Megatron-LM).
 enum class ActivationCheckpointing : std::uint8_t { none, block, selective };
 
+/// Where what autograd saves waits for the backward pass: on the device, or in the host's memory, which a copy can read
+/// and write by itself (pinned) or through a buffer of the driver (pageable): torch.autograd.graph.save_on_cpu around
+/// the forward pass.
+enum class ActivationOffload : std::uint8_t { none, pinned, pageable };
+
 /// How often the script reads the loss (loss.item(), a progress bar that prints it): the host waits for the GPU there.
 enum class LossRead : std::uint8_t { never, step, micro_batch };
 
@@ -81,6 +86,7 @@ struct TrainingDescription {
   std::optional<double> gradient_clipping;  ///< largest gradient norm
   GradientClipper gradient_clipper = GradientClipper::torch;
   ActivationCheckpointing activation_checkpointing = ActivationCheckpointing::none;
+  ActivationOffload activation_offload = ActivationOffload::none;
   LossRead reads_loss = LossRead::never;
   DataLoader data_loader = DataLoader::none;
   DataParallel data_parallel = DataParallel::none;

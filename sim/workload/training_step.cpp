@@ -252,6 +252,7 @@ class TrainingLoop {
     if (sharded_) sharded_->begin_forward(sync);
     CompiledRange range;
     range.forward.begin = recorder.position();
+    eager_.offload = training_.activation_offload;
     range.returns_scores = returns_scores_;
     if (const auto type = megatron_ ? std::nullopt : autocast_type(training_.precision)) {
       // The threads of DataParallel enter autocast anew, with its own default (torch/nn/parallel/parallel_apply.py).

@@ -13,11 +13,15 @@ namespace {
 
 LoweredOp host_transfer(const Copy& op, double bytes) {
   KernelLaunch launch;
-  const bool upload = op.kind == CopyKind::host_to_device;
+  const bool upload = op.kind == CopyKind::host_to_device || op.kind == CopyKind::pageable_to_device;
   launch.name = upload ? "Memcpy HtoD" : "Memcpy DtoH";
   launch.time_class = TimeClass::copy;
-  launch.work =
-      FixedWork{upload ? FixedWork::What::memcpy_host_to_device : FixedWork::What::memcpy_device_to_host, bytes, 1.0};
+  using What = FixedWork::What;
+  const bool pageable = op.kind == CopyKind::pageable_to_device || op.kind == CopyKind::device_to_pageable;
+  const What what = pageable ? upload ? What::memcpy_pageable_to_device : What::memcpy_device_to_pageable
+                    : upload ? What::memcpy_host_to_device
+                             : What::memcpy_device_to_host;
+  launch.work = FixedWork{what, bytes, 1.0};
   if (upload) launch.writes = {{1, bytes}};
   else launch.reads = {{0, bytes}};
   return {{std::move(launch)}, {}, false};
@@ -65,7 +69,9 @@ LoweredOp lower_copy(const Copy& op, const Gpu& gpu, const Software& /*software*
   const double bytes = static_cast<double>(n) * element;
   switch (op.kind) {
     case CopyKind::host_to_device:
-    case CopyKind::device_to_host: return host_transfer(op, bytes);
+    case CopyKind::device_to_host:
+    case CopyKind::pageable_to_device:
+    case CopyKind::device_to_pageable: return host_transfer(op, bytes);
     case CopyKind::concatenate:
     case CopyKind::concatenate_strided: return concatenate(op, gpu);
     case CopyKind::contiguous: return {{device_copy_launch(op.type, n, 0, 1)}, {}, false};

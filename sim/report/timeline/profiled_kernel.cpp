@@ -12,8 +12,10 @@ ProfiledKind profiled_kind(const KernelLaunch& launch) {
       case FixedWork::What::memcpy_device:
         return {"gpu_memcpy", "cudaMemcpyAsync", "Memcpy DtoD (Device -> Device)", 41};
       case FixedWork::What::memcpy_host_to_device:
+      case FixedWork::What::memcpy_pageable_to_device:
         return {"gpu_memcpy", "cudaMemcpyAsync", "Memcpy HtoD (Pageable -> Device)", 41};
       case FixedWork::What::memcpy_device_to_host:
+      case FixedWork::What::memcpy_device_to_pageable:
         return {"gpu_memcpy", "cudaMemcpyAsync", "Memcpy DtoH (Device -> Pageable)", 41};
       case FixedWork::What::helper:
       case FixedWork::What::layout_change:

@@ -52,7 +52,10 @@ constexpr std::string_view kKinds[] = {"kernels",
                                        "threads",
                                        "networks",
                                        "published-training",
-                                       "split-training"};
+                                       "split-training",
+                                       "offloaded-steps",
+                                       "packed-attention",
+                                       "fp8-products"};
 
 std::map<std::string, MeasuringMachine> read_machines(const config::Value& list) {
   std::map<std::string, MeasuringMachine> machines;

@@ -22,8 +22,9 @@ inline constexpr std::array<std::string_view, std::variant_size_v<Op>> kKindName
 inline constexpr std::array<std::string_view, 4> kLayoutNames{"nn", "nt", "tn", "tt"};
 inline constexpr std::array<std::string_view, 5> kWalkNames{"contiguous", "broadcast_row", "broadcast", "strided",
                                                             "transposed"};
-inline constexpr std::array<std::string_view, 7> kCopyNames{
-    "contiguous", "permute", "transpose", "concatenate", "concatenate_strided", "host_to_device", "device_to_host"};
+inline constexpr std::array<std::string_view, 9> kCopyNames{
+    "contiguous",     "permute",        "transpose",          "concatenate",       "concatenate_strided",
+    "host_to_device", "device_to_host", "pageable_to_device", "device_to_pageable"};
 inline constexpr std::array<std::string_view, 7> kReductionNames{"sum_rows", "sum_cols",  "mean_cols", "sum_all",
                                                                  "norm_all", "scan_rows", "scan_cols"};
 inline constexpr std::array<std::string_view, 3> kBackendNames{"flash", "cudnn", "efficient"};

@@ -23,9 +23,15 @@ struct AttentionBackward final : Node {
   void backward(Eager& eager, Gradients& in, Gradients& out) override {
     const Tensor k = key.unpack(eager), q = query.unpack(eager), v = value.unpack(eager), l = logsumexp.unpack(eager),
                  o = result.unpack(eager), random_offset = offset.unpack(eager), random_seed = seed.unpack(eager);
-    out[0] = eager.empty_like(q);
-    out[1] = eager.empty_like(k);
-    out[2] = eager.empty_like(v);
+    // The memory-efficient kernels write [batch, seq, heads, head_dim] whatever came back from the host.
+    const bool own_order = op.backend == AttentionBackend::efficient && eager.offload == ActivationOffload::pinned;
+    const auto gradient_of = [&](const Tensor& x) {
+      if (!own_order) return eager.empty_like(x);
+      return transpose(eager, eager.empty({x.sizes[0], x.sizes[2], x.sizes[1], x.sizes[3]}, x.type), 1, 2);
+    };
+    out[0] = gradient_of(q);
+    out[1] = gradient_of(k);
+    out[2] = gradient_of(v);
     if (op.bias) {
       const Tensor added = mask.unpack(eager);
       eager.recorder.op(op, {&in[0], &q, &k, &v, &o, &l, &added}, {&out[0], &out[1], &out[2]});

@@ -8,8 +8,9 @@ namespace {
 
 struct LayerNormBackward final : Node {
   LayerNormBackward() : Node(HostClass::layer_norm_backward) {}
-  SavedTensor input, weight, mean, deviation;
+  SavedTensor bias_values, input, weight, mean, deviation;  ///< the bias is read by no formula, but is kept
   void backward(Eager& eager, Gradients& in, Gradients& out) override {
+    const Tensor b = bias_values.defined() ? bias_values.unpack(eager) : Tensor{};
     const Tensor x = input.unpack(eager), w = weight.unpack(eager), m = mean.unpack(eager), d = deviation.unpack(eager);
     const std::int64_t cols = x.sizes.last();
     const bool bias = edge_count == 3;
@@ -21,6 +22,7 @@ struct LayerNormBackward final : Node {
     else eager.recorder.op(op, {&in[0], &x, &w, &m, &d}, {&out[0], &out[1]});
   }
   void release() override {
+    bias_values.release();
     input.release();
     weight.release();
     mean.release();
@@ -63,6 +65,7 @@ Tensor layer_norm(Eager& eager, const Tensor& x, const Tensor& weight, const Ten
   if (saves) {
     node = bias != nullptr ? &eager.node<LayerNormBackward>({&x, &weight, bias})
                            : &eager.node<LayerNormBackward>({&x, &weight});
+    if (bias != nullptr) node->bias_values = eager.save(*bias);
     node->input = eager.save(x);
     node->weight = eager.save(weight);
   }

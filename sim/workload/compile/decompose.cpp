@@ -297,7 +297,7 @@ void Decomposer::add(const Call& call, std::vector<Use> in, std::vector<Use> out
     if (pointwise->function == PointwiseFunction::rope) one.operations = 1;
     finish(one, std::move(in), std::move(out));
   } else if (const auto* copy = std::get_if<Copy>(&op)) {
-    if (copy->kind == CopyKind::host_to_device || copy->kind == CopyKind::device_to_host) return;
+    if (leaves_device(copy->kind)) return;
     const std::int64_t parts = concatenates(copy->kind) ? copy->parts : 1;
     Node& one = node(Node::Kind::pointwise, copy->rows, copy->cols * parts, copy->type);
     one.gathers = copy->kind == CopyKind::transpose;

@@ -17,7 +17,8 @@ void recompute(Eager& eager, CheckpointFrame& frame) {
   if (frame.autocast) eager.autocast.enter(*frame.autocast);
   eager.delivering = &frame;
   try {
-    frame.block(eager, frame.input);
+    // autograd.Function saves the block's input, through the same hooks as everything else.
+    frame.block(eager, frame.input.defined() ? frame.input : eager.from_host(frame.input));
   } catch (const StopRecomputation&) {
     // Every promise is kept: the rest of the block would compute nothing the backward pass reads.
   }
@@ -34,6 +35,7 @@ void recompute(Eager& eager, CheckpointFrame& frame) {
 }  // namespace
 
 Tensor SavedTensor::unpack(Eager& eager) {
+  if (on_host_) return eager.from_host(tensor_);
   if (frame_ == nullptr) return tensor_;
   if (!frame_->recomputed) recompute(eager, *frame_);
   return std::move(frame_->delivered[number_]);
@@ -47,13 +49,14 @@ void SavedTensor::release() {
     frame_->input = Tensor{};
   }
   frame_ = nullptr;
+  on_host_ = false;
 }
 
 Tensor checkpoint(Eager& eager, std::function<Tensor(Eager&, Tensor)> block, Tensor input) {
   eager.recorder.host(HostClass::checkpoint_segment);
   CheckpointFrame& frame = eager.frames.emplace_back();
   frame.block = std::move(block);
-  frame.input = input;
+  frame.input = eager.offload == ActivationOffload::none ? input : eager.to_host(input);
   frame.module = eager.recorder.module;
   if (eager.autocast.on()) frame.autocast = eager.autocast.type();
   eager.promising = &frame;

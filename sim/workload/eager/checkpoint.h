@@ -20,7 +20,7 @@ class Eager;
 /// A checkpointed block: what is needed to run it again.
 struct CheckpointFrame {
   std::function<Tensor(Eager&, Tensor)> block;
-  Tensor input;                   ///< kept until every promise is redeemed and dropped
+  Tensor input;                   ///< kept until every promise is redeemed and dropped; on the host without its storage
   std::optional<DType> autocast;  ///< type autocast was on with
   std::uint32_t promised = 0;     ///< tensors saved by the forward run
   std::uint32_t holders = 0;      ///< saved tensors that still refer to this frame
@@ -37,19 +37,29 @@ class SavedTensor {
   SavedTensor() = default;
   explicit SavedTensor(Tensor tensor) : tensor_(std::move(tensor)) {}
   SavedTensor(CheckpointFrame& frame, std::uint32_t number) : frame_(&frame), number_(number) { ++frame.holders; }
+  /// What `tensor` was before it went to the host.
+  static SavedTensor on_host(Tensor tensor) {
+    SavedTensor saved(std::move(tensor));
+    saved.on_host_ = true;
+    return saved;
+  }
   SavedTensor(SavedTensor&& other) noexcept
-      : tensor_(std::move(other.tensor_)), frame_(std::exchange(other.frame_, nullptr)), number_(other.number_) {}
+      : tensor_(std::move(other.tensor_)),
+        frame_(std::exchange(other.frame_, nullptr)),
+        number_(other.number_),
+        on_host_(other.on_host_) {}
   SavedTensor& operator=(SavedTensor&& other) noexcept {
     release();
     tensor_ = std::move(other.tensor_);
     frame_ = std::exchange(other.frame_, nullptr);
     number_ = other.number_;
+    on_host_ = other.on_host_;
     return *this;
   }
   ~SavedTensor() { release(); }
 
-  [[nodiscard]] bool defined() const { return frame_ != nullptr || tensor_.defined(); }
-  /// The tensor, running its block again where it was only promised.
+  [[nodiscard]] bool defined() const { return frame_ != nullptr || on_host_ || tensor_.defined(); }
+  /// The tensor, running its block again where it was only promised, brought back where it is on the host.
   Tensor unpack(Eager& eager);
   void release();
 
@@ -57,6 +67,7 @@ class SavedTensor {
   Tensor tensor_;
   CheckpointFrame* frame_ = nullptr;
   std::uint32_t number_ = 0;
+  bool on_host_ = false;
 };
 
 /// Runs `block` on `input`, keeping only `input` for the backward pass.

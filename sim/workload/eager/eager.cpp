@@ -1,5 +1,7 @@
 #include "sim/workload/eager/eager.h"
 
+#include "sim/workload/aten/views.h"
+
 namespace ridgeline::eager {
 
 Tensor Eager::empty(const Dims& sizes, DType type) { return empty(sizes, contiguous_strides(sizes), type); }
@@ -19,7 +21,36 @@ SavedTensor Eager::save(const Tensor& tensor) {
     delivering->delivered.push_back(tensor.detached());
     if (delivering->delivered.size() == delivering->promised && !whole_recomputation) throw StopRecomputation{};
   }
+  if (delivering == nullptr && offload != ActivationOffload::none) return SavedTensor::on_host(to_host(tensor));
   return SavedTensor(tensor.detached());
+}
+
+// A pinned tensor of the host is contiguous, so that any other one is first copied on the device; tensor.cpu() keeps
+// the order of a dense tensor's elements. Both copies make the host wait (torch/autograd/graph.py).
+Tensor Eager::to_host(const Tensor& tensor) {
+  recorder.host(HostClass::offload_pack);
+  const bool pinned = offload == ActivationOffload::pinned;
+  const bool as_it_lies = pinned ? tensor.contiguous() : tensor.dense();
+  const Tensor sent = as_it_lies ? tensor : aten::contiguous(*this, tensor.detached());
+  recorder.op(Copy{pinned ? CopyKind::device_to_host : CopyKind::device_to_pageable, sent.type, 1, sent.elements(), 1},
+              {&sent}, {});
+  recorder.wait_for_gpu();
+  Tensor left = tensor;
+  if (!as_it_lies) left.strides = pinned ? contiguous_strides(tensor.sizes) : preserved_strides(tensor);
+  left.reset();
+  return left;
+}
+
+// From pinned memory the host does not wait: tensor.to(device, non_blocking=pin_memory).
+Tensor Eager::from_host(const Tensor& tensor) {
+  recorder.host(HostClass::offload_unpack);
+  const bool pinned = offload == ActivationOffload::pinned;
+  Tensor back = tensor;
+  back.storage = StorageReference(recorder, recorder.allocate(tensor.bytes()));
+  recorder.op(Copy{pinned ? CopyKind::host_to_device : CopyKind::pageable_to_device, back.type, 1, back.elements(), 1},
+              {&back}, {&back});
+  if (!pinned) recorder.wait_for_gpu();
+  return back;
 }
 
 }  // namespace ridgeline::eager

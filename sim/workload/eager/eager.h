@@ -9,6 +9,7 @@
 #include "sim/workload/eager/recorder.h"
 #include "sim/workload/eager/tape.h"
 #include "sim/workload/eager/tensor.h"
+#include "sim/workload/training.h"
 
 namespace ridgeline::eager {
 
@@ -30,6 +31,7 @@ class Eager {
   bool whole_recomputation = false;       ///< a checkpointed block is run again to its end (reentrant checkpointing)
   CheckpointFrame* promising = nullptr;   ///< the forward run of this block makes promises …
   CheckpointFrame* delivering = nullptr;  ///< … the second run of this one keeps them
+  ActivationOffload offload = ActivationOffload::none;  ///< torch.autograd.graph.save_on_cpu is entered
 
   /// A fresh contiguous tensor, or one with given strides.
   Tensor empty(const Dims& sizes, DType type);
@@ -55,6 +57,10 @@ class Eager {
   [[nodiscard]] DType product_type(DType type) const { return type == DType::fp32 && tf32 ? DType::tf32 : type; }
   /// What a node keeps of a tensor for its backward formula.
   SavedTensor save(const Tensor& tensor);
+  /// Copies a tensor to the host and waits for it. What is left says how it lay; it has no storage.
+  Tensor to_host(const Tensor& tensor);
+  /// … and back, into a storage of its own.
+  Tensor from_host(const Tensor& tensor);
   /// Makes `output` the (only or `number`-th) result of `node`.
   static void attach(Tensor& output, Node& node, int number = 0) {
     output.node = &node;
