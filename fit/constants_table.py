@@ -7,6 +7,7 @@ import re
 import sys
 
 import host_costs
+import single_host_costs
 import kernel_menus
 import power
 
@@ -49,12 +50,12 @@ def host_row():
     scale = float(re.search(r"\nscale: {value: ([0-9.]+)", text)[1])
     steps = host_costs.steps("steps.jsonl.gz", scale)
     made = {name for names in [*(s[0] for s in host_costs.systems(steps)), host_costs.COMPILED_COSTS] for name in names}
-    made |= {"compiled_call", "thread_products"}
+    made |= {"compiled_call", "thread_products", *single_host_costs.NAMES}
     tables = [(len(host_costs.costs_of(table)), table.name) for table in host_costs.TABLES]
     rest = len(values) - len(made) - sum(count for count, _ in tables)
     copied = " and ".join(f"{count} of data/laws/{name}" for count, name in tables)
     return ("hw/hosts/default.yaml", len(values), f"{len(made)} fitted; {copied}; {rest} estimates or from traces, by a class "
-            "table that no program here makes, as each says", "fit/host_costs.py", "ten steps timed by parts on an empty device",
+            "table that no program here makes, as each says", "fit/host_costs.py", "steps timed by parts, operations timed alone",
             "fit: host costs")
 
 

@@ -7,7 +7,8 @@ cost and costs for each tensor, generated kernel or library call; least squares 
 that the file states. Compiled graphs were timed in host/compiled.jsonl.gz too, with the speed of the host beside each.
 Hosts differ in more than their speed, so those that are not held out and the ten weigh the same; large errors, which a
 busy neighbour makes, count by their size instead of its square. Costs of eager operations and nodes are those of data/laws/host_classes.yaml, of the wrappers of
-several GPUs those of data/laws/wrappers.yaml, both of which ridgeline_fit makes. Without options the numbers are written
+several GPUs those of data/laws/wrappers.yaml, both of which ridgeline_fit makes; those that no step says by itself come from
+operations timed alone (single_host_costs.py). Without options the numbers are written
 into the file; --check fails unless they are what the steps make of them. The held-out steps beside them say how well the
 sums hold.
 """
@@ -19,12 +20,14 @@ import re
 import statistics
 import sys
 
+import single_host_costs
 from least_squares import relative_fit, robust_relative_fit
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 HOST = ROOT / "hw/hosts/default.yaml"
 COMPILED = ROOT / "measurements/h200/compile"
 TIMED = ROOT / "measurements/h200/host/compiled.jsonl.gz"
+COST = r"\n  (\w+): {value: ([0-9.]+) us"
 THREADS = ROOT / "measurements/h200/host/threads.jsonl"
 TABLES = [ROOT / "data/laws" / name for name in ("host_classes.yaml", "wrappers.yaml")]
 
@@ -162,13 +165,14 @@ def main():
             if known != written:
                 wrong.append(f"{arguments.host.name}: {name} is {known} us; the steps give {written}")
             text = pattern.sub(rf"\g<1>{written}\g<3>", text, count=1)
-    for table in [*TABLES, None]:
-        made = costs_of(table) if table else {"thread_products": thread_products()}
+    tables = {table.name: costs_of(table) for table in TABLES} | {THREADS.name: {"thread_products": thread_products()}}
+    for source in [*tables, "operations timed alone"]:  # these last: they rest on the costs of eager operations
+        made = tables.get(source) or single_host_costs.report({n: float(v) for n, v in re.findall(COST, text)})
         for name, written in made.items():
             pattern = re.compile(rf"(\n  {name}: {{value: )([0-9.]+)( us)")
             known = pattern.search(text)[2]
             if known != written:
-                wrong.append(f"{arguments.host.name}: {name} is {known} us; {(table or THREADS).name} has {written}")
+                wrong.append(f"{arguments.host.name}: {name} is {known} us; {source} say {written}")
             text = pattern.sub(rf"\g<1>{written}\g<3>", text, count=1)
     if not arguments.check and not arguments.dry_run:
         arguments.host.write_text(text)
