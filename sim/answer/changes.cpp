@@ -56,7 +56,7 @@ std::vector<Change> with_parallel_changes(const Scenario& s, std::vector<Change>
                      [](Scenario& c) { c.training.parallel.strategy = DataStrategy::zero1; }});
     return out;
   }
-  if (t.parallel.data == 1) return out;
+  if (t.parallel.gradient_ranks() == 1) return out;
   if (t.gradient_accumulation > 1 && !t.parallel.no_sync)
     out.push_back({"training.parallel.no_sync=true", "gradients are exchanged once a step, not once a micro-batch",
                    [](Scenario& c) { c.training.parallel.no_sync = true; }});
