@@ -185,6 +185,9 @@ void check_context(const ModelDescription& model, const TrainingDescription& tra
   const Value key = section["context"];
   const std::string name = model.name.empty() ? "the model" : model.name;
   if (model.family == ModelFamily::composed) key.fail("networks of family composed are not modelled: expected 1");
+  if (model.sequence_first)
+    key.fail("attention of a bert that has its sequences first is written out, and context_parallel takes fused "
+             "attention: expected 1");
   const bool causal = model.family != ModelFamily::bert;
   if (!causal && model.head != ModelHead::masked_lm)
     key.fail("the loss of a bert reads all of a sequence, but with head: masked-lm");

@@ -51,7 +51,9 @@ StateBytes bytes_of_states(const TrainingDescription& t) {
 }
 
 /// Ranks over which shards are spread.
-double shards(const ParallelDescription& p) { return static_cast<double>(p.data) / static_cast<double>(p.replicate); }
+double shards(const ParallelDescription& p) {
+  return static_cast<double>(p.gradient_ranks()) / static_cast<double>(p.replicate);
+}
 
 /// Of the blocks alone: tables may be whole on each tensor parallel rank, and small models are mostly tables.
 double parameters_of_rank(const Scenario& s) {
@@ -78,8 +80,8 @@ HeldBytes states_of_rank(const Scenario& s) {
     return {parameters * (each.weights + each.optimizer) / n, parameters * (each.gradients / n + whole)};
   }
   const double optimizer =
-      p.strategy == DataStrategy::zero1 ? each.optimizer / static_cast<double>(p.data) : each.optimizer;
-  const bool has_buckets = p.data > 1 && !p.megatron() && !p.gradient_as_bucket_view;
+      p.strategy == DataStrategy::zero1 ? each.optimizer / static_cast<double>(p.gradient_ranks()) : each.optimizer;
+  const bool has_buckets = p.gradient_ranks() > 1 && !p.megatron() && !p.gradient_as_bucket_view;
   return {parameters * (each.weights + optimizer + (has_buckets ? each.gradients : 0.0)), parameters * each.gradients};
 }
 
@@ -107,7 +109,7 @@ double passes_held(const Scenario& s) {
 double logits_of_micro_batch(const Scenario& s) {
   const TrainingDescription& t = s.training;
   if (s.model.family != ModelFamily::gpt2 && s.model.family != ModelFamily::llama) return 0.0;
-  const double tokens = static_cast<double>(t.micro_batch) * static_cast<double>(t.sequence_length);
+  const double tokens = static_cast<double>(t.micro_batch) * static_cast<double>(t.tokens_of_rank());
   return 2.0 * tokens * static_cast<double>(s.model.vocabulary) / static_cast<double>(t.parallel.tensor);
 }
 
@@ -130,7 +132,7 @@ double receive_buffers(const Scenario& s) {
   return static_cast<double>(t.gradient_accumulation) * static_cast<double>(bytes_between_stages(s));
 }
 
-/// FLOPs of one micro-batch over all ranks of a pipeline, on one tensor parallel rank.
+/// FLOPs of one micro-batch over all ranks of a pipeline, on one of those that share layers or sequences.
 double flops_of_micro_batch(const Scenario& s) {
   const TrainingDescription& t = s.training;
   double flops = model_flops(s.model, t.micro_batch, t.sequence_length);
@@ -140,7 +142,7 @@ double flops_of_micro_batch(const Scenario& s) {
   flops -= kCausalShare * scores;
   if (t.lora) flops /= 1.5;
   // Embedding and head may be whole on each tensor parallel rank: fewer FLOPs than this has none.
-  return std::max(0.0, flops) / static_cast<double>(t.parallel.tensor);
+  return std::max(0.0, flops) / static_cast<double>(t.parallel.tensor * t.parallel.context);
 }
 
 /// Micro-batches' worth of work until the busiest rank is done, a pass over a whole network being one: those of a rank
@@ -165,7 +167,7 @@ Seconds least_optimizer_time(const Scenario& s) {
 Seconds least_communication(const Scenario& s) {
   const TrainingDescription& t = s.training;
   const ParallelDescription& p = t.parallel;
-  if (p.data < 2 || t.lora) return {};
+  if (p.gradient_ranks() < 2 || t.lora) return {};
   const bool shards_all = p.shards_parameters();
   // In the smallest type that gradients are sent in; hsdp's groups are not looked at.
   if (p.strategy == DataStrategy::hsdp) return {};
@@ -173,7 +175,7 @@ Seconds least_communication(const Scenario& s) {
   const Collective gradients{.kind = shards_all ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce,
                              .group = GroupKind::data,
                              .type = DType::bf16,
-                             .ranks = p.data,
+                             .ranks = p.gradient_ranks(),
                              .bytes = bytes};
   return time_of_collective(s, gradients).time;
 }
@@ -217,6 +219,8 @@ Scenario micro_step_of(const Scenario& s) {
   own.sequence_parallel = asked.sequence_parallel;
   own.loss_parallel = asked.loss_parallel;
   own.prepared_inputs = asked.prepared_inputs;
+  // Of ranks that share sequences the turn with their own tokens alone, without exchanges: less than each of them does.
+  t.sequence_length = t.tokens_of_rank();
   t.parallel = own;
   result.gpu.dram.capacity = Bytes{1e18};  // memory without end: nothing is freed for want of it
   if (result.cluster) {
