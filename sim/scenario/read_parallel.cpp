@@ -186,15 +186,17 @@ void check_context(const ModelDescription& model, const TrainingDescription& tra
   const std::string name = model.name.empty() ? "the model" : model.name;
   if (model.family == ModelFamily::composed) key.fail("networks of family composed are not modelled: expected 1");
   if (model.sequence_first)
-    key.fail("attention of a bert that has its sequences first is written out, and context_parallel takes fused "
-             "attention: expected 1");
+    key.fail(
+        "attention of a bert that has its sequences first is written out, and context_parallel takes fused "
+        "attention: expected 1");
   const bool causal = model.family != ModelFamily::bert;
   if (!causal && model.head != ModelHead::masked_lm)
     key.fail("the loss of a bert reads all of a sequence, but with head: masked-lm");
   if (training.attention == AttentionRequest::eager || training.attention == AttentionRequest::math)
-    key.fail(fmt::format("PyTorch's context_parallel takes fused attention: expected training.attention: sdpa, flash, "
-                         "cudnn or efficient, not {}",
-                         training.attention == AttentionRequest::eager ? "eager" : "math"));
+    key.fail(
+        fmt::format("PyTorch's context_parallel takes fused attention: expected training.attention: sdpa, flash, "
+                    "cudnn or efficient, not {}",
+                    training.attention == AttentionRequest::eager ? "eager" : "math"));
   // Under a causal mask each rank has a slice of the head and one of the tail.
   const std::int64_t slices = causal ? 2 * ranks : ranks;
   if (training.sequence_length % slices != 0)
@@ -207,7 +209,8 @@ void check_strategy(const Mapping& mapping, const ParallelDescription& result) {
   if (result.megatron() && result.strategy != DataStrategy::ddp && result.strategy != DataStrategy::zero1)
     mapping["strategy"].fail("expected ddp or zero1 (the distributed optimizer) with framework: megatron");
   if (result.megatron() && result.context > 1)
-    mapping["context"].fail("Megatron-LM's ranks that share sequences are not modelled: expected 1, or framework: torch");
+    mapping["context"].fail(
+        "Megatron-LM's ranks that share sequences are not modelled: expected 1, or framework: torch");
   if (result.tensor > 1 && !result.megatron() &&
       (result.strategy == DataStrategy::hsdp || result.strategy == DataStrategy::fsdp1))
     mapping["strategy"].fail("with tensor parallel ranks: expected ddp, zero1, zero2 or fsdp");
@@ -300,7 +303,8 @@ ParallelDescription read_parallel(const Value& section, const Cluster& cluster) 
   if (result.data % result.replicate != 0)
     mapping["replicate"].fail(
         fmt::format("{} does not divide the {} data parallel ranks", result.replicate, result.data));
-  result.reshard_after_forward = read_reshard(mapping["reshard_after_forward"], result.gradient_ranks() / result.replicate);
+  result.reshard_after_forward =
+      read_reshard(mapping["reshard_after_forward"], result.gradient_ranks() / result.replicate);
   if (mapping["sharding"].choice<Sharding>(kShardings, Sharding::full) == Sharding::gradients)
     result.reshard_after_forward = {1};
   check_strategy(mapping, result);

@@ -58,8 +58,7 @@ TEST(SharedSequences, more_ranks_take_less_time_and_no_more_memory) {
     EXPECT_LE(p.memory.peak_allocated, held) << ranks;
     ASSERT_TRUE(p.parallel);
     EXPECT_EQ(p.parallel->gpus, ranks);
-    EXPECT_NEAR(p.parallel->efficiency,
-                one.step.time.value() / p.step.time.value() / static_cast<double>(ranks), 1e-9);
+    EXPECT_NEAR(p.parallel->efficiency, one.step.time.value() / p.step.time.value() / static_cast<double>(ranks), 1e-9);
     EXPECT_NEAR(p.step.samples_per_s * p.step.time.value(), 1.0, 1e-9);
     EXPECT_NEAR(p.step.tokens_per_s * p.step.time.value(), 16384.0, 1e-6);
     before = p.step.time.value();
@@ -110,24 +109,25 @@ TEST(SharedSequences, rings_hold_less_and_wait_more_often) {
 }
 
 TEST(SharedSequences, a_slower_network_between_ranks_shows) {
-  const std::string far = "{gpu: nvidia-h200-sxm-141gb, nodes: 8, gpus: 1, interconnect: none, nics: {count: 1, rate: "
-                          "100 Gbit/s}}";
+  const std::string far =
+      "{gpu: nvidia-h200-sxm-141gb, nodes: 8, gpus: 1, interconnect: none, nics: {count: 1, rate: "
+      "100 Gbit/s}}";
   EXPECT_GT(long_step({of_context(8)}, far).step.time.value(), 1.2 * long_step({of_context(8)}).step.time.value());
   const Scenario s = long_scenario({of_context(4), "training.parallel.data=2"});
   EXPECT_GT(communicator_bytes(s), communicator_bytes(long_scenario({"training.parallel.data=8"})));
 }
 
 TEST(SharedSequences, goes_through_stages_and_tensor_ranks) {
-  const Prediction stages = long_step({of_context(2), "training.parallel.pipeline=2",
-                                       "training.gradient_accumulation=4"}),
+  const Prediction stages =
+                       long_step({of_context(2), "training.parallel.pipeline=2", "training.gradient_accumulation=4"}),
                    whole = long_step({"training.parallel.pipeline=2", "training.gradient_accumulation=4"});
   EXPECT_LT(stages.step.time.value(), whole.step.time.value());
   EXPECT_EQ(stages.parallel->gpus, 4);
   for (const RankClass& one : stages.parallel->ranks) {
     EXPECT_EQ(one.ranks, 2);
   }
-  const Prediction split = long_step({of_context(2), "training.parallel.tensor=2",
-                                      "training.parallel.tensor_style=by-hand"});
+  const Prediction split =
+      long_step({of_context(2), "training.parallel.tensor=2", "training.parallel.tensor_style=by-hand"});
   EXPECT_LT(split.step.time.value(), long_step({of_context(2)}).step.time.value());
 }
 

@@ -200,8 +200,7 @@ TEST(ContextParallel, the_last_rank_moves_most) {
       for (int i = 0; i < op.input_count; ++i) bytes += static_cast<double>(op.elements()) * bytes_of(op.inputs[i]);
     }
     for (const Copy& op : last_of<Copy>(trace))
-      if (!leaves_device(op.kind))
-        bytes += 2.0 * static_cast<double>(op.rows * op.cols * op.parts) * bytes_of(op.type);
+      if (!leaves_device(op.kind)) bytes += 2.0 * static_cast<double>(op.rows * op.cols * op.parts) * bytes_of(op.type);
     return bytes;
   };
   const double last = moved(3);

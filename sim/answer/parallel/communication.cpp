@@ -138,8 +138,8 @@ Seconds unproven_overlap(const StepProgram& program, const Timeline& timeline, c
 
 void allow_for_first_buckets(MemoryPrediction& memory, const Scenario& scenario, const OpTrace& trace) {
   const ParallelDescription& how = scenario.training.parallel;
-  if (!scenario.cluster || how.gradient_ranks() == 1 || how.megatron() || how.shards_parameters() || how.find_unused_parameters ||
-      how.one_process())
+  if (!scenario.cluster || how.gradient_ranks() == 1 || how.megatron() || how.shards_parameters() ||
+      how.find_unused_parameters || how.one_process())
     return;
   memory.needed_high += trace.parameters * (scenario.training.precision == Precision::bf16 ? 2 : 4);
   memory.fits = memory.fits && memory.needed_high <= memory.capacity;

@@ -103,8 +103,9 @@ std::string training_line(const TrainingDescription& t) {
   if (t.parallel.context > 1) line += fmt::format(", each sequence cut over {} ranks", t.parallel.context);
   if (t.parallel.one_process()) line += fmt::format(", in one process over {} GPUs", t.parallel.gpus());
   else if (t.parallel.several())
-    line += t.parallel.pipelined() ? fmt::format(", {} of them", t.parallel.gradient_ranks())
-                                   : fmt::format(", on {}{} GPUs", t.parallel.context > 1 ? "" : "each of ", t.parallel.gpus());
+    line += t.parallel.pipelined()
+                ? fmt::format(", {} of them", t.parallel.gradient_ranks())
+                : fmt::format(", on {}{} GPUs", t.parallel.context > 1 ? "" : "each of ", t.parallel.gpus());
   return line;
 }
 

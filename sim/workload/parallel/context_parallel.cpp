@@ -7,6 +7,7 @@
 #include "sim/units/user_error.h"
 #include "sim/workload/aten/pointwise.h"
 #include "sim/workload/aten/views.h"
+#include "sim/workload/parallel/context_turns.h"
 
 namespace ridgeline::parallel {
 
@@ -20,163 +21,8 @@ namespace aten = eager::aten;
 
 namespace {
 
-constexpr int kTokens = 2;  // dimension of [batch, heads, tokens, head_dim]
-constexpr int kHalves = 2;
 /// Three arguments made DTensors, the dispatch of attention, its result made a plain tensor.
 constexpr int kWrapped = 5;
-
-Tensor half_of(const Tensor& x) {
-  Tensor result = x.detached();
-  result.sizes[kTokens] /= kHalves;
-  result.view = true;
-  return result;
-}
-
-/// A part of a flat buffer.
-Tensor shaped(const Tensor& buffer, const Dims& sizes) {
-  Tensor result = buffer.detached();
-  result.sizes = sizes;
-  result.strides = contiguous_strides(sizes);
-  result.view = true;
-  return result;
-}
-
-/// The function `other` or `add` of one or two tensors, in the order of dimensions of the first.
-Tensor computed(Eager& eager, PointwiseFunction function, const Tensor& a, const Tensor* b = nullptr) {
-  Tensor result = eager.empty_like(a);
-  if (b == nullptr) aten::pointwise(eager, function, {&a}, result);
-  else aten::pointwise(eager, function, {&a, b}, result);
-  return result;
-}
-Tensor difference(Eager& eager, const Tensor& a, const Tensor& b) {
-  eager.recorder.host(HostClass::pointwise);
-  return computed(eager, PointwiseFunction::add, a, &b);
-}
-
-Tensor converted(Eager& eager, const Tensor& x, DType type) {
-  if (x.type == type) return x;
-  eager.recorder.host(HostClass::cast);
-  Tensor result = eager.empty_like(x, type);
-  aten::pointwise(eager, PointwiseFunction::cast, {&x}, result);
-  return result;
-}
-
-Tensor plain(Eager& eager, const Tensor& x) {
-  eager.recorder.host(x.contiguous() ? HostClass::view : HostClass::contiguous);
-  return aten::contiguous(eager, x.detached());
-}
-
-/// torch.cat([a.flatten(), b.flatten()]).
-Tensor one_behind_the_other(Eager& eager, const Tensor& a, const Tensor& b) {
-  const Tensor first = plain(eager, a), second = plain(eager, b);
-  eager.recorder.host(HostClass::concatenate);
-  Tensor result = eager.empty({first.elements() + second.elements()}, a.type);
-  eager.recorder.op(Copy{CopyKind::concatenate, a.type, 1, first.elements(), 2}, {&first, &second}, {&result});
-  return result;
-}
-
-/// One half along the tokens is replaced: torch.cat of both (_partial_update).
-Tensor joined(Eager& eager, const Tensor& kept, const Tensor& changed, const Dims& sizes) {
-  eager.recorder.host(HostClass::view);
-  eager.recorder.host(HostClass::concatenate);
-  Tensor result = eager.empty(sizes, changed.type);
-  const std::int64_t rows = sizes[0] * sizes[1];
-  eager.recorder.op(
-      Copy{CopyKind::concatenate_strided, changed.type, rows, result.elements() / rows / kHalves, kHalves},
-      {&kept, &changed}, {&result});
-  return result;
-}
-
-/// Tensors on their way around the ranks (_AllGatherRotater, _AllToAllRotater).
-class Rotater {
- public:
-  Rotater(Eager& eager, ProcessGroup& group, ContextRotation method) : eager_(eager), group_(group), method_(method) {}
-
-  void exchange(Tensor buffer) {
-    const bool gathers = method_ == ContextRotation::all_gather;
-    if (gathers && received_.defined()) return;
-    received_ = eager_.empty({buffer.elements() * (gathers ? group_.ranks() : 1)}, buffer.type);
-    // permute_tensor is an all_to_all_single of which one part is sent and one received: a send and a receive of NCCL.
-    work_ = group_.start(gathers ? CollectiveKind::all_gather : CollectiveKind::send_recv, buffer.type,
-                         received_.bytes(), buffer, received_);
-    sent_ = std::move(buffer);  // NCCL's work holds it until somebody waits
-    running_ = true;
-  }
-  /// What came, waited for: as much as was sent.
-  Tensor next(std::int64_t elements) {
-    if (std::exchange(running_, false)) group_.wait(work_);
-    sent_ = Tensor{};
-    return shaped(received_, {elements});
-  }
-
- private:
-  Eager& eager_;
-  ProcessGroup& group_;
-  ContextRotation method_;
-  Tensor sent_, received_;
-  Work work_;
-  bool running_ = false;
-};
-
-/// Results of turns into one (_SDPAMerger).
-class Merger {
- public:
-  explicit Merger(Eager& eager) : eager_(eager) {}
-
-  void step(const aten::FusedAttention& turn, bool partial) {
-    type_ = turn.result.type;
-    const Tensor result = converted(eager_, turn.result.detached(), DType::fp32);
-    Tensor statistics = turn.logsumexp.detached();  // of [batch, heads, tokens, 1]
-    eager_.recorder.host(HostClass::view);
-    statistics = shaped(statistics, {statistics.sizes[0], statistics.sizes[1], statistics.sizes[kTokens], 1});
-    if (!result_.defined()) {
-      result_ = result;
-      statistics_ = statistics;
-      return;
-    }
-    merge(result, statistics, partial);
-  }
-  [[nodiscard]] Tensor result() { return converted(eager_, result_, type_); }
-  [[nodiscard]] const Tensor& statistics() const { return statistics_; }
-
- private:
-  // out - sigmoid(block_lse - lse) * (out - block_out), lse - logsigmoid(lse - block_lse).
-  void merge(const Tensor& result, const Tensor& statistics, bool partial) {
-    if (partial) eager_.recorder.host(HostClass::view, kHalves);
-    const Tensor before = partial ? half_of(result_) : result_,
-                 weights = partial ? half_of(statistics_) : statistics_;
-    Tensor merged, merged_weights;
-    {
-      Tensor product;
-      {
-        Tensor share = difference(eager_, statistics, weights);
-        eager_.recorder.host(HostClass::pointwise, 2);
-        share = computed(eager_, PointwiseFunction::other, share);
-        const Tensor apart = difference(eager_, before, result);
-        product = eager_.empty(apart.sizes, apart.type);  // in the order of the share, its first operand
-        aten::pointwise(eager_, PointwiseFunction::mul, {&share, &apart}, product);
-      }
-      merged = difference(eager_, before, product);
-    }
-    {
-      Tensor share = difference(eager_, weights, statistics);
-      eager_.recorder.host(HostClass::pointwise);
-      share = computed(eager_, PointwiseFunction::other, share);
-      merged_weights = difference(eager_, weights, share);
-    }
-    if (!partial) {
-      statistics_ = merged_weights;
-      result_ = merged;
-      return;
-    }
-    statistics_ = joined(eager_, weights, merged_weights, statistics_.sizes);
-    result_ = joined(eager_, before, merged, result_.sizes);
-  }
-
-  Eager& eager_;
-  DType type_ = DType::fp32;
-  Tensor result_, statistics_;
-};
 
 /// Parts of one turn.
 struct Turn {
@@ -376,7 +222,8 @@ void ContextParallel::cut(std::span<const Tensor> buffers, bool causal) {
   Tensor order;  // tokens as the ranks take them (_HeadTailLoadBalancer)
   if (causal) {
     eager_.recorder.host(HostClass::pointwise, 7);
-    const Tensor tokens = aten::arange(eager_, whole, DType::int32), heads = aten::arange(eager_, ranks(), DType::int64),
+    const Tensor tokens = aten::arange(eager_, whole, DType::int32),
+                 heads = aten::arange(eager_, ranks(), DType::int64),
                  tails = computed(eager_, F::add, computed(eager_, F::add, heads));
     const Tensor first = eager_.empty({whole / 2}, DType::int32), second = eager_.empty({whole / 2}, DType::int32);
     aten::pointwise(eager_, F::index, {&tokens, &heads}, first);

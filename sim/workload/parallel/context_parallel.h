@@ -5,9 +5,9 @@
 // Of N ranks each has 1/N of every sequence; under a causal mask a slice of 1/2N of its head and one of its tail.
 // Attention takes N turns: first its own keys and values, then those of the rank before it, of the one before that.
 // Under a causal mask a turn needs half of it: all queries and the first half of the keys where they come from a rank
-// before (turns up to its own number), else the second half of the queries and all keys. Every turn of every rank is the
-// same work, but they differ in what is merged: turns of the first kind merge all queries. The last rank has only those
-// and moves most bytes, so that it is the one whose step is traced; the others wait for it in the next exchange.
+// before (turns up to its own number), else the second half of the queries and all keys. Every turn of every rank is
+// the same work, but they differ in what is merged: turns of the first kind merge all queries. The last rank has only
+// those and moves most bytes, so that it is the one whose step is traced; the others wait for it in the next exchange.
 #pragma once
 
 #include <span>
