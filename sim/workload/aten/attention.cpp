@@ -77,7 +77,7 @@ Attention attention_op(const Eager& eager, AttentionBackend backend, const Tenso
 FusedAttention run_attention(Eager& eager, const Attention& op, const Tensor& q, const Tensor& k, const Tensor& v,
                              const Tensor& mask, bool statistics) {
   // cuDNN keeps the random state in two device words, flash attention in two of its own after the statistics.
-  FusedAttention made;  // where nothing saves them, the statistics die first, then seed, then offset
+  FusedAttention made;
   if (op.backend == AttentionBackend::cudnn) {
     made.seed = eager.empty({1}, DType::int64);
     made.offset = eager.empty({1}, DType::int64);
@@ -110,7 +110,7 @@ Tensor fused_attention(Eager& eager, AttentionBackend backend, const Tensor& q, 
     node->query = eager.save(q);
     node->value = eager.save(v);
   }
-  auto [result, logsumexp, offset, seed] = run_attention(eager, op, q, k, v, mask, node != nullptr);
+  auto [offset, seed, result, logsumexp] = run_attention(eager, op, q, k, v, mask, node != nullptr);
   if (node != nullptr) {
     node->logsumexp = eager.save(logsumexp);
     node->result = eager.save(result);
