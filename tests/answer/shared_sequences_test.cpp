@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "sim/answer/advice.h"
 #include "sim/answer/parallel/communication.h"
 #include "sim/answer/prediction.h"
 #include "sim/answer/session.h"
@@ -130,6 +131,16 @@ TEST(SharedSequences, goes_through_stages_and_tensor_ranks) {
   const Prediction split =
       long_step({of_context(2), "training.parallel.tensor=2", "training.parallel.tensor_style=by-hand"});
   EXPECT_LT(split.step.time.value(), long_step({of_context(2)}).step.time.value());
+}
+
+// What is advised is what the reader of scenarios takes: no sharded parameters beside adapters.
+TEST(SharedSequences, go_with_adapters_and_advice) {
+  for (const char* ranks : {"training.parallel.context=2", "training.parallel.data=2"}) {
+    Session session;
+    const StepRun run(session, long_scenario({ranks, "training.lora.rank=8"}), "analytic");
+    for (const Advice& advice : find_advice(run))
+      EXPECT_EQ(advice.change.find("fsdp"), std::string::npos) << advice.change;
+  }
 }
 
 TEST(SharedSequences, refuses_what_does_not_go_together) {
