@@ -180,6 +180,43 @@ Seconds least_communication(const Scenario& s) {
   return time_of_collective(s, gradients).time;
 }
 
+/// Layers of attention that one rank runs, forward and backward, in a step.
+double attentions(const Scenario& s) {
+  return static_cast<double>(s.model.layers * s.training.gradient_accumulation) /
+         static_cast<double>(s.training.parallel.pipeline);
+}
+
+/// What ranks that share sequences exchange, one after the other on one stream: keys and values of 16 bits, forward and
+/// backward, and gradients in fp32 in every turn.
+Seconds least_exchange(const Scenario& s) {
+  const TrainingDescription& t = s.training;
+  const std::int64_t ranks = t.parallel.context;
+  if (ranks < 2) return {};
+  const std::int64_t heads = std::max<std::int64_t>(1, s.model.key_value_count() / t.parallel.tensor),
+                     own = 2 * t.micro_batch * t.tokens_of_rank() * heads * s.model.head_dim();
+  const auto time_of = [&](CollectiveKind kind, DType type, std::int64_t elements) {
+    return time_of_collective(s, {kind, GroupKind::context, type, ranks, elements * bytes_of(type)}).time;
+  };
+  const bool gathers = t.parallel.rotation == ContextRotation::all_gather;
+  const Seconds keys = gathers ? time_of(CollectiveKind::all_gather, DType::bf16, own * ranks)
+                               : time_of(CollectiveKind::send_recv, DType::bf16, own) * static_cast<double>(ranks - 1);
+  const Seconds gradients = time_of(CollectiveKind::send_recv, DType::fp32, own) * static_cast<double>(ranks);
+  return (keys * 2.0 + gradients) * attentions(s);
+}
+
+/// What their attention costs the host at least: kernels of attention and what merges them, turn by turn.
+Seconds least_host_of_turns(const Scenario& s) {
+  const std::int64_t ranks = s.training.parallel.context;
+  if (ranks < 2) return {};
+  constexpr double kKernels = 2.0, kPointwise = 10.0;  // of a turn, forward and backward
+  const HostParts& parts = s.host.parts;
+  const double factor = s.host.scale * std::min({parts.python, parts.dispatcher, parts.autograd, parts.allocation,
+                                                 parts.launch, parts.backward});
+  const auto cost = [&](HostClass what) { return s.host.class_costs[static_cast<std::size_t>(what)] * factor; };
+  const Seconds turn = cost(HostClass::attention_fused) * kKernels + cost(HostClass::pointwise) * kPointwise;
+  return turn * (static_cast<double>(ranks) * attentions(s));
+}
+
 }  // namespace
 
 std::int64_t least_memory(const Scenario& s, const MicroStep& micro_step) {
@@ -199,8 +236,8 @@ Seconds least_time(const Scenario& s, const MicroStep& micro_step) {
   const Seconds kernels = micro_step.kernels * (often * sure);
   const Seconds all = micro_step.first + micro_step.further * static_cast<double>(t.gradient_accumulation - 1);
   const Seconds one_after_the_other = all * (sure / static_cast<double>(t.parallel.pipeline));
-  return std::max(
-      {std::max(arithmetic, kernels) + least_optimizer_time(s), one_after_the_other, least_communication(s)});
+  return std::max({std::max(arithmetic, kernels) + least_optimizer_time(s), one_after_the_other, least_communication(s),
+                   least_exchange(s), least_host_of_turns(s)});
 }
 
 Scenario micro_step_of(const Scenario& s) {
