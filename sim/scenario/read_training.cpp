@@ -155,7 +155,8 @@ void check_pipeline(const Mapping& mapping, const TrainingDescription& t) {
     mapping["parallel"]["wrap"].fail("the stages of a pipeline are sharded block by block");
   if (t.parallel.several() && parallel::splits_backward(t.parallel.schedule))
     mapping["parallel"]["schedule"].fail(
-        "with gradients of inputs and weights apart goes with data: 1 and context: 1: PyTorch's wrappers hear of neither");
+        "with gradients of inputs and weights apart goes with data: 1 and context: 1: PyTorch's wrappers hear of "
+        "neither");
   if (t.parallel.several() && t.parallel.virtual_stages > 1)
     mapping["parallel"]["virtual_stages"].fail("several stages a rank go with data: 1 and context: 1");
 }
