@@ -56,7 +56,7 @@ std::vector<Change> with_parallel_changes(const Scenario& s, std::vector<Change>
                      [](Scenario& c) { c.training.parallel.strategy = DataStrategy::zero1; }});
     return out;
   }
-  if (t.parallel.data == 1) return out;
+  if (t.parallel.gradient_ranks() == 1) return out;
   if (t.gradient_accumulation > 1 && !t.parallel.no_sync)
     out.push_back({"training.parallel.no_sync=true", "gradients are exchanged once a step, not once a micro-batch",
                    [](Scenario& c) { c.training.parallel.no_sync = true; }});
@@ -69,6 +69,7 @@ std::vector<Change> with_parallel_changes(const Scenario& s, std::vector<Change>
   if (!t.parallel.gradient_as_bucket_view && t.parallel.strategy == DataStrategy::ddp)
     out.push_back({"training.parallel.gradient_as_bucket_view=true", "gradients live in the buckets: no second copy",
                    [](Scenario& c) { c.training.parallel.gradient_as_bucket_view = true; }});
+  if (t.lora) return out;  // sharded parameters go with no adapters
   out.push_back({"training.parallel.strategy=fsdp", "parameters, gradients and states are cut over the GPUs",
                  [](Scenario& c) { c.training.parallel.strategy = DataStrategy::fsdp; }});
   return out;

@@ -39,6 +39,9 @@ constexpr std::array<Choice<Framework>, 2> kFrameworks{
 constexpr std::array<Choice<TensorStyle>, 2> kTensorStyles{
     {{"dtensor", TensorStyle::dtensor}, {"by-hand", TensorStyle::by_hand}}};
 
+constexpr std::array<Choice<ContextRotation>, 2> kRotations{
+    {{"allgather", ContextRotation::all_gather}, {"alltoall", ContextRotation::all_to_all}}};
+
 std::optional<DType> type_or_stored(const Value& value) {
   if (!value.exists() || value.is("as stored")) return std::nullopt;
   return value.choice<DType>(kTypes);
@@ -61,16 +64,14 @@ ReshardAfterForward read_reshard(const Value& value, std::int64_t ranks) {
   return {to == ranks ? 0 : to};
 }
 
-/// Ways of splitting a network that have a key, but no model yet.
+/// A way of splitting a network that has a key, but no model yet.
 void refuse(const Mapping& mapping) {
-  for (const std::string_view key : {"context", "expert"}) {
-    const Value value = mapping[key];
-    if (value.exists() && value.integer({1, 1 << 20}) != 1)
-      value.fail(
-          fmt::format("{}: modelled are data and tensor parallel training and pipelines (data, strategy, tensor, "
-                      "pipeline)",
-                      value.integer()));
-  }
+  const Value value = mapping["expert"];
+  if (value.exists() && value.integer({1, 1 << 20}) != 1)
+    value.fail(
+        fmt::format("{}: modelled are data, tensor and context parallel training and pipelines (data, strategy, "
+                    "tensor, context, pipeline)",
+                    value.integer()));
 }
 
 std::string size_of(const Cluster& cluster) {
@@ -89,7 +90,7 @@ void read_split(const Mapping& mapping, const Cluster& cluster, ParallelDescript
     return;
   }
   result.pieces = mapping["pieces"].integer({1, 1 << 20}, 1);
-  for (const std::string_view key : {"data", "tensor", "pipeline"})
+  for (const std::string_view key : {"data", "tensor", "context", "pipeline"})
     if (mapping.has(key) && mapping[key].integer({1, 1 << 20}) != 1)
       mapping[key].fail("one process with its layers on several devices (split) goes with no other ranks");
   for (const std::string_view key : {"strategy", "framework"})
@@ -102,11 +103,30 @@ void check_data_parallel(const Mapping& mapping, const Cluster& cluster, const P
   if (result.data > cluster.gpus)
     mapping["strategy"].fail(
         fmt::format("dataparallel: {} GPUs of one process, but a node has {}", result.data, cluster.gpus));
-  if (result.tensor > 1 || result.pipelined() || result.megatron())
-    mapping["strategy"].fail("dataparallel is one process: it goes with no tensor, pipeline or Megatron-LM ranks");
+  if (result.tensor > 1 || result.context > 1 || result.pipelined() || result.megatron())
+    mapping["strategy"].fail(
+        "dataparallel is one process: it goes with no tensor, context, pipeline or Megatron-LM ranks");
   for (const std::string_view key : {"bucket_cap", "gradient_as_bucket_view", "static_graph", "find_unused_parameters",
                                      "compression", "no_sync", "wrap", "reshard_after_forward"})
     if (mapping.has(key)) mapping[key].fail("goes with ranks; strategy: dataparallel is one process");
+}
+
+/// Ranks that share sequences; how many ranks see the same ones, of all stages.
+std::int64_t read_context(const Mapping& mapping, const Cluster& cluster, ParallelDescription& result) {
+  const Value context = mapping["context"];
+  result.context = context.integer({1, 1 << 20}, 1);
+  if (result.context == 1 && mapping.has("rotate_method"))
+    mapping["rotate_method"].fail("goes with context: of two ranks or more");
+  result.rotation = mapping["rotate_method"].choice<ContextRotation>(kRotations, ContextRotation::all_gather);
+  const std::int64_t others = result.tensor * result.pipeline, inside = others * result.context;
+  if (inside > cluster.all_gpus())
+    context.fail(others == 1 ? fmt::format("{} ranks, but {}", result.context, size_of(cluster))
+                             : fmt::format("{} ranks for each of {} (tensor x pipeline), but {}", result.context,
+                                           others, size_of(cluster)));
+  if (result.context > 1 && !mapping.has("data") && cluster.all_gpus() % inside != 0)
+    context.fail(fmt::format("{} x {} ranks do not divide the {} GPUs; data says how many of them are used",
+                             result.context, others, cluster.all_gpus()));
+  return inside;
 }
 
 /// Ranks that share layers, and ranks that see different data: what is left where nothing is said. After the stages.
@@ -120,8 +140,11 @@ void read_degrees(const Mapping& mapping, const Cluster& cluster, ParallelDescri
   if (result.tensor * result.pipeline > gpus)
     mapping["tensor"].fail(
         fmt::format("{} ranks of each of {} stages, but {}", result.tensor, result.pipeline, size_of(cluster)));
-  result.data = mapping["data"].integer({1, 1 << 20}, result.split > 1 ? 1 : gpus / (result.tensor * result.pipeline));
+  const std::int64_t inside = read_context(mapping, cluster, result);
+  result.data = mapping["data"].integer({1, 1 << 20}, result.split > 1 ? 1 : gpus / inside);
   if (result.gpus() <= gpus) return;
+  if (result.context > 1)
+    mapping["data"].fail(fmt::format("{} x {} ranks, but {}", result.data, inside, size_of(cluster)));
   if (result.tensor > 1 && result.pipelined())
     mapping["data"].fail(fmt::format("{} x {} ranks of each of {} stages, but {}", result.data, result.tensor,
                                      result.pipeline, size_of(cluster)));
@@ -155,10 +178,39 @@ void read_tensor(const Mapping& mapping, ParallelDescription& result) {
     mapping["sequence_parallel"].fail("goes with tensor_style: dtensor, or framework: megatron");
 }
 
+/// Attention by torch.distributed.tensor.experimental.context_parallel, of a network in which tokens meet nowhere else.
+void check_context(const ModelDescription& model, const TrainingDescription& training, const Value& section) {
+  const std::int64_t ranks = training.parallel.context;
+  if (ranks == 1) return;
+  const Value key = section["context"];
+  const std::string name = model.name.empty() ? "the model" : model.name;
+  if (model.family == ModelFamily::composed) key.fail("networks of family composed are not modelled: expected 1");
+  if (model.sequence_first)
+    key.fail(
+        "attention of a bert that has its sequences first is written out, and context_parallel takes fused "
+        "attention: expected 1");
+  const bool causal = model.family != ModelFamily::bert;
+  if (!causal && model.head != ModelHead::masked_lm)
+    key.fail("the loss of a bert reads all of a sequence, but with head: masked-lm");
+  if (training.attention == AttentionRequest::eager || training.attention == AttentionRequest::math)
+    key.fail(
+        fmt::format("PyTorch's context_parallel takes fused attention: expected training.attention: sdpa, flash, "
+                    "cudnn or efficient, not {}",
+                    training.attention == AttentionRequest::eager ? "eager" : "math"));
+  // Under a causal mask each rank has a slice of the head and one of the tail.
+  const std::int64_t slices = causal ? 2 * ranks : ranks;
+  if (training.sequence_length % slices != 0)
+    key.fail(fmt::format("training.sequence_length: {} tokens of {} are cut into {} slices; expected a multiple of {}",
+                         training.sequence_length, name, slices, slices));
+}
+
 /// What a way of splitting goes with.
 void check_strategy(const Mapping& mapping, const ParallelDescription& result) {
   if (result.megatron() && result.strategy != DataStrategy::ddp && result.strategy != DataStrategy::zero1)
     mapping["strategy"].fail("expected ddp or zero1 (the distributed optimizer) with framework: megatron");
+  if (result.megatron() && result.context > 1)
+    mapping["context"].fail(
+        "Megatron-LM's ranks that share sequences are not modelled: expected 1, or framework: torch");
   if (result.tensor > 1 && !result.megatron() &&
       (result.strategy == DataStrategy::hsdp || result.strategy == DataStrategy::fsdp1))
     mapping["strategy"].fail("with tensor parallel ranks: expected ddp, zero1, zero2 or fsdp");
@@ -204,6 +256,7 @@ ParallelDescription read_parallel(const Value& section, const Cluster& cluster) 
                                   "schedule",
                                   "virtual_stages",
                                   "context",
+                                  "rotate_method",
                                   "expert",
                                   "bucket_cap",
                                   "gradient_as_bucket_view",
@@ -250,7 +303,8 @@ ParallelDescription read_parallel(const Value& section, const Cluster& cluster) 
   if (result.data % result.replicate != 0)
     mapping["replicate"].fail(
         fmt::format("{} does not divide the {} data parallel ranks", result.replicate, result.data));
-  result.reshard_after_forward = read_reshard(mapping["reshard_after_forward"], result.data / result.replicate);
+  result.reshard_after_forward =
+      read_reshard(mapping["reshard_after_forward"], result.gradient_ranks() / result.replicate);
   if (mapping["sharding"].choice<Sharding>(kShardings, Sharding::full) == Sharding::gradients)
     result.reshard_after_forward = {1};
   check_strategy(mapping, result);
@@ -273,6 +327,7 @@ void check_split(const ModelDescription& model, const TrainingDescription& train
   if (how.one_process() && how.split == 1 && training.micro_batch % how.data != 0)
     section["strategy"].fail(fmt::format("dataparallel: {} GPUs do not divide the {} sequences of a micro-batch",
                                          how.data, training.micro_batch));
+  check_context(model, training, section);
   if (how.tensor == 1 && !how.megatron()) return;
   if (const std::int64_t stages = how.pipeline * how.virtual_stages; how.megatron() && model.layers % stages != 0)
     section[how.virtual_stages > 1 && section["virtual_stages"].exists() ? "virtual_stages" : "pipeline"].fail(
@@ -290,9 +345,10 @@ void check_split(const ModelDescription& model, const TrainingDescription& train
                               name, what));
   };
   divides(model.heads, "heads");
-  if (how.sequence_parallel && training.sequence_length % how.tensor != 0)
-    section["sequence_parallel"].fail(
-        fmt::format("{} ranks do not divide the {} tokens of a sequence", how.tensor, training.sequence_length));
+  if (how.sequence_parallel && training.tokens_of_rank() % how.tensor != 0)
+    section["sequence_parallel"].fail(fmt::format("{} ranks do not divide the {} tokens of {}sequence", how.tensor,
+                                                  training.tokens_of_rank(),
+                                                  how.context > 1 ? "their part of a " : "a "));
   // Megatron-LM gives ranks that outnumber them the same keys and values.
   if (!how.megatron() || model.key_value_count() > how.tensor) divides(model.key_value_count(), "key/value heads");
   divides(model.feed_forward_width(), "feed-forward columns");

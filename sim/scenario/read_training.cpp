@@ -105,8 +105,9 @@ void check_compiled(const Mapping& mapping, const TrainingDescription& t, bool c
   if (!compile) return;
   const ParallelDescription& how = t.parallel;
   const bool replicated = how.strategy == DataStrategy::ddp || how.strategy == DataStrategy::zero1;
-  if (!replicated || how.tensor > 1 || how.pipelined() || how.split > 1 || how.megatron())
-    mapping["compile"].fail("over several GPUs is modelled with strategy: ddp and zero1, layers whole on each");
+  if (!replicated || how.tensor > 1 || how.context > 1 || how.pipelined() || how.split > 1 || how.megatron())
+    mapping["compile"].fail(
+        "over several GPUs is modelled with strategy: ddp and zero1, layers and sequences whole on each");
   if (t.activation_checkpointing != ActivationCheckpointing::none)
     mapping["activation_checkpointing"].fail(
         "under torch.compile, DistributedDataParallel's graph is cut at its buckets, and PyTorch cuts none with "
@@ -154,9 +155,10 @@ void check_pipeline(const Mapping& mapping, const TrainingDescription& t) {
     mapping["parallel"]["wrap"].fail("the stages of a pipeline are sharded block by block");
   if (t.parallel.several() && parallel::splits_backward(t.parallel.schedule))
     mapping["parallel"]["schedule"].fail(
-        "with gradients of inputs and weights apart goes with data: 1: PyTorch's wrappers hear of neither");
+        "with gradients of inputs and weights apart goes with data: 1 and context: 1: PyTorch's wrappers hear of "
+        "neither");
   if (t.parallel.several() && t.parallel.virtual_stages > 1)
-    mapping["parallel"]["virtual_stages"].fail("several stages a rank go with data: 1");
+    mapping["parallel"]["virtual_stages"].fail("several stages a rank go with data: 1 and context: 1");
 }
 
 }  // namespace
@@ -214,6 +216,8 @@ TrainingSection read_training(const Value& section, const Software& software, co
   }
   if (t.parallel.pipelined()) check_pipeline(mapping, t);
   if (t.parallel.one_process()) check_one_process(mapping, t);
+  if (t.parallel.context > 1 && t.data_loader != DataLoader::none)
+    mapping["data_loader"].fail("over ranks that share sequences (context) is not modelled");
   if (t.parallel.gpus() > 1) {
     check_compiled(mapping, t, result.compile);
     if (mapping["cuda_graphs"].boolean(false)) mapping["cuda_graphs"].fail("over several GPUs is not modelled");

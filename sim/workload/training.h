@@ -105,10 +105,12 @@ struct TrainingDescription {
   std::int64_t eight_bit_block = 256;  ///< elements that share a scale in the states of an 8-bit optimizer
   /// What forward and backward passes compute in: sharded parameters may be gathered in another type.
   [[nodiscard]] Precision compute_precision() const {
-    if (parallel.data == 1 || !parallel.shards_parameters() || !parallel.parameter_type) return precision;
+    if (parallel.gradient_ranks() == 1 || !parallel.shards_parameters() || !parallel.parameter_type) return precision;
     if (*parallel.parameter_type == DType::bf16) return Precision::bf16;
     return *parallel.parameter_type == DType::fp16 ? Precision::amp_fp16 : precision;
   }
+  /// Of each sequence, where ranks share them.
+  [[nodiscard]] std::int64_t tokens_of_rank() const { return sequence_length / parallel.context; }
   /// Of what stages of a pipeline hand on: that of the residual stream.
   [[nodiscard]] DType stage_type() const {
     if (parallel.several() && parallel.shards_parameters() && parallel.parameter_type) return *parallel.parameter_type;

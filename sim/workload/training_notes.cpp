@@ -26,6 +26,10 @@ void add_notes(OpTrace& trace, const ModelDescription& model, const TrainingDesc
         "published times of GPT on A100s only");
   else if (training.parallel.tensor > 1 && model.family != ModelFamily::llama)
     trace.notes.push_back("tensor parallel ranks: measured with networks of family llama only");
+  if (training.parallel.context > 1)
+    trace.notes.push_back(
+        "context parallel ranks: attention's kernels, memory and host as measured on one GPU for two and four ranks; "
+        "their exchanges were not");
   if (training.parallel.several() && training.parallel.strategy == DataStrategy::fsdp1)
     trace.notes.push_back("fsdp1: predicted as fully_shard, without the waits of the host that limit its gathers");
   if (training.parallel.several() && training.parallel.reshard_after_forward.ranks > 1)

@@ -176,7 +176,7 @@ class TrainingLoop {
       devices_.emplace(eager_, parameters, model.layers, how.split);
       family_->wrapper = &*devices_;
     }
-    if (how.data == 1) return;
+    if (how.gradient_ranks() == 1) return;
     if (how.one_process()) {
       replicas_.emplace(eager_, parameters, how.data);
       return;
@@ -223,6 +223,7 @@ class TrainingLoop {
   /// which the host does not leave as the others.
   void micro_batches() {
     if (pipeline_) {
+      family_->cut_sequences(batch_);
       pipeline_->step(trace_);
       return;
     }
@@ -244,6 +245,7 @@ class TrainingLoop {
     eager::Recorder& recorder = eager_.recorder;
     recorder.phase = Phase::forward;
     if (training_.data_loader == DataLoader::tensor_dataset) load_batch(eager_, batch_, extra_inputs_);
+    family_->cut_sequences(batch_);
     Tensor loss;
     // Without it every micro-batch exchanges its gradients.
     const bool sync = !training_.parallel.no_sync || number + 1 == training_.gradient_accumulation;
@@ -339,7 +341,7 @@ OpTrace run_of_device(const ModelDescription& model, const TrainingDescription& 
   check(model, training);
   // Buckets of DistributedDataParallel are made anew after the first step.
   const bool settles = training.parallel.megatron() && training.parallel.pipelined();
-  if (training.parallel.data > 1 && !training.parallel.shards_parameters() && !settles) ++steps;
+  if (training.parallel.gradient_ranks() > 1 && !training.parallel.shards_parameters() && !settles) ++steps;
   OpTrace trace;
   {
     TrainingLoop loop(trace, model, training, attention, written_out);
@@ -356,7 +358,8 @@ OpTrace run_of_device(const ModelDescription& model, const TrainingDescription& 
   add_notes(trace, model, training, attention);
   trace.model_flops =
       model_flops(model, training.micro_batch * training.gradient_accumulation, training.sequence_length) /
-      static_cast<double>(training.parallel.tensor * training.parallel.pipeline * training.parallel.split);
+      static_cast<double>(training.parallel.tensor * training.parallel.context * training.parallel.pipeline *
+                          training.parallel.split);
   constexpr double kWithoutWeightGradients = 2.0 / 3.0;
   if (training.lora) trace.model_flops *= kWithoutWeightGradients;
   return trace;

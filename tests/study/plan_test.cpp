@@ -91,6 +91,8 @@ std::vector<PlanRequest> small_spaces() {
   spaces.back().source.overrides = {{"hardware.dram.capacity", "2.0 GB", ""}};
   spaces.push_back(request(fmt::format(kTinyGpt, "nvidia-a100-sxm4-80gb", 4, 8, "amp-fp16", "adamw"), {4}));
   spaces.back().source.overrides = {{"training.parallel.framework", "megatron", ""}};
+  spaces.push_back(request(fmt::format(kTinyLlama, "nvidia-h100-sxm5-80gb", 4, 8, "bf16", "adamw"), {4}));
+  spaces.back().source.overrides = {{"training.parallel.context", "2", ""}};
   return spaces;
 }
 

@@ -18,7 +18,7 @@ const Collective* collective_of(const StepProgram& program, const Action& action
 /// Of a group that reaches over stages, of which as many run at once as there are groups beside it.
 Placement placement_over_stages(const Scenario& scenario, const Collective& collective) {
   const ParallelDescription& how = scenario.training.parallel;
-  const std::int64_t a_node = scenario.cluster->gpus, of_stage = how.tensor * how.data;
+  const std::int64_t a_node = scenario.cluster->gpus, of_stage = how.tensor * how.gradient_ranks();
   Placement result{.ranks = static_cast<int>(collective.ranks),
                    .ranks_a_node = static_cast<int>(collective.ranks),
                    .nodes = 1,
@@ -46,7 +46,7 @@ Placement placement_of(const Scenario& scenario, const Collective& collective) {
 std::int64_t bytes_between_stages(const Scenario& scenario) {
   const TrainingDescription& t = scenario.training;
   const std::int64_t parts = t.parallel.megatron() ? t.parallel.tensor : 1;  // each tensor rank sends a part
-  return t.micro_batch * t.sequence_length / parts * scenario.model.hidden * bytes_of(t.stage_type());
+  return t.micro_batch * t.tokens_of_rank() / parts * scenario.model.hidden * bytes_of(t.stage_type());
 }
 
 CollectiveTime time_between_stages(const Scenario& scenario, std::size_t from, std::size_t to, std::int64_t bytes) {
@@ -138,8 +138,8 @@ Seconds unproven_overlap(const StepProgram& program, const Timeline& timeline, c
 
 void allow_for_first_buckets(MemoryPrediction& memory, const Scenario& scenario, const OpTrace& trace) {
   const ParallelDescription& how = scenario.training.parallel;
-  if (!scenario.cluster || how.data == 1 || how.megatron() || how.shards_parameters() || how.find_unused_parameters ||
-      how.one_process())
+  if (!scenario.cluster || how.gradient_ranks() == 1 || how.megatron() || how.shards_parameters() ||
+      how.find_unused_parameters || how.one_process())
     return;
   memory.needed_high += trace.parameters * (scenario.training.precision == Precision::bf16 ? 2 : 4);
   memory.fits = memory.fits && memory.needed_high <= memory.capacity;
@@ -166,9 +166,10 @@ std::int64_t communicator_bytes(const Scenario& scenario) {
     const bool end = how.pipeline_rank <= 0 || how.pipeline_rank + 1 == how.pipeline;
     if (end && scenario.model.tie_embeddings) sum += group(2);
   }
-  const std::int64_t shards = how.data / how.replicate;
+  const std::int64_t shards = how.gradient_ranks() / how.replicate;
   if (shards > 1) sum += group(shards);
   if (how.tensor > 1) sum += group(how.tensor);
+  if (how.context > 1) sum += group(how.context);
   if (how.replicate > 1) sum += group(how.replicate);
   // Each module gathers again from a smaller group of its own.
   if (how.shards_parameters() && how.reshard_after_forward.ranks > 1 && how.wrap > 0)

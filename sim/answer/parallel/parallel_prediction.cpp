@@ -81,8 +81,9 @@ std::optional<ParallelPrediction> parallel_prediction(const StepRun& run) {
   // Of a recording no step on one GPU is known: what it would take is this one's without waiting for others.
   if (timeline.step.value() > 0.0 && scenario.recorded) result.efficiency = 1.0 - ratio(result.exposed, timeline.step);
   if (timeline.step.value() > 0.0 && !scenario.recorded)
-    result.efficiency = ratio(alone(run), timeline.step) /
-                        static_cast<double>(how.tensor * how.pipeline * (how.one_process() ? how.data * how.split : 1));
+    result.efficiency =
+        ratio(alone(run), timeline.step) /
+        static_cast<double>(how.tensor * how.context * how.pipeline * (how.one_process() ? how.data * how.split : 1));
   if (const PipelineRun* stages = run.pipeline()) {
     const std::vector<StageTime>& ranks = stages->timeline().ranks;
     for (const StageTime& rank : ranks) result.bubble += rank.bubble / static_cast<double>(ranks.size());

@@ -102,8 +102,8 @@ PipelineTimeline PipelineRun::play(const Host& host, double kernel_factor) const
   for (std::size_t i = 0; i < classes_.size(); ++i) {
     const StepRun& run = *classes_[i].run;
     classes.push_back({&run.program(), scaled[i], classes_[i].traced, nullptr});
-    // Tensor parallel ranks exchange beside products.
-    if (scenario.training.parallel.tensor > 1)
+    // Ranks that share layers or sequences exchange beside products.
+    if (scenario.training.parallel.tensor > 1 || scenario.training.parallel.context > 1)
       classes.back().contention = &contentions.emplace_back(run.program(), run.times(), run.scenario());
   }
   PipelineOptions options;
@@ -127,7 +127,7 @@ const StepRun& PipelineRun::fullest() const {
 std::vector<RankClass> PipelineRun::rank_classes() const {
   std::vector<RankClass> result;
   const ParallelDescription& how = whole_.scenario().training.parallel;
-  const std::int64_t copies = how.data * how.tensor;
+  const std::int64_t copies = how.gradient_ranks() * how.tensor;
   for (const Class& one : classes_) {
     Seconds slowest;
     for (const std::size_t rank : one.ranks) slowest = std::max(slowest, timeline_.ranks[rank].step);

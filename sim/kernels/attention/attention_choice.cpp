@@ -77,6 +77,9 @@ AttentionChoice choose_attention(const TrainingDescription& t, const ModelDescri
     return AttentionChoice::cudnn;
   if (obstacle_to_flash(t, head_dim, gpu, software).empty()) return AttentionChoice::flash;
   if (obstacle_to_efficient(t, head_dim, gpu, software).empty()) return AttentionChoice::efficient;
+  if (t.parallel.context > 1)
+    throw UserError("training.parallel.context: PyTorch's context_parallel takes fused attention, but: " +
+                    obstacle_to_efficient(t, head_dim, gpu, software));
   return AttentionChoice::math;
 }
 

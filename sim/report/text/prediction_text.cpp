@@ -102,8 +102,10 @@ std::string training_line(const TrainingDescription& t) {
                         t.parallel.virtual_stages > 1 ? fmt::format(" on {} ranks", t.parallel.pipeline) : "");
   if (t.parallel.one_process()) line += fmt::format(", in one process over {} GPUs", t.parallel.gpus());
   else if (t.parallel.several())
-    line += t.parallel.pipelined() ? fmt::format(", {} of them", t.parallel.data)
-                                   : fmt::format(", on each of {} GPUs", t.parallel.gpus());
+    line += t.parallel.pipelined()    ? fmt::format(", {} of them", t.parallel.data)
+            : t.parallel.context == 1 ? fmt::format(", on each of {} GPUs", t.parallel.gpus())
+                                      : fmt::format(", on {} GPUs", t.parallel.gpus());
+  if (t.parallel.context > 1) line += fmt::format(", each sequence cut over {} ranks", t.parallel.context);
   return line;
 }
 

@@ -51,7 +51,9 @@ StateBytes bytes_of_states(const TrainingDescription& t) {
 }
 
 /// Ranks over which shards are spread.
-double shards(const ParallelDescription& p) { return static_cast<double>(p.data) / static_cast<double>(p.replicate); }
+double shards(const ParallelDescription& p) {
+  return static_cast<double>(p.gradient_ranks()) / static_cast<double>(p.replicate);
+}
 
 /// Of the blocks alone: tables may be whole on each tensor parallel rank, and small models are mostly tables.
 double parameters_of_rank(const Scenario& s) {
@@ -78,8 +80,8 @@ HeldBytes states_of_rank(const Scenario& s) {
     return {parameters * (each.weights + each.optimizer) / n, parameters * (each.gradients / n + whole)};
   }
   const double optimizer =
-      p.strategy == DataStrategy::zero1 ? each.optimizer / static_cast<double>(p.data) : each.optimizer;
-  const bool has_buckets = p.data > 1 && !p.megatron() && !p.gradient_as_bucket_view;
+      p.strategy == DataStrategy::zero1 ? each.optimizer / static_cast<double>(p.gradient_ranks()) : each.optimizer;
+  const bool has_buckets = p.gradient_ranks() > 1 && !p.megatron() && !p.gradient_as_bucket_view;
   return {parameters * (each.weights + optimizer + (has_buckets ? each.gradients : 0.0)), parameters * each.gradients};
 }
 
@@ -107,7 +109,7 @@ double passes_held(const Scenario& s) {
 double logits_of_micro_batch(const Scenario& s) {
   const TrainingDescription& t = s.training;
   if (s.model.family != ModelFamily::gpt2 && s.model.family != ModelFamily::llama) return 0.0;
-  const double tokens = static_cast<double>(t.micro_batch) * static_cast<double>(t.sequence_length);
+  const double tokens = static_cast<double>(t.micro_batch) * static_cast<double>(t.tokens_of_rank());
   return 2.0 * tokens * static_cast<double>(s.model.vocabulary) / static_cast<double>(t.parallel.tensor);
 }
 
@@ -130,7 +132,7 @@ double receive_buffers(const Scenario& s) {
   return static_cast<double>(t.gradient_accumulation) * static_cast<double>(bytes_between_stages(s));
 }
 
-/// FLOPs of one micro-batch over all ranks of a pipeline, on one tensor parallel rank.
+/// FLOPs of one micro-batch over all ranks of a pipeline, on one of those that share layers or sequences.
 double flops_of_micro_batch(const Scenario& s) {
   const TrainingDescription& t = s.training;
   double flops = model_flops(s.model, t.micro_batch, t.sequence_length);
@@ -140,7 +142,7 @@ double flops_of_micro_batch(const Scenario& s) {
   flops -= kCausalShare * scores;
   if (t.lora) flops /= 1.5;
   // Embedding and head may be whole on each tensor parallel rank: fewer FLOPs than this has none.
-  return std::max(0.0, flops) / static_cast<double>(t.parallel.tensor);
+  return std::max(0.0, flops) / static_cast<double>(t.parallel.tensor * t.parallel.context);
 }
 
 /// Micro-batches' worth of work until the busiest rank is done, a pass over a whole network being one: those of a rank
@@ -165,7 +167,7 @@ Seconds least_optimizer_time(const Scenario& s) {
 Seconds least_communication(const Scenario& s) {
   const TrainingDescription& t = s.training;
   const ParallelDescription& p = t.parallel;
-  if (p.data < 2 || t.lora) return {};
+  if (p.gradient_ranks() < 2 || t.lora) return {};
   const bool shards_all = p.shards_parameters();
   // In the smallest type that gradients are sent in; hsdp's groups are not looked at.
   if (p.strategy == DataStrategy::hsdp) return {};
@@ -173,9 +175,46 @@ Seconds least_communication(const Scenario& s) {
   const Collective gradients{.kind = shards_all ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce,
                              .group = GroupKind::data,
                              .type = DType::bf16,
-                             .ranks = p.data,
+                             .ranks = p.gradient_ranks(),
                              .bytes = bytes};
   return time_of_collective(s, gradients).time;
+}
+
+/// Layers of attention that one rank runs, forward and backward, in a step.
+double attentions(const Scenario& s) {
+  return static_cast<double>(s.model.layers * s.training.gradient_accumulation) /
+         static_cast<double>(s.training.parallel.pipeline);
+}
+
+/// What ranks that share sequences exchange, one after the other on one stream: keys and values of 16 bits, forward and
+/// backward, and gradients in fp32 in every turn.
+Seconds least_exchange(const Scenario& s) {
+  const TrainingDescription& t = s.training;
+  const std::int64_t ranks = t.parallel.context;
+  if (ranks < 2) return {};
+  const std::int64_t heads = std::max<std::int64_t>(1, s.model.key_value_count() / t.parallel.tensor),
+                     own = 2 * t.micro_batch * t.tokens_of_rank() * heads * s.model.head_dim();
+  const auto time_of = [&](CollectiveKind kind, DType type, std::int64_t elements) {
+    return time_of_collective(s, {kind, GroupKind::context, type, ranks, elements * bytes_of(type)}).time;
+  };
+  const bool gathers = t.parallel.rotation == ContextRotation::all_gather;
+  const Seconds keys = gathers ? time_of(CollectiveKind::all_gather, DType::bf16, own * ranks)
+                               : time_of(CollectiveKind::send_recv, DType::bf16, own) * static_cast<double>(ranks - 1);
+  const Seconds gradients = time_of(CollectiveKind::send_recv, DType::fp32, own) * static_cast<double>(ranks);
+  return (keys * 2.0 + gradients) * attentions(s);
+}
+
+/// What their attention costs the host at least: kernels of attention and what merges them, turn by turn.
+Seconds least_host_of_turns(const Scenario& s) {
+  const std::int64_t ranks = s.training.parallel.context;
+  if (ranks < 2) return {};
+  constexpr double kKernels = 2.0, kPointwise = 10.0;  // of a turn, forward and backward
+  const HostParts& parts = s.host.parts;
+  const double factor = s.host.scale * std::min({parts.python, parts.dispatcher, parts.autograd, parts.allocation,
+                                                 parts.launch, parts.backward});
+  const auto cost = [&](HostClass what) { return s.host.class_costs[static_cast<std::size_t>(what)] * factor; };
+  const Seconds turn = cost(HostClass::attention_fused) * kKernels + cost(HostClass::pointwise) * kPointwise;
+  return turn * (static_cast<double>(ranks) * attentions(s));
 }
 
 }  // namespace
@@ -197,8 +236,8 @@ Seconds least_time(const Scenario& s, const MicroStep& micro_step) {
   const Seconds kernels = micro_step.kernels * (often * sure);
   const Seconds all = micro_step.first + micro_step.further * static_cast<double>(t.gradient_accumulation - 1);
   const Seconds one_after_the_other = all * (sure / static_cast<double>(t.parallel.pipeline));
-  return std::max(
-      {std::max(arithmetic, kernels) + least_optimizer_time(s), one_after_the_other, least_communication(s)});
+  return std::max({std::max(arithmetic, kernels) + least_optimizer_time(s), one_after_the_other, least_communication(s),
+                   least_exchange(s), least_host_of_turns(s)});
 }
 
 Scenario micro_step_of(const Scenario& s) {
@@ -217,6 +256,8 @@ Scenario micro_step_of(const Scenario& s) {
   own.sequence_parallel = asked.sequence_parallel;
   own.loss_parallel = asked.loss_parallel;
   own.prepared_inputs = asked.prepared_inputs;
+  // Of ranks that share sequences the turn with their own tokens alone, without exchanges: less than each of them does.
+  t.sequence_length = t.tokens_of_rank();
   t.parallel = own;
   result.gpu.dram.capacity = Bytes{1e18};  // memory without end: nothing is freed for want of it
   if (result.cluster) {

@@ -9,8 +9,10 @@
 //
 // Time is the largest of: FLOPs over the peak, and the kernels of micro-batches, both with the pipeline's fill and
 // drain; micro-batches one after the other, of which hosts may be the limit, shared out over the stages; gradients
-// through the links. Micro-batches are those of one tensor parallel group alone, less kMicroStepMargin. The optimizer's
-// bytes over the DRAM's rate are added to the first two. Tested against predictions by tests/study/plan_test.cpp.
+// through the links. Micro-batches are those of one tensor parallel group alone, on its own tokens alone where ranks
+// share sequences, less kMicroStepMargin; what these exchange, and what their turns cost the host, are bounds too. The
+// optimizer's bytes over the DRAM's rate are added to the first two. Tested against predictions by
+// tests/study/plan_test.cpp.
 #pragma once
 
 #include <cstdint>

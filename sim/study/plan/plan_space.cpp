@@ -118,7 +118,12 @@ class PlanSpace {
   }
   void choose_tensor(const Next& next) { choose_degree(now_.tensor, "tensor", next); }
   void choose_pipeline(const Next& next) { choose_degree(now_.pipeline, "pipeline", next); }
-  void choose_context(const Next& next) { choose_degree(now_.context, "context", next); }
+  /// As asked for: steps of few ranks that see other sequences accumulate many micro-batches, and their turns are many.
+  void choose_context(const Next& next) {
+    for (const std::int64_t n : numbers("context", {1}))
+      if (left() % n == 0) now_.context = n, next();
+    now_.context = 1;
+  }
   void choose_expert(const Next& next) {
     for (const std::int64_t n : numbers("expert", divisors(left())))
       if (left() % n == 0) now_.expert = n, next();

@@ -56,6 +56,7 @@ constexpr std::string_view kKinds[] = {"kernels",
                                        "split-training",
                                        "offloaded-steps",
                                        "packed-attention",
+                                       "context-attention",
                                        "fp8-products"};
 
 std::map<std::string, MeasuringMachine> read_machines(const config::Value& list) {

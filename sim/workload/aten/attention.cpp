@@ -58,8 +58,8 @@ AttentionBackend backend_of(AttentionChoice choice) {
   return choice == AttentionChoice::flash ? AttentionBackend::flash : AttentionBackend::efficient;
 }
 
-Tensor fused_attention(Eager& eager, AttentionBackend backend, const Tensor& q, const Tensor& k, const Tensor& v,
-                       bool causal, bool dropout, const Tensor& mask) {
+Attention attention_op(const Eager& eager, AttentionBackend backend, const Tensor& q, const Tensor& k, bool causal,
+                       bool dropout) {
   Attention op;
   op.backend = backend;
   op.causal = causal;
@@ -71,6 +71,37 @@ Tensor fused_attention(Eager& eager, AttentionBackend backend, const Tensor& q, 
   op.seq_q = q.sizes[2];
   op.seq_k = k.sizes[2];
   op.head_dim = q.sizes[3];
+  return op;
+}
+
+FusedAttention run_attention(Eager& eager, const Attention& op, const Tensor& q, const Tensor& k, const Tensor& v,
+                             const Tensor& mask, bool statistics) {
+  // cuDNN keeps the random state in two device words, flash attention in two of its own after the statistics.
+  FusedAttention made;
+  if (op.backend == AttentionBackend::cudnn) {
+    made.seed = eager.empty({1}, DType::int64);
+    made.offset = eager.empty({1}, DType::int64);
+  }
+  constexpr std::int64_t kEfficientRows = 32;  // the memory-efficient kernel pads its statistics to whole warps
+  const std::int64_t rows = op.backend == AttentionBackend::efficient
+                                ? (op.seq_q + kEfficientRows - 1) / kEfficientRows * kEfficientRows
+                                : op.seq_q;
+  made.result = eager.empty_like(q);
+  // Flash attention makes them all the same.
+  const bool none = !statistics && op.backend != AttentionBackend::flash;
+  made.logsumexp = eager.empty(none ? Dims{0} : Dims{op.batch, op.heads, rows}, DType::fp32);
+  if (op.backend == AttentionBackend::flash) {
+    made.seed = eager.empty({2}, DType::int64);
+    made.offset = eager.empty({1}, DType::int64);
+  }
+  if (op.bias) eager.recorder.op(op, {&q, &k, &v, &mask}, {&made.result, &made.logsumexp});
+  else eager.recorder.op(op, {&q, &k, &v}, {&made.result, &made.logsumexp});
+  return made;
+}
+
+Tensor fused_attention(Eager& eager, AttentionBackend backend, const Tensor& q, const Tensor& k, const Tensor& v,
+                       bool causal, bool dropout, const Tensor& mask) {
+  Attention op = attention_op(eager, backend, q, k, causal, dropout);
   op.bias = mask.defined();
   AttentionBackward* node = nullptr;
   if (eager.needs_node({&q, &k, &v})) {
@@ -79,26 +110,7 @@ Tensor fused_attention(Eager& eager, AttentionBackend backend, const Tensor& q, 
     node->query = eager.save(q);
     node->value = eager.save(v);
   }
-  // cuDNN keeps the random state in two device words, flash attention in two of its own after the statistics.
-  Tensor offset, seed;  // where nothing saves them, the statistics die first, then seed, then offset
-  if (backend == AttentionBackend::cudnn) {
-    seed = eager.empty({1}, DType::int64);
-    offset = eager.empty({1}, DType::int64);
-  }
-  constexpr std::int64_t kEfficientRows = 32;  // the memory-efficient kernel pads its statistics to whole warps
-  const std::int64_t rows = backend == AttentionBackend::efficient
-                                ? (op.seq_q + kEfficientRows - 1) / kEfficientRows * kEfficientRows
-                                : op.seq_q;
-  Tensor result = eager.empty_like(q);
-  // Only a backward pass reads the statistics; flash attention makes them all the same.
-  const bool no_statistics = node == nullptr && backend != AttentionBackend::flash;
-  const Tensor logsumexp = eager.empty(no_statistics ? Dims{0} : Dims{op.batch, op.heads, rows}, DType::fp32);
-  if (backend == AttentionBackend::flash) {
-    seed = eager.empty({2}, DType::int64);
-    offset = eager.empty({1}, DType::int64);
-  }
-  if (op.bias) eager.recorder.op(op, {&q, &k, &v, &mask}, {&result, &logsumexp});
-  else eager.recorder.op(op, {&q, &k, &v}, {&result, &logsumexp});
+  auto [offset, seed, result, logsumexp] = run_attention(eager, op, q, k, v, mask, node != nullptr);
   if (node != nullptr) {
     node->logsumexp = eager.save(logsumexp);
     node->result = eager.save(result);

@@ -12,6 +12,19 @@ namespace ridgeline::eager::aten {
 Tensor fused_attention(Eager& eager, AttentionBackend backend, const Tensor& q, const Tensor& k, const Tensor& v,
                        bool causal, bool dropout, const Tensor& mask = {});
 
+/// Of operands as above.
+Attention attention_op(const Eager& eager, AttentionBackend backend, const Tensor& q, const Tensor& k, bool causal,
+                       bool dropout);
+
+/// What a fused kernel writes: the result, the log-sum-exp of each row, the state of its random numbers. Where nothing
+/// saves them, the statistics die first, then seed, then offset: from the last member to the first.
+struct FusedAttention {
+  Tensor offset, seed, result, logsumexp;
+};
+/// `op` without autograd; `statistics` that nobody reads are left out, where the backend can.
+FusedAttention run_attention(Eager& eager, const Attention& op, const Tensor& q, const Tensor& k, const Tensor& v,
+                             const Tensor& mask, bool statistics);
+
 /// Scaled matmul, mask, softmax, dropout, matmul, as the math backend runs them: in fp32, whatever the operands are.
 Tensor math_attention(Eager& eager, const Tensor& q, const Tensor& k, const Tensor& v, bool causal, bool dropout);
 

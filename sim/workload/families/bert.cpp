@@ -92,7 +92,7 @@ Tensor Bert::encode(const Tensor& tokens, Tensor& pooled) {
   if (model_.adds_mask.value_or(training_.mask_always_added) && attention_ == AttentionChoice::eager)
     mask = mask_of_ones(tokens);
   if (training_.mask_given && attention_ != AttentionChoice::eager && attention_ != AttentionChoice::math) {
-    const std::int64_t length = training_.sequence_length;
+    const std::int64_t length = place.length;
     mask = eager_.empty({training_.micro_batch, 1, length, length},
                         eager_.autocast.on() ? eager_.autocast.type() : type());
     aten::pointwise(eager_, PointwiseFunction::other, {}, mask);
@@ -122,7 +122,7 @@ Tensor Bert::encode(const Tensor& tokens, Tensor& pooled) {
 
 Tensor Bert::embeddings(const Tensor& tokens) {
   const ModuleScope module(eager_.recorder, "embeddings");
-  const std::int64_t length = training_.sequence_length;
+  const std::int64_t length = place.length;
   Tensor position_ids = position_ids_;
   position_ids.sizes[1] = length;
   // Token types default to a gathered buffer of zeros, repeated for every sequence.
@@ -188,7 +188,7 @@ Bert::SelfAttention Bert::self_attention(const Layer& weights, const Tensor& x, 
   v = heads(weights.value);
   eager_.recorder.host(HostClass::python_fixed, kModulePython);
   if (attention_ != AttentionChoice::eager) {
-    const Tensor y = attention(eager_, attention_, q, k, v, false, model_.attention_dropout, mask);
+    const Tensor y = fused_attention(q, k, v, false, mask);
     result.context = contiguous(eager_, transpose(eager_, y, 1, 2));
   } else {
     Tensor scores = matmul(eager_, q, transpose(eager_, k, 2, 3));

@@ -128,6 +128,21 @@ void Family::remember(Tensor& keys, Tensor& values) {
   values = std::move(all_values);
 }
 
+void Family::cut_sequences(const Batch& batch) {
+  if (!context_) return;
+  std::vector<Tensor> buffers{batch.tokens};
+  for (const Tensor& target : batch.targets) buffers.push_back(target);
+  context_->cut(buffers, model_.family != ModelFamily::bert);
+}
+
+Tensor Family::fused_attention(const Tensor& q, const Tensor& k, const Tensor& v, bool causal, const Tensor& mask) {
+  if (!context_) return attention(eager_, attention_, q, k, v, causal, model_.attention_dropout, mask);
+  const Tensor value = eager_.autocast.lowered(eager_, v), key = eager_.autocast.lowered(eager_, k),
+               query = eager_.autocast.lowered(eager_, q);
+  return context_->attention(eager::aten::backend_of(attention_), query, key, value, causal,
+                             model_.attention_dropout > 0.0);
+}
+
 eager::aten::ActivationKind Family::activation_kind() const {
   using Kind = eager::aten::ActivationKind;
   switch (model_.activation) {
@@ -241,9 +256,12 @@ Batch make_batch(Eager& eager, const ModelDescription& model, const TrainingDesc
   // A pipeline is given all micro-batches of a step at once.
   const bool cut = training.parallel.pipelined() && !training.parallel.megatron();  // else the loader gives pieces
   const std::int64_t pieces = cut ? training.gradient_accumulation : 1;
-  const std::int64_t rows = training.micro_batch * pieces, length = training.sequence_length;
+  const std::int64_t rows = training.micro_batch * pieces, length = training.tokens_of_rank();
   const auto input = [&](const Dims& sizes) {
-    Tensor result = eager.empty(sizes, DType::int64);
+    // Whole sequences, of which a rank that shares them takes its part in place.
+    Tensor result = eager.empty({sizes.product() * (sizes.rank() > 1 ? training.parallel.context : 1)}, DType::int64);
+    result.sizes = sizes;
+    result.strides = contiguous_strides(sizes);
     eager.recorder.set_category(result.storage.id(), Category::inputs);
     return result;
   };

@@ -9,6 +9,7 @@
 #include "sim/workload/eager/parameter.h"
 #include "sim/workload/families/functional.h"
 #include "sim/workload/model.h"
+#include "sim/workload/parallel/context_parallel.h"
 #include "sim/workload/parallel/tensor_parallel.h"
 #include "sim/workload/training.h"
 
@@ -63,6 +64,8 @@ class Family {
   /// generates nothing. `positions` are their positions, where the family takes them from outside.
   virtual Tensor next_logits(const Tensor& tokens, const Tensor& positions);
 
+  /// Takes this rank's part of each sequence of a batch, where ranks share them.
+  void cut_sequences(const Batch& batch);
   /// Takes a micro-batch from the loader, where the family's script does that on the device.
   virtual void take_batch(const Batch&) {}
   /// What part number `part` of this rank makes of tokens, or of the output of the part before it: its own output, or
@@ -89,13 +92,14 @@ class Family {
 
  protected:
   Family(Eager& session, const ModelDescription& description, const TrainingDescription& how, AttentionChoice choice)
-      : place{how.micro_batch, how.sequence_length, 0},
+      : place{how.micro_batch, how.tokens_of_rank(), 0},
         eager_(session),
         model_(description),
         training_(how),
         attention_(choice),
         parts_(parts_of(description, how.parallel)) {
     if (how.parallel.tensor > 1) tensor_.emplace(session, how.parallel.tensor);
+    if (how.parallel.context > 1) context_.emplace(session, how.parallel);
   }
 
   /// The type parameters are kept in.
@@ -142,6 +146,8 @@ class Family {
   [[nodiscard]] std::int64_t visible_keys() const;
   /// All keys and values of a layer after these new ones.
   void remember(Tensor& keys, Tensor& values);
+  /// scaled_dot_product_attention by the chosen backend, over all tokens of the ranks that share a sequence.
+  Tensor fused_attention(const Tensor& q, const Tensor& k, const Tensor& v, bool causal, const Tensor& mask = {});
   /// Runs a block with what its wrapper does, or checkpoints it when asked to.
   Tensor run_block(const std::function<Tensor(Eager&, Tensor)>& block, Tensor x);
 
@@ -180,7 +186,8 @@ class Family {
   bool has_adapters_ = false;
   /// A head that is not the pretrained model's is trained whole beside adapters, as PEFT does for its tasks.
   bool trains_head_ = false;
-  std::optional<parallel::TensorParallel> tensor_;  ///< of more than one rank
+  std::optional<parallel::TensorParallel> tensor_;    ///< of more than one rank
+  std::optional<parallel::ContextParallel> context_;  ///< likewise
   std::vector<std::size_t> norms_;
   std::vector<StagePart> parts_;
 };

@@ -157,7 +157,7 @@ Tensor Gpt2::self_attention(const Block& layer, const Tensor& x) {
   // A single new token may look at all others.
   const bool causal = length > 1;
   if (attention_ != AttentionChoice::eager) {
-    y = attention(eager_, attention_, q, k, v, causal, model_.attention_dropout);
+    y = fused_attention(q, k, v, causal);
   } else {
     scores = scale(eager_, matmul(eager_, q, transpose(eager_, k, 2, 3)));
     {

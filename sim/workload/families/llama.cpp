@@ -1,5 +1,6 @@
 #include "sim/workload/families/llama.h"
 
+#include "sim/units/user_error.h"
 #include "sim/workload/aten/safe_attention.h"
 #include "sim/workload/families/key_value_store.h"
 #include "sim/workload/families/loss_parallel.h"
@@ -106,7 +107,7 @@ Tensor Llama::loss(const Batch& batch) {
       const ModuleScope module(eager_.recorder, "positions");
       if (!model_.plain) {
         positions = position_ids(eager_, place.length);
-        look_for_packed_sequences(eager_, positions, training_.micro_batch, training_.sequence_length);
+        look_for_packed_sequences(eager_, positions, training_.micro_batch, place.length);
       }
       if (attention_ == AttentionChoice::eager) mask = mask_of(x.type);
       else if (training_.mask_given) mask = mask_of(eager_.autocast.on() ? eager_.autocast.type() : x.type);
@@ -311,13 +312,17 @@ Llama::SelfAttention Llama::self_attention(const Layer& weights, const Tensor& x
   const bool masked = mask.defined() && attention_ != AttentionChoice::eager;  // a fixed cache, a compiled step
   const bool causal = length > 1 && !masked;  // a single new token may look at all others
   if ((attention_ == AttentionChoice::flash || attention_ == AttentionChoice::cudnn) && !masked) {
-    y = attention(eager_, attention_, q, k, v, causal, model_.attention_dropout);
+    y = fused_attention(q, k, v, causal);
   } else {
     const std::int64_t times = model_.heads / model_.key_value_count();
     const Tensor every_k = repeated(eager_, k, times), every_v = repeated(eager_, v, times);
     // Transformers tells PyTorch of shared keys, which the memory-efficient kernels do not take.
     const bool told =
         times > 1 && attention_ == AttentionChoice::efficient && !model_.plain && !masked && !training_.mask_given;
+    if (told && context_)
+      throw UserError(
+          "training.parallel.context: Transformers hands on keys of fewer heads, which memory-efficient attention does "
+          "not take and context_parallel has no other kernel for; expected attention flash, or model.code: plain");
     if (told) {
       eager_.recorder.host(HostClass::attention_fused);
       y = aten::safe_attention(eager_, eager_.autocast.lowered(eager_, q), eager_.autocast.lowered(eager_, every_k),
@@ -325,8 +330,7 @@ Llama::SelfAttention Llama::self_attention(const Layer& weights, const Tensor& x
                                model_.attention_dropout > 0.0);
     } else if (attention_ != AttentionChoice::eager) {
       const Tensor added = masked && !training_.mask_given ? converted_mask(mask, q.type) : Tensor{};
-      y = attention(eager_, attention_, q, every_k, every_v, causal, model_.attention_dropout,
-                    training_.mask_given ? mask : Tensor{});
+      y = fused_attention(q, every_k, every_v, causal, training_.mask_given ? mask : Tensor{});
     } else {
       Tensor scores = matmul(eager_, q, transpose(eager_, every_k, 2, 3));
       scores = scale(eager_, scores);

@@ -29,7 +29,7 @@ DistributedDataParallel::DistributedDataParallel(eager::Eager& eager, eager::Par
     : eager_(eager),
       parameters_(parameters),
       how_(description),
-      group_(eager, GroupKind::data, description.data, "data parallel collectives"),
+      group_(eager, GroupKind::data, description.gradient_ranks(), "data parallel collectives"),
       bucket_of_(parameters.size()) {
   if (how_.compression != GradientCompression::none)
     decompressing_ = eager.recorder.add_stream("decompression of gradients");

@@ -67,7 +67,7 @@ FullyShard::FullyShard(Eager& eager, eager::Parameters& parameters, std::int64_t
       stored_(stored),
       blocks_(blocks),
       a_call_(description.wrap),
-      group_(eager, GroupKind::shard, description.data / std::max<std::int64_t>(1, description.replicate),
+      group_(eager, GroupKind::shard, description.gradient_ranks() / std::max<std::int64_t>(1, description.replicate),
              "all-gathers"),
       copy_in_(eager.recorder.add_stream("copies of shards")),
       reduce_(eager.recorder.add_stream("reduce-scatters")),

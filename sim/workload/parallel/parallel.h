@@ -31,6 +31,12 @@ enum class TensorStyle : std::uint8_t {
   by_hand   ///< layers of a rank's size with all-reduces around them; embedding and head are whole on each rank
 };
 
+/// How keys and values go around the ranks that share a sequence: set_rotate_method of context_parallel.
+enum class ContextRotation : std::uint8_t {
+  all_gather,  ///< all of them at once, beside the first turn
+  all_to_all   ///< those of the neighbour, beside each turn
+};
+
 /// What DistributedDataParallel sends instead of its buckets.
 enum class GradientCompression : std::uint8_t { none, fp16, bf16 };
 
@@ -75,6 +81,10 @@ struct ParallelDescription {
   bool sequence_parallel = false;  ///< what lies between the split layers is split along the sequence
   bool loss_parallel = false;      ///< logits stay split along the vocabulary (dtensor; Megatron's always are)
   bool prepared_inputs = true;     ///< inputs of a block's halves are gathered once, not by each projection (dtensor)
+  // Sequences cut over ranks: torch.distributed.tensor.experimental.context_parallel.
+  std::int64_t context = 1;  ///< ranks that share each sequence
+  ContextRotation rotation = ContextRotation::all_gather;
+  std::int64_t context_rank = -1;  ///< whose step is traced; -1: the last (parallel/context_parallel.h says why)
   // torch.distributed.pipelining. Ranks of a stage are neighbours, stages lie apart.
   std::int64_t pipeline = 1;  ///< ranks that hold parts of the network one behind the other
   PipelineSchedule schedule = PipelineSchedule::one_forward_one_backward;
@@ -85,9 +95,11 @@ struct ParallelDescription {
   std::int64_t pieces = 1;  ///< parts of the batch, whose passes are issued one after the other
 
   /// Of one stage.
-  [[nodiscard]] bool several() const { return data * tensor > 1; }
+  [[nodiscard]] bool several() const { return gradient_ranks() * tensor > 1; }
+  /// Ranks that gradients are added up over, and that parameters are sharded over: all that see other tokens.
+  [[nodiscard]] std::int64_t gradient_ranks() const { return data * context; }
   [[nodiscard]] bool pipelined() const { return pipeline > 1; }
-  [[nodiscard]] std::int64_t gpus() const { return data * tensor * pipeline * split; }
+  [[nodiscard]] std::int64_t gpus() const { return gradient_ranks() * tensor * pipeline * split; }
   /// One process has all the GPUs.
   [[nodiscard]] bool one_process() const { return split > 1 || (data > 1 && strategy == DataStrategy::dataparallel); }
   [[nodiscard]] bool megatron() const { return framework == Framework::megatron; }
@@ -98,7 +110,7 @@ struct ParallelDescription {
 };
 
 /// GPUs from one rank of a group to the next: the product of the degrees inside it. Tensor ranks are innermost, then
-/// those of data, then stages.
+/// those of a sequence, those of data, stages.
 std::int64_t stride_of(const ParallelDescription& parallel, GroupKind group);
 
 }  // namespace ridgeline

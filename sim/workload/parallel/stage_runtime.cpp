@@ -56,7 +56,7 @@ StageRuntime::StageRuntime(eager::Eager& eager, families::Family& family, const 
 }
 
 eager::Dims StageRuntime::buffer_sizes() const {
-  return {training_.micro_batch, training_.sequence_length, family_.width()};
+  return {training_.micro_batch, training_.tokens_of_rank(), family_.width()};
 }
 Tensor StageRuntime::buffer() { return eager_.empty(buffer_sizes(), type_); }
 
