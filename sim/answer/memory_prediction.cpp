@@ -23,7 +23,7 @@ TraceKey trace_key_of(const Scenario& s) {
       s.model.attention_dropout > 0.0)
     key.attention = AttentionChoice::math;
   key.training.parallel.compiled = compiled && s.training.parallel.several();
-  key.training.mask_given = compiled && s.model.family != ModelFamily::gpt2;
+  key.training.mask_given = compiled && s.model.family != ModelFamily::gpt2 && s.training.packed_lengths.empty();
   return key;
 }
 

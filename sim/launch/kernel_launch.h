@@ -108,6 +108,8 @@ struct AttentionWork {
   std::int64_t kv_heads = 0;  ///< 0: as heads
   int blocks_per_sm = 1;
   bool persistent = false;  ///< a grid of one block an SM fetches its tiles
+  /// Of each of `batch` rows; the grid has as many blocks for each sequence as the longest needs.
+  PackedLengths lengths{};
 };
 
 /// A memory-bound kernel: every thread block walks its part of the data in `iterations` dependent passes.

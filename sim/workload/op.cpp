@@ -46,6 +46,8 @@ struct Hasher {
   void operator()(const Attention& op) const {
     hash << op.backend << op.backward << op.causal << op.dropout << op.type << op.batch << op.heads << op.kv_heads
          << op.seq_q << op.seq_k << op.head_dim << op.head_major << op.bias;
+    if (op.lengths.any())
+      for (const std::int64_t length : *op.lengths.list) hash << length;
   }
   void operator()(const NllLoss& op) const { hash << op.backward << op.type << op.rows << op.classes; }
   void operator()(const MultiTensor& op) const {
@@ -220,8 +222,9 @@ struct Shaper {
     return fmt::format("{} of {}x{} {}", op.tokens, op.vocabulary, op.hidden, name_of(op.type));
   }
   std::string operator()(const Attention& op) const {
-    return fmt::format("{}x{}x{}x{} {}{}{}", op.batch, op.heads, op.seq_q, op.head_dim, op.causal ? "causal " : "",
-                       op.bias ? "masked " : "", name_of(op.type));
+    const std::string packed = op.lengths.any() ? fmt::format("{} sequences ", op.lengths.list->size()) : "";
+    return fmt::format("{}x{}x{}x{} {}{}{}{}", op.batch, op.heads, op.seq_q, op.head_dim, packed,
+                       op.causal ? "causal " : "", op.bias ? "masked " : "", name_of(op.type));
   }
   std::string operator()(const NllLoss& op) const {
     return fmt::format("{}x{} {}", op.rows, op.classes, name_of(op.type));
@@ -259,6 +262,13 @@ struct Shaper {
 };
 
 }  // namespace
+
+double scores_of_row(const Attention& op) {
+  if (!op.lengths.any()) return static_cast<double>(op.seq_q) * static_cast<double>(op.seq_k);
+  double sum = 0.0;
+  for (const std::int64_t length : *op.lengths.list) sum += static_cast<double>(length) * static_cast<double>(length);
+  return sum;
+}
 
 std::size_t hash_of(const Op& op) {
   Hash hash;

@@ -178,10 +178,21 @@ struct Embedding {
   bool operator==(const Embedding&) const = default;
 };
 
+/// Sequences that lie behind each other in every row of a batch, in tokens; none: a row is one sequence. The layers of
+/// a network share one list.
+struct PackedLengths {
+  std::shared_ptr<const std::vector<std::int64_t>> list{};
+  [[nodiscard]] bool any() const { return list != nullptr && !list->empty(); }
+  bool operator==(const PackedLengths& other) const {
+    return any() ? other.any() && *list == *other.list : !other.any();
+  }
+};
+
 /// Fused attention backends. Eager attention is made of Matmul, Softmax and the rest.
 enum class AttentionBackend : std::uint8_t { flash, cudnn, efficient };
 /// q [batch, heads, seq_q, head_dim], k and v [batch, kv_heads, seq_k, head_dim].
-/// FLOPs forward 4·batch·heads·seq_q·seq_k·head_dim (half of it if causal), backward 2.5 times that.
+/// FLOPs forward 4·batch·heads·seq_q·seq_k·head_dim (half of it if causal), backward 2.5 times that; of packed
+/// sequences the squares of their lengths stand in the place of seq_q·seq_k.
 struct Attention {
   AttentionBackend backend = AttentionBackend::flash;
   bool backward = false, causal = false, dropout = false;
@@ -189,7 +200,8 @@ struct Attention {
   std::int64_t batch = 0, heads = 0, kv_heads = 0, seq_q = 0, seq_k = 0, head_dim = 0;
   bool head_major =
       false;  ///< operands lie as [batch, heads, seq, head_dim] instead of views of [batch, seq, heads, head_dim]
-  bool bias = false;  ///< a mask of [batch, seq_q, seq_k] is added to the scores of every head: the last input
+  bool bias = false;        ///< a mask of [batch, seq_q, seq_k] is added to the scores of every head: the last input
+  PackedLengths lengths{};  ///< that add up to seq_q and seq_k: FlashAttention by cumulative lengths
   bool operator==(const Attention&) const = default;
 };
 
@@ -289,6 +301,9 @@ struct UnknownOp {
 
 using Op = std::variant<Matmul, Pointwise, Copy, Softmax, Norm, Reduction, Dropout, Embedding, Attention, NllLoss,
                         MultiTensor, Convolution, ImageOp, Memset, UnknownOp, FusedKernel, Sort, Collective>;
+
+/// Pairs of a query and a key in a row of attention's batch, masked ones too.
+double scores_of_row(const Attention& op);
 
 /// A stable hash of the whole description (memoisation key together with operator==).
 std::size_t hash_of(const Op& op);

@@ -36,7 +36,12 @@ ordered_json tiles_of(const GemmWork& w) {
 
 ordered_json tiles_of(const AttentionWork& w) {
   const bool forward = w.part != AttentionWork::Part::backward;
-  const std::int64_t rows = forward ? pieces(w.seq_q, w.tile_q) : pieces(w.seq_k, w.tile_k);
+  const int owned = forward ? w.tile_q : w.tile_k;
+  std::int64_t rows = pieces(forward ? w.seq_q : w.seq_k, owned);
+  if (w.lengths.any()) {
+    rows = 0;
+    for (const std::int64_t length : *w.lengths.list) rows += pieces(length, owned);
+  }
   return {{"kind", "attention"}, {"batch", w.batch},
           {"heads", w.heads},    {"queries", w.seq_q},
           {"keys", w.seq_k},     {"head_dim", w.head_dim},

@@ -126,6 +126,7 @@ struct Fields {
     v("type", op.type), v("batch", op.batch), v("heads", op.heads), v("kv_heads", op.kv_heads);
     v("seq_q", op.seq_q), v("seq_k", op.seq_k), v("head_dim", op.head_dim), v("head_major", op.head_major);
     v.unless("bias", op.bias, false);
+    v.unless("lengths", op.lengths.list, decltype(op.lengths.list){});
   }
   template <typename O, typename V>
   requires std::same_as<std::remove_const_t<O>, NllLoss>

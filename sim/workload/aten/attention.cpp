@@ -72,6 +72,7 @@ Tensor fused_attention(Eager& eager, AttentionBackend backend, const Tensor& q, 
   op.seq_k = k.sizes[2];
   op.head_dim = q.sizes[3];
   op.bias = mask.defined();
+  if (backend == AttentionBackend::flash && op.seq_q == op.seq_k && !op.bias) op.lengths = eager.packed;
   AttentionBackward* node = nullptr;
   if (eager.needs_node({&q, &k, &v})) {
     node = &eager.node<AttentionBackward>({&q, &k, &v}, op);
