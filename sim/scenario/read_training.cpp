@@ -89,6 +89,17 @@ std::int64_t bytes_or_none(const Value& value, std::int64_t fallback) {
   return static_cast<std::int64_t>(value.quantity<Bytes>(config::Range::positive()).value());
 }
 
+/// save_on_cpu around the forward pass of one process on one GPU.
+void check_offload(const Mapping& mapping, const TrainingDescription& t) {
+  if (t.activation_offload == ActivationOffload::none) return;
+  const Value key = mapping["activation_offload"];
+  for (const std::string_view other : {"compile", "cuda_graphs"})
+    if (mapping[other].boolean(false)) key.fail(fmt::format("with {}: true is not modelled: expected none", other));
+  if (t.parallel.gpus() > 1) key.fail("over several GPUs is not modelled: expected none");
+  if (t.lora && t.lora->frozen != FrozenWeights::as_stored)
+    key.fail("beside frozen weights of four bits is not modelled: expected none");
+}
+
 /// Lengths of the sequences in each row: of all but the last, which has what is left, or a list that fills the row.
 std::vector<std::int64_t> read_packed_lengths(const Value& value, std::int64_t row) {
   std::vector<std::int64_t> lengths;
@@ -125,6 +136,11 @@ void check_packed(const Mapping& mapping, const TrainingDescription& t) {
   if (t.parallel.one_process()) key.fail("in one process over several devices is not modelled: expected none");
 }
 
+void check_forward_pass(const Mapping& mapping, const TrainingDescription& t) {
+  check_offload(mapping, t);
+  check_packed(mapping, t);
+}
+
 /// What Megatron-LM trains in and with.
 void check_megatron(const Mapping& mapping, const TrainingDescription& t) {
   if (t.precision == Precision::bf16)
@@ -149,17 +165,6 @@ void check_compiled(const Mapping& mapping, const TrainingDescription& t, bool c
     mapping["activation_checkpointing"].fail(
         "under torch.compile, DistributedDataParallel's graph is cut at its buckets, and PyTorch cuts none with "
         "checkpointed blocks: expected none");
-}
-
-/// save_on_cpu around the forward pass of one process on one GPU.
-void check_offload(const Mapping& mapping, const TrainingDescription& t) {
-  if (t.activation_offload == ActivationOffload::none) return;
-  const Value key = mapping["activation_offload"];
-  for (const std::string_view other : {"compile", "cuda_graphs"})
-    if (mapping[other].boolean(false)) key.fail(fmt::format("with {}: true is not modelled: expected none", other));
-  if (t.parallel.gpus() > 1) key.fail("over several GPUs is not modelled: expected none");
-  if (t.lora && t.lora->frozen != FrozenWeights::as_stored)
-    key.fail("beside frozen weights of four bits is not modelled: expected none");
 }
 
 /// One process over several devices: scripts that do no more than forward, backward, step.
@@ -256,15 +261,13 @@ TrainingSection read_training(const Value& section, const Software& software, co
     needs_megatron();
     t.lora = read_lora(mapping["lora"], t, result.compile);
     if (mapping.has("parallel")) mapping["parallel"].fail("needs several GPUs: name a cluster (cluster: hgx-h200)");
-    check_offload(mapping, t);
-    check_packed(mapping, t);
+    check_forward_pass(mapping, t);
     return result;
   }
   t.parallel = read_parallel(mapping["parallel"], *cluster);
   needs_megatron();
   t.lora = read_lora(mapping["lora"], t, result.compile);
-  check_offload(mapping, t);
-  check_packed(mapping, t);
+  check_forward_pass(mapping, t);
   if (t.parallel.megatron()) {
     check_megatron(mapping, t);
     t.optimizer.implementation = OptimizerImplementation::fused;

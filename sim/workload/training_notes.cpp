@@ -22,11 +22,12 @@ void add_notes(OpTrace& trace, const ModelDescription& model, const TrainingDesc
                         : ""));
   if (!training.packed_lengths.empty())
     trace.notes.push_back(fmt::format(
-        "packed_lengths: {} sequences in a row, FlashAttention by cumulative lengths that come with the batch, "
+        "packed_lengths: {} in a row, FlashAttention by cumulative lengths that come with the batch, "
         "positions "
         "looked up as without packing; its kernels were measured with causal masks and head dimensions 64 and 128 "
-        "beside one NVIDIA H100",
-        training.packed_lengths.size()));
+        "beside one NVIDIA H100, whole steps were not",
+        training.packed_lengths.size() == 1 ? "one sequence"
+                                            : fmt::format("{} sequences", training.packed_lengths.size())));
   if (training.parallel.megatron())
     trace.notes.push_back(
         "megatron: operations from its source, its fused kernels timed as generated ones; compared with "
