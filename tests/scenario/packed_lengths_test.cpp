@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/answer/memory_prediction.h"
 #include "sim/answer/step_run.h"
 #include "sim/scenario/scenario.h"
 #include "sim/trace/op_trace/read_op_trace.h"
@@ -133,6 +134,15 @@ TEST(PackedLengths, says_what_is_wrong_and_where) {
                                    "{family: composed, layers: 2, heads: 2, hidden: 64, vocabulary: 100, positions: "
                                    "alibi}")),
               HasSubstr("packed.yaml:7:19: training.packed_lengths: needs attention that FlashAttention computes"));
+}
+
+// While a mask cannot be looked at, PyTorch takes matrix products where there is dropout too: lengths need no mask.
+TEST(PackedLengths, a_compiled_network_with_dropout_keeps_its_fused_attention) {
+  ScenarioSource source = text_with("precision: bf16\n  compile: true", "bert-base");
+  source.overrides = {{"training.sequence_length", "512", ""}};
+  EXPECT_TRUE(attention_of(trace_of(load_scenario(source), "analytic")).empty());
+  source.overrides.push_back({"training.packed_lengths", "[400, 112]", ""});
+  EXPECT_EQ(attention_of(trace_of(load_scenario(source), "analytic")).size(), 2u);
 }
 
 // Positions restart: a row may be longer than the table where no sequence is.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
 
 namespace ridgeline::trace {
@@ -209,6 +210,7 @@ struct CallOf {
           op.head_major ? Extents{} : Extents{seq * heads * op.head_dim, op.head_dim, heads * op.head_dim, 1});
     };
     const std::int64_t kv = op.kv_heads > 0 ? op.kv_heads : op.heads;
+    if (op.lengths.any()) return packed(op, kv);
     const AtenTensor q = of(op.heads, op.seq_q), k = of(kv, op.seq_k);
     const AtenTensor statistics = tensor(DType::fp32, {op.batch, op.heads, op.seq_q});
     const Argument dropout = op.dropout ? 0.1 : 0.0, causal = op.causal ? 1.0 : 0.0;
@@ -231,6 +233,22 @@ struct CallOf {
       add({q, statistics, none(), none(), bias, none(), none(), number(op.seq_q), number(op.seq_k), dropout, causal,
            none()});
     }
+  }
+  /// By cumulative lengths, whose numbers no call says.
+  void packed(const Attention& op, std::int64_t kv) {
+    const std::vector<std::int64_t>& lengths = *op.lengths.list;
+    const std::int64_t tokens = op.batch * op.seq_q, sequences = op.batch * static_cast<std::int64_t>(lengths.size());
+    const AtenTensor q = tensor(op.type, {tokens, op.heads, op.head_dim}),
+                     k = tensor(op.type, {tokens, kv, op.head_dim}), ends = tensor(DType::int32, {sequences + 1});
+    const Argument longest = number(*std::max_element(lengths.begin(), lengths.end())),
+                   dropout = op.dropout ? 0.1 : 0.0, causal = op.causal ? 1.0 : 0.0;
+    named(op.backward ? "aten::_flash_attention_backward" : "aten::_flash_attention_forward");
+    if (op.backward) add(q);
+    add({q, k, k});
+    if (op.backward) add({q, tensor(DType::fp32, {op.heads, tokens})});
+    add({ends, ends, longest, longest, dropout, causal});
+    if (op.backward) add({none(), none()});
+    else add({0.0, none()});
   }
   void operator()(const NllLoss& op) {
     const AtenTensor x = tensor(op.type, {op.rows, op.classes}), target = tensor(DType::int64, {op.rows});
