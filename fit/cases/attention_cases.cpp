@@ -74,9 +74,8 @@ std::vector<Problem> attention_problems(const Measurements& measurements, const 
   std::vector<Problem> problems =
       problems_of(collect(measurements.rows, laboratory.gpu, laboratory.software), kLaw, laboratory.gpu);
   for (const MeasuredFile* file : measurements.index.of_kind("packed-attention"))
-    for (Problem& packed :
-         problems_of(collect(load_packed_attention(*file), laboratory.gpu_of_packed, laboratory.software), kLaw,
-                     laboratory.gpu_of_packed))
+    for (Problem& packed : problems_of(collect(load_packed_attention(*file), laboratory.other_gpu, laboratory.software),
+                                       kLaw, laboratory.other_gpu))
       problems.push_back(std::move(packed));
   return problems;
 }

@@ -35,6 +35,20 @@ Matmul matmul(Parameters& p, DType type, bool batched, bool bias) {
   return op;
 }
 
+Matmul scaled_mm(Parameters& p, DType type) {
+  Matmul op{.type = type, .m = p.size("m"), .n = p.size("n"), .k = p.size("k"), .layout = Layout::nt};
+  const bool rows = p.word_or("scales", "tensor", {"tensor", "rows"}) == "rows", fast = p.flag_or("fast_accum", true);
+  if (rows && !fast) throw KernelCaseError(p.op() + ": scales of rows go with fast_accum true");
+  if (!is_half(type)) throw KernelCaseError(p.op() + ": dtype is that of the result: bf16 or fp16");
+  if (op.n % 16 != 0 || op.k % 16 != 0)
+    throw KernelCaseError(fmt::format("{}: n and k must be multiples of 16, got {} and {}", p.op(), op.n, op.k));
+  op.scaling = rows ? Scaling::rows_fast : fast ? Scaling::tensor_fast : Scaling::tensor;
+  p.checked({op.m, op.k});
+  p.checked({op.k, op.n});
+  p.checked({op.m, op.n});
+  return op;
+}
+
 struct Shape {
   std::int64_t rows, cols;
 };
@@ -159,6 +173,7 @@ Builders builders_of_products_and_rows() {
       {"mm", [](Parameters& p, DType t) -> Op { return matmul(p, t, false, false); }},
       {"addmm", [](Parameters& p, DType t) -> Op { return matmul(p, t, false, true); }},
       {"bmm", [](Parameters& p, DType t) -> Op { return matmul(p, t, true, false); }},
+      {"scaled_mm", scaled_mm},
       {"softmax", softmax(false, false)},
       {"softmax_backward", softmax(false, true)},
       {"log_softmax", softmax(true, false)},

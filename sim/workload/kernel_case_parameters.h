@@ -2,6 +2,7 @@
 #pragma once
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cmath>
 #include <cstdint>
@@ -49,6 +50,15 @@ class KernelCaseParameters {
       sizes.push_back(size.get<std::int64_t>());
     }
     return sizes;
+  }
+  /// One of some words.
+  std::string word_or(const char* key, const std::string& fallback, std::initializer_list<const char*> words) {
+    asked_.insert(key);
+    if (!values_.contains(key)) return fallback;
+    for (const char* word : words)
+      if (values_[key] == word) return word;
+    throw KernelCaseError(
+        fmt::format("{}: {} must be {}, got {}", op_, key, fmt::join(words, " or "), values_[key].dump()));
   }
   bool flag_or(const char* key, bool fallback) {
     asked_.insert(key);

@@ -27,7 +27,7 @@ struct Hasher {
   Hash& hash;
   void operator()(const Matmul& op) const {
     hash << op.type << op.batch << op.m << op.n << op.k << op.layout << op.bias << op.sparse << op.ran.instructions
-         << op.ran.m << op.ran.n << op.ran.k << op.ran.stages << op.ran.summed;
+         << op.ran.m << op.ran.n << op.ran.k << op.ran.stages << op.ran.summed << op.scaling;
   }
   void operator()(const Pointwise& op) const {
     hash << op.function << op.rows << op.cols << op.input_count << op.output << op.walk;
@@ -129,7 +129,10 @@ std::string with_direction(std::string_view name, bool backward) {
 }
 
 struct Namer {
-  std::string operator()(const Matmul& op) const { return op.batch > 1 ? "bmm" : op.bias ? "addmm" : "mm"; }
+  std::string operator()(const Matmul& op) const {
+    if (op.scaling != Scaling::none) return "_scaled_mm";
+    return op.batch > 1 ? "bmm" : op.bias ? "addmm" : "mm";
+  }
   std::string operator()(const Pointwise& op) const { return std::string(name_of(op.function)); }
   std::string operator()(const Copy& op) const {
     switch (op.kind) {
@@ -199,7 +202,9 @@ struct Shaper {
     const char* const sparse = op.sparse == SparseOperand::none ? ""
                                : op.sparse == SparseOperand::a  ? " 2:4 a"
                                                                 : " 2:4 b";
-    return op.batch > 1 ? fmt::format("{}x {}{}", op.batch, product, sparse) : product + sparse;
+    constexpr std::array<const char*, 4> kScales{"", " of fp8", " of fp8, sums in fp32", " of fp8, scales of rows"};
+    const char* const scales = kScales[static_cast<std::size_t>(op.scaling)];
+    return op.batch > 1 ? fmt::format("{}x {}{}", op.batch, product, sparse) : product + sparse + scales;
   }
   std::string operator()(const Pointwise& op) const {
     std::string types;

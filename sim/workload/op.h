@@ -34,6 +34,15 @@ struct LibraryKernel {
   bool operator==(const LibraryKernel&) const = default;
 };
 
+/// Operands in 8-bit floating point with scales (torch._scaled_mm, whose first one is row-major and second
+/// column-major).
+enum class Scaling : std::uint8_t {
+  none,
+  tensor_fast,  ///< a scale each; sums stay in the tensor cores (use_fast_accum)
+  tensor,       ///< a scale each; sums are added up in fp32 on the CUDA cores every few steps of k
+  rows_fast     ///< a scale for each row of A and each column of B
+};
+
 /// C[batch][m,n] = A·B (+ bias): mm (batch 1), bmm, addmm (bias fused into the epilogue where the library can).
 struct Matmul {
   DType type = DType::fp32;
@@ -42,6 +51,7 @@ struct Matmul {
   bool bias = false;
   SparseOperand sparse = SparseOperand::none;
   LibraryKernel ran{};
+  Scaling scaling = Scaling::none;  ///< `type` is then that of the result
   bool operator==(const Matmul&) const = default;
 };
 

@@ -110,11 +110,13 @@ struct CallOf {
   void add(std::initializer_list<Argument> arguments) { call.inputs.insert(call.inputs.end(), arguments); }
 
   void operator()(const Matmul& op) {
-    named(op.batch > 1 ? "aten::bmm" : op.bias ? "aten::addmm" : "aten::mm");
+    const bool scaled = op.scaling != Scaling::none;
+    const DType type = scaled ? DType::uint8 : op.type;  // no type of a recording is fp8: bytes
+    named(scaled ? "aten::_scaled_mm" : op.batch > 1 ? "aten::bmm" : op.bias ? "aten::addmm" : "aten::mm");
     if (op.bias && op.batch == 1) add(tensor(op.type, {op.n}));
     const bool a = op.layout == Layout::tn || op.layout == Layout::tt,
                b = op.layout == Layout::nt || op.layout == Layout::tt;
-    add({factor(op.type, op.batch, op.m, op.k, a), factor(op.type, op.batch, op.k, op.n, b)});
+    add({factor(type, op.batch, op.m, op.k, a), factor(type, op.batch, op.k, op.n, b)});
     if (op.bias && op.batch == 1) add({1.0, 1.0});
   }
   /// Elements by the indices of another tensor, read or (with two inputs) stored.
@@ -236,19 +238,17 @@ struct CallOf {
   }
   /// By cumulative lengths, whose numbers no call says.
   void packed(const Attention& op, std::int64_t kv) {
-    const std::vector<std::int64_t>& lengths = *op.lengths.list;
-    const std::int64_t tokens = op.batch * op.seq_q, sequences = op.batch * static_cast<std::int64_t>(lengths.size());
+    const auto& lengths = *op.lengths.list;
+    const std::int64_t tokens = op.batch * op.seq_q;
     const AtenTensor q = tensor(op.type, {tokens, op.heads, op.head_dim}),
-                     k = tensor(op.type, {tokens, kv, op.head_dim}), ends = tensor(DType::int32, {sequences + 1});
-    const Argument longest = number(*std::max_element(lengths.begin(), lengths.end())),
-                   dropout = op.dropout ? 0.1 : 0.0, causal = op.causal ? 1.0 : 0.0;
+                     k = tensor(op.type, {tokens, kv, op.head_dim});
+    const AtenTensor ends = tensor(DType::int32, {op.batch * static_cast<std::int64_t>(lengths.size()) + 1});
+    const Argument longest = number(*std::max_element(lengths.begin(), lengths.end()));
     named(op.backward ? "aten::_flash_attention_backward" : "aten::_flash_attention_forward");
     if (op.backward) add(q);
     add({q, k, k});
     if (op.backward) add({q, tensor(DType::fp32, {op.heads, tokens})});
-    add({ends, ends, longest, longest, dropout, causal});
-    if (op.backward) add({none(), none()});
-    else add({0.0, none()});
+    add({ends, ends, longest, longest, op.dropout ? 0.1 : 0.0, op.causal ? 1.0 : 0.0, none(), none()});
   }
   void operator()(const NllLoss& op) {
     const AtenTensor x = tensor(op.type, {op.rows, op.classes}), target = tensor(DType::int64, {op.rows});
