@@ -92,6 +92,26 @@ TEST(ScaledProducts, exist_on_hopper_in_whole_sixteens) {
   EXPECT_THAT(why_no_product(biased, "nvidia-h200-sxm-141gb"), HasSubstr("without a bias"));
 }
 
+TEST(ScaledProducts, a_better_chip_is_never_slower) {
+  const Gpu gpu = load_gpu("nvidia-h100-sxm5-80gb");
+  const auto time_on = [](const Matmul& op, const Gpu& chip) {
+    return testing::predict_op(op, 0, chip, *make_engine("analytic", chip)).time.value();
+  };
+  for (const Scaling scaling : {Scaling::tensor_fast, Scaling::tensor, Scaling::rows_fast})
+    for (const Matmul& op : {scaled_op(300, 10736, 4848, scaling), scaled_op(8192, 768, 3072, scaling),
+                             scaled_op(17, 64, 11888, scaling), scaled_op(4096, 4096, 8192, scaling)}) {
+      Gpu more = gpu;
+      more.sm.count += 12;
+      EXPECT_LE(time_on(op, more), time_on(op, gpu)) << shape_of(Op{op});
+      Gpu wider = gpu;
+      wider.dram.bandwidth = wider.dram.bandwidth * 1.2;
+      EXPECT_LE(time_on(op, wider), time_on(op, gpu)) << shape_of(Op{op});
+      Gpu faster = gpu;
+      faster.sm.rates.tensor_bf16 *= 1.2;
+      EXPECT_LE(time_on(op, faster), time_on(op, gpu)) << shape_of(Op{op});
+    }
+}
+
 TEST(ScaledProducts, are_kernel_cases) {
   const auto read = [](const char* params) {
     return std::get<Matmul>(
