@@ -173,7 +173,8 @@ int run(const Request& request) {
           "\"{}\" is no table; there are memory_bound, split_reduction, products, attention, convolution, network, "
           "overlap, host_classes, wrappers, collective_range and host_scale",
           name));
-  const Laboratory laboratory{load_gpu("nvidia-h200-sxm-141gb"), load_software("pytorch-2.11")};
+  const Laboratory laboratory{load_gpu("nvidia-h200-sxm-141gb"), load_software("pytorch-2.11"),
+                              load_gpu("nvidia-h100-sxm5-80gb")};
   int wrong = 0;
   for (const TableFit& fits : table_fits()) {
     const auto& wanted = request.tables;

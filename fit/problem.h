@@ -29,10 +29,11 @@ struct Problem {
   std::function<void(const Values& constants, std::span<const std::size_t> which, std::span<double> seconds)> predict{};
 };
 
-/// The GPU and the software that everything was measured with.
+/// The GPU and the software that everything was measured with, but for packed attention and products of fp8.
 struct Laboratory {
   Gpu gpu;
   Software software;
+  Gpu other_gpu;  ///< … which were measured beside this one
 };
 
 /// Problems of a table, by its classes; rows that say nothing of any are left out. The laboratory must outlive them.

@@ -3,6 +3,7 @@
 
 #include "fit/law_problem.h"
 #include "sim/kernels/lowering.h"
+#include "sim/study/validation/packed_attention.h"
 #include "sim/timing/attention/attention_constants.h"
 #include "sim/timing/l2_residency.h"
 #include "sim/timing/laws.h"
@@ -28,6 +29,8 @@ struct ClassName {
 constexpr ClassName kClasses[]{{AttentionClass::flash_forward, "flash_forward", "flash_fwd_kernel"},
                                {AttentionClass::flash_forward_split, "flash_forward_split", "flash_fwd_splitkv_kernel"},
                                {AttentionClass::flash_backward, "flash_backward", "flash_bwd_dq_dk_dv"},
+                               {AttentionClass::flash_forward_packed, "flash_forward_packed", "flash_fwd_kernel"},
+                               {AttentionClass::flash_backward_packed, "flash_backward_packed", "flash_bwd_dq_dk_dv"},
                                {AttentionClass::cudnn_forward, "cudnn_forward", "_fprop_"},
                                {AttentionClass::cudnn_backward, "cudnn_backward", "_bprop_"},
                                {AttentionClass::efficient_forward_half, "efficient_forward_half", "fmha_cutlassF"},
@@ -40,16 +43,15 @@ const AttentionWork* multiplying(const KernelLaunch& launch) {
   return work != nullptr && work->part != AttentionWork::Part::layout_copy ? work : nullptr;
 }
 
-}  // namespace
-
-std::vector<Problem> attention_problems(const Measurements& measurements, const Laboratory& laboratory) {
-  const Lowering lowering(laboratory.gpu, laboratory.software);
+/// The kernels of operations that multiply, by their class.
+Collected collect(const std::vector<MeasuredOp>& rows, const Gpu& gpu, const Software& software) {
+  const Lowering lowering(gpu, software);
   Collected collected;
-  for (const Measurement& row : measurements.rows) {
+  for (const MeasuredOp& row : rows) {
     if (!std::holds_alternative<Attention>(row.kernel.op)) continue;
     const LoweredOp lowered = lowering.lower(row.kernel.op);
-    const auto residency = repeated_residency(lowered.launches, rotating_operands(row.kernel.op), row.kernel.input_sets,
-                                              laboratory.gpu.l2);
+    const auto residency =
+        repeated_residency(lowered.launches, rotating_operands(row.kernel.op), row.kernel.input_sets, gpu.l2);
     for (std::size_t i = 0; i < lowered.launches.size(); ++i) {
       const AttentionWork* work = multiplying(lowered.launches[i]);
       if (work == nullptr) continue;
@@ -63,7 +65,19 @@ std::vector<Problem> attention_problems(const Measurements& measurements, const 
         }
     }
   }
-  return problems_of(std::move(collected), kLaw, laboratory.gpu);
+  return collected;
+}
+
+}  // namespace
+
+std::vector<Problem> attention_problems(const Measurements& measurements, const Laboratory& laboratory) {
+  std::vector<Problem> problems =
+      problems_of(collect(measurements.rows, laboratory.gpu, laboratory.software), kLaw, laboratory.gpu);
+  for (const MeasuredFile* file : measurements.index.of_kind("packed-attention"))
+    for (Problem& packed : problems_of(collect(load_packed_attention(*file), laboratory.other_gpu, laboratory.software),
+                                       kLaw, laboratory.other_gpu))
+      problems.push_back(std::move(packed));
+  return problems;
 }
 
 }  // namespace ridgeline::fit

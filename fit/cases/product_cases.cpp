@@ -16,6 +16,7 @@
 #include "sim/kernels/lowering.h"
 #include "sim/kernels/products/gemm_launch.h"
 #include "sim/occupancy/occupancy.h"
+#include "sim/study/validation/scaled_products.h"
 #include "sim/timing/l2_residency.h"
 #include "sim/timing/laws.h"
 #include "sim/timing/products/gemm_constants.h"
@@ -34,6 +35,8 @@ const char* name_of_class(GemmClass kernel_class) {
   switch (kernel_class) {
     case GemmClass::wgmma_half: return "wgmma_half";
     case GemmClass::wgmma_tf32: return "wgmma_tf32";
+    case GemmClass::wgmma_promoted: return "wgmma_promoted";
+    case GemmClass::wgmma_row_scaled: return "wgmma_row_scaled";
     case GemmClass::mma_half: return "mma_half";
     case GemmClass::mma_half_staged: return "mma_half_staged";
     case GemmClass::mma_half_align4: return "mma_half_align4";
@@ -206,6 +209,22 @@ void add_chosen(ClassProducts& to, const Measurement& row, double seconds, const
   to.products.push_back(std::move(product));
 }
 
+/// Products of fp8 beside another GPU, by the choice. Those that run the 16-bit kernels' code are left to its fit.
+void add_scaled(std::map<std::string, ClassProducts>& collected, const MeasuredFile& file, const Gpu& gpu,
+                const Software& software) {
+  const Lowering lowering(gpu, software);
+  for (const MeasuredOp& row : load_scaled_products(file)) {
+    if (std::get<Matmul>(row.kernel.op).scaling == Scaling::tensor_fast) continue;
+    const LoweredOp lowered = lowering.lower(row.kernel.op);
+    const auto product = std::find_if(lowered.launches.begin(), lowered.launches.end(), [](const KernelLaunch& one) {
+      return std::holds_alternative<GemmWork>(one.work);
+    });
+    if (product == lowered.launches.end()) continue;
+    const GemmClass kernel_class = gemm_class_of(std::get<GemmWork>(product->work), gpu);
+    add_chosen(collected[name_of_class(kernel_class)], row, row.time.value(), {*product, {}}, gpu, 0);
+  }
+}
+
 }  // namespace
 
 std::vector<Problem> product_problems(const Measurements& measurements, const Laboratory& laboratory) {
@@ -239,6 +258,8 @@ std::vector<Problem> product_problems(const Measurements& measurements, const La
     to.cases.push_back({ran->seconds, row.machine, row.held_out, row.shape, row.row});
     to.products.push_back({.timed = timed, .gpu = &gpu});
   }
+  for (const MeasuredFile* file : measurements.index.of_kind("fp8-products"))
+    add_scaled(collected, *file, laboratory.other_gpu, laboratory.software);
   std::vector<Problem> result;
   for (auto& [name, both] : collected) {
     auto of_class = std::make_shared<const std::vector<Product>>(std::move(both.products));

@@ -20,10 +20,10 @@ TraceKey trace_key_of(const Scenario& s) {
   // While it is compiled, a mask cannot be looked at and dropped: it reaches the attention, and with dropout no fused
   // kernel takes it.
   if (compiled && s.training.attention == AttentionRequest::sdpa && s.model.family == ModelFamily::bert &&
-      s.model.attention_dropout > 0.0)
+      s.model.attention_dropout > 0.0 && s.training.packed_lengths.empty())
     key.attention = AttentionChoice::math;
   key.training.parallel.compiled = compiled && s.training.parallel.several();
-  key.training.mask_given = compiled && s.model.family != ModelFamily::gpt2;
+  key.training.mask_given = compiled && s.model.family != ModelFamily::gpt2 && s.training.packed_lengths.empty();
   return key;
 }
 

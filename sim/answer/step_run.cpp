@@ -218,6 +218,7 @@ const StepRun::Step& StepRun::described_step() const {
     const StackNotes stack = notes_of_stack(s);
     if (!stack.exists) step.validated = false;
     if (!s.recorded && s.training.activation_offload == ActivationOffload::pageable) step.validated = false;
+    if (!s.recorded && !s.training.packed_lengths.empty()) step.validated = false;
     result.notes.insert(result.notes.end(), stack.notes.begin(), stack.notes.end());
     return result;
   });

@@ -8,11 +8,16 @@ namespace {
 constexpr std::array<std::pair<std::string_view, bool>, 2> kMenuWays{{{"extend", false}, {"replace", true}}};
 constexpr std::size_t kMostTiles = 64;
 
-bool is_persistent(GemmClass kernels) { return kernels == GemmClass::wgmma_half || kernels == GemmClass::wgmma_tf32; }
+bool is_persistent(GemmClass kernels) {
+  return kernels == GemmClass::wgmma_half || kernels == GemmClass::wgmma_tf32 || kernels == GemmClass::wgmma_promoted ||
+         kernels == GemmClass::wgmma_row_scaled;
+}
 
 int element_bytes(GemmClass kernels) {
   switch (kernels) {
     case GemmClass::wgmma_half:
+    case GemmClass::wgmma_promoted:
+    case GemmClass::wgmma_row_scaled:
     case GemmClass::mma_half:
     case GemmClass::mma_half_staged:
     case GemmClass::mma_half_align4:

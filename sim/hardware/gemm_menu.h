@@ -18,19 +18,23 @@ namespace ridgeline {
 
 /// Kernels that share a code path, and so the constants of the law (sim/timing/products/gemm_constants.h).
 enum class GemmClass : std::uint8_t {
-  wgmma_half,       ///< Hopper, 16-bit, all leading dimensions multiples of 16 bytes: persistent, TMA
-  wgmma_tf32,       ///< the same for tf32
-  mma_half,         ///< 16-bit on Ampere and Ada: cp.async, mma.sync
-  mma_half_staged,  ///< 16-bit on Volta and Turing: operands staged through registers
-  mma_half_align4,  ///< 16-bit, leading dimensions multiples of 4 or 8 bytes only
-  mma_half_align2,  ///< 16-bit, odd leading dimensions: no asynchronous copies
-  mma_tf32,         ///< tf32 before Hopper
-  mma_tf32_align4,  ///< tf32, odd leading dimensions
-  simt              ///< fp32 on the CUDA cores
+  wgmma_half,        ///< Hopper, 16-bit, all leading dimensions multiples of 16 bytes: persistent, TMA
+  wgmma_tf32,        ///< the same for tf32
+  wgmma_promoted,    ///< fp8 whose sums are added up in fp32 on the CUDA cores; other sums of fp8: wgmma_half
+  wgmma_row_scaled,  ///< fp8 with scales of rows
+  mma_half,          ///< 16-bit on Ampere and Ada: cp.async, mma.sync
+  mma_half_staged,   ///< 16-bit on Volta and Turing: operands staged through registers
+  mma_half_align4,   ///< 16-bit, leading dimensions multiples of 4 or 8 bytes only
+  mma_half_align2,   ///< 16-bit, odd leading dimensions: no asynchronous copies
+  mma_tf32,          ///< tf32 before Hopper
+  mma_tf32_align4,   ///< tf32, odd leading dimensions
+  simt               ///< fp32 on the CUDA cores
 };
-inline constexpr std::array<std::pair<std::string_view, GemmClass>, 9> kGemmClassNames{
+inline constexpr std::array<std::pair<std::string_view, GemmClass>, 11> kGemmClassNames{
     {{"wgmma-16bit", GemmClass::wgmma_half},
      {"wgmma-tf32", GemmClass::wgmma_tf32},
+     {"wgmma-fp8-promoted", GemmClass::wgmma_promoted},
+     {"wgmma-fp8-rows", GemmClass::wgmma_row_scaled},
      {"mma-16bit", GemmClass::mma_half},
      {"mma-16bit-staged", GemmClass::mma_half_staged},
      {"mma-16bit-align4", GemmClass::mma_half_align4},

@@ -44,7 +44,7 @@ class Timer {
     // Both under the board's limit: what the DRAM takes longer is free where the clock of the SMs holds the kernel
     // back.
     const auto limited = [&](double seconds, double dram) {
-      return power_limited(gpu_, launch_.pipe, launch_.type, launch_.flops, dram, Seconds{seconds},
+      return power_limited(gpu_, launch_.pipe, launch_.type, launch_.flops_in_type(), dram, Seconds{seconds},
                            Seconds{guess.clocked})
           .time;
     };

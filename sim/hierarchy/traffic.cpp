@@ -5,6 +5,7 @@
 
 #include "sim/hierarchy/tile_raster.h"
 #include "sim/occupancy/occupancy.h"
+#include "sim/timing/attention/attention_law.h"
 #include "sim/timing/memory_bound/rereads.h"
 #include "sim/timing/products/gemm_law.h"
 #include "sim/units/ceil_div.h"
@@ -177,8 +178,18 @@ class Simulation {
   void attention(const AttentionWork& work) {
     const bool backward = work.part == AttentionWork::Part::backward;
     const double owned = backward ? work.tile_k : work.tile_q;
-    const double of_head = ceil_div(static_cast<double>(backward ? work.seq_k : work.seq_q), owned) * work.splits;
-    const double heads = static_cast<double>(work.batch * work.heads), blocks = of_head * heads;
+    double of_head = ceil_div(static_cast<double>(longest_of(work, backward)), owned) * work.splits;
+    double heads = static_cast<double>(work.batch * work.heads), tokens = 0.0, met = 0.0;
+    if (work.lengths.any()) heads *= static_cast<double>(work.lengths.list->size());
+    const double blocks = of_head * heads;
+    if (work.lengths.any()) {  // each key is read by the blocks of its own sequence
+      for (const std::int64_t length : *work.lengths.list) {
+        const auto own = static_cast<double>(length);
+        tokens += own;
+        met += own * ceil_div(own, owned);
+      }
+      of_head = met / tokens;
+    }
     const double at_once = gpu_.sm.count * static_cast<double>(std::max(1, work.blocks_per_sm));
     const int cohorts = static_cast<int>(std::ceil(blocks / at_once));
     const double halved = work.causal ? 0.5 * (1.0 + 1.0 / std::max(1.0, of_head)) : 1.0;

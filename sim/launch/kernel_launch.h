@@ -85,7 +85,10 @@ struct GemmWork {
   Gathering gathering{};
   bool stream_k = false;  ///< blocks share out the k-steps of all tiles evenly and add up partial tiles themselves
   SparseOperand sparse = SparseOperand::none;
-  bool always_summed = false;   ///< a second kernel stands behind the product even where k is in one piece
+  bool always_summed = false;  ///< a second kernel stands behind the product even where k is in one piece
+  /// Operands of 8 bits, two of them in the place of one of `type`: k and tile_k count pairs. Tensor cores take a pair
+  /// in the time of one (Hopper: twice the peak).
+  Scaling scaling = Scaling::none;
   bool reduces_splits = false;  ///< the kernel that adds up the partial sums of split_k, not a product itself
 };
 
@@ -108,6 +111,8 @@ struct AttentionWork {
   std::int64_t kv_heads = 0;  ///< 0: as heads
   int blocks_per_sm = 1;
   bool persistent = false;  ///< a grid of one block an SM fetches its tiles
+  /// Of each of `batch` rows; the grid has as many blocks for each sequence as the longest needs.
+  PackedLengths lengths{};
 };
 
 /// A memory-bound kernel: every thread block walks its part of the data in `iterations` dependent passes.
@@ -178,6 +183,11 @@ struct KernelLaunch {
   [[nodiscard]] bool on_tensor_cores() const { return pipe == Pipe::tensor_wgmma || pipe == Pipe::tensor_mma; }
   [[nodiscard]] double blocks() const {
     return static_cast<double>(grid[0]) * static_cast<double>(grid[1]) * static_cast<double>(grid[2]);
+  }
+  /// FLOPs as the pipe does them in `type`: two on operands of 8 bits in the time and for the energy of one.
+  [[nodiscard]] double flops_in_type() const {
+    const auto* product = std::get_if<GemmWork>(&work);
+    return product != nullptr && product->scaling != Scaling::none ? 0.5 * flops : flops;
   }
   [[nodiscard]] double read_bytes() const {
     double sum = 0;

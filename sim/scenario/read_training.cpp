@@ -6,7 +6,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <numeric>
 #include <string_view>
 #include <utility>
 
@@ -87,6 +89,68 @@ std::int64_t bytes_or_none(const Value& value, std::int64_t fallback) {
   return static_cast<std::int64_t>(value.quantity<Bytes>(config::Range::positive()).value());
 }
 
+/// save_on_cpu around the forward pass of one process on one GPU.
+void check_offload(const Mapping& mapping, const TrainingDescription& t) {
+  if (t.activation_offload == ActivationOffload::none) return;
+  const Value key = mapping["activation_offload"];
+  for (const std::string_view other : {"compile", "cuda_graphs"})
+    if (mapping[other].boolean(false)) key.fail(fmt::format("with {}: true is not modelled: expected none", other));
+  if (t.parallel.gpus() > 1) key.fail("over several GPUs is not modelled: expected none");
+  if (t.lora && t.lora->frozen != FrozenWeights::as_stored)
+    key.fail("beside frozen weights of four bits is not modelled: expected none");
+}
+
+/// Lengths of the sequences in each row: of all but the last, which has what is left, or a list that fills the row.
+std::vector<std::int64_t> read_packed_lengths(const Value& value, std::int64_t row) {
+  std::vector<std::int64_t> lengths;
+  if (!value.exists() || value.is("none")) return lengths;
+  if (!value.is_list()) {
+    const std::int64_t each = value.integer({1, 1 << 24});
+    if (each > row) value.fail(fmt::format("{} tokens do not fit into the {} of training.sequence_length", each, row));
+    for (std::int64_t left = row; left > 0; left -= lengths.back()) lengths.push_back(std::min(each, left));
+  } else {
+    for (const Value& item : value.list()) lengths.push_back(item.integer({1, 1 << 24}));
+    const std::int64_t tokens = std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0});
+    if (tokens != row)
+      value.fail(
+          fmt::format("the lengths add up to {} tokens: expected the {} of training.sequence_length", tokens, row));
+  }
+  constexpr std::size_t kMost = 65536;
+  if (lengths.size() > kMost)
+    value.fail(fmt::format("{} sequences in a row: expected at most {}", lengths.size(), kMost));
+  return lengths;
+}
+
+/// Only FlashAttention is told of lengths.
+void check_packed(const Mapping& mapping, const TrainingDescription& t) {
+  if (t.packed_lengths.empty()) return;
+  const Value key = mapping["packed_lengths"];
+  if (t.attention != AttentionRequest::sdpa && t.attention != AttentionRequest::flash)
+    mapping["attention"].fail(
+        "training.packed_lengths needs FlashAttention by cumulative lengths: expected flash or sdpa");
+  if (const Precision p = t.compute_precision(); p == Precision::fp32 || p == Precision::tf32)
+    mapping["precision"].fail(
+        "training.packed_lengths needs FlashAttention, which takes 16 bits: expected amp-fp16, amp-bf16, bf16 or "
+        "apex-o2");
+  if (t.parallel.megatron()) key.fail("with framework: megatron is not modelled: expected none");
+  if (t.parallel.one_process()) key.fail("in one process over several devices is not modelled: expected none");
+}
+
+/// What ranks that share sequences do not go with.
+void check_shared_sequences(const Mapping& mapping, const TrainingDescription& t) {
+  if (t.parallel.context == 1) return;
+  if (!t.packed_lengths.empty())
+    mapping["packed_lengths"].fail("over ranks that share sequences (context) are not modelled");
+  if (t.data_loader != DataLoader::none)
+    mapping["data_loader"].fail("over ranks that share sequences (context) is not modelled");
+}
+
+void check_forward_pass(const Mapping& mapping, const TrainingDescription& t) {
+  check_offload(mapping, t);
+  check_packed(mapping, t);
+  check_shared_sequences(mapping, t);
+}
+
 /// What Megatron-LM trains in and with.
 void check_megatron(const Mapping& mapping, const TrainingDescription& t) {
   if (t.precision == Precision::bf16)
@@ -112,17 +176,6 @@ void check_compiled(const Mapping& mapping, const TrainingDescription& t, bool c
     mapping["activation_checkpointing"].fail(
         "under torch.compile, DistributedDataParallel's graph is cut at its buckets, and PyTorch cuts none with "
         "checkpointed blocks: expected none");
-}
-
-/// save_on_cpu around the forward pass of one process on one GPU.
-void check_offload(const Mapping& mapping, const TrainingDescription& t) {
-  if (t.activation_offload == ActivationOffload::none) return;
-  const Value key = mapping["activation_offload"];
-  for (const std::string_view other : {"compile", "cuda_graphs"})
-    if (mapping[other].boolean(false)) key.fail(fmt::format("with {}: true is not modelled: expected none", other));
-  if (t.parallel.gpus() > 1) key.fail("over several GPUs is not modelled: expected none");
-  if (t.lora && t.lora->frozen != FrozenWeights::as_stored)
-    key.fail("beside frozen weights of four bits is not modelled: expected none");
 }
 
 /// One process over several devices: scripts that do no more than forward, backward, step.
@@ -164,14 +217,31 @@ void check_pipeline(const Mapping& mapping, const TrainingDescription& t) {
 }  // namespace
 
 TrainingSection read_training(const Value& section, const Software& software, const Cluster* cluster) {
-  const Mapping mapping(section, {"micro_batch", "sequence_length", "gradient_accumulation", "precision", "attention",
-                                  "optimizer", "tf32", "gradient_clipping", "gradient_clipper",
-                                  "activation_checkpointing", "activation_offload", "reads_loss", "data_loader",
-                                  "data_parallel", "clears_gradients", "compile", "cuda_graphs", "parallel", "lora"});
+  const Mapping mapping(section, {"micro_batch",
+                                  "sequence_length",
+                                  "packed_lengths",
+                                  "gradient_accumulation",
+                                  "precision",
+                                  "attention",
+                                  "optimizer",
+                                  "tf32",
+                                  "gradient_clipping",
+                                  "gradient_clipper",
+                                  "activation_checkpointing",
+                                  "activation_offload",
+                                  "reads_loss",
+                                  "data_loader",
+                                  "data_parallel",
+                                  "clears_gradients",
+                                  "compile",
+                                  "cuda_graphs",
+                                  "parallel",
+                                  "lora"});
   TrainingSection result;
   TrainingDescription& t = result.training;
   t.micro_batch = mapping["micro_batch"].integer({1, 1 << 20});
   t.sequence_length = mapping["sequence_length"].integer({1, 1 << 24});
+  t.packed_lengths = read_packed_lengths(mapping["packed_lengths"], t.sequence_length);
   t.gradient_accumulation = mapping["gradient_accumulation"].integer({1, 1 << 18}, 1);
   t.precision = mapping["precision"].choice<Precision>(kPrecisions, Precision::fp32);
   t.attention = mapping["attention"].choice<AttentionRequest>(kAttention, AttentionRequest::sdpa);
@@ -203,21 +273,19 @@ TrainingSection read_training(const Value& section, const Software& software, co
     needs_megatron();
     t.lora = read_lora(mapping["lora"], t, result.compile);
     if (mapping.has("parallel")) mapping["parallel"].fail("needs several GPUs: name a cluster (cluster: hgx-h200)");
-    check_offload(mapping, t);
+    check_forward_pass(mapping, t);
     return result;
   }
   t.parallel = read_parallel(mapping["parallel"], *cluster);
   needs_megatron();
   t.lora = read_lora(mapping["lora"], t, result.compile);
-  check_offload(mapping, t);
+  check_forward_pass(mapping, t);
   if (t.parallel.megatron()) {
     check_megatron(mapping, t);
     t.optimizer.implementation = OptimizerImplementation::fused;
   }
   if (t.parallel.pipelined()) check_pipeline(mapping, t);
   if (t.parallel.one_process()) check_one_process(mapping, t);
-  if (t.parallel.context > 1 && t.data_loader != DataLoader::none)
-    mapping["data_loader"].fail("over ranks that share sequences (context) is not modelled");
   if (t.parallel.gpus() > 1) {
     check_compiled(mapping, t, result.compile);
     if (mapping["cuda_graphs"].boolean(false)) mapping["cuda_graphs"].fail("over several GPUs is not modelled");

@@ -71,13 +71,15 @@ void check_together(const Scenario& scenario, const Value& section) {
   const ModelDescription& model = scenario.model;
   const auto& inference = scenario.training.inference;
   const bool has_position_table = model.has_position_table();
-  const std::int64_t tokens_of_one = scenario.training.sequence_length + (inference ? inference->new_tokens : 0);
+  const std::int64_t tokens_of_one = scenario.training.longest_sequence() + (inference ? inference->new_tokens : 0);
   if (has_position_table && tokens_of_one > model.max_positions)
     section[inference ? "prompt_length" : "sequence_length"].fail(
         fmt::format("{} tokens, but {} has positions for {} only", tokens_of_one,
                     model.name.empty() ? "the model" : model.name, model.max_positions));
   if (inference && inference->new_tokens > 0 && model.family == ModelFamily::bert)
     section["new_tokens"].fail("a bert reads text and writes none; leave it out for one forward pass");
+  if (!scenario.training.packed_lengths.empty())
+    if (const std::string why = families::why_not_packed(model); !why.empty()) section["packed_lengths"].fail(why);
   if (!inference && section["parallel"].exists()) check_split(model, scenario.training, section["parallel"]);
   const double tokens =
       static_cast<double>(scenario.training.micro_batch) * static_cast<double>(scenario.training.sequence_length);

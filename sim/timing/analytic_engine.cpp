@@ -19,7 +19,7 @@ double least_of_arithmetic(const KernelLaunch& launch, const Gpu& gpu) {
   double rate = math_rate(fastest, launch.type, gpu).multiply_adds;
   if (const auto* product = std::get_if<GemmWork>(&launch.work); product && product->sparse != SparseOperand::none)
     rate *= gpu.sm.rates.sparsity_factor;
-  return rate > 0.0 ? launch.flops / (2.0 * rate * gpu.sm.count * own_clock(gpu, fastest).value()) : 0.0;
+  return rate > 0.0 ? launch.flops_in_type() / (2.0 * rate * gpu.sm.count * own_clock(gpu, fastest).value()) : 0.0;
 }
 
 KernelTime time_alone(const KernelLaunch& launch, const Gpu& gpu_, Residency residency) {

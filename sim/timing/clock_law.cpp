@@ -141,7 +141,7 @@ Settled power_limited(const Gpu& gpu, Pipe pipe, DType type, double flops, doubl
 WorkEnergy kernel_energy(const KernelLaunch& launch, const KernelTime& kernel, const Gpu& gpu) {
   const double dram = kernel.dram_read_bytes + kernel.dram_write_bytes;
   const double l2 = std::holds_alternative<MemoryBoundWork>(launch.work) ? std::max(0.0, kernel.l2_bytes - dram) : 0.0;
-  return work_energy(gpu, launch.pipe, launch.type, launch.flops, dram, l2);
+  return work_energy(gpu, launch.pipe, launch.type, launch.flops_in_type(), dram, l2);
 }
 
 void limit_power(KernelTime& kernel, const KernelLaunch& launch, const Gpu& gpu) {

@@ -35,7 +35,7 @@ FlopsPerSecond datasheet_peak(const KernelLaunch& launch, const Gpu& gpu) {
 KernelTime RooflineEngine::time(const KernelLaunch& launch, Residency /*residency*/) const {
   KernelTime result;
   const double peak = datasheet_peak(launch, gpu_).value();
-  const double compute = peak > 0.0 ? launch.flops / peak : 0.0;
+  const double compute = peak > 0.0 ? launch.flops_in_type() / peak : 0.0;
   result.dram_read_bytes = launch.read_bytes();
   result.dram_write_bytes = launch.written_bytes();
   const double memory = (result.dram_read_bytes + result.dram_write_bytes) / gpu_.dram.bandwidth.value();

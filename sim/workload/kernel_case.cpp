@@ -2,103 +2,20 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <set>
+#include <numeric>
 
 #include "sim/units/nearest_name.h"
 #include "sim/workload/convolution_bounds.h"
+#include "sim/workload/kernel_case_parameters.h"
 
 namespace ridgeline {
 namespace {
 
 using nlohmann::json;
-
-/// Reads parameters of one case and remembers which were asked for, so that leftovers can be reported.
-class Parameters {
- public:
-  Parameters(std::string op, const json& values) : op_(std::move(op)), values_(values) {}
-
-  std::int64_t size(const char* key) {
-    const std::int64_t value = integer(key);
-    if (value < 1) throw KernelCaseError(fmt::format("{}: {} must be at least 1, got {}", op_, key, value));
-    if (value > kLargest)
-      throw KernelCaseError(fmt::format("{}: {} must be at most {}, got {}", op_, key, kLargest, value));
-    return value;
-  }
-  std::int64_t size_or(const char* key, std::int64_t fallback) {
-    asked_.insert(key);
-    return values_.contains(key) ? size(key) : fallback;
-  }
-  bool flag_or(const char* key, bool fallback) {
-    asked_.insert(key);
-    if (!values_.contains(key)) return fallback;
-    if (!values_[key].is_boolean())
-      throw KernelCaseError(fmt::format("{}: {} must be true or false, got {}", op_, key, values_[key].dump()));
-    return values_[key].get<bool>();
-  }
-  Layout layout() {
-    asked_.insert("layout");
-    if (!values_.contains("layout")) return Layout::nn;
-    const json& value = values_["layout"];
-    if (value == "nn") return Layout::nn;
-    if (value == "nt") return Layout::nt;
-    if (value == "tn") return Layout::tn;
-    throw KernelCaseError(fmt::format("{}: layout must be nn, nt or tn, got {}", op_, value.dump()));
-  }
-  /// `sparsity`: "2:4" of the operand that `sparse_operand` names, the weights x·Wᵀ multiplies by where it does not.
-  SparseOperand sparse() {
-    asked_.insert({"sparsity", "sparse_operand"});
-    if (!values_.contains("sparsity") || values_["sparsity"] == "none") {
-      if (values_.contains("sparse_operand"))
-        throw KernelCaseError(fmt::format("{}: sparse_operand needs \"sparsity\":\"2:4\"", op_));
-      return SparseOperand::none;
-    }
-    if (values_["sparsity"] != "2:4")
-      throw KernelCaseError(
-          fmt::format("{}: sparsity must be \"2:4\" or \"none\", got {}", op_, values_["sparsity"].dump()));
-    const json operand = values_.contains("sparse_operand") ? values_["sparse_operand"] : json("b");
-    if (operand == "a") return SparseOperand::a;
-    if (operand == "b") return SparseOperand::b;
-    throw KernelCaseError(fmt::format("{}: sparse_operand must be \"a\" or \"b\", got {}", op_, operand.dump()));
-  }
-  [[nodiscard]] const std::string& op() const { return op_; }
-  void reject_leftovers() const {
-    for (const auto& [key, value] : values_.items()) {
-      if (!asked_.contains(key))
-        throw KernelCaseError(
-            fmt::format("{}: unknown parameter {} (did you mean {}?)", op_, key, nearest_name(key, asked_)));
-    }
-  }
-  /// A tensor of more elements than a device could hold is a mistake, and would overflow byte counts.
-  std::int64_t checked(std::initializer_list<std::int64_t> dims) const {
-    double product = 1.0;
-    for (const std::int64_t d : dims) product *= static_cast<double>(d);
-    if (product > 1e13)
-      throw KernelCaseError(fmt::format("{}: a tensor of {:.3g} elements is too large for any GPU", op_, product));
-    return static_cast<std::int64_t>(product);
-  }
-
- private:
-  static constexpr std::int64_t kLargest = std::int64_t{1} << 42;
-
-  std::int64_t integer(const char* key) {
-    asked_.insert(key);
-    if (!values_.contains(key)) throw KernelCaseError(fmt::format("{}: parameter {} is missing", op_, key));
-    const json& value = values_[key];
-    if (value.is_number_integer()) return value.get<std::int64_t>();
-    if (value.is_number_float() && std::isfinite(value.get<double>()) &&
-        std::floor(value.get<double>()) == value.get<double>() && std::abs(value.get<double>()) < 1e18)
-      return static_cast<std::int64_t>(value.get<double>());
-    throw KernelCaseError(fmt::format("{}: {} must be a whole number, got {}", op_, key, value.dump()));
-  }
-
-  std::string op_;
-  const json& values_;
-  std::set<std::string> asked_;
-};
+using Parameters = KernelCaseParameters;
 
 using OpBuilder = std::function<Op(Parameters&, DType)>;
 
@@ -115,6 +32,20 @@ Matmul matmul(Parameters& p, DType type, bool batched, bool bias) {
   p.checked({op.batch, op.m, op.k});
   p.checked({op.batch, op.k, op.n});
   p.checked({op.batch, op.m, op.n});
+  return op;
+}
+
+Matmul scaled_mm(Parameters& p, DType type) {
+  Matmul op{.type = type, .m = p.size("m"), .n = p.size("n"), .k = p.size("k"), .layout = Layout::nt};
+  const bool rows = p.word_or("scales", "tensor", {"tensor", "rows"}) == "rows", fast = p.flag_or("fast_accum", true);
+  if (rows && !fast) throw KernelCaseError(p.op() + ": scales of rows go with fast_accum true");
+  if (!is_half(type)) throw KernelCaseError(p.op() + ": dtype is that of the result: bf16 or fp16");
+  if (op.n % 16 != 0 || op.k % 16 != 0)
+    throw KernelCaseError(fmt::format("{}: n and k must be multiples of 16, got {} and {}", p.op(), op.n, op.k));
+  op.scaling = rows ? Scaling::rows_fast : fast ? Scaling::tensor_fast : Scaling::tensor;
+  p.checked({op.m, op.k});
+  p.checked({op.k, op.n});
+  p.checked({op.m, op.n});
   return op;
 }
 
@@ -178,12 +109,28 @@ OpBuilder attention(AttentionBackend backend, bool backward) {
   return [=](Parameters& p, DType type) -> Op {
     Attention op{.backend = backend, .backward = backward, .type = type};
     op.batch = p.size("batch");
-    op.heads = op.kv_heads = p.size("heads");
-    op.seq_q = op.seq_k = p.size("seq");
+    op.heads = p.size("heads");
+    op.kv_heads = p.size_or("kv_heads", op.heads);
+    if (op.heads % op.kv_heads != 0)
+      throw KernelCaseError(fmt::format("{}: kv_heads must divide heads, got {} of {}", p.op(), op.kv_heads, op.heads));
+    const std::vector<std::int64_t> lengths =
+        backend == AttentionBackend::flash ? p.sizes_or_none("lengths") : std::vector<std::int64_t>{};
+    if (lengths.empty()) {
+      op.seq_q = p.size("seq");
+    } else {
+      op.seq_q = std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0});
+      if (const std::int64_t given = p.size_or("seq", op.seq_q); given != op.seq_q)
+        throw KernelCaseError(
+            fmt::format("{}: lengths add up to {}, seq is {}: leave it out, or say the same", p.op(), op.seq_q, given));
+      op.lengths.list = std::make_shared<const std::vector<std::int64_t>>(lengths);
+    }
+    op.seq_k = op.seq_q;
     op.head_dim = p.size("head_dim");
     op.causal = p.flag_or("causal", false);
     // FlashAttention is measured on contiguous [batch, heads, seq, head_dim] tensors unless the case says otherwise.
-    if (backend == AttentionBackend::flash) op.head_major = p.flag_or("head_major", true);
+    if (backend == AttentionBackend::flash) op.head_major = p.flag_or("head_major", !op.lengths.any());
+    if (op.head_major && op.lengths.any())
+      throw KernelCaseError(p.op() + ": packed sequences lie as [tokens, heads, head_dim]: head_major must be false");
     p.checked({op.batch, op.heads, op.seq_q, op.head_dim});
     if (backend != AttentionBackend::efficient && !is_half(type))
       throw KernelCaseError("flash and cuDNN attention exist for fp16 and bf16 only; efficient_attention takes fp32");
@@ -226,6 +173,7 @@ Builders builders_of_products_and_rows() {
       {"mm", [](Parameters& p, DType t) -> Op { return matmul(p, t, false, false); }},
       {"addmm", [](Parameters& p, DType t) -> Op { return matmul(p, t, false, true); }},
       {"bmm", [](Parameters& p, DType t) -> Op { return matmul(p, t, true, false); }},
+      {"scaled_mm", scaled_mm},
       {"softmax", softmax(false, false)},
       {"softmax_backward", softmax(false, true)},
       {"log_softmax", softmax(true, false)},

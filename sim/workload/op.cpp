@@ -27,7 +27,7 @@ struct Hasher {
   Hash& hash;
   void operator()(const Matmul& op) const {
     hash << op.type << op.batch << op.m << op.n << op.k << op.layout << op.bias << op.sparse << op.ran.instructions
-         << op.ran.m << op.ran.n << op.ran.k << op.ran.stages << op.ran.summed;
+         << op.ran.m << op.ran.n << op.ran.k << op.ran.stages << op.ran.summed << op.scaling;
   }
   void operator()(const Pointwise& op) const {
     hash << op.function << op.rows << op.cols << op.input_count << op.output << op.walk;
@@ -46,6 +46,8 @@ struct Hasher {
   void operator()(const Attention& op) const {
     hash << op.backend << op.backward << op.causal << op.dropout << op.type << op.batch << op.heads << op.kv_heads
          << op.seq_q << op.seq_k << op.head_dim << op.head_major << op.bias;
+    if (op.lengths.any())
+      for (const std::int64_t length : *op.lengths.list) hash << length;
   }
   void operator()(const NllLoss& op) const { hash << op.backward << op.type << op.rows << op.classes; }
   void operator()(const MultiTensor& op) const {
@@ -127,7 +129,10 @@ std::string with_direction(std::string_view name, bool backward) {
 }
 
 struct Namer {
-  std::string operator()(const Matmul& op) const { return op.batch > 1 ? "bmm" : op.bias ? "addmm" : "mm"; }
+  std::string operator()(const Matmul& op) const {
+    if (op.scaling != Scaling::none) return "_scaled_mm";
+    return op.batch > 1 ? "bmm" : op.bias ? "addmm" : "mm";
+  }
   std::string operator()(const Pointwise& op) const { return std::string(name_of(op.function)); }
   std::string operator()(const Copy& op) const {
     switch (op.kind) {
@@ -197,7 +202,9 @@ struct Shaper {
     const char* const sparse = op.sparse == SparseOperand::none ? ""
                                : op.sparse == SparseOperand::a  ? " 2:4 a"
                                                                 : " 2:4 b";
-    return op.batch > 1 ? fmt::format("{}x {}{}", op.batch, product, sparse) : product + sparse;
+    constexpr std::array<const char*, 4> kScales{"", " of fp8", " of fp8, sums in fp32", " of fp8, scales of rows"};
+    const char* const scales = kScales[static_cast<std::size_t>(op.scaling)];
+    return op.batch > 1 ? fmt::format("{}x {}{}", op.batch, product, sparse) : product + sparse + scales;
   }
   std::string operator()(const Pointwise& op) const {
     std::string types;
@@ -220,8 +227,9 @@ struct Shaper {
     return fmt::format("{} of {}x{} {}", op.tokens, op.vocabulary, op.hidden, name_of(op.type));
   }
   std::string operator()(const Attention& op) const {
-    return fmt::format("{}x{}x{}x{} {}{}{}", op.batch, op.heads, op.seq_q, op.head_dim, op.causal ? "causal " : "",
-                       op.bias ? "masked " : "", name_of(op.type));
+    const std::string packed = op.lengths.any() ? fmt::format("{} sequences ", op.lengths.list->size()) : "";
+    return fmt::format("{}x{}x{}x{} {}{}{}{}", op.batch, op.heads, op.seq_q, op.head_dim, packed,
+                       op.causal ? "causal " : "", op.bias ? "masked " : "", name_of(op.type));
   }
   std::string operator()(const NllLoss& op) const {
     return fmt::format("{}x{} {}", op.rows, op.classes, name_of(op.type));
@@ -259,6 +267,13 @@ struct Shaper {
 };
 
 }  // namespace
+
+double scores_of_row(const Attention& op) {
+  if (!op.lengths.any()) return static_cast<double>(op.seq_q) * static_cast<double>(op.seq_k);
+  double sum = 0.0;
+  for (const std::int64_t length : *op.lengths.list) sum += static_cast<double>(length) * static_cast<double>(length);
+  return sum;
+}
 
 std::size_t hash_of(const Op& op) {
   Hash hash;

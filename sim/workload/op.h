@@ -34,6 +34,15 @@ struct LibraryKernel {
   bool operator==(const LibraryKernel&) const = default;
 };
 
+/// Operands in 8-bit floating point with scales (torch._scaled_mm, whose first one is row-major and second
+/// column-major).
+enum class Scaling : std::uint8_t {
+  none,
+  tensor_fast,  ///< a scale each; sums stay in the tensor cores (use_fast_accum)
+  tensor,       ///< a scale each; sums are added up in fp32 on the CUDA cores every few steps of k
+  rows_fast     ///< a scale for each row of A and each column of B
+};
+
 /// C[batch][m,n] = A·B (+ bias): mm (batch 1), bmm, addmm (bias fused into the epilogue where the library can).
 struct Matmul {
   DType type = DType::fp32;
@@ -42,6 +51,7 @@ struct Matmul {
   bool bias = false;
   SparseOperand sparse = SparseOperand::none;
   LibraryKernel ran{};
+  Scaling scaling = Scaling::none;  ///< `type` is then that of the result
   bool operator==(const Matmul&) const = default;
 };
 
@@ -178,10 +188,21 @@ struct Embedding {
   bool operator==(const Embedding&) const = default;
 };
 
+/// Sequences that lie behind each other in every row of a batch, in tokens; none: a row is one sequence. The layers of
+/// a network share one list.
+struct PackedLengths {
+  std::shared_ptr<const std::vector<std::int64_t>> list{};
+  [[nodiscard]] bool any() const { return list != nullptr && !list->empty(); }
+  bool operator==(const PackedLengths& other) const {
+    return any() ? other.any() && *list == *other.list : !other.any();
+  }
+};
+
 /// Fused attention backends. Eager attention is made of Matmul, Softmax and the rest.
 enum class AttentionBackend : std::uint8_t { flash, cudnn, efficient };
 /// q [batch, heads, seq_q, head_dim], k and v [batch, kv_heads, seq_k, head_dim].
-/// FLOPs forward 4·batch·heads·seq_q·seq_k·head_dim (half of it if causal), backward 2.5 times that.
+/// FLOPs forward 4·batch·heads·seq_q·seq_k·head_dim (half of it if causal), backward 2.5 times that; of packed
+/// sequences the squares of their lengths stand in the place of seq_q·seq_k.
 struct Attention {
   AttentionBackend backend = AttentionBackend::flash;
   bool backward = false, causal = false, dropout = false;
@@ -189,7 +210,8 @@ struct Attention {
   std::int64_t batch = 0, heads = 0, kv_heads = 0, seq_q = 0, seq_k = 0, head_dim = 0;
   bool head_major =
       false;  ///< operands lie as [batch, heads, seq, head_dim] instead of views of [batch, seq, heads, head_dim]
-  bool bias = false;  ///< a mask of [batch, seq_q, seq_k] is added to the scores of every head: the last input
+  bool bias = false;        ///< a mask of [batch, seq_q, seq_k] is added to the scores of every head: the last input
+  PackedLengths lengths{};  ///< that add up to seq_q and seq_k: FlashAttention by cumulative lengths
   bool operator==(const Attention&) const = default;
 };
 
@@ -289,6 +311,9 @@ struct UnknownOp {
 
 using Op = std::variant<Matmul, Pointwise, Copy, Softmax, Norm, Reduction, Dropout, Embedding, Attention, NllLoss,
                         MultiTensor, Convolution, ImageOp, Memset, UnknownOp, FusedKernel, Sort, Collective>;
+
+/// Pairs of a query and a key in a row of attention's batch, masked ones too.
+double scores_of_row(const Attention& op);
 
 /// A stable hash of the whole description (memoisation key together with operator==).
 std::size_t hash_of(const Op& op);

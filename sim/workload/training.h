@@ -1,8 +1,10 @@
 // How a model is trained: what a scenario says under `training`.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "sim/workload/inference.h"
 #include "sim/workload/lora.h"
@@ -78,7 +80,8 @@ struct ClippingStyle {
 struct TrainingDescription {
   std::int64_t micro_batch = 1;  ///< sequences of one forward pass
   std::int64_t sequence_length = 512;
-  std::int64_t gradient_accumulation = 1;  ///< micro-batches of one optimizer step
+  std::vector<std::int64_t> packed_lengths{};  ///< of the sequences in a row; none: one of sequence_length
+  std::int64_t gradient_accumulation = 1;      ///< micro-batches of one optimizer step
   Precision precision = Precision::fp32;
   bool tf32 = true;  ///< products that stay in fp32 under autocast run on TF32 tensor cores, as scripts ask for
   AttentionRequest attention = AttentionRequest::sdpa;
@@ -103,6 +106,16 @@ struct TrainingDescription {
   ClippingStyle clipping_style;
   int foreach_adam_lists = 1;          ///< temporaries as large as the parameters that a foreach Adam holds at once
   std::int64_t eight_bit_block = 256;  ///< elements that share a scale in the states of an 8-bit optimizer
+  [[nodiscard]] std::int64_t longest_sequence() const {
+    return packed_lengths.empty() ? sequence_length : *std::max_element(packed_lengths.begin(), packed_lengths.end());
+  }
+  /// Pairs of tokens in a row whose scores attention computes, those that a causal mask hides too.
+  [[nodiscard]] double scores_of_row() const {
+    if (packed_lengths.empty()) return static_cast<double>(sequence_length) * static_cast<double>(sequence_length);
+    double sum = 0.0;
+    for (const std::int64_t length : packed_lengths) sum += static_cast<double>(length) * static_cast<double>(length);
+    return sum;
+  }
   /// What forward and backward passes compute in: sharded parameters may be gathered in another type.
   [[nodiscard]] Precision compute_precision() const {
     if (parallel.gradient_ranks() == 1 || !parallel.shards_parameters() || !parallel.parameter_type) return precision;

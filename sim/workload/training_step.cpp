@@ -39,11 +39,20 @@ void check(const ModelDescription& model, const TrainingDescription& training) {
   if (training.micro_batch < 1) throw UserError("training.micro_batch: must be at least 1");
   if (training.sequence_length < 1) throw UserError("training.sequence_length: must be at least 1");
   if (training.gradient_accumulation < 1) throw UserError("training.gradient_accumulation: must be at least 1");
-  check_window(model, training.sequence_length);
-  if (model.has_position_table() && training.sequence_length > model.max_positions)
+  check_window(model, training.longest_sequence());
+  if (model.has_position_table() && training.longest_sequence() > model.max_positions)
     throw UserError(
         fmt::format("training.sequence_length: {} is more than the {} positions of the model (model.max_positions)",
-                    training.sequence_length, model.max_positions));
+                    training.longest_sequence(), model.max_positions));
+}
+
+/// By the model's definition; packed sequences have no scores with each other.
+double flops_of_step(const ModelDescription& model, const TrainingDescription& training) {
+  const std::int64_t rows = training.micro_batch * training.gradient_accumulation, length = training.sequence_length;
+  const double saved = static_cast<double>(length) * static_cast<double>(length) - training.scores_of_row();
+  return model_flops(model, rows, length) - 12.0 * static_cast<double>(rows) * saved *
+                                                static_cast<double>(model.attention_width()) *
+                                                static_cast<double>(model.layers);
 }
 
 std::optional<DType> autocast_type(Precision precision) {
@@ -67,6 +76,8 @@ class TrainingLoop {
         training.precision == Precision::tf32 || (training.tf32 && autocast_type(training.precision).has_value());
     if (training.mask_given) eager_.backward_product_type = autocast_type(training.precision);
     eager_.sparse_weights = model.sparse_weights;
+    if (!training.packed_lengths.empty())
+      eager_.packed.list = std::make_shared<const std::vector<std::int64_t>>(training.packed_lengths);
     eager_.softmax_saves_input = training.softmax_saves_input;
     batch_ = families::make_batch(eager_, model, training);
     extra_inputs_ = model.family == ModelFamily::bert ? 2 : 0;  // masks and types of tokens
@@ -357,9 +368,8 @@ OpTrace run_of_device(const ModelDescription& model, const TrainingDescription& 
   }
   add_notes(trace, model, training, attention);
   trace.model_flops =
-      model_flops(model, training.micro_batch * training.gradient_accumulation, training.sequence_length) /
-      static_cast<double>(training.parallel.tensor * training.parallel.context * training.parallel.pipeline *
-                          training.parallel.split);
+      flops_of_step(model, training) / static_cast<double>(training.parallel.tensor * training.parallel.context *
+                                                           training.parallel.pipeline * training.parallel.split);
   constexpr double kWithoutWeightGradients = 2.0 / 3.0;
   if (training.lora) trace.model_flops *= kWithoutWeightGradients;
   return trace;

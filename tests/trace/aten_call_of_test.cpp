@@ -51,6 +51,28 @@ TEST(AtenCallOf, ProductsKeepTheirLayouts) {
       }
 }
 
+// How many there are and the longest; the others share the rest.
+TEST(AtenCallOf, PackedSequencesKeepTheirNumberAndTheLongest) {
+  const auto packed = [](std::vector<std::int64_t> lengths) {
+    return PackedLengths{std::make_shared<const std::vector<std::int64_t>>(std::move(lengths))};
+  };
+  for (const bool backward : {false, true}) {
+    Attention op{.backward = backward, .causal = true, .batch = 1, .heads = 8, .kv_heads = 2};
+    op.seq_q = op.seq_k = 1024;
+    op.head_dim = 64;
+    for (const std::vector<std::int64_t>& lengths :
+         {std::vector<std::int64_t>{1024}, {256, 256, 256, 256}, {1000, 12, 12}}) {
+      op.lengths = packed(lengths);
+      expect_same(op);
+      EXPECT_EQ(read_back(op)->front().op, Op{op}) << lengths.size();
+    }
+    op.lengths = packed({12, 1000, 8, 4});
+    Attention read = op;
+    read.lengths = packed({1000, 8, 8, 8});
+    EXPECT_EQ(read_back(op)->front().op, Op{read});
+  }
+}
+
 TEST(AtenCallOf, ListsKeepTheirSizesAndTypes) {
   const auto sizes = std::make_shared<const std::vector<std::int64_t>>(std::vector<std::int64_t>{7, 4096, 1});
   using M = MultiTensorFunction;

@@ -11,6 +11,7 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "sim/kernels/attention/attention_helpers.h"
 #include "sim/kernels/attention/attention_tiles.h"
 #include "sim/kernels/families.h"
 #include "sim/kernels/memory_bound/memory_bound_launch.h"
@@ -51,7 +52,7 @@ class AttentionLowering {
   LoweredOp forward() {
     const AttentionTile tile = attention_tile(op_, gpu_), split = flash_split_tile(op_);
     int splits = 1, most = 1;
-    if (op_.backend == AttentionBackend::flash && !op_.dropout) {
+    if (op_.backend == AttentionBackend::flash && !op_.dropout && !op_.lengths.any()) {
       const auto blocks = static_cast<double>(op_.batch * op_.heads * ceil_div(op_.seq_q, 64));
       const int key_blocks = static_cast<int>(ceil_div(op_.seq_k, split.k)), slots = 2 * gpu_.sm.count;
       splits = flash_splits(blocks, slots, key_blocks);
@@ -124,7 +125,7 @@ class AttentionLowering {
     }
     out_.launches.push_back(std::move(main));
     if (splits > 1) {
-      KernelLaunch combine = split_combine(tile.head_dim, splits);
+      KernelLaunch combine = split_combine(op_, tile.head_dim, splits);
       combine.reads = {{.operand = Access::kTemporary, .bytes = partial}};
       combine.writes = {read(out, size_.q), {.operand = out + 1, .bytes = size_.statistics * 4.0}};
       out_.launches.push_back(std::move(combine));
@@ -163,7 +164,8 @@ class AttentionLowering {
                        .tile_q = tile.q,
                        .tile_k = tile.k,
                        .splits = splits,
-                       .kv_heads = op_.kv_heads};
+                       .kv_heads = op_.kv_heads,
+                       .lengths = op_.lengths};
     KernelLaunch launch;
     launch.name = std::move(name);
     launch.time_class = TimeClass::tensor_contraction;
@@ -172,16 +174,17 @@ class AttentionLowering {
     launch.shared_bytes_per_block = tile.shared_bytes;
     launch.pipe = attention_pipe(work, gpu_);
     launch.type = launch.pipe == Pipe::fp32 ? DType::fp32 : op_.type == DType::fp32 ? DType::tf32 : op_.type;
-    const double batch = static_cast<double>(op_.batch * op_.heads),
-                 scores = static_cast<double>(op_.seq_q) * static_cast<double>(op_.seq_k);
-    launch.flops = (part == Part::backward ? 10.0 : 4.0) * batch * scores * static_cast<double>(op_.head_dim) *
-                   (op_.causal ? 0.5 : 1.0);
+    const double batch = static_cast<double>(op_.batch * op_.heads);
+    launch.flops = (part == Part::backward ? 10.0 : 4.0) * batch * scores_of_row(op_) *
+                   static_cast<double>(op_.head_dim) * (op_.causal ? 0.5 : 1.0);
     work.blocks_per_sm = std::max(1, occupancy_of(gpu_.sm, launch).blocks);
-    std::int64_t blocks = part == Part::backward ? ceil_div(op_.seq_k, tile.k) : ceil_div(op_.seq_q, tile.q);
+    std::int64_t blocks =
+        part == Part::backward ? ceil_div(longest_of(work, true), tile.k) : ceil_div(longest_of(work, false), tile.q);
     // cuDNN's backward kernels for long heads split every 128 keys in two.
     if (op_.backend == AttentionBackend::cudnn && tile.k == 64) blocks = 2 * ceil_div(op_.seq_k, 128);
     work.persistent = op_.backend == AttentionBackend::cudnn;
     if (work.persistent) launch.grid = {std::min<std::int64_t>(blocks * op_.heads * op_.batch, gpu_.sm.count), 1, 1};
+    else if (op_.lengths.any()) launch.grid = {blocks, sequences_of(op_), op_.heads};
     else launch.grid = {blocks * splits, op_.heads, op_.batch};
     launch.work = work;
     return launch;
@@ -202,42 +205,6 @@ class AttentionLowering {
                                 .seq_k = op_.seq_k,
                                 .head_dim = op_.head_dim};
     return launch;
-  }
-
-  /// Row sums of dO·O, which clear the accumulator of dQ, or its conversion: FlashAttention's take a tile's rows a
-  /// block, cuDNN's 1024 elements (rows padded to 32, 64 or 128 of them) and 2048 (whole rows).
-  [[nodiscard]] KernelLaunch row_kernel(MemoryBoundKernel kernel, std::string name, const AttentionTile& tile) const {
-    const std::int64_t d = op_.head_dim;
-    std::int64_t rows = tile.q, width = tile.head_dim;
-    Geometry geometry{.threads = 256, .registers = 46};
-    if (kernel == MemoryBoundKernel::flash_convert) geometry.shared = std::int64_t{2} * tile.q * tile.head_dim;
-    if (kernel == MemoryBoundKernel::cudnn_delta) {
-      width = d <= 32 ? 32 : d <= 64 ? 64 : 128;
-      rows = 1024 / width;
-      geometry = {.threads = 128, .registers = 26};
-    } else if (kernel == MemoryBoundKernel::cudnn_convert) {
-      width = d;
-      rows = std::max<std::int64_t>(1, 2048 / d);
-      geometry = {.threads = 128, .registers = 30};
-    }
-    const std::int64_t blocks = ceil_div(op_.seq_q, rows);
-    const double heads = static_cast<double>(op_.batch * op_.heads);
-    KernelLaunch launch =
-        memory_bound_launch(kernel, std::move(name), TimeClass::tensor_contraction, op_.type, geometry,
-                            {.elements = heads * static_cast<double>(blocks * rows * width),
-                             .iterations = static_cast<double>(rows * width / geometry.threads) / 32.0});
-    launch.grid = {blocks, op_.heads, op_.batch};
-    return launch;
-  }
-
-  /// Adds up forwards of ranges of keys: 4, 8 or 16 rows a block, a range after the other.
-  [[nodiscard]] KernelLaunch split_combine(int head_dim, int splits) const {
-    const std::int64_t rows = op_.batch * op_.heads * op_.seq_q;
-    const std::int64_t together = head_dim % 128 == 0 ? 4 : head_dim % 64 == 0 ? 8 : 16;
-    return memory_bound_launch(
-        MemoryBoundKernel::split_combine, "flash_fwd_splitkv_combine", TimeClass::tensor_contraction, op_.type,
-        {.grid_x = ceil_div(rows, together), .threads = 128, .registers = 54},
-        {.elements = static_cast<double>(rows * head_dim * splits), .iterations = static_cast<double>(splits)});
   }
 
   void small_kernel(std::string name) {
@@ -274,7 +241,7 @@ class AttentionLowering {
     // FlashAttention's accumulator of dQ has whole tiles of rows and of the kernel's head dimension.
     const double accumulator =
         cudnn ? size_.q * 4.0
-              : 4.0 * static_cast<double>(op_.batch * op_.heads * ceil_div(op_.seq_q, tile.q) * tile.q * tile.head_dim);
+              : 4.0 * static_cast<double>(op_.heads * tiles_of_rows(op_, tile.q) * tile.q * tile.head_dim);
     if (cudnn) {
       // One workspace for everything, the expanded gradients of grouped heads too: sizes as in the recorded histories.
       const double gradients = op_.kv_heads == op_.heads ? 0.0
@@ -283,12 +250,12 @@ class AttentionLowering {
       out_.temporaries = {static_cast<std::int64_t>(size_.statistics * 4.0 + accumulator + gradients) + kCudnnCounters};
       out_.launches.push_back(counter_memset());
     } else {
-      const std::int64_t whole_rows = op_.batch * op_.heads * ceil_div(op_.seq_q, 128) * 128;
+      const std::int64_t whole_rows = op_.heads * rows_of_accumulator(op_);
       out_.temporaries.push_back(whole_rows * 4);
       out_.temporaries.push_back(whole_rows * tile.head_dim * 4);
     }
-    KernelLaunch delta = cudnn ? row_kernel(MemoryBoundKernel::cudnn_delta, "cudnn_compute_dot_do_o", tile)
-                               : row_kernel(MemoryBoundKernel::flash_delta, "flash_bwd_dot_do_o", tile);
+    KernelLaunch delta = cudnn ? row_kernel(op_, MemoryBoundKernel::cudnn_delta, "cudnn_compute_dot_do_o", tile)
+                               : row_kernel(op_, MemoryBoundKernel::flash_delta, "flash_bwd_dot_do_o", tile);
     delta.reads = {read(0, size_.q), read(4, size_.q)};
     delta.writes = {{.operand = Access::kTemporary, .bytes = accumulator}};
     out_.launches.push_back(std::move(delta));
@@ -303,8 +270,8 @@ class AttentionLowering {
                    read(grouped ? Access::kTemporary : dk, expanded),
                    read(grouped ? Access::kTemporary : dv, expanded)};
     out_.launches.push_back(std::move(main));
-    KernelLaunch convert = cudnn ? row_kernel(MemoryBoundKernel::cudnn_convert, "cudnn_convert_dq", tile)
-                                 : row_kernel(MemoryBoundKernel::flash_convert, "flash_bwd_convert_dq", tile);
+    KernelLaunch convert = cudnn ? row_kernel(op_, MemoryBoundKernel::cudnn_convert, "cudnn_convert_dq", tile)
+                                 : row_kernel(op_, MemoryBoundKernel::flash_convert, "flash_bwd_convert_dq", tile);
     convert.reads = {{.operand = Access::kTemporary, .bytes = accumulator}};
     convert.writes = {read(dq, size_.q)};
     out_.launches.push_back(std::move(convert));
@@ -382,17 +349,10 @@ class AttentionLowering {
   LoweredOp out_;
 };
 
-void require_shape(const Attention& op) {
-  if (op.batch < 1 || op.heads < 1 || op.kv_heads < 1 || op.seq_q < 1 || op.seq_k < 1 || op.head_dim < 1)
-    throw std::invalid_argument("attention over an empty operand");
-  if (op.heads % op.kv_heads != 0)
-    throw std::invalid_argument(fmt::format("{} query heads cannot share {} key-value heads", op.heads, op.kv_heads));
-}
-
 }  // namespace
 
 LoweredOp lower_attention(const Attention& op, const Gpu& gpu, const Software& software) {
-  require_shape(op);
+  check_attention(op);
   AttentionLowering lowering(op, gpu, software);
   return op.backward ? lowering.backward() : lowering.forward();
 }

@@ -63,6 +63,11 @@ AttentionChoice choose_attention(const TrainingDescription& t, const ModelDescri
     if (!obstacle.empty()) throw UserError("training.attention: " + obstacle);
     return choice;
   };
+  if (!t.packed_lengths.empty()) {
+    if (const std::string obstacle = obstacle_to_flash(t, head_dim, gpu, software); !obstacle.empty())
+      throw UserError("training.packed_lengths: " + obstacle);
+    return AttentionChoice::flash;
+  }
   switch (t.attention) {
     case AttentionRequest::eager: return AttentionChoice::eager;
     case AttentionRequest::math: return AttentionChoice::math;

@@ -3,7 +3,8 @@
 // scaled_dot_product_attention tries its backends in an order and takes the first that can: cuDNN first on Hopper
 // (PyTorch 2.11 with cuDNN 9.15, recorded on an H200 with and without dropout, masks and head dimensions up to 256),
 // then FlashAttention-2 (sm_80 on, 16-bit, head_dim up to 256; up to 192 for training on sm_86 and sm_89), then
-// memory-efficient attention (any GPU, rows aligned to 16 bytes), then plain matrix products ("math"). Source:
+// memory-efficient attention (any GPU, rows aligned to 16 bytes), then plain matrix products ("math"). Packed sequences
+// go to FlashAttention-2 by their cumulative lengths (torch.nn.attention.varlen). Source:
 // aten/src/ATen/native/transformers/cuda/sdp_utils.cpp.
 #pragma once
 

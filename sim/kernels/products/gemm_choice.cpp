@@ -112,6 +112,7 @@ class Choice {
     }
     for (std::size_t i = 0; i < entries; ++i)
       if (floors_[i] < limit_ && runs(i, mode)) add({{&menu_.entries[i], 1, false}, false}, floors_[i]);
+    if (problem_.scaling != Scaling::none) return;  // none of the measured ones was split
     if (persistent_ ? problem_.bias : problem_.batch > 1) return;
     if (is_long_enough(problem_, false)) collect_splits(false);
     if (!persistent_ && is_long_enough(problem_, true)) collect_splits(true);

@@ -18,6 +18,9 @@ std::string kernel_name(const GemmWork& work, const Gpu& gpu, std::string_view k
   const std::string_view split = work.split_k > 1 ? "_splitK" : "";
   switch (work.family) {
     case GemmWork::Family::wgmma:
+      if (work.scaling != Scaling::none)
+        return fmt::format(FMT_COMPILE("nvjet_sm90_fp8_{}x{}_{}x{}{}_{}"), work.tile_n, work.tile_m, 2 * work.tile_k,
+                           work.stages, work.scaling == Scaling::rows_fast ? "_ovscale" : "", layout);
       return fmt::format(FMT_COMPILE("{}_sm90_{}_{}x{}_{}x{}{}_{}"),
                          is_half(work.type) && kind == "gemm" ? "nvjet" : kind, name_of(work.type), work.tile_n,
                          work.tile_m, work.tile_k, work.stages, split, layout);
@@ -84,7 +87,7 @@ void append_gemm(std::vector<KernelLaunch>& launches, const GemmWork& problem, c
                  : work.family == GemmWork::Family::mma_sync ? Pipe::tensor_mma
                                                              : Pipe::fp32;
   product.type = work.family == GemmWork::Family::simt ? DType::fp32 : work.type;
-  product.flops = gemm_flops(work);
+  product.flops = gemm_flops(work) * (work.scaling != Scaling::none ? 2.0 : 1.0);
   product.reads = std::move(reads);
   if (selection.clears_counter) launches.push_back(counter_memset());
   if (selection.splits == 1 || work.stream_k) {

@@ -92,7 +92,7 @@ GemmSelection select_gemm(const GemmWork& problem, const Gpu& gpu, const GpuMenu
   };
   constexpr double kAny = std::numeric_limits<double>::infinity();
   GemmSelection selection = from_class(problem, kAny);
-  if (problem.family != GemmWork::Family::wgmma) return selection;
+  if (problem.family != GemmWork::Family::wgmma || problem.scaling != Scaling::none) return selection;
   GemmWork before = problem;
   before.family = GemmWork::Family::mma_sync;
   const double share = problem.type == DType::tf32 ? share_of_older_kernels(problem) : 0.0;

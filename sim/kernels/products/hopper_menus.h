@@ -30,6 +30,11 @@ inline constexpr std::initializer_list<Sides> kWgmmaHalf{
     {96, 64},   {64, 96},   {80, 64},   {128, 32},  {64, 64},   {48, 64},   {40, 64},   {64, 32},   {32, 64},
     {64, 24},   {24, 64},   {64, 16},   {16, 64},   {8, 64}};
 
+/// fp8 with sums in fp32: registers for both sums, so that 45 products of an H100 ran none of more than 160 x 128. With
+/// scales of rows all ran one.
+inline constexpr int kMostOfPromoted = 160 * 128;
+inline constexpr Sides kRowScaled{128, 128};
+
 /// In place: shared k-steps. Stages are what fits.
 inline constexpr std::initializer_list<MenuKernel> kWgmmaTf32{
     {256, 128, 32, 0, 384, 168, {{4, 0, 4, 0}}}, {128, 256, 32, 0, 384, 168, {{7, 0, 5, 0}}},

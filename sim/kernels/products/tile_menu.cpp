@@ -24,7 +24,8 @@ TileChoice with_logarithms(TileChoice choice) {
 
 TileChoice choice_of(const GemmTileEntry& given) {
   GemmWork work{.tile_m = given.m, .tile_n = given.n, .tile_k = given.k, .stages = given.stages};
-  if (given.kernels == GemmClass::wgmma_half || given.kernels == GemmClass::wgmma_tf32)
+  if (given.kernels == GemmClass::wgmma_half || given.kernels == GemmClass::wgmma_tf32 ||
+      given.kernels == GemmClass::wgmma_promoted || given.kernels == GemmClass::wgmma_row_scaled)
     work.family = GemmWork::Family::wgmma;
   return with_logarithms({.tile = tile_of(work),
                           .threads = 32 * given.warps,
@@ -81,6 +82,18 @@ Menu wgmma_half_menu() {
     menu.push_back(persistent_choice(sides.m, sides.n, 64, 2, 16, {{layouts, layouts, 0, layouts}}));
   }
   return menu;
+}
+
+Menu wgmma_promoted_menu() {
+  Menu menu = wgmma_half_menu();
+  std::erase_if(menu, [](const TileChoice& one) {
+    return one.tile.m * one.tile.n > hopper::kMostOfPromoted || std::max(one.tile.m, one.tile.n) > 192;
+  });
+  return menu;
+}
+
+Menu wgmma_row_scaled_menu() {
+  return {persistent_choice(hopper::kRowScaled.m, hopper::kRowScaled.n, 64, 2, 16, {{7, 0, 0, 0}})};
 }
 
 Menu wgmma_tf32_menu() {
@@ -144,7 +157,8 @@ const std::initializer_list<MenuKernel> kSimtTwoBuffers{{128, 128, 8, 2, 256, 12
 }  // namespace
 
 std::span<const TileChoice> tile_menu(GemmClass kernel_class, Architecture architecture, bool batched) {
-  static const Menu wgmma_half = wgmma_half_menu(), wgmma_tf32 = wgmma_tf32_menu();
+  static const Menu wgmma_half = wgmma_half_menu(), wgmma_tf32 = wgmma_tf32_menu(),
+                    wgmma_promoted = wgmma_promoted_menu(), wgmma_row_scaled = wgmma_row_scaled_menu();
   static const Menu hopper_align4 = as_profiled(hopper::kHalfAlign4, 2),
                     hopper_align2 = as_profiled(hopper::kHalfAlign2, 2), hopper_tf32 = as_profiled(hopper::kTf32, 4),
                     hopper_tf32_align4 = as_profiled(hopper::kTf32Align4, 4),
@@ -158,6 +172,8 @@ std::span<const TileChoice> tile_menu(GemmClass kernel_class, Architecture archi
   switch (kernel_class) {
     case GemmClass::wgmma_half: return wgmma_half;
     case GemmClass::wgmma_tf32: return wgmma_tf32;
+    case GemmClass::wgmma_promoted: return wgmma_promoted;
+    case GemmClass::wgmma_row_scaled: return wgmma_row_scaled;
     case GemmClass::mma_half: return ampere_half;
     case GemmClass::mma_half_staged: return volta_half;
     case GemmClass::mma_half_align4: return hopper ? hopper_align4 : before_ampere ? volta_half : align4;

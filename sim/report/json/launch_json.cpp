@@ -19,13 +19,14 @@ std::int64_t pieces(std::int64_t whole, std::int64_t tile) { return tile > 0 ? (
 ordered_json tiles_of(const GemmWork& w) {
   constexpr std::array<const char*, 3> kFamilies{"wgmma", "mma.sync", "simt"};
   const std::int64_t rows = pieces(w.m, w.tile_m), columns = pieces(w.n, w.tile_n);
+  const int of_pairs = w.scaling != Scaling::none ? 2 : 1;
   return {{"kind", "matrix product"},
           {"family", kFamilies[static_cast<std::size_t>(w.family)]},
           {"batch", w.batch},
           {"m", w.m},
           {"n", w.n},
-          {"k", w.k},
-          {"tile", {w.tile_m, w.tile_n, w.tile_k}},
+          {"k", w.k * of_pairs},
+          {"tile", {w.tile_m, w.tile_n, w.tile_k * of_pairs}},
           {"stages", w.stages},
           {"split_k", w.split_k},
           {"cluster", {w.cluster_m, w.cluster_n}},
@@ -36,7 +37,12 @@ ordered_json tiles_of(const GemmWork& w) {
 
 ordered_json tiles_of(const AttentionWork& w) {
   const bool forward = w.part != AttentionWork::Part::backward;
-  const std::int64_t rows = forward ? pieces(w.seq_q, w.tile_q) : pieces(w.seq_k, w.tile_k);
+  const int owned = forward ? w.tile_q : w.tile_k;
+  std::int64_t rows = pieces(forward ? w.seq_q : w.seq_k, owned);
+  if (w.lengths.any()) {
+    rows = 0;
+    for (const std::int64_t length : *w.lengths.list) rows += pieces(length, owned);
+  }
   return {{"kind", "attention"}, {"batch", w.batch},
           {"heads", w.heads},    {"queries", w.seq_q},
           {"keys", w.seq_k},     {"head_dim", w.head_dim},

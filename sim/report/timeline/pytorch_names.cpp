@@ -114,6 +114,7 @@ std::string node_of_attention(const Op* op) {
   const auto* attention = op != nullptr ? std::get_if<Attention>(op) : nullptr;
   if (attention != nullptr && attention->backend == AttentionBackend::efficient)
     return "ScaledDotProductEfficientAttentionBackward0";
+  if (attention != nullptr && attention->lengths.any()) return "FlashAttentionBackward0";
   return "ScaledDotProductFlashAttentionBackward0";
 }
 

@@ -139,7 +139,7 @@ double flops_of_micro_batch(const Scenario& s) {
   const double scores = 12.0 * static_cast<double>(t.micro_batch) * static_cast<double>(t.sequence_length) *
                         static_cast<double>(t.sequence_length) * static_cast<double>(s.model.attention_width()) *
                         static_cast<double>(s.model.layers);
-  flops -= kCausalShare * scores;
+  flops -= (t.packed_lengths.empty() ? kCausalShare : 1.0) * scores;
   if (t.lora) flops /= 1.5;
   // Embedding and head may be whole on each tensor parallel rank: fewer FLOPs than this has none.
   return std::max(0.0, flops) / static_cast<double>(t.parallel.tensor * t.parallel.context);

@@ -12,6 +12,8 @@ enum class AttentionClass : std::uint8_t {
   flash_forward,
   flash_forward_split,  ///< over a part of the keys
   flash_backward,       ///< FlashAttention-2: mma.sync
+  flash_forward_packed,
+  flash_backward_packed,  ///< of sequences that lie behind each other, by cumulative lengths
   cudnn_forward,
   cudnn_backward,  ///< cuDNN on Hopper: wgmma, persistent
   efficient_forward_half,
@@ -44,6 +46,8 @@ struct AttentionConstants {
   double first_masked = 0;          ///< more of a tile's time for the first tile of a block that is masked …
   double further_masked = 0;        ///< … for each further one …
   double spilled_masked = 0;        ///< … in kernels that spill registers (FlashAttention, causal, uneven)
+  double unmasked_cycles = 0;       ///< of a packed block that spills and goes on to tiles without a mask
+  double leaving_cycles = 0;        ///< of a block beyond the end of its packed sequence
   double uneven = 1;                ///< factor on a tile where the sequence is no multiple of it and edges are checked
   double overlap = 4;               ///< exponent of the norm of arithmetic and memory
   double short_block = 1;    ///< of block_cycles, for up to 64 positions: fewer rows to load and store, idle warps

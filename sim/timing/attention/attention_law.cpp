@@ -17,43 +17,18 @@
 namespace ridgeline {
 namespace {
 
-/// Random bits of dropout, four numbers of 32 bits from a run of Philox. Set on cuDNN's kernels of four whole steps on
-/// an H200 (without it 0.52 to 0.64 of the time they took forward, 0.73 to 0.88 backward; with it 0.93 to 1.10); the
-/// four shapes of h200/more/steps.jsonl.gz, looked at after that, 0.90 to 1.04, CUTLASS' kernels in fp32 0.92 and 0.98.
-constexpr double kDropoutOperations = 27.0;
-/// FlashAttention makes 16 numbers of 8 bits from one run. Not measured.
-constexpr double kFlashDropoutOperations = 6.0;
-/// Reading, converting and adding a mask. Set on one shape (batch 4, 16 heads, 1024 positions, 64 wide); the backward
-/// kernel walks it against its layout.
-constexpr double kBiasOperations = 15.0, kBiasOperationsBackward = 39.0;
-
 /// Eager copies of 16-bit views: fixed cycles, then bytes at a share of the DRAM's bandwidth; 142 of them, median error
 /// 3 %.
 constexpr double kLayoutCopyCycles = 3290, kLayoutCopyShare = 0.30;
-/// Short sequences: up to this many positions blocks have idle warps and rows.
-constexpr std::int64_t kShort = 64;
 /// What a block alone on an SM keeps of the time it takes with others, above its share of it.
 constexpr double kGainAlone = 0.26;
 /// Loads of a block's prologue that nothing hides: of the operand it owns, which nobody has asked for, then of its
 /// first tile, which others have.
 constexpr double kLoadsOfPrologue = 2.0;
-/// What the tile cycles of large head dimensions are stated at.
-constexpr double kLargeHead = 192.0;
 
 double overlapped(double a, double b, double p) {
   const double most = std::max(a, b), least = std::min(a, b);
   return most > 0.0 ? most * std::pow(1.0 + std::pow(least / most, p), 1.0 / p) : 0.0;
-}
-
-AttentionBackend backend_of(const AttentionWork& work) { return static_cast<AttentionBackend>(work.backend); }
-
-/// Multiply-adds of a score. CUTLASS' products that have the head dimension as a side work on 64 or 128 of it, except
-/// in the 16-bit backward kernels, which exist for more sizes.
-double depth_of(const AttentionWork& work, bool backward) {
-  const auto d = static_cast<double>(work.head_dim);
-  const bool sides = backend_of(work) == AttentionBackend::efficient && !(backward && is_half(work.type));
-  const double side = !sides ? d : d <= 64.0 ? 64.0 : 128.0 * ceil_div(d, 128.0);
-  return backward ? 2.0 * d + 3.0 * side : d + side;
 }
 
 }  // namespace
@@ -82,100 +57,6 @@ double attention_rate(const AttentionWork& work, const Gpu& gpu) {
 
 namespace {
 
-/// Tiles that block `i` of a head walks over under a causal mask, in one part of the keys; `shift`: keys before the
-/// first query.
-double causal_length(const AttentionWork& work, double i, double split, double steps, double shift) {
-  const bool backward = work.part == AttentionWork::Part::backward;
-  const double owned = backward ? work.tile_k : work.tile_q, walked = backward ? work.tile_q : work.tile_k;
-  if (backward) {
-    const double first = std::max(0.0, std::floor((i * owned - shift) / walked));
-    return std::max(0.0, steps - first);
-  }
-  const double length = std::min(steps, ceil_div(std::max(0.0, (i + 1.0) * owned + shift), walked));
-  const double share = ceil_div(steps, work.splits);
-  return std::clamp(length - split * share, 0.0, share);
-}
-
-}  // namespace
-
-AttentionBlocks attention_blocks(const AttentionWork& work, const Gpu& gpu, const AttentionConstants& constants) {
-  const bool backward = work.part == AttentionWork::Part::backward;
-  const bool flash = backend_of(work) == AttentionBackend::flash;
-  // CUTLASS' fused kernels stop at the end of a short sequence; the others compute whole tiles.
-  const bool stops = backend_of(work) == AttentionBackend::efficient;
-  const auto used = [stops](int tile, std::int64_t length) {
-    return static_cast<double>(stops ? std::min<std::int64_t>(tile, (length + 63) / 64 * 64) : tile);
-  };
-  const double scores = used(work.tile_q, work.seq_q) * used(work.tile_k, work.seq_k);
-  const AttentionWidth& width = constants.width(static_cast<double>(work.head_dim));
-  AttentionBlocks result;
-  result.math = scores * depth_of(work, backward) / attention_rate(work, gpu);
-  double operations = constants.softmax_operations;
-  if (work.dropout) operations += flash ? kFlashDropoutOperations : kDropoutOperations;
-  if (work.bias) operations += backward ? kBiasOperationsBackward : kBiasOperations;
-  result.softmax = scores * (1.0 / gpu.sm.rates.special + operations / gpu.sm.rates.fp32);
-  // Every warp reads the operand it does not own: half a tile's products reuse each byte over a warp's 32 rows.
-  const double operand_bytes =
-      (backward ? 5.0 : 2.0) * scores * static_cast<double>(work.head_dim * bytes_of(work.type)) / 32.0;
-  const double math =
-      result.math / width.utilization + operand_bytes / gpu.sm.shared_bandwidth.value() * width.operand_loads;
-  const bool large = &width == &constants.large;
-  result.latency =
-      width.tile_cycles * (large ? static_cast<double>(work.head_dim) / kLargeHead : 1.0) * work.tiles_together;
-  // FlashAttention has kernels without checks of sequences only where the head dimension is the kernel's, up to 128.
-  const bool uneven =
-      work.seq_q % work.tile_q != 0 || work.seq_k % work.tile_k != 0 || (flash && (work.padded_head || large));
-  const double edges = !uneven ? 1.0 : work.causal ? width.uneven_causal : constants.uneven;
-  result.busy = edges * (work.padded_head ? width.padded : 1.0) *
-                (std::max(math, result.softmax) + constants.exposed * std::min(math, result.softmax));
-  const double hertz = kernel_clock(gpu, attention_pipe(work, gpu), 0.0).value();
-  const bool is_short = std::max(work.seq_q, work.seq_k) <= kShort;
-  result.block = width.block_cycles * (is_short ? constants.short_block : 1.0) + load_latency(gpu, 1.0, hertz) -
-                 reference_load_latency(1.0) + load_latency(gpu, 0.0, hertz) - reference_load_latency(0.0);
-  result.unclocked = std::max(0.0, std::min(result.block, load_latency(gpu, 1.0, hertz) - gpu.l2.latency.value()));
-
-  // Blocks of one head, in launch order, in tiles.
-  const double owned = backward ? work.tile_k : work.tile_q, walked = backward ? work.tile_q : work.tile_k;
-  const double own_length = static_cast<double>(backward ? work.seq_k : work.seq_q),
-               walk_length = static_cast<double>(backward ? work.seq_q : work.seq_k);
-  const double blocks = ceil_div(own_length, owned), steps = ceil_div(walk_length, walked);
-  const double heads = static_cast<double>(work.batch * work.heads);
-  result.count = blocks * heads * work.splits;
-  result.resident =
-      static_cast<int>(std::clamp(ceil_div(result.count, gpu.sm.count), 1.0, static_cast<double>(work.blocks_per_sm)));
-  // FlashAttention's forward loop checks the tile over the end of the keys like those on the diagonal, and in most of
-  // its causal kernels for uneven sequences has no registers left for it: the worse the more the blocks that share an
-  // SM are in different places of the code.
-  const bool checks_end = flash && !backward && uneven;
-  const bool spills = checks_end && work.causal && !large && work.head_dim != 96;
-  const double apart = 1.0 - std::min(1.0, gpu.sm.count * work.blocks_per_sm / result.count);
-  const double in_step = spills ? constants.spilled_masked : constants.further_masked;
-  const double further = spills ? in_step * (1.0 + width.drift * apart) : in_step;
-  const auto with_masks = [&](double length, double masked, double each_further) {
-    return length + std::min(masked, 1.0) * constants.first_masked + std::max(masked - 1.0, 0.0) * each_further;
-  };
-  if (!work.causal) {
-    const double length = ceil_div(steps, work.splits);
-    result.tiles.push_back(with_masks(length, checks_end ? 1.0 : 0.0, 0.0));
-    result.repeats = result.count;
-    result.products = length * result.count;
-    return result;
-  }
-  result.repeats = heads;
-  const double masked = ceil_div(owned, walked) + (spills ? 1.0 : 0.0);
-  const double shift = static_cast<double>(work.seq_k - work.seq_q);
-  for (double split = 0; split < work.splits; ++split)
-    for (double i = 0; i < blocks; ++i) {
-      const double length = causal_length(work, i, split, steps, shift);
-      result.products += length * heads;
-      result.tiles.push_back(with_masks(length, std::min(length, masked), further));
-      result.units.push_back(with_masks(length, std::min(length, masked), in_step) + 1.0);
-    }
-  return result;
-}
-
-namespace {
-
 /// What the blocks of a kernel ask for. Each walks over both operands of the other side, tile by tile, the next tile's
 /// on their way while one is worked on; a backward block adds the gradient of its queries to an accumulator in fp32.
 PanelTraffic panel_traffic(const AttentionWork& work, const Gpu& gpu, const AttentionBlocks& blocks, double cold_bytes,
@@ -188,13 +69,14 @@ PanelTraffic panel_traffic(const AttentionWork& work, const Gpu& gpu, const Atte
   const double heads = static_cast<double>(work.batch * work.heads);
   const double groups = backward || work.kv_heads <= 0 ? heads : static_cast<double>(work.batch * work.kv_heads);
   const double panels = 2.0 * walked * d * element;
-  const double at_work = std::min(blocks.count, static_cast<double>(gpu.sm.count * blocks.resident));
+  const double at_work = std::min(blocks.working, static_cast<double>(gpu.sm.count * blocks.resident));
   PanelTraffic traffic;
   const double own = 2.0 * owned * d * element * (backward ? groups : 0.5 * heads);
   traffic.first = own + panels * groups;
   traffic.asked = std::max(traffic.first, own + blocks.products * std::min(walked_tile, walked) * 2.0 * d * element);
   traffic.cold = std::min(cold_bytes, traffic.first);
-  traffic.footprint = std::min(groups, 2.0) * panels;  // a head whose blocks end and the next
+  // A sequence's head whose blocks end and the next.
+  traffic.footprint = std::min(groups, 2.0) * 2.0 * static_cast<double>(longest_of(work, !backward)) * d * element;
   traffic.written = written_bytes + (backward ? blocks.products * std::min(walked_tile, walked) * d * 4.0 : 0.0);
   traffic.written_out = written_bytes;
   traffic.waits = blocks.products / at_work + kLoadsOfPrologue;
@@ -217,10 +99,13 @@ class Fastest {
     AttentionWork work = work_;
     work.blocks_per_sm = resident;
     blocks_ = attention_blocks(work, gpu_, constants_);
-    double costs = 0.0;
-    for (const double length : blocks_.tiles) costs += blocks_.cycles(length, resident);
-    clocked_ = 1.0 - blocks_.unclocked * static_cast<double>(blocks_.tiles.size()) / costs;
-    if (work.causal) scheduled(resident);
+    double costs = 0.0, working = 0.0;
+    for (const double length : blocks_.tiles) {
+      costs += blocks_.cycles(length, resident);
+      working += length == AttentionBlocks::kLeaves ? 0.0 : 1.0;
+    }
+    clocked_ = 1.0 - blocks_.unclocked * working / costs;
+    if (work.causal || work.lengths.any()) scheduled(resident);
     else in_rounds(resident);
   }
   [[nodiscard]] const AttentionTime& best() const { return best_; }

@@ -3,7 +3,8 @@
 //
 // A tile of the score matrix costs its matrix products at the pipe's rate, plus the part of its exponentials that those
 // do not hide, plus a latency that the blocks resident on an SM share: cycles(n) = latency + n·(products + exposed
-// softmax). Tiles that a mask cuts take longer. T = start + fill + (schedule^p + memory^p)^(1/p).
+// softmax). Tiles that a mask cuts take longer. Packed sequences have as many blocks each as the longest, of which
+// those beyond a sequence's end leave at once. T = start + fill + (schedule^p + memory^p)^(1/p).
 #pragma once
 
 #include <vector>
@@ -31,22 +32,29 @@ struct AttentionTime {
 AttentionTime fused_attention_time(const AttentionWork& work, const Gpu& gpu, const AttentionConstants& constants,
                                    double cold_bytes, double written_bytes);
 
+/// Queries (or keys) of the longest sequence: of those packed into a row, or all.
+std::int64_t longest_of(const AttentionWork& work, bool keys);
+
 /// The thread blocks of a forward or backward kernel.
 struct AttentionBlocks {
+  static constexpr double kLeaves = -1;  ///< in the place of a length: a block beyond the end of its packed sequence
   /// Tiles that each block of a head walks over, in launch order, with what masks add to them in tiles; one number
   /// where all blocks are equal.
   std::vector<double> tiles;
   std::vector<double> units;  ///< the same as the schedule sees them, whatever the chip; with prologue and epilogue
   double products = 0;        ///< tiles of the grid without what masks add
   double repeats = 1;         ///< of that list in the grid
-  double count = 1;           ///< blocks in all
+  double count = 1;           ///< blocks in all …
+  double working = 1;         ///< … and those that do not leave at once
   int resident = 1;           ///< on an SM
   double math = 0, softmax = 0, latency = 0;  ///< cycles of a tile
   double busy = 0;                            ///< of the pipes, for a tile
   double block = 0;                           ///< cycles of a block besides its tiles …
   double unclocked = 0;                       ///< … of which so many pass by another clock, the DRAM's
+  double leaving = 0;                         ///< cycles of a block that leaves at once
   /// Cycles of a block of `length` tiles with `together` blocks on its SM.
   [[nodiscard]] double cycles(double length, double together) const {
+    if (length == kLeaves) return leaving;
     return length * (latency + together * busy) + block;
   }
 };

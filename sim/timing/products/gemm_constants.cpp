@@ -8,6 +8,8 @@ namespace ridgeline {
 GemmClass gemm_class_of(const GemmWork& work, const Gpu& gpu) {
   if (work.family == GemmWork::Family::simt) return GemmClass::simt;
   const bool half = is_half(work.type);
+  if (work.scaling == Scaling::tensor) return GemmClass::wgmma_promoted;
+  if (work.scaling == Scaling::rows_fast) return GemmClass::wgmma_row_scaled;
   if (work.family == GemmWork::Family::wgmma) return half ? GemmClass::wgmma_half : GemmClass::wgmma_tf32;
   if (half && !gpu.sm.async_copy && work.alignment >= 16) return GemmClass::mma_half_staged;
   if (half)
@@ -25,6 +27,8 @@ const GemmConstants& gemm_constants(GemmClass kernel_class) {
   switch (kernel_class) {
     case GemmClass::wgmma_half: return products_table::wgmma_half;
     case GemmClass::wgmma_tf32: return products_table::wgmma_tf32;
+    case GemmClass::wgmma_promoted: return products_table::wgmma_promoted;
+    case GemmClass::wgmma_row_scaled: return products_table::wgmma_row_scaled;
     case GemmClass::mma_half: return products_table::mma_half;
     case GemmClass::mma_half_staged: return products_table::mma_half_staged;
     case GemmClass::mma_half_align4: return products_table::mma_half_align4;

@@ -3,6 +3,11 @@
 // (recorded without a GPU) names no backend: it is written as cuDNN's for 16-bit types and head dimensions that has, as
 // FlashAttention-2 or memory-efficient attention (every mask that FlashAttention-2 does not take) otherwise; whoever
 // replays it chooses anew for the GPU at hand.
+#include <algorithm>
+#include <memory>
+#include <utility>
+#include <vector>
+
 #include "sim/trace/aten/aten_rules.h"
 
 namespace ridgeline::trace {
@@ -16,22 +21,42 @@ struct Places {
   std::size_t output = 0;  ///< of a backward call: saved result and log-sum-exp follow
   bool heads_second = true;
   std::size_t mask = 0;  ///< what is added to the scores, where the call says; 0: not looked for
+  std::size_t ends = 0;  ///< cumulative lengths, where the call takes them; the longest is two behind
 };
+
+/// Sequences of a call whose operands are [tokens, heads, head_dim]. No recording has their lengths, only how many
+/// there are and the longest: one has that, the others share the rest.
+PackedLengths lengths_of(const AtenCall& call, const Places& at, std::int64_t tokens) {
+  const AtenTensor* ends = at.ends > 0 ? call.tensor(at.ends) : nullptr;
+  if (ends == nullptr || ends->sizes.size() != 1 || ends->sizes[0] < 2 || tokens < ends->sizes[0] - 1) return {};
+  const std::int64_t count = ends->sizes[0] - 1, even = (tokens + count - 1) / count;
+  const auto said = static_cast<std::int64_t>(call.number(at.ends + 2).value_or(0));
+  std::vector<std::int64_t> lengths{count == 1 ? tokens : std::clamp(said, even, tokens - count + 1)};
+  for (std::int64_t left = tokens - lengths[0], others = count - 1; others > 0; --others) {
+    lengths.push_back(left / others);
+    left -= lengths.back();
+  }
+  return {std::make_shared<const std::vector<std::int64_t>>(std::move(lengths))};
+}
 
 MappedOps attention(const AtenCall& call, const MapContext& context, const Places& at, bool backward) {
   const AtenTensor *q = call.tensor(at.query), *k = call.tensor(at.query + 1), *v = call.tensor(at.query + 2);
-  if (q == nullptr || k == nullptr || v == nullptr || q->sizes.size() != 4 || k->sizes.size() != 4) return std::nullopt;
-  const std::size_t heads = at.heads_second ? 1 : 2, seq = at.heads_second ? 2 : 1;
+  if (q == nullptr || k == nullptr || v == nullptr || q->sizes.size() != k->sizes.size()) return std::nullopt;
+  const bool packed = q->sizes.size() == 3;
+  if (!packed && q->sizes.size() != 4) return std::nullopt;
+  const std::size_t heads = at.heads_second || packed ? 1 : 2, seq = packed ? 0 : at.heads_second ? 2 : 1;
   Attention op{.backend = at.backend, .backward = backward};
   op.causal = call.number(at.causal).value_or(0) > 0;
   op.dropout = call.number(at.dropout).value_or(0) > 0;
   op.type = q->type == DType::fp32 && context.tf32 ? DType::tf32 : q->type;
-  op.batch = q->sizes[0];
+  op.batch = packed ? 1 : q->sizes[0];
   op.heads = q->sizes[heads];
   op.kv_heads = k->sizes[heads];
   op.seq_q = q->sizes[seq];
   op.seq_k = k->sizes[seq];
-  op.head_dim = q->sizes[3];
+  op.head_dim = q->sizes.back();
+  if (packed) op.lengths = lengths_of(call, at, op.seq_q);
+  if (packed && (!op.lengths.any() || op.seq_k != op.seq_q)) return std::nullopt;
   op.head_major = at.heads_second && q->contiguous() && op.heads > 1;
   const AtenTensor* mask = at.mask > 0 ? call.tensor(at.mask) : nullptr;
   op.bias = mask != nullptr;
@@ -61,9 +86,10 @@ constexpr Places kFlash{B::flash, 0, 3, 4}, kEfficient{B::efficient, 0, 5, 6}, k
     kFlashBackward{B::flash, 1, 10, 11, 4}, kEfficientBackward{B::efficient, 1, 9, 11, 5},
     kCudnnBackward{B::cudnn, 1, 13, 14, 4};
 // The backends' own calls, as a profiler shows them inside; their dropout and mask lie elsewhere.
-constexpr Places kFlashInner{B::flash, 0, 7, 8, 0, false}, kFlashInnerBackward{B::flash, 1, 10, 11, 4, false},
-    kEfficientInner{B::efficient, 0, 8, 9, 0, false}, kEfficientInnerBackward{B::efficient, 1, 11, 14, 5, false},
-    kCudnnInner{B::cudnn, 0, 9, 10}, kCudnnInnerBackward{B::cudnn, 1, 13, 14, 4};
+constexpr Places kFlashInner{B::flash, 0, 7, 8, 0, false, 0, 3},
+    kFlashInnerBackward{B::flash, 1, 10, 11, 4, false, 0, 6}, kEfficientInner{B::efficient, 0, 8, 9, 0, false},
+    kEfficientInnerBackward{B::efficient, 1, 11, 14, 5, false}, kCudnnInner{B::cudnn, 0, 9, 10},
+    kCudnnInnerBackward{B::cudnn, 1, 13, 14, 4};
 
 constexpr Places kAny{B::cudnn, 0, 4, 5, 0, true, 3}, kAnyBackward{B::cudnn, 1, 6, 7, 4, true, 8};
 

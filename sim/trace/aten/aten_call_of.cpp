@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
 
 namespace ridgeline::trace {
@@ -109,11 +110,13 @@ struct CallOf {
   void add(std::initializer_list<Argument> arguments) { call.inputs.insert(call.inputs.end(), arguments); }
 
   void operator()(const Matmul& op) {
-    named(op.batch > 1 ? "aten::bmm" : op.bias ? "aten::addmm" : "aten::mm");
+    const bool scaled = op.scaling != Scaling::none;
+    const DType type = scaled ? DType::uint8 : op.type;  // no type of a recording is fp8: bytes
+    named(scaled ? "aten::_scaled_mm" : op.batch > 1 ? "aten::bmm" : op.bias ? "aten::addmm" : "aten::mm");
     if (op.bias && op.batch == 1) add(tensor(op.type, {op.n}));
     const bool a = op.layout == Layout::tn || op.layout == Layout::tt,
                b = op.layout == Layout::nt || op.layout == Layout::tt;
-    add({factor(op.type, op.batch, op.m, op.k, a), factor(op.type, op.batch, op.k, op.n, b)});
+    add({factor(type, op.batch, op.m, op.k, a), factor(type, op.batch, op.k, op.n, b)});
     if (op.bias && op.batch == 1) add({1.0, 1.0});
   }
   /// Elements by the indices of another tensor, read or (with two inputs) stored.
@@ -209,6 +212,7 @@ struct CallOf {
           op.head_major ? Extents{} : Extents{seq * heads * op.head_dim, op.head_dim, heads * op.head_dim, 1});
     };
     const std::int64_t kv = op.kv_heads > 0 ? op.kv_heads : op.heads;
+    if (op.lengths.any()) return packed(op, kv);
     const AtenTensor q = of(op.heads, op.seq_q), k = of(kv, op.seq_k);
     const AtenTensor statistics = tensor(DType::fp32, {op.batch, op.heads, op.seq_q});
     const Argument dropout = op.dropout ? 0.1 : 0.0, causal = op.causal ? 1.0 : 0.0;
@@ -231,6 +235,20 @@ struct CallOf {
       add({q, statistics, none(), none(), bias, none(), none(), number(op.seq_q), number(op.seq_k), dropout, causal,
            none()});
     }
+  }
+  /// By cumulative lengths, whose numbers no call says.
+  void packed(const Attention& op, std::int64_t kv) {
+    const auto& lengths = *op.lengths.list;
+    const std::int64_t tokens = op.batch * op.seq_q;
+    const AtenTensor q = tensor(op.type, {tokens, op.heads, op.head_dim}),
+                     k = tensor(op.type, {tokens, kv, op.head_dim});
+    const AtenTensor ends = tensor(DType::int32, {op.batch * static_cast<std::int64_t>(lengths.size()) + 1});
+    const Argument longest = number(*std::max_element(lengths.begin(), lengths.end()));
+    named(op.backward ? "aten::_flash_attention_backward" : "aten::_flash_attention_forward");
+    if (op.backward) add(q);
+    add({q, k, k});
+    if (op.backward) add({q, tensor(DType::fp32, {op.heads, tokens})});
+    add({ends, ends, longest, longest, op.dropout ? 0.1 : 0.0, op.causal ? 1.0 : 0.0, none(), none()});
   }
   void operator()(const NllLoss& op) {
     const AtenTensor x = tensor(op.type, {op.rows, op.classes}), target = tensor(DType::int64, {op.rows});

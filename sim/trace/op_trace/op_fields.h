@@ -49,6 +49,8 @@ inline constexpr std::array<std::string_view, 4> kFusedShapeNames{"pointwise", "
 
 inline std::span<const std::string_view> names_of(FusedKernel::Shape) { return kFusedShapeNames; }
 inline constexpr std::array<std::string_view, 3> kSparseNames{"none", "a", "b"};
+inline constexpr std::array<std::string_view, 4> kScalingNames{"none", "tensor_fast", "tensor", "rows_fast"};
+inline std::span<const std::string_view> names_of(Scaling) { return kScalingNames; }
 inline std::span<const std::string_view> names_of(SparseOperand) { return kSparseNames; }
 inline constexpr std::array<std::string_view, 4> kInstructionsNames{"none", "wgmma", "mma_sync", "simt"};
 inline std::span<const std::string_view> names_of(LibraryKernel::Instructions) { return kInstructionsNames; }
@@ -75,6 +77,7 @@ struct Fields {
   static void visit(O& op, V&& v) {
     v("type", op.type), v("batch", op.batch), v("m", op.m), v("n", op.n), v("k", op.k);
     v("layout", op.layout), v("bias", op.bias), v.unless("sparse", op.sparse, SparseOperand::none);
+    v.unless("scaling", op.scaling, Scaling::none);
     v.unless("instructions", op.ran.instructions, LibraryKernel::Instructions::none);
     v.unless("tile_m", op.ran.m, std::int64_t{0}), v.unless("tile_n", op.ran.n, std::int64_t{0});
     v.unless("tile_k", op.ran.k, std::int64_t{0}), v.unless("stages", op.ran.stages, std::int64_t{0});
@@ -126,6 +129,7 @@ struct Fields {
     v("type", op.type), v("batch", op.batch), v("heads", op.heads), v("kv_heads", op.kv_heads);
     v("seq_q", op.seq_q), v("seq_k", op.seq_k), v("head_dim", op.head_dim), v("head_major", op.head_major);
     v.unless("bias", op.bias, false);
+    v.unless("lengths", op.lengths.list, decltype(op.lengths.list){});
   }
   template <typename O, typename V>
   requires std::same_as<std::remove_const_t<O>, NllLoss>

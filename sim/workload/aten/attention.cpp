@@ -103,6 +103,7 @@ Tensor fused_attention(Eager& eager, AttentionBackend backend, const Tensor& q, 
                        bool causal, bool dropout, const Tensor& mask) {
   Attention op = attention_op(eager, backend, q, k, causal, dropout);
   op.bias = mask.defined();
+  if (backend == AttentionBackend::flash && op.seq_q == op.seq_k && !op.bias) op.lengths = eager.packed;
   AttentionBackward* node = nullptr;
   if (eager.needs_node({&q, &k, &v})) {
     node = &eager.node<AttentionBackward>({&q, &k, &v}, op);

@@ -32,6 +32,7 @@ class Eager {
   CheckpointFrame* promising = nullptr;   ///< the forward run of this block makes promises …
   CheckpointFrame* delivering = nullptr;  ///< … the second run of this one keeps them
   ActivationOffload offload = ActivationOffload::none;  ///< torch.autograd.graph.save_on_cpu is entered
+  PackedLengths packed;                                 ///< of the sequences in each row, which fused attention is told
 
   /// A fresh contiguous tensor, or one with given strides.
   Tensor empty(const Dims& sizes, DType type);

@@ -14,8 +14,8 @@ struct CountedFlops {
            static_cast<double>(op.k);
   }
   double operator()(const Attention& op) const {
-    return 4.0 * static_cast<double>(op.batch) * static_cast<double>(op.heads) * static_cast<double>(op.seq_q) *
-           static_cast<double>(op.seq_k) * static_cast<double>(op.head_dim);
+    return 4.0 * static_cast<double>(op.batch) * static_cast<double>(op.heads) * scores_of_row(op) *
+           static_cast<double>(op.head_dim);
   }
   double operator()(const Convolution& op) const {
     const double side = static_cast<double>(op.size) / static_cast<double>(op.stride);

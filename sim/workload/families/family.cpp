@@ -96,6 +96,23 @@ std::string why_not_cut(const ModelDescription& model, Framework framework) {
   return "a pipeline cuts networks of family gpt2, and of family llama with code: plain";
 }
 
+std::string why_not_packed(const ModelDescription& model) {
+  if (model.sequence_first) return "tensors that are [tokens, sequences, hidden] are not modelled: expected none";
+  if (!model.composition.given()) return "";
+  const Composition& composition = *model.composition;
+  const Stack& s = composition.stack;
+  if (composition.encoder || s.cross_attention || s.input != InputKind::tokens || s.class_token)
+    return "goes with one stack that reads tokens: expected none";
+  const bool fused = s.attention_code == AttentionCode::fused && !s.sinks && s.score_cap <= 0.0 &&
+                     s.key_value_rank == 0 && !s.copies_heads && s.grouping != GroupingKind::broadcast;
+  const bool masked =
+      s.always_masked || s.window > 0 || s.positions == PositionKind::alibi || s.positions == PositionKind::relative;
+  if (!fused || masked)
+    return "needs attention that FlashAttention computes, without masks, windows and numbers added to scores: expected "
+           "none";
+  return "";
+}
+
 Tensor Family::run_part(std::size_t, Tensor) {
   throw UserError(fmt::format("training.parallel.pipeline: {}", why_not_cut(model_, training_.parallel.framework)));
 }

@@ -36,6 +36,8 @@ std::vector<StagePart> parts_of(const ModelDescription& model, const ParallelDes
 
 /// Families that run_part knows, for messages; empty where `model` is of one.
 std::string why_not_cut(const ModelDescription& model, Framework framework);
+/// Why packed sequences are not modelled for a network; empty where they are.
+std::string why_not_packed(const ModelDescription& model);
 
 /// What a wrapper does around each block.
 class BlockWrapper {
