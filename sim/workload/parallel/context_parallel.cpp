@@ -22,8 +22,9 @@ namespace aten = eager::aten;
 namespace {
 
 /// Three arguments made DTensors, attention dispatched with its sharding looked up anew, its result made a plain
-/// tensor; and the gradients. In operations on DTensors of 12.4 and 10.9 us: what is left of 1.2 to 2.0 ms forward and 2.0 to 2.9
-/// ms backward for two and four turns on the host of one H200 (measurements/h200/parallel/context_attention.jsonl).
+/// tensor; and the gradients. In operations on DTensors of 12.4 and 10.9 us: what is left of 1.2 to 2.0 ms forward
+/// and 2.0 to 2.9 ms backward for two and four turns on the host of one H200
+/// (measurements/h200/parallel/context_attention.jsonl).
 constexpr int kWrapped = 69, kWrappedBackward = 117;
 
 /// Parts of one turn.
