@@ -29,7 +29,7 @@ async function serve(...options) {
 
 before(async () => {
   [server, address] = await serve();
-  browser = await puppeteer.launch({ executablePath: process.env.CHROMIUM, args: ['--no-sandbox', '--disable-gpu', '--enable-precise-memory-info'], headless: true });
+  browser = await puppeteer.launch({ executablePath: process.env.CHROMIUM, args: ['--no-sandbox', '--disable-gpu', '--enable-precise-memory-info'], headless: true, timeout: 120000 });
 });
 after(async () => {
   await browser?.close();
@@ -42,6 +42,7 @@ after(async () => {
 async function open(hash = '', { width = 1400, height = 1000, scheme = 'light' } = {}) {
   const context = await browser.createBrowserContext();
   const page = await context.newPage();
+  page.setDefaultTimeout(60000);
   const faults = [];
   page.on('pageerror', (error) => faults.push(error.message));
   page.on('console', (message) => faults.push(`${message.type()}: ${message.text()}`));
@@ -49,7 +50,7 @@ async function open(hash = '', { width = 1400, height = 1000, scheme = 'light' }
   await page.setViewport({ width, height });
   await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: scheme }]);
   await page.goto(address + hash);
-  await page.waitForFunction('globalThis.ridgeline?.lab.drawn > 0 && document.querySelector("[data-key]")', { timeout: 20000 });
+  await page.waitForFunction('globalThis.ridgeline?.lab.drawn > 0 && document.querySelector("[data-key]")', { timeout: 60000 });
   return { page, faults, close: () => context.close() };
 }
 
@@ -57,7 +58,7 @@ async function open(hash = '', { width = 1400, height = 1000, scheme = 'light' }
 async function drawnAfter(page, work) {
   const before = await page.evaluate('ridgeline.lab.drawn');
   await work();
-  await page.waitForFunction((count) => globalThis.ridgeline.lab.drawn > count, { timeout: 20000, polling: 20 }, before);
+  await page.waitForFunction((count) => globalThis.ridgeline.lab.drawn > count, { timeout: 60000, polling: 20 }, before);
 }
 const slide = (page, key, octaves) => drawnAfter(page, () => page.$eval(`[data-key="${key}"]`, (range, value) => { range.value = value; range.dispatchEvent(new Event('input')); }, octaves));
 const view = (page, id) => drawnAfter(page, () => page.click(`[data-view=${id}]`));
@@ -91,7 +92,7 @@ test('every view opens and draws', async () => {
   const expected = { timeline: '#timeline canvas', memory: '#memory canvas', kernels: '#kernels tbody tr', caches: '#cache-hits canvas', power: '#power canvas', advice: '#sensitivity tbody tr', compare: '#content h2', sweep: '#run-sweep', calibration: '#calibration canvas', scenario: '#yaml', exercises: '#exercise-list button', teacher: '#teacher-exercises tbody tr', overview: '#roofline canvas' };
   for (const [id, selector] of Object.entries(expected)) {
     await page.click(`[data-view=${id}]`);
-    await page.waitForSelector(selector, { timeout: 20000 });
+    await page.waitForSelector(selector, { timeout: 60000 });
     assert.equal(await page.$eval(`[data-view=${id}]`, (b) => b.getAttribute('aria-pressed')), 'true');
   }
   assert.deepEqual(faults, []);
@@ -196,7 +197,7 @@ test('a point of the roofline leads to its kernel, and the largest batch is foun
   assert.equal(await page.evaluate('ridgeline.asked.current().view'), 'kernels');
   await view(page, 'memory');
   await page.click('#fit');
-  await page.waitForFunction('/sequences/.test(document.getElementById("fit-told").textContent)', { timeout: 20000 });
+  await page.waitForFunction('/sequences/.test(document.getElementById("fit-told").textContent)', { timeout: 60000 });
   const said = JSON.parse(execFileSync('sh', ['-c', `${command(await page.evaluate('ridgeline.asked.current()')).replace('ridgeline predict', `"${process.env.RIDGELINE}" fit`)} --format json`], { encoding: 'utf8' }));
   assert.ok((await text(page, '#fit-told')).startsWith(`${said.micro_batch.toLocaleString('en')} sequences`));
   assert.deepEqual(faults, []);
@@ -399,13 +400,13 @@ test('a sweep shows its progress and answer, and one that is stopped says so', a
   await page.click('[data-view=sweep]');
   await page.waitForSelector('#run-sweep');
   await page.click('#run-sweep');
-  await page.waitForFunction('/12 points in/.test(document.getElementById("sweep-told").textContent)', { timeout: 30000 });
+  await page.waitForFunction('/12 points in/.test(document.getElementById("sweep-told").textContent)', { timeout: 90000 });
   assert.ok((await page.$$('#best tbody tr')).length > 0);
   await page.$eval('#values-1', (input) => { input.value = Array.from({ length: 400 }, (_, i) => i + 1).join(','); });
   await page.click('#run-sweep');
-  await page.waitForFunction('/ of 800 points/.test(document.getElementById("sweep-told").textContent)', { timeout: 30000 });
+  await page.waitForFunction('/ of 800 points/.test(document.getElementById("sweep-told").textContent)', { timeout: 90000 });
   await page.click('#stop-sweep');
-  await page.waitForFunction('/given up/.test(document.getElementById("sweep-told").textContent)', { timeout: 30000 });
+  await page.waitForFunction('/given up/.test(document.getElementById("sweep-told").textContent)', { timeout: 90000 });
   assert.deepEqual(faults, []);
   await close();
 });
@@ -440,7 +441,7 @@ test('an exercise asks first, hints after a guess, and remembers what was done',
   await close();
 });
 
-test('every exercise is solved in the page, and each expected mistake gets its hint', { timeout: 240000 }, async () => {
+test('every exercise is solved in the page, and each expected mistake gets its hint', { timeout: 480000 }, async () => {
   const { page, faults, close } = await open();
   await page.click('[data-view=exercises]');
   await page.waitForSelector('[data-exercise="32"]');
@@ -449,7 +450,7 @@ test('every exercise is solved in the page, and each expected mistake gets its h
   const say = async (value, done) => {
     await page.$eval('#guess', (input, v) => { input.value = v; document.getElementById('exercise-told').textContent = ''; }, String(value));
     await page.$eval('#check', (b) => b.click());
-    await page.waitForSelector(done, { timeout: 20000 });
+    await page.waitForSelector(done, { timeout: 60000 });
   };
   for (const number of numbers) {
     const solved = await page.evaluate(async (n) => (await fetch(`/api/exercises/${n}?solution=1`)).json(), number);
@@ -465,12 +466,12 @@ test('every exercise is solved in the page, and each expected mistake gets its h
   await close();
 });
 
-test("the teacher's page has a solution for each exercise and says how long they take", { timeout: 120000 }, async () => {
+test("the teacher's page has a solution for each exercise and says how long they take", { timeout: 240000 }, async () => {
   const { page, faults, close } = await open();
   await page.click('[data-view=teacher]');
   await page.waitForSelector('#all-solutions');
   await page.click('#all-solutions');
-  await page.waitForFunction('/ solutions, about .* for a learner/.test(document.getElementById("teacher-told").textContent)', { timeout: 100000 });
+  await page.waitForFunction('/ solutions, about .* for a learner/.test(document.getElementById("teacher-told").textContent)', { timeout: 200000 });
   const rows = await page.$$('#teacher-exercises tbody tr');
   const sheets = await page.$$eval('#sheets .sheet', (all) => all.map((sheet) => sheet.textContent));
   assert.equal(sheets.length, rows.length);
@@ -482,7 +483,7 @@ test("the teacher's page has a solution for each exercise and says how long they
 test('calibration curves show every measured point beside the engines', async () => {
   const { page, faults, close } = await open();
   await page.click('[data-view=calibration]');
-  await page.waitForSelector('#calibration canvas', { timeout: 20000 });
+  await page.waitForSelector('#calibration canvas', { timeout: 60000 });
   const all = await page.evaluate(async () => (await fetch('/api/microkernels')).json());
   for (const name of ['dram_read', 'occupancy_bandwidth', 'stream_period']) {
     await page.select('#calibration-curve', name);
@@ -505,7 +506,7 @@ test('a sweep is a heat map and parallel coordinates that are brushed', async ()
   await page.click('[data-view=sweep]');
   await page.waitForSelector('#run-sweep');
   await page.click('#run-sweep');
-  await page.waitForSelector('#parallel-coordinates canvas', { timeout: 30000 });
+  await page.waitForSelector('#parallel-coordinates canvas', { timeout: 90000 });
   const cells = await page.evaluate('ridgeline.chartAt("heat-map").getOption().series[0].data.map((d) => [...d.value, d.p.at["training.micro_batch"], d.p.step_time_s])');
   assert.equal(cells.length, 12);
   for (const [, , value, , time] of cells) assert.equal(value, time);
@@ -544,7 +545,7 @@ test('a sweep is a heat map and parallel coordinates that are brushed', async ()
   // The pictures of a second sweep stand where those of the first stood.
   await page.$eval('#values-1', (input) => { input.value = '1,2'; });
   await page.click('#run-sweep');
-  await page.waitForFunction('/^4 points in/.test(document.getElementById("sweep-told").textContent)', { timeout: 30000 });
+  await page.waitForFunction('/^4 points in/.test(document.getElementById("sweep-told").textContent)', { timeout: 90000 });
   for (const id of ['heat-map', 'sweep', 'parallel-coordinates']) assert.ok(await page.evaluate((name) => globalThis.ridgeline.chartAt(name).getWidth() > 200 && document.querySelectorAll(`#${name} canvas`).length > 0, id), id);
   assert.match(await text(page, '#brush-told'), /^All 4 points/);
   assert.deepEqual(faults, []);
@@ -578,7 +579,7 @@ async function axe(page, known = []) {
 /** States of the page that axe sees, each reached from the one before it. */
 const opened = (id) => async (page) => {
   await page.click(`[data-view=${id}]`);
-  await page.waitForFunction((name) => globalThis.ridgeline.lab.drawnView === name, { timeout: 20000 }, id);
+  await page.waitForFunction((name) => globalThis.ridgeline.lab.drawnView === name, { timeout: 60000 }, id);
 };
 const unfold = (page, selector) => page.$$eval(selector, (all) => all.forEach((details) => { details.open = true; }));
 const kStates = [
@@ -592,12 +593,12 @@ const kStates = [
   ['a sweep', async (page) => {
     await page.waitForSelector('#run-sweep');
     await page.click('#run-sweep');
-    await page.waitForSelector('#parallel-coordinates canvas', { timeout: 30000 });
+    await page.waitForSelector('#parallel-coordinates canvas', { timeout: 90000 });
     await unfold(page, '#brush, #heat-numbers');
   }],
   ['curves', async (page) => {
     await page.click('[data-view=calibration]');
-    await page.waitForSelector('#calibration canvas', { timeout: 20000 });
+    await page.waitForSelector('#calibration canvas', { timeout: 60000 });
     await unfold(page, '#calibration-numbers');
   }],
   ['a wrong answer', async (page) => {
@@ -646,7 +647,7 @@ async function seenByAxe(size) {
   await close();
 }
 
-test('axe finds nothing in light and dark, wide and narrow', { timeout: 240000 }, async () => {
+test('axe finds nothing in light and dark, wide and narrow', { timeout: 480000 }, async () => {
   await Promise.all([{ width: 1400, height: 1000 }, { width: 390, height: 844 }].map(seenByAxe));
 });
 
@@ -667,7 +668,7 @@ test('a server with a token answers who has it', async () => {
     await page.click('[data-view=sweep]');
     await page.waitForSelector('#run-sweep');
     await page.click('#run-sweep');
-    await page.waitForFunction('/12 points in/.test(document.getElementById("sweep-told").textContent)', { timeout: 30000 });
+    await page.waitForFunction('/12 points in/.test(document.getElementById("sweep-told").textContent)', { timeout: 90000 });
     await page.waitForFunction('!location.hash.includes("token")');
     await context.close();
   } finally {
@@ -756,7 +757,7 @@ for (const scheme of ['light', 'dark'])
       const { page, faults, close } = await open('', { ...size, scheme });
       for (const id of ['overview', 'timeline', 'memory', 'kernels', 'caches', 'power', 'advice', 'sweep', 'calibration', 'scenario', 'exercises', 'teacher']) {
         await page.click(`[data-view=${id}]`);
-        await page.waitForFunction((name) => globalThis.ridgeline.lab.drawnView === name, { timeout: 20000 }, id);
+        await page.waitForFunction((name) => globalThis.ridgeline.lab.drawnView === name, { timeout: 60000 }, id);
         assert.deepEqual(await page.evaluate(audit), [], `${id} at ${size.width}`);
       }
       await page.evaluate(() => {
@@ -790,7 +791,7 @@ test('the keyboard alone moves a slider, undoes it and takes the tour', async ()
   await close();
 });
 
-test('from slider to picture, and what is left of it in memory', { timeout: 240000 }, async (t) => {
+test('from slider to picture, and what is left of it in memory', { timeout: 480000 }, async (t) => {
   const { page, faults, close } = await open();
   const client = await page.createCDPSession();
   const heap = async () => {

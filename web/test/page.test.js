@@ -14,7 +14,7 @@ const ridgeline = (...args) => execFileSync(process.env.RIDGELINE, args, { encod
 let browser;
 
 before(async () => {
-  browser = await puppeteer.launch({ executablePath: process.env.CHROMIUM, args: ['--no-sandbox', '--disable-gpu'], headless: true });
+  browser = await puppeteer.launch({ executablePath: process.env.CHROMIUM, args: ['--no-sandbox', '--disable-gpu'], headless: true, timeout: 120000 });
 });
 after(async () => {
   await browser?.close();
@@ -31,7 +31,7 @@ async function open(file, scheme = 'light') {
   await page.setViewport({ width: 1280, height: 900 });
   await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: scheme }]);
   await page.goto(`file://${file}`);
-  await page.waitForFunction('globalThis.ridgeline !== undefined', { timeout: 20000 }).catch(() => {});
+  await page.waitForFunction('globalThis.ridgeline !== undefined', { timeout: 60000 }).catch(() => {});
   return { page, faults };
 }
 
@@ -59,7 +59,7 @@ test('a prediction opens without errors, loads nothing and shows the numbers of 
 test('every picture is drawn, and the launches and the peak in them are those of the prediction', async () => {
   const { page, faults } = await open(file);
   for (const id of ['time-by-class', 'limited-by', 'roofline', 'timeline', 'memory'])
-    await page.waitForFunction((name) => globalThis.ridgeline.chartAt(name).getWidth() > 200, { timeout: 20000 }, id);
+    await page.waitForFunction((name) => globalThis.ridgeline.chartAt(name).getWidth() > 200, { timeout: 60000 }, id);
   const part = await page.evaluate('ridgeline.data.parts[0]');
   assert.equal(part.spans.start_us.length, json.step.kernel_count);
   const busy = part.groups.reduce((sum, group) => sum + group.time_s, 0);
