@@ -50,8 +50,8 @@ struct MemoryPrediction {
   /// Use of a device with room without end: device_used where it fits, what it would take where it does not.
   std::int64_t needed = 0;
   std::int64_t needed_low = 0, needed_high = 0;  ///< the same, less and more by that spread
-  std::optional<MemoryShortage> out_of_memory;
-  std::vector<std::string> would_fit;  ///< changes that together make it fit, as --set takes them; filled on demand
+  std::optional<MemoryShortage> out_of_memory{};
+  std::vector<std::string> would_fit{};  ///< changes that together make it fit, as --set takes them; filled on demand
 };
 
 /// "fits", "may not fit" (the predicted run does, one within the spread does not), "does not fit" or "unknown".

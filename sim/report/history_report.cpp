@@ -85,24 +85,24 @@ nlohmann::ordered_json recorded_json(const RecordedRun& run) {
 }
 
 nlohmann::ordered_json as_json(const DeviceMemoryReport& report) {
-  nlohmann::ordered_json json = {{"source", report.replay ? "replay" : "segments"}};
-  if (report.device >= 0) json["device"] = report.device;
-  json["peak_allocated_bytes"] = report.peak_allocated();
-  json["peak_reserved_bytes"] = report.peak_reserved();
+  nlohmann::ordered_json device = {{"source", report.replay ? "replay" : "segments"}};
+  if (report.device >= 0) device["device"] = report.device;
+  device["peak_allocated_bytes"] = report.peak_allocated();
+  device["peak_reserved_bytes"] = report.peak_reserved();
   if (report.replay) {
     const HistoryReplay& r = *report.replay;
-    json["segment_allocations_bytes"] = r.segment_allocations;
-    json["recorded_segments_bytes"] = r.recorded_segments;
-    json["events"] = r.events;
-    json["retries"] = r.statistics.retries;
-    json["out_of_memory"] = r.out_of_memory;
-    json["replayed"] = {{"peak_allocated_bytes", r.peak_allocated},
-                        {"peak_reserved_bytes", r.peak_reserved},
-                        {"moved_blocks", r.moved_blocks}};
+    device["segment_allocations_bytes"] = r.segment_allocations;
+    device["recorded_segments_bytes"] = r.recorded_segments;
+    device["events"] = r.events;
+    device["retries"] = r.statistics.retries;
+    device["out_of_memory"] = r.out_of_memory;
+    device["replayed"] = {{"peak_allocated_bytes", r.peak_allocated},
+                          {"peak_reserved_bytes", r.peak_reserved},
+                          {"moved_blocks", r.moved_blocks}};
   }
-  if (report.segments) json.update(segments_json(*report.segments));
-  if (report.recorded) json["recorded"] = recorded_json(*report.recorded);
-  return json;
+  if (report.segments) device.update(segments_json(*report.segments));
+  if (report.recorded) device["recorded"] = recorded_json(*report.recorded);
+  return device;
 }
 
 std::string pool_lines(const RecordedRun& run) {

@@ -14,8 +14,10 @@ struct TrainingSection {
   bool compile = false, cuda_graphs = false;
 };
 
-/// `cluster`: null for one GPU, which has no `parallel` section.
-TrainingSection read_training(const config::Value& section, const Software& software, const Cluster* cluster = nullptr);
+/// `cluster`: null for one GPU, which has no `parallel` section. `model_length`: tokens of a sequence where the network
+/// has one length alone, as one that reads images; 0 where the section must say it.
+TrainingSection read_training(const config::Value& section, const Software& software, const Cluster* cluster = nullptr,
+                              std::int64_t model_length = 0);
 /// What is used instead of trained: sequences times beams are the micro-batch, the prompt is the sequence.
 TrainingSection read_inference(const config::Value& section, const Software& software);
 AllocatorSettings read_allocator(const config::Value& section);

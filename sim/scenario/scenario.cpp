@@ -14,6 +14,7 @@
 #include "sim/scenario/read_parallel.h"
 #include "sim/scenario/read_recorded.h"
 #include "sim/scenario/read_training.h"
+#include "sim/workload/composition.h"
 #include "sim/workload/families/family.h"
 #include "sim/workload/host_class.h"
 #include "sim/workload/load_model.h"
@@ -72,6 +73,10 @@ void check_together(const Scenario& scenario, const Value& section) {
   const auto& inference = scenario.training.inference;
   const bool has_position_table = model.has_position_table();
   const std::int64_t tokens_of_one = scenario.training.longest_sequence() + (inference ? inference->new_tokens : 0);
+  if (const std::int64_t only = only_length(model); only > 0 && tokens_of_one != only)
+    section[inference ? "prompt_length" : "sequence_length"].fail(
+        fmt::format("{} tokens, but an image is {} of {}: leave it out", tokens_of_one, only,
+                    model.name.empty() ? "the model" : model.name));
   if (has_position_table && tokens_of_one > model.max_positions)
     section[inference ? "prompt_length" : "sequence_length"].fail(
         fmt::format("{} tokens, but {} has positions for {} only", tokens_of_one,
@@ -117,10 +122,10 @@ void read_described(const Mapping& root, const std::vector<Override>& changes, D
       named ? *known.models.get(Descriptions::key(model.node().scalar, changes), read_model) : read_model();
   if (root.has("inference") && root.has("training"))
     root["inference"].fail("a scenario trains a model or uses it: leave out training or inference");
-  const TrainingSection section =
-      root.has("inference")
-          ? read_inference(root["inference"], scenario.software)
-          : read_training(root["training"], scenario.software, scenario.cluster ? &*scenario.cluster : nullptr);
+  const TrainingSection section = root.has("inference") ? read_inference(root["inference"], scenario.software)
+                                                        : read_training(root["training"], scenario.software,
+                                                                        scenario.cluster ? &*scenario.cluster : nullptr,
+                                                                        only_length(scenario.model));
   scenario.training = section.training;
   scenario.compile = section.compile;
   scenario.cuda_graphs = section.cuda_graphs;

@@ -62,6 +62,11 @@ bool CompositionHandle::operator==(const CompositionHandle& other) const {
   return composition_ && other.composition_ && *composition_ == *other.composition_;
 }
 
+std::int64_t only_length(const ModelDescription& model) {
+  if (!model.composition.given() || model.composition->stack.input != InputKind::image) return 0;
+  return model.composition->stack.max_positions;
+}
+
 CompositionHandle without_dropout(const CompositionHandle& composition) {
   if (!composition.given()) return composition;
   auto evaluated = std::make_shared<Composition>(*composition);

@@ -201,6 +201,9 @@ struct Composition {
   bool operator==(const Composition&) const = default;
 };
 
+/// Tokens of each sequence where the network takes no others (patches of an image and a class token); 0 = any.
+std::int64_t only_length(const ModelDescription& model);
+
 /// The same network outside training.
 CompositionHandle without_dropout(const CompositionHandle& composition);
 

@@ -193,17 +193,17 @@ TEST(ContextParallel, other_layers_run_on_a_rank_s_tokens) {
 // merges all. Nothing else differs.
 TEST(ContextParallel, the_last_rank_moves_most) {
   const auto moved = [](std::int64_t rank) {
-    double bytes = 0.0;
+    std::int64_t bytes = 0;
     const OpTrace trace = shared_run(ModelFamily::gpt2, shared_training(4, rank));
     for (const Pointwise& op : last_of<Pointwise>(trace)) {
-      bytes += static_cast<double>(op.elements()) * bytes_of(op.output);
-      for (int i = 0; i < op.input_count; ++i) bytes += static_cast<double>(op.elements()) * bytes_of(op.inputs[i]);
+      bytes += op.elements() * bytes_of(op.output);
+      for (int i = 0; i < op.input_count; ++i) bytes += op.elements() * bytes_of(op.inputs[i]);
     }
     for (const Copy& op : last_of<Copy>(trace))
-      if (!leaves_device(op.kind)) bytes += 2.0 * static_cast<double>(op.rows * op.cols * op.parts) * bytes_of(op.type);
+      if (!leaves_device(op.kind)) bytes += 2 * op.rows * op.cols * op.parts * bytes_of(op.type);
     return bytes;
   };
-  const double last = moved(3);
+  const std::int64_t last = moved(3);
   for (const std::int64_t rank : {0, 1, 2}) EXPECT_LT(moved(rank), last) << rank;
 }
 
@@ -220,7 +220,9 @@ TEST(ContextParallel, goes_with_blocks_run_again_and_stages) {
   const OpTrace part = shared_run(ModelFamily::llama, stage);
   EXPECT_EQ(around_a_sequence(part)[CollectiveKind::all_gather].size(), 4u * 2u * kSharedLayers / 2u);
   for (const Collective& c : last_of<Collective>(part))
-    if (c.group == GroupKind::pipeline) EXPECT_EQ(c.bytes, kSharedBatch * kSharedLength / 2 * kSharedHidden * 2);
+    if (c.group == GroupKind::pipeline) {
+      EXPECT_EQ(c.bytes, kSharedBatch * kSharedLength / 2 * kSharedHidden * 2);
+    }
 }
 
 TEST(ContextParallel, refuses_statistics_that_cannot_be_merged) {

@@ -21,10 +21,15 @@ namespace {
 using ::testing::HasSubstr;
 
 TEST(Models, ParameterCountsAreThePublishedOnes) {
-  // GPT-2: HuggingFace checkpoints; BERT: BertForSequenceClassification with two labels; LLaMA 7B: its checkpoint.
+  // HuggingFace checkpoints; BERT: BertForSequenceClassification with two labels; ViT: with the 1,000 classes of
+  // ImageNet.
   const std::pair<const char*, std::int64_t> published[] = {
-      {"bert-base", 109483778},  {"bert-large", 335143938}, {"gpt2", 124439808},      {"gpt2-medium", 354823168},
-      {"gpt2-large", 774030080}, {"gpt2-xl", 1557611200},   {"llama-7b", 6738415616}, {"nanogpt-char", 10745088}};
+      {"bert-base", 109483778},        {"bert-large", 335143938},     {"gpt2", 124439808},
+      {"gpt2-medium", 354823168},      {"gpt2-large", 774030080},     {"gpt2-xl", 1557611200},
+      {"llama-7b", 6738415616},        {"nanogpt-char", 10745088},    {"llama-3-8b", 8030261248},
+      {"llama-3-70b", 70553706496},    {"mixtral-8x7b", 46702792704}, {"qwen2.5-7b", 7615616512},
+      {"gemma-2-9b", 9241705984},      {"t5-large", 737668096},       {"vit-large", 304326632},
+      {"whisper-large-v3", 1543490560}};
   for (const auto& [name, count] : published) EXPECT_EQ(parameter_count(load_model(name)), count) << name;
   EXPECT_EQ(model_names().size(), std::size(published)) << "every shipped model is listed here";
 }

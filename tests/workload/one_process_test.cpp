@@ -102,7 +102,9 @@ TEST(DataParallel, multiplies_in_fp16_under_autocast) {
   t.parallel.strategy = DataStrategy::dataparallel;
   const OpTrace trace = training_run(gpt(2, 128), t, AttentionChoice::flash);
   for (const Op& op : trace.ops)
-    if (const auto* product = std::get_if<Matmul>(&op)) EXPECT_EQ(product->type, DType::fp16);
+    if (const auto* product = std::get_if<Matmul>(&op)) {
+      EXPECT_EQ(product->type, DType::fp16);
+    }
 }
 
 // PyTorch keeps cuDNN's plans of attention by thread; the other kernels of attention have none.

@@ -170,7 +170,9 @@ TEST(PipelineSchedule, AShortStepStandsForALongOne) {
       for (std::size_t i = 0; i < whole[rank].size(); ++i) {
         const StageAction &one = whole[rank][i], &other = part[rank][shorter.position(rank, i)];
         ASSERT_EQ(one.kind, other.kind);
-        if (one.computes()) ASSERT_EQ(one.stage, other.stage);
+        if (one.computes()) {
+          ASSERT_EQ(one.stage, other.stage);
+        }
         ASSERT_EQ(one.transfers.size(), other.transfers.size());
         for (std::size_t k = 0; k < one.transfers.size(); ++k)
           ASSERT_EQ(one.transfers[k].peer, other.transfers[k].peer);

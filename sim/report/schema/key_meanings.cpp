@@ -19,7 +19,7 @@ constexpr auto kMeanings = std::to_array<KeyMeaning>({
     {kScenario, "model", "Network: a name of models/, a path, a Hugging Face config.json, or its keys"},
     {kScenario, "training", "How the model is trained; of a recorded step, cuda_graphs, samples and tokens alone"},
     {kScenario, "training.micro_batch", "Sequences of one forward pass on a GPU"},
-    {kScenario, "training.sequence_length", "Tokens of a sequence, or of a row of packed ones"},
+    {kScenario, "training.sequence_length", "Tokens of a sequence, or of a row of packed ones; a network that reads images has one length and needs none"},
     {kScenario, "training.packed_lengths", "Sequences packed into each row of the batch: tokens of each (the last has what is left), or a list that adds up to sequence_length. FlashAttention is told their cumulative lengths, positions restart; none: a row is one sequence"},
     {kScenario, "training.gradient_accumulation", "Micro-batches of one optimizer step"},
     {kScenario, "training.precision", "Types of tensors and arithmetic; amp is autocast, bf16 has the optimizer's states too, apex-o2 fp16 with fp32 copies"},

@@ -30,9 +30,9 @@ using eager::Tensor;
 struct Affine {
   Parameter* weight = nullptr;
   Parameter* bias = nullptr;
-  bool by_inputs = false;               ///< the weight lies as [in, out], as in Transformers' Conv1D
-  Adapter adapter;                      ///< where it has matrices, beside a frozen layer
-  eager::aten::FourBitWeight four_bit;  ///< in the place of `weight`
+  bool by_inputs = false;                 ///< the weight lies as [in, out], as in Transformers' Conv1D
+  Adapter adapter{};                      ///< where it has matrices, beside a frozen layer
+  eager::aten::FourBitWeight four_bit{};  ///< in the place of `weight`
 };
 
 Tensor linear(Eager& eager, const Tensor& x, const Affine& layer);
