@@ -38,6 +38,9 @@ void check_stack(const Mapping& m, Stack& s) {
     m.value().fail("max_positions is missing, which a table of positions needs");
   if (s.experts > 0 && s.experts_per_token > s.experts)
     m["experts_per_token"].fail(fmt::format("{} of {} experts", s.experts_per_token, s.experts));
+  if (s.residual != ResidualKind::serial && s.norm_place != NormPlace::pre)
+    m["norm_place"].fail("attention and feed-forward side by side (residual) read a norm's result: expected pre");
+  if (s.residual != ResidualKind::serial && s.cross_attention) m["cross_attention"].fail("goes with residual: serial");
   if (s.layer_groups > s.layers) m["layer_groups"].fail("more groups than layers");
 }
 

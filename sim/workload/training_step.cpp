@@ -296,6 +296,7 @@ class TrainingLoop {
       range.outer_nodes = scaler_ || masters_ ? 2 : 1;
       if (sharded_) sharded_->begin_backward();
       eager_.tape.run(eager_, root, one);
+      if (number == 0 && !sharded_ && !megatron_ && !devices_) family_->require_gradients();
       if (parts_) parts_->finish(range);
       if (replicated_) replicated_->after_backward();
       if (replicas_) replicas_->after_backward();

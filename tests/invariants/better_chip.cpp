@@ -89,6 +89,7 @@ CaseResult better_chip(const CaseOptions& options, std::uint64_t index) {
     question.settings = common_settings(draw, question.engine);
     if (draw.chance(0.25)) question.chip = random_chip(draw, question.hardware, 4, 4.0);
     const Improvement better = random_improvement(draw, keys_to_improve(question));
+    if (options.tell) fmt::print(stderr, "{}\n", question.command());
     try {
       const Scenario before = question.load(), after = question.load_with(better.changes);
       const TimedStep was = timed(before, question.engine), now = timed(after, question.engine);

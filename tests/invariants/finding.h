@@ -24,6 +24,7 @@ struct CaseResult {
 struct CaseOptions {
   std::uint64_t seed = 1;
   std::string engine;  ///< empty: drawn
+  bool tell = false;   ///< prints each question before it is asked, for what ends the process
 };
 
 /// A search by its name; `count` is how many cases it takes where nobody says.
@@ -43,6 +44,8 @@ CaseResult twice_the_chip(const CaseOptions& options, std::uint64_t index);
 CaseResult set_against_file(const CaseOptions& options, std::uint64_t index);
 /// Whatever is asked: no crash, no NaN, nothing that physics forbids, and parts that add up.
 CaseResult anything(const CaseOptions& options, std::uint64_t index);
+/// The same over several GPUs, and a better network between them is never slower.
+CaseResult several_gpus(const CaseOptions& options, std::uint64_t index);
 
 inline constexpr Search kSearches[] = {
     {"pairs", "a better chip is not slower by more than 0.5 %", 5000, &better_chip},
@@ -50,6 +53,7 @@ inline constexpr Search kSearches[] = {
     {"twice", "everything twice as fast: half the GPU time within 3 %", 96, &twice_the_chip},
     {"file", "--set and a file: the same bits", 240, &set_against_file},
     {"random", "no crash, no NaN, physics", 5000, &anything},
+    {"gpus", "several GPUs: the same, and better links are not slower by more than 0.5 %", 2000, &several_gpus},
 };
 
 }  // namespace ridgeline::invariants

@@ -6,8 +6,10 @@
 
 #include "sim/hardware/load_gpu.h"
 #include "sim/units/user_error.h"
+#include "sim/workload/composition.h"
 #include "sim/workload/load_model.h"
 #include "tests/invariants/chip_keys.h"
+#include "tests/invariants/random_stack.h"
 
 namespace ridgeline::invariants {
 namespace {
@@ -17,11 +19,15 @@ void set(Overrides& out, std::string key, std::int64_t value) { set(out, std::mo
 
 struct Network {
   std::string family, text;  ///< as an inline mapping
-  std::int64_t head = 0;
+  std::int64_t head = 0, length = 0;
 };
 
 /// A network of a few numbers. `usual`: widths as networks have them; `sparse`: may have 2:4 sparse weights.
 Network random_network(Draw& draw, bool usual, std::int64_t positions, bool may_be_sparse = false) {
+  if (draw.chance(0.4)) {
+    const RandomStack stack = random_stack(draw, positions);
+    return {"composed", stack.text, stack.head, stack.length};
+  }
   const std::string family = draw.pick<const char*>({"gpt2", "gpt2", "bert", "llama", "llama"});
   const bool sparse = may_be_sparse && draw.chance(0.1);
   // Rotary positions turn pairs; sides of sparse weights are multiples of 16.
@@ -76,12 +82,20 @@ std::string attention_for(Draw& draw, const std::string& asked, const std::strin
   return runs ? asked : "sdpa";
 }
 
+/// Tokens that a sequence of `model` may have, `most` at most; `only` becomes those that each has.
+std::int64_t longest_sequence(const ModelDescription& model, std::int64_t most, std::int64_t& only) {
+  only = only_length(model);
+  return model.has_position_table() ? std::min(most, model.max_positions) : most;
+}
+
 /// Sequences and tokens such that a case takes milliseconds.
-void set_sizes(Overrides& out, Draw& draw, const std::string& engine, bool usual, std::int64_t longest) {
+void set_sizes(Overrides& out, Draw& draw, const std::string& engine, bool usual, std::int64_t longest,
+               std::int64_t only) {
   const double most_tokens = engine == "simulate" ? 2048 : 65536;
   const std::int64_t sequence =
-      usual ? std::min(longest, draw.pick<std::int64_t>({64, 128, 256, 384, 512, 1024, 1024, 2048}))
-            : std::min(longest, draw.size(1, 2048));
+      only > 0 ? only
+      : usual  ? std::min(longest, draw.pick<std::int64_t>({64, 128, 256, 384, 512, 1024, 1024, 2048}))
+               : std::min(longest, draw.size(1, 2048));
   const double most = std::max(1.0, most_tokens / static_cast<double>(sequence));
   set(out, "training.micro_batch", draw.size(1, std::min(most, 128.0)));
   set(out, "training.sequence_length", sequence);
@@ -91,7 +105,7 @@ void set_sizes(Overrides& out, Draw& draw, const std::string& engine, bool usual
 
 Scenario Question::load_with(const Overrides& more) const {
   ScenarioSource source;
-  source.overrides.push_back({"hardware", hardware, ""});
+  if (!hardware.empty()) source.overrides.push_back({"hardware", hardware, ""});
   for (const Overrides* part : {&settings, &chip, &more})
     source.overrides.insert(source.overrides.end(), part->begin(), part->end());
   return load_scenario(source);
@@ -105,7 +119,8 @@ Scenario Question::load_on(const std::string& file) const {
 }
 
 std::string Question::command(const Overrides& more) const {
-  std::string text = fmt::format("build/ridgeline predict --engine {} --hardware {}", engine, hardware);
+  std::string text = "build/ridgeline predict --engine " + engine;
+  if (!hardware.empty()) text += " --hardware " + hardware;
   for (const Overrides* part : {&settings, &chip, &more})
     for (const config::Override& change : *part) text += fmt::format(" --set '{}={}'", change.key, change.value);
   return text;
@@ -129,15 +144,17 @@ Overrides shipped_network(std::size_t index, std::int64_t layers) {
 
 Overrides common_settings(Draw& draw, const std::string& engine) {
   Overrides out;
-  std::int64_t longest = 2048;
+  std::int64_t longest = 2048, only = 0;
   const bool simulated = engine == "simulate";
   if (!simulated && draw.chance(0.4)) {
     out = shipped_network(static_cast<std::size_t>(draw.whole(0, 1000)), draw.whole(1, 2));
-    longest = load_model(out.front().value).max_positions;
+    longest = longest_sequence(load_model(out.front().value), longest, only);
   } else {
-    set(out, "model", random_network(draw, true, longest).text);
+    const Network network = random_network(draw, true, longest);
+    set(out, "model", network.text);
+    only = network.length;
   }
-  set_sizes(out, draw, engine, true, longest);
+  set_sizes(out, draw, engine, true, longest, only);
   set(out, "training.precision", draw.pick<const char*>({"fp32", "tf32", "amp-fp16", "amp-bf16", "bf16"}));
   set(out, "training.attention", draw.pick<const char*>({"eager", "sdpa", "sdpa", "efficient", "math"}));
   set(out, "training.optimizer",
@@ -163,7 +180,7 @@ Overrides any_settings(Draw& draw, const std::string& engine, const std::string&
   if (engine != "simulate" && draw.chance(0.2)) {
     out = shipped_network(static_cast<std::size_t>(draw.whole(0, 1000)), draw.whole(1, 3));
     const ModelDescription model = load_model(out.front().value);
-    longest = model.max_positions;
+    longest = longest_sequence(model, longest, network.length);
     network.head = model.head_dim();
     if (model.family == ModelFamily::bert) network.family = "bert";
   } else {
@@ -175,7 +192,8 @@ Overrides any_settings(Draw& draw, const std::string& engine, const std::string&
                     precision, gpu, software != "pytorch-1.13", network.head);
   if (draw.chance(0.15) && precision != "apex-o2") {
     set(out, "inference.sequences", draw.size(1, 16));
-    set(out, "inference.prompt_length", std::min<std::int64_t>(longest - 16, draw.size(1, 512)));
+    set(out, "inference.prompt_length",
+        network.length > 0 ? network.length : std::min<std::int64_t>(longest - 16, draw.size(1, 512)));
     set(out, "inference.precision", precision);
     set(out, "inference.attention", attention);
     if (network.family != "bert" && draw.chance(0.6)) {
@@ -185,7 +203,7 @@ Overrides any_settings(Draw& draw, const std::string& engine, const std::string&
     }
     if (draw.chance(0.3)) set(out, "inference.cuda_graphs", "true");
   } else {
-    set_sizes(out, draw, engine, draw.chance(0.4), longest);
+    set_sizes(out, draw, engine, draw.chance(0.4), longest, network.length);
     set(out, "training.precision", precision);
     set(out, "training.attention", attention);
     const std::string optimizer = draw.pick<const char*>({"adamw", "adamw", "adam", "sgd", "sgd-momentum", "adafactor",

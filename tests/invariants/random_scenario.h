@@ -13,7 +13,7 @@ namespace ridgeline::invariants {
 using Overrides = std::vector<config::Override>;
 
 struct Question {
-  std::string hardware;  ///< a name of hw/
+  std::string hardware;  ///< a name of hw/; empty where the settings name a cluster
   std::string engine = "analytic";
   Overrides settings;  ///< of the scenario, without the hardware
   Overrides chip;      ///< changes of the hardware

@@ -23,7 +23,7 @@ struct Options {
 };
 
 std::uint64_t run_one(const Search& search, const Options& options) {
-  const CaseOptions of_case{options.seed, options.engine};
+  const CaseOptions of_case{options.seed, options.engine, options.only_case >= 0};
   const auto begin = std::chrono::steady_clock::now();
   SearchResult result;
   if (options.only_case >= 0) {  // in this process, for a debugger
@@ -54,16 +54,17 @@ int main(int argc, char** argv) {
   Options options;
   CLI::App program("Random searches for what no chip, network or setting may do; exit 1 where something is found.");
   program.add_option("--seed", options.seed, "of everything that is drawn (default: a new one)");
-  program.add_option("--count", options.count,
-                     "cases of each search (default: pairs 5000, axes 400, twice 96, file 240, random 5000)");
+  program.add_option(
+      "--count", options.count,
+      "cases of each search (default: pairs 5000, axes 400, twice 96, file 240, random 5000, gpus 2000)");
   program.add_option("--first", options.first, "number of the first case");
-  program.add_option("--only", options.only, "searches: pairs, axes, twice, file, random (default: all)")
+  program.add_option("--only", options.only, "searches: pairs, axes, twice, file, random, gpus (default: all)")
       ->delimiter(',')
-      ->check(CLI::IsMember({"pairs", "axes", "twice", "file", "random"}));
+      ->check(CLI::IsMember({"pairs", "axes", "twice", "file", "random", "gpus"}));
   program.add_option("--engine", options.engine, "analytic, simulate or roofline (default: drawn, mostly analytic)")
       ->check(CLI::IsMember({"analytic", "simulate", "roofline"}));
   program.add_option("--threads", options.processes, "processes that share the cases");
-  program.add_option("--case", options.only_case, "this case alone, in this process");
+  program.add_option("--case", options.only_case, "this case alone, in this process; its questions are printed");
   program.add_option("--show", options.show, "findings of each kind to print in full, largest first");
   program.add_flag("--refusals", options.refusals, "print why questions could not be asked");
   CLI11_PARSE(program, argc, argv);

@@ -225,6 +225,15 @@ Tensor Family::column_linear(const Tensor& x, const Affine& layer) {
   return dispatched(linear(eager_, enter_layer(x), layer), kLinearOperations);
 }
 
+void Family::require_gradients() const {
+  for (const eager::Parameter& parameter : parameters)
+    if (!parameter.gradient.defined())
+      throw UserError(
+          fmt::format("model: {} trained numbers get no gradient, since the loss does not read what comes of "
+                      "them; leave that part of the network out",
+                      parameter.value.elements()));
+}
+
 void Family::add_up_norm_gradients(eager::Parameters& updated) {
   if (!dtensor() || !splits_sequence()) return;
   for (const std::size_t i : norms_)

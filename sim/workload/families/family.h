@@ -78,6 +78,9 @@ class Family {
 
   /// Throws UserError where adapters are asked for and no layer has one.
   void check_adapters() const;
+  /// Throws UserError where the loss does not read what comes of a parameter: PyTorch's optimizers pass over it, its
+  /// wrappers refuse it. After a backward pass.
+  void require_gradients() const;
   /// Of the tensors that blocks hand on.
   [[nodiscard]] std::int64_t width() const { return model_.hidden; }
 

@@ -6,17 +6,18 @@ namespace aten = eager::aten;
 
 namespace {
 
-/// bias + rows of x times the weight as it lies, cast in the order of the arguments.
+/// bias (if it has one) + rows of x times the weight as it lies, cast in the order of the arguments.
 Tensor product_by_inputs(Eager& eager, const Tensor& x, const Affine& layer) {
   eager.recorder.host(eager.autocast.on() ? HostClass::linear_autocast : HostClass::linear);
   Dims sizes = x.sizes;
   sizes[sizes.rank() - 1] = layer.weight->value.sizes[1];
   const std::int64_t k = x.sizes.last();
   const Tensor rows = aten::reshape(eager, x, {x.elements() / k, k});
-  const Tensor bias = eager.autocast.lowered(eager, layer.bias->value);
+  const Tensor bias = layer.bias != nullptr ? eager.autocast.lowered(eager, layer.bias->value) : Tensor{};
   const Tensor input = eager.autocast.lowered(eager, rows);
   const Tensor weight = eager.autocast.lowered(eager, layer.weight->value);
-  return aten::view(eager, aten::addmm(eager, bias, input, weight), sizes);
+  return aten::view(eager, bias.defined() ? aten::addmm(eager, bias, input, weight) : aten::mm(eager, input, weight),
+                    sizes);
 }
 
 /// In the type that the layer computes in: autocast's, or the model's.

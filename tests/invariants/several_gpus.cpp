@@ -1,0 +1,171 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "sim/answer/step_run.h"
+#include "sim/network/load_cluster.h"
+#include "sim/units/user_error.h"
+#include "tests/invariants/checks.h"
+#include "tests/invariants/finding.h"
+#include "tests/invariants/random_scenario.h"
+
+namespace ridgeline::invariants {
+namespace {
+
+constexpr double kSlower = 1.005;
+
+config::Override change(std::string key, std::string value) { return {std::move(key), std::move(value), ""}; }
+
+/// Numbers of a cluster; `scaled` makes each better.
+enum class LinkNumber : std::uint8_t {
+  link_rate,
+  link_efficiency,
+  pcie_rate,
+  host_rate,
+  nic_rate,
+  nic_efficiency,
+  nic_latency,
+  oversubscription,
+  count
+};
+
+config::Override scaled(const Cluster& c, LinkNumber number, double better) {
+  const auto rate = [&](const char* key, double value) { return change(key, fmt::format("{} B/s", value)); };
+  const auto share = [&](const char* key, double value) {
+    return change(key, fmt::format("{}", std::min(1.0, value)));
+  };
+  switch (number) {
+    case LinkNumber::link_rate: return rate("cluster.links.rate", c.links.rate.value() * better);
+    case LinkNumber::link_efficiency: return share("cluster.links.efficiency", c.links.efficiency * better);
+    case LinkNumber::pcie_rate: return rate("cluster.pcie.rate", c.pcie.rate.value() * better);
+    case LinkNumber::host_rate: return rate("cluster.pcie.host", c.pcie.host.value() * better);
+    case LinkNumber::nic_rate: return rate("cluster.nics.rate", c.nics.rate.value() * better);
+    case LinkNumber::nic_efficiency: return share("cluster.nics.efficiency", c.nics.efficiency * better);
+    case LinkNumber::nic_latency:
+      return change("cluster.nics.latency", fmt::format("{} s", c.nics.latency.value() / better));
+    case LinkNumber::oversubscription:
+    case LinkNumber::count: break;
+  }
+  return change("cluster.oversubscription", fmt::format("{}", std::max(1.0, c.oversubscription / better)));
+}
+
+/// A divisor of `left`, by which that is divided.
+std::int64_t some_of(Draw& draw, std::int64_t& left) {
+  std::vector<std::int64_t> divisors;
+  for (std::int64_t n = 1; n <= left; ++n)
+    if (left % n == 0) divisors.push_back(n);
+  const std::int64_t taken = draw.pick(divisors);
+  left /= taken;
+  return taken;
+}
+
+std::string random_parallel(Draw& draw, std::int64_t gpus) {
+  std::string text;
+  const auto set = [&](const char* key, const auto& value) {
+    text += fmt::format("{}{}: {}", text.empty() ? "" : ", ", key, value);
+  };
+  const auto maybe = [&](double probability, const char* key, std::initializer_list<const char*> values) {
+    if (draw.chance(probability)) set(key, draw.pick<const char*>(values));
+  };
+  std::int64_t left = gpus;
+  const bool megatron = draw.chance(0.15);
+  if (megatron) set("framework", "megatron");
+  if (draw.chance(0.3)) {
+    const std::int64_t tensor = some_of(draw, left);
+    set("tensor", tensor);
+    if (tensor > 1 && !megatron) maybe(0.8, "tensor_style", {"by-hand"});
+    if (tensor > 1) maybe(0.2, "sequence_parallel", {"true"});
+  }
+  if (draw.chance(0.25)) {
+    const std::int64_t stages = some_of(draw, left);
+    set("pipeline", stages);
+    if (stages > 1) {
+      const char* schedule = draw.pick<const char*>({"gpipe", "1f1b", "1f1b", "interleaved", "zb1p", "zbv"});
+      set("schedule", schedule);
+      if (std::string_view(schedule) == "interleaved") set("virtual_stages", 2);
+    }
+  }
+  if (draw.chance(0.15)) set("context", some_of(draw, left));
+  set("data", left);
+  if (left == 1 || megatron) return "{" + text + "}";
+  const char* strategy = draw.pick<const char*>({"ddp", "ddp", "zero1", "zero2", "fsdp", "fsdp", "hsdp"});
+  set("strategy", strategy);
+  const std::string_view name(strategy);
+  if (name == "hsdp") set("replicate", 2);
+  if (name == "ddp") {
+    maybe(0.2, "bucket_cap", {"1 MiB", "100 MiB"});
+    maybe(0.2, "gradient_as_bucket_view", {"true"});
+    maybe(0.1, "compression", {"fp16", "bf16"});
+  }
+  if (name == "fsdp" || name == "hsdp" || name == "zero2") {
+    maybe(0.2, "parameter_type", {"bf16", "fp16"});
+    maybe(0.2, "reduce_type", {"fp32"});
+    maybe(0.1, "wrap", {"2", "model"});
+  }
+  maybe(0.2, "no_sync", {"true", "false"});
+  return "{" + text + "}";
+}
+
+/// A network of a few layers, over the GPUs of a shipped cluster or of several of its nodes.
+Question random_question(Draw& draw) {
+  Question question;
+  const std::string name = draw.pick(cluster_names());
+  const Cluster shipped = load_cluster(name, {});
+  question.settings = common_settings(draw, "analytic");
+  std::erase_if(question.settings,
+                [](const config::Override& o) { return o.key == "training.cuda_graphs" || (o.key == "model.layers"); });
+  question.settings.push_back(change("cluster", name));
+  std::int64_t gpus = shipped.gpus;
+  if (shipped.nics.count > 0 && draw.chance(0.5)) {
+    const std::int64_t nodes = draw.whole(2, 9);
+    question.settings.push_back(change("cluster.nodes", fmt::format("{}", nodes)));
+    gpus *= nodes;
+  }
+  if (draw.chance(0.3))
+    question.settings.push_back(change("training.gradient_accumulation", fmt::format("{}", draw.whole(1, 9))));
+  question.settings.push_back(change("training.parallel", random_parallel(draw, gpus)));
+  if (draw.chance(0.5))
+    question.chip.push_back(
+        scaled(shipped, static_cast<LinkNumber>(draw.whole(0, static_cast<std::int64_t>(LinkNumber::count) - 1)),
+               draw.between(0.1, 10.0)));
+  return question;
+}
+
+}  // namespace
+
+CaseResult several_gpus(const CaseOptions& options, std::uint64_t index) {
+  Draw draw(options.seed, "gpus", index);
+  CaseResult result;
+  for (int attempt = 0; attempt < 60; ++attempt) {
+    const Question question = random_question(draw);
+    const auto number = static_cast<LinkNumber>(draw.whole(0, static_cast<std::int64_t>(LinkNumber::count) - 1));
+    const double factor = draw.between(1.02, 4.0);
+    if (options.tell) fmt::print(stderr, "{}\n", question.command());
+    try {
+      Session session;
+      const Scenario scenario = question.load();
+      const StepRun run(session, scenario, question.engine);
+      static_cast<void>(run.prediction());
+      result.compared.emplace_back("step");
+      check_answer(run, question, result);
+      const config::Override better = scaled(*scenario.cluster, number, factor);
+      const StepRun faster(session, question.load_with({better}), question.engine);
+      const double was = run.prediction().step.time.value(), now = faster.prediction().step.time.value();
+      result.compared.push_back(better.key);
+      if (now > was * kSlower)
+        result.findings.push_back({"slower with better links", better.key, now / was - 1.0,
+                                   fmt::format("{:.4f} -> {:.4f} ms with {}={}\n      {}", 1e3 * was, 1e3 * now,
+                                               better.key, better.value, question.command())});
+      return result;
+    } catch (const UserError& error) {
+      result.refused.emplace_back(error.what());
+    } catch (const std::exception& error) {
+      no_message(error, question, result);
+      return result;
+    }
+  }
+  return result;
+}
+
+}  // namespace ridgeline::invariants
