@@ -113,11 +113,13 @@ CollectiveTime collective_time(const Cluster& cluster, const Gpu& gpu, const Col
   result.protocol = choice.protocol;
   result.channels = choice.channels;
   result.threads = choice.threads;
-  result.time = law.time;
-  result.limiter = law.limiter;
-  result.call = law.time + microseconds(constants.call_us);
   result.wire = Bytes{wire_bytes(one.kind, placement.ranks, static_cast<double>(one.bytes))};
   result.dram = dram_bytes(one, placement.ranks, result.wire.value());
+  // No links of today ask the memory for as much as it gives; those of a what-if may.
+  const Seconds memory = result.dram / gpu.dram.bandwidth;
+  result.time = std::max(law.time, memory);
+  result.limiter = memory > law.time ? CollectiveLimiter::gpu : law.limiter;
+  result.call = result.time + microseconds(constants.call_us);
   result.bus = result.wire / result.call;
   result.why_not = not_compared(cluster, placement, links);
   result.validated = result.why_not.empty();

@@ -280,7 +280,7 @@ class Pipeline {
     line.host_issue = Seconds(step.host - step.host_begin);
     line.gpu_busy = Seconds(std::min(busy, all.step.value()));
     line.idle = Seconds(std::max(0.0, all.step.value() - busy));
-    line.starved = all.ranks[rank].starved;
+    line.starved = std::min(all.ranks[rank].starved, line.idle);
     line.host_begin = Seconds(step.host_begin - step.begin);
     line.clock = busy > 0.0 ? Hertz(clocks / busy) : one.clock;
     line.held = Seconds(held);

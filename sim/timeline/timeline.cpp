@@ -208,7 +208,8 @@ Timeline run_timeline(const StepProgram& program, const StepLoad& load, const Gp
                                 Seconds(span.end - run.begin), held_back,
                                 Seconds(plan.order.empty() ? durations[i] : alone[i]), plan.launches[i].stream});
   }
-  const double starved = run.last.starved;
+  // A stream that waits for the host beside another's kernels leaves the GPU busy.
+  const double starved = std::min(run.last.starved, std::max(0.0, run.step - busy));
   timeline.repeat = {plan.repeat, Seconds(run.last.repeated_host - run.begin),
                      Seconds(run.last.repeated_gpu - run.begin)};
   timeline.step = Seconds(run.step);

@@ -117,6 +117,12 @@ RandomStack random_stack(Draw& draw, std::int64_t positions) {
   keys.maybe(0.1, "weights_by_inputs", {"true"});
   attention(keys, draw, positions);
   feed_forward(keys, draw);
+  if (!image && draw.chance(0.15)) {
+    keys.set("cross_attention", "true");
+    keys.set("encoder",
+             draw.pick<const char*>({"{head: none, causal: false}", "{head: none, causal: false, layers: 1}"}));
+    if (draw.chance(0.5)) keys.set("target_length", draw.size(1, static_cast<double>(positions)));
+  }
   result.text = "{" + keys.text() + "}";
   return result;
 }
