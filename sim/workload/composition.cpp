@@ -41,6 +41,8 @@ void check_stack(const Mapping& m, Stack& s) {
   if (s.residual != ResidualKind::serial && s.norm_place != NormPlace::pre)
     m["norm_place"].fail("attention and feed-forward side by side (residual) read a norm's result: expected pre");
   if (s.residual != ResidualKind::serial && s.cross_attention) m["cross_attention"].fail("goes with residual: serial");
+  if (s.cross_attention && s.projection != ProjectionKind::separate)
+    m["projection"].fail("queries of cross_attention come from one tensor, keys from another: expected separate");
   if (s.layer_groups > s.layers) m["layer_groups"].fail("more groups than layers");
 }
 

@@ -237,12 +237,13 @@ Tensor input_of(Eager& eager, const Dims& sizes, DType type) {
   return result;
 }
 
-/// What a stack reads: `length` tokens of each sequence, an image, or a spectrogram of two frames a position.
-Tensor features_of(Eager& eager, const Stack& s, std::int64_t rows, std::int64_t length) {
+/// What a stack reads: `length` tokens of each sequence, an image, or a spectrogram of two frames a position, which
+/// comes in the type of the network (`type`).
+Tensor features_of(Eager& eager, const Stack& s, std::int64_t rows, std::int64_t length, DType type) {
   switch (s.input) {
     case InputKind::tokens: return input_of(eager, {rows, length}, DType::int64);
     case InputKind::image: return input_of(eager, {rows, s.channels, s.image_size, s.image_size}, DType::fp32);
-    case InputKind::audio: return input_of(eager, {rows, s.audio_bins, 2 * s.max_positions}, DType::fp32);
+    case InputKind::audio: return input_of(eager, {rows, s.audio_bins, 2 * s.max_positions}, type);
   }
   return {};
 }
@@ -253,9 +254,10 @@ Batch make_composed_batch(Eager& eager, const Composition& composition, const Tr
   const Stack& s = composition.stack;
   const std::int64_t rows = training.micro_batch, length = training.sequence_length,
                      own = s.cross_attention && s.target_length > 0 ? s.target_length : length;
+  const DType type = type_of_parameters(training);
   Batch batch;
-  if (composition.encoder) batch.features = features_of(eager, *composition.encoder, rows, length);
-  batch.tokens = features_of(eager, s, rows, own);
+  if (composition.encoder) batch.features = features_of(eager, *composition.encoder, rows, length, type);
+  batch.tokens = features_of(eager, s, rows, own, type);
   switch (s.head) {
     case HeadKind::sequence_classification:
     case HeadKind::image_classification: batch.targets = {input_of(eager, {rows}, DType::int64)}; break;

@@ -17,6 +17,15 @@
 
 namespace ridgeline::families {
 
+DType type_of_parameters(const TrainingDescription& training) {
+  const ParallelDescription& how = training.parallel;
+  if (how.shards_parameters() && how.parameter_type) return *how.parameter_type;
+  if (how.megatron() && training.precision == Precision::amp_bf16) return DType::bf16;
+  if (training.precision == Precision::apex_o2 || (how.megatron() && training.precision == Precision::amp_fp16))
+    return DType::fp16;
+  return training.precision == Precision::bf16 ? DType::bf16 : DType::fp32;
+}
+
 Tensor Family::buffer(const Dims& sizes, DType type) {
   Tensor result = eager_.empty(sizes, type);
   eager_.recorder.set_category(result.storage.id(), Category::weights);

@@ -47,6 +47,9 @@ class BlockWrapper {
   virtual Tensor after_block(std::int64_t block, Tensor output) = 0;
 };
 
+/// The type that a network's parameters are kept in while it runs.
+DType type_of_parameters(const TrainingDescription& training);
+
 class Family {
  public:
   virtual ~Family() = default;
@@ -108,15 +111,7 @@ class Family {
   }
 
   /// The type parameters are kept in.
-  [[nodiscard]] DType type() const {
-    if (training_.parallel.shards_parameters() && training_.parallel.parameter_type)
-      return *training_.parallel.parameter_type;
-    if (training_.parallel.megatron() && training_.precision == Precision::amp_bf16) return DType::bf16;
-    if (training_.precision == Precision::apex_o2 ||
-        (training_.parallel.megatron() && training_.precision == Precision::amp_fp16))
-      return DType::fp16;
-    return training_.precision == Precision::bf16 ? DType::bf16 : DType::fp32;
-  }
+  [[nodiscard]] DType type() const { return type_of_parameters(training_); }
   /// Trained, but where adapters are trained in its place.
   Parameter* parameter(const Dims& sizes);
   /// One whose place in the order of parameters is known before that on the device.

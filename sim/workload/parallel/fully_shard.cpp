@@ -1,8 +1,11 @@
 #include "sim/workload/parallel/fully_shard.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <memory>
 
+#include "sim/units/user_error.h"
 #include "sim/workload/aten/pointwise.h"
 
 namespace ridgeline::parallel {
@@ -257,6 +260,9 @@ void FullyShard::take_gradients(Group& group) {
   group.gradients.clear();
   for (const std::size_t i : group.parameters) {
     Tensor& whole = accumulated_[i].defined() ? accumulated_[i] : parameters_[i].gradient;
+    if (!whole.defined())
+      throw UserError(fmt::format("model: {} numbers have no gradient when fully_shard sends those of their block",
+                                  parameters_[i].value.elements()));
     group.gradients.push_back(std::move(whole));
     whole = Tensor{};
   }
