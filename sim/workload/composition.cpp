@@ -26,9 +26,10 @@ void check_stages(const Mapping& m, Stack& s) {
     s.layers += s.stage_layers[i];
     const std::int64_t window = std::min(s.window_side, side);
     if (window < 1 || side % window != 0 || (i + 1 < s.stage_layers.size() && side % 2 != 0))
-      m["window_side"].fail(fmt::format("a stage of {0} x {0} patches has no whole windows of {1} x {1}; padded ones "
-                                        "are not built",
-                                        side, window));
+      m["window_side"].fail(
+          fmt::format("a stage of {0} x {0} patches has no whole windows of {1} x {1}; padded ones "
+                      "are not built",
+                      side, window));
     if (width % s.stage_heads[i] != 0) m["stage_heads"].fail("does not divide the width of a stage");
   }
 }
@@ -42,8 +43,7 @@ void check_stack(const Mapping& m, Stack& s) {
     m["positions"].fail("disentangled positions are of encoders whose heads have keys of their own");
   if (s.positions == PositionKind::disentangled && s.position_table && s.max_positions < 1)
     m.value().fail("max_positions is missing, which a table of positions needs");
-  if (s.rotary_table && s.max_positions < 1)
-    m.value().fail("max_positions is missing, which a table of angles needs");
+  if (s.rotary_table && s.max_positions < 1) m.value().fail("max_positions is missing, which a table of angles needs");
   const auto need = [&](const char* key, std::int64_t value) {
     if (value < 1)
       m[key].exists() ? m[key].fail("must be at least 1") : m.value().fail(fmt::format("{} is missing", key));

@@ -33,8 +33,8 @@ enum class RotaryStyle : std::uint8_t {
 enum class NormKind : std::uint8_t {
   layer,
   rms,
-  rms_plus_one,   ///< the weight is kept as its distance from one
-  rms_cast_last,  ///< the weight's product is in fp32, before the cast
+  rms_plus_one,       ///< the weight is kept as its distance from one
+  rms_cast_last,      ///< the weight's product is in fp32, before the cast
   rms_t5,             ///< casts only 16-bit weights: the product stays in fp32
   layer_written_out,  ///< in operations of its own, in fp32
   layer_plus_one      ///< the weight is kept as its distance from one; in autocast's type
@@ -127,9 +127,9 @@ struct Stack {
   std::int64_t position_offset = 0;    ///< rows of a learned table before the first position
   bool positions_from_tokens = false;  ///< counted where a token is no padding, as RoBERTa does
   RotaryStyle rotary_style = RotaryStyle::halves;
-  double rotary_share = 1.0;      ///< of a head's width that is turned
-  std::int64_t rotary_width = 0;  ///< … or its numbers
-  bool rotary_fp32 = false;       ///< heads are turned in fp32
+  double rotary_share = 1.0;              ///< of a head's width that is turned
+  std::int64_t rotary_width = 0;          ///< … or its numbers
+  bool rotary_fp32 = false;               ///< heads are turned in fp32
   std::vector<std::string> rotary_kinds;  ///< turned or plain, repeated over the layers; none = all are turned
   bool rotary_table = false;              ///< angles are rows of a table that is not trained
   bool alibi_added = false;               ///< slopes are added to scores by themselves, in fp32
@@ -200,9 +200,10 @@ struct Stack {
   bool logit_offset = false;    ///< a row that is not trained is added to the scores, in fp32
   bool head_transform = false;  ///< dense, activation and norm before the scores
   bool head_transform_bias = true;
-  bool head_scale = false;      ///< hidden states are scaled before tied scores
-  bool logit_scale = false;     ///< scores are multiplied by a number
-  bool loss_fp32 = true;        ///< scores are cast to fp32
+  bool head_scale = false;        ///< hidden states are scaled before tied scores
+  bool logit_scale = false;       ///< scores are multiplied by a number
+  bool loss_fp32 = true;          ///< scores are cast to fp32
+  bool masked_loss_fp32 = false;  ///< … of a masked language model too
   PoolerKind pooler = PoolerKind::none;
   std::int64_t labels = 2;
   std::int64_t projection_width = 0;  ///< of a contrastive pair

@@ -183,7 +183,8 @@ constexpr CompositionKey kKeys[] = {
     integer<&Stack::extra_tokens, kWidth0>("extra_tokens", "further trained tokens before the patches"),
     flag<&Stack::mask_token>("mask_token", "a trained token that no step of a classifier reads"),
     integer<&Stack::audio_bins, kWidth0>("audio_bins", "of a spectrogram with two frames a position"),
-    choice<&Stack::positions, kPositions>("positions", "none, learned, sinusoidal, rotary, alibi, relative or disentangled"),
+    choice<&Stack::positions, kPositions>("positions",
+                                          "none, learned, sinusoidal, rotary, alibi, relative or disentangled"),
     integer<&Stack::max_positions, kRows0>("max_positions", "longest sequence; 0 = any"),
     integer<&Stack::position_offset, kRows0>("position_offset", "rows of the table before the first position"),
     flag<&Stack::positions_from_tokens>("positions_from_tokens", "counted where a token is no padding"),
@@ -293,6 +294,7 @@ constexpr CompositionKey kKeys[] = {
     flag<&Stack::head_scale>("head_scale", "hidden states are scaled before it"),
     flag<&Stack::logit_scale>("logit_scale", "scores are multiplied by a number"),
     flag<&Stack::loss_fp32>("loss_fp32", "scores are cast to fp32"),
+    flag<&Stack::masked_loss_fp32>("masked_loss_fp32", "… of a masked language model too"),
     choice<&Stack::pooler, kPoolers>("pooler",
                                      "what a classifier reads: none, first-token, dense-tanh, dense-activation, "
                                      "class-and-mean or mean"),

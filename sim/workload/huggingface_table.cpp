@@ -199,8 +199,7 @@ class TableReading {
     }
     const Value both = look_up("is_encoder_decoder"), cross = look_up("add_cross_attention");
     const bool encodes = table_["encoder"].exists() || (base_.exists() && base_["encoder"].exists());
-    const char* expected =
-        encodes && !table_["architectures"]["CLIPModel"].exists() ? "true" : "false";
+    const char* expected = encodes && !table_["architectures"]["CLIPModel"].exists() ? "true" : "false";
     if (is_said(both) && !both.is(expected))
       both.fail(fmt::format("such a network is not built; expected {}", expected));
     if (is_said(cross) && !cross.is("false")) cross.fail("cross-attention of a decoder alone is not built");
@@ -213,7 +212,8 @@ class TableReading {
     for (const Value* table : {&base_, &table_}) {
       if (!table->exists()) continue;
       if ((*table)["fixed"].exists())
-        for (const Entry& entry : (*table)["fixed"].node().entries) check_fixed(entry.key, (*table)["fixed"][entry.key]);
+        for (const Entry& entry : (*table)["fixed"].node().entries)
+          check_fixed(entry.key, (*table)["fixed"][entry.key]);
       if ((*table)["ignored"].exists())
         for (const Value& name : (*table)["ignored"].list()) read_.insert(name.text());
     }

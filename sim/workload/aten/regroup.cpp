@@ -50,15 +50,18 @@ struct RepeatedBackward final : Node {
 
 struct GatheredBackward final : Node {
   GatheredBackward() : Node(HostClass::pointwise_backward) {}
-  SavedTensor index;
+  SavedTensor index, self;  ///< the whole operand, for its sizes
   Dims sizes;
   void backward(Eager& eager, Gradients& in, Gradients& out) override {
-    const Tensor places = index.unpack(eager);
+    const Tensor places = index.unpack(eager), whole = self.unpack(eager);
     out[0] = full(eager, sizes, in[0].type);
     const Tensor added = eager.empty(in[0].sizes, in[0].type);
     pointwise(eager, PointwiseFunction::gather, {&places, &in[0]}, added);
   }
-  void release() override { index.release(); }
+  void release() override {
+    index.release();
+    self.release();
+  }
 };
 
 struct NeighboursBackward final : Node {
@@ -116,6 +119,7 @@ Tensor gathered_last(Eager& eager, const Tensor& x, const Tensor& index, const D
   GatheredBackward* node = eager.needs_node({&x}) ? &eager.node<GatheredBackward>({&x}) : nullptr;
   if (node != nullptr) {
     node->index = eager.save(index);
+    node->self = eager.save(x);
     node->sizes = x.sizes;
   }
   Tensor result = eager.empty(sizes, x.type);

@@ -16,7 +16,8 @@ Tensor repeated_first(Eager& eager, const Tensor& x, std::int64_t times);
 Tensor gathered_last(Eager& eager, const Tensor& x, const Tensor& index, const Dims& sizes);
 /// Rows padded to a multiple of `count` elements and cut again, so that they begin where a kernel can load them.
 Tensor aligned_rows(Eager& eager, const Tensor& x, std::int64_t count);
-/// x [batch, side x side, width]: of each square of four neighbours their joined numbers, [batch, patches / 4, 4 x width].
+/// x [batch, side x side, width]: of each square of four neighbours their joined numbers, [batch, patches / 4, 4 x
+/// width].
 Tensor neighbours_joined(Eager& eager, const Tensor& x, std::int64_t side);
 
 }  // namespace ridgeline::eager::aten

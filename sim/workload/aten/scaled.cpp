@@ -113,9 +113,9 @@ struct ScaledBackward final : Node {
       waiting = rows ? after(eager, w, gradient) : w;
       weight_again = scaled(eager, waiting, rows ? Over::rows : Over::all);
       const Tensor right = turned_over(eager, weight_again.values);
-      out[0] = view(eager,
-                    product(eager, gradient_once.values, right, gradient_once, weight_again, gradient.type, scaling),
-                    x.sizes);
+      out[0] =
+          view(eager, product(eager, gradient_once.values, right, gradient_once, weight_again, gradient.type, scaling),
+               x.sizes);
     }
     if (!needs(1)) return;
     const Tensor flat = view(eager, x, {x.elements() / k, k});
@@ -129,7 +129,6 @@ struct ScaledBackward final : Node {
     input.release();
     weight.release();
   }
-
 };
 
 }  // namespace

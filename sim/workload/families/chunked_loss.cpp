@@ -83,7 +83,8 @@ Tensor chunked_loss(Eager& eager, const Tensor& x, const Affine& head, const Ten
   Tensor given = view(eager, x, {rows, width});
   const bool cast = eager.autocast.on();
   if (cast) given = aten::to(eager, given, eager.autocast.type());
-  ChunkedBackward* node = eager.needs_node({&given, &weight}) ? &eager.node<ChunkedBackward>({&given, &weight}) : nullptr;
+  ChunkedBackward* node =
+      eager.needs_node({&given, &weight}) ? &eager.node<ChunkedBackward>({&given, &weight}) : nullptr;
   const bool gradients_enabled = std::exchange(eager.gradients_enabled, false);
   Tensor result;
   {

@@ -5,9 +5,9 @@
 
 namespace ridgeline::families {
 
-/// Of hidden states x [sequences, length, width] and the weight [vocabulary, width] of the output projection. Scores of a
-/// chunk become their gradient in place; gradients of x and of the weight are made with them and wait for the backward
-/// pass.
+/// Of hidden states x [sequences, length, width] and the weight [vocabulary, width] of the output projection. Scores of
+/// a chunk become their gradient in place; gradients of x and of the weight are made with them and wait for the
+/// backward pass.
 Tensor chunked_loss(Eager& eager, const Tensor& x, const Affine& head, const Tensor& labels);
 
 /// Rows of a chunk: as many as keep its scores about as large as x.

@@ -172,7 +172,8 @@ Tensor Composed::next_token_loss(Tensor x, const Tensor& labels) {
 
 Tensor Composed::masked_loss(const Tensor& x, const Tensor& labels) {
   const Tensor logits = logits_of(x);
-  return row_losses(logits, labels);
+  const Tensor wide = composition_.stack.masked_loss_fp32 ? aten::to(eager_, logits, DType::fp32) : logits;
+  return row_losses(wide, labels);
 }
 
 Tensor Composed::first_tokens(const Tensor& x) {
@@ -188,7 +189,9 @@ Tensor Composed::mean_tokens(const Tensor& x) {
 Tensor Composed::class_loss(const Tensor& x, const Tensor& labels) {
   const Stack& s = composition_.stack;
   Tensor logits, pooled;
-  pooled = s.head == HeadKind::token_classification ? x : s.pooler == PoolerKind::mean ? mean_tokens(x) : first_tokens(x);
+  pooled = s.head == HeadKind::token_classification ? x
+           : s.pooler == PoolerKind::mean           ? mean_tokens(x)
+                                                    : first_tokens(x);
   if (s.pooler == PoolerKind::class_and_mean) {
     const Tensor others = mean_tokens(aten::slice(eager_, x, 1, x.sizes[1] - 1));
     eager_.recorder.host(HostClass::concatenate);
@@ -251,11 +254,11 @@ Tensor input_of(Eager& eager, const Dims& sizes, DType type) {
 }
 
 /// What a stack reads: `length` tokens of each sequence, an image, or a spectrogram of two frames a position.
-Tensor features_of(Eager& eager, const Stack& s, std::int64_t rows, std::int64_t length) {
+Tensor features_of(Eager& eager, const Stack& s, std::int64_t rows, std::int64_t length, DType type) {
   switch (s.input) {
     case InputKind::tokens: return input_of(eager, {rows, length}, DType::int64);
-    case InputKind::image: return input_of(eager, {rows, s.channels, s.image_size, s.image_size}, DType::fp32);
-    case InputKind::audio: return input_of(eager, {rows, s.audio_bins, 2 * s.max_positions}, DType::fp32);
+    case InputKind::image: return input_of(eager, {rows, s.channels, s.image_size, s.image_size}, type);
+    case InputKind::audio: return input_of(eager, {rows, s.audio_bins, 2 * s.max_positions}, type);
   }
   return {};
 }
@@ -266,9 +269,11 @@ Batch make_composed_batch(Eager& eager, const Composition& composition, const Tr
   const Stack& s = composition.stack;
   const std::int64_t rows = training.micro_batch, length = training.sequence_length,
                      own = s.cross_attention && s.target_length > 0 ? s.target_length : length;
+  // A convolution takes pixels in the type of its weights.
+  const DType type = training.precision == Precision::bf16 ? DType::bf16 : DType::fp32;
   Batch batch;
-  if (composition.encoder) batch.features = features_of(eager, *composition.encoder, rows, length);
-  batch.tokens = features_of(eager, s, rows, own);
+  if (composition.encoder) batch.features = features_of(eager, *composition.encoder, rows, length, type);
+  batch.tokens = features_of(eager, s, rows, own, type);
   switch (s.head) {
     case HeadKind::sequence_classification:
     case HeadKind::image_classification: batch.targets = {input_of(eager, {rows}, DType::int64)}; break;

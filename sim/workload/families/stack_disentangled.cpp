@@ -17,19 +17,22 @@ bool StackNetwork::scores_position(std::string_view term) const {
   return std::find(s_.position_terms.begin(), s_.position_terms.end(), term) != s_.position_terms.end();
 }
 
-void StackNetwork::look_at_distances(std::int64_t length, Around& around) {
-  using F = PointwiseFunction;
+void StackNetwork::look_at_distances(std::int64_t rows, std::int64_t length, Around& around) {
   eager_.recorder.host(HostClass::pointwise, 18);
   const Dims sizes{length, length};
   {
-    const Tensor places = aten::arange(eager_, length, DType::int64), others = aten::arange(eager_, length, DType::int64);
-    const Tensor distance = aten::plain(eager_, F::add, sizes, DType::int64, {&places, &others});
-    Tensor far = aten::plain(eager_, F::other, sizes, DType::int64, {&distance});
-    far = aten::plain(eager_, F::divide, sizes, DType::fp32, {&far});
-    for (int i = 0; i < 5; ++i) far = aten::plain(eager_, F::other, sizes, DType::fp32, {&far});
-    const Tensor bucket = aten::plain(eager_, F::other, sizes, DType::fp32, {&distance, &far});
-    around.distances = aten::plain(eager_, F::cast, {1, length, length}, DType::int64, {&bucket});
+    const Tensor places = aten::arange(eager_, length, DType::int64),
+                 others = aten::arange(eager_, length, DType::int64);
+    const Tensor distance = aten::plain(eager_, PointwiseFunction::add, sizes, DType::int64, {&places, &others});
+    Tensor far = aten::plain(eager_, PointwiseFunction::other, sizes, DType::int64, {&distance});
+    far = aten::plain(eager_, PointwiseFunction::divide, sizes, DType::fp32, {&far});
+    for (int i = 0; i < 5; ++i) far = aten::plain(eager_, PointwiseFunction::other, sizes, DType::fp32, {&far});
+    const Tensor bucket = aten::plain(eager_, PointwiseFunction::other, sizes, DType::fp32, {&distance, &far});
+    around.distances = aten::plain(eager_, PointwiseFunction::cast, {1, length, length}, DType::int64, {&bucket});
   }
+  // Ones for each pair of tokens that are no padding.
+  const Tensor there = aten::full(eager_, {rows, length}, DType::int64);
+  around.mask = aten::plain(eager_, PointwiseFunction::mul, {rows, 1, length, length}, DType::int64, {&there});
   around.distance_rows = s_.position_norm ? norm(distances_.weight->value, distance_norm_) : distances_.weight->value;
 }
 
@@ -43,7 +46,6 @@ Tensor StackNetwork::batch_of_heads(const Tensor& rows) {
 // Scores of distances, [batch x heads, length, length], each picked out of those of all buckets.
 Tensor StackNetwork::position_scores(const AttentionWeights& weights, const Tensor& q, const Tensor& k,
                                      const Around& around, std::int64_t batch) {
-  using F = PointwiseFunction;
   const Tensor dropped = dropout(eager_, around.distance_rows, s_.dropout);
   const Tensor rows = aten::unsqueeze(eager_, dropped, 0);
   const std::int64_t length = q.sizes[1];
@@ -62,7 +64,8 @@ Tensor StackNetwork::position_scores(const AttentionWeights& weights, const Tens
     const Tensor second = eager_.autocast.lowered(eager_, aten::transpose(eager_, right, 1, 2));
     const Tensor all = aten::bmm(eager_, eager_.autocast.lowered(eager_, left), second);
     Tensor places = around.distances;
-    for (int i = 0; i < steps; ++i) places = aten::plain(eager_, F::add, places.sizes, DType::int64, {&places});
+    for (int i = 0; i < steps; ++i)
+      places = aten::plain(eager_, PointwiseFunction::add, places.sizes, DType::int64, {&places});
     return aten::gathered_last(eager_, all, places, {left.sizes[0], length, length});
   };
   if (scores_position("content-to-position")) {
@@ -78,7 +81,6 @@ Tensor StackNetwork::position_scores(const AttentionWeights& weights, const Tens
 
 StackNetwork::Attended StackNetwork::attend_disentangled(const AttentionWeights& weights, const Tensor& x,
                                                          const Around& around) {
-  using F = PointwiseFunction;
   const std::int64_t batch = x.sizes[0], length = x.sizes[1], width = s_.head_width();
   Attended result;
   Tensor y, probabilities, scores, v, k, q;
@@ -100,8 +102,8 @@ StackNetwork::Attended StackNetwork::attend_disentangled(const AttentionWeights&
     // The mask of pairs as booleans, and its opposite.
     eager_.recorder.host(HostClass::pointwise, 2);
     const Dims pairs{batch, 1, length, length};
-    const Tensor seen = aten::plain(eager_, F::cast, pairs, DType::boolean, {});
-    const Tensor hidden = aten::plain(eager_, F::equal, pairs, DType::boolean, {&seen});
+    const Tensor seen = aten::plain(eager_, PointwiseFunction::cast, pairs, DType::boolean, {&around.mask});
+    const Tensor hidden = aten::plain(eager_, PointwiseFunction::equal, pairs, DType::boolean, {&seen});
     scores = masked_fill(eager_, scores, hidden);
   }
   probabilities = softmax(eager_, scores);

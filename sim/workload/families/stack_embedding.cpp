@@ -143,7 +143,7 @@ StackNetwork::Around StackNetwork::look_around(const Tensor& x, const Tensor& en
     around.bias = relative_bias(layers_.front().attention, length);
     if (fuses()) around.mask = around.bias;
   }
-  if (s_.positions == PositionKind::disentangled) look_at_distances(length, around);
+  if (s_.positions == PositionKind::disentangled) look_at_distances(rows, length, around);
   if (rotary && s_.rotary_table) {
     const Tensor index = aten::arange(eager_, length, DType::int64);
     const Tensor picked = eager_.empty({1, 1, length, s_.turned()}, site_.type);

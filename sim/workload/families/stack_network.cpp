@@ -47,7 +47,8 @@ Affine StackNetwork::norm_layer(std::int64_t width) {
   Affine layer;
   if (!s_.norm_weight) return layer;
   layer.weight = parameter({width});
-  if (s_.norm_bias && (s_.norm == NormKind::layer || s_.norm == NormKind::layer_plus_one)) layer.bias = parameter({width});
+  if (s_.norm_bias && (s_.norm == NormKind::layer || s_.norm == NormKind::layer_plus_one))
+    layer.bias = parameter({width});
   return layer;
 }
 
@@ -73,7 +74,8 @@ void StackNetwork::make_embedding(const Affine* tokens) {
   const std::int64_t rows = s_.max_positions + s_.position_offset;
   // Beside a projection, tables of positions are as wide as the tables or as the blocks.
   const std::int64_t position_width = s_.embedding_norm ? width : s_.hidden;
-  if (s_.positions == PositionKind::learned || s_.position_table) positions_ = {parameter({rows, position_width}), nullptr};
+  if (s_.positions == PositionKind::learned || s_.position_table)
+    positions_ = {parameter({rows, position_width}), nullptr};
   if (s_.positions == PositionKind::sinusoidal) {
     frozen_positions_ = eager_.empty({rows, s_.hidden}, site_.type);
     eager_.recorder.set_category(frozen_positions_.storage.id(), Category::weights);
@@ -189,8 +191,8 @@ Tensor StackNetwork::layer(std::int64_t number, const LayerWeights& weights, Ten
   if (s_.residual != ResidualKind::serial) return parallel_layer(number, weights, x, around);
   Attended attended, crossed;  // what eager attention returns beside its result lives to the end of the layer
   const bool drops = s_.attention_output_dropout;
-  const Sides attention{weights.attention_norm, weights.attention_after, weights.attention_scale, drops, weights.normed,
-                        number};
+  const Sides attention{
+      weights.attention_norm, weights.attention_after, weights.attention_scale, drops, weights.normed, number};
   x = residual(x, attention, [&](const Tensor& normed) {
     attended = attend(weights.attention, normed, around, number, false);
     return std::exchange(attended.result, Tensor{});
@@ -206,7 +208,8 @@ Tensor StackNetwork::layer(std::int64_t number, const LayerWeights& weights, Ten
 }
 
 Tensor StackNetwork::window_layer(std::int64_t number, const LayerWeights& weights, const Tensor& x) {
-  const std::int64_t batch = x.sizes[0], width = x.sizes[2], side = std::min(s_.window_side, grid_), count = grid_ / side;
+  const std::int64_t batch = x.sizes[0], width = x.sizes[2], side = std::min(s_.window_side, grid_),
+                     count = grid_ / side;
   const bool moved = number % 2 == 1 && grid_ > s_.window_side;
   // Rows of a window lie apart: [sequences, rows of windows, rows of a window, windows of a row, a window's row].
   const Dims by_rows{batch, count, side, count, side * width}, by_windows{batch, count, count, side, side * width};

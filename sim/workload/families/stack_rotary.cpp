@@ -21,6 +21,15 @@ Tensor neighbours_turned(Eager& eager, const Tensor& x) {
   return aten::reshape(eager, aten::join(eager, {&left, &right}), x.sizes);
 }
 
+/// The second half, negated, before the first.
+Tensor halves_turned(Eager& eager, const Tensor& x) {
+  eager.recorder.host(HostClass::pointwise, 2);
+  eager.recorder.host(HostClass::concatenate);
+  const Tensor first = aten::half(eager, x, 0), second = aten::half(eager, x, 1);
+  const Tensor negative = aten::negate(eager, second);
+  return aten::concatenate(eager, negative, first);
+}
+
 /// Numbers of half a head, each twice.
 Tensor each_twice(Eager& eager, const Tensor& x) {
   Dims sizes = x.sizes, twice = x.sizes;
@@ -38,14 +47,18 @@ Tensor each_twice(Eager& eager, const Tensor& x) {
 
 Tensor StackNetwork::turned_part(const Tensor& x, const Rotation& by) {
   if (s_.rotary_style == RotaryStyle::halves && !s_.rotary_fp32) return rotated(eager_, x, by);
-  const Tensor wide = s_.rotary_fp32 ? aten::to(eager_, x, DType::fp32) : x;
+  const auto wide = [&] { return s_.rotary_fp32 ? aten::to(eager_, x, DType::fp32) : x; };
+  eager_.recorder.host(HostClass::pointwise, 3);
   Tensor result;
   if (s_.rotary_style == RotaryStyle::halves) {
-    result = rotated(eager_, wide, by);
+    // Each of both uses casts for itself.
+    const Tensor straight = aten::mul(eager_, wide(), by.cosine);
+    const Tensor turned = aten::mul(eager_, halves_turned(eager_, wide()), by.sine);
+    result = aten::add(eager_, straight, turned);
   } else {
-    eager_.recorder.host(HostClass::pointwise, 3);
-    const Tensor straight = aten::mul(eager_, wide, by.cosine);
-    const Tensor turned = aten::mul(eager_, neighbours_turned(eager_, wide), by.sine);
+    const Tensor once = wide();
+    const Tensor straight = aten::mul(eager_, once, by.cosine);
+    const Tensor turned = aten::mul(eager_, neighbours_turned(eager_, once), by.sine);
     result = aten::add(eager_, straight, turned);
   }
   return aten::to(eager_, result, x.type);

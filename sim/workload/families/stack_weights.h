@@ -11,7 +11,7 @@ struct AttentionWeights {
   Affine query, key, value, fused, output, query_norm, key_norm;
   /// Of latent attention: down to the rank, a norm there, and up again.
   Affine query_down, query_rank_norm, key_value_down, key_value_rank_norm, key_value_up;
-  Affine relative;  ///< a table of buckets
+  Affine relative;                      ///< a table of buckets
   Affine position_query, position_key;  ///< of disentangled positions
   Parameter* sinks = nullptr;
 };

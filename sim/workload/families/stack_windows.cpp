@@ -1,5 +1,5 @@
-// Windows of an image in stages: attention inside windows, every other layer's moved by half a window, and patches merged
-// between stages (Swin).
+// Windows of an image in stages: attention inside windows, every other layer's moved by half a window, and patches
+// merged between stages (Swin).
 #include <algorithm>
 
 #include "sim/workload/aten/attention.h"
