@@ -43,6 +43,10 @@ void check_stack(const Mapping& m, Stack& s) {
     m["positions"].fail("disentangled positions are of encoders whose heads have keys of their own");
   if (s.positions == PositionKind::disentangled && s.position_table && s.max_positions < 1)
     m.value().fail("max_positions is missing, which a table of positions needs");
+  if (s.query_key_norm == QueryKeyNorm::width && s.projection != ProjectionKind::separate)
+    m["query_key_norm"].fail("over the width goes with projection: separate");
+  if (s.query_key_norm != QueryKeyNorm::none && (s.key_value_rank > 0 || s.positions == PositionKind::disentangled))
+    m["query_key_norm"].fail("does not go with latent attention or disentangled positions");
   if (s.rotary_table && s.max_positions < 1) m.value().fail("max_positions is missing, which a table of angles needs");
   const auto need = [&](const char* key, std::int64_t value) {
     if (value < 1)

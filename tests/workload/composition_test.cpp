@@ -88,8 +88,8 @@ TEST(Composition, CountsOfFurtherFamiliesAreThoseOfTransformers) {
     types.insert(row["config"]["model_type"].get<std::string>());
     ++exact;
   });
-  EXPECT_EQ(exact, 83);
-  EXPECT_EQ(types.size(), 50u);
+  EXPECT_EQ(exact, 94);
+  EXPECT_EQ(types.size(), 51u);
 }
 
 TEST(Composition, WhatRunsHasTheParametersThatAreCounted) {
@@ -289,6 +289,27 @@ TEST(FamilyTables, AListInOneWordIsAList) {
   EXPECT_EQ(stack.position_rows, 16);
   config["conv_kernel_size"] = 3;
   EXPECT_THAT(refusal(config), HasSubstr("conv_kernel_size"));
+}
+
+// Kinds of layers are repeated, and say in which of them heads are turned.
+TEST(Composition, LayersThatKnowNoPositionsTurnNothing) {
+  TrainingDescription training;
+  training.precision = Precision::bf16;
+  training.sequence_length = 64;
+  const auto concatenations = [&](const std::string& kinds) {
+    const OpTrace trace = training_run(
+        of_yaml("{family: composed, layers: 4, heads: 2, hidden: 64, vocabulary: 10, positions: rotary" + kinds + "}"),
+        training, AttentionChoice::flash, 1);
+    return std::count_if(trace.calls.begin(), trace.calls.end(), [&](const Call& call) {
+      const auto* copy = std::get_if<Copy>(&trace.ops[call.op]);
+      return copy != nullptr && concatenates(copy->kind) && copy->rows > 64;
+    });
+  };
+  const auto all = concatenations("");
+  EXPECT_GT(all, 0);
+  EXPECT_EQ(4 * concatenations(", rotary_kinds: [turned, plain, plain, plain]"), all);
+  EXPECT_THAT(mistake("{family: composed, layers: 1, heads: 2, hidden: 64, vocabulary: 10, rotary_kinds: [half]}"),
+              HasSubstr("turned or plain"));
 }
 
 TEST(Composition, StagesNeedWholeWindows) {

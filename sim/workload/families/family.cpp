@@ -108,8 +108,8 @@ std::string why_not_packed(const ModelDescription& model) {
     return "goes with one stack that reads tokens: expected none";
   const bool fused = s.attention_code == AttentionCode::fused && !s.sinks && s.score_cap <= 0.0 &&
                      s.key_value_rank == 0 && !s.copies_heads && s.grouping != GroupingKind::broadcast;
-  const bool masked =
-      s.always_masked || s.window > 0 || s.positions == PositionKind::alibi || s.positions == PositionKind::relative;
+  const bool masked = s.positions == PositionKind::disentangled || s.always_masked || s.window > 0 ||
+                      s.positions == PositionKind::alibi || s.positions == PositionKind::relative;
   if (!fused || masked)
     return "needs attention that FlashAttention computes, without masks, windows and numbers added to scores: expected "
            "none";

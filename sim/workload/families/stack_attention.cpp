@@ -84,7 +84,7 @@ void StackNetwork::project_fused(const AttentionWeights& weights, const Tensor& 
     q = parts[0];
     k = parts[1];
     v = parts[2];
-    return;
+    return norm_heads(weights, q, k);
   }
   Tensor rows_q, rows_k, rows_v;
   if (s_.projection == ProjectionKind::fused_slices) {
@@ -97,6 +97,14 @@ void StackNetwork::project_fused(const AttentionWeights& weights, const Tensor& 
   q = transpose(eager_, view(eager_, rows_q, {batch, length, s_.heads, width}), 1, 2);
   k = transpose(eager_, view(eager_, rows_k, {batch, length, shared, width}), 1, 2);
   v = transpose(eager_, view(eager_, rows_v, {batch, length, shared, width}), 1, 2);
+  norm_heads(weights, q, k);
+}
+
+// Of [batch, heads, length, width]: rows of heads as they came from the product.
+void StackNetwork::norm_heads(const AttentionWeights& weights, Tensor& q, Tensor& k) {
+  if (s_.query_key_norm != QueryKeyNorm::head) return;
+  q = transpose(eager_, norm(transpose(eager_, q, 1, 2), weights.query_norm), 1, 2);
+  k = transpose(eager_, norm(transpose(eager_, k, 1, 2), weights.key_norm), 1, 2);
 }
 
 // Keys are one turned part that all heads share, and what the rank is multiplied up to.

@@ -117,6 +117,7 @@ class StackNetwork {
                   bool cross);
   void project(const AttentionWeights& weights, const Tensor& x, const Tensor& from, Tensor& q, Tensor& k, Tensor& v);
   void project_fused(const AttentionWeights& weights, const Tensor& x, Tensor& q, Tensor& k, Tensor& v);
+  void norm_heads(const AttentionWeights& weights, Tensor& q, Tensor& k);
   void project_latent(const AttentionWeights& weights, const Tensor& x, const Rotation& by, Tensor& q, Tensor& k,
                       Tensor& v);
   Tensor turned(const Tensor& x, const Rotation& by);
