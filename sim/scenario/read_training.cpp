@@ -54,6 +54,9 @@ constexpr std::array<Choice<ActivationOffload>, 3> kOffloads{{{"none", Activatio
                                                               {"pinned", ActivationOffload::pinned},
                                                               {"pageable", ActivationOffload::pageable}}};
 
+constexpr std::array<Choice<ScaledLinear>, 3> kScaledLinears{
+    {{"none", ScaledLinear::none}, {"tensorwise", ScaledLinear::tensorwise}, {"rowwise", ScaledLinear::rowwise}}};
+constexpr std::array<Choice<LossCode>, 2> kLossCodes{{{"whole", LossCode::whole}, {"chunked", LossCode::chunked}}};
 constexpr std::array<Choice<LossRead>, 3> kLossReads{
     {{"never", LossRead::never}, {"step", LossRead::step}, {"micro-batch", LossRead::micro_batch}}};
 
@@ -134,6 +137,27 @@ void check_packed(const Mapping& mapping, const TrainingDescription& t) {
         "apex-o2");
   if (t.parallel.megatron()) key.fail("with framework: megatron is not modelled: expected none");
   if (t.parallel.one_process()) key.fail("in one process over several devices is not modelled: expected none");
+}
+
+/// Products of 8 bits give 16, and their inner width is a multiple of 16: tokens too, for gradients of weights.
+void check_scaled(const Mapping& mapping, const TrainingDescription& t, bool compile) {
+  if (t.loss_code == LossCode::chunked && (t.parallel.tensor > 1 || t.parallel.pipelined() || t.parallel.context > 1))
+    mapping["loss_code"].fail("over ranks that share layers or sequences is not modelled: expected whole");
+  if (t.loss_code == LossCode::chunked && (compile || t.lora))
+    mapping["loss_code"].fail("under torch.compile or with adapters is not modelled: expected whole");
+  if (t.scaled_linear == ScaledLinear::none) return;
+  const Value key = mapping["fp8"];
+  if (t.precision != Precision::bf16 && t.precision != Precision::amp_bf16 && t.precision != Precision::amp_fp16)
+    mapping["precision"].fail("training.fp8 gives results in 16 bits: expected bf16, amp-bf16 or amp-fp16");
+  constexpr std::int64_t kMultiple = 16;
+  if (t.micro_batch * t.sequence_length % kMultiple != 0)
+    key.fail(fmt::format("{} tokens of a micro-batch are no multiple of {}, which torch._scaled_mm needs",
+                         t.micro_batch * t.sequence_length, kMultiple));
+  if (t.lora) key.fail("beside adapters is not modelled: expected none");
+  if (compile) key.fail("under torch.compile was not measured and is not modelled: expected none");
+  if (t.parallel.tensor > 1 || t.parallel.pipelined() || t.parallel.shards_parameters() || t.parallel.context > 1 ||
+      t.parallel.megatron())
+    key.fail("over several GPUs goes with whole layers on each (ddp, zero1): expected none");
 }
 
 /// What ranks that share sequences do not go with.
@@ -226,6 +250,8 @@ TrainingSection read_training(const Value& section, const Software& software, co
                                   "attention",
                                   "optimizer",
                                   "tf32",
+                                  "fp8",
+                                  "loss_code",
                                   "gradient_clipping",
                                   "gradient_clipper",
                                   "activation_checkpointing",
@@ -251,6 +277,8 @@ TrainingSection read_training(const Value& section, const Software& software, co
   if (const Value clipping = mapping["gradient_clipping"]; clipping.exists() && !clipping.is("none"))
     t.gradient_clipping = clipping.number(config::Range::positive());
   t.tf32 = mapping["tf32"].boolean(t.tf32);
+  t.scaled_linear = mapping["fp8"].choice<ScaledLinear>(kScaledLinears, ScaledLinear::none);
+  t.loss_code = mapping["loss_code"].choice<LossCode>(kLossCodes, LossCode::whole);
   t.activation_checkpointing = mapping["activation_checkpointing"].choice<ActivationCheckpointing>(
       kCheckpointing, ActivationCheckpointing::none);
   t.activation_offload = mapping["activation_offload"].choice<ActivationOffload>(kOffloads, ActivationOffload::none);
@@ -276,12 +304,14 @@ TrainingSection read_training(const Value& section, const Software& software, co
     t.lora = read_lora(mapping["lora"], t, result.compile);
     if (mapping.has("parallel")) mapping["parallel"].fail("needs several GPUs: name a cluster (cluster: hgx-h200)");
     check_forward_pass(mapping, t);
+    check_scaled(mapping, t, result.compile);
     return result;
   }
   t.parallel = read_parallel(mapping["parallel"], *cluster);
   needs_megatron();
   t.lora = read_lora(mapping["lora"], t, result.compile);
   check_forward_pass(mapping, t);
+  check_scaled(mapping, t, result.compile);
   if (t.parallel.megatron()) {
     check_megatron(mapping, t);
     t.optimizer.implementation = OptimizerImplementation::fused;

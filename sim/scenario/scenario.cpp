@@ -85,6 +85,11 @@ void check_together(const Scenario& scenario, const Value& section) {
     section["new_tokens"].fail("a bert reads text and writes none; leave it out for one forward pass");
   if (!scenario.training.packed_lengths.empty())
     if (const std::string why = families::why_not_packed(model); !why.empty()) section["packed_lengths"].fail(why);
+  if (scenario.training.loss_code == LossCode::chunked)
+    if (const std::string why = families::why_not_chunked(model); !why.empty()) section["loss_code"].fail(why);
+  if (scenario.training.scaled_linear != ScaledLinear::none && scenario.gpu.compute_major != 9)
+    section["fp8"].fail(fmt::format("products of fp8 are modelled on Hopper (compute capability 9.0); {} has {}.{}",
+                                    scenario.gpu.name, scenario.gpu.compute_major, scenario.gpu.compute_minor));
   if (!inference && section["parallel"].exists()) check_split(model, scenario.training, section["parallel"]);
   const double tokens =
       static_cast<double>(scenario.training.micro_batch) * static_cast<double>(scenario.training.sequence_length);

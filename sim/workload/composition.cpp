@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "sim/workload/composition_keys.h"
 
 namespace ridgeline {
@@ -10,8 +12,42 @@ namespace {
 using config::Mapping;
 using config::Value;
 
+/// Stages of an image's windows.
+void check_stages(const Mapping& m, Stack& s) {
+  if (s.stage_layers.empty()) return;
+  if (s.input != InputKind::image) m["stage_layers"].fail("stages are of images: input: image");
+  if (s.stage_heads.size() != s.stage_layers.size())
+    m.value().fail(fmt::format("stage_heads: {} for {} stages", s.stage_heads.size(), s.stage_layers.size()));
+  if (s.window_side < 1 || s.patch < 1) m.value().fail("stages need window_side and patch");
+  s.layers = 0;
+  s.heads = s.stage_heads.front();
+  std::int64_t side = s.image_size / s.patch, width = s.hidden;
+  for (std::size_t i = 0; i < s.stage_layers.size(); ++i, side /= 2, width *= 2) {
+    s.layers += s.stage_layers[i];
+    const std::int64_t window = std::min(s.window_side, side);
+    if (window < 1 || side % window != 0 || (i + 1 < s.stage_layers.size() && side % 2 != 0))
+      m["window_side"].fail(
+          fmt::format("a stage of {0} x {0} patches has no whole windows of {1} x {1}; padded ones "
+                      "are not built",
+                      side, window));
+    if (width % s.stage_heads[i] != 0) m["stage_heads"].fail("does not divide the width of a stage");
+  }
+}
+
 /// What follows from other keys is filled in, what cannot be built is refused where it stands.
 void check_stack(const Mapping& m, Stack& s) {
+  check_stages(m, s);
+  if (s.positions == PositionKind::disentangled && (s.position_rows < 2 || s.position_terms.empty()))
+    m["positions"].fail("disentangled positions need position_rows and position_terms");
+  if (s.positions == PositionKind::disentangled && (s.causal || s.key_value_count() != s.heads))
+    m["positions"].fail("disentangled positions are of encoders whose heads have keys of their own");
+  if (s.positions == PositionKind::disentangled && s.position_table && s.max_positions < 1)
+    m.value().fail("max_positions is missing, which a table of positions needs");
+  if (s.query_key_norm == QueryKeyNorm::width && s.projection != ProjectionKind::separate)
+    m["query_key_norm"].fail("over the width goes with projection: separate");
+  if (s.query_key_norm != QueryKeyNorm::none && (s.key_value_rank > 0 || s.positions == PositionKind::disentangled))
+    m["query_key_norm"].fail("does not go with latent attention or disentangled positions");
+  if (s.rotary_table && s.max_positions < 1) m.value().fail("max_positions is missing, which a table of angles needs");
   const auto need = [&](const char* key, std::int64_t value) {
     if (value < 1)
       m[key].exists() ? m[key].fail("must be at least 1") : m.value().fail(fmt::format("{} is missing", key));
@@ -20,7 +56,7 @@ void check_stack(const Mapping& m, Stack& s) {
   if (s.input == InputKind::image) {
     need("image_size", s.image_size);
     need("patch", s.patch);
-    s.max_positions = (s.image_size / s.patch) * (s.image_size / s.patch) + (s.class_token ? 1 : 0);
+    s.max_positions = (s.image_size / s.patch) * (s.image_size / s.patch) + (s.class_token ? 1 : 0) + s.extra_tokens;
   }
   if (s.input == InputKind::audio) need("audio_bins", s.audio_bins);
   if (s.head_dim == 0 && s.hidden % s.heads != 0)
@@ -76,7 +112,7 @@ CompositionHandle without_dropout(const CompositionHandle& composition) {
   if (!composition.given()) return composition;
   auto evaluated = std::make_shared<Composition>(*composition);
   const auto evaluate = [](Stack& s) {
-    s.dropout = s.attention_dropout = s.activation_dropout = s.embedding_dropout = 0.0;
+    s.dropout = s.attention_dropout = s.activation_dropout = s.embedding_dropout = s.drop_path = 0.0;
     s.drops_layers = false;
   };
   evaluate(evaluated->stack);

@@ -21,8 +21,9 @@ enum class PositionKind : std::uint8_t {
   learned,     ///< a trained table
   sinusoidal,  ///< a table that is not trained
   rotary,
-  alibi,    ///< a slope for each head, added to scores
-  relative  ///< a trained number for each head and bucket of distances, added to scores
+  alibi,        ///< a slope for each head, added to scores
+  relative,     ///< a trained number for each head and bucket of distances, added to scores
+  disentangled  ///< a trained row for each bucket of distances, scored against queries and keys
 };
 /// Which numbers of a head a rotation pairs.
 enum class RotaryStyle : std::uint8_t {
@@ -32,9 +33,11 @@ enum class RotaryStyle : std::uint8_t {
 enum class NormKind : std::uint8_t {
   layer,
   rms,
-  rms_plus_one,   ///< the weight is kept as its distance from one
-  rms_cast_last,  ///< the weight's product is in fp32, before the cast
-  rms_t5          ///< casts only 16-bit weights: the product stays in fp32
+  rms_plus_one,       ///< the weight is kept as its distance from one
+  rms_cast_last,      ///< the weight's product is in fp32, before the cast
+  rms_t5,             ///< casts only 16-bit weights: the product stays in fp32
+  layer_written_out,  ///< in operations of its own, in fp32
+  layer_plus_one      ///< the weight is kept as its distance from one; in autocast's type
 };
 enum class NormPlace : std::uint8_t {
   pre,
@@ -93,7 +96,14 @@ enum class HeadKind : std::uint8_t {
   contrastive
 };
 /// What turns the last hidden states into what a classifier reads.
-enum class PoolerKind : std::uint8_t { none, first_token, dense_tanh, dense_activation };
+enum class PoolerKind : std::uint8_t {
+  none,
+  first_token,
+  dense_tanh,
+  dense_activation,
+  class_and_mean,  ///< the first token beside the mean of the others
+  mean             ///< of all tokens
+};
 
 /// Sizes of 0 follow from others, as said.
 struct Stack {
@@ -108,6 +118,8 @@ struct Stack {
   std::int64_t type_vocabulary = 0;
   std::int64_t image_size = 0, patch = 0, channels = 3;
   bool patch_bias = true, class_token = false;
+  std::int64_t extra_tokens = 0;  ///< further trained tokens before the patches
+  bool mask_token = false;        ///< a trained token that no step of a classifier reads
   std::int64_t audio_bins = 0;
   // Positions.
   PositionKind positions = PositionKind::none;
@@ -115,9 +127,19 @@ struct Stack {
   std::int64_t position_offset = 0;    ///< rows of a learned table before the first position
   bool positions_from_tokens = false;  ///< counted where a token is no padding, as RoBERTa does
   RotaryStyle rotary_style = RotaryStyle::halves;
-  double rotary_share = 1.0;      ///< of a head's width that is turned
-  std::int64_t rotary_width = 0;  ///< … or its numbers
+  double rotary_share = 1.0;              ///< of a head's width that is turned
+  std::int64_t rotary_width = 0;          ///< … or its numbers
+  bool rotary_fp32 = false;               ///< heads are turned in fp32
+  std::vector<std::string> rotary_kinds;  ///< turned or plain, repeated over the layers; none = all are turned
+  bool rotary_table = false;              ///< angles are rows of a table that is not trained
+  bool alibi_added = false;               ///< slopes are added to scores by themselves, in fp32
   std::int64_t relative_buckets = 32;
+  // Disentangled positions.
+  std::int64_t position_rows = 0;           ///< buckets of distances, on both sides together
+  std::vector<std::string> position_terms;  ///< content-to-position, position-to-content
+  bool position_norm = false;               ///< of their table
+  bool shared_position_projection = false;  ///< with queries and keys
+  bool position_table = false;              ///< a learned one in the embeddings too
   // Layers.
   std::int64_t layers = 0, hidden = 0;
   std::int64_t layer_groups = 0;  ///< layers share weights in this many groups; 0 = none do
@@ -125,6 +147,10 @@ struct Stack {
   bool norm_weight = true, norm_bias = true;
   NormPlace norm_place = NormPlace::pre;
   ResidualKind residual = ResidualKind::serial;
+  bool residual_scale = false;  ///< what a part gives is multiplied by a number before the sum
+  bool layer_scale = false;     ///< … by a trained vector
+  double drop_path = 0.0;       ///< share of sequences that a part is left out for, in the last layer
+  bool first_norm = true;       ///< the first layer's attention has a norm
   bool final_norm = true, final_dropout = false;
   double dropout = 0.0;
   std::int64_t target_length = 0;  ///< tokens of a sequence beside an encoder's; 0 = as many
@@ -143,6 +169,7 @@ struct Stack {
   AttentionCode attention_code = AttentionCode::fused;
   bool softmax_fp32 = true;  ///< of attention written out
   bool causal = true;
+  bool mask_filled = false;      ///< hidden scores are filled in rather than added to
   bool always_masked = false;    ///< a mask is given where a causal kernel would do
   bool cross_attention = false;  ///< to the encoder's result
   bool sinks = false;            ///< a trained number for each head beside the scores
@@ -150,6 +177,9 @@ struct Stack {
   double score_cap = 0.0, logit_cap = 0.0;
   std::int64_t window = 0;               ///< tokens one may look back to; 0 = all
   std::vector<std::string> layer_kinds;  ///< full or window, repeated over the layers; none = all as `window` says
+  // Windows of an image, in stages of half the side and twice the width.
+  std::vector<std::int64_t> stage_layers, stage_heads;
+  std::int64_t window_side = 0;  ///< patches; every other layer's are moved by half of it
   // Latent attention.
   std::int64_t query_rank = 0, key_value_rank = 0, rotary_head_dim = 0, value_head_dim = 0;
   // Feed-forward.
@@ -169,8 +199,11 @@ struct Stack {
   bool head_bias = false;
   bool logit_offset = false;    ///< a row that is not trained is added to the scores, in fp32
   bool head_transform = false;  ///< dense, activation and norm before the scores
-  bool head_scale = false;      ///< hidden states are scaled before tied scores
-  bool loss_fp32 = true;        ///< scores are cast to fp32
+  bool head_transform_bias = true;
+  bool head_scale = false;        ///< hidden states are scaled before tied scores
+  bool logit_scale = false;       ///< scores are multiplied by a number
+  bool loss_fp32 = true;          ///< scores are cast to fp32
+  bool masked_loss_fp32 = false;  ///< … of a masked language model too
   PoolerKind pooler = PoolerKind::none;
   std::int64_t labels = 2;
   std::int64_t projection_width = 0;  ///< of a contrastive pair
@@ -180,6 +213,10 @@ struct Stack {
   [[nodiscard]] std::int64_t key_value_count() const { return key_value_heads > 0 ? key_value_heads : heads; }
   [[nodiscard]] std::int64_t inner() const { return feed_forward > 0 ? feed_forward : 4 * hidden; }
   [[nodiscard]] std::int64_t table_width() const { return embedding_width > 0 ? embedding_width : hidden; }
+  /// Of what the last layer gives.
+  [[nodiscard]] std::int64_t out_width() const {
+    return stage_layers.empty() ? hidden : hidden << (stage_layers.size() - 1);
+  }
   /// Numbers of a head that rotary positions turn; with latent keys those of the part that moves.
   [[nodiscard]] std::int64_t turned() const {
     if (key_value_rank > 0) return rotary_head_dim;
@@ -189,6 +226,9 @@ struct Stack {
   [[nodiscard]] bool windowed(std::int64_t layer) const {
     if (window == 0) return false;
     return layer_kinds.empty() || layer_kinds[static_cast<std::size_t>(layer) % layer_kinds.size()] == "window";
+  }
+  [[nodiscard]] bool turns(std::int64_t layer) const {
+    return rotary_kinds.empty() || rotary_kinds[static_cast<std::size_t>(layer) % rotary_kinds.size()] == "turned";
   }
   [[nodiscard]] bool has_experts(std::int64_t layer) const {
     return experts > 0 && layer >= dense_layers && (layer + 1) % expert_step == 0;

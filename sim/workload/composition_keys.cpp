@@ -1,5 +1,9 @@
 #include "sim/workload/composition_keys.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -12,18 +16,21 @@ using Choices = std::array<std::pair<std::string_view, Enum>, N>;
 
 constexpr Choices<InputKind, 3> kInputs{
     {{"tokens", InputKind::tokens}, {"image", InputKind::image}, {"audio", InputKind::audio}}};
-constexpr Choices<PositionKind, 6> kPositions{{{"none", PositionKind::none},
+constexpr Choices<PositionKind, 7> kPositions{{{"none", PositionKind::none},
                                                {"learned", PositionKind::learned},
                                                {"sinusoidal", PositionKind::sinusoidal},
                                                {"rotary", PositionKind::rotary},
                                                {"alibi", PositionKind::alibi},
-                                               {"relative", PositionKind::relative}}};
+                                               {"relative", PositionKind::relative},
+                                               {"disentangled", PositionKind::disentangled}}};
 constexpr Choices<RotaryStyle, 2> kRotaryStyles{{{"halves", RotaryStyle::halves}, {"pairs", RotaryStyle::pairs}}};
-constexpr Choices<NormKind, 5> kNorms{{{"layer", NormKind::layer},
+constexpr Choices<NormKind, 7> kNorms{{{"layer", NormKind::layer},
                                        {"rms", NormKind::rms},
                                        {"rms-plus-one", NormKind::rms_plus_one},
                                        {"rms-cast-last", NormKind::rms_cast_last},
-                                       {"rms-t5", NormKind::rms_t5}}};
+                                       {"rms-t5", NormKind::rms_t5},
+                                       {"layer-written-out", NormKind::layer_written_out},
+                                       {"layer-plus-one", NormKind::layer_plus_one}}};
 constexpr Choices<NormPlace, 4> kNormPlaces{
     {{"pre", NormPlace::pre}, {"post", NormPlace::post}, {"both", NormPlace::both}, {"after", NormPlace::after}}};
 constexpr Choices<ResidualKind, 3> kResiduals{{{"serial", ResidualKind::serial},
@@ -63,10 +70,12 @@ constexpr Choices<HeadKind, 8> kHeads{{{"none", HeadKind::none},
                                        {"question-answering", HeadKind::question_answering},
                                        {"image-classification", HeadKind::image_classification},
                                        {"contrastive", HeadKind::contrastive}}};
-constexpr Choices<PoolerKind, 4> kPoolers{{{"none", PoolerKind::none},
+constexpr Choices<PoolerKind, 6> kPoolers{{{"none", PoolerKind::none},
                                            {"first-token", PoolerKind::first_token},
                                            {"dense-tanh", PoolerKind::dense_tanh},
-                                           {"dense-activation", PoolerKind::dense_activation}}};
+                                           {"dense-activation", PoolerKind::dense_activation},
+                                           {"class-and-mean", PoolerKind::class_and_mean},
+                                           {"mean", PoolerKind::mean}}};
 
 constexpr config::IntegerRange kLayers{0, 10000}, kLayers1{1, 10000}, kWidth{1, 1 << 24}, kWidth0{0, 1 << 24},
     kRows{0, std::int64_t{1} << 32}, kRows0 = kRows;
@@ -126,18 +135,35 @@ constexpr CompositionKey choice(std::string_view name, std::string_view meaning)
           }};
 }
 
-void read_kinds(const Value& v, Stack& s) {
-  if (!v.exists()) return;
-  s.layer_kinds.clear();
-  for (const Value& item : v.list()) {
-    if (!item.is("full") && !item.is("window")) item.fail("expected full or window");
-    s.layer_kinds.push_back(item.text());
-  }
+constexpr std::array<std::string_view, 2> kLayerKinds{"full", "window"}, kRotaryKinds{"turned", "plain"};
+
+/// A list of words, of which each is one of `Allowed`.
+template <auto Member, const auto& Allowed>
+constexpr CompositionKey words(std::string_view name, std::string_view meaning) {
+  return {name, meaning,
+          [](const Value& v, Stack& s) {
+            if (!v.exists()) return;
+            (s.*Member).clear();
+            for (const Value& item : v.list()) {
+              if (std::none_of(Allowed.begin(), Allowed.end(), [&](std::string_view one) { return item.is(one); }))
+                item.fail(fmt::format("expected {}", fmt::join(Allowed, " or ")));
+              (s.*Member).push_back(item.text());
+            }
+          },
+          [](const Stack& s) { return ModelValue(fmt::format("[{}]", fmt::join(s.*Member, ", "))); }};
 }
-ModelValue kinds_of(const Stack& s) {
-  std::string text;
-  for (const std::string& kind : s.layer_kinds) text += (text.empty() ? "[" : ", ") + kind;
-  return text.empty() ? std::string("[]") : text + "]";
+
+constexpr std::array<std::string_view, 2> kPositionTerms{"content-to-position", "position-to-content"};
+
+template <auto Member>
+constexpr CompositionKey integers(std::string_view name, std::string_view meaning) {
+  return {name, meaning,
+          [](const Value& v, Stack& s) {
+            if (!v.exists()) return;
+            (s.*Member).clear();
+            for (const Value& item : v.list()) (s.*Member).push_back(item.integer(kLayers1));
+          },
+          [](const Stack& s) { return ModelValue(fmt::format("[{}]", fmt::join(s.*Member, ", "))); }};
 }
 
 constexpr CompositionKey kKeys[] = {
@@ -154,25 +180,43 @@ constexpr CompositionKey kKeys[] = {
     integer<&Stack::channels, kWidth>("channels", "of an image"),
     flag<&Stack::patch_bias>("patch_bias", "of the patch embedding"),
     flag<&Stack::class_token>("class_token", "a trained token before the patches"),
+    integer<&Stack::extra_tokens, kWidth0>("extra_tokens", "further trained tokens before the patches"),
+    flag<&Stack::mask_token>("mask_token", "a trained token that no step of a classifier reads"),
     integer<&Stack::audio_bins, kWidth0>("audio_bins", "of a spectrogram with two frames a position"),
-    choice<&Stack::positions, kPositions>("positions", "none, learned, sinusoidal, rotary, alibi or relative"),
+    choice<&Stack::positions, kPositions>("positions",
+                                          "none, learned, sinusoidal, rotary, alibi, relative or disentangled"),
     integer<&Stack::max_positions, kRows0>("max_positions", "longest sequence; 0 = any"),
     integer<&Stack::position_offset, kRows0>("position_offset", "rows of the table before the first position"),
     flag<&Stack::positions_from_tokens>("positions_from_tokens", "counted where a token is no padding"),
     choice<&Stack::rotary_style, kRotaryStyles>("rotary_style", "which numbers are turned together: halves or pairs"),
     number<&Stack::rotary_share>("rotary_share", "part of a head that is turned"),
     integer<&Stack::rotary_width, kWidth0>("rotary_width", "numbers of a head that are turned; 0 = by the share"),
+    flag<&Stack::rotary_fp32>("rotary_fp32", "heads are turned in fp32"),
+    words<&Stack::rotary_kinds, kRotaryKinds>("rotary_kinds", "turned or plain, repeated over the layers"),
+    flag<&Stack::rotary_table>("rotary_table", "angles are rows of a table that is not trained"),
+    flag<&Stack::alibi_added>("alibi_added", "slopes are added to scores written out by themselves, in fp32"),
+    integer<&Stack::position_rows, kRows0>("position_rows", "buckets of distances, for disentangled positions"),
+    words<&Stack::position_terms, kPositionTerms>("position_terms", "content-to-position, position-to-content"),
+    flag<&Stack::position_norm>("position_norm", "of the rows of disentangled positions"),
+    flag<&Stack::shared_position_projection>("shared_position_projection",
+                                             "they are projected as queries and keys are"),
+    flag<&Stack::position_table>("position_table", "a learned table of positions in the embeddings beside them"),
     integer<&Stack::relative_buckets, kWidth>("relative_buckets", "of distances, for relative positions"),
     needed<&Stack::layers, kLayers1>("layers", "blocks of attention and feed-forward"),
     needed<&Stack::hidden, kWidth>("hidden", "width"),
     integer<&Stack::layer_groups, kLayers>("layer_groups", "groups of layers that share weights; 0 = none do"),
     choice<&Stack::norm, kNorms>("norm",
-                                 "layer, rms, rms-plus-one (weights are distances from one), rms-cast-last or rms-t5"),
+                                 "layer, layer-written-out, layer-plus-one, rms, rms-plus-one (weights are distances "
+                                 "from one), rms-cast-last or rms-t5"),
     flag<&Stack::norm_weight>("norm_weight", "norms have weights"),
     flag<&Stack::norm_bias>("norm_bias", "layer norms have biases"),
     choice<&Stack::norm_place, kNormPlaces>(
         "norm_place", "pre, post (after the sum), both (before a part and on its result) or after (on its result)"),
     choice<&Stack::residual, kResiduals>("residual", "serial, parallel, or parallel-two-norms"),
+    flag<&Stack::residual_scale>("residual_scale", "what a part gives is multiplied by a number before the sum"),
+    flag<&Stack::layer_scale>("layer_scale", "… by a trained vector"),
+    number<&Stack::drop_path>("drop_path", "share of sequences that the last layer's parts are left out for"),
+    flag<&Stack::first_norm>("first_norm", "the first layer's attention has a norm"),
     flag<&Stack::final_norm>("final_norm", "after the last block"),
     flag<&Stack::final_dropout>("final_dropout", "dropout after it"),
     number<&Stack::dropout>("dropout", "of the residual branches"),
@@ -203,6 +247,7 @@ constexpr CompositionKey kKeys[] = {
         "attention_code", "fused where the training asks for it, or always written-out, or written-out-fp32"),
     flag<&Stack::softmax_fp32>("softmax_fp32", "of attention written out"),
     flag<&Stack::causal>("causal", "tokens look back only"),
+    flag<&Stack::mask_filled>("mask_filled", "hidden scores are filled in rather than added to, where written out"),
     flag<&Stack::always_masked>("always_masked", "a mask is given where a causal kernel would do"),
     flag<&Stack::cross_attention>("cross_attention", "to the encoder's result"),
     flag<&Stack::sinks>("sinks", "a trained number for each head beside the scores"),
@@ -210,7 +255,11 @@ constexpr CompositionKey kKeys[] = {
     cap<&Stack::score_cap>("score_cap", "scores go through a tanh of this height; 0 = not"),
     cap<&Stack::logit_cap>("logit_cap", "… the scores of the vocabulary"),
     integer<&Stack::window, kRows0>("window", "tokens one may look back to; 0 = all"),
-    {"layer_kinds", "full or window, repeated over the layers", read_kinds, kinds_of},
+    words<&Stack::layer_kinds, kLayerKinds>("layer_kinds", "full or window, repeated over the layers"),
+    integers<&Stack::stage_layers>(
+        "stage_layers", "layers of each stage of an image's windows: half the side, twice the width; layers follows"),
+    integers<&Stack::stage_heads>("stage_heads", "heads of each stage; heads follows"),
+    integer<&Stack::window_side, kWidth0>("window_side", "patches of a window's side, of stages"),
     integer<&Stack::query_rank, kWidth0>("query_rank", "of latent queries; 0 = they are not"),
     integer<&Stack::key_value_rank, kWidth0>("key_value_rank", "of latent keys and values; 0 = they are not"),
     integer<&Stack::rotary_head_dim, kWidth0>("rotary_head_dim",
@@ -241,10 +290,14 @@ constexpr CompositionKey kKeys[] = {
     flag<&Stack::head_bias>("head_bias", "of the output projection"),
     flag<&Stack::logit_offset>("logit_offset", "a row that is not trained is added to the scores, in fp32"),
     flag<&Stack::head_transform>("head_transform", "dense, activation and norm before it"),
+    flag<&Stack::head_transform_bias>("head_transform_bias", "of that dense layer"),
     flag<&Stack::head_scale>("head_scale", "hidden states are scaled before it"),
+    flag<&Stack::logit_scale>("logit_scale", "scores are multiplied by a number"),
     flag<&Stack::loss_fp32>("loss_fp32", "scores are cast to fp32"),
+    flag<&Stack::masked_loss_fp32>("masked_loss_fp32", "… of a masked language model too"),
     choice<&Stack::pooler, kPoolers>("pooler",
-                                     "what a classifier reads: none, first-token, dense-tanh or dense-activation"),
+                                     "what a classifier reads: none, first-token, dense-tanh, dense-activation, "
+                                     "class-and-mean or mean"),
     integer<&Stack::labels, kWidth>("labels", "of a classifier"),
     integer<&Stack::projection_width, kWidth0>("projection_width", "of a contrastive pair"),
 };

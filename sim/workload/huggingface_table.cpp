@@ -35,7 +35,9 @@ Node scalar_at(std::string text, const config::Origin& origin) {
 
 class TableReading {
  public:
-  TableReading(const Value& table, const Value& config) : table_(table), config_(config) {}
+  /// `base`: the table whose entries hold where `table` says nothing else; absent: none.
+  TableReading(const Value& table, const Value& base, const Value& config)
+      : table_(table), base_(base), config_(config) {}
 
   HuggingFaceDescription read() {
     check_fixed();
@@ -43,10 +45,13 @@ class TableReading {
     result.tree = mapping_at(config_.origin());
     put(result.tree, "family", scalar_at("composed", config_.origin()));
     put(result.tree, "head", scalar_at(head(), config_.origin()));
+    if (base_.exists()) section(base_, result.tree);
     section(table_, result.tree);
-    if (table_["encoder"].exists()) {
+    const bool base_encodes = base_.exists() && base_["encoder"].exists();
+    if (table_["encoder"].exists() || base_encodes) {
       Node encoder = mapping_at(config_.origin());
-      section(table_["encoder"], encoder);
+      if (base_encodes) section(base_["encoder"], encoder);
+      if (table_["encoder"].exists()) section(table_["encoder"], encoder);
       put(result.tree, "encoder", std::move(encoder));
     }
     for (const Entry& entry : config_.node().entries)
@@ -89,22 +94,40 @@ class TableReading {
       Node list;
       list.kind = Node::Kind::list;
       list.origin = value.origin();
-      // Lists in lists are flattened, and numbers (how often a part is repeated) left out.
+      // Lists in lists are flattened, and numbers without a meaning (how often a part is repeated) left out.
       for (const Value& item : value.list()) {
         if (item.is_list()) {
           for (Node& inner : translated(item, values).items) list.items.push_back(std::move(inner));
-        } else if (item.text().find_first_not_of("0123456789") != std::string::npos) {
+        } else if (values[item.text()].exists() || item.text().find_first_not_of("0123456789") != std::string::npos) {
           list.items.push_back(translated(item, values));
         }
       }
       return list;
     }
     const std::string text = value.text();
+    if (text.find('|') != std::string::npos) {  // a list in one word: p2c|c2p
+      Node list;
+      list.kind = Node::Kind::list;
+      list.origin = value.origin();
+      for (std::size_t from = 0; from <= text.size();) {
+        const std::size_t end = std::min(text.find('|', from), text.size());
+        const Node one = scalar_at(text.substr(from, end - from), value.origin());
+        list.items.push_back(translated(Value(one), values));
+        from = end + 1;
+      }
+      return list;
+    }
     const Value becomes = values[text];
     if (becomes.exists()) return scalar_at(becomes.text(), value.origin());
     std::vector<std::string> known;
     for (const Entry& entry : values.node().entries) known.push_back(entry.key);
     value.fail(fmt::format("'{}' is not built here; expected {}", text, fmt::join(known, " or ")));
+  }
+
+  /// A number, or the value of a key.
+  double factor(const Value& times) {
+    const std::string text = times.text();
+    return text.find_first_not_of("0123456789") == std::string::npos ? times.number() : look_up(text).number();
   }
 
   void read_key(const std::string& key, const Value& from, Node& tree) {
@@ -116,10 +139,11 @@ class TableReading {
         return put(tree, key, scalar_at(std::to_string(entries), value.origin()));
       }
       if (!plain && from["values"].exists()) return put(tree, key, translated(value, from["values"]));
-      if (!plain && (from["times"].exists() || from["plus"].exists())) {
-        std::int64_t number = value.integer() + from["plus"].integer({}, 0);
-        if (from["times"].exists()) number *= look_up(from["times"].text()).integer();
-        return put(tree, key, scalar_at(std::to_string(number), value.origin()));
+      if (!plain && (from["times"].exists() || from["plus"].exists() || from["over"].exists())) {
+        double number = value.number() + static_cast<double>(from["plus"].integer({}, 0));
+        if (from["times"].exists()) number *= factor(from["times"]);
+        if (from["over"].exists()) number /= static_cast<double>(from["over"].integer());
+        return put(tree, key, scalar_at(std::to_string(static_cast<std::int64_t>(number)), value.origin()));
       }
       return put(tree, key, value.node());
     }
@@ -174,8 +198,8 @@ class TableReading {
         value.fail(fmt::format("not built; expected {} or no such key", allowed));
     }
     const Value both = look_up("is_encoder_decoder"), cross = look_up("add_cross_attention");
-    const char* expected =
-        table_["encoder"].exists() && !table_["architectures"]["CLIPModel"].exists() ? "true" : "false";
+    const bool encodes = table_["encoder"].exists() || (base_.exists() && base_["encoder"].exists());
+    const char* expected = encodes && !table_["architectures"]["CLIPModel"].exists() ? "true" : "false";
     if (is_said(both) && !both.is(expected))
       both.fail(fmt::format("such a network is not built; expected {}", expected));
     if (is_said(cross) && !cross.is("false")) cross.fail("cross-attention of a decoder alone is not built");
@@ -185,21 +209,25 @@ class TableReading {
       problem.fail("losses of regression and of several labels are not built; expected single_label_classification");
     const Value pruned = look_up("pruned_heads");
     if (pruned.is_mapping() && !pruned.node().entries.empty()) pruned.fail("pruned heads are not built");
-    if (table_["fixed"].exists())
-      for (const Entry& entry : table_["fixed"].node().entries) {
-        const Value value = look_up(entry.key);
-        if (!is_said(value)) continue;
-        std::vector<std::string> allowed;
-        for (const Value& item : table_["fixed"][entry.key].list()) allowed.push_back(item.text());
-        if (std::none_of(allowed.begin(), allowed.end(), [&](const std::string& text) { return value.is(text); }))
-          value.fail(
-              fmt::format("such a network is not built; expected {} or no such key", fmt::join(allowed, " or ")));
-      }
-    if (table_["ignored"].exists())
-      for (const Value& name : table_["ignored"].list()) read_.insert(name.text());
+    for (const Value* table : {&base_, &table_}) {
+      if (!table->exists()) continue;
+      if ((*table)["fixed"].exists())
+        for (const Entry& entry : (*table)["fixed"].node().entries)
+          check_fixed(entry.key, (*table)["fixed"][entry.key]);
+      if ((*table)["ignored"].exists())
+        for (const Value& name : (*table)["ignored"].list()) read_.insert(name.text());
+    }
+  }
+  void check_fixed(const std::string& key, const Value& values) {
+    const Value value = look_up(key);
+    if (!is_said(value)) return;
+    std::vector<std::string> allowed;
+    for (const Value& item : values.list()) allowed.push_back(item.text());
+    if (std::none_of(allowed.begin(), allowed.end(), [&](const std::string& text) { return value.is(text); }))
+      value.fail(fmt::format("such a network is not built; expected {} or no such key", fmt::join(allowed, " or ")));
   }
 
-  const Value table_, config_;
+  const Value table_, base_, config_;
   std::set<std::string> read_{"architectures", "model_type", "id2label", "num_labels", "use_cache", "is_decoder"};
 };
 
@@ -208,8 +236,14 @@ class TableReading {
 std::vector<std::string> family_table_names() { return config::yaml_names(config::data_folder("models") / "families"); }
 
 HuggingFaceDescription description_by_table(const std::string& model_type, const Value& config) {
-  const Node table = config::load_yaml((config::data_folder("models") / "families" / (model_type + ".yaml")).string());
-  return TableReading(Value(table), config).read();
+  const auto load = [](const std::string& name) {
+    return config::load_yaml((config::data_folder("models") / "families" / (name + ".yaml")).string());
+  };
+  const Node table = load(model_type);
+  const Value like = Value(table)["like"];
+  if (!like.exists()) return TableReading(Value(table), like, config).read();
+  const Node base = load(like.text());
+  return TableReading(Value(table), Value(base), config).read();
 }
 
 }  // namespace ridgeline

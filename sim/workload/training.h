@@ -54,6 +54,14 @@ enum class ActivationCheckpointing : std::uint8_t { none, block, selective };
 /// the forward pass.
 enum class ActivationOffload : std::uint8_t { none, pinned, pageable };
 
+/// Linear layers of blocks that multiply in 8-bit floating point (torchao's Float8Linear): operands are cast with one
+/// scale each, or with one for each row and column, which are found anew for each product.
+enum class ScaledLinear : std::uint8_t { none, tensorwise, rowwise };
+
+/// How a language model's loss comes about: of the scores of all tokens, or of one chunk after another, whose gradient
+/// is made in the forward pass (Liger's fused linear cross entropy).
+enum class LossCode : std::uint8_t { whole, chunked };
+
 /// How often the script reads the loss (loss.item(), a progress bar that prints it): the host waits for the GPU there.
 enum class LossRead : std::uint8_t { never, step, micro_batch };
 
@@ -84,6 +92,8 @@ struct TrainingDescription {
   std::int64_t gradient_accumulation = 1;      ///< micro-batches of one optimizer step
   Precision precision = Precision::fp32;
   bool tf32 = true;  ///< products that stay in fp32 under autocast run on TF32 tensor cores, as scripts ask for
+  ScaledLinear scaled_linear = ScaledLinear::none;
+  LossCode loss_code = LossCode::whole;
   AttentionRequest attention = AttentionRequest::sdpa;
   OptimizerDescription optimizer;
   std::optional<double> gradient_clipping;  ///< largest gradient norm

@@ -76,6 +76,7 @@ class TrainingLoop {
         training.precision == Precision::tf32 || (training.tf32 && autocast_type(training.precision).has_value());
     if (training.mask_given) eager_.backward_product_type = autocast_type(training.precision);
     eager_.sparse_weights = model.sparse_weights;
+    eager_.scaled_linear = training.scaled_linear;
     if (!training.packed_lengths.empty())
       eager_.packed.list = std::make_shared<const std::vector<std::int64_t>>(training.packed_lengths);
     eager_.softmax_saves_input = training.softmax_saves_input;

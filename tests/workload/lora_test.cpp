@@ -175,6 +175,18 @@ TEST(Lora, LayersThatANetworkLacksAreRefused) {
     }
 }
 
+// Keys of the first block need no gradient there: what only it would read is not kept.
+TEST(Lora, BatchedProductsOfCompiledNetworksReadWhatIsKept) {
+  LoraDescription lora{.rank = 4};
+  lora.targets = static_cast<std::uint8_t>(1U << static_cast<unsigned>(LinearRole::query));
+  ModelDescription small = load_model("bert-base");
+  small.layers = 2;
+  TrainingDescription training = training_with(lora);
+  training.precision = Precision::amp_bf16;
+  training.mask_given = true;
+  EXPECT_GT(training_run(small, training, AttentionChoice::eager, 1).ops.size(), 0u);
+}
+
 TEST(Lora, MistakesAreTold) {
   EXPECT_EQ(mistake("{rank: 4, targets: [qkv, up]}"), "");
   EXPECT_EQ(mistake("none"), "");

@@ -30,6 +30,8 @@ constexpr auto kMeanings = std::to_array<KeyMeaning>({
     {kScenario, "training.gradient_clipping", "Largest norm of the gradients"},
     {kScenario, "training.gradient_clipper", "Who clips: torch.nn.utils.clip_grad_norm_, or apex's kernels over lists"},
     {kScenario, "training.tf32", "Products that stay in fp32 under autocast run on TF32 tensor cores, as scripts set it (PyTorch's own default is false)"},
+    {kScenario, "training.fp8", "Linear layers of blocks multiply in 8-bit floating point with scales found anew, forward and backward (torchao's Float8Linear): one scale a tensor (tensorwise) or one a row (rowwise); the head and layers whose widths are no multiple of 16 stay as they are"},
+    {kScenario, "training.loss_code", "Whether a language model's loss is taken of the scores of all tokens (whole), or of one chunk after another, whose gradient is made in the forward pass (chunked: Liger's fused linear cross entropy)"},
     {kScenario, "training.activation_checkpointing", "Whether each block keeps its input alone and runs again in the backward pass (block), or only what lies between the projections of attention does (selective, with Megatron-LM)"},
     {kScenario, "training.activation_offload", "Where what autograd saves waits for the backward pass: on the device (none), or in the host's memory, pinned or not, as torch.autograd.graph.save_on_cpu around the forward pass has it; goes with one GPU and neither compile nor cuda_graphs"},
     {kScenario, "training.reads_loss", "How often the script reads the loss, where the host waits for the GPU"},

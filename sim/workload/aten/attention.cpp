@@ -34,6 +34,12 @@ struct AttentionBackward final : Node {
     out[2] = gradient_of(v);
     if (op.bias) {
       const Tensor added = mask.unpack(eager);
+      // The kernel writes the mask's gradient for every sequence, in rows as long as the mask's.
+      if (edge_count > 3 && needs(3)) {
+        out[3] = eager.empty({op.batch, op.heads, op.seq_q, added.strides.last(1)}, added.type);
+        out[3].strides = out[3].sizes.last() == op.seq_k ? out[3].strides : contiguous_strides(out[3].sizes);
+        out[3].sizes = {op.batch, op.heads, op.seq_q, op.seq_k};
+      }
       eager.recorder.op(op, {&in[0], &q, &k, &v, &o, &l, &added}, {&out[0], &out[1], &out[2]});
     } else {
       eager.recorder.op(op, {&in[0], &q, &k, &v, &o, &l}, {&out[0], &out[1], &out[2]});
@@ -106,7 +112,8 @@ Tensor fused_attention(Eager& eager, AttentionBackend backend, const Tensor& q, 
   if (backend == AttentionBackend::flash && op.seq_q == op.seq_k && !op.bias) op.lengths = eager.packed;
   AttentionBackward* node = nullptr;
   if (eager.needs_node({&q, &k, &v})) {
-    node = &eager.node<AttentionBackward>({&q, &k, &v}, op);
+    node = mask.defined() && mask.requires_gradient() ? &eager.node<AttentionBackward>({&q, &k, &v, &mask}, op)
+                                                      : &eager.node<AttentionBackward>({&q, &k, &v}, op);
     node->key = eager.save(k);
     node->query = eager.save(q);
     node->value = eager.save(v);

@@ -85,8 +85,11 @@ struct BmmBackward final : Node {
   SavedTensor mat2, self;
   void backward(Eager& eager, Gradients& in, Gradients& out) override {
     const DType type = in[0].type;
+    // What no gradient needs was not kept.
     const auto operand = [&](const Tensor& x) {
-      return eager.backward_product_type && x.type == DType::fp32 ? to(eager, x, *eager.backward_product_type) : x;
+      return eager.backward_product_type && x.defined() && x.type == DType::fp32
+                 ? to(eager, x, *eager.backward_product_type)
+                 : x;
     };
     const Tensor gradient = operand(in[0]), second = operand(mat2.unpack(eager)), first = operand(self.unpack(eager));
     if (needs(1)) out[1] = to(eager, bmm(eager, transpose(eager, first, 1, 2), gradient), type);

@@ -148,6 +148,14 @@ Tensor slice(Eager& eager, const Tensor& x, int dimension, std::int64_t size) {
   return piece_of(eager, x, sizes, x.strides);
 }
 
+Tensor every_second(Eager& eager, const Tensor& x, int first) {
+  Dims sizes = x.sizes, strides = x.strides;
+  const int last = sizes.rank() - 1;
+  sizes[last] = (sizes[last] + 1 - first) / 2;
+  strides[last] *= 2;
+  return piece_of(eager, x, sizes, strides);
+}
+
 Tensor select(Eager& eager, const Tensor& x, int dimension) {
   Dims sizes, strides;
   for (int i = 0; i < x.sizes.rank(); ++i) {

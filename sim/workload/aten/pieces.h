@@ -11,6 +11,8 @@ namespace ridgeline::eager::aten {
 Tensor slice_last(Eager& eager, const Tensor& x, std::int64_t width);
 /// x[:, begin:] or x[:, :length] of a dimension, as slice_last.
 Tensor slice(Eager& eager, const Tensor& x, int dimension, std::int64_t size);
+/// x[..., first::2], as slice_last.
+Tensor every_second(Eager& eager, const Tensor& x, int first);
 /// x[:, 0] of a dimension that goes.
 Tensor select(Eager& eager, const Tensor& x, int dimension);
 /// Two or three views of the given widths; the backward is one concatenation.

@@ -99,7 +99,11 @@ Tensor quick_gelu(Eager& eager, const Tensor& x) {
   return mul(eager, x, gate);
 }
 
-Tensor relu_squared(Eager& eager, const Tensor& x) { return square(eager, activation(eager, x, ActivationKind::relu)); }
+// A square is a power, which autocast computes in fp32.
+Tensor relu_squared(Eager& eager, const Tensor& x) {
+  const Tensor positive = activation(eager, x, ActivationKind::relu);
+  return square(eager, eager.autocast.on() ? to(eager, positive, DType::fp32) : positive);
+}
 
 Tensor soft_cap(Eager& eager, const Tensor& x) {
   Tensor capped = divide(eager, x);

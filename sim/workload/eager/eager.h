@@ -26,6 +26,7 @@ class Eager {
   bool tf32 = false;  ///< fp32 products run on TF32 tensor cores
   /// Under torch.compile backward formulas are traced while autocast is on: batched fp32 products in them are cast.
   std::optional<DType> backward_product_type;
+  ScaledLinear scaled_linear = ScaledLinear::none;  ///< of linear layers that say so
   bool sparse_weights = false;            ///< linear layers inside blocks multiply by 2:4 sparse weights
   bool softmax_saves_input = false;       ///< besides its result, as before PyTorch 1.11
   bool whole_recomputation = false;       ///< a checkpointed block is run again to its end (reentrant checkpointing)

@@ -23,7 +23,7 @@ namespace ridgeline::eager {
 class Eager;
 class Node;
 
-inline constexpr int kMostEdges = 3;
+inline constexpr int kMostEdges = 4;
 using Gradients = std::array<Tensor, kMostEdges>;
 
 struct Edge {

@@ -2,6 +2,7 @@
 
 #include "sim/workload/aten/pieces.h"
 #include "sim/workload/aten/written_out.h"
+#include "sim/workload/families/chunked_loss.h"
 
 namespace ridgeline::families {
 
@@ -54,7 +55,7 @@ void Composed::make_head() {
     case HeadKind::masked_lm:
     case HeadKind::language_model:
       if (s.head_transform) {
-        transform_ = at.linear_layer(width, s.hidden, true);
+        transform_ = at.linear_layer(width, s.hidden, s.head_transform_bias);
         transform_norm_ = at.norm_layer(width);
       }
       head_ = s.tie_embeddings ? at.tokens() : at.linear_layer(s.vocabulary, width, false);
@@ -67,7 +68,7 @@ void Composed::make_head() {
       trains_head_ = true;
       if (s.pooler == PoolerKind::dense_tanh || s.pooler == PoolerKind::dense_activation)
         pooler_ = at.linear_layer(s.hidden, s.hidden, true);
-      head_ = at.linear_layer(s.labels, s.hidden, true);
+      head_ = at.linear_layer(s.labels, s.pooler == PoolerKind::class_and_mean ? 2 * s.hidden : s.out_width(), true);
       return;
     case HeadKind::question_answering:
       trains_head_ = true;
@@ -134,6 +135,7 @@ Tensor Composed::logits_of(const Tensor& x) {
     h = linear(eager_, h, stack_->output_projection());
   if (s.head_scale) h = scale(eager_, h);
   Tensor logits = linear(eager_, h, head_);
+  if (s.logit_scale) logits = scale(eager_, logits);
   if (s.logit_offset) logits = add(eager_, logits, logit_offset_);
   if (s.logit_cap > 0.0) {
     eager_.recorder.host(HostClass::pointwise, 3);
@@ -150,6 +152,7 @@ Tensor Composed::row_losses(const Tensor& logits, const Tensor& labels) {
 }
 
 Tensor Composed::next_token_loss(Tensor x, const Tensor& labels) {
+  if (site_.training.loss_code == LossCode::chunked) return chunked_loss(eager_, x, head_, labels);
   Tensor targets, padded, wide, logits;
   logits = logits_of(x);
   x = Tensor{};
@@ -169,7 +172,8 @@ Tensor Composed::next_token_loss(Tensor x, const Tensor& labels) {
 
 Tensor Composed::masked_loss(const Tensor& x, const Tensor& labels) {
   const Tensor logits = logits_of(x);
-  return row_losses(logits, labels);
+  const Tensor wide = composition_.stack.masked_loss_fp32 ? aten::to(eager_, logits, DType::fp32) : logits;
+  return row_losses(wide, labels);
 }
 
 Tensor Composed::first_tokens(const Tensor& x) {
@@ -177,10 +181,22 @@ Tensor Composed::first_tokens(const Tensor& x) {
   return aten::select_first(eager_, x);
 }
 
+Tensor Composed::mean_tokens(const Tensor& x) {
+  eager_.recorder.host(HostClass::pointwise);
+  return aten::mean_middle(eager_, x);
+}
+
 Tensor Composed::class_loss(const Tensor& x, const Tensor& labels) {
   const Stack& s = composition_.stack;
   Tensor logits, pooled;
-  pooled = s.head == HeadKind::token_classification ? x : first_tokens(x);
+  pooled = s.head == HeadKind::token_classification ? x
+           : s.pooler == PoolerKind::mean           ? mean_tokens(x)
+                                                    : first_tokens(x);
+  if (s.pooler == PoolerKind::class_and_mean) {
+    const Tensor others = mean_tokens(aten::slice(eager_, x, 1, x.sizes[1] - 1));
+    eager_.recorder.host(HostClass::concatenate);
+    pooled = aten::join(eager_, {&pooled, &others});
+  }
   if (pooler_.weight != nullptr) {
     pooled = dropout(eager_, pooled, s.dropout);
     pooled = linear(eager_, pooled, pooler_);
@@ -237,12 +253,12 @@ Tensor input_of(Eager& eager, const Dims& sizes, DType type) {
   return result;
 }
 
-/// What a stack reads: `length` tokens of each sequence, an image, or a spectrogram of two frames a position, which
-/// comes in the type of the network (`type`).
+/// What a stack reads: `length` tokens of each sequence, an image, or a spectrogram of two frames a position; pixels
+/// and frames come in the type of the weights.
 Tensor features_of(Eager& eager, const Stack& s, std::int64_t rows, std::int64_t length, DType type) {
   switch (s.input) {
     case InputKind::tokens: return input_of(eager, {rows, length}, DType::int64);
-    case InputKind::image: return input_of(eager, {rows, s.channels, s.image_size, s.image_size}, DType::fp32);
+    case InputKind::image: return input_of(eager, {rows, s.channels, s.image_size, s.image_size}, type);
     case InputKind::audio: return input_of(eager, {rows, s.audio_bins, 2 * s.max_positions}, type);
   }
   return {};

@@ -27,6 +27,7 @@ class Composed final : public Family {
   Tensor span_loss(const Tensor& x, const Batch& batch);
   Tensor row_losses(const Tensor& logits, const Tensor& labels);
   Tensor first_tokens(const Tensor& x);
+  Tensor mean_tokens(const Tensor& x);
 
   const Composition& composition_;
   StackSite site_;

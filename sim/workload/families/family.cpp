@@ -59,6 +59,9 @@ Affine Family::linear_layer(std::int64_t out, std::int64_t in, bool bias, std::o
     layer.weight = parameter(by_inputs ? Dims{in, out} : Dims{out, in});
   }
   if (bias) layer.bias = parameter({out});
+  constexpr std::int64_t kMultiple = 16;  // of torch._scaled_mm; other layers stay as they are
+  layer.scaled = training_.scaled_linear != ScaledLinear::none && role && !by_inputs && out % kMultiple == 0 &&
+                 in % kMultiple == 0;
   if (!training_.lora || !role) return layer;
   if (std::find(roles_.begin(), roles_.end(), *role) == roles_.end()) roles_.push_back(*role);
   if (training_.lora->adapts(*role)) layer.adapter = adapter(out, in);
@@ -114,11 +117,23 @@ std::string why_not_packed(const ModelDescription& model) {
     return "goes with one stack that reads tokens: expected none";
   const bool fused = s.attention_code == AttentionCode::fused && !s.sinks && s.score_cap <= 0.0 &&
                      s.key_value_rank == 0 && !s.copies_heads && s.grouping != GroupingKind::broadcast;
-  const bool masked =
-      s.always_masked || s.window > 0 || s.positions == PositionKind::alibi || s.positions == PositionKind::relative;
+  const bool masked = s.positions == PositionKind::disentangled || s.always_masked || s.window > 0 ||
+                      s.positions == PositionKind::alibi || s.positions == PositionKind::relative;
   if (!fused || masked)
     return "needs attention that FlashAttention computes, without masks, windows and numbers added to scores: expected "
            "none";
+  return "";
+}
+
+std::string why_not_chunked(const ModelDescription& model) {
+  if (model.family == ModelFamily::llama) return "";
+  if (!model.composition.given()) return "goes with language models of Transformers' classes: expected whole";
+  const Stack& s = model.composition->stack;
+  if (s.head != HeadKind::language_model || s.cross_attention)
+    return "goes with a head that predicts the next token: expected whole";
+  if (s.head_bias || s.head_transform || s.head_scale || s.logit_scale || s.logit_offset || s.logit_cap > 0.0 ||
+      s.table_width() != s.hidden)
+    return "goes with scores that are one product of hidden states: expected whole";
   return "";
 }
 

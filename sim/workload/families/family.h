@@ -39,6 +39,9 @@ std::string why_not_cut(const ModelDescription& model, Framework framework);
 /// Why packed sequences are not modelled for a network; empty where they are.
 std::string why_not_packed(const ModelDescription& model);
 
+/// Why the loss of a network is not modelled in chunks; empty where it is.
+std::string why_not_chunked(const ModelDescription& model);
+
 /// What a wrapper does around each block.
 class BlockWrapper {
  public:

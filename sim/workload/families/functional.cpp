@@ -1,5 +1,7 @@
 #include "sim/workload/families/functional.h"
 
+#include "sim/workload/aten/scaled.h"
+
 namespace ridgeline::families {
 
 namespace aten = eager::aten;
@@ -28,7 +30,19 @@ Tensor product_of_four_bits(Eager& eager, const Tensor& x, const Affine& layer) 
   return aten::four_bit_linear(eager, input, layer.four_bit, layer.bias != nullptr ? &bias : nullptr);
 }
 
+/// In 8 bits; the bias is added by itself.
+Tensor scaled_product(Eager& eager, const Tensor& x, const Affine& layer) {
+  eager.recorder.host(HostClass::linear);
+  const Tensor input = eager.autocast.on() ? aten::to(eager, x, eager.autocast.type()) : x;
+  const Tensor result = aten::scaled_linear(eager, input, layer.weight->value, eager.scaled_linear);
+  if (layer.bias == nullptr) return result;
+  eager.recorder.host(HostClass::pointwise, 2);
+  const Tensor bias = aten::to(eager, layer.bias->value, result.type);
+  return aten::add(eager, result, bias);
+}
+
 Tensor product(Eager& eager, const Tensor& x, const Affine& layer) {
+  if (layer.scaled) return scaled_product(eager, x, layer);
   if (layer.four_bit.defined()) return product_of_four_bits(eager, x, layer);
   if (layer.by_inputs) return product_by_inputs(eager, x, layer);
   if (!eager.autocast.on()) {

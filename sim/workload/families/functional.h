@@ -30,6 +30,7 @@ using eager::Tensor;
 struct Affine {
   Parameter* weight = nullptr;
   Parameter* bias = nullptr;
+  bool scaled = false;                    ///< multiplies in 8 bits where the session does
   bool by_inputs = false;                 ///< the weight lies as [in, out], as in Transformers' Conv1D
   Adapter adapter{};                      ///< where it has matrices, beside a frozen layer
   eager::aten::FourBitWeight four_bit{};  ///< in the place of `weight`

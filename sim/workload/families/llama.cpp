@@ -1,5 +1,7 @@
 #include "sim/workload/families/llama.h"
 
+#include "sim/workload/families/chunked_loss.h"
+
 #include "sim/units/user_error.h"
 #include "sim/workload/aten/safe_attention.h"
 #include "sim/workload/families/key_value_store.h"
@@ -129,6 +131,7 @@ Tensor Llama::loss(const Batch& batch) {
   }
   const ModuleScope head(eager_.recorder, "head");
   if (dtensor()) return split_loss(x, batch.targets[0]);
+  if (training_.loss_code == LossCode::chunked) return chunked_loss(eager_, x, head_, batch.targets[0]);
   eager_.recorder.host(HostClass::view);
   logits = linear(eager_, aten::view(eager_, x, x.sizes), head_);
   Tensor result = next_token_loss(logits, batch.targets[0]);

@@ -1,4 +1,6 @@
 // Attention of a stack: projections, positions, and the backend or the products that compute it.
+#include <algorithm>
+
 #include "sim/workload/aten/pieces.h"
 #include "sim/workload/aten/safe_attention.h"
 #include "sim/workload/aten/written_out.h"
@@ -21,6 +23,14 @@ void StackNetwork::make_attention(AttentionWeights& weights, bool latent) {
     weights.fused = linear_layer(wide + 2 * shared, d, s_.qkv_bias, LinearRole::qkv);
   }
   weights.output = linear_layer(d, wide, s_.output_bias, LinearRole::output);
+  if (s_.positions == PositionKind::disentangled && !s_.shared_position_projection) {
+    if (scores_position("content-to-position")) weights.position_key = linear_layer(wide, d, true);
+    if (scores_position("position-to-content")) weights.position_query = linear_layer(wide, d, true);
+  }
+  if (s_.window_side > 0) {
+    const std::int64_t distances = 2 * std::max<std::int64_t>(s_.window_side, 1) - 1;
+    weights.relative = {parameter({distances * distances, s_.heads}), nullptr};
+  }
   if (s_.sinks) weights.sinks = parameter({s_.heads});
   if (s_.query_key_norm == QueryKeyNorm::none) return;
   const bool by_head = s_.query_key_norm == QueryKeyNorm::head;
@@ -46,16 +56,6 @@ void StackNetwork::make_latent_attention(AttentionWeights& weights) {
 
 bool StackNetwork::fuses() const {
   return site_.attention != AttentionChoice::eager && s_.attention_code == AttentionCode::fused && !s_.sinks;
-}
-
-Tensor StackNetwork::turned(const Tensor& x, const Rotation& by) {
-  const std::int64_t width = x.sizes.last(), part = by.cosine.sizes.last();
-  if (part >= width) return rotated(eager_, x, by);
-  eager_.recorder.host(HostClass::concatenate);
-  Tensor first, rest;
-  aten::split_last(eager_, x, {part, width - part}, {&first, &rest});
-  const Tensor moved = rotated(eager_, first, by);
-  return aten::join(eager_, {&moved, &rest});
 }
 
 void StackNetwork::project(const AttentionWeights& weights, const Tensor& x, const Tensor& from, Tensor& q, Tensor& k,
@@ -84,7 +84,7 @@ void StackNetwork::project_fused(const AttentionWeights& weights, const Tensor& 
     q = parts[0];
     k = parts[1];
     v = parts[2];
-    return;
+    return norm_heads(weights, q, k);
   }
   Tensor rows_q, rows_k, rows_v;
   if (s_.projection == ProjectionKind::fused_slices) {
@@ -97,6 +97,14 @@ void StackNetwork::project_fused(const AttentionWeights& weights, const Tensor& 
   q = transpose(eager_, view(eager_, rows_q, {batch, length, s_.heads, width}), 1, 2);
   k = transpose(eager_, view(eager_, rows_k, {batch, length, shared, width}), 1, 2);
   v = transpose(eager_, view(eager_, rows_v, {batch, length, shared, width}), 1, 2);
+  norm_heads(weights, q, k);
+}
+
+// Of [batch, heads, length, width]: rows of heads as they came from the product.
+void StackNetwork::norm_heads(const AttentionWeights& weights, Tensor& q, Tensor& k) {
+  if (s_.query_key_norm != QueryKeyNorm::head) return;
+  q = transpose(eager_, norm(transpose(eager_, q, 1, 2), weights.query_norm), 1, 2);
+  k = transpose(eager_, norm(transpose(eager_, k, 1, 2), weights.key_norm), 1, 2);
 }
 
 // Keys are one turned part that all heads share, and what the rank is multiplied up to.
@@ -130,14 +138,16 @@ StackNetwork::Attended StackNetwork::attend(const AttentionWeights& weights, con
                                             std::int64_t number, bool cross) {
   const ModuleScope module(eager_.recorder, cross ? "cross_attention" : "attention");
   const std::int64_t batch = x.sizes[0], length = x.sizes[1];
+  if (s_.positions == PositionKind::disentangled) return attend_disentangled(weights, x, around);
   Attended result;
   Tensor y, v, k, q;
   const bool latent = s_.key_value_rank > 0 && !cross;
   if (latent) project_latent(weights, x, around.by, q, k, v);
   else if (s_.projection == ProjectionKind::separate) project(weights, x, cross ? around.encoded : x, q, k, v);
   else project_fused(weights, x, q, k, v);
-  if (s_.positions == PositionKind::rotary && !cross && !latent) {
-    Tensor moved_q = turned(q, around.by), moved_k = turned(k, around.by);
+  if (s_.positions == PositionKind::rotary && !cross && !latent && s_.turns(number)) {
+    const Rotation by = rotation_of_layer(around.by);
+    Tensor moved_q = turned(q, by), moved_k = turned(k, by);
     q = std::move(moved_q);
     k = std::move(moved_k);
   }
@@ -147,8 +157,8 @@ StackNetwork::Attended StackNetwork::attend(const AttentionWeights& weights, con
     y = fused_attention(q, k, v, cross ? Tensor{} : seen, s_.causal && !cross && length > 1);
   } else {
     Tensor added = cross ? Tensor{} : seen;
-    if (!cross && around.bias.defined()) added = around.bias;
-    y = written_out(weights, q, k, v, added, result.probabilities);
+    if (!cross && around.bias.defined() && !s_.alibi_added) added = around.bias;
+    y = written_out(weights, q, k, v, added, s_.alibi_added && !cross ? around.bias : Tensor{}, result.probabilities);
   }
   y = contiguous(eager_, transpose(eager_, y, 1, 2));
   y = view(eager_, y, {batch, length, y.sizes[2] * y.sizes[3]});
@@ -198,7 +208,7 @@ Tensor StackNetwork::fused_attention(const Tensor& q, const Tensor& k, const Ten
 }
 
 Tensor StackNetwork::written_out(const AttentionWeights& weights, const Tensor& q, const Tensor& k, const Tensor& v,
-                                 const Tensor& added, Tensor& probabilities) {
+                                 const Tensor& added, const Tensor& slopes, Tensor& probabilities) {
   const std::int64_t times = q.sizes[1] / k.sizes[1];
   Tensor every_k, every_v = repeated(eager_, v, times), queries = q;
   every_k = repeated(eager_, k, times);
@@ -212,7 +222,13 @@ Tensor StackNetwork::written_out(const AttentionWeights& weights, const Tensor& 
     eager_.recorder.host(HostClass::pointwise, 3);
     scores = aten::soft_cap(eager_, scores);
   }
-  if (added.defined()) scores = add(eager_, scores, added);
+  if (slopes.defined()) scores = add(eager_, scores, slopes);
+  if (added.defined() && s_.mask_filled) {
+    const Tensor hidden = aten::plain(eager_, PointwiseFunction::equal, added.sizes, DType::boolean, {&added});
+    scores = masked_fill(eager_, scores, hidden);
+  } else if (added.defined()) {
+    scores = add(eager_, scores, added);
+  }
   if (weights.sinks != nullptr) {
     eager_.recorder.host(HostClass::concatenate);
     const Dims sizes{scores.sizes[0], scores.sizes[1], scores.sizes[2], 1};

@@ -62,7 +62,7 @@ Tensor StackNetwork::with_positions(const Tensor& rows, const Tensor& ids) {
     }
     return add(eager_, rows, table);
   }
-  if (s_.positions != PositionKind::learned) return rows;
+  if (positions_.weight == nullptr) return rows;
   if (s_.input == InputKind::image && s_.head == HeadKind::image_classification)
     return add(eager_, rows, aten::unsqueeze(eager_, positions_.weight->value, 0));
   Tensor index;
@@ -88,7 +88,9 @@ Tensor StackNetwork::embed_image(const Tensor& pixels) {
   if (class_token_ == nullptr) return x;
   eager_.recorder.host(HostClass::concatenate);
   const Tensor token = aten::expand(eager_, class_token_->value, {batch, 1, s_.hidden});
-  return aten::join(eager_, {&token, &x}, 1);
+  if (extra_tokens_ == nullptr) return aten::join(eager_, {&token, &x}, 1);
+  const Tensor others = aten::expand(eager_, extra_tokens_->value, {batch, s_.extra_tokens, s_.hidden});
+  return aten::join(eager_, {&token, &others, &x}, 1);
 }
 
 Tensor StackNetwork::embed_audio(const Tensor& spectrogram) {
@@ -133,13 +135,22 @@ StackNetwork::Around StackNetwork::look_around(const Tensor& x, const Tensor& en
   } else if (s_.causal && s_.positions != PositionKind::relative && (length > 1 || !site_.generates())) {
     around.mask = causal_mask(eager_, x.type, rows, length, length);
     if (narrow) around.window_mask = causal_mask(eager_, x.type, rows, length, length);
-    if (s_.positions == PositionKind::alibi) alibi(rows, length);  // goes into the product of queries and keys
+    // Slopes go into the product of queries and keys, or are added to it.
+    if (s_.positions == PositionKind::alibi) around.bias = alibi(rows, length);
+    if (!s_.alibi_added) around.bias = Tensor{};
   }
   if (s_.positions == PositionKind::relative) {
     around.bias = relative_bias(layers_.front().attention, length);
     if (fuses()) around.mask = around.bias;
   }
-  if (rotary) around.by = rotation(eager_, positions, frequencies_, length, s_.turned(), x.type);
+  if (s_.positions == PositionKind::disentangled) look_at_distances(rows, length, around);
+  if (rotary && s_.rotary_table) {
+    const Tensor index = aten::arange(eager_, length, DType::int64);
+    const Tensor picked = eager_.empty({1, 1, length, s_.turned()}, site_.type);
+    eager_.recorder.op(Embedding{false, site_.type, length, s_.max_positions, s_.turned()},
+                       {&frozen_positions_, &index}, {&picked});
+    around.by = {picked, picked};
+  } else if (rotary) around.by = rotation(eager_, positions, frequencies_, length, s_.turned(), x.type);
   return around;
 }
 

@@ -1,5 +1,9 @@
 #include "sim/workload/families/stack_network.h"
 
+#include <algorithm>
+
+#include "sim/workload/aten/pieces.h"
+#include "sim/workload/aten/regroup.h"
 #include "sim/workload/aten/written_out.h"
 
 namespace ridgeline::families {
@@ -8,9 +12,14 @@ namespace aten = eager::aten;
 
 // Variables are declared so that they die in the order in which Python clears a function's: the C++ order is reversed.
 
-StackNetwork::StackNetwork(const Stack& stack, StackSite& site, std::int16_t first_block, const Affine* tokens)
-    : s_(stack), site_(site), eager_(site.eager), first_block_(first_block) {
-  make_embedding(tokens);
+StackNetwork::StackNetwork(const Stack& stack, StackSite& site, std::int16_t first_block, const Affine* tokens,
+                           std::int64_t grid)
+    : s_(stack), site_(site), eager_(site.eager), first_block_(first_block), grid_(grid) {
+  if (grid_ == 0) make_embedding(tokens);
+  if (!s_.stage_layers.empty()) {
+    make_stages();
+    return;
+  }
   const std::int64_t made = s_.layer_groups > 0 ? s_.layer_groups : s_.layers;
   for (std::int64_t i = 0; i < made; ++i) {
     eager_.recorder.layer = static_cast<std::int16_t>(first_block_ + i);
@@ -22,7 +31,11 @@ StackNetwork::StackNetwork(const Stack& stack, StackSite& site, std::int16_t fir
     const ModuleScope module(eager_.recorder, "final_norm");
     final_norm_ = norm_layer(s_.hidden);
   }
-  if (s_.positions == PositionKind::rotary) {
+  if (s_.positions == PositionKind::rotary && s_.rotary_table) {
+    frozen_positions_ = eager_.empty({s_.max_positions, s_.turned()}, site_.type);
+    eager_.recorder.set_category(frozen_positions_.storage.id(), Category::weights);
+    frozen_ += s_.max_positions * s_.turned();
+  } else if (s_.positions == PositionKind::rotary) {
     frequencies_ = eager_.empty({1, s_.turned() / 2, 1}, DType::fp32);
     eager_.recorder.set_category(frequencies_.storage.id(), Category::weights);
   }
@@ -34,7 +47,8 @@ Affine StackNetwork::norm_layer(std::int64_t width) {
   Affine layer;
   if (!s_.norm_weight) return layer;
   layer.weight = parameter({width});
-  if (s_.norm_bias && s_.norm == NormKind::layer) layer.bias = parameter({width});
+  if (s_.norm_bias && (s_.norm == NormKind::layer || s_.norm == NormKind::layer_plus_one))
+    layer.bias = parameter({width});
   return layer;
 }
 
@@ -44,6 +58,12 @@ void StackNetwork::make_embedding(const Affine* tokens) {
   if (s_.input == InputKind::tokens) tokens_ = tokens != nullptr ? *tokens : Affine{parameter({s_.vocabulary, width})};
   if (s_.input == InputKind::image) {
     if (s_.class_token) class_token_ = parameter({1, 1, s_.hidden});
+    if (s_.extra_tokens > 0) extra_tokens_ = parameter({1, s_.extra_tokens, s_.hidden});
+    if (s_.mask_token) {
+      mask_token_ = eager_.empty({1, s_.hidden}, site_.type);
+      eager_.recorder.set_category(mask_token_.storage.id(), Category::weights);
+      frozen_ += s_.hidden;
+    }
     patches_.weight = parameter({s_.hidden, s_.channels, s_.patch, s_.patch});
     if (s_.patch_bias) patches_.bias = parameter({s_.hidden});
   }
@@ -54,7 +74,8 @@ void StackNetwork::make_embedding(const Affine* tokens) {
   const std::int64_t rows = s_.max_positions + s_.position_offset;
   // Beside a projection, tables of positions are as wide as the tables or as the blocks.
   const std::int64_t position_width = s_.embedding_norm ? width : s_.hidden;
-  if (s_.positions == PositionKind::learned) positions_ = {parameter({rows, position_width}), nullptr};
+  if (s_.positions == PositionKind::learned || s_.position_table)
+    positions_ = {parameter({rows, position_width}), nullptr};
   if (s_.positions == PositionKind::sinusoidal) {
     frozen_positions_ = eager_.empty({rows, s_.hidden}, site_.type);
     eager_.recorder.set_category(frozen_positions_.storage.id(), Category::weights);
@@ -62,6 +83,10 @@ void StackNetwork::make_embedding(const Affine* tokens) {
   }
   if (s_.type_vocabulary > 0) types_ = {parameter({s_.type_vocabulary, width}), nullptr};
   if (s_.embedding_norm) embedding_norm_ = norm_layer(width);
+  if (s_.positions == PositionKind::disentangled) {
+    distances_ = {parameter({s_.position_rows, s_.hidden}), nullptr};
+    if (s_.position_norm) distance_norm_ = norm_layer(s_.hidden);
+  }
   if (width != s_.hidden) {
     projection_in_ = linear_layer(s_.hidden, width, s_.embedding_projection_bias);
     if (s_.head == HeadKind::language_model)
@@ -74,7 +99,9 @@ void StackNetwork::make_layer(std::int64_t number) {
   make_attention(weights.attention, s_.key_value_rank > 0);
   if (s_.positions == PositionKind::relative && number == 0)
     weights.attention.relative = {parameter({s_.relative_buckets, s_.heads}), nullptr};
-  weights.attention_norm = norm_layer(s_.hidden);
+  weights.normed = s_.first_norm || number > 0;
+  if (weights.normed) weights.attention_norm = norm_layer(s_.hidden);
+  if (s_.layer_scale) weights.attention_scale = parameter({s_.hidden});
   if (s_.norm_place == NormPlace::both) weights.attention_after = norm_layer(s_.hidden);
   if (s_.cross_attention) {
     make_attention(weights.cross, false);
@@ -83,6 +110,7 @@ void StackNetwork::make_layer(std::int64_t number) {
   if (s_.has_experts(number)) make_experts(weights.experts);
   else make_feed_forward(weights.feed_forward, s_.inner());
   if (s_.residual != ResidualKind::parallel) weights.feed_forward_norm = norm_layer(s_.hidden);
+  if (s_.layer_scale) weights.feed_forward_scale = parameter({s_.hidden});
   if (s_.norm_place == NormPlace::both) weights.feed_forward_after = norm_layer(s_.hidden);
   if (s_.norm_place == NormPlace::after) {
     std::swap(weights.attention_norm, weights.attention_after);
@@ -91,8 +119,10 @@ void StackNetwork::make_layer(std::int64_t number) {
 }
 
 Tensor StackNetwork::run(const Tensor& input, const Tensor& encoded) {
-  Tensor x = embed(input);
-  {
+  Tensor x = grid_ > 0 ? input : embed(input);
+  if (!stages_.empty()) {
+    x = run_stages(std::move(x));
+  } else {
     const Around around = look_around(x, encoded);
     for (std::int64_t i = 0; i < s_.layers; ++i) {
       const auto block = static_cast<std::int16_t>(first_block_ + i);
@@ -108,6 +138,7 @@ Tensor StackNetwork::run(const Tensor& input, const Tensor& encoded) {
     }
   }
   eager_.recorder.layer = -1;
+  if (grid_ > 0) return x;
   const ModuleScope module(eager_.recorder, "final_norm");
   if (s_.final_norm) x = norm(x, final_norm_);
   if (s_.final_dropout) x = dropout(eager_, x, s_.dropout);
@@ -122,38 +153,83 @@ void StackNetwork::ask_whether_layer_runs() {
   eager_.recorder.wait_for_gpu();
 }
 
+Tensor StackNetwork::path_dropped(const Tensor& branch, std::int64_t layer) {
+  if (s_.drop_path <= 0.0 || first_block_ + layer == 0) return branch;  // shares rise from zero in the first layer
+  eager_.recorder.host(HostClass::pointwise, 5);
+  using F = PointwiseFunction;
+  Dims sizes{branch.sizes[0]};
+  while (sizes.rank() < branch.sizes.rank()) sizes.push_back(1);
+  Tensor kept = aten::plain(eager_, F::other, sizes, branch.type, {});
+  kept = aten::plain(eager_, F::add, sizes, branch.type, {&kept});
+  kept = aten::plain(eager_, F::other, sizes, branch.type, {&kept});
+  const Tensor larger = aten::divide(eager_, branch);
+  return aten::mul(eager_, larger, kept);
+}
+
 template <typename Part>
-Tensor StackNetwork::residual(const Tensor& x, const Affine& norm_before, const Affine& norm_after, bool dropped,
-                              Part part) {
+Tensor StackNetwork::residual(const Tensor& x, const Sides& sides, Part part) {
   Tensor branch;
   {
-    Tensor normed = s_.norm_place == NormPlace::pre || s_.norm_place == NormPlace::both ? norm(x, norm_before) : x;
+    const bool first = s_.norm_place == NormPlace::pre || s_.norm_place == NormPlace::both;
+    Tensor normed = first && sides.normed ? norm(x, sides.before) : x;
     branch = part(normed);
     normed = Tensor{};
   }
-  if (s_.norm_place == NormPlace::both || s_.norm_place == NormPlace::after) branch = norm(branch, norm_after);
-  if (dropped) branch = dropout(eager_, branch, s_.dropout);
+  if (s_.norm_place == NormPlace::both || s_.norm_place == NormPlace::after) branch = norm(branch, sides.after);
+  if (sides.dropped) branch = dropout(eager_, branch, s_.dropout);
+  if (s_.residual_scale) branch = scale(eager_, branch);
+  if (sides.scale != nullptr) branch = mul(eager_, branch, sides.scale->value);
+  branch = path_dropped(branch, sides.layer);
   Tensor sum = add(eager_, x, branch);
   branch = Tensor{};
-  return s_.norm_place == NormPlace::post ? norm(sum, norm_before) : sum;
+  return s_.norm_place == NormPlace::post ? norm(sum, sides.before) : sum;
 }
 
 Tensor StackNetwork::layer(std::int64_t number, const LayerWeights& weights, Tensor x, const Around& around) {
+  if (grid_ > 0) return window_layer(number, weights, x);
   if (s_.drops_layers) ask_whether_layer_runs();
   if (s_.residual != ResidualKind::serial) return parallel_layer(number, weights, x, around);
   Attended attended, crossed;  // what eager attention returns beside its result lives to the end of the layer
   const bool drops = s_.attention_output_dropout;
-  x = residual(x, weights.attention_norm, weights.attention_after, drops, [&](const Tensor& normed) {
+  const Sides attention{
+      weights.attention_norm, weights.attention_after, weights.attention_scale, drops, weights.normed, number};
+  x = residual(x, attention, [&](const Tensor& normed) {
     attended = attend(weights.attention, normed, around, number, false);
     return std::exchange(attended.result, Tensor{});
   });
   if (s_.cross_attention)
-    x = residual(x, weights.cross_norm, weights.cross_norm, drops, [&](const Tensor& normed) {
+    x = residual(x, {weights.cross_norm, weights.cross_norm, nullptr, drops}, [&](const Tensor& normed) {
       crossed = attend(weights.cross, normed, around, number, true);
       return std::exchange(crossed.result, Tensor{});
     });
-  return residual(x, weights.feed_forward_norm, weights.feed_forward_after, true,
-                  [&](const Tensor& normed) { return part_two(weights, number, normed); });
+  return residual(
+      x, {weights.feed_forward_norm, weights.feed_forward_after, weights.feed_forward_scale, true, true, number},
+      [&](const Tensor& normed) { return part_two(weights, number, normed); });
+}
+
+Tensor StackNetwork::window_layer(std::int64_t number, const LayerWeights& weights, const Tensor& x) {
+  const std::int64_t batch = x.sizes[0], width = x.sizes[2], side = std::min(s_.window_side, grid_),
+                     count = grid_ / side;
+  const bool moved = number % 2 == 1 && grid_ > s_.window_side;
+  // Rows of a window lie apart: [sequences, rows of windows, rows of a window, windows of a row, a window's row].
+  const Dims by_rows{batch, count, side, count, side * width}, by_windows{batch, count, count, side, side * width};
+  const Sides attention{weights.attention_norm, weights.attention_after, nullptr, true, true, number};
+  const Tensor y = residual(x, attention, [&](const Tensor& normed) {
+    Tensor grid = view(eager_, normed, {batch, grid_, grid_, width});
+    grid = aten::copied(eager_, grid);  // padding by nothing is a copy
+    if (moved) grid = aten::rolled(eager_, grid);
+    grid = contiguous(eager_, transpose(eager_, view(eager_, grid, by_rows), 2, 3));
+    Tensor windows = view(eager_, grid, {batch * count * count, side * side, width});
+    grid = Tensor{};
+    windows = window_attention(weights.attention, windows, batch, moved);
+    windows = contiguous(eager_, transpose(eager_, view(eager_, windows, by_windows), 2, 3));
+    grid = view(eager_, windows, {batch, grid_, grid_, width});
+    windows = Tensor{};
+    if (moved) grid = aten::rolled(eager_, grid);
+    return view(eager_, grid, {batch, grid_ * grid_, width});
+  });
+  return residual(y, {weights.feed_forward_norm, weights.feed_forward_after, nullptr, true, true, number},
+                  [&](const Tensor& normed) { return feed_forward(weights.feed_forward, normed); });
 }
 
 Tensor StackNetwork::parallel_layer(std::int64_t number, const LayerWeights& weights, const Tensor& x,

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <functional>
+#include <memory>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -31,7 +33,9 @@ struct StackSite {
 class StackNetwork {
  public:
   /// Makes the parameters; blocks are numbered from `first_block`. `tokens`: the table of another stack to share.
-  StackNetwork(const Stack& stack, StackSite& site, std::int16_t first_block, const Affine* tokens = nullptr);
+  /// `grid`: of a stage, which begins and ends with what others do.
+  StackNetwork(const Stack& stack, StackSite& site, std::int16_t first_block, const Affine* tokens = nullptr,
+               std::int64_t grid = 0);
 
   /// [batch, length, hidden] after the last norm, of ids [batch, length], images or audio. `encoded` is what cross
   /// attention looks at.
@@ -54,7 +58,7 @@ class StackNetwork {
  private:
   /// What all layers see.
   struct Around {
-    Tensor encoded, mask, window_mask, bias;
+    Tensor encoded, mask, window_mask, bias, distances, distance_rows;
     Rotation by;
   };
   struct Attended {
@@ -76,27 +80,55 @@ class StackNetwork {
   /// Whether a token may look at another: [batch or 1, 1, length, length] booleans.
   Tensor visibility(std::int64_t rows, std::int64_t length);
   Tensor relative_bias(const AttentionWeights& weights, std::int64_t length);
+  /// Buckets of the distance between any two tokens, and the trained rows of the buckets.
+  void look_at_distances(std::int64_t rows, std::int64_t length, Around& around);
+  Attended attend_disentangled(const AttentionWeights& weights, const Tensor& x, const Around& around);
+  Tensor position_scores(const AttentionWeights& weights, const Tensor& q, const Tensor& k, const Around& around,
+                         std::int64_t batch);
+  /// Rows of all heads as one batch: [batch x heads, length, width].
+  Tensor batch_of_heads(const Tensor& rows);
   Tensor alibi(std::int64_t rows, std::int64_t length);
 
   Tensor layer(std::int64_t number, const LayerWeights& weights, Tensor x, const Around& around);
+  // Stages of windows.
+  void make_stages();
+  Tensor run_stages(Tensor x);
+  /// Four neighbouring patches become one of twice the width.
+  Tensor merged(const Tensor& x, std::size_t stage);
+  Tensor window_layer(std::int64_t number, const LayerWeights& weights, const Tensor& x);
+  Tensor window_attention(const AttentionWeights& weights, const Tensor& windows, std::int64_t sequences, bool moved);
+  Tensor window_bias(const AttentionWeights& weights, std::int64_t side);
+  Tensor moved_mask(std::int64_t sequences, std::int64_t windows, std::int64_t side, DType type);
   Tensor parallel_layer(std::int64_t number, const LayerWeights& weights, const Tensor& x, const Around& around);
   /// Norms around a part, dropout and the sum.
+  struct Sides {
+    const Affine &before, &after;
+    Parameter* scale = nullptr;
+    bool dropped = true, normed = true;
+    std::int64_t layer = 0;
+  };
   template <typename Part>
-  Tensor residual(const Tensor& x, const Affine& norm_before, const Affine& norm_after, bool dropped, Part part);
+  Tensor residual(const Tensor& x, const Sides& sides, Part part);
+  /// Branches of some sequences set to zero, the others made larger.
+  Tensor path_dropped(const Tensor& branch, std::int64_t layer);
   void ask_whether_layer_runs();
 
   Attended attend(const AttentionWeights& weights, const Tensor& x, const Around& around, std::int64_t number,
                   bool cross);
   void project(const AttentionWeights& weights, const Tensor& x, const Tensor& from, Tensor& q, Tensor& k, Tensor& v);
   void project_fused(const AttentionWeights& weights, const Tensor& x, Tensor& q, Tensor& k, Tensor& v);
+  void norm_heads(const AttentionWeights& weights, Tensor& q, Tensor& k);
   void project_latent(const AttentionWeights& weights, const Tensor& x, const Rotation& by, Tensor& q, Tensor& k,
                       Tensor& v);
   Tensor turned(const Tensor& x, const Rotation& by);
+  Tensor turned_part(const Tensor& x, const Rotation& by);
+  Rotation rotation_of_layer(const Rotation& by);
   Tensor fused_attention(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask, bool causal);
   Tensor written_out(const AttentionWeights& weights, const Tensor& q, const Tensor& k, const Tensor& v,
-                     const Tensor& added, Tensor& probabilities);
+                     const Tensor& added, const Tensor& slopes, Tensor& probabilities);
   [[nodiscard]] AttentionChoice backend_for(std::int64_t times, const Tensor& mask) const;
   [[nodiscard]] bool fuses() const;
+  [[nodiscard]] bool scores_position(std::string_view term) const;
 
   Tensor part_two(const LayerWeights& weights, std::int64_t number, const Tensor& x);
   Tensor feed_forward(const FeedForwardWeights& weights, const Tensor& x);
@@ -109,9 +141,17 @@ class StackNetwork {
   std::int16_t first_block_;
   Affine tokens_, positions_, types_, embedding_norm_, projection_in_, projection_out_, patches_, final_norm_;
   Affine convolution_one_, convolution_two_;
-  Parameter* class_token_ = nullptr;
-  Tensor frequencies_, frozen_positions_;
+  Parameter *class_token_ = nullptr, *extra_tokens_ = nullptr;
+  Tensor frequencies_, frozen_positions_, mask_token_;
   std::int64_t frozen_ = 0;
+  Affine distances_, distance_norm_;
+  struct Stage {
+    Stack stack;
+    std::unique_ptr<StackNetwork> network;
+    Affine merge_norm, merge;
+  };
+  std::vector<Stage> stages_;
+  std::int64_t grid_ = 0;  ///< patches of a side, of a stage
   std::vector<LayerWeights> layers_;
 };
 

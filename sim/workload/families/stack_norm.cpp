@@ -49,6 +49,34 @@ Tensor rms_norm_t5(Eager& eager, const Tensor& x, const Affine& weights) {
   return aten::mul(eager, weights.weight->value, normed);
 }
 
+/// (x - mean) · rsqrt(mean((x - mean)²)) · w in operations of their own, in fp32.
+Tensor layer_norm_written_out(Eager& eager, const Tensor& x, const Affine& weights) {
+  eager.recorder.host(HostClass::pointwise, 11);
+  Tensor normed, variance, mean;
+  {
+    const Tensor wide = aten::to(eager, x, DType::fp32);
+    mean = aten::mean_last(eager, wide);
+    variance = aten::mean_last(eager, aten::square(eager, aten::add(eager, wide, mean)));
+    const Tensor centred = aten::add(eager, wide, mean);
+    normed = aten::mul(eager, centred, aten::rsqrt(eager, aten::add_number(eager, variance)));
+  }
+  normed = aten::mul(eager, aten::to(eager, weights.weight->value, DType::fp32), normed);
+  return aten::to(eager, normed, x.type);
+}
+
+/// With a weight that is kept as its distance from one; all operands are cast under autocast.
+Tensor layer_norm_plus_one(Eager& eager, const Tensor& x, const Affine& weights) {
+  eager.recorder.host(HostClass::layer_norm_module);
+  eager.recorder.host(HostClass::pointwise, 4);
+  const auto given = [&](const Tensor& one) {
+    return eager.autocast.on() ? aten::to(eager, one, eager.autocast.type()) : one;
+  };
+  const Tensor weight = aten::add_number(eager, weights.weight->value);
+  const Tensor input = given(x), scale = given(weight);
+  const Tensor bias = weights.bias != nullptr ? given(weights.bias->value) : Tensor{};
+  return aten::layer_norm(eager, input, scale, weights.bias != nullptr ? &bias : nullptr);
+}
+
 }  // namespace
 
 Tensor StackNetwork::norm(const Tensor& x, const Affine& weights) {
@@ -61,6 +89,8 @@ Tensor StackNetwork::norm(const Tensor& x, const Affine& weights) {
     case NormKind::rms_plus_one: return rms_norm_in_fp32(eager_, x, weights, true);
     case NormKind::rms_cast_last: return rms_norm_in_fp32(eager_, x, weights, false);
     case NormKind::rms_t5: return rms_norm_t5(eager_, x, weights);
+    case NormKind::layer_written_out: return layer_norm_written_out(eager_, x, weights);
+    case NormKind::layer_plus_one: return layer_norm_plus_one(eager_, x, weights);
     case NormKind::layer: break;
   }
   return layer_norm(eager_, aten::contiguous(eager_, x), weights, true);

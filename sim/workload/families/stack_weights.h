@@ -11,7 +11,8 @@ struct AttentionWeights {
   Affine query, key, value, fused, output, query_norm, key_norm;
   /// Of latent attention: down to the rank, a norm there, and up again.
   Affine query_down, query_rank_norm, key_value_down, key_value_rank_norm, key_value_up;
-  Affine relative;  ///< a table of buckets
+  Affine relative;                      ///< a table of buckets
+  Affine position_query, position_key;  ///< of disentangled positions
   Parameter* sinks = nullptr;
 };
 
@@ -31,6 +32,8 @@ struct LayerWeights {
   FeedForwardWeights feed_forward;
   ExpertWeights experts;
   Affine attention_norm, attention_after, cross_norm, feed_forward_norm, feed_forward_after;
+  Parameter *attention_scale = nullptr, *feed_forward_scale = nullptr;
+  bool normed = true;  ///< attention has a norm before it
 };
 
 }  // namespace ridgeline::families

@@ -1,0 +1,87 @@
+// Rotary positions of a stack: which numbers of a head are turned together, and in which type.
+#include "sim/workload/aten/pieces.h"
+#include "sim/workload/aten/pointwise.h"
+#include "sim/workload/aten/views.h"
+#include "sim/workload/families/stack_network.h"
+
+namespace ridgeline::families {
+
+namespace aten = eager::aten;
+
+namespace {
+
+/// Neighbours are turned together: a stack of every second number, negated, and the others.
+Tensor neighbours_turned(Eager& eager, const Tensor& x) {
+  eager.recorder.host(HostClass::pointwise, 3);
+  eager.recorder.host(HostClass::concatenate);
+  const Tensor even = aten::every_second(eager, x, 0), odd = aten::every_second(eager, x, 1);
+  const Tensor negative = aten::negate(eager, odd);
+  const int last = even.sizes.rank();
+  const Tensor left = aten::unsqueeze(eager, negative, last), right = aten::unsqueeze(eager, even, last);
+  return aten::reshape(eager, aten::join(eager, {&left, &right}), x.sizes);
+}
+
+/// The second half, negated, before the first.
+Tensor halves_turned(Eager& eager, const Tensor& x) {
+  eager.recorder.host(HostClass::pointwise, 2);
+  eager.recorder.host(HostClass::concatenate);
+  const Tensor first = aten::half(eager, x, 0), second = aten::half(eager, x, 1);
+  const Tensor negative = aten::negate(eager, second);
+  return aten::concatenate(eager, negative, first);
+}
+
+/// Numbers of half a head, each twice.
+Tensor each_twice(Eager& eager, const Tensor& x) {
+  Dims sizes = x.sizes, twice = x.sizes;
+  const int last = sizes.rank();
+  sizes[last - 1] /= 2;
+  Tensor half = x;
+  half.sizes = sizes;
+  twice = sizes;
+  twice.push_back(2);
+  const Tensor wide = aten::expand(eager, aten::unsqueeze(eager, half, last), twice);
+  return aten::reshape(eager, wide, x.sizes);
+}
+
+}  // namespace
+
+Tensor StackNetwork::turned_part(const Tensor& x, const Rotation& by) {
+  if (s_.rotary_style == RotaryStyle::halves && !s_.rotary_fp32) return rotated(eager_, x, by);
+  const auto wide = [&] { return s_.rotary_fp32 ? aten::to(eager_, x, DType::fp32) : x; };
+  eager_.recorder.host(HostClass::pointwise, 3);
+  Tensor result;
+  if (s_.rotary_style == RotaryStyle::halves) {
+    // Each of both uses casts for itself.
+    const Tensor straight = aten::mul(eager_, wide(), by.cosine);
+    const Tensor turned = aten::mul(eager_, halves_turned(eager_, wide()), by.sine);
+    result = aten::add(eager_, straight, turned);
+  } else {
+    const Tensor once = wide();
+    const Tensor straight = aten::mul(eager_, once, by.cosine);
+    const Tensor turned = aten::mul(eager_, neighbours_turned(eager_, once), by.sine);
+    result = aten::add(eager_, straight, turned);
+  }
+  return aten::to(eager_, result, x.type);
+}
+
+Tensor StackNetwork::turned(const Tensor& x, const Rotation& by) {
+  const std::int64_t width = x.sizes.last(), part = by.cosine.sizes.last();
+  if (part >= width) return turned_part(x, by);
+  eager_.recorder.host(HostClass::concatenate);
+  Tensor first, rest;
+  aten::split_last(eager_, x, {part, width - part}, {&first, &rest});
+  const Tensor moved = turned_part(first, by);
+  return aten::join(eager_, {&moved, &rest});
+}
+
+// Neighbours share an angle: what was made for halves is spread once for queries and keys of a layer.
+Rotation StackNetwork::rotation_of_layer(const Rotation& by) {
+  if (s_.rotary_style == RotaryStyle::halves) return by;
+  eager_.recorder.host(HostClass::contiguous, 2);
+  Rotation result;
+  result.cosine = each_twice(eager_, by.cosine);
+  result.sine = each_twice(eager_, by.sine);
+  return result;
+}
+
+}  // namespace ridgeline::families

@@ -1,0 +1,125 @@
+// Windows of an image in stages: attention inside windows, every other layer's moved by half a window, and patches
+// merged between stages (Swin).
+#include <algorithm>
+
+#include "sim/workload/aten/attention.h"
+#include "sim/workload/aten/pieces.h"
+#include "sim/workload/aten/regroup.h"
+#include "sim/workload/aten/written_out.h"
+#include "sim/workload/families/stack_network.h"
+
+namespace ridgeline::families {
+
+namespace aten = eager::aten;
+
+void StackNetwork::make_stages() {
+  std::int64_t grid = s_.image_size / s_.patch, width = s_.hidden;
+  auto block = first_block_;
+  stages_.resize(s_.stage_layers.size());
+  for (std::size_t i = 0; i < stages_.size(); ++i, grid /= 2, width *= 2) {
+    Stage& stage = stages_[i];
+    stage.stack = s_;
+    stage.stack.stage_layers.clear();
+    stage.stack.stage_heads.clear();
+    stage.stack.layers = s_.stage_layers[i];
+    stage.stack.heads = s_.stage_heads[i];
+    stage.stack.hidden = width;
+    stage.stack.feed_forward = width * s_.inner() / s_.hidden;
+    stage.stack.final_norm = false;
+    stage.network = std::make_unique<StackNetwork>(stage.stack, site_, block, nullptr, grid);
+    block = static_cast<std::int16_t>(block + s_.stage_layers[i]);
+    if (i + 1 == stages_.size()) break;
+    const ModuleScope module(eager_.recorder, "merging");
+    stage.merge = linear_layer(2 * width, 4 * width, false);
+    stage.merge_norm = norm_layer(4 * width);
+  }
+  const ModuleScope module(eager_.recorder, "final_norm");
+  if (s_.final_norm) final_norm_ = norm_layer(s_.out_width());
+}
+
+Tensor StackNetwork::run_stages(Tensor x) {
+  for (std::size_t i = 0; i < stages_.size(); ++i) {
+    x = stages_[i].network->run(x);
+    if (i + 1 < stages_.size()) x = merged(x, i);
+    // What each stage gives is kept as an image too.
+    eager_.recorder.host(HostClass::contiguous);
+    aten::contiguous(eager_, aten::permute(eager_, x.detached(), {0, 2, 1}));
+  }
+  return x;
+}
+
+Tensor StackNetwork::merged(const Tensor& x, std::size_t stage) {
+  const ModuleScope module(eager_.recorder, "merging");
+  eager_.recorder.host(HostClass::view, 8);
+  eager_.recorder.host(HostClass::concatenate);
+  const Tensor four = aten::neighbours_joined(eager_, x, stages_[stage].network->grid_);
+  return linear(eager_, norm(four, stages_[stage].merge_norm), stages_[stage].merge);
+}
+
+// A trained number for each head and distance, in the order of scores: [1, heads, patches, patches].
+Tensor StackNetwork::window_bias(const AttentionWeights& weights, std::int64_t side) {
+  eager_.recorder.host(HostClass::pointwise, 2);
+  const std::int64_t patches = side * side;
+  const Tensor index = aten::plain(eager_, PointwiseFunction::arange, {patches * patches}, DType::int64, {});
+  const Tensor rows = aten::rows_at(eager_, weights.relative.weight->value, index, {patches * patches, s_.heads});
+  const Tensor wide = view(eager_, rows, {patches, patches, s_.heads});
+  return aten::unsqueeze(eager_, contiguous(eager_, aten::permute(eager_, wide, {2, 0, 1})), 0);
+}
+
+// Patches that came from the other side of the image do not see each other: [sequences x windows, 1, patches, patches].
+Tensor StackNetwork::moved_mask(std::int64_t sequences, std::int64_t windows, std::int64_t side, DType type) {
+  using F = PointwiseFunction;
+  eager_.recorder.host(HostClass::pointwise, 24);
+  const std::int64_t patches = side * side;
+  const Tensor places = aten::arange(eager_, grid_, DType::int64);
+  Tensor regions;
+  for (int axis = 0; axis < 2; ++axis) {
+    Tensor sum;
+    for (int i = 0; i < 2; ++i) {
+      const Tensor behind = aten::plain(eager_, F::equal, {grid_}, DType::boolean, {&places});
+      const Tensor number = aten::plain(eager_, F::cast, {grid_}, DType::int64, {&behind});
+      sum = sum.defined() ? aten::plain(eager_, F::add, {grid_}, DType::int64, {&sum, &number}) : number;
+    }
+    regions = sum;
+  }
+  const Dims all{windows, patches, patches};
+  const Tensor image = aten::plain(eager_, F::cast, {1, grid_, grid_, 1}, type, {&regions});
+  const Tensor parts = aten::contiguous(eager_, aten::transpose(eager_, image, 1, 2));
+  Tensor mask = aten::plain(eager_, F::add, all, type, {&parts});
+  for (int i = 0; i < 2; ++i) {
+    const Tensor differs = aten::plain(eager_, F::equal, all, DType::boolean, {&mask});
+    mask = aten::masked_fill(eager_, mask, differs);
+  }
+  const Tensor repeated = eager_.empty({sequences * windows, 1, patches, patches}, type);
+  eager_.recorder.op(Copy{CopyKind::permute, type, sequences * windows, patches * patches, 1}, {&mask}, {&repeated});
+  return repeated;
+}
+
+Tensor StackNetwork::window_attention(const AttentionWeights& weights, const Tensor& windows, std::int64_t sequences,
+                                      bool moved) {
+  const ModuleScope module(eager_.recorder, "attention");
+  const std::int64_t count = windows.sizes[0], patches = windows.sizes[1], side = std::min(s_.window_side, grid_);
+  Tensor y, probabilities, bias, mask, v, k, q;
+  if (moved) mask = moved_mask(sequences, count / sequences, side, windows.type);
+  project(weights, windows, windows, q, k, v);
+  bias = window_bias(weights, side);
+  if (moved) bias = add(eager_, bias, mask);
+  if (fuses()) {
+    // Memory-efficient attention loads rows of a mask that begin at 16 bytes, and gives its gradient.
+    constexpr std::int64_t kElements = 8;
+    Tensor added = aten::aligned_rows(eager_, eager_.autocast.lowered(eager_, bias), kElements);
+    added = aten::expand(eager_, added, {count, s_.heads, patches, patches});
+    eager_.recorder.host(HostClass::attention_fused);
+    const Tensor value = eager_.autocast.lowered(eager_, v), key = eager_.autocast.lowered(eager_, k),
+                 query = eager_.autocast.lowered(eager_, q);
+    y = aten::fused_attention(eager_, AttentionBackend::efficient, query, key, value, false, s_.attention_dropout > 0.0,
+                              added);
+  } else {
+    y = written_out(weights, q, k, v, bias, {}, probabilities);
+  }
+  y = contiguous(eager_, transpose(eager_, y, 1, 2));
+  y = view(eager_, y, {count, patches, s_.hidden});
+  return linear(eager_, y, weights.output);
+}
+
+}  // namespace ridgeline::families
