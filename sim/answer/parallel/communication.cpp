@@ -166,6 +166,13 @@ std::int64_t communicator_bytes(const Scenario& scenario) {
     const bool end = how.pipeline_rank <= 0 || how.pipeline_rank + 1 == how.pipeline;
     if (end && scenario.model.tie_embeddings) sum += group(2);
   }
+  if (how.expert > 1) {
+    // Each rank sends to all others; the norm of gradients is added up over rings.
+    sum += communicator_memory(cluster, {.ranks = static_cast<int>(how.expert),
+                                         .collectives = scenario.training.gradient_clipping.has_value(),
+                                         .peers = static_cast<int>(how.expert - 1)});
+    if (how.expert_copies() > 1) sum += group(how.expert_copies());
+  }
   const std::int64_t shards = how.gradient_ranks() / how.replicate;
   if (shards > 1) sum += group(shards);
   if (how.tensor > 1) sum += group(how.tensor);
