@@ -15,7 +15,7 @@ namespace {
 
 using Sets = std::vector<std::string>;
 
-Scenario scenario(const Sets& sets, const std::string& cluster = "hgx-h200") {
+Scenario staged_scenario(const Sets& sets, const std::string& cluster = "hgx-h200") {
   ScenarioSource source;
   source.text = "cluster: " + cluster +
                 "\nmodel: gpt2\ntraining: {micro_batch: 4, sequence_length: 512, gradient_accumulation: 8, precision: "
@@ -32,20 +32,20 @@ Sets pipeline(int ranks, Sets more = {}) {
   return more;
 }
 
-Prediction predicted(const Sets& sets, const std::string& cluster = "hgx-h200") {
-  return predict(scenario(sets, cluster), "analytic");
+Prediction staged_prediction(const Sets& sets, const std::string& cluster = "hgx-h200") {
+  return predict(staged_scenario(sets, cluster), "analytic");
 }
 
 double step_of(const Sets& sets, const std::string& cluster = "hgx-h200") {
   Session session;
-  return StepRun(session, scenario(sets, cluster), "analytic").timeline().step.value();
+  return StepRun(session, staged_scenario(sets, cluster), "analytic").timeline().step.value();
 }
 
 constexpr const char* kHostless = "host.scale=0.01";
 
 TEST(PipelinePrediction, of_one_stage_is_that_without_a_pipeline_to_the_bit) {
-  const Prediction none = predicted({"training.parallel.data=2"}),
-                   one = predicted({"training.parallel.data=2", "training.parallel.pipeline=1"});
+  const Prediction none = staged_prediction({"training.parallel.data=2"}),
+                   one = staged_prediction({"training.parallel.data=2", "training.parallel.pipeline=1"});
   EXPECT_EQ(none.step.time.value(), one.step.time.value());
   EXPECT_EQ(none.step.high.value(), one.step.high.value());
   EXPECT_EQ(none.memory.device_used, one.memory.device_used);
@@ -53,12 +53,12 @@ TEST(PipelinePrediction, of_one_stage_is_that_without_a_pipeline_to_the_bit) {
 
 TEST(PipelinePrediction, stages_hold_the_parameters_of_the_model) {
   Session session;
-  const Scenario whole = scenario({"training.parallel.data=1"});
+  const Scenario whole = staged_scenario({"training.parallel.data=1"});
   const std::int64_t all = StepRun(session, whole, "analytic").trace().parameters;
   for (const char* schedule : {"1f1b", "interleaved", "zbv"}) {
     std::int64_t sum = 0;
     for (int rank = 0; rank < 3; ++rank) {
-      Scenario stage = scenario(pipeline(3, {std::string("training.parallel.schedule=") + schedule}));
+      Scenario stage = staged_scenario(pipeline(3, {std::string("training.parallel.schedule=") + schedule}));
       stage.training.parallel.pipeline_rank = rank;
       sum += StepRun(session, stage, "analytic").trace().parameters;
     }
@@ -68,7 +68,7 @@ TEST(PipelinePrediction, stages_hold_the_parameters_of_the_model) {
 
 TEST(PipelinePrediction, every_schedule_is_predicted) {
   for (const char* schedule : {"gpipe", "1f1b", "interleaved", "zb1p", "zbv", "interleaved-zero-bubble"}) {
-    const Prediction p = predicted(pipeline(4, {std::string("training.parallel.schedule=") + schedule}));
+    const Prediction p = staged_prediction(pipeline(4, {std::string("training.parallel.schedule=") + schedule}));
     ASSERT_TRUE(p.parallel) << schedule;
     EXPECT_EQ(p.parallel->gpus, 4);
     std::int64_t ranks = 0;
@@ -91,10 +91,10 @@ TEST(PipelinePrediction, every_schedule_is_predicted) {
 }
 
 TEST(PipelinePrediction, earlier_stages_of_1f1b_hold_more_micro_batches) {
-  const Prediction p = predicted(pipeline(4));
+  const Prediction p = staged_prediction(pipeline(4));
   ASSERT_EQ(p.parallel->ranks.size(), 4u);
   EXPECT_GT(p.parallel->ranks[1].memory.peak_allocated, p.parallel->ranks[2].memory.peak_allocated);
-  const auto gpipe = predicted(pipeline(4, {"training.parallel.schedule=gpipe"}));
+  const auto gpipe = staged_prediction(pipeline(4, {"training.parallel.schedule=gpipe"}));
   EXPECT_GT(gpipe.parallel->ranks[1].memory.peak_allocated, p.parallel->ranks[1].memory.peak_allocated);
 }
 
@@ -115,7 +115,7 @@ TEST(PipelinePrediction, micro_batches_beyond_the_warm_up_take_equally_long) {
 TEST(PipelinePrediction, the_bubble_vanishes_over_many_micro_batches) {
   double last = 1.0;
   for (const int m : {4, 16, 64, 256}) {
-    const Prediction p = predicted(pipeline(4, {kHostless, "training.gradient_accumulation=" + std::to_string(m)}));
+    const Prediction p = staged_prediction(pipeline(4, {kHostless, "training.gradient_accumulation=" + std::to_string(m)}));
     // Of the rank that works most.
     Seconds bubble = p.step.time;
     for (const RankClass& one : p.parallel->ranks) bubble = std::min(bubble, one.bubble);
@@ -141,7 +141,7 @@ TEST(PipelinePrediction, faster_links_are_never_slower) {
 TEST(PipelinePrediction, stretches_of_kernels_are_played_as_their_kernels) {
   Session session;
   for (const char* schedule : {"gpipe", "1f1b"}) {
-    const Scenario s = scenario(pipeline(2, {std::string("training.parallel.schedule=") + schedule}));
+    const Scenario s = staged_scenario(pipeline(2, {std::string("training.parallel.schedule=") + schedule}));
     std::vector<std::unique_ptr<StepRun>> runs;
     std::vector<PipelineClass> classes;
     for (int rank = 0; rank < 2; ++rank) {
@@ -161,8 +161,8 @@ TEST(PipelinePrediction, stretches_of_kernels_are_played_as_their_kernels) {
 }
 
 TEST(PipelinePrediction, replicas_exchange_gradients_once_a_step) {
-  const Prediction alone = predicted(pipeline(2)),
-                   four = predicted({"training.parallel.pipeline=2", "training.parallel.data=4"});
+  const Prediction alone = staged_prediction(pipeline(2)),
+                   four = staged_prediction({"training.parallel.pipeline=2", "training.parallel.data=4"});
   EXPECT_EQ(four.parallel->gpus, 8);
   const auto gradients = [](const Prediction& p) {
     std::int64_t count = 0;
@@ -179,8 +179,8 @@ TEST(PipelinePrediction, replicas_exchange_gradients_once_a_step) {
 
 TEST(PipelinePrediction, sharded_stages_gather_again_and_reduce_once) {
   const Sets sets{"training.parallel.pipeline=2", "training.parallel.data=4", "training.parallel.strategy=fsdp"};
-  const Prediction whole = predicted({"training.parallel.pipeline=2", "training.parallel.data=4"}),
-                   cut = predicted(sets);
+  const Prediction whole = staged_prediction({"training.parallel.pipeline=2", "training.parallel.data=4"}),
+                   cut = staged_prediction(sets);
   const auto count = [](const Prediction& p, CollectiveKind kind) {
     std::int64_t sum = 0;
     for (const CommunicationUse& use : p.parallel->communication)
@@ -199,7 +199,7 @@ TEST(PipelinePrediction, sharded_stages_gather_again_and_reduce_once) {
 
 TEST(PipelinePrediction, thousands_of_gpus_are_answered_through_classes) {
   const auto before = std::chrono::steady_clock::now();
-  const Prediction p = predicted({"model=gpt2-xl", "model.tie_embeddings=false", "cluster.nodes=512",
+  const Prediction p = staged_prediction({"model=gpt2-xl", "model.tie_embeddings=false", "cluster.nodes=512",
                                   "training.parallel.pipeline=16", "training.gradient_accumulation=64"},
                                  "hgx-h100");
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - before;
@@ -212,7 +212,7 @@ TEST(PipelinePrediction, thousands_of_gpus_are_answered_through_classes) {
 }
 
 TEST(PipelinePlacement, stages_of_different_nodes_share_their_nics) {
-  const Scenario s = scenario({"cluster.nodes=4", "training.parallel.pipeline=8", "training.parallel.data=4"});
+  const Scenario s = staged_scenario({"cluster.nodes=4", "training.parallel.pipeline=8", "training.parallel.data=4"});
   EXPECT_EQ(stride_of(s.training.parallel, GroupKind::pipeline), 4);
   // Two stages a node: the first and the second are neighbours, the second and the third are not.
   const double inside = time_between_stages(s, 0, 1, 1 << 24).time.value(),
@@ -224,7 +224,7 @@ TEST(PipelinePlacement, stages_of_different_nodes_share_their_nics) {
 TEST(PipelineScenario, refuses_what_does_not_fit_together) {
   const auto message = [](const Sets& sets) {
     try {
-      scenario(sets);
+      staged_scenario(sets);
     } catch (const UserError& error) {
       return std::string(error.what());
     }

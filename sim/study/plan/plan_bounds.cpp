@@ -59,12 +59,7 @@ double shards(const ParallelDescription& p) {
 /// Weights of experts, which are spread over ranks of their own; the least of them.
 double parameters_of_experts(const ModelDescription& model) {
   if (!model.composition.given()) return 0.0;
-  const Stack& stack = model.composition->stack;
-  std::int64_t layers = 0;
-  for (std::int64_t i = 0; i < stack.layers; ++i) layers += stack.has_experts(i) ? 1 : 0;
-  const std::int64_t inner = stack.expert_feed_forward > 0 ? stack.expert_feed_forward : stack.inner();
-  const std::int64_t matrices = stack.feed_forward_kind == FeedForwardKind::plain ? 2 : 3;
-  return static_cast<double>(layers * stack.experts * matrices * inner * stack.hidden);
+  return static_cast<double>(model.composition->stack.weights_of_experts());
 }
 
 /// Of the blocks alone: tables may be whole on each tensor parallel rank, and small models are mostly tables.
