@@ -7,6 +7,8 @@
 #include <string_view>
 #include <utility>
 
+#include "sim/scenario/read_experts.h"
+
 namespace ridgeline {
 namespace {
 
@@ -62,16 +64,6 @@ ReshardAfterForward read_reshard(const Value& value, std::int64_t ranks) {
   if (ranks % to != 0)
     value.fail(fmt::format("{} does not divide the {} ranks that parameters are sharded over", to, ranks));
   return {to == ranks ? 0 : to};
-}
-
-/// A way of splitting a network that has a key, but no model yet.
-void refuse(const Mapping& mapping) {
-  const Value value = mapping["expert"];
-  if (value.exists() && value.integer({1, 1 << 20}) != 1)
-    value.fail(
-        fmt::format("{}: modelled are data, tensor and context parallel training and pipelines (data, strategy, "
-                    "tensor, context, pipeline)",
-                    value.integer()));
 }
 
 std::string size_of(const Cluster& cluster) {
@@ -258,6 +250,7 @@ ParallelDescription read_parallel(const Value& section, const Cluster& cluster) 
                                   "context",
                                   "rotate_method",
                                   "expert",
+                                  "expert_capacity",
                                   "bucket_cap",
                                   "gradient_as_bucket_view",
                                   "static_graph",
@@ -278,7 +271,6 @@ ParallelDescription read_parallel(const Value& section, const Cluster& cluster) 
                                   "prepared_inputs",
                                   "split",
                                   "pieces"});
-  refuse(mapping);
   read_split(mapping, cluster, result);
   read_pipeline(mapping, cluster, result);
   read_degrees(mapping, cluster, result);
@@ -309,6 +301,7 @@ ParallelDescription read_parallel(const Value& section, const Cluster& cluster) 
     result.reshard_after_forward = {1};
   check_strategy(mapping, result);
   check_data_parallel(mapping, cluster, result);
+  read_experts(mapping, result);
   return result;
 }
 
@@ -328,6 +321,7 @@ void check_split(const ModelDescription& model, const TrainingDescription& train
     section["strategy"].fail(fmt::format("dataparallel: {} GPUs do not divide the {} sequences of a micro-batch",
                                          how.data, training.micro_batch));
   check_context(model, training, section);
+  check_experts(model, training, section);
   if (how.tensor == 1 && !how.megatron()) return;
   if (const std::int64_t stages = how.pipeline * how.virtual_stages; how.megatron() && model.layers % stages != 0)
     section[how.virtual_stages > 1 && section["virtual_stages"].exists() ? "virtual_stages" : "pipeline"].fail(

@@ -193,9 +193,10 @@ void check_compiled(const Mapping& mapping, const TrainingDescription& t, bool c
   if (!compile) return;
   const ParallelDescription& how = t.parallel;
   const bool replicated = how.strategy == DataStrategy::ddp || how.strategy == DataStrategy::zero1;
-  if (!replicated || how.tensor > 1 || how.context > 1 || how.pipelined() || how.split > 1 || how.megatron())
+  if (!replicated || how.tensor > 1 || how.context > 1 || how.expert > 1 || how.pipelined() || how.split > 1 ||
+      how.megatron())
     mapping["compile"].fail(
-        "over several GPUs is modelled with strategy: ddp and zero1, layers and sequences whole on each");
+        "over several GPUs is modelled with strategy: ddp and zero1, layers, sequences and experts whole on each");
   if (t.activation_checkpointing != ActivationCheckpointing::none)
     mapping["activation_checkpointing"].fail(
         "under torch.compile, DistributedDataParallel's graph is cut at its buckets, and PyTorch cuts none with "

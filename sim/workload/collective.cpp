@@ -28,6 +28,7 @@ std::string_view name_of(GroupKind group) {
     case GroupKind::expert: return "expert";
     case GroupKind::model: return "model";
     case GroupKind::embedding: return "embedding";
+    case GroupKind::expert_data: return "expert_data";
   }
   return "?";
 }

@@ -31,8 +31,9 @@ enum class GroupKind : std::uint8_t {
   pipeline,
   context,
   expert,
-  model,     ///< all that hold parts of one copy of the network: tensor ranks of all stages
-  embedding  ///< the first and the last stage, which hold one table
+  model,       ///< all that hold parts of one copy of the network: tensor ranks of all stages
+  embedding,   ///< the first and the last stage, which hold one table
+  expert_data  ///< ranks that hold the same experts
 };
 std::string_view name_of(GroupKind group);
 /// Its ranks are stages of a pipeline, which differ in what they do: a collective ties them together.

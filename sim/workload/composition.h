@@ -230,6 +230,13 @@ struct Stack {
   [[nodiscard]] bool turns(std::int64_t layer) const {
     return rotary_kinds.empty() || rotary_kinds[static_cast<std::size_t>(layer) % rotary_kinds.size()] == "turned";
   }
+  /// Elements of the matrices of all experts of the stack.
+  [[nodiscard]] std::int64_t weights_of_experts() const {
+    std::int64_t with = 0;
+    for (std::int64_t layer = 0; layer < layers; ++layer) with += has_experts(layer) ? 1 : 0;
+    const std::int64_t wide = expert_feed_forward > 0 ? expert_feed_forward : inner();
+    return with * experts * (feed_forward_kind == FeedForwardKind::plain ? 2 : 3) * wide * hidden;
+  }
   [[nodiscard]] bool has_experts(std::int64_t layer) const {
     return experts > 0 && layer >= dense_layers && (layer + 1) % expert_step == 0;
   }

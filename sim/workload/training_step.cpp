@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "sim/units/user_error.h"
 #include "sim/workload/aten/pointwise.h"
 #include "sim/workload/batch_loading.h"
 #include "sim/workload/families/family.h"
@@ -25,6 +24,7 @@
 #include "sim/workload/parallel/stage_runtime.h"
 #include "sim/workload/parallel/zero.h"
 #include "sim/workload/repeated_range.h"
+#include "sim/workload/training_checks.h"
 #include "sim/workload/training_notes.h"
 
 namespace ridgeline {
@@ -33,27 +33,6 @@ namespace {
 using eager::Eager;
 using eager::Tensor;
 namespace aten = eager::aten;
-
-void check(const ModelDescription& model, const TrainingDescription& training) {
-  check_model(model);
-  if (training.micro_batch < 1) throw UserError("training.micro_batch: must be at least 1");
-  if (training.sequence_length < 1) throw UserError("training.sequence_length: must be at least 1");
-  if (training.gradient_accumulation < 1) throw UserError("training.gradient_accumulation: must be at least 1");
-  check_window(model, training.longest_sequence());
-  if (model.has_position_table() && training.longest_sequence() > model.max_positions)
-    throw UserError(
-        fmt::format("training.sequence_length: {} is more than the {} positions of the model (model.max_positions)",
-                    training.longest_sequence(), model.max_positions));
-}
-
-/// By the model's definition; packed sequences have no scores with each other.
-double flops_of_step(const ModelDescription& model, const TrainingDescription& training) {
-  const std::int64_t rows = training.micro_batch * training.gradient_accumulation, length = training.sequence_length;
-  const double saved = static_cast<double>(length) * static_cast<double>(length) - training.scores_of_row();
-  return model_flops(model, rows, length) - 12.0 * static_cast<double>(rows) * saved *
-                                                static_cast<double>(model.attention_width()) *
-                                                static_cast<double>(model.layers);
-}
 
 std::optional<DType> autocast_type(Precision precision) {
   if (precision == Precision::amp_fp16) return DType::fp16;
@@ -105,6 +84,7 @@ class TrainingLoop {
     eager_.recorder.begin_step();
     if (megatron_) return megatron_step();
     micro_batches();
+    finish_experts();
     if (training_.data_parallel == DataParallel::apex) optimizers::exchange_gradients(eager_, family_->parameters);
     if (masters_) masters_->take_gradients(eager_, family_->parameters);
     eager::Parameters& parameters = masters_ ? masters_->copies : sharded_ ? sharded_->shards() : family_->parameters;
@@ -113,7 +93,10 @@ class TrainingLoop {
       eager_.recorder.phase = Phase::clipping;
       if (scaler_) scaler_->unscale(eager_, parameters);
       if (sharded_) sharded_->add_up_norm();
-      optimizers::clip_gradients(eager_, parameters, training_.gradient_clipper, training_.clipping_style);
+      if (family_->ranks_of_experts() != nullptr) family_->ranks_of_experts()->add_up_norm();
+      for (eager::Parameters* list : {&parameters, of_experts()})
+        if (list != nullptr && !list->empty())
+          optimizers::clip_gradients(eager_, *list, training_.gradient_clipper, training_.clipping_style);
     }
     eager_.recorder.phase = Phase::optimizer;
     eager_.gradients_enabled = false;
@@ -127,16 +110,9 @@ class TrainingLoop {
       }
       if (devices_) update_devices();
       eager::Parameters& updated = zero_ ? zero_->begin_step() : parameters;
-      const bool first = updated.front().states.empty();
-      if (sharded_ || holds_dtensors())
-        eager_.recorder.host(HostClass::per_parameter_shard, static_cast<std::int64_t>(updated.size()));
-      if (!devices_) optimizer_->step(eager_, updated, overflow_flag);
+      if (!devices_) update(updated, overflow_flag);
       if (zero_) zero_->finish_step();
-      if (first && !devices_) {
-        for (const auto& parameter : updated)
-          for (const Tensor& state : parameter.states)
-            eager_.recorder.set_layer_like(state.storage.id(), parameter.value.storage.id());
-      }
+      if (of_experts() != nullptr && !of_experts()->empty()) update(*of_experts(), overflow_flag);
     }
     if (scaler_) scaler_->update(eager_);
     if (masters_) masters_->return_values(eager_, family_->parameters);
@@ -144,6 +120,8 @@ class TrainingLoop {
     if (training_.clears_gradients)
       optimizer_->clear_gradients(eager_, sharded_ ? sharded_->shards() : family_->parameters,
                                   training_.keep_gradients);
+    if (training_.clears_gradients && of_experts() != nullptr)
+      optimizer_->clear_gradients(eager_, *of_experts(), training_.keep_gradients);
     if (training_.reads_loss == LossRead::step) read_loss();
     eager_.gradients_enabled = true;
     eager_.recorder.end_step();
@@ -159,6 +137,28 @@ class TrainingLoop {
   [[nodiscard]] std::int64_t parameter_count() const { return trained_parameters() + family_->frozen(); }
 
  private:
+  /// Experts that are sharded apart from what is no expert; null: there are none.
+  [[nodiscard]] eager::Parameters* of_experts() { return sharded_ ? &sharded_->shards_of_experts() : nullptr; }
+
+  /// Gradients of experts that are spread over ranks.
+  void finish_experts() {
+    parallel::ExpertParallel* ranks = family_->ranks_of_experts();
+    if (ranks == nullptr) return;
+    ranks->finish_gradients(family_->parameters, sharded_ && training_.parallel.expert_copies() > 1);
+    if (sharded_) sharded_->take_own_gradients();
+  }
+
+  void update(eager::Parameters& list, const Tensor& overflow_flag) {
+    const bool first = list.front().states.empty();
+    if (sharded_ || holds_dtensors())
+      eager_.recorder.host(HostClass::per_parameter_shard, static_cast<std::int64_t>(list.size()));
+    optimizer_->step(eager_, list, overflow_flag);
+    if (!first) return;
+    for (const auto& parameter : list)
+      for (const Tensor& state : parameter.states)
+        eager_.recorder.set_layer_like(state.storage.id(), parameter.value.storage.id());
+  }
+
   /// One call of the optimizer, whose kernels run device by device.
   void update_devices() {
     for (parallel::LayerSplit::Part& part : devices_->begin_update()) {
@@ -351,7 +351,7 @@ class TrainingLoop {
 
 OpTrace run_of_device(const ModelDescription& model, const TrainingDescription& training, AttentionChoice attention,
                       int steps, std::int64_t written_out) {
-  check(model, training);
+  check_training(model, training);
   // Buckets of DistributedDataParallel are made anew after the first step.
   const bool settles = training.parallel.megatron() && training.parallel.pipelined();
   if (training.parallel.gradient_ranks() > 1 && !training.parallel.shards_parameters() && !settles) ++steps;

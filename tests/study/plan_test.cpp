@@ -55,6 +55,12 @@ constexpr const char* kTinyLlama =
     "{{hardware: {}, model: {{family: llama, code: plain, layers: {}, heads: 8, hidden: 512, feed_forward: 1024, "
     "vocabulary: 8000}}, training: {{micro_batch: {}, sequence_length: 256, precision: {}}}}}";
 
+constexpr const char* kTinyExperts =
+    "{hardware: nvidia-h100-sxm5-80gb, model: {family: composed, layers: 2, heads: 4, hidden: 256, feed_forward: 512, "
+    "vocabulary: 4000, positions: rotary, norm: rms, feed_forward_kind: gated, activation: silu, qkv_bias: false, "
+    "output_bias: false, feed_forward_bias: false, experts: 4}, "
+    "training: {micro_batch: 8, sequence_length: 128, precision: bf16}}";
+
 class PlanOfSmallSpaces : public testing::TestWithParam<PlanRequest> {};
 
 TEST_P(PlanOfSmallSpaces, is_that_of_predicting_everything_and_bounds_are_bounds) {
@@ -93,6 +99,7 @@ std::vector<PlanRequest> small_spaces() {
   spaces.back().source.overrides = {{"training.parallel.framework", "megatron", ""}};
   spaces.push_back(request(fmt::format(kTinyLlama, "nvidia-h100-sxm5-80gb", 4, 8, "bf16", "adamw"), {4}));
   spaces.back().source.overrides = {{"training.parallel.context", "2", ""}};
+  spaces.push_back(request(kTinyExperts, {4}));
   return spaces;
 }
 

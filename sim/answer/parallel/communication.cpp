@@ -6,6 +6,7 @@
 #include "sim/answer/launched_kernels.h"
 #include "sim/network/communicator_memory.h"
 #include "sim/occupancy/occupancy.h"
+#include "sim/workload/composition.h"
 
 namespace ridgeline {
 namespace {
@@ -141,7 +142,9 @@ void allow_for_first_buckets(MemoryPrediction& memory, const Scenario& scenario,
   if (!scenario.cluster || how.gradient_ranks() == 1 || how.megatron() || how.shards_parameters() ||
       how.find_unused_parameters || how.one_process())
     return;
-  memory.needed_high += trace.parameters * (scenario.training.precision == Precision::bf16 ? 2 : 4);
+  // Experts that are spread over ranks lie in no bucket.
+  const std::int64_t spread = how.expert > 1 ? scenario.model.composition->stack.weights_of_experts() / how.expert : 0;
+  memory.needed_high += (trace.parameters - spread) * (scenario.training.precision == Precision::bf16 ? 2 : 4);
   memory.fits = memory.fits && memory.needed_high <= memory.capacity;
 }
 
@@ -165,6 +168,13 @@ std::int64_t communicator_bytes(const Scenario& scenario) {
     sum += group(how.pipeline * how.tensor);
     const bool end = how.pipeline_rank <= 0 || how.pipeline_rank + 1 == how.pipeline;
     if (end && scenario.model.tie_embeddings) sum += group(2);
+  }
+  if (how.expert > 1) {
+    // Each rank sends to all others; the norm of gradients is added up over rings.
+    sum += communicator_memory(cluster, {.ranks = static_cast<int>(how.expert),
+                                         .collectives = scenario.training.gradient_clipping.has_value(),
+                                         .peers = static_cast<int>(how.expert - 1)});
+    if (how.expert_copies() > 1) sum += group(how.expert_copies());
   }
   const std::int64_t shards = how.gradient_ranks() / how.replicate;
   if (shards > 1) sum += group(shards);

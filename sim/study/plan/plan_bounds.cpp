@@ -8,6 +8,7 @@
 #include "sim/answer/step_run.h"
 #include "sim/memory/memory_run.h"
 #include "sim/units/user_error.h"
+#include "sim/workload/composition.h"
 #include "sim/workload/parallel/schedule.h"
 
 namespace ridgeline {
@@ -55,10 +56,28 @@ double shards(const ParallelDescription& p) {
   return static_cast<double>(p.gradient_ranks()) / static_cast<double>(p.replicate);
 }
 
+/// Weights of experts, which are spread over ranks of their own; the least of them.
+double parameters_of_experts(const ModelDescription& model) {
+  if (!model.composition.given()) return 0.0;
+  return static_cast<double>(model.composition->stack.weights_of_experts());
+}
+
 /// Of the blocks alone: tables may be whole on each tensor parallel rank, and small models are mostly tables.
 double parameters_of_rank(const Scenario& s) {
   const ParallelDescription& p = s.training.parallel;
-  return static_cast<double>(parameter_count(s.model)) / static_cast<double>(p.tensor * p.pipeline);
+  const double all = static_cast<double>(parameter_count(s.model));
+  const double elsewhere =
+      p.expert == 1 ? 0.0 : parameters_of_experts(s.model) * (1.0 - 1.0 / static_cast<double>(p.expert));
+  // Shards are as many of either kind.
+  if (p.shards_parameters()) return all / static_cast<double>(p.tensor * p.pipeline);
+  return (all - elsewhere) / static_cast<double>(p.tensor * p.pipeline);
+}
+
+/// Of those that all data parallel ranks keep equal.
+double shared_parameters(const Scenario& s) {
+  const double spread = s.training.parallel.expert > 1 ? parameters_of_experts(s.model) : 0.0;
+  return parameters_of_rank(s) -
+         spread / static_cast<double>(s.training.parallel.shards_parameters() ? 1 : s.training.parallel.expert);
 }
 
 struct HeldBytes {
@@ -82,7 +101,8 @@ HeldBytes states_of_rank(const Scenario& s) {
   const double optimizer =
       p.strategy == DataStrategy::zero1 ? each.optimizer / static_cast<double>(p.gradient_ranks()) : each.optimizer;
   const bool has_buckets = p.gradient_ranks() > 1 && !p.megatron() && !p.gradient_as_bucket_view;
-  return {parameters * (each.weights + optimizer + (has_buckets ? each.gradients : 0.0)), parameters * each.gradients};
+  return {parameters * (each.weights + optimizer) + (has_buckets ? shared_parameters(s) * each.gradients : 0.0),
+          parameters * each.gradients};
 }
 
 /// Passes of a stage whose activations the fullest rank holds at once, at least: those of a shorter step of the same
@@ -141,6 +161,8 @@ double flops_of_micro_batch(const Scenario& s) {
                         static_cast<double>(s.model.layers);
   flops -= (t.packed_lengths.empty() ? kCausalShare : 1.0) * scores;
   if (t.lora) flops /= 1.5;
+  // Experts that take fewer tokens than come to them.
+  if (t.parallel.expert_capacity > 0.0) flops *= std::min(1.0, t.parallel.expert_capacity);
   // Embedding and head may be whole on each tensor parallel rank: fewer FLOPs than this has none.
   return std::max(0.0, flops) / static_cast<double>(t.parallel.tensor * t.parallel.context);
 }
@@ -171,7 +193,7 @@ Seconds least_communication(const Scenario& s) {
   const bool shards_all = p.shards_parameters();
   // In the smallest type that gradients are sent in; hsdp's groups are not looked at.
   if (p.strategy == DataStrategy::hsdp) return {};
-  const auto bytes = static_cast<std::int64_t>(parameters_of_rank(s) * 2.0);
+  const auto bytes = static_cast<std::int64_t>(shared_parameters(s) * 2.0);
   const Collective gradients{.kind = shards_all ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce,
                              .group = GroupKind::data,
                              .type = DType::bf16,
@@ -256,13 +278,16 @@ Scenario micro_step_of(const Scenario& s) {
   own.sequence_parallel = asked.sequence_parallel;
   own.loss_parallel = asked.loss_parallel;
   own.prepared_inputs = asked.prepared_inputs;
+  own.expert = own.data = asked.expert;
+  own.expert_capacity = asked.expert_capacity;
   // Of ranks that share sequences the turn with their own tokens alone, without exchanges: less than each of them does.
   t.sequence_length = t.tokens_of_rank();
   t.parallel = own;
   result.gpu.dram.capacity = Bytes{1e18};  // memory without end: nothing is freed for want of it
   if (result.cluster) {
     Cluster& cluster = *result.cluster;
-    cluster.nodes = static_cast<int>(std::max<std::int64_t>(1, (asked.tensor + cluster.gpus - 1) / cluster.gpus));
+    cluster.nodes =
+        static_cast<int>(std::max<std::int64_t>(1, (asked.tensor * asked.expert + cluster.gpus - 1) / cluster.gpus));
   }
   return result;
 }
@@ -305,7 +330,8 @@ MicroStep time_micro_step(Session& session, const Scenario& micro_step, std::str
         result.kernels += run.times()[i].time * kernels[i].times;
     result.activations = most_activations(run);
     result.of_block = activations_of_block(session, micro_step, engine, result.activations);
-    if (micro_step.training.parallel.megatron()) {  // which has no step without an optimizer
+    // Megatron-LM has no step without an optimizer, and ranks of experts have exchanges that are not looked at.
+    if (micro_step.training.parallel.megatron() || micro_step.training.parallel.expert > 1) {
       result.first = result.further = result.kernels;
       return result;
     }

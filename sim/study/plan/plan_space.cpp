@@ -10,6 +10,7 @@
 #include "sim/config/value.h"
 #include "sim/study/plan/accepted_names.h"
 #include "sim/units/user_error.h"
+#include "sim/workload/composition.h"
 
 namespace ridgeline {
 namespace {
@@ -125,7 +126,9 @@ class PlanSpace {
     now_.context = 1;
   }
   void choose_expert(const Next& next) {
-    for (const std::int64_t n : numbers("expert", divisors(left())))
+    const auto& composition = base_.scenario.model.composition;
+    const bool has_experts = composition.given() && composition->stack.experts > 0;
+    for (const std::int64_t n : numbers("expert", has_experts ? divisors(left()) : std::vector<std::int64_t>{1}))
       if (left() % n == 0) now_.expert = n, next();
     now_.expert = 1;
   }

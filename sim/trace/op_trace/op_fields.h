@@ -64,8 +64,8 @@ inline std::span<const std::string_view> names_of(PointwiseFunction) { return kP
 inline constexpr std::array<std::string_view, 9> kCollectiveNames{"all_reduce", "all_gather", "reduce_scatter",
                                                                   "broadcast",  "reduce",     "all_to_all",
                                                                   "send_recv",  "barrier",    "peer_copy"};
-inline constexpr std::array<std::string_view, 7> kGroupNames{"data",     "replicate", "shard", "tensor",
-                                                             "pipeline", "context",   "expert"};
+inline constexpr std::array<std::string_view, 10> kGroupNames{
+    "data", "replicate", "shard", "tensor", "pipeline", "context", "expert", "model", "embedding", "expert_data"};
 inline std::span<const std::string_view> names_of(CollectiveKind) { return kCollectiveNames; }
 inline std::span<const std::string_view> names_of(GroupKind) { return kGroupNames; }
 inline std::span<const std::string_view> names_of(MultiTensorFunction) { return kMultiTensorNames; }

@@ -36,6 +36,7 @@ struct Parameter {
   Tensor gradient;
   std::vector<Tensor> states;
   AccumulateGradient accumulate;
+  bool of_experts = false;                 ///< spread over ranks: others hold other experts
   std::function<void()> after_accumulate;  ///< hook of a wrapper: a gradient has arrived
 };
 

@@ -27,6 +27,11 @@ Composed::Composed(Eager& eager, const ModelDescription& model, const TrainingDe
             [this](std::int64_t out, std::int64_t in, bool bias, std::optional<LinearRole> role, bool by_inputs) {
               return linear_layer(out, in, bias, role, by_inputs);
             }} {
+  if (training.parallel.expert > 1) {
+    ranks_of_experts_.emplace(eager, training.parallel);
+    site_.ranks_of_experts = &*ranks_of_experts_;
+    site_.parameter_of_experts = [this](const Dims& sizes) { return parameter_of_experts(sizes); };
+  }
   const Stack& s = composition_.stack;
   std::int16_t blocks = 0;
   if (composition_.encoder) {

@@ -38,6 +38,14 @@ Parameter* Family::parameter(const Dims& sizes) {
   return result;
 }
 
+Parameter* Family::parameter_of_experts(const Dims& sizes) {
+  Parameter* result = unallocated_parameter();
+  const DType stored = training_.precision == Precision::bf16 ? DType::bf16 : DType::fp32;
+  result->allocate(eager_, sizes, training_.parallel.expert_copies() > 1 ? type() : stored);
+  result->of_experts = true;
+  return result;
+}
+
 void Family::allocate(Parameter& parameter, const Dims& sizes) {
   parameter.allocate(eager_, sizes, type());
   if (!freezes()) return;

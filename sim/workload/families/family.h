@@ -10,6 +10,7 @@
 #include "sim/workload/families/functional.h"
 #include "sim/workload/model.h"
 #include "sim/workload/parallel/context_parallel.h"
+#include "sim/workload/parallel/expert_parallel.h"
 #include "sim/workload/parallel/tensor_parallel.h"
 #include "sim/workload/training.h"
 
@@ -62,6 +63,10 @@ class Family {
   [[nodiscard]] virtual std::int64_t frozen() const { return frozen_elements_; }
   /// Ranks that share layers; null: one.
   [[nodiscard]] parallel::TensorParallel* tensor_ranks() { return tensor_ ? &*tensor_ : nullptr; }
+  /// Ranks that experts are spread over; null: each has all.
+  [[nodiscard]] parallel::ExpertParallel* ranks_of_experts() {
+    return ranks_of_experts_ ? &*ranks_of_experts_ : nullptr;
+  }
   /// Which parameters are those of norms: whole on each of those ranks.
   [[nodiscard]] const std::vector<std::size_t>& norm_parameters() const { return norms_; }
   /// Elements of a token table that another stage of the pipeline holds too; 0: none.
@@ -117,6 +122,8 @@ class Family {
   [[nodiscard]] DType type() const { return type_of_parameters(training_); }
   /// Trained, but where adapters are trained in its place.
   Parameter* parameter(const Dims& sizes);
+  /// Of this rank's experts: where no other rank has the same, nobody shards it, and it stays as it is stored.
+  Parameter* parameter_of_experts(const Dims& sizes);
   /// One whose place in the order of parameters is known before that on the device.
   Parameter* unallocated_parameter() {
     return freezes() ? &frozen_parameters_.emplace_back() : &parameters.emplace_back();
@@ -189,8 +196,9 @@ class Family {
   bool has_adapters_ = false;
   /// A head that is not the pretrained model's is trained whole beside adapters, as PEFT does for its tasks.
   bool trains_head_ = false;
-  std::optional<parallel::TensorParallel> tensor_;    ///< of more than one rank
-  std::optional<parallel::ContextParallel> context_;  ///< likewise
+  std::optional<parallel::TensorParallel> tensor_;            ///< of more than one rank
+  std::optional<parallel::ContextParallel> context_;          ///< likewise
+  std::optional<parallel::ExpertParallel> ranks_of_experts_;  ///< likewise
   std::vector<std::size_t> norms_;
   std::vector<StagePart> parts_;
 };

@@ -10,6 +10,7 @@
 #include "sim/workload/composition.h"
 #include "sim/workload/families/stack_weights.h"
 #include "sim/workload/families/transformers_code.h"
+#include "sim/workload/parallel/expert_parallel.h"
 
 namespace ridgeline::families {
 
@@ -28,6 +29,8 @@ struct StackSite {
   /// As Family::linear_layer.
   std::function<Affine(std::int64_t out, std::int64_t in, bool bias, std::optional<LinearRole>, bool by_inputs)>
       linear_layer;
+  parallel::ExpertParallel* ranks_of_experts = nullptr;           ///< that experts are spread over; null: none
+  std::function<Parameter*(const Dims&)> parameter_of_experts{};  ///< of a part of the experts
 };
 
 class StackNetwork {
@@ -133,6 +136,12 @@ class StackNetwork {
   Tensor part_two(const LayerWeights& weights, std::int64_t number, const Tensor& x);
   Tensor feed_forward(const FeedForwardWeights& weights, const Tensor& x);
   Tensor routed(const ExpertWeights& weights, const Tensor& x);
+  /// The same over ranks, each with a part of the experts: as many places for each expert as tokens come …
+  Tensor routed_to_ranks(const ExpertWeights& weights, const Tensor& x);
+  Tensor dropless(const ExpertWeights& weights, const Tensor& rows, const Tensor& chosen);
+  /// … or a number of places that is known beforehand.
+  Tensor capped(const ExpertWeights& weights, const Tensor& rows, const Tensor& chosen);
+  Tensor gated(const Tensor& inner);
   void route(const ExpertWeights& weights, const Tensor& rows, Tensor& chosen, Tensor& share);
 
   const Stack& s_;

@@ -139,10 +139,15 @@ void StackNetwork::make_experts(ExpertWeights& weights) {
   const std::int64_t inner = s_.expert_feed_forward > 0 ? s_.expert_feed_forward : s_.inner();
   const std::int64_t wide = s_.feed_forward_kind == FeedForwardKind::plain ? inner : 2 * inner;
   weights.router = linear_layer(s_.experts, s_.hidden, s_.router_bias);
-  weights.up = parameter({s_.experts, wide, s_.hidden});
-  if (s_.expert_bias) weights.up_bias = parameter({s_.experts, wide});
-  weights.down = parameter({s_.experts, s_.hidden, inner});
-  if (s_.expert_bias) weights.down_bias = parameter({s_.experts, s_.hidden});
+  const auto of_experts = [&](const Dims& sizes) {
+    return site_.ranks_of_experts != nullptr ? site_.parameter_of_experts(sizes) : parameter(sizes);
+  };
+  const std::int64_t own =
+      site_.ranks_of_experts != nullptr ? s_.experts / site_.ranks_of_experts->ranks() : s_.experts;
+  weights.up = of_experts({own, wide, s_.hidden});
+  if (s_.expert_bias) weights.up_bias = of_experts({own, wide});
+  weights.down = of_experts({own, s_.hidden, inner});
+  if (s_.expert_bias) weights.down_bias = of_experts({own, s_.hidden});
   if (s_.shared_feed_forward > 0) make_feed_forward(weights.shared, s_.shared_feed_forward);
   if (s_.shared_gate) weights.shared_gate = linear_layer(1, s_.hidden, false);
 }
@@ -150,7 +155,7 @@ void StackNetwork::make_experts(ExpertWeights& weights) {
 Tensor StackNetwork::part_two(const LayerWeights& weights, std::int64_t number, const Tensor& x) {
   if (!s_.has_experts(number)) return feed_forward(weights.feed_forward, x);
   const ModuleScope module(eager_.recorder, "experts");
-  Tensor result = routed(weights.experts, x);
+  Tensor result = site_.ranks_of_experts != nullptr ? routed_to_ranks(weights.experts, x) : routed(weights.experts, x);
   if (s_.shared_feed_forward == 0) return result;
   Tensor shared = feed_forward(weights.experts.shared, x);
   if (s_.shared_gate) {

@@ -2,7 +2,6 @@
 
 #include <array>
 #include <limits>
-#include <numeric>
 
 #include "sim/workload/aten/pointwise.h"
 #include "sim/workload/parallel/buckets.h"
@@ -33,9 +32,10 @@ DistributedDataParallel::DistributedDataParallel(eager::Eager& eager, eager::Par
       bucket_of_(parameters.size()) {
   if (how_.compression != GradientCompression::none)
     decompressing_ = eager.recorder.add_stream("decompression of gradients");
+  for (std::size_t i = 0; i < parameters.size(); ++i)
+    if (!parameters[i].of_experts) kept_equal_.push_back(i);
   broadcast_parameters();
-  std::vector<std::size_t> order(parameters.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
+  const std::vector<std::size_t>& order = kept_equal_;
   if (how_.find_unused_parameters) {
     const std::array limits{how_.bucket_cap.value_or(kFirstBucket), how_.bucket_cap.value_or(kBucket)};
     make_buckets({order.rbegin(), order.rend()}, limits);
@@ -43,7 +43,7 @@ DistributedDataParallel::DistributedDataParallel(eager::Eager& eager, eager::Par
   } else {
     make_buckets(order, std::array{std::numeric_limits<std::int64_t>::max()});
   }
-  for (std::size_t i = 0; i < parameters.size(); ++i)
+  for (const std::size_t i : kept_equal_)
     parameters[i].after_accumulate = [this, i] {
       if (holds_) held_.push_back(i);
       else gradient_arrived(i);
@@ -59,12 +59,12 @@ void DistributedDataParallel::release(std::span<const std::size_t> order) {
 void DistributedDataParallel::broadcast_parameters() {
   constexpr std::int64_t kCoalesced = std::int64_t{250} << 20;
   std::vector<BucketMember> tensors;
-  for (const auto& parameter : parameters_) tensors.push_back({parameter.value.bytes(), parameter.value.type});
+  for (const std::size_t i : kept_equal_) tensors.push_back({parameters_[i].value.bytes(), parameters_[i].value.type});
   std::vector<Tensor> flat;
   for (const auto& members : assign_buckets(tensors, std::array{kCoalesced})) {
     std::int64_t elements = 0;
-    for (const std::size_t i : members) elements += parameters_[i].value.elements();
-    flat.push_back(eager_.empty({elements}, parameters_[members.front()].value.type));
+    for (const std::size_t i : members) elements += parameters_[kept_equal_[i]].value.elements();
+    flat.push_back(eager_.empty({elements}, parameters_[kept_equal_[members.front()]].value.type));
     group_.run(CollectiveKind::broadcast, flat.back().type, flat.back().bytes(), flat.back(), flat.back());
   }
 }
@@ -98,12 +98,12 @@ void DistributedDataParallel::before_forward(bool sync) {
   eager_.recorder.host(HostClass::ddp_forward);
   sync_ = sync;
   if (!sync) return;
-  if (!rebuilt_ && arrived_.size() == parameters_.size()) rebuild();
+  if (!rebuilt_ && arrived_.size() == kept_equal_.size()) rebuild();
   next_ = 0;
   for (Bucket& bucket : buckets_) bucket.missing = bucket.members.size();
   // The whole graph is searched for parameters that it does not reach.
   if (how_.find_unused_parameters)
-    eager_.recorder.host(HostClass::ddp_unused, static_cast<std::int64_t>(parameters_.size()));
+    eager_.recorder.host(HostClass::ddp_unused, static_cast<std::int64_t>(kept_equal_.size()));
 }
 
 void DistributedDataParallel::rebuild() {

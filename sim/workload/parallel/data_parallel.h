@@ -53,10 +53,11 @@ class DistributedDataParallel {
   ProcessGroup group_;
   std::uint8_t decompressing_ = 0;  ///< stream on which compressed buckets are widened again
   std::vector<Bucket> buckets_;
-  std::vector<std::size_t> bucket_of_;  ///< by parameter
-  std::vector<std::size_t> arrived_;    ///< of the first step, in order
-  std::size_t next_ = 0;                ///< bucket to send
-  std::vector<std::size_t> held_;       ///< arrived, and kept back
+  std::vector<std::size_t> bucket_of_;   ///< by parameter
+  std::vector<std::size_t> kept_equal_;  ///< parameters; experts are others' concern
+  std::vector<std::size_t> arrived_;     ///< of the first step, in order
+  std::size_t next_ = 0;                 ///< bucket to send
+  std::vector<std::size_t> held_;        ///< arrived, and kept back
   bool sync_ = true, rebuilt_ = false, holds_ = false;
 };
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <utility>
 
 #include "sim/units/user_error.h"
 #include "sim/workload/aten/pointwise.h"
@@ -20,7 +21,7 @@ namespace {
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 /// Elements of one rank's part of a parameter, cut along its first dimension and padded.
-std::int64_t shard_of(const Tensor& parameter, std::int64_t ranks) {
+std::int64_t shard_elements(const Tensor& parameter, std::int64_t ranks) {
   if (parameter.sizes.rank() == 0) return 1;
   const std::int64_t rows = std::max<std::int64_t>(1, parameter.sizes[0]);
   return ceil_div(rows, ranks) * (parameter.elements() / rows);
@@ -77,34 +78,59 @@ FullyShard::FullyShard(Eager& eager, eager::Parameters& parameters, std::int64_t
       accumulated_(parameters.size()) {
   if (how_.replicate > 1) replicas_.emplace(eager, GroupKind::replicate, how_.replicate, "all-reduces");
   const std::int64_t calls = a_call_ > 0 ? ceil_div(blocks, a_call_) : 0;
-  groups_.resize(static_cast<std::size_t>(calls) + 1);
-  for (std::size_t i = 0; i < parameters.size(); ++i) {
-    const std::int64_t block = parameters[i].accumulate.layer;
-    Group& group = block >= 0 && calls > 0 ? groups_[static_cast<std::size_t>(block / a_call_)] : groups_.back();
-    group.parameters.push_back(i);
-  }
-  std::vector<StorageId> whole;
-  for (std::size_t i = 0; i < parameters.size(); ++i) {
-    shards_.emplace_back();
-    whole.push_back(parameters[i].value.storage.id());
-  }
-  eager.recorder.never_allocated(whole);
-  for (Group& group : groups_) {
-    auto sizes = std::make_shared<std::vector<std::int64_t>>();
-    for (const std::size_t i : group.parameters) {
-      const Tensor& value = parameters[i].value;
-      const std::int64_t elements = shard_of(value, ranks());
-      eager.recorder.layer = parameters[i].accumulate.layer;
-      eager.recorder.module = parameters[i].accumulate.module;
-      shards_[i].value = eager.empty({elements}, stored);
-      eager.recorder.set_category(shards_[i].value.storage.id(), Category::weights);
-      group.shard_elements += elements;
-      sizes->push_back(elements);
-    }
-    group.sizes = std::move(sizes);
-  }
+  if (description.expert > 1 && description.expert_copies() > 1)
+    expert_copies_.emplace(eager, GroupKind::expert_data, description.expert_copies(), "all-gathers of experts");
+  share_out(calls);
+  for (Group& group : groups_) make_shards(group);
   eager.recorder.layer = -1;
   eager.recorder.module = 0;
+}
+
+void FullyShard::share_out(std::int64_t calls) {
+  root_ = static_cast<std::size_t>(calls);
+  groups_.resize(expert_copies_ ? 2 * root_ + 1 : root_ + 1);
+  std::vector<StorageId> whole;
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    eager::Parameter& parameter = parameters_[i];
+    shard_of_.push_back(&(parameter.of_experts ? expert_shards_ : shards_).emplace_back());
+    if (parameter.of_experts && !expert_copies_) {  // nobody has another part of it
+      shard_of_.back()->value = parameter.value;
+      continue;
+    }
+    const std::int64_t block = parameter.accumulate.layer;
+    const std::size_t number = block >= 0 && calls > 0 ? static_cast<std::size_t>(block / a_call_) : root_;
+    groups_[parameter.of_experts && number < root_ ? root_ + 1 + number : number].parameters.push_back(i);
+    whole.push_back(parameter.value.storage.id());
+  }
+  eager_.recorder.never_allocated(whole);
+}
+
+void FullyShard::make_shards(Group& group) {
+  const bool of_experts = &group - groups_.data() > static_cast<std::ptrdiff_t>(root_);
+  group.among = of_experts ? &*expert_copies_ : &group_;
+  auto sizes = std::make_shared<std::vector<std::int64_t>>();
+  for (const std::size_t i : group.parameters) {
+    const std::int64_t elements = shard_elements(parameters_[i].value, group.among->ranks());
+    eager_.recorder.layer = parameters_[i].accumulate.layer;
+    eager_.recorder.module = parameters_[i].accumulate.module;
+    shard_of_[i]->value = eager_.empty({elements}, stored_);
+    eager_.recorder.set_category(shard_of_[i]->value.storage.id(), Category::weights);
+    group.shard_elements += elements;
+    sizes->push_back(elements);
+  }
+  group.sizes = std::move(sizes);
+}
+
+std::vector<std::size_t> FullyShard::both_of(std::size_t number) const {
+  const std::size_t experts = root_ + 1 + number;
+  if (number >= root_ || experts >= groups_.size() || groups_[experts].parameters.empty()) return {number};
+  return {number, experts};
+}
+
+void FullyShard::take_own_gradients() {
+  if (expert_copies_) return;
+  for (std::size_t i = 0; i < parameters_.size(); ++i)
+    if (parameters_[i].of_experts) shard_of_[i]->gradient = std::exchange(parameters_[i].gradient, Tensor{});
 }
 
 void FullyShard::begin_forward(bool sync) {
@@ -115,22 +141,23 @@ void FullyShard::begin_forward(bool sync) {
   eager_.recorder.wait_event(copy_in_, updated);
   eager_.recorder.wait_event(group_.stream(), updated);
   eager_.recorder.host(HostClass::fsdp_hooks);
-  Group& root = groups_.back();
+  Group& root = groups_[root_];
   gather(root);
   copy_out(root, true);
 }
 
 void FullyShard::after_forward() {
   eager_.recorder.host(HostClass::fsdp_hooks);
-  order_.push_back(groups_.size() - 1);  // the root stays whole: its backward pass comes next
+  order_.push_back(root_);  // the root stays whole: its backward pass comes next
 }
 
 Tensor FullyShard::before_block(std::int64_t block, Tensor input) {
   if (a_call_ == 0 || block % a_call_ != 0) return input;
   eager_.recorder.host(HostClass::fsdp_hooks);
   const auto number = static_cast<std::size_t>(block / a_call_);
-  gather(groups_[number]);
-  copy_out(groups_[number], true);
+  const std::vector<std::size_t> both = both_of(number);
+  for (const std::size_t i : both) gather(groups_[i]);
+  for (const std::size_t i : both) copy_out(groups_[i], true);
   if (eager_.needs_node({&input})) Eager::attach(input, eager_.node<AfterBackward>({&input}, *this, number));
   return input;
 }
@@ -140,8 +167,11 @@ Tensor FullyShard::after_block(std::int64_t block, Tensor output) {
   const auto number = static_cast<std::size_t>(block / a_call_);
   if ((block + 1) % a_call_ != 0 && block + 1 < blocks_) return output;
   eager_.recorder.host(HostClass::fsdp_hooks);
-  if (how_.reshard_after_forward.ranks != 1 && how_.strategy != DataStrategy::zero2) reshard(groups_[number]);
-  order_.push_back(number);
+  const std::vector<std::size_t> both = both_of(number);
+  for (auto i = both.rbegin(); i != both.rend(); ++i) {
+    if (how_.reshard_after_forward.ranks != 1 && how_.strategy != DataStrategy::zero2) reshard(groups_[*i]);
+    order_.push_back(*i);
+  }
   if (eager_.needs_node({&output})) Eager::attach(output, eager_.node<BeforeBackward>({&output}, *this, number));
   return output;
 }
@@ -168,7 +198,7 @@ void FullyShard::gather(Group& group) {
   }
   recorder.wait_event(group_.stream(), recorder.record_event(copy_in_));
   const OnStream there(recorder, group_.stream());
-  group_.run(CollectiveKind::all_gather, type, group.gathered.bytes(), mine, group.gathered);
+  group.among->run(CollectiveKind::all_gather, type, group.gathered.bytes(), mine, group.gathered);
   group.gathering = recorder.record_event(group_.stream());
 }
 
@@ -201,27 +231,32 @@ void FullyShard::reshard(Group& group) {
 
 void FullyShard::begin_backward() {
   eager_.recorder.host(HostClass::fsdp_hooks);
-  before_backward(groups_.size() - 1);
+  before_backward(root_);
 }
 
 void FullyShard::before_backward(std::size_t number) {
   held_ = Tensor{};
-  gather(groups_[number]);
-  copy_out(groups_[number], false);
-  // One group ahead.
-  const auto here = std::find(order_.begin(), order_.end(), number);
-  if (here != order_.end() && here != order_.begin()) gather(groups_[*std::prev(here)]);
+  for (const std::size_t i : both_of(number)) {
+    gather(groups_[i]);
+    copy_out(groups_[i], false);
+    // One group ahead.
+    const auto here = std::find(order_.begin(), order_.end(), i);
+    if (here != order_.end() && here != order_.begin()) gather(groups_[*std::prev(here)]);
+  }
 }
 
 void FullyShard::after_backward(std::size_t number) {
-  Group& group = groups_[number];
-  for (const std::size_t i : group.parameters) accumulate(i);
-  if (sync_) {
-    take_gradients(group);
-    reshard(group);
-    reduce(group);
-  } else if (!keeps_) {
-    reshard(group);
+  const std::vector<std::size_t> both = both_of(number);
+  for (auto i = both.rbegin(); i != both.rend(); ++i) {
+    Group& group = groups_[*i];
+    for (const std::size_t parameter : group.parameters) accumulate(parameter);
+    if (sync_) {
+      take_gradients(group);
+      reshard(group);
+      reduce(group);
+    } else if (!keeps_) {
+      reshard(group);
+    }
   }
 }
 
@@ -285,7 +320,7 @@ void FullyShard::reduce(Group& group) {
   recorder.wait_event(reduce_, recorder.record_event(0));
   const OnStream there(recorder, reduce_);
   Tensor mine = eager_.empty({group.shard_elements}, type);
-  group_.run(CollectiveKind::reduce_scatter, type, reducing_.bytes(), reducing_, mine);
+  group.among->run(CollectiveKind::reduce_scatter, type, reducing_.bytes(), reducing_, mine);
   reduced_ = recorder.record_event(reduce_);
   std::uint8_t last = reduce_;
   if (replicas_) {
@@ -298,7 +333,7 @@ void FullyShard::reduce(Group& group) {
   mine = aten::to(eager_, mine, stored_);
   recorder.set_category(mine.storage.id(), Category::gradients);
   for (const std::size_t i : group.parameters) {
-    eager::Parameter& shard = shards_[i];
+    eager::Parameter& shard = *shard_of_[i];
     Tensor part = mine;
     part.sizes = shard.value.sizes;
     part.strides = shard.value.strides;
@@ -310,10 +345,11 @@ void FullyShard::reduce(Group& group) {
 }
 
 void FullyShard::after_backward() {
-  after_backward(groups_.size() - 1);
+  after_backward(root_);
   eager::Recorder& recorder = eager_.recorder;
   if (sync_)
-    for (const Group& group : groups_) recorder.wait_event(0, group.ready);
+    for (const Group& group : groups_)
+      if (group.among == &group_ || !group.parameters.empty()) recorder.wait_event(0, group.ready);
   if (reducing_.defined()) recorder.wait_event(0, reduced_);
   reducing_ = Tensor{};
   held_ = Tensor{};

@@ -38,6 +38,10 @@ class FullyShard final : public families::BlockWrapper {
   void reduce_all();
   /// What the optimizer updates: this rank's shards, with their gradients.
   eager::Parameters& shards() { return shards_; }
+  /// The same of experts, which an optimizer has in a list of their own: shards over the ranks with the same ones.
+  eager::Parameters& shards_of_experts() { return expert_shards_; }
+  /// Gradients of experts that no other rank has are taken as they are, behind the last backward pass.
+  void take_own_gradients();
   /// The norm of all gradients takes a sum over ranks.
   void add_up_norm();
 
@@ -46,6 +50,7 @@ class FullyShard final : public families::BlockWrapper {
   class AfterBackward;
   struct Group {
     std::vector<std::size_t> parameters;
+    ProcessGroup* among = nullptr;    ///< ranks that have a shard each
     std::int64_t shard_elements = 0;  ///< of one rank, padded
     bool whole = false;               ///< parameters are on the device
     eager::Tensor gathered;
@@ -63,8 +68,13 @@ class FullyShard final : public families::BlockWrapper {
   void reduce(Group& group);
   void before_backward(std::size_t group);
   void after_backward(std::size_t group);
-  [[nodiscard]] std::int64_t elements_of(const Group& group) const { return group.shard_elements * ranks(); }
-  [[nodiscard]] std::int64_t ranks() const { return group_.ranks(); }
+  [[nodiscard]] std::int64_t elements_of(const Group& group) const {
+    return group.shard_elements * group.among->ranks();
+  }
+  /// A group of blocks and that of their experts, where they have one: in the order in which they are gathered.
+  [[nodiscard]] std::vector<std::size_t> both_of(std::size_t number) const;
+  void share_out(std::int64_t calls);
+  void make_shards(Group& group);
   [[nodiscard]] DType type() const { return how_.parameter_type.value_or(stored_); }
 
   eager::Eager& eager_;
@@ -76,11 +86,14 @@ class FullyShard final : public families::BlockWrapper {
   ProcessGroup group_;   ///< its stream gathers
   std::uint8_t copy_in_, reduce_;
   std::optional<ProcessGroup> replicas_;
-  std::vector<Group> groups_;               ///< those of blocks, then the root
-  eager::Parameters shards_;                ///< by parameter
-  std::vector<eager::Tensor> accumulated_;  ///< whole gradients that were not exchanged yet, by parameter
-  std::vector<std::size_t> order_;          ///< of the groups in the forward pass
-  eager::Tensor held_;                      ///< gathered buffer of the group before
+  std::optional<ProcessGroup> expert_copies_;  ///< ranks with the same experts, where there are several
+  std::vector<Group> groups_;                  ///< those of blocks, then the root, then those of the blocks' experts
+  std::size_t root_ = 0;
+  eager::Parameters shards_, expert_shards_;
+  std::vector<eager::Parameter*> shard_of_;  ///< by parameter
+  std::vector<eager::Tensor> accumulated_;   ///< whole gradients that were not exchanged yet, by parameter
+  std::vector<std::size_t> order_;           ///< of the groups in the forward pass
+  eager::Tensor held_;                       ///< gathered buffer of the group before
   std::uint32_t held_until_ = 0;
   eager::Tensor reducing_;  ///< input of the reduction that is outstanding
   std::uint32_t reduced_ = 0;

@@ -85,6 +85,9 @@ struct ParallelDescription {
   std::int64_t context = 1;  ///< ranks that share each sequence
   ContextRotation rotation = ContextRotation::all_gather;
   std::int64_t context_rank = -1;  ///< whose step is traced; -1: the last (parallel/context_parallel.h says why)
+  // Experts spread over data parallel ranks, which are neighbours; tokens are sent to the ranks of their experts.
+  std::int64_t expert = 1;       ///< ranks that hold the experts of a layer together
+  double expert_capacity = 0.0;  ///< places an expert has, in those of an even choice; 0: as many as tokens come
   // torch.distributed.pipelining. Ranks of a stage are neighbours, stages lie apart.
   std::int64_t pipeline = 1;  ///< ranks that hold parts of the network one behind the other
   PipelineSchedule schedule = PipelineSchedule::one_forward_one_backward;
@@ -98,6 +101,8 @@ struct ParallelDescription {
   [[nodiscard]] bool several() const { return gradient_ranks() * tensor > 1; }
   /// Ranks that gradients are added up over, and that parameters are sharded over: all that see other tokens.
   [[nodiscard]] std::int64_t gradient_ranks() const { return data * context; }
+  /// Ranks that hold the same experts.
+  [[nodiscard]] std::int64_t expert_copies() const { return gradient_ranks() / expert; }
   [[nodiscard]] bool pipelined() const { return pipeline > 1; }
   [[nodiscard]] std::int64_t gpus() const { return gradient_ranks() * tensor * pipeline * split; }
   /// One process has all the GPUs.

@@ -1,0 +1,29 @@
+#include "sim/workload/training_checks.h"
+
+#include <fmt/format.h>
+
+#include "sim/units/user_error.h"
+
+namespace ridgeline {
+
+void check_training(const ModelDescription& model, const TrainingDescription& training) {
+  check_model(model);
+  if (training.micro_batch < 1) throw UserError("training.micro_batch: must be at least 1");
+  if (training.sequence_length < 1) throw UserError("training.sequence_length: must be at least 1");
+  if (training.gradient_accumulation < 1) throw UserError("training.gradient_accumulation: must be at least 1");
+  check_window(model, training.longest_sequence());
+  if (model.has_position_table() && training.longest_sequence() > model.max_positions)
+    throw UserError(
+        fmt::format("training.sequence_length: {} is more than the {} positions of the model (model.max_positions)",
+                    training.longest_sequence(), model.max_positions));
+}
+
+double flops_of_step(const ModelDescription& model, const TrainingDescription& training) {
+  const std::int64_t rows = training.micro_batch * training.gradient_accumulation, length = training.sequence_length;
+  const double saved = static_cast<double>(length) * static_cast<double>(length) - training.scores_of_row();
+  return model_flops(model, rows, length) - 12.0 * static_cast<double>(rows) * saved *
+                                                static_cast<double>(model.attention_width()) *
+                                                static_cast<double>(model.layers);
+}
+
+}  // namespace ridgeline
