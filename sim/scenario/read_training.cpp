@@ -238,6 +238,15 @@ void check_pipeline(const Mapping& mapping, const TrainingDescription& t) {
     mapping["parallel"]["virtual_stages"].fail("several stages a rank go with data: 1 and context: 1");
 }
 
+void take_ways_of(const Software& software, TrainingDescription& t) {
+  t.clipping_style = {software.clips_by_lists, software.clipping_waits};
+  t.keep_gradients = !software.zero_grad_to_none;
+  t.softmax_saves_input = software.softmax_saves_input;
+  t.mask_always_added = software.mask_always_added;
+  t.foreach_adam_lists = software.foreach_adam_lists;
+  t.eight_bit_block = software.eight_bit_block;
+}
+
 }  // namespace
 
 TrainingSection read_training(const Value& section, const Software& software, const Cluster* cluster) {
@@ -285,12 +294,7 @@ TrainingSection read_training(const Value& section, const Software& software, co
   t.data_loader = mapping["data_loader"].choice<DataLoader>(kLoaders, DataLoader::none);
   t.data_parallel = mapping["data_parallel"].choice<DataParallel>(kWrappers, DataParallel::none);
   t.clears_gradients = mapping["clears_gradients"].boolean(true);
-  t.clipping_style = {software.clips_by_lists, software.clipping_waits};
-  t.keep_gradients = !software.zero_grad_to_none;
-  t.softmax_saves_input = software.softmax_saves_input;
-  t.mask_always_added = software.mask_always_added;
-  t.foreach_adam_lists = software.foreach_adam_lists;
-  t.eight_bit_block = software.eight_bit_block;
+  take_ways_of(software, t);
   result.compile = mapping["compile"].boolean(false);
   result.cuda_graphs = mapping["cuda_graphs"].boolean(false);
   const auto needs_megatron = [&] {
