@@ -140,7 +140,9 @@ void check_packed(const Mapping& mapping, const TrainingDescription& t) {
 }
 
 /// Products of 8 bits give 16, and their inner width is a multiple of 16: tokens too, for gradients of weights.
-void check_scaled(const Mapping& mapping, const TrainingDescription& t, bool compile) {
+void read_scaled(const Mapping& mapping, TrainingDescription& t, bool compile) {
+  t.scaled_linear = mapping["fp8"].choice<ScaledLinear>(kScaledLinears, ScaledLinear::none);
+  t.loss_code = mapping["loss_code"].choice<LossCode>(kLossCodes, LossCode::whole);
   if (t.loss_code == LossCode::chunked && (t.parallel.tensor > 1 || t.parallel.pipelined() || t.parallel.context > 1))
     mapping["loss_code"].fail("over ranks that share layers or sequences is not modelled: expected whole");
   if (t.loss_code == LossCode::chunked && (compile || t.lora))
@@ -284,8 +286,6 @@ TrainingSection read_training(const Value& section, const Software& software, co
   if (const Value clipping = mapping["gradient_clipping"]; clipping.exists() && !clipping.is("none"))
     t.gradient_clipping = clipping.number(config::Range::positive());
   t.tf32 = mapping["tf32"].boolean(t.tf32);
-  t.scaled_linear = mapping["fp8"].choice<ScaledLinear>(kScaledLinears, ScaledLinear::none);
-  t.loss_code = mapping["loss_code"].choice<LossCode>(kLossCodes, LossCode::whole);
   t.activation_checkpointing = mapping["activation_checkpointing"].choice<ActivationCheckpointing>(
       kCheckpointing, ActivationCheckpointing::none);
   t.activation_offload = mapping["activation_offload"].choice<ActivationOffload>(kOffloads, ActivationOffload::none);
@@ -306,14 +306,14 @@ TrainingSection read_training(const Value& section, const Software& software, co
     t.lora = read_lora(mapping["lora"], t, result.compile);
     if (mapping.has("parallel")) mapping["parallel"].fail("needs several GPUs: name a cluster (cluster: hgx-h200)");
     check_forward_pass(mapping, t);
-    check_scaled(mapping, t, result.compile);
+    read_scaled(mapping, t, result.compile);
     return result;
   }
   t.parallel = read_parallel(mapping["parallel"], *cluster);
   needs_megatron();
   t.lora = read_lora(mapping["lora"], t, result.compile);
   check_forward_pass(mapping, t);
-  check_scaled(mapping, t, result.compile);
+  read_scaled(mapping, t, result.compile);
   if (t.parallel.megatron()) {
     check_megatron(mapping, t);
     t.optimizer.implementation = OptimizerImplementation::fused;
