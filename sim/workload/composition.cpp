@@ -18,13 +18,13 @@ void check_stages(const Mapping& m, Stack& s) {
     if (s.window_side > 0) m["window_side"].fail("is of stages: stage_layers");
     return;
   }
+  if (s.input != InputKind::image) m["stage_layers"].fail("stages are of images: input: image");
   if (s.experts > 0 || s.sinks || s.key_value_rank > 0 || s.projection != ProjectionKind::separate || s.causal ||
       s.positions != PositionKind::none || s.residual != ResidualKind::serial || s.layer_scale || s.class_token)
     m["stage_layers"].fail(
         "stages have plain attention in windows, one feed-forward part and no positions, class token, experts or "
         "causal "
         "mask");
-  if (s.input != InputKind::image) m["stage_layers"].fail("stages are of images: input: image");
   if (s.stage_heads.size() != s.stage_layers.size())
     m.value().fail(fmt::format("stage_heads: {} for {} stages", s.stage_heads.size(), s.stage_layers.size()));
   if (s.window_side < 1 || s.patch < 1) m.value().fail("stages need window_side and patch");
