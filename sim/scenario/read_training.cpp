@@ -140,7 +140,9 @@ void check_packed(const Mapping& mapping, const TrainingDescription& t) {
 }
 
 /// Products of 8 bits give 16, and their inner width is a multiple of 16: tokens too, for gradients of weights.
-void check_scaled(const Mapping& mapping, const TrainingDescription& t, bool compile) {
+void read_scaled(const Mapping& mapping, TrainingDescription& t, bool compile) {
+  t.scaled_linear = mapping["fp8"].choice<ScaledLinear>(kScaledLinears, ScaledLinear::none);
+  t.loss_code = mapping["loss_code"].choice<LossCode>(kLossCodes, LossCode::whole);
   if (t.loss_code == LossCode::chunked && (t.parallel.tensor > 1 || t.parallel.pipelined() || t.parallel.context > 1))
     mapping["loss_code"].fail("over ranks that share layers or sequences is not modelled: expected whole");
   if (t.loss_code == LossCode::chunked && (compile || t.lora))
@@ -239,6 +241,15 @@ void check_pipeline(const Mapping& mapping, const TrainingDescription& t) {
     mapping["parallel"]["virtual_stages"].fail("several stages a rank go with data: 1 and context: 1");
 }
 
+void take_ways_of(const Software& software, TrainingDescription& t) {
+  t.clipping_style = {software.clips_by_lists, software.clipping_waits};
+  t.keep_gradients = !software.zero_grad_to_none;
+  t.softmax_saves_input = software.softmax_saves_input;
+  t.mask_always_added = software.mask_always_added;
+  t.foreach_adam_lists = software.foreach_adam_lists;
+  t.eight_bit_block = software.eight_bit_block;
+}
+
 }  // namespace
 
 TrainingSection read_training(const Value& section, const Software& software, const Cluster* cluster,
@@ -278,8 +289,6 @@ TrainingSection read_training(const Value& section, const Software& software, co
   if (const Value clipping = mapping["gradient_clipping"]; clipping.exists() && !clipping.is("none"))
     t.gradient_clipping = clipping.number(config::Range::positive());
   t.tf32 = mapping["tf32"].boolean(t.tf32);
-  t.scaled_linear = mapping["fp8"].choice<ScaledLinear>(kScaledLinears, ScaledLinear::none);
-  t.loss_code = mapping["loss_code"].choice<LossCode>(kLossCodes, LossCode::whole);
   t.activation_checkpointing = mapping["activation_checkpointing"].choice<ActivationCheckpointing>(
       kCheckpointing, ActivationCheckpointing::none);
   t.activation_offload = mapping["activation_offload"].choice<ActivationOffload>(kOffloads, ActivationOffload::none);
@@ -288,12 +297,7 @@ TrainingSection read_training(const Value& section, const Software& software, co
   t.data_loader = mapping["data_loader"].choice<DataLoader>(kLoaders, DataLoader::none);
   t.data_parallel = mapping["data_parallel"].choice<DataParallel>(kWrappers, DataParallel::none);
   t.clears_gradients = mapping["clears_gradients"].boolean(true);
-  t.clipping_style = {software.clips_by_lists, software.clipping_waits};
-  t.keep_gradients = !software.zero_grad_to_none;
-  t.softmax_saves_input = software.softmax_saves_input;
-  t.mask_always_added = software.mask_always_added;
-  t.foreach_adam_lists = software.foreach_adam_lists;
-  t.eight_bit_block = software.eight_bit_block;
+  take_ways_of(software, t);
   result.compile = mapping["compile"].boolean(false);
   result.cuda_graphs = mapping["cuda_graphs"].boolean(false);
   const auto needs_megatron = [&] {
@@ -305,14 +309,14 @@ TrainingSection read_training(const Value& section, const Software& software, co
     t.lora = read_lora(mapping["lora"], t, result.compile);
     if (mapping.has("parallel")) mapping["parallel"].fail("needs several GPUs: name a cluster (cluster: hgx-h200)");
     check_forward_pass(mapping, t);
-    check_scaled(mapping, t, result.compile);
+    read_scaled(mapping, t, result.compile);
     return result;
   }
   t.parallel = read_parallel(mapping["parallel"], *cluster);
   needs_megatron();
   t.lora = read_lora(mapping["lora"], t, result.compile);
   check_forward_pass(mapping, t);
-  check_scaled(mapping, t, result.compile);
+  read_scaled(mapping, t, result.compile);
   if (t.parallel.megatron()) {
     check_megatron(mapping, t);
     t.optimizer.implementation = OptimizerImplementation::fused;

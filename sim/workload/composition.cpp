@@ -14,8 +14,17 @@ using config::Value;
 
 /// Stages of an image's windows.
 void check_stages(const Mapping& m, Stack& s) {
-  if (s.stage_layers.empty()) return;
+  if (s.stage_layers.empty()) {
+    if (s.window_side > 0) m["window_side"].fail("is of stages: stage_layers");
+    return;
+  }
   if (s.input != InputKind::image) m["stage_layers"].fail("stages are of images: input: image");
+  if (s.experts > 0 || s.sinks || s.key_value_rank > 0 || s.projection != ProjectionKind::separate || s.causal ||
+      s.positions != PositionKind::none || s.residual != ResidualKind::serial || s.layer_scale || s.class_token)
+    m["stage_layers"].fail(
+        "stages have plain attention in windows, one feed-forward part and no positions, class token, experts or "
+        "causal "
+        "mask");
   if (s.stage_heads.size() != s.stage_layers.size())
     m.value().fail(fmt::format("stage_heads: {} for {} stages", s.stage_heads.size(), s.stage_layers.size()));
   if (s.window_side < 1 || s.patch < 1) m.value().fail("stages need window_side and patch");
@@ -47,6 +56,13 @@ void check_stack(const Mapping& m, Stack& s) {
     m["query_key_norm"].fail("over the width goes with projection: separate");
   if (s.query_key_norm != QueryKeyNorm::none && (s.key_value_rank > 0 || s.positions == PositionKind::disentangled))
     m["query_key_norm"].fail("does not go with latent attention or disentangled positions");
+  if (s.position_table && s.positions != PositionKind::disentangled)
+    m["position_table"].fail("stands beside disentangled positions; others: positions: learned");
+  if (s.residual != ResidualKind::serial && (s.layer_scale || s.residual_scale || s.drop_path > 0.0))
+    m["residual"].fail("layer_scale, residual_scale and drop_path go with residual: serial");
+  if (!s.first_norm && s.norm_place != NormPlace::pre && s.norm_place != NormPlace::both)
+    m["first_norm"].fail("a first layer without a norm goes with norm_place: pre or both");
+  if (s.extra_tokens > 0 && !s.class_token) m["extra_tokens"].fail("stand behind a class token: class_token: true");
   if (s.rotary_table && s.max_positions < 1) m.value().fail("max_positions is missing, which a table of angles needs");
   const auto need = [&](const char* key, std::int64_t value) {
     if (value < 1)
@@ -134,6 +150,7 @@ ModelDescription read_composition(const Value& value, std::string fallback_name)
     like.head = HeadKind::none;
     like.layer_kinds.clear();
     composition->encoder = read_stack(m["encoder"], known, like);
+    if (!composition->encoder->stage_layers.empty()) m["encoder"].fail("stages are not built for an encoder");
   }
   const Stack& s = composition->stack;
   if (s.cross_attention && !composition->encoder) m["cross_attention"].fail("goes with an encoder");

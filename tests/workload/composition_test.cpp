@@ -312,6 +312,17 @@ TEST(Composition, LayersThatKnowNoPositionsTurnNothing) {
               HasSubstr("turned or plain"));
 }
 
+TEST(Composition, KeysThatNothingWouldReadAreRefused) {
+  const std::string sizes = "{family: composed, layers: 2, heads: 4, hidden: 64, vocabulary: 10, ";
+  EXPECT_THAT(mistake(sizes + "window_side: 7}"), HasSubstr("stage_layers"));
+  EXPECT_THAT(mistake(sizes + "residual: parallel, layer_scale: true}"), HasSubstr("residual: serial"));
+  EXPECT_THAT(mistake(sizes + "norm_place: post, first_norm: false}"), HasSubstr("norm_place"));
+  EXPECT_THAT(mistake(sizes + "extra_tokens: 1}"), HasSubstr("class_token"));
+  EXPECT_THAT(mistake(sizes + "position_table: true, max_positions: 8}"), HasSubstr("disentangled"));
+  EXPECT_THAT(mistake(sizes + "positions: disentangled, position_rows: 8}"), HasSubstr("position_terms"));
+  EXPECT_THAT(mistake(sizes + "projection: fused, query_key_norm: width}"), HasSubstr("separate"));
+}
+
 TEST(Composition, StagesNeedWholeWindows) {
   const std::string stages =
       "{family: composed, input: image, layers: 1, heads: 1, hidden: 32, patch: 4, causal: false, head: "

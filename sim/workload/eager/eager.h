@@ -27,8 +27,8 @@ class Eager {
   /// Under torch.compile backward formulas are traced while autocast is on: batched fp32 products in them are cast.
   std::optional<DType> backward_product_type;
   ScaledLinear scaled_linear = ScaledLinear::none;  ///< of linear layers that say so
-  bool sparse_weights = false;            ///< linear layers inside blocks multiply by 2:4 sparse weights
-  bool softmax_saves_input = false;       ///< besides its result, as before PyTorch 1.11
+  bool sparse_weights = false;                      ///< linear layers inside blocks multiply by 2:4 sparse weights
+  bool softmax_saves_input = false;                 ///< besides its result, as before PyTorch 1.11
   bool whole_recomputation = false;       ///< a checkpointed block is run again to its end (reentrant checkpointing)
   CheckpointFrame* promising = nullptr;   ///< the forward run of this block makes promises …
   CheckpointFrame* delivering = nullptr;  ///< … the second run of this one keeps them
