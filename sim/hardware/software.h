@@ -17,7 +17,8 @@ struct Software {
   /// Compute capabilities, 7.5 for major 7 and minor 5, of the chips that the published build has code for.
   double least_capability = 0.0, most_capability = 99.9;
   bool prefers_cudnn_attention_on_hopper = true;
-  bool has_flash_attention = true;  ///< scaled_dot_product_attention exists with FlashAttention-2
+  bool has_flash_attention = true;    ///< scaled_dot_product_attention exists with FlashAttention-2
+  double flash_attention_time = 1.0;  ///< of FlashAttention's kernels, in that of FlashAttention-2's
   bool lazy_module_loading = true;
   bool addmm_fuses_bias = true;                                      ///< cublasLt epilogue
   int foreach_blocks_per_launch = 320;                               ///< thread blocks of one multi-tensor launch

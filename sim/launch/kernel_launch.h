@@ -111,6 +111,7 @@ struct AttentionWork {
   std::int64_t kv_heads = 0;  ///< 0: as heads
   int blocks_per_sm = 1;
   bool persistent = false;  ///< a grid of one block an SM fetches its tiles
+  double tile_time = 1.0;   ///< of a tile, in that of the kernels that the law was fitted on
   /// Of each of `batch` rows; the grid has as many blocks for each sequence as the longest needs.
   PackedLengths lengths{};
 };

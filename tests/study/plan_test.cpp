@@ -61,7 +61,7 @@ constexpr const char* kTinyExperts =
     "output_bias: false, feed_forward_bias: false, experts: 4}, "
     "training: {micro_batch: 8, sequence_length: 128, precision: bf16}}";
 
-class PlanOfSmallSpaces : public testing::TestWithParam<PlanRequest> {};
+class PlanOfSmallSpaces : public ::testing::TestWithParam<PlanRequest> {};
 
 TEST_P(PlanOfSmallSpaces, is_that_of_predicting_everything_and_bounds_are_bounds) {
   const PlanSearch all = searched(GetParam(), true), quick = searched(GetParam(), false);
@@ -103,7 +103,7 @@ std::vector<PlanRequest> small_spaces() {
   return spaces;
 }
 
-INSTANTIATE_TEST_SUITE_P(Spaces, PlanOfSmallSpaces, testing::ValuesIn(small_spaces()));
+INSTANTIATE_TEST_SUITE_P(Spaces, PlanOfSmallSpaces, ::testing::ValuesIn(small_spaces()));
 
 const PlanRequest& tiny() {
   static const PlanRequest result =

@@ -20,9 +20,9 @@ inline const std::string kScenario =
     "4000, max_positions: 512, dropout: 0.1}, training: {micro_batch: 2, sequence_length: 128, precision: fp32, "
     "attention: eager}}\n";
 
-class SweepFixture : public testing::Test {
+class SweepFixture : public ::testing::Test {
  protected:
-  std::filesystem::path folder_ = temporary_path(testing::UnitTest::GetInstance()->current_test_info()->name());
+  std::filesystem::path folder_ = temporary_path(::testing::UnitTest::GetInstance()->current_test_info()->name());
   void SetUp() override { std::filesystem::create_directories(folder_); }
   void TearDown() override { std::filesystem::remove_all(folder_); }
   [[nodiscard]] std::string path(const std::string& name) const { return (folder_ / name).string(); }

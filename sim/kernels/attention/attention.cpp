@@ -165,6 +165,7 @@ class AttentionLowering {
                        .tile_k = tile.k,
                        .splits = splits,
                        .kv_heads = op_.kv_heads,
+                       .tile_time = op_.backend == AttentionBackend::flash ? software_.flash_attention_time : 1.0,
                        .lengths = op_.lengths};
     KernelLaunch launch;
     launch.name = std::move(name);

@@ -202,7 +202,7 @@ void write_parallel(std::string& out, const ParallelPrediction& p) {
   for (const CommunicationUse& use : p.communication)
     write_wrapped(out, "                ",
                   fmt::format("{} {} among {} ranks: {:.3g} GB in {}, {} exposed", use.count, words(name_of(use.kind)),
-                              name_of(use.group), static_cast<double>(use.bytes) * 1e-9, duration(use.time),
+                              words(name_of(use.group)), static_cast<double>(use.bytes) * 1e-9, duration(use.time),
                               use.exposed < microseconds(0.1) ? "none" : duration(use.exposed)));
   if (!p.limit.empty() && p.exposed > microseconds(1.0)) write_wrapped(out, "                ", p.limit);
   if (p.ranks.size() > 1) write_stages(out, p);

@@ -201,6 +201,7 @@ AttentionBlocks attention_blocks(const AttentionWork& work, const Gpu& gpu, cons
   const double edges = !blocks.uneven() ? 1.0 : work.causal ? width.uneven_causal : constants.uneven;
   result.busy = edges * (work.padded_head ? width.padded : 1.0) *
                 (std::max(math, result.softmax) + constants.exposed * std::min(math, result.softmax));
+  for (double* part : {&result.math, &result.softmax, &result.latency, &result.busy}) *part *= work.tile_time;
   const double hertz = kernel_clock(gpu, attention_pipe(work, gpu), 0.0).value();
   const bool is_short = std::max(longest_of(work, false), longest_of(work, true)) <= kShort;
   result.block = width.block_cycles * (is_short ? constants.short_block : 1.0) + load_latency(gpu, 1.0, hertz) -
