@@ -122,7 +122,11 @@ double Value::measure(Dimension dimension, Range range) const {
     fail(fmt::format("expected {}, got {}", a_quantity(dimension), node_->describe()));
   }
   if (rest.empty()) fail(fmt::format("{} has no unit; expected {}", node_->describe(), a_quantity(dimension)));
-  if (!parsed) fail(fmt::format("unknown unit '{}'; expected {}", rest, a_quantity(dimension)));
+  if (!parsed) {
+    if (const auto one = parse_measure(fmt::format("1 {}", rest)); one && one->dimension == dimension)
+      fail(fmt::format("{} is more than a number can hold", given));
+    fail(fmt::format("unknown unit '{}'; expected {}", rest, a_quantity(dimension)));
+  }
   fail(fmt::format("unit '{}' measures something else; expected {}", rest, a_quantity(dimension)));
 }
 

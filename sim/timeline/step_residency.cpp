@@ -1,5 +1,6 @@
 #include "sim/timeline/step_residency.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 
@@ -51,7 +52,14 @@ StepResidency residency_of_step(const StepProgram& program, const L2Spec& l2) {
   L2Residency held(l2);
   FurtherRuns further(program, l2);
   std::vector<double> shares;
-  for (const Action* action : launches_before(program))
+  const std::vector<const Action*> before = launches_before(program);
+  // From the last launch after which nothing is left of those in front of it.
+  const auto last = std::find_if(before.rbegin(), before.rend(), [&](const Action* action) {
+    return held.forgets_before(program.launches[action->index], program.operands_of(action->call));
+  });
+  const std::size_t first = last == before.rend() ? 0 : static_cast<std::size_t>(before.rend() - last) - 1;
+  held.pass_over(first);
+  for (const Action* action : std::span(before).subspan(first))
     held.visit(program.launches[action->index], program.operands_of(action->call), shares);
   for (const Action& action : program.steady_step()) {
     if (further.begin_at(action))

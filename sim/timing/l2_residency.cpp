@@ -47,6 +47,14 @@ double touched(const KernelLaunch& launch) {
   return bytes;
 }
 
+/// Of tensors, among the operands.
+std::size_t lists_of(const KernelLaunch& launch) {
+  std::size_t lists = 0;
+  for (const auto* accesses : {&launch.reads, &launch.writes})
+    for (const Access& access : *accesses) lists = std::max(lists, static_cast<std::size_t>(access.list + 1));
+  return lists;
+}
+
 }  // namespace
 
 L2Residency::L2Residency(const L2Spec& l2)
@@ -56,50 +64,62 @@ L2Residency::L2Residency(const L2Spec& l2)
 
 double L2Residency::hit_share(double distance) const { return mean_hit(l2_, distance, distance); }
 
-L2Residency::Place& L2Residency::place_of(std::size_t slot) {
-  if (slot >= places_.size()) places_.resize(std::max(slot + 1, 2 * places_.size()));
-  return places_[slot];
-}
-
 /// Calls `visit(slot, part of the storage, sweep, bytes)` for every storage that an access goes over, in its order.
-template <typename Visit>
+/// Where sweeps are not asked for, that of the whole access stands for those of a list's tensors.
+template <bool sweeps, typename Visit>
 void L2Residency::for_each_part(const Access& access, std::span<const Operand> operands, std::size_t lists, Swept now,
                                 Visit visit) {
+  constexpr Swept kWhole{0.0, 1.0};
   const auto slot_of = [](const Operand& operand) { return static_cast<std::size_t>(operand.storage) + 1; };
-  if (access.operand == Access::kTemporary) return visit(0, Swept{0.0, 1.0}, now, access.bytes);
+  if (access.operand == Access::kTemporary) return visit(0, kWhole, now, access.bytes);
   if (access.operand >= 0) {
     const auto index = static_cast<std::size_t>(access.operand);
-    if (index < operands.size()) visit(slot_of(operands[index]), Swept{0.0, 1.0}, now, access.bytes);
+    if (index < operands.size()) visit(slot_of(operands[index]), kWhole, now, access.bytes);
     return;
   }
   const std::size_t tensors = lists > 0 ? operands.size() / lists : 0;
   if (access.list < 0 || tensors == 0) return;
   const std::span<const Operand> list = operands.subspan(static_cast<std::size_t>(access.list) * tensors, tensors);
   const auto first = static_cast<std::size_t>(access.from);
+  std::size_t last = first;
+  while (last < tensors && static_cast<double>(last) < access.to) ++last;
+  // All between the first and the last are swept whole.
   const auto part_of = [&](std::size_t i) {
+    if (i > first && i + 1 < last) return kWhole;
     const double tensor = static_cast<double>(i);
     return Swept{std::clamp(access.from - tensor, 0.0, 1.0), std::clamp(access.to - tensor, 0.0, 1.0)};
   };
   double all = 0.0, before = 0.0;
-  for (std::size_t i = first; i < tensors && static_cast<double>(i) < access.to; ++i)
-    all += static_cast<double>(list[i].bytes) * (part_of(i).end - part_of(i).begin);
-  for (std::size_t i = first; i < tensors && static_cast<double>(i) < access.to; ++i) {
+  if (sweeps)
+    for (std::size_t i = first; i < last; ++i) {
+      const Swept part = part_of(i);
+      all += static_cast<double>(list[i].bytes) * (part.end - part.begin);
+    }
+  const double span = now.end - now.begin;
+  Swept sweep = now;
+  if (sweeps) sweep.end = now.begin;
+  for (std::size_t i = first; i < last; ++i) {
     const Swept part = part_of(i);
     const double bytes = static_cast<double>(list[i].bytes) * (part.end - part.begin);
     if (bytes <= 0.0) continue;
-    const auto at = [&](double done) { return now.begin + (now.end - now.begin) * done / all; };
-    visit(slot_of(list[i]), part, Swept{at(before), at(before + bytes)}, bytes);
-    before += bytes;
+    if (sweeps) {
+      before += bytes;
+      sweep = {sweep.end, now.begin + span * before / all};
+    }
+    visit(slot_of(list[i]), part, sweep, bytes);
   }
 }
 
 /// Moves `bytes` of what was last touched by launch `then` (negative: by none) to the launch at hand.
 void L2Residency::move(std::int64_t then, double bytes) {
-  for (int level = 0; level < kLevels; ++level) {
-    std::vector<double>& sums = latest_[static_cast<std::size_t>(level)];
-    if (then >= 0) sums[static_cast<std::size_t>(then >> kShift * level)] -= bytes;
-    sums[static_cast<std::size_t>(launch_ >> kShift * level)] += bytes;
-  }
+  const auto change = [&](std::vector<double>& sums, int shift) {
+    if (then >= 0) sums[static_cast<std::size_t>(then >> shift)] -= bytes;
+    sums[static_cast<std::size_t>(launch_ >> shift)] += bytes;
+  };
+  static_assert(kLevels == 3);
+  change(latest_[0], 0);
+  change(latest_[1], kShift);
+  change(latest_[2], 2 * kShift);
 }
 
 /// Bytes last touched by launches after `then`, the one at hand aside.
@@ -137,51 +157,93 @@ double L2Residency::touched_between(std::int64_t first, std::int64_t last) const
   }
 }
 
+void L2Residency::pass_over(std::size_t launches) {
+  launch_ += static_cast<std::int64_t>(launches);
+  gone_.resize(gone_.size() + launches, 1);
+}
+
+bool L2Residency::forgets_before(const KernelLaunch& launch, std::span<const Operand> operands) const {
+  if (launch.read_bytes() < all_gone_) return false;
+  const auto whole = [](const Access& access) { return access.from == std::floor(access.from); };
+  if (!std::all_of(launch.reads.begin(), launch.reads.end(), whole) ||
+      !std::all_of(launch.writes.begin(), launch.writes.end(), whole))
+    return false;
+  // An operand that is read twice counts once.
+  std::vector<std::size_t> seen;
+  double bytes = 0.0;
+  const std::size_t lists = lists_of(launch);
+  for (const Access& access : launch.reads)
+    for_each_part<false>(access, operands, lists, {}, [&](std::size_t slot, Swept, Swept, double part) {
+      seen.push_back(slot);
+      bytes += part;
+    });
+  std::sort(seen.begin(), seen.end());
+  return bytes >= all_gone_ && std::adjacent_find(seen.begin(), seen.end()) == seen.end();
+}
+
+/// The share of an access that hits.
+double L2Residency::hits(const Access& access, std::span<const Operand> operands, std::size_t lists, Swept now,
+                         double factor) {
+  double hit = 0.0, all = 0.0;
+  std::int64_t known = -1;  // the launch since which `between` bytes were touched
+  double between = 0.0;
+  /// What came after it in its own launch, in those between, and before it in this one; none where all is gone.
+  const auto find = [&](std::size_t slot) -> const Place* {
+    const Place& place = place_of(slot);
+    if (place.launch < 0 || gone_[static_cast<std::size_t>(place.launch)] != 0) return nullptr;
+    if (place.launch != known) between = touched_after(known = place.launch);
+    if (between < all_gone_) return &place;
+    gone_[static_cast<std::size_t>(place.launch)] = 1;  // what was touched since a launch only grows
+    return nullptr;
+  };
+  const auto add = [&](std::size_t slot, Swept part, Swept sweep, double bytes) {
+    all += bytes;
+    const Place* place = find(slot);
+    if (place == nullptr) return;
+    const auto distance = [&](double share, double before) {
+      return (place->after.begin + share * (place->after.end - place->after.begin) + between + before) / factor;
+    };
+    hit += bytes * mean_hit(l2_, distance(part.begin, sweep.begin), distance(part.end, sweep.end));
+  };
+  if (access.operand == Access::kUntracked) {
+    // Most lists are gone as a whole: then nobody asks when each of their tensors is swept.
+    bool any = false;
+    for_each_part<false>(access, operands, lists, now,
+                         [&](std::size_t slot, Swept, Swept, double) { any = any || find(slot) != nullptr; });
+    if (!any) return 0.0;
+  }
+  for_each_part<true>(access, operands, lists, now, add);
+  return all > 0.0 ? hit / all : 0.0;
+}
+
+/// Makes the launch at hand the last that touched what an access goes over.
+void L2Residency::mark(const Access& access, std::span<const Operand> operands, std::size_t lists, Swept now) {
+  for_each_part<true>(access, operands, lists, now, [&](std::size_t slot, Swept part, Swept sweep, double bytes) {
+    Place& place = place_of(slot);
+    if (place.launch != launch_) move(place.launch, bytes);
+    if (part.begin <= 0.0) place.begun = now.end - sweep.begin;
+    // What an earlier launch left of a tensor: the whole of it counts as swept when its end is.
+    if (part.end >= 1.0) {
+      place.after = {place.begun, now.end - sweep.end};
+      place.launch = launch_;
+      place.bytes = bytes;
+    }
+  });
+}
+
 void L2Residency::visit(const KernelLaunch& launch, std::span<const Operand> operands, std::vector<double>& out) {
   out.clear();
   ++launch_;
   for (int level = 0; level < kLevels; ++level)
     latest_[static_cast<std::size_t>(level)].resize(static_cast<std::size_t>(launch_ >> kShift * level) + 1, 0.0);
-  gone_.push_back(false);
+  gone_.push_back(0);
   const Swept now{0.0, touched(launch)};
-  std::size_t lists = 0;
-  for (const auto* accesses : {&launch.reads, &launch.writes})
-    for (const Access& access : *accesses) lists = std::max(lists, static_cast<std::size_t>(access.list + 1));
-  for (const auto* accesses : {&launch.reads, &launch.writes}) {
-    const double factor = accesses == &launch.writes ? kDirtyOutlives : 1.0;
-    for (const Access& access : *accesses) {
-      double hit = 0.0, all = 0.0;
-      for_each_part(access, operands, lists, now, [&](std::size_t slot, Swept part, Swept sweep, double bytes) {
-        all += bytes;
-        const Place& place = place_of(slot);
-        if (place.launch < 0 || gone_[static_cast<std::size_t>(place.launch)]) return;
-        // What came after it in its own launch, in those between, and before it in this one.
-        const double between = touched_after(place.launch);
-        if (between >= all_gone_) {  // what was touched since a launch only grows
-          gone_[static_cast<std::size_t>(place.launch)] = true;
-          return;
-        }
-        const auto distance = [&](double share, double before) {
-          return (place.after.begin + share * (place.after.end - place.after.begin) + between + before) / factor;
-        };
-        hit += bytes * mean_hit(l2_, distance(part.begin, sweep.begin), distance(part.end, sweep.end));
-      });
-      out.push_back(all > 0.0 ? hit / all : 0.0);
-    }
-  }
+  const std::size_t lists = lists_of(launch);
   for (const auto* accesses : {&launch.reads, &launch.writes})
     for (const Access& access : *accesses)
-      for_each_part(access, operands, lists, now, [&](std::size_t slot, Swept part, Swept sweep, double bytes) {
-        Place& place = place_of(slot);
-        if (place.launch != launch_) move(place.launch, bytes);
-        if (part.begin <= 0.0) place.begun = now.end - sweep.begin;
-        // What an earlier launch left of a tensor: the whole of it counts as swept when its end is.
-        if (part.end >= 1.0) {
-          place.after = {place.begun, now.end - sweep.end};
-          place.launch = launch_;
-          place.bytes = bytes;
-        }
-      });
+      out.push_back(hits(access, operands, lists, now, accesses == &launch.writes ? kDirtyOutlives : 1.0));
+  for (const auto* accesses : {&launch.reads, &launch.writes})
+    for (const Access& access : *accesses) mark(access, operands, lists, now);
 }
 
 namespace {

@@ -6,6 +6,7 @@
 // from 1 at D = resident_full·C to 0 at D = resident_none·C. Source: rotating-buffer timings and counters on an H200.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <span>
@@ -24,6 +25,12 @@ class L2Residency {
   /// Writes the hit share of every access of `launch` (reads, then writes) into `out`, then marks them touched.
   /// `operands` are the storages the op runs on, inputs then outputs.
   void visit(const KernelLaunch& launch, std::span<const Operand> operands, std::vector<double>& out);
+
+  /// Passes over so many launches, before the first that is visited. Exact where forgets_before() holds for that one.
+  void pass_over(std::size_t launches);
+  /// Whether nothing hits in this launch and after it that only launches before it touched: it alone sweeps more than
+  /// the L2 holds, and begins no tensor in its middle.
+  [[nodiscard]] bool forgets_before(const KernelLaunch& launch, std::span<const Operand> operands) const;
 
   /// What would hit now were it read: by storage, all of those of which anything would.
   struct Held {
@@ -50,10 +57,16 @@ class L2Residency {
     Swept after;
     double begun = 0.0, bytes = 0.0;
   };
-  Place& place_of(std::size_t slot);
-  template <typename Visit>
-  void for_each_part(const Access& access, std::span<const Operand> operands, std::size_t lists, Swept now,
-                     Visit visit);
+  Place& place_of(std::size_t slot) {
+    if (slot >= places_.size()) places_.resize(std::max(slot + 1, 2 * places_.size()));
+    return places_[slot];
+  }
+  template <bool sweeps, typename Visit>
+  static void for_each_part(const Access& access, std::span<const Operand> operands, std::size_t lists, Swept now,
+                            Visit visit);
+  [[nodiscard]] double hits(const Access& access, std::span<const Operand> operands, std::size_t lists, Swept now,
+                            double factor);
+  void mark(const Access& access, std::span<const Operand> operands, std::size_t lists, Swept now);
 
   void move(std::int64_t then, double bytes);
   [[nodiscard]] double touched_between(std::int64_t first, std::int64_t last) const;
@@ -66,7 +79,7 @@ class L2Residency {
   /// Bytes by the launch that touched them last, and their sums over 16 and over 256 launches: most questions go a few
   /// launches back.
   std::array<std::vector<double>, kLevels> latest_;
-  std::vector<bool> gone_;     ///< by launch
+  std::vector<char> gone_;     ///< by launch
   std::vector<Place> places_;  ///< by storage; the first is memory internal to ops
 };
 

@@ -86,6 +86,7 @@ TEST(Value, a_quantity_without_or_with_a_wrong_unit_says_which_ones_fit) {
   EXPECT_EQ(
       complaint("4.8 TBs", read),
       "f.yaml:1:4: v: unknown unit 'TBs'; expected a number with a unit (MB/s, GB/s, TB/s, GiB/s, TiB/s, Gbit/s)");
+  EXPECT_EQ(complaint("1e300 TB/s", read), "f.yaml:1:4: v: 1e300 TB/s is more than a number can hold");
   EXPECT_EQ(complaint("4.8 GHz", read),
             "f.yaml:1:4: v: unit 'GHz' measures something else; expected a number with a unit (MB/s, GB/s, TB/s, "
             "GiB/s, TiB/s, Gbit/s)");

@@ -215,5 +215,21 @@ TEST(ClockLaw, the_floor_that_candidates_are_cut_by_is_below_every_time) {
   }
 }
 
+TEST(ClockLaw, what_the_l2_delivers_beyond_the_dram_takes_energy_of_the_core) {
+  const Gpu gpu = load_gpu("nvidia-h200-sxm-141gb");
+  KernelLaunch launch;
+  launch.work = MemoryBoundWork{};
+  KernelTime cold;
+  cold.dram_read_bytes = 0.6e9;
+  cold.dram_write_bytes = 0.4e9;
+  cold.l2_bytes = 1e9;  // all of it comes from the DRAM
+  KernelTime warm = cold;
+  warm.l2_bytes = 3e9;
+  const WorkEnergy less = kernel_energy(launch, cold, gpu), more = kernel_energy(launch, warm, gpu);
+  EXPECT_GT(more.core.value(), 2.5 * less.core.value()) << "three times the bytes reach the SMs";
+  EXPECT_LT(more.core.value(), 3.5 * less.core.value());
+  EXPECT_DOUBLE_EQ(more.board.value(), less.board.value()) << "the DRAM moves the same";
+}
+
 }  // namespace
 }  // namespace ridgeline
