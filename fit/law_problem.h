@@ -25,6 +25,8 @@ struct Place {
 struct TimedLaunch {
   KernelLaunch launch;
   std::vector<double> residency;
+  std::vector<KernelLaunch> others{};  ///< of the same grid, one of which may have run instead: the fastest did
+  const Gpu* gpu = nullptr;            ///< beside which it was measured, where it is not the laboratory's
 };
 
 template <class Constants>
@@ -58,8 +60,10 @@ std::vector<Problem> problems_of(Collected collected, const Law<Constants>& law,
         {name, std::move(both.first),
          [law, launches, &gpu](const Values& values, std::span<const std::size_t> which, std::span<double> seconds) {
            const Constants constants = constants_from(law.places, values);
-           for (std::size_t i = 0; i < which.size(); ++i)
-             seconds[i] = law.seconds((*launches)[which[i]], gpu, constants);
+           for (std::size_t i = 0; i < which.size(); ++i) {
+             const TimedLaunch& timed = (*launches)[which[i]];
+             seconds[i] = law.seconds(timed, timed.gpu != nullptr ? *timed.gpu : gpu, constants);
+           }
          }});
   }
   return result;

@@ -1,9 +1,11 @@
 // Memory-bound kernels: the launches of a lowered op, each with the profiled kernel in its place. Ops whose profile has
 // other kernels, or other grids, are left out.
+#include <algorithm>
 #include <set>
 #include <stdexcept>
 
 #include "fit/cases/call_cases.h"
+#include "fit/cases/small_product_cases.h"
 #include "fit/law_problem.h"
 #include "sim/kernels/lowering.h"
 #include "sim/timing/code_kernels.h"
@@ -20,9 +22,13 @@ const Law<MemoryBoundConstants> kLaw{
 #include "sim/timing/tables/memory_bound_fields.inc"
     },
     [](const TimedLaunch& timed, const Gpu& gpu, const MemoryBoundConstants& constants) {
-      return memory_bound_time(timed.launch, std::get<MemoryBoundWork>(timed.launch.work), gpu, timed.residency,
-                               constants)
-          .time.value();
+      const auto seconds = [&](const KernelLaunch& launch) {
+        return memory_bound_time(launch, std::get<MemoryBoundWork>(launch.work), gpu, timed.residency, constants)
+            .time.value();
+      };
+      double least = seconds(timed.launch);
+      for (const KernelLaunch& other : timed.others) least = std::min(least, seconds(other));
+      return least;
     }};
 
 /// A memory-bound kernel with constants of its own in this table.
@@ -43,6 +49,7 @@ std::vector<Problem> memory_bound_problems(const Measurements& measurements, con
   const Lowering lowering(laboratory.gpu, laboratory.software);
   Collected collected;
   for (const Measurement& row : measurements.rows) {
+    if (std::holds_alternative<Matmul>(row.kernel.op)) continue;  // by the kernel that ran, below
     LoweredOp lowered;
     try {
       lowered = lowering.lower(row.kernel.op);
@@ -60,6 +67,7 @@ std::vector<Problem> memory_bound_problems(const Measurements& measurements, con
       timed.push_back({lowered.launches[i], residency.empty() ? std::vector<double>{} : residency[i]});
     }
   }
+  add_small_products(measurements, laboratory, collected);
   add_calls(measurements, laboratory, lowering, collected);
   return problems_of(std::move(collected), kLaw, laboratory.gpu);
 }

@@ -145,7 +145,7 @@ bool is_few_summed(const GemmWork& problem, const Gpu& gpu) {
 }
 
 std::vector<ProductWay> small_tile_ways(const GemmWork& problem, const Gpu& gpu, const std::vector<Access>& reads,
-                                        const std::vector<Access>& writes) {
+                                        const std::vector<Access>& writes, const SmallTileRun* only) {
   std::vector<ProductWay> ways;
   if (!is_small(problem)) return ways;
   const Kind kind = kind_of(problem, gpu);
@@ -155,19 +155,26 @@ std::vector<ProductWay> small_tile_ways(const GemmWork& problem, const Gpu& gpu,
                .n = problem.n,
                .k = problem.k,
                .stages = kSummedStages};
+  const auto add = [&](const SmallTile& tile, int splits) {
+    ProductWay way{launch_of(problem, gpu, kind, tile, splits, reads)};
+    way.front().writes = writes;
+    if (splits > 1 || kind.always_summed) {
+      sum.split_k = splits;
+      way.push_back(split_reduction(sum, writes));
+      way.front().writes = way.back().reads;
+    }
+    ways.push_back(std::move(way));
+  };
   for (const SmallTile& tile : kind.tiles) {
+    if (only != nullptr) {
+      if (tile.m == only->m && tile.n == only->n && tile.k == only->k) add(tile, only->splits);
+      continue;
+    }
     if (!suits(tile, kind, problem.k)) continue;
     for (const int splits : {1, 2, 4, 8, 16, 32}) {
       if (!may_split(problem, kind, splits)) break;
       if (!kind.always_summed && (splits == 2 || splits == 4)) continue;
-      ProductWay way{launch_of(problem, gpu, kind, tile, splits, reads)};
-      way.front().writes = writes;
-      if (splits > 1 || kind.always_summed) {
-        sum.split_k = splits;
-        way.push_back(split_reduction(sum, writes));
-        way.front().writes = way.back().reads;
-      }
-      ways.push_back(std::move(way));
+      add(tile, splits);
     }
   }
   return ways;

@@ -12,10 +12,16 @@
 
 namespace ridgeline {
 
+/// A tile in a number of splits.
+struct SmallTileRun {
+  int m = 0, n = 0, k = 0, splits = 1;
+};
+
 /// The product in small tiles, each with the kernel that adds up its splits; none where the libraries have no such
-/// kernels for it. `problem` is gemm_problem(op), `reads` are A, B and what else is read.
+/// kernels for it. `problem` is gemm_problem(op), `reads` are A, B and what else is read. With `only`: in that tile and
+/// as many splits, whether or not they would be taken.
 std::vector<ProductWay> small_tile_ways(const GemmWork& problem, const Gpu& gpu, const std::vector<Access>& reads,
-                                        const std::vector<Access>& writes);
+                                        const std::vector<Access>& writes, const SmallTileRun* only = nullptr);
 
 /// Whether only small tiles are taken.
 bool is_few_summed(const GemmWork& problem, const Gpu& gpu);

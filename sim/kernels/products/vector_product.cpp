@@ -128,8 +128,7 @@ bool may_split(const Problem& p, std::int64_t splits) {
   return !p.along_k && p.batch == 1 && p.k >= kLong && p.k >= splits * kPiece && p.outputs > kFewOutputs;
 }
 
-void append_dots(std::vector<KernelLaunch>& launches, const Problem& p, const Matmul& op, std::vector<Access> reads,
-                 const std::vector<Access>& writes) {
+ProductWay dots_way(const Problem& p, const Matmul& op, std::vector<Access> reads, const std::vector<Access>& writes) {
   const auto k = static_cast<double>(p.k), outputs = static_cast<double>(p.outputs);
   const std::int64_t blocks = p.outputs == 1 ? kBlocksOfOne : p.along_k && p.element == 4 ? kBlocksOfRow : kBlocksOfSum;
   const double partial = 4.0 * static_cast<double>(blocks) * outputs;
@@ -142,7 +141,6 @@ void append_dots(std::vector<KernelLaunch>& launches, const Problem& p, const Ma
   dots.flops = 2.0 * k * outputs;
   dots.reads = std::move(reads);
   dots.writes = {{.operand = Access::kTemporary, .bytes = partial}};
-  launches.push_back(std::move(dots));
   KernelLaunch sums =
       memory_bound_launch(MemoryBoundKernel::vector_sums, "reduce_1Block_kernel", TimeClass::tensor_contraction,
                           DType::fp32, {p.outputs, 1, static_cast<int>(kDotThreads), 32, 1024},
@@ -150,7 +148,7 @@ void append_dots(std::vector<KernelLaunch>& launches, const Problem& p, const Ma
                            .iterations = static_cast<double>(ceil_div(blocks, kDotThreads))});
   sums.reads = {{.operand = Access::kTemporary, .bytes = partial}};
   sums.writes = writes;
-  launches.push_back(std::move(sums));
+  return {std::move(dots), std::move(sums)};
 }
 
 }  // namespace
@@ -160,11 +158,11 @@ bool is_vector_product(const Matmul& op, const Gpu& gpu) {
   return gemm_problem(op, gpu).family != GemmWork::Family::wgmma || !is_half(op.type);
 }
 
-void append_vector_product(std::vector<KernelLaunch>& launches, const Matmul& op, const Gpu& gpu,
-                           std::vector<Access> reads, const std::vector<Access>& writes) {
+std::vector<ProductWay> vector_product_ways(const Matmul& op, std::vector<Access> reads,
+                                            const std::vector<Access>& writes) {
   const Problem p = problem_of(op);
   const bool one = p.outputs == 1 && p.batch == 1;
-  if (is_few_dots(p) && !(one && p.element == 4)) return append_dots(launches, p, op, std::move(reads), writes);
+  if (is_few_dots(p) && !(one && p.element == 4)) return {dots_way(p, op, std::move(reads), writes)};
   // The partial sums are added up by the same kernel whatever the product's type.
   GemmWork sum{.type = op.type, .batch = p.batch, .m = op.m, .n = op.n, .k = op.k, .stages = kSummedStages};
   const auto way_of = [&](const Shape& shape, std::int64_t splits) {
@@ -175,16 +173,20 @@ void append_vector_product(std::vector<KernelLaunch>& launches, const Matmul& op
     }
     return way;
   };
-  ProductWays ways;
-  if (one) {
-    ways.others.push_back(way_of(kColumns.front(), ceil_div(p.k, ceil_div(p.k, kPiecesOfOne))));
-  } else {
-    for (const Shape& shape : shapes_of(p)) {
-      ways.others.push_back(way_of(shape, 1));
-      for (const std::int64_t splits : kSplits)
-        if (may_split(p, splits)) ways.others.push_back(way_of(shape, splits));
-    }
+  if (one) return {way_of(kColumns.front(), ceil_div(p.k, ceil_div(p.k, kPiecesOfOne)))};
+  std::vector<ProductWay> ways;
+  for (const Shape& shape : shapes_of(p)) {
+    ways.push_back(way_of(shape, 1));
+    for (const std::int64_t splits : kSplits)
+      if (may_split(p, splits)) ways.push_back(way_of(shape, splits));
   }
+  return ways;
+}
+
+void append_vector_product(std::vector<KernelLaunch>& launches, const Matmul& op, const Gpu& gpu,
+                           std::vector<Access> reads, const std::vector<Access>& writes) {
+  ProductWays ways;
+  ways.others = vector_product_ways(op, std::move(reads), writes);
   append_fastest(launches, std::move(ways), gpu, {}, {});
 }
 
