@@ -253,7 +253,7 @@ void take_ways_of(const Software& software, TrainingDescription& t) {
 }  // namespace
 
 TrainingSection read_training(const Value& section, const Software& software, const Cluster* cluster,
-                              std::int64_t model_length) {
+                              std::optional<std::int64_t> model_length) {
   const Mapping mapping(section, {"micro_batch",
                                   "sequence_length",
                                   "packed_lengths",
@@ -279,8 +279,7 @@ TrainingSection read_training(const Value& section, const Software& software, co
   TrainingSection result;
   TrainingDescription& t = result.training;
   t.micro_batch = mapping["micro_batch"].integer({1, 1 << 20});
-  t.sequence_length = model_length > 0 ? mapping["sequence_length"].integer({1, 1 << 24}, model_length)
-                                       : mapping["sequence_length"].integer({1, 1 << 24});
+  t.sequence_length = mapping["sequence_length"].integer({1, 1 << 24}, model_length);
   t.packed_lengths = read_packed_lengths(mapping["packed_lengths"], t.sequence_length);
   t.gradient_accumulation = mapping["gradient_accumulation"].integer({1, 1 << 18}, 1);
   t.precision = mapping["precision"].choice<Precision>(kPrecisions, Precision::fp32);

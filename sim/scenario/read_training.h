@@ -1,6 +1,8 @@
 // The `training`, `inference` and `allocator` sections of a scenario.
 #pragma once
 
+#include <optional>
+
 #include "sim/allocator/settings.h"
 #include "sim/config/value.h"
 #include "sim/hardware/software.h"
@@ -15,9 +17,9 @@ struct TrainingSection {
 };
 
 /// `cluster`: null for one GPU, which has no `parallel` section. `model_length`: tokens of a sequence where the network
-/// has one length alone, as one that reads images; 0 where the section must say it.
+/// has one length alone, as one that reads images; empty where the section must say it.
 TrainingSection read_training(const config::Value& section, const Software& software, const Cluster* cluster = nullptr,
-                              std::int64_t model_length = 0);
+                              std::optional<std::int64_t> model_length = {});
 /// What is used instead of trained: sequences times beams are the micro-batch, the prompt is the sequence.
 TrainingSection read_inference(const config::Value& section, const Software& software);
 AllocatorSettings read_allocator(const config::Value& section);

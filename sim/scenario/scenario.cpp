@@ -130,7 +130,7 @@ void read_described(const Mapping& root, const std::vector<Override>& changes, D
   const TrainingSection section = root.has("inference") ? read_inference(root["inference"], scenario.software)
                                                         : read_training(root["training"], scenario.software,
                                                                         scenario.cluster ? &*scenario.cluster : nullptr,
-                                                                        only_length(scenario.model));
+                                                                        only > 0 ? std::optional(only) : std::nullopt);
   scenario.training = section.training;
   scenario.compile = section.compile;
   scenario.cuda_graphs = section.cuda_graphs;

@@ -2,9 +2,9 @@
 // becomes which key of a composition.
 //
 //   architectures: {OPTForCausalLM: language-model}   # class: head; the first is what is built where none is named
-//   like: mistral                                     # another table, whose entries hold where this one says nothing else
-//   set: {norm: layer, positions: learned}            # keys of the composition that every such network has
-//   keys: {layers: num_hidden_layers}                 # of the composition, from the configuration; or a mapping:
+//   like: mistral                                     # another table, whose entries hold where this one says nothing
+//   else set: {norm: layer, positions: learned}            # keys of the composition that every such network has keys:
+//   {layers: num_hidden_layers}                 # of the composition, from the configuration; or a mapping:
 //     #  key       one name or several, the first that is given counts; dots go into mappings
 //     #  otherwise what a missing key means
 //     #  values    what each value becomes

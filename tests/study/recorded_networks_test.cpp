@@ -15,7 +15,7 @@
 namespace ridgeline {
 namespace {
 
-constexpr double kBusyMedian = 0.05, kBusyWorst = 0.12, kAllocatedMedian = 0.01, kAllocatedWorst = 0.04,
+constexpr double kBusyMedian = 0.04, kBusyWorst = 0.12, kAllocatedMedian = 0.01, kAllocatedWorst = 0.04,
                  kReservedMedian = 0.02;
 constexpr double kReservedWorst = 0.08;
 /// A segment more than PyTorch had, of the size of the logits (DEVIATIONS.md).

@@ -161,16 +161,16 @@ KernelLaunch forward(const Softmax& op, bool keeps_long_rows, bool fills_blocks)
 
 KernelLaunch backward(const Softmax& op, int gradient) {
   const auto elements = static_cast<double>(op.rows * op.cols);
-  const double y = elements * static_cast<double>(bytes_of(op.output)),
-               dx = elements * static_cast<double>(bytes_of(op.input));
-  const bool half = is_half(op.output);
-  const std::int64_t vector = 16 / bytes_of(op.output);
+  const double y = elements * static_cast<double>(bytes_of(op.input)),
+               dx = elements * static_cast<double>(bytes_of(op.output));
+  const bool half = is_half(op.input);
+  const std::int64_t vector = 16 / bytes_of(op.input);
   KernelLaunch launch;
   if (op.cols <= 1024) {
     const WarpShape s = warp_shape(op.cols);
     launch = memory_bound_launch(
         op.log ? MemoryBoundKernel::log_softmax_backward_warp : MemoryBoundKernel::softmax_backward_warp,
-        op.log ? "log_softmax_warp_bwd" : "softmax_warp_bwd", TimeClass::normalization, op.output,
+        op.log ? "log_softmax_warp_bwd" : "softmax_warp_bwd", TimeClass::normalization, op.input,
         {ceil_div(op.rows, s.rows_per_block), 1, static_cast<int>(s.threads),
          warp_backward_registers(s.log2_columns, half)},
         {.elements = static_cast<double>(op.rows * s.lanes(op.cols)),
@@ -178,21 +178,21 @@ KernelLaunch backward(const Softmax& op, int gradient) {
          .iterations = s.steps(op.cols, kPaddedShare)});
   } else {
     const std::int64_t threads = block_threads(op.cols, vector);
-    const std::int64_t row = op.cols * bytes_of(op.output);
+    const std::int64_t row = op.cols * bytes_of(op.input);
     const bool in_shared = op.cols % vector == 0 && row + threads / 32 * 4 < kSharedLimit;
     if (in_shared) {
       launch = memory_bound_launch(
-          MemoryBoundKernel::softmax_backward_shared, "SoftMaxBackwardSmem", TimeClass::normalization, op.output,
+          MemoryBoundKernel::softmax_backward_shared, "SoftMaxBackwardSmem", TimeClass::normalization, op.input,
           {op.rows, 1, static_cast<int>(threads),
-           op.output == DType::fp16 ? 32
-           : half                   ? 29
-           : op.log                 ? 27
-                                    : 23,
+           op.input == DType::fp16 ? 32
+           : half                  ? 29
+           : op.log                ? 27
+                                   : 23,
            row + threads / 32 * 4},
           {.elements = elements, .iterations = static_cast<double>(ceil_div(op.cols, threads * vector))});
     } else {
       launch = memory_bound_launch(MemoryBoundKernel::softmax_backward_block, "SoftMaxBackward",
-                                   TimeClass::normalization, op.output,
+                                   TimeClass::normalization, op.input,
                                    {op.rows, 1, static_cast<int>(threads), op.log ? (half ? 32 : 56) : 40, threads * 4},
                                    {.elements = elements,
                                     .iterations = vector_passes(op.cols, threads, vector),
@@ -221,13 +221,13 @@ LoweredOp lower_softmax(const Softmax& op, const Gpu& /*gpu*/, const Software& s
   }
   const std::int64_t n = op.rows * op.cols;
   const auto elements = static_cast<double>(n);
-  const double bytes = elements * static_cast<double>(bytes_of(op.output));
+  const double bytes = elements * static_cast<double>(bytes_of(op.input));
   const int splits = index_splits(bytes);
   for (int split = 0; split < splits; ++split) {
     const std::int64_t part = n / splits + (split < n % splits ? 1 : 0);
     const double part_bytes = bytes * static_cast<double>(part) / elements;
-    KernelLaunch product = memory_bound_launch(MemoryBoundKernel::mul, "mul", TimeClass::normalization, op.output,
-                                               {ceil_div(part, 1024), 1, 128, is_half(op.output) ? 40 : 32},
+    KernelLaunch product = memory_bound_launch(MemoryBoundKernel::mul, "mul", TimeClass::normalization, op.input,
+                                               {ceil_div(part, 1024), 1, 128, is_half(op.input) ? 40 : 32},
                                                {.elements = static_cast<double>(part),
                                                 .active_blocks = static_cast<double>(part) / 1024.0,
                                                 .tail_steps = scalar_steps(part)});
