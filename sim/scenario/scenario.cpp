@@ -116,6 +116,12 @@ std::string Descriptions::key(std::string_view name, const std::vector<Override>
 
 namespace {
 
+/// What a section need not say: tokens of a sequence where the network takes no others.
+std::optional<std::int64_t> own_length(const ModelDescription& model) {
+  const std::int64_t only = only_length(model);
+  return only > 0 ? std::optional(only) : std::nullopt;
+}
+
 /// A model and how it is trained or used.
 void read_described(const Mapping& root, const std::vector<Override>& changes, Descriptions& known,
                     Scenario& scenario) {
@@ -130,7 +136,7 @@ void read_described(const Mapping& root, const std::vector<Override>& changes, D
   const TrainingSection section = root.has("inference") ? read_inference(root["inference"], scenario.software)
                                                         : read_training(root["training"], scenario.software,
                                                                         scenario.cluster ? &*scenario.cluster : nullptr,
-                                                                        only > 0 ? std::optional(only) : std::nullopt);
+                                                                        own_length(scenario.model));
   scenario.training = section.training;
   scenario.compile = section.compile;
   scenario.cuda_graphs = section.cuda_graphs;

@@ -40,7 +40,7 @@ Scenario scenario_of(const json& row) {
 
 TEST(Adapters, TakeTheTimeAndMemoryTheyTook) {
   std::vector<double> busy, reserved;
-  for_each_row(testing::measurements().file("networks/adapters.jsonl.gz"), [&](const json& row) {
+  for_each_row(ridgeline::testing::measurements().file("networks/adapters.jsonl.gz"), [&](const json& row) {
     const Prediction p = predict(scenario_of(row), "analytic");
     const std::string name = row["name"];
     const auto percent = [](double predicted, const json& measured) {

@@ -57,7 +57,7 @@ struct FamilyErrors {
 /// Absolute errors in percent of rows that are held out or not.
 FamilyErrors family_errors(const char* file, bool held_out, const FamilyBars& bars) {
   FamilyErrors errors;
-  for_each_row(testing::measurements().file(file), [&](const FamilyRow& row) {
+  for_each_row(ridgeline::testing::measurements().file(file), [&](const FamilyRow& row) {
     if (row.value("heldout", false) != held_out) return;
     const Prediction prediction = predict(scenario_of_family(row), "analytic");
     const auto off = [](double predicted, const FamilyRow& measured) {

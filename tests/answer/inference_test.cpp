@@ -60,7 +60,7 @@ struct Errors {
 const Errors& errors() {
   static const Errors all = [] {
     Errors e;
-    for_each_row(testing::measurements().file("h200/inference/generation.jsonl.gz"), [&](const json& row) {
+    for_each_row(ridgeline::testing::measurements().file("h200/inference/generation.jsonl.gz"), [&](const json& row) {
       const Prediction p = predict(inference_of(row), "analytic");
       const auto percent = [](double predicted, const json& measured) {
         return 100.0 * std::abs(predicted / measured.get<double>() - 1.0);

@@ -30,7 +30,7 @@ Scenario scenario_of(const std::string& model, const std::string& training) {
 constexpr const char* kGpt2 =
     "{family: gpt2, layers: 3, heads: 4, hidden: 256, vocabulary: 1000, max_positions: 512, dropout: 0.1}";
 
-class ModuleUse : public testing::TestWithParam<std::tuple<std::string, std::string>> {};
+class ModuleUse : public ::testing::TestWithParam<std::tuple<std::string, std::string>> {};
 
 TEST_P(ModuleUse, EveryKernelAndByteBelongsToOneModuleOrToNone) {
   const auto& [model, training] = GetParam();
@@ -83,12 +83,12 @@ TEST_P(ModuleUse, NamesAreThoseOfTheNetwork) {
 
 INSTANTIATE_TEST_SUITE_P(
     Some, ModuleUse,
-    testing::Combine(testing::Values(kGpt2, "bert-base",
-                                     "{family: llama, layers: 2, heads: 4, key_value_heads: 2, hidden: 256, "
-                                     "feed_forward: 512, vocabulary: 1000, max_positions: 512}"),
-                     testing::Values("precision: fp32", "precision: amp-bf16, activation_checkpointing: block",
-                                     "precision: amp-bf16, gradient_accumulation: 6, gradient_clipping: 1.0",
-                                     "precision: amp-bf16, compile: true")));
+    ::testing::Combine(::testing::Values(kGpt2, "bert-base",
+                                         "{family: llama, layers: 2, heads: 4, key_value_heads: 2, hidden: 256, "
+                                         "feed_forward: 512, vocabulary: 1000, max_positions: 512}"),
+                       ::testing::Values("precision: fp32", "precision: amp-bf16, activation_checkpointing: block",
+                                         "precision: amp-bf16, gradient_accumulation: 6, gradient_clipping: 1.0",
+                                         "precision: amp-bf16, compile: true")));
 
 TEST(ModuleUseOfBlocks, EqualBlocksCostTheSame) {
   Session session;

@@ -79,7 +79,7 @@ struct Compared {
 
 std::vector<Compared> compared_rows(const char* file) {
   std::vector<Compared> rows;
-  for_each_row(testing::measurements().file(file), [&](const json& row) {
+  for_each_row(ridgeline::testing::measurements().file(file), [&](const json& row) {
     if (!row.contains("gpu_busy_ms")) return;
     Compared one;
     one.name = row["name"];

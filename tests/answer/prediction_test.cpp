@@ -24,7 +24,7 @@ Seconds step(const std::string& hardware, std::vector<config::Override> changes 
   return predict(scenario(hardware, std::move(changes)), "analytic").step.time;
 }
 
-class EveryGpu : public testing::TestWithParam<std::string> {};
+class EveryGpu : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(EveryGpu, MoreOfAResourceIsNeverSlower) {
   const std::string gpu = GetParam();
@@ -62,13 +62,13 @@ TEST_P(EveryGpu, MoreTokensTakeLongerAndNeedMoreMemory) {
   EXPECT_GT(large.memory.peak_allocated, small.memory.peak_allocated);
 }
 
-std::string test_name(const testing::TestParamInfo<std::string>& info) {
+std::string test_name(const ::testing::TestParamInfo<std::string>& info) {
   std::string out = info.param;
   for (char& c : out)
     if (c == '-') c = '_';
   return out;
 }
-INSTANTIATE_TEST_SUITE_P(OfHw, EveryGpu, testing::ValuesIn(hardware_names()), test_name);
+INSTANTIATE_TEST_SUITE_P(OfHw, EveryGpu, ::testing::ValuesIn(hardware_names()), test_name);
 
 TEST(Prediction, IsTheSameToTheBitOnAnyThread) {
   const Scenario s = scenario("nvidia-a100-sxm4-40gb");

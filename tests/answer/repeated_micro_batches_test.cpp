@@ -107,7 +107,7 @@ void expect_same_memory(const MemoryResult& a, const MemoryResult& b) {
   EXPECT_EQ(a.statistics.retries, b.statistics.retries);
 }
 
-class EveryWayToTrain : public testing::TestWithParam<Case> {};
+class EveryWayToTrain : public ::testing::TestWithParam<Case> {};
 
 TEST_P(EveryWayToTrain, is_as_if_every_micro_batch_were_written_out) {
   const Case& c = GetParam();
@@ -143,7 +143,7 @@ TEST_P(EveryWayToTrain, is_as_if_every_micro_batch_were_written_out) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Repeated, EveryWayToTrain, testing::ValuesIn(kCases),
+INSTANTIATE_TEST_SUITE_P(Repeated, EveryWayToTrain, ::testing::ValuesIn(kCases),
                          [](const auto& each) { return std::string(each.param.name); });
 
 TEST(RepeatedMicroBatches, run_out_of_memory_where_written_out_ones_do) {

@@ -12,8 +12,8 @@
 namespace ridgeline {
 namespace {
 
-using testing::AllOf;
-using testing::HasSubstr;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 
 using Changes = std::vector<std::string>;
 

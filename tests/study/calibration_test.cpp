@@ -127,7 +127,7 @@ TEST(Calibration, AFileWithoutMeasuredSectionGetsOneAndWhatFollowsStays) {
   EXPECT_NEAR(gpu_from_yaml(made, "x.yaml").dram.read_efficiency, 0.965, 0.002);
   const std::string moved = made + "\nprice_per_hour: {value: 1, source: \"x\"}\n";
   EXPECT_THAT(with_measured_section(moved, measured_rows(config::parse_yaml(made, "x")), {}),
-              testing::EndsWith("price_per_hour: {value: 1, source: \"x\"}\n"));
+              ::testing::EndsWith("price_per_hour: {value: 1, source: \"x\"}\n"));
 }
 
 TEST(Calibration, ValuesAgreeWithTheIndependentMeasurementsOfTheSameChip) {

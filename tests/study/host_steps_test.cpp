@@ -28,7 +28,7 @@ struct Errors {
 Errors errors_of_held_out() {
   Session session;
   Errors errors;
-  for (HostStep& step : load_host_steps(*testing::measurements().of_kind("host-steps").front())) {
+  for (HostStep& step : load_host_steps(*ridgeline::testing::measurements().of_kind("host-steps").front())) {
     if (!step.quiet || !step.held_out) continue;
     const StepRun run(session, step.scenario, "analytic");
     const auto predicted = host_time_by_phase(plan_issues(run.program(), run.scenario().gpu, run.scenario().host));

@@ -122,8 +122,8 @@ class Questions {
     }
   }
   Software software_ = load_software("pytorch-2.11");
-  std::vector<testing::NamedCase> cases_ = [] {
-    auto cases = testing::RandomKernelCases(20261122).of_every_op(12);
+  std::vector<ridgeline::testing::NamedCase> cases_ = [] {
+    auto cases = ridgeline::testing::RandomKernelCases(20261122).of_every_op(12);
     const char* sparse =
         R"({"op":"mm","dtype":"bf16","params":{"m":4096,"n":4096,"k":4096,"layout":"nt","sparsity":"2:4"}})";
     cases.push_back({sparse, kernel_case_from(nlohmann::json::parse(sparse))});

@@ -21,7 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 
-const MeasurementIndex& measured() { return testing::measurements(); }
+const MeasurementIndex& measured() { return ridgeline::testing::measurements(); }
 
 TEST(MeasurementIndex, lists_every_file_of_its_folder_once) {
   const fs::path folder = fs::path(RIDGELINE_SOURCE_DIR) / "measurements";
@@ -83,7 +83,8 @@ TEST(Split, rows_that_say_so_are_the_third_that_the_hash_holds_out) {
       for (const auto& [key, value] : row["params"].items())
         params += (params.empty() ? "" : ", ") + ('"' + key + "\": ") + value.dump();
       const std::string text = "[" + row["op"].dump() + ", " + row["dtype"].dump() + ", {" + params + "}]";
-      EXPECT_EQ(row["heldout"].get<bool>(), testing::sha256_modulo(text, 3) == 0) << file->name << " " << text;
+      EXPECT_EQ(row["heldout"].get<bool>(), ridgeline::testing::sha256_modulo(text, 3) == 0)
+          << file->name << " " << text;
       held_out += row["heldout"].get<bool>();
       ++rows;
     });

@@ -78,7 +78,7 @@ const Microkernel& described(std::string_view curve) {
   throw std::runtime_error(std::string(curve));
 }
 
-class Microkernels : public testing::TestWithParam<std::tuple<std::size_t, std::size_t>> {
+class Microkernels : public ::testing::TestWithParam<std::tuple<std::size_t, std::size_t>> {
  protected:
   [[nodiscard]] std::size_t run() const { return std::get<0>(GetParam()); }
   [[nodiscard]] std::size_t engine() const { return std::get<1>(GetParam()); }
@@ -114,7 +114,8 @@ class Microkernels : public testing::TestWithParam<std::tuple<std::size_t, std::
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(Runs, Microkernels, testing::Combine(testing::Values(0u, 1u, 2u), testing::Values(1u, 2u)),
+INSTANTIATE_TEST_SUITE_P(Runs, Microkernels,
+                         ::testing::Combine(::testing::Values(0u, 1u, 2u), ::testing::Values(1u, 2u)),
                          [](const auto& instance) {
                            return std::string(runs()[std::get<0>(instance.param)].name) +
                                   (std::get<1>(instance.param) == 1 ? "Analytic" : "Simulate");

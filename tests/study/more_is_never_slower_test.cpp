@@ -96,7 +96,7 @@ constexpr double kShareSlower = 0.001, kShareOfProducts = 0.002, kShareOfJumps =
 
 TEST_P(EveryGpu, more_of_a_resource_is_never_slower) {
   int compared = 0, slower = 0;
-  for (const testing::NamedCase& c : testing::RandomKernelCases(20261121).of_every_op(12)) {
+  for (const ridgeline::testing::NamedCase& c : ridgeline::testing::RandomKernelCases(20261121).of_every_op(12)) {
     Seconds now;
     try {
       now = time_on(gpu_, c.kernel, software_);
@@ -121,7 +121,7 @@ TEST_P(EveryGpu, more_of_a_resource_is_never_slower) {
 TEST_P(EveryGpu, no_better_number_makes_a_product_slower) {
   const std::uint64_t seed = seed_of_run();
   std::mt19937_64 random(seed);
-  testing::RandomKernelCases cases(seed);
+  ridgeline::testing::RandomKernelCases cases(seed);
   const std::vector<Key> keys = keys_of_products();
   int compared = 0, slower = 0;
   for (int i = 0; i < 60; ++i) {
@@ -145,7 +145,7 @@ TEST_P(EveryGpu, a_product_falls_along_every_axis_without_a_jump) {
   constexpr int kSteps = 20;
   constexpr double kStep = 1.05, kMostJump = 1.1;
   const std::uint64_t seed = seed_of_run();
-  testing::RandomKernelCases cases(seed + 1);
+  ridgeline::testing::RandomKernelCases cases(seed + 1);
   const std::vector<Key> keys = keys_of_products();
   int compared = 0, slower = 0, jumps = 0;
   for (int i = 0; i < 9; ++i) {
@@ -191,7 +191,7 @@ TEST_P(EveryGpu, no_kernel_is_below_the_time_of_its_arithmetic_or_of_the_bytes_i
                                         : rates.tensor_tf32;
   };
   int with_arithmetic = 0, with_reads = 0;
-  for (const testing::NamedCase& c : testing::RandomKernelCases(20261122).of_every_op(40)) {
+  for (const ridgeline::testing::NamedCase& c : ridgeline::testing::RandomKernelCases(20261122).of_every_op(40)) {
     KernelPrediction p;
     try {
       p = predict_kernel(c.kernel, gpu_, software_, *engine);

@@ -64,11 +64,11 @@ TEST(KernelSensitivity, what_the_l2_nearly_holds_gains_from_a_larger_one) {
 
 TEST(KernelSensitivity, nothing_more_ever_harms_whatever_the_kernel_and_the_gpu) {
   const Software software = load_software("pytorch-2.11");
-  const auto cases = testing::RandomKernelCases(20260221).of_every_op(4);
+  const auto cases = ridgeline::testing::RandomKernelCases(20260221).of_every_op(4);
   int asked = 0, harmed = 0;  // by more SMs: PyTorch's own rules cut some kernels by them
   for (const std::string& name : hardware_names()) {
     const Gpu gpu = load_gpu(name);
-    for (const testing::NamedCase& c : cases) {
+    for (const ridgeline::testing::NamedCase& c : cases) {
       try {
         const Sensitivity s = kernel_sensitivity(c.kernel, gpu, software, "analytic");
         for (const Resource resource : kResources) {

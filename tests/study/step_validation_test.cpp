@@ -113,7 +113,7 @@ TEST(MeasuredSteps, TheHostOfTheH100IsFittedOnAThirdOfItsStepsAndHoldsForTheOthe
   double slowest = 0.0;
   for (const ValidatedStep& s : steps_of("nvidia-h100-sxm5-80gb")) {
     if (s.measured.source != "h100") continue;
-    const bool fits = testing::sha256_modulo(s.measured.name, 3) == 0;
+    const bool fits = ridgeline::testing::sha256_modulo(s.measured.name, 3) == 0;
     EXPECT_EQ(fits, std::find(fitted.begin(), fitted.end(), s.measured.name) != fitted.end()) << s.measured.name;
     EXPECT_EQ(fits, s.measured.host_fitted);
     busy.push_back(ratio(s.predicted.step.gpu_busy, *s.measured.gpu_busy));
