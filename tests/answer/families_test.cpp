@@ -30,13 +30,12 @@ constexpr double kReservedOfModernBert = 10;
 Scenario scenario_of_family(const FamilyRow& row) {
   const auto path = std::filesystem::path(temporary_path("config-of-a-family.json"));
   std::ofstream(path) << row["config"].dump();
-  constexpr int kAny = 197;  // an image has its own length
   const std::string optimizer = row["optimizer"];
   FamilyRow training{{"micro_batch", row["B"]},
-                     {"sequence_length", row["T"].get<int>() > 0 ? row["T"].get<int>() : kAny},
                      {"precision", row["precision"]},
                      {"tf32", false},
                      {"optimizer", {{"name", "adamw"}, {"implementation", optimizer.substr(optimizer.find(' ') + 1)}}}};
+  if (row["T"].get<int>() > 0) training["sequence_length"] = row["T"];  // an image has a length of its own
   if (row["clip"].get<double>() > 0.0) training["gradient_clipping"] = row["clip"];
   if (row.value("checkpoint", false)) training["activation_checkpointing"] = "block";
   if (row.contains("fp8")) training["fp8"] = row["fp8"];

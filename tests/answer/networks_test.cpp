@@ -53,13 +53,11 @@ std::string implementation_of(const std::string& optimizer) {
 Scenario scenario_of(const json& row) {
   const auto path = std::filesystem::path(temporary_path("config-of-a-network.json"));
   std::ofstream(path) << row["config"].dump();
-  constexpr int kTokensOfAnImage = 197;
-  const int length = row["T"].get<int>() > 0 ? row["T"].get<int>() : kTokensOfAnImage;
   json training{{"micro_batch", row["B"]},
-                {"sequence_length", length},
                 {"precision", row["precision"]},
                 {"tf32", false},
                 {"optimizer", {{"name", "adamw"}, {"implementation", implementation_of(row["optimizer"])}}}};
+  if (row["T"].get<int>() > 0) training["sequence_length"] = row["T"];  // an image has a length of its own
   if (row["clip"].get<double>() > 0.0) training["gradient_clipping"] = row["clip"];
   if (row.contains("attention")) training["attention"] = row["attention"];
   if (row["name"] == "llama_ckpt") training["activation_checkpointing"] = "block";
