@@ -192,8 +192,8 @@ TEST_F(SweepUnderMpirun, a_killed_rank_ends_the_sweep_with_a_clear_error_and_the
   std::ofstream(killer) << "#!/bin/sh\nif [ \"$OMPI_COMM_WORLD_RANK\" = 1 ]; then\n  "
                         << once_points_are_in(points, "kill -9 $$") << "fi\nexec " << RIDGELINE_BINARY << " sweep "
                         << file << " --threads 1 --points " << points << "\n";
-  // A second between telling a rank to stop and killing it is too little where other tests run beside.
-  const std::string out = shell(mpirun_ + "--mca odls_base_sigkill_timeout 3 -n 3 sh " + killer);
+  // A second between telling a rank to stop and killing it, and three, are too little where other tests run beside.
+  const std::string out = shell(mpirun_ + "--mca odls_base_sigkill_timeout 10 -n 3 sh " + killer);
   EXPECT_NE(last_exit_, 0);
   EXPECT_THAT(out, HasSubstr("the same command goes on from there"));
   EXPECT_GT(points_in(points), 100);

@@ -5,8 +5,10 @@
 
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <string>
 
 #include "sim/config/parse_yaml.h"
+#include "sim/workload/composition_keys.h"
 #include "sim/workload/load_model.h"
 #include "sim/workload/model_keys.h"
 
@@ -23,6 +25,12 @@ TEST(ModelText, ShowsEveryKeyOfAFamilyWithItsValueAndWhatIsAssumed) {
     const ModelDescription model = load_model(name);
     const nlohmann::ordered_json json = model_json(model);
     const std::string text = model_text(model);
+    if (model.composition.given()) {  // its keys are those of a stack; the text shows those that are not as assumed
+      for (const CompositionKey& key : composition_keys())
+        EXPECT_TRUE(json.contains(key.name)) << name << " " << key.name;
+      EXPECT_NE(text.find("\n  hidden "), std::string::npos) << name;
+      continue;
+    }
     for (const ModelKey& key : model_keys()) {
       const bool read = !key.only_of || *key.only_of == model.family;
       EXPECT_EQ(json.contains(key.name), read) << name << " " << key.name;
@@ -31,9 +39,36 @@ TEST(ModelText, ShowsEveryKeyOfAFamilyWithItsValueAndWhatIsAssumed) {
   }
 }
 
+/// Keys of a stack as a mapping in YAML; lists are told as text.
+std::string stack_as_yaml(const nlohmann::ordered_json& json) {
+  std::string yaml;
+  for (const CompositionKey& key : composition_keys()) {
+    const auto& value = json[key.name];
+    const bool list = value.is_string() && value.get<std::string>().starts_with('[');
+    yaml +=
+        (yaml.empty() ? "" : ", ") + std::string(key.name) + ": " + (list ? value.get<std::string>() : value.dump());
+  }
+  return yaml;
+}
+
+TEST(ModelText, WhatItShowsOfACompositionIsADescriptionOfIt) {
+  int compositions = 0;
+  for (const std::string& name : model_names()) {
+    const ModelDescription model = load_model(name);
+    if (!model.composition.given()) continue;
+    ++compositions;
+    const nlohmann::ordered_json json = model_json(model);
+    std::string yaml = "{name: " + name + ", family: composed, " + stack_as_yaml(json);
+    if (json.contains("encoder")) yaml += ", encoder: {" + stack_as_yaml(json["encoder"]) + "}";
+    EXPECT_EQ(model_json(described(yaml + "}")), json) << yaml;
+  }
+  EXPECT_GT(compositions, 4);
+}
+
 TEST(ModelText, WhatItShowsIsADescriptionOfTheSameModel) {
   for (const std::string& name : model_names()) {
     const ModelDescription model = load_model(name);
+    if (model.composition.given()) continue;
     const nlohmann::ordered_json json = model_json(model);
     std::string yaml = "name: " + name + "\n";
     for (const ModelKey& key : model_keys())
