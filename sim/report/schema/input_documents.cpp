@@ -48,6 +48,16 @@ InputKey name_of_file(std::string path, bool required = false) {
   return {.path = std::move(path), .asked = {{.kind = Asked::Kind::text}}, .required = required};
 }
 
+/// A choice between the names of both: families of networks have activations and heads of their own.
+void join_choices(InputKey& known, const InputKey& more) {
+  const auto is_choice = [](const Asked& asked) { return asked.kind == Asked::Kind::choice; };
+  const auto own = std::find_if(known.asked.begin(), known.asked.end(), is_choice);
+  const auto other = std::find_if(more.asked.begin(), more.asked.end(), is_choice);
+  if (own == known.asked.end() || other == more.asked.end()) return;
+  for (const std::string& name : other->names)
+    if (std::find(own->names.begin(), own->names.end(), name) == own->names.end()) own->names.push_back(name);
+}
+
 /// What `more` has and `keys` lacks.
 void join(std::vector<InputKey>& keys, const std::vector<InputKey>& more) {
   for (const InputKey& key : more) {
@@ -63,6 +73,7 @@ void join(std::vector<InputKey>& keys, const std::vector<InputKey>& more) {
     } else {
       known->required = known->required && key.required;
       if (known->asked.empty()) known->asked = key.asked;
+      else join_choices(*known, key);
     }
   }
 }
