@@ -136,7 +136,8 @@ struct Copy {
 };
 
 /// Softmax over the last dimension. Forward may read `input` and write `output` types that differ (fp16 in, fp32 out
-/// under autocast). Backward of softmax multiplies grad·output first, in a kernel of its own.
+/// under autocast). Backward reads the gradient and the result as `input` and writes `output` (fp32 in, fp16 out
+/// there); that of softmax multiplies grad·output first, in a kernel of its own.
 struct Softmax {
   bool log = false, backward = false;
   DType input = DType::fp32, output = DType::fp32;
