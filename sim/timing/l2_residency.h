@@ -26,10 +26,11 @@ class L2Residency {
   /// `operands` are the storages the op runs on, inputs then outputs.
   void visit(const KernelLaunch& launch, std::span<const Operand> operands, std::vector<double>& out);
 
-  /// Passes over so many launches, before the first that is visited. Exact where forgets_before() holds for that one.
+  /// Passes over so many launches, before the first that is visited. Where forgets_before() holds for that one, what is
+  /// found after it is the same as if all had been visited.
   void pass_over(std::size_t launches);
-  /// Whether nothing hits in this launch and after it that only launches before it touched: it alone sweeps more than
-  /// the L2 holds, and begins no tensor in its middle.
+  /// Whether nothing that only launches before it touched hits after this launch: it alone reads more than the L2
+  /// holds, and begins no tensor in its middle.
   [[nodiscard]] bool forgets_before(const KernelLaunch& launch, std::span<const Operand> operands) const;
 
   /// What would hit now were it read: by storage, all of those of which anything would.

@@ -8,6 +8,7 @@
 
 #include "sim/report/json/prediction_json.h"
 #include "sim/report/text/prediction_text.h"
+#include "sim/units/user_error.h"
 
 namespace ridgeline::invariants {
 namespace {
@@ -167,9 +168,24 @@ void check_answer(const StepRun& run, const Question& question, CaseResult& resu
   checks.that(!std::regex_search(text, no_number), "NaN or infinity", "text", 1.0, "in the text");
 }
 
-void no_message(const std::exception& error, const Question& question, CaseResult& result) {
-  Checks(question, result)
-      .that(false, "not a message for people", std::string(error.what()).substr(0, 60), 1.0, error.what());
+CaseResult first_answered(const CaseOptions& options, int attempts, const std::function<Question()>& draw,
+                          const std::function<void(const Question&, CaseResult&)>& ask) {
+  CaseResult result;
+  for (int attempt = 0; attempt < attempts; ++attempt) {
+    const Question question = draw();
+    if (options.tell) fmt::print(stderr, "{}\n", question.command());
+    try {
+      ask(question, result);
+      return result;
+    } catch (const UserError& error) {
+      result.refused.emplace_back(error.what());
+    } catch (const std::exception& error) {
+      Checks(question, result)
+          .that(false, "not a message for people", std::string(error.what()).substr(0, 60), 1.0, error.what());
+      return result;
+    }
+  }
+  return result;
 }
 
 }  // namespace ridgeline::invariants

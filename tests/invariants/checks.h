@@ -1,7 +1,7 @@
 // What holds of every answer: numbers that are numbers, nothing that physics forbids, parts that add up.
 #pragma once
 
-#include <exception>
+#include <functional>
 
 #include "sim/answer/step_run.h"
 #include "tests/invariants/finding.h"
@@ -12,7 +12,8 @@ namespace ridgeline::invariants {
 /// Asks `run` for everything that a report tells and notes in `result` what is wrong with it.
 void check_answer(const StepRun& run, const Question& question, CaseResult& result);
 
-/// Notes that `question` ended in an exception that is no UserError.
-void no_message(const std::exception& error, const Question& question, CaseResult& result);
+/// Draws questions until one is not refused and asks it; whatever else than a UserError `ask` throws is a finding.
+CaseResult first_answered(const CaseOptions& options, int attempts, const std::function<Question()>& draw,
+                          const std::function<void(const Question&, CaseResult&)>& ask);
 
 }  // namespace ridgeline::invariants

@@ -5,7 +5,6 @@
 
 #include "sim/answer/step_run.h"
 #include "sim/network/load_cluster.h"
-#include "sim/units/user_error.h"
 #include "tests/invariants/checks.h"
 #include "tests/invariants/finding.h"
 #include "tests/invariants/random_scenario.h"
@@ -136,36 +135,30 @@ Question random_question(Draw& draw) {
 
 CaseResult several_gpus(const CaseOptions& options, std::uint64_t index) {
   Draw draw(options.seed, "gpus", index);
-  CaseResult result;
-  for (int attempt = 0; attempt < 60; ++attempt) {
-    const Question question = random_question(draw);
-    const auto number = static_cast<LinkNumber>(draw.whole(0, static_cast<std::int64_t>(LinkNumber::count) - 1));
-    const double factor = draw.between(1.02, 4.0);
-    if (options.tell) fmt::print(stderr, "{}\n", question.command());
-    try {
-      Session session;
-      const Scenario scenario = question.load();
-      const StepRun run(session, scenario, question.engine);
-      static_cast<void>(run.prediction());
-      result.compared.emplace_back("step");
-      check_answer(run, question, result);
-      const config::Override better = scaled(*scenario.cluster, number, factor);
-      const StepRun faster(session, question.load_with({better}), question.engine);
-      const double was = run.prediction().step.time.value(), now = faster.prediction().step.time.value();
-      result.compared.push_back(better.key);
-      if (now > was * kSlower)
-        result.findings.push_back({"slower with better links", better.key, now / was - 1.0,
-                                   fmt::format("{:.4f} -> {:.4f} ms with {}={}\n      {}", 1e3 * was, 1e3 * now,
-                                               better.key, better.value, question.command())});
-      return result;
-    } catch (const UserError& error) {
-      result.refused.emplace_back(error.what());
-    } catch (const std::exception& error) {
-      no_message(error, question, result);
-      return result;
-    }
-  }
-  return result;
+  auto number = LinkNumber::count;
+  double factor = 1.0;
+  const auto drawn = [&] {
+    Question question = random_question(draw);
+    number = static_cast<LinkNumber>(draw.whole(0, static_cast<std::int64_t>(LinkNumber::count) - 1));
+    factor = draw.between(1.02, 4.0);
+    return question;
+  };
+  return first_answered(options, 60, drawn, [&](const Question& question, CaseResult& result) {
+    Session session;
+    const Scenario scenario = question.load();
+    const StepRun run(session, scenario, question.engine);
+    static_cast<void>(run.prediction());
+    result.compared.emplace_back("step");
+    check_answer(run, question, result);
+    const config::Override better = scaled(*scenario.cluster, number, factor);
+    const StepRun faster(session, question.load_with({better}), question.engine);
+    const double was = run.prediction().step.time.value(), now = faster.prediction().step.time.value();
+    result.compared.push_back(better.key);
+    if (now > was * kSlower)
+      result.findings.push_back({"slower with better links", better.key, now / was - 1.0,
+                                 fmt::format("{:.4f} -> {:.4f} ms with {}={}\n      {}", 1e3 * was, 1e3 * now,
+                                             better.key, better.value, question.command())});
+  });
 }
 
 }  // namespace ridgeline::invariants

@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <random>
+#include <vector>
+
 #include "sim/hardware/load_gpu.h"
 
 namespace ridgeline {
@@ -146,6 +150,69 @@ TEST(RepeatedResidency, the_second_kernel_of_an_op_finds_what_the_first_wrote) {
   const std::vector two{kernel({{0, mib}}, {{Access::kTemporary, mib}}),
                         kernel({{Access::kTemporary, mib}}, {{1, mib}})};
   EXPECT_EQ(repeated_residency(two, 1, 0, l2())[1][0], 1.0);
+}
+
+/// Launches over storages of 1 KiB to twice the L2, in random order, some of them over lists of tensors.
+struct RandomLaunches {
+  std::vector<KernelLaunch> launches;
+  std::vector<std::vector<Operand>> operands;
+};
+RandomLaunches random_launches(std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  const auto below = [&](std::uint64_t end) { return random() % end; };
+  const double capacity = l2().capacity.value();
+  std::vector<Operand> storages;
+  for (StorageId id = 0; id < 12; ++id) {
+    const double share = static_cast<double>(below(1000)) / 1000.0;
+    storages.push_back({id, static_cast<std::int64_t>(1024.0 * std::pow(2.0 * capacity / 1024.0, share))});
+  }
+  RandomLaunches result;
+  for (int i = 0; i < 40; ++i) {
+    if (below(4) == 0) {
+      constexpr int kTensors = 6;
+      const double bytes = 2.0 * capacity * static_cast<double>(1 + below(10)) / 10.0;
+      const double from = below(3) == 0 ? 1.5 : 0.0, to = below(3) == 0 ? 4.5 : kTensors;
+      result.launches.push_back(over_lists(2, bytes, from, to));
+      result.operands.push_back(lists_from(100, 2, kTensors, bytes));
+      continue;
+    }
+    const std::vector<Operand> used{storages[below(12)], storages[below(12)], storages[below(12)]};
+    const auto access = [&](int operand) {
+      return Access{.operand = operand, .bytes = static_cast<double>(used[static_cast<std::size_t>(operand)].bytes)};
+    };
+    result.launches.push_back(kernel({access(0), access(1)}, {access(2)}));
+    result.operands.push_back(used);
+  }
+  return result;
+}
+
+// What a launch that empties the L2 leaves is the same whether those before it were visited or passed over.
+TEST(L2Residency, launches_before_one_that_empties_it_may_be_passed_over) {
+  int passed = 0, found = 0;
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    const RandomLaunches drawn = random_launches(seed);
+    const std::size_t all = drawn.launches.size();
+    for (std::size_t first = 1; first + 1 < all; ++first) {
+      L2Residency whole(l2()), from_there(l2());
+      if (!whole.forgets_before(drawn.launches[first], drawn.operands[first])) continue;
+      ++passed;
+      std::vector<double> expected, shares;
+      for (std::size_t i = 0; i <= first; ++i) whole.visit(drawn.launches[i], drawn.operands[i], expected);
+      from_there.pass_over(first);
+      from_there.visit(drawn.launches[first], drawn.operands[first], shares);
+      for (std::size_t i = first + 1; i < all; ++i) {
+        whole.visit(drawn.launches[i], drawn.operands[i], expected);
+        from_there.visit(drawn.launches[i], drawn.operands[i], shares);
+        ASSERT_EQ(expected.size(), shares.size());
+        for (std::size_t k = 0; k < shares.size(); ++k) {
+          ASSERT_NEAR(expected[k], shares[k], 1e-9) << "seed " << seed << ", launch " << i << " after " << first;
+          found += shares[k] > 0.0 ? 1 : 0;
+        }
+      }
+    }
+  }
+  EXPECT_GT(passed, 100);
+  EXPECT_GT(found, 100);
 }
 
 }  // namespace

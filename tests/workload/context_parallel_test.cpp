@@ -9,6 +9,7 @@
 
 #include "sim/units/user_error.h"
 #include "sim/workload/training_step.h"
+#include "tests/support/last_step.h"
 
 namespace ridgeline {
 namespace {
@@ -50,18 +51,6 @@ OpTrace shared_run(ModelFamily family, const TrainingDescription& t, AttentionCh
   return training_run(shared_network(family), t, how);
 }
 
-/// Operations of one kind in the last step.
-template <typename Kind>
-std::vector<Kind> last_of(const OpTrace& trace) {
-  std::vector<Kind> result;
-  for (std::uint32_t i = trace.steps.back().begin; i < trace.steps.back().end; ++i) {
-    const Record& record = trace.records[i];
-    if (record.kind != Record::Kind::op) continue;
-    if (const auto* one = std::get_if<Kind>(&trace.ops[trace.calls[record.index].op])) result.push_back(*one);
-  }
-  return result;
-}
-
 /// Scores that a query may see, each twice where a causal mask hides the other half of a square but its diagonal.
 double doubled_scores(const Attention& op) {
   const double all = static_cast<double>(op.seq_q) * static_cast<double>(op.seq_k);
@@ -70,7 +59,7 @@ double doubled_scores(const Attention& op) {
 
 double doubled_scores(const OpTrace& trace, bool backward) {
   double sum = 0.0;
-  for (const Attention& op : last_of<Attention>(trace))
+  for (const Attention& op : testing_support::last_step_of<Attention>(trace))
     if (op.backward == backward) sum += doubled_scores(op);
   return sum;
 }
@@ -92,7 +81,8 @@ TEST(ContextParallel, turns_of_all_ranks_are_the_attention_of_the_whole_sequence
 TEST(ContextParallel, a_turn_is_half_a_square_and_each_rank_has_its_own_kinds) {
   constexpr std::int64_t kRanks = 4, kOwn = kSharedLength / kRanks;
   for (std::int64_t rank = 0; rank < kRanks; ++rank) {
-    const std::vector<Attention> ops = last_of<Attention>(shared_run(ModelFamily::gpt2, shared_training(kRanks, rank)));
+    const std::vector<Attention> ops =
+        testing_support::last_step_of<Attention>(shared_run(ModelFamily::gpt2, shared_training(kRanks, rank)));
     ASSERT_EQ(ops.size(), static_cast<std::size_t>(2 * kRanks * kSharedLayers));
     for (std::int64_t turn = 0; turn < kRanks; ++turn) {
       const Attention& op = ops[static_cast<std::size_t>(turn)];
@@ -101,7 +91,8 @@ TEST(ContextParallel, a_turn_is_half_a_square_and_each_rank_has_its_own_kinds) {
       EXPECT_EQ(op.seq_k, turn > 0 && turn <= rank ? kOwn / 2 : kOwn) << rank << " " << turn;
     }
   }
-  for (const Attention& op : last_of<Attention>(shared_run(ModelFamily::bert, shared_training(kRanks)))) {
+  for (const Attention& op :
+       testing_support::last_step_of<Attention>(shared_run(ModelFamily::bert, shared_training(kRanks)))) {
     EXPECT_FALSE(op.causal);
     EXPECT_EQ(op.seq_q, kOwn);
     EXPECT_EQ(op.seq_k, kOwn);
@@ -115,13 +106,13 @@ TEST(ContextParallel, not_given_it_is_the_network_to_the_record) {
   EXPECT_EQ(one.records.size(), same.records.size());
   EXPECT_EQ(one.ops, same.ops);
   EXPECT_TRUE(one.streams.empty());
-  EXPECT_TRUE(last_of<Collective>(one).empty());
+  EXPECT_TRUE(testing_support::last_step_of<Collective>(one).empty());
 }
 
 /// By kind, bytes of what ranks of a sequence exchange.
 std::map<CollectiveKind, std::vector<std::int64_t>> around_a_sequence(const OpTrace& trace) {
   std::map<CollectiveKind, std::vector<std::int64_t>> result;
-  for (const Collective& c : last_of<Collective>(trace))
+  for (const Collective& c : testing_support::last_step_of<Collective>(trace))
     if (c.group == GroupKind::context) result[c.kind].push_back(c.bytes);
   return result;
 }
@@ -152,7 +143,7 @@ TEST(ContextParallel, gradients_are_added_up_over_data_and_context_ranks) {
   EXPECT_EQ(t.parallel.gpus(), 6);
   std::int64_t reduced = 0, parameters = 0;
   const OpTrace ddp = shared_run(ModelFamily::llama, t);
-  for (const Collective& c : last_of<Collective>(ddp))
+  for (const Collective& c : testing_support::last_step_of<Collective>(ddp))
     if (c.group == GroupKind::data) {
       EXPECT_EQ(c.ranks, 6);
       reduced += c.bytes;
@@ -161,7 +152,7 @@ TEST(ContextParallel, gradients_are_added_up_over_data_and_context_ranks) {
   EXPECT_EQ(reduced, parameters * 2);
   t.parallel.strategy = DataStrategy::fsdp;
   std::int64_t shards = 0;
-  for (const Collective& c : last_of<Collective>(shared_run(ModelFamily::llama, t)))
+  for (const Collective& c : testing_support::last_step_of<Collective>(shared_run(ModelFamily::llama, t)))
     if (c.group == GroupKind::shard) {
       EXPECT_EQ(c.ranks, 6);
       ++shards;
@@ -179,7 +170,7 @@ TEST(ContextParallel, gradients_are_added_up_over_data_and_context_ranks) {
 TEST(ContextParallel, other_layers_run_on_a_rank_s_tokens) {
   const auto rows = [](const OpTrace& trace) {
     std::map<std::int64_t, int> result;
-    for (const Matmul& op : last_of<Matmul>(trace)) ++result[op.m];
+    for (const Matmul& op : testing_support::last_step_of<Matmul>(trace)) ++result[op.m];
     return result;
   };
   const std::map<std::int64_t, int> whole = rows(shared_run(ModelFamily::llama, shared_training(1))),
@@ -195,11 +186,11 @@ TEST(ContextParallel, the_last_rank_moves_most) {
   const auto moved = [](std::int64_t rank) {
     std::int64_t bytes = 0;
     const OpTrace trace = shared_run(ModelFamily::gpt2, shared_training(4, rank));
-    for (const Pointwise& op : last_of<Pointwise>(trace)) {
+    for (const Pointwise& op : testing_support::last_step_of<Pointwise>(trace)) {
       bytes += op.elements() * bytes_of(op.output);
       for (int i = 0; i < op.input_count; ++i) bytes += op.elements() * bytes_of(op.inputs[i]);
     }
-    for (const Copy& op : last_of<Copy>(trace))
+    for (const Copy& op : testing_support::last_step_of<Copy>(trace))
       if (!leaves_device(op.kind)) bytes += 2 * op.rows * op.cols * op.parts * bytes_of(op.type);
     return bytes;
   };
@@ -219,7 +210,7 @@ TEST(ContextParallel, goes_with_blocks_run_again_and_stages) {
   stage.gradient_accumulation = 4;
   const OpTrace part = shared_run(ModelFamily::llama, stage);
   EXPECT_EQ(around_a_sequence(part)[CollectiveKind::all_gather].size(), 4u * 2u * kSharedLayers / 2u);
-  for (const Collective& c : last_of<Collective>(part))
+  for (const Collective& c : testing_support::last_step_of<Collective>(part))
     if (c.group == GroupKind::pipeline) {
       EXPECT_EQ(c.bytes, kSharedBatch * kSharedLength / 2 * kSharedHidden * 2);
     }

@@ -11,6 +11,7 @@
 #include "sim/workload/composition.h"
 #include "sim/workload/load_model.h"
 #include "sim/workload/training_step.h"
+#include "tests/support/last_step.h"
 
 namespace ridgeline {
 namespace {
@@ -42,20 +43,9 @@ TrainingDescription spread_training(std::int64_t data, std::int64_t expert, Data
 
 OpTrace spread_run(const TrainingDescription& t) { return training_run(spread_network(), t, AttentionChoice::flash); }
 
-template <typename Kind>
-std::vector<Kind> of_last_step(const OpTrace& trace) {
-  std::vector<Kind> result;
-  for (std::uint32_t i = trace.steps.back().begin; i < trace.steps.back().end; ++i) {
-    const Record& record = trace.records[i];
-    if (record.kind != Record::Kind::op) continue;
-    if (const auto* one = std::get_if<Kind>(&trace.ops[trace.calls[record.index].op])) result.push_back(*one);
-  }
-  return result;
-}
-
 std::vector<std::int64_t> bytes_among(const OpTrace& trace, GroupKind group, CollectiveKind kind) {
   std::vector<std::int64_t> result;
-  for (const Collective& one : of_last_step<Collective>(trace))
+  for (const Collective& one : testing_support::last_step_of<Collective>(trace))
     if (one.group == group && one.kind == kind) result.push_back(one.bytes);
   return result;
 }
@@ -80,7 +70,7 @@ TEST(ExpertParallel, not_given_it_is_the_network_to_the_record) {
   const OpTrace one = spread_run(spread_training(1, 1)), same = spread_run(plain);
   EXPECT_EQ(one.ops, same.ops);
   EXPECT_EQ(one.records.size(), same.records.size());
-  EXPECT_TRUE(of_last_step<Collective>(one).empty());
+  EXPECT_TRUE(testing_support::last_step_of<Collective>(one).empty());
 }
 
 TEST(ExpertParallel, tokens_go_to_their_experts_and_back_and_so_do_gradients) {
@@ -113,7 +103,7 @@ TEST(ExpertParallel, a_capacity_is_what_is_sent_and_multiplied_and_nobody_waits_
         << factor;
     EXPECT_EQ(waits(spread_run(spread_training(4, 4))), waits(trace) + kSpreadLayers);
     std::int64_t products = 0;
-    for (const Matmul& op : of_last_step<Matmul>(trace))
+    for (const Matmul& op : testing_support::last_step_of<Matmul>(trace))
       products += op.batch == kSpreadExperts / 4 && (op.m == 4 * places || op.k == 4 * places) ? 1 : 0;
     EXPECT_EQ(products, 6 * kSpreadLayers) << factor;
   }
@@ -136,7 +126,7 @@ TEST(ExpertParallel, gradients_of_experts_are_added_up_over_those_with_the_same_
 TEST(ExpertParallel, shards_of_experts_are_gathered_by_those_with_the_same_ones) {
   const OpTrace sharded = spread_run(spread_training(8, 2, DataStrategy::fsdp));
   for (const auto [group, ranks] : {std::pair{GroupKind::shard, 8}, std::pair{GroupKind::expert_data, 4}})
-    for (const Collective& one : of_last_step<Collective>(sharded))
+    for (const Collective& one : testing_support::last_step_of<Collective>(sharded))
       if (one.group == group) EXPECT_EQ(one.ranks, ranks);
   // Gathered forward and backward, reduced once.
   constexpr std::int64_t kBytes = kOfExperts / 2 * 2;

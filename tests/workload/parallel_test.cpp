@@ -9,6 +9,7 @@
 #include "sim/workload/parallel/buckets.h"
 #include "sim/workload/parallel/zero.h"
 #include "sim/workload/training_step.h"
+#include "tests/support/last_step.h"
 
 namespace ridgeline {
 namespace {
@@ -37,17 +38,6 @@ TrainingDescription training(std::int64_t ranks, DataStrategy strategy) {
 
 OpTrace run(const TrainingDescription& t, std::int64_t written_out = kWrittenOut) {
   return training_run(small_gpt(), t, AttentionChoice::flash, 2, written_out);
-}
-
-/// Of the last step.
-std::vector<Collective> sent_collectives(const OpTrace& trace) {
-  std::vector<Collective> result;
-  for (std::uint32_t i = trace.steps.back().begin; i < trace.steps.back().end; ++i) {
-    const Record& record = trace.records[i];
-    if (record.kind != Record::Kind::op) continue;
-    if (const auto* c = std::get_if<Collective>(&trace.ops[trace.calls[record.index].op])) result.push_back(*c);
-  }
-  return result;
 }
 
 std::int64_t bytes_of(const std::vector<Collective>& all, CollectiveKind kind) {
@@ -107,7 +97,7 @@ TEST(ZeroRedundancy, gives_the_largest_tensors_first_to_whoever_has_least) {
 TEST(DataParallel, sends_every_gradient_once_a_step) {
   const OpTrace trace = run(training(4, DataStrategy::ddp));
   EXPECT_EQ(trace.steps.size(), 3u);  // one bucket, buckets made anew, steady
-  const auto all = sent_collectives(trace);
+  const auto all = testing_support::last_step_of<Collective>(trace);
   EXPECT_EQ(bytes_of(all, CollectiveKind::all_reduce), 4 * trace.parameters);
   for (const Collective& c : all) EXPECT_EQ(c.ranks, 4);
 }
@@ -116,16 +106,17 @@ TEST(DataParallel, sends_once_for_all_micro_batches_only_where_it_is_told_so) {
   TrainingDescription t = training(2, DataStrategy::ddp);
   t.gradient_accumulation = 3;
   const std::int64_t once = 4 * run(t).parameters;
-  EXPECT_EQ(bytes_of(sent_collectives(run(t)), CollectiveKind::all_reduce), 3 * once);
+  EXPECT_EQ(bytes_of(testing_support::last_step_of<Collective>(run(t)), CollectiveKind::all_reduce), 3 * once);
   t.parallel.no_sync = true;
-  EXPECT_EQ(bytes_of(sent_collectives(run(t)), CollectiveKind::all_reduce), once);
+  EXPECT_EQ(bytes_of(testing_support::last_step_of<Collective>(run(t)), CollectiveKind::all_reduce), once);
 }
 
 TEST(DataParallel, halves_the_bytes_where_gradients_are_compressed) {
   TrainingDescription t = training(2, DataStrategy::ddp);
   t.parallel.compression = GradientCompression::bf16;
   const OpTrace trace = run(t);
-  EXPECT_EQ(bytes_of(sent_collectives(trace), CollectiveKind::all_reduce), 2 * trace.parameters);
+  EXPECT_EQ(bytes_of(testing_support::last_step_of<Collective>(trace), CollectiveKind::all_reduce),
+            2 * trace.parameters);
 }
 
 TEST(DataParallel, on_one_gpu_is_the_run_of_one_gpu) {
@@ -167,22 +158,22 @@ TEST(FullyShard, divides_what_a_rank_holds_by_the_ranks) {
 TEST(FullyShard, gathers_twice_and_reduces_once) {
   TrainingDescription t = training(4, DataStrategy::fsdp);
   const OpTrace trace = run(t);
-  const auto all = sent_collectives(trace);
+  const auto all = testing_support::last_step_of<Collective>(trace);
   const double bytes = 4.0 * static_cast<double>(trace.parameters);
   const auto of = [&](CollectiveKind kind) { return static_cast<double>(bytes_of(all, kind)) / bytes; };
   EXPECT_NEAR(of(CollectiveKind::reduce_scatter), 1.0, 0.02);  // padded
   const double blocks = 3.0 * (12.0 * 64 * 64 + 13.0 * 64) * 4.0 / bytes;
   EXPECT_NEAR(of(CollectiveKind::all_gather), 1.0 + blocks, 0.02);  // the root once
   t.parallel.reshard_after_forward = {1};
-  const auto kept = sent_collectives(run(t));
+  const auto kept = testing_support::last_step_of<Collective>(run(t));
   EXPECT_NEAR(static_cast<double>(bytes_of(kept, CollectiveKind::all_gather)) / bytes, 1.0, 0.02);
 }
 
 TEST(FullyShard, takes_half_the_bytes_in_bf16) {
   TrainingDescription t = training(2, DataStrategy::fsdp);
-  const std::int64_t wide = bytes_of(sent_collectives(run(t)), CollectiveKind::all_gather);
+  const std::int64_t wide = bytes_of(testing_support::last_step_of<Collective>(run(t)), CollectiveKind::all_gather);
   t.parallel.parameter_type = DType::bf16;
-  EXPECT_EQ(2 * bytes_of(sent_collectives(run(t)), CollectiveKind::all_gather), wide);
+  EXPECT_EQ(2 * bytes_of(testing_support::last_step_of<Collective>(run(t)), CollectiveKind::all_gather), wide);
 }
 
 TEST(FullyShard, keeps_gathered_buffers_in_the_pool_of_their_own_stream) {
