@@ -152,10 +152,16 @@ TEST(RepeatedResidency, the_second_kernel_of_an_op_finds_what_the_first_wrote) {
   EXPECT_EQ(repeated_residency(two, 1, 0, l2())[1][0], 1.0);
 }
 
-/// Launches over storages of 1 KiB to twice the L2, in random order, some of them over lists of tensors.
+/// Launches over storages of 1 KiB to twice the L2, in random order; some go over lists of tensors, in one sweep or in
+/// two that part a tensor between them. A storage has one size.
 struct RandomLaunches {
   std::vector<KernelLaunch> launches;
   std::vector<std::vector<Operand>> operands;
+
+  void add(KernelLaunch launch, std::vector<Operand> used) {
+    launches.push_back(std::move(launch));
+    operands.push_back(std::move(used));
+  }
 };
 RandomLaunches random_launches(std::uint64_t seed) {
   std::mt19937_64 random(seed);
@@ -167,21 +173,22 @@ RandomLaunches random_launches(std::uint64_t seed) {
     storages.push_back({id, static_cast<std::int64_t>(1024.0 * std::pow(2.0 * capacity / 1024.0, share))});
   }
   RandomLaunches result;
-  for (int i = 0; i < 40; ++i) {
+  while (result.launches.size() < 40) {
     if (below(4) == 0) {
       constexpr int kTensors = 6;
-      const double bytes = 2.0 * capacity * static_cast<double>(1 + below(10)) / 10.0;
-      const double from = below(3) == 0 ? 1.5 : 0.0, to = below(3) == 0 ? 4.5 : kTensors;
-      result.launches.push_back(over_lists(2, bytes, from, to));
-      result.operands.push_back(lists_from(100, 2, kTensors, bytes));
+      const std::uint64_t size = 1 + below(4);
+      const double bytes = 0.4 * capacity * static_cast<double>(size);
+      const auto used = lists_from(static_cast<StorageId>(100 * size), 2, kTensors, bytes);
+      const bool parted = below(2) == 0;
+      result.add(over_lists(2, parted ? 0.75 * bytes : bytes, 0.0, parted ? 4.5 : kTensors), used);
+      if (parted) result.add(over_lists(2, 0.25 * bytes, 4.5, kTensors), used);
       continue;
     }
     const std::vector<Operand> used{storages[below(12)], storages[below(12)], storages[below(12)]};
     const auto access = [&](int operand) {
       return Access{.operand = operand, .bytes = static_cast<double>(used[static_cast<std::size_t>(operand)].bytes)};
     };
-    result.launches.push_back(kernel({access(0), access(1)}, {access(2)}));
-    result.operands.push_back(used);
+    result.add(kernel({access(0), access(1)}, {access(2)}), used);
   }
   return result;
 }
