@@ -7,6 +7,7 @@
 
 #include "sim/study/validation/error_statistics.h"
 #include "sim/study/validation/step_validation.h"
+#include "tests/study/validated.h"
 
 namespace ridgeline {
 namespace {
@@ -17,8 +18,7 @@ constexpr std::string_view kHeldOut = "h200/compile/heldout";
 
 /// Compiled steps: those of `kHeldOut`, or the others.
 std::vector<ValidatedStep> compiled(bool held_out) {
-  static const std::vector<ValidatedStep> all =
-      validate_steps(RIDGELINE_SOURCE_DIR "/measurements", kHardware, "analytic");
+  static const std::vector<ValidatedStep> all = validated_steps_on(kHardware);
   std::vector<ValidatedStep> steps;
   for (const ValidatedStep& s : all)
     if (s.measured.compiled && (s.measured.source == kHeldOut) == held_out) steps.push_back(s);

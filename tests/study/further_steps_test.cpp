@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "sim/study/validation/step_validation.h"
+#include "tests/study/validated.h"
 
 namespace ridgeline {
 namespace {
@@ -13,7 +14,7 @@ constexpr double kTime = 0.10, kAllocated = 0.03, kReserved = 0.08;  // the wors
 
 std::vector<ValidatedStep> steps_of(const std::string& source) {
   std::vector<ValidatedStep> result;
-  for (ValidatedStep& step : validate_steps(RIDGELINE_SOURCE_DIR "/measurements", "nvidia-h200-sxm-141gb", "analytic"))
+  for (ValidatedStep& step : validated_steps_on("nvidia-h200-sxm-141gb"))
     if (step.measured.source == source) result.push_back(std::move(step));
   return result;
 }

@@ -7,6 +7,7 @@
 #include "sim/answer/ranges/residual_ranges.h"
 #include "sim/report/text/accuracy_text.h"
 #include "sim/study/validation/accuracy.h"
+#include "tests/study/validated.h"
 
 namespace ridgeline {
 namespace {
@@ -17,8 +18,8 @@ std::string contents(const std::string& name) {
 }
 
 struct Tables {
-  std::vector<ValidatedCase> cases = validate_kernels(RIDGELINE_SOURCE_DIR "/measurements", "");
-  std::vector<ValidatedStep> steps = validate_steps(RIDGELINE_SOURCE_DIR "/measurements", "", "analytic");
+  const std::vector<ValidatedCase>& cases = validated_kernels();
+  const std::vector<ValidatedStep>& steps = validated_steps();
   std::vector<FamilyAccuracy> families = family_accuracy(cases);
   std::vector<StepAccuracy> step_rows = step_accuracy(steps);
 };
@@ -40,8 +41,7 @@ TEST(GeneratedDocs, TheReadmeShowsTodaysErrors) {
 }
 
 TEST(GeneratedDocs, TheRangesAreTodaysResiduals) {
-  const auto cases = validate_kernels(RIDGELINE_SOURCE_DIR "/measurements", "", true);  // of every engine
-  EXPECT_EQ(contents("hw/residuals.json"), residual_table(cases).dump(1) + "\n") << kHint;
+  EXPECT_EQ(contents("hw/residuals.json"), residual_table(validated_kernels_of_every_engine()).dump(1) + "\n") << kHint;
 }
 
 TEST(GeneratedDocs, NineInTenUnseenKernelsLieInTheirRange) {

@@ -12,14 +12,12 @@
 #include "sim/hardware/chip_distance.h"
 #include "sim/hardware/load_gpu.h"
 #include "sim/study/validation/accuracy.h"
+#include "tests/study/validated.h"
 
 namespace ridgeline {
 namespace {
 
-const std::vector<ValidatedCase>& cases() {
-  static const auto all = validate_kernels(std::string(RIDGELINE_SOURCE_DIR) + "/measurements", "");
-  return all;
-}
+const std::vector<ValidatedCase>& cases() { return validated_kernels(); }
 
 struct Coverage {
   int cases = 0, inside = 0, validated = 0;

@@ -13,6 +13,7 @@
 #include "sim/answer/ranges/residual_ranges.h"
 #include "sim/hardware/load_gpu.h"
 #include "sim/study/validation/accuracy.h"
+#include "tests/study/validated.h"
 
 namespace ridgeline {
 namespace {
@@ -20,10 +21,7 @@ namespace {
 constexpr double kLeast = 0.88;  ///< wanted: nine in ten; of a few hundred cases, give or take two in a hundred
 constexpr double kMost = 0.955;  ///< wider than it need be
 
-const std::vector<ValidatedCase>& cases() {
-  static const auto all = validate_kernels(std::string(RIDGELINE_SOURCE_DIR) + "/measurements", "");
-  return all;
-}
+const std::vector<ValidatedCase>& cases() { return validated_kernels(); }
 
 /// By family, population, GPU, and all of them together.
 const std::map<std::string, RangeCoverage>& cross_coverage() {
@@ -76,7 +74,7 @@ constexpr double kLeastOfSeveral = 0.81;  // asked for: kLeast (measurements/DEV
 
 TEST(RangeCoverage, steps_that_no_fit_saw_lie_inside_their_range_published_ones_too) {
   std::map<std::string, RangeCoverage> groups;
-  for (const ValidatedStep& s : validate_steps(RIDGELINE_SOURCE_DIR "/measurements", "", "analytic")) {
+  for (const ValidatedStep& s : validated_steps()) {
     if (!s.measured.step_time || !s.measured.seen_by.empty()) continue;
     const bool published = s.measured.source.find("public") != std::string::npos;
     // Machines whose links are not described.

@@ -11,6 +11,7 @@
 #include <map>
 
 #include "sim/study/validation/error_statistics.h"
+#include "tests/study/validated.h"
 #include "tests/support/sha256.h"
 
 namespace ridgeline {
@@ -29,8 +30,7 @@ constexpr double kLadderMedian = 5, kLadderWorst = 12;                          
 const std::vector<ValidatedStep>& steps_of(const std::string& hardware) {
   static std::map<std::string, std::vector<ValidatedStep>> all;
   auto found = all.find(hardware);
-  if (found == all.end())
-    found = all.emplace(hardware, validate_steps(RIDGELINE_SOURCE_DIR "/measurements", hardware, "analytic")).first;
+  if (found == all.end()) found = all.emplace(hardware, validated_steps_on(hardware)).first;
   return found->second;
 }
 

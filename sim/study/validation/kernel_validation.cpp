@@ -1,9 +1,13 @@
 #include "sim/study/validation/kernel_validation.h"
 
+#include <tbb/parallel_for.h>
+
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "sim/answer/ranges/residual_ranges.h"
 #include "sim/hardware/load_gpu.h"
@@ -76,7 +80,7 @@ class Validation {
     Seconds measured, floor{0};
     const MeasuredOp* row = nullptr;  ///< none of published kernels
   };
-  void add(const Timed& timed, const std::string& software, std::span<const KernelCase> kernels) {
+  void add(const Timed& timed, const std::string& software, std::vector<KernelCase> kernels) {
     if (!only_.empty() && timed.hardware != only_) return;
     const auto names = hardware_names();
     if (std::find(names.begin(), names.end(), timed.hardware) == names.end()) return;
@@ -93,30 +97,52 @@ class Validation {
                          .seen_by = timed.publisher.empty() ? "" : p.cited.seen_by(timed.publisher, family),
                          .measured = timed.measured,
                          .predicted = {}};
-    try {
-      const Predictors::Lowerings& under = p.under(stack(software));
-      const auto time = [&](const Lowering& lowering, const TimingEngine& engine) {
-        Seconds sum{0};
-        for (const KernelCase& kernel : kernels) {
-          const KernelPrediction predicted = predict_kernel(kernel, lowering, engine);
-          sum += predicted.time;
-          if (timed.row) sum += between_kernels(*timed.row, predicted.launches.size(), lowering.gpu());
-        }
-        return std::max(sum, timed.floor);
-      };
-      result.predicted["analytic"] = time(under.measured, *p.analytic);
-      result.predicted["analytic-datasheet"] = time(under.datasheet, *p.analytic_datasheet);
-      result.predicted["roofline"] = time(under.datasheet, *p.roofline);
-      if (simulated_) result.predicted["simulate"] = time(under.measured, *p.simulate);
-    } catch (const std::invalid_argument&) {
-      return;  // measured with a backend this GPU's file does not have
-    }
-    cases.push_back(std::move(result));
+    asked_.push_back({std::move(result), timed, std::move(kernels), &p, &p.under(stack(software))});
   }
 
-  std::vector<ValidatedCase> cases;
+  /// Every case that its GPU can run, in the order in which they were added.
+  std::vector<ValidatedCase> predict() {
+    tbb::parallel_for(std::size_t{0}, asked_.size(), [&](std::size_t i) { predict(asked_[i]); });
+    std::vector<ValidatedCase> cases;
+    for (Asked& asked : asked_)
+      if (!asked.result.predicted.empty()) cases.push_back(std::move(asked.result));
+    return cases;
+  }
 
  private:
+  struct Asked {
+    ValidatedCase result;
+    Timed timed;
+    std::vector<KernelCase> kernels;
+    const Predictors* predictors = nullptr;
+    const Predictors::Lowerings* under = nullptr;
+  };
+
+  /// Leaves a case without predictions where it was measured with a backend that this GPU's file does not have.
+  void predict(Asked& asked) const {
+    const Predictors& p = *asked.predictors;
+    const Timed& timed = asked.timed;
+    const auto time = [&](const Lowering& lowering, const TimingEngine& engine) {
+      Seconds sum{0};
+      for (const KernelCase& kernel : asked.kernels) {
+        const KernelPrediction predicted = predict_kernel(kernel, lowering, engine);
+        sum += predicted.time;
+        if (timed.row) sum += between_kernels(*timed.row, predicted.launches.size(), lowering.gpu());
+      }
+      return std::max(sum, timed.floor);
+    };
+    std::map<std::string, Seconds> predicted;
+    try {
+      predicted["analytic"] = time(asked.under->measured, *p.analytic);
+      predicted["analytic-datasheet"] = time(asked.under->datasheet, *p.analytic_datasheet);
+      predicted["roofline"] = time(asked.under->datasheet, *p.roofline);
+      if (simulated_) predicted["simulate"] = time(asked.under->measured, *p.simulate);
+    } catch (const std::invalid_argument&) {
+      return;
+    }
+    asked.result.predicted = std::move(predicted);
+  }
+
   const Software& stack(const std::string& name) {
     const auto found = stacks_.find(name);
     return found != stacks_.end() ? found->second : stacks_.emplace(name, load_software(name)).first->second;
@@ -126,12 +152,13 @@ class Validation {
   bool simulated_;
   std::map<std::string, Software> stacks_;
   std::map<std::string, std::unique_ptr<Predictors>> predictors_;
+  std::vector<Asked> asked_;
 };
 
-/// Our own: rows that no fit sees.
-void add_own(Validation& validation, const MeasurementIndex& index, std::string_view hardware) {
+/// Our own: rows that no fit sees. The result must live until they are predicted.
+MeasuredOps add_own(Validation& validation, const MeasurementIndex& index, std::string_view hardware) {
   const auto on_it = [&](const MeasuredFile& file) { return hardware.empty() || file.machine.hardware == hardware; };
-  const MeasuredOps measured = load_measured_ops(index, {.files = on_it, .held_out_only = true});
+  MeasuredOps measured = load_measured_ops(index, {.files = on_it, .held_out_only = true});
   for (const MeasuredOp& row : measured.rows)
     validation.add({row.file->machine.hardware, row.op, row.dtype,
                     row.file->kind == "published-ops" ? "public, serving"
@@ -139,6 +166,7 @@ void add_own(Validation& validation, const MeasurementIndex& index, std::string_
                                                       : "ours",
                     "", row.time, Seconds{0}, &row},
                    row.file->machine.software, {{row.kernel}});
+  return measured;
 }
 
 /// Published cases: rows of doubtful trust or dominated by their launch are left out.
@@ -179,9 +207,9 @@ void add_published(Validation& validation, const MeasuredFile& file) {
 std::vector<ValidatedCase> validate_kernels(const std::string& folder, std::string_view hardware, bool simulated) {
   const MeasurementIndex index(folder);
   Validation validation(hardware, simulated);
-  add_own(validation, index, hardware);
+  const MeasuredOps own = add_own(validation, index, hardware);
   for (const MeasuredFile* file : index.of_kind("published-kernels")) add_published(validation, *file);
-  return std::move(validation.cases);
+  return validation.predict();
 }
 
 }  // namespace ridgeline

@@ -1,6 +1,7 @@
 #include "sim/study/validation/step_validation.h"
 
 #include <fmt/format.h>
+#include <tbb/parallel_for.h>
 
 #include <algorithm>
 #include <array>
@@ -86,8 +87,7 @@ std::string group_of(const std::string& name) {
   return stem.ends_with("/steps") ? stem.substr(0, stem.size() - std::string_view("/steps").size()) : stem;
 }
 
-void add_own(std::vector<ValidatedStep>& out, const MeasuredFile& file, std::string_view only,
-             std::string_view engine) {
+void add_own(std::vector<ValidatedStep>& out, const MeasuredFile& file, std::string_view only) {
   const MeasuringMachine& machine = file.machine;
   if (!only.empty() && machine.hardware != only) return;
   for_each_row(file, [&](const json& row) {
@@ -102,21 +102,15 @@ void add_own(std::vector<ValidatedStep>& out, const MeasuredFile& file, std::str
       measured.host_fitted = std::find(fitted.begin(), fitted.end(), measured.name) != fitted.end();
       if (measured.host_fitted) measured.seen_by = "scale of the host";
     }
-    ValidatedStep step{std::move(measured), load_scenario(*scenario_source), {}};
-    step.predicted = predict(step.scenario, engine);
-    out.push_back(std::move(step));
+    out.push_back({std::move(measured), load_scenario(*scenario_source), {}});
   });
 }
 
 /// Steps of one and several GPUs of one server, each with the speed its host had then.
-void add_parallel(std::vector<ValidatedStep>& out, const MeasuredFile& file, std::string_view only,
-                  std::string_view engine) {
+void add_parallel(std::vector<ValidatedStep>& out, const MeasuredFile& file, std::string_view only) {
   if (!only.empty() && file.machine.hardware != only) return;
-  for (ParallelStep& one : load_parallel_steps(file)) {
-    ValidatedStep step{std::move(one.measured), std::move(one.scenario), {}};
-    step.predicted = predict(step.scenario, engine);
-    out.push_back(std::move(step));
-  }
+  for (ParallelStep& one : load_parallel_steps(file))
+    out.push_back({std::move(one.measured), std::move(one.scenario), {}});
 }
 
 /// The stack a published row states, in its own words or in its id ("-pt2.3.0a0"). Where neither names a version: that
@@ -131,7 +125,7 @@ std::string software_of(const json& row) {
 /// Published steps: those of a shipped GPU with an absolute time and a scenario in our vocabulary, as runs.yaml beside
 /// them completes it.
 void add_published(std::vector<ValidatedStep>& out, const MeasuredFile& file, const PublishedRuns& runs,
-                   std::string_view only, std::string_view engine) {
+                   std::string_view only) {
   for_each_row(file, [&](const json& row) {
     if (row["kind"] != "absolute" || row.value("trust", "low") == std::string("low")) return;
     json scenario = row["scenario"];
@@ -156,9 +150,7 @@ void add_published(std::vector<ValidatedStep>& out, const MeasuredFile& file, co
     if (measured.contains("step_time_s")) m.step_time = Seconds{measured["step_time_s"].get<double>()};
     if (measured.contains("device_used_bytes")) m.device_used = measured["device_used_bytes"].get<std::int64_t>();
     try {
-      ValidatedStep step{m, load_scenario(source), {}};
-      step.predicted = predict(step.scenario, engine);
-      out.push_back(std::move(step));
+      out.push_back({m, load_scenario(source), {}});
     } catch (const UserError&) {
       return;  // a GPU, precision or model outside our vocabulary
     }
@@ -199,11 +191,25 @@ std::vector<ValidatedStep> validate_steps(const std::string& folder, std::string
                                           std::string_view engine) {
   const MeasurementIndex index(folder);
   std::vector<ValidatedStep> out;
-  for (const MeasuredFile* file : index.of_kind("steps")) add_own(out, *file, hardware, engine);
-  for (const MeasuredFile* file : index.of_kind("parallel-steps")) add_parallel(out, *file, hardware, engine);
+  for (const MeasuredFile* file : index.of_kind("steps")) add_own(out, *file, hardware);
+  for (const MeasuredFile* file : index.of_kind("parallel-steps")) add_parallel(out, *file, hardware);
+  const std::size_t own = out.size();
   const PublishedRuns runs(index.file("public/runs.yaml").path.string());
-  for (const MeasuredFile* file : index.of_kind("published-steps")) add_published(out, *file, runs, hardware, engine);
-  return out;
+  for (const MeasuredFile* file : index.of_kind("published-steps")) add_published(out, *file, runs, hardware);
+  std::vector<char> ran(out.size(), true);
+  Session session;
+  tbb::parallel_for(std::size_t{0}, out.size(), [&](std::size_t i) {
+    try {
+      out[i].predicted = StepRun(session, out[i].scenario, engine).prediction();
+    } catch (const UserError&) {
+      if (i < own) throw;
+      ran[i] = false;  // a GPU, precision or model outside our vocabulary
+    }
+  });
+  std::vector<ValidatedStep> steps;
+  for (std::size_t i = 0; i < out.size(); ++i)
+    if (ran[i]) steps.push_back(std::move(out[i]));
+  return steps;
 }
 
 }  // namespace ridgeline

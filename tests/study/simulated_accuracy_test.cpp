@@ -5,16 +5,18 @@
 #include <map>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "sim/study/validation/accuracy.h"
-#include "sim/study/validation/kernel_validation.h"
+#include "tests/study/validated.h"
 
 namespace ridgeline {
 namespace {
 
 TEST(SimulatedTimes, AreInEveryFamilyAtLeastAsAccurateAsTheAnalyticEngines) {
-  const auto cases =
-      validate_kernels(std::string(RIDGELINE_SOURCE_DIR) + "/measurements", "nvidia-h200-sxm-141gb", true);
+  std::vector<ValidatedCase> cases;
+  for (const ValidatedCase& one : validated_kernels_of_every_engine())
+    if (one.hardware == "nvidia-h200-sxm-141gb") cases.push_back(one);
   std::map<std::string, std::map<std::string, ErrorStatistics>> families;
   for (const FamilyAccuracy& row : family_accuracy(cases))
     if (row.source == "ours") families[row.family][row.kind] = row.errors;
