@@ -53,8 +53,10 @@ double most_flops(const KernelLaunch& launch, const Gpu& gpu, bool roofline) {
   if (!launch.on_tensor_cores())
     return 2.0 * r.fp32 * gpu.sm.count * std::max(gpu.clock.boost, gpu.clock.sustained).value();
   double rate = launch.type == DType::bf16 ? r.tensor_bf16 : launch.type == DType::fp16 ? r.tensor_fp16 : r.tensor_tf32;
-  if (const auto* product = std::get_if<GemmWork>(&launch.work); product && product->sparse != SparseOperand::none)
-    rate *= r.sparsity_factor;
+  if (const auto* product = std::get_if<GemmWork>(&launch.work)) {
+    if (product->sparse != SparseOperand::none) rate *= r.sparsity_factor;
+    if (product->scaling != Scaling::none) rate *= 2.0;  // fp8
+  }
   const Hertz clock = roofline ? gpu.clock.boost_tensor : std::max(gpu.clock.boost_tensor, gpu.clock.tensor);
   return 2.0 * rate * gpu.sm.count * clock.value();
 }

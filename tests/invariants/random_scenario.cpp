@@ -101,6 +101,16 @@ void set_sizes(Overrides& out, Draw& draw, const std::string& engine, bool usual
   set(out, "training.sequence_length", sequence);
 }
 
+/// Ways to train of which each is rare; several exclude one another or need some GPU or network, and are refused.
+void set_further_ways(Overrides& out, Draw& draw) {
+  if (draw.chance(0.06)) set(out, "training.fp8", draw.pick<const char*>({"tensorwise", "rowwise"}));
+  if (draw.chance(0.1)) set(out, "training.loss_code", "chunked");
+  if (draw.chance(0.15))
+    set(out, "training.activation_checkpointing", draw.pick<const char*>({"block", "block", "selective"}));
+  if (draw.chance(0.06)) set(out, "training.packed_lengths", draw.pick<const char*>({"16", "100", "512"}));
+  if (draw.chance(0.06)) set(out, "training.activation_offload", draw.pick<const char*>({"pinned", "pageable"}));
+}
+
 }  // namespace
 
 Scenario Question::load_with(const Overrides& more) const {
@@ -166,6 +176,7 @@ Overrides common_settings(Draw& draw, const std::string& engine) {
   if (draw.chance(0.2)) set(out, "training.gradient_clipping", "1.0");
   // Most hosts here are fast enough to leave the step to the GPU.
   if (draw.chance(0.7)) set(out, "host.scale", "0.02");
+  set_further_ways(out, draw);
   return out;
 }
 
@@ -218,6 +229,7 @@ Overrides any_settings(Draw& draw, const std::string& engine, const std::string&
     if (draw.chance(0.2)) set(out, "training.reads_loss", draw.pick<const char*>({"never", "step", "micro-batch"}));
     if (draw.chance(0.3)) set(out, "training.compile", "true");
     if (draw.chance(0.2)) set(out, "training.cuda_graphs", "true");
+    set_further_ways(out, draw);
   }
   set(out, "software", software);
   if (draw.chance(0.4)) set(out, "host", draw.pick<const char*>({"fast", "slow"}));

@@ -75,29 +75,50 @@ std::string random_parallel(Draw& draw, std::int64_t gpus) {
     set("tensor", tensor);
     if (tensor > 1 && !megatron) maybe(0.8, "tensor_style", {"by-hand"});
     if (tensor > 1) maybe(0.2, "sequence_parallel", {"true"});
+    if (tensor > 1) maybe(0.1, "loss_parallel", {"true"});
+    if (tensor > 1) maybe(0.1, "prepared_inputs", {"true"});
   }
   if (draw.chance(0.25)) {
     const std::int64_t stages = some_of(draw, left);
     set("pipeline", stages);
     if (stages > 1) {
-      const char* schedule = draw.pick<const char*>({"gpipe", "1f1b", "1f1b", "interleaved", "zb1p", "zbv"});
+      const std::string_view schedule =
+          draw.pick<const char*>({"gpipe", "1f1b", "1f1b", "interleaved", "zb1p", "zbv", "interleaved-zero-bubble"});
       set("schedule", schedule);
-      if (std::string_view(schedule) == "interleaved") set("virtual_stages", 2);
+      if (schedule.starts_with("interleaved")) set("virtual_stages", draw.pick<std::int64_t>({2, 2, 3}));
     }
   }
-  if (draw.chance(0.15)) set("context", some_of(draw, left));
+  if (draw.chance(0.15)) {
+    set("context", some_of(draw, left));
+    maybe(0.3, "rotate_method", {"allgather", "alltoall"});
+  }
+  if (left == gpus && !megatron && draw.chance(0.05)) {
+    set("split", left);
+    maybe(0.5, "pieces", {"2", "4"});
+    return "{" + text + "}";
+  }
   set("data", left);
+  if (draw.chance(0.2)) {
+    std::int64_t of = left;
+    set("expert", some_of(draw, of));
+    maybe(0.5, "expert_capacity", {"1", "1.25", "2", "dropless"});
+  }
   if (left == 1 || megatron) return "{" + text + "}";
-  const char* strategy = draw.pick<const char*>({"ddp", "ddp", "zero1", "zero2", "fsdp", "fsdp", "hsdp"});
-  set("strategy", strategy);
-  const std::string_view name(strategy);
+  const std::string_view name =
+      draw.pick<const char*>({"ddp", "ddp", "zero1", "zero2", "fsdp", "fsdp", "hsdp", "fsdp1", "dataparallel"});
+  set("strategy", name);
   if (name == "hsdp") set("replicate", 2);
   if (name == "ddp") {
     maybe(0.2, "bucket_cap", {"1 MiB", "100 MiB"});
     maybe(0.2, "gradient_as_bucket_view", {"true"});
     maybe(0.1, "compression", {"fp16", "bf16"});
+    maybe(0.1, "static_graph", {"true"});
+    maybe(0.1, "find_unused_parameters", {"true"});
   }
-  if (name == "fsdp" || name == "hsdp" || name == "zero2") {
+  if (name == "zero1") maybe(0.3, "parameters_as_bucket_view", {"true"});
+  if (name == "fsdp1") maybe(0.5, "sharding", {"full", "gradients"});
+  if (name == "fsdp" || name == "hsdp") maybe(0.2, "reshard_after_forward", {"true", "false", "2"});
+  if (name == "fsdp" || name == "hsdp" || name == "zero2" || name == "fsdp1") {
     maybe(0.2, "parameter_type", {"bf16", "fp16"});
     maybe(0.2, "reduce_type", {"fp32"});
     maybe(0.1, "wrap", {"2", "model"});
