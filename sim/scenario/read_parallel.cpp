@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "sim/scenario/read_experts.h"
+#include "sim/workload/families/stack_split.h"
 
 namespace ridgeline {
 namespace {
@@ -331,8 +332,16 @@ void check_split(const ModelDescription& model, const TrainingDescription& train
                     model.layers, model.name.empty() ? "the model" : model.name));
   const Value tensor = section["tensor"];
   const std::string name = model.name.empty() ? "the model" : model.name;
-  if (model.family == ModelFamily::composed)
-    (how.megatron() ? section["framework"] : tensor).fail("networks of family composed are not split");
+  if (model.family == ModelFamily::composed) {
+    if (how.megatron()) section["framework"].fail("networks of family composed are not Megatron-LM's");
+    if (how.tensor_style == TensorStyle::dtensor)
+      section[section["tensor_style"].exists() ? "tensor_style" : "tensor"].fail(
+          "torch.distributed.tensor.parallel (dtensor) is not modelled for networks of family composed; expected "
+          "tensor_style: by-hand");
+    if (const std::string why = families::why_not_split(*model.composition, how.tensor); !why.empty())
+      tensor.fail(fmt::format("{}: {}", name, why));
+    return;
+  }
   const auto divides = [&](std::int64_t what, std::string_view of) {
     if (what % how.tensor != 0)
       tensor.fail(fmt::format("{} does not divide the {} {} of {}: allowed are divisors of {}", how.tensor, what, of,

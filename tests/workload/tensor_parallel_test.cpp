@@ -5,7 +5,10 @@
 #include <algorithm>
 #include <map>
 
+#include "sim/config/parse_yaml.h"
+#include "sim/config/value.h"
 #include "sim/workload/families/megatron.h"
+#include "sim/workload/load_model.h"
 #include "sim/workload/training_step.h"
 
 namespace ridgeline {
@@ -117,6 +120,37 @@ TEST(TensorParallel, by_hand_adds_up_twice_a_block_and_pass) {
   TrainingDescription again = training(2);
   again.activation_checkpointing = ActivationCheckpointing::block;
   EXPECT_EQ(exchanged(run(ModelFamily::gpt2, again))[CollectiveKind::all_reduce].size(), 5u * kLayers);
+}
+
+ModelDescription stack_of_yaml(const std::string& keys) {
+  const config::Node tree = config::parse_yaml("{family: composed, layers: 3, heads: 8, hidden: 64, " + keys, "m.yaml");
+  return load_model(config::Value(tree));
+}
+
+TEST(TensorParallel, a_network_of_blocks_is_split_as_the_family_it_equals) {
+  const ModelDescription gpt = stack_of_yaml(
+      "feed_forward: 256, vocabulary: 1000, max_positions: 32, positions: learned, activation: gelu-tanh, projection: "
+      "fused, tie_embeddings: true}");
+  for (const std::int64_t ranks : {1, 2, 4}) {
+    const OpTrace trace = training_run(gpt, training(ranks), AttentionChoice::flash),
+                  family = run(ModelFamily::gpt2, training(ranks));
+    EXPECT_EQ(trace.parameters, family.parameters) << ranks;
+    EXPECT_EQ(exchanged(trace), exchanged(family)) << ranks;
+    EXPECT_EQ(trace.model_flops, family.model_flops) << ranks;
+  }
+}
+
+TEST(TensorParallel, each_part_of_a_decoder_behind_an_encoder_adds_up) {
+  const ModelDescription both = stack_of_yaml(
+      "vocabulary: 1000, positions: relative, relative_buckets: 8, norm: rms-t5, cross_attention: true, "
+      "tie_embeddings: "
+      "true, encoder: {head: none, causal: false}}");
+  const OpTrace whole = training_run(both, training(1), AttentionChoice::eager),
+                half = training_run(both, training(2), AttentionChoice::eager);
+  // Forward and backward of two parts of an encoder's layer and three of a decoder's, whose keys come from outside.
+  EXPECT_EQ(exchanged(half)[CollectiveKind::all_reduce],
+            std::vector<std::int64_t>((4 + 6 + 1) * kLayers, kActivations));
+  EXPECT_LT(half.parameters, whole.parameters);
 }
 
 TEST(TensorParallel, dtensor_adds_up_as_often_and_splits_the_vocabulary) {

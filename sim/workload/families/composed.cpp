@@ -3,6 +3,7 @@
 #include "sim/workload/aten/pieces.h"
 #include "sim/workload/aten/written_out.h"
 #include "sim/workload/families/chunked_loss.h"
+#include "sim/workload/families/stack_split.h"
 
 namespace ridgeline::families {
 
@@ -13,7 +14,8 @@ namespace aten = eager::aten;
 Composed::Composed(Eager& eager, const ModelDescription& model, const TrainingDescription& training,
                    AttentionChoice attention)
     : Family(eager, model, training, attention),
-      composition_(*model.composition),
+      share_(tensor_ ? std::optional(share_of(*model.composition, training.parallel.tensor)) : std::nullopt),
+      composition_(share_ ? *share_ : *model.composition),
       site_{eager,
             type(),
             training,
@@ -26,7 +28,9 @@ Composed::Composed(Eager& eager, const ModelDescription& model, const TrainingDe
             [this](const Dims& sizes) { return parameter(sizes); },
             [this](std::int64_t out, std::int64_t in, bool bias, std::optional<LinearRole> role, bool by_inputs) {
               return linear_layer(out, in, bias, role, by_inputs);
-            }} {
+            },
+            [this](const Tensor& x) { return enter_split(x); },
+            [this](const Tensor& x, const Affine& layer) { return row_linear(x, layer); }} {
   if (training.parallel.expert > 1) {
     ranks_of_experts_.emplace(eager, training.parallel);
     site_.ranks_of_experts = &*ranks_of_experts_;

@@ -29,6 +29,7 @@ class Composed final : public Family {
   Tensor first_tokens(const Tensor& x);
   Tensor mean_tokens(const Tensor& x);
 
+  std::optional<Composition> share_;  ///< of this rank, where several share layers
   const Composition& composition_;
   StackSite site_;
   std::optional<StackNetwork> encoder_, stack_;

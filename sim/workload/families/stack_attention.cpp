@@ -134,16 +134,17 @@ void StackNetwork::project_latent(const AttentionWeights& weights, const Tensor&
   k = aten::join(eager_, {&still_k, &every_k});
 }
 
-StackNetwork::Attended StackNetwork::attend(const AttentionWeights& weights, const Tensor& x, const Around& around,
+StackNetwork::Attended StackNetwork::attend(const AttentionWeights& weights, const Tensor& given, const Around& around,
                                             std::int64_t number, bool cross) {
   const ModuleScope module(eager_.recorder, cross ? "cross_attention" : "attention");
-  const std::int64_t batch = x.sizes[0], length = x.sizes[1];
-  if (s_.positions == PositionKind::disentangled) return attend_disentangled(weights, x, around);
+  const std::int64_t batch = given.sizes[0], length = given.sizes[1];
+  if (s_.positions == PositionKind::disentangled) return attend_disentangled(weights, given, around);
+  const Tensor x = site_.enter_split(given), encoded = cross ? site_.enter_split(around.encoded) : Tensor{};
   Attended result;
   Tensor y, v, k, q;
   const bool latent = s_.key_value_rank > 0 && !cross;
   if (latent) project_latent(weights, x, around.by, q, k, v);
-  else if (s_.projection == ProjectionKind::separate) project(weights, x, cross ? around.encoded : x, q, k, v);
+  else if (s_.projection == ProjectionKind::separate) project(weights, x, cross ? encoded : x, q, k, v);
   else project_fused(weights, x, q, k, v);
   if (s_.positions == PositionKind::rotary && !cross && !latent && s_.turns(number)) {
     const Rotation by = rotation_of_layer(around.by);
@@ -162,7 +163,7 @@ StackNetwork::Attended StackNetwork::attend(const AttentionWeights& weights, con
   }
   y = contiguous(eager_, transpose(eager_, y, 1, 2));
   y = view(eager_, y, {batch, length, y.sizes[2] * y.sizes[3]});
-  result.result = linear(eager_, y, weights.output);
+  result.result = site_.row_linear(y, weights.output);
   return result;
 }
 

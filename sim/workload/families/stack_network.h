@@ -29,8 +29,10 @@ struct StackSite {
   /// As Family::linear_layer.
   std::function<Affine(std::int64_t out, std::int64_t in, bool bias, std::optional<LinearRole>, bool by_inputs)>
       linear_layer;
-  parallel::ExpertParallel* ranks_of_experts = nullptr;           ///< that experts are spread over; null: none
-  std::function<Parameter*(const Dims&)> parameter_of_experts{};  ///< of a part of the experts
+  std::function<Tensor(const Tensor&)> enter_split;                ///< as Family has it
+  std::function<Tensor(const Tensor&, const Affine&)> row_linear;  ///< likewise
+  parallel::ExpertParallel* ranks_of_experts = nullptr;            ///< that experts are spread over; null: none
+  std::function<Parameter*(const Dims&)> parameter_of_experts{};   ///< of a part of the experts
 };
 
 class StackNetwork {
@@ -116,7 +118,7 @@ class StackNetwork {
   Tensor path_dropped(const Tensor& branch, std::int64_t layer);
   void ask_whether_layer_runs();
 
-  Attended attend(const AttentionWeights& weights, const Tensor& x, const Around& around, std::int64_t number,
+  Attended attend(const AttentionWeights& weights, const Tensor& given, const Around& around, std::int64_t number,
                   bool cross);
   void project(const AttentionWeights& weights, const Tensor& x, const Tensor& from, Tensor& q, Tensor& k, Tensor& v);
   void project_fused(const AttentionWeights& weights, const Tensor& x, Tensor& q, Tensor& k, Tensor& v);
@@ -134,7 +136,7 @@ class StackNetwork {
   [[nodiscard]] bool scores_position(std::string_view term) const;
 
   Tensor part_two(const LayerWeights& weights, std::int64_t number, const Tensor& x);
-  Tensor feed_forward(const FeedForwardWeights& weights, const Tensor& x);
+  Tensor feed_forward(const FeedForwardWeights& weights, const Tensor& given);
   Tensor routed(const ExpertWeights& weights, const Tensor& x);
   /// The same over ranks, each with a part of the experts: as many places for each expert as tokens come …
   Tensor routed_to_ranks(const ExpertWeights& weights, const Tensor& x);

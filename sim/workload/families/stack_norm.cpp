@@ -166,14 +166,15 @@ Tensor StackNetwork::part_two(const LayerWeights& weights, std::int64_t number, 
   return add(eager_, result, shared);
 }
 
-Tensor StackNetwork::feed_forward(const FeedForwardWeights& weights, const Tensor& x) {
+Tensor StackNetwork::feed_forward(const FeedForwardWeights& weights, const Tensor& given) {
   const ModuleScope module(eager_.recorder, "feed_forward");
+  const Tensor x = site_.enter_split(given);
   if (s_.feed_forward_kind == FeedForwardKind::plain) {
     Tensor inner = linear(eager_, x, weights.up);
     inner = activated(inner, s_.activation);
     if (s_.activation_dropout > 0.0) inner = dropout(eager_, inner, s_.activation_dropout);
     if (s_.norm == NormKind::rms_t5) inner = aten::to(eager_, inner, weights.down.weight->value.type);
-    return linear(eager_, inner, weights.down);
+    return site_.row_linear(inner, weights.down);
   }
   Tensor gate, up;
   if (s_.feed_forward_kind == FeedForwardKind::gated) {
@@ -193,7 +194,7 @@ Tensor StackNetwork::feed_forward(const FeedForwardWeights& weights, const Tenso
   up = Tensor{};
   if (s_.activation_dropout > 0.0) product = dropout(eager_, product, s_.activation_dropout);
   if (s_.norm == NormKind::rms_t5) product = aten::to(eager_, product, weights.down.weight->value.type);
-  return linear(eager_, product, weights.down);
+  return site_.row_linear(product, weights.down);
 }
 
 // As Transformers' grouped products run: tokens in the order of their experts, what comes from no expert set to zero.
