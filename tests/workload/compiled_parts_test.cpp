@@ -5,7 +5,10 @@
 #include <map>
 #include <set>
 
+#include "sim/config/parse_yaml.h"
+#include "sim/config/value.h"
 #include "sim/workload/compile/compile_trace.h"
+#include "sim/workload/load_model.h"
 #include "sim/workload/parallel/graph_split.h"
 #include "sim/workload/training_step.h"
 
@@ -117,6 +120,34 @@ TEST(CompiledParts, end_what_they_make) {
 }
 
 // The head's weight alone fills the first bucket, of 1 MiB whatever the limit of the others is.
+// The gradient of a single sequence's positions is that of the first block's input, which the patches' gradients go on
+// from.
+TEST(CompiledParts, go_on_from_a_sum_that_is_a_parameters_gradient_too) {
+  const config::Node tree = config::parse_yaml(
+      "{family: composed, layers: 1, heads: 2, hidden: 128, feed_forward: 1568, input: image, patch: 14, image_size: "
+      "70, "
+      "class_token: false, head: image-classification, pooler: mean, causal: false, positions: learned, "
+      "tie_embeddings: "
+      "false}",
+      "m.yaml");
+  const ModelDescription model = load_model(config::Value(tree));
+  for (const std::int64_t sequences : {1, 2}) {
+    TrainingDescription t = training(2);
+    t.micro_batch = sequences;
+    t.sequence_length = 25;
+    t.precision = Precision::fp32;
+    const OpTrace trace = compile::compile_trace(training_run(model, t, AttentionChoice::efficient), kSmCount);
+    std::set<StorageId> made;  // before anything reads it
+    for (const Record& record : trace.records) {
+      if (record.kind == Record::Kind::allocate) made.insert(record.index);
+      if (record.kind != Record::Kind::op) continue;
+      const Call& call = trace.calls[record.index];
+      for (std::uint32_t i = 0; i < call.inputs; ++i)
+        EXPECT_TRUE(made.contains(trace.operands[call.operands_begin + i].storage)) << sequences;
+    }
+  }
+}
+
 TEST(CompiledParts, the_first_bucket_is_full_at_a_mebibyte) {
   TrainingDescription t = training(2);
   t.parallel.bucket_cap = std::int64_t{1} << 40;

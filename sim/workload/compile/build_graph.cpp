@@ -92,15 +92,23 @@ class GraphBuilder {
       }
       if (record.kind != Record::Kind::op) continue;
       const Call& call = trace_.calls[record.index];
-      add(call, backward, backward && (after || (sum && adds_to_gradient(call))));
+      add(call, backward, backward && (after || (sum && adds_to_gradient(call, {i + 1, part.end}))));
     }
   }
 
-  /// Of a parameter that another part uses too: autograd adds both up outside of the graphs.
-  [[nodiscard]] bool adds_to_gradient(const Call& call) const {
+  /// Of a parameter that another part uses too: autograd adds both up outside of the graphs. What is left of this part
+  /// goes on from a sum that is no parameter's alone (positions of a single sequence).
+  [[nodiscard]] bool adds_to_gradient(const Call& call, const StepRange& left) const {
     if (!range_.is_part()) return false;
     const StorageId sum = trace_.operands[call.operands_begin + call.inputs].storage;
-    return !made_here_.contains(sum) && trace_.storages[sum].category == Category::gradients;
+    if (made_here_.contains(sum) || trace_.storages[sum].category != Category::gradients) return false;
+    for (std::uint32_t i = left.begin; i < left.end; ++i) {
+      if (trace_.records[i].kind != Record::Kind::op) continue;
+      const Call& later = trace_.calls[trace_.records[i].index];
+      for (std::uint32_t read = 0; read < later.inputs; ++read)
+        if (trace_.operands[later.operands_begin + read].storage == sum) return false;
+    }
+    return true;
   }
 
   void add(const Call call, bool backward, bool after) {
