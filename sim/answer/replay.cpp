@@ -210,9 +210,10 @@ ComparedPart compared_part(const trace::Replayable& recorded, const std::vector<
   }
   if (understood > 0.0) part.beside = shared / understood;
   if (added.size() >= kEnough) {
-    const auto middle = added.begin() + static_cast<std::ptrdiff_t>(added.size() / 2);
-    std::nth_element(added.begin(), middle, added.end());
-    part.added = std::clamp(*middle, Seconds{}, kMostAdded);
+    // What is added is in every one; most have errors of the prediction on top of it.
+    const auto quartile = added.begin() + static_cast<std::ptrdiff_t>(added.size() / 4);
+    std::nth_element(added.begin(), quartile, added.end());
+    part.added = std::clamp(*quartile, Seconds{}, kMostAdded);
   }
   for (const auto& [i, predicted] : others) {
     part.measured += Seconds(recorded.recorded[i].measured);

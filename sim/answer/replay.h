@@ -34,7 +34,7 @@ struct Coverage {
 /// on.
 struct ComparedPart {
   double beside = 0.0;  ///< share of the understood time that was shared
-  Seconds added{};      ///< to a kernel: the median over short ones of half of the calls, beside their predictions
+  Seconds added{};  ///< to a kernel: the lower quartile over short ones of half of the calls, beside their predictions
   Seconds predicted{}, measured{};  ///< of the other half, `added` among the prediction; 0: nothing is left to compare
 };
 

@@ -108,7 +108,7 @@ void write_compared(std::string& out, const ComparedPart& c) {
     said = fmt::format("{} of it ran beside kernels of other streams{}", share_of(c.beside),
                        c.added >= kAdded ? ", and the" : "");
   if (c.added >= kAdded)
-    said += fmt::format("{} recording adds {} to each kernel (median of the short ones in half of the calls)",
+    said += fmt::format("{} recording adds {} to each kernel (lower quartile of the short ones in half of the calls)",
                         said.empty() ? "the" : "", to_string(c.added));
   write_wrapped(out, "                ",
                 fmt::format("{}; of the other calls alone {}", said, beside(c.predicted, c.measured)));

@@ -3,7 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cmath>
+#include <algorithm>
+#include <cstdint>
 #include <fstream>
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -73,15 +74,26 @@ TEST(ComparedPart, is_no_better_than_the_half_that_did_not_say_what_is_added) {
 
 TEST(ComparedPart, leaves_out_what_ran_beside_kernels_of_another_stream) {
   const ReplayResult shared = replayed([](json& events) {
+    double first = 1e300;
+    for (const json& event : events)
+      if (event.value("cat", "") == "cpu_op") first = std::min(first, event["ts"].get<double>());
     json others = json::array();
     of_kernels(events, [&](json& kernel, std::size_t number) {
       if (number % 2 == 0) return;
-      json other = kernel;  // of no operator: nobody knows what it does
-      other["name"] = "ncclKernel_of_another_stream";
-      other["args"] = {{"stream", 99}, {"device", kernel["args"]["device"]}};
       kernel["dur"] = kernel["dur"].get<double>() * 3.0;
-      other["dur"] = kernel["dur"];
+      json other = kernel;  // of no operator, launched long before
+      const auto correlation = static_cast<std::int64_t>(1'000'000'000 + number);
+      other["name"] = "ncclKernel_of_another_stream";
+      other["args"] = {{"stream", 99}, {"device", kernel["args"]["device"]}, {"correlation", correlation}};
       others.push_back(std::move(other));
+      others.push_back({{"ph", "X"},
+                        {"cat", "cuda_runtime"},
+                        {"name", "cudaLaunchKernel"},
+                        {"pid", 1},
+                        {"tid", 1},
+                        {"ts", first - 10.0},
+                        {"dur", 1.0},
+                        {"args", {{"correlation", correlation}}}});
     });
     for (json& other : others) events.push_back(std::move(other));
   });
