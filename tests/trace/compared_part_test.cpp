@@ -55,7 +55,7 @@ TEST(ComparedPart, finds_what_a_recording_adds_to_every_kernel) {
   });
   EXPECT_NEAR(slow.compared.added.value(), plain.compared.added.value() + 2e-6, 0.1e-6);
   EXPECT_NEAR(error(slow.compared), error(plain.compared), 0.05);
-  EXPECT_THAT(replay_text("f", slow, Notes::folded), HasSubstr("the recording adds 2"));
+  EXPECT_THAT(replay_text("f", slow, Notes::folded), ::testing::ContainsRegex("the recording adds (1[.]9|2[.]0)"));
   // Twice as long is no addition to each: long kernels show it.
   const ReplayResult twice = replayed([](json& events) {
     of_kernels(events, [](json& kernel, std::size_t) { kernel["dur"] = kernel["dur"].get<double>() * 2.0; });
@@ -79,7 +79,7 @@ TEST(ComparedPart, leaves_out_what_ran_beside_kernels_of_another_stream) {
       if (event.value("cat", "") == "cpu_op") first = std::min(first, event["ts"].get<double>());
     json others = json::array();
     of_kernels(events, [&](json& kernel, std::size_t number) {
-      if (number % 2 == 0) return;
+      if (number % 8 != 0) return;
       kernel["dur"] = kernel["dur"].get<double>() * 3.0;
       json other = kernel;  // of no operator, launched long before
       const auto correlation = static_cast<std::int64_t>(1'000'000'000 + number);
