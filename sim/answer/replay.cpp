@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <set>
 #include <unordered_map>
 
@@ -86,10 +87,8 @@ double share_without_rule(const trace::Replayable& recorded) {
 /// Times of a GPU that nobody knows cannot be carried over: a few stay as they are, a step of them is no prediction.
 void mind_unknown_gpu(const RecordedWorkload& workload, trace::Replayable& recorded) {
   constexpr double kMostKept = 0.5;
-  if (workload.recorded_on || workload.file->format() != trace::Format::pytorch_profiler) return;
-  const std::string name = workload.file->gpu().name;
-  const std::string on =
-      name.empty() ? "a GPU that the trace does not name" : fmt::format("'{}', which hw/ does not describe", name);
+  const std::string on = undescribed_gpu(workload);
+  if (on.empty()) return;
   const double share = share_without_rule(recorded);
   if (share > kMostKept)
     throw UserError(
@@ -97,8 +96,21 @@ void mind_unknown_gpu(const RecordedWorkload& workload, trace::Replayable& recor
                     "(--recorded-on) has to name a GPU of hw/ or a file that describes it",
                     workload.file->path(), 100.0 * share, on));
   recorded.recording.trace.notes.push_back(fmt::format(
-      "recorded on {}: kernels without shapes keep their recorded time; recorded_on (--recorded-on) names a GPU of hw/",
-      on));
+      "recorded on {}: operations with shapes are predicted anew{}, the other {:.1f} % of its GPU time stay as "
+      "recorded "
+      "there; recorded_on (--recorded-on) names a GPU of hw/",
+      on, workload.file->gpu().hip ? " in NVIDIA's kernels (its own, of HIP, are not read)" : "", 100.0 * share));
+}
+
+/// An op trace has no times of its own: what ranks exchange takes as long as links let it.
+void mind_missing_links(const Scenario& s, const OpTrace& trace) {
+  if (s.cluster) return;
+  for (const Op& op : trace.ops)
+    if (const auto* collective = std::get_if<Collective>(&op))
+      throw UserError(
+          fmt::format("{}: the recorded step exchanges data among {} GPUs ({}): --cluster (a name of hw/clusters/ or a "
+                      "path) has to say over which links",
+                      s.recorded->file->path(), collective->ranks, name_of(collective->kind)));
 }
 
 /// Kernels are those of the software asked for, whatever ran when the step was recorded.
@@ -164,7 +176,61 @@ void compare_calls(ReplayResult& result, const trace::Replayable& recorded,
   });
 }
 
+/// Which of two halves of a recording's calls this one is in.
+bool in_first_half(std::size_t call) {
+  constexpr std::uint64_t kOdd = 0x9e3779b97f4a7c15;  // Knuth's multiplicative hash: 2^64 over the golden ratio
+  return (call * kOdd) >> 63 == 0;
+}
+
+/// `fixed`: what an empty kernel takes.
+ComparedPart compared_part(const trace::Replayable& recorded, const std::vector<std::optional<TimesByClass>>& times,
+                           Seconds fixed) {
+  constexpr double kShared = 0.05;     // of a call's time
+  constexpr double kShort = 4.0;       // of `fixed`
+  constexpr std::size_t kEnough = 10;  // calls; fewer say little
+  constexpr Seconds kMostAdded{5e-6};  // longer than any empty kernel that a profiler recorded
+  ComparedPart part;
+  double understood = 0.0, shared = 0.0;
+  std::vector<Seconds> added;  // to short kernels of the first half
+  std::vector<std::pair<std::size_t, Seconds>> others;
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    const trace::RecordedCall& call = recorded.recorded[i];
+    if (!times[i] || !call.understood || call.measured <= 0.0) continue;
+    understood += call.measured;
+    if (call.beside > kShared * call.measured) {
+      shared += call.measured;
+      continue;
+    }
+    const Seconds predicted = std::accumulate(times[i]->begin(), times[i]->end(), Seconds{});
+    if (!in_first_half(i)) {
+      others.emplace_back(i, predicted);
+    } else if (call.kernels == 1 && predicted < kShort * fixed) {
+      added.push_back(Seconds(call.measured) - predicted);
+    }
+  }
+  if (understood > 0.0) part.beside = shared / understood;
+  if (added.size() >= kEnough) {
+    // What is added is in every one; most have errors of the prediction on top of it.
+    const auto quartile = added.begin() + static_cast<std::ptrdiff_t>(added.size() / 4);
+    std::nth_element(added.begin(), quartile, added.end());
+    part.added = std::clamp(*quartile, Seconds{}, kMostAdded);
+  }
+  for (const auto& [i, predicted] : others) {
+    part.measured += Seconds(recorded.recorded[i].measured);
+    part.predicted += predicted + static_cast<double>(recorded.recorded[i].kernels) * part.added;
+  }
+  return part;
+}
+
 }  // namespace
+
+std::string undescribed_gpu(const RecordedWorkload& workload) {
+  if (workload.recorded_on || workload.file->format() != trace::Format::pytorch_profiler) return "";
+  const trace::RecordedGpu gpu = workload.file->gpu();
+  const std::string name = gpu.name.empty() ? "a GPU that the trace does not name" : fmt::format("'{}'", gpu.name);
+  if (gpu.hip) return name + (gpu.name.empty() ? " and that is no NVIDIA GPU" : ", which is no NVIDIA GPU");
+  return gpu.name.empty() ? name : name + ", which hw/ does not describe";
+}
 
 trace::Replayable replayable_of(const Scenario& s, std::string_view engine) {
   const RecordedWorkload& workload = *s.recorded;
@@ -176,6 +242,10 @@ trace::Replayable replayable_of(const Scenario& s, std::string_view engine) {
   });
   if (recorded.recorded.empty()) describe_calls(recorded);
   OpTrace& trace = recorded.recording.trace;
+  mind_missing_links(s, trace);
+  if (recorded.recording.info.ranks.pipelined())
+    trace.notes.push_back(fmt::format("one of {} stages of a pipeline, alone: it waits for no other",
+                                      recorded.recording.info.ranks.pipeline));
   mind_unknown_gpu(workload, recorded);
   note_other_cuda(workload, s.software, trace.notes);
   choose_attention_anew(trace, s.gpu, s.software, trace.notes);
@@ -189,9 +259,14 @@ ReplayResult replay_result(const StepRun& run) {
   result.info = recorded.recording.info;
   result.measured = recorded.measured;
   result.has_measured_kernels = recorded.measured.kernels > 0;
-  compare_calls(result, recorded, times_of_calls(recorded, run.program(), run.timeline()));
+  const std::vector<std::optional<TimesByClass>> times = times_of_calls(recorded, run.program(), run.timeline());
+  compare_calls(result, recorded, times);
+  const Scenario& scenario = run.scenario();
+  if (const auto& on = scenario.recorded->recorded_on; on && on->name == scenario.gpu.name)
+    result.compared = compared_part(recorded, times, scenario.gpu.launch.kernel_fixed);
   result.prediction = run.prediction();
   result.defects = recorded.defects;
+  result.undescribed_gpu = undescribed_gpu(*run.scenario().recorded);
   return result;
 }
 

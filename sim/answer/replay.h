@@ -29,6 +29,15 @@ struct Coverage {
   [[nodiscard]] double of_gpu_time() const { return gpu_time.value() > 0 ? ratio(understood_gpu_time, gpu_time) : 1.0; }
 };
 
+/// The understood part as far as a recording can be compared with kernels that run alone: without those that shared the
+/// GPU with kernels of other streams, and with what the recording adds to each kernel. Of replays on the GPU recorded
+/// on.
+struct ComparedPart {
+  double beside = 0.0;  ///< share of the understood time that was shared
+  Seconds added{};  ///< to a kernel: the lower quartile over short ones of half of the calls, beside their predictions
+  Seconds predicted{}, measured{};  ///< of the other half, `added` among the prediction; 0: nothing is left to compare
+};
+
 struct ReplayResult {
   trace::Format format = trace::Format::op_trace;
   trace::RecordingInfo info;
@@ -38,8 +47,14 @@ struct ReplayResult {
   std::vector<ReplayedOp> ops;  ///< longest prediction or measurement first
   std::array<Seconds, kTimeClasses> measured_by_class{};
   Coverage coverage;
+  ComparedPart compared;
   trace::Defects defects;
+  std::string undescribed_gpu;  ///< as the function of that name has it
 };
+
+/// "'AMD Instinct MI300X', which is no NVIDIA GPU": where a profiler's trace was recorded, if nothing is known of that
+/// GPU; empty otherwise.
+std::string undescribed_gpu(const RecordedWorkload& workload);
 
 /// The recording of a scenario's step made ready for its GPU and software. Throws UserError where most of its time was
 /// measured on a GPU that nobody named or described, and nothing else is known of it.

@@ -118,7 +118,8 @@ std::string answer_op_trace(const StepRun& run) {
                                 .title = scenario.title,
                                 .precision = scenario.recorded ? scenario.recorded->file->info().precision : "",
                                 .samples = amount.samples,
-                                .tokens = amount.tokens},
+                                .tokens = amount.tokens,
+                                .ranks = scenario.training.parallel},
                                run.trace());
 }
 

@@ -98,6 +98,22 @@ void write_classes(std::string& out, const ReplayResult& r) {
   }
 }
 
+/// Where a recording's kernels shared the GPU or take longer than they would without it, what is left of the error.
+void write_compared(std::string& out, const ComparedPart& c) {
+  constexpr double kShared = 0.05;
+  constexpr Seconds kAdded{0.2e-6};
+  if (c.measured.value() <= 0.0 || (c.beside < kShared && c.added < kAdded)) return;
+  std::string said;
+  if (c.beside >= kShared)
+    said = fmt::format("{} of it ran beside kernels of other streams{}", share_of(c.beside),
+                       c.added >= kAdded ? ", and the" : "");
+  if (c.added >= kAdded)
+    said += fmt::format("{} recording adds {} to each kernel (lower quartile of the short ones in half of the calls)",
+                        said.empty() ? "the" : "", to_string(c.added));
+  write_wrapped(out, "                ",
+                fmt::format("{}; of the other calls alone {}", said, beside(c.predicted, c.measured)));
+}
+
 void write_memory_line(std::string& out, const MemoryPrediction& m) {
   const char* const recorded = m.source == MemorySource::as_recorded ? " as recorded, so" : ",";
   if (m.source == MemorySource::unknown)
@@ -114,6 +130,12 @@ std::string replay_text(const std::string& file, const ReplayResult& r, Notes no
   std::string out = fmt::format("{}: {}{}\n", file, trace::name_of(r.format),
                                 r.measured.gpu.empty() ? "" : fmt::format(" recorded on {}", r.measured.gpu));
   auto to = std::back_inserter(out);
+  if (!r.undescribed_gpu.empty())
+    out = fmt::format(
+              "RECORDED ON ANOTHER KIND OF GPU: {}; {} of its GPU time (operations with shapes) is predicted anew, the "
+              "rest stays as recorded there\n",
+              r.undescribed_gpu, share_of(r.coverage.of_gpu_time())) +
+          out;
   if (r.coverage.of_gpu_time() < 0.5)
     out = fmt::format(
               "UNDER HALF UNDERSTOOD: {} of the GPU time is predicted, the rest is carried over or costed by bytes\n",
@@ -151,6 +173,7 @@ std::string replay_text(const std::string& file, const ReplayResult& r, Notes no
   if (understood.measured.value() > 0)
     fmt::format_to(to, "  of that       {}; measured {} ({})\n", to_string(understood.predicted),
                    to_string(understood.measured), beside(understood.predicted, understood.measured));
+  write_compared(out, r.compared);
   write_ops(out, r);
   write_classes(out, r);
   if (r.prediction.sensitivity) out += sensitivity_table(*r.prediction.sensitivity);
@@ -184,7 +207,10 @@ ordered_json replay_json(const std::string& file, const ReplayResult& r) {
   const UnderstoodTimes understood = understood_times(r);
   out["understood_part"] = {
       {"predicted_s", understood.predicted.value()},
-      {"measured_s", r.has_measured_kernels ? ordered_json(understood.measured.value()) : ordered_json()}};
+      {"measured_s", r.has_measured_kernels ? ordered_json(understood.measured.value()) : ordered_json()},
+      {"beside_share", r.compared.beside},
+      {"added_per_kernel_s", r.compared.added.value()},
+      {"alone", {{"predicted_s", r.compared.predicted.value()}, {"measured_s", r.compared.measured.value()}}}};
   ordered_json unknown = ordered_json::array(), ops = ordered_json::array();
   for (const ReplayedOp& op : r.ops) {
     ordered_json entry{{"name", op.name},

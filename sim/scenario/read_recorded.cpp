@@ -93,6 +93,7 @@ void read_recorded(const Mapping& root, bool host_given, bool model_changed, Des
   const std::string on = root.has("recorded_on") ? root["recorded_on"].text() : recorded_hardware(file);
   if (!on.empty()) recorded->recorded_on = *known.gpus.get(Descriptions::key(on, {}), [&] { return load_gpu(on); });
   if (file.host_measured() && !host_given) take_host_of(file, scenario.host);
+  if (scenario.cluster) scenario.training.parallel = file.info().ranks;
   scenario.training.precision = recorded->precision.value_or(Precision::fp32);
   const std::string name = std::filesystem::path(path).filename().string();
   scenario.title = root["title"].text(file.info().title.empty() ? name : file.info().title);

@@ -127,7 +127,7 @@ Replayable RecordingFile::made_for(const DeviceLookup& device) const {
 }
 
 RecordedGpu RecordingFile::gpu() const {
-  return events_ ? RecordedGpu{events_->gpu_name, events_->gpu_memory} : RecordedGpu{};
+  return events_ ? RecordedGpu{events_->gpu_name, events_->gpu_memory, events_->hip} : RecordedGpu{};
 }
 
 bool looks_like_recording(const std::string& path) {

@@ -18,6 +18,7 @@ struct RecordedCall {
   double measured = 0.0;  ///< seconds of its kernels; 0 where none were recorded
   std::int64_t kernels = 0;
   bool understood = true;
+  double beside = 0.0;  ///< seconds of its kernels in which kernels of other streams ran too
 };
 
 /// What the reader met that was not as it should be; nothing here stops a replay.

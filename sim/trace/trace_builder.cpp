@@ -132,7 +132,8 @@ void TraceBuilder::await(std::uint32_t event) {
 void TraceBuilder::add(const AtenCall& call, std::vector<MappedOp> ops, bool understood,
                        std::optional<double> host_seconds) {
   RecordedCall recorded{call.name, 0.0, static_cast<std::int64_t>(call.kernels.size()), understood};
-  for (const MeasuredKernel& kernel : call.kernels) recorded.measured += kernel.seconds;
+  for (const MeasuredKernel& kernel : call.kernels)
+    recorded.measured += kernel.seconds, recorded.beside += kernel.beside;
   const auto origin = static_cast<std::uint32_t>(into_.recorded.size());
   into_.recorded.push_back(std::move(recorded));
   if (host_seconds) host_time(*host_seconds);

@@ -151,6 +151,34 @@ TEST(AtenMap, PartsOfOneTypeAreConcatenatedByOneKernelAndOthersCopiedEach) {
   EXPECT_EQ(described({"cat", {TensorList{kX, half({4, 8})}, 1.0}, ""}), "copy 4x8 fp32; cast 4x8 bf16->fp32");
 }
 
+TEST(AtenMap, AConcatenationTakesAsLongAsItsLongestInput) {
+  const auto copy_of = [](const TensorList& parts) {
+    const auto ops = map_aten(call_of({"cat", {parts, 1.0}, ""}), {});
+    EXPECT_EQ(ops->front().inputs.size(), std::get<Copy>(ops->front().op).parts);
+    return std::get<Copy>(ops->front().op);
+  };
+  const Copy class_token = copy_of({half({8, 1, 768}), half({8, 196, 768})});
+  EXPECT_EQ(class_token.parts, 1);
+  EXPECT_EQ(class_token.rows * class_token.cols, 8 * 197 * 768);
+  EXPECT_EQ(copy_of({half({8, 100, 768}), half({8, 96, 768})}).parts, 2);
+  EXPECT_EQ(copy_of({half({8, 10, 768}), half({8, 10, 768}), half({8, 1, 768})}).parts, 2);
+}
+
+TEST(AtenMap, AConcatenationRunsInTheKernelThatWasRecorded) {
+  const auto kind_with = [](const std::string& kernel) {
+    AtenCall call = call_of({"cat", {TensorList{half({8, 64}), half({8, 64})}, 1.0}, ""});
+    if (!kernel.empty()) call.kernels.push_back({kernel, 1e-6, 0.0, 7, 264, 0});
+    return std::get<Copy>(map_aten(call, {})->front().op).kind;
+  };
+  const std::string begin = "void at::native::(anonymous namespace)::CatArrayBatchedCopy",
+                    end = "<OpaqueType<2u>, 3>(int)";
+  EXPECT_EQ(kind_with(""), CopyKind::concatenate);
+  EXPECT_EQ(kind_with(begin + "_vectorized" + end), CopyKind::concatenate);
+  EXPECT_EQ(kind_with(begin + "_alignedK_contig" + end), CopyKind::concatenate);
+  EXPECT_EQ(kind_with(begin + "_contig" + end), CopyKind::concatenate_strided);
+  EXPECT_EQ(kind_with(begin + end), CopyKind::concatenate_strided);
+}
+
 TEST(AtenMap, RunningSumsGoAlongRowsOrDownColumns) {
   const auto kind = [](double dim) {
     return std::get<Reduction>(map_aten(call_of({"cumsum", {kX, dim}, ""}), {})->front().op).kind;

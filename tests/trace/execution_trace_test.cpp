@@ -36,12 +36,12 @@ std::string written(const std::string& nodes) {
                                         << nodes << "\n], \"finish_ts\": 3}";
   return path;
 }
-Replayable read(const std::string& nodes) {
+Replayable read_execution(const std::string& nodes) {
   return read_recording(written(nodes), [](const RecordedGpu&) { return RecordedDevice{}; });
 }
-std::string refusal(const std::string& nodes) {
+std::string refused_execution(const std::string& nodes) {
   try {
-    read(nodes);
+    read_execution(nodes);
   } catch (const UserError& error) {
     return error.what();
   }
@@ -54,8 +54,8 @@ std::string node(int id, int parent, const std::string& name, const std::string&
 
 TEST(ExecutionTrace, NodesRunInTheOrderOfTheirIdsAndTheOutermostRuleCounts) {
   const Replayable r =
-      read(node(5, 3, "aten::relu", kProduct) + ",\n" + node(4, 3, "aten::mm", kProduct) + ",\n" +
-           node(3, 2, "aten::linear") + ",\n" + node(2, 1, "[pytorch|profiler|execution_trace|thread]"));
+      read_execution(node(5, 3, "aten::relu", kProduct) + ",\n" + node(4, 3, "aten::mm", kProduct) + ",\n" +
+                     node(3, 2, "aten::linear") + ",\n" + node(2, 1, "[pytorch|profiler|execution_trace|thread]"));
   EXPECT_EQ(r.format, Format::pytorch_execution_trace);
   ASSERT_EQ(r.recorded.size(), 2U);
   EXPECT_EQ(r.recorded[0].name, "aten::mm");
@@ -65,7 +65,7 @@ TEST(ExecutionTrace, NodesRunInTheOrderOfTheirIdsAndTheOutermostRuleCounts) {
 
 TEST(ExecutionTrace, NodesOfTheFirstSchemaKeepShapesBesideTheirInputs) {
   const std::string types = "[\"Tensor(c10::Half)\", \"Tensor(c10::Half)\"]";
-  const Replayable r = read(
+  const Replayable r = read_execution(
       "{\"id\": 3, \"parent\": 1, \"name\": \"aten::mm\", \"inputs\": [[1, 2, 0, 64, 2, \"cuda:0\"], [3, 4, 0, 128, 2, "
       "\"cuda:0\"]], \"input_shapes\": [[4, 16], [16, 8]], \"input_types\": " +
       types + ", \"outputs\": [], \"output_shapes\": [], \"output_types\": []}");
@@ -74,10 +74,10 @@ TEST(ExecutionTrace, NodesOfTheFirstSchemaKeepShapesBesideTheirInputs) {
 }
 
 TEST(ExecutionTrace, ForwardBackwardClippingAndOptimizerAreToldApart) {
-  const Replayable r =
-      read(node(3, 1, "aten::mm", kProduct) + "," + node(4, 1, "autograd::engine::evaluate_function: MmBackward0") +
-           "," + node(5, 4, "aten::mm", kProduct) + "," + node(6, 1, "aten::relu", kProduct) + "," +
-           node(7, 1, "Optimizer.step#AdamW.step") + "," + node(8, 7, "aten::relu", kProduct));
+  const Replayable r = read_execution(
+      node(3, 1, "aten::mm", kProduct) + "," + node(4, 1, "autograd::engine::evaluate_function: MmBackward0") + "," +
+      node(5, 4, "aten::mm", kProduct) + "," + node(6, 1, "aten::relu", kProduct) + "," +
+      node(7, 1, "Optimizer.step#AdamW.step") + "," + node(8, 7, "aten::relu", kProduct));
   std::vector<Phase> phases;
   for (const Call& call : r.recording.trace.calls) phases.push_back(call.phase);
   EXPECT_THAT(phases, ::testing::ElementsAre(Phase::forward, Phase::backward, Phase::clipping, Phase::optimizer));
@@ -85,20 +85,22 @@ TEST(ExecutionTrace, ForwardBackwardClippingAndOptimizerAreToldApart) {
 
 TEST(ExecutionTrace, WhatRunsOnNumbersInHostMemoryIsLeftOutUnlessAllDoes) {
   const std::string host = side("inputs", {"[4, 8]"}, "cpu");
-  EXPECT_EQ(read(node(3, 1, "aten::mm", kProduct) + "," + node(4, 1, "aten::relu", host)).recorded.size(), 1U);
-  EXPECT_EQ(read(node(4, 1, "aten::relu", host)).recorded.size(), 1U);
+  EXPECT_EQ(read_execution(node(3, 1, "aten::mm", kProduct) + "," + node(4, 1, "aten::relu", host)).recorded.size(),
+            1U);
+  EXPECT_EQ(read_execution(node(4, 1, "aten::relu", host)).recorded.size(), 1U);
 }
 
 TEST(ExecutionTrace, CirclesAndLinksForwardsEndAndAreNoCrash) {
-  EXPECT_EQ(read(node(3, 4, "aten::mm", kProduct) + "," + node(4, 3, "aten::relu", kProduct)).recorded.size(), 1U);
-  EXPECT_EQ(read(node(3, 3, "aten::mm", kProduct)).recorded.size(), 1U);
+  EXPECT_EQ(read_execution(node(3, 4, "aten::mm", kProduct) + "," + node(4, 3, "aten::relu", kProduct)).recorded.size(),
+            1U);
+  EXPECT_EQ(read_execution(node(3, 3, "aten::mm", kProduct)).recorded.size(), 1U);
 }
 
 TEST(ExecutionTrace, WhatCannotBeIsRefusedWithItsLine) {
-  EXPECT_THAT(refusal(node(3, 1, "[root]")), HasSubstr("no operator with tensors"));
-  EXPECT_THAT(refusal(node(3, 1, "aten::relu", side("inputs", {"[4, -8]"}))),
+  EXPECT_THAT(refused_execution(node(3, 1, "[root]")), HasSubstr("no operator with tensors"));
+  EXPECT_THAT(refused_execution(node(3, 1, "aten::relu", side("inputs", {"[4, -8]"}))),
               HasSubstr("et.json:3: a tensor has the size -8"));
-  EXPECT_THAT(refusal("{\"id\": NaN}"), HasSubstr("et.json:3: a node is not valid JSON"));
+  EXPECT_THAT(refused_execution("{\"id\": NaN}"), HasSubstr("et.json:3: a node is not valid JSON"));
 }
 
 }  // namespace

@@ -68,6 +68,8 @@ TEST(OpTraceFile, ComesBackFromGzipAndSaysWhereATruncatedOneEnds) {
 TEST(OpTraceFile, IsRefusedWithTheLineOfTheMistake) {
   const std::string header = R"({"ridgeline":"op-trace","version":1,"parameters":0})"
                              "\n";
+  const std::string kExchange =
+      R"({"record":"op","id":0,"kind":"collective","collective":"all_gather","group":"shard","type":"bf16",)";
   const std::pair<std::string, const char*> cases[] = {
       {"", "f:1: the file is empty"},
       {"{\"a\":1}\n", "f:1: not an op trace"},
@@ -78,6 +80,13 @@ TEST(OpTraceFile, IsRefusedWithTheLineOfTheMistake) {
        "f:2: not a line of JSON"},
       {header + "{\"record\":\"storage\",\"id\":0,\"bytes\":1,\"category\":\"weight\"}\n", "did you mean weights"},
       {header + "{\"record\":\"free\",\"id\":3}\n", "storage 3 is freed but not alive"},
+      {header + "{\"record\":\"allocate\",\"id\":0}\n", "storage 0 is allocated but has no line above"},
+      {header + "{\"record\":\"storage\",\"id\":0,\"bytes\":1,\"category\":\"weights\"}\n" +
+           "{\"record\":\"allocate\",\"id\":0}\n",
+       "f:3: storage 0 is allocated but alive"},
+      {header + kExchange + "\"ranks\":0,\"bytes\":8}\n", "f:2: \"ranks\" must be 1 to"},
+      {header + "{\"record\":\"op\",\"id\":0,\"kind\":\"all_gather\"}\n", "unknown kind \"all_gather\""},
+      {R"({"ridgeline":"op-trace","version":1,"parameters":0,"parallel":{"tensor":0}})", "\"tensor\" must be 1 to"},
       {header + "{\"record\":\"call\",\"op\":0}\n", "op 0 is called but not described"},
       {header + "{\"record\":\"step\"}\n", "ends inside a step"},
       {header, "has no step"},
@@ -90,6 +99,34 @@ TEST(OpTraceFile, IsRefusedWithTheLineOfTheMistake) {
       EXPECT_THAT(error.what(), ::testing::HasSubstr(fragment));
     }
   }
+}
+
+TEST(OpTraceFile, NamesWhatIsExchangedOverHowManyRanksAndWhichStoragesLieInOthers) {
+  OpTrace run;
+  run.ops = {Collective{CollectiveKind::all_gather, GroupKind::shard, DType::bf16, 8, 4096}};
+  run.storages = {{512, Category::weights}, {4096, Category::temporaries}, {64, Category::weights}};
+  run.operands = {{0, 512}, {1, 4096}};
+  run.calls = {{.op = 0, .operands_begin = 0, .inputs = 1, .outputs = 1}};
+  // The first storage is never allocated, the last one is before the second.
+  run.records = {{Record::Kind::allocate, HostClass::other, 0, 2},
+                 {Record::Kind::allocate, HostClass::other, 0, 1},
+                 {Record::Kind::op, HostClass::other, 0, 0}};
+  run.steps = {{1, 3}};
+  ParallelDescription ranks;
+  ranks.data = 8;
+  ranks.tensor = 2;
+  const std::string text = op_trace_lines({.producer = "test", .ranks = ranks}, run);
+  const Recording back = parse_op_trace(text, "memory");
+  EXPECT_EQ(std::get<Collective>(back.trace.ops[0]), std::get<Collective>(run.ops[0]));
+  EXPECT_EQ(back.info.ranks.data, 8);
+  EXPECT_EQ(back.info.ranks.tensor, 2);
+  EXPECT_TRUE(back.info.ranks.shards_parameters());
+  ASSERT_EQ(back.trace.records.size(), run.records.size());
+  for (std::size_t i = 0; i < run.records.size(); ++i) {
+    EXPECT_EQ(back.trace.records[i].kind, run.records[i].kind) << i;
+    EXPECT_EQ(back.trace.records[i].index, run.records[i].index) << i;
+  }
+  EXPECT_EQ(op_trace_lines(back.info, back.trace), text);
 }
 
 }  // namespace

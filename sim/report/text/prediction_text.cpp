@@ -6,6 +6,7 @@
 #include <cmath>
 #include <iterator>
 
+#include "sim/answer/replay.h"
 #include "sim/output/terminal.h"
 #include "sim/report/sensitivity_report.h"
 #include "sim/report/text/memory_words.h"
@@ -112,7 +113,7 @@ std::string training_line(const TrainingDescription& t) {
 std::string workload_line(const Scenario& s) {
   if (!s.recorded) return training_line(s.training);
   const trace::RecordingFile& file = *s.recorded->file;
-  const std::string on = file.gpu().name;
+  const std::string other = undescribed_gpu(*s.recorded), on = other.empty() ? file.gpu().name : other;
   return fmt::format("{}{}", trace::name_of(file.format()), on.empty() ? "" : " recorded on " + on);
 }
 

@@ -3,6 +3,7 @@
 // Profilers leave out what is in a list. A foreach list without shapes is taken to be that of all trained parameters;
 // if its kernels were measured and have far fewer thread blocks than the parameters need, to be one number a parameter.
 #include <algorithm>
+#include <cmath>
 
 #include "sim/trace/aten/aten_rules.h"
 
@@ -97,6 +98,27 @@ MappedOps copied_each(const TensorList& parts, const AtenTensor& result) {
   return ops;
 }
 
+/// Element by element in two blocks an SM, whatever lies contiguous: PyTorch's kernel of other layouts, and of 16-bit
+/// types in releases before 2025.
+bool element_by_element(const AtenCall& call) {
+  return std::any_of(call.kernels.begin(), call.kernels.end(), [](const MeasuredKernel& kernel) {
+    return kernel.name.find("CatArrayBatchedCopy<") != kernel.name.npos ||
+           kernel.name.find("CatArrayBatchedCopy_contig<") != kernel.name.npos;
+  });
+}
+
+/// Blocks are dealt out by input, as many to a short one as to the longest, which decides: so many inputs of the
+/// longest one's size do as much.
+std::vector<AtenTensor> that_decide(std::vector<AtenTensor> parts) {
+  std::stable_sort(parts.begin(), parts.end(),
+                   [](const AtenTensor& a, const AtenTensor& b) { return a.elements() > b.elements(); });
+  double elements = 0.0;
+  for (const AtenTensor& part : parts) elements += static_cast<double>(part.elements());
+  const double largest = static_cast<double>(parts.front().elements());
+  parts.resize(static_cast<std::size_t>(std::max(1.0, std::round(elements / largest))));
+  return parts;
+}
+
 MappedOps concatenate(const AtenCall& call, const MapContext&) {
   const TensorList* list = call.list(0);
   std::vector<MappedOp> ops;
@@ -132,16 +154,18 @@ MappedOps concatenate(const AtenCall& call, const MapContext&) {
   constexpr std::size_t kMostInputs = 128;
   const AtenTensor y = result_of(call, 0, fresh(first.type, {elements}));
   if (copies_each(*list)) return copied_each(*list, y);
-  const bool strided =
-      std::any_of(list->begin(), list->end(), [](const AtenTensor& part) { return !part.contiguous(); });
+  const bool strided = element_by_element(call) || std::any_of(list->begin(), list->end(), [](const AtenTensor& part) {
+                         return !part.contiguous();
+                       });
   for (std::size_t begin = 0; begin < list->size(); begin += kMostInputs) {
-    const std::size_t parts = std::min(kMostInputs, list->size() - begin);
+    const std::size_t end = std::min(list->size(), begin + kMostInputs);
     std::int64_t part_elements = 0;
+    for (std::size_t i = begin; i < end; ++i) part_elements += (*list)[i].elements();
+    if (part_elements < 1) continue;
     MappedOp op;
-    for (std::size_t i = begin; i < begin + parts; ++i) {
-      part_elements += (*list)[i].elements();
-      op.inputs.push_back((*list)[i]);
-    }
+    op.inputs = that_decide(
+        {list->begin() + static_cast<std::ptrdiff_t>(begin), list->begin() + static_cast<std::ptrdiff_t>(end)});
+    const std::size_t parts = op.inputs.size();
     const std::int64_t cols = std::max<std::int64_t>(1, part_elements / rows / static_cast<std::int64_t>(parts));
     op.op = Copy{strided ? CopyKind::concatenate_strided : CopyKind::concatenate, first.type, rows, cols,
                  static_cast<std::int64_t>(parts)};

@@ -166,7 +166,7 @@ struct Fields {
   template <typename O, typename V>
   requires std::same_as<std::remove_const_t<O>, Collective>
   static void visit(O& op, V&& v) {
-    v("kind", op.kind), v("group", op.group), v("type", op.type), v("ranks", op.ranks), v("bytes", op.bytes);
+    v("collective", op.kind), v("group", op.group), v("type", op.type), v("ranks", op.ranks), v("bytes", op.bytes);
   }
   template <typename O, typename V>
   requires std::same_as<std::remove_const_t<O>, UnknownOp>

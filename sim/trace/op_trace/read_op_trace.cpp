@@ -48,6 +48,12 @@ class Reader {
     info.tokens = number_or_zero(line, "tokens");
     trace_.parameters = integer(line, "parameters", 0);
     trace_.model_flops = number_or_zero(line, "model_flops");
+    object ranks;
+    if (line["parallel"].get(ranks) == simdjson::SUCCESS)
+      for_each_degree(info.ranks, [&](const char* key, std::int64_t& degree) {
+        element given;
+        if (ranks[key].get(given) == simdjson::SUCCESS) degree = integer(given, key, 1, kMostRanks);
+      });
     simdjson::dom::array notes;
     if (line["notes"].get(notes) == simdjson::SUCCESS)
       for (const element note : notes) {
@@ -59,6 +65,7 @@ class Reader {
   void record(const object& line) {
     const std::string_view kind = word(line, "record");
     if (kind == "storage") storage(line);
+    else if (kind == "allocate") allocate(line);
     else if (kind == "free") free(line);
     else if (kind == "op") op(line);
     else if (kind == "call") call(line);
@@ -74,10 +81,10 @@ class Reader {
     else if (kind == "step") begin_step();
     else if (kind == "end") end_step();
     else
-      throw LineError(
-          fmt::format("unknown \"record\":\"{}\"; expected storage, free, op, call, aten, host, module, wait, event, "
-                      "wait_event, host_waits, repeat, repeated, step, end",
-                      kind));
+      throw LineError(fmt::format(
+          "unknown \"record\":\"{}\"; expected storage, allocate, free, op, call, aten, host, module, wait, event, "
+          "wait_event, host_waits, repeat, repeated, step, end",
+          kind));
   }
 
   Replayable finish() {
@@ -85,6 +92,7 @@ class Reader {
     if (trace_.steps.empty()) throw LineError("the trace has no step");
     if (!replayable_.recorded.empty() && replayable_.origin.size() != trace_.calls.size())
       throw LineError("the trace mixes \"call\" and \"aten\" records");
+    if (pipelined() && !trace_.repeats.empty()) trace_.stage_actions = {trace_.steps.back()};
     replayable_.memory_recorded = true;
     replayable_.memory_known =
         std::any_of(trace_.storages.begin(), trace_.storages.end(), [](const Storage& s) { return s.bytes > 0; });
@@ -107,9 +115,20 @@ class Reader {
     storage.module = module_of(line);
     storages_.push_back(static_cast<StorageId>(trace_.storages.size()));
     trace_.storages.push_back(storage);
-    alive_.push_back(storage.bytes > 0);
+    bool born = true;
+    if (element given; line["allocated"].get(given) == simdjson::SUCCESS) FieldReader{line}("allocated", born);
+    born = born && storage.bytes > 0;
+    alive_.push_back(born);
     builder_.know(id, storages_[id]);
-    if (storage.bytes > 0) trace_.records.push_back({Record::Kind::allocate, HostClass::other, 0, storages_[id]});
+    if (born) trace_.records.push_back({Record::Kind::allocate, HostClass::other, 0, storages_[id]});
+  }
+  /// One whose line says that it is not allocated yet.
+  void allocate(const object& line) {
+    const auto id = static_cast<StorageId>(integer(line, "id", 0, kMost));
+    if (id >= alive_.size()) throw LineError(fmt::format("storage {} is allocated but has no line above", id));
+    if (alive_[id]) throw LineError(fmt::format("storage {} is allocated but alive", id));
+    alive_[id] = true;
+    trace_.records.push_back({Record::Kind::allocate, HostClass::other, 0, storages_[id]});
   }
   void free(const object& line) {
     const auto id = static_cast<StorageId>(integer(line, "id", 0, kMost));
@@ -122,9 +141,15 @@ class Reader {
     const std::int64_t id = integer(line, "id", 0, kMost);
     Op op = op_of_kind(name_index(word(line, "kind"), "kind", kKindNames));
     for_each_field(op, FieldReader{line});
+    if (const auto* collective = std::get_if<Collective>(&op)) check(*collective);
     if (!ops_.emplace(id, static_cast<std::uint32_t>(trace_.ops.size())).second)
       throw LineError(fmt::format("op {} is described twice", id));
     trace_.ops.push_back(std::move(op));
+  }
+  void check(const Collective& collective) {
+    if (collective.ranks < 1 || collective.ranks > kMostRanks)
+      throw LineError(fmt::format("\"ranks\" must be 1 to {}, got {}", kMostRanks, collective.ranks));
+    if (collective.group == GroupKind::shard) recording_.info.ranks.strategy = DataStrategy::fsdp;
   }
   void call(const object& line) {
     const std::int64_t id = integer(line, "op", 0, kMost);
@@ -189,6 +214,8 @@ class Reader {
     in_repeat_ = true;
     trace_.repeats.push_back({{here(), here()}, integer(line, "times", 1, kMost)});
   }
+  /// A round of a pipeline frees what rounds before it allocated.
+  [[nodiscard]] bool pipelined() const { return recording_.info.ranks.pipelined(); }
   void end_repeat() {
     if (!in_repeat_) throw LineError("\"repeated\" without \"repeat\" above");
     in_repeat_ = false;
@@ -196,7 +223,7 @@ class Reader {
     range.end = here();
     const std::uint32_t length = range.end - range.begin;
     if (length > range.begin - trace_.steps.back().begin ||
-        !runs_again(trace_, {range.begin - length, range.begin}, range))
+        (!pipelined() && !runs_again(trace_, {range.begin - length, range.begin}, range)))
       throw LineError(
           "what \"repeat\" begins must do what the records of the step before it do, and free all that it allocates");
   }
@@ -308,6 +335,7 @@ class Reader {
   }
 
   static constexpr std::size_t kMostModules = std::numeric_limits<std::uint16_t>::max() - 1;
+  static constexpr std::int64_t kMostRanks = 1 << 20;
   static constexpr std::int64_t kMostStreams = 63, kMostEvents = 1 << 26;
   static constexpr std::int64_t kMost = (std::int64_t{1} << 32) - 2;
   Replayable replayable_;

@@ -50,6 +50,9 @@ class Writer {
         {"title", info.title},     {"precision", info.precision},     {"samples", info.samples},
         {"tokens", info.tokens},   {"parameters", trace_.parameters}, {"model_flops", trace_.model_flops},
         {"notes", trace_.notes}};
+    for_each_degree(info.ranks, [&](const char* name, std::int64_t ranks) {
+      if (ranks > 1) header["parallel"][name] = ranks;
+    });
     text_.room(kBytesARecord * trace_.records.size());
     text_.add(line_of(header));
     for (const ModuleName& module : trace_.modules) {
@@ -90,7 +93,7 @@ class Writer {
 
   void write_record(const Record& record) {
     switch (record.kind) {
-      case Record::Kind::allocate: write_storages_up_to(record.index); break;
+      case Record::Kind::allocate: write_birth(record.index); break;
       case Record::Kind::free: put(FMT_COMPILE("{{\"record\":\"free\",\"id\":{}}}\n"), record.index); break;
       case Record::Kind::host:
         put(FMT_COMPILE("{{\"record\":\"host\",\"class\":\"{}\",\"times\":{}}}\n"), name_of(record.host_class),
@@ -108,8 +111,14 @@ class Writer {
     put(FMT_COMPILE("{{\"record\":\"{}\",\"event\":{},\"stream\":{}}}\n"), name, record.index, record.stream);
   }
 
-  // Storages of no bytes are never allocated, but calls may name them: they are written with the next one that is.
-  void write_storages_up_to(StorageId last) {
+  void write_birth(StorageId id) {
+    if (id < next_storage_) return put(FMT_COMPILE("{{\"record\":\"allocate\",\"id\":{}}}\n"), id);
+    write_storages_up_to(id, true);
+  }
+
+  // Calls may name storages that are not allocated, or not yet: of no bytes, or parts of others (parameters of a
+  // buffer that gathers them). They are written with the next one that is.
+  void write_storages_up_to(StorageId last, bool born = false) {
     for (; next_storage_ <= last; ++next_storage_) {
       const Storage& storage = trace_.storages[next_storage_];
       put(FMT_COMPILE("{{\"record\":\"storage\",\"id\":{},\"bytes\":{},\"category\":\"{}\""), next_storage_,
@@ -117,6 +126,7 @@ class Writer {
       if (storage.layer >= 0) put(FMT_COMPILE(",\"layer\":{}"), storage.layer);
       if (storage.module > 0) put(FMT_COMPILE(",\"module\":{}"), storage.module);
       if (storage.stream > 0) put(FMT_COMPILE(",\"stream\":{}"), storage.stream);
+      if (storage.bytes > 0 && !(born && next_storage_ == last)) text_.add(",\"allocated\":false");
       text_.add("}\n");
     }
   }

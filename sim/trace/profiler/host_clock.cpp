@@ -47,7 +47,9 @@ class Slowness {
 
 bool waits_for_gpu(std::string_view call) {
   return call == "cudaStreamSynchronize" || call == "cudaDeviceSynchronize" || call == "cudaEventSynchronize" ||
-         call == "cuStreamSynchronize" || call == "cuCtxSynchronize" || call == "cudaMemcpy";
+         call == "cuStreamSynchronize" || call == "cuCtxSynchronize" || call == "cudaMemcpy" ||
+         call == "hipStreamSynchronize" || call == "hipDeviceSynchronize" || call == "hipEventSynchronize" ||
+         call == "hipMemcpy" || call == "hipMemcpyWithStream";
 }
 
 HostClock::HostClock(const ProfilerEvents& events) {

@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "sim/trace/json_pieces.h"
+#include "sim/trace/profiler/recorded_ranks.h"
 #include "sim/units/user_error.h"
 
 namespace ridgeline::trace {
@@ -87,7 +88,8 @@ simdjson::error_code raw_object(od::value value, std::string_view& into) {
 }
 
 struct Arguments {
-  double correlation = -1, external_id = -1, stream = -1, bytes = 0, allocated = -1, reserved = -1, device_type = -1;
+  double correlation = -1, external_id = -1, stream = -1, bytes = 0, allocated = -1, reserved = -1, device_type = -1,
+         device = 0;
   double grid[3] = {0, 0, 0};
   GpuEvent::Message message;  ///< of a collective
 };
@@ -131,6 +133,7 @@ Arguments ProfilerEventReader::State::read_arguments(std::string_view text) {
     if (key == "correlation") take(result.correlation);
     else if (key == "External id" || key == "external id") take(result.external_id);
     else if (key == "stream") take(result.stream);
+    else if (key == "device") take(result.device);
     else if (key == "bytes" || key == "Bytes") take(result.bytes);
     else if (key == "Total Allocated") take(result.allocated);
     else if (key == "Total Reserved") take(result.reserved);
@@ -178,6 +181,7 @@ void ProfilerEventReader::State::keep(Wanted kind, HostEvent event, std::optiona
     case Wanted::runtime: {
       const Arguments a = read_arguments(arguments);
       event.name = events.names.add(name);
+      events.hip = events.hip || name.starts_with("hip");
       events.runtime.push_back({event, whole(a.correlation), whole(a.external_id)});
       break;
     }
@@ -190,13 +194,14 @@ void ProfilerEventReader::State::keep(Wanted kind, HostEvent event, std::optiona
       if (*duration == 0) defects.add("GPU activities of no duration");
       events.gpu.push_back({of, event.begin, event.end, events.names.add(name), whole(a.correlation),
                             whole(a.external_id), a.stream >= 0 ? whole(a.stream) : event.thread,
-                            whole(a.grid[0] * a.grid[1] * a.grid[2]), whole(std::max(0.0, a.bytes)), a.message});
+                            whole(a.grid[0] * a.grid[1] * a.grid[2]), whole(std::max(0.0, a.bytes)), whole(a.device),
+                            event.place, a.message});
       break;
     }
     case Wanted::memory: {
       const Arguments a = read_arguments(arguments);
       if (a.allocated >= 0 && a.device_type != 0)
-        events.memory.push_back({event.begin, whole(a.allocated), whole(a.reserved)});
+        events.memory.push_back({event.begin, whole(a.allocated), whole(a.reserved), event.place});
       break;
     }
   }
@@ -212,7 +217,7 @@ void ProfilerEventReader::event(std::string_view text, std::int64_t line) {
   std::string_view category, phase, name, arguments;
   std::optional<double> at, duration;
   bool has_duration = false, has_time = false;
-  std::int64_t thread = 0;
+  std::int64_t thread = 0, process = 0;
   const auto broken = [&] {
     if (s.broken++ == 0) s.first_broken_line = line;
   };
@@ -231,6 +236,7 @@ void ProfilerEventReader::event(std::string_view text, std::int64_t line) {
     if (key == "ph") error = value.get_string().get(phase);
     else if (key == "cat") error = value.get_string().get(category);
     else if (key == "name") error = value.get_string().get(name);
+    else if (key == "pid") process = identity_of(value);
     else if (key == "tid") thread = identity_of(value);
     else if (key == "ts") has_time = true, at = number_of(value);
     else if (key == "dur") has_duration = true, duration = number_of(value);
@@ -257,7 +263,7 @@ void ProfilerEventReader::event(std::string_view text, std::int64_t line) {
     duration = 0;
   }
   s.first = std::min(s.first, *at);
-  HostEvent event{*at, *at + duration.value_or(0), thread, 0};
+  HostEvent event{*at, *at + duration.value_or(0), thread, process, s.seen, 0};
   s.keep(kind, event, duration, name, arguments, line);
 }
 
@@ -284,6 +290,7 @@ ProfilerEvents ProfilerEventReader::finish() {
           fmt::format("not valid JSON, as are {} of {} events: not a trace of PyTorch's profiler", s.broken, s.seen));
     s.defects.add("events that are not valid JSON, left out", s.broken);
   }
+  keep_first_rank(s.events, s.path);
   constexpr double kOf2021 = 11.7, kOf2023 = 11.8;  // toolkits of hw/software that stand for these years
   if (s.capital_categories || s.old_arrays) s.events.toolkit = s.capital_categories ? kOf2021 : kOf2023;
   const auto settle = [&](auto& events) {

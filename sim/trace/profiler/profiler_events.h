@@ -27,9 +27,13 @@ class NamePool {
   std::vector<const std::string*> names_;
 };
 
+/// Which of the file's events it was: files of several ranks hold one rank's behind the other's.
+using EventPlace = std::int64_t;
+
 struct HostEvent {
   double begin = 0.0, end = 0.0;
-  std::int64_t thread = 0;
+  std::int64_t thread = 0, process = 0;
+  EventPlace place = 0;
   std::uint32_t name = 0;
 };
 struct OperatorEvent : HostEvent {
@@ -45,7 +49,8 @@ struct GpuEvent {
   Kind kind = Kind::kernel;
   double begin = 0.0, end = 0.0;
   std::uint32_t name = 0;
-  std::int64_t correlation = -1, external_id = -1, stream = 0, blocks = 0, bytes = 0;
+  std::int64_t correlation = -1, external_id = -1, stream = 0, blocks = 0, bytes = 0, device = 0;
+  EventPlace place = 0;
   /// What Kineto writes beside a kernel of NCCL: elements that this rank sends and receives; empty otherwise.
   struct Message {
     std::string name, type;
@@ -57,6 +62,7 @@ struct GpuEvent {
 struct MemoryEvent {
   double at = 0.0;
   std::int64_t allocated = 0, reserved = 0;
+  EventPlace place = 0;
 };
 
 struct ProfilerEvents {
@@ -69,6 +75,8 @@ struct ProfilerEvents {
   std::vector<MemoryEvent> memory;
   std::string gpu_name;
   std::int64_t gpu_memory = 0;  ///< bytes; 0: not said
+  bool hip = false;             ///< launched through AMD's runtime: kernels are none of NVIDIA's
+  std::size_t ranks = 1;        ///< whose events the file holds; kept are the first one's
   double toolkit = 0.0;         ///< CUDA of the year that events and kernels are called so; 0: of late ones
 };
 

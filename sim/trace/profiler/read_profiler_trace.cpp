@@ -7,9 +7,11 @@
 #include <limits>
 #include <map>
 #include <numeric>
+#include <set>
 #include <span>
 #include <unordered_map>
 
+#include "sim/trace/profiler/busy_times.h"
 #include "sim/trace/profiler/host_clock.h"
 #include "sim/trace/profiler/operator_stacks.h"
 #include "sim/trace/profiler/profiler_arguments.h"
@@ -32,16 +34,6 @@ struct Entry {
   std::size_t innermost = kNone;        ///< operator
   std::vector<std::size_t> candidates;  ///< operators with a rule, outermost first
 };
-
-double union_of(std::vector<std::pair<double, double>> spans) {
-  std::sort(spans.begin(), spans.end());
-  double total = 0.0, end = -std::numeric_limits<double>::infinity();
-  for (const auto& [from, to] : spans) {
-    total += std::max(0.0, to - std::max(from, end));
-    end = std::max(end, to);
-  }
-  return total;
-}
 
 class ProfileReplay {
  public:
@@ -69,6 +61,7 @@ class ProfileReplay {
                       "torch.profiler.ProfilerActivity.CUDA",
                       path_));
     parents_ = parents_of(events_.operators);
+    beside_ = times_beside_others(events_.gpu);
     collect_entries();
     window_ = choose_step(events_, issued_);
     std::erase_if(entries_, [&](const Entry& e) { return !window_.contains(e.begin); });
@@ -193,14 +186,20 @@ class ProfileReplay {
     MeasuredStep& m = result_.measured;
     m.gpu = events_.gpu_name;
     m.which_step = window_.name;
+    if (events_.ranks > 1) m.which_step += fmt::format(", of the first of {} ranks in the file", events_.ranks);
     std::vector<std::pair<double, double>> spans;
+    std::set<std::int64_t> devices;
     for (const Entry& entry : entries_) {
       if (entry.gpu == kNone) continue;
       const GpuEvent& item = events_.gpu[entry.gpu];
       spans.emplace_back(item.begin, item.end);
+      if (item.kind == GpuEvent::Kind::kernel) devices.insert(item.device);
       m.kernel_sum += (item.end - item.begin) * 1e-6;
       ++m.kernels;
     }
+    if (devices.size() > 1)
+      result_.recording.trace.notes.push_back(fmt::format(
+          "one process launched kernels on {} GPUs: they are predicted one behind the other on one", devices.size()));
     m.busy = union_of(spans) * 1e-6;
     double first = spans.front().first, last = spans.front().second;
     for (const auto& [begin, end] : spans) first = std::min(first, begin), last = std::max(last, end);
@@ -334,8 +333,8 @@ class ProfileReplay {
       if (entry.gpu == kNone) continue;
       const GpuEvent& item = events_.gpu[entry.gpu];
       const std::string& name = events_.names[item.name];
-      call.kernels.push_back(
-          {name, (item.end - item.begin) * 1e-6, item.begin * 1e-6, item.stream, item.blocks, item.bytes});
+      call.kernels.push_back({name, (item.end - item.begin) * 1e-6, item.begin * 1e-6, item.stream, item.blocks,
+                              item.bytes, beside_[entry.gpu] * 1e-6});
       if (name.find("BFloat16") != name.npos || name.find("OpaqueType<2") != name.npos) in_lists = DType::bf16;
       else if (name.find("Half") != name.npos) in_lists = DType::fp16;
       to_device = to_device || name.find("HtoD") != name.npos;
@@ -371,7 +370,7 @@ class ProfileReplay {
   TraceBuilder builder_;
   std::vector<std::size_t> parents_;
   std::vector<Entry> entries_;
-  std::vector<double> issued_;
+  std::vector<double> issued_, beside_;  ///< by entry of events_.gpu
   std::vector<HostEvent> optimizer_;
   std::map<std::size_t, CollectiveKernel> collectives_;
   std::multimap<double, std::uint32_t> awaited_;  ///< events of collectives, by when they are waited for

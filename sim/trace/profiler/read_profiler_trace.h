@@ -28,6 +28,7 @@ struct RecordedDevice {
 struct RecordedGpu {
   std::string name;         ///< by its driver; empty where the trace does not say
   std::int64_t memory = 0;  ///< bytes; 0 where the trace does not say
+  bool hip = false;         ///< its kernels were launched through AMD's runtime
 };
 using DeviceLookup = std::function<RecordedDevice(const RecordedGpu& gpu)>;
 
