@@ -4,6 +4,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "sim/report/json/launch_json.h"
 #include "sim/report/json/prediction_json.h"
 #include "sim/report/text/names.h"
 
@@ -30,6 +31,7 @@ ordered_json device_json(const Gpu& gpu) {
           {"sm_count", gpu.sm.count},
           {"dram_bytes_per_s", gpu.dram.bandwidth.value()},
           {"l2_bytes_per_s", gpu.l2.read_bandwidth.value()},
+          {"shared_bytes_per_s", gpu.sm.count * gpu.sm.shared_bandwidth.value() * gpu.clock.sustained.value()},
           {"peaks", std::move(peaks)}};
 }
 
@@ -54,6 +56,8 @@ ordered_json groups_json(const StepDetail& detail) {
                    {"time_s", seconds[i]},
                    {"flops", kind.launch.flops},
                    {"dram_bytes", kind.each.dram_read_bytes + kind.each.dram_write_bytes},
+                   {"l2_bytes", kind.each.l2_bytes},
+                   {"loaded_bytes", loaded_bytes(kind)},
                    {"l2_hit_rate", kind.each.l2_hit_rate},
                    {"occupancy", kind.each.occupancy},
                    {"waves", kind.each.waves}});
