@@ -40,7 +40,8 @@ TEST(RequestReader, headers_that_decide_are_kept_and_doubled_ones_seen) {
 
 TEST(RequestReader, what_is_too_large_or_no_request_is_told) {
   const auto status = [](const std::string& bytes) {
-    const auto reply = reply_to_error(read(bytes).second);
+    const auto error = read(bytes).second;
+    const auto reply = error ? reply_to_error(error) : std::nullopt;
     return reply ? reply->status : 0;
   };
   EXPECT_EQ(status("GET / HTTP/1.1\r\nX: " + std::string(kMostHeaderBytes, 'x') + "\r\n\r\n"), 431);

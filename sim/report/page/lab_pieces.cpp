@@ -20,9 +20,10 @@ constexpr double kTenths = 10.0;  // of a watt, of a megahertz
 /// Arrays of `rows`, one a key.
 template <typename Rows, typename Value>
 ordered_json column(const Rows& rows, Value value) {
-  ordered_json out = ordered_json::array();
-  for (const auto& row : rows) out.push_back(value(row));
-  return out;
+  ordered_json::array_t out;
+  out.reserve(rows.size());
+  for (const auto& row : rows) out.emplace_back(value(row));
+  return ordered_json(std::move(out));
 }
 
 /// Moments that begin with the same kernel are told once: the first of each, and when that kernel starts.

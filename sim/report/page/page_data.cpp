@@ -68,17 +68,19 @@ ordered_json groups_json(const StepDetail& detail) {
 ordered_json spans_json(const StepDetail& detail) {
   ordered_json out{{"phase_names", kPhaseNames}};
   out["stream_names"] = detail.streams;
-  for (const char* key : {"group", "phase", "layer", "stream", "issued_us", "start_us", "duration_us"})
-    out[key] = ordered_json::array();
-  for (const LaunchSpan& span : detail.spans) {
-    out["group"].push_back(span.kind);
-    out["phase"].push_back(static_cast<int>(span.phase));
-    out["layer"].push_back(span.layer);
-    out["stream"].push_back(static_cast<int>(span.stream));
-    out["issued_us"].push_back(page_us(span.issued));
-    out["start_us"].push_back(page_us(span.start));
-    out["duration_us"].push_back(page_us(span.end - span.start));
-  }
+  const auto column = [&](const char* key, auto value) {
+    ordered_json::array_t values;
+    values.reserve(detail.spans.size());
+    for (const LaunchSpan& span : detail.spans) values.emplace_back(value(span));
+    out[key] = std::move(values);
+  };
+  column("group", [](const LaunchSpan& span) { return span.kind; });
+  column("phase", [](const LaunchSpan& span) { return static_cast<int>(span.phase); });
+  column("layer", [](const LaunchSpan& span) { return span.layer; });
+  column("stream", [](const LaunchSpan& span) { return static_cast<int>(span.stream); });
+  column("issued_us", [](const LaunchSpan& span) { return page_us(span.issued); });
+  column("start_us", [](const LaunchSpan& span) { return page_us(span.start); });
+  column("duration_us", [](const LaunchSpan& span) { return page_us(span.end - span.start); });
   return out;
 }
 
