@@ -1,7 +1,7 @@
 // What a tenth more of each resource gives, without asking it of every number of the chip: a dozen predictions where
 // step_sensitivity makes some eighty.
 //
-// Tested by tests/study/sensitivity_test.cpp.
+// Tested by tests/serve/api_test.cpp.
 #pragma once
 
 #include "sim/answer/sensitivity.h"
