@@ -191,13 +191,14 @@ test('the roofline holds kernels against each level, and its numbers follow', as
 
 test('a pipeline has a lane a rank, and a kernel of the timeline leads to its inside', async () => {
   const { page, faults, close } = await open();
+  await view(page, 'timeline'); // where the picture of the ranks comes new
   await drawnAfter(page, () => page.evaluate(() => globalThis.ridgeline.asked.update((s) => {
     s.scenario = { cluster: 'h200-x4', model: 'gpt2', training: { micro_batch: 2, sequence_length: 256, precision: 'amp-bf16', gradient_accumulation: 4, parallel: { pipeline: 4 } } };
     s.view = 'timeline';
   })));
   const { page: { lanes, spans, groups }, parallel } = await answer(page);
   assert.equal(lanes.length, 4);
-  await page.waitForSelector('#ranks');
+  await page.waitForSelector('#ranks canvas');
   assert.deepEqual(await page.evaluate("ridgeline.chartAt('ranks').getOption().yAxis[0].data"), lanes.map(({ rank }) => `rank ${rank}`));
   assert.equal((await page.$$('#rank-classes tbody tr')).length, parallel.ranks.length);
   await page.$eval('#ranks', (place) => place.scrollIntoView({ block: 'center' }));
