@@ -4,6 +4,7 @@
 
 #include "sim/answer/advice.h"
 #include "sim/answer/changes.h"
+#include "sim/answer/resource_sensitivity.h"
 #include "sim/answer/sensitivity.h"
 #include "sim/answer/unread_changes.h"
 
@@ -16,7 +17,8 @@ Prediction full_prediction(const StepRun& run, const Beside& beside) {
     prediction.advice = find_advice(run);
     if (!prediction.memory.fits) prediction.memory.would_fit = changes_that_make_it_fit(run.session(), run.scenario());
   }
-  if (beside.sensitivity) prediction.sensitivity = step_sensitivity(run);
+  if (beside.sensitivity)
+    prediction.sensitivity = beside.sensitivity_keys ? step_sensitivity(run) : resource_sensitivity(run);
   if (beside.memory_of_modules && knows_allocations(run.scenario()))
     add_memory(prediction.modules, run.program(), run.memory_run());
   return prediction;

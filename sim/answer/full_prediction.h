@@ -9,6 +9,7 @@ namespace ridgeline {
 struct Beside {
   bool advice = true;  ///< changes that save time or memory; those that make it fit where it does not
   bool sensitivity = false;
+  bool sensitivity_keys = true;    ///< of it, every number of the chip by itself
   bool memory_of_modules = false;  ///< where the step's memory is known
 };
 

@@ -3,9 +3,20 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/answer/resource_sensitivity.h"
 #include "sim/answer/step_run.h"
 
 namespace ridgeline {
+namespace {
+
+/// The step stays; the chip and the host under it change.
+Seconds time_of(const StepRun& run, const Scenario& changed) {
+  run.go_on();
+  if (run.pipeline() != nullptr) return StepRun(run.session(), changed, run.engine()).timeline().step;
+  return step_time(run.trace(), changed, run.engine());
+}
+
+}  // namespace
 
 Gpu with_more(const Gpu& gpu, const HardwareKey& key, double factor) {
   Gpu more = gpu;
@@ -39,34 +50,34 @@ Cluster with_more(const Cluster& cluster, LinkResource resource, double factor) 
   return more;
 }
 
-Sensitivity step_sensitivity(const StepRun& run, double factor) {
+Sensitivity resource_sensitivity(const StepRun& run, double factor) {
   const Scenario& scenario = run.scenario();
   Sensitivity result{run.timeline().step, {}, scenario.gpu.sm.count, 0, {}, {}};
-  // The step stays; the chip and the host under it change.
-  const auto time_of = [&](const Scenario& changed) {
-    run.go_on();
-    if (run.pipeline() != nullptr) return StepRun(run.session(), changed, run.engine()).timeline().step;
-    return step_time(run.trace(), changed, run.engine());
-  };
   for (const Resource resource : kResources) {
     Scenario changed = scenario;
     changed.gpu = with_more(scenario.gpu, resource, factor);
     changed.host = with_more(scenario.host, resource, factor);
     if (resource == Resource::sm_count) result.more_sms = changed.gpu.sm.count;
-    result.note(resource, time_of(changed));
+    result.note(resource, time_of(run, changed));
   }
   for (const LinkResource resource : kLinkResources) {
     if (!scenario.cluster || scenario.training.parallel.gpus() == 1) break;
     if (resource != LinkResource::link_bandwidth && scenario.cluster->nodes == 1) continue;
     Scenario changed = scenario;
     changed.cluster = with_more(*scenario.cluster, resource, factor);
-    result.links.push_back({resource, result.time - time_of(changed)});
+    result.links.push_back({resource, result.time - time_of(run, changed)});
   }
+  return result;
+}
+
+Sensitivity step_sensitivity(const StepRun& run, double factor) {
+  const Scenario& scenario = run.scenario();
+  Sensitivity result = resource_sensitivity(run, factor);
   for (const HardwareKey& key : hardware_keys()) {
     if (!key.is_number() || key.get(scenario.gpu) == 0.0) continue;
     Scenario changed = scenario;
     changed.gpu = with_more(scenario.gpu, key, factor);
-    result.keys.push_back({&key, result.time - time_of(changed)});
+    result.keys.push_back({&key, result.time - time_of(run, changed)});
   }
   return result;
 }

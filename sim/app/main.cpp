@@ -7,6 +7,7 @@
 #include <sstream>
 #include <string>
 
+#include "sim/app/command_line.h"
 #include "sim/app/commands.h"
 #include "sim/app/version.h"
 #include "sim/config/meant_name.h"
@@ -107,6 +108,7 @@ int main(int argc, char** argv) {
                    "ridgeline"};
   app::Outcome outcome;
   follow_terminal();
+  app::remember_command_line(argc, argv);
   try {
     add_commands(program, outcome);
     if (const std::string mistake = unknown_command(program, argc, argv); !mistake.empty()) throw UserError(mistake);

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "sim/app/command_line.h"
 #include "sim/app/version.h"
 #include "sim/output/write_file.h"
 #include "sim/report/page/page.h"
@@ -10,6 +11,7 @@ namespace ridgeline::app {
 
 std::string page_text(const std::string& title, nlohmann::ordered_json parts, const nlohmann::ordered_json& more) {
   nlohmann::ordered_json data{{"generator", kProgramAndVersion}, {"title", title}, {"parts", std::move(parts)}};
+  if (!command_line().empty()) data["command"] = command_line();
   if (more.is_object()) data.update(more);
   return page(data);
 }

@@ -83,8 +83,9 @@ PagePieces pieces_of(const std::string& names) {
 std::vector<std::string> left_out_of(const std::string& names) {
   std::vector<std::string> keys = names_of(names);
   for (const std::string& key : keys)
-    if (key != "kernels" && key != "modules")
-      throw UserError(fmt::format("leave_out: expected kernels or modules with a comma between, got '{}'", key));
+    if (key != "kernels" && key != "modules" && key != "sensitivity_keys")
+      throw UserError(
+          fmt::format("leave_out: expected kernels, modules or sensitivity_keys with commas between, got '{}'", key));
   return keys;
 }
 
@@ -93,6 +94,7 @@ ordered_json page_of(const StepRun& run, const StepDetail& detail, const PagePie
   if (pieces.blocks) page["blocks"] = blocks_json(run);
   if (pieces.power) page["power"] = power_json(run);
   if (pieces.caches) page["caches"] = caches_json(run, detail);
+  if (pieces.spans && run.pipeline() != nullptr) page["lanes"] = lanes_json(*run.pipeline());
   return page;
 }
 
@@ -213,10 +215,18 @@ Reply Api::predict(const Asked& asked) {
   const StepRun run(session_, load_scenario(source_of(asked.request.body, t.all("set"), t.flag("datasheet")), *known),
                     asked.engine(), asked.stop);
   const std::vector<std::string> left_out = left_out_of(t.get("leave_out"));
-  Prediction prediction = full_prediction(run, {.advice = t.flag("advice"), .sensitivity = t.flag("sensitivity")});
-  for (const std::string& key : left_out) key == "kernels" ? prediction.kernels.clear() : prediction.modules.clear();
+  const auto is_left_out = [&](const char* key) {
+    return std::find(left_out.begin(), left_out.end(), key) != left_out.end();
+  };
+  Prediction prediction = full_prediction(run, {.advice = t.flag("advice"),
+                                                .sensitivity = t.flag("sensitivity"),
+                                                .sensitivity_keys = !is_left_out("sensitivity_keys")});
+  if (is_left_out("kernels")) prediction.kernels.clear();
+  if (is_left_out("modules")) prediction.modules.clear();
   ordered_json out = answer_json(run, prediction, {.memory_report = t.flag("memory_report")}, options_.tool);
-  for (const std::string& key : left_out) out.erase(key);
+  for (const std::string& key : left_out)
+    if (key != "sensitivity_keys") out.erase(key);
+    else if (const auto found = out.find("sensitivity"); found != out.end()) found->erase("keys");
   const std::string show = t.get("show");
   const bool longest = t.get("kernel") == "longest";
   const std::optional<std::uint64_t> kernel = longest ? std::nullopt : t.number("kernel");

@@ -32,35 +32,16 @@ void add_headers(Fields& response, const Reply& reply) {
   if (!reply.allow.empty()) response.set(http::field::allow, reply.allow);
 }
 
-std::string text_of_header(const HttpRequest& request, http::field field) { return std::string(request[field]); }
-
-Request request_of(const HttpRequest& request) {
-  return {.method = std::string(request.method_string()),
-          .target = std::string(request.target()),
-          .body = {},
-          .host = text_of_header(request, http::field::host),
-          .origin = text_of_header(request, http::field::origin),
-          .fetch_site = std::string(request["Sec-Fetch-Site"]),
-          .authorization = text_of_header(request, http::field::authorization)};
-}
-
-/// Whether a header that decides something stands there twice: which one counts is anybody's guess.
-bool is_ambiguous(const HttpRequest& request) {
-  for (const http::field field : {http::field::host, http::field::origin, http::field::authorization})
-    if (request.count(field) > 1) return true;
-  return request.version() == 11 && request.count(http::field::host) == 0;
-}
-
 class Connection final : public Admitted, public std::enable_shared_from_this<Connection> {
  public:
   Connection(Network& network, tcp::socket socket) : Admitted(network), stream_(std::move(socket)) {}
 
   void read() {
     parser_.emplace();
-    parser_->header_limit(kMostHeaderBytes);
-    parser_->body_limit(kMostBodyBytes);
+    set_limits(*parser_);
     stream_.expires_after(first_ ? network_.options.header_time : network_.options.idle_time);
     first_ = false;
+    listen();
     http::async_read_header(stream_, buffer_, *parser_,
                             [self = shared_from_this()](error_code error, std::size_t) { self->on_header(error); });
   }
@@ -71,8 +52,17 @@ class Connection final : public Admitted, public std::enable_shared_from_this<Co
     stream_.socket().close(ignored);
   }
 
+  void make_room() override {
+    spoke();
+    gone_ = true;  // the reading ends with the socket that is taken from it
+    error_code ignored;
+    stream_.socket().cancel(ignored);
+    begin_refusal(network_, stream_.release_socket());
+  }
+
  private:
   void on_header(error_code error) {
+    if (gone_) return;
     if (error) return refuse(error);
     asked_ = request_of(parser_->get());
     keep_alive_ = parser_->get().keep_alive();
@@ -88,7 +78,7 @@ class Connection final : public Admitted, public std::enable_shared_from_this<Co
     if (beast::iequals(parser_->get()[http::field::expect], "100-continue")) {
       go_on_.emplace(http::status::continue_, 11);
       return http::async_write(stream_, *go_on_, [self = shared_from_this()](error_code failed, std::size_t) {
-        if (!failed) self->read_body();
+        if (!failed && !self->gone_) self->read_body();
       });
     }
     read_body();
@@ -100,7 +90,9 @@ class Connection final : public Admitted, public std::enable_shared_from_this<Co
   }
 
   void on_body(error_code error) {
+    if (gone_) return;
     if (error) return refuse(error);
+    spoke();
     asked_.body = std::move(parser_->get().body());
     head_ = asked_.method == "HEAD";
     stream_.expires_never();
@@ -150,22 +142,19 @@ class Connection final : public Admitted, public std::enable_shared_from_this<Co
   }
 
   void last_word(Reply reply) {
+    spoke();
     keep_alive_ = false;
     write(std::move(reply));
   }
 
   void refuse(error_code error) {
-    if (error == http::error::end_of_stream || error == beast::error::timeout ||
-        error == asio::error::operation_aborted || error == asio::error::connection_reset ||
-        error == asio::error::eof || error == http::error::partial_message)
-      return linger();
-    if (error == http::error::header_limit) return last_word(error_reply(431, "the headers are longer than 8 KiB"));
-    if (error == http::error::body_limit) return last_word(error_reply(413, "the body is larger than 1 MiB"));
-    last_word(error_reply(400, "this is no HTTP request: " + error.message()));
+    if (std::optional<Reply> reply = reply_to_error(error)) last_word(std::move(*reply));
+    else linger();
   }
 
   /// What was said arrives although the other side is still talking.
   void linger() {
+    spoke();
     error_code ignored;
     stream_.socket().shutdown(tcp::socket::shutdown_send, ignored);
     if (ignored) return;
@@ -180,14 +169,14 @@ class Connection final : public Admitted, public std::enable_shared_from_this<Co
 
   beast::tcp_stream stream_;
   beast::flat_buffer buffer_{kBufferBytes};
-  std::optional<http::request_parser<http::string_body>> parser_;
+  std::optional<RequestParser> parser_;
   std::optional<http::response<http::string_body>> response_;
   std::optional<http::response_serializer<http::string_body>> serializer_;
   std::optional<http::response<http::empty_body>> go_on_;
   std::array<char, 1024> thrown_away_{};
   Request asked_;
   std::stop_source stop_;
-  bool first_ = true, keep_alive_ = false, head_ = false, answered_ = true;
+  bool first_ = true, gone_ = false, keep_alive_ = false, head_ = false, answered_ = true;
 };
 
 class Refusal final : public std::enable_shared_from_this<Refusal> {

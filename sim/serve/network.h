@@ -16,10 +16,13 @@
 #include <boost/beast/http.hpp>
 #include <boost/beast/websocket.hpp>
 #include <functional>
+#include <list>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 
+#include "sim/serve/request_reader.h"
 #include "sim/serve/server.h"
 
 namespace ridgeline::serve {
@@ -27,8 +30,6 @@ namespace ridgeline::serve {
 namespace asio = boost::asio;
 namespace beast = boost::beast;
 namespace http = boost::beast::http;
-
-using HttpRequest = http::request<http::string_body>;
 
 /// A connection of either kind, as far as the server that ends has to do with it.
 class Peer {
@@ -39,6 +40,8 @@ class Peer {
   Peer& operator=(const Peer&) = delete;
   /// Gives up what is being answered, and closes.
   virtual void end() = 0;
+  /// Tells that there is no room, and closes; only of who has asked nothing yet.
+  virtual void make_room() = 0;
 };
 
 struct Network {
@@ -49,6 +52,7 @@ struct Network {
   int connections = 0, refusals = 0, waiting = 0;
   bool ending = false;
   std::set<Peer*> peers;
+  std::list<Peer*> silent;        ///< those that have not said what they want, who waits longest in front
   std::function<void()> on_room;  ///< a connection or a refusal ended
   // Destroyed first: what they still hold are connections, which know all of the above.
   asio::io_context io{1};
@@ -66,13 +70,28 @@ class Admitted : public Peer {
     network_.peers.insert(this);
   }
   ~Admitted() override {
+    spoke();
     --network_.connections;
     network_.peers.erase(this);
     if (network_.on_room) network_.on_room();
   }
 
+  void make_room() override {}
+
  protected:
+  /// From now on until it spoke() it may have to make room for others.
+  void listen() {
+    spoke();
+    waits_ = network_.silent.insert(network_.silent.end(), this);
+  }
+  void spoke() {
+    if (waits_) network_.silent.erase(*waits_);
+    waits_.reset();
+  }
   Network& network_;
+
+ private:
+  std::optional<std::list<Peer*>::iterator> waits_;
 };
 
 /// Reads and answers requests of one connection.

@@ -73,8 +73,14 @@ struct Server::State {
         });
         return;
       }
-      if (network.connections >= network.options.connections) begin_refusal(network, std::move(socket));
-      else begin_connection(network, std::move(socket));
+      // Who says nothing makes room for who comes later: connections that drip keep nobody out.
+      if (network.connections >= network.options.connections && !network.silent.empty())
+        network.silent.front()->make_room();
+      else if (network.connections >= network.options.connections) {
+        begin_refusal(network, std::move(socket));
+        return accept();
+      }
+      begin_connection(network, std::move(socket));
       accept();
     });
   }

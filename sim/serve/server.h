@@ -13,9 +13,6 @@
 
 namespace ridgeline::serve {
 
-inline constexpr std::uint32_t kMostHeaderBytes = 8 << 10;
-inline constexpr std::uint64_t kMostBodyBytes = 1 << 20;
-
 struct ServerOptions {
   std::string host = "127.0.0.1";  ///< an address of this machine, or localhost
   std::uint16_t port = 8137;       ///< 0: one that is free

@@ -67,30 +67,17 @@ class Socket final : public Admitted, public std::enable_shared_from_this<Socket
   }
 
   void take(const std::string& text) {
-    nlohmann::json said;
-    if (socket_.got_text()) said = nlohmann::json::parse(text, nullptr, false);
-    const auto number = [&](const char* key) -> std::int64_t {
-      const auto found = said.find(key);
-      return found != said.end() && found->is_number_unsigned() && *found <= INT32_MAX ? found->get<std::int64_t>()
-                                                                                       : -1;
-    };
-    if (!said.is_object()) return send(R"({"error":{"message":"expected an object with id and target, or cancel"}})");
-    if (const std::int64_t id = number("cancel"); id >= 0) {
-      if (const auto found = asked_.find(id); found != asked_.end()) found->second->stop.request_stop();
+    SocketMessage message = read_message(text, socket_.got_text());
+    if (!message.mistake.empty()) return send(error_reply(400, message.mistake).body);
+    if (message.cancel >= 0) {
+      if (const auto found = asked_.find(message.cancel); found != asked_.end()) found->second->stop.request_stop();
       return;
     }
-    const std::int64_t id = number("id");
-    const auto target = said.find("target");
-    if (id < 0 || target == said.end() || !target->is_string())
-      return send(R"({"error":{"message":"expected id, a whole number, and target, a text"}})");
     Request request = headers_;
-    request.target = *target;
-    request.method = "GET";
-    if (const auto body = said.find("body"); body != said.end()) {
-      request.method = "POST";
-      request.body = body->is_string() ? body->get<std::string>() : body->dump();
-    }
-    ask(id, std::move(request));
+    request.target = std::move(message.target);
+    request.method = message.has_body ? "POST" : "GET";
+    request.body = std::move(message.body);
+    ask(message.id, std::move(request));
   }
 
   void ask(std::int64_t id, Request request) {

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "sim/answer/full_prediction.h"
@@ -103,7 +104,43 @@ TEST_F(ServedApi, keys_that_are_left_out_change_nothing_else) {
   const json less = answer("/api/predict?show=groups&leave_out=kernels,modules", kScenario);
   EXPECT_EQ(whole.erase("kernels") + whole.erase("modules"), 2u);
   EXPECT_EQ(less, whole);
-  EXPECT_THAT(std::string(mistake("/api/predict?leave_out=step", kScenario).at("message")), HasSubstr("kernels or"));
+  EXPECT_THAT(std::string(mistake("/api/predict?leave_out=step", kScenario).at("message")),
+              HasSubstr("expected kernels"));
+}
+
+TEST_F(ServedApi, sensitivity_without_its_keys_is_that_of_the_resources) {
+  json whole = answer("/api/predict?sensitivity=1", kScenario);
+  const json less = answer("/api/predict?sensitivity=1&leave_out=sensitivity_keys", kScenario);
+  EXPECT_GT(whole.at("sensitivity").at("keys").size(), 40u);
+  whole.at("sensitivity").erase("keys");
+  EXPECT_EQ(less, whole);
+}
+
+TEST_F(ServedApi, groups_have_their_bytes_at_each_level) {
+  const json page = answer("/api/predict?show=groups", kScenario).at("page");
+  for (const char* rate : {"dram_bytes_per_s", "l2_bytes_per_s", "shared_bytes_per_s"})
+    EXPECT_GT(page.at("device").at(rate).get<double>(), 1e11) << rate;
+  EXPECT_GT(page.at("device").at("shared_bytes_per_s").get<double>(),
+            page.at("device").at("l2_bytes_per_s").get<double>());
+  for (const json& group : page.at("groups"))
+    EXPECT_GE(group.at("loaded_bytes").get<double>(), group.at("l2_bytes").get<double>()) << group;
+}
+
+TEST_F(ServedApi, each_rank_of_a_pipeline_has_a_lane_of_passes) {
+  const json said = answer("/api/predict?show=spans", R"({"cluster": "h200-x4", "model": "gpt2", "training": {
+    "micro_batch": 2, "sequence_length": 256, "precision": "amp-bf16", "gradient_accumulation": 4, "parallel": {"pipeline": 4}}})");
+  const json& lanes = said.at("page").at("lanes");
+  ASSERT_EQ(lanes.size(), 4u);
+  for (std::size_t rank = 0; rank < lanes.size(); ++rank) {
+    const json& lane = lanes[rank];
+    EXPECT_EQ(lane.at("rank"), rank);
+    ASSERT_EQ(lane.at("pass").size(), 8u);  // four forward, four backward
+    EXPECT_EQ(std::count(lane.at("forward").begin(), lane.at("forward").end(), json(true)), 4);
+    EXPECT_THAT(lane.at("pass")[0].get<std::string>(), HasSubstr(std::to_string(rank) + "F"));
+    for (std::size_t i = 0; i < 8; ++i)
+      EXPECT_LT(lane.at("start_us")[i].get<double>(), lane.at("end_us")[i].get<double>());
+  }
+  EXPECT_FALSE(answer("/api/predict?show=spans", kScenario).at("page").contains("lanes"));
 }
 
 TEST_F(ServedApi, blocks_are_those_of_the_prediction) {

@@ -1,4 +1,3 @@
-// With clang's libFuzzer: compile with -DRIDGELINE_FUZZER -fsanitize=fuzzer,address and link ridgeline_serve.
 #include "tests/serve/request_fuzz.h"
 
 #include <algorithm>
@@ -76,12 +75,3 @@ std::string fuzz_request(const std::uint8_t* data, std::size_t size) {
 }
 
 }  // namespace ridgeline
-
-#ifdef RIDGELINE_FUZZER
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const std::string broken = ridgeline::fuzz_request(data, size);
-  if (broken.empty()) return 0;
-  std::fprintf(stderr, "%s\n", broken.c_str());
-  std::abort();
-}
-#endif

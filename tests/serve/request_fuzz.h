@@ -1,4 +1,4 @@
-// Requests as bytes, for a fuzzer and for the test beside it.
+// Requests that were read, answered whatever they ask.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,3 @@ namespace ridgeline {
 std::string fuzz_request(const std::uint8_t* data, std::size_t size);
 
 }  // namespace ridgeline
-
-#ifdef RIDGELINE_FUZZER
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
-#endif

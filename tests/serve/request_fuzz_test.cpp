@@ -1,12 +1,17 @@
-// Fixed random changes of requests through the fuzz target.
+// Fixed random changes of requests, read already and as bytes, through the fuzz targets.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "sim/config/data_folder.h"
 #include "sim/units/readable_files.h"
+#include "tests/serve/fuzz_bytes.h"
 #include "tests/serve/request_fuzz.h"
 
 namespace ridgeline {
@@ -55,6 +60,27 @@ TEST(RequestFuzz, changed_requests_break_no_promise) {
     ASSERT_EQ(run(input), "") << i << ": " << input;
   }
   read_only_below({});
+}
+
+TEST(RequestFuzz, changed_bytes_break_no_promise) {
+  std::vector<std::string> paths, corpus;
+  for (const auto& entry : std::filesystem::directory_iterator(RIDGELINE_SOURCE_DIR "/tests/fuzz/corpus/requests"))
+    paths.push_back(entry.path());
+  std::sort(paths.begin(), paths.end());
+  for (const std::string& path : paths) {
+    std::ifstream file(path, std::ios::binary);
+    corpus.emplace_back(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
+  }
+  ASSERT_GE(corpus.size(), 8u);
+  std::mt19937_64 random(20261126);
+  const auto run = [](const std::string& input) {
+    return fuzz_bytes(reinterpret_cast<const std::uint8_t*>(input.data()), input.size());
+  };
+  for (const std::string& input : corpus) EXPECT_EQ(run(input), "") << input;
+  for (int i = 0; i < 20000; ++i) {
+    const std::string input = changed(corpus[random() % corpus.size()], corpus[random() % corpus.size()], random);
+    ASSERT_EQ(run(input), "") << i << ": " << input;
+  }
 }
 
 }  // namespace

@@ -4,13 +4,33 @@ import { table } from './table.js';
 
 const opened = new Set();
 
-/** A table that is made when it is opened; what was open stays so when the answer changes. */
+const kPause = 300; // ms without another answer before more is asked for
+
+async function put(details, id, columns, rows) {
+  const of = (known) => table(columns, known, { id: `${id}-table` });
+  if (!rows.asked) return void details.append(of(rows()));
+  const told = h('p', { role: 'status' }, 'Predicting …');
+  details.append(told);
+  await new Promise((done) => setTimeout(done, kPause));
+  if (!details.isConnected) return;
+  try {
+    told.replaceWith(of(await rows()));
+  } catch (error) {
+    told.textContent = error.message;
+  }
+}
+
+/** Rows that `ask` gives as a promise. */
+export const asked = (ask) => Object.assign(ask, { asked: true });
+
+/** A table that is made when it is opened; what was open stays so when the answer changes. `rows` may give a promise: of
+ *  rows that are asked for, once the answer stays for a moment. */
 export function behind(id, title, columns, rows) {
   const details = h('details', { class: 'behind', id });
   const fill = () => {
     if (details.open) opened.add(id);
     else opened.delete(id);
-    if (details.open && details.children.length === 1) details.append(table(columns, rows(), { id: `${id}-table` }));
+    if (details.open && details.children.length === 1) put(details, id, columns, rows);
   };
   details.append(h('summary', {}, title));
   details.open = opened.has(id);

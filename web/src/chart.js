@@ -4,10 +4,12 @@ import { DataZoomComponent, GridComponent, LegendComponent, MarkLineComponent, M
 import { init, use } from 'echarts/core';
 import { CanvasRenderer } from 'echarts/renderers';
 import { h } from './dom.js';
+import { bytes } from './format.js';
 import { css } from './palette.js';
 
 use([BarChart, CustomChart, HeatmapChart, LineChart, ParallelChart, ScatterChart, DataZoomComponent, GridComponent, LegendComponent, MarkLineComponent, MarkPointComponent, ParallelComponent, TooltipComponent, VisualMapContinuousComponent, CanvasRenderer]);
 
+const kMostTicks = 6;
 let live = [];
 let reusing = false;
 
@@ -25,6 +27,12 @@ export function axis(more = {}) {
     ...more,
     axisLabel: label,
   };
+}
+
+/** An axis of bytes from 0 to at least `most`, with ticks at powers of two: 16, 32, 48 GiB. */
+export function bytesAxis(most, more = {}) {
+  const interval = 2 ** Math.max(0, Math.ceil(Math.log2(Math.max(1, most) / kMostTicks)));
+  return axis({ type: 'value', min: 0, max: interval * Math.max(1, Math.ceil(most / interval)), interval, ...more, axisLabel: { formatter: (v) => bytes(v), ...more.axisLabel } });
 }
 
 /** An element with a chart whose options come from `make()`, called again when the theme changes; `begun` is called with
@@ -53,9 +61,19 @@ export function options(make) {
   };
 }
 
+/** Points of a line as one array of numbers, which a chart takes without a copy of each. */
+export function pairs(along, values) {
+  const all = new Float64Array(2 * along.length);
+  along.forEach((x, i) => { all[2 * i] = x; all[2 * i + 1] = values[i]; });
+  return all;
+}
+
+/** Other elements with an id that a stand-in may stand for. */
+export const kept = new Map();
+
 /** Puts charts into the places that were kept for them below `element`. */
 export function settle(element) {
-  for (const place of element.querySelectorAll?.('[data-stand-in]') ?? []) place.replaceWith(live.find((entry) => entry.place.id === place.id).place);
+  for (const place of element.querySelectorAll?.('[data-stand-in]') ?? []) place.replaceWith(live.find((entry) => entry.place.id === place.id)?.place ?? kept.get(place.id));
   return element;
 }
 
@@ -75,6 +93,7 @@ function watch(place) {
 function redraw(entry) {
   entry.stale = false;
   const made = options(entry.make);
+  made.series.forEach((one, i) => { one.id ??= `${i} ${one.type} ${one.name ?? ''}`; }); // the same series is changed, not made anew
   entry.chart.setOption(made, reusing ? { replaceMerge: ['series', 'parallelAxis', 'visualMap'].filter((part) => made[part]) } : true);
 }
 

@@ -40,7 +40,7 @@ function theme(name) {
 theme(matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light');
 document.getElementById('theme').addEventListener('click', () => theme(document.documentElement.dataset.theme === 'dark' ? 'light' : 'dark'));
 if (views.length > 1) document.getElementById('parts').append(...views.map((view, i) => h('button', { type: 'button', onclick: () => show(i) }, view.title)));
-document.getElementById('footer').textContent = `Written by ${data.generator}. Predicted, not measured; ranges come from measured residuals.`;
+document.getElementById('footer').append(`Written by ${data.generator}. Predicted, not measured; ranges come from measured residuals.`, ...(data.command ? [h('br'), h('code', { id: 'command', style: 'overflow-wrap:anywhere' }, data.command)] : []));
 document.title = data.title;
 show(0);
 globalThis.ridgeline = { data, chartAt }; // for people at the console, and for tests

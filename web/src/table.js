@@ -3,7 +3,11 @@ import { h } from './dom.js';
 
 let kept;
 
-/** From now on a table is sorted and searched as the last one of its id was. */
+const kAtOnce = 40; // rows: more than are in sight
+const kRest = 250; // ms
+
+/** From now on a table is sorted and searched as the last one of its id was, and rows out of sight come when nothing has
+ *  changed for a moment: whoever moves a slider waits for what is seen alone. */
 export const keepTables = () => { kept = new Map(); };
 
 /**
@@ -26,6 +30,11 @@ export function table(columns, rows, options = {}) {
     by = index;
     fill();
   }
+  const rowOf = (row) => h('tr', {}, columns.map((column) => {
+    const content = column.show ? column.show(column.value(row), row) : column.value(row);
+    return h('td', { class: `${column.text ? 'text' : ''} ${column.class ?? ''}`, title: column.class === 'name' ? column.value(row) : undefined }, content);
+  }));
+  let rest;
   function fill() {
     if (options.id) kept?.set(options.id, { by, rising, filter });
     let shown = filter ? rows.filter((row) => options.search(row).toLowerCase().includes(filter)) : [...rows];
@@ -39,14 +48,11 @@ export function table(columns, rows, options = {}) {
       else head.removeAttribute('aria-sort');
     });
     told.textContent = shown.length === rows.length ? `${rows.length} rows` : `${shown.length} of ${rows.length} rows`;
-    body.replaceChildren(
-      ...shown.map((row) =>
-        h('tr', {}, columns.map((column) => {
-          const content = column.show ? column.show(column.value(row), row) : column.value(row);
-          return h('td', { class: `${column.text ? 'text' : ''} ${column.class ?? ''}`, title: column.class === 'name' ? column.value(row) : undefined }, content);
-        })),
-      ),
-    );
+    const scrolled = document.getElementById(options.id)?.scrollTop > 0;
+    const atOnce = kept && options.id && !scrolled && !filter ? kAtOnce : shown.length;
+    body.replaceChildren(...shown.slice(0, atOnce).map(rowOf));
+    clearTimeout(rest);
+    if (atOnce < shown.length) rest = setTimeout(() => body.isConnected && body.append(...shown.slice(atOnce).map(rowOf)), kRest);
   }
   fill();
   const grid = h('div', { class: 'scroll', id: options.id }, h('table', {}, h('thead', {}, h('tr', {}, heads)), body));

@@ -4,18 +4,25 @@
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { after, before, test } from 'node:test';
+import { after, before, describe, test as alone } from 'node:test';
 import puppeteer from 'puppeteer-core';
 import { bytes, percent, seconds } from './src/format.js';
 import { segmentsAt, stretches, timeOf, totals } from './src/lab/allocator.js';
 import { errorsOf, groupKeys, groupOf } from './src/lab/calibration_view.js';
 import { casesOf, questionOf } from './src/lab/exercises.js';
+import { wrapped } from './src/lab/export.js';
 import { placed } from './src/lab/kernel.js';
-import { command, flow, fragment, fromFragment, yaml } from './src/lab/state.js';
+import { powerCurve } from './src/lab/power_view.js';
+import { command, configuration, flow, fragment, fromFragment, yaml } from './src/lab/state.js';
 import { sweepOf, valuesOf } from './src/lab/sweep_view.js';
 import { cellsOf } from './src/sections/heat_map.js';
 import { withinLimits } from './src/sections/parallel_coordinates.js';
+import { kLevels } from './src/sections/roofline.js';
+import { drawnArea, drawnBoxes } from './src/shapes.js';
 
+/** Most of a test's time is waiting, so two run beside each other (see the end); `alone`: what measures, or fills both cores. */
+const besides = [];
+const test = (...one) => besides.push(one);
 const kChanges = Number(process.env.RIDGELINE_LAB_CHANGES ?? 60);
 let browser;
 let server;
@@ -164,6 +171,103 @@ test('against a pinned answer the differences add up', async () => {
   await close();
 });
 
+test('the roofline holds kernels against each level, and its numbers follow', async () => {
+  const { page, faults, close } = await open();
+  const { page: { groups, device } } = await answer(page);
+  for (const [key, level] of Object.entries(kLevels)) {
+    await drawnAfter(page, () => page.select('#roofline-level', key));
+    const drawn = await page.evaluate("ridgeline.chartAt('roofline').getOption().series.filter((s) => s.type === 'scatter').flatMap((s) => s.data.map((d) => [d[0], d[3]]))");
+    assert.ok(drawn.length > 5);
+    for (const [x, i] of drawn) assert.ok(Math.abs(x / Math.max(1 / 64, groups[i].flops / level.bytes(groups[i])) - 1) < 1e-9, groups[i].name);
+    const slope = await page.evaluate("ridgeline.chartAt('roofline').getOption().series[0].data[0]");
+    assert.ok(Math.abs(slope[1] / slope[0] / level.rate(device) - 1) < 1e-9);
+  }
+  await page.$eval('#roofline-numbers', (details) => { details.open = true; });
+  await page.waitForFunction('/shared memory/.test(document.querySelector("#roofline-numbers thead")?.textContent)');
+  await drawnAfter(page, () => page.select('#roofline-level', 'dram'));
+  assert.deepEqual(faults, []);
+  await close();
+});
+
+test('a pipeline has a lane a rank, and a kernel of the timeline leads to its inside', async () => {
+  const { page, faults, close } = await open();
+  await view(page, 'timeline'); // where the picture of the ranks comes new
+  await drawnAfter(page, () => page.evaluate(() => globalThis.ridgeline.asked.update((s) => {
+    s.scenario = { cluster: 'h200-x4', model: 'gpt2', training: { micro_batch: 2, sequence_length: 256, precision: 'amp-bf16', gradient_accumulation: 4, parallel: { pipeline: 4 } } };
+    s.view = 'timeline';
+  })));
+  const { page: { lanes, spans, groups }, parallel } = await answer(page);
+  assert.equal(lanes.length, 4);
+  await page.waitForSelector('#ranks canvas');
+  assert.deepEqual(await page.evaluate("ridgeline.chartAt('ranks').getOption().yAxis[0].data"), lanes.map(({ rank }) => `rank ${rank}`));
+  assert.equal((await page.$$('#rank-classes tbody tr')).length, parallel.ranks.length);
+  await page.$eval('#ranks', (place) => place.scrollIntoView({ block: 'center' }));
+  const over = async (id, at, lane) => {
+    const [x, y] = await page.evaluate(([name, t, row]) => { const box = document.getElementById(name).getBoundingClientRect(); const [left, top] = globalThis.ridgeline.chartAt(name).convertToPixel({ gridIndex: 0 }, [t, row]); return [box.left + left, box.top + top]; }, [id, at, lane]);
+    await page.mouse.move(x - 3, y);
+    await page.mouse.move(x, y);
+    return [x, y];
+  };
+  await over('ranks', (lanes[2].start_us[0] + lanes[2].end_us[0]) / 2, 2);
+  await page.waitForFunction((name) => document.getElementById('ranks').textContent.includes(`${name}, rank 2`), {}, lanes[2].pass[0]);
+  // The longest kernel: told where the pointer is, and opened by a click.
+  const longest = spans.duration_us.reduce((most, d, i) => (d > spans.duration_us[most] ? i : most), 0);
+  await page.$eval('#timeline', (place) => place.scrollIntoView({ block: 'center' }));
+  const used = [...new Set(spans.stream)].sort((a, b) => a - b);
+  const [x, y] = await over('timeline', spans.start_us[longest] + spans.duration_us[longest] / 2, 1 + used.indexOf(spans.stream[longest]));
+  await page.waitForFunction((name) => document.getElementById('timeline').textContent.includes(name), {}, `kernel ${longest + 1} of ${spans.group.length}`);
+  await drawnAfter(page, () => page.mouse.click(x, y));
+  await page.waitForSelector('#kernel');
+  assert.equal((await answer(page)).kernel.name, groups[spans.group[longest]].name);
+  assert.deepEqual(faults, []);
+  await close();
+});
+
+test('shapes of a chart cover what they stand for', () => {
+  const api = { coord: ([x, y]) => [10 + x * 2, 100 - y], size: () => [0, 10], visual: () => '#000' };
+  const params = { coordSys: { x: 10, width: 200 } };
+  const { shape: { boxes } } = drawnBoxes([{ from: 0, to: 1, lane: 0 }, { from: 1, to: 2, lane: 0 }, { from: 1, to: 2, lane: 1 }, { from: 50, to: 50, lane: 0 }], 100)(params, api);
+  assert.deepEqual([...boxes].map((v) => Math.round(v * 10) / 10), [10, 96.9, 4, 6.2, 12, 95.9, 2, 6.2, 110, 96.9, 0.5, 6.2]);
+  const area = (points) => { let sum = 0; for (let i = 0; i < points.length; i += 2) { const j = (i + 2) % points.length; sum += points[i] * points[j + 1] - points[j] * points[i + 1]; } return Math.abs(sum) / 2; };
+  const steps = drawnArea([0, 20, 50, 100], [0, 0, 10, 10], [30, 50, 50, 20], { opacity: 1 })(params, api).shape.points;
+  assert.ok(Math.abs(area(steps) - 2 * (20 * 30 + 30 * 50 + 50 * 40)) < 1e-6, area(steps));
+  // Ten thousand changes within a hundred pixels keep their extremes and few points.
+  const many = Array.from({ length: 10000 }, (_, i) => i / 100);
+  const dense = drawnArea(many, many.map(() => 0), many.map((_, i) => (i % 7) + (i === 5001 ? 60 : 0)), {})(params, api).shape.points;
+  assert.ok(dense.length < 5000 && Math.min(...dense.filter((_, i) => i % 2)) <= 100 - 60, dense.length);
+});
+
+test('every view says what is asked, and pictures carry it', async () => {
+  const { page, faults, close } = await open();
+  for (const id of ['overview', 'timeline', 'sweep', 'exercises']) {
+    await opened(id)(page);
+    const state = await page.evaluate('ridgeline.asked.current()');
+    assert.equal(await text(page, '#asked-command'), command(state));
+    assert.equal(await text(page, '#configuration'), `Asked: ${configuration(state)}`);
+    assert.ok(await page.$eval('#asked', (footer) => footer.checkVisibility()));
+  }
+  assert.equal(configuration({ scenario: { model: 'gpt2', cluster: 'h200-x4', training: { micro_batch: 2, sequence_length: 8, precision: 'fp32', tf32: true } }, set: { 'sm.count': '66' }, engine: 'roofline' }), 'gpt2, h200-x4, 2 × 8, fp32, tf32 true, sm.count 66, engine roofline');
+  assert.deepEqual(wrapped(['a bb ccc', 'x'.repeat(45)], 16 + 20 * 7), ['a bb ccc', 'x'.repeat(20), 'x'.repeat(20), 'x'.repeat(5)]);
+  assert.deepEqual(faults, []);
+  await close();
+});
+
+test('bytes have ticks at powers of two, times at round numbers', async () => {
+  const { page, faults, close } = await open();
+  await view(page, 'memory');
+  const ticks = (id, dimension) => page.evaluate(([name, axis]) => globalThis.ridgeline.chartAt(name).getModel().getComponent(`${axis}Axis`, 0).axis.scale.getTicks().map((t) => t.value), [id, dimension]);
+  const round = async (id, dimension) => {
+    const all = await ticks(id, dimension);
+    const step = all[1] - all[0];
+    assert.ok(all.length >= 3 && all.length <= 8 && Number.isInteger(Math.log2(step)) && all.every((v) => v % step === 0), `${id}: ${all}`);
+  };
+  await round('memory', 'y');
+  await view(page, 'caches');
+  await round('cache-levels', 'x');
+  assert.deepEqual(faults, []);
+  await close();
+});
+
 test('a kernel shows its blocks, tiles, occupancy, traffic and equation', async () => {
   const { page, faults, close } = await open();
   await view(page, 'kernels');
@@ -187,8 +291,8 @@ test('a point of the roofline leads to its kernel, and the largest batch is foun
     document.getElementById('roofline').scrollIntoView({ block: 'center' });
     const series = chart.getOption().series.map((s, index) => ({ s, index })).filter(({ s }) => s.type === 'scatter' && s.data.length);
     const { s, index } = series[0];
-    const largest = [...s.data].sort((a, b) => b.symbolSize - a.symbolSize)[0];
-    const [left, top] = chart.convertToPixel({ seriesIndex: index }, largest.value);
+    const largest = [...s.data].sort((a, b) => b[2] - a[2])[0];
+    const [left, top] = chart.convertToPixel({ seriesIndex: index }, largest.slice(0, 2));
     const box = document.getElementById('roofline').getBoundingClientRect();
     return [box.left + left, box.top + top];
   });
@@ -248,7 +352,7 @@ test('blocks over time and segments at a moment are those of the answer, and the
   assert.equal(await page.evaluate('ridgeline.asked.current().look.moment'), 41);
   await page.click('#segments-numbers summary');
   await page.waitForSelector('#segments-numbers tbody tr');
-  assert.equal((await page.$$('#segments-numbers tbody tr')).length, segmentsAt(blocks, 41).length);
+  await page.waitForFunction((rows) => document.querySelectorAll('#segments-numbers tbody tr').length === rows, {}, segmentsAt(blocks, 41).length); // those out of sight come last
   const painted = (id) => page.$eval(`#${id}`, (canvas) => new Set(new Uint32Array(canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data.buffer)).size);
   assert.ok(await painted('blocks') > 5 && await painted('segments') > 3, 'colours of categories');
   // The pointer over the segments tells what lies there.
@@ -296,10 +400,21 @@ test('the power curve has the energy of the step, and the limit is drawn', async
   const { page, faults, close } = await open();
   await view(page, 'power');
   const { page: { power }, step } = await answer(page);
-  const option = await page.evaluate(() => { const { series } = globalThis.ridgeline.chartAt('power').getOption(); return { curve: series[0].data, lines: series[0].markLine.data.map((d) => d.yAxis) }; });
-  const area = option.curve.slice(1).reduce((sum, [at], i) => sum + (at - option.curve[i][0]) * 1e-6 * option.curve[i][1], 0);
+  const lines = await page.evaluate(() => globalThis.ridgeline.chartAt('power').getOption().series[0].markLine.data.map((d) => d.yAxis));
+  const { spans } = (await answer(page)).page;
+  const curve = powerCurve(spans, power, step.time_s * 1e6);
+  const area = curve.slice(1).reduce((sum, [at], i) => sum + (at - curve[i][0]) * 1e-6 * curve[i][1], 0);
   assert.ok(Math.abs(area - step.energy_j) < 2e-3 * step.energy_j, `${area} J of ${step.energy_j}`);
-  assert.deepEqual(option.lines, [power.limit_w, power.average_w]);
+  assert.deepEqual(lines, [power.limit_w, power.average_w]);
+  // It is drawn: below the curve the colour of its area, above it the card.
+  const painted = await page.evaluate(([share, height]) => {
+    const chart = globalThis.ridgeline.chartAt('power');
+    const canvas = chart.getRenderedCanvas({ pixelRatio: 1, backgroundColor: '#fff' });
+    const { data, width } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+    const at = (w) => { const [x, y] = chart.convertToPixel({ gridIndex: 0 }, [share, w]); const i = 4 * (Math.round(y) * width + Math.round(x)); return [...data.slice(i, i + 3)]; };
+    return [at(height / 2), at(height * 1.5)];
+  }, [step.time_s * 5e5, Math.min(...curve.map(([, w]) => w))]);
+  assert.notDeepEqual(painted[0], painted[1]);
   const shares = Object.values(power.energy_by_class_j).reduce((sum, j) => sum + j, 0);
   assert.ok(Math.abs(shares - step.energy_j) < 1e-4 * step.energy_j);
   await page.click('#energy-numbers summary');
@@ -571,9 +686,17 @@ test('cells, limits and errors are counted right', () => {
 
 /** Runs axe over the page as it stands, without what lies below `known`: parts that were seen as they are already. */
 const kAxe = readFileSync(new URL('./node_modules/axe-core/axe.min.js', import.meta.url), 'utf8');
-async function axe(page, known = []) {
+const kOfColours = ['color-contrast', 'link-in-text-block'];
+async function axe(page, known = [], rules = undefined) {
   await page.evaluate(`globalThis.axe || (() => { ${kAxe} })()`);
-  return page.evaluate(async (exclude) => (await globalThis.axe.run({ exclude }, { resultTypes: ['violations'] })).violations.map((v) => `${v.id}: ${v.nodes.slice(0, 3).map((n) => n.target.join(' ')).join(', ')}`), known);
+  // Of the rows of a table the first eight: what is seen in them is seen in all.
+  return page.evaluate(async ([exclude, only]) => {
+    const further = [...document.querySelectorAll('tbody tr:nth-child(n + 9)')];
+    for (const row of further) row.hidden = true;
+    const found = (await globalThis.axe.run({ exclude }, { resultTypes: ['violations'], ...(only && { runOnly: { type: 'rule', values: only } }) })).violations.map((v) => `${v.id}: ${v.nodes.slice(0, 3).map((n) => n.target.join(' ')).join(', ')}`);
+    for (const row of further) row.hidden = false;
+    return found;
+  }, [known, rules]);
 }
 
 /** States of the page that axe sees, each reached from the one before it. */
@@ -623,31 +746,36 @@ const kStates = [
   }],
   ['caches with numbers', async (page) => { await opened('caches')(page); await unfold(page, '#cache-hits-numbers, #cache-levels-numbers'); }],
   ['power with numbers', async (page) => { await opened('power')(page); await unfold(page, '#energy-numbers'); }],
+  ['a tour', async (page) => { await page.$eval('#do-tour', (button) => button.click()); await page.waitForFunction('/\\d/.test(document.getElementById("tour-says").textContent)'); }],
+  ['saving', async (page) => { await page.keyboard.press('Escape'); await page.waitForFunction('!document.getElementById("tour")'); await page.$eval('#do-save', (button) => button.click()); }],
   ['out of memory', async (page) => {
+    await page.$eval('#export', (dialog) => dialog.close());
     await opened('memory')(page);
     await drawnAfter(page, () => page.evaluate('ridgeline.asked.update((s) => { s.scenario.training.micro_batch = 512; })'));
     await page.waitForSelector('#shortage');
   }],
 ];
 
-/** Walks one page through all states, each light and dark. */
+/** Walks one page through all states: with every rule and the check below, and in the other theme with what depends on colours. */
 async function seenByAxe(size) {
   const { page, faults, close } = await open('', size);
   const scheme = () => page.evaluate('document.documentElement.dataset.theme');
-  const at = async (name) => assert.deepEqual(await axe(page, name === kStates[0][0] ? [] : ['#controls']), [], `${name}, ${await scheme()}, ${size.width} wide`);
   for (const [name, reach] of kStates) {
     await reach(page);
     const before = await scheme();
-    await at(name);
+    const known = name === kStates[0][0] ? [] : ['#controls'];
+    assert.deepEqual(await axe(page, known), [], `${name}, ${before}, ${size.width} wide`);
+    assert.deepEqual(await page.evaluate(audit), [], `${name}, ${before}, ${size.width} wide`);
     await drawnAfter(page, () => page.$eval('#do-theme', (button) => button.click()));
     assert.notEqual(await scheme(), before);
-    await at(name);
+    assert.deepEqual(await axe(page, known, kOfColours), [], `${name}, ${await scheme()}, ${size.width} wide`);
+    assert.deepEqual(await page.evaluate(audit), [], `${name}, ${await scheme()}, ${size.width} wide`);
   }
   assert.deepEqual(faults, []);
   await close();
 }
 
-test('axe finds nothing in light and dark, wide and narrow', { timeout: 480000 }, async () => {
+alone('axe finds nothing in light and dark, wide and narrow', { timeout: 480000 }, async () => {
   await Promise.all([{ width: 1400, height: 1000 }, { width: 390, height: 844 }].map(seenByAxe));
 });
 
@@ -701,10 +829,13 @@ test('pictures and numbers can be saved', async () => {
     HTMLAnchorElement.prototype.click = function click() { globalThis.saved.push(`${this.download} ${this.href.slice(0, 22)}`); };
   });
   await page.click('#do-save');
-  for (const title of ['roofline, SVG', 'roofline, PNG', 'kernels, CSV', 'answer, JSON']) await page.$$eval('#export button', (all, name) => all.find((b) => b.textContent === name).click(), title);
-  await page.waitForFunction('globalThis.saved.length === 7'); // kernels and answer are asked for whole
+  for (const title of ['roofline, SVG', 'roofline, PNG', 'kernels, CSV', 'answer, JSON', 'command, SH']) await page.$$eval('#export button', (all, name) => all.find((b) => b.textContent === name).click(), title);
+  await page.waitForFunction('globalThis.saved.length === 9'); // kernels and answer are asked for whole
   const saved = await page.evaluate('Promise.all(globalThis.saved)');
+  const asked = command(await page.evaluate('ridgeline.asked.current()'));
   assert.ok(saved[0].startsWith('<svg') && saved[0].includes('<path'), saved[0].slice(0, 80));
+  assert.ok(saved[0].includes(asked) && saved[0].includes('engine analytic'), 'what the picture is of');
+  assert.equal(saved.find((one) => one.startsWith('# ')), `# ${configuration(await page.evaluate('ridgeline.asked.current()'))}\n${asked}\n`);
   assert.equal(saved[2], 'roofline.png data:image/png;base64,');
   const { kernels } = await answer(page);
   const of = async (id, titles) => {
@@ -723,8 +854,8 @@ test('pictures and numbers can be saved', async () => {
   assert.equal(power[2].trim().split('\r\n').length, spans.start_us.length + 1);
   const [caches, { groups }] = await of('caches', ['cache levels, PNG', 'caches, CSV']);
   assert.equal(caches[1].trim().split('\r\n').length, groups.length + 1);
-  assert.equal(saved[3].trim().split('\r\n').length, kernels.length + 1);
-  assert.deepEqual(JSON.parse(saved[5]).kernels, kernels);
+  assert.equal(saved.find((one) => one.startsWith('name,op,')).trim().split('\r\n').length, kernels.length + 1);
+  assert.deepEqual(JSON.parse(saved.find((one) => one.startsWith('{'))).kernels, kernels);
   assert.deepEqual(faults, []);
   await close();
 });
@@ -732,7 +863,8 @@ test('pictures and numbers can be saved', async () => {
 /** A check of our own, not axe: names of controls and pictures, one heading order, contrast of text, nothing too wide. */
 const audit = () => {
   const wrong = [];
-  const seen = (element) => element.checkVisibility() && element.getClientRects().length > 0;
+  const further = new Set(document.querySelectorAll('tbody tr:nth-child(n + 9) *'));
+  const seen = (element) => !further.has(element) && element.checkVisibility() && element.getClientRects().length > 0;
   const nameOf = (element) => (element.getAttribute('aria-label') ?? element.labels?.[0]?.textContent ?? (element.matches('button, summary, a') ? element.textContent : '')).trim();
   for (const element of document.querySelectorAll('button, input, select, textarea, summary, a, [role=img]')) if (seen(element) && !nameOf(element)) wrong.push(`no name: ${element.outerHTML.slice(0, 120)}`);
   const ids = [...document.querySelectorAll('[id]')].map((element) => element.id);
@@ -751,27 +883,22 @@ const audit = () => {
   return [...new Set(wrong)];
 };
 
-for (const scheme of ['light', 'dark'])
-  test(`labels, contrast and width in ${scheme}`, async () => {
-    for (const size of [{ width: 1400, height: 1000 }, { width: 390, height: 844 }].slice(0, scheme === 'dark' ? 1 : 2)) {
-      const { page, faults, close } = await open('', { ...size, scheme });
-      for (const id of ['overview', 'timeline', 'memory', 'kernels', 'caches', 'power', 'advice', 'sweep', 'calibration', 'scenario', 'exercises', 'teacher']) {
-        await page.click(`[data-view=${id}]`);
-        await page.waitForFunction((name) => globalThis.ridgeline.lab.drawnView === name, { timeout: 60000 }, id);
-        assert.deepEqual(await page.evaluate(audit), [], `${id} at ${size.width}`);
-      }
-      await page.evaluate(() => {
-        const faint = document.createElement('p');
-        faint.style.cssText = 'color:#888;background:#999;width:3000px';
-        faint.textContent = 'faint';
-        document.getElementById('content').append(document.createElement('button'), faint);
-      });
-      const found = (await page.evaluate(audit)).join();
-      for (const fault of ['no name', 'contrast', 'wider']) assert.ok(found.includes(fault), `${fault} is not seen: ${found}`);
-      assert.deepEqual(faults, []);
-      await close();
-    }
+test('what is wrong on a page is seen: names, contrast, width', async () => {
+  const { page, faults, close } = await open();
+  assert.deepEqual([await page.evaluate(audit), await axe(page)], [[], []]);
+  await page.evaluate(() => {
+    const faint = document.createElement('p');
+    faint.style.cssText = 'color:#888;background:#999;width:3000px';
+    faint.textContent = 'faint';
+    document.getElementById('content').append(document.createElement('button'), faint);
   });
+  const found = (await page.evaluate(audit)).join();
+  for (const fault of ['no name', 'contrast', 'wider']) assert.ok(found.includes(fault), `${fault} is not seen: ${found}`);
+  assert.match((await axe(page)).join(), /button-name.*color-contrast|color-contrast.*button-name/);
+  assert.match((await axe(page, [], kOfColours)).join(), /color-contrast/);
+  assert.deepEqual(faults, []);
+  await close();
+});
 
 test('the keyboard alone moves a slider, undoes it and takes the tour', async () => {
   const { page, faults, close } = await open();
@@ -785,46 +912,90 @@ test('the keyboard alone moves a slider, undoes it and takes the tour', async ()
   assert.deepEqual(await page.evaluate('ridgeline.asked.current().set'), {});
   await page.focus('#do-tour');
   await page.keyboard.press('Enter');
-  for (let i = 0; i < 5; i += 1) await page.keyboard.press('Enter');
+  const stops = Number(/of (\d+)/.exec(await text(page, '#tour-next'))[1]);
+  for (let i = 1; i <= stops; i += 1) {
+    await page.waitForFunction((number) => document.getElementById('tour-title').textContent.startsWith(`${number}. `), {}, i);
+    // Each stop but the last says what the answer says to its question, with a number in it.
+    if (i < stops) await page.waitForFunction('/\\d/.test(document.getElementById("tour-says").textContent)');
+    assert.equal(await page.evaluate('document.activeElement.id'), 'tour-next');
+    await page.keyboard.press('Enter');
+  }
   await page.waitForFunction('!document.querySelector("#tour")');
+  // Who leaves early finds the question as it was.
+  const state = await page.evaluate('ridgeline.asked.current()');
+  await page.keyboard.press('Enter');
+  await page.waitForFunction('ridgeline.asked.current().view === "overview"');
+  await page.keyboard.press('Escape');
+  await page.waitForFunction('!document.querySelector("#tour")');
+  assert.deepEqual(await page.evaluate('ridgeline.asked.current()'), state);
   assert.deepEqual(faults, []);
   await close();
 });
 
-test('from slider to picture, and what is left of it in memory', { timeout: 480000 }, async (t) => {
+/** Moves a slider of the chip so many times; the times from the change to the painted picture, in order. */
+const times = (page, count) => page.evaluate(async (changes) => {
+  const { lab } = globalThis.ridgeline;
+  const range = document.querySelector('[data-key="dram.bandwidth"]');
+  lab.times.length = 0;
+  for (let i = 0; i < changes; i += 1) {
+    const { drawn } = lab;
+    range.value = ((i * 7) % 96) / 24 - 2;
+    if (Number(range.value) === 0) range.value = 1 / 24;
+    range.dispatchEvent(new Event('input'));
+    while (lab.drawn === drawn) await new Promise((done) => setTimeout(done, 1));
+  }
+  return [...lab.times].sort((a, b) => a - b);
+}, count);
+/** The targets; a machine that does other things too is given some room. */
+const [kMedian, kWorst] = kChanges >= 1000 ? [50, 120] : [500, 3000];
+function within(t, name, all) {
+  const median = all[all.length >> 1];
+  t.diagnostic(`${name}: ${all.length} changes of BERT-Large, median ${median.toFixed(0)} ms, 95 % ${all[Math.floor(all.length * 0.95)].toFixed(0)} ms, worst ${all.at(-1).toFixed(0)} ms`);
+  assert.ok(median < kMedian, `${name}: median ${median} ms`);
+  assert.ok(all.at(-1) < kWorst, `${name}: worst ${all.at(-1)} ms`);
+}
+
+alone('the page is small, and painted at once', async (t) => {
+  const size = await ['', 'lab.js', 'lab.css'].reduce(async (sum, name) => (await sum) + (await (await fetch(address + name)).arrayBuffer()).byteLength, 0);
+  t.diagnostic(`${size} bytes`);
+  assert.ok(size < 1.5e6, `${size} bytes`);
+  const { page, faults, close } = await open();
+  const painted = await page.evaluate('performance.getEntriesByName("first-contentful-paint")[0].startTime');
+  t.diagnostic(`first painted after ${painted.toFixed(0)} ms`);
+  assert.ok(painted < 1000, `${painted} ms`);
+  assert.deepEqual(faults, []);
+  await close();
+});
+
+alone('from slider to picture in every view', { timeout: 480000 }, async (t) => {
+  const { page, faults, close } = await open();
+  for (const id of ['timeline', 'memory', 'kernels', 'caches', 'power', 'advice']) {
+    await opened(id)(page);
+    await times(page, 4);
+    within(t, id, await times(page, kChanges >= 1000 ? 200 : 10));
+  }
+  assert.deepEqual(faults, []);
+  await close();
+});
+
+alone('from slider to picture, and what is left of it in memory', { timeout: 480000 }, async (t) => {
   const { page, faults, close } = await open();
   const client = await page.createCDPSession();
   const heap = async () => {
     await client.send('HeapProfiler.collectGarbage');
     return (await client.send('Runtime.getHeapUsage')).usedSize;
   };
-  const change = (count) => page.evaluate(async (changes) => {
-    const { lab } = globalThis.ridgeline;
-    const range = document.querySelector('[data-key="dram.bandwidth"]');
-    lab.times.length = 0;
-    for (let i = 0; i < changes; i += 1) {
-      const { drawn } = lab;
-      range.value = ((i * 7) % 96) / 24 - 2;
-      if (Number(range.value) === 0) range.value = 1 / 24;
-      range.dispatchEvent(new Event('input'));
-      while (lab.drawn === drawn) await new Promise((done) => setTimeout(done, 1));
-    }
-    return [...lab.times].sort((a, b) => a - b);
-  }, count);
-  await change(kChanges >= 1000 ? 210 : 40); // as many undo steps as are kept
+  await times(page, kChanges >= 1000 ? 210 : 20); // as many undo steps as are kept
   const before = await heap();
   const resident = () => Number(/VmRSS:\s*(\d+)/.exec(readFileSync(`/proc/${server.pid}/status`, 'utf8'))[1]) / 1024;
   const served = resident();
-  const times = await change(kChanges);
+  within(t, 'overview', await times(page, kChanges));
   const grown = (await heap()) - before;
-  const median = times[times.length >> 1];
-  t.diagnostic(`${times.length} changes of BERT-Large: median ${median.toFixed(0)} ms, 95 % ${times[Math.floor(times.length * 0.95)].toFixed(0)} ms, worst ${times.at(-1).toFixed(0)} ms; the heap grew by ${(grown / 1e6).toFixed(1)} MB, the server from ${served.toFixed(0)} to ${resident().toFixed(0)} MiB`);
+  t.diagnostic(`the heap grew by ${(grown / 1e6).toFixed(1)} MB, the server from ${served.toFixed(0)} to ${resident().toFixed(0)} MiB`);
   assert.ok(resident() - served < 64, `${resident()} MiB after ${served}`);
   assert.ok(grown < 10e6, `${grown} bytes`);
-  // A machine that does other things too is given some room.
-  const [most, worst] = kChanges >= 1000 ? [50, 120] : [500, 3000];
-  assert.ok(median < most, `median ${median} ms`);
-  assert.ok(times.at(-1) < worst, `worst ${times.at(-1)} ms`);
   assert.deepEqual(faults, []);
   await close();
 });
+
+describe('beside each other', { concurrency: 2 }, () => besides.forEach((one) => alone(...one)));

@@ -53,6 +53,7 @@ test('a prediction opens without errors, loads nothing and shows the numbers of 
   assert.ok(schema.startsWith('ridgeline/') && tool.startsWith('ridgeline ') && measured === null);
   assert.equal(question.scenario.model ?? question.changes.find((change) => change.startsWith('model=')).slice(6), 'gpt2');
   assert.deepEqual(shown, prediction);
+  assert.equal(await text(page, '#command'), `ridgeline ${kArguments.join(' ')} --format json --html ${file}`, 'what was asked');
   await page.close();
 });
 

@@ -22,15 +22,15 @@ Seconds alone(const StepRun& run) {
   return StepRun(run.session(), std::move(scenario), run.engine()).timeline().step;
 }
 
-/// "the last all_reduce, 158 MB, is exposed for 0.6 ms"
+/// "the last all_reduce, 158 MiB, is exposed for 0.6 ms"
 std::string sentence(const Collective& collective, std::size_t number, std::size_t of_kind, Seconds exposed) {
   const std::string which = of_kind == 1            ? "the"
                             : number == 0           ? "the first"
                             : number + 1 == of_kind ? "the last"
                                                     : fmt::format("number {} of {}", number + 1, of_kind);
-  const double megabytes = static_cast<double>(collective.bytes) * 1e-6;
+  const double mebibytes = static_cast<double>(collective.bytes) / (1 << 20);
   const std::string size =
-      megabytes < 1000.0 ? fmt::format("{:.3g} MB", megabytes) : fmt::format("{:.3g} GB", 1e-3 * megabytes);
+      mebibytes < 1024.0 ? fmt::format("{:.3g} MiB", mebibytes) : fmt::format("{:.3g} GiB", mebibytes / 1024.0);
   return fmt::format("{} {}{}, {}, keeps the GPU waiting {:.3g} ms", which, name_of(collective.kind),
                      of_kind > 1 && which.starts_with("number") ? "s" : "", size, 1e3 * exposed.value());
 }

@@ -1,7 +1,9 @@
 #include "sim/report/json/launch_json.h"
 
+#include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
+#include <variant>
 
 #include "sim/occupancy/occupancy.h"
 #include "sim/report/json/kernel_json.h"
@@ -81,6 +83,8 @@ ordered_json terms_json(const KernelKind& kind, const Gpu& gpu) {
   add_term(terms, "arithmetic", "FLOP", launch.flops, peak.value());
   add_term(terms, "DRAM", "B", kind.each.dram_read_bytes + kind.each.dram_write_bytes, gpu.dram.bandwidth.value());
   add_term(terms, "L2", "B", kind.each.l2_bytes, gpu.l2.read_bandwidth.value());
+  add_term(terms, "L1 and shared memory", "B", loaded_bytes(kind),
+           gpu.sm.count * gpu.sm.shared_bandwidth.value() * gpu.clock.sustained.value());
   return terms;
 }
 
@@ -88,6 +92,7 @@ ordered_json traffic_json(const KernelKind& kind) {
   const KernelTime& each = kind.each;
   return {{"operands_read_bytes", kind.launch.read_bytes()},
           {"operands_written_bytes", kind.launch.written_bytes()},
+          {"loaded_bytes", loaded_bytes(kind)},
           {"l2_bytes", each.l2_bytes},
           {"l2_hit_rate", each.l2_hit_rate},
           {"dram_read_bytes", each.dram_read_bytes},
@@ -95,6 +100,16 @@ ordered_json traffic_json(const KernelKind& kind) {
 }
 
 }  // namespace
+
+double loaded_bytes(const KernelLaunch& launch) {
+  double loaded = 0;
+  for (const auto* accesses : {&launch.reads, &launch.writes})
+    for (const Access& access : *accesses) loaded += std::max({access.bytes, access.requested, access.loaded});
+  if (const auto* work = std::get_if<MemoryBoundWork>(&launch.work)) loaded += work->reread_bytes;
+  return loaded;
+}
+
+double loaded_bytes(const KernelKind& kind) { return std::max(loaded_bytes(kind.launch), kind.each.l2_bytes); }
 
 ordered_json launch_json(const KernelKind& kind, const Gpu& gpu) {
   const KernelLaunch& launch = kind.launch;

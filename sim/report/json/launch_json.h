@@ -11,4 +11,9 @@ namespace ridgeline {
 
 nlohmann::ordered_json launch_json(const KernelKind& kind, const Gpu& gpu);
 
+/// What all threads of a launch load and store: of the registers' side, before L1 and shared memory answer a part.
+double loaded_bytes(const KernelLaunch& launch);
+/// Of the first launch; no less than it asks of the L2, where tiles reach beyond small operands.
+double loaded_bytes(const KernelKind& kind);
+
 }  // namespace ridgeline

@@ -7,6 +7,7 @@
 #include "sim/answer/kernel_caches.h"
 #include "sim/answer/step_power.h"
 #include "sim/memory/block_lives.h"
+#include "sim/report/json/launch_json.h"
 #include "sim/report/text/names.h"
 
 namespace ridgeline {
@@ -19,9 +20,10 @@ constexpr double kTenths = 10.0;  // of a watt, of a megahertz
 /// Arrays of `rows`, one a key.
 template <typename Rows, typename Value>
 ordered_json column(const Rows& rows, Value value) {
-  ordered_json out = ordered_json::array();
-  for (const auto& row : rows) out.push_back(value(row));
-  return out;
+  ordered_json::array_t out;
+  out.reserve(rows.size());
+  for (const auto& row : rows) out.emplace_back(value(row));
+  return ordered_json(std::move(out));
 }
 
 /// Moments that begin with the same kernel are told once: the first of each, and when that kernel starts.
@@ -144,6 +146,26 @@ ordered_json power_json(const StepRun& run) {
           {"clock_mhz", column(power.kernels, [](const auto& k) { return tenths(k.clock.value() / 1e6); })}};
 }
 
+ordered_json lanes_json(const PipelineRun& pipeline) {
+  const PipelineTimeline& line = pipeline.timeline();
+  ordered_json out = ordered_json::array();
+  const auto microseconds = [](Seconds t) { return std::round(t.value() * 1e9) / 1e3; };
+  for (std::size_t rank = 0; rank < line.lanes.size(); ++rank) {
+    const std::vector<StagePass>& passes = line.lanes[rank];
+    out.push_back(
+        {{"rank", rank},
+         {"busy_s", line.ranks[rank].busy.value()},
+         {"bubble_s", line.ranks[rank].bubble.value()},
+         {"transfers_s", line.ranks[rank].transfers.value()},
+         {"pass", column(passes, [](const StagePass& p) { return to_string(p.action); })},
+         {"forward",
+          column(passes, [](const StagePass& p) { return p.action.kind == parallel::StageAction::Kind::forward; })},
+         {"start_us", column(passes, [&](const StagePass& p) { return microseconds(p.start); })},
+         {"end_us", column(passes, [&](const StagePass& p) { return microseconds(p.end); })}});
+  }
+  return out;
+}
+
 ordered_json caches_json(const StepRun& run, const StepDetail& detail) {
   struct LevelBytes {
     double operands = 0, loaded = 0, l2 = 0, dram_read = 0, dram_write = 0;
@@ -154,11 +176,8 @@ ordered_json caches_json(const StepRun& run, const StepDetail& detail) {
     const KernelLaunch& launch = detail.kinds[detail.spans[i].kind].launch;
     LevelBytes& bytes = all[detail.spans[i].kind];
     for (const auto* accesses : {&launch.reads, &launch.writes})
-      for (const Access& access : *accesses) {
-        bytes.operands += access.bytes;
-        bytes.loaded += std::max({access.bytes, access.requested, access.loaded});
-      }
-    if (const auto* work = std::get_if<MemoryBoundWork>(&launch.work)) bytes.loaded += work->reread_bytes;
+      for (const Access& access : *accesses) bytes.operands += access.bytes;
+    bytes.loaded += loaded_bytes(launch);
     bytes.l2 += times[i].l2_bytes;
     bytes.dram_read += times[i].dram_read_bytes;
     bytes.dram_write += times[i].dram_write_bytes;

@@ -15,6 +15,10 @@ nlohmann::ordered_json blocks_json(const StepRun& run);
 /// Power and clock of each launch, in the order of a page's spans, and the energy of the step by class.
 nlohmann::ordered_json power_json(const StepRun& run);
 
+/// When each rank of a pipeline works on which pass ("2F0": the forward pass of stage 2, micro-batch 0), an entry a
+/// rank.
+nlohmann::ordered_json lanes_json(const PipelineRun& pipeline);
+
 /// Bytes at each level, one entry a kernel and shape in the order of a page's groups: of all its launches.
 nlohmann::ordered_json caches_json(const StepRun& run, const StepDetail& detail);
 

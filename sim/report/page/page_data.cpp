@@ -4,6 +4,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "sim/report/json/launch_json.h"
 #include "sim/report/json/prediction_json.h"
 #include "sim/report/text/names.h"
 
@@ -30,6 +31,7 @@ ordered_json device_json(const Gpu& gpu) {
           {"sm_count", gpu.sm.count},
           {"dram_bytes_per_s", gpu.dram.bandwidth.value()},
           {"l2_bytes_per_s", gpu.l2.read_bandwidth.value()},
+          {"shared_bytes_per_s", gpu.sm.count * gpu.sm.shared_bandwidth.value() * gpu.clock.sustained.value()},
           {"peaks", std::move(peaks)}};
 }
 
@@ -54,6 +56,8 @@ ordered_json groups_json(const StepDetail& detail) {
                    {"time_s", seconds[i]},
                    {"flops", kind.launch.flops},
                    {"dram_bytes", kind.each.dram_read_bytes + kind.each.dram_write_bytes},
+                   {"l2_bytes", kind.each.l2_bytes},
+                   {"loaded_bytes", loaded_bytes(kind)},
                    {"l2_hit_rate", kind.each.l2_hit_rate},
                    {"occupancy", kind.each.occupancy},
                    {"waves", kind.each.waves}});
@@ -64,17 +68,19 @@ ordered_json groups_json(const StepDetail& detail) {
 ordered_json spans_json(const StepDetail& detail) {
   ordered_json out{{"phase_names", kPhaseNames}};
   out["stream_names"] = detail.streams;
-  for (const char* key : {"group", "phase", "layer", "stream", "issued_us", "start_us", "duration_us"})
-    out[key] = ordered_json::array();
-  for (const LaunchSpan& span : detail.spans) {
-    out["group"].push_back(span.kind);
-    out["phase"].push_back(static_cast<int>(span.phase));
-    out["layer"].push_back(span.layer);
-    out["stream"].push_back(static_cast<int>(span.stream));
-    out["issued_us"].push_back(page_us(span.issued));
-    out["start_us"].push_back(page_us(span.start));
-    out["duration_us"].push_back(page_us(span.end - span.start));
-  }
+  const auto column = [&](const char* key, auto value) {
+    ordered_json::array_t values;
+    values.reserve(detail.spans.size());
+    for (const LaunchSpan& span : detail.spans) values.emplace_back(value(span));
+    out[key] = std::move(values);
+  };
+  column("group", [](const LaunchSpan& span) { return span.kind; });
+  column("phase", [](const LaunchSpan& span) { return static_cast<int>(span.phase); });
+  column("layer", [](const LaunchSpan& span) { return span.layer; });
+  column("stream", [](const LaunchSpan& span) { return static_cast<int>(span.stream); });
+  column("issued_us", [](const LaunchSpan& span) { return page_us(span.issued); });
+  column("start_us", [](const LaunchSpan& span) { return page_us(span.start); });
+  column("duration_us", [](const LaunchSpan& span) { return page_us(span.end - span.start); });
   return out;
 }
 

@@ -1,5 +1,5 @@
 // What caches do: bytes at each level by class, and of one kernel the hits of each operand and what it pushes out.
-import { axis, chart } from '../chart.js';
+import { axis, bytesAxis, chart } from '../chart.js';
 import { card, escape, h, number } from '../dom.js';
 import { bandwidth, bytes, count, percent, seconds, words } from '../format.js';
 import { css, hue } from '../palette.js';
@@ -28,7 +28,7 @@ function levels(p) {
     grid: { left: 8, right: 30, top: 34, bottom: 8, containLabel: true },
     legend: { top: 0 },
     tooltip: { trigger: 'axis', axisPointer: { type: 'shadow' }, formatter: (parts) => `<b>${escape(words(parts[0].name))}</b><br>${parts.map((part) => `${escape(part.seriesName)}: ${bytes(part.value)}`).join('<br>')}` },
-    xAxis: axis({ type: 'value', axisLabel: { formatter: (v) => bytes(v) } }),
+    xAxis: bytesAxis(Math.max(1, ...rows.flatMap((r) => kLevels.map(([key]) => r[key])))),
     yAxis: axis({ type: 'category', data: drawn.map((r) => r.name), axisLabel: { formatter: words, fontSize: 13 } }),
     series: kLevels.map(([key, name, shade]) => ({ type: 'bar', name, barMaxWidth: 14, itemStyle: { color: hue(shade) }, data: drawn.map((r) => r[key]) })),
   }));

@@ -1,6 +1,6 @@
 // Pictures of plain SVG.
 
-export { behind } from '../behind.js';
+export { asked, behind } from '../behind.js';
 
 /** An SVG element. */
 export function svg(tag, attributes = {}, ...children) {

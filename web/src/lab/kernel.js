@@ -82,6 +82,7 @@ function occupancy({ occupancy: held, threads, registers, shared_bytes: shared }
 function traffic({ traffic: t, time_s: time }) {
   const levels = [
     { level: 'operands, each byte once', read: t.operands_read_bytes, written: t.operands_written_bytes },
+    { level: 'loaded by threads: L1 and shared memory', read: t.loaded_bytes, written: null },
     { level: 'asked of the L2', read: t.l2_bytes, written: null },
     { level: 'DRAM', read: t.dram_read_bytes, written: t.dram_write_bytes },
   ];

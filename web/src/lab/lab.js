@@ -2,6 +2,7 @@
 import { chartAt, charts, draw, reuseCharts, settle } from '../chart.js';
 import { card, h } from '../dom.js';
 import { bytes, percent, seconds } from '../format.js';
+import { kernelUnder } from '../sections/timeline.js';
 import { keepTables } from '../table.js';
 import { compare, fit, newestOnly, predict } from './ask.js';
 import { calibrationView } from './calibration_view.js';
@@ -9,6 +10,7 @@ import { controls } from './controls.js';
 import { exercisesView } from './exercises.js';
 import { exportMenu } from './export.js';
 import { children } from './morph.js';
+import { drawPictures } from './picture.js';
 import { scenarioView } from './scenario_view.js';
 import * as asked from './state.js';
 import { sweepView } from './sweep_view.js';
@@ -23,9 +25,10 @@ const content = document.getElementById('content');
 const trouble = document.getElementById('trouble');
 const verdict = document.getElementById('verdict');
 const own = { sweep: sweepView(draw), scenario: scenarioView(), exercises: exercisesView(), calibration: calibrationView(), teacher: teacherView() };
-const lab = { answer: null, pinned: null, kernel: null, drawnView: null, times: [], fitted: null, pick, choose, whole, fit: () => fit(asked.current()) };
+const lab = { answer: null, pinned: null, kernel: null, drawnView: null, times: [], fitted: null, pick, choose, whole, fit: () => fit(asked.current()), more: (pieces) => predict(lab.question, pieces), again: () => drawAnswer(viewOf(asked.current())), nextPicture: () => new Promise((done) => waiting.push(done)) };
 let changedAt = performance.now();
 let pinnedFor = '';
+const waiting = []; // for the next picture
 const picked = new WeakSet(); // charts whose kernels can be chosen
 
 const viewOf = (state) => kViews.find((view) => view.id === state.view) ?? kViews[0];
@@ -37,6 +40,7 @@ function painted() {
     lab.times.push(performance.now() - begin);
     if (lab.times.length > 2000) lab.times.shift();
     lab.drawn = (lab.drawn ?? 0) + 1;
+    for (const done of waiting.splice(0)) done();
   }));
 }
 
@@ -49,6 +53,7 @@ function show(view, elements) {
   if (focused && document.activeElement?.id !== focused) document.getElementById(focused)?.focus({ preventScroll: true });
   lab.drawnView = view.id;
   draw();
+  drawPictures();
   painted();
 }
 
@@ -62,7 +67,7 @@ function drawAnswer(view) {
   const { page, ...prediction } = lab.answer;
   show(view, view.draw({ title: prediction.scenario, prediction, ...page }, lab));
   for (const { chart, place } of charts()) {
-    const groupOf = { roofline: ({ data }) => lab.answer.page.groups.findIndex((g) => g.name === data.g?.name && g.shape === data.g?.shape), timeline: ({ data }) => data.value[2] }[place.id];
+    const groupOf = { roofline: ({ data }) => data[3] ?? -1, timeline: () => lab.answer.page.spans.group[kernelUnder(chart)] ?? -1 }[place.id];
     if (!groupOf || picked.has(chart)) continue;
     picked.add(chart);
     chart.on('click', (event) => pick(groupOf(event)));
@@ -128,6 +133,7 @@ const ask = newestOnly(
     const view = viewOf(question);
     if (view.id !== viewOf(asked.current()).id) return;
     if (view.compare) {
+      lab.compared = answer.nothing ? null : answer;
       show(view, answer.nothing ? [card('Compare', 'Pin an answer first (the button above), then change the question: this view says what differs and why.')] : view.draw(answer));
       return;
     }
@@ -178,7 +184,8 @@ function keepLink() {
 function whole() {
   const { answer, question } = lab;
   if (!answer || (answer.kernels && answer.modules)) return Promise.resolve(answer);
-  if (!completed.has(answer)) completed.set(answer, predict(question, {}).then((all) => ({ ...all, ...answer })));
+  const { show: _, leave_out: __, ...more } = viewOf(question).ask ?? {};
+  if (!completed.has(answer)) completed.set(answer, predict(question, more).then((all) => ({ ...answer, ...all })));
   return completed.get(answer);
 }
 const completed = new WeakMap();
@@ -200,12 +207,12 @@ function toolbarShows(state) {
 
 function makeToolbar() {
   const button = (name, title, run, about) => (toolbar[name] = h('button', { type: 'button', id: `do-${name}`, title: about, onclick: run }, title));
-  const saving = exportMenu(() => lab.answer && whole, rowsOf);
+  const saving = exportMenu(() => lab.answer && whole, rowsOf, () => { const state = asked.current(); return [asked.configuration(state), asked.command(state)]; });
   document.getElementById('actions').append(
     button('undo', 'Undo', asked.undo, 'Ctrl+Z'), button('redo', 'Redo', asked.redo, 'Ctrl+Shift+Z'),
     button('pin', 'Pin as A', () => asked.update((s) => { s.pinned = s.pinned ? null : structuredClone({ scenario: s.scenario, set: s.set, engine: s.engine }); }), 'Compare what follows with this answer'),
     button('link', 'Link', () => { history.replaceState(null, '', asked.fragment(asked.current())); navigator.clipboard?.writeText(location.href).catch(() => {}); toolbar.link.textContent = 'Copied'; setTimeout(() => { toolbar.link.textContent = 'Link'; }, 1500); }, 'The address holds all of the question'),
-    button('save', 'Save', saving, 'Pictures and numbers as files'), button('tour', 'Tour', tour, 'A short tour'),
+    button('save', 'Save', saving, 'Pictures and numbers as files'), button('tour', 'Tour', () => tour(lab), 'Five minutes, from one step of BERT to why'),
     button('theme', '', () => theme(document.documentElement.dataset.theme === 'dark' ? 'light' : 'dark'), 'Light or dark'));
   addEventListener('keydown', (event) => {
     if (!(event.ctrlKey || event.metaKey) || event.key.toLowerCase() !== 'z' || /^(TEXTAREA|INPUT)$/.test(event.target.tagName) && event.target.type !== 'range' && event.target.type !== 'checkbox') return;
@@ -219,6 +226,12 @@ function theme(name) {
   document.documentElement.dataset.theme = name;
   toolbar.theme.textContent = name === 'dark' ? 'Light' : 'Dark';
   if (lab.answer && lab.drawnView) changed(asked.current());
+}
+
+/** What this page and its pictures are of. */
+function askedShows(state) {
+  document.getElementById('configuration').textContent = `Asked: ${asked.configuration(state)}`;
+  document.getElementById('asked-command').textContent = asked.command(state);
 }
 
 function viewsShow(state) {
@@ -236,6 +249,7 @@ function changed(state, reason) {
   showControls(state);
   toolbarShows(state);
   viewsShow(state);
+  askedShows(state);
   keepLink();
   if (!view.own) return;
   if (lab.drawnView !== view.id) show(view, own[view.id].elements);

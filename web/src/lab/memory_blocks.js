@@ -58,13 +58,19 @@ function overTime(all, categories, choice, moment) {
     return [0, 0.25, 0.5, 0.75, 1].map((share) => ({ x: share * width, y: height - 6, text: shown(share), anchor: share === 0 ? 'start' : share === 1 ? 'end' : 'middle' }));
   };
   return {
-    draw: (width, height) => ({
-      boxes: [
-        ...s.bytes.flatMap((_, i) => { const one = box(s, i, width, height); return one ? [{ ...one, fill: css('--line') }] : []; }),
-        ...b.bytes.flatMap((_, i) => { const one = box(b, i, width, height); return one ? [{ ...one, fill: colour(categories[b.category[i]]) }] : []; }),
-      ],
-      texts: axisTexts(width, height),
-    }),
+    draw: (width, height) => {
+      const boxes = [];
+      const fills = categories.map(colour);
+      const add = (rows, i, fill) => {
+        const one = box(rows, i, width, height);
+        if (!one) return;
+        one.fill = fill;
+        boxes.push(one);
+      };
+      for (let i = 0; i < s.bytes.length; i += 1) add(s, i, css('--line'));
+      for (let i = 0; i < b.bytes.length; i += 1) add(b, i, fills[b.category[i]]);
+      return { boxes, texts: axisTexts(width, height) };
+    },
     over: (width, height) => {
       const [peak, now] = [x(all.peak.moment) * width, x(moment()) * width];
       const mark = (at, stroke, dash) => ({ x1: at, y1: 0, x2: at, y2: inner(height), stroke, dash });

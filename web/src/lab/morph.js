@@ -1,8 +1,8 @@
 // New elements into the place of old ones, keeping what did not change: charts stay where they are drawn.
 import { settle } from '../chart.js';
 
-/** What listens to a person is always put in anew: it knows the answer that it was made of. */
-const kListens = 'button, input, select, textarea, form, details, dialog, .scroll, .exercises, .flame, .picture';
+/** What listens to a person is always put in anew: it knows the answer that it was made of. So is a chart that comes new. */
+const kListens = 'button, input, select, textarea, form, details, dialog, .scroll, .exercises, .flame, .picture, .chart';
 
 function same(old, fresh) {
   return old.nodeType === fresh.nodeType && old.nodeName === fresh.nodeName && !(fresh.nodeType === 1 && fresh.matches(kListens));

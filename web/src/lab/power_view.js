@@ -1,8 +1,9 @@
 // The board's power and the clock of its SMs over the step, with the limit, and where the energy goes.
-import { axis, chart } from '../chart.js';
+import { axis, chart, pairs } from '../chart.js';
 import { card, escape, h, number } from '../dom.js';
 import { count, digits, percent, seconds, words } from '../format.js';
 import { colour, css, hue } from '../palette.js';
+import { drawnArea } from '../shapes.js';
 import { behind } from './draw.js';
 
 const watts = (w) => `${digits(w)} W`;
@@ -29,7 +30,7 @@ export function powerCurve(spans, power, end_us) {
 function overTime({ groups, spans, power, prediction }) {
   const end = prediction.step.time_s * 1e6;
   const curve = powerCurve(spans, power, end);
-  const clocks = spans.start_us.map((at, i) => [at, power.clock_mhz[i]]);
+  const clocks = spans.start_us.map((at, i) => [at, power.clock_mhz[i]]).filter(([, f], i) => i === 0 || f !== power.clock_mhz[i - 1]);
   clocks.push([end, clocks.at(-1)?.[1]]);
   const line = (name, value, stroke) => ({ name, yAxis: value, lineStyle: { color: stroke, type: 'dashed' }, label: { formatter: `${name} ${watts(value)}`, position: 'insideEndTop', color: stroke } });
   const most = Math.max(power.limit_w, ...curve.map(([, w]) => w));
@@ -54,13 +55,14 @@ function overTime({ groups, spans, power, prediction }) {
     xAxis: [x(0, { axisLabel: { show: false } }), x(1, { axisLabel: { formatter: (v) => seconds(v * 1e-6) } })],
     yAxis: [axis({ type: 'value', gridIndex: 0, min: 0, max: Math.ceil(most / 100) * 100, axisLabel: { formatter: watts } }), axis({ type: 'value', gridIndex: 1, scale: true, splitNumber: 2, axisLabel: { formatter: (v) => megahertz(v) } })],
     dataZoom: [{ type: 'inside', xAxisIndex: [0, 1], filterMode: 'none' }, { type: 'slider', xAxisIndex: [0, 1], height: 18, bottom: 4, filterMode: 'none', labelFormatter: (v) => seconds(v * 1e-6) }],
-    // As many points as there are pixels; all of them where a stretch is looked at closer.
+    // The power of thousands of kernels is one shape; the tooltip hangs on the line of the clocks, which has few points.
     series: [
       {
-        type: 'line', name: 'power', step: 'end', symbol: 'none', data: curve, itemStyle: { color: hue('orange') }, lineStyle: { width: 1 }, areaStyle: { opacity: 0.18 }, sampling: 'lttb',
+        type: 'custom', name: 'power', renderItem: drawnArea(curve.map(([at]) => at), curve.map(() => 0), curve.map(([, w]) => w), { fillOpacity: 0.18, stroke: hue('orange'), lineWidth: 1 }),
+        encode: { x: [0, 1] }, data: [[0, end]], itemStyle: { color: hue('orange') }, tooltip: { show: false },
         markLine: { symbol: 'none', silent: true, data: [...(power.limit_w > 0 ? [line('limit', power.limit_w, css('--bad'))] : []), line('mean', power.average_w, css('--ink'))] },
       },
-      { type: 'line', name: 'clock', xAxisIndex: 1, yAxisIndex: 1, step: 'end', symbol: 'none', data: clocks, itemStyle: { color: hue('blue') }, lineStyle: { width: 1.5 }, sampling: 'lttb' },
+      { type: 'line', name: 'clock', xAxisIndex: 1, yAxisIndex: 1, step: 'end', showSymbol: false, dimensions: ['x', 'y'], data: pairs(clocks.map(([at]) => at), clocks.map(([, f]) => f)), itemStyle: { color: hue('blue') }, lineStyle: { width: 1.5 } },
     ],
   }));
 }

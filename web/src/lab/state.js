@@ -132,6 +132,16 @@ export function yaml(value, indent = '') {
   }).join('');
 }
 
+/** Network, chip and training in a line, for people. */
+export function configuration({ scenario, set, engine }) {
+  const named = (value) => (isObject(value) ? value.name ?? value.family ?? value.gpu ?? 'its own' : value);
+  const { training = {} } = scenario;
+  const rest = Object.entries(training).filter(([key]) => !['micro_batch', 'sequence_length', 'precision'].includes(key)).map(([key, value]) => `${key.replaceAll('_', ' ')} ${flow(value)}`);
+  const sizes = [training.micro_batch, training.sequence_length].filter((n) => n !== undefined).join(' × ');
+  const changed = Object.entries(set).map(([key, value]) => `${key} ${value}`);
+  return [named(scenario.model), named(scenario.cluster ?? scenario.hardware), sizes, training.precision, ...rest, ...changed, `engine ${engine}`].filter(Boolean).join(', ');
+}
+
 /** The command that predicts the same. */
 export function command(question) {
   const words = ['ridgeline', 'predict'];

@@ -6,15 +6,16 @@ import { breakdown } from '../sections/breakdown.js';
 import { comparison } from '../sections/comparison.js';
 import { flame } from '../sections/flame.js';
 import { host } from '../sections/host.js';
+import { lanes } from '../sections/lanes.js';
 import { kernels } from '../sections/kernels.js';
 import { memory } from '../sections/memory.js';
 import { parallel } from '../sections/parallel.js';
-import { roofline } from '../sections/roofline.js';
+import { levelOf, roofline } from '../sections/roofline.js';
 import { summary } from '../sections/summary.js';
 import { timeline } from '../sections/timeline.js';
 import { table } from '../table.js';
 import { cacheRows, cachesView } from './caches_view.js';
-import { behind } from './draw.js';
+import { asked, behind } from './draw.js';
 import { kernelDetail } from './kernel.js';
 import { blockRows, memoryBlocks, shortage } from './memory_blocks.js';
 import { powerRows, powerView } from './power_view.js';
@@ -75,11 +76,12 @@ function memoryNumbers(p) {
 }
 
 function rooflineNumbers({ groups }) {
+  const level = levelOf({ groups });
   const columns = [
     { title: 'kernel', text: true, class: 'name', value: (g) => g.name }, { title: 'shape', text: true, class: 'name', value: (g) => g.shape },
-    { title: 'FLOP/byte', value: (g) => g.flops / g.dram_bytes, show: (v) => digits(v) }, { title: 'FLOP/s', value: (g) => (g.flops * g.count) / g.time_s, show: rate }, { title: 'time', value: (g) => g.time_s, show: seconds },
+    { title: `FLOP/byte of ${level.name}`, value: (g) => g.flops / level.bytes(g), show: (v) => digits(v) }, { title: 'FLOP/s', value: (g) => (g.flops * g.count) / g.time_s, show: rate }, { title: 'time', value: (g) => g.time_s, show: seconds },
   ];
-  return behind('roofline-numbers', 'Numbers', columns, () => groups.filter((g) => g.flops > 0 && g.dram_bytes > 0));
+  return behind('roofline-numbers', 'Numbers', columns, () => groups.filter((g) => g.flops > 0 && level.bytes(g) > 0));
 }
 
 /** The largest batch that fits, when it is asked for. */
@@ -116,16 +118,16 @@ function timelineNumbers({ groups, spans }) {
   return behind('timeline-numbers', 'The first 500 kernels', columns, () => spans.start_us.slice(0, 500).map((_, i) => i));
 }
 
-function sensitivity({ sensitivity: s, step }) {
+function sensitivity({ sensitivity: s, step }, lab) {
   if (!s) return [];
   const columns = [
     { title: '10 % more of', text: true, value: ([key]) => (key.includes('.') ? key : words(key)) },
     { title: 'saves', value: ([, v]) => v.time_saved_s, show: (t) => h('span', { class: t > 0 ? 'good' : t < 0 ? 'bad' : '' }, seconds(t)) },
     { title: 'of the step', value: ([, v]) => v.time_saved_s / step.time_s, show: percent },
   ];
-  const { keys = {}, ...resources } = s;
+  const { keys: _, ...resources } = s; // of each number of the chip: asked for when they are looked at, they take many predictions
   return [card('What more of each would give', 'One resource of the chip at a time, a tenth more of it.', table(columns, Object.entries(resources), { id: 'sensitivity', sort: 1 }),
-    behind('sensitivity-keys', 'Each number of the hardware file', columns, () => Object.entries(keys)))];
+    behind('sensitivity-keys', 'Each number of the hardware file', columns, asked(async () => Object.entries((await lab.more({ sensitivity: 1, leave_out: kLong })).sensitivity.keys))))];
 }
 
 function simulated(p) {
@@ -141,8 +143,8 @@ function simulated(p) {
 /** id, title, and of a view of the answer: what to ask for (see /api/predict) and how to draw `p` with `lab`; whether it shows
  *  a chosen kernel, and which one where none is; what rows it can save. */
 export const kViews = [
-  { id: 'overview', title: 'Overview', ask: { show: 'groups', leave_out: kLong }, draw: (p, lab) => [summary(p), ...against(p.prediction, lab.pinned), ...breakdownWithNumbers(p), under(roofline(p), rooflineNumbers(p)), ...parallel(p)] },
-  { id: 'timeline', title: 'Timeline', ask: { show: 'groups,spans', leave_out: 'kernels' }, draw: (p) => [under(timeline(p), timelineNumbers(p)), ...flame(p), host(p), ...parallel(p)] },
+  { id: 'overview', title: 'Overview', ask: { show: 'groups', leave_out: kLong }, draw: (p, lab) => [summary(p), ...against(p.prediction, lab.pinned), ...breakdownWithNumbers(p), under(roofline(p, lab.again), rooflineNumbers(p)), ...parallel(p)] },
+  { id: 'timeline', title: 'Timeline', ask: { show: 'groups,spans', leave_out: 'kernels' }, draw: (p) => [under(timeline(p), timelineNumbers(p)), ...lanes(p), ...flame(p), host(p), ...parallel(p)] },
   { id: 'memory', title: 'Memory', ask: { show: 'memory,blocks', memory_report: 1, leave_out: kLong }, rows: (p) => (p.blocks ? [['blocks', () => blockRows(p.blocks, p.categories)]] : []),
     draw: (p, lab) => [...shortage({ memory: p.prediction.memory, blocks: p.blocks }), under(memory(p), p.memory.at_us.length ? memoryNumbers(p) : null), ...memoryBlocks(p), largestBatch(lab), ...holders(p.prediction)] },
   {
@@ -151,7 +153,7 @@ export const kViews = [
   },
   { id: 'caches', title: 'Caches', ask: { show: 'groups,caches', leave_out: kLong }, kernel: 'longest', rows: (p) => [['caches', () => cacheRows(p)]], draw: cachesView },
   { id: 'power', title: 'Power', ask: { show: 'groups,spans,power', leave_out: kLong }, rows: (p) => [['power', () => powerRows(p)]], draw: (p) => { const [curve, energy] = powerView(p); return [curve, timeline(p, false), energy].filter(Boolean); } },
-  { id: 'advice', title: 'Advice', ask: { show: 'groups', advice: 1, sensitivity: 1, leave_out: kLong }, draw: (p) => [...advice(p), ...sensitivity(p.prediction)] },
+  { id: 'advice', title: 'Advice', ask: { advice: 1, sensitivity: 1, leave_out: `${kLong},sensitivity_keys` }, draw: (p, lab) => [...advice(p), ...sensitivity(p.prediction, lab)] },
   { id: 'compare', title: 'Compare', compare: true, draw: (data) => comparison(data) },
   { id: 'sweep', title: 'Sweep', own: true },
   { id: 'calibration', title: 'Calibration', own: true },

@@ -1,5 +1,5 @@
 // Predictions side by side, and what makes each differ from the first: class by class, adding up to the whole.
-import { axis, chart } from '../chart.js';
+import { axis, bytesAxis, chart } from '../chart.js';
 import { card, escape, h } from '../dom.js';
 import { bytes, digits, percent, seconds, signed, words } from '../format.js';
 import { colour, css, part as partColour } from '../palette.js';
@@ -28,12 +28,13 @@ function sides({ scenarios }) {
 }
 
 function stacked(id, scenarios, values, show) {
+  const most = Math.max(0, ...scenarios.map((s) => Object.values(values(s)).reduce((sum, v) => sum + v, 0)));
   const keys = [...new Set(scenarios.flatMap((s) => Object.keys(values(s))))].filter((key) => scenarios.some((s) => values(s)[key] > 0));
   return chart(id, () => ({
     grid: { left: 8, right: 30, top: 56, bottom: 8, containLabel: true },
     legend: { top: 0, data: keys.map(words) },
     tooltip: { trigger: 'item', formatter: (p) => `${escape(scenarios[p.dataIndex].label)}<br>${escape(p.seriesName)}: <b>${show(p.value)}</b>` },
-    xAxis: axis({ type: 'value', axisLabel: { formatter: show, hideOverlap: true } }),
+    xAxis: show === bytes ? bytesAxis(most, { axisLabel: { hideOverlap: true } }) : axis({ type: 'value', axisLabel: { formatter: show, hideOverlap: true } }),
     yAxis: axis({ type: 'category', inverse: true, data: scenarios.map((_, i) => letter(i)), axisLabel: { fontSize: 13 } }),
     series: keys.map((key) => ({ type: 'bar', stack: 'all', name: words(key), barMaxWidth: 34, itemStyle: { color: colour(key) }, data: scenarios.map((s) => values(s)[key] ?? 0) })),
   }));
@@ -87,7 +88,7 @@ export function comparison(data) {
     h('section', {}, h('h1', {}, 'Comparison'), h('p', {}, scenarios.map((s, i) => `${letter(i)} ${s.label}`).join('; '))),
     sides(data),
     half(card('Time by class', 'Each bar adds up to its step; idle is the GPU waiting.', stacked('compare-time', scenarios, (s) => s.time_by_class, (v) => seconds(v)))),
-    half(card('Memory at the peak', 'By what holds it, without the CUDA context.', stacked('compare-memory', scenarios, memoryParts, (v) => bytes(v)))),
+    half(card('Memory at the peak', 'By what holds it, without the CUDA context.', stacked('compare-memory', scenarios, memoryParts, bytes))),
     ...differences.map((d, i) => card(`${letter(i + 1)} against A: ${signed(seconds(d.time_s), d.time_s)}`, `${d.label}. The differences add up to the whole${d.memory_bytes === null ? '' : `; memory ${signed(bytes(d.memory_bytes), d.memory_bytes)}`}.`,
       waterfall(`difference-${i + 1}`, scenarios[0], scenarios[i + 1], d, i + 1), reasons(scenarios[0], d))),
   ];

@@ -1,7 +1,7 @@
 // All points of a sweep as a picture with two axes to choose, the answer of its goal marked, and as a table.
-import { axis, chart, draw } from '../chart.js';
+import { axis, bytesAxis, chart, draw } from '../chart.js';
 import { card, escape, h } from '../dom.js';
-import { count } from '../format.js';
+import { bytes, count } from '../format.js';
 import { colour, css, hue, part } from '../palette.js';
 import { table } from '../table.js';
 import { heatMap } from './heat_map.js';
@@ -10,8 +10,13 @@ import { answering, choice, kMetrics } from './sweep_metrics.js';
 
 const kMostRows = 1000;
 
-/** Logarithmic where the values span more than a decade and a half. */
-const scale = (values) => (Math.max(...values) / Math.min(...values) > 30 ? { type: 'log' } : { type: 'value', scale: true });
+/** Logarithmic where the values span more than a decade and a half; bytes at powers of two. */
+function scaled(values, { show }, more) {
+  const label = { axisLabel: { formatter: (v) => show(v), hideOverlap: true }, ...more };
+  const most = Math.max(...values);
+  if (most / Math.min(...values) > 30) return axis({ type: 'log', ...(show === bytes && { logBase: 2 }), ...label });
+  return show === bytes ? bytesAxis(most, label) : axis({ type: 'value', scale: true, ...label });
+}
 
 /** The points drawn by two measures; coloured by the values of one axis. */
 function scatter(sweep, points, metrics) {
@@ -32,8 +37,8 @@ function scatter(sweep, points, metrics) {
         formatter: ({ data }) => data.p && Object.entries(data.p.at).map(([key, value]) => `${escape(key)} = ${escape(value)}`).join('<br>') + '<br>' +
           metrics.filter((m) => data.p[m.key] > 0).map((m) => `${m.name}: <b>${m.show(data.p[m.key])}</b>`).join('<br>') + (data.p.fits ? '' : '<br>does not fit'),
       },
-      xAxis: axis({ ...scale(shown.map((p) => p[x.key])), name: x.name, nameLocation: 'middle', nameGap: 30, axisLabel: { formatter: (v) => x.show(v), hideOverlap: true } }),
-      yAxis: axis({ ...scale(shown.map((p) => p[y.key])), name: y.name, nameTextStyle: { align: 'left', color: css('--soft') }, axisLabel: { formatter: (v) => y.show(v) } }),
+      xAxis: scaled(shown.map((p) => p[x.key]), x, { name: x.name, nameLocation: 'middle', nameGap: 30 }),
+      yAxis: scaled(shown.map((p) => p[y.key]), y, { name: y.name, nameTextStyle: { align: 'left', color: css('--soft') } }),
       series: [
         ...values.map((value, i) => ({
           type: 'scatter', name: value, symbolSize: 8, itemStyle: { color: i < 6 ? part(i) : hue('grey'), opacity: 0.75 }, large: false,

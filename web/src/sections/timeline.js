@@ -3,18 +3,24 @@ import { axis, chart } from '../chart.js';
 import { card, escape } from '../dom.js';
 import { seconds, words } from '../format.js';
 import { colour } from '../palette.js';
+import { drawnBoxes, follow, underPointer } from '../shapes.js';
 
-/** Kernels as boxes; those narrower than half a pixel are joined with their neighbour of the same class. */
-function box(params, api) {
-  const [x, y] = api.coord([api.value(0), api.value(3)]);
-  const end = api.coord([api.value(1), 0])[0];
-  const height = api.size([0, 1])[1] * 0.62;
-  const { x: left, width } = params.coordSys;
-  const from = Math.max(x, left);
-  const to = Math.min(Math.max(end, x + 0.5), left + width);
-  if (to <= from) return null;
-  return { type: 'rect', shape: { x: from, y: y - height / 2, width: to - from, height }, style: { fill: api.visual('color') } };
+const kSlack = 2; // px beside a box that still mean it
+
+/** Of `rows` in a lane the one at a moment, or the nearest within some pixels. */
+function nearest(rows, at, lane, pixel) {
+  let found = null;
+  let least = kSlack * pixel;
+  for (const row of rows) {
+    if (row.lane !== lane) continue;
+    const away = Math.max(row.from - at, at - row.to, 0);
+    if (away <= least) [found, least] = [row, away];
+  }
+  return found;
 }
+
+/** The kernel that the pointer is over on this chart, by its place in the step; -1 where none is. */
+export const kernelUnder = (drawn) => underPointer(drawn)?.kernel ?? -1;
 
 /** `withHost`: a lane for when each launch was issued, which begins before the step does on the GPU. */
 export function timeline({ groups, spans, classes, prediction }, withHost = true) {
@@ -23,31 +29,33 @@ export function timeline({ groups, spans, classes, prediction }, withHost = true
   const kHost = 0;
   const lane = (stream) => (withHost ? 1 : 0) + used.indexOf(stream);
   const rows = classes.map(() => []);
-  spans.group.forEach((group, i) => {
-    const g = groups[group];
-    rows[classes.indexOf(g.class)].push({ value: [spans.start_us[i], spans.start_us[i] + spans.duration_us[i], group, lane(spans.stream[i])], kernel: i });
-  });
-  const issued = (withHost ? spans.issued_us : []).map((t, i) => ({ value: [t, t, spans.group[i], kHost], kernel: i }));
+  spans.group.forEach((group, kernel) => rows[classes.indexOf(groups[group].class)].push({ from: spans.start_us[kernel], to: spans.start_us[kernel] + spans.duration_us[kernel], lane: lane(spans.stream[kernel]), kernel }));
+  const issued = (withHost ? spans.issued_us : []).map((t, kernel) => ({ from: t, to: t, lane: kHost, kernel }));
+  for (const all of [...rows, issued]) all.sort((a, b) => a.from - b.from);
+  const everything = [...rows, issued].flat();
+  const begin = withHost ? Math.min(0, ...spans.issued_us.slice(0, 1)) : 0;
+  const end = Math.max(prediction.step.time_s * 1e6, ...spans.start_us.slice(-1));
+  const told = (i) => {
+    const g = groups[spans.group[i]];
+    return `<b>${escape(g.name)}</b><br>${g.modules?.length ? `of ${escape(g.modules.map(words).join(', '))}<br>` : ''}${escape(g.shape)}<br>${escape(spans.phase_names[spans.phase[i]])}, kernel ${i + 1} of ${spans.group.length}<br>` +
+      `issued ${seconds(spans.issued_us[i] * 1e-6)}, starts ${seconds(spans.start_us[i] * 1e-6)}, takes ${seconds(spans.duration_us[i] * 1e-6)}<br>limited by ${words(g.limiter)}`;
+  };
+  let drawn;
+  const begun = (chart) => {
+    drawn = chart;
+    follow(chart, (at, at_lane, pixel) => nearest(everything, at, at_lane, pixel));
+  };
+  // A class is one datum that is drawn as all of its kernels.
+  const series = (name, all, fill) => ({ type: 'custom', name, renderItem: drawnBoxes(all, end), encode: { x: [0, 1], y: 2 }, itemStyle: { color: fill }, data: [[begin, end, 0]] });
   const make = () => ({
     grid: { left: 12, right: 24, top: 40, bottom: 64, containLabel: true },
     legend: { top: 0, data: classes.filter((c, i) => rows[i].length).map(words) },
-    tooltip: {
-      trigger: 'item',
-      formatter: ({ data }) => {
-        const g = groups[data.value[2]];
-        const i = data.kernel;
-        return `<b>${escape(g.name)}</b><br>${g.modules?.length ? `of ${escape(g.modules.map(words).join(', '))}<br>` : ''}${escape(g.shape)}<br>${escape(spans.phase_names[spans.phase[i]])}, kernel ${i + 1} of ${spans.group.length}<br>` +
-          `issued ${seconds(spans.issued_us[i] * 1e-6)}, starts ${seconds(spans.start_us[i] * 1e-6)}, takes ${seconds(spans.duration_us[i] * 1e-6)}<br>limited by ${words(g.limiter)}`;
-      },
-    },
-    xAxis: axis({ type: 'value', min: withHost ? Math.min(0, ...spans.issued_us.slice(0, 1)) : 0, max: Math.max(prediction.step.time_s * 1e6, ...spans.start_us.slice(-1)), axisLabel: { formatter: (v) => seconds(v * 1e-6) } }),
+    tooltip: { trigger: 'item', formatter: () => { const i = kernelUnder(drawn); return i < 0 ? '' : told(i); } },
+    xAxis: axis({ type: 'value', min: begin, max: end, axisLabel: { formatter: (v) => seconds(v * 1e-6) } }),
     yAxis: axis({ type: 'category', data: lanes, splitLine: { show: false }, axisLabel: { fontSize: 13, width: 120, overflow: 'break' } }),
-    dataZoom: [{ type: 'inside', filterMode: 'weakFilter' }, { type: 'slider', height: 20, bottom: 8, filterMode: 'weakFilter', labelFormatter: (v) => seconds(v * 1e-6) }],
-    series: [
-      ...classes.map((name, i) => ({ type: 'custom', name: words(name), renderItem: box, encode: { x: [0, 1], y: 3 }, dimensions: ['start', 'end', 'group', 'row'], itemStyle: { color: colour(name) }, data: rows[i] })),
-      ...(withHost ? [{ type: 'custom', name: 'issued', renderItem: box, encode: { x: [0, 1], y: 3 }, dimensions: ['start', 'end', 'group', 'row'], itemStyle: { color: colour('launch') }, data: issued }] : []),
-    ],
+    dataZoom: [{ type: 'inside', filterMode: 'none' }, { type: 'slider', height: 20, bottom: 8, filterMode: 'none', labelFormatter: (v) => seconds(v * 1e-6) }],
+    series: [...classes.map((name, i) => series(words(name), rows[i], colour(name))), ...(withHost ? [series('issued', issued, colour('launch'))] : [])],
   });
   const about = withHost ? 'Below, the host returns from each launch call; above, the GPU works the kernels off, a line a stream. White between the boxes is the GPU waiting.' : 'The kernels of the same stretch of time, a line a stream.';
-  return card('Timeline of one step', about, chart('timeline', make, withHost ? '' : 'short'));
+  return card('Timeline of one step', about, chart('timeline', make, withHost ? '' : 'short', begun));
 }
