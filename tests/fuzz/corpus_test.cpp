@@ -12,6 +12,7 @@
 
 #include "sim/allocator/history.h"
 #include "tests/fuzz/fuzz_targets.h"
+#include "tests/fuzz/token_mutator.h"
 
 namespace ridgeline {
 namespace {
@@ -62,8 +63,58 @@ void expect_kept(Target target, const std::vector<std::string>& corpus, int roun
   }
 }
 
+/// The corpus of a target as it is, then changed by tokens.
+void expect_kept_by_tokens(const std::string& folder, Target target, int rounds) {
+  const std::vector<std::string> corpus = files_of(folder);
+  ASSERT_FALSE(corpus.empty());
+  std::vector<std::string> small;
+  for (const std::string& input : corpus) {
+    EXPECT_EQ(run(target, input), "") << input;
+    if (input.size() < 4000) small.push_back(input);
+  }
+  std::mt19937_64 random(20261126);
+  TokenMutator mutator;
+  for (int i = 0; i < rounds; ++i) {
+    const std::string variant = mutator.changed(small[random() % small.size()], random);
+    ASSERT_EQ(run(target, variant), "") << "round " << i << "\n" << variant;
+  }
+}
+
+TEST(Fuzz, NoDescriptionBreaksItsReader) {
+  expect_kept_by_tokens("yaml", fuzz_yaml, 2000);
+  expect_kept_by_tokens("hardware", fuzz_hardware, 300);
+  expect_kept_by_tokens("cluster", fuzz_cluster, 200);
+  expect_kept_by_tokens("model", fuzz_model, 1000);
+  expect_kept_by_tokens("network", fuzz_network, 1000);
+  expect_kept_by_tokens("huggingface", fuzz_huggingface, 1000);
+  expect_kept_by_tokens("scenario", fuzz_scenario, 500);
+  expect_kept_by_tokens("sweep", fuzz_sweep, 300);
+  expect_kept_by_tokens("expression", fuzz_expression, 5000);
+}
+
+TEST(Fuzz, NoRecordingBreaksItsReader) {
+  expect_kept_by_tokens("op_trace", fuzz_op_trace, 2000);
+  expect_kept_by_tokens("profiler_trace", fuzz_recording, 1000);
+  expect_kept_by_tokens("execution_trace", fuzz_recording, 1000);
+}
+
+TEST(Fuzz, NoKernelCaseAndNoProbeBreaksItsReader) {
+  expect_kept_by_tokens("kernel_case", fuzz_kernel_case, 1000);
+  expect_kept_by_tokens("probe", fuzz_probe, 300);
+}
+
+TEST(Fuzz, NoPointsFileGivesPointsThatNobodyWrote) { expect_kept(fuzz_points, files_of("points"), 1000); }
+
+TEST(Fuzz, TokensOfATextAreTheText) {
+  const std::string text = "@name\na: [1.5e-3, \"x \\\" y\", 'z']  # -7\n\"open";
+  std::string again;
+  for (const std::string_view token : tokens_of(text)) again += token;
+  EXPECT_EQ(again, text);
+  EXPECT_EQ(tokens_of("ab: \"c d\"").size(), 4u);
+}
+
 TEST(Fuzz, NoSequenceOfRequestsBreaksAPromiseOfTheAllocator) {
-  std::vector<std::string> corpus = files_of("sequences");
+  std::vector<std::string> corpus = files_of("sequence");
   std::mt19937_64 random(7);
   for (int flags = 0; flags < 128; flags += 3) {  // every combination of settings, long and random
     std::string input(1, static_cast<char>(flags));
@@ -74,7 +125,7 @@ TEST(Fuzz, NoSequenceOfRequestsBreaksAPromiseOfTheAllocator) {
 }
 
 TEST(Fuzz, NoHistoryAndNoSnapshotDoesMoreThanAnErrorThatNamesItsPlace) {
-  expect_kept(fuzz_history, files_of("histories"), 15000);
+  expect_kept(fuzz_history, files_of("history"), 15000);
 }
 
 TEST(Fuzz, ARecordedHistoryOfTrainingSurvivesChanges) {
