@@ -17,7 +17,7 @@ std::string fuzz_kernel_case(const std::uint8_t* data, std::size_t size) {
   const nlohmann::json line = nlohmann::json::parse(answer.text, nullptr, false);
   if (!line.is_object()) return "an answer that is no object: " + answer.text;
   if (answer.mistake) return {};
-  const nlohmann::json& time = line["predicted"]["time_s"];
+  const nlohmann::json& time = line["predicted"]["time_us"];
   if (!time.is_number() || !std::isfinite(time.get<double>()) || time.get<double>() < 0)
     return "a time that cannot be: " + answer.text;
   return {};

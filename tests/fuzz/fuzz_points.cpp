@@ -20,6 +20,7 @@ namespace {
 class WrittenPoints {
  public:
   WrittenPoints() {
+    sweep_.scenario.entries.clear();  // nothing is predicted: no description is read for each input
     for (std::uint64_t i = 0; i < sweep_.grid_size(); ++i) {
       SweepPoint point;
       point.index = i;

@@ -86,8 +86,8 @@ class Reader {
     if (!replayable_.recorded.empty() && replayable_.origin.size() != trace_.calls.size())
       throw LineError("the trace mixes \"call\" and \"aten\" records");
     replayable_.memory_recorded = true;
-    replayable_.memory_known =
-        std::any_of(trace_.storages.begin(), trace_.storages.end(), [](const Storage& s) { return s.bytes > 0; });
+    replayable_.memory_known = std::any_of(trace_.records.begin(), trace_.records.end(),
+                                           [](const Record& r) { return r.kind == Record::Kind::allocate; });
     return std::move(replayable_);
   }
 
@@ -107,9 +107,10 @@ class Reader {
     storage.module = module_of(line);
     storages_.push_back(static_cast<StorageId>(trace_.storages.size()));
     trace_.storages.push_back(storage);
-    alive_.push_back(storage.bytes > 0);
+    const bool allocated = storage.bytes > 0 && flag_or(line, "allocated", true);
+    alive_.push_back(allocated);
     builder_.know(id, storages_[id]);
-    if (storage.bytes > 0) trace_.records.push_back({Record::Kind::allocate, HostClass::other, 0, storages_[id]});
+    if (allocated) trace_.records.push_back({Record::Kind::allocate, HostClass::other, 0, storages_[id]});
   }
   void free(const object& line) {
     const auto id = static_cast<StorageId>(integer(line, "id", 0, kMost));
@@ -284,6 +285,13 @@ class Reader {
     bool host = false;
     if (fields["host"].get(host) == simdjson::SUCCESS) tensor.on_host = host;
     return tensor;
+  }
+  static bool flag_or(const object& line, const char* key, bool fallback) {
+    element value;
+    bool flag = fallback;
+    if (line[key].get(value) == simdjson::SUCCESS && value.get(flag) != simdjson::SUCCESS)
+      throw LineError(fmt::format("\"{}\" must be true or false", key));
+    return flag;
   }
   static std::int16_t layer_of(const object& line) {
     element value;

@@ -42,7 +42,11 @@ std::string line_of(const ordered_json& json) {
 
 class Writer {
  public:
-  explicit Writer(const OpTrace& trace) : trace_(trace), op_written_(trace.ops.size(), false) {}
+  explicit Writer(const OpTrace& trace)
+      : trace_(trace), op_written_(trace.ops.size(), false), allocated_(trace.storages.size(), false) {
+    for (const Record& record : trace.records)
+      if (record.kind == Record::Kind::allocate) allocated_[record.index] = true;
+  }
 
   std::string write(const RecordingInfo& info) {
     ordered_json header{
@@ -117,6 +121,7 @@ class Writer {
       if (storage.layer >= 0) put(FMT_COMPILE(",\"layer\":{}"), storage.layer);
       if (storage.module > 0) put(FMT_COMPILE(",\"module\":{}"), storage.module);
       if (storage.stream > 0) put(FMT_COMPILE(",\"stream\":{}"), storage.stream);
+      if (storage.bytes > 0 && !allocated_[next_storage_]) text_.add(",\"allocated\":false");
       text_.add("}\n");
     }
   }
@@ -152,6 +157,7 @@ class Writer {
 
   const OpTrace& trace_;
   std::vector<bool> op_written_;
+  std::vector<bool> allocated_;  ///< by storage: some record says so
   StorageId next_storage_ = 0;
   TextBuffer text_;
 };
