@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <ostream>
 #include <random>
 #include <string>
 #include <vector>
@@ -52,9 +54,15 @@ std::string changed(std::string input, const std::string& other, std::mt19937_64
   return input;
 }
 
+/// A number that whoever looks for more sets: RIDGELINE_FUZZ_RUNS=10000000 RIDGELINE_FUZZ_SEED=2.
+std::uint64_t asked_for(const char* variable, std::uint64_t usual) {
+  const char* given = std::getenv(variable);
+  return given ? std::strtoull(given, nullptr, 10) : usual;
+}
+
 void expect_kept(Target target, const std::vector<std::string>& corpus, int rounds) {
   ASSERT_FALSE(corpus.empty());
-  std::mt19937_64 random(20260101);
+  std::mt19937_64 random(asked_for("RIDGELINE_FUZZ_SEED", 20260101));
   for (const std::string& input : corpus) EXPECT_EQ(run(target, input), "");
   for (int i = 0; i < rounds; ++i) {
     const std::string& input = corpus[random() % corpus.size()];
@@ -63,47 +71,56 @@ void expect_kept(Target target, const std::vector<std::string>& corpus, int roun
   }
 }
 
-/// The corpus of a target as it is, then changed by tokens.
-void expect_kept_by_tokens(const std::string& folder, Target target, int rounds) {
-  const std::vector<std::string> corpus = files_of(folder);
+struct TextTarget {
+  const char* folder;
+  Target run;
+  std::uint64_t rounds;
+};
+void PrintTo(const TextTarget& target, std::ostream* out) { *out << target.folder; }
+
+class FuzzOfText : public ::testing::TestWithParam<TextTarget> {};
+
+/// The corpus of a target as it is, then changed by tokens, and what was changed changed again.
+TEST_P(FuzzOfText, NoInputBreaksItsReader) {
+  const TextTarget& target = GetParam();
+  const std::vector<std::string> corpus = files_of(target.folder);
   ASSERT_FALSE(corpus.empty());
-  std::vector<std::string> small;
+  std::vector<std::string> seeds;
   for (const std::string& input : corpus) {
-    EXPECT_EQ(run(target, input), "") << input;
-    if (input.size() < 4000) small.push_back(input);
+    EXPECT_EQ(run(target.run, input), "") << input;
+    if (input.size() < 4000) seeds.push_back(input);
   }
-  std::mt19937_64 random(20261126);
+  std::mt19937_64 random(asked_for("RIDGELINE_FUZZ_SEED", 20261126));
   TokenMutator mutator;
-  for (int i = 0; i < rounds; ++i) {
-    const std::string variant = mutator.changed(small[random() % small.size()], random);
-    ASSERT_EQ(run(target, variant), "") << "round " << i << "\n" << variant;
+  std::vector<std::string> pool = seeds;
+  const std::uint64_t rounds = asked_for("RIDGELINE_FUZZ_RUNS", target.rounds);
+  for (std::uint64_t i = 0; i < rounds; ++i) {
+    const std::size_t place = random() % pool.size();
+    std::string variant = mutator.changed(pool[place], random);
+    if (variant.size() > 2000) variant.resize(2000);
+    ASSERT_EQ(run(target.run, variant), "") << "round " << i << "\n" << variant;
+    const std::uint64_t what = random() % 16;
+    if (what == 0) pool[place] = seeds[place];
+    else if (what < 4) pool[place] = std::move(variant);
   }
 }
 
-TEST(Fuzz, NoDescriptionBreaksItsReader) {
-  expect_kept_by_tokens("yaml", fuzz_yaml, 2000);
-  expect_kept_by_tokens("hardware", fuzz_hardware, 300);
-  expect_kept_by_tokens("cluster", fuzz_cluster, 200);
-  expect_kept_by_tokens("model", fuzz_model, 1000);
-  expect_kept_by_tokens("network", fuzz_network, 1000);
-  expect_kept_by_tokens("huggingface", fuzz_huggingface, 1000);
-  expect_kept_by_tokens("scenario", fuzz_scenario, 500);
-  expect_kept_by_tokens("sweep", fuzz_sweep, 300);
-  expect_kept_by_tokens("expression", fuzz_expression, 5000);
-}
+INSTANTIATE_TEST_SUITE_P(
+    Targets, FuzzOfText,
+    ::testing::Values(TextTarget{"yaml", fuzz_yaml, 2000}, TextTarget{"hardware", fuzz_hardware, 300},
+                      TextTarget{"cluster", fuzz_cluster, 200}, TextTarget{"model", fuzz_model, 1000},
+                      TextTarget{"network", fuzz_network, 1000}, TextTarget{"huggingface", fuzz_huggingface, 1000},
+                      TextTarget{"scenario", fuzz_scenario, 500}, TextTarget{"sweep", fuzz_sweep, 300},
+                      TextTarget{"expression", fuzz_expression, 5000}, TextTarget{"op_trace", fuzz_op_trace, 2000},
+                      TextTarget{"profiler_trace", fuzz_recording, 1000},
+                      TextTarget{"execution_trace", fuzz_recording, 1000},
+                      TextTarget{"kernel_case", fuzz_kernel_case, 1000}, TextTarget{"probe", fuzz_probe, 300},
+                      TextTarget{"history", fuzz_history, 1000}),
+    [](const auto& info) { return std::string(info.param.folder); });
 
-TEST(Fuzz, NoRecordingBreaksItsReader) {
-  expect_kept_by_tokens("op_trace", fuzz_op_trace, 2000);
-  expect_kept_by_tokens("profiler_trace", fuzz_recording, 1000);
-  expect_kept_by_tokens("execution_trace", fuzz_recording, 1000);
+TEST(Fuzz, NoPointsFileGivesPointsThatNobodyWrote) {
+  expect_kept(fuzz_points, files_of("points"), static_cast<int>(asked_for("RIDGELINE_FUZZ_RUNS", 1000)));
 }
-
-TEST(Fuzz, NoKernelCaseAndNoProbeBreaksItsReader) {
-  expect_kept_by_tokens("kernel_case", fuzz_kernel_case, 1000);
-  expect_kept_by_tokens("probe", fuzz_probe, 300);
-}
-
-TEST(Fuzz, NoPointsFileGivesPointsThatNobodyWrote) { expect_kept(fuzz_points, files_of("points"), 1000); }
 
 TEST(Fuzz, TokensOfATextAreTheText) {
   const std::string text = "@name\na: [1.5e-3, \"x \\\" y\", 'z']  # -7\n\"open";
@@ -121,7 +138,7 @@ TEST(Fuzz, NoSequenceOfRequestsBreaksAPromiseOfTheAllocator) {
     for (int i = 0; i < 700; ++i) input += static_cast<char>(random());
     corpus.push_back(std::move(input));
   }
-  expect_kept(fuzz_sequence, corpus, 1500);
+  expect_kept(fuzz_sequence, corpus, static_cast<int>(asked_for("RIDGELINE_FUZZ_RUNS", 1500)));
 }
 
 TEST(Fuzz, NoHistoryAndNoSnapshotDoesMoreThanAnErrorThatNamesItsPlace) {

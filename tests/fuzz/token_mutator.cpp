@@ -114,13 +114,13 @@ void TokenMutator::learn(const std::vector<std::string_view>& tokens, std::mt199
   }
 }
 
-void TokenMutator::change_once(std::vector<std::string>& tokens, std::mt19937_64& random) const {
+void TokenMutator::change_once(std::vector<std::string_view>& tokens, std::mt19937_64& random) {
   const std::size_t size = tokens.size(), at = below(random, size),
                     length = std::min(1 + below(random, 8), size - std::min(at, size));
   const auto from = [&](std::size_t place) { return tokens.begin() + static_cast<std::ptrdiff_t>(place); };
   const auto other = [&] {
-    return known_.empty() || random() % 3 == 0 ? std::string(kBorders[below(random, kBorders.size())])
-                                               : known_[below(random, known_.size())];
+    return known_.empty() || random() % 3 == 0 ? kBorders[below(random, kBorders.size())]
+                                               : std::string_view(known_[below(random, known_.size())]);
   };
   if (tokens.empty()) {
     tokens.push_back(other());
@@ -132,21 +132,21 @@ void TokenMutator::change_once(std::vector<std::string>& tokens, std::mt19937_64
     case 2: tokens.insert(from(at), other()); break;
     case 3: tokens.erase(from(at), from(at + length)); break;
     case 4: {
-      const std::vector<std::string> part(from(at), from(at + length));
+      const std::vector<std::string_view> part(from(at), from(at + length));
       tokens.insert(from(below(random, size + 1)), part.begin(), part.end());
       break;
     }
     case 5: std::swap(tokens[at], tokens[below(random, size)]); break;
     case 6: {  // the next number
       const auto number = std::find_if(
-          from(at), tokens.end(), [](const std::string& t) { return std::isdigit(static_cast<unsigned char>(t[0])); });
-      if (number != tokens.end()) *number = near(*number, random);
+          from(at), tokens.end(), [](std::string_view t) { return std::isdigit(static_cast<unsigned char>(t[0])); });
+      if (number != tokens.end()) *number = made_.emplace_back(near(std::string(*number), random));
       break;
     }
     case 7: {  // a line once more, or not at all
       const auto begin = std::find(from(at), tokens.end(), "\n"),
                  end = begin == tokens.end() ? begin : std::find(begin + 1, tokens.end(), "\n");
-      const std::vector<std::string> line(begin, end);
+      const std::vector<std::string_view> line(begin, end);
       if (random() % 2 == 0) tokens.erase(begin, end);
       else tokens.insert(begin, line.begin(), line.end());
       break;
@@ -159,19 +159,24 @@ void TokenMutator::change_once(std::vector<std::string>& tokens, std::mt19937_64
       tokens.insert(from(at), open);
       break;
     }
-    default:
-      if (!tokens[at].empty()) tokens[at][below(random, tokens[at].size())] = static_cast<char>(random());
+    default: {
+      std::string& one = made_.emplace_back(tokens[at]);
+      one[below(random, one.size())] = static_cast<char>(random());
+      tokens[at] = one;
       break;
+    }
   }
 }
 
 std::string TokenMutator::changed(std::string_view text, std::mt19937_64& random) {
   const std::vector<std::string_view> seen = tokens_of(text);
   learn(seen, random);
-  std::vector<std::string> tokens(seen.begin(), seen.end());
+  std::vector<std::string_view> tokens = seen;
   for (std::size_t left = 1 + below(random, 5); left > 0; --left) change_once(tokens, random);
   std::string result;
-  for (const std::string& token : tokens) result += token;
+  result.reserve(2 * text.size());
+  for (const std::string_view token : tokens) result += token;
+  made_.clear();
   return result;
 }
 

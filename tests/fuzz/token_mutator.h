@@ -1,6 +1,7 @@
 // Changes of text by whole tokens: words, numbers, quoted strings, signs and ends of lines, as YAML and JSON have them.
 #pragma once
 
+#include <deque>
 #include <random>
 #include <string>
 #include <string_view>
@@ -20,9 +21,10 @@ class TokenMutator {
 
  private:
   void learn(const std::vector<std::string_view>& tokens, std::mt19937_64& random);
-  void change_once(std::vector<std::string>& tokens, std::mt19937_64& random) const;
+  void change_once(std::vector<std::string_view>& tokens, std::mt19937_64& random);
 
   std::vector<std::string> known_;
+  std::deque<std::string> made_;  ///< tokens of the change at hand that stand in no text
 };
 
 }  // namespace ridgeline

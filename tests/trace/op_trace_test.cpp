@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 
 #include "sim/answer/memory_prediction.h"
 #include "sim/input/text_source.h"
 #include "sim/output/write_file.h"
 #include "sim/trace/op_trace/read_op_trace.h"
 #include "sim/trace/op_trace/write_op_trace.h"
+#include "sim/trace/trace_builder.h"
 #include "sim/units/user_error.h"
 #include "tests/support/temporary_path.h"
 
@@ -54,7 +56,8 @@ TEST(OpTraceFile, ReadsBackAsTheSameRunRecordForRecord) {
 
 // torch's safe softmax is several kernels whose intermediate results the recording does not name.
 TEST(OpTraceFile, WhatTheRecordingDoesNotAllocateIsNotAllocatedWhereItIsReadAgain) {
-  const std::string text = R"({"ridgeline":"op-trace","version":1,"producer":"x","title":"t","samples":1,"tokens":1,"parameters":1,"model_flops":1,"notes":[]}
+  const std::string text =
+      R"({"ridgeline":"op-trace","version":1,"producer":"x","title":"t","samples":1,"tokens":1,"parameters":1,"model_flops":1,"notes":[]}
 {"record":"storage","id":0,"bytes":8192,"category":"inputs"}
 {"record":"storage","id":1,"bytes":8192,"category":"activations"}
 {"record":"step"}
@@ -72,6 +75,17 @@ TEST(OpTraceFile, WhatTheRecordingDoesNotAllocateIsNotAllocatedWhereItIsReadAgai
   const Recording again = parse_op_trace(written, "memory");
   EXPECT_EQ(allocations(again.trace), 2);
   EXPECT_EQ(op_trace_lines(again.info, again.trace), written);
+}
+
+// Two launches of a damaged recording may lie three hundred thousand years apart.
+TEST(TraceBuilder, HostWorkOfOneRecordIsAnHourAtMost) {
+  Replayable replayable;
+  TraceBuilder builder(replayable);
+  for (const double seconds : {1e13, 1e300, std::numeric_limits<double>::infinity(), -1e300, 2e-6})
+    builder.host_time(seconds);
+  std::vector<std::uint32_t> microseconds;
+  for (const Record& record : replayable.recording.trace.records) microseconds.push_back(record.index);
+  EXPECT_THAT(microseconds, ::testing::ElementsAre(4'000'000'000, 4'000'000'000, 4'000'000'000, 2));
 }
 
 TEST(OpTraceFile, ComesBackFromGzipAndSaysWhereATruncatedOneEnds) {
