@@ -116,7 +116,7 @@ INSTANTIATE_TEST_SUITE_P(
                       TextTarget{"execution_trace", fuzz_recording, 1000},
                       TextTarget{"kernel_case", fuzz_kernel_case, 1000}, TextTarget{"probe", fuzz_probe, 300},
                       TextTarget{"history", fuzz_history, 1000}),
-    [](const auto& info) { return std::string(info.param.folder); });
+    [](const auto& of) { return std::string(of.param.folder); });
 
 TEST(Fuzz, NoPointsFileGivesPointsThatNobodyWrote) {
   expect_kept(fuzz_points, files_of("points"), static_cast<int>(asked_for("RIDGELINE_FUZZ_RUNS", 1000)));
