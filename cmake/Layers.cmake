@@ -7,7 +7,16 @@ endfunction()
 
 # The layers that tests spend their time in. Optimising sanitized code takes three times as long as compiling it, so
 # that the preset `sanitize` does it for these alone.
-set(RIDGELINE_BUSY_LAYERS units occupancy timing kernels program hierarchy timeline allocator memory)
+set(RIDGELINE_BUSY_LAYERS units input config hardware workload network trace scenario occupancy timing kernels program hierarchy
+    timeline allocator memory)
+
+# What reads files that somebody else wrote: the same preset counts their branches for the fuzz targets of tests/fuzz.
+set(RIDGELINE_READING_LAYERS units input config hardware workload network trace scenario allocator kernels)
+set(RIDGELINE_READING_SOURCES sim/study/exercise/expression.cpp sim/study/calibration/probe_result.cpp
+    sim/study/sweep/load_sweep.cpp sim/study/sweep/points_file.cpp sim/study/sweep/sweep_scenario.cpp)
+if(RIDGELINE_SANITIZE)
+  set_source_files_properties(${RIDGELINE_READING_SOURCES} PROPERTIES COMPILE_OPTIONS "-O1;-fsanitize=fuzzer-no-link")
+endif()
 
 # Those that read measurements and write reports: most of the compiler's time, none of a prediction's.
 set(RIDGELINE_TALKING_LAYERS study report serve)
@@ -25,6 +34,9 @@ function(ridgeline_layer folder)
     endif()
     if(RIDGELINE_SANITIZE AND folder IN_LIST RIDGELINE_BUSY_LAYERS)
       target_compile_options(ridgeline_${folder} PRIVATE -O1)
+    endif()
+    if(RIDGELINE_SANITIZE AND folder IN_LIST RIDGELINE_READING_LAYERS)
+      target_compile_options(ridgeline_${folder} PRIVATE -fsanitize=fuzzer-no-link)
     endif()
   else()
     add_library(ridgeline_${folder} INTERFACE)

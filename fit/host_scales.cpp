@@ -38,7 +38,7 @@ double to_three_digits(double value) {
 }
 
 HostScale scale_of(const std::string& host, const std::vector<const ValidatedStep*>& steps) {
-  HostScale result{.host = host, .stated = steps.empty() ? 0.0 : steps.front()->scenario.host.scale};
+  HostScale result{.host = host, .stated = steps.empty() ? 0.0 : steps.front()->scenario.host.scale, .steps = {}};
   std::vector<double> scales;
   for (const ValidatedStep* step : steps) {
     scales.push_back(scale_asked_for(*step));
@@ -83,7 +83,7 @@ HostScale scale_of_published(const std::filesystem::path& root) {
       at_right = distance(std::exp(right));
     }
   }
-  HostScale result{.host = "vtrain-a100", .stated = rows.front().scenario.host.scale};
+  HostScale result{.host = "vtrain-a100", .stated = rows.front().scenario.host.scale, .steps = {}};
   result.asked = result.least = result.most = to_three_digits(std::exp(0.5 * (low + high)));
   for (const PublishedTraining& row : rows) result.steps.push_back(row.id);
   return result;

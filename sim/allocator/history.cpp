@@ -81,7 +81,10 @@ AllocationHistory parse_history(std::string_view text, std::string source) {
     }
     if (!parse_number(fields[1], event.address, 16))
       fail(fmt::format("\"{}\" is not a hexadecimal address", fields[1]));
-    if (!parse_number(fields[2], event.bytes, 10) || event.bytes < 0)
+    // A request that ran out of memory may ask for anything.
+    constexpr std::int64_t kMostOfAnEvent = std::int64_t{1} << 50;  // as in snapshots
+    if (!parse_number(fields[2], event.bytes, 10) || event.bytes < 0 ||
+        (event.bytes > kMostOfAnEvent && event.action != Action::other))
       fail(fmt::format("\"{}\" is not a number of bytes", fields[2]));
     if (!parse_number(fields[3], event.stream, 10)) fail(fmt::format("\"{}\" is not a stream", fields[3]));
     if (event.action != Action::other) history.events.push_back(event);

@@ -1,5 +1,5 @@
 // The program: commands, and what becomes of mistakes. 0 = done, 2 = the person's mistake, 1 = ours, or what was to be
-// written could not be, 3 = --check: does not fit.
+// written could not be, 3 = --check: does not fit, 130 = stopped by Ctrl+C.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,6 +9,7 @@
 
 #include "sim/app/command_line.h"
 #include "sim/app/commands.h"
+#include "sim/app/stop_signal.h"
 #include "sim/app/version.h"
 #include "sim/config/meant_name.h"
 #include "sim/output/output_error.h"
@@ -59,7 +60,8 @@ std::string unknown_option(const CLI::App& program, const CLI::ExtrasError& erro
 
 constexpr const char* kExitCodes =
     "Exit codes: 0 done; 1 a fault of the program, or what was to be written could not be; 2 a mistake in the\n"
-    "command line or in a file; 3 with --check: the step does not fit its device.";
+    "command line or in a file; 3 with --check: the step does not fit its device; 130 a sweep or plan that\n"
+    "Ctrl+C stopped.";
 
 void add_commands(CLI::App& program, ridgeline::app::Outcome& outcome) {
   using namespace ridgeline::app;
@@ -123,7 +125,7 @@ int main(int argc, char** argv) {
     return 2;
   } catch (const UserError& e) {
     fmt::print(stderr, "ridgeline: {}\n", without_controls(e.what()));
-    return 2;
+    return app::exit_code_of(e);
   } catch (const OutputError& e) {
     fmt::print(stderr, "ridgeline: {}\n", without_controls(e.what()));
     return 1;

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <csignal>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -13,7 +12,7 @@
 #include "sim/app/commands.h"
 #include "sim/app/print_report.h"
 #include "sim/app/scenario_options.h"
-#include "sim/output/output_error.h"
+#include "sim/app/stop_signal.h"
 #include "sim/output/standard_output.h"
 #include "sim/report/plan_report.h"
 #include "sim/study/plan/plan_question.h"
@@ -31,9 +30,6 @@ struct PlanOptions {
   std::string engine = "analytic", format = "text", keep;
   int threads = 0;
 };
-
-std::atomic<bool> stop_planning{false};
-extern "C" void request_stop_of_plan(int) { stop_planning = true; }
 
 /// A line that is written over, where a person watches.
 class PlanProgress {
@@ -60,7 +56,7 @@ class PlanProgress {
 
 /// Rank 0, or the only one.
 void lead_plan(const PlanOptions& options, const PlanQuestion& question, Session& session, Ranks& ranks,
-               std::optional<PointsFile>& file) {
+               std::optional<PointsFile>& file, const std::atomic<bool>& stop_planning) {
   PlanSearch search;
   {
     PlanProgress progress;
@@ -76,9 +72,9 @@ void lead_plan(const PlanOptions& options, const PlanQuestion& question, Session
     if (file) file->flush();
   }
   if (stop_planning)
-    throw UserError(file ? fmt::format("stopped: {} ways are predicted; the same command goes on from {}",
-                                       search.predictions, file->path())
-                         : fmt::format("stopped after {} predictions; --keep FILE keeps them", search.predictions));
+    throw Stopped(file ? fmt::format("stopped: {} ways are predicted; the same command goes on from {}",
+                                     search.predictions, file->path())
+                       : fmt::format("stopped after {} predictions; --keep FILE keeps them", search.predictions));
   check_that_some_fit(question, search);
   const PlanAnswer answer = answer_plan(question, search, session, options.threads);
   if (options.format == "json")
@@ -101,9 +97,7 @@ void run(const PlanOptions& options) {
   char** argv = nullptr;
   const std::unique_ptr<Ranks> joined = join_ranks(argc, argv);
   Ranks& ranks = *joined;
-  stop_planning = false;
-  std::signal(SIGINT, request_stop_of_plan);
-  std::signal(SIGTERM, request_stop_of_plan);
+  const std::atomic<bool>& stop_planning = stop_on_signals();
   Session session;
   std::optional<PlanQuestion> question;
   std::optional<PointsFile> file;
@@ -121,13 +115,13 @@ void run(const PlanOptions& options) {
   }
   if (!mistake.empty()) throw UserError(fmt::format("rank {}: {}", ranks.rank(), mistake));
   try {
-    if (ranks.rank() == 0) lead_plan(options, *question, session, ranks, file);
+    if (ranks.rank() == 0) lead_plan(options, *question, session, ranks, file, stop_planning);
     else help_search(*question, session, ranks, {.threads = options.threads, .stop = &stop_planning});
   } catch (const std::exception& error) {
     if (ranks.count() == 1) throw;
     if (ranks.rank() == 0) fmt::print(stderr, "ridgeline: {}\n", without_controls(error.what()));
     file.reset();  // leaving destroys nothing
-    ranks.leave(dynamic_cast<const OutputError*>(&error) != nullptr ? 1 : 2);
+    ranks.leave(exit_code_of(error));
   }
 }
 

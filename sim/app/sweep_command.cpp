@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <csignal>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -13,7 +12,7 @@
 #include "sim/app/commands.h"
 #include "sim/app/page_output.h"
 #include "sim/app/print_report.h"
-#include "sim/output/output_error.h"
+#include "sim/app/stop_signal.h"
 #include "sim/output/standard_output.h"
 #include "sim/report/sweep_report.h"
 #include "sim/study/sweep/points_file.h"
@@ -29,9 +28,6 @@ struct SweepOptions {
   int threads = 0;
   std::size_t rows = 40;
 };
-
-std::atomic<bool> stop_requested{false};
-extern "C" void request_stop(int) { stop_requested = true; }
 
 /// A line that is written over, with what is left to do, where a person watches.
 class Progress {
@@ -87,7 +83,8 @@ void print_sweep(const SweepOptions& options, const Sweep& sweep, const std::vec
 }
 
 /// Rank 0, or the only one.
-void lead(const SweepOptions& options, const Sweep& sweep, Ranks& ranks, std::optional<PointsFile>& file) {
+void lead(const SweepOptions& options, const Sweep& sweep, Ranks& ranks, std::optional<PointsFile>& file,
+          const std::atomic<bool>& stop_requested) {
   std::vector<SweepPoint> points = file ? file->known() : std::vector<SweepPoint>{};
   const std::vector<std::uint64_t> todo = still_to_do(sweep, points);
   if (file && !points.empty())
@@ -106,10 +103,10 @@ void lead(const SweepOptions& options, const Sweep& sweep, Ranks& ranks, std::op
   std::sort(points.begin(), points.end(), [](const SweepPoint& a, const SweepPoint& b) { return a.index < b.index; });
   if (stop_requested) {
     const std::size_t all = sweep.points().size();
-    throw UserError(
-        file ? fmt::format("stopped: {} of {} points are in {}; the same command goes on from there", points.size(),
-                           all, file->path())
-             : fmt::format("stopped with {} of {} points done; --points FILE keeps them", points.size(), all));
+    throw Stopped(file
+                      ? fmt::format("stopped: {} of {} points are in {}; the same command goes on from there",
+                                    points.size(), all, file->path())
+                      : fmt::format("stopped with {} of {} points done; --points FILE keeps them", points.size(), all));
   }
   check_that_some_ran(points);
   print_sweep(options, sweep, points);
@@ -120,9 +117,7 @@ void run(const SweepOptions& options) {
   char** argv = nullptr;
   const std::unique_ptr<Ranks> joined = join_ranks(argc, argv);
   Ranks& ranks = *joined;
-  stop_requested = false;
-  std::signal(SIGINT, request_stop);
-  std::signal(SIGTERM, request_stop);
+  const std::atomic<bool>& stop_requested = stop_on_signals();
   std::optional<Sweep> sweep;
   std::optional<PointsFile> file;
   std::string mistake;
@@ -140,13 +135,13 @@ void run(const SweepOptions& options) {
   }
   if (!mistake.empty()) throw UserError(fmt::format("rank {}: {}", ranks.rank(), mistake));
   try {
-    if (ranks.rank() == 0) lead(options, *sweep, ranks, file);
+    if (ranks.rank() == 0) lead(options, *sweep, ranks, file, stop_requested);
     else ranks.run(*sweep, {}, {options.threads, &stop_requested, {}});
   } catch (const std::exception& error) {
     if (ranks.count() == 1) throw;
     if (ranks.rank() == 0) fmt::print(stderr, "ridgeline: {}\n", without_controls(error.what()));
     file.reset();  // leaving destroys nothing
-    ranks.leave(dynamic_cast<const OutputError*>(&error) != nullptr ? 1 : 2);
+    ranks.leave(exit_code_of(error));
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <utility>
 
@@ -19,7 +20,25 @@ void set_origin(Node& node, const Origin& origin) {
   }
 }
 
+/// Words and numbers that mean themselves in YAML: a sweep sets some of them for every point.
+bool is_plain(std::string_view value) {
+  const auto letter = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+  if (value.empty() || !letter(value.front()) || value.back() == ' ') return false;
+  for (const std::string_view word : {"null", "Null", "NULL"})
+    if (value == word) return false;
+  constexpr std::string_view kInside = "._-+/% ";
+  return value.size() <= 128 && value.find("  ") == std::string_view::npos &&
+         std::all_of(value.begin(), value.end(), [&](char c) { return letter(c) || kInside.find(c) != kInside.npos; });
+}
+
 Node parsed_value(const Override& change, const Origin& origin) {
+  if (is_plain(change.value)) {
+    Node node;
+    node.kind = Node::Kind::scalar;
+    node.scalar = change.value;
+    node.origin = origin;
+    return node;
+  }
   try {
     Node node = parse_yaml(change.value, *origin.name);
     set_origin(node, origin);

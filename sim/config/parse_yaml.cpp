@@ -117,7 +117,7 @@ class TreeBuilder final : public YAML::EventHandler {
   /// Puts a finished node where the parser stands: a key, the value of a key, an item, or the document itself.
   void add(Node node, YAML::anchor_t anchor) {
     ++nodes_;
-    if (anchor != YAML::NullAnchor) anchors_[anchor] = node;
+    if (anchor != YAML::NullAnchor) keep(node, anchor);
     if (open_.empty()) {
       root_ = std::move(node);
       return;
@@ -131,6 +131,13 @@ class TreeBuilder final : public YAML::EventHandler {
       parent.node.entries.push_back({std::move(parent.key), parent.key_origin, std::move(node)});
       parent.has_key = false;
     }
+  }
+
+  /// For aliases of it. Anchors within anchors hold the innermost values once each: those count too.
+  void keep(const Node& node, YAML::anchor_t anchor) {
+    nodes_ += size_of(node);
+    if (nodes_ > kMaxNodes) throw ConfigError(node.origin, "", "its anchors keep more than a million values");
+    anchors_[anchor] = node;
   }
 
   void take_key(Open& parent, Node node) {

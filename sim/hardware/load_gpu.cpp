@@ -57,15 +57,18 @@ std::shared_ptr<const ResolvedFile> trees_of(const std::string& file) {
   static std::mutex mutex;
   static std::map<std::string, Known> known;
   const std::lock_guard lock(mutex);
-  Known& entry = known[file];
-  if (!entry.trees || stamps_of(entry.files) != entry.stamps) {
-    entry.trees = nullptr;
+  auto entry = known.find(file);
+  if (entry != known.end() && stamps_of(entry->second.files) != entry->second.stamps) {
+    known.erase(entry);
+    entry = known.end();
+  }
+  if (entry == known.end()) {
     const config::FilesRead read;
     auto trees = std::make_shared<const ResolvedFile>(checked(config::load_yaml(file), file));
-    entry = {read.paths(), stamps_of(read.paths()), std::move(trees)};
+    entry = known.emplace(file, Known{read.paths(), stamps_of(read.paths()), std::move(trees)}).first;
   }
-  for (const std::string& part : entry.files) config::FilesRead::note(part);
-  return entry.trees;
+  for (const std::string& part : entry->second.files) config::FilesRead::note(part);
+  return entry->second.trees;
 }
 
 /// Marks the rows whose value was written in another file than `own`.

@@ -81,12 +81,12 @@ TextSource::~TextSource() = default;
 bool TextSource::read(std::string& text) {
   if (!state_->damage.empty()) return false;
   const std::size_t before = text.size();
-  text.resize(before + kPiece);
   std::size_t got = 0;
   // Byte by byte after an error would lose what the decompressor holds: small reads keep the loss small.
   constexpr std::size_t kStep = 1 << 12;
   try {
     while (got < kPiece && state_->stream) {
+      text.resize(before + got + kStep);
       state_->stream.read(text.data() + before + got, static_cast<std::streamsize>(kStep));
       got += static_cast<std::size_t>(state_->stream.gcount());
     }

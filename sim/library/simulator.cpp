@@ -264,7 +264,7 @@ std::string Simulator::kernels(std::string_view cases, const std::string& hardwa
     std::vector<config::Override> changes;
     for (const std::string& change : set) changes.push_back(config::parse_override(change));
     const KernelLines lines(load_gpu(hardware, changes), load_software(software), engine,
-                            {.changed_hardware = !set.empty()});
+                            {.changed_hardware = !set.empty(), .timeline = {}});
     std::string answers;
     while (!cases.empty()) {
       const std::string_view line = cases.substr(0, cases.find('\n'));

@@ -7,7 +7,7 @@ namespace ridgeline {
 Sensitivity kernel_sensitivity(const KernelCase& kernel, const Gpu& gpu, const Software& software,
                                std::string_view engine, double factor) {
   const KernelPrediction base = predict_kernel(kernel, gpu, software, *make_engine(engine, gpu));
-  Sensitivity result{base.time, {}, gpu.sm.count, 0, {}};
+  Sensitivity result{base.time, {}, gpu.sm.count, 0, {}, {}};
   const auto time_on = [&](const Gpu& changed) {
     return predict_kernel(kernel, changed, software, *make_engine(engine, changed)).time;
   };

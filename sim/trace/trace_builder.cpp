@@ -46,7 +46,9 @@ void TraceBuilder::host(HostClass host_class, std::int64_t times) {
 }
 
 void TraceBuilder::host_time(double seconds) {
+  constexpr double kMost = 4e9;  // of one record, an hour; times that lie further apart are no times
   host_carry_ += seconds * 1e6;
+  if (!(std::abs(host_carry_) <= kMost)) host_carry_ = std::signbit(host_carry_) ? 0.0 : kMost;
   const double whole = std::max(0.0, std::floor(host_carry_));
   host_carry_ -= whole;
   host(HostClass::python_fixed, static_cast<std::int64_t>(whole));

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <set>
 
@@ -143,6 +144,8 @@ class TableReading {
         double number = value.number() + static_cast<double>(from["plus"].integer({}, 0));
         if (from["times"].exists()) number *= factor(from["times"]);
         if (from["over"].exists()) number /= static_cast<double>(from["over"].integer());
+        constexpr double kMost = 9e15;  // whole numbers are exact up to there
+        if (!(std::abs(number) <= kMost)) value.fail(fmt::format("{} is too large a number", value.text()));
         return put(tree, key, scalar_at(std::to_string(static_cast<std::int64_t>(number)), value.origin()));
       }
       return put(tree, key, value.node());

@@ -52,6 +52,8 @@ TEST(History, names_the_line_of_a_number_that_is_none) {
   EXPECT_THAT(error_of(kHeader + "alloc,7x00,100,0\n"), HasSubstr("a.csv:2: \"7x00\" is not a hexadecimal address"));
   EXPECT_THAT(error_of(kHeader + "alloc,7f00,-1,0\n"), HasSubstr("a.csv:2: \"-1\" is not a number of bytes"));
   EXPECT_THAT(error_of(kHeader + "alloc,7f00,99999999999999999999,0\n"), HasSubstr("is not a number of bytes"));
+  EXPECT_THAT(error_of(kHeader + "alloc,7f00,9223372036854775807,0\n"), HasSubstr("is not a number of bytes"))
+      << "rounded up it is none any more";
 }
 
 TEST(History, refuses_a_file_without_header) {

@@ -51,7 +51,9 @@ TEST(Adapters, TakeTheTimeAndMemoryTheyTook) {
     EXPECT_LE(busy.back(), kBusyWorst) << name;
     EXPECT_LE(percent(static_cast<double>(p.memory.peak_allocated), row["peak"]["allocated"]), kAllocatedWorst) << name;
     EXPECT_LE(reserved.back(), name == kReservesMore ? kItsReserved : kReservedWorst) << name;
-    if (name == kReservesMore) EXPECT_GT(reserved.back(), kReservedWorst) << name << ": take it off";
+    if (name == kReservesMore) {
+      EXPECT_GT(reserved.back(), kReservedWorst) << name << ": take it off";
+    }
   });
   ASSERT_EQ(busy.size(), 9u);
   for (auto* errors : {&busy, &reserved}) std::sort(errors->begin(), errors->end());

@@ -40,8 +40,9 @@ double allowed(const std::map<std::string, double>& wider, const std::string& na
 /// Within its tolerance, and outside the usual one where it is listed as a deviation.
 void expect_within(double error, const std::map<std::string, double>& wider, const std::string& name, double usual) {
   EXPECT_LE(std::abs(error), allowed(wider, name, usual)) << name << " " << error;
-  if (wider.contains(name))
+  if (wider.contains(name)) {
     EXPECT_GT(std::abs(error), usual) << name << " meets its tolerance now: take it out of measurements/DEVIATIONS.md";
+  }
 }
 
 std::string implementation_of(const std::string& optimizer) {

@@ -74,6 +74,15 @@ TEST(PlanCommand, keeps_what_was_predicted_and_is_the_same_on_any_number_of_thre
   std::filesystem::remove(file);
 }
 
+TEST(PlanCommand, a_stopped_plan_ends_as_the_signal_does) {
+  const int status = std::system(
+      "cd " RIDGELINE_SOURCE_DIR " && timeout --preserve-status -s TERM 1 " RIDGELINE_BINARY
+      " plan --hardware nvidia-h200-sxm-141gb --model llama-7b --seq 2048 --batch 512 --gpus 64,128,256,512 "
+      "--threads 1 >/dev/null 2>&1");
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 143);
+}
+
 TEST(PlanCommand, two_processes_say_what_one_says) {
   if (std::system("command -v mpirun >/dev/null 2>&1") != 0) GTEST_SKIP() << "no mpirun";
   if (!std::filesystem::exists(std::filesystem::path(RIDGELINE_BINARY).parent_path() / "libridgeline_mpi.so"))

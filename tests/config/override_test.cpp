@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <random>
+
 #include "sim/config/data_folder.h"
 #include "sim/config/parse_yaml.h"
 #include "sim/config/value.h"
@@ -34,6 +36,28 @@ TEST(Override, replaces_and_inserts_values_at_a_dotted_path) {
   EXPECT_EQ(root.find("list")->items[1].scalar, "5");
   EXPECT_EQ(root.find("empty")->find("key")->scalar, "x");
   EXPECT_EQ(root.find("model")->find("sizes")->items.size(), 2u);
+}
+
+// Words that need no parser are told apart by their letters.
+TEST(Override, a_value_is_what_yaml_makes_of_it) {
+  std::mt19937_64 random(3);
+  constexpr std::string_view kLetters = "a0Z9 -+._/%~#:'nul,e";
+  for (int i = 0; i < 20000; ++i) {
+    std::string value =
+        i < 4 ? std::vector<std::string>{"null", "Null", "NULL", "nulL"}[static_cast<std::size_t>(i)] : "";
+    for (std::uint64_t left = i < 4 ? 0 : random() % 6 + 1; left > 0; --left)
+      value += kLetters[random() % kLetters.size()];
+    Node root = tree(), parsed;
+    try {
+      parsed = parse_yaml(value, "f.yaml");
+    } catch (const ConfigError&) {
+      EXPECT_THROW(apply_override(root, {"list", value, ""}), ConfigError) << value;
+      continue;
+    }
+    apply_override(root, {"list", value, ""});
+    EXPECT_EQ(root.find("list")->kind, parsed.kind) << value;
+    EXPECT_EQ(root.find("list")->scalar, parsed.scalar) << value;
+  }
 }
 
 TEST(Override, later_errors_name_the_argument_and_not_the_file) {

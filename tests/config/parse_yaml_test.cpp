@@ -97,6 +97,16 @@ TEST(ParseYaml, aliases_that_multiply_are_stopped) {
   EXPECT_THAT(error_of("a: &x [*x]\n"), HasSubstr("inside the value it repeats"));
 }
 
+TEST(ParseYaml, anchors_within_anchors_are_stopped_before_they_fill_the_memory) {
+  std::string text, end;
+  for (int level = 0; level < 60; ++level) {
+    text += "&a" + std::to_string(level) + " [";
+    end += "]";
+  }
+  for (int i = 0; i < 100'000; ++i) text += "1,";
+  EXPECT_THAT(error_of(text + end), HasSubstr("more than a million values"));
+}
+
 TEST(ParseYaml, a_text_as_large_as_allowed_takes_a_moment_at_most) {
   std::string keys;
   for (int i = 0; keys.size() + 20 < kMaxBytes; ++i) keys += "k" + std::to_string(i) + ": 1\n";

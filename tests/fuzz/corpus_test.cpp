@@ -3,15 +3,18 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <ostream>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "sim/allocator/history.h"
 #include "tests/fuzz/fuzz_targets.h"
+#include "tests/fuzz/token_mutator.h"
 
 namespace ridgeline {
 namespace {
@@ -51,9 +54,15 @@ std::string changed(std::string input, const std::string& other, std::mt19937_64
   return input;
 }
 
+/// A number that whoever looks for more sets: RIDGELINE_FUZZ_RUNS=10000000 RIDGELINE_FUZZ_SEED=2.
+std::uint64_t asked_for(const char* variable, std::uint64_t usual) {
+  const char* given = std::getenv(variable);
+  return given ? std::strtoull(given, nullptr, 10) : usual;
+}
+
 void expect_kept(Target target, const std::vector<std::string>& corpus, int rounds) {
   ASSERT_FALSE(corpus.empty());
-  std::mt19937_64 random(20260101);
+  std::mt19937_64 random(asked_for("RIDGELINE_FUZZ_SEED", 20260101));
   for (const std::string& input : corpus) EXPECT_EQ(run(target, input), "");
   for (int i = 0; i < rounds; ++i) {
     const std::string& input = corpus[random() % corpus.size()];
@@ -62,19 +71,78 @@ void expect_kept(Target target, const std::vector<std::string>& corpus, int roun
   }
 }
 
+struct TextTarget {
+  const char* folder;
+  Target run;
+  std::uint64_t rounds;
+};
+void PrintTo(const TextTarget& target, std::ostream* out) { *out << target.folder; }
+
+class FuzzOfText : public ::testing::TestWithParam<TextTarget> {};
+
+/// The corpus of a target as it is, then changed by tokens, and what was changed changed again.
+TEST_P(FuzzOfText, NoInputBreaksItsReader) {
+  const TextTarget& target = GetParam();
+  const std::vector<std::string> corpus = files_of(target.folder);
+  ASSERT_FALSE(corpus.empty());
+  std::vector<std::string> seeds;
+  for (const std::string& input : corpus) {
+    EXPECT_EQ(run(target.run, input), "") << input;
+    if (input.size() < 4000) seeds.push_back(input);
+  }
+  std::mt19937_64 random(asked_for("RIDGELINE_FUZZ_SEED", 20261126));
+  TokenMutator mutator;
+  std::vector<std::string> pool = seeds;
+  const std::uint64_t rounds = asked_for("RIDGELINE_FUZZ_RUNS", target.rounds);
+  for (std::uint64_t i = 0; i < rounds; ++i) {
+    const std::size_t place = random() % pool.size();
+    std::string variant = mutator.changed(pool[place], random);
+    if (variant.size() > 2000) variant.resize(2000);
+    ASSERT_EQ(run(target.run, variant), "") << "round " << i << "\n" << variant;
+    const std::uint64_t what = random() % 16;
+    if (what == 0) pool[place] = seeds[place];
+    else if (what < 4) pool[place] = std::move(variant);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Targets, FuzzOfText,
+    ::testing::Values(TextTarget{"yaml", fuzz_yaml, 2000}, TextTarget{"hardware", fuzz_hardware, 300},
+                      TextTarget{"cluster", fuzz_cluster, 200}, TextTarget{"model", fuzz_model, 1000},
+                      TextTarget{"network", fuzz_network, 1000}, TextTarget{"huggingface", fuzz_huggingface, 1000},
+                      TextTarget{"scenario", fuzz_scenario, 500}, TextTarget{"sweep", fuzz_sweep, 300},
+                      TextTarget{"expression", fuzz_expression, 5000}, TextTarget{"op_trace", fuzz_op_trace, 2000},
+                      TextTarget{"profiler_trace", fuzz_recording, 1000},
+                      TextTarget{"execution_trace", fuzz_recording, 1000},
+                      TextTarget{"kernel_case", fuzz_kernel_case, 1000}, TextTarget{"probe", fuzz_probe, 300},
+                      TextTarget{"history", fuzz_history, 1000}),
+    [](const auto& of) { return std::string(of.param.folder); });
+
+TEST(Fuzz, NoPointsFileGivesPointsThatNobodyWrote) {
+  expect_kept(fuzz_points, files_of("points"), static_cast<int>(asked_for("RIDGELINE_FUZZ_RUNS", 1000)));
+}
+
+TEST(Fuzz, TokensOfATextAreTheText) {
+  const std::string text = "@name\na: [1.5e-3, \"x \\\" y\", 'z']  # -7\n\"open";
+  std::string again;
+  for (const std::string_view token : tokens_of(text)) again += token;
+  EXPECT_EQ(again, text);
+  EXPECT_EQ(tokens_of("ab: \"c d\"").size(), 4u);
+}
+
 TEST(Fuzz, NoSequenceOfRequestsBreaksAPromiseOfTheAllocator) {
-  std::vector<std::string> corpus = files_of("sequences");
+  std::vector<std::string> corpus = files_of("sequence");
   std::mt19937_64 random(7);
   for (int flags = 0; flags < 128; flags += 3) {  // every combination of settings, long and random
     std::string input(1, static_cast<char>(flags));
     for (int i = 0; i < 700; ++i) input += static_cast<char>(random());
     corpus.push_back(std::move(input));
   }
-  expect_kept(fuzz_sequence, corpus, 1500);
+  expect_kept(fuzz_sequence, corpus, static_cast<int>(asked_for("RIDGELINE_FUZZ_RUNS", 1500)));
 }
 
 TEST(Fuzz, NoHistoryAndNoSnapshotDoesMoreThanAnErrorThatNamesItsPlace) {
-  expect_kept(fuzz_history, files_of("histories"), 15000);
+  expect_kept(fuzz_history, files_of("history"), 15000);
 }
 
 TEST(Fuzz, ARecordedHistoryOfTrainingSurvivesChanges) {

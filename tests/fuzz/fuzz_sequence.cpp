@@ -10,9 +10,9 @@
 namespace ridgeline {
 namespace {
 
-class Bytes {
+class ByteStream {
  public:
-  Bytes(const std::uint8_t* data, std::size_t size) : data_(data), size_(size) {}
+  ByteStream(const std::uint8_t* data, std::size_t size) : data_(data), size_(size) {}
   [[nodiscard]] bool empty() const { return at_ >= size_; }
   std::uint32_t next() { return at_ < size_ ? data_[at_++] : 0; }
 
@@ -21,7 +21,7 @@ class Bytes {
   std::size_t size_, at_ = 0;
 };
 
-AllocatorSettings settings_from(Bytes& bytes) {
+AllocatorSettings settings_from(ByteStream& bytes) {
   AllocatorSettings settings;
   const std::uint32_t flags = bytes.next();
   settings.expandable_segments = (flags & 1) != 0;
@@ -37,7 +37,7 @@ AllocatorSettings settings_from(Bytes& bytes) {
 }
 
 /// Sizes around the borders of rounding, pools and segments, and everything between.
-std::int64_t size_from(Bytes& bytes) {
+std::int64_t size_from(ByteStream& bytes) {
   static constexpr std::int64_t kBorders[] = {1, 512, 1 << 20, 2 << 20, 10 << 20, 20 << 20, 24 << 20, 64 << 20};
   const std::uint32_t choice = bytes.next();
   const std::int64_t border = kBorders[choice % 8];
@@ -114,7 +114,7 @@ struct Live {
 }  // namespace
 
 std::string fuzz_sequence(const std::uint8_t* data, std::size_t size) {
-  Bytes bytes(data, size);
+  ByteStream bytes(data, size);
   const AllocatorSettings settings = settings_from(bytes);
   const std::int64_t capacity = std::int64_t{64 + 16 * static_cast<int>(bytes.next())} << 20;
   CachingAllocator allocator(settings, DeviceMemory(capacity));

@@ -125,7 +125,9 @@ TEST(Limits, lines_are_whole_wherever_pieces_end) {
   std::size_t lines = 0;
   std::string last;
   for_each_line(file, [&](std::string_view line) {
-    if (line != "end") EXPECT_EQ(line, text);
+    if (line != "end") {
+      EXPECT_EQ(line, text);
+    }
     last = line;
     ++lines;
   });

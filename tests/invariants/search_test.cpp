@@ -33,7 +33,7 @@ TEST_P(Searches, find_no_more_than_is_known) {
     if (search.name != sample.search) continue;
     const std::uint64_t seed = seed_of_today();
     RecordProperty("seed", std::to_string(seed));
-    const SearchResult result = run_search(search, {.seed = seed}, 0, count, 1);
+    const SearchResult result = run_search(search, {.seed = seed, .engine = {}}, 0, count, 1);
     const std::string text = search_text(search, result, seed, 3);
     std::printf("%s", text.c_str());
     EXPECT_GE(result.cases, count - result.found.size());

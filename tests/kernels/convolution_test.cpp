@@ -85,8 +85,8 @@ TEST_F(ConvolutionKernels, of_wgmma_end_at_25_taps_but_for_input_gradients) {
                                      .out_size = 56,
                                      .kernel = kernel};
     std::set<GemmWork::Family> known;
-    for (const ConvolutionKernel& kernel : tensor_convolutions(problem, {.read = 1e7, .written = 1e7}, gpu))
-      known.insert(kernel.work.family);
+    for (const ConvolutionKernel& one : tensor_convolutions(problem, {.read = 1e7, .written = 1e7}, gpu))
+      known.insert(one.work.family);
     return known.size();
   };
   EXPECT_EQ(families(Gathering::Role::forward, 5), 2);

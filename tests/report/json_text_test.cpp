@@ -20,17 +20,17 @@ TEST(JsonText, ReadsBack) {
     object.add_with("inner", [](TextBuffer& out) { JsonObject(out).add("a", 1).add("b", "c"); });
     object.add_with("empty", [](TextBuffer& out) { const JsonObject inner(out); });
   }
-  const auto json = nlohmann::json::parse(std::move(buffer).take());
-  EXPECT_EQ(json["whole"], -7);
-  EXPECT_EQ(json["large"], std::numeric_limits<std::uint64_t>::max());
-  EXPECT_EQ(json["yes"], true);
-  EXPECT_EQ(json["small"].get<double>(), 1.0 / 3.0);
-  EXPECT_EQ(json["huge"].get<double>(), 1.5e300);
-  EXPECT_TRUE(json["none"].is_null() && json["null"].is_null());
-  EXPECT_EQ(json["name"], "a \"quoted\"\\ \n µ \x01");
-  EXPECT_EQ(json["more"], nlohmann::json::array({1, 2}));
-  EXPECT_EQ(json["inner"]["b"], "c");
-  EXPECT_TRUE(json["empty"].is_object());
+  const auto told = nlohmann::json::parse(std::move(buffer).take());
+  EXPECT_EQ(told["whole"], -7);
+  EXPECT_EQ(told["large"], std::numeric_limits<std::uint64_t>::max());
+  EXPECT_EQ(told["yes"], true);
+  EXPECT_EQ(told["small"].get<double>(), 1.0 / 3.0);
+  EXPECT_EQ(told["huge"].get<double>(), 1.5e300);
+  EXPECT_TRUE(told["none"].is_null() && told["null"].is_null());
+  EXPECT_EQ(told["name"], "a \"quoted\"\\ \n µ \x01");
+  EXPECT_EQ(told["more"], nlohmann::json::array({1, 2}));
+  EXPECT_EQ(told["inner"]["b"], "c");
+  EXPECT_TRUE(told["empty"].is_object());
 }
 
 TEST(JsonText, BytesThatAreNoTextAreReplaced) {

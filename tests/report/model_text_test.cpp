@@ -23,27 +23,27 @@ ModelDescription described(const std::string& yaml) {
 TEST(ModelText, ShowsEveryKeyOfAFamilyWithItsValueAndWhatIsAssumed) {
   for (const std::string& name : model_names()) {
     const ModelDescription model = load_model(name);
-    const nlohmann::ordered_json json = model_json(model);
+    const nlohmann::ordered_json told = model_json(model);
     const std::string text = model_text(model);
     if (model.composition.given()) {  // its keys are those of a stack; the text shows those that are not as assumed
       for (const CompositionKey& key : composition_keys())
-        EXPECT_TRUE(json.contains(key.name)) << name << " " << key.name;
+        EXPECT_TRUE(told.contains(key.name)) << name << " " << key.name;
       EXPECT_NE(text.find("\n  hidden "), std::string::npos) << name;
       continue;
     }
     for (const ModelKey& key : model_keys()) {
       const bool read = !key.only_of || *key.only_of == model.family;
-      EXPECT_EQ(json.contains(key.name), read) << name << " " << key.name;
+      EXPECT_EQ(told.contains(key.name), read) << name << " " << key.name;
       EXPECT_EQ(text.find("\n  " + std::string(key.name) + " ") != std::string::npos, read) << name << " " << key.name;
     }
   }
 }
 
 /// Keys of a stack as a mapping in YAML; lists are told as text.
-std::string stack_as_yaml(const nlohmann::ordered_json& json) {
+std::string stack_as_yaml(const nlohmann::ordered_json& told) {
   std::string yaml;
   for (const CompositionKey& key : composition_keys()) {
-    const auto& value = json[key.name];
+    const auto& value = told[key.name];
     const bool list = value.is_string() && value.get<std::string>().starts_with('[');
     yaml +=
         (yaml.empty() ? "" : ", ") + std::string(key.name) + ": " + (list ? value.get<std::string>() : value.dump());
@@ -57,10 +57,10 @@ TEST(ModelText, WhatItShowsOfACompositionIsADescriptionOfIt) {
     const ModelDescription model = load_model(name);
     if (!model.composition.given()) continue;
     ++compositions;
-    const nlohmann::ordered_json json = model_json(model);
-    std::string yaml = "{name: " + name + ", family: composed, " + stack_as_yaml(json);
-    if (json.contains("encoder")) yaml += ", encoder: {" + stack_as_yaml(json["encoder"]) + "}";
-    EXPECT_EQ(model_json(described(yaml + "}")), json) << yaml;
+    const nlohmann::ordered_json told = model_json(model);
+    std::string yaml = "{name: " + name + ", family: composed, " + stack_as_yaml(told);
+    if (told.contains("encoder")) yaml += ", encoder: {" + stack_as_yaml(told["encoder"]) + "}";
+    EXPECT_EQ(model_json(described(yaml + "}")), told) << yaml;
   }
   EXPECT_GT(compositions, 4);
 }
@@ -69,11 +69,11 @@ TEST(ModelText, WhatItShowsIsADescriptionOfTheSameModel) {
   for (const std::string& name : model_names()) {
     const ModelDescription model = load_model(name);
     if (model.composition.given()) continue;
-    const nlohmann::ordered_json json = model_json(model);
+    const nlohmann::ordered_json told = model_json(model);
     std::string yaml = "name: " + name + "\n";
     for (const ModelKey& key : model_keys())
-      if (json.contains(key.name) && json[key.name] != "as the software")
-        yaml += std::string(key.name) + ": " + json[key.name].dump() + "\n";
+      if (told.contains(key.name) && told[key.name] != "as the software")
+        yaml += std::string(key.name) + ": " + told[key.name].dump() + "\n";
     EXPECT_EQ(described(yaml), model) << yaml;
   }
 }

@@ -20,10 +20,10 @@ TEST(TrafficReport, AKernelReadsWhatItReadsAndWritesWhatItWrites) {
   kernel.dram_read_bytes = 700.0;
   kernel.dram_write_bytes = 30.0;
   kernel.l2_hit_rate = 0.2;
-  const auto json = kernel_json(kernel, {}, nullptr);
-  EXPECT_EQ(json["dram_read_bytes"], 700.0);
-  EXPECT_EQ(json["dram_write_bytes"], 30.0);
-  EXPECT_EQ(json["l2_hit_rate"], 0.2);
+  const auto told = kernel_json(kernel, {}, nullptr);
+  EXPECT_EQ(told["dram_read_bytes"], 700.0);
+  EXPECT_EQ(told["dram_write_bytes"], 30.0);
+  EXPECT_EQ(told["l2_hit_rate"], 0.2);
 }
 
 TEST(TrafficReport, AProfileKeepsItsLevelsApart) {
@@ -32,16 +32,16 @@ TEST(TrafficReport, AProfileKeepsItsLevelsApart) {
   p.l2_read_bytes = 2.0, p.l2_write_bytes = 3.0, p.l2_hit_rate = 0.2;
   p.dram_read_bytes = 4.0, p.dram_write_bytes = 5.0;
   p.theoretical_occupancy = 0.3, p.achieved_occupancy = 0.25;
-  const auto json = profile_json(p);
-  EXPECT_EQ(json["l1_read_bytes"], 1.0);
-  EXPECT_EQ(json["l1_hit_rate"], 0.1);
-  EXPECT_EQ(json["l2_read_bytes"], 2.0);
-  EXPECT_EQ(json["l2_write_bytes"], 3.0);
-  EXPECT_EQ(json["l2_hit_rate"], 0.2);
-  EXPECT_EQ(json["dram_read_bytes"], 4.0);
-  EXPECT_EQ(json["dram_write_bytes"], 5.0);
-  EXPECT_EQ(json["theoretical_occupancy"], 0.3);
-  EXPECT_EQ(json["achieved_occupancy"], 0.25);
+  const auto told = profile_json(p);
+  EXPECT_EQ(told["l1_read_bytes"], 1.0);
+  EXPECT_EQ(told["l1_hit_rate"], 0.1);
+  EXPECT_EQ(told["l2_read_bytes"], 2.0);
+  EXPECT_EQ(told["l2_write_bytes"], 3.0);
+  EXPECT_EQ(told["l2_hit_rate"], 0.2);
+  EXPECT_EQ(told["dram_read_bytes"], 4.0);
+  EXPECT_EQ(told["dram_write_bytes"], 5.0);
+  EXPECT_EQ(told["theoretical_occupancy"], 0.3);
+  EXPECT_EQ(told["achieved_occupancy"], 0.25);
 }
 
 TEST(TrafficReport, ALaunchNamesOperandsAndTraffic) {
@@ -69,12 +69,12 @@ TEST(TrafficReport, AGroupOfAStepSaysWhatShareOfItsRequestsHit) {
   group.read_bytes = 90.0, group.written_bytes = 10.0, group.dram_bytes = 40.0;
   group.l2_bytes = 100.0, group.l2_hit_bytes = 60.0;
   group.occupied_s = 0.5;
-  const auto json = prediction_json(prediction)["kernels"][0];
-  EXPECT_EQ(json["read_bytes"], 90.0);
-  EXPECT_EQ(json["written_bytes"], 10.0);
-  EXPECT_EQ(json["dram_bytes"], 40.0);
-  EXPECT_EQ(json["l2_hit_rate"], 0.6);
-  EXPECT_EQ(json["occupancy"], 0.25);
+  const auto told = prediction_json(prediction)["kernels"][0];
+  EXPECT_EQ(told["read_bytes"], 90.0);
+  EXPECT_EQ(told["written_bytes"], 10.0);
+  EXPECT_EQ(told["dram_bytes"], 40.0);
+  EXPECT_EQ(told["l2_hit_rate"], 0.6);
+  EXPECT_EQ(told["occupancy"], 0.25);
 }
 
 // 3 GiB are 3.22 GB: a wrong divisor under the heading shows.

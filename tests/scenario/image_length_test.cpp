@@ -12,8 +12,10 @@ namespace {
 
 Scenario trained(const std::string& model, const std::string& length) {
   return load_scenario(
-      {.text = "hardware: nvidia-h200-sxm-141gb\nmodel: " + model + "\ntraining: {micro_batch: 2" + length + "}\n",
-       .text_name = "images.yaml"});
+      {.file = {},
+       .text = "hardware: nvidia-h200-sxm-141gb\nmodel: " + model + "\ntraining: {micro_batch: 2" + length + "}\n",
+       .text_name = "images.yaml",
+       .overrides = {}});
 }
 
 TEST(ImageLength, IsThatOfThePatchesAndTheClassTokenWhereNothingIsSaid) {

@@ -25,10 +25,12 @@ using ::testing::HasSubstr;
 
 /// Six lines; what is given stands on the seventh.
 ScenarioSource text_with(const std::string& training, const std::string& model = "gpt2") {
-  return {.text = "hardware: nvidia-h100-sxm5-80gb\nmodel: " + model +
+  return {.file = {},
+          .text = "hardware: nvidia-h100-sxm5-80gb\nmodel: " + model +
                   "\ntraining:\n  micro_batch: 2\n  sequence_length: 1024\n  gradient_accumulation: 1\n  " + training +
                   "\n",
-          .text_name = "packed.yaml"};
+          .text_name = "packed.yaml",
+          .overrides = {}};
 }
 std::string refusal_of(const ScenarioSource& source) {
   try {

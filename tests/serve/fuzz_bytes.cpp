@@ -1,5 +1,4 @@
-// With libFuzzer: configure with -DRIDGELINE_FUZZ=ON and CXX=clang++, build fuzz_bytes, run
-// `build/tests/fuzz_bytes tests/fuzz/corpus/requests`.
+// With libFuzzer: `./dev check fuzz requests`.
 #include "tests/serve/fuzz_bytes.h"
 
 #include <algorithm>

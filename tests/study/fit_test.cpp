@@ -80,6 +80,25 @@ TEST(Fit, WhereTheBatchDoesNotDivideTheLargestMicroBatchThatKeepsItIsToldToo) {
   EXPECT_GT(seen, 0);
 }
 
+// Segments of 20 MiB and more leave gaps: of some batches the next larger one fits where they do not.
+TEST(Fit, ABatchThatFitsBeyondOneThatFailsIsFound) {
+  int gaps = 0;
+  for (int gib100 = 160; gib100 <= 170; ++gib100) {
+    const Scenario s = scenario({{"hardware.dram.capacity", std::to_string(gib100 / 100.0) + " GiB", ""},
+                                 {"training.sequence_length", "300", ""},
+                                 {"training.attention", "sdpa", ""}});
+    std::int64_t last = 12;
+    while (fits(s, last + 1, 1)) ++last;
+    if (!fits(s, last + 2, 1)) continue;
+    ++gaps;
+    const FitResult r = fitted(s, "roofline");
+    ASSERT_TRUE(r.largest);
+    EXPECT_GE(r.largest->micro_batch, last + 2) << gib100 / 100.0 << " GiB";
+    EXPECT_FALSE(r.monotone);
+  }
+  EXPECT_GT(gaps, 0) << "no capacity shows what this test is about";
+}
+
 TEST(Fit, MoreMemoryNeverHoldsLess) {
   std::int64_t before = 0;
   for (const char* capacity : {"2 GiB", "3 GiB", "5 GiB", "9 GiB", "14 GiB"}) {

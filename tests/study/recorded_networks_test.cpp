@@ -74,8 +74,9 @@ TEST(RecordedNetworks, take_the_memory_they_took) {
     EXPECT_LE(std::abs(error.allocated), kAllocatedWorst) << name;
     const auto wider = kReservedOf.find(name);
     EXPECT_LE(std::abs(error.reserved), wider != kReservedOf.end() ? wider->second : kReservedWorst) << name;
-    if (wider != kReservedOf.end())
+    if (wider != kReservedOf.end()) {
       EXPECT_GT(std::abs(error.reserved), kReservedWorst) << name << ": take it off the list";
+    }
   }
 }
 

@@ -8,7 +8,7 @@
 namespace ridgeline::testing {
 
 inline const MeasurementIndex& measurements() {
-  static const MeasurementIndex index(std::string(RIDGELINE_SOURCE_DIR) + "/measurements");
+  static const MeasurementIndex index(RIDGELINE_SOURCE_DIR "/measurements");
   return index;
 }
 

@@ -236,6 +236,8 @@ TEST(FamilyTables, KeysThatAskForAnotherNetworkAreRefusedByNameAndUnknownOnesNam
   EXPECT_THAT(refusal(with({{"quantization_config", {{"bits", 4}}}})), HasSubstr("quantization_config"));
   EXPECT_THAT(refusal(with({{"architectures", {"MistralForTokenClassification"}}})), HasSubstr("MistralForCausalLM"));
   EXPECT_THAT(refusal(with({{"layer_types", {"chunked_attention"}}})), HasSubstr("layer_types"));
+  EXPECT_THAT(refusal({{"model_type", "data2vec-text"}, {"max_position_embeddings", 512e90}}),
+              HasSubstr("is too large a number"));
   json short_of = kMistral;
   short_of.erase("hidden_size");
   EXPECT_THAT(refusal(short_of), HasSubstr("hidden_size is missing, which a mistral needs"));

@@ -55,20 +55,20 @@ Plan plan_of(std::int64_t outputs, std::int64_t inputs, bool contiguous, std::in
 /// Threads of a scan's block side by side in a row, the others work on further rows: as many as rows are longer than
 /// there are rows, in logarithms.
 std::int64_t scan_width(std::int64_t rows, std::int64_t cols) {
-  constexpr int kThreads = 9, kLeast = 4;  // as powers of two
-  return std::int64_t{1} << std::clamp((kThreads + log2_ceil(cols) - log2_ceil(rows)) / 2, kLeast, kThreads);
+  constexpr int kMost = 9, kLeast = 4;  // as powers of two
+  return std::int64_t{1} << std::clamp((kMost + log2_ceil(cols) - log2_ceil(rows)) / 2, kLeast, kMost);
 }
 
 /// Running sums: along rows, two elements a thread at a time; down columns a thread a column, one element after the
 /// other.
 LoweredOp lower_scan(const Reduction& op) {
-  constexpr std::int64_t kThreads = 512;
+  constexpr std::int64_t kScanThreads = 512;
   const bool down = op.kind == ReductionKind::scan_rows;
   const double n = static_cast<double>(op.rows * op.cols), bytes = n * static_cast<double>(bytes_of(op.type));
   const std::int64_t width = scan_width(op.rows, op.cols), tiles = ceil_div(op.cols, 2 * width);
   Geometry geometry;
-  geometry.threads = static_cast<int>(down ? std::clamp<std::int64_t>(op.cols, 32, kThreads) : kThreads);
-  geometry.grid_x = down ? ceil_div(op.cols, geometry.threads) : ceil_div(op.rows, kThreads / width);
+  geometry.threads = static_cast<int>(down ? std::clamp<std::int64_t>(op.cols, 32, kScanThreads) : kScanThreads);
+  geometry.grid_x = down ? ceil_div(op.cols, geometry.threads) : ceil_div(op.rows, kScanThreads / width);
   KernelLaunch launch =
       memory_bound_launch(down ? MemoryBoundKernel::scan_columns : MemoryBoundKernel::scan, "tensor_kernel_scan",
                           TimeClass::elementwise, op.type, geometry,

@@ -107,7 +107,9 @@ MeasurementIndex::MeasurementIndex(const fs::path& folder) : folder_(folder) {
                                    nearest_name(kind, std::vector<std::string>(std::begin(kKinds), std::end(kKinds)))));
     if (!machines.contains(machine))
       one["machine"].fail(fmt::format("\"{}\" is not described under machines", machine));
-    MeasuredFile file{.kind = kind, .machine = machines.at(machine)};
+    MeasuredFile file;
+    file.kind = kind;
+    file.machine = machines.at(machine);
     file.split = one["split"].choice<Split>(kSplits);
     file.seen_by = one["seen_by"].text("");
     file.unusual_shapes = one["shapes"].choice<bool>(kShapes, false);

@@ -49,7 +49,7 @@ MeasuredOverlaps load_measured_overlaps(const MeasurementIndex& index) {
       }
       const auto& [cluster, gpu] = found->second;
       const std::string op = row.at("op"), compute = row.at("compute");
-      MeasuredOverlap one{.gpu = gpu};
+      MeasuredOverlap one{.gpu = gpu, .beside = {}};
       one.shape = hash_of(op + compute + row.at("bytes").dump() + std::to_string(world));
       one.held_out = file->split == Split::held_out || (file->split == Split::by_shape && held_out_by_shape(one.shape));
       one.name = fmt::format("{} beside {} of {} bytes on {}", compute, op, row.at("bytes").dump(), world);

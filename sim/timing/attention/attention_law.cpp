@@ -187,7 +187,7 @@ class Fastest {
   double cold_seconds_ = 0, moving_ = 0;
   double clocked_ = 1;  ///< of the cycles, what goes with the SMs' clock
   AttentionBlocks blocks_;
-  AttentionTime best_{.total = std::numeric_limits<double>::infinity()};
+  AttentionTime best_{.total = std::numeric_limits<double>::infinity(), .floor = {}};
 };
 
 }  // namespace

@@ -94,8 +94,8 @@ class Reader {
       throw LineError("the trace mixes \"call\" and \"aten\" records");
     if (pipelined() && !trace_.repeats.empty()) trace_.stage_actions = {trace_.steps.back()};
     replayable_.memory_recorded = true;
-    replayable_.memory_known =
-        std::any_of(trace_.storages.begin(), trace_.storages.end(), [](const Storage& s) { return s.bytes > 0; });
+    replayable_.memory_known = std::any_of(trace_.records.begin(), trace_.records.end(),
+                                           [](const Record& r) { return r.kind == Record::Kind::allocate; });
     return std::move(replayable_);
   }
 

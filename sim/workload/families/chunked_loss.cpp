@@ -49,7 +49,9 @@ Tensor moved_labels(Eager& eager, const Tensor& labels) {
 /// One kernel over scores [rows, classes]: a row's statistics, then its gradient in the place of the scores.
 void gradient_in_place(Eager& eager, const Tensor& scores, const Tensor& losses) {
   constexpr std::int64_t kArithmetic = 12;  // exponentials, comparisons and sums of one score
-  FusedKernel kernel{.name = "linear_cross_entropy", .shape = FusedKernel::Shape::long_rows};
+  FusedKernel kernel;
+  kernel.name = "linear_cross_entropy";
+  kernel.shape = FusedKernel::Shape::long_rows;
   kernel.rows = scores.sizes[0];
   kernel.cols = scores.sizes[1];
   kernel.type = scores.type;

@@ -18,8 +18,6 @@ namespace aten = eager::aten;
 
 namespace {
 
-using F = PointwiseFunction;
-
 /// torch.argsort of keys below `bound`.
 Tensor order_of(Eager& eager, const Tensor& keys, std::int64_t bound) {
   const Tensor sorted = eager.empty(keys.sizes, DType::int64);
@@ -34,9 +32,10 @@ Tensor order_of(Eager& eager, const Tensor& keys, std::int64_t bound) {
 /// How many places chose each expert: torch.histc of whole numbers.
 Tensor counts_of(Eager& eager, const Tensor& chosen, std::int64_t experts) {
   eager.recorder.host(HostClass::pointwise, 3);
-  const Tensor narrow = aten::plain(eager, F::cast, chosen.sizes, DType::int32, {&chosen});
-  Tensor counts = aten::plain(eager, F::fill, {experts}, DType::int32, {});
-  eager.recorder.op(Pointwise{F::other, narrow.elements(), 1, {DType::int32}, 1, DType::int32}, {&narrow}, {&counts});
+  const Tensor narrow = aten::plain(eager, PointwiseFunction::cast, chosen.sizes, DType::int32, {&chosen});
+  Tensor counts = aten::plain(eager, PointwiseFunction::fill, {experts}, DType::int32, {});
+  eager.recorder.op(Pointwise{PointwiseFunction::other, narrow.elements(), 1, {DType::int32}, 1, DType::int32},
+                    {&narrow}, {&counts});
   return counts;
 }
 
@@ -44,7 +43,7 @@ Tensor counts_of(Eager& eager, const Tensor& chosen, std::int64_t experts) {
 Tensor inverse_of(Eager& eager, const Tensor& order) {
   eager.recorder.host(HostClass::pointwise, 3);
   const Tensor counted = aten::arange(eager, order.elements(), DType::int64);
-  return aten::plain(eager, F::index, order.sizes, DType::int64, {&counted, &order});
+  return aten::plain(eager, PointwiseFunction::index, order.sizes, DType::int64, {&counted, &order});
 }
 
 Tensor rows_at(Eager& eager, const Tensor& x, const Tensor& index) {
@@ -126,22 +125,22 @@ Tensor StackNetwork::dropless(const ExpertWeights& weights, const Tensor& rows, 
   }
   {
     eager_.recorder.host(HostClass::pointwise);
-    const Tensor token = aten::plain(eager_, F::divide, {places}, DType::int64, {&order});
+    const Tensor token = aten::plain(eager_, PointwiseFunction::divide, {places}, DType::int64, {&order});
     gathered = rows_at(eager_, rows, token);
   }
   arrived = ranks.exchange(gathered);
   {
     eager_.recorder.host(HostClass::pointwise, 5);
     const Tensor one = aten::arange(eager_, own, DType::int64);
-    const Tensor all = aten::plain(eager_, F::cast, {s_.experts}, DType::int64, {&one});
-    const Tensor sums = aten::plain(eager_, F::cast, {s_.experts}, DType::int64, {&theirs});
-    expert = aten::plain(eager_, F::index, {places}, DType::int64, {&all, &sums});
+    const Tensor all = aten::plain(eager_, PointwiseFunction::cast, {s_.experts}, DType::int64, {&one});
+    const Tensor sums = aten::plain(eager_, PointwiseFunction::cast, {s_.experts}, DType::int64, {&theirs});
+    expert = aten::plain(eager_, PointwiseFunction::index, {places}, DType::int64, {&all, &sums});
   }
   by_expert = order_of(eager_, expert, own);
   {
     eager_.recorder.host(HostClass::pointwise, 2);
-    const Tensor sums = aten::plain(eager_, F::cast, {own}, DType::int64, {&theirs});
-    ends = aten::plain(eager_, F::cast, {own}, DType::int32, {&sums});
+    const Tensor sums = aten::plain(eager_, PointwiseFunction::cast, {own}, DType::int64, {&theirs});
+    ends = aten::plain(eager_, PointwiseFunction::cast, {own}, DType::int32, {&sums});
   }
   const auto product = [&](const Tensor& input, Parameter* weight, Parameter* bias) {
     eager_.recorder.host(HostClass::matmul);
@@ -166,26 +165,26 @@ Tensor StackNetwork::capped(const ExpertWeights& weights, const Tensor& rows, co
   Tensor where, returned, back, out, both, local, arrived, sent, source, slot, place, counts, of, order;
   order = order_of(eager_, chosen, s_.experts);
   eager_.recorder.host(HostClass::pointwise, 14);
-  of = aten::plain(eager_, F::index, {choices}, DType::int64, {&chosen, &order});
+  of = aten::plain(eager_, PointwiseFunction::index, {choices}, DType::int64, {&chosen, &order});
   counts = counts_of(eager_, chosen, s_.experts);
   {  // the place of each choice among those of its expert
-    const Tensor sums = aten::plain(eager_, F::cast, {s_.experts}, DType::int64, {&counts});
-    const Tensor begins = aten::plain(eager_, F::add, {s_.experts}, DType::int64, {&sums, &counts});
+    const Tensor sums = aten::plain(eager_, PointwiseFunction::cast, {s_.experts}, DType::int64, {&counts});
+    const Tensor begins = aten::plain(eager_, PointwiseFunction::add, {s_.experts}, DType::int64, {&sums, &counts});
     const Tensor counted = aten::arange(eager_, choices, DType::int64);
-    const Tensor first = aten::plain(eager_, F::index, {choices}, DType::int64, {&begins, &of});
-    place = aten::plain(eager_, F::add, {choices}, DType::int64, {&counted, &first});
+    const Tensor first = aten::plain(eager_, PointwiseFunction::index, {choices}, DType::int64, {&begins, &of});
+    place = aten::plain(eager_, PointwiseFunction::add, {choices}, DType::int64, {&counted, &first});
   }
   {
-    const Tensor inside = aten::plain(eager_, F::equal, {choices}, DType::boolean, {&place});
-    const Tensor before = aten::plain(eager_, F::scale, {choices}, DType::int64, {&of});
-    const Tensor sum = aten::plain(eager_, F::add, {choices}, DType::int64, {&before, &place});
-    slot = aten::plain(eager_, F::other, {choices}, DType::int64, {&inside, &sum});
+    const Tensor inside = aten::plain(eager_, PointwiseFunction::equal, {choices}, DType::boolean, {&place});
+    const Tensor before = aten::plain(eager_, PointwiseFunction::scale, {choices}, DType::int64, {&of});
+    const Tensor sum = aten::plain(eager_, PointwiseFunction::add, {choices}, DType::int64, {&before, &place});
+    slot = aten::plain(eager_, PointwiseFunction::other, {choices}, DType::int64, {&inside, &sum});
   }
   source = aten::full(eager_, {all + 1}, DType::int64);
   {
-    const Tensor token = aten::plain(eager_, F::divide, {choices}, DType::int64, {&order});
-    eager_.recorder.op(Pointwise{F::index, choices, 1, {DType::int64, DType::int64}, 2, DType::int64}, {&token, &slot},
-                       {&source});
+    const Tensor token = aten::plain(eager_, PointwiseFunction::divide, {choices}, DType::int64, {&order});
+    eager_.recorder.op(Pointwise{PointwiseFunction::index, choices, 1, {DType::int64, DType::int64}, 2, DType::int64},
+                       {&token, &slot}, {&source});
   }
   Tensor used = source;
   used.sizes = {all};
@@ -205,7 +204,7 @@ Tensor StackNetwork::capped(const ExpertWeights& weights, const Tensor& rows, co
   out = product(gated(both), weights.down, weights.down_bias);
   back = turned_over(eager_, out, {own, ranks.ranks(), places, width}, {all, width});
   returned = padded(eager_, ranks.exchange(back));
-  where = aten::plain(eager_, F::index, {choices}, DType::int64, {&slot, &order});
+  where = aten::plain(eager_, PointwiseFunction::index, {choices}, DType::int64, {&slot, &order});
   return looked_up(eager_, returned, where);
 }
 

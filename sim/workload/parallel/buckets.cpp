@@ -22,7 +22,8 @@ std::vector<std::vector<std::size_t>> assign_buckets(std::span<const BucketMembe
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     auto filling =
         std::find_if(fillings.begin(), fillings.end(), [&](const Filling& one) { return one.type == tensors[i].type; });
-    if (filling == fillings.end()) filling = fillings.insert(fillings.end(), Filling{.type = tensors[i].type});
+    if (filling == fillings.end())
+      filling = fillings.insert(fillings.end(), Filling{.type = tensors[i].type, .members = {}});
     filling->members.push_back(i);
     filling->bytes += tensors[i].bytes;
     if (filling->bytes < limits[filling->limit]) continue;

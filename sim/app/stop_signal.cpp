@@ -1,0 +1,35 @@
+#include "sim/app/stop_signal.h"
+
+#include <csignal>
+
+#include "sim/output/output_error.h"
+
+namespace ridgeline::app {
+namespace {
+
+std::atomic<bool> stop_flag{false};
+std::atomic<int> caught{0};
+
+extern "C" void catch_stop_signal(int signal) {
+  caught = signal;
+  stop_flag = true;
+}
+
+}  // namespace
+
+const std::atomic<bool>& stop_on_signals() {
+  stop_flag = false;
+  caught = 0;
+  std::signal(SIGINT, catch_stop_signal);
+  std::signal(SIGTERM, catch_stop_signal);
+  return stop_flag;
+}
+
+Stopped::Stopped(const std::string& message) : UserError(message), exit_code(128 + caught) {}
+
+int exit_code_of(const std::exception& error) {
+  if (const auto* stopped = dynamic_cast<const Stopped*>(&error)) return stopped->exit_code;
+  return dynamic_cast<const OutputError*>(&error) != nullptr ? 1 : 2;
+}
+
+}  // namespace ridgeline::app
