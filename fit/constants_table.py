@@ -14,7 +14,7 @@ import power
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 DOCUMENT = ROOT / "docs/refit.md"
 BEGIN, END = "<!-- constants: written by fit/constants_table.py -->\n", "<!-- end of constants -->\n"
-DATA = {"memory_bound": "kernels of an H200 that are no products", "split_reduction": "second kernels of split products",
+DATA = {"memory_bound": "kernels of an H200 and single calls of an H100 that are no products", "split_reduction": "second kernels of split products",
         "products": "products of an H200; serving libraries on an A100; fp8 on an H100", "attention": "attention of an H200; packed sequences of an H100",
         "convolution": "convolutions of an H200", "network": "collectives of two and four H200; published ones of one node",
         "overlap": "collectives beside kernels on two and four H200",

@@ -1,10 +1,13 @@
 #include "fit/fit_class.h"
 
 #include <fmt/format.h>
+#include <tbb/parallel_for.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
+#include <functional>
 #include <memory>
 #include <numeric>
 #include <random>
@@ -17,7 +20,7 @@ namespace {
 using Eigen::VectorXd;
 using Cases = std::vector<std::size_t>;
 
-constexpr int kFolds = 5;
+constexpr std::size_t kFolds = 5;
 
 template <class Wanted>
 Cases cases_where(const Problem& problem, Wanted wanted) {
@@ -81,22 +84,21 @@ VectorXd start_near(const Parameters& parameters, std::mt19937_64& random) {
   return start;
 }
 
-/// From several starts; the least objective counts.
-Minimum best_minimum(const Residuals& residuals, std::size_t count, const Parameters& parameters, int starts,
-                     ClassReport& report) {
+/// From several starts, beside each other; the least objective counts. `residuals` makes what one of them asks.
+Minimum best_minimum(const std::function<Residuals()>& residuals, std::size_t count, const Parameters& parameters,
+                     int starts, ClassReport& report) {
   std::mt19937_64 random(20'261'122);
-  std::vector<double> objectives;
-  Minimum best;
-  for (int i = 0; i < starts; ++i) {
-    Minimum one =
-        minimize(residuals, count, parameters.unknowns(), i == 0 ? parameters.start() : start_near(parameters, random));
-    objectives.push_back(one.objective);
-    if (i == 0 || one.objective < best.objective) best = std::move(one);
-  }
-  report.iterations = best.iterations;
+  std::vector<VectorXd> from;
+  for (int i = 0; i < starts; ++i) from.push_back(i == 0 ? parameters.start() : start_near(parameters, random));
+  std::vector<Minimum> minima(from.size());
+  tbb::parallel_for(std::size_t{0}, from.size(),
+                    [&](std::size_t i) { minima[i] = minimize(residuals(), count, parameters.unknowns(), from[i]); });
+  const auto best = std::min_element(minima.begin(), minima.end(),
+                                     [](const Minimum& a, const Minimum& b) { return a.objective < b.objective; });
+  report.iterations = best->iterations;
   report.starts_that_agree = static_cast<int>(std::count_if(
-      objectives.begin(), objectives.end(), [&](double other) { return other < best.objective * 1.001 + 0.1; }));
-  return best;
+      minima.begin(), minima.end(), [&](const Minimum& one) { return one.objective < best->objective * 1.001 + 0.1; }));
+  return *best;
 }
 
 /// How far a minimum moved an unknown, over what is nothing: a tenth of its standard deviation, what lies at a bound a
@@ -128,17 +130,21 @@ void settle(const Residuals& residuals, std::size_t count, const Parameters& par
 
 Errors cross_validated(const Problem& problem, const Cases& cases, const Parameters& parameters, double scale,
                        const VectorXd& from) {
+  std::array<Cases, kFolds> unseen;
+  for (const std::size_t i : cases) unseen[problem.cases[i].shape % kFolds].push_back(i);
+  std::array<Values, kFolds> fitted;
+  tbb::parallel_for(std::size_t{0}, unseen.size(), [&](std::size_t fold) {
+    Cases seen;
+    for (const std::size_t i : cases)
+      if (problem.cases[i].shape % kFolds != fold) seen.push_back(i);
+    if (seen.empty() || unseen[fold].empty()) return;
+    fitted[fold] = parameters.values(
+        minimize(residuals_of(problem, seen, parameters, scale), seen.size(), parameters.unknowns(), from).u);
+  });
   std::vector<double> ratios;
   Errors errors;
-  for (int fold = 0; fold < kFolds; ++fold) {
-    Cases seen, unseen;
-    for (const std::size_t i : cases)
-      (static_cast<int>(problem.cases[i].shape % kFolds) == fold ? unseen : seen).push_back(i);
-    if (seen.empty() || unseen.empty()) continue;
-    const Minimum minimum =
-        minimize(residuals_of(problem, seen, parameters, scale), seen.size(), parameters.unknowns(), from);
-    errors = errors_with(problem, unseen, parameters.values(minimum.u), &ratios);
-  }
+  for (std::size_t fold = 0; fold < unseen.size(); ++fold)
+    if (!fitted[fold].empty()) errors = errors_with(problem, unseen[fold], fitted[fold], &ratios);
   return errors;
 }
 
@@ -198,9 +204,9 @@ ClassReport fit_class(LawTable& table, LawClass& law_class, const Priors& priors
   report.before.in_sample = errors_with(problem, seen, before);
   report.before.held_out = errors_with(problem, unseen, before);
   const Parameters parameters(table, law_class, priors, known, of_machines);
-  const Residuals residuals = residuals_of(problem, seen, parameters, priors.scale);
+  const auto residuals = [&] { return residuals_of(problem, seen, parameters, priors.scale); };
   Minimum minimum = best_minimum(residuals, seen.size(), parameters, options.starts, report);
-  settle(residuals, seen.size(), parameters, minimum);
+  settle(residuals(), seen.size(), parameters, minimum);
   const Deviations spread = deviations(minimum, seen.size(), parameters.unknowns());
   FitRecord record{.loss = minimum.loss, .data = data_hash(problem)};
   for (const int machine : of_machines)

@@ -1,5 +1,8 @@
 #include "fit/measurements.h"
 
+#include <algorithm>
+#include <stdexcept>
+
 namespace ridgeline::fit {
 
 Measurements load_measurements(const std::filesystem::path& root, const std::vector<std::string>& ops) {
@@ -13,12 +16,22 @@ Measurements load_measurements(const std::filesystem::path& root, const std::vec
                          .ops = ops};
   MeasuredOps measured = load_measured_ops(result.index, wanted);
   for (const MeasuringMachine& machine : measured.machines) result.machines.push_back(machine.name);
+  // Single calls have rows of their own kind, which their cases read.
+  for (const MeasuredFile* file : result.index.of_kind("calls"))
+    if (std::find(result.machines.begin(), result.machines.end(), file->machine.name) == result.machines.end())
+      result.machines.push_back(file->machine.name);
   result.twins = measured.twins;
   std::erase_if(measured.rows, [&](const MeasuredOp& row) {
     return row.kernels.empty() && result.machines[static_cast<std::size_t>(row.machine)] != kServingA100;
   });
   result.rows = std::move(measured.rows);
   return result;
+}
+
+int Measurements::machine(const std::string& name) const {
+  const auto place = std::find(machines.begin(), machines.end(), name);
+  if (place == machines.end()) throw std::out_of_range("no measurements of machine " + name);
+  return static_cast<int>(place - machines.begin());
 }
 
 }  // namespace ridgeline::fit

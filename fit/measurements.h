@@ -20,6 +20,9 @@ struct Measurements {
   std::vector<std::string> machines;  ///< the first is the one that the hardware file describes
   std::vector<Measurement> rows{};
   std::size_t twins = 0;  ///< rows to fit that were left out because their shape is held out elsewhere
+
+  /// Its place among `machines`. Throws std::out_of_range for one that measured nothing here.
+  [[nodiscard]] int machine(const std::string& name) const;
 };
 
 /// The rows with profiled kernels whose op is one of `ops`. Throws UserError when a file cannot be read.

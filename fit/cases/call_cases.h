@@ -2,13 +2,11 @@
 #pragma once
 
 #include "fit/law_problem.h"
-#include "sim/kernels/lowering.h"
 
 namespace ridgeline::fit {
 
-/// Adds the kernels of the classes that only calls have: cold (the L2 swept before the call) and warm, shapes held out
-/// by their hash. Throws UserError for a file that cannot be read.
-void add_calls(const Measurements& measurements, const Laboratory& laboratory, const Lowering& lowering,
-               Collected& collected);
+/// Adds the kernels of the classes that calls are read for, each beside the GPU that ran it: cold (the L2 swept before
+/// the call) and warm, shapes held out by their hash. Throws UserError for a file that cannot be read.
+void add_calls(const Measurements& measurements, const Laboratory& laboratory, Collected& collected);
 
 }  // namespace ridgeline::fit

@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "fit/cases/call_cases.h"
+#include "fit/cases/generated_cases.h"
 #include "fit/cases/small_product_cases.h"
 #include "fit/law_problem.h"
 #include "sim/kernels/lowering.h"
@@ -68,7 +69,8 @@ std::vector<Problem> memory_bound_problems(const Measurements& measurements, con
     }
   }
   add_small_products(measurements, laboratory, collected);
-  add_calls(measurements, laboratory, lowering, collected);
+  add_calls(measurements, laboratory, collected);
+  add_generated(measurements, laboratory, collected);
   return problems_of(std::move(collected), kLaw, laboratory.gpu);
 }
 

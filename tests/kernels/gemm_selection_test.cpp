@@ -233,6 +233,39 @@ TEST_P(OnEveryGpu, floors_are_mostly_within_a_hundredth_of_the_law) {
   EXPECT_GE(near, share * all) << "speed, not results: see gemm_floor.h";
 }
 
+TEST_P(OnEveryGpu, floors_of_splits_are_mostly_within_a_hundredth_of_the_law) {
+  const Gpu gpu = load_gpu(GetParam());
+  const GpuMenus menus(gpu);
+  std::mt19937_64 random(19);
+  int near = 0, all = 0;
+  for (int i = 0; i < 300; ++i) {
+    const GemmWork work = gemm_problem(random_product(random), gpu);
+    const GemmClass kernel_class = gemm_class_of(work, gpu);
+    const GemmLaw law(work, gpu, gemm_constants(kernel_class));
+    const GemmFloor floor(law);
+    for (const TileChoice& choice : menus.of(kernel_class, work.batch > 1).entries) {
+      if (choice.tile.stream_k) continue;
+      GemmTileShapes shape;
+      shape.push_back(choice.tile);
+      const auto pieces = [](std::int64_t length, int piece) {
+        return std::vector<float>(4, static_cast<float>(pieces_of(static_cast<double>(length), piece)));
+      };
+      const auto rows = pieces(work.m, choice.tile.m), columns = pieces(work.n, choice.tile.n),
+                 steps = pieces(work.k, choice.tile.k);
+      const std::array<float, 4> tried{2, 3, 8, 16};
+      std::array<float, 4> each{};
+      floor.split(shape, {rows.data(), columns.data(), steps.data()}, 0, tried.data(), false, each.data());
+      for (std::size_t s = 0; s < tried.size(); ++s) {
+        if (!law.may_split(choice.tile, static_cast<int>(tried[s]))) continue;
+        ++all;
+        if (each[s] > 0.99 * law.seconds(choice.tile, static_cast<int>(tried[s]))) ++near;
+      }
+    }
+  }
+  ASSERT_GE(all, 100);
+  EXPECT_GE(near, 0.9 * all) << "speed, not results: see gemm_floor.h";
+}
+
 INSTANTIATE_TEST_SUITE_P(Shipped, OnEveryGpu, ::testing::ValuesIn(hardware_names()), [](const auto& gpu) {
   std::string name = gpu.param;
   std::replace(name.begin(), name.end(), '-', '_');

@@ -39,8 +39,9 @@ LoweredOp concatenate(const Copy& op, const Gpu& gpu) {
   for (std::int64_t first = 0; first < op.parts; first += kMostInputs) {
     const std::int64_t parts = std::min<std::int64_t>(op.parts - first, kMostInputs);
     const double elements = static_cast<double>(n) * static_cast<double>(parts);
-    const std::int64_t grid =
-        std::min<std::int64_t>(ceil_div(n, per_block), std::int64_t{strided ? 2 : 32} * gpu.sm.count);
+    // Of views that are not contiguous as many blocks start whatever there is to copy.
+    const std::int64_t of_strided = std::int64_t{2} * gpu.sm.count, filled = ceil_div(n, per_block);
+    const std::int64_t grid = strided ? of_strided : std::min(filled, std::int64_t{32} * gpu.sm.count);
     KernelLaunch launch = memory_bound_launch(vectorized ? MemoryBoundKernel::concatenate
                                               : strided  ? MemoryBoundKernel::concatenate_strided
                                                          : MemoryBoundKernel::concatenate_unaligned,
@@ -51,7 +52,9 @@ LoweredOp concatenate(const Copy& op, const Gpu& gpu) {
                                                           : 32},
                                               {.elements = elements});
     launch.pipe = Pipe::none;
-    std::get<MemoryBoundWork>(launch.work).iterations = static_cast<double>(ceil_div(n, per_block * grid));
+    auto& work = std::get<MemoryBoundWork>(launch.work);
+    work.iterations = static_cast<double>(ceil_div(n, per_block * grid));
+    if (strided) work.active_blocks = static_cast<double>(std::min(grid, filled) * parts);
     for (std::int64_t part = 0; part < parts; ++part)
       launch.reads.push_back({static_cast<int>(first + part), static_cast<double>(n * element)});
     launch.writes = {{static_cast<int>(op.parts), elements * static_cast<double>(element)}};

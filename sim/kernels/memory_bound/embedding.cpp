@@ -54,6 +54,26 @@ KernelLaunch select_elements(const Embedding& op, int sms) {
       {.elements = static_cast<double>(n), .iterations = static_cast<double>(n) / static_cast<double>(grid * 128)});
 }
 
+/// An index an element (torch.gather's kernel): eight elements a thread, 128 threads apart.
+LoweredOp gather_elements(const Embedding& op, const Gpu& gpu) {
+  constexpr std::int64_t kOfBlock = 1024, kThreads = 128;
+  const std::int64_t n = op.tokens * op.hidden;
+  const auto elements = static_cast<double>(n), element = static_cast<double>(bytes_of(op.type));
+  KernelLaunch launch = memory_bound_launch(
+      MemoryBoundKernel::index_select, "gather", TimeClass::elementwise, op.type, {ceil_div(n, kOfBlock), 1, 128, 32},
+      {.elements = elements,
+       .active_blocks = elements / static_cast<double>(kOfBlock),
+       .iterations = static_cast<double>(ceil_div(std::min(n, kOfBlock), kThreads))});
+  const double row = static_cast<double>(op.hidden) * element;
+  launch.reads = {{.operand = 0,
+                   .bytes = fetched_rows(op, row, gpu.l2) * row,
+                   .requested = elements * element,
+                   .loaded = elements * element},
+                  {1, 8.0 * static_cast<double>(op.tokens), 8.0 * elements}};
+  launch.writes = {{2, elements * element}};
+  return {{std::move(launch)}, {}, false};
+}
+
 LoweredOp gather(const Embedding& op, const Gpu& gpu, bool by_vectors) {
   const std::int64_t row = op.hidden * bytes_of(op.type);
   const std::int64_t threads = std::min<std::int64_t>(256, 32 * ceil_div(row, 512));
@@ -246,7 +266,11 @@ LoweredOp lower_embedding(const Embedding& op, const Gpu& gpu, const Software& s
   if (op.accumulates && !op.backward)
     throw std::invalid_argument("rows are added to a table in the backward pass alone");
   if (op.accumulates) return added_rows(op);
-  return op.backward ? backward(op, gpu) : gather(op, gpu, software.gathers_by_vectors);
+  if (op.backward) return backward(op, gpu);
+  // Rows that are no whole vectors are gathered an element at a time.
+  constexpr std::int64_t kVectorBytes = 16;
+  if (software.gathers_by_vectors && op.hidden * bytes_of(op.type) % kVectorBytes != 0) return gather_elements(op, gpu);
+  return gather(op, gpu, software.gathers_by_vectors);
 }
 
 }  // namespace ridgeline

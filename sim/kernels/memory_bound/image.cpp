@@ -143,19 +143,27 @@ LoweredOp max_pool(const ImageOp& op) {
   const ImageSizes s = sizes_of(op);
   const auto outputs = static_cast<double>(planes * half * half);
   const double out_bytes = outputs * static_cast<double>(bytes_of(op.type)), index_bytes = 8.0 * outputs;
-  const std::int64_t threads_total = op.backward ? planes * op.size * op.size : planes * half * half;
-  KernelLaunch launch =
-      memory_bound_launch(op.backward ? MemoryBoundKernel::max_pool_backward : MemoryBoundKernel::max_pool,
-                          op.backward ? "max_pool_backward" : "max_pool_forward", TimeClass::elementwise, op.type,
-                          {ceil_div(threads_total, 256), 1, 256, 23}, {.elements = static_cast<double>(threads_total)});
-  launch.flops = 3.0 * outputs;
   if (op.backward) {
+    // The gradient is cleared; then a block takes 256 of a plane's pixels.
+    KernelLaunch fill = memory_bound_launch(MemoryBoundKernel::fill, "fill", TimeClass::elementwise, op.type,
+                                            {ceil_div(static_cast<std::int64_t>(s.elements), 1024), 1, 128, 16},
+                                            {.elements = s.elements});
+    fill.writes = {{2, s.bytes}};
+    KernelLaunch launch =
+        memory_bound_launch(MemoryBoundKernel::max_pool_backward, "max_pool_backward", TimeClass::elementwise, op.type,
+                            {ceil_div(s.spatial, 256), op.batch, 256, 32}, {.elements = s.elements});
+    launch.grid[2] = op.channels;
+    launch.flops = 3.0 * outputs;
     launch.reads = {{0, out_bytes}, {1, index_bytes}};
     launch.writes = {{2, s.bytes}};
-  } else {
-    launch.reads = {{0, s.bytes}};
-    launch.writes = {{1, out_bytes}, {Access::kTemporary, index_bytes}};
+    return {{std::move(fill), std::move(launch)}, {}, false};
   }
+  KernelLaunch launch =
+      memory_bound_launch(MemoryBoundKernel::max_pool, "max_pool_forward", TimeClass::elementwise, op.type,
+                          {ceil_div(static_cast<std::int64_t>(outputs), 256), 1, 256, 23}, {.elements = outputs});
+  launch.flops = 3.0 * outputs;
+  launch.reads = {{0, s.bytes}};
+  launch.writes = {{1, out_bytes}, {Access::kTemporary, index_bytes}};
   return {{std::move(launch)}, {}, false};
 }
 

@@ -151,8 +151,10 @@ LoweredOp lower_pointwise(const Pointwise& op, const Gpu& gpu, const Software& /
     const auto count = static_cast<double>(elements);
     geometry.grid_x = ceil_div(elements, per_block);
     const bool vectorized = !strided && !unrolled && !indexed && geometry.threads == 128;
-    // Blocks that walk their elements one by one skip the turns beyond the last of them.
-    const double turns = op.function == PointwiseFunction::roll || vectorized || geometry.threads != 128
+    // Blocks that walk their elements one by one skip the turns beyond the last of them. A turn of an index waits for
+    // it and then for the element; a roll computes the place, one element a thread.
+    const double turns = op.function == PointwiseFunction::roll ? 0.5
+                         : vectorized || geometry.threads != 128
                              ? 1.0
                              : static_cast<double>(ceil_div(std::min(elements, per_block), 128));
     // Besides its elements: a copy's L1 turns for the sectors it touches, a mask's offsets (bytes beside halves).

@@ -11,17 +11,10 @@ namespace {
 // 17,119 launches of an H200: mean error 4.3 %, of five folds by shape 4.4 %, of 4,986 launches that no fit saw 4.4 %.
 // What the data left open by more than half of its value is frozen, tied to a relative or gone
 // (fit/priors/memory_bound.yaml says which and why). The law's form was chosen by cross-validation on the fitted cases,
-// the errors of the others in view. Not fitted there, and kept: kernels that no measurement has (unrolled_mixed from
-// the unrolled cast, max_pool_backward, concatenate_strided on profiled steps; tanh is
-// gelu's and dropout_backward mul's by a tie). index_select: a turn waits for the index, then for the element (two
-// answers of the L2, one of the DRAM); its instructions (three divisions of integers) were set with published embedding
-// times of a V100 and an H100 in view. Kernels of torch.compile (triton_*): point-wise ones, rows and row_blocks fitted
-// on the kernels of five of ten steps (chosen by hash), 51, 127 and 4, median error 8.9, 10.6 and 3.3 %; those of the
-// other five, 67, 174 and 2: 13.7, 8.9 and 19 % (inputs assumed in the L2 up to 20 MB; latencies of rows bounded so
-// that large ones reach three quarters of the bandwidth). gather, long_rows and columns were set by hand on the largest
-// of all ten. No share of a bandwidth is above that of plain streams.
-// broadcast_mixed, power, nll_loss, scans and sorts in a block are fitted on two thirds of the shapes of single calls
-// (measurements/h200/foreign/ops.jsonl.gz), each with the L2 swept before it and without.
+// the errors of the others in view. What few or no operations at random shapes have is fitted on two thirds of the
+// shapes of single calls, with the L2 swept before them and without (measurements/h200/foreign/ops.jsonl.gz,
+// measurements/h100/calls.jsonl.gz). Kernels of torch.compile (triton_*) are fitted on the kernels of two thirds of ten
+// steps and on single functions, with the grids of the profile. No share of a bandwidth is above that of plain streams.
 constexpr MemoryBoundConstants row(MemoryBoundKernel kernel, std::string_view name, MemoryBoundConstants constants) {
   constants.kernel = kernel;
   constants.name = name;

@@ -83,8 +83,9 @@ inline T GemmFloor::panels_tiled(const Tiling<T>& on) const {
   return (load_a_ / on.rows + load_b_ / on.columns) * on.k;
 }
 
+/// `handed`: cycles of blocks that add up their splits one after the other.
 template <class T>
-inline GemmFloor::Cycles<T> GemmFloor::tiled(const Tiling<T>& on, float store) const {
+inline GemmFloor::Cycles<T> GemmFloor::tiled(const Tiling<T>& on, float store, T handed) const {
   const T rounds = rounds_of(on.count), panels = panels_tiled(on);
   const T loads = where(on.stages >= every<T>(grouped_from_), panels, own_loads_ * panels);
   const T bound = on.volume * math_, step = (cuda_cores_ ? on.volume * issue_ : bound) + loads;
@@ -95,7 +96,7 @@ inline GemmFloor::Cycles<T> GemmFloor::tiled(const Tiling<T>& on, float store) c
       larger(larger(resident * bound, latency),
              least_rounded_maximum(resident * step, resident * panels * copies_, every<T>(own_latency_), T{}) +
                  exposed_step_ * on.k);
-  const T cycles = sets * (on.steps * pace + epilogue * (1.0F + (resident - 1.0F) * exposed_));
+  const T cycles = sets * (on.steps * pace + epilogue * (1.0F + (resident - 1.0F) * exposed_)) + handed;
   const T l2 = (l2_all_a_ / on.rows + l2_all_b_ / on.columns) * on.k * on.steps * on.count;
   return {larger(cycles, l2), busy(on)};
 }
@@ -113,8 +114,8 @@ inline T GemmFloor::at_clock(const Cycles<T>& cycles) const {
 }
 
 template <class T>
-inline T GemmFloor::limited(T time) const {
-  return time + larger(T{}, power_ - time) * charged_;
+inline T GemmFloor::limited(T time, const Power& power) {
+  return time + larger(T{}, power.seconds - time) * power.charged;
 }
 
 /// Share of the time beside traffic that few blocks take: the logarithm from below, by the bits of a number.
@@ -125,12 +126,13 @@ inline T GemmFloor::share_of_few(T count) const {
 
 /// Seconds without helpers.
 template <class T>
-inline T GemmFloor::total(const Tiling<T>& on, const Cycles<T>& cycles, T results) const {
+inline T GemmFloor::total(const Tiling<T>& on, const Cycles<T>& cycles, T results, const Power& power) const {
   const T fetched = smaller(on.stages, on.steps), few = share_of_few(on.count);
   const T sets = larger(every<T>(1.0F), nearest(rounds_of(on.count) / on.blocks + 0.48F));
   const T streamed = exposed_reads_ * fetched / (sets * on.steps);
   return limited(few * (start_ + streamed + fetched * stage_) +
-                 least_rounded_maximum(few * at_clock(cycles), operands_ + results - streamed));
+                     least_rounded_maximum(few * at_clock(cycles), operands_ + results - streamed),
+                 power);
 }
 
 template <bool kPersistent>
@@ -140,10 +142,10 @@ inline void GemmFloor::whole_group(const GemmTileShapes& tiles, const GemmTiling
   const Tiling<FourFloats> on = tiling<FourFloats>(tiles, tilings, i);
   FourFloats time;
   if constexpr (kPersistent) {
-    time = total(on, persistent(on, store_), every<FourFloats>(results_)) +
+    time = total(on, persistent(on, store_), every<FourFloats>(results_), power_) +
            where(on.count > every<FourFloats>(2.0F * sms_ + 0.5F), every<FourFloats>(memset_), FourFloats{});
   } else {
-    time = total(on, tiled(on, store_), every<FourFloats>(results_));
+    time = total(on, tiled(on, store_, FourFloats{}), every<FourFloats>(results_), power_);
   }
   time = kSure * (time + summed_);
   std::memcpy(seconds + i, &time, sizeof time);
@@ -173,7 +175,8 @@ inline T GemmFloor::split_range(const Tiling<T>& on, T most, bool in_place) cons
   const T helper = in_place ? every<T>(memset_) : reduction_ + fewest * reduction_each_;
   const T few = share_of_few(on.count * fewest);
   return kSure *
-         (limited(few * start_ + larger(few * at_clock(cycles), every<T>(operands_ + (in_place ? results_ : 0.0F)))) +
+         (limited(few * start_ + larger(few * at_clock(cycles), every<T>(operands_ + (in_place ? results_ : 0.0F))),
+                  in_place ? power_ : split_power_) +
           helper);
 }
 
@@ -196,22 +199,17 @@ void GemmFloor::split(const GemmTileShapes& tiles, const GemmTilings& tilings, s
                               .count = one.count * times,
                               .steps = nearest(static_cast<float>(k_) / (one.k * times) + 0.499F)};
   const float store = in_place ? store_ : partial_store_;
-  Cycles<FourFloats> cycles = persistent_ ? persistent(on, store) : tiled(on, store);
+  const FourFloats handed = in_place ? (times - 1.0F) * (handoff_ + one.area * handoff_each_) : FourFloats{};
+  const Cycles<FourFloats> cycles = persistent_ ? persistent(on, store) : tiled(on, store, handed);
   FourFloats time;
   if (in_place) {
-    cycles.all += (times - 1.0F) * (handoff_ + one.area * handoff_each_);
-    time = total(on, cycles, every<FourFloats>(results_)) + memset_;
+    time = total(on, cycles, every<FourFloats>(results_), power_) + memset_;
   } else {
     const bool own = cuda_cores_ && one.stages < grouped_from_;
-    time = total(on, cycles, times * partial_results_) +
+    time = total(on, cycles, times * partial_results_, split_power_) +
            ((own ? own_reduction_ : common_reduction_) + times * (own ? own_reduction_each_ : common_reduction_each_));
   }
   time *= kSure;
-  Tiling<FourFloats> whole = on;  // the floor of all splits up to this one holds as well, where it is lower
-  whole.copies = every<FourFloats>(one.copies);
-  whole.count = every<FourFloats>(one.count);
-  whole.steps = every<FourFloats>(one.steps);
-  time = smaller(time, split_range(whole, times, in_place));
   std::memcpy(seconds, &time, sizeof time);
 }
 
@@ -285,9 +283,12 @@ GemmFloor::GemmFloor(const GemmLaw& law) : persistent_(law.persistent_), cuda_co
   least_few_ = single(1.0 - c.few_blocks);
   few_each_ = single(c.few_blocks * law.per_log_);
   const Pipe pipe = law.cuda_cores_ ? Pipe::fp32 : Pipe::tensor_mma;
-  const PowerLimit power = power_limit(law.gpu_, pipe, law.type_, law.flops_, law.cold_bytes_ + law.written_bytes_);
-  power_ = single(power.floor.value());
-  charged_ = single(power.charged);
+  const auto power = [&](double written) {
+    const PowerLimit limit = power_limit(law.gpu_, pipe, law.type_, law.flops_, law.cold_bytes_ + written);
+    return Power{single(limit.floor.value()), single(limit.charged)};
+  };
+  power_ = power(law.written_bytes_);
+  split_power_ = power(0.0);
   memset_ = single(law.memset_);
   // Which fp32 kernels are CUTLASS's the tile says; for all tiles at once the cheaper of both.
   const double results = law.m_ * law.n_ * law.batch_;

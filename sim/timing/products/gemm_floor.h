@@ -88,17 +88,21 @@ class GemmFloor {
   template <class T>
   [[nodiscard]] Cycles<T> persistent(const Tiling<T>& on, float store) const;
   template <class T>
-  [[nodiscard]] Cycles<T> tiled(const Tiling<T>& on, float store) const;
+  [[nodiscard]] Cycles<T> tiled(const Tiling<T>& on, float store, T handed) const;
   template <class T>
   [[nodiscard]] T busy(const Tiling<T>& on) const;
   template <class T>
   [[nodiscard]] T at_clock(const Cycles<T>& cycles) const;
+  /// What the power limit makes of a time at least, by its seconds and what of it counts.
+  struct Power {
+    float seconds, charged;
+  };
   template <class T>
-  [[nodiscard]] T limited(T time) const;
+  [[nodiscard]] static T limited(T time, const Power& power);
   template <class T>
   [[nodiscard]] T share_of_few(T count) const;
   template <class T>
-  [[nodiscard]] T total(const Tiling<T>& on, const Cycles<T>& cycles, T results) const;
+  [[nodiscard]] T total(const Tiling<T>& on, const Cycles<T>& cycles, T results, const Power& power) const;
   template <bool kPersistent>
   void whole_group(const GemmTileShapes& tiles, const GemmTilings& tilings, std::size_t i, float* seconds) const;
   template <class T>
@@ -119,7 +123,7 @@ class GemmFloor {
   float clock_, droop_, droop_cycles_, stage_;
   float start_, operands_, results_, partial_results_, exposed_reads_;  ///< seconds
   float least_few_, few_each_;  ///< share of the time beside traffic with one block, more for twice as many
-  float power_, charged_;       ///< seconds of the power floor, and what of it counts
+  Power power_, split_power_;   ///< of results written once, and of partial ones, which may stay in the L2
   float memset_, summed_, reduction_, reduction_each_;
   float common_reduction_, common_reduction_each_, own_reduction_, own_reduction_each_;
 };
