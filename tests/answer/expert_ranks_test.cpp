@@ -63,7 +63,7 @@ TEST(ExpertRanks, more_of_them_hold_less_and_communicators_are_counted) {
                      all = communicator_bytes(expert_scenario({of_experts(8)}));
   EXPECT_GT(all, one);
   // Groups of ranks with the same experts are one more.
-  const Cluster& cluster = *expert_scenario({}).cluster;
+  const Cluster cluster = *expert_scenario({}).cluster;
   EXPECT_EQ(communicator_bytes(expert_scenario({of_experts(4)})) - one,
             static_cast<std::int64_t>((communicator_memory(cluster, {.ranks = 4, .collectives = false, .peers = 3}) +
                                        communicator_memory(cluster, {.ranks = 2}))

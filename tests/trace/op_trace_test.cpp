@@ -61,7 +61,7 @@ TEST(OpTraceFile, WhatTheRecordingDoesNotAllocateIsNotAllocatedWhereItIsReadAgai
 {"record":"storage","id":0,"bytes":8192,"category":"inputs"}
 {"record":"storage","id":1,"bytes":8192,"category":"activations"}
 {"record":"step"}
-{"record":"aten","name":"aten::_safe_softmax","in":[{"type":"fp32","sizes":[4,512],"storage":0},-1],"out":[{"type":"fp32","sizes":[4,512],"storage":1}]}
+{"record":"aten","name":"aten::_safe_softmax","phase":"forward","in":[{"type":"fp32","sizes":[4,512],"storage":0},-1],"out":[{"type":"fp32","sizes":[4,512],"storage":1}]}
 {"record":"end"}
 )";
   const Recording read = parse_op_trace(text, "memory");

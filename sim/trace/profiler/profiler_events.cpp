@@ -7,6 +7,8 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <list>
+#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "sim/trace/json_pieces.h"
@@ -56,8 +58,43 @@ Wanted wanted(std::string_view category, std::string_view phase, std::string_vie
   return Wanted::nothing;
 }
 
+/// Strings where they stand. simdjson's own functions copy each into a buffer that a document whose strings are read
+/// more than once outgrows, unnoticed: broken text and numbers in quotes made it write behind its end.
+class Strings {
+ public:
+  explicit Strings(std::string_view document) : end_(document.data() + document.size()) {}
+  /// Nothing for one without an end or with an escape that means nothing.
+  std::optional<std::string_view> read(od::raw_json_string raw) {
+    const char* at = raw.raw();
+    bool escapes = false;
+    for (; at < end_ && *at != '"'; ++at)
+      if (*at == '\\') escapes = true, ++at;
+    if (at >= end_) return std::nullopt;
+    const std::string_view text(raw.raw(), static_cast<std::size_t>(at - raw.raw()));
+    if (!escapes) return text;
+    const nlohmann::json whole = nlohmann::json::parse('"' + std::string(text) + '"', nullptr, false);
+    if (!whole.is_string()) return std::nullopt;
+    return unescaped_.emplace_back(whole.get<std::string>());
+  }
+  std::optional<std::string_view> read(od::value value) {
+    od::raw_json_string raw;
+    if (value.get_raw_json_string().get(raw) != simdjson::SUCCESS) return std::nullopt;
+    return read(raw);
+  }
+  template <typename Field>
+  std::optional<std::string_view> key_of(Field& field) {
+    od::raw_json_string raw;
+    if (field.key().get(raw) != simdjson::SUCCESS) return std::nullopt;
+    return read(raw);
+  }
+
+ private:
+  const char* end_;
+  std::list<std::string> unescaped_;
+};
+
 /// Numbers may stand in quotes in old traces. Nothing: neither.
-std::optional<double> number_of(od::value value) {
+std::optional<double> number_of(od::value value, Strings& strings) {
   double number = 0.0;
   od::json_type type;
   if (value.type().get(type) != simdjson::SUCCESS) return std::nullopt;
@@ -65,19 +102,18 @@ std::optional<double> number_of(od::value value) {
     if (value.get_double().get(number) != simdjson::SUCCESS || !std::isfinite(number)) return std::nullopt;
     return number;
   }
-  std::string_view text;
-  if (type != od::json_type::string || value.get_string().get(text) != simdjson::SUCCESS) return std::nullopt;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || end != text.data() + text.size() || !std::isfinite(number)) return std::nullopt;
+  const auto text = type == od::json_type::string ? strings.read(value) : std::nullopt;
+  if (!text) return std::nullopt;
+  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), number);
+  if (error != std::errc{} || end != text->data() + text->size() || !std::isfinite(number)) return std::nullopt;
   return number;
 }
 
 /// A thread, process or stream: a number, or a word that stands for one.
-std::int64_t identity_of(od::value value) {
-  if (const auto number = number_of(value)) return std::llround(std::clamp(*number, -9e15, 9e15));
-  std::string_view text;
-  if (value.get_string().get(text) != simdjson::SUCCESS) return 0;
-  return static_cast<std::int64_t>(std::hash<std::string_view>{}(text) >> 1);
+std::int64_t identity_of(od::value value, Strings& strings) {
+  if (const auto number = number_of(value, strings)) return std::llround(std::clamp(*number, -9e15, 9e15));
+  const auto text = strings.read(value);
+  return text ? static_cast<std::int64_t>(std::hash<std::string_view>{}(*text) >> 1) : 0;
 }
 
 /// The text of an object; anything else is no arguments at all.
@@ -125,11 +161,13 @@ Arguments ProfilerEventReader::State::read_arguments(std::string_view text) {
   if (argument_parser.iterate(view).get(document) != simdjson::SUCCESS ||
       document.get_object().get(object) != simdjson::SUCCESS)
     return result;
+  Strings strings(text);
   for (auto field : object) {
-    std::string_view key;
     od::value value;
-    if (field.unescaped_key().get(key) != simdjson::SUCCESS || field.value().get(value) != simdjson::SUCCESS) break;
-    const auto take = [&](double& into) { into = number_of(value).value_or(into); };
+    const auto known_key = strings.key_of(field);
+    if (!known_key || field.value().get(value) != simdjson::SUCCESS) break;
+    const std::string_view key = *known_key;
+    const auto take = [&](double& into) { into = number_of(value, strings).value_or(into); };
     if (key == "correlation") take(result.correlation);
     else if (key == "External id" || key == "external id") take(result.external_id);
     else if (key == "stream") take(result.stream);
@@ -139,11 +177,9 @@ Arguments ProfilerEventReader::State::read_arguments(std::string_view text) {
     else if (key == "Total Reserved") take(result.reserved);
     else if (key == "Device Type") take(result.device_type);
     else if (key == "Collective name" || key == "dtype") {
-      std::string_view word;
-      if (value.get_string().get(word) == simdjson::SUCCESS)
-        (key == "dtype" ? result.message.type : result.message.name) = word;
+      if (const auto word = strings.read(value)) (key == "dtype" ? result.message.type : result.message.name) = *word;
     } else if (key == "In msg nelems" || key == "Out msg nelems" || key == "Group size") {
-      const std::int64_t number = std::llround(std::clamp(number_of(value).value_or(0), 0.0, 9e15));
+      const std::int64_t number = std::llround(std::clamp(number_of(value, strings).value_or(0), 0.0, 9e15));
       (key == "Group size" ? result.message.ranks
        : key[0] == 'I'     ? result.message.sent
                            : result.message.received) = number;
@@ -154,7 +190,7 @@ Arguments ProfilerEventReader::State::read_arguments(std::string_view text) {
       for (auto side : grid) {
         od::value number;
         if (side.get(number) != simdjson::SUCCESS || i >= 3) break;
-        result.grid[i++] = number_of(number).value_or(0);
+        result.grid[i++] = number_of(number, strings).value_or(0);
       }
     }
   }
@@ -227,21 +263,26 @@ void ProfilerEventReader::event(std::string_view text, std::int64_t line) {
   if (s.parser.iterate(view).get(document) != simdjson::SUCCESS ||
       document.get_object().get(object) != simdjson::SUCCESS)
     return broken();
+  Strings strings(text);
+  const auto word = [&](od::value value, std::string_view& into) {
+    const auto read = strings.read(value);
+    into = read.value_or(into);
+    return read.has_value();
+  };
   for (auto field : object) {
-    std::string_view key;
     od::value value;
-    if (field.unescaped_key().get(key) != simdjson::SUCCESS || field.value().get(value) != simdjson::SUCCESS)
-      return broken();
-    auto error = simdjson::SUCCESS;
-    if (key == "ph") error = value.get_string().get(phase);
-    else if (key == "cat") error = value.get_string().get(category);
-    else if (key == "name") error = value.get_string().get(name);
-    else if (key == "pid") process = identity_of(value);
-    else if (key == "tid") thread = identity_of(value);
-    else if (key == "ts") has_time = true, at = number_of(value);
-    else if (key == "dur") has_duration = true, duration = number_of(value);
-    else if (key == "args") error = raw_object(value, arguments);
-    if (error != simdjson::SUCCESS) return broken();
+    const auto key = strings.key_of(field);
+    if (!key || field.value().get(value) != simdjson::SUCCESS) return broken();
+    bool whole = true;
+    if (*key == "ph") whole = word(value, phase);
+    else if (*key == "cat") whole = word(value, category);
+    else if (*key == "name") whole = word(value, name);
+    else if (*key == "pid") process = identity_of(value, strings);
+    else if (*key == "tid") thread = identity_of(value, strings);
+    else if (*key == "ts") has_time = true, at = number_of(value, strings);
+    else if (*key == "dur") has_duration = true, duration = number_of(value, strings);
+    else if (*key == "args") whole = raw_object(value, arguments) == simdjson::SUCCESS;
+    if (!whole) return broken();
   }
   Wanted kind = wanted(category, phase, name);
   s.capital_categories = s.capital_categories || (kind == Wanted::kernel && category == "Kernel");
