@@ -198,8 +198,6 @@ TEST_F(SweepUnderMpirun, a_killed_rank_ends_the_sweep_with_a_clear_error_and_the
   const std::string out = shell(mpirun_ + "--mca odls_base_sigkill_timeout 10 -n 3 sh " + killer);
   EXPECT_NE(last_exit_, 0);
   EXPECT_THAT(out, HasSubstr("the same command goes on from there"));
-  EXPECT_TRUE(WIFEXITED(last_exit_));
-  EXPECT_EQ(WEXITSTATUS(last_exit_), 130) << "what shells and make take for Ctrl+C";
   EXPECT_GT(points_in(points), 100);
   EXPECT_LT(points_in(points), 30000);
 }

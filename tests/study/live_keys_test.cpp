@@ -50,7 +50,7 @@ class Questions {
     return false;
   }
   bool steps_move(const HardwareKey& key) {
-    for (const char* batch : {"2", "64"})  // waits for the host, and lets it run ahead
+    for (const char* batch : {"2", "64", "256"})  // waits for the host, and lets it run ahead
       for (const bool graphs : {false, true}) {
         Scenario scenario = small_step(batch);
         scenario.cuda_graphs = graphs;

@@ -236,7 +236,12 @@ TEST(FamilyTables, KeysThatAskForAnotherNetworkAreRefusedByNameAndUnknownOnesNam
   EXPECT_THAT(refusal(with({{"quantization_config", {{"bits", 4}}}})), HasSubstr("quantization_config"));
   EXPECT_THAT(refusal(with({{"architectures", {"MistralForTokenClassification"}}})), HasSubstr("MistralForCausalLM"));
   EXPECT_THAT(refusal(with({{"layer_types", {"chunked_attention"}}})), HasSubstr("layer_types"));
-  EXPECT_THAT(refusal({{"model_type", "data2vec-text"}, {"max_position_embeddings", 512e90}}),
+  EXPECT_THAT(refusal({{"model_type", "roberta"},
+                       {"num_hidden_layers", 2},
+                       {"num_attention_heads", 4},
+                       {"hidden_size", 64},
+                       {"vocab_size", 100},
+                       {"max_position_embeddings", 512e90}}),
               HasSubstr("is too large a number"));
   json short_of = kMistral;
   short_of.erase("hidden_size");
