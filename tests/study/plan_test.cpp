@@ -138,6 +138,21 @@ TEST(Plan, keeps_the_batch_and_the_number_of_gpus) {
   for (const char* name : {"gpipe", "1f1b", "zb1p"}) EXPECT_TRUE(schedules.contains(name)) << name;
 }
 
+// PyTorch's DTensor, which is meant where nothing is said, splits none of these.
+TEST(Plan, splits_layers_by_hand_where_dtensor_does_not) {
+  for (const std::string& text :
+       {fmt::format(kTinyGpt, "nvidia-h200-sxm-141gb", 2, 8, "bf16", "adamw"),
+        std::string("{hardware: nvidia-h100-sxm5-80gb, model: {family: composed, layers: 2, heads: 4, hidden: 256, "
+                    "vocabulary: 4000, positions: rotary}, training: {micro_batch: 8, sequence_length: 128, precision: "
+                    "bf16}}")}) {
+    std::set<std::int64_t> tried;
+    for (const PlanEntry& entry : searched(request(text, {4}), false).entries)
+      if (entry.fate != PlanFate::refused && entry.candidate.tensor_style == "by-hand")
+        tried.insert(entry.candidate.tensor);
+    EXPECT_EQ(tried, (std::set<std::int64_t>{2, 4})) << text;
+  }
+}
+
 TEST(Plan, keeps_what_the_command_line_says) {
   PlanRequest asked = tiny();
   asked.source.overrides = {{"training.parallel.tensor", "2", ""}, {"training.activation_checkpointing", "block", ""}};

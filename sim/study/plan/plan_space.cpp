@@ -278,7 +278,10 @@ class PlanSpace {
     if (reading(key, why)) return true;
     const std::string name = last_word(key);
     const bool chosen_later = std::find(kChoices.begin(), kChoices.end(), name) != kChoices.end() && !is_chosen(name);
-    if (chosen_later) return true;  // another choice may do
+    // PyTorch's way to split layers is the one that is meant where nothing is said, and may be what is refused.
+    const bool style_later = name == "tensor" && now_.tensor > 1 && now_.tensor_style.empty() && !styles_.empty() &&
+                             !base_.scenario.training.parallel.megatron() && kept("tensor_style") == nullptr;
+    if (chosen_later || style_later) return true;  // another choice may do
     refuse(key, why);
     return false;
   }
