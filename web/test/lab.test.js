@@ -9,6 +9,7 @@ import puppeteer from 'puppeteer-core';
 import { bytes, percent, seconds } from './src/format.js';
 import { segmentsAt, stretches, timeOf, totals } from './src/lab/allocator.js';
 import { errorsOf, groupKeys, groupOf } from './src/lab/calibration_view.js';
+import { difference } from './src/lab/editor.js';
 import { casesOf, questionOf } from './src/lab/exercises.js';
 import { wrapped } from './src/lab/export.js';
 import { placed } from './src/lab/kernel.js';
@@ -71,6 +72,21 @@ const slide = (page, key, octaves) => drawnAfter(page, () => page.$eval(`[data-k
 const view = (page, id) => drawnAfter(page, () => page.click(`[data-view=${id}]`));
 const answer = (page) => page.evaluate('ridgeline.lab.whole()'); // with what the view at hand does without
 const text = (page, selector) => page.$eval(selector, (element) => element.textContent);
+
+/** The text in the editor, and keys pressed in it: 'Control+End' for keys together. */
+const written = (page) => page.$$eval('#yaml .cm-line', (lines) => lines.map((line) => line.textContent).join('\n'));
+async function press(page, ...all) {
+  for (const keys of all.map((one) => one.split('+'))) {
+    for (const key of keys) await page.keyboard.down(key);
+    for (const key of keys.reverse()) await page.keyboard.up(key);
+  }
+}
+/** Puts the cursor at the end of the line that has such a text. */
+async function endOf(page, part) {
+  const lines = await page.$$('#yaml .cm-line');
+  for (const line of lines) if ((await line.evaluate((element) => element.textContent)).includes(part)) { await line.click(); return press(page, 'End'); }
+  assert.fail(`no line with ${part}`);
+}
 
 /** What the command of a state prints. */
 function printed(state) {
@@ -473,9 +489,14 @@ test('the scenario goes to YAML and back, and its command asks the same', async 
   const { page, faults, close } = await open();
   await page.click('[data-view=scenario]');
   await page.waitForSelector('#yaml');
-  const written = await page.$eval('#yaml', (area) => area.value);
-  assert.ok(written.includes('model: bert-large\n') && written.includes('  micro_batch: 4\n'), written);
-  await page.$eval('#yaml', (area) => { area.value = `${area.value.replace('micro_batch: 4', 'micro_batch: 8')}software: pytorch-2.0\n`; });
+  const first = await written(page);
+  assert.ok(first.includes('model: bert-large\n') && first.includes('  micro_batch: 4\n'), first);
+  await endOf(page, 'micro_batch: 4');
+  await press(page, 'Backspace');
+  await page.keyboard.type('8');
+  await press(page, 'Control+End');
+  await page.keyboard.type('software: pytorch-2.0\n');
+  assert.equal(await written(page), `${first.replace('micro_batch: 4', 'micro_batch: 8')}software: pytorch-2.0\n`);
   await page.click('#apply');
   await page.waitForFunction('ridgeline.asked.current().scenario.training.micro_batch === 8');
   const state = await page.evaluate('ridgeline.asked.current()');
@@ -484,13 +505,105 @@ test('the scenario goes to YAML and back, and its command asks the same', async 
   assert.equal(line, command(state));
   await page.waitForFunction('ridgeline.lab.answer.question.scenario.training.micro_batch === 8');
   sameAs(await answer(page), printed(state));
-  await page.$eval('#yaml', (area) => { area.value = 'hardware: nvidia-t4\nmodle: gpt2\n'; });
+  await page.click('#yaml');
+  await press(page, 'Control+a');
+  await page.keyboard.type('hardware: nvidia-t4\nmodle: gpt2\n');
   await page.click('#apply');
   await page.waitForFunction('document.getElementById("yaml-told").className === "bad"');
   const told = await text(page, '#yaml-told');
   assert.ok(told.includes('scenario:2:1') && told.includes('model'), told);
   assert.deepEqual(faults.filter((fault) => !fault.includes('400 (Bad Request)')), []);
   await close();
+});
+
+test('a mistake that is typed is marked at its line, in both themes, on a phone', async () => {
+  const { page, faults, close } = await open('', { width: 390, height: 844 });
+  await opened('scenario')(page);
+  await endOf(page, 'model: bert-large');
+  await page.keyboard.type(' # of 2018');
+  await press(page, 'Enter');
+  await page.keyboard.type('  modle: gpt2');
+  await press(page, 'Control+Enter');
+  await page.waitForFunction('document.getElementById("yaml-told").className === "bad"');
+  const [, row, column] = /scenario:(\d+):(\d+)/.exec(await text(page, '#yaml-told'));
+  const marked = () => page.evaluate(() => ({ lines: [...document.querySelectorAll('#yaml .cm-line')].flatMap((line, i) => (line.classList.contains('wrong-line') ? [i + 1] : [])), parts: [...document.querySelectorAll('#yaml .wrong')].map((part) => part.textContent).join(''), invalid: document.getElementById('yaml').getAttribute('aria-invalid') }));
+  const wrongLine = (await written(page)).split('\n')[row - 1];
+  assert.match(wrongLine, /modle/);
+  assert.deepEqual(await marked(), { lines: [Number(row)], parts: wrongLine.slice(column - 1), invalid: 'true' });
+  assert.equal(await page.evaluate('document.getElementById(document.activeElement.getAttribute("aria-describedby")).textContent'), await text(page, '#yaml-told'));
+  for (const _ of ['light', 'dark']) {
+    assert.deepEqual([await axe(page), await page.evaluate(audit)], [[], []], await page.evaluate('document.documentElement.dataset.theme'));
+    await drawnAfter(page, () => page.$eval('#do-theme', (button) => button.click()));
+  }
+  assert.match(await written(page), /modle/, 'another theme leaves the draft');
+  // Lines above it move the mark; what is put right has none.
+  await page.focus('#yaml');
+  await press(page, 'Control+Home', 'Enter');
+  assert.deepEqual((await marked()).lines, [Number(row) + 1]);
+  await endOf(page, 'modle');
+  await press(page, 'Shift+Home', 'Shift+Home', 'Backspace', 'Backspace', 'Control+Enter');
+  await page.waitForFunction('document.getElementById("yaml-told").className === "good"');
+  assert.deepEqual(await marked(), { lines: [], parts: '', invalid: null });
+  assert.deepEqual(faults.filter((fault) => !fault.includes('400 (Bad Request)')), []);
+  await close();
+});
+
+test('controls change the text around the cursor, the editor takes back what was typed and the lab what was asked, Tab leaves', async () => {
+  const { page, faults, close } = await open();
+  await opened('scenario')(page);
+  const first = await written(page);
+  const batch = () => page.evaluate('ridgeline.asked.current().scenario.training.micro_batch');
+  await endOf(page, 'sequence_length: 512');
+  const at = () => page.evaluate(() => { const { anchorNode, anchorOffset } = getSelection(); return [anchorNode.parentElement.closest('.cm-line').textContent, anchorOffset + (anchorNode.parentElement.matches('.cm-line') ? 0 : 1000)]; });
+  const where = await at();
+  assert.match(where[0], /sequence_length/);
+  const input = await page.$$eval('.field label', (all) => all.find((label) => label.textContent === 'Batch')?.htmlFor);
+  await drawnAfter(page, () => page.$eval(`#${input}`, (field) => { field.value = 16; field.dispatchEvent(new Event('input')); }));
+  assert.equal(await written(page), first.replace('micro_batch: 4', 'micro_batch: 16'));
+  assert.deepEqual(await at(), where, 'the cursor stays');
+  await slide(page, 'sm.count', -1); // changes no word of the scenario
+  await page.focus('#yaml');
+  await page.keyboard.type('0');
+  await page.focus('[data-key="sm.count"]');
+  await slide(page, 'sm.count', -0.5);
+  assert.match(await written(page), /sequence_length: 5120\n/, 'a draft stays');
+  await page.focus('#yaml');
+  // What was typed first, then what was asked.
+  await press(page, 'Control+z');
+  assert.equal(await written(page), first.replace('micro_batch: 4', 'micro_batch: 16'));
+  assert.equal((await page.evaluate('ridgeline.asked.current().set'))['sm.count'] !== undefined, true, 'the question is as it was');
+  while ((await page.evaluate('ridgeline.asked.current().set'))['sm.count']) await drawnAfter(page, () => press(page, 'Control+z'));
+  assert.equal(await batch(), 16);
+  await drawnAfter(page, () => press(page, 'Control+z'));
+  assert.deepEqual([await batch(), await written(page)], [4, first]);
+  await drawnAfter(page, () => press(page, 'Control+Shift+Z'));
+  assert.deepEqual([await batch(), await written(page)], [16, first.replace('micro_batch: 4', 'micro_batch: 16')]);
+  await drawnAfter(page, () => page.click('#do-undo'));
+  // A draft that the lab wrote over comes back too.
+  await endOf(page, 'sequence_length: 512');
+  await page.keyboard.type('0');
+  await drawnAfter(page, () => page.click('#do-redo'));
+  assert.equal(await written(page), first.replace('micro_batch: 4', 'micro_batch: 16'));
+  await page.focus('#yaml');
+  await press(page, 'Control+z');
+  assert.equal(await written(page), first.replace('sequence_length: 512', 'sequence_length: 5120'));
+  await press(page, 'Tab');
+  assert.equal(await page.evaluate('document.activeElement.id'), 'apply');
+  await press(page, 'Shift+Tab');
+  assert.equal(await page.evaluate('document.activeElement.id'), 'yaml');
+  await press(page, 'Shift+Tab');
+  assert.equal(await page.evaluate('document.activeElement.closest("#yaml")'), null);
+  assert.equal(await written(page), first.replace('sequence_length: 512', 'sequence_length: 5120'), 'Tab writes nothing');
+  assert.deepEqual(faults, []);
+  await close();
+});
+
+test('one text becomes another by the least stretch', () => {
+  for (const [before, after, change] of [['a: 4\nb: 5\n', 'a: 16\nb: 5\n', [3, 4, '16']], ['aa', 'aaa', [2, 2, 'a']], ['', 'x', [0, 0, 'x']], ['abc', '', [0, 3, '']], ['same', 'same', [4, 4, '']]]) {
+    const { from, to, insert } = difference(before, after);
+    assert.deepEqual([from, to, insert], change);
+    assert.equal(before.slice(0, from) + insert + before.slice(to), after);
+  }
 });
 
 test('what the page writes of a state reads back', () => {
@@ -866,14 +979,14 @@ const audit = () => {
   const further = new Set(document.querySelectorAll('tbody tr:nth-child(n + 9) *'));
   const seen = (element) => !further.has(element) && element.checkVisibility() && element.getClientRects().length > 0;
   const nameOf = (element) => (element.getAttribute('aria-label') ?? element.labels?.[0]?.textContent ?? (element.matches('button, summary, a') ? element.textContent : '')).trim();
-  for (const element of document.querySelectorAll('button, input, select, textarea, summary, a, [role=img]')) if (seen(element) && !nameOf(element)) wrong.push(`no name: ${element.outerHTML.slice(0, 120)}`);
+  for (const element of document.querySelectorAll('button, input, select, textarea, [contenteditable=true], summary, a, [role=img]')) if (seen(element) && !nameOf(element)) wrong.push(`no name: ${element.outerHTML.slice(0, 120)}`);
   const ids = [...document.querySelectorAll('[id]')].map((element) => element.id);
   for (const id of ids.filter((one, i) => ids.indexOf(one) !== i)) wrong.push(`twice: #${id}`);
   for (const element of document.querySelectorAll('[aria-describedby], [aria-labelledby]')) for (const id of (element.getAttribute('aria-describedby') ?? element.getAttribute('aria-labelledby')).split(' ')) if (!document.getElementById(id)) wrong.push(`describes by nothing: ${id}`);
   const light = (c) => { const [r, g, b] = c.map((v) => (v / 255 <= 0.03928 ? v / 255 / 12.92 : ((v / 255 + 0.055) / 1.055) ** 2.4)); return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
   const parse = (colour) => colour.match(/[\d.]+/g).map(Number);
   const ground = (element) => { for (let at = element; at; at = at.parentElement) { const c = parse(getComputedStyle(at).backgroundColor); if (c.length < 4 || c[3] > 0.99) return c.slice(0, 3); } return [255, 255, 255]; };
-  for (const element of document.querySelectorAll('h1, h2, p, span, b, small, label, output, td, th, th button, nav button, #actions button:enabled, .slider button, summary')) {
+  for (const element of document.querySelectorAll('h1, h2, p, span, b, small, label, output, td, th, th button, nav button, #actions button:enabled, .slider button, summary, .cm-line, .cm-gutterElement')) {
     if (!seen(element) || !element.textContent.trim()) continue;
     const [a, b] = [light(parse(getComputedStyle(element).color).slice(0, 3)), light(ground(element))];
     const contrast = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);

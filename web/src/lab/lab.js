@@ -215,7 +215,7 @@ function makeToolbar() {
     button('save', 'Save', saving, 'Pictures and numbers as files'), button('tour', 'Tour', () => tour(lab), 'Five minutes, from one step of BERT to why'),
     button('theme', '', () => theme(document.documentElement.dataset.theme === 'dark' ? 'light' : 'dark'), 'Light or dark'));
   addEventListener('keydown', (event) => {
-    if (!(event.ctrlKey || event.metaKey) || event.key.toLowerCase() !== 'z' || /^(TEXTAREA|INPUT)$/.test(event.target.tagName) && event.target.type !== 'range' && event.target.type !== 'checkbox') return;
+    if (!(event.ctrlKey || event.metaKey) || event.key.toLowerCase() !== 'z' || event.defaultPrevented || event.target.isContentEditable || event.target.tagName === 'INPUT' && event.target.type !== 'range' && event.target.type !== 'checkbox') return;
     event.preventDefault();
     if (event.shiftKey) asked.redo();
     else asked.undo();
