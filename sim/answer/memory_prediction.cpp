@@ -138,6 +138,16 @@ RoomyMemory run_roomy_memory(const StepProgram& program, const Scenario& s) {
   return {prediction_of(r, program, options.capacity), std::max(r.peak_reserved, r.first_step_peak_reserved)};
 }
 
+std::optional<RoomyMemory> roomy_memory_of(const MemoryResult& r, const StepProgram& program, const Scenario& s) {
+  const MemoryOptions options = memory_options(s);
+  // Addresses of growing segments begin where the capacity says; a run that was cut short has not settled.
+  const bool decided = !r.fits || r.statistics.retries > 0 || r.statistics.device_frees > 0 ||
+                       options.settings.expandable_segments || options.settings.memory_fraction > 0 ||
+                       options.settings.garbage_collection_threshold > 0 || r.steps_run >= options.most_steps;
+  if (decided) return std::nullopt;
+  return RoomyMemory{prediction_of(r, program, kNoEnd), std::max(r.peak_reserved, r.first_step_peak_reserved)};
+}
+
 std::uint64_t hash_of_allocations(const StepProgram& program) {
   std::uint64_t hash = program.storages.size() ^ (program.device ? std::uint64_t{1} + *program.device : 0) << 56;
   const auto add = [&](std::uint64_t value) {
