@@ -69,7 +69,7 @@ TEST(StepRun, TheOrderOfTheQuestionsChangesNothing) {
   }
 }
 
-// On roomy devices, on full ones, under settings that the device's size decides, and for a pipeline's ranks.
+// On roomy devices, on full ones, and under settings that the device's size decides.
 TEST(StepRun, MemoryIsTheSameWhereItsRunIsReadToo) {
   const auto memory_of = [](const Scenario& scenario, bool expected) {
     Session session;
