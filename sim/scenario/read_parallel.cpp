@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "sim/scenario/read_experts.h"
+#include "sim/scenario/read_zero.h"
 #include "sim/workload/families/stack_split.h"
 
 namespace ridgeline {
@@ -18,9 +19,10 @@ using config::Value;
 template <typename Enum>
 using Choice = std::pair<std::string_view, Enum>;
 
-constexpr std::array<Choice<DataStrategy>, 7> kStrategies{{{"ddp", DataStrategy::ddp},
+constexpr std::array<Choice<DataStrategy>, 8> kStrategies{{{"ddp", DataStrategy::ddp},
                                                            {"zero1", DataStrategy::zero1},
                                                            {"zero2", DataStrategy::zero2},
+                                                           {"zero3", DataStrategy::zero3},
                                                            {"fsdp", DataStrategy::fsdp},
                                                            {"fsdp1", DataStrategy::fsdp1},
                                                            {"hsdp", DataStrategy::hsdp},
@@ -37,8 +39,8 @@ constexpr std::array<Choice<PipelineSchedule>, 6> kSchedules{
      {"interleaved-zero-bubble", PipelineSchedule::interleaved_zero_bubble}}};
 enum class Sharding : std::uint8_t { full, gradients };
 constexpr std::array<Choice<Sharding>, 2> kShardings{{{"full", Sharding::full}, {"gradients", Sharding::gradients}}};
-constexpr std::array<Choice<Framework>, 2> kFrameworks{
-    {{"torch", Framework::torch}, {"megatron", Framework::megatron}}};
+constexpr std::array<Choice<Framework>, 3> kFrameworks{
+    {{"torch", Framework::torch}, {"megatron", Framework::megatron}, {"deepspeed", Framework::deepspeed}}};
 constexpr std::array<Choice<TensorStyle>, 2> kTensorStyles{
     {{"dtensor", TensorStyle::dtensor}, {"by-hand", TensorStyle::by_hand}}};
 
@@ -271,7 +273,8 @@ ParallelDescription read_parallel(const Value& section, const Cluster& cluster) 
                                   "loss_parallel",
                                   "prepared_inputs",
                                   "split",
-                                  "pieces"});
+                                  "pieces",
+                                  "zero_optimization"});
   read_split(mapping, cluster, result);
   read_pipeline(mapping, cluster, result);
   read_degrees(mapping, cluster, result);
@@ -300,6 +303,7 @@ ParallelDescription read_parallel(const Value& section, const Cluster& cluster) 
       read_reshard(mapping["reshard_after_forward"], result.gradient_ranks() / result.replicate);
   if (mapping["sharding"].choice<Sharding>(kShardings, Sharding::full) == Sharding::gradients)
     result.reshard_after_forward = {1};
+  read_zero(mapping, result);
   check_strategy(mapping, result);
   check_data_parallel(mapping, cluster, result);
   read_experts(mapping, result);

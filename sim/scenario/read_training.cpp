@@ -2,6 +2,7 @@
 
 #include "sim/scenario/read_lora.h"
 #include "sim/scenario/read_parallel.h"
+#include "sim/scenario/read_zero.h"
 #include "sim/workload/parallel/schedule.h"
 
 #include <fmt/format.h>
@@ -158,7 +159,7 @@ void read_scaled(const Mapping& mapping, TrainingDescription& t, bool compile) {
   if (t.lora) key.fail("beside adapters is not modelled: expected none");
   if (compile) key.fail("under torch.compile was not measured and is not modelled: expected none");
   if (t.parallel.tensor > 1 || t.parallel.pipelined() || t.parallel.shards_parameters() || t.parallel.context > 1 ||
-      t.parallel.megatron())
+      t.parallel.megatron() || t.parallel.deepspeed())
     key.fail("over several GPUs goes with whole layers on each (ddp, zero1): expected none");
 }
 
@@ -320,6 +321,7 @@ TrainingSection read_training(const Value& section, const Software& software, co
     check_megatron(mapping, t);
     t.optimizer.implementation = OptimizerImplementation::fused;
   }
+  if (t.parallel.deepspeed()) check_deepspeed(mapping, t);
   if (t.parallel.pipelined()) check_pipeline(mapping, t);
   if (t.parallel.one_process()) check_one_process(mapping, t);
   if (t.parallel.gpus() > 1) {

@@ -7,6 +7,7 @@
 
 #include "sim/workload/aten/pointwise.h"
 #include "sim/workload/batch_loading.h"
+#include "sim/workload/deepspeed/engine.h"
 #include "sim/workload/families/family.h"
 #include "sim/workload/inference_run.h"
 #include "sim/workload/optimizers/data_parallel.h"
@@ -21,6 +22,7 @@
 #include "sim/workload/parallel/layer_split.h"
 #include "sim/workload/parallel/megatron_stages.h"
 #include "sim/workload/parallel/replicas.h"
+#include "sim/workload/parallel/stage_hooks.h"
 #include "sim/workload/parallel/stage_runtime.h"
 #include "sim/workload/parallel/zero.h"
 #include "sim/workload/repeated_range.h"
@@ -73,9 +75,15 @@ class TrainingLoop {
             parallel::LossHooks{[this](const Tensor& loss) { megatron_->average_loss(loss); }, scales_loss()});
       return;
     }
+    if (training.parallel.deepspeed()) {
+      deepspeed_ = deepspeed::make_engine(eager_, family_->parameters, training);
+      return;
+    }
     wrap(model);
     if (training.parallel.pipelined())
-      pipeline_.emplace(eager_, *family_, training, batch_, autocast_type(training.precision), hooks_of_stages());
+      pipeline_.emplace(eager_, *family_, training, batch_, autocast_type(training.precision),
+                        parallel::stage_hooks(eager_.recorder, sharded_ ? &*sharded_ : nullptr,
+                                              replicated_ ? &*replicated_ : nullptr));
     if (training.precision == Precision::amp_fp16) scaler_.emplace();
     if (training.precision == Precision::apex_o2) masters_.emplace(eager_, family_->parameters);
   }
@@ -83,6 +91,7 @@ class TrainingLoop {
   void step() {
     eager_.recorder.begin_step();
     if (megatron_) return megatron_step();
+    if (deepspeed_) return deepspeed_step();
     micro_batches();
     finish_experts();
     if (training_.data_parallel == DataParallel::apex) optimizers::exchange_gradients(eager_, family_->parameters);
@@ -180,6 +189,14 @@ class TrainingLoop {
     eager_.recorder.end_step();
   }
 
+  void deepspeed_step() {
+    micro_batches();
+    deepspeed_->step(*optimizer_);
+    eager_.recorder.phase = Phase::other;
+    if (training_.reads_loss == LossRead::step) read_loss();
+    eager_.recorder.end_step();
+  }
+
   /// What keeps the ranks of several GPUs together.
   void wrap(const ModelDescription& model) {
     const ParallelDescription& how = training_.parallel;
@@ -205,32 +222,6 @@ class TrainingLoop {
       zero_.emplace(eager_, parameters, replicated_->group(), how.parameters_as_bucket_view);
   }
 
-  /// Gradients are exchanged in the last backward pass of a stage.
-  parallel::StageHooks hooks_of_stages() {
-    if (sharded_) {
-      sharded_->keep_behind_backward();
-      return {.before_forward = [this] { sharded_->begin_forward(false); },
-              .after_forward = [this] { sharded_->after_forward(); },
-              .before_backward = [this](bool) { sharded_->begin_backward(); },
-              .after_backward = [this](bool) { sharded_->after_backward(); },
-              .reduce_gradients = [this] { sharded_->reduce_all(); },
-              .parameters = &sharded_->shards()};
-    }
-    if (!replicated_) return {};
-    return {.before_forward = [this] { eager_.recorder.host(HostClass::ddp_forward); },
-            .after_forward = {},
-            .before_backward =
-                [this](bool last) {
-                  if (last) replicated_->before_forward(true);
-                  else replicated_->skip();
-                },
-            .after_backward =
-                [this](bool last) {
-                  if (last) replicated_->after_backward();
-                },
-            .reduce_gradients = {}};
-  }
-
   /// All of them; of more than are written out, only those up to the first that is as the one before it, and the last,
   /// which the host does not leave as the others.
   void micro_batches() {
@@ -245,7 +236,7 @@ class TrainingLoop {
       before = std::exchange(last, {eager_.recorder.position(), 0});
       micro_batch(i);
       last.end = eager_.recorder.position();
-      if (all <= written_out_ || training_.parallel.several() || devices_ || i < 2 || i + 2 >= all ||
+      if (all <= written_out_ || training_.parallel.several() || devices_ || deepspeed_ || i < 2 || i + 2 >= all ||
           !runs_again(trace_, before, last))
         continue;
       trace_.repeats.push_back({last, all - 1 - i});
@@ -264,6 +255,7 @@ class TrainingLoop {
     if (replicated_) replicated_->before_forward(sync);
     if (replicas_) replicas_->before_forward(batch_.tokens);
     if (sharded_) sharded_->begin_forward(sync);
+    if (deepspeed_) deepspeed_->before_forward();
     CompiledRange range;
     range.forward.begin = recorder.position();
     eager_.offload = training_.activation_offload;
@@ -280,6 +272,7 @@ class TrainingLoop {
     if (parts_) parts_->cut(range);
     if (replicas_) replicas_->after_forward(trace_, range.forward.begin, loss);
     if (sharded_) sharded_->after_forward();
+    if (deepspeed_) deepspeed_->after_forward();
     if (megatron_) megatron_->average_loss(loss);
     recorder.host(HostClass::loss_division);
     loss = aten::divide(eager_, loss);
@@ -287,7 +280,7 @@ class TrainingLoop {
     recorder.phase = Phase::backward;
     recorder.host(HostClass::backward_call);
     if (masters_ && number == 0) optimizer_->clear_gradients(eager_, family_->parameters, false);
-    if (number > 0 && !megatron_)
+    if (number > 0 && !megatron_ && !deepspeed_)
       recorder.host(HostClass::per_parameter_accumulate, static_cast<std::int64_t>(family_->parameters.size()));
     {
       const Tensor one = aten::full(eager_, {}, root.type);
@@ -296,12 +289,14 @@ class TrainingLoop {
       range.backward.begin = recorder.position();
       range.outer_nodes = scaler_ || masters_ ? 2 : 1;
       if (sharded_) sharded_->begin_backward();
+      if (deepspeed_) deepspeed_->before_backward(number + 1 == training_.gradient_accumulation);
       eager_.tape.run(eager_, root, one);
-      if (number == 0 && !sharded_ && !megatron_ && !devices_) family_->require_gradients();
+      if (number == 0 && !sharded_ && !megatron_ && !deepspeed_ && !devices_) family_->require_gradients();
       if (parts_) parts_->finish(range);
       if (replicated_) replicated_->after_backward();
       if (replicas_) replicas_->after_backward();
       if (sharded_) sharded_->after_backward();
+      if (deepspeed_) deepspeed_->after_backward();
       range.backward.end = recorder.position();
     }
     if (!parts_) recorder.note_compiled_range(range);
@@ -319,9 +314,10 @@ class TrainingLoop {
     const ParallelDescription& how = training_.parallel;
     return how.tensor > 1 && !how.megatron() && how.tensor_style == TensorStyle::dtensor;
   }
-  /// Megatron-LM's fp16 has a loss scale of its own.
+  /// Megatron-LM's and DeepSpeed's fp16 have loss scales of their own.
   [[nodiscard]] bool scales_loss() const {
-    return megatron_ && (training_.precision == Precision::amp_fp16 || training_.precision == Precision::apex_o2);
+    return (megatron_ || deepspeed_) &&
+           (training_.precision == Precision::amp_fp16 || training_.precision == Precision::apex_o2);
   }
 
   /// loss.item(): the number comes to the host, which waits for it.
@@ -347,14 +343,19 @@ class TrainingLoop {
   std::optional<parallel::Replicas> replicas_;
   std::optional<parallel::CompiledParts> parts_;  ///< of the graph under torch.compile
   std::optional<parallel::MegatronStages> stages_;
+  std::unique_ptr<deepspeed::Engine> deepspeed_;
 };
 
-OpTrace run_of_device(const ModelDescription& model, const TrainingDescription& training, AttentionChoice attention,
+OpTrace run_of_device(const ModelDescription& model, const TrainingDescription& given, AttentionChoice attention,
                       int steps, std::int64_t written_out) {
-  check_training(model, training);
+  check_training(model, given);
+  TrainingDescription training = given;
+  if (training.parallel.deepspeed()) training.precision = given.compute_precision();
   // Buckets of DistributedDataParallel are made anew after the first step.
   const bool settles = training.parallel.megatron() && training.parallel.pipelined();
-  if (training.parallel.gradient_ranks() > 1 && !training.parallel.shards_parameters() && !settles) ++steps;
+  if (training.parallel.gradient_ranks() > 1 && !training.parallel.shards_parameters() &&
+      !training.parallel.deepspeed() && !settles)
+    ++steps;
   OpTrace trace;
   {
     TrainingLoop loop(trace, model, training, attention, written_out);

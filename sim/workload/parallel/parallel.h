@@ -8,6 +8,7 @@
 
 #include "sim/workload/collective.h"
 #include "sim/workload/dtype.h"
+#include "sim/workload/parallel/zero_optimization.h"
 
 namespace ridgeline {
 
@@ -15,7 +16,8 @@ namespace ridgeline {
 enum class DataStrategy : std::uint8_t {
   ddp,          ///< DistributedDataParallel: everything on each rank, gradients averaged
   zero1,        ///< the same, with ZeroRedundancyOptimizer: each rank keeps the states of some parameters
-  zero2,        ///< fully_shard that keeps parameters whole between forward and backward
+  zero2,        ///< fully_shard that keeps parameters whole between forward and backward; DeepSpeed's stage 2
+  zero3,        ///< DeepSpeed's stage 3
   fsdp,         ///< fully_shard (FSDP2)
   fsdp1,        ///< FullyShardedDataParallel
   hsdp,         ///< fully_shard inside groups, averaged between them
@@ -23,7 +25,7 @@ enum class DataStrategy : std::uint8_t {
 };
 
 /// Whose code spreads the network.
-enum class Framework : std::uint8_t { torch, megatron };
+enum class Framework : std::uint8_t { torch, megatron, deepspeed };
 
 /// Who splits layers over tensor parallel ranks.
 enum class TensorStyle : std::uint8_t {
@@ -74,6 +76,7 @@ struct ParallelDescription {
   std::optional<DType> parameter_type;  ///< of gathered parameters and what is computed with them; none: as stored
   std::optional<DType> reduce_type;     ///< in which gradients are added up; none: that of the gradients
   std::int64_t replicate = 1;           ///< groups that hold the same shards (hsdp)
+  ZeroOptimization zero;                ///< of DeepSpeed
   // Layers split over ranks that see the same data.
   Framework framework = Framework::torch;
   std::int64_t tensor = 1;  ///< ranks that share heads and feed-forward columns
@@ -108,8 +111,11 @@ struct ParallelDescription {
   /// One process has all the GPUs.
   [[nodiscard]] bool one_process() const { return split > 1 || (data > 1 && strategy == DataStrategy::dataparallel); }
   [[nodiscard]] bool megatron() const { return framework == Framework::megatron; }
+  [[nodiscard]] bool deepspeed() const { return framework == Framework::deepspeed; }
+  /// By PyTorch: fully_shard or FullyShardedDataParallel.
   [[nodiscard]] bool shards_parameters() const {
-    return strategy != DataStrategy::ddp && strategy != DataStrategy::zero1 && strategy != DataStrategy::dataparallel;
+    return !deepspeed() && strategy != DataStrategy::ddp && strategy != DataStrategy::zero1 &&
+           strategy != DataStrategy::dataparallel;
   }
   bool operator==(const ParallelDescription&) const = default;
 };
