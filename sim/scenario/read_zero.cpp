@@ -26,7 +26,7 @@ void check_framework(const Mapping& mapping, const ParallelDescription& result) 
     mapping[mapping.has("strategy") ? "strategy" : "framework"].fail(
         "DeepSpeed's stages are strategy: zero1, zero2 and zero3");
   for (const std::string_view key : {"bucket_cap", "gradient_as_bucket_view", "static_graph", "find_unused_parameters",
-                                     "compression", "no_sync", "parameters_as_bucket_view", "wrap",
+                                     "compression", "no_sync", "parameters_as_bucket_view", "wrap", "broadcast_buffers",
                                      "reshard_after_forward", "parameter_type", "reduce_type", "offload", "sharding"})
     if (mapping.has(key)) mapping[key].fail("goes with framework: torch; DeepSpeed's keys are zero_optimization's");
   const std::array<std::pair<std::string_view, std::int64_t>, 5> degrees{{{"tensor", result.tensor},
