@@ -16,6 +16,7 @@
 #include "sim/workload/optimizers/master_weights.h"
 #include "sim/workload/optimizers/megatron_optimizer.h"
 #include "sim/workload/optimizers/optimizer.h"
+#include "sim/workload/parallel/compiled_blocks.h"
 #include "sim/workload/parallel/compiled_parts.h"
 #include "sim/workload/parallel/data_parallel.h"
 #include "sim/workload/parallel/fully_shard.h"
@@ -80,6 +81,10 @@ class TrainingLoop {
       return;
     }
     wrap(model);
+    if (training.parallel.compiled && training.parallel.compiles_blocks()) {
+      blocks_.emplace(eager_, family_->parameters, family_->wrapper);
+      family_->wrapper = &*blocks_;
+    }
     if (training.parallel.pipelined())
       pipeline_.emplace(eager_, *family_, training, batch_, autocast_type(training.precision),
                         parallel::stage_hooks(eager_.recorder, sharded_ ? &*sharded_ : nullptr,
@@ -117,7 +122,7 @@ class TrainingLoop {
           overflow_flag = scaler_->overflow_flag(eager_);
         else scaler_->check(eager_);
       }
-      if (devices_) update_devices();
+      if (devices_) devices_->update(*optimizer_);
       eager::Parameters& updated = zero_ ? zero_->begin_step() : parameters;
       if (!devices_) update(updated, overflow_flag);
       if (zero_) zero_->finish_step();
@@ -158,6 +163,7 @@ class TrainingLoop {
   }
 
   void update(eager::Parameters& list, const Tensor& overflow_flag) {
+    if (sharded_ && sharded_->on_host()) return sharded_->update_on_host(training_.optimizer);
     const bool first = list.front().states.empty();
     if (sharded_ || holds_dtensors())
       eager_.recorder.host(HostClass::per_parameter_shard, static_cast<std::int64_t>(list.size()));
@@ -166,16 +172,6 @@ class TrainingLoop {
     for (const auto& parameter : list)
       for (const Tensor& state : parameter.states)
         eager_.recorder.set_layer_like(state.storage.id(), parameter.value.storage.id());
-  }
-
-  /// One call of the optimizer, whose kernels run device by device.
-  void update_devices() {
-    for (parallel::LayerSplit::Part& part : devices_->begin_update()) {
-      if (part.parameters.empty()) continue;
-      const parallel::OnStream there(eager_.recorder, part.stream);
-      optimizer_->step(eager_, part.parameters, Tensor{});
-    }
-    devices_->finish_update();
   }
 
   /// Gradients, clipping and the update are Megatron-LM's.
@@ -216,7 +212,7 @@ class TrainingLoop {
       family_->wrapper = &*sharded_;
       return;
     }
-    replicated_.emplace(eager_, parameters, how);
+    replicated_.emplace(eager_, parameters, how, family_->buffers);
     if (how.compiled) parts_.emplace(eager_, trace_, parameters, *replicated_, how);
     if (how.strategy == DataStrategy::zero1)
       zero_.emplace(eager_, parameters, replicated_->group(), how.parameters_as_bucket_view);
@@ -256,6 +252,7 @@ class TrainingLoop {
     if (replicas_) replicas_->before_forward(batch_.tokens);
     if (sharded_) sharded_->begin_forward(sync);
     if (deepspeed_) deepspeed_->before_forward();
+    if (blocks_) blocks_->begin_forward();
     CompiledRange range;
     range.forward.begin = recorder.position();
     eager_.offload = training_.activation_offload;
@@ -290,7 +287,9 @@ class TrainingLoop {
       range.outer_nodes = scaler_ || masters_ ? 2 : 1;
       if (sharded_) sharded_->begin_backward();
       if (deepspeed_) deepspeed_->before_backward(number + 1 == training_.gradient_accumulation);
+      if (blocks_) blocks_->begin_backward();
       eager_.tape.run(eager_, root, one);
+      if (blocks_) blocks_->end_backward();
       if (number == 0 && !sharded_ && !megatron_ && !deepspeed_ && !devices_) family_->require_gradients();
       if (parts_) parts_->finish(range);
       if (replicated_) replicated_->after_backward();
@@ -299,9 +298,10 @@ class TrainingLoop {
       if (deepspeed_) deepspeed_->after_backward();
       range.backward.end = recorder.position();
     }
-    if (!parts_) recorder.note_compiled_range(range);
+    if (!parts_ && !blocks_) recorder.note_compiled_range(range);
     else
-      for (const CompiledRange& part : parts_->ranges()) recorder.note_compiled_range(part);
+      for (const CompiledRange& part : parts_ ? parts_->ranges() : blocks_->ranges())
+        recorder.note_compiled_range(part);
     root = Tensor{};
     loss = Tensor{};
     if (training_.reads_loss == LossRead::micro_batch) read_loss();
@@ -341,7 +341,8 @@ class TrainingLoop {
   std::optional<parallel::StageRuntime> pipeline_;
   std::optional<parallel::LayerSplit> devices_;
   std::optional<parallel::Replicas> replicas_;
-  std::optional<parallel::CompiledParts> parts_;  ///< of the graph under torch.compile
+  std::optional<parallel::CompiledParts> parts_;    ///< of the graph under torch.compile
+  std::optional<parallel::CompiledBlocks> blocks_;  ///< torch.compile of each by itself
   std::optional<parallel::MegatronStages> stages_;
   std::unique_ptr<deepspeed::Engine> deepspeed_;
 };

@@ -66,8 +66,9 @@ struct ParallelDescription {
   std::optional<std::int64_t> bucket_cap;  ///< bytes; not given: 1 MiB for the first bucket, 25 MiB for the others
   bool gradient_as_bucket_view = false, static_graph = false, find_unused_parameters = false;
   GradientCompression compression = GradientCompression::none;
-  bool no_sync = false;   ///< gradients are exchanged at the last micro-batch only
-  bool compiled = false;  ///< torch.compile around it: the graph is cut where buckets end
+  bool broadcast_buffers = true;  ///< rank 0 sends what a network keeps besides parameters before forward passes
+  bool no_sync = false;           ///< gradients are exchanged at the last micro-batch only
+  bool compiled = false;          ///< torch.compile around it: the graph is cut where buckets end
   // ZeroRedundancyOptimizer.
   bool parameters_as_bucket_view = false;
   // fully_shard and FullyShardedDataParallel.
@@ -75,6 +76,7 @@ struct ParallelDescription {
   ReshardAfterForward reshard_after_forward;
   std::optional<DType> parameter_type;  ///< of gathered parameters and what is computed with them; none: as stored
   std::optional<DType> reduce_type;     ///< in which gradients are added up; none: that of the gradients
+  bool offload = false;                 ///< shards, their gradients and the optimizer live in the host's memory
   std::int64_t replicate = 1;           ///< groups that hold the same shards (hsdp)
   ZeroOptimization zero;                ///< of DeepSpeed
   // Layers split over ranks that see the same data.
@@ -117,6 +119,8 @@ struct ParallelDescription {
     return !deepspeed() && strategy != DataStrategy::ddp && strategy != DataStrategy::zero1 &&
            strategy != DataStrategy::dataparallel;
   }
+  /// torch.compile takes each block by itself, and nothing between blocks; else it takes the graph.
+  [[nodiscard]] bool compiles_blocks() const { return several() && (tensor > 1 || shards_parameters()); }
   bool operator==(const ParallelDescription&) const = default;
 };
 
