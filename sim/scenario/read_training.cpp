@@ -248,6 +248,18 @@ void check_pipeline(const Mapping& mapping, const TrainingDescription& t) {
     mapping["parallel"]["virtual_stages"].fail("several stages a rank go with data: 1 and context: 1");
 }
 
+/// What the ways of using several GPUs go with.
+void check_ways(const Mapping& mapping, TrainingDescription& t) {
+  if (t.parallel.megatron()) {
+    check_megatron(mapping, t);
+    t.optimizer.implementation = OptimizerImplementation::fused;
+  }
+  if (t.parallel.deepspeed()) check_deepspeed(mapping, t);
+  if (t.parallel.pipelined()) check_pipeline(mapping, t);
+  if (t.parallel.one_process()) check_one_process(mapping, t);
+  if (t.parallel.offload) check_host_shards(mapping, t);
+}
+
 void take_ways_of(const Software& software, TrainingDescription& t) {
   t.clipping_style = {software.clips_by_lists, software.clipping_waits};
   t.keep_gradients = !software.zero_grad_to_none;
@@ -323,14 +335,7 @@ TrainingSection read_training(const Value& section, const Software& software, co
   t.lora = read_lora(mapping["lora"], t, result.compile);
   check_forward_pass(mapping, t);
   read_scaled(mapping, t, result.compile);
-  if (t.parallel.megatron()) {
-    check_megatron(mapping, t);
-    t.optimizer.implementation = OptimizerImplementation::fused;
-  }
-  if (t.parallel.deepspeed()) check_deepspeed(mapping, t);
-  if (t.parallel.pipelined()) check_pipeline(mapping, t);
-  if (t.parallel.one_process()) check_one_process(mapping, t);
-  if (t.parallel.offload) check_host_shards(mapping, t);
+  check_ways(mapping, t);
   if (t.parallel.gpus() > 1) {
     check_compiled(mapping, t, result.compile);
     if (mapping["cuda_graphs"].boolean(false)) mapping["cuda_graphs"].fail("over several GPUs is not modelled");

@@ -65,12 +65,6 @@ void read_zero(const Mapping& mapping, ParallelDescription& result) {
   for (const std::string_view key : {"stage3_prefetch_bucket_size", "stage3_param_persistence_threshold",
                                      "stage3_max_live_parameters", "stage3_max_reuse_distance", "sub_group_size"})
     if (!shards && zero.has(key)) zero[key].fail("goes with strategy: zero3");
-  if (shards && zero.has("use_multi_rank_bucket_allreduce"))
-    zero["use_multi_rank_bucket_allreduce"].fail("goes with strategy: zero1 and zero2");
-  if (zero.has("allgather_bucket_size"))
-    zero["allgather_bucket_size"].fail(
-        "changes nothing: where PyTorch has all_gather_into_tensor, DeepSpeed gathers all of a group of parameters at "
-        "once");
   ZeroOptimization& z = result.zero;
   z.reduce_bucket_size = read_elements(zero["reduce_bucket_size"], z.reduce_bucket_size, 1.0);
   if (zero.has("overlap_comm")) z.overlap_comm = zero["overlap_comm"].boolean(false);
@@ -78,6 +72,13 @@ void read_zero(const Mapping& mapping, ParallelDescription& result) {
   z.reduce_scatter = zero["reduce_scatter"].boolean(z.reduce_scatter);
   z.use_multi_rank_bucket_allreduce =
       zero["use_multi_rank_bucket_allreduce"].boolean(z.use_multi_rank_bucket_allreduce);
+  if (shards && zero.has("use_multi_rank_bucket_allreduce"))
+    zero["use_multi_rank_bucket_allreduce"].fail("goes with strategy: zero1 and zero2");
+  (void)read_elements(zero["allgather_bucket_size"], 0, 0.0);
+  if (zero.has("allgather_bucket_size"))
+    zero["allgather_bucket_size"].fail(
+        "changes nothing: where PyTorch has all_gather_into_tensor, DeepSpeed gathers all of a group of parameters at "
+        "once");
   z.prefetch_bucket_size = read_elements(zero["stage3_prefetch_bucket_size"], z.prefetch_bucket_size, 0.0);
   z.param_persistence_threshold =
       read_elements(zero["stage3_param_persistence_threshold"], z.param_persistence_threshold, 0.0);

@@ -61,7 +61,7 @@ void check_collectives_match(const OpTrace& one, const std::string& name_of_one,
     while (at < common && left[at] == right[at]) ++at;
     if (at == left.size() && at == right.size()) continue;
     throw UserError(
-        fmt::format("{0}: its ranks and those of {1} wait for each other for good: collectives of group {2} differ at "
+        fmt::format("{0}: this rank and that of {1} wait for each other for good: collectives of group {2} differ at "
                     "number {3} of "
                     "the step\n  {0}: {4}\n  {1}: {5}",
                     name_of_one, name_of_other, name_of(group), at + 1, around(left, at), around(right, at)));
