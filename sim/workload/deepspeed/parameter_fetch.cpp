@@ -169,7 +169,7 @@ void ParameterFetch::prefetch(const std::vector<std::size_t>& used) {
 
 std::vector<std::size_t> ParameterFetch::released_after(std::size_t leaf) {
   if (passes_ < 2) return leaves_[leaf];
-  if (visits_ < released_.size() && !released_[visits_].empty()) return released_[visits_];
+  if (visits_ < released_.size() && released_[visits_]) return *released_[visits_];
   std::vector<std::size_t> result;
   for (const std::size_t parameter : leaves_[leaf])
     if (!states_[parameter].persistent && states_[parameter].last_fetched_for <= static_cast<std::int64_t>(visits_))

@@ -11,7 +11,7 @@
 
 #include <cstdint>
 #include <deque>
-#include <functional>
+#include <optional>
 #include <vector>
 
 #include "sim/workload/eager/parameter.h"
@@ -84,7 +84,7 @@ class ParameterFetch final : public eager::StorageWatcher {
   std::deque<std::uint32_t> waited_;  ///< events behind the last gathers that were waited for
   std::vector<std::size_t> order_;    ///< leaves of one forward and backward pass
   std::vector<Use> uses_;
-  std::vector<std::vector<std::size_t>> released_;  ///< after each visit, once known
+  std::vector<std::optional<std::vector<std::size_t>>> released_;  ///< after each visit, once known
   std::size_t next_use_ = 0, visits_ = 0, current_ = kNone;
   std::int64_t whole_elements_ = 0;
   int passes_ = 0;
