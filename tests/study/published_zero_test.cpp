@@ -48,8 +48,9 @@ TEST(PublishedZero, of_megatron_deepspeed_on_v100s_takes_the_time_it_took) {
   }
 }
 
-// Lightning-AI/lightning-thunder, issue 474: Llama 2 13B cut to 10 and to 2 blocks, bf16, on eight H100s, torch.compile
-// around the sharded network: 21.0 and 6.27 GiB allocated. Its head and loss are compiled too, which here are eager.
+// Lightning-AI/lightning-thunder, thread 474: Llama 2 13B cut to 10 and to 2 blocks, bf16, on eight H100s,
+// torch.compile around the sharded network: 21.0 and 6.27 GiB allocated. Its head and loss are compiled too, which here
+// are eager.
 TEST(PublishedZero, compiled_blocks_of_a_llama_hold_what_they_held) {
   struct Row {
     int blocks;
