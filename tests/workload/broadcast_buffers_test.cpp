@@ -65,6 +65,16 @@ TEST(BroadcastBuffers, are_put_together_up_to_a_limit) {
   EXPECT_EQ(broadcasts(gpt2, replicated(), AttentionChoice::eager), (std::vector<std::int64_t>{2 * mask, mask}));
 }
 
+// Each forward pass of a stage runs under no_sync.
+TEST(BroadcastBuffers, of_the_stages_of_a_pipeline_stay_where_they_are) {
+  TrainingDescription t = replicated();
+  t.parallel.data = 2;
+  t.parallel.pipeline = 2;
+  t.parallel.pipeline_rank = 0;
+  t.gradient_accumulation = 4;
+  EXPECT_TRUE(broadcasts(network_with(ModelFamily::gpt2), t, AttentionChoice::eager).empty());
+}
+
 TEST(BroadcastBuffers, are_none_of_fully_shards_business) {
   TrainingDescription t = replicated();
   t.parallel.strategy = DataStrategy::fsdp;
