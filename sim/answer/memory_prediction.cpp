@@ -18,12 +18,13 @@ TraceKey trace_key_of(const Scenario& s) {
   TraceKey key{s.model, s.training, choose_attention(s.training, s.model, s.gpu, s.software),
                compiled ? s.gpu.sm.count : 0};
   // While it is compiled, a mask cannot be looked at and dropped: it reaches the attention, and with dropout no fused
-  // kernel takes it.
-  if (compiled && s.training.attention == AttentionRequest::sdpa && s.model.family == ModelFamily::bert &&
+  // kernel takes it. Where blocks are compiled one by one it is looked at outside of them.
+  const bool whole = compiled && !s.training.parallel.compiles_blocks();
+  if (whole && s.training.attention == AttentionRequest::sdpa && s.model.family == ModelFamily::bert &&
       s.model.attention_dropout > 0.0 && s.training.packed_lengths.empty())
     key.attention = AttentionChoice::math;
   key.training.parallel.compiled = compiled && s.training.parallel.several();
-  key.training.mask_given = compiled && s.model.family != ModelFamily::gpt2 && s.training.packed_lengths.empty();
+  key.training.mask_given = whole && s.model.family != ModelFamily::gpt2 && s.training.packed_lengths.empty();
   return key;
 }
 
