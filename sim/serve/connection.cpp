@@ -68,6 +68,8 @@ class Connection final : public Admitted, public std::enable_shared_from_this<Co
     keep_alive_ = parser_->get().keep_alive();
     if (is_ambiguous(parser_->get()))
       return last_word(error_reply(400, "one header Host is needed, of others one at most"));
+    if (parser_->chunked())
+      return last_word(error_reply(411, "a body needs its length (Content-Length); one in chunks is not read"));
     if (Reply refused = network_.api.admit(asked_); refused.status != 200) return last_word(std::move(refused));
     if (beast::websocket::is_upgrade(parser_->get())) {
       if (asked_.target.substr(0, asked_.target.find('?')) != "/api/socket" || buffer_.size() > 0)

@@ -63,9 +63,12 @@ std::string read_requests(std::string_view& rest, bool& upgrade) {
   for (int i = 0; i < kMostRead && !rest.empty() && !upgrade; ++i) {
     RequestParser parser;
     set_limits(parser);
-    parser.eager(true);
     error_code error;
     while (!parser.is_done() && !rest.empty()) {
+      if (parser.is_header_done()) {
+        if (parser.chunked()) return "";  // refused before its body is read
+        parser.eager(true);
+      }
       const std::size_t used = parser.put(boost::asio::buffer(rest.data(), rest.size()), error);
       rest.remove_prefix(used);
       if (error == beast::http::error::need_more) {

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 
 #include "tests/support/aten_example.h"
 
@@ -36,6 +37,33 @@ TEST(AtenMap, ACallWithoutItsShapesIsNotUnderstoodAndNeverACrash) {
       EXPECT_NO_THROW(map_aten(call, {})) << name;
     }
   }
+}
+
+TEST(AtenMap, ANumberThatNoSizeCanBeIsNeverACrash) {
+  for (const double number : {9.1e19, -9.1e19, 1e300, std::nan(""), std::numeric_limits<double>::infinity()}) {
+    EXPECT_EQ(whole_number(number, 7), 7) << number;
+    for (const std::string_view name : mapped_names())
+      for (std::size_t tensors = 1; tensors <= 3; ++tensors) {
+        AtenCall call;
+        call.name = name;
+        call.inputs.assign(tensors, Argument{kImage});
+        call.inputs.resize(12, Argument{number});
+        EXPECT_NO_THROW(map_aten(call, {})) << name << " " << number;
+        call.inputs.resize(tensors);
+        call.inputs.resize(12, Argument{Numbers{number, number, number, number}});
+        EXPECT_NO_THROW(map_aten(call, {})) << name << " " << number;
+      }
+  }
+  EXPECT_EQ(whole_number(-3.0, 7), -3);
+  EXPECT_EQ(whole_number(9007199254740992.0, 7), std::int64_t{1} << 53);
+}
+
+TEST(AtenMap, ElementsBeyondAnyDeviceStayCountable) {
+  const std::int64_t side = std::int64_t{1} << 40;
+  EXPECT_EQ(tensor({3, 5}).elements(), 15);
+  EXPECT_EQ(tensor({side, side}).elements(), std::int64_t{1} << 53);
+  EXPECT_EQ(tensor({side, side, 0}).elements(), 0);
+  EXPECT_GT(tensor({side, side, side, side}).bytes(), 0);
 }
 
 TEST(AtenMap, AConvolutionBeyondAllBoundsIsNotUnderstoodAndNeverACrash) {

@@ -30,7 +30,7 @@ PackedLengths lengths_of(const AtenCall& call, const Places& at, std::int64_t to
   const AtenTensor* ends = at.ends > 0 ? call.tensor(at.ends) : nullptr;
   if (ends == nullptr || ends->sizes.size() != 1 || ends->sizes[0] < 2 || tokens < ends->sizes[0] - 1) return {};
   const std::int64_t count = ends->sizes[0] - 1, even = (tokens + count - 1) / count;
-  const auto said = static_cast<std::int64_t>(call.number(at.ends + 2).value_or(0));
+  const std::int64_t said = call.whole(at.ends + 2, 0);
   std::vector<std::int64_t> lengths{count == 1 ? tokens : std::clamp(said, even, tokens - count + 1)};
   for (std::int64_t left = tokens - lengths[0], others = count - 1; others > 0; --others) {
     lengths.push_back(left / others);

@@ -1,7 +1,9 @@
 // One call of PyTorch's dispatcher as a recording shows it: name, tensors, numbers. What is not known is left out.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <variant>
@@ -19,9 +21,12 @@ struct AtenTensor {
   std::int64_t storage = kNoStorage;         ///< where the recording tells storages apart
   bool on_host = false;                      ///< lives in the memory of the host
 
+  /// At most 2^53, more than any device holds, whatever the sizes.
   [[nodiscard]] std::int64_t elements() const {
+    constexpr std::int64_t kMost = std::int64_t{1} << 53;
     std::int64_t product = 1;
-    for (const std::int64_t size : sizes) product *= size;
+    for (const std::int64_t size : sizes)
+      if (__builtin_mul_overflow(product, size, &product) || product > kMost) product = kMost;
     return product;
   }
   [[nodiscard]] std::int64_t bytes() const { return elements() * bytes_of(type); }
@@ -55,6 +60,13 @@ struct NamedOperand {
   std::int64_t storage = AtenTensor::kNoStorage, bytes = 0, whole = 0;
 };
 
+/// What a recording's number says as a size, a count or a dimension; `otherwise` for one that is none (not finite, or
+/// beyond what a double counts one by one).
+inline std::int64_t whole_number(double value, std::int64_t otherwise) {
+  constexpr double kCountedOneByOne = 9007199254740992.0;  // 2^53
+  return std::abs(value) <= kCountedOneByOne ? static_cast<std::int64_t>(value) : otherwise;
+}
+
 struct AtenCall {
   std::string name;  ///< "aten::addmm", without the overload
   std::vector<Argument> inputs;
@@ -76,6 +88,10 @@ struct AtenCall {
   [[nodiscard]] std::optional<double> number(std::size_t i) const {
     const double* value = i < inputs.size() ? std::get_if<double>(&inputs[i]) : nullptr;
     return value != nullptr ? std::optional(*value) : std::nullopt;
+  }
+  /// The number at a position as a size, a count or a dimension.
+  [[nodiscard]] std::int64_t whole(std::size_t i, std::int64_t otherwise) const {
+    return whole_number(number(i).value_or(std::numeric_limits<double>::quiet_NaN()), otherwise);
   }
   [[nodiscard]] const Numbers* numbers(std::size_t i) const {
     return i < inputs.size() ? std::get_if<Numbers>(&inputs[i]) : nullptr;

@@ -23,8 +23,7 @@ std::int64_t side_of_image(const AtenTensor& x) {
   return std::max<std::int64_t>(1, std::llround(std::sqrt(std::max(0.0, pixels))));
 }
 
-/// Numbers of a recording that no size can be become ones that no bound lets pass.
-std::int64_t whole_number(double value) { return std::abs(value) < 1e15 ? static_cast<std::int64_t>(value) : -1; }
+constexpr std::int64_t kNoSize = -1;  ///< what no bound lets pass
 
 struct Geometry {
   const Numbers* stride = nullptr;
@@ -34,7 +33,7 @@ struct Geometry {
 
 /// As recorded; where it is not, as many times as the sides of the image and of `y` (null: not known either) say.
 std::int64_t stride_of(const Geometry& geometry, const AtenTensor& x, const AtenTensor* y) {
-  if (geometry.stride != nullptr && !geometry.stride->empty()) return whole_number(geometry.stride->back());
+  if (geometry.stride != nullptr && !geometry.stride->empty()) return whole_number(geometry.stride->back(), kNoSize);
   if (y == nullptr || y->sizes.size() != x.sizes.size()) return 1;
   const std::int64_t from = geometry.transposed ? y->last() : x.last(), to = geometry.transposed ? x.last() : y->last();
   return to < 1 ? 1 : std::max<std::int64_t>(1, std::llround(static_cast<double>(from) / static_cast<double>(to)));
@@ -94,7 +93,7 @@ MappedOps forward(const AtenTensor* x, const AtenTensor* weight, const AtenTenso
 }
 
 std::int64_t whole(const AtenCall& call, std::size_t i, std::int64_t otherwise) {
-  return whole_number(call.number(i).value_or(static_cast<double>(otherwise)));
+  return whole_number(call.number(i).value_or(static_cast<double>(otherwise)), kNoSize);
 }
 
 MappedOps convolution(const AtenCall& call, const MapContext& context) {
@@ -199,7 +198,7 @@ MappedOps cudnn_gradient(const AtenCall& call, const MapContext& context) {
   const AtenTensor *dy = call.tensor(1), *other = call.tensor(2);
   if (sizes == nullptr || sizes->empty() || dy == nullptr || other == nullptr) return std::nullopt;
   AtenTensor result = fresh(other->type, {});
-  for (const double size : *sizes) result.sizes.push_back(whole_number(size));
+  for (const double size : *sizes) result.sizes.push_back(whole_number(size, kNoSize));
   const Geometry geometry{call.numbers(4), false, whole(call, 6, 1)};
   return gradients(dy, OfWeight ? other : &result, OfWeight ? &result : other, geometry,
                    {.input = !OfWeight, .weight = OfWeight}, context);
@@ -276,7 +275,7 @@ MappedOps upsample(const AtenCall& call, const MapContext&) {
   y.strides.clear();
   if (!call.outputs.empty()) y = call.outputs.front();
   else
-    for (std::size_t i = 0; i < 2; ++i) y.sizes[2 + i] = whole_number((*sizes)[i]);
+    for (std::size_t i = 0; i < 2; ++i) y.sizes[2 + i] = whole_number((*sizes)[i], kNoSize);
   return image(ImageFunction::upsample_nearest2d, false, y, {*x}, y, HostClass::pointwise);
 }
 MappedOps upsample_backward(const AtenCall& call, const MapContext&) {
@@ -287,7 +286,7 @@ MappedOps upsample_backward(const AtenCall& call, const MapContext&) {
   AtenTensor dx = fresh(dy->type, {});
   if (!call.outputs.empty()) dx = call.outputs.front();
   else
-    for (const double size : *sizes) dx.sizes.push_back(whole_number(size));
+    for (const double size : *sizes) dx.sizes.push_back(whole_number(size, kNoSize));
   return image(ImageFunction::upsample_nearest2d, true, *dy, {*dy}, dx, HostClass::pointwise_backward);
 }
 

@@ -60,7 +60,7 @@ MappedOps part_backward(const AtenCall& call, const MapContext&) {
   const Numbers* sizes = call.numbers(1);
   if (part == nullptr || sizes == nullptr) return std::nullopt;
   AtenTensor whole = fresh(part->type, {});
-  for (const double size : *sizes) whole.sizes.push_back(static_cast<std::int64_t>(size));
+  for (const double size : *sizes) whole.sizes.push_back(whole_number(size, 0));
   whole = result_of(call, 0, whole);
   std::vector<MappedOp> ops{pointwise_op(PointwiseFunction::fill, {}, whole)};
   if (part->elements() < 1) return ops;
@@ -79,8 +79,8 @@ MappedOps repeat(const AtenCall& call, const MapContext&) {
   AtenTensor whole = fresh(x->type, {});
   const std::size_t new_dimensions = times->size() - x->sizes.size();
   for (std::size_t i = 0; i < times->size(); ++i)
-    whole.sizes.push_back(static_cast<std::int64_t>((*times)[i]) *
-                          (i < new_dimensions ? 1 : x->sizes[i - new_dimensions]));
+    whole.sizes.push_back(
+        whole_number((*times)[i] * (i < new_dimensions ? 1.0 : static_cast<double>(x->sizes[i - new_dimensions])), 0));
   whole = result_of(call, 0, whole);
   if (whole.elements() < 1) return nothing();
   return one(pointwise_op(PointwiseFunction::other, {x}, whole));
@@ -95,7 +95,7 @@ MappedOps constant_pad(const AtenCall& call, const MapContext&) {
   AtenTensor whole = fresh(x->type, x->sizes), middle = *x;
   for (std::size_t i = 0; i + 1 < widths->size(); i += 2) {
     const std::size_t dimension = x->sizes.size() - 1 - i / 2;
-    const auto before = static_cast<std::int64_t>((*widths)[i]), after = static_cast<std::int64_t>((*widths)[i + 1]);
+    const std::int64_t before = whole_number((*widths)[i], 0), after = whole_number((*widths)[i + 1], 0);
     whole.sizes[dimension] += before + after;
     middle.sizes[dimension] += std::min<std::int64_t>(0, before) + std::min<std::int64_t>(0, after);
   }

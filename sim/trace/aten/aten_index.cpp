@@ -165,7 +165,7 @@ struct Lines {
 };
 Lines lines_along(const AtenTensor& x, double dimension) {
   const auto rank = static_cast<std::int64_t>(x.sizes.size());
-  auto d = static_cast<std::int64_t>(dimension);
+  std::int64_t d = whole_number(dimension, rank);
   if (d < 0) d += rank;
   const std::int64_t cols =
       d >= 0 && d < rank ? std::max<std::int64_t>(1, x.sizes[static_cast<std::size_t>(d)]) : x.elements();
@@ -190,7 +190,7 @@ MappedOps topk(const AtenCall& call, const MapContext&) {
   const AtenTensor* x = call.tensor(0);
   if (x == nullptr || x->elements() < 1) return std::nullopt;
   const Lines lines = lines_along(*x, call.number(2).value_or(-1));
-  const auto kept = static_cast<std::int64_t>(call.number(1).value_or(1));
+  const std::int64_t kept = call.whole(1, 1);
   if (kept < 1) return nothing();
   return sorted(call, *x, lines, std::min(kept, lines.cols));
 }
@@ -200,8 +200,7 @@ MappedOps histogram(const AtenCall& call, const MapContext&) {
   const AtenTensor* x = call.tensor(0);
   if (x == nullptr) return std::nullopt;
   if (x->elements() < 1) return nothing();
-  const AtenTensor counts =
-      result_of(call, 0, fresh(x->type, {static_cast<std::int64_t>(std::max(1.0, call.number(1).value_or(100)))}));
+  const AtenTensor counts = result_of(call, 0, fresh(x->type, {std::max<std::int64_t>(1, call.whole(1, 100))}));
   std::vector<MappedOp> ops{pointwise_op(P::fill, {}, counts)};
   ops.push_back(pointwise_op(P::other, {x}, like(*x)));
   return ops;

@@ -145,7 +145,7 @@ MappedOps concatenate(const AtenCall& call, const MapContext&) {
   for (const AtenTensor& part : *list) elements += part.elements();
   if (elements < 1) return nothing();
   const auto rank = static_cast<std::int64_t>(first.sizes.size());
-  auto dim = static_cast<std::int64_t>(call.number(1).value_or(0));
+  std::int64_t dim = call.whole(1, 0);
   if (dim < 0) dim += rank;
   std::int64_t rows = 1;
   for (std::int64_t i = 0; i < dim && i < rank; ++i)

@@ -25,7 +25,7 @@ Reduced reduce(const AtenTensor& x, const Numbers& dims, bool mean) {
   const auto rank = static_cast<std::int64_t>(x.sizes.size());
   std::vector<bool> gone(x.sizes.size(), dims.empty());
   for (const double dim : dims) {
-    auto d = static_cast<std::int64_t>(dim);
+    std::int64_t d = whole_number(dim, rank);
     if (d < 0) d += rank;
     if (d >= 0 && d < rank) gone[static_cast<std::size_t>(d)] = true;
   }
@@ -67,7 +67,7 @@ MappedOps scan(const AtenCall& call, const MapContext&) {
   const AtenTensor* x = call.tensor(0);
   if (x == nullptr || x->elements() < 1) return std::nullopt;
   const auto rank = static_cast<std::int64_t>(x->sizes.size());
-  auto d = static_cast<std::int64_t>(call.number(1).value_or(-1));
+  std::int64_t d = call.whole(1, -1);
   if (d < 0) d += rank;
   const std::int64_t along = d >= 0 && d < rank ? x->sizes[static_cast<std::size_t>(d)] : x->elements();
   const std::int64_t others = x->elements() / std::max<std::int64_t>(1, along);

@@ -8,7 +8,7 @@ namespace {
 
 /// PyTorch's number of a scalar type.
 DType type_from_number(double number, DType otherwise) {
-  switch (static_cast<int>(number)) {
+  switch (whole_number(number, -1)) {
     case 5: return DType::fp16;
     case 6: return DType::fp32;
     case 7: return DType::fp64;
@@ -23,7 +23,7 @@ struct Rows {
 };
 Rows rows_along(const AtenTensor& x, double dimension) {
   const auto rank = static_cast<std::int64_t>(x.sizes.size());
-  auto d = static_cast<std::int64_t>(dimension);
+  std::int64_t d = whole_number(dimension, rank);
   if (d < 0) d += rank;
   const std::int64_t cols = d >= 0 && d < rank ? x.sizes[static_cast<std::size_t>(d)] : 1;
   return {x.elements() / std::max<std::int64_t>(1, cols), cols};
@@ -83,7 +83,7 @@ std::int64_t normalised(const AtenCall& call, const AtenTensor& x) {
   if (const Numbers* shape = call.numbers(1); shape != nullptr && !shape->empty())
     for (const double size : *shape) cols *= size;
   else cols = static_cast<double>(x.last());
-  return std::max<std::int64_t>(1, static_cast<std::int64_t>(cols));
+  return std::max<std::int64_t>(1, whole_number(cols, 1));
 }
 
 MappedOps layer_norm(const AtenCall& call, const MapContext&) {
@@ -108,7 +108,7 @@ MappedOps layer_norm_backward(const AtenCall& call, const MapContext&) {
   if (const Numbers* shape = call.numbers(2); shape != nullptr && !shape->empty()) {
     double product = 1.0;
     for (const double size : *shape) product *= size;
-    cols = std::max<std::int64_t>(1, static_cast<std::int64_t>(product));
+    cols = std::max<std::int64_t>(1, whole_number(product, 1));
   }
   const std::int64_t rows = x->elements() / cols;
   const AtenTensor scale = weight != nullptr ? *weight : fresh(x->type, {cols});
@@ -152,9 +152,7 @@ void append(std::vector<MappedOp>& ops, MappedOp op) { ops.push_back(std::move(o
 /// them.
 MappedOps group_norm(const AtenCall& call, const MapContext&) {
   const AtenTensor* x = call.tensor(0);
-  const auto images = static_cast<std::int64_t>(call.number(3).value_or(0)),
-             channels = static_cast<std::int64_t>(call.number(4).value_or(0)),
-             groups = static_cast<std::int64_t>(call.number(6).value_or(1));
+  const std::int64_t images = call.whole(3, 0), channels = call.whole(4, 0), groups = call.whole(6, 1);
   if (x == nullptr || x->elements() < 1 || images < 1 || channels < 1 || groups < 1) return std::nullopt;
   const std::int64_t rows = images * groups, planes = images * channels;
   const AtenTensor statistics = fresh(DType::fp32, {rows}), of_channels = fresh(DType::fp32, {planes, 1}),
@@ -174,9 +172,7 @@ MappedOps group_norm(const AtenCall& call, const MapContext&) {
 /// from them, dx in one sweep, the gradients of weight and bias.
 MappedOps group_norm_backward(const AtenCall& call, const MapContext&) {
   const AtenTensor *dy = call.tensor(0), *x = call.tensor(1);
-  const auto images = static_cast<std::int64_t>(call.number(5).value_or(0)),
-             channels = static_cast<std::int64_t>(call.number(6).value_or(0)),
-             groups = static_cast<std::int64_t>(call.number(8).value_or(1));
+  const std::int64_t images = call.whole(5, 0), channels = call.whole(6, 0), groups = call.whole(8, 1);
   if (dy == nullptr || x == nullptr || x->elements() < 1 || images < 1 || channels < 1 || groups < 1)
     return std::nullopt;
   const std::int64_t planes = images * channels, pixels = x->elements() / planes;
@@ -231,7 +227,7 @@ MappedOps index_select(const AtenCall& call, const MapContext&) {
 }
 MappedOps embedding_backward(const AtenCall& call, const MapContext&) {
   const AtenTensor *dy = call.tensor(0), *indices = call.tensor(1);
-  const auto rows = static_cast<std::int64_t>(call.number(2).value_or(0));
+  const std::int64_t rows = call.whole(2, 0);
   if (dy == nullptr || indices == nullptr || rows < 1 || indices->elements() < 1) return std::nullopt;
   const std::int64_t hidden = dy->last();
   const HostClass host =
