@@ -35,5 +35,16 @@ TEST(Reduction, AFewRowsNeedNoMemory) {
   EXPECT_TRUE(lowered.temporaries.empty());
 }
 
+// A thread a column goes down the rows one by one; along rows a block's threads take them in tiles.
+TEST(Reduction, AScanDownColumnsTakesAStepForEveryRow) {
+  const Gpu gpu = load_gpu("nvidia-h200-sxm-141gb");
+  const auto steps = [&](ReductionKind kind) {
+    const LoweredOp lowered = lower(Reduction{kind, DType::fp32, 700, 64}, gpu, {});
+    return std::get<MemoryBoundWork>(lowered.launches.back().work).iterations;
+  };
+  EXPECT_EQ(steps(ReductionKind::scan_rows), 700.0);
+  EXPECT_LT(steps(ReductionKind::scan_cols), 10.0);
+}
+
 }  // namespace
 }  // namespace ridgeline

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sim/hardware/load_gpu.h"
+#include "sim/network/copy_time.h"
 #include "sim/network/load_cluster.h"
 
 namespace ridgeline {
@@ -173,6 +174,32 @@ TEST(CollectiveLaw, kernels_have_the_names_of_traces) {
   time.algorithm = NcclAlgorithm::direct;
   EXPECT_EQ(nccl_kernel_name({.kind = CollectiveKind::send_recv}, time),
             "ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)");
+}
+
+TEST(CollectiveLaw, long_exchanges_of_shares_that_are_no_multiple_of_sixteen_bytes_take_longer) {
+  const Cluster cluster = load_cluster("h200-x4");
+  const Gpu gpu = load_gpu(cluster.gpu_name);
+  const auto time_of = [&](std::int64_t bytes) {
+    const Collective one{.kind = CollectiveKind::all_to_all, .ranks = 4, .bytes = bytes};
+    return collective_time(cluster, gpu, one, place(cluster, 4)).time;
+  };
+  EXPECT_GT(time_of((64 << 20) + 8), 1.1 * time_of(64 << 20));
+  EXPECT_LT(time_of((256 << 10) + 8), 1.01 * time_of(256 << 10)) << "short ones wait for latency";
+}
+
+TEST(CopyTime, between_gpus_through_the_hosts_memory_uses_it_twice) {
+  Cluster cluster = load_cluster("rtx3090-x2-pcie");
+  const Gpu gpu = load_gpu(cluster.gpu_name);
+  cluster.pcie.rate = BytesPerSecond{25e9};
+  cluster.pcie.host = BytesPerSecond{20e9};
+  const Bytes size{1e9};
+  const auto seconds = [&] { return copy_time(cluster, gpu, CopyRoute::peer, size, 0, 1).value(); };
+  EXPECT_NEAR(seconds(), 1e9 / 10e9, 1e-3);
+  cluster.pcie.host = BytesPerSecond{80e9};
+  EXPECT_NEAR(seconds(), 1e9 / 25e9, 1e-3) << "the slot is what limits";
+  cluster.pcie.host = BytesPerSecond{20e9};
+  cluster.pcie.peer_to_peer = true;
+  EXPECT_NEAR(seconds(), 1e9 / 25e9, 1e-3) << "the host's memory is passed by";
 }
 
 }  // namespace

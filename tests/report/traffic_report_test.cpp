@@ -26,6 +26,21 @@ TEST(TrafficReport, AKernelReadsWhatItReadsAndWritesWhatItWrites) {
   EXPECT_EQ(told["l2_hit_rate"], 0.2);
 }
 
+TEST(TrafficReport, ALaunchTellsItsGridAndItsBlock) {
+  KernelPrediction kernel;
+  kernel.launches.resize(1);
+  kernel.times.resize(1);
+  kernel.launches[0].grid = {7, 3, 2};
+  kernel.launches[0].threads_per_block = 96;
+  kernel.launches[0].registers_per_thread = 40;
+  kernel.launches[0].shared_bytes_per_block = 1024;
+  const auto told = kernel_json(kernel, {}, nullptr)["kernels"].at(0);
+  EXPECT_EQ(told["grid"], (std::vector<std::int64_t>{7, 3, 2}));
+  EXPECT_EQ(told["block"], 96);
+  EXPECT_EQ(told["registers"], 40);
+  EXPECT_EQ(told["shared_bytes"], 1024);
+}
+
 TEST(TrafficReport, AProfileKeepsItsLevelsApart) {
   KernelProfile p;
   p.l1_read_bytes = 1.0, p.l1_hit_rate = 0.1;

@@ -37,5 +37,12 @@ TEST(SweepConstraints, WhatDoesNotFitOrRunIsNotAllowed) {
   EXPECT_FALSE(is_allowed(broken, sweep));
 }
 
+TEST(SweepConstraints, WhatDoesNotFitDoesNotFitWhenItIsReadBack) {
+  SweepPoint full = point(1.0, 1.0);
+  EXPECT_TRUE(point_from_json(point_json(full)).fits);
+  full.fits = false;
+  EXPECT_FALSE(point_from_json(point_json(full)).fits);
+}
+
 }  // namespace
 }  // namespace ridgeline

@@ -231,5 +231,15 @@ TEST(ClockLaw, what_the_l2_delivers_beyond_the_dram_takes_energy_of_the_core) {
   EXPECT_DOUBLE_EQ(more.board.value(), less.board.value()) << "the DRAM moves the same";
 }
 
+// An H200 at rest draws 117 W at 1980 MHz and 81 W at 345 MHz (measured).
+TEST(ClockLaw, a_gpu_at_rest_draws_less_at_a_lower_clock) {
+  for (const std::string& name : hardware_names()) {
+    const Gpu gpu = load_gpu(name);
+    EXPECT_LT(idle_power(gpu, 0.5 * gpu.clock.boost), 0.95 * idle_power(gpu, gpu.clock.boost)) << name;
+  }
+  const Gpu h200 = load_gpu("nvidia-h200-sxm-141gb");
+  EXPECT_NEAR(ratio(idle_power(h200, Hertz{345e6}), idle_power(h200, Hertz{1980e6})), 81.0 / 117.0, 0.04);
+}
+
 }  // namespace
 }  // namespace ridgeline

@@ -226,7 +226,7 @@ MappedOps arange(const AtenCall& call, const MapContext&) {
   if (!call.outputs.empty() && call.outputs.front().on_host) return nothing();
   const double begin = call.number(1) ? call.number(0).value_or(0) : 0;
   const double end = call.number(1) ? *call.number(1) : call.number(0).value_or(0);
-  const auto count = static_cast<std::int64_t>(end - begin);
+  const std::int64_t count = whole_number(end - begin, 0);
   if (count < 1) return std::nullopt;
   const AtenTensor y = result_of(call, 0, fresh(DType::int64, {count}));
   return one(pointwise_op(P::arange, {}, y));
