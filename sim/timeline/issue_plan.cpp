@@ -18,17 +18,15 @@ namespace {
 
 class Planner {
  public:
-  Planner(const StepProgram& program, const Gpu& gpu, const Host& host, Groups groups)
+  Planner(const StepProgram& program, const IssueOutline& outline, const Gpu& gpu, const Host& host, Groups groups)
       : program_(program),
+        outline_(outline),
         gpu_(gpu),
         host_(host),
         lists_groups_(groups == Groups::listed),
         makes_nodes_(program.trace == nullptr || !program.trace->without_gradients) {
-    const auto step = program.steady_step();
-    const auto launches = static_cast<std::size_t>(std::count_if(
-        step.begin(), step.end(), [](const Action& action) { return action.kind == Action::Kind::launch; }));
-    plan_.launches.reserve(launches);
-    if (lists_groups_) plan_.groups.reserve(launches);  // seldom more
+    plan_.launches.reserve(outline.launches);
+    if (lists_groups_) plan_.groups.reserve(outline.launches);  // seldom more
     for (std::size_t i = 0; i < classes_.size(); ++i) {
       const auto host_class = static_cast<HostClass>(i);
       classes_[i] = {cost_of(host_class), slowness_of(host_class)};
@@ -36,7 +34,8 @@ class Planner {
   }
 
   IssuePlan eager() {
-    for (const Action& action : program_.steady_step()) {
+    for (const std::uint32_t index : outline_.actions) {
+      const Action& action = program_.actions[index];
       switch (action.kind) {
         case Action::Kind::host: start_group(action); break;
         case Action::Kind::launch: add_launch(action, gpu_.launch.gap.value()); break;
@@ -70,7 +69,8 @@ class Planner {
 
   IssuePlan graph() {
     carry_ = host_.graph_launch.value();
-    for (const Action& action : program_.steady_step()) {
+    for (const std::uint32_t index : outline_.actions) {
+      const Action& action = program_.actions[index];
       if (action.kind == Action::Kind::wait) {
         note_graph();
         wait_ = true;
@@ -180,7 +180,7 @@ class Planner {
     first_in_group_ = plan_.launches.size();
   }
   void finish() {
-    plan_.repeat = repeated_launches(program_);
+    plan_.repeat = outline_.repeat;
     if (program_.has_streams()) {
       plan_.streams = program_.trace->streams.size();
       plan_.events = program_.trace->events;
@@ -192,6 +192,7 @@ class Planner {
   }
 
   const StepProgram& program_;
+  const IssueOutline& outline_;
   const Gpu& gpu_;
   const Host& host_;
   bool lists_groups_;
@@ -222,11 +223,29 @@ RepeatedLaunches repeated_launches(const StepProgram& program) {
   return launches;
 }
 
-IssuePlan plan_issues(const StepProgram& program, const Gpu& gpu, const Host& host, Groups groups) {
-  return Planner(program, gpu, host, groups).eager();
+IssueOutline::IssueOutline(const StepProgram& program) : repeat(repeated_launches(program)) {
+  const auto step = program.steady_step();
+  const auto begin = static_cast<std::uint32_t>(step.data() - program.actions.data());
+  actions.reserve(step.size());
+  for (std::uint32_t i = begin; i < begin + step.size(); ++i) {
+    const Action::Kind kind = program.actions[i].kind;
+    if (kind == Action::Kind::allocate || kind == Action::Kind::free) continue;
+    actions.push_back(i);
+    launches += kind == Action::Kind::launch;
+  }
 }
-IssuePlan plan_graph(const StepProgram& program, const Gpu& gpu, const Host& host, Groups groups) {
-  return Planner(program, gpu, host, groups).graph();
+
+IssuePlan plan_issues(const StepProgram& program, const Gpu& gpu, const Host& host, Groups groups,
+                      const IssueOutline* outline) {
+  if (outline != nullptr) return Planner(program, *outline, gpu, host, groups).eager();
+  const IssueOutline own(program);
+  return Planner(program, own, gpu, host, groups).eager();
+}
+IssuePlan plan_graph(const StepProgram& program, const Gpu& gpu, const Host& host, Groups groups,
+                     const IssueOutline* outline) {
+  if (outline != nullptr) return Planner(program, *outline, gpu, host, groups).graph();
+  const IssueOutline own(program);
+  return Planner(program, own, gpu, host, groups).graph();
 }
 
 }  // namespace ridgeline

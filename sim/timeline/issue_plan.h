@@ -71,13 +71,24 @@ struct IssuePlan {
 /// Of the steady step; of one run where nothing repeats.
 RepeatedLaunches repeated_launches(const StepProgram& program);
 
+/// What the host does and issues in the steady step, which neither its speed nor the GPU's changes: programs of one
+/// layout share it.
+struct IssueOutline {
+  explicit IssueOutline(const StepProgram& program);
+  std::vector<std::uint32_t> actions;  ///< entries of the program's, allocations and frees left out
+  std::size_t launches = 0;
+  RepeatedLaunches repeat;
+};
+
 enum class Groups : bool { none, listed };  ///< IssuePlan::groups
 
 /// The cost of an operation's class is spread over its launches, part of it after the last; a launch costs at least the
-/// launch call.
-IssuePlan plan_issues(const StepProgram& program, const Gpu& gpu, const Host& host, Groups groups = Groups::listed);
+/// launch call. `outline`: of this program, where it is known already.
+IssuePlan plan_issues(const StepProgram& program, const Gpu& gpu, const Host& host, Groups groups = Groups::listed,
+                      const IssueOutline* outline = nullptr);
 /// The same step as one CUDA graph (one more for every wait in it). A kernel starts `launch.graph_gap` after the end of
 /// its predecessor, and no sooner than `launch.graph_period` after its start.
-IssuePlan plan_graph(const StepProgram& program, const Gpu& gpu, const Host& host, Groups groups = Groups::listed);
+IssuePlan plan_graph(const StepProgram& program, const Gpu& gpu, const Host& host, Groups groups = Groups::listed,
+                     const IssueOutline* outline = nullptr);
 
 }  // namespace ridgeline
