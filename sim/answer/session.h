@@ -38,7 +38,7 @@ struct SharedLayout {
   const std::uint64_t allocations;
   [[nodiscard]] std::uint64_t bytes() const {
     return program.actions.size() * sizeof(Action) + program.storages.size() * sizeof(Storage) +
-           outline.actions.size() * sizeof(std::uint32_t);
+           (outline.parts.size() + outline.launches.size()) * sizeof(std::uint32_t);
   }
 };
 
