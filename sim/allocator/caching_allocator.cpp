@@ -11,8 +11,7 @@ CachingAllocator::CachingAllocator(AllocatorSettings settings, DeviceMemory devi
   blocks_.reserve(1024);
 }
 
-BlockId CachingAllocator::new_block(Block block) {
-  block.state = Block::State::allocated;
+BlockId CachingAllocator::new_block(const Block& block) {
   BlockId id;
   if (unused_.empty()) {
     id = static_cast<BlockId>(blocks_.size());
@@ -22,6 +21,7 @@ BlockId CachingAllocator::new_block(Block block) {
     unused_.pop_back();
     at(id) = block;
   }
+  at(id).state = Block::State::allocated;
   return id;
 }
 
@@ -189,8 +189,8 @@ void CachingAllocator::request_free(BlockId id) {
   if (block.state != Block::State::allocated) throw std::logic_error("a block that is not allocated was freed");
   block.state = Block::State::pending;
   count(block.pool, [&](PoolStatistics& s) {
-    s.allocation.add(-1);
-    s.allocated_bytes.add(-block.bytes);
+    s.allocation.take(1);
+    s.allocated_bytes.take(block.bytes);
   });
 }
 
@@ -248,9 +248,9 @@ void CachingAllocator::free_block(BlockId id) {
       s.inactive_split.add(splits);
       s.inactive_split_bytes.add(split_bytes);
     }
-    s.active.add(-1);
-    s.active_bytes.add(-bytes);
-    s.requested_bytes.add(-requested);
+    s.active.take(1);
+    s.active_bytes.take(bytes);
+    s.requested_bytes.take(requested);
   });
 }
 

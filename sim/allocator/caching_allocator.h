@@ -133,7 +133,7 @@ class CachingAllocator {
     change(statistics_.pools[static_cast<std::size_t>(kind)]);
   }
 
-  BlockId new_block(Block block);
+  BlockId new_block(const Block& block);
   void recycle(BlockId id);
   void make_available(BlockId id);
   FreeBlock mark_free(BlockId id);

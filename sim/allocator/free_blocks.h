@@ -114,8 +114,10 @@ class FreeBlocks {
   using Chunk = std::vector<FreeBlock>;
   static constexpr std::size_t kMostOfAChunk = 512;  // 12 KiB
 
+  /// Two subtractions with a borrow: half the instructions of comparing word by word.
   static bool before(const FreeBlock& a, const FreeBlock& b) {
-    return (a.order < b.order) | ((a.order == b.order) & (a.address < b.address));
+    __extension__ using Both = unsigned __int128;
+    return (Both{a.order} << 64 | a.address) < (Both{b.order} << 64 | b.address);
   }
   /// The first chunk that ends at or after `key`.
   [[nodiscard]] std::size_t chunk_of(const FreeBlock& key) const {

@@ -14,6 +14,8 @@ struct Counter {
     current += amount;
     peak = std::max(peak, current);
   }
+  /// As adding what is negative: the peak stays.
+  void take(std::int64_t amount) { current -= amount; }
   void reset_peak() { peak = current; }
 };
 

@@ -14,8 +14,9 @@
 #include "sim/answer/memory_prediction.h"
 #include "sim/answer/ranges/busy_range.h"
 #include "sim/answer/recent.h"
-#include "sim/program/lowered_ops.h"
+#include "sim/program/program_layout.h"
 #include "sim/scenario/descriptions.h"
+#include "sim/timeline/issue_plan.h"
 #include "sim/timeline/step_times.h"
 
 namespace ridgeline {
@@ -28,6 +29,19 @@ struct SessionLimits {
   std::size_t kernels_a_gpu = 1 << 16;    ///< … so many operations of each, and four times as many kernel times
 };
 
+/// A layout of an op trace, and what follows from it alone.
+struct SharedLayout {
+  explicit SharedLayout(StepProgram laid_out)
+      : program(std::move(laid_out)), outline(program), allocations(hash_of_allocations(program)) {}
+  const StepProgram program;  ///< without launches
+  const IssueOutline outline;
+  const std::uint64_t allocations;
+  [[nodiscard]] std::uint64_t bytes() const {
+    return program.actions.size() * sizeof(Action) + program.storages.size() * sizeof(Storage) +
+           (outline.parts.size() + outline.launches.size()) * sizeof(std::uint32_t);
+  }
+};
+
 /// An op trace and the runs of its allocations on a device with room without end.
 struct SharedTrace {
   explicit SharedTrace(OpTrace made) : trace(std::move(made)) {}
@@ -38,6 +52,7 @@ struct SharedTrace {
     bool operator==(const MemoryKey&) const = default;
   };
   const OpTrace trace;
+  Recent<LayoutKey, const SharedLayout> layouts{6, 8 << 20};  ///< of programs of GPUs that lower it alike
   Recent<MemoryKey, const RoomyMemory> memories{16};
   Recent<ResidencyKey, const StepResidency> residencies{64, 8 << 20};  ///< of its programs, which GPUs may share
 };

@@ -63,8 +63,8 @@ CollectiveTimer timer_of_collectives(const Scenario& scenario) {
 /// they slow each other.
 template <typename Time>
 auto as_timed(const Time& time, const StepProgram& program, const StepLoad& load, std::span<const KernelTime> times,
-              const Scenario& scenario, const Host& host) {
-  TimelineOptions options{.cuda_graphs = scenario.cuda_graphs};
+              const Scenario& scenario, const Host& host, const IssueOutline* outline = nullptr) {
+  TimelineOptions options{.cuda_graphs = scenario.cuda_graphs, .outline = outline};
   if (!scenario.cluster || !program.has_streams()) return time(program, load, scenario.gpu, host, options);
   const StepContention contention(program, times, scenario);
   options.contention = &contention;
@@ -113,14 +113,34 @@ const OpTrace& StepRun::trace() const {
 
 const StepProgram& StepRun::program() const {
   if (const PipelineRun* stages = pipeline()) return stages->shown().program();
+  return assembled().program;
+}
+
+const StepRun::Assembled& StepRun::assembled() const {
   return program_.get([&] {
     const OpTrace& made_of = trace();
     go_on();
-    StepProgram made = make_program(made_of, shared_kernels()->ops);
-    name_collectives(made, scenario_);
-    if (scenario_.training.parallel.split > 1) look_at_fullest_device(made, scenario_);
+    Assembled made;
+    LoweredOps& ops = shared_kernels()->ops;
+    if (scenario_.recorded) {
+      made.program = make_program(made_of, ops);
+    } else {
+      made.program = make_program(made_of, ops, [&](const LayoutKey& key) {
+        made.layout = shared_trace()->layouts.get(
+            key, [&] { return std::make_shared<const SharedLayout>(lay_out(made_of, key)); },
+            [](const SharedLayout& layout) { return layout.bytes(); });
+        return made.layout->program;
+      });
+    }
+    name_collectives(made.program, scenario_);
+    if (scenario_.training.parallel.split > 1) look_at_fullest_device(made.program, scenario_);
     return made;
   });
+}
+
+const IssueOutline* StepRun::outline() const {
+  const std::shared_ptr<const SharedLayout>& layout = assembled().layout;
+  return layout ? &layout->outline : nullptr;
 }
 
 const std::vector<KernelTime>& StepRun::times() const {
@@ -147,7 +167,7 @@ const Timeline& StepRun::timeline() const {
     go_on();
     constexpr Timeline (*kTimeline)(const StepProgram&, const StepLoad&, const Gpu&, const Host&,
                                     const TimelineOptions&) = run_timeline;
-    return as_timed(kTimeline, program(), kernels, times(), scenario_, scenario_.host);
+    return as_timed(kTimeline, program(), kernels, times(), scenario_, scenario_.host, outline());
   });
 }
 
@@ -180,7 +200,8 @@ Seconds StepRun::step_with(const Host& host, double kernel_factor, double host_f
   Host other = host;
   other.scale *= host_factor;
   if (const PipelineRun* stages = pipeline()) return stages->step_with(other, kernel_factor);
-  return as_timed(time_of_step, program(), load().stretched(factors(kernel_factor)), times(), scenario_, other);
+  return as_timed(time_of_step, program(), load().stretched(factors(kernel_factor)), times(), scenario_, other,
+                  outline());
 }
 
 const StepRun::Step& StepRun::described_step() const {
@@ -233,7 +254,9 @@ const MemoryPrediction& StepRun::memory() const {
     const StepProgram& made = program();
     go_on();
     if (scenario_.recorded) return predict_memory(made, scenario_);
-    const SharedTrace::MemoryKey key{hash_of_allocations(made), scenario_.allocator};
+    // A layout does not know which device is looked at.
+    const std::uint64_t allocations = made.device ? hash_of_allocations(made) : assembled().layout->allocations;
+    const SharedTrace::MemoryKey key{allocations, scenario_.allocator};
     const auto roomy = shared_trace()->memories.get(key, [&] {
       std::optional<RoomyMemory> known;
       if (expects_memory_run_) known = roomy_memory_of(memory_run(), made, scenario_);

@@ -70,7 +70,13 @@ class StepRun {
     StepPrediction step;
     std::vector<std::string> notes;  ///< of the range and the software stack
   };
+  struct Assembled {
+    StepProgram program;
+    std::shared_ptr<const SharedLayout> layout;  ///< none of a recording
+  };
   [[nodiscard]] const Step& described_step() const;
+  [[nodiscard]] const Assembled& assembled() const;
+  [[nodiscard]] const IssueOutline* outline() const;  ///< of the layout; null without one
   [[nodiscard]] std::shared_ptr<SharedTrace> shared_trace() const;
   [[nodiscard]] std::shared_ptr<SharedKernels> shared_kernels() const;
   [[nodiscard]] const StepLoad& load() const;
@@ -88,7 +94,7 @@ class StepRun {
   Lazy<std::unique_ptr<PipelineRun>> pipeline_;
   Lazy<std::shared_ptr<SharedTrace>> trace_;
   Lazy<std::shared_ptr<SharedKernels>> kernels_;
-  Lazy<StepProgram> program_;
+  Lazy<Assembled> program_;
   Lazy<std::vector<KernelTime>> times_;
   Lazy<StepLoad> load_;
   Lazy<Timeline> timeline_;

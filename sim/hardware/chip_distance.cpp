@@ -25,15 +25,25 @@ double difference(const HardwareKey& key, const Gpu& a, const Gpu& b) {
 
 }  // namespace
 
-double chip_distance(const Gpu& a, const Gpu& b, Laws laws) {
+std::vector<double> chip_distances(const Gpu& a, const Gpu& b, std::span<const Laws> laws) {
   // The kernels of a what-if menu are no number.
-  double sum = holds(laws, Law::choice) && a.gemm.tiles.empty() != b.gemm.tiles.empty() ? kOtherKind * kOtherKind : 0.0;
-  for (const HardwareKey& key : hardware_keys()) {
-    if ((key.laws & laws) == 0) continue;
-    const double apart = difference(key, a, b);
-    sum += apart * apart;
+  const bool other_menu = a.gemm.tiles.empty() != b.gemm.tiles.empty();
+  Laws any = 0;
+  std::vector<double> sums;
+  for (const Laws one : laws) {
+    any |= one;
+    sums.push_back(holds(one, Law::choice) && other_menu ? kOtherKind * kOtherKind : 0.0);
   }
-  return std::sqrt(sum);
+  for (const HardwareKey& key : hardware_keys()) {
+    if ((key.laws & any) == 0) continue;
+    const double apart = difference(key, a, b);
+    for (std::size_t i = 0; i < laws.size(); ++i)
+      if ((key.laws & laws[i]) != 0) sums[i] += apart * apart;
+  }
+  for (double& sum : sums) sum = std::sqrt(sum);
+  return sums;
 }
+
+double chip_distance(const Gpu& a, const Gpu& b, Laws laws) { return chip_distances(a, b, {&laws, 1}).front(); }
 
 }  // namespace ridgeline

@@ -6,6 +6,9 @@
 // lacks counts 1, a flag, a choice or another architecture kOtherKind. Names and sources do not count.
 #pragma once
 
+#include <span>
+#include <vector>
+
 #include "sim/hardware/gpu.h"
 #include "sim/hardware/keys.h"
 
@@ -15,5 +18,7 @@ inline constexpr double kMinorWeight = 0.3, kOtherKind = 0.5;
 
 /// Of the keys that any of `laws` reads. 0 for chips that these laws cannot tell apart.
 double chip_distance(const Gpu& a, const Gpu& b, Laws laws);
+/// As chip_distance, by each of `laws`.
+std::vector<double> chip_distances(const Gpu& a, const Gpu& b, std::span<const Laws> laws);
 
 }  // namespace ridgeline

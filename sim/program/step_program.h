@@ -15,6 +15,7 @@
 #include "sim/hardware/gpu.h"
 #include "sim/hardware/software.h"
 #include "sim/program/launch_list.h"
+#include "sim/program/shared_list.h"
 #include "sim/workload/op_trace.h"
 
 namespace ridgeline {
@@ -51,8 +52,8 @@ struct StepProgram {
   LaunchList launches;             ///< each different one once
   /// Beside `launches`: what the LoweredOps that the program was made with call them; empty where it was made alone.
   std::vector<std::uint64_t> launch_numbers;
-  std::vector<Storage> storages;  ///< those of the trace, then temporaries and workspaces
-  std::vector<Action> actions;
+  SharedList<Storage> storages;  ///< those of the trace, then temporaries and workspaces
+  SharedList<Action> actions;
   std::vector<StepRange> steps;             ///< ranges of `actions`; what lies before the first sets up
   std::vector<RepeatedActions> repeats;     ///< in order, at most one a step
   std::vector<StepRange> stage_actions;     ///< of a rank of a pipeline: of each action of its steady step
@@ -65,7 +66,7 @@ struct StepProgram {
   /// Actions of the steady step: the last of the run.
   [[nodiscard]] std::span<const Action> steady_step() const {
     if (steps.empty()) return actions;
-    return std::span(actions).subspan(steps.back().begin, steps.back().end - steps.back().begin);
+    return std::span<const Action>(actions).subspan(steps.back().begin, steps.back().end - steps.back().begin);
   }
   /// Of the steady step; of one run where it has none.
   [[nodiscard]] RepeatedActions repeat_of_steady_step() const {

@@ -16,17 +16,22 @@ double IssuePlan::host_total() const {
 
 namespace {
 
+std::size_t launches_of(const StepProgram& program) {
+  const auto step = program.steady_step();
+  return static_cast<std::size_t>(std::count_if(
+      step.begin(), step.end(), [](const Action& action) { return action.kind == Action::Kind::launch; }));
+}
+
 class Planner {
  public:
-  Planner(const StepProgram& program, const Gpu& gpu, const Host& host, Groups groups)
+  /// By `outline` where it is given, else by the program's actions.
+  Planner(const StepProgram& program, const Gpu& gpu, const Host& host, Groups groups, const IssueOutline* outline)
       : program_(program),
         gpu_(gpu),
         host_(host),
         lists_groups_(groups == Groups::listed),
         makes_nodes_(program.trace == nullptr || !program.trace->without_gradients) {
-    const auto step = program.steady_step();
-    const auto launches = static_cast<std::size_t>(std::count_if(
-        step.begin(), step.end(), [](const Action& action) { return action.kind == Action::Kind::launch; }));
+    const std::size_t launches = outline != nullptr ? outline->launches.size() : launches_of(program);
     plan_.launches.reserve(launches);
     if (lists_groups_) plan_.groups.reserve(launches);  // seldom more
     for (std::size_t i = 0; i < classes_.size(); ++i) {
@@ -64,7 +69,41 @@ class Planner {
       }
     }
     end_group();
-    finish();
+    finish(repeated_launches(program_));
+    return std::move(plan_);
+  }
+
+  /// As eager(), where groups are not listed: what parts of one kind cost is worked out once.
+  IssuePlan eager(const IssueOutline& outline) {
+    std::vector<Share> shares;
+    shares.reserve(outline.kinds.size());
+    for (const IssueOutline::Kind& kind : outline.kinds) {
+      const double cost = classes_[static_cast<std::size_t>(kind.host_class)].cost * static_cast<double>(kind.times);
+      shares.push_back(share_of(cost_on_this_host(cost, kind.launches, kind.host_class), kind.launches));
+    }
+    std::vector<double> gaps;
+    gaps.reserve(program_.launches.size());
+    for (const KernelLaunch& launch : program_.launches)
+      gaps.push_back(launch.follows_without_gap ? 0.0 : gpu_.launch.gap.value());
+    plan_.launches.resize(outline.launches.size());
+    Issue* next = plan_.launches.data();
+    const std::uint32_t* launch = outline.launches.data();
+    for (const IssueOutline::Part& part : outline.parts) {
+      if (part.kind == IssueOutline::Part::kWait) {
+        wait_ = true;
+        before_wait_ += std::exchange(carry_, 0.0);
+        continue;
+      }
+      const Share& share = shares[part.kind];
+      for (std::uint32_t left = outline.kinds[part.kind].launches; left > 0; --left, ++next) {
+        next->gap = gaps[*launch++];
+        next->wait_before = std::exchange(wait_, false);
+        next->host_before_wait = std::exchange(before_wait_, 0.0);
+        next->host = std::exchange(carry_, 0.0) + share.each;
+      }
+      carry_ += share.rest;
+    }
+    finish(outline.repeat);
     return std::move(plan_);
   }
 
@@ -84,7 +123,7 @@ class Planner {
       }
     }
     note_graph();
-    finish();
+    finish(repeated_launches(program_));
     return std::move(plan_);
   }
 
@@ -156,6 +195,15 @@ class Planner {
     plan_.launches.push_back(issue(action, gap));
     plan_.launches.back().host = std::exchange(carry_, 0.0);
   }
+  struct Share {
+    double each = 0.0, rest = 0.0;  ///< seconds up to the return of each launch call, and after the last
+  };
+  [[nodiscard]] Share share_of(double cost, std::size_t launches) const {
+    if (launches == 0) return {0.0, cost};
+    const auto n = static_cast<double>(launches);
+    const double each = std::max(cost / (n + 1.0), launch_call());
+    return {each, std::max(0.0, cost - each * n)};
+  }
   void end_group() {
     const std::size_t launches = plan_.launches.size() - first_in_group_;
     group_cost_ = cost_on_this_host(group_cost_, launches, group_.host_class);
@@ -165,9 +213,7 @@ class Planner {
       carry_ += std::exchange(group_cost_, 0.0);
       return;
     }
-    const auto n = static_cast<double>(launches);
-    const double share = std::max(group_cost_ / (n + 1.0), launch_call());
-    const double rest = std::max(0.0, group_cost_ - share * n);
+    const auto [share, rest] = share_of(group_cost_, launches);
     for (std::size_t i = first_in_group_; i < plan_.launches.size(); ++i) plan_.launches[i].host += share;
     if (HostGroup* group = note(group_)) {
       group->launches = static_cast<std::uint32_t>(launches);
@@ -179,8 +225,8 @@ class Planner {
     group_ = HostGroup{};
     first_in_group_ = plan_.launches.size();
   }
-  void finish() {
-    plan_.repeat = repeated_launches(program_);
+  void finish(const RepeatedLaunches& repeat) {
+    plan_.repeat = repeat;
     if (program_.has_streams()) {
       plan_.streams = program_.trace->streams.size();
       plan_.events = program_.trace->events;
@@ -222,11 +268,50 @@ RepeatedLaunches repeated_launches(const StepProgram& program) {
   return launches;
 }
 
-IssuePlan plan_issues(const StepProgram& program, const Gpu& gpu, const Host& host, Groups groups) {
-  return Planner(program, gpu, host, groups).eager();
+IssueOutline::IssueOutline(const StepProgram& program)
+    : repeat(repeated_launches(program)), one_stream(!program.has_streams()) {
+  if (!one_stream) return;
+  const auto add = [&](const Kind& part) {
+    if (part.times == 0 && part.launches == 0) return;
+    const auto known = std::find(kinds.begin(), kinds.end(), part);
+    parts.push_back({static_cast<std::uint32_t>(known - kinds.begin())});
+    if (known == kinds.end()) kinds.push_back(part);
+  };
+  Kind part;
+  for (const Action& action : program.steady_step()) {
+    switch (action.kind) {
+      case Action::Kind::host:
+        add(part);
+        part = {action.host_class, action.index, 0};
+        break;
+      case Action::Kind::launch:
+        one_stream = one_stream && action.stream == 0;
+        launches.push_back(action.index);
+        ++part.launches;
+        break;
+      case Action::Kind::wait:
+        add(part);
+        part = {};
+        parts.push_back({});
+        break;
+      case Action::Kind::record_event:
+      case Action::Kind::wait_event:
+      case Action::Kind::host_waits_for_event: one_stream = false; return;
+      case Action::Kind::allocate:
+      case Action::Kind::free: break;
+    }
+  }
+  add(part);
+}
+
+IssuePlan plan_issues(const StepProgram& program, const Gpu& gpu, const Host& host, Groups groups,
+                      const IssueOutline* outline) {
+  if (outline != nullptr && outline->one_stream && groups == Groups::none)
+    return Planner(program, gpu, host, groups, outline).eager(*outline);
+  return Planner(program, gpu, host, groups, nullptr).eager();
 }
 IssuePlan plan_graph(const StepProgram& program, const Gpu& gpu, const Host& host, Groups groups) {
-  return Planner(program, gpu, host, groups).graph();
+  return Planner(program, gpu, host, groups, nullptr).graph();
 }
 
 }  // namespace ridgeline

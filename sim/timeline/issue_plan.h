@@ -71,11 +71,35 @@ struct IssuePlan {
 /// Of the steady step; of one run where nothing repeats.
 RepeatedLaunches repeated_launches(const StepProgram& program);
 
+/// What the host does and issues in the steady step of one stream, which neither its speed nor the GPU's changes:
+/// programs of one layout share it.
+class IssueOutline {
+ public:
+  explicit IssueOutline(const StepProgram& program);
+  /// A record of host work and the launches up to the next record, or a wait.
+  struct Part {
+    static constexpr std::uint32_t kWait = UINT32_MAX;
+    std::uint32_t kind = kWait;  ///< entry of `kinds`
+  };
+  /// Parts that cost the same on any host.
+  struct Kind {
+    HostClass host_class = HostClass::other;
+    std::uint32_t times = 0, launches = 0;
+    bool operator==(const Kind&) const = default;
+  };
+  std::vector<Part> parts;
+  std::vector<Kind> kinds;
+  std::vector<std::uint32_t> launches;  ///< entries of the program's launches, in order
+  RepeatedLaunches repeat;
+  bool one_stream = true;  ///< else nothing of the above is filled in
+};
+
 enum class Groups : bool { none, listed };  ///< IssuePlan::groups
 
 /// The cost of an operation's class is spread over its launches, part of it after the last; a launch costs at least the
-/// launch call.
-IssuePlan plan_issues(const StepProgram& program, const Gpu& gpu, const Host& host, Groups groups = Groups::listed);
+/// launch call. `outline`: of this program, where it is known already and no groups are asked for.
+IssuePlan plan_issues(const StepProgram& program, const Gpu& gpu, const Host& host, Groups groups = Groups::listed,
+                      const IssueOutline* outline = nullptr);
 /// The same step as one CUDA graph (one more for every wait in it). A kernel starts `launch.graph_gap` after the end of
 /// its predecessor, and no sooner than `launch.graph_period` after its start.
 IssuePlan plan_graph(const StepProgram& program, const Gpu& gpu, const Host& host, Groups groups = Groups::listed);

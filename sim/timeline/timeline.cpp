@@ -142,7 +142,7 @@ Settlement settle_step(const StepProgram& program, const StepLoad& load, const G
                        const TimelineOptions& options, Spans spans) {
   Settlement step;
   step.plan = options.cuda_graphs ? plan_graph(program, gpu, host, Groups::none)
-                                  : plan_issues(program, gpu, host, Groups::none);
+                                  : plan_issues(program, gpu, host, Groups::none, options.outline);
   const IssuePlan& plan = step.plan;
   if (plan.launches.size() != load.size()) throw std::invalid_argument("a timeline needs one kernel time a launch");
   std::vector<double>& durations = step.durations;

@@ -43,6 +43,7 @@ struct TimelineOptions {
   bool cuda_graphs = false;
   int most_steps = 12;                     ///< repetitions of the steady step, the last of which is reported
   const Contention* contention = nullptr;  ///< null: what runs beside each other does not slow
+  const IssueOutline* outline = nullptr;   ///< of the program; null: worked out anew
   bool throttle = true;  ///< lower the clock where the step would draw more than the board's limit on average
 };
 

@@ -119,11 +119,15 @@ Range ResidualRanges::of_family(std::string_view family, Seconds time, const Gpu
 
 ChipRanges::ChipRanges(const ResidualRanges& ranges, const Gpu& gpu) : gpu_(&gpu) {
   distance_ = std::numeric_limits<double>::infinity();
+  std::vector<Laws> laws;  // of each family, then of all
+  for (std::size_t i = 0; i < kFamilies; ++i) laws.push_back(kFamilyLaws[i].laws);
+  laws.push_back(kOfTime);
   for (const ResidualRanges::MeasuredChip& chip : ranges.chips_) {
     Near near{&chip, {}};
-    for (std::size_t i = 0; i < kFamilies; ++i) near.distance[i] = chip_distance(gpu, chip.gpu, kFamilyLaws[i].laws);
+    const std::vector<double> distances = chip_distances(gpu, chip.gpu, laws);
+    std::copy_n(distances.begin(), kFamilies, near.distance.begin());
     near_.push_back(near);
-    if (const double all = chip_distance(gpu, chip.gpu, kOfTime); all < distance_) {
+    if (const double all = distances.back(); all < distance_) {
       distance_ = all;
       nearest_ = &chip.gpu;
     }

@@ -1,0 +1,148 @@
+#include "sim/program/program_layout.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <utility>
+#include <variant>
+
+namespace ridgeline {
+namespace {
+
+/// A matrix library handle belongs to a host thread: the main thread runs forward, the autograd thread backward.
+enum class Thread : std::uint8_t { main, autograd };
+
+class Assembler {
+ public:
+  Assembler(const OpTrace& trace, const LayoutKey& key) : trace_(trace), key_(key), storages_(trace.storages) {
+    program_.trace = &trace;
+    actions_.reserve(trace.records.size() * 2);
+    program_.steps.reserve(trace.steps.size());
+  }
+
+  StepProgram assemble() {
+    for (const RepeatedRange& range : trace_.repeats) program_.repeats.push_back({{}, range.times});
+    const auto end = static_cast<std::uint32_t>(trace_.records.size());
+    std::uint32_t i = 0;
+    for (const std::uint32_t bound : bounds()) {
+      if (bound > end) break;
+      for (; i < bound; ++i) add(trace_.records[i]);
+      add_bounds(bound);
+    }
+    for (; i < end; ++i) add(trace_.records[i]);
+    program_.storages = std::move(storages_);
+    program_.actions = std::move(actions_);
+    return std::move(program_);
+  }
+
+ private:
+  /// Records before which something begins or ends, ascending.
+  [[nodiscard]] std::vector<std::uint32_t> bounds() const {
+    std::vector<std::uint32_t> all;
+    const auto add = [&](const StepRange& range) { all.insert(all.end(), {range.begin, range.end}); };
+    for (const StepRange& range : trace_.stage_actions) add(range);
+    for (const RepeatedRange& range : trace_.repeats) add(range.records);
+    for (const StepRange& range : trace_.steps) add(range);
+    std::sort(all.begin(), all.end());
+    all.erase(std::unique(all.begin(), all.end()), all.end());
+    return all;
+  }
+  void add_bounds(std::uint32_t i) {
+    add_stage_actions(i);
+    if (repeat_ < trace_.repeats.size()) {
+      const StepRange records = trace_.repeats[repeat_].records;
+      if (records.begin == i) program_.repeats[repeat_].actions.begin = here();
+      if (records.end == i) program_.repeats[repeat_++].actions.end = here();
+    }
+    // Steps follow each other, but need not touch.
+    if (step_ < trace_.steps.size() && program_.steps.size() > step_ && trace_.steps[step_].end == i) {
+      program_.steps[step_].end = here();
+      ++step_;
+    }
+    if (step_ < trace_.steps.size() && program_.steps.size() == step_ && trace_.steps[step_].begin == i)
+      program_.steps.push_back({here(), here()});
+  }
+
+  [[nodiscard]] std::uint32_t here() const { return static_cast<std::uint32_t>(actions_.size()); }
+
+  /// Those that begin or end before record `i`. They follow each other; some are empty.
+  void add_stage_actions(std::uint32_t i) {
+    const std::vector<StepRange>& all = trace_.stage_actions;
+    while (program_.stage_actions.size() <= all.size()) {
+      const std::size_t next = program_.stage_actions.size();
+      if (next > 0 && all[next - 1].end == i) program_.stage_actions.back().end = here();
+      if (next == all.size() || all[next].begin != i) return;
+      program_.stage_actions.push_back({here(), here()});
+    }
+  }
+
+  void add(const Record& record) {
+    switch (record.kind) {
+      case Record::Kind::allocate: push({Action::Kind::allocate, HostClass::other, 0, record.index, next_call_}); break;
+      case Record::Kind::free: push({Action::Kind::free, HostClass::other, 0, record.index, next_call_}); break;
+      case Record::Kind::host: push({Action::Kind::host, record.host_class, 0, record.index, next_call_}); break;
+      case Record::Kind::wait_for_gpu: push({Action::Kind::wait, HostClass::other, 0, 0, next_call_}); break;
+      case Record::Kind::record_event: add_event(Action::Kind::record_event, record); break;
+      case Record::Kind::wait_event: add_event(Action::Kind::wait_event, record); break;
+      case Record::Kind::host_waits_for_event: add_event(Action::Kind::host_waits_for_event, record); break;
+      case Record::Kind::op: add_call(record.index); break;
+    }
+  }
+
+  void add_event(Action::Kind kind, const Record& record) {
+    push({kind, HostClass::other, record.stream, record.index, next_call_});
+  }
+
+  void add_call(std::uint32_t index) {
+    const Call& call = trace_.calls[index];
+    const LayoutKey::Operation& op = key_.operations[call.op];
+    if (const auto* matmul = std::get_if<Matmul>(&trace_.ops[call.op])) add_workspaces(*matmul, call, index);
+    const auto first = static_cast<std::uint32_t>(storages_.size());
+    for (const std::int64_t bytes : op.temporaries) allocate(bytes, Category::temporaries, call, index);
+    for (std::uint32_t i = 0; i < op.launches; ++i)
+      push({Action::Kind::launch, HostClass::other, call.stream, op.first_launch + i, index});
+    // Destroyed in reverse order, as C++ does and the recorded histories show.
+    for (auto i = static_cast<std::uint32_t>(op.temporaries.size()); i-- > 0;)
+      push({Action::Kind::free, HostClass::other, 0, first + i, index});
+    next_call_ = index + 1 < trace_.calls.size() ? index + 1 : Action::kNoCall;
+  }
+
+  // In the recorded histories the first product of each thread allocates the workspace right after its output, the
+  // first one whose epilogue adds a bias a second, smaller one; both stay.
+  void add_workspaces(const Matmul& matmul, const Call& call, std::uint32_t index) {
+    const auto thread = static_cast<std::size_t>(call.phase == Phase::backward ? Thread::autograd : Thread::main);
+    Workspaces& held = workspaces_[call.stream];
+    if (!held.product[thread]) allocate(key_.workspace, Category::workspaces, call, index);
+    held.product[thread] = true;
+    if (!matmul.bias || !key_.fuses_bias) return;
+    if (!held.light[thread]) allocate(key_.light_workspace, Category::workspaces, call, index);
+    held.light[thread] = true;
+  }
+
+  void allocate(std::int64_t bytes, Category category, const Call& call, std::uint32_t index) {
+    if (bytes <= 0) return;
+    push({Action::Kind::allocate, HostClass::other, 0, static_cast<std::uint32_t>(storages_.size()), index});
+    storages_.push_back({bytes, category, call.layer, call.stream, call.module});
+  }
+
+  void push(const Action& action) { actions_.push_back(action); }
+
+  const OpTrace& trace_;
+  const LayoutKey& key_;
+  std::vector<Storage> storages_;
+  std::vector<Action> actions_;
+  StepProgram program_;
+  std::uint32_t next_call_ = 0;
+  std::size_t step_ = 0, repeat_ = 0;  ///< that begin or end next
+  /// Of a stream, by thread.
+  struct Workspaces {
+    std::array<bool, 2> product{}, light{};
+  };
+  std::map<std::uint8_t, Workspaces> workspaces_;
+};
+
+}  // namespace
+
+StepProgram lay_out(const OpTrace& trace, const LayoutKey& key) { return Assembler(trace, key).assemble(); }
+
+}  // namespace ridgeline

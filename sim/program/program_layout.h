@@ -1,0 +1,39 @@
+// A program without its kernels: what is allocated, launched and waited for, in order.
+//
+// It follows from the op trace and from a few numbers of the lowered operations: how many launches each has, what it
+// allocates meanwhile, what the matrix library reserves. GPUs for which these are equal run the same layout, however
+// fast they are.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "sim/program/lowered_ops.h"
+#include "sim/program/step_program.h"
+
+namespace ridgeline {
+
+struct LayoutKey {
+  /// Of an operation of the trace, all zero where no call names it.
+  struct Operation {
+    std::uint32_t first_launch = 0, launches = 0;
+    std::vector<std::int64_t> temporaries;  ///< bytes
+    bool operator==(const Operation&) const = default;
+  };
+  std::vector<Operation> operations;  ///< beside the trace's `ops`
+  std::int64_t workspace = 0;         ///< bytes of the matrix library's
+  std::int64_t light_workspace = 0;   ///< of what adds biases
+  bool fuses_bias = false;            ///< products add biases themselves
+  bool operator==(const LayoutKey&) const = default;
+};
+
+/// A program of this key's launches that holds none of them.
+StepProgram lay_out(const OpTrace& trace, const LayoutKey& key);
+
+/// As make_program(trace, known), with the layout that `layout_of` gives: lay_out() of the key, or one kept from
+/// before.
+StepProgram make_program(const OpTrace& trace, LoweredOps& known,
+                         const std::function<StepProgram(const LayoutKey&)>& layout_of);
+
+}  // namespace ridgeline

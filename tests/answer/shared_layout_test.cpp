@@ -1,0 +1,105 @@
+// Programs that share a layout are what each would be alone, whatever was asked before and on whichever thread.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "sim/answer/step_run.h"
+#include "sim/report/json/prediction_json.h"
+
+namespace ridgeline {
+namespace {
+
+struct Asked {
+  std::string gpu, model;
+  int micro_batch;
+};
+
+Scenario scenario_for(const Asked& asked) {
+  ScenarioSource source;
+  source.text = "{hardware: " + asked.gpu + ", model: " + asked.model +
+                ", training: {micro_batch: " + std::to_string(asked.micro_batch) +
+                ", sequence_length: 128, precision: amp-fp16, gradient_clipping: 1.0}}";
+  source.text_name = "test";
+  return load_scenario(source);
+}
+/// Clocked otherwise.
+Scenario slowed(Scenario scenario, double factor) {
+  scenario.gpu.clock.boost = scenario.gpu.clock.boost * factor;
+  scenario.gpu.dram.bandwidth = scenario.gpu.dram.bandwidth * factor;
+  return scenario;
+}
+std::string answer_of(Session& session, const Scenario& scenario) {
+  return prediction_json(StepRun(session, scenario, "analytic").prediction()).dump();
+}
+
+bool same_program(const StepProgram& a, const StepProgram& b) {
+  const auto same_action = [](const Action& x, const Action& y) {
+    return x.kind == y.kind && x.host_class == y.host_class && x.stream == y.stream && x.index == y.index &&
+           x.call == y.call;
+  };
+  const auto same_storage = [](const Storage& x, const Storage& y) {
+    return x.bytes == y.bytes && x.category == y.category && x.layer == y.layer && x.stream == y.stream;
+  };
+  const auto same_range = [](const StepRange& x, const StepRange& y) { return x.begin == y.begin && x.end == y.end; };
+  return std::equal(a.actions.begin(), a.actions.end(), b.actions.begin(), b.actions.end(), same_action) &&
+         std::equal(a.storages.begin(), a.storages.end(), b.storages.begin(), b.storages.end(), same_storage) &&
+         std::equal(a.steps.begin(), a.steps.end(), b.steps.begin(), b.steps.end(), same_range) &&
+         a.launches.size() == b.launches.size() && a.approximated == b.approximated;
+}
+
+TEST(SharedLayout, ChipsOfOtherSpeedsShareIt) {
+  Session session;
+  const Scenario scenario = scenario_for({"nvidia-h100-sxm5-80gb", "gpt2", 2});
+  const StepRun fast(session, scenario, "analytic"), slow(session, slowed(scenario, 0.9), "analytic");
+  EXPECT_EQ(fast.program().actions.data(), slow.program().actions.data());
+  EXPECT_EQ(fast.program().storages.data(), slow.program().storages.data());
+  EXPECT_NE(fast.step().time, slow.step().time);
+  const StepProgram alone = make_program(slow.trace(), slow.scenario().gpu, slow.scenario().software);
+  EXPECT_TRUE(same_program(slow.program(), alone));
+}
+
+TEST(SharedLayout, ChipsThatReserveOtherWorkspacesDoNot) {
+  Session session;
+  const StepRun hopper(session, scenario_for({"nvidia-h100-sxm5-80gb", "gpt2", 2}), "analytic"),
+      ampere(session, scenario_for({"nvidia-a100-sxm4-80gb", "gpt2", 2}), "analytic");
+  ASSERT_EQ(&hopper.trace(), &ampere.trace());
+  EXPECT_NE(hopper.program().actions.data(), ampere.program().actions.data());
+  EXPECT_FALSE(same_program(hopper.program(), ampere.program()));
+  for (const StepRun* run : {&hopper, &ampere})
+    EXPECT_TRUE(
+        same_program(run->program(), make_program(run->trace(), run->scenario().gpu, run->scenario().software)));
+}
+
+TEST(SharedLayout, AnswersAreThoseOfASessionOfTheirOwn) {
+  std::vector<Scenario> scenarios;
+  for (const char* gpu : {"nvidia-h100-sxm5-80gb", "nvidia-v100-sxm2-16gb", "nvidia-h200-sxm-141gb", "nvidia-t4"})
+    for (const char* model : {"gpt2", "bert-base"})
+      for (const int micro_batch : {2, 3}) {
+        scenarios.push_back(scenario_for({gpu, model, micro_batch}));
+        scenarios.push_back(slowed(scenarios.back(), 0.8));
+      }
+  std::vector<std::string> alone;
+  for (const Scenario& scenario : scenarios) {
+    Session own;
+    alone.push_back(answer_of(own, scenario));
+  }
+  Session shared;
+  for (std::size_t i = 0; i < scenarios.size(); ++i) EXPECT_EQ(answer_of(shared, scenarios[i]), alone[i]) << i;
+  for (std::size_t i = scenarios.size(); i-- > 0;) EXPECT_EQ(answer_of(shared, scenarios[i]), alone[i]) << i;
+  Session busy;
+  std::vector<std::string> answers(2 * scenarios.size());
+  std::vector<std::thread> threads;
+  for (std::size_t t = 0; t < 2; ++t)
+    threads.emplace_back([&, t] {
+      for (std::size_t k = 0; k < scenarios.size(); ++k) {
+        const std::size_t i = t == 0 ? k : scenarios.size() - 1 - k;
+        answers[t * scenarios.size() + i] = answer_of(busy, scenarios[i]);
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  for (std::size_t i = 0; i < answers.size(); ++i) EXPECT_EQ(answers[i], alone[i % scenarios.size()]) << i;
+}
+
+}  // namespace
+}  // namespace ridgeline
