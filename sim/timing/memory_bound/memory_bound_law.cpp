@@ -135,6 +135,12 @@ class Law {
     const double dram_scale =
         gpu.dram.latency.value() > 0.0 ? gpu.dram.latency.value() / kReferenceDramLatencySeconds : 1.0;
     cycle_ = l2_scale / clock_;
+    // The constants of such kernels are those of rows that no L1 holds: each sweep after the first waits for the L2.
+    if (work.crowded_as_here && work.reread_bytes > 0.0) {
+      const double sweeps = work.reread_bytes / std::max(1.0, traffic_.loaded);
+      found_in_l1_ = sweeps * (1.0 - l1_miss_again(launch, work, gpu.sm)) *
+                     std::max(0.0, kReferenceL2LatencyCycles - gpu.sm.l1_latency.value() / l2_scale);
+    }
     miss_cycle_ = dram_scale / kReferenceClockHertz;
     if (work.tail_steps > 0.0) {
       const double swept = (traffic_.read_missed + traffic_.l2_write) / gpu.l2.capacity.value();
@@ -191,7 +197,8 @@ class Law {
   [[nodiscard]] Chain chain_of_block() const {
     const double passes = std::max(work_.iterations, 0.0), first_pass = std::min(1.0, passes);
     const double few = cycle_ * (1.0 - code_.spread * (1.0 - slowest_of(launch_.blocks(), sms_)));
-    const double block = code_.block_cycles * few, pass = (half_ ? code_.pass_half : code_.pass_full) * few;
+    const double block = code_.block_cycles * few,
+                 pass = ((half_ ? code_.pass_half : code_.pass_full) - found_in_l1_) * few;
     const double missed = traffic_.loaded > 0.0 ? traffic_.waited_for / traffic_.loaded : 1.0;
     const double miss = code_.miss_cycles * miss_cycle_ * missed,
                  once = block + code_.first_miss_cycles * miss_cycle_ * missed;
@@ -223,6 +230,7 @@ class Law {
   bool half_;
   Traffic traffic_;
   double cycle_ = 0, miss_cycle_ = 0, tail_ = 0, tail_cycles_ = 0;
+  double found_in_l1_ = 0;  ///< cycles of a pass: rows that are read again from the L1 and not from the L2
 };
 
 }  // namespace
