@@ -150,6 +150,9 @@ class TableReading {
       }
       return put(tree, key, value.node());
     }
+    // Transformers names so many labels where a configuration names none.
+    if (const Value number = look_up("num_labels"); !plain && from["count"].exists() && is_said(number))
+      return put(tree, key, number.node());
     if (plain && (key == "layers" || key == "heads" || key == "hidden" || key == "vocabulary"))
       config_.fail(fmt::format("{} is missing, which a {} needs",
                                from.is_list() ? from.list().front().text() : from.text(),
@@ -216,18 +219,20 @@ class TableReading {
       if (!table->exists()) continue;
       if ((*table)["fixed"].exists())
         for (const Entry& entry : (*table)["fixed"].node().entries)
-          check_fixed(entry.key, (*table)["fixed"][entry.key]);
+          if (table == &table_ || !table_["fixed"].exists() || !table_["fixed"][entry.key].exists())
+            check_fixed(entry.key, (*table)["fixed"][entry.key]);
       if ((*table)["ignored"].exists())
         for (const Value& name : (*table)["ignored"].list()) read_.insert(name.text());
     }
   }
   void check_fixed(const std::string& key, const Value& values) {
     const Value value = look_up(key);
-    if (!is_said(value)) return;
+    if (!is_said(value) || (value.is_list() && value.list().empty())) return;
     std::vector<std::string> allowed;
     for (const Value& item : values.list()) allowed.push_back(item.text());
     if (std::none_of(allowed.begin(), allowed.end(), [&](const std::string& text) { return value.is(text); }))
-      value.fail(fmt::format("such a network is not built; expected {} or no such key", fmt::join(allowed, " or ")));
+      value.fail(fmt::format("such a network is not built; expected {}no such key",
+                             allowed.empty() ? "" : fmt::format("{} or ", fmt::join(allowed, " or "))));
   }
 
   const Value table_, base_, config_;
