@@ -158,7 +158,7 @@ TEST(PublishedConfigurations, NumberOfLabelsIsThatOfTheNamesOrOfTheKey) {
   vit["id2label"] = {{"0", "cat"}, {"1", "dog"}, {"2", "none"}};
   EXPECT_EQ(parameters() - with_two, 64 + 1);
   json roberta = small("roberta", "RobertaForSequenceClassification");
-  roberta["vocab_size"] = 1000;
+  roberta.update({{"vocab_size", 1000}, {"max_position_embeddings", 66}});
   const std::int64_t before = parameter_count(published(roberta));
   roberta["num_labels"] = 3;
   EXPECT_EQ(parameter_count(published(roberta)) - before, 64 + 1);
