@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 
 #include "sim/hardware/load_gpu.h"
@@ -117,6 +118,25 @@ TEST(LibraryKernel, NamesOfConvolutionsSayTheirForm) {
       "sm90_xmma_wgrad_indexed_implicit_gemm_f32f32_tf32f32_f32_tilesize128x128x32_warpgroupsize1x1x1";
   EXPECT_TRUE(ran(of_weights, true).known());
   EXPECT_FALSE(ran(of_weights, false).known());
+}
+
+TEST(LibraryKernel, AConvolutionRunsInTheFormThatIsNamed) {
+  const auto runs = [](const char* gpu, DType type, RecordedConvolution ran, const char* name, Pipe pipe) {
+    Convolution op{.type = type, .batch = 32, .in_channels = 64, .size = 56, .out_channels = 64, .kernel = 3};
+    op.ran = ran;
+    const LoweredOp lowered = lower(Op{op}, load_gpu(gpu), load_software("pytorch-2.0"));
+    return std::any_of(lowered.launches.begin(), lowered.launches.end(), [&](const KernelLaunch& launch) {
+      return launch.name.find(name) != launch.name.npos && launch.pipe == pipe;
+    });
+  };
+  const char *v100 = "nvidia-v100-sxm2-16gb", *h100 = "nvidia-h100-sxm5-80gb";
+  const RecordedConvolution transformed{.transformed = true}, on_cuda_cores{.instructions = Instructions::simt},
+      of_before{.instructions = Instructions::mma_sync}, own{.instructions = Instructions::wgmma};
+  EXPECT_TRUE(runs(v100, DType::fp32, transformed, "gemm_of_transforms", Pipe::fp32));
+  EXPECT_TRUE(runs(v100, DType::fp32, on_cuda_cores, "implicit_gemm", Pipe::fp32));
+  EXPECT_TRUE(runs(h100, DType::tf32, of_before, "implicit_gemm", Pipe::tensor_mma));
+  EXPECT_TRUE(runs(h100, DType::tf32, own, "implicit_gemm", Pipe::tensor_wgmma));
+  EXPECT_TRUE(runs(h100, DType::tf32, on_cuda_cores, "implicit_gemm", Pipe::fp32));
 }
 
 TEST(LibraryKernel, AProductKeepsItWhereTheLibraryIsTheRecordings) {

@@ -36,6 +36,8 @@ constexpr double kRereadFull = 1.6, kRereadNone = 1.3;
 /// whole numbers of blocks an SM the two agree, so that no chip with more SMs is slower.
 constexpr double kFewBlocks = 64.0;
 
+constexpr double kVectorBytes = 16.0;  ///< of a load
+
 /// Share of the last block's longer way that the other blocks of its wave run beside.
 constexpr double kTailBesideOthers = 0.75;
 
@@ -144,7 +146,10 @@ class Law {
         gpu.dram.latency.value() > 0.0 ? gpu.dram.latency.value() / kReferenceDramLatencySeconds : 1.0;
     cycle_ = l2_scale / clock_;
     // The constants of such kernels are those of rows that no L1 holds: each sweep after the first waits for the L2.
-    if (work.crowded_as_here && work.reread_bytes > 0.0) {
+    // Rows of whole vectors do not show it (published times of A100s, V100s and T4s): their loads are in flight
+    // together.
+    const bool one_by_one = std::fmod(work.reread_row_bytes, kVectorBytes) != 0.0;
+    if (work.crowded_as_here && one_by_one && work.reread_bytes > 0.0) {
       const double sweeps = work.reread_bytes / std::max(1.0, traffic_.loaded);
       found_in_l1_ = sweeps * (1.0 - l1_miss_again(launch, work, gpu.sm)) *
                      std::max(0.0, kReferenceL2LatencyCycles - gpu.sm.l1_latency.value() / l2_scale);
