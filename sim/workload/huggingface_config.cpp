@@ -247,9 +247,15 @@ HuggingFaceDescription description_from_huggingface(const Value& config) {
     if (std::find(known.begin(), known.end(), name) != known.end()) return description_by_table(name, config);
     for (const auto& type : kTypes) known.emplace_back(type.first);
     std::sort(known.begin(), known.end());
+    known.erase(std::unique(known.begin(), known.end()), known.end());
     config["model_type"].fail(fmt::format("no network '{}' is built here; did you mean '{}'? Known: {}", name,
                                           nearest_name(name, known), fmt::join(known, ", ")));
   }
+  // Heads that a family of its own does not have.
+  const std::string architecture = architecture_of(config);
+  if (architecture.ends_with("ForTokenClassification") ||
+      (own->second == Type::llama && architecture.ends_with("ForSequenceClassification")))
+    return description_by_table(name, config);
   const Type type = own->second;
   ConfigReading out(config);
   check_fixed(config, type, out);

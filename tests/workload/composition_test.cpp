@@ -225,7 +225,7 @@ TEST(FamilyTables, AnUnknownModelTypeListsTheKnownOnesWithTheNearestName) {
 TEST(FamilyTables, KeysThatAskForAnotherNetworkAreRefusedByNameAndUnknownOnesNamed) {
   EXPECT_THAT(refusal(with({{"hidden_act", "mish"}})), ::testing::AllOf(HasSubstr("hidden_act"), HasSubstr("silu")));
   EXPECT_THAT(refusal(with({{"quantization_config", {{"bits", 4}}}})), HasSubstr("quantization_config"));
-  EXPECT_THAT(refusal(with({{"architectures", {"MistralForTokenClassification"}}})), HasSubstr("MistralForCausalLM"));
+  EXPECT_THAT(refusal(with({{"architectures", {"MistralForQuestionAnswering"}}})), HasSubstr("MistralForCausalLM"));
   EXPECT_THAT(refusal(with({{"layer_types", {"chunked_attention"}}})), HasSubstr("layer_types"));
   EXPECT_THAT(refusal({{"model_type", "roberta"},
                        {"num_hidden_layers", 2},

@@ -164,6 +164,61 @@ TEST(PublishedConfigurations, NumberOfLabelsIsThatOfTheNamesOrOfTheKey) {
   EXPECT_EQ(parameter_count(published(roberta)) - before, 64 + 1);
 }
 
+// Transformers' decoders all have these heads: scores of every token without a bias, or of every token with one.
+TEST(PublishedConfigurations, DecodersClassifySequencesAndTokens) {
+  TrainingDescription training;
+  training.micro_batch = 2;
+  training.sequence_length = 32;
+  for (const auto& [type, stem] : {std::pair{"llama", "Llama"}, std::pair{"mistral", "Mistral"},
+                                   std::pair{"qwen2", "Qwen2"}, std::pair{"qwen3", "Qwen3"}}) {
+    const std::string name = stem;
+    json config = small(type, name + "ForCausalLM");
+    config.update({{"vocab_size", 1000}, {"tie_word_embeddings", false}, {"num_key_value_heads", 2}});
+    const std::int64_t body = parameter_count(published(config)) - 1000 * 64;
+    for (const auto& [task, bias] :
+         {std::pair{"ForSequenceClassification", 0}, std::pair{"ForTokenClassification", 1}}) {
+      config["architectures"] = {name + task};
+      config["num_labels"] = 5;
+      const ModelDescription model = published(config);
+      EXPECT_EQ(parameter_count(model), body + 5 * (64 + bias)) << name << task;
+      EXPECT_EQ(training_run(model, training, AttentionChoice::cudnn, 1).parameters, parameter_count(model));
+      EXPECT_THAT(model.unread, IsEmpty());
+    }
+    config["architectures"] = {name + "ForNothing"};
+    EXPECT_THAT(refused(config), HasSubstr("ForNothing"));
+  }
+  json gpt = {{"model_type", "gpt2"}, {"architectures", {"GPT2ForSequenceClassification"}},
+              {"n_layer", 1},         {"n_head", 2},
+              {"n_embd", 32},         {"vocab_size", 100},
+              {"num_labels", 1}};
+  EXPECT_GT(parameter_count(published(gpt)), 100 * 32);
+}
+
+TEST(PublishedConfigurations, EncodersClassifyTokensWithoutAPooler) {
+  TrainingDescription training;
+  training.micro_batch = 2;
+  training.sequence_length = 32;
+  for (const auto& [type, stem] : {std::pair{"bert", "Bert"}, std::pair{"roberta", "Roberta"},
+                                   std::pair{"deberta-v2", "DebertaV2"}, std::pair{"deberta", "Deberta"}}) {
+    const std::string name = stem;
+    json config = small(type, name + "ForMaskedLM");
+    config.update({{"vocab_size", 1000},
+                   {"max_position_embeddings", 66},
+                   {"type_vocab_size", 2},
+                   {"position_buckets", 8},
+                   {"pos_att_type", "c2p|p2c"},
+                   {"relative_attention", true},
+                   {"num_labels", 9}});
+    const std::int64_t transform = 64 * 64 + 64, norm = 2 * 64, bias = 1000;
+    const std::int64_t body = parameter_count(published(config)) - transform - norm - bias;
+    config["architectures"] = {name + "ForTokenClassification"};
+    const ModelDescription model = published(config);
+    EXPECT_EQ(parameter_count(model), body + 9 * (64 + 1)) << name;
+    EXPECT_EQ(training_run(model, training, AttentionChoice::eager, 1).parameters, parameter_count(model)) << name;
+  }
+  EXPECT_THAT(refused(small("modernbert", "ModernBertForTokenClassification")), HasSubstr("ModernBertForMaskedLM"));
+}
+
 TEST(PublishedConfigurations, KeysThatChangeTheNetworkAndAreNotBuiltAreRefusedByName) {
   json experts = small("qwen3_moe", "Qwen3MoeForCausalLM");
   experts.update(
