@@ -1,4 +1,4 @@
-// Kernels in published traces of an H100 (AMD-AGI/TraceLens, tests/traces/h100: PyTorch 2.5 and CUDA 12.4, bf16), which
+// Kernels in published traces of an H100 (AMD-AGI/TraceLens: PyTorch 2.5 and CUDA 12.4, bf16), which
 // showed what softmax of long rows and the first convolution of a vision transformer run. They were in view when the
 // laws were mended.
 #include <gtest/gtest.h>
