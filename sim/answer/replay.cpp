@@ -4,11 +4,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numeric>
 #include <set>
 #include <unordered_map>
 
 #include "sim/answer/carried_time.h"
+#include "sim/answer/recorded_conditions.h"
+#include "sim/hardware/resource.h"
 #include "sim/hierarchy/make_engine.h"
 #include "sim/kernels/attention/attention_choice.h"
 #include "sim/scenario/stack_notes.h"
@@ -182,42 +185,52 @@ bool in_first_half(std::size_t call) {
   return (call * kOdd) >> 63 == 0;
 }
 
-/// `fixed`: what an empty kernel takes.
+Seconds sum_of(const TimesByClass& times) { return std::accumulate(times.begin(), times.end(), Seconds{}); }
+
+/// Predicted times of calls on the scenario's GPU at a lower clock.
+std::vector<std::optional<TimesByClass>> times_at_lower_clock(const StepRun& run, const trace::Replayable& recorded) {
+  Scenario slowed = run.scenario();
+  slowed.gpu = with_more(slowed.gpu, Resource::core_clock, kSlowedClock);
+  slowed.gpu.name += " at a lower clock";
+  const StepRun other(run.session(), std::move(slowed), run.engine());
+  return times_of_calls(recorded, other.program(), other.timeline());
+}
+
 ComparedPart compared_part(const trace::Replayable& recorded, const std::vector<std::optional<TimesByClass>>& times,
-                           Seconds fixed) {
-  constexpr double kShared = 0.05;     // of a call's time
-  constexpr double kShort = 4.0;       // of `fixed`
-  constexpr std::size_t kEnough = 10;  // calls; fewer say little
-  constexpr Seconds kMostAdded{5e-6};  // longer than any empty kernel that a profiler recorded
+                           const std::vector<std::optional<TimesByClass>>& slowed, Seconds fixed) {
   ComparedPart part;
   double understood = 0.0, shared = 0.0;
-  std::vector<Seconds> added;  // to short kernels of the first half
-  std::vector<std::pair<std::size_t, Seconds>> others;
+  std::vector<ComparableCall> calls;
+  std::map<std::pair<std::string_view, double>, std::size_t> alike;  // by name and prediction
+  std::map<std::string_view, std::size_t> names;
   for (std::size_t i = 0; i < times.size(); ++i) {
     const trace::RecordedCall& call = recorded.recorded[i];
     if (!times[i] || !call.understood || call.measured <= 0.0) continue;
+    const Seconds predicted = sum_of(*times[i]);
+    const std::size_t like = alike.try_emplace({call.name, predicted.value()}, alike.size()).first->second;
+    const std::size_t name = names.try_emplace(call.name, names.size()).first->second;
+    calls.push_back({.name = name,
+                     .like = like,
+                     .kernels = call.kernels,
+                     .measured = Seconds(call.measured),
+                     .beside = Seconds(call.beside),
+                     .predicted = predicted,
+                     .slowed = i < slowed.size() && slowed[i] ? sum_of(*slowed[i]) : predicted,
+                     .asked = in_first_half(i)});
     understood += call.measured;
-    if (call.beside > kShared * call.measured) {
-      shared += call.measured;
-      continue;
-    }
-    const Seconds predicted = std::accumulate(times[i]->begin(), times[i]->end(), Seconds{});
-    if (!in_first_half(i)) {
-      others.emplace_back(i, predicted);
-    } else if (call.kernels == 1 && predicted < kShort * fixed) {
-      added.push_back(Seconds(call.measured) - predicted);
-    }
+    if (!calls.back().alone()) shared += call.measured;
   }
   if (understood > 0.0) part.beside = shared / understood;
-  if (added.size() >= kEnough) {
-    // What is added is in every one; most have errors of the prediction on top of it.
-    const auto quartile = added.begin() + static_cast<std::ptrdiff_t>(added.size() / 4);
-    std::nth_element(added.begin(), quartile, added.end());
-    part.added = std::clamp(*quartile, Seconds{}, kMostAdded);
-  }
-  for (const auto& [i, predicted] : others) {
-    part.measured += Seconds(recorded.recorded[i].measured);
-    part.predicted += predicted + static_cast<double>(recorded.recorded[i].kernels) * part.added;
+  const RecordedConditions conditions = recorded_conditions(calls, fixed);
+  part.added = conditions.added;
+  part.clock = conditions.clock;
+  for (const ComparableCall& call : calls) {
+    if (!call.alone()) continue;
+    part.as_recorded += conditions.of(call);
+    part.recorded += call.measured;
+    if (call.asked) continue;
+    part.measured += call.measured;
+    part.predicted += conditions.of(call);
   }
   return part;
 }
@@ -263,7 +276,8 @@ ReplayResult replay_result(const StepRun& run) {
   compare_calls(result, recorded, times);
   const Scenario& scenario = run.scenario();
   if (const auto& on = scenario.recorded->recorded_on; on && on->name == scenario.gpu.name)
-    result.compared = compared_part(recorded, times, scenario.gpu.launch.kernel_fixed);
+    result.compared =
+        compared_part(recorded, times, times_at_lower_clock(run, recorded), scenario.gpu.launch.kernel_fixed);
   result.prediction = run.prediction();
   result.defects = recorded.defects;
   result.undescribed_gpu = undescribed_gpu(*run.scenario().recorded);

@@ -29,13 +29,16 @@ struct Coverage {
   [[nodiscard]] double of_gpu_time() const { return gpu_time.value() > 0 ? ratio(understood_gpu_time, gpu_time) : 1.0; }
 };
 
-/// The understood part as far as a recording can be compared with kernels that run alone: without those that shared the
-/// GPU with kernels of other streams, and with what the recording adds to each kernel. Of replays on the GPU recorded
-/// on.
+/// The understood part under the conditions of the recording (sim/answer/recorded_conditions.h), of replays on the GPU
+/// recorded on.
 struct ComparedPart {
-  double beside = 0.0;  ///< share of the understood time that was shared
-  Seconds added{};  ///< to a kernel: the lower quartile over short ones of half of the calls, beside their predictions
-  Seconds predicted{}, measured{};  ///< of the other half, `added` among the prediction; 0: nothing is left to compare
+  double beside = 0.0;  ///< share of the understood time that was shared with kernels of other streams
+  double clock = 1.0;   ///< of the GPU when it was recorded, over its own
+  Seconds added{};      ///< by the recording to each kernel
+  /// Of understood calls that ran alone, at that clock and with what is added, and as measured.
+  Seconds as_recorded{}, recorded{};
+  /// Of the half of them that did not say what the conditions were; 0: nothing to compare.
+  Seconds predicted{}, measured{};
 };
 
 struct ReplayResult {

@@ -42,7 +42,8 @@ inline constexpr std::array kResources{Resource::sm_count,
 std::string_view name_of(Resource resource);
 std::string_view title_of(Resource resource);
 
-/// `gpu` with `factor` (> 1) times as much of a resource; SMs to the nearest whole number, at least one more.
+/// `gpu` with `factor` (> 1; of the clock any) times as much of a resource; SMs to the nearest whole number, at least
+/// one more.
 Gpu with_more(const Gpu& gpu, Resource resource, double factor);
 /// `host` likewise: changed by host_speed alone.
 Host with_more(const Host& host, Resource resource, double factor);

@@ -1,5 +1,6 @@
 #include "sim/kernels/recorded_kernel.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "sim/kernels/products/gemm_selection.h"
@@ -60,6 +61,13 @@ TileChoice unlisted(const LibraryKernel& ran, const GemmWork& problem) {
   return choice;
 }
 
+/// Where more is said than that k is one piece, the name having no second kernel: as many as the panels allow.
+int splits_that_ran(const LibraryKernel& ran, const GemmWork& problem) {
+  constexpr std::int64_t kShortestPiece = 8;
+  if (ran.splits < 1 || ran.splits > std::max<std::int64_t>(1, problem.k / kShortestPiece)) return 0;
+  return ran.summed && ran.splits == 1 ? 0 : static_cast<int>(ran.splits);
+}
+
 /// The menu's entry of these sides that shares most with the name, else one made of the name.
 TileChoice choice_of(const LibraryKernel& ran, const GemmWork& problem, const Gpu& gpu, GemmClass kernel_class) {
   const TileChoice* best = nullptr;
@@ -72,6 +80,8 @@ TileChoice choice_of(const LibraryKernel& ran, const GemmWork& problem, const Gp
   constexpr std::uint8_t kAll = 7;
   // Splits that the kernel adds up itself are not in its name: whichever is faster.
   choice.runs = ran.summed ? Runs{{0, kAll, 0, kAll}} : Runs{{kAll, 0, kAll, kAll}};
+  if (problem.family != GemmWork::Family::wgmma && problem.batch == 1)
+    choice.recorded_splits = splits_that_ran(ran, problem);
   return choice;
 }
 

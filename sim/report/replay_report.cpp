@@ -1,6 +1,7 @@
 #include "sim/report/replay_report.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -102,16 +103,24 @@ void write_classes(std::string& out, const ReplayResult& r) {
 void write_compared(std::string& out, const ComparedPart& c) {
   constexpr double kShared = 0.05;
   constexpr Seconds kAdded{0.2e-6};
-  if (c.measured.value() <= 0.0 || (c.beside < kShared && c.added < kAdded)) return;
-  std::string said;
+  if (c.measured.value() <= 0.0 || (c.beside < kShared && c.added < kAdded && c.clock >= 1.0)) return;
+  std::vector<std::string> said;
   if (c.beside >= kShared)
-    said = fmt::format("{} of it ran beside kernels of other streams{}", share_of(c.beside),
-                       c.added >= kAdded ? ", and the" : "");
+    said.push_back(fmt::format("{} of it ran beside kernels of other streams", share_of(c.beside)));
+  if (c.clock < 1.0)
+    said.push_back(
+        fmt::format("the GPU was recorded at about {:.0f} % of its clock, as its longer kernels tell that wait "
+                    "for it",
+                    100.0 * c.clock));
   if (c.added >= kAdded)
-    said += fmt::format("{} recording adds {} to each kernel (lower quartile of the short ones in half of the calls)",
-                        said.empty() ? "the" : "", to_string(c.added));
+    said.push_back(
+        fmt::format("the recording adds {} to each kernel (lower quartile of the short ones in half of the calls)",
+                    to_string(c.added)));
   write_wrapped(out, "                ",
-                fmt::format("{}; of the other calls alone {}", said, beside(c.predicted, c.measured)));
+                fmt::format("{}: so {} of {} is predicted{} ({}), of the half of it that did not say so {}",
+                            fmt::join(said, "; "), to_string(c.as_recorded), to_string(c.recorded),
+                            c.beside >= kShared ? " of what ran alone" : "", beside(c.as_recorded, c.recorded),
+                            beside(c.predicted, c.measured)));
 }
 
 void write_memory_line(std::string& out, const MemoryPrediction& m) {
@@ -205,10 +214,16 @@ ordered_json replay_json(const std::string& file, const ReplayResult& r) {
   }
   out["measured"] = std::move(measured);
   const UnderstoodTimes understood = understood_times(r);
+  const bool compared = r.compared.recorded.value() > 0.0;
+  const auto or_none = [&](Seconds seconds) {
+    return r.has_measured_kernels ? ordered_json(seconds.value()) : ordered_json();
+  };
   out["understood_part"] = {
-      {"predicted_s", understood.predicted.value()},
-      {"measured_s", r.has_measured_kernels ? ordered_json(understood.measured.value()) : ordered_json()},
+      {"predicted_s", (compared ? r.compared.as_recorded : understood.predicted).value()},
+      {"measured_s", or_none(compared ? r.compared.recorded : understood.measured)},
+      {"undisturbed", {{"predicted_s", understood.predicted.value()}, {"measured_s", or_none(understood.measured)}}},
       {"beside_share", r.compared.beside},
+      {"clock_share", r.compared.clock},
       {"added_per_kernel_s", r.compared.added.value()},
       {"alone", {{"predicted_s", r.compared.predicted.value()}, {"measured_s", r.compared.measured.value()}}}};
   ordered_json unknown = ordered_json::array(), ops = ordered_json::array();

@@ -129,6 +129,21 @@ std::vector<double> contended_durations(const IssuePlan& plan, std::span<const d
 
 namespace {
 
+/// What kernels of other streams than the default one run on beside the next step, or the next repetition, is there
+/// already: all together are no longer than the step.
+void count_once(const IssuePlan& plan, double step, std::vector<double>& alone) {
+  double all = 0.0, others = 0.0;
+  for (std::size_t i = 0; i < alone.size(); ++i) {
+    const double duration = alone[i] * static_cast<double>(plan.repeat.times_of(i));
+    all += duration;
+    if (plan.launches[i].stream != 0) others += duration;
+  }
+  const double twice = std::min(all - step, others);
+  if (twice <= 0.0) return;
+  for (std::size_t i = 0; i < alone.size(); ++i)
+    if (plan.launches[i].stream != 0) alone[i] *= 1.0 - twice / others;
+}
+
 /// The step at the clock that the power limit leaves it.
 struct Settlement {
   IssuePlan plan;
@@ -207,7 +222,8 @@ Timeline run_timeline(const StepProgram& program, const StepLoad& load, const Gp
   Timeline timeline;
   double busy = 0.0, occupied = 0.0, clocks = 0.0, held = 0.0;
   timeline.kernels.reserve(load.size());
-  const std::vector<double> alone = exposed_spans(plan, run.spans);
+  std::vector<double> alone = exposed_spans(plan, run.spans);
+  if (!plan.order.empty()) count_once(plan, run.step, alone);
   for (std::size_t i = 0; i < load.size(); ++i) {
     const Recurrence::Span& span = run.spans[i];
     const double duration =

@@ -131,6 +131,7 @@ struct Stack {
   std::int64_t rotary_width = 0;          ///< … or its numbers
   bool rotary_fp32 = false;               ///< heads are turned in fp32
   std::vector<std::string> rotary_kinds;  ///< turned or plain, repeated over the layers; none = all are turned
+  bool position_buffer = false;           ///< a table that is not trained is no parameter either
   bool rotary_table = false;              ///< angles are rows of a table that is not trained
   bool alibi_added = false;               ///< slopes are added to scores by themselves, in fp32
   std::int64_t relative_buckets = 32;

@@ -193,6 +193,7 @@ constexpr CompositionKey kKeys[] = {
     integer<&Stack::rotary_width, kWidth0>("rotary_width", "numbers of a head that are turned; 0 = by the share"),
     flag<&Stack::rotary_fp32>("rotary_fp32", "heads are turned in fp32"),
     words<&Stack::rotary_kinds, kRotaryKinds>("rotary_kinds", "turned or plain, repeated over the layers"),
+    flag<&Stack::position_buffer>("position_buffer", "a table that is not trained is no parameter either"),
     flag<&Stack::rotary_table>("rotary_table", "angles are rows of a table that is not trained"),
     flag<&Stack::alibi_added>("alibi_added", "slopes are added to scores written out by themselves, in fp32"),
     integer<&Stack::position_rows, kRows0>("position_rows", "buckets of distances, for disentangled positions"),

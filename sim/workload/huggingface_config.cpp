@@ -202,6 +202,7 @@ void read_llama(const Value& config, ConfigReading& out) {
 bool config_key_changes_nothing(std::string_view key) {
   constexpr std::array kKeys{std::string_view("architectures"),
                              std::string_view("auto_map"),
+                             std::string_view("cache_implementation"),
                              std::string_view("classifier_dropout"),
                              std::string_view("cross_attention_hidden_size"),
                              std::string_view("decoder_start_token_id"),
@@ -210,9 +211,11 @@ bool config_key_changes_nothing(std::string_view key) {
                              std::string_view("finetuning_task"),
                              std::string_view("id2label"),
                              std::string_view("initializer_range"),
+                             std::string_view("is_llama_config"),
                              std::string_view("label2id"),
                              std::string_view("language"),
                              std::string_view("layer_norm_eps"),
+                             std::string_view("length_penalty"),
                              std::string_view("layer_norm_epsilon"),
                              std::string_view("max_length"),
                              std::string_view("min_length"),
@@ -222,6 +225,8 @@ bool config_key_changes_nothing(std::string_view key) {
                              std::string_view("return_dict"),
                              std::string_view("rms_norm_eps"),
                              std::string_view("rope_parameters"),
+                             std::string_view("model_max_length"),
+                             std::string_view("output_past"),
                              std::string_view("rope_scaling"),
                              std::string_view("rope_theta"),
                              std::string_view("task_specific_params"),
@@ -247,9 +252,15 @@ HuggingFaceDescription description_from_huggingface(const Value& config) {
     if (std::find(known.begin(), known.end(), name) != known.end()) return description_by_table(name, config);
     for (const auto& type : kTypes) known.emplace_back(type.first);
     std::sort(known.begin(), known.end());
+    known.erase(std::unique(known.begin(), known.end()), known.end());
     config["model_type"].fail(fmt::format("no network '{}' is built here; did you mean '{}'? Known: {}", name,
                                           nearest_name(name, known), fmt::join(known, ", ")));
   }
+  // Heads that a family of its own does not have.
+  const std::string architecture = architecture_of(config);
+  if (architecture.ends_with("ForTokenClassification") ||
+      (own->second == Type::llama && architecture.ends_with("ForSequenceClassification")))
+    return description_by_table(name, config);
   const Type type = own->second;
   ConfigReading out(config);
   check_fixed(config, type, out);

@@ -20,6 +20,8 @@ using config::Value;
 
 bool is_said(const Value& value) { return value.exists() && value.node().kind != Node::Kind::null; }
 
+constexpr std::string_view kOfTokens = "ForTokenClassification";
+
 Node mapping_at(const config::Origin& origin) {
   Node node;
   node.kind = Node::Kind::mapping;
@@ -45,9 +47,14 @@ class TableReading {
     HuggingFaceDescription result;
     result.tree = mapping_at(config_.origin());
     put(result.tree, "family", scalar_at("composed", config_.origin()));
-    put(result.tree, "head", scalar_at(head(), config_.origin()));
+    const std::string on_top = head();
+    put(result.tree, "head", scalar_at(on_top, config_.origin()));
     if (base_.exists()) section(base_, result.tree);
     section(table_, result.tree);
+    if (on_top.ends_with("classification")) count_labels(result.tree);
+    const Value named = config_["architectures"];
+    if (is_said(named) && named.is_list() && !named.list().empty() && named.list().front().text().ends_with(kOfTokens))
+      put(result.tree, "pooler", scalar_at("none", config_.origin()));  // each token is read as it is
     const bool base_encodes = base_.exists() && base_["encoder"].exists();
     if (table_["encoder"].exists() || base_encodes) {
       Node encoder = mapping_at(config_.origin());
@@ -150,6 +157,9 @@ class TableReading {
       }
       return put(tree, key, value.node());
     }
+    // Transformers names so many labels where a configuration names none.
+    if (const Value number = look_up("num_labels"); !plain && from["count"].exists() && is_said(number))
+      return put(tree, key, number.node());
     if (plain && (key == "layers" || key == "heads" || key == "hidden" || key == "vocabulary"))
       config_.fail(fmt::format("{} is missing, which a {} needs",
                                from.is_list() ? from.list().front().text() : from.text(),
@@ -176,6 +186,18 @@ class TableReading {
     }
   }
 
+  /// Of a classifier whose table names none.
+  void count_labels(Node& tree) {
+    const auto says = [&](std::string_view key) {
+      return std::any_of(tree.entries.begin(), tree.entries.end(),
+                         [&](const Entry& entry) { return entry.key == key; });
+    };
+    if (says("labels")) return;
+    if (const Value names = look_up("id2label"); names.is_mapping())
+      put(tree, "labels", scalar_at(std::to_string(names.node().entries.size()), names.origin()));
+    else if (const Value number = look_up("num_labels"); is_said(number)) put(tree, "labels", number.node());
+  }
+
   /// What the class that the file names has on top.
   std::string head() {
     const Value known = table_["architectures"], named = config_["architectures"];
@@ -186,6 +208,15 @@ class TableReading {
     if (named.list().empty()) return known[names.front()].text();
     const Value name = named.list().front();
     if (known[name.text()].exists()) return known[name.text()].text();
+    // Heads that Transformers gives all decoders (modeling_layers.py), and all encoders but those whose table says no.
+    const std::pair<std::string_view, bool> fronts[] = {
+        {"ForCausalLM", true}, {"LMHeadModel", true}, {"ForMaskedLM", false}};
+    for (const auto& [front, decodes] : fronts) {
+      if (!names.front().ends_with(front)) continue;
+      const std::string stem = names.front().substr(0, names.front().size() - front.size());
+      if (decodes && name.is(stem + "ForSequenceClassification")) return "sequence-classification";
+      if (name.is(stem + std::string(kOfTokens)) && !table_["own_heads"].exists()) return "token-classification";
+    }
     name.fail(fmt::format("'{}' has no head here; expected {}", name.text(), fmt::join(names, " or ")));
   }
 
@@ -216,18 +247,20 @@ class TableReading {
       if (!table->exists()) continue;
       if ((*table)["fixed"].exists())
         for (const Entry& entry : (*table)["fixed"].node().entries)
-          check_fixed(entry.key, (*table)["fixed"][entry.key]);
+          if (table == &table_ || !table_["fixed"].exists() || !table_["fixed"][entry.key].exists())
+            check_fixed(entry.key, (*table)["fixed"][entry.key]);
       if ((*table)["ignored"].exists())
         for (const Value& name : (*table)["ignored"].list()) read_.insert(name.text());
     }
   }
   void check_fixed(const std::string& key, const Value& values) {
     const Value value = look_up(key);
-    if (!is_said(value)) return;
+    if (!is_said(value) || (value.is_list() && value.list().empty())) return;
     std::vector<std::string> allowed;
     for (const Value& item : values.list()) allowed.push_back(item.text());
     if (std::none_of(allowed.begin(), allowed.end(), [&](const std::string& text) { return value.is(text); }))
-      value.fail(fmt::format("such a network is not built; expected {} or no such key", fmt::join(allowed, " or ")));
+      value.fail(fmt::format("such a network is not built; expected {}no such key",
+                             allowed.empty() ? "" : fmt::format("{} or ", fmt::join(allowed, " or "))));
   }
 
   const Value table_, base_, config_;

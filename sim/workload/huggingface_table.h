@@ -1,7 +1,10 @@
 // Families of Hugging Face configurations as data: models/families/MODEL_TYPE.yaml says which key of a config.json
 // becomes which key of a composition.
 //
-//   architectures: {OPTForCausalLM: language-model}   # class: head; the first is what is built where none is named
+//   architectures: {OPTForCausalLM: language-model}   # class: head; the first is what is built where none is named.
+//                                                       Classes that classify tokens, and decoders sequences, as all do
+//                                                       are known: OPTForSequenceClassification
+//   own_heads: true                             # those that classify tokens do it in a way of their own
 //   like: mistral                                     # another table, whose entries hold where this one says nothing
 //   else set: {norm: layer, positions: learned}            # keys of the composition that every such network has keys:
 //   {layers: num_hidden_layers}                 # of the composition, from the configuration; or a mapping:

@@ -27,7 +27,7 @@ struct Hasher {
   Hash& hash;
   void operator()(const Matmul& op) const {
     hash << op.type << op.batch << op.m << op.n << op.k << op.layout << op.bias << op.sparse << op.ran.instructions
-         << op.ran.m << op.ran.n << op.ran.k << op.ran.stages << op.ran.summed << op.scaling;
+         << op.ran.m << op.ran.n << op.ran.k << op.ran.stages << op.ran.splits << op.ran.summed << op.scaling;
   }
   void operator()(const Pointwise& op) const {
     hash << op.function << op.rows << op.cols << op.input_count << op.output << op.walk;
@@ -58,6 +58,7 @@ struct Hasher {
   void operator()(const Convolution& op) const {
     hash << op.backward << op.channels_last << op.transposed << op.type << op.batch << op.in_channels << op.size
          << op.out_channels << op.kernel << op.stride;
+    for (const RecordedConvolution& ran : {op.ran, op.ran_weights}) hash << ran.instructions << ran.transformed;
   }
   void operator()(const ImageOp& op) const {
     hash << op.function << op.backward << op.channels_last << op.type << op.batch << op.channels << op.size;

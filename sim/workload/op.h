@@ -30,6 +30,7 @@ struct LibraryKernel {
   Instructions instructions = Instructions::none;
   std::int64_t m = 0, n = 0;
   std::int64_t k = 0, stages = 0;  ///< 0: the name does not say
+  std::int64_t splits = 0;         ///< of k, by the launch's blocks; 0: not known
   bool summed = false;             ///< splits of k, which a second kernel adds up
   bool operator==(const LibraryKernel&) const = default;
 };
@@ -262,11 +263,21 @@ struct Sort {
   bool operator==(const Sort&) const = default;
 };
 
+/// What a recording names of one direction of a convolution: the instructions of its kernel, and whether it multiplied
+/// transformed tensors (Winograd, Fourier). Its tile is left to the choice: bound to it, convolutions come out worse.
+struct RecordedConvolution {
+  LibraryKernel::Instructions instructions = LibraryKernel::Instructions::none;
+  bool transformed = false;
+  [[nodiscard]] bool known() const { return transformed || instructions != LibraryKernel::Instructions::none; }
+  bool operator==(const RecordedConvolution&) const = default;
+};
+
 /// Square images [batch, channels, size, size] and square kernels.
 struct Convolution {
   bool backward = false, channels_last = false, transposed = false;
   DType type = DType::fp32;
   std::int64_t batch = 0, in_channels = 0, size = 0, out_channels = 0, kernel = 1, stride = 1;
+  RecordedConvolution ran{}, ran_weights{};  ///< forward or input gradient; weight gradient
   bool operator==(const Convolution&) const = default;
 };
 enum class ImageFunction : std::uint8_t { batch_norm, relu, max_pool2d, upsample_nearest2d };

@@ -59,13 +59,52 @@ std::int64_t some_of(Draw& draw, std::int64_t& left) {
   return taken;
 }
 
+/// An inline mapping under construction.
+class Mapping {
+ public:
+  explicit Mapping(Draw& draw) : draw_(draw) {}
+  void set(const char* key, const auto& value) {
+    text_ += fmt::format("{}{}: {}", text_.empty() ? "" : ", ", key, value);
+  }
+  void maybe(double probability, const char* key, std::initializer_list<const char*> values) {
+    if (draw_.chance(probability)) set(key, draw_.pick<const char*>(values));
+  }
+  [[nodiscard]] std::string text() const { return "{" + text_ + "}"; }
+
+ private:
+  Draw& draw_;
+  std::string text_;
+};
+
+/// DeepSpeed's stages of ZeRO over all GPUs.
+std::string random_zero(Draw& draw, std::int64_t gpus) {
+  Mapping way(draw), stage(draw);
+  way.set("framework", "deepspeed");
+  way.set("data", gpus);
+  const std::string_view name = draw.pick<const char*>({"zero1", "zero2", "zero3", "zero3"});
+  way.set("strategy", name);
+  stage.maybe(0.5, "reduce_bucket_size", {"1", "1e6", "5e7", "5e8"});
+  stage.maybe(0.3, "overlap_comm", {"true", "false"});
+  stage.maybe(0.2, "contiguous_gradients", {"true", "false"});
+  stage.maybe(0.2, "reduce_scatter", {"true", "false"});
+  if (name == "zero3") {
+    stage.maybe(0.4, "stage3_prefetch_bucket_size", {"0", "1e6", "5e7"});
+    stage.maybe(0.4, "stage3_param_persistence_threshold", {"0", "1e4", "1e6"});
+    stage.maybe(0.4, "stage3_max_live_parameters", {"0", "1e7", "1e9"});
+    stage.maybe(0.4, "stage3_max_reuse_distance", {"0", "1e6", "1e9"});
+    stage.maybe(0.3, "sub_group_size", {"1e5", "1e7", "1e9"});
+  } else {
+    stage.maybe(0.2, "use_multi_rank_bucket_allreduce", {"true", "false"});
+  }
+  if (draw.chance(0.7)) way.set("zero_optimization", stage.text());
+  return way.text();
+}
+
 std::string random_parallel(Draw& draw, std::int64_t gpus) {
-  std::string text;
-  const auto set = [&](const char* key, const auto& value) {
-    text += fmt::format("{}{}: {}", text.empty() ? "" : ", ", key, value);
-  };
+  Mapping way(draw);
+  const auto set = [&](const char* key, const auto& value) { way.set(key, value); };
   const auto maybe = [&](double probability, const char* key, std::initializer_list<const char*> values) {
-    if (draw.chance(probability)) set(key, draw.pick<const char*>(values));
+    way.maybe(probability, key, values);
   };
   std::int64_t left = gpus;
   const bool megatron = draw.chance(0.15);
@@ -95,7 +134,7 @@ std::string random_parallel(Draw& draw, std::int64_t gpus) {
   if (left == gpus && !megatron && draw.chance(0.05)) {
     set("split", left);
     maybe(0.5, "pieces", {"2", "4"});
-    return "{" + text + "}";
+    return way.text();
   }
   set("data", left);
   if (draw.chance(0.2)) {
@@ -103,7 +142,7 @@ std::string random_parallel(Draw& draw, std::int64_t gpus) {
     set("expert", some_of(draw, of));
     maybe(0.5, "expert_capacity", {"1", "1.25", "2", "dropless"});
   }
-  if (left == 1 || megatron) return "{" + text + "}";
+  if (left == 1 || megatron) return way.text();
   const std::string_view name =
       draw.pick<const char*>({"ddp", "ddp", "zero1", "zero2", "fsdp", "fsdp", "hsdp", "fsdp1", "dataparallel"});
   set("strategy", name);
@@ -114,6 +153,7 @@ std::string random_parallel(Draw& draw, std::int64_t gpus) {
     maybe(0.1, "compression", {"fp16", "bf16"});
     maybe(0.1, "static_graph", {"true"});
     maybe(0.1, "find_unused_parameters", {"true"});
+    maybe(0.15, "broadcast_buffers", {"true", "false"});
   }
   if (name == "zero1") maybe(0.3, "parameters_as_bucket_view", {"true"});
   if (name == "fsdp1") maybe(0.5, "sharding", {"full", "gradients"});
@@ -123,8 +163,26 @@ std::string random_parallel(Draw& draw, std::int64_t gpus) {
     maybe(0.2, "reduce_type", {"fp32"});
     maybe(0.1, "wrap", {"2", "model"});
   }
+  if (left == gpus && (name == "fsdp" || name == "hsdp" || name == "zero2")) maybe(0.25, "offload", {"true"});
   maybe(0.2, "no_sync", {"true", "false"});
-  return "{" + text + "}";
+  return way.text();
+}
+
+/// What the ways of some wrappers ask of the rest of the training: without it, nearly all such questions are refused.
+void make_suitable(Overrides& settings, Draw& draw, const std::string& parallel) {
+  const bool deepspeed = parallel.find("deepspeed") != parallel.npos,
+             offload = parallel.find("offload") != parallel.npos;
+  if (!deepspeed && !offload) return;
+  std::erase_if(settings, [&](const config::Override& o) {
+    return o.key == "training.optimizer" || o.key == "training.precision" || o.key == "training.activation_offload" ||
+           o.key == (deepspeed ? "training.compile" : "training.gradient_clipping");
+  });
+  settings.push_back(change("training.precision",
+                            draw.pick<const char*>({"fp32", "tf32", "amp-bf16", deepspeed ? "amp-fp16" : "bf16"})));
+  settings.push_back(change(
+      "training.optimizer",
+      draw.pick<const char*>({"{name: adamw}", "{name: adamw, implementation: foreach}",
+                              "{name: adam, implementation: fused}", deepspeed ? "{name: sgd}" : "{name: adam}"})));
 }
 
 /// A network of a few layers, over the GPUs of a shipped cluster or of several of its nodes.
@@ -144,7 +202,9 @@ Question random_question(Draw& draw) {
   }
   if (draw.chance(0.3))
     question.settings.push_back(change("training.gradient_accumulation", fmt::format("{}", draw.whole(1, 9))));
-  question.settings.push_back(change("training.parallel", random_parallel(draw, gpus)));
+  const std::string parallel = draw.chance(0.12) ? random_zero(draw, gpus) : random_parallel(draw, gpus);
+  make_suitable(question.settings, draw, parallel);
+  question.settings.push_back(change("training.parallel", parallel));
   if (draw.chance(0.5))
     question.chip.push_back(
         scaled(shipped, static_cast<LinkNumber>(draw.whole(0, static_cast<std::int64_t>(LinkNumber::count) - 1)),

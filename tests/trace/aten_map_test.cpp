@@ -234,6 +234,20 @@ TEST(AtenMap, EqualIndicesAreSortedBeforeTheyAreAddedAndNotWhereTheyAreStored) {
   EXPECT_NE(added.find("index_put 12 of 100x8 fp32"), added.npos);
 }
 
+// Profilers before PyTorch 2.1 leave flags out.
+TEST(AtenMap, AnIndexPutWhoseKernelsSortAdds) {
+  AtenCall call = call_of({"_index_put_impl_", {tensor({100, 8}), kNone, tensor({12, 8})}, ""});
+  const auto sorts = [&] {
+    const auto ops = map_aten(call, {});
+    return ops.has_value() &&
+           std::any_of(ops->begin(), ops->end(), [](const MappedOp& o) { return std::holds_alternative<Sort>(o.op); });
+  };
+  call.kernels = {{.name = "index_elementwise_kernel"}};
+  EXPECT_FALSE(sorts());
+  call.kernels = {{.name = "DeviceRadixSortSingleTileKernel"}, {.name = "indexing_backward_kernel"}};
+  EXPECT_TRUE(sorts());
+}
+
 TEST(AtenMap, IndicesThatAnotherCallSortedAreNotSortedAgain) {
   AtenCall call = aten_call_of(Embedding{true, DType::bf16, 4096, 8, 768, true});
   call.kernels = {{.name = "indexing_backward_kernel"}};

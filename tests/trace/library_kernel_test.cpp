@@ -4,8 +4,12 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 
+#include "sim/hardware/load_gpu.h"
+#include "sim/hardware/load_host.h"
+#include "sim/kernels/lowering.h"
 #include "tests/support/aten_example.h"
 
 namespace ridgeline::trace {
@@ -57,11 +61,82 @@ TEST(LibraryKernel, TheLongestOfACallAndWhetherSplitsAreAddedUp) {
   const std::vector<MeasuredKernel> kernels{{"nvjet_hsh_64x64_64x8_TNN", 1e-6},
                                             {"nvjet_hsh_128x128_64x6_splitK_TNN", 5e-6},
                                             {"void cublasLt::splitKreduce_kernel<32, 16>", 9e-6}};
-  const LibraryKernel ran = kernel_that_ran(kernels);
+  const LibraryKernel ran = kernel_that_ran(kernels, 1, 256, 256);
   EXPECT_EQ(ran.m, 128);
   EXPECT_TRUE(ran.summed);
-  EXPECT_FALSE(kernel_that_ran({kernels.front()}).summed);
-  EXPECT_EQ(kernel_that_ran({kernels.back()}).instructions, Instructions::none);
+  EXPECT_FALSE(kernel_that_ran({kernels.front()}, 1, 256, 256).summed);
+  EXPECT_EQ(kernel_that_ran({kernels.back()}, 1, 256, 256).instructions, Instructions::none);
+}
+
+// Launches of a published trace of an A100: 2048 x 32 results of 38377 terms in 96 blocks of 128 x 64.
+TEST(LibraryKernel, BlocksBeyondTheTilesAreSplits) {
+  const auto splits = [](std::int64_t blocks, std::int64_t m, std::int64_t n,
+                         const char* name = "cutlass_80_tensorop_s1688gemm_64x128_32x3_tn_align1") {
+    return kernel_that_ran({{name, 5e-6, 0.0, 0, blocks}}, 1, m, n).splits;
+  };
+  EXPECT_EQ(splits(96, 2048, 32), 6);
+  EXPECT_EQ(splits(16, 2048, 32), 1);
+  EXPECT_EQ(splits(24, 2048, 32), 1);  // a side of the grid is rounded up
+  EXPECT_EQ(splits(40, 2048, 32), 0);
+  EXPECT_EQ(splits(8, 2048, 32), 0);
+  EXPECT_EQ(splits(132, 128, 64, "nvjet_hsh_128x64_64x6_TNN"), 0);  // persistent
+}
+
+TEST(LibraryKernel, ASplitThatRanIsTakenWhateverWouldBeFaster) {
+  Matmul op{.type = DType::tf32, .m = 2048, .n = 32, .k = 38377};
+  op.ran = {.instructions = Instructions::mma_sync, .m = 128, .n = 64, .k = 32, .stages = 3};
+  const auto blocks = [&](std::int64_t splits) {
+    op.ran.splits = splits;
+    const LoweredOp lowered = lower(Op{op}, load_gpu("nvidia-a100-sxm4-40gb"), load_software("pytorch-2.0"));
+    return lowered.launches.back().blocks();
+  };
+  EXPECT_DOUBLE_EQ(blocks(1), 16.0);
+  EXPECT_DOUBLE_EQ(blocks(6), 96.0);
+  EXPECT_DOUBLE_EQ(blocks(12), 192.0);
+}
+
+TEST(LibraryKernel, NamesOfConvolutionsSayTheirForm) {
+  const auto ran = [](const char* name, bool weights = false) {
+    return convolution_that_ran({{"void cudnn::ops::nchwToNhwcKernel<float, float>", 9e-6}, {name, 1e-6}}, weights);
+  };
+  EXPECT_EQ(ran("sm90_xmma_fprop_implicit_gemm_f32f32_tf32f32_f32_nhwckrsc_nhwc_tilesize256x64x32_warpgroupsize1x1x1")
+                .instructions,
+            Instructions::wgmma);
+  EXPECT_EQ(ran("void cutlass__5x_cudnn::Kernel<cutlass_tensorop_bf16_s16816fprop_optimized_bf16_256x64_32x4_nhwc>")
+                .instructions,
+            Instructions::mma_sync);
+  EXPECT_EQ(ran("volta_fp16_s884cudnn_fp16_256x64_ldg8_relu_f2f_exp_interior_nhwc_tn_v1").instructions,
+            Instructions::mma_sync);
+  for (const char* name :
+       {"volta_scudnn_128x64_relu_interior_nn_v1", "void implicit_convolve_sgemm<float, float, 1024>",
+        "sm80_xmma_fprop_implicit_gemm_f32f32_f32f32_f32_nchwkcrs_nchw_tilesize256x64x8_stage3"})
+    EXPECT_EQ(ran(name).instructions, Instructions::simt) << name;
+  EXPECT_TRUE(ran("void cudnn::winograd_nonfused::winogradForwardFilter4x4<float, float>").transformed);
+  EXPECT_TRUE(ran("void fft2d_r2c_32x32<float, false, 1u, true>").transformed);
+  EXPECT_FALSE(ran("ampere_scudnn_winograd_128x128_ldg1_ldg4_relu_tile148t_nt_v1").known());  // fused: no form of ours
+  const char* of_weights =
+      "sm90_xmma_wgrad_indexed_implicit_gemm_f32f32_tf32f32_f32_tilesize128x128x32_warpgroupsize1x1x1";
+  EXPECT_TRUE(ran(of_weights, true).known());
+  EXPECT_FALSE(ran(of_weights, false).known());
+}
+
+TEST(LibraryKernel, AConvolutionRunsInTheFormThatIsNamed) {
+  const auto runs = [](const char* gpu, DType type, RecordedConvolution ran, const char* name, Pipe pipe) {
+    Convolution op{.type = type, .batch = 32, .in_channels = 64, .size = 56, .out_channels = 64, .kernel = 3};
+    op.ran = ran;
+    const LoweredOp lowered = lower(Op{op}, load_gpu(gpu), load_software("pytorch-2.0"));
+    return std::any_of(lowered.launches.begin(), lowered.launches.end(), [&](const KernelLaunch& launch) {
+      return launch.name.find(name) != launch.name.npos && launch.pipe == pipe;
+    });
+  };
+  const char *v100 = "nvidia-v100-sxm2-16gb", *h100 = "nvidia-h100-sxm5-80gb";
+  const RecordedConvolution transformed{.transformed = true}, on_cuda_cores{.instructions = Instructions::simt},
+      of_before{.instructions = Instructions::mma_sync}, own{.instructions = Instructions::wgmma};
+  EXPECT_TRUE(runs(v100, DType::fp32, transformed, "gemm_of_transforms", Pipe::fp32));
+  EXPECT_TRUE(runs(v100, DType::fp32, on_cuda_cores, "implicit_gemm", Pipe::fp32));
+  EXPECT_TRUE(runs(h100, DType::tf32, of_before, "implicit_gemm", Pipe::tensor_mma));
+  EXPECT_TRUE(runs(h100, DType::tf32, own, "implicit_gemm", Pipe::tensor_wgmma));
+  EXPECT_TRUE(runs(h100, DType::tf32, on_cuda_cores, "implicit_gemm", Pipe::fp32));
 }
 
 TEST(LibraryKernel, AProductKeepsItWhereTheLibraryIsTheRecordings) {

@@ -16,6 +16,7 @@
 #include "sim/kernels/convolution/image_layout.h"
 #include "sim/kernels/convolution/transformed_convolution.h"
 #include "sim/kernels/families.h"
+#include "sim/kernels/memory_bound/memory_bound_launch.h"
 #include "sim/kernels/products/gemm_launch.h"
 #include "sim/kernels/products/product_ways.h"
 #include "sim/kernels/products/tile_menu.h"
@@ -28,6 +29,8 @@ namespace ridgeline {
 namespace {
 
 using Role = Gathering::Role;
+
+constexpr std::int64_t kLargestDirectHalf = 5;
 
 class ConvolutionLowering {
  public:
@@ -167,14 +170,26 @@ class ConvolutionLowering {
     return !op_.channels_last || kernel.work.gathering.role == Role::scattered_filters;
   }
 
+  /// Of a turned tensor whose channels are filled up to whole loads, which is cleared first; 0: they are whole.
+  [[nodiscard]] double padded_bytes(const ConvolutionKernel& kernel, const ImageTensor& tensor) const {
+    if (kernel.work.family == GemmWork::Family::simt || padded(tensor.channels) == tensor.channels) return 0.0;
+    ImageTensor whole = tensor;
+    whole.channels = padded(tensor.channels);
+    return whole.elements() * element_;
+  }
+
   [[nodiscard]] Frame frame_of(const ConvolutionKernel& kernel, const std::vector<Operand>& reads,
                                const Operand& write) const {
     Frame result;
     // A single tap is in either order what it is in the other.
     const auto turns = [](const ImageTensor& tensor) { return tensor.pixels > 1; };
     if (!in_order(kernel)) {
-      for (const Operand& operand : reads)
-        if (turns(operand.tensor)) result.before.push_back(turned(operand.index, operand.tensor, op_.type));
+      for (const Operand& operand : reads) {
+        if (!turns(operand.tensor)) continue;
+        if (const double bytes = padded_bytes(kernel, operand.tensor); bytes > 0.0)
+          result.before.push_back(memset_launch(bytes, Access::kTemporary));
+        result.before.push_back(turned(operand.index, operand.tensor, op_.type));
+      }
       if (turns(write.tensor)) result.after.push_back(turned(write.index, write.tensor, op_.type));
     } else if (kernel.work.family == GemmWork::Family::mma_sync && op_.type == DType::tf32 && op_.channels_last) {
       for (const Operand& operand : reads) result.before.push_back(rounded(operand.index, operand.tensor, op_.type));
@@ -211,7 +226,9 @@ class ConvolutionLowering {
       whole_loads.filters = padded(problem.filters);
       add_kinds(tensor_convolutions(whole_loads, bytes, gpu_));
     }
-    if (all || forms.empty() || !op_.channels_last) {
+    // The CUDA cores' kernels of 16 bits end at filters of 5 x 5 (implicit_convolve_sgemm).
+    const bool cuda_cores = !op_.channels_last && !(is_half(op_.type) && op_.kernel > kLargestDirectHalf);
+    if (all || forms.empty() || cuda_cores) {
       add_kinds(cuda_core_convolutions(problem, bytes, gpu_));
       if (op_.type == DType::fp32 && !all) add_transformed(forms, frames, problem, reads, write);
     }
@@ -220,7 +237,26 @@ class ConvolutionLowering {
 
   void convolve(Role role, const std::vector<Operand>& reads, const Operand& write) {
     std::deque<Frame> frames;
-    append(kinds(role, reads, write, frames, false), reads, write);
+    std::vector<Form> forms = kinds(role, reads, write, frames, false);
+    narrow(forms, role == Role::weight_gradient ? op_.ran_weights : op_.ran);
+    append(std::move(forms), reads, write);
+  }
+
+  /// To those of the form that a recording names, where there are any.
+  static void narrow(std::vector<Form>& forms, const RecordedConvolution& ran) {
+    if (!ran.known()) return;
+    const auto suits = [&](const Form& form) {
+      if (ran.transformed || form.frame->transformed) return ran.transformed && form.frame->transformed;
+      return form.kernel.work.family == family_named(ran.instructions);
+    };
+    if (std::any_of(forms.begin(), forms.end(), suits)) std::erase_if(forms, [&](const Form& f) { return !suits(f); });
+  }
+  static GemmWork::Family family_named(LibraryKernel::Instructions instructions) {
+    switch (instructions) {
+      case LibraryKernel::Instructions::wgmma: return GemmWork::Family::wgmma;
+      case LibraryKernel::Instructions::mma_sync: return GemmWork::Family::mma_sync;
+      default: return GemmWork::Family::simt;
+    }
   }
 
   /// Winograd's weight gradients and Fourier transforms of input gradients, products of transformed tensors.
@@ -277,7 +313,10 @@ class ConvolutionLowering {
     Form& own = kept.front();
     own.launch.name = own.frame->transformed ? "gemm_of_transforms" : name_of_convolution(own.kernel.work);
     own.launch.others = std::move(others);
-    for (const KernelLaunch& launch : own.frame->before) keep(launch);
+    for (const KernelLaunch& launch : own.frame->before) {
+      if (launch.writes.empty() || launch.reads.empty()) out_.launches.push_back(launch);  // clears what the next fills
+      else keep(launch);
+    }
     if (clears_counter(own.kernel.work)) out_.launches.push_back(counter_memset());
     out_.launches.push_back(std::move(own.launch));
     for (const KernelLaunch& launch : own.frame->after) keep(launch);

@@ -79,19 +79,23 @@ LoweredOp batch_norm(const ImageOp& op) {
   const ImageSizes s = sizes_of(op);
   const double per_channel = static_cast<double>(op.batch) * static_cast<double>(s.spatial);
   LoweredOp result;
-  if (!is_half(op.type)) {  // cuDNN: one kernel, a block a channel; the channel stays in shared memory where it fits
-    // Two blocks share an SM (25,088 values fit in all of 40 profiled kernels, 32,768 in none of 52).
-    constexpr double kMostInShared = 112.0 * 1024;
-    const bool fits = per_channel * 4.0 <= kMostInShared;
+  if (op.type != DType::bf16) {  // cuDNN: one kernel, a block a channel; the channel stays on the SM where it fits
+    // Two blocks share an SM (25,088 values fit in all of 40 profiled kernels, 32,768 in none of 52). Backward keeps
+    // image and gradient (6,272 values fit, 16,384 do not), 16 bits partly in registers (65,536 and 16,384 fit).
+    constexpr double kMostInShared = 112.0 * 1024, kMostInRegisters = 40.0 * 1024;
+    const double kept = per_channel * static_cast<double>(bytes_of(op.type)) * (op.backward ? 2.0 : 1.0);
+    const bool fits = kept <= kMostInShared + (is_half(op.type) ? kMostInRegisters : 0.0);
+    const std::int64_t whole = op.batch * ceil_div(s.spatial, 8) * 8 * bytes_of(op.type) * (op.backward ? 2 : 1);
+    const std::int64_t shared = std::min(whole, static_cast<std::int64_t>(kMostInShared));
     // Where it does not, backward takes 2.6 to 3.0 times as long as forward (a ResNet-50 step on an NVIDIA H200).
     const int passes_over_input = !op.backward ? 1 : fits ? 2 : 3;
     KernelLaunch launch = memory_bound_launch(
         MemoryBoundKernel::batch_norm_single, op.backward ? "bn_bw" : "bn_fw_tr", TimeClass::normalization, op.type,
-        {op.channels, 1, 512, fits ? 47 : 48, fits ? op.batch * ceil_div(s.spatial, 8) * 8 * 4 + 144 : 144},
+        {op.channels, 1, 512, fits ? 47 : 48, fits ? shared + 144 : 144},
         {.elements = s.elements,
          .iterations = per_channel / 2048.0 * (fits ? 1.0 : 2.0) * passes_over_input,
          .reread_bytes = fits ? 0.0 : s.bytes,
-         .reread_row_bytes = per_channel * 4.0});
+         .reread_row_bytes = per_channel * static_cast<double>(bytes_of(op.type))});
     launch.flops = 8.0 * s.elements;
     launch.reads = {{0, s.bytes}};
     if (op.backward) launch.reads.push_back({1, s.bytes});

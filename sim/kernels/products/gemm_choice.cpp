@@ -93,6 +93,10 @@ class Choice {
 
   /// All that floors do not rule out once the entry of the lowest floor is timed.
   void collect() {
+    if (menu_.entries.size() == 1 && menu_.entries.front().recorded_splits > 0) {
+      take(menu_.entries.front());
+      return;
+    }
     const std::size_t entries = menu_.entries.size();
     const Mode mode = problem_.batch > 1 ? Mode::batched : Mode::whole;
     if (menu_.with_stream_k)
@@ -116,6 +120,17 @@ class Choice {
     if (persistent_ ? problem_.bias : problem_.batch > 1) return;
     if (is_long_enough(problem_, false)) collect_splits(false);
     if (!persistent_ && is_long_enough(problem_, true)) collect_splits(true);
+  }
+
+  /// The one candidate of a recorded kernel, whatever else could be.
+  void take(const TileChoice& recorded) {
+    const int splits = recorded.recorded_splits;
+    Ranked ranked{{&recorded, splits, splits > 1 && !runs(0, Mode::second_kernel)}};
+    ranked.seconds = law_.seconds(tile_of(ranked), splits, std::numeric_limits<double>::infinity());
+    ranked.rank = ranked.seconds;
+    best_[0] = ranked;
+    filled_ = 1;
+    limit_ = 0.0F;
   }
 
   void collect_splits(bool in_place) {

@@ -33,6 +33,7 @@ struct TileChoice {
   Runs runs{};
   bool compiled_for_chip = true;  ///< by its library; false: as a hardware file describes it, on any chip
   double log_aspect = 0, log_area = 0, log_deep = 0;  ///< of the tile, for the library's preferences
+  int recorded_splits = 0;  ///< of a menu made of what a recording names: as many, and no others; 0: any
 };
 
 /// Menu of a class on an architecture (some classes exist in several generations of kernels); `batched` products have

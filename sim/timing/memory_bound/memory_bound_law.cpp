@@ -36,6 +36,8 @@ constexpr double kRereadFull = 1.6, kRereadNone = 1.3;
 /// whole numbers of blocks an SM the two agree, so that no chip with more SMs is slower.
 constexpr double kFewBlocks = 64.0;
 
+constexpr double kVectorBytes = 16.0;  ///< of a load
+
 /// Share of the last block's longer way that the other blocks of its wave run beside.
 constexpr double kTailBesideOthers = 0.75;
 
@@ -100,6 +102,14 @@ bool tail_beside_others(MemoryBoundKernel kernel) {
          kernel != MemoryBoundKernel::masked_fill;
 }
 
+/// Copies of the driver from 1 MiB on are no faster where the L2 holds what they copy: twelve on an H100 took 1.17
+/// to 1.31 times as long as cold ones (measurements/h100/calls.jsonl.gz).
+bool passes_by_l2(const KernelLaunch& launch, const MemoryBoundWork& work) {
+  constexpr double kLarge = 1 << 20;
+  return static_cast<MemoryBoundKernel>(work.kernel_class) == MemoryBoundKernel::copy_device &&
+         launch.read_bytes() >= kLarge;
+}
+
 /// Times that overlap: their p-norm.
 struct Overlap {
   double p;
@@ -129,12 +139,21 @@ class Law {
         on_fullest_(std::ceil(blocks_ / sms_)),
         clock_(gpu.clock.sustained.value()),
         half_(bytes_of(launch.type) == 2),
-        traffic_(traffic_of(launch, residency)) {
+        traffic_(traffic_of(launch, passes_by_l2(launch, work) ? Residency{} : residency)) {
     if (work.reread_bytes > 0.0) traffic_ = with_rereads(traffic_, launch, work, gpu);
     const double l2_scale = gpu.l2.latency.value() > 0.0 ? gpu.l2.latency.value() / kReferenceL2LatencyCycles : 1.0;
     const double dram_scale =
         gpu.dram.latency.value() > 0.0 ? gpu.dram.latency.value() / kReferenceDramLatencySeconds : 1.0;
     cycle_ = l2_scale / clock_;
+    // The constants of such kernels are those of rows that no L1 holds: each sweep after the first waits for the L2.
+    // Rows of whole vectors do not show it (published times of A100s, V100s and T4s): their loads are in flight
+    // together.
+    const bool one_by_one = std::fmod(work.reread_row_bytes, kVectorBytes) != 0.0;
+    if (work.crowded_as_here && one_by_one && work.reread_bytes > 0.0) {
+      const double sweeps = work.reread_bytes / std::max(1.0, traffic_.loaded);
+      found_in_l1_ = sweeps * (1.0 - l1_miss_again(launch, work, gpu.sm)) *
+                     std::max(0.0, kReferenceL2LatencyCycles - gpu.sm.l1_latency.value() / l2_scale);
+    }
     miss_cycle_ = dram_scale / kReferenceClockHertz;
     if (work.tail_steps > 0.0) {
       const double swept = (traffic_.read_missed + traffic_.l2_write) / gpu.l2.capacity.value();
@@ -191,7 +210,8 @@ class Law {
   [[nodiscard]] Chain chain_of_block() const {
     const double passes = std::max(work_.iterations, 0.0), first_pass = std::min(1.0, passes);
     const double few = cycle_ * (1.0 - code_.spread * (1.0 - slowest_of(launch_.blocks(), sms_)));
-    const double block = code_.block_cycles * few, pass = (half_ ? code_.pass_half : code_.pass_full) * few;
+    const double block = code_.block_cycles * few,
+                 pass = ((half_ ? code_.pass_half : code_.pass_full) - found_in_l1_) * few;
     const double missed = traffic_.loaded > 0.0 ? traffic_.waited_for / traffic_.loaded : 1.0;
     const double miss = code_.miss_cycles * miss_cycle_ * missed,
                  once = block + code_.first_miss_cycles * miss_cycle_ * missed;
@@ -223,6 +243,7 @@ class Law {
   bool half_;
   Traffic traffic_;
   double cycle_ = 0, miss_cycle_ = 0, tail_ = 0, tail_cycles_ = 0;
+  double found_in_l1_ = 0;  ///< cycles of a pass: rows that are read again from the L1 and not from the L2
 };
 
 }  // namespace

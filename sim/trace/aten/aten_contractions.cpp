@@ -25,7 +25,7 @@ MappedOps product(const AtenTensor* bias, const AtenTensor& a, const AtenTensor&
   op.k = a.last();
   op.layout = transposed(a) ? (transposed(b) ? Layout::tt : Layout::tn) : (transposed(b) ? Layout::nt : Layout::nn);
   // Our own timelines, which tell storages, name kernels for the reader.
-  if (context.same_library && call.writes.empty()) op.ran = kernel_that_ran(call.kernels);
+  if (context.same_library && call.writes.empty()) op.ran = kernel_that_ran(call.kernels, op.batch, op.m, op.n);
   const bool row_bias = bias != nullptr && bias->sizes.size() == 1;
   op.bias = row_bias;
   std::vector<std::int64_t> sizes{op.m, op.n};

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "sim/trace/aten/aten_rules.h"
+#include "sim/trace/profiler/library_kernel.h"
 #include "sim/workload/convolution_bounds.h"
 
 namespace ridgeline::trace {
@@ -73,12 +74,20 @@ std::vector<std::int64_t> output_sizes(const AtenTensor& x, const AtenTensor& we
   return sizes;
 }
 
+/// The kernels that the recording names, where the replay's GPU has the same library.
+void name_what_ran(Convolution& op, const AtenCall& call, const MapContext& context) {
+  if (!context.same_library || !call.writes.empty()) return;
+  op.ran = convolution_that_ran(call.kernels, false);
+  op.ran_weights = convolution_that_ran(call.kernels, true);
+}
+
 MappedOps forward(const AtenTensor* x, const AtenTensor* weight, const AtenTensor* bias, const Geometry& geometry,
                   const AtenCall& call, const MapContext& context) {
   if (x == nullptr || weight == nullptr) return std::nullopt;
-  const auto op =
-      convolution_of(*x, *weight, call.outputs.empty() ? nullptr : &call.outputs.front(), geometry, context);
+  auto op = convolution_of(*x, *weight, call.outputs.empty() ? nullptr : &call.outputs.front(), geometry, context);
   if (!op) return std::nullopt;
+  name_what_ran(*op, call, context);
+  op->ran_weights = {};
   AtenTensor y = fresh(x->type, output_sizes(*x, *weight, geometry));
   if (!call.outputs.empty()) y = call.outputs.front();
   std::vector<MappedOp> ops{{*op, {*x, *weight}, {y}, HostClass::convolution, HostClass::convolution_backward}};
@@ -117,10 +126,12 @@ struct Wanted {
 };
 
 MappedOps gradients(const AtenTensor* dy, const AtenTensor* x, const AtenTensor* weight, const Geometry& geometry,
-                    Wanted wanted, const MapContext& context) {
+                    Wanted wanted, const AtenCall& call, const MapContext& context) {
   if (dy == nullptr || x == nullptr || weight == nullptr) return std::nullopt;
   auto op = convolution_of(*x, *weight, dy, geometry, context);
   if (!op) return std::nullopt;
+  name_what_ran(*op, call, context);
+  if (!wanted.input && wanted.weight) op->ran = op->ran_weights;
   std::vector<MappedOp> ops;
   if (wanted.input && wanted.weight) {
     op->backward = true;
@@ -175,7 +186,7 @@ const Numbers* last_list(const AtenCall& call) {
 MappedOps convolution_backward(const AtenCall& call, const MapContext& context) {
   const Geometry geometry{call.numbers(4), call.number(7).value_or(0) != 0, whole(call, 9, 1)};
   return gradients(call.tensor(0), call.tensor(1), call.tensor(2), geometry, wanted_of(call.numbers(10), call, true),
-                   context);
+                   call, context);
 }
 
 // The names of PyTorch up to 1.10.
@@ -189,7 +200,7 @@ MappedOps cudnn_backward(const AtenCall& call, const MapContext& context) {
   const bool is_mask = flags != nullptr && flags != geometry.stride && call.number(kStride + 2).has_value() &&
                        call.numbers(call.inputs.size() - 1) == flags;
   return gradients(call.tensor(1), call.tensor(0), call.tensor(2), geometry,
-                   wanted_of(is_mask ? flags : nullptr, call, false), context);
+                   wanted_of(is_mask ? flags : nullptr, call, false), call, context);
 }
 /// (sizes of the weight, dy, x, padding, stride, dilation, groups, …) and (sizes of x, dy, weight, …).
 template <bool OfWeight>
@@ -201,7 +212,7 @@ MappedOps cudnn_gradient(const AtenCall& call, const MapContext& context) {
   for (const double size : *sizes) result.sizes.push_back(whole_number(size, kNoSize));
   const Geometry geometry{call.numbers(4), false, whole(call, 6, 1)};
   return gradients(dy, OfWeight ? other : &result, OfWeight ? &result : other, geometry,
-                   {.input = !OfWeight, .weight = OfWeight}, context);
+                   {.input = !OfWeight, .weight = OfWeight}, call, context);
 }
 /// (x, weight, kernel size, bias, stride, padding, …): a product of unfolded images.
 MappedOps unfolded_convolution(const AtenCall& call, const MapContext& context) {
@@ -212,7 +223,7 @@ MappedOps unfolded_backward(const AtenCall& call, const MapContext& context) {
   const Numbers* flags = last_list(call);
   const bool is_mask = flags != nullptr && call.inputs.size() > 6 && call.numbers(call.inputs.size() - 1) == flags;
   return gradients(call.tensor(0), call.tensor(1), call.tensor(2), {call.numbers(4)},
-                   wanted_of(is_mask ? flags : nullptr), context);
+                   wanted_of(is_mask ? flags : nullptr), call, context);
 }
 /// Each channel by itself.
 MappedOps depthwise(const AtenCall& call, const MapContext& context) {
@@ -226,7 +237,7 @@ MappedOps depthwise_backward(const AtenCall& call, const MapContext& context) {
   const Numbers* flags = last_list(call);
   const bool is_mask = flags != nullptr && call.inputs.size() > 7 && call.numbers(call.inputs.size() - 1) == flags;
   return gradients(call.tensor(0), x, call.tensor(2), {call.numbers(4), false, x->sizes[1]},
-                   wanted_of(is_mask ? flags : nullptr), context);
+                   wanted_of(is_mask ? flags : nullptr), call, context);
 }
 
 MappedOps image(ImageFunction function, bool backward, const AtenTensor& x, std::vector<AtenTensor> inputs,

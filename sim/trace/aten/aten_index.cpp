@@ -75,7 +75,12 @@ MappedOps index_put(const AtenCall& call, const MapContext&) {
       elements = kernel.blocks * kElementsOfBlock;
   if (elements < 1) return nothing();
   const AtenTensor stored = fresh(x->type, {elements});
-  if (call.number(3).value_or(0) == 0) return one(pointwise_op(P::index, {&stored}, stored));
+  const auto sorts = [](const MeasuredKernel& kernel) {
+    return kernel.name.find("Sort") != kernel.name.npos || kernel.name.find("sort") != kernel.name.npos;
+  };
+  // Profilers before PyTorch 2.1 do not say whether values are added: its kernels do.
+  const bool sorted = std::any_of(call.kernels.begin(), call.kernels.end(), sorts);
+  if (call.number(3).value_or(sorted ? 1.0 : 0.0) == 0.0) return one(pointwise_op(P::index, {&stored}, stored));
   const std::int64_t rows = std::max<std::int64_t>(1, x->sizes.empty() ? 1 : x->sizes.front()),
                      keys = std::max<std::int64_t>(1, elements / row_elements(*x));
   const AtenTensor indices = fresh(DType::int64, {keys});
@@ -87,11 +92,7 @@ MappedOps index_put(const AtenCall& call, const MapContext&) {
       {*x},
       HostClass::pointwise,
       HostClass::pointwise_backward};
-  const auto sorts = [](const MeasuredKernel& kernel) {
-    return kernel.name.find("Sort") != kernel.name.npos || kernel.name.find("sort") != kernel.name.npos;
-  };
-  if (!call.kernels.empty() && std::none_of(call.kernels.begin(), call.kernels.end(), sorts))
-    return one(added);  // sorted by a call of its own
+  if (!call.kernels.empty() && !sorted) return one(added);  // sorted by a call of its own
   // Negative indices go around, the index is scaled to a place, and scaled back before the sort.
   std::vector<MappedOp> ops;
   for (int k = 0; k < 3; ++k) ops.push_back(pointwise_op(P::scale, {&indices}, indices));

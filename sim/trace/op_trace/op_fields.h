@@ -81,7 +81,7 @@ struct Fields {
     v.unless("instructions", op.ran.instructions, LibraryKernel::Instructions::none);
     v.unless("tile_m", op.ran.m, std::int64_t{0}), v.unless("tile_n", op.ran.n, std::int64_t{0});
     v.unless("tile_k", op.ran.k, std::int64_t{0}), v.unless("stages", op.ran.stages, std::int64_t{0});
-    v.unless("summed", op.ran.summed, false);
+    v.unless("splits", op.ran.splits, std::int64_t{0}), v.unless("summed", op.ran.summed, false);
   }
   template <typename O, typename V>
   requires std::same_as<std::remove_const_t<O>, Pointwise>
@@ -148,6 +148,10 @@ struct Fields {
     v("backward", op.backward), v("channels_last", op.channels_last), v("transposed", op.transposed);
     v("type", op.type), v("batch", op.batch), v("in_channels", op.in_channels), v("size", op.size);
     v("out_channels", op.out_channels), v("kernel", op.kernel), v("stride", op.stride);
+    constexpr auto kNone = LibraryKernel::Instructions::none;
+    v.unless("instructions", op.ran.instructions, kNone), v.unless("transformed", op.ran.transformed, false);
+    v.unless("weights_instructions", op.ran_weights.instructions, kNone);
+    v.unless("weights_transformed", op.ran_weights.transformed, false);
   }
   template <typename O, typename V>
   requires std::same_as<std::remove_const_t<O>, ImageOp>

@@ -1,6 +1,7 @@
 #include "sim/trace/profiler/library_kernel.h"
 
 #include <charconv>
+#include <cmath>
 #include <optional>
 
 namespace ridgeline::trace {
@@ -55,6 +56,44 @@ Instructions instructions_of(std::string_view name) {
 
 constexpr std::int64_t kLargestSide = 512, kSideUnit = 8;
 
+bool is_tile(const Pair& pair) {
+  const auto is_side = [](std::int64_t side) { return side > 0 && side <= kLargestSide && side % kSideUnit == 0; };
+  return is_side(pair.first) && is_side(pair.second);
+}
+
+double pieces(std::int64_t side, std::int64_t tile) {
+  return std::ceil(static_cast<double>(side) / static_cast<double>(tile));
+}
+
+/// How often `tiles` are in the blocks of a launch; some kernels round a side of their grid up. 0: not known.
+std::int64_t splits_of(std::int64_t blocks, double tiles) {
+  const double times = static_cast<double>(blocks) / tiles;
+  if (times >= 1.0 && times < 2.0) return 1;
+  return times >= 2.0 && times == std::floor(times) ? static_cast<std::int64_t>(times) : 0;
+}
+
+/// Of cuDNN's names: of the same makers as products' and of its own.
+Instructions instructions_of_convolution(std::string_view name) {
+  if (has(name, "warpgroupsize")) return Instructions::wgmma;
+  for (const std::string_view part : {"tensorop", "s884cudnn", "s1688cudnn", "s16816", "tensor16x8x", "tensor8x8x"})
+    if (has(name, part)) return Instructions::mma_sync;
+  for (const std::string_view part :
+       {"scudnn", "ffma", "f32f32_f32f32", "implicit_convolve_sgemm", "grad_alg0_engine", "grad_engine", "grad2d_alg1"})
+    if (has(name, part)) return Instructions::simt;
+  return Instructions::none;
+}
+
+RecordedConvolution convolution_of(std::string_view name) {
+  RecordedConvolution ran;
+  if (has(name, "winograd_nonfused") || has(name, "fft2d")) {
+    ran.transformed = true;
+    return ran;
+  }
+  if (has(name, "winograd") || has(name, "nchwToNhwc") || has(name, "nhwcToNchw")) return ran;  // no form of ours
+  ran.instructions = instructions_of_convolution(name);
+  return ran;
+}
+
 }  // namespace
 
 LibraryKernel library_kernel_of(std::string_view name) {
@@ -65,8 +104,7 @@ LibraryKernel library_kernel_of(std::string_view name) {
   std::string_view rest = name.substr(0, name.find('>'));
   if (const auto tile_size = rest.find("tilesize"); tile_size != rest.npos) rest.remove_prefix(tile_size);
   const auto tile = find_pair(rest);
-  const auto is_side = [](std::int64_t side) { return side > 0 && side <= kLargestSide && side % kSideUnit == 0; };
-  if (!tile || !is_side(tile->first) || !is_side(tile->second)) return kernel;
+  if (!tile || !is_tile(*tile)) return kernel;
   if (!rest.empty() && rest.front() == 'x') {  // "tilesize128x128x64", "128x64x8"
     std::from_chars(rest.data() + 1, rest.data() + rest.size(), kernel.k);
     if (const auto stages = rest.find("stage"); stages != rest.npos && !has(rest.substr(stages), "stages"))
@@ -82,9 +120,11 @@ LibraryKernel library_kernel_of(std::string_view name) {
   return kernel;
 }
 
-LibraryKernel kernel_that_ran(const std::vector<MeasuredKernel>& kernels) {
+LibraryKernel kernel_that_ran(const std::vector<MeasuredKernel>& kernels, std::int64_t batch, std::int64_t m,
+                              std::int64_t n) {
   LibraryKernel longest;
   double seconds = 0.0;
+  std::int64_t blocks = 0;
   bool summed = false;
   for (const MeasuredKernel& kernel : kernels) {
     summed = summed || has(kernel.name, "splitKreduce");
@@ -93,8 +133,25 @@ LibraryKernel kernel_that_ran(const std::vector<MeasuredKernel>& kernels) {
     if (named.instructions == Instructions::none) continue;
     longest = named;
     seconds = kernel.seconds;
+    blocks = kernel.blocks;
   }
-  if (longest.instructions != Instructions::none) longest.summed = summed;
+  if (longest.instructions == Instructions::none) return longest;
+  longest.summed = summed;
+  if (longest.instructions != Instructions::wgmma && batch > 0 && m > 0 && n > 0)
+    longest.splits = splits_of(blocks, static_cast<double>(batch) * pieces(m, longest.m) * pieces(n, longest.n));
+  return longest;
+}
+
+RecordedConvolution convolution_that_ran(const std::vector<MeasuredKernel>& kernels, bool weights) {
+  RecordedConvolution longest;
+  double seconds = 0.0;
+  for (const MeasuredKernel& kernel : kernels) {
+    if ((has(kernel.name, "wgrad") || has(kernel.name, "Wgrad")) != weights || kernel.seconds <= seconds) continue;
+    const RecordedConvolution named = convolution_of(kernel.name);
+    if (!named.known()) continue;
+    longest = named;
+    seconds = kernel.seconds;
+  }
   return longest;
 }
 

@@ -13,7 +13,13 @@ namespace ridgeline::trace {
 /// CUTLASS's and nvJet's. `instructions` is none for other names, and for tiles of a single stage (small products).
 LibraryKernel library_kernel_of(std::string_view name);
 
-/// Of the longest kernel of a call whose name says it, with whether a second one adds up its splits.
-LibraryKernel kernel_that_ran(const std::vector<MeasuredKernel>& kernels);
+/// Of the longest kernel of a call whose name says it, with whether a second one adds up its splits, and how many the
+/// blocks of its launch are for `batch` results of `m` rows and `n` columns (not of persistent kernels).
+LibraryKernel kernel_that_ran(const std::vector<MeasuredKernel>& kernels, std::int64_t batch, std::int64_t m,
+                              std::int64_t n);
+
+/// Of the longest kernel of a convolution whose name says how it convolves: of those for the weights' gradient, or of
+/// all others.
+RecordedConvolution convolution_that_ran(const std::vector<MeasuredKernel>& kernels, bool weights);
 
 }  // namespace ridgeline::trace

@@ -77,7 +77,8 @@ void Composed::make_head() {
       trains_head_ = true;
       if (s.pooler == PoolerKind::dense_tanh || s.pooler == PoolerKind::dense_activation)
         pooler_ = at.linear_layer(s.hidden, s.hidden, true);
-      head_ = at.linear_layer(s.labels, s.pooler == PoolerKind::class_and_mean ? 2 * s.hidden : s.out_width(), true);
+      head_ = at.linear_layer(s.labels, s.pooler == PoolerKind::class_and_mean ? 2 * s.hidden : s.out_width(),
+                              !scores_every_token());
       return;
     case HeadKind::question_answering:
       trains_head_ = true;
@@ -195,8 +196,27 @@ Tensor Composed::mean_tokens(const Tensor& x) {
   return aten::mean_middle(eager_, x);
 }
 
+// A decoder's last token has seen all others. Whether a token is padding is asked of all of them first.
+bool Composed::scores_every_token() const {
+  const Stack& s = composition_.stack;
+  return s.causal && !encoder_ && s.head == HeadKind::sequence_classification && s.pooler == PoolerKind::none;
+}
+
+Tensor Composed::last_scores(const Tensor& scores) {
+  using F = PointwiseFunction;
+  const Dims tokens{scores.sizes[0], scores.sizes[1]};
+  eager_.recorder.host(HostClass::pointwise, 7);
+  const Tensor there = aten::plain(eager_, F::equal, tokens, DType::boolean, {&scores}),
+               as_number = aten::plain(eager_, F::cast, tokens, DType::int32, {&there}),
+               place = aten::arange(eager_, tokens[1], DType::int32),
+               last = aten::plain(eager_, F::mul, tokens, DType::int32, {&as_number, &place});
+  eager_.recorder.op(Reduction{ReductionKind::sum_cols, DType::int32, tokens[0], tokens[1]}, {&last}, {&place});
+  return aten::select_first(eager_, scores);
+}
+
 Tensor Composed::class_loss(const Tensor& x, const Tensor& labels) {
   const Stack& s = composition_.stack;
+  if (scores_every_token()) return row_losses(last_scores(linear(eager_, x, head_)), labels);
   Tensor logits, pooled;
   pooled = s.head == HeadKind::token_classification ? x
            : s.pooler == PoolerKind::mean           ? mean_tokens(x)

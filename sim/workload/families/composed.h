@@ -22,6 +22,8 @@ class Composed final : public Family {
   [[nodiscard]] Tensor logits_of(const Tensor& x);
   Tensor next_token_loss(Tensor x, const Tensor& labels);
   Tensor masked_loss(const Tensor& x, const Tensor& labels);
+  [[nodiscard]] bool scores_every_token() const;
+  Tensor last_scores(const Tensor& scores);
   Tensor class_loss(const Tensor& x, const Tensor& labels);
   Tensor contrastive_loss(const Tensor& x, const Tensor& other);
   Tensor span_loss(const Tensor& x, const Batch& batch);

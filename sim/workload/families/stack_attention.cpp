@@ -23,8 +23,13 @@ void StackNetwork::make_attention(AttentionWeights& weights, bool latent) {
     weights.fused = linear_layer(wide + 2 * shared, d, s_.qkv_bias, LinearRole::qkv);
   }
   weights.output = linear_layer(d, wide, s_.output_bias, LinearRole::output);
+  if (s_.positions == PositionKind::disentangled && s_.projection == ProjectionKind::fused_by_head) {
+    weights.query.bias = parameter({wide});
+    weights.value.bias = parameter({wide});
+  }
   if (s_.positions == PositionKind::disentangled && !s_.shared_position_projection) {
-    if (scores_position("content-to-position")) weights.position_key = linear_layer(wide, d, true);
+    if (scores_position("content-to-position"))
+      weights.position_key = linear_layer(wide, d, s_.projection == ProjectionKind::separate);
     if (scores_position("position-to-content")) weights.position_query = linear_layer(wide, d, true);
   }
   if (s_.window_side > 0) {

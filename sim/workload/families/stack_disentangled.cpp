@@ -46,7 +46,9 @@ Tensor StackNetwork::batch_of_heads(const Tensor& rows) {
 // Scores of distances, [batch x heads, length, length], each picked out of those of all buckets.
 Tensor StackNetwork::position_scores(const AttentionWeights& weights, const Tensor& q, const Tensor& k,
                                      const Around& around, std::int64_t batch) {
-  const Tensor dropped = dropout(eager_, around.distance_rows, s_.dropout);
+  Tensor dropped = dropout(eager_, around.distance_rows, s_.dropout);
+  if (s_.projection != ProjectionKind::separate && 2 * q.sizes[1] < dropped.sizes[0])  // of the distances that occur
+    dropped = aten::slice(eager_, dropped, 0, 2 * q.sizes[1]);
   const Tensor rows = aten::unsqueeze(eager_, dropped, 0);
   const std::int64_t length = q.sizes[1];
   const auto projected = [&](const Affine& own, const Affine& shared) {
@@ -79,14 +81,31 @@ Tensor StackNetwork::position_scores(const AttentionWeights& weights, const Tens
   return score;
 }
 
+// One product without a bias; queries and values get theirs by themselves (the first version).
+void StackNetwork::project_biased(const AttentionWeights& weights, const Tensor& x, Tensor& q, Tensor& k, Tensor& v) {
+  const std::int64_t rows = x.sizes[0] * s_.heads, length = x.sizes[1], width = s_.head_width();
+  project_fused(weights, x, q, k, v);
+  const auto biased = [&](const Tensor& heads, const Affine& own) {
+    return add(eager_, heads, view(eager_, own.bias->value, {1, s_.heads, 1, width}));
+  };
+  const auto flat = [&](const Tensor& heads) { return view(eager_, contiguous(eager_, heads), {rows, length, width}); };
+  q = flat(biased(q, weights.query));
+  k = flat(k);
+  v = flat(biased(v, weights.value));
+}
+
 StackNetwork::Attended StackNetwork::attend_disentangled(const AttentionWeights& weights, const Tensor& x,
                                                          const Around& around) {
   const std::int64_t batch = x.sizes[0], length = x.sizes[1], width = s_.head_width();
   Attended result;
   Tensor y, probabilities, scores, v, k, q;
-  q = batch_of_heads(linear(eager_, x, weights.query));
-  k = batch_of_heads(linear(eager_, x, weights.key));
-  v = batch_of_heads(linear(eager_, x, weights.value));
+  if (s_.projection == ProjectionKind::separate) {
+    q = batch_of_heads(linear(eager_, x, weights.query));
+    k = batch_of_heads(linear(eager_, x, weights.key));
+    v = batch_of_heads(linear(eager_, x, weights.value));
+  } else {
+    project_biased(weights, x, q, k, v);
+  }
   {
     eager_.recorder.host(HostClass::pointwise, 3);
     const Tensor scaled = aten::divide(eager_, aten::transpose(eager_, k, 1, 2));

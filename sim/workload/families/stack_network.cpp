@@ -47,7 +47,8 @@ Affine StackNetwork::norm_layer(std::int64_t width) {
   Affine layer;
   if (!s_.norm_weight) return layer;
   layer.weight = parameter({width});
-  if (s_.norm_bias && (s_.norm == NormKind::layer || s_.norm == NormKind::layer_plus_one))
+  if (s_.norm_bias && (s_.norm == NormKind::layer || s_.norm == NormKind::layer_plus_one ||
+                       s_.norm == NormKind::layer_written_out))
     layer.bias = parameter({width});
   return layer;
 }
@@ -79,7 +80,7 @@ void StackNetwork::make_embedding(const Affine* tokens) {
   if (s_.positions == PositionKind::sinusoidal) {
     frozen_positions_ = eager_.empty({rows, s_.hidden}, site_.type);
     eager_.recorder.set_category(frozen_positions_.storage.id(), Category::weights);
-    frozen_ += rows * s_.hidden;
+    if (!s_.position_buffer) frozen_ += rows * s_.hidden;
   }
   if (s_.type_vocabulary > 0) types_ = {parameter({s_.type_vocabulary, width}), nullptr};
   if (s_.embedding_norm) embedding_norm_ = norm_layer(width);

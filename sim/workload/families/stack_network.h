@@ -87,6 +87,7 @@ class StackNetwork {
   Tensor relative_bias(const AttentionWeights& weights, std::int64_t length);
   /// Buckets of the distance between any two tokens, and the trained rows of the buckets.
   void look_at_distances(std::int64_t rows, std::int64_t length, Around& around);
+  void project_biased(const AttentionWeights& weights, const Tensor& x, Tensor& q, Tensor& k, Tensor& v);
   Attended attend_disentangled(const AttentionWeights& weights, const Tensor& x, const Around& around);
   Tensor position_scores(const AttentionWeights& weights, const Tensor& q, const Tensor& k, const Around& around,
                          std::int64_t batch);

@@ -60,6 +60,10 @@ Tensor layer_norm_written_out(Eager& eager, const Tensor& x, const Affine& weigh
     const Tensor centred = aten::add(eager, wide, mean);
     normed = aten::mul(eager, centred, aten::rsqrt(eager, aten::add_number(eager, variance)));
   }
+  if (weights.bias != nullptr) {  // DeBERTa's: the cast comes before the weight
+    normed = aten::to(eager, normed, x.type);
+    return aten::add(eager, aten::mul(eager, weights.weight->value, normed), weights.bias->value);
+  }
   normed = aten::mul(eager, aten::to(eager, weights.weight->value, DType::fp32), normed);
   return aten::to(eager, normed, x.type);
 }
