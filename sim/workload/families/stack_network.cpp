@@ -47,8 +47,8 @@ Affine StackNetwork::norm_layer(std::int64_t width) {
   Affine layer;
   if (!s_.norm_weight) return layer;
   layer.weight = parameter({width});
-  if (s_.norm_bias && (s_.norm == NormKind::layer || s_.norm == NormKind::layer_plus_one ||
-                       s_.norm == NormKind::layer_written_out))
+  if (s_.norm_bias &&
+      (s_.norm == NormKind::layer || s_.norm == NormKind::layer_plus_one || s_.norm == NormKind::layer_written_out))
     layer.bias = parameter({width});
   return layer;
 }
