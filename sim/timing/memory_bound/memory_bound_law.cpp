@@ -102,14 +102,6 @@ bool tail_beside_others(MemoryBoundKernel kernel) {
          kernel != MemoryBoundKernel::masked_fill;
 }
 
-/// Copies of the driver from 1 MiB on are no faster where the L2 holds what they copy: twelve on an H100 took 1.17
-/// to 1.31 times as long as cold ones (measurements/h100/calls.jsonl.gz).
-bool passes_by_l2(const KernelLaunch& launch, const MemoryBoundWork& work) {
-  constexpr double kLarge = 1 << 20;
-  return static_cast<MemoryBoundKernel>(work.kernel_class) == MemoryBoundKernel::copy_device &&
-         launch.read_bytes() >= kLarge;
-}
-
 /// Times that overlap: their p-norm.
 struct Overlap {
   double p;
@@ -139,7 +131,7 @@ class Law {
         on_fullest_(std::ceil(blocks_ / sms_)),
         clock_(gpu.clock.sustained.value()),
         half_(bytes_of(launch.type) == 2),
-        traffic_(traffic_of(launch, passes_by_l2(launch, work) ? Residency{} : residency)) {
+        traffic_(traffic_of(launch, residency)) {
     if (work.reread_bytes > 0.0) traffic_ = with_rereads(traffic_, launch, work, gpu);
     const double l2_scale = gpu.l2.latency.value() > 0.0 ? gpu.l2.latency.value() / kReferenceL2LatencyCycles : 1.0;
     const double dram_scale =
