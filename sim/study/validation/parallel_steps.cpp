@@ -38,12 +38,13 @@ ParallelStep parallel_step(const MeasuredFile& file, const json& row) {
   const std::string kind = row["kind"];
   const bool pipeline = kind == "pp";
   const bool fitted = row["split"] == "fit" && kind != "single" && !pipeline;
-  m.source = kind == "single"     ? "h200/parallel, one GPU"
-             : pipeline           ? "h200/parallel, pipelines"
-             : kind == "compiled" ? "h200/parallel, compiled"
-             : kind == "mp"       ? "h200/parallel, a network cut by hand"
-             : kind == "dp"       ? "h200/parallel, DataParallel"
-                                  : "h200/parallel";
+  m.source = kind == "single"           ? "h200/parallel, one GPU"
+             : pipeline                 ? "h200/parallel, pipelines"
+             : kind == "compiled"       ? "h200/parallel, compiled"
+             : kind == "mp"             ? "h200/parallel, a network cut by hand"
+             : kind == "dp"             ? "h200/parallel, DataParallel"
+             : kind == "sharded-blocks" ? "h100/parallel, sharded blocks"
+                                        : "h200/parallel";
   if (fitted) m.seen_by = file.seen_by;
   m.host_fitted = fitted;
   m.step_time = Seconds{row["step_ms_median"].get<double>() * 1e-3};
