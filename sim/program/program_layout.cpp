@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <map>
 #include <utility>
 #include <variant>
+#include <vector>
 
 namespace ridgeline {
 namespace {
