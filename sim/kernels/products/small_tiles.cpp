@@ -95,6 +95,10 @@ bool suits(const SmallTile& tile, const Kind& kind, std::int64_t k) {
   return 2 * k > tile.k || tile.k == kind.tiles.back().k;
 }
 
+/// Tiles of one warp run where a bias is added: in 19 of 52 profiled 16-bit products in small tiles, of others in 35 of
+/// 446; this law, which has them the fastest, would take them in half of all.
+bool is_taken(const SmallTile& tile, const GemmWork& problem) { return tile.warps > 1 || problem.bias; }
+
 KernelLaunch launch_of(const GemmWork& problem, const Gpu& gpu, const Kind& kind, const SmallTile& tile, int splits,
                        const std::vector<Access>& reads) {
   const double m = static_cast<double>(problem.m), n = static_cast<double>(problem.n),
@@ -170,7 +174,7 @@ std::vector<ProductWay> small_tile_ways(const GemmWork& problem, const Gpu& gpu,
       if (tile.m == only->m && tile.n == only->n && tile.k == only->k) add(tile, only->splits);
       continue;
     }
-    if (!suits(tile, kind, problem.k)) continue;
+    if (!is_taken(tile, problem) || !suits(tile, kind, problem.k)) continue;
     for (const int splits : {1, 2, 4, 8, 16, 32}) {
       if (!may_split(problem, kind, splits)) break;
       if (!kind.always_summed && (splits == 2 || splits == 4)) continue;
