@@ -126,6 +126,16 @@ TEST(SmallTiles, few_fp32_outputs_have_a_second_kernel_and_many_have_none) {
   EXPECT_EQ(names(product(DType::fp32, 251, 200, 12, Layout::nn), gpu).size(), 1u);
 }
 
+TEST(SmallTiles, very_few_fp32_outputs_have_a_second_kernel_however_long_the_sum) {
+  const Gpu gpu = load_gpu("nvidia-h200-sxm-141gb");
+  const auto summed = ::testing::ElementsAre("gemm_simt_small", "splitKreduce");
+  EXPECT_THAT(names(product(DType::fp32, 35, 4, 6400, Layout::nn), gpu), summed);
+  EXPECT_THAT(names(product(DType::fp32, 36, 30, 4512, Layout::nt), gpu), summed);
+  EXPECT_THAT(names(product(DType::fp32, 8, 6, 188, Layout::tn), gpu), summed);
+  EXPECT_THAT(names(product(DType::fp32, 11, 41, 15772, Layout::tn), gpu), summed);
+  EXPECT_EQ(names(product(DType::fp32, 8, 6, 90, Layout::tn), gpu).size(), 1u);
+}
+
 std::vector<Matmul> small_ones() {
   std::vector<Matmul> all;
   for (const DType type : {DType::fp16, DType::bf16, DType::tf32, DType::fp32})

@@ -41,14 +41,19 @@ struct Kind {
 };
 
 /// fp32 products of few outputs run in splits whose second kernel also stands behind a single one: 62 of 64 profiled
-/// ones with up to these many outputs and this k.
+/// ones with up to these many outputs and this k; 33 of 34 others with up to kFewRowwise (B along k) or kVeryFew.
 bool has_few_results(const GemmWork& problem) {
-  constexpr std::int64_t kFewColumnwise = 50000, kFewRowwise = 4000, kMostK = 1000;
-  if (problem.type != DType::fp32 || problem.batch > 1 || problem.bias || problem.k < 2 || problem.k > kMostK ||
+  constexpr std::int64_t kFewColumnwise = 50000, kShortK = 1000, kFewRowwise = 4000, kVeryFew = 1000, kTurnedFrom = 96;
+  if (problem.type != DType::fp32 || problem.batch > 1 || problem.bias || problem.k < 2 ||
       std::min(problem.m, problem.n) < 2)
     return false;
-  const auto layout = static_cast<Layout>(problem.layout);
-  return problem.m * problem.n <= (layout == Layout::nn ? kFewColumnwise : layout == Layout::nt ? kFewRowwise : 0);
+  const std::int64_t results = problem.m * problem.n;
+  switch (static_cast<Layout>(problem.layout)) {
+    case Layout::nn: return results <= (problem.k <= kShortK ? kFewColumnwise : kVeryFew);
+    case Layout::nt: return results <= kFewRowwise;
+    case Layout::tn: return problem.k >= kTurnedFrom && results <= kVeryFew;
+    default: return false;
+  }
 }
 
 Kind kind_of(const GemmWork& problem, const Gpu& gpu) {
@@ -175,9 +180,9 @@ std::vector<ProductWay> small_tile_ways(const GemmWork& problem, const Gpu& gpu,
       continue;
     }
     if (!is_taken(tile, problem) || !suits(tile, kind, problem.k)) continue;
-    for (const int splits : {1, 2, 4, 8, 16, 32}) {
+    for (const int splits : {1, 2, 4, 8, 16, 32, 64, 128}) {
       if (!may_split(problem, kind, splits)) break;
-      if (!kind.always_summed && (splits == 2 || splits == 4)) continue;
+      if (!kind.always_summed && (splits == 2 || splits == 4 || splits > 32)) continue;
       add(tile, splits);
     }
   }
