@@ -79,7 +79,11 @@ Kind kind_of(const GemmWork& problem, const Gpu& gpu) {
     return {};
   }
   if (half || !gpu.sm.async_copy) return {};
-  // An outer product has nothing for the tensor cores.
+  // An outer product has nothing for the tensor cores. Aligned rows run the tiled kernels: none of 55 profiled ones
+  // that this law would take ran small tiles.
+  if (problem.type == DType::tf32 && problem.family != GemmWork::Family::simt && problem.k > 1 &&
+      problem.alignment >= 16)
+    return {};
   if (problem.type == DType::tf32 && problem.family != GemmWork::Family::simt && problem.k > 1)
     return {kSmallTf32, MemoryBoundKernel::small_tf32, Pipe::tensor_mma, 0.154};
   if (has_few_results(problem))
@@ -133,9 +137,13 @@ KernelLaunch launch_of(const GemmWork& problem, const Gpu& gpu, const Kind& kind
 }  // namespace
 
 bool is_always_summed(const GemmWork& problem) {
+  if (problem.family == GemmWork::Family::simt || problem.batch > 1 || problem.bias || problem.k < 2) return false;
+  if (problem.type == DType::tf32) {
+    constexpr std::int64_t kFewResults = 10000, kShortSum = 128;
+    return problem.alignment >= 16 && problem.k <= kShortSum && problem.m * problem.n <= kFewResults;
+  }
   constexpr std::int64_t kNarrow = 100, kShort = 100;
-  return problem.type == DType::bf16 && problem.family != GemmWork::Family::simt && problem.alignment < 4 &&
-         problem.layout != static_cast<int>(Layout::nn) && problem.batch == 1 && !problem.bias && problem.k > 1 &&
+  return problem.type == DType::bf16 && problem.alignment < 4 && problem.layout != static_cast<int>(Layout::nn) &&
          problem.k <= kShort && problem.m > problem.n && problem.n > 1 && problem.n <= kNarrow;
 }
 
