@@ -118,6 +118,9 @@ KernelLaunch launch_of(const GemmWork& problem, const Gpu& gpu, const Kind& kind
   constexpr double kMma = 16.0, kPanels = 64.0, kWarps = 4.0;
   const double filled = kind.whole_steps ? 1.0 : std::min(1.0, std::ceil(part / kMma) * kMma / tile.k);
   const double panels = filled * tile.k * (tile.m + tile.n) / kPanels * kWarps / tile.warps;
+  // Operands that are not contiguous along k are turned in shared memory, a k-step after the other.
+  const auto layout = static_cast<Layout>(problem.layout);
+  const double turned = layout == Layout::nt ? 0.0 : layout == Layout::tn ? 2.0 : 1.0;
   const double lanes = lanes_per_cycle(gpu.sm);
   const double multiply_adds = blocks * steps * tile.k * tile.m * tile.n;
   KernelLaunch launch = memory_bound_launch(
@@ -125,7 +128,8 @@ KernelLaunch launch_of(const GemmWork& problem, const Gpu& gpu, const Kind& kind
       problem.type, {rows * columns, problem.batch * splits, 32 * tile.warps, tile.registers, tile.shared_bytes},
       {.elements = batch * k * (static_cast<double>(columns) * m + static_cast<double>(rows) * n),
        .padded_elements = multiply_adds * lanes / math_rate(kind.pipe, problem.type, gpu).multiply_adds,
-       .iterations = kind.steps * steps * (1.0 + kind.step_share * panels)});
+       .iterations = kind.steps * steps * (1.0 + kind.step_share * panels),
+       .tail_steps = turned * steps});
   launch.pipe = kind.pipe;
   launch.flops = 2.0 * batch * m * n * k;
   launch.reads = reads;
