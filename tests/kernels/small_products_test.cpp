@@ -133,6 +133,24 @@ TEST(SmallTiles, few_fp32_outputs_have_a_second_kernel_and_many_have_none) {
   EXPECT_EQ(names(product(DType::fp32, 251, 200, 12, Layout::nn), gpu).size(), 1u);
 }
 
+TEST(SmallTiles, aligned_tf32_ones_run_tiled_kernels_and_few_results_have_a_second_one) {
+  const Gpu gpu = load_gpu("nvidia-h200-sxm-141gb");
+  const std::vector<std::string> few = names(product(DType::tf32, 64, 16, 32), gpu);
+  ASSERT_EQ(few.size(), 2u);
+  EXPECT_NE(few.front(), "gemm_wmma_small");
+  EXPECT_EQ(few.back(), "splitKreduce");
+  EXPECT_EQ(names(product(DType::tf32, 64, 2048, 16), gpu).size(), 1u);
+  EXPECT_EQ(names(product(DType::tf32, 64, 17, 33), gpu).front(), "gemm_wmma_small");
+}
+
+TEST(SmallTiles, bf16_at_odd_values_have_a_second_kernel_up_to_a_number_of_outputs) {
+  const Gpu gpu = load_gpu("nvidia-h200-sxm-141gb");
+  EXPECT_EQ(names(product(DType::bf16, 2496, 64, 5), gpu).back(), "splitKreduce");
+  EXPECT_EQ(names(product(DType::bf16, 27394, 35, 59), gpu).size(), 1u);
+  EXPECT_EQ(names(product(DType::bf16, 70, 1440, 11, Layout::nn), gpu).size(), 1u);
+  EXPECT_EQ(names(product(DType::bf16, 1026, 617, 3, Layout::nn), gpu).back(), "splitKreduce");
+}
+
 TEST(SmallTiles, very_few_fp32_outputs_have_a_second_kernel_however_long_the_sum) {
   const Gpu gpu = load_gpu("nvidia-h200-sxm-141gb");
   const auto summed = ::testing::ElementsAre("gemm_simt_small", "splitKreduce");

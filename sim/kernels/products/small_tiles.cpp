@@ -146,9 +146,12 @@ bool is_always_summed(const GemmWork& problem) {
     constexpr std::int64_t kFewResults = 10000, kShortSum = 128;
     return problem.alignment >= 16 && problem.k <= kShortSum && problem.m * problem.n <= kFewResults;
   }
-  constexpr std::int64_t kNarrow = 100, kShort = 100;
-  return problem.type == DType::bf16 && problem.alignment < 4 && problem.layout != static_cast<int>(Layout::nn) &&
-         problem.k <= kShort && problem.m > problem.n && problem.n > 1 && problem.n <= kNarrow;
+  if (problem.type != DType::bf16 || problem.alignment >= 4) return false;
+  constexpr std::int64_t kNarrow = 100, kShort = 100, kMostResults = 200000, kVeryShort = 9, kMostOfVeryShort = 2000000;
+  const std::int64_t results = problem.m * problem.n;
+  if (problem.layout == static_cast<int>(Layout::nn)) return problem.k <= kVeryShort && results <= kMostOfVeryShort;
+  return problem.k <= kShort && problem.m > problem.n && problem.n > 1 && problem.n <= kNarrow &&
+         results <= kMostResults;
 }
 
 namespace {
