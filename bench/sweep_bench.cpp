@@ -29,5 +29,23 @@ void BM_SweepOfChips(benchmark::State& state) {
 }
 BENCHMARK(BM_SweepOfChips)->Arg(1)->Arg(2)->Unit(benchmark::kMillisecond)->UseRealTime();
 
+/// One number of the chip: op trace, memory and what the L2 keeps are the same for all points.
+void BM_SweepOfBandwidths(benchmark::State& state) {
+  Sweep sweep = load_sweep(RIDGELINE_SOURCE_DIR "/scenarios/sweeps/sampled-chips.yaml");
+  std::erase_if(sweep.axes, [](const SweepAxis& axis) { return axis.name != "hardware.dram.bandwidth"; });
+  sweep.sample_points.reset();
+  SweepAxis& bandwidth = sweep.axes.front();
+  bandwidth.values.clear();
+  for (int i = 0; i < 200; ++i) {
+    const std::string value = std::to_string(1500 + 20 * i) + " GB/s";
+    bandwidth.values.push_back({value, {{bandwidth.name, value, "bandwidths"}}});
+  }
+  const std::vector<std::uint64_t> points = sweep.points();
+  const SweepRunOptions options{static_cast<int>(state.range(0)), nullptr, {}};
+  for (auto _ : state) benchmark::DoNotOptimize(run_sweep(sweep, points, options).size());
+  state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(points.size()));
+}
+BENCHMARK(BM_SweepOfBandwidths)->Arg(1)->Arg(2)->Unit(benchmark::kMillisecond)->UseRealTime();
+
 }  // namespace
 }  // namespace ridgeline

@@ -17,6 +17,8 @@ import sys
 import time
 import traceback
 
+os.environ.setdefault("TEARDOWN_CUPTI", "1")  # a profile otherwise slows the launches of all later steps of this process
+
 import torch
 import torch.distributed as dist
 import torch.nn as nn

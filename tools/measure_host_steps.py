@@ -20,6 +20,7 @@ import statistics
 import time
 
 os.environ["HF_HUB_OFFLINE"] = "1"
+os.environ["TEARDOWN_CUPTI"] = "1"  # a profile otherwise slows the launches of all later steps of this process
 os.environ["TRANSFORMERS_VERBOSITY"] = "error"
 
 import torch

@@ -44,6 +44,26 @@ std::vector<Change> inference_changes(const Scenario& s) {
   return out;
 }
 
+/// DeepSpeed's stages, and the size of their buckets, which is as large for a small network.
+std::vector<Change> with_zero_changes(const TrainingDescription& t, std::vector<Change> out) {
+  if (t.parallel.gradient_ranks() == 1) return out;
+  if (t.parallel.strategy == DataStrategy::zero1)
+    out.push_back({"training.parallel.strategy=zero2", "each rank keeps the gradients of its share",
+                   [](Scenario& c) { c.training.parallel.strategy = DataStrategy::zero2; }});
+  if (t.parallel.strategy == DataStrategy::zero2)
+    out.push_back({"training.parallel.strategy=zero3", "parameters are cut over the GPUs too",
+                   [](Scenario& c) { c.training.parallel.strategy = DataStrategy::zero3; }});
+  if (!t.parallel.zero.overlap_comm.value_or(t.parallel.strategy == DataStrategy::zero3))
+    out.push_back({"training.parallel.zero_optimization.overlap_comm=true",
+                   "gradients are reduced beside the backward pass",
+                   [](Scenario& c) { c.training.parallel.zero.overlap_comm = true; }});
+  constexpr std::int64_t kSmaller = 50'000'000;
+  if (t.parallel.zero.reduce_bucket_size > kSmaller)
+    out.push_back({"training.parallel.zero_optimization.reduce_bucket_size=5e7", "the buffer of gradients is smaller",
+                   [](Scenario& c) { c.training.parallel.zero.reduce_bucket_size = kSmaller; }});
+  return out;
+}
+
 /// What costs several GPUs less communication or memory. Neither torch.compile nor CUDA graphs are predicted for them.
 std::vector<Change> with_parallel_changes(const Scenario& s, std::vector<Change> out) {
   const TrainingDescription& t = s.training;
@@ -56,6 +76,7 @@ std::vector<Change> with_parallel_changes(const Scenario& s, std::vector<Change>
                      [](Scenario& c) { c.training.parallel.strategy = DataStrategy::zero1; }});
     return out;
   }
+  if (t.parallel.deepspeed()) return with_zero_changes(t, std::move(out));
   if (t.parallel.gradient_ranks() == 1) return out;
   if (t.gradient_accumulation > 1 && !t.parallel.no_sync)
     out.push_back({"training.parallel.no_sync=true", "gradients are exchanged once a step, not once a micro-batch",
@@ -174,7 +195,8 @@ std::vector<Change> memory_changes(const Scenario& s) {
   if (t.activation_checkpointing == ActivationCheckpointing::none)
     out.push_back({"training.activation_checkpointing=block", "a block keeps its input only and runs twice",
                    [](Scenario& c) { c.training.activation_checkpointing = ActivationCheckpointing::block; }});
-  if (!t.parallel.megatron() && (t.optimizer.kind == OptimizerKind::adamw || t.optimizer.kind == OptimizerKind::adam))
+  if (!t.parallel.megatron() && !t.parallel.deepspeed() &&
+      (t.optimizer.kind == OptimizerKind::adamw || t.optimizer.kind == OptimizerKind::adam))
     out.push_back({"training.optimizer.name=adamw-8bit", "optimizer states of one byte (bitsandbytes)",
                    [](Scenario& c) { c.training.optimizer.kind = OptimizerKind::adamw_8bit; }});
   return out;

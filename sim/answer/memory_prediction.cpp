@@ -18,12 +18,13 @@ TraceKey trace_key_of(const Scenario& s) {
   TraceKey key{s.model, s.training, choose_attention(s.training, s.model, s.gpu, s.software),
                compiled ? s.gpu.sm.count : 0};
   // While it is compiled, a mask cannot be looked at and dropped: it reaches the attention, and with dropout no fused
-  // kernel takes it.
-  if (compiled && s.training.attention == AttentionRequest::sdpa && s.model.family == ModelFamily::bert &&
+  // kernel takes it. Where blocks are compiled one by one it is looked at outside of them.
+  const bool whole = compiled && !s.training.parallel.compiles_blocks();
+  if (whole && s.training.attention == AttentionRequest::sdpa && s.model.family == ModelFamily::bert &&
       s.model.attention_dropout > 0.0 && s.training.packed_lengths.empty())
     key.attention = AttentionChoice::math;
   key.training.parallel.compiled = compiled && s.training.parallel.several();
-  key.training.mask_given = compiled && s.model.family != ModelFamily::gpt2 && s.training.packed_lengths.empty();
+  key.training.mask_given = whole && s.model.family != ModelFamily::gpt2 && s.training.packed_lengths.empty();
   return key;
 }
 
@@ -136,6 +137,16 @@ RoomyMemory run_roomy_memory(const StepProgram& program, const Scenario& s) {
   options.capacity = kNoEnd;
   const MemoryResult r = run_memory(program, options);
   return {prediction_of(r, program, options.capacity), std::max(r.peak_reserved, r.first_step_peak_reserved)};
+}
+
+std::optional<RoomyMemory> roomy_memory_of(const MemoryResult& r, const StepProgram& program, const Scenario& s) {
+  const MemoryOptions options = memory_options(s);
+  // Addresses of growing segments begin where the capacity says; a run that was cut short has not settled.
+  const bool decided = !r.fits || r.statistics.retries > 0 || r.statistics.device_frees > 0 ||
+                       options.settings.expandable_segments || options.settings.memory_fraction > 0 ||
+                       options.settings.garbage_collection_threshold > 0 || r.steps_run >= options.most_steps;
+  if (decided) return std::nullopt;
+  return RoomyMemory{prediction_of(r, program, kNoEnd), std::max(r.peak_reserved, r.first_step_peak_reserved)};
 }
 
 std::uint64_t hash_of_allocations(const StepProgram& program) {

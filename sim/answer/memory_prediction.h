@@ -98,6 +98,10 @@ struct RoomyMemory {
 /// Of a program over several devices of one process: `program.device` becomes the one with most reserved memory.
 void look_at_fullest_device(StepProgram& program, const Scenario& scenario);
 RoomyMemory run_roomy_memory(const StepProgram& program, const Scenario& scenario);
+/// What run_roomy_memory says, from a run on the scenario's own device whose capacity decided nothing; nothing where it
+/// did.
+std::optional<RoomyMemory> roomy_memory_of(const MemoryResult& run, const StepProgram& program,
+                                           const Scenario& scenario);
 /// Equal for programs of one trace whose allocations are the same.
 std::uint64_t hash_of_allocations(const StepProgram& program);
 /// What predict_memory says, from a roomy run of the same allocations under the same settings where that is all there

@@ -234,8 +234,11 @@ const MemoryPrediction& StepRun::memory() const {
     go_on();
     if (scenario_.recorded) return predict_memory(made, scenario_);
     const SharedTrace::MemoryKey key{hash_of_allocations(made), scenario_.allocator};
-    const auto roomy = shared_trace()->memories.get(
-        key, [&] { return std::make_shared<const RoomyMemory>(run_roomy_memory(made, scenario_)); });
+    const auto roomy = shared_trace()->memories.get(key, [&] {
+      std::optional<RoomyMemory> known;
+      if (expects_memory_run_) known = roomy_memory_of(memory_run(), made, scenario_);
+      return std::make_shared<const RoomyMemory>(known ? std::move(*known) : run_roomy_memory(made, scenario_));
+    });
     MemoryPrediction memory = predict_memory(made, scenario_, *roomy);
     allow_for_first_buckets(memory, scenario_, trace());
     return memory;

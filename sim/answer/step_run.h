@@ -49,6 +49,8 @@ class StepRun {
   /// The allocator's run on the scenario's device with its samples and its history; throws UserError where
   /// knows_allocations(scenario()) is false.
   [[nodiscard]] const MemoryResult& memory_run() const;
+  /// Said before anything is asked: memory_run() will be. Then memory() reads it where it can and runs nothing itself.
+  void expect_memory_run() { expects_memory_run_ = true; }
   /// All of it with its reasons. Advice, sensitivity and what would fit are empty: asking for them takes other runs.
   [[nodiscard]] const Prediction& prediction() const;
   /// The recording of a recorded step, made ready for the scenario's GPU and software; null for others.
@@ -81,6 +83,7 @@ class StepRun {
   std::string engine_;
   std::stop_token stop_;
   std::shared_ptr<SharedTrace> given_trace_;
+  bool expects_memory_run_ = false;
   Lazy<trace::Replayable> recording_;
   Lazy<std::unique_ptr<PipelineRun>> pipeline_;
   Lazy<std::shared_ptr<SharedTrace>> trace_;

@@ -103,7 +103,11 @@ int answer_of_recording(const ScenarioOptions& asked, const AnswerOptions& optio
 int answer(const ScenarioOptions& asked, const AnswerOptions& options) {
   if (options.every_gpu) return run_on_every_gpu(asked, options);
   Session session;
-  const StepRun run(session, load_scenario(asked.source(), session.descriptions()), options.engine);
+  StepRun run(session, load_scenario(asked.source(), session.descriptions()), options.engine);
+  // A page and a timeline show memory where it is known.
+  if (options.memory_report || options.modules > 0 || !options.memory_snapshot.empty() || !options.html.empty() ||
+      !options.timeline.empty())
+    run.expect_memory_run();
   Prediction prediction;  // outlives who reads it below
   // Files are made beside the report, and all is made before anything is written.
   std::vector<std::pair<std::string, std::future<std::string>>> files;

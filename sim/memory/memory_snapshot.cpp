@@ -21,7 +21,8 @@ class SnapshotWriter {
       : program_(program),
         result_(result),
         out_(kBytesAnEvent * result.history.size()),
-        frames_(program.trace != nullptr ? program.trace->calls.size() : 0, kNone) {}
+        frames_(program.trace != nullptr ? program.trace->calls.size() : 0, kNone),
+        op_names_(program.trace != nullptr ? program.trace->ops.size() : 0) {}
 
   std::string run(const AllocatorSettings& settings) {
     for (const MemoryEvent& e : result_.history)
@@ -62,7 +63,9 @@ class SnapshotWriter {
       const Call& c = program_.trace->calls[shown];
       where = kPhases.at(static_cast<std::size_t>(c.phase));
       if (c.layer >= 0) where += fmt::format(", block {}", c.layer);
-      name = name_of(program_.trace->ops[c.op]);
+      std::string& known = op_names_[c.op];
+      if (known.empty()) known = name_of(program_.trace->ops[c.op]);
+      name = known;
     }
     out_.open_list();
     place = out_.remember();
@@ -196,6 +199,7 @@ class SnapshotWriter {
   PickleStream out_;
   std::int64_t time_ = 0;
   std::vector<PickleStream::Place> frames_;  ///< by call
+  std::vector<std::string> op_names_;        ///< by op
   PickleStream::Place setup_frames_ = kNone, step_frames_ = kNone;
   std::unordered_map<Address, std::uint32_t> made_by_;  ///< action of the last allocation at an address
 

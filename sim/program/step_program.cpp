@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <map>
@@ -39,25 +40,15 @@ class Assembler {
   }
 
   StepProgram assemble() {
-    std::size_t step = 0, repeat = 0;
     for (const RepeatedRange& range : trace_.repeats) program_.repeats.push_back({{}, range.times});
-    for (std::uint32_t i = 0; i <= trace_.records.size(); ++i) {
-      add_stage_actions(i);
-      if (repeat < trace_.repeats.size()) {
-        const StepRange records = trace_.repeats[repeat].records;
-        if (records.begin == i) program_.repeats[repeat].actions.begin = here();
-        if (records.end == i) program_.repeats[repeat++].actions.end = here();
-      }
-      // Steps follow each other, but need not touch.
-      if (step < trace_.steps.size() && program_.steps.size() > step && trace_.steps[step].end == i) {
-        program_.steps[step].end = here();
-        ++step;
-      }
-      if (step < trace_.steps.size() && program_.steps.size() == step && trace_.steps[step].begin == i) {
-        program_.steps.push_back({here(), here()});
-      }
-      if (i < trace_.records.size()) add(trace_.records[i]);
+    const auto end = static_cast<std::uint32_t>(trace_.records.size());
+    std::uint32_t i = 0;
+    for (const std::uint32_t bound : bounds()) {
+      if (bound > end) break;
+      for (; i < bound; ++i) add(trace_.records[i]);
+      add_bounds(bound);
     }
+    for (; i < end; ++i) add(trace_.records[i]);
     return std::move(program_);
   }
 
@@ -67,6 +58,33 @@ class Assembler {
     std::uint32_t first_launch = 0, launches = 0;
     std::vector<std::int64_t> temporaries;
   };
+
+  /// Records before which something begins or ends, ascending.
+  [[nodiscard]] std::vector<std::uint32_t> bounds() const {
+    std::vector<std::uint32_t> all;
+    const auto add = [&](const StepRange& range) { all.insert(all.end(), {range.begin, range.end}); };
+    for (const StepRange& range : trace_.stage_actions) add(range);
+    for (const RepeatedRange& range : trace_.repeats) add(range.records);
+    for (const StepRange& range : trace_.steps) add(range);
+    std::sort(all.begin(), all.end());
+    all.erase(std::unique(all.begin(), all.end()), all.end());
+    return all;
+  }
+  void add_bounds(std::uint32_t i) {
+    add_stage_actions(i);
+    if (repeat_ < trace_.repeats.size()) {
+      const StepRange records = trace_.repeats[repeat_].records;
+      if (records.begin == i) program_.repeats[repeat_].actions.begin = here();
+      if (records.end == i) program_.repeats[repeat_++].actions.end = here();
+    }
+    // Steps follow each other, but need not touch.
+    if (step_ < trace_.steps.size() && program_.steps.size() > step_ && trace_.steps[step_].end == i) {
+      program_.steps[step_].end = here();
+      ++step_;
+    }
+    if (step_ < trace_.steps.size() && program_.steps.size() == step_ && trace_.steps[step_].begin == i)
+      program_.steps.push_back({here(), here()});
+  }
 
   [[nodiscard]] std::uint32_t here() const { return static_cast<std::uint32_t>(program_.actions.size()); }
 
@@ -170,6 +188,7 @@ class Assembler {
   std::vector<Lowered> lowered_;
   StepProgram program_;
   std::uint32_t next_call_ = 0;
+  std::size_t step_ = 0, repeat_ = 0;  ///< that begin or end next
   /// Of a stream, by thread.
   struct Workspaces {
     std::array<bool, 2> product{}, light{};

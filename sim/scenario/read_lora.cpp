@@ -47,8 +47,11 @@ std::optional<LoraDescription> read_lora(const Value& section, const TrainingDes
     section.fail("apex-o2 keeps fp32 copies of all parameters: adapters go with other precisions");
   if (training.parallel.shards_parameters() && training.parallel.several())
     section.fail("adapters over sharded parameters are not modelled; strategies ddp and zero1 are");
-  if (training.parallel.tensor > 1 || training.parallel.pipelined() || training.parallel.megatron())
-    section.fail("adapters of tensor parallel layers, of stages and of Megatron-LM's networks are not modelled");
+  if (training.parallel.tensor > 1 || training.parallel.pipelined() || training.parallel.megatron() ||
+      training.parallel.deepspeed())
+    section.fail(
+        "adapters of tensor parallel layers, of stages, of Megatron-LM's networks and under DeepSpeed are not "
+        "modelled");
   if (compile && lora.frozen != FrozenWeights::as_stored)
     mapping["frozen_weights"].fail("weights of four bits under torch.compile are not modelled");
   return lora;

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "sim/scenario/read_experts.h"
+#include "sim/scenario/read_zero.h"
 #include "sim/workload/families/stack_split.h"
 
 namespace ridgeline {
@@ -18,9 +19,10 @@ using config::Value;
 template <typename Enum>
 using Choice = std::pair<std::string_view, Enum>;
 
-constexpr std::array<Choice<DataStrategy>, 7> kStrategies{{{"ddp", DataStrategy::ddp},
+constexpr std::array<Choice<DataStrategy>, 8> kStrategies{{{"ddp", DataStrategy::ddp},
                                                            {"zero1", DataStrategy::zero1},
                                                            {"zero2", DataStrategy::zero2},
+                                                           {"zero3", DataStrategy::zero3},
                                                            {"fsdp", DataStrategy::fsdp},
                                                            {"fsdp1", DataStrategy::fsdp1},
                                                            {"hsdp", DataStrategy::hsdp},
@@ -37,8 +39,8 @@ constexpr std::array<Choice<PipelineSchedule>, 6> kSchedules{
      {"interleaved-zero-bubble", PipelineSchedule::interleaved_zero_bubble}}};
 enum class Sharding : std::uint8_t { full, gradients };
 constexpr std::array<Choice<Sharding>, 2> kShardings{{{"full", Sharding::full}, {"gradients", Sharding::gradients}}};
-constexpr std::array<Choice<Framework>, 2> kFrameworks{
-    {{"torch", Framework::torch}, {"megatron", Framework::megatron}}};
+constexpr std::array<Choice<Framework>, 3> kFrameworks{
+    {{"torch", Framework::torch}, {"megatron", Framework::megatron}, {"deepspeed", Framework::deepspeed}}};
 constexpr std::array<Choice<TensorStyle>, 2> kTensorStyles{
     {{"dtensor", TensorStyle::dtensor}, {"by-hand", TensorStyle::by_hand}}};
 
@@ -100,7 +102,7 @@ void check_data_parallel(const Mapping& mapping, const Cluster& cluster, const P
     mapping["strategy"].fail(
         "dataparallel is one process: it goes with no tensor, context, pipeline or Megatron-LM ranks");
   for (const std::string_view key : {"bucket_cap", "gradient_as_bucket_view", "static_graph", "find_unused_parameters",
-                                     "compression", "no_sync", "wrap", "reshard_after_forward"})
+                                     "compression", "broadcast_buffers", "no_sync", "wrap", "reshard_after_forward"})
     if (mapping.has(key)) mapping[key].fail("goes with ranks; strategy: dataparallel is one process");
 }
 
@@ -209,6 +211,16 @@ void check_strategy(const Mapping& mapping, const ParallelDescription& result) {
     mapping["strategy"].fail("with tensor parallel ranks: expected ddp, zero1, zero2 or fsdp");
 }
 
+/// CPUOffloadPolicy.
+void check_offload(const Mapping& mapping, const ParallelDescription& result) {
+  if (!result.offload) return;
+  if (result.megatron() || (result.strategy != DataStrategy::fsdp && result.strategy != DataStrategy::zero2 &&
+                            result.strategy != DataStrategy::hsdp))
+    mapping["offload"].fail("CPUOffloadPolicy goes with strategy: fsdp, zero2 and hsdp (fully_shard)");
+  if (result.tensor > 1 || result.context > 1 || result.expert > 1 || result.pipelined())
+    mapping["offload"].fail("over tensor, context, expert and pipeline ranks is not modelled: expected false");
+}
+
 void read_pipeline(const Mapping& mapping, const Cluster& cluster, ParallelDescription& result) {
   result.pipeline = mapping["pipeline"].integer({1, 1 << 16}, 1);
   const std::int64_t gpus = cluster.all_gpus();
@@ -257,6 +269,7 @@ ParallelDescription read_parallel(const Value& section, const Cluster& cluster) 
                                   "static_graph",
                                   "find_unused_parameters",
                                   "compression",
+                                  "broadcast_buffers",
                                   "no_sync",
                                   "parameters_as_bucket_view",
                                   "wrap",
@@ -271,7 +284,8 @@ ParallelDescription read_parallel(const Value& section, const Cluster& cluster) 
                                   "loss_parallel",
                                   "prepared_inputs",
                                   "split",
-                                  "pieces"});
+                                  "pieces",
+                                  "zero_optimization"});
   read_split(mapping, cluster, result);
   read_pipeline(mapping, cluster, result);
   read_degrees(mapping, cluster, result);
@@ -284,12 +298,13 @@ ParallelDescription read_parallel(const Value& section, const Cluster& cluster) 
   result.static_graph = mapping["static_graph"].boolean(false);
   result.find_unused_parameters = mapping["find_unused_parameters"].boolean(false);
   result.compression = mapping["compression"].choice<GradientCompression>(kCompressions, GradientCompression::none);
+  result.broadcast_buffers = mapping["broadcast_buffers"].boolean(true);
   result.no_sync = mapping["no_sync"].boolean(false);
   result.parameters_as_bucket_view = mapping["parameters_as_bucket_view"].boolean(false);
   result.wrap = read_wrap(mapping["wrap"]);
   result.parameter_type = type_or_stored(mapping["parameter_type"]);
   result.reduce_type = type_or_stored(mapping["reduce_type"]);
-  if (mapping["offload"].boolean(false)) mapping["offload"].fail("shards in the host's memory are not modelled");
+  result.offload = mapping["offload"].boolean(false);
   const bool hybrid = result.strategy == DataStrategy::hsdp;
   result.replicate = mapping["replicate"].integer({1, 1 << 20}, hybrid ? cluster.nodes : 1);
   if (!hybrid && result.replicate != 1) mapping["replicate"].fail("goes with strategy: hsdp");
@@ -300,9 +315,11 @@ ParallelDescription read_parallel(const Value& section, const Cluster& cluster) 
       read_reshard(mapping["reshard_after_forward"], result.gradient_ranks() / result.replicate);
   if (mapping["sharding"].choice<Sharding>(kShardings, Sharding::full) == Sharding::gradients)
     result.reshard_after_forward = {1};
+  read_zero(mapping, result);
   check_strategy(mapping, result);
   check_data_parallel(mapping, cluster, result);
   read_experts(mapping, result);
+  check_offload(mapping, result);
   return result;
 }
 

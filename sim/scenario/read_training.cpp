@@ -1,7 +1,9 @@
 #include "sim/scenario/read_training.h"
 
+#include "sim/scenario/read_host_shards.h"
 #include "sim/scenario/read_lora.h"
 #include "sim/scenario/read_parallel.h"
+#include "sim/scenario/read_zero.h"
 #include "sim/workload/parallel/schedule.h"
 
 #include <fmt/format.h>
@@ -158,7 +160,7 @@ void read_scaled(const Mapping& mapping, TrainingDescription& t, bool compile) {
   if (t.lora) key.fail("beside adapters is not modelled: expected none");
   if (compile) key.fail("under torch.compile was not measured and is not modelled: expected none");
   if (t.parallel.tensor > 1 || t.parallel.pipelined() || t.parallel.shards_parameters() || t.parallel.context > 1 ||
-      t.parallel.megatron())
+      t.parallel.megatron() || t.parallel.deepspeed())
     key.fail("over several GPUs goes with whole layers on each (ddp, zero1): expected none");
 }
 
@@ -190,15 +192,20 @@ void check_megatron(const Mapping& mapping, const TrainingDescription& t) {
 }
 
 /// What goes with a pipeline.
-/// torch.compile goes with what cuts its graph or leaves it whole: DistributedDataParallel.
+/// torch.compile goes with DistributedDataParallel, which cuts its graph, and with fully_shard and tensor parallel
+/// ranks, where scripts compile block by block.
 void check_compiled(const Mapping& mapping, const TrainingDescription& t, bool compile) {
   if (!compile) return;
   const ParallelDescription& how = t.parallel;
   const bool replicated = how.strategy == DataStrategy::ddp || how.strategy == DataStrategy::zero1;
-  if (!replicated || how.tensor > 1 || how.context > 1 || how.expert > 1 || how.pipelined() || how.split > 1 ||
-      how.megatron())
+  const bool sharded = how.shards_parameters() && how.strategy != DataStrategy::fsdp1;
+  if (how.context > 1 || how.expert > 1 || how.pipelined() || how.split > 1 || how.megatron() ||
+      (!replicated && !sharded) || (how.tensor > 1 && how.gradient_ranks() > 1 && !sharded))
     mapping["compile"].fail(
-        "over several GPUs is modelled with strategy: ddp and zero1, layers, sequences and experts whole on each");
+        "over several GPUs is modelled with strategy: ddp and zero1, with fsdp, zero2 and hsdp (block by block), and "
+        "over tensor parallel ranks without ddp around them; sequences and experts whole on each, without stages");
+  if (how.compiles_blocks() && t.activation_checkpointing != ActivationCheckpointing::none)
+    mapping["activation_checkpointing"].fail("of compiled blocks is not modelled: expected none");
   if (t.activation_checkpointing != ActivationCheckpointing::none)
     mapping["activation_checkpointing"].fail(
         "under torch.compile, DistributedDataParallel's graph is cut at its buckets, and PyTorch cuts none with "
@@ -239,6 +246,18 @@ void check_pipeline(const Mapping& mapping, const TrainingDescription& t) {
         "neither");
   if (t.parallel.several() && t.parallel.virtual_stages > 1)
     mapping["parallel"]["virtual_stages"].fail("several stages a rank go with data: 1 and context: 1");
+}
+
+/// What the ways of using several GPUs go with.
+void check_ways(const Mapping& mapping, TrainingDescription& t) {
+  if (t.parallel.megatron()) {
+    check_megatron(mapping, t);
+    t.optimizer.implementation = OptimizerImplementation::fused;
+  }
+  if (t.parallel.deepspeed()) check_deepspeed(mapping, t);
+  if (t.parallel.pipelined()) check_pipeline(mapping, t);
+  if (t.parallel.one_process()) check_one_process(mapping, t);
+  if (t.parallel.offload) check_host_shards(mapping, t);
 }
 
 void take_ways_of(const Software& software, TrainingDescription& t) {
@@ -316,12 +335,7 @@ TrainingSection read_training(const Value& section, const Software& software, co
   t.lora = read_lora(mapping["lora"], t, result.compile);
   check_forward_pass(mapping, t);
   read_scaled(mapping, t, result.compile);
-  if (t.parallel.megatron()) {
-    check_megatron(mapping, t);
-    t.optimizer.implementation = OptimizerImplementation::fused;
-  }
-  if (t.parallel.pipelined()) check_pipeline(mapping, t);
-  if (t.parallel.one_process()) check_one_process(mapping, t);
+  check_ways(mapping, t);
   if (t.parallel.gpus() > 1) {
     check_compiled(mapping, t, result.compile);
     if (mapping["cuda_graphs"].boolean(false)) mapping["cuda_graphs"].fail("over several GPUs is not modelled");

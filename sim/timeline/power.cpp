@@ -20,6 +20,8 @@ constexpr int kMostTrials = 40;
 StepLoad::StepLoad(const StepProgram& program, std::span<const KernelTime> times, const Gpu& gpu) : gpu_(gpu) {
   kernels_.reserve(times.size());
   const Hertz top = top_clock(gpu);
+  Hertz limit{-1.0};  // of the kernel before
+  double voltage_at_limit = 0.0;
   const RepeatedLaunches repeat = repeated_launches(program);
   for (const Action& action : program.steady_step()) {
     if (action.kind != Action::Kind::launch || kernels_.size() == times.size()) continue;
@@ -28,9 +30,10 @@ StepLoad::StepLoad(const StepProgram& program, std::span<const KernelTime> times
     const WorkEnergy energy = kernel_energy(launch, time, gpu);
     const auto times_run = static_cast<double>(repeat.times_of(kernels_.size()));
     board_ += energy.board * times_run;
+    const Hertz own_limit = time.clock.value() > 0.0 ? std::min(time.clock, top) : top;
+    if (own_limit != limit) voltage_at_limit = voltage(gpu, limit = own_limit);
     kernels_.push_back({time.time, time.held, time.time - time.held, time.clocked, own_clock(gpu, launch.pipe),
-                        time.clock.value() > 0.0 ? std::min(time.clock, top) : top, energy.core * times_run,
-                        energy.board * times_run});
+                        own_limit, energy.core * times_run, energy.board * times_run, voltage_at_limit});
   }
 }
 
@@ -44,11 +47,6 @@ StepLoad StepLoad::stretched(std::span<const double> factors) const {
   return other;
 }
 
-Seconds StepLoad::duration(std::size_t kernel, Hertz clock) const {
-  const Kernel& k = kernels_[kernel];
-  return clock >= k.own ? k.time : std::max(k.time, time_at(k.alone, k.clocked, k.own, clock));
-}
-
 Seconds StepLoad::held(std::size_t kernel, Hertz clock) const {
   return duration(kernel, clock) - kernels_[kernel].alone;
 }
@@ -59,7 +57,7 @@ Joules StepLoad::energy(Hertz clock) const {
   const double all = voltage(gpu_, clock);
   Joules sum = board_;
   for (const Kernel& k : kernels_) {
-    const double v = k.limit < clock ? voltage(gpu_, k.limit) : all;
+    const double v = k.limit < clock ? k.voltage_at_limit : all;
     sum += k.core * (v * v);
   }
   return sum;

@@ -6,12 +6,14 @@
 // against loads of falling duty on an H200.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <span>
 #include <vector>
 
 #include "sim/hardware/gpu.h"
 #include "sim/program/step_program.h"
+#include "sim/timing/clock_law.h"
 #include "sim/timing/kernel_time.h"
 
 namespace ridgeline {
@@ -27,7 +29,10 @@ class StepLoad {
   [[nodiscard]] StepLoad stretched(std::span<const double> factors) const;
 
   /// Kernels that the limit holds back on their own do not take longer again.
-  [[nodiscard]] Seconds duration(std::size_t kernel, Hertz clock) const;
+  [[nodiscard]] Seconds duration(std::size_t kernel, Hertz clock) const {
+    const Kernel& k = kernels_[kernel];
+    return clock >= k.own ? k.time : std::max(k.time, time_at(k.alone, k.clocked, k.own, clock));
+  }
   /// Of which the limit's part, on its own and over the step.
   [[nodiscard]] Seconds held(std::size_t kernel, Hertz clock) const;
   /// The clock a kernel sees while the step leaves it `clock`.
@@ -48,6 +53,7 @@ class StepLoad {
         clocked;  ///< with the kernel's own limit; its part; without; of which goes with the clock
     Hertz own, limit;
     Joules core, board;  ///< of all its runs
+    double voltage_at_limit;
   };
   const Gpu& gpu_;
   std::vector<Kernel> kernels_;

@@ -42,32 +42,46 @@ void Recurrence::pass(const Issue& issue) {
   host_ += issue.host;
 }
 
+/// The state is kept in registers meanwhile: each launch waits for what the one before it left.
+template <bool kSpans>
 void Recurrence::run(const IssuePlan& plan, std::span<const double> durations, std::span<Span> spans, std::size_t begin,
                      std::size_t end, Step& step) {
+  double host = host_, gpu = gpu_, starved = step.starved;
+  double* const starts = starts_.data();
+  const std::size_t depth = starts_.size();
+  const double latency = latency_;
+  std::size_t next = next_;
   for (std::size_t i = begin; i < end; ++i) {
     const Issue& issue = plan.launches[i];
-    pass(issue);
-    if (issue.queued) host_ = std::max(host_, starts_[next_]);  // the launch `queue_depth` before must have started
-    const double start = std::max(gpu_ + issue.gap, host_ + latency_);
-    step.starved += std::max(0.0, start - gpu_ - issue.gap);
-    gpu_ = start + durations[i];
+    if (issue.wait_before) host = std::max(host + issue.host_before_wait, gpu + latency);
+    host += issue.host;
+    if (issue.queued) host = std::max(host, starts[next]);  // the launch `queue_depth` before must have started
+    const double start = std::max(gpu + issue.gap, host + latency);
+    if constexpr (kSpans) starved += std::max(0.0, start - gpu - issue.gap);
+    gpu = start + durations[i];
     if (issue.queued) {
-      starts_[next_] = start;
-      if (++next_ == starts_.size()) next_ = 0;
+      starts[next] = start;
+      if (++next == depth) next = 0;
     }
-    spans[i] = {host_, start, gpu_};
+    if constexpr (kSpans) spans[i] = {host, start, gpu};
   }
+  host_ = host;
+  gpu_ = gpu;
+  next_ = next;
+  step.starved = starved;
 }
 
 Recurrence::Step Recurrence::step(const IssuePlan& plan, std::span<const double> durations, std::span<Span> spans) {
   Step step;
   const RepeatedLaunches& repeated = plan.repeat;
   if (repeated.times > 1) {
-    run(plan, durations, spans, 0, repeated.begin, step);
+    run<true>(plan, durations, spans, 0, repeated.begin, step);
     repeat(plan, durations, spans, step);
-    run(plan, durations, spans, repeated.end, plan.launches.size(), step);
+    run<true>(plan, durations, spans, repeated.end, plan.launches.size(), step);
+  } else if (spans.empty()) {
+    run<false>(plan, durations, spans, 0, plan.launches.size(), step);
   } else {
-    run(plan, durations, spans, 0, plan.launches.size(), step);
+    run<true>(plan, durations, spans, 0, plan.launches.size(), step);
   }
   pass(plan.tail);
   return step;
@@ -123,7 +137,7 @@ void Recurrence::repeat(const IssuePlan& plan, std::span<const double> durations
   // Small times have small rounding errors.
   const double base = gpu_;
   shift(-base);
-  run(plan, durations, spans, repeated.begin, repeated.end, step);
+  run<true>(plan, durations, spans, repeated.begin, repeated.end, step);
   for (std::size_t i = repeated.begin; i < repeated.end; ++i)
     spans[i] = {spans[i].issued + base, spans[i].start + base, spans[i].end + base};
   // What never queues has no state in the queue.

@@ -28,6 +28,7 @@ class Recurrence {
   };
 
   /// Runs one step; `durations` and `spans` have one entry a launch. Launches that repeat: spans of their first run.
+  /// Without repeated launches `spans` may be empty: then nobody asks for them, nor for what is said of the step.
   Step step(const IssuePlan& plan, std::span<const double> durations, std::span<Span> spans);
 
   [[nodiscard]] double host() const { return host_; }  ///< when the host is done with all steps so far
@@ -44,6 +45,7 @@ class Recurrence {
   using State = std::vector<double>;
 
   void pass(const Issue& issue);
+  template <bool kSpans>
   void run(const IssuePlan& plan, std::span<const double> durations, std::span<Span> spans, std::size_t begin,
            std::size_t end, Step& step);
   void repeat(const IssuePlan& plan, std::span<const double> durations, std::span<Span> spans, Step& step);

@@ -25,11 +25,14 @@ struct Run {
   std::vector<Recurrence::Span> spans;
 };
 
+enum class Spans : bool { not_asked, kept };
+
 /// Repeats the step until its time and the host's lead no longer change.
 template <typename AnyRecurrence>
-Run settle_with(AnyRecurrence recurrence, const IssuePlan& plan, std::span<const double> durations, int most_steps) {
+Run settle_with(AnyRecurrence recurrence, const IssuePlan& plan, std::span<const double> durations, int most_steps,
+                Spans spans) {
   Run run;
-  run.spans.resize(durations.size());
+  if (spans == Spans::kept) run.spans.resize(durations.size());
   double lead = 0.0;
   while (run.steps < std::max(2, most_steps)) {
     run.begin = recurrence.gpu();
@@ -49,11 +52,16 @@ Run settle_with(AnyRecurrence recurrence, const IssuePlan& plan, std::span<const
   return run;
 }
 
-Run settle(const IssuePlan& plan, std::span<const double> durations, const Gpu& gpu, int most_steps) {
+/// Streams and repeated launches have their spans in any case.
+Run settle(const IssuePlan& plan, std::span<const double> durations, const Gpu& gpu, int most_steps,
+           Spans spans = Spans::kept) {
   const int depth = gpu.launch.queue_depth;
   const double latency = gpu.launch.start_latency.value();
-  if (plan.order.empty()) return settle_with(Recurrence(depth, latency), plan, durations, most_steps);
-  return settle_with(StreamRecurrence(plan.streams, plan.events, depth, latency), plan, durations, most_steps);
+  if (!plan.order.empty())
+    return settle_with(StreamRecurrence(plan.streams, plan.events, depth, latency), plan, durations, most_steps,
+                       Spans::kept);
+  return settle_with(Recurrence(depth, latency), plan, durations, most_steps,
+                     plan.repeat.times > 1 ? Spans::kept : spans);
 }
 
 /// Durations as kernels of different streams slow each other, from where they lay before: a kernel that runs `beside`
@@ -131,7 +139,7 @@ struct Settlement {
 };
 
 Settlement settle_step(const StepProgram& program, const StepLoad& load, const Gpu& gpu, const Host& host,
-                       const TimelineOptions& options) {
+                       const TimelineOptions& options, Spans spans) {
   Settlement step;
   step.plan = options.cuda_graphs ? plan_graph(program, gpu, host, Groups::none)
                                   : plan_issues(program, gpu, host, Groups::none);
@@ -140,11 +148,12 @@ Settlement settle_step(const StepProgram& program, const StepLoad& load, const G
   std::vector<double>& durations = step.durations;
   durations.resize(load.size());
   Hertz ran_at{-1.0};
-  const auto run_at = [&](Hertz clock) {
-    if (clock != ran_at) {
+  bool complete = false;  // with all that is asked of the last clock's run
+  const auto run_at = [&](Hertz clock, Spans asked) {
+    if (clock != ran_at || (asked == Spans::kept && !complete)) {
       for (std::size_t i = 0; i < durations.size(); ++i)
         durations[i] = plan.launches[i].busy_of(load.duration(i, clock).value());
-      step.run = settle(plan, durations, gpu, options.most_steps);
+      step.run = settle(plan, durations, gpu, options.most_steps, asked);
       if (options.contention != nullptr && !plan.order.empty()) {
         const std::vector<double> alone = durations;
         for (int pass = 0; pass < kContentionPasses; ++pass) {
@@ -156,11 +165,15 @@ Settlement settle_step(const StepProgram& program, const StepLoad& load, const G
           if (plan.launches[i].stream == 0) step.contention += durations[i] - alone[i];
       }
       ran_at = clock;
+      complete = asked == Spans::kept;
     }
     return Seconds{step.run.step};
   };
-  step.clock = options.throttle ? load.settle(run_at) : top_clock(gpu);
-  run_at(step.clock);
+  // Most steps run at the highest clock, which is tried first; of other trials the time alone matters.
+  const Hertz top = top_clock(gpu);
+  const auto try_at = [&](Hertz clock) { return run_at(clock, clock == top ? spans : Spans::not_asked); };
+  step.clock = options.throttle ? load.settle(try_at) : top;
+  run_at(step.clock, spans);
   return step;
 }
 
@@ -168,7 +181,7 @@ Settlement settle_step(const StepProgram& program, const StepLoad& load, const G
 
 Seconds time_of_step(const StepProgram& program, const StepLoad& load, const Gpu& gpu, const Host& host,
                      const TimelineOptions& options) {
-  return Seconds{settle_step(program, load, gpu, host, options).run.step};
+  return Seconds{settle_step(program, load, gpu, host, options, Spans::not_asked).run.step};
 }
 
 Timeline run_timeline(const StepProgram& program, std::span<const KernelTime> times, const Gpu& gpu, const Host& host,
@@ -180,7 +193,7 @@ Timeline run_timeline(const StepProgram& program, std::span<const KernelTime> ti
 
 Timeline run_timeline(const StepProgram& program, const StepLoad& load, const Gpu& gpu, const Host& host,
                       const TimelineOptions& options) {
-  const Settlement settled = settle_step(program, load, gpu, host, options);
+  const Settlement settled = settle_step(program, load, gpu, host, options, Spans::kept);
   const IssuePlan& plan = settled.plan;
   const std::vector<double>& durations = settled.durations;
   const Run& run = settled.run;

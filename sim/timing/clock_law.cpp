@@ -40,14 +40,6 @@ Hertz top_clock(const Gpu& gpu) { return std::max(gpu.clock.sustained, gpu.clock
 
 Hertz own_clock(const Gpu& gpu, Pipe pipe) { return kernel_clock(gpu, pipe, 0.0); }
 
-double voltage(const Gpu& gpu, Hertz clock) {
-  const ClockSpec& c = gpu.clock;
-  if (clock >= c.boost && c.boost.value() > 0.0) return ratio(clock, c.boost);
-  if (clock <= c.knee) return c.knee_voltage;
-  const double rise = std::max(c.boost.value() - c.knee.value(), 1e-3 * c.boost.value());
-  return c.knee_voltage + (1.0 - c.knee_voltage) * (clock - c.knee).value() / rise;
-}
-
 Watts idle_power(const Gpu& gpu, Hertz clock) {
   const double v = voltage(gpu, clock), pace = gpu.clock.boost.value() > 0.0 ? ratio(clock, gpu.clock.boost) : 1.0;
   return gpu.power.idle * (1.0 - kClockShareOfIdle * (1.0 - pace * v * v));
@@ -69,10 +61,6 @@ WorkEnergy work_energy(const Gpu& gpu, Pipe pipe, DType type, double flops, doub
   return {
       Flops{flops} * energy_per_flop(gpu, pipe, type) + kCoreShareOfByte * (traffic + Bytes{l2_bytes} * gpu.power.dram),
       (1.0 - kCoreShareOfByte) * traffic};
-}
-
-Seconds time_at(Seconds time, Seconds clocked, Hertz own, Hertz clock) {
-  return clock < own ? std::max(time, clocked * ratio(own, clock)) : time;
 }
 
 namespace {

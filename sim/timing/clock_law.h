@@ -14,6 +14,8 @@
 // T = E(f)/(limit − idle(f)), and a lower f has the lower E. Tested by tests/timing/clock_law_test.cpp.
 #pragma once
 
+#include <algorithm>
+
 #include "sim/hardware/gpu.h"
 #include "sim/launch/kernel_launch.h"
 #include "sim/timing/kernel_time.h"
@@ -31,7 +33,13 @@ Hertz own_clock(const Gpu& gpu, Pipe pipe);
 
 /// Voltage of the SMs at this clock over that at clock.boost: clock.knee_voltage up to clock.knee, then a straight line
 /// to 1 at clock.boost; beyond it in proportion to the clock.
-double voltage(const Gpu& gpu, Hertz clock);
+inline double voltage(const Gpu& gpu, Hertz clock) {
+  const ClockSpec& c = gpu.clock;
+  if (clock >= c.boost && c.boost.value() > 0.0) return ratio(clock, c.boost);
+  if (clock <= c.knee) return c.knee_voltage;
+  const double rise = std::max(c.boost.value() - c.knee.value(), 1e-3 * c.boost.value());
+  return c.knee_voltage + (1.0 - c.knee_voltage) * (clock - c.knee).value() / rise;
+}
 
 /// What the board draws at this clock of the SMs and nothing running.
 Watts idle_power(const Gpu& gpu, Hertz clock);
@@ -51,7 +59,9 @@ WorkEnergy work_energy(const Gpu& gpu, Pipe pipe, DType type, double flops, doub
 /// `time` at full clock, of which `clocked` were left if nothing else took time, with the SMs slowed to `clock`: the
 /// longer of `time` and of what the clock makes of `clocked`; `own` as own_clock. Falls with either, so that no chip
 /// with the shorter two has the longer third.
-Seconds time_at(Seconds time, Seconds clocked, Hertz own, Hertz clock);
+inline Seconds time_at(Seconds time, Seconds clocked, Hertz own, Hertz clock) {
+  return clock < own ? std::max(time, clocked * ratio(own, clock)) : time;
+}
 
 /// A continuing load of one kernel under the limit: its time, and the clock that settles.
 struct Settled {

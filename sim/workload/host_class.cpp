@@ -105,6 +105,9 @@ constexpr std::array<std::string_view, static_cast<std::size_t>(HostClass::other
     "pipeline_split",
     "offload_pack",
     "offload_unpack",
+    "host_update_fused",
+    "host_update_for_loop",
+    "host_addition",
     "other"};
 
 constexpr bool all_named() {

@@ -118,8 +118,14 @@ enum class HostClass : std::uint8_t {
   pipeline_split,        ///< a node of the graph that is looked at to part gradients of inputs and weights
   offload_pack,          ///< a saved tensor's hook in Python: an empty tensor of the host and the copy into it
   offload_unpack,        ///< … and back, in the backward pass
+  host_update_fused,     ///< kHostElements of Adam in the host's memory, in one pass
+  host_update_for_loop,  ///< … operation by operation
+  host_addition,         ///< as many added to others there
   other
 };
+
+/// Numbers in the host's memory that one count of a host_… class is for.
+inline constexpr std::int64_t kHostElements = 65536;
 
 /// Operations after which a longer forward pass makes the first backward pass of a step no slower. Estimated: the
 /// distinct operations of a network, whose code is fetched anew.

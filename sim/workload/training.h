@@ -128,6 +128,9 @@ struct TrainingDescription {
   }
   /// What forward and backward passes compute in: sharded parameters may be gathered in another type.
   [[nodiscard]] Precision compute_precision() const {
+    // DeepSpeed's fp16 and bf16 hold for parameters and gradients; its fp32 copies are the optimizer's alone.
+    if (parallel.deepspeed() && precision == Precision::amp_bf16) return Precision::bf16;
+    if (parallel.deepspeed() && precision == Precision::amp_fp16) return Precision::apex_o2;
     if (parallel.gradient_ranks() == 1 || !parallel.shards_parameters() || !parallel.parameter_type) return precision;
     if (*parallel.parameter_type == DType::bf16) return Precision::bf16;
     return *parallel.parameter_type == DType::fp16 ? Precision::amp_fp16 : precision;

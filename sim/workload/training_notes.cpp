@@ -32,6 +32,10 @@ void add_notes(OpTrace& trace, const ModelDescription& model, const TrainingDesc
     trace.notes.push_back(
         "megatron: operations from its source, its fused kernels timed as generated ones; compared with "
         "published times of GPT on A100s only");
+  else if (training.parallel.deepspeed())
+    trace.notes.push_back(
+        "deepspeed: operations, buffers and collectives from its source (0.19), one group of parameters, the host's "
+        "work that of similar code; no step and no memory was measured");
   else if (training.parallel.tensor > 1 && model.family != ModelFamily::llama)
     trace.notes.push_back("tensor parallel ranks: measured with networks of family llama only");
   if (training.parallel.context > 1)

@@ -7,6 +7,7 @@
 
 #include "sim/workload/aten/pointwise.h"
 #include "sim/workload/batch_loading.h"
+#include "sim/workload/deepspeed/engine.h"
 #include "sim/workload/families/family.h"
 #include "sim/workload/inference_run.h"
 #include "sim/workload/optimizers/data_parallel.h"
@@ -15,12 +16,14 @@
 #include "sim/workload/optimizers/master_weights.h"
 #include "sim/workload/optimizers/megatron_optimizer.h"
 #include "sim/workload/optimizers/optimizer.h"
+#include "sim/workload/parallel/compiled_blocks.h"
 #include "sim/workload/parallel/compiled_parts.h"
 #include "sim/workload/parallel/data_parallel.h"
 #include "sim/workload/parallel/fully_shard.h"
 #include "sim/workload/parallel/layer_split.h"
 #include "sim/workload/parallel/megatron_stages.h"
 #include "sim/workload/parallel/replicas.h"
+#include "sim/workload/parallel/stage_hooks.h"
 #include "sim/workload/parallel/stage_runtime.h"
 #include "sim/workload/parallel/zero.h"
 #include "sim/workload/repeated_range.h"
@@ -73,9 +76,19 @@ class TrainingLoop {
             parallel::LossHooks{[this](const Tensor& loss) { megatron_->average_loss(loss); }, scales_loss()});
       return;
     }
+    if (training.parallel.deepspeed()) {
+      deepspeed_ = deepspeed::make_engine(eager_, family_->parameters, training);
+      return;
+    }
     wrap(model);
+    if (training.parallel.compiled && training.parallel.compiles_blocks()) {
+      blocks_.emplace(eager_, family_->parameters, family_->wrapper);
+      family_->wrapper = &*blocks_;
+    }
     if (training.parallel.pipelined())
-      pipeline_.emplace(eager_, *family_, training, batch_, autocast_type(training.precision), hooks_of_stages());
+      pipeline_.emplace(eager_, *family_, training, batch_, autocast_type(training.precision),
+                        parallel::stage_hooks(eager_.recorder, sharded_ ? &*sharded_ : nullptr,
+                                              replicated_ ? &*replicated_ : nullptr));
     if (training.precision == Precision::amp_fp16) scaler_.emplace();
     if (training.precision == Precision::apex_o2) masters_.emplace(eager_, family_->parameters);
   }
@@ -83,6 +96,7 @@ class TrainingLoop {
   void step() {
     eager_.recorder.begin_step();
     if (megatron_) return megatron_step();
+    if (deepspeed_) return deepspeed_step();
     micro_batches();
     finish_experts();
     if (training_.data_parallel == DataParallel::apex) optimizers::exchange_gradients(eager_, family_->parameters);
@@ -108,7 +122,7 @@ class TrainingLoop {
           overflow_flag = scaler_->overflow_flag(eager_);
         else scaler_->check(eager_);
       }
-      if (devices_) update_devices();
+      if (devices_) devices_->update(*optimizer_);
       eager::Parameters& updated = zero_ ? zero_->begin_step() : parameters;
       if (!devices_) update(updated, overflow_flag);
       if (zero_) zero_->finish_step();
@@ -149,6 +163,7 @@ class TrainingLoop {
   }
 
   void update(eager::Parameters& list, const Tensor& overflow_flag) {
+    if (sharded_ && sharded_->on_host()) return sharded_->update_on_host(training_.optimizer);
     const bool first = list.front().states.empty();
     if (sharded_ || holds_dtensors())
       eager_.recorder.host(HostClass::per_parameter_shard, static_cast<std::int64_t>(list.size()));
@@ -159,22 +174,20 @@ class TrainingLoop {
         eager_.recorder.set_layer_like(state.storage.id(), parameter.value.storage.id());
   }
 
-  /// One call of the optimizer, whose kernels run device by device.
-  void update_devices() {
-    for (parallel::LayerSplit::Part& part : devices_->begin_update()) {
-      if (part.parameters.empty()) continue;
-      const parallel::OnStream there(eager_.recorder, part.stream);
-      optimizer_->step(eager_, part.parameters, Tensor{});
-    }
-    devices_->finish_update();
-  }
-
   /// Gradients, clipping and the update are Megatron-LM's.
   void megatron_step() {
     megatron_->begin_step();
     if (stages_) stages_->step(trace_);
     else micro_batches();
     megatron_->step(*optimizer_);
+    eager_.recorder.phase = Phase::other;
+    if (training_.reads_loss == LossRead::step) read_loss();
+    eager_.recorder.end_step();
+  }
+
+  void deepspeed_step() {
+    micro_batches();
+    deepspeed_->step(*optimizer_);
     eager_.recorder.phase = Phase::other;
     if (training_.reads_loss == LossRead::step) read_loss();
     eager_.recorder.end_step();
@@ -199,36 +212,11 @@ class TrainingLoop {
       family_->wrapper = &*sharded_;
       return;
     }
-    replicated_.emplace(eager_, parameters, how);
+    // The stages of a pipeline run forward without synchronisation, which leaves buffers alone.
+    replicated_.emplace(eager_, parameters, how, how.pipelined() ? std::vector<Tensor>{} : family_->buffers);
     if (how.compiled) parts_.emplace(eager_, trace_, parameters, *replicated_, how);
     if (how.strategy == DataStrategy::zero1)
       zero_.emplace(eager_, parameters, replicated_->group(), how.parameters_as_bucket_view);
-  }
-
-  /// Gradients are exchanged in the last backward pass of a stage.
-  parallel::StageHooks hooks_of_stages() {
-    if (sharded_) {
-      sharded_->keep_behind_backward();
-      return {.before_forward = [this] { sharded_->begin_forward(false); },
-              .after_forward = [this] { sharded_->after_forward(); },
-              .before_backward = [this](bool) { sharded_->begin_backward(); },
-              .after_backward = [this](bool) { sharded_->after_backward(); },
-              .reduce_gradients = [this] { sharded_->reduce_all(); },
-              .parameters = &sharded_->shards()};
-    }
-    if (!replicated_) return {};
-    return {.before_forward = [this] { eager_.recorder.host(HostClass::ddp_forward); },
-            .after_forward = {},
-            .before_backward =
-                [this](bool last) {
-                  if (last) replicated_->before_forward(true);
-                  else replicated_->skip();
-                },
-            .after_backward =
-                [this](bool last) {
-                  if (last) replicated_->after_backward();
-                },
-            .reduce_gradients = {}};
   }
 
   /// All of them; of more than are written out, only those up to the first that is as the one before it, and the last,
@@ -245,7 +233,7 @@ class TrainingLoop {
       before = std::exchange(last, {eager_.recorder.position(), 0});
       micro_batch(i);
       last.end = eager_.recorder.position();
-      if (all <= written_out_ || training_.parallel.several() || devices_ || i < 2 || i + 2 >= all ||
+      if (all <= written_out_ || training_.parallel.several() || devices_ || deepspeed_ || i < 2 || i + 2 >= all ||
           !runs_again(trace_, before, last))
         continue;
       trace_.repeats.push_back({last, all - 1 - i});
@@ -264,6 +252,8 @@ class TrainingLoop {
     if (replicated_) replicated_->before_forward(sync);
     if (replicas_) replicas_->before_forward(batch_.tokens);
     if (sharded_) sharded_->begin_forward(sync);
+    if (deepspeed_) deepspeed_->before_forward();
+    if (blocks_) blocks_->begin_forward();
     CompiledRange range;
     range.forward.begin = recorder.position();
     eager_.offload = training_.activation_offload;
@@ -280,6 +270,7 @@ class TrainingLoop {
     if (parts_) parts_->cut(range);
     if (replicas_) replicas_->after_forward(trace_, range.forward.begin, loss);
     if (sharded_) sharded_->after_forward();
+    if (deepspeed_) deepspeed_->after_forward();
     if (megatron_) megatron_->average_loss(loss);
     recorder.host(HostClass::loss_division);
     loss = aten::divide(eager_, loss);
@@ -287,7 +278,7 @@ class TrainingLoop {
     recorder.phase = Phase::backward;
     recorder.host(HostClass::backward_call);
     if (masters_ && number == 0) optimizer_->clear_gradients(eager_, family_->parameters, false);
-    if (number > 0 && !megatron_)
+    if (number > 0 && !megatron_ && !deepspeed_)
       recorder.host(HostClass::per_parameter_accumulate, static_cast<std::int64_t>(family_->parameters.size()));
     {
       const Tensor one = aten::full(eager_, {}, root.type);
@@ -296,17 +287,22 @@ class TrainingLoop {
       range.backward.begin = recorder.position();
       range.outer_nodes = scaler_ || masters_ ? 2 : 1;
       if (sharded_) sharded_->begin_backward();
+      if (deepspeed_) deepspeed_->before_backward(number + 1 == training_.gradient_accumulation);
+      if (blocks_) blocks_->begin_backward();
       eager_.tape.run(eager_, root, one);
-      if (number == 0 && !sharded_ && !megatron_ && !devices_) family_->require_gradients();
+      if (blocks_) blocks_->end_backward();
+      if (number == 0 && !sharded_ && !megatron_ && !deepspeed_ && !devices_) family_->require_gradients();
       if (parts_) parts_->finish(range);
       if (replicated_) replicated_->after_backward();
       if (replicas_) replicas_->after_backward();
       if (sharded_) sharded_->after_backward();
+      if (deepspeed_) deepspeed_->after_backward();
       range.backward.end = recorder.position();
     }
-    if (!parts_) recorder.note_compiled_range(range);
+    if (!parts_ && !blocks_) recorder.note_compiled_range(range);
     else
-      for (const CompiledRange& part : parts_->ranges()) recorder.note_compiled_range(part);
+      for (const CompiledRange& part : parts_ ? parts_->ranges() : blocks_->ranges())
+        recorder.note_compiled_range(part);
     root = Tensor{};
     loss = Tensor{};
     if (training_.reads_loss == LossRead::micro_batch) read_loss();
@@ -319,9 +315,10 @@ class TrainingLoop {
     const ParallelDescription& how = training_.parallel;
     return how.tensor > 1 && !how.megatron() && how.tensor_style == TensorStyle::dtensor;
   }
-  /// Megatron-LM's fp16 has a loss scale of its own.
+  /// Megatron-LM's and DeepSpeed's fp16 have loss scales of their own.
   [[nodiscard]] bool scales_loss() const {
-    return megatron_ && (training_.precision == Precision::amp_fp16 || training_.precision == Precision::apex_o2);
+    return (megatron_ || deepspeed_) &&
+           (training_.precision == Precision::amp_fp16 || training_.precision == Precision::apex_o2);
   }
 
   /// loss.item(): the number comes to the host, which waits for it.
@@ -345,16 +342,22 @@ class TrainingLoop {
   std::optional<parallel::StageRuntime> pipeline_;
   std::optional<parallel::LayerSplit> devices_;
   std::optional<parallel::Replicas> replicas_;
-  std::optional<parallel::CompiledParts> parts_;  ///< of the graph under torch.compile
+  std::optional<parallel::CompiledParts> parts_;    ///< of the graph under torch.compile
+  std::optional<parallel::CompiledBlocks> blocks_;  ///< torch.compile of each by itself
   std::optional<parallel::MegatronStages> stages_;
+  std::unique_ptr<deepspeed::Engine> deepspeed_;
 };
 
-OpTrace run_of_device(const ModelDescription& model, const TrainingDescription& training, AttentionChoice attention,
+OpTrace run_of_device(const ModelDescription& model, const TrainingDescription& given, AttentionChoice attention,
                       int steps, std::int64_t written_out) {
-  check_training(model, training);
+  check_training(model, given);
+  TrainingDescription training = given;
+  if (training.parallel.deepspeed()) training.precision = given.compute_precision();
   // Buckets of DistributedDataParallel are made anew after the first step.
   const bool settles = training.parallel.megatron() && training.parallel.pipelined();
-  if (training.parallel.gradient_ranks() > 1 && !training.parallel.shards_parameters() && !settles) ++steps;
+  if (training.parallel.gradient_ranks() > 1 && !training.parallel.shards_parameters() &&
+      !training.parallel.deepspeed() && !settles)
+    ++steps;
   OpTrace trace;
   {
     TrainingLoop loop(trace, model, training, attention, written_out);

@@ -209,7 +209,7 @@ TEST(ClusterScenario, refuses_what_does_not_fit_together) {
             std::string::npos);
   EXPECT_NE(message({"training.parallel.strategy=fdsp"}).find("fsdp"), std::string::npos);
   EXPECT_EQ(message({"training.compile=true"}), "nothing");
-  EXPECT_NE(message({"training.compile=true", "training.parallel.strategy=fsdp"}).find("strategy: ddp and zero1"),
+  EXPECT_NE(message({"training.compile=true", "training.parallel.strategy=fsdp1"}).find("strategy: ddp and zero1"),
             std::string::npos);
   EXPECT_NE(message({"training.compile=true", "training.activation_checkpointing=block"}).find("expected none"),
             std::string::npos);

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <set>
 #include <thread>
 
 #include "sim/answer/advice.h"
@@ -66,6 +67,33 @@ TEST(StepRun, TheOrderOfTheQuestionsChangesNothing) {
     EXPECT_EQ(one, other);
     EXPECT_EQ(one, text_of(predict(scenario_of("bert-base", 2), engine)));
   }
+}
+
+// On roomy devices, on full ones, and under settings that the device's size decides.
+TEST(StepRun, MemoryIsTheSameWhereItsRunIsReadToo) {
+  const auto memory_of = [](const Scenario& scenario, bool expected) {
+    Session session;
+    StepRun run(session, scenario, "analytic");
+    if (expected) run.expect_memory_run();
+    return text_of(run.prediction());
+  };
+  std::vector<Scenario> scenarios{scenario_of("bert-base", 4),
+                                  scenario_of("bert-large", 4, ", optimizer: {name: sgd}")};
+  scenarios.push_back(scenario_of("bert-large", 16));
+  scenarios.back().allocator.expandable_segments = true;
+  scenarios.push_back(scenario_of("bert-large", 16));
+  scenarios.back().allocator.memory_fraction = 0.3;
+  scenarios.push_back(scenario_of("gpt2", 16, ", gradient_accumulation: 4"));
+  for (const double gigabytes : {4.0, 6.0, 8.0, 9.0, 10.0}) {
+    scenarios.push_back(scenario_of("bert-large", 8));
+    scenarios.back().gpu.dram.capacity = Bytes{gigabytes * 1e9};
+  }
+  std::set<std::string_view> verdicts;
+  for (const Scenario& scenario : scenarios) {
+    EXPECT_EQ(memory_of(scenario, true), memory_of(scenario, false));
+    verdicts.insert(verdict(predict(scenario, "analytic").memory));
+  }
+  EXPECT_GE(verdicts.size(), 2u);
 }
 
 TEST(StepRun, ManyThreadsSeeOneValue) {

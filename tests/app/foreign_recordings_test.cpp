@@ -121,6 +121,20 @@ TEST_F(ForeignRecordings, OpTracesOfSeveralGpusReplayOverTheLinksOfACluster) {
   }
 }
 
+// Buckets of another size on one rank: neither gets what it waits for.
+TEST_F(ForeignRecordings, OfRanksThatExchangeDifferentThingsAreRefusedWithBothSequences) {
+  const std::string predict = "predict scenarios/several-gpus/gpt2-ddp-4-h200.yaml --no-advice --op-trace ";
+  ASSERT_EQ(run_program(predict + path("rank0.jsonl")).exit_code, 0);
+  ASSERT_EQ(run_program(predict + path("rank1.jsonl") + " --set \"training.parallel.bucket_cap=60 MiB\"").exit_code, 0);
+  const std::string replay = "replay " + path("rank0.jsonl") + " --no-advice --cluster h200-x4 --rank ";
+  EXPECT_EQ(run_program(replay + path("rank0.jsonl")).exit_code, 0);
+  const ProgramRun run = run_program(replay + path("rank0.jsonl") + " --rank " + path("rank1.jsonl"));
+  EXPECT_EQ(run.exit_code, 2);
+  EXPECT_THAT(run.err, HasSubstr("wait for each other for good"));
+  EXPECT_THAT(run.err, HasSubstr("rank0.jsonl: > all_reduce of 9443328 bytes fp32 over 4 ranks"));
+  EXPECT_THAT(run.err, HasSubstr("rank1.jsonl: > all_reduce of 66146304 bytes fp32 over 4 ranks"));
+}
+
 TEST_F(ForeignRecordings, OfAStageOfAPipelineAreThatStageAlone) {
   const std::string file = path("stage.jsonl.gz");
   ASSERT_EQ(run_program("predict scenarios/several-gpus/gpt2-xl-pipeline-4-h200.yaml --no-advice --op-trace " + file)

@@ -39,6 +39,31 @@ TEST(JsonText, BytesThatAreNoTextAreReplaced) {
   EXPECT_EQ(nlohmann::json::parse(std::move(buffer).take()).get<std::string>(), "a\xef\xbf\xbd\xef\xbf\xbdz");
 }
 
+// Wherever a byte that must be escaped stands, and next to whichever others.
+TEST(JsonText, EveryByteIsEscapedWhereverItStands) {
+  for (int byte = 0; byte < 0x100; ++byte)
+    for (std::size_t length = 1; length < 20; ++length)
+      for (std::size_t place = 0; place < length; ++place)
+        for (const char around : {'a', '!', ' ', '~'}) {
+          std::string text(length, around);
+          text[place] = static_cast<char>(byte);
+          TextBuffer buffer;
+          append_json(buffer, text);
+          ASSERT_EQ(std::move(buffer).take(),
+                    nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace))
+              << byte << " at " << place << " of " << length;
+        }
+}
+
+TEST(JsonText, WholeNumbersAreWrittenAsOtherDoublesAre) {
+  for (const double value : {0.0, -0.0, 1.0, -1.0, 7.0, 1e6, 123456789.0, 1e14, 999999999999999.0, 1e15, 1e16, 1e22,
+                             -1e15, 0.5, 1e-7, 4503599627370497.5}) {
+    TextBuffer buffer;
+    append_json(buffer, value);
+    EXPECT_EQ(std::move(buffer).take(), fmt::format("{}", value));
+  }
+}
+
 // A time of whole nanoseconds is written as the double nearest to it would be.
 TEST(JsonText, ThousandthsAreWrittenAsNumbers) {
   for (const std::int64_t value :

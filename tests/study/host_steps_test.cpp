@@ -6,10 +6,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "sim/answer/session.h"
 #include "sim/answer/step_run.h"
 #include "tests/support/measurement_index.h"
+#include "tests/support/temporary_path.h"
 
 namespace ridgeline {
 namespace {
@@ -69,6 +73,82 @@ TEST(HostSteps, PhasesFollowOneAnother) {
   const std::array<double, kHostPhases> expected{3e-6, 6e-6, 3e-6, 3e-6, 3e-6};
   for (std::size_t i = 0; i < kHostPhases; ++i)
     EXPECT_DOUBLE_EQ(seconds[i].value(), expected[i]) << name_of(static_cast<HostPhase>(i));
+}
+
+// Whole steps of networks of ordinary sizes that wait for their host, beside three NVIDIA H100
+// (measurements/h100/host_bound_steps.jsonl.gz), with the scale that tools/host_scale.py takes from a small step on the
+// GPU right before and after. The figure that stands for a scale of one was taken from the first two machines.
+using HostBoundRow = nlohmann::json;
+
+constexpr double kCudaMicrosecondsOfScaleOne = 4926;  // REFERENCE_CUDA_US / REFERENCE_SCALE of tools/host_scale.py
+constexpr double kWaitsForTheHost = 1.8;              // step over the GPU's busy time
+constexpr double kMedianOfHostBound = 10, kWorstOfHostBound = 40;  // percent
+
+double scale_beside(const HostBoundRow& row) {
+  const double sum = row["before"]["cuda_us"].get<double>() + row["after"]["cuda_us"].get<double>();
+  return 0.5 * sum / kCudaMicrosecondsOfScaleOne;
+}
+
+double middle_of_two(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return 0.5 * (values.at((values.size() - 1) / 2) + values.at(values.size() / 2));
+}
+
+Scenario scenario_of_host_bound(const HostBoundRow& row) {
+  const auto path = std::filesystem::path(temporary_path("config-of-a-host-bound-step.json"));
+  std::ofstream(path) << row["config"].dump();
+  HostBoundRow training{{"micro_batch", row["batch"]},
+                        {"precision", row["precision"]},
+                        {"tf32", false},
+                        {"optimizer", {{"name", "adamw"}, {"implementation", row["optimizer"]}}}};
+  if (row["class"] != "ViTForImageClassification") training["sequence_length"] = row["tokens"];
+  if (row["clip"].get<double>() > 0.0) training["gradient_clipping"] = row["clip"];
+  if (row["attention"] == "eager") training["attention"] = "eager";
+  ScenarioSource source;
+  source.text =
+      HostBoundRow{{"hardware", "nvidia-h100-sxm5-80gb"}, {"model", path.string()}, {"training", training}}.dump();
+  source.text_name = row["name"];
+  source.overrides.push_back({"host.scale", std::to_string(scale_beside(row)), ""});
+  Scenario scenario = load_scenario(source);
+  std::filesystem::remove(path);
+  return scenario;
+}
+
+/// Errors in percent, with their signs, of the steps of some machines.
+std::vector<double> errors_of_host_bound(bool held_out) {
+  std::vector<double> errors;
+  for_each_row(ridgeline::testing::measurements().file("h100/host_bound_steps.jsonl.gz"), [&](const HostBoundRow& row) {
+    if ((row["machine"] == 3) != held_out) return;
+    const double measured = middle_of_two(row["step_ms"].get<std::vector<double>>());
+    if (measured < kWaitsForTheHost * row["gpu_ms"].get<double>()) return;
+    const Prediction prediction = predict(scenario_of_host_bound(row), "analytic");
+    errors.push_back(100.0 * (prediction.step.time.value() * 1e3 / measured - 1.0));
+    if (held_out) {
+      EXPECT_LE(std::abs(errors.back()), kWorstOfHostBound) << row["name"];
+    }
+  });
+  return errors;
+}
+
+double median_of_sizes(std::vector<double> errors) {
+  for (double& error : errors) error = std::abs(error);
+  return middle_of_two(std::move(errors));
+}
+
+TEST(HostBoundSteps, AreMetWithTheScaleOfASmallStepBesideThem) {
+  const std::vector<double> errors = errors_of_host_bound(true);
+  ASSERT_GE(errors.size(), 50u);
+  EXPECT_LE(median_of_sizes(errors), kMedianOfHostBound);
+  EXPECT_LE(std::abs(middle_of_two(errors)), kMedianOfHostBound);
+  RecordProperty("median", std::to_string(median_of_sizes(errors)));
+  RecordProperty("signed", std::to_string(middle_of_two(errors)));
+}
+
+// The figure in tools/host_scale.py is that of these rows: half of them took longer than predicted.
+TEST(HostBoundSteps, TheScaleOfTheToolIsTheMiddleOfTheMachinesItWasTakenFrom) {
+  const std::vector<double> errors = errors_of_host_bound(false);
+  ASSERT_GE(errors.size(), 150u);
+  EXPECT_NEAR(middle_of_two(errors), 0.0, 2.0);
 }
 
 }  // namespace

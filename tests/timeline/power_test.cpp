@@ -128,6 +128,28 @@ TEST(Power, a_slowed_step_draws_the_limit) {
     EXPECT_NEAR(Step(tflops, 0.9, 1.2e12).settle(h200()).power.value(), 700.0, 0.05) << tflops;
 }
 
+// The time alone is worked out without the spans that the timeline is made of.
+TEST(Power, the_time_of_a_step_is_that_of_its_timeline_with_and_without_a_limit) {
+  const Host host = round_host();
+  int slowed = 0;
+  for (const double tflops : {100.0, 600.0, 700.0, 800.0, 900.0})
+    for (const bool graphs : {false, true}) {
+      const Step step(tflops, 0.95);
+      const StepProgram& program = step.builder.program();
+      const StepLoad load(program, step.times, h200());
+      const TimelineOptions options{.cuda_graphs = graphs};
+      const Timeline line = run_timeline(program, load, h200(), host, options);
+      EXPECT_EQ(time_of_step(program, load, h200(), host, options), line.step);
+      slowed += line.settled < top_clock(h200());
+      // The last kernel of a step ends with it.
+      ASSERT_EQ(line.kernels.size(), 2u);
+      EXPECT_NEAR(line.kernels.back().end.value(), line.step.value(), 1e-12);
+      EXPECT_NEAR((line.kernels[0].end - line.kernels[0].start).value(), load.duration(0, line.settled).value(), 1e-12);
+    }
+  EXPECT_GT(slowed, 0);
+  EXPECT_LT(slowed, 10);
+}
+
 TEST(Power, more_work_in_the_same_time_never_slows_less) {
   double last = 1.0;
   for (double tflops = 100; tflops < 900; tflops += 20) {

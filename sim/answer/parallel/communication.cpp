@@ -139,7 +139,7 @@ Seconds unproven_overlap(const StepProgram& program, const Timeline& timeline, c
 
 void allow_for_first_buckets(MemoryPrediction& memory, const Scenario& scenario, const OpTrace& trace) {
   const ParallelDescription& how = scenario.training.parallel;
-  if (!scenario.cluster || how.gradient_ranks() == 1 || how.megatron() || how.shards_parameters() ||
+  if (!scenario.cluster || how.gradient_ranks() == 1 || how.megatron() || how.deepspeed() || how.shards_parameters() ||
       how.find_unused_parameters || how.one_process())
     return;
   // Experts that are spread over ranks lie in no bucket.

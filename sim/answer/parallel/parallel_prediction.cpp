@@ -15,10 +15,15 @@ namespace {
 Seconds alone(const StepRun& run) {
   Scenario scenario = run.scenario();
   scenario.cluster.reset();
-  scenario.training.precision = scenario.training.compute_precision();
-  const Framework framework = scenario.training.parallel.framework;
-  scenario.training.parallel = ParallelDescription{};
-  scenario.training.parallel.framework = framework;
+  const ParallelDescription& how = scenario.training.parallel;
+  if (!how.deepspeed()) scenario.training.precision = scenario.training.compute_precision();
+  ParallelDescription one;
+  one.framework = how.framework;
+  if (how.deepspeed()) {
+    one.strategy = how.strategy;
+    one.zero = how.zero;
+  }
+  scenario.training.parallel = one;
   return StepRun(run.session(), std::move(scenario), run.engine()).timeline().step;
 }
 

@@ -30,6 +30,29 @@ std::string why_not_validated(const ChipRanges& ranges) {
       ranges.nearest()->name, ranges.distance());
 }
 
+/// Ranges of a step's kernels: those of one family and size are worked out once.
+class KnownRanges {
+ public:
+  KnownRanges(const ChipRanges& ranges, std::string_view engine) : ranges_(ranges), engine_(engine) {}
+  /// `time` is at least kShortestKernel.
+  Range of(const Op& op, std::string_view family, Seconds time) {
+    const std::string_view size = size_bucket(time);
+    auto known = std::find_if(known_.begin(), known_.end(),
+                              [&](const Known& one) { return one.family == family && one.size == size; });
+    if (known == known_.end()) known = known_.insert(known, {family, size, ranges_.of_family(family, time, engine_)});
+    return ChipRanges::of_op(op, known->range);
+  }
+
+ private:
+  struct Known {
+    std::string_view family, size;
+    Range range;
+  };
+  const ChipRanges& ranges_;
+  std::string_view engine_;
+  std::vector<Known> known_;
+};
+
 }  // namespace
 
 const ResidualRanges& residual_ranges() {
@@ -50,6 +73,7 @@ BusyRange busy_range(std::span<const LaunchedKernel> kernels, std::span<const Ke
     std::string_view family;
   };
   std::unordered_map<std::uint32_t, Part> parts;
+  KnownRanges known(ranges, engine);
   double total = 0, unvalidated = 0;
   for (std::size_t i = 0; i < kernels.size(); ++i) {
     if (std::holds_alternative<Collective>(*kernels[i].op)) continue;  // has a range of its own
@@ -57,10 +81,10 @@ BusyRange busy_range(std::span<const LaunchedKernel> kernels, std::span<const Ke
     const Seconds least = std::max(times[i].time, kShortestKernel);
     Part& part = parts[kernels[i].op_index];
     if (part.least == 0) {
-      const Range range = ranges.of_kernel(*kernels[i].op, least, engine);
+      part.family = family_of(*kernels[i].op);
+      const Range range = known.of(*kernels[i].op, part.family, least);
       part.low = range.low;
       part.high = range.high;
-      part.family = family_of(*kernels[i].op);
       if (!range.validated) part.low = -range.low;  // remembered by its sign until the sums are done
     }
     part.time += t;

@@ -131,11 +131,14 @@ ChipRanges::ChipRanges(const ResidualRanges& ranges, const Gpu& gpu) : gpu_(&gpu
 }
 
 Range ChipRanges::of_kernel(const Op& op, Seconds time, std::string_view engine) const {
-  Range range = of_family(family_of(op), time, engine);
+  return of_op(op, of_family(family_of(op), time, engine));
+}
+
+Range ChipRanges::of_op(const Op& op, Range family) {
   // Nobody measured sparse products.
   if (const auto* product = std::get_if<Matmul>(&op); product != nullptr && product->sparse != SparseOperand::none)
-    range.validated = false;
-  return range;
+    family.validated = false;
+  return family;
 }
 
 Range ChipRanges::of_family(std::string_view family, Seconds time, std::string_view engine) const {

@@ -77,7 +77,10 @@ class ChipRanges {
  public:
   ChipRanges(const ResidualRanges& ranges, const Gpu& gpu);
   [[nodiscard]] Range of_kernel(const Op& op, Seconds time, std::string_view engine) const;
+  /// From kShortestKernel on equal for times of one size_bucket.
   [[nodiscard]] Range of_family(std::string_view family, Seconds time, std::string_view engine) const;
+  /// The range of an op from that of its family.
+  [[nodiscard]] static Range of_op(const Op& op, Range family);
   /// The measured chip that is nearest, by all laws of time; null where nothing was measured.
   [[nodiscard]] const Gpu* nearest() const { return nearest_; }
   /// From it: 0 for a measured chip.

@@ -1,19 +1,38 @@
 #include "sim/report/json/json_text.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <cstring>
 #include <nlohmann/json.hpp>
 
 namespace ridgeline {
 
-void append_json(TextBuffer& out, std::string_view text) {
-  unsigned special = 0;  // without a way out, so that many characters are looked at together
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    special |= static_cast<unsigned>(byte < 0x20) | static_cast<unsigned>(byte >= 0x7f) |
-               static_cast<unsigned>(c == '"') | static_cast<unsigned>(c == '\\');
+namespace {
+
+/// Without quotes, backslashes, control characters and bytes beyond ASCII: JSON writes it as it is.
+bool is_plain(std::string_view text) {
+  constexpr std::uint64_t kOnes = 0x0101010101010101, kHighs = 0x80 * kOnes;
+  // Bytes below a bound borrow, and set their highest bit; one that borrows from its neighbour is special itself.
+  const auto below = [](std::uint64_t bytes, std::uint64_t bound) { return (bytes - bound * kOnes) & ~bytes; };
+  const auto special_in = [&](std::uint64_t bytes) {
+    return bytes | (bytes + kOnes) | below(bytes, 0x20) | below(bytes ^ '"' * kOnes, 1) |
+           below(bytes ^ '\\' * kOnes, 1);
+  };
+  std::uint64_t special = 0;
+  std::size_t i = 0;
+  for (; i + 8 <= text.size(); i += 8) {
+    std::uint64_t bytes;
+    std::memcpy(&bytes, text.data() + i, 8);
+    special |= special_in(bytes);
   }
-  const bool plain = special == 0;
-  if (plain) {
+  for (; i < text.size(); ++i) special |= special_in('a' * kOnes - 'a' + static_cast<unsigned char>(text[i]));
+  return (special & kHighs) == 0;
+}
+
+}  // namespace
+
+void append_json(TextBuffer& out, std::string_view text) {
+  if (is_plain(text)) {
     char* at = out.room(text.size() + 2);
     *at++ = '"';
     at = std::copy(text.begin(), text.end(), at);

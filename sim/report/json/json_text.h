@@ -30,6 +30,9 @@ void append_json(TextBuffer& out, T value) {
 /// The shortest digits that read back as `value`; null for what JSON cannot say.
 inline void append_json(TextBuffer& out, double value) {
   if (!std::isfinite(value)) return out.add("null");
+  constexpr double kWhole = 1e15;  // below it whole numbers are written without an exponent
+  if (std::abs(value) < kWhole && value == std::trunc(value) && !std::signbit(value))
+    return append_json(out, static_cast<std::int64_t>(value));
   out.wrote(fmt::format_to(out.room(32), FMT_COMPILE("{}"), value));
 }
 inline void append_json(TextBuffer& out, std::nullptr_t) { out.add("null"); }

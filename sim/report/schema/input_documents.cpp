@@ -95,6 +95,9 @@ std::vector<InputKey> scenario_keys() {
   join(keys, of("{hardware: nvidia-a100-sxm4-80gb, model: gpt2, inference: {prompt_length: 128, new_tokens: 2}}"));
   join(keys,
        of("{cluster: hgx-h100, model: gpt2, training: {micro_batch: 1, sequence_length: 128, parallel: {data: 2}}}"));
+  join(keys,
+       of("{cluster: hgx-h100, model: gpt2, training: {micro_batch: 1, sequence_length: 128, parallel: {framework: "
+          "deepspeed, strategy: zero3, zero_optimization: {overlap_comm: true}}}}"));
   join(keys, of("{cluster: hgx-h100, model: gpt2, training: {micro_batch: 1, sequence_length: 128, "
                 "gradient_accumulation: 8, parallel: {data: 1, pipeline: 2, schedule: interleaved}}}"));
   for (InputKey& key : keys) {

@@ -27,7 +27,8 @@ constexpr const char* kStep = "ProfilerStep#1";
 /// An operation as the profiler writes it; equal ones share it.
 struct WrittenOp {
   trace::AtenCall call;
-  std::string arguments;  ///< members of an object
+  std::string arguments;             ///< members of an object
+  std::vector<std::string> kernels;  ///< names of its launches
 };
 
 class Writer {
@@ -84,7 +85,7 @@ class Writer {
     if (in_.pipeline != nullptr) add_lanes(events_, *in_.pipeline, kPipelineProcess);
   }
 
-  /// Of the largest group that a collective of the step has.
+  /// Of the largest group of the step.
   [[nodiscard]] std::int64_t all_ranks() const {
     std::int64_t ranks = 1;
     for (const Action* launch : launches_)
@@ -114,34 +115,38 @@ class Writer {
     }
   }
 
-  /// The launches of one call stand side by side.
+  /// The launches of one call stand side by side; those of calls of one operation are the same.
   void name_kernels() {
-    names_.resize(launches_.size());
     for (std::size_t i = 0; i < launches_.size();) {
       std::size_t end = i + 1;
       while (end < launches_.size() && launches_[end]->call == launches_[i]->call) ++end;
-      std::vector<const KernelLaunch*> kernels;
-      std::vector<std::size_t> places;
-      for (std::size_t j = i; j < end; ++j) {
-        const KernelLaunch& launch = in_.program.launches[launches_[j]->index];
-        names_[j] = launch.name;
-        if (kind_of(j).name != nullptr) continue;
-        kernels.push_back(&launch);
-        places.push_back(j);
-      }
-      if (const Call* call = call_of(*launches_[i])) {
-        const Op& op = in_.program.trace->ops[call->op];
-        const std::vector<std::string> names = kernel_names(op, written(call->op).call, kernels);
-        for (std::size_t j = 0; j < places.size(); ++j) names_[places[j]] = names[j];
-      }
+      const Call* call = call_of(*launches_[i]);
+      std::vector<std::string> own, &names = call != nullptr ? written(call->op).kernels : own;
+      if (names.size() != end - i) names = names_of(call, std::span(launches_).subspan(i, end - i));
+      names_.insert(names_.end(), names.begin(), names.end());
       i = end;
     }
   }
+  std::vector<std::string> names_of(const Call* call, std::span<const Action* const> launches) {
+    std::vector<std::string> names;
+    std::vector<const KernelLaunch*> kernels;
+    std::vector<std::size_t> places;
+    for (const Action* action : launches) {
+      kernels.push_back(&in_.program.launches[action->index]);
+      names.push_back(kernels.back()->name);
+      if (profiled_kind(*kernels.back()).name == nullptr) places.push_back(names.size() - 1);
+      else kernels.pop_back();
+    }
+    if (call == nullptr) return names;
+    std::vector<std::string> known = kernel_names(in_.program.trace->ops[call->op], written(call->op).call, kernels);
+    for (std::size_t i = 0; i < places.size(); ++i) names[places[i]] = std::move(known[i]);
+    return names;
+  }
 
-  const WrittenOp& written(std::uint32_t op) {
+  WrittenOp& written(std::uint32_t op) {
     std::optional<WrittenOp>& entry = written_[op];
     if (!entry) {
-      entry = WrittenOp{trace::aten_call_of(in_.program.trace->ops[op]), {}};
+      entry = WrittenOp{trace::aten_call_of(in_.program.trace->ops[op]), {}, {}};
       const trace::ProfiledArguments text = trace::profiled_arguments(entry->call);
       entry->arguments = fmt::format(
           R"("Record function id":0,"Concrete Inputs":{},"Input type":{},"Input Strides":{},"Input Dims":{})",
@@ -383,8 +388,8 @@ class Writer {
   std::vector<const Action*> launches_;
   std::vector<std::optional<WrittenOp>> written_;  ///< by op of the trace
   std::vector<std::string> names_;                 ///< of the kernels, by launch
-  std::vector<std::pair<std::size_t, std::size_t>>
-      correlations_;  ///< with external ids; a graph's kernels share its launch's
+  /// With external ids; a graph's kernels share its launch's.
+  std::vector<std::pair<std::size_t, std::size_t>> correlations_;
   std::size_t external_ = 0;
 };
 

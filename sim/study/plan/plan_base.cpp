@@ -173,6 +173,19 @@ bool changes_key(const PlanRequest& request, std::string_view key) {
                      [&](const Override& change) { return change.key == key; });
 }
 
+/// Its bounds of time and memory know the buffers of PyTorch's wrappers and of Megatron-LM.
+void refuse_deepspeed(Node& tree, std::span<const Override> changes) {
+  const Node* parallel = parallel_of(tree);
+  const Node* framework = parallel == nullptr ? nullptr : parallel->find("framework");
+  std::string given = framework != nullptr ? framework->scalar : "";
+  for (const Override& change : changes)
+    if (change.key == "training.parallel.framework") given = change.value;
+  if (given == "deepspeed")
+    throw UserError(
+        "plan: training.parallel.framework: deepspeed is not searched; expected torch or megatron (sweep tries "
+        "DeepSpeed's stages: training.parallel.strategy: [zero1, zero2, zero3])");
+}
+
 }  // namespace
 
 std::int64_t nodes_for(const Cluster& cluster, std::int64_t gpus) {
@@ -201,6 +214,7 @@ PlanBase plan_base(const PlanRequest& request, Descriptions& descriptions) {
   refuse_what_does_not_train(tree, request);
   const bool file_has_cluster = tree.find("cluster") != nullptr && !changes_key(request, "cluster");
   take_changes(request, tree, base);
+  refuse_deepspeed(tree, base.changes);
   if (changes_key(request, "cluster") && !changes_key(request, "hardware")) erase(&tree, "hardware");
   base.batch = batch_of(request, tree, base.changes, file_has_cluster, descriptions);
   leave_out_what_is_searched(tree, base);

@@ -74,6 +74,7 @@ class PlanSpace {
     const std::string parallel = "training.parallel.";
     recomputes_ = names({}, "training.activation_checkpointing");
     strategies_ = names({{parallel + "data", "1", "plan"}}, parallel + "strategy");
+    std::erase(strategies_, "zero3");  // DeepSpeed's
     styles_ = names({{parallel + "data", "1", "plan"}}, parallel + "tensor_style");
     if (gpus_ >= 2)
       schedules_ =

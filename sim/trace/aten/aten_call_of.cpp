@@ -333,53 +333,12 @@ struct CallOf {
   void operator()(const FusedKernel& op) { named(name_of(Op(op))); }
 };
 
-std::string list_of(const Extents& numbers) { return fmt::format("[{}]", fmt::join(numbers, ",")); }
-
-struct Columns {
-  std::vector<std::string> dims, types, strides, values;
-  void add(std::string dim, std::string_view type, std::string stride, std::string value) {
-    dims.push_back(std::move(dim));
-    types.push_back(fmt::format("\"{}\"", type));
-    strides.push_back(std::move(stride));
-    values.push_back(fmt::format("\"{}\"", value));
-  }
-  void operator()(std::monostate) { add("[]", "", "[]", ""); }
-  void operator()(const AtenTensor& x) {
-    Extents strides_of = x.strides;
-    if (strides_of.size() != x.sizes.size()) {
-      strides_of.assign(x.sizes.size(), 1);
-      for (std::size_t i = x.sizes.size(); i-- > 1;) strides_of[i - 1] = strides_of[i] * x.sizes[i];
-    }
-    add(list_of(x.sizes), aten_name_of(x.type), list_of(strides_of), "");
-  }
-  void operator()(const TensorList& list) {
-    std::vector<std::string> sizes, all;
-    for (const AtenTensor& x : list) {
-      Columns one;
-      one(x);
-      sizes.push_back(one.dims.front());
-      all.push_back(one.strides.front());
-    }
-    add(fmt::format("[{}]", fmt::join(sizes, ",")), "TensorList", fmt::format("[{}]", fmt::join(all, ",")), "");
-  }
-  void operator()(double value) { add("[]", "Scalar", "[]", fmt::format("{}", value)); }
-  void operator()(const Numbers& list) { add("[]", "ScalarList", "[]", fmt::format("[{}]", fmt::join(list, ", "))); }
-  void operator()(const std::string& word) { add("[]", "", "[]", word); }
-};
-
 }  // namespace
 
 AtenCall aten_call_of(const Op& op) {
   CallOf visitor;
   std::visit(visitor, op);
   return std::move(visitor.call);
-}
-
-ProfiledArguments profiled_arguments(const AtenCall& call) {
-  Columns columns;
-  for (const Argument& input : call.inputs) std::visit(columns, input);
-  const auto list = [](const std::vector<std::string>& items) { return fmt::format("[{}]", fmt::join(items, ",")); };
-  return {list(columns.dims), list(columns.types), list(columns.strides), list(columns.values)};
 }
 
 std::string_view aten_name_of(DType type) {

@@ -168,6 +168,7 @@ class GraphBuilder {
       value.bytes = trace_.storages[operand.storage].bytes;
       value.storage = operand.storage;
       value.stored = true;
+      value.gone = shared_.gone_before(operand.storage, range_.backward.begin);
       graph_.values.push_back(value);
     }
     return {found->second, operand.bytes};
@@ -179,6 +180,10 @@ class GraphBuilder {
     value.layer = call.layer;
     value.module = call.module;
     value.category = backward ? Category::temporaries : Category::activations;
+    // A collective changes what it is given.
+    const auto* collective = std::get_if<Collective>(&trace_.ops[call.op]);
+    const Operand& input = trace_.operands[call.operands_begin];
+    if (collective != nullptr && input.storage == operand.storage) value.in_place_of = current_.at(operand.storage);
     // A write into memory of the script's, as into a gradient that exists, stays there.
     const auto before = current_.find(operand.storage);
     if (before != current_.end() && graph_.values[before->second].producer == kNone) {

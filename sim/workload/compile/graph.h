@@ -28,6 +28,7 @@ struct Value {
   bool held = false;            ///< the script holds it until the graphs have run: the model's scores
   bool leaves = false;          ///< loss and gradients: they outlive the graphs, in their own storage
   bool ends_here = false;       ///< leaves for another part of the network, and goes with this one
+  bool gone = false;            ///< its memory is given back between the passes
   bool of_caller = false;       ///< handed in by the script: read, never written over
   bool stored = false;          ///< written to memory by its kernel
   bool kept = false;            ///< a result that cannot be computed again: random numbers, statistics of rows

@@ -33,7 +33,9 @@ PartStorages::PartStorages(const OpTrace& trace) {
         used_in[storage] = range_of[i];
         if (range_of[i] != made_in[storage]) storages_[storage].shared = true;
       }
-    } else if (record.kind == Record::Kind::free && range_of[i] != kNone) {
+    } else if (record.kind == Record::Kind::free && range_of[i] == kNone) {
+      storages_[record.index].freed_at = i;
+    } else if (record.kind == Record::Kind::free) {
       const std::uint32_t last = used_in[record.index];
       storages_[record.index].ends_in = last != kNone ? last : range_of[i];
     }
@@ -48,6 +50,11 @@ bool PartStorages::shared(StorageId storage) const {
 std::uint32_t PartStorages::ends_in(StorageId storage) const {
   const auto found = storages_.find(storage);
   return found == storages_.end() ? kNone : found->second.ends_in;
+}
+
+bool PartStorages::gone_before(StorageId storage, std::uint32_t record) const {
+  const auto found = storages_.find(storage);
+  return found != storages_.end() && found->second.freed_at < record;
 }
 
 }  // namespace ridgeline::compile

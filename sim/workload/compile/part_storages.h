@@ -12,8 +12,9 @@
 namespace ridgeline::compile {
 
 struct PartStorage {
-  std::uint32_t ends_in = kNone;  ///< compiled range that frees it; kNone: the script does
-  bool shared = false;            ///< used outside of the range that it is made in
+  std::uint32_t ends_in = kNone;   ///< compiled range that frees it; kNone: the script does
+  bool shared = false;             ///< used outside of the range that it is made in
+  std::uint32_t freed_at = kNone;  ///< record outside of all ranges
 };
 
 class PartStorages {
@@ -24,6 +25,8 @@ class PartStorages {
   [[nodiscard]] bool empty() const { return storages_.empty(); }
   [[nodiscard]] bool shared(StorageId storage) const;
   [[nodiscard]] std::uint32_t ends_in(StorageId storage) const;
+  /// The script gives its memory back before this record.
+  [[nodiscard]] bool gone_before(StorageId storage, std::uint32_t record) const;
 
  private:
   std::unordered_map<StorageId, PartStorage> storages_;

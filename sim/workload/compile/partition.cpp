@@ -36,6 +36,8 @@ class Partitioner {
     const Value& value = graph_.values[id];
     const Node& producer = graph_.nodes[value.producer];
     if (producer.kind != Node::Kind::pointwise || value.kept || value.leaves) return false;
+    for (const Use& use : producer.inputs)
+      if (graph_.values[use.value].gone) return false;
     return !read_by_library_[id];
   }
   [[nodiscard]] bool at_hand(ValueId id) const { return !of_forward(id) || graph_.values[id].stored; }

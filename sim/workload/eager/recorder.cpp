@@ -63,6 +63,8 @@ void Recorder::never_allocated(std::span<const StorageId> storages) {
 }
 
 void Recorder::op(const Op& op, std::span<const Tensor* const> inputs, std::span<const Tensor* const> outputs) {
+  if (watcher != nullptr)
+    for (const Tensor* input : inputs) watcher->before_use(input->storage.id());
   Call call;
   call.op = index_of(op);
   call.operands_begin = static_cast<std::uint32_t>(trace_.operands.size());

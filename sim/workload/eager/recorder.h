@@ -16,6 +16,13 @@ namespace ridgeline::eager {
 
 class Tensor;
 
+/// Hears which storages an operation reads, before it is written down.
+class StorageWatcher {
+ public:
+  virtual ~StorageWatcher() = default;
+  virtual void before_use(StorageId storage) = 0;
+};
+
 class Recorder {
  public:
   explicit Recorder(OpTrace& trace);
@@ -81,6 +88,7 @@ class Recorder {
   bool recomputing = false;  ///< inside the backward pass, running a checkpointed block again
   std::uint8_t stream = 0;   ///< operations run on it and storages come from its pool
   bool closed = false;       ///< the trace is complete: what dies now is no longer part of it
+  StorageWatcher* watcher = nullptr;
 
  private:
   static constexpr StorageId kEmpty = ~StorageId{0};

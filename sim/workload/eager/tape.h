@@ -105,6 +105,8 @@ class Tape {
   void run_weights(Eager& eager, Weights& weights);
 
   [[nodiscard]] std::size_t size() const { return nodes_.size(); }
+  /// Of the node that is made next.
+  [[nodiscard]] std::uint64_t next_sequence() const { return next_sequence_; }
   /// Called before each node that is not the end of a parameter's gradient.
   std::function<void(const Node&)> before_node;
   bool follows_streams = false;  ///< nodes run on the streams they were made on

@@ -29,6 +29,7 @@ DType type_of_parameters(const TrainingDescription& training) {
 Tensor Family::buffer(const Dims& sizes, DType type) {
   Tensor result = eager_.empty(sizes, type);
   eager_.recorder.set_category(result.storage.id(), Category::weights);
+  buffers.push_back(result);
   return result;
 }
 
@@ -179,9 +180,9 @@ void Family::remember(Tensor& keys, Tensor& values) {
 
 void Family::cut_sequences(const Batch& batch) {
   if (!context_) return;
-  std::vector<Tensor> buffers{batch.tokens};
-  for (const Tensor& target : batch.targets) buffers.push_back(target);
-  context_->cut(buffers, model_.family != ModelFamily::bert);
+  std::vector<Tensor> whole{batch.tokens};
+  for (const Tensor& target : batch.targets) whole.push_back(target);
+  context_->cut(whole, model_.family != ModelFamily::bert);
 }
 
 Tensor Family::fused_attention(const Tensor& q, const Tensor& k, const Tensor& v, bool causal, const Tensor& mask) {

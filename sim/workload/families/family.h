@@ -96,6 +96,7 @@ class Family {
   [[nodiscard]] std::int64_t width() const { return model_.hidden; }
 
   eager::Parameters parameters;
+  std::vector<Tensor> buffers;         ///< what belongs to the network besides parameters
   std::vector<std::size_t> part_ends;  ///< for each part of this rank, one behind its last parameter
   /// Where the tokens of a forward pass stand: a whole sequence in training, one token after `past` others in
   /// generation.

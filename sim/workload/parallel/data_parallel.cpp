@@ -1,7 +1,9 @@
 #include "sim/workload/parallel/data_parallel.h"
 
 #include <array>
+#include <deque>
 #include <limits>
+#include <utility>
 
 #include "sim/workload/aten/pointwise.h"
 #include "sim/workload/parallel/buckets.h"
@@ -17,19 +19,23 @@ DType type_of(GradientCompression compression) {
   return compression == GradientCompression::fp16 ? DType::fp16 : DType::bf16;
 }
 
+/// Tensors that are broadcast are put together up to this.
+constexpr std::int64_t kCoalesced = std::int64_t{250} << 20;
+
 void copy(eager::Eager& eager, const Tensor& from, const Tensor& to) {
-  eager.recorder.op(Copy{CopyKind::contiguous, from.type, 1, from.elements(), 1}, {&from}, {&to});
+  eager.recorder.op(Copy{CopyKind::contiguous, to.type, 1, to.elements(), 1}, {&from}, {&to});
 }
 
 }  // namespace
 
 DistributedDataParallel::DistributedDataParallel(eager::Eager& eager, eager::Parameters& parameters,
-                                                 const ParallelDescription& description)
+                                                 const ParallelDescription& description, std::vector<Tensor> buffers)
     : eager_(eager),
       parameters_(parameters),
       how_(description),
       group_(eager, GroupKind::data, description.gradient_ranks(), "data parallel collectives"),
-      bucket_of_(parameters.size()) {
+      bucket_of_(parameters.size()),
+      buffers_(std::move(buffers)) {
   if (how_.compression != GradientCompression::none)
     decompressing_ = eager.recorder.add_stream("decompression of gradients");
   for (std::size_t i = 0; i < parameters.size(); ++i)
@@ -57,7 +63,6 @@ void DistributedDataParallel::release(std::span<const std::size_t> order) {
 
 // Coalesced by 250 MiB, all copies held until the last was sent.
 void DistributedDataParallel::broadcast_parameters() {
-  constexpr std::int64_t kCoalesced = std::int64_t{250} << 20;
   std::vector<BucketMember> tensors;
   for (const std::size_t i : kept_equal_) tensors.push_back({parameters_[i].value.bytes(), parameters_[i].value.type});
   std::vector<Tensor> flat;
@@ -67,6 +72,43 @@ void DistributedDataParallel::broadcast_parameters() {
     flat.push_back(eager_.empty({elements}, parameters_[kept_equal_[members.front()]].value.type));
     group_.run(CollectiveKind::broadcast, flat.back().type, flat.back().bytes(), flat.back(), flat.back());
   }
+}
+
+// Those of a type together: in a copy, sent beside the copy of the next, and back (broadcast_coalesced of c10d).
+void DistributedDataParallel::broadcast_buffers() {
+  if (!how_.broadcast_buffers || buffers_.empty()) return;
+  std::vector<BucketMember> tensors;
+  for (const Tensor& buffer : buffers_) tensors.push_back({buffer.bytes(), buffer.type});
+  struct Sent {
+    Tensor flat;
+    std::vector<std::size_t> members;
+    Work work;
+  };
+  std::deque<Sent> under_way;
+  const auto finish = [&] {
+    group_.wait(under_way.front().work);
+    for (const std::size_t i : under_way.front().members) {
+      eager_.recorder.host(HostClass::ddp_copy_back);
+      copy(eager_, under_way.front().flat, buffers_[i]);
+    }
+    under_way.pop_front();
+  };
+  constexpr std::size_t kUnderWay = 2;
+  for (auto& members : assign_buckets(tensors, std::array{kCoalesced})) {
+    if (under_way.size() == kUnderWay) finish();
+    Tensor flat = buffers_[members.front()].detached();
+    if (members.size() > 1) {
+      std::int64_t elements = 0;
+      for (const std::size_t i : members) elements += buffers_[i].elements();
+      const Tensor first = flat;
+      flat = eager_.empty({elements}, first.type);
+      eager_.recorder.host(HostClass::concatenate);
+      eager_.recorder.op(Copy{CopyKind::contiguous, flat.type, 1, elements, 1}, {&first}, {&flat});
+    }
+    const Work work = group_.start(CollectiveKind::broadcast, flat.type, flat.bytes(), flat, flat);
+    under_way.push_back({std::move(flat), std::move(members), work});
+  }
+  while (!under_way.empty()) finish();
 }
 
 void DistributedDataParallel::make_buckets(const std::vector<std::size_t>& order,
@@ -96,6 +138,7 @@ Tensor DistributedDataParallel::place_of(std::size_t parameter) const {
 
 void DistributedDataParallel::before_forward(bool sync) {
   eager_.recorder.host(HostClass::ddp_forward);
+  if (std::exchange(synced_before_, sync)) broadcast_buffers();
   sync_ = sync;
   if (!sync) return;
   if (!rebuilt_ && arrived_.size() == kept_equal_.size()) rebuild();

@@ -17,8 +17,10 @@ namespace ridgeline::parallel {
 
 class DistributedDataParallel {
  public:
-  /// Wraps a network on its GPU: parameters are compared and broadcast, buckets and hooks made.
-  DistributedDataParallel(eager::Eager& eager, eager::Parameters& parameters, const ParallelDescription& description);
+  /// Wraps a network on its GPU: parameters are compared and broadcast, buckets and hooks made. `buffers`: what the
+  /// network keeps besides parameters.
+  DistributedDataParallel(eager::Eager& eager, eager::Parameters& parameters, const ParallelDescription& description,
+                          std::vector<eager::Tensor> buffers = {});
 
   /// `sync`: the backward pass of this forward pass exchanges gradients.
   void before_forward(bool sync);
@@ -40,6 +42,7 @@ class DistributedDataParallel {
     Work work;
   };
   void broadcast_parameters();
+  void broadcast_buffers();
   void rebuild();
   void make_buckets(const std::vector<std::size_t>& order, std::span<const std::int64_t> limits);
   void gradient_arrived(std::size_t parameter);
@@ -57,7 +60,9 @@ class DistributedDataParallel {
   std::vector<std::size_t> kept_equal_;  ///< parameters; experts are others' concern
   std::vector<std::size_t> arrived_;     ///< of the first step, in order
   std::size_t next_ = 0;                 ///< bucket to send
+  std::vector<eager::Tensor> buffers_;   ///< of the network
   std::vector<std::size_t> held_;        ///< arrived, and kept back
+  bool synced_before_ = true;            ///< the forward pass before was of gradients that are exchanged
   bool sync_ = true, rebuilt_ = false, holds_ = false;
 };
 

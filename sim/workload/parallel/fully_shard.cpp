@@ -80,6 +80,7 @@ FullyShard::FullyShard(Eager& eager, eager::Parameters& parameters, std::int64_t
   const std::int64_t calls = a_call_ > 0 ? ceil_div(blocks, a_call_) : 0;
   if (description.expert > 1 && description.expert_copies() > 1)
     expert_copies_.emplace(eager, GroupKind::expert_data, description.expert_copies(), "all-gathers of experts");
+  if (how_.offload) host_.emplace(eager);
   share_out(calls);
   for (Group& group : groups_) make_shards(group);
   eager.recorder.layer = -1;
@@ -113,8 +114,12 @@ void FullyShard::make_shards(Group& group) {
     const std::int64_t elements = shard_elements(parameters_[i].value, group.among->ranks());
     eager_.recorder.layer = parameters_[i].accumulate.layer;
     eager_.recorder.module = parameters_[i].accumulate.module;
-    shard_of_[i]->value = eager_.empty({elements}, stored_);
-    eager_.recorder.set_category(shard_of_[i]->value.storage.id(), Category::weights);
+    if (host_) {
+      shard_of_[i]->value = HostShards::shard(elements, stored_);
+    } else {
+      shard_of_[i]->value = eager_.empty({elements}, stored_);
+      eager_.recorder.set_category(shard_of_[i]->value.storage.id(), Category::weights);
+    }
     group.shard_elements += elements;
     sizes->push_back(elements);
   }
@@ -185,7 +190,10 @@ void FullyShard::gather(Group& group) {
   {
     const OnStream there(recorder, copy_in_);
     Tensor cast;
-    if (type != stored_) {
+    std::vector<Tensor> brought;
+    if (host_) {
+      brought = host_->bring(*group.sizes, stored_, type);
+    } else if (type != stored_) {
       cast = eager_.empty({group.shard_elements}, type);
       recorder.op(MultiTensor{MultiTensorFunction::copy, stored_, group.sizes}, {}, {});
     }
@@ -332,6 +340,11 @@ void FullyShard::reduce(Group& group) {
   const OnStream after(recorder, last);
   mine = aten::to(eager_, mine, stored_);
   recorder.set_category(mine.storage.id(), Category::gradients);
+  if (host_) {
+    host_->take(*group.sizes, mine, added_);
+    group.ready = recorder.record_event(last);
+    return;
+  }
   for (const std::size_t i : group.parameters) {
     eager::Parameter& shard = *shard_of_[i];
     Tensor part = mine;
@@ -353,6 +366,14 @@ void FullyShard::after_backward() {
   if (reducing_.defined()) recorder.wait_event(0, reduced_);
   reducing_ = Tensor{};
   held_ = Tensor{};
+  if (!host_) return;
+  host_->wait_for_gradients();
+  added_ = added_ || sync_;
+}
+
+void FullyShard::update_on_host(OptimizerDescription optimizer) {
+  host_->update(shards_, optimizer);
+  added_ = false;
 }
 
 void FullyShard::add_up_norm() {

@@ -15,6 +15,7 @@
 #include "sim/workload/eager/parameter.h"
 #include "sim/workload/families/family.h"
 #include "sim/workload/parallel/communication.h"
+#include "sim/workload/parallel/host_shards.h"
 #include "sim/workload/parallel/parallel.h"
 
 namespace ridgeline::parallel {
@@ -42,6 +43,9 @@ class FullyShard final : public families::BlockWrapper {
   eager::Parameters& shards_of_experts() { return expert_shards_; }
   /// Gradients of experts that no other rank has are taken as they are, behind the last backward pass.
   void take_own_gradients();
+  /// Shards, gradients and the optimizer are in the host's memory.
+  [[nodiscard]] bool on_host() const { return host_.has_value(); }
+  void update_on_host(OptimizerDescription optimizer);
   /// The norm of all gradients takes a sum over ranks.
   void add_up_norm();
 
@@ -98,6 +102,8 @@ class FullyShard final : public families::BlockWrapper {
   eager::Tensor reducing_;  ///< input of the reduction that is outstanding
   std::uint32_t reduced_ = 0;
   bool sync_ = true, keeps_ = false;
+  std::optional<HostShards> host_;
+  bool added_ = false;  ///< the host has gradients of this step
 };
 
 }  // namespace ridgeline::parallel

@@ -68,16 +68,17 @@ Tensor LayerSplit::before_block(std::int64_t block, Tensor input) {
   return result;
 }
 
-std::vector<LayerSplit::Part>& LayerSplit::begin_update() {
+void LayerSplit::update(optimizers::Optimizer& optimizer) {
   std::vector<std::size_t> next(parts_.size(), 0);
   for (eager::Parameter& parameter : parameters_) {
     const std::size_t device = parameter.accumulate.stream;
     parts_[device].parameters[next[device]++].gradient = parameter.gradient;
   }
-  return parts_;
-}
-
-void LayerSplit::finish_update() {
+  for (Part& part : parts_) {
+    if (part.parameters.empty()) continue;
+    const OnStream there(eager_.recorder, part.stream);
+    optimizer.step(eager_, part.parameters, Tensor{});
+  }
   for (Part& part : parts_)
     for (eager::Parameter& parameter : part.parameters) parameter.gradient = Tensor{};
 }

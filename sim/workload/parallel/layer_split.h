@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sim/workload/families/family.h"
+#include "sim/workload/optimizers/optimizer.h"
 #include "sim/workload/parallel/communication.h"
 
 namespace ridgeline::parallel {
@@ -23,15 +24,14 @@ class LayerSplit final : public families::BlockWrapper {
   /// The script goes on with the first device.
   void return_to_first() { eager_.recorder.stream = 0; }
 
-  /// What an optimizer updates on each device, with its gradients; PyTorch's run their kernels device by device.
-  struct Part {
-    std::uint8_t stream = 0;
-    eager::Parameters parameters;
-  };
-  std::vector<Part>& begin_update();
-  void finish_update();
+  /// One call of the optimizer, whose kernels run device by device.
+  void update(optimizers::Optimizer& optimizer);
 
  private:
+  struct Part {
+    std::uint8_t stream = 0;
+    eager::Parameters parameters;  ///< with gradients during an update
+  };
   [[nodiscard]] std::uint8_t device_of(std::int64_t block) const {
     return static_cast<std::uint8_t>(block * devices_ / blocks_);
   }

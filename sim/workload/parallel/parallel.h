@@ -8,6 +8,7 @@
 
 #include "sim/workload/collective.h"
 #include "sim/workload/dtype.h"
+#include "sim/workload/parallel/zero_optimization.h"
 
 namespace ridgeline {
 
@@ -15,7 +16,8 @@ namespace ridgeline {
 enum class DataStrategy : std::uint8_t {
   ddp,          ///< DistributedDataParallel: everything on each rank, gradients averaged
   zero1,        ///< the same, with ZeroRedundancyOptimizer: each rank keeps the states of some parameters
-  zero2,        ///< fully_shard that keeps parameters whole between forward and backward
+  zero2,        ///< fully_shard that keeps parameters whole between forward and backward; DeepSpeed's stage 2
+  zero3,        ///< DeepSpeed's stage 3
   fsdp,         ///< fully_shard (FSDP2)
   fsdp1,        ///< FullyShardedDataParallel
   hsdp,         ///< fully_shard inside groups, averaged between them
@@ -23,7 +25,7 @@ enum class DataStrategy : std::uint8_t {
 };
 
 /// Whose code spreads the network.
-enum class Framework : std::uint8_t { torch, megatron };
+enum class Framework : std::uint8_t { torch, megatron, deepspeed };
 
 /// Who splits layers over tensor parallel ranks.
 enum class TensorStyle : std::uint8_t {
@@ -64,8 +66,9 @@ struct ParallelDescription {
   std::optional<std::int64_t> bucket_cap;  ///< bytes; not given: 1 MiB for the first bucket, 25 MiB for the others
   bool gradient_as_bucket_view = false, static_graph = false, find_unused_parameters = false;
   GradientCompression compression = GradientCompression::none;
-  bool no_sync = false;   ///< gradients are exchanged at the last micro-batch only
-  bool compiled = false;  ///< torch.compile around it: the graph is cut where buckets end
+  bool broadcast_buffers = true;  ///< rank 0 sends what a network keeps besides parameters before forward passes
+  bool no_sync = false;           ///< gradients are exchanged at the last micro-batch only
+  bool compiled = false;          ///< torch.compile around it: the graph is cut where buckets end
   // ZeroRedundancyOptimizer.
   bool parameters_as_bucket_view = false;
   // fully_shard and FullyShardedDataParallel.
@@ -73,7 +76,9 @@ struct ParallelDescription {
   ReshardAfterForward reshard_after_forward;
   std::optional<DType> parameter_type;  ///< of gathered parameters and what is computed with them; none: as stored
   std::optional<DType> reduce_type;     ///< in which gradients are added up; none: that of the gradients
+  bool offload = false;                 ///< shards, their gradients and the optimizer live in the host's memory
   std::int64_t replicate = 1;           ///< groups that hold the same shards (hsdp)
+  ZeroOptimization zero;                ///< of DeepSpeed
   // Layers split over ranks that see the same data.
   Framework framework = Framework::torch;
   std::int64_t tensor = 1;  ///< ranks that share heads and feed-forward columns
@@ -108,9 +113,14 @@ struct ParallelDescription {
   /// One process has all the GPUs.
   [[nodiscard]] bool one_process() const { return split > 1 || (data > 1 && strategy == DataStrategy::dataparallel); }
   [[nodiscard]] bool megatron() const { return framework == Framework::megatron; }
+  [[nodiscard]] bool deepspeed() const { return framework == Framework::deepspeed; }
+  /// By PyTorch: fully_shard or FullyShardedDataParallel.
   [[nodiscard]] bool shards_parameters() const {
-    return strategy != DataStrategy::ddp && strategy != DataStrategy::zero1 && strategy != DataStrategy::dataparallel;
+    return !deepspeed() && strategy != DataStrategy::ddp && strategy != DataStrategy::zero1 &&
+           strategy != DataStrategy::dataparallel;
   }
+  /// torch.compile takes each block by itself, and nothing between blocks; else it takes the graph.
+  [[nodiscard]] bool compiles_blocks() const { return several() && (tensor > 1 || shards_parameters()); }
   bool operator==(const ParallelDescription&) const = default;
 };
 

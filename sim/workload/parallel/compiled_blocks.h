@@ -1,0 +1,42 @@
+// torch.compile of each block by itself, as scripts do before they shard or split a network: what lies between blocks,
+// hooks of fully_shard among it, runs eagerly.
+//
+// A block's forward pass lies between what its wrapper does before and behind it; its backward pass from the first node
+// of autograd that the block made to the first that was made before it.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "sim/workload/eager/parameter.h"
+#include "sim/workload/families/family.h"
+
+namespace ridgeline::parallel {
+
+class CompiledBlocks final : public families::BlockWrapper {
+ public:
+  /// `inner`: the wrapper around each compiled block; null: none.
+  CompiledBlocks(eager::Eager& eager, const eager::Parameters& parameters, families::BlockWrapper* inner);
+
+  void begin_forward();
+  eager::Tensor before_block(std::int64_t block, eager::Tensor input) override;
+  eager::Tensor after_block(std::int64_t block, eager::Tensor output) override;
+  void begin_backward();
+  void end_backward();
+  /// Of the micro-batch, in the order of forward passes.
+  [[nodiscard]] const std::vector<CompiledRange>& ranges() const { return ranges_; }
+
+ private:
+  void meet(const eager::Node& node);
+  void close();
+
+  eager::Eager& eager_;
+  families::BlockWrapper* inner_;
+  std::vector<std::int64_t> tensors_;  ///< trained ones, by block
+  std::vector<CompiledRange> ranges_;
+  std::vector<std::uint64_t> first_,
+      behind_;                          ///< numbers of the first node that each block made, and one behind its last
+  std::optional<std::size_t> running_;  ///< whose backward pass runs
+};
+
+}  // namespace ridgeline::parallel
