@@ -254,7 +254,14 @@ class Reader {
         Argument result = argument(value);
         if (auto* tensor = std::get_if<AtenTensor>(&result)) call.outputs.push_back(std::move(*tensor));
       }
+    const std::size_t storages = trace_.storages.size(), operands = trace_.operands.size();
     if (!builder_.call(call)) builder_.unknown(call);
+    // What a call makes is worked out from numbers that may be anything: a line could not say it.
+    const auto too_large = [](const auto& part) { return part.bytes < 0 || part.bytes > kLargest; };
+    if (std::any_of(trace_.storages.begin() + static_cast<std::ptrdiff_t>(storages), trace_.storages.end(),
+                    too_large) ||
+        std::any_of(trace_.operands.begin() + static_cast<std::ptrdiff_t>(operands), trace_.operands.end(), too_large))
+      throw LineError(fmt::format("{} makes more bytes than any device holds", call.name));
   }
   Argument argument(const element& value) const {
     double number = 0.0;
