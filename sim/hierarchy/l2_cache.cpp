@@ -187,6 +187,12 @@ void L2Cache::clean_oldest(Slice& slice, L2Traffic& traffic) {
   insert(slice, index, false);
 }
 
+/// Either way as often, by a hash of what the state holds: not of the clock, which it does not.
+bool L2Cache::cleans_newest(const Slice& slice, std::uint32_t index) const {
+  const double age = clock_ - granules_[slice.lists[1].oldest].touched;
+  return mix(granules_[index].number + mix(static_cast<std::uint64_t>(age))) % 2 == 0;
+}
+
 void L2Cache::touch(std::uint32_t index, bool writes, double copies, L2Traffic& traffic) {
   Granule& granule = granules_[index];
   traffic.bytes += granule.bytes;
@@ -209,7 +215,17 @@ void L2Cache::touch(std::uint32_t index, bool writes, double copies, L2Traffic& 
   if (writes) granule.dirty = !through;
   while (!slice.members.empty() && slice.room + granule.room > slice_capacity_) evict(slice, traffic);
   insert(slice, index);
-  while (slice.dirty > slice_dirty_ && slice.lists[1].oldest != index) clean_oldest(slice, traffic);
+  while (slice.dirty > slice_dirty_ && slice.lists[1].oldest != index) {
+    if (!cleans_newest(slice, index)) {
+      clean_oldest(slice, traffic);
+      continue;
+    }
+    traffic.written_back += granule.bytes;
+    remove(slice, index);
+    granule.dirty = false;
+    insert(slice, index);
+    return;
+  }
 }
 
 L2Traffic L2Cache::read(const Run& run, double copies) {
