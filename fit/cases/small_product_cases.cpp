@@ -87,6 +87,8 @@ std::vector<ProductWay> ways_of(const Matmul& op, const ProfiledKernel& kernel, 
   SmallTileRun run{named->m, named->n, named->k};
   const std::int64_t tiles = ceil_div(op.m, run.m) * ceil_div(op.n, run.n) * op.batch;
   run.splits = static_cast<int>(blocks_of(kernel) / static_cast<double>(tiles));
+  if (kernel.grid[2] >= op.batch && kernel.grid[2] % op.batch == 0)
+    run.splits = std::min(run.splits, static_cast<int>(kernel.grid[2] / op.batch));
   return run.splits < 1 ? std::vector<ProductWay>{} : small_tile_ways(problem, gpu, reads, writes, &run);
 }
 
@@ -96,6 +98,15 @@ bool is_product(K kernel) { return kernel >= K::vector_rows && kernel <= K::larg
 const MemoryBoundWork* product_work(const KernelLaunch& launch) {
   const auto* work = std::get_if<MemoryBoundWork>(&launch.work);
   return work != nullptr && is_product(static_cast<K>(work->kernel_class)) ? work : nullptr;
+}
+
+/// Whether the kernel's grid is the launch's. CUTLASS lays tiles out in columns of up to eight: blocks beyond the last
+/// tile end at once.
+bool is_grid_of(const KernelLaunch& launch, const ProfiledKernel& kernel) {
+  constexpr double kMostPadding = 1.34;
+  const double blocks = blocks_of(kernel);
+  return has(kernel.name, "cutlass") ? blocks >= launch.blocks() && blocks <= kMostPadding * launch.blocks()
+                                     : blocks == launch.blocks();
 }
 
 }  // namespace
@@ -115,7 +126,7 @@ void add_small_products(const Measurements& measurements, const Laboratory& labo
       for (const ProductWay& way : ways_of(*op, asked, laboratory.gpu)) {
         const auto launch = std::find_if(way.begin(), way.end(), [&](const KernelLaunch& one) {
           const MemoryBoundWork* work = product_work(one);
-          return work != nullptr && one.blocks() == blocks_of(kernel) &&
+          return work != nullptr && is_grid_of(one, kernel) &&
                  (static_cast<K>(work->kernel_class) == K::vector_sums) == sums;
         });
         if (launch == way.end()) continue;

@@ -106,6 +106,23 @@ TEST(L2Cache, HoldsNoMoreDirtyBytesThanItMay) {
   EXPECT_NEAR(cache.resident_bytes(), 0.8 * kCapacity, 0.05 * kCapacity);  // cleaned, not thrown out
 }
 
+TEST(L2Cache, KeepsAPartOfAnOutputThatIsLargerThanMayBeDirty) {
+  L2Spec l2 = plain();
+  l2.dirty_fraction = 0.4;
+  const auto dirty = [&](double bytes) {  // of the fourth time that it is written
+    L2Cache cache(l2);
+    L2Traffic last;
+    for (int i = 0; i < 4; ++i) last = cache.write(whole(0, bytes));
+    return last.dirty / last.bytes;
+  };
+  EXPECT_GT(dirty(0.35 * kCapacity), 0.99);
+  const double little = dirty(0.45 * kCapacity), more = dirty(0.55 * kCapacity);
+  EXPECT_GT(little, 0.5);
+  EXPECT_GT(little, more);
+  EXPECT_GT(more, 0.1);
+  EXPECT_LT(dirty(2.0 * kCapacity), 0.1);
+}
+
 TEST(L2Cache, TwoPartitionsKeepSecondCopiesOfWhatIsRead) {
   L2Spec two = plain();
   two.partitions = 2;

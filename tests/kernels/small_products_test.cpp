@@ -78,6 +78,13 @@ TEST(VectorProduct, few_long_sums_and_the_pieces_of_columns_are_added_up_by_a_se
   EXPECT_THAT(names(product(DType::fp32, 1, 400, 1400, Layout::nn), gpu), ::testing::ElementsAre("gemv_columns"));
 }
 
+TEST(VectorProduct, a_thread_adds_up_a_sum_alone_where_outputs_fill_a_block) {
+  const Gpu gpu = load_gpu("nvidia-h200-sxm-141gb");
+  // Profiled: 1.5 us and 5.8 us.
+  EXPECT_LT(seconds(product(DType::fp32, 1, 64, 88, Layout::nn), gpu),
+            0.5 * seconds(product(DType::fp32, 1, 1688, 88, Layout::nn), gpu));
+}
+
 TEST(VectorProduct, an_empty_one_is_refused) {
   const Gpu gpu = load_gpu("nvidia-h200-sxm-141gb");
   EXPECT_THROW(lower(product(DType::fp32, 1, 8, 0), gpu, Software{}), std::invalid_argument);
@@ -126,6 +133,34 @@ TEST(SmallTiles, few_fp32_outputs_have_a_second_kernel_and_many_have_none) {
   EXPECT_EQ(names(product(DType::fp32, 251, 200, 12, Layout::nn), gpu).size(), 1u);
 }
 
+TEST(SmallTiles, aligned_tf32_ones_run_tiled_kernels_and_few_results_have_a_second_one) {
+  const Gpu gpu = load_gpu("nvidia-h200-sxm-141gb");
+  const std::vector<std::string> few = names(product(DType::tf32, 64, 16, 32), gpu);
+  ASSERT_EQ(few.size(), 2u);
+  EXPECT_NE(few.front(), "gemm_wmma_small");
+  EXPECT_EQ(few.back(), "splitKreduce");
+  EXPECT_EQ(names(product(DType::tf32, 64, 2048, 16), gpu).size(), 1u);
+  EXPECT_EQ(names(product(DType::tf32, 64, 17, 33), gpu).front(), "gemm_wmma_small");
+}
+
+TEST(SmallTiles, bf16_at_odd_values_have_a_second_kernel_up_to_a_number_of_outputs) {
+  const Gpu gpu = load_gpu("nvidia-h200-sxm-141gb");
+  EXPECT_EQ(names(product(DType::bf16, 2496, 64, 5), gpu).back(), "splitKreduce");
+  EXPECT_EQ(names(product(DType::bf16, 27394, 35, 59), gpu).size(), 1u);
+  EXPECT_EQ(names(product(DType::bf16, 70, 1440, 11, Layout::nn), gpu).size(), 1u);
+  EXPECT_EQ(names(product(DType::bf16, 1026, 617, 3, Layout::nn), gpu).back(), "splitKreduce");
+}
+
+TEST(SmallTiles, very_few_fp32_outputs_have_a_second_kernel_however_long_the_sum) {
+  const Gpu gpu = load_gpu("nvidia-h200-sxm-141gb");
+  const auto summed = ::testing::ElementsAre("gemm_simt_small", "splitKreduce");
+  EXPECT_THAT(names(product(DType::fp32, 35, 4, 6400, Layout::nn), gpu), summed);
+  EXPECT_THAT(names(product(DType::fp32, 36, 30, 4512, Layout::nt), gpu), summed);
+  EXPECT_THAT(names(product(DType::fp32, 8, 6, 188, Layout::tn), gpu), summed);
+  EXPECT_THAT(names(product(DType::fp32, 11, 41, 15772, Layout::tn), gpu), summed);
+  EXPECT_EQ(names(product(DType::fp32, 8, 6, 90, Layout::tn), gpu).size(), 1u);
+}
+
 std::vector<Matmul> small_ones() {
   std::vector<Matmul> all;
   for (const DType type : {DType::fp16, DType::bf16, DType::tf32, DType::fp32})
@@ -140,6 +175,12 @@ std::vector<Matmul> small_ones() {
               all.push_back(op);
             }
   return all;
+}
+
+TEST_P(SmallProducts, run_in_tiles_of_one_warp_only_with_a_bias) {
+  for (const Matmul& op : small_ones())
+    for (const KernelLaunch& launch : lower(op, gpu_, Software{}).launches)
+      EXPECT_FALSE(launch.name == "gemm_wmma_small" && launch.threads_per_block == 32) << op.m << " x " << op.n;
 }
 
 TEST_P(SmallProducts, are_never_below_their_arithmetic_and_their_bytes) {

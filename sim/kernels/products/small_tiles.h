@@ -27,7 +27,9 @@ std::vector<ProductWay> small_tile_ways(const GemmWork& problem, const Gpu& gpu,
 bool is_few_summed(const GemmWork& problem, const Gpu& gpu);
 
 /// Whether a tiled kernel leaves fp32 results to a second one that brings them to the output's type, k being in one
-/// piece: narrow bf16 products whose rows begin at odd values (13 of 14 profiled ones).
+/// piece: bf16 products whose rows begin at odd values, narrow ones (15 of 15 profiled ones) and with neither operand
+/// transposed those of very short sums (4 of 5), and tf32 ones of few results and a short sum whose rows are aligned
+/// (25 of 25).
 bool is_always_summed(const GemmWork& problem);
 
 }  // namespace ridgeline
