@@ -120,8 +120,8 @@ class L2Cache {
   void evict(Slice& slice, L2Traffic& traffic);
   void clean_oldest(Slice& slice, L2Traffic& traffic);
   /// Which of too many dirty granules is cleaned: the one just written, or the one whose write is the longest ago. An
-  /// output that is written again and again and is larger than what may be dirty stays dirty in part.
-  [[nodiscard]] bool cleans_newest(const Slice& slice, std::uint32_t index) const;
+  /// output that is larger than what may be dirty, and is written again and again, stays dirty in part.
+  [[nodiscard]] bool cleans_newest(std::uint32_t index) const;
   [[nodiscard]] Slice& slice_of(std::uint32_t index) { return slices_[granules_[index].slice]; }
 
   L2Spec l2_;
