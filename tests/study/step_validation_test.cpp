@@ -207,12 +207,10 @@ TEST(MeasuredSteps, ARunThatTheDeepSpeedTutorialSawFailIsNotSaidToFit) {
 }
 
 TEST(MeasuredSteps, LaunchesOfAStepOnTheH200AreThoseCounted) {
-  const std::vector<std::string> known_deviations{"bert-base-b24-fp32",
-                                                  "gpt2-b16-bf16-flash",
-                                                  "gpt2-b16-bf16-flash-v50304",
-                                                  "gpt2-b16-bf16-flash-v50304-fused",
-                                                  "nanogpt-char-slow-fp32",
-                                                  "bert-base-b24-fp32-ckpt"};  // measurements/DEVIATIONS.md
+  const std::vector<std::string> known_deviations{
+      "bert-base-b24-fp32",         "gpt2-b16-bf16-flash",
+      "gpt2-b16-bf16-flash-v50304", "gpt2-b16-bf16-flash-v50304-fused",
+      "nanogpt-char-slow-fp32",     "bert-base-b24-fp32-ckpt"};  // measurements/DEVIATIONS.md
   std::vector<std::string> off;
   for (const ValidatedStep& s : steps_of("nvidia-h200-sxm-141gb")) {
     if (s.measured.source != "h200" || s.measured.compiled) continue;

@@ -58,8 +58,8 @@ Wanted wanted(std::string_view category, std::string_view phase, std::string_vie
   return Wanted::nothing;
 }
 
-/// Strings where they stand. simdjson's own functions copy each into a buffer made for the document; on broken text with
-/// numbers in quotes they wrote behind its end, as a fuzz target found (why inside the library is not known).
+/// Strings where they stand. simdjson's own functions copy each into a buffer made for the document; on broken text
+/// with numbers in quotes they wrote behind its end, as a fuzz target found (why inside the library is not known).
 class Strings {
  public:
   explicit Strings(std::string_view document) : end_(document.data() + document.size()) {}
