@@ -4,10 +4,9 @@
     python3 tools/replay_errors.py build/ridgeline nvidia-t4 TRACE... nvidia-a100-sxm4-80gb TRACE... [--ops N]
 
 Names of hw/ say which GPU the traces after them were recorded on. A line a trace: how much of its GPU time is
-understood, what is predicted of the part of it that ran alone, at the recording's clock and with what it adds to each
-kernel (seen on half of the calls), what was measured, and how far apart they are; what ran beside kernels of other streams,
-the clock, what is added, the error of the other half's calls, and that of all of it without any of this. Then median, mean
-and worst of the magnitudes of the three errors. A trace that cannot be compared is
+understood, what is predicted of that part, what was measured, and how far apart they are; what ran beside kernels of other
+streams, the recording's clock and what it adds to each kernel (both seen on half of the calls), and under these the error of
+the other half's calls that ran alone. Then median, mean and worst of the magnitudes of both errors. A trace that cannot be compared is
 named and left out. --ops prints the operations that make most of a trace's error.
 """
 
@@ -32,7 +31,7 @@ def worst_operations(answer, count):
     understood = [op for op in answer["ops"] if op["understood"]]
     understood.sort(key=lambda op: -abs(op["predicted_s"] - op["measured_s"]))
     for op in understood[:count]:
-        share = (op["predicted_s"] - op["measured_s"]) / answer["understood_part"]["undisturbed"]["measured_s"]
+        share = (op["predicted_s"] - op["measured_s"]) / answer["understood_part"]["measured_s"]
         print(f"      {100 * share:+6.1f} points  {1e6 * op['predicted_s']:10.1f} us for {1e6 * op['measured_s']:10.1f}"
               f"  {op['count']:5d} {op['name']}")
 
@@ -48,7 +47,7 @@ def main():
     parser.add_argument("traces", nargs="+", help="names of hw/, each before its traces")
     parser.add_argument("--ops", type=int, default=0)
     asked = parser.parse_args()
-    errors, of_alone, plain, hardware = [], [], [], ""
+    errors, of_alone, hardware = [], [], ""
     for trace in asked.traces:
         if not pathlib.Path(trace).is_file():
             hardware = trace
@@ -63,22 +62,19 @@ def main():
         errors.append(abs(error))
         print(f"{name:50} {hardware:22} understood {100 * answer['understood']:5.1f} %"
               f"  {1e3 * part['predicted_s']:9.3f} ms for {1e3 * part['measured_s']:9.3f}  {100 * error:+6.1f} %", end="")
-        alone, whole = part["alone"], part["undisturbed"]
-        plain.append(abs(whole["predicted_s"] / whole["measured_s"] - 1))
+        alone = part["alone"]
         if alone["measured_s"]:
             of_alone.append(abs(alone["predicted_s"] / alone["measured_s"] - 1))
             print(f"; beside others {100 * part['beside_share']:4.1f} %, clock {100 * part['clock_share']:3.0f} %,"
                   f" adds {1e6 * part['added_per_kernel_s']:4.2f} us, other half"
                   f" {100 * (alone['predicted_s'] / alone['measured_s'] - 1):+6.1f} %", end="")
-        print(f"; undisturbed {100 * (whole['predicted_s'] / whole['measured_s'] - 1):+6.1f} %", end="")
         print(flush=True)
         worst_operations(answer, asked.ops)
     if not errors:
         return 1
     summary("understood part", errors)
     if of_alone:
-        summary("the other half of its calls", of_alone)
-    summary("all of it, undisturbed", plain)
+        summary("the other half of its calls, under the recording's conditions", of_alone)
     return 0
 
 

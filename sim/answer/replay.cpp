@@ -225,10 +225,7 @@ ComparedPart compared_part(const trace::Replayable& recorded, const std::vector<
   part.added = conditions.added;
   part.clock = conditions.clock;
   for (const ComparableCall& call : calls) {
-    if (!call.alone()) continue;
-    part.as_recorded += conditions.of(call);
-    part.recorded += call.measured;
-    if (call.asked) continue;
+    if (!call.alone() || call.asked) continue;
     part.measured += call.measured;
     part.predicted += conditions.of(call);
   }

@@ -35,9 +35,8 @@ struct ComparedPart {
   double beside = 0.0;  ///< share of the understood time that was shared with kernels of other streams
   double clock = 1.0;   ///< of the GPU when it was recorded, over its own
   Seconds added{};      ///< by the recording to each kernel
-  /// Of understood calls that ran alone, at that clock and with what is added, and as measured.
-  Seconds as_recorded{}, recorded{};
-  /// Of the half of them that did not say what the conditions were; 0: nothing to compare.
+  /// Of understood calls that ran alone, at that clock and with what is added, and as measured: of the half that did
+  /// not say what the conditions were; 0: nothing to compare.
   Seconds predicted{}, measured{};
 };
 

@@ -12,8 +12,6 @@ constexpr double kSmallestGranule = 4096.0, kLargestGranule = 65536.0, kGranules
 // Chosen by DRAM counters of consecutive kernels (measurements/h200/counters_chain.jsonl.gz) together with times of
 // point-wise kernels over rotating buffers whose case is not held out; broad optima. Counters at other sizes, with
 // which nothing was chosen: 7 % median (tests/hierarchy/unseen_counters_test.cpp).
-/// Fewer slices make the edge of the capacity sharper.
-constexpr int kSlices = 8;
 /// Room of a written line, of which the far side of two partitions keeps a copy less often than of one read (1.5).
 constexpr double kWrittenCopies = 1.25;
 /// A dirty line ages this much more slowly than a clean one.
@@ -22,9 +20,6 @@ constexpr double kDirtyOutlives = 1.7;
 /// times of 1,503 products, attention and memory-bound kernels of the H200 that are not held out and that it changes
 /// (mean error 6.53 % at 0, 6.28 at 3, 6.33 at 4, 6.42 at 8, when it was of tensors of any size).
 constexpr std::uint64_t kNewest = 3, kOutOf = 8;
-/// A tensor that would just fit is too large for the fullest slices: parts are dealt out by a hash, some get a quarter
-/// more.
-constexpr double kFullestSlice = 1.25;
 
 std::uint64_t mix(std::uint64_t x) {
   x ^= x >> 31;
@@ -87,6 +82,7 @@ L2Cache::Tensor& L2Cache::tensor_of(std::uint32_t storage, double bytes) {
   tensor.granule = granule_of(bytes);
   tensor.count = static_cast<std::uint32_t>(std::ceil(bytes / tensor.granule));
   tensor.first = static_cast<std::uint32_t>(granules_.size());
+  tensor.in_slice.fill(0.0);
   granules_.resize(granules_.size() + tensor.count);
   for (std::uint32_t i = 0; i < tensor.count; ++i) {
     Granule& granule = granules_[tensor.first + i];
@@ -94,6 +90,7 @@ L2Cache::Tensor& L2Cache::tensor_of(std::uint32_t storage, double bytes) {
     granule.storage = storage;
     granule.number = i;
     granule.slice = slice_of_part(i, tensor);
+    tensor.in_slice[granule.slice] += granule.bytes;
   }
   return tensor;
 }
@@ -194,12 +191,11 @@ void L2Cache::clean_oldest(Slice& slice, L2Traffic& traffic) {
   insert(slice, index, false);
 }
 
-/// Of tensors of which more is written than may be dirty, by a hash of which part of it this is: a step that is
+/// Of tensors of which the slice gets more than may be dirty, by a hash of which part of it this is: a step that is
 /// repeated cleans the same parts again.
 bool L2Cache::cleans_newest(std::uint32_t index) const {
   const Granule& granule = granules_[index];
-  if (index < anonymous_.count || tensors_[granule.storage].bytes * kFullestSlice <= slice_dirty_ * kSlices)
-    return false;
+  if (index < anonymous_.count || tensors_[granule.storage].in_slice[granule.slice] <= slice_dirty_) return false;
   return mix(mix(granule.number)) % kOutOf < kNewest;
 }
 

@@ -8,6 +8,7 @@
 // by line cache by tests/hierarchy/l2_cache_test.cpp.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -84,6 +85,7 @@ class L2Cache {
 
  private:
   static constexpr std::uint32_t kNone = 0xffffffffu;
+  static constexpr int kSlices = 8;  ///< fewer make the edge of the capacity sharper
   struct Granule {
     std::uint32_t newer = kNone, older = kNone;  ///< neighbours in the slice's list
     std::uint32_t place = kNone;                 ///< in the slice's `members`; kNone while not resident
@@ -104,6 +106,7 @@ class L2Cache {
   struct Tensor {
     std::uint32_t first = 0, count = 0;
     double granule = 0, bytes = 0;
+    std::array<double, kSlices> in_slice{};  ///< bytes of it that each slice gets
   };
   struct Named {
     std::uint64_t naming = 0;

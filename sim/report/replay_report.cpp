@@ -117,9 +117,7 @@ void write_compared(std::string& out, const ComparedPart& c) {
         fmt::format("the recording adds {} to each kernel (lower quartile of the short ones in half of the calls)",
                     to_string(c.added)));
   write_wrapped(out, "                ",
-                fmt::format("{}: so {} of {} is predicted{} ({}), of the half of it that did not say so {}",
-                            fmt::join(said, "; "), to_string(c.as_recorded), to_string(c.recorded),
-                            c.beside >= kShared ? " of what ran alone" : "", beside(c.as_recorded, c.recorded),
+                fmt::format("{}; under this, of the calls alone that did not say so {}", fmt::join(said, "; "),
                             beside(c.predicted, c.measured)));
 }
 
@@ -214,14 +212,9 @@ ordered_json replay_json(const std::string& file, const ReplayResult& r) {
   }
   out["measured"] = std::move(measured);
   const UnderstoodTimes understood = understood_times(r);
-  const bool compared = r.compared.recorded.value() > 0.0;
-  const auto or_none = [&](Seconds seconds) {
-    return r.has_measured_kernels ? ordered_json(seconds.value()) : ordered_json();
-  };
   out["understood_part"] = {
-      {"predicted_s", (compared ? r.compared.as_recorded : understood.predicted).value()},
-      {"measured_s", or_none(compared ? r.compared.recorded : understood.measured)},
-      {"undisturbed", {{"predicted_s", understood.predicted.value()}, {"measured_s", or_none(understood.measured)}}},
+      {"predicted_s", understood.predicted.value()},
+      {"measured_s", r.has_measured_kernels ? ordered_json(understood.measured.value()) : ordered_json()},
       {"beside_share", r.compared.beside},
       {"clock_share", r.compared.clock},
       {"added_per_kernel_s", r.compared.added.value()},

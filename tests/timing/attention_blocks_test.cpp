@@ -43,6 +43,8 @@ TEST(AttentionBlocks, QueriesBehindAPrefixSeeItWhole) {
   AttentionWork later = work(true);
   later.seq_q = 256;
   EXPECT_DOUBLE_EQ(blocks_of(later).products, 6 * (3 + 4));
+  later.part = AttentionWork::Part::backward;  // three blocks of keys that both tiles of queries see, one that one does
+  EXPECT_DOUBLE_EQ(blocks_of(later).products, 6 * (2 + 2 + 2 + 1));
 }
 
 TEST(AttentionTraffic, WhatMissesIsReadAndWritten) {
