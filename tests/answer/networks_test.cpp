@@ -30,8 +30,7 @@ const std::map<std::string, double> kBusyOf{{"gpt_oss", 17}}, kAllocatedOf{{"gpt
     kReservedOf{{"qwen2", 16}, {"t5_gated", 9}};
 
 /// Against a recording: what experts keep beside their products, where whisper's attention lays its result.
-const std::map<std::string, double> kReplayedAllocatedOf{
-    {"gpt_oss", 5}, {"whisper", 2}, {"deepseek_v2", 1.4}, {"deepseek_v3", 1.4}};
+const std::map<std::string, double> kReplayedAllocatedOf{{"gpt_oss", 5}, {"whisper", 2}};
 
 double allowed(const std::map<std::string, double>& wider, const std::string& name, double usual) {
   const auto known = wider.find(name);

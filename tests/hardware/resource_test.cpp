@@ -59,5 +59,19 @@ TEST(Resource, latencies_shorten_and_host_costs_fall) {
   EXPECT_DOUBLE_EQ(with_more(host, Resource::latency, 1.25).scale, 1.0);
 }
 
+TEST(Resource, every_bandwidth_grows_by_the_factor) {
+  const Gpu gpu = load_gpu("nvidia-h200-sxm-141gb");
+  const auto grown = [](auto more, auto before) { EXPECT_DOUBLE_EQ((more / before).value(), 1.25); };
+  const Gpu on_chip = with_more(gpu, Resource::shared_memory_bandwidth, 1.25);
+  grown(on_chip.sm.shared_bandwidth, gpu.sm.shared_bandwidth);
+  grown(on_chip.sm.l1_bandwidth, gpu.sm.l1_bandwidth);
+  const Gpu l2 = with_more(gpu, Resource::l2_bandwidth, 1.25);
+  grown(l2.l2.read_bandwidth, gpu.l2.read_bandwidth);
+  grown(l2.l2.write_bandwidth, gpu.l2.write_bandwidth);
+  grown(l2.l2.shared_read_bandwidth, gpu.l2.shared_read_bandwidth);
+  grown(with_more(gpu, Resource::l2_capacity, 1.25).l2.capacity, gpu.l2.capacity);
+  grown(with_more(gpu, Resource::power_limit, 1.25).power.limit, gpu.power.limit);
+}
+
 }  // namespace
 }  // namespace ridgeline

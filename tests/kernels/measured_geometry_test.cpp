@@ -9,7 +9,7 @@
 namespace ridgeline {
 namespace {
 
-struct Family {
+struct LoweredByFamily {
   const Gpu& gpu;
   const Software& software;
   LoweredOp operator()(const Pointwise& op) const { return lower_pointwise(op, gpu, software); }
@@ -44,7 +44,7 @@ Tally tally(const std::string& file) {
   Tally result;
   for (const auto& measured : testing::measured_ops(file)) {
     if (!memory_bound(measured.kernel.op)) continue;
-    const LoweredOp lowered = std::visit(Family{gpu, software}, measured.kernel.op);
+    const LoweredOp lowered = std::visit(LoweredByFamily{gpu, software}, measured.kernel.op);
     bool geometry = lowered.launches.size() == measured.kernels.size(), registers = geometry, shared = geometry;
     for (std::size_t i = 0; geometry && i < lowered.launches.size(); ++i) {
       const auto& expected = measured.kernels[i];

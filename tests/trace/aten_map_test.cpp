@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -303,6 +304,41 @@ TEST(AtenMap, KnowsTheTypesOfProfilersAndOurs) {
   EXPECT_EQ(dtype_of_aten("long int"), DType::int64);
   EXPECT_EQ(dtype_of_aten("fp16"), DType::fp16);
   EXPECT_FALSE(dtype_of_aten("quaternion"));
+}
+
+TEST(AtenMap, DimensionsCountFromTheFirstAndBackFromTheLast) {
+  const TensorList parts{half({6, 4, 8}), half({6, 4, 8})};
+  const auto rows_of_parts = [&](double dim) {
+    return std::get<Copy>(map_aten(call_of({"cat", {parts, dim}, ""}), {})->front().op).rows;
+  };
+  const auto keys_of_row = [&](double dim) {
+    return std::get<Sort>(map_aten(call_of({"sort", {half({6, 4, 8}), dim, 0.0}, ""}), {})->front().op).cols;
+  };
+  const std::int64_t sizes[] = {6, 4, 8}, outside[] = {1, 6, 24};
+  for (const int d : {0, 1, 2}) {
+    EXPECT_EQ(rows_of_parts(d), outside[d]) << d;
+    EXPECT_EQ(rows_of_parts(d - 3), outside[d]) << d;
+    EXPECT_EQ(keys_of_row(d), sizes[d]) << d;
+    EXPECT_EQ(keys_of_row(d - 3), sizes[d]) << d;
+  }
+}
+
+TEST(AtenMap, APadFillsTheWholeAndMovesWhatLiesInTheMiddle) {
+  EXPECT_EQ(map_aten(call_of({"constant_pad_nd", {tensor({1}), Numbers{2, 1}}, ""}), {})->size(), 2u);
+  EXPECT_EQ(map_aten(call_of({"constant_pad_nd", {tensor({1}), Numbers{2, -1}}, ""}), {})->size(), 1u)
+      << "nothing of it stays";
+}
+
+// The gradient of a group norm lies as the input does.
+TEST(AtenMap, AGradientOfAGroupNormHasTheSizesOfItsInput) {
+  const AtenTensor x = half({2, 16, 8, 8}), of_groups = tensor({2, 4});
+  const auto ops = map_aten(
+      call_of({"native_group_norm_backward", {x, x, of_groups, of_groups, half({16}), 2.0, 16.0, 64.0, 4.0}, ""}), {});
+  ASSERT_TRUE(ops.has_value());
+  const auto third = std::find_if(ops->begin(), ops->end(), [](const MappedOp& op) { return op.inputs.size() == 3; });
+  ASSERT_NE(third, ops->end());
+  EXPECT_EQ(third->inputs[0].sizes, x.sizes);
+  EXPECT_EQ(third->outputs[0].sizes, x.sizes);
 }
 
 }  // namespace

@@ -103,5 +103,17 @@ TEST(ExecutionTrace, WhatCannotBeIsRefusedWithItsLine) {
   EXPECT_THAT(refused_execution("{\"id\": NaN}"), HasSubstr("et.json:3: a node is not valid JSON"));
 }
 
+TEST(ExecutionTrace, AListOfTensorsIsReadTensorByTensor) {
+  const std::string list =
+      "\"inputs\": {\"values\": [[[1, 2, 0, 32, 4, \"cuda:0\"], [3, 4, 0, 32, 4, \"cuda:0\"]], 1], \"shapes\": [[[4, "
+      "8], [4, 24]], []], \"types\": [\"GenericList[Tensor(float),Tensor(float)]\", \"Int\"]}, " +
+      side("outputs", {"[4, 32]"});
+  const Replayable r = read_execution(node(3, 1, "aten::cat", list));
+  ASSERT_EQ(r.recorded.size(), 1U);
+  EXPECT_TRUE(r.recorded[0].understood);
+  const Copy& copy = std::get<Copy>(r.recording.trace.ops.at(0));
+  EXPECT_EQ(copy.rows * copy.cols, 4 * 32);
+}
+
 }  // namespace
 }  // namespace ridgeline::trace

@@ -152,5 +152,20 @@ TEST(LibraryKernel, AProductKeepsItWhereTheLibraryIsTheRecordings) {
   EXPECT_EQ(ran(false), LibraryKernel{});
 }
 
+// A tile that no menu has is made of its name: operands of all stages in shared memory, and Hopper's barriers.
+TEST(LibraryKernel, ATileThatNoMenuHasHoldsItsStagesAndItsBarriers) {
+  const auto shared_bytes = [](Instructions instructions, std::int64_t stages) {
+    Matmul op{.type = DType::bf16, .m = 4096, .n = 4096, .k = 4096};
+    op.ran = {.instructions = instructions, .m = 96, .n = 80, .k = 64, .stages = stages};
+    return lower(Op{op}, load_gpu("nvidia-h100-sxm5-80gb"), load_software("pytorch-2.5"))
+        .launches.back()
+        .shared_bytes_per_block;
+  };
+  const auto stage = static_cast<std::int64_t>((96 + 80) * 64 * 2);
+  EXPECT_EQ(shared_bytes(Instructions::wgmma, 3), 3 * stage + 4096);
+  EXPECT_EQ(shared_bytes(Instructions::wgmma, 4), 4 * stage + 4096);
+  EXPECT_EQ(shared_bytes(Instructions::mma_sync, 3), 3 * stage);
+}
+
 }  // namespace
 }  // namespace ridgeline::trace

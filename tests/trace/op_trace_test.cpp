@@ -166,5 +166,23 @@ TEST(OpTraceFile, NamesWhatIsExchangedOverHowManyRanksAndWhichStoragesLieInOther
   EXPECT_EQ(op_trace_lines(back.info, back.trace), text);
 }
 
+TEST(OpTraceFile, StreamsEventsAndCollectivesReadBackAsTheyWere) {
+  ScenarioSource source;
+  source.overrides = {{"hardware", "nvidia-h200-sxm-141gb", ""},
+                      {"cluster", "h200-x2", ""},
+                      {"model", "nanogpt-char", ""},
+                      {"training.micro_batch", "4", ""},
+                      {"training.sequence_length", "64", ""},
+                      {"training.parallel.data", "2", ""}};
+  const OpTrace run = std::move(*make_scenario_program(load_scenario(source)).trace);
+  ASSERT_GT(run.events, 0u);
+  const std::string text = op_trace_lines({.producer = "test", .title = "two ranks", .samples = 4}, run);
+  const Recording back = parse_op_trace(text, "memory");
+  EXPECT_EQ(back.trace.events, run.events);
+  ASSERT_EQ(back.trace.records.size(), run.records.size());
+  for (std::size_t i = 0; i < run.records.size(); ++i) ASSERT_EQ(back.trace.records[i].kind, run.records[i].kind) << i;
+  EXPECT_EQ(op_trace_lines(back.info, back.trace), text);
+}
+
 }  // namespace
 }  // namespace ridgeline::trace

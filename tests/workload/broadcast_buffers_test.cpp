@@ -81,5 +81,26 @@ TEST(BroadcastBuffers, are_none_of_fully_shards_business) {
   EXPECT_TRUE(broadcasts(network_with(ModelFamily::bert), t).empty());
 }
 
+// A copy back reads what the broadcast wrote: it is waited for before.
+TEST(BroadcastBuffers, are_waited_for_before_they_are_copied_back) {
+  const OpTrace trace = training_run(network_with(ModelFamily::bert), replicated(), AttentionChoice::efficient);
+  std::size_t waits = 0, broadcasts_seen = 0;
+  bool waited = true;
+  for (std::uint32_t i = trace.steps.back().begin; i < trace.steps.back().end && broadcasts_seen < 2; ++i) {
+    const Record& record = trace.records[i];
+    if (record.kind == Record::Kind::wait_event) ++waits, waited = true;
+    if (record.kind != Record::Kind::op) continue;
+    const Op& op = trace.ops[trace.calls[record.index].op];
+    if (const auto* c = std::get_if<Collective>(&op)) {
+      if (c->kind == CollectiveKind::broadcast) ++broadcasts_seen, waited = false;
+    } else if (std::holds_alternative<Embedding>(op)) {
+      EXPECT_TRUE(waited) << "the forward pass begins";
+      break;
+    }
+  }
+  EXPECT_EQ(broadcasts_seen, 1u);
+  EXPECT_GE(waits, 2u);  // of the collective for what was written, and of the network for the collective
+}
+
 }  // namespace
 }  // namespace ridgeline

@@ -19,6 +19,7 @@
 #include "sim/workload/load_model.h"
 #include "sim/workload/training_step.h"
 #include "tests/support/measurement_index.h"
+#include "tests/support/operand_sizes.h"
 #include "tests/support/temporary_path.h"
 
 namespace ridgeline {
@@ -93,6 +94,7 @@ TEST(Composition, WhatRunsHasTheParametersThatAreCounted) {
     const OpTrace trace = training_run(of_config(row["config"]), training, AttentionChoice::cudnn, 1);
     EXPECT_EQ(trace.parameters, row["parameters"].get<std::int64_t>()) << row["name"];
     EXPECT_GT(trace.model_flops, 0.0) << row["name"];
+    EXPECT_EQ(testing_support::first_of_another_size(trace), "") << row["name"];
   });
 }
 

@@ -10,6 +10,7 @@
 #include "sim/units/user_error.h"
 #include "sim/workload/training_step.h"
 #include "tests/support/last_step.h"
+#include "tests/support/operand_sizes.h"
 
 namespace ridgeline {
 namespace {
@@ -48,7 +49,7 @@ TrainingDescription shared_training(std::int64_t context, std::int64_t rank = -1
 }
 
 OpTrace shared_run(ModelFamily family, const TrainingDescription& t, AttentionChoice how = AttentionChoice::flash) {
-  return training_run(shared_network(family), t, how);
+  return testing_support::checked(training_run(shared_network(family), t, how));
 }
 
 /// Scores that a query may see, each twice where a causal mask hides the other half of a square but its diagonal.

@@ -10,6 +10,7 @@
 #include "sim/workload/training_step.h"
 #include "tests/support/last_step.h"
 #include "tests/support/live_storages.h"
+#include "tests/support/operand_sizes.h"
 
 namespace ridgeline {
 namespace {
@@ -52,7 +53,9 @@ TrainingDescription sparing() {
   return t;
 }
 
-OpTrace run(const TrainingDescription& t) { return training_run(network(), t, AttentionChoice::flash); }
+OpTrace run(const TrainingDescription& t) {
+  return testing_support::checked(training_run(network(), t, AttentionChoice::flash));
+}
 
 std::vector<std::int64_t> sent(const OpTrace& trace, CollectiveKind kind) {
   std::vector<std::int64_t> bytes;
@@ -265,6 +268,24 @@ TEST(Zero, works_on_what_is_alive_and_waits_for_what_was_recorded) {
           ASSERT_EQ(testing_support::first_inconsistency(trace), "")
               << static_cast<int>(stage) << ' ' << static_cast<int>(precision) << ' ' << checkpointed << ' ' << options;
         }
+}
+
+// Small parameters stay gathered (param_persistence_threshold): a forward pass sends none of them again.
+TEST(ZeroThree, parameters_that_stay_gathered_are_sent_once_a_step_and_not_again_where_they_are_used) {
+  TrainingDescription t = sparing();
+  const std::size_t all = sent(run(t), CollectiveKind::all_gather).size();
+  t.parallel.zero.param_persistence_threshold = 1 << 30;
+  const OpTrace persistent = run(t);
+  std::int64_t forward = 0;
+  for (std::uint32_t i = persistent.steps.back().begin; i < persistent.steps.back().end; ++i) {
+    const Record& record = persistent.records[i];
+    if (record.kind != Record::Kind::op) continue;
+    const Call& call = persistent.calls[record.index];
+    const auto* c = std::get_if<Collective>(&persistent.ops[call.op]);
+    if (c && c->kind == CollectiveKind::all_gather && call.phase != Phase::optimizer) ++forward;
+  }
+  EXPECT_GT(all, 10u);
+  EXPECT_EQ(forward, 0);
 }
 
 }  // namespace

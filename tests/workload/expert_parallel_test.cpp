@@ -12,6 +12,7 @@
 #include "sim/workload/load_model.h"
 #include "sim/workload/training_step.h"
 #include "tests/support/last_step.h"
+#include "tests/support/operand_sizes.h"
 
 namespace ridgeline {
 namespace {
@@ -41,7 +42,9 @@ TrainingDescription spread_training(std::int64_t data, std::int64_t expert, Data
   return t;
 }
 
-OpTrace spread_run(const TrainingDescription& t) { return training_run(spread_network(), t, AttentionChoice::flash); }
+OpTrace spread_run(const TrainingDescription& t) {
+  return testing_support::checked(training_run(spread_network(), t, AttentionChoice::flash));
+}
 
 std::vector<std::int64_t> bytes_among(const OpTrace& trace, GroupKind group, CollectiveKind kind) {
   std::vector<std::int64_t> result;

@@ -10,6 +10,7 @@
 #include "sim/workload/parallel/zero.h"
 #include "sim/workload/training_step.h"
 #include "tests/support/last_step.h"
+#include "tests/support/operand_sizes.h"
 
 namespace ridgeline {
 namespace {
@@ -37,7 +38,7 @@ TrainingDescription training(std::int64_t ranks, DataStrategy strategy) {
 }
 
 OpTrace run(const TrainingDescription& t, std::int64_t written_out = kWrittenOut) {
-  return training_run(small_gpt(), t, AttentionChoice::flash, 2, written_out);
+  return testing_support::checked(training_run(small_gpt(), t, AttentionChoice::flash, 2, written_out));
 }
 
 std::int64_t bytes_of(const std::vector<Collective>& all, CollectiveKind kind) {

@@ -10,6 +10,7 @@
 #include "sim/workload/families/megatron.h"
 #include "sim/workload/load_model.h"
 #include "sim/workload/training_step.h"
+#include "tests/support/operand_sizes.h"
 
 namespace ridgeline {
 namespace {
@@ -49,7 +50,7 @@ TrainingDescription training(std::int64_t tensor, Framework framework = Framewor
 }
 
 OpTrace run(ModelFamily family, const TrainingDescription& t, AttentionChoice attention = AttentionChoice::flash) {
-  return training_run(network(family), t, attention);
+  return testing_support::checked(training_run(network(family), t, attention));
 }
 
 /// Of the last step, between tensor parallel ranks, without those of single numbers and the batch.

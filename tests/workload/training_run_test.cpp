@@ -7,7 +7,9 @@
 #include "sim/units/user_error.h"
 #include "sim/workload/load_model.h"
 #include "sim/workload/op_operands.h"
+#include "sim/workload/repeated_range.h"
 #include "sim/workload/training_step.h"
+#include "tests/support/operand_sizes.h"
 
 namespace ridgeline {
 namespace {
@@ -121,6 +123,13 @@ TEST(TrainingRun, Operands_of_a_call_are_those_its_operation_is_described_with) 
           ASSERT_EQ(call.inputs, counts.inputs) << name_of(op) << ' ' << shape_of(op);
           ASSERT_EQ(call.outputs, counts.outputs) << name_of(op) << ' ' << shape_of(op);
         }
+      });
+}
+
+TEST(TrainingRun, Operations_are_as_large_as_their_tensors) {
+  for_each_combination(
+      [](const ModelDescription& model, const TrainingDescription& training, AttentionChoice attention) {
+        ASSERT_EQ(testing_support::first_of_another_size(training_run(model, training, attention)), "");
       });
 }
 
@@ -311,6 +320,31 @@ TEST(TrainingRun, Says_what_cannot_be_trained) {
   training.optimizer = {OptimizerKind::adafactor, OptimizerImplementation::fused};
   EXPECT_THAT(message_of([&] { training_run(model, training, AttentionChoice::flash); }),
               HasSubstr("adafactor has no fused"));
+}
+
+// What a replay asks of a trace whose micro-batches are not all written out: the calls of those that stand for more.
+TEST(RepeatedCalls, are_those_of_the_records_that_run_again) {
+  ModelDescription model;
+  model.family = ModelFamily::gpt2;
+  model.layers = 2;
+  model.heads = 4;
+  model.hidden = 64;
+  model.vocabulary = 1000;
+  model.max_positions = 32;
+  TrainingDescription t;
+  t.micro_batch = 2;
+  t.sequence_length = 32;
+  t.gradient_accumulation = 64;
+  const OpTrace trace = training_run(model, t, AttentionChoice::flash);
+  ASSERT_FALSE(trace.repeats.empty());
+  const RepeatedRange& repeat = trace.repeats.back();
+  const RepeatedCalls calls = repeated_calls(trace);
+  EXPECT_GT(calls.times, 1);
+  for (std::uint32_t i = trace.steps.back().begin; i < trace.steps.back().end; ++i) {
+    if (trace.records[i].kind != Record::Kind::op) continue;
+    const bool inside = i >= repeat.records.begin && i < repeat.records.end;
+    EXPECT_EQ(calls.times_of(trace.records[i].index), inside ? repeat.times : 1) << i;
+  }
 }
 
 }  // namespace

@@ -80,6 +80,18 @@ Attention attention_op(const Eager& eager, AttentionBackend backend, const Tenso
   return op;
 }
 
+namespace {
+
+/// Laid out as the queries, as wide as the values.
+Tensor result_like(Eager& eager, const Tensor& q, std::int64_t width) {
+  if (width == q.sizes.last()) return eager.empty_like(q);
+  const bool by_token = q.strides.last(2) < q.strides.last(1);  // [batch, seq, heads, head_dim] seen the other way
+  if (!by_token) return eager.empty({q.sizes[0], q.sizes[1], q.sizes[2], width}, q.type);
+  return transpose(eager, eager.empty({q.sizes[0], q.sizes[2], q.sizes[1], width}, q.type), 1, 2);
+}
+
+}  // namespace
+
 FusedAttention run_attention(Eager& eager, const Attention& op, const Tensor& q, const Tensor& k, const Tensor& v,
                              const Tensor& mask, bool statistics) {
   // cuDNN keeps the random state in two device words, flash attention in two of its own after the statistics.
@@ -92,7 +104,7 @@ FusedAttention run_attention(Eager& eager, const Attention& op, const Tensor& q,
   const std::int64_t rows = op.backend == AttentionBackend::efficient
                                 ? (op.seq_q + kEfficientRows - 1) / kEfficientRows * kEfficientRows
                                 : op.seq_q;
-  made.result = eager.empty_like(q);
+  made.result = result_like(eager, q, v.sizes.last());
   // Flash attention makes them all the same.
   const bool none = !statistics && op.backend != AttentionBackend::flash;
   made.logsumexp = eager.empty(none ? Dims{0} : Dims{op.batch, op.heads, rows}, DType::fp32);

@@ -1,0 +1,104 @@
+// Whether the operations of an op trace are as large as the tensors that they are called with.
+#pragma once
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/workload/op_operands.h"
+#include "sim/workload/op_trace.h"
+
+namespace ridgeline::testing_support {
+
+/// Bytes of each operand that an operation reads or writes whole, inputs first; nothing: it may use a part of it, or
+/// repeat it. Indices are counted in parts of longer lists.
+struct OperandSizes {
+  std::vector<std::optional<std::int64_t>> bytes;
+
+  void add(std::int64_t elements, DType type) {
+    if (type == DType::int64 || type == DType::int32) return any();
+    bytes.emplace_back(elements * bytes_of(type));
+  }
+  void any() { bytes.emplace_back(); }
+};
+
+inline OperandSizes operand_sizes(const Pointwise& op) {
+  OperandSizes s;
+  for (int i = 0; i < op.input_count; ++i)
+    if (op.walk == Walk::contiguous) s.add(op.elements(), op.inputs[i]);
+    else s.any();
+  s.add(op.elements(), op.output);
+  return s;
+}
+inline OperandSizes operand_sizes(const Softmax& op) {
+  OperandSizes s;
+  s.add(op.rows * op.cols, op.input);
+  if (op.backward) s.add(op.rows * op.cols, op.input);
+  s.add(op.rows * op.cols, op.output);
+  return s;
+}
+inline OperandSizes operand_sizes(const Dropout& op) {
+  OperandSizes s;
+  s.add(op.elements, op.type);
+  s.add(op.elements, op.type);
+  s.add(op.elements, DType::boolean);
+  return s;
+}
+inline OperandSizes operand_sizes(const Embedding& op) {
+  OperandSizes s;
+  if (op.backward) {
+    op.accumulates ? s.any() : s.add(op.tokens * op.hidden, op.type);
+    s.any();
+    s.any();
+  } else {
+    s.add(op.vocabulary * op.hidden, op.type);
+    s.any();
+    s.add(op.tokens * op.hidden, op.type);
+  }
+  return s;
+}
+template <typename Other>
+OperandSizes operand_sizes(const Other&) {
+  return {};
+}
+
+/// The first call whose operation and tensors do not agree; "": none.
+inline std::string first_of_another_size(const OpTrace& trace) {
+  for (const Call& call : trace.calls) {
+    const Op& op = trace.ops[call.op];
+    const OperandSizes sizes = std::visit([](const auto& one) { return operand_sizes(one); }, op);
+    if (const auto* copy = std::get_if<Copy>(&op); copy && !leaves_device(copy->kind) && copy->parts == 1) {
+      const std::int64_t from = trace.operands[call.operands_begin].bytes,
+                         to = trace.operands[call.operands_begin + 1].bytes,
+                         moved = copy->rows * copy->cols * bytes_of(copy->type);
+      if (moved != from && moved > to)
+        return fmt::format("{} {} of layer {}: from {} bytes to {}, and the operation {}", name_of(op), shape_of(op),
+                           call.layer, from, to, moved);
+    }
+    if (const auto* product = std::get_if<Matmul>(&op); product && product->sparse == SparseOperand::none) {
+      const std::int64_t factor = trace.operands[call.operands_begin + 1].bytes,
+                         read = product->batch * product->k * product->n * bytes_of(product->type);
+      if (factor % read != 0)  // experts' weights lie together
+        return fmt::format("{} {} of layer {}: a factor of {} bytes, and the operation reads {}", name_of(op),
+                           shape_of(op), call.layer, factor, read);
+    }
+    for (std::size_t i = 0; i < sizes.bytes.size() && i < std::size_t{call.inputs} + call.outputs; ++i) {
+      const Operand& operand = trace.operands[call.operands_begin + i];
+      if (sizes.bytes[i] && *sizes.bytes[i] != operand.bytes)
+        return fmt::format("{} {} of layer {}: operand {} has {} bytes, and the operation {}", name_of(op),
+                           shape_of(op), call.layer, i, operand.bytes, *sizes.bytes[i]);
+    }
+  }
+  return {};
+}
+
+/// The run itself, after a look at it.
+inline OpTrace checked(OpTrace trace) {
+  EXPECT_EQ(first_of_another_size(trace), "");
+  return trace;
+}
+
+}  // namespace ridgeline::testing_support
