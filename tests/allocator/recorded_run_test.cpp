@@ -200,5 +200,23 @@ TEST(RecordedRun, EachDeviceOfAFileIsReadByItself) {
   EXPECT_EQ(recorded_run(devices[1]).allocated.peak, 20 * kMiB);
 }
 
+// Each of two growing segments goes on growing by itself.
+TEST(RecordedRun, TwoGrowingSegmentsFromBeforeAreTwo) {
+  MemorySnapshot snapshot = snapshot_of(
+      {segment(0, 20 * kMiB, {used(0, 20 * kMiB)}, true),
+       segment(1024 * kMiB, 20 * kMiB, {used(1024 * kMiB, 20 * kMiB)}, true)},
+      {event(Action::segment_map, 1044 * kMiB, 20 * kMiB, 7), event(Action::alloc, 1044 * kMiB, 20 * kMiB, 7),
+       event(Action::free_requested, 0, 20 * kMiB), event(Action::free_completed, 0, 20 * kMiB)});
+  snapshot.owners = {{0, 0, 0}, {7, 0, 1}};
+  snapshot.segments[1].stream = 1;
+  snapshot.settings.expandable_segments = true;
+  const RecordedRun run = recorded_run(snapshot);
+  ASSERT_EQ(run.before.size(), 2U);
+  const HistoryReplay replay = replayed(snapshot, run);
+  EXPECT_EQ(replay.peak_allocated, 60 * kMiB);
+  EXPECT_EQ(replay.peak_reserved, 60 * kMiB);
+  EXPECT_EQ(replay.statistics.all.allocated_bytes.current, 40 * kMiB);
+}
+
 }  // namespace
 }  // namespace ridgeline

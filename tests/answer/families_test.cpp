@@ -141,5 +141,26 @@ TEST(Families, EightBitsAndChunksAreRefusedWhereTheyAreNotModelled) {
   EXPECT_THAT(refusal_of_training("precision: bf16, loss_code: chunked"), HasSubstr("expected whole"));
 }
 
+// A loss in chunks multiplies hidden states by the table and nothing else: whatever changes scores goes with a whole.
+TEST(Families, AScaledHeadHasNoLossInChunks) {
+  const auto refusal = [](const std::string& head) {
+    ScenarioSource source;
+    source.text =
+        "{hardware: nvidia-h100-sxm5-80gb, model: {family: composed, layers: 2, heads: 4, hidden: 64, feed_forward: "
+        "128, vocabulary: 1000, positions: rotary, norm: rms" +
+        head + "}, training: {micro_batch: 2, sequence_length: 128, precision: bf16, loss_code: chunked}}";
+    source.text_name = "s.yaml";
+    try {
+      load_scenario(source);
+    } catch (const std::exception& e) {
+      return std::string(e.what());
+    }
+    return std::string("no mistake was found");
+  };
+  EXPECT_EQ(refusal(""), "no mistake was found");
+  for (const char* head : {", logit_scale: true", ", logit_cap: 30", ", head_bias: true"})
+    EXPECT_THAT(refusal(head), ::testing::HasSubstr("expected whole")) << head;
+}
+
 }  // namespace
 }  // namespace ridgeline

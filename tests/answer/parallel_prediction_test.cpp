@@ -275,5 +275,22 @@ TEST(ClusterScenario, takes_a_cluster_in_place) {
   EXPECT_EQ(inline_one.training.parallel.data, 16);
 }
 
+TEST(ParallelPrediction, of_one_gpu_in_a_cluster_links_limit_nothing_and_of_four_they_do) {
+  Session session;
+  const auto links = [&](const char* ranks) {
+    return step_sensitivity(StepRun(session, scenario({ranks}), "analytic")).links.size();
+  };
+  EXPECT_EQ(links("training.parallel.data=1"), 0u);
+  EXPECT_GT(links("training.parallel.data=4"), 0u);
+}
+
+// One process on all GPUs (nn.DataParallel): each step's samples are those of all of them.
+TEST(ParallelPrediction, of_one_process_on_two_gpus_is_less_than_twice_one) {
+  const Prediction two = predicted({"training.parallel.data=2", "training.parallel.strategy=dataparallel"});
+  ASSERT_TRUE(two.parallel);
+  EXPECT_GT(two.parallel->efficiency, 0.05);
+  EXPECT_LE(two.parallel->efficiency, 1.0);
+}
+
 }  // namespace
 }  // namespace ridgeline

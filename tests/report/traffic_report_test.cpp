@@ -7,6 +7,7 @@
 #include "sim/report/json/kernel_json.h"
 #include "sim/report/json/launch_json.h"
 #include "sim/report/json/prediction_json.h"
+#include "sim/report/text/notes.h"
 #include "sim/report/text/prediction_text.h"
 #include "sim/timing/kernel_profile.h"
 
@@ -102,6 +103,20 @@ TEST(TrafficReport, TheTableOfGpusIsInTheUnitOfItsHeading) {
   const std::string text = prediction_table({}, std::span(&prediction, 1));
   EXPECT_NE(text.find("GiB    GiB    GiB"), std::string::npos) << text;
   EXPECT_NE(text.find("3.00   5.00   7.00"), std::string::npos) << text;
+}
+
+// Beyond four kinds without a rule, the others are one line that counts them all.
+TEST(TrafficReport, KindsWithoutARuleBeyondTheFirstAreCountedTogether) {
+  Prediction p;
+  p.step.gpu_busy = Seconds{1.0};
+  for (int kind = 0; kind < 6; ++kind) {
+    const std::string name = "op" + std::to_string(kind);
+    p.approximated.push_back({name, name + " has no rule", 10 + kind, Seconds{0.1 - 0.01 * kind}});
+    p.notes.push_back(name + " has no rule");
+  }
+  const std::string told = notes_text(p, nullptr, Notes::folded);
+  EXPECT_NE(told.find("10 x op0"), std::string::npos) << told;
+  EXPECT_NE(told.find(std::to_string(13 + 14 + 15) + " x 3 other operations"), std::string::npos) << told;
 }
 
 }  // namespace
