@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
 #include <utility>
 
 #include "sim/answer/session.h"
@@ -20,14 +21,28 @@ bool waits_for_host(const MeasuredStep& step) {
   return !step.compiled && step.gpu_busy && ratio(*step.gpu_busy, *step.step_time) < kBusy;
 }
 
+/// A step whose kernels are worked out once, beside hosts of any scale.
+class StepBesideHosts {
+ public:
+  StepBesideHosts(Session& session, const Scenario& scenario) : run_(session, scenario, "analytic") {}
+  [[nodiscard]] Seconds time(double scale) const {
+    Host host = run_.scenario().host;
+    host.scale = scale;
+    return run_.step_beside(host);
+  }
+
+ private:
+  StepRun run_;
+};
+
 /// The scale at which the step is predicted to take what it took: costs are proportional to it.
-double scale_asked_for(const ValidatedStep& step) {
+double scale_asked_for(Session& session, const ValidatedStep& step) {
   constexpr int kRounds = 40;
-  Scenario scenario = step.scenario;
+  const StepBesideHosts predicted(session, step.scenario);
   double low = 0.1, high = 20.0;
   for (int i = 0; i < kRounds && high / low > 1.0005; ++i) {
-    scenario.host.scale = std::sqrt(low * high);
-    (predict(scenario, "analytic").step.time < *step.measured.step_time ? low : high) = scenario.host.scale;
+    const double scale = std::sqrt(low * high);
+    (predicted.time(scale) < *step.measured.step_time ? low : high) = scale;
   }
   return std::sqrt(low * high);
 }
@@ -37,11 +52,11 @@ double to_three_digits(double value) {
   return std::round(value / unit) * unit;
 }
 
-HostScale scale_of(const std::string& host, const std::vector<const ValidatedStep*>& steps) {
+HostScale scale_of(Session& session, const std::string& host, const std::vector<const ValidatedStep*>& steps) {
   HostScale result{.host = host, .stated = steps.empty() ? 0.0 : steps.front()->scenario.host.scale, .steps = {}};
   std::vector<double> scales;
   for (const ValidatedStep* step : steps) {
-    scales.push_back(scale_asked_for(*step));
+    scales.push_back(scale_asked_for(session, *step));
     result.steps.push_back(step->measured.name);
   }
   result.asked = to_three_digits(quantile(scales, 0.5));
@@ -51,19 +66,16 @@ HostScale scale_of(const std::string& host, const std::vector<const ValidatedSte
 }
 
 /// One scale for all rows that may be fitted on, by golden sections of its logarithm.
-HostScale scale_of_published(const std::filesystem::path& root) {
+HostScale scale_of_published(Session& session, const std::filesystem::path& root) {
   const MeasurementIndex index(root / "measurements");
   std::vector<PublishedTraining> rows = load_published_training(*index.of_kind("published-training").front());
   std::erase_if(rows, [](const PublishedTraining& row) { return row.held_out; });
-  Session session;
+  std::deque<StepBesideHosts> predicted;
+  for (const PublishedTraining& row : rows) predicted.emplace_back(session, row.scenario);
   const auto distance = [&](double scale) {
     double sum = 0.0;
-    for (const PublishedTraining& row : rows) {
-      Scenario scenario = row.scenario;
-      scenario.host.scale = scale;
-      sum +=
-          std::abs(std::log(ratio(StepRun(session, std::move(scenario), "analytic").timeline().step, row.step_time)));
-    }
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      sum += std::abs(std::log(ratio(predicted[i].time(scale), rows[i].step_time)));
     return sum;
   };
   constexpr double kGolden = 0.6180339887498949, kClose = 0.004;
@@ -93,15 +105,17 @@ HostScale scale_of_published(const std::filesystem::path& root) {
 
 std::vector<HostScale> host_scales(const std::filesystem::path& root) {
   const std::string folder = (root / "measurements").string();
-  const std::vector<ValidatedStep> own = validate_steps(folder, "nvidia-h200-sxm-141gb", "analytic"),
-                                   h100 = validate_steps(folder, "nvidia-h100-sxm5-80gb", "analytic");
+  const std::vector<ValidatedStep> own = own_steps(folder, "nvidia-h200-sxm-141gb"),
+                                   h100 = own_steps(folder, "nvidia-h100-sxm5-80gb");
   std::vector<const ValidatedStep*> beside_h200, beside_h100;
   for (const ValidatedStep& step : own)
     if ((step.measured.source == "h200" || step.measured.source == "h200/more") && waits_for_host(step.measured))
       beside_h200.push_back(&step);
   for (const ValidatedStep& step : h100)
     if (step.measured.host_fitted && waits_for_host(step.measured)) beside_h100.push_back(&step);
-  return {scale_of("default", beside_h200), scale_of("h100-virtual-machine", beside_h100), scale_of_published(root)};
+  Session session;
+  return {scale_of(session, "default", beside_h200), scale_of(session, "h100-virtual-machine", beside_h100),
+          scale_of_published(session, root)};
 }
 
 }  // namespace ridgeline::fit

@@ -204,6 +204,12 @@ Seconds StepRun::step_with(const Host& host, double kernel_factor, double host_f
                   outline());
 }
 
+Seconds StepRun::step_beside(const Host& host) const {
+  go_on();
+  if (const PipelineRun* stages = pipeline()) return stages->step_with(host, 1.0);
+  return as_timed(time_of_step, program(), load(), times(), scenario_, host, outline());
+}
+
 const StepRun::Step& StepRun::described_step() const {
   return step_.get([&] {
     const Scenario& s = scenario_;

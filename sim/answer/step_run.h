@@ -62,6 +62,9 @@ class StepRun {
   /// `times()`, kernels so many times as long, collectives as long as measured ones took at least or at most.
   [[nodiscard]] std::vector<KernelTime> scaled_times(double factor) const;
 
+  /// Time of the step beside another host: timeline().step of a scenario that names it, to the bit.
+  [[nodiscard]] Seconds step_beside(const Host& host) const;
+
   /// Throws Cancelled where the run was told to stop.
   void go_on() const;
 

@@ -187,6 +187,13 @@ std::optional<ScenarioSource> scenario_of_measured_step(const json& row, const s
   return source;
 }
 
+std::vector<ValidatedStep> own_steps(const std::string& folder, std::string_view hardware) {
+  const MeasurementIndex index(folder);
+  std::vector<ValidatedStep> out;
+  for (const MeasuredFile* file : index.of_kind("steps")) add_own(out, *file, hardware);
+  return out;
+}
+
 std::vector<ValidatedStep> validate_steps(const std::string& folder, std::string_view hardware,
                                           std::string_view engine) {
   const MeasurementIndex index(folder);

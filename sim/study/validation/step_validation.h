@@ -35,6 +35,9 @@ std::optional<ScenarioSource> scenario_of_measured_step(const nlohmann::json& ro
 /// fitted on: those whose SHA-256 is divisible by 3.
 std::span<const std::string_view> steps_that_fit_the_h100_host();
 
+/// Steps of one GPU on `hardware` that were measured for this program, without a prediction.
+std::vector<ValidatedStep> own_steps(const std::string& folder, std::string_view hardware);
+
 /// Every step of the index in `folder` that can be described, predicted with the measured numbers of its GPU.
 std::vector<ValidatedStep> validate_steps(const std::string& folder, std::string_view hardware,
                                           std::string_view engine);
