@@ -47,10 +47,11 @@ constexpr std::array<Choice<OptimizerImplementation>, 3> kImplementations{
     {{"for-loop", OptimizerImplementation::for_loop},
      {"foreach", OptimizerImplementation::foreach},
      {"fused", OptimizerImplementation::fused}}};
-constexpr std::array<Choice<ActivationCheckpointing>, 3> kCheckpointing{
+constexpr std::array<Choice<ActivationCheckpointing>, 4> kCheckpointing{
     {{"none", ActivationCheckpointing::none},
      {"block", ActivationCheckpointing::block},
-     {"selective", ActivationCheckpointing::selective}}};
+     {"selective", ActivationCheckpointing::selective},
+     {"operations", ActivationCheckpointing::operations}}};
 
 constexpr std::array<Choice<ActivationOffload>, 3> kOffloads{{{"none", ActivationOffload::none},
                                                               {"pinned", ActivationOffload::pinned},
@@ -204,9 +205,7 @@ void check_compiled(const Mapping& mapping, const TrainingDescription& t, bool c
     mapping["compile"].fail(
         "over several GPUs is modelled with strategy: ddp and zero1, with fsdp, zero2 and hsdp (block by block), and "
         "over tensor parallel ranks without ddp around them; sequences and experts whole on each, without stages");
-  if (how.compiles_blocks() && t.activation_checkpointing != ActivationCheckpointing::none)
-    mapping["activation_checkpointing"].fail("of compiled blocks is not modelled: expected none");
-  if (t.activation_checkpointing != ActivationCheckpointing::none)
+  if (!how.compiles_blocks() && t.activation_checkpointing != ActivationCheckpointing::none)
     mapping["activation_checkpointing"].fail(
         "under torch.compile, DistributedDataParallel's graph is cut at its buckets, and PyTorch cuts none with "
         "checkpointed blocks: expected none");
@@ -286,6 +285,7 @@ TrainingSection read_training(const Value& section, const Software& software, co
                                   "gradient_clipping",
                                   "gradient_clipper",
                                   "activation_checkpointing",
+                                  "checkpointed_every",
                                   "activation_offload",
                                   "reads_loss",
                                   "data_loader",
@@ -309,6 +309,7 @@ TrainingSection read_training(const Value& section, const Software& software, co
   t.tf32 = mapping["tf32"].boolean(t.tf32);
   t.activation_checkpointing = mapping["activation_checkpointing"].choice<ActivationCheckpointing>(
       kCheckpointing, ActivationCheckpointing::none);
+  t.checkpointed_every = mapping["checkpointed_every"].integer({1, 1 << 16}, 1);
   t.activation_offload = mapping["activation_offload"].choice<ActivationOffload>(kOffloads, ActivationOffload::none);
   t.reads_loss = mapping["reads_loss"].choice<LossRead>(kLossReads, LossRead::never);
   t.gradient_clipper = mapping["gradient_clipper"].choice<GradientClipper>(kClippers, GradientClipper::torch);
@@ -322,8 +323,17 @@ TrainingSection read_training(const Value& section, const Software& software, co
     if (t.activation_checkpointing == ActivationCheckpointing::selective && !t.parallel.megatron())
       mapping["activation_checkpointing"].fail("selective goes with training.parallel.framework: megatron");
   };
+  const auto needs_compiled_blocks = [&] {
+    if (t.activation_checkpointing == ActivationCheckpointing::operations &&
+        (!result.compile || !t.parallel.compiles_blocks() || t.parallel.pipelined()))
+      mapping["activation_checkpointing"].fail(
+          "operations goes with compiled blocks (compile: true, strategy fsdp, zero2 or hsdp, or tensor parallel ranks)");
+    if (t.checkpointed_every > 1 && t.activation_checkpointing == ActivationCheckpointing::selective)
+      mapping["checkpointed_every"].fail("with activation_checkpointing: selective is not modelled: expected 1");
+  };
   if (cluster == nullptr) {
     needs_megatron();
+    needs_compiled_blocks();
     t.lora = read_lora(mapping["lora"], t, result.compile);
     if (mapping.has("parallel")) mapping["parallel"].fail("needs several GPUs: name a cluster (cluster: hgx-h200)");
     check_forward_pass(mapping, t);
@@ -332,6 +342,7 @@ TrainingSection read_training(const Value& section, const Software& software, co
   }
   t.parallel = read_parallel(mapping["parallel"], *cluster);
   needs_megatron();
+  needs_compiled_blocks();
   t.lora = read_lora(mapping["lora"], t, result.compile);
   check_forward_pass(mapping, t);
   read_scaled(mapping, t, result.compile);

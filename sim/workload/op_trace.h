@@ -87,6 +87,11 @@ struct RepeatedRange {
   std::int64_t times = 1;
 };
 
+/// What the backward graph of a compiled part computes again where its script says so (torch.utils.checkpoint inside
+/// torch.compile): nothing, everything but its input, or all but the results of every second product, of attention and
+/// of sums over ranks.
+enum class Recomputation : std::uint8_t { none, all, operations };
+
 /// Records of one micro-batch that torch.compile would turn into two graphs: what the model does, or one of the parts
 /// that it is cut into. `outer_nodes` autograd nodes before the backward range belong to the script (division of the
 /// loss, scaling).
@@ -97,6 +102,7 @@ struct CompiledRange {
   /// Of parts: trained tensors that are given to this one. 0: all of them, to a graph that is not cut.
   std::int64_t parameters = 0;
   bool enters_forward = true, enters_backward = true;  ///< the first graph of its pass
+  Recomputation recomputation = Recomputation::none;
   [[nodiscard]] bool is_part() const { return parameters > 0; }
 };
 

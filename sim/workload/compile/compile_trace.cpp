@@ -31,7 +31,7 @@ class Compiler {
       if (!pass.backward) {
         Compiled& compiled = open[pass.number];
         compiled.graph = build_graph(trace_, pass.number, shared);
-        partition(compiled.graph);
+        partition(compiled.graph, trace_, range.recomputation);
         compiled.groups = reorder_for_peak_memory(compiled.graph, fuse(compiled.graph));
         drop_allocations(range);
         compiled.emitter.emplace(trace_, records_, compiled.graph, compiled.groups, sms_);
