@@ -44,8 +44,6 @@ class Partitioner {
     const Value& value = graph_.values[id];
     const Node& producer = graph_.nodes[value.producer];
     if (producer.kind != Node::Kind::pointwise || value.kept || value.leaves) return false;
-    for (const Use& use : producer.inputs)
-      if (graph_.values[use.value].gone) return false;
     return !read_by_library_[id];
   }
   [[nodiscard]] bool at_hand(ValueId id) const { return !of_forward(id) || graph_.values[id].stored; }
@@ -103,6 +101,7 @@ class Partitioner {
   ValueId in_backward(ValueId id, const Node& user) {
     if (const auto found = copies_.find(id); found != copies_.end()) return found->second;
     const Value& value = graph_.values[id];
+    if (value.gone) graph_.saved_inputs.insert(value.storage);
     if (value.producer == kNone || value.stored) return id;
     const Node& producer = graph_.nodes[value.producer];
     if (producer.backward || (!checkpointed_ && producer.kind != Node::Kind::pointwise)) return id;
