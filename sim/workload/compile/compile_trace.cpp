@@ -53,6 +53,7 @@ class Compiler {
       repeat.records = {new_index_[repeat.records.begin], new_index_[repeat.records.end]};
     trace_.records = std::move(records_);
     trace_.compiled_ranges.clear();
+    trace_.refills.clear();
     number_storages();
     share_equal_ops();
     return std::move(trace_);

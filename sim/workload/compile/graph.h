@@ -30,6 +30,7 @@ struct Value {
   bool leaves = false;          ///< loss and gradients: they outlive the graphs, in their own storage
   bool ends_here = false;       ///< leaves for another part of the network, and goes with this one
   bool gone = false;            ///< the eager script gives its memory back between the passes
+  ValueId again = kNone;        ///< … and this is the same for the backward graph
   bool of_caller = false;       ///< handed in by the script: read, never written over
   bool stored = false;          ///< written to memory by its kernel
   bool kept = false;            ///< a result that cannot be computed again: random numbers, statistics of rows

@@ -101,6 +101,7 @@ class Partitioner {
   ValueId in_backward(ValueId id, const Node& user) {
     if (const auto found = copies_.find(id); found != copies_.end()) return found->second;
     const Value& value = graph_.values[id];
+    if (value.again != kNone) return value.again;
     if (value.gone) graph_.saved_inputs.insert(value.storage);
     if (value.producer == kNone || value.stored) return id;
     const Node& producer = graph_.nodes[value.producer];
@@ -159,8 +160,7 @@ std::vector<bool> saved_by_operation(const Graph& graph, const OpTrace& trace) {
 void partition(Graph& graph, const OpTrace& trace, Recomputation recomputation) {
   switch (recomputation) {
     case Recomputation::none: return Partitioner(graph).run();
-    case Recomputation::all:
-      return Partitioner(graph).run_checkpointed(std::vector<bool>(graph.nodes.size(), false));
+    case Recomputation::all: return Partitioner(graph).run_checkpointed(std::vector<bool>(graph.nodes.size(), false));
     case Recomputation::operations: return Partitioner(graph).run_checkpointed(saved_by_operation(graph, trace));
   }
 }
