@@ -163,7 +163,8 @@ std::pair<std::int64_t, std::int64_t> work_of_block(const OpTrace& trace, int bl
 
 TEST(CompiledBlocks, that_are_checkpointed_run_again_in_their_backward_graphs) {
   using Work = std::pair<std::int64_t, std::int64_t>;
-  const ModelDescription model = blocks_of(ModelFamily::llama);
+  ModelDescription model = blocks_of(ModelFamily::llama);
+  model.bias = false;
   TrainingDescription t = sharded(DataStrategy::fsdp);
   // Seven products forward, two each backward; the last one's result is read by nobody.
   EXPECT_EQ(work_of_block(compiled_of(model, t), 1), (Work{21, 2}));
@@ -196,7 +197,7 @@ TEST(CompiledBlocks, that_are_checkpointed_work_on_what_is_alive_and_leave_nothi
             const OpTrace without = compiled_of(blocks_of(family), t);
             t.activation_checkpointing = checkpointing;
             const OpTrace trace = compiled_of(blocks_of(family), t);
-            ASSERT_EQ(testing_support::first_inconsistency(trace), "") << tensor << static_cast<int>(precision);
+            ASSERT_EQ(testing_support::first_inconsistency(trace), "") << tensor << reshard.ranks << static_cast<int>(precision) << static_cast<int>(family);
             EXPECT_EQ(bytes_alive(trace), bytes_alive(without));
           }
 }
@@ -217,6 +218,7 @@ std::int64_t most_of_passes(const OpTrace& trace) {
 TEST(CompiledBlocks, keep_their_inputs_and_not_casts_of_them) {
   // What a block reads again to normalise it, in the type it came in: one tensor of tokens by width a block.
   ModelDescription model = blocks_of(ModelFamily::llama);
+  model.bias = false;
   TrainingDescription t = sharded(DataStrategy::fsdp);
   const auto growth = [&](ActivationCheckpointing checkpointing) {
     t.activation_checkpointing = checkpointing;

@@ -103,10 +103,11 @@ class Partitioner {
     const Value& value = graph_.values[id];
     if (value.again != kNone) return value.again;
     if (value.gone) graph_.saved_inputs.insert(value.storage);
-    if (value.producer == kNone || value.stored) return id;
+    // What leaves the forward graph may be gone: the script's, as casts that autocast remembers.
+    if (value.producer == kNone || (value.stored && !(checkpointed_ && value.leaves))) return id;
     const Node& producer = graph_.nodes[value.producer];
     if (producer.backward || (!checkpointed_ && producer.kind != Node::Kind::pointwise)) return id;
-    if (checkpointed_ && (value.leaves || saved_[value.producer])) {
+    if (checkpointed_ && saved_[value.producer]) {
       graph_.values[id].stored = true;
       return id;
     }
@@ -116,7 +117,8 @@ class Partitioner {
     for (Use& use : again.inputs) use.value = in_backward(use.value, user);
     for (Use& use : again.outputs) {
       Value copy = graph_.values[use.value];
-      copy.stored = false;
+      copy.stored = copy.leaves = copy.ends_here = false;
+      copy.storage = kNone;
       copy.category = Category::temporaries;
       if (const auto place = copies_.find(copy.in_place_of); place != copies_.end()) copy.in_place_of = place->second;
       graph_.values.push_back(copy);
