@@ -1,5 +1,6 @@
 #include "sim/scenario/read_training.h"
 
+#include "sim/scenario/read_checkpointing.h"
 #include "sim/scenario/read_host_shards.h"
 #include "sim/scenario/read_lora.h"
 #include "sim/scenario/read_parallel.h"
@@ -47,11 +48,6 @@ constexpr std::array<Choice<OptimizerImplementation>, 3> kImplementations{
     {{"for-loop", OptimizerImplementation::for_loop},
      {"foreach", OptimizerImplementation::foreach},
      {"fused", OptimizerImplementation::fused}}};
-constexpr std::array<Choice<ActivationCheckpointing>, 3> kCheckpointing{
-    {{"none", ActivationCheckpointing::none},
-     {"block", ActivationCheckpointing::block},
-     {"selective", ActivationCheckpointing::selective}}};
-
 constexpr std::array<Choice<ActivationOffload>, 3> kOffloads{{{"none", ActivationOffload::none},
                                                               {"pinned", ActivationOffload::pinned},
                                                               {"pageable", ActivationOffload::pageable}}};
@@ -191,27 +187,6 @@ void check_megatron(const Mapping& mapping, const TrainingDescription& t) {
     if (mapping[key].boolean(false)) mapping[key].fail("does not go with framework: megatron");
 }
 
-/// What goes with a pipeline.
-/// torch.compile goes with DistributedDataParallel, which cuts its graph, and with fully_shard and tensor parallel
-/// ranks, where scripts compile block by block.
-void check_compiled(const Mapping& mapping, const TrainingDescription& t, bool compile) {
-  if (!compile) return;
-  const ParallelDescription& how = t.parallel;
-  const bool replicated = how.strategy == DataStrategy::ddp || how.strategy == DataStrategy::zero1;
-  const bool sharded = how.shards_parameters() && how.strategy != DataStrategy::fsdp1;
-  if (how.context > 1 || how.expert > 1 || how.pipelined() || how.split > 1 || how.megatron() ||
-      (!replicated && !sharded) || (how.tensor > 1 && how.gradient_ranks() > 1 && !sharded))
-    mapping["compile"].fail(
-        "over several GPUs is modelled with strategy: ddp and zero1, with fsdp, zero2 and hsdp (block by block), and "
-        "over tensor parallel ranks without ddp around them; sequences and experts whole on each, without stages");
-  if (how.compiles_blocks() && t.activation_checkpointing != ActivationCheckpointing::none)
-    mapping["activation_checkpointing"].fail("of compiled blocks is not modelled: expected none");
-  if (t.activation_checkpointing != ActivationCheckpointing::none)
-    mapping["activation_checkpointing"].fail(
-        "under torch.compile, DistributedDataParallel's graph is cut at its buckets, and PyTorch cuts none with "
-        "checkpointed blocks: expected none");
-}
-
 /// One process over several devices: scripts that do no more than forward, backward, step.
 void check_one_process(const Mapping& mapping, const TrainingDescription& t) {
   if (t.precision == Precision::apex_o2 || (t.parallel.split > 1 && t.precision == Precision::amp_fp16))
@@ -222,6 +197,7 @@ void check_one_process(const Mapping& mapping, const TrainingDescription& t) {
     mapping["data_loader"].fail("in one process over several devices is not modelled");
 }
 
+/// What goes with a pipeline.
 void check_pipeline(const Mapping& mapping, const TrainingDescription& t) {
   const std::string reason = parallel::complaint(parallel::shape_of(t.parallel, t.gradient_accumulation));
   if (!reason.empty()) mapping["gradient_accumulation"].fail(reason);
@@ -286,6 +262,7 @@ TrainingSection read_training(const Value& section, const Software& software, co
                                   "gradient_clipping",
                                   "gradient_clipper",
                                   "activation_checkpointing",
+                                  "checkpointed_every",
                                   "activation_offload",
                                   "reads_loss",
                                   "data_loader",
@@ -307,8 +284,7 @@ TrainingSection read_training(const Value& section, const Software& software, co
   if (const Value clipping = mapping["gradient_clipping"]; clipping.exists() && !clipping.is("none"))
     t.gradient_clipping = clipping.number(config::Range::positive());
   t.tf32 = mapping["tf32"].boolean(t.tf32);
-  t.activation_checkpointing = mapping["activation_checkpointing"].choice<ActivationCheckpointing>(
-      kCheckpointing, ActivationCheckpointing::none);
+  read_checkpointing(mapping, t);
   t.activation_offload = mapping["activation_offload"].choice<ActivationOffload>(kOffloads, ActivationOffload::none);
   t.reads_loss = mapping["reads_loss"].choice<LossRead>(kLossReads, LossRead::never);
   t.gradient_clipper = mapping["gradient_clipper"].choice<GradientClipper>(kClippers, GradientClipper::torch);
@@ -318,12 +294,8 @@ TrainingSection read_training(const Value& section, const Software& software, co
   take_ways_of(software, t);
   result.compile = mapping["compile"].boolean(false);
   result.cuda_graphs = mapping["cuda_graphs"].boolean(false);
-  const auto needs_megatron = [&] {
-    if (t.activation_checkpointing == ActivationCheckpointing::selective && !t.parallel.megatron())
-      mapping["activation_checkpointing"].fail("selective goes with training.parallel.framework: megatron");
-  };
   if (cluster == nullptr) {
-    needs_megatron();
+    check_checkpointing(mapping, t, result.compile);
     t.lora = read_lora(mapping["lora"], t, result.compile);
     if (mapping.has("parallel")) mapping["parallel"].fail("needs several GPUs: name a cluster (cluster: hgx-h200)");
     check_forward_pass(mapping, t);
@@ -331,7 +303,7 @@ TrainingSection read_training(const Value& section, const Software& software, co
     return result;
   }
   t.parallel = read_parallel(mapping["parallel"], *cluster);
-  needs_megatron();
+  check_checkpointing(mapping, t, result.compile);
   t.lora = read_lora(mapping["lora"], t, result.compile);
   check_forward_pass(mapping, t);
   read_scaled(mapping, t, result.compile);

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/workload/host_class.h"
@@ -87,6 +88,11 @@ struct RepeatedRange {
   std::int64_t times = 1;
 };
 
+/// What the backward graph of a compiled part computes again where its script says so (torch.utils.checkpoint inside
+/// torch.compile): nothing, everything but its input, or all but the results of every second product, of attention and
+/// of sums over ranks.
+enum class Recomputation : std::uint8_t { none, all, operations };
+
 /// Records of one micro-batch that torch.compile would turn into two graphs: what the model does, or one of the parts
 /// that it is cut into. `outer_nodes` autograd nodes before the backward range belong to the script (division of the
 /// loss, scaling).
@@ -97,6 +103,7 @@ struct CompiledRange {
   /// Of parts: trained tensors that are given to this one. 0: all of them, to a graph that is not cut.
   std::int64_t parameters = 0;
   bool enters_forward = true, enters_backward = true;  ///< the first graph of its pass
+  Recomputation recomputation = Recomputation::none;
   [[nodiscard]] bool is_part() const { return parameters > 0; }
 };
 
@@ -110,6 +117,9 @@ struct OpTrace {
   std::vector<RepeatedRange> repeats;          ///< in order, at most one a step; empty where everything is written out
   std::vector<StepRange> stage_actions;        ///< of one rank of a pipeline: records of each action of the last step
   bool without_gradients = false;              ///< operations make no nodes of a graph
+  /// Memory that was given back and taken anew for the same tensor (sharded parameters): its first entry of
+  /// `storages`, and the new one; in order. Of an eager trace.
+  std::vector<std::pair<StorageId, StorageId>> refills;
   std::vector<CompiledRange> compiled_ranges;  ///< of every micro-batch written out, in the order of forward passes
   std::int64_t parameters = 0;                 ///< trained parameters of the model
   std::int64_t parameter_tensors = 0;

@@ -46,8 +46,9 @@ struct OptimizerDescription {
 };
 
 /// `block`: each transformer block keeps its input only and is run again in the backward pass. `selective`: only what
-/// lies between the projections of attention is (Megatron-LM).
-enum class ActivationCheckpointing : std::uint8_t { none, block, selective };
+/// lies between the projections of attention is (Megatron-LM). `operations`: a block keeps what every second product,
+/// attention and sums over ranks gave besides its input (torchtitan).
+enum class ActivationCheckpointing : std::uint8_t { none, block, selective, operations };
 
 /// Where what autograd saves waits for the backward pass: on the device, or in the host's memory, which a copy can read
 /// and write by itself (pinned) or through a buffer of the driver (pageable): torch.autograd.graph.save_on_cpu around
@@ -99,6 +100,7 @@ struct TrainingDescription {
   std::optional<double> gradient_clipping;  ///< largest gradient norm
   GradientClipper gradient_clipper = GradientClipper::torch;
   ActivationCheckpointing activation_checkpointing = ActivationCheckpointing::none;
+  std::int64_t checkpointed_every = 1;  ///< of so many blocks the last is checkpointed, the others are not
   ActivationOffload activation_offload = ActivationOffload::none;
   LossRead reads_loss = LossRead::never;
   DataLoader data_loader = DataLoader::none;
@@ -116,6 +118,10 @@ struct TrainingDescription {
   ClippingStyle clipping_style;
   int foreach_adam_lists = 1;          ///< temporaries as large as the parameters that a foreach Adam holds at once
   std::int64_t eight_bit_block = 256;  ///< elements that share a scale in the states of an 8-bit optimizer
+  /// Whether block number `block` runs again, all of it or in part.
+  [[nodiscard]] bool checkpoints(std::int64_t block) const {
+    return activation_checkpointing != ActivationCheckpointing::none && (block + 1) % checkpointed_every == 0;
+  }
   [[nodiscard]] std::int64_t longest_sequence() const {
     return packed_lengths.empty() ? sequence_length : *std::max_element(packed_lengths.begin(), packed_lengths.end());
   }

@@ -12,6 +12,14 @@ void check_training(const ModelDescription& model, const TrainingDescription& tr
   if (training.sequence_length < 1) throw UserError("training.sequence_length: must be at least 1");
   if (training.gradient_accumulation < 1) throw UserError("training.gradient_accumulation: must be at least 1");
   check_window(model, training.longest_sequence());
+  // PyTorch draws them outside of generated kernels then, from states of the generator that it keeps.
+  if (training.parallel.compiled && training.parallel.compiles_blocks() &&
+      training.activation_checkpointing != ActivationCheckpointing::none &&
+      (model.dropout > 0.0 || model.attention_dropout > 0.0))
+    throw UserError(
+        "training.activation_checkpointing: random numbers of compiled blocks that run again are not modelled; "
+        "expected "
+        "model.dropout: 0");
   if (model.has_position_table() && training.longest_sequence() > model.max_positions)
     throw UserError(
         fmt::format("training.sequence_length: {} is more than the {} positions of the model (model.max_positions)",

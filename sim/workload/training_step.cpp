@@ -82,7 +82,7 @@ class TrainingLoop {
     }
     wrap(model);
     if (training.parallel.compiled && training.parallel.compiles_blocks()) {
-      blocks_.emplace(eager_, family_->parameters, family_->wrapper);
+      blocks_.emplace(eager_, family_->parameters, training, family_->wrapper);
       family_->wrapper = &*blocks_;
     }
     if (training.parallel.pipelined())

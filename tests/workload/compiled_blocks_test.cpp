@@ -148,5 +148,91 @@ TEST(CompiledBlocks, over_tensor_parallel_ranks_exchange_what_eager_ones_do) {
       }
 }
 
+/// Of one block and step, beside the head: matrix products and passes of attention.
+std::pair<std::int64_t, std::int64_t> work_of_block(const OpTrace& trace, int block) {
+  std::int64_t products = 0, attention = 0;
+  for (std::uint32_t i = trace.steps.back().begin; i < trace.steps.back().end; ++i) {
+    if (trace.records[i].kind != Record::Kind::op) continue;
+    const Call& call = trace.calls[trace.records[i].index];
+    if (call.layer != block) continue;
+    products += std::holds_alternative<Matmul>(trace.ops[call.op]) ? 1 : 0;
+    attention += std::holds_alternative<Attention>(trace.ops[call.op]) ? 1 : 0;
+  }
+  return {products, attention};
+}
+
+TEST(CompiledBlocks, that_are_checkpointed_run_again_in_their_backward_graphs) {
+  using Work = std::pair<std::int64_t, std::int64_t>;
+  ModelDescription model = blocks_of(ModelFamily::llama);
+  model.bias = false;
+  TrainingDescription t = sharded(DataStrategy::fsdp);
+  // Seven products forward, two each backward; the last one's result is read by nobody.
+  EXPECT_EQ(work_of_block(compiled_of(model, t), 1), (Work{21, 2}));
+  t.activation_checkpointing = ActivationCheckpointing::block;
+  EXPECT_EQ(work_of_block(compiled_of(model, t), 1), (Work{27, 3}));
+  // Queries, values, the gate and attention are kept; keys, the projection and the other half run again.
+  t.activation_checkpointing = ActivationCheckpointing::operations;
+  EXPECT_EQ(work_of_block(compiled_of(model, t), 1), (Work{24, 2}));
+  t.activation_checkpointing = ActivationCheckpointing::block;
+  t.checkpointed_every = 2;
+  EXPECT_EQ(work_of_block(compiled_of(model, t), 0), (Work{21, 2}));
+  EXPECT_EQ(work_of_block(compiled_of(model, t), 1), (Work{27, 3}));
+  EXPECT_EQ(work_of_block(compiled_of(model, t), 2), (Work{21, 2}));
+}
+
+TEST(CompiledBlocks, that_are_checkpointed_work_on_what_is_alive_and_leave_nothing) {
+  for (const auto checkpointing : {ActivationCheckpointing::block, ActivationCheckpointing::operations})
+    for (const std::int64_t tensor : {1, 2})
+      for (const auto reshard : {ReshardAfterForward{0}, ReshardAfterForward{1}})
+        for (const Precision precision : {Precision::fp32, Precision::bf16, Precision::amp_bf16})
+          for (const ModelFamily family : {ModelFamily::gpt2, ModelFamily::llama}) {
+            TrainingDescription t = sharded(DataStrategy::fsdp);
+            t.precision = precision;
+            t.gradient_accumulation = 2;
+            t.parallel.reshard_after_forward = reshard;
+            if (tensor > 1 && family == ModelFamily::gpt2) continue;
+            t.parallel.tensor = tensor;
+            t.parallel.sequence_parallel = tensor > 1;
+            if (precision == Precision::fp32) t.parallel.parameter_type = DType::bf16;
+            const OpTrace without = compiled_of(blocks_of(family), t);
+            t.activation_checkpointing = checkpointing;
+            const OpTrace trace = compiled_of(blocks_of(family), t);
+            ASSERT_EQ(testing_support::first_inconsistency(trace), "") << tensor << reshard.ranks << static_cast<int>(precision) << static_cast<int>(family);
+            EXPECT_EQ(bytes_alive(trace), bytes_alive(without));
+          }
+}
+
+/// The most that activations and temporaries hold at once.
+std::int64_t most_of_passes(const OpTrace& trace) {
+  std::int64_t now = 0, most = 0;
+  for (const Record& record : trace.records) {
+    if (record.kind != Record::Kind::allocate && record.kind != Record::Kind::free) continue;
+    const Storage& storage = trace.storages[record.index];
+    if (storage.category != Category::activations && storage.category != Category::temporaries) continue;
+    now += record.kind == Record::Kind::allocate ? storage.bytes : -storage.bytes;
+    most = std::max(most, now);
+  }
+  return most;
+}
+
+TEST(CompiledBlocks, keep_their_inputs_and_not_casts_of_them) {
+  // What a block reads again to normalise it, in the type it came in: one tensor of tokens by width a block.
+  ModelDescription model = blocks_of(ModelFamily::llama);
+  model.bias = false;
+  TrainingDescription t = sharded(DataStrategy::fsdp);
+  const auto growth = [&](ActivationCheckpointing checkpointing) {
+    t.activation_checkpointing = checkpointing;
+    model.layers = 6;
+    const std::int64_t six = most_of_passes(compiled_of(model, t));
+    model.layers = 10;
+    return (most_of_passes(compiled_of(model, t)) - six) / 4;
+  };
+  const std::int64_t tokens = 2 * 128, width = 256, inner = 512, bytes = 2;
+  const std::int64_t input = tokens * width * bytes, statistics = 4 * tokens;
+  EXPECT_EQ(growth(ActivationCheckpointing::block), input);
+  // Two products of a block's width, one of its inner width, attention's result and its statistics of four heads.
+  EXPECT_EQ(growth(ActivationCheckpointing::operations), 4 * input + tokens * inner * bytes + 4 * statistics);
+}
+
 }  // namespace
 }  // namespace ridgeline

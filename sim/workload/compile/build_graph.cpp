@@ -29,6 +29,7 @@ class GraphBuilder {
     else find_storages_that_leave();
     walk(range_.forward, false);
     walk(range_.backward, true);
+    find_inputs_again();
     for (const auto& [storage, value] : current_)
       if (leaves_.contains(storage)) {
         graph_.values[value].leaves = graph_.values[value].stored = true;
@@ -80,6 +81,15 @@ class GraphBuilder {
             graph_.freed_inside.push_back(storage);
         }
       }
+  }
+
+  /// Parameters that are gathered anew for the backward pass lie elsewhere then.
+  void find_inputs_again() {
+    for (ValueId v = 0; v < graph_.values.size(); ++v) {
+      if (!graph_.values[v].gone) continue;
+      const StorageId again = shared_.refilled(graph_.values[v].storage);
+      if (again != kNone) graph_.values[v].again = read({again, graph_.values[v].bytes}).value;
+    }
   }
 
   void walk(const StepRange& part, bool backward) {

@@ -31,7 +31,8 @@ class Compiler {
       if (!pass.backward) {
         Compiled& compiled = open[pass.number];
         compiled.graph = build_graph(trace_, pass.number, shared);
-        partition(compiled.graph);
+        partition(compiled.graph, trace_, range.recomputation);
+        save_inputs(compiled.graph);
         compiled.groups = reorder_for_peak_memory(compiled.graph, fuse(compiled.graph));
         drop_allocations(range);
         compiled.emitter.emplace(trace_, records_, compiled.graph, compiled.groups, sms_);
@@ -52,6 +53,7 @@ class Compiler {
       repeat.records = {new_index_[repeat.records.begin], new_index_[repeat.records.end]};
     trace_.records = std::move(records_);
     trace_.compiled_ranges.clear();
+    trace_.refills.clear();
     number_storages();
     share_equal_ops();
     return std::move(trace_);
@@ -90,10 +92,16 @@ class Compiler {
       const Record& record = trace_.records[i];
       // What the graphs no longer allocate is not freed either.
       if (record.kind == Record::Kind::free && dropped_.contains(record.index) && !born(record.index)) continue;
+      if (record.kind == Record::Kind::free && saved_.contains(record.index)) continue;
       // The class of a compiled graph has it.
       if (record.kind == Record::Kind::host && record.host_class == HostClass::backward_first) continue;
       records_.push_back(record);
     }
+  }
+  /// Of several graphs that saved an input the first one's backward pass is the last to run.
+  void save_inputs(Graph& graph) {
+    for (const StorageId storage : graph.saved_inputs)
+      if (saved_.insert(storage).second) graph.freed_inside.push_back(storage);
   }
   void drop_allocations(const CompiledRange& range) {
     for (const StepRange part : {range.forward, range.backward})
@@ -150,6 +158,7 @@ class Compiler {
   std::vector<std::uint32_t> new_index_;
   std::vector<Record> records_;
   std::unordered_set<StorageId> dropped_, born_;
+  std::unordered_set<StorageId> saved_;  ///< inputs that a backward graph frees
   std::size_t seen_ = 0;
 };
 

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <set>
 #include <string_view>
 #include <vector>
 
@@ -28,7 +29,8 @@ struct Value {
   bool held = false;            ///< the script holds it until the graphs have run: the model's scores
   bool leaves = false;          ///< loss and gradients: they outlive the graphs, in their own storage
   bool ends_here = false;       ///< leaves for another part of the network, and goes with this one
-  bool gone = false;            ///< its memory is given back between the passes
+  bool gone = false;            ///< the eager script gives its memory back between the passes
+  ValueId again = kNone;        ///< … and this is the same for the backward graph
   bool of_caller = false;       ///< handed in by the script: read, never written over
   bool stored = false;          ///< written to memory by its kernel
   bool kept = false;            ///< a result that cannot be computed again: random numbers, statistics of rows
@@ -71,6 +73,7 @@ struct Graph {
   std::vector<Value> values;
   std::vector<Node> nodes;
   std::vector<StorageId> freed_inside;  ///< storages from outside that die during the graphs
+  std::set<StorageId> saved_inputs;     ///< … that the backward graph reads though the eager script let them go
 };
 
 }  // namespace ridgeline::compile

@@ -20,6 +20,12 @@ PartStorages::PartStorages(const OpTrace& trace) {
   if (std::none_of(trace.compiled_ranges.begin(), trace.compiled_ranges.end(),
                    [](const CompiledRange& range) { return range.is_part(); }))
     return;
+  std::unordered_map<StorageId, StorageId> last;
+  for (const auto& [first, fresh] : trace.refills) {
+    const auto before = last.try_emplace(first, first).first;
+    refilled_[before->second] = fresh;
+    before->second = fresh;
+  }
   const std::vector<std::uint32_t> range_of = range_of_records(trace);
   std::vector<std::uint32_t> made_in(trace.storages.size(), kNone), used_in(trace.storages.size(), kNone);
   for (std::uint32_t i = 0; i < trace.records.size(); ++i) {
@@ -55,6 +61,11 @@ std::uint32_t PartStorages::ends_in(StorageId storage) const {
 bool PartStorages::gone_before(StorageId storage, std::uint32_t record) const {
   const auto found = storages_.find(storage);
   return found != storages_.end() && found->second.freed_at < record;
+}
+
+StorageId PartStorages::refilled(StorageId storage) const {
+  const auto found = refilled_.find(storage);
+  return found == refilled_.end() ? kNone : found->second;
 }
 
 }  // namespace ridgeline::compile

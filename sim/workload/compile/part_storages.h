@@ -27,9 +27,12 @@ class PartStorages {
   [[nodiscard]] std::uint32_t ends_in(StorageId storage) const;
   /// The script gives its memory back before this record.
   [[nodiscard]] bool gone_before(StorageId storage, std::uint32_t record) const;
+  /// Where the same tensor lies after its memory was given back and taken anew; kNone: that did not happen.
+  [[nodiscard]] StorageId refilled(StorageId storage) const;
 
  private:
   std::unordered_map<StorageId, PartStorage> storages_;
+  std::unordered_map<StorageId, StorageId> refilled_;
 };
 
 }  // namespace ridgeline::compile

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 #include <utility>
+#include <variant>
 
 namespace ridgeline::compile {
 namespace {
@@ -10,6 +11,13 @@ namespace {
 class Partitioner {
  public:
   explicit Partitioner(Graph& graph) : graph_(graph), read_by_library_(graph.values.size(), false) {}
+
+  /// `saved`: forward nodes whose results are kept where the backward graph needs them.
+  void run_checkpointed(std::vector<bool> saved) {
+    checkpointed_ = true;
+    saved_ = std::move(saved);
+    insert_copies();
+  }
 
   void run() {
     for (const Node& node : graph_.nodes)
@@ -36,8 +44,6 @@ class Partitioner {
     const Value& value = graph_.values[id];
     const Node& producer = graph_.nodes[value.producer];
     if (producer.kind != Node::Kind::pointwise || value.kept || value.leaves) return false;
-    for (const Use& use : producer.inputs)
-      if (graph_.values[use.value].gone) return false;
     return !read_by_library_[id];
   }
   [[nodiscard]] bool at_hand(ValueId id) const { return !of_forward(id) || graph_.values[id].stored; }
@@ -95,17 +101,26 @@ class Partitioner {
   ValueId in_backward(ValueId id, const Node& user) {
     if (const auto found = copies_.find(id); found != copies_.end()) return found->second;
     const Value& value = graph_.values[id];
-    if (value.producer == kNone || value.stored) return id;
+    if (value.again != kNone) return value.again;
+    if (value.gone) graph_.saved_inputs.insert(value.storage);
+    // What leaves the forward graph may be gone: the script's, as casts that autocast remembers.
+    if (value.producer == kNone || (value.stored && !(checkpointed_ && value.leaves))) return id;
     const Node& producer = graph_.nodes[value.producer];
-    if (producer.backward || producer.kind != Node::Kind::pointwise) return id;
+    if (producer.backward || (!checkpointed_ && producer.kind != Node::Kind::pointwise)) return id;
+    if (checkpointed_ && saved_[value.producer]) {
+      graph_.values[id].stored = true;
+      return id;
+    }
     Node again = producer;
     again.backward = true;
     again.phase = user.phase;
     for (Use& use : again.inputs) use.value = in_backward(use.value, user);
     for (Use& use : again.outputs) {
       Value copy = graph_.values[use.value];
-      copy.stored = false;
+      copy.stored = copy.leaves = copy.ends_here = false;
+      copy.storage = kNone;
       copy.category = Category::temporaries;
+      if (const auto place = copies_.find(copy.in_place_of); place != copies_.end()) copy.in_place_of = place->second;
       graph_.values.push_back(copy);
       copies_[use.value] = static_cast<ValueId>(graph_.values.size() - 1);
       use.value = copies_[use.value];
@@ -116,12 +131,40 @@ class Partitioner {
 
   Graph& graph_;
   std::vector<bool> read_by_library_;
+  bool checkpointed_ = false;
+  std::vector<bool> saved_;  ///< of a checkpointed graph, by forward node
   std::unordered_map<ValueId, bool> decided_;
   std::unordered_map<ValueId, ValueId> copies_;
 };
 
+/// Products without a bias, which linear layers with one are not: every second one of them; attention and sums over
+/// ranks that each keeps a part of. (pytorch/torchtitan@9dec370:torchtitan/parallelisms/parallelize_llama.py)
+std::vector<bool> saved_by_operation(const Graph& graph, const OpTrace& trace) {
+  std::vector<bool> saved(graph.nodes.size(), false);
+  std::size_t products = 0;
+  for (NodeId i = 0; i < graph.nodes.size(); ++i) {
+    const Node& node = graph.nodes[i];
+    if (node.backward || node.kind != Node::Kind::library || node.op == kNone) continue;
+    const Op& op = trace.ops[node.op];
+    if (const auto* product = std::get_if<Matmul>(&op)) {
+      if (product->batch == 1 && !product->bias) saved[i] = ++products % 2 == 1;
+    } else if (const auto* collective = std::get_if<Collective>(&op)) {
+      saved[i] = collective->kind == CollectiveKind::reduce_scatter;
+    } else {
+      saved[i] = std::holds_alternative<Attention>(op);
+    }
+  }
+  return saved;
+}
+
 }  // namespace
 
-void partition(Graph& graph) { Partitioner(graph).run(); }
+void partition(Graph& graph, const OpTrace& trace, Recomputation recomputation) {
+  switch (recomputation) {
+    case Recomputation::none: return Partitioner(graph).run();
+    case Recomputation::all: return Partitioner(graph).run_checkpointed(std::vector<bool>(graph.nodes.size(), false));
+    case Recomputation::operations: return Partitioner(graph).run_checkpointed(saved_by_operation(graph, trace));
+  }
+}
 
 }  // namespace ridgeline::compile

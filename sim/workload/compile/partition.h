@@ -8,7 +8,9 @@
 
 namespace ridgeline::compile {
 
-/// Puts copies of forward nodes in front of the backward nodes that need them and marks what is kept as `stored`.
-void partition(Graph& graph);
+/// Puts copies of forward nodes in front of the backward nodes that need them and marks what is kept as `stored`. With
+/// checkpointing (tags of torch.utils.checkpoint, torch/_functorch/partitioners.py) library calls and statistics are
+/// computed again too, and nothing is kept but inputs of the graph and what the policy saves.
+void partition(Graph& graph, const OpTrace& trace, Recomputation recomputation);
 
 }  // namespace ridgeline::compile

@@ -53,6 +53,7 @@ void Recorder::fill_storage(StorageId storage) {
   trace_.storages[fresh].layer = like.layer;
   trace_.storages[fresh].module = like.module;
   now_[storage] = fresh;
+  trace_.refills.emplace_back(storage, fresh);
 }
 
 void Recorder::never_allocated(std::span<const StorageId> storages) {

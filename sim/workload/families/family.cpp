@@ -213,7 +213,10 @@ Tensor Family::run_block(const std::function<Tensor(Eager&, Tensor)>& block, Ten
 }
 
 Tensor Family::run_alone(const std::function<Tensor(Eager&, Tensor)>& block, Tensor x) {
-  if (training_.activation_checkpointing == ActivationCheckpointing::block)
+  // A compiled block has it in its graphs.
+  const bool compiled = training_.parallel.compiled && training_.parallel.compiles_blocks();
+  if (training_.activation_checkpointing == ActivationCheckpointing::block && !compiled &&
+      training_.checkpoints(std::max<std::int64_t>(0, eager_.recorder.layer)))
     return eager::checkpoint(eager_, block, std::move(x));
   return block(eager_, std::move(x));
 }

@@ -5,8 +5,9 @@
 
 namespace ridgeline::parallel {
 
-CompiledBlocks::CompiledBlocks(eager::Eager& eager, const eager::Parameters& parameters, families::BlockWrapper* inner)
-    : eager_(eager), inner_(inner) {
+CompiledBlocks::CompiledBlocks(eager::Eager& eager, const eager::Parameters& parameters,
+                               const TrainingDescription& training, families::BlockWrapper* inner)
+    : eager_(eager), training_(training), inner_(inner) {
   for (const eager::Parameter& parameter : parameters) {
     if (parameter.accumulate.layer < 0) continue;
     const auto block = static_cast<std::size_t>(parameter.accumulate.layer);
@@ -29,6 +30,10 @@ eager::Tensor CompiledBlocks::before_block(std::int64_t block, eager::Tensor inp
   range.parameters = std::max<std::int64_t>(1, tensors_.at(static_cast<std::size_t>(block)));
   range.enters_forward = ranges_.size() == 1;
   range.enters_backward = false;
+  if (training_.checkpoints(block))
+    range.recomputation = training_.activation_checkpointing == ActivationCheckpointing::operations
+                              ? Recomputation::operations
+                              : Recomputation::all;
   return input;
 }
 

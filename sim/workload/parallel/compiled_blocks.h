@@ -2,7 +2,8 @@
 // hooks of fully_shard among it, runs eagerly.
 //
 // A block's forward pass lies between what its wrapper does before and behind it; its backward pass from the first node
-// of autograd that the block made to the first that was made before it.
+// of autograd that the block made to the first that was made before it. A checkpointed block is wrapped before it is
+// compiled: what runs again is part of its backward graph.
 #pragma once
 
 #include <optional>
@@ -16,7 +17,8 @@ namespace ridgeline::parallel {
 class CompiledBlocks final : public families::BlockWrapper {
  public:
   /// `inner`: the wrapper around each compiled block; null: none.
-  CompiledBlocks(eager::Eager& eager, const eager::Parameters& parameters, families::BlockWrapper* inner);
+  CompiledBlocks(eager::Eager& eager, const eager::Parameters& parameters, const TrainingDescription& training,
+                 families::BlockWrapper* inner);
 
   void begin_forward();
   eager::Tensor before_block(std::int64_t block, eager::Tensor input) override;
@@ -31,6 +33,7 @@ class CompiledBlocks final : public families::BlockWrapper {
   void close();
 
   eager::Eager& eager_;
+  const TrainingDescription& training_;
   families::BlockWrapper* inner_;
   std::vector<std::int64_t> tensors_;  ///< trained ones, by block
   std::vector<CompiledRange> ranges_;

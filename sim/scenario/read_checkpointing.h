@@ -1,0 +1,15 @@
+// Which blocks run again in the backward pass, and what torch.compile goes with over several GPUs.
+#pragma once
+
+#include "sim/config/value.h"
+#include "sim/workload/training.h"
+
+namespace ridgeline {
+
+/// The keys activation_checkpointing and checkpointed_every of a section `training`.
+void read_checkpointing(const config::Mapping& mapping, TrainingDescription& t);
+/// Once the way of using several GPUs is known.
+void check_checkpointing(const config::Mapping& mapping, const TrainingDescription& t, bool compile);
+void check_compiled(const config::Mapping& mapping, const TrainingDescription& t, bool compile);
+
+}  // namespace ridgeline
