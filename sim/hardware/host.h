@@ -27,8 +27,9 @@ struct Host {
   bool known = true;     ///< false: stands for a host that nobody measured, whose scale may be any of those seen
   double least_scale = 1.0, most_scale = 1.0;  ///< of the hosts seen; where `known` is false
   HostParts parts;
-  Seconds launch_call;   ///< cudaLaunchKernel itself
-  Seconds graph_launch;  ///< launching a whole CUDA graph
+  bool launch_blocking = false;  ///< CUDA_LAUNCH_BLOCKING=1: a launch call returns when its kernel is done
+  Seconds launch_call;           ///< cudaLaunchKernel itself
+  Seconds graph_launch;          ///< launching a whole CUDA graph
   /// Seconds of one occurrence, indexed by the workload's HostClass in its order of declaration.
   std::vector<Seconds> class_costs;
 

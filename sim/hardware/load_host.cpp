@@ -78,6 +78,7 @@ Host load_host(std::string_view name_or_path, std::span<const std::string_view> 
         reader.number("scale", host.scale, kScale);
         reader.number("spread", host.spread, {0.0, 1.0});
         reader.optional_flag("known", host.known);
+        reader.optional_flag("launch_blocking", host.launch_blocking);
         reader.optional_section("scales_seen", [&] {
           reader.number("least", host.least_scale, kScale);
           reader.number("most", host.most_scale, kScale);

@@ -160,6 +160,11 @@ void read_tensor(const Mapping& mapping, ParallelDescription& result) {
   const bool dtensor = !result.megatron() && result.tensor_style == TensorStyle::dtensor;
   if (result.megatron() && mapping.has("tensor_style"))
     mapping["tensor_style"].fail("goes with framework: torch; Megatron-LM has layers of its own");
+  result.async_all_reduce = mapping["async_all_reduce"].boolean(true);
+  if (!result.megatron() && mapping.has("async_all_reduce"))
+    mapping["async_all_reduce"].fail("goes with framework: megatron");
+  if (result.sequence_parallel && !result.async_all_reduce)
+    mapping["async_all_reduce"].fail("sequence_parallel scatters gradients beside the next product in any case");
   for (const std::string_view key : {"loss_parallel", "prepared_inputs"})
     if (!dtensor && mapping.has(key)) mapping[key].fail("goes with tensor_style: dtensor");
   if (dtensor && result.tensor > 1 && result.pipelined())
@@ -281,6 +286,7 @@ ParallelDescription read_parallel(const Value& section, const Cluster& cluster) 
                                   "replicate",
                                   "tensor_style",
                                   "sequence_parallel",
+                                  "async_all_reduce",
                                   "loss_parallel",
                                   "prepared_inputs",
                                   "split",

@@ -70,6 +70,7 @@ class Planner {
     }
     end_group();
     finish(repeated_launches(program_));
+    if (host_.launch_blocking) block_launches();
     return std::move(plan_);
   }
 
@@ -104,6 +105,7 @@ class Planner {
       carry_ += share.rest;
     }
     finish(outline.repeat);
+    if (host_.launch_blocking) block_launches();
     return std::move(plan_);
   }
 
@@ -235,6 +237,16 @@ class Planner {
     plan_.tail.wait_for = wait_for_;
     plan_.tail.host_before_wait = before_wait_;
     plan_.tail.host = carry_;
+  }
+  /// Every launch call returns when its kernel is done: all further work of the host comes behind it.
+  void block_launches() {
+    const auto block = [](Issue& issue) {
+      issue.host += std::exchange(issue.host_before_wait, 0.0);
+      issue.wait_before = true;
+      issue.wait_for = Issue::kEverything;
+    };
+    std::for_each(plan_.launches.begin(), plan_.launches.end(), block);
+    block(plan_.tail);
   }
 
   const StepProgram& program_;

@@ -16,7 +16,7 @@ Megatron::Megatron(Eager& eager, const ModelDescription& model, const TrainingDe
     : Family(eager, model, training, attention),
       vocabulary_(share(padded_vocabulary(model.vocabulary, training.parallel.tensor))),
       key_heads_(std::max<std::int64_t>(1, share(model.key_value_count()))) {
-  if (tensor_) split_ = {&*tensor_, training.parallel.sequence_parallel};
+  if (tensor_) split_ = {&*tensor_, training.parallel.sequence_parallel, training.parallel.async_all_reduce};
   blocks_.resize(static_cast<std::size_t>(model.layers));
   for (const StagePart& part : parts_) {
     if (part.embedding) make_embedding();

@@ -15,6 +15,7 @@ namespace ridgeline::families::megatron {
 struct Split {
   parallel::TensorParallel* ranks = nullptr;  ///< null: one
   bool sequence = false;                      ///< activations between split layers are split along the sequence
+  bool async = true;                          ///< gradients of inputs are added up beside the next product
   [[nodiscard]] bool several() const { return ranks != nullptr; }
 };
 

@@ -49,11 +49,12 @@ struct LinearBackward final : Node {
       group->wait(gathering);
       part = eager.empty(x.sizes, x.type);
       sending = group->start(CollectiveKind::reduce_scatter, x.type, to_input.bytes(), to_input, part);
-    } else if (columns && split.several()) {
+    } else if (columns && split.several() && split.async) {
       sending = group->start(CollectiveKind::all_reduce, x.type, to_input.bytes(), to_input, to_input);
     }
     out[1] = aten::mm(eager, aten::t(eager, rows), rows_of(eager, whole));
-    if (columns && split.several()) group->wait(sending);
+    if (gathers || (columns && split.several() && split.async)) group->wait(sending);
+    else if (columns && split.several()) split.ranks->all_reduce(to_input);
     out[0] = gathers ? std::move(part) : std::move(to_input);
     if (edge_count == 3 && needs(2)) out[2] = gradient;  // the engine sums it to the size of the bias
   }
