@@ -14,6 +14,7 @@
 
 #include "sim/hardware/load_gpu.h"
 #include "sim/hardware/load_host.h"
+#include "sim/kernels/products/gemm_selection.h"
 #include "sim/study/kernel_prediction.h"
 
 namespace ridgeline {
@@ -73,6 +74,31 @@ Op flash_attention(Random& random) {
                    .head_dim = random() % 2 == 0 ? 64 : 128};
 }
 
+/// Nanoseconds of each shape, one after another: the least of its passes.
+class ShapesTimes {
+ public:
+  explicit ShapesTimes(std::size_t shapes) : least_(shapes, INFINITY) {}
+  template <class Work>
+  void next(const Work& work) {
+    const auto begin = std::chrono::steady_clock::now();
+    work(next_);
+    const std::chrono::duration<double, std::nano> took = std::chrono::steady_clock::now() - begin;
+    least_[next_] = std::min(least_[next_], took.count());
+    next_ = next_ + 1 < least_.size() ? next_ + 1 : 0;
+  }
+  void report(benchmark::State& state) {
+    std::erase_if(least_, [](double time) { return std::isinf(time); });
+    std::sort(least_.begin(), least_.end());
+    if (least_.empty()) return;
+    state.counters["median_ns"] = least_[least_.size() / 2];
+    state.counters["p90_ns"] = least_[least_.size() * 9 / 10];
+  }
+
+ private:
+  std::vector<double> least_;
+  std::size_t next_ = 0;
+};
+
 void BM_PredictColdKernel(benchmark::State& state, Op (*draw)(Random&)) {
   const Gpu gpu = load_gpu("nvidia-h200-sxm-141gb");
   const Software software = load_software("pytorch-2.11");
@@ -81,20 +107,10 @@ void BM_PredictColdKernel(benchmark::State& state, Op (*draw)(Random&)) {
   Random random(1);
   std::vector<KernelCase> cases(2048);
   for (KernelCase& kernel : cases) kernel.op = draw(random);
-  std::vector<double> least(cases.size(), INFINITY);
-  std::size_t next = 0;
-  for (auto _ : state) {
-    const auto begin = std::chrono::steady_clock::now();
-    benchmark::DoNotOptimize(predict_kernel(cases[next], lowering, *engine));
-    const std::chrono::duration<double, std::nano> took = std::chrono::steady_clock::now() - begin;
-    least[next] = std::min(least[next], took.count());
-    next = next + 1 < cases.size() ? next + 1 : 0;
-  }
-  std::erase_if(least, [](double time) { return std::isinf(time); });
-  std::sort(least.begin(), least.end());
-  if (least.empty()) return;
-  state.counters["median_ns"] = least[least.size() / 2];
-  state.counters["p90_ns"] = least[least.size() * 9 / 10];
+  ShapesTimes times(cases.size());
+  for (auto _ : state)
+    times.next([&](std::size_t i) { benchmark::DoNotOptimize(predict_kernel(cases[i], lowering, *engine)); });
+  times.report(state);
 }
 BENCHMARK_CAPTURE(BM_PredictColdKernel, mm_bf16, product<DType::bf16, false>);
 BENCHMARK_CAPTURE(BM_PredictColdKernel, mm_tf32, product<DType::tf32, false>);
@@ -107,6 +123,26 @@ BENCHMARK_CAPTURE(BM_PredictColdKernel, layer_norm_backward, layer_norm<true>);
 BENCHMARK_CAPTURE(BM_PredictColdKernel, pointwise, pointwise);
 BENCHMARK_CAPTURE(BM_PredictColdKernel, flash_forward, flash_attention<false>);
 BENCHMARK_CAPTURE(BM_PredictColdKernel, flash_backward, flash_attention<true>);
+
+/// The choice alone: which tile and split of both generations' menus, without launches and their times.
+void BM_ChooseColdProduct(benchmark::State& state, Op (*draw)(Random&)) {
+  const Gpu gpu = load_gpu("nvidia-h200-sxm-141gb");
+  const GpuMenus menus(gpu);
+  Random random(1);
+  std::vector<Op> ops(2048);
+  for (Op& op : ops) op = draw(random);
+  ShapesTimes times(ops.size());
+  for (auto _ : state)
+    times.next([&](std::size_t i) {
+      benchmark::DoNotOptimize(select_gemm(gemm_problem(std::get<Matmul>(ops[i]), gpu), gpu, menus));
+    });
+  times.report(state);
+}
+BENCHMARK_CAPTURE(BM_ChooseColdProduct, mm_bf16, product<DType::bf16, false>);
+BENCHMARK_CAPTURE(BM_ChooseColdProduct, mm_tf32, product<DType::tf32, false>);
+BENCHMARK_CAPTURE(BM_ChooseColdProduct, mm_fp32, product<DType::fp32, false>);
+BENCHMARK_CAPTURE(BM_ChooseColdProduct, addmm_bf16, product<DType::bf16, true>);
+BENCHMARK_CAPTURE(BM_ChooseColdProduct, bmm_fp16, batched_product);
 
 }  // namespace
 }  // namespace ridgeline
