@@ -56,6 +56,33 @@ TEST(StepRun, TheRangeOfAStepThatWaitsForNoHostIsThatOfItsKernels) {
   EXPECT_NEAR((step.high - step.time).value() / busy, range.high - 1.0, 0.05 * (range.high - 1.0));
 }
 
+TEST(StepRun, BesideAnotherHostIsAScenarioThatNamesIt) {
+  std::vector<Scenario> scenarios{scenario_of("bert-base", 2)};
+  for (const char* parallel : {"data: 4", "pipeline: 4"}) {
+    ScenarioSource source;
+    source.text = std::string(
+                      "{cluster: h200-x4, model: gpt2, training: "
+                      "{micro_batch: 1, sequence_length: 128, precision: amp-bf16, gradient_accumulation: 4, "
+                      "parallel: {") +
+                  parallel + "}}}";
+    source.text_name = parallel;
+    scenarios.push_back(load_scenario(source));
+  }
+  for (const Scenario& scenario : scenarios) {
+    Session session;
+    const StepRun run(session, scenario, "analytic");
+    std::set<double> times{run.timeline().step.value()};
+    for (const double scale : {0.05, 3.0, 7.0}) {
+      Scenario other = scenario;
+      other.host.scale = scale;
+      const Seconds beside = run.step_beside(other.host);
+      EXPECT_EQ(beside, StepRun(session, other, "analytic").timeline().step) << scale;
+      times.insert(beside.value());
+    }
+    EXPECT_EQ(times.size(), 4u);  // each of them waits for its host
+  }
+}
+
 TEST(StepRun, TheOrderOfTheQuestionsChangesNothing) {
   for (const char* engine : {"roofline", "analytic", "simulate"}) {
     Session session;
