@@ -33,7 +33,7 @@ std::string refusal_of(const std::string& training, const std::string& parallel)
 TEST(Checkpointing, by_operation_goes_with_compiled_blocks) {
   const std::string operations = "activation_checkpointing: operations";
   EXPECT_EQ(refusal_of(operations + ", compile: true", "data: 8, strategy: fsdp"), "");
-  EXPECT_EQ(refusal_of(operations + ", compile: true", "tensor: 4"), "");
+  EXPECT_EQ(refusal_of(operations + ", compile: true", "data: 2, strategy: fsdp, tensor: 4"), "");
   for (const char* training :
        {"activation_checkpointing: operations", "activation_checkpointing: operations, compile: false"})
     EXPECT_THAT(refusal_of(training, "data: 8, strategy: fsdp"), HasSubstr("compiled blocks"));
