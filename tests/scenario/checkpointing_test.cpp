@@ -14,7 +14,8 @@ Scenario checkpointed(const std::string& training, const std::string& parallel) 
   ScenarioSource source;
   source.text_name = "a question";
   source.text =
-      "cluster: hgx-h100\nmodel: {family: llama, layers: 2, heads: 4, hidden: 256, feed_forward: 512, vocabulary: "
+      "cluster: hgx-h100\nmodel: {family: llama, code: plain, layers: 2, heads: 4, hidden: 256, feed_forward: 512, "
+      "vocabulary: "
       "1024}\n"
       "training: {micro_batch: 1, sequence_length: 128, precision: bf16, " +
       training + ", parallel: {" + parallel + "}}\n";
