@@ -197,7 +197,8 @@ TEST(CompiledBlocks, that_are_checkpointed_work_on_what_is_alive_and_leave_nothi
             const OpTrace without = compiled_of(blocks_of(family), t);
             t.activation_checkpointing = checkpointing;
             const OpTrace trace = compiled_of(blocks_of(family), t);
-            ASSERT_EQ(testing_support::first_inconsistency(trace), "") << tensor << reshard.ranks << static_cast<int>(precision) << static_cast<int>(family);
+            ASSERT_EQ(testing_support::first_inconsistency(trace), "")
+                << tensor << reshard.ranks << static_cast<int>(precision) << static_cast<int>(family);
             EXPECT_EQ(bytes_alive(trace), bytes_alive(without));
           }
 }
@@ -232,6 +233,36 @@ TEST(CompiledBlocks, keep_their_inputs_and_not_casts_of_them) {
   EXPECT_EQ(growth(ActivationCheckpointing::block), input);
   // Two products of a block's width, one of its inner width, attention's result and its statistics of four heads.
   EXPECT_EQ(growth(ActivationCheckpointing::operations), 4 * input + tokens * inner * bytes + 4 * statistics);
+}
+
+// Four blocks of a Llama 3 8B on one H100 (PyTorch 2.11, 1 x 8192 tokens in bf16, wrapped by checkpoint_wrapper, each
+// compiled): 433.0 MiB a block more after the forward pass with torchtitan's policy, 64.0 with the whole block
+// checkpointed; 24 and 27 products and 2 and 3 passes of attention a block and step, 21 and 2 without.
+TEST(CompiledBlocks, that_are_checkpointed_keep_and_run_what_was_measured) {
+  using Work = std::pair<std::int64_t, std::int64_t>;
+  ModelDescription model = blocks_of(ModelFamily::llama);
+  model.bias = false;
+  model.heads = 32;
+  model.key_value_heads = 8;
+  model.hidden = 4096;
+  model.feed_forward = 14336;
+  TrainingDescription t = sharded(DataStrategy::fsdp);
+  t.micro_batch = 1;
+  t.sequence_length = 8192;
+  struct Measured {
+    ActivationCheckpointing checkpointing;
+    std::int64_t mib;
+    Work work;
+  };
+  for (const Measured& measured : {Measured{ActivationCheckpointing::operations, 433, Work{24, 2}},
+                                   Measured{ActivationCheckpointing::block, 64, Work{27, 3}}}) {
+    t.activation_checkpointing = measured.checkpointing;
+    model.layers = 4;
+    const OpTrace four = compiled_of(model, t);
+    EXPECT_EQ(work_of_block(four, 1), measured.work);
+    model.layers = 6;
+    EXPECT_EQ(most_of_passes(compiled_of(model, t)) - most_of_passes(four), 2 * measured.mib << 20);
+  }
 }
 
 }  // namespace

@@ -20,9 +20,9 @@ PartStorages::PartStorages(const OpTrace& trace) {
   if (std::none_of(trace.compiled_ranges.begin(), trace.compiled_ranges.end(),
                    [](const CompiledRange& range) { return range.is_part(); }))
     return;
-  std::unordered_map<StorageId, StorageId> last;
+  std::unordered_map<StorageId, StorageId> newest;
   for (const auto& [first, fresh] : trace.refills) {
-    const auto before = last.try_emplace(first, first).first;
+    const auto before = newest.try_emplace(first, first).first;
     refilled_[before->second] = fresh;
     before->second = fresh;
   }
