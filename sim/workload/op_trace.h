@@ -110,6 +110,7 @@ struct OpTrace {
   std::vector<RepeatedRange> repeats;          ///< in order, at most one a step; empty where everything is written out
   std::vector<StepRange> stage_actions;        ///< of one rank of a pipeline: records of each action of the last step
   bool without_gradients = false;              ///< operations make no nodes of a graph
+  bool transformer_engine = false;             ///< products have a workspace of TransformerEngine beside cuBLAS's
   std::vector<CompiledRange> compiled_ranges;  ///< of every micro-batch written out, in the order of forward passes
   std::int64_t parameters = 0;                 ///< trained parameters of the model
   std::int64_t parameter_tensors = 0;
