@@ -114,6 +114,8 @@ class Assembler {
   void add_workspaces(const Matmul& matmul, const Call& call, std::uint32_t index) {
     const auto thread = static_cast<std::size_t>(call.phase == Phase::backward ? Thread::autograd : Thread::main);
     Workspaces& held = workspaces_[call.stream];
+    if (!engine_workspace_) allocate(key_.engine_workspace, Category::workspaces, call, index);
+    engine_workspace_ = true;
     if (!held.product[thread]) allocate(key_.workspace, Category::workspaces, call, index);
     held.product[thread] = true;
     if (!matmul.bias || !key_.fuses_bias) return;
@@ -141,6 +143,7 @@ class Assembler {
     std::array<bool, 2> product{}, light{};
   };
   std::map<std::uint8_t, Workspaces> workspaces_;
+  bool engine_workspace_ = false;  ///< is there
 };
 
 }  // namespace

@@ -24,6 +24,7 @@ struct LayoutKey {
   std::vector<Operation> operations;  ///< beside the trace's `ops`
   std::int64_t workspace = 0;         ///< bytes of the matrix library's
   std::int64_t light_workspace = 0;   ///< of what adds biases
+  std::int64_t engine_workspace = 0;  ///< of TransformerEngine, where the trace has it
   bool fuses_bias = false;            ///< products add biases themselves
   bool operator==(const LayoutKey&) const = default;
 };

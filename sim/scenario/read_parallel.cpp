@@ -160,9 +160,10 @@ void read_tensor(const Mapping& mapping, ParallelDescription& result) {
   const bool dtensor = !result.megatron() && result.tensor_style == TensorStyle::dtensor;
   if (result.megatron() && mapping.has("tensor_style"))
     mapping["tensor_style"].fail("goes with framework: torch; Megatron-LM has layers of its own");
+  result.transformer_engine = mapping["transformer_engine"].boolean(false);
   result.async_all_reduce = mapping["async_all_reduce"].boolean(true);
-  if (!result.megatron() && mapping.has("async_all_reduce"))
-    mapping["async_all_reduce"].fail("goes with framework: megatron");
+  for (const std::string_view key : {"transformer_engine", "async_all_reduce"})
+    if (!result.megatron() && mapping.has(key)) mapping[key].fail("goes with framework: megatron");
   if (result.sequence_parallel && !result.async_all_reduce)
     mapping["async_all_reduce"].fail("sequence_parallel scatters gradients beside the next product in any case");
   for (const std::string_view key : {"loss_parallel", "prepared_inputs"})
@@ -286,6 +287,7 @@ ParallelDescription read_parallel(const Value& section, const Cluster& cluster) 
                                   "replicate",
                                   "tensor_style",
                                   "sequence_parallel",
+                                  "transformer_engine",
                                   "async_all_reduce",
                                   "loss_parallel",
                                   "prepared_inputs",

@@ -199,6 +199,8 @@ class InferenceLoop {
 
 void check_inference(const ModelDescription& model, const TrainingDescription& how) {
   check_model(model);
+  if (model.family == ModelFamily::gpt2 && model.key_value_count() != model.heads)
+    throw UserError("model.key_value_heads: family gpt2 has keys for each head, but under Megatron-LM");
   const std::int64_t new_tokens = how.inference->new_tokens;
   if (new_tokens > 0 && model.family == ModelFamily::bert)
     throw UserError("inference.new_tokens: a bert reads text and writes none; leave it out for one forward pass");

@@ -42,8 +42,8 @@ ModelDescription read_description(const Value& value, std::string fallback_name)
   if (d.heads % d.key_value_heads != 0)
     m["key_value_heads"].fail(
         fmt::format("{} heads cannot share {} key-value heads evenly", d.heads, d.key_value_heads));
-  if (d.family != ModelFamily::llama && d.key_value_heads != d.heads)
-    m["key_value_heads"].fail("only family llama shares key-value heads");
+  if (d.family != ModelFamily::llama && d.family != ModelFamily::gpt2 && d.key_value_heads != d.heads)
+    m["key_value_heads"].fail("only families llama and, under Megatron-LM, gpt2 share key-value heads");
   if ((d.family == ModelFamily::bert) == (d.head == ModelHead::language_model))
     m["head"].fail(d.family == ModelFamily::bert
                        ? "a bert has one of: sequence-classification, question-answering, masked-lm, pretraining"

@@ -52,7 +52,7 @@ struct ModelDescription {
   ModelFamily family = ModelFamily::gpt2;
   std::int64_t layers = 0;
   std::int64_t heads = 0;
-  std::int64_t key_value_heads = 0;  ///< llama; 0 = as many as heads
+  std::int64_t key_value_heads = 0;  ///< llama, and Megatron-LM's gpt2; 0 = as many as heads
   std::int64_t hidden = 0;
   std::int64_t head_width = 0;    ///< llama: of one head; 0 = hidden over heads
   std::int64_t feed_forward = 0;  ///< inner width of the feed-forward part; 0 = 4 x hidden

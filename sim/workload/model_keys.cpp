@@ -82,7 +82,7 @@ constexpr ModelKey kKeys[] = {
        d.head_width = v.integer({0, 1 << 16}, 0);
      },
      [](const ModelDescription& d) { return ModelValue(d.head_dim()); }},
-    {"key_value_heads", "heads share them", ModelFamily::llama,
+    {"key_value_heads", "heads share them; of family gpt2 under Megatron-LM only", ModelFamily::llama,
      [](const Value& v, ModelDescription& d) { d.key_value_heads = v.integer(kWidth, d.heads); },
      [](const ModelDescription& d) { return ModelValue(d.key_value_count()); }},
     {"feed_forward", "inner width", kAny,

@@ -9,6 +9,11 @@ namespace ridgeline {
 void check_training(const ModelDescription& model, const TrainingDescription& training) {
   check_model(model);
   if (training.micro_batch < 1) throw UserError("training.micro_batch: must be at least 1");
+  if (model.family == ModelFamily::gpt2 && model.key_value_count() != model.heads && !training.parallel.megatron())
+    throw UserError(
+        fmt::format("model.key_value_heads: the plain network of family gpt2 has keys for each head: expected {}, or "
+                    "training.parallel.framework: megatron",
+                    model.heads));
   if (training.sequence_length < 1) throw UserError("training.sequence_length: must be at least 1");
   if (training.gradient_accumulation < 1) throw UserError("training.gradient_accumulation: must be at least 1");
   check_window(model, training.longest_sequence());

@@ -364,6 +364,7 @@ OpTrace run_of_device(const ModelDescription& model, const TrainingDescription& 
     for (int i = 0; i < steps; ++i) loop.step();
     loop.finish();
     trace.parameters = loop.parameter_count();
+    trace.transformer_engine = training.parallel.transformer_engine;
     trace.parameter_tensors = loop.parameter_tensors();
     if (training.lora)
       trace.notes.push_back(fmt::format(

@@ -133,7 +133,7 @@ TEST(CompiledBlocksPrediction, are_faster_than_eager_ones_and_send_as_much) {
   }
 }
 
-TEST(CompiledBlocksPrediction, go_with_no_checkpoints_and_no_ranks_that_share_sequences) {
+TEST(CompiledBlocksPrediction, go_with_checkpoints_and_with_no_ranks_that_share_sequences) {
   const auto message = [](std::vector<std::string> sets) {
     sets.emplace_back("training.compile=true");
     try {
@@ -143,7 +143,9 @@ TEST(CompiledBlocksPrediction, go_with_no_checkpoints_and_no_ranks_that_share_se
     }
     return std::string("nothing");
   };
-  EXPECT_NE(message({"training.activation_checkpointing=block"}).find("expected none"), std::string::npos);
+  EXPECT_EQ(message({"training.activation_checkpointing=block", "model.dropout=0"}), "nothing");
+  EXPECT_NE(message({"training.activation_checkpointing=block", "model.dropout=0.1"}).find("dropout"),
+            std::string::npos);
   EXPECT_NE(message({"training.parallel.context=2"}).find("sequences and experts whole"), std::string::npos);
 }
 

@@ -101,6 +101,20 @@ TEST(Timeline, a_wait_makes_the_host_start_behind_the_gpu) {
   EXPECT_NEAR(in_microseconds(run(builder).step), 100 + 2 + 5 + 2 + 100 + 1, 1e-6);
 }
 
+// CUDA_LAUNCH_BLOCKING=1: the call returns a latency after its kernel, then the host works on.
+TEST(Timeline, launches_that_block_make_host_and_gpu_take_turns) {
+  Host host = round_host();
+  host.launch_blocking = true;
+  EXPECT_NEAR(in_microseconds(run(step_of(20, 50), {}, round_gpu(), host).step), 20 * (50 + 2 + 5 + 2), 1e-6);
+  // A wait that comes with it costs nothing more.
+  ProgramBuilder builder;
+  builder.begin_step().kernel(100).wait().kernel(100).end_step();
+  ProgramBuilder none;
+  none.begin_step().kernel(100).kernel(100).end_step();
+  EXPECT_NEAR(in_microseconds(run(builder, {}, round_gpu(), host).step),
+              in_microseconds(run(none, {}, round_gpu(), host).step), 1e-6);
+}
+
 TEST(Timeline, host_work_after_the_last_wait_counts) {
   ProgramBuilder builder;
   builder.begin_step().kernel(10).wait().host(HostClass::python_fixed, 100).end_step();

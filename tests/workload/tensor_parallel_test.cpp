@@ -188,6 +188,40 @@ TEST(TensorParallel, megatron_adds_up_six_times_a_block_that_runs_again) {
             4u * kLayers + kOutside);
 }
 
+/// Collectives of tensor parallel ranks that run beside the default stream.
+std::size_t beside(const OpTrace& trace) {
+  std::size_t count = 0;
+  for (std::uint32_t i = trace.steps.back().begin; i < trace.steps.back().end; ++i) {
+    const Record& record = trace.records[i];
+    if (record.kind != Record::Kind::op) continue;
+    const Call& call = trace.calls[record.index];
+    const auto* c = std::get_if<Collective>(&trace.ops[call.op]);
+    count += c != nullptr && c->group == GroupKind::tensor && call.stream != 0;
+  }
+  return count;
+}
+
+TEST(TensorParallel, without_asynchronous_all_reduces_megatron_exchanges_as_much_beside_nothing) {
+  TrainingDescription t = training(4, Framework::megatron);
+  const OpTrace async = run(ModelFamily::gpt2, t);
+  EXPECT_EQ(beside(async), 2u * kLayers + 1);
+  t.parallel.async_all_reduce = false;
+  const OpTrace sync = run(ModelFamily::gpt2, t);
+  EXPECT_EQ(beside(sync), 0u);
+  EXPECT_EQ(exchanged(sync), exchanged(async));
+}
+
+TEST(TensorParallel, layers_of_transformer_engine_keep_no_buffer_of_scores) {
+  TrainingDescription t = training(2, Framework::megatron);
+  t.gradient_accumulation = 2;
+  const OpTrace own = run(ModelFamily::gpt2, t, AttentionChoice::eager);
+  EXPECT_GT(held(own, Category::workspaces), 0);
+  t.parallel.transformer_engine = true;
+  const OpTrace engine = run(ModelFamily::gpt2, t, AttentionChoice::eager);
+  EXPECT_EQ(held(engine, Category::workspaces), 0);
+  EXPECT_TRUE(engine.transformer_engine);
+}
+
 TEST(TensorParallel, a_split_sequence_exchanges_as_much_in_two_halves_and_gathers_inputs_again) {
   TrainingDescription t = training(4, Framework::megatron);
   t.parallel.sequence_parallel = true;

@@ -61,6 +61,7 @@ constexpr auto kMeanings = std::to_array<KeyMeaning>({
     {kScenario, "training.parallel.pieces", "Of split: parts of a micro-batch, whose passes the script issues one after the other"},
     {kScenario, "training.parallel.tensor_style", "Who splits the layers: torch.distributed.tensor.parallel (dtensor), or layers of a rank's size with all-reduces around them (by-hand)"},
     {kScenario, "training.parallel.sequence_parallel", "Between the split layers activations are split along the sequence"},
+    {kScenario, "training.parallel.transformer_engine", "Megatron-LM's layers are TransformerEngine's: it keeps a workspace of its own for products, and no buffer for scores"},
     {kScenario, "training.parallel.async_all_reduce", "Megatron-LM adds up the gradient of a layer's input over tensor ranks beside the product that makes its weight's; false (--no-async-tensor-model-parallel-allreduce, and versions before 2022): behind it"},
     {kScenario, "training.parallel.loss_parallel", "Logits stay split along the vocabulary (dtensor; Megatron-LM's always are)"},
     {kScenario, "training.parallel.prepared_inputs", "Inputs of a block's halves are gathered once, not by each projection (dtensor)"},

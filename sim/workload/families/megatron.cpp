@@ -238,7 +238,10 @@ Tensor Megatron::core_attention(const Tensor& q, const Tensor& k, const Tensor& 
   Tensor probabilities;
   {
     const Tensor queries = flat(q), keys = transpose(eager_, flat(k), 1, 2);
-    if (!score_buffer_.defined()) {
+    // TransformerEngine's is gone with the product; Megatron-LM's own layers share one.
+    Tensor unread;
+    if (training_.parallel.transformer_engine) unread = eager_.empty({matrices, length, length}, q.type);
+    else if (!score_buffer_.defined()) {
       score_buffer_ = eager_.empty({matrices, length, length}, q.type);
       eager_.recorder.set_category(score_buffer_.storage.id(), Category::workspaces);
     }
