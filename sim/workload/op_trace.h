@@ -117,13 +117,10 @@ struct OpTrace {
   std::vector<RepeatedRange> repeats;          ///< in order, at most one a step; empty where everything is written out
   std::vector<StepRange> stage_actions;        ///< of one rank of a pipeline: records of each action of the last step
   bool without_gradients = false;              ///< operations make no nodes of a graph
-<<<<<<< HEAD
   /// Memory that was given back and taken anew for the same tensor (sharded parameters): its first entry of
   /// `storages`, and the new one; in order. Of an eager trace.
   std::vector<std::pair<StorageId, StorageId>> refills;
-=======
   bool transformer_engine = false;             ///< products have a workspace of TransformerEngine beside cuBLAS's
->>>>>>> refs/tmp/megatron
   std::vector<CompiledRange> compiled_ranges;  ///< of every micro-batch written out, in the order of forward passes
   std::int64_t parameters = 0;                 ///< trained parameters of the model
   std::int64_t parameter_tensors = 0;

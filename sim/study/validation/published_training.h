@@ -22,11 +22,7 @@ struct PublishedTraining {
 };
 
 /// Every row in the order of the file, on the host and with the software of the file's machine, with the scale of
-<<<<<<< HEAD
-/// the host and the changes of the GPU that a row names.
-=======
-/// the host and other keys that a row names.
->>>>>>> refs/tmp/megatron
+/// the host, changes of the GPU and other keys that a row names.
 std::vector<PublishedTraining> load_published_training(const MeasuredFile& file);
 
 }  // namespace ridgeline
