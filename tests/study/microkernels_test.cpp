@@ -295,5 +295,17 @@ TEST(MicrokernelLaw, EveryDescribedCurveIsMeasuredAndKnownByName) {
     EXPECT_EQ(static_cast<int>(code_constants(static_cast<CodeKernel>(i)).kernel), i);
 }
 
+// What is read again after it was written is written first: two kernels, and both count.
+TEST(Microkernels, AnArrayThatIsReadDirtyIsWrittenBefore) {
+  ProbePoint point;
+  point.at["bytes"] = 1 << 20;
+  const MicrokernelRun clean = describe_reread_clean(point, h200()), dirty = describe_reread_dirty(point, h200());
+  ASSERT_EQ(clean.launches.size(), 1u);
+  ASSERT_EQ(dirty.launches.size(), 2u);
+  EXPECT_DOUBLE_EQ(dirty.launches[0].written_bytes(), 1 << 20);
+  EXPECT_DOUBLE_EQ(dirty.launches[1].read_bytes(), 1 << 20);
+  EXPECT_DOUBLE_EQ(dirty.amount, 2.0 * clean.amount);
+}
+
 }  // namespace
 }  // namespace ridgeline

@@ -346,5 +346,20 @@ TEST(FamilyTables, EveryFamilyIsSmall) {
   }
 }
 
+TEST(Composition, ADescriptionSaysHeadsAndWidthsOfItsBlocks) {
+  const ModelDescription d = of_yaml(
+      "{family: composed, layers: 3, heads: 8, key_value_heads: 2, hidden: 64, head_dim: 16, feed_forward: 96, "
+      "vocabulary: 1000, max_positions: 77, positions: rotary, norm: rms, dropout: 0.25}");
+  EXPECT_EQ(d.layers, 3);
+  EXPECT_EQ(d.heads, 8);
+  EXPECT_EQ(d.key_value_heads, 2);
+  EXPECT_EQ(d.hidden, 64);
+  EXPECT_EQ(d.head_width, 16);
+  EXPECT_EQ(d.feed_forward, 96);
+  EXPECT_EQ(d.vocabulary, 1000);
+  EXPECT_EQ(d.max_positions, 77);
+  EXPECT_DOUBLE_EQ(d.dropout, 0.25);
+}
+
 }  // namespace
 }  // namespace ridgeline

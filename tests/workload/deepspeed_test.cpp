@@ -288,5 +288,18 @@ TEST(ZeroThree, parameters_that_stay_gathered_are_sent_once_a_step_and_not_again
   EXPECT_EQ(forward, 0);
 }
 
+// The norm of a share comes out in single numbers, each in an operation of its own; the factor of clipping in more.
+TEST(ZeroThree, clipping_works_on_single_numbers_too) {
+  const auto on_numbers = [](double clipping) {
+    TrainingDescription t = zero(DataStrategy::zero2);
+    t.gradient_clipping = clipping;
+    std::int64_t count = 0;
+    for (const Pointwise& op : last_step_of<Pointwise>(run(t)))
+      count += op.function == PointwiseFunction::other && op.elements() == 1 ? 1 : 0;
+    return count;
+  };
+  EXPECT_GE(on_numbers(1.0), on_numbers(0.0) + 6);
+}
+
 }  // namespace
 }  // namespace ridgeline
