@@ -98,7 +98,7 @@ TEST(ShardedTraining, published_for_one_server_and_many_takes_the_time_it_took) 
   const MeasurementIndex index(RIDGELINE_SOURCE_DIR "/measurements");
   Session session;
   std::vector<double> sides[2];
-  for (PublishedTraining& row : load_published_training(*index.of_kind("published-training").at(2))) {
+  for (PublishedTraining& row : load_published_training(index.file("public/sharded_training.jsonl.gz"))) {
     const bool unseen = row.held_out;
     const StepRun run(session, std::move(row.scenario), "analytic");
     sides[unseen ? 1 : 0].push_back(std::abs(ratio(run.timeline().step, row.step_time) - 1.0));
@@ -125,7 +125,7 @@ TEST(MegatronSteps, published_before_bloom_take_the_time_they_took) {
   std::vector<double> sides[2];
   std::vector<double> all;
   std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t>, std::vector<std::pair<double, double>>> networks;
-  for (PublishedTraining& row : load_published_training(*index.of_kind("published-training").at(3))) {
+  for (PublishedTraining& row : load_published_training(index.file("public/bloom_steps.jsonl.gz"))) {
     const bool held_out = row.held_out;
     const ModelDescription& model = row.scenario.model;
     auto& network = networks[{model.hidden, model.layers, model.heads}];
