@@ -58,6 +58,7 @@ Scenario scenario_of_family(const FamilyRow& row) {
   source.text =
       FamilyRow{{"hardware", "nvidia-h100-sxm5-80gb"}, {"model", path.string()}, {"training", training}}.dump();
   source.text_name = row["name"];
+  if (row.contains("T2")) source.overrides.push_back({"model.target_length", row["T2"].dump(), ""});
   Scenario scenario = load_scenario(source);
   std::filesystem::remove(path);
   return scenario;

@@ -8,7 +8,7 @@
 #include "sim/answer/step_run.h"
 #include "sim/study/validation/parallel_steps.h"
 
-namespace ridgeline {
+namespace ridgeline::pipeline_steps {
 namespace {
 
 constexpr double kGpuBoundMedian = 0.05, kGpuBoundWorst = 0.12;
@@ -90,4 +90,4 @@ TEST(PipelineSteps, take_the_memory_they_took_on_every_rank) {
 }
 
 }  // namespace
-}  // namespace ridgeline
+}  // namespace ridgeline::pipeline_steps

@@ -141,7 +141,7 @@ TEST(AtenCallOf, AnImageWithChannelsLastFillsItsStorage) {
   const AtenCall call = aten_call_of(Op{ImageOp{ImageFunction::batch_norm, false, true, DType::fp32, 8, 64, 56}});
   const AtenTensor& x = *call.tensor(0);
   ASSERT_EQ(x.sizes.size(), 4u);
-  EXPECT_EQ(x.strides, (Extents{64 * 56 * 56, 1, 56 * 64, 64}));
+  EXPECT_THAT(x.strides, ::testing::ElementsAre(64 * 56 * 56, 1, 56 * 64, 64));
 }
 
 }  // namespace
