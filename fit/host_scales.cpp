@@ -65,10 +65,10 @@ HostScale scale_of(Session& session, const std::string& host, const std::vector<
   return result;
 }
 
-/// One scale for all rows that may be fitted on, by golden sections of its logarithm.
-HostScale scale_of_published(Session& session, const std::filesystem::path& root) {
-  const MeasurementIndex index(root / "measurements");
-  std::vector<PublishedTraining> rows = load_published_training(*index.of_kind("published-training").front());
+/// One scale for all rows of a file that may be fitted on, by golden sections of its logarithm between two bounds.
+HostScale scale_of_published(Session& session, const MeasuredFile& file, const std::string& host, double least,
+                             double most) {
+  std::vector<PublishedTraining> rows = load_published_training(file);
   std::erase_if(rows, [](const PublishedTraining& row) { return row.held_out; });
   std::deque<StepBesideHosts> predicted;
   for (const PublishedTraining& row : rows) predicted.emplace_back(session, row.scenario);
@@ -79,7 +79,7 @@ HostScale scale_of_published(Session& session, const std::filesystem::path& root
     return sum;
   };
   constexpr double kGolden = 0.6180339887498949, kClose = 0.004;
-  double low = std::log(0.7), high = std::log(2.8);
+  double low = std::log(least), high = std::log(most);
   double left = high - kGolden * (high - low), right = low + kGolden * (high - low);
   double at_left = distance(std::exp(left)), at_right = distance(std::exp(right));
   while (high - low > kClose) {
@@ -95,7 +95,7 @@ HostScale scale_of_published(Session& session, const std::filesystem::path& root
       at_right = distance(std::exp(right));
     }
   }
-  HostScale result{.host = "vtrain-a100", .stated = rows.front().scenario.host.scale, .steps = {}};
+  HostScale result{.host = host, .stated = rows.front().scenario.host.scale, .steps = {}};
   result.asked = result.least = result.most = to_three_digits(std::exp(0.5 * (low + high)));
   for (const PublishedTraining& row : rows) result.steps.push_back(row.id);
   return result;
@@ -113,9 +113,11 @@ std::vector<HostScale> host_scales(const std::filesystem::path& root) {
       beside_h200.push_back(&step);
   for (const ValidatedStep& step : h100)
     if (step.measured.host_fitted && waits_for_host(step.measured)) beside_h100.push_back(&step);
+  const MeasurementIndex index(root / "measurements");
   Session session;
   return {scale_of(session, "default", beside_h200), scale_of(session, "h100-virtual-machine", beside_h100),
-          scale_of_published(session, root)};
+          scale_of_published(session, index.file("public/megatron_steps.jsonl.gz"), "vtrain-a100", 0.7, 2.8),
+          scale_of_published(session, index.file("public/megatron_ci.jsonl.gz"), "megatron-ci", 1.5, 10.0)};
 }
 
 }  // namespace ridgeline::fit

@@ -114,9 +114,9 @@ struct OpTrace {
   std::vector<Call> calls;
   std::vector<Record> records;
   std::vector<StepRange> steps;
-  std::vector<RepeatedRange> repeats;          ///< in order, at most one a step; empty where everything is written out
-  std::vector<StepRange> stage_actions;        ///< of one rank of a pipeline: records of each action of the last step
-  bool without_gradients = false;              ///< operations make no nodes of a graph
+  std::vector<RepeatedRange> repeats;    ///< in order, at most one a step; empty where everything is written out
+  std::vector<StepRange> stage_actions;  ///< of one rank of a pipeline: records of each action of the last step
+  bool without_gradients = false;        ///< operations make no nodes of a graph
   /// Memory that was given back and taken anew for the same tensor (sharded parameters): its first entry of
   /// `storages`, and the new one; in order. Of an eager trace.
   std::vector<std::pair<StorageId, StorageId>> refills;

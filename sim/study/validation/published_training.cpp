@@ -20,8 +20,8 @@ std::vector<PublishedTraining> load_published_training(const MeasuredFile& file)
       source.overrides.push_back({"hardware." + key, value.get<std::string>(), ""});
     if (row.contains("host_scale"))
       source.overrides.push_back({"host.scale", std::to_string(row["host_scale"].get<double>()), ""});
-    for (const auto& [key, value] : row.value("overrides", nlohmann::json::object()).items())
-      source.overrides.push_back({key, value.get<std::string>(), ""});
+    const nlohmann::json overrides = row.value("overrides", nlohmann::json::object());
+    for (const auto& [key, value] : overrides.items()) source.overrides.push_back({key, value.get<std::string>(), ""});
     const auto bytes = [&](const char* key) -> std::optional<std::int64_t> {
       if (!row["measured"].contains(key)) return std::nullopt;
       return row["measured"][key].get<std::int64_t>();
