@@ -17,8 +17,7 @@ struct HostScale {
 /// Of the default host (eager steps of h200 and h200/more), of the one beside the H100 (the third of its steps that
 /// may be fitted on), and of the servers of vTrain's authors and of Megatron-LM's own tests (half of the published
 /// steps each; the scale with the least mean absolute logarithm of predicted over measured time, so that `least` and
-/// `most` are that scale too). Throws
-/// UserError where the measurements cannot be read.
+/// `most` are that scale too). Throws UserError where the measurements cannot be read.
 std::vector<HostScale> host_scales(const std::filesystem::path& root);
 
 }  // namespace ridgeline::fit

@@ -62,13 +62,10 @@ def mistakes(lines, number):
 
 
 def tests_of(path, source):
-    """The test program of its room and those of the rooms that use it."""
-    rooms = [path.parts[1]]
-    if rooms[0] in ("launch", "library", "occupancy"):
-        rooms += ["timing"]
-    rooms += {"app": ["report"], "serve": [], "mpi": ["app"]}.get(rooms[0], ["answer", "kernels", "report"])
-    rooms = [room for room in dict.fromkeys(rooms) if (source / "tests" / room).is_dir()]
-    return [f"test_{room}" for room in rooms]
+    """The test program of its room, then those of all rooms; measured steps and kernels, the longest, come last."""
+    rooms = {folder.name for folder in (source / "tests").iterdir() if any(folder.rglob("*_test.cpp"))} - {"package"}
+    order = sorted(rooms, key=lambda room: (room != path.parts[1], room in ("fit", "app"), room == "study", room))
+    return [f"test_{room}" for room in order]
 
 
 def main():

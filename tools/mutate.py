@@ -7,8 +7,8 @@ Of each entry of tests/mutations.yaml (those whose sentence has all the words): 
 copy, builds the test programs it names there, runs them, and says whether they killed it; then puts the file back.
 Generated tables count for nothing: tests that only compare a document with what the program says are left out. The copy
 is made where it is not there (build/mutate; then the first build is a long one), and follows the sources. Another list,
-such as draw_mutations.py's, is given by --list; --part 2/4 takes the second of four shares of it. Exit status 1 where a
-mutation survives.
+such as draw_mutations.py's, is given by --list; --part 2/4 takes the second of four shares of it. Tests that fail without
+any mistake are named before the first one. Exit status 1 where a mutation survives.
 """
 import argparse
 import filecmp
@@ -77,6 +77,15 @@ def main():
     if copy == source:
         sys.exit("mutate: the copy must not be the source")
     make_copy(source, copy)
+    programs = list(dict.fromkeys(program for entry in entries for program in entry["tests"]))
+    if not programs:
+        sys.exit("mutate: no mistake of the list has these words")
+    made = build(copy, programs)
+    if made.returncode:
+        sys.exit(made.stdout[-2000:])
+    # What fails as it is would be said to kill every mistake.
+    if by := test(copy, programs, None):
+        sys.exit(f"mutate: {by} fails without a mistake: mend it first")
     survived = 0
     for entry in entries:
         path = copy / entry["file"]

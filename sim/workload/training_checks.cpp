@@ -23,8 +23,7 @@ void check_training(const ModelDescription& model, const TrainingDescription& tr
       (model.dropout > 0.0 || model.attention_dropout > 0.0))
     throw UserError(
         "training.activation_checkpointing: random numbers of compiled blocks that run again are not modelled; "
-        "expected "
-        "model.dropout: 0");
+        "expected model.dropout: 0");
   if (model.has_position_table() && training.longest_sequence() > model.max_positions)
     throw UserError(
         fmt::format("training.sequence_length: {} is more than the {} positions of the model (model.max_positions)",

@@ -15,9 +15,6 @@ std::vector<PublishedTraining> load_published_training(const MeasuredFile& file)
     ScenarioSource source;
     source.text = scenario.dump();
     source.text_name = row["id"];
-    const nlohmann::json changes = row.value("hardware", nlohmann::json::object());
-    for (const auto& [key, value] : changes.items())
-      source.overrides.push_back({"hardware." + key, value.get<std::string>(), ""});
     if (row.contains("host_scale"))
       source.overrides.push_back({"host.scale", std::to_string(row["host_scale"].get<double>()), ""});
     const nlohmann::json overrides = row.value("overrides", nlohmann::json::object());

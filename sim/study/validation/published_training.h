@@ -22,7 +22,7 @@ struct PublishedTraining {
 };
 
 /// Every row in the order of the file, on the host and with the software of the file's machine, with the scale of
-/// the host, changes of the GPU and other keys that a row names.
+/// the host and other keys that a row names ("overrides": those of --set).
 std::vector<PublishedTraining> load_published_training(const MeasuredFile& file);
 
 }  // namespace ridgeline
