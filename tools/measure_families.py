@@ -5,7 +5,7 @@ of measurements/networks as it goes.
     python3 measure_families.py --networks LIST.json --output rows.jsonl [--count CONFIGS.json --counts counts.jsonl]
 
 LIST.json: [{"name", "class", "kwargs" of its configuration, "model_type", "B", "T", "T2", "precision", "optimizer",
-"clip", "heldout", "checkpoint", "attention"}]; CONFIGS.json: [{"architectures", "model_type", ...}]. A model is built on
+"clip", "heldout", "checkpoint", "attention"}], to which a row may add what is kept beside it ("predicted_before"); CONFIGS.json: [{"architectures", "model_type", ...}]. A model is built on
 the device, moved to the host and back, so that its parameters lie as those of a loaded one. Times are medians of
 `steps`; the GPU's part is of one profiled step; before and after stand the loops of host_scale.py. Needs PyTorch with
 CUDA and Transformers."""
@@ -181,6 +181,7 @@ def main():
             save(arguments.output, dict(name=row["name"], error=repr(error)[-500:]))
             print(row["name"], repr(error)[-300:], flush=True)
         gc.collect()
+        torch._C._cuda_clearCublasWorkspaces()  # else the next network's peak lacks what its products work in
         torch.cuda.empty_cache()
 
 

@@ -43,9 +43,43 @@ void check_stages(const Mapping& m, Stack& s) {
   }
 }
 
+/// Attention, embeddings and routers that models write in ways of their own.
+void check_variants(const Mapping& m, const Stack& s) {
+  if (s.relative_in_place &&
+      (s.positions != PositionKind::relative || s.attention_code != AttentionCode::written_out || s.causal))
+    m["relative_in_place"].fail("goes with positions: relative, attention_code: written-out and causal: false");
+  if (s.queries_by_position && s.positions != PositionKind::rotary)
+    m["queries_by_position"].fail("goes with positions: rotary");
+  if (s.patch_distances &&
+      (s.input != InputKind::image || !s.class_token || s.extra_tokens > 0 || !s.stage_layers.empty() ||
+       s.projection != ProjectionKind::separate || s.attention_code != AttentionCode::fused))
+    m["patch_distances"].fail(
+        "are of images with a class token, without stages: projection: separate, attention_code: fused");
+  if (s.late_tokens && s.extra_tokens < 1) m["late_tokens"].fail("are further tokens: extra_tokens");
+  if (s.token_dropout && s.input != InputKind::tokens) m["token_dropout"].fail("goes with input: tokens");
+  if (s.router_correction && s.router == RouterKind::sparse_mixer)
+    m["router_correction"].fail("does not go with router: sparse-mixer");
+  if (s.turned_in_place && (s.positions != PositionKind::rotary || s.rotary_style != RotaryStyle::pairs ||
+                            s.key_value_rank > 0 || s.query_key_norm != QueryKeyNorm::none))
+    m["turned_in_place"].fail("goes with positions: rotary and rotary_style: pairs, without norms of queries and keys");
+  if (s.turned_in_place && s.projection != ProjectionKind::separate && s.projection != ProjectionKind::fused_groups)
+    m["turned_in_place"].fail("goes with projection: separate or fused-groups");
+  if (s.projection == ProjectionKind::fused_groups &&
+      (!s.turned_in_place || s.heads % 4 != 0 || s.key_value_count() != s.heads))
+    m["projection"].fail(
+        "fused-groups are four, each with as many heads, which have keys of their own and are turned_in_place");
+  if (s.attention_code == AttentionCode::written_out_flat &&
+      (s.key_value_count() != s.heads || s.sinks || s.score_cap > 0.0 || s.positions == PositionKind::alibi ||
+       s.mask_filled))
+    m["attention_code"].fail("written-out-flat has keys for each head, and no sinks, caps, slopes or filled masks");
+  if (s.router == RouterKind::sparse_mixer && (s.experts_per_token != 2 || s.router_bias || s.router_fp32))
+    m["router"].fail("sparse-mixer chooses two experts a token, without a bias: experts_per_token: 2");
+}
+
 /// What follows from other keys is filled in, what cannot be built is refused where it stands.
 void check_stack(const Mapping& m, Stack& s) {
   check_stages(m, s);
+  check_variants(m, s);
   if (s.positions == PositionKind::disentangled && (s.position_rows < 2 || s.position_terms.empty()))
     m["positions"].fail("disentangled positions need position_rows and position_terms");
   if (s.positions == PositionKind::disentangled && (s.causal || s.key_value_count() != s.heads))
@@ -56,8 +90,10 @@ void check_stack(const Mapping& m, Stack& s) {
     m["query_key_norm"].fail("over the width goes with projection: separate");
   if (s.query_key_norm != QueryKeyNorm::none && (s.key_value_rank > 0 || s.positions == PositionKind::disentangled))
     m["query_key_norm"].fail("does not go with latent attention or disentangled positions");
-  if (s.position_table && s.positions != PositionKind::disentangled)
-    m["position_table"].fail("stands beside disentangled positions; others: positions: learned");
+  if (s.position_table && s.positions != PositionKind::disentangled && s.positions != PositionKind::relative)
+    m["position_table"].fail("stands beside disentangled or relative positions; others: positions: learned");
+  if (s.position_table && s.positions == PositionKind::relative && s.max_positions < 1)
+    m.value().fail("max_positions is missing, which a table of positions needs");
   if (s.residual != ResidualKind::serial && (s.layer_scale || s.residual_scale || s.drop_path > 0.0))
     m["residual"].fail("layer_scale, residual_scale and drop_path go with residual: serial");
   if (!s.first_norm && s.norm_place != NormPlace::pre && s.norm_place != NormPlace::both)

@@ -54,7 +54,8 @@ enum class ProjectionKind : std::uint8_t {
   separate,
   fused,          ///< queries, keys, values one after another
   fused_by_head,  ///< … of each head
-  fused_slices    ///< as fused, cut by three slices, whose gradients are three tensors of the whole
+  fused_slices,   ///< as fused, cut by three slices, whose gradients are three tensors of the whole
+  fused_groups    ///< queries, values, keys of a quarter of the heads, and so on; each copied into the order of heads
 };
 /// How a fused attention gets keys that heads share.
 enum class GroupingKind : std::uint8_t {
@@ -63,6 +64,12 @@ enum class GroupingKind : std::uint8_t {
   copied      ///< one for each head
 };
 enum class QueryKeyNorm : std::uint8_t { none, head, width };
+/// How a router makes shares of scores.
+enum class RouterKind : std::uint8_t {
+  softmax,
+  sigmoid,      ///< a number of each expert is added before the choice alone; shares add up to one
+  sparse_mixer  ///< of PhiMoE: one expert after another is drawn by chance, with a gradient of its own
+};
 enum class FeedForwardKind : std::uint8_t {
   plain,
   gated,
@@ -70,12 +77,18 @@ enum class FeedForwardKind : std::uint8_t {
 };
 /// What a block computes attention with: PyTorch's fused operation where the training asks for it, or the model's own
 /// products and softmax whatever is asked.
-enum class AttentionCode : std::uint8_t { fused, written_out, written_out_fp32 };
+enum class AttentionCode : std::uint8_t {
+  fused,
+  written_out,
+  written_out_fp32,
+  written_out_flat  ///< sequences and heads are one batch that is copied; no masked score is below the lowest number
+};
 /// Where scores are scaled: in the attention, the queries by a product of their own, or nowhere.
 enum class ScorePlace : std::uint8_t { attention, queries, nowhere };
 enum class ComposedActivation : std::uint8_t {
   gelu,
   gelu_tanh,
+  gelu_spelled_out,  ///< x/2 (1 + erf(x/√2)), five operations
   gelu_written_out,  ///< x/2 (1 + tanh(√(2/π) (x + 0.0447 x³))), eight operations
   relu,
   relu_squared,
@@ -102,7 +115,8 @@ enum class PoolerKind : std::uint8_t {
   dense_tanh,
   dense_activation,
   class_and_mean,  ///< the first token beside the mean of the others
-  mean             ///< of all tokens
+  mean,            ///< of all tokens
+  mean_norm        ///< of all but the first, with a norm
 };
 
 /// Sizes of 0 follow from others, as said.
@@ -120,6 +134,9 @@ struct Stack {
   bool patch_bias = true, class_token = false;
   std::int64_t extra_tokens = 0;  ///< further trained tokens before the patches
   bool mask_token = false;        ///< a trained token that no step of a classifier reads
+  bool late_tokens = false;       ///< the further tokens come behind the positions, which they have none of
+  bool token_dropout = false;     ///< rows of masked tokens are set to zero, all are made larger for it
+  bool contact_head = false;      ///< a number for each head of each layer, and a bias, that no loss reads (ESM)
   std::int64_t audio_bins = 0;
   // Positions.
   PositionKind positions = PositionKind::none;
@@ -133,8 +150,12 @@ struct Stack {
   std::vector<std::string> rotary_kinds;  ///< turned or plain, repeated over the layers; none = all are turned
   bool position_buffer = false;           ///< a table that is not trained is no parameter either
   bool rotary_table = false;              ///< angles are rows of a table that is not trained
-  bool alibi_added = false;               ///< slopes are added to scores by themselves, in fp32
+  bool turned_in_place = false;  ///< each layer picks angles from a table and turns heads as a product left them
+  bool alibi_added = false;      ///< slopes are added to scores by themselves, in fp32
   std::int64_t relative_buckets = 32;
+  bool relative_in_place =
+      false;                     ///< the host counts the buckets; a copy for each sequence is added to scores in place
+  bool patch_distances = false;  ///< each layer has a trained number for each head and distance of patches
   // Disentangled positions.
   std::int64_t position_rows = 0;           ///< buckets of distances, on both sides together
   std::vector<std::string> position_terms;  ///< content-to-position, position-to-content
@@ -156,7 +177,7 @@ struct Stack {
   double dropout = 0.0;
   std::int64_t target_length = 0;  ///< tokens of a sequence beside an encoder's; 0 = as many
   bool attention_output_dropout = true;
-  bool drops_layers = false;       ///< each layer asks a random number whether it runs
+  bool drops_layers = false;       ///< each layer asks a random number of the host whether it runs
   bool weights_by_inputs = false;  ///< weights of blocks lie as [in, out], as in Transformers' Conv1D
   // Attention.
   std::int64_t heads = 0, key_value_heads = 0, head_dim = 0;
@@ -170,13 +191,15 @@ struct Stack {
   AttentionCode attention_code = AttentionCode::fused;
   bool softmax_fp32 = true;  ///< of attention written out
   bool causal = true;
-  bool mask_filled = false;      ///< hidden scores are filled in rather than added to
-  bool always_masked = false;    ///< a mask is given where a causal kernel would do
-  bool cross_attention = false;  ///< to the encoder's result
-  bool sinks = false;            ///< a trained number for each head beside the scores
+  bool mask_filled = false;          ///< hidden scores are filled in rather than added to
+  bool always_masked = false;        ///< a mask is given where a causal kernel would do
+  bool cross_attention = false;      ///< to the encoder's result
+  bool queries_by_position = false;  ///< turned queries are multiplied by a number of their position
+  bool sinks = false;                ///< a trained number for each head beside the scores
   double attention_dropout = 0.0;
   double score_cap = 0.0, logit_cap = 0.0;
   std::int64_t window = 0;               ///< tokens one may look back to; 0 = all
+  std::int64_t window_from = 0;          ///< the first layer with a window, where layer_kinds does not say
   std::vector<std::string> layer_kinds;  ///< full or window, repeated over the layers; none = all as `window` says
   // Windows of an image, in stages of half the side and twice the width.
   std::vector<std::int64_t> stage_layers, stage_heads;
@@ -191,9 +214,13 @@ struct Stack {
   double activation_dropout = 0.0;
   // Experts.
   std::int64_t experts = 0, experts_per_token = 2, expert_feed_forward = 0, shared_feed_forward = 0;
-  bool shared_gate = false, expert_bias = false, router_bias = false, router_correction = false;
-  std::int64_t dense_layers = 0;  ///< the first ones, without experts
-  std::int64_t expert_step = 1;   ///< every so many layers have experts
+  RouterKind router = RouterKind::softmax;
+  bool shared_gate = false, expert_bias = false, router_bias = false;
+  bool router_fp32 = false;        ///< its product is in fp32 whatever the model's type is
+  bool router_correction = false;  ///< a number of each expert, not trained, is added before the choice
+  std::int64_t dense_layers = 0;   ///< the first ones, without experts
+  std::int64_t expert_step = 1;    ///< every so many layers have experts
+  std::int64_t experts_end = 0;    ///< the layer behind the last that has them; 0 = all may
   // Head.
   HeadKind head = HeadKind::language_model;
   bool tie_embeddings = true;
@@ -226,7 +253,8 @@ struct Stack {
   }
   [[nodiscard]] bool windowed(std::int64_t layer) const {
     if (window == 0) return false;
-    return layer_kinds.empty() || layer_kinds[static_cast<std::size_t>(layer) % layer_kinds.size()] == "window";
+    if (layer_kinds.empty()) return layer >= window_from;
+    return layer_kinds[static_cast<std::size_t>(layer) % layer_kinds.size()] == "window";
   }
   [[nodiscard]] bool turns(std::int64_t layer) const {
     return rotary_kinds.empty() || rotary_kinds[static_cast<std::size_t>(layer) % rotary_kinds.size()] == "turned";
@@ -239,7 +267,8 @@ struct Stack {
     return with * experts * (feed_forward_kind == FeedForwardKind::plain ? 2 : 3) * wide * hidden;
   }
   [[nodiscard]] bool has_experts(std::int64_t layer) const {
-    return experts > 0 && layer >= dense_layers && (layer + 1) % expert_step == 0;
+    return experts > 0 && layer >= dense_layers && (layer + 1) % expert_step == 0 &&
+           (experts_end == 0 || layer < experts_end);
   }
 };
 

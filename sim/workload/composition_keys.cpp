@@ -36,24 +36,29 @@ constexpr Choices<NormPlace, 4> kNormPlaces{
 constexpr Choices<ResidualKind, 3> kResiduals{{{"serial", ResidualKind::serial},
                                                {"parallel", ResidualKind::parallel},
                                                {"parallel-two-norms", ResidualKind::parallel_two_norms}}};
-constexpr Choices<ProjectionKind, 4> kProjections{{{"separate", ProjectionKind::separate},
+constexpr Choices<ProjectionKind, 5> kProjections{{{"separate", ProjectionKind::separate},
                                                    {"fused", ProjectionKind::fused},
                                                    {"fused-by-head", ProjectionKind::fused_by_head},
-                                                   {"fused-slices", ProjectionKind::fused_slices}}};
+                                                   {"fused-slices", ProjectionKind::fused_slices},
+                                                   {"fused-groups", ProjectionKind::fused_groups}}};
 constexpr Choices<GroupingKind, 3> kGroupings{
     {{"told", GroupingKind::told}, {"broadcast", GroupingKind::broadcast}, {"copied", GroupingKind::copied}}};
 constexpr Choices<QueryKeyNorm, 3> kQueryKeyNorms{
     {{"none", QueryKeyNorm::none}, {"head", QueryKeyNorm::head}, {"width", QueryKeyNorm::width}}};
 constexpr Choices<ScorePlace, 3> kScorePlaces{
     {{"attention", ScorePlace::attention}, {"queries", ScorePlace::queries}, {"nowhere", ScorePlace::nowhere}}};
-constexpr Choices<AttentionCode, 3> kAttentionCodes{{{"fused", AttentionCode::fused},
+constexpr Choices<AttentionCode, 4> kAttentionCodes{{{"fused", AttentionCode::fused},
                                                      {"written-out", AttentionCode::written_out},
-                                                     {"written-out-fp32", AttentionCode::written_out_fp32}}};
+                                                     {"written-out-fp32", AttentionCode::written_out_fp32},
+                                                     {"written-out-flat", AttentionCode::written_out_flat}}};
+constexpr Choices<RouterKind, 3> kRouters{
+    {{"softmax", RouterKind::softmax}, {"sigmoid", RouterKind::sigmoid}, {"sparse-mixer", RouterKind::sparse_mixer}}};
 constexpr Choices<FeedForwardKind, 3> kFeedForwardKinds{{{"plain", FeedForwardKind::plain},
                                                          {"gated", FeedForwardKind::gated},
                                                          {"gated-fused", FeedForwardKind::gated_fused}}};
-constexpr Choices<ComposedActivation, 10> kActivations{{{"gelu", ComposedActivation::gelu},
+constexpr Choices<ComposedActivation, 11> kActivations{{{"gelu", ComposedActivation::gelu},
                                                         {"gelu-tanh", ComposedActivation::gelu_tanh},
+                                                        {"gelu-spelled-out", ComposedActivation::gelu_spelled_out},
                                                         {"gelu-written-out", ComposedActivation::gelu_written_out},
                                                         {"relu", ComposedActivation::relu},
                                                         {"relu-squared", ComposedActivation::relu_squared},
@@ -70,12 +75,13 @@ constexpr Choices<HeadKind, 8> kHeads{{{"none", HeadKind::none},
                                        {"question-answering", HeadKind::question_answering},
                                        {"image-classification", HeadKind::image_classification},
                                        {"contrastive", HeadKind::contrastive}}};
-constexpr Choices<PoolerKind, 6> kPoolers{{{"none", PoolerKind::none},
+constexpr Choices<PoolerKind, 7> kPoolers{{{"none", PoolerKind::none},
                                            {"first-token", PoolerKind::first_token},
                                            {"dense-tanh", PoolerKind::dense_tanh},
                                            {"dense-activation", PoolerKind::dense_activation},
                                            {"class-and-mean", PoolerKind::class_and_mean},
-                                           {"mean", PoolerKind::mean}}};
+                                           {"mean", PoolerKind::mean},
+                                           {"mean-norm", PoolerKind::mean_norm}}};
 
 constexpr config::IntegerRange kLayers{0, 10000}, kLayers1{1, 10000}, kWidth{1, 1 << 24}, kWidth0{0, 1 << 24},
     kRows{0, std::int64_t{1} << 32}, kRows0 = kRows;
@@ -182,6 +188,9 @@ constexpr CompositionKey kKeys[] = {
     flag<&Stack::class_token>("class_token", "a trained token before the patches"),
     integer<&Stack::extra_tokens, kWidth0>("extra_tokens", "further trained tokens before the patches"),
     flag<&Stack::mask_token>("mask_token", "a trained token that no step of a classifier reads"),
+    flag<&Stack::late_tokens>("late_tokens", "the further tokens come behind the positions, which they have none of"),
+    flag<&Stack::token_dropout>("token_dropout", "rows of masked tokens are set to zero, all are made larger for it"),
+    flag<&Stack::contact_head>("contact_head", "a number for each head of each layer, and a bias, that no loss reads"),
     integer<&Stack::audio_bins, kWidth0>("audio_bins", "of a spectrogram with two frames a position"),
     choice<&Stack::positions, kPositions>("positions",
                                           "none, learned, sinusoidal, rotary, alibi, relative or disentangled"),
@@ -195,13 +204,20 @@ constexpr CompositionKey kKeys[] = {
     words<&Stack::rotary_kinds, kRotaryKinds>("rotary_kinds", "turned or plain, repeated over the layers"),
     flag<&Stack::position_buffer>("position_buffer", "a table that is not trained is no parameter either"),
     flag<&Stack::rotary_table>("rotary_table", "angles are rows of a table that is not trained"),
+    flag<&Stack::turned_in_place>("turned_in_place",
+                                  "each layer picks angles from a table and turns heads as a product left them"),
     flag<&Stack::alibi_added>("alibi_added", "slopes are added to scores written out by themselves, in fp32"),
     integer<&Stack::position_rows, kRows0>("position_rows", "buckets of distances, for disentangled positions"),
     words<&Stack::position_terms, kPositionTerms>("position_terms", "content-to-position, position-to-content"),
     flag<&Stack::position_norm>("position_norm", "of the rows of disentangled positions"),
     flag<&Stack::shared_position_projection>("shared_position_projection",
                                              "they are projected as queries and keys are"),
-    flag<&Stack::position_table>("position_table", "a learned table of positions in the embeddings beside them"),
+    flag<&Stack::position_table>("position_table",
+                                 "a learned table of positions in the embeddings beside disentangled or relative ones"),
+    flag<&Stack::relative_in_place>(
+        "relative_in_place", "the host counts the buckets; a copy for each sequence is added to scores in place"),
+    flag<&Stack::patch_distances>("patch_distances",
+                                  "each layer has a trained number for each head and distance of patches"),
     integer<&Stack::relative_buckets, kWidth>("relative_buckets", "of distances, for relative positions"),
     needed<&Stack::layers, kLayers1>("layers", "blocks of attention and feed-forward"),
     needed<&Stack::hidden, kWidth>("hidden", "width"),
@@ -224,12 +240,12 @@ constexpr CompositionKey kKeys[] = {
     flag<&Stack::weights_by_inputs>("weights_by_inputs", "weights of blocks lie as [in, out]"),
     flag<&Stack::attention_output_dropout>("attention_output_dropout", "what attention gives back is dropped too"),
     integer<&Stack::target_length, kRows0>("target_length", "tokens of a sequence beside an encoder's; 0 = as many"),
-    flag<&Stack::drops_layers>("drops_layers", "each layer asks a random number whether it runs"),
+    flag<&Stack::drops_layers>("drops_layers", "each layer asks a random number of the host whether it runs"),
     needed<&Stack::heads, kWidth>("heads", "of attention"),
     integer<&Stack::key_value_heads, kWidth0>("key_value_heads", "heads share them; 0 = heads"),
     integer<&Stack::head_dim, kWidth0>("head_dim", "width of a head; 0 = hidden over heads"),
     choice<&Stack::projection, kProjections>(
-        "projection", "queries, keys and values: separate, fused, fused-slices, or fused-by-head"),
+        "projection", "queries, keys and values: separate, fused, fused-slices, fused-groups, or fused-by-head"),
     flag<&Stack::copies_heads>("copies_heads", "queries, keys and values are copied into the order of heads"),
     choice<&Stack::grouping, kGroupings>("grouping",
                                          "of keys that heads share, in fused attention: told, broadcast or copied"),
@@ -245,17 +261,22 @@ constexpr CompositionKey kKeys[] = {
     choice<&Stack::score_scale, kScorePlaces>("score_scale",
                                               "scores are scaled in the attention, by scaled queries, or nowhere"),
     choice<&Stack::attention_code, kAttentionCodes>(
-        "attention_code", "fused where the training asks for it, or always written-out, or written-out-fp32"),
+        "attention_code",
+        "fused where the training asks for it, or always written-out, written-out-fp32 or written-out-flat"),
     flag<&Stack::softmax_fp32>("softmax_fp32", "of attention written out"),
     flag<&Stack::causal>("causal", "tokens look back only"),
     flag<&Stack::mask_filled>("mask_filled", "hidden scores are filled in rather than added to, where written out"),
     flag<&Stack::always_masked>("always_masked", "a mask is given where a causal kernel would do"),
     flag<&Stack::cross_attention>("cross_attention", "to the encoder's result"),
+    flag<&Stack::queries_by_position>("queries_by_position",
+                                      "turned queries are multiplied by a number of their position"),
     flag<&Stack::sinks>("sinks", "a trained number for each head beside the scores"),
     number<&Stack::attention_dropout>("attention_dropout", "of attention probabilities"),
     cap<&Stack::score_cap>("score_cap", "scores go through a tanh of this height; 0 = not"),
     cap<&Stack::logit_cap>("logit_cap", "… the scores of the vocabulary"),
     integer<&Stack::window, kRows0>("window", "tokens one may look back to; 0 = all"),
+    integer<&Stack::window_from, kRows0>("window_from",
+                                         "the first layer with a window, where layer_kinds says nothing"),
     words<&Stack::layer_kinds, kLayerKinds>("layer_kinds", "full or window, repeated over the layers"),
     integers<&Stack::stage_layers>(
         "stage_layers", "layers of each stage of an image's windows: half the side, twice the width; layers follows"),
@@ -270,19 +291,25 @@ constexpr CompositionKey kKeys[] = {
                                                          "plain, gated, or gated-fused (gate and up in one product)"),
     integer<&Stack::feed_forward, kWidth0>("feed_forward", "inner width; 0 = 4 x hidden"),
     flag<&Stack::feed_forward_bias>("feed_forward_bias", "of its products"),
-    choice<&Stack::activation, kActivations>(
-        "activation",
-        "gelu, gelu-tanh, gelu-written-out, relu, relu-squared, silu, quick-gelu, tanh, clamped-silu or bloom-gelu"),
+    choice<&Stack::activation, kActivations>("activation",
+                                             "gelu, gelu-tanh, gelu-spelled-out, gelu-written-out, relu, relu-squared, "
+                                             "silu, quick-gelu, tanh, clamped-silu or bloom-gelu"),
     number<&Stack::activation_dropout>("activation_dropout", "after the activation"),
     integer<&Stack::experts, kWidth0>("experts", "feed-forward parts a router chooses from; 0 = none"),
     integer<&Stack::experts_per_token, kWidth>("experts_per_token", "that run"),
     integer<&Stack::expert_feed_forward, kWidth0>("expert_feed_forward", "inner width of an expert; 0 = feed_forward"),
     integer<&Stack::shared_feed_forward, kWidth0>("shared_feed_forward",
                                                   "inner width of what all tokens pass beside; 0 = none"),
+    choice<&Stack::router, kRouters>("router", "softmax, sigmoid or sparse-mixer"),
+    flag<&Stack::router_fp32>("router_fp32", "the router's product is in fp32 whatever the type of the model is"),
+    flag<&Stack::router_correction>("router_correction",
+                                    "a number of each expert, not trained, is added before the choice"),
     flag<&Stack::shared_gate>("shared_gate", "the shared part is multiplied by a number of each token"),
     flag<&Stack::expert_bias>("expert_bias", "of experts' products"),
     flag<&Stack::router_bias>("router_bias", "of the router"),
     integer<&Stack::dense_layers, kRows0>("dense_layers", "first layers, without experts"),
+    integer<&Stack::experts_end, kRows0>("experts_end",
+                                         "the layer behind the last with experts; 0 = all may have them"),
     integer<&Stack::expert_step, kLayers1>("expert_step", "every so many layers have experts"),
     choice<&Stack::head, kHeads>("head",
                                  "none, language-model, masked-lm, sequence-classification, question-answering, "
@@ -298,7 +325,7 @@ constexpr CompositionKey kKeys[] = {
     flag<&Stack::masked_loss_fp32>("masked_loss_fp32", "… of a masked language model too"),
     choice<&Stack::pooler, kPoolers>("pooler",
                                      "what a classifier reads: none, first-token, dense-tanh, dense-activation, "
-                                     "class-and-mean or mean"),
+                                     "class-and-mean, mean or mean-norm"),
     integer<&Stack::labels, kWidth>("labels", "of a classifier"),
     integer<&Stack::projection_width, kWidth0>("projection_width", "of a contrastive pair"),
 };

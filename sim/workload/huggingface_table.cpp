@@ -49,7 +49,9 @@ class TableReading {
     put(result.tree, "family", scalar_at("composed", config_.origin()));
     const std::string on_top = head();
     put(result.tree, "head", scalar_at(on_top, config_.origin()));
+    reads_base_ = true;
     if (base_.exists()) section(base_, result.tree);
+    reads_base_ = false;
     section(table_, result.tree);
     if (on_top.ends_with("classification")) count_labels(result.tree);
     const Value named = config_["architectures"];
@@ -80,7 +82,12 @@ class TableReading {
     Value at = config_;
     for (std::size_t from = 0; from != std::string::npos;) {
       const std::size_t dot = name.find('.', from);
-      if (at.is_list() && !at.list().empty()) return at.list().front();
+      if (at.is_list() && !at.list().empty()) {
+        for (const Value& item : at.list())
+          if (!name.starts_with("architectures") && item.text() != at.list().front().text())
+            item.fail("differs from the first of its list, which is not built");
+        return at.list().front();
+      }
       if (!at.is_mapping()) return Value::absent(name, config_.origin());
       at = at[name.substr(from, dot == std::string::npos ? dot : dot - from)];
       from = dot == std::string::npos ? dot : dot + 1;
@@ -160,7 +167,9 @@ class TableReading {
     // Transformers names so many labels where a configuration names none.
     if (const Value number = look_up("num_labels"); !plain && from["count"].exists() && is_said(number))
       return put(tree, key, number.node());
-    if (plain && (key == "layers" || key == "heads" || key == "hidden" || key == "vocabulary"))
+    // What the table itself reads elsewhere its base need not find.
+    const bool elsewhere = reads_base_ && table_["keys"].exists() && table_["keys"][key].exists();
+    if (plain && !elsewhere && (key == "layers" || key == "heads" || key == "hidden" || key == "vocabulary"))
       config_.fail(fmt::format("{} is missing, which a {} needs",
                                from.is_list() ? from.list().front().text() : from.text(),
                                config_["model_type"].text()));
@@ -264,6 +273,7 @@ class TableReading {
   }
 
   const Value table_, base_, config_;
+  bool reads_base_ = false;
   std::set<std::string> read_{"architectures", "model_type", "id2label", "num_labels", "use_cache", "is_decoder"};
 };
 

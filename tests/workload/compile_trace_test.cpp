@@ -230,5 +230,20 @@ TEST(CompileTrace, scores_given_to_the_script_come_back_as_zeros) {
   EXPECT_EQ(fills(both(small_gpt2(), small_training()).compiled), 0);
 }
 
+// A gradient of an activation is computed from the activation's own terms and more.
+TEST(CompileTrace, gradients_of_activations_take_more_instructions_than_these) {
+  for (const Activation activation : {Activation::gelu, Activation::gelu_tanh}) {
+    ModelDescription model = small_gpt2();
+    model.activation = activation;
+    std::int64_t forward = 0, backward = 0;
+    for_each_call<FusedKernel>(both(model, small_training()).compiled, [&](const FusedKernel& op, const Call&) {
+      if (op.name.find("gelu_backward") != std::string::npos) backward = std::max(backward, op.arithmetic);
+      else if (op.name.find("gelu") != std::string::npos) forward = std::max(forward, op.arithmetic);
+    });
+    EXPECT_GT(forward, 0);
+    EXPECT_GT(backward, forward);
+  }
+}
+
 }  // namespace
 }  // namespace ridgeline

@@ -302,5 +302,25 @@ TEST(ZeroThree, clipping_works_on_single_numbers_too) {
   EXPECT_EQ(on_numbers(1.0), on_numbers(std::nullopt) + 6);
 }
 
+// Whoever sets sub-groups up tries whether a gradient of the largest of them fits: numbers in fp32.
+TEST(ZeroThree, tries_the_gradient_of_the_largest_part) {
+  TrainingDescription t = sparing();
+  t.parallel.zero.sub_group_size = 20'000;
+  const OpTrace trace = run(t);
+  std::vector<std::int64_t> parts;  // copies in fp32 of what each part updates, which stay
+  const std::set<StorageId> live = testing_support::live_storages(trace);
+  std::set<std::int64_t> tried;
+  for (const Record& record : trace.records) {
+    if (record.kind != Record::Kind::allocate) continue;
+    const Storage& storage = trace.storages[record.index];
+    if (storage.category == Category::optimizer_state && live.contains(record.index)) parts.push_back(storage.bytes);
+    if (!live.contains(record.index)) tried.insert(storage.bytes);
+  }
+  ASSERT_FALSE(parts.empty());
+  const auto [least, most] = std::minmax_element(parts.begin(), parts.end());
+  ASSERT_LT(*least, *most);
+  EXPECT_TRUE(tried.contains(*most));
+}
+
 }  // namespace
 }  // namespace ridgeline

@@ -52,7 +52,74 @@ struct SigmoidBackward final : Node {
   void release() override { result.release(); }
 };
 
+/// where(x == number, gradient / 2, gradient), with zeros where x < number.
+struct AtLeastBackward final : Node {
+  AtLeastBackward() : Node(HostClass::pointwise_backward) {}
+  SavedTensor other, self;
+  void backward(Eager& eager, Gradients& in, Gradients& out) override {
+    const Tensor number = other.unpack(eager), x = self.unpack(eager);
+    {
+      const Tensor equal = plain(eager, PointwiseFunction::equal, x.sizes, DType::boolean, {&x, &number});
+      const Tensor half = divide(eager, in[0]);
+      out[0] = plain(eager, PointwiseFunction::other, x.sizes, in[0].type, {&equal, &half, &in[0]});
+    }
+    const Tensor below = plain(eager, PointwiseFunction::equal, x.sizes, DType::boolean, {&x, &number});
+    pointwise(eager, PointwiseFunction::masked_fill, {&out[0], &below}, out[0]);
+  }
+  void release() override {
+    other.release();
+    self.release();
+  }
+};
+
+struct DivideByBackward final : Node {
+  DivideByBackward() : Node(HostClass::pointwise_backward) {}
+  SavedTensor other;
+  void backward(Eager& eager, Gradients& in, Gradients& out) override {
+    const Tensor d = other.unpack(eager);
+    out[0] = eager.empty_like(in[0]);
+    pointwise(eager, PointwiseFunction::divide, {&in[0], &d}, out[0]);
+  }
+  void release() override { other.release(); }
+};
+
+struct AddedToBackward final : Node {
+  AddedToBackward() : Node(HostClass::add_backward) {}
+  void backward(Eager&, Gradients& in, Gradients& out) override {
+    for (int i = 0; i < edge_count; ++i)
+      if (needs(i)) out[static_cast<std::size_t>(i)] = in[0];
+  }
+};
+
 }  // namespace
+
+Tensor divide_by(Eager& eager, const Tensor& x, const Tensor& d) {
+  DivideByBackward* node = eager.needs_node({&x}) ? &eager.node<DivideByBackward>({&x}) : nullptr;
+  if (node != nullptr) node->other = eager.save(d);
+  Tensor result = eager.empty_like(x, bytes_of(d.type) > bytes_of(x.type) ? d.type : x.type);
+  pointwise(eager, PointwiseFunction::divide, {&x, &d}, result);
+  if (node != nullptr) Eager::attach(result, *node);
+  return result;
+}
+
+Tensor added_to(Eager& eager, Tensor x, const Tensor& b) {
+  AddedToBackward* node = eager.needs_node({&x, &b}) ? &eager.node<AddedToBackward>({&x, &b}) : nullptr;
+  pointwise(eager, PointwiseFunction::add_in_place, {&x, &b}, x);
+  if (node != nullptr) Eager::attach(x, *node);
+  return x;
+}
+
+Tensor at_least(Eager& eager, const Tensor& x, const Tensor& number) {
+  AtLeastBackward* node = eager.needs_node({&x}) ? &eager.node<AtLeastBackward>({&x}) : nullptr;
+  if (node != nullptr) {
+    node->other = eager.save(number);
+    node->self = eager.save(x);
+  }
+  Tensor result = eager.empty_like(x);
+  pointwise(eager, PointwiseFunction::other, {&x, &number}, result);
+  if (node != nullptr) Eager::attach(result, *node);
+  return result;
+}
 
 Tensor cube(Eager& eager, const Tensor& given) {
   const Tensor x = eager.autocast.on() ? to(eager, given, DType::fp32) : given;

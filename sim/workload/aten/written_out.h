@@ -22,6 +22,12 @@ Tensor quick_gelu(Eager& eager, const Tensor& x);
 Tensor relu_squared(Eager& eager, const Tensor& x);
 /// cap · tanh(x / cap): three operations.
 Tensor soft_cap(Eager& eager, const Tensor& x);
+/// The larger of x and a number on the device; saves both.
+Tensor at_least(Eager& eager, const Tensor& x, const Tensor& number);
+/// x / d; saves d alone where that has no gradient.
+Tensor divide_by(Eager& eager, const Tensor& x, const Tensor& d);
+/// x += b, with gradients of both; x is a fresh result.
+Tensor added_to(Eager& eager, Tensor x, const Tensor& b);
 /// A kernel without a gradient of `inputs`: comparisons, masks, indices.
 Tensor plain(Eager& eager, PointwiseFunction function, const Dims& sizes, DType type,
              std::initializer_list<const Tensor*> inputs);

@@ -297,6 +297,11 @@ void Decomposer::add(const Call& call, std::vector<Use> in, std::vector<Use> out
     if (pointwise->function == PointwiseFunction::rope) one.operations = 1;
     finish(one, std::move(in), std::move(out));
   } else if (const auto* copy = std::get_if<Copy>(&op)) {
+    if (copy->kind == CopyKind::pageable_to_device && !out.empty()) {  // indices that the host made are sent as before
+      Node& sent = node(Node::Kind::library, 1, 1, copy->type);
+      sent.op = call.op;
+      return finish(sent, std::move(in), std::move(out));
+    }
     if (leaves_device(copy->kind)) return;
     const std::int64_t parts = concatenates(copy->kind) ? copy->parts : 1;
     Node& one = node(Node::Kind::pointwise, copy->rows, copy->cols * parts, copy->type);

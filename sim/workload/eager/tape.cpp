@@ -149,7 +149,7 @@ void Tape::count_dependencies(Node& root) {
 }
 
 void Tape::evaluate(Eager& eager, Node& node, std::vector<Node*>& ready, bool keep) {
-  Gradients outgoing;
+  Gradients& outgoing = *buffer();
   {
     Gradients& incoming = *node.buffer_;
     eager.recorder.host(node.host_class);
@@ -180,6 +180,10 @@ void Tape::evaluate(Eager& eager, Node& node, std::vector<Node*>& ready, bool ke
       std::push_heap(ready.begin(), ready.end(), runs_later);
     }
   }
+  // What no node takes dies here, the last one first.
+  for (auto gradient = outgoing.rbegin(); gradient != outgoing.rend(); ++gradient)
+    if (gradient->defined()) gradient->reset();
+  free_buffers_.push_back(&outgoing);
 }
 
 void Tape::add(Eager& eager, const Edge& edge, Tensor gradient) {

@@ -77,6 +77,7 @@ void Composed::make_head() {
       trains_head_ = true;
       if (s.pooler == PoolerKind::dense_tanh || s.pooler == PoolerKind::dense_activation)
         pooler_ = at.linear_layer(s.hidden, s.hidden, true);
+      if (s.pooler == PoolerKind::mean_norm) pooler_norm_ = at.norm_layer(s.hidden);
       head_ = at.linear_layer(s.labels, s.pooler == PoolerKind::class_and_mean ? 2 * s.hidden : s.out_width(),
                               !scores_every_token());
       return;
@@ -220,9 +221,11 @@ Tensor Composed::class_loss(const Tensor& x, const Tensor& labels) {
   Tensor logits, pooled;
   pooled = s.head == HeadKind::token_classification ? x
            : s.pooler == PoolerKind::mean           ? mean_tokens(x)
-                                                    : first_tokens(x);
+           : s.pooler == PoolerKind::mean_norm
+               ? stack_->norm(mean_tokens(aten::slice(eager_, x, 1, x.sizes[1] - 1)), pooler_norm_)
+               : first_tokens(x);
   if (s.pooler == PoolerKind::class_and_mean) {
-    const Tensor others = mean_tokens(aten::slice(eager_, x, 1, x.sizes[1] - 1));
+    const Tensor others = mean_tokens(aten::slice(eager_, x, 1, x.sizes[1] - 1 - (s.late_tokens ? s.extra_tokens : 0)));
     eager_.recorder.host(HostClass::concatenate);
     pooled = aten::join(eager_, {&pooled, &others});
   }

@@ -35,7 +35,7 @@ class Composed final : public Family {
   const Composition& composition_;
   StackSite site_;
   std::optional<StackNetwork> encoder_, stack_;
-  Affine head_, transform_, transform_norm_, pooler_, projection_, other_projection_;
+  Affine head_, transform_, transform_norm_, pooler_norm_, pooler_, projection_, other_projection_;
   Parameter* temperature_ = nullptr;
   Tensor logit_offset_;
 };

@@ -1,5 +1,6 @@
 // Attention of a stack: projections, positions, and the backend or the products that compute it.
 #include <algorithm>
+#include <tuple>
 
 #include "sim/workload/aten/pieces.h"
 #include "sim/workload/aten/safe_attention.h"
@@ -35,6 +36,10 @@ void StackNetwork::make_attention(AttentionWeights& weights, bool latent) {
   if (s_.window_side > 0) {
     const std::int64_t distances = 2 * std::max<std::int64_t>(s_.window_side, 1) - 1;
     weights.relative = {parameter({distances * distances, s_.heads}), nullptr};
+  }
+  if (s_.patch_distances) {
+    const std::int64_t distances = 2 * (s_.image_size / s_.patch) - 1;
+    weights.relative = {parameter({distances * distances + 3, s_.heads}), nullptr};
   }
   if (s_.sinks) weights.sinks = parameter({s_.heads});
   if (s_.query_key_norm == QueryKeyNorm::none) return;
@@ -105,6 +110,32 @@ void StackNetwork::project_fused(const AttentionWeights& weights, const Tensor& 
   norm_heads(weights, q, k);
 }
 
+void StackNetwork::project_in_place(const AttentionWeights& weights, const Tensor& x, Tensor& q, Tensor& k, Tensor& v) {
+  const std::int64_t batch = x.sizes[0], length = x.sizes[1], width = s_.head_width();
+  if (s_.projection == ProjectionKind::separate) {
+    for (const auto& [part, layer, count] :
+         {std::tuple{&q, &weights.query, s_.heads}, std::tuple{&k, &weights.key, s_.key_value_count()},
+          std::tuple{&v, &weights.value, s_.key_value_count()}})
+      *part = view(eager_, linear(eager_, x, *layer), {batch, length, count, width});
+  } else {
+    constexpr std::int64_t kGroups = 4;
+    const Tensor all = linear(eager_, x, weights.fused);
+    eager_.recorder.host(HostClass::split);
+    const Tensor groups = view(eager_, all, {batch, length, kGroups, 3 * s_.heads / kGroups * width});
+    const auto parts = aten::split_last<3>(eager_, groups);
+    const auto ordered = [&](const Tensor& part) {
+      eager_.recorder.host(HostClass::contiguous);
+      const Tensor heads = view(eager_, part, {batch, length, kGroups, s_.heads / kGroups, width});
+      return aten::reshape(eager_, heads, {batch, length, s_.heads, width});
+    };
+    q = ordered(parts[0]);
+    k = ordered(parts[2]);
+    v = ordered(parts[1]);
+  }
+  turn_in_place(q, k);
+  for (Tensor* part : {&q, &k, &v}) *part = transpose(eager_, *part, 1, 2);
+}
+
 // Of [batch, heads, length, width]: rows of heads as they came from the product.
 void StackNetwork::norm_heads(const AttentionWeights& weights, Tensor& q, Tensor& k) {
   if (s_.query_key_norm != QueryKeyNorm::head) return;
@@ -149,17 +180,22 @@ StackNetwork::Attended StackNetwork::attend(const AttentionWeights& weights, con
   Tensor y, v, k, q;
   const bool latent = s_.key_value_rank > 0 && !cross;
   if (latent) project_latent(weights, x, around.by, q, k, v);
+  else if (s_.turned_in_place && !cross) project_in_place(weights, x, q, k, v);
   else if (s_.projection == ProjectionKind::separate) project(weights, x, cross ? encoded : x, q, k, v);
   else project_fused(weights, x, q, k, v);
-  if (s_.positions == PositionKind::rotary && !cross && !latent && s_.turns(number)) {
+  if (s_.positions == PositionKind::rotary && !cross && !latent && !s_.turned_in_place && s_.turns(number)) {
     const Rotation by = rotation_of_layer(around.by);
     Tensor moved_q = turned(q, by), moved_k = turned(k, by);
     q = std::move(moved_q);
     k = std::move(moved_k);
+    if (s_.queries_by_position) q = scaled_by_position(q);
   }
   if (!cross) site_.remember(k, v);
   const Tensor& seen = s_.windowed(number) && around.window_mask.defined() ? around.window_mask : around.mask;
-  if (fuses()) {
+  if (s_.patch_distances) {
+    const Tensor bias = patch_bias(weights);
+    y = fuses() ? biased_attention(q, k, v, bias) : written_out(weights, q, k, v, bias, {}, result.probabilities);
+  } else if (fuses()) {
     y = fused_attention(q, k, v, cross ? Tensor{} : seen, s_.causal && !cross && length > 1);
   } else {
     Tensor added = cross ? Tensor{} : seen;
@@ -215,6 +251,7 @@ Tensor StackNetwork::fused_attention(const Tensor& q, const Tensor& k, const Ten
 
 Tensor StackNetwork::written_out(const AttentionWeights& weights, const Tensor& q, const Tensor& k, const Tensor& v,
                                  const Tensor& added, const Tensor& slopes, Tensor& probabilities) {
+  if (s_.attention_code == AttentionCode::written_out_flat) return written_out_flat(q, k, v, added, probabilities);
   const std::int64_t times = q.sizes[1] / k.sizes[1];
   Tensor every_k, every_v = repeated(eager_, v, times), queries = q;
   every_k = repeated(eager_, k, times);
@@ -232,6 +269,9 @@ Tensor StackNetwork::written_out(const AttentionWeights& weights, const Tensor& 
   if (added.defined() && s_.mask_filled) {
     const Tensor hidden = aten::plain(eager_, PointwiseFunction::equal, added.sizes, DType::boolean, {&added});
     scores = masked_fill(eager_, scores, hidden);
+  } else if (added.defined() && s_.relative_in_place) {
+    eager_.recorder.host(HostClass::pointwise);
+    scores = aten::added_to(eager_, std::move(scores), added);
   } else if (added.defined()) {
     scores = add(eager_, scores, added);
   }
@@ -251,6 +291,38 @@ Tensor StackNetwork::written_out(const AttentionWeights& weights, const Tensor& 
   scores = dropout(eager_, scores, s_.attention_dropout);
   Tensor y = matmul(eager_, scores, every_v);
   probabilities = std::move(scores);
+  return y;
+}
+
+Tensor StackNetwork::written_out_flat(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask,
+                                      Tensor& probabilities) {
+  const std::int64_t batch = q.sizes[0], count = q.sizes[1], length = q.sizes[2], seen = k.sizes[2];
+  const auto flat = [&](const Tensor& x) {
+    eager_.recorder.host(HostClass::contiguous);
+    return aten::reshape(eager_, x, {batch * count, x.sizes[2], x.sizes[3]});
+  };
+  const auto product = [&](const Tensor& a, const Tensor& b) {
+    eager_.recorder.host(HostClass::matmul);
+    const Tensor second = eager_.autocast.lowered(eager_, b);
+    return aten::bmm(eager_, eager_.autocast.lowered(eager_, a), second);
+  };
+  Tensor y, dropped, scores, values, keys, queries;
+  queries = flat(q);
+  keys = flat(k);
+  values = flat(v);
+  scores = product(queries, transpose(eager_, keys, 1, 2));
+  if (mask.defined()) {
+    scores = add(eager_, view(eager_, scores, {batch, count, length, seen}), mask);
+    eager_.recorder.host(HostClass::pointwise, 2);
+    const Tensor lowest = aten::full(eager_, {}, scores.type);
+    scores = view(eager_, aten::at_least(eager_, scores, lowest), {batch * count, length, seen});
+  }
+  if (scores.type == DType::fp16) scores = aten::to(eager_, scores, DType::fp32);
+  scores = softmax(eager_, scores);
+  probabilities = scores;
+  dropped = dropout(eager_, aten::to(eager_, scores, q.type == DType::fp16 ? DType::fp16 : scores.type),
+                    s_.attention_dropout);
+  y = view(eager_, product(dropped, values), {batch, count, length, v.sizes[3]});
   return y;
 }
 

@@ -14,7 +14,9 @@ Tensor StackNetwork::embed(const Tensor& input) {
   if (s_.input == InputKind::image) x = embed_image(input);
   else if (s_.input == InputKind::audio) x = embed_audio(input);
   else {
+    if (s_.positions_from_tokens && positions_.weight == nullptr) counted_positions(input);  // nobody reads them
     x = embedding(eager_, input, tokens_);
+    if (s_.token_dropout) x = masked_rows_dropped(x, input);
     if (s_.embedding_scale) x = scale(eager_, x);
     if (types_.weight != nullptr) {
       // Token types default to a gathered buffer of zeros, repeated for every sequence.
@@ -29,9 +31,37 @@ Tensor StackNetwork::embed(const Tensor& input) {
   if (projected && !s_.embedding_norm) x = linear(eager_, x, projection_in_);
   x = with_positions(x, input);
   if (s_.embedding_norm) x = norm(x, embedding_norm_);
+  if (s_.late_tokens) x = with_late_tokens(x);
   if (s_.embedding_dropout > 0.0) x = dropout(eager_, x, s_.embedding_dropout);
   if (projected && s_.embedding_norm) x = linear(eager_, x, projection_in_);
   return x;
+}
+
+// Masked tokens are treated as dropped ones: set to zero, and all rows made larger by the share of those that are left.
+Tensor StackNetwork::masked_rows_dropped(const Tensor& rows, const Tensor& ids) {
+  using F = PointwiseFunction;
+  eager_.recorder.host(HostClass::pointwise, 9);
+  const Dims flags{ids.sizes[0], ids.sizes[1], 1}, each{ids.sizes[0]}, column{ids.sizes[0], 1, 1};
+  const Tensor masked = aten::plain(eager_, F::equal, flags, DType::boolean, {&ids});
+  Tensor x = masked_fill(eager_, rows, masked);
+  const Tensor again = aten::plain(eager_, F::equal, ids.sizes, DType::boolean, {&ids});
+  const Tensor counted = eager_.empty(each, DType::int64);
+  eager_.recorder.op(Reduction{ReductionKind::sum_cols, DType::int64, ids.sizes[0], ids.sizes[1]}, {&again},
+                     {&counted});
+  const Tensor number = aten::plain(eager_, F::cast, each, DType::fp32, {&counted}),
+               share = aten::plain(eager_, F::divide, each, DType::fp32, {&number}),
+               left = aten::plain(eager_, F::add, column, DType::fp32, {&share});
+  x = aten::scale(eager_, x);
+  x = aten::divide_by(eager_, x, left);
+  return aten::to(eager_, x, rows.type);
+}
+
+// Further tokens between the class token and the patches, behind the sum with positions.
+Tensor StackNetwork::with_late_tokens(const Tensor& x) {
+  eager_.recorder.host(HostClass::concatenate);
+  const Tensor first = aten::slice(eager_, x, 1, 1), patches = aten::slice(eager_, x, 1, x.sizes[1] - 1);
+  const Tensor others = aten::expand(eager_, extra_tokens_->value, {x.sizes[0], s_.extra_tokens, s_.hidden});
+  return aten::join(eager_, {&first, &others, &patches}, 1);
 }
 
 // The running number of every token that is no padding.
@@ -88,7 +118,7 @@ Tensor StackNetwork::embed_image(const Tensor& pixels) {
   if (class_token_ == nullptr) return x;
   eager_.recorder.host(HostClass::concatenate);
   const Tensor token = aten::expand(eager_, class_token_->value, {batch, 1, s_.hidden});
-  if (extra_tokens_ == nullptr) return aten::join(eager_, {&token, &x}, 1);
+  if (extra_tokens_ == nullptr || s_.late_tokens) return aten::join(eager_, {&token, &x}, 1);
   const Tensor others = aten::expand(eager_, extra_tokens_->value, {batch, s_.extra_tokens, s_.hidden});
   return aten::join(eager_, {&token, &others, &x}, 1);
 }
@@ -127,7 +157,8 @@ StackNetwork::Around StackNetwork::look_around(const Tensor& x, const Tensor& en
     positions = position_ids(eager_, length);
     if (s_.causal && !site_.generates()) look_for_packed_sequences(eager_, positions, rows, length);
   }
-  const bool narrow = s_.window > 0 && length > s_.window;
+  bool narrow = false;
+  for (std::int64_t i = 0; i < s_.layers && length > s_.window; ++i) narrow = narrow || s_.windowed(i);
   if (fuses()) {
     if (narrow) around.window_mask = visibility(rows, length);
     if (s_.always_masked) around.mask = visibility(rows, length);
@@ -141,6 +172,11 @@ StackNetwork::Around StackNetwork::look_around(const Tensor& x, const Tensor& en
   }
   if (s_.positions == PositionKind::relative) {
     around.bias = relative_bias(layers_.front().attention, length);
+    if (s_.relative_in_place) {
+      // One copy for each sequence.
+      const Dims all{rows, s_.heads, length, length};
+      around.bias = contiguous(eager_, aten::expand(eager_, around.bias, all));
+    }
     if (fuses()) around.mask = around.bias;
   }
   if (s_.positions == PositionKind::disentangled) look_at_distances(rows, length, around);
@@ -160,7 +196,10 @@ Tensor StackNetwork::relative_bias(const AttentionWeights& weights, std::int64_t
   using F = PointwiseFunction;
   const Dims sizes{length, length};
   Tensor buckets;
-  {
+  if (s_.relative_in_place) {  // counted by the host
+    buckets = eager_.empty(sizes, DType::int64);
+    eager_.recorder.op(Copy{CopyKind::pageable_to_device, DType::int64, length, length, 1}, {}, {&buckets});
+  } else {
     const Tensor places = aten::arange(eager_, length, DType::int64),
                  others = aten::arange(eager_, length, DType::int64);
     const Tensor distance = aten::plain(eager_, F::add, sizes, DType::int64, {&others, &places});

@@ -144,7 +144,7 @@ Tensor StackNetwork::dropless(const ExpertWeights& weights, const Tensor& rows, 
   }
   const auto product = [&](const Tensor& input, Parameter* weight, Parameter* bias) {
     eager_.recorder.host(HostClass::matmul);
-    if (type == DType::fp32) ask_whether_layer_runs();  // where each expert's rows begin
+    if (type == DType::fp32) wait_for_a_number();  // where each expert's rows begin
     Tensor made = aten::grouped_products(eager_, input, in_type(eager_, weight->value, type));
     if (bias == nullptr) return made;
     const Tensor wide = aten::rows_at(eager_, bias->value, expert, {places, bias->value.sizes[1]});

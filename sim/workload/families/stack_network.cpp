@@ -41,6 +41,13 @@ StackNetwork::StackNetwork(const Stack& stack, StackSite& site, std::int16_t fir
   }
 }
 
+// Trained numbers that no step reads: they never have a gradient.
+void StackNetwork::keep_unread(const Dims& sizes) {
+  unread_.push_back(eager_.empty(sizes, site_.type));
+  eager_.recorder.set_category(unread_.back().storage.id(), Category::weights);
+  frozen_ += sizes.product();
+}
+
 Parameter* StackNetwork::parameter(const Dims& sizes) { return site_.parameter(sizes); }
 
 Affine StackNetwork::norm_layer(std::int64_t width) {
@@ -61,9 +68,7 @@ void StackNetwork::make_embedding(const Affine* tokens) {
     if (s_.class_token) class_token_ = parameter({1, 1, s_.hidden});
     if (s_.extra_tokens > 0) extra_tokens_ = parameter({1, s_.extra_tokens, s_.hidden});
     if (s_.mask_token) {
-      mask_token_ = eager_.empty({1, s_.hidden}, site_.type);
-      eager_.recorder.set_category(mask_token_.storage.id(), Category::weights);
-      frozen_ += s_.hidden;
+      keep_unread({1, s_.hidden});
     }
     patches_.weight = parameter({s_.hidden, s_.channels, s_.patch, s_.patch});
     if (s_.patch_bias) patches_.bias = parameter({s_.hidden});
@@ -72,7 +77,7 @@ void StackNetwork::make_embedding(const Affine* tokens) {
     convolution_one_ = {parameter({s_.hidden, s_.audio_bins, 3}), parameter({s_.hidden})};
     convolution_two_ = {parameter({s_.hidden, s_.hidden, 3}), parameter({s_.hidden})};
   }
-  const std::int64_t rows = s_.max_positions + s_.position_offset;
+  const std::int64_t rows = s_.max_positions + s_.position_offset - (s_.late_tokens ? s_.extra_tokens : 0);
   // Beside a projection, tables of positions are as wide as the tables or as the blocks.
   const std::int64_t position_width = s_.embedding_norm ? width : s_.hidden;
   if (s_.positions == PositionKind::learned || s_.position_table)
@@ -84,6 +89,7 @@ void StackNetwork::make_embedding(const Affine* tokens) {
   }
   if (s_.type_vocabulary > 0) types_ = {parameter({s_.type_vocabulary, width}), nullptr};
   if (s_.embedding_norm) embedding_norm_ = norm_layer(width);
+  if (s_.contact_head) keep_unread({1, s_.layers * s_.heads + 1});
   if (s_.positions == PositionKind::disentangled) {
     distances_ = {parameter({s_.position_rows, s_.hidden}), nullptr};
     if (s_.position_norm) distance_norm_ = norm_layer(s_.hidden);
@@ -146,7 +152,8 @@ Tensor StackNetwork::run(const Tensor& input, const Tensor& encoded) {
   return x;
 }
 
-void StackNetwork::ask_whether_layer_runs() {
+// The host looks at a number that the GPU makes.
+void StackNetwork::wait_for_a_number() {
   eager_.recorder.host(HostClass::pointwise, 2);
   const Tensor number = aten::plain(eager_, PointwiseFunction::other, {}, DType::fp32, {});
   const Tensor answer = aten::plain(eager_, PointwiseFunction::equal, {}, DType::boolean, {&number});
@@ -188,7 +195,7 @@ Tensor StackNetwork::residual(const Tensor& x, const Sides& sides, Part part) {
 
 Tensor StackNetwork::layer(std::int64_t number, const LayerWeights& weights, Tensor x, const Around& around) {
   if (grid_ > 0) return window_layer(number, weights, x);
-  if (s_.drops_layers) ask_whether_layer_runs();
+  if (s_.drops_layers) eager_.recorder.host(HostClass::pointwise, 2);  // a random number of the host and a look at it
   if (s_.residual != ResidualKind::serial) return parallel_layer(number, weights, x, around);
   Attended attended, crossed;  // what eager attention returns beside its result lives to the end of the layer
   const bool drops = s_.attention_output_dropout;

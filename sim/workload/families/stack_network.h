@@ -69,6 +69,7 @@ class StackNetwork {
   struct Attended {
     Tensor result, probabilities;
   };
+  void keep_unread(const Dims& sizes);
   void make_embedding(const Affine* tokens);
   void make_layer(std::int64_t number);
   void make_attention(AttentionWeights& weights, bool latent);
@@ -81,6 +82,8 @@ class StackNetwork {
   Tensor embed_audio(const Tensor& spectrogram);
   Tensor with_positions(const Tensor& rows, const Tensor& ids);
   Tensor counted_positions(const Tensor& ids);
+  Tensor masked_rows_dropped(const Tensor& rows, const Tensor& ids);
+  Tensor with_late_tokens(const Tensor& x);
   Around look_around(const Tensor& x, const Tensor& encoded);
   /// Whether a token may look at another: [batch or 1, 1, length, length] booleans.
   Tensor visibility(std::int64_t rows, std::int64_t length);
@@ -104,6 +107,10 @@ class StackNetwork {
   Tensor window_layer(std::int64_t number, const LayerWeights& weights, const Tensor& x);
   Tensor window_attention(const AttentionWeights& weights, const Tensor& windows, std::int64_t sequences, bool moved);
   Tensor window_bias(const AttentionWeights& weights, std::int64_t side);
+  /// The same for patches of a whole image and a class token, through a table that is taken apart and joined again.
+  Tensor patch_bias(const AttentionWeights& weights);
+  /// Fused attention with a bias [1 or rows, heads, length, length] that has a gradient.
+  Tensor biased_attention(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& bias);
   Tensor moved_mask(std::int64_t sequences, std::int64_t windows, std::int64_t side, DType type);
   Tensor parallel_layer(std::int64_t number, const LayerWeights& weights, const Tensor& x, const Around& around);
   /// Norms around a part, dropout and the sum.
@@ -117,21 +124,27 @@ class StackNetwork {
   Tensor residual(const Tensor& x, const Sides& sides, Part part);
   /// Branches of some sequences set to zero, the others made larger.
   Tensor path_dropped(const Tensor& branch, std::int64_t layer);
-  void ask_whether_layer_runs();
+  void wait_for_a_number();
 
   Attended attend(const AttentionWeights& weights, const Tensor& given, const Around& around, std::int64_t number,
                   bool cross);
   void project(const AttentionWeights& weights, const Tensor& x, const Tensor& from, Tensor& q, Tensor& k, Tensor& v);
+  /// Heads that are turned before they are brought before the tokens.
+  void project_in_place(const AttentionWeights& weights, const Tensor& x, Tensor& q, Tensor& k, Tensor& v);
+  void turn_in_place(Tensor& q, Tensor& k);
   void project_fused(const AttentionWeights& weights, const Tensor& x, Tensor& q, Tensor& k, Tensor& v);
   void norm_heads(const AttentionWeights& weights, Tensor& q, Tensor& k);
   void project_latent(const AttentionWeights& weights, const Tensor& x, const Rotation& by, Tensor& q, Tensor& k,
                       Tensor& v);
   Tensor turned(const Tensor& x, const Rotation& by);
+  Tensor scaled_by_position(const Tensor& queries);
   Tensor turned_part(const Tensor& x, const Rotation& by);
   Rotation rotation_of_layer(const Rotation& by);
   Tensor fused_attention(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask, bool causal);
   Tensor written_out(const AttentionWeights& weights, const Tensor& q, const Tensor& k, const Tensor& v,
                      const Tensor& added, const Tensor& slopes, Tensor& probabilities);
+  /// Of sequences and heads as one batch.
+  Tensor written_out_flat(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask, Tensor& probabilities);
   [[nodiscard]] AttentionChoice backend_for(std::int64_t times, const Tensor& mask) const;
   [[nodiscard]] bool fuses() const;
   [[nodiscard]] bool scores_position(std::string_view term) const;
@@ -146,6 +159,9 @@ class StackNetwork {
   Tensor capped(const ExpertWeights& weights, const Tensor& rows, const Tensor& chosen);
   Tensor gated(const Tensor& inner);
   void route(const ExpertWeights& weights, const Tensor& rows, Tensor& chosen, Tensor& share);
+  void route_by_softmax(const Tensor& scores, Tensor& chosen, Tensor& share);
+  void route_by_sigmoid(const Tensor& scores, Tensor& chosen, Tensor& share);
+  void route_by_mixing(const Tensor& scores, Tensor& chosen, Tensor& share);
 
   const Stack& s_;
   StackSite& site_;
@@ -154,7 +170,8 @@ class StackNetwork {
   Affine tokens_, positions_, types_, embedding_norm_, projection_in_, projection_out_, patches_, final_norm_;
   Affine convolution_one_, convolution_two_;
   Parameter *class_token_ = nullptr, *extra_tokens_ = nullptr;
-  Tensor frequencies_, frozen_positions_, mask_token_;
+  Tensor frequencies_, frozen_positions_;
+  std::vector<Tensor> unread_;
   std::int64_t frozen_ = 0;
   Affine distances_, distance_norm_;
   struct Stage {

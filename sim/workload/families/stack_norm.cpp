@@ -105,6 +105,9 @@ Tensor StackNetwork::activated(const Tensor& x, ComposedActivation activation) {
   switch (activation) {
     case ComposedActivation::gelu: return activate(eager_, x, Kind::gelu);
     case ComposedActivation::gelu_tanh: return activate(eager_, x, Kind::gelu_tanh);
+    case ComposedActivation::gelu_spelled_out:
+      eager_.recorder.host(HostClass::pointwise, 4);
+      return activate(eager_, x, Kind::gelu_spelled_out);
     case ComposedActivation::relu: return activate(eager_, x, Kind::relu);
     case ComposedActivation::silu: return activate(eager_, x, Kind::silu);
     case ComposedActivation::tanh: return activate(eager_, x, Kind::tanh);
@@ -143,6 +146,7 @@ void StackNetwork::make_experts(ExpertWeights& weights) {
   const std::int64_t inner = s_.expert_feed_forward > 0 ? s_.expert_feed_forward : s_.inner();
   const std::int64_t wide = s_.feed_forward_kind == FeedForwardKind::plain ? inner : 2 * inner;
   weights.router = linear_layer(s_.experts, s_.hidden, s_.router_bias);
+  if (s_.router_correction) keep_unread({1, s_.experts});
   const auto of_experts = [&](const Dims& sizes) {
     return site_.ranks_of_experts != nullptr ? site_.parameter_of_experts(sizes) : parameter(sizes);
   };
@@ -223,7 +227,7 @@ Tensor StackNetwork::routed(const ExpertWeights& weights, const Tensor& x) {
   gathered = aten::masked_in_place(eager_, std::move(gathered), absent);
   const auto product = [&](const Tensor& input, Parameter* weight, Parameter* bias) {
     eager_.recorder.host(HostClass::matmul, s_.experts);
-    ask_whether_layer_runs();  // where each expert's rows begin
+    wait_for_a_number();  // where each expert's rows begin
     Tensor wide = aten::grouped_products(eager_, aten::to(eager_, input, weight->value.type), weight->value);
     if (bias != nullptr)
       wide = add(eager_, wide, aten::rows_at(eager_, bias->value, sorted, {places, bias->value.sizes[1]}));
@@ -247,19 +251,6 @@ Tensor StackNetwork::routed(const ExpertWeights& weights, const Tensor& x) {
   }
   eager_.recorder.host(HostClass::pointwise);
   return aten::to(eager_, aten::reshape(eager_, aten::sum_middle(eager_, result), x.sizes), x.type);
-}
-
-/// The experts of each token, and how much of each.
-void StackNetwork::route(const ExpertWeights& weights, const Tensor& rows, Tensor& chosen, Tensor& share) {
-  const std::int64_t tokens = rows.sizes[0], kept = s_.experts_per_token;
-  const Tensor scores = linear(eager_, rows, weights.router);
-  const Tensor probabilities = softmax(eager_, aten::to(eager_, scores, DType::fp32));
-  eager_.recorder.host(HostClass::pointwise, 4);
-  chosen = eager_.empty({tokens, kept}, DType::int64);
-  share = aten::slice_last(eager_, probabilities, kept);
-  const Tensor best = eager_.empty({tokens, kept}, DType::fp32);
-  eager_.recorder.op(Sort{DType::fp32, tokens, s_.experts, kept, 0}, {&probabilities}, {&best, &chosen});
-  share = aten::scale(eager_, share);
 }
 
 }  // namespace ridgeline::families

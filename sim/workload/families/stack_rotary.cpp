@@ -2,6 +2,7 @@
 #include "sim/workload/aten/pieces.h"
 #include "sim/workload/aten/pointwise.h"
 #include "sim/workload/aten/views.h"
+#include "sim/workload/aten/written_out.h"
 #include "sim/workload/families/stack_network.h"
 
 namespace ridgeline::families {
@@ -61,17 +62,45 @@ Tensor StackNetwork::turned_part(const Tensor& x, const Rotation& by) {
     const Tensor turned = aten::mul(eager_, neighbours_turned(eager_, once), by.sine);
     result = aten::add(eager_, straight, turned);
   }
-  return aten::to(eager_, result, x.type);
+  return s_.rotary_fp32 ? aten::to(eager_, result, x.type) : result;
 }
 
 Tensor StackNetwork::turned(const Tensor& x, const Rotation& by) {
   const std::int64_t width = x.sizes.last(), part = by.cosine.sizes.last();
   if (part >= width) return turned_part(x, by);
   eager_.recorder.host(HostClass::concatenate);
-  Tensor first, rest;
-  aten::split_last(eager_, x, {part, width - part}, {&first, &rest});
+  const Tensor first = aten::slice_last(eager_, x, part), still = aten::slice_last(eager_, x, width - part);
   const Tensor moved = turned_part(first, by);
+  const Tensor rest = aten::to(eager_, still, moved.type);  // autocast joins in the widest type
   return aten::join(eager_, {&moved, &rest});
+}
+
+// 1 + β log(1 + ⌊position / longest⌋) of each position, made in each layer.
+Tensor StackNetwork::scaled_by_position(const Tensor& queries) {
+  using F = PointwiseFunction;
+  eager_.recorder.host(HostClass::pointwise, 8);
+  const Dims sizes{1, 1, queries.sizes[2], 1};
+  Tensor number = aten::plain(eager_, F::divide, sizes, DType::fp32, {});
+  for (const F function : {F::other, F::add, F::other, F::scale, F::add})
+    number = aten::plain(eager_, function, sizes, DType::fp32, {&number});
+  return aten::mul(eager_, queries, aten::to(eager_, number, queries.type));
+}
+
+// Angles are the first half of a row of the table, picked once a layer and spread for keys and for queries.
+void StackNetwork::turn_in_place(Tensor& q, Tensor& k) {
+  const std::int64_t length = q.sizes[1];
+  eager_.recorder.host(HostClass::pointwise, 2);
+  const Tensor picked = aten::plain(eager_, PointwiseFunction::index, {1, length, 1, s_.turned()}, site_.type, {});
+  const auto spread = [&] {
+    eager_.recorder.host(HostClass::contiguous, 2);
+    Rotation result;
+    result.sine = each_twice(eager_, picked);
+    result.cosine = each_twice(eager_, picked);
+    return result;
+  };
+  Tensor moved_k = turned(k, spread()), moved_q = turned(q, spread());
+  k = std::move(moved_k);
+  q = std::move(moved_q);
 }
 
 // Neighbours share an angle: what was made for halves is spread once for queries and keys of a layer.

@@ -95,6 +95,34 @@ Tensor StackNetwork::moved_mask(std::int64_t sequences, std::int64_t windows, st
   return repeated;
 }
 
+// The interpolation to the same size is a pass, forward and backward; the index lies with the host.
+Tensor StackNetwork::patch_bias(const AttentionWeights& weights) {
+  eager_.recorder.host(HostClass::pointwise, 8);
+  const std::int64_t side = s_.image_size / s_.patch, places = side * side + 1,
+                     distances = (2 * side - 1) * (2 * side - 1);
+  const Tensor& table = weights.relative.weight->value;
+  const Tensor inside = aten::slice(eager_, table, 0, distances), outside = aten::slice(eager_, table, 0, 3);
+  const Tensor sized = aten::copied(eager_, inside), turned = aten::copied(eager_, sized);
+  const Tensor all = aten::join(eager_, {&turned, &outside}, 0);
+  const Tensor index = eager_.empty({places * places}, DType::int64);
+  eager_.recorder.op(Copy{CopyKind::pageable_to_device, DType::int64, places, places, 1}, {}, {&index});
+  const Tensor rows = aten::rows_at(eager_, all, index, {places * places, s_.heads});
+  const Tensor wide = view(eager_, rows, {places, places, s_.heads});
+  return aten::unsqueeze(eager_, contiguous(eager_, aten::permute(eager_, wide, {2, 0, 1})), 0);
+}
+
+Tensor StackNetwork::biased_attention(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& bias) {
+  // Memory-efficient attention loads rows of a mask that begin at 16 bytes, and gives its gradient.
+  constexpr std::int64_t kElements = 8;
+  Tensor added = aten::aligned_rows(eager_, eager_.autocast.lowered(eager_, bias), kElements);
+  added = aten::expand(eager_, added, {q.sizes[0], q.sizes[1], q.sizes[2], k.sizes[2]});
+  eager_.recorder.host(HostClass::attention_fused);
+  const Tensor value = eager_.autocast.lowered(eager_, v), key = eager_.autocast.lowered(eager_, k),
+               query = eager_.autocast.lowered(eager_, q);
+  return aten::fused_attention(eager_, AttentionBackend::efficient, query, key, value, false,
+                               s_.attention_dropout > 0.0, added);
+}
+
 Tensor StackNetwork::window_attention(const AttentionWeights& weights, const Tensor& windows, std::int64_t sequences,
                                       bool moved) {
   const ModuleScope module(eager_.recorder, "attention");
@@ -105,15 +133,7 @@ Tensor StackNetwork::window_attention(const AttentionWeights& weights, const Ten
   bias = window_bias(weights, side);
   if (moved) bias = add(eager_, bias, mask);
   if (fuses()) {
-    // Memory-efficient attention loads rows of a mask that begin at 16 bytes, and gives its gradient.
-    constexpr std::int64_t kElements = 8;
-    Tensor added = aten::aligned_rows(eager_, eager_.autocast.lowered(eager_, bias), kElements);
-    added = aten::expand(eager_, added, {count, s_.heads, patches, patches});
-    eager_.recorder.host(HostClass::attention_fused);
-    const Tensor value = eager_.autocast.lowered(eager_, v), key = eager_.autocast.lowered(eager_, k),
-                 query = eager_.autocast.lowered(eager_, q);
-    y = aten::fused_attention(eager_, AttentionBackend::efficient, query, key, value, false, s_.attention_dropout > 0.0,
-                              added);
+    y = biased_attention(q, k, v, bias);
   } else {
     y = written_out(weights, q, k, v, bias, {}, probabilities);
   }

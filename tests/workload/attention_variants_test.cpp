@@ -1,0 +1,179 @@
+// Attention and routers that models write in ways of their own: what each runs more than the usual code does.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "sim/config/parse_yaml.h"
+#include "sim/workload/load_model.h"
+#include "sim/workload/training_step.h"
+#include "tests/support/operand_sizes.h"
+
+namespace ridgeline {
+namespace {
+
+using ::testing::HasSubstr;
+
+ModelDescription variant(const std::string& keys) {
+  const config::Node tree = config::parse_yaml(
+      "{family: composed, layers: 2, heads: 4, hidden: 64, feed_forward: 96, vocabulary: 100" + keys + "}", "m.yaml");
+  return load_model(config::Value(tree));
+}
+std::string refusal_of_variant(const std::string& keys) {
+  try {
+    variant(keys);
+  } catch (const config::ConfigError& e) {
+    return e.what();
+  }
+  return "no mistake was found";
+}
+OpTrace run_of_variant(const std::string& keys, Precision precision = Precision::bf16) {
+  TrainingDescription training;
+  training.precision = precision;
+  training.micro_batch = 2;
+  training.sequence_length = 32;
+  return testing_support::checked(training_run(variant(keys), training, AttentionChoice::flash, 1));
+}
+template <typename OpType, typename Predicate>
+std::int64_t calls(const OpTrace& trace, Predicate holds) {
+  return std::count_if(trace.calls.begin(), trace.calls.end(), [&](const Call& call) {
+    const auto* op = std::get_if<OpType>(&trace.ops[call.op]);
+    return op != nullptr && holds(*op);
+  });
+}
+
+// Scores of 2 x 4 heads; the maximum is one kernel forward and five backward in each of two layers.
+TEST(AttentionVariants, AFlatBatchHoldsMaskedScoresAboveTheLowestNumber) {
+  const std::string code = ", attention_code: written-out";
+  for (const Precision precision : {Precision::bf16, Precision::amp_bf16, Precision::amp_fp16}) {
+    const auto of_scores = [&](const std::string& keys) {
+      return calls<Pointwise>(run_of_variant(keys, precision), [](const Pointwise& op) {
+        return op.elements() == 2 * 4 * 32 * 32 &&
+               (op.function == PointwiseFunction::other || op.function == PointwiseFunction::masked_fill ||
+                op.function == PointwiseFunction::equal || op.function == PointwiseFunction::divide);
+      });
+    };
+    EXPECT_EQ(of_scores(code + "-flat, score_scale: queries") - of_scores(code + ", score_scale: queries"), 2 * 6);
+  }
+  EXPECT_THAT(refusal_of_variant(code + "-flat, key_value_heads: 2"), HasSubstr("written-out-flat"));
+}
+
+// A part of a head that is not turned is a slice: its gradient fills zeros and copies, for queries and keys.
+TEST(AttentionVariants, PartsOfHeadsAreSlices) {
+  const auto filled = [](const std::string& share) {
+    return calls<Pointwise>(run_of_variant(", head_dim: 32, positions: " + share), [](const Pointwise& op) {
+      return op.function == PointwiseFunction::fill && op.elements() == 2 * 4 * 32 * 32;
+    });
+  };
+  const std::int64_t others = filled("none");
+  EXPECT_EQ(filled("rotary, rotary_share: 0.5") - others, 2 * 2 * 2);
+  EXPECT_EQ(filled("rotary") - others, 2 * 2 * 2);  // the two halves of whole heads
+}
+
+TEST(AttentionVariants, HeadsThatAreTurnedInPlacePickAnglesInEachLayer) {
+  const std::string turned = ", positions: rotary, rotary_style: pairs, attention_code: written-out-fp32";
+  const auto picks = [&](const std::string& keys) {
+    return calls<Pointwise>(run_of_variant(turned + keys), [](const Pointwise& op) {
+      return op.function == PointwiseFunction::index && op.elements() == 32 * 16;
+    });
+  };
+  EXPECT_EQ(picks(""), 0);
+  EXPECT_EQ(picks(", turned_in_place: true"), 2);
+  EXPECT_EQ(picks(", turned_in_place: true, projection: fused-groups"), 2);
+  EXPECT_EQ(parameter_count(variant(turned + ", turned_in_place: true, projection: fused-groups")),
+            parameter_count(variant(turned)));
+  EXPECT_THAT(refusal_of_variant(turned + ", projection: fused-groups"), HasSubstr("fused-groups"));
+  EXPECT_THAT(refusal_of_variant(", positions: rotary, turned_in_place: true"), HasSubstr("pairs"));
+}
+
+TEST(AttentionVariants, ASparseMixerDrawsOneExpertAfterAnother) {
+  const std::string experts = ", positions: rotary, experts: 4, feed_forward_kind: gated, experts_per_token: ";
+  const auto largest = [&](const std::string& keys) {
+    return calls<Reduction>(run_of_variant(experts + keys), [](const Reduction& op) {
+      return op.kind == ReductionKind::sum_cols && op.rows == 64 && op.cols == 4;
+    });
+  };
+  EXPECT_EQ(largest("2"), 0);
+  EXPECT_EQ(largest("2, router: sparse-mixer"), 2 * 6);
+  EXPECT_EQ(parameter_count(variant(experts + "2, router: sparse-mixer")), parameter_count(variant(experts + "2")));
+  EXPECT_THAT(refusal_of_variant(experts + "1, router: sparse-mixer"), HasSubstr("two experts"));
+}
+
+// A copy of the bias for each of two sequences; each layer adds it to its scores and makes no tensor for the sum.
+TEST(AttentionVariants, DistancesThatTheHostCountsAreAddedInPlace) {
+  const std::string keys = ", causal: false, head: masked-lm, positions: relative, attention_code: written-out";
+  const auto added = [&](const std::string& more, PointwiseFunction function) {
+    return calls<Pointwise>(run_of_variant(keys + more, Precision::amp_bf16), [&](const Pointwise& op) {
+      return op.function == function && op.elements() == 2 * 4 * 32 * 32 && op.input_count == 2;
+    });
+  };
+  const std::string in_place = ", relative_in_place: true, position_table: true, max_positions: 32";
+  EXPECT_EQ(added("", PointwiseFunction::add), 2);
+  EXPECT_EQ(added(in_place, PointwiseFunction::add), 0);
+  // Two layers' scores, and the second gradient of the bias.
+  EXPECT_EQ(added(in_place, PointwiseFunction::add_in_place), 3);
+  EXPECT_THAT(refusal_of_variant(", relative_in_place: true"), HasSubstr("positions: relative"));
+}
+
+TEST(AttentionVariants, ProteinsRowsAreMadeLargerAndAHeadIsNeverRead) {
+  const std::string protein = ", causal: false, head: masked-lm, positions: rotary";
+  const auto rows = [&](const std::string& keys) {
+    return calls<Pointwise>(run_of_variant(protein + keys), [](const Pointwise& op) {
+      return op.function == PointwiseFunction::divide && op.elements() == 2 * 32 * 64;
+    });
+  };
+  EXPECT_EQ(rows(", token_dropout: true") - rows(""), 2);  // forward and backward
+  EXPECT_EQ(parameter_count(variant(protein + ", contact_head: true")) - parameter_count(variant(protein)), 2 * 4 + 1);
+}
+
+TEST(AttentionVariants, DistancesOfPatchesAreTrainedInEachLayer) {
+  const std::string image =
+      ", input: image, image_size: 32, patch: 8, class_token: true, causal: false, head: image-classification, "
+      "pooler: mean-norm";
+  TrainingDescription training;
+  training.micro_batch = 2;
+  const auto run = [&](const std::string& keys) {
+    const ModelDescription model = variant(image + keys);
+    training.sequence_length = model.max_positions;
+    const OpTrace trace = testing_support::checked(training_run(model, training, AttentionChoice::efficient, 1));
+    EXPECT_EQ(trace.parameters, parameter_count(model));
+    return trace;
+  };
+  const OpTrace with = run(", patch_distances: true"), without = run("");
+  EXPECT_EQ(with.parameters - without.parameters, 2 * (7 * 7 + 3) * 4);
+  const auto masked = [](const Attention& op) { return op.bias; };
+  EXPECT_EQ(calls<Attention>(with, masked), 4);
+  EXPECT_EQ(calls<Attention>(without, masked), 0);
+  EXPECT_EQ(run(", positions: learned, extra_tokens: 4").parameters -
+                run(", positions: learned, extra_tokens: 4, late_tokens: true").parameters,
+            4 * 64);
+}
+
+TEST(AttentionVariants, RoutersOfSigmoidsAndInFp32) {
+  const std::string experts = ", experts: 4, feed_forward_kind: gated, experts_per_token: 3";
+  const auto products = [&](const std::string& keys) {
+    return calls<Matmul>(run_of_variant(experts + keys),
+                         [](const Matmul& op) { return op.type == DType::fp32 && op.n == 4; });
+  };
+  EXPECT_EQ(products(", router_fp32: true") - products(""), 2);
+  const auto softmaxes = [&](const std::string& keys) {
+    return calls<Softmax>(run_of_variant(experts + keys), [](const Softmax& op) { return op.cols == 4; });
+  };
+  EXPECT_EQ(softmaxes(""), 4);
+  EXPECT_EQ(softmaxes(", router: sigmoid"), 0);
+  EXPECT_EQ(parameter_count(variant(experts + ", router_correction: true")) - parameter_count(variant(experts)), 2 * 4);
+  EXPECT_EQ(parameter_count(variant(experts)) - parameter_count(variant(experts + ", experts_end: 1")),
+            (4 - 1) * 3 * 96 * 64 + 4 * 64 - (2 * 96 + 64));  // a dense part has biases, experts a router
+  EXPECT_THAT(refusal_of_variant(experts + ", router: sparse-mixer"), HasSubstr("two experts"));
+}
+
+// Transformers draws torch.rand([]) on the host: nothing is launched for it, and nobody waits.
+TEST(AttentionVariants, WhetherALayerRunsIsANumberOfTheHost) {
+  const OpTrace asks = run_of_variant(", drops_layers: true"), runs = run_of_variant("");
+  EXPECT_EQ(asks.calls.size(), runs.calls.size());
+  EXPECT_GT(asks.records.size(), runs.records.size());  // the host's part
+}
+
+}  // namespace
+}  // namespace ridgeline
