@@ -7,6 +7,7 @@
 #include <array>
 #include <set>
 
+#include "sim/config/asked.h"
 #include "sim/config/meant_name.h"
 #include "sim/config/problems.h"
 #include "sim/hardware/field_reader.h"
@@ -78,27 +79,36 @@ bool is_broken(std::string_view key, const std::vector<std::string>& broken) {
 }
 
 /// Values that are fine alone and impossible together; reported at the second of the two keys.
+struct Together {
+  bool (*holds)(const Gpu&);
+  std::string_view key, message, other;
+};
+constexpr std::array kTogether{
+    Together{[](const Gpu& gpu) { return gpu.sm.shared_per_sm <= gpu.sm.l1_and_shared; }, "sm.shared_per_sm",
+             "more than sm.l1_and_shared", "sm.l1_and_shared"},
+    Together{[](const Gpu& gpu) { return gpu.sm.shared_per_block <= gpu.sm.shared_per_sm; }, "sm.shared_per_block",
+             "more than sm.shared_per_sm", "sm.shared_per_sm"},
+    Together{[](const Gpu& gpu) { return gpu.sm.max_threads_per_block <= 32 * gpu.sm.max_warps; },
+             "sm.max_threads_per_block", "a block of this many threads never fits sm.max_warps warps of 32",
+             "sm.max_warps"},
+    Together{[](const Gpu& gpu) { return gpu.clock.lowest <= gpu.clock.boost; }, "clock.lowest", "above clock.boost",
+             "clock.boost"},
+    Together{[](const Gpu& gpu) { return gpu.clock.knee < gpu.clock.boost; }, "clock.knee",
+             "not below clock.boost: the voltage would not rise", "clock.boost"},
+    Together{[](const Gpu& gpu) { return gpu.clock.tensor_droop < gpu.clock.tensor; }, "clock.tensor_droop",
+             "not below clock.tensor: nothing is left", "clock.tensor"},
+    Together{[](const Gpu& gpu) { return gpu.power.idle < gpu.power.limit; }, "power.idle", "not below power.limit",
+             "power.limit"},
+    Together{[](const Gpu& gpu) { return gpu.l2.resident_full < gpu.l2.resident_none; }, "l2.resident_none",
+             "not above l2.resident_full", "l2.resident_full"},
+    Together{[](const Gpu& gpu) { return gpu.l2.capacity < gpu.dram.capacity; }, "l2.capacity",
+             "not below dram.capacity", "dram.capacity"}};
+
 void check_together(const config::Value& root, const Gpu& gpu, const std::set<std::string_view>& wrong,
                     config::Problems& problems) {
-  const auto require = [&](bool holds, std::string_view key, std::string_view message, std::string_view other) {
-    if (!holds && !wrong.contains(key) && !wrong.contains(other))
-      (void)problems.attempt([&] { value_at(root, key).fail(message); });
-  };
-  require(gpu.sm.shared_per_sm <= gpu.sm.l1_and_shared, "sm.shared_per_sm", "more than sm.l1_and_shared",
-          "sm.l1_and_shared");
-  require(gpu.sm.shared_per_block <= gpu.sm.shared_per_sm, "sm.shared_per_block", "more than sm.shared_per_sm",
-          "sm.shared_per_sm");
-  require(gpu.sm.max_threads_per_block <= 32 * gpu.sm.max_warps, "sm.max_threads_per_block",
-          "a block of this many threads never fits sm.max_warps warps of 32", "sm.max_warps");
-  require(gpu.clock.lowest <= gpu.clock.boost, "clock.lowest", "above clock.boost", "clock.boost");
-  require(gpu.clock.knee < gpu.clock.boost, "clock.knee", "not below clock.boost: the voltage would not rise",
-          "clock.boost");
-  require(gpu.clock.tensor_droop < gpu.clock.tensor, "clock.tensor_droop", "not below clock.tensor: nothing is left",
-          "clock.tensor");
-  require(gpu.power.idle < gpu.power.limit, "power.idle", "not below power.limit", "power.limit");
-  require(gpu.l2.resident_full < gpu.l2.resident_none, "l2.resident_none", "not above l2.resident_full",
-          "l2.resident_full");
-  require(gpu.l2.capacity < gpu.dram.capacity, "l2.capacity", "not below dram.capacity", "dram.capacity");
+  for (const Together& pair : kTogether)
+    if (!pair.holds(gpu) && !wrong.contains(pair.key) && !wrong.contains(pair.other))
+      (void)problems.attempt([&] { value_at(root, pair.key).fail(pair.message); });
 }
 
 }  // namespace
@@ -167,6 +177,25 @@ void read_gpu(const config::Value& root, Gpu& gpu, std::vector<SheetRow>* rows, 
   });
   check_together(root, gpu, wrong, problems);
   problems.raise();
+}
+
+std::optional<Gpu> changed_gpu(const Gpu& described, const std::vector<config::Override>& changes) {
+  if (!described.gemm.tiles.empty() || config::AskedOf::listens()) return std::nullopt;
+  Gpu gpu = described;
+  try {
+    for (const config::Override& change : changes) {
+      const HardwareKey* key = find_hardware_key(change.key);
+      if (key == nullptr || key->kind == KeyKind::list) return std::nullopt;
+      const config::Node value = config::value_of(change);
+      (void)read_described(config::Value(value, change.key),
+                           [&](const config::Value& given) { key->read(given, *key, gpu); });
+    }
+  } catch (const config::ConfigError&) {
+    return std::nullopt;
+  }
+  if (!std::all_of(kTogether.begin(), kTogether.end(), [&](const Together& pair) { return pair.holds(gpu); }))
+    return std::nullopt;
+  return gpu;
 }
 
 }  // namespace ridgeline

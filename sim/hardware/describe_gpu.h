@@ -1,8 +1,10 @@
 // A tree of hw/NAME.yaml to Gpu, by the table of keys (keys.h).
 #pragma once
 
+#include <optional>
 #include <vector>
 
+#include "sim/config/override.h"
 #include "sim/config/value.h"
 #include "sim/hardware/gpu.h"
 #include "sim/hardware/hardware_sheet.h"
@@ -14,6 +16,10 @@ namespace ridgeline {
 /// that contradict each other.
 void read_gpu(const config::Value& root, Gpu& gpu, std::vector<SheetRow>* rows,
               std::vector<SheetRow>* assumed = nullptr);
+
+/// `described`, which was read without a mistake, with single fields changed: what read_gpu makes of its changed tree.
+/// Nothing where that has to be asked: for lists, keys that are no field, mistakes.
+std::optional<Gpu> changed_gpu(const Gpu& described, const std::vector<config::Override>& changes);
 
 /// The value at a dotted key, or an absent one that stands where its section does.
 config::Value value_at(const config::Value& root, std::string_view key);

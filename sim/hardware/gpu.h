@@ -63,6 +63,11 @@ struct PowerSpec {
   JoulesPerFlop fp32, tensor_fp16, tensor_bf16, tensor_tf32;  ///< all-in, at the voltage of clock.boost
   JoulesPerByte dram;                                         ///< from the DRAM to the registers, likewise
   Seconds averaging;  ///< a load may exceed the limit this long before the clock comes down; 0 = at once
+  /// Standard deviation of the energy that boards of the model need for the same work. 8 % lie between the whiskers of
+  /// times under the limit on five clusters (Sinha et al., SC 2022: 1.5 % standard deviation), and time goes with the
+  /// root of the energy there.
+  double board_spread = 0.03;
+  double board = 1.0;  ///< no key: energies of this board over the described one's (timing/board_spread.h)
   bool operator==(const PowerSpec&) const = default;
 };
 

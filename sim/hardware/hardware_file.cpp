@@ -19,8 +19,11 @@ std::string described_file(std::string_view what, std::string_view folder, std::
     return std::string(name_or_path);
   }
   const std::filesystem::path directory = config::data_folder("hw") / folder;
-  const std::vector<std::string> names = config::yaml_names(directory);
-  if (std::find(names.begin(), names.end(), name_or_path) == names.end()) {
+  std::string file = (directory / fmt::format("{}.yaml", name_or_path)).string();
+  // Sweeps name one by the thousand: the folder is read where there is none.
+  std::error_code ignored;
+  if (name_or_path.empty() || !std::filesystem::exists(file, ignored)) {
+    const std::vector<std::string> names = config::yaml_names(directory);
     std::vector<std::string> meant;
     for (const std::string& name : names)
       if (abbreviates(name_or_path, name)) meant.push_back(name);
@@ -31,7 +34,7 @@ std::string described_file(std::string_view what, std::string_view folder, std::
             ? fmt::format("unknown name '{}'; there are {}", name_or_path, fmt::join(names, ", "))
             : fmt::format("unknown name '{}'; did you mean {}?", name_or_path, fmt::join(meant, ", ")));
   }
-  return (directory / fmt::format("{}.yaml", name_or_path)).string();
+  return file;
 }
 
 void lay_over(config::Node& base, const config::Node& changes) {

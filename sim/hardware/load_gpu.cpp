@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 
 #include "sim/config/data_folder.h"
 #include "sim/config/files_read.h"
@@ -15,25 +16,38 @@
 namespace ridgeline {
 namespace {
 
+/// A file's trees, and what is read of them.
+struct Described {
+  ResolvedFile trees;
+  Gpu base, measured;  ///< without a name
+};
+
 /// Both are read whatever is asked for: a mistake in one should not wait for the day it is used.
-ResolvedFile checked(config::Node tree, const std::string& file) {
-  ResolvedFile resolved = resolve_file(std::move(tree), file);
-  Gpu unused;
-  read_gpu(config::Value(resolved.base), unused, nullptr);
-  read_gpu(config::Value(resolved.measured), unused, nullptr);
-  return resolved;
+Described checked(config::Node tree, const std::string& file) {
+  Described described{resolve_file(std::move(tree), file), {}, {}};
+  read_gpu(config::Value(described.trees.base), described.base, nullptr);
+  read_gpu(config::Value(described.trees.measured), described.measured, nullptr);
+  return described;
 }
 
 std::string stem(const std::string& file) { return std::filesystem::path(file).stem().string(); }
 
-Gpu gpu_from_trees(const ResolvedFile& trees, std::string_view name, const std::vector<config::Override>& overrides,
-                   Numbers numbers, std::vector<SheetRow>* rows, std::vector<SheetRow>* assumed = nullptr) {
-  config::Node tree = numbers == Numbers::measured ? trees.measured : trees.base;
+Gpu gpu_from_tree(config::Node tree, std::string_view name, const std::vector<config::Override>& overrides,
+                  std::vector<SheetRow>* rows = nullptr, std::vector<SheetRow>* assumed = nullptr) {
   for (const config::Override& change : overrides) config::apply_override(tree, change);
   Gpu gpu;
   gpu.name = name;
   read_gpu(config::Value(tree), gpu, rows, assumed);
   return gpu;
+}
+
+Gpu gpu_from(const Described& described, std::string_view name, const std::vector<config::Override>& overrides,
+             Numbers numbers) {
+  const bool measured = numbers == Numbers::measured;
+  std::optional<Gpu> changed = changed_gpu(measured ? described.measured : described.base, overrides);
+  if (!changed) return gpu_from_tree(measured ? described.trees.measured : described.trees.base, name, overrides);
+  changed->name = name;
+  return *std::move(changed);
 }
 
 /// When a file was written last, and its size: enough to know whether it is another one now.
@@ -48,11 +62,11 @@ std::vector<Stamp> stamps_of(const std::vector<std::string>& files) {
 
 /// A sweep asks for changed versions of one file by the thousand: it is read again only when it, or what it extends,
 /// was written again.
-std::shared_ptr<const ResolvedFile> trees_of(const std::string& file) {
+std::shared_ptr<const Described> described(const std::string& file) {
   struct Known {
     std::vector<std::string> files;  ///< all that were read, defaults of the architecture too
     std::vector<Stamp> stamps;
-    std::shared_ptr<const ResolvedFile> trees;
+    std::shared_ptr<const Described> described;
   };
   static std::mutex mutex;
   static std::map<std::string, Known> known;
@@ -64,11 +78,11 @@ std::shared_ptr<const ResolvedFile> trees_of(const std::string& file) {
   }
   if (entry == known.end()) {
     const config::FilesRead read;
-    auto trees = std::make_shared<const ResolvedFile>(checked(config::load_yaml(file), file));
-    entry = known.emplace(file, Known{read.paths(), stamps_of(read.paths()), std::move(trees)}).first;
+    auto made = std::make_shared<const Described>(checked(config::load_yaml(file), file));
+    entry = known.emplace(file, Known{read.paths(), stamps_of(read.paths()), std::move(made)}).first;
   }
   for (const std::string& part : entry->second.files) config::FilesRead::note(part);
-  return entry->second.trees;
+  return entry->second.described;
 }
 
 /// Marks the rows whose value was written in another file than `own`.
@@ -83,11 +97,11 @@ void mark_inherited(std::vector<SheetRow>& rows, const config::Node& tree, const
 HardwareSheet sheet_from_trees(const ResolvedFile& trees, std::string_view name,
                                const std::vector<config::Override>& overrides, Numbers numbers) {
   HardwareSheet sheet;
-  const Gpu gpu = gpu_from_trees(trees, name, overrides, numbers, &sheet.values, &sheet.assumed);
+  const config::Node& tree = numbers == Numbers::measured ? trees.measured : trees.base;
+  const Gpu gpu = gpu_from_tree(tree, name, overrides, &sheet.values, &sheet.assumed);
   sheet.name = gpu.name;
   sheet.title = gpu.title;
   sheet.derived = derived_rows(gpu);
-  const config::Node& tree = numbers == Numbers::measured ? trees.measured : trees.base;
   config::Node changed = tree;
   for (const config::Override& change : overrides) config::apply_override(changed, change);
   const config::Node* title = tree.find("title");  // stands in the file itself
@@ -99,23 +113,23 @@ HardwareSheet sheet_from_trees(const ResolvedFile& trees, std::string_view name,
 
 Gpu load_gpu(std::string_view name_or_path, const std::vector<config::Override>& overrides, Numbers numbers) {
   const std::string file = hardware_file(name_or_path);
-  return gpu_from_trees(*trees_of(file), stem(file), overrides, numbers, nullptr);
+  return gpu_from(*described(file), stem(file), overrides, numbers);
 }
 
 Gpu gpu_from_yaml(std::string_view text, std::string_view name, const std::vector<config::Override>& overrides,
                   Numbers numbers) {
-  return gpu_from_trees(checked(config::parse_yaml(text, name), std::string(name)), stem(std::string(name)), overrides,
-                        numbers, nullptr);
+  return gpu_from(checked(config::parse_yaml(text, name), std::string(name)), stem(std::string(name)), overrides,
+                  numbers);
 }
 
 HardwareSheet load_hardware_sheet(std::string_view name_or_path, const std::vector<config::Override>& overrides,
                                   Numbers numbers) {
   const std::string file = hardware_file(name_or_path);
-  return sheet_from_trees(*trees_of(file), stem(file), overrides, numbers);
+  return sheet_from_trees(described(file)->trees, stem(file), overrides, numbers);
 }
 
 HardwareSheet hardware_sheet_from_yaml(std::string_view text, std::string_view name, Numbers numbers) {
-  return sheet_from_trees(checked(config::parse_yaml(text, name), std::string(name)), stem(std::string(name)), {},
+  return sheet_from_trees(checked(config::parse_yaml(text, name), std::string(name)).trees, stem(std::string(name)), {},
                           numbers);
 }
 

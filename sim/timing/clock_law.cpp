@@ -57,10 +57,11 @@ JoulesPerFlop energy_per_flop(const Gpu& gpu, Pipe pipe, DType type) {
 }
 
 WorkEnergy work_energy(const Gpu& gpu, Pipe pipe, DType type, double flops, double dram_bytes, double l2_bytes) {
-  const Joules traffic = Bytes{std::max(0.0, dram_bytes - flops / kFlopsOfAByte)} * gpu.power.dram;
-  return {
-      Flops{flops} * energy_per_flop(gpu, pipe, type) + kCoreShareOfByte * (traffic + Bytes{l2_bytes} * gpu.power.dram),
-      (1.0 - kCoreShareOfByte) * traffic};
+  const JoulesPerByte dram = gpu.power.board * gpu.power.dram;
+  const Joules traffic = Bytes{std::max(0.0, dram_bytes - flops / kFlopsOfAByte)} * dram;
+  return {Flops{flops} * (gpu.power.board * energy_per_flop(gpu, pipe, type)) +
+              kCoreShareOfByte * (traffic + Bytes{l2_bytes} * dram),
+          (1.0 - kCoreShareOfByte) * traffic};
 }
 
 namespace {

@@ -5,6 +5,13 @@
 
 #include <fstream>
 #include <sstream>
+#include <variant>
+
+#include "sim/config/parse_yaml.h"
+#include "sim/hardware/describe_gpu.h"
+#include "sim/hardware/keys.h"
+#include "sim/hardware/resolve_file.h"
+#include "sim/units/user_error.h"
 
 namespace ridgeline {
 namespace {
@@ -86,6 +93,66 @@ TEST(LoadGpu, generations_have_the_units_they_had) {
   EXPECT_TRUE(a100.sm.async_copy && !a100.sm.warpgroup_mma);
   EXPECT_TRUE(h100.sm.tensor_memory_accelerator && h100.sm.warpgroup_mma);
   EXPECT_EQ(name_of(t4.architecture), "turing");
+}
+
+/// A chip, or why there is none.
+template <class Make>
+std::variant<Gpu, std::string> outcome(const Make& make) {
+  try {
+    return make();
+  } catch (const UserError& error) {
+    return error.what();
+  }
+}
+
+/// The whole tree, changed and read anew: what load_gpu must answer however it comes by it.
+Gpu read_changed_tree(const std::string& name, const std::vector<config::Override>& changes) {
+  const std::string file = hardware_file(name);
+  config::Node tree = resolve_file(config::load_yaml(file), file).measured;
+  for (const config::Override& change : changes) config::apply_override(tree, change);
+  Gpu gpu;
+  gpu.name = name;
+  read_gpu(config::Value(tree), gpu, nullptr);
+  return gpu;
+}
+
+TEST(LoadGpu, a_changed_field_is_what_the_changed_file_would_say) {
+  int made = 0, refused = 0;
+  for (const std::string name : {"nvidia-h100-sxm5-80gb", "nvidia-t4"}) {
+    const Gpu as_it_is = load_gpu(name);
+    for (const HardwareKey& key : hardware_keys()) {
+      std::vector<std::string> values{"many", "-1", "[1, 2]", "{value: 3}", "0", key.show(as_it_is)};
+      for (const double factor : {0.01, 0.5, 2.0, 100.0}) {
+        Gpu other = as_it_is;
+        if (key.set == nullptr) continue;
+        key.set(other, factor * key.get(as_it_is));
+        values.push_back(key.show(other));
+      }
+      for (const std::string& value : values) {
+        const std::vector<config::Override> changes{{std::string(key.key), value, ""}};
+        const auto fast = outcome([&] { return load_gpu(name, changes); });
+        EXPECT_EQ(fast, outcome([&] { return read_changed_tree(name, changes); })) << key.key << " = " << value;
+        (std::holds_alternative<Gpu>(fast) ? made : refused) += 1;
+      }
+    }
+  }
+  EXPECT_GT(made, 500);
+  EXPECT_GT(refused, 500);
+}
+
+TEST(LoadGpu, changes_that_contradict_each_other_or_lists_of_kernels_are_read_as_a_whole) {
+  const std::string name = "nvidia-h100-sxm5-80gb";
+  const std::vector<std::vector<config::Override>> several{
+      {{"l2.capacity", "60 GiB", ""}, {"dram.capacity", "50 GiB", ""}},
+      {{"dram.bandwidth", "nothing", ""}, {"dram.bandwidth", "2 TB/s", ""}},
+      {{"dram", "{bandwidth: 2 TB/s}", ""}, {"sm.count", "7", ""}},
+      {{"gemm.tiles", "[{kernels: simt, tile: [64, 64, 8], stages: 2, warps: 4, registers: 128}]", ""},
+       {"sm.registers", "4096", ""}},
+      {{"title", "another", ""}, {"sm.cuont", "7", ""}}};
+  for (const auto& changes : several)
+    EXPECT_EQ(outcome([&] { return load_gpu(name, changes); }),
+              outcome([&] { return read_changed_tree(name, changes); }))
+        << changes.front().key;
 }
 
 }  // namespace

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
+#include <utility>
+#include <vector>
 
 #include "sim/answer/launched_kernels.h"
 #include "sim/network/communicator_memory.h"
@@ -79,16 +82,22 @@ KernelTime kernel_time_of_collective(const Scenario& scenario, const Collective&
 StepContention::StepContention(const StepProgram& program, std::span<const KernelTime> times, const Scenario& scenario)
     : gpu_(scenario.gpu) {
   launches_.reserve(times.size());
+  // Launches that are one in the program are one collective, and fill SMs alike.
+  std::vector<std::optional<CollectiveTime>> collectives(program.launches.size());
+  std::vector<double> blocks(program.launches.size());
   for (const Action& action : program.steady_step()) {
     if (action.kind != Action::Kind::launch) continue;
     const KernelLaunch& launch = program.launches[action.index];
     const KernelTime& time = times[launches_.size()];
     Launch& one = launches_.emplace_back();
     if (const Collective* collective = collective_of(program, action)) {
-      one.collective = time_of_collective(scenario, *collective);
+      std::optional<CollectiveTime>& known = collectives[action.index];
+      if (!known) known = time_of_collective(scenario, *collective);
+      one.collective = known;
       continue;
     }
-    const double most = std::max(1, occupancy_of(gpu_.sm, launch).blocks);
+    double& most = blocks[action.index];
+    if (most == 0.0) most = std::max(1, occupancy_of(gpu_.sm, launch).blocks);
     const bool of_memory = time.limiter == Limiter::dram || time.limiter == Limiter::l2;
     one.kernel = {time.time, launch.blocks(), most, Bytes(time.dram_read_bytes + time.dram_write_bytes),
                   of_memory ? 1.0 : 0.0};
@@ -112,10 +121,11 @@ Seconds StepContention::wait_for_room(std::size_t collective, std::size_t kernel
 
 void name_collectives(StepProgram& program, const Scenario& scenario) {
   if (!scenario.cluster || !program.has_streams()) return;
+  std::vector<char> named(program.launches.size());
   for (const Action& action : program.actions) {
     if (action.kind != Action::Kind::launch) continue;
     const Collective* collective = collective_of(program, action);
-    if (collective == nullptr) continue;
+    if (collective == nullptr || std::exchange(named[action.index], 1) != 0) continue;
     KernelLaunch launch = program.launches[action.index];
     const CollectiveTime time = time_of_collective(scenario, *collective);
     launch.name = nccl_kernel_name(*collective, time);

@@ -48,6 +48,7 @@ std::optional<ParallelPrediction> parallel_prediction(const StepRun& run) {
   ParallelPrediction result;
   const ParallelDescription& how = scenario.training.parallel;
   result.gpus = how.gpus();
+  result.board = scenario.gpu.power.board;
   const Timeline& timeline = run.timeline();
   const std::vector<LaunchedKernel> kernels = launched_kernels(run.program());
   struct Worst {

@@ -43,13 +43,6 @@ PipelineRun::PipelineRun(const StepRun& whole)
       shape_(parallel::shape_of(whole.scenario().training.parallel, whole.scenario().training.gradient_accumulation)),
       class_of_(static_cast<std::size_t>(shape_.ranks)) {
   make_classes();
-  double most = -1.0;
-  for (std::size_t i = 0; i < classes_.size(); ++i) {
-    double busy = 0.0;
-    for (const KernelTime& time : classes_[i].run->times()) busy += time.time.value();
-    if (busy > most) most = busy, shown_ = i;
-  }
-  timeline_ = play(whole.scenario().host, 1.0);
 }
 
 PipelineRun::~PipelineRun() = default;
@@ -91,6 +84,23 @@ void PipelineRun::make_classes() {
   }
 }
 
+std::size_t PipelineRun::busiest() const {
+  return busiest_.get([&] {
+    double most = -1.0;
+    std::size_t found = 0;
+    for (std::size_t i = 0; i < classes_.size(); ++i) {
+      double busy = 0.0;
+      for (const KernelTime& time : classes_[i].run->times()) busy += time.time.value();
+      if (busy > most) most = busy, found = i;
+    }
+    return found;
+  });
+}
+
+const PipelineTimeline& PipelineRun::timeline() const {
+  return timeline_.get([&] { return play(whole_.scenario().host, 1.0); });
+}
+
 PipelineTimeline PipelineRun::play(const Host& host, double kernel_factor) const {
   whole_.go_on();
   const Scenario& scenario = whole_.scenario();
@@ -112,7 +122,7 @@ PipelineTimeline PipelineRun::play(const Host& host, double kernel_factor) const
     const CollectiveTime time = time_between_stages(scenario, from, to, bytes);
     return kernel_factor == 1.0 ? time.time : kernel_factor < 1.0 ? time.low : time.high;
   };
-  return run_pipeline(classes, class_of_, shape_, scenario.gpu, host, options, classes_[shown_].traced);
+  return run_pipeline(classes, class_of_, shape_, scenario.gpu, host, options, classes_[busiest()].traced);
 }
 
 Seconds PipelineRun::step_with(const Host& host, double kernel_factor) const { return play(host, kernel_factor).step; }
@@ -130,10 +140,10 @@ std::vector<RankClass> PipelineRun::rank_classes() const {
   const std::int64_t copies = how.gradient_ranks() * how.tensor;
   for (const Class& one : classes_) {
     Seconds slowest;
-    for (const std::size_t rank : one.ranks) slowest = std::max(slowest, timeline_.ranks[rank].step);
+    for (const std::size_t rank : one.ranks) slowest = std::max(slowest, timeline().ranks[rank].step);
     result.push_back({one.name, static_cast<std::int64_t>(one.ranks.size()) * copies, slowest, one.run->memory(),
-                      communicator_bytes(one.run->scenario()), timeline_.ranks[one.traced].busy,
-                      timeline_.ranks[one.traced].bubble});
+                      communicator_bytes(one.run->scenario()), timeline().ranks[one.traced].busy,
+                      timeline().ranks[one.traced].bubble});
   }
   return result;
 }

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/answer/lazy.h"
 #include "sim/answer/prediction.h"
 #include "sim/timeline/pipeline_timeline.h"
 
@@ -25,12 +26,12 @@ class PipelineRun {
   PipelineRun(const PipelineRun&) = delete;
   PipelineRun& operator=(const PipelineRun&) = delete;
 
-  /// As predicted; kernels are placed of the busiest class.
-  [[nodiscard]] const PipelineTimeline& timeline() const { return timeline_; }
+  /// As predicted; kernels are placed of the busiest class. Played when it is first asked for: memory needs no time.
+  [[nodiscard]] const PipelineTimeline& timeline() const;
   /// Step of kernels that take so many times as long, on another host.
   [[nodiscard]] Seconds step_with(const Host& host, double kernel_factor) const;
   /// The class whose kernels are shown, and the one that needs most memory.
-  [[nodiscard]] const StepRun& shown() const { return *classes_[shown_].run; }
+  [[nodiscard]] const StepRun& shown() const { return *classes_[busiest()].run; }
   [[nodiscard]] const StepRun& fullest() const;
   /// Each with its step and memory, in the order of the stages.
   [[nodiscard]] std::vector<RankClass> rank_classes() const;
@@ -44,14 +45,15 @@ class PipelineRun {
     std::int32_t most = 0;   ///< micro-batches that it holds at once
   };
   void make_classes();
+  [[nodiscard]] std::size_t busiest() const;
   [[nodiscard]] PipelineTimeline play(const Host& host, double kernel_factor) const;
 
   const StepRun& whole_;
   parallel::PipelineShape shape_;
   std::vector<Class> classes_;
   std::vector<std::size_t> class_of_;  ///< by rank
-  std::size_t shown_ = 0;
-  PipelineTimeline timeline_;
+  Lazy<std::size_t> busiest_;
+  Lazy<PipelineTimeline> timeline_;
 };
 
 }  // namespace ridgeline

@@ -7,6 +7,7 @@
 
 #include "sim/answer/launched_kernels.h"
 #include "sim/answer/ranges/residual_ranges.h"
+#include "sim/timeline/step_times.h"
 #include "sim/timing/kernel_time.h"
 
 namespace ridgeline {
@@ -20,6 +21,9 @@ struct BusyRange {
 /// `times` has one entry a kernel. Errors of one op's kernels are taken as equal wherever it occurs; of the errors of
 /// different ops a part is shared within the family, and the rest independent. Equation: docs/model/ranges.md.
 BusyRange busy_range(std::span<const LaunchedKernel> kernels, std::span<const KernelTime> times,
+                     const ChipRanges& ranges, std::string_view engine);
+/// The same of a step's launches and their operations.
+BusyRange busy_range(const LaunchedOps& launched, const OpTrace& trace, const StepTimes& times,
                      const ChipRanges& ranges, std::string_view engine);
 /// Of the shipped residuals.
 BusyRange busy_range(std::span<const LaunchedKernel> kernels, std::span<const KernelTime> times, const Gpu& gpu,
