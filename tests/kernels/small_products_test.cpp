@@ -10,6 +10,7 @@
 #include "sim/kernels/lowering.h"
 #include "sim/kernels/products/few_vectors.h"
 #include "sim/kernels/products/gemm_selection.h"
+#include "sim/kernels/products/small_tiles.h"
 #include "sim/kernels/products/vector_product.h"
 #include "sim/timing/analytic_engine.h"
 #include "sim/timing/products/gemm_law.h"
@@ -115,6 +116,43 @@ TEST(FewVectors, are_up_to_sixteen_rows_with_a_bias_and_eight_without) {
   EXPECT_TRUE(is_few_vectors(product(DType::fp32, 8, 64, 64), gpu));
   EXPECT_FALSE(is_few_vectors(product(DType::fp32, 9, 64, 64), gpu));
   EXPECT_FALSE(is_few_vectors(product(DType::fp32, 1, 64, 64), gpu));
+}
+
+TEST(FewVectors, of_a_batch_run_where_blocks_are_many_and_sums_not_short) {
+  const Gpu gpu = load_gpu("nvidia-h200-sxm-141gb");
+  Matmul op = product(DType::fp32, 2, 80, 896);
+  op.layout = Layout::nt;
+  op.batch = 256;
+  EXPECT_TRUE(is_few_vectors(op, gpu));
+  op.batch = 4;
+  EXPECT_FALSE(is_few_vectors(op, gpu));
+  op.batch = 256;
+  op.k = 64;
+  EXPECT_FALSE(is_few_vectors(op, gpu));
+  op.k = 896;
+  op.m = 16;
+  EXPECT_TRUE(is_few_vectors(op, gpu));
+  op.m = 17;
+  EXPECT_FALSE(is_few_vectors(op, gpu));
+}
+
+TEST(FewVectors, up_to_sixteen_rows_run_where_sums_are_few_and_short) {
+  const Gpu gpu = load_gpu("nvidia-h200-sxm-141gb");
+  EXPECT_TRUE(is_few_vectors(product(DType::fp32, 12, 180, 34), gpu));
+  EXPECT_FALSE(is_few_vectors(product(DType::fp32, 12, 5000, 34), gpu));
+  EXPECT_FALSE(is_few_vectors(product(DType::fp32, 17, 180, 34), gpu));
+}
+
+TEST(SmallTiles, tf32_sums_stand_behind_short_products_of_few_results) {
+  const auto summed = [](std::int64_t m, std::int64_t n, std::int64_t k, Layout layout) {
+    const Gpu gpu = load_gpu("nvidia-h200-sxm-141gb");
+    return is_always_summed(gemm_problem(product(DType::tf32, m, n, k, layout), gpu));
+  };
+  EXPECT_TRUE(summed(88, 20, 176, Layout::tn));
+  EXPECT_FALSE(summed(88, 20, 304, Layout::tn));
+  EXPECT_FALSE(summed(88, 20, 176, Layout::nt));
+  EXPECT_TRUE(summed(64, 16, 32, Layout::nt));
+  EXPECT_FALSE(summed(8, 3392, 32, Layout::tn));
 }
 
 TEST(SmallTiles, run_where_rows_begin_at_odd_places) {

@@ -245,9 +245,9 @@ double least_step(GemmClass kernel_class) { return kernel_class == GemmClass::si
 
 /// Gives a kernel the stages and the resident blocks that an SM has room for; false where not even two of the shortest
 /// k-steps fit.
-bool fit(TileChoice& choice, const Gpu& gpu, GemmClass kernel_class) {
+bool fit(TileChoice& choice, const ChipShape& chip, GemmClass kernel_class) {
   const std::int64_t element = element_of(kernel_class);
-  SmSpec sm = gpu.sm;
+  SmSpec sm = chip.sm;
   const int registers = choice.registers, threads = choice.threads;
   if (is_compiled_anew(choice, sm)) {
     if (!compile_for(choice, sm)) return false;
@@ -283,11 +283,11 @@ bool fit(TileChoice& choice, const Gpu& gpu, GemmClass kernel_class) {
 
 }  // namespace
 
-GpuMenu menu_on(const Gpu& gpu, std::span<const TileChoice> entries, GemmClass kernel_class) {
-  return menu_on(gpu, entries, kernel_class, gemm_constants(kernel_class));
+GpuMenu menu_on(const ChipShape& chip, std::span<const TileChoice> entries, GemmClass kernel_class) {
+  return menu_on(chip, entries, kernel_class, gemm_constants(kernel_class));
 }
 
-GpuMenu menu_on(const Gpu& gpu, std::span<const TileChoice> entries, GemmClass kernel_class,
+GpuMenu menu_on(const ChipShape& chip, std::span<const TileChoice> entries, GemmClass kernel_class,
                 const GemmConstants& constants) {
   GpuMenu menu;
   const auto place_of = [](std::vector<float>& lengths, int length) {
@@ -301,10 +301,10 @@ GpuMenu menu_on(const Gpu& gpu, std::span<const TileChoice> entries, GemmClass k
   if (entries.size() > GpuMenu::kMostEntries)
     throw std::invalid_argument(fmt::format("a menu of matrix-product kernels of {} entries, at most {} are foreseen",
                                             entries.size(), GpuMenu::kMostEntries));
-  menu.often_others = gpu.architecture == Architecture::hopper || gpu.architecture == Architecture::blackwell;
+  menu.often_others = chip.architecture == Architecture::hopper || chip.architecture == Architecture::blackwell;
   for (const TileChoice& entry : entries) {
     TileChoice choice = entry;
-    if (!fit(choice, gpu, kernel_class)) continue;
+    if (!fit(choice, chip, kernel_class)) continue;
     menu.entries.push_back(choice);
     menu.with_stream_k = menu.with_stream_k || choice.tile.stream_k;
     menu.shapes.push_back(choice.tile);
@@ -322,30 +322,30 @@ GpuMenu menu_on(const Gpu& gpu, std::span<const TileChoice> entries, GemmClass k
 
 namespace {
 
-GpuMenu menu_of_class(const Gpu& gpu, GemmClass kernel_class, bool batched) {
-  const auto known = tile_menu(kernel_class, gpu.architecture, batched);
+GpuMenu menu_of_class(const ChipShape& chip, GemmClass kernel_class, bool batched) {
+  const auto known = tile_menu(kernel_class, chip.architecture, batched);
   std::vector<TileChoice> entries;
-  if (!gpu.gemm.concerns(kernel_class) || !gpu.gemm.replace) entries.assign(known.begin(), known.end());
-  for (const GemmTileEntry& given : gpu.gemm.tiles)
+  if (!chip.gemm.concerns(kernel_class) || !chip.gemm.replace) entries.assign(known.begin(), known.end());
+  for (const GemmTileEntry& given : chip.gemm.tiles)
     if (given.kernels == kernel_class) entries.push_back(choice_of(given));
-  GpuMenu menu = menu_on(gpu, entries, kernel_class);
-  menu.changed = gpu.gemm.concerns(kernel_class);
+  GpuMenu menu = menu_on(chip, entries, kernel_class);
+  menu.changed = chip.gemm.concerns(kernel_class);
   return menu;
 }
 
 }  // namespace
 
-GpuMenus::GpuMenus(const Gpu& gpu) {
+GpuMenus::GpuMenus(const ChipShape& chip) {
   for (const auto& [name, kernel_class] : kGemmClassNames)
-    menus_[static_cast<std::size_t>(kernel_class)] = menu_of_class(gpu, kernel_class, false);
-  simt_batched_ = menu_of_class(gpu, GemmClass::simt, true);
+    menus_[static_cast<std::size_t>(kernel_class)] = menu_of_class(chip, kernel_class, false);
+  simt_batched_ = menu_of_class(chip, GemmClass::simt, true);
   // A chip with too few registers for the one batched kernel runs the others over the batch.
   if (simt_batched_.entries.empty()) simt_batched_ = menus_[static_cast<std::size_t>(GemmClass::simt)];
 }
 
-GpuMenus::GpuMenus(const Gpu& gpu, GemmClass kernel_class, const TileChoice& only) {
+GpuMenus::GpuMenus(const ChipShape& chip, GemmClass kernel_class, const TileChoice& only) {
   GpuMenu& menu = menus_[static_cast<std::size_t>(kernel_class)];
-  menu = menu_on(gpu, std::span(&only, 1), kernel_class);
+  menu = menu_on(chip, std::span(&only, 1), kernel_class);
   menu.often_others = false;
   std::fill(menu.weights.begin(), menu.weights.end(), 1.0F);
   if (kernel_class == GemmClass::simt) simt_batched_ = menu;

@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "sim/hardware/chip_shape.h"
 #include "sim/timing/products/gemm_floor.h"
 
 namespace ridgeline {
@@ -61,17 +62,17 @@ struct GpuMenu {
 
 /// The entries that fit an SM of the GPU: a kernel whose stages do not fit runs with fewer, two at least. Throws
 /// std::invalid_argument when the menu has more entries or lengths than are foreseen.
-GpuMenu menu_on(const Gpu& gpu, std::span<const TileChoice> entries, GemmClass kernel_class);
+GpuMenu menu_on(const ChipShape& chip, std::span<const TileChoice> entries, GemmClass kernel_class);
 /// With preferences other than those of the class.
-GpuMenu menu_on(const Gpu& gpu, std::span<const TileChoice> entries, GemmClass kernel_class,
+GpuMenu menu_on(const ChipShape& chip, std::span<const TileChoice> entries, GemmClass kernel_class,
                 const GemmConstants& constants);
 
-/// The menus of one GPU, made once. Immutable.
+/// The menus of all chips of one shape, made once. Immutable.
 class GpuMenus {
  public:
-  explicit GpuMenus(const Gpu& gpu);
+  explicit GpuMenus(const ChipShape& chip);
   /// One kernel alone, with nothing that speaks against it.
-  GpuMenus(const Gpu& gpu, GemmClass kernel_class, const TileChoice& only);
+  GpuMenus(const ChipShape& chip, GemmClass kernel_class, const TileChoice& only);
   [[nodiscard]] const GpuMenu& of(GemmClass kernel_class, bool batched) const {
     return kernel_class == GemmClass::simt && batched ? simt_batched_ : menus_[static_cast<std::size_t>(kernel_class)];
   }
