@@ -117,6 +117,7 @@ struct ParallelPrediction {
   std::vector<CommunicationUse> communication;  ///< longest first
   std::vector<RankClass> ranks;
   std::string limit;  ///< a sentence: what communication costs most
+  double board = 1.0;  ///< energies that the slowest board needs over a typical one's (timing/board_spread.h)
 };
 
 struct Prediction {

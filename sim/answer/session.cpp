@@ -19,7 +19,7 @@ KernelTimes* SharedKernels::times_of(std::string_view engine) {
 }
 
 Session::Session(const SessionLimits& limits)
-    : limits_(limits), traces_(limits.traces, limits.trace_bytes), kernels_(limits.gpus) {}
+    : limits_(limits), traces_(limits.traces, limits.trace_bytes), kernels_(limits.gpus), shapes_(limits.gpus) {}
 
 std::shared_ptr<SharedTrace> Session::trace(const Scenario& scenario) {
   return traces_.get(
@@ -30,8 +30,11 @@ std::shared_ptr<SharedTrace> Session::trace(const Scenario& scenario) {
 std::shared_ptr<SharedKernels> Session::kernels(const Gpu& gpu, const Software& software) {
   const ProbeOfKernels probe{gpu, software};
   std::shared_ptr<SharedKernels> known = kernels_.get(probe, [&] {
-    return std::make_shared<SharedKernels>(std::make_shared<const Gpu>(gpu), std::make_shared<const Software>(software),
-                                           4 * limits_.kernels_a_gpu);
+    const KeyOfShape own{std::make_shared<const Gpu>(gpu), std::make_shared<const Software>(software)};
+    std::shared_ptr<ShapedOps> shaped =
+        shapes_.get(own, [&] { return std::make_shared<ShapedOps>(own.gpu, own.software); });
+    shaped->forget_beyond(limits_.kernels_a_gpu);
+    return std::make_shared<SharedKernels>(own.gpu, own.software, std::move(shaped), 4 * limits_.kernels_a_gpu);
   });
   known->ops.forget_beyond(limits_.kernels_a_gpu);
   return known;

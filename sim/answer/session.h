@@ -8,15 +8,19 @@
 #include <cstdint>
 #include <memory>
 #include <string_view>
+#include <vector>
 
 #include "sim/allocator/settings.h"
+#include "sim/answer/launched_kernels.h"
 #include "sim/answer/lazy.h"
 #include "sim/answer/memory_prediction.h"
 #include "sim/answer/ranges/busy_range.h"
 #include "sim/answer/recent.h"
+#include "sim/program/called_ops.h"
 #include "sim/program/program_layout.h"
 #include "sim/scenario/descriptions.h"
 #include "sim/timeline/issue_plan.h"
+#include "sim/timeline/step_residency.h"
 #include "sim/timeline/step_times.h"
 
 namespace ridgeline {
@@ -32,13 +36,18 @@ struct SessionLimits {
 /// A layout of an op trace, and what follows from it alone.
 struct SharedLayout {
   explicit SharedLayout(StepProgram laid_out)
-      : program(std::move(laid_out)), outline(program), allocations(hash_of_allocations(program)) {}
+      : program(std::move(laid_out)),
+        outline(program),
+        launched(program),
+        allocations(hash_of_allocations(program)),
+        sequence(sequence_of_launches(program)) {}
   const StepProgram program;  ///< without launches
   const IssueOutline outline;
-  const std::uint64_t allocations;
+  const LaunchedOps launched;
+  const std::uint64_t allocations, sequence;  ///< hashes
   [[nodiscard]] std::uint64_t bytes() const {
     return program.actions.size() * sizeof(Action) + program.storages.size() * sizeof(Storage) +
-           (outline.parts.size() + outline.launches.size()) * sizeof(std::uint32_t);
+           (outline.parts.size() + outline.launches.size() + launched.ops.size()) * sizeof(std::uint32_t);
   }
 };
 
@@ -52,15 +61,23 @@ struct SharedTrace {
     bool operator==(const MemoryKey&) const = default;
   };
   const OpTrace trace;
+  /// What lowering on each GPU asks.
+  [[nodiscard]] const std::vector<CalledOp>& called() const {
+    return called_.get([&] { return called_ops(trace); });
+  }
   Recent<LayoutKey, const SharedLayout> layouts{6, 8 << 20};  ///< of programs of GPUs that lower it alike
   Recent<MemoryKey, const RoomyMemory> memories{16};
   Recent<ResidencyKey, const StepResidency> residencies{64, 8 << 20};  ///< of its programs, which GPUs may share
+
+ private:
+  Lazy<std::vector<CalledOp>> called_;
 };
 
 /// Lowered operations of one GPU with one software stack, and the times of their kernels by engine.
 struct SharedKernels {
-  SharedKernels(std::shared_ptr<const Gpu> gpu, std::shared_ptr<const Software> software, std::size_t most_times)
-      : ops(std::move(gpu), std::move(software)), analytic(most_times), roofline(most_times) {}
+  SharedKernels(std::shared_ptr<const Gpu> gpu, std::shared_ptr<const Software> software,
+                std::shared_ptr<ShapedOps> shaped, std::size_t most_times)
+      : ops(std::move(gpu), std::move(software), std::move(shaped)), analytic(most_times), roofline(most_times) {}
   LoweredOps ops;
   KernelTimes analytic, roofline;
   /// Null for an engine whose times depend on what ran before.
@@ -99,7 +116,16 @@ class Session {
         : gpu(std::make_shared<const Gpu>(probe.gpu)), software(std::make_shared<const Software>(probe.software)) {}
     bool operator==(const ProbeOfKernels& probe) const { return *gpu == probe.gpu && *software == probe.software; }
   };
+  /// Of equal shape, whatever else the chips are.
+  struct KeyOfShape {
+    std::shared_ptr<const Gpu> gpu;
+    std::shared_ptr<const Software> software;
+    bool operator==(const KeyOfShape& other) const {
+      return ChipShape(*gpu) == ChipShape(*other.gpu) && *software == *other.software;
+    }
+  };
   Recent<KeyOfKernels, SharedKernels> kernels_;
+  Recent<KeyOfShape, ShapedOps> shapes_;
 };
 
 }  // namespace ridgeline

@@ -15,6 +15,7 @@
 #include "sim/hierarchy/make_engine.h"
 #include "sim/scenario/stack_notes.h"
 #include "sim/scenario/step_amount.h"
+#include "sim/timing/board_spread.h"
 #include "sim/trace/read_recording.h"
 #include "sim/units/user_error.h"
 
@@ -53,20 +54,23 @@ std::optional<Generation> generation_of(const StepRun& run) {
   return result;
 }
 
+/// How sure the range is of the slowest of several boards.
+constexpr double kLuck = 0.95;
+
 /// Of the collectives of a cluster; none without one.
 CollectiveTimer timer_of_collectives(const Scenario& scenario) {
   if (!scenario.cluster) return {};
   return [&](const Collective& collective) { return kernel_time_of_collective(scenario, collective); };
 }
 
-/// What `time` answers (run_timeline or time_of_step) of kernels of this load; `times` are those predicted, by which
+/// What `time` answers (run_timeline or time_of_step) of kernels of this load; `times()` are those predicted, by which
 /// they slow each other.
-template <typename Time>
-auto as_timed(const Time& time, const StepProgram& program, const StepLoad& load, std::span<const KernelTime> times,
+template <typename Time, typename Times>
+auto as_timed(const Time& time, const StepProgram& program, const StepLoad& load, const Times& times,
               const Scenario& scenario, const Host& host, const IssueOutline* outline = nullptr) {
   TimelineOptions options{.cuda_graphs = scenario.cuda_graphs, .outline = outline};
   if (!scenario.cluster || !program.has_streams()) return time(program, load, scenario.gpu, host, options);
-  const StepContention contention(program, times, scenario);
+  const StepContention contention(program, times(), scenario);
   options.contention = &contention;
   return time(program, load, scenario.gpu, host, options);
 }
@@ -80,7 +84,12 @@ StepRun::StepRun(Session& session, Scenario scenario, std::string_view engine, s
       engine_(engine),
       stop_(std::move(stop)),
       given_trace_(std::move(trace)) {
+  scenario_.gpu.power.board = hungriest_board(scenario_.gpu.power, boards());
   make_engine(engine_, scenario_.gpu);  // an unknown name is a mistake to report before anything is made
+}
+
+std::int64_t StepRun::boards() const {
+  return scenario_.cluster && !scenario_.recorded ? scenario_.training.parallel.gpus() : 1;
 }
 
 void StepRun::go_on() const {
@@ -125,7 +134,7 @@ const StepRun::Assembled& StepRun::assembled() const {
     if (scenario_.recorded) {
       made.program = make_program(made_of, ops);
     } else {
-      made.program = make_program(made_of, ops, [&](const LayoutKey& key) {
+      made.program = make_program(made_of, shared_trace()->called(), ops, [&](const LayoutKey& key) {
         made.layout = shared_trace()->layouts.get(
             key, [&] { return std::make_shared<const SharedLayout>(lay_out(made_of, key)); },
             [](const SharedLayout& layout) { return layout.bytes(); });
@@ -145,18 +154,23 @@ const IssueOutline* StepRun::outline() const {
 
 const std::vector<KernelTime>& StepRun::times() const {
   if (const PipelineRun* stages = pipeline()) return stages->shown().times();
-  return times_.get([&] {
+  return times_.get([&] { return timed().listed(); });
+}
+
+const StepTimes& StepRun::timed() const {
+  if (const PipelineRun* stages = pipeline()) return stages->shown().timed();
+  return timed_.get([&] {
     const StepProgram& made = program();
     go_on();
     KernelTimes* known = shared_kernels()->times_of(engine_);
     std::shared_ptr<const StepResidency> residency;
     if (known != nullptr && !scenario_.recorded)
       residency = shared_trace()->residencies.get(
-          residency_key(made, scenario_.gpu.l2),
+          residency_key(made, scenario_.gpu.l2, assembled().layout->sequence),
           [&] { return std::make_shared<const StepResidency>(residency_of_step(made, scenario_.gpu.l2)); },
           [](const StepResidency& held) { return held.bytes(); });
-    return time_kernels(made, *make_engine(engine_, scenario_.gpu), scenario_.gpu, known,
-                        timer_of_collectives(scenario_), residency.get());
+    return time_step(made, *make_engine(engine_, scenario_.gpu), scenario_.gpu, known, timer_of_collectives(scenario_),
+                     residency.get());
   });
 }
 
@@ -165,23 +179,32 @@ const Timeline& StepRun::timeline() const {
   return timeline_.get([&] {
     const StepLoad& kernels = load();
     go_on();
+    const auto listed = [&]() -> const std::vector<KernelTime>& { return times(); };
     constexpr Timeline (*kTimeline)(const StepProgram&, const StepLoad&, const Gpu&, const Host&,
                                     const TimelineOptions&) = run_timeline;
-    return as_timed(kTimeline, program(), kernels, times(), scenario_, scenario_.host, outline());
+    return as_timed(kTimeline, program(), kernels, listed, scenario_, scenario_.host, outline());
   });
 }
 
 const StepLoad& StepRun::load() const {
-  return load_.get([&] { return StepLoad(program(), times(), scenario_.gpu); });
+  return load_.get([&] { return StepLoad(program(), timed(), scenario_.gpu); });
 }
 
 std::vector<double> StepRun::factors(double kernel_factor) const {
-  std::vector<double> factors(times().size(), kernel_factor);
+  std::vector<double> factors(timed().size(), kernel_factor);
   if (!scenario_.cluster) return factors;
   const std::vector<LaunchedKernel> kernels = launched_kernels(program());
+  // Which boards there are is a matter of luck: kernels at the limit take at most as much more as their energy.
+  double board = 1.0;
+  if (boards() > 1 && kernel_factor != 1.0)
+    board = hungriest_board(scenario_.gpu.power, boards(), kernel_factor < 1.0 ? 1.0 - kLuck : kLuck) /
+            scenario_.gpu.power.board;
   for (std::size_t i = 0; i < factors.size(); ++i) {
     const auto* collective = std::get_if<Collective>(kernels[i].op);
-    if (collective == nullptr) continue;
+    if (collective == nullptr) {
+      if (times()[i].held > Seconds{}) factors[i] *= board;
+      continue;
+    }
     const CollectiveTime alone = time_of_collective(scenario_, *collective);
     factors[i] = alone.time.value() > 0.0 ? ratio(kernel_factor < 1.0 ? alone.low : alone.high, alone.time) : 1.0;
   }
@@ -200,14 +223,24 @@ Seconds StepRun::step_with(const Host& host, double kernel_factor, double host_f
   Host other = host;
   other.scale *= host_factor;
   if (const PipelineRun* stages = pipeline()) return stages->step_with(other, kernel_factor);
-  return as_timed(time_of_step, program(), load().stretched(factors(kernel_factor)), times(), scenario_, other,
-                  outline());
+  const auto listed = [&]() -> const std::vector<KernelTime>& { return times(); };
+  const StepLoad stretched =
+      scenario_.cluster ? load().stretched(factors(kernel_factor)) : load().stretched(kernel_factor);
+  return as_timed(time_of_step, program(), stretched, listed, scenario_, other, outline());
 }
 
 Seconds StepRun::step_beside(const Host& host) const {
   go_on();
   if (const PipelineRun* stages = pipeline()) return stages->step_with(host, 1.0);
-  return as_timed(time_of_step, program(), load(), times(), scenario_, host, outline());
+  const auto listed = [&]() -> const std::vector<KernelTime>& { return times(); };
+  return as_timed(time_of_step, program(), load(), listed, scenario_, host, outline());
+}
+
+BusyRange StepRun::kernels_range() const {
+  const ChipRanges& ranges = shared_kernels()->ranges();
+  if (pipeline() != nullptr || !assembled().layout)
+    return busy_range(launched_kernels(program()), times(), ranges, engine_);
+  return busy_range(assembled().layout->launched, trace(), timed(), ranges, engine_);
 }
 
 const StepRun::Step& StepRun::described_step() const {
@@ -215,7 +248,7 @@ const StepRun::Step& StepRun::described_step() const {
     const Scenario& s = scenario_;
     const Timeline& line = timeline();
     const Host& host = s.host;
-    const BusyRange range = busy_range(launched_kernels(program()), times(), shared_kernels()->ranges(), engine_);
+    const BusyRange range = kernels_range();
     Step result;
     StepPrediction& step = result.step;
     step.time = line.step;
@@ -322,8 +355,9 @@ Prediction predict(const Scenario& scenario, std::string_view engine) {
 Seconds step_time(const OpTrace& trace, const Scenario& s, std::string_view engine_name) {
   const auto engine = make_engine(engine_name, s.gpu);
   const StepProgram program = make_program(trace, s.gpu, s.software);
-  const std::vector<KernelTime> times = time_kernels(program, *engine, s.gpu, nullptr, timer_of_collectives(s));
-  return as_timed(time_of_step, program, StepLoad(program, times, s.gpu), times, s, s.host);
+  const StepTimes times = time_step(program, *engine, s.gpu, nullptr, timer_of_collectives(s));
+  const auto listed = [&] { return times.listed(); };
+  return as_timed(time_of_step, program, StepLoad(program, times, s.gpu), listed, s, s.host);
 }
 
 }  // namespace ridgeline

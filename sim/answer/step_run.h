@@ -42,6 +42,8 @@ class StepRun {
   [[nodiscard]] const StepProgram& program() const;
   /// One entry a launch of the steady step, as all that follow.
   [[nodiscard]] const std::vector<KernelTime>& times() const;
+  /// The same, each different time once.
+  [[nodiscard]] const StepTimes& timed() const;
   [[nodiscard]] const Timeline& timeline() const;
   /// Time with its range, rates, energy; without what it is made of.
   [[nodiscard]] const StepPrediction& step() const;
@@ -69,6 +71,8 @@ class StepRun {
   void go_on() const;
 
  private:
+  /// That wait for each other.
+  [[nodiscard]] std::int64_t boards() const;
   struct Step {
     StepPrediction step;
     std::vector<std::string> notes;  ///< of the range and the software stack
@@ -83,6 +87,8 @@ class StepRun {
   [[nodiscard]] std::shared_ptr<SharedTrace> shared_trace() const;
   [[nodiscard]] std::shared_ptr<SharedKernels> shared_kernels() const;
   [[nodiscard]] const StepLoad& load() const;
+  /// How far the busy time may be off.
+  [[nodiscard]] BusyRange kernels_range() const;
   /// Of each kernel's time, where kernels take so many times as long: collectives as scaled_times() says.
   [[nodiscard]] std::vector<double> factors(double kernel_factor) const;
   [[nodiscard]] Seconds step_with(const Host& host, double kernel_factor, double host_factor) const;
@@ -98,6 +104,7 @@ class StepRun {
   Lazy<std::shared_ptr<SharedTrace>> trace_;
   Lazy<std::shared_ptr<SharedKernels>> kernels_;
   Lazy<Assembled> program_;
+  Lazy<StepTimes> timed_;
   Lazy<std::vector<KernelTime>> times_;
   Lazy<StepLoad> load_;
   Lazy<Timeline> timeline_;

@@ -19,7 +19,7 @@ std::string_view kernel_word(CollectiveKind kind) {
 
 }  // namespace
 
-LoweredOp lower_collective(const Collective& op, const Gpu& /*gpu*/, const Software& /*software*/) {
+LoweredOp lower_collective(const Collective& op, const ChipShape& /*chip*/, const Software& /*software*/) {
   if (op.bytes < 0 || op.ranks < 1)
     throw std::invalid_argument("a collective needs ranks, and cannot move less than 0 bytes");
   KernelLaunch launch;

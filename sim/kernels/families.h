@@ -1,6 +1,7 @@
 // The lowering rule of each op family, one file a family. `lower` (lowering.h) dispatches to them.
 #pragma once
 
+#include "sim/hardware/chip_shape.h"
 #include "sim/kernels/lowering.h"
 
 namespace ridgeline {
@@ -10,20 +11,20 @@ LoweredOp lower_matmul(const Matmul& op, const Gpu& gpu, const Software& softwar
 LoweredOp lower_attention(const Attention& op, const Gpu& gpu, const Software& software);
 LoweredOp lower_convolution(const Convolution& op, const Gpu& gpu, const Software& software,
                             const std::shared_ptr<const GpuMenus>& menus);
-LoweredOp lower_pointwise(const Pointwise& op, const Gpu& gpu, const Software& software);
-LoweredOp lower_copy(const Copy& op, const Gpu& gpu, const Software& software);
-LoweredOp lower_softmax(const Softmax& op, const Gpu& gpu, const Software& software);
-LoweredOp lower_norm(const Norm& op, const Gpu& gpu, const Software& software);
-LoweredOp lower_reduction(const Reduction& op, const Gpu& gpu, const Software& software);
-LoweredOp lower_dropout(const Dropout& op, const Gpu& gpu, const Software& software);
-LoweredOp lower_embedding(const Embedding& op, const Gpu& gpu, const Software& software);
-LoweredOp lower_nll_loss(const NllLoss& op, const Gpu& gpu, const Software& software);
-LoweredOp lower_multi_tensor(const MultiTensor& op, const Gpu& gpu, const Software& software);
-LoweredOp lower_image(const ImageOp& op, const Gpu& gpu, const Software& software);
-LoweredOp lower_memset(const Memset& op, const Gpu& gpu, const Software& software);
-LoweredOp lower_sort(const Sort& op, const Gpu& gpu, const Software& software);
-LoweredOp lower_fused(const FusedKernel& op, const Gpu& gpu, const Software& software);
-LoweredOp lower_collective(const Collective& op, const Gpu& gpu, const Software& software);
-LoweredOp lower_unknown(const UnknownOp& op, const Gpu& gpu, const Software& software);
+LoweredOp lower_pointwise(const Pointwise& op, const ChipShape& chip, const Software& software);
+LoweredOp lower_copy(const Copy& op, const ChipShape& chip, const Software& software);
+LoweredOp lower_softmax(const Softmax& op, const ChipShape& chip, const Software& software);
+LoweredOp lower_norm(const Norm& op, const ChipShape& chip, const Software& software);
+LoweredOp lower_reduction(const Reduction& op, const ChipShape& chip, const Software& software);
+LoweredOp lower_dropout(const Dropout& op, const ChipShape& chip, const Software& software);
+LoweredOp lower_embedding(const Embedding& op, const ChipShape& chip, const Software& software);
+LoweredOp lower_nll_loss(const NllLoss& op, const ChipShape& chip, const Software& software);
+LoweredOp lower_multi_tensor(const MultiTensor& op, const ChipShape& chip, const Software& software);
+LoweredOp lower_image(const ImageOp& op, const ChipShape& chip, const Software& software);
+LoweredOp lower_memset(const Memset& op, const ChipShape& chip, const Software& software);
+LoweredOp lower_sort(const Sort& op, const ChipShape& chip, const Software& software);
+LoweredOp lower_fused(const FusedKernel& op, const ChipShape& chip, const Software& software);
+LoweredOp lower_collective(const Collective& op, const ChipShape& chip, const Software& software);
+LoweredOp lower_unknown(const UnknownOp& op, const ChipShape& chip, const Software& software);
 
 }  // namespace ridgeline

@@ -1,10 +1,34 @@
 #include "sim/kernels/lowering.h"
 
+#include <stdexcept>
+#include <type_traits>
+#include <utility>
+
 #include "sim/kernels/families.h"
 #include "sim/kernels/products/tile_menu.h"
 
 namespace ridgeline {
 namespace {
+
+struct ByShape {
+  const ChipShape& chip;
+  const Software& software;
+  LoweredOp operator()(const Pointwise& op) const { return lower_pointwise(op, chip, software); }
+  LoweredOp operator()(const Copy& op) const { return lower_copy(op, chip, software); }
+  LoweredOp operator()(const Softmax& op) const { return lower_softmax(op, chip, software); }
+  LoweredOp operator()(const Norm& op) const { return lower_norm(op, chip, software); }
+  LoweredOp operator()(const Reduction& op) const { return lower_reduction(op, chip, software); }
+  LoweredOp operator()(const Dropout& op) const { return lower_dropout(op, chip, software); }
+  LoweredOp operator()(const Embedding& op) const { return lower_embedding(op, chip, software); }
+  LoweredOp operator()(const NllLoss& op) const { return lower_nll_loss(op, chip, software); }
+  LoweredOp operator()(const MultiTensor& op) const { return lower_multi_tensor(op, chip, software); }
+  LoweredOp operator()(const ImageOp& op) const { return lower_image(op, chip, software); }
+  LoweredOp operator()(const Memset& op) const { return lower_memset(op, chip, software); }
+  LoweredOp operator()(const Sort& op) const { return lower_sort(op, chip, software); }
+  LoweredOp operator()(const FusedKernel& op) const { return lower_fused(op, chip, software); }
+  LoweredOp operator()(const Collective& op) const { return lower_collective(op, chip, software); }
+  LoweredOp operator()(const UnknownOp& op) const { return lower_unknown(op, chip, software); }
+};
 
 struct Lowerer {
   const Gpu& gpu;
@@ -13,21 +37,7 @@ struct Lowerer {
   LoweredOp operator()(const Matmul& op) const { return lower_matmul(op, gpu, software, menus); }
   LoweredOp operator()(const Attention& op) const { return lower_attention(op, gpu, software); }
   LoweredOp operator()(const Convolution& op) const { return lower_convolution(op, gpu, software, menus); }
-  LoweredOp operator()(const Pointwise& op) const { return lower_pointwise(op, gpu, software); }
-  LoweredOp operator()(const Copy& op) const { return lower_copy(op, gpu, software); }
-  LoweredOp operator()(const Softmax& op) const { return lower_softmax(op, gpu, software); }
-  LoweredOp operator()(const Norm& op) const { return lower_norm(op, gpu, software); }
-  LoweredOp operator()(const Reduction& op) const { return lower_reduction(op, gpu, software); }
-  LoweredOp operator()(const Dropout& op) const { return lower_dropout(op, gpu, software); }
-  LoweredOp operator()(const Embedding& op) const { return lower_embedding(op, gpu, software); }
-  LoweredOp operator()(const NllLoss& op) const { return lower_nll_loss(op, gpu, software); }
-  LoweredOp operator()(const MultiTensor& op) const { return lower_multi_tensor(op, gpu, software); }
-  LoweredOp operator()(const ImageOp& op) const { return lower_image(op, gpu, software); }
-  LoweredOp operator()(const Memset& op) const { return lower_memset(op, gpu, software); }
-  LoweredOp operator()(const Sort& op) const { return lower_sort(op, gpu, software); }
-  LoweredOp operator()(const FusedKernel& op) const { return lower_fused(op, gpu, software); }
-  LoweredOp operator()(const Collective& op) const { return lower_collective(op, gpu, software); }
-  LoweredOp operator()(const UnknownOp& op) const { return lower_unknown(op, gpu, software); }
+  LoweredOp operator()(const auto& op) const { return ByShape{gpu, software}(op); }
 };
 
 /// Libraries ignore that TF32 is allowed where there is no unit for it.
@@ -44,14 +54,36 @@ Op without_tf32(Op op) {
 }  // namespace
 
 Lowering::Lowering(const Gpu& gpu, const Software& software)
-    : gpu_(&gpu), software_(&software), menus_(std::make_shared<const GpuMenus>(gpu)) {}
+    : Lowering(gpu, software, std::make_shared<const GpuMenus>(gpu)) {}
 
-LoweredOp Lowering::lower(const Op& op) const {
-  const Lowerer lowerer{*gpu_, *software_, menus_};
-  if (gpu_->sm.rates.tensor_tf32 > 0.0) return std::visit(lowerer, op);
+Lowering::Lowering(const Gpu& gpu, const Software& software, std::shared_ptr<const GpuMenus> menus)
+    : gpu_(&gpu), software_(&software), menus_(std::move(menus)) {}
+
+namespace {
+
+/// What `lowerer` makes of an op as the libraries of a chip with these SMs take it.
+template <class Any>
+LoweredOp visited(const Op& op, const SmSpec& sm, const Any& lowerer) {
+  if (sm.rates.tensor_tf32 > 0.0) return std::visit(lowerer, op);
   return std::visit(lowerer, without_tf32(op));
 }
 
+}  // namespace
+
+LoweredOp Lowering::lower(const Op& op) const { return visited(op, gpu_->sm, Lowerer{*gpu_, *software_, menus_}); }
+
 LoweredOp lower(const Op& op, const Gpu& gpu, const Software& software) { return Lowering(gpu, software).lower(op); }
+
+bool is_lowered_by_shape(const Op& op) {
+  return std::visit([](const auto& of) { return std::is_invocable_v<ByShape, decltype(of)>; }, op);
+}
+
+LoweredOp lower_by_shape(const Op& op, const ChipShape& chip, const Software& software) {
+  const ByShape rules{chip, software};
+  return visited(op, chip.sm, [&](const auto& of) -> LoweredOp {
+    if constexpr (std::is_invocable_v<ByShape, decltype(of)>) return rules(of);
+    throw std::logic_error("the kernels of this op do not follow from the shape of a chip");
+  });
+}
 
 }  // namespace ridgeline

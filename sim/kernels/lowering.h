@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "sim/hardware/chip_shape.h"
 #include "sim/hardware/gpu.h"
 #include "sim/hardware/software.h"
 #include "sim/launch/kernel_launch.h"
@@ -26,6 +27,8 @@ struct LoweredOp {
 class Lowering {
  public:
   Lowering(const Gpu& gpu, const Software& software);
+  /// With menus of the GPU's shape that are made already.
+  Lowering(const Gpu& gpu, const Software& software, std::shared_ptr<const GpuMenus> menus);
   /// Throws as lower() does.
   [[nodiscard]] LoweredOp lower(const Op& op) const;
   [[nodiscard]] const Gpu& gpu() const { return *gpu_; }
@@ -40,5 +43,11 @@ class Lowering {
 /// One op alone; for many, a Lowering is made once. Throws std::invalid_argument with a sentence for shapes that cannot
 /// be (m = 0, head_dim unsupported …).
 LoweredOp lower(const Op& op, const Gpu& gpu, const Software& software);
+
+/// Ops whose kernels follow from the shape of a chip: all but products, attention and convolutions, of which the kernel
+/// is chosen by how fast it would be.
+bool is_lowered_by_shape(const Op& op);
+/// As lower() on any chip of this shape; throws as it does, and std::logic_error for another op.
+LoweredOp lower_by_shape(const Op& op, const ChipShape& chip, const Software& software);
 
 }  // namespace ridgeline

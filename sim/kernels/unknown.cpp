@@ -7,7 +7,7 @@
 
 namespace ridgeline {
 
-LoweredOp lower_unknown(const UnknownOp& op, const Gpu& /*gpu*/, const Software& /*software*/) {
+LoweredOp lower_unknown(const UnknownOp& op, const ChipShape& /*chip*/, const Software& /*software*/) {
   if (op.read_bytes < 0 || op.written_bytes < 0) throw std::invalid_argument("an op cannot move less than no bytes");
   const std::int64_t elements = std::max<std::int64_t>(1, std::max(op.read_bytes, op.written_bytes) / 4);
   KernelLaunch launch = memory_bound_launch(

@@ -7,8 +7,10 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <vector>
 
+#include "sim/program/called_ops.h"
 #include "sim/program/lowered_ops.h"
 #include "sim/program/step_program.h"
 
@@ -33,8 +35,8 @@ struct LayoutKey {
 StepProgram lay_out(const OpTrace& trace, const LayoutKey& key);
 
 /// As make_program(trace, known), with the layout that `layout_of` gives: lay_out() of the key, or one kept from
-/// before.
-StepProgram make_program(const OpTrace& trace, LoweredOps& known,
+/// before. `called`: called_ops() of the trace.
+StepProgram make_program(const OpTrace& trace, std::span<const CalledOp> called, LoweredOps& known,
                          const std::function<StepProgram(const LayoutKey&)>& layout_of);
 
 }  // namespace ridgeline

@@ -15,9 +15,10 @@ namespace ridgeline {
 namespace {
 
 /// An op of a step that the GPU has no kernel for is the person's choice of GPU, not our bug.
-LoweredOp kernels_of(const Op& op, const Lowering& lowering, const Gpu& gpu) {
+template <class Lower>
+auto kernels_of(const Op& op, const Gpu& gpu, Lower lower) {
   try {
-    return lowering.lower(op);
+    return lower(op);
   } catch (const std::invalid_argument& error) {
     throw UserError(fmt::format("{} cannot run {} of this step: {}", gpu.name, name_of(op), error.what()));
   }
@@ -41,18 +42,19 @@ class TraceLowering {
 
   void lower_alone(const Software& software) {
     const Lowering lowering(gpu_, software);
-    for_each_op([&](std::uint32_t op) {
-      const auto made = std::make_shared<const LoweredOp>(kernels_of(trace_.ops[op], lowering, gpu_));
-      take(*made, made, op);
-    });
+    for (const CalledOp& called : called_ops(trace_)) {
+      const auto made = std::make_shared<const LoweredOp>(
+          kernels_of(trace_.ops[called.op], gpu_, [&](const Op& one) { return lowering.lower(one); }));
+      take(*made, made, called.op);
+    }
   }
-  void lower_with(LoweredOps& ops) {
-    for_each_op([&](std::uint32_t op) {
-      const std::shared_ptr<const LoweredOps::Known> known = ops.of(trace_.ops[op]);
-      for (std::size_t i = 0; i < known->lowered.launches.size(); ++i)
+  void lower_with(LoweredOps& ops, std::span<const CalledOp> all) {
+    for (const CalledOp& called : all) {
+      const std::shared_ptr<const LoweredOps::Known> known = ops.of(trace_.ops[called.op], called.hash);
+      for (std::size_t i = 0; i < known->lowered->launches.size(); ++i)
         launch_numbers_.push_back(known->first_launch + i);
-      take(known->lowered, known, op);
-    });
+      take(*known->lowered, known, called.op);
+    }
   }
   [[nodiscard]] const LayoutKey& key() const { return key_; }
   StepProgram program_of(StepProgram layout) {
@@ -63,16 +65,6 @@ class TraceLowering {
   }
 
  private:
-  template <typename Visit>
-  void for_each_op(Visit visit) const {
-    std::vector<char> seen(trace_.ops.size());
-    for (const Record& record : trace_.records) {
-      if (record.kind != Record::Kind::op) continue;
-      const std::uint32_t op = trace_.calls[record.index].op;
-      if (std::exchange(seen[op], 1) == 0) visit(op);
-    }
-  }
-
   void take(const LoweredOp& result, std::shared_ptr<const void> owner, std::uint32_t op) {
     LayoutKey::Operation& operation = key_.operations[op];
     operation.first_launch = static_cast<std::uint32_t>(launches_.size());
@@ -100,31 +92,31 @@ StepProgram make_program(const OpTrace& trace, const Gpu& gpu, const Software& s
   return lowering.program_of(lay_out(trace, lowering.key()));
 }
 
-StepProgram make_program(const OpTrace& trace, LoweredOps& known,
+StepProgram make_program(const OpTrace& trace, std::span<const CalledOp> called, LoweredOps& known,
                          const std::function<StepProgram(const LayoutKey&)>& layout_of) {
   TraceLowering lowering(trace, known.gpu(), known.software());
-  lowering.lower_with(known);
+  lowering.lower_with(known, called);
   return lowering.program_of(layout_of(lowering.key()));
 }
 
 StepProgram make_program(const OpTrace& trace, LoweredOps& known) {
-  return make_program(trace, known, [&](const LayoutKey& key) { return lay_out(trace, key); });
+  return make_program(trace, called_ops(trace), known, [&](const LayoutKey& key) { return lay_out(trace, key); });
 }
 
-std::shared_ptr<const LoweredOps::Known> LoweredOps::of(const Op& op) {
+std::shared_ptr<const LoweredOps::Known> LoweredOps::of(const Op& op, std::size_t hash) {
   {
     const std::lock_guard lock(mutex_);
-    if (const auto found = ops_.find(op); found != ops_.end()) return found->second;
+    if (const auto* known = ops_.find(op, hash)) return *known;
   }
-  LoweredOp made = kernels_of(op, lowering_, gpu());
+  auto made = kernels_of(op, gpu(), [&](const Op& one) {
+    return is_lowered_by_shape(one) ? shaped_->of(one, hash) : std::make_shared<const LoweredOp>(lowering_.lower(one));
+  });
   const std::lock_guard lock(mutex_);
-  const auto [entry, is_new] = ops_.try_emplace(op);
-  if (is_new) {
-    const std::size_t launches = made.launches.size();
-    entry->second = std::make_shared<const Known>(Known{std::move(made), launches_});
-    launches_ += launches;
-  }
-  return entry->second;
+  return ops_.get(op, hash, [&] {
+    const std::uint64_t first = launches_;
+    launches_ += made->launches.size();
+    return std::make_shared<const Known>(Known{std::move(made), first});
+  });
 }
 
 void LoweredOps::forget_beyond(std::size_t most) {

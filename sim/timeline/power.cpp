@@ -1,7 +1,9 @@
 #include "sim/timeline/power.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <numeric>
 
 #include "sim/timeline/issue_plan.h"
 #include "sim/timing/clock_law.h"
@@ -15,56 +17,96 @@ constexpr double kEnergySpread = 0.25;
 constexpr double kClockTolerance = 1e-5;  // relative
 constexpr int kMostTrials = 40;
 
+StepTimes listed_times(std::span<const KernelTime> times) {
+  StepTimes all{{times.begin(), times.end()}, std::vector<std::uint32_t>(times.size())};
+  std::iota(all.of_launch.begin(), all.of_launch.end(), 0U);
+  return all;
+}
+
 }  // namespace
 
-StepLoad::StepLoad(const StepProgram& program, std::span<const KernelTime> times, const Gpu& gpu) : gpu_(gpu) {
-  kernels_.reserve(times.size());
+StepLoad::StepLoad(const StepProgram& program, std::span<const KernelTime> times, const Gpu& gpu)
+    : StepLoad(program, listed_times(times), gpu) {}
+
+StepLoad::StepLoad(const StepProgram& program, const StepTimes& times, const Gpu& gpu) : gpu_(gpu) {
+  constexpr std::uint32_t kNone = UINT32_MAX;
+  // Of each time, the kernel that has it once and the one that repeats.
+  std::vector<std::array<std::uint32_t, 2>> known(times.different.size(), {kNone, kNone});
+  of_launch_.reserve(times.size());
   const Hertz top = top_clock(gpu);
   Hertz limit{-1.0};  // of the kernel before
   double voltage_at_limit = 0.0;
   const RepeatedLaunches repeat = repeated_launches(program);
   for (const Action& action : program.steady_step()) {
-    if (action.kind != Action::Kind::launch || kernels_.size() == times.size()) continue;
-    const KernelLaunch& launch = program.launches[action.index];
-    const KernelTime& time = times[kernels_.size()];
-    const WorkEnergy energy = kernel_energy(launch, time, gpu);
-    const auto times_run = static_cast<double>(repeat.times_of(kernels_.size()));
-    board_ += energy.board * times_run;
-    const Hertz own_limit = time.clock.value() > 0.0 ? std::min(time.clock, top) : top;
-    if (own_limit != limit) voltage_at_limit = voltage(gpu, limit = own_limit);
-    kernels_.push_back({time.time, time.held, time.time - time.held, time.clocked, own_clock(gpu, launch.pipe),
-                        own_limit, energy.core * times_run, energy.board * times_run, voltage_at_limit});
+    if (action.kind != Action::Kind::launch || of_launch_.size() == times.size()) continue;
+    const auto runs = static_cast<double>(repeat.times_of(of_launch_.size()));
+    std::uint32_t& place = known[times.of_launch[of_launch_.size()]][runs == 1.0 ? 0 : 1];
+    if (place == kNone) {
+      place = static_cast<std::uint32_t>(different_.size());
+      const KernelLaunch& launch = program.launches[action.index];
+      const KernelTime& time = times[of_launch_.size()];
+      const WorkEnergy energy = kernel_energy(launch, time, gpu);
+      const Hertz own_limit = time.clock.value() > 0.0 ? std::min(time.clock, top) : top;
+      if (own_limit != limit) voltage_at_limit = voltage(gpu, limit = own_limit);
+      different_.push_back({time.time, time.held, time.time - time.held, time.clocked, own_clock(gpu, launch.pipe),
+                            own_limit, energy.core * runs, energy.board * runs, voltage_at_limit});
+    }
+    board_ += different_[place].board;
+    of_launch_.push_back(place);
   }
+}
+
+void StepLoad::stretch(Kernel& k, double factor) {
+  for (Seconds* part : {&k.time, &k.held, &k.clocked}) *part = *part * factor;
+  k.alone = k.time - k.held;
+}
+
+StepLoad StepLoad::stretched(double factor) const {
+  StepLoad other = *this;
+  for (Kernel& kernel : other.different_) stretch(kernel, factor);
+  return other;
 }
 
 StepLoad StepLoad::stretched(std::span<const double> factors) const {
   StepLoad other = *this;
-  for (std::size_t i = 0; i < other.kernels_.size(); ++i) {
-    Kernel& k = other.kernels_[i];
-    for (Seconds* part : {&k.time, &k.held, &k.clocked}) *part = *part * factors[i];
-    k.alone = k.time - k.held;
+  other.different_.clear();
+  for (std::size_t i = 0; i < size(); ++i) {
+    stretch(other.different_.emplace_back(different_[of_launch_[i]]), factors[i]);
+    other.of_launch_[i] = static_cast<std::uint32_t>(i);
   }
   return other;
 }
 
-Seconds StepLoad::held(std::size_t kernel, Hertz clock) const {
-  return duration(kernel, clock) - kernels_[kernel].alone;
+void StepLoad::durations(Hertz clock, std::span<double> out) const {
+  std::vector<double> of_kind;
+  of_kind.reserve(different_.size());
+  for (const Kernel& kernel : different_) of_kind.push_back(duration_of(kernel, clock).value());
+  for (std::size_t i = 0; i < out.size(); ++i) out[i] = of_kind[of_launch_[i]];
 }
 
-Hertz StepLoad::clock_of(std::size_t kernel, Hertz clock) const { return std::min(clock, kernels_[kernel].limit); }
+Seconds StepLoad::held(std::size_t kernel, Hertz clock) const {
+  return duration(kernel, clock) - different_[of_launch_[kernel]].alone;
+}
+
+Hertz StepLoad::clock_of(std::size_t kernel, Hertz clock) const {
+  return std::min(clock, different_[of_launch_[kernel]].limit);
+}
 
 Joules StepLoad::energy(Hertz clock) const {
   const double all = voltage(gpu_, clock);
-  Joules sum = board_;
-  for (const Kernel& k : kernels_) {
+  std::vector<Joules> of_kind;
+  of_kind.reserve(different_.size());
+  for (const Kernel& k : different_) {
     const double v = k.limit < clock ? k.voltage_at_limit : all;
-    sum += k.core * (v * v);
+    of_kind.push_back(k.core * (v * v));
   }
+  Joules sum = board_;
+  for (const std::uint32_t kind : of_launch_) sum += of_kind[kind];
   return sum;
 }
 
 Joules StepLoad::energy_of(std::size_t kernel, Hertz clock) const {
-  const Kernel& k = kernels_[kernel];
+  const Kernel& k = different_[of_launch_[kernel]];
   const double v = voltage(gpu_, std::min(clock, k.limit));
   return k.core * (v * v) + k.board;
 }

@@ -7,12 +7,14 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <functional>
 #include <span>
 #include <vector>
 
 #include "sim/hardware/gpu.h"
 #include "sim/program/step_program.h"
+#include "sim/timeline/step_times.h"
 #include "sim/timing/clock_law.h"
 #include "sim/timing/kernel_time.h"
 
@@ -21,18 +23,22 @@ namespace ridgeline {
 /// The kernels of one steady step as the power limit sees them.
 class StepLoad {
  public:
+  StepLoad(const StepProgram& program, const StepTimes& times, const Gpu& gpu);
   /// `times` has one entry a launch of the steady step.
   StepLoad(const StepProgram& program, std::span<const KernelTime> times, const Gpu& gpu);
 
-  [[nodiscard]] std::size_t size() const { return kernels_.size(); }
+  [[nodiscard]] std::size_t size() const { return of_launch_.size(); }
   /// The same work, each kernel taking so many times as long throughout.
   [[nodiscard]] StepLoad stretched(std::span<const double> factors) const;
+  /// All of them the same.
+  [[nodiscard]] StepLoad stretched(double factor) const;
 
   /// Kernels that the limit holds back on their own do not take longer again.
   [[nodiscard]] Seconds duration(std::size_t kernel, Hertz clock) const {
-    const Kernel& k = kernels_[kernel];
-    return clock >= k.own ? k.time : std::max(k.time, time_at(k.alone, k.clocked, k.own, clock));
+    return duration_of(different_[of_launch_[kernel]], clock);
   }
+  /// Of all kernels, in seconds; `out` has a place for each.
+  void durations(Hertz clock, std::span<double> out) const;
   /// Of which the limit's part, on its own and over the step.
   [[nodiscard]] Seconds held(std::size_t kernel, Hertz clock) const;
   /// The clock a kernel sees while the step leaves it `clock`.
@@ -47,6 +53,10 @@ class StepLoad {
   /// says what the step takes at a clock: no less at a lower one.
   [[nodiscard]] Hertz settle(const std::function<Seconds(Hertz)>& step_at) const;
 
+  /// Kernels that are one here have one duration, one held() and one clock_of(): these are what `kernel` is.
+  [[nodiscard]] std::uint32_t kind_of(std::size_t kernel) const { return of_launch_[kernel]; }
+  [[nodiscard]] std::size_t kinds() const { return different_.size(); }
+
  private:
   struct Kernel {
     Seconds time, held, alone,
@@ -55,8 +65,14 @@ class StepLoad {
     Joules core, board;  ///< of all its runs
     double voltage_at_limit;
   };
+  static Seconds duration_of(const Kernel& k, Hertz clock) {
+    return clock >= k.own ? k.time : std::max(k.time, time_at(k.alone, k.clocked, k.own, clock));
+  }
+  static void stretch(Kernel& kernel, double factor);
+
   const Gpu& gpu_;
-  std::vector<Kernel> kernels_;
+  std::vector<Kernel> different_;         ///< each different kernel once
+  std::vector<std::uint32_t> of_launch_;  ///< entry of `different_`
   Joules board_;
 };
 

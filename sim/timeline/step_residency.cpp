@@ -75,17 +75,10 @@ StepResidency residency_of_step(const StepProgram& program, const L2Spec& l2) {
   return result;
 }
 
-ResidencyKey residency_key(const StepProgram& program, const L2Spec& l2) {
-  std::vector<std::uint64_t> launches;
-  launches.reserve(program.launches.size());
-  for (const KernelLaunch& launch : program.launches) {
-    Hash hash;
-    hash.add(launch);
-    launches.push_back(hash.value());
-  }
+std::uint64_t sequence_of_launches(const StepProgram& program) {
   Hash all;
   const auto add = [&](const Action& action) {
-    all.add(launches[action.index]);
+    all.add(static_cast<std::uint64_t>(action.index));
     all.add(static_cast<std::uint64_t>(action.call));
   };
   for (const Action* action : launches_before(program)) add(*action);
@@ -101,6 +94,18 @@ ResidencyKey residency_key(const StepProgram& program, const L2Spec& l2) {
       if (action.kind == Action::Kind::allocate)
         all.add(static_cast<std::uint64_t>(program.storages[action.index].bytes));
     }
+  return all.value();
+}
+
+ResidencyKey residency_key(const StepProgram& program, const L2Spec& l2) {
+  return residency_key(program, l2, sequence_of_launches(program));
+}
+
+ResidencyKey residency_key(const StepProgram& program, const L2Spec& l2, std::uint64_t sequence) {
+  Hash all;
+  all.add(sequence);
+  all.add(static_cast<std::uint64_t>(program.launches.size()));
+  for (const KernelLaunch& launch : program.launches) all.add(launch);
   return {all.value(), l2.capacity.value(), l2.resident_full, l2.resident_none};
 }
 

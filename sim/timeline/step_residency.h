@@ -33,5 +33,11 @@ struct ResidencyKey {
   bool operator==(const ResidencyKey&) const = default;
 };
 ResidencyKey residency_key(const StepProgram& program, const L2Spec& l2);
+/// `sequence`: what sequence_of_launches() says of it, where it is known already.
+ResidencyKey residency_key(const StepProgram& program, const L2Spec& l2, std::uint64_t sequence);
+
+/// A hash of which of its launches a program makes in which order, up to the end of its steady step: programs of one
+/// layout share it.
+std::uint64_t sequence_of_launches(const StepProgram& program);
 
 }  // namespace ridgeline

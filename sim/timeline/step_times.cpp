@@ -1,7 +1,9 @@
 #include "sim/timeline/step_times.h"
 
+#include <algorithm>
 #include <mutex>
 #include <span>
+#include <utility>
 
 #include "sim/timeline/step_launches.h"
 
@@ -12,14 +14,14 @@ namespace {
 /// each.
 class TimedLaunches {
  public:
-  TimedLaunches(std::size_t kinds, std::size_t launches) : last_(kinds, kNone) { timed_.reserve(launches); }
+  explicit TimedLaunches(std::size_t kinds) : last_(kinds, kNone) {}
   static constexpr std::uint32_t kNone = UINT32_MAX;
 
-  /// One of the same kind that found the same; kNone where `launch` is the first, which is kept.
-  std::uint32_t same_as(std::uint32_t kind, std::uint64_t residency, std::uint32_t launch) {
+  /// The time of one of the same kind that found the same; kNone where this is the first, whose time will be `next`.
+  std::uint32_t same_as(std::uint32_t kind, std::uint64_t residency, std::size_t next) {
     for (std::uint32_t at = last_[kind]; at != kNone; at = timed_[at].before)
-      if (timed_[at].residency == residency) return timed_[at].launch;
-    timed_.push_back({residency, launch, last_[kind]});
+      if (timed_[at].residency == residency) return timed_[at].time;
+    timed_.push_back({residency, static_cast<std::uint32_t>(next), last_[kind]});
     last_[kind] = static_cast<std::uint32_t>(timed_.size() - 1);
     return kNone;
   }
@@ -27,7 +29,7 @@ class TimedLaunches {
  private:
   struct Timed {
     std::uint64_t residency;  ///< of the quantised hit shares
-    std::uint32_t launch, before;
+    std::uint32_t time, before;
   };
   std::vector<std::uint32_t> last_;  ///< entry of `timed_` by kind
   std::vector<Timed> timed_;
@@ -44,13 +46,24 @@ std::optional<KernelTime> KernelTimes::find(std::uint64_t launch, std::uint64_t 
 void KernelTimes::keep(std::uint64_t launch, std::uint64_t residency, const KernelTime& time) {
   const std::unique_lock lock(mutex_);
   if (times_.size() >= most_) times_.clear();
+  if (times_.empty()) times_.reserve(std::min<std::size_t>(most_, 512));  // those of a step
   times_.try_emplace({launch, residency}, time);
 }
 
-std::vector<KernelTime> time_kernels(const StepProgram& program, const TimingEngine& engine, const Gpu& gpu,
-                                     KernelTimes* shared, const CollectiveTimer& collectives,
-                                     const StepResidency* residency) {
+std::vector<KernelTime> StepTimes::listed() const {
   std::vector<KernelTime> times;
+  times.reserve(size());
+  for (const std::uint32_t time : of_launch) times.push_back(different[time]);
+  return times;
+}
+
+StepTimes time_step(const StepProgram& program, const TimingEngine& engine, const Gpu& gpu, KernelTimes* shared,
+                    const CollectiveTimer& collectives, const StepResidency* residency) {
+  StepTimes times;
+  const auto add = [&](KernelTime time) {
+    times.of_launch.push_back(static_cast<std::uint32_t>(times.different.size()));
+    times.different.push_back(std::move(time));
+  };
   const auto collective_of = [&](const Action& action) -> const Collective* {
     if (!collectives || action.call == Action::kNoCall) return nullptr;
     return std::get_if<Collective>(&program.trace->ops[program.trace->calls[action.call].op]);
@@ -67,13 +80,13 @@ std::vector<KernelTime> time_kernels(const StepProgram& program, const TimingEng
             [&](const KernelLaunch& launch, std::span<const Operand> operands) { run->next(launch, operands); });
       if (action.kind != Action::Kind::launch) continue;
       const Collective* collective = collective_of(action);
-      times.push_back(collective != nullptr ? collectives(*collective) : next(action));
+      add(collective != nullptr ? collectives(*collective) : next(action));
     }
     return times;
   }
   StepResidency own;
   if (residency == nullptr) residency = &(own = residency_of_step(program, gpu.l2));
-  TimedLaunches timed(program.launches.size(), residency->packed.size());
+  TimedLaunches timed(program.launches.size());
   const auto time_of = [&](std::uint32_t index, std::size_t launch) {
     const std::uint64_t packed = residency->packed[launch];
     if (shared == nullptr || program.launch_numbers.empty())
@@ -84,19 +97,32 @@ std::vector<KernelTime> time_kernels(const StepProgram& program, const TimingEng
     shared->keep(number, packed, time);
     return time;
   };
-  times.reserve(residency->packed.size());
+  std::vector<std::uint32_t> of_collective(program.launches.size(), TimedLaunches::kNone);
+  times.of_launch.reserve(residency->packed.size());
   for (const Action& action : program.steady_step()) {
     if (action.kind != Action::Kind::launch) continue;
     const std::size_t launch = times.size();
     if (const Collective* collective = collective_of(action)) {
-      times.push_back(collectives(*collective));
+      std::uint32_t& known = of_collective[action.index];
+      if (known != TimedLaunches::kNone) {
+        times.of_launch.push_back(known);
+        continue;
+      }
+      known = static_cast<std::uint32_t>(times.different.size());
+      add(collectives(*collective));
       continue;
     }
-    const std::uint32_t same =
-        timed.same_as(action.index, residency->packed[launch], static_cast<std::uint32_t>(launch));
-    times.push_back(same == TimedLaunches::kNone ? time_of(action.index, launch) : times[same]);
+    const std::uint32_t same = timed.same_as(action.index, residency->packed[launch], times.different.size());
+    if (same == TimedLaunches::kNone) add(time_of(action.index, launch));
+    else times.of_launch.push_back(same);
   }
   return times;
+}
+
+std::vector<KernelTime> time_kernels(const StepProgram& program, const TimingEngine& engine, const Gpu& gpu,
+                                     KernelTimes* shared, const CollectiveTimer& collectives,
+                                     const StepResidency* residency) {
+  return time_step(program, engine, gpu, shared, collectives, residency).listed();
 }
 
 }  // namespace ridgeline

@@ -41,10 +41,24 @@ class KernelTimes {
 /// The time of a collective alone: links decide it, no engine of one GPU.
 using CollectiveTimer = std::function<KernelTime(const Collective&)>;
 
-/// One entry for each launch of `program.steady_step()`, in order. Equal kernels that find equal shares of their
-/// operands in the L2 (to 1/32) are timed once. Pure: the same input gives the same times on any thread.
+/// Times of the launches of a steady step, each different one once.
+struct StepTimes {
+  std::vector<KernelTime> different;     ///< each of launches of one kernel
+  std::vector<std::uint32_t> of_launch;  ///< entry of `different`, of each launch in order
+  [[nodiscard]] std::size_t size() const { return of_launch.size(); }
+  [[nodiscard]] const KernelTime& operator[](std::size_t launch) const { return different[of_launch[launch]]; }
+  /// One entry a launch.
+  [[nodiscard]] std::vector<KernelTime> listed() const;
+};
+
+/// Of the launches of `program.steady_step()`. Equal kernels that find equal shares of their operands in the L2 (to
+/// 1/32) are timed once. Pure: the same input gives the same times on any thread.
 /// `shared` remembers times of the same engine on the same GPU, for a program made with the LoweredOps that it belongs
 /// to. `residency`: of this program on this GPU, where it is known already.
+StepTimes time_step(const StepProgram& program, const TimingEngine& engine, const Gpu& gpu,
+                    KernelTimes* shared = nullptr, const CollectiveTimer& collectives = {},
+                    const StepResidency* residency = nullptr);
+/// The same with one entry a launch.
 std::vector<KernelTime> time_kernels(const StepProgram& program, const TimingEngine& engine, const Gpu& gpu,
                                      KernelTimes* shared = nullptr, const CollectiveTimer& collectives = {},
                                      const StepResidency* residency = nullptr);

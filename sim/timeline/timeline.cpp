@@ -166,8 +166,9 @@ Settlement settle_step(const StepProgram& program, const StepLoad& load, const G
   bool complete = false;  // with all that is asked of the last clock's run
   const auto run_at = [&](Hertz clock, Spans asked) {
     if (clock != ran_at || (asked == Spans::kept && !complete)) {
-      for (std::size_t i = 0; i < durations.size(); ++i)
-        durations[i] = plan.launches[i].busy_of(load.duration(i, clock).value());
+      load.durations(clock, durations);
+      if (options.cuda_graphs)
+        for (std::size_t i = 0; i < durations.size(); ++i) durations[i] = plan.launches[i].busy_of(durations[i]);
       step.run = settle(plan, durations, gpu, options.most_steps, asked);
       if (options.contention != nullptr && !plan.order.empty()) {
         const std::vector<double> alone = durations;
@@ -199,6 +200,34 @@ Seconds time_of_step(const StepProgram& program, const StepLoad& load, const Gpu
   return Seconds{settle_step(program, load, gpu, host, options, Spans::not_asked).run.step};
 }
 
+namespace {
+
+/// Of each of the program's launches, the share of the SMs that its thread blocks fill.
+std::vector<double> filled_sms(const StepProgram& program, const Gpu& gpu) {
+  std::vector<double> filled;
+  filled.reserve(program.launches.size());
+  for (const KernelLaunch& launch : program.launches)
+    filled.push_back(std::min(1.0, launch.blocks() / std::max(1, gpu.sm.count)));
+  return filled;
+}
+
+/// What the power limit makes of kernels while it leaves the step a clock.
+struct AtClock {
+  Seconds held;
+  Hertz clock;
+};
+/// By kind.
+std::vector<AtClock> kinds_at(const StepLoad& load, Hertz clock) {
+  std::vector<AtClock> kinds(load.kinds());
+  std::vector<char> known(load.kinds());
+  for (std::size_t i = 0; i < load.size(); ++i)
+    if (const std::uint32_t kind = load.kind_of(i); std::exchange(known[kind], 1) == 0)
+      kinds[kind] = {load.held(i, clock), load.clock_of(i, clock)};
+  return kinds;
+}
+
+}  // namespace
+
 Timeline run_timeline(const StepProgram& program, std::span<const KernelTime> times, const Gpu& gpu, const Host& host,
                       const TimelineOptions& options) {
   const StepLoad load(program, times, gpu);
@@ -213,29 +242,34 @@ Timeline run_timeline(const StepProgram& program, const StepLoad& load, const Gp
   const std::vector<double>& durations = settled.durations;
   const Run& run = settled.run;
   const Hertz clock = settled.clock;
-  std::vector<const KernelLaunch*> launches;
-  launches.reserve(load.size());
-  for (const Action& action : program.steady_step()) {
-    if (action.kind == Action::Kind::launch) launches.push_back(&program.launches[action.index]);
-  }
 
   Timeline timeline;
   double busy = 0.0, occupied = 0.0, clocks = 0.0, held = 0.0;
   timeline.kernels.reserve(load.size());
-  std::vector<double> alone = exposed_spans(plan, run.spans);
-  if (!plan.order.empty()) count_once(plan, run.step, alone);
-  for (std::size_t i = 0; i < load.size(); ++i) {
+  std::vector<double> alone;
+  if (!plan.order.empty()) {
+    alone = exposed_spans(plan, run.spans);
+    count_once(plan, run.step, alone);
+  }
+  const std::vector<double>& exposed = plan.order.empty() ? durations : alone;
+  const std::vector<double> filled = filled_sms(program, gpu);
+  const std::vector<AtClock> kinds = kinds_at(load, clock);
+  std::size_t i = 0;
+  for (const Action& action : program.steady_step()) {
+    if (action.kind != Action::Kind::launch) continue;
     const Recurrence::Span& span = run.spans[i];
-    const double duration =
-        (plan.order.empty() ? durations[i] : alone[i]) * static_cast<double>(plan.repeat.times_of(i));
+    const AtClock& kind = kinds[load.kind_of(i)];
+    const auto runs = static_cast<double>(plan.repeat.times_of(i));
+    const double duration = exposed[i] * runs;
     busy += duration;
-    occupied += duration * std::min(1.0, launches[i]->blocks() / std::max(1, gpu.sm.count));
-    const Seconds held_back = durations[i] > 0.0 ? load.held(i, clock) : Seconds{};
-    clocks += duration * load.clock_of(i, clock).value();
-    held += held_back.value() * static_cast<double>(plan.repeat.times_of(i));
+    occupied += duration * filled[action.index];
+    const Seconds held_back = durations[i] > 0.0 ? kind.held : Seconds{};
+    clocks += duration * kind.clock.value();
+    held += held_back.value() * runs;
     timeline.kernels.push_back({Seconds(span.issued - run.begin), Seconds(span.start - run.begin),
-                                Seconds(span.end - run.begin), held_back,
-                                Seconds(plan.order.empty() ? durations[i] : alone[i]), plan.launches[i].stream});
+                                Seconds(span.end - run.begin), held_back, Seconds(exposed[i]),
+                                plan.launches[i].stream});
+    ++i;
   }
   // A stream that waits for the host beside another's kernels leaves the GPU busy.
   const double starved = std::min(run.last.starved, std::max(0.0, run.step - busy));

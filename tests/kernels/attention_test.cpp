@@ -177,5 +177,23 @@ TEST(AttentionLaw, every_backend_times_on_every_gpu_it_exists_for) {
   }
 }
 
+// Each query head writes its own gradient of the keys and values that four of them share; their sum is a kernel's work.
+TEST(AttentionLowering, gradients_of_shared_keys_are_as_large_as_those_of_all_query_heads) {
+  for (const AttentionBackend backend : {AttentionBackend::flash, AttentionBackend::cudnn}) {
+    Attention op = attention(backend, DType::bf16, true);
+    op.kv_heads = 4;
+    const double own = 2.0 * 4 * 4 * 1024 * 64, all = 2.0 * 4 * 16 * 1024 * 64;
+    const std::vector<KernelLaunch> launches = lower(op, load_gpu("nvidia-h200-sxm-141gb"), Software{}).launches;
+    std::int64_t written_in_whole = 0, read_once = 0;
+    for (const KernelLaunch& launch : launches) {
+      if (!std::holds_alternative<AttentionWork>(launch.work)) continue;
+      for (const Access& access : launch.writes) written_in_whole += access.bytes == all;
+      for (const Access& access : launch.reads) read_once += access.bytes == own;
+    }
+    EXPECT_GE(written_in_whole, 2) << "of keys and of values";
+    EXPECT_GE(read_once, 2) << "keys and values";
+  }
+}
+
 }  // namespace
 }  // namespace ridgeline

@@ -225,5 +225,30 @@ TEST_F(SweepTest, mistakes_are_told_with_their_place) {
               HasSubstr("sample"));
 }
 
+// What a list names is its label: a scalar as it is read, anything else as it would stand in a file.
+TEST_F(SweepTest, values_of_a_list_are_labelled_as_they_are_written) {
+  const Sweep s = sweep("axes: {title: [plain, 'a: b', {name: sgd, lr: [1, 2]}]}\n");
+  EXPECT_THAT(labels(s.axes[0]), ElementsAre("plain", "a: b", "{name: sgd, lr: [1, 2]}"));
+  EXPECT_EQ(s.axes[0].values[0].overrides[0].value, "plain");
+  EXPECT_EQ(s.axes[0].values[1].overrides[0].value, "'a: b'");
+  EXPECT_EQ(s.axes[0].values[1].overrides[0].key, "title");
+}
+
+// Four boards draw four times the power and cost four times the rent.
+TEST_F(SweepTest, energy_of_a_sample_and_rent_are_those_of_all_boards) {
+  const Sweep s = sweep("axes: {cluster: [h200-x4], training.parallel.data: [1, 4], hardware.price_per_hour: [2.5]}\n");
+  const std::vector<SweepPoint> points = run(s);
+  ASSERT_EQ(points.size(), 2U);
+  ASSERT_TRUE(points[1].ran()) << points[1].error;
+  for (const auto& [at, boards] : {std::pair<std::size_t, double>{0, 1}, {1, 4}}) {
+    const SweepPoint& point = points[at];
+    EXPECT_DOUBLE_EQ(point[Metric::price], 2.5 * boards);
+    EXPECT_DOUBLE_EQ(point[Metric::price_per_million], 2.5 * boards / 3600 / point[Metric::samples_per_s] * 1e6);
+    EXPECT_DOUBLE_EQ(point[Metric::energy_per_sample], boards * point[Metric::power] / point[Metric::samples_per_s]);
+    EXPECT_NEAR(point[Metric::energy], point[Metric::power] * point[Metric::step_time], 1e-9 * point[Metric::energy]);
+    EXPECT_NEAR(point[Metric::samples_per_s] * point[Metric::step_time], 2 * boards, 1e-9);
+  }
+}
+
 }  // namespace
 }  // namespace ridgeline

@@ -27,7 +27,7 @@ LoweredOp host_transfer(const Copy& op, double bytes) {
   return {{std::move(launch)}, {}, false};
 }
 
-LoweredOp concatenate(const Copy& op, const Gpu& gpu) {
+LoweredOp concatenate(const Copy& op, const ChipShape& chip) {
   // Columns of `parts` equal inputs side by side; grid.y counts the inputs.
   constexpr int kMostInputs = 128;
   const bool strided = op.kind == CopyKind::concatenate_strided;
@@ -40,8 +40,8 @@ LoweredOp concatenate(const Copy& op, const Gpu& gpu) {
     const std::int64_t parts = std::min<std::int64_t>(op.parts - first, kMostInputs);
     const double elements = static_cast<double>(n) * static_cast<double>(parts);
     // Of views that are not contiguous as many blocks start whatever there is to copy.
-    const std::int64_t of_strided = std::int64_t{2} * gpu.sm.count, filled = ceil_div(n, per_block);
-    const std::int64_t grid = strided ? of_strided : std::min(filled, std::int64_t{32} * gpu.sm.count);
+    const std::int64_t of_strided = std::int64_t{2} * chip.sm.count, filled = ceil_div(n, per_block);
+    const std::int64_t grid = strided ? of_strided : std::min(filled, std::int64_t{32} * chip.sm.count);
     KernelLaunch launch = memory_bound_launch(vectorized ? MemoryBoundKernel::concatenate
                                               : strided  ? MemoryBoundKernel::concatenate_strided
                                                          : MemoryBoundKernel::concatenate_unaligned,
@@ -65,7 +65,7 @@ LoweredOp concatenate(const Copy& op, const Gpu& gpu) {
 
 }  // namespace
 
-LoweredOp lower_copy(const Copy& op, const Gpu& gpu, const Software& /*software*/) {
+LoweredOp lower_copy(const Copy& op, const ChipShape& chip, const Software& /*software*/) {
   const std::int64_t n = op.rows * op.cols;
   if (n < 1 || op.parts < 1) throw std::invalid_argument("a copy needs at least one element");
   const auto element = static_cast<double>(bytes_of(op.type));
@@ -76,7 +76,7 @@ LoweredOp lower_copy(const Copy& op, const Gpu& gpu, const Software& /*software*
     case CopyKind::pageable_to_device:
     case CopyKind::device_to_pageable: return host_transfer(op, bytes);
     case CopyKind::concatenate:
-    case CopyKind::concatenate_strided: return concatenate(op, gpu);
+    case CopyKind::concatenate_strided: return concatenate(op, chip);
     case CopyKind::contiguous: return {{device_copy_launch(op.type, n, 0, 1)}, {}, false};
     case CopyKind::permute:
     case CopyKind::transpose: break;
@@ -88,7 +88,7 @@ LoweredOp lower_copy(const Copy& op, const Gpu& gpu, const Software& /*software*
   for (int split = 0; split < splits; ++split) {
     const std::int64_t elements = n / splits + (split < n % splits ? 1 : 0);
     const auto count = static_cast<double>(elements);
-    const double sectors = count * sectors_an_element(op.rows, op.cols, op.type, gpu, per_block);
+    const double sectors = count * sectors_an_element(op.rows, op.cols, op.type, chip, per_block);
     // An access of a warp takes a turn of the L1 for each sector it touches.
     KernelLaunch launch =
         memory_bound_launch(MemoryBoundKernel::strided_copy, strided ? "copy_transposed" : "copy_permuted",

@@ -10,7 +10,7 @@
 
 namespace ridgeline {
 
-LoweredOp lower_dropout(const Dropout& op, const Gpu& gpu, const Software& /*software*/) {
+LoweredOp lower_dropout(const Dropout& op, const ChipShape& chip, const Software& /*software*/) {
   const std::int64_t n = op.elements;
   if (n < 1) throw std::invalid_argument("dropout needs at least one element");
   const std::int64_t element = bytes_of(op.type);
@@ -21,7 +21,7 @@ LoweredOp lower_dropout(const Dropout& op, const Gpu& gpu, const Software& /*sof
       break;
     }
   const std::int64_t unroll = vector > 1 ? vector : 4;
-  const std::int64_t grid = std::min<std::int64_t>(ceil_div(n, 256), std::int64_t{8} * gpu.sm.count);
+  const std::int64_t grid = std::min<std::int64_t>(ceil_div(n, 256), std::int64_t{8} * chip.sm.count);
   const int registers = vector == 8   ? (op.type == DType::fp16 ? 56 : 55)
                         : vector == 4 ? (op.type == DType::fp16   ? 52
                                          : op.type == DType::bf16 ? 50
@@ -44,7 +44,7 @@ LoweredOp lower_dropout(const Dropout& op, const Gpu& gpu, const Software& /*sof
        .tail_steps = vector > 1 ? 0.0 : 1.0});
   // Every block sets up its generators, also those that find no element left; of them, those that must wait for a place
   // on an SM cost no wave of their own.
-  const auto at_once = std::int64_t{gpu.sm.count} * std::max(1, occupancy_of(gpu.sm, launch).blocks);
+  const auto at_once = std::int64_t{chip.sm.count} * std::max(1, occupancy_of(chip.sm, launch).blocks);
   const std::int64_t with_elements = std::min(grid, ceil_div(n, 256 * (vector > 1 ? vector : 1)));
   std::get<MemoryBoundWork>(launch.work).active_blocks =
       static_cast<double>(std::max(with_elements, std::min(grid, at_once)));

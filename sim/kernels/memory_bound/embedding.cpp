@@ -55,7 +55,7 @@ KernelLaunch select_elements(const Embedding& op, int sms) {
 }
 
 /// An index an element (torch.gather's kernel): eight elements a thread, 128 threads apart.
-LoweredOp gather_elements(const Embedding& op, const Gpu& gpu) {
+LoweredOp gather_elements(const Embedding& op, const ChipShape& chip) {
   constexpr std::int64_t kOfBlock = 1024, kThreads = 128;
   const std::int64_t n = op.tokens * op.hidden;
   const auto elements = static_cast<double>(n), element = static_cast<double>(bytes_of(op.type));
@@ -66,7 +66,7 @@ LoweredOp gather_elements(const Embedding& op, const Gpu& gpu) {
        .iterations = static_cast<double>(ceil_div(std::min(n, kOfBlock), kThreads))});
   const double row = static_cast<double>(op.hidden) * element;
   launch.reads = {{.operand = 0,
-                   .bytes = fetched_rows(op, row, gpu.l2) * row,
+                   .bytes = fetched_rows(op, row, chip.l2) * row,
                    .requested = elements * element,
                    .loaded = elements * element},
                   {1, 8.0 * static_cast<double>(op.tokens), 8.0 * elements}};
@@ -74,7 +74,7 @@ LoweredOp gather_elements(const Embedding& op, const Gpu& gpu) {
   return {{std::move(launch)}, {}, false};
 }
 
-LoweredOp gather(const Embedding& op, const Gpu& gpu, bool by_vectors) {
+LoweredOp gather(const Embedding& op, const ChipShape& chip, bool by_vectors) {
   const std::int64_t row = op.hidden * bytes_of(op.type);
   const std::int64_t threads = std::min<std::int64_t>(256, 32 * ceil_div(row, 512));
   const auto elements = static_cast<double>(op.tokens * op.hidden);
@@ -83,11 +83,11 @@ LoweredOp gather(const Embedding& op, const Gpu& gpu, bool by_vectors) {
       by_vectors ? memory_bound_launch(MemoryBoundKernel::gather, "vectorized_gather", TimeClass::elementwise, op.type,
                                        {op.tokens, ceil_div(row, threads * 16), static_cast<int>(threads), 32},
                                        {.elements = elements})
-                 : select_elements(op, gpu.sm.count);
+                 : select_elements(op, chip.sm.count);
   // Rows asked for again are in an SM's L1 to the extent that it holds the table.
   const double table = static_cast<double>(op.vocabulary) * static_cast<double>(row),
-               fetched = fetched_rows(op, static_cast<double>(row), gpu.l2) * static_cast<double>(row);
-  const double beyond_l1 = elements * element * (1.0 - std::min(1.0, gpu.sm.l1_and_shared.value() / table));
+               fetched = fetched_rows(op, static_cast<double>(row), chip.l2) * static_cast<double>(row);
+  const double beyond_l1 = elements * element * (1.0 - std::min(1.0, chip.sm.l1_and_shared.value() / table));
   launch.reads = {
       {.operand = 0, .bytes = fetched, .requested = std::max(fetched, beyond_l1), .loaded = elements * element},
       {1, 8.0 * static_cast<double>(op.tokens)}};
@@ -96,8 +96,8 @@ LoweredOp gather(const Embedding& op, const Gpu& gpu, bool by_vectors) {
 }
 
 /// Sorts `tokens` 64-bit indices; few of their digits differ.
-void append_sort(const Embedding& op, const Gpu& gpu, LoweredOp& result) {
-  append_radix_sort({op.tokens, 8, (log2_ceil(op.vocabulary) + 7) / 8}, gpu, result);
+void append_sort(const Embedding& op, const ChipShape& chip, LoweredOp& result) {
+  append_radix_sort({op.tokens, 8, (log2_ceil(op.vocabulary) + 7) / 8}, chip, result);
 }
 
 /// Numbers of a gradient's rows and bytes.
@@ -195,14 +195,14 @@ LoweredOp added_rows(const Embedding& op) {
   return result;
 }
 
-LoweredOp backward(const Embedding& op, const Gpu& gpu) {
+LoweredOp backward(const Embedding& op, const ChipShape& chip) {
   constexpr std::int64_t kMostUnsorted = 3072;
   constexpr std::int64_t kRowsPerPartial = 10;
   if (op.tokens <= kMostUnsorted) return unsorted_backward(op);
   const auto [elements, element, gradient_bytes, index_bytes, rows, row_bytes] = GradientSizes(op);
   LoweredOp result;
   auto& launches = result.launches;
-  append_sort(op, gpu, result);
+  append_sort(op, chip, result);
   launches.push_back(fill(elements, op.type, 2));
   const std::int64_t most_segments = std::min(op.tokens, op.vocabulary);
   const std::int64_t most_partials = op.tokens / kRowsPerPartial + most_segments;
@@ -216,7 +216,7 @@ LoweredOp backward(const Embedding& op, const Gpu& gpu) {
   const std::int64_t segment_grid = ceil_div(most_segments, 32);
   // One fused kernel with atomics where the scatter alone would leave SMs idle.
   constexpr std::int64_t kAtomicBlocksPerSm = 16;
-  const bool fused = scatter_grid < kAtomicBlocksPerSm * gpu.sm.count && most_partials > scatter_grid * 4;
+  const bool fused = scatter_grid < kAtomicBlocksPerSm * chip.sm.count && most_partials > scatter_grid * 4;
   launches.push_back(small_kernel(MemoryBoundKernel::tiny, "CompactInit", 0.0, 1, 128, 16, 0));
   launches.push_back(
       small_kernel(MemoryBoundKernel::unique, "UniqueByKeySweep", 0.0, ceil_div(op.tokens, 640 * 7), 640, 48, 35840));
@@ -260,17 +260,18 @@ LoweredOp backward(const Embedding& op, const Gpu& gpu) {
 
 }  // namespace
 
-LoweredOp lower_embedding(const Embedding& op, const Gpu& gpu, const Software& software) {
+LoweredOp lower_embedding(const Embedding& op, const ChipShape& chip, const Software& software) {
   if (op.tokens < 1 || op.vocabulary < 1 || op.hidden < 1)
     throw std::invalid_argument("an embedding needs tokens, a vocabulary and a width");
   if (op.accumulates && !op.backward)
     throw std::invalid_argument("rows are added to a table in the backward pass alone");
   if (op.accumulates) return added_rows(op);
-  if (op.backward) return backward(op, gpu);
+  if (op.backward) return backward(op, chip);
   // Rows that are no whole vectors are gathered an element at a time.
   constexpr std::int64_t kVectorBytes = 16;
-  if (software.gathers_by_vectors && op.hidden * bytes_of(op.type) % kVectorBytes != 0) return gather_elements(op, gpu);
-  return gather(op, gpu, software.gathers_by_vectors);
+  if (software.gathers_by_vectors && op.hidden * bytes_of(op.type) % kVectorBytes != 0)
+    return gather_elements(op, chip);
+  return gather(op, chip, software.gathers_by_vectors);
 }
 
 }  // namespace ridgeline

@@ -76,7 +76,7 @@ BlockChoice choice_of(const FusedKernel& op) {
 
 }  // namespace
 
-LoweredOp lower_fused(const FusedKernel& op, const Gpu& /*gpu*/, const Software& /*software*/) {
+LoweredOp lower_fused(const FusedKernel& op, const ChipShape& /*chip*/, const Software& /*software*/) {
   if (op.rows < 1 || op.cols < 1) throw std::invalid_argument("a generated kernel needs at least one element");
   const BlockChoice choice = choice_of(op);
   const auto elements = static_cast<double>(op.rows * op.cols);

@@ -131,14 +131,14 @@ LoweredOp batch_norm(const ImageOp& op) {
   return result;
 }
 
-LoweredOp relu(const ImageOp& op, const Gpu& gpu, const Software& software) {
+LoweredOp relu(const ImageOp& op, const ChipShape& chip, const Software& software) {
   Pointwise pointwise{.function = op.backward ? PointwiseFunction::relu_backward : PointwiseFunction::relu,
                       .rows = op.batch * op.channels,
                       .cols = op.size * op.size,
                       .input_count = static_cast<std::uint8_t>(op.backward ? 2 : 1),
                       .output = op.type};
   for (auto& input : pointwise.inputs) input = op.type;
-  return lower_pointwise(pointwise, gpu, software);
+  return lower_pointwise(pointwise, chip, software);
 }
 
 LoweredOp max_pool(const ImageOp& op) {
@@ -195,12 +195,12 @@ LoweredOp upsample(const ImageOp& op) {
 
 }  // namespace
 
-LoweredOp lower_image(const ImageOp& op, const Gpu& gpu, const Software& software) {
+LoweredOp lower_image(const ImageOp& op, const ChipShape& chip, const Software& software) {
   if (op.batch < 1 || op.channels < 1 || op.size < 1)
     throw std::invalid_argument("an image op needs a batch, channels and a size");
   switch (op.function) {
     case ImageFunction::batch_norm: return batch_norm(op);
-    case ImageFunction::relu: return relu(op, gpu, software);
+    case ImageFunction::relu: return relu(op, chip, software);
     case ImageFunction::max_pool2d: return max_pool(op);
     case ImageFunction::upsample_nearest2d: return upsample(op);
   }

@@ -5,7 +5,7 @@
 
 namespace ridgeline {
 
-LoweredOp lower_memset(const Memset& op, const Gpu& /*gpu*/, const Software& /*software*/) {
+LoweredOp lower_memset(const Memset& op, const ChipShape& /*chip*/, const Software& /*software*/) {
   if (op.bytes < 0) throw std::invalid_argument("a memset cannot clear less than nothing");
   return {{memset_launch(static_cast<double>(op.bytes), 0)}, {}, false};
 }

@@ -119,7 +119,7 @@ void pack_launches(const std::vector<std::int64_t>& sizes, std::int64_t chunk, i
 
 }  // namespace
 
-LoweredOp lower_multi_tensor(const MultiTensor& op, const Gpu& /*gpu*/, const Software& software) {
+LoweredOp lower_multi_tensor(const MultiTensor& op, const ChipShape& /*chip*/, const Software& software) {
   if (!op.sizes || op.sizes->empty()) throw std::invalid_argument("a multi-tensor op needs a list of tensors");
   const FunctionTraits traits = traits_of(op);
   const auto element = static_cast<double>(bytes_of(op.type));

@@ -18,7 +18,7 @@ std::int64_t threads_of(std::int64_t rows) {
 
 }  // namespace
 
-LoweredOp lower_nll_loss(const NllLoss& op, const Gpu& /*gpu*/, const Software& /*software*/) {
+LoweredOp lower_nll_loss(const NllLoss& op, const ChipShape& /*chip*/, const Software& /*software*/) {
   if (op.rows < 1 || op.classes < 1) throw std::invalid_argument("a loss needs at least one row and one class");
   constexpr double kSector = 32.0;
   const auto rows = static_cast<double>(op.rows);

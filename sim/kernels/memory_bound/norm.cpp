@@ -97,12 +97,12 @@ KernelLaunch weight_gradients(const Norm& op, int statistics_count) {
 
 /// Many rows of few columns leave SMs idle when a block walks all rows of its columns: blocks of a warp take 32 rows
 /// each then, and their sums are added by a reduction each for weight and bias.
-bool in_partial_sums(const Norm& op, const Gpu& gpu, const Software& software) {
+bool in_partial_sums(const Norm& op, const ChipShape& chip, const Software& software) {
   constexpr std::int64_t kManyRows = 64 * 1024;
-  return software.norms_sum_in_parts && op.rows > kManyRows && op.cols / 32 < gpu.sm.count / 2;
+  return software.norms_sum_in_parts && op.rows > kManyRows && op.cols / 32 < chip.sm.count / 2;
 }
 
-void append_partial_sums(const Norm& op, int statistics_count, const Gpu& gpu, const Software& software,
+void append_partial_sums(const Norm& op, int statistics_count, const ChipShape& chip, const Software& software,
                          LoweredOp& result) {
   constexpr std::int64_t kRowsOfBlock = 32;
   const auto elements = static_cast<double>(op.rows * op.cols);
@@ -121,7 +121,7 @@ void append_partial_sums(const Norm& op, int statistics_count, const Gpu& gpu, c
   result.launches.push_back(std::move(launch));
   for (std::int64_t i = 0; i < weights; ++i) {
     result.temporaries.push_back(partial);
-    LoweredOp sum = lower_reduction({ReductionKind::sum_rows, op.type, blocks, op.cols}, gpu, software);
+    LoweredOp sum = lower_reduction({ReductionKind::sum_rows, op.type, blocks, op.cols}, chip, software);
     for (KernelLaunch& part : sum.launches) {
       for (Access& read : part.reads) read.operand = Access::kTemporary;
       for (Access& write : part.writes)
@@ -132,7 +132,7 @@ void append_partial_sums(const Norm& op, int statistics_count, const Gpu& gpu, c
   }
 }
 
-LoweredOp backward(const Norm& op, const Gpu& gpu, const Software& software) {
+LoweredOp backward(const Norm& op, const ChipShape& chip, const Software& software) {
   const auto elements = static_cast<double>(op.rows * op.cols);
   const double bytes = elements * static_cast<double>(bytes_of(op.type));
   const bool vectorized = op.cols % 4 == 0;
@@ -153,16 +153,16 @@ LoweredOp backward(const Norm& op, const Gpu& gpu, const Software& software) {
   input.writes = {{dx, bytes}};
   LoweredOp result;
   result.launches.push_back(std::move(input));
-  if (in_partial_sums(op, gpu, software)) append_partial_sums(op, statistics_count, gpu, software, result);
+  if (in_partial_sums(op, chip, software)) append_partial_sums(op, statistics_count, chip, software, result);
   else result.launches.push_back(weight_gradients(op, statistics_count));
   return result;
 }
 
 }  // namespace
 
-LoweredOp lower_norm(const Norm& op, const Gpu& gpu, const Software& software) {
+LoweredOp lower_norm(const Norm& op, const ChipShape& chip, const Software& software) {
   if (op.rows < 1 || op.cols < 1) throw std::invalid_argument("a normalisation needs at least one row and one column");
-  return op.backward ? backward(op, gpu, software) : forward(op);
+  return op.backward ? backward(op, chip, software) : forward(op);
 }
 
 }  // namespace ridgeline

@@ -102,7 +102,7 @@ void add_reads(const Pointwise& op, double count, double beside, KernelLaunch& l
 
 }  // namespace
 
-LoweredOp lower_pointwise(const Pointwise& op, const Gpu& gpu, const Software& /*software*/) {
+LoweredOp lower_pointwise(const Pointwise& op, const ChipShape& chip, const Software& /*software*/) {
   const std::int64_t n = op.elements();
   if (n < 1) throw std::invalid_argument("a point-wise op needs at least one element");
   if (op.input_count > 3) throw std::invalid_argument("a point-wise op takes at most three tensors");
@@ -158,7 +158,7 @@ LoweredOp lower_pointwise(const Pointwise& op, const Gpu& gpu, const Software& /
                              ? 1.0
                              : static_cast<double>(ceil_div(std::min(elements, per_block), 128));
     // Besides its elements: a copy's L1 turns for the sectors it touches, a mask's offsets (bytes beside halves).
-    const double beside = op.walk == Walk::transposed ? sectors_an_element(op.rows, op.cols, op.output, gpu, per_block)
+    const double beside = op.walk == Walk::transposed ? sectors_an_element(op.rows, op.cols, op.output, chip, per_block)
                           : op.input_count <= 1       ? sectors_in_rows(op.output)
                           : op.function == PointwiseFunction::masked_fill ? 1.0
                                                                           : 0.0;

@@ -12,14 +12,14 @@ KernelLaunch small_kernel(MemoryBoundKernel kernel, std::string name, double rou
   return launch;
 }
 
-void append_radix_sort(const RadixSort& sort, const Gpu& gpu, LoweredOp& result) {
+void append_radix_sort(const RadixSort& sort, const ChipShape& chip, LoweredOp& result) {
   constexpr std::int64_t kTile = 384 * 12;
   auto& launches = result.launches;
   launches.push_back(small_kernel(MemoryBoundKernel::tiny, "arange", 0.5, ceil_div(sort.keys, 64), 64, 16, 0));
   launches.push_back(memset_launch(0.0, Access::kTemporary));
   launches.push_back(memset_launch(0.0, Access::kTemporary));
   launches.push_back(
-      small_kernel(MemoryBoundKernel::sort_histogram, "RadixSortHistogram", 0.0, 7 * gpu.sm.count, 128, 72, 8192));
+      small_kernel(MemoryBoundKernel::sort_histogram, "RadixSortHistogram", 0.0, 7 * chip.sm.count, 128, 72, 8192));
   launches.push_back(small_kernel(MemoryBoundKernel::tiny, "RadixSortExclusiveSum", 1.0, sort.passes, 256, 32, 2336));
   for (int pass = 0; pass < sort.passes; ++pass) {
     launches.push_back(memset_launch(0.0, Access::kTemporary));

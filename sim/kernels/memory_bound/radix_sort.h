@@ -1,7 +1,7 @@
 // CUB's radix sort of pairs over the whole device, as PyTorch calls it to sort indices.
 #pragma once
 
-#include "sim/hardware/gpu.h"
+#include "sim/hardware/chip_shape.h"
 #include "sim/kernels/lowering.h"
 #include "sim/timing/memory_bound/memory_bound_kernels.h"
 
@@ -14,7 +14,7 @@ struct RadixSort {
 };
 
 /// Adds the kernels: places counted up, a histogram of all digits, a sweep a pass.
-void append_radix_sort(const RadixSort& sort, const Gpu& gpu, LoweredOp& result);
+void append_radix_sort(const RadixSort& sort, const ChipShape& chip, LoweredOp& result);
 
 /// A small kernel of the sort path; what it moves stays in the L2. `round_trips`: dependent steps through the L2, in
 /// the length of one of them.

@@ -82,7 +82,7 @@ LoweredOp lower_scan(const Reduction& op) {
 
 }  // namespace
 
-LoweredOp lower_reduction(const Reduction& op, const Gpu& gpu, const Software& /*software*/) {
+LoweredOp lower_reduction(const Reduction& op, const ChipShape& chip, const Software& /*software*/) {
   if (op.rows < 1 || op.cols < 1) throw std::invalid_argument("a reduction needs at least one element");
   if (scans(op.kind)) return lower_scan(op);
   const std::int64_t n = op.rows * op.cols, element = bytes_of(op.type);
@@ -90,7 +90,7 @@ LoweredOp lower_reduction(const Reduction& op, const Gpu& gpu, const Software& /
   const bool columns = op.kind == ReductionKind::sum_rows && op.rows > 1;  // [rows, cols] → [cols]
   const std::int64_t outputs = all ? 1 : columns ? op.cols : op.kind == ReductionKind::sum_rows ? op.cols : op.rows;
   const std::int64_t inputs = n / outputs;
-  const Plan plan = plan_of(outputs, inputs, !columns, element, gpu.sm.count);
+  const Plan plan = plan_of(outputs, inputs, !columns, element, chip.sm.count);
   const std::int64_t threads = plan.width * plan.height;
   LoweredOp result;
   if (plan.grid_y > 1) {

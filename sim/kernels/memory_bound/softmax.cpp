@@ -208,7 +208,7 @@ KernelLaunch backward(const Softmax& op, int gradient) {
 
 }  // namespace
 
-LoweredOp lower_softmax(const Softmax& op, const Gpu& /*gpu*/, const Software& software) {
+LoweredOp lower_softmax(const Softmax& op, const ChipShape& /*chip*/, const Software& software) {
   if (op.rows < 1 || op.cols < 1) throw std::invalid_argument("softmax needs at least one row and one column");
   LoweredOp result;
   if (!op.backward) {

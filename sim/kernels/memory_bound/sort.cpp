@@ -112,7 +112,7 @@ LoweredOp select(const Sort& op) {
 
 }  // namespace
 
-LoweredOp lower_sort(const Sort& op, const Gpu& gpu, const Software& /*software*/) {
+LoweredOp lower_sort(const Sort& op, const ChipShape& chip, const Software& /*software*/) {
   if (op.rows < 1 || op.cols < 1 || op.kept < 0 || op.kept > op.cols)
     throw std::invalid_argument("a sort needs keys, and cannot keep more of a row than it has");
   if (op.kept > 0 && op.kept < op.cols) return select(op);
@@ -128,7 +128,7 @@ LoweredOp lower_sort(const Sort& op, const Gpu& gpu, const Software& /*software*
   int bits = static_cast<int>(op.key_bits > 0 ? op.key_bits : 8 * bytes_of(op.type));
   if (op.rows > 1) bits += log2_ceil(op.rows);
   const int digits = (bits + 7) / 8;
-  append_radix_sort({n, digits, digits}, gpu, result);
+  append_radix_sort({n, digits, digits}, chip, result);
   for (KernelLaunch& launch : result.launches)
     if (launch.name == "RadixSortOnesweep")
       launch.reads = {{0, pairs}}, launch.writes = {{1, pairs / 2}, {2, pairs / 2}};

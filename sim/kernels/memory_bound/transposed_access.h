@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "sim/hardware/gpu.h"
+#include "sim/hardware/chip_shape.h"
 #include "sim/workload/dtype.h"
 
 namespace ridgeline {
@@ -15,6 +15,7 @@ inline constexpr double kScatteredSectorBytes = 46.0;
 
 /// Sectors a block of `per_block` elements asks the L2 for, an element, when a matrix whose result has `rows` rows of
 /// `cols` is transposed.
-double sectors_an_element(std::int64_t rows, std::int64_t cols, DType type, const Gpu& gpu, std::int64_t per_block);
+double sectors_an_element(std::int64_t rows, std::int64_t cols, DType type, const ChipShape& chip,
+                          std::int64_t per_block);
 
 }  // namespace ridgeline

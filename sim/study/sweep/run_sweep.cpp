@@ -67,9 +67,10 @@ SweepPoint point_of(std::uint64_t index, const StepRun& run) {
   set(Metric::power, step.power.value());
   set(Metric::energy, step.energy.energy.value());
   const double samples_per_s = step.samples_per_s > 0 ? step.samples_per_s : std::numeric_limits<double>::max();
-  set(Metric::energy_per_sample, step.power.value() / samples_per_s);
-  set(Metric::price, s.gpu.price_per_hour);
-  set(Metric::price_per_million, s.gpu.price_per_hour / 3600.0 / samples_per_s * 1e6);
+  set(Metric::energy_per_sample, boards_of_step(s) * step.power.value() / samples_per_s);
+  const double price = boards_of_step(s) * s.gpu.price_per_hour;
+  set(Metric::price, price);
+  set(Metric::price_per_million, price / 3600.0 / samples_per_s * 1e6);
   set(Metric::ridge, peak_of_precision(s.training.precision, s.gpu).value() / s.gpu.dram.bandwidth.value());
   return point;
 }
@@ -84,9 +85,9 @@ SweepPoint brief_point_of(std::uint64_t index, const StepRun& run) {
   const auto set = [&](Metric metric, double value) { point.metrics[static_cast<std::size_t>(metric)] = value; };
   set(Metric::memory, static_cast<double>(memory.fits ? memory.device_used : memory.needed));
   set(Metric::allocated, static_cast<double>(memory.peak_allocated));
-  set(Metric::price, s.gpu.price_per_hour);
+  set(Metric::price, boards_of_step(s) * s.gpu.price_per_hour);
   if (!memory.fits) return point;
-  const double seconds = run.timeline().step.value();
+  const double seconds = run.step_beside(s.host).value();  // nobody asks when which kernel runs
   const StepAmount amount = amount_of_step(s);
   set(Metric::step_time, seconds);
   set(Metric::samples_per_s, amount.samples / seconds);

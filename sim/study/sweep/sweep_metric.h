@@ -16,11 +16,11 @@ enum class Metric : std::uint8_t {
   memory,     ///< of the device; what it would need where it does not fit
   allocated,  ///< peak
   mfu,
-  gpu_active,  ///< share of the step with a kernel running
-  power,
-  energy,             ///< of a step
-  energy_per_sample,  ///< of the board
-  price,              ///< USD an hour; 0 where the hardware file does not say
+  gpu_active,         ///< share of the step with a kernel running
+  power,              ///< of a board
+  energy,             ///< of a board in a step
+  energy_per_sample,  ///< of all boards
+  price,              ///< USD an hour of all boards; 0 where the hardware file does not say
   price_per_million,  ///< USD for a million samples
   ridge               ///< FLOP/byte: peak of the precision over DRAM bandwidth
 };
