@@ -10,6 +10,8 @@
 #include "sim/report/text/comparison_words.h"
 #include "sim/report/text/memory_words.h"
 #include "sim/report/text/names.h"
+#include "sim/report/text/number_words.h"
+#include "sim/scenario/step_amount.h"
 #include "sim/units/parse.h"
 
 namespace ridgeline {
@@ -36,9 +38,7 @@ void write_row(std::string& out, std::string_view name, const Comparison& c, aut
 
 bool knows_memory(const ComparedScenario& side) { return side.prediction.memory.source != MemorySource::unknown; }
 /// A recording need not say how much a step works on.
-std::string known_or_dash(std::string_view format, double value) {
-  return value > 0.0 ? fmt::format(fmt::runtime(format), value) : "-";
-}
+std::string known_or_dash(double value, const std::string& words_of_it) { return value > 0.0 ? words_of_it : "-"; }
 
 void write_table(std::string& out, const Comparison& c) {
   fmt::format_to(std::back_inserter(out), "\n  {:<20}", "");
@@ -52,12 +52,18 @@ void write_table(std::string& out, const Comparison& c) {
     };
     write_row(out, "  " + class_words(d), c, [&](const Side& s) { return to_string(time(s)); });
   }
-  write_row(out, "samples a second", c,
-            [](const Side& s) { return known_or_dash("{:.4g}", s.prediction.step.samples_per_s); });
-  write_row(out, "MFU", c, [](const Side& s) { return known_or_dash("{:.0f} %", 100 * s.prediction.step.mfu); });
+  write_row(out, "samples a second", c, [](const Side& s) {
+    const double rate = s.prediction.step.samples_per_s;
+    return known_or_dash(rate, four_digits(rate));
+  });
+  write_row(out, "MFU", c, [](const Side& s) {
+    const double mfu = s.prediction.step.mfu;
+    return known_or_dash(mfu, fmt::format("{:.0f} %", 100 * mfu));
+  });
   write_row(out, "energy a sample", c, [](const Side& s) {
     if (s.prediction.step.samples_per_s <= 0.0) return std::string("-");
-    return fmt::format("{:.3g} J", s.prediction.step.power.value() / s.prediction.step.samples_per_s);
+    const StepPrediction& step = s.prediction.step;
+    return fmt::format("{:.3g} J", step.power.value() * boards_of_step(s.scenario()) / step.samples_per_s);
   });
   write_row(out, "memory in use", c, [](const Side& s) {
     return knows_memory(s) ? gib(s.prediction.memory.device_used) : std::string("unknown");
@@ -97,7 +103,8 @@ void write_difference(std::string& out, const Comparison& c, std::size_t side) {
       parts += fmt::format("{}{:+.2f} {}", parts.empty() ? "" : ", ", static_cast<double>(bytes) / kGiB,
                            words(part_name(part.part)));
   }
-  if (std::abs(small) >= (8 << 20)) parts += fmt::format(", {:+.2f} the rest", static_cast<double>(small) / kGiB);
+  if (std::abs(small) >= (8 << 20))
+    parts += fmt::format("{}{:+.2f} the rest", parts.empty() ? "" : ", ", static_cast<double>(small) / kGiB);
   write_wrapped(
       out, "  memory: ",
       fmt::format("{:+.2f} GiB{}", static_cast<double>(d.memory) / kGiB, parts.empty() ? "" : " (" + parts + ")"));

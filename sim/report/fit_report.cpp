@@ -9,6 +9,7 @@
 #include "sim/report/json/prediction_json.h"
 #include "sim/report/text/memory_words.h"
 #include "sim/report/text/names.h"
+#include "sim/report/text/number_words.h"
 #include "sim/units/parse.h"
 
 namespace ridgeline {
@@ -19,8 +20,8 @@ namespace {
 
 std::string batch_words(const FittingBatch& batch) {
   const StepPrediction& step = batch.prediction.step;
-  return fmt::format("micro-batch {} x {} a step: {} a step, {:.4g} samples/s, {} of the device", batch.micro_batch,
-                     batch.gradient_accumulation, to_string(step.time), step.samples_per_s,
+  return fmt::format("micro-batch {} x {} a step: {} a step, {} samples/s, {} of the device", batch.micro_batch,
+                     batch.gradient_accumulation, to_string(step.time), four_digits(step.samples_per_s),
                      gib(batch.prediction.memory.device_used));
 }
 

@@ -13,6 +13,7 @@
 #include "sim/output/terminal.h"
 #include "sim/report/text/comparison_words.h"
 #include "sim/report/text/memory_words.h"
+#include "sim/report/text/number_words.h"
 #include "sim/units/user_error.h"
 
 namespace ridgeline {
@@ -20,7 +21,7 @@ namespace {
 
 constexpr std::size_t kRowsExplained = 4, kFrontShown = 8, kReasonsShown = 8;
 
-std::string in_ms(Seconds t) { return fmt::format("{:.4g}", in_milliseconds(t)); }
+std::string in_ms(Seconds t) { return four_digits(in_milliseconds(t)); }
 std::string in_gib(std::int64_t bytes) { return fmt::format("{:.4g}", static_cast<double>(bytes) / kGiB); }
 
 std::string way_words(const PlanCandidate& c) { return split_words(c) + "; " + step_words(c); }
@@ -74,11 +75,12 @@ void write_plan_rows(std::string& out, const PlanQuestion& question, const PlanA
   for (std::size_t i = 0; i < answer.rows.size(); ++i) {
     const Prediction& p = answer.rows[i].side.prediction;
     const PlanCandidate& c = question.candidates[answer.rows[i].entry];
-    write_way(out,
-              fmt::format("  {:>2}  {:>8}  {:>15}  {:>9.4g}  {:>6}{}", i + 1, in_ms(p.step.time),
-                          fmt::format("{} - {}", in_ms(p.step.low), in_ms(p.step.high)), p.step.tokens_per_s,
-                          in_gib(p.memory.device_used), several ? fmt::format("  {:>4}", c.gpus) : ""),
-              way_words(c));
+    write_way(
+        out,
+        fmt::format("  {:>2}  {:>8}  {:>15}  {:>9}  {:>6}{}", i + 1, in_ms(p.step.time),
+                    fmt::format("{} - {}", in_ms(p.step.low), in_ms(p.step.high)), four_digits(p.step.tokens_per_s),
+                    in_gib(p.memory.device_used), several ? fmt::format("  {:>4}", c.gpus) : ""),
+        way_words(c));
   }
 }
 

@@ -9,6 +9,7 @@
 
 #include "sim/output/terminal.h"
 #include "sim/report/text/memory_words.h"
+#include "sim/report/text/number_words.h"
 
 namespace ridgeline {
 
@@ -130,9 +131,8 @@ Table table_of(const Sweep& sweep, const std::vector<SweepPoint>& points, const 
       if (label.starts_with("nvidia-")) label = label.substr(7);
     if (point.ran()) {
       for (const Column& column : columns)
-        row.push_back(known(point, column.metric)
-                          ? fmt::format("{:.4g}", point[column.metric] / info_of(column.metric).scale)
-                          : "-");
+        row.push_back(known(point, column.metric) ? four_digits(point[column.metric] / info_of(column.metric).scale)
+                                                  : "-");
       row.emplace_back(point.fits ? "yes" : "NO");
     } else {
       row.push_back("cannot run: " + point.error);
@@ -218,7 +218,8 @@ std::string sweep_text(const Sweep& sweep, const std::vector<SweepPoint>& points
     fit += point.ran() && point.fits;
     allowed += is_allowed(point, sweep);
   }
-  std::string out = sweep.title + "\n" + fmt::format("{} points, {} fit", points.size(), fit);
+  std::string out =
+      sweep.title + "\n" + fmt::format("{} point{}, {} fit", points.size(), points.size() == 1 ? "" : "s", fit);
   if (!sweep.constraints.empty()) out += fmt::format(", {} keep the constraints", allowed);
   if (ran < points.size()) out += fmt::format(", {} cannot run", points.size() - ran);
   std::vector<std::size_t> shown = best_points(points, sweep);

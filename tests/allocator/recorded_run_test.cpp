@@ -218,5 +218,20 @@ TEST(RecordedRun, TwoGrowingSegmentsFromBeforeAreTwo) {
   EXPECT_EQ(replay.statistics.all.allocated_bytes.current, 40 * kMiB);
 }
 
+// Nothing beside it says whose it was: small pools grow by 2 MiB, large ones by 20.
+TEST(RecordedRun, APartOfAGrowingSegmentThatIsGoneIsOfThePoolThatGrowsByItsSize) {
+  MemorySnapshot snapshot =
+      snapshot_of({}, {event(Action::segment_unmap, 0, 2 * kMiB), event(Action::segment_unmap, 64 * kMiB, 20 * kMiB)});
+  snapshot.settings.expandable_segments = true;
+  const RecordedRun run = recorded_run(snapshot);
+  ASSERT_EQ(run.before.size(), 2U);
+  EXPECT_EQ(run.before[0].pool, PoolKind::small);
+  EXPECT_EQ(run.before[1].pool, PoolKind::large);
+  EXPECT_EQ(run.reserved_before, 22 * kMiB);
+  ASSERT_EQ(run.pools.size(), 2U);
+  for (const PoolTotals& pool : run.pools)
+    EXPECT_EQ(pool.reserved.peak, (pool.kind == PoolKind::small ? 2 : 20) * kMiB);
+}
+
 }  // namespace
 }  // namespace ridgeline

@@ -58,6 +58,7 @@ ordered_json latency_json(const ExposedLatency& l) {
           {"overlapped_s", l.overlapped.value()},
           {"in_kernels_s", l.in_kernels.value()},
           {"gaps_s", l.gaps.value()},
+          {"communication_s", l.communication.value()},
           {"host_exposed_s", l.host_exposed.value()},
           {"host_hidden_s", l.host_hidden.value()}};
 }
@@ -131,6 +132,7 @@ ordered_json parallel_json(const ParallelPrediction& parallel) {
           {"bubble_s", parallel.bubble.value()},
           {"efficiency", parallel.efficiency},
           {"limit", parallel.limit},
+          {"slowest_board_energy", parallel.board},
           {"communication", std::move(uses)},
           {"ranks", std::move(ranks)}};
 }

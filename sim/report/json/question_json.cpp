@@ -1,6 +1,7 @@
 #include "sim/report/json/question_json.h"
 
 #include <charconv>
+#include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -26,8 +27,9 @@ ordered_json scalar_json(const std::string& text) {
   if (const auto read = std::from_chars(text.data(), end, whole); read.ec == std::errc() && read.ptr == end)
     return whole;
   double number = 0.0;
-  if (const auto read = std::from_chars(text.data(), end, number); read.ec == std::errc() && read.ptr == end)
-    return number;
+  const auto read = std::from_chars(text.data(), end, number);
+  // JSON has no number for "inf" and "nan", which may be a name besides.
+  if (read.ec == std::errc() && read.ptr == end && std::isfinite(number)) return number;
   return text;
 }
 

@@ -27,6 +27,11 @@ const FamilyAccuracy* find_kind(std::span<const FamilyAccuracy> families, const 
   return nullptr;
 }
 
+/// Of the cases of another kind of prediction; nothing where there is none.
+std::string median_of(const FamilyAccuracy* other, int digits, std::string_view unit = "") {
+  return other != nullptr ? fmt::format("{:.{}f}{}", other->errors.median, digits, unit) : "";
+}
+
 /// "unseen", or which fit saw how many of a row's cases.
 std::string seen_text(const SeenRows& seen, std::size_t n) {
   if (seen.n == 0) return "unseen";
@@ -111,11 +116,10 @@ std::string accuracy_markdown(std::span<const FamilyAccuracy> families, std::spa
     if (f.kind != "analytic") continue;
     const FamilyAccuracy* datasheet = find_kind(families, f, "analytic-datasheet");
     const FamilyAccuracy* roofline = find_kind(families, f, "roofline");
-    out +=
-        fmt::format("| {} | {} | {} | {} | {:.1f} | {:.1f} | {:.1f} | {:+.1f} | {:.1f} | {:.1f} | {} | {} |\n",
-                    hardware_name(f.hardware), source_name(f.source), f.family, f.errors.n, f.errors.median,
-                    f.errors.mean, f.errors.p90, f.errors.bias, datasheet ? datasheet->errors.median : 0.0,
-                    roofline ? roofline->errors.median : 0.0, coverage_text(f.coverage), seen_text(f.seen, f.errors.n));
+    out += fmt::format("| {} | {} | {} | {} | {:.1f} | {:.1f} | {:.1f} | {:+.1f} | {} | {} | {} | {} |\n",
+                       hardware_name(f.hardware), source_name(f.source), f.family, f.errors.n, f.errors.median,
+                       f.errors.mean, f.errors.p90, f.errors.bias, median_of(datasheet, 1), median_of(roofline, 1),
+                       coverage_text(f.coverage), seen_text(f.seen, f.errors.n));
   }
   out +=
       "\n## Training steps\n\nEager steps and compiled ones, by source. Percent. *inside*: share of the steps whose "
@@ -145,13 +149,13 @@ std::string accuracy_summary(std::span<const FamilyAccuracy> families, std::span
   for (const FamilyAccuracy& f : families) {
     if (f.kind != "analytic") continue;
     const FamilyAccuracy* roofline = find_kind(families, f, "roofline");
-    out += fmt::format("| {} kernels, {}{} | {} | {:.1f} % | {:.1f} % | {:.0f} % | {} | {} |\n", f.family,
+    out += fmt::format("| {} kernels, {}{} | {} | {:.1f} % | {:.1f} % | {} | {} | {} |\n", f.family,
                        hardware_name(f.hardware),
                        f.source == "wide"              ? ", small and unusual shapes"
                        : f.source == "public"          ? ", published"
                        : f.source == "public, serving" ? ", in serving libraries"
                                                        : "",
-                       f.errors.n, f.errors.median, f.errors.mean, roofline ? roofline->errors.median : 0.0,
+                       f.errors.n, f.errors.median, f.errors.mean, median_of(roofline, 0, " %"),
                        coverage_text(f.coverage), seen_text(f.seen, f.errors.n));
   }
   for (const StepAccuracy& s : steps)

@@ -30,6 +30,9 @@ std::string gigabytes(double bytes) {
   return bytes >= 1e9 ? fmt::format("{:.3g} GB", bytes / 1e9) : fmt::format("{:.3g} MB", bytes / 1e6);
 }
 
+/// "1 kernel", "12 kernels".
+std::string kernels_words(std::int64_t count) { return fmt::format("{} kernel{}", count, count == 1 ? "" : "s"); }
+
 /// Up to three ops that one side runs and the other does not, those with most kernels first.
 std::string only_in(const ClassWork& work, const ClassWork& other) {
   std::vector<std::pair<std::int64_t, std::string>> ops;
@@ -59,9 +62,8 @@ std::vector<std::string> work_phrases(const ClassWork& a, const ClassWork& b) {
                                         : fmt::format("moves {} {} ({})", gigabytes(std::abs(b.bytes - a.bytes)),
                                                       more_or_less(b.bytes - a.bytes), change_of(a.bytes, b.bytes)));
   if (a.kernels != b.kernels)
-    out.push_back(fmt::format("{} kernel{} {}", std::abs(b.kernels - a.kernels),
-                              std::abs(b.kernels - a.kernels) == 1 ? "" : "s",
-                              b.kernels > a.kernels ? "more" : "fewer"));
+    out.push_back(
+        fmt::format("{} {}", kernels_words(std::abs(b.kernels - a.kernels)), b.kernels > a.kernels ? "more" : "fewer"));
   return out;
 }
 
@@ -123,7 +125,7 @@ std::string waiting_reason(const ComparedScenario& before, const ComparedScenari
 std::string reason_for(const ClassDifference& d, const ComparedScenario& before, const ComparedScenario& after) {
   if (!d.kernel_class) return waiting_reason(before, after);
   if (d.after.kernels == 0) return "none any more";
-  if (d.before.kernels == 0) return fmt::format("{} kernels: {}", d.after.kernels, only_in(d.after, d.before));
+  if (d.before.kernels == 0) return fmt::format("{}: {}", kernels_words(d.after.kernels), only_in(d.after, d.before));
   const auto work = work_phrases(d.before, d.after), rate = rate_phrases(d.before, d.after);
   const bool work_first = std::abs(d.from_work.value()) >= std::abs(d.from_rate.value());
   return work_first ? joined(work, rate) : joined(rate, work);

@@ -28,7 +28,7 @@ void write_wrapped(std::string& out, std::string_view margin, std::string_view t
     out += first ? std::string(margin) : std::string(margin.size(), ' ');
     out += text.substr(0, length);
     out += '\n';
-    text.remove_prefix(std::min(text.size(), length + (length < text.size() ? 1 : 0)));
+    text.remove_prefix(std::min(text.size(), length + (length < text.size() && text[length] == ' ' ? 1 : 0)));
     first = false;
   }
 }

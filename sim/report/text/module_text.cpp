@@ -93,7 +93,7 @@ class Table {
   void row(const std::string& name, const ModuleUse& use) {
     const Seconds forward = of(use, Phase::forward), backward = of(use, Phase::backward),
                   other = use.time() - forward - backward;
-    const auto cell = [](Seconds t) { return t.value() > 0.0 ? to_string(t) : std::string("-"); };
+    const auto cell = [](Seconds t) { return t.value() > kRounding ? to_string(t) : std::string("-"); };
     text_ +=
         fmt::format("  {:<{}} {:>7} {:>9} {:>9} {:>9} {:>6}", name.substr(0, kName), kName, use.kernels, cell(forward),
                     cell(backward), cell(other), fmt::format("{:.0f} %", 100.0 * use.time().value() / whole_.value()));
@@ -126,6 +126,7 @@ class Table {
 
  private:
   static constexpr std::size_t kName = 30;
+  static constexpr double kRounding = 1e-12;  ///< seconds that a difference of sums may be off
   Seconds whole_;
   bool memory_;
   std::string text_;

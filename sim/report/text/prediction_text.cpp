@@ -12,7 +12,9 @@
 #include "sim/report/text/memory_words.h"
 #include "sim/report/text/module_text.h"
 #include "sim/report/text/names.h"
+#include "sim/report/text/number_words.h"
 #include "sim/report/text/profile_text.h"
+#include "sim/scenario/step_amount.h"
 #include "sim/trace/read_recording.h"
 #include "sim/units/parse.h"
 
@@ -23,20 +25,6 @@ namespace {
 std::string duration(Seconds t) { return to_string(t); }
 
 std::string percent(double share) { return fmt::format("{:.0f} %", 100.0 * share); }
-
-/// "1,410"
-std::string thousands(double value) {
-  std::string text = fmt::format("{}", std::llround(value));
-  for (std::size_t at = text.size(); at > 3; at -= 3) text.insert(at - 3, ",");
-  return text;
-}
-
-/// Four significant digits: "13.05", "6,683", "238,100".
-std::string rate(double a_second) {
-  if (a_second < 1000.0) return fmt::format("{:.4g}", a_second);
-  const double unit = std::pow(10.0, std::floor(std::log10(a_second)) - 3.0);
-  return thousands(std::round(a_second / unit) * unit);
-}
 
 /// "forward 95.1 ms, backward 190 ms": shares of the kernels' time from 0.5 % of the step on, in the order of `names`.
 template <std::size_t N, class Names>
@@ -126,7 +114,6 @@ void write_shortage(std::string& out, const MemoryPrediction& m, const MemorySho
   write_wrapped(out, kMargin, "fits with " + as_sets(m.would_fit));
 }
 
-/// Where latency hides and where it shows.
 /// The host's work, what the GPU waits for it, and the speed of a host at which that changes.
 std::string host_line(const StepPrediction& step) {
   const HostShare& host = step.host;
@@ -139,11 +126,14 @@ std::string host_line(const StepPrediction& step) {
   return line + (host.known ? "" : "; host not measured: the range is that of hosts seen");
 }
 
+/// Where latency hides and where it shows.
 void write_latency(std::string& out, const ExposedLatency& l) {
   const auto part = [](Seconds t) { return t < microseconds(0.1) ? std::string("0 ms") : duration(t); };
+  const bool exchanges = l.communication >= microseconds(0.1);
   write_wrapped(out, "  step time =   ",
-                fmt::format("math {} + memory {} - both at once {} + neither {}", part(l.math), part(l.memory),
-                            part(l.overlapped), part(l.latency())));
+                fmt::format("math {} + memory {} - both at once {} + neither {}{}", part(l.math), part(l.memory),
+                            part(l.overlapped), part(l.latency()),
+                            exchanges ? fmt::format(" + communication {}", part(l.communication)) : ""));
   write_wrapped(out, "  neither       ",
                 fmt::format("{} in kernels, {} in gaps, {} waiting for the host (hidden: {})", part(l.in_kernels),
                             part(l.gaps), part(l.host_exposed), part(l.host_hidden)));
@@ -197,7 +187,7 @@ void write_stages(std::string& out, const ParallelPrediction& p) {
 }
 
 /// Efficiency, and what the ranks exchange.
-void write_parallel(std::string& out, const ParallelPrediction& p) {
+void write_parallel(std::string& out, const ParallelPrediction& p, Seconds held) {
   write_wrapped(out, "  GPUs          ",
                 fmt::format("{}, each as fast as {} of one alone; communication {} exposed, {} hidden", p.gpus,
                             percent(p.efficiency), duration(p.exposed), duration(p.hidden)));
@@ -206,6 +196,10 @@ void write_parallel(std::string& out, const ParallelPrediction& p) {
                   fmt::format("{} {} among {} ranks: {:.3g} GB in {}, {} exposed", use.count, words(name_of(use.kind)),
                               words(name_of(use.group)), static_cast<double>(use.bytes) * 1e-9, duration(use.time),
                               use.exposed < microseconds(0.1) ? "none" : duration(use.exposed)));
+  if (p.board > 1.0 && held > Seconds{0})
+    write_wrapped(out, "                ",
+                  fmt::format("power: the slowest of {} boards is taken to need {:.1f} % more energy than most", p.gpus,
+                              100.0 * (p.board - 1.0)));
   if (!p.limit.empty() && p.exposed > microseconds(1.0)) write_wrapped(out, "                ", p.limit);
   if (p.ranks.size() > 1) write_stages(out, p);
   if (p.ranks.empty()) return;
@@ -263,7 +257,7 @@ void write_measured(std::string& out, const Scenario& s, const Prediction& p) {
   };
   if (m.step_time) compare(duration(*m.step_time), p.step.time.value(), m.step_time->value());
   if (m.samples_per_s)
-    compare(fmt::format("{} samples/s", rate(*m.samples_per_s)), p.step.samples_per_s, *m.samples_per_s);
+    compare(fmt::format("{} samples/s", four_digits(*m.samples_per_s)), p.step.samples_per_s, *m.samples_per_s);
   const auto memory = [&](const char* what, const std::optional<Bytes>& value, std::int64_t predicted) {
     if (!value) return;
     out += "\n                ";
@@ -304,7 +298,7 @@ std::string prediction_text(const Scenario& s, const Prediction& p, Notes notes)
   write_wrapped(out, "  step time     ",
                 fmt::format("{} ({} to {}{})   {} samples/s   {} tokens/s", duration(p.step.time), duration(p.step.low),
                             duration(p.step.high), p.step.validated ? "" : ", not validated",
-                            rate(p.step.samples_per_s), rate(p.step.tokens_per_s)));
+                            four_digits(p.step.samples_per_s), four_digits(p.step.tokens_per_s)));
   write_wrapped(out, "  limited by    ", limiting(p));
   write_wrapped(out, "  phases        ",
                 shares(
@@ -328,13 +322,13 @@ std::string prediction_text(const Scenario& s, const Prediction& p, Notes notes)
   write_wrapped(out, "  energy        ",
                 fmt::format("{:.3g} J ({:.3g} J to {:.3g} J), {:.0f} W on average; {:.3g} J a sample",
                             p.step.energy.energy.value(), p.step.energy.low.value(), p.step.energy.high.value(),
-                            p.step.power.value(), p.step.power.value() / p.step.samples_per_s));
+                            p.step.power.value(), p.step.power.value() * boards_of_step(s) / p.step.samples_per_s));
   if (p.generation)
     write_wrapped(out, "  generation    ",
                   fmt::format("{} to the first token, {} for each after it; {} of keys and values at the end",
                               duration(p.generation->first_token), duration(p.generation->per_token),
                               gib(p.generation->cache_bytes)));
-  if (p.parallel) write_parallel(out, *p.parallel);
+  if (p.parallel) write_parallel(out, *p.parallel, p.step.held);
   write_memory(out, p.memory);
   write_kernels(out, p);
   write_profiles(out, p);
@@ -369,7 +363,7 @@ std::string prediction_table(const Scenario& s, std::span<const Prediction> pred
     const auto gib_or_none = [&](std::int64_t b) { return memory ? fmt::format("{:.2f}", g(b)) : "-"; };
     fmt::format_to(to, "{:<19} {:>7.4g} {:>15} {:>8} {}  {:<4} {}\n", name, ms(p.step.time),
                    fmt::format("{:.4g} - {:.4g}", ms(p.step.low), ms(p.step.high)),
-                   p.step.samples_per_s > 0 ? rate(p.step.samples_per_s) : "-",
+                   p.step.samples_per_s > 0 ? four_digits(p.step.samples_per_s) : "-",
                    memory_cells(gib_or_none(p.memory.peak_allocated), gib_or_none(p.memory.peak_reserved),
                                 gib_or_none(p.memory.device_used)),
                    !memory          ? "-"

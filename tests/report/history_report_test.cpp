@@ -1,0 +1,97 @@
+// A history of the allocator replayed and told: two blocks, worked out by hand.
+#include "sim/report/history_report.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "sim/units/user_error.h"
+#include "tests/support/temporary_path.h"
+
+namespace ridgeline {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+
+// 16 MiB for a block of 15, 20 MiB for one of 4 and the rest of it: the allocator asks for 20 MiB below 10 MiB.
+struct HistoryReport : ::testing::Test {
+  std::filesystem::path file = temporary_path("history.csv");
+  void SetUp() override {
+    std::ofstream(file) << "action,addr,size,stream\n"
+                           "segment_alloc,7f0000000000,16777216,0\n"
+                           "alloc,7f0000000000,15728640,0\n"
+                           "segment_alloc,7f0010000000,20971520,0\n"
+                           "alloc,7f0010000000,4194304,0\n"
+                           "free_requested,7f0000000000,15728640,0\n"
+                           "free_completed,7f0000000000,15728640,0\n";
+  }
+  void TearDown() override { std::filesystem::remove(file); }
+  [[nodiscard]] HistoryQuestion question(std::string settings = "", std::string capacity = "") const {
+    return {file.string(), std::move(settings), std::move(capacity), -1};
+  }
+};
+
+// 16 MiB are allocated for 15, since less than 1 MiB more is not split off: with 4 that is 20 MiB of 36; at the end
+// 16 MiB of the second segment lie beside the block in it.
+TEST_F(HistoryReport, TextIsInGibibytes) {
+  EXPECT_EQ(history_text(question()), file.string() + R"(: replay of 6 events
+
+  peak allocated   0.020 GiB
+  peak reserved    0.035 GiB
+  device segments  2 asked for, the same as recorded, in the same order
+  fragmentation    0.016 GiB free in split segments at the end
+)");
+}
+
+TEST_F(HistoryReport, JsonIsInBytes) {
+  const json out = json(history_json(question()));
+  constexpr std::int64_t kMiB = 1 << 20;
+  EXPECT_EQ(out["source"], "replay");
+  EXPECT_EQ(out["peak_allocated_bytes"], 20 * kMiB);
+  EXPECT_EQ(out["peak_reserved_bytes"], 36 * kMiB);
+  EXPECT_EQ(out["segment_allocations_bytes"], json({16 * kMiB, 20 * kMiB}));
+  EXPECT_EQ(out["recorded_segments_bytes"], json({16 * kMiB, 20 * kMiB}));
+  EXPECT_EQ(out["events"], 6);
+  EXPECT_EQ(out["retries"], 0);
+  EXPECT_EQ(out["out_of_memory"], false);
+  EXPECT_EQ(out["replayed"]["moved_blocks"], 0);
+  EXPECT_FALSE(out.contains("device") || out.contains("segments") || out.contains("recorded"));
+}
+
+// Of 24 MiB 16 are taken: 20 more are not there, and nothing is free to be given back.
+TEST_F(HistoryReport, WithLessMemoryItSaysWhereItEnds) {
+  EXPECT_THAT(history_text(question("", "24 MiB")), HasSubstr("  OUT OF MEMORY at line 5\n"));
+  EXPECT_EQ(json(history_json(question("", "24 MiB")))["out_of_memory"], true);
+}
+
+TEST_F(HistoryReport, OtherSettingsAskForOtherSegments) {
+  const json out = json(history_json(question("expandable_segments:True")));
+  EXPECT_NE(out["segment_allocations_bytes"], out["recorded_segments_bytes"]);
+  EXPECT_THAT(history_text(question("expandable_segments:True")), HasSubstr("; the recording has 2\n"));
+}
+
+TEST_F(HistoryReport, MistakesNameTheirOption) {
+  const auto mistake = [](const HistoryQuestion& asked) {
+    try {
+      (void)history_text(asked);
+    } catch (const UserError& error) {
+      return std::string(error.what());
+    }
+    return std::string("none");
+  };
+  EXPECT_EQ(mistake(question("", "24 apples")), "--capacity: '24 apples' is not a size; write it as \"24 GiB\"");
+  EXPECT_EQ(mistake(question("", "24 GHz")), "--capacity: '24 GHz' is not a size; write it as \"24 GiB\"");
+  EXPECT_THAT(mistake(question("no_such:1")), HasSubstr("--settings: "));
+  HistoryQuestion other = question();
+  other.device = 1;
+  EXPECT_THAT(mistake(other), HasSubstr("--device: "));
+  std::ofstream(file) << "action,addr,size,stream\n";
+  EXPECT_THAT(mistake(question()), HasSubstr("no allocations after the header"));
+}
+
+}  // namespace
+}  // namespace ridgeline
