@@ -86,9 +86,19 @@ Override parse_override(std::string_view argument) {
   return change;
 }
 
-void apply_override(Node& root, const Override& change) {
+namespace {
+
+Origin origin_of(const Override& change) {
   const std::string name = change.origin.empty() ? fmt::format("--set {}={}", change.key, change.value) : change.origin;
-  const Origin origin{std::make_shared<const std::string>(name), 0, 0};
+  return {std::make_shared<const std::string>(name), 0, 0};
+}
+
+}  // namespace
+
+Node value_of(const Override& change) { return parsed_value(change, origin_of(change)); }
+
+void apply_override(Node& root, const Override& change) {
+  const Origin origin = origin_of(change);
   Node value = parsed_value(change, origin);
   Node* node = &root;
   std::size_t begin = 0;

@@ -17,6 +17,9 @@ struct Override {
 /// "KEY=VALUE" as typed after --set. Throws ConfigError without '=' or with an empty key or value.
 Override parse_override(std::string_view argument);
 
+/// The value alone, as apply_override puts it into a tree. Throws ConfigError when it is not YAML.
+Node value_of(const Override& change);
+
 /// Replaces the value at the path, or inserts it (with the mappings on the way). A number steps into a list. The new
 /// nodes carry the override as their origin, so that whoever reads them later names the argument, not the file.
 /// Throws ConfigError when the path leads through a scalar or past a list's end, or when the value is not YAML.

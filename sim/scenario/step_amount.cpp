@@ -16,4 +16,6 @@ StepAmount amount_of_step(const Scenario& s) {
   return {static_cast<double>(t.inference->sequences), static_cast<double>(tokens)};
 }
 
+double boards_of_step(const Scenario& s) { return s.recorded ? 1.0 : static_cast<double>(s.training.parallel.gpus()); }
+
 }  // namespace ridgeline

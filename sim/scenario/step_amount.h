@@ -11,4 +11,7 @@ struct StepAmount {
 };
 StepAmount amount_of_step(const Scenario& scenario);
 
+/// Boards that work on it together, each drawing power and costing rent. Of a recording, the one it was made on.
+double boards_of_step(const Scenario& scenario);
+
 }  // namespace ridgeline

@@ -23,8 +23,13 @@ double mean_hit(const L2Spec& l2, double first, double last) {
   first = std::max(0.0, first);
   last = std::max(0.0, last);
   const double low = std::min(first, last), high = std::max(first, last);
-  if (high - low > 1.0) return std::clamp((ramp_integral(l2, high) - ramp_integral(l2, low)) / (high - low), 0.0, 1.0);
   const double full = l2.resident_full * l2.capacity.value(), none = l2.resident_none * l2.capacity.value();
+  if (high - low > 1.0) {
+    // Most sweeps lie on one side of the ramp.
+    if (high <= full) return 1.0;
+    if (low >= none && low > full) return 0.0;
+    return std::clamp((ramp_integral(l2, high) - ramp_integral(l2, low)) / (high - low), 0.0, 1.0);
+  }
   return std::clamp((none - low) / std::max(none - full, 1.0), 0.0, 1.0);
 }
 
@@ -201,7 +206,8 @@ double L2Residency::hits(const Access& access, std::span<const Operand> operands
     const Place* place = find(slot);
     if (place == nullptr) return;
     const auto distance = [&](double share, double before) {
-      return (place->after.begin + share * (place->after.end - place->after.begin) + between + before) / factor;
+      const double since = place->after.begin + share * (place->after.end - place->after.begin) + between + before;
+      return factor == 1.0 ? since : since / factor;
     };
     hit += bytes * mean_hit(l2_, distance(part.begin, sweep.begin), distance(part.end, sweep.end));
   };
