@@ -84,12 +84,18 @@ StepRun::StepRun(Session& session, Scenario scenario, std::string_view engine, s
       engine_(engine),
       stop_(std::move(stop)),
       given_trace_(std::move(trace)) {
-  scenario_.gpu.power.board = hungriest_board(scenario_.gpu.power, boards());
   make_engine(engine_, scenario_.gpu);  // an unknown name is a mistake to report before anything is made
+  boards_ = boards_that_wait();
+  scenario_.gpu.power.board = hungriest_board(scenario_.gpu.power, boards_);
 }
 
-std::int64_t StepRun::boards() const {
-  return scenario_.cluster && !scenario_.recorded ? scenario_.training.parallel.gpus() : 1;
+std::int64_t StepRun::boards_that_wait() const {
+  if (!scenario_.cluster) return 1;
+  if (!scenario_.recorded) return scenario_.training.parallel.gpus();
+  std::int64_t most = 1;
+  for (const Op& op : recording()->recording.trace.ops)
+    if (const auto* collective = std::get_if<Collective>(&op)) most = std::max(most, collective->ranks);
+  return most;
 }
 
 void StepRun::go_on() const {
@@ -196,8 +202,8 @@ std::vector<double> StepRun::factors(double kernel_factor) const {
   const std::vector<LaunchedKernel> kernels = launched_kernels(program());
   // Which boards there are is a matter of luck: kernels at the limit take at most as much more as their energy.
   double board = 1.0;
-  if (boards() > 1 && kernel_factor != 1.0)
-    board = hungriest_board(scenario_.gpu.power, boards(), kernel_factor < 1.0 ? 1.0 - kLuck : kLuck) /
+  if (boards_ > 1 && kernel_factor != 1.0)
+    board = hungriest_board(scenario_.gpu.power, boards_, kernel_factor < 1.0 ? 1.0 - kLuck : kLuck) /
             scenario_.gpu.power.board;
   for (std::size_t i = 0; i < factors.size(); ++i) {
     const auto* collective = std::get_if<Collective>(kernels[i].op);

@@ -71,8 +71,8 @@ class StepRun {
   void go_on() const;
 
  private:
-  /// That wait for each other.
-  [[nodiscard]] std::int64_t boards() const;
+  /// Boards of the step that wait for each other: all ranks, or those of a recording's largest collective.
+  [[nodiscard]] std::int64_t boards_that_wait() const;
   struct Step {
     StepPrediction step;
     std::vector<std::string> notes;  ///< of the range and the software stack
@@ -99,6 +99,7 @@ class StepRun {
   std::stop_token stop_;
   std::shared_ptr<SharedTrace> given_trace_;
   bool expects_memory_run_ = false;
+  std::int64_t boards_ = 1;  ///< boards_that_wait()
   Lazy<trace::Replayable> recording_;
   Lazy<std::unique_ptr<PipelineRun>> pipeline_;
   Lazy<std::shared_ptr<SharedTrace>> trace_;

@@ -9,7 +9,7 @@
 namespace ridgeline {
 namespace {
 
-constexpr std::array<LawName, 17> kLawNames{{{Law::choice, "choice of kernels", "2"},
+constexpr std::array<LawName, 18> kLawNames{{{Law::choice, "choice of kernels", "2"},
                                              {Law::occupancy, "occupancy", "3"},
                                              {Law::stream, "memory-bound kernels", "4"},
                                              {Law::code, "kernels by their code", "4a"},
@@ -25,7 +25,8 @@ constexpr std::array<LawName, 17> kLawNames{{{Law::choice, "choice of kernels", 
                                              {Law::roofline, "roofline engine", ""},
                                              {Law::peak, "peaks and utilization", ""},
                                              {Law::price, "price of a run", ""},
-                                             {Law::description, "description", ""}}};
+                                             {Law::description, "description", ""},
+                                             {Law::boards, "slowest of several boards", "19"}}};
 
 }  // namespace
 

@@ -268,7 +268,7 @@ void add_clock_and_power(std::vector<HardwareKey>& k) {
   k.push_back(row<kPow, &PowerSpec::tensor_tf32>("power.tensor_tf32", kEnergyIfKnown, Better::less, one(power), "Energy of a FLOP on the tensor cores in TF32"));
   k.push_back(row<kPow, &PowerSpec::dram>("power.dram", {kEnergy.low, 100.0 * kNano}, Better::less, one(power), "Energy of a byte between DRAM and registers"));
   k.push_back(optional(row<kPow, &PowerSpec::averaging>("power.averaging", {0.0, kKilo}, Better::more, one(power), "How long a load may exceed the limit before the clock comes down")));
-  k.push_back(optional(row<kPow, &PowerSpec::board_spread>("power.board_spread", {0.0, 0.3}, Better::less, one(power), "How far the energies that boards of this model need for the same work differ (a standard deviation): several GPUs go at the pace of the slowest; 0.03 where not given")));
+  k.push_back(optional(row<kPow, &PowerSpec::board_spread>("power.board_spread", {0.0, 0.3}, Better::less, one(boards), "How far the energies that boards of this model need for the same work differ (a standard deviation): several GPUs go at the pace of the slowest; 0.03 where not given")));
 }
 
 void add_memory(std::vector<HardwareKey>& k) {

@@ -35,7 +35,8 @@ enum class Law : std::uint32_t {
   roofline = 1u << 13,    ///< the roofline engine (--engine roofline)
   peak = 1u << 14,        ///< peaks: utilization, ridge points
   price = 1u << 15,       ///< price of a run
-  description = 1u << 16  ///< read by people
+  description = 1u << 16,  ///< read by people
+  boards = 1u << 17        ///< the slowest of several boards
 };
 using Laws = std::uint32_t;  ///< a set of Law
 constexpr Laws operator|(Law a, Law b) { return static_cast<Laws>(a) | static_cast<Laws>(b); }

@@ -222,10 +222,11 @@ TEST(PredictionJson, SeveralGpusTellWhatTheyExchangeAndEachClassOfRanks) {
   Prediction p = made_prediction();
   EXPECT_FALSE(told(p).contains("parallel"));
   p.parallel = made_parallel();
+  p.parallel->board = 1.03;
   const json out = told(p)["parallel"];
   const json top{
       {"gpus", 4},          {"exposed_communication_s", 0.006}, {"hidden_communication_s", 0.034}, {"bubble_s", 0.009},
-      {"efficiency", 0.83}, {"limit", p.parallel->limit}};
+      {"efficiency", 0.83}, {"limit", p.parallel->limit},       {"slowest_board_energy", 1.03}};
   json rest = out;
   rest.erase("communication"), rest.erase("ranks");
   expect_told(rest, top);

@@ -64,6 +64,17 @@ class Questions {
       }
     return false;
   }
+  /// Four boards whose products are held by their power.
+  static bool several_boards_move(const HardwareKey& key) {
+    ScenarioSource source;
+    source.text = "{cluster: h200-x4, model: gpt2-medium, training: {micro_batch: 32, sequence_length: 1024, "
+                  "precision: amp-bf16, parallel: {data: 4, strategy: ddp}}}";
+    source.text_name = "test";
+    const Scenario scenario = load_scenario(source);
+    Scenario other = scenario;
+    other.gpu = changed(scenario.gpu, key, 4.0);
+    return predict(other, "analytic").step.time != predict(scenario, "analytic").step.time;
+  }
   bool memory_moves(const HardwareKey& key) {
     for (const char* software : {"pytorch-2.11", "pytorch-1.13"}) {
       Scenario scenario = small_step();
@@ -151,6 +162,10 @@ TEST(LiveKeys, every_number_moves_the_answers_of_the_laws_that_read_it) {
     if (holds(key.laws, Law::timeline)) {
       asked = true;
       EXPECT_TRUE(questions.steps_move(key)) << key.key << " moves no step";
+    }
+    if (holds(key.laws, Law::boards)) {
+      asked = true;
+      EXPECT_TRUE(Questions::several_boards_move(key)) << key.key << " moves no step of several boards";
     }
     if (holds(key.laws, Law::memory)) {
       asked = true;
