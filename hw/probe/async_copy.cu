@@ -8,7 +8,7 @@
 namespace probe {
 namespace {
 
-constexpr int kThreads = 128, kStage = 16384, kPieces = kStage / (16 * kThreads);
+constexpr int kAsyncThreads = 128, kStage = 16384, kPieces = kStage / (16 * kAsyncThreads);
 enum class Way { registers, cp_async, bulk };
 
 __device__ unsigned shared_address(const void* p) { return static_cast<unsigned>(__cvta_generic_to_shared(p)); }
@@ -17,11 +17,11 @@ template <int kStages>
 __device__ void take(const char* stage, float& sum) {
   const float4* values = reinterpret_cast<const float4*>(stage);
 #pragma unroll
-  for (int i = 0; i < kPieces; ++i) sum += values[threadIdx.x + i * kThreads].x;
+  for (int i = 0; i < kPieces; ++i) sum += values[threadIdx.x + i * kAsyncThreads].x;
 }
 
 template <Way kWay, int kStages>
-__global__ void __launch_bounds__(kThreads) pipeline_kernel(const char* data, int stages_a_block, float* sums) {
+__global__ void __launch_bounds__(kAsyncThreads) pipeline_kernel(const char* data, int stages_a_block, float* sums) {
   extern __shared__ __align__(128) char shared[];
   const char* mine = data + std::size_t{blockIdx.x} * stages_a_block * kStage;
   float sum = 0;
@@ -30,10 +30,10 @@ __global__ void __launch_bounds__(kThreads) pipeline_kernel(const char* data, in
       float4 x[kPieces];
       const float4* from = reinterpret_cast<const float4*>(mine + std::size_t(s) * kStage);
 #pragma unroll
-      for (int i = 0; i < kPieces; ++i) x[i] = __ldcg(from + threadIdx.x + i * kThreads);
+      for (int i = 0; i < kPieces; ++i) x[i] = __ldcg(from + threadIdx.x + i * kAsyncThreads);
       float4* to = reinterpret_cast<float4*>(shared + (s % kStages) * kStage);
 #pragma unroll
-      for (int i = 0; i < kPieces; ++i) to[threadIdx.x + i * kThreads] = x[i];
+      for (int i = 0; i < kPieces; ++i) to[threadIdx.x + i * kAsyncThreads] = x[i];
       __syncthreads();
       take<kStages>(shared + (s % kStages) * kStage, sum);
     }
@@ -45,8 +45,8 @@ __global__ void __launch_bounds__(kThreads) pipeline_kernel(const char* data, in
 #pragma unroll
         for (int i = 0; i < kPieces; ++i)
           asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(
-                           shared_address(shared + (s % kStages) * kStage + (threadIdx.x + i * kThreads) * 16)),
-                       "l"(mine + std::size_t(s) * kStage + (threadIdx.x + i * kThreads) * 16));
+                           shared_address(shared + (s % kStages) * kStage + (threadIdx.x + i * kAsyncThreads) * 16)),
+                       "l"(mine + std::size_t(s) * kStage + (threadIdx.x + i * kAsyncThreads) * 16));
       asm volatile("cp.async.commit_group;");
     };
     for (int s = 0; s < kStages - 1; ++s) fetch(s);
@@ -88,7 +88,7 @@ __global__ void __launch_bounds__(kThreads) pipeline_kernel(const char* data, in
     }
   }
 #endif
-  sums[blockIdx.x * kThreads + threadIdx.x] = sum;
+  sums[blockIdx.x * kAsyncThreads + threadIdx.x] = sum;
 }
 
 template <Way kWay, int kStages>
@@ -100,14 +100,14 @@ void add(Curve& curve, const Device& device, const Buffer<float>& data, Buffer<f
                                   kStages * kStage));
   const auto launch = [&](cudaStream_t s) {
     pipeline_kernel<kWay, kStages>
-        <<<device.sm_count, kThreads, kStages * kStage, s>>>(bytes, stages_a_block, sums.get());
+        <<<device.sm_count, kAsyncThreads, kStages * kStage, s>>>(bytes, stages_a_block, sums.get());
   };
   launch(nullptr);
   CHECK_CUDA(cudaGetLastError());
   const float found = sums.to_host(1)[0];
   double expected = 0;
   for (int s = 0; s < stages_a_block; ++s)
-    for (int i = 0; i < kPieces; ++i) expected += pattern(std::size_t(s) * kStage / 4 + std::size_t(i) * kThreads * 4);
+    for (int i = 0; i < kPieces; ++i) expected += pattern(std::size_t(s) * kStage / 4 + std::size_t(i) * kAsyncThreads * 4);
   curve.correct = expect(std::abs(found - expected) < 0.05, "async_copy", "sum over the stages") && curve.correct;
   const Timing t = period(launch, 3);
   const double moved = double(stages_a_block) * kStage * device.sm_count;
@@ -131,7 +131,7 @@ Curves async_copy(const Device& device) {
   Curve curve{
       "async_copy", "B/s",
       "DRAM to shared memory, 128 threads an SM, stages of 16 KiB; way 0: registers, 1: cp.async, 2: bulk copy"};
-  Buffer<float> data(512 * kMiB / 4), sums(std::size_t(device.sm_count) * kThreads);
+  Buffer<float> data(512 * kMiB / 4), sums(std::size_t(device.sm_count) * kAsyncThreads);
   fill_pattern(data.get(), data.size());
   add<Way::registers, 2>(curve, device, data, sums, 0);
   if (device.at_least(8, 0)) add_all<Way::cp_async>(curve, device, data, sums, 1);

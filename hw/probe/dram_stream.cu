@@ -8,9 +8,9 @@
 namespace probe {
 namespace {
 
-constexpr int kThreads = 256;
+constexpr int kStreamThreads = 256;
 
-__device__ std::size_t element() { return blockIdx.x * std::size_t{kThreads} + threadIdx.x; }
+__device__ std::size_t element() { return blockIdx.x * std::size_t{kStreamThreads} + threadIdx.x; }
 
 __global__ void read_kernel(const float4* a, float* sink, std::size_t n) {
   const std::size_t i = element();
@@ -46,7 +46,7 @@ Curves dram_stream(const Device& device) {
   fill_pattern(c.get(), c.size());
   auto* a4 = reinterpret_cast<float4*>(a.get());
   const auto *b4 = reinterpret_cast<const float4*>(b.get()), *c4 = reinterpret_cast<const float4*>(c.get());
-  const auto blocks = [](std::size_t n) { return static_cast<unsigned>((n + kThreads - 1) / kThreads); };
+  const auto blocks = [](std::size_t n) { return static_cast<unsigned>((n + kStreamThreads - 1) / kStreamThreads); };
 
   Curve read{"dram_read", "B/s", "read of one array, by bytes of the array"};
   Curve write{"dram_write", "B/s", "write of one array, by bytes of the array"};
@@ -54,18 +54,18 @@ Curves dram_stream(const Device& device) {
   Curve triad{"dram_triad", "B/s", "a = b + s*c, read plus written bytes, by bytes of one array"};
   {
     const std::size_t n = a.size() / 4, odd = n - 77;
-    triad_kernel<<<blocks(odd), kThreads>>>(a4, b4, c4, 3.0f, odd);
+    triad_kernel<<<blocks(odd), kStreamThreads>>>(a4, b4, c4, 3.0f, odd);
     const auto host = a.to_host(4096);
     bool right = true;
     for (std::size_t i = 0; i < host.size(); ++i)
       right = right && std::abs(host[i] - (pattern(i) + 3.0f * pattern(i))) < 1e-5f;
     triad.correct = expect(right, "dram_stream", "triad");
-    copy_kernel<<<blocks(n), kThreads>>>(a4, b4, n);
+    copy_kernel<<<blocks(n), kStreamThreads>>>(a4, b4, n);
     const auto copied = a.to_host(4096);
     right = true;
     for (std::size_t i = 0; i < copied.size(); ++i) right = right && copied[i] == pattern(i);
     copy.correct = expect(right, "dram_stream", "copy");
-    write_kernel<<<blocks(n), kThreads>>>(a4, 2.5f, n);
+    write_kernel<<<blocks(n), kStreamThreads>>>(a4, 2.5f, n);
     const auto written = a.to_host(4096);
     right = true;
     for (const float x : written) right = right && x == 2.5f;
@@ -77,10 +77,10 @@ Curves dram_stream(const Device& device) {
       const Timing t = period(launch);
       curve.points.push_back({{{"bytes", double(bytes)}}, moved / t.seconds, t.seconds, t.spread, t.samples});
     };
-    add(read, double(bytes), [&](cudaStream_t s) { read_kernel<<<blocks(n), kThreads, 0, s>>>(b4, sink.get(), n); });
-    add(write, double(bytes), [&](cudaStream_t s) { write_kernel<<<blocks(n), kThreads, 0, s>>>(a4, 2.5f, n); });
-    add(copy, 2.0 * bytes, [&](cudaStream_t s) { copy_kernel<<<blocks(n), kThreads, 0, s>>>(a4, b4, n); });
-    add(triad, 3.0 * bytes, [&](cudaStream_t s) { triad_kernel<<<blocks(n), kThreads, 0, s>>>(a4, b4, c4, 3.0f, n); });
+    add(read, double(bytes), [&](cudaStream_t s) { read_kernel<<<blocks(n), kStreamThreads, 0, s>>>(b4, sink.get(), n); });
+    add(write, double(bytes), [&](cudaStream_t s) { write_kernel<<<blocks(n), kStreamThreads, 0, s>>>(a4, 2.5f, n); });
+    add(copy, 2.0 * bytes, [&](cudaStream_t s) { copy_kernel<<<blocks(n), kStreamThreads, 0, s>>>(a4, b4, n); });
+    add(triad, 3.0 * bytes, [&](cudaStream_t s) { triad_kernel<<<blocks(n), kStreamThreads, 0, s>>>(a4, b4, c4, 3.0f, n); });
   }
   return {read, write, copy, triad};
 }

@@ -7,21 +7,21 @@
 namespace probe {
 namespace {
 
-constexpr int kTile = 64, kDepth = 16, kThreads = 256;
+constexpr int kSharedTile = 64, kSharedDepth = 16, kSharedThreads = 256;
 
-__global__ void __launch_bounds__(kThreads) shared_kernel(const float* a, const float* b, float* c, int n) {
-  __shared__ float a_tile[kDepth][kTile + 4], b_tile[kDepth][kTile];
+__global__ void __launch_bounds__(kSharedThreads) shared_kernel(const float* a, const float* b, float* c, int n) {
+  __shared__ float a_tile[kSharedDepth][kSharedTile + 4], b_tile[kSharedDepth][kSharedTile];
   const int tx = threadIdx.x % 16, ty = threadIdx.x / 16;
-  const int row = blockIdx.y * kTile, column = blockIdx.x * kTile;
+  const int row = blockIdx.y * kSharedTile, column = blockIdx.x * kSharedTile;
   float sum[4][4] = {};
-  for (int k = 0; k < n; k += kDepth) {
-    for (int i = threadIdx.x; i < kTile * kDepth; i += kThreads) {
-      a_tile[i % kDepth][i / kDepth] = a[std::size_t(row + i / kDepth) * n + k + i % kDepth];
-      b_tile[i / kTile][i % kTile] = b[std::size_t(k + i / kTile) * n + column + i % kTile];
+  for (int k = 0; k < n; k += kSharedDepth) {
+    for (int i = threadIdx.x; i < kSharedTile * kSharedDepth; i += kSharedThreads) {
+      a_tile[i % kSharedDepth][i / kSharedDepth] = a[std::size_t(row + i / kSharedDepth) * n + k + i % kSharedDepth];
+      b_tile[i / kSharedTile][i % kSharedTile] = b[std::size_t(k + i / kSharedTile) * n + column + i % kSharedTile];
     }
     __syncthreads();
 #pragma unroll
-    for (int d = 0; d < kDepth; ++d) {
+    for (int d = 0; d < kSharedDepth; ++d) {
       const float4 x = *reinterpret_cast<const float4*>(&a_tile[d][4 * ty]);
       const float4 y = *reinterpret_cast<const float4*>(&b_tile[d][4 * tx]);
       const float xs[4] = {x.x, x.y, x.z, x.w}, ys[4] = {y.x, y.y, y.z, y.w};
@@ -46,7 +46,7 @@ Curves gemm_shared(const Device&) {
     Buffer<float> ab(2 * elements), c(elements);
     fill_pattern(ab.get(), ab.size());
     const auto launch = [&](cudaStream_t s) {
-      shared_kernel<<<dim3(n / kTile, n / kTile), kThreads, 0, s>>>(ab.get(), ab.get() + elements, c.get(), n);
+      shared_kernel<<<dim3(n / kSharedTile, n / kSharedTile), kSharedThreads, 0, s>>>(ab.get(), ab.get() + elements, c.get(), n);
     };
     launch(nullptr);
     curve.correct =

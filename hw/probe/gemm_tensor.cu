@@ -10,18 +10,18 @@
 namespace probe {
 namespace {
 
-constexpr int kTile = 128, kDepth = 32, kThreads = 256, kPitch = kDepth + 8, kPitchB = kTile + 8;
+constexpr int kTensorTile = 128, kTensorDepth = 32, kTensorThreads = 256, kPitch = kTensorDepth + 8, kPitchB = kTensorTile + 8;
 
 __global__ void to_half_kernel(const float* from, __half* to, std::size_t n) {
   const std::size_t i = blockIdx.x * std::size_t{blockDim.x} + threadIdx.x;
   if (i < n) to[i] = __float2half(from[i]);
 }
 
-__global__ void __launch_bounds__(kThreads) tensor_kernel(const __half* a, const __half* b, float* c, int n) {
+__global__ void __launch_bounds__(kTensorThreads) tensor_kernel(const __half* a, const __half* b, float* c, int n) {
   using namespace nvcuda::wmma;
-  __shared__ __half a_tile[kTile * kPitch], b_tile[kDepth * kPitchB];
+  __shared__ __half a_tile[kTensorTile * kPitch], b_tile[kTensorDepth * kPitchB];
   const int warp = threadIdx.x / 32, warp_row = warp / 2 * 32, warp_column = warp % 2 * 64;
-  const int row = blockIdx.y * kTile, column = blockIdx.x * kTile;
+  const int row = blockIdx.y * kTensorTile, column = blockIdx.x * kTensorTile;
   fragment<accumulator, 16, 16, 16, float> sum[2][4];
   for (auto& line : sum)
     for (auto& f : line) fill_fragment(f, 0.0f);
@@ -29,22 +29,22 @@ __global__ void __launch_bounds__(kThreads) tensor_kernel(const __half* a, const
   float4 a_next[2], b_next[2];
   const auto fetch = [&](int k) {
     for (int p = 0; p < 2; ++p) {
-      const int i = threadIdx.x + p * kThreads;
+      const int i = threadIdx.x + p * kTensorThreads;
       a_next[p] = *reinterpret_cast<const float4*>(a + std::size_t(row + i / 4) * n + k + i % 4 * 8);
       b_next[p] = *reinterpret_cast<const float4*>(b + std::size_t(k + i / 16) * n + column + i % 16 * 8);
     }
   };
   fetch(0);
-  for (int k = 0; k < n; k += kDepth) {
+  for (int k = 0; k < n; k += kTensorDepth) {
     for (int p = 0; p < 2; ++p) {
-      const int i = threadIdx.x + p * kThreads;
+      const int i = threadIdx.x + p * kTensorThreads;
       *reinterpret_cast<float4*>(a_tile + i / 4 * kPitch + i % 4 * 8) = a_next[p];
       *reinterpret_cast<float4*>(b_tile + i / 16 * kPitchB + i % 16 * 8) = b_next[p];
     }
     __syncthreads();
-    if (k + kDepth < n) fetch(k + kDepth);
+    if (k + kTensorDepth < n) fetch(k + kTensorDepth);
 #pragma unroll
-    for (int d = 0; d < kDepth; d += 16) {
+    for (int d = 0; d < kTensorDepth; d += 16) {
       fragment<matrix_a, 16, 16, 16, __half, row_major> x[2];
       fragment<matrix_b, 16, 16, 16, __half, row_major> y[4];
       for (int i = 0; i < 2; ++i) load_matrix_sync(x[i], a_tile + (warp_row + 16 * i) * kPitch + d, kPitch);
@@ -72,7 +72,7 @@ Curves gemm_tensor(const Device& device) {
     fill_pattern(ab.get(), ab.size());
     to_half_kernel<<<static_cast<unsigned>((2 * elements + 255) / 256), 256>>>(ab.get(), halves.get(), 2 * elements);
     const auto launch = [&](cudaStream_t s) {
-      tensor_kernel<<<dim3(n / kTile, n / kTile), kThreads, 0, s>>>(halves.get(), halves.get() + elements, c.get(), n);
+      tensor_kernel<<<dim3(n / kTensorTile, n / kTensorTile), kTensorThreads, 0, s>>>(halves.get(), halves.get() + elements, c.get(), n);
     };
     launch(nullptr);
     const auto rounded = [](float x) { return __half2float(__float2half(x)); };

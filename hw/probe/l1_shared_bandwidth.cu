@@ -9,17 +9,17 @@
 namespace probe {
 namespace {
 
-constexpr int kThreads = 1024, kSweeps = 200;
+constexpr int kL1Threads = 1024, kSweeps = 200;
 
 __global__ void l1_kernel(const float4* data, int n, long long* cycles, float* sink) {
   const float4* mine = data + std::size_t{blockIdx.x} * n;
   float sum = 0;
-  for (int i = threadIdx.x; i < n; i += kThreads) sum += __ldca(mine + i).x;  // brings it in
+  for (int i = threadIdx.x; i < n; i += kL1Threads) sum += __ldca(mine + i).x;  // brings it in
   __syncthreads();
   const long long begin = clock64();
   for (int sweep = 0; sweep < kSweeps; ++sweep) {
 #pragma unroll 4
-    for (int i = threadIdx.x; i < n; i += kThreads) {
+    for (int i = threadIdx.x; i < n; i += kL1Threads) {
       const float4 x = __ldca(mine + i);
       sum += (x.x + x.y) + (x.z + x.w);
     }
@@ -29,11 +29,11 @@ __global__ void l1_kernel(const float4* data, int n, long long* cycles, float* s
   if (sum == 12345.678f) *sink = sum;
 }
 
-constexpr int kSharedBytes = 32768, kSharedLoads = kSharedBytes / (16 * kThreads);
+constexpr int kSharedBytes = 32768, kSharedLoads = kSharedBytes / (16 * kL1Threads);
 
 __global__ void shared_kernel(long long* cycles, float* sink) {
   __shared__ float4 tile[kSharedBytes / 16];
-  for (int i = threadIdx.x; i < kSharedBytes / 16; i += kThreads) tile[i] = make_float4(0, 0, 0, 0);
+  for (int i = threadIdx.x; i < kSharedBytes / 16; i += kL1Threads) tile[i] = make_float4(0, 0, 0, 0);
   __syncthreads();
   const unsigned at = static_cast<unsigned>(__cvta_generic_to_shared(tile + threadIdx.x));
   float sum = 0;
@@ -45,7 +45,7 @@ __global__ void shared_kernel(long long* cycles, float* sink) {
       float4 x;
       asm volatile("ld.volatile.shared.v4.f32 {%0,%1,%2,%3}, [%4];"
                    : "=f"(x.x), "=f"(x.y), "=f"(x.z), "=f"(x.w)
-                   : "r"(at + i * kThreads * 16));
+                   : "r"(at + i * kL1Threads * 16));
       sum += x.x + x.w;
     }
   __syncthreads();
@@ -76,11 +76,11 @@ Curves l1_shared_bandwidth(const Device& device) {
   Buffer<long long> cycles(sms);
   for (const int kib : {16, 32, 48, 64, 80, 96, 112, 128, 144, 160, 192, 224, 256, 384, 512}) {
     const int n = kib * 1024 / 16;
-    l1_kernel<<<sms, kThreads>>>(reinterpret_cast<const float4*>(data.get()), n, cycles.get(), sink.get());
+    l1_kernel<<<sms, kL1Threads>>>(reinterpret_cast<const float4*>(data.get()), n, cycles.get(), sink.get());
     l1.points.push_back(point_of(cycles.to_host(sms), kib * 1024.0));
   }
   sink.zero();
-  shared_kernel<<<sms, kThreads>>>(cycles.get(), sink.get());
+  shared_kernel<<<sms, kL1Threads>>>(cycles.get(), sink.get());
   shared.points.push_back(point_of(cycles.to_host(sms), kSharedBytes));
   shared.correct = expect(sink.to_host(1)[0] == 0.0f, "l1_shared_bandwidth", "sum of zeros");
   return {l1, shared};

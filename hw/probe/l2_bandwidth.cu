@@ -8,18 +8,18 @@
 namespace probe {
 namespace {
 
-constexpr int kThreads = 1024;
+constexpr int kL2Threads = 1024;
 
 __global__ void sweep_kernel(const float4* data, std::size_t n, int sweeps, float* sink) {
-  const std::size_t begin = (n / gridDim.x * blockIdx.x) / kThreads * kThreads;
+  const std::size_t begin = (n / gridDim.x * blockIdx.x) / kL2Threads * kL2Threads;
   float sum = 0;
   for (int sweep = 0; sweep < sweeps; ++sweep) {
     std::size_t i = begin + threadIdx.x;
 #pragma unroll 8
-    for (std::size_t step = 0; step < n; step += kThreads) {
+    for (std::size_t step = 0; step < n; step += kL2Threads) {
       const float4 x = __ldcg(data + i);
       sum += (x.x + x.y) + (x.z + x.w);
-      i += kThreads;
+      i += kL2Threads;
       if (i >= n) i -= n;
     }
   }
@@ -27,9 +27,9 @@ __global__ void sweep_kernel(const float4* data, std::size_t n, int sweeps, floa
 }
 
 __global__ void write_kernel(float4* data, std::size_t n, int sweeps) {
-  const std::size_t part = n / gridDim.x / kThreads * kThreads, begin = part * blockIdx.x;
+  const std::size_t part = n / gridDim.x / kL2Threads * kL2Threads, begin = part * blockIdx.x;
   for (int sweep = 0; sweep < sweeps; ++sweep)
-    for (std::size_t i = threadIdx.x; i < part; i += kThreads)
+    for (std::size_t i = threadIdx.x; i < part; i += kL2Threads)
       __stcg(data + begin + i, make_float4(float(sweep), 0, 0, 0));
 }
 
@@ -47,7 +47,7 @@ Curves l2_bandwidth(const Device& device) {
     const std::size_t n = bytes / sizeof(float4);
     const int sweeps = 1;
     const Timing t =
-        period([&](cudaStream_t s) { sweep_kernel<<<blocks, kThreads, 0, s>>>(data4, n, sweeps, sink.get()); }, 3);
+        period([&](cudaStream_t s) { sweep_kernel<<<blocks, kL2Threads, 0, s>>>(data4, n, sweeps, sink.get()); }, 3);
     const double moved = double(bytes) * blocks * sweeps;
     read.points.push_back({{{"bytes", double(bytes)}, {"blocks", double(blocks)}, {"sweeps", double(sweeps)}},
                            moved / t.seconds,
@@ -56,9 +56,9 @@ Curves l2_bandwidth(const Device& device) {
                            t.samples});
   }
   for (const std::size_t bytes : sizes_between(8 * kMiB, largest, 64 * kKiB)) {
-    const std::size_t n = bytes / sizeof(float4), part = n / blocks / kThreads * kThreads;
+    const std::size_t n = bytes / sizeof(float4), part = n / blocks / kL2Threads * kL2Threads;
     const int sweeps = static_cast<int>(256 * kMiB / bytes) + 1;
-    const auto launch = [&](cudaStream_t s) { write_kernel<<<blocks, kThreads, 0, s>>>(data4, n, sweeps); };
+    const auto launch = [&](cudaStream_t s) { write_kernel<<<blocks, kL2Threads, 0, s>>>(data4, n, sweeps); };
     launch(nullptr);
     const auto host = data.to_host(4);
     write.correct = expect(host[0] == float(sweeps - 1), "l2_bandwidth", "last value written") && write.correct;

@@ -7,23 +7,23 @@
 namespace probe {
 namespace {
 
-constexpr int kThreads = 256, kUnroll = 4;
+constexpr int kResidencyThreads = 256, kUnroll = 4;
 
 __global__ void read_kernel(const float4* a, float* sink) {
-  const std::size_t first = blockIdx.x * std::size_t{kThreads * kUnroll} + threadIdx.x;
+  const std::size_t first = blockIdx.x * std::size_t{kResidencyThreads * kUnroll} + threadIdx.x;
   float sum = 0;
 #pragma unroll
   for (int u = 0; u < kUnroll; ++u) {
-    const float4 x = a[first + u * kThreads];
+    const float4 x = a[first + u * kResidencyThreads];
     sum += (x.x + x.y) + (x.z + x.w);
   }
   if (sum == 12345.678f) *sink = sum;
 }
 
 __global__ void write_kernel(float4* a) {
-  const std::size_t first = blockIdx.x * std::size_t{kThreads * kUnroll} + threadIdx.x;
+  const std::size_t first = blockIdx.x * std::size_t{kResidencyThreads * kUnroll} + threadIdx.x;
 #pragma unroll
-  for (int u = 0; u < kUnroll; ++u) a[first + u * kThreads] = make_float4(0.25f, 0.5f, 0.75f, 1.0f);
+  for (int u = 0; u < kUnroll; ++u) a[first + u * kResidencyThreads] = make_float4(0.25f, 0.5f, 0.75f, 1.0f);
 }
 
 }  // namespace
@@ -39,13 +39,13 @@ Curves l2_residency(const Device& device) {
   for (int step = 4; step <= 72; step += step < 48 ? 1 : 4) {
     const double share = 0.025 * step;
     const std::size_t bytes = static_cast<std::size_t>(share * capacity) / (16 * kKiB) * (16 * kKiB);
-    const unsigned blocks = static_cast<unsigned>(bytes / (sizeof(float4) * kThreads * kUnroll));
-    const Timing again = period([&](cudaStream_t s) { read_kernel<<<blocks, kThreads, 0, s>>>(a4, sink.get()); });
+    const unsigned blocks = static_cast<unsigned>(bytes / (sizeof(float4) * kResidencyThreads * kUnroll));
+    const Timing again = period([&](cudaStream_t s) { read_kernel<<<blocks, kResidencyThreads, 0, s>>>(a4, sink.get()); });
     clean.points.push_back(
         {{{"bytes", double(bytes)}}, bytes / again.seconds, again.seconds, again.spread, again.samples});
     const Timing both = period([&](cudaStream_t s) {
-      write_kernel<<<blocks, kThreads, 0, s>>>(a4);
-      read_kernel<<<blocks, kThreads, 0, s>>>(a4, sink.get());
+      write_kernel<<<blocks, kResidencyThreads, 0, s>>>(a4);
+      read_kernel<<<blocks, kResidencyThreads, 0, s>>>(a4, sink.get());
     });
     dirty.points.push_back(
         {{{"bytes", double(bytes)}}, 2.0 * bytes / both.seconds, both.seconds, both.spread, both.samples});

@@ -10,28 +10,28 @@
 namespace probe {
 namespace {
 
-constexpr int kThreads = 256, kChains = 8, kSteps = 2048;
+constexpr int kMathThreads = 256, kMathChains = 8, kMathSteps = 2048;
 
 __global__ void fma_kernel(float a, float b, float* out) {
-  float x[kChains];
-  for (int c = 0; c < kChains; ++c) x[c] = a * float(threadIdx.x + c);
-  for (int step = 0; step < kSteps; ++step)
+  float x[kMathChains];
+  for (int c = 0; c < kMathChains; ++c) x[c] = a * float(threadIdx.x + c);
+  for (int step = 0; step < kMathSteps; ++step)
 #pragma unroll
-    for (int c = 0; c < kChains; ++c) x[c] = fmaf(x[c], a, b);
+    for (int c = 0; c < kMathChains; ++c) x[c] = fmaf(x[c], a, b);
   float sum = 0;
-  for (int c = 0; c < kChains; ++c) sum += x[c];
+  for (int c = 0; c < kMathChains; ++c) sum += x[c];
   out[blockIdx.x * blockDim.x + threadIdx.x] = sum;
 }
 
 __global__ void half2_kernel(float a, float b, float* out) {
   const __half2 a2 = __float2half2_rn(a), b2 = __float2half2_rn(b);
-  __half2 x[kChains];
-  for (int c = 0; c < kChains; ++c) x[c] = __float2half2_rn(0.01f * float(c));
-  for (int step = 0; step < kSteps; ++step)
+  __half2 x[kMathChains];
+  for (int c = 0; c < kMathChains; ++c) x[c] = __float2half2_rn(0.01f * float(c));
+  for (int step = 0; step < kMathSteps; ++step)
 #pragma unroll
-    for (int c = 0; c < kChains; ++c) x[c] = __hfma2(x[c], a2, b2);
+    for (int c = 0; c < kMathChains; ++c) x[c] = __hfma2(x[c], a2, b2);
   float sum = 0;
-  for (int c = 0; c < kChains; ++c) sum += __low2float(x[c]) + __high2float(x[c]);
+  for (int c = 0; c < kMathChains; ++c) sum += __low2float(x[c]) + __high2float(x[c]);
   out[blockIdx.x * blockDim.x + threadIdx.x] = sum;
 }
 
@@ -107,12 +107,12 @@ void add_tensor(Curve& curve, const Device& device, double type_number, Buffer<u
       host[i] = random ? encoded<kType>(pattern(2 * i), pattern(2 * i + 1)) : 0u;
     operands.from_host(host);
     const Timing t =
-        period([&](cudaStream_t s) { mma_kernel<kType><<<blocks, kThreads, 0, s>>>(operands.get(), out); });
-    const auto sums = results.to_host(kThreads);
+        period([&](cudaStream_t s) { mma_kernel<kType><<<blocks, kMathThreads, 0, s>>>(operands.get(), out); });
+    const auto sums = results.to_host(kMathThreads);
     bool all_zero = true;
     for (const float x : sums) all_zero = all_zero && x == 0.0f;
     curve.correct = expect(all_zero != random, "math_peak", "sums of the tensor cores") && curve.correct;
-    const double flops = 2.0 * multiply_adds * kTensorSteps * kTensorChains * blocks * (kThreads / 32);
+    const double flops = 2.0 * multiply_adds * kTensorSteps * kTensorChains * blocks * (kMathThreads / 32);
     curve.points.push_back({{{"type_bits", type_number}, {"random", double(random)}, {"flops", flops}},
                             flops / t.seconds,
                             t.seconds,
@@ -126,23 +126,23 @@ void add_tensor(Curve& curve, const Device& device, double type_number, Buffer<u
 Curves math_peak(const Device& device) {
   Curve cores{"cuda_core_peak", "FLOP/s", "independent multiply-adds; type_bits 32: fp32, 16: packed halves"};
   const int blocks = device.sm_count * 8;
-  Buffer<float> out(std::size_t(blocks) * kThreads);
+  Buffer<float> out(std::size_t(blocks) * kMathThreads);
   {
-    const Timing t = period([&](cudaStream_t s) { fma_kernel<<<blocks, kThreads, 0, s>>>(0.5f, 1.0f, out.get()); });
-    cores.correct = expect(out.to_host(1)[0] == 2.0f * kChains, "math_peak", "limit of x/2 + 1");
-    const double flops = 2.0 * kChains * kSteps * double(blocks) * kThreads;
+    const Timing t = period([&](cudaStream_t s) { fma_kernel<<<blocks, kMathThreads, 0, s>>>(0.5f, 1.0f, out.get()); });
+    cores.correct = expect(out.to_host(1)[0] == 2.0f * kMathChains, "math_peak", "limit of x/2 + 1");
+    const double flops = 2.0 * kMathChains * kMathSteps * double(blocks) * kMathThreads;
     cores.points.push_back({{{"type_bits", 32}, {"flops", flops}}, flops / t.seconds, t.seconds, t.spread, t.samples});
   }
   {
-    const Timing t = period([&](cudaStream_t s) { half2_kernel<<<blocks, kThreads, 0, s>>>(0.5f, 1.0f, out.get()); });
+    const Timing t = period([&](cudaStream_t s) { half2_kernel<<<blocks, kMathThreads, 0, s>>>(0.5f, 1.0f, out.get()); });
     cores.correct =
-        expect(out.to_host(1)[0] > 3.9f * kChains, "math_peak", "limit of x/2 + 1 in halves") && cores.correct;
-    const double flops = 4.0 * kChains * kSteps * double(blocks) * kThreads;
+        expect(out.to_host(1)[0] > 3.9f * kMathChains, "math_peak", "limit of x/2 + 1 in halves") && cores.correct;
+    const double flops = 4.0 * kMathChains * kMathSteps * double(blocks) * kMathThreads;
     cores.points.push_back({{{"type_bits", 16}, {"flops", flops}}, flops / t.seconds, t.seconds, t.spread, t.samples});
   }
   Curve tensor{"mma_sync_peak", "FLOP/s", "mma.sync into fp32; type_bits 16: fp16, 17: bf16, 19: tf32"};
   if (device.at_least(7, 5)) {
-    Buffer<unsigned> operands(kThreads * 6);
+    Buffer<unsigned> operands(kMathThreads * 6);
     add_tensor<Type::fp16>(tensor, device, 16, operands, out.get(), out);
     if (device.at_least(8, 0)) {
       add_tensor<Type::bf16>(tensor, device, 17, operands, out.get(), out);

@@ -8,12 +8,12 @@
 namespace probe {
 namespace {
 
-constexpr int kThreads = 256;
+constexpr int kMixThreads = 256;
 
 /// Thread block b handles one 4-KiB piece of every array: kReads are summed, the sum goes to each of kWrites.
 template <int kReads, int kWrites>
 __global__ void mix_kernel(float4* data, std::size_t pieces, float* sink) {
-  const std::size_t at = blockIdx.x * std::size_t{kThreads} + threadIdx.x, array = pieces * kThreads;
+  const std::size_t at = blockIdx.x * std::size_t{kMixThreads} + threadIdx.x, array = pieces * kMixThreads;
   float4 sum = make_float4(0, 0, 0, 0);
   float4 x[kReads > 0 ? kReads : 1];
 #pragma unroll
@@ -27,16 +27,16 @@ __global__ void mix_kernel(float4* data, std::size_t pieces, float* sink) {
 
 template <int kReads, int kWrites>
 void add(Curve& curve, Buffer<float>& data, float* sink) {
-  const std::size_t pieces = data.bytes() / ((kReads + kWrites) * kThreads * sizeof(float4));
-  const double bytes = double(pieces) * (kReads + kWrites) * kThreads * sizeof(float4);
+  const std::size_t pieces = data.bytes() / ((kReads + kWrites) * kMixThreads * sizeof(float4));
+  const double bytes = double(pieces) * (kReads + kWrites) * kMixThreads * sizeof(float4);
   fill_pattern(data.get(), data.size());
   const auto launch = [&](cudaStream_t s) {
     mix_kernel<kReads, kWrites>
-        <<<static_cast<unsigned>(pieces), kThreads, 0, s>>>(reinterpret_cast<float4*>(data.get()), pieces, sink);
+        <<<static_cast<unsigned>(pieces), kMixThreads, 0, s>>>(reinterpret_cast<float4*>(data.get()), pieces, sink);
   };
   launch(nullptr);
   if (kWrites > 0) {
-    const std::size_t array = pieces * kThreads * 4;
+    const std::size_t array = pieces * kMixThreads * 4;
     std::vector<float> first(64);
     CHECK_CUDA(cudaMemcpy(first.data(), data.get() + kReads * array, first.size() * 4, cudaMemcpyDeviceToHost));
     bool right = true;

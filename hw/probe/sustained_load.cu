@@ -18,7 +18,7 @@ namespace {
 constexpr double kSeconds = 1.2;
 enum class Load { fp32, tensor_random, tensor_zeros, copy };
 
-__global__ void fma_kernel(float a, float b, float* out) {
+__global__ void sustained_fma_kernel(float a, float b, float* out) {
   float x[8];
   for (int c = 0; c < 8; ++c) x[c] = a * float(threadIdx.x + c);
   for (int step = 0; step < 16384; ++step)
@@ -51,7 +51,7 @@ __global__ void tensor_kernel(const __half* operands, float* out) {
 #endif
 }
 
-__global__ void copy_kernel(float4* to, const float4* from, std::size_t n) {
+__global__ void sustained_copy_kernel(float4* to, const float4* from, std::size_t n) {
   for (std::size_t i = blockIdx.x * std::size_t{blockDim.x} + threadIdx.x; i < n;
        i += std::size_t{gridDim.x} * blockDim.x)
     to[i] = from[i];
@@ -84,10 +84,10 @@ Curves sustained_load(const Device& device) {
     double operations = 0;
     const auto launch = [&] {
       if (load == Load::fp32) {
-        fma_kernel<<<blocks, 256>>>(0.5f, 1.0f, to.get());
+        sustained_fma_kernel<<<blocks, 256>>>(0.5f, 1.0f, to.get());
         operations += 2.0 * 8 * 16384 * 256.0 * blocks;
       } else if (load == Load::copy) {
-        copy_kernel<<<blocks, 256>>>(reinterpret_cast<float4*>(to.get()), reinterpret_cast<const float4*>(from.get()),
+        sustained_copy_kernel<<<blocks, 256>>>(reinterpret_cast<float4*>(to.get()), reinterpret_cast<const float4*>(from.get()),
                                      bytes / 16);
         operations += 2.0 * bytes;
       } else {

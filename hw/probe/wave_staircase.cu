@@ -12,19 +12,19 @@
 namespace probe {
 namespace {
 
-constexpr int kThreads = 512, kChains = 4, kSteps = 4096;
+constexpr int kStaircaseThreads = 512, kStaircaseChains = 4, kStaircaseSteps = 4096;
 
 /// `sms`, where there is one, is told the SM that ran each block.
 template <bool kTold>
 __global__ void arithmetic_kernel(float a, float b, float* out, unsigned* sms) {
   extern __shared__ float reserve[];
-  float x[kChains];
-  for (int c = 0; c < kChains; ++c) x[c] = a * float(threadIdx.x + c);
-  for (int step = 0; step < kSteps; ++step)
+  float x[kStaircaseChains];
+  for (int c = 0; c < kStaircaseChains; ++c) x[c] = a * float(threadIdx.x + c);
+  for (int step = 0; step < kStaircaseSteps; ++step)
 #pragma unroll
-    for (int c = 0; c < kChains; ++c) x[c] = fmaf(x[c], a, b);
+    for (int c = 0; c < kStaircaseChains; ++c) x[c] = fmaf(x[c], a, b);
   float sum = 0;
-  for (int c = 0; c < kChains; ++c) sum += x[c];
+  for (int c = 0; c < kStaircaseChains; ++c) sum += x[c];
   if (sum == 12345.678f) reserve[threadIdx.x] = sum;
   if (threadIdx.x == 0) out[blockIdx.x] = sum;
   if (kTold && threadIdx.x == 0) asm volatile("mov.u32 %0, %%smid;" : "=r"(sms[blockIdx.x]));
@@ -35,7 +35,7 @@ std::vector<double> fullest(int blocks, int shared, Buffer<float>& out) {
   constexpr int kLaunches = 24;
   Buffer<unsigned> sms(std::size_t(kLaunches) * blocks);
   for (int i = 0; i < kLaunches; ++i)
-    arithmetic_kernel<true><<<blocks, kThreads, shared>>>(0.5f, 1.0f, out.get(), sms.get() + std::size_t(i) * blocks);
+    arithmetic_kernel<true><<<blocks, kStaircaseThreads, shared>>>(0.5f, 1.0f, out.get(), sms.get() + std::size_t(i) * blocks);
   const auto host = sms.to_host(sms.size());
   std::vector<double> most;
   for (int i = 0; i < kLaunches; ++i) {
@@ -74,17 +74,17 @@ Curves wave_staircase(const Device& device) {
   for (const auto kernel : {arithmetic_kernel<false>, arithmetic_kernel<true>})
     CHECK_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most));
   for (const int fit : {1, 2, 4}) {
-    if (fit * kThreads > device.properties.maxThreadsPerMultiProcessor) continue;
+    if (fit * kStaircaseThreads > device.properties.maxThreadsPerMultiProcessor) continue;
     const int shared = fit == 1 ? most : static_cast<int>(device.properties.sharedMemPerMultiprocessor / fit - 2048);
     int resident = 0;
-    CHECK_CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, arithmetic_kernel<false>, kThreads, shared));
+    CHECK_CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, arithmetic_kernel<false>, kStaircaseThreads, shared));
     curve.correct = expect(resident == fit, "wave_staircase", "blocks resident on an SM") && curve.correct;
     for (const int blocks : counts_of(sms, fit)) {
       const std::vector<std::pair<std::string, double>> at{
           {"blocks", double(blocks)}, {"fit", double(fit)}, {"shared_bytes", double(shared)}};
       const Timing t = period(
           [&](cudaStream_t s) {
-            arithmetic_kernel<false><<<blocks, kThreads, shared, s>>>(0.5f, 1.0f, out.get(), nullptr);
+            arithmetic_kernel<false><<<blocks, kStaircaseThreads, shared, s>>>(0.5f, 1.0f, out.get(), nullptr);
           },
           7);
       curve.points.push_back({at, t.seconds * 1e6, t.seconds, t.spread, t.samples});
@@ -97,7 +97,7 @@ Curves wave_staircase(const Device& device) {
       uneven.points.push_back({at, mean, 0, (*largest - *least) / mean, int(counted.size())});
     }
   }
-  curve.correct = expect(out.to_host(1)[0] == 2.0f * kChains, "wave_staircase", "limit of x/2 + 1") && curve.correct;
+  curve.correct = expect(out.to_host(1)[0] == 2.0f * kStaircaseChains, "wave_staircase", "limit of x/2 + 1") && curve.correct;
   uneven.correct = curve.correct;
   return {curve, uneven};
 }

@@ -10,7 +10,7 @@
 namespace probe {
 namespace {
 
-constexpr int kWarpgroup = 128, kTileM = 64, kTileN = 256, kTileK = 16, kSteps = 2048;
+constexpr int kWarpgroup = 128, kTileM = 64, kTileN = 256, kTileK = 16, kWgmmaSteps = 2048;
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 /// Shared-memory matrix descriptor without swizzle: addresses and offsets in units of 16 bytes.
@@ -49,7 +49,7 @@ __global__ void __launch_bounds__(2 * kWarpgroup) wgmma_kernel(const __nv_bfloat
   const std::uint64_t a_at = descriptor(a, 128, 256), b_at = descriptor(b, 128, 256);
   float d[128] = {};
   asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
-  for (int step = 0; step < kSteps; step += 4) {
+  for (int step = 0; step < kWgmmaSteps; step += 4) {
     multiply(d, a_at, b_at);
     multiply(d, a_at, b_at);
     multiply(d, a_at, b_at);
@@ -78,14 +78,14 @@ Curves wgmma_peak(const Device& device) {
   // Every sum of a row's accumulators adds up to steps times row(a) · sum of all rows of b: with ones, exactly known.
   operands.from_host(std::vector<__nv_bfloat16>(count, __float2bfloat16(1.0f)));
   wgmma_kernel<<<device.sm_count, 2 * kWarpgroup>>>(operands.get(), out.get());
-  curve.correct = expect(out.to_host(1)[0] == 128.0f * kTileK * kSteps, "wgmma_peak", "products of ones");
+  curve.correct = expect(out.to_host(1)[0] == 128.0f * kTileK * kWgmmaSteps, "wgmma_peak", "products of ones");
   for (const bool random : {true, false}) {
     std::vector<__nv_bfloat16> host(count);
     for (int i = 0; i < count; ++i) host[i] = __float2bfloat16(random ? pattern(i) : 0.0f);
     operands.from_host(host);
     const Timing t = period(
         [&](cudaStream_t s) { wgmma_kernel<<<device.sm_count, 2 * kWarpgroup, 0, s>>>(operands.get(), out.get()); });
-    const double flops = 2.0 * kTileM * kTileN * kTileK * double(kSteps) * 2.0 * device.sm_count;
+    const double flops = 2.0 * kTileM * kTileN * kTileK * double(kWgmmaSteps) * 2.0 * device.sm_count;
     curve.points.push_back({{{"type_bits", 17}, {"random", double(random)}, {"flops", flops}},
                             flops / t.seconds,
                             t.seconds,
