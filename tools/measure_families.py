@@ -51,7 +51,8 @@ def count(config, name):
 def inputs_of(row, config):
     batch, kind = row["B"], row["class"]
     if "ForImage" in kind:
-        side, channels = config.image_size, config.num_channels
+        tower = getattr(config, "vision_config", config)
+        side, channels = tower.image_size, tower.num_channels
         x = torch.randn(batch, channels, side, side, device="cuda")
         if row["precision"] == "bf16":
             x = x.bfloat16()
@@ -61,6 +62,11 @@ def inputs_of(row, config):
         return dict(input_ids=rows, labels=torch.randint(10, config.vocab_size, (batch, row["T2"]), device="cuda"))
     if "ForSequence" in kind:
         return dict(input_ids=rows, labels=torch.randint(2, (batch,), device="cuda"))
+    if "ForToken" in kind:
+        return dict(input_ids=rows, labels=torch.randint(config.num_labels, rows.shape, device="cuda"))
+    if "ForQuestion" in kind:
+        ends = [torch.randint(row["T"], (batch,), device="cuda") for _ in range(2)]
+        return dict(input_ids=rows, start_positions=ends[0], end_positions=ends[1])
     return dict(input_ids=rows, labels=rows)
 
 
