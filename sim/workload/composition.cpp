@@ -48,6 +48,11 @@ void check_variants(const Mapping& m, const Stack& s) {
   if (s.relative_in_place &&
       (s.positions != PositionKind::relative || s.attention_code != AttentionCode::written_out || s.causal))
     m["relative_in_place"].fail("goes with positions: relative, attention_code: written-out and causal: false");
+  if (s.relative_each_layer && (s.positions != PositionKind::relative || s.relative_in_place))
+    m["relative_each_layer"].fail("goes with positions: relative, and not with relative_in_place");
+  if (s.box_rows > 0 && s.input != InputKind::tokens) m["box_rows"].fail("goes with input: tokens");
+  if (s.parts_selected && (s.projection != ProjectionKind::fused_by_head || s.key_value_count() != s.heads))
+    m["parts_selected"].fail("goes with projection: fused-by-head and keys for each head");
   if (s.queries_by_position && s.positions != PositionKind::rotary)
     m["queries_by_position"].fail("goes with positions: rotary");
   if (s.patch_distances &&

@@ -116,7 +116,16 @@ enum class PoolerKind : std::uint8_t {
   dense_activation,
   class_and_mean,  ///< the first token beside the mean of the others
   mean,            ///< of all tokens
-  mean_norm        ///< of all but the first, with a norm
+  mean_norm,       ///< of all but the first, with a norm
+  mean_patches     ///< of all but the first
+};
+
+/// What runs on top of a stack, and no loss reads.
+enum class UnreadTop : std::uint8_t {
+  none,
+  norm,   ///< of the class token
+  dense,  ///< of the first token, and a tanh
+  probe   ///< a trained query that looks at all patches, a norm and a feed-forward part
 };
 
 /// Sizes of 0 follow from others, as said.
@@ -130,6 +139,7 @@ struct Stack {
   bool embedding_norm = false;
   double embedding_dropout = 0.0;
   std::int64_t type_vocabulary = 0;
+  std::int64_t box_rows = 0;  ///< of tables of a token's box on its page: left and right, top and bottom, height, width
   std::int64_t image_size = 0, patch = 0, channels = 3;
   bool patch_bias = true, class_token = false;
   std::int64_t extra_tokens = 0;  ///< further trained tokens before the patches
@@ -154,8 +164,9 @@ struct Stack {
   bool alibi_added = false;      ///< slopes are added to scores by themselves, in fp32
   std::int64_t relative_buckets = 32;
   bool relative_in_place =
-      false;                     ///< the host counts the buckets; a copy for each sequence is added to scores in place
-  bool patch_distances = false;  ///< each layer has a trained number for each head and distance of patches
+      false;  ///< the host counts the buckets; a copy for each sequence is added to scores in place
+  bool relative_each_layer = false;  ///< every layer has such numbers of its own, and crossed attention a mask of zeros
+  bool patch_distances = false;      ///< each layer has a trained number for each head and distance of patches
   // Disentangled positions.
   std::int64_t position_rows = 0;           ///< buckets of distances, on both sides together
   std::vector<std::string> position_terms;  ///< content-to-position, position-to-content
@@ -182,6 +193,8 @@ struct Stack {
   // Attention.
   std::int64_t heads = 0, key_value_heads = 0, head_dim = 0;
   ProjectionKind projection = ProjectionKind::separate;
+  bool parts_selected =
+      false;  ///< of fused-by-head: each part of a head is taken by index, whose gradients are three of the whole
   bool copies_heads = false;  ///< queries, keys and values are copied into the order of heads
   GroupingKind grouping = GroupingKind::told;
   bool qkv_bias = true, output_bias = true;
@@ -191,6 +204,7 @@ struct Stack {
   AttentionCode attention_code = AttentionCode::fused;
   bool softmax_fp32 = true;  ///< of attention written out
   bool causal = true;
+  bool looks_for_documents = true;   ///< the host asks whether positions rise by one throughout, if causal
   bool mask_filled = false;          ///< hidden scores are filled in rather than added to
   bool always_masked = false;        ///< a mask is given where a causal kernel would do
   bool cross_attention = false;      ///< to the encoder's result
@@ -233,6 +247,8 @@ struct Stack {
   bool loss_fp32 = true;          ///< scores are cast to fp32
   bool masked_loss_fp32 = false;  ///< … of a masked language model too
   PoolerKind pooler = PoolerKind::none;
+  UnreadTop unread_top = UnreadTop::none;
+  bool positions_picked = false;  ///< an image's table is gathered from by index
   std::int64_t labels = 2;
   std::int64_t projection_width = 0;  ///< of a contrastive pair
   bool operator==(const Stack&) const = default;

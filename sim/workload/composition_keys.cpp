@@ -75,13 +75,16 @@ constexpr Choices<HeadKind, 8> kHeads{{{"none", HeadKind::none},
                                        {"question-answering", HeadKind::question_answering},
                                        {"image-classification", HeadKind::image_classification},
                                        {"contrastive", HeadKind::contrastive}}};
-constexpr Choices<PoolerKind, 7> kPoolers{{{"none", PoolerKind::none},
+constexpr Choices<UnreadTop, 4> kUnreadTops{
+    {{"none", UnreadTop::none}, {"norm", UnreadTop::norm}, {"dense", UnreadTop::dense}, {"probe", UnreadTop::probe}}};
+constexpr Choices<PoolerKind, 8> kPoolers{{{"none", PoolerKind::none},
                                            {"first-token", PoolerKind::first_token},
                                            {"dense-tanh", PoolerKind::dense_tanh},
                                            {"dense-activation", PoolerKind::dense_activation},
                                            {"class-and-mean", PoolerKind::class_and_mean},
                                            {"mean", PoolerKind::mean},
-                                           {"mean-norm", PoolerKind::mean_norm}}};
+                                           {"mean-norm", PoolerKind::mean_norm},
+                                           {"mean-patches", PoolerKind::mean_patches}}};
 
 constexpr config::IntegerRange kLayers{0, 10000}, kLayers1{1, 10000}, kWidth{1, 1 << 24}, kWidth0{0, 1 << 24},
     kRows{0, std::int64_t{1} << 32}, kRows0 = kRows;
@@ -181,6 +184,7 @@ constexpr CompositionKey kKeys[] = {
     flag<&Stack::embedding_norm>("embedding_norm", "a norm after the tables are added up"),
     number<&Stack::embedding_dropout>("embedding_dropout", "after the embeddings"),
     integer<&Stack::type_vocabulary, kRows0>("type_vocabulary", "rows of the segment table; 0 = none"),
+    integer<&Stack::box_rows, kRows0>("box_rows", "of each of four tables of a token's box on its page; 0 = none"),
     integer<&Stack::image_size, kWidth0>("image_size", "pixels of a side"),
     integer<&Stack::patch, kWidth0>("patch", "pixels of a side of a patch"),
     integer<&Stack::channels, kWidth>("channels", "of an image"),
@@ -216,6 +220,8 @@ constexpr CompositionKey kKeys[] = {
                                  "a learned table of positions in the embeddings beside disentangled or relative ones"),
     flag<&Stack::relative_in_place>(
         "relative_in_place", "the host counts the buckets; a copy for each sequence is added to scores in place"),
+    flag<&Stack::relative_each_layer>("relative_each_layer",
+                                      "every layer has numbers of relative positions of its own"),
     flag<&Stack::patch_distances>("patch_distances",
                                   "each layer has a trained number for each head and distance of patches"),
     integer<&Stack::relative_buckets, kWidth>("relative_buckets", "of distances, for relative positions"),
@@ -246,6 +252,7 @@ constexpr CompositionKey kKeys[] = {
     integer<&Stack::head_dim, kWidth0>("head_dim", "width of a head; 0 = hidden over heads"),
     choice<&Stack::projection, kProjections>(
         "projection", "queries, keys and values: separate, fused, fused-slices, fused-groups, or fused-by-head"),
+    flag<&Stack::parts_selected>("parts_selected", "queries, keys and values of fused-by-head are taken by index"),
     flag<&Stack::copies_heads>("copies_heads", "queries, keys and values are copied into the order of heads"),
     choice<&Stack::grouping, kGroupings>("grouping",
                                          "of keys that heads share, in fused attention: told, broadcast or copied"),
@@ -265,6 +272,8 @@ constexpr CompositionKey kKeys[] = {
         "fused where the training asks for it, or always written-out, written-out-fp32 or written-out-flat"),
     flag<&Stack::softmax_fp32>("softmax_fp32", "of attention written out"),
     flag<&Stack::causal>("causal", "tokens look back only"),
+    flag<&Stack::looks_for_documents>("looks_for_documents",
+                                      "the host asks whether positions rise by one throughout, if causal"),
     flag<&Stack::mask_filled>("mask_filled", "hidden scores are filled in rather than added to, where written out"),
     flag<&Stack::always_masked>("always_masked", "a mask is given where a causal kernel would do"),
     flag<&Stack::cross_attention>("cross_attention", "to the encoder's result"),
@@ -325,7 +334,10 @@ constexpr CompositionKey kKeys[] = {
     flag<&Stack::masked_loss_fp32>("masked_loss_fp32", "… of a masked language model too"),
     choice<&Stack::pooler, kPoolers>("pooler",
                                      "what a classifier reads: none, first-token, dense-tanh, dense-activation, "
-                                     "class-and-mean, mean or mean-norm"),
+                                     "class-and-mean, mean, mean-norm or mean-patches"),
+    choice<&Stack::unread_top, kUnreadTops>("unread_top",
+                                            "runs beside what the loss reads: none, norm, dense or probe"),
+    flag<&Stack::positions_picked>("positions_picked", "an image's table of positions is gathered from by index"),
     integer<&Stack::labels, kWidth>("labels", "of a classifier"),
     integer<&Stack::projection_width, kWidth0>("projection_width", "of a contrastive pair"),
 };

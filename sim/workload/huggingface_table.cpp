@@ -88,11 +88,18 @@ class TableReading {
             item.fail("differs from the first of its list, which is not built");
         return at.list().front();
       }
-      if (!at.is_mapping()) return Value::absent(name, config_.origin());
+      if (!at.is_mapping()) return default_of(name);
       at = at[name.substr(from, dot == std::string::npos ? dot : dot - from)];
       from = dot == std::string::npos ? dot : dot + 1;
     }
-    return at;
+    return at.exists() ? at : default_of(name);
+  }
+  /// What Transformers takes where a configuration does not have a key.
+  Value default_of(const std::string& name) const {
+    for (const Value* table : {&table_, &base_})
+      if (table->exists() && (*table)["defaults"].exists() && (*table)["defaults"][name].exists())
+        return (*table)["defaults"][name];
+    return Value::absent(name, config_.origin());
   }
   Value first_given(const Value& names) {
     if (!names.is_list()) return look_up(names.text());
@@ -285,7 +292,12 @@ HuggingFaceDescription description_by_table(const std::string& model_type, const
   const auto load = [](const std::string& name) {
     return config::load_yaml((config::data_folder("models") / "families" / (name + ".yaml")).string());
   };
-  const Node table = load(model_type);
+  const Node own = load(model_type);
+  const Value named = config["architectures"], elsewhere = Value(own)["elsewhere"];
+  Value other = Value::absent("elsewhere", config.origin());
+  if (elsewhere.exists() && is_said(named) && named.is_list() && !named.list().empty())
+    other = elsewhere[named.list().front().text()];
+  const Node table = other.exists() ? load(other.text()) : own;
   const Value like = Value(table)["like"];
   if (!like.exists()) return TableReading(Value(table), like, config).read();
   const Node base = load(like.text());

@@ -4,6 +4,7 @@
 //   architectures: {OPTForCausalLM: language-model}   # class: head; the first is what is built where none is named.
 //                                                       Classes that classify tokens, and decoders sequences, as all do
 //                                                       are known: OPTForSequenceClassification
+//   elsewhere: {CLIPForImageClassification: clip_vision_model}  # classes that another table describes
 //   own_heads: true                             # those that classify tokens do it in a way of their own
 //   like: mistral                                     # another table, whose entries hold where this one says nothing
 //   else set: {norm: layer, positions: learned}            # keys of the composition that every such network has keys:
@@ -13,6 +14,7 @@
 //     #  values    what each value becomes
 //     #  plus, times, over   a number; another key or a number, by which it is multiplied; a number that divides it
 //     #  count     true: how many entries a mapping has
+//   defaults: {hidden_dropout_prob: 0.1}              # what Transformers takes where a configuration lacks the key
 //   when: [{key: k, is: v, otherwise: o, set: {...}, keys: {...}}]  # further ones where a key has a value
 //   encoder: {set, keys, when}                        # of an encoder
 //   fixed: {key: [values]}                            # others are refused by name

@@ -31,8 +31,7 @@ struct FamilyDeviation {
   double busy, allocated, reserved;  ///< 0: within its bar
 };
 constexpr FamilyDeviation kDeviations[] = {
-    {"modernbert_h", 0, 0, 10}, {"roberta_prelayernorm_m", 0, 0, 13}, {"cwm_t", 0, 6, 14}, {"esm_t", 15, 0, 0},
-    {"xglm_t", 0, 0, 11}};
+    {"modernbert_h", 0, 0, 10}, {"roberta_prelayernorm_m", 0, 0, 13}, {"xglm_t", 0, 0, 11}};
 
 void expect_family(double error, double bar, double wider, const std::string& name, const char* what) {
   EXPECT_LE(error, wider > 0 ? wider : bar) << name << ": " << what;
@@ -124,10 +123,19 @@ TEST(Families, FurtherTypesTakeTheTimeAndMemoryTheyTook) {
   expect_medians(errors, {});
 }
 
-// Eleven types more and fresh ones of four: predicted once, before they were measured; nothing was changed after.
+// Eleven types more and fresh ones of four, predicted before they were measured. What five of them missed was found in
+// traces of their steps and mended, so that they have been in view since; no constant is fitted on any.
 TEST(Families, TypesAddedLastTakeTheTimeAndMemoryTheyTook) {
   const FamilyErrors errors = family_errors("networks/families_third.jsonl.gz", true, {});
   EXPECT_EQ(errors.busy.size(), 17u);
+  expect_medians(errors, {});
+}
+
+// Variants of older types and a new one, predicted before they were measured. What SmolLM3, untied, missed (allocated
+// 8.8 %: its table said tied whatever a configuration says) and BLOOM's kernels was mended after.
+TEST(Families, FreshVariantsTakeTheTimeAndMemoryTheyTook) {
+  const FamilyErrors errors = family_errors("networks/families_fourth.jsonl.gz", true, {});
+  EXPECT_EQ(errors.busy.size(), 18u);
   expect_medians(errors, {});
 }
 

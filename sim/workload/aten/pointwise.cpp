@@ -1,6 +1,7 @@
 #include "sim/workload/aten/pointwise.h"
 
 #include <algorithm>
+#include <vector>
 
 #include "sim/workload/eager/eager.h"
 
@@ -127,13 +128,13 @@ struct ErrorFunctionBackward final : Node {
   SavedTensor self;
   void backward(Eager& eager, Gradients& in, Gradients& out) override {
     const Tensor x = self.unpack(eager);
-    Tensor y = square(eager, x);
+    std::vector<Tensor> steps{square(eager, x)};  // of one expression: all live until it ends
     for (const PointwiseFunction f : {PointwiseFunction::scale, PointwiseFunction::other, PointwiseFunction::scale}) {
-      Tensor next = eager.empty_like(y);  // minus, exp, times 2 / sqrt(pi)
-      pointwise(eager, f, {&y}, next);
-      y = std::move(next);
+      Tensor next = eager.empty_like(x);  // minus, exp, times 2 / sqrt(pi)
+      pointwise(eager, f, {&steps.back()}, next);
+      steps.push_back(std::move(next));
     }
-    out[0] = mul(eager, in[0], y);
+    out[0] = mul(eager, in[0], steps.back());
   }
   void release() override { self.release(); }
 };

@@ -1,5 +1,7 @@
 #include "sim/workload/aten/written_out.h"
 
+#include <string_view>
+
 #include "sim/workload/aten/pointwise.h"
 #include "sim/workload/eager/eager.h"
 
@@ -19,12 +21,13 @@ struct CubeBackward final : Node {
   void release() override { self.release(); }
 };
 
-/// `count` kernels one after another on tensors like `x`.
-Tensor chain(Eager& eager, const Tensor& x, int count) {
+/// Kernels one after another on tensors like `x`, each on one tensor (u) or on two (b).
+Tensor chain(Eager& eager, const Tensor& x, std::string_view kernels) {
   Tensor y = x;
-  for (int i = 0; i < count; ++i) {
+  for (const char kernel : kernels) {
     Tensor next = eager.empty_like(x);
-    pointwise(eager, i % 2 == 0 ? PointwiseFunction::scale : PointwiseFunction::mul, {&y}, next);
+    if (kernel == 'u') pointwise(eager, PointwiseFunction::scale, {&y}, next);
+    else pointwise(eager, PointwiseFunction::mul, {&y, &x}, next);
     y = std::move(next);
   }
   return y;
@@ -35,7 +38,7 @@ struct BloomGeluBackward final : Node {
   SavedTensor self;
   void backward(Eager& eager, Gradients& in, Gradients& out) override {
     const Tensor x = self.unpack(eager);
-    const Tensor slope = chain(eager, x, 17);
+    const Tensor slope = chain(eager, x, "uububuubuububbuub");
     out[0] = mul(eager, slope, in[0]);
   }
   void release() override { self.release(); }
@@ -59,12 +62,12 @@ struct AtLeastBackward final : Node {
   void backward(Eager& eager, Gradients& in, Gradients& out) override {
     const Tensor number = other.unpack(eager), x = self.unpack(eager);
     {
-      const Tensor equal = plain(eager, PointwiseFunction::equal, x.sizes, DType::boolean, {&x, &number});
       const Tensor half = divide(eager, in[0]);
+      const Tensor equal = plain(eager, PointwiseFunction::equal, x.sizes, DType::boolean, {&x, &number});
       out[0] = plain(eager, PointwiseFunction::other, x.sizes, in[0].type, {&equal, &half, &in[0]});
     }
     const Tensor below = plain(eager, PointwiseFunction::equal, x.sizes, DType::boolean, {&x, &number});
-    pointwise(eager, PointwiseFunction::masked_fill, {&out[0], &below}, out[0]);
+    pointwise(eager, PointwiseFunction::other, {&out[0], &below}, out[0]);  // filled in place
   }
   void release() override {
     other.release();
@@ -156,7 +159,7 @@ Tensor gelu_written_out(Eager& eager, const Tensor& x) {
 Tensor bloom_gelu(Eager& eager, const Tensor& x) {
   BloomGeluBackward* node = eager.needs_node({&x}) ? &eager.node<BloomGeluBackward>({&x}) : nullptr;
   if (node != nullptr) node->self = eager.save(x);
-  Tensor result = chain(eager, x.detached(), 9);
+  Tensor result = chain(eager, x.detached(), "uuububuub");
   if (node != nullptr) Eager::attach(result, *node);
   return result;
 }

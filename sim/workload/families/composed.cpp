@@ -105,6 +105,7 @@ Tensor Composed::loss(const Batch& batch) {
     encoded = encoder_->run(batch.features);
   }
   x = run_stack(batch.tokens, s.cross_attention ? encoded : Tensor{});
+  stack_->run_unread_top(x);
   const ModuleScope head(eager_.recorder, "head");
   switch (s.head) {
     case HeadKind::masked_lm: return masked_loss(x, batch.targets[0]);
@@ -164,7 +165,7 @@ Tensor Composed::row_losses(const Tensor& logits, const Tensor& labels) {
 
 Tensor Composed::next_token_loss(Tensor x, const Tensor& labels) {
   if (site_.training.loss_code == LossCode::chunked) return chunked_loss(eager_, x, head_, labels);
-  Tensor targets, padded, wide, logits;
+  Tensor logits, targets, padded, wide;  // scores go with what the network gives back, after the loss's own
   logits = logits_of(x);
   x = Tensor{};
   // An encoder's labels stand where they are; its loss is taken as the scores come.
@@ -221,6 +222,7 @@ Tensor Composed::class_loss(const Tensor& x, const Tensor& labels) {
   Tensor logits, pooled;
   pooled = s.head == HeadKind::token_classification ? x
            : s.pooler == PoolerKind::mean           ? mean_tokens(x)
+           : s.pooler == PoolerKind::mean_patches   ? mean_tokens(aten::slice(eager_, x, 1, x.sizes[1] - 1))
            : s.pooler == PoolerKind::mean_norm
                ? stack_->norm(mean_tokens(aten::slice(eager_, x, 1, x.sizes[1] - 1)), pooler_norm_)
                : first_tokens(x);

@@ -89,7 +89,12 @@ void StackNetwork::project_fused(const AttentionWeights& weights, const Tensor& 
   Tensor all = linear(eager_, x, weights.fused);
   eager_.recorder.host(HostClass::split);
   if (s_.projection == ProjectionKind::fused_by_head && shared == s_.heads) {
-    all = transpose(eager_, view(eager_, all, {batch, length, s_.heads, 3 * width}), 1, 2);
+    all = view(eager_, all, {batch, length, s_.heads, 3 * width});
+    if (s_.parts_selected) {
+      for (Tensor* part : {&q, &k, &v}) *part = transpose(eager_, aten::slice_last(eager_, all, width), 1, 2);
+      return norm_heads(weights, q, k);
+    }
+    all = transpose(eager_, all, 1, 2);
     auto parts = aten::split_last<3>(eager_, all);
     q = parts[0];
     k = parts[1];
@@ -191,16 +196,21 @@ StackNetwork::Attended StackNetwork::attend(const AttentionWeights& weights, con
     if (s_.queries_by_position) q = scaled_by_position(q);
   }
   if (!cross) site_.remember(k, v);
-  const Tensor& seen = s_.windowed(number) && around.window_mask.defined() ? around.window_mask : around.mask;
+  Tensor seen = s_.windowed(number) && around.window_mask.defined() ? around.window_mask : around.mask;
+  if (s_.relative_each_layer)
+    seen = cross ? aten::full(eager_, {1, s_.heads, length, k.sizes[2]}, q.type) : relative_bias(weights, length);
   if (s_.patch_distances) {
     const Tensor bias = patch_bias(weights);
     y = fuses() ? biased_attention(q, k, v, bias) : written_out(weights, q, k, v, bias, {}, result.probabilities);
   } else if (fuses()) {
-    y = fused_attention(q, k, v, cross ? Tensor{} : seen, s_.causal && !cross && length > 1);
+    y = fused_attention(q, k, v, cross && !s_.relative_each_layer ? Tensor{} : seen, s_.causal && !cross && length > 1);
   } else {
-    Tensor added = cross ? Tensor{} : seen;
+    Tensor added = cross && !s_.relative_each_layer ? Tensor{} : seen;
     if (!cross && around.bias.defined() && !s_.alibi_added) added = around.bias;
-    y = written_out(weights, q, k, v, added, s_.alibi_added && !cross ? around.bias : Tensor{}, result.probabilities);
+    y = s_.attention_code == AttentionCode::written_out_flat
+            ? written_out_flat(q, k, v, added, result.probabilities)
+            : written_out(weights, q, k, v, added, s_.alibi_added && !cross ? around.bias : Tensor{},
+                          result.probabilities);
   }
   y = contiguous(eager_, transpose(eager_, y, 1, 2));
   y = view(eager_, y, {batch, length, y.sizes[2] * y.sizes[3]});
@@ -234,10 +244,9 @@ Tensor StackNetwork::fused_attention(const Tensor& q, const Tensor& k, const Ten
   Tensor added = mask;
   if (mask.defined() && mask.type == DType::boolean) {
     const DType type = eager_.autocast.on() ? eager_.autocast.type() : q.type;
-    // Zeros, and the lowest number where the mask's opposite is set.
-    added = aten::full(eager_, mask.sizes, type);
-    const Tensor hidden = aten::plain(eager_, PointwiseFunction::equal, mask.sizes, DType::boolean, {&mask});
-    aten::pointwise(eager_, PointwiseFunction::masked_fill, {&added, &hidden}, added);
+    // Zero where the mask is set, else the lowest number, both made on the device.
+    const Tensor lowest = aten::full(eager_, {}, type), zero = aten::full(eager_, {}, type);
+    added = aten::plain(eager_, PointwiseFunction::other, mask.sizes, type, {&mask});
   }
   eager_.recorder.host(choice == AttentionChoice::cudnn ? HostClass::attention_cudnn : HostClass::attention_fused);
   const Tensor lowered = added.defined() ? eager_.autocast.lowered(eager_, added) : Tensor{};
@@ -251,7 +260,6 @@ Tensor StackNetwork::fused_attention(const Tensor& q, const Tensor& k, const Ten
 
 Tensor StackNetwork::written_out(const AttentionWeights& weights, const Tensor& q, const Tensor& k, const Tensor& v,
                                  const Tensor& added, const Tensor& slopes, Tensor& probabilities) {
-  if (s_.attention_code == AttentionCode::written_out_flat) return written_out_flat(q, k, v, added, probabilities);
   const std::int64_t times = q.sizes[1] / k.sizes[1];
   Tensor every_k, every_v = repeated(eager_, v, times), queries = q;
   every_k = repeated(eager_, k, times);
@@ -294,27 +302,26 @@ Tensor StackNetwork::written_out(const AttentionWeights& weights, const Tensor& 
   return y;
 }
 
-Tensor StackNetwork::written_out_flat(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask,
-                                      Tensor& probabilities) {
+// Each copy takes the place of what it was made of.
+Tensor StackNetwork::written_out_flat(Tensor& q, Tensor& k, Tensor& v, const Tensor& mask, Tensor& probabilities) {
   const std::int64_t batch = q.sizes[0], count = q.sizes[1], length = q.sizes[2], seen = k.sizes[2];
-  const auto flat = [&](const Tensor& x) {
+  const auto flatten = [&](Tensor& x) {
     eager_.recorder.host(HostClass::contiguous);
-    return aten::reshape(eager_, x, {batch * count, x.sizes[2], x.sizes[3]});
+    x = aten::reshape(eager_, x, {batch * count, x.sizes[2], x.sizes[3]});
   };
+  const std::int64_t width = v.sizes[3];
   const auto product = [&](const Tensor& a, const Tensor& b) {
     eager_.recorder.host(HostClass::matmul);
     const Tensor second = eager_.autocast.lowered(eager_, b);
     return aten::bmm(eager_, eager_.autocast.lowered(eager_, a), second);
   };
-  Tensor y, dropped, scores, values, keys, queries;
-  queries = flat(q);
-  keys = flat(k);
-  values = flat(v);
-  scores = product(queries, transpose(eager_, keys, 1, 2));
+  Tensor y, dropped, scores;
+  for (Tensor* part : {&q, &k, &v}) flatten(*part);
+  scores = product(q, transpose(eager_, k, 1, 2));
   if (mask.defined()) {
     scores = add(eager_, view(eager_, scores, {batch, count, length, seen}), mask);
     eager_.recorder.host(HostClass::pointwise, 2);
-    const Tensor lowest = aten::full(eager_, {}, scores.type);
+    const Tensor lowest = aten::full(eager_, {}, DType::fp32);
     scores = view(eager_, aten::at_least(eager_, scores, lowest), {batch * count, length, seen});
   }
   if (scores.type == DType::fp16) scores = aten::to(eager_, scores, DType::fp32);
@@ -322,7 +329,7 @@ Tensor StackNetwork::written_out_flat(const Tensor& q, const Tensor& k, const Te
   probabilities = scores;
   dropped = dropout(eager_, aten::to(eager_, scores, q.type == DType::fp16 ? DType::fp16 : scores.type),
                     s_.attention_dropout);
-  y = view(eager_, product(dropped, values), {batch, count, length, v.sizes[3]});
+  y = view(eager_, product(dropped, v), {batch, count, length, width});
   return y;
 }
 

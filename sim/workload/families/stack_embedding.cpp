@@ -30,6 +30,7 @@ Tensor StackNetwork::embed(const Tensor& input) {
   const bool projected = projection_in_.weight != nullptr;
   if (projected && !s_.embedding_norm) x = linear(eager_, x, projection_in_);
   x = with_positions(x, input);
+  if (s_.box_rows > 0) x = with_boxes(std::move(x), input);
   if (s_.embedding_norm) x = norm(x, embedding_norm_);
   if (s_.late_tokens) x = with_late_tokens(x);
   if (s_.embedding_dropout > 0.0) x = dropout(eager_, x, s_.embedding_dropout);
@@ -56,6 +57,17 @@ Tensor StackNetwork::masked_rows_dropped(const Tensor& rows, const Tensor& ids) 
   return aten::to(eager_, x, rows.type);
 }
 
+// Sides, height and width of each token's box on its page: six rows of four tables, zeros where no boxes are given.
+Tensor StackNetwork::with_boxes(Tensor rows, const Tensor& ids) {
+  eager_.recorder.host(HostClass::pointwise, 3);
+  const Tensor boxes = aten::full(eager_, {ids.sizes[0], ids.sizes[1], 4}, DType::int64);
+  for (const std::size_t table : {0U, 1U, 0U, 1U, 2U, 3U}) {
+    const Tensor side = aten::plain(eager_, PointwiseFunction::other, ids.sizes, DType::int64, {&boxes});
+    rows = add(eager_, rows, embedding(eager_, side, boxes_[table]));
+  }
+  return rows;
+}
+
 // Further tokens between the class token and the patches, behind the sum with positions.
 Tensor StackNetwork::with_late_tokens(const Tensor& x) {
   eager_.recorder.host(HostClass::concatenate);
@@ -66,16 +78,24 @@ Tensor StackNetwork::with_late_tokens(const Tensor& x) {
 
 // The running number of every token that is no padding.
 Tensor StackNetwork::counted_positions(const Tensor& ids) {
-  eager_.recorder.host(HostClass::pointwise, 6);
-  Tensor running;
+  using F = PointwiseFunction;
+  eager_.recorder.host(HostClass::pointwise, 7);
+  const auto made = [&](F function, DType type, std::initializer_list<const Tensor*> from) {
+    return aten::plain(eager_, function, ids.sizes, type, from);
+  };
+  Tensor running, there;
   {
-    const Tensor there = aten::plain(eager_, PointwiseFunction::cast, ids.sizes, DType::int32, {&ids});
-    running = eager_.empty(ids.sizes, DType::int64);
-    eager_.recorder.op(Reduction{ReductionKind::scan_cols, DType::int64, ids.sizes[0], ids.sizes[1]}, {&there},
-                       {&running});
-    const Tensor kept = aten::plain(eager_, PointwiseFunction::mul, ids.sizes, DType::int64, {&running, &there});
-    running = kept;
+    const Tensor kept = made(F::equal, DType::boolean, {&ids});
+    there = made(F::cast, DType::int32, {&kept});
   }
+  {
+    const Tensor wide = made(F::cast, DType::int64, {&there});
+    const Tensor sums = eager_.empty(ids.sizes, DType::int64);
+    eager_.recorder.op(Reduction{ReductionKind::scan_cols, DType::int64, ids.sizes[0], ids.sizes[1]}, {&wide}, {&sums});
+    running = made(F::cast, DType::int32, {&sums});
+  }
+  running = made(F::mul, DType::int32, {&running, &there});
+  running = made(F::cast, DType::int64, {&running});
   return aten::add_number(eager_, running);
 }
 
@@ -93,7 +113,7 @@ Tensor StackNetwork::with_positions(const Tensor& rows, const Tensor& ids) {
     return add(eager_, rows, table);
   }
   if (positions_.weight == nullptr) return rows;
-  if (s_.input == InputKind::image && s_.head == HeadKind::image_classification)
+  if (s_.input == InputKind::image && s_.head == HeadKind::image_classification && !s_.positions_picked)
     return add(eager_, rows, aten::unsqueeze(eager_, positions_.weight->value, 0));
   Tensor index;
   if (s_.positions_from_tokens) {
@@ -155,10 +175,14 @@ StackNetwork::Around StackNetwork::look_around(const Tensor& x, const Tensor& en
   Tensor positions;
   if (rotary || (s_.causal && s_.input == InputKind::tokens)) {
     positions = position_ids(eager_, length);
-    if (s_.causal && !site_.generates()) look_for_packed_sequences(eager_, positions, rows, length);
   }
-  bool narrow = false;
-  for (std::int64_t i = 0; i < s_.layers && length > s_.window; ++i) narrow = narrow || s_.windowed(i);
+  bool narrow = false, wide = false;
+  for (std::int64_t i = 0; i < s_.layers; ++i) (s_.windowed(i) ? narrow : wide) = true;
+  // Whoever makes a mask of given positions looks: of layers with a window, and of the others.
+  if (positions.defined() && s_.causal && s_.looks_for_documents && !s_.cross_attention && !site_.generates())
+    for (int masks = (narrow ? 1 : 0) + (wide ? 1 : 0); masks > 0; --masks)
+      look_for_packed_sequences(eager_, positions, rows, length);
+  narrow = narrow && length > s_.window;
   if (fuses()) {
     if (narrow) around.window_mask = visibility(rows, length);
     if (s_.always_masked) around.mask = visibility(rows, length);
@@ -170,7 +194,7 @@ StackNetwork::Around StackNetwork::look_around(const Tensor& x, const Tensor& en
     if (s_.positions == PositionKind::alibi) around.bias = alibi(rows, length);
     if (!s_.alibi_added) around.bias = Tensor{};
   }
-  if (s_.positions == PositionKind::relative) {
+  if (s_.positions == PositionKind::relative && !s_.relative_each_layer) {
     around.bias = relative_bias(layers_.front().attention, length);
     if (s_.relative_in_place) {
       // One copy for each sequence.

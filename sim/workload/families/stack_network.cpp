@@ -31,6 +31,7 @@ StackNetwork::StackNetwork(const Stack& stack, StackSite& site, std::int16_t fir
     const ModuleScope module(eager_.recorder, "final_norm");
     final_norm_ = norm_layer(s_.hidden);
   }
+  make_unread_top();
   if (s_.positions == PositionKind::rotary && s_.rotary_table) {
     frozen_positions_ = eager_.empty({s_.max_positions, s_.turned()}, site_.type);
     eager_.recorder.set_category(frozen_positions_.storage.id(), Category::weights);
@@ -39,13 +40,6 @@ StackNetwork::StackNetwork(const Stack& stack, StackSite& site, std::int16_t fir
     frequencies_ = eager_.empty({1, s_.turned() / 2, 1}, DType::fp32);
     eager_.recorder.set_category(frequencies_.storage.id(), Category::weights);
   }
-}
-
-// Trained numbers that no step reads: they never have a gradient.
-void StackNetwork::keep_unread(const Dims& sizes) {
-  unread_.push_back(eager_.empty(sizes, site_.type));
-  eager_.recorder.set_category(unread_.back().storage.id(), Category::weights);
-  frozen_ += sizes.product();
 }
 
 Parameter* StackNetwork::parameter(const Dims& sizes) { return site_.parameter(sizes); }
@@ -87,6 +81,8 @@ void StackNetwork::make_embedding(const Affine* tokens) {
     eager_.recorder.set_category(frozen_positions_.storage.id(), Category::weights);
     if (!s_.position_buffer) frozen_ += rows * s_.hidden;
   }
+  if (s_.box_rows > 0)
+    for (Affine& table : boxes_) table = {parameter({s_.box_rows, width}), nullptr};
   if (s_.type_vocabulary > 0) types_ = {parameter({s_.type_vocabulary, width}), nullptr};
   if (s_.embedding_norm) embedding_norm_ = norm_layer(width);
   if (s_.contact_head) keep_unread({1, s_.layers * s_.heads + 1});
@@ -104,7 +100,7 @@ void StackNetwork::make_embedding(const Affine* tokens) {
 void StackNetwork::make_layer(std::int64_t number) {
   LayerWeights& weights = layers_.emplace_back();
   make_attention(weights.attention, s_.key_value_rank > 0);
-  if (s_.positions == PositionKind::relative && number == 0)
+  if (s_.positions == PositionKind::relative && (number == 0 || s_.relative_each_layer))
     weights.attention.relative = {parameter({s_.relative_buckets, s_.heads}), nullptr};
   weights.normed = s_.first_norm || number > 0;
   if (weights.normed) weights.attention_norm = norm_layer(s_.hidden);

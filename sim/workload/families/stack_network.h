@@ -1,6 +1,7 @@
 // A stack of blocks as Transformers' modules run it: embeddings, layers, the last norm.
 #pragma once
 
+#include <array>
 #include <functional>
 #include <memory>
 #include <string_view>
@@ -59,6 +60,8 @@ class StackNetwork {
   Affine norm_layer(std::int64_t width);
   Tensor norm(const Tensor& x, const Affine& weights);
   Tensor activated(const Tensor& x, ComposedActivation activation);
+  /// What no loss reads of [batch, length, hidden].
+  void run_unread_top(const Tensor& x);
 
  private:
   /// What all layers see.
@@ -70,6 +73,7 @@ class StackNetwork {
     Tensor result, probabilities;
   };
   void keep_unread(const Dims& sizes);
+  void make_unread_top();
   void make_embedding(const Affine* tokens);
   void make_layer(std::int64_t number);
   void make_attention(AttentionWeights& weights, bool latent);
@@ -81,6 +85,7 @@ class StackNetwork {
   Tensor embed_image(const Tensor& pixels);
   Tensor embed_audio(const Tensor& spectrogram);
   Tensor with_positions(const Tensor& rows, const Tensor& ids);
+  Tensor with_boxes(Tensor rows, const Tensor& ids);
   Tensor counted_positions(const Tensor& ids);
   Tensor masked_rows_dropped(const Tensor& rows, const Tensor& ids);
   Tensor with_late_tokens(const Tensor& x);
@@ -144,7 +149,7 @@ class StackNetwork {
   Tensor written_out(const AttentionWeights& weights, const Tensor& q, const Tensor& k, const Tensor& v,
                      const Tensor& added, const Tensor& slopes, Tensor& probabilities);
   /// Of sequences and heads as one batch.
-  Tensor written_out_flat(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask, Tensor& probabilities);
+  Tensor written_out_flat(Tensor& q, Tensor& k, Tensor& v, const Tensor& mask, Tensor& probabilities);
   [[nodiscard]] AttentionChoice backend_for(std::int64_t times, const Tensor& mask) const;
   [[nodiscard]] bool fuses() const;
   [[nodiscard]] bool scores_position(std::string_view term) const;
@@ -168,10 +173,12 @@ class StackNetwork {
   Eager& eager_;
   std::int16_t first_block_;
   Affine tokens_, positions_, types_, embedding_norm_, projection_in_, projection_out_, patches_, final_norm_;
+  std::array<Affine, 4> boxes_;  ///< left and right, top and bottom, height, width
   Affine convolution_one_, convolution_two_;
   Parameter *class_token_ = nullptr, *extra_tokens_ = nullptr;
   Tensor frequencies_, frozen_positions_;
   std::vector<Tensor> unread_;
+  std::size_t top_ = 0;  ///< the first of `unread_` that are on top
   std::int64_t frozen_ = 0;
   Affine distances_, distance_norm_;
   struct Stage {
