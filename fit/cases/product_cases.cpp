@@ -242,8 +242,8 @@ std::vector<Problem> product_problems(const Measurements& measurements, const La
       return std::holds_alternative<GemmWork>(one.work);
     });
     if (product == launches.end()) continue;
-    const auto residency =
-        repeated_residency(launches, rotating_operands(row.kernel.op), row.kernel.input_sets, gpu.l2);
+    const auto residency = repeated_residency(launches, rotating_operands(row.kernel.op), row.kernel.input_sets, gpu.l2,
+                                              0.0, row.kernel.shared_operand);
     const TimedLaunch timed{*product, residency.empty()
                                           ? std::vector<double>{}
                                           : residency[static_cast<std::size_t>(product - launches.begin())]};

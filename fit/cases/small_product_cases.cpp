@@ -136,8 +136,9 @@ void add_small_products(const Measurements& measurements, const Laboratory& labo
         }
         name = name_of(static_cast<K>(product_work(*launch)->kernel_class));
         timed.launch = *launch;
-        const auto residency = repeated_residency(way, rotating_operands(row.kernel.op), row.kernel.input_sets,
-                                                  laboratory.gpu.l2, partly_used_bytes(row.kernel.op));
+        const auto residency =
+            repeated_residency(way, rotating_operands(row.kernel.op), row.kernel.input_sets, laboratory.gpu.l2,
+                               partly_used_bytes(row.kernel.op), row.kernel.shared_operand);
         if (!residency.empty()) timed.residency = residency[static_cast<std::size_t>(launch - way.begin())];
       }
       if (name.empty()) continue;

@@ -26,7 +26,7 @@ KernelPrediction time_launches(const KernelCase& kernel, std::vector<KernelLaunc
   KernelPrediction result;
   result.launches = std::move(launches);
   std::vector<KernelTime> times = time_repeated(result.launches, rotating_operands(kernel.op), kernel.input_sets,
-                                                partly_used_bytes(kernel.op), gpu, engine);
+                                                partly_used_bytes(kernel.op), gpu, engine, kernel.shared_operand);
   double l2_bytes = 0.0, hit_bytes = 0.0;
   for (std::size_t i = 0; i < result.launches.size(); ++i) {
     const KernelTime& time = times[i];

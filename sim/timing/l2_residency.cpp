@@ -312,9 +312,11 @@ std::vector<std::vector<int>> buffers_of(std::span<const KernelLaunch> launches,
 }  // namespace
 
 std::vector<std::vector<double>> repeated_residency(std::span<const KernelLaunch> launches, int inputs, int input_sets,
-                                                    const L2Spec& l2, double partly_used) {
+                                                    const L2Spec& l2, double partly_used, int shared) {
   std::vector<Buffer> buffers;
   const std::vector<std::vector<int>> keys = buffers_of(launches, inputs, buffers);
+  if (shared >= 0)
+    for (Buffer& buffer : buffers) buffer.rotates = buffer.rotates && buffer.operand != shared;
   double rotating = 0.0, fixed = 0.0;
   for (const Buffer& buffer : buffers) (buffer.rotates ? rotating : fixed) += buffer.bytes;
   const bool cold = input_sets <= 0;

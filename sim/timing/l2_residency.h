@@ -92,7 +92,8 @@ inline constexpr double kMadeSince = 0.3;
 /// Steady-state hit shares of an op repeated over `input_sets` different sets of inputs in turn, its outputs going to
 /// the same buffers: one vector a launch, reads then writes. input_sets 0 = cold inputs, clean L2.
 /// `partly_used`: bytes of one set's inputs as they were made where only part of them is read (0: all is).
+/// `shared`: an input that all sets have in common (-1: none).
 std::vector<std::vector<double>> repeated_residency(std::span<const KernelLaunch> launches, int inputs, int input_sets,
-                                                    const L2Spec& l2, double partly_used = 0.0);
+                                                    const L2Spec& l2, double partly_used = 0.0, int shared = -1);
 
 }  // namespace ridgeline

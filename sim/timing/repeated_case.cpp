@@ -56,16 +56,19 @@ struct OwnOperands {
 }  // namespace
 
 std::vector<KernelTime> time_repeated(std::span<const KernelLaunch> launches, int inputs, int input_sets,
-                                      double partly_used_bytes, const Gpu& gpu, const TimingEngine& engine) {
+                                      double partly_used_bytes, const Gpu& gpu, const TimingEngine& engine,
+                                      int shared) {
   std::vector<KernelTime> times(launches.size());
   const std::unique_ptr<TimingRun> run = engine.start_run();
   if (!run) {
-    const auto residency = repeated_residency(launches, inputs, input_sets, gpu.l2, partly_used_bytes);
+    const auto residency = repeated_residency(launches, inputs, input_sets, gpu.l2, partly_used_bytes, shared);
     for (std::size_t i = 0; i < launches.size(); ++i)
       times[i] = engine.time(launches[i], residency.empty() ? Residency{} : Residency(residency[i]));
     return times;
   }
-  const OwnOperands own(launches, inputs);
+  OwnOperands own(launches, inputs);
+  if (shared >= 0 && static_cast<std::size_t>(shared) < own.rotates.size())
+    own.rotates[static_cast<std::size_t>(shared)] = false;
   const int sets = std::max(1, input_sets);
   const double refill = std::ceil(kForgotten * gpu.l2.capacity.value() /
                                   std::max(1.0, std::max(own.touched, kMadeSince * partly_used_bytes)));

@@ -308,6 +308,16 @@ const Builders& builders() {
   return table;
 }
 
+/// The operand of a product that stays the same while the other one is another in every set.
+int shared_operand(const std::string& name, const json& line, const KernelCase& read) {
+  if (!std::holds_alternative<Matmul>(read.op) || read.input_sets == 0)
+    throw KernelCaseError(fmt::format("{}: shared_operand is for products with input_sets", name));
+  const json& given = line["shared_operand"];
+  if (given != "a" && given != "b")
+    throw KernelCaseError(fmt::format("{}: shared_operand must be a or b, got {}", name, given.dump()));
+  return given == "a" ? 0 : 1;
+}
+
 }  // namespace
 
 std::vector<std::string> kernel_op_names() {
@@ -340,6 +350,7 @@ KernelCase kernel_case_from(const json& line) {
           fmt::format("{}: input_sets must be a whole number of at least 1, got {}", name, sets.dump()));
     result.input_sets = sets.get<int>();
   }
+  if (line.contains("shared_operand")) result.shared_operand = shared_operand(name, line, result);
   return result;
 }
 

@@ -23,6 +23,7 @@ struct KernelCase {
   Op op;
   /// Different sets of inputs used in turn; 0 means inputs are cold and the L2 is clean.
   int input_sets = 0;
+  int shared_operand = -1;  ///< the operand that all sets have in common; -1: none
 };
 
 /// Throws KernelCaseError: unknown op (with the nearest name), missing, unknown or impossible parameter.

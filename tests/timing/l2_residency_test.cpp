@@ -137,6 +137,12 @@ TEST(RepeatedResidency, few_small_input_sets_are_found_again_and_many_are_not) {
   EXPECT_EQ(many[2], 1.0) << "the output goes to one buffer, however many input sets there are";
 }
 
+TEST(RepeatedResidency, an_operand_that_all_sets_share_is_found_however_many_sets_there_are) {
+  const double mib = 1 << 20;
+  const std::vector product{kernel({{0, mib}, {1, mib}}, {{2, mib}})};
+  EXPECT_EQ(repeated_residency(product, 2, 100, l2(), 0.0, 0).front(), (std::vector<double>{1.0, 0.0, 1.0}));
+}
+
 TEST(RepeatedResidency, without_repetition_inputs_are_cold_and_a_clean_cache_takes_writes) {
   const double mib = 1 << 20;
   const auto small = repeated_residency(std::vector{kernel({{0, mib}}, {{1, mib}})}, 1, 0, l2()).front();

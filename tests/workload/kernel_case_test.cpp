@@ -25,6 +25,7 @@ TEST(KernelCase, AMatrixProductKeepsItsShapeLayoutAndType) {
       json::parse(R"({"op":"mm","dtype":"bf16","params":{"m":2,"n":3,"k":4,"layout":"tn"},"input_sets":7})"));
   EXPECT_EQ(std::get<Matmul>(c.op), (Matmul{DType::bf16, 1, 2, 3, 4, Layout::tn, false}));
   EXPECT_EQ(c.input_sets, 7);
+  EXPECT_EQ(c.shared_operand, -1);
 }
 
 TEST(KernelCase, CastGoesUpFromSixteenBitsAndDownFromThirtyTwo) {
@@ -67,6 +68,10 @@ TEST(KernelCase, MistakesNameTheOpTheParameterAndTheNearestName) {
               HasSubstr("fp16 and bf16 only"));
   EXPECT_THAT(mistake_in_case(R"({"op":"gelu","dtype":"fp32","params":{"rows":1,"cols":1},"input_sets":0})"),
               HasSubstr("input_sets"));
+  EXPECT_THAT(mistake_in_case(R"({"op":"mm","params":{"m":1,"n":2,"k":3},"input_sets":2,"shared_operand":"c"})"),
+              HasSubstr("shared_operand must be a or b"));
+  EXPECT_THAT(mistake_in_case(R"({"op":"mm","params":{"m":1,"n":2,"k":3},"shared_operand":"a"})"),
+              HasSubstr("products with input_sets"));
   EXPECT_THAT(mistake_in_case(R"([1,2])"), HasSubstr("JSON object"));
   EXPECT_THAT(mistake_in_case(R"({"dtype":"fp32"})"), HasSubstr("op is missing"));
 }

@@ -23,11 +23,18 @@ namespace {
 
 using nlohmann::json;
 
-/// The predictors of one GPU.
+/// A board that has been under a kernel for `repetitions` of it: one takes up as much of what its averaging of power
+/// forgives as that many of them.
+Gpu under_load(Gpu gpu, int repetitions) {
+  gpu.power.averaging = gpu.power.averaging / static_cast<double>(repetitions);
+  return gpu;
+}
+
+/// The predictors of one GPU for the last of so many repetitions in a row.
 struct Predictors {
-  explicit Predictors(const std::string& name)
-      : measured(load_gpu(name)),
-        datasheet(load_gpu(name, {}, Numbers::datasheet)),
+  Predictors(const std::string& name, int repetitions)
+      : measured(under_load(load_gpu(name), repetitions)),
+        datasheet(under_load(load_gpu(name, {}, Numbers::datasheet), repetitions)),
         analytic(make_timing_engine("analytic", measured)),
         analytic_datasheet(make_timing_engine("analytic", datasheet)),
         roofline(make_timing_engine("roofline", datasheet)),
@@ -84,10 +91,10 @@ class Validation {
     if (!only_.empty() && timed.hardware != only_) return;
     const auto names = hardware_names();
     if (std::find(names.begin(), names.end(), timed.hardware) == names.end()) return;
-    auto found = predictors_.find(timed.hardware);
-    if (found == predictors_.end())
-      found = predictors_.emplace(timed.hardware, std::make_unique<Predictors>(timed.hardware)).first;
-    Predictors& p = *found->second;
+    const int repetitions = timed.row ? timed.row->back_to_back : 1;
+    std::unique_ptr<Predictors>& predictors = predictors_[{timed.hardware, repetitions}];
+    if (!predictors) predictors = std::make_unique<Predictors>(timed.hardware, repetitions);
+    Predictors& p = *predictors;
     const std::string family(family_of(kernels.front().op));
     ValidatedCase result{.hardware = timed.hardware,
                          .family = family,
@@ -151,7 +158,7 @@ class Validation {
   std::string only_;
   bool simulated_;
   std::map<std::string, Software> stacks_;
-  std::map<std::string, std::unique_ptr<Predictors>> predictors_;
+  std::map<std::pair<std::string, int>, std::unique_ptr<Predictors>> predictors_;
   std::vector<Asked> asked_;
 };
 

@@ -47,8 +47,10 @@ MeasuredOp measured_op(const MeasuredFile& file, std::string_view text, const js
                   .file = &file,
                   .row = hash_of(text)};
   if (file.attention_on_views && item.op.starts_with("flash")) given["params"]["head_major"] = false;
-  if (row.contains("input_sets")) given["input_sets"] = row["input_sets"];
+  for (const char* key : {"input_sets", "shared_operand"})
+    if (row.contains(key)) given[key] = row[key];
   item.kernel = kernel_case_from(given);
+  item.back_to_back = std::max(1, row.value("back_to_back", 1));
   if (row.contains("kernels"))
     for (const json& kernel : row["kernels"]) item.kernels.push_back(profiled_kernel(kernel));
   return item;

@@ -30,6 +30,7 @@ struct MeasuredOp {
   KernelCase kernel{};
   Seconds time;                           ///< sum of the kernels, median of repetitions
   std::vector<MeasuredKernel> kernels{};  ///< none: not profiled
+  int back_to_back = 1;                   ///< repetitions of a continuing load until then, in the mean over those timed
   int machine = 0;                        ///< index into MeasuredOps::machines
   const MeasuredFile* file = nullptr;
   std::size_t line = 0;     ///< in its file, from 1
