@@ -35,6 +35,7 @@ void read_software(FieldReader& r, Software& s) {
   r.flag("prefers_cudnn_attention_on_hopper", s.prefers_cudnn_attention_on_hopper);
   r.flag("has_flash_attention", s.has_flash_attention);
   r.optional_number("flash_attention_time", s.flash_attention_time, {0.1, 10.0});
+  r.optional_number("hopper_product_time", s.hopper_product_time, {0.1, 10.0});
   r.flag("lazy_module_loading", s.lazy_module_loading);
   r.flag("addmm_fuses_bias", s.addmm_fuses_bias);
   r.integer("foreach_blocks_per_launch", s.foreach_blocks_per_launch, 1, 1 << 20);

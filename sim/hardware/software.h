@@ -19,6 +19,7 @@ struct Software {
   bool prefers_cudnn_attention_on_hopper = true;
   bool has_flash_attention = true;    ///< scaled_dot_product_attention exists with FlashAttention-2
   double flash_attention_time = 1.0;  ///< of FlashAttention's kernels, in that of FlashAttention-2's
+  double hopper_product_time = 1.0;   ///< of Hopper's matrix products, in that of the kernels of CUDA 12.6 and later
   bool lazy_module_loading = true;
   bool addmm_fuses_bias = true;                                      ///< cublasLt epilogue
   int foreach_blocks_per_launch = 320;                               ///< thread blocks of one multi-tensor launch

@@ -90,6 +90,7 @@ struct GemmWork {
   /// in the time of one (Hopper: twice the peak).
   Scaling scaling = Scaling::none;
   bool reduces_splits = false;  ///< the kernel that adds up the partial sums of split_k, not a product itself
+  double product_time = 1.0;    ///< of a product, in that of the kernels that the law was fitted on
 };
 
 /// A fused attention kernel; `tile_q` × `tile_k` tiles of the score matrix. Forward blocks own a tile_q of queries and

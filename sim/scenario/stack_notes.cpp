@@ -60,9 +60,9 @@ StackNotes notes_of_stack(const Scenario& s) {
   if (s.gpu.architecture == Architecture::hopper && software.cuda < kCudaOfHopperKernels && !runs_recorded_library(s)) {
     result.exists = false;
     result.notes.push_back(
-        fmt::format("matrix products run the kernels measured on Hopper with CUDA 13, and {} has older ones: products "
-                    "may be slower",
-                    software.title));
+        fmt::format("matrix products run the kernels measured on Hopper with CUDA 13, and {} has older ones: taken "
+                    "to need {:g} times as long",
+                    software.title, software.hopper_product_time));
   }
   return result;
 }

@@ -56,6 +56,12 @@ KernelTime time_alone(const KernelLaunch& launch, const Gpu& gpu_, Residency res
       time.dram_write_bytes *= most / moved;
     }
   }
+  if (const auto* const product = std::get_if<GemmWork>(&launch.work); product && product->product_time != 1.0) {
+    // Another library's kernel takes so many times as long at full clock; the work, and so its energy, is the same.
+    time.time = (time.time - time.held) * product->product_time;
+    time.clocked = time.clocked * product->product_time;
+    limit_power(time, launch, gpu_);
+  }
   return time;
 }
 

@@ -19,7 +19,7 @@ namespace {
 
 constexpr double kMean = 0.095, kMedian = 0.07;  // asked for: 0.07, 0.05 (measurements/DEVIATIONS.md)
 constexpr double kPipelineMean = 0.07, kPipelineMedian = 0.055;
-constexpr double kManyMean = 0.155, kManyMedian = 0.095;  // asked for: a mean of 0.065
+constexpr double kManyMean = 0.13, kManyMedian = 0.075;  // asked for: a mean of 0.065
 constexpr std::size_t kEvery = 2;                         // row of one server, for the sake of time
 
 struct Group {
@@ -92,7 +92,7 @@ TEST(MegatronSteps, published_pipelines_take_the_time_they_took) {
 
 // MPT networks under FullyShardedDataParallel on 8 to 512 A100s and H100s (llm-foundry, 2023). One number was compared
 // with half of them: FlashAttention 1 takes twice the time of FlashAttention 2.
-constexpr double kShardedMedian = 0.12, kShardedWorst = 0.25;  // asked for: 0.08, 0.25 (measurements/DEVIATIONS.md)
+constexpr double kShardedMedian = 0.088, kShardedWorst = 0.222;  // asked for: 0.08, 0.25 (measurements/DEVIATIONS.md)
 
 TEST(ShardedTraining, published_for_one_server_and_many_takes_the_time_it_took) {
   const MeasurementIndex index(RIDGELINE_SOURCE_DIR "/measurements");
@@ -116,7 +116,7 @@ TEST(ShardedTraining, published_for_one_server_and_many_takes_the_time_it_took) 
 
 // The networks that were tried before BLOOM, on one and 48 servers of eight A100s (bigscience, 2022). Nothing was taken
 // from them.
-constexpr double kBloomMedian = 0.09, kBloomWorst = 0.295;
+constexpr double kBloomMedian = 0.065, kBloomWorst = 0.275;
 constexpr double kBloomOrder = 0.9;  // of pairs of layouts
 
 TEST(MegatronSteps, published_before_bloom_take_the_time_they_took) {
@@ -141,9 +141,10 @@ TEST(MegatronSteps, published_before_bloom_take_the_time_they_took) {
     std::sort(errors.begin(), errors.end());
     return errors.at(errors.size() / 2);
   };
-  for (std::vector<double>& errors : sides)
-    std::printf("%zu steps, median %.1f %%, worst %.1f %%\n", errors.size(), 100.0 * median(errors),
-                100.0 * errors.back());
+  for (std::vector<double>& errors : sides) {
+    const double middle = median(errors);
+    std::printf("%zu steps, median %.1f %%, worst %.1f %%\n", errors.size(), 100.0 * middle, 100.0 * errors.back());
+  }
   EXPECT_LE(median(all), kBloomMedian);
   EXPECT_LE(all.back(), kBloomWorst);
   // Times a sequence of two layouts of one network that lie more than a tenth apart: which one is faster.

@@ -70,7 +70,7 @@ TEST(RangeCoverage, the_committed_ranges_hold_nine_in_ten_of_each_gpu_and_family
 }
 
 constexpr const char* kSeveral = "published, several GPUs";
-constexpr double kLeastOfSeveral = 0.81;  // asked for: kLeast (measurements/DEVIATIONS.md)
+constexpr double kLeastOfSeveral = 0.83;  // asked for: kLeast (measurements/DEVIATIONS.md)
 
 TEST(RangeCoverage, steps_that_no_fit_saw_lie_inside_their_range_published_ones_too) {
   std::map<std::string, RangeCoverage> groups;

@@ -51,12 +51,17 @@ LoweredOp lower_scaled_mm(const Matmul& op, const Gpu& gpu, const std::shared_pt
   return lowered;
 }
 
-}  // namespace
+/// The same kernels in the time that those of an older library for Hopper take.
+LoweredOp of_library(LoweredOp lowered, const Software& software) {
+  for (KernelLaunch& launch : lowered.launches)
+    if (auto* const work = std::get_if<GemmWork>(&launch.work);
+        work != nullptr && work->family == GemmWork::Family::wgmma)
+      work->product_time = software.hopper_product_time;
+  return lowered;
+}
 
-LoweredOp lower_matmul(const Matmul& op, const Gpu& gpu, const Software& software,
-                       const std::shared_ptr<const GpuMenus>& menus) {
-  require_sizes(op);
-  if (op.scaling != Scaling::none) return lower_scaled_mm(op, gpu, menus);
+LoweredOp lower_plain_mm(const Matmul& op, const Gpu& gpu, const Software& software,
+                         const std::shared_ptr<const GpuMenus>& menus) {
   LoweredOp lowered;
   const OperandCounts counts = operand_counts(Op{op});
   const double element = static_cast<double>(bytes_of(op.type)), batch = static_cast<double>(op.batch);
@@ -121,6 +126,16 @@ LoweredOp lower_matmul(const Matmul& op, const Gpu& gpu, const Software& softwar
   }
   append_fastest(lowered.launches, std::move(ways), gpu, std::move(reads), writes);
   return lowered;
+}
+
+}  // namespace
+
+LoweredOp lower_matmul(const Matmul& op, const Gpu& gpu, const Software& software,
+                       const std::shared_ptr<const GpuMenus>& menus) {
+  require_sizes(op);
+  if (op.scaling != Scaling::none) return lower_scaled_mm(op, gpu, menus);
+  if (op.ran.m > 0) return lower_plain_mm(op, gpu, software, menus);  // the recorded library's own kernel
+  return of_library(lower_plain_mm(op, gpu, software, menus), software);
 }
 
 }  // namespace ridgeline

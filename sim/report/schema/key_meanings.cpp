@@ -161,6 +161,7 @@ constexpr auto kMeanings = std::to_array<KeyMeaning>({
     {kSoftware, "most_capability", "Newest compute capability that the published build has code for"},
     {kSoftware, "prefers_cudnn_attention_on_hopper", "scaled_dot_product_attention takes cuDNN first there"},
     {kSoftware, "flash_attention_time", "Time of FlashAttention's kernels in that of FlashAttention-2's: 1 where not given"},
+    {kSoftware, "hopper_product_time", "Time of Hopper's matrix products in that of CUDA 12.6's kernels and later ones: 1 where not given"},
     {kSoftware, "has_flash_attention", "scaled_dot_product_attention exists with FlashAttention-2"},
     {kSoftware, "lazy_module_loading", "Kernels are loaded when they are first launched"},
     {kSoftware, "addmm_fuses_bias", "cublasLt adds the bias in the product's kernel"},
