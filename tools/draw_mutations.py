@@ -5,7 +5,8 @@ usage: draw_mutations.py SOURCE SEED COUNT [--rooms A,B] > list.yaml
 
 Each is one token of one line of a .cpp file under sim/: a sign or a comparison turned round, the lesser for the
 greater, a condition denied, a statement that does not happen. The same seed draws the same list from the same sources.
-What only says something (messages of errors, texts) and what only fills a table are left alone.
+What only says something (messages of errors, texts), what only fills a table, and what only makes room or checks what
+cannot be (reserve, assert) are left alone; so is part of a statement of several lines, which would not compile.
 """
 import argparse
 import pathlib
@@ -56,7 +57,7 @@ def mistakes(lines, number):
         for place in re.finditer(old, code):
             found.append((what, code[:place.start()] + new + code[place.end():]))
     before = lines[number - 1].split("//")[0].rstrip()
-    if STATEMENT.match(code) and not code.strip().startswith("return") and before.endswith((";", "{", "}", "")):
+    if STATEMENT.match(code) and not code.strip().startswith("return") and (not before.strip() or before.endswith((";", "{", "}"))):
         found.append(("a statement does not happen", ""))
     return found
 

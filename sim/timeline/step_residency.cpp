@@ -58,10 +58,16 @@ StepResidency residency_of_step(const StepProgram& program, const L2Spec& l2) {
     return held.forgets_before(program.launches[action->index], program.operands_of(action->call));
   });
   const std::size_t first = last == before.rend() ? 0 : static_cast<std::size_t>(before.rend() - last) - 1;
+  const std::span<const Action> step = program.steady_step();
+  const auto launches = static_cast<std::size_t>(std::count_if(
+      step.begin(), step.end(), [](const Action& action) { return action.kind == Action::Kind::launch; }));
+  held.reserve(before.size() + launches, program.storages.size());
+  result.packed.reserve(launches);
+  result.begin.reserve(launches + 1);
   held.pass_over(first);
   for (const Action* action : std::span(before).subspan(first))
     held.visit(program.launches[action->index], program.operands_of(action->call), shares);
-  for (const Action& action : program.steady_step()) {
+  for (const Action& action : step) {
     if (further.begin_at(action))
       further.visit(
           [&](const KernelLaunch& launch, std::span<const Operand> operands) { held.visit(launch, operands, shares); });

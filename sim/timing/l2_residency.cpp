@@ -67,6 +67,13 @@ L2Residency::L2Residency(const L2Spec& l2)
       // A little farther than the end of the ramp, so that rounding decides nothing.
       all_gone_(1.001 * kDirtyOutlives * std::max(l2.resident_full, l2.resident_none) * l2.capacity.value() + 8.0) {}
 
+void L2Residency::reserve(std::size_t launches, std::size_t storages) {
+  for (int level = 0; level < kLevels; ++level)
+    latest_[static_cast<std::size_t>(level)].reserve((launches >> kShift * level) + 1);
+  gone_.reserve(launches);
+  if (places_.size() <= storages) places_.resize(storages + 1);
+}
+
 double L2Residency::hit_share(double distance) const { return mean_hit(l2_, distance, distance); }
 
 /// Calls `visit(slot, part of the storage, sweep, bytes)` for every storage that an access goes over, in its order.
@@ -240,8 +247,12 @@ void L2Residency::mark(const Access& access, std::span<const Operand> operands, 
 void L2Residency::visit(const KernelLaunch& launch, std::span<const Operand> operands, std::vector<double>& out) {
   out.clear();
   ++launch_;
-  for (int level = 0; level < kLevels; ++level)
-    latest_[static_cast<std::size_t>(level)].resize(static_cast<std::size_t>(launch_ >> kShift * level) + 1, 0.0);
+  for (int level = 0; level < kLevels; ++level) {
+    std::vector<double>& sums = latest_[static_cast<std::size_t>(level)];
+    const std::size_t rows = static_cast<std::size_t>(launch_ >> kShift * level) + 1;
+    if (sums.size() + 1 == rows) sums.push_back(0.0);
+    else sums.resize(rows, 0.0);
+  }
   gone_.push_back(0);
   const Swept now{0.0, touched(launch)};
   const std::size_t lists = lists_of(launch);

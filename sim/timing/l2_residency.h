@@ -22,6 +22,9 @@ class L2Residency {
  public:
   explicit L2Residency(const L2Spec& l2);
 
+  /// Room for what so many launches on storages below `storages` leave behind: nothing moves while they are visited.
+  void reserve(std::size_t launches, std::size_t storages);
+
   /// Writes the hit share of every access of `launch` (reads, then writes) into `out`, then marks them touched.
   /// `operands` are the storages the op runs on, inputs then outputs.
   void visit(const KernelLaunch& launch, std::span<const Operand> operands, std::vector<double>& out);

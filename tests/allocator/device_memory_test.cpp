@@ -1,5 +1,9 @@
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <iterator>
+#include <map>
+
 #include "sim/allocator/device_memory.h"
 
 namespace ridgeline {
@@ -35,6 +39,40 @@ TEST(DeviceMemory, follows_recorded_addresses_until_the_sizes_differ) {
   device.expect(2 * kMiB, 0x2000);
   EXPECT_EQ(*device.allocate(20 * kMiB), 0x1000u);
   EXPECT_NE(*device.allocate(4 * kMiB), 0x2000u);
+}
+
+TEST(DeviceMemory, ranges_in_use_never_overlap_and_a_slot_is_filled_before_the_next_begins) {
+  DeviceMemory device(1000 * kMiB);
+  const Address first = *device.allocate(2 * kMiB);
+  for (int i = 1; i < 16; ++i) EXPECT_EQ(*device.allocate(2 * kMiB), first + static_cast<Address>(2 * i * kMiB));
+  EXPECT_LT(*device.allocate(2 * kMiB), first) << "a slot has 32 MiB";
+  EXPECT_EQ(device.available(), (1000 - 17 * 2) * kMiB);
+  // Whatever is taken and given back.
+  std::map<Address, std::int64_t> used;
+  std::uint32_t random = 1;
+  const auto next = [&](std::uint32_t below) { return (random = random * 1664525u + 1013904223u) / 65536 % below; };
+  DeviceMemory other(1000 * kMiB);
+  for (int i = 0; i < 500; ++i) {
+    const std::int64_t bytes = 2 * kMiB * (1 + next(12));
+    if (const auto address = other.allocate(bytes)) {
+      const auto above = used.lower_bound(*address);
+      if (above != used.end()) {
+        EXPECT_LE(*address + static_cast<Address>(bytes), above->first);
+      }
+      if (above != used.begin()) {
+        EXPECT_LE(std::prev(above)->first + static_cast<Address>(std::prev(above)->second), *address);
+      }
+      used[*address] = bytes;
+    }
+    if (used.size() > 8 + next(20)) {
+      auto gone = std::next(used.begin(), next(static_cast<std::uint32_t>(used.size())));
+      other.release(gone->first, gone->second);
+      used.erase(gone);
+    }
+  }
+  std::int64_t sum = 0;
+  for (const auto& [address, bytes] : used) sum += bytes;
+  EXPECT_EQ(other.available(), 1000 * kMiB - sum);
 }
 
 }  // namespace

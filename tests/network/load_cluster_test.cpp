@@ -92,5 +92,20 @@ TEST(LoadCluster, an_unknown_name_tells_the_nearest) {
   }
 }
 
+TEST(LoadCluster, every_row_of_a_matrix_is_checked) {
+  const std::string start = "source: mine\ngpu: nvidia-v100-sxm2-16gb\nnodes: 1\ngpus: 3\nlinks: {matrix: {value: ";
+  const std::string whole[] = {"[0, 1, 1]", "[1, 0, 1]", "[1, 1, 0]"},
+                    itself[] = {"[1, 1, 1]", "[1, 1, 1]", "[1, 1, 1]"}, part[] = {"[0, 1]", "[1, 0]", "[1, 1]"};
+  const auto matrix = [&](std::size_t other, const std::string& row) {
+    std::string text;
+    for (std::size_t i = 0; i < 3; ++i) text += (i > 0 ? ", " : "[") + (i == other ? row : whole[i]);
+    return start + text + "]}}\n";
+  };
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_THAT(mistake_in(matrix(i, itself[i])), HasSubstr("GPU " + std::to_string(i) + " has links to itself"));
+    EXPECT_THAT(mistake_in(matrix(i, part[i])), HasSubstr("row " + std::to_string(i) + " has 2 numbers, expected 3"));
+  }
+}
+
 }  // namespace
 }  // namespace ridgeline

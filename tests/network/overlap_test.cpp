@@ -90,5 +90,28 @@ TEST_F(OverlapLimits, a_collective_waits_until_the_last_blocks_are_placed) {
   EXPECT_EQ(wait_for_room(gpu, small, microseconds(10)).value(), 0.0);
 }
 
+TEST_F(OverlapLimits, room_comes_with_the_last_wave_however_many_blocks_an_sm_holds) {
+  for (const int a_sm : {1, 2, 4}) {
+    const double at_once = 132.0 * a_sm;
+    const auto wait = [&](double blocks, double elapsed) {
+      const KernelBesides kernel{.time = microseconds(100), .blocks = blocks, .blocks_per_sm = 1.0 * a_sm};
+      return in_microseconds(wait_for_room(gpu, kernel, microseconds(elapsed)));
+    };
+    EXPECT_EQ(wait(at_once - 1, 10), 0.0) << "an SM has room from the start";
+    for (const int waves : {2, 3, 5}) {
+      EXPECT_NEAR(wait(waves * at_once, 0), 100.0 * (waves - 1) / waves, 1e-9) << a_sm;
+      EXPECT_NEAR(wait(waves * at_once - 1, 0), 100.0 * (waves - 1) / waves, 1e-9) << "a wave is begun or not";
+    }
+    EXPECT_NEAR(wait(at_once, 10), 90.0, 1e-9);
+    double before = wait(2 * at_once, 0);
+    for (double elapsed = 10; elapsed <= 120; elapsed += 10) {
+      const double now = wait(2 * at_once, elapsed);
+      EXPECT_LE(now, before);
+      EXPECT_GE(now, 0.0);
+      before = now;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace ridgeline

@@ -11,6 +11,7 @@
 #include "sim/hardware/load_gpu.h"
 #include "sim/hardware/measured_section.h"
 #include "sim/study/calibration/calibration.h"
+#include "sim/study/calibration/calibration_effect.h"
 #include "sim/units/user_error.h"
 
 namespace ridgeline {
@@ -192,6 +193,24 @@ TEST(Calibration, ASlopeThatFallsIsRefused) {
                 points.back()["seconds"] = 1e-6;
               })),
               HasSubstr("dram.write_efficiency: time does not grow with size"));
+}
+
+TEST(Calibration, ItsEffectIsToldOfEveryScenarioAndKernelAndIsNoneWithoutAChange) {
+  const Gpu gpu = load_gpu("nvidia-h200-sxm-141gb");
+  Gpu slower = gpu;
+  slower.dram.bandwidth = slower.dram.bandwidth * 0.5;
+  const std::vector<MovedPrediction> same = calibration_effect(gpu, gpu), moved = calibration_effect(gpu, slower);
+  ASSERT_EQ(same.size(), 4u + 7u);  // steps, then kernels
+  ASSERT_EQ(moved.size(), same.size());
+  double copies = 0.0;
+  for (std::size_t i = 0; i < same.size(); ++i) {
+    EXPECT_GT(same[i].before.value(), 0.0) << same[i].what;
+    EXPECT_EQ(same[i].before, same[i].after) << same[i].what;
+    EXPECT_EQ(moved[i].before, same[i].before) << same[i].what;
+    EXPECT_GE(moved[i].after, moved[i].before) << same[i].what;
+    if (same[i].what.starts_with("copy")) copies = ratio(moved[i].after, moved[i].before);
+  }
+  EXPECT_NEAR(copies, 2.0, 0.1) << "half the bandwidth doubles what only moves bytes";
 }
 
 }  // namespace

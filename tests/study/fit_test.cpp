@@ -148,5 +148,24 @@ TEST(Advice, WhatSavesMemoryIsToldWithWhatItCosts) {
   EXPECT_LT(found->time_saved, Seconds{0});
 }
 
+TEST(Fit, FromNothingToTheFirstSequenceToTheSecondNoneIsPassedOver) {
+  int none = 0, one = 0, more = 0;
+  for (int mib = 700; mib <= 1500; mib += 50) {
+    const Scenario s = scenario({{"hardware.dram.capacity", std::to_string(mib) + " MiB", ""}});
+    const FitResult r = fitted(s, "roofline");
+    ASSERT_EQ(r.largest.has_value(), fits(s, 1, 12)) << mib << " MiB";
+    if (!r.largest) {
+      ++none;
+      continue;
+    }
+    ++(r.largest->micro_batch == 1 ? one : more);
+    const std::int64_t next = r.largest->micro_batch + 1;
+    EXPECT_FALSE(fits(s, next, (12 + next - 1) / next)) << mib << " MiB";
+  }
+  EXPECT_GT(none, 0);
+  EXPECT_GT(one, 0);
+  EXPECT_GT(more, 0);
+}
+
 }  // namespace
 }  // namespace ridgeline

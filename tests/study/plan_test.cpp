@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <set>
+#include <tuple>
 
 #include "sim/study/plan/plan_base.h"
 #include "sim/study/plan/plan_question.h"
@@ -198,6 +199,21 @@ TEST(Plan, mistakes_are_told_with_what_would_do) {
               HasSubstr("on which GPUs?"));
   EXPECT_THAT(mistake_of(request("{model: gpt2, hardware: nvidia-t4, inference: {prompt_length: 8}}", {2})),
               HasSubstr("plan is about training"));
+}
+
+TEST(Plan, shows_no_way_twice) {
+  for (const PlanRequest& asked : {request(fmt::format(kTinyGpt, "nvidia-h200-sxm-141gb", 4, 8, "bf16", "adamw"), {4}),
+                                   request(fmt::format(kTinyLlama, "nvidia-a100-sxm4-80gb", 4, 8, "bf16"), {2})}) {
+    const PlanSearch found = searched(asked, true);
+    std::set<std::tuple<double, std::int64_t, std::string, std::string>> seen;
+    for (const std::size_t i : found.best) {
+      const PlanEntry& entry = found.entries[i];
+      PlanCandidate c = entry.candidate;
+      c.strategy.clear();  // another name for what is predicted alike is no other way
+      EXPECT_TRUE(seen.emplace(entry.time.value(), entry.memory, split_words(c), step_words(c)).second)
+          << split_words(entry.candidate) << "; " << step_words(entry.candidate);
+    }
+  }
 }
 
 }  // namespace

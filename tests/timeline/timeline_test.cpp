@@ -258,5 +258,43 @@ TEST(Timeline, sm_utilisation_is_the_share_of_sms_with_a_block) {
   EXPECT_NEAR(run(builder).active_fraction(), 49.0 / 50, 1e-9);
 }
 
+/// Kernels take twice as long beside a collective, which takes three times as long beside them.
+class SlowsBoth final : public Contention {
+ public:
+  [[nodiscard]] double of_kernel(std::size_t, std::size_t) const override { return 2.0; }
+  [[nodiscard]] double of_collective(std::size_t, std::size_t) const override { return 3.0; }
+  [[nodiscard]] Seconds wait_for_room(std::size_t, std::size_t, Seconds) const override { return Seconds{}; }
+};
+
+TEST(ContendedDurations, AreLongerByWhatRunsBesideAndAsTheyWereApart) {
+  const Gpu gpu = round_gpu();
+  const auto plan = [](std::size_t streams, bool one_after_the_other) {
+    IssuePlan made;
+    made.streams = streams;
+    for (std::uint32_t i = 0; i < streams; ++i) {
+      Issue issue;
+      issue.host = 1e-7;
+      issue.stream = static_cast<std::uint8_t>(i);
+      made.launches.push_back(issue);
+      made.order.push_back({StreamPoint::Kind::launch, issue.stream, i});
+      if (!one_after_the_other || i > 0) continue;
+      made.events = 1;
+      made.order.push_back({StreamPoint::Kind::record_event, 0, 0});
+      made.order.push_back({StreamPoint::Kind::wait_event, 1, 0});
+    }
+    return made;
+  };
+  const std::vector<double> alone{1e-3, 1e-3};
+  const std::vector<double> beside = contended_durations(plan(2, false), alone, gpu, SlowsBoth{}, 3);
+  // Of the time side by side, which is one, a kernel loses half and a collective two thirds.
+  const double together = (beside[0] - alone[0]) / (1.0 - 1.0 / 2.0);
+  EXPECT_NEAR((beside[1] - alone[1]) / (1.0 - 1.0 / 3.0), together, 1e-9);
+  EXPECT_GT(together, 0.9 * alone[0]);
+  EXPECT_LT(together, 2.0 * alone[0]);
+  EXPECT_EQ(contended_durations(plan(2, true), alone, gpu, SlowsBoth{}, 3), alone);
+  const std::vector<double> single{1e-3};
+  EXPECT_EQ(contended_durations(plan(1, false), single, gpu, SlowsBoth{}, 3), single);
+}
+
 }  // namespace
 }  // namespace ridgeline

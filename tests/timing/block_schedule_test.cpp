@@ -99,5 +99,24 @@ TEST(BlockSchedule, the_latest_end_is_that_of_all_that_are_tried) {
         }
 }
 
+TEST(BlockSchedule, no_grid_ends_below_its_floor_which_knows_the_longest_block_and_all_of_the_work) {
+  for (const int length : {1, 2, 9, 40})
+    for (const int repeats : {1, 7, 60, 500})
+      for (const int resident : {1, 2}) {
+        const std::vector<double> alone = ramp(length), more(alone.size(), 0.5);
+        const double floor = least_schedule_end(alone, more, repeats, 132, resident);
+        double work = 0.0;
+        for (const double block : alone) work += block + (resident - 1) * 0.5;
+        EXPECT_GE(floor, alone.back());
+        EXPECT_GE(floor * (1.0 + 1e-12), work * repeats / (132.0 * resident));
+        if (resident == 1) {
+          EXPECT_LE(floor, schedule_end(alone, repeats, 132) * (1.0 + 1e-12)) << length << "x" << repeats;
+        }
+      }
+  const std::vector<double> one(1, 5.0), nothing(1, 0.0);
+  EXPECT_DOUBLE_EQ(least_schedule_end(one, nothing, 1, 132, 1), 5.0) << "a block alone";
+  EXPECT_DOUBLE_EQ(least_schedule_end(one, nothing, 1320, 132, 1), 50.0) << "ten rounds of equal blocks";
+}
+
 }  // namespace
 }  // namespace ridgeline

@@ -175,5 +175,17 @@ TEST(AttentionVariants, WhetherALayerRunsIsANumberOfTheHost) {
   EXPECT_GT(asks.records.size(), runs.records.size());  // the host's part
 }
 
+// Each grouped product begins with the host reading where each expert's rows begin: two a layer forward.
+TEST(AttentionVariants, TheHostWaitsBeforeEveryGroupedProduct) {
+  const auto waits = [](const OpTrace& trace) {
+    return std::count_if(trace.records.begin() + trace.steps.back().begin,
+                         trace.records.begin() + trace.steps.back().end,
+                         [](const Record& record) { return record.kind == Record::Kind::wait_for_gpu; });
+  };
+  const std::string gated = ", feed_forward_kind: gated";
+  const auto without = waits(run_of_variant(gated));
+  EXPECT_EQ(waits(run_of_variant(gated + ", experts: 4, experts_per_token: 2")) - without, 2 * 2);
+}
+
 }  // namespace
 }  // namespace ridgeline

@@ -80,10 +80,9 @@ KernelTime kernel_time_of_collective(const Scenario& scenario, const Collective&
 }
 
 StepContention::StepContention(const StepProgram& program, std::span<const KernelTime> times, const Scenario& scenario)
-    : gpu_(scenario.gpu) {
+    : gpu_(scenario.gpu), collectives_(program.launches.size()) {
   launches_.reserve(times.size());
-  // Launches that are one in the program are one collective, and fill SMs alike.
-  std::vector<std::optional<CollectiveTime>> collectives(program.launches.size());
+  // Launches that are one in the program fill SMs alike.
   std::vector<double> blocks(program.launches.size());
   for (const Action& action : program.steady_step()) {
     if (action.kind != Action::Kind::launch) continue;
@@ -91,9 +90,9 @@ StepContention::StepContention(const StepProgram& program, std::span<const Kerne
     const KernelTime& time = times[launches_.size()];
     Launch& one = launches_.emplace_back();
     if (const Collective* collective = collective_of(program, action)) {
-      std::optional<CollectiveTime>& known = collectives[action.index];
+      std::optional<CollectiveTime>& known = collectives_[action.index];
       if (!known) known = time_of_collective(scenario, *collective);
-      one.collective = known;
+      one.collective = &*known;
       continue;
     }
     double& most = blocks[action.index];
@@ -105,17 +104,17 @@ StepContention::StepContention(const StepProgram& program, std::span<const Kerne
 }
 
 double StepContention::of_kernel(std::size_t kernel, std::size_t collective) const {
-  const auto& beside = launches_[collective].collective;
-  return beside ? compute_slowdown(gpu_, *beside, launches_[kernel].kernel) : 1.0;
+  const CollectiveTime* beside = launches_[collective].collective;
+  return beside != nullptr ? compute_slowdown(gpu_, *beside, launches_[kernel].kernel) : 1.0;
 }
 
 double StepContention::of_collective(std::size_t collective, std::size_t kernel) const {
-  const auto& slowed = launches_[collective].collective;
-  return slowed ? collective_slowdown(gpu_, *slowed, launches_[kernel].kernel) : 1.0;
+  const CollectiveTime* slowed = launches_[collective].collective;
+  return slowed != nullptr ? collective_slowdown(gpu_, *slowed, launches_[kernel].kernel) : 1.0;
 }
 
 Seconds StepContention::wait_for_room(std::size_t collective, std::size_t kernel, Seconds elapsed) const {
-  if (!launches_[collective].collective) return Seconds{};
+  if (launches_[collective].collective == nullptr) return Seconds{};
   return ridgeline::wait_for_room(gpu_, launches_[kernel].kernel, elapsed);
 }
 

@@ -32,6 +32,8 @@ KernelTime kernel_time_of_collective(const Scenario& scenario, const Collective&
 class StepContention final : public Contention {
  public:
   StepContention(const StepProgram& program, std::span<const KernelTime> times, const Scenario& scenario);
+  StepContention(const StepContention&) = delete;
+  StepContention& operator=(const StepContention&) = delete;
   [[nodiscard]] double of_kernel(std::size_t kernel, std::size_t collective) const override;
   [[nodiscard]] double of_collective(std::size_t collective, std::size_t kernel) const override;
   [[nodiscard]] Seconds wait_for_room(std::size_t collective, std::size_t kernel, Seconds elapsed) const override;
@@ -39,9 +41,10 @@ class StepContention final : public Contention {
  private:
   struct Launch {
     KernelBesides kernel;
-    std::optional<CollectiveTime> collective;  ///< else a kernel
+    const CollectiveTime* collective = nullptr;  ///< else a kernel
   };
   const Gpu& gpu_;
+  std::vector<std::optional<CollectiveTime>> collectives_;  ///< beside the program's launches: one is one collective
   std::vector<Launch> launches_;
 };
 
