@@ -116,7 +116,7 @@ struct ParallelPrediction {
   double efficiency = 0.0;                      ///< samples a second of one of the GPUs over those of a GPU alone
   std::vector<CommunicationUse> communication;  ///< longest first
   std::vector<RankClass> ranks;
-  std::string limit;  ///< a sentence: what communication costs most
+  std::string limit;   ///< a sentence: what communication costs most
   double board = 1.0;  ///< energies that the slowest board needs over a typical one's (timing/board_spread.h)
 };
 

@@ -11,8 +11,7 @@
 namespace ridgeline {
 namespace {
 
-constexpr Laws kOutsideTheStep =
-    Law::memory | Law::peak | Law::price | Law::description | Law::roofline | Law::boards;
+constexpr Laws kOutsideTheStep = Law::memory | Law::peak | Law::price | Law::description | Law::roofline | Law::boards;
 
 /// What else reads the number, in words; empty when nothing does.
 std::string other_readers(const HardwareKey& key, std::string_view engine) {

@@ -19,22 +19,22 @@ namespace ridgeline {
 
 /// The laws that read a chip, as bits of a set.
 enum class Law : std::uint32_t {
-  choice = 1u << 0,       ///< which kernels a library runs
-  occupancy = 1u << 1,    ///< thread blocks that fit an SM
-  stream = 1u << 2,       ///< memory-bound kernels
-  code = 1u << 3,         ///< kernels described by their code
-  product = 1u << 4,      ///< matrix products
-  attention = 1u << 5,    ///< fused attention
-  convolution = 1u << 6,  ///< convolutions
-  power = 1u << 7,        ///< clock and power
-  residency = 1u << 8,    ///< what stays in the L2
-  copies = 1u << 9,       ///< copies over the host's link, memsets
-  timeline = 1u << 10,    ///< launches, gaps, the queue
-  memory = 1u << 11,      ///< what device memory holds
-  hierarchy = 1u << 12,   ///< the simulated hierarchy (--engine simulate)
-  roofline = 1u << 13,    ///< the roofline engine (--engine roofline)
-  peak = 1u << 14,        ///< peaks: utilization, ridge points
-  price = 1u << 15,       ///< price of a run
+  choice = 1u << 0,        ///< which kernels a library runs
+  occupancy = 1u << 1,     ///< thread blocks that fit an SM
+  stream = 1u << 2,        ///< memory-bound kernels
+  code = 1u << 3,          ///< kernels described by their code
+  product = 1u << 4,       ///< matrix products
+  attention = 1u << 5,     ///< fused attention
+  convolution = 1u << 6,   ///< convolutions
+  power = 1u << 7,         ///< clock and power
+  residency = 1u << 8,     ///< what stays in the L2
+  copies = 1u << 9,        ///< copies over the host's link, memsets
+  timeline = 1u << 10,     ///< launches, gaps, the queue
+  memory = 1u << 11,       ///< what device memory holds
+  hierarchy = 1u << 12,    ///< the simulated hierarchy (--engine simulate)
+  roofline = 1u << 13,     ///< the roofline engine (--engine roofline)
+  peak = 1u << 14,         ///< peaks: utilization, ridge points
+  price = 1u << 15,        ///< price of a run
   description = 1u << 16,  ///< read by people
   boards = 1u << 17        ///< the slowest of several boards
 };

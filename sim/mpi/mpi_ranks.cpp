@@ -194,7 +194,8 @@ class MpiRanks final : public Ranks {
 
 /// What join_ranks looks up.
 extern "C" __attribute__((visibility("default"))) ridgeline::Ranks* ridgeline_join_mpi(int& argc, char**& argv) {
-  // Open MPI looks the machine over by hwloc, which complains where /sys is not mounted; launchers may put that into the answer.
+  // Open MPI looks the machine over by hwloc, which complains where /sys is not mounted; launchers may put that into
+  // the answer.
   setenv("HWLOC_HIDE_ERRORS", "2", 0);
   return new ridgeline::MpiRanks(argc, argv);
 }

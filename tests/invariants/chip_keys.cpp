@@ -13,8 +13,7 @@ namespace ridgeline::invariants {
 namespace {
 
 /// Laws that a step's time on one GPU does not come from.
-constexpr Laws kTimeless =
-    Law::memory | Law::peak | (Law::price | Law::description) | Law::boards;
+constexpr Laws kTimeless = Law::memory | Law::peak | (Law::price | Law::description) | Law::boards;
 
 std::string text_of(const ChipKey& key, double value) {
   if (key.flag) return value > 0.5 ? "true" : "false";

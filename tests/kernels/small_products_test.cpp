@@ -289,7 +289,8 @@ TEST(FewVectors, ask_for_the_matrix_once_a_group_of_vectors) {
     for (const std::int64_t m : {2, 6, 7, 8, 9, 12, 16}) {
       const Matmul op = product(DType::fp32, m, 640, 64, layout);
       const auto vectors = static_cast<double>(m);
-      const std::vector<Access> reads{{.operand = 0, .bytes = 4.0 * vectors * 64}, {.operand = 1, .bytes = 4.0 * 640 * 64}},
+      const std::vector<Access> reads{{.operand = 0, .bytes = 4.0 * vectors * 64},
+                                      {.operand = 1, .bytes = 4.0 * 640 * 64}},
           writes{{.operand = 2, .bytes = 4.0 * vectors * 640}};
       const KernelLaunch launch = few_vectors_launch(op, reads, writes);
       const double groups = static_cast<double>(launch.grid[1]);

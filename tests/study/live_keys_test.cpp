@@ -67,8 +67,9 @@ class Questions {
   /// Four boards whose products are held by their power.
   static bool several_boards_move(const HardwareKey& key) {
     ScenarioSource source;
-    source.text = "{cluster: h200-x4, model: gpt2-medium, training: {micro_batch: 32, sequence_length: 1024, "
-                  "precision: amp-bf16, parallel: {data: 4, strategy: ddp}}}";
+    source.text =
+        "{cluster: h200-x4, model: gpt2-medium, training: {micro_batch: 32, sequence_length: 1024, "
+        "precision: amp-bf16, parallel: {data: 4, strategy: ddp}}}";
     source.text_name = "test";
     const Scenario scenario = load_scenario(source);
     Scenario other = scenario;

@@ -50,8 +50,8 @@ TEST(PublishedZero, of_megatron_deepspeed_on_v100s_takes_the_time_it_took) {
 
 // Lightning-AI/lightning-thunder, thread 474: Llama 2 13B cut to 10 and to 2 blocks, bf16, on eight H100s,
 // torch.compile around the sharded network: 21.0 and 6.27 GB allocated, of 1e9 bytes (Lightning-AI/lightning-thunder,
-// thunder/benchmarks/benchmark_litgpt.py: max_memory_allocated() / 1e9). Its loss is of scores in 16 bits, which here are
-// cast to fp32.
+// thunder/benchmarks/benchmark_litgpt.py: max_memory_allocated() / 1e9). Its loss is of scores in 16 bits, which here
+// are cast to fp32.
 TEST(PublishedZero, compiled_blocks_of_a_llama_hold_what_they_held) {
   struct Row {
     int blocks;
