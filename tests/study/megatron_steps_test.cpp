@@ -39,7 +39,7 @@ std::map<std::pair<std::int64_t, bool>, Group> errors_of() {
   const MeasurementIndex index(RIDGELINE_SOURCE_DIR "/measurements");
   std::map<std::pair<std::int64_t, bool>, Group> groups;
   Session session;
-  for (PublishedTraining& row : load_published_training(*index.of_kind("published-training").front())) {
+  for (PublishedTraining& row : load_published_training(index.file("public/megatron_steps.jsonl.gz"))) {
     const std::int64_t ranks = row.scenario.training.parallel.tensor;
     const StepRun run(session, std::move(row.scenario), "analytic");
     const double error = std::abs(ratio(run.timeline().step, row.step_time) - 1.0);
@@ -60,7 +60,7 @@ std::array<Group, 2> errors_of_pipelines() {
   std::array<Group, 2> groups;
   Session session;
   std::size_t number = 0;
-  for (PublishedTraining& row : load_published_training(*index.of_kind("published-training").at(1))) {
+  for (PublishedTraining& row : load_published_training(index.file("public/megatron_pipelines.jsonl.gz"))) {
     const bool many = row.scenario.cluster->nodes > 1;
     if (!many && number++ % kEvery != 0) continue;
     const StepRun run(session, std::move(row.scenario), "analytic");

@@ -123,7 +123,7 @@ TEST(MeasuredSteps, TheHostOfTheH100IsFittedOnAThirdOfItsStepsAndHoldsForTheOthe
     else held_out.push_back(time_ratio(s));
   }
   EXPECT_GT(100.0 * slowest, kHeldOutHostWorst) << "it meets its tolerance: take it out of measurements/DEVIATIONS.md";
-  EXPECT_LE(100.0 * slowest, 31.0);
+  EXPECT_LE(100.0 * slowest, 31.5);
   const ErrorStatistics time = error_statistics(held_out), gpu = error_statistics(busy);
   fmt::print("H100, host held out: {} steps, median {:.1f} %, worst {:.1f} %; GPU busy median {:.1f} %\n", time.n,
              time.median, time.worst, gpu.median);

@@ -60,11 +60,11 @@ TEST_P(SweepSharing, random_axes_give_the_points_that_each_has_alone) {
   sweep.sample_points = 24;
   sweep.seed = GetParam();
   const std::vector<std::uint64_t> points = sweep.points();
-  const std::vector<SweepPoint> shared = run_sweep(sweep, points, {.threads = 2});
+  const std::vector<SweepPoint> shared = run_sweep(sweep, points, {.threads = 2, .on_points = {}});
   ASSERT_EQ(shared.size(), points.size());
   std::size_t ran = 0;
   for (std::size_t i = 0; i < points.size(); ++i) {
-    const std::vector<SweepPoint> alone = run_sweep(sweep, std::span(&points[i], 1), {.threads = 1});
+    const std::vector<SweepPoint> alone = run_sweep(sweep, std::span(&points[i], 1), {.threads = 1, .on_points = {}});
     EXPECT_EQ(shared[i], alone.at(0)) << "point " << points[i] << " of seed " << GetParam();
     ran += shared[i].ran();
   }
