@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <optional>
 #include <set>
@@ -36,6 +37,47 @@ Node scalar_at(std::string text, const config::Origin& origin) {
   return node;
 }
 
+/// What Transformers before version 5 wrote into every part of a configuration: how text is generated, and what reads
+/// nothing of the network itself.
+bool is_of_generation(std::string_view key) {
+  constexpr std::array kKeys{std::string_view("add_cross_attention"),
+                             std::string_view("bad_words_ids"),
+                             std::string_view("begin_suppress_tokens"),
+                             std::string_view("chunk_size_feed_forward"),
+                             std::string_view("diversity_penalty"),
+                             std::string_view("dropout"),
+                             std::string_view("early_stopping"),
+                             std::string_view("encoder_no_repeat_ngram_size"),
+                             std::string_view("exponential_decay_length_penalty"),
+                             std::string_view("initializer_factor"),
+                             std::string_view("is_decoder"),
+                             std::string_view("is_encoder_decoder"),
+                             std::string_view("label2id"),
+                             std::string_view("no_repeat_ngram_size"),
+                             std::string_view("num_beam_groups"),
+                             std::string_view("num_beams"),
+                             std::string_view("num_return_sequences"),
+                             std::string_view("output_attentions"),
+                             std::string_view("output_hidden_states"),
+                             std::string_view("output_scores"),
+                             std::string_view("problem_type"),
+                             std::string_view("projection_dim"),
+                             std::string_view("pruned_heads"),
+                             std::string_view("remove_invalid_values"),
+                             std::string_view("repetition_penalty"),
+                             std::string_view("return_dict_in_generate"),
+                             std::string_view("suppress_tokens"),
+                             std::string_view("temperature"),
+                             std::string_view("tf_legacy_loss"),
+                             std::string_view("tie_word_embeddings"),
+                             std::string_view("top_k"),
+                             std::string_view("top_p"),
+                             std::string_view("torchscript"),
+                             std::string_view("typical_p"),
+                             std::string_view("use_bfloat16")};
+  return key.starts_with("forced_") || std::find(kKeys.begin(), kKeys.end(), key) != kKeys.end();
+}
+
 class TableReading {
  public:
   /// `base`: the table whose entries hold where `table` says nothing else; absent: none.
@@ -64,8 +106,10 @@ class TableReading {
       if (table_["encoder"].exists()) section(table_["encoder"], encoder);
       put(result.tree, "encoder", std::move(encoder));
     }
-    for (const Entry& entry : config_.node().entries)
+    for (const Entry& entry : config_.node().entries) {
       if (!read_.contains(entry.key) && !config_key_changes_nothing(entry.key)) result.unread.push_back(entry.key);
+      add_unread_of_part(entry, result.unread);
+    }
     return result;
   }
 
@@ -76,8 +120,19 @@ class TableReading {
     tree.entries.push_back(Entry{key, origin, std::move(value)});
   }
 
+  /// Keys of a part (text_config, vision_config) of which some are read, and these are not.
+  void add_unread_of_part(const Entry& entry, std::vector<std::string>& unread) const {
+    const std::string within = entry.key + ".";
+    const auto first = read_.lower_bound(within);
+    if (!entry.key.ends_with("_config") || first == read_.end() || !first->starts_with(within)) return;
+    for (const Entry& key : entry.value.entries)
+      if (!read_.contains(within + key.key) && !config_key_changes_nothing(key.key) && !is_of_generation(key.key))
+        unread.push_back(within + key.key);
+  }
+
   /// The value of a dotted name, or an absent one.
   Value look_up(const std::string& name) {
+    read_.insert(name);
     read_.insert(name.substr(0, name.find('.')));
     Value at = config_;
     for (std::size_t from = 0; from != std::string::npos;) {

@@ -38,6 +38,22 @@ json small(const std::string& type, const std::string& architecture) {
 /// Four projections, two norms and a feed-forward part, with biases.
 std::int64_t layer_of(std::int64_t d, std::int64_t f) { return 4 * (d * d + d) + 4 * d + 2 * d * f + f + d; }
 
+TEST(TowerConfigurations, KeysOfATowerThatNothingReadsAreNamed) {
+  const json tower{{"hidden_size", 768},        {"num_hidden_layers", 12}, {"num_attention_heads", 12},
+                   {"intermediate_size", 3072}, {"image_size", 224},       {"patch_size", 16}};
+  for (const char* type : {"clip", "siglip"}) {
+    json config{{"model_type", type},
+                {"architectures",
+                 {type == std::string("clip") ? "CLIPForImageClassification" : "SiglipForImageClassification"}},
+                {"num_labels", 10},
+                {"vision_config", tower}};
+    EXPECT_THAT(described(config).unread, ::testing::IsEmpty()) << type;
+    config["vision_config"]["patch_sise"] = 32;
+    config["vision_config"]["top_k"] = 50;  // of generation: no part of a network
+    EXPECT_THAT(described(config).unread, ::testing::ElementsAre("vision_config.patch_sise")) << type;
+  }
+}
+
 struct OfParameters {
   const char* config;
   std::int64_t parameters;
