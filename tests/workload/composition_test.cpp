@@ -18,28 +18,20 @@
 #include "sim/config/parse_yaml.h"
 #include "sim/workload/load_model.h"
 #include "sim/workload/training_step.h"
+#include "tests/support/described_network.h"
 #include "tests/support/measurement_index.h"
 #include "tests/support/operand_sizes.h"
-#include "tests/support/temporary_path.h"
 
 namespace ridgeline {
 namespace {
 
 using nlohmann::json;
+using ridgeline::testing::described_network;
 using ::testing::HasSubstr;
 
-ModelDescription of_config(const json& config) {
-  const auto path = std::filesystem::path(temporary_path("network-config.json"));
-  std::ofstream(path) << config.dump();
-  struct Remove {
-    std::filesystem::path path;
-    ~Remove() { std::filesystem::remove(path); }
-  } const remove{path};
-  return load_model(path.string());
-}
 std::string refusal(const json& config) {
   try {
-    of_config(config);
+    described_network(config);
   } catch (const config::ConfigError& e) {
     return e.what();
   }
@@ -62,7 +54,7 @@ TEST(Composition, ParameterCountsAreThoseOfTransformers) {
   int exact = 0;
   for_each_row(testing::measurements().file("networks/networks.jsonl.gz"), [&](const json& row) {
     const std::string name = row["name"];
-    const ModelDescription model = of_config(row["config"]);
+    const ModelDescription model = described_network(row["config"]);
     EXPECT_EQ(parameter_count(model), row["parameters"].get<std::int64_t>()) << name;
     EXPECT_THAT(model.unread, ::testing::IsEmpty()) << name;
     ++exact;
@@ -74,7 +66,7 @@ TEST(Composition, CountsOfFurtherFamiliesAreThoseOfTransformers) {
   int exact = 0;
   std::set<std::string> types;
   for_each_row(testing::measurements().file("networks/counts.jsonl.gz"), [&](const json& row) {
-    const ModelDescription model = of_config(row["config"]);
+    const ModelDescription model = described_network(row["config"]);
     EXPECT_EQ(parameter_count(model), row["parameters"].get<std::int64_t>()) << row["name"];
     EXPECT_THAT(model.unread, ::testing::IsEmpty()) << row["name"];
     types.insert(row["config"]["model_type"].get<std::string>());
@@ -91,7 +83,7 @@ TEST(Composition, WhatRunsHasTheParametersThatAreCounted) {
   training.sequence_length = 64;
   for_each_row(testing::measurements().file("networks/networks.jsonl.gz"), [&](const json& row) {
     if (!row.contains("B") && row["name"] != "deberta-base") return;
-    const OpTrace trace = training_run(of_config(row["config"]), training, AttentionChoice::cudnn, 1);
+    const OpTrace trace = training_run(described_network(row["config"]), training, AttentionChoice::cudnn, 1);
     EXPECT_EQ(trace.parameters, row["parameters"].get<std::int64_t>()) << row["name"];
     EXPECT_GT(trace.model_flops, 0.0) << row["name"];
     EXPECT_EQ(testing_support::first_of_another_size(trace), "") << row["name"];
@@ -239,7 +231,7 @@ TEST(FamilyTables, KeysThatAskForAnotherNetworkAreRefusedByNameAndUnknownOnesNam
   json short_of = kMistral;
   short_of.erase("hidden_size");
   EXPECT_THAT(refusal(short_of), HasSubstr("hidden_size is missing, which a mistral needs"));
-  EXPECT_EQ(of_config(with({{"some_new_key", 1}})).unread, std::vector<std::string>{"some_new_key"});
+  EXPECT_EQ(described_network(with({{"some_new_key", 1}})).unread, std::vector<std::string>{"some_new_key"});
 }
 
 TEST(FamilyTables, AWindowMasksLongerSequencesOnly) {
@@ -247,7 +239,7 @@ TEST(FamilyTables, AWindowMasksLongerSequencesOnly) {
   training.precision = Precision::amp_bf16;
   const auto masked = [&](std::int64_t length) {
     training.sequence_length = length;
-    const OpTrace trace = training_run(of_config(kMistral), training, AttentionChoice::cudnn);
+    const OpTrace trace = training_run(described_network(kMistral), training, AttentionChoice::cudnn);
     return std::count_if(trace.ops.begin(), trace.ops.end(), [](const Op& op) {
       const auto* attention = std::get_if<Attention>(&op);
       return attention != nullptr && attention->bias;
@@ -262,7 +254,7 @@ TEST(FamilyTables, DecodersGenerateWithTheKeysOfEarlierTokens) {
   use.sequence_length = 16;
   use.inference = InferenceDescription{};
   use.inference->new_tokens = 3;
-  const OpTrace trace = training_run(of_config(kMistral), use, AttentionChoice::flash, 1);
+  const OpTrace trace = training_run(described_network(kMistral), use, AttentionChoice::flash, 1);
   const auto longest = [&](const Op& op) {
     const auto* attention = std::get_if<Attention>(&op);
     return attention != nullptr ? attention->seq_k : 0;
@@ -284,7 +276,7 @@ TEST(FamilyTables, AListInOneWordIsAList) {
               {"norm_rel_ebd", "layer_norm"},
               {"share_att_key", true},
               {"position_biased_input", false}};
-  const Stack stack = of_config(config).composition->stack;
+  const Stack stack = described_network(config).composition->stack;
   EXPECT_EQ(stack.position_terms, (std::vector<std::string>{"position-to-content", "content-to-position"}));
   EXPECT_EQ(stack.position_rows, 16);
   config["conv_kernel_size"] = 3;

@@ -3,8 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -12,27 +10,19 @@
 #include "sim/workload/composition.h"
 #include "sim/workload/load_model.h"
 #include "sim/workload/training_step.h"
-#include "tests/support/temporary_path.h"
+#include "tests/support/described_network.h"
 
 namespace ridgeline {
 namespace {
 
 using nlohmann::json;
+using ridgeline::testing::described_network;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-ModelDescription published(const json& config) {
-  const auto path = std::filesystem::path(temporary_path("published-config.json"));
-  std::ofstream(path) << config.dump();
-  struct Remove {
-    std::filesystem::path path;
-    ~Remove() { std::filesystem::remove(path); }
-  } const remove{path};
-  return load_model(path.string());
-}
 std::string refused(const json& config) {
   try {
-    published(config);
+    described_network(config);
   } catch (const config::ConfigError& e) {
     return e.what();
   }
@@ -232,7 +222,7 @@ const std::vector<Published> kPublished{
 TEST(PublishedConfigurations, ParametersAreThoseOfTransformersSource) {
   for (const Published& row : kPublished) {
     const json config = json::parse(row.config);
-    const ModelDescription model = published(config);
+    const ModelDescription model = described_network(config);
     EXPECT_EQ(parameter_count(model), row.parameters) << config["model_type"];
     EXPECT_THAT(model.unread, IsEmpty()) << config["model_type"];
   }
@@ -247,7 +237,7 @@ TEST(PublishedConfigurations, StepsRunWithTheParametersThatAreCounted) {
     for (const char* key : {"num_hidden_layers", "n_layer", "num_layers", "encoder_layers", "decoder_layers"})
       if (config.contains(key)) config[key] = 2;
     config.erase("layer_types");
-    const ModelDescription model = published(config);
+    const ModelDescription model = described_network(config);
     training.sequence_length = config.contains("image_size") ? model.max_positions : 64;
     const OpTrace trace = training_run(model, training, AttentionChoice::cudnn, 1);
     EXPECT_EQ(trace.parameters, parameter_count(model)) << config["model_type"];
@@ -263,7 +253,7 @@ json small(const std::string& type, const std::string& architecture) {
 // Transformers makes as many labels as num_labels says where no id2label names them, and two where nothing does.
 TEST(PublishedConfigurations, NumberOfLabelsIsThatOfTheNamesOrOfTheKey) {
   json vit = small("vit", "ViTForImageClassification");
-  const auto parameters = [&] { return parameter_count(published(vit)); };
+  const auto parameters = [&] { return parameter_count(described_network(vit)); };
   const std::int64_t with_two = parameters();
   vit["num_labels"] = 1000;
   EXPECT_EQ(parameters() - with_two, 998 * (64 + 1));
@@ -271,9 +261,9 @@ TEST(PublishedConfigurations, NumberOfLabelsIsThatOfTheNamesOrOfTheKey) {
   EXPECT_EQ(parameters() - with_two, 64 + 1);
   json roberta = small("roberta", "RobertaForSequenceClassification");
   roberta.update({{"vocab_size", 1000}, {"max_position_embeddings", 66}});
-  const std::int64_t before = parameter_count(published(roberta));
+  const std::int64_t before = parameter_count(described_network(roberta));
   roberta["num_labels"] = 3;
-  EXPECT_EQ(parameter_count(published(roberta)) - before, 64 + 1);
+  EXPECT_EQ(parameter_count(described_network(roberta)) - before, 64 + 1);
 }
 
 // Transformers' decoders all have these heads: scores of every token without a bias, or of every token with one.
@@ -286,12 +276,12 @@ TEST(PublishedConfigurations, DecodersClassifySequencesAndTokens) {
     const std::string name = stem;
     json config = small(type, name + "ForCausalLM");
     config.update({{"vocab_size", 1000}, {"tie_word_embeddings", false}, {"num_key_value_heads", 2}});
-    const std::int64_t body = parameter_count(published(config)) - 1000 * 64;
+    const std::int64_t body = parameter_count(described_network(config)) - 1000 * 64;
     for (const auto& [task, bias] :
          {std::pair{"ForSequenceClassification", 0}, std::pair{"ForTokenClassification", 1}}) {
       config["architectures"] = {name + task};
       config["num_labels"] = 5;
-      const ModelDescription model = published(config);
+      const ModelDescription model = described_network(config);
       EXPECT_EQ(parameter_count(model), body + 5 * (64 + bias)) << name << task;
       EXPECT_EQ(training_run(model, training, AttentionChoice::cudnn, 1).parameters, parameter_count(model));
       EXPECT_THAT(model.unread, IsEmpty());
@@ -303,7 +293,7 @@ TEST(PublishedConfigurations, DecodersClassifySequencesAndTokens) {
               {"n_layer", 1},         {"n_head", 2},
               {"n_embd", 32},         {"vocab_size", 100},
               {"num_labels", 1}};
-  EXPECT_GT(parameter_count(published(gpt)), 100 * 32);
+  EXPECT_GT(parameter_count(described_network(gpt)), 100 * 32);
 }
 
 TEST(PublishedConfigurations, EncodersClassifyTokensWithoutAPooler) {
@@ -322,9 +312,9 @@ TEST(PublishedConfigurations, EncodersClassifyTokensWithoutAPooler) {
                    {"relative_attention", true},
                    {"num_labels", 9}});
     const std::int64_t transform = 64 * 64 + 64, norm = 2 * 64, bias = 1000;
-    const std::int64_t body = parameter_count(published(config)) - transform - norm - bias;
+    const std::int64_t body = parameter_count(described_network(config)) - transform - norm - bias;
     config["architectures"] = {name + "ForTokenClassification"};
-    const ModelDescription model = published(config);
+    const ModelDescription model = described_network(config);
     EXPECT_EQ(parameter_count(model), body + 9 * (64 + 1)) << name;
     EXPECT_EQ(training_run(model, training, AttentionChoice::eager, 1).parameters, parameter_count(model)) << name;
   }
@@ -335,14 +325,14 @@ TEST(PublishedConfigurations, EncodersClassifyTokensWithoutAPooler) {
 TEST(PublishedConfigurations, WindowsBeginAtALayer) {
   json qwen = small("qwen2", "Qwen2ForCausalLM");
   qwen.update({{"vocab_size", 1000}, {"use_sliding_window", true}, {"sliding_window", 16}, {"max_window_layers", 1}});
-  const ModelDescription model = published(qwen);
+  const ModelDescription model = described_network(qwen);
   EXPECT_FALSE(model.composition->stack.windowed(0));
   EXPECT_TRUE(model.composition->stack.windowed(1));
   qwen["layer_types"] = {"sliding_attention", "full_attention"};
-  EXPECT_TRUE(published(qwen).composition->stack.windowed(0));
+  EXPECT_TRUE(described_network(qwen).composition->stack.windowed(0));
   qwen.erase("layer_types");
   qwen.erase("max_window_layers");
-  EXPECT_FALSE(published(qwen).composition->stack.windowed(1));  // 28 where nothing is said
+  EXPECT_FALSE(described_network(qwen).composition->stack.windowed(1));  // 28 where nothing is said
 }
 
 TEST(PublishedConfigurations, KeysThatChangeTheNetworkAndAreNotBuiltAreRefusedByName) {

@@ -4,8 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -13,22 +11,13 @@
 #include "sim/workload/composition.h"
 #include "sim/workload/load_model.h"
 #include "sim/workload/training_step.h"
-#include "tests/support/temporary_path.h"
+#include "tests/support/described_network.h"
 
 namespace ridgeline {
 namespace {
 
 using nlohmann::json;
-
-ModelDescription described(const json& config) {
-  const auto path = std::filesystem::path(temporary_path("tower-config.json"));
-  std::ofstream(path) << config.dump();
-  struct Remove {
-    std::filesystem::path path;
-    ~Remove() { std::filesystem::remove(path); }
-  } const remove{path};
-  return load_model(path.string());
-}
+using ridgeline::testing::described_network;
 
 json small(const std::string& type, const std::string& architecture) {
   return {{"model_type", type}, {"architectures", {architecture}}, {"num_hidden_layers", 2}, {"num_attention_heads", 4},
@@ -47,10 +36,10 @@ TEST(TowerConfigurations, KeysOfATowerThatNothingReadsAreNamed) {
                  {type == std::string("clip") ? "CLIPForImageClassification" : "SiglipForImageClassification"}},
                 {"num_labels", 10},
                 {"vision_config", tower}};
-    EXPECT_THAT(described(config).unread, ::testing::IsEmpty()) << type;
+    EXPECT_THAT(described_network(config).unread, ::testing::IsEmpty()) << type;
     config["vision_config"]["patch_sise"] = 32;
     config["vision_config"]["top_k"] = 50;  // of generation: no part of a network
-    EXPECT_THAT(described(config).unread, ::testing::ElementsAre("vision_config.patch_sise")) << type;
+    EXPECT_THAT(described_network(config).unread, ::testing::ElementsAre("vision_config.patch_sise")) << type;
   }
 }
 
@@ -112,7 +101,7 @@ TEST(TowerConfigurations, ParametersAreThoseCountedByHand) {
   training.sequence_length = 32;
   for (const auto& [text, parameters] : counted()) {
     const json config = json::parse(text);
-    const ModelDescription model = described(config);
+    const ModelDescription model = described_network(config);
     EXPECT_EQ(parameter_count(model), parameters) << config["architectures"];
     if (const std::int64_t only = only_length(model); only > 0) training.sequence_length = only;
     EXPECT_EQ(training_run(model, training, AttentionChoice::flash, 1).parameters, parameters)
@@ -124,18 +113,18 @@ TEST(TowerConfigurations, ParametersAreThoseCountedByHand) {
 // What a table says of a type holds where a configuration says nothing; what the configuration says is kept.
 TEST(TowerConfigurations, DefaultsOfATypeGiveWay) {
   json cwm = small("cwm", "CwmForCausalLM");
-  EXPECT_EQ(described(cwm).composition->stack.head_dim, 128);
-  EXPECT_EQ(described(cwm).composition->stack.window, 8192);
+  EXPECT_EQ(described_network(cwm).composition->stack.head_dim, 128);
+  EXPECT_EQ(described_network(cwm).composition->stack.window, 8192);
   cwm.update({{"head_dim", 32}, {"sliding_window", 16}, {"layer_types", {"sliding_attention", "full_attention"}}});
-  const ModelDescription said = described(cwm);
+  const ModelDescription said = described_network(cwm);
   EXPECT_EQ(said.composition->stack.head_dim, 32);
   EXPECT_EQ(said.composition->stack.window, 16);
   EXPECT_TRUE(said.composition->stack.windowed(0));
   json mpnet = small("mpnet", "MPNetForMaskedLM");
   mpnet["max_position_embeddings"] = 66;
-  EXPECT_EQ(described(mpnet).composition->stack.attention_dropout, 0.1);  // of the table that it is like
+  EXPECT_EQ(described_network(mpnet).composition->stack.attention_dropout, 0.1);  // of the table that it is like
   mpnet["attention_probs_dropout_prob"] = 0.0;
-  EXPECT_EQ(described(mpnet).composition->stack.attention_dropout, 0.0);
+  EXPECT_EQ(described_network(mpnet).composition->stack.attention_dropout, 0.0);
 }
 
 TEST(TowerConfigurations, TablesOfTokensAreTiedWhereATypeSaysSoAndTheConfigurationDoesNot) {
@@ -143,9 +132,9 @@ TEST(TowerConfigurations, TablesOfTokensAreTiedWhereATypeSaysSoAndTheConfigurati
                                            {"cohere", "CohereForCausalLM"},
                                            {"ernie4_5", "Ernie4_5ForCausalLM"}}) {
     json config = small(type, architecture);
-    const std::int64_t tied = parameter_count(described(config));
+    const std::int64_t tied = parameter_count(described_network(config));
     config["tie_word_embeddings"] = false;
-    EXPECT_EQ(parameter_count(described(config)) - tied, 1000 * 64) << type;
+    EXPECT_EQ(parameter_count(described_network(config)) - tied, 1000 * 64) << type;
   }
 }
 
@@ -155,7 +144,7 @@ TEST(TowerConfigurations, DocumentsAreLookedForOnceAMask) {
     TrainingDescription training;
     training.micro_batch = 2;
     training.sequence_length = 32;
-    const OpTrace trace = training_run(described(config), training, AttentionChoice::flash, 1);
+    const OpTrace trace = training_run(described_network(config), training, AttentionChoice::flash, 1);
     return std::count_if(trace.calls.begin(), trace.calls.end(), [&](const Call& call) {
       const auto* copy = std::get_if<Copy>(&trace.ops[call.op]);
       return copy != nullptr && copy->kind == CopyKind::device_to_host;
