@@ -89,6 +89,8 @@ def test_plan_is_that_of_the_program():
     assert plan["sequences"] == 4 and plan["cluster"] == "t4-x4-pcie"
     times = [row["step_time_s"] for row in plan["best"]]
     assert times == sorted(times) and plan["ways"][plan["best"][0]["way"]]["gpus"] == 2
+    roofline = ridgeline.plan(SMALL, 2, batch=4, engine="roofline")
+    assert roofline["best"][0]["step_time_s"] < times[0]
     with pytest.raises(ridgeline.Mistake, match="expected 1 to"):
         ridgeline.plan(SMALL, 0)
 

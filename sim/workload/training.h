@@ -132,6 +132,14 @@ struct TrainingDescription {
     for (const std::int64_t length : packed_lengths) sum += static_cast<double>(length) * static_cast<double>(length);
     return sum;
   }
+  /// Whether a rank has the buckets of DistributedDataParallel's first step in its second: not where the host waits for
+  /// a number of the GPU in every step (a scaler asks whether gradients are finite, the script for the loss), nor (one
+  /// measured run) where it compiles graphs.
+  [[nodiscard]] bool holds_first_buckets() const {
+    const bool waits =
+        precision == Precision::amp_fp16 || precision == Precision::apex_o2 || reads_loss != LossRead::never;
+    return parallel.holds_first_buckets && !parallel.compiled && !waits;
+  }
   /// What forward and backward passes compute in: sharded parameters may be gathered in another type.
   [[nodiscard]] Precision compute_precision() const {
     // DeepSpeed's fp16 and bf16 hold for parameters and gradients; its fp32 copies are the optimizer's alone.

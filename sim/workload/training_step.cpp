@@ -212,8 +212,8 @@ class TrainingLoop {
       family_->wrapper = &*sharded_;
       return;
     }
-    // The stages of a pipeline run forward without synchronisation, which leaves buffers alone.
-    replicated_.emplace(eager_, parameters, how, how.pipelined() ? std::vector<Tensor>{} : family_->buffers);
+    replicated_.emplace(eager_, parameters, how, training_.holds_first_buckets(),
+                        how.pipelined() ? std::vector<Tensor>{} : family_->buffers);
     if (how.compiled) parts_.emplace(eager_, trace_, parameters, *replicated_, how);
     if (how.strategy == DataStrategy::zero1)
       zero_.emplace(eager_, parameters, replicated_->group(), how.parameters_as_bucket_view);

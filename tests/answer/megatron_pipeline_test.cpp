@@ -224,5 +224,25 @@ TEST(SplitStages, by_hand_add_up_twice_a_block_and_pass) {
   EXPECT_GT(count(four, CollectiveKind::all_reduce, GroupKind::data), 0);
 }
 
+// A stage sends its share of the rows: tensor parallel ranks gather them on the other side. Both directions are of one
+// size, whether a rank sends only, receives only or both.
+TEST(MegatronPipeline, a_message_is_the_rows_of_a_micro_batch_over_the_tensor_ranks) {
+  Session session;
+  for (const int tensor : {1, 2, 4})
+    for (int rank = 0; rank < 2; ++rank) {
+      Scenario stage = scenario(degrees(tensor, 2, 1));
+      stage.training.parallel.pipeline_rank = rank;
+      const StepRun run(session, stage, "analytic");
+      int messages = 0;
+      for (const Op& op : run.trace().ops) {
+        const auto* collective = std::get_if<Collective>(&op);
+        if (collective == nullptr || collective->kind != CollectiveKind::send_recv) continue;
+        EXPECT_EQ(collective->bytes, 2 * 512 * 768 * 2 / tensor) << tensor << ' ' << rank;
+        ++messages;
+      }
+      EXPECT_GT(messages, 0);
+    }
+}
+
 }  // namespace
 }  // namespace ridgeline

@@ -133,5 +133,19 @@ TEST(ModuleUseInFiles, AnOpTraceKeepsItsModules) {
                std::exception);
 }
 
+// What has an encoder has both parts by name; what has one stack has neither.
+TEST(ModuleUseOfStacks, EncoderAndDecoderAreNamedWhereThereAreBoth) {
+  const auto names = [](const std::string& model) {
+    Session session;
+    const StepRun run(session, scenario_of(model, "precision: bf16, optimizer: {name: adamw}"), "analytic");
+    std::set<std::string> all;
+    for (const ModuleName& module : run.trace().modules) all.insert(module.name);
+    return all;
+  };
+  EXPECT_FALSE(names(kGpt2).contains("decoder"));
+  const auto both = names("t5-large");
+  EXPECT_TRUE(both.contains("decoder") && both.contains("encoder"));
+}
+
 }  // namespace
 }  // namespace ridgeline

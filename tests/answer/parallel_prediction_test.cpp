@@ -86,6 +86,7 @@ TEST(ParallelPrediction, divides_communication_into_exposed_and_hidden) {
       all += use.time;
       exposed += use.exposed;
       EXPECT_GT(use.count, 0);
+      EXPECT_GT(use.bytes, 0);
     }
     EXPECT_NEAR(all.value(), (p.parallel->exposed + p.parallel->hidden).value(), 1e-12);
     EXPECT_NEAR(exposed.value(), p.parallel->exposed.value(), 1e-12);

@@ -54,5 +54,34 @@ TEST(Accesses, ASumOfTwoTensorsReadsBothAndWritesOne) {
   EXPECT_DOUBLE_EQ(lowered.launches[0].written_bytes(), 1024.0 * 1024.0 * 4.0);
 }
 
+// Q, K and V (and a bias) are its inputs; what it makes comes after them.
+TEST(Accesses, AttentionWritesItsResultAndItsStatisticsAndReadsWhatItIsGiven) {
+  for (const AttentionBackend backend : {AttentionBackend::flash, AttentionBackend::efficient, AttentionBackend::cudnn})
+    for (const bool bias : {false, true}) {
+      if (bias && backend == AttentionBackend::flash) continue;  // takes none
+      const Attention op{.backend = backend,
+                         .type = DType::bf16,
+                         .batch = 8,
+                         .heads = 16,
+                         .kv_heads = 16,
+                         .seq_q = 512,
+                         .seq_k = 512,
+                         .head_dim = 64,
+                         .bias = bias};
+      const int inputs = bias ? 4 : 3;
+      bool result = false, statistics = false;
+      for (const KernelLaunch& launch : lower(op, a100(), Software{}).launches) {
+        for (const Access& read : launch.reads) EXPECT_LT(read.operand, inputs) << launch.name;
+        for (const Access& write : launch.writes) {
+          EXPECT_TRUE(write.operand == Access::kTemporary || write.operand >= inputs) << launch.name << write.operand;
+          result |= write.operand == inputs && write.bytes == 8.0 * 16 * 512 * 64 * 2;
+          statistics |= write.operand == inputs + 1;
+        }
+      }
+      EXPECT_TRUE(result);
+      EXPECT_TRUE(statistics);
+    }
+}
+
 }  // namespace
 }  // namespace ridgeline

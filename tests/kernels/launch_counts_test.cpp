@@ -6,6 +6,8 @@
 
 #include "sim/hardware/load_gpu.h"
 #include "sim/kernels/lowering.h"
+#include "sim/kernels/products/gemm_candidates.h"
+#include "sim/kernels/products/scaled_product.h"
 
 namespace ridgeline {
 namespace {
@@ -88,6 +90,34 @@ TEST(LaunchCounts, a_vector_times_a_matrix_looks_up_a_line_for_every_row_that_a_
   ASSERT_GT(looked_up(4096), 0.0);
   EXPECT_LE(looked_up(4096), 4096.0 * 4096.0);
   EXPECT_GE(looked_up(4096), 4096.0 * 4096.0 / 32.0);
+}
+
+TEST(LaunchCounts, where_a_result_is_scaled_first_begins_and_ends) {
+  const auto scaled = [](std::int64_t m, std::int64_t n, std::int64_t k) {
+    static const Gpu gpu = load_gpu("nvidia-h200-sxm-141gb");
+    return is_scaled_first({.type = DType::fp32, .m = m, .n = n, .k = k, .layout = Layout::nt, .bias = true}, gpu);
+  };
+  EXPECT_TRUE(scaled(17, 24, 300) && scaled(2400, 24, 300) && scaled(200, 2, 300) && scaled(200, 90, 300));
+  EXPECT_TRUE(scaled(200, 24, 4) && scaled(200, 24, 4000));
+  EXPECT_FALSE(scaled(16, 24, 300) || scaled(2401, 24, 300) || scaled(200, 1, 300) || scaled(200, 91, 300));
+  EXPECT_FALSE(scaled(200, 24, 3) || scaled(200, 24, 4001));
+}
+
+// Blocks that share tiles in pieces of k pay from 28 steps of the main loop on, without a bias, in no batch.
+TEST(LaunchCounts, sharing_tiles_in_pieces_needs_a_long_sum) {
+  const GemmTile tile{.m = 128, .n = 128, .k = 64};
+  const auto suits = [&](std::int64_t k, std::int64_t batch, bool bias) {
+    GemmWork work;
+    work.m = work.n = 512;
+    work.k = k;
+    work.batch = batch;
+    work.bias = bias;
+    return suits_stream_k(work, tile);
+  };
+  EXPECT_TRUE(suits(28 * 64, 1, false));
+  EXPECT_FALSE(suits(28 * 64 - 1, 1, false));
+  EXPECT_FALSE(suits(28 * 64, 2, false));
+  EXPECT_FALSE(suits(28 * 64, 1, true));
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // Larger pieces of the lab against the run that they are of.
 #include "sim/report/page/lab_pieces.h"
+#include "sim/answer/kernel_caches.h"
 
 #include <gtest/gtest.h>
 
@@ -149,6 +150,21 @@ TEST_F(LabPieces, AKernelsOperandsHaveSharesOfHits) {
     EXPECT_NEAR(operand["l2_hit_share"].get<double>(), l2 > dram ? 1.0 - dram / l2 : 0.0, 1e-12);
     EXPECT_GT(operand["bytes"].get<double>(), 0.0);
   }
+}
+
+// Weights were there before the step; what the step makes has an operation that made it.
+TEST_F(LabPieces, WhatAKernelEvictsWasMadeBySetUpOrByAnOperation) {
+  std::size_t lasting = 0, made = 0;
+  for (std::size_t launch = 0; launch < run.times().size(); launch += 3)
+    for (const KernelCaches::Evicted& gone : kernel_caches(run, launch).evicted) {
+      EXPECT_LE(gone.gone, gone.bytes);
+      const bool lasts = gone.category == Category::weights;
+      if (lasts || gone.category == Category::activations) EXPECT_EQ(gone.op == "set-up", lasts) << launch << gone.op;
+      lasting += lasts ? 1 : 0;
+      made += gone.category == Category::activations ? 1 : 0;
+    }
+  EXPECT_GT(lasting, 10U);
+  EXPECT_GT(made, 10U);
 }
 
 }  // namespace

@@ -44,5 +44,15 @@ TEST(SweepConstraints, WhatDoesNotFitDoesNotFitWhenItIsReadBack) {
   EXPECT_FALSE(point_from_json(point_json(full)).fits);
 }
 
+TEST(SweepConstraints, EveryMetricIsReadBackAsItWasWritten) {
+  SweepPoint written;
+  written.index = 7;
+  written.fits = true;
+  for (std::size_t i = 0; i < kMetrics; ++i) written.metrics[i] = 1.5 + static_cast<double>(i);
+  const SweepPoint read = point_from_json(point_json(written));
+  EXPECT_EQ(read.index, 7U);
+  for (std::size_t i = 0; i < kMetrics; ++i) EXPECT_EQ(read.metrics[i], written.metrics[i]) << i;
+}
+
 }  // namespace
 }  // namespace ridgeline

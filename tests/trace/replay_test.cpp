@@ -237,5 +237,24 @@ TEST(ExecutionTraces, AStepHasTheSameOperationsAsItsProfilerTrace) {
   EXPECT_GE(replay("h200/execution_traces/mlp-b128-fp32-et.json.gz").coverage.of_calls(), 0.95);
 }
 
+// Lists of an optimizer: each kernel's call has as many operands as its tensors have lists, and each tensor one of its
+// size.
+TEST(Replay, ListsOfAnOptimizerHaveAnOperandATensorAndList) {
+  const trace::Replayable r = read("h200/traces/gpt2-b16-bf16-flash.json.gz");
+  const OpTrace& trace = r.recording.trace;
+  std::size_t calls = 0;
+  for (const Call& call : trace.calls) {
+    const auto* lists = std::get_if<MultiTensor>(&trace.ops[call.op]);
+    if (lists == nullptr) continue;
+    const std::size_t tensors = lists->sizes->size(), operands = std::size_t{call.inputs} + call.outputs;
+    EXPECT_GT(operands, 0U);
+    EXPECT_EQ(operands % tensors, 0U);
+    for (std::size_t i = 0; i < tensors; ++i)
+      EXPECT_EQ(trace.operands[call.operands_begin + i].bytes, (*lists->sizes)[i] * bytes_of(lists->type));
+    ++calls;
+  }
+  EXPECT_GT(calls, 0U);
+}
+
 }  // namespace
 }  // namespace ridgeline

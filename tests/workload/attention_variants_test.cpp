@@ -187,5 +187,26 @@ TEST(AttentionVariants, TheHostWaitsBeforeEveryGroupedProduct) {
   EXPECT_EQ(waits(run_of_variant(gated + ", experts: 4, experts_per_token: 2")) - without, 2 * 2);
 }
 
+// The memory-efficient kernel pads a head's statistics to whole warps of rows; flash attention does not.
+TEST(AttentionVariants, StatisticsHaveARowAQueryOrWholeWarpsOfThem) {
+  const auto statistics = [](AttentionChoice choice, AttentionBackend backend) {
+    TrainingDescription training;
+    training.precision = Precision::bf16;
+    training.micro_batch = 2;
+    training.sequence_length = 40;
+    const OpTrace trace = training_run(variant(""), training, choice, 1);
+    std::int64_t bytes = 0;
+    for (const Call& call : trace.calls) {
+      const auto* op = std::get_if<Attention>(&trace.ops[call.op]);
+      if (op == nullptr || op->backward) continue;
+      EXPECT_EQ(op->backend, backend);
+      bytes = trace.operands[call.operands_begin + call.inputs + 1].bytes;
+    }
+    return bytes;
+  };
+  EXPECT_EQ(statistics(AttentionChoice::flash, AttentionBackend::flash), 2 * 4 * 40 * 4);
+  EXPECT_EQ(statistics(AttentionChoice::efficient, AttentionBackend::efficient), 2 * 4 * 64 * 4);
+}
+
 }  // namespace
 }  // namespace ridgeline

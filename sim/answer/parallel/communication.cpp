@@ -153,7 +153,12 @@ void allow_for_first_buckets(MemoryPrediction& memory, const Scenario& scenario,
     return;
   // Experts that are spread over ranks lie in no bucket.
   const std::int64_t spread = how.expert > 1 ? scenario.model.composition->stack.weights_of_experts() / how.expert : 0;
-  memory.needed_high += (trace.parameters - spread) * (scenario.training.precision == Precision::bf16 ? 2 : 4);
+  const std::int64_t bytes = (trace.parameters - spread) * (scenario.training.precision == Precision::bf16 ? 2 : 4);
+  if (scenario.training.holds_first_buckets() && how.compression == GradientCompression::none) {
+    memory.needed_low -= bytes;
+    return;
+  }
+  memory.needed_high += bytes;
   memory.fits = memory.fits && memory.needed_high <= memory.capacity;
 }
 

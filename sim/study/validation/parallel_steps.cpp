@@ -48,14 +48,14 @@ ParallelStep parallel_step(const MeasuredFile& file, const json& row) {
   if (fitted) m.seen_by = file.seen_by;
   m.host_fitted = fitted;
   m.step_time = Seconds{row["step_ms_median"].get<double>() * 1e-3};
-  // Stages differ by what they hold: the fullest counts.
-  const auto least = [&](const json& ranks) {
-    return pipeline ? *std::max_element(ranks.begin(), ranks.end()) : *std::min_element(ranks.begin(), ranks.end());
+  // Stages differ by what they hold, and ranks by whether they still hold the buckets of the first step.
+  const auto fullest = [](const json& ranks) {
+    return std::max_element(ranks.begin(), ranks.end())->get<std::int64_t>();
   };
-  m.peak_allocated = least(row["peak"]["allocated"]).get<std::int64_t>();
+  m.peak_allocated = fullest(row["peak"]["allocated"]);
   // Elsewhere segments of the configuration before were still cached.
   if (row["reserved_trust"] == "high") {
-    m.peak_reserved = least(row["peak"]["reserved"]).get<std::int64_t>();
+    m.peak_reserved = fullest(row["peak"]["reserved"]);
     if (row["device_used"].is_number()) m.device_used = row["device_used"].get<std::int64_t>();
   }
   ScenarioSource source;

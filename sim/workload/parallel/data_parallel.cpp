@@ -29,11 +29,13 @@ void copy(eager::Eager& eager, const Tensor& from, const Tensor& to) {
 }  // namespace
 
 DistributedDataParallel::DistributedDataParallel(eager::Eager& eager, eager::Parameters& parameters,
-                                                 const ParallelDescription& description, std::vector<Tensor> buffers)
+                                                 const ParallelDescription& description, bool holds_first_buckets,
+                                                 std::vector<Tensor> buffers)
     : eager_(eager),
       parameters_(parameters),
       how_(description),
       group_(eager, GroupKind::data, description.gradient_ranks(), "data parallel collectives"),
+      holds_first_buckets_(holds_first_buckets),
       bucket_of_(parameters.size()),
       buffers_(std::move(buffers)) {
   if (how_.compression != GradientCompression::none)
@@ -151,6 +153,9 @@ void DistributedDataParallel::before_forward(bool sync) {
 
 void DistributedDataParallel::rebuild() {
   rebuilt_ = true;
+  if (holds_first_buckets_)
+    for (Bucket& bucket : buckets_)
+      outlived_.push_back(std::move(how_.compression == GradientCompression::none ? bucket.buffer : bucket.compressed));
   buckets_.clear();
   const std::array limits{how_.bucket_cap.value_or(kFirstBucket), how_.bucket_cap.value_or(kBucket)};
   make_buckets(arrived_, limits);
@@ -197,13 +202,14 @@ void DistributedDataParallel::after_backward() {
   if (!sync_) return;
   for (Bucket& bucket : buckets_) {
     group_.wait(bucket.work);
-    bucket.compressed = Tensor{};
+    if (rebuilt_) bucket.compressed = Tensor{};
     if (how_.gradient_as_bucket_view) continue;
     for (const std::size_t member : bucket.members) {
       eager_.recorder.host(HostClass::ddp_copy_back);
       copy(eager_, place_of(member), parameters_[member].gradient);
     }
   }
+  outlived_.clear();
 }
 
 }  // namespace ridgeline::parallel

@@ -17,10 +17,11 @@ namespace ridgeline::parallel {
 
 class DistributedDataParallel {
  public:
-  /// Wraps a network on its GPU: parameters are compared and broadcast, buckets and hooks made. `buffers`: what the
-  /// network keeps besides parameters.
+  /// Wraps a network on its GPU: parameters are compared and broadcast, buckets and hooks made. `holds_first_buckets`:
+  /// see `outlived_`. `buffers`: what the network keeps besides parameters; none of a pipeline's stages, which run
+  /// forward without synchronisation and so leave them alone.
   DistributedDataParallel(eager::Eager& eager, eager::Parameters& parameters, const ParallelDescription& description,
-                          std::vector<eager::Tensor> buffers = {});
+                          bool holds_first_buckets, std::vector<eager::Tensor> buffers = {});
 
   /// `sync`: the backward pass of this forward pass exchanges gradients.
   void before_forward(bool sync);
@@ -54,8 +55,12 @@ class DistributedDataParallel {
   eager::Parameters& parameters_;
   const ParallelDescription& how_;
   ProcessGroup group_;
+  bool holds_first_buckets_ = false;
   std::uint8_t decompressing_ = 0;  ///< stream on which compressed buckets are widened again
   std::vector<Bucket> buckets_;
+  /// What was sent in the first step, until the second has been sent: NCCL's work holds its tensors until a thread that
+  /// looks every 100 ms (the watchdog of ProcessGroupNCCL.cpp) has seen it done.
+  std::vector<eager::Tensor> outlived_;
   std::vector<std::size_t> bucket_of_;   ///< by parameter
   std::vector<std::size_t> kept_equal_;  ///< parameters; experts are others' concern
   std::vector<std::size_t> arrived_;     ///< of the first step, in order

@@ -65,6 +65,7 @@ struct ParallelDescription {
   // DistributedDataParallel.
   std::optional<std::int64_t> bucket_cap;  ///< bytes; not given: 1 MiB for the first bucket, 25 MiB for the others
   bool gradient_as_bucket_view = false, static_graph = false, find_unused_parameters = false;
+  bool holds_first_buckets = true;  ///< those of its first step stay in the second, as on the fullest rank
   GradientCompression compression = GradientCompression::none;
   bool broadcast_buffers = true;  ///< rank 0 sends what a network keeps besides parameters before forward passes
   bool no_sync = false;           ///< gradients are exchanged at the last micro-batch only
