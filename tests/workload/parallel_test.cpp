@@ -177,6 +177,27 @@ TEST(FullyShard, takes_half_the_bytes_in_bf16) {
   EXPECT_EQ(2 * bytes_of(testing_support::last_step_of<Collective>(run(t)), CollectiveKind::all_gather), wide);
 }
 
+// Each parameter's half is copied out behind the forward pass, and the backward pass gathers from two ranks without a
+// cast.
+TEST(FullyShard, gathers_from_a_smaller_group_what_stays_between_the_passes) {
+  TrainingDescription t = training(4, DataStrategy::fsdp);
+  t.parallel.parameter_type = DType::bf16;
+  const OpTrace all = run(t);
+  t.parallel.reshard_after_forward = {2};
+  const OpTrace between = run(t);
+  std::map<std::int64_t, std::int64_t> gathers;
+  for (const Collective& one : testing_support::last_step_of<Collective>(between))
+    if (one.kind == CollectiveKind::all_gather) ++gathers[one.ranks];
+  EXPECT_EQ(gathers, (std::map<std::int64_t, std::int64_t>{{4, 1 + 3}, {2, 3}}));
+  const auto calls = [](const OpTrace& trace, auto op) {
+    return testing_support::last_step_of<decltype(op)>(trace).size();
+  };
+  EXPECT_EQ(calls(between, Copy{}) - calls(all, Copy{}), 3U * 12);
+  EXPECT_EQ(calls(all, MultiTensor{}) - calls(between, MultiTensor{}), 3U);
+  EXPECT_EQ(bytes_of(testing_support::last_step_of<Collective>(between), CollectiveKind::all_gather),
+            bytes_of(testing_support::last_step_of<Collective>(all), CollectiveKind::all_gather));
+}
+
 TEST(FullyShard, keeps_gathered_buffers_in_the_pool_of_their_own_stream) {
   const OpTrace trace = run(training(2, DataStrategy::fsdp));
   std::set<std::uint8_t> streams;

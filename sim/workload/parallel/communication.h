@@ -23,6 +23,10 @@ class ProcessGroup {
   ProcessGroup(eager::Eager& eager, GroupKind kind, std::int64_t ranks, std::string_view stream)
       : eager_(&eager), kind_(kind), ranks_(ranks), stream_(eager.recorder.add_stream(stream)) {}
 
+  /// One whose collectives run on a stream that is there.
+  ProcessGroup(eager::Eager& eager, GroupKind kind, std::int64_t ranks, std::uint8_t stream)
+      : eager_(&eager), kind_(kind), ranks_(ranks), stream_(stream) {}
+
   [[nodiscard]] std::int64_t ranks() const { return ranks_; }
   [[nodiscard]] std::uint8_t stream() const { return stream_; }
   /// Of `bytes` as Collective counts them. `input` and `output` may be one tensor.

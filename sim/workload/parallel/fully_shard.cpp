@@ -76,6 +76,8 @@ FullyShard::FullyShard(Eager& eager, eager::Parameters& parameters, std::int64_t
       copy_in_(eager.recorder.add_stream("copies of shards")),
       reduce_(eager.recorder.add_stream("reduce-scatters")),
       accumulated_(parameters.size()) {
+  if (how_.reshard_after_forward.ranks > 1)
+    between_.emplace(eager, GroupKind::shard, how_.reshard_after_forward.ranks, group_.stream());
   if (how_.replicate > 1) replicas_.emplace(eager, GroupKind::replicate, how_.replicate, "all-reduces");
   const std::int64_t calls = a_call_ > 0 ? ceil_div(blocks, a_call_) : 0;
   if (description.expert > 1 && description.expert_copies() > 1)
@@ -174,7 +176,7 @@ Tensor FullyShard::after_block(std::int64_t block, Tensor output) {
   eager_.recorder.host(HostClass::fsdp_hooks);
   const std::vector<std::size_t> both = both_of(number);
   for (auto i = both.rbegin(); i != both.rend(); ++i) {
-    if (how_.reshard_after_forward.ranks != 1 && how_.strategy != DataStrategy::zero2) reshard(groups_[*i]);
+    reshard_after_forward(groups_[*i]);
     order_.push_back(*i);
   }
   if (eager_.needs_node({&output})) Eager::attach(output, eager_.node<BeforeBackward>({&output}, *this, number));
@@ -183,6 +185,7 @@ Tensor FullyShard::after_block(std::int64_t block, Tensor output) {
 
 void FullyShard::gather(Group& group) {
   if (group.whole || group.gathered.defined() || group.parameters.empty()) return;
+  if (!group.between.empty()) return gather_between(group);
   eager::Recorder& recorder = eager_.recorder;
   recorder.host(HostClass::fsdp_gather);
   const DType type = this->type();
@@ -229,6 +232,7 @@ void FullyShard::copy_out(Group& group, bool forward) {
     for (const std::uint8_t stream : {copy_in_, group_.stream()}) recorder.wait_event(stream, copied);
   }
   group.gathered = Tensor{};
+  group.between.clear();
 }
 
 void FullyShard::reshard(Group& group) {

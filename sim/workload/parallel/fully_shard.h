@@ -62,11 +62,15 @@ class FullyShard final : public families::BlockWrapper {
     std::vector<eager::Tensor> gradients;                    ///< taken from the parameters, to be reduced
     std::uint32_t ready = 0;                                 ///< event: the shards' gradients are complete
     std::shared_ptr<const std::vector<std::int64_t>> sizes;  ///< elements of each shard
+    std::vector<eager::Tensor> between;                      ///< of each parameter, what stays between the passes
+    std::uint32_t kept = 0;                                  ///< event: that was copied
   };
 
   void gather(Group& group);
   void copy_out(Group& group, bool forward);
   void reshard(Group& group);
+  void reshard_after_forward(Group& group);
+  void gather_between(Group& group);
   void accumulate(std::size_t parameter);
   void take_gradients(Group& group);
   void reduce(Group& group);
@@ -89,6 +93,7 @@ class FullyShard final : public families::BlockWrapper {
   std::int64_t a_call_;  ///< blocks of one group
   ProcessGroup group_;   ///< its stream gathers
   std::uint8_t copy_in_, reduce_;
+  std::optional<ProcessGroup> between_;  ///< ranks that have all of a module between the passes, where not all do
   std::optional<ProcessGroup> replicas_;
   std::optional<ProcessGroup> expert_copies_;  ///< ranks with the same experts, where there are several
   std::vector<Group> groups_;                  ///< those of blocks, then the root, then those of the blocks' experts
