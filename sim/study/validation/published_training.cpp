@@ -1,5 +1,6 @@
 #include "sim/study/validation/published_training.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "sim/study/validation/measured_ops.h"
@@ -26,7 +27,7 @@ std::vector<PublishedTraining> load_published_training(const MeasuredFile& file)
     result.push_back({.id = row["id"],
                       .scenario = load_scenario(source),
                       .step_time = Seconds{row["measured"]["step_time_s"].get<double>()},
-                      .peak_allocated = bytes("peak_allocated_bytes"),
+                      .peak_allocated = std::max(bytes("peak_allocated_bytes"), bytes("allocated_of_other_rank")),
                       .peak_reserved = bytes("peak_reserved_bytes"),
                       .held_out = row["split"] != "fit"});
   });
