@@ -224,6 +224,21 @@ void check_pipeline(const Mapping& mapping, const TrainingDescription& t) {
     mapping["parallel"]["virtual_stages"].fail("several stages a rank go with data: 1 and context: 1");
 }
 
+/// apex's DistributedDataParallel goes with whole networks, a rank each.
+void check_apex_wrapper(const Mapping& mapping, const TrainingDescription& t) {
+  if (t.data_parallel != DataParallel::apex || t.parallel.gpus() == 1) return;
+  const ParallelDescription& how = t.parallel;
+  if (how.strategy != DataStrategy::ddp || how.data != how.gpus() || how.megatron() || how.deepspeed())
+    mapping["data_parallel"].fail("apex over several GPUs goes with strategy: ddp, a whole network on each");
+  if (!mapping.has("parallel")) return;
+  constexpr std::array<std::string_view, 7> kOfTorch{
+      "bucket_cap",  "gradient_as_bucket_view", "static_graph", "find_unused_parameters",
+      "compression", "broadcast_buffers",       "no_sync"};
+  for (const config::Entry& entry : mapping["parallel"].node().entries)
+    if (std::find(kOfTorch.begin(), kOfTorch.end(), entry.key) != kOfTorch.end())
+      mapping["data_parallel"].fail(fmt::format("apex's wrapper has no {}, which is torch's", entry.key));
+}
+
 /// What the ways of using several GPUs go with.
 void check_ways(const Mapping& mapping, TrainingDescription& t) {
   if (t.parallel.megatron()) {
@@ -234,6 +249,7 @@ void check_ways(const Mapping& mapping, TrainingDescription& t) {
   if (t.parallel.pipelined()) check_pipeline(mapping, t);
   if (t.parallel.one_process()) check_one_process(mapping, t);
   if (t.parallel.offload) check_host_shards(mapping, t);
+  check_apex_wrapper(mapping, t);
 }
 
 void take_ways_of(const Software& software, TrainingDescription& t) {
@@ -310,6 +326,8 @@ TrainingSection read_training(const Value& section, const Software& software, co
   check_ways(mapping, t);
   if (t.parallel.gpus() > 1) {
     check_compiled(mapping, t, result.compile);
+    if (result.compile && t.data_parallel == DataParallel::apex)
+      mapping["data_parallel"].fail("apex with compile: true is not modelled: expected none");
     if (mapping["cuda_graphs"].boolean(false)) mapping["cuda_graphs"].fail("over several GPUs is not modelled");
     if (t.precision == Precision::apex_o2 && !t.parallel.megatron() && t.parallel.strategy != DataStrategy::ddp)
       mapping["precision"].fail("apex-o2 over several GPUs goes with strategy: ddp");

@@ -74,8 +74,8 @@ enum class GradientClipper : std::uint8_t { torch, apex };
 /// workers takes it from a TensorDataset and copies it over, tensor by tensor.
 enum class DataLoader : std::uint8_t { none, tensor_dataset };
 
-/// What a wrapper for several GPUs does when there is one: apex's DistributedDataParallel copies gradients to a buffer,
-/// reduces it over one process (nothing moves), multiplies by one and copies back.
+/// Who exchanges gradients under parallel.strategy ddp, and what wraps a run on one GPU: torch's
+/// DistributedDataParallel, nothing around one GPU; or apex's (sim/workload/parallel/apex_data_parallel.h).
 enum class DataParallel : std::uint8_t { none, apex };
 
 /// How a version of PyTorch clips: over lists in few kernels, or tensor after tensor; and whether the host waits to

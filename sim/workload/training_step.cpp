@@ -10,12 +10,12 @@
 #include "sim/workload/deepspeed/engine.h"
 #include "sim/workload/families/family.h"
 #include "sim/workload/inference_run.h"
-#include "sim/workload/optimizers/data_parallel.h"
 #include "sim/workload/optimizers/gradient_clipping.h"
 #include "sim/workload/optimizers/gradient_scaler.h"
 #include "sim/workload/optimizers/master_weights.h"
 #include "sim/workload/optimizers/megatron_optimizer.h"
 #include "sim/workload/optimizers/optimizer.h"
+#include "sim/workload/parallel/apex_data_parallel.h"
 #include "sim/workload/parallel/compiled_blocks.h"
 #include "sim/workload/parallel/compiled_parts.h"
 #include "sim/workload/parallel/data_parallel.h"
@@ -99,7 +99,6 @@ class TrainingLoop {
     if (deepspeed_) return deepspeed_step();
     micro_batches();
     finish_experts();
-    if (training_.data_parallel == DataParallel::apex) optimizers::exchange_gradients(eager_, family_->parameters);
     if (masters_) masters_->take_gradients(eager_, family_->parameters);
     eager::Parameters& parameters = masters_ ? masters_->copies : sharded_ ? sharded_->shards() : family_->parameters;
     family_->add_up_norm_gradients(parameters);
@@ -201,11 +200,9 @@ class TrainingLoop {
       devices_.emplace(eager_, parameters, model.layers, how.split);
       family_->wrapper = &*devices_;
     }
-    if (how.gradient_ranks() == 1) return;
-    if (how.one_process()) {
-      replicas_.emplace(eager_, parameters, how.data);
-      return;
-    }
+    if (training_.data_parallel == DataParallel::apex) apex_.emplace(eager_, parameters, how);
+    if (how.gradient_ranks() == 1 || apex_) return;
+    if (how.one_process()) return void(replicas_.emplace(eager_, parameters, how.data));
     if (how.shards_parameters()) {
       sharded_.emplace(eager_, parameters, model.layers, how,
                        training_.precision == Precision::bf16 ? DType::bf16 : DType::fp32);
@@ -294,6 +291,7 @@ class TrainingLoop {
       if (number == 0 && !sharded_ && !megatron_ && !deepspeed_ && !devices_) family_->require_gradients();
       if (parts_) parts_->finish(range);
       if (replicated_) replicated_->after_backward();
+      if (apex_) apex_->after_backward();
       if (replicas_) replicas_->after_backward();
       if (sharded_) sharded_->after_backward();
       if (deepspeed_) deepspeed_->after_backward();
@@ -336,6 +334,7 @@ class TrainingLoop {
   std::optional<optimizers::GradientScaler> scaler_;
   std::optional<optimizers::MasterWeights> masters_;
   std::optional<parallel::DistributedDataParallel> replicated_;
+  std::optional<parallel::ApexDataParallel> apex_;
   std::optional<parallel::ZeroRedundancy> zero_;
   std::optional<parallel::FullyShard> sharded_;
   std::optional<optimizers::MegatronOptimizer> megatron_;

@@ -92,7 +92,7 @@ TEST(ParallelSteps, a_number_as_reshard_after_forward_takes_the_memory_it_took) 
 
 // Fine-tuning of BERT on two to eight V100, A100, H100 and RTX 3090 as published, 2020 to 2024; nothing was fitted.
 TEST(ParallelSteps, published_for_one_machine_take_the_time_they_took) {
-  constexpr double kMedianOfThese = 0.11, kWorst = 0.46;  // asked for: 0.08, 0.25 (measurements/DEVIATIONS.md)
+  constexpr double kMedianOfThese = 0.085, kWorst = 0.42;  // asked for: 0.08, 0.25 (measurements/DEVIATIONS.md)
   std::vector<double> all;
   std::vector<std::string> not_run;
   for (const ValidatedStep& step : validated_steps()) {
@@ -100,8 +100,7 @@ TEST(ParallelSteps, published_for_one_machine_take_the_time_they_took) {
     all.push_back(error(step));
     if (!step.predicted.memory.runs) not_run.push_back(step.measured.name);
   }
-  // All of these ran: apex's wrapper keeps no buckets, torch's do not fit beside batches chosen to fill the device
-  // (measurements/DEVIATIONS.md).
+  // All of these ran, with batches chosen to fill the device (measurements/DEVIATIONS.md).
   EXPECT_THAT(not_run, ::testing::UnorderedElementsAre("lambda-rtx3090-bert-base-squad-fp16-b96-pt1.13.0a0-x2",
                                                        "lambda-rtx3090-bert-base-squad-tf32-b48-pt1.13.0a0-x2",
                                                        "lambda-rtx3090-bert-large-squad-tf32-b16-pt1.13.0a0-x2"));

@@ -37,6 +37,12 @@ TEST(PublishedRuns, what_a_source_ran_follows_from_source_and_version) {
   EXPECT_EQ(value("lambda-x-squad-tf32-b8-pt2.3.0a0", "training.data_parallel"), "apex");
   EXPECT_EQ(value("lambda-x-squad-tf32-b8-pt1.13.0a0", "training.data_parallel"), "");
   EXPECT_EQ(value("neusight-x-bert-large-b8", "training.clears_gradients"), "false");
+  // Several GPUs: apex's wrapper always; no peer access from October 2022 until February 2023.
+  EXPECT_EQ(value("lambda-v100-x-squad-fp16-b8-pt1.13.0a0-x4", "training.data_parallel"), "apex");
+  EXPECT_EQ(value("lambda-v100-x-squad-fp16-b8-pt1.13.0a0-x4", "cluster.interconnect"), "none");
+  EXPECT_EQ(value("lambda-h100-sxm-x-squad-fp16-b8-pt1.13.0a0-x4", "cluster.interconnect"), "");
+  EXPECT_EQ(value("lambda-a100-x-squad-fp16-b8-pt1.9.0a0-x4", "cluster.interconnect"), "");
+  EXPECT_EQ(value("dle-v100-x-squad-384-fp32-x8", "training.optimizer"), "{name: bert-adam, implementation: for-loop}");
 }
 
 TEST(PublishedRuns, rows_of_kernels_compiled_just_in_time_are_told_apart) {

@@ -139,6 +139,21 @@ std::int64_t held(const OpTrace& trace) {
   return sum;
 }
 
+TEST(ApexDataParallel, sends_buckets_of_ten_million_elements_and_keeps_none) {
+  ModelDescription model = small_gpt();
+  model.hidden = 512;
+  model.layers = 4;
+  TrainingDescription t = training(2, DataStrategy::ddp);
+  t.data_parallel = DataParallel::apex;
+  const OpTrace trace = testing_support::checked(training_run(model, t, AttentionChoice::flash, 2, kWrittenOut));
+  const auto all = testing_support::last_step_of<Collective>(trace);
+  ASSERT_EQ(all.size(), 2u);
+  EXPECT_GE(all.front().bytes, 4 * 10'000'000);
+  EXPECT_EQ(bytes_of(all, CollectiveKind::all_reduce), 4 * trace.parameters);
+  EXPECT_EQ(trace.streams.size(), run(training(2, DataStrategy::ddp)).streams.size());
+  EXPECT_NEAR(static_cast<double>(held(trace)) / static_cast<double>(trace.parameters), 4.0 + 8.0, 0.2);  // no buckets
+}
+
 // The ladder of the ZeRO paper: weights, gradients and Adam's states in fp32, 16 bytes a parameter on one GPU.
 TEST(FullyShard, divides_what_a_rank_holds_by_the_ranks) {
   TrainingDescription t = training(4, DataStrategy::ddp);

@@ -37,7 +37,7 @@ constexpr auto kMeanings = std::to_array<KeyMeaning>({
     {kScenario, "training.activation_offload", "Where what autograd saves waits for the backward pass: on the device (none), or in the host's memory, pinned or not, as torch.autograd.graph.save_on_cpu around the forward pass has it; goes with one GPU and neither compile nor cuda_graphs"},
     {kScenario, "training.reads_loss", "How often the script reads the loss, where the host waits for the GPU"},
     {kScenario, "training.data_loader", "Where a micro-batch comes from: it lies on the device (none), or a DataLoader copies it"},
-    {kScenario, "training.data_parallel", "A wrapper for several GPUs around a run on one"},
+    {kScenario, "training.data_parallel", "apex: its DistributedDataParallel in the place of torch's, around one GPU too"},
     {kScenario, "training.clears_gradients", "false: the script has no zero_grad, gradients add up"},
     {kScenario, "training.lora", "The model is frozen and low-rank adapters are trained, as PEFT does it; none: the model is trained"},
     {kScenario, "training.lora.rank", "Rank of the adapters' matrices"},
