@@ -6,6 +6,7 @@
 #include <fstream>
 #include <string>
 
+#include "sim/trace/profiler/profiler_events.h"
 #include "sim/trace/read_recording.h"
 #include "sim/units/user_error.h"
 #include "tests/support/temporary_path.h"
@@ -37,6 +38,18 @@ TEST(ProfilerStrings, AThreadMayHaveAWordAsLongAsItsEvent) {
 TEST(ProfilerStrings, NamesWithEscapesAreRead) {
   EXPECT_EQ(recorded("1", R"(void \"quoted\u003cfloat\u003e\")").recorded.size(), 1u);
   EXPECT_THROW((void)recorded("1", R"(wrong \x escape)"), UserError) << "its only kernel is no JSON";
+}
+
+TEST(ProfilerEvents, ALaunchHasTheBlocksOfAllThreeDimensionsOfItsGrid) {
+  Defects defects;
+  ProfilerEventReader reader("t.json", defects);
+  std::string text =
+      R"({"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 1, "dur": 2, "args": {"stream": 7, "correlation": 1, "grid": [2, 3, 5]}})";
+  text.append(64, ' ');
+  reader.event(std::string_view(text).substr(0, text.find_last_of('}') + 1), 1);
+  const ProfilerEvents events = reader.finish();
+  ASSERT_EQ(events.gpu.size(), 1U);
+  EXPECT_EQ(events.gpu[0].blocks, 2 * 3 * 5);
 }
 
 }  // namespace

@@ -6,7 +6,6 @@
 #include <fstream>
 
 #include "sim/trace/aten/aten_map.h"
-#include "sim/trace/profiler/profiler_events.h"
 #include "sim/trace/read_recording.h"
 #include "sim/units/user_error.h"
 #include "tests/support/trace_text.h"
@@ -392,18 +391,6 @@ TEST(ProfilerTrace, AnEmptyProductLaunchesNothingAndOneOverNothingFillsZeros) {
   ASSERT_TRUE(zeros);
   ASSERT_EQ(zeros->size(), 1U);
   EXPECT_EQ(std::get<Pointwise>(zeros->front().op).function, PointwiseFunction::fill);
-}
-
-TEST(ProfilerTrace, ALaunchHasTheBlocksOfAllThreeDimensionsOfItsGrid) {
-  Defects defects;
-  ProfilerEventReader reader("t.json", defects);
-  std::string text =
-      R"({"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 1, "dur": 2, "args": {"stream": 7, "correlation": 1, "grid": [2, 3, 5]}})";
-  text.append(64, ' ');
-  reader.event(std::string_view(text).substr(0, text.find_last_of('}') + 1), 1);
-  const ProfilerEvents events = reader.finish();
-  ASSERT_EQ(events.gpu.size(), 1U);
-  EXPECT_EQ(events.gpu[0].blocks, 2 * 3 * 5);
 }
 
 }  // namespace

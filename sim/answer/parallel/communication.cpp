@@ -149,7 +149,7 @@ Seconds unproven_overlap(const StepProgram& program, const Timeline& timeline, c
 void allow_for_first_buckets(MemoryPrediction& memory, const Scenario& scenario, const OpTrace& trace) {
   const ParallelDescription& how = scenario.training.parallel;
   if (!scenario.cluster || how.gradient_ranks() == 1 || how.megatron() || how.deepspeed() || how.shards_parameters() ||
-      how.find_unused_parameters || how.one_process())
+      how.find_unused_parameters || how.one_process() || scenario.training.data_parallel == DataParallel::apex)
     return;
   // Experts that are spread over ranks lie in no bucket.
   const std::int64_t spread = how.expert > 1 ? scenario.model.composition->stack.weights_of_experts() / how.expert : 0;
