@@ -19,8 +19,8 @@ namespace {
 
 constexpr double kMean = 0.095, kMedian = 0.07;  // asked for: 0.07, 0.05 (measurements/DEVIATIONS.md)
 constexpr double kPipelineMean = 0.07, kPipelineMedian = 0.055;
-constexpr double kManyMean = 0.13, kManyMedian = 0.075;  // asked for: a mean of 0.065
-constexpr std::size_t kEvery = 2;                        // row of one server, for the sake of time
+constexpr double kManyMean = 0.106, kManyMedian = 0.036;  // asked for: a mean of 0.065
+constexpr std::size_t kEvery = 2;                         // row of one server, for the sake of time
 
 struct Group {
   std::vector<double> errors;

@@ -211,6 +211,31 @@ TEST(TensorParallel, without_asynchronous_all_reduces_megatron_exchanges_as_much
   EXPECT_EQ(exchanged(sync), exchanged(async));
 }
 
+/// Kernels of the last step by name or, where they have none, softmaxes of PyTorch.
+std::pair<int, int> softmaxes(const OpTrace& trace) {
+  int fused = 0, plain = 0;
+  for (std::uint32_t i = trace.steps.back().begin; i < trace.steps.back().end; ++i) {
+    const Record& record = trace.records[i];
+    if (record.kind != Record::Kind::op) continue;
+    const Op& op = trace.ops[trace.calls[record.index].op];
+    const auto* kernel = std::get_if<FusedKernel>(&op);
+    fused += kernel != nullptr && kernel->name.find("masked_softmax") != std::string::npos;
+    plain += std::holds_alternative<Softmax>(op);
+  }
+  return {fused, plain};
+}
+
+// megatron/model/fused_softmax.py: the kernel takes multiples of four matrices.
+TEST(TensorParallel, scores_of_two_heads_of_one_sequence_go_through_pytorchs_softmax) {
+  TrainingDescription t = training(2, Framework::megatron);
+  t.micro_batch = 1;
+  EXPECT_EQ(softmaxes(run(ModelFamily::gpt2, t, AttentionChoice::eager)), std::pair(2 * int{kLayers}, 0));
+  t.parallel.tensor = 4;
+  EXPECT_EQ(softmaxes(run(ModelFamily::gpt2, t, AttentionChoice::eager)), std::pair(0, 2 * int{kLayers}));
+  t.micro_batch = 2;
+  EXPECT_EQ(softmaxes(run(ModelFamily::gpt2, t, AttentionChoice::eager)), std::pair(2 * int{kLayers}, 0));
+}
+
 TEST(TensorParallel, layers_of_transformer_engine_keep_no_buffer_of_scores) {
   TrainingDescription t = training(2, Framework::megatron);
   t.gradient_accumulation = 2;

@@ -16,7 +16,7 @@ Megatron::Megatron(Eager& eager, const ModelDescription& model, const TrainingDe
     : Family(eager, model, training, attention),
       vocabulary_(share(padded_vocabulary(model.vocabulary, training.parallel.tensor))),
       key_heads_(std::max<std::int64_t>(1, share(model.key_value_count()))) {
-  if (tensor_) split_ = {&*tensor_, training.parallel.sequence_parallel, training.parallel.async_all_reduce};
+  split_ = {tensor_ ? &*tensor_ : nullptr, training.parallel.sequence_parallel, training.parallel.async_all_reduce};
   blocks_.resize(static_cast<std::size_t>(model.layers));
   for (const StagePart& part : parts_) {
     if (part.embedding) make_embedding();
@@ -247,9 +247,10 @@ Tensor Megatron::core_attention(const Tensor& q, const Tensor& k, const Tensor& 
     }
     eager_.recorder.host(HostClass::matmul);
     const Tensor scores = aten::bmm(eager_, queries, keys);
-    probabilities =
-        megatron::scale_mask_softmax(eager_, view(eager_, scores, {batch, heads, length, length}), causal());
+    probabilities = probabilities_of(view(eager_, scores, {batch, heads, length, length}));
   }
+  // The rank's own random numbers: the generator's state is read and set twice, taken to cost what dropout's call does.
+  eager_.recorder.host(HostClass::dropout);
   probabilities = dropout(eager_, probabilities, model_.attention_dropout);
   probabilities = view(eager_, probabilities, {matrices, length, length});
   eager_.recorder.host(HostClass::matmul);
@@ -258,6 +259,13 @@ Tensor Megatron::core_attention(const Tensor& q, const Tensor& k, const Tensor& 
   context = view(eager_, context, {batch, heads, length, width});
   context = contiguous(eager_, transpose(eager_, transpose(eager_, context, 0, 2), 1, 2));
   return view(eager_, context, {length, batch, heads * width});
+}
+
+Tensor Megatron::probabilities_of(const Tensor& scores) {
+  if (megatron::fused_softmax_takes(scores)) return megatron::scale_mask_softmax(eager_, scores, causal());
+  if (!hidden_scores_.defined())
+    hidden_scores_ = eager_.empty({1, 1, scores.sizes[2], scores.sizes[3]}, DType::boolean);
+  return megatron::separate_softmax(eager_, scores, hidden_scores_);
 }
 
 Tensor Megatron::fused_core(const Tensor& q, const Tensor& k, const Tensor& v) {

@@ -40,6 +40,7 @@ class Megatron final : public Family {
   Tensor block(const Block& weights, Tensor x);
   Tensor attention_of(const Block& weights, const Tensor& x);
   Tensor core_attention(const Tensor& q, const Tensor& k, const Tensor& v);
+  Tensor probabilities_of(const Tensor& scores);
   Tensor fused_core(const Tensor& q, const Tensor& k, const Tensor& v);
   /// Keys or values for each head that shares them.
   Tensor for_each_head(const Tensor& x);
@@ -50,6 +51,7 @@ class Megatron final : public Family {
   Affine tokens_, positions_, types_, final_norm_, head_;
   BertHead bert_;
   std::vector<Block> blocks_;  ///< by number in the network; a stage has some
+  Tensor hidden_scores_;       ///< which scores the mask hides, where no fused kernel takes them
   Tensor score_buffer_;        ///< named first operand of the product that makes scores; never read
 };
 

@@ -17,6 +17,8 @@ struct Split {
   bool sequence = false;                      ///< activations between split layers are split along the sequence
   bool async = true;                          ///< gradients of inputs are added up beside the next product
   [[nodiscard]] bool several() const { return ranks != nullptr; }
+  /// Products and exchanges are autograd functions each, as before they were made one.
+  [[nodiscard]] bool separate() const { return !async && !sequence; }
 };
 
 /// x times this rank's columns of the weight, plus bias. Backward the gradient of the input is added up over the ranks
@@ -29,6 +31,12 @@ Tensor row_linear(Eager& eager, const Split& split, const Tensor& x, Parameter& 
 /// Probabilities from scores [batch, heads, queries, keys]: scale, mask, softmax in one kernel. `causal`: scores above
 /// the diagonal are not read.
 Tensor scale_mask_softmax(Eager& eager, const Tensor& scores, bool causal);
+/// Whether that kernel takes these scores: of 16 bits, 17 to 4096 keys, and queries, keys and matrices each a multiple
+/// of four.
+bool fused_softmax_takes(const Tensor& scores);
+/// The same of scores that it does not take, as operations of PyTorch: in fp16 in fp32 and scaled by the layer's
+/// number.
+Tensor separate_softmax(Eager& eager, const Tensor& scores, const Tensor& hidden);
 Tensor bias_gelu(Eager& eager, const Tensor& x, const Tensor& bias);
 /// residual + dropout(x + bias); the bias may be undefined.
 Tensor bias_dropout_add(Eager& eager, const Tensor& x, const Tensor& bias, const Tensor& residual, double dropout);

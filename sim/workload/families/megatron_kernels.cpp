@@ -1,4 +1,5 @@
 // Fused kernels of Megatron-LM and apex, and views of heads.
+#include "sim/workload/aten/grouped.h"
 #include "sim/workload/families/megatron_functions.h"
 
 namespace ridgeline::families::megatron {
@@ -159,6 +160,26 @@ Tensor scale_mask_softmax(Eager& eager, const Tensor& scores, bool causal) {
     Eager::attach(result, *node);
   }
   return result;
+}
+
+bool fused_softmax_takes(const Tensor& scores) {
+  const std::int64_t matrices = scores.sizes[0] * scores.sizes[1], queries = scores.sizes[2], keys = scores.sizes[3];
+  return scores.type != DType::fp32 && keys > 16 && keys <= 4096 && queries % 4 == 0 && keys % 4 == 0 &&
+         matrices % 4 == 0;
+}
+
+Tensor separate_softmax(Eager& eager, const Tensor& scores, const Tensor& hidden) {
+  const bool widened = scores.type == DType::fp16;
+  Tensor x = scores;
+  if (widened) {
+    eager.recorder.host(HostClass::cast);
+    x = scale(eager, aten::to(eager, scores, DType::fp32));
+  }
+  eager.recorder.host(HostClass::masked_fill);
+  x = aten::masked_in_place(eager, std::move(x), hidden);
+  x = softmax(eager, x);
+  if (widened) eager.recorder.host(HostClass::cast);
+  return aten::to(eager, x, scores.type);
 }
 
 Tensor bias_gelu(Eager& eager, const Tensor& x, const Tensor& bias) {

@@ -49,12 +49,11 @@ struct LinearBackward final : Node {
       group->wait(gathering);
       part = eager.empty(x.sizes, x.type);
       sending = group->start(CollectiveKind::reduce_scatter, x.type, to_input.bytes(), to_input, part);
-    } else if (columns && split.several() && split.async) {
+    } else if (columns && split.several()) {
       sending = group->start(CollectiveKind::all_reduce, x.type, to_input.bytes(), to_input, to_input);
     }
     out[1] = aten::mm(eager, aten::t(eager, rows), rows_of(eager, whole));
-    if (gathers || (columns && split.several() && split.async)) group->wait(sending);
-    else if (columns && split.several()) split.ranks->all_reduce(to_input);
+    if (gathers || (columns && split.several())) group->wait(sending);
     out[0] = gathers ? std::move(part) : std::move(to_input);
     if (edge_count == 3 && needs(2)) out[2] = gradient;  // the engine sums it to the size of the bias
   }
@@ -73,9 +72,20 @@ Tensor forward(Eager& eager, const Tensor& x, const Tensor& weight) {
   return result;
 }
 
+/// As Megatron-LM before 2022-01 and Megatron-DeepSpeed before 2023-07 have it: torch.nn.functional.linear, which adds
+/// a bias in the product, and autograd functions of their own around what is exchanged.
+Tensor separate_linear(Eager& eager, const Tensor& x, Parameter& weight, Parameter* bias) {
+  eager.recorder.host(HostClass::linear);
+  return aten::linear(eager, x, weight.value, bias != nullptr ? &bias->value : nullptr);
+}
+
 }  // namespace
 
 Tensor column_linear(Eager& eager, const Split& split, const Tensor& x, Parameter& weight, Parameter* bias) {
+  if (split.separate()) {
+    if (split.several()) eager.recorder.host(HostClass::tensor_boundary);
+    return separate_linear(eager, split.several() ? split.ranks->enter(x) : x, weight, bias);
+  }
   eager.recorder.host(HostClass::megatron_linear);
   LinearBackward* node = nullptr;
   if (eager.needs_node({&x, &weight.value})) {
@@ -97,6 +107,12 @@ Tensor column_linear(Eager& eager, const Split& split, const Tensor& x, Paramete
 }
 
 Tensor row_linear(Eager& eager, const Split& split, const Tensor& x, Parameter& weight) {
+  if (split.separate()) {
+    const Tensor part = separate_linear(eager, x, weight, nullptr);
+    if (!split.several()) return part;
+    eager.recorder.host(HostClass::tensor_boundary);
+    return split.ranks->leave(part);
+  }
   eager.recorder.host(HostClass::megatron_linear);
   LinearBackward* node = nullptr;
   if (eager.needs_node({&x, &weight.value})) {
