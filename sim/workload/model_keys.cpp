@@ -20,6 +20,7 @@ constexpr std::array<Choice<Activation>, 5> kActivations{{{"gelu", Activation::g
                                                           {"swiglu", Activation::swiglu},
                                                           {"gelu-spelled-out", Activation::gelu_spelled_out}}};
 constexpr std::array<Choice<bool>, 2> kCodes{{{"transformers", false}, {"plain", true}}};
+constexpr std::array<Choice<bool>, 2> kRotations{{{"cosines", false}, {"complex", true}}};
 constexpr std::array<Choice<bool>, 2> kSparsities{{{"none", false}, {"2:4", true}}};
 constexpr std::array<Choice<ModelHead>, 5> kHeads{{{"language-model", ModelHead::language_model},
                                                    {"sequence-classification", ModelHead::sequence_classification},
@@ -69,6 +70,10 @@ constexpr ModelKey kKeys[] = {
     {"code", "transformers, or plain: written out in PyTorch", ModelFamily::llama,
      [](const Value& v, ModelDescription& d) { d.plain = v.choice<bool>(kCodes, false); },
      [](const ModelDescription& d) { return named(kCodes, d.plain); }},
+    {"rotary", "complex, with code: plain: positions turn complex numbers, keys and values are copied for each head",
+     ModelFamily::llama,
+     [](const Value& v, ModelDescription& d) { d.complex_rotary = v.choice<bool>(kRotations, false); },
+     [](const ModelDescription& d) { return named(kRotations, d.complex_rotary); }},
     {"layers", "transformer blocks", kAny, [](const Value& v, ModelDescription& d) { d.layers = v.integer(kLayers); },
      [](const ModelDescription& d) { return ModelValue(d.layers); }},
     {"heads", "of attention", kAny,  //

@@ -106,6 +106,7 @@ std::string_view name_of(PointwiseFunction function) {
       "native_dropout_backward",
       "clamp",
       "rope",
+      "complex_mul",
       "pow",
       "index",
       "gather",

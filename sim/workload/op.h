@@ -83,10 +83,11 @@ enum class PointwiseFunction : std::uint8_t {
   dropout_backward,
   clamp,
   rope,
-  power,   ///< with an exponent that is no small whole or half number
-  index,   ///< an element by the indices of other tensors: index, index_put
-  gather,  ///< an element along one dimension by an index: gather, scatter
-  roll,    ///< an element a distance away, around the end
+  complex_mul,  ///< of numbers of two parts in fp32 each; torch.compile generates no code for it
+  power,        ///< with an exponent that is no small whole or half number
+  index,        ///< an element by the indices of other tensors: index, index_put
+  gather,       ///< an element along one dimension by an index: gather, scatter
+  roll,         ///< an element a distance away, around the end
   other
 };
 

@@ -208,5 +208,33 @@ TEST(AttentionVariants, StatisticsHaveARowAQueryOrWholeWarpsOfThem) {
   EXPECT_EQ(statistics(AttentionChoice::efficient, AttentionBackend::efficient), 2 * 4 * 64 * 4);
 }
 
+// Queries and keys of both layers are turned as complex numbers, forward and back; keys and values are copied for
+// each head that shares them.
+TEST(AttentionVariants, ComplexNumbersTurnQueriesAndKeysInKernelsOfTheirOwn) {
+  const auto trace_of = [](const std::string& keys) {
+    const config::Node tree = config::parse_yaml(
+        "{family: llama, code: plain, layers: 2, heads: 4, key_value_heads: 2, hidden: 64, feed_forward: 96, "
+        "vocabulary: 100, max_positions: 64" +
+            keys + "}",
+        "m.yaml");
+    TrainingDescription training;
+    training.precision = Precision::bf16;
+    training.micro_batch = 2;
+    training.sequence_length = 32;
+    return testing_support::checked(training_run(load_model(config::Value(tree)), training, AttentionChoice::flash, 1));
+  };
+  const auto turned = [](const OpTrace& trace, std::int64_t heads) {
+    return calls<Pointwise>(trace, [&](const Pointwise& op) {
+      return op.function == PointwiseFunction::complex_mul && op.elements() == 2 * 32 * heads * 16 / 2;
+    });
+  };
+  const OpTrace complex = trace_of(", rotary: complex");
+  EXPECT_EQ(turned(complex, 4), 2 * 2);
+  EXPECT_EQ(turned(complex, 2), 2 * 2);
+  EXPECT_EQ(turned(trace_of(""), 4), 0);
+  for (const Op& op : complex.ops)
+    if (const auto* attention = std::get_if<Attention>(&op)) EXPECT_EQ(attention->kv_heads, 4);
+}
+
 }  // namespace
 }  // namespace ridgeline

@@ -50,6 +50,7 @@ PointwiseTraits traits_of(PointwiseFunction function, int inputs) {
     case F::dropout_backward: return {MemoryBoundKernel::dropout_backward, "masked_scale", 2, 40, 34};
     case F::clamp: return {MemoryBoundKernel::relu, "clamp", 2, 32, 28};
     case F::rope: return {MemoryBoundKernel::mul, "rope", 6, 40, 40};
+    case F::complex_mul: return {MemoryBoundKernel::mul, "mul", 4, 40, 40};
     case F::power: return {MemoryBoundKernel::power, "pow", 20, 32, 32};
     case F::index:
     case F::gather:

@@ -95,6 +95,7 @@ PointwiseCall pointwise_call(const Pointwise& op) {
     case P::index:
     case P::gather:
     case P::rope:
+    case P::complex_mul:
     case P::other: break;
   }
   constexpr std::array<std::string_view, 4> kOfSeveral{"aten::fill_", "aten::exp", "aten::masked_fill_",

@@ -29,15 +29,15 @@ inline constexpr std::array<std::string_view, 7> kReductionNames{"sum_rows", "su
                                                                  "norm_all", "scan_rows", "scan_cols"};
 inline constexpr std::array<std::string_view, 3> kBackendNames{"flash", "cudnn", "efficient"};
 inline constexpr std::array<std::string_view, 4> kImageNames{"batch_norm", "relu", "max_pool2d", "upsample_nearest2d"};
-inline constexpr std::array<std::string_view, 31> kPointwiseNames{
+inline constexpr std::array<std::string_view, 32> kPointwiseNames{
     "add",        "add_in_place",  "mul",           "scale",
     "gelu",       "gelu_tanh",     "gelu_backward", "gelu_tanh_backward",
     "silu",       "silu_backward", "relu",          "relu_backward",
     "tanh",       "tanh_backward", "pow2",          "square_root",
     "reciprocal", "divide",        "equal",         "masked_fill",
     "cast",       "fill",          "arange",        "dropout_backward",
-    "clamp",      "rope",          "power",         "index",
-    "gather",     "roll",          "other"};
+    "clamp",      "rope",          "complex_mul",   "power",
+    "index",      "gather",        "roll",          "other"};
 inline constexpr std::array<std::string_view, 14> kMultiTensorNames{
     "add",  "mul",     "lerp",        "addcmul",    "addcdiv",   "square_root", "divide",
     "norm", "unscale", "fused_adamw", "fused_adam", "fused_sgd", "add_scalar",  "copy"};

@@ -75,6 +75,30 @@ struct MulBackward final : Node {
   }
 };
 
+/// Complex numbers of two fp32 have the bytes of an int64.
+void turn(Eager& eager, const Tensor& x, const Tensor& turns, const Tensor& result) {
+  const std::int64_t cols = x.sizes.last() / 2;
+  eager.recorder.op(Pointwise{.function = PointwiseFunction::complex_mul,
+                              .rows = x.elements() / x.sizes.last(),
+                              .cols = cols,
+                              .inputs = {DType::int64, DType::int64, DType::int64},
+                              .input_count = 2,
+                              .output = DType::int64,
+                              .walk = Walk::broadcast},
+                    {&x, &turns}, {&result});
+}
+
+struct ComplexMulBackward final : Node {
+  ComplexMulBackward() : Node(HostClass::pointwise_backward) {}
+  SavedTensor turns;
+  void backward(Eager& eager, Gradients& in, Gradients& out) override {
+    const Tensor by = turns.unpack(eager);
+    out[0] = eager.empty_like(in[0]);
+    turn(eager, in[0], by, out[0]);
+  }
+  void release() override { turns.release(); }
+};
+
 /// Of x times (or over) a number: the same on the gradient.
 struct NumberBackward final : Node {
   explicit NumberBackward(PointwiseFunction f) : Node(HostClass::pointwise_backward), function(f) {}
@@ -224,6 +248,15 @@ Tensor mul(Eager& eager, const Tensor& a, const Tensor& b) {
   Tensor result = like.sizes == sizes ? eager.empty_like(like, promote(a.type, b.type))
                                       : eager.empty(sizes, promote(a.type, b.type));
   pointwise(eager, PointwiseFunction::mul, {&a, &b}, result);
+  if (node != nullptr) Eager::attach(result, *node);
+  return result;
+}
+
+Tensor complex_mul(Eager& eager, const Tensor& x, const Tensor& turns) {
+  ComplexMulBackward* node = eager.needs_node({&x}) ? &eager.node<ComplexMulBackward>({&x}) : nullptr;
+  if (node != nullptr) node->turns = eager.save(turns);
+  Tensor result = eager.empty_like(x);
+  turn(eager, x, turns, result);
   if (node != nullptr) Eager::attach(result, *node);
   return result;
 }

@@ -15,6 +15,8 @@ Tensor add(Eager& eager, const Tensor& a, const Tensor& b);
 void add_in_place(Eager& eager, const Tensor& a, const Tensor& b);
 /// a * b; saves both.
 Tensor mul(Eager& eager, const Tensor& a, const Tensor& b);
+/// x of fp32, seen as complex numbers, times one of them a position and pair of a head.
+Tensor complex_mul(Eager& eager, const Tensor& x, const Tensor& turns);
 /// x times, over, plus or to the power of a number known to the host; scale, divide and add save nothing.
 Tensor scale(Eager& eager, const Tensor& x);
 Tensor divide(Eager& eager, const Tensor& x);

@@ -80,6 +80,7 @@ std::string_view name_in_code(const Op& op) {
       case F::mul:
       case F::scale:
       case F::other: return "mul";
+      case F::complex_mul: return "mul";
       case F::rope: return "cos";
       case F::power: return "pow";
       case F::index: return "index";
@@ -278,7 +279,8 @@ void Decomposer::add(const Call& call, std::vector<Use> in, std::vector<Use> out
   base_.module = call.module;
   const Op op = trace_.ops[call.op];
   name_ = name_in_code(op);
-  if (after) {
+  const auto* elements = std::get_if<Pointwise>(&op);
+  if (after || (elements != nullptr && elements->function == PointwiseFunction::complex_mul)) {
     Node& own = node(Node::Kind::library, 1, 1, DType::fp32);
     own.op = call.op;
     finish(own, std::move(in), std::move(out));

@@ -274,6 +274,13 @@ Rotation Llama::plain_rotation(DType type) {
   return result;
 }
 
+Tensor Llama::turned(const Tensor& x, const Rotation& by) {
+  if (!model_.complex_rotary) return rotated(eager_, x, by);
+  eager_.recorder.host(HostClass::pointwise, 3);
+  const Tensor wide = aten::to(eager_, x, DType::fp32);
+  return aten::to(eager_, aten::complex_mul(eager_, wide, by.cosine), x.type);
+}
+
 Tensor Llama::layer(const Layer& weights, Tensor x, const Rotation& by, const Tensor& mask) {
   SelfAttention attended;
   {
@@ -307,9 +314,14 @@ Llama::SelfAttention Llama::self_attention(const Layer& weights, const Tensor& x
   k = heads(weights.key, share(model_.key_value_count()));
   v = heads(weights.value, share(model_.key_value_count()));
   {
-    Tensor turned_q = rotated(eager_, q, by), turned_k = rotated(eager_, k, by);
+    Tensor turned_q = turned(q, by), turned_k = turned(k, by);
     q = std::move(turned_q);
     k = std::move(turned_k);
+  }
+  if (model_.complex_rotary) {
+    const std::int64_t times = model_.heads / model_.key_value_count();
+    k = repeated(eager_, k, times);
+    v = repeated(eager_, v, times);
   }
   remember(k, v);
   const bool masked = mask.defined() && attention_ != AttentionChoice::eager;  // a fixed cache, a compiled step
@@ -317,7 +329,7 @@ Llama::SelfAttention Llama::self_attention(const Layer& weights, const Tensor& x
   if ((attention_ == AttentionChoice::flash || attention_ == AttentionChoice::cudnn) && !masked) {
     y = fused_attention(q, k, v, causal);
   } else {
-    const std::int64_t times = model_.heads / model_.key_value_count();
+    const std::int64_t times = model_.complex_rotary ? 1 : model_.heads / model_.key_value_count();
     const Tensor every_k = repeated(eager_, k, times), every_v = repeated(eager_, v, times);
     // Transformers tells PyTorch of shared keys, which the memory-efficient kernels do not take.
     const bool told =

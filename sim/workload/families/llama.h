@@ -27,6 +27,7 @@ class Llama final : public Family {
   /// A mask of a fixed cache in the type of the queries, made anew in every block.
   Tensor converted_mask(const Tensor& mask, DType type);
   Rotation plain_rotation(DType type);
+  Tensor turned(const Tensor& x, const Rotation& by);
   Tensor layer(const Layer& weights, Tensor x, const Rotation& by, const Tensor& mask);
   SelfAttention self_attention(const Layer& weights, const Tensor& x, const Rotation& by, const Tensor& mask);
   Tensor feed_forward(const Layer& weights, const Tensor& x);
