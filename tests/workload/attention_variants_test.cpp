@@ -232,8 +232,7 @@ TEST(AttentionVariants, ComplexNumbersTurnQueriesAndKeysInKernelsOfTheirOwn) {
   EXPECT_EQ(turned(complex, 4), 2 * 2);
   EXPECT_EQ(turned(complex, 2), 2 * 2);
   EXPECT_EQ(turned(trace_of(""), 4), 0);
-  for (const Op& op : complex.ops)
-    if (const auto* attention = std::get_if<Attention>(&op)) EXPECT_EQ(attention->kv_heads, 4);
+  EXPECT_EQ(calls<Attention>(complex, [](const Attention& op) { return op.kv_heads != 4; }), 0);
 }
 
 }  // namespace
