@@ -6,6 +6,7 @@
 
 #include "sim/hierarchy/make_engine.h"
 #include "sim/kernels/lowering.h"
+#include "sim/trace/profiler/recorded_collectives.h"
 
 namespace ridgeline {
 namespace {
@@ -18,8 +19,6 @@ bool multiplies_matrices(const std::string& name) {
     if (has(name, part)) return true;
   return false;
 }
-
-bool is_collective(const std::string& name) { return name.rfind("nccl", 0) == 0 || name.rfind("void nccl", 0) == 0; }
 
 bool crosses_host_link(const std::string& name) {
   return name.starts_with("Memcpy HtoD") || name.starts_with("Memcpy DtoH");
@@ -77,7 +76,8 @@ class SizesByTime {
 double carried_seconds(const std::vector<trace::MeasuredKernel>& kernels, const Gpu& recorded, const Gpu& target) {
   double total = 0;
   for (const trace::MeasuredKernel& kernel : kernels) {
-    if (is_collective(kernel.name)) {  // goes with the links between GPUs, which the recording does not tell
+    if (trace::is_collective_kernel(
+            kernel.name)) {  // goes with the links between GPUs, which the recording does not tell
       total += kernel.seconds;
       continue;
     }

@@ -18,6 +18,7 @@ LoweredOp lower_norm(const Norm& op, const ChipShape& chip, const Software& soft
 LoweredOp lower_reduction(const Reduction& op, const ChipShape& chip, const Software& software);
 LoweredOp lower_dropout(const Dropout& op, const ChipShape& chip, const Software& software);
 LoweredOp lower_embedding(const Embedding& op, const ChipShape& chip, const Software& software);
+LoweredOp lower_embedding_bags(const Embedding& op, const ChipShape& chip);
 LoweredOp lower_nll_loss(const NllLoss& op, const ChipShape& chip, const Software& software);
 LoweredOp lower_multi_tensor(const MultiTensor& op, const ChipShape& chip, const Software& software);
 LoweredOp lower_image(const ImageOp& op, const ChipShape& chip, const Software& software);

@@ -144,6 +144,23 @@ bool JsonPieces::deliver(JsonPiece& piece, bool element) {
   return true;
 }
 
+namespace {
+
+/// What a file is that begins as no object or array does, and what helps.
+std::string what_else(std::string_view text) {
+  constexpr std::size_t kTarMark = 257;
+  if (text.size() > kTarMark && text.substr(kTarMark).starts_with("ustar"))
+    return "a tar archive: unpack it, and give a trace that is in it";
+  if (text.starts_with("PK\x03\x04")) return "a zip archive: unpack it, and give a trace that is in it";
+  const auto first = static_cast<unsigned char>(text.front());
+  if (first == 0x80)
+    return "not JSON: it begins with byte 0x80, as pickles do; histories of allocations are for ridgeline memory";
+  return first >= 32 && first < 127 ? fmt::format("not JSON: it begins with '{}'", text.front())
+                                    : fmt::format("not JSON: it begins with byte 0x{:02x}", first);
+}
+
+}  // namespace
+
 bool JsonPieces::next(JsonPiece& piece) {
   while (true) {
     const char c = peek();
@@ -158,11 +175,7 @@ bool JsonPieces::next(JsonPiece& piece) {
           if (!source_.damage().empty()) fail(source_.damage());
           fail("the file holds nothing but white space");
         }
-        if (c != '{' && c != '[') {
-          const unsigned char shown = static_cast<unsigned char>(c);
-          fail(shown >= 32 && shown < 127 ? fmt::format("not JSON: it begins with '{}'", c)
-                                          : fmt::format("not JSON: it begins with byte 0x{:02x}", shown));
-        }
+        if (c != '{' && c != '[') fail(what_else(std::string_view(buffer_).substr(at_, end_ - at_)));
         ++at_;
         where_ = c == '{' ? Where::object : Where::root_array;
         if (peek() == (c == '{' ? '}' : ']')) {

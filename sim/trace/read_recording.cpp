@@ -99,6 +99,8 @@ RecordingFile::RecordingFile(const std::string& path) : path_(path) {
       execution.schema(piece.text);
     } else if (piece.key == "deviceProperties") {
       profiler.device(piece.text);
+    } else if (piece.key == "distributedInfo") {
+      profiler.distributed(piece.text);
     } else if (piece.key == "cuda_runtime_version") {
       cuda_ = cuda_version(piece.text);
     }

@@ -41,7 +41,7 @@ struct Hasher {
   void operator()(const Reduction& op) const { hash << op.kind << op.type << op.rows << op.cols; }
   void operator()(const Dropout& op) const { hash << op.type << op.elements; }
   void operator()(const Embedding& op) const {
-    hash << op.backward << op.type << op.tokens << op.vocabulary << op.hidden << op.accumulates;
+    hash << op.backward << op.type << op.tokens << op.vocabulary << op.hidden << op.accumulates << op.bags;
   }
   void operator()(const Attention& op) const {
     hash << op.backend << op.backward << op.causal << op.dropout << op.type << op.batch << op.heads << op.kv_heads
@@ -164,6 +164,7 @@ struct Namer {
   }
   std::string operator()(const Dropout&) const { return "native_dropout"; }
   std::string operator()(const Embedding& op) const {
+    if (op.bags > 0) return with_direction("embedding_bag", op.backward);
     return op.accumulates ? "index_put" : op.backward ? "embedding_dense_backward" : "embedding";
   }
   std::string operator()(const Attention& op) const {
@@ -226,7 +227,8 @@ struct Shaper {
   }
   std::string operator()(const Dropout& op) const { return fmt::format("{} {}", op.elements, name_of(op.type)); }
   std::string operator()(const Embedding& op) const {
-    return fmt::format("{} of {}x{} {}", op.tokens, op.vocabulary, op.hidden, name_of(op.type));
+    const std::string bags = op.bags > 0 ? fmt::format(" in {} bags", op.bags) : "";
+    return fmt::format("{} of {}x{} {}{}", op.tokens, op.vocabulary, op.hidden, name_of(op.type), bags);
   }
   std::string operator()(const Attention& op) const {
     const std::string packed = op.lengths.any() ? fmt::format("{} sequences ", op.lengths.list->size()) : "";

@@ -188,6 +188,10 @@ struct Embedding {
   std::int64_t tokens = 0, vocabulary = 0, hidden = 0;
   bool accumulates =
       false;  ///< backward: rows are added to a table that is there (index_put), which begins as no zeros
+  /// Sums that the rows are added up to, in fp32 (embedding_bag, fbgemm's tables); 0: rows stay rows. Backward:
+  /// `tokens` gradients, each that of a bag, are added up by row and the rows updated in place, as a fused optimizer
+  /// does.
+  std::int64_t bags = 0;
   bool operator==(const Embedding&) const = default;
 };
 

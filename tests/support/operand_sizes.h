@@ -50,13 +50,14 @@ inline OperandSizes operand_sizes(const Dropout& op) {
 inline OperandSizes operand_sizes(const Embedding& op) {
   OperandSizes s;
   if (op.backward) {
-    op.accumulates ? s.any() : s.add(op.tokens * op.hidden, op.type);
+    if (op.bags > 0) s.add(op.bags * op.hidden, DType::fp32);
+    else op.accumulates ? s.any() : s.add(op.tokens * op.hidden, op.type);
     s.any();
     s.any();
   } else {
     s.add(op.vocabulary * op.hidden, op.type);
     s.any();
-    s.add(op.tokens * op.hidden, op.type);
+    op.bags > 0 ? s.add(op.bags * op.hidden, DType::fp32) : s.add(op.tokens * op.hidden, op.type);
   }
   return s;
 }

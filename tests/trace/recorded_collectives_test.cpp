@@ -91,5 +91,25 @@ TEST(RecordedCollectives, on_the_networks_stream_stay_on_it) {
   EXPECT_EQ(r.recording.trace.calls[1].stream, 0);
 }
 
+TEST(RecordedCollectives, through_shared_memory_are_those_of_their_operator_and_of_all_ranks) {
+  EXPECT_TRUE(is_collective_kernel("void (anonymous namespace)::multimem_all_reduce_kernel<float, 16>(float*)"));
+  EXPECT_FALSE(is_collective_kernel("reduce_kernel"));
+  TraceText text;
+  text.op(0, 20, "symm_mem::multimem_all_reduce_", R"("Input Dims": [[1000], [], []], "Input type": ["float", "", ""])")
+      .launch(5, 40, 9, "multimem_all_reduce_kernel<float>");
+  const std::string path = temporary_path("shared.json");
+  const auto op_of = [&](const std::string& world) {
+    std::ofstream(path) << "{\"distributedInfo\": {\"world_size\": " << world << "}," << text.text().substr(1);
+    const Replayable r = read_recording(path, [](const RecordedGpu&) {
+      RecordedDevice device{4e12, 1e-6};
+      device.knows_links = true;
+      return device;
+    });
+    return r.recording.trace.ops.at(0);
+  };
+  EXPECT_EQ(op_of("8"), Op(Collective{CollectiveKind::all_reduce, GroupKind::tensor, DType::fp32, 8, 4000}));
+  EXPECT_TRUE(std::holds_alternative<UnknownOp>(op_of("1")));
+}
+
 }  // namespace
 }  // namespace ridgeline::trace

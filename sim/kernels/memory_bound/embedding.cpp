@@ -6,35 +6,12 @@
 #include <stdexcept>
 
 #include "sim/kernels/families.h"
+#include "sim/kernels/memory_bound/gathered_rows.h"
 #include "sim/kernels/memory_bound/memory_bound_launch.h"
 #include "sim/kernels/memory_bound/radix_sort.h"
 
 namespace ridgeline {
 namespace {
-
-/// Distinct rows that `tokens` uniformly drawn indices touch.
-double distinct_rows(std::int64_t tokens, std::int64_t vocabulary) {
-  const auto t = static_cast<double>(tokens), v = static_cast<double>(vocabulary);
-  return std::min({t, v, v * -std::expm1(-t / v)});
-}
-
-/// Rows a gather fetches: the distinct ones, and those again that its own traffic, a row read and a row written a
-/// token, has pushed out of the L2 since. `w` tokens later a row is still there with the ramp's share; uniform indices
-/// come back after an exponential time of mean `vocabulary` tokens.
-double fetched_rows(const Embedding& op, double row_bytes, const L2Spec& l2) {
-  const auto t = static_cast<double>(op.tokens), v = static_cast<double>(op.vocabulary);
-  const auto found_within = [&](double window) {  // share of the tokens whose row was used at most `window` before
-    const double w = std::min(window, t);
-    const double young = w + v * std::expm1(-w / v);  // the first `w` tokens look back to the start
-    return (young - (t - w) * std::expm1(-w / v)) / t;
-  };
-  constexpr int kSteps = 8;  // of the ramp
-  const double full = l2.resident_full * l2.capacity.value(), none = l2.resident_none * l2.capacity.value();
-  double found = 0.0;
-  for (int i = 0; i < kSteps; ++i)
-    found += found_within((full + (none - full) * (i + 0.5) / kSteps) / (2.0 * row_bytes)) / kSteps;
-  return t * (1.0 - found);
-}
 
 KernelLaunch fill(double elements, DType type, int operand) {
   const auto bytes = elements * static_cast<double>(bytes_of(type));
@@ -66,7 +43,7 @@ LoweredOp gather_elements(const Embedding& op, const ChipShape& chip) {
        .iterations = static_cast<double>(ceil_div(std::min(n, kOfBlock), kThreads))});
   const double row = static_cast<double>(op.hidden) * element;
   launch.reads = {{.operand = 0,
-                   .bytes = fetched_rows(op, row, chip.l2) * row,
+                   .bytes = fetched_rows(op.tokens, op.vocabulary, 2.0 * row, chip.l2) * row,
                    .requested = elements * element,
                    .loaded = elements * element},
                   {1, 8.0 * static_cast<double>(op.tokens), 8.0 * elements}};
@@ -86,7 +63,8 @@ LoweredOp gather(const Embedding& op, const ChipShape& chip, bool by_vectors) {
                  : select_elements(op, chip.sm.count);
   // Rows asked for again are in an SM's L1 to the extent that it holds the table.
   const double table = static_cast<double>(op.vocabulary) * static_cast<double>(row),
-               fetched = fetched_rows(op, static_cast<double>(row), chip.l2) * static_cast<double>(row);
+               row_bytes = static_cast<double>(row),
+               fetched = fetched_rows(op.tokens, op.vocabulary, 2.0 * row_bytes, chip.l2) * row_bytes;
   const double beyond_l1 = elements * element * (1.0 - std::min(1.0, chip.sm.l1_and_shared.value() / table));
   launch.reads = {
       {.operand = 0, .bytes = fetched, .requested = std::max(fetched, beyond_l1), .loaded = elements * element},
@@ -263,6 +241,7 @@ LoweredOp backward(const Embedding& op, const ChipShape& chip) {
 LoweredOp lower_embedding(const Embedding& op, const ChipShape& chip, const Software& software) {
   if (op.tokens < 1 || op.vocabulary < 1 || op.hidden < 1)
     throw std::invalid_argument("an embedding needs tokens, a vocabulary and a width");
+  if (op.bags > 0) return lower_embedding_bags(op, chip);
   if (op.accumulates && !op.backward)
     throw std::invalid_argument("rows are added to a table in the backward pass alone");
   if (op.accumulates) return added_rows(op);

@@ -52,7 +52,8 @@ struct MeasuredKernel {
   std::string name;
   double seconds = 0.0, start = 0.0;  ///< start: seconds after the first of the recording
   std::int64_t stream = 0, blocks = 0, bytes = 0;
-  double beside = 0.0;  ///< seconds in which kernels of other streams ran too
+  double beside = 0.0;           ///< seconds in which kernels of other streams ran too
+  std::int64_t blocks_down = 0;  ///< the second side of the grid
 };
 
 /// A storage a call touches, where the recording names it: bytes touched, and of the whole.

@@ -23,6 +23,9 @@ const RuleTable& rules() {
     add_index_rules(all);
     add_loss_rules(all);
     add_serving_rules(all);
+    add_table_rules(all);
+    add_apex_rules(all);
+    add_expert_rules(all);
     return all;
   }();
   return table;

@@ -19,12 +19,31 @@ struct MappedOp {
   HostClass forward = HostClass::other, backward = HostClass::other;
 };
 
+/// A call that looks up rows of several tables and adds them up by bags (fbgemm's table-batched embeddings).
+struct TableLookup {
+  DType type = DType::fp32;
+  std::int64_t tables = 0, batch = 0;  ///< a bag for each table and sample
+  std::int64_t indices = 0, rows = 0;  ///< of all tables; rows 0: not said
+  std::int64_t elements = 0;           ///< of all tables
+  bool weighted = false;               ///< a factor an index
+  /// Of a row, the mean over the tables; 0: not said.
+  [[nodiscard]] std::int64_t width() const { return rows > 0 ? elements / rows : 0; }
+  [[nodiscard]] std::int64_t bags() const { return tables * batch; }
+};
+/// What a forward call of fbgemm's says; nothing where it is another call, or lacks the sizes.
+std::optional<TableLookup> table_lookup(const AtenCall& call);
+
+/// The call that a kernel of apex's optimizers stands for, which launch without the dispatcher; empty: none of them.
+std::string_view apex_name_of(std::string_view kernel);
+
 /// What a recording says about all of its calls.
 struct MapContext {
   bool tf32 = false;          ///< fp32 products run on TF32 tensor cores
   bool same_library = false;  ///< where the step is replayed products run the kernels that the recording names
   /// Elements of every trained parameter, for lists of tensors that were recorded without their shapes.
   std::shared_ptr<const std::vector<std::int64_t>> parameter_sizes;
+  /// Lookups of tables, whose backward calls say nothing but the gradient.
+  std::shared_ptr<const std::vector<TableLookup>> lookups;
 };
 
 /// The operations of a call. Nothing: not understood. Empty: understood, launches nothing (views, empty tensors).

@@ -24,6 +24,9 @@ void add_list_rules(RuleTable& table);
 void add_index_rules(RuleTable& table);
 void add_loss_rules(RuleTable& table);
 void add_serving_rules(RuleTable& table);
+void add_table_rules(RuleTable& table);
+void add_apex_rules(RuleTable& table);
+void add_expert_rules(RuleTable& table);
 
 /// A contiguous tensor of these sizes that no recording names.
 inline AtenTensor fresh(DType type, std::vector<std::int64_t> sizes) {

@@ -121,6 +121,7 @@ struct Fields {
     v("backward", op.backward), v("type", op.type), v("tokens", op.tokens);
     v("vocabulary", op.vocabulary), v("hidden", op.hidden);
     v.unless("accumulates", op.accumulates, false);
+    v.unless("bags", op.bags, std::int64_t{0});
   }
   template <typename O, typename V>
   requires std::same_as<std::remove_const_t<O>, Attention>

@@ -231,7 +231,7 @@ void ProfilerEventReader::State::keep(Wanted kind, HostEvent event, std::optiona
       events.gpu.push_back({of, event.begin, event.end, events.names.add(name), whole(a.correlation),
                             whole(a.external_id), a.stream >= 0 ? whole(a.stream) : event.thread,
                             whole(a.grid[0] * a.grid[1] * a.grid[2]), whole(std::max(0.0, a.bytes)), whole(a.device),
-                            event.place, a.message});
+                            event.place, a.message, whole(a.grid[1])});
       break;
     }
     case Wanted::memory: {
@@ -319,6 +319,15 @@ void ProfilerEventReader::device(std::string_view text) {
   std::int64_t memory = 0;
   if (!state_->events.gpu_name.empty() && element["totalGlobalMem"].get(memory) == simdjson::SUCCESS)
     state_->events.gpu_memory = memory;
+}
+
+void ProfilerEventReader::distributed(std::string_view text) {
+  simdjson::dom::parser parser;
+  simdjson::dom::element element;
+  std::int64_t ranks = 0;
+  if (parser.parse(text.data(), text.size()).get(element) == simdjson::SUCCESS &&
+      element["world_size"].get(ranks) == simdjson::SUCCESS && ranks > 0)
+    state_->events.world = ranks;
 }
 
 ProfilerEvents ProfilerEventReader::finish() {

@@ -57,6 +57,7 @@ struct GpuEvent {
     std::int64_t sent = 0, received = 0, ranks = 0;
   };
   Message message{};
+  std::int64_t blocks_down = 0;  ///< the second side of the grid
 };
 /// The allocator after an allocation or a free.
 struct MemoryEvent {
@@ -77,6 +78,7 @@ struct ProfilerEvents {
   std::int64_t gpu_memory = 0;  ///< bytes; 0: not said
   bool hip = false;             ///< launched through AMD's runtime: kernels are none of NVIDIA's
   std::size_t ranks = 1;        ///< whose events the file holds; kept are the first one's
+  std::int64_t world = 0;       ///< ranks of the job; 0: not said
   double toolkit = 0.0;         ///< CUDA of the year that events and kernels are called so; 0: of late ones
 };
 
@@ -93,6 +95,8 @@ class ProfilerEventReader {
   void event(std::string_view text, std::int64_t line);
   /// An element of "deviceProperties".
   void device(std::string_view text);
+  /// "distributedInfo".
+  void distributed(std::string_view text);
   /// Everything read, ordered by begin.
   ProfilerEvents finish();
 

@@ -6,7 +6,6 @@
 #include <iterator>
 #include <limits>
 #include <map>
-#include <numeric>
 #include <set>
 #include <span>
 #include <unordered_map>
@@ -17,7 +16,9 @@
 #include "sim/trace/profiler/profiler_arguments.h"
 #include "sim/trace/profiler/profiler_steps.h"
 #include "sim/trace/profiler/recorded_collectives.h"
+#include "sim/trace/profiler/recorded_sizes.h"
 #include "sim/trace/profiler/unrecorded_layouts.h"
+#include "sim/trace/profiler/unseen_launches.h"
 #include "sim/trace/trace_builder.h"
 #include "sim/units/user_error.h"
 
@@ -70,7 +71,7 @@ class ProfileReplay {
     result_.defects.add(std::string(kLaunchesWithoutKernel), launches_without_kernel(events_, window_));
     collectives_ = collective_kernels(events_, issued_);
     find_phases();
-    find_parameters();
+    find_sizes();
     measure();
     result_.host_slowness = clock_.slowness();
     result_.host_measured = true;
@@ -96,6 +97,7 @@ class ProfileReplay {
     for (std::size_t i = 0; i < events_.operators.size(); ++i)
       if (events_.operators[i].external_id > 0) by_external.emplace(events_.operators[i].external_id, i);
     issued_.resize(events_.gpu.size());
+    std::vector<bool> unseen(events_.gpu.size());
     for (std::size_t g = 0; g < events_.gpu.size(); ++g) {
       const GpuEvent& item = events_.gpu[g];
       Entry entry{item.begin, item.begin, g, kNone, {}};
@@ -111,10 +113,16 @@ class ProfileReplay {
         entry.innermost = external->second;
         entry.begin = entry.end = events_.operators[external->second].begin;
       } else {
-        result_.defects.add("GPU activities without launch call and operator");
+        unseen[g] = true;
       }
       issued_[g] = entry.begin;
       entries_.push_back(std::move(entry));
+    }
+    const std::vector<std::size_t> twins = later_twins(events_.gpu, unseen);
+    for (std::size_t g = 0; g < twins.size(); ++g) {
+      if (unseen[g] && twins[g] == g) result_.defects.add("GPU activities without launch call and operator");
+      if (twins[g] != g) result_.defects.add("GPU activities launched before the recording, taken for later ones");
+      entries_[g].innermost = entries_[twins[g]].innermost;
     }
     for (std::size_t i = 0; i < events_.runtime.size(); ++i) {
       const RuntimeEvent& call = events_.runtime[i];
@@ -134,6 +142,9 @@ class ProfileReplay {
     }
   }
 
+  [[nodiscard]] static bool joins(const AtenCall& call) {
+    return call.name == "aten::cat" || call.name == "aten::stack";
+  }
   [[nodiscard]] bool is_collective(const Entry& entry) const {
     if (entry.gpu == kNone) return false;
     return is_collective_kernel(events_.names[events_.gpu[entry.gpu].name]);
@@ -157,29 +168,13 @@ class ProfileReplay {
     return last_backward_ >= 0 && entry.begin > last_backward_ ? Phase::clipping : Phase::forward;
   }
 
-  /// Each trained parameter takes its gradient once a backward pass.
-  void find_parameters() {
-    std::map<std::int64_t, std::int64_t> counts;
-    std::vector<std::int64_t> in_order;
-    for (const OperatorEvent& op : events_.operators) {
-      if (!window_.contains(op.begin) || events_.names[op.name] != "torch::autograd::AccumulateGrad") continue;
-      const auto arguments = profiler_arguments(op.arguments, DType::fp32, place_of(op), result_.defects);
-      if (arguments.empty()) continue;
-      if (const auto* gradient = std::get_if<AtenTensor>(&arguments.front())) {
-        ++counts[gradient->elements()];
-        in_order.push_back(gradient->elements());
-      }
-    }
-    if (in_order.empty()) return;
-    std::int64_t passes = 0, roots = 0;
-    for (const auto& [elements, count] : counts) passes = std::gcd(passes, count);
-    for (std::size_t i = 0; i < events_.operators.size(); ++i)  // backward() makes the gradient of each loss
-      if (parents_[i] == kNone && window_.contains(events_.operators[i].begin) &&
-          name_of_operator(i) == "aten::ones_like")
-        ++roots;
-    if (roots > 1 && passes % roots == 0) in_order.resize(in_order.size() / static_cast<std::size_t>(roots));
-    for (const std::int64_t elements : in_order) result_.recording.trace.parameters += elements;
-    builder_.context.parameter_sizes = std::make_shared<const std::vector<std::int64_t>>(std::move(in_order));
+  void find_sizes() {
+    auto sizes = parameter_sizes(recorded_, window_, result_.defects);
+    for (const std::int64_t elements : sizes) result_.recording.trace.parameters += elements;
+    if (!sizes.empty())
+      builder_.context.parameter_sizes = std::make_shared<const std::vector<std::int64_t>>(std::move(sizes));
+    builder_.context.lookups = std::make_shared<const std::vector<TableLookup>>(table_lookups(recorded_));
+    joins_backward_ = joins_backward(recorded_);
   }
 
   void measure() {
@@ -232,7 +227,8 @@ class ProfileReplay {
       } else if (has_candidate) {
         if (calls_itself(group, level) || !emit_without_copies(group, level)) emit(group, level + 1);
       } else {
-        emit_unknown(group, call_of(group, first.innermost));
+        const AtenCall call = call_of(group, first.innermost);
+        if (!is_mapped(call.name) || !builder_.call(call, [&] { return host_until(group); })) emit_unknown(group, call);
       }
     }
   }
@@ -334,7 +330,7 @@ class ProfileReplay {
       const GpuEvent& item = events_.gpu[entry.gpu];
       const std::string& name = events_.names[item.name];
       call.kernels.push_back({name, (item.end - item.begin) * 1e-6, item.begin * 1e-6, item.stream, item.blocks,
-                              item.bytes, beside_[entry.gpu] * 1e-6});
+                              item.bytes, beside_[entry.gpu] * 1e-6, item.blocks_down});
       if (name.find("BFloat16") != name.npos || name.find("OpaqueType<2") != name.npos) in_lists = DType::bf16;
       else if (name.find("Half") != name.npos) in_lists = DType::fp16;
       to_device = to_device || name.find("HtoD") != name.npos;
@@ -343,7 +339,8 @@ class ProfileReplay {
     if (op == kNone) {
       std::string_view kernel = call.kernels.empty() ? "no operator" : std::string_view(call.kernels.front().name);
       if (kernel.starts_with("void nccl")) kernel.remove_prefix(5);
-      call.name = kernel.substr(0, 60);
+      const std::string_view apex = apex_name_of(kernel);
+      call.name = apex.empty() ? kernel.substr(0, 60) : apex;
       return call;
     }
     const OperatorEvent& event = events_.operators[op];
@@ -352,6 +349,11 @@ class ProfileReplay {
     read_storages(event.arguments, call);
     call.laid_out_apart = lies_apart(event.arguments, call);
     if (auto image = image_after(events_.operators, op, call, place_of(event))) call.outputs = {std::move(*image)};
+    if (const TensorList* list = call.list(0); list != nullptr && list->empty() && call.outputs.empty())
+      if (auto parts = joins(call) ? joined_parts(recorded_, joins_backward_, op, call) : std::nullopt) {
+        for (AtenTensor& part : *parts) part.type = in_lists;
+        call.inputs[0] = std::move(*parts);
+      }
     if (call.name == "aten::copy_" && (to_device || to_host)) {
       const std::size_t host_side = to_device ? 1 : 0;
       if (host_side < call.inputs.size())
@@ -369,12 +371,14 @@ class ProfileReplay {
   RecordedDevice device_;
   TraceBuilder builder_;
   std::vector<std::size_t> parents_;
+  const RecordedOperators recorded_{events_, parents_, path_};
   std::vector<Entry> entries_;
   std::vector<double> issued_, beside_;  ///< by entry of events_.gpu
   std::vector<HostEvent> optimizer_;
   std::map<std::size_t, CollectiveKernel> collectives_;
   std::multimap<double, std::uint32_t> awaited_;  ///< events of collectives, by when they are waited for
   StepWindow window_;
+  JoinsBackward joins_backward_;
   double last_backward_ = -1.0, host_position_ = 0.0;
 };
 

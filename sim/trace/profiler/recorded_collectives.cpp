@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "sim/trace/profiler/operator_stacks.h"
+#include "sim/trace/profiler/profiler_arguments.h"
 
 namespace ridgeline::trace {
 namespace {
@@ -65,9 +66,41 @@ std::vector<double> waits_of_streams(const ProfilerEvents& events) {
   return waits;
 }
 
+/// A reduction through shared memory, by the operator that launched it: all ranks of the job take part.
+std::optional<Collective> shared_memory_reduction(const ProfilerEvents& events, std::size_t op) {
+  if (op == kNoOperator || events.world < 2) return std::nullopt;
+  if (events.names[events.operators[op].name].find("all_reduce") == std::string::npos) return std::nullopt;
+  Defects counted;
+  const auto arguments = profiler_arguments(events.operators[op].arguments, DType::fp32, "", counted);
+  const auto* tensor = arguments.empty() ? nullptr : std::get_if<AtenTensor>(&arguments.front());
+  if (tensor == nullptr || tensor->elements() < 1) return std::nullopt;
+  return Collective{CollectiveKind::all_reduce, GroupKind::tensor, tensor->type, events.world, tensor->bytes()};
+}
+
+/// The innermost operator around the launch of each.
+std::map<std::size_t, std::size_t> operators_of(const ProfilerEvents& events, const std::vector<std::size_t>& gpu) {
+  const std::vector<std::size_t> around = operators_around(events.runtime, events.operators);
+  std::map<std::int64_t, std::size_t> by_correlation;
+  for (std::size_t i = 0; i < events.runtime.size(); ++i)
+    if (events.runtime[i].correlation >= 0) by_correlation.emplace(events.runtime[i].correlation, around[i]);
+  std::map<std::size_t, std::size_t> found;
+  for (const std::size_t g : gpu) {
+    const auto call = by_correlation.find(events.gpu[g].correlation);
+    if (call != by_correlation.end()) found[g] = call->second;
+  }
+  return found;
+}
+
 }  // namespace
 
-bool is_collective_kernel(std::string_view name) { return name.starts_with("nccl") || name.starts_with("void nccl"); }
+bool is_collective_kernel(std::string_view name) {
+  if (name.starts_with("nccl") || name.starts_with("void nccl")) return true;
+  // Through memory that the GPUs see of each other: PyTorch's symmetric memory, vLLM's and TensorRT's own.
+  constexpr std::string_view kShared[] = {"multimem_all_", "one_shot_all_reduce", "two_shot_all_reduce",
+                                          "cross_device_reduce_", "allreduce_fusion_kernel"};
+  return std::any_of(std::begin(kShared), std::end(kShared),
+                     [&](std::string_view part) { return name.find(part) != name.npos; });
+}
 
 std::optional<Collective> collective_of(const GpuEvent::Message& message) {
   const std::optional<CollectiveKind> kind = kind_of(message.name);
@@ -94,9 +127,13 @@ std::map<std::size_t, CollectiveKernel> collective_kernels(const ProfilerEvents&
     if (events.gpu[g].stream == main && !found.contains(g)) starts.emplace_back(events.gpu[g].begin, issued[g]);
   std::sort(starts.begin(), starts.end());
   for (std::size_t i = 1; i < starts.size(); ++i) starts[i].second = std::max(starts[i].second, starts[i - 1].second);
+  std::vector<std::size_t> shared;
+  for (const auto& [g, kernel] : found)
+    if (events.names[events.gpu[g].name].find("nccl") == std::string::npos) shared.push_back(g);
+  for (const auto& [g, op] : operators_of(events, shared)) found[g].op = shared_memory_reduction(events, op);
   for (auto& [g, kernel] : found) {
     const GpuEvent& item = events.gpu[g];
-    kernel.op = collective_of(item.message);
+    if (auto told = collective_of(item.message)) kernel.op = told;
     kernel.beside = item.stream != main;
     if (!kernel.beside) continue;
     auto last = std::lower_bound(starts.begin(), starts.end(), std::pair{item.end, 0.0});

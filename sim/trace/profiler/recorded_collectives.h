@@ -18,7 +18,7 @@
 
 namespace ridgeline::trace {
 
-/// "ncclDevKernel_AllReduce_Sum_f32_RING_LL(...)", "void ncclKernel_...".
+/// "ncclDevKernel_AllReduce_Sum_f32_RING_LL(...)", "void ncclKernel_...", "multimem_all_reduce_kernel".
 bool is_collective_kernel(std::string_view name);
 
 /// From what stands beside a kernel; `name` as torch.distributed or NCCL's process group has it ("allreduce",
