@@ -29,6 +29,7 @@ function(ridgeline_layer folder)
     target_include_directories(ridgeline_${folder} PUBLIC ${CMAKE_SOURCE_DIR})
     target_link_libraries(ridgeline_${folder} PUBLIC ${LAYER_LINK})
     ridgeline_warnings(ridgeline_${folder})
+    set_target_properties(ridgeline_${folder} PROPERTIES UNITY_BUILD_BATCH_SIZE 24)  # headers are most of a file's cost
     if(folder IN_LIST RIDGELINE_TALKING_LAYERS)
       target_compile_options(ridgeline_${folder} PRIVATE $<$<CONFIG:Release>:-O1>)
     endif()

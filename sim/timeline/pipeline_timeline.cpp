@@ -13,7 +13,7 @@
 namespace ridgeline {
 namespace {
 
-constexpr double kSettled = 1e-6;
+constexpr double kSettledLead = 1e-6;
 
 /// What a class of ranks is played from.
 struct Played {
@@ -161,8 +161,8 @@ class Pipeline {
       const double step = longest_of(last);
       std::vector<double> now;
       for (const auto& one : last) now.push_back(one.end - one.host);
-      bool same = steps_run_ > 2 && std::abs(step - before) <= kSettled * step;
-      for (std::size_t i = 0; same && i < now.size(); ++i) same = std::abs(now[i] - leads[i]) <= kSettled * step;
+      bool same = steps_run_ > 2 && std::abs(step - before) <= kSettledLead * step;
+      for (std::size_t i = 0; same && i < now.size(); ++i) same = std::abs(now[i] - leads[i]) <= kSettledLead * step;
       before = step;
       leads = std::move(now);
       if (same) break;

@@ -9,7 +9,7 @@ namespace {
 // measured curve in view, so that the curve is no independent check of them: 200 of gemm_shared's dependent cycles
 // (addresses between its barriers), half a turn of gemm_tensor's stores (two were counted), arithmetic's loop of 64,
 // dependent cycles of l1_sweep, copy_registers and copy_ahead.
-constexpr std::array kTable{
+constexpr std::array kCodes{
     // kernel, name, instructions, port, dependent, lines, order, apart, waits
     CodeConstants{CodeKernel::empty, "empty", 0, 0, 0, 0, Order::loose},
     // A 16-byte access of a warp is 512 bytes: four lines, four clocks of the port.
@@ -55,12 +55,12 @@ constexpr std::array kTable{
     // in one and a half turns).
     CodeConstants{CodeKernel::gemm_tensor, "gemm_tensor", 82, 84, 0, 16, Order::in_step},
 };
-static_assert(kTable.size() == static_cast<std::size_t>(CodeKernel::end) - static_cast<std::size_t>(CodeKernel::empty));
+static_assert(kCodes.size() == static_cast<std::size_t>(CodeKernel::end) - static_cast<std::size_t>(CodeKernel::empty));
 
 }  // namespace
 
 const CodeConstants& code_constants(CodeKernel kernel) {
-  return kTable[static_cast<std::size_t>(kernel) - static_cast<std::size_t>(CodeKernel::empty)];
+  return kCodes[static_cast<std::size_t>(kernel) - static_cast<std::size_t>(CodeKernel::empty)];
 }
 
 }  // namespace ridgeline

@@ -49,7 +49,7 @@ double norm(double a, double b, double p) {
   return most > 0.0 ? most * std::pow(std::pow(a / most, p) + std::pow(b / most, p), 1.0 / p) : 0.0;
 }
 
-struct Traffic {
+struct CodeTraffic {
   double read = 0, written = 0;        ///< bytes: read ones once, written ones as often as they are
   double missed = 0, written_out = 0;  ///< from and to the DRAM
   double requested = 0;                ///< reads asked of the L2
@@ -57,8 +57,8 @@ struct Traffic {
 };
 
 /// Blocks that go `apart` through the same data find of it what any of them left: a share of the L2's size.
-Traffic traffic_of(const KernelLaunch& launch, Residency residency, const L2Spec& l2, bool apart) {
-  Traffic t;
+CodeTraffic traffic_of(const KernelLaunch& launch, Residency residency, const L2Spec& l2, bool apart) {
+  CodeTraffic t;
   std::size_t i = 0;
   const auto miss = [&] { return 1.0 - (i < residency.size() ? residency[i] : 0.0); };
   for (const Access& access : launch.reads) {
@@ -82,7 +82,7 @@ Traffic traffic_of(const KernelLaunch& launch, Residency residency, const L2Spec
 
 /// Seconds of reads beyond each byte's first. Every partition of the L2 keeps a copy of what its SMs ask for, as far as
 /// there is room; where there is none the lines come from the other.
-double repeated_time(const Traffic& t, const L2Spec& l2) {
+double repeated_time(const CodeTraffic& t, const L2Spec& l2) {
   const double far = l2.read_bandwidth.value();
   const double near = l2.shared_read_bandwidth.value() > 0.0 ? l2.shared_read_bandwidth.value() : far;
   const double copied = 1.0 / (1.0 + t.read / (kCopiesHalf * l2.capacity.value()));
@@ -101,7 +101,8 @@ double atomic_time(double additions, double lines, double together, const L2Spec
 }
 
 /// Cycles that a pass waits for the lines it asks for.
-double line_latency(const CodeConstants& code, const MemoryBoundWork& work, const Traffic& traffic, const Gpu& gpu) {
+double line_latency(const CodeConstants& code, const MemoryBoundWork& work, const CodeTraffic& traffic,
+                    const Gpu& gpu) {
   const double asked = traffic.requested + work.reread_bytes;
   const double from_l1 = asked > 0.0 ? work.reread_bytes / asked : 0.0;
   const double missed = traffic.requested > 0.0 ? traffic.missed / traffic.requested : 1.0;
@@ -113,7 +114,7 @@ double line_latency(const CodeConstants& code, const MemoryBoundWork& work, cons
 }
 
 /// Seconds the DRAM takes for what misses and what is written out.
-double dram_time(const Traffic& traffic, const DramSpec& dram) {
+double dram_time(const CodeTraffic& traffic, const DramSpec& dram) {
   const double peak = dram.bandwidth.value();
   return traffic.missed / (peak * dram.read_efficiency) + traffic.written_out / (peak * dram.write_efficiency) +
          2.0 * dram.turnaround * std::min(kWritesForARead * traffic.missed, traffic.written_out) / peak;
@@ -126,7 +127,7 @@ KernelTime code_time(const KernelLaunch& launch, const MemoryBoundWork& work, co
   const Occupancy occupancy = occupancy_of(gpu.sm, launch);
   const double blocks = launch.blocks(), sms = gpu.sm.count, passes = std::max(0.0, work.iterations);
   const double capacity = std::max(1, occupancy.blocks), warps = occupancy.warps_per_block;
-  const Traffic traffic = traffic_of(launch, residency, gpu.l2, code.apart);
+  const CodeTraffic traffic = traffic_of(launch, residency, gpu.l2, code.apart);
   const double shared_by = std::max(1.0, work.elements);
   const double clock = gpu.clock.sustained.value();
   const double block_passes = std::max(1.0, blocks * passes);

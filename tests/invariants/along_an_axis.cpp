@@ -14,7 +14,7 @@ namespace ridgeline::invariants {
 namespace {
 
 constexpr int kSteps = 20;
-constexpr double kStep = 1.05, kSlower = 1.005;
+constexpr double kStep = 1.05;
 /// Most change of the time for one of the key, in the logarithm: 10 % for 5 %.
 const double kJump = std::log(1.10) / std::log(kStep);
 

@@ -13,8 +13,6 @@
 namespace ridgeline::invariants {
 namespace {
 
-constexpr double kSlower = 1.005;
-
 struct Improvement {
   std::string name;
   Overrides changes;

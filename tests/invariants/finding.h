@@ -8,6 +8,9 @@
 
 namespace ridgeline::invariants {
 
+/// A step counts as slower from so many times the time of before on.
+inline constexpr double kSlower = 1.005;
+
 struct Finding {
   std::string kind;   ///< what findings are counted by: "slower", "crash SIGFPE", "NaN in step.time" …
   std::string group;  ///< and, within it, the key or part at fault

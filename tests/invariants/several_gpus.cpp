@@ -12,8 +12,6 @@
 namespace ridgeline::invariants {
 namespace {
 
-constexpr double kSlower = 1.005;
-
 config::Override change(std::string key, std::string value) { return {std::move(key), std::move(value), ""}; }
 
 /// Numbers of a cluster; `scaled` makes each better.

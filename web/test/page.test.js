@@ -21,13 +21,19 @@ after(async () => {
   rmSync(folder, { recursive: true });
 });
 
+/** The window that pages are opened in, one after the other: a new one takes seconds of a processor, its process most of them. */
+let page;
+let faults;
+
 /** Opens a page; whatever goes wrong in it or is asked of the network is kept in `faults`. */
 async function open(file, scheme = 'light') {
-  const page = await browser.newPage();
-  const faults = [];
-  page.on('pageerror', (error) => faults.push(error.message));
-  page.on('console', (message) => message.type() === 'error' && faults.push(message.text()));
-  page.on('request', (request) => !/^(file|data|blob):/.test(request.url()) && faults.push(`asks for ${request.url()}`));
+  if (!page) {
+    page = await browser.newPage();
+    page.on('pageerror', (error) => faults.push(error.message));
+    page.on('console', (message) => message.type() === 'error' && faults.push(message.text()));
+    page.on('request', (request) => !/^(file|data|blob):/.test(request.url()) && faults.push(`asks for ${request.url()}`));
+  }
+  faults = [];
   await page.setViewport({ width: 1280, height: 900 });
   await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: scheme }]);
   await page.goto(`file://${file}`);
@@ -54,7 +60,6 @@ test('a prediction opens without errors, loads nothing and shows the numbers of 
   assert.equal(question.scenario.model ?? question.changes.find((change) => change.startsWith('model=')).slice(6), 'gpt2');
   assert.deepEqual(shown, prediction);
   assert.equal(await text(page, '#command'), `ridgeline ${kArguments.join(' ')} --format json --html ${file}`, 'what was asked');
-  await page.close();
 });
 
 test('every picture is drawn, and the launches and the peak in them are those of the prediction', async () => {
@@ -68,7 +73,6 @@ test('every picture is drawn, and the launches and the peak in them are those of
   const totals = part.memory.at_us.map((_, i) => part.memory.bytes.reduce((sum, row) => sum + row[i], 0));
   assert.equal(Math.max(...totals), json.memory.peak_allocated_bytes);
   assert.deepEqual(faults, []);
-  await page.close();
 });
 
 test('the kernel table sorts by a clicked column and finds what is typed', async () => {
@@ -90,7 +94,6 @@ test('the kernel table sorts by a clicked column and finds what is typed', async
   assert.ok(rows.length > 0 && rows.length < falling.length);
   assert.ok(rows.every((row) => row.includes('layer_norm')), rows.join('\n'));
   assert.deepEqual(faults, []);
-  await page.close();
 });
 
 test('light and dark follow the system and the button', async () => {
@@ -100,7 +103,6 @@ test('light and dark follow the system and the button', async () => {
   await page.click('#theme');
   assert.notEqual(await ground(), dark);
   assert.deepEqual(faults, []);
-  await page.close();
 });
 
 test('text of the data is shown as text', async () => {
@@ -112,7 +114,6 @@ test('text of the data is shown as text', async () => {
   assert.deepEqual(faults, []);
   assert.equal(await text(page, 'h1'), '</script><!-- <script><img src=x onerror=alert(1)> & <b>');
   assert.equal(await page.$('main img'), null);
-  await page.close();
 });
 
 test('the host says how much of the step it makes and where that tips', async () => {
@@ -126,7 +127,6 @@ test('the host says how much of the step it makes and where that tips', async ()
     assert.equal(said.includes('not measured'), !result.host.known);
     if (!result.host.known) assert.ok(result.host.scales_seen[0] <= result.host.scale && result.host.scale <= result.host.scales_seen[1]);
     assert.deepEqual(faults, []);
-    await page.close();
   }
 });
 
@@ -137,7 +137,6 @@ test('where memory runs out the page says where', async () => {
   const { page, faults } = await open(out);
   assert.deepEqual(faults, []);
   assert.ok((await text(page, 'main')).includes(bytes(result.memory.out_of_memory.missing_bytes)));
-  await page.close();
 });
 
 test('a comparison shows each side and differences that add up to the whole', async () => {
@@ -158,7 +157,6 @@ test('a comparison shows each side and differences that add up to the whole', as
   await buttons[2].click();
   assert.ok((await text(page, 'main')).includes(seconds(result.scenarios[1].step.gpu_busy_s)));
   assert.deepEqual(faults, []);
-  await page.close();
 });
 
 test('a sweep shows its points and marks the answer; the measures of the picture can be changed', async () => {
@@ -184,7 +182,6 @@ goal: {search: pareto, of: [step_time, memory]}
   const best = await page.$$eval('#best tbody tr', (all) => all.length);
   assert.equal(best, result.best.length);
   assert.deepEqual(faults, []);
-  await page.close();
 });
 
 test('a step of several GPUs shows its communication and a line a stream', async () => {
@@ -201,5 +198,4 @@ test('a step of several GPUs shows its communication and a line a stream', async
   assert.ok(new Set(spans.stream).size > 1, 'more than one stream');
   const lanes = await page.evaluate("ridgeline.chartAt('timeline').getOption().yAxis[0].data.length");
   assert.equal(lanes, 1 + new Set(spans.stream).size);
-  await page.close();
 });

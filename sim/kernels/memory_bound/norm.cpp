@@ -104,15 +104,15 @@ bool in_partial_sums(const Norm& op, const ChipShape& chip, const Software& soft
 
 void append_partial_sums(const Norm& op, int statistics_count, const ChipShape& chip, const Software& software,
                          LoweredOp& result) {
-  constexpr std::int64_t kRowsOfBlock = 32;
+  constexpr std::int64_t kRowsAtOnce = 32;
   const auto elements = static_cast<double>(op.rows * op.cols);
   const double bytes = elements * static_cast<double>(bytes_of(op.type));
-  const bool aligned = op.rows % kRowsOfBlock == 0 && op.cols % 32 == 0;
-  const std::int64_t blocks = ceil_div(op.rows, kRowsOfBlock), weights = op.bias && !op.rms ? 2 : 1;
+  const bool aligned = op.rows % kRowsAtOnce == 0 && op.cols % 32 == 0;
+  const std::int64_t blocks = ceil_div(op.rows, kRowsAtOnce), weights = op.bias && !op.rms ? 2 : 1;
   KernelLaunch launch = memory_bound_launch(
       aligned ? MemoryBoundKernel::gamma_beta_aligned : MemoryBoundKernel::gamma_beta, "GammaBetaBackward",
       TimeClass::normalization, op.type, {ceil_div(op.cols, 32), blocks, 32, 40},
-      {.elements = with_idle_lanes(op, 1), .iterations = static_cast<double>(kRowsOfBlock / 8)});
+      {.elements = with_idle_lanes(op, 1), .iterations = static_cast<double>(kRowsAtOnce / 8)});
   launch.flops = 4.0 * elements;
   launch.reads = {{0, bytes}, {1, bytes}};
   for (int i = 0; i < statistics_count; ++i) launch.reads.push_back({3 + i, 4.0 * static_cast<double>(op.rows)});

@@ -7,7 +7,7 @@
 namespace ridgeline {
 namespace {
 
-constexpr double kLine = 128.0, kSteps = 16384.0;
+constexpr double kLine = 128.0, kJumps = 16384.0;
 /// An SM's L1 holds what shared memory leaves of the two together: at least this much of it.
 constexpr double kL1Share = 0.97;
 
@@ -15,18 +15,18 @@ constexpr double kL1Share = 0.97;
 
 MicrokernelRun describe_latency(const ProbePoint& point, const Gpu& gpu) {
   const double bytes = point["bytes"];
-  KernelLaunch launch = code_launch(CodeKernel::chase, 1, 1, 16, kSteps);
+  KernelLaunch launch = code_launch(CodeKernel::chase, 1, 1, 16, kJumps);
   const bool in_l1 = bytes <= kL1Share * gpu.sm.l1_and_shared.value();
   // Lines of a footprint that the L1 holds are in it before the clock starts.
   if (in_l1) {
     reads(launch, bytes);
-    std::get<MemoryBoundWork>(launch.work).reread_bytes = kLine * kSteps;
+    std::get<MemoryBoundWork>(launch.work).reread_bytes = kLine * kJumps;
   } else {
-    reads(launch, std::min(bytes, kLine * kSteps), kLine * kSteps);
+    reads(launch, std::min(bytes, kLine * kJumps), kLine * kJumps);
   }
   MicrokernelRun run;
   run.footprint = bytes;
-  run.amount = kSteps;
+  run.amount = kJumps;
   run.shows = MicrokernelRun::Shows::cycles;
   run.launches.push_back(std::move(launch));
   return run;
@@ -34,8 +34,8 @@ MicrokernelRun describe_latency(const ProbePoint& point, const Gpu& gpu) {
 
 MicrokernelRun describe_shared_latency(const ProbePoint&, const Gpu&) {
   MicrokernelRun run;
-  run.launches.push_back(code_launch(CodeKernel::shared_chase, 1, 1, 16, kSteps));
-  run.amount = kSteps;
+  run.launches.push_back(code_launch(CodeKernel::shared_chase, 1, 1, 16, kJumps));
+  run.amount = kJumps;
   run.shows = MicrokernelRun::Shows::cycles;
   return run;
 }

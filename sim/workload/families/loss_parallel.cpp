@@ -5,11 +5,12 @@
 namespace ridgeline::families {
 
 namespace aten = eager::aten;
-using F = PointwiseFunction;
+using Function = PointwiseFunction;
 
 namespace {
 
-Tensor fresh(Eager& eager, F function, std::initializer_list<const Tensor*> inputs, const Dims& sizes, DType type) {
+Tensor fresh(Eager& eager, Function function, std::initializer_list<const Tensor*> inputs, const Dims& sizes,
+             DType type) {
   Tensor result = eager.empty(sizes, type);
   aten::pointwise(eager, function, inputs, result);
   return result;
@@ -18,7 +19,7 @@ Tensor fresh(Eager& eager, F function, std::initializer_list<const Tensor*> inpu
 /// Where targets stand in this rank's part: six small kernels.
 Tensor own_places(Eager& eager, const Tensor& targets) {
   Tensor place;
-  for (int i = 0; i < 6; ++i) place = fresh(eager, F::other, {&targets}, targets.sizes, DType::int64);
+  for (int i = 0; i < 6; ++i) place = fresh(eager, Function::other, {&targets}, targets.sizes, DType::int64);
   return place;
 }
 
@@ -32,14 +33,15 @@ struct LossParallelBackward final : eager::Node {
     eager.recorder.host(HostClass::pointwise, 14);
     const Tensor gradient = aten::full(eager, x.sizes, DType::fp32);
     const Tensor place = own_places(eager, targets);
-    aten::pointwise(eager, F::index, {&place}, fresh(eager, F::other, {&place}, place.sizes, DType::fp32));
+    aten::pointwise(eager, Function::index, {&place},
+                    fresh(eager, Function::other, {&place}, place.sizes, DType::fp32));
     Tensor sum;
     {
-      const Tensor probabilities = fresh(eager, F::other, {&x}, x.sizes, DType::fp32);
-      sum = fresh(eager, F::add, {&gradient, &probabilities}, x.sizes, DType::fp32);
+      const Tensor probabilities = fresh(eager, Function::other, {&x}, x.sizes, DType::fp32);
+      sum = fresh(eager, Function::add, {&gradient, &probabilities}, x.sizes, DType::fp32);
     }
-    const Tensor each = fresh(eager, F::mul, {&in[0]}, {x.sizes[0], 1}, DType::fp32);
-    out[0] = fresh(eager, F::mul, {&sum, &each}, x.sizes, DType::fp32);
+    const Tensor each = fresh(eager, Function::mul, {&in[0]}, {x.sizes[0], 1}, DType::fp32);
+    out[0] = fresh(eager, Function::mul, {&sum, &each}, x.sizes, DType::fp32);
   }
   void release() override {
     log_probabilities.release();
@@ -63,17 +65,17 @@ Tensor loss_parallel(Eager& eager, parallel::TensorParallel& ranks, const Tensor
   Tensor result;
   {
     const Tensor largest = over_columns(logits);  // takes as long as a sum
-    const Tensor shifted = fresh(eager, F::add, {&logits, &largest}, logits.sizes, DType::fp32);
+    const Tensor shifted = fresh(eager, Function::add, {&logits, &largest}, logits.sizes, DType::fp32);
     Tensor sum;
     {
-      const Tensor exponentials = fresh(eager, F::other, {&shifted}, logits.sizes, DType::fp32);
+      const Tensor exponentials = fresh(eager, Function::other, {&shifted}, logits.sizes, DType::fp32);
       sum = over_columns(exponentials);
     }
-    const Tensor logarithm = fresh(eager, F::other, {&sum}, column, DType::fp32);
-    result = fresh(eager, F::add, {&shifted, &logarithm}, logits.sizes, DType::fp32);
+    const Tensor logarithm = fresh(eager, Function::other, {&sum}, column, DType::fp32);
+    result = fresh(eager, Function::add, {&shifted, &logarithm}, logits.sizes, DType::fp32);
   }
   const Tensor place = own_places(eager, targets);
-  const Tensor picked = fresh(eager, F::gather, {&place}, column, DType::fp32);
+  const Tensor picked = fresh(eager, Function::gather, {&place}, column, DType::fp32);
   const Tensor every = parallel::dtensor::sum_of_ranks(eager, ranks, picked);
   Tensor loss = eager.empty({}, DType::fp32);
   eager.recorder.op(Reduction{ReductionKind::sum_all, DType::fp32, 1, rows}, {&every}, {&loss});

@@ -7,11 +7,11 @@ namespace aten = eager::aten;
 using eager::Gradients;
 using eager::Node;
 using eager::SavedTensor;
-using F = PointwiseFunction;
+using Function = PointwiseFunction;
 
 namespace {
 
-Tensor number_each(Eager& eager, F function, std::initializer_list<const Tensor*> inputs, const Dims& sizes,
+Tensor number_each(Eager& eager, Function function, std::initializer_list<const Tensor*> inputs, const Dims& sizes,
                    DType type) {
   Tensor result = eager.empty(sizes, type);
   aten::pointwise(eager, function, inputs, result);
@@ -26,13 +26,13 @@ OwnTokens own_tokens(Eager& eager, const Tensor& tokens) {
   eager.recorder.host(HostClass::pointwise, 5);
   eager.recorder.host(HostClass::masked_fill);
   OwnTokens result;
-  const Tensor below = number_each(eager, F::equal, {&tokens}, tokens.sizes, DType::boolean);
-  const Tensor above = number_each(eager, F::equal, {&tokens}, tokens.sizes, DType::boolean);
-  result.elsewhere = number_each(eager, F::other, {&below, &above}, tokens.sizes, DType::boolean);
+  const Tensor below = number_each(eager, Function::equal, {&tokens}, tokens.sizes, DType::boolean);
+  const Tensor above = number_each(eager, Function::equal, {&tokens}, tokens.sizes, DType::boolean);
+  result.elsewhere = number_each(eager, Function::other, {&below, &above}, tokens.sizes, DType::boolean);
   Tensor copy = eager.empty(tokens.sizes, tokens.type);
   eager.recorder.op(Copy{CopyKind::contiguous, tokens.type, 1, tokens.elements(), 1}, {&tokens}, {&copy});
-  result.place = number_each(eager, F::add, {&copy}, tokens.sizes, tokens.type);
-  aten::pointwise(eager, F::masked_fill, {&result.place, &result.elsewhere}, result.place);
+  result.place = number_each(eager, Function::add, {&copy}, tokens.sizes, tokens.type);
+  aten::pointwise(eager, Function::masked_fill, {&result.place, &result.elsewhere}, result.place);
   return result;
 }
 
@@ -41,7 +41,7 @@ struct RowsElsewhereBackward final : Node {
   SavedTensor mask;
   void backward(Eager& eager, Gradients& in, Gradients& out) override {
     const Tensor elsewhere = mask.unpack(eager);
-    out[0] = number_each(eager, F::masked_fill, {&in[0], &elsewhere}, in[0].sizes, in[0].type);
+    out[0] = number_each(eager, Function::masked_fill, {&in[0], &elsewhere}, in[0].sizes, in[0].type);
   }
   void release() override { mask.release(); }
 };
@@ -62,17 +62,17 @@ struct CrossEntropyBackward final : Node {
     const std::int64_t rows = targets.elements();
     eager.recorder.host(HostClass::pointwise_backward, 4);  // of the mean over tokens
     eager.recorder.host(HostClass::pointwise, 6);
-    const Tensor each = number_each(eager, F::mul, {&in[0]}, {rows}, DType::fp32);
+    const Tensor each = number_each(eager, Function::mul, {&in[0]}, {rows}, DType::fp32);
     const Tensor index = aten::arange(eager, rows, DType::int64);
-    const Tensor one = number_each(eager, F::cast, {&targets}, {rows}, DType::fp32);
-    const Tensor taken = number_each(eager, F::index, {&index, &targets}, {rows}, DType::fp32);
-    const Tensor less = number_each(eager, F::add, {&taken, &one}, {rows}, DType::fp32);
-    aten::pointwise(eager, F::index, {&less, &targets}, less);  // put back where it came from
+    const Tensor one = number_each(eager, Function::cast, {&targets}, {rows}, DType::fp32);
+    const Tensor taken = number_each(eager, Function::index, {&index, &targets}, {rows}, DType::fp32);
+    const Tensor less = number_each(eager, Function::add, {&taken, &one}, {rows}, DType::fp32);
+    aten::pointwise(eager, Function::index, {&less, &targets}, less);  // put back where it came from
     Tensor column = each;
     column.sizes = p.sizes;
     column.sizes[p.sizes.rank() - 1] = 1;
     column.strides = eager::contiguous_strides(column.sizes);
-    aten::pointwise(eager, F::mul, {&p, &column}, p);
+    aten::pointwise(eager, Function::mul, {&p, &column}, p);
     out[0] = std::move(p);
   }
   void release() override {
@@ -92,7 +92,7 @@ Tensor rows_of_part(Eager& eager, const Tensor& tokens, Parameter& table) {
   mask.sizes.push_back(1);
   mask.strides.push_back(1);
   rows = rows.detached();
-  aten::pointwise(eager, F::masked_fill, {&rows, &mask}, rows);
+  aten::pointwise(eager, Function::masked_fill, {&rows, &mask}, rows);
   if (node != nullptr) {
     node->mask = eager.save(mask);
     Eager::attach(rows, *node);
@@ -145,25 +145,25 @@ Tensor vocabulary_cross_entropy(Eager& eager, const Split& split, const Tensor& 
   };
   const Tensor largest = of_rows(ReductionKind::sum_cols);  // the largest takes as long as the sum
   all_reduce(largest);
-  aten::pointwise(eager, F::add, {&wide, &largest}, wide);
+  aten::pointwise(eager, Function::add, {&wide, &largest}, wide);
   const OwnTokens own = own_tokens(eager, targets);
   const Tensor index = aten::arange(eager, rows, DType::int64);
-  const Tensor predicted = number_each(eager, F::index, {&index, &own.place}, of_row, DType::fp32);
+  const Tensor predicted = number_each(eager, Function::index, {&index, &own.place}, of_row, DType::fp32);
   all_reduce(predicted);
-  aten::pointwise(eager, F::other, {&wide}, wide);  // exp
+  aten::pointwise(eager, Function::other, {&wide}, wide);  // exp
   const Tensor sum = of_rows(ReductionKind::sum_cols);
   all_reduce(sum);
-  const Tensor logarithm = number_each(eager, F::other, {&sum}, of_row, DType::fp32);
-  const Tensor losses = number_each(eager, F::add, {&logarithm, &predicted}, of_row, DType::fp32);
-  aten::pointwise(eager, F::divide, {&wide, &sum}, wide);
+  const Tensor logarithm = number_each(eager, Function::other, {&sum}, of_row, DType::fp32);
+  const Tensor losses = number_each(eager, Function::add, {&logarithm, &predicted}, of_row, DType::fp32);
+  aten::pointwise(eager, Function::divide, {&wide, &sum}, wide);
   // The script's part: losses times the mask, over the sum of the mask.
   eager.recorder.host(HostClass::pointwise, 5);
   const Tensor mask = aten::full(eager, {rows}, DType::fp32);
-  const Tensor masked = number_each(eager, F::mul, {&losses, &mask}, {rows}, DType::fp32);
+  const Tensor masked = number_each(eager, Function::mul, {&losses, &mask}, {rows}, DType::fp32);
   Tensor total = eager.empty({}, DType::fp32), count = eager.empty({}, DType::fp32);
   eager.recorder.op(Reduction{ReductionKind::sum_all, DType::fp32, 1, rows}, {&masked}, {&total});
   eager.recorder.op(Reduction{ReductionKind::sum_all, DType::fp32, 1, rows}, {&mask}, {&count});
-  Tensor result = number_each(eager, F::divide, {&total, &count}, {}, DType::fp32);
+  Tensor result = number_each(eager, Function::divide, {&total, &count}, {}, DType::fp32);
   if (node != nullptr) {
     node->probabilities = eager.save(wide);
     Tensor places = own.place;

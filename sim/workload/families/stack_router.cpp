@@ -13,7 +13,7 @@ namespace aten = eager::aten;
 
 namespace {
 
-using F = PointwiseFunction;
+using Function = PointwiseFunction;
 
 /// The largest of each row, with its place.
 struct Largest {
@@ -34,7 +34,7 @@ struct MixerBackward final : eager::Node {
     const Tensor gradient = aten::mul(eager, in[0], factor);
     const Tensor negative = aten::negate(eager, gradient);
     out[0] = aten::mul(eager, all, negative);
-    aten::pointwise(eager, F::gather, {&index, &gradient}, gradient);  // added where each was chosen
+    aten::pointwise(eager, Function::gather, {&index, &gradient}, gradient);  // added where each was chosen
   }
   void release() override {
     gates.release();
@@ -65,7 +65,7 @@ void StackNetwork::route_by_softmax(const Tensor& scores, Tensor& chosen, Tensor
   const Tensor probabilities = softmax(eager_, aten::to(eager_, scores, DType::fp32));
   eager_.recorder.host(HostClass::pointwise, s_.router_correction ? 5 : 4);
   const Tensor corrected =
-      s_.router_correction ? aten::plain(eager_, F::add, scores.sizes, DType::fp32, {&probabilities}) : Tensor{};
+      s_.router_correction ? aten::plain(eager_, Function::add, scores.sizes, DType::fp32, {&probabilities}) : Tensor{};
   chosen = eager_.empty({tokens, kept}, DType::int64);
   share = aten::slice_last(eager_, probabilities, kept);
   const Tensor best = eager_.empty({tokens, kept}, DType::fp32);
@@ -78,12 +78,12 @@ void StackNetwork::route_by_sigmoid(const Tensor& scores, Tensor& chosen, Tensor
   const std::int64_t tokens = scores.sizes[0], kept = s_.experts_per_token;
   eager_.recorder.host(HostClass::pointwise, 7);
   const Tensor each = aten::sigmoid(eager_, aten::to(eager_, scores, DType::fp32));
-  const Tensor corrected = aten::plain(eager_, F::add, scores.sizes, DType::fp32, {&each});
+  const Tensor corrected = aten::plain(eager_, Function::add, scores.sizes, DType::fp32, {&each});
   chosen = eager_.empty({tokens, kept}, DType::int64);
   const Tensor best = eager_.empty({tokens, kept}, DType::fp32);
   eager_.recorder.op(Sort{DType::fp32, tokens, s_.experts, kept, 0}, {&corrected}, {&best, &chosen});
   // A gather: its gradient fills zeros and writes what was chosen, as that of a slice.
-  aten::plain(eager_, F::gather, {tokens, kept}, DType::fp32, {&chosen});
+  aten::plain(eager_, Function::gather, {tokens, kept}, DType::fp32, {&chosen});
   const Tensor picked = aten::slice_last(eager_, each, kept);
   const Tensor sum = eager_.empty({tokens, 1}, DType::fp32);
   eager_.recorder.op(Reduction{ReductionKind::sum_cols, DType::fp32, tokens, kept}, {&picked}, {&sum});
@@ -97,36 +97,36 @@ void StackNetwork::route_by_mixing(const Tensor& scores, Tensor& chosen, Tensor&
   const DType type = scores.type;
   const Tensor seen = scores.detached();
   std::array<Tensor, 2> factors, places;
-  const auto plain = [&](F function, const Dims& sizes, DType of, std::initializer_list<const Tensor*> from) {
+  const auto plain = [&](Function function, const Dims& sizes, DType of, std::initializer_list<const Tensor*> from) {
     return aten::plain(eager_, function, sizes, of, from);
   };
   const auto draw = [&](const Tensor& among, std::size_t turn) {
     eager_.recorder.host(HostClass::pointwise, 22);
     Tensor far;
     {
-      const Tensor best = largest_of(eager_, among).value, size = plain(F::other, all, type, {&seen}),
-                   factor = plain(F::clamp, all, type, {&size, &best}),
-                   below = plain(F::add, all, type, {&best, &seen}),
-                   distance = plain(F::divide, all, type, {&below, &factor});
-      far = plain(F::equal, all, DType::boolean, {&distance});
+      const Tensor best = largest_of(eager_, among).value, size = plain(Function::other, all, type, {&seen}),
+                   factor = plain(Function::clamp, all, type, {&size, &best}),
+                   below = plain(Function::add, all, type, {&best, &seen}),
+                   distance = plain(Function::divide, all, type, {&below, &factor});
+      far = plain(Function::equal, all, DType::boolean, {&distance});
     }
     Tensor gates = aten::masked_fill(eager_, among, far);
     {
-      const Tensor random = plain(F::other, all, type, {}), noise = plain(F::other, all, type, {&random}),
-                   sum = plain(F::add, all, type, {&gates, &noise});
+      const Tensor random = plain(Function::other, all, type, {}), noise = plain(Function::other, all, type, {&random}),
+                   sum = plain(Function::add, all, type, {&gates, &noise});
       places[turn] = largest_of(eager_, sum).place;
     }
     gates = aten::softmax(eager_, gates, eager_.autocast.on() ? DType::fp32 : type);
-    const Tensor picked = plain(F::gather, one, gates.type, {&places[turn]});
+    const Tensor picked = plain(Function::gather, one, gates.type, {&places[turn]});
     Tensor mask;
     {
       const Largest best = largest_of(eager_, gates);
-      const Tensor same = plain(F::equal, one, DType::boolean, {&places[turn], &best.place});
-      Tensor random = plain(F::other, one, gates.type, {});
-      if (turn == 1) random = plain(F::other, one, gates.type, {});  // drawn twice
-      const Tensor above = plain(F::equal, one, DType::boolean, {&random}),
-                   either = plain(F::other, one, DType::boolean, {&same, &above}),
-                   weight = plain(F::add, one, DType::fp32, {&either});
+      const Tensor same = plain(Function::equal, one, DType::boolean, {&places[turn], &best.place});
+      Tensor random = plain(Function::other, one, gates.type, {});
+      if (turn == 1) random = plain(Function::other, one, gates.type, {});  // drawn twice
+      const Tensor above = plain(Function::equal, one, DType::boolean, {&random}),
+                   either = plain(Function::other, one, DType::boolean, {&same, &above}),
+                   weight = plain(Function::add, one, DType::fp32, {&either});
       mask = aten::to(eager_, weight, gates.type);
     }
     auto* node = eager_.needs_node({&scores}) ? &eager_.node<MixerBackward>({&scores}) : nullptr;
@@ -135,7 +135,7 @@ void StackNetwork::route_by_mixing(const Tensor& scores, Tensor& chosen, Tensor&
       node->places = eager_.save(places[turn]);
       node->gates = eager_.save(gates);
     }
-    factors[turn] = plain(F::mul, one, gates.type, {&picked, &mask});
+    factors[turn] = plain(Function::mul, one, gates.type, {&picked, &mask});
     if (node != nullptr) Eager::attach(factors[turn], *node);
   };
   draw(seen, 0);
@@ -143,7 +143,7 @@ void StackNetwork::route_by_mixing(const Tensor& scores, Tensor& chosen, Tensor&
     // The first expert is taken out, in a copy.
     eager_.recorder.host(HostClass::pointwise, 2);
     const Tensor others = aten::copied(eager_, seen);
-    const Tensor hidden = plain(F::gather, one, type, {&places[0]});  // a number written where it was chosen
+    const Tensor hidden = plain(Function::gather, one, type, {&places[0]});  // a number written where it was chosen
     draw(others, 1);
   }
   eager_.recorder.host(HostClass::concatenate, 2);
