@@ -79,15 +79,16 @@ ExpertErrors expert_errors_of(bool held_out) {
   return result;
 }
 
-// Of both halves the worst in allocated memory is a rank that held the buckets of DistributedDataParallel's first step
-// beside the new ones (docs/model/several-gpus.md). The host of one row was disturbed while its speed was taken.
+// The fullest rank counts. The worst in allocated memory is a step both of whose ranks had let the buckets of
+// DistributedDataParallel's first step go (docs/model/several-gpus.md). The host of one row was disturbed while its speed
+// was taken.
 TEST(ExpertSteps, take_the_time_and_memory_they_took) {
   const ExpertErrors errors = expert_errors_of(false);
   ASSERT_EQ(errors.time.size(), 10u);
   EXPECT_LE(expert_quantile(errors.time, 0.5), 0.06);
   EXPECT_LE(expert_quantile(errors.time, 0.9), 0.15);
-  EXPECT_LE(expert_quantile(errors.allocated, 0.5), 0.02);
-  EXPECT_LE(expert_quantile(errors.allocated, 1.0), 0.09);
+  EXPECT_LE(expert_quantile(errors.allocated, 0.5), 0.003);
+  EXPECT_LE(expert_quantile(errors.allocated, 1.0), 0.05);
   EXPECT_LE(expert_quantile(errors.reserved, 0.5), 0.05);
   EXPECT_LE(expert_quantile(errors.reserved, 1.0), 0.09);
 }
@@ -98,8 +99,8 @@ TEST(ExpertSteps, that_were_held_out_take_the_time_and_memory_they_took) {
   EXPECT_LE(expert_quantile(errors.time, 0.5), 0.06);
   EXPECT_LE(expert_quantile(errors.time, 0.9), 0.095);
   EXPECT_LE(expert_quantile(errors.time, 1.0), 0.23);  // one that waits for its host
-  EXPECT_LE(expert_quantile(errors.allocated, 0.5), 0.035);
-  EXPECT_LE(expert_quantile(errors.allocated, 1.0), 0.07);
+  EXPECT_LE(expert_quantile(errors.allocated, 0.5), 0.003);
+  EXPECT_LE(expert_quantile(errors.allocated, 1.0), 0.01);
   EXPECT_LE(expert_quantile(errors.reserved, 0.5), 0.05);
   EXPECT_LE(expert_quantile(errors.reserved, 1.0), 0.085);
 }

@@ -8,17 +8,17 @@
 namespace ridgeline::trace {
 namespace {
 
-constexpr double kChunk = 65536.0;  ///< elements
+constexpr double kApexChunk = 65536.0;  ///< elements
 
 /// Elements a block works on, of the chunk that it could.
-double filled(const MapContext& context) {
+double share_filled(const MapContext& context) {
   if (!context.parameter_sizes) return 1.0;
   double elements = 0.0, chunks = 0.0;
   for (const std::int64_t size : *context.parameter_sizes) {
     elements += static_cast<double>(size);
-    chunks += std::ceil(static_cast<double>(size) / kChunk);
+    chunks += std::ceil(static_cast<double>(size) / kApexChunk);
   }
-  return chunks > 0.0 ? elements / (chunks * kChunk) : 1.0;
+  return chunks > 0.0 ? elements / (chunks * kApexChunk) : 1.0;
 }
 
 template <MultiTensorFunction Function>
@@ -27,7 +27,8 @@ MappedOps by_blocks(const AtenCall& call, const MapContext& context) {
   for (const MeasuredKernel& kernel : call.kernels) blocks += kernel.blocks;
   constexpr std::int64_t kMostBlocks = 1 << 24;
   if (blocks < 1 || blocks > kMostBlocks) return std::nullopt;
-  const auto elements = static_cast<std::int64_t>(std::ceil(static_cast<double>(blocks) * kChunk * filled(context)));
+  const auto elements =
+      static_cast<std::int64_t>(std::ceil(static_cast<double>(blocks) * kApexChunk * share_filled(context)));
   const std::string& name = call.kernels.front().name;
   const DType type = name.find("BFloat16") != name.npos ? DType::bf16
                      : name.find("Half") != name.npos   ? DType::fp16

@@ -10,7 +10,7 @@ namespace ridgeline::trace {
 namespace {
 
 /// Instructions an element beyond loading, converting and storing.
-constexpr std::int64_t kOfSoftmax = 24, kOfCounting = 4, kOfActivation = 12;
+constexpr std::int64_t kOfSoftmax = 24, kOfCounting = 4, kOfGate = 12;
 
 /// A kernel that goes through `over` row by row, or (`rows` false) an element at a time.
 MappedOp served_kernel(const char* name, const AtenTensor& over, bool rows, std::int64_t arithmetic,
@@ -85,7 +85,7 @@ MappedOps fused_experts(const AtenCall& call, const MapContext&) {
                    results = fresh(x->type, {tokens, places / tokens, second->sizes[1]});
   std::vector<MappedOp> ops = tokens_by_expert(*chosen);
   ops.push_back(product_of_experts(*first, places, hit, *x, both));
-  ops.push_back(served_kernel("activation_mul", inner, true, kOfActivation, {both}, {inner}));
+  ops.push_back(served_kernel("activation_mul", inner, true, kOfGate, {both}, {inner}));
   ops.push_back(product_of_experts(*second, places, hit, inner, results));
   ops.push_back(served_kernel("moe_sum", *x, true, kOfCounting, {results}, {*x}));
   return ops;

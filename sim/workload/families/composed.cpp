@@ -210,9 +210,9 @@ Tensor Composed::last_scores(const Tensor& scores) {
   eager_.recorder.host(HostClass::pointwise, 7);
   const Tensor there = aten::plain(eager_, F::equal, tokens, DType::boolean, {&scores}),
                as_number = aten::plain(eager_, F::cast, tokens, DType::int32, {&there}),
-               place = aten::arange(eager_, tokens[1], DType::int32),
-               last = aten::plain(eager_, F::mul, tokens, DType::int32, {&as_number, &place});
-  eager_.recorder.op(Reduction{ReductionKind::sum_cols, DType::int32, tokens[0], tokens[1]}, {&last}, {&place});
+               number = aten::arange(eager_, tokens[1], DType::int32),
+               last = aten::plain(eager_, F::mul, tokens, DType::int32, {&as_number, &number});
+  eager_.recorder.op(Reduction{ReductionKind::sum_cols, DType::int32, tokens[0], tokens[1]}, {&last}, {&number});
   return aten::select_first(eager_, scores);
 }
 
