@@ -93,7 +93,7 @@ bool known(const SweepPoint& point, Metric metric) {
 using Row = std::vector<std::string>;
 
 /// A heading and rows: the axes' labels, then numbers, or in their place why the point cannot run.
-struct Table {
+struct Listing {
   std::vector<Row> rows;
   std::size_t axes = 0;
 
@@ -118,9 +118,9 @@ struct Table {
   }
 };
 
-Table table_of(const Sweep& sweep, const std::vector<SweepPoint>& points, const std::vector<std::size_t>& shown,
-               const std::vector<Column>& columns) {
-  Table table{.rows = {Row{}}, .axes = sweep.axes.size()};
+Listing table_of(const Sweep& sweep, const std::vector<SweepPoint>& points, const std::vector<std::size_t>& shown,
+                 const std::vector<Column>& columns) {
+  Listing table{.rows = {Row{}}, .axes = sweep.axes.size()};
   for (const SweepAxis& axis : sweep.axes) table.rows[0].push_back(short_name(axis.name));
   for (const Column& column : columns) table.rows[0].push_back(column.title);
   table.rows[0].emplace_back("fits");
@@ -144,7 +144,7 @@ Table table_of(const Sweep& sweep, const std::vector<SweepPoint>& points, const 
 
 /// A table wider than the page says once what is the same in all rows, then leaves out numbers that the goal does not
 /// ask for. Answers with what it left out, in words.
-std::string fit_to_page(Table& table, const Sweep& sweep, const std::vector<Column>& columns) {
+std::string fit_to_page(Listing& table, const Sweep& sweep, const std::vector<Column>& columns) {
   const std::size_t page = page_width();
   std::string same, left_out;
   for (std::size_t i = 0; i < table.axes && table.rows.size() > 2 && table.width() > page;) {
@@ -174,7 +174,7 @@ std::string fit_to_page(Table& table, const Sweep& sweep, const std::vector<Colu
 void write_rows(std::string& out, const Sweep& sweep, const std::vector<SweepPoint>& points,
                 const std::vector<std::size_t>& shown) {
   const std::vector<Column> columns = columns_for(sweep);
-  Table table = table_of(sweep, points, shown, columns);
+  Listing table = table_of(sweep, points, shown, columns);
   const std::string left_out = fit_to_page(table, sweep, columns);
   const std::vector<std::size_t> widths = table.widths();
   for (const Row& row : table.rows) {

@@ -56,25 +56,26 @@ constexpr Choices<RouterKind, 3> kRouters{
 constexpr Choices<FeedForwardKind, 3> kFeedForwardKinds{{{"plain", FeedForwardKind::plain},
                                                          {"gated", FeedForwardKind::gated},
                                                          {"gated-fused", FeedForwardKind::gated_fused}}};
-constexpr Choices<ComposedActivation, 11> kActivations{{{"gelu", ComposedActivation::gelu},
-                                                        {"gelu-tanh", ComposedActivation::gelu_tanh},
-                                                        {"gelu-spelled-out", ComposedActivation::gelu_spelled_out},
-                                                        {"gelu-written-out", ComposedActivation::gelu_written_out},
-                                                        {"relu", ComposedActivation::relu},
-                                                        {"relu-squared", ComposedActivation::relu_squared},
-                                                        {"silu", ComposedActivation::silu},
-                                                        {"quick-gelu", ComposedActivation::quick_gelu},
-                                                        {"tanh", ComposedActivation::tanh},
-                                                        {"clamped-silu", ComposedActivation::clamped_silu},
-                                                        {"bloom-gelu", ComposedActivation::bloom_gelu}}};
-constexpr Choices<HeadKind, 8> kHeads{{{"none", HeadKind::none},
-                                       {"language-model", HeadKind::language_model},
-                                       {"masked-lm", HeadKind::masked_lm},
-                                       {"sequence-classification", HeadKind::sequence_classification},
-                                       {"token-classification", HeadKind::token_classification},
-                                       {"question-answering", HeadKind::question_answering},
-                                       {"image-classification", HeadKind::image_classification},
-                                       {"contrastive", HeadKind::contrastive}}};
+constexpr Choices<ComposedActivation, 11> kActivationsOfBlocks{
+    {{"gelu", ComposedActivation::gelu},
+     {"gelu-tanh", ComposedActivation::gelu_tanh},
+     {"gelu-spelled-out", ComposedActivation::gelu_spelled_out},
+     {"gelu-written-out", ComposedActivation::gelu_written_out},
+     {"relu", ComposedActivation::relu},
+     {"relu-squared", ComposedActivation::relu_squared},
+     {"silu", ComposedActivation::silu},
+     {"quick-gelu", ComposedActivation::quick_gelu},
+     {"tanh", ComposedActivation::tanh},
+     {"clamped-silu", ComposedActivation::clamped_silu},
+     {"bloom-gelu", ComposedActivation::bloom_gelu}}};
+constexpr Choices<HeadKind, 8> kHeadKinds{{{"none", HeadKind::none},
+                                           {"language-model", HeadKind::language_model},
+                                           {"masked-lm", HeadKind::masked_lm},
+                                           {"sequence-classification", HeadKind::sequence_classification},
+                                           {"token-classification", HeadKind::token_classification},
+                                           {"question-answering", HeadKind::question_answering},
+                                           {"image-classification", HeadKind::image_classification},
+                                           {"contrastive", HeadKind::contrastive}}};
 constexpr Choices<UnreadTop, 4> kUnreadTops{
     {{"none", UnreadTop::none}, {"norm", UnreadTop::norm}, {"dense", UnreadTop::dense}, {"probe", UnreadTop::probe}}};
 constexpr Choices<PoolerKind, 8> kPoolers{{{"none", PoolerKind::none},
@@ -86,7 +87,7 @@ constexpr Choices<PoolerKind, 8> kPoolers{{{"none", PoolerKind::none},
                                            {"mean-norm", PoolerKind::mean_norm},
                                            {"mean-patches", PoolerKind::mean_patches}}};
 
-constexpr config::IntegerRange kLayers{0, 10000}, kLayers1{1, 10000}, kWidth{1, 1 << 24}, kWidth0{0, 1 << 24},
+constexpr config::IntegerRange kStackLayers{0, 10000}, kLayers1{1, 10000}, kWidth{1, 1 << 24}, kWidth0{0, 1 << 24},
     kRows{0, std::int64_t{1} << 32}, kRows0 = kRows;
 constexpr config::Range kShare{0.0, 1.0};
 
@@ -175,7 +176,7 @@ constexpr CompositionKey integers(std::string_view name, std::string_view meanin
           [](const Stack& s) { return ModelValue(fmt::format("[{}]", fmt::join(s.*Member, ", "))); }};
 }
 
-constexpr CompositionKey kKeys[] = {
+constexpr CompositionKey kCompositionKeys[] = {
     choice<&Stack::input, kInputs>("input", "tokens, image or audio"),
     integer<&Stack::vocabulary, kRows>("vocabulary", "rows of the token table"),
     integer<&Stack::embedding_width, kWidth0>("embedding_width", "of the tables, projected to hidden; 0 = hidden"),
@@ -227,7 +228,7 @@ constexpr CompositionKey kKeys[] = {
     integer<&Stack::relative_buckets, kWidth>("relative_buckets", "of distances, for relative positions"),
     needed<&Stack::layers, kLayers1>("layers", "blocks of attention and feed-forward"),
     needed<&Stack::hidden, kWidth>("hidden", "width"),
-    integer<&Stack::layer_groups, kLayers>("layer_groups", "groups of layers that share weights; 0 = none do"),
+    integer<&Stack::layer_groups, kStackLayers>("layer_groups", "groups of layers that share weights; 0 = none do"),
     choice<&Stack::norm, kNorms>("norm",
                                  "layer, layer-written-out, layer-plus-one, rms, rms-plus-one (weights are distances "
                                  "from one), rms-cast-last or rms-t5"),
@@ -300,9 +301,10 @@ constexpr CompositionKey kKeys[] = {
                                                          "plain, gated, or gated-fused (gate and up in one product)"),
     integer<&Stack::feed_forward, kWidth0>("feed_forward", "inner width; 0 = 4 x hidden"),
     flag<&Stack::feed_forward_bias>("feed_forward_bias", "of its products"),
-    choice<&Stack::activation, kActivations>("activation",
-                                             "gelu, gelu-tanh, gelu-spelled-out, gelu-written-out, relu, relu-squared, "
-                                             "silu, quick-gelu, tanh, clamped-silu or bloom-gelu"),
+    choice<&Stack::activation, kActivationsOfBlocks>(
+        "activation",
+        "gelu, gelu-tanh, gelu-spelled-out, gelu-written-out, relu, relu-squared, "
+        "silu, quick-gelu, tanh, clamped-silu or bloom-gelu"),
     number<&Stack::activation_dropout>("activation_dropout", "after the activation"),
     integer<&Stack::experts, kWidth0>("experts", "feed-forward parts a router chooses from; 0 = none"),
     integer<&Stack::experts_per_token, kWidth>("experts_per_token", "that run"),
@@ -320,9 +322,9 @@ constexpr CompositionKey kKeys[] = {
     integer<&Stack::experts_end, kRows0>("experts_end",
                                          "the layer behind the last with experts; 0 = all may have them"),
     integer<&Stack::expert_step, kLayers1>("expert_step", "every so many layers have experts"),
-    choice<&Stack::head, kHeads>("head",
-                                 "none, language-model, masked-lm, sequence-classification, question-answering, "
-                                 "image-classification or contrastive"),
+    choice<&Stack::head, kHeadKinds>("head",
+                                     "none, language-model, masked-lm, sequence-classification, question-answering, "
+                                     "image-classification or contrastive"),
     flag<&Stack::tie_embeddings>("tie_embeddings", "the output projection shares the token table"),
     flag<&Stack::head_bias>("head_bias", "of the output projection"),
     flag<&Stack::logit_offset>("logit_offset", "a row that is not trained is added to the scores, in fp32"),
@@ -344,6 +346,6 @@ constexpr CompositionKey kKeys[] = {
 
 }  // namespace
 
-std::span<const CompositionKey> composition_keys() { return kKeys; }
+std::span<const CompositionKey> composition_keys() { return kCompositionKeys; }
 
 }  // namespace ridgeline

@@ -126,7 +126,7 @@ KernelLaunch product_launch(const Problem& p, const Matmul& op, const Shape& sha
 }
 
 /// Splits in powers of two where k leaves each a long piece and the outputs are not few enough to be dot products.
-constexpr std::array<std::int64_t, 5> kSplits{2, 4, 8, 16, 32};
+constexpr std::array<std::int64_t, 5> kPiecesOfK{2, 4, 8, 16, 32};
 bool may_split(const Problem& p, std::int64_t splits) {
   constexpr std::int64_t kLong = 1500, kPiece = 512, kFewOutputs = 128;
   return !p.along_k && p.batch == 1 && p.k >= kLong && p.k >= splits * kPiece && p.outputs > kFewOutputs;
@@ -181,7 +181,7 @@ std::vector<ProductWay> vector_product_ways(const Matmul& op, std::vector<Access
   std::vector<ProductWay> ways;
   for (const Shape& shape : shapes_of(p)) {
     ways.push_back(way_of(shape, 1));
-    for (const std::int64_t splits : kSplits)
+    for (const std::int64_t splits : kPiecesOfK)
       if (may_split(p, splits)) ways.push_back(way_of(shape, splits));
   }
   return ways;

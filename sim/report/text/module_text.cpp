@@ -34,9 +34,9 @@ void add(ModuleUse& sum, const ModuleUse& one) {
   for (std::size_t i = 0; i < kPhases; ++i) sum.time_by_phase[i] += one.time_by_phase[i];
 }
 
-class Tree {
+class ModuleTree {
  public:
-  explicit Tree(const ModuleUses& uses) : uses_(uses), children_(uses.size()) {
+  explicit ModuleTree(const ModuleUses& uses) : uses_(uses), children_(uses.size()) {
     for (std::size_t i = 1; i < uses.size(); ++i) children_[uses[i].parent].push_back(i);
   }
 
@@ -86,9 +86,9 @@ std::string line_of(const std::vector<Folded>& parts, Seconds whole, bool deeper
 
 Seconds of(const ModuleUse& use, Phase phase) { return use.time_by_phase[static_cast<std::size_t>(phase)]; }
 
-class Table {
+class ModuleTable {
  public:
-  Table(Seconds whole, bool memory) : whole_(whole), memory_(memory) {}
+  ModuleTable(Seconds whole, bool memory) : whole_(whole), memory_(memory) {}
 
   void row(const std::string& name, const ModuleUse& use) {
     const Seconds forward = of(use, Phase::forward), backward = of(use, Phase::backward),
@@ -142,13 +142,13 @@ int depth_of(const ModuleUses& uses, std::size_t module) {
 
 std::string module_line(const ModuleUses& uses) {
   if (uses.empty()) return "";
-  return line_of(Tree(uses).folded().inside, uses[0].time(), true);
+  return line_of(ModuleTree(uses).folded().inside, uses[0].time(), true);
 }
 
 std::string module_table(const ModuleUses& uses, int depth, bool memory) {
   if (uses.empty()) return "\n  this step names no modules\n";
-  const Folded root = Tree(uses).folded();
-  Table table(root.sum.time(), memory);
+  const Folded root = ModuleTree(uses).folded();
+  ModuleTable table(root.sum.time(), memory);
   table.rows(root, 0, depth);
   table.outside(root);
   return table.text();

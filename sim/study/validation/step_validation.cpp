@@ -115,7 +115,7 @@ void add_parallel(std::vector<ValidatedStep>& out, const MeasuredFile& file, std
 
 /// The stack a published row states, in its own words or in its id ("-pt2.3.0a0"). Where neither names a version: that
 /// of 2023 where the row says so, today's for the years since 2023, that of the years before for the rest.
-std::string software_of(const json& row) {
+std::string software_of_step(const json& row) {
   const std::string words = row.value("software", "") + " " + row.value("id", "");
   const auto has = [&](const char* mark) { return words.find(mark) != std::string::npos; };
   const bool recent = has("PyTorch 2") || has("2023-") || has("2024-");
@@ -132,7 +132,7 @@ void add_published(std::vector<ValidatedStep>& out, const MeasuredFile& file, co
     if (row.contains("simulate_as") && row["simulate_as"].is_string()) scenario["hardware"] = row["simulate_as"];
     const bool several = scenario.contains("cluster");
     if (!only.empty() && (several ? scenario["cluster"]["gpu"] : scenario["hardware"]) != only) return;
-    if (!scenario.contains("software")) scenario["software"] = software_of(row);
+    if (!scenario.contains("software")) scenario["software"] = software_of_step(row);
     ScenarioSource source;
     source.text = scenario.dump();
     source.text_name = row["id"];

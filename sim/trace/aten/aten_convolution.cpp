@@ -121,12 +121,12 @@ MappedOps cudnn_convolution_transpose(const AtenCall& call, const MapContext& co
 }
 
 /// The gradients of input, weight and bias that are wanted.
-struct Wanted {
+struct WantedGradients {
   bool input = true, weight = true, bias = false;
 };
 
 MappedOps gradients(const AtenTensor* dy, const AtenTensor* x, const AtenTensor* weight, const Geometry& geometry,
-                    Wanted wanted, const AtenCall& call, const MapContext& context) {
+                    WantedGradients wanted, const AtenCall& call, const MapContext& context) {
   if (dy == nullptr || x == nullptr || weight == nullptr) return std::nullopt;
   auto op = convolution_of(*x, *weight, dy, geometry, context);
   if (!op) return std::nullopt;
@@ -157,15 +157,15 @@ MappedOps gradients(const AtenTensor* dy, const AtenTensor* x, const AtenTensor*
 }
 
 /// Which of two or three results a call was asked for: its last list of flags. Without it, input and weight.
-Wanted wanted_of(const Numbers* mask, bool bias_by_default = false) {
+WantedGradients wanted_of(const Numbers* mask, bool bias_by_default = false) {
   const auto at = [&](std::size_t i, bool otherwise) {
     return mask != nullptr && i < mask->size() ? (*mask)[i] != 0 : otherwise;
   };
   return {at(0, true), at(1, true), at(2, bias_by_default && mask == nullptr)};
 }
 /// Without flags the kernels may say that the gradient of the input was not asked for: all are of the weight's.
-Wanted wanted_of(const Numbers* mask, const AtenCall& call, bool bias_by_default) {
-  Wanted wanted = wanted_of(mask, bias_by_default);
+WantedGradients wanted_of(const Numbers* mask, const AtenCall& call, bool bias_by_default) {
+  WantedGradients wanted = wanted_of(mask, bias_by_default);
   if (mask != nullptr) return wanted;
   bool of_weight = false, of_input = false;
   for (const MeasuredKernel& kernel : call.kernels) {
