@@ -38,6 +38,12 @@ std::int64_t arithmetic_of(PointwiseFunction function) {
 }
 
 /// The name the operation has in the names of generated kernels.
+/// No code is generated for complex numbers.
+bool is_left_to_pytorch(const Op& op) {
+  const auto* pointwise = std::get_if<Pointwise>(&op);
+  return pointwise != nullptr && pointwise->function == PointwiseFunction::complex_mul;
+}
+
 std::string_view name_in_code(const Op& op) {
   if (const auto* norm = std::get_if<Norm>(&op))
     return norm->backward ? "native_layer_norm_backward" : "native_layer_norm";
@@ -279,8 +285,7 @@ void Decomposer::add(const Call& call, std::vector<Use> in, std::vector<Use> out
   base_.module = call.module;
   const Op op = trace_.ops[call.op];
   name_ = name_in_code(op);
-  const auto* elements = std::get_if<Pointwise>(&op);
-  if (after || (elements != nullptr && elements->function == PointwiseFunction::complex_mul)) {
+  if (after || is_left_to_pytorch(op)) {
     Node& own = node(Node::Kind::library, 1, 1, DType::fp32);
     own.op = call.op;
     finish(own, std::move(in), std::move(out));
