@@ -14,7 +14,7 @@
 namespace ridgeline {
 namespace {
 
-constexpr double kTitanMedian = 0.146, kTitanWorst = 0.165;
+constexpr double kTitanMedian = 0.13, kTitanWorst = 0.145;
 constexpr double kTitanAskedFor = 0.10;  // of the median
 constexpr double kTitanReserved = 0.02;
 

@@ -56,7 +56,7 @@ void name_collectives(StepProgram& program, const Scenario& scenario);
 Seconds unproven_overlap(const StepProgram& program, const Timeline& timeline, const Scenario& scenario);
 
 /// In the second step of DistributedDataParallel a rank may hold the buckets of the first beside the new ones, until a
-/// thread of NCCL's has seen them sent. The fullest rank is taken to, as 29 of 32 measured runs had one that did, but
+/// thread of NCCL's has seen them sent. The fullest rank is taken to, as 29 of 33 measured runs had one that did, but
 /// where TrainingDescription::holds_first_buckets denies it; this widens the range of memory by the other case.
 void allow_for_first_buckets(MemoryPrediction& memory, const Scenario& scenario, const OpTrace& trace);
 
