@@ -80,8 +80,8 @@ ExpertErrors expert_errors_of(bool held_out) {
 }
 
 // The fullest rank counts. The worst in allocated memory is a step both of whose ranks had let the buckets of
-// DistributedDataParallel's first step go (docs/model/several-gpus.md). The host of one row was disturbed while its speed
-// was taken.
+// DistributedDataParallel's first step go (docs/model/several-gpus.md). The host of one row was disturbed while its
+// speed was taken.
 TEST(ExpertSteps, take_the_time_and_memory_they_took) {
   const ExpertErrors errors = expert_errors_of(false);
   ASSERT_EQ(errors.time.size(), 10u);
