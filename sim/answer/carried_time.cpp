@@ -76,8 +76,8 @@ class SizesByTime {
 double carried_seconds(const std::vector<trace::MeasuredKernel>& kernels, const Gpu& recorded, const Gpu& target) {
   double total = 0;
   for (const trace::MeasuredKernel& kernel : kernels) {
-    if (trace::is_collective_kernel(
-            kernel.name)) {  // goes with the links between GPUs, which the recording does not tell
+    // A collective goes with the links between GPUs, which the recording does not tell.
+    if (trace::is_collective_kernel(kernel.name)) {
       total += kernel.seconds;
       continue;
     }

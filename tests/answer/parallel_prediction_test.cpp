@@ -98,6 +98,22 @@ TEST(ParallelPrediction, divides_communication_into_exposed_and_hidden) {
   }
 }
 
+// The buckets of the first step, which a rank may still hold, are of what is trained: little of a network with
+// adapters.
+TEST(ParallelPrediction, the_range_of_memory_reaches_down_by_the_gradients_of_what_is_trained) {
+  const auto below = [](const std::vector<std::string>& sets) {
+    const MemoryPrediction m = predicted(sets).memory;
+    EXPECT_GT(m.needed_low, 0);
+    return m.needed - m.needed_low - (m.needed_high - m.needed);
+  };
+  Session session;
+  const std::int64_t parameters =
+      StepRun(session, scenario({"training.parallel.strategy=ddp"}), "analytic").trace().parameters;
+  EXPECT_NEAR(static_cast<double>(below({"training.parallel.strategy=ddp"})), 4.0 * static_cast<double>(parameters),
+              1e3);
+  EXPECT_LT(below({"training.parallel.strategy=ddp", "training.lora.rank=8"}), parameters / 10);
+}
+
 TEST(ParallelPrediction, faster_links_are_never_slower) {
   for (const char* strategy : {"ddp", "zero1", "fsdp"}) {
     double last = 1e9;

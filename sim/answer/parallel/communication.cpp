@@ -38,6 +38,20 @@ Placement placement_over_stages(const Scenario& scenario, const Collective& coll
   return result;
 }
 
+/// Bytes of the buckets that DistributedDataParallel makes when it wraps a network: trained parameters alone, and no
+/// experts that are spread over ranks.
+std::int64_t first_buckets(const OpTrace& trace) {
+  std::int64_t bytes = 0;
+  const std::uint32_t begin = trace.steps.empty() ? 0 : trace.steps.front().begin;
+  for (std::uint32_t i = 0; i < begin; ++i) {
+    const Record& record = trace.records[i];
+    if (record.kind != Record::Kind::allocate) continue;
+    const Storage& storage = trace.storages[record.index];
+    if (storage.category == Category::gradients) bytes += storage.bytes;
+  }
+  return bytes;
+}
+
 }  // namespace
 
 Placement placement_of(const Scenario& scenario, const Collective& collective) {
@@ -151,9 +165,7 @@ void allow_for_first_buckets(MemoryPrediction& memory, const Scenario& scenario,
   if (!scenario.cluster || how.gradient_ranks() == 1 || how.megatron() || how.deepspeed() || how.shards_parameters() ||
       how.find_unused_parameters || how.one_process() || scenario.training.data_parallel == DataParallel::apex)
     return;
-  // Experts that are spread over ranks lie in no bucket.
-  const std::int64_t spread = how.expert > 1 ? scenario.model.composition->stack.weights_of_experts() / how.expert : 0;
-  const std::int64_t bytes = (trace.parameters - spread) * (scenario.training.precision == Precision::bf16 ? 2 : 4);
+  const std::int64_t bytes = first_buckets(trace);
   if (scenario.training.holds_first_buckets() && how.compression == GradientCompression::none) {
     memory.needed_low -= bytes;
     return;
