@@ -1,16 +1,15 @@
-# Runs web/test with node's test runner where the packages lie, one after the other: the lab's measures speed.
+# Runs TESTS of web/test (separated by commas) with node's test runner where the packages lie, one file after the other.
 file(SIZE ${FOLDER}/page.html size)
 if(NOT CHROMIUM OR size EQUAL 0)
   message(STATUS "no Chromium or no npm packages: the page is not opened")
   return()
 endif()
-file(GLOB tests ${SOURCE}/test/*.test.js)
-foreach(test ${tests})
-  get_filename_component(name ${test} NAME)
-  file(COPY_FILE ${test} ${FOLDER}/${name})
-  list(APPEND names ${name})
+string(REPLACE "," ";" tests ${TESTS})
+list(TRANSFORM tests APPEND .test.js)
+foreach(name window.js ${tests})
+  file(COPY_FILE ${SOURCE}/test/${name} ${FOLDER}/${name} ONLY_IF_DIFFERENT)
 endforeach()
-execute_process(COMMAND ${CMAKE_COMMAND} -E env RIDGELINE=${RIDGELINE} CHROMIUM=${CHROMIUM} node --test --test-concurrency=1 ${names}
+execute_process(COMMAND ${CMAKE_COMMAND} -E env RIDGELINE=${RIDGELINE} CHROMIUM=${CHROMIUM} node --test --test-concurrency=1 ${tests}
                 WORKING_DIRECTORY ${FOLDER} RESULT_VARIABLE result)
 if(NOT result EQUAL 0)
   message(FATAL_ERROR "the page's tests fail")

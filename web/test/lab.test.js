@@ -1,11 +1,9 @@
 // The lab as a person meets it: served by `ridgeline serve`, opened in headless Chromium, moved, typed into and clicked;
-// its numbers against the JSON of the commands. RIDGELINE is the program; CHROMIUM the browser. RIDGELINE_LAB_CHANGES
-// sliders are moved to measure speed and memory (default 60; with 1000 and more the targets themselves are asserted).
+// its numbers against the JSON of the commands. RIDGELINE is the program; CHROMIUM the browser.
 import assert from 'node:assert/strict';
-import { execFileSync, spawn } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { after, before, describe, test as alone } from 'node:test';
-import puppeteer from 'puppeteer-core';
+import { describe, test as alone } from 'node:test';
 import { bytes, percent, seconds } from './src/format.js';
 import { segmentsAt, stretches, timeOf, totals } from './src/lab/allocator.js';
 import { errorsOf, groupKeys, groupOf } from './src/lab/calibration_view.js';
@@ -20,69 +18,12 @@ import { cellsOf } from './src/sections/heat_map.js';
 import { withinLimits } from './src/sections/parallel_coordinates.js';
 import { kLevels } from './src/sections/roofline.js';
 import { drawnArea, drawnBoxes } from './src/shapes.js';
+import { address, browser, drawnAfter, open, opened, serve, slide, view } from './window.js';
 
-/** Most of a test's time is waiting, so two run beside each other (see the end); `alone`: what measures, or fills both cores. */
+/** Most of a test's time is waiting, so two run beside each other (see the end); `alone`: what fills both cores. */
 const besides = [];
 const test = (...one) => besides.push(one);
-const kChanges = Number(process.env.RIDGELINE_LAB_CHANGES ?? 60);
-let browser;
-let server;
-let address;
 
-/** A server and the address it prints. */
-async function serve(...options) {
-  const started = spawn(process.env.RIDGELINE, ['serve', '--port', '0', ...options], { stdio: ['ignore', 'pipe', 'inherit'] });
-  return [started, await new Promise((resolve) => started.stdout.once('data', (said) => resolve(String(said).trim())))];
-}
-
-before(async () => {
-  [server, address] = await serve();
-  browser = await puppeteer.launch({ executablePath: process.env.CHROMIUM, args: ['--no-sandbox', '--disable-gpu', '--enable-precise-memory-info'], headless: true, timeout: 120000 });
-});
-after(async () => {
-  await browser?.close();
-  const ended = new Promise((resolve) => server.once('exit', resolve));
-  server.kill('SIGTERM');
-  assert.equal(await ended, 0, 'SIGTERM ends the server as asked');
-});
-
-/** Windows that a test is done with, empty: a new one takes five seconds of a processor, its process four of them. */
-const left = [];
-
-/** Opens the lab in a window that nobody else has; whatever goes wrong in it or is asked of others is kept in `faults`. */
-async function open(hash = '', { width = 1400, height = 1000, scheme = 'light', fresh = false } = {}) {
-  const page = (!fresh && left.pop()) || await (await browser.createBrowserContext()).newPage();
-  page.setDefaultTimeout(60000);
-  const faults = [];
-  const heard = {
-    pageerror: (error) => faults.push(error.message),
-    console: (message) => faults.push(`${message.type()}: ${message.text()}`),
-    request: (request) => !request.url().startsWith(address) && !/^(data|blob):/.test(request.url()) && faults.push(`asks for ${request.url()}`),
-  };
-  for (const [what, hear] of Object.entries(heard)) page.on(what, hear);
-  await page.setViewport({ width, height });
-  await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: scheme }]);
-  await page.goto(address + hash);
-  await page.waitForFunction('globalThis.ridgeline?.lab.drawn > 0 && document.querySelector("[data-key]")', { timeout: 60000 });
-  const close = async () => {
-    for (const [what, hear] of Object.entries(heard)) page.off(what, hear);
-    if (fresh) return page.browserContext().close();
-    await page.evaluate(() => { localStorage.clear(); sessionStorage.clear(); });
-    await page.mouse.move(0, 0);
-    await page.goto(`${address}lab.css`); // of the same place, so that the process stays
-    return left.push(page);
-  };
-  return { page, faults, close };
-}
-
-/** Does something and waits for the picture that follows. */
-async function drawnAfter(page, work) {
-  const before = await page.evaluate('ridgeline.lab.drawn');
-  await work();
-  await page.waitForFunction((count) => globalThis.ridgeline.lab.drawn > count, { timeout: 60000, polling: 20 }, before);
-}
-const slide = (page, key, octaves) => drawnAfter(page, () => page.$eval(`[data-key="${key}"]`, (range, value) => { range.value = value; range.dispatchEvent(new Event('input')); }, octaves));
-const view = (page, id) => drawnAfter(page, () => page.click(`[data-view=${id}]`));
 const answer = (page) => page.evaluate('ridgeline.lab.whole()'); // with what the view at hand does without
 const text = (page, selector) => page.$eval(selector, (element) => element.textContent);
 
@@ -826,10 +767,6 @@ async function axe(page, known = [], rules = undefined) {
 }
 
 /** States of the page that axe sees, each reached from the one before it. */
-const opened = (id) => async (page) => {
-  await page.click(`[data-view=${id}]`);
-  await page.waitForFunction((name) => globalThis.ridgeline.lab.drawnView === name, { timeout: 60000 }, id);
-};
 const unfold = (page, selector) => page.$$eval(selector, (all) => all.forEach((details) => { details.open = true; }));
 const kStates = [
   // The question on the left is seen with the first of them; it stays as it is.
@@ -1054,72 +991,6 @@ test('the keyboard alone moves a slider, undoes it and takes the tour', async ()
   await page.keyboard.press('Escape');
   await page.waitForFunction('!document.querySelector("#tour")');
   assert.deepEqual(await page.evaluate('ridgeline.asked.current()'), state);
-  assert.deepEqual(faults, []);
-  await close();
-});
-
-/** Moves a slider of the chip so many times; the times from the change to the painted picture, in order. */
-const times = (page, count) => page.evaluate(async (changes) => {
-  const { lab } = globalThis.ridgeline;
-  const range = document.querySelector('[data-key="dram.bandwidth"]');
-  lab.times.length = 0;
-  for (let i = 0; i < changes; i += 1) {
-    const { drawn } = lab;
-    range.value = ((i * 7) % 96) / 24 - 2;
-    if (Number(range.value) === 0) range.value = 1 / 24;
-    range.dispatchEvent(new Event('input'));
-    while (lab.drawn === drawn) await new Promise((done) => setTimeout(done, 1));
-  }
-  return [...lab.times].sort((a, b) => a - b);
-}, count);
-/** The targets; a machine that does other things too is given some room. */
-const [kMedian, kWorst] = kChanges >= 1000 ? [50, 120] : [500, 3000];
-function within(t, name, all) {
-  const median = all[all.length >> 1];
-  t.diagnostic(`${name}: ${all.length} changes of BERT-Large, median ${median.toFixed(0)} ms, 95 % ${all[Math.floor(all.length * 0.95)].toFixed(0)} ms, worst ${all.at(-1).toFixed(0)} ms`);
-  assert.ok(median < kMedian, `${name}: median ${median} ms`);
-  assert.ok(all.at(-1) < kWorst, `${name}: worst ${all.at(-1)} ms`);
-}
-
-alone('the page is small, and painted at once', async (t) => {
-  const size = await ['', 'lab.js', 'lab.css'].reduce(async (sum, name) => (await sum) + (await (await fetch(address + name)).arrayBuffer()).byteLength, 0);
-  t.diagnostic(`${size} bytes`);
-  assert.ok(size < 1.5e6, `${size} bytes`);
-  const { page, faults, close } = await open('', { fresh: true });
-  const painted = await page.evaluate('performance.getEntriesByName("first-contentful-paint")[0].startTime');
-  t.diagnostic(`first painted after ${painted.toFixed(0)} ms`);
-  assert.ok(painted < 1000, `${painted} ms`);
-  assert.deepEqual(faults, []);
-  await close();
-});
-
-alone('from slider to picture in every view', { timeout: 480000 }, async (t) => {
-  const { page, faults, close } = await open('', { fresh: true });
-  for (const id of ['timeline', 'memory', 'kernels', 'caches', 'power', 'advice']) {
-    await opened(id)(page);
-    await times(page, 4);
-    within(t, id, await times(page, kChanges >= 1000 ? 200 : 10));
-  }
-  assert.deepEqual(faults, []);
-  await close();
-});
-
-alone('from slider to picture, and what is left of it in memory', { timeout: 480000 }, async (t) => {
-  const { page, faults, close } = await open('', { fresh: true });
-  const client = await page.createCDPSession();
-  const heap = async () => {
-    await client.send('HeapProfiler.collectGarbage');
-    return (await client.send('Runtime.getHeapUsage')).usedSize;
-  };
-  await times(page, kChanges >= 1000 ? 210 : 20); // as many undo steps as are kept
-  const before = await heap();
-  const resident = () => Number(/VmRSS:\s*(\d+)/.exec(readFileSync(`/proc/${server.pid}/status`, 'utf8'))[1]) / 1024;
-  const served = resident();
-  within(t, 'overview', await times(page, kChanges));
-  const grown = (await heap()) - before;
-  t.diagnostic(`the heap grew by ${(grown / 1e6).toFixed(1)} MB, the server from ${served.toFixed(0)} to ${resident().toFixed(0)} MiB`);
-  assert.ok(resident() - served < 64, `${resident()} MiB after ${served}`);
-  assert.ok(grown < 10e6, `${grown} bytes`);
   assert.deepEqual(faults, []);
   await close();
 });
