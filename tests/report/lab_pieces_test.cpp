@@ -159,7 +159,9 @@ TEST_F(LabPieces, WhatAKernelEvictsWasMadeBySetUpOrByAnOperation) {
     for (const KernelCaches::Evicted& gone : kernel_caches(run, launch).evicted) {
       EXPECT_LE(gone.gone, gone.bytes);
       const bool lasts = gone.category == Category::weights;
-      if (lasts || gone.category == Category::activations) EXPECT_EQ(gone.op == "set-up", lasts) << launch << gone.op;
+      if (lasts || gone.category == Category::activations) {
+        EXPECT_EQ(gone.op == "set-up", lasts) << launch << gone.op;
+      }
       lasting += lasts ? 1 : 0;
       made += gone.category == Category::activations ? 1 : 0;
     }
