@@ -52,11 +52,13 @@ std::optional<DType> type_or_stored(const Value& value) {
   return value.choice<DType>(kTypes);
 }
 
-/// "model" or a number of blocks.
+/// "model", "block" or a number of blocks.
 std::int64_t read_wrap(const Value& value) {
   if (value.is("model")) return 0;
-  if (value.is("block")) return 1;
-  return value.integer({1, 1 << 16}, 1);
+  if (!value.exists() || value.is("block")) return 1;
+  if (const std::string text = value.text(); text.find_first_of("0123456789") != 0 && text.front() != '-')
+    value.fail(fmt::format("expected a number of blocks, block or model, got '{}'", text));
+  return value.integer({1, 1 << 16});
 }
 
 /// true, false or a number of ranks.

@@ -79,6 +79,8 @@ TEST(LoadCluster, mistakes_name_their_place_key_and_what_is_allowed) {
   EXPECT_THAT(mistake_in("source: mine\ngpu: nvidia-v100-sxm2-16gb\nnodes: 1\ngpus: 2\n"
                          "links: {matrix: {value: [[0, 1], [2, 0]]}}\n"),
               HasSubstr("links.matrix"));
+  EXPECT_THAT(mistake_in("source: mine\ngpu: nvidia-rtx-3090\nnodes: 1\ngpus: 4\ninterconnect: mesh\n"),
+              AllOf(HasSubstr("mine.yaml:5"), HasSubstr("links.matrix: not given"), HasSubstr("4 GPUs")));
   EXPECT_THAT(mistake_in("source: mine\ngpu: nvidia-v100-sxm2-16gb\nnodes: 1\ngpus: 2\ninterconnect: ring\n"),
               AllOf(HasSubstr("mine.yaml:5"), HasSubstr("bridge")));
 }
