@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <map>
 #include <string>
+#include <utility>
 
 #include "sim/study/validation/step_validation.h"
 #include "tests/study/validated.h"
@@ -60,6 +61,35 @@ TEST(ParallelSteps, that_wait_for_the_host) {
   ASSERT_GE(all.size(), 20u);
   EXPECT_LE(quantile(all, 0.5), kHostBoundMedian);
   EXPECT_LE(quantile(all, 1.0), kHostBoundWorst);
+}
+
+// Of the same networks on one GPU of that machine, whose steps are 1 to 8 % longer than predicted: what several GPUs
+// add to them meets what is asked for.
+TEST(ParallelSteps, that_wait_for_the_gpu_take_as_much_longer_than_one_gpu_as_they_took) {
+  const std::pair<std::string, std::string> alone[] = {{"-gpt2-b16", "single-gpt2-b16"},
+                                                       {"-l1b-b4", "single-l1b-b4"},
+                                                       {"-medium-b8", "single-medium-b8"},
+                                                       {"-medium-b16", "single-medium-b16"},
+                                                       {"-bert-b4-fp32", "single-bert-b4-fp32"}};
+  std::map<std::string, double> ratios;
+  for (const ValidatedStep& step : validated_steps_on("nvidia-h200-sxm-141gb"))
+    if (step.measured.source == "h200/parallel, one GPU")
+      ratios[step.measured.name] = ratio(step.predicted.step.time, *step.measured.step_time);
+  std::vector<double> all;
+  for (const ValidatedStep& step : steps()) {
+    if (!gpu_bound(step)) continue;
+    for (const auto& [part, one] : alone)
+      if (step.measured.name.find(part) != std::string::npos) {
+        const double predicted = ratio(step.predicted.step.time, *step.measured.step_time);
+        all.push_back(std::abs(predicted / ratios.at(one + " (run 1)") - 1.0));
+        break;
+      }
+  }
+  ASSERT_GE(all.size(), 20u);
+  std::printf("%zu steps, median %.1f %%, worst %.1f %%\n", all.size(), 100.0 * quantile(all, 0.5),
+              100.0 * quantile(all, 1.0));
+  EXPECT_LE(quantile(all, 0.5), 0.04);
+  EXPECT_LE(quantile(all, 1.0), 0.10);
 }
 
 TEST(ParallelSteps, take_the_memory_they_took) {
@@ -127,7 +157,7 @@ TEST(ParallelSteps, a_number_as_reshard_after_forward_takes_the_memory_it_took) 
 // Fine-tuning of BERT on two to eight V100, A100, H100 and RTX 3090 as published, 2020 to 2024; nothing was fitted.
 // Asked for of A100, V100 and RTX 3090: median 8 %, worst 25 %.
 TEST(ParallelSteps, published_for_one_machine_take_the_time_they_took) {
-  constexpr double kMedian = 0.055, kWorst = 0.21;
+  constexpr double kMedianPublished = 0.055, kWorst = 0.21;
   // Eight H100 on two processors of PCIe 4.0, and on two of PCIe 5.0 (measurements/DEVIATIONS.md).
   const std::map<std::string, double> known = {
       {"lambda-h100-pcie-epyc7302-bert-large-squad-tf32-b64-pt1.13.0a0-x8", 0.41},
@@ -153,7 +183,7 @@ TEST(ParallelSteps, published_for_one_machine_take_the_time_they_took) {
   for (const auto* errors : {&all, &asked}) {
     std::printf("%zu steps, median %.1f %%, worst %.1f %%\n", errors->size(), 100.0 * quantile(*errors, 0.5),
                 100.0 * quantile(*errors, 1.0));
-    EXPECT_LE(quantile(*errors, 0.5), kMedian);
+    EXPECT_LE(quantile(*errors, 0.5), kMedianPublished);
   }
 }
 
