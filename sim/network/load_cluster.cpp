@@ -170,7 +170,7 @@ void check(const Value& root, const Cluster& cluster) {
     fail("links.matrix",
          fmt::format("counts the links of {} GPUs; the node has {}", cluster.links.matrix.size(), cluster.gpus));
   if (cluster.nodes > 1 && cluster.nics.count == 0)
-    fail("nics.count", fmt::format("0, and there are {} nodes: say how many NICs join them", cluster.nodes));
+    fail("nodes", fmt::format("{}, and nics.count is 0: say how many NICs join them", cluster.nodes));
 }
 
 Cluster cluster_of(Node tree, std::string_view source, std::string name, const std::vector<config::Override>& overrides,
@@ -187,6 +187,7 @@ Cluster cluster_of(Node tree, std::string_view source, std::string name, const s
   const bool has_defaults = std::filesystem::exists(file, ignored);
   if (has_defaults) whole = config::load_yaml(file);
   lay_over(whole, tree);
+  whole.origin = tree.origin;  // where what is missing is missed
   const Value root(whole);
   refuse_unknown_keys(root);
 
