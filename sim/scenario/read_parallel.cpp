@@ -55,10 +55,12 @@ std::optional<DType> type_or_stored(const Value& value) {
 /// "model", "block" or a number of blocks.
 std::int64_t read_wrap(const Value& value) {
   if (value.is("model")) return 0;
-  if (!value.exists() || value.is("block")) return 1;
-  if (const std::string text = value.text(); text.find_first_of("0123456789") != 0 && text.front() != '-')
-    value.fail(fmt::format("expected a number of blocks, block or model, got '{}'", text));
-  return value.integer({1, 1 << 16});
+  if (value.is("block")) return 1;
+  try {
+    return value.integer({1, 1 << 16}, 1);
+  } catch (const config::ConfigError&) {
+    value.fail("expected a number of blocks (1 to 65536), block or model");
+  }
 }
 
 /// true, false or a number of ranks.

@@ -193,7 +193,7 @@ void allow_for_held_buckets(MemoryPrediction& memory, const Scenario& scenario, 
     for (std::int64_t* value :
          {&memory.peak_reserved, &memory.device_used, &memory.needed, &memory.needed_low, &memory.needed_high})
       *value += more;
-    memory.runs = memory.runs && memory.needed <= memory.capacity;
+    memory.fits = memory.fits && memory.needed_high <= memory.capacity;
   }
   if (how.find_unused_parameters) return;  // buckets are never made anew
   if (scenario.training.holds_first_buckets() && how.compression == GradientCompression::none) {
