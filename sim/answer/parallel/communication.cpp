@@ -184,7 +184,9 @@ void allow_for_held_buckets(MemoryPrediction& memory, const Scenario& scenario, 
     const std::int64_t exchanges = how.no_sync ? 1 : scenario.training.gradient_accumulation;
     const auto earlier = static_cast<std::int64_t>(
         std::floor(kWatchdog.value() * static_cast<double>(exchanges) / std::max(step.value(), 1e-6)));
-    const std::int64_t held = earlier * bytes / kHalf;
+    // The trace drops those of this step behind its backward pass.
+    const std::int64_t own = memory.peak_phase == Phase::clipping || memory.peak_phase == Phase::optimizer ? 1 : 0;
+    const std::int64_t held = (earlier + own) * bytes / kHalf;
     memory.peak_allocated += held;
     memory.at_peak[static_cast<std::size_t>(Category::gradients)] += held;
     // What the allocator has cached holds them as a rule; the range reaches further.
