@@ -308,7 +308,8 @@ const MemoryPrediction& StepRun::memory() const {
       return std::make_shared<const RoomyMemory>(known ? std::move(*known) : run_roomy_memory(made, scenario_));
     });
     MemoryPrediction memory = predict_memory(made, scenario_, *roomy);
-    allow_for_first_buckets(memory, scenario_, trace());
+    const Seconds step = compresses_gradients(scenario_) ? timeline().step : Seconds{};
+    allow_for_held_buckets(memory, scenario_, trace(), step);
     return memory;
   });
 }

@@ -12,6 +12,7 @@
 #include "sim/app/page_output.h"
 #include "sim/app/print_report.h"
 #include "sim/app/version.h"
+#include "sim/config/config_error.h"
 #include "sim/hardware/load_gpu.h"
 #include "sim/output/standard_output.h"
 #include "sim/output/write_file.h"
@@ -25,9 +26,20 @@ namespace {
 
 constexpr int kDoesNotFit = 3;
 
+void refuse_clusters(const ScenarioOptions& asked) {
+  bool cluster = false;
+  try {
+    cluster = load_scenario(asked.source()).cluster.has_value();
+  } catch (const config::ConfigError&) {  // hardware left out, which each of the descriptions stands for
+  }
+  if (cluster)
+    throw UserError("--on-every-gpu: goes with hardware, and the scenario has a cluster; sweep over cluster.gpu");
+}
+
 int run_on_every_gpu(const ScenarioOptions& asked, const AnswerOptions& options) {
   if (options.sensitivity && options.format != "json")
     throw UserError("--sensitivity: the table of --on-every-gpu has no room for it; add --format json");
+  refuse_clusters(asked);
   std::vector<Prediction> predictions;
   auto all = nlohmann::ordered_json::array();
   std::vector<std::string> cannot_run;

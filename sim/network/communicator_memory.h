@@ -10,7 +10,9 @@ namespace ridgeline {
 struct CommunicatorUse {
   int ranks = 1;
   bool collectives = true;  ///< all_reduce, all_gather, reduce_scatter, broadcast: rings of all ranks
-  int peers = 0;            ///< ranks that this one sends to or receives from (ranks - 1 after an all_to_all)
+  int peers = 0;            ///< ranks that this one sends to and receives from (ranks - 1 after an all_to_all)
+  int sends_to = 0;         ///< ranks that this one sends to alone (the one that scatters)
+  int receives_from = 0;    ///< ranks that this one receives from alone
 };
 
 /// Of NCCL itself: once a process, when the first communicator is made.

@@ -155,17 +155,22 @@ Gpu gpu_of(const Value& root) {
 void check(const Value& root, const Cluster& cluster) {
   const auto fail = [&](std::string_view key, const std::string& message) {
     const Value at = value_at(root, key);
-    (at.exists() ? at : root["gpu"]).fail(message);
+    if (at.exists()) at.fail(message);
+    (root["interconnect"].exists() ? root["interconnect"] : root["gpu"]).fail(fmt::format("{}: {}", key, message));
   };
   const bool linked = cluster.interconnect == Interconnect::nvswitch || cluster.interconnect == Interconnect::mesh ||
                       cluster.interconnect == Interconnect::bridge;
   if (linked && cluster.links.count == 0)
     fail("interconnect", fmt::format("{} needs links, and links.count is 0", name_of(cluster.interconnect)));
+  if (cluster.interconnect == Interconnect::mesh && cluster.links.matrix.empty())
+    fail("links.matrix", fmt::format("not given: a mesh says how many links join each two of its {} GPUs ([[0, 1, 2], "
+                                     "[1, 0, 1], [2, 1, 0]] for three)",
+                                     cluster.gpus));
   if (cluster.interconnect == Interconnect::mesh && static_cast<int>(cluster.links.matrix.size()) < cluster.gpus)
     fail("links.matrix",
          fmt::format("counts the links of {} GPUs; the node has {}", cluster.links.matrix.size(), cluster.gpus));
   if (cluster.nodes > 1 && cluster.nics.count == 0)
-    fail("nics.count", fmt::format("0, and there are {} nodes: say how many NICs join them", cluster.nodes));
+    fail("nodes", fmt::format("{}, and nics.count is 0: say how many NICs join them", cluster.nodes));
 }
 
 Cluster cluster_of(Node tree, std::string_view source, std::string name, const std::vector<config::Override>& overrides,
@@ -182,6 +187,7 @@ Cluster cluster_of(Node tree, std::string_view source, std::string name, const s
   const bool has_defaults = std::filesystem::exists(file, ignored);
   if (has_defaults) whole = config::load_yaml(file);
   lay_over(whole, tree);
+  whole.origin = tree.origin;  // where what is missing is missed
   const Value root(whole);
   refuse_unknown_keys(root);
 

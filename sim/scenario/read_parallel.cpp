@@ -52,11 +52,15 @@ std::optional<DType> type_or_stored(const Value& value) {
   return value.choice<DType>(kTypes);
 }
 
-/// "model" or a number of blocks.
+/// "model", "block" or a number of blocks.
 std::int64_t read_wrap(const Value& value) {
   if (value.is("model")) return 0;
   if (value.is("block")) return 1;
-  return value.integer({1, 1 << 16}, 1);
+  try {
+    return value.integer({1, 1 << 16}, 1);
+  } catch (const config::ConfigError&) {
+    value.fail("expected a number of blocks (1 to 65536), block or model");
+  }
 }
 
 /// true, false or a number of ranks.

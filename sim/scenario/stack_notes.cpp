@@ -6,6 +6,7 @@
 #include <set>
 
 #include "sim/hardware/software_choice.h"
+#include "sim/scenario/unread_keys.h"
 #include "sim/trace/read_recording.h"
 
 namespace ridgeline {
@@ -40,6 +41,9 @@ StackNotes notes_of_stack(const Scenario& s) {
   if (!s.model.unread.empty())
     result.notes.push_back(
         fmt::format("keys of the model's config.json that nothing here reads: {}", fmt::join(s.model.unread, ", ")));
+  if (const std::vector<std::string> keys = unread_parallel_keys(s.training); s.cluster && !keys.empty())
+    result.notes.push_back(
+        fmt::format("keys of training.parallel that nothing reads in this way of training: {}", fmt::join(keys, ", ")));
   const Software& software = s.software;
   if (!has_code_for(software, s.gpu)) {
     result.exists = false;

@@ -5,16 +5,16 @@
 namespace ridgeline {
 
 StreamRecurrence::StreamRecurrence(std::size_t streams, std::size_t events, int queue_depth, double start_latency)
-    : latency_(start_latency), streams_(std::max<std::size_t>(1, streams)), events_(events, 0.0) {
+    : latency_(start_latency), streams_(std::max<std::size_t>(1, streams)), events_(events) {
   for (Stream& stream : streams_) stream.starts.assign(static_cast<std::size_t>(std::max(1, queue_depth)), 0.0);
 }
 
 void StreamRecurrence::pass(const Issue& issue) {
   if (issue.wait_before) {
     double until = 0.0;
-    if (issue.wait_for >= 0) until = events_[static_cast<std::size_t>(issue.wait_for)];
+    if (issue.wait_for >= 0) until = events_[static_cast<std::size_t>(issue.wait_for)].at;
     else
-      for (const Stream& stream : streams_) until = std::max(until, stream.done());
+      for (const Stream& stream : streams_) until = std::max(until, stream.done().at);
     host_ = std::max(host_ + issue.host_before_wait, until + latency_);
   }
   host_ += issue.host;
@@ -27,23 +27,29 @@ Recurrence::Step StreamRecurrence::step(const IssuePlan& plan, std::span<const d
     Stream& stream = streams_[point.stream];
     switch (point.kind) {
       case StreamPoint::Kind::record_event: events_[point.index] = stream.done(); continue;
-      case StreamPoint::Kind::wait_event: stream.ready = std::max(stream.ready, events_[point.index]); continue;
+      case StreamPoint::Kind::wait_event:
+        if (events_[point.index].at > stream.ready.at) stream.ready = events_[point.index];
+        continue;
       case StreamPoint::Kind::launch: break;
     }
     const Issue& issue = plan.launches[point.index];
     pass(issue);
     double& oldest = stream.starts[stream.next];
     if (issue.queued) host_ = std::max(host_, oldest);
-    const double free = std::max(stream.end + issue.gap, stream.ready), start = std::max(free, host_ + latency_);
+    const double own = stream.end.at + issue.gap;
+    const bool waits = stream.ready.at > own;
+    const double free = waits ? stream.ready.at : own, start = std::max(free, host_ + latency_);
     if (point.stream == 0)
-      step.starved +=
-          std::max(0.0, stream.ready > stream.end + issue.gap ? start - stream.ready : start - stream.end - issue.gap);
-    stream.end = start + durations[point.index];
+      step.starved += waits ? start - free + std::max(0.0, stream.ready.given - own)
+                            : std::max(0.0, start - stream.end.at - issue.gap);
+    if (start > free) stream.end.given = start;
+    else if (waits) stream.end.given = stream.ready.given;
+    stream.end.at = start + durations[point.index];
     if (issue.queued) {
       oldest = start;
       if (++stream.next == stream.starts.size()) stream.next = 0;
     }
-    spans[point.index] = {host_, start, stream.end};
+    spans[point.index] = {host_, start, stream.end.at};
   }
   pass(plan.tail);
   step.repeated_host = host_;

@@ -4,6 +4,9 @@
 //   record_event(s):  happens when all that s was given is done
 //   wait_event(s, e): what s is given next starts no sooner than e happened
 //
+// A stream that waits for an event waits for the host as long as the host had not yet given what the event rests on: a
+// copy that is issued late starves the default stream behind it.
+//
 // With one stream it is the recurrence of recurrence.h. Tested by tests/timeline/stream_recurrence_test.cpp.
 #pragma once
 
@@ -25,21 +28,25 @@ class StreamRecurrence {
 
   [[nodiscard]] double host() const { return host_; }
   /// When the default stream is done with all it was given and waits for.
-  [[nodiscard]] double gpu() const { return streams_.front().done(); }
+  [[nodiscard]] double gpu() const { return streams_.front().done().at; }
 
  private:
+  struct Moment {
+    double at = 0.0;
+    double given = 0.0;  ///< when work began that it rests on and that had waited for the host
+  };
   struct Stream {
-    double end = 0.0;            ///< of the last kernel
-    double ready = 0.0;          ///< the last event it waits for
+    Moment end;                  ///< of the last kernel
+    Moment ready;                ///< the last event it waits for
     std::vector<double> starts;  ///< of the last `queue_depth` launches, a ring
     std::size_t next = 0;
-    [[nodiscard]] double done() const { return end > ready ? end : ready; }
+    [[nodiscard]] const Moment& done() const { return end.at > ready.at ? end : ready; }
   };
   void pass(const Issue& issue);
 
   double latency_, host_ = 0.0;
   std::vector<Stream> streams_;
-  std::vector<double> events_;
+  std::vector<Moment> events_;
 };
 
 }  // namespace ridgeline

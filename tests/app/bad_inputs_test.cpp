@@ -70,6 +70,7 @@ TEST(BrokenArguments, AreRefusedInOneLine) {
       {"predict scenarios/bert-large-fp32.yaml --nonsense", "nonsense"},
       {"predict scenarios/bert-large-fp32.yaml --on-every-gpu --sensitivity", "--format json"},
       {"predict scenarios/bert-large-fp32.yaml --on-every-gpu --memory-report", "--on-every-gpu"},
+      {"predict --model gpt2 --cluster h200-x2 --batch 1 --seq 128 --on-every-gpu", "sweep over cluster.gpu"},
       {"predict scenarios/bert-large-fp32.yaml --hardwar nvidia-t4",
        "--hardwar is no option of predict; did you mean --hardware?"},
       {"sweep scenarios/sweeps/six-gpus.yaml -x", "-x is no option of sweep (ridgeline sweep --help lists them)"},

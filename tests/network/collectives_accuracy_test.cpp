@@ -188,5 +188,24 @@ TEST(CommunicatorMemory, is_what_two_and_four_h200_held) {
   }
 }
 
+// What groups took that a process made besides that of all ranks (steps.jsonl.gz beside the file): fully_shard makes
+// two of two ranks for each of sixteen modules and gathers through one; DTensor splits layers by a scatter from the
+// first rank.
+TEST(CommunicatorMemory, of_groups_that_are_never_used_and_of_a_scatter) {
+  const Cluster four = load_cluster("h200-x4");
+  const Bytes used = communicator_memory(four, {.ranks = 2});
+  const Bytes unused = communicator_memory(four, {.ranks = 2, .collectives = false});
+  constexpr double kOfSixteen = 10914.0 * kMiB, kOfTheSender = 124.0 * kMiB, kOfTheReceiver = 380.0 * kMiB;
+  EXPECT_NEAR(16.0 * (used + unused).value(), kOfSixteen, kCommunicatorMemory * kOfSixteen);
+  EXPECT_LT(unused, used);
+  const auto pairs = [&](CommunicatorUse use) {
+    use.ranks = 2;
+    use.collectives = false;
+    return communicator_memory(four, use).value();
+  };
+  EXPECT_NEAR(pairs({.sends_to = 1}), kOfTheSender, kCommunicatorMemory * kOfTheSender);
+  EXPECT_NEAR(pairs({.receives_from = 1}), kOfTheReceiver, kCommunicatorMemory * kOfTheReceiver);
+}
+
 }  // namespace
 }  // namespace ridgeline

@@ -49,6 +49,10 @@ TEST(LoadCluster, a_mapping_of_a_scenario_takes_the_rest_from_its_gpu) {
   EXPECT_FALSE(cluster.nvls);
 }
 
+TEST(LoadCluster, a_cluster_is_one_node_unless_it_says_more) {
+  EXPECT_EQ(load_cluster(config::parse_yaml("{gpu: nvidia-l40s, gpus: 4}", "scenario")).nodes, 1);
+}
+
 TEST(LoadCluster, a_name_and_a_path_and_a_mapping_that_extends_are_the_same) {
   const Cluster named = load_cluster("p5");
   Cluster extended = load_cluster(config::parse_yaml("{extends: p5, nodes: 4}", "scenario"));
@@ -72,13 +76,18 @@ TEST(LoadCluster, mistakes_name_their_place_key_and_what_is_allowed) {
               AllOf(HasSubstr("mine.yaml:3"), HasSubstr("nodez"), HasSubstr("nodes")));
   EXPECT_THAT(mistake_in("source: mine\ngpu: nvidia-h201\nnodes: 1\ngpus: 8\n"),
               AllOf(HasSubstr("mine.yaml:2"), HasSubstr("nvidia-h20")));
-  EXPECT_THAT(mistake_in("source: mine\ngpu: nvidia-h200-sxm-141gb\nnodes: 2\ngpus: 8\n"), HasSubstr("nics.count"));
+  EXPECT_THAT(mistake_in("source: mine\ngpu: nvidia-h200-sxm-141gb\nnodes: 2\ngpus: 8\n"),
+              AllOf(HasSubstr("mine.yaml:3"), HasSubstr("nics.count is 0")));
+  EXPECT_THAT(mistake_in("source: mine\ngpu: nvidia-h200-sxm-141gb\nnodes: 2\n"),
+              AllOf(HasSubstr("mine.yaml"), HasSubstr("gpus: missing")));
   EXPECT_THAT(mistake_in("gpu: nvidia-h200-sxm-141gb\nnodes: 1\ngpus: 8\n"), HasSubstr("source"));
   EXPECT_THAT(mistake_in("source: mine\ngpu: nvidia-l4\nnodes: 1\ngpus: 2\ninterconnect: nvswitch\n"),
               HasSubstr("links.count is 0"));
   EXPECT_THAT(mistake_in("source: mine\ngpu: nvidia-v100-sxm2-16gb\nnodes: 1\ngpus: 2\n"
                          "links: {matrix: {value: [[0, 1], [2, 0]]}}\n"),
               HasSubstr("links.matrix"));
+  EXPECT_THAT(mistake_in("source: mine\ngpu: nvidia-rtx-3090\nnodes: 1\ngpus: 4\ninterconnect: mesh\n"),
+              AllOf(HasSubstr("mine.yaml:5"), HasSubstr("links.matrix: not given"), HasSubstr("4 GPUs")));
   EXPECT_THAT(mistake_in("source: mine\ngpu: nvidia-v100-sxm2-16gb\nnodes: 1\ngpus: 2\ninterconnect: ring\n"),
               AllOf(HasSubstr("mine.yaml:5"), HasSubstr("bridge")));
 }

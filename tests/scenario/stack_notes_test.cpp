@@ -15,7 +15,9 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::Not;
 
 Scenario scenario(const std::string& hardware, const std::string& precision,
@@ -44,6 +46,28 @@ TEST(StackNotes, software_without_code_for_the_chip_is_said_and_not_validated) {
   EXPECT_THAT(predict(volta, "analytic").notes, Not(Contains(HasSubstr("no code for"))));
   const Scenario named = scenario("nvidia-v100-sxm2-32gb", "fp32", {{"software", "pytorch-2.11", ""}});
   EXPECT_THAT(predict(named, "analytic").notes, Contains(HasSubstr("--software pytorch-2.11-cuda-12.6 has it")));
+}
+
+// A key of another wrapper is taken, changes nothing, and is named.
+TEST(StackNotes, keys_of_another_wrapper_are_said) {
+  const auto notes = [](const char* strategy, std::vector<config::Override> more) {
+    ScenarioSource source;
+    source.overrides = {{"cluster", "h200-x4", ""},
+                        {"model", "gpt2", ""},
+                        {"training.micro_batch", "1", ""},
+                        {"training.sequence_length", "128", ""},
+                        {"training.parallel.strategy", strategy, ""}};
+    source.overrides.insert(source.overrides.end(), more.begin(), more.end());
+    return notes_of_stack(load_scenario(source)).notes;
+  };
+  const config::Override cap{"training.parallel.bucket_cap", "10 MiB", ""},
+      keep{"training.parallel.reshard_after_forward", "false", ""},
+      along{"training.parallel.sequence_parallel", "true", ""};
+  EXPECT_THAT(notes("ddp", {cap}), IsEmpty());
+  EXPECT_THAT(notes("zero1", {cap}), IsEmpty());
+  EXPECT_THAT(notes("fsdp", {keep}), IsEmpty());
+  EXPECT_THAT(notes("ddp", {keep, along}), ElementsAre(HasSubstr("reshard_after_forward, sequence_parallel")));
+  EXPECT_THAT(notes("fsdp", {cap}), ElementsAre(AllOf(HasSubstr("bucket_cap"), Not(HasSubstr("reshard")))));
 }
 
 TEST(StackNotes, torch_compile_before_it_was_there_is_said) {

@@ -106,6 +106,28 @@ std::vector<double> slow_starts(const IssuePlan& plan, const std::vector<double>
   return starts;
 }
 
+// The host works 10 us, gives a copy of 4 us to the other stream, and a kernel that waits for it to the default one:
+// of the 14 us that the default stream is idle, the host makes it wait for 10.
+TEST(StreamRecurrence, a_stream_behind_a_copy_that_is_given_late_waits_for_the_host) {
+  constexpr double kMicro = 1e-6;
+  IssuePlan plan;
+  plan.streams = 2;
+  plan.events = 1;
+  Issue copy, kernel;
+  copy.host = 10 * kMicro;
+  copy.stream = 1;
+  plan.launches = {copy, kernel};
+  plan.order = {{StreamPoint::Kind::launch, 1, 0},
+                {StreamPoint::Kind::record_event, 1, 0},
+                {StreamPoint::Kind::wait_event, 0, 0},
+                {StreamPoint::Kind::launch, 0, 1}};
+  StreamRecurrence streams(2, 1, 16, 0.0);
+  std::vector<Recurrence::Span> spans(2);
+  const Recurrence::Step step = streams.step(plan, std::vector<double>{4 * kMicro, kMicro}, spans);
+  EXPECT_DOUBLE_EQ(spans[1].start, 14 * kMicro);
+  EXPECT_DOUBLE_EQ(step.starved, 10 * kMicro);
+}
+
 TEST(StreamRecurrence, starts_every_kernel_when_the_last_thing_before_it_is_done) {
   std::mt19937_64 random(20261123);
   for (int i = 0; i < 60; ++i) {

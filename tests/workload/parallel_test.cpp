@@ -154,6 +154,31 @@ TEST(ApexDataParallel, sends_buckets_of_ten_million_elements_and_keeps_none) {
   EXPECT_NEAR(static_cast<double>(held(trace)) / static_cast<double>(trace.parameters), 4.0 + 8.0, 0.2);  // no buckets
 }
 
+// Nothing runs beside what apex sends: after each bucket the default stream waits for it.
+TEST(ApexDataParallel, has_the_default_stream_wait_for_each_bucket) {
+  ModelDescription model = small_gpt();
+  model.hidden = 512;
+  model.layers = 4;
+  TrainingDescription t = training(2, DataStrategy::ddp);
+  t.data_parallel = DataParallel::apex;
+  const OpTrace trace = training_run(model, t, AttentionChoice::flash, 2, kWrittenOut);
+  bool sent = false;
+  int buckets = 0;
+  for (std::uint32_t i = trace.steps.back().begin; i < trace.steps.back().end; ++i) {
+    const Record& record = trace.records[i];
+    if (record.kind == Record::Kind::wait_event && record.stream == 0) sent = false;
+    if (record.kind != Record::Kind::op) continue;
+    const Call& call = trace.calls[record.index];
+    if (call.stream == 0) {
+      EXPECT_FALSE(sent) << "a kernel beside bucket " << buckets;
+    } else if (std::holds_alternative<Collective>(trace.ops[call.op])) {
+      sent = true;
+      ++buckets;
+    }
+  }
+  EXPECT_EQ(buckets, 2);
+}
+
 // The ladder of the ZeRO paper: weights, gradients and Adam's states in fp32, 16 bytes a parameter on one GPU.
 TEST(FullyShard, divides_what_a_rank_holds_by_the_ranks) {
   TrainingDescription t = training(4, DataStrategy::ddp);

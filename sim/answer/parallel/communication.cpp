@@ -38,6 +38,16 @@ Placement placement_over_stages(const Scenario& scenario, const Collective& coll
   return result;
 }
 
+/// How often the thread of ProcessGroupNCCL looks (kWatchdogThreadSleepMillis of ProcessGroupNCCL.hpp).
+constexpr Seconds kWatchdog{0.1};
+
+/// Whether gradients go through buckets of DistributedDataParallel that live from step to step.
+bool keeps_buckets(const Scenario& scenario) {
+  const ParallelDescription& how = scenario.training.parallel;
+  return scenario.cluster && how.gradient_ranks() > 1 && !how.megatron() && !how.deepspeed() &&
+         !how.shards_parameters() && !how.one_process() && scenario.training.data_parallel != DataParallel::apex;
+}
+
 /// Bytes of the buckets that DistributedDataParallel makes when it wraps a network: trained parameters alone, and no
 /// experts that are spread over ranks.
 std::int64_t first_buckets(const OpTrace& trace) {
@@ -160,12 +170,34 @@ Seconds unproven_overlap(const StepProgram& program, const Timeline& timeline, c
   return covered;
 }
 
-void allow_for_first_buckets(MemoryPrediction& memory, const Scenario& scenario, const OpTrace& trace) {
+bool compresses_gradients(const Scenario& scenario) {
   const ParallelDescription& how = scenario.training.parallel;
-  if (!scenario.cluster || how.gradient_ranks() == 1 || how.megatron() || how.deepspeed() || how.shards_parameters() ||
-      how.find_unused_parameters || how.one_process() || scenario.training.data_parallel == DataParallel::apex)
-    return;
+  return keeps_buckets(scenario) && how.compression != GradientCompression::none;
+}
+
+void allow_for_held_buckets(MemoryPrediction& memory, const Scenario& scenario, const OpTrace& trace, Seconds step) {
+  if (!keeps_buckets(scenario)) return;
+  const ParallelDescription& how = scenario.training.parallel;
   const std::int64_t bytes = first_buckets(trace);
+  if (compresses_gradients(scenario)) {
+    constexpr std::int64_t kHalf = 2;  // compressed to 16 bits
+    const std::int64_t exchanges = how.no_sync ? 1 : scenario.training.gradient_accumulation;
+    const auto earlier = static_cast<std::int64_t>(
+        std::floor(kWatchdog.value() * static_cast<double>(exchanges) / std::max(step.value(), 1e-6)));
+    // The trace drops those of this step behind its backward pass.
+    const std::int64_t own = memory.peak_phase == Phase::clipping || memory.peak_phase == Phase::optimizer ? 1 : 0;
+    const std::int64_t held = (earlier + own) * bytes / kHalf;
+    memory.peak_allocated += held;
+    memory.at_peak[static_cast<std::size_t>(Category::gradients)] += held;
+    // What the allocator has cached holds them as a rule; the range reaches further.
+    const std::int64_t more = std::max<std::int64_t>(0, memory.peak_allocated - memory.peak_reserved);
+    memory.cached_unused = std::max<std::int64_t>(0, memory.cached_unused - held);
+    for (std::int64_t* value :
+         {&memory.peak_reserved, &memory.device_used, &memory.needed, &memory.needed_low, &memory.needed_high})
+      *value += more;
+    memory.fits = memory.fits && memory.needed_high <= memory.capacity;
+  }
+  if (how.find_unused_parameters) return;  // buckets are never made anew
   if (scenario.training.holds_first_buckets() && how.compression == GradientCompression::none) {
     memory.needed_low -= bytes;
     return;
@@ -173,6 +205,19 @@ void allow_for_first_buckets(MemoryPrediction& memory, const Scenario& scenario,
   memory.needed_high += bytes;
   memory.fits = memory.fits && memory.needed_high <= memory.capacity;
 }
+
+namespace {
+
+/// Of the fullest tensor parallel rank. DTensor splits layers by a scatter from the first one: it has sent to all
+/// others, each of which has received.
+Bytes tensor_parallel_bytes(const Cluster& cluster, const ParallelDescription& how) {
+  const int ranks = static_cast<int>(how.tensor);
+  if (how.tensor_style != TensorStyle::dtensor || how.megatron()) return communicator_memory(cluster, {.ranks = ranks});
+  return std::max(communicator_memory(cluster, {.ranks = ranks, .sends_to = ranks - 1}),
+                  communicator_memory(cluster, {.ranks = ranks, .receives_from = 1}));
+}
+
+}  // namespace
 
 std::int64_t communicator_bytes(const Scenario& scenario) {
   const ParallelDescription& how = scenario.training.parallel;
@@ -204,13 +249,16 @@ std::int64_t communicator_bytes(const Scenario& scenario) {
   }
   const std::int64_t shards = how.gradient_ranks() / how.replicate;
   if (shards > 1) sum += group(shards);
-  if (how.tensor > 1) sum += group(how.tensor);
+  if (how.tensor > 1) sum += tensor_parallel_bytes(cluster, how);
   if (how.context > 1) sum += group(how.context);
   if (how.replicate > 1) sum += group(how.replicate);
-  // Each module gathers again from a smaller group of its own.
-  if (how.shards_parameters() && how.reshard_after_forward.ranks > 1 && how.wrap > 0)
+  // Each module gathers again from a smaller group of its own, and has one across these that nothing is sent through.
+  if (how.shards_parameters() && how.reshard_after_forward.ranks > 1 && how.wrap > 0) {
+    const int across = static_cast<int>(shards / how.reshard_after_forward.ranks);
     sum += static_cast<double>((scenario.model.layers + how.wrap - 1) / how.wrap) *
-           (group(how.reshard_after_forward.ranks) + group(shards / how.reshard_after_forward.ranks));
+           (group(how.reshard_after_forward.ranks) +
+            communicator_memory(cluster, {.ranks = across, .collectives = false}));
+  }
   return std::llround(sum.value());
 }
 

@@ -55,10 +55,16 @@ void name_collectives(StepProgram& program, const Scenario& scenario);
 /// longer if nothing covered them.
 Seconds unproven_overlap(const StepProgram& program, const Timeline& timeline, const Scenario& scenario);
 
-/// In the second step of DistributedDataParallel a rank may hold the buckets of the first beside the new ones, until a
-/// thread of NCCL's has seen them sent. The fullest rank is taken to, as 29 of 33 measured runs had one that did, but
-/// where TrainingDescription::holds_first_buckets denies it; this widens the range of memory by the other case.
-void allow_for_first_buckets(MemoryPrediction& memory, const Scenario& scenario, const OpTrace& trace);
+/// NCCL's work holds what it sent until a thread that looks every 100 ms has seen it done and the next collective
+/// begins. In the second step of DistributedDataParallel a rank may so hold the buckets of the first beside the new
+/// ones. The fullest rank is taken to, as 29 of 33 measured runs had one that did, but where
+/// TrainingDescription::holds_first_buckets denies it; this widens the range of memory by the other case. Compressed
+/// buckets are made anew in every step (which takes `step`): the trace holds those of the step before, and this adds
+/// those of the steps before it that still wait for the thread.
+void allow_for_held_buckets(MemoryPrediction& memory, const Scenario& scenario, const OpTrace& trace, Seconds step);
+
+/// Whether the step sends buckets that a hook has compressed.
+bool compresses_gradients(const Scenario& scenario);
 
 /// Of device memory, outside the allocator: 0 without a cluster of several GPUs.
 std::int64_t communicator_bytes(const Scenario& scenario);

@@ -56,7 +56,14 @@ void ApexDataParallel::gradient_arrived(std::size_t parameter) {
     return;
   }
   --buckets_[bucket_of_[parameter]].missing;
-  while (next_ < buckets_.size() && buckets_[next_].missing == 0) reduce(buckets_[next_++].members, group_->stream());
+  while (next_ < buckets_.size() && buckets_[next_].missing == 0) {
+    reduce(buckets_[next_++].members, group_->stream());
+    wait_for_buckets();
+  }
+}
+
+void ApexDataParallel::wait_for_buckets() {
+  eager_.recorder.wait_event(eager_.recorder.stream, eager_.recorder.record_event(group_->stream()));
 }
 
 void ApexDataParallel::reduce(const Members& members, std::uint8_t stream) {
@@ -75,9 +82,8 @@ void ApexDataParallel::reduce(const Members& members, std::uint8_t stream) {
 }
 
 void ApexDataParallel::after_backward() {
-  eager::Recorder& recorder = eager_.recorder;
   if (!buckets_.empty()) {
-    recorder.wait_event(recorder.stream, recorder.record_event(group_->stream()));
+    wait_for_buckets();
     next_ = 0;
     for (Bucket& bucket : buckets_) bucket.missing = bucket.members.size();
     return;
@@ -94,7 +100,7 @@ void ApexDataParallel::after_backward() {
     for (const std::size_t number : numbers) members.push_back(arrived_[number]);
     return members;
   };
-  for (const auto& numbers : by_type(gradients, kAll)) reduce(named(numbers), recorder.stream);
+  for (const auto& numbers : by_type(gradients, kAll)) reduce(named(numbers), eager_.recorder.stream);
   if (!group_) return;
   for (const auto& numbers : by_type(gradients, kMessage)) {
     buckets_.push_back({named(numbers), numbers.size()});

@@ -1,5 +1,10 @@
 // apex.parallel.DistributedDataParallel: gradients of ten million elements and more are copied together once they have
-// come, added up over the ranks and divided on a stream beside the rest of the backward pass, and copied back there.
+// come, added up over the ranks and divided on a stream of their own, and copied back there.
+//
+// The code means that to happen beside the rest of the backward pass. In published logs it does not: steps are longer
+// than one GPU's by the bytes over the rate of the links, whatever the backward pass takes
+// (docs/model/several-gpus.md). The stream of the buckets waits for NCCL's; CUDA has few queues for streams, and what
+// shares one with it waits as well. The default stream is taken to.
 //
 // Follows apex/parallel/distributed.py of 2019 to 2025. The first step reduces all gradients of a type after its
 // backward pass and notes in which order they came; the buckets of later ones have that order. Nothing is kept between
@@ -32,6 +37,7 @@ class ApexDataParallel {
   };
   void broadcast_parameters();
   void gradient_arrived(std::size_t parameter);
+  void wait_for_buckets();
   /// Copied together on the default stream; the rest on `stream`.
   void reduce(const Members& members, std::uint8_t stream);
 
