@@ -1,7 +1,7 @@
 // A cluster as the laws of communication see it: GPUs of one type, how those of a node are joined, how nodes are.
 //
 // Rates are bytes a second in one direction. Read from hw/clusters/NAME.yaml or a mapping in a scenario by
-// load_cluster.h; what neither says comes from hw/interconnects/ARCHITECTURE-CC.yaml.
+// load_cluster.h; what neither says comes from hw/interconnects: the board's own file, then ARCHITECTURE-CC.yaml.
 #pragma once
 
 #include <cstdint>

@@ -5,6 +5,7 @@
 #include <array>
 #include <filesystem>
 #include <functional>
+#include <map>
 
 #include "sim/config/data_folder.h"
 #include "sim/config/parse_yaml.h"
@@ -173,19 +174,30 @@ void check(const Value& root, const Cluster& cluster) {
     fail("nodes", fmt::format("{}, and nics.count is 0: say how many NICs join them", cluster.nodes));
 }
 
+/// What the architecture's clusters need not say, and over it what those of this board need not. The files that said
+/// so, with their names.
+std::map<std::string, std::string> lay_defaults(Node& whole, const Gpu& gpu) {
+  const auto by_architecture = fmt::format("{}-{}.{}", name_of(gpu.architecture), gpu.compute_major, gpu.compute_minor);
+  std::map<std::string, std::string> read;
+  for (const std::string& name : {by_architecture, gpu.name}) {
+    const std::filesystem::path file = config::data_folder("hw") / "interconnects" / (name + ".yaml");
+    std::error_code ignored;
+    if (!std::filesystem::exists(file, ignored)) continue;
+    lay_over(whole, config::load_yaml(file));
+    read.emplace(file.string(), name);
+  }
+  return read;
+}
+
 Cluster cluster_of(Node tree, std::string_view source, std::string name, const std::vector<config::Override>& overrides,
                    HardwareSheet* sheet) {
   tree = over_base(std::move(tree), source);
   for (const config::Override& change : overrides) config::apply_override(tree, change);
   const Gpu gpu = gpu_of(Value(tree));
-  const std::string defaults = fmt::format("{}-{}.{}", name_of(gpu.architecture), gpu.compute_major, gpu.compute_minor);
-  const std::filesystem::path file = config::data_folder("hw") / "interconnects" / (defaults + ".yaml");
-  std::error_code ignored;
   Node whole;
   whole.kind = Node::Kind::mapping;
   whole.origin = tree.origin;
-  const bool has_defaults = std::filesystem::exists(file, ignored);
-  if (has_defaults) whole = config::load_yaml(file);
+  const std::map<std::string, std::string> defaults = lay_defaults(whole, gpu);
   lay_over(whole, tree);
   whole.origin = tree.origin;  // where what is missing is missed
   const Value root(whole);
@@ -205,7 +217,8 @@ Cluster cluster_of(Node tree, std::string_view source, std::string name, const s
     SheetRow row = read_described(field, [&](const Value& value) { one.read(value, cluster); });
     row.key = one.key;
     const auto& origin = field.node().origin;
-    if (has_defaults && origin.name && *origin.name == file.string()) row.inherited = defaults;
+    if (const auto from = defaults.find(origin.name ? *origin.name : ""); from != defaults.end())
+      row.inherited = from->second;
     if (one.key == "links.matrix") row.value = fmt::format("{0} x {0}", cluster.links.matrix.size());
     if (sheet) sheet->values.push_back(std::move(row));
   }

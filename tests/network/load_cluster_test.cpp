@@ -49,6 +49,18 @@ TEST(LoadCluster, a_mapping_of_a_scenario_takes_the_rest_from_its_gpu) {
   EXPECT_FALSE(cluster.nvls);
 }
 
+TEST(LoadCluster, boards_of_one_chip_differ_in_what_their_drivers_let_them_do) {
+  const auto of = [](const std::string& gpu, const std::string& more) {
+    return cluster_from_yaml("gpu: " + gpu + "\ngpus: 2\nsource: mine\n" + more, "mine.yaml");
+  };
+  EXPECT_TRUE(of("nvidia-rtx-a6000", "").pcie.peer_to_peer);
+  EXPECT_FALSE(of("nvidia-rtx-3090", "").pcie.peer_to_peer);
+  EXPECT_TRUE(of("nvidia-l40s", "").pcie.peer_to_peer);
+  EXPECT_FALSE(of("nvidia-rtx-4090", "").pcie.peer_to_peer);
+  EXPECT_FALSE(of("nvidia-l40s", "pcie: {peer_to_peer: false}\n").pcie.peer_to_peer) << "the cluster's own word wins";
+  EXPECT_EQ(of("nvidia-l40s", "").pcie.rate, of("nvidia-rtx-4090", "").pcie.rate) << "the rest is the architecture's";
+}
+
 TEST(LoadCluster, a_cluster_is_one_node_unless_it_says_more) {
   EXPECT_EQ(load_cluster(config::parse_yaml("{gpu: nvidia-l40s, gpus: 4}", "scenario")).nodes, 1);
 }
