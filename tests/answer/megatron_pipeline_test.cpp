@@ -244,5 +244,26 @@ TEST(MegatronPipeline, a_message_is_the_rows_of_a_micro_batch_over_the_tensor_ra
     }
 }
 
+// nvFuser and the fuser before it draw four random numbers at once and use them all; Triton's kernels, which
+// Megatron-LM takes since PyTorch 2.2, use one of them.
+TEST(MegatronPipeline, dropout_in_kernels_of_torch_jit_uses_all_four_numbers_of_a_draw) {
+  const auto kernel = [](const char* software) {
+    Session session;
+    const StepRun run(session,
+                      scenario({"model.dropout=0.1", "training.attention=eager", std::string("software=") + software}),
+                      "analytic");
+    for (const Op& op : run.trace().ops)
+      if (const auto* fused = std::get_if<FusedKernel>(&op); fused != nullptr && fused->name == "bias_dropout_add")
+        return *fused;
+    ADD_FAILURE() << "no such kernel";
+    return FusedKernel{};
+  };
+  FusedKernel by_four = kernel("pytorch-1.13");
+  const FusedKernel by_one = kernel("pytorch-2.5");
+  EXPECT_EQ(by_four.arithmetic, by_one.arithmetic / 4);
+  by_four.arithmetic = by_one.arithmetic;
+  EXPECT_EQ(by_four, by_one);
+}
+
 }  // namespace
 }  // namespace ridgeline
