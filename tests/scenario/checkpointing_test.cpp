@@ -51,5 +51,18 @@ TEST(Checkpointing, of_every_second_block_leaves_the_first) {
               HasSubstr("checkpointed_every"));
 }
 
+// torch.utils.checkpoint without reentrance stops early since PyTorch 2.1.
+TEST(Checkpointing, runs_a_block_to_its_end_before_pytorch_2_1) {
+  for (const auto& [software, early] : std::vector<std::pair<const char*, bool>>{
+           {"pytorch-1.13", false}, {"pytorch-2.0", false}, {"pytorch-2.1", true}, {"pytorch-2.11", true}}) {
+    ScenarioSource source;
+    source.text_name = "a question";
+    source.text =
+        std::string("hardware: nvidia-a100-sxm4-80gb\nmodel: gpt2\nsoftware: ") + software +
+        "\ntraining: {micro_batch: 1, sequence_length: 128, activation_checkpointing: block, attention: eager}\n";
+    EXPECT_EQ(load_scenario(source).training.checkpoint_stops_early, early) << software;
+  }
+}
+
 }  // namespace
 }  // namespace ridgeline

@@ -238,7 +238,7 @@ TEST(AttentionVariants, ComplexNumbersTurnQueriesAndKeysInKernelsOfTheirOwn) {
 // Selective checkpointing of torchtitan without torch.compile: the second run of a block does not repeat attention, nor
 // every second of its seven products, of which it stops before the last; norms in one kernel run twice.
 TEST(AttentionVariants, OperationsThatAreKeptDoNotRunAgain) {
-  const auto trace_of = [](ActivationCheckpointing checkpointing) {
+  const auto trace_of = [](ActivationCheckpointing checkpointing, bool early = true) {
     const config::Node tree = config::parse_yaml(
         "{family: llama, code: plain, norms: fused, layers: 2, heads: 4, hidden: 64, feed_forward: 96, vocabulary: "
         "100, max_positions: 64}",
@@ -248,6 +248,7 @@ TEST(AttentionVariants, OperationsThatAreKeptDoNotRunAgain) {
     training.micro_batch = 2;
     training.sequence_length = 32;
     training.activation_checkpointing = checkpointing;
+    training.checkpoint_stops_early = early;
     return testing_support::checked(training_run(load_model(config::Value(tree)), training, AttentionChoice::flash, 1));
   };
   const OpTrace none = trace_of(ActivationCheckpointing::none), block = trace_of(ActivationCheckpointing::block),
@@ -261,6 +262,8 @@ TEST(AttentionVariants, OperationsThatAreKeptDoNotRunAgain) {
   };
   EXPECT_EQ(products(block) - products(none), 2 * 6);
   EXPECT_EQ(products(kept) - products(none), 2 * 3);
+  // The last product's result is read by nobody, but a block that does not stop early makes it.
+  EXPECT_EQ(products(trace_of(ActivationCheckpointing::block, false)) - products(none), 2 * 7);
   EXPECT_EQ(attentions(block) - attentions(none), 2);
   EXPECT_EQ(attentions(kept), attentions(none));
   EXPECT_EQ(norms(none), 2 * 2 + 1);
