@@ -22,7 +22,8 @@ DATA = {"memory_bound": "kernels of an H200 and single calls of an H100 that are
         "wrappers": "steps of two and four H200 that wait for the host",
         "collective_range": "collectives that no fit saw; published ones over nodes"}
 # The h200-virtual-machine has the default's costs and scale; fast and slow are estimates, as they say.
-HOSTS = ("default", "fast", "slow", "h100-virtual-machine", "h200-virtual-machine", "vtrain-a100", "megatron-ci")
+HOSTS = ("default", "fast", "slow", "h100-virtual-machine", "h200-virtual-machine", "vtrain-a100", "megatron-ci",
+         "megatron-ci-h100")
 
 
 def without_program():
@@ -60,7 +61,7 @@ def host_row():
 
 
 def scale_row():
-    return ("hw/hosts/default.yaml, h100-virtual-machine.yaml, vtrain-a100.yaml, megatron-ci.yaml (scale)", 4, "4 fitted", "ridgeline_fit "
+    return ("hw/hosts/default.yaml, h100-virtual-machine.yaml, vtrain-a100.yaml, megatron-ci.yaml, megatron-ci-h100.yaml (scale)", 5, "5 fitted", "ridgeline_fit "
             "host_scale says what the steps ask for", "host-bound eager steps beside an H200 and an H100; published ones", "fit: scales of hosts")
 
 

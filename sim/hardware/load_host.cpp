@@ -45,6 +45,8 @@ void read_software(FieldReader& r, Software& s) {
   r.flag("clips_by_lists", s.clips_by_lists);
   r.flag("clipping_waits", s.clipping_waits);
   r.flag("softmax_saves_input", s.softmax_saves_input);
+  r.optional_flag("checkpoint_stops_early", s.checkpoint_stops_early);
+  r.optional_flag("jit_draws_by_four", s.jit_draws_by_four);
   r.flag("mask_always_added", s.mask_always_added);
   r.integer("foreach_adam_lists", s.foreach_adam_lists, 1, 2);
   r.flag("softmax_keeps_long_rows", s.softmax_keeps_long_rows);

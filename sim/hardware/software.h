@@ -29,6 +29,8 @@ struct Software {
   bool clips_by_lists = true;           ///< clip_grad_norm_ runs over lists of tensors; since PyTorch 2.0
   bool clipping_waits = false;          ///< the host waits in clip_grad_norm_; before PyTorch 1.10 and in 2.0
   bool softmax_saves_input = false;     ///< autograd keeps the input of softmax besides its result; before PyTorch 1.11
+  bool checkpoint_stops_early = true;   ///< a checkpointed block runs again no further than its backward pass reads
+  bool jit_draws_by_four = false;       ///< kernels of torch.jit.script use all four numbers of a draw (nvFuser)
   bool mask_always_added = false;       ///< models add an attention mask in fp32 to every score, of ones too
   int foreach_adam_lists = 1;           ///< temporaries as large as the parameters that a foreach Adam holds at once
   bool softmax_keeps_long_rows = true;  ///< rows above 1024 columns stay in registers or shared memory, read once

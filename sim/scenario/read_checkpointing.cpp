@@ -26,12 +26,22 @@ void read_checkpointing(const Mapping& mapping, TrainingDescription& t) {
 void check_checkpointing(const Mapping& mapping, const TrainingDescription& t, bool compile) {
   if (t.activation_checkpointing == ActivationCheckpointing::selective && !t.parallel.megatron())
     mapping["activation_checkpointing"].fail("selective goes with training.parallel.framework: megatron");
+  const bool torch_alone = !t.parallel.megatron() && !t.parallel.deepspeed() && t.parallel.tensor == 1;
   if (t.activation_checkpointing == ActivationCheckpointing::operations &&
-      (!compile || !t.parallel.compiles_blocks() || t.parallel.pipelined()))
+      (t.parallel.pipelined() || (compile ? !t.parallel.compiles_blocks() : !torch_alone)))
     mapping["activation_checkpointing"].fail(
-        "operations goes with compiled blocks (compile: true, strategy fsdp, zero2 or hsdp, or tensor parallel ranks)");
+        "operations goes with compiled blocks (compile: true, strategy fsdp, zero2 or hsdp, or tensor parallel ranks), "
+        "and without torch.compile with a network written out (code: plain) whose layers are whole");
   if (t.checkpointed_every > 1 && (t.parallel.megatron() || t.parallel.deepspeed()))
     mapping["checkpointed_every"].fail("with frameworks other than torch is not modelled: expected 1");
+}
+
+void check_kept_operations(const ModelDescription& model, const TrainingDescription& t, bool compile,
+                           const config::Value& section) {
+  if (t.activation_checkpointing != ActivationCheckpointing::operations || compile || model.plain) return;
+  section["activation_checkpointing"].fail(
+      "operations goes with compiled blocks (compile: true), and without torch.compile with a network written out "
+      "(model.code: plain)");
 }
 
 /// torch.compile goes with DistributedDataParallel, which cuts its graph, and with fully_shard and tensor parallel

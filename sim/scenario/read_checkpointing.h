@@ -2,6 +2,7 @@
 #pragma once
 
 #include "sim/config/value.h"
+#include "sim/workload/model.h"
 #include "sim/workload/training.h"
 
 namespace ridgeline {
@@ -10,6 +11,9 @@ namespace ridgeline {
 void read_checkpointing(const config::Mapping& mapping, TrainingDescription& t);
 /// Once the way of using several GPUs is known.
 void check_checkpointing(const config::Mapping& mapping, const TrainingDescription& t, bool compile);
+/// Once the network is known. `section`: training.
+void check_kept_operations(const ModelDescription& model, const TrainingDescription& t, bool compile,
+                           const config::Value& section);
 void check_compiled(const config::Mapping& mapping, const TrainingDescription& t, bool compile);
 
 }  // namespace ridgeline

@@ -256,6 +256,8 @@ void take_ways_of(const Software& software, TrainingDescription& t) {
   t.clipping_style = {software.clips_by_lists, software.clipping_waits};
   t.keep_gradients = !software.zero_grad_to_none;
   t.softmax_saves_input = software.softmax_saves_input;
+  t.checkpoint_stops_early = software.checkpoint_stops_early;
+  t.jit_draws_by_four = software.jit_draws_by_four;
   t.mask_always_added = software.mask_always_added;
   t.foreach_adam_lists = software.foreach_adam_lists;
   t.eight_bit_block = software.eight_bit_block;

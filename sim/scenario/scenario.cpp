@@ -1,4 +1,5 @@
 #include "sim/scenario/scenario.h"
+#include "sim/scenario/read_checkpointing.h"
 
 #include <fmt/format.h>
 
@@ -69,6 +70,7 @@ MeasuredBeside read_measured(const Value& section) {
 
 /// `section` is the one that says how the model is trained or used.
 void check_together(const Scenario& scenario, const Value& section) {
+  check_kept_operations(scenario.model, scenario.training, scenario.compile, section);
   const ModelDescription& model = scenario.model;
   const auto& inference = scenario.training.inference;
   const bool has_position_table = model.has_position_table();

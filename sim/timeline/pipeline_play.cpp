@@ -113,11 +113,21 @@ void PipelinePlay::pass(Rank& rank, bool waits, std::int64_t wait_for, double be
   if (waits) {
     double until = 0.0;
     if (wait_for >= 0) until = rank.events[static_cast<std::size_t>(wait_for)];
-    else
+    else {
       for (const Stream& stream : rank.streams) until = std::max(until, stream.done());
+      // Megatron-LM's host waits for what another rank sends, and with it the default stream.
+      count_waiting(rank, rank.streams.front().ready - std::max(rank.streams.front().end, rank.host + before));
+    }
     rank.host = std::max(rank.host + before, until + latency_);
   }
   rank.host += host;
+}
+
+void PipelinePlay::count_waiting(Rank& rank, double waited) {
+  if (waited <= 0.0) return;
+  const double moving = std::min(waited, rank.awaited);
+  rank.now.transfers += moving;
+  rank.now.bubble += waited - moving;
 }
 
 bool PipelinePlay::play(Rank& rank, const std::vector<StretchPoint>& points, Spans* spans) {
@@ -174,11 +184,7 @@ void PipelinePlay::play_kernels(Rank& rank, const StretchPoint& point, Spans* sp
   if (default_stream) {
     rank.now.starved += std::max(0.0, end - (free + point.busy));
     const double waited = stream.ready - std::max(stream.end + point.gap, host + point.first + latency_);
-    if (waited > 0.0) {
-      const double moving = std::min(waited, rank.awaited);
-      rank.now.transfers += moving;
-      rank.now.bubble += waited - moving;
-    }
+    count_waiting(rank, waited);
     if (rank.pass_start < 0.0) rank.pass_start = first;
     rank.stretches.push_back({rank.launched - point.launches, rank.launched, first, end});
   }

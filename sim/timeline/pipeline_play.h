@@ -107,6 +107,9 @@ class PipelinePlay {
   bool play(Rank& rank, const std::vector<StretchPoint>& points, Spans* spans);
   bool meet(Rank& rank, const StretchPoint& point, Spans* spans);
   void play_kernels(Rank& rank, const StretchPoint& point, Spans* spans);
+  /// Of the default stream, for what another rank sends: as long as the transfer itself takes for that, else for the
+  /// rank.
+  static void count_waiting(Rank& rank, double waited);
   void pass(Rank& rank, bool waits, std::int64_t wait_for, double before, double host);
   void wait_for_room(Rank& rank);
   void post(std::size_t number, std::uint32_t action, const StretchPoint& point);

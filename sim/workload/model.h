@@ -69,6 +69,7 @@ struct ModelDescription {
   bool tie_embeddings = true;  ///< output projection shares the token table
   ModelHead head = ModelHead::language_model;
   bool plain = false;           ///< written out in PyTorch, without what Transformers' code does besides
+  bool fused_norms = false;     ///< llama written out: a norm is one kernel forward and one backward
   bool complex_rotary = false;  ///< llama written out: positions turn complex numbers, keys are copied for each head
   bool sparse_weights = false;  ///< linear layers of the blocks are 2:4 sparse (a what-if)
   std::int64_t labels = 2;      ///< classes of a sequence classifier

@@ -21,6 +21,7 @@ constexpr std::array<Choice<Activation>, 5> kActivations{{{"gelu", Activation::g
                                                           {"gelu-spelled-out", Activation::gelu_spelled_out}}};
 constexpr std::array<Choice<bool>, 2> kCodes{{{"transformers", false}, {"plain", true}}};
 constexpr std::array<Choice<bool>, 2> kRotations{{{"cosines", false}, {"complex", true}}};
+constexpr std::array<Choice<bool>, 2> kNorms{{{"operations", false}, {"fused", true}}};
 constexpr std::array<Choice<bool>, 2> kSparsities{{{"none", false}, {"2:4", true}}};
 constexpr std::array<Choice<ModelHead>, 5> kHeads{{{"language-model", ModelHead::language_model},
                                                    {"sequence-classification", ModelHead::sequence_classification},
@@ -74,6 +75,9 @@ constexpr ModelKey kKeys[] = {
      ModelFamily::llama,
      [](const Value& v, ModelDescription& d) { d.complex_rotary = v.choice<bool>(kRotations, false); },
      [](const ModelDescription& d) { return named(kRotations, d.complex_rotary); }},
+    {"norms", "fused, with code: plain: a norm is one kernel forward and one backward (torchtitan's fused_rmsnorm)",
+     ModelFamily::llama, [](const Value& v, ModelDescription& d) { d.fused_norms = v.choice<bool>(kNorms, false); },
+     [](const ModelDescription& d) { return named(kNorms, d.fused_norms); }},
     {"layers", "transformer blocks", kAny, [](const Value& v, ModelDescription& d) { d.layers = v.integer(kLayers); },
      [](const ModelDescription& d) { return ModelValue(d.layers); }},
     {"heads", "of attention", kAny,  //

@@ -110,9 +110,11 @@ struct TrainingDescription {
   std::optional<LoraDescription> lora;            ///< the model is frozen, adapters are trained
   std::optional<InferenceDescription> inference;  ///< use instead of training: forward passes alone
   // What follows is of the software, not of the user.
-  bool keep_gradients = false;       ///< zero_grad fills gradients with zeros instead of dropping them
-  bool softmax_saves_input = false;  ///< autograd keeps the input of softmax besides its result
-  bool mask_always_added = false;    ///< eager attention adds a mask in fp32 to every score, of ones too
+  bool keep_gradients = false;         ///< zero_grad fills gradients with zeros instead of dropping them
+  bool softmax_saves_input = false;    ///< autograd keeps the input of softmax besides its result
+  bool checkpoint_stops_early = true;  ///< a checkpointed block runs again no further than its backward pass reads
+  bool jit_draws_by_four = false;      ///< kernels of torch.jit.script use all four numbers of a draw
+  bool mask_always_added = false;      ///< eager attention adds a mask in fp32 to every score, of ones too
   bool mask_given = false;  ///< one of Transformers' models is compiled: nobody can look whether its mask hides
                             ///< anything that a causal kernel would not, so that fused attention gets it
   ClippingStyle clipping_style;

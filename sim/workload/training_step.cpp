@@ -62,10 +62,11 @@ class TrainingLoop {
     if (!training.packed_lengths.empty())
       eager_.packed.list = std::make_shared<const std::vector<std::int64_t>>(training.packed_lengths);
     eager_.softmax_saves_input = training.softmax_saves_input;
+    eager_.jit_draws_by_four = training.jit_draws_by_four;
     batch_ = families::make_batch(eager_, model, training);
     extra_inputs_ = model.family == ModelFamily::bert ? 2 : 0;  // masks and types of tokens
     returns_scores_ = model.family != ModelFamily::gpt2;        // as Transformers' models do
-    eager_.whole_recomputation = training.parallel.megatron();
+    eager_.whole_recomputation = training.parallel.megatron() || !training.checkpoint_stops_early;
     family_ = families::make_family(eager_, model, training, attention);
     if (training.parallel.megatron()) {
       megatron_.emplace(eager_, family_->parameters, training, family_->tensor_ranks(), family_->norm_parameters(),

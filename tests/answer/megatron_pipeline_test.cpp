@@ -244,5 +244,38 @@ TEST(MegatronPipeline, a_message_is_the_rows_of_a_micro_batch_over_the_tensor_ra
     }
 }
 
+// Of m micro-batches each of p equal stages waits for p - 1 of m + p - 1, though it is the host that waits.
+TEST(MegatronPipeline, stages_wait_for_each_other_as_long_as_the_schedule_says) {
+  for (const int micro_batches : {8, 32}) {
+    const Prediction p = predicted(
+        degrees(1, 4, 1,
+                {"model.hidden=2048", "model.heads=16", "model.layers=16", "model.vocabulary=512",
+                 "training.micro_batch=8", "training.gradient_accumulation=" + std::to_string(micro_batches)}));
+    const double share = ratio(p.parallel->bubble, p.step.time);
+    EXPECT_NEAR(share, 3.0 / (micro_batches + 3.0), 0.35 * 3.0 / (micro_batches + 3.0)) << micro_batches;
+  }
+}
+
+// nvFuser and the fuser before it draw four random numbers at once and use them all; Triton's kernels, which
+// Megatron-LM takes since PyTorch 2.2, use one of them.
+TEST(MegatronPipeline, dropout_in_kernels_of_torch_jit_uses_all_four_numbers_of_a_draw) {
+  const auto kernel = [](const char* software) {
+    Session session;
+    const StepRun run(session,
+                      scenario({"model.dropout=0.1", "training.attention=eager", std::string("software=") + software}),
+                      "analytic");
+    for (const Op& op : run.trace().ops)
+      if (const auto* fused = std::get_if<FusedKernel>(&op); fused != nullptr && fused->name == "bias_dropout_add")
+        return *fused;
+    ADD_FAILURE() << "no such kernel";
+    return FusedKernel{};
+  };
+  FusedKernel by_four = kernel("pytorch-1.13");
+  const FusedKernel by_one = kernel("pytorch-2.5");
+  EXPECT_EQ(by_four.arithmetic, by_one.arithmetic / 4);
+  by_four.arithmetic = by_one.arithmetic;
+  EXPECT_EQ(by_four, by_one);
+}
+
 }  // namespace
 }  // namespace ridgeline

@@ -1,6 +1,6 @@
-// Published steps of torchtitan's Llamas with compiled blocks under fully_shard, some split over tensor parallel ranks,
-// on 8 to 256 GPUs: blocks checkpointed by operation, every second one, whole, or not. Nothing was taken from them.
-// Bounds are today's errors with a little room; what is known of the errors stands in measurements/DEVIATIONS.md.
+// Published steps of torchtitan's Llamas under fully_shard on 8 to 256 GPUs, those on H100s with compiled blocks, some
+// split over tensor parallel ranks: blocks checkpointed by operation, every second one, whole, or not. Nothing was
+// taken from them.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -14,8 +14,7 @@
 namespace ridgeline {
 namespace {
 
-constexpr double kTitanMedian = 0.13, kTitanWorst = 0.145;
-constexpr double kTitanAskedFor = 0.10;  // of the median
+constexpr double kTitanMedian = 0.10, kTitanWorst = 0.12;
 constexpr double kTitanReserved = 0.02;
 
 TEST(TorchtitanSteps, published_take_the_time_and_memory_they_took) {
@@ -47,7 +46,6 @@ TEST(TorchtitanSteps, published_take_the_time_and_memory_they_took) {
   }
   EXPECT_LE(median(all), kTitanMedian);
   EXPECT_LE(all.back(), kTitanWorst);
-  EXPECT_GT(median(all), kTitanAskedFor) << "strike it from the known deviations";
 }
 
 }  // namespace

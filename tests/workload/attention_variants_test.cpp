@@ -235,5 +235,41 @@ TEST(AttentionVariants, ComplexNumbersTurnQueriesAndKeysInKernelsOfTheirOwn) {
   EXPECT_EQ(calls<Attention>(complex, [](const Attention& op) { return op.kv_heads != 4; }), 0);
 }
 
+// Selective checkpointing of torchtitan without torch.compile: the second run of a block does not repeat attention, nor
+// every second of its seven products, of which it stops before the last; norms in one kernel run twice.
+TEST(AttentionVariants, OperationsThatAreKeptDoNotRunAgain) {
+  const auto trace_of = [](ActivationCheckpointing checkpointing, bool early = true) {
+    const config::Node tree = config::parse_yaml(
+        "{family: llama, code: plain, norms: fused, layers: 2, heads: 4, hidden: 64, feed_forward: 96, vocabulary: "
+        "100, max_positions: 64}",
+        "m.yaml");
+    TrainingDescription training;
+    training.precision = Precision::bf16;
+    training.micro_batch = 2;
+    training.sequence_length = 32;
+    training.activation_checkpointing = checkpointing;
+    training.checkpoint_stops_early = early;
+    return testing_support::checked(training_run(load_model(config::Value(tree)), training, AttentionChoice::flash, 1));
+  };
+  const OpTrace none = trace_of(ActivationCheckpointing::none), block = trace_of(ActivationCheckpointing::block),
+                kept = trace_of(ActivationCheckpointing::operations);
+  const auto products = [](const OpTrace& trace) { return calls<Matmul>(trace, [](const Matmul&) { return true; }); };
+  const auto attentions = [](const OpTrace& trace) {
+    return calls<Attention>(trace, [](const Attention& op) { return !op.backward; });
+  };
+  const auto norms = [](const OpTrace& trace) {
+    return calls<Norm>(trace, [](const Norm& op) { return op.rms && !op.backward; });
+  };
+  EXPECT_EQ(products(block) - products(none), 2 * 6);
+  EXPECT_EQ(products(kept) - products(none), 2 * 3);
+  // The last product's result is read by nobody, but a block that does not stop early makes it.
+  EXPECT_EQ(products(trace_of(ActivationCheckpointing::block, false)) - products(none), 2 * 7);
+  EXPECT_EQ(attentions(block) - attentions(none), 2);
+  EXPECT_EQ(attentions(kept), attentions(none));
+  EXPECT_EQ(norms(none), 2 * 2 + 1);
+  EXPECT_EQ(norms(block), norms(none) + 2 * 2);
+  EXPECT_EQ(norms(kept), norms(block));
+}
+
 }  // namespace
 }  // namespace ridgeline

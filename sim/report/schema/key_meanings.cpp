@@ -172,6 +172,8 @@ constexpr auto kMeanings = std::to_array<KeyMeaning>({
     {kSoftware, "clips_by_lists", "clip_grad_norm_ runs over lists of tensors"},
     {kSoftware, "clipping_waits", "The host waits in clip_grad_norm_"},
     {kSoftware, "softmax_saves_input", "Autograd keeps the input of softmax besides its result"},
+    {kSoftware, "checkpoint_stops_early", "A checkpointed block runs again no further than to the last tensor that its backward pass reads: torch.utils.checkpoint without reentrance since PyTorch 2.1"},
+    {kSoftware, "jit_draws_by_four", "Kernels that torch.jit.script generates use all four random numbers of a draw: nvFuser's, before Megatron-LM took torch.compile (PyTorch 2.2)"},
     {kSoftware, "mask_always_added", "Models add an attention mask in fp32 to every score, of ones too"},
     {kSoftware, "foreach_adam_lists", "Temporaries as large as the parameters that a foreach Adam holds at once"},
     {kSoftware, "softmax_keeps_long_rows", "Rows above 1024 columns stay on chip and are read once"},

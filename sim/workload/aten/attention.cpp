@@ -130,7 +130,13 @@ Tensor fused_attention(Eager& eager, AttentionBackend backend, const Tensor& q, 
     node->query = eager.save(q);
     node->value = eager.save(v);
   }
-  auto [offset, seed, result, logsumexp] = run_attention(eager, op, q, k, v, mask, node != nullptr);
+  const bool kept = eager.keeps_results();
+  FusedAttention made;
+  if (!kept || !eager.take_kept({&made.offset, &made.seed, &made.result, &made.logsumexp})) {
+    made = run_attention(eager, op, q, k, v, mask, node != nullptr);
+    if (kept) eager.keep({&made.offset, &made.seed, &made.result, &made.logsumexp});
+  }
+  auto [offset, seed, result, logsumexp] = std::move(made);
   if (node != nullptr) {
     node->logsumexp = eager.save(logsumexp);
     node->result = eager.save(result);

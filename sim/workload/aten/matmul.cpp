@@ -120,8 +120,13 @@ Tensor mm(Eager& eager, const Tensor& a, const Tensor& b, SparseOperand sparse) 
     if (node->needs(0)) node->mat2 = eager.save(b);
     if (node->needs(1)) node->self = eager.save(a);
   }
-  Tensor result = eager.empty({a.sizes[0], b.sizes[1]}, a.type);
-  record(eager, readable(eager, a), readable(eager, b), nullptr, result, sparse);
+  const bool kept = eager.keeps_product();
+  Tensor result;
+  if (!kept || !eager.take_kept({&result})) {
+    result = eager.empty({a.sizes[0], b.sizes[1]}, a.type);
+    record(eager, readable(eager, a), readable(eager, b), nullptr, result, sparse);
+    if (kept) eager.keep({&result});
+  }
   if (node != nullptr) Eager::attach(result, *node);
   return result;
 }

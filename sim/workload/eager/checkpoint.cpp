@@ -15,6 +15,7 @@ void recompute(Eager& eager, CheckpointFrame& frame) {
   const std::int16_t layer = recorder.layer;
   const std::uint16_t module = std::exchange(recorder.module, frame.module);
   if (frame.autocast) eager.autocast.enter(*frame.autocast);
+  frame.products = 0;
   eager.delivering = &frame;
   try {
     // autograd.Function saves the block's input, through the same hooks as everything else.
@@ -45,6 +46,7 @@ void SavedTensor::release() {
   if (tensor_.defined()) tensor_.reset();
   if (frame_ != nullptr && --frame_->holders == 0) {
     frame_->delivered.clear();
+    frame_->kept.clear();
     frame_->block = nullptr;
     frame_->input = Tensor{};
   }
@@ -52,12 +54,13 @@ void SavedTensor::release() {
   on_host_ = false;
 }
 
-Tensor checkpoint(Eager& eager, std::function<Tensor(Eager&, Tensor)> block, Tensor input) {
+Tensor checkpoint(Eager& eager, std::function<Tensor(Eager&, Tensor)> block, Tensor input, bool keeps_operations) {
   eager.recorder.host(HostClass::checkpoint_segment);
   CheckpointFrame& frame = eager.frames.emplace_back();
   frame.block = std::move(block);
   frame.input = eager.offload == ActivationOffload::none ? input : eager.to_host(input);
   frame.module = eager.recorder.module;
+  frame.keeps_operations = keeps_operations;
   if (eager.autocast.on()) frame.autocast = eager.autocast.type();
   eager.promising = &frame;
   Tensor result = frame.block(eager, std::move(input));

@@ -27,6 +27,12 @@ struct CheckpointFrame {
   bool recomputed = false;
   std::uint16_t module = 0;       ///< it ran in
   std::vector<Tensor> delivered;  ///< by the second run, in the order of saving
+  /// Results of attention and of every second matrix product of the first run are kept for the second, which does not
+  /// compute them again (torchtitan's selective checkpointing, torch.utils.checkpoint's context_fn).
+  bool keeps_operations = false;
+  std::uint32_t products = 0;  ///< of the running run so far
+  std::vector<Tensor> kept;    ///< by the first run, in order; taken by the second
+  std::size_t taken = 0;
 };
 
 /// Leaves a block's second run once all promises are kept.
@@ -71,6 +77,7 @@ class SavedTensor {
 };
 
 /// Runs `block` on `input`, keeping only `input` for the backward pass.
-Tensor checkpoint(Eager& eager, std::function<Tensor(Eager&, Tensor)> block, Tensor input);
+Tensor checkpoint(Eager& eager, std::function<Tensor(Eager&, Tensor)> block, Tensor input,
+                  bool keeps_operations = false);
 
 }  // namespace ridgeline::eager

@@ -25,6 +25,27 @@ SavedTensor Eager::save(const Tensor& tensor) {
   return SavedTensor(tensor.detached());
 }
 
+bool Eager::keeps_results() const {
+  const CheckpointFrame* frame = promising != nullptr ? promising : delivering;
+  return frame != nullptr && frame->keeps_operations;
+}
+
+bool Eager::keeps_product() {
+  if (!keeps_results()) return false;
+  CheckpointFrame& frame = promising != nullptr ? *promising : *delivering;
+  return frame.products++ % 2 == 0;
+}
+
+bool Eager::take_kept(std::initializer_list<Tensor*> results) {
+  if (delivering == nullptr) return false;
+  for (Tensor* result : results) *result = std::move(delivering->kept.at(delivering->taken++));
+  return true;
+}
+
+void Eager::keep(std::initializer_list<const Tensor*> results) {
+  for (const Tensor* result : results) promising->kept.push_back(result->detached());
+}
+
 // A pinned tensor of the host is contiguous, so that any other one is first copied on the device; tensor.cpu() keeps
 // the order of a dense tensor's elements. Both copies make the host wait (torch/autograd/graph.py).
 Tensor Eager::to_host(const Tensor& tensor) {

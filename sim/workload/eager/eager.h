@@ -29,6 +29,7 @@ class Eager {
   ScaledLinear scaled_linear = ScaledLinear::none;  ///< of linear layers that say so
   bool sparse_weights = false;                      ///< linear layers inside blocks multiply by 2:4 sparse weights
   bool softmax_saves_input = false;                 ///< besides its result, as before PyTorch 1.11
+  bool jit_draws_by_four = false;         ///< kernels of torch.jit.script use all four random numbers of a draw
   bool whole_recomputation = false;       ///< a checkpointed block is run again to its end (reentrant checkpointing)
   CheckpointFrame* promising = nullptr;   ///< the forward run of this block makes promises …
   CheckpointFrame* delivering = nullptr;  ///< … the second run of this one keeps them
@@ -59,6 +60,12 @@ class Eager {
   [[nodiscard]] DType product_type(DType type) const { return type == DType::fp32 && tf32 ? DType::tf32 : type; }
   /// What a node keeps of a tensor for its backward formula.
   SavedTensor save(const Tensor& tensor);
+  /// In a block that keeps results: whether it keeps those of attention, or those of the next matrix product.
+  [[nodiscard]] bool keeps_results() const;
+  bool keeps_product();
+  /// Of an operation whose results are kept: the second run takes what the first one made; true where it did.
+  bool take_kept(std::initializer_list<Tensor*> results);
+  void keep(std::initializer_list<const Tensor*> results);
   /// Copies a tensor to the host and waits for it. What is left says how it lay; it has no storage.
   Tensor to_host(const Tensor& tensor);
   /// … and back, into a storage of its own.

@@ -215,9 +215,10 @@ Tensor Family::run_block(const std::function<Tensor(Eager&, Tensor)>& block, Ten
 Tensor Family::run_alone(const std::function<Tensor(Eager&, Tensor)>& block, Tensor x) {
   // A compiled block has it in its graphs.
   const bool compiled = training_.parallel.compiled && training_.parallel.compiles_blocks();
-  if (training_.activation_checkpointing == ActivationCheckpointing::block && !compiled &&
+  const bool operations = training_.activation_checkpointing == ActivationCheckpointing::operations;
+  if ((operations || training_.activation_checkpointing == ActivationCheckpointing::block) && !compiled &&
       training_.checkpoints(std::max<std::int64_t>(0, eager_.recorder.layer)))
-    return eager::checkpoint(eager_, block, std::move(x));
+    return eager::checkpoint(eager_, block, std::move(x), operations);
   return block(eager_, std::move(x));
 }
 

@@ -149,8 +149,9 @@ Tensor Llama::embed(const Tensor& tokens) {
 
 Tensor Llama::norm(const Tensor& x, const Affine& weights) {
   constexpr int kOperations = 8;  // two casts, square, mean, sum, root, two products
-  const Tensor result = rms_norm(eager_, x, weights);
-  return splits_sequence() ? dispatched(result, kOperations) : result;
+  const Tensor result =
+      model_.fused_norms ? megatron::rms_norm(eager_, x, *weights.weight) : rms_norm(eager_, x, weights);
+  return splits_sequence() ? dispatched(result, model_.fused_norms ? 1 : kOperations) : result;
 }
 
 Tensor Llama::split_loss(Tensor& x, const Tensor& labels) {

@@ -12,6 +12,8 @@ using eager::SavedTensor;
 namespace {
 
 constexpr std::int64_t kGelu = 20, kGeluBackward = 35, kSilu = 12, kSiluBackward = 20, kSoftmax = 8, kRope = 6;
+/// Instructions of a run of Philox, ten rounds that make four numbers. Triton's tl.rand takes one of them.
+constexpr std::int64_t kDraw = 150, kNumbersOfDraw = 4;
 
 struct Operand {
   const Tensor* tensor = nullptr;
@@ -207,7 +209,8 @@ Tensor bias_dropout_add(Eager& eager, const Tensor& x, const Tensor& bias, const
   Tensor result = eager.empty_like(x);
   const Tensor& row = bias.defined() ? bias : residual;
   if (mask.defined()) {
-    launch(eager, "bias_dropout_add", kPointwise, x, 150, {{&x}, {&residual}, {&row, bias.defined() ? 1.0 : 0.0}},
+    const std::int64_t random = eager.jit_draws_by_four ? kDraw / kNumbersOfDraw : kDraw;
+    launch(eager, "bias_dropout_add", kPointwise, x, random, {{&x}, {&residual}, {&row, bias.defined() ? 1.0 : 0.0}},
            {{&result}, {&mask}});
     if (node != nullptr) node->mask = eager.save(mask);
   } else {
