@@ -294,5 +294,27 @@ TEST(LikelyTime, falls_with_each_rank_and_with_more_kernels_and_does_not_jump_wh
   }
 }
 
+// As profiled on an H200: of as many multiply-adds, those with short sums keep to the kernels of the generation before.
+TEST(GemmGenerations, short_sums_of_tf32_run_the_older_kernels) {
+  const Gpu gpu = load_gpu("nvidia-h200-sxm-141gb");
+  const GpuMenus menus(gpu);
+  const auto family = [&](const Matmul& op) { return select_gemm(gemm_problem(op, gpu), gpu, menus).family; };
+  EXPECT_EQ(family({.type = DType::tf32, .batch = 1, .m = 24448, .n = 128, .k = 64, .layout = Layout::nt}),
+            GemmWork::Family::mma_sync);
+  EXPECT_EQ(family({.type = DType::tf32, .batch = 1, .m = 320, .n = 512, .k = 1280, .layout = Layout::nt}),
+            GemmWork::Family::wgmma);
+}
+
+// cuDNN's choice for a convolution of single pixels is another than that of cuBLAS for the same product.
+TEST(GemmGenerations, of_convolutions_go_less_by_size) {
+  const Gpu gpu = load_gpu("nvidia-h200-sxm-141gb");
+  const GpuMenus menus(gpu);
+  GemmWork problem =
+      gemm_problem({.type = DType::tf32, .batch = 1, .m = 262144, .n = 320, .k = 16, .layout = Layout::nt}, gpu);
+  EXPECT_EQ(select_gemm(problem, gpu, menus).family, GemmWork::Family::mma_sync);
+  problem.of_convolution = true;
+  EXPECT_EQ(select_gemm(problem, gpu, menus).family, GemmWork::Family::wgmma);
+}
+
 }  // namespace
 }  // namespace ridgeline

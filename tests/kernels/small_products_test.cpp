@@ -118,6 +118,16 @@ TEST(FewVectors, are_up_to_sixteen_rows_with_a_bias_and_eight_without) {
   EXPECT_FALSE(is_few_vectors(product(DType::fp32, 1, 64, 64), gpu));
 }
 
+// 10 blocks each: two for each of 132 SMs, or of 108.
+TEST(FewVectors, of_a_batch_run_from_two_blocks_an_sm_on) {
+  Matmul op = product(DType::fp32, 2, 80, 896);
+  op.batch = 22;
+  EXPECT_TRUE(is_few_vectors(op, load_gpu("nvidia-a100-sxm4-80gb")));
+  EXPECT_FALSE(is_few_vectors(op, load_gpu("nvidia-h200-sxm-141gb")));
+  op.batch = 27;
+  EXPECT_TRUE(is_few_vectors(op, load_gpu("nvidia-h200-sxm-141gb")));
+}
+
 TEST(FewVectors, of_a_batch_run_where_blocks_are_many_and_sums_not_short) {
   const Gpu gpu = load_gpu("nvidia-h200-sxm-141gb");
   Matmul op = product(DType::fp32, 2, 80, 896);

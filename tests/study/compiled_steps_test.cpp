@@ -106,11 +106,14 @@ TEST(CompiledSteps, that_nothing_was_fitted_on_come_as_close) {
   const ErrorStatistics busy = errors(held_out_steps(), busy_ratio, all_of_them);
   EXPECT_LE(busy.median, 4.0);
   EXPECT_LE(busy.worst, 6.0);
-  // The host of that machine was slower, by up to half: steps that wait for it are no test of this model.
-  const ErrorStatistics step = errors(held_out_steps(), step_ratio, waits_for_the_gpu);
-  EXPECT_GE(step.n, 5u);
-  EXPECT_LE(step.median, 4.0);
-  EXPECT_LE(step.worst, 8.0);
+  const ErrorStatistics on_the_gpu = errors(held_out_steps(), step_ratio, waits_for_the_gpu);
+  EXPECT_GE(on_the_gpu.n, 5u);
+  EXPECT_LE(on_the_gpu.median, 4.0);
+  EXPECT_LE(on_the_gpu.worst, 8.0);
+  // The host of that machine was slower; its clipping and optimizer say how much.
+  const ErrorStatistics step = errors(held_out_steps(), step_ratio, all_of_them);
+  EXPECT_LE(step.median, 6.0);
+  EXPECT_LE(step.worst, 15.0);
   EXPECT_LE(errors(held_out_steps(), kernels_ratio, all_of_them).worst, 15.0);
 }
 

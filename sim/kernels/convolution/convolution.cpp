@@ -117,6 +117,11 @@ class ConvolutionLowering {
     return op_.channels_last || std::fmod(static_cast<double>(y_.pixels) * element_, unit) == 0.0;
   }
 
+  [[nodiscard]] GemmWork problem_of(const Matmul& gemm) const {
+    GemmWork problem = gemm_problem(gemm, gpu_);
+    problem.of_convolution = true;
+    return problem;
+  }
   void product(std::int64_t pixels, std::int64_t n, std::int64_t k, std::vector<Access> reads, const Access& write) {
     Matmul gemm{.type = op_.type, .layout = Layout::nt};
     if (op_.channels_last) {
@@ -131,7 +136,7 @@ class ConvolutionLowering {
       gemm.k = k;
       gemm.layout = Layout::nn;
     }
-    append_fastest(out_.launches, {gemm_problem(gemm, gpu_), menus_, {}}, gpu_, std::move(reads), {write});
+    append_fastest(out_.launches, {problem_of(gemm), menus_, {}}, gpu_, std::move(reads), {write});
   }
 
   /// Every pixel of every image is a step of the inner dimension.
@@ -142,8 +147,7 @@ class ConvolutionLowering {
                       .n = op_.in_channels,
                       .k = op_.batch * y_.pixels,
                       .layout = Layout::tn};
-    append_fastest(out_.launches, {gemm_problem(gemm, gpu_), menus_, {}}, gpu_, {read(0, y_), read(1, x_)},
-                   {read(4, w_)});
+    append_fastest(out_.launches, {problem_of(gemm), menus_, {}}, gpu_, {read(0, y_), read(1, x_)}, {read(4, w_)});
   }
 
   [[nodiscard]] std::int64_t padded(std::int64_t channels) const {

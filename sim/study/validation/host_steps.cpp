@@ -66,6 +66,8 @@ std::vector<HostPhase> phases_of(const IssuePlan& plan) {
   for (const HostGroup& group : plan.groups) {
     switch (group.host_class) {
       case HostClass::backward_call: now = HostPhase::backward; break;
+      case HostClass::unscale_fixed:
+      case HostClass::per_parameter_unscale:
       case HostClass::clip_fixed:
       case HostClass::per_parameter_clip: now = HostPhase::clipping; break;
       case HostClass::foreach_fixed:

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/answer/step_run.h"
+#include "sim/study/validation/host_speed.h"
 #include "sim/study/validation/measured_files.h"
 #include "sim/study/validation/parallel_steps.h"
 #include "sim/study/validation/published_runs.h"
@@ -87,9 +88,19 @@ std::string group_of(const std::string& name) {
   return stem.ends_with("/steps") ? stem.substr(0, stem.size() - std::string_view("/steps").size()) : stem;
 }
 
+/// Beside a host that nobody measured, a row whose host was timed by parts says how fast it was.
+void add_speed_of_host(ScenarioSource& source, const json& row, Session& session) {
+  const Scenario scenario = load_scenario(source);
+  if (scenario.host.known || !row.contains("host_parts_ms")) return;
+  const LikelyScale likely = likely_scale(scale_of_lists(session, scenario, row["host_parts_ms"]), scenario.host);
+  source.overrides.push_back({"host.scale", fmt::format("{}", likely.scale), ""});
+  source.overrides.push_back({"host.spread", fmt::format("{} %", 100.0 * likely.spread), ""});
+}
+
 void add_own(std::vector<ValidatedStep>& out, const MeasuredFile& file, std::string_view only) {
   const MeasuringMachine& machine = file.machine;
   if (!only.empty() && machine.hardware != only) return;
+  Session session;
   for_each_row(file, [&](const json& row) {
     if (!row.contains("step_ms_median")) return;
     auto scenario_source = scenario_of_measured_step(row, machine.hardware);
@@ -97,6 +108,7 @@ void add_own(std::vector<ValidatedStep>& out, const MeasuredFile& file, std::str
     MeasuredStep measured = own_measurement(row, group_of(file.name));
     measured.seen_by = file.seen_by;
     if (machine.host != "default") scenario_source->overrides.push_back({"host", machine.host, ""});
+    add_speed_of_host(*scenario_source, row, session);
     if (machine.host == "h100-virtual-machine") {
       const auto fitted = steps_that_fit_the_h100_host();
       measured.host_fitted = std::find(fitted.begin(), fitted.end(), measured.name) != fitted.end();
