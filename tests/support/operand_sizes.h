@@ -124,10 +124,9 @@ inline OperandSizes operand_sizes(const ImageOp& op) {
     case ImageFunction::relu:
       for (int i = 0; i < (op.backward ? 3 : 2); ++i) s.add(n, op.type);
       break;
-    case ImageFunction::max_pool2d:  // of the larger image: the other one may be cut at an edge
-      if (op.backward) s.any();
+    case ImageFunction::max_pool2d:  // of the larger image, of which backward asks for places alone
+      if (op.backward) s.any(), s.any();
       s.add(n, op.type);
-      if (op.backward) s.add(n, op.type);
       break;
     case ImageFunction::upsample_nearest2d:  // of the larger image
       if (!op.backward) s.any();
