@@ -231,6 +231,24 @@ TEST_P(Accounting, AnotherAllocatorTakesOverWhatIsThere) {
   }
 }
 
+TEST_P(Accounting, OnlyASegmentWithoutABlockInUseCanBeGivenBack) {
+  for (int round = 0; round < 20; ++round) {
+    play(40);
+    for (const SegmentView& segment : allocator_->segments()) {
+      const std::size_t before = allocator_->segments().size();
+      const bool free =
+          !segment.expandable && segment.blocks.size() == 1 && segment.blocks.front().state == BlockView::State::free;
+      for (const BlockView& block : segment.blocks)
+        if (block.address != segment.address) {
+          EXPECT_FALSE(allocator_->release_free_segment(block.address));
+        }
+      EXPECT_EQ(allocator_->release_free_segment(segment.address), free);
+      EXPECT_EQ(allocator_->segments().size(), before - (free ? 1 : 0));
+      ASSERT_NO_FATAL_FAILURE(look());
+    }
+  }
+}
+
 TEST_P(Accounting, NothingIsTakenOverThatTheDeviceHasNoRoomFor) {
   play(200);
   CachingAllocator other(settings_, DeviceMemory(allocator_->statistics().all.reserved_bytes.current - 1));
