@@ -31,9 +31,6 @@ inline std::string first_use_of_nothing(const OpTrace& trace) {
       const Call& call = trace.calls.at(record.index);
       for (std::uint32_t k = 0; k < std::uint32_t{call.inputs} + call.outputs; ++k) {
         const Operand& operand = trace.operands.at(call.operands_begin + k);
-        const Storage& storage = trace.storages.at(operand.storage);
-        if (operand.bytes > storage.bytes || operand.bytes < 0)
-          return fmt::format("{} touches {} bytes of {}", name_of(trace.ops[call.op]), operand.bytes, storage.bytes);
         if (allocated[operand.storage] && lives[operand.storage] != Life::alive)
           return fmt::format("operand {} of {} {} in layer {} is {}", k, name_of(trace.ops[call.op]),
                              shape_of(trace.ops[call.op]), call.layer,
@@ -41,6 +38,18 @@ inline std::string first_use_of_nothing(const OpTrace& trace) {
       }
     }
   }
+  return {};
+}
+
+/// No operand is longer than its storage.
+inline std::string first_beyond_its_storage(const OpTrace& trace) {
+  for (const Call& call : trace.calls)
+    for (std::uint32_t k = 0; k < std::uint32_t{call.inputs} + call.outputs; ++k) {
+      const Operand& operand = trace.operands.at(call.operands_begin + k);
+      const std::int64_t bytes = trace.storages.at(operand.storage).bytes;
+      if (operand.bytes > bytes || operand.bytes < 0)
+        return fmt::format("{} touches {} bytes of {}", name_of(trace.ops[call.op]), operand.bytes, bytes);
+    }
   return {};
 }
 
@@ -78,8 +87,9 @@ inline std::string first_out_of_place(const OpTrace& trace, std::int64_t layers)
 
 /// The first mistake of all of these; "": none.
 inline std::string first_mistake(const OpTrace& trace, std::int64_t layers) {
-  for (const std::string& mistake : {first_use_of_nothing(trace), first_of_another_count(trace),
-                                     first_of_another_size(trace), first_out_of_place(trace, layers)})
+  for (const std::string& mistake :
+       {first_use_of_nothing(trace), first_beyond_its_storage(trace), first_of_another_count(trace),
+        first_of_another_size(trace), first_out_of_place(trace, layers)})
     if (!mistake.empty()) return mistake;
   return {};
 }
