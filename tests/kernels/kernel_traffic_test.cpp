@@ -151,6 +151,25 @@ TEST_P(KernelTraffic, IsOfItsOperandsAlone) {
   });
 }
 
+/// Of operations that take memory for it; others are given it by whoever records them.
+TEST_P(KernelTraffic, BetweenKernelsOfOneOperationGoesThroughItsTemporaries) {
+  int with_temporaries = 0;
+  for_each_op([&](const Op& op, const LoweredOp& lowered) {
+    double held = 0.0, most = 0.0;
+    for (const std::int64_t bytes : lowered.temporaries) {
+      EXPECT_GT(bytes, 0) << told(op);
+      held += static_cast<double>(bytes);
+    }
+    for (const KernelLaunch& launch : lowered.launches)
+      for (const Access& access : launch.writes)
+        if (access.operand == Access::kTemporary) most = std::max(most, access.bytes);
+    if (lowered.temporaries.empty() || most == 0.0) return;
+    ++with_temporaries;
+    EXPECT_LE(most, held) << told(op);
+  });
+  EXPECT_GT(with_temporaries, 20);
+}
+
 TEST_P(KernelTraffic, ComesFromGridsThatADriverTakesAndBlocksThatAnSmHolds) {
   for_each_op([&](const Op& op, const LoweredOp& lowered) {
     ASSERT_FALSE(lowered.launches.empty()) << told(op);
