@@ -122,10 +122,9 @@ BlockId CachingAllocator::hand_out(BlockId id, const Request& request, FreeBlock
   const bool was_free = free != free_blocks.end();
   const bool plain = at(id).expandable < 0, was_split = at(id).split();
   if (should_split(at(id), request.rounded)) {
-    Block front = at(id);
-    front.bytes = request.rounded;
-    front.next = id;
-    const BlockId front_id = new_block(front);
+    const BlockId front_id = new_block(at(id));
+    at(front_id).bytes = request.rounded;
+    at(front_id).next = id;
     Block& rest = at(id);
     if (rest.previous != kNoBlock) at(rest.previous).next = front_id;
     rest.previous = front_id;

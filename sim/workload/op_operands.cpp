@@ -24,7 +24,9 @@ struct Counter {
   OperandCounts operator()(const Convolution& op) const {
     return op.backward ? OperandCounts{3, 2} : OperandCounts{2, 1};
   }
-  OperandCounts operator()(const ImageOp& op) const { return {op.backward ? 2 : 1, 1}; }
+  OperandCounts operator()(const ImageOp& op) const {
+    return {op.backward && op.function != ImageFunction::upsample_nearest2d ? 2 : 1, 1};
+  }
   OperandCounts operator()(const Memset&) const { return {0, 1}; }
   OperandCounts operator()(const Sort&) const { return {1, 2}; }
   OperandCounts operator()(const Collective& op) const { return {op.kind == CollectiveKind::barrier ? 0 : 1, 1}; }

@@ -20,7 +20,7 @@
 // | MultiTensor         | none: lists are not tracked         | none                         |
 // | Convolution         | x, weight                           | y                            |
 // | Convolution backward| dy, x, weight                       | dx, dweight                  |
-// | ImageOp             | x (backward: dy, x)                 | y (backward: dx)             |
+// | ImageOp             | x (backward: dy, x; upsample: dy)   | y (backward: dx)             |
 // | Memset              | none                                | destination                  |
 // | UnknownOp           | one                                 | one                          |
 // | Collective          | what is sent                        | what is received             |

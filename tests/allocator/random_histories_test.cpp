@@ -21,6 +21,7 @@ class ObviousAllocator {
     Address segment;
     StreamId stream;
     bool small, used;
+    std::int64_t since = 0;  ///< requests to the pool when it became free
   };
 
   ObviousAllocator(const AllocatorSettings& settings, DeviceMemory device)
@@ -30,13 +31,16 @@ class ObviousAllocator {
   Address allocate(std::int64_t request, StreamId stream) {
     const std::int64_t bytes = rounded_request(request, settings_);
     const bool small = bytes <= kLargestSmall;
+    ++requests_[small];
     auto found = best(bytes, stream, small);
-    for (int attempt = 0; attempt < 2 && found == blocks_.end(); ++attempt) {
-      if (attempt == 1) give_back();
-      const std::int64_t size = segment_size(bytes, settings_);
-      if (const auto address = device_.allocate(size)) {
-        found = blocks_.emplace(*address, Block{*address, size, *address, stream, small, false}).first;
-      }
+    if (found == blocks_.end()) {
+      collect_garbage();
+      found = ask_device(bytes, stream, small);
+    }
+    if (found == blocks_.end() && give_large_back(bytes, stream, small)) found = ask_device(bytes, stream, small);
+    if (found == blocks_.end()) {
+      give_back();
+      found = ask_device(bytes, stream, small);
     }
     if (found == blocks_.end()) return 0;
     Block& block = found->second;
@@ -44,7 +48,7 @@ class ObviousAllocator {
     const bool splits = small ? rest >= 512 : rest > kLargestSmall && bytes < settings_.max_split_size;
     if (splits) {
       const Address tail = block.address + static_cast<Address>(bytes);
-      blocks_.emplace(tail, Block{tail, rest, block.segment, stream, small, false});
+      blocks_.emplace(tail, Block{tail, rest, block.segment, stream, small, false, requests_[small]});
       block.bytes = bytes;
     }
     block.used = true;
@@ -52,6 +56,7 @@ class ObviousAllocator {
   }
 
   void free(Address address) {
+    const bool small = blocks_.at(address).small;
     blocks_.at(address).used = false;
     for (auto it = blocks_.begin(); it != blocks_.end();) {
       auto next = std::next(it);
@@ -63,6 +68,7 @@ class ObviousAllocator {
         it = next;
       }
     }
+    std::prev(blocks_.upper_bound(address))->second.since = requests_[small];
   }
 
   template <typename Which>
@@ -101,25 +107,78 @@ class ObviousAllocator {
     if (bytes >= limit && best->second.bytes >= bytes + settings_.max_non_split_rounding) return blocks_.end();
     return best;
   }
-  void give_back() {  // large before small, by stream and size: the order in which addresses return matters
-    for (const bool small : {false, true}) {
-      std::vector<Block> gone;
-      for (const auto& [address, block] : blocks_) {
-        if (!block.used && block.small == small && whole(block)) gone.push_back(block);
-      }
-      std::sort(gone.begin(), gone.end(), [](const Block& a, const Block& b) {
-        return std::tie(a.stream, a.bytes, a.address) < std::tie(b.stream, b.bytes, b.address);
-      });
-      for (const Block& block : gone) {
-        device_.release(block.address, block.bytes);
-        blocks_.erase(block.address);
+  Blocks::iterator ask_device(std::int64_t bytes, StreamId stream, bool small) {
+    const std::int64_t size = segment_size(bytes, settings_);
+    const bool allowed =
+        settings_.memory_fraction <= 0 ||
+        static_cast<double>(reserved() + size) <= settings_.memory_fraction * static_cast<double>(device_.capacity());
+    const auto address = allowed ? device_.allocate(size) : std::nullopt;
+    if (!address) return blocks_.end();
+    return blocks_.emplace(*address, Block{*address, size, *address, stream, small, false}).first;
+  }
+  /// Segments without a block in use, by stream and size: the order in which addresses return matters.
+  std::vector<Block> free_segments(bool small) const {
+    std::vector<Block> all;
+    for (const auto& [address, block] : blocks_)
+      if (!block.used && block.small == small && whole(block)) all.push_back(block);
+    std::sort(all.begin(), all.end(), [](const Block& a, const Block& b) {
+      return std::tie(a.stream, a.bytes, a.address) < std::tie(b.stream, b.bytes, b.address);
+    });
+    return all;
+  }
+  void release(const Block& block) {
+    device_.release(block.address, block.bytes);
+    blocks_.erase(block.address);
+  }
+  void give_back() {
+    for (const bool small : {false, true})
+      for (const Block& block : free_segments(small)) release(block);
+  }
+  /// Large segments that lie unused for at least as long as the others do on average, until what is reserved beyond the
+  /// threshold is gone.
+  void collect_garbage() {
+    if (settings_.memory_fraction <= 0 || settings_.garbage_collection_threshold <= 0) return;
+    std::int64_t excess =
+        reserved() - static_cast<std::int64_t>(settings_.garbage_collection_threshold * settings_.memory_fraction *
+                                               static_cast<double>(device_.capacity()));
+    for (bool found = true; found && excess > 0;) {
+      found = false;
+      const std::vector<Block> candidates = free_segments(false);
+      double ages = 0.0;
+      for (const Block& block : candidates) ages += static_cast<double>(requests_[false] - block.since);
+      for (const Block& block : candidates) {
+        const auto age = static_cast<double>(requests_[false] - block.since);
+        if (excess <= 0 || age < ages / static_cast<double>(candidates.size())) continue;
+        found = true;
+        excess -= block.bytes;
+        release(block);
       }
     }
+  }
+  /// Under a limit on splitting: the smallest segment that would have served were it not too large for the request, or
+  /// the largest ones that together would.
+  bool give_large_back(std::int64_t bytes, StreamId stream, bool small) {
+    if (settings_.max_split_size == AllocatorSettings::kUnlimited) return false;
+    const std::int64_t wanted = std::max(bytes, settings_.max_split_size);
+    std::vector<Block> own = free_segments(small);
+    std::erase_if(own, [&](const Block& b) { return b.stream != stream || b.bytes < settings_.max_split_size; });
+    for (const Block& block : own) {
+      if (block.bytes < wanted) continue;
+      release(block);
+      return true;
+    }
+    std::int64_t released = 0;
+    for (auto block = own.rbegin(); block != own.rend() && released < wanted; ++block) {
+      released += block->bytes;
+      release(*block);
+    }
+    return released >= wanted;
   }
 
   AllocatorSettings settings_;
   DeviceMemory device_;
   Blocks blocks_;
+  std::map<bool, std::int64_t> requests_;  ///< by whether they are small
 };
 
 /// Sizes as training steps have them: many tiny, many around the borders of pools and segments, few huge; few
@@ -220,9 +279,19 @@ TEST_P(RandomHistory, holds_its_promises_with_expandable_segments) {
 TEST_P(RandomHistory, holds_its_promises_with_expandable_segments_on_a_device_too_small) {
   run(AllocatorSettings::parse("expandable_segments:True"), std::int64_t{300} << 20, false);
 }
-TEST_P(RandomHistory, holds_its_promises_with_garbage_collection_and_a_split_limit) {
+TEST_P(RandomHistory, agrees_with_the_obvious_allocator_that_may_take_a_share_of_the_device) {
+  run(AllocatorSettings::parse("per_process_memory_fraction:0.7"), std::int64_t{500} << 20, true);
+}
+TEST_P(RandomHistory, agrees_with_the_obvious_allocator_under_a_split_limit_on_a_device_too_small) {
+  run(AllocatorSettings::parse("max_split_size_mb:24"), std::int64_t{400} << 20, true);
+}
+TEST_P(RandomHistory, agrees_with_the_obvious_allocator_that_collects_garbage) {
+  run(AllocatorSettings::parse("garbage_collection_threshold:0.6,per_process_memory_fraction:0.9"),
+      std::int64_t{500} << 20, true);
+}
+TEST_P(RandomHistory, agrees_with_the_obvious_allocator_that_collects_garbage_under_a_split_limit) {
   run(AllocatorSettings::parse("garbage_collection_threshold:0.6,per_process_memory_fraction:0.9,max_split_size_mb:30"),
-      std::int64_t{500} << 20, false);
+      std::int64_t{500} << 20, true);
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, RandomHistory, testing::Range(1, 9));

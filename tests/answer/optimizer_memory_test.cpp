@@ -1,7 +1,10 @@
 // Bytes of weights, gradients and optimizer states from first principles, for every optimizer and precision.
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "sim/answer/memory_prediction.h"
+#include "tests/support/trace_mistakes.h"
 
 namespace ridgeline {
 namespace {
@@ -86,6 +89,36 @@ TEST(OptimizerMemory, AdafactorKeepsARowAndAColumnOfAMatrix) {
   expect_states("adafactor", "for-loop", "fp32", [](const Shape& s) {
     return s.columns > 1 ? std::vector<std::int64_t>{s.rows * 4, s.columns * 4} : std::vector<std::int64_t>{s.rows * 4};
   });
+}
+
+// The weights of eight experts lie in one tensor: 512 to 2 x 256 numbers, and 256 back.
+TEST(OptimizerMemory, AdafactorKeepsARowAndAColumnOfEveryExpert) {
+  ScenarioSource source;
+  source.text =
+      "{hardware: nvidia-h100-sxm5-80gb, model: {family: composed, layers: 1, heads: 8, hidden: 512, vocabulary: 4000, "
+      "max_positions: 128, feed_forward_kind: gated-fused, feed_forward: 256, experts: 8, experts_per_token: 2}, "
+      "training: {micro_batch: 2, sequence_length: 64, precision: fp32, optimizer: {name: adafactor}}}";
+  source.text_name = "test";
+  const Scenario scenario = load_scenario(source);
+  const OpTrace trace = trace_of(scenario);
+  EXPECT_EQ(testing_support::first_mistake(trace, scenario.model.layers), "");
+  std::multiset<std::int64_t> states;
+  for (const Storage& storage : trace.storages)
+    if (storage.category == Category::optimizer_state) states.insert(storage.bytes);
+  EXPECT_EQ(states.count(4 * 8 * 512), 3u);
+  EXPECT_EQ(states.count(4 * 8 * 256), 1u);
+  // Every update is multiplied with its whole gradient.
+  std::int64_t multiplied = 0;
+  const StepRange step = trace.steps.back();
+  for (std::uint32_t i = step.begin; i < step.end; ++i) {
+    if (trace.records[i].kind != Record::Kind::op) continue;
+    const Call& call = trace.calls[trace.records[i].index];
+    const auto* op = std::get_if<Pointwise>(&trace.ops[call.op]);
+    if (call.phase == Phase::optimizer && op != nullptr && op->function == PointwiseFunction::mul &&
+        op->rows * op->cols > 1)
+      multiplied += op->elements();
+  }
+  EXPECT_GE(multiplied, trace.parameters);
 }
 
 TEST(OptimizerMemory, EightBitStatesTakeAByteAndAScaleABlockAndSmallTensorsStayInFp32) {

@@ -8,7 +8,10 @@
 
 #include "sim/report/json/prediction_json.h"
 #include "sim/report/text/prediction_text.h"
+#include "sim/scenario/stack_notes.h"
 #include "sim/units/user_error.h"
+#include "sim/workload/composition.h"
+#include "tests/support/trace_mistakes.h"
 
 namespace ridgeline::invariants {
 namespace {
@@ -142,6 +145,22 @@ void check_memory(const MemoryPrediction& m, Checks& checks) {
                    "memory", "bytes");
 }
 
+/// Generated kernels pad and cast what they touch, and an expert's share of the weights is that of the mean.
+void check_trace(const StepRun& run, Checks& checks) {
+  const Scenario& scenario = run.scenario();
+  const OpTrace& trace = run.trace();
+  using namespace testing_support;
+  // In several compiled micro-batches a backward pass may still read a mask that an earlier one gave back.
+  const bool compiled_again = compiles(scenario) && scenario.training.gradient_accumulation > 1;
+  std::string mistake = compiled_again ? "" : first_use_of_nothing(trace);
+  if (mistake.empty()) mistake = first_of_another_count(trace) + first_out_of_place(trace, scenario.model.layers);
+  if (!compiles(scenario) && mistake.empty()) mistake = first_beyond_its_storage(trace);
+  const CompositionHandle& composition = scenario.model.composition;
+  const bool experts = composition.given() && composition->stack.experts > 0;
+  if (!compiles(scenario) && !experts && mistake.empty()) mistake = first_of_another_size(trace);
+  checks.that(mistake.empty(), "op trace", mistake.substr(0, mistake.find(' ')), 1.0, mistake);
+}
+
 /// A JSON null where a number stands in every other report is a NaN on its way out.
 void check_json(const nlohmann::ordered_json& json, const std::string& path, Checks& checks) {
   if (json.is_number_float()) checks.finite(json.get<double>(), "json " + path);
@@ -162,6 +181,7 @@ void check_answer(const StepRun& run, const Question& question, CaseResult& resu
     return;
   }
   check_step(p, scenario, checks);
+  check_trace(run, checks);
   check_memory(p.memory, checks);
   check_kernels(run, scenario, question.engine, p.step.mfu, checks);
   check_json(prediction_json(p), "", checks);

@@ -61,9 +61,108 @@ inline OperandSizes operand_sizes(const Embedding& op) {
   }
   return s;
 }
+inline OperandSizes operand_sizes(const NllLoss& op) {
+  OperandSizes s;
+  op.backward ? s.add(1, op.type) : s.add(op.rows * op.classes, op.type);
+  s.any();
+  op.backward ? s.add(op.rows * op.classes, op.type) : s.add(1, op.type);
+  return s;
+}
+inline OperandSizes operand_sizes(const ImageOp& op) {
+  OperandSizes s;
+  const std::int64_t n = op.batch * op.channels * op.size * op.size;
+  switch (op.function) {
+    case ImageFunction::batch_norm:
+    case ImageFunction::relu:
+      for (int i = 0; i < (op.backward ? 3 : 2); ++i) s.add(n, op.type);
+      break;
+    case ImageFunction::max_pool2d:  // of the larger image, of which backward asks for places alone
+      if (op.backward) s.any(), s.any();
+      s.add(n, op.type);
+      break;
+    case ImageFunction::upsample_nearest2d:  // of the larger image
+      if (!op.backward) s.any();
+      s.add(n, op.type);
+      break;
+  }
+  return s;
+}
 template <typename Other>
 OperandSizes operand_sizes(const Other&) {
   return {};
+}
+
+inline OperandSizes strict_sizes(const Norm& op) {
+  OperandSizes s;
+  const std::int64_t n = op.rows * op.cols;
+  for (int i = 0; i < (op.backward ? 2 : 1); ++i) s.add(n, op.type);
+  for (int i = 0; i < (op.bias && !op.rms && !op.backward ? 2 : 1); ++i) s.add(op.cols, op.type);
+  const auto add_statistics = [&] {
+    for (int i = 0; i < (op.rms ? 1 : 2); ++i) s.add(op.rows, DType::fp32);
+  };
+  if (op.backward) add_statistics();
+  s.add(n, op.type);
+  if (!op.backward) add_statistics();
+  for (int i = 0; op.backward && i < (op.bias && !op.rms ? 2 : 1); ++i) s.add(op.cols, op.type);
+  return s;
+}
+inline OperandSizes strict_sizes(const Reduction& op) {
+  OperandSizes s;
+  const std::int64_t n = op.rows * op.cols;
+  s.add(n, op.type);
+  switch (op.kind) {
+    case ReductionKind::sum_rows: s.add(op.cols, op.type); break;
+    case ReductionKind::sum_cols:
+    case ReductionKind::mean_cols: s.add(op.rows, op.type); break;
+    case ReductionKind::sum_all:
+    case ReductionKind::norm_all: s.add(1, op.type); break;
+    case ReductionKind::scan_rows:
+    case ReductionKind::scan_cols: s.add(n, op.type); break;
+  }
+  return s;
+}
+inline OperandSizes strict_sizes(const Attention& op) {
+  OperandSizes s;
+  const std::int64_t queries = op.batch * op.heads * op.seq_q * op.head_dim,
+                     keys = op.batch * op.kv_heads * op.seq_k * op.head_dim;
+  if (op.backward) s.add(queries, op.type);
+  for (const std::int64_t n : {queries, keys, keys}) s.add(n, op.type);
+  if (op.backward) s.add(queries, op.type), s.any();  // statistics of rows, which some backends pad
+  if (op.bias) s.any();
+  s.add(queries, op.type);
+  if (op.backward) s.add(keys, op.type), s.add(keys, op.type);
+  else s.any();
+  return s;
+}
+inline OperandSizes strict_sizes(const FusedKernel& op) {
+  OperandSizes s;
+  for (const auto* list : {&op.reads, &op.writes})
+    for (const std::int64_t bytes : *list) s.bytes.emplace_back(bytes);
+  return s;
+}
+template <typename Other>
+OperandSizes strict_sizes(const Other& op) {
+  return operand_sizes(op);
+}
+
+/// Of every operation, where its tensors are those of a call alone: in an op trace they may be views of fewer bytes,
+/// parts of larger tensors, or of another type.
+inline OperandSizes whole_operands(const Op& op) {
+  OperandSizes s;
+  if (const auto* product = std::get_if<Matmul>(&op)) {
+    s.add(product->batch * product->m * product->k, product->type);
+    s.add(product->batch * product->k * product->n, product->type);
+    if (product->bias) s.add(product->n, product->type);
+    s.add(product->batch * product->m * product->n, product->type);
+    return s;
+  }
+  if (const auto* copy = std::get_if<Copy>(&op); copy && !leaves_device(copy->kind)) {
+    const std::int64_t n = copy->rows * copy->cols, parts = concatenates(copy->kind) ? copy->parts : 1;
+    for (std::int64_t i = 0; i < parts; ++i) s.add(n, copy->type);
+    s.add(n * parts, copy->type);
+    return s;
+  }
+  return std::visit([](const auto& one) { return strict_sizes(one); }, op);
 }
 
 /// The first call whose operation and tensors do not agree; "": none.
@@ -82,7 +181,7 @@ inline std::string first_of_another_size(const OpTrace& trace) {
     if (const auto* product = std::get_if<Matmul>(&op); product && product->sparse == SparseOperand::none) {
       const std::int64_t factor = trace.operands[call.operands_begin + 1].bytes,
                          read = product->batch * product->k * product->n * bytes_of(product->type);
-      if (factor % read != 0)  // experts' weights lie together
+      if (factor % read != 0 && read % factor != 0)  // experts' weights lie together, heads share keys
         return fmt::format("{} {} of layer {}: a factor of {} bytes, and the operation reads {}", name_of(op),
                            shape_of(op), call.layer, factor, read);
     }

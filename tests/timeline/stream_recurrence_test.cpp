@@ -68,9 +68,10 @@ TEST(StreamRecurrence, with_one_stream_is_the_recurrence_of_one_to_the_bit) {
   }
 }
 
-/// Every start from its definition: the latest of all that comes before it.
+/// Every start from its definition: the latest of all that comes before it. `starved`: what kernels of the default
+/// stream wait for the host beyond that.
 std::vector<double> slow_starts(const IssuePlan& plan, const std::vector<double>& durations, std::size_t depth,
-                                double latency) {
+                                double latency, double& starved) {
   std::vector<double> starts(durations.size(), 0.0), ends(durations.size(), 0.0);
   std::vector<std::vector<std::size_t>> given(plan.streams);    // launches of a stream so far
   std::vector<std::vector<std::uint32_t>> waits(plan.streams);  // events it waits for so far
@@ -95,10 +96,10 @@ std::vector<double> slow_starts(const IssuePlan& plan, const std::vector<double>
     host += issue.host;
     auto& own = given[point.stream];
     if (own.size() >= depth) host = std::max(host, starts[own[own.size() - depth]]);
-    double start = host + latency;
-    if (!own.empty()) start = std::max(start, ends[own.back()] + issue.gap);
-    else start = std::max(start, issue.gap);
-    for (const std::uint32_t event : waits[point.stream]) start = std::max(start, events[event]);
+    double free = own.empty() ? issue.gap : ends[own.back()] + issue.gap;
+    for (const std::uint32_t event : waits[point.stream]) free = std::max(free, events[event]);
+    const double start = std::max(free, host + latency);
+    if (point.stream == 0) starved += start - free;
     starts[point.index] = start;
     ends[point.index] = start + durations[point.index];
     own.push_back(point.index);
@@ -136,8 +137,10 @@ TEST(StreamRecurrence, starts_every_kernel_when_the_last_thing_before_it_is_done
     const std::vector<double> durations = random_durations(random, 150);
     StreamRecurrence recurrence(streams, plan.events, 4, 2e-6);
     std::vector<Recurrence::Span> spans(150);
-    recurrence.step(plan, durations, spans);
-    const std::vector<double> expected = slow_starts(plan, durations, 4, 2e-6);
+    const Recurrence::Step step = recurrence.step(plan, durations, spans);
+    double starved = 0.0;
+    const std::vector<double> expected = slow_starts(plan, durations, 4, 2e-6, starved);
+    ASSERT_NEAR(step.starved, starved, 1e-12) << i;
     for (std::size_t k = 0; k < spans.size(); ++k) ASSERT_DOUBLE_EQ(spans[k].start, expected[k]) << i << " " << k;
   }
 }

@@ -6,11 +6,14 @@
 #include <numeric>
 #include <set>
 
+#include "sim/config/parse_yaml.h"
 #include "sim/workload/deepspeed/partition.h"
+#include "sim/workload/load_model.h"
 #include "sim/workload/training_step.h"
 #include "tests/support/last_step.h"
 #include "tests/support/live_storages.h"
 #include "tests/support/operand_sizes.h"
+#include "tests/support/trace_mistakes.h"
 
 namespace ridgeline {
 namespace {
@@ -320,6 +323,24 @@ TEST(ZeroThree, tries_the_gradient_of_the_largest_part) {
   const auto [least, most] = std::minmax_element(parts.begin(), parts.end());
   ASSERT_LT(*least, *most);
   EXPECT_TRUE(tried.contains(*most));
+}
+
+// Of relative positions a network without attention beyond its window learns none: zeros stand for their gradient.
+TEST(DeepSpeed, AParameterWithoutAGradientIsTakenForZeros) {
+  const config::Node tree = config::parse_yaml(
+      "{family: composed, layers: 1, heads: 1, hidden: 64, key_value_heads: 1, vocabulary: 1000, positions: relative, "
+      "norm_place: pre, always_masked: true, window: 93}",
+      "m.yaml");
+  const ModelDescription model = load_model(config::Value(tree));
+  for (const DataStrategy stage : {DataStrategy::zero1, DataStrategy::zero2, DataStrategy::zero3})
+    for (const std::int64_t ranks : {std::int64_t{1}, kRanks})
+      for (const std::int64_t micro_batches : {1, 3}) {
+        TrainingDescription t = zero(stage);
+        t.parallel.data = ranks;
+        t.gradient_accumulation = micro_batches;
+        const OpTrace trace = training_run(model, t, AttentionChoice::math);
+        EXPECT_EQ(testing_support::first_mistake(trace, model.layers), "") << ranks << ' ' << micro_batches;
+      }
 }
 
 }  // namespace

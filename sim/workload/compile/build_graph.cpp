@@ -36,6 +36,9 @@ class GraphBuilder {
         graph_.values[value].ends_here = shared_.ends_in(storage) == number_;
         graph_.values[value].storage = storage;
         graph_.values[value].category = trace_.storages[storage].category;
+      } else if (passes_on(storage, value)) {
+        graph_.values[value].storage = storage;
+        graph_.values[value].stored = true;
       }
     return std::move(graph_);
   }
@@ -81,6 +84,13 @@ class GraphBuilder {
             graph_.freed_inside.push_back(storage);
         }
       }
+  }
+
+  /// What another part made and a third one uses too, as the gradient of what all blocks add to: each leaves its sum
+  /// where it found it.
+  [[nodiscard]] bool passes_on(StorageId storage, ValueId value) const {
+    return range_.is_part() && graph_.values[value].producer != kNone && !made_here_.contains(storage) &&
+           shared_.shared(storage) && shared_.ends_in(storage) != number_;
   }
 
   /// Parameters that are gathered anew for the backward pass lie elsewhere then.

@@ -120,6 +120,13 @@ void Emitter::place_outputs(const Group& group, std::uint32_t number) {
     if (value.leaves || (value.storage != kNone && value.stored)) {
       storage_[use.value] = value.storage;
       freed_[use.value] = !value.ends_here;  // by the script
+      // Written over what dies here: the new content dies in its place.
+      const auto below = std::find_if(dies_inside_.begin(), dies_inside_.end(),
+                                      [&](ValueId v) { return storage_[v] == value.storage && !freed_[v]; });
+      if (below != dies_inside_.end()) {
+        freed_[use.value] = false;
+        freed_[*below] = true;
+      }
       if (value.leaves) records_.push_back({Record::Kind::allocate, HostClass::other, 0, value.storage});
       continue;
     }

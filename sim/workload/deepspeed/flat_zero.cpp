@@ -224,7 +224,9 @@ void FlatZero::keep_own() {
   std::size_t next = 0;
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     if (!own(i)) continue;
-    Tensor& gradient = parameters_[i].gradient;
+    // As get_flat_partition does, zeros for a parameter that nothing depends on.
+    const Tensor gradient = parameters_[i].gradient.defined() ? parameters_[i].gradient
+                                                              : aten::full(eager_, parameters_[i].value.sizes, type_);
     if (first) {
       sums_.push_back(gradient);
       continue;

@@ -8,7 +8,16 @@
 
 namespace ridgeline::eager {
 
-Recorder::Recorder(OpTrace& trace) : trace_(trace), table_(1024, 0), children_(1) {}
+Recorder::Recorder(OpTrace& trace) : trace_(trace), table_(1024, 0), children_(1) {
+  // Two steps of a network of two dozen layers: growing to that takes a twentieth of writing it down.
+  constexpr std::size_t kRecords = 24'000;
+  trace_.records.reserve(kRecords);
+  trace_.operands.reserve(kRecords);
+  trace_.storages.reserve(kRecords / 3);
+  trace_.calls.reserve(kRecords / 4);
+  references_.reserve(kRecords / 3);
+  now_.reserve(kRecords / 3);
+}
 
 StorageId Recorder::allocate(std::int64_t bytes) {
   const bool kept = phase == Phase::forward || recomputing;

@@ -6,6 +6,7 @@
 
 namespace ridgeline::optimizers {
 
+using eager::Dims;
 using eager::Eager;
 using eager::Parameter;
 using eager::Parameters;
@@ -14,6 +15,26 @@ namespace aten = eager::aten;
 
 namespace {
 
+/// The matrices of a tensor, which its last two dimensions are: experts have one each, a convolution one for each pair
+/// of channels.
+struct Matrices {
+  explicit Matrices(const Tensor& x)
+      : count(x.elements() / (x.sizes.last(1) * x.sizes.last())), rows(x.sizes.last(1)), cols(x.sizes.last()) {}
+  std::int64_t count, rows, cols;
+  [[nodiscard]] Dims sizes(std::int64_t down, std::int64_t across) const {
+    return count == 1 ? Dims{down, across} : Dims{count, down, across};
+  }
+};
+
+/// The same elements, all matrices behind each other.
+Tensor as_matrices(const Tensor& x) {
+  const Matrices of(x);
+  Tensor result = x;
+  result.sizes = of.sizes(of.rows, of.cols);
+  if (x.sizes.rank() != result.sizes.rank()) result.strides = eager::contiguous_strides(result.sizes);
+  return result;
+}
+
 void create_states(Eager& eager, Parameters& parameters) {
   for (Parameter& parameter : parameters) {
     const Tensor& value = parameter.value;
@@ -21,8 +42,9 @@ void create_states(Eager& eager, Parameters& parameters) {
       parameter.states.push_back(zero_state(eager, value.sizes, value.type));
       continue;
     }
-    parameter.states.push_back(zero_state(eager, {value.sizes[0], 1}, value.type));
-    parameter.states.push_back(zero_state(eager, {1, value.sizes[1]}, value.type));
+    const Matrices of(value);
+    parameter.states.push_back(zero_state(eager, of.sizes(of.rows, 1), value.type));
+    parameter.states.push_back(zero_state(eager, of.sizes(1, of.cols), value.type));
   }
 }
 
@@ -35,15 +57,19 @@ class Loop {
     using F = PointwiseFunction;
     constexpr int kCalls = 16;  // Python-visible operations a tensor
     eager_.recorder.host(HostClass::optimizer_op, kCalls);
-    const Tensor &value = parameter.value, &gradient = parameter.gradient;
+    const bool factored = parameter.value.sizes.rank() > 1;
+    const Tensor value = factored ? as_matrices(parameter.value) : parameter.value,
+                 gradient = factored ? as_matrices(parameter.gradient) : parameter.gradient;
     norm_on_host(value);
-    if (value.sizes.rank() > 1) {
-      row_mean_ = mean_square(gradient, 1);
+    if (factored) {
+      row_mean_ = mean_square(gradient, Along::rows);
       in_place(F::other, parameter.states[0], row_mean_);
-      column_mean_ = mean_square(gradient, 0);
+      column_mean_ = mean_square(gradient, Along::columns);
       in_place(F::other, parameter.states[1], column_mean_);
-      estimate_ = aten::mm(eager_, parameter.states[0], parameter.states[1]);
-      const Tensor mean = aten::mean_first(eager_, parameter.states[0]);
+      const bool one = value.sizes.rank() == 2;
+      estimate_ = one ? aten::mm(eager_, parameter.states[0], parameter.states[1])
+                      : aten::bmm(eager_, parameter.states[0], parameter.states[1]);
+      const Tensor mean = one ? aten::mean_first(eager_, parameter.states[0]) : means(parameter.states[0]);
       aten::pointwise(eager_, F::clamp, {&mean}, mean);
       aten::pointwise(eager_, F::divide, {&estimate_, &mean}, estimate_);
     } else {
@@ -72,12 +98,23 @@ class Loop {
     eager_.recorder.wait_for_gpu();
   }
   /// Norm over a dimension, squared and divided by its length.
-  Tensor mean_square(const Tensor& x, int dimension) {
-    Tensor result = dimension == 1 ? eager_.empty({x.sizes[0], 1}, x.type) : eager_.empty({1, x.sizes[1]}, x.type);
-    const ReductionKind kind = dimension == 1 ? ReductionKind::sum_cols : ReductionKind::sum_rows;
-    eager_.recorder.op(Reduction{kind, x.type, x.sizes[0], x.sizes[1]}, {&x}, {&result});
+  enum class Along : std::uint8_t { rows, columns };
+  Tensor mean_square(const Tensor& x, Along along) {
+    const Matrices of(x);
+    const bool rows = along == Along::rows;
+    Tensor result = eager_.empty(rows ? of.sizes(of.rows, 1) : of.sizes(1, of.cols), x.type);
+    const Reduction sum = rows ? Reduction{ReductionKind::sum_cols, x.type, of.count * of.rows, of.cols}
+                               : Reduction{ReductionKind::sum_rows, x.type, of.rows, of.count * of.cols};
+    eager_.recorder.op(sum, {&x}, {&result});
     aten::pointwise(eager_, PointwiseFunction::pow2, {&result}, result);
     aten::pointwise(eager_, PointwiseFunction::divide, {&result}, result);
+    return result;
+  }
+  /// Of each of several columns.
+  Tensor means(const Tensor& columns) {
+    const Matrices of(columns);
+    Tensor result = eager_.empty({of.count, 1, 1}, columns.type);
+    eager_.recorder.op(Reduction{ReductionKind::mean_cols, columns.type, of.count, of.rows}, {&columns}, {&result});
     return result;
   }
 

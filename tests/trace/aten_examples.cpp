@@ -1,10 +1,4 @@
-// Every rule from a dispatcher call to our operations, on a small example.
-#include <gtest/gtest.h>
-
-#include <set>
-
-#include "tests/support/aten_example.h"
-#include "tests/support/rules_shown_elsewhere.h"
+#include "tests/trace/aten_examples.h"
 
 namespace ridgeline::trace {
 namespace {
@@ -377,6 +371,8 @@ void add_of_one_kind(std::vector<Example>& all) {
   add_of_two(all);
 }
 
+}  // namespace
+
 std::vector<Example> examples() {
   std::vector<Example> all = products_and_attention();
   for (const auto& more : {rows_and_indices(), images(), more_images(), copies_and_the_rest()})
@@ -386,15 +382,4 @@ std::vector<Example> examples() {
   return all;
 }
 
-TEST(AtenMap, EveryRuleGivesTheOperationOfItsExample) {
-  for (const Example& example : examples()) EXPECT_EQ(described(example), example.expected) << example.name;
-}
-
-TEST(AtenMap, NoRuleIsWithoutAnExample) {
-  std::set<std::string> shown = shown_elsewhere();
-  for (const Example& example : examples()) shown.insert(full_name(example));
-  for (const std::string_view name : mapped_names()) EXPECT_TRUE(shown.contains(std::string(name))) << name;
-}
-
-}  // namespace
 }  // namespace ridgeline::trace

@@ -1,0 +1,90 @@
+// Every rule from a dispatcher call to our operations: what it gives of its example, and how large the tensors are that
+// each of these operations reads and writes.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "sim/units/ceil_div.h"
+#include "sim/workload/op_operands.h"
+#include "tests/support/operand_sizes.h"
+#include "tests/support/rules_shown_elsewhere.h"
+#include "tests/trace/aten_examples.h"
+
+namespace ridgeline::trace {
+namespace {
+
+TEST(AtenMap, EveryRuleGivesTheOperationOfItsExample) {
+  for (const Example& example : examples()) EXPECT_EQ(described(example), example.expected) << example.name;
+}
+
+TEST(AtenMap, NoRuleIsWithoutAnExample) {
+  std::set<std::string> shown = shown_elsewhere();
+  for (const Example& example : examples()) shown.insert(full_name(example));
+  for (const std::string_view name : mapped_names()) EXPECT_TRUE(shown.contains(std::string(name))) << name;
+}
+
+/// Lists are not tracked, and of a transfer one end is on the host.
+bool names_its_tensors(const Op& op) {
+  if (const auto* copy = std::get_if<Copy>(&op)) return !leaves_device(copy->kind);
+  return !std::holds_alternative<MultiTensor>(op);
+}
+
+/// What is wrong with the tensors of an operation; "": nothing.
+std::string mistake_in_tensors(const MappedOp& mapped) {
+  const OperandCounts counts = operand_counts(mapped.op);
+  if (mapped.inputs.size() != static_cast<std::size_t>(counts.inputs) ||
+      mapped.outputs.size() != static_cast<std::size_t>(counts.outputs))
+    return fmt::format("reads {} tensors and writes {}, and has {} and {}", counts.inputs, counts.outputs,
+                       mapped.inputs.size(), mapped.outputs.size());
+  const testing_support::OperandSizes sizes = testing_support::whole_operands(mapped.op);
+  std::size_t place = 0;
+  for (const auto* tensors : {&mapped.inputs, &mapped.outputs})
+    for (const AtenTensor& tensor : *tensors) {
+      if (place < sizes.bytes.size() && sizes.bytes[place] && *sizes.bytes[place] != tensor.bytes())
+        return fmt::format("operand {} has {} bytes, and the operation {}", place, tensor.bytes(), *sizes.bytes[place]);
+      ++place;
+    }
+  return {};
+}
+
+/// Whatever a convolution computes, its three tensors are two images and the filters; of groups the op has one.
+TEST(AtenMap, AConvolutionHasTwoImagesAndFilters) {
+  int convolutions = 0;
+  for (const Example& example : examples()) {
+    const auto operations = map_aten(call_of(example), {});
+    ASSERT_TRUE(operations.has_value()) << example.name;
+    for (const MappedOp& mapped : *operations) {
+      const auto* op = std::get_if<Convolution>(&mapped.op);
+      if (op == nullptr) continue;
+      ++convolutions;
+      std::multiset<std::int64_t> bytes;
+      for (const auto* tensors : {&mapped.inputs, &mapped.outputs})
+        for (const AtenTensor& tensor : *tensors) bytes.insert(tensor.bytes());
+      const std::int64_t element = bytes_of(op->type), small = ceil_div(op->size, op->stride),
+                         large_image = op->batch * op->in_channels * op->size * op->size * element,
+                         small_image = op->batch * op->out_channels * small * small * element,
+                         filters = op->in_channels * op->out_channels * op->kernel * op->kernel * element;
+      const std::int64_t groups = op->in_channels == 1 ? kImage.sizes[1] : 1;
+      std::multiset<std::int64_t> expected{large_image, small_image, filters * groups};
+      if (op->backward) expected.insert({large_image, filters * groups});  // gradients beside what they are of
+      EXPECT_EQ(bytes, expected) << example.name << ' ' << shape_of(mapped.op);
+    }
+  }
+  EXPECT_GT(convolutions, 15);
+}
+
+TEST(AtenMap, TensorsAreAsManyAndAsLargeAsTheOperationSays) {
+  for (const Example& example : examples()) {
+    const auto operations = map_aten(call_of(example), {});
+    ASSERT_TRUE(operations.has_value()) << example.name;
+    for (const MappedOp& mapped : *operations) {
+      if (!names_its_tensors(mapped.op)) continue;
+      EXPECT_EQ(mistake_in_tensors(mapped), "")
+          << example.name << ": " << name_of(mapped.op) << ' ' << shape_of(mapped.op);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace ridgeline::trace
