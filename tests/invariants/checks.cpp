@@ -150,9 +150,7 @@ void check_trace(const StepRun& run, Checks& checks) {
   const Scenario& scenario = run.scenario();
   const OpTrace& trace = run.trace();
   using namespace testing_support;
-  // In several compiled micro-batches a backward pass may still read a mask that an earlier one gave back.
-  const bool compiled_again = compiles(scenario) && scenario.training.gradient_accumulation > 1;
-  std::string mistake = compiled_again ? "" : first_use_of_nothing(trace);
+  std::string mistake = compiles(scenario) ? "" : first_use_of_nothing(trace);
   if (mistake.empty()) mistake = first_of_another_count(trace) + first_out_of_place(trace, scenario.model.layers);
   if (!compiles(scenario) && mistake.empty()) mistake = first_beyond_its_storage(trace);
   const CompositionHandle& composition = scenario.model.composition;
