@@ -69,18 +69,27 @@ TEST(StreamRecurrence, with_one_stream_is_the_recurrence_of_one_to_the_bit) {
 }
 
 /// Every start from its definition: the latest of all that comes before it. `starved`: what kernels of the default
-/// stream wait for the host beyond that.
+/// stream wait for the host: beyond that, and, where the latest is work of another stream that itself began when the
+/// host gave it, until it was given.
 std::vector<double> slow_starts(const IssuePlan& plan, const std::vector<double>& durations, std::size_t depth,
                                 double latency, double& starved) {
-  std::vector<double> starts(durations.size(), 0.0), ends(durations.size(), 0.0);
+  struct Moment {
+    double at = 0.0, given = 0.0;  // given: the last time at which the host held up what led to it
+  };
+  std::vector<double> starts(durations.size(), 0.0);
+  std::vector<Moment> ends(durations.size());
   std::vector<std::vector<std::size_t>> given(plan.streams);    // launches of a stream so far
   std::vector<std::vector<std::uint32_t>> waits(plan.streams);  // events it waits for so far
-  std::vector<double> events(plan.events, 0.0);
+  std::vector<Moment> events(plan.events);
+  const auto waited_for = [&](std::size_t stream) {
+    Moment latest;
+    for (const std::uint32_t event : waits[stream])
+      if (events[event].at > latest.at) latest = events[event];
+    return latest;
+  };
   const auto done = [&](std::size_t stream) {
-    double at = 0.0;
-    for (const std::size_t launch : given[stream]) at = std::max(at, ends[launch]);
-    for (const std::uint32_t event : waits[stream]) at = std::max(at, events[event]);
-    return at;
+    const Moment own = given[stream].empty() ? Moment{} : ends[given[stream].back()], others = waited_for(stream);
+    return own.at > others.at ? own : others;
   };
   double host = 0.0;
   for (const StreamPoint& point : plan.order) {
@@ -90,18 +99,23 @@ std::vector<double> slow_starts(const IssuePlan& plan, const std::vector<double>
     const Issue& issue = plan.launches[point.index];
     if (issue.wait_before) {
       double all = 0.0;
-      for (std::size_t stream = 0; stream < plan.streams; ++stream) all = std::max(all, done(stream));
+      for (std::size_t stream = 0; stream < plan.streams; ++stream) all = std::max(all, done(stream).at);
       host = std::max(host + issue.host_before_wait, all + latency);
     }
     host += issue.host;
     auto& own = given[point.stream];
     if (own.size() >= depth) host = std::max(host, starts[own[own.size() - depth]]);
-    double free = own.empty() ? issue.gap : ends[own.back()] + issue.gap;
-    for (const std::uint32_t event : waits[point.stream]) free = std::max(free, events[event]);
-    const double start = std::max(free, host + latency);
-    if (point.stream == 0) starved += start - free;
+    Moment free = own.empty() ? Moment{} : ends[own.back()];
+    free.at += issue.gap;
+    const double of_stream = free.at;
+    if (const Moment others = waited_for(point.stream); others.at > free.at) free = others;
+    const double start = std::max(free.at, host + latency);
+    if (point.stream == 0) {
+      starved += start - free.at;
+      if (free.at > of_stream) starved += std::max(0.0, free.given - of_stream);
+    }
     starts[point.index] = start;
-    ends[point.index] = start + durations[point.index];
+    ends[point.index] = {start + durations[point.index], start > free.at ? start : free.given};
     own.push_back(point.index);
   }
   return starts;
