@@ -2,7 +2,7 @@
 //
 //   cluster: hgx-h200                                    # a name of cluster_names(), or a path
 //   cluster: {gpu: nvidia-a100-sxm4-80gb, nodes: 2, gpus: 8, interconnect: nvswitch, nvls: false,
-//             nics: {count: 8, rate: 200 Gbit/s}}        # what it leaves out: hw/interconnects, by board and architecture
+//             nics: {count: 8, rate: 200 Gbit/s}}        # what it leaves out is in hw/interconnects
 #pragma once
 
 #include <string>

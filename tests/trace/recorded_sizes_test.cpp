@@ -26,7 +26,8 @@ TEST(RecordedSizes, GradientsOfASplitAreWhatIsJoined) {
                            .launch(5, 40, 9)
                            .read();
   ASSERT_TRUE(r.recorded[0].understood);
-  EXPECT_NEAR(static_cast<double>(joined(r)), 1024 * 32, 1024 * 16);  // as many blocks for the short part as for the long one
+  EXPECT_NEAR(static_cast<double>(joined(r)), 1024 * 32,
+              1024 * 16);  // as many blocks for the short part as for the long one
 }
 
 TEST(RecordedSizes, TheGradientOfAResultSaysItsSize) {
