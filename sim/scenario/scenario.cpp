@@ -1,5 +1,4 @@
 #include "sim/scenario/scenario.h"
-#include "sim/scenario/read_checkpointing.h"
 
 #include <fmt/format.h>
 
@@ -12,6 +11,7 @@
 #include "sim/hardware/software_choice.h"
 #include "sim/network/load_cluster.h"
 #include "sim/scenario/descriptions.h"
+#include "sim/scenario/read_checkpointing.h"
 #include "sim/scenario/read_parallel.h"
 #include "sim/scenario/read_recorded.h"
 #include "sim/scenario/read_training.h"

@@ -97,8 +97,8 @@ class Loop {
     eager_.recorder.op(Copy{CopyKind::device_to_host, x.type, 1, 1, 1}, {&norm}, {});
     eager_.recorder.wait_for_gpu();
   }
-  /// Norm over a dimension, squared and divided by its length.
   enum class Along : std::uint8_t { rows, columns };
+  /// Norm over a dimension of each matrix, squared and divided by its length.
   Tensor mean_square(const Tensor& x, Along along) {
     const Matrices of(x);
     const bool rows = along == Along::rows;
