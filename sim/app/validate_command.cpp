@@ -79,7 +79,7 @@ void run(const ValidateOptions& options) {
     write_file((root / "docs/accuracy.md").string(), accuracy_markdown(families, step_rows, steps));
     const std::string readme_path = (root / "README.md").string();
     std::string readme = read_text(readme_path);
-    replace_section(readme, kBegin, kEnd, accuracy_summary(families, step_rows));
+    replace_section(readme, kBegin, kEnd, accuracy_summary(accuracy_overview(families, step_rows)));
     replace_section(readme, kOutputBegin, kOutputEnd,
                     "```\n$ ./dev run\n" + every_gpu_table(root / "scenarios/bert-large-fp32.yaml") + "```\n");
     write_file(readme_path, readme);

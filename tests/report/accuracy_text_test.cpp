@@ -89,17 +89,16 @@ TEST(AccuracyMarkdown, PutsTheOtherKindsBeside) {
   EXPECT_THAT(page, Not(HasSubstr("roofline |\n| made"))) << "a row a family, not a kind";
 }
 
-TEST(AccuracySummary, HasOneRowAFamilyAndOneAQuantityThatMatters) {
-  std::vector<StepAccuracy> steps = made_steps();
-  steps.push_back(steps[0]);
-  steps[2].quantity = "reserved";
-  const std::string text = accuracy_summary(made_families(), steps);
-  EXPECT_THAT(text, HasSubstr("\n| gemm kernels, made, small and unusual shapes | 40 | 3.1 % | 4.2 % | 55 % | 92 % | "
-                              "10 of 40: a fit; another |\n"));
-  EXPECT_THAT(text, HasSubstr("\n| gemm kernels, made, in serving libraries | 40 | 3.1 % | 4.2 % |  | 92 % |"));
-  EXPECT_THAT(text, HasSubstr("\n| step time, made, ours | 7 | 1.1 % | 2.2 % | | 100 % | unseen |\n"));
-  EXPECT_THAT(text, HasSubstr("\n| allocated, made, ours | 7 |"));
-  EXPECT_THAT(text, Not(HasSubstr("reserved")));
+TEST(AccuracySummary, HasEachNumberOfARow) {
+  const std::vector<OverviewRow> rows{{.what = "products, MADE",
+                                       .errors = {.n = 40, .median = 3.14, .mean = 4.26},
+                                       .roofline_median = 55.3,
+                                       .seen = {.n = 10, .by = {"a fit", "another"}},
+                                       .coverage = {.cases = 50, .inside = 46}},
+                                      {.what = "memory", .errors = {.n = 7}, .is_time = false}};
+  const std::string text = accuracy_summary(rows);
+  EXPECT_THAT(text, HasSubstr("\n| products, MADE | 40 | 3.1 % | 4.3 % | 55 % | 92 % | 10 of 40: a fit; another |\n"));
+  EXPECT_THAT(text, HasSubstr("\n| memory | 7 | 0.0 % | 0.0 % |  |  | no fit |\n"));
 }
 
 }  // namespace

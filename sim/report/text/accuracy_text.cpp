@@ -142,26 +142,14 @@ std::string accuracy_markdown(std::span<const FamilyAccuracy> families, std::spa
   return out;
 }
 
-std::string accuracy_summary(std::span<const FamilyAccuracy> families, std::span<const StepAccuracy> steps) {
+std::string accuracy_summary(std::span<const OverviewRow> rows) {
   std::string out =
       "| what | n | median error | mean | roofline's median | inside the range | seen by a fit |\n"
       "|---|---|---|---|---|---|---|\n";
-  for (const FamilyAccuracy& f : families) {
-    if (f.kind != "analytic") continue;
-    const FamilyAccuracy* roofline = find_kind(families, f, "roofline");
-    out += fmt::format("| {} kernels, {}{} | {} | {:.1f} % | {:.1f} % | {} | {} | {} |\n", f.family,
-                       hardware_name(f.hardware),
-                       f.source == "wide"              ? ", small and unusual shapes"
-                       : f.source == "public"          ? ", published"
-                       : f.source == "public, serving" ? ", in serving libraries"
-                                                       : "",
-                       f.errors.n, f.errors.median, f.errors.mean, median_of(roofline, 0, " %"),
-                       coverage_text(f.coverage), seen_text(f.seen, f.errors.n));
-  }
-  for (const StepAccuracy& s : steps)
-    if (s.quantity.starts_with("step time") || s.quantity == "allocated")
-      out += fmt::format("| {}, {} | {} | {:.1f} % | {:.1f} % | | {} | {} |\n", s.quantity, hardware_name(s.group),
-                         s.errors.n, s.errors.median, s.errors.mean, coverage_text(s.coverage), seen_text(s));
+  for (const OverviewRow& row : rows)
+    out += fmt::format("| {} | {} | {:.1f} % | {:.1f} % | {} | {} | {} |\n", row.what, row.errors.n, row.errors.median,
+                       row.errors.mean, row.roofline_median ? fmt::format("{:.0f} %", *row.roofline_median) : "",
+                       coverage_text(row.coverage), row.is_time ? seen_text(row.seen, row.errors.n) : "no fit");
   return out;
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "sim/study/validation/accuracy.h"
+#include "sim/study/validation/accuracy_overview.h"
 
 namespace ridgeline {
 
@@ -15,6 +16,6 @@ nlohmann::ordered_json accuracy_json(std::span<const FamilyAccuracy> families, s
 std::string accuracy_markdown(std::span<const FamilyAccuracy> families, std::span<const StepAccuracy> steps,
                               std::span<const ValidatedStep> each);
 /// The summary between the markers of the README.
-std::string accuracy_summary(std::span<const FamilyAccuracy> families, std::span<const StepAccuracy> steps);
+std::string accuracy_summary(std::span<const OverviewRow> rows);
 
 }  // namespace ridgeline

@@ -41,7 +41,7 @@ std::vector<FamilyAccuracy> family_accuracy(std::span<const ValidatedCase> cases
   std::vector<FamilyAccuracy> out;
   for (const auto& [key, group] : groups)
     out.push_back({std::get<0>(key), std::get<1>(key), std::get<2>(key), std::get<3>(key),
-                   error_statistics(group.ratios), group.seen, group.coverage});
+                   error_statistics(group.ratios), group.seen, group.coverage, group.ratios});
   return out;
 }
 
@@ -78,8 +78,8 @@ std::vector<StepAccuracy> step_accuracy(std::span<const ValidatedStep> steps) {
     for (const char* quantity :
          {"step time", "step time, host fitted", "GPU busy", "kernels", "allocated", "reserved", "device used"})
       if (const auto found = quantities.find(quantity); found != quantities.end())
-        out.push_back(
-            {group, quantity, error_statistics(found->second.ratios), found->second.seen, found->second.coverage});
+        out.push_back({group, quantity, error_statistics(found->second.ratios), found->second.seen,
+                       found->second.coverage, found->second.ratios});
   return out;
 }
 

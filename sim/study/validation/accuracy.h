@@ -24,7 +24,8 @@ struct FamilyAccuracy {
   std::string hardware, source, family, kind;
   ErrorStatistics errors;
   SeenRows seen{};
-  RangeCoverage coverage{};  ///< of the analytic engine's ranges, made of the other half of all cases
+  RangeCoverage coverage{};      ///< of the analytic engine's ranges, made of the other half of all cases
+  std::vector<double> ratios{};  ///< predicted / measured, each case
 };
 /// One row for each hardware, source of the measurements, family and kind of prediction that has cases, in that order.
 std::vector<FamilyAccuracy> family_accuracy(std::span<const ValidatedCase> cases);
@@ -36,7 +37,8 @@ struct StepAccuracy {
                          ///< "device used"
   ErrorStatistics errors;
   SeenRows seen{};
-  RangeCoverage coverage{};  ///< of the range of the step's time
+  RangeCoverage coverage{};      ///< of the range of the step's time
+  std::vector<double> ratios{};  ///< predicted / measured, each step
 };
 /// One row for each group and quantity that has steps.
 std::vector<StepAccuracy> step_accuracy(std::span<const ValidatedStep> steps);
