@@ -14,6 +14,7 @@
 #include "sim/report/text/microkernel_text.h"
 #include "sim/report/text/prediction_text.h"
 #include "sim/study/microkernels/committed_results.h"
+#include "sim/study/validation/published_training.h"
 #include "sim/units/user_error.h"
 
 namespace ridgeline::app {
@@ -73,7 +74,11 @@ void run(const ValidateOptions& options) {
   std::vector<ValidatedStep> steps;
   if (!options.kernels_only) steps = validate_steps(folder, options.hardware, "analytic");
   const auto families = family_accuracy(cases);
-  const auto step_rows = step_accuracy(steps);
+  std::vector<StepAccuracy> step_rows = step_accuracy(steps);
+  if (!options.kernels_only) {
+    const auto published = step_accuracy(validate_published_training(folder, options.hardware, "analytic"));
+    step_rows.insert(step_rows.end(), published.begin(), published.end());
+  }
   if (options.write_docs) {
     set_page_style({});  // documents are as wide wherever they are written
     write_file((root / "docs/accuracy.md").string(), accuracy_markdown(families, step_rows, steps));

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "sim/hardware/load_gpu.h"
+#include "sim/study/validation/published_training.h"
 
 namespace ridgeline {
 namespace {
@@ -27,6 +28,11 @@ const std::vector<ValidatedCase>& validated_kernels() {
 
 const std::vector<ValidatedStep>& validated_steps() {
   static const std::vector<ValidatedStep> all = validate_steps(kFolder, "", "analytic");
+  return all;
+}
+
+const std::vector<ValidatedStep>& validated_published_training() {
+  static const std::vector<ValidatedStep> all = validate_published_training(kFolder, "", "analytic");
   return all;
 }
 

@@ -16,6 +16,8 @@ const std::vector<ValidatedCase>& validated_kernels();
 
 /// By the analytic engine.
 const std::vector<ValidatedStep>& validated_steps();
+/// Steps that others published, each with a scenario (validate_published_training).
+const std::vector<ValidatedStep>& validated_published_training();
 /// Of the GPU in hw/NAME.yaml.
 std::vector<ValidatedStep> validated_steps_on(std::string_view name);
 

@@ -8,6 +8,8 @@
 namespace ridgeline {
 namespace {
 
+constexpr std::size_t kFewest = 5;  // cases of a row: an error of fewer says little
+
 /// "nvidia-a100-pcie-80gb (public)" is "A100", "nvidia-rtx-3090" is "RTX 3090".
 std::string chip_of(std::string_view hardware) {
   if (hardware.starts_with("nvidia-")) hardware.remove_prefix(7);
@@ -33,14 +35,17 @@ std::string kernels_named(const FamilyAccuracy& f) {
   return fmt::format("{}, {}", kernels_of(f.family), chip_of(f.hardware));
 }
 
+/// "h200 (several GPUs, public, llm-foundry)" is "steps of several GPUs, H200, published (llm-foundry)".
 std::string steps_named(const std::string& group) {
   const auto says = [&](std::string_view word) { return group.find(word) != std::string::npos; };
   const bool several = (says("parallel") || says("several GPUs")) && !says("one GPU");
   const std::string_view run = says("compile") ? "compiled steps" : several ? "steps of several GPUs" : "steps";
-  return fmt::format("{}, {}{}", run, chip_of(group),
-                     says("public")    ? ", published"
-                     : says("heldout") ? ", held out"
-                                       : "");
+  const std::string named = fmt::format("{}, {}", run, chip_of(group));
+  if (!says("public")) return named + (says("heldout") ? ", held out" : "");
+  constexpr std::string_view kMachine = "public, ";
+  const auto machine = group.find(kMachine);
+  if (machine == std::string::npos) return named + ", published";
+  return fmt::format("{}, published ({}", named, group.substr(machine + kMachine.size()));
 }
 
 void pool(SeenRows& all, const SeenRows& more) {
@@ -65,7 +70,7 @@ class Rows {
   }
   void write(std::vector<OverviewRow>& out) const {
     for (const Pooled& row : rows_) {
-      if (row.ratios.empty()) continue;
+      if (row.ratios.size() < kFewest) continue;
       out.push_back({row.what, error_statistics(row.ratios), {}, row.seen, row.coverage, row.is_time});
       if (!row.roofline.empty()) out.back().roofline_median = error_statistics(row.roofline).median;
     }

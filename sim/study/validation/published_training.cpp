@@ -1,8 +1,14 @@
 #include "sim/study/validation/published_training.h"
 
+#include <fmt/format.h>
+#include <tbb/parallel_for.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "sim/answer/session.h"
+#include "sim/answer/step_run.h"
+#include "sim/hardware/load_gpu.h"
 #include "sim/study/validation/measured_ops.h"
 
 namespace ridgeline {
@@ -32,6 +38,30 @@ std::vector<PublishedTraining> load_published_training(const MeasuredFile& file)
                       .held_out = row["split"] != "fit"});
   });
   return result;
+}
+
+std::vector<ValidatedStep> validate_published_training(const std::string& folder, std::string_view hardware,
+                                                       std::string_view engine) {
+  const MeasurementIndex index(folder);
+  const std::string gpu = hardware.empty() ? "" : load_gpu(std::string(hardware)).name;
+  std::vector<ValidatedStep> out;
+  for (const MeasuredFile* file : index.of_kind("published-training"))
+    for (PublishedTraining& row : load_published_training(*file)) {
+      if (!gpu.empty() && row.scenario.gpu.name != gpu) continue;
+      ValidatedStep step;
+      step.measured.name = row.id;
+      step.measured.source = fmt::format("several GPUs, {}{}",
+                                         file->name.starts_with("public/") ? "public, " : "ours, ", file->machine.name);
+      step.measured.seen_by = row.held_out ? "" : file->seen_by;
+      step.measured.step_time = row.step_time;
+      step.measured.peak_allocated = row.peak_allocated, step.measured.peak_reserved = row.peak_reserved;
+      step.scenario = std::move(row.scenario);
+      out.push_back(std::move(step));
+    }
+  Session session;
+  tbb::parallel_for(std::size_t{0}, out.size(),
+                    [&](std::size_t i) { out[i].predicted = StepRun(session, out[i].scenario, engine).prediction(); });
+  return out;
 }
 
 }  // namespace ridgeline
