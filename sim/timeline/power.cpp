@@ -30,8 +30,8 @@ StepLoad::StepLoad(const StepProgram& program, std::span<const KernelTime> times
 
 StepLoad::StepLoad(const StepProgram& program, const StepTimes& times, const Gpu& gpu) : gpu_(gpu) {
   constexpr std::uint32_t kNone = UINT32_MAX;
-  // Of each time, the kernel that has it once and the one that repeats.
-  std::vector<std::array<std::uint32_t, 2>> known(times.different.size(), {kNone, kNone});
+  // Of each time on each device, the kernel that has it once and the one that repeats.
+  std::vector<std::vector<std::array<std::uint32_t, 2>>> known;
   of_launch_.reserve(times.size());
   const Hertz top = top_clock(gpu);
   Hertz limit{-1.0};  // of the kernel before
@@ -40,7 +40,12 @@ StepLoad::StepLoad(const StepProgram& program, const StepTimes& times, const Gpu
   for (const Action& action : program.steady_step()) {
     if (action.kind != Action::Kind::launch || of_launch_.size() == times.size()) continue;
     const auto runs = static_cast<double>(repeat.times_of(of_launch_.size()));
-    std::uint32_t& place = known[times.of_launch[of_launch_.size()]][runs == 1.0 ? 0 : 1];
+    const std::uint8_t device = program.device ? action.stream : 0;
+    if (device >= known.size()) {
+      known.resize(device + 1U, std::vector(times.different.size(), std::array{kNone, kNone}));
+      board_.resize(device + 1U);
+    }
+    std::uint32_t& place = known[device][times.of_launch[of_launch_.size()]][runs == 1.0 ? 0 : 1];
     if (place == kNone) {
       place = static_cast<std::uint32_t>(different_.size());
       const KernelLaunch& launch = program.launches[action.index];
@@ -49,9 +54,9 @@ StepLoad::StepLoad(const StepProgram& program, const StepTimes& times, const Gpu
       const Hertz own_limit = time.clock.value() > 0.0 ? std::min(time.clock, top) : top;
       if (own_limit != limit) voltage_at_limit = voltage(gpu, limit = own_limit);
       different_.push_back({time.time, time.held, time.time - time.held, time.clocked, own_clock(gpu, launch.pipe),
-                            own_limit, energy.core * runs, energy.board * runs, voltage_at_limit});
+                            own_limit, energy.core * runs, energy.board * runs, voltage_at_limit, device});
     }
-    board_ += different_[place].board;
+    board_[device] += different_[place].board;
     of_launch_.push_back(place);
   }
 }
@@ -100,9 +105,9 @@ Joules StepLoad::energy(Hertz clock) const {
     const double v = k.limit < clock ? k.voltage_at_limit : all;
     of_kind.push_back(k.core * (v * v));
   }
-  Joules sum = board_;
-  for (const std::uint32_t kind : of_launch_) sum += of_kind[kind];
-  return sum;
+  std::vector<Joules> sums = board_;
+  for (const std::uint32_t kind : of_launch_) sums[different_[kind].device] += of_kind[kind];
+  return sums.empty() ? Joules{} : *std::max_element(sums.begin(), sums.end());
 }
 
 Joules StepLoad::energy_of(std::size_t kernel, Hertz clock) const {

@@ -2,8 +2,9 @@
 //
 // A kernel alone runs as fast as the chip can for some milliseconds; a step is averaged over many. Where its average
 // draw would exceed the board's limit, the clock of the SMs falls for all kernels to the highest that keeps it: the law
-// of timing/clock_law.h, with the step's energy and its time at that clock. Tested by tests/timeline/power_test.cpp
-// against loads of falling duty on an H200.
+// of timing/clock_law.h, with the step's energy and its time at that clock. Where one process runs several boards, the
+// one that does most decides, and all run at its clock. Tested by tests/timeline/power_test.cpp against loads of
+// falling duty on an H200.
 #pragma once
 
 #include <algorithm>
@@ -43,11 +44,11 @@ class StepLoad {
   [[nodiscard]] Seconds held(std::size_t kernel, Hertz clock) const;
   /// The clock a kernel sees while the step leaves it `clock`.
   [[nodiscard]] Hertz clock_of(std::size_t kernel, Hertz clock) const;
-  /// Beyond idling.
+  /// Beyond idling, of the board that needs most.
   [[nodiscard]] Joules energy(Hertz clock) const;
   /// Of one kernel, all its runs.
   [[nodiscard]] Joules energy_of(std::size_t kernel, Hertz clock) const;
-  /// Average draw of a step that takes `step` at this clock.
+  /// Average draw of that board in a step that takes `step` at this clock.
   [[nodiscard]] Watts power(Hertz clock, Seconds step) const;
   /// The highest clock that keeps the step within the limit, to one in 100,000; the lowest where none does. `step_at`
   /// says what the step takes at a clock: no less at a lower one.
@@ -64,6 +65,7 @@ class StepLoad {
     Hertz own, limit;
     Joules core, board;  ///< of all its runs
     double voltage_at_limit;
+    std::uint8_t device;  ///< 0 where there is one
   };
   static Seconds duration_of(const Kernel& k, Hertz clock) {
     return clock >= k.own ? k.time : std::max(k.time, time_at(k.alone, k.clocked, k.own, clock));
@@ -73,7 +75,7 @@ class StepLoad {
   const Gpu& gpu_;
   std::vector<Kernel> different_;         ///< each different kernel once
   std::vector<std::uint32_t> of_launch_;  ///< entry of `different_`
-  Joules board_;
+  std::vector<Joules> board_;             ///< of each device
 };
 
 /// Energy of one step, and between which values it lies nine times in ten as far as is known.

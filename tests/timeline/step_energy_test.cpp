@@ -46,6 +46,27 @@ TEST(StepEnergy, TheVoltageLowersWhatTheSmsUseAndNotTheBoard) {
   EXPECT_NEAR(step.joules(step.gpu.clock.knee), expected, 1e-9);
 }
 
+// 4 J in all, on two boards of one process 2 J on each; a kernel more on the second one makes it 4 J.
+TEST(StepEnergy, OfSeveralBoardsTheOneThatDoesMostDecides) {
+  const Gpu gpu = round_gpu();
+  ProgramBuilder builder;
+  builder.begin_step().kernel(1000, 2e12).kernel(1000, 2e12).kernel(1000, 2e12).end_step();
+  StepProgram program = builder.program();
+  const auto joules = [&] {
+    const StepLoad load(program, builder.times(), gpu);
+    return (load.power(gpu.clock.boost, Seconds{1.0}) - idle_power(gpu, gpu.clock.boost)).value();
+  };
+  EXPECT_NEAR(joules(), 6.0, 1e-9);
+  std::vector<Action> actions(program.actions.begin(), program.actions.end());
+  std::uint8_t launches = 0;
+  for (Action& action : actions)
+    if (action.kind == Action::Kind::launch) action.stream = launches++ == 0 ? 0 : 1;
+  program.actions = actions;
+  EXPECT_NEAR(joules(), 6.0, 1e-9) << "streams of one board";
+  program.device = 0;
+  EXPECT_NEAR(joules(), 4.0, 1e-9);
+}
+
 TEST(StepEnergy, ItsRangeIsThatOfTheTimeAndOfTheWork) {
   Gpu gpu = round_gpu();  // idle 100 W, limit 500 W
   const EnergyRange range = step_energy(Watts{300.0}, Seconds{2.0}, Seconds{1.5}, Seconds{3.0}, gpu);
