@@ -121,6 +121,7 @@ TEST(OtherGpus, relatives_of_the_rtx_3090) {
       if (row["params"].contains(key)) item.params[key] = row["params"][key];
     errors.add(predict(item, "mm", board->second, *engine).value() * 1e6, item.us);
   }
+  // Two of them, tf32 on the RTX 3080 Ti, were in view when splits in place were limited to as many tiles as SMs.
   errors.expect_within("GA102 boards", 0.15, 0.22);
 }
 
