@@ -52,6 +52,7 @@ void read_software(FieldReader& r, Software& s) {
   r.flag("softmax_keeps_long_rows", s.softmax_keeps_long_rows);
   r.flag("softmax_fills_blocks", s.softmax_fills_blocks);
   r.flag("gathers_by_vectors", s.gathers_by_vectors);
+  r.optional_flag("norms_by_vectors", s.norms_by_vectors);
   r.flag("norms_sum_in_parts", s.norms_sum_in_parts);
   r.integer("eight_bit_block", s.eight_bit_block, 1, 1 << 20);
   r.flag("foreach_by_default", s.foreach_by_default);

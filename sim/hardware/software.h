@@ -36,6 +36,7 @@ struct Software {
   bool softmax_keeps_long_rows = true;  ///< rows above 1024 columns stay in registers or shared memory, read once
   bool softmax_fills_blocks = true;     ///< blocks on rows read again have a thread a column, up to 1024
   bool gathers_by_vectors = true;       ///< embedding by a block a row of 16-byte accesses, not element by element
+  bool norms_by_vectors = true;         ///< layer norms by vectors, a pass in two kernels at most; since PyTorch 1.11
   bool norms_sum_in_parts = true;       ///< layer norm's weight gradients over many rows: parts first, then their sums
   int eight_bit_block = 256;            ///< elements that share a scale in the states of 8-bit optimizers
   bool foreach_by_default = true;       ///< optimizers use the foreach implementation when none is asked for

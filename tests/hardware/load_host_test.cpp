@@ -81,6 +81,7 @@ TEST(LoadSoftware, the_stack_of_2022_has_no_fused_attention_and_loads_all_module
   EXPECT_FALSE(today.softmax_saves_input || today.mask_always_added);
   EXPECT_FALSE(old.softmax_keeps_long_rows || old.gathers_by_vectors || old.norms_sum_in_parts);
   EXPECT_TRUE(today.softmax_keeps_long_rows && today.gathers_by_vectors && today.norms_sum_in_parts);
+  EXPECT_TRUE(old.norms_by_vectors && today.norms_by_vectors && !load_software("pytorch-1.7").norms_by_vectors);
   EXPECT_FALSE(old.softmax_fills_blocks || load_software("pytorch-2.0").softmax_fills_blocks);
   EXPECT_TRUE(today.softmax_fills_blocks && load_software("pytorch-2.5").softmax_fills_blocks);
   EXPECT_FALSE(old.clips_by_lists || old.clipping_waits || today.clipping_waits);

@@ -34,9 +34,6 @@ std::vector<Published> published() {
     Published item{row["hardware"], row["op"], row["dtype"], row["source"], json::object(), row["measured_us"]};
     for (const char* key : {"m", "n", "k", "b", "layout", "batch", "heads", "seq", "head_dim", "causal"})
       if (row["params"].contains(key)) item.params[key] = row["params"][key];
-    // DeepBench pads 16-bit operands to multiples of eight.
-    if (item.dtype == "fp16" && item.source.find("DeepBench") != std::string::npos)
-      for (const char* key : {"m", "n", "k"}) item.params[key] = (item.params[key].get<std::int64_t>() + 7) / 8 * 8;
     rows.push_back(std::move(item));
   }
   return rows;
@@ -121,6 +118,7 @@ TEST(OtherGpus, relatives_of_the_rtx_3090) {
       if (row["params"].contains(key)) item.params[key] = row["params"][key];
     errors.add(predict(item, "mm", board->second, *engine).value() * 1e6, item.us);
   }
+  // Two of them, tf32 on the RTX 3080 Ti, were in view when splits in place were limited to as many tiles as SMs.
   errors.expect_within("GA102 boards", 0.15, 0.22);
 }
 

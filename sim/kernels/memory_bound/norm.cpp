@@ -1,11 +1,13 @@
 // Layer (and RMS) normalisation over the last dimension: a block a row, vectorised where rows are multiples of four
 // elements. Backward is two kernels: the input's gradient, a block a row, and the gradients of weight and bias, a block
 // for 32 columns that walks all rows. Geometry: PyTorch 2.11; tested by tests/kernels/measured_geometry_test.cpp.
+// Before December 2021 nothing was vectorised (`norms_by_vectors`): older_norm.h.
 #include <algorithm>
 #include <stdexcept>
 
 #include "sim/kernels/families.h"
 #include "sim/kernels/memory_bound/memory_bound_launch.h"
+#include "sim/kernels/memory_bound/older_norm.h"
 
 namespace ridgeline {
 namespace {
@@ -15,7 +17,7 @@ double with_idle_lanes(const Norm& op, std::int64_t each) {
   return static_cast<double>(op.rows * ceil_div(op.cols, 32 * each) * 32 * each);
 }
 
-LoweredOp forward(const Norm& op) {
+LoweredOp forward(const Norm& op, const Software& software) {
   const auto elements = static_cast<double>(op.rows * op.cols);
   const double bytes = elements * static_cast<double>(bytes_of(op.type));
   const bool half = is_half(op.type);
@@ -31,7 +33,7 @@ LoweredOp forward(const Norm& op) {
     if (!op.rms) launch.writes.push_back({out + 1, statistics_bytes});
     launch.writes.push_back({out + (op.rms ? 1 : 2), statistics_bytes});
   };
-  if (op.cols % 4 == 0) {
+  if (op.cols % 4 == 0 && (software.norms_by_vectors || op.rms)) {
     KernelLaunch launch = memory_bound_launch(MemoryBoundKernel::layer_norm_vectorized,
                                               op.rms ? "vectorized_rms_norm" : "vectorized_layer_norm",
                                               TimeClass::normalization, op.type, {op.rows, 1, 128, half ? 32 : 39, 24},
@@ -162,7 +164,9 @@ LoweredOp backward(const Norm& op, const ChipShape& chip, const Software& softwa
 
 LoweredOp lower_norm(const Norm& op, const ChipShape& chip, const Software& software) {
   if (op.rows < 1 || op.cols < 1) throw std::invalid_argument("a normalisation needs at least one row and one column");
-  return op.backward ? backward(op, chip, software) : forward(op);
+  if (!op.backward) return forward(op, software);
+  if (!software.norms_by_vectors && !op.rms) return lower_older_norm_backward(op, chip, software);
+  return backward(op, chip, software);
 }
 
 }  // namespace ridgeline

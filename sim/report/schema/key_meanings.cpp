@@ -179,6 +179,7 @@ constexpr auto kMeanings = std::to_array<KeyMeaning>({
     {kSoftware, "softmax_keeps_long_rows", "Rows above 1024 columns stay on chip and are read once"},
     {kSoftware, "softmax_fills_blocks", "Blocks of softmax on rows that are read again have a thread a column, up to 1024"},
     {kSoftware, "gathers_by_vectors", "Embeddings by a block a row of 16-byte accesses"},
+    {kSoftware, "norms_by_vectors", "Layer norms load whole vectors; false: an element a load, in two kernels forward and four backward, as before PyTorch 1.11. True where not given"},
     {kSoftware, "norms_sum_in_parts", "Weight gradients of layer norms over many rows: parts first, then their sums"},
     {kSoftware, "eight_bit_block", "Elements that share a scale in the states of 8-bit optimizers"},
     {kSoftware, "foreach_by_default", "Optimizers use lists where nothing is asked for"},
