@@ -116,7 +116,7 @@ std::vector<HostScale> host_scales(const std::filesystem::path& root) {
   const MeasurementIndex index(root / "measurements");
   Session session;
   return {scale_of(session, "default", beside_h200), scale_of(session, "h100-virtual-machine", beside_h100),
-          scale_of_published(session, index.file("public/megatron_steps.jsonl.gz"), "vtrain-a100", 0.7, 2.8),
+          scale_of_published(session, index.file("public/megatron_steps.jsonl.gz"), "vtrain-a100", 1.0, 8.0),
           scale_of_published(session, index.file("public/megatron_ci.jsonl.gz"), "megatron-ci", 1.5, 10.0),
           scale_of_published(session, index.file("public/megatron_ci_h100.jsonl.gz"), "megatron-ci-h100", 1.5, 10.0)};
 }

@@ -179,6 +179,10 @@ void check_forward_pass(const Mapping& mapping, const TrainingDescription& t) {
 void check_megatron(const Mapping& mapping, const TrainingDescription& t) {
   if (t.precision == Precision::bf16)
     mapping["precision"].fail("Megatron-LM keeps fp32 copies: expected fp32, tf32, amp-fp16 or amp-bf16");
+  if (t.parallel.fp16_cross_entropy && t.precision != Precision::amp_fp16)
+    mapping["precision"].fail("training.parallel.fp16_cross_entropy is of logits in fp16: expected amp-fp16");
+  if (!t.parallel.fp32_copies && t.parallel.strategy == DataStrategy::zero1)
+    mapping["parallel"].fail("the distributed optimizer (zero1) has fp32 copies: expected fp32_copies: true");
   if (t.optimizer.kind != OptimizerKind::adam && t.optimizer.kind != OptimizerKind::adamw)
     mapping["optimizer"].fail("Megatron-LM trains with apex's FusedAdam: expected adamw or adam");
   if (t.gradient_clipper == GradientClipper::torch && mapping.has("gradient_clipper"))

@@ -63,6 +63,7 @@ class TrainingLoop {
       eager_.packed.list = std::make_shared<const std::vector<std::int64_t>>(training.packed_lengths);
     eager_.softmax_saves_input = training.softmax_saves_input;
     eager_.jit_draws_by_four = training.jit_draws_by_four;
+    eager_.blocking_wait = training.parallel.blocking_wait;
     batch_ = families::make_batch(eager_, model, training);
     extra_inputs_ = model.family == ModelFamily::bert ? 2 : 0;  // masks and types of tokens
     returns_scores_ = model.family != ModelFamily::gpt2;        // as Transformers' models do
@@ -311,12 +312,11 @@ class TrainingLoop {
   }
 
   [[nodiscard]] bool holds_dtensors() const {
-    const ParallelDescription& how = training_.parallel;
-    return how.tensor > 1 && !how.megatron() && how.tensor_style == TensorStyle::dtensor;
+    return training_.parallel.tensor > 1 && !megatron_ && training_.parallel.tensor_style == TensorStyle::dtensor;
   }
   /// Megatron-LM's and DeepSpeed's fp16 have loss scales of their own.
   [[nodiscard]] bool scales_loss() const {
-    return (megatron_ || deepspeed_) &&
+    return (megatron_ || deepspeed_) && training_.parallel.fp32_copies &&
            (training_.precision == Precision::amp_fp16 || training_.precision == Precision::apex_o2);
   }
 

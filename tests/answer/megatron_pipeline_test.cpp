@@ -277,5 +277,32 @@ TEST(MegatronPipeline, dropout_in_kernels_of_torch_jit_uses_all_four_numbers_of_
   EXPECT_EQ(by_four, by_one);
 }
 
+// The last stage runs back what it has just run: without running it again it does three passes where the others do
+// four.
+TEST(MegatronPipeline, a_last_stage_that_recomputes_nothing_is_busy_for_less) {
+  const Sets all = degrees(1, 4, 1, {"training.activation_checkpointing=block", "training.gradient_accumulation=16"});
+  Sets less = all;
+  less.push_back("training.parallel.last_stage_recomputes=false");
+  const Prediction every = predicted(all), others = predicted(less);
+  EXPECT_LT(others.parallel->ranks.back().busy, every.parallel->ranks.back().busy);
+  EXPECT_EQ(others.parallel->ranks.front().busy.value(), every.parallel->ranks.front().busy.value());
+  EXPECT_LT(others.step.time, every.step.time);
+}
+
+TEST(MegatronPipeline, keys_of_megatrons_own_code_are_refused_elsewhere) {
+  for (const char* key : {"blocking_wait=true", "fp32_copies=false", "fp16_cross_entropy=true",
+                          "vocabulary_multiple=64", "last_stage_recomputes=false"}) {
+    const std::string set = std::string("training.parallel.") + key;
+    EXPECT_THROW(scenario({"training.parallel.framework=torch", set}), UserError) << key;
+  }
+  const std::string fp16_loss = "training.parallel.fp16_cross_entropy=true";
+  EXPECT_THROW(scenario({fp16_loss}), UserError);  // amp-bf16
+  EXPECT_NO_THROW(scenario({fp16_loss, "training.precision=amp-fp16"}));
+  EXPECT_THROW(scenario({"training.parallel.fp32_copies=false", "training.parallel.strategy=zero1"}), UserError);
+  // One stage has no last one apart, and an interleaved rank's last pass is not what it runs back next.
+  EXPECT_THROW(scenario({"training.parallel.last_stage_recomputes=false"}), UserError);
+  EXPECT_THROW(scenario(degrees(1, 2, 1, {kInterleaved, "training.parallel.last_stage_recomputes=false"})), UserError);
+}
+
 }  // namespace
 }  // namespace ridgeline

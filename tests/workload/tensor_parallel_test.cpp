@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 
 #include "sim/config/parse_yaml.h"
@@ -303,6 +304,73 @@ TEST(TensorParallel, the_distributed_optimizer_scatters_and_gathers_what_others_
   EXPECT_EQ(of_data(zero),
             (std::map<CollectiveKind, std::int64_t>{{CollectiveKind::reduce_scatter, 4 * zero.parameters},
                                                     {CollectiveKind::all_gather, 2 * zero.parameters}}));
+}
+
+TEST(TensorParallel, megatron_pads_the_vocabulary_to_the_multiple_that_is_said) {
+  EXPECT_EQ(families::padded_vocabulary(50257, 1, 1), 50257);
+  EXPECT_EQ(families::padded_vocabulary(50257, 2, 1), 50258);
+  TrainingDescription t = training(1, Framework::megatron);
+  const std::int64_t padded = run(ModelFamily::gpt2, t).parameters;
+  t.parallel.vocabulary_multiple = 1;
+  EXPECT_EQ(run(ModelFamily::gpt2, t).parameters, padded - (1024 - kVocabulary) * kHidden);
+}
+
+// NCCL_BLOCKING_WAIT=1: the same operations, and the host stops behind each exchange.
+TEST(TensorParallel, with_a_blocking_wait_the_host_stops_behind_each_exchange) {
+  const auto counts = [](const OpTrace& trace) {
+    std::array<std::int64_t, 3> result{};  // operations, exchanges, waits of the host
+    for (std::uint32_t i = trace.steps.back().begin; i < trace.steps.back().end; ++i) {
+      const Record& record = trace.records[i];
+      result[2] += record.kind == Record::Kind::wait_for_gpu;
+      if (record.kind != Record::Kind::op) continue;
+      ++result[0];
+      result[1] += std::holds_alternative<Collective>(trace.ops[trace.calls[record.index].op]);
+    }
+    return result;
+  };
+  for (const bool beside : {false, true}) {
+    TrainingDescription t = training(2, Framework::megatron);
+    t.parallel.async_all_reduce = beside;
+    const auto free = counts(run(ModelFamily::gpt2, t));
+    t.parallel.blocking_wait = true;
+    const auto blocked = counts(run(ModelFamily::gpt2, t));
+    EXPECT_EQ(blocked[0], free[0]);
+    EXPECT_EQ(blocked[1], free[1]);
+    EXPECT_EQ(blocked[2], free[2] + free[1]);
+  }
+}
+
+TEST(TensorParallel, without_fp32_copies_megatron_updates_parameters_themselves) {
+  TrainingDescription t = training(1, Framework::megatron);
+  t.precision = Precision::amp_fp16;
+  const OpTrace with = run(ModelFamily::gpt2, t);
+  t.parallel.fp32_copies = false;
+  const OpTrace without = run(ModelFamily::gpt2, t);
+  EXPECT_EQ(held(with, Category::optimizer_state) - held(without, Category::optimizer_state), 4 * with.parameters);
+  const auto looks = [](const OpTrace& trace) {
+    return std::any_of(trace.ops.begin(), trace.ops.end(), [](const Op& op) {
+      const auto* list = std::get_if<MultiTensor>(&op);
+      return list != nullptr && list->function == MultiTensorFunction::unscale;
+    });
+  };
+  EXPECT_TRUE(looks(with));
+  EXPECT_FALSE(looks(without));
+}
+
+// --fp16-lm-cross-entropy: no copy of the logits in fp32, whose bytes are twice those of the logits.
+TEST(TensorParallel, a_loss_in_16_bits_copies_no_logits) {
+  constexpr std::int64_t kSequences = 5;  // so that nothing else is as large
+  const std::int64_t logits = kSequences * kLength * 1024;
+  const auto wide = [&](const OpTrace& trace) {
+    return std::any_of(trace.storages.begin(), trace.storages.end(),
+                       [&](const Storage& storage) { return storage.bytes == 4 * logits; });
+  };
+  TrainingDescription t = training(1, Framework::megatron);
+  t.precision = Precision::amp_fp16;
+  t.micro_batch = kSequences;
+  EXPECT_TRUE(wide(run(ModelFamily::gpt2, t)));
+  t.parallel.fp16_cross_entropy = true;
+  EXPECT_FALSE(wide(run(ModelFamily::gpt2, t)));
 }
 
 }  // namespace

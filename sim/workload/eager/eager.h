@@ -31,6 +31,7 @@ class Eager {
   bool softmax_saves_input = false;                 ///< besides its result, as before PyTorch 1.11
   bool jit_draws_by_four = false;         ///< kernels of torch.jit.script use all four random numbers of a draw
   bool whole_recomputation = false;       ///< a checkpointed block is run again to its end (reentrant checkpointing)
+  bool blocking_wait = false;             ///< the host waits for each exchange (NCCL_BLOCKING_WAIT=1)
   CheckpointFrame* promising = nullptr;   ///< the forward run of this block makes promises …
   CheckpointFrame* delivering = nullptr;  ///< … the second run of this one keeps them
   ActivationOffload offload = ActivationOffload::none;  ///< torch.autograd.graph.save_on_cpu is entered

@@ -6,17 +6,19 @@ namespace ridgeline::families {
 
 namespace aten = eager::aten;
 
-std::int64_t padded_vocabulary(std::int64_t vocabulary, std::int64_t ranks) {
-  const std::int64_t multiple = 128 * ranks;
+std::int64_t padded_vocabulary(std::int64_t vocabulary, std::int64_t ranks, std::int64_t rows) {
+  const std::int64_t multiple = rows * ranks;
   return (vocabulary + multiple - 1) / multiple * multiple;
 }
 
 Megatron::Megatron(Eager& eager, const ModelDescription& model, const TrainingDescription& training,
                    AttentionChoice attention)
     : Family(eager, model, training, attention),
-      vocabulary_(share(padded_vocabulary(model.vocabulary, training.parallel.tensor))),
+      vocabulary_(
+          share(padded_vocabulary(model.vocabulary, training.parallel.tensor, training.parallel.vocabulary_multiple))),
       key_heads_(std::max<std::int64_t>(1, share(model.key_value_count()))) {
-  split_ = {tensor_ ? &*tensor_ : nullptr, training.parallel.sequence_parallel, training.parallel.async_all_reduce};
+  split_ = {tensor_ ? &*tensor_ : nullptr, training.parallel.sequence_parallel, training.parallel.async_all_reduce,
+            training.parallel.fp16_cross_entropy};
   blocks_.resize(static_cast<std::size_t>(model.layers));
   for (const StagePart& part : parts_) {
     if (part.embedding) make_embedding();
@@ -123,6 +125,8 @@ Tensor Megatron::loss(const Batch& batch) {
 }
 
 Tensor Megatron::run_blocks(const StagePart& held, Tensor x) {
+  const ParallelDescription& how = training_.parallel;
+  const bool recomputes = how.last_stage_recomputes || !how.pipelined() || !held.head;
   for (std::int64_t i = held.first; i < held.last; ++i) {
     eager_.recorder.layer = static_cast<std::int16_t>(i);
     const BlockScope scope(eager_.recorder, i);
@@ -130,7 +134,7 @@ Tensor Megatron::run_blocks(const StagePart& held, Tensor x) {
       eager.recorder.layer = static_cast<std::int16_t>(i);
       return block(blocks_[static_cast<std::size_t>(i)], std::move(input));
     };
-    x = run_block(run, x);
+    x = recomputes ? run_block(run, x) : run(eager_, x);
   }
   eager_.recorder.layer = -1;
   return x;

@@ -55,7 +55,7 @@ class Megatron final : public Family {
   Tensor score_buffer_;        ///< named first operand of the product that makes scores; never read
 };
 
-/// Rows of a token table that each of `ranks` ranks can have the same multiple of 128 of.
-std::int64_t padded_vocabulary(std::int64_t vocabulary, std::int64_t ranks);
+/// Rows of a token table that each of `ranks` ranks can have the same multiple of `rows` of.
+std::int64_t padded_vocabulary(std::int64_t vocabulary, std::int64_t ranks, std::int64_t rows = 128);
 
 }  // namespace ridgeline::families

@@ -16,6 +16,7 @@ struct Split {
   parallel::TensorParallel* ranks = nullptr;  ///< null: one
   bool sequence = false;                      ///< activations between split layers are split along the sequence
   bool async = true;                          ///< gradients of inputs are added up beside the next product
+  bool half_loss = false;                     ///< the loss is made of logits as they are, in their place
   [[nodiscard]] bool several() const { return ranks != nullptr; }
   /// Products and exchanges are autograd functions each, as before they were made one.
   [[nodiscard]] bool separate() const { return !async && !sequence; }

@@ -119,12 +119,13 @@ Tensor scatter_sequence(Eager& eager, const Split& split, const Tensor& x) {
 }
 
 Tensor vocabulary_cross_entropy(Eager& eager, const Split& split, const Tensor& logits, const Tensor& targets) {
-  // Loss and softmax are made in fp32, in place of the wide logits.
-  Tensor wide = aten::to(eager, logits, DType::fp32);
+  // Loss and softmax are made in fp32, in place of the wide logits, or in 16 bits in place of the logits.
+  Tensor wide = split.half_loss ? logits : aten::to(eager, logits, DType::fp32);
+  const DType type = wide.type;
   eager.recorder.host(HostClass::cast);
   eager.recorder.host(HostClass::megatron_function);
   CrossEntropyBackward* node = eager.needs_node({&wide}) ? &eager.node<CrossEntropyBackward>({&wide}) : nullptr;
-  const bool same = wide.storage.id() == logits.storage.id();
+  const bool same = !split.half_loss && wide.storage.id() == logits.storage.id();
   const std::int64_t rows = targets.elements(), cols = wide.sizes.last();
   wide = wide.detached();
   eager.recorder.host(HostClass::pointwise, 10);
@@ -136,8 +137,8 @@ Tensor vocabulary_cross_entropy(Eager& eager, const Split& split, const Tensor& 
   Dims of_row = wide.sizes;
   of_row[of_row.rank() - 1] = 1;
   const auto of_rows = [&](ReductionKind kind) {
-    Tensor result = eager.empty(of_row, DType::fp32);
-    eager.recorder.op(Reduction{kind, DType::fp32, rows, cols}, {&wide}, {&result});
+    Tensor result = eager.empty(of_row, type);
+    eager.recorder.op(Reduction{kind, type, rows, cols}, {&wide}, {&result});
     return result;
   };
   const auto all_reduce = [&](const Tensor& x) {
@@ -148,13 +149,13 @@ Tensor vocabulary_cross_entropy(Eager& eager, const Split& split, const Tensor& 
   aten::pointwise(eager, Function::add, {&wide, &largest}, wide);
   const OwnTokens own = own_tokens(eager, targets);
   const Tensor index = aten::arange(eager, rows, DType::int64);
-  const Tensor predicted = number_each(eager, Function::index, {&index, &own.place}, of_row, DType::fp32);
+  const Tensor predicted = number_each(eager, Function::index, {&index, &own.place}, of_row, type);
   all_reduce(predicted);
   aten::pointwise(eager, Function::other, {&wide}, wide);  // exp
   const Tensor sum = of_rows(ReductionKind::sum_cols);
   all_reduce(sum);
-  const Tensor logarithm = number_each(eager, Function::other, {&sum}, of_row, DType::fp32);
-  const Tensor losses = number_each(eager, Function::add, {&logarithm, &predicted}, of_row, DType::fp32);
+  const Tensor logarithm = number_each(eager, Function::other, {&sum}, of_row, type);
+  const Tensor losses = number_each(eager, Function::add, {&logarithm, &predicted}, of_row, type);
   aten::pointwise(eager, Function::divide, {&wide, &sum}, wide);
   // The script's part: losses times the mask, over the sum of the mask.
   eager.recorder.host(HostClass::pointwise, 5);

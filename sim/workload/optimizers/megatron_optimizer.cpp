@@ -46,7 +46,7 @@ MegatronOptimizer::MegatronOptimizer(Eager& eager, Parameters& parameters, const
   for (const Parameter& parameter : parameters) elements += parameter.value.elements();
   const std::int64_t padded = (elements + ranks - 1) / ranks * ranks;
   const DType type = parameters.front().value.type;
-  buffer_ = eager.empty({padded}, type == DType::bf16 ? DType::fp32 : type);
+  buffer_ = eager.empty({padded}, type == DType::bf16 && copies() ? DType::fp32 : type);
   eager.recorder.set_category(buffer_.storage.id(), Category::gradients);
   if (distributed()) {
     values_ = eager.empty({padded}, type);
@@ -72,8 +72,10 @@ void MegatronOptimizer::make_mains() {
     const Tensor& value = parameters_[piece.parameter].value;
     Parameter& main = mains_.emplace_back();
     const eager::Dims sizes = piece.elements == value.elements() ? value.sizes : eager::Dims{piece.elements};
-    if (!sixteen_bits()) {
+    if (!copies()) {
+      // Values in 16 bits have states in fp32: 22 bytes are moved for each, counted as the 28 of a list in fp32.
       main.value = part_of(value, sizes);
+      main.value.type = DType::fp32;
       continue;
     }
     main.value = eager_.empty(sizes, DType::fp32);
@@ -139,7 +141,7 @@ void MegatronOptimizer::exchange() {
 void MegatronOptimizer::take_gradients() {
   for (Parameter& main : mains_) {
     const Tensor part = part_of(buffer_, main.value.sizes);
-    if (buffer_.type == DType::fp32) {
+    if (buffer_.type == DType::fp32 || !copies()) {
       main.gradient = part;
       continue;
     }
@@ -157,7 +159,7 @@ void MegatronOptimizer::agree(const Tensor& number) {
 }
 
 void MegatronOptimizer::look_for_overflow() {
-  if (parameters_.front().value.type != DType::fp16) return;
+  if (parameters_.front().value.type != DType::fp16 || !copies()) return;
   eager_.recorder.host(HostClass::unscale_fixed);
   eager_.recorder.host(HostClass::per_parameter_unscale, static_cast<std::int64_t>(mains_.size()));
   const Tensor found = aten::full(eager_, {1}, DType::fp32);
@@ -183,7 +185,7 @@ void MegatronOptimizer::clip() {
 }
 
 void MegatronOptimizer::return_values() {
-  if (sixteen_bits()) {
+  if (copies()) {
     TensorList values;
     for (const Piece& piece : pieces_) values.push_back(&parameters_[piece.parameter].value);
     // A kernel reads 4 bytes and writes 2; counted as a copy of fp32, which moves 8.

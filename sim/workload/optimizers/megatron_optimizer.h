@@ -40,6 +40,8 @@ class MegatronOptimizer {
     std::int64_t elements = 0;
   };
   [[nodiscard]] bool sixteen_bits() const { return bytes_of(parameters_.front().value.type) == 2; }
+  /// fp32 copies of parameters in 16 bits; without them these are updated themselves.
+  [[nodiscard]] bool copies() const { return sixteen_bits() && training_.parallel.fp32_copies; }
   [[nodiscard]] bool distributed() const {
     return data_.has_value() && training_.parallel.strategy == DataStrategy::zero1;
   }

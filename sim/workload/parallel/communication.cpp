@@ -21,6 +21,12 @@ void ProcessGroup::run(CollectiveKind kind, DType type, std::int64_t bytes, cons
                        const eager::Tensor& output) {
   eager_->recorder.host(HostClass::collective);
   eager_->recorder.op(Collective{kind, kind_, type, ranks_, bytes}, {&input}, {&output});
+  if (eager_->blocking_wait) eager_->recorder.wait_for_gpu();
+}
+
+void ProcessGroup::wait(Work work) {
+  eager_->recorder.wait_event(eager_->recorder.stream, work.event);
+  if (eager_->blocking_wait) eager_->recorder.wait_for_gpu();
 }
 
 }  // namespace ridgeline::parallel

@@ -1,7 +1,7 @@
 // Collectives of a step: a stream of their own, and the events that tie it to the default one.
 //
 // As ProcessGroupNCCL of PyTorch 2.8 and later runs them: an asynchronous collective waits for what the caller's stream
-// was given so far, and whoever waits for it makes its own stream wait. The host never does.
+// was given so far, and whoever waits for it makes its own stream wait. The host does with NCCL_BLOCKING_WAIT=1 alone.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +39,7 @@ class ProcessGroup {
   void run(CollectiveKind kind, DType type, std::int64_t bytes, const eager::Tensor& input,
            const eager::Tensor& output);
   /// The current stream waits.
-  void wait(Work work) { eager_->recorder.wait_event(eager_->recorder.stream, work.event); }
+  void wait(Work work);
 
  private:
   eager::Eager* eager_;

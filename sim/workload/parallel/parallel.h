@@ -84,11 +84,16 @@ struct ParallelDescription {
   Framework framework = Framework::torch;
   std::int64_t tensor = 1;  ///< ranks that share heads and feed-forward columns
   TensorStyle tensor_style = TensorStyle::dtensor;
-  bool sequence_parallel = false;   ///< what lies between the split layers is split along the sequence
-  bool transformer_engine = false;  ///< Megatron-LM's layers are TransformerEngine's, not its own (local)
-  bool async_all_reduce = true;     ///< Megatron-LM: of the gradient of a layer's input, beside that of its weight
-  bool loss_parallel = false;       ///< logits stay split along the vocabulary (dtensor; Megatron's always are)
-  bool prepared_inputs = true;      ///< inputs of a block's halves are gathered once, not by each projection (dtensor)
+  bool sequence_parallel = false;     ///< what lies between the split layers is split along the sequence
+  bool transformer_engine = false;    ///< Megatron-LM's layers are TransformerEngine's, not its own (local)
+  bool async_all_reduce = true;       ///< Megatron-LM: of the gradient of a layer's input, beside that of its weight
+  bool blocking_wait = false;         ///< NCCL_BLOCKING_WAIT=1: the host waits for each exchange (megatron)
+  bool fp32_copies = true;            ///< Megatron-LM: the optimizer has some of parameters in 16 bits
+  bool fp16_cross_entropy = false;    ///< Megatron-LM: the loss is of logits in 16 bits (--fp16-lm-cross-entropy)
+  bool last_stage_recomputes = true;  ///< Megatron-LM: false where blocks of the last stage do not run again
+  std::int64_t vocabulary_multiple = 128;  ///< Megatron-LM: rows of the token table on a rank, padded
+  bool loss_parallel = false;              ///< logits stay split along the vocabulary (dtensor; Megatron's always are)
+  bool prepared_inputs = true;  ///< inputs of a block's halves are gathered once, not by each projection (dtensor)
   // Sequences cut over ranks: torch.distributed.tensor.experimental.context_parallel.
   std::int64_t context = 1;  ///< ranks that share each sequence
   ContextRotation rotation = ContextRotation::all_gather;
