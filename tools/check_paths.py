@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Checks that every path of this repository that a comment or a document names exists.
+"""Checks that every path of this repository that a comment or a document names exists, and that no merge was left half
+done (lines that begin with its marks).
 
 A path is a word with a slash that begins with one of the folders at the top level. Words with a placeholder (*, NAME,
 <...>) stand for several files: the folder before it must exist. Braces {a,b} are written out."""
@@ -44,6 +45,8 @@ for name in files:
     except (UnicodeDecodeError, FileNotFoundError):
         continue
     for number, line in enumerate(lines, 1):
+        if line.startswith(("<<<<" "<<< ", ">>>>" ">>> ")):
+            errors.append(f"{name}:{number}: a merge that was left half done")
         if path.suffix in {".h", ".cpp", ".cu", ".cuh", ".cc"}:
             line = line[line.find("//"):] if "//" in line else ""
         elif path.suffix in {".py", ".cmake", ".txt", ""}:
