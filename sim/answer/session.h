@@ -7,6 +7,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -22,6 +24,7 @@
 #include "sim/timeline/issue_plan.h"
 #include "sim/timeline/step_residency.h"
 #include "sim/timeline/step_times.h"
+#include "sim/workload/trace_pattern.h"
 
 namespace ridgeline {
 
@@ -91,6 +94,28 @@ struct SharedKernels {
   Lazy<ChipRanges> ranges_;
 };
 
+/// Op traces of one network that differ in the sizes of their batch alone: the first is made whole, further ones in the
+/// patterns of those before (sim/workload/trace_pattern.h) as long as they follow one.
+class TracesOfANetwork {
+ public:
+  /// `key`: as all that were asked before, but for micro-batch and sequence length. Throws as training_run does.
+  std::shared_ptr<SharedTrace> trace(const TraceKey& key);
+
+ private:
+  static constexpr std::size_t kMostPatterns = 4;
+  std::shared_ptr<SharedTrace> first(const TraceKey& key);
+  void learn_first();
+  void learn(const std::shared_ptr<const SharedTrace>& whole, OpTrace part);
+  std::optional<OpTrace> in_a_pattern(const TraceKey& key, const OpTrace& part);
+
+  std::mutex mutex_;
+  bool asked_ = false;
+  std::shared_ptr<const SharedTrace> first_;  ///< of which no pattern was made yet
+  std::optional<TraceKey> first_key_;
+  std::vector<std::shared_ptr<const TracePattern>> patterns_;  ///< the one followed last in front
+  int followed_ = 0, left_ = 0;                                ///< traces by whether a pattern gave them
+};
+
 class Session {
  public:
   explicit Session(const SessionLimits& limits = {});
@@ -105,6 +130,7 @@ class Session {
   SessionLimits limits_;
   Descriptions descriptions_;
   Recent<TraceKey, SharedTrace> traces_;
+  Recent<TraceKey, TracesOfANetwork> networks_{8};  ///< by keys without micro-batch and sequence length
   struct ProbeOfKernels {
     const Gpu& gpu;
     const Software& software;
