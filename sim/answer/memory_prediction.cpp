@@ -93,6 +93,7 @@ MemoryPrediction predict_memory(const StepProgram& program, const Scenario& s) {
 }
 
 MemoryPrediction predict_memory(const StepProgram& program, MemoryOptions options, const Software& software) {
+  options.counts = Counts::held;
   const MemoryResult r = run_memory(program, options);
   MemoryPrediction m = prediction_of(r, program, options.capacity);
   if (r.failure) {
@@ -120,6 +121,7 @@ MemoryPrediction predict_memory(const StepProgram& program, MemoryOptions option
 void look_at_fullest_device(StepProgram& program, const Scenario& s) {
   MemoryOptions options = memory_options(s);
   options.capacity = kNoEnd;
+  options.counts = Counts::held;
   std::int64_t most = -1;
   std::uint8_t fullest = 0;
   for (std::uint8_t device = 0; device < s.training.parallel.split; ++device) {
@@ -135,6 +137,7 @@ void look_at_fullest_device(StepProgram& program, const Scenario& s) {
 RoomyMemory run_roomy_memory(const StepProgram& program, const Scenario& s) {
   MemoryOptions options = memory_options(s);
   options.capacity = kNoEnd;
+  options.counts = Counts::held;
   const MemoryResult r = run_memory(program, options);
   return {prediction_of(r, program, options.capacity), std::max(r.peak_reserved, r.first_step_peak_reserved)};
 }
