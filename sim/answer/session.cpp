@@ -36,7 +36,11 @@ KernelTimes* SharedKernels::times_of(std::string_view engine) {
 }
 
 Session::Session(const SessionLimits& limits)
-    : limits_(limits), traces_(limits.traces, limits.trace_bytes), kernels_(limits.gpus), shapes_(limits.gpus) {}
+    : limits_(limits),
+      traces_(limits.traces, limits.trace_bytes),
+      kernels_(limits.gpus),
+      shapes_(limits.gpus),
+      stretches_(limits.gpus) {}
 
 std::shared_ptr<SharedTrace> TracesOfANetwork::first(const TraceKey& key) {
   auto whole = whole_trace(key);
@@ -113,6 +117,11 @@ std::shared_ptr<SharedTrace> Session::trace(const Scenario& scenario) {
         return networks_.get(without_sizes(key), [] { return std::make_shared<TracesOfANetwork>(); })->trace(key);
       },
       [](const SharedTrace& made) { return bytes_of(made.trace); });
+}
+
+std::shared_ptr<KnownStretches> Session::stretches(const L2Spec& l2) {
+  const KeyOfL2 key{l2.capacity.value(), l2.resident_full, l2.resident_none};
+  return stretches_.get(key, [] { return std::make_shared<KnownStretches>(); });
 }
 
 std::shared_ptr<SharedKernels> Session::kernels(const Gpu& gpu, const Software& software) {

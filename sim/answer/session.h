@@ -125,6 +125,8 @@ class Session {
   /// The op trace of a described scenario. Throws as trace_of does.
   std::shared_ptr<SharedTrace> trace(const Scenario& scenario);
   std::shared_ptr<SharedKernels> kernels(const Gpu& gpu, const Software& software);
+  /// Of launches on chips with such an L2.
+  std::shared_ptr<KnownStretches> stretches(const L2Spec& l2);
 
  private:
   SessionLimits limits_;
@@ -152,6 +154,12 @@ class Session {
   };
   Recent<KeyOfKernels, SharedKernels> kernels_;
   Recent<KeyOfShape, ShapedOps> shapes_;
+  /// What residency asks of an L2.
+  struct KeyOfL2 {
+    double capacity = 0.0, full = 0.0, none = 0.0;
+    bool operator==(const KeyOfL2&) const = default;
+  };
+  Recent<KeyOfL2, KnownStretches> stretches_;
 };
 
 }  // namespace ridgeline

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <utility>
 
 #include "sim/timeline/step_launches.h"
 #include "sim/timing/l2_residency.h"
@@ -45,29 +46,46 @@ class Hash {
   std::uint64_t hash_ = 0;
 };
 
-}  // namespace
+/// Launches that decide what the steady step finds, in order: some before it, from the last after which nothing is left
+/// of those in front of it, then its own.
+struct DecidingLaunches {
+  std::vector<const Action*> launches;
+  std::size_t before = 0;   ///< of them, those before the step
+  std::size_t skipped = 0;  ///< launches in front of all
+};
+DecidingLaunches deciding_launches(const StepProgram& program, const L2Spec& l2) {
+  DecidingLaunches result;
+  const L2Residency held(l2);
+  const std::vector<const Action*> before = launches_before(program);
+  const auto last = std::find_if(before.rbegin(), before.rend(), [&](const Action* action) {
+    return held.forgets_before(program.launches[action->index], program.operands_of(action->call));
+  });
+  result.skipped = last == before.rend() ? 0 : static_cast<std::size_t>(before.rend() - last) - 1;
+  result.before = before.size() - result.skipped;
+  const std::span<const Action> step = program.steady_step();
+  const auto is_launch = [](const Action& action) { return action.kind == Action::Kind::launch; };
+  result.launches.reserve(result.before + static_cast<std::size_t>(std::count_if(step.begin(), step.end(), is_launch)));
+  result.launches.assign(before.begin() + static_cast<std::ptrdiff_t>(result.skipped), before.end());
+  for (const Action& action : step)
+    if (is_launch(action)) result.launches.push_back(&action);
+  return result;
+}
 
-StepResidency residency_of_step(const StepProgram& program, const L2Spec& l2) {
+/// Of a step that holds a repeated micro-batch once: each launch of each further run is visited.
+StepResidency residency_of_repeated_step(const StepProgram& program, const L2Spec& l2) {
   StepResidency result;
   L2Residency held(l2);
   FurtherRuns further(program, l2);
   std::vector<double> shares;
-  const std::vector<const Action*> before = launches_before(program);
-  // From the last launch after which nothing is left of those in front of it.
-  const auto last = std::find_if(before.rbegin(), before.rend(), [&](const Action* action) {
-    return held.forgets_before(program.launches[action->index], program.operands_of(action->call));
-  });
-  const std::size_t first = last == before.rend() ? 0 : static_cast<std::size_t>(before.rend() - last) - 1;
-  const std::span<const Action> step = program.steady_step();
-  const auto launches = static_cast<std::size_t>(std::count_if(
-      step.begin(), step.end(), [](const Action& action) { return action.kind == Action::Kind::launch; }));
-  held.reserve(before.size() + launches, program.storages.size());
+  const DecidingLaunches deciding = deciding_launches(program, l2);
+  const std::size_t launches = deciding.launches.size() - deciding.before;
+  held.reserve(deciding.skipped + deciding.launches.size(), program.storages.size());
   result.packed.reserve(launches);
   result.begin.reserve(launches + 1);
-  held.pass_over(first);
-  for (const Action* action : std::span(before).subspan(first))
+  held.pass_over(deciding.skipped);
+  for (const Action* action : std::span(deciding.launches).first(deciding.before))
     held.visit(program.launches[action->index], program.operands_of(action->call), shares);
-  for (const Action& action : step) {
+  for (const Action& action : program.steady_step()) {
     if (further.begin_at(action))
       further.visit(
           [&](const KernelLaunch& launch, std::span<const Operand> operands) { held.visit(launch, operands, shares); });
@@ -76,6 +94,180 @@ StepResidency residency_of_step(const StepProgram& program, const L2Spec& l2) {
     result.packed.push_back(quantise(shares));
     result.begin.push_back(static_cast<std::uint32_t>(result.shares.size()));
     result.shares.insert(result.shares.end(), shares.begin(), shares.end());
+  }
+  result.begin.push_back(static_cast<std::uint32_t>(result.shares.size()));
+  return result;
+}
+
+/// Cuts the launches into stretches and works out what is found in those that are not known. A stretch begins with a
+/// launch after which nothing older is left, and ends with the next such launch, which belongs to both: what it finds
+/// itself is of the first. Storages are numbered within the stretch, as their names decide nothing.
+class ResidencyStretches {
+ public:
+  ResidencyStretches(const StepProgram& program, const L2Spec& l2, std::span<const std::uint64_t> accesses,
+                     KnownStretches& known)
+      : program_(program), l2_(l2), nothing_(l2), accesses_(accesses), known_(known) {
+    numbers_.resize(program.storages.size() + 1);
+  }
+
+  /// Of the launches [begin, end]; `end` is set.
+  std::shared_ptr<const StretchResidency> next(std::span<const Action* const> launches, std::size_t begin,
+                                               std::size_t& end) {
+    const std::uint64_t key = read(launches, begin, end);
+    std::shared_ptr<const StretchResidency> found = known_.find(key);
+    if (found != nullptr && found->packed.size() == end + 1 - begin) return found;
+    found = visit(launches.subspan(begin, end + 1 - begin));
+    known_.keep(key, found);
+    return found;
+  }
+
+ private:
+  /// Finds the end of a stretch; a hash of what it touches.
+  std::uint64_t read(std::span<const Action* const> launches, std::size_t begin, std::size_t& end) {
+    ++stretch_;
+    count_ = 0;
+    half_swept_.clear();
+    Hash all;
+    for (end = begin;; ++end) {
+      const Action& action = *launches[end];
+      const KernelLaunch& launch = program_.launches[action.index];
+      const std::span<const Operand> operands = program_.operands_of(action.call);
+      all.add(accesses_[action.index]);
+      const bool cuts = half_swept_.empty();
+      const double read_once = touch(launch, operands, all);
+      if (end + 1 == launches.size()) return all.value();
+      if (end > begin && cuts && nothing_.forgets_before(launch, read_once)) return all.value();
+    }
+  }
+
+  /// Adds what a launch touches. The bytes that it reads; 0 where it reads some twice.
+  double touch(const KernelLaunch& launch, std::span<const Operand> operands, Hash& all) {
+    ++launch_;
+    double bytes = 0.0;
+    bool twice = false;
+    for (const Access& access : launch.reads)
+      L2Residency::for_each_touched(launch, access, operands, [&](std::ptrdiff_t operand, double part) {
+        Number& number = number_at(operand, operands);
+        twice = twice || std::exchange(number.read_by, launch_) == launch_;
+        bytes += part;
+        add(number, operand, operands, all);
+      });
+    for (const Access& access : launch.writes)
+      L2Residency::for_each_touched(launch, access, operands, [&](std::ptrdiff_t operand, double) {
+        add(number_at(operand, operands), operand, operands, all);
+      });
+    for (const auto* accesses : {&launch.reads, &launch.writes})
+      for (const Access& access : *accesses) note_half_swept(launch, access, operands);
+    return twice ? 0.0 : bytes;
+  }
+
+  struct Number {
+    std::uint32_t stretch = 0, number = 0, read_by = 0;
+  };
+  Number& number_of(std::size_t slot) {
+    Number& number = numbers_[slot];
+    if (number.stretch != stretch_) number = {stretch_, count_++, 0};
+    return number;
+  }
+  Number& number_at(std::ptrdiff_t operand, std::span<const Operand> operands) {
+    return number_of(operand < 0 ? 0 : std::size_t{operands[static_cast<std::size_t>(operand)].storage} + 1);
+  }
+  static void add(const Number& number, std::ptrdiff_t operand, std::span<const Operand> operands, Hash& all) {
+    const std::int64_t bytes = operand < 0 ? 0 : operands[static_cast<std::size_t>(operand)].bytes;
+    all.add(static_cast<std::uint64_t>(number.number) << 44 ^ static_cast<std::uint64_t>(bytes));
+  }
+
+  /// Of a list of tensors, the one that a launch leaves in its middle: the next launch of its operation goes on there.
+  void note_half_swept(const KernelLaunch& launch, const Access& access, std::span<const Operand> operands) {
+    if (access.list < 0 || (std::floor(access.from) == access.from && std::floor(access.to) == access.to)) return;
+    std::ptrdiff_t first = -1, last = -1;
+    L2Residency::for_each_touched(launch, access, operands, [&](std::ptrdiff_t operand, double) {
+      last = operand;
+      if (first < 0) first = operand;
+    });
+    if (first < 0) return;
+    const auto tensor = [&](std::ptrdiff_t operand) {
+      return std::pair(access.list, operands[static_cast<std::size_t>(operand)].storage);
+    };
+    const bool ends_first = first != last || std::floor(access.to) == access.to;
+    if (std::floor(access.from) < access.from && ends_first) std::erase(half_swept_, tensor(first));
+    if (std::floor(access.to) < access.to) half_swept_.push_back(tensor(last));
+  }
+
+  [[nodiscard]] std::shared_ptr<const StretchResidency> visit(std::span<const Action* const> launches) {
+    auto found = std::make_shared<StretchResidency>();
+    found->packed.reserve(launches.size());
+    found->begin.reserve(launches.size() + 1);
+    L2Residency held(l2_);
+    held.reserve(launches.size(), count_);
+    std::vector<double> shares;
+    std::vector<Operand> numbered;
+    std::uint32_t call = Action::kNoCall;
+    for (const Action* action : launches) {
+      if (action->call != std::exchange(call, action->call) || numbered.empty()) {
+        numbered.clear();
+        for (const Operand& operand : program_.operands_of(action->call))
+          numbered.push_back({number_of(std::size_t{operand.storage} + 1).number, operand.bytes});
+      }
+      held.visit(program_.launches[action->index], numbered, shares);
+      found->packed.push_back(quantise(shares));
+      found->begin.push_back(static_cast<std::uint32_t>(found->shares.size()));
+      found->shares.insert(found->shares.end(), shares.begin(), shares.end());
+    }
+    found->begin.push_back(static_cast<std::uint32_t>(found->shares.size()));
+    return found;
+  }
+
+  const StepProgram& program_;
+  const L2Spec& l2_;
+  const L2Residency nothing_;
+  std::span<const std::uint64_t> accesses_;
+  KnownStretches& known_;
+  std::vector<Number> numbers_;  ///< in the stretch at hand, of storages; the first of memory internal to operations
+  std::uint32_t stretch_ = 0, count_ = 0, launch_ = 0;
+  std::vector<std::pair<int, StorageId>> half_swept_;  ///< by list
+};
+
+}  // namespace
+
+std::vector<std::uint64_t> accesses_of_launches(const StepProgram& program) {
+  std::vector<std::uint64_t> accesses;
+  accesses.reserve(program.launches.size());
+  for (const KernelLaunch& launch : program.launches) {
+    Hash hash;
+    hash.add(launch);
+    accesses.push_back(hash.value());
+  }
+  return accesses;
+}
+
+StepResidency residency_of_step(const StepProgram& program, const L2Spec& l2) {
+  KnownStretches own;
+  return residency_of_step(program, l2, accesses_of_launches(program), own);
+}
+
+StepResidency residency_of_step(const StepProgram& program, const L2Spec& l2, std::span<const std::uint64_t> accesses,
+                                KnownStretches& known) {
+  if (program.repeat_of_steady_step().times > 1) return residency_of_repeated_step(program, l2);
+  StepResidency result;
+  const DecidingLaunches deciding = deciding_launches(program, l2);
+  const std::span<const Action* const> all = deciding.launches;
+  result.packed.reserve(all.size() - deciding.before);
+  result.begin.reserve(all.size() - deciding.before + 1);
+  ResidencyStretches stretches(program, l2, accesses, known);
+  for (std::size_t begin = 0, end = 0; begin < all.size(); begin = end) {
+    const std::shared_ptr<const StretchResidency> found = stretches.next(all, begin, end);
+    // What the first launch finds is of the stretch before; in front of all there is none.
+    const std::size_t from = std::max(begin == 0 ? 0 : begin + 1, deciding.before);
+    for (std::size_t i = from; i <= end; ++i) {
+      result.packed.push_back(found->packed[i - begin]);
+      result.begin.push_back(static_cast<std::uint32_t>(result.shares.size()) + found->begin[i - begin] -
+                             found->begin[from - begin]);
+    }
+    if (from <= end)
+      result.shares.insert(result.shares.end(), found->shares.begin() + found->begin[from - begin],
+                           found->shares.begin() + found->begin[end + 1 - begin]);
+    if (end + 1 == all.size()) break;
   }
   result.begin.push_back(static_cast<std::uint32_t>(result.shares.size()));
   return result;
@@ -103,15 +295,11 @@ std::uint64_t sequence_of_launches(const StepProgram& program) {
   return all.value();
 }
 
-ResidencyKey residency_key(const StepProgram& program, const L2Spec& l2) {
-  return residency_key(program, l2, sequence_of_launches(program));
-}
-
-ResidencyKey residency_key(const StepProgram& program, const L2Spec& l2, std::uint64_t sequence) {
+ResidencyKey residency_key(std::span<const std::uint64_t> accesses, std::uint64_t sequence, const L2Spec& l2) {
   Hash all;
   all.add(sequence);
-  all.add(static_cast<std::uint64_t>(program.launches.size()));
-  for (const KernelLaunch& launch : program.launches) all.add(launch);
+  all.add(static_cast<std::uint64_t>(accesses.size()));
+  for (const std::uint64_t launch : accesses) all.add(launch);
   return {all.value(), l2.capacity.value(), l2.resident_full, l2.resident_none};
 }
 

@@ -174,23 +174,25 @@ void L2Residency::pass_over(std::size_t launches) {
   gone_.resize(gone_.size() + launches, 1);
 }
 
+bool L2Residency::forgets_before(const KernelLaunch& launch, double bytes_read_once) const {
+  const auto whole = [](const Access& access) { return access.from == std::floor(access.from); };
+  return bytes_read_once >= all_gone_ && launch.read_bytes() >= all_gone_ &&
+         std::all_of(launch.reads.begin(), launch.reads.end(), whole) &&
+         std::all_of(launch.writes.begin(), launch.writes.end(), whole);
+}
+
 bool L2Residency::forgets_before(const KernelLaunch& launch, std::span<const Operand> operands) const {
   if (launch.read_bytes() < all_gone_) return false;
-  const auto whole = [](const Access& access) { return access.from == std::floor(access.from); };
-  if (!std::all_of(launch.reads.begin(), launch.reads.end(), whole) ||
-      !std::all_of(launch.writes.begin(), launch.writes.end(), whole))
-    return false;
   // An operand that is read twice counts once.
-  std::vector<std::size_t> seen;
+  std::vector<std::int64_t> seen;
   double bytes = 0.0;
-  const std::size_t lists = lists_of(launch);
   for (const Access& access : launch.reads)
-    for_each_part<false>(access, operands, lists, {}, [&](std::size_t slot, Swept, Swept, double part) {
-      seen.push_back(slot);
+    for_each_touched(launch, access, operands, [&](std::ptrdiff_t operand, double part) {
+      seen.push_back(operand < 0 ? -1 : std::int64_t{operands[static_cast<std::size_t>(operand)].storage});
       bytes += part;
     });
   std::sort(seen.begin(), seen.end());
-  return bytes >= all_gone_ && std::adjacent_find(seen.begin(), seen.end()) == seen.end();
+  return std::adjacent_find(seen.begin(), seen.end()) == seen.end() && forgets_before(launch, bytes);
 }
 
 /// The share of an access that hits.
