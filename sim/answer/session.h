@@ -68,12 +68,17 @@ struct SharedTrace {
   [[nodiscard]] const std::vector<CalledOp>& called() const {
     return called_.get([&] { return called_ops(trace); });
   }
+  /// What residency on each L2 asks.
+  [[nodiscard]] const ListOperands& lists() const {
+    return lists_.get([&] { return ListOperands(trace); });
+  }
   Recent<LayoutKey, const SharedLayout> layouts{6, 8 << 20};  ///< of programs of GPUs that lower it alike
   Recent<MemoryKey, const RoomyMemory> memories{16};
   Recent<ResidencyKey, const StepResidency> residencies{64, 8 << 20};  ///< of its programs, which GPUs may share
 
  private:
   Lazy<std::vector<CalledOp>> called_;
+  Lazy<ListOperands> lists_;
 };
 
 /// Lowered operations of one GPU with one software stack, and the times of their kernels by engine.

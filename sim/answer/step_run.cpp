@@ -177,7 +177,8 @@ const StepTimes& StepRun::timed() const {
           residency_key(accesses, assembled().layout->sequence, l2),
           [&] {
             const std::shared_ptr<KnownStretches> stretches = session_.stretches(l2);
-            return std::make_shared<const StepResidency>(residency_of_step(made, l2, accesses, *stretches));
+            return std::make_shared<const StepResidency>(
+                residency_of_step(made, l2, accesses, shared_trace()->lists(), *stretches));
           },
           [](const StepResidency& held) { return held.bytes(); });
     }

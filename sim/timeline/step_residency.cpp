@@ -105,8 +105,8 @@ StepResidency residency_of_repeated_step(const StepProgram& program, const L2Spe
 class ResidencyStretches {
  public:
   ResidencyStretches(const StepProgram& program, const L2Spec& l2, std::span<const std::uint64_t> accesses,
-                     KnownStretches& known)
-      : program_(program), l2_(l2), nothing_(l2), accesses_(accesses), known_(known) {
+                     const ListOperands& lists, KnownStretches& known)
+      : program_(program), l2_(l2), nothing_(l2), accesses_(accesses), lists_(lists), known_(known) {
     numbers_.resize(program.storages.size() + 1);
   }
 
@@ -122,43 +122,58 @@ class ResidencyStretches {
   }
 
  private:
-  /// Finds the end of a stretch; a hash of what it touches.
+  /// Finds the end of a stretch; a hash of what it touches. Operands of lists have the names of their storages, and so
+  /// have the others then.
   std::uint64_t read(std::span<const Action* const> launches, std::size_t begin, std::size_t& end) {
     ++stretch_;
     count_ = 0;
     half_swept_.clear();
-    Hash all;
+    numbered_ = named_ = Hash{};
+    bool has_lists = false;
     for (end = begin;; ++end) {
       const Action& action = *launches[end];
       const KernelLaunch& launch = program_.launches[action.index];
       const std::span<const Operand> operands = program_.operands_of(action.call);
-      all.add(accesses_[action.index]);
+      numbered_.add(accesses_[action.index]);
+      named_.add(accesses_[action.index]);
       const bool cuts = half_swept_.empty();
-      const double read_once = touch(launch, operands, all);
-      if (end + 1 == launches.size()) return all.value();
-      if (end > begin && cuts && nothing_.forgets_before(launch, read_once)) return all.value();
+      double read_once = 0.0;
+      if (const ListOperands::OfCall* lists = lists_.of(action.call)) {
+        has_lists = true;
+        named_.add(lists->hash);
+        read_once = bytes_read_once(*lists, launch);
+        for (const auto* accesses : {&launch.reads, &launch.writes})
+          for (const Access& access : *accesses) note_half_swept(launch, access, operands);
+      } else {
+        read_once = touch(launch, operands);
+      }
+      const bool is_last = end + 1 == launches.size();
+      if (is_last || (end > begin && cuts && nothing_.forgets_before(launch, read_once)))
+        return has_lists ? named_.value() : numbered_.value();
     }
   }
 
-  /// Adds what a launch touches. The bytes that it reads; 0 where it reads some twice.
-  double touch(const KernelLaunch& launch, std::span<const Operand> operands, Hash& all) {
+  /// Adds what a launch touches. The bytes that it reads; 0 where it reads some twice, or nobody knows of what.
+  double touch(const KernelLaunch& launch, std::span<const Operand> operands) {
     ++launch_;
     double bytes = 0.0;
-    bool twice = false;
-    for (const Access& access : launch.reads)
-      L2Residency::for_each_touched(launch, access, operands, [&](std::ptrdiff_t operand, double part) {
-        Number& number = number_at(operand, operands);
-        twice = twice || std::exchange(number.read_by, launch_) == launch_;
-        bytes += part;
-        add(number, operand, operands, all);
-      });
-    for (const Access& access : launch.writes)
-      L2Residency::for_each_touched(launch, access, operands, [&](std::ptrdiff_t operand, double) {
-        add(number_at(operand, operands), operand, operands, all);
-      });
-    for (const auto* accesses : {&launch.reads, &launch.writes})
-      for (const Access& access : *accesses) note_half_swept(launch, access, operands);
-    return twice ? 0.0 : bytes;
+    bool once = true;
+    const auto number_of_operand = [&](const Access& access) -> Number& {
+      const auto operand = static_cast<std::size_t>(std::max(access.operand, 0));
+      const bool known = access.operand >= 0 && operand < operands.size();
+      once = once && (known || access.operand == Access::kTemporary);
+      const std::size_t slot = known ? std::size_t{operands[operand].storage} + 1 : 0;
+      Number& number = number_of(slot);
+      numbered_.add(std::uint64_t{number.number});
+      named_.add(static_cast<std::uint64_t>(slot));
+      return number;
+    };
+    for (const Access& access : launch.reads) {
+      once = std::exchange(number_of_operand(access).read_by, launch_) != launch_ && once;
+      bytes += access.bytes;
+    }
+    for (const Access& access : launch.writes) number_of_operand(access);
+    return once ? bytes : 0.0;
   }
 
   struct Number {
@@ -169,29 +184,19 @@ class ResidencyStretches {
     if (number.stretch != stretch_) number = {stretch_, count_++, 0};
     return number;
   }
-  Number& number_at(std::ptrdiff_t operand, std::span<const Operand> operands) {
-    return number_of(operand < 0 ? 0 : std::size_t{operands[static_cast<std::size_t>(operand)].storage} + 1);
-  }
-  static void add(const Number& number, std::ptrdiff_t operand, std::span<const Operand> operands, Hash& all) {
-    const std::int64_t bytes = operand < 0 ? 0 : operands[static_cast<std::size_t>(operand)].bytes;
-    all.add(static_cast<std::uint64_t>(number.number) << 44 ^ static_cast<std::uint64_t>(bytes));
-  }
 
   /// Of a list of tensors, the one that a launch leaves in its middle: the next launch of its operation goes on there.
   void note_half_swept(const KernelLaunch& launch, const Access& access, std::span<const Operand> operands) {
-    if (access.list < 0 || (std::floor(access.from) == access.from && std::floor(access.to) == access.to)) return;
-    std::ptrdiff_t first = -1, last = -1;
-    L2Residency::for_each_touched(launch, access, operands, [&](std::ptrdiff_t operand, double) {
-      last = operand;
-      if (first < 0) first = operand;
-    });
-    if (first < 0) return;
-    const auto tensor = [&](std::ptrdiff_t operand) {
-      return std::pair(access.list, operands[static_cast<std::size_t>(operand)].storage);
+    const double first = std::floor(access.from), last = std::floor(access.to);
+    if (access.list < 0 || (first == access.from && last == access.to)) return;
+    const std::size_t tensors = operands.size() / lists_of(launch);
+    if (last < access.to && last >= static_cast<double>(tensors)) return;
+    const auto tensor = [&](double at) {
+      const std::size_t place = static_cast<std::size_t>(access.list) * tensors + static_cast<std::size_t>(at);
+      return std::pair(access.list, operands[place].storage);
     };
-    const bool ends_first = first != last || std::floor(access.to) == access.to;
-    if (std::floor(access.from) < access.from && ends_first) std::erase(half_swept_, tensor(first));
-    if (std::floor(access.to) < access.to) half_swept_.push_back(tensor(last));
+    if (first < access.from && last > first) std::erase(half_swept_, tensor(first));
+    if (last < access.to) half_swept_.push_back(tensor(last));
   }
 
   [[nodiscard]] std::shared_ptr<const StretchResidency> visit(std::span<const Action* const> launches) {
@@ -222,9 +227,11 @@ class ResidencyStretches {
   const L2Spec& l2_;
   const L2Residency nothing_;
   std::span<const std::uint64_t> accesses_;
+  const ListOperands& lists_;
   KnownStretches& known_;
   std::vector<Number> numbers_;  ///< in the stretch at hand, of storages; the first of memory internal to operations
   std::uint32_t stretch_ = 0, count_ = 0, launch_ = 0;
+  Hash numbered_, named_;                              ///< of the stretch at hand
   std::vector<std::pair<int, StorageId>> half_swept_;  ///< by list
 };
 
@@ -243,18 +250,18 @@ std::vector<std::uint64_t> accesses_of_launches(const StepProgram& program) {
 
 StepResidency residency_of_step(const StepProgram& program, const L2Spec& l2) {
   KnownStretches own;
-  return residency_of_step(program, l2, accesses_of_launches(program), own);
+  return residency_of_step(program, l2, accesses_of_launches(program), ListOperands(*program.trace), own);
 }
 
 StepResidency residency_of_step(const StepProgram& program, const L2Spec& l2, std::span<const std::uint64_t> accesses,
-                                KnownStretches& known) {
+                                const ListOperands& lists, KnownStretches& known) {
   if (program.repeat_of_steady_step().times > 1) return residency_of_repeated_step(program, l2);
   StepResidency result;
   const DecidingLaunches deciding = deciding_launches(program, l2);
   const std::span<const Action* const> all = deciding.launches;
   result.packed.reserve(all.size() - deciding.before);
   result.begin.reserve(all.size() - deciding.before + 1);
-  ResidencyStretches stretches(program, l2, accesses, known);
+  ResidencyStretches stretches(program, l2, accesses, lists, known);
   for (std::size_t begin = 0, end = 0; begin < all.size(); begin = end) {
     const std::shared_ptr<const StretchResidency> found = stretches.next(all, begin, end);
     // What the first launch finds is of the stretch before; in front of all there is none.

@@ -52,15 +52,14 @@ double touched(const KernelLaunch& launch) {
   return bytes;
 }
 
-/// Of tensors, among the operands.
+}  // namespace
+
 std::size_t lists_of(const KernelLaunch& launch) {
   std::size_t lists = 0;
   for (const auto* accesses : {&launch.reads, &launch.writes})
     for (const Access& access : *accesses) lists = std::max(lists, static_cast<std::size_t>(access.list + 1));
   return lists;
 }
-
-}  // namespace
 
 L2Residency::L2Residency(const L2Spec& l2)
     : l2_(l2),
@@ -184,11 +183,12 @@ bool L2Residency::forgets_before(const KernelLaunch& launch, double bytes_read_o
 bool L2Residency::forgets_before(const KernelLaunch& launch, std::span<const Operand> operands) const {
   if (launch.read_bytes() < all_gone_) return false;
   // An operand that is read twice counts once.
-  std::vector<std::int64_t> seen;
+  std::vector<std::size_t> seen;
   double bytes = 0.0;
+  const std::size_t lists = lists_of(launch);
   for (const Access& access : launch.reads)
-    for_each_touched(launch, access, operands, [&](std::ptrdiff_t operand, double part) {
-      seen.push_back(operand < 0 ? -1 : std::int64_t{operands[static_cast<std::size_t>(operand)].storage});
+    for_each_part<false>(access, operands, lists, {}, [&](std::size_t slot, Swept, Swept, double part) {
+      seen.push_back(slot);
       bytes += part;
     });
   std::sort(seen.begin(), seen.end());

@@ -18,6 +18,9 @@
 
 namespace ridgeline {
 
+/// Lists of tensors among a launch's operands, one after the other; 0 where it works on none.
+std::size_t lists_of(const KernelLaunch& launch);
+
 class L2Residency {
  public:
   explicit L2Residency(const L2Spec& l2);
@@ -47,12 +50,6 @@ class L2Residency {
 
   /// Hit share at a reuse distance of `distance` bytes: the ramp itself.
   [[nodiscard]] double hit_share(double distance) const;
-
-  /// Calls `visit(operand, bytes)` for every operand that an access of `launch` goes over: its entry in `operands` (-1:
-  /// memory internal to the operation), and the bytes of it that are touched.
-  template <typename Visit>
-  static void for_each_touched(const KernelLaunch& launch, const Access& access, std::span<const Operand> operands,
-                               Visit visit);
 
   /// When a kernel swept a storage (bytes touched by all kernels before it began and after it ended), or a part of a
   /// storage as shares of it.
@@ -94,27 +91,6 @@ class L2Residency {
   std::vector<char> gone_;     ///< by launch
   std::vector<Place> places_;  ///< by storage; the first is memory internal to ops
 };
-
-template <typename Visit>
-void L2Residency::for_each_touched(const KernelLaunch& launch, const Access& access, std::span<const Operand> operands,
-                                   Visit visit) {
-  if (access.operand == Access::kTemporary) return visit(std::ptrdiff_t{-1}, access.bytes);
-  if (access.operand >= 0) {
-    if (static_cast<std::size_t>(access.operand) < operands.size())
-      visit(static_cast<std::ptrdiff_t>(access.operand), access.bytes);
-    return;
-  }
-  if (access.list < 0) return;
-  std::size_t lists = 0;
-  for (const auto* accesses : {&launch.reads, &launch.writes})
-    for (const Access& one : *accesses) lists = std::max(lists, static_cast<std::size_t>(one.list + 1));
-  const std::size_t tensors = operands.size() / lists, list = static_cast<std::size_t>(access.list) * tensors;
-  for (auto i = static_cast<std::size_t>(access.from); i < tensors && static_cast<double>(i) < access.to; ++i) {
-    const double tensor = static_cast<double>(i);
-    const double part = std::min(access.to - tensor, 1.0) - std::max(access.from - tensor, 0.0);
-    visit(static_cast<std::ptrdiff_t>(list + i), static_cast<double>(operands[list + i].bytes) * part);
-  }
-}
 
 /// Sets of inputs are made one after the other and used in the same order. A first use finds what it reads at the age
 /// of the sets made since, from all of them to none: in the middle of a dozen uses, of which some come again, this
