@@ -17,6 +17,8 @@ std::uint64_t bytes_of(const OpTrace& trace) {
 
 /// Traces that leave the pattern beyond those that followed it, before no further one is made.
 constexpr int kMostThatLeave = 4;
+/// Of layouts that are kept of the traces of one pattern.
+constexpr std::size_t kMostShapes = 12;
 
 std::shared_ptr<SharedTrace> whole_trace(const TraceKey& key) {
   return std::make_shared<SharedTrace>(training_run(key.model, key.training, key.attention));
@@ -42,6 +44,16 @@ Session::Session(const SessionLimits& limits)
       shapes_(limits.gpus),
       stretches_(limits.gpus) {}
 
+std::shared_ptr<const SharedLayout> SharedTrace::layout(const LayoutKey& key) {
+  const auto make = [&] {
+    if (like == nullptr) return std::make_shared<const SharedLayout>(trace, key);
+    const auto known =
+        like->get(LayoutShape(trace, key), [&] { return std::make_shared<const SharedLayout>(trace, key); });
+    return std::make_shared<const SharedLayout>(*known, trace, key);
+  };
+  return layouts.get(key, make, [](const SharedLayout& made) { return made.bytes(); });
+}
+
 std::shared_ptr<SharedTrace> TracesOfANetwork::first(const TraceKey& key) {
   auto whole = whole_trace(key);
   const std::lock_guard lock(mutex_);
@@ -66,26 +78,31 @@ void TracesOfANetwork::learn(const std::shared_ptr<const SharedTrace>& whole, Op
   auto made = TracePattern::of({whole, &whole->trace}, std::move(part));
   if (!made) return;
   const std::lock_guard lock(mutex_);
-  patterns_.insert(patterns_.begin(), std::make_shared<const TracePattern>(std::move(*made)));
+  patterns_.insert(patterns_.begin(), {std::make_shared<const TracePattern>(std::move(*made)),
+                                       std::make_shared<LayoutsByShape>(kMostShapes)});
   patterns_.resize(std::min(patterns_.size(), kMostPatterns));
 }
 
-std::optional<OpTrace> TracesOfANetwork::in_a_pattern(const TraceKey& key, const OpTrace& part) {
-  std::vector<std::shared_ptr<const TracePattern>> patterns;
+std::shared_ptr<SharedTrace> TracesOfANetwork::in_a_pattern(const TraceKey& key, const OpTrace& part) {
+  std::vector<Pattern> patterns;
   {
     const std::lock_guard lock(mutex_);
     patterns = patterns_;
   }
-  for (const auto& pattern : patterns) {
-    std::optional<OpTrace> made = pattern->at(key.model, key.training, part);
+  for (const Pattern& known : patterns) {
+    bool same_numbers = false;
+    std::optional<OpTrace> made = known.pattern->at(key.model, key.training, part, &same_numbers);
     if (!made) continue;
+    auto shared = std::make_shared<SharedTrace>(std::move(*made));
+    if (same_numbers) shared->like = known.layouts;
     const std::lock_guard lock(mutex_);
     ++followed_;
-    const auto here = std::find(patterns_.begin(), patterns_.end(), pattern);
+    const auto here = std::find_if(patterns_.begin(), patterns_.end(),
+                                   [&](const Pattern& one) { return one.pattern == known.pattern; });
     if (here != patterns_.end()) std::rotate(patterns_.begin(), here, here + 1);
-    return made;
+    return shared;
   }
-  return std::nullopt;
+  return nullptr;
 }
 
 std::shared_ptr<SharedTrace> TracesOfANetwork::trace(const TraceKey& key) {
@@ -99,7 +116,7 @@ std::shared_ptr<SharedTrace> TracesOfANetwork::trace(const TraceKey& key) {
   if (gives_up) return whole_trace(key);
   learn_first();
   OpTrace part = TracePattern::part_of(key.model, key.training, key.attention);
-  if (std::optional<OpTrace> made = in_a_pattern(key, part)) return std::make_shared<SharedTrace>(std::move(*made));
+  if (auto made = in_a_pattern(key, part)) return made;
   auto whole = whole_trace(key);
   learn(whole, std::move(part));
   const std::lock_guard lock(mutex_);

@@ -38,25 +38,41 @@ struct SessionLimits {
 
 /// A layout of an op trace, and what follows from it alone.
 struct SharedLayout {
-  explicit SharedLayout(StepProgram laid_out)
-      : program(std::move(laid_out)),
+  SharedLayout(const OpTrace& trace, const LayoutKey& key)
+      : program(lay_out(trace, key, &added)),
         outline(program),
         launched(program),
-        allocations(hash_of_allocations(program)),
+        moves(hash_of_moves(program)),
+        allocations(hash_of_allocations(program, moves)),
         sequence(sequence_of_launches(program)) {}
+  /// Of a trace that differs in sizes alone from that of `like`, and a key of the same shape.
+  SharedLayout(const SharedLayout& like, const OpTrace& trace, const LayoutKey& key)
+      : added(like.added),
+        program(lay_out_like(like.program, added, trace, key)),
+        outline(like.outline),
+        launched(like.launched),
+        moves(like.moves),
+        allocations(hash_of_allocations(program, moves)),
+        sequence(program.repeats.empty() ? like.sequence : sequence_of_launches(program)) {}
+  std::vector<AddedStorage> added;
   const StepProgram program;  ///< without launches
   const IssueOutline outline;
   const LaunchedOps launched;
-  const std::uint64_t allocations, sequence;  ///< hashes
+  const std::uint64_t moves, allocations, sequence;  ///< hashes
   [[nodiscard]] std::uint64_t bytes() const {
     return program.actions.size() * sizeof(Action) + program.storages.size() * sizeof(Storage) +
            (outline.parts.size() + outline.launches.size() + launched.ops.size()) * sizeof(std::uint32_t);
   }
 };
 
+/// Layouts of traces that differ in sizes alone: one of each shape, which stands for no trace.
+using LayoutsByShape = Recent<LayoutShape, const SharedLayout>;
+
 /// An op trace and the runs of its allocations on a device with room without end.
 struct SharedTrace {
   explicit SharedTrace(OpTrace made) : trace(std::move(made)) {}
+  /// Of the traces that differ from it in sizes alone; null where none is known. Set before it is shared.
+  std::shared_ptr<LayoutsByShape> like;
 
   struct MemoryKey {
     std::uint64_t allocations;  ///< hash_of_allocations
@@ -72,6 +88,7 @@ struct SharedTrace {
   [[nodiscard]] const ListOperands& lists() const {
     return lists_.get([&] { return ListOperands(trace); });
   }
+  std::shared_ptr<const SharedLayout> layout(const LayoutKey& key);
   Recent<LayoutKey, const SharedLayout> layouts{6, 8 << 20};  ///< of programs of GPUs that lower it alike
   Recent<MemoryKey, const RoomyMemory> memories{16};
   Recent<ResidencyKey, const StepResidency> residencies{64, 8 << 20};  ///< of its programs, which GPUs may share
@@ -111,14 +128,19 @@ class TracesOfANetwork {
   std::shared_ptr<SharedTrace> first(const TraceKey& key);
   void learn_first();
   void learn(const std::shared_ptr<const SharedTrace>& whole, OpTrace part);
-  std::optional<OpTrace> in_a_pattern(const TraceKey& key, const OpTrace& part);
+  /// Null where no pattern is followed.
+  std::shared_ptr<SharedTrace> in_a_pattern(const TraceKey& key, const OpTrace& part);
 
   std::mutex mutex_;
   bool asked_ = false;
   std::shared_ptr<const SharedTrace> first_;  ///< of which no pattern was made yet
   std::optional<TraceKey> first_key_;
-  std::vector<std::shared_ptr<const TracePattern>> patterns_;  ///< the one followed last in front
-  int followed_ = 0, left_ = 0;                                ///< traces by whether a pattern gave them
+  struct Pattern {
+    std::shared_ptr<const TracePattern> pattern;
+    std::shared_ptr<LayoutsByShape> layouts;  ///< of traces whose operations have the pattern's numbers
+  };
+  std::vector<Pattern> patterns_;  ///< the one followed last in front
+  int followed_ = 0, left_ = 0;    ///< traces by whether a pattern gave them
 };
 
 class Session {

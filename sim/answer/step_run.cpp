@@ -141,9 +141,7 @@ const StepRun::Assembled& StepRun::assembled() const {
       made.program = make_program(made_of, ops);
     } else {
       made.program = make_program(made_of, shared_trace()->called(), ops, [&](const LayoutKey& key) {
-        made.layout = shared_trace()->layouts.get(
-            key, [&] { return std::make_shared<const SharedLayout>(lay_out(made_of, key)); },
-            [](const SharedLayout& layout) { return layout.bytes(); });
+        made.layout = shared_trace()->layout(key);
         return made.layout->program;
       });
     }
