@@ -18,7 +18,8 @@ std::uint64_t bytes_of(const OpTrace& trace) {
 /// Traces that leave the pattern beyond those that followed it, before no further one is made.
 constexpr int kMostThatLeave = 4;
 /// Of layouts that are kept of the traces of one pattern.
-constexpr std::size_t kMostShapes = 12;
+constexpr std::size_t kMostShapes = 24;
+constexpr std::uint64_t kMostOfShapes = 4 << 20;  // bytes
 
 std::shared_ptr<SharedTrace> whole_trace(const TraceKey& key) {
   return std::make_shared<SharedTrace>(training_run(key.model, key.training, key.attention));
@@ -79,7 +80,7 @@ void TracesOfANetwork::learn(const std::shared_ptr<const SharedTrace>& whole, Op
   if (!made) return;
   const std::lock_guard lock(mutex_);
   patterns_.insert(patterns_.begin(), {std::make_shared<const TracePattern>(std::move(*made)),
-                                       std::make_shared<LayoutsByShape>(kMostShapes)});
+                                       std::make_shared<LayoutsByShape>(kMostShapes, kMostOfShapes)});
   patterns_.resize(std::min(patterns_.size(), kMostPatterns));
 }
 
@@ -90,11 +91,10 @@ std::shared_ptr<SharedTrace> TracesOfANetwork::in_a_pattern(const TraceKey& key,
     patterns = patterns_;
   }
   for (const Pattern& known : patterns) {
-    bool same_numbers = false;
-    std::optional<OpTrace> made = known.pattern->at(key.model, key.training, part, &same_numbers);
+    std::optional<OpTrace> made = known.pattern->at(key.model, key.training, part);
     if (!made) continue;
     auto shared = std::make_shared<SharedTrace>(std::move(*made));
-    if (same_numbers) shared->like = known.layouts;
+    shared->like = known.layouts;
     const std::lock_guard lock(mutex_);
     ++followed_;
     const auto here = std::find_if(patterns_.begin(), patterns_.end(),

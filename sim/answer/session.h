@@ -137,7 +137,7 @@ class TracesOfANetwork {
   std::optional<TraceKey> first_key_;
   struct Pattern {
     std::shared_ptr<const TracePattern> pattern;
-    std::shared_ptr<LayoutsByShape> layouts;  ///< of traces whose operations have the pattern's numbers
+    std::shared_ptr<LayoutsByShape> layouts;  ///< of traces that follow it
   };
   std::vector<Pattern> patterns_;  ///< the one followed last in front
   int followed_ = 0, left_ = 0;    ///< traces by whether a pattern gave them

@@ -171,6 +171,7 @@ LayoutShape::LayoutShape(const OpTrace& trace, const LayoutKey& key)
     operations.push_back({one.first_launch, one.launches, static_cast<std::uint32_t>(one.temporaries.size()),
                           matmul != nullptr, matmul != nullptr && matmul->bias});
   }
+  for (const Call& call : trace.calls) calls = (calls ^ call.op) * 0x9e3779b97f4a7c15u, calls ^= calls >> 29;
 }
 
 StepProgram lay_out_like(const StepProgram& like, std::span<const AddedStorage> added, const OpTrace& trace,

@@ -51,6 +51,7 @@ struct LayoutShape {
     bool operator==(const Operation&) const = default;
   };
   std::vector<Operation> operations;
+  std::uint64_t calls = 0;  ///< hash of which operation each call is
   bool workspace = false, light_workspace = false, engine_workspace = false, fuses_bias = false;
   bool operator==(const LayoutShape&) const = default;
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include "sim/timeline/step_launches.h"
@@ -122,39 +123,46 @@ class ResidencyStretches {
   }
 
  private:
-  /// Finds the end of a stretch; a hash of what it touches. Operands of lists have the names of their storages, and so
-  /// have the others then.
+  /// Finds the end of a stretch; a hash of what it touches.
   std::uint64_t read(std::span<const Action* const> launches, std::size_t begin, std::size_t& end) {
+    if (const auto key = read_as(Storages::numbered, launches, begin, end)) return *key;
+    return *read_as(Storages::named, launches, begin, end);
+  }
+  enum class Storages : std::uint8_t {
+    numbered,  ///< in the order in which the stretch touches them
+    named      ///< as the trace does
+  };
+  /// Nothing where the stretch touches lists, whose storages ListOperands names.
+  std::optional<std::uint64_t> read_as(Storages as, std::span<const Action* const> launches, std::size_t begin,
+                                       std::size_t& end) {
     ++stretch_;
     count_ = 0;
     half_swept_.clear();
-    numbered_ = named_ = Hash{};
-    bool has_lists = false;
+    Hash all;
+    all.add(static_cast<std::uint64_t>(as));
     for (end = begin;; ++end) {
       const Action& action = *launches[end];
       const KernelLaunch& launch = program_.launches[action.index];
       const std::span<const Operand> operands = program_.operands_of(action.call);
-      numbered_.add(accesses_[action.index]);
-      named_.add(accesses_[action.index]);
+      all.add(accesses_[action.index]);
       const bool cuts = half_swept_.empty();
       double read_once = 0.0;
       if (const ListOperands::OfCall* lists = lists_.of(action.call)) {
-        has_lists = true;
-        named_.add(lists->hash);
+        if (as == Storages::numbered) return std::nullopt;
+        all.add(lists->hash);
         read_once = bytes_read_once(*lists, launch);
         for (const auto* accesses : {&launch.reads, &launch.writes})
           for (const Access& access : *accesses) note_half_swept(launch, access, operands);
       } else {
-        read_once = touch(launch, operands);
+        read_once = touch(launch, operands, as, all);
       }
       const bool is_last = end + 1 == launches.size();
-      if (is_last || (end > begin && cuts && nothing_.forgets_before(launch, read_once)))
-        return has_lists ? named_.value() : numbered_.value();
+      if (is_last || (end > begin && cuts && nothing_.forgets_before(launch, read_once))) return all.value();
     }
   }
 
   /// Adds what a launch touches. The bytes that it reads; 0 where it reads some twice, or nobody knows of what.
-  double touch(const KernelLaunch& launch, std::span<const Operand> operands) {
+  double touch(const KernelLaunch& launch, std::span<const Operand> operands, Storages as, Hash& all) {
     ++launch_;
     double bytes = 0.0;
     bool once = true;
@@ -164,8 +172,7 @@ class ResidencyStretches {
       once = once && (known || access.operand == Access::kTemporary);
       const std::size_t slot = known ? std::size_t{operands[operand].storage} + 1 : 0;
       Number& number = number_of(slot);
-      numbered_.add(std::uint64_t{number.number});
-      named_.add(static_cast<std::uint64_t>(slot));
+      all.add(as == Storages::named ? static_cast<std::uint64_t>(slot) : std::uint64_t{number.number});
       return number;
     };
     for (const Access& access : launch.reads) {

@@ -259,12 +259,10 @@ bool TracePattern::take_ops(const OpTrace& part, OpTrace& made) const {
 }
 
 std::optional<OpTrace> TracePattern::at(const ModelDescription& model, const TrainingDescription& training,
-                                        const OpTrace& part, bool* same_numbers) const {
+                                        const OpTrace& part) const {
   if (!same_structure(part, part_) || !keeps_what_is_fixed(part)) return std::nullopt;
   OpTrace made = *whole_;
   if (!take_ops(part, made)) return std::nullopt;
-  if (same_numbers != nullptr)
-    *same_numbers = all_same(made.calls, whole_->calls, [](const Call& a, const Call& b) { return a.op == b.op; });
   for (std::size_t i = 0; i < storage_.size(); ++i)
     if (storage_[i] != kNone) made.storages[i].bytes = part.storages[storage_[i]].bytes;
   for (std::size_t i = 0; i < operand_.size(); ++i)

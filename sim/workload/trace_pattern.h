@@ -31,10 +31,9 @@ class TracePattern {
   static std::optional<TracePattern> of(std::shared_ptr<const OpTrace> whole, OpTrace part);
 
   /// training_run() of the same network, trained with another micro-batch or sequence length and else as before, from
-  /// part_of() the same. `same_numbers`: whether its calls name the same entries of `ops` as those of the whole trace
-  /// that the pattern was made of, so that nothing but sizes differs.
+  /// part_of() the same.
   [[nodiscard]] std::optional<OpTrace> at(const ModelDescription& model, const TrainingDescription& training,
-                                          const OpTrace& part, bool* same_numbers = nullptr) const;
+                                          const OpTrace& part) const;
 
  private:
   static constexpr std::uint32_t kNone = UINT32_MAX;
