@@ -6,8 +6,8 @@
 
 namespace ridgeline {
 
-CachingAllocator::CachingAllocator(AllocatorSettings settings, DeviceMemory device)
-    : settings_(settings), device_(std::move(device)) {
+CachingAllocator::CachingAllocator(AllocatorSettings settings, DeviceMemory device, Counts counts)
+    : settings_(settings), device_(std::move(device)), counts_(counts) {
   blocks_.reserve(1024);
 }
 
@@ -102,7 +102,7 @@ BlockId CachingAllocator::ask_device(const Request& request) {
   block.bytes = request.segment;
   block.stream = request.stream;
   block.pool = request.pool;
-  count(request.pool, [&](PoolStatistics& s) {
+  count_always(request.pool, [&](PoolStatistics& s) {
     s.segment.add(1);
     s.reserved_bytes.add(request.segment);
   });
@@ -156,6 +156,10 @@ BlockId CachingAllocator::hand_out(BlockId id, const Request& request, FreeBlock
   block.state = Block::State::allocated;
   block.users = 0;
   block.requested = request.bytes;
+  if (counts_ == Counts::held) {
+    statistics_.all.allocated_bytes.add(block.bytes);
+    return id;
+  }
   count(request.pool, [&](PoolStatistics& s) {
     s.allocation.add(1);
     s.allocated_bytes.add(block.bytes);
@@ -187,6 +191,7 @@ void CachingAllocator::request_free(BlockId id) {
   Block& block = at(id);
   if (block.state != Block::State::allocated) throw std::logic_error("a block that is not allocated was freed");
   block.state = Block::State::pending;
+  if (counts_ == Counts::held) return statistics_.all.allocated_bytes.take(block.bytes);
   count(block.pool, [&](PoolStatistics& s) {
     s.allocation.take(1);
     s.allocated_bytes.take(block.bytes);
@@ -227,17 +232,18 @@ void CachingAllocator::free_block(BlockId id) {
   const std::int64_t bytes = at(id).bytes, requested = at(id).requested;
   const PoolKind kind = at(id).pool;
   FreeBlocks& free = pool_of(kind).free;  // a block that was in use has memory
-  std::int64_t splits = 0, split_bytes = 0;
   const auto before = merge(id, at(id).previous), after = merge(id, at(id).next);
+  const FreeBlock now = mark_free(id);
+  if (before && after) free.erase(*after);
+  if (before || after) free.replace(before ? *before : *after, now);
+  else free.insert(now);
+  if (counts_ == Counts::held) return;
+  std::int64_t splits = 0, split_bytes = 0;
   for (const auto& merged : {before, after}) {
     if (!merged) continue;
     --splits;
     split_bytes -= merged->bytes();
   }
-  const FreeBlock now = mark_free(id);
-  if (before && after) free.erase(*after);
-  if (before || after) free.replace(before ? *before : *after, now);
-  else free.insert(now);
   if (at(id).split()) {
     ++splits;
     split_bytes += at(id).bytes;

@@ -51,9 +51,13 @@ struct SegmentView {
   std::vector<BlockView> blocks;  ///< in address order; they tile the segment
 };
 
+/// `held`: of the statistics, only what is allocated and reserved by all pools together, with its peaks, and how often
+/// the device was asked; half the work of an allocation is to count the rest.
+enum class Counts : std::uint8_t { everything, held };
+
 class CachingAllocator {
  public:
-  CachingAllocator(AllocatorSettings settings, DeviceMemory device);
+  CachingAllocator(AllocatorSettings settings, DeviceMemory device, Counts counts = Counts::everything);
 
   /// Takes over what another process reserved: a plain segment, or the mapped parts of a growing one (ranges of one
   /// stream and pool in address order), with their blocks. Before the first request. Returns the blocks in use, in
@@ -127,8 +131,13 @@ class CachingAllocator {
   [[nodiscard]] const Block& at(BlockId id) const { return blocks_[static_cast<std::size_t>(id)]; }
   Pool& pool_of(PoolKind kind) { return pools_[static_cast<std::size_t>(kind)]; }
   [[nodiscard]] FreeBlock key_of(BlockId id) const { return {at(id).stream, at(id).bytes, at(id).address, id}; }
+  /// What only Counts::everything asks for.
   template <typename Change>
   void count(PoolKind kind, Change change) {
+    if (counts_ == Counts::everything) count_always(kind, change);
+  }
+  template <typename Change>
+  void count_always(PoolKind kind, Change change) {
     change(statistics_.all);
     change(statistics_.pools[static_cast<std::size_t>(kind)]);
   }
@@ -164,6 +173,7 @@ class CachingAllocator {
 
   AllocatorSettings settings_;
   DeviceMemory device_;
+  Counts counts_;
   std::vector<Block> blocks_;
   std::vector<BlockId> unused_;   ///< entries of blocks_ that stand for nothing
   std::vector<BlockId> waiting_;  ///< freed, but used by other streams, in order

@@ -1,11 +1,10 @@
 // The free blocks of one pool in the order best fit needs: stream, then size, then address.
 //
-// Sorted chunks of a bounded length: training steps keep some hundred free blocks, where moving a few KiB of keys is
-// cheaper than chasing the nodes of a tree (bench/allocator_bench.cpp), and models of thousands of layers keep many
-// more.
+// A sorted list of sizes, and for each its blocks by address: equal layers leave many blocks of few sizes, so that a
+// search looks at some dozen words (bench/allocator_bench.cpp). A block alone of its size, as the rest of a large one
+// that is split again and again is, changes its size where it stands.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
@@ -48,99 +47,120 @@ class FreeBlocks {
     using difference_type = std::ptrdiff_t;
     using pointer = const FreeBlock*;
     using reference = const FreeBlock&;
-    const FreeBlock& operator*() const { return in_->chunks_[chunk_][at_]; }
+    const FreeBlock& operator*() const { return in_->blocks_at(size_)[at_]; }
     const FreeBlock* operator->() const { return &**this; }
     Iterator& operator++() {
-      if (++at_ == in_->chunks_[chunk_].size()) ++chunk_, at_ = 0;
+      if (at_ > 0) --at_;
+      else to_front_of(size_ + 1);
       return *this;
     }
     Iterator& operator--() {
-      if (at_ == 0) at_ = in_->chunks_[--chunk_].size();
-      --at_;
+      if (size_ < in_->sizes_.size() && at_ + 1 < in_->blocks_at(size_).size()) ++at_;
+      else --size_, at_ = 0;
       return *this;
     }
-    bool operator==(const Iterator& other) const { return chunk_ == other.chunk_ && at_ == other.at_; }
+    bool operator==(const Iterator& other) const { return size_ == other.size_ && at_ == other.at_; }
 
    private:
     friend class FreeBlocks;
-    Iterator(const FreeBlocks* in, std::size_t chunk, std::size_t at) : in_(in), chunk_(chunk), at_(at) {}
+    Iterator(const FreeBlocks* in, std::size_t size, std::size_t at) : in_(in), size_(size), at_(at) {}
+    void to_front_of(std::size_t size) {
+      size_ = size;
+      at_ = size < in_->sizes_.size() ? in_->blocks_at(size).size() - 1 : 0;
+    }
     const FreeBlocks* in_;
-    std::size_t chunk_, at_;
+    std::size_t size_, at_;
   };
 
   void insert(const FreeBlock& free) {
-    if (chunks_.empty()) {
-      chunks_.push_back({free});
-      return;
-    }
-    const std::size_t c = std::min(chunk_of(free), chunks_.size() - 1);
-    Chunk& chunk = chunks_[c];
-    chunk.insert(chunk.begin() + place_in(chunk, free), free);
-    if (chunk.size() <= kMostOfAChunk) return;
-    const auto half = chunk.begin() + kMostOfAChunk / 2;
-    Chunk rest(half, chunk.end());
-    chunk.erase(half, chunk.end());
-    chunks_.insert(chunks_.begin() + static_cast<std::ptrdiff_t>(c) + 1, std::move(rest));
+    const std::size_t size = first_from(free.order);
+    if (size == sizes_.size() || sizes_[size] != free.order) return insert_size(size, free);
+    OfOneSize& blocks = blocks_at(size);
+    blocks.insert(blocks.begin() + place_in(blocks, free.address), free);
   }
   void erase(const FreeBlock& free) { erase(position(free)); }
   void erase(Iterator at) {
-    Chunk& chunk = chunks_[at.chunk_];
-    chunk.erase(chunk.begin() + static_cast<std::ptrdiff_t>(at.at_));
-    if (chunk.empty()) chunks_.erase(chunks_.begin() + static_cast<std::ptrdiff_t>(at.chunk_));
+    OfOneSize& blocks = blocks_at(at.size_);
+    blocks.erase(blocks.begin() + static_cast<std::ptrdiff_t>(at.at_));
+    if (!blocks.empty()) return;
+    empty_.push_back(list_[at.size_]);
+    list_.erase(list_.begin() + static_cast<std::ptrdiff_t>(at.size_));
+    sizes_.erase(sizes_.begin() + static_cast<std::ptrdiff_t>(at.size_));
   }
-  /// Erases the block at `at` and inserts another: only what lies between the two moves, where it is one chunk.
+  /// Erases the block at `at` and inserts another.
   void replace(Iterator at, const FreeBlock& by) {
-    Chunk& chunk = chunks_[at.chunk_];
-    const bool here = chunks_.size() == 1 || (!before(by, chunk.front()) && before(by, chunk.back()));
-    if (!here) {
-      erase(at);
-      insert(by);
+    OfOneSize& blocks = blocks_at(at.size_);
+    const bool stays = blocks.size() == 1 && (at.size_ == 0 || sizes_[at.size_ - 1] < by.order) &&
+                       (at.size_ + 1 == sizes_.size() || by.order < sizes_[at.size_ + 1]);
+    if (stays) {
+      sizes_[at.size_] = by.order;
+      blocks.front() = by;
       return;
     }
-    const auto from = chunk.begin() + static_cast<std::ptrdiff_t>(at.at_);
-    const auto to = chunk.begin() + place_in(chunk, by);
-    if (to > from) *std::move(from + 1, to, from) = by;
-    else *(std::move_backward(to, from, from + 1) - 1) = by;
+    erase(at);
+    insert(by);
   }
   void replace(const FreeBlock& free, const FreeBlock& by) { replace(position(free), by); }
   /// The smallest block of `stream` with at least `bytes` (lowest address first), or the first one of a later stream.
   [[nodiscard]] Iterator best_fit(StreamId stream, std::int64_t bytes) const {
-    return position({stream, bytes, 0, kNoBlock});
+    Iterator fit = end();
+    fit.to_front_of(first_from(FreeBlock(stream, bytes, 0, kNoBlock).order));
+    return fit;
   }
-  [[nodiscard]] Iterator begin() const { return {this, 0, 0}; }
-  [[nodiscard]] Iterator end() const { return {this, chunks_.size(), 0}; }
+  [[nodiscard]] Iterator begin() const {
+    Iterator first = end();
+    first.to_front_of(0);
+    return first;
+  }
+  [[nodiscard]] Iterator end() const { return {this, sizes_.size(), 0}; }
 
  private:
-  using Chunk = std::vector<FreeBlock>;
-  static constexpr std::size_t kMostOfAChunk = 64;  // 1.5 KiB
+  using OfOneSize = std::vector<FreeBlock>;  ///< the lowest address last, where it is taken from
 
-  /// Two subtractions with a borrow: half the instructions of comparing word by word.
-  static bool before(const FreeBlock& a, const FreeBlock& b) {
-    __extension__ using Both = unsigned __int128;
-    return (Both{a.order} << 64 | a.address) < (Both{b.order} << 64 | b.address);
-  }
-  /// The first chunk that ends at or after `key`.
-  [[nodiscard]] std::size_t chunk_of(const FreeBlock& key) const {
-    const auto found = std::partition_point(chunks_.begin(), chunks_.end(),
-                                            [&](const Chunk& chunk) { return before(chunk.back(), key); });
-    return static_cast<std::size_t>(found - chunks_.begin());
-  }
-  /// The first that is not before `key`: a binary search without a branch that depends on the data.
-  static std::ptrdiff_t place_in(const Chunk& chunk, const FreeBlock& key) {
-    const FreeBlock* first = chunk.data();
-    for (std::size_t length = chunk.size(); length > 0;) {
-      const std::size_t half = (length + 1) / 2;
-      first += before(first[half - 1], key) ? half : 0;
-      length -= half;
+  OfOneSize& blocks_at(std::size_t size) { return lists_[list_[size]]; }
+  [[nodiscard]] const OfOneSize& blocks_at(std::size_t size) const { return lists_[list_[size]]; }
+
+  /// The first of `count` entries for which `is_before` does not hold, as it does for those in front of it: a binary
+  /// search without a branch that depends on the data.
+  template <class Entry, class IsBefore>
+  static std::size_t first_not(const Entry* entries, std::size_t count, const IsBefore& is_before) {
+    const Entry* first = entries;
+    while (count > 0) {
+      const std::size_t half = (count + 1) / 2;
+      first += is_before(first[half - 1]) ? half : 0;
+      count -= half;
     }
-    return first - chunk.data();
+    return static_cast<std::size_t>(first - entries);
   }
-  [[nodiscard]] Iterator position(const FreeBlock& key) const {
-    const std::size_t c = chunk_of(key);
-    if (c == chunks_.size()) return end();
-    return {this, c, static_cast<std::size_t>(place_in(chunks_[c], key))};
+  /// Place of the smallest size that is not below `order`.
+  [[nodiscard]] std::size_t first_from(std::uint64_t order) const {
+    return first_not(sizes_.data(), sizes_.size(), [&](std::uint64_t size) { return size < order; });
   }
-  std::vector<Chunk> chunks_;  ///< sorted, one after the other; none is empty
+  static std::ptrdiff_t place_in(const OfOneSize& blocks, Address address) {
+    return static_cast<std::ptrdiff_t>(
+        first_not(blocks.data(), blocks.size(), [&](const FreeBlock& free) { return free.address > address; }));
+  }
+  /// Where a block that is free stands.
+  [[nodiscard]] Iterator position(const FreeBlock& free) const {
+    const std::size_t size = first_from(free.order);
+    return {this, size, static_cast<std::size_t>(place_in(blocks_at(size), free.address))};
+  }
+  void insert_size(std::size_t at, const FreeBlock& free) {
+    if (empty_.empty()) {
+      empty_.push_back(static_cast<std::uint32_t>(lists_.size()));
+      lists_.emplace_back();
+    }
+    const std::uint32_t list = empty_.back();
+    empty_.pop_back();
+    lists_[list].push_back(free);
+    list_.insert(list_.begin() + static_cast<std::ptrdiff_t>(at), list);
+    sizes_.insert(sizes_.begin() + static_cast<std::ptrdiff_t>(at), free.order);
+  }
+
+  std::vector<std::uint64_t> sizes_;  ///< FreeBlock::order of those there are, ascending
+  std::vector<std::uint32_t> list_;   ///< entry of `lists_` by place in `sizes_`
+  std::vector<OfOneSize> lists_;
+  std::vector<std::uint32_t> empty_;  ///< entries of `lists_` that stand for no size
 };
 
 }  // namespace ridgeline

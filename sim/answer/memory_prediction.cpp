@@ -93,6 +93,7 @@ MemoryPrediction predict_memory(const StepProgram& program, const Scenario& s) {
 }
 
 MemoryPrediction predict_memory(const StepProgram& program, MemoryOptions options, const Software& software) {
+  options.counts = Counts::held;
   const MemoryResult r = run_memory(program, options);
   MemoryPrediction m = prediction_of(r, program, options.capacity);
   if (r.failure) {
@@ -120,6 +121,7 @@ MemoryPrediction predict_memory(const StepProgram& program, MemoryOptions option
 void look_at_fullest_device(StepProgram& program, const Scenario& s) {
   MemoryOptions options = memory_options(s);
   options.capacity = kNoEnd;
+  options.counts = Counts::held;
   std::int64_t most = -1;
   std::uint8_t fullest = 0;
   for (std::uint8_t device = 0; device < s.training.parallel.split; ++device) {
@@ -135,6 +137,7 @@ void look_at_fullest_device(StepProgram& program, const Scenario& s) {
 RoomyMemory run_roomy_memory(const StepProgram& program, const Scenario& s) {
   MemoryOptions options = memory_options(s);
   options.capacity = kNoEnd;
+  options.counts = Counts::held;
   const MemoryResult r = run_memory(program, options);
   return {prediction_of(r, program, options.capacity), std::max(r.peak_reserved, r.first_step_peak_reserved)};
 }
@@ -149,20 +152,43 @@ std::optional<RoomyMemory> roomy_memory_of(const MemoryResult& r, const StepProg
   return RoomyMemory{prediction_of(r, program, kNoEnd), std::max(r.peak_reserved, r.first_step_peak_reserved)};
 }
 
-std::uint64_t hash_of_allocations(const StepProgram& program) {
-  std::uint64_t hash = program.storages.size() ^ (program.device ? std::uint64_t{1} + *program.device : 0) << 56;
-  const auto add = [&](std::uint64_t value) {
-    hash = (hash ^ value) * 0x9e3779b97f4a7c15u;
-    hash ^= hash >> 29;
-  };
-  for (const Storage& storage : program.storages)
-    add(static_cast<std::uint64_t>(storage.bytes) << 11 | static_cast<std::uint64_t>(storage.stream) << 3 |
-        static_cast<std::uint64_t>(storage.category));
+namespace {
+
+class AllocationsHash {
+ public:
+  void add(std::uint64_t value) {
+    hash_ = (hash_ ^ value) * 0x9e3779b97f4a7c15u;
+    hash_ ^= hash_ >> 29;
+  }
+  [[nodiscard]] std::uint64_t value() const { return hash_; }
+
+ private:
+  std::uint64_t hash_ = 0;
+};
+
+}  // namespace
+
+std::uint64_t hash_of_moves(const StepProgram& program) {
+  AllocationsHash hash;
   for (const Action& action : program.actions)
     if (action.kind == Action::Kind::allocate || action.kind == Action::Kind::free)
-      add(static_cast<std::uint64_t>(action.index) << 1 | (action.kind == Action::Kind::free));
-  for (const RepeatedActions& repeat : program.repeats) add(static_cast<std::uint64_t>(repeat.times));
-  return hash;
+      hash.add(static_cast<std::uint64_t>(action.index) << 1 | (action.kind == Action::Kind::free));
+  for (const RepeatedActions& repeat : program.repeats) hash.add(static_cast<std::uint64_t>(repeat.times));
+  return hash.value();
+}
+
+std::uint64_t hash_of_allocations(const StepProgram& program, std::uint64_t moves) {
+  AllocationsHash hash;
+  hash.add(program.storages.size() ^ (program.device ? std::uint64_t{1} + *program.device : 0) << 56);
+  hash.add(moves);
+  for (const Storage& storage : program.storages)
+    hash.add(static_cast<std::uint64_t>(storage.bytes) << 11 | static_cast<std::uint64_t>(storage.stream) << 3 |
+             static_cast<std::uint64_t>(storage.category));
+  return hash.value();
+}
+
+std::uint64_t hash_of_allocations(const StepProgram& program) {
+  return hash_of_allocations(program, hash_of_moves(program));
 }
 
 MemoryPrediction predict_memory(const StepProgram& program, const Scenario& s, const RoomyMemory& roomy) {

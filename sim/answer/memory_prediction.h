@@ -104,6 +104,9 @@ std::optional<RoomyMemory> roomy_memory_of(const MemoryResult& run, const StepPr
                                            const Scenario& scenario);
 /// Equal for programs of one trace whose allocations are the same.
 std::uint64_t hash_of_allocations(const StepProgram& program);
+/// Of which storages are allocated and freed in which order, whatever their sizes; and the former from it.
+std::uint64_t hash_of_moves(const StepProgram& program);
+std::uint64_t hash_of_allocations(const StepProgram& program, std::uint64_t moves);
 /// What predict_memory says, from a roomy run of the same allocations under the same settings where that is all there
 /// is to know: on a device that never runs out, capacity decides nothing.
 MemoryPrediction predict_memory(const StepProgram& program, const Scenario& scenario, const RoomyMemory& roomy);

@@ -141,9 +141,7 @@ const StepRun::Assembled& StepRun::assembled() const {
       made.program = make_program(made_of, ops);
     } else {
       made.program = make_program(made_of, shared_trace()->called(), ops, [&](const LayoutKey& key) {
-        made.layout = shared_trace()->layouts.get(
-            key, [&] { return std::make_shared<const SharedLayout>(lay_out(made_of, key)); },
-            [](const SharedLayout& layout) { return layout.bytes(); });
+        made.layout = shared_trace()->layout(key);
         return made.layout->program;
       });
     }
@@ -170,11 +168,18 @@ const StepTimes& StepRun::timed() const {
     go_on();
     KernelTimes* known = shared_kernels()->times_of(engine_);
     std::shared_ptr<const StepResidency> residency;
-    if (known != nullptr && !scenario_.recorded)
+    if (known != nullptr && !scenario_.recorded) {
+      const L2Spec& l2 = scenario_.gpu.l2;
+      const std::vector<std::uint64_t> accesses = accesses_of_launches(made);
       residency = shared_trace()->residencies.get(
-          residency_key(made, scenario_.gpu.l2, assembled().layout->sequence),
-          [&] { return std::make_shared<const StepResidency>(residency_of_step(made, scenario_.gpu.l2)); },
+          residency_key(accesses, assembled().layout->sequence, l2),
+          [&] {
+            const std::shared_ptr<KnownStretches> stretches = session_.stretches(l2);
+            return std::make_shared<const StepResidency>(
+                residency_of_step(made, l2, accesses, shared_trace()->lists(), *stretches));
+          },
           [](const StepResidency& held) { return held.bytes(); });
+    }
     return time_step(made, *make_engine(engine_, scenario_.gpu), scenario_.gpu, known, timer_of_collectives(scenario_),
                      residency.get());
   });

@@ -15,7 +15,7 @@ class Runner {
       : program_(program),
         options_(options),
         recording_(options.record_history),
-        allocator_(options.settings, DeviceMemory(options.capacity, options.context)),
+        allocator_(options.settings, DeviceMemory(options.capacity, options.context), options.counts),
         blocks_(program.storages.size(), kNoBlock) {
     result_.context = options.context;
     reserve();

@@ -24,8 +24,9 @@ struct MemoryOptions {
   std::int64_t capacity = 0;  ///< bytes of the device
   std::int64_t context = 0;   ///< bytes taken before the first allocation: context and loaded kernels
   int most_steps = 12;
-  bool record_samples = false;  ///< fill samples, at_peak and segments of the result
-  bool record_history = false;  ///< fill MemoryResult::history
+  Counts counts = Counts::everything;  ///< of MemoryResult::statistics
+  bool record_samples = false;         ///< fill samples, at_peak and segments of the result
+  bool record_history = false;         ///< fill MemoryResult::history
 };
 
 /// The run after one allocation or free of the steady step; of repeated micro-batches, those until the state repeats.

@@ -16,7 +16,8 @@ enum class Thread : std::uint8_t { main, autograd };
 
 class Assembler {
  public:
-  Assembler(const OpTrace& trace, const LayoutKey& key) : trace_(trace), key_(key), storages_(trace.storages) {
+  Assembler(const OpTrace& trace, const LayoutKey& key, std::vector<AddedStorage>* added)
+      : trace_(trace), key_(key), storages_(trace.storages), added_(added) {
     program_.trace = &trace;
     actions_.reserve(trace.records.size() * 2);
     program_.steps.reserve(trace.steps.size());
@@ -100,7 +101,8 @@ class Assembler {
     const LayoutKey::Operation& op = key_.operations[call.op];
     if (const auto* matmul = std::get_if<Matmul>(&trace_.ops[call.op])) add_workspaces(*matmul, call, index);
     const auto first = static_cast<std::uint32_t>(storages_.size());
-    for (const std::int64_t bytes : op.temporaries) allocate(bytes, Category::temporaries, call, index);
+    for (std::uint32_t i = 0; i < op.temporaries.size(); ++i)
+      allocate(op.temporaries[i], Category::temporaries, call, index, {AddedStorage::Kind::temporary, call.op, i});
     for (std::uint32_t i = 0; i < op.launches; ++i)
       push({Action::Kind::launch, HostClass::other, call.stream, op.first_launch + i, index});
     // Destroyed in reverse order, as C++ does and the recorded histories show.
@@ -114,17 +116,21 @@ class Assembler {
   void add_workspaces(const Matmul& matmul, const Call& call, std::uint32_t index) {
     const auto thread = static_cast<std::size_t>(call.phase == Phase::backward ? Thread::autograd : Thread::main);
     Workspaces& held = workspaces_[call.stream];
-    if (!engine_workspace_) allocate(key_.engine_workspace, Category::workspaces, call, index);
+    if (!engine_workspace_)
+      allocate(key_.engine_workspace, Category::workspaces, call, index, {AddedStorage::Kind::engine_workspace});
     engine_workspace_ = true;
-    if (!held.product[thread]) allocate(key_.workspace, Category::workspaces, call, index);
+    if (!held.product[thread])
+      allocate(key_.workspace, Category::workspaces, call, index, {AddedStorage::Kind::workspace});
     held.product[thread] = true;
     if (!matmul.bias || !key_.fuses_bias) return;
-    if (!held.light[thread]) allocate(key_.light_workspace, Category::workspaces, call, index);
+    if (!held.light[thread])
+      allocate(key_.light_workspace, Category::workspaces, call, index, {AddedStorage::Kind::light_workspace});
     held.light[thread] = true;
   }
 
-  void allocate(std::int64_t bytes, Category category, const Call& call, std::uint32_t index) {
+  void allocate(std::int64_t bytes, Category category, const Call& call, std::uint32_t index, AddedStorage added) {
     if (bytes <= 0) return;
+    if (added_ != nullptr) added_->push_back(added);
     push({Action::Kind::allocate, HostClass::other, 0, static_cast<std::uint32_t>(storages_.size()), index});
     storages_.push_back({bytes, category, call.layer, call.stream, call.module});
   }
@@ -134,6 +140,7 @@ class Assembler {
   const OpTrace& trace_;
   const LayoutKey& key_;
   std::vector<Storage> storages_;
+  std::vector<AddedStorage>* added_;
   std::vector<Action> actions_;
   StepProgram program_;
   std::uint32_t next_call_ = 0;
@@ -148,6 +155,44 @@ class Assembler {
 
 }  // namespace
 
-StepProgram lay_out(const OpTrace& trace, const LayoutKey& key) { return Assembler(trace, key).assemble(); }
+StepProgram lay_out(const OpTrace& trace, const LayoutKey& key, std::vector<AddedStorage>* added) {
+  return Assembler(trace, key, added).assemble();
+}
+
+LayoutShape::LayoutShape(const OpTrace& trace, const LayoutKey& key)
+    : workspace(key.workspace > 0),
+      light_workspace(key.light_workspace > 0),
+      engine_workspace(key.engine_workspace > 0),
+      fuses_bias(key.fuses_bias) {
+  operations.reserve(key.operations.size());
+  for (std::size_t op = 0; op < key.operations.size(); ++op) {
+    const LayoutKey::Operation& one = key.operations[op];
+    const auto* matmul = std::get_if<Matmul>(&trace.ops[op]);
+    operations.push_back({one.first_launch, one.launches, static_cast<std::uint32_t>(one.temporaries.size()),
+                          matmul != nullptr, matmul != nullptr && matmul->bias});
+  }
+  for (const Call& call : trace.calls) calls = (calls ^ call.op) * 0x9e3779b97f4a7c15u, calls ^= calls >> 29;
+}
+
+StepProgram lay_out_like(const StepProgram& like, std::span<const AddedStorage> added, const OpTrace& trace,
+                         const LayoutKey& key) {
+  StepProgram program = like;
+  program.trace = &trace;
+  std::vector<Storage> storages;
+  storages.reserve(like.storages.size());
+  storages = trace.storages;
+  for (const AddedStorage& one : added) {
+    Storage storage = like.storages[storages.size()];
+    switch (one.kind) {
+      case AddedStorage::Kind::temporary: storage.bytes = key.operations[one.op].temporaries[one.number]; break;
+      case AddedStorage::Kind::workspace: storage.bytes = key.workspace; break;
+      case AddedStorage::Kind::light_workspace: storage.bytes = key.light_workspace; break;
+      case AddedStorage::Kind::engine_workspace: storage.bytes = key.engine_workspace; break;
+    }
+    storages.push_back(storage);
+  }
+  program.storages = std::move(storages);
+  return program;
+}
 
 }  // namespace ridgeline

@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "sim/program/step_program.h"
+#include "sim/timeline/known_stretches.h"
+#include "sim/timeline/list_operands.h"
 
 namespace ridgeline {
 
@@ -23,8 +25,14 @@ struct StepResidency {
   }
 };
 
-/// Of a program on a chip with this L2.
+/// Hashes of what each of a program's launches touches, beside StepProgram::launches.
+std::vector<std::uint64_t> accesses_of_launches(const StepProgram& program);
+
+/// Of a program on a chip with this L2. `known`: stretches of launches that were seen on such an L2 before.
 StepResidency residency_of_step(const StepProgram& program, const L2Spec& l2);
+/// `accesses`: accesses_of_launches(), `lists`: of the program's trace.
+StepResidency residency_of_step(const StepProgram& program, const L2Spec& l2, std::span<const std::uint64_t> accesses,
+                                const ListOperands& lists, KnownStretches& known);
 
 /// Two of one op trace that are equal here have the same StepResidency.
 struct ResidencyKey {
@@ -32,9 +40,8 @@ struct ResidencyKey {
   double capacity = 0.0, full = 0.0, none = 0.0;  ///< of the L2 and its ramp
   bool operator==(const ResidencyKey&) const = default;
 };
-ResidencyKey residency_key(const StepProgram& program, const L2Spec& l2);
-/// `sequence`: what sequence_of_launches() says of it, where it is known already.
-ResidencyKey residency_key(const StepProgram& program, const L2Spec& l2, std::uint64_t sequence);
+/// `accesses`: accesses_of_launches(), `sequence`: sequence_of_launches() of the program.
+ResidencyKey residency_key(std::span<const std::uint64_t> accesses, std::uint64_t sequence, const L2Spec& l2);
 
 /// A hash of which of its launches a program makes in which order, up to the end of its steady step: programs of one
 /// layout share it.

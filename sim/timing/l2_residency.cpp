@@ -52,15 +52,14 @@ double touched(const KernelLaunch& launch) {
   return bytes;
 }
 
-/// Of tensors, among the operands.
+}  // namespace
+
 std::size_t lists_of(const KernelLaunch& launch) {
   std::size_t lists = 0;
   for (const auto* accesses : {&launch.reads, &launch.writes})
     for (const Access& access : *accesses) lists = std::max(lists, static_cast<std::size_t>(access.list + 1));
   return lists;
 }
-
-}  // namespace
 
 L2Residency::L2Residency(const L2Spec& l2)
     : l2_(l2),
@@ -174,12 +173,15 @@ void L2Residency::pass_over(std::size_t launches) {
   gone_.resize(gone_.size() + launches, 1);
 }
 
+bool L2Residency::forgets_before(const KernelLaunch& launch, double bytes_read_once) const {
+  const auto whole = [](const Access& access) { return access.from == std::floor(access.from); };
+  return bytes_read_once >= all_gone_ && launch.read_bytes() >= all_gone_ &&
+         std::all_of(launch.reads.begin(), launch.reads.end(), whole) &&
+         std::all_of(launch.writes.begin(), launch.writes.end(), whole);
+}
+
 bool L2Residency::forgets_before(const KernelLaunch& launch, std::span<const Operand> operands) const {
   if (launch.read_bytes() < all_gone_) return false;
-  const auto whole = [](const Access& access) { return access.from == std::floor(access.from); };
-  if (!std::all_of(launch.reads.begin(), launch.reads.end(), whole) ||
-      !std::all_of(launch.writes.begin(), launch.writes.end(), whole))
-    return false;
   // An operand that is read twice counts once.
   std::vector<std::size_t> seen;
   double bytes = 0.0;
@@ -190,7 +192,7 @@ bool L2Residency::forgets_before(const KernelLaunch& launch, std::span<const Ope
       bytes += part;
     });
   std::sort(seen.begin(), seen.end());
-  return bytes >= all_gone_ && std::adjacent_find(seen.begin(), seen.end()) == seen.end();
+  return std::adjacent_find(seen.begin(), seen.end()) == seen.end() && forgets_before(launch, bytes);
 }
 
 /// The share of an access that hits.

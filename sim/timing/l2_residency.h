@@ -18,6 +18,9 @@
 
 namespace ridgeline {
 
+/// Lists of tensors among a launch's operands, one after the other; 0 where it works on none.
+std::size_t lists_of(const KernelLaunch& launch);
+
 class L2Residency {
  public:
   explicit L2Residency(const L2Spec& l2);
@@ -35,6 +38,8 @@ class L2Residency {
   /// Whether nothing that only launches before it touched hits after this launch: it alone reads more than the L2
   /// holds, and begins no tensor in its middle.
   [[nodiscard]] bool forgets_before(const KernelLaunch& launch, std::span<const Operand> operands) const;
+  /// The same where what the launch reads is known: so many bytes, of them none twice.
+  [[nodiscard]] bool forgets_before(const KernelLaunch& launch, double bytes_read_once) const;
 
   /// What would hit now were it read: by storage, all of those of which anything would.
   struct Held {

@@ -1,4 +1,5 @@
 // Programs that share a layout are what each would be alone, whatever was asked before and on whichever thread.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 
 #include "sim/answer/step_run.h"
 #include "sim/report/json/prediction_json.h"
+#include "tests/support/draws.h"
 
 namespace ridgeline {
 namespace {
@@ -107,6 +109,30 @@ TEST(SharedLayout, AnswersAreThoseOfASessionOfTheirOwn) {
     });
   for (std::thread& thread : threads) thread.join();
   for (std::size_t i = 0; i < answers.size(); ++i) EXPECT_EQ(answers[i], alone[i % scenarios.size()]) << i;
+}
+
+// Traces of one network take the order of their records from each other, and layouts their actions.
+TEST(SharedLayout, BatchesAndLengthsOfOneNetworkAnswerAsAlone) {
+  Session shared;
+  const std::uint64_t seed = testing_support::changing_seed();
+  testing_support::Draws draws(seed);
+  for (const char* training : {"precision: amp-fp16, attention: eager, gradient_clipping: 1.0",
+                               "precision: fp32, optimizer: {name: adamw, implementation: fused}",
+                               "precision: amp-bf16, gradient_accumulation: 12, activation_checkpointing: block"})
+    for (const char* model : {"gpt2", "bert-base"})
+      for (int i = 0; i < 6; ++i)
+        for (const char* gpu : {"nvidia-h100-sxm5-80gb", "nvidia-t4"}) {
+          const int micro_batch = 1 + static_cast<int>(draws.index(9)), length = 8 << draws.index(6);
+          ScenarioSource source;
+          source.text =
+              fmt::format("{{hardware: {}, model: {}, training: {{micro_batch: {}, sequence_length: {}, {}}}}}", gpu,
+                          model, micro_batch, length, training);
+          source.text_name = "test";
+          const Scenario scenario = load_scenario(source);
+          Session own;
+          ASSERT_EQ(answer_of(shared, scenario), answer_of(own, scenario))
+              << source.text << " RIDGELINE_TEST_SEED=" << seed;
+        }
 }
 
 }  // namespace
