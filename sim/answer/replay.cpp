@@ -144,7 +144,7 @@ std::vector<std::optional<TimesByClass>> times_of_calls(const trace::Replayable&
     auto& entry = times[recorded.origin[action.call]];
     if (!entry) entry.emplace();
     (*entry)[static_cast<std::size_t>(program.launches[action.index].time_class)] +=
-        static_cast<double>(program.times_of(action)) * (span.end - span.start);
+        static_cast<double>(program.times_of(action)) * span.taken;
   }
   return times;
 }

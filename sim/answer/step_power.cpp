@@ -21,7 +21,7 @@ StepPower step_power(const StepRun& run) {
     if (action.kind != Action::Kind::launch || result.kernels.size() == line.kernels.size()) continue;
     const std::size_t i = result.kernels.size();
     const Joules energy = load.energy_of(i, clock);
-    const Seconds duration = line.kernels[i].end - line.kernels[i].start;
+    const Seconds duration = line.kernels[i].taken;
     const auto runs = static_cast<double>(line.repeat.launches.times_of(i));
     const Watts beyond = duration.value() > 0.0 ? energy * (1.0 / runs) / duration : Watts{};
     result.kernels.push_back({result.idle + beyond, load.clock_of(i, clock)});

@@ -30,7 +30,7 @@ void explain_time(Prediction& p, std::span<const LaunchedKernel> kernels, std::s
     const double runs = kernels[i].times;
     // With the clock the step leaves; of what runs beside the default stream, what it adds to the step.
     const KernelSpan& span = timeline.kernels[i];
-    const Seconds t = runs * (span.stream == 0 ? span.end - span.start : span.exposed);
+    const Seconds t = runs * (span.stream == 0 ? span.taken : span.exposed);
     busy += t.value();
     const KernelLaunch& launch = *kernels[i].launch;
     p.time_by_class[static_cast<std::size_t>(launch.time_class)] += t;

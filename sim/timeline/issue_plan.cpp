@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <span>
 #include <utility>
+
+#include "sim/timeline/every_run.h"
 
 namespace ridgeline {
 
@@ -16,22 +19,23 @@ double IssuePlan::host_total() const {
 
 namespace {
 
-std::size_t launches_of(const StepProgram& program) {
-  const auto step = program.steady_step();
+std::size_t launches_of(std::span<const Action> step) {
   return static_cast<std::size_t>(std::count_if(
       step.begin(), step.end(), [](const Action& action) { return action.kind == Action::Kind::launch; }));
 }
 
 class Planner {
  public:
-  /// By `outline` where it is given, else by the program's actions.
-  Planner(const StepProgram& program, const Gpu& gpu, const Host& host, Groups groups, const IssueOutline* outline)
+  /// By `outline` where it is given, else by these actions.
+  Planner(const StepProgram& program, std::span<const Action> step, const Gpu& gpu, const Host& host, Groups groups,
+          const IssueOutline* outline)
       : program_(program),
+        step_(step),
         gpu_(gpu),
         host_(host),
         lists_groups_(groups == Groups::listed),
         makes_nodes_(program.trace == nullptr || !program.trace->without_gradients) {
-    const std::size_t launches = outline != nullptr ? outline->launches.size() : launches_of(program);
+    const std::size_t launches = outline != nullptr ? outline->launches.size() : launches_of(step);
     plan_.launches.reserve(launches);
     if (lists_groups_) plan_.groups.reserve(launches);  // seldom more
     for (std::size_t i = 0; i < classes_.size(); ++i) {
@@ -40,8 +44,8 @@ class Planner {
     }
   }
 
-  IssuePlan eager() {
-    for (const Action& action : program_.steady_step()) {
+  IssuePlan eager(const RepeatedLaunches& repeat) {
+    for (const Action& action : step_) {
       switch (action.kind) {
         case Action::Kind::host: start_group(action); break;
         case Action::Kind::launch: add_launch(action, gpu_.launch.gap.value()); break;
@@ -69,7 +73,7 @@ class Planner {
       }
     }
     end_group();
-    finish(repeated_launches(program_));
+    finish(repeat);
     if (host_.launch_blocking) block_launches();
     return std::move(plan_);
   }
@@ -111,7 +115,7 @@ class Planner {
 
   IssuePlan graph() {
     carry_ = host_.graph_launch.value();
-    for (const Action& action : program_.steady_step()) {
+    for (const Action& action : step_) {
       if (action.kind == Action::Kind::wait) {
         note_graph();
         wait_ = true;
@@ -250,6 +254,7 @@ class Planner {
   }
 
   const StepProgram& program_;
+  std::span<const Action> step_;
   const Gpu& gpu_;
   const Host& host_;
   bool lists_groups_;
@@ -319,11 +324,16 @@ IssueOutline::IssueOutline(const StepProgram& program)
 IssuePlan plan_issues(const StepProgram& program, const Gpu& gpu, const Host& host, Groups groups,
                       const IssueOutline* outline) {
   if (outline != nullptr && outline->one_stream && groups == Groups::none)
-    return Planner(program, gpu, host, groups, outline).eager(*outline);
-  return Planner(program, gpu, host, groups, nullptr).eager();
+    return Planner(program, program.steady_step(), gpu, host, groups, outline).eager(*outline);
+  return Planner(program, program.steady_step(), gpu, host, groups, nullptr).eager(repeated_launches(program));
+}
+IssuePlan plan_every_run(const StepProgram& program, const EveryRun& runs, const Gpu& gpu, const Host& host) {
+  IssuePlan plan = Planner(program, runs.actions, gpu, host, Groups::none, nullptr).eager({});
+  plan.events = runs.events;
+  return plan;
 }
 IssuePlan plan_graph(const StepProgram& program, const Gpu& gpu, const Host& host, Groups groups) {
-  return Planner(program, gpu, host, groups, nullptr).graph();
+  return Planner(program, program.steady_step(), gpu, host, groups, nullptr).graph();
 }
 
 }  // namespace ridgeline

@@ -43,6 +43,16 @@ struct RepeatedLaunches {
   std::size_t begin = 0, end = 0;
   std::int64_t times = 1;
   [[nodiscard]] std::int64_t times_of(std::size_t launch) const { return launch >= begin && launch < end ? times : 1; }
+  /// Launches of the further runs.
+  [[nodiscard]] std::size_t further() const { return (end - begin) * static_cast<std::size_t>(times - 1); }
+  /// The launch that number `played` is, where all runs are counted one behind another.
+  [[nodiscard]] std::size_t held_as(std::size_t played) const {
+    if (times <= 1 || played < end) return played;
+    return played < end + further() ? begin + (played - begin) % (end - begin) : played - further();
+  }
+  [[nodiscard]] std::size_t run_of(std::size_t played) const {
+    return times <= 1 || played < end || played >= end + further() ? 0 : (played - begin) / (end - begin);
+  }
 };
 
 /// What streams are given, in the order in which the host gives it.

@@ -272,7 +272,7 @@ class Pipeline {
       held += held_back.value() * static_cast<double>(one.plan.repeat.times_of(i));
       line.kernels.push_back({Seconds(spans[i].issued - step.begin), Seconds(spans[i].start - step.begin),
                               Seconds(spans[i].end - step.begin), held_back, Seconds(alone[i]),
-                              one.plan.launches[i].stream});
+                              one.plan.launches[i].stream, Seconds(spans[i].end - spans[i].start), Seconds(alone[i])});
     }
     line.step = all.step;
     line.repeat = {one.plan.repeat, Seconds(step.host - step.begin), Seconds(step.end - step.begin)};

@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "sim/timeline/every_run.h"
 #include "sim/timeline/issue_plan.h"
 #include "sim/timeline/power.h"
 #include "sim/timeline/recurrence.h"
@@ -66,22 +67,27 @@ Run settle(const IssuePlan& plan, std::span<const double> durations, const Gpu& 
 
 /// Durations as kernels of different streams slow each other, from where they lay before: a kernel that runs `beside`
 /// seconds beside another, in which it goes at 1 / slowdown of its speed, takes beside · (1 - 1 / slowdown) longer.
-std::vector<double> contended(const IssuePlan& plan, std::span<const double> alone,
+/// `repeat`: what the plan has every run of.
+std::vector<double> contended(const IssuePlan& plan, const RepeatedLaunches& repeat, std::span<const double> alone,
                               std::span<const Recurrence::Span> spans, const Contention& contention) {
   std::vector<std::size_t> kernels, others;  // in order of time, each list without overlaps of a stream with itself
   for (std::size_t i = 0; i < spans.size(); ++i) (plan.launches[i].stream == 0 ? kernels : others).push_back(i);
   std::vector<double> durations(alone.begin(), alone.end());
   for (const std::size_t other : others) {
+    const std::size_t collective = repeat.held_as(other);
     const auto after = [&](double at, std::size_t kernel) { return at < spans[kernel].end; };
     auto kernel = std::upper_bound(kernels.begin(), kernels.end(), spans[other].start, after);
     if (kernel != kernels.end() && spans[*kernel].start < spans[other].start)
       durations[other] +=
-          contention.wait_for_room(other, *kernel, Seconds{spans[other].start - spans[*kernel].start}).value();
+          contention
+              .wait_for_room(collective, repeat.held_as(*kernel), Seconds{spans[other].start - spans[*kernel].start})
+              .value();
     for (; kernel != kernels.end() && spans[*kernel].start < spans[other].end; ++kernel) {
       const double beside =
           std::min(spans[*kernel].end, spans[other].end) - std::max(spans[*kernel].start, spans[other].start);
-      durations[*kernel] += beside * (1.0 - 1.0 / contention.of_kernel(*kernel, other));
-      durations[other] += beside * (1.0 - 1.0 / contention.of_collective(other, *kernel));
+      const std::size_t held = repeat.held_as(*kernel);
+      durations[*kernel] += beside * (1.0 - 1.0 / contention.of_kernel(held, collective));
+      durations[other] += beside * (1.0 - 1.0 / contention.of_collective(collective, held));
     }
   }
   return durations;
@@ -123,7 +129,7 @@ std::vector<double> contended_durations(const IssuePlan& plan, std::span<const d
                                         const Contention& contention, int most_steps) {
   std::vector<double> durations(alone.begin(), alone.end());
   for (int pass = 0; pass < kContentionPasses && !plan.order.empty(); ++pass)
-    durations = contended(plan, alone, settle(plan, durations, gpu, most_steps).spans, contention);
+    durations = contended(plan, {}, alone, settle(plan, durations, gpu, most_steps).spans, contention);
   return durations;
 }
 
@@ -144,36 +150,56 @@ void count_once(const IssuePlan& plan, double step, std::vector<double>& alone) 
     if (plan.launches[i].stream != 0) alone[i] *= 1.0 - twice / others;
 }
 
-/// The step at the clock that the power limit leaves it.
+/// The step at the clock that the power limit leaves it. Several streams have every run of what repeats in the plan, in
+/// durations and spans.
 struct Settlement {
   IssuePlan plan;
+  RepeatedLaunches repeat;  ///< of the step as the program holds it
+  bool every_run = false;
   std::vector<double> durations;
   Run run;
   Hertz clock;
   double contention = 0.0;
 };
 
+Settlement planned(const StepProgram& program, const Gpu& gpu, const Host& host, const TimelineOptions& options) {
+  Settlement step;
+  step.repeat = repeated_launches(program);
+  step.every_run = !options.cuda_graphs && plays_every_run(program);
+  step.plan = step.every_run        ? plan_every_run(program, every_run(program), gpu, host)
+              : options.cuda_graphs ? plan_graph(program, gpu, host, Groups::none)
+                                    : plan_issues(program, gpu, host, Groups::none, options.outline);
+  return step;
+}
+
+std::vector<double> of_every_run(const RepeatedLaunches& repeat, std::span<const double> held) {
+  std::vector<double> all(held.size() + repeat.further());
+  for (std::size_t i = 0; i < all.size(); ++i) all[i] = held[repeat.held_as(i)];
+  return all;
+}
+
 Settlement settle_step(const StepProgram& program, const StepLoad& load, const Gpu& gpu, const Host& host,
                        const TimelineOptions& options, Spans spans) {
-  Settlement step;
-  step.plan = options.cuda_graphs ? plan_graph(program, gpu, host, Groups::none)
-                                  : plan_issues(program, gpu, host, Groups::none, options.outline);
+  Settlement step = planned(program, gpu, host, options);
   const IssuePlan& plan = step.plan;
-  if (plan.launches.size() != load.size()) throw std::invalid_argument("a timeline needs one kernel time a launch");
+  const RepeatedLaunches played = step.every_run ? step.repeat : RepeatedLaunches{};
+  if (plan.launches.size() != load.size() + played.further())
+    throw std::invalid_argument("a timeline needs one kernel time a launch");
   std::vector<double>& durations = step.durations;
-  durations.resize(load.size());
   Hertz ran_at{-1.0};
   bool complete = false;  // with all that is asked of the last clock's run
   const auto run_at = [&](Hertz clock, Spans asked) {
     if (clock != ran_at || (asked == Spans::kept && !complete)) {
+      durations.resize(load.size());
       load.durations(clock, durations);
+      if (step.every_run) durations = of_every_run(played, durations);
       if (options.cuda_graphs)
         for (std::size_t i = 0; i < durations.size(); ++i) durations[i] = plan.launches[i].busy_of(durations[i]);
       step.run = settle(plan, durations, gpu, options.most_steps, asked);
       if (options.contention != nullptr && !plan.order.empty()) {
         const std::vector<double> alone = durations;
         for (int pass = 0; pass < kContentionPasses; ++pass) {
-          durations = contended(plan, alone, step.run.spans, *options.contention);
+          durations = contended(plan, played, alone, step.run.spans, *options.contention);
           step.run = settle(plan, durations, gpu, options.most_steps);
         }
         step.contention = 0.0;
@@ -226,6 +252,56 @@ std::vector<AtClock> kinds_at(const StepLoad& load, Hertz clock) {
   return kinds;
 }
 
+/// Of the launches as the program holds them, relative to the step's begin on the GPU; `held` is not filled in.
+std::vector<KernelSpan> kernel_spans(const Settlement& settled, std::size_t launches) {
+  constexpr double kAsMuch = 1.0 + 1e-9;  // runs that are equal but for rounding
+  const IssuePlan& plan = settled.plan;
+  const Run& run = settled.run;
+  const RepeatedLaunches& repeat = settled.repeat;
+  std::vector<double> alone;
+  if (!plan.order.empty()) {
+    alone = exposed_spans(plan, run.spans);
+    count_once(plan, run.step, alone);
+  }
+  const std::vector<double>& exposed = plan.order.empty() ? settled.durations : alone;
+  std::vector<KernelSpan> kernels(launches);
+  const RepeatedLaunches played = settled.every_run ? repeat : RepeatedLaunches{};
+  for (std::size_t i = 0; i < run.spans.size(); ++i) {
+    const std::size_t held = played.held_as(i), number = played.run_of(i);
+    const Recurrence::Span& span = run.spans[i];
+    KernelSpan& kernel = kernels[held];
+    if (number == 0) {
+      kernel.issued = Seconds(span.issued - run.begin);
+      kernel.start = Seconds(span.start - run.begin);
+      kernel.end = Seconds(span.end - run.begin);
+      kernel.stream = plan.launches[i].stream;
+    }
+    kernel.taken += Seconds(span.end - span.start);
+    kernel.exposed += Seconds(exposed[i]);
+    if (number > 0 && exposed[i] <= kernel.most_exposed.value() * kAsMuch) continue;
+    kernel.most_exposed = Seconds(exposed[i]);
+    kernel.worst_run = number;
+  }
+  if (settled.every_run)
+    for (std::size_t i = repeat.begin; i < repeat.end; ++i) {
+      kernels[i].taken = kernels[i].taken / static_cast<double>(repeat.times);
+      kernels[i].exposed = kernels[i].exposed / static_cast<double>(repeat.times);
+    }
+  return kernels;
+}
+
+RepeatedSpans repeated_spans(const Settlement& settled) {
+  const Run& run = settled.run;
+  double host = run.last.repeated_host, end = run.last.repeated_gpu;
+  if (settled.every_run && settled.repeat.end > settled.repeat.begin) {
+    std::size_t last = settled.repeat.end + settled.repeat.further() - 1;
+    host = run.spans[last].issued;
+    while (last > settled.repeat.begin && settled.plan.launches[last].stream != 0) --last;
+    end = run.spans[last].end;
+  }
+  return {settled.repeat, Seconds(host - run.begin), Seconds(end - run.begin)};
+}
+
 }  // namespace
 
 Timeline run_timeline(const StepProgram& program, std::span<const KernelTime> times, const Gpu& gpu, const Host& host,
@@ -239,42 +315,31 @@ Timeline run_timeline(const StepProgram& program, const StepLoad& load, const Gp
                       const TimelineOptions& options) {
   const Settlement settled = settle_step(program, load, gpu, host, options, Spans::kept);
   const IssuePlan& plan = settled.plan;
-  const std::vector<double>& durations = settled.durations;
   const Run& run = settled.run;
   const Hertz clock = settled.clock;
 
   Timeline timeline;
   double busy = 0.0, occupied = 0.0, clocks = 0.0, held = 0.0;
-  timeline.kernels.reserve(load.size());
-  std::vector<double> alone;
-  if (!plan.order.empty()) {
-    alone = exposed_spans(plan, run.spans);
-    count_once(plan, run.step, alone);
-  }
-  const std::vector<double>& exposed = plan.order.empty() ? durations : alone;
+  timeline.kernels = kernel_spans(settled, load.size());
   const std::vector<double> filled = filled_sms(program, gpu);
   const std::vector<AtClock> kinds = kinds_at(load, clock);
   std::size_t i = 0;
   for (const Action& action : program.steady_step()) {
     if (action.kind != Action::Kind::launch) continue;
-    const Recurrence::Span& span = run.spans[i];
+    KernelSpan& span = timeline.kernels[i];
     const AtClock& kind = kinds[load.kind_of(i)];
-    const auto runs = static_cast<double>(plan.repeat.times_of(i));
-    const double duration = exposed[i] * runs;
+    const auto runs = static_cast<double>(settled.repeat.times_of(i));
+    const double duration = span.exposed.value() * runs;
     busy += duration;
     occupied += duration * filled[action.index];
-    const Seconds held_back = durations[i] > 0.0 ? kind.held : Seconds{};
+    if (span.taken.value() > 0.0) span.held = kind.held;
     clocks += duration * kind.clock.value();
-    held += held_back.value() * runs;
-    timeline.kernels.push_back({Seconds(span.issued - run.begin), Seconds(span.start - run.begin),
-                                Seconds(span.end - run.begin), held_back, Seconds(exposed[i]),
-                                plan.launches[i].stream});
+    held += span.held.value() * runs;
     ++i;
   }
   // A stream that waits for the host beside another's kernels leaves the GPU busy.
   const double starved = std::min(run.last.starved, std::max(0.0, run.step - busy));
-  timeline.repeat = {plan.repeat, Seconds(run.last.repeated_host - run.begin),
-                     Seconds(run.last.repeated_gpu - run.begin)};
+  timeline.repeat = repeated_spans(settled);
   timeline.step = Seconds(run.step);
   timeline.host = Seconds(plan.host_total());
   timeline.host_issue = Seconds(run.host_issue);

@@ -50,9 +50,12 @@ struct TimelineOptions {
 struct KernelSpan {
   Seconds issued;      ///< the launch call returned
   Seconds start, end;  ///< on the GPU; all relative to the step's begin on the GPU
-  Seconds held;        ///< of end - start, what the board's power limit adds
-  Seconds exposed;     ///< of end - start, while no stream before its own is busy: the step is longer for it
+  Seconds held;        ///< of `taken`, what the board's power limit adds
+  Seconds exposed;     ///< of `taken`, while no stream before its own is busy: the step is longer for it
   std::uint8_t stream = 0;
+  Seconds taken;              ///< end - start; of what runs more than once on average over its runs, as `exposed` is
+  Seconds most_exposed;       ///< of one run
+  std::size_t worst_run = 0;  ///< the first that is exposed as much as any
 };
 
 /// Launches [begin, end) of a steady micro-batch held once, with the spans of its first run.

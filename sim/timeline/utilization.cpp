@@ -10,6 +10,7 @@ namespace {
 /// What one kernel uses of the GPU while it runs.
 struct Use {
   double begin = 0.0, end = 0.0;  ///< seconds of the step
+  double taken = 0.0;             ///< seconds, on average over its runs
   double times = 1.0;             ///< it runs in the step
   double alone = 1.0;             ///< share of it with nothing of an earlier stream beside it
   bool communicates = false;
@@ -25,11 +26,12 @@ std::vector<Use> uses(const StepProgram& program, std::span<const KernelTime> ti
     const std::size_t i = out.size();
     const KernelLaunch& launch = program.launches[action.index];
     const KernelTime& time = times[i];
-    Use use{timeline.kernels[i].start.value(), timeline.kernels[i].end.value(),
+    const KernelSpan& span = timeline.kernels[i];
+    Use use{span.start.value(), span.end.value(), span.taken.value(),
             static_cast<double>(timeline.repeat.launches.times_of(i))};
-    const double duration = use.end - use.begin;
+    const double duration = use.taken;
     use.communicates = launch.time_class == TimeClass::communication;
-    if (timeline.kernels[i].stream != 0 && duration > 0.0) use.alone = timeline.kernels[i].exposed.value() / duration;
+    if (span.stream != 0 && duration > 0.0) use.alone = span.exposed.value() / duration;
     if (duration > 0.0) {
       use.sm = std::min(1.0, launch.blocks() / std::max(1, gpu.sm.count));
       use.math = std::clamp(time.math_utilization, 0.0, 1.0);
@@ -64,7 +66,7 @@ std::vector<Utilization> utilization_over_time(const StepProgram& program, std::
     // Runs that repeat are spread evenly over all of them.
     if (use.times > 1.0) {
       const RepeatedLaunches& repeated = timeline.repeat.launches;
-      const double seconds = use.times * (use.end - use.begin);
+      const double seconds = use.times * use.taken;
       use.begin = timeline.kernels[repeated.begin].start.value();
       use.end = timeline.repeat.gpu_end.value();
       density *= use.end > use.begin ? seconds / (use.end - use.begin) : 0.0;
@@ -89,7 +91,7 @@ ExposedLatency exposed_latency(const StepProgram& program, std::span<const Kerne
                                const Gpu& gpu) {
   ExposedLatency out;
   for (const Use& use : uses(program, times, timeline, gpu)) {
-    const double duration = use.alone * use.times * (use.end - use.begin);
+    const double duration = use.alone * use.times * use.taken;
     if (use.communicates) {
       out.communication += Seconds(duration);
       continue;

@@ -7,12 +7,40 @@
 namespace ridgeline {
 namespace {
 
-/// Goes through two stretches side by side.
+/// Of each record of a stretch that waits for an event, the record that the event is of; kOlder: one before the
+/// stretch.
+class RecordedEvents {
+ public:
+  static constexpr std::uint32_t kOlder = UINT32_MAX;
+  RecordedEvents(const OpTrace& trace, StepRange stretch) : begin_(stretch.begin) {
+    std::unordered_map<std::uint32_t, std::uint32_t> last;
+    of_wait_.resize(stretch.end - stretch.begin, kOlder);
+    for (std::uint32_t i = stretch.begin; i < stretch.end; ++i) {
+      const Record& record = trace.records[i];
+      if (record.kind == Record::Kind::record_event) last[record.index] = i;
+      if (record.kind != Record::Kind::wait_event && record.kind != Record::Kind::host_waits_for_event) continue;
+      if (const auto found = last.find(record.index); found != last.end()) of_wait_[i - begin_] = found->second;
+    }
+  }
+  [[nodiscard]] std::uint32_t of(std::uint32_t wait) const { return of_wait_[wait - begin_]; }
+
+ private:
+  std::uint32_t begin_;
+  std::vector<std::uint32_t> of_wait_;
+};
+
+/// Goes through two stretches side by side, of which the second follows the first.
 class Comparison {
  public:
-  explicit Comparison(const OpTrace& trace) : trace_(trace) {}
+  Comparison(const OpTrace& trace, StepRange before, StepRange range)
+      : trace_(trace),
+        before_(before),
+        range_(range),
+        events_(trace, {before.begin - std::min(before.begin, before.end - before.begin), range.end}) {}
 
-  bool same(const Record& a, const Record& b) {
+  /// Records number `i` of both.
+  bool same(std::uint32_t i) {
+    const Record &a = trace_.records[before_.begin + i], &b = trace_.records[range_.begin + i];
     if (a.kind != b.kind || a.host_class != b.host_class || a.stream != b.stream) return false;
     switch (a.kind) {
       case Record::Kind::allocate: return born(a.index, b.index);
@@ -21,9 +49,9 @@ class Comparison {
         return known(a.index) && same_storage(a.index, b.index);  // what lives longer is not freed every time
       case Record::Kind::host: return a.index == b.index;
       case Record::Kind::wait_for_gpu: return true;
-      case Record::Kind::record_event:
+      case Record::Kind::record_event: return true;
       case Record::Kind::wait_event:
-      case Record::Kind::host_waits_for_event: return false;  // what other streams hold is not looked at
+      case Record::Kind::host_waits_for_event: return same_event(i);
       case Record::Kind::op: return same_call(trace_.calls[a.index], trace_.calls[b.index]);
     }
     return false;
@@ -31,6 +59,16 @@ class Comparison {
   [[nodiscard]] bool all_freed() const { return alive_.empty(); }
 
  private:
+  /// Both wait for the same event from before both, or each for the one in the same place of its own stretch or of the
+  /// one before its own.
+  [[nodiscard]] bool same_event(std::uint32_t i) const {
+    const std::uint32_t first = before_.begin + i, second = range_.begin + i;
+    const std::uint32_t one = events_.of(first), other = events_.of(second);
+    const bool one_is_older = one == RecordedEvents::kOlder || one < before_.begin;
+    const bool other_is_older = other == RecordedEvents::kOlder || other < before_.begin;
+    if (other_is_older) return one_is_older && trace_.records[first].index == trace_.records[second].index;
+    return one != RecordedEvents::kOlder && other - one == range_.begin - before_.begin;
+  }
   bool born(StorageId a, StorageId b) {
     const Storage &one = trace_.storages[a], &other = trace_.storages[b];
     own_[a] = b;
@@ -57,6 +95,8 @@ class Comparison {
   }
 
   const OpTrace& trace_;
+  StepRange before_, range_;
+  RecordedEvents events_;
   std::unordered_map<StorageId, StorageId> own_;  ///< storage of the first stretch → of the second
   std::unordered_set<StorageId> alive_;           ///< allocated in the second and not yet freed
 };
@@ -65,9 +105,9 @@ class Comparison {
 
 bool runs_again(const OpTrace& trace, StepRange before, StepRange range) {
   if (range.end <= range.begin || range.end - range.begin != before.end - before.begin) return false;
-  Comparison comparison(trace);
+  Comparison comparison(trace, before, range);
   for (std::uint32_t i = 0; i < range.end - range.begin; ++i)
-    if (!comparison.same(trace.records[before.begin + i], trace.records[range.begin + i])) return false;
+    if (!comparison.same(i)) return false;
   return comparison.all_freed();
 }
 

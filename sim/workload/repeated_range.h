@@ -6,7 +6,8 @@
 namespace ridgeline {
 
 /// `range` does what `before`, which it follows, does: the same records on storages that live on, and of its own on
-/// ones of equal size. What it allocates it frees, so that each further run finds what this one found.
+/// ones of equal size. What it allocates it frees, so that each further run finds what this one found. What waits for
+/// events waits for those of its own stretch or of the one before, in the same places, or for one from before both.
 bool runs_again(const OpTrace& trace, StepRange before, StepRange range);
 
 /// Every repeated range of the trace runs again after the records in front of it.

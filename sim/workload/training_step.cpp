@@ -232,8 +232,7 @@ class TrainingLoop {
       before = std::exchange(last, {eager_.recorder.position(), 0});
       micro_batch(i);
       last.end = eager_.recorder.position();
-      if (all <= written_out_ || training_.parallel.several() || devices_ || deepspeed_ || i < 2 || i + 2 >= all ||
-          !runs_again(trace_, before, last))
+      if (all <= written_out_ || devices_ || deepspeed_ || i < 2 || i + 2 >= all || !runs_again(trace_, before, last))
         continue;
       trace_.repeats.push_back({last, all - 1 - i});
       i = all - 2;

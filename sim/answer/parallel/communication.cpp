@@ -165,7 +165,7 @@ Seconds unproven_overlap(const StepProgram& program, const Timeline& timeline, c
   const std::vector<LaunchedKernel> kernels = launched_kernels(program);
   for (std::size_t i = 0; i < kernels.size(); ++i) {
     const KernelSpan& span = timeline.kernels[i];
-    if (std::holds_alternative<Collective>(*kernels[i].op)) covered += span.end - span.start - span.exposed;
+    if (std::holds_alternative<Collective>(*kernels[i].op)) covered += kernels[i].times * (span.taken - span.exposed);
   }
   return covered;
 }

@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
+#include <string>
+#include <vector>
 
 #include "sim/answer/launched_kernels.h"
 #include "sim/answer/parallel/communication.h"
@@ -28,7 +31,7 @@ Seconds alone(const StepRun& run) {
 }
 
 /// "the last all_reduce, 158 MiB, is exposed for 0.6 ms"
-std::string sentence(const Collective& collective, std::size_t number, std::size_t of_kind, Seconds exposed) {
+std::string sentence_on(const Collective& collective, std::size_t number, std::size_t of_kind, Seconds exposed) {
   const std::string which = of_kind == 1            ? "the"
                             : number == 0           ? "the first"
                             : number + 1 == of_kind ? "the last"
@@ -39,6 +42,53 @@ std::string sentence(const Collective& collective, std::size_t number, std::size
   return fmt::format("{} {}{}, {}, keeps the GPU waiting {:.3g} ms", which, name_of(collective.kind),
                      of_kind > 1 && which.starts_with("number") ? "s" : "", size, 1e3 * exposed.value());
 }
+
+/// The collective that keeps the GPU waiting longest, and its number among those of its kind and group.
+class WorstCollective {
+ public:
+  explicit WorstCollective(const RepeatedLaunches& repeat) : repeat_(repeat) {}
+
+  /// Launch `i` of the step, in order.
+  void look_at(std::size_t i, const KernelSpan& span, const Collective& collective, std::size_t use) {
+    constexpr double kMore = 1.0 + 1e-9;  // than what is equal but for rounding
+    if (use == kinds_.size()) kinds_.emplace_back();
+    Kind& kind = kinds_[use];
+    const bool repeats = repeat_.times > 1 && i >= repeat_.begin && i < repeat_.end;
+    const Place place{use, repeats ? kind.in_run : kind.outside, repeats ? span.worst_run : 0, repeats,
+                      repeat_.times <= 1 || i < repeat_.end};
+    ++(repeats ? kind.in_run : kind.outside);
+    if (!repeats && place.before_last_run) ++kind.before;
+    const double exposed = span.most_exposed.value();
+    const bool sooner = repeats && place_.repeats && place.run < place_.run && exposed * kMore > exposed_;
+    if (exposed <= exposed_ * kMore && !sooner) return;
+    exposed_ = exposed;
+    place_ = place;
+    collective_ = &collective;
+  }
+  [[nodiscard]] std::string sentence(std::span<const CommunicationUse> uses) const {
+    if (collective_ == nullptr) return {};
+    const Kind& kind = kinds_[place_.use];
+    std::size_t number = place_.number;
+    if (place_.repeats) number += kind.before + place_.run * kind.in_run;
+    else if (!place_.before_last_run) number += static_cast<std::size_t>(repeat_.times) * kind.in_run;
+    return sentence_on(*collective_, number, static_cast<std::size_t>(uses[place_.use].count), Seconds{exposed_});
+  }
+
+ private:
+  struct Kind {
+    std::size_t before = 0, outside = 0, in_run = 0;  ///< before what repeats; outside it; in one run
+  };
+  struct Place {
+    std::size_t use = 0, number = 0;  ///< among those outside what repeats, or in one run of it
+    std::size_t run = 0;
+    bool repeats = false, before_last_run = true;
+  };
+  const RepeatedLaunches& repeat_;
+  std::vector<Kind> kinds_;
+  double exposed_ = 0.0;
+  Place place_;
+  const Collective* collective_ = nullptr;
+};
 
 }  // namespace
 
@@ -51,11 +101,7 @@ std::optional<ParallelPrediction> parallel_prediction(const StepRun& run) {
   result.board = scenario.gpu.power.board;
   const Timeline& timeline = run.timeline();
   const std::vector<LaunchedKernel> kernels = launched_kernels(run.program());
-  struct Worst {
-    std::size_t use = 0, number = 0;
-    const Collective* collective = nullptr;
-    Seconds exposed;
-  } worst;
+  WorstCollective worst(timeline.repeat.launches);
   for (std::size_t i = 0; i < kernels.size(); ++i) {
     const auto* collective = std::get_if<Collective>(kernels[i].op);
     if (collective == nullptr) continue;
@@ -66,21 +112,17 @@ std::optional<ParallelPrediction> parallel_prediction(const StepRun& run) {
     if (use == result.communication.end())
       use = result.communication.insert(use, CommunicationUse{collective->kind, collective->group, 0, 0, {}, {}});
     const KernelSpan& span = timeline.kernels[i];
-    if (span.exposed > worst.exposed)
-      worst = {static_cast<std::size_t>(use - result.communication.begin()), static_cast<std::size_t>(use->count),
-               collective, span.exposed};
+    worst.look_at(i, span, *collective, static_cast<std::size_t>(use - result.communication.begin()));
     const std::int64_t times = timeline.repeat.launches.times_of(i);
     const auto factor = static_cast<double>(times);
     use->count += times;
     use->bytes += times * collective->bytes;
-    use->time += (span.end - span.start) * factor;
+    use->time += span.taken * factor;
     use->exposed += span.exposed * factor;
     result.exposed += span.exposed * factor;
-    result.hidden += (span.end - span.start - span.exposed) * factor;
+    result.hidden += (span.taken - span.exposed) * factor;
   }
-  if (worst.collective != nullptr)
-    result.limit = sentence(*worst.collective, worst.number,
-                            static_cast<std::size_t>(result.communication[worst.use].count), worst.exposed);
+  result.limit = worst.sentence(result.communication);
   std::stable_sort(result.communication.begin(), result.communication.end(),
                    [](const CommunicationUse& a, const CommunicationUse& b) { return a.time > b.time; });
   if (scenario.recorded && result.communication.empty()) return std::nullopt;
