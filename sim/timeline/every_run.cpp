@@ -9,9 +9,11 @@ namespace {
 /// Writes runs of the repeated actions one behind another, and gives the events of each their own names.
 class Writer {
  public:
-  explicit Writer(const StepProgram& program) : program_(program), repeat_(program.repeat_of_steady_step()) {
+  Writer(const StepProgram& program, std::int64_t runs) : program_(program), repeat_(program.repeat_of_steady_step()) {
+    repeat_.times = runs;
     result_.events = program.trace != nullptr ? program.trace->events : 0;
     result_.repeat = repeated_launches(program);
+    result_.repeat.times = runs;
   }
 
   EveryRun write() {
@@ -90,6 +92,6 @@ bool plays_every_run(const StepProgram& program) {
   return program.has_streams() && program.stage_actions.empty() && program.repeat_of_steady_step().times > 1;
 }
 
-EveryRun every_run(const StepProgram& program) { return Writer(program).write(); }
+EveryRun every_run(const StepProgram& program, std::int64_t runs) { return Writer(program, runs).write(); }
 
 }  // namespace ridgeline

@@ -1,5 +1,5 @@
-// The actions of the steady step with all runs of what it holds once: where several streams run beside each other, a
-// micro-batch need not run as the one before it did, though it does the same.
+// The actions of the steady step with all runs of what it holds once, or some: where several streams run beside each
+// other, a micro-batch need not run as the one before it did, though it does the same.
 #pragma once
 
 #include <cstddef>
@@ -13,15 +13,16 @@ namespace ridgeline {
 struct EveryRun {
   std::vector<Action> actions;
   std::size_t events = 0;   ///< of the program and of further runs, each of which has its own
-  RepeatedLaunches repeat;  ///< of the step as it is held
+  RepeatedLaunches repeat;  ///< of the step as it is held, as often as it is written
 };
 
 /// Whether a step has to be written out for the timeline: it has streams and holds something once. What a rank of a
 /// pipeline holds once is played by its schedule.
 bool plays_every_run(const StepProgram& program);
 
-/// A run waits for its own events, or for those of the run before it, as runs_again() of the trace makes sure.
-EveryRun every_run(const StepProgram& program);
+/// A run waits for its own events, or for those of the run before it, as runs_again() of the trace makes sure. `runs`:
+/// how many are written.
+EveryRun every_run(const StepProgram& program, std::int64_t runs);
 
 /// What the host issues of them.
 IssuePlan plan_every_run(const StepProgram& program, const EveryRun& runs, const Gpu& gpu, const Host& host);

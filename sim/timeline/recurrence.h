@@ -25,6 +25,7 @@ class Recurrence {
   struct Step {
     double starved = 0.0;                            ///< the GPU waits for the host, beyond the gaps
     double repeated_host = 0.0, repeated_gpu = 0.0;  ///< when host and GPU are done with the last repeated run
+    double repeated_starved = 0.0;  ///< of several streams: in what the plan repeats, which is run once
   };
 
   /// Runs one step; `durations` and `spans` have one entry a launch. Launches that repeat: spans of their first run.

@@ -23,6 +23,7 @@ void StreamRecurrence::pass(const Issue& issue) {
 Recurrence::Step StreamRecurrence::step(const IssuePlan& plan, std::span<const double> durations,
                                         std::span<Recurrence::Span> spans) {
   Recurrence::Step step;
+  double starved = 0.0;  // before what the plan repeats
   for (const StreamPoint& point : plan.order) {
     Stream& stream = streams_[point.stream];
     switch (point.kind) {
@@ -32,6 +33,8 @@ Recurrence::Step StreamRecurrence::step(const IssuePlan& plan, std::span<const d
         continue;
       case StreamPoint::Kind::launch: break;
     }
+    if (point.index == plan.repeat.begin) starved = step.starved;
+    if (point.index == plan.repeat.end) step.repeated_starved = step.starved - starved;
     const Issue& issue = plan.launches[point.index];
     pass(issue);
     double& oldest = stream.starts[stream.next];

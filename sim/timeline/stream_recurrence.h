@@ -23,7 +23,7 @@ class StreamRecurrence {
  public:
   StreamRecurrence(std::size_t streams, std::size_t events, int queue_depth, double start_latency);
 
-  /// As Recurrence::step, of a plan without repeated launches.
+  /// As Recurrence::step, but that repeated launches are run once.
   Recurrence::Step step(const IssuePlan& plan, std::span<const double> durations, std::span<Recurrence::Span> spans);
 
   [[nodiscard]] double host() const { return host_; }

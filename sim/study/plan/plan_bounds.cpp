@@ -2,13 +2,11 @@
 
 #include <algorithm>
 
-#include "sim/answer/launched_kernels.h"
 #include "sim/answer/parallel/communication.h"
 #include "sim/answer/peak.h"
-#include "sim/answer/step_run.h"
 #include "sim/memory/memory_run.h"
-#include "sim/units/user_error.h"
 #include "sim/workload/composition.h"
+#include "sim/workload/families/family.h"
 #include "sim/workload/parallel/schedule.h"
 
 namespace ridgeline {
@@ -175,6 +173,25 @@ double passes(const ParallelDescription& p, std::int64_t micro_batches) {
   return (static_cast<double>(micro_batches) + drain * (stages - 1.0) / static_cast<double>(p.virtual_stages)) / stages;
 }
 
+/// The kernels of the rank that is done last by its own: those of its parts for every micro-batch, behind the forward
+/// passes and before the backward passes of the ranks between it and the first.
+Seconds least_of_ranks(const Scenario& s, const MicroStep& micro_step) {
+  ParallelDescription p = s.training.parallel;
+  Seconds longest;
+  if (!p.pipelined() || micro_step.block <= Seconds{}) return longest;
+  const double drain = parallel::splits_backward(p.schedule) ? kForwardShare : 1.0;
+  const auto blocks = static_cast<double>(s.model.layers / (p.pipeline * p.virtual_stages));  // of a stage, at least
+  for (p.pipeline_rank = 0; p.pipeline_rank < p.pipeline; ++p.pipeline_rank) {
+    Seconds own;
+    for (const families::StagePart& part : families::parts_of(s.model, p))
+      own += micro_step.block * static_cast<double>(part.last - part.first) +
+             (part.embedding ? micro_step.embedding : Seconds{}) + (part.head ? micro_step.head : Seconds{});
+    const Seconds way = micro_step.block * (blocks * drain * static_cast<double>(p.pipeline_rank));
+    longest = std::max(longest, own * static_cast<double>(s.training.gradient_accumulation) + way);
+  }
+  return longest;
+}
+
 /// Weights, gradients and states are read once at least.
 Seconds least_optimizer_time(const Scenario& s) {
   const TrainingDescription& t = s.training;
@@ -255,95 +272,11 @@ Seconds least_time(const Scenario& s, const MicroStep& micro_step) {
   const double often = passes(t.parallel, t.gradient_accumulation), sure = 1.0 - kMicroStepMargin;
   const Seconds arithmetic =
       Seconds{flops_of_micro_batch(s) * often / peak_of_precision(t.compute_precision(), s.gpu).value()};
-  const Seconds kernels = micro_step.kernels * (often * sure);
+  const Seconds kernels = std::max(micro_step.kernels * often, least_of_ranks(s, micro_step)) * sure;
   const Seconds all = micro_step.first + micro_step.further * static_cast<double>(t.gradient_accumulation - 1);
   const Seconds one_after_the_other = all * (sure / static_cast<double>(t.parallel.pipeline));
   return std::max({std::max(arithmetic, kernels) + least_optimizer_time(s), one_after_the_other, least_communication(s),
                    least_exchange(s), least_host_of_turns(s)});
-}
-
-Scenario micro_step_of(const Scenario& s) {
-  Scenario result = s;
-  TrainingDescription& t = result.training;
-  t.precision = t.compute_precision();
-  t.gradient_accumulation = 1;
-  t.gradient_clipping.reset();
-  if (t.reads_loss == LossRead::step) t.reads_loss = LossRead::never;
-  if (!t.parallel.megatron()) t.optimizer.kind = OptimizerKind::none;
-  const ParallelDescription& asked = s.training.parallel;
-  ParallelDescription own;
-  own.framework = asked.framework;
-  own.tensor = asked.tensor;
-  own.tensor_style = asked.tensor_style;
-  own.sequence_parallel = asked.sequence_parallel;
-  own.loss_parallel = asked.loss_parallel;
-  own.prepared_inputs = asked.prepared_inputs;
-  own.expert = own.data = asked.expert;
-  own.expert_capacity = asked.expert_capacity;
-  // Of ranks that share sequences the turn with their own tokens alone, without exchanges: less than each of them does.
-  t.sequence_length = t.tokens_of_rank();
-  t.parallel = own;
-  result.gpu.dram.capacity = Bytes{1e18};  // memory without end: nothing is freed for want of it
-  if (result.cluster) {
-    Cluster& cluster = *result.cluster;
-    cluster.nodes =
-        static_cast<int>(std::max<std::int64_t>(1, (asked.tensor * asked.expert + cluster.gpus - 1) / cluster.gpus));
-  }
-  return result;
-}
-
-namespace {
-
-/// The most bytes of activations that a step holds at once; its peak may lie where gradients are many and they few.
-double most_activations(const StepRun& run) {
-  const StepProgram& program = run.program();
-  std::int64_t now = 0, most = 0;
-  for (const Action& action : program.steady_step()) {
-    if (action.kind != Action::Kind::allocate && action.kind != Action::Kind::free) continue;
-    const Storage& storage = program.storages[action.index];
-    if (storage.category != Category::activations) continue;
-    now += action.kind == Action::Kind::allocate ? storage.bytes : -storage.bytes;
-    most = std::max(most, now);
-  }
-  return static_cast<double>(most);
-}
-
-/// What is kept for the backward pass grows by so much with each block.
-double activations_of_block(Session& session, const Scenario& micro_step, std::string_view engine, double whole) {
-  if (micro_step.model.composition.given() || micro_step.model.layers < 4) return 0.0;
-  Scenario half = micro_step;
-  half.model.layers /= 2;
-  const double of_half = most_activations(StepRun(session, half, engine));
-  return std::max(0.0, (whole - of_half) / static_cast<double>(micro_step.model.layers - half.model.layers));
-}
-
-}  // namespace
-
-MicroStep time_micro_step(Session& session, const Scenario& micro_step, std::string_view engine) {
-  try {
-    const StepRun run(session, micro_step, engine);
-    const std::vector<LaunchedKernel> kernels = launched_kernels(run.program());
-    MicroStep result;
-    for (std::size_t i = 0; i < kernels.size(); ++i)
-      if ((kernels[i].phase == Phase::forward || kernels[i].phase == Phase::backward) &&
-          !std::holds_alternative<Collective>(*kernels[i].op))
-        result.kernels += run.times()[i].time * kernels[i].times;
-    result.activations = most_activations(run);
-    result.of_block = activations_of_block(session, micro_step, engine, result.activations);
-    // Megatron-LM has no step without an optimizer, and ranks of experts have exchanges that are not looked at.
-    if (micro_step.training.parallel.megatron() || micro_step.training.parallel.expert > 1) {
-      result.first = result.further = result.kernels;
-      return result;
-    }
-    Scenario two = micro_step;
-    two.training.gradient_accumulation = 2;
-    result.first = run.timeline().step;
-    result.further = std::min(result.first, StepRun(session, std::move(two), engine).timeline().step - result.first);
-    result.further = std::max(result.further, Seconds{});
-    return result;
-  } catch (const UserError&) {
-    return {};
-  }
 }
 
 }  // namespace ridgeline

@@ -8,11 +8,11 @@
 //     micro-step less kMicroStepMargin, of a pipeline those of its blocks for the micro-batches that it holds at once
 //
 // Time is the largest of: FLOPs over the peak, and the kernels of micro-batches, both with the pipeline's fill and
-// drain; micro-batches one after the other, of which hosts may be the limit, shared out over the stages; gradients
-// through the links. Micro-batches are those of one tensor parallel group alone, on its own tokens alone where ranks
-// share sequences, less kMicroStepMargin; what these exchange, and what their turns cost the host, are bounds too. The
-// optimizer's bytes over the DRAM's rate are added to the first two. Tested against predictions by
-// tests/study/plan_test.cpp.
+// drain; those of each rank of a pipeline, where the last has the head, with the way to and from it; micro-batches one
+// after the other, of which hosts may be the limit, shared out over the stages; gradients through the links.
+// Micro-batches are those of one tensor parallel group alone, on its own tokens alone where ranks share sequences, less
+// kMicroStepMargin; what these exchange, and what their turns cost the host, are bounds too. The optimizer's bytes over
+// the DRAM's rate are added to the first two. Tested against predictions by tests/study/plan_test.cpp.
 #pragma once
 
 #include <cstdint>
@@ -29,6 +29,7 @@ inline constexpr double kMicroStepMargin = 0.03;
 struct MicroStep {
   Seconds kernels;                           ///< of one micro-batch on the GPU, without communication
   Seconds first, further;                    ///< a step of one micro-batch, and what each further one adds
+  Seconds block, embedding, head;            ///< of `kernels`: one block's, and those before and behind all blocks
   double activations = 0.0, of_block = 0.0;  ///< the most bytes at once, and what one block adds to them
 };
 

@@ -11,8 +11,11 @@
 namespace ridgeline {
 namespace {
 
-constexpr std::size_t kFirstRound = 16, kRound = 64;  // of all processes together
-constexpr double kSlack = 1.02;                       // of bounds that were too high
+// Of all processes together: what a round predicts, and further ones beside all that were before; they cannot know what
+// the others of their round find.
+constexpr std::size_t kFirstRound = 16;
+constexpr double kFurtherRound = 0.25;
+constexpr double kSlack = 1.02;  // of bounds that were too high
 
 class PlanSearcher {
  public:
@@ -30,7 +33,7 @@ class PlanSearcher {
   }
 
   PlanSearch run() {
-    for (std::size_t size = kFirstRound; !open_.empty() && !stopped(); size = kRound) {
+    for (std::size_t size = kFirstRound; !open_.empty() && !stopped(); size = next_round()) {
       const std::size_t n = std::min(size, open_.size());
       predict({open_.begin(), open_.begin() + static_cast<std::ptrdiff_t>(n)});
       open_.erase(open_.begin(), open_.begin() + static_cast<std::ptrdiff_t>(n));
@@ -43,6 +46,9 @@ class PlanSearcher {
 
  private:
   [[nodiscard]] const PlanCandidate& candidate(std::size_t i) const { return question_.candidates[i]; }
+  [[nodiscard]] std::size_t next_round() const {
+    return std::max(kFirstRound, static_cast<std::size_t>(kFurtherRound * static_cast<double>(result_.predictions)));
+  }
   [[nodiscard]] bool stopped() const { return options_.stop != nullptr && options_.stop->load(); }
 
   /// Those that are known are not predicted again.

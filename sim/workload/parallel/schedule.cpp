@@ -204,7 +204,9 @@ bool splits_backward(PipelineSchedule schedule) {
          schedule == PipelineSchedule::interleaved_zero_bubble;
 }
 
-std::vector<RankActions> make_schedule(const PipelineShape& shape) {
+namespace {
+
+std::vector<RankActions> schedule_of(const PipelineShape& shape) {
   if (shape.framework == Framework::megatron) return make_megatron_schedule(shape);
   if (shape.schedule == PipelineSchedule::gpipe || shape.schedule == PipelineSchedule::one_forward_one_backward) {
     std::vector<RankActions> result;
@@ -217,7 +219,7 @@ std::vector<RankActions> make_schedule(const PipelineShape& shape) {
   return make_looped_schedule(shape, micro_batches_a_round(shape));
 }
 
-ShortSchedule shorten(const PipelineShape& shape) {
+ShortSchedule shortest_of(const PipelineShape& shape) {
   if (shape.schedule == PipelineSchedule::gpipe) return whole_of(shape);
   const std::int32_t round = loops(shape.schedule) ? micro_batches_a_round(shape) : 1;
   // All that schedules start with is over after twice as many micro-batches as there are ranks, Megatron-LM's after
@@ -231,7 +233,7 @@ ShortSchedule shorten(const PipelineShape& shape) {
     if (!complaint(one).empty() || !complaint(more).empty()) continue;
     if (loops(shape.schedule) && (micro_batches_a_round(one) != round || micro_batches_a_round(more) != round))
       continue;
-    const std::vector<RankActions> shorter = make_schedule(one), longer = make_schedule(more);
+    const std::vector<RankActions> shorter = schedule_of(one), longer = schedule_of(more);
     ShortSchedule result{m, round, 1 + (shape.micro_batches - m) / round, {}};
     for (std::size_t rank = 0; rank < shorter.size(); ++rank)
       if (const auto found = round_of(shorter[rank], longer[rank], round)) result.ranks.push_back(*found);
@@ -239,6 +241,41 @@ ShortSchedule shorten(const PipelineShape& shape) {
     if (m > 6 * shape.ranks * shape.stages_a_rank) break;
   }
   return whole_of(shape);
+}
+
+/// What was made last: the ranks of a pipeline ask for the same one after the other.
+template <class Made>
+class LastMade {
+ public:
+  template <class Make>
+  const Made& get(const PipelineShape& shape, const Make& make) {
+    if (!made_ || !same(shape_, shape)) {
+      made_.reset();
+      made_.emplace(make(shape));
+      shape_ = shape;
+    }
+    return *made_;
+  }
+
+ private:
+  static bool same(const PipelineShape& a, const PipelineShape& b) {
+    return a.schedule == b.schedule && a.ranks == b.ranks && a.stages_a_rank == b.stages_a_rank &&
+           a.micro_batches == b.micro_batches && a.framework == b.framework;
+  }
+  PipelineShape shape_;
+  std::optional<Made> made_;
+};
+
+}  // namespace
+
+std::vector<RankActions> make_schedule(const PipelineShape& shape) {
+  thread_local LastMade<std::vector<RankActions>> last;
+  return last.get(shape, schedule_of);
+}
+
+ShortSchedule shorten(const PipelineShape& shape) {
+  thread_local LastMade<ShortSchedule> last;
+  return last.get(shape, shortest_of);
 }
 
 std::int32_t most_in_flight(const RankActions& actions) {
