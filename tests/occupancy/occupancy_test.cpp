@@ -59,5 +59,23 @@ TEST(Occupancy, an_sm_with_48_warps_and_16_slots_holds_fewer) {
   EXPECT_EQ(occupancy_of(small, 64, 32, 0).blocks, 16);
 }
 
+TEST(Occupancy, what_a_chip_does_not_state_limits_nothing) {
+  SmSpec none = hopper();
+  none.shared_per_sm = Bytes{0};
+  EXPECT_EQ(occupancy_of(none, 128, 32, 100 * 1024).blocks, 16) << "no capacity is known";
+  SmSpec unreserved = hopper();
+  unreserved.shared_reserved_per_block = Bytes{0};
+  EXPECT_EQ(occupancy_of(unreserved, 128, 32, 0).blocks, 16) << "no shared memory is asked for";
+  EXPECT_EQ(occupancy_of(hopper(), 128, 0, 0).blocks, 16) << "registers are not known";
+  EXPECT_EQ(occupancy_of(hopper(), 0, 32, 0).warps_per_block, 1);
+  SmSpec tiny = hopper();
+  tiny.register_allocation_unit = 0;
+  tiny.registers = 4 * 33 * 32;  // one warp of 33 registers in each file
+  EXPECT_EQ(occupancy_of(tiny, 32, 33, 0).blocks, 4) << "a unit of nothing is one";
+  EXPECT_EQ(occupancy_of(tiny, 32, 1, 0).blocks, 32);
+  EXPECT_EQ(occupancy_of(hopper(), 33, 32, 0).warps_per_block, 2);
+  EXPECT_EQ(occupancy_of(hopper(), 64, 32, 0).warps_per_block, 2);
+}
+
 }  // namespace
 }  // namespace ridgeline
