@@ -59,6 +59,12 @@ TEST(AtenMap, ANumberThatNoSizeCanBeIsNeverACrash) {
   EXPECT_EQ(whole_number(9007199254740992.0, 7), std::int64_t{1} << 53);
 }
 
+TEST(AtenMap, ProductsOverOneNumberAreProductsAndOverNoneZeros) {
+  EXPECT_EQ(described({"mm", {half({4, 1}), half({1, 8})}, ""}), "mm 4x8x1 nn bf16");
+  EXPECT_EQ(described({"mm", {half({4, 0}), half({0, 8})}, ""}), "fill 4x8 bf16");
+  EXPECT_EQ(described({"mm", {half({0, 16}), half({16, 8})}, ""}), "nothing");
+}
+
 TEST(AtenMap, ElementsBeyondAnyDeviceStayCountable) {
   const std::int64_t side = std::int64_t{1} << 40;
   EXPECT_EQ(tensor({3, 5}).elements(), 15);

@@ -199,5 +199,25 @@ TEST(Lora, MistakesAreTold) {
   EXPECT_THAT(mistake("{frozen_weights: nf4}", "  compile: true\n"), HasSubstr("torch.compile"));
 }
 
+// bitsandbytes: scales come out of their 8 bits, their mean is added again, and then the weights come out of their 4.
+TEST(Lora, DoublyQuantizedScalesAreExpandedBeforeTheirWeights) {
+  LoraDescription lora;
+  lora.targets = kAll;
+  lora.frozen = FrozenWeights::nf4_double;
+  const OpTrace trace = run(load_model("gpt2"), training_with(lora));
+  std::int64_t weights = 0;
+  for (std::size_t i = 2; i < trace.calls.size(); ++i) {
+    const auto name = [&](std::size_t call) { return name_of(trace.ops[trace.calls[call].op]); };
+    if (name(i).find("dequantize_4bit") == std::string::npos) continue;
+    ++weights;
+    EXPECT_EQ(name(i - 1), "add_");
+    EXPECT_NE(name(i - 2).find("dequantize_blockwise"), std::string::npos);
+    const auto first = [&](std::size_t call) { return trace.operands[trace.calls[call].operands_begin].storage; };
+    const Operand& scales = trace.operands[trace.calls[i - 2].operands_begin + 1];
+    EXPECT_EQ(first(i - 1), scales.storage);
+  }
+  EXPECT_GT(weights, 12);
+}
+
 }  // namespace
 }  // namespace ridgeline
