@@ -65,6 +65,18 @@ TEST(AtenMap, ProductsOverOneNumberAreProductsAndOverNoneZeros) {
   EXPECT_EQ(described({"mm", {half({0, 16}), half({16, 8})}, ""}), "nothing");
 }
 
+TEST(AtenMap, AConvolutionThatSaysNoMoreIsNeitherTransposedNorGrouped) {
+  const AtenTensor gradient = tensor({2, 64, 32, 32}), filters = tensor({64, 16, 3, 3});
+  const Numbers ones{1, 1}, none{0, 0}, mask{1, 1, 0};
+  const auto backward = [&](const Argument& transposed, const Argument& groups) {
+    return described({"convolution_backward",
+                      {gradient, kImage, filters, kNone, ones, ones, ones, transposed, none, groups, mask},
+                      ""});
+  };
+  EXPECT_EQ(backward(0.0, 1.0), "conv2d_backward 2x16x32x32 to 64, 3x3 fp32");
+  EXPECT_EQ(backward(kNone, kNone), backward(0.0, 1.0));
+}
+
 TEST(AtenMap, ElementsBeyondAnyDeviceStayCountable) {
   const std::int64_t side = std::int64_t{1} << 40;
   EXPECT_EQ(tensor({3, 5}).elements(), 15);
