@@ -44,16 +44,16 @@ struct Printed {
   LoraDescription lora;
   std::int64_t trained;  ///< as print_trainable_parameters of PEFT says it
 };
-class Counts : public testing::TestWithParam<Printed> {};
+class Counts : public ::testing::TestWithParam<Printed> {};
 
 TEST_P(Counts, AreThoseThatPeftPrints) {
   EXPECT_EQ(trained(run(load_model(GetParam().model), training_with(GetParam().lora))), GetParam().trained);
 }
 INSTANTIATE_TEST_SUITE_P(Published, Counts,
-                         testing::Values(Printed{"llama-7b", {.rank = 8}, 4'194'304},
-                                         Printed{"llama-7b", {.rank = 8, .targets = kAll}, 19'988'480},
-                                         Printed{"llama-7b", {.rank = 64, .targets = kAll}, 159'907'840},
-                                         Printed{"gpt2", {.rank = 8}, 294'912}));
+                         ::testing::Values(Printed{"llama-7b", {.rank = 8}, 4'194'304},
+                                           Printed{"llama-7b", {.rank = 8, .targets = kAll}, 19'988'480},
+                                           Printed{"llama-7b", {.rank = 64, .targets = kAll}, 159'907'840},
+                                           Printed{"gpt2", {.rank = 8}, 294'912}));
 
 TEST(Lora, FrozenParametersHaveNoGradientsAndNoStates) {
   for (const char* name : {"gpt2", "bert-base"}) {
