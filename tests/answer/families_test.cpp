@@ -6,13 +6,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "sim/answer/step_run.h"
+#include "tests/support/measured_networks.h"
 #include "tests/support/measurement_index.h"
-#include "tests/support/temporary_path.h"
 
 namespace ridgeline {
 namespace {
@@ -41,26 +39,7 @@ void expect_family(double error, double bar, double wider, const std::string& na
 }
 
 Scenario scenario_of_family(const FamilyRow& row) {
-  const auto path = std::filesystem::path(temporary_path("config-of-a-family.json"));
-  std::ofstream(path) << row["config"].dump();
-  const std::string optimizer = row["optimizer"];
-  FamilyRow training{{"micro_batch", row["B"]},
-                     {"precision", row["precision"]},
-                     {"tf32", false},
-                     {"optimizer", {{"name", "adamw"}, {"implementation", optimizer.substr(optimizer.find(' ') + 1)}}}};
-  if (row["T"].get<int>() > 0) training["sequence_length"] = row["T"];  // an image has a length of its own
-  if (row["clip"].get<double>() > 0.0) training["gradient_clipping"] = row["clip"];
-  if (row.value("checkpoint", false)) training["activation_checkpointing"] = "block";
-  if (row.contains("fp8")) training["fp8"] = row["fp8"];
-  if (row.contains("loss")) training["loss_code"] = row["loss"];
-  ScenarioSource source;
-  source.text =
-      FamilyRow{{"hardware", "nvidia-h100-sxm5-80gb"}, {"model", path.string()}, {"training", training}}.dump();
-  source.text_name = row["name"];
-  if (row.contains("T2")) source.overrides.push_back({"model.target_length", row["T2"].dump(), ""});
-  Scenario scenario = load_scenario(source);
-  std::filesystem::remove(path);
-  return scenario;
+  return ridgeline::testing::scenario_of_measured_network(row, "nvidia-h100-sxm5-80gb");
 }
 
 struct FamilyErrors {

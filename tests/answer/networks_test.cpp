@@ -6,14 +6,13 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 
 #include "sim/answer/replay.h"
 #include "sim/answer/step_run.h"
+#include "tests/support/measured_networks.h"
 #include "tests/support/measurement_index.h"
-#include "tests/support/temporary_path.h"
 
 namespace ridgeline {
 namespace {
@@ -44,29 +43,8 @@ void expect_within(double error, const std::map<std::string, double>& wider, con
   }
 }
 
-std::string implementation_of(const std::string& optimizer) {
-  for (const std::string known : {"fused", "foreach"})
-    if (optimizer == "adamw " + known) return known;
-  return "for-loop";
-}
-
 Scenario scenario_of(const json& row) {
-  const auto path = std::filesystem::path(temporary_path("config-of-a-network.json"));
-  std::ofstream(path) << row["config"].dump();
-  json training{{"micro_batch", row["B"]},
-                {"precision", row["precision"]},
-                {"tf32", false},
-                {"optimizer", {{"name", "adamw"}, {"implementation", implementation_of(row["optimizer"])}}}};
-  if (row["T"].get<int>() > 0) training["sequence_length"] = row["T"];  // an image has a length of its own
-  if (row["clip"].get<double>() > 0.0) training["gradient_clipping"] = row["clip"];
-  if (row.contains("attention")) training["attention"] = row["attention"];
-  if (row["name"] == "llama_ckpt") training["activation_checkpointing"] = "block";
-  ScenarioSource source;
-  source.text = json{{"hardware", "nvidia-h200-sxm-141gb"}, {"model", path.string()}, {"training", training}}.dump();
-  source.text_name = row["name"];
-  Scenario scenario = load_scenario(source);
-  std::filesystem::remove(path);
-  return scenario;
+  return ridgeline::testing::scenario_of_measured_network(row, "nvidia-h200-sxm-141gb");
 }
 
 struct Compared {

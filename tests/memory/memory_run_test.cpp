@@ -83,6 +83,24 @@ TEST(MemoryRun, a_storage_carried_from_step_to_step_is_freed_each_time) {
   EXPECT_EQ(result.statistics.all.allocation.current, 1);
 }
 
+TEST(MemoryRun, storages_carried_from_step_to_step_take_the_places_of_their_size) {
+  // Two of them, and one from before that goes in the last step for good.
+  ProgramBuilder builder;
+  const std::uint32_t old = builder.allocate(7 * kMebi);
+  std::uint32_t loss = 0, scores = 0;
+  for (int step = 0; step < 2; ++step) {
+    builder.begin_step();
+    if (step > 0) builder.free(scores).free(loss).free(old);
+    loss = builder.allocate(30 * kMebi);
+    scores = builder.allocate(50 * kMebi);
+    builder.end_step();
+  }
+  const MemoryResult result = run_memory(builder.program(), device_of(1000 * kMebi));
+  EXPECT_EQ(result.first_step_peak_allocated, 87 * kMebi);
+  EXPECT_EQ(result.statistics.all.allocation.current, 2);
+  EXPECT_EQ(result.statistics.all.allocated_bytes.current, 80 * kMebi);
+}
+
 TEST(MemoryRun, one_step_alone_gives_its_own_peak) {
   ProgramBuilder builder;
   builder.begin_step();

@@ -59,6 +59,24 @@ TEST(AtenMap, ANumberThatNoSizeCanBeIsNeverACrash) {
   EXPECT_EQ(whole_number(9007199254740992.0, 7), std::int64_t{1} << 53);
 }
 
+TEST(AtenMap, ProductsOverOneNumberAreProductsAndOverNoneZeros) {
+  EXPECT_EQ(described({"mm", {half({4, 1}), half({1, 8})}, ""}), "mm 4x8x1 nn bf16");
+  EXPECT_EQ(described({"mm", {half({4, 0}), half({0, 8})}, ""}), "fill 4x8 bf16");
+  EXPECT_EQ(described({"mm", {half({0, 16}), half({16, 8})}, ""}), "nothing");
+}
+
+TEST(AtenMap, AConvolutionThatSaysNoMoreIsNeitherTransposedNorGrouped) {
+  const AtenTensor gradient = tensor({2, 64, 16, 16}), filters = tensor({64, 16, 3, 3});
+  const Numbers ones{1, 1}, twos{2, 2}, none{0, 0}, mask{1, 1, 0};
+  const auto backward = [&](const Argument& transposed, const Argument& groups) {
+    return described({"convolution_backward",
+                      {gradient, kImage, filters, kNone, twos, ones, ones, transposed, none, groups, mask},
+                      ""});
+  };
+  EXPECT_NE(backward(0.0, 1.0), backward(1.0, 1.0));
+  EXPECT_EQ(backward(kNone, kNone), backward(0.0, 1.0));
+}
+
 TEST(AtenMap, ElementsBeyondAnyDeviceStayCountable) {
   const std::int64_t side = std::int64_t{1} << 40;
   EXPECT_EQ(tensor({3, 5}).elements(), 15);

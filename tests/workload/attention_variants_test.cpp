@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
 #include <string>
+#include <utility>
 
 #include "sim/config/parse_yaml.h"
 #include "sim/workload/load_model.h"
@@ -269,6 +271,35 @@ TEST(AttentionVariants, OperationsThatAreKeptDoNotRunAgain) {
   EXPECT_EQ(norms(none), 2 * 2 + 1);
   EXPECT_EQ(norms(block), norms(none) + 2 * 2);
   EXPECT_EQ(norms(kept), norms(block));
+}
+
+// A prompt of two tokens has a mask, a single new token sees all that is before it.
+TEST(AttentionVariants, OnlyASingleTokenNeedsNoMask) {
+  ModelDescription model;
+  model.family = ModelFamily::llama;
+  model.layers = 1;
+  model.heads = 4;
+  model.key_value_heads = 2;
+  model.hidden = 64;
+  model.feed_forward = 128;
+  model.vocabulary = 96;
+  model.max_positions = 32;
+  model.bias = false;
+  model.activation = Activation::swiglu;
+  TrainingDescription t;
+  t.micro_batch = 1;
+  t.precision = Precision::bf16;
+  for (const std::int64_t prompt : {1, 2, 3}) {
+    t.sequence_length = prompt;
+    t.inference = InferenceDescription{};
+    t.inference->new_tokens = 2;
+    std::set<std::pair<std::int64_t, bool>> seen;
+    for (const Op& op : training_run(model, t, AttentionChoice::flash, 1).ops)
+      if (const auto* attention = std::get_if<Attention>(&op)) seen.emplace(attention->seq_q, attention->causal);
+    std::set<std::pair<std::int64_t, bool>> expected{{1, false}};
+    if (prompt > 1) expected.emplace(prompt, true);
+    EXPECT_EQ(seen, expected) << prompt;
+  }
 }
 
 }  // namespace

@@ -44,16 +44,16 @@ struct Printed {
   LoraDescription lora;
   std::int64_t trained;  ///< as print_trainable_parameters of PEFT says it
 };
-class Counts : public testing::TestWithParam<Printed> {};
+class Counts : public ::testing::TestWithParam<Printed> {};
 
 TEST_P(Counts, AreThoseThatPeftPrints) {
   EXPECT_EQ(trained(run(load_model(GetParam().model), training_with(GetParam().lora))), GetParam().trained);
 }
 INSTANTIATE_TEST_SUITE_P(Published, Counts,
-                         testing::Values(Printed{"llama-7b", {.rank = 8}, 4'194'304},
-                                         Printed{"llama-7b", {.rank = 8, .targets = kAll}, 19'988'480},
-                                         Printed{"llama-7b", {.rank = 64, .targets = kAll}, 159'907'840},
-                                         Printed{"gpt2", {.rank = 8}, 294'912}));
+                         ::testing::Values(Printed{"llama-7b", {.rank = 8}, 4'194'304},
+                                           Printed{"llama-7b", {.rank = 8, .targets = kAll}, 19'988'480},
+                                           Printed{"llama-7b", {.rank = 64, .targets = kAll}, 159'907'840},
+                                           Printed{"gpt2", {.rank = 8}, 294'912}));
 
 TEST(Lora, FrozenParametersHaveNoGradientsAndNoStates) {
   for (const char* name : {"gpt2", "bert-base"}) {
@@ -197,6 +197,26 @@ TEST(Lora, MistakesAreTold) {
   EXPECT_THAT(mistake("{alpha: 16}"), HasSubstr("alpha"));
   EXPECT_THAT(mistake("{}", "  precision: apex-o2\n"), HasSubstr("apex-o2"));
   EXPECT_THAT(mistake("{frozen_weights: nf4}", "  compile: true\n"), HasSubstr("torch.compile"));
+}
+
+// bitsandbytes: scales come out of their 8 bits, their mean is added again, and then the weights come out of their 4.
+TEST(Lora, DoublyQuantizedScalesAreExpandedBeforeTheirWeights) {
+  LoraDescription lora;
+  lora.targets = kAll;
+  lora.frozen = FrozenWeights::nf4_double;
+  const OpTrace trace = run(load_model("gpt2"), training_with(lora));
+  std::int64_t weights = 0;
+  for (std::size_t i = 2; i < trace.calls.size(); ++i) {
+    const auto name = [&](std::size_t call) { return name_of(trace.ops[trace.calls[call].op]); };
+    if (name(i).find("dequantize_4bit") == std::string::npos) continue;
+    ++weights;
+    EXPECT_EQ(name(i - 1), "add_");
+    EXPECT_NE(name(i - 2).find("dequantize_blockwise"), std::string::npos);
+    const auto first = [&](std::size_t call) { return trace.operands[trace.calls[call].operands_begin].storage; };
+    const Operand& scales = trace.operands[trace.calls[i - 2].operands_begin + 1];
+    EXPECT_EQ(first(i - 1), scales.storage);
+  }
+  EXPECT_GT(weights, 12);
 }
 
 }  // namespace

@@ -37,7 +37,6 @@ std::optional<Pair> find_pair(std::string_view& text) {
       text = rest;
       return pair;
     }
-    while (i + 1 < text.size() && is_digit(text[i + 1])) ++i;
   }
   return std::nullopt;
 }
