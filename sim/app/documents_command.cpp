@@ -1,6 +1,12 @@
 // ridgeline completion, and the man page that packages carry: both from the commands as they are.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
 #include "sim/app/commands.h"
 #include "sim/app/version.h"
 #include "sim/output/standard_output.h"
@@ -22,6 +28,36 @@ std::string long_options(const CLI::App& command) {
   return words;
 }
 
+/// What an option's help lists where it is a list of words, "fp32, tf32, bf16", after a colon or alone.
+std::string listed_words(const CLI::Option& option) {
+  std::string text = option.get_description();
+  if (const auto colon = text.rfind(": "); colon != std::string::npos) text.erase(0, colon + 2);
+  std::string words;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(", ", begin), text.size());
+    const std::string word = text.substr(begin, end - begin);
+    constexpr std::string_view kOfAWord = "abcdefghijklmnopqrstuvwxyz0123456789-.";
+    if (word.empty() || word.find_first_not_of(kOfAWord) != std::string::npos) return "";
+    words += (words.empty() ? "" : " ") + word;
+    begin = end + 2;
+  }
+  return words.find(' ') != std::string::npos ? words : "";
+}
+
+/// A line of the completion for each option whose words its help lists.
+std::string completed_words(const CLI::App& program) {
+  std::map<std::string, std::string> words;
+  for (const CLI::App* command : commands_of(program))
+    for (const CLI::Option* option : command->get_options())
+      for (const std::string& name : option->get_lnames())
+        if (const std::string listed = listed_words(*option); !listed.empty()) words.try_emplace(name, listed);
+  std::string lines;
+  for (const auto& [name, listed] : words)
+    lines +=
+        fmt::format("    --{}) mapfile -t COMPREPLY < <(compgen -W \"{}\" -- \"$current\"); return ;;\n", name, listed);
+  return lines;
+}
+
 std::string bash_completion(const CLI::App& program) {
   std::string names, cases;
   for (const CLI::App* command : commands_of(program)) {
@@ -39,15 +75,18 @@ _ridgeline() {{
     --hardware|--recorded-on) mapfile -t COMPREPLY < <(compgen -W "$(ridgeline hardware --names 2>/dev/null)" -- "$current"); return ;;
     --cluster) mapfile -t COMPREPLY < <(compgen -W "$(ridgeline hardware --clusters 2>/dev/null)" -- "$current"); return ;;
     --engine) mapfile -t COMPREPLY < <(compgen -W "roofline analytic simulate" -- "$current"); return ;;
-  esac
+    --model) mapfile -t COMPREPLY < <(compgen -W "$(ridgeline models --names 2>/dev/null)" -f -- "$current"); return ;;
+{}  esac
   case "${{COMP_WORDS[1]}}" in
 {}  esac
   if [[ $current == -* ]]; then mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
+  elif [[ ${{COMP_WORDS[1]}} == hardware || ${{COMP_WORDS[1]}} == models ]]; then
+    mapfile -t COMPREPLY < <(compgen -W "$(ridgeline "${{COMP_WORDS[1]}}" --names 2>/dev/null)" -f -- "$current")
   else mapfile -t COMPREPLY < <(compgen -f -- "$current"); fi
 }}
 complete -o filenames -F _ridgeline ridgeline
 )SH",
-                     names, cases);
+                     names, completed_words(program), cases);
 }
 
 /// roff reads a backslash and a dash at the start of a line as its own.

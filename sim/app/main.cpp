@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <memory>
 #include <sstream>
 #include <string>
 #ifdef __GLIBC__
@@ -12,6 +13,7 @@
 
 #include "sim/app/command_line.h"
 #include "sim/app/commands.h"
+#include "sim/app/help_text.h"
 #include "sim/app/stop_signal.h"
 #include "sim/app/version.h"
 #include "sim/config/meant_name.h"
@@ -25,7 +27,7 @@ namespace {
 
 /// CLI11 answers an unknown command with a list of required ones; people want the name they meant.
 std::string unknown_command(const CLI::App& program, int argc, char** argv) {
-  if (argc < 2) return "";
+  if (argc < 2) return "a command is missing (ridgeline --help lists them)";
   std::vector<std::string> names;
   if (const std::string given = argv[1]; given.starts_with('-')) {
     for (const CLI::Option* known : program.get_options()) {
@@ -62,14 +64,15 @@ std::string unknown_option(const CLI::App& program, const CLI::ExtrasError& erro
 }
 
 constexpr const char* kExitCodes =
-    "Exit codes: 0 done; 1 a fault of the program, or what was to be written could not be; 2 a mistake in the\n"
-    "command line or in a file; 3 with --check: the step does not fit its device; 130 a sweep or plan that\n"
+    "Exit codes: 0 done; 1 a fault of the program, or what was to be written could not be; 2 a mistake in the "
+    "command line or in a file; 3 with --check: the step does not fit its device; 130 a sweep or plan that "
     "Ctrl+C stopped.";
 
 void add_commands(CLI::App& program, ridgeline::app::Outcome& outcome) {
   using namespace ridgeline::app;
   program.set_version_flag("--version", version_text());
   program.require_subcommand(1);
+  program.formatter(std::make_shared<HelpText>());  // commands added from here on have it too
   add_predict_command(program, outcome);
   add_fit_command(program, outcome);
   add_compare_command(program, outcome);

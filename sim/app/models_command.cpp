@@ -13,9 +13,14 @@ namespace {
 
 struct ModelsOptions {
   std::string name, format = "text";
+  bool names = false;
 };
 
 void run(const ModelsOptions& options) {
+  if (options.names) {
+    for (const std::string& name : model_names()) print("{}\n", name);
+    return;
+  }
   std::vector<ModelDescription> models;
   if (options.name.empty())
     for (const std::string& name : model_names()) models.push_back(load_model(name));
@@ -35,6 +40,7 @@ void add_models_command(CLI::App& program, Outcome&) {
   auto options = std::make_shared<ModelsOptions>();
   auto* command = program.add_subcommand("models", "list the networks, or show one with its parameters");
   command->add_option("name", options->name, "a name of models/, a path, a HuggingFace config.json");
+  command->add_flag("--names", options->names, "the names alone, a line each");
   command->add_option("--format", options->format, "text or json")->check(CLI::IsMember({"text", "json"}));
   command->callback([options] { run(*options); });
 }

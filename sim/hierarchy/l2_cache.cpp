@@ -95,6 +95,16 @@ L2Cache::Tensor& L2Cache::tensor_of(std::uint32_t storage, double bytes) {
   return tensor;
 }
 
+/// As tensor_of(), where none of the tensor will be there: it has a size, and no granules yet.
+void L2Cache::note_size(std::uint32_t storage, double bytes) {
+  if (storage >= tensors_.size()) tensors_.resize(std::max<std::size_t>(storage + 1, tensors_.size() * 2));
+  Tensor& tensor = tensors_[storage];
+  if (tensor.bytes > 0.0 && tensor.granule * std::ceil(tensor.bytes / tensor.granule) + 0.5 >= bytes) return;
+  tensor.bytes = bytes;
+  tensor.granule = granule_of(bytes);
+  tensor.count = 0;
+}
+
 /// Gives the granules of tensors up of which none is there; the others keep their neighbours and places.
 void L2Cache::forget_absent_tensors() {
   if (granules_.size() < forgotten_at_) return;
@@ -336,8 +346,14 @@ void L2Cache::restore(const State& state, std::span<const std::uint32_t> names) 
     }
     slice = {};
   }
-  for (std::size_t i = 0; i < state.tensor_bytes.size(); ++i)
-    if (state.tensor_bytes[i] > 0.0) tensor_of(names[i], state.tensor_bytes[i]);
+  forget_absent_tensors();
+  std::vector<char> is_there(state.tensor_bytes.size());
+  for (const State::Part& part : state.parts)
+    if (part.tensor != kNone) is_there[part.tensor] = 1;
+  for (std::size_t i = 0; i < state.tensor_bytes.size(); ++i) {
+    if (is_there[i] != 0) tensor_of(names[i], state.tensor_bytes[i]);
+    else if (state.tensor_bytes[i] > 0.0) note_size(names[i], state.tensor_bytes[i]);
+  }
   std::size_t begin = 0;
   for (std::size_t l = 0; l < state.list_ends.size(); ++l) {
     Slice& slice = slices_[l / 2];

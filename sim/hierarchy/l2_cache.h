@@ -115,6 +115,7 @@ class L2Cache {
 
   static std::uint8_t slice_of_part(std::uint32_t number, const Tensor& tensor);
   Tensor& tensor_of(std::uint32_t storage, double bytes);
+  void note_size(std::uint32_t storage, double bytes);
   void forget_absent_tensors();
   void touch(std::uint32_t index, bool writes, double copies, L2Traffic& traffic);
   void anonymous(double bytes, bool writes, L2Traffic& traffic);

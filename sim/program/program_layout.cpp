@@ -1,5 +1,7 @@
 #include "sim/program/program_layout.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -8,11 +10,16 @@
 #include <variant>
 #include <vector>
 
+#include "sim/units/user_error.h"
+
 namespace ridgeline {
 namespace {
 
 /// A matrix library handle belongs to a host thread: the main thread runs forward, the autograd thread backward.
 enum class Thread : std::uint8_t { main, autograd };
+
+/// Of all steps that are written out: about 2 GB of times, timeline and reasons.
+constexpr std::size_t kMostLaunches = 4'000'000;
 
 class Assembler {
  public:
@@ -100,6 +107,12 @@ class Assembler {
     const Call& call = trace_.calls[index];
     const LayoutKey::Operation& op = key_.operations[call.op];
     if (const auto* matmul = std::get_if<Matmul>(&trace_.ops[call.op])) add_workspaces(*matmul, call, index);
+    launches_ += op.launches;
+    if (launches_ > kMostLaunches)
+      throw UserError(
+          fmt::format("the steps launch more than {},000,000 kernels, more than a prediction holds: shorter sequences, "
+                      "or an attention in one kernel, launch fewer",
+                      kMostLaunches / 1'000'000));
     const auto first = static_cast<std::uint32_t>(storages_.size());
     for (std::uint32_t i = 0; i < op.temporaries.size(); ++i)
       allocate(op.temporaries[i], Category::temporaries, call, index, {AddedStorage::Kind::temporary, call.op, i});
@@ -144,6 +157,7 @@ class Assembler {
   std::vector<Action> actions_;
   StepProgram program_;
   std::uint32_t next_call_ = 0;
+  std::size_t launches_ = 0;
   std::size_t step_ = 0, repeat_ = 0;  ///< that begin or end next
   /// Of a stream, by thread.
   struct Workspaces {

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "sim/output/terminal.h"
 #include "sim/report/json/prediction_json.h"
 #include "sim/report/text/memory_words.h"
 #include "sim/report/text/names.h"
@@ -86,18 +87,16 @@ std::string fit_text(const FitResult& r, Seconds search_time) {
   if (!r.would_fit.empty()) write_wrapped(out, "  would fit     ", "with " + as_sets(r.would_fit));
   if (!r.largest && r.would_fit.empty()) out += "  would fit     with none of the changes tried\n";
   if (!r.monotone) write_wrapped(out, "  note          ", "memory does not grow evenly: some smaller batch fails");
-  fmt::format_to(std::back_inserter(out), "  search        {} batches in {}:", r.trials.size(), to_string(search_time));
-  std::size_t column = 40;
+  std::string line = fmt::format("  search        {} batches in {}:", r.trials.size(), to_string(search_time));
   for (const FitTrial& trial : r.trials) {
     const std::string text = fmt::format(" {}{}", trial.micro_batch, trial.fits ? "" : " (no)");
-    if (column + text.size() > 98) {
-      out += "\n               ";
-      column = 16;
+    if (line.size() + text.size() > page_width()) {
+      out += line + "\n";
+      line = std::string(15, ' ');
     }
-    out += text;
-    column += text.size();
+    line += text;
   }
-  return out + "\n";
+  return out + line + "\n";
 }
 
 ordered_json fit_json(const FitResult& r, Seconds search_time) {

@@ -116,7 +116,9 @@ class KernelCaseParameters {
 
   std::int64_t integer(const char* key) {
     asked_.insert(key);
-    if (!values_.contains(key)) throw KernelCaseError(fmt::format("{}: parameter {} is missing", op_, key));
+    if (!values_.contains(key))
+      throw KernelCaseError(fmt::format("{}: parameter {} is missing{}", op_, key,
+                                        values_.empty() ? ", as all are: they stand in an object \"params\"" : ""));
     const nlohmann::json& value = values_[key];
     if (value.is_number_integer()) return value.get<std::int64_t>();
     if (value.is_number_float() && std::isfinite(value.get<double>()) &&

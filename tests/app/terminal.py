@@ -16,12 +16,12 @@ COMMAND = [PROGRAM, "predict", "scenarios/bert-large-fp32.yaml", "--memory-repor
 ESCAPE = re.compile("\x1b\\[[0-9;]*m")
 
 
-def shown(columns, **more):
+def shown(columns, command=COMMAND, **more):
     """What a terminal of so many columns is sent."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
     environment = {key: value for key, value in os.environ.items() if key != "NO_COLOR"}
-    process = subprocess.Popen(COMMAND, cwd=SOURCE, stdout=theirs, env={**environment, "TERM": "xterm", **more})
+    process = subprocess.Popen(command, cwd=SOURCE, stdout=theirs, env={**environment, "TERM": "xterm", **more})
     os.close(theirs)
     text = b""
     while True:
@@ -49,4 +49,8 @@ assert 100 < widest(wide) <= 150, widest(wide)
 assert plain == piped, "100 columns without colours are what a pipe gets"
 assert not ESCAPE.search(shown(100, TERM="dumb"))
 assert ESCAPE.search(shown(100, NO_COLOR=""))
+LARGEST = "fit --model gpt2 --hardware nvidia-t4 --seq 64"
+for arguments in (LARGEST, "plan --help", "validate --help"):
+    text = shown(80, [PROGRAM, *arguments.split()])
+    assert text.strip() and widest(text) <= 80, f"{arguments}: a line of {widest(text)} columns in a terminal of 80"
 print("80, 100 and 150 columns; colours, and none")

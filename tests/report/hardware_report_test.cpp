@@ -78,9 +78,9 @@ TEST(HardwareList, HasARowAChipInTheUnitsOfItsHeading) {
   gpu.dram.capacity = Bytes{79.5 * kGiB}, gpu.l2.capacity = Bytes{40 * kMiB};
   gpu.dram.bandwidth = BytesPerSecond{2.039e12};
   EXPECT_EQ(hardware_list({&gpu, 1}),
-            R"(name                       SMs  boost      fp32   fp16 TC    memory bandwidth        L2  limit
-                                  MHz   TFLOP/s   TFLOP/s       GiB      GB/s       MiB      W
-nvidia-a100-sxm4-80gb      108   1410      19.5       312      79.5      2039        40    400
+            R"(name                      SMs boost    fp32 fp16 TC memory bandwidth   L2 limit
+                                MHz TFLOP/s TFLOP/s    GiB      GB/s  MiB     W
+nvidia-a100-sxm4-80gb     108  1410    19.5     312   79.5      2039   40   400
 )");
 }
 

@@ -50,6 +50,8 @@ TEST(KernelCase, MistakesNameTheOpTheParameterAndTheNearestName) {
   EXPECT_THAT(mistake_in_case(R"({"op":"sofmax","params":{"rows":1,"cols":1}})"), HasSubstr("did you mean softmax?"));
   EXPECT_THAT(mistake_in_case(R"({"op":"mm","dtype":"fp32","params":{"m":1,"n":1}})"),
               HasSubstr("mm: parameter k is missing"));
+  EXPECT_THAT(mistake_in_case(R"({"op":"mm","dtype":"fp32","m":1,"n":1,"k":1})"),
+              HasSubstr("they stand in an object \"params\""));
   EXPECT_THAT(mistake_in_case(R"({"op":"mm","dtype":"fp32","params":{"m":0,"n":1,"k":1}})"),
               HasSubstr("m must be at least 1, got 0"));
   EXPECT_THAT(mistake_in_case(R"({"op":"mm","dtype":"fp32","params":{"m":-5,"n":1,"k":1}})"), HasSubstr("got -5"));

@@ -47,12 +47,12 @@ void write_rows(std::string& out, std::span<const SheetRow> rows) {
 }  // namespace
 
 std::string hardware_list(std::span<const Gpu> gpus) {
-  std::string out = fmt::format("{:<25} {:>4} {:>6} {:>9} {:>9} {:>9} {:>9} {:>9} {:>6}\n", "name", "SMs", "boost",
-                                "fp32", "fp16 TC", "memory", "bandwidth", "L2", "limit");
-  out += fmt::format("{:<25} {:>4} {:>6} {:>9} {:>9} {:>9} {:>9} {:>9} {:>6}\n", "", "", "MHz", "TFLOP/s", "TFLOP/s",
-                     "GiB", "GB/s", "MiB", "W");
+  constexpr auto kHeading = "{:<25} {:>3} {:>5} {:>7} {:>7} {:>6} {:>9} {:>4} {:>5}\n";
+  std::string out =
+      fmt::format(kHeading, "name", "SMs", "boost", "fp32", "fp16 TC", "memory", "bandwidth", "L2", "limit");
+  out += fmt::format(kHeading, "", "", "MHz", "TFLOP/s", "TFLOP/s", "GiB", "GB/s", "MiB", "W");
   for (const Gpu& gpu : gpus)
-    out += fmt::format("{:<25} {:>4} {:>6.0f} {:>9.3g} {:>9.3g} {:>9.1f} {:>9.0f} {:>9.0f} {:>6.0f}\n", gpu.name,
+    out += fmt::format("{:<25} {:>3} {:>5.0f} {:>7.3g} {:>7.3g} {:>6.1f} {:>9.0f} {:>4.0f} {:>5.0f}\n", gpu.name,
                        gpu.sm.count, gpu.clock.boost.value() / 1e6, gpu.peak(gpu.sm.rates.fp32).value() / 1e12,
                        gpu.tensor_peak(gpu.sm.rates.tensor_fp16).value() / 1e12, gpu.dram.capacity.value() / kGiB,
                        gpu.dram.bandwidth.value() / 1e9, gpu.l2.capacity.value() / kMiB, gpu.power.limit.value());

@@ -60,10 +60,10 @@ nlohmann::ordered_json model_json(const ModelDescription& m) {
 }
 
 std::string model_list(std::span<const ModelDescription> models) {
-  std::string out = fmt::format("{:<16} {:<7} {:>6} {:>6} {:>7} {:>7} {:>10} {:>16}\n", "name", "family", "layers",
+  std::string out = fmt::format("{:<16} {:<7} {:>6} {:>6} {:>7} {:>7} {:>10} {:>14}\n", "name", "family", "layers",
                                 "heads", "hidden", "inner", "vocabulary", "parameters");
   for (const ModelDescription& m : models)
-    out += fmt::format("{:<16} {:<7} {:>6} {:>6} {:>7} {:>7} {:>10} {:>16}\n", m.name, family_of(m), m.layers, m.heads,
+    out += fmt::format("{:<16} {:<7} {:>6} {:>6} {:>7} {:>7} {:>10} {:>14}\n", m.name, family_of(m), m.layers, m.heads,
                        m.hidden, m.feed_forward_width(), m.vocabulary, grouped(parameter_count(m)));
   return out;
 }
