@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "sim/scenario/read_experts.h"
+#include "sim/scenario/read_megatron.h"
 #include "sim/scenario/read_zero.h"
 #include "sim/workload/families/stack_split.h"
 
@@ -164,21 +165,13 @@ void read_tensor(const Mapping& mapping, ParallelDescription& result) {
   const bool dtensor = !result.megatron() && result.tensor_style == TensorStyle::dtensor;
   if (result.megatron() && mapping.has("tensor_style"))
     mapping["tensor_style"].fail("goes with framework: torch; Megatron-LM has layers of its own");
-  result.transformer_engine = mapping["transformer_engine"].boolean(false);
-  result.async_all_reduce = mapping["async_all_reduce"].boolean(true);
-  for (const std::string_view key : {"transformer_engine", "async_all_reduce"})
-    if (!result.megatron() && mapping.has(key)) mapping[key].fail("goes with framework: megatron");
-  if (result.sequence_parallel && !result.async_all_reduce)
-    mapping["async_all_reduce"].fail("sequence_parallel scatters gradients beside the next product in any case");
+  read_megatron(mapping, result);
   for (const std::string_view key : {"loss_parallel", "prepared_inputs"})
     if (!dtensor && mapping.has(key)) mapping[key].fail("goes with tensor_style: dtensor");
   if (dtensor && result.tensor > 1 && result.pipelined())
     mapping[mapping.has("tensor_style") ? "tensor_style" : "tensor"].fail(
         "dtensor inside the stages of a pipeline is not modelled; expected tensor_style: by-hand, or framework: "
         "megatron");
-  if (result.megatron() && result.pipelined() && result.schedule != PipelineSchedule::one_forward_one_backward &&
-      result.schedule != PipelineSchedule::interleaved)
-    mapping["schedule"].fail("Megatron-LM has 1f1b and interleaved");
   if (!dtensor && !result.megatron() && result.sequence_parallel)
     mapping["sequence_parallel"].fail("goes with tensor_style: dtensor, or framework: megatron");
 }
@@ -255,6 +248,19 @@ void read_pipeline(const Mapping& mapping, const Cluster& cluster, ParallelDescr
                     result.virtual_stages, folds ? "two stages" : "one stage"));
 }
 
+/// Of DistributedDataParallel.
+void read_buckets(const Mapping& mapping, ParallelDescription& result) {
+  if (mapping.has("bucket_cap"))
+    result.bucket_cap =
+        static_cast<std::int64_t>(mapping["bucket_cap"].quantity<Bytes>(config::Range::positive()).value());
+  result.gradient_as_bucket_view = mapping["gradient_as_bucket_view"].boolean(false);
+  result.static_graph = mapping["static_graph"].boolean(false);
+  result.find_unused_parameters = mapping["find_unused_parameters"].boolean(false);
+  result.compression = mapping["compression"].choice<GradientCompression>(kCompressions, GradientCompression::none);
+  result.broadcast_buffers = mapping["broadcast_buffers"].boolean(true);
+  result.no_sync = mapping["no_sync"].boolean(false);
+}
+
 }  // namespace
 
 ParallelDescription read_parallel(const Value& section, const Cluster& cluster) {
@@ -292,6 +298,8 @@ ParallelDescription read_parallel(const Value& section, const Cluster& cluster) 
                                   "tensor_style",
                                   "sequence_parallel",
                                   "transformer_engine",
+                                  "gradient_accumulation_fusion",
+                                  "cross_entropy_fusion",
                                   "async_all_reduce",
                                   "loss_parallel",
                                   "prepared_inputs",
@@ -303,15 +311,7 @@ ParallelDescription read_parallel(const Value& section, const Cluster& cluster) 
   read_degrees(mapping, cluster, result);
   read_tensor(mapping, result);
   result.strategy = mapping["strategy"].choice<DataStrategy>(kStrategies, DataStrategy::ddp);
-  if (mapping.has("bucket_cap"))
-    result.bucket_cap =
-        static_cast<std::int64_t>(mapping["bucket_cap"].quantity<Bytes>(config::Range::positive()).value());
-  result.gradient_as_bucket_view = mapping["gradient_as_bucket_view"].boolean(false);
-  result.static_graph = mapping["static_graph"].boolean(false);
-  result.find_unused_parameters = mapping["find_unused_parameters"].boolean(false);
-  result.compression = mapping["compression"].choice<GradientCompression>(kCompressions, GradientCompression::none);
-  result.broadcast_buffers = mapping["broadcast_buffers"].boolean(true);
-  result.no_sync = mapping["no_sync"].boolean(false);
+  read_buckets(mapping, result);
   result.parameters_as_bucket_view = mapping["parameters_as_bucket_view"].boolean(false);
   result.wrap = read_wrap(mapping["wrap"]);
   result.parameter_type = type_or_stored(mapping["parameter_type"]);

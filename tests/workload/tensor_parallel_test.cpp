@@ -247,6 +247,32 @@ TEST(TensorParallel, layers_of_transformer_engine_keep_no_buffer_of_scores) {
   EXPECT_TRUE(engine.transformer_engine);
 }
 
+// Of a block: queries, keys and values, attention's output, up and down; and the output projection.
+TEST(TensorParallel, products_of_transformer_engine_that_add_up_leave_one_tensor_for_each_size_of_weight) {
+  TrainingDescription t = training(2, Framework::megatron);
+  t.gradient_accumulation = 2;
+  t.parallel.transformer_engine = true;
+  t.parallel.gradient_accumulation_fusion = true;
+  const OpTrace fused = run(ModelFamily::gpt2, t);
+  const std::int64_t table = families::padded_vocabulary(kVocabulary, 2) * kHidden;
+  EXPECT_EQ(held(fused, Category::workspaces), (12 * kHidden * kHidden + table) / 2 * 2);
+}
+
+TEST(TensorParallel, the_gradient_of_transformer_engines_loss_lies_where_the_logits_lay) {
+  const auto wide_tensors = [](bool fused) {
+    TrainingDescription t = training(2, Framework::megatron);
+    t.parallel.transformer_engine = true;
+    t.parallel.cross_entropy_fusion = fused;
+    const OpTrace trace = run(ModelFamily::gpt2, t);
+    const std::int64_t logits = kBatch * kLength * families::padded_vocabulary(kVocabulary, 2) / 2;
+    return std::count_if(trace.storages.begin(), trace.storages.end(), [&](const Storage& storage) {
+      return storage.bytes == 4 * logits && storage.category != Category::gradients;
+    });
+  };
+  EXPECT_GT(wide_tensors(false), 0);
+  EXPECT_EQ(wide_tensors(true), 0);
+}
+
 TEST(TensorParallel, a_split_sequence_exchanges_as_much_in_two_halves_and_gathers_inputs_again) {
   TrainingDescription t = training(4, Framework::megatron);
   t.parallel.sequence_parallel = true;

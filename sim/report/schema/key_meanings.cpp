@@ -62,6 +62,8 @@ constexpr auto kMeanings = std::to_array<KeyMeaning>({
     {kScenario, "training.parallel.tensor_style", "Who splits the layers: torch.distributed.tensor.parallel (dtensor), or layers of a rank's size with all-reduces around them (by-hand)"},
     {kScenario, "training.parallel.sequence_parallel", "Between the split layers activations are split along the sequence"},
     {kScenario, "training.parallel.transformer_engine", "Megatron-LM's layers are TransformerEngine's: it keeps a workspace of its own for products, and no buffer for scores"},
+    {kScenario, "training.parallel.gradient_accumulation_fusion", "TransformerEngine's products add gradients of weights to Megatron-LM's buffer, as with transformer_engine unless --no-gradient-accumulation-fusion was given: for each size of weight one tensor that nobody reads is kept in their place (TransformerEngine 2.3 and later; the sum is timed as a kernel behind the product)"},
+    {kScenario, "training.parallel.cross_entropy_fusion", "The loss is TransformerEngine's (--cross-entropy-loss-fusion with --cross-entropy-fusion-impl te): in the type of the logits, and its gradient is written over them (up to TransformerEngine 2.11)"},
     {kScenario, "training.parallel.async_all_reduce", "Megatron-LM adds up the gradient of a layer's input over tensor ranks beside the product that makes its weight's; false (--no-async-tensor-model-parallel-allreduce, and versions before 2022): behind it"},
     {kScenario, "training.parallel.loss_parallel", "Logits stay split along the vocabulary (dtensor; Megatron-LM's always are)"},
     {kScenario, "training.parallel.prepared_inputs", "Inputs of a block's halves are gathered once, not by each projection (dtensor)"},

@@ -84,11 +84,13 @@ struct ParallelDescription {
   Framework framework = Framework::torch;
   std::int64_t tensor = 1;  ///< ranks that share heads and feed-forward columns
   TensorStyle tensor_style = TensorStyle::dtensor;
-  bool sequence_parallel = false;   ///< what lies between the split layers is split along the sequence
-  bool transformer_engine = false;  ///< Megatron-LM's layers are TransformerEngine's, not its own (local)
-  bool async_all_reduce = true;     ///< Megatron-LM: of the gradient of a layer's input, beside that of its weight
-  bool loss_parallel = false;       ///< logits stay split along the vocabulary (dtensor; Megatron's always are)
-  bool prepared_inputs = true;      ///< inputs of a block's halves are gathered once, not by each projection (dtensor)
+  bool sequence_parallel = false;             ///< what lies between the split layers is split along the sequence
+  bool transformer_engine = false;            ///< Megatron-LM's layers are TransformerEngine's, not its own (local)
+  bool gradient_accumulation_fusion = false;  ///< TransformerEngine's products add gradients of weights to the buffer
+  bool cross_entropy_fusion = false;          ///< TransformerEngine's loss, whose gradient lies where the logits lay
+  bool async_all_reduce = true;  ///< Megatron-LM: of the gradient of a layer's input, beside that of its weight
+  bool loss_parallel = false;    ///< logits stay split along the vocabulary (dtensor; Megatron's always are)
+  bool prepared_inputs = true;   ///< inputs of a block's halves are gathered once, not by each projection (dtensor)
   // Sequences cut over ranks: torch.distributed.tensor.experimental.context_parallel.
   std::int64_t context = 1;  ///< ranks that share each sequence
   ContextRotation rotation = ContextRotation::all_gather;
