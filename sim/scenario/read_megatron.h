@@ -6,7 +6,8 @@
 
 namespace ridgeline {
 
-/// `result` knows its framework, its pipeline and whether sequences are split. Throws ConfigError for what does not go together.
+/// `result` knows its framework, its pipeline and whether sequences are split. Throws ConfigError for what does not go
+/// together.
 void read_megatron(const config::Mapping& mapping, ParallelDescription& result);
 
 }  // namespace ridgeline
