@@ -93,7 +93,7 @@ const Tensor& StandIns::of(Eager& eager, const Dims& sizes, DType type) {
   for (const Tensor& tensor : kept_)
     if (tensor.sizes == sizes && tensor.type == type) return tensor;
   kept_.push_back(eager.empty(sizes, type));
-  eager.recorder.set_category(kept_.back().storage.id(), Category::workspaces);
+  eager.recorder.set_category(kept_.back().storage.id(), Category::gradients);
   return kept_.back();
 }
 
