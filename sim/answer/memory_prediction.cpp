@@ -5,6 +5,7 @@
 
 #include "sim/answer/parallel/communication.h"
 #include "sim/answer/replay.h"
+#include "sim/scenario/said_in_place.h"
 #include "sim/scenario/stack_notes.h"
 #include "sim/trace/read_recording.h"
 #include "sim/workload/compile/compile_trace.h"
@@ -12,10 +13,10 @@
 #include "sim/workload/training_step.h"
 
 namespace ridgeline {
-
 TraceKey trace_key_of(const Scenario& s) {
   const bool compiled = compiles(s);
-  TraceKey key{s.model, s.training, choose_attention(s.training, s.model, s.gpu, s.software),
+  TraceKey key{s.model, s.training,
+               said_in_place(s, [&] { return choose_attention(s.training, s.model, s.gpu, s.software); }),
                compiled ? s.gpu.sm.count : 0};
   // While it is compiled, a mask cannot be looked at and dropped: it reaches the attention, and with dropout no fused
   // kernel takes it. Where blocks are compiled one by one it is looked at outside of them.
@@ -31,7 +32,7 @@ TraceKey trace_key_of(const Scenario& s) {
 OpTrace trace_of(const Scenario& s, std::string_view engine) {
   if (s.recorded) return std::move(replayable_of(s, engine).recording.trace);
   const TraceKey key = trace_key_of(s);
-  OpTrace trace = training_run(key.model, key.training, key.attention);
+  OpTrace trace = said_in_place(s, [&] { return training_run(key.model, key.training, key.attention); });
   if (key.compiled_for_sms == 0) return trace;
   trace = compile::compile_trace(std::move(trace), key.compiled_for_sms);
   if (repeats_are_steady(trace)) return trace;

@@ -1,3 +1,4 @@
+// Keys of `training.parallel` that say how Megatron-LM's own code was started.
 #include "sim/scenario/read_megatron.h"
 
 #include <string_view>
@@ -15,6 +16,10 @@ void read_megatron(const config::Mapping& mapping, ParallelDescription& result) 
       result.schedule != PipelineSchedule::interleaved)
     mapping["schedule"].fail("Megatron-LM has 1f1b and interleaved");
   result.transformer_engine = mapping["transformer_engine"].boolean(false);
+  result.gradient_accumulation_fusion = mapping["gradient_accumulation_fusion"].boolean(result.transformer_engine);
+  result.cross_entropy_fusion = mapping["cross_entropy_fusion"].boolean(false);
+  for (const std::string_view key : {"gradient_accumulation_fusion", "cross_entropy_fusion"})
+    if (!result.transformer_engine && mapping.has(key)) mapping[key].fail("goes with transformer_engine: true");
   result.async_all_reduce = mapping["async_all_reduce"].boolean(true);
   if (result.sequence_parallel && !result.async_all_reduce)
     mapping["async_all_reduce"].fail("sequence_parallel scatters gradients beside the next product in any case");

@@ -6,7 +6,8 @@
 
 namespace ridgeline {
 
-/// Reads them where the framework is Megatron-LM, and refuses them elsewhere. After framework and sequence_parallel.
+/// Reads them where the framework is Megatron-LM, and refuses them elsewhere. `result` knows its framework, its
+/// pipeline and whether sequences are split. Throws ConfigError for what does not go together.
 void read_megatron(const config::Mapping& mapping, ParallelDescription& result);
 
 }  // namespace ridgeline

@@ -246,6 +246,7 @@ void read_pipeline(const Mapping& mapping, const Cluster& cluster, ParallelDescr
                     result.virtual_stages, folds ? "two stages" : "one stage"));
 }
 
+/// Of DistributedDataParallel.
 void read_buckets(const Mapping& mapping, ParallelDescription& result) {
   if (mapping.has("bucket_cap"))
     result.bucket_cap =
@@ -253,6 +254,9 @@ void read_buckets(const Mapping& mapping, ParallelDescription& result) {
   result.gradient_as_bucket_view = mapping["gradient_as_bucket_view"].boolean(false);
   result.static_graph = mapping["static_graph"].boolean(false);
   result.find_unused_parameters = mapping["find_unused_parameters"].boolean(false);
+  result.compression = mapping["compression"].choice<GradientCompression>(kCompressions, GradientCompression::none);
+  result.broadcast_buffers = mapping["broadcast_buffers"].boolean(true);
+  result.no_sync = mapping["no_sync"].boolean(false);
 }
 
 }  // namespace
@@ -292,6 +296,8 @@ ParallelDescription read_parallel(const Value& section, const Cluster& cluster) 
                                   "tensor_style",
                                   "sequence_parallel",
                                   "transformer_engine",
+                                  "gradient_accumulation_fusion",
+                                  "cross_entropy_fusion",
                                   "async_all_reduce",
                                   "blocking_wait",
                                   "fp32_copies",
@@ -309,9 +315,6 @@ ParallelDescription read_parallel(const Value& section, const Cluster& cluster) 
   read_tensor(mapping, result);
   result.strategy = mapping["strategy"].choice<DataStrategy>(kStrategies, DataStrategy::ddp);
   read_buckets(mapping, result);
-  result.compression = mapping["compression"].choice<GradientCompression>(kCompressions, GradientCompression::none);
-  result.broadcast_buffers = mapping["broadcast_buffers"].boolean(true);
-  result.no_sync = mapping["no_sync"].boolean(false);
   result.parameters_as_bucket_view = mapping["parameters_as_bucket_view"].boolean(false);
   result.wrap = read_wrap(mapping["wrap"]);
   result.parameter_type = type_or_stored(mapping["parameter_type"]);

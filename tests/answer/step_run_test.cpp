@@ -40,6 +40,26 @@ TEST(StepRun, PartsAreMadeOnceAndAgree) {
   EXPECT_EQ(step_time(run.trace(), run.scenario(), "analytic"), run.timeline().step);
 }
 
+TEST(StepRun, WhatAGpuCannotIsSaidWhereItWasAskedFor) {
+  Session session;
+  const Scenario scenario = scenario_of("bert-base", 4, ", attention: flash");
+  Scenario asked = scenario;
+  asked.training.precision = Precision::fp32;
+  try {
+    static_cast<void>(StepRun(session, asked, "analytic").trace());
+    FAIL();
+  } catch (const UserError& mistake) {
+    EXPECT_STREQ(mistake.what(), "test:1:134: training.attention: FlashAttention-2 takes fp16 and bf16 only");
+  }
+  asked.asked = nullptr;
+  try {
+    static_cast<void>(StepRun(session, asked, "analytic").trace());
+    FAIL();
+  } catch (const UserError& mistake) {
+    EXPECT_STREQ(mistake.what(), "training.attention: FlashAttention-2 takes fp16 and bf16 only");
+  }
+}
+
 TEST(StepRun, TheRangeOfAStepThatWaitsForNoHostIsThatOfItsKernels) {
   Session session;
   Scenario scenario = scenario_of("bert-large", 16);

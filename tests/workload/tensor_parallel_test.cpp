@@ -248,6 +248,37 @@ TEST(TensorParallel, layers_of_transformer_engine_keep_no_buffer_of_scores) {
   EXPECT_TRUE(engine.transformer_engine);
 }
 
+TEST(TensorParallel, products_of_transformer_engine_that_add_up_leave_one_tensor_for_each_size_of_weight) {
+  const auto of_feed_forward = [](bool fused) {
+    TrainingDescription t = training(2, Framework::megatron);
+    t.gradient_accumulation = 2;
+    t.parallel.transformer_engine = true;
+    t.parallel.gradient_accumulation_fusion = fused;
+    const OpTrace trace = run(ModelFamily::gpt2, t);
+    return std::count_if(trace.storages.begin(), trace.storages.end(), [](const Storage& storage) {
+      return storage.category == Category::gradients && storage.bytes == 2 * 4 * kHidden * kHidden / 2;
+    });
+  };
+  EXPECT_EQ(of_feed_forward(true), 2);  // up and down: as many numbers, but not the same sizes
+  EXPECT_GE(of_feed_forward(false), 2 * 2 * kLayers);
+}
+
+TEST(TensorParallel, the_gradient_of_transformer_engines_loss_lies_where_the_logits_lay) {
+  const auto wide_tensors = [](bool fused) {
+    TrainingDescription t = training(2, Framework::megatron);
+    t.parallel.transformer_engine = true;
+    t.parallel.cross_entropy_fusion = fused;
+    const OpTrace trace = run(ModelFamily::gpt2, t);
+    const std::int64_t logits = kBatch * kLength * families::padded_vocabulary(kVocabulary, 2) / 2;
+    return std::count_if(trace.storages.begin(), trace.storages.end(), [&](const Storage& storage) {
+      return storage.bytes == 4 * logits &&
+             (storage.category == Category::activations || storage.category == Category::temporaries);
+    });
+  };
+  EXPECT_GT(wide_tensors(false), 0);
+  EXPECT_EQ(wide_tensors(true), 0);
+}
+
 TEST(TensorParallel, a_split_sequence_exchanges_as_much_in_two_halves_and_gathers_inputs_again) {
   TrainingDescription t = training(4, Framework::megatron);
   t.parallel.sequence_parallel = true;

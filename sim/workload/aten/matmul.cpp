@@ -131,6 +131,10 @@ Tensor mm(Eager& eager, const Tensor& a, const Tensor& b, SparseOperand sparse) 
   return result;
 }
 
+void mm_into(Eager& eager, const Tensor& a, const Tensor& b, const Tensor& result) {
+  record(eager, readable(eager, a), readable(eager, b), nullptr, result, SparseOperand::none);
+}
+
 Tensor addmm(Eager& eager, const Tensor& bias, const Tensor& a, const Tensor& b, SparseOperand sparse) {
   AddmmBackward* node = nullptr;
   if (eager.needs_node({&bias, &a, &b})) {

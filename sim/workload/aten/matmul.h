@@ -9,6 +9,8 @@ namespace ridgeline::eager::aten {
 /// [m, k] x [k, n]; saves both.
 /// `sparse`: an operand is 2:4 sparse.
 Tensor mm(Eager& eager, const Tensor& a, const Tensor& b, SparseOperand sparse = SparseOperand::none);
+/// The same without gradients, into `result`.
+void mm_into(Eager& eager, const Tensor& a, const Tensor& b, const Tensor& result);
 /// bias + [m, k] x [k, n]; saves the factors.
 Tensor addmm(Eager& eager, const Tensor& bias, const Tensor& a, const Tensor& b,
              SparseOperand sparse = SparseOperand::none);

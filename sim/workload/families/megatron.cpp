@@ -18,7 +18,8 @@ Megatron::Megatron(Eager& eager, const ModelDescription& model, const TrainingDe
           share(padded_vocabulary(model.vocabulary, training.parallel.tensor, training.parallel.vocabulary_multiple))),
       key_heads_(std::max<std::int64_t>(1, share(model.key_value_count()))) {
   split_ = {tensor_ ? &*tensor_ : nullptr, training.parallel.sequence_parallel, training.parallel.async_all_reduce,
-            training.parallel.fp16_cross_entropy};
+            training.parallel.fp16_cross_entropy,
+            training.parallel.gradient_accumulation_fusion ? &stand_ins_ : nullptr};
   blocks_.resize(static_cast<std::size_t>(model.layers));
   for (const StagePart& part : parts_) {
     if (part.embedding) make_embedding();
@@ -121,7 +122,12 @@ Tensor Megatron::loss(const Batch& batch) {
   if (!causal()) return bert_loss(hidden, batch);
   const Tensor logits = megatron::column_linear(eager_, split_, hidden, *head_.weight, nullptr);
   hidden = Tensor{};
-  return megatron::vocabulary_cross_entropy(eager_, split_, logits, batch.targets[0]);
+  return token_loss(logits, batch.targets[0]);
+}
+
+Tensor Megatron::token_loss(const Tensor& logits, const Tensor& targets) {
+  return training_.parallel.cross_entropy_fusion ? megatron::fused_cross_entropy(eager_, split_, logits, targets)
+                                                 : megatron::vocabulary_cross_entropy(eager_, split_, logits, targets);
 }
 
 Tensor Megatron::run_blocks(const StagePart& held, Tensor x) {
@@ -154,7 +160,7 @@ Tensor Megatron::run_part(std::size_t part, Tensor input) {
 
 Tensor Megatron::part_loss(const Tensor& logits, const Tensor& targets) {
   const ModuleScope head(eager_.recorder, "head");
-  return megatron::vocabulary_cross_entropy(eager_, split_, logits, targets);
+  return token_loss(logits, targets);
 }
 
 Tensor Megatron::embed(const Tensor& tokens) {
@@ -288,7 +294,7 @@ Tensor Megatron::bert_loss(const Tensor& hidden, const Batch& batch) {
   h = activate(eager_, h, aten::ActivationKind::gelu);
   h = layer_norm(eager_, h, bert_.norm, true);
   const Tensor logits = megatron::column_linear(eager_, split_, h, *head_.weight, bert_.bias);
-  Tensor result = megatron::vocabulary_cross_entropy(eager_, split_, logits, batch.targets[0]);
+  Tensor result = token_loss(logits, batch.targets[0]);
   if (model_.head != ModelHead::pretraining) return result;
   const Tensor first = aten::select_first(eager_, transpose(eager_, hidden, 0, 1));
   const Tensor pooled = activate(eager_, linear(eager_, first, bert_.pooler), aten::ActivationKind::tanh);

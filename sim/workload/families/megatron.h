@@ -44,8 +44,10 @@ class Megatron final : public Family {
   Tensor fused_core(const Tensor& q, const Tensor& k, const Tensor& v);
   /// Keys or values for each head that shares them.
   Tensor for_each_head(const Tensor& x);
+  Tensor token_loss(const Tensor& logits, const Tensor& targets);
   Tensor bert_loss(const Tensor& hidden, const Batch& batch);
 
+  megatron::StandIns stand_ins_;
   megatron::Split split_;
   std::int64_t vocabulary_, key_heads_;
   Affine tokens_, positions_, types_, final_norm_, head_;

@@ -11,12 +11,24 @@
 
 namespace ridgeline::families::megatron {
 
+/// What TransformerEngine hands to autograd in the place of gradients that its products have added to Megatron-LM's
+/// buffer: one tensor for each size, which is kept (get_dummy_wgrad).
+class StandIns {
+ public:
+  /// Made at the first call with these sizes.
+  const Tensor& of(Eager& eager, const Dims& sizes, DType type);
+
+ private:
+  std::vector<Tensor> kept_;
+};
+
 /// Ranks that a layer is split over, and how.
 struct Split {
   parallel::TensorParallel* ranks = nullptr;  ///< null: one
   bool sequence = false;                      ///< activations between split layers are split along the sequence
   bool async = true;                          ///< gradients of inputs are added up beside the next product
   bool half_loss = false;                     ///< the loss is made of logits as they are, in their place
+  StandIns* stand_ins = nullptr;              ///< of gradients of weights; null: they are tensors of their own
   [[nodiscard]] bool several() const { return ranks != nullptr; }
   /// Products and exchanges are autograd functions each, as before they were made one.
   [[nodiscard]] bool separate() const { return !async && !sequence; }
@@ -57,6 +69,10 @@ Tensor rows_of_part(Eager& eager, const Tensor& tokens, Parameter& table);
 Tensor vocabulary_embedding(Eager& eager, const Split& split, const Tensor& tokens, Parameter& table);
 /// Mean of the losses of logits [sequence, batch, part of the vocabulary], as one number.
 Tensor vocabulary_cross_entropy(Eager& eager, const Split& split, const Tensor& logits, const Tensor& targets);
+/// The same by TransformerEngine's kernels, which write the gradient over the logits.
+Tensor fused_cross_entropy(Eager& eager, const Split& split, const Tensor& logits, const Tensor& targets);
+/// The script's mean of losses: times the mask, over the sum of the mask.
+Tensor mean_of_losses(Eager& eager, const Tensor& losses);
 /// The part of a rank along the first dimension; backward all parts are gathered.
 Tensor scatter_sequence(Eager& eager, const Split& split, const Tensor& x);
 

@@ -22,6 +22,14 @@ Tensor product(Eager& eager, const Tensor& x, const Tensor& weight) {
   return aten::view(eager, aten::mm(eager, rows_of(eager, x), aten::t(eager, weight)), sizes);
 }
 
+/// A product that adds to a buffer is counted as one into what stands for it; the sum follows it as a kernel.
+Tensor weight_gradient(Eager& eager, const Split& split, const Tensor& gradient, const Tensor& input) {
+  if (split.stand_ins == nullptr) return aten::mm(eager, gradient, input);
+  Tensor result = split.stand_ins->of(eager, {gradient.sizes[0], input.sizes[1]}, input.type);
+  aten::mm_into(eager, gradient, input, result);
+  return result;
+}
+
 /// Gradients of a product: of the input, whatever is exchanged meanwhile, then of the weight.
 struct LinearBackward final : Node {
   LinearBackward(const Split& how, bool of_columns)
@@ -52,7 +60,7 @@ struct LinearBackward final : Node {
     } else if (columns && split.several()) {
       sending = group->start(CollectiveKind::all_reduce, x.type, to_input.bytes(), to_input, to_input);
     }
-    out[1] = aten::mm(eager, aten::t(eager, rows), rows_of(eager, whole));
+    out[1] = weight_gradient(eager, split, aten::t(eager, rows), rows_of(eager, whole));
     if (gathers || (columns && split.several())) group->wait(sending);
     out[0] = gathers ? std::move(part) : std::move(to_input);
     if (edge_count == 3 && needs(2)) out[2] = gradient;  // the engine sums it to the size of the bias
@@ -80,6 +88,14 @@ Tensor separate_linear(Eager& eager, const Tensor& x, Parameter& weight, Paramet
 }
 
 }  // namespace
+
+const Tensor& StandIns::of(Eager& eager, const Dims& sizes, DType type) {
+  for (const Tensor& tensor : kept_)
+    if (tensor.sizes == sizes && tensor.type == type) return tensor;
+  kept_.push_back(eager.empty(sizes, type));
+  eager.recorder.set_category(kept_.back().storage.id(), Category::gradients);
+  return kept_.back();
+}
 
 Tensor column_linear(Eager& eager, const Split& split, const Tensor& x, Parameter& weight, Parameter* bias) {
   if (split.separate()) {

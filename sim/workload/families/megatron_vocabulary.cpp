@@ -118,6 +118,17 @@ Tensor scatter_sequence(Eager& eager, const Split& split, const Tensor& x) {
   return part;
 }
 
+Tensor mean_of_losses(Eager& eager, const Tensor& losses) {
+  const std::int64_t rows = losses.elements();
+  eager.recorder.host(HostClass::pointwise, 5);
+  const Tensor mask = aten::full(eager, {rows}, DType::fp32);
+  const Tensor masked = number_each(eager, Function::mul, {&losses, &mask}, {rows}, DType::fp32);
+  const Tensor total = eager.empty({}, DType::fp32), count = eager.empty({}, DType::fp32);
+  eager.recorder.op(Reduction{ReductionKind::sum_all, DType::fp32, 1, rows}, {&masked}, {&total});
+  eager.recorder.op(Reduction{ReductionKind::sum_all, DType::fp32, 1, rows}, {&mask}, {&count});
+  return number_each(eager, Function::divide, {&total, &count}, {}, DType::fp32);
+}
+
 Tensor vocabulary_cross_entropy(Eager& eager, const Split& split, const Tensor& logits, const Tensor& targets) {
   // Loss and softmax are made in fp32, in place of the wide logits, or in 16 bits in place of the logits.
   Tensor wide = split.half_loss ? logits : aten::to(eager, logits, DType::fp32);
@@ -157,14 +168,7 @@ Tensor vocabulary_cross_entropy(Eager& eager, const Split& split, const Tensor& 
   const Tensor logarithm = number_each(eager, Function::other, {&sum}, of_row, type);
   const Tensor losses = number_each(eager, Function::add, {&logarithm, &predicted}, of_row, type);
   aten::pointwise(eager, Function::divide, {&wide, &sum}, wide);
-  // The script's part: losses times the mask, over the sum of the mask.
-  eager.recorder.host(HostClass::pointwise, 5);
-  const Tensor mask = aten::full(eager, {rows}, DType::fp32);
-  const Tensor masked = number_each(eager, Function::mul, {&losses, &mask}, {rows}, DType::fp32);
-  Tensor total = eager.empty({}, DType::fp32), count = eager.empty({}, DType::fp32);
-  eager.recorder.op(Reduction{ReductionKind::sum_all, DType::fp32, 1, rows}, {&masked}, {&total});
-  eager.recorder.op(Reduction{ReductionKind::sum_all, DType::fp32, 1, rows}, {&mask}, {&count});
-  Tensor result = number_each(eager, Function::divide, {&total, &count}, {}, DType::fp32);
+  Tensor result = mean_of_losses(eager, losses);
   if (node != nullptr) {
     node->probabilities = eager.save(wide);
     Tensor places = own.place;

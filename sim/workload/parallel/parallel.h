@@ -84,8 +84,10 @@ struct ParallelDescription {
   Framework framework = Framework::torch;
   std::int64_t tensor = 1;  ///< ranks that share heads and feed-forward columns
   TensorStyle tensor_style = TensorStyle::dtensor;
-  bool sequence_parallel = false;     ///< what lies between the split layers is split along the sequence
-  bool transformer_engine = false;    ///< Megatron-LM's layers are TransformerEngine's, not its own (local)
+  bool sequence_parallel = false;             ///< what lies between the split layers is split along the sequence
+  bool transformer_engine = false;            ///< Megatron-LM's layers are TransformerEngine's, not its own (local)
+  bool gradient_accumulation_fusion = false;  ///< TransformerEngine's products add gradients of weights to the buffer
+  bool cross_entropy_fusion = false;          ///< TransformerEngine's loss, whose gradient lies where the logits lay
   bool async_all_reduce = true;       ///< Megatron-LM: of the gradient of a layer's input, beside that of its weight
   bool blocking_wait = false;         ///< NCCL_BLOCKING_WAIT=1: the host waits for each exchange (megatron)
   bool fp32_copies = true;            ///< Megatron-LM: the optimizer has some of parameters in 16 bits
