@@ -5,7 +5,7 @@
 namespace ridgeline {
 namespace {
 
-constexpr std::array<std::string_view, static_cast<std::size_t>(HostClass::other) + 1> kNames{
+constexpr std::array<std::string_view, static_cast<std::size_t>(HostClass::other) + 1> kHostClassNames{
     "linear",
     "linear_autocast",
     "matmul",
@@ -111,18 +111,18 @@ constexpr std::array<std::string_view, static_cast<std::size_t>(HostClass::other
     "other"};
 
 constexpr bool all_named() {
-  for (const std::string_view name : kNames)
+  for (const std::string_view name : kHostClassNames)
     if (name.empty()) return false;
   return true;
 }
 static_assert(all_named(), "every host class has a name");
-static_assert(kNames[static_cast<std::size_t>(HostClass::backward_call)] == "backward_call");
-static_assert(kNames[static_cast<std::size_t>(HostClass::clip_fixed)] == "clip_fixed");
-static_assert(kNames[static_cast<std::size_t>(HostClass::convolution)] == "convolution");
+static_assert(kHostClassNames[static_cast<std::size_t>(HostClass::backward_call)] == "backward_call");
+static_assert(kHostClassNames[static_cast<std::size_t>(HostClass::clip_fixed)] == "clip_fixed");
+static_assert(kHostClassNames[static_cast<std::size_t>(HostClass::convolution)] == "convolution");
 
 }  // namespace
 
-std::span<const std::string_view> host_class_names() { return kNames; }
+std::span<const std::string_view> host_class_names() { return kHostClassNames; }
 HostMix mix_of(HostClass host_class) {
   constexpr HostMix kForward{0.3, 0.5, 0.1, 0.1}, kNode{0.0, 0.5, 0.35, 0.15}, kPython{1.0, 0.0, 0.0, 0.0},
       kLists{0.4, 0.5, 0.0, 0.1}, kCompiledGraph{0.8, 0.2, 0.0, 0.0}, kCompiledCall{0.7, 0.1, 0.0, 0.2};
@@ -153,6 +153,6 @@ bool in_backward_thread(HostClass host_class) {
     default: return host_class >= HostClass::backward_call && host_class <= HostClass::checkpoint_recompute;
   }
 }
-std::string_view name_of(HostClass host_class) { return kNames[static_cast<std::size_t>(host_class)]; }
+std::string_view name_of(HostClass host_class) { return kHostClassNames[static_cast<std::size_t>(host_class)]; }
 
 }  // namespace ridgeline

@@ -27,7 +27,8 @@ struct PublishedTraining {
 std::vector<PublishedTraining> load_published_training(const MeasuredFile& file);
 
 /// Every published row of the index in `folder` on `hardware` (any where empty), predicted; its source is
-/// "several GPUs, public, MACHINE", or "several GPUs, ours, MACHINE". Seen are the rows that a number was taken from, where the index says which.
+/// "several GPUs, public, MACHINE", or "several GPUs, ours, MACHINE". Seen are the rows that a number was taken from,
+/// where the index says which.
 std::vector<ValidatedStep> validate_published_training(const std::string& folder, std::string_view hardware,
                                                        std::string_view engine);
 
