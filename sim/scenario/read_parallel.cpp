@@ -168,8 +168,7 @@ void read_tensor(const Mapping& mapping, ParallelDescription& result) {
     if (!dtensor && mapping.has(key)) mapping[key].fail("goes with tensor_style: dtensor");
   if (dtensor && result.tensor > 1 && result.pipelined())
     mapping[mapping.has("tensor_style") ? "tensor_style" : "tensor"].fail(
-        "dtensor inside the stages of a pipeline is not modelled; expected tensor_style: by-hand, or framework: "
-        "megatron");
+        "dtensor inside the stages of a pipeline is not modelled; expected by-hand, or framework: megatron");
   if (!dtensor && !result.megatron() && result.sequence_parallel)
     mapping["sequence_parallel"].fail("goes with tensor_style: dtensor, or framework: megatron");
 }
@@ -246,7 +245,6 @@ void read_pipeline(const Mapping& mapping, const Cluster& cluster, ParallelDescr
                     result.virtual_stages, folds ? "two stages" : "one stage"));
 }
 
-/// Of DistributedDataParallel.
 void read_buckets(const Mapping& mapping, ParallelDescription& result) {
   if (mapping.has("bucket_cap"))
     result.bucket_cap =

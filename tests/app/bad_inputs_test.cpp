@@ -95,7 +95,6 @@ TEST(BrokenArguments, AreRefusedInOneLine) {
       {"kernels --hardware nvidia-t4", "standard input: no kernel cases in it"},
       {"kernels --hardware nvidia-t4 /dev/null", "/dev/null: no kernel cases in it"},
       {"replay --hardware nvidia-t4 /dev/null", "/dev/null: a pipe or device"},
-      {"", "subcommand"},
   };
   for (const auto& [arguments, fragment] : cases) {
     const ProgramRun run = run_program(arguments);

@@ -53,8 +53,26 @@ TEST(RepeatedRange, EveryFieldOfARecordCounts) {
   EXPECT_FALSE(again_after([](OpTrace& t) { t.records[5].host_class = HostClass::pointwise; }));
   EXPECT_FALSE(again_after([](OpTrace& t) { t.records[5].index = 4; }));
   EXPECT_FALSE(again_after([](OpTrace& t) { t.records[8].stream = 1; }));
-  for (const auto kind : {Record::Kind::record_event, Record::Kind::wait_event, Record::Kind::host_waits_for_event})
-    EXPECT_FALSE(again_after([&](OpTrace& t) { t.records[3].kind = t.records[8].kind = kind; }));
+}
+
+// Events have numbers of their own in each stretch: what counts is where the one waited for was recorded.
+TEST(RepeatedRange, AWaitIsForTheEventInTheSamePlaceOrForOneOlderThanBoth) {
+  for (const auto kind : {Record::Kind::wait_event, Record::Kind::host_waits_for_event}) {
+    const auto waiting_for = [&](std::uint32_t first, std::uint32_t second, bool recorded) {
+      return again_after([&](OpTrace& t) {
+        t.records[3] = {kind, {}, 0, first}, t.records[8] = {kind, {}, 0, second};
+        if (recorded)
+          for (const std::uint32_t stretch : {0U, 1U})
+            t.records[5 * stretch] = {Record::Kind::record_event, {}, 0, stretch};
+      });
+    };
+    EXPECT_TRUE(waiting_for(9, 9, false)) << "one event from before";
+    EXPECT_FALSE(waiting_for(9, 8, false)) << "two";
+    EXPECT_TRUE(waiting_for(0, 1, true)) << "each for its own";
+    EXPECT_FALSE(waiting_for(9, 1, true)) << "one from before, one for its own";
+    EXPECT_FALSE(waiting_for(0, 0, true)) << "both for that of the first stretch";
+  }
+  EXPECT_FALSE(again_after([&](OpTrace& t) { t.records[3].kind = Record::Kind::record_event; }));
 }
 
 TEST(RepeatedRange, EveryFieldOfACallCounts) {

@@ -371,38 +371,5 @@ TEST(TensorParallel, with_a_blocking_wait_the_host_stops_behind_each_exchange) {
   }
 }
 
-TEST(TensorParallel, without_fp32_copies_megatron_updates_parameters_themselves) {
-  TrainingDescription t = training(1, Framework::megatron);
-  t.precision = Precision::amp_fp16;
-  const OpTrace with = run(ModelFamily::gpt2, t);
-  t.parallel.fp32_copies = false;
-  const OpTrace without = run(ModelFamily::gpt2, t);
-  EXPECT_EQ(held(with, Category::optimizer_state) - held(without, Category::optimizer_state), 4 * with.parameters);
-  const auto looks = [](const OpTrace& trace) {
-    return std::any_of(trace.ops.begin(), trace.ops.end(), [](const Op& op) {
-      const auto* list = std::get_if<MultiTensor>(&op);
-      return list != nullptr && list->function == MultiTensorFunction::unscale;
-    });
-  };
-  EXPECT_TRUE(looks(with));
-  EXPECT_FALSE(looks(without));
-}
-
-// --fp16-lm-cross-entropy: no copy of the logits in fp32, whose bytes are twice those of the logits.
-TEST(TensorParallel, a_loss_in_16_bits_copies_no_logits) {
-  constexpr std::int64_t kSequences = 5;  // so that nothing else is as large
-  const std::int64_t logits = kSequences * kLength * 1024;
-  const auto wide = [&](const OpTrace& trace) {
-    return std::any_of(trace.storages.begin(), trace.storages.end(),
-                       [&](const Storage& storage) { return storage.bytes == 4 * logits; });
-  };
-  TrainingDescription t = training(1, Framework::megatron);
-  t.precision = Precision::amp_fp16;
-  t.micro_batch = kSequences;
-  EXPECT_TRUE(wide(run(ModelFamily::gpt2, t)));
-  t.parallel.fp16_cross_entropy = true;
-  EXPECT_FALSE(wide(run(ModelFamily::gpt2, t)));
-}
-
 }  // namespace
 }  // namespace ridgeline
