@@ -15,23 +15,17 @@
 #include "tests/support/data_flow.h"
 #include "tests/support/described_network.h"
 #include "tests/support/measurement_index.h"
+#include "tests/support/small_networks.h"
 
 namespace ridgeline {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::Pair;
+using testing_support::small_network;
+using testing_support::two_sequences;
 using Oddities = std::map<std::string, std::set<std::string>>;
 
-TrainingDescription two_sequences(Precision precision) {
-  TrainingDescription t;
-  t.micro_batch = 2;
-  t.sequence_length = 32;
-  t.precision = precision;
-  t.gradient_clipping = 1.0;
-  t.optimizer.implementation = OptimizerImplementation::fused;
-  return t;
-}
 /// In how many networks each oddity is found.
 void collect(Oddities& all, const std::string& name, const OpTrace& trace) {
   for (const std::string& odd : testing_support::oddities_of_flow(trace)) all[odd].insert(name);
@@ -76,21 +70,7 @@ TEST(DataFlow, NetworksComputeNothingInVain) {
 TEST(DataFlow, SmallNetworksComputeNothingInVainInAnyWay) {
   Oddities all, again;
   for (const ModelFamily family : {ModelFamily::gpt2, ModelFamily::bert, ModelFamily::llama}) {
-    ModelDescription model;
-    model.family = family;
-    model.layers = 2;
-    model.heads = 4;
-    model.hidden = 64;
-    model.vocabulary = 96;
-    model.max_positions = 32;
-    if (family == ModelFamily::bert) model.head = ModelHead::pretraining;
-    if (family == ModelFamily::llama) {
-      model.bias = false;
-      model.activation = Activation::swiglu;
-      model.key_value_heads = 2;
-      model.feed_forward = 160;
-      model.tie_embeddings = false;
-    }
+    ModelDescription model = small_network(family);
     const std::string name = family == ModelFamily::gpt2 ? "gpt2" : family == ModelFamily::bert ? "bert" : "llama";
     for (const double dropout : {0.0, 0.1})
       for (const Precision precision :

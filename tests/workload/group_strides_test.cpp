@@ -3,6 +3,7 @@
 
 #include "sim/workload/parallel/parallel.h"
 #include "sim/workload/training_step.h"
+#include "tests/support/small_networks.h"
 
 namespace ridgeline {
 namespace {
@@ -29,13 +30,7 @@ TEST(GroupStrides, AreTheProductOfTheDegreesInside) {
 
 // DistributedDataParallel sends every parameter of rank 0 once, before the first step.
 TEST(GroupStrides, ParametersAreSentOnceBeforeTheFirstStep) {
-  ModelDescription model;
-  model.family = ModelFamily::gpt2;
-  model.layers = 2;
-  model.heads = 4;
-  model.hidden = 64;
-  model.vocabulary = 1000;
-  model.max_positions = 32;
+  const ModelDescription model = testing_support::small_network(ModelFamily::gpt2, 1000);
   TrainingDescription t;
   t.micro_batch = 1;
   t.sequence_length = 32;

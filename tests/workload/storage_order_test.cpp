@@ -13,6 +13,7 @@
 #include "sim/workload/training_step.h"
 #include "tests/support/described_network.h"
 #include "tests/support/measurement_index.h"
+#include "tests/support/small_networks.h"
 
 namespace ridgeline {
 namespace {
@@ -22,30 +23,15 @@ using ::testing::IsEmpty;
 using Visit = std::function<void(const std::string& name, const OpTrace& trace)>;
 
 TrainingDescription short_training(Precision precision) {
-  TrainingDescription t;
-  t.micro_batch = 2;
-  t.sequence_length = 32;
-  t.precision = precision;
-  t.gradient_clipping = 1.0;
+  TrainingDescription t = testing_support::two_sequences(precision);
   t.gradient_accumulation = 2;
-  t.optimizer.implementation = OptimizerImplementation::fused;
   return t;
 }
 ModelDescription three_blocks(ModelFamily family) {
-  ModelDescription model;
-  model.family = family;
+  ModelDescription model = testing_support::small_network(family, 1000);
   model.layers = 3;
-  model.heads = 4;
-  model.hidden = 64;
-  model.vocabulary = 1000;
-  model.max_positions = 32;
-  if (family == ModelFamily::bert) model.head = ModelHead::pretraining;
   if (family == ModelFamily::llama) {
-    model.bias = false;
-    model.activation = Activation::swiglu;
-    model.key_value_heads = 2;
     model.feed_forward = 128;
-    model.tie_embeddings = false;
     model.plain = true;
   }
   return model;

@@ -10,6 +10,7 @@
 #include "sim/units/user_error.h"
 #include "sim/workload/training_step.h"
 #include "tests/support/draws.h"
+#include "tests/support/small_networks.h"
 
 namespace ridgeline {
 namespace {
@@ -151,13 +152,15 @@ TEST(TracePattern, GivesWhatATraceMadeWholeIs) {
   RecordProperty("refused", refused);
 }
 
-TEST(TracePattern, SizesThatChangeTheOrderOfRecordsAreNotFollowed) {
-  ModelDescription model;
+ModelDescription six_blocks() {
+  ModelDescription model = testing_support::small_network(ModelFamily::gpt2, 200);
   model.layers = 6;
-  model.heads = 4;
-  model.hidden = 64;
-  model.vocabulary = 200;
   model.max_positions = 128;
+  return model;
+}
+
+TEST(TracePattern, SizesThatChangeTheOrderOfRecordsAreNotFollowed) {
+  const ModelDescription model = six_blocks();
   TrainingDescription training;
   training.micro_batch = 4;
   training.sequence_length = 32;
@@ -172,12 +175,7 @@ TEST(TracePattern, SizesThatChangeTheOrderOfRecordsAreNotFollowed) {
 }
 
 TEST(TracePattern, OperationsThatAreEqualAtSomeSizesHaveOneEntryThere) {
-  ModelDescription model;
-  model.layers = 6;
-  model.heads = 4;
-  model.hidden = 64;
-  model.vocabulary = 200;
-  model.max_positions = 128;
+  ModelDescription model = six_blocks();
   model.dropout = model.attention_dropout = 0.1;
   TrainingDescription training;
   training.micro_batch = 3;

@@ -10,6 +10,7 @@
 #include "sim/workload/repeated_range.h"
 #include "sim/workload/training_step.h"
 #include "tests/support/operand_sizes.h"
+#include "tests/support/small_networks.h"
 
 namespace ridgeline {
 namespace {
@@ -17,21 +18,8 @@ namespace {
 using ::testing::HasSubstr;
 
 ModelDescription small(ModelFamily family) {
-  ModelDescription model;
-  model.family = family;
-  model.layers = 2;
-  model.heads = 4;
-  model.hidden = 64;
-  model.vocabulary = 96;
-  model.max_positions = 32;
+  ModelDescription model = testing_support::small_network(family);
   if (family == ModelFamily::bert) model.head = ModelHead::sequence_classification;
-  if (family == ModelFamily::llama) {
-    model.bias = false;
-    model.activation = Activation::swiglu;
-    model.key_value_heads = 2;
-    model.feed_forward = 160;
-    model.tie_embeddings = false;
-  }
   return model;
 }
 
@@ -324,13 +312,7 @@ TEST(TrainingRun, Says_what_cannot_be_trained) {
 
 // What a replay asks of a trace whose micro-batches are not all written out: the calls of those that stand for more.
 TEST(RepeatedCalls, are_those_of_the_records_that_run_again) {
-  ModelDescription model;
-  model.family = ModelFamily::gpt2;
-  model.layers = 2;
-  model.heads = 4;
-  model.hidden = 64;
-  model.vocabulary = 1000;
-  model.max_positions = 32;
+  const ModelDescription model = testing_support::small_network(ModelFamily::gpt2, 1000);
   TrainingDescription t;
   t.micro_batch = 2;
   t.sequence_length = 32;

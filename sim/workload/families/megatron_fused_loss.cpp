@@ -12,6 +12,8 @@ using eager::SavedTensor;
 
 namespace {
 
+/// Instructions an element beyond loading, converting and storing (estimated from the loops of the source; not
+/// measured).
 constexpr std::int64_t kStatistics = 10, kProbabilities = 10, kScale = 2;
 
 /// A kernel with a block a row.
