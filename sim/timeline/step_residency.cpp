@@ -197,7 +197,7 @@ class ResidencyStretches {
     const double first = std::floor(access.from), last = std::floor(access.to);
     if (access.list < 0 || (first == access.from && last == access.to)) return;
     const std::size_t tensors = operands.size() / lists_of(launch);
-    if (last < access.to && last >= static_cast<double>(tensors)) return;
+    if (std::ceil(access.to) > static_cast<double>(tensors)) return;  // it does not say which tensors its lists hold
     const auto tensor = [&](double at) {
       const std::size_t place = static_cast<std::size_t>(access.list) * tensors + static_cast<std::size_t>(at);
       return std::pair(access.list, operands[place].storage);

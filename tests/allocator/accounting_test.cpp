@@ -215,10 +215,10 @@ TEST_P(Accounting, AnotherAllocatorTakesOverWhatIsThere) {
     ASSERT_EQ(other.device().used(), allocator_->device().used());
     // Both give the same blocks up and merge the same neighbours.
     allocator_->complete_events();
-    for (const auto& [address, block] : taken_over) {
-      const bool alive =
-          std::any_of(live_.begin(), live_.end(), [&](BlockId own) { return allocator_->address_of(own) == address; });
-      if (!alive) other.complete_free(block);
+    for (const auto& taken : taken_over) {
+      const bool alive = std::any_of(live_.begin(), live_.end(),
+                                     [&](BlockId own) { return allocator_->address_of(own) == taken.first; });
+      if (!alive) other.complete_free(taken.second);
     }
     ASSERT_EQ(mapped_blocks(other), mapped_blocks(*allocator_));
     while (live_.size() > 20) {

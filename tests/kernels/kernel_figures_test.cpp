@@ -35,7 +35,7 @@ class KernelFigures : public ::testing::TestWithParam<const char*> {
   }
 
   const Gpu gpu_ = load_gpu(GetParam());
-  const Software software_;
+  const Software software_{};
   const AnalyticEngine engine_{gpu_};
   std::vector<KernelLaunch> launches_;
 };
