@@ -15,6 +15,7 @@ sums hold.
 import argparse
 import gzip
 import json
+import math
 import pathlib
 import re
 import statistics
@@ -25,6 +26,7 @@ from least_squares import relative_fit, robust_relative_fit
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 HOST = ROOT / "hw/hosts/default.yaml"
+SPEED = ROOT / "sim/study/validation/host_speed.cpp"
 COMPILED = ROOT / "measurements/h200/compile"
 TIMED = ROOT / "measurements/h200/host/compiled.jsonl.gz"
 COST = r"\n  (\w+): {value: ([0-9.]+) us"
@@ -126,6 +128,26 @@ def thread_products():
     return f"{1000 * middle:.0f}"
 
 
+def reading_off(costs):
+    """Standard deviation of the logarithm of the scale that clipping, optimizer and zeroing of a step ask for over the one that
+    a loop on the same host gave. `costs` [us] by name."""
+    off = []
+    with gzip.open(TIMED, "rt") as file:
+        for step in map(json.loads, file):
+            if step["heldout"]:
+                continue
+            count, host, optimizer = step["parameter_tensors"], step["host_ms"], step["optimizer"]
+            expected = (costs[f"{optimizer}_fixed"] + count * costs[f"per_parameter_{optimizer}"] +
+                        count * costs["per_parameter_zero_grad"])
+            taken = host["optimizer"] + host["zero_grad"]
+            if step["clip"] > 0:
+                expected += costs["clip_fixed"] + count * costs["per_parameter_clip"]
+                taken += host["clipping"]
+            off.append(math.log(1000 * taken / expected / step["scale"]))
+    print(f"kReadingOff: {len(off)} steps, mean logarithm {statistics.mean(off):+.3f}")
+    return f"{statistics.stdev(off):.2g}"
+
+
 def costs_of(table):
     """What ridgeline_fit made: cost by name [us]."""
     return dict(re.findall(r"^      (\w+): {value: ([0-9.]+)", table.read_text(), re.M))
@@ -136,6 +158,7 @@ def main():
     parser.add_argument("--check", action="store_true", help="write nothing; fail unless the file is as the steps make it")
     parser.add_argument("--dry-run", action="store_true", help="print, and write nothing")
     parser.add_argument("--host", type=pathlib.Path, default=HOST, help="the file with the costs")
+    parser.add_argument("--speed", type=pathlib.Path, default=SPEED, help="the source with kReadingOff")
     arguments = parser.parse_args()
     text = arguments.host.read_text()
     scale = float(re.search(r"\nscale: {value: ([0-9.]+)", text)[1])
@@ -174,8 +197,15 @@ def main():
             if known != written:
                 wrong.append(f"{arguments.host.name}: {name} is {known} us; {source} say {written}")
             text = pattern.sub(rf"\g<1>{written}\g<3>", text, count=1)
+    speed = arguments.speed.read_text()
+    pattern = re.compile(r"(kReadingOff = )([0-9.]+)")
+    known, off = pattern.search(speed)[2], reading_off({name: float(value) for name, value in re.findall(COST, text)})
+    if known != off:
+        wrong.append(f"{arguments.speed.name}: kReadingOff is {known}; the steps give {off}")
     if not arguments.check and not arguments.dry_run:
         arguments.host.write_text(text)
+        if known != off:
+            arguments.speed.write_text(pattern.sub(rf"\g<1>{off}", speed, count=1))
         return 0
     if arguments.check:
         for line in wrong:

@@ -25,6 +25,7 @@ def check_with(script, option, file, pattern, replaced):
 
 def main():
     h200, host, menus = "hw/nvidia-h200-sxm-141gb.yaml", "hw/hosts/default.yaml", "docs/kernel-menus.md"
+    speed = "sim/study/validation/host_speed.cpp"
     measured = r"(\nmeasured:(?:.|\n)*?\n    {}: {{value: )[0-9.]+"
     cases = [("power", "--hardware", h200, r"(\nmeasured:)", r"\1", 0),
              ("host_costs", "--host", host, r"(clip_fixed)", r"\1", 0),
@@ -32,6 +33,7 @@ def main():
              ("host_costs", "--host", host, r"(clip_fixed: {value: )\d+", r"\g<1>300", 1),
              ("host_costs", "--host", host, r"(compiled_call: {value: )[\d.]+", r"\g<1>7.14", 1),
              ("host_costs", "--host", host, r"(fsdp_gather: {value: )[\d.]+", r"\g<1>300", 1),
+             ("host_costs", "--speed", speed, r"(kReadingOff = )[\d.]+", r"\g<1>0.16", 1),
              ("kernel_menus", "--document", menus, r"(kWgmmaHalf \| )50", r"\g<1>51", 1)]
     cases += [("power", "--hardware", h200, measured.format(name), rf"\g<1>{value}", 1)
               for name, value in (("idle", 118), ("tensor_bf16", 1.18), ("knee", 1120))]

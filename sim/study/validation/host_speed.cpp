@@ -10,7 +10,7 @@ namespace ridgeline {
 
 LikelyScale likely_scale(double reading, const Host& host) {
   // Standard deviation of the logarithm of a reading over the scale that a loop on the same host gave: 30 steps of
-  // measurements/h200/host/compiled.jsonl.gz that are not held out.
+  // measurements/h200/host/compiled.jsonl.gz that are not held out; fit/host_costs.py makes it.
   constexpr double kReadingOff = 0.17, kNineInTen = 1.645;
   const double least = std::log(host.least_scale), most = std::log(host.most_scale);
   const double middle = (least + most) / 2, deviation = (most - least) / (2 * kNineInTen);
