@@ -11,6 +11,7 @@
 #include "sim/workload/load_model.h"
 #include "sim/workload/parallel/graph_split.h"
 #include "sim/workload/training_step.h"
+#include "tests/support/live_storages.h"
 
 namespace ridgeline {
 namespace {
@@ -155,6 +156,28 @@ TEST(CompiledParts, the_first_bucket_is_full_at_a_mebibyte) {
   EXPECT_EQ(cut.compiled_ranges.size(), 2 * cut.steps.size());
   EXPECT_TRUE(cut.compiled_ranges[0].is_part());
   EXPECT_FALSE(training_run(gpt2(2, 256), training(1), AttentionChoice::flash).compiled_ranges.front().is_part());
+}
+
+// The residual stream of a part whose norm casts it: the eager pass keeps the cast, the compiled one casts it again,
+// long after the parts behind are done with it.
+TEST(CompiledParts, read_nothing_that_is_gone) {
+  ModelDescription model = gpt2(3, 256);
+  model.family = ModelFamily::llama;
+  model.feed_forward = 688;
+  model.activation = Activation::swiglu;
+  model.bias = model.tie_embeddings = false;
+  for (const Precision precision : {Precision::bf16, Precision::amp_bf16, Precision::fp32}) {
+    TrainingDescription t = training(2);
+    t.precision = precision;
+    for (const std::int64_t cap : {std::int64_t{1} << 16, std::int64_t{1} << 20, std::int64_t{25} << 20}) {
+      t.parallel.bucket_cap = cap;
+      OpTrace eager = training_run(model, t, AttentionChoice::flash);
+      const std::int64_t before = alive(eager);
+      const OpTrace trace = compile::compile_trace(std::move(eager), kSmCount);
+      EXPECT_EQ(testing_support::first_inconsistency(trace), "") << cap;
+      EXPECT_EQ(alive(trace), before) << cap;
+    }
+  }
 }
 
 }  // namespace
