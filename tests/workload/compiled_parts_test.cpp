@@ -180,5 +180,30 @@ TEST(CompiledParts, read_nothing_that_is_gone) {
   }
 }
 
+// ZeroRedundancyOptimizer lays the parameters of a rank one behind the other in one storage.
+TEST(CompiledParts, find_parameters_that_share_a_storage) {
+  const ModelDescription model = gpt2(2, 256);
+  std::vector<std::size_t> parts;
+  for (const bool views : {false, true}) {
+    TrainingDescription t = training(2);
+    t.parallel.bucket_cap = std::int64_t{1} << 20;
+    t.parallel.strategy = DataStrategy::zero1;
+    t.parallel.parameters_as_bucket_view = views;
+    const OpTrace eager = training_run(model, t, AttentionChoice::flash);
+    parts.push_back(eager.compiled_ranges.size());
+    const OpTrace trace = compile::compile_trace(eager, kSmCount);
+    EXPECT_EQ(testing_support::first_inconsistency(trace), "") << views;
+    std::int64_t reduced = 0;
+    for (std::uint32_t i = trace.steps.back().begin; i < trace.steps.back().end; ++i) {
+      const Record& record = trace.records[i];
+      if (record.kind != Record::Kind::op) continue;
+      const auto* c = std::get_if<Collective>(&trace.ops[trace.calls[record.index].op]);
+      reduced += c != nullptr && c->kind == CollectiveKind::all_reduce ? c->bytes : 0;
+    }
+    EXPECT_EQ(reduced, 4 * trace.parameters) << views;
+  }
+  EXPECT_EQ(parts[0], parts[1]);
+}
+
 }  // namespace
 }  // namespace ridgeline
