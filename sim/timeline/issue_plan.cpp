@@ -52,6 +52,7 @@ class Planner {
         case Action::Kind::wait:
           end_group();
           wait_ = true;
+          wait_for_ = Issue::kEverything;  // of which an event that the host already waits for is a part
           before_wait_ += std::exchange(carry_, 0.0);
           note({HostGroup::Kind::wait, HostClass::other, index_of(action)});
           break;
@@ -63,8 +64,8 @@ class Planner {
           break;
         case Action::Kind::host_waits_for_event:
           end_group();
+          if (!wait_ || wait_for_ != Issue::kEverything) wait_for_ = action.index;
           wait_ = true;
-          wait_for_ = action.index;
           before_wait_ += std::exchange(carry_, 0.0);
           note({HostGroup::Kind::wait, HostClass::other, index_of(action)});
           break;

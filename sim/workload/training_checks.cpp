@@ -17,6 +17,10 @@ void check_training(const ModelDescription& model, const TrainingDescription& tr
   if (training.sequence_length < 1) throw UserError("training.sequence_length: must be at least 1");
   if (training.gradient_accumulation < 1) throw UserError("training.gradient_accumulation: must be at least 1");
   check_window(model, training.longest_sequence());
+  const ParallelDescription& parallel = training.parallel;
+  if (parallel.megatron() && parallel.pipelined() && parallel.schedule != PipelineSchedule::one_forward_one_backward &&
+      parallel.schedule != PipelineSchedule::interleaved)
+    throw UserError("training.parallel.schedule: Megatron-LM has 1f1b and interleaved");
   // PyTorch draws them outside of generated kernels then, from states of the generator that it keeps.
   if (training.parallel.compiled && training.parallel.compiles_blocks() &&
       training.activation_checkpointing != ActivationCheckpointing::none &&

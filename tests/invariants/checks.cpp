@@ -11,6 +11,7 @@
 #include "sim/scenario/stack_notes.h"
 #include "sim/units/user_error.h"
 #include "sim/workload/composition.h"
+#include "tests/support/live_storages.h"
 #include "tests/support/trace_mistakes.h"
 
 namespace ridgeline::invariants {
@@ -152,6 +153,7 @@ void check_trace(const StepRun& run, Checks& checks) {
   using namespace testing_support;
   std::string mistake = compiles(scenario) ? "" : first_use_of_nothing(trace);
   if (mistake.empty()) mistake = first_of_another_count(trace) + first_out_of_place(trace, scenario.model.layers);
+  if (compiles(scenario) && mistake.empty()) mistake = first_inconsistency(trace);
   if (!compiles(scenario) && mistake.empty()) mistake = first_beyond_its_storage(trace);
   const CompositionHandle& composition = scenario.model.composition;
   const bool experts = composition.given() && composition->stack.experts > 0;

@@ -168,6 +168,31 @@ TEST(IssuePlan, streams_wait_for_events_and_the_host_for_one_of_them) {
   EXPECT_FALSE(plan.launches[3].wait_before);
 }
 
+TEST(IssuePlan, a_wait_for_everything_is_one_whatever_event_is_waited_for_beside_it) {
+  for (const bool event_first : {true, false}) {
+    OpTrace trace;
+    trace.streams.resize(2);
+    trace.events = 5;
+    const ProgramBuilder builder = five_groups();
+    StepProgram program = builder.program();
+    program.trace = &trace;
+    std::vector<Action> actions(program.actions.begin(), program.actions.end());
+    const std::uint32_t begin = program.steps.back().begin;
+    std::uint32_t wait = begin;
+    while (actions[wait].kind != Action::Kind::wait) ++wait;
+    actions.insert(actions.begin() + (event_first ? wait : wait + 1),
+                   {Action::Kind::host_waits_for_event, HostClass::other, 0, 4});
+    program.actions = {};
+    for (const Action& action : actions) program.actions.push_back(action);
+    program.steps.back().end += 1;
+    const IssuePlan plan = plan_issues(program, round_gpu(), round_host());
+    ASSERT_EQ(plan.launches.size(), 4u);
+    EXPECT_TRUE(plan.launches[2].wait_before) << event_first;
+    EXPECT_EQ(plan.launches[2].wait_for, Issue::kEverything) << event_first;
+    EXPECT_EQ(plan.tail.wait_for, Issue::kEverything) << event_first;
+  }
+}
+
 TEST(IssuePlan, a_step_that_repeats_says_which_launches_do) {
   ProgramBuilder builder;
   builder.kernel(1)

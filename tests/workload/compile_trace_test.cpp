@@ -8,7 +8,11 @@
 #include <set>
 #include <string>
 
+#include "sim/config/parse_yaml.h"
+#include "sim/config/value.h"
+#include "sim/workload/load_model.h"
 #include "sim/workload/training_step.h"
+#include "tests/support/live_storages.h"
 
 namespace ridgeline {
 namespace {
@@ -243,6 +247,22 @@ TEST(CompileTrace, gradients_of_activations_take_more_instructions_than_these) {
     EXPECT_GT(forward, 0);
     EXPECT_GT(backward, forward);
   }
+}
+
+// Random numbers that two kernels read, one of which waits for the other, stay outside of the one that waits: else both
+// would wait for each other, and neither they nor what comes behind them were there.
+TEST(CompileTrace, kernels_never_wait_for_each_other) {
+  const config::Node tree = config::parse_yaml(
+      "{family: composed, layers: 2, heads: 4, hidden: 256, input: image, patch: 8, image_size: 80, class_token: "
+      "false, "
+      "head: image-classification, labels: 11, causal: false, positions: learned, tie_embeddings: false, dropout: 0.1, "
+      "feed_forward_kind: plain, feed_forward: 440, experts: 4, experts_per_token: 2, dense_layers: 1}",
+      "m.yaml");
+  TrainingDescription training = small_training();
+  training.sequence_length = 100;
+  const Both traces = both(load_model(config::Value(tree)), training, AttentionChoice::efficient);
+  EXPECT_EQ(testing_support::first_inconsistency(traces.compiled), "");
+  EXPECT_EQ(count<Attention>(traces.compiled), count<Attention>(traces.eager));
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "sim/workload/load_model.h"
 #include "sim/workload/parallel/graph_split.h"
 #include "sim/workload/training_step.h"
+#include "tests/support/live_storages.h"
 
 namespace ridgeline {
 namespace {
@@ -155,6 +156,79 @@ TEST(CompiledParts, the_first_bucket_is_full_at_a_mebibyte) {
   EXPECT_EQ(cut.compiled_ranges.size(), 2 * cut.steps.size());
   EXPECT_TRUE(cut.compiled_ranges[0].is_part());
   EXPECT_FALSE(training_run(gpt2(2, 256), training(1), AttentionChoice::flash).compiled_ranges.front().is_part());
+}
+
+// The residual stream of a part whose norm casts it: the eager pass keeps the cast, the compiled one casts it again,
+// long after the parts behind are done with it.
+TEST(CompiledParts, read_nothing_that_is_gone) {
+  ModelDescription model = gpt2(3, 256);
+  model.family = ModelFamily::llama;
+  model.feed_forward = 688;
+  model.activation = Activation::swiglu;
+  model.bias = model.tie_embeddings = false;
+  for (const Precision precision : {Precision::bf16, Precision::amp_bf16, Precision::fp32}) {
+    TrainingDescription t = training(2);
+    t.precision = precision;
+    for (const std::int64_t cap : {std::int64_t{1} << 16, std::int64_t{1} << 20, std::int64_t{25} << 20}) {
+      t.parallel.bucket_cap = cap;
+      OpTrace eager = training_run(model, t, AttentionChoice::flash);
+      const std::int64_t before = alive(eager);
+      const OpTrace trace = compile::compile_trace(std::move(eager), kSmCount);
+      EXPECT_EQ(testing_support::first_inconsistency(trace), "") << cap;
+      EXPECT_EQ(alive(trace), before) << cap;
+    }
+  }
+}
+
+/// Bytes of gradients that the last step adds up over the ranks.
+std::int64_t bytes_reduced(const OpTrace& trace) {
+  std::int64_t reduced = 0;
+  for (std::uint32_t i = trace.steps.back().begin; i < trace.steps.back().end; ++i) {
+    const Record& record = trace.records[i];
+    if (record.kind != Record::Kind::op) continue;
+    const auto* c = std::get_if<Collective>(&trace.ops[trace.calls[record.index].op]);
+    reduced += c != nullptr && c->kind == CollectiveKind::all_reduce ? c->bytes : 0;
+  }
+  return reduced;
+}
+
+// ZeroRedundancyOptimizer lays the parameters of a rank one behind the other in one storage.
+TEST(CompiledParts, find_parameters_that_share_a_storage) {
+  const ModelDescription model = gpt2(2, 256);
+  std::vector<std::size_t> parts;
+  for (const bool views : {false, true}) {
+    TrainingDescription t = training(2);
+    t.parallel.bucket_cap = std::int64_t{1} << 20;
+    t.parallel.strategy = DataStrategy::zero1;
+    t.parallel.parameters_as_bucket_view = views;
+    const OpTrace eager = training_run(model, t, AttentionChoice::flash);
+    parts.push_back(eager.compiled_ranges.size());
+    const OpTrace trace = compile::compile_trace(eager, kSmCount);
+    EXPECT_EQ(testing_support::first_inconsistency(trace), "") << views;
+    EXPECT_EQ(bytes_reduced(trace), 4 * trace.parameters) << views;
+  }
+  EXPECT_EQ(parts[0], parts[1]);
+}
+
+// Of equal sizes in one storage the wrong ones may be found; all gradients are exchanged nevertheless.
+TEST(CompiledParts, exchange_all_gradients_whatever_the_order_of_parameters) {
+  const config::Node tree = config::parse_yaml(
+      "{family: composed, layers: 4, heads: 12, hidden: 384, input: image, patch: 32, image_size: 224, class_token: "
+      "true, head: image-classification, pooler: first-token, labels: 5, causal: false, positions: learned, "
+      "tie_embeddings: false, norm: rms-plus-one, feed_forward_kind: gated-fused, activation: relu-squared}",
+      "m.yaml");
+  const ModelDescription model = load_model(config::Value(tree));
+  for (const std::int64_t cap : {std::int64_t{1} << 10, std::int64_t{1} << 20}) {
+    TrainingDescription t = training(2);
+    t.sequence_length = 50;
+    t.precision = Precision::bf16;
+    t.parallel.bucket_cap = cap;
+    t.parallel.strategy = DataStrategy::zero1;
+    t.parallel.parameters_as_bucket_view = true;
+    const OpTrace trace = compile::compile_trace(training_run(model, t, AttentionChoice::efficient), kSmCount);
+    EXPECT_EQ(testing_support::first_inconsistency(trace), "") << cap;
+    EXPECT_EQ(bytes_reduced(trace), 2 * trace.parameters) << cap;
+  }
 }
 
 }  // namespace

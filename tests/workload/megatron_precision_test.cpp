@@ -66,5 +66,23 @@ TEST(MegatronPrecision, a_loss_in_16_bits_copies_no_logits) {
   EXPECT_FALSE(wide(trained(t)));
 }
 
+// Its losses are in 16 bits and made wide before their mean, so that autograd hands their gradient back in 16 bits: no
+// kernel over the logits reads numbers of another type.
+TEST(MegatronPrecision, a_loss_in_16_bits_has_a_gradient_in_16_bits) {
+  constexpr std::int64_t kSequences = 5, kLogits = kSequences * kTokens * 1024;
+  TrainingDescription t = in_fp16();
+  t.micro_batch = kSequences;
+  t.parallel.fp16_cross_entropy = true;
+  int over_logits = 0;
+  for (const Op& op : trained(t).ops) {
+    const auto* kernel = std::get_if<Pointwise>(&op);
+    if (kernel == nullptr || kernel->elements() != kLogits) continue;
+    ++over_logits;
+    for (int i = 0; i < kernel->input_count; ++i) EXPECT_EQ(kernel->inputs[i], DType::fp16);
+    EXPECT_EQ(kernel->output, DType::fp16);
+  }
+  EXPECT_GE(over_logits, 4) << "less the largest, the exponential, over the sum, times the gradient";
+}
+
 }  // namespace
 }  // namespace ridgeline

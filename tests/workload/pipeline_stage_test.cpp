@@ -131,5 +131,34 @@ TEST(PipelineStage, keeps_a_buffer_for_each_micro_batch) {
   EXPECT_EQ(kept(40) - kept(24), 16);
 }
 
+TEST(PipelineStage, megatron_refuses_schedules_that_it_does_not_have) {
+  for (const PipelineSchedule schedule : {PipelineSchedule::gpipe, PipelineSchedule::zb1p, PipelineSchedule::zbv,
+                                          PipelineSchedule::interleaved_zero_bubble}) {
+    ModelDescription model;
+    model.layers = 8;
+    model.heads = 4;
+    model.hidden = 64;
+    model.vocabulary = 1000;
+    model.max_positions = 32;
+    TrainingDescription t;
+    t.micro_batch = 2;
+    t.sequence_length = 32;
+    t.gradient_accumulation = 8;
+    t.precision = Precision::amp_bf16;
+    t.optimizer.implementation = OptimizerImplementation::fused;
+    t.parallel.framework = Framework::megatron;
+    t.parallel.pipeline = 2;
+    t.parallel.pipeline_rank = 0;
+    t.parallel.schedule = schedule;
+    t.parallel.virtual_stages = schedule == PipelineSchedule::zb1p || schedule == PipelineSchedule::gpipe ? 1 : 2;
+    try {
+      training_run(model, t, AttentionChoice::flash, 2);
+      ADD_FAILURE() << "a trace was made";
+    } catch (const UserError& error) {
+      EXPECT_THAT(error.what(), ::testing::HasSubstr("training.parallel.schedule: Megatron-LM has 1f1b"));
+    }
+  }
+}
+
 }  // namespace
 }  // namespace ridgeline

@@ -21,7 +21,7 @@ class Compiler {
   Compiler(OpTrace trace, int sms) : trace_(std::move(trace)), sms_(sms), new_index_(trace_.records.size() + 1, 0) {}
 
   OpTrace run() {
-    const PartStorages shared(trace_);
+    PartStorages shared(trace_);
     std::uint32_t next = 0;
     std::unordered_map<std::uint32_t, Compiled> open;  // forward pass emitted, backward pass not yet
     for (const Pass& pass : passes()) {
@@ -33,6 +33,7 @@ class Compiler {
         compiled.graph = build_graph(trace_, pass.number, shared);
         partition(compiled.graph, trace_, range.recomputation);
         save_inputs(compiled.graph);
+        if (range.is_part()) keep_for_backward(compiled.graph, pass.number, shared);
         compiled.groups = reorder_for_peak_memory(compiled.graph, fuse(compiled.graph));
         drop_allocations(range);
         compiled.emitter.emplace(trace_, records_, compiled.graph, compiled.groups, sms_);
@@ -102,6 +103,23 @@ class Compiler {
   void save_inputs(Graph& graph) {
     for (const StorageId storage : graph.saved_inputs)
       if (saved_.insert(storage).second) graph.freed_inside.push_back(storage);
+  }
+  /// A backward graph may read what the eager pass does not: the input of a cast instead of its result. Backward passes
+  /// run from the last part to the first, so that it goes with the first part that does so.
+  static void keep_for_backward(Graph& graph, std::uint32_t number, PartStorages& shared) {
+    for (const Node& node : graph.nodes) {
+      if (!node.backward) continue;
+      for (const Use& use : node.inputs) {
+        Value& value = graph.values[use.value];
+        const bool of_forward = value.producer == kNone || !graph.nodes[value.producer].backward;
+        if (!of_forward || value.storage == kNone) continue;
+        const std::uint32_t ends = shared.ends_in(value.storage);
+        if (ends == kNone || ends <= number) continue;
+        shared.end_in(value.storage, number);
+        if (value.leaves) value.ends_here = true;
+        else graph.freed_inside.push_back(value.storage);
+      }
+    }
   }
   void drop_allocations(const CompiledRange& range) {
     for (const StepRange part : {range.forward, range.backward})

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <queue>
+#include <stdexcept>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -99,7 +100,13 @@ class Inliner {
 
 class Fuser {
  public:
-  explicit Fuser(Graph& graph) : graph_(graph), inlined_(Inliner(graph).run()), group_of_(graph.nodes.size(), kNone) {}
+  explicit Fuser(Graph& graph) : graph_(graph), inlined_(Inliner(graph).run()), group_of_(graph.nodes.size(), kNone) {
+    for (NodeId i = 0; i < graph_.nodes.size(); ++i)
+      for (const Use& use : graph_.nodes[i].inputs) {
+        const NodeId producer = graph_.values[use.value].producer;
+        if (producer != kNone && graph_.nodes[producer].inputs.empty()) readers_of_source_[producer].push_back(i);
+      }
+  }
 
   std::vector<Group> run() {
     for (NodeId i = 0; i < graph_.nodes.size(); ++i) {
@@ -126,8 +133,8 @@ class Fuser {
   }
 
  private:
-  /// A kernel that reads nothing, as random numbers or zeros, becomes part of the first that reads its result: nothing
-  /// can lead to it.
+  /// A kernel that reads nothing, as random numbers or zeros, becomes part of the first that reads its result and may
+  /// take it in: nothing can lead to it.
   void take_in_sources(NodeId id) {
     const std::uint32_t group = group_of_[id];
     for (const Use& use : graph_.nodes[id].inputs) {
@@ -138,13 +145,35 @@ class Fuser {
       if (members.size() != 1 || graph_.nodes[producer].kind == Node::Kind::library ||
           !graph_.nodes[producer].inputs.empty())
         continue;
-      if (!compatible(groups_[group], graph_.nodes[producer])) continue;
+      if (!compatible(groups_[group], graph_.nodes[producer]) || waits_for_reader(group, producer)) continue;
       groups_[source].nodes.clear();
       group_of_[producer] = group;
       merge(groups_[group], graph_.nodes[producer]);
       std::vector<NodeId>& all = groups_[group].nodes;
       all.insert(std::lower_bound(all.begin(), all.end(), producer), producer);
     }
+  }
+
+  /// Whether `group` waits for another kernel that reads what `producer` makes, which would then wait for `group`.
+  [[nodiscard]] bool waits_for_reader(std::uint32_t group, NodeId producer) const {
+    std::unordered_set<std::uint32_t> readers;
+    for (const NodeId reader : readers_of_source_.at(producer))
+      if (group_of_[reader] != kNone && group_of_[reader] != group) readers.insert(group_of_[reader]);
+    if (readers.empty()) return false;
+    std::vector<std::uint32_t> pending{group};
+    std::unordered_set<std::uint32_t> seen{group};
+    while (!pending.empty()) {
+      const std::uint32_t at = pending.back();
+      pending.pop_back();
+      if (readers.contains(at)) return true;
+      for (const NodeId member : groups_[at].nodes)
+        for (const Use& use : graph_.nodes[member].inputs) {
+          const NodeId before = graph_.values[use.value].producer;
+          if (before != kNone && group_of_[before] != kNone && seen.insert(group_of_[before]).second)
+            pending.push_back(group_of_[before]);
+        }
+    }
+    return false;
   }
 
   static Group alone(const Node& node) {
@@ -301,7 +330,10 @@ class Fuser {
       for (const std::uint32_t n : next[g])
         if (--waits[n] == 0) ready.push(key(n));
       out.push_back(std::move(groups_[g]));
+      groups_[g].nodes.clear();
     }
+    if (std::any_of(groups_.begin(), groups_.end(), [](const Group& group) { return !group.nodes.empty(); }))
+      throw std::logic_error("kernels of a compiled graph wait for each other");
     return out;
   }
 
@@ -332,6 +364,7 @@ class Fuser {
   std::vector<std::uint32_t> group_of_;
   std::vector<Group> groups_;
   std::unordered_map<ValueId, std::vector<std::uint32_t>> readers_;
+  std::unordered_map<NodeId, std::vector<NodeId>> readers_of_source_;  ///< of kernels that read nothing
 };
 
 }  // namespace

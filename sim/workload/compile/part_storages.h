@@ -25,6 +25,8 @@ class PartStorages {
   [[nodiscard]] bool empty() const { return storages_.empty(); }
   [[nodiscard]] bool shared(StorageId storage) const;
   [[nodiscard]] std::uint32_t ends_in(StorageId storage) const;
+  /// The backward graph of this part reads it last, though no eager operation of the part does.
+  void end_in(StorageId storage, std::uint32_t part) { storages_[storage].ends_in = part; }
   /// The script gives its memory back before this record.
   [[nodiscard]] bool gone_before(StorageId storage, std::uint32_t record) const;
   /// Where the same tensor lies after its memory was given back and taken anew; kNone: that did not happen.

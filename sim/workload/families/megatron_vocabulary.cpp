@@ -62,7 +62,11 @@ struct CrossEntropyBackward final : Node {
     const std::int64_t rows = targets.elements();
     eager.recorder.host(HostClass::pointwise_backward, 4);  // of the mean over tokens
     eager.recorder.host(HostClass::pointwise, 6);
-    const Tensor each = number_each(eager, Function::mul, {&in[0]}, {rows}, DType::fp32);
+    Tensor each = number_each(eager, Function::mul, {&in[0]}, {rows}, DType::fp32);
+    if (p.type != DType::fp32) {  // losses in 16 bits were made wide before their mean: their gradient comes in 16 bits
+      eager.recorder.host(HostClass::cast_backward);
+      each = number_each(eager, Function::cast, {&each}, {rows}, p.type);
+    }
     const Tensor index = aten::arange(eager, rows, DType::int64);
     const Tensor one = number_each(eager, Function::cast, {&targets}, {rows}, DType::fp32);
     const Tensor taken = number_each(eager, Function::index, {&index, &targets}, {rows}, DType::fp32);
@@ -168,7 +172,7 @@ Tensor vocabulary_cross_entropy(Eager& eager, const Split& split, const Tensor& 
   const Tensor logarithm = number_each(eager, Function::other, {&sum}, of_row, type);
   const Tensor losses = number_each(eager, Function::add, {&logarithm, &predicted}, of_row, type);
   aten::pointwise(eager, Function::divide, {&wide, &sum}, wide);
-  Tensor result = mean_of_losses(eager, losses);
+  Tensor result = mean_of_losses(eager, aten::to(eager, losses, DType::fp32));
   if (node != nullptr) {
     node->probabilities = eager.save(wide);
     Tensor places = own.place;

@@ -1,6 +1,7 @@
 #include "sim/workload/parallel/compiled_parts.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "sim/workload/parallel/buckets.h"
 
@@ -38,6 +39,10 @@ void CompiledParts::end_part() {
 
 void CompiledParts::finish(const CompiledRange& whole) {
   while (running_ > 0) end_part();
+  // Of parameters in one storage a part may be taken to use another's, whose gradient then came behind it.
+  std::vector<std::size_t> rest(parameters_.size());
+  std::iota(rest.rbegin(), rest.rend(), std::size_t{0});
+  replicated_.release(rest);
   eager_.tape.before_node = nullptr;
   ranges_.back().backward.begin = whole.backward.begin;
   ranges_.back().outer_nodes = whole.outer_nodes;

@@ -1,6 +1,7 @@
 #include "sim/workload/parallel/graph_split.h"
 
 #include <algorithm>
+#include <optional>
 #include <unordered_map>
 #include <unordered_set>
 #include <variant>
@@ -20,7 +21,11 @@ class Splitter {
  public:
   Splitter(const OpTrace& trace, StepRange forward, const eager::Parameters& parameters)
       : trace_(trace), forward_(forward) {
-    for (std::size_t i = 0; i < parameters.size(); ++i) parameter_of_[parameters[i].value.storage.id()] = i;
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      in_storage_[parameters[i].value.storage.id()].push_back(i);
+      bytes_.push_back(parameters[i].value.bytes());
+    }
+    used_.assign(parameters.size(), false);
   }
 
   std::vector<GraphPart> run(std::int64_t bucket_cap) {
@@ -58,21 +63,32 @@ class Splitter {
       const bool cast = pointwise != nullptr && pointwise->function == PointwiseFunction::cast;
       std::unordered_set<std::size_t> given;
       for (const Operand& operand : operands(call).first(call.inputs)) {
-        const auto parameter = parameter_of_.find(operand.storage);
-        if (parameter == parameter_of_.end()) continue;
-        if (cast) parameter_of_[operands(call).back().storage] = std::size_t{parameter->second};
-        else if (given.insert(parameter->second).second) operations_.back().bytes += bytes_of(parameter->second);
+        const std::optional<std::size_t> parameter = parameter_in(operand);
+        if (!parameter) continue;
+        parameter_of_operand_[&operand] = *parameter;
+        if (cast) parameter_of_cast_[operands(call).back().storage] = *parameter;
+        else if (given.insert(*parameter).second) operations_.back().bytes += bytes_.at(*parameter);
       }
     }
   }
-  /// Of the parameter itself, not of a cast.
-  [[nodiscard]] std::int64_t bytes_of(std::size_t parameter) {
-    if (bytes_.empty())
-      for (const auto& [storage, number] : parameter_of_) {
-        std::int64_t& bytes = bytes_[number];
-        bytes = std::max(bytes, trace_.storages[storage].bytes);
+  /// Of several in one storage (ZeroRedundancyOptimizer's buckets), which networks use in their order, the next of this
+  /// size.
+  [[nodiscard]] std::optional<std::size_t> parameter_in(const Operand& operand) {
+    if (const auto cast = parameter_of_cast_.find(operand.storage); cast != parameter_of_cast_.end())
+      return cast->second;
+    const auto found = in_storage_.find(operand.storage);
+    if (found == in_storage_.end()) return std::nullopt;
+    if (found->second.size() == 1) return found->second.front();
+    std::optional<std::size_t> again;
+    for (const std::size_t parameter : found->second) {
+      if (bytes_[parameter] != operand.bytes) continue;
+      if (!used_[parameter]) {
+        used_[parameter] = true;
+        return parameter;
       }
-    return bytes_.at(parameter);
+      if (!again) again = parameter;
+    }
+    return again;
   }
   void find_inputs(GraphPart& part, std::uint32_t end) {
     std::unordered_set<StorageId> seen;
@@ -85,8 +101,8 @@ class Splitter {
       // A product takes its rows, its weight and its bias in this order, and casts them in another.
       for (const bool of_network : {true, false})
         for (const Operand& operand : inputs) {
-          const auto parameter = parameter_of_.find(operand.storage);
-          if (of_network != (parameter == parameter_of_.end())) continue;
+          const auto parameter = parameter_of_operand_.find(&operand);
+          if (of_network != (parameter == parameter_of_operand_.end())) continue;
           if (of_network) {
             if (made_.contains(operand.storage) && seen.insert(operand.storage).second) {
               std::erase(part.inputs, GraphPart::kEarlier);
@@ -106,8 +122,11 @@ class Splitter {
 
   const OpTrace& trace_;
   StepRange forward_;
-  std::unordered_map<StorageId, std::size_t> parameter_of_;  ///< by its storage or that of its cast
-  std::unordered_map<std::size_t, std::int64_t> bytes_;
+  std::unordered_map<StorageId, std::vector<std::size_t>> in_storage_;
+  std::vector<std::int64_t> bytes_;  ///< of each parameter
+  std::vector<bool> used_;           ///< of those that share a storage, by the operations so far
+  std::unordered_map<StorageId, std::size_t> parameter_of_cast_;
+  std::unordered_map<const Operand*, std::size_t> parameter_of_operand_;
   std::vector<Operation> operations_;
   std::unordered_set<StorageId> made_;  ///< by the parts so far
 };
