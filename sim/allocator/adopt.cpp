@@ -19,6 +19,7 @@ std::optional<std::vector<BlockId>> CachingAllocator::adopt(const std::vector<Se
     segment.bytes = std::max(device_.capacity() / 8 * 9, mapped);
     segment.bytes = (segment.bytes + segment.page - 1) / segment.page * segment.page;
     expandable_.push_back(segment);
+    chooses_among_fitting_ = true;
     expandable = static_cast<std::int32_t>(expandable_.size()) - 1;
   }
   std::vector<BlockId> chain;
