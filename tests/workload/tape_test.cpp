@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "sim/workload/aten/convolution.h"
 #include "sim/workload/aten/matmul.h"
 #include "sim/workload/aten/pointwise.h"
 #include "sim/workload/aten/views.h"
@@ -50,30 +49,6 @@ struct Session {
 };
 
 using Names = std::vector<std::string>;
-
-// output_mask of convolution_backward: pixels want no gradient, a frozen kernel none either.
-TEST(Tape, A_convolution_makes_the_gradients_that_are_asked_for) {
-  const auto backward_of = [](bool pixels, bool kernel) {
-    Session s;
-    const Dims image{2, 3, 32, 32}, filters{64, 3, 16, 16};
-    const Tensor x = pixels ? s.parameter(image).value : s.eager.empty(image, DType::fp32);
-    const Tensor w = kernel ? s.parameter(filters).value : s.eager.empty(filters, DType::fp32);
-    const Tensor y = aten::patches(s.eager, x, w, Tensor{}, 16);
-    const std::size_t before = s.trace.storages.size();
-    s.backward(y);
-    std::vector<std::int64_t> made;
-    for (std::size_t i = before + 1; i < s.trace.storages.size(); ++i) made.push_back(s.trace.storages[i].bytes);
-    const auto op = std::find_if(s.trace.calls.begin(), s.trace.calls.end(),
-                                 [](const Call& call) { return call.phase == Phase::backward; });
-    EXPECT_EQ(op->inputs, pixels && kernel ? 3 : 2);
-    EXPECT_EQ(std::get<Convolution>(s.trace.ops[op->op]).backward, pixels && kernel);
-    return made;
-  };
-  constexpr std::int64_t kPixels = 2 * 3 * 32 * 32 * 4, kKernel = 64 * 3 * 16 * 16 * 4;
-  EXPECT_EQ(backward_of(true, true), (std::vector{kPixels, kKernel}));
-  EXPECT_EQ(backward_of(false, true), (std::vector{kKernel}));
-  EXPECT_EQ(backward_of(true, false), (std::vector{kPixels}));
-}
 
 TEST(Tape, Runs_the_newest_ready_node_first) {
   Session s;

@@ -12,18 +12,16 @@ namespace {
 
 struct ConvolutionBackward final : Node {
   ConvolutionBackward() : Node(HostClass::convolution_backward) {}
-  Convolution op;  ///< the forward one, as many FLOPs as each of the two gradients
+  Convolution op;
+  Dims row;  ///< of the bias
   SavedTensor input, weight;
   void backward(Eager& eager, Gradients& in, Gradients& out) override {
     const Tensor x = input.unpack(eager), w = weight.unpack(eager);
     const Tensor gradient = contiguous(eager, in[0]);
-    // output_mask of convolution_backward: pixels of a data set want no gradient, and get none.
-    if (needs(0)) out[0] = eager.empty(x.sizes, x.type);
-    if (needs(1)) out[1] = eager.empty(w.sizes, w.type);
-    if (needs(0) && needs(1)) eager.recorder.op(both(), {&gradient, &x, &w}, {&out[0], &out[1]});
-    else if (needs(1)) eager.recorder.op(op, {&gradient, &x}, {&out[1]});
-    else if (needs(0)) eager.recorder.op(op, {&gradient, &w}, {&out[0]});
-    if (edge_count < 3 || !needs(2)) return;
+    out[0] = eager.empty(x.sizes, x.type);
+    out[1] = eager.empty(w.sizes, w.type);
+    eager.recorder.op(op, {&gradient, &x, &w}, {&out[0], &out[1]});
+    if (edge_count < 3) return;
     const std::int64_t filters = w.sizes[0];
     out[2] = eager.empty({filters}, x.type);
     eager.recorder.op(Reduction{ReductionKind::sum_cols, x.type, filters, gradient.elements() / filters}, {&gradient},
@@ -32,11 +30,6 @@ struct ConvolutionBackward final : Node {
   void release() override {
     input.release();
     weight.release();
-  }
-  [[nodiscard]] Convolution both() const {
-    Convolution gradients = op;
-    gradients.backward = true;
-    return gradients;
   }
 };
 
@@ -50,6 +43,7 @@ Tensor convolved(Eager& eager, const Tensor& x, const Tensor& kernel, const Tens
     node->input = eager.save(x);
     node->weight = eager.save(kernel);
     node->op = op;
+    node->op.backward = true;
   }
   Tensor result = eager.empty(sizes, x.type);
   eager.recorder.op(op, {&x, &kernel}, {&result});
