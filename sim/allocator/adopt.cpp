@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "sim/allocator/caching_allocator.h"
+#include "sim/units/ceil_div.h"
 
 namespace ridgeline {
 
@@ -16,9 +17,9 @@ std::optional<std::vector<BlockId>> CachingAllocator::adopt(const std::vector<Se
     segment.page = first.pool == PoolKind::small ? kSmallSegment : settings_.large_segment_size;
     segment.address = first.address;
     const auto mapped = static_cast<std::int64_t>(ranges.back().address - first.address) + ranges.back().bytes;
-    segment.bytes = std::max(device_.capacity() / 8 * 9, mapped);
-    segment.bytes = (segment.bytes + segment.page - 1) / segment.page * segment.page;
+    segment.bytes = ceil_div(std::max(device_.capacity() / 8 * 9, mapped), segment.page) * segment.page;
     expandable_.push_back(segment);
+    chooses_among_fitting_ = true;
     expandable = static_cast<std::int32_t>(expandable_.size()) - 1;
   }
   std::vector<BlockId> chain;

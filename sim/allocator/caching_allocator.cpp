@@ -7,48 +7,30 @@
 namespace ridgeline {
 
 CachingAllocator::CachingAllocator(AllocatorSettings settings, DeviceMemory device, Counts counts)
-    : settings_(settings), device_(std::move(device)), counts_(counts) {
+    : settings_(settings),
+      divides_powers_(std::any_of(settings.roundup_power2_divisions.begin(), settings.roundup_power2_divisions.end(),
+                                  [](int divisions) { return divisions > 1; })),
+      chooses_among_fitting_(settings.expandable_segments || settings.max_split_size != AllocatorSettings::kUnlimited),
+      device_(std::move(device)),
+      counts_(counts) {
   blocks_.reserve(1024);
-}
-
-BlockId CachingAllocator::new_block(const Block& block) {
-  BlockId id;
-  if (unused_.empty()) {
-    id = static_cast<BlockId>(blocks_.size());
-    blocks_.push_back(block);
-  } else {
-    id = unused_.back();
-    unused_.pop_back();
-    at(id) = block;
-  }
-  at(id).state = Block::State::allocated;
-  return id;
-}
-
-void CachingAllocator::recycle(BlockId id) {
-  at(id).state = Block::State::unused;
-  unused_.push_back(id);
-}
-
-FreeBlock CachingAllocator::mark_free(BlockId id) {
-  at(id).state = Block::State::free;
-  at(id).age_base = pool_of(at(id).pool).lookups;
-  return key_of(id);
 }
 
 void CachingAllocator::make_available(BlockId id) { pool_of(at(id).pool).free.insert(mark_free(id)); }
 
 BlockId CachingAllocator::allocate(std::int64_t bytes, StreamId stream) {
   if (bytes <= 0) throw std::invalid_argument("an allocation must have at least one byte");
-  Request request;
-  request.bytes = bytes;
-  request.rounded = rounded_request(bytes, settings_);
-  request.segment = segment_size(request.rounded, settings_);
-  request.stream = stream;
-  request.pool = request.rounded <= kLargestSmall ? PoolKind::small : PoolKind::large;
+  const std::int64_t rounded =
+      divides_powers_ ? rounded_request(bytes, settings_) : (bytes + kMinBlock - 1) / kMinBlock * kMinBlock;
+  const Request request{bytes, rounded, stream, rounded <= kLargestSmall ? PoolKind::small : PoolKind::large};
+  Pool& pool = pool_of(request.pool);
+  ++pool.lookups;
+  auto best = pool.free.best_fit(stream, rounded);
+  if (best != pool.free.end() && chooses_among_fitting_) best = chosen(pool, best, request);
+  return best != pool.free.end() ? hand_out(best.block(), request, best) : allocate_segment(request);
+}
 
-  const FreeBlocks& free = pool_of(request.pool).free;
-  if (const auto best = best_free_block(request); best != free.end()) return hand_out(best->block, request, best);
+BlockId CachingAllocator::allocate_segment(const Request& request) {
   if (settings_.memory_fraction > 0 && settings_.garbage_collection_threshold > 0) collect_garbage();
   BlockId block = ask_device(request);
   if (block == kNoBlock && release_oversize(request)) block = ask_device(request);
@@ -61,60 +43,54 @@ BlockId CachingAllocator::allocate(std::int64_t bytes, StreamId stream) {
     fail(request);
     return kNoBlock;
   }
-  return hand_out(block, request, free.end());
+  return hand_out(block, request, pool_of(request.pool).free.end());
 }
 
-FreeBlocks::Iterator CachingAllocator::best_free_block(const Request& request) {
-  Pool& pool = pool_of(request.pool);
-  ++pool.lookups;
-  auto best = pool.free.best_fit(request.stream, request.rounded);
+FreeBlocks::Iterator CachingAllocator::chosen(const Pool& pool, FreeBlocks::Iterator best,
+                                              const Request& request) const {
+  if (!expandable_.empty()) best = with_least_room(pool, best, request.stream);
+  const std::int64_t bytes = at(best.block()).bytes;
+  const bool too_large = request.rounded < settings_.max_split_size
+                             ? bytes >= settings_.max_split_size
+                             : bytes >= request.rounded + settings_.max_non_split_rounding;
+  return too_large ? pool.free.end() : best;
+}
+
+FreeBlocks::Iterator CachingAllocator::with_least_room(const Pool& pool, FreeBlocks::Iterator best,
+                                                       StreamId stream) const {
+  if (at(best.block()).expandable < 0) return best;
+  const auto room = [&](const FreeBlock& free) {
+    const BlockId next = at(free.block).next;
+    return free.bytes() + (next != kNoBlock && !at(next).mapped ? at(next).bytes : 0);
+  };
   const auto end = pool.free.end();
-  if (best == end || best->stream() != request.stream) return end;
-  if (at(best->block).expandable >= 0) {
-    // A block at the edge of a growing segment counts with the room behind it: of two, the one with less room is
-    // better.
-    const auto room = [&](const FreeBlock& free) {
-      const BlockId next = at(free.block).next;
-      return free.bytes() + (next != kNoBlock && !at(next).mapped ? at(next).bytes : 0);
-    };
-    for (auto next = std::next(best); next != end && next->stream() == request.stream && room(*next) < room(*best);
-         ++next)
-      best = next;
-  }
-  if (request.rounded < settings_.max_split_size && best->bytes() >= settings_.max_split_size) return end;
-  if (request.rounded >= settings_.max_split_size &&
-      best->bytes() >= request.rounded + settings_.max_non_split_rounding)
-    return end;
+  for (auto next = std::next(best); next != end && (*next).stream() == stream && room(*next) < room(*best); ++next)
+    best = next;
   return best;
 }
 
 BlockId CachingAllocator::ask_device(const Request& request) {
   const std::int64_t reserved = statistics_.all.reserved_bytes.current;
-  if (settings_.memory_fraction > 0 && static_cast<double>(reserved + request.segment) >
-                                           settings_.memory_fraction * static_cast<double>(device_.capacity())) {
+  const std::int64_t segment = segment_size(request.rounded, settings_);
+  if (settings_.memory_fraction > 0 &&
+      static_cast<double>(reserved + segment) > settings_.memory_fraction * static_cast<double>(device_.capacity())) {
     return kNoBlock;
   }
   if (settings_.expandable_segments) return grow(request);
-  const auto address = device_.allocate(request.segment);
+  const auto address = device_.allocate(segment);
   if (!address) return kNoBlock;
   Block block;
   block.address = *address;
-  block.bytes = request.segment;
+  block.bytes = segment;
   block.stream = request.stream;
   block.pool = request.pool;
   count_always(request.pool, [&](PoolStatistics& s) {
     s.segment.add(1);
-    s.reserved_bytes.add(request.segment);
+    s.reserved_bytes.add(segment);
   });
   ++statistics_.device_allocations;
-  events_.push_back({SegmentEvent::Kind::allocate, *address, request.segment});
+  events_.push_back({SegmentEvent::Kind::allocate, *address, segment});
   return new_block(block);
-}
-
-bool CachingAllocator::should_split(const Block& block, std::int64_t rounded) const {
-  const std::int64_t rest = block.bytes - rounded;
-  if (block.pool == PoolKind::small || settings_.expandable_segments) return rest >= kMinBlock;
-  return rounded < settings_.max_split_size && rest > kLargestSmall;
 }
 
 BlockId CachingAllocator::hand_out(BlockId id, const Request& request, FreeBlocks::Iterator free) {
@@ -123,9 +99,10 @@ BlockId CachingAllocator::hand_out(BlockId id, const Request& request, FreeBlock
   const bool plain = at(id).expandable < 0, was_split = at(id).split();
   if (should_split(at(id), request.rounded)) {
     const BlockId front_id = new_block(at(id));
-    at(front_id).bytes = request.rounded;
-    at(front_id).next = id;
+    Block& front = at(front_id);
     Block& rest = at(id);
+    front.bytes = request.rounded;
+    front.next = id;
     if (rest.previous != kNoBlock) at(rest.previous).next = front_id;
     rest.previous = front_id;
     rest.address += static_cast<Address>(request.rounded);
@@ -187,52 +164,42 @@ void CachingAllocator::complete_events() {
   }
 }
 
-void CachingAllocator::request_free(BlockId id) {
-  Block& block = at(id);
-  if (block.state != Block::State::allocated) throw std::logic_error("a block that is not allocated was freed");
-  block.state = Block::State::pending;
-  if (counts_ == Counts::held) return statistics_.all.allocated_bytes.take(block.bytes);
-  count(block.pool, [&](PoolStatistics& s) {
-    s.allocation.take(1);
-    s.allocated_bytes.take(block.bytes);
-  });
-}
-
 void CachingAllocator::complete_free(BlockId id) {
   if (at(id).state != Block::State::pending) throw std::logic_error("a free was completed that nobody requested");
   free_block(id);
 }
 
-std::optional<FreeBlock> CachingAllocator::merge(BlockId into, BlockId neighbour) {
-  if (!available(neighbour) || at(neighbour).mapped != at(into).mapped) return std::nullopt;
-  Block& a = at(into);
-  const Block& b = at(neighbour);
-  if (a.previous == neighbour) {
-    a.address = b.address;
-    a.previous = b.previous;
-    if (a.previous != kNoBlock) at(a.previous).next = into;
-  } else {
-    a.next = b.next;
-    if (a.next != kNoBlock) at(a.next).previous = into;
-  }
-  a.bytes += b.bytes;
+FreeBlock CachingAllocator::absorb(Block& block, BlockId id, BlockId neighbour) {
+  const Block& other = at(neighbour);
   const FreeBlock key = key_of(neighbour);
+  if (block.previous == neighbour) {
+    block.address = other.address;
+    block.previous = other.previous;
+    if (block.previous != kNoBlock) at(block.previous).next = id;
+  } else {
+    block.next = other.next;
+    if (block.next != kNoBlock) at(block.next).previous = id;
+  }
+  block.bytes += other.bytes;
   recycle(neighbour);
   return key;
 }
 
 void CachingAllocator::merge_and_erase(BlockId into, BlockId neighbour) {
-  if (const auto merged = merge(into, neighbour)) {
-    Pool& pool = pool_of(at(into).pool);
-    (at(into).mapped ? pool.free : pool.unmapped).erase(*merged);
-  }
+  if (!joins(at(into), neighbour)) return;
+  const FreeBlock merged = absorb(at(into), into, neighbour);
+  Pool& pool = pool_of(at(into).pool);
+  (at(into).mapped ? pool.free : pool.unmapped).erase(merged);
 }
 
 void CachingAllocator::free_block(BlockId id) {
-  const std::int64_t bytes = at(id).bytes, requested = at(id).requested;
-  const PoolKind kind = at(id).pool;
+  Block& block = at(id);
+  const std::int64_t bytes = block.bytes, requested = block.requested;
+  const PoolKind kind = block.pool;
   FreeBlocks& free = pool_of(kind).free;  // a block that was in use has memory
-  const auto before = merge(id, at(id).previous), after = merge(id, at(id).next);
+  std::optional<FreeBlock> before, after;
+  if (joins(block, block.previous)) before = absorb(block, id, block.previous);
+  if (joins(block, block.next)) after = absorb(block, id, block.next);
   const FreeBlock now = mark_free(id);
   if (before && after) free.erase(*after);
   if (before || after) free.replace(before ? *before : *after, now);
@@ -282,8 +249,9 @@ void CachingAllocator::fail(const Request& request) {
     const double allowed = settings_.memory_fraction * static_cast<double>(device_.capacity());
     room = std::min(room, static_cast<std::int64_t>(allowed) - reserved);
   }
-  failure_ = {request.bytes, request.segment,    request.segment - room, statistics_.all.allocated_bytes.current,
-              reserved,      device_.available()};
+  const std::int64_t segment = segment_size(request.rounded, settings_);
+  failure_ = {request.bytes,      segment, segment - room, statistics_.all.allocated_bytes.current, reserved,
+              device_.available()};
 }
 
 }  // namespace ridgeline

@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <stdexcept>
 #include <vector>
 
 #include "sim/allocator/device_memory.h"
@@ -74,7 +75,16 @@ class CachingAllocator {
   /// All work issued so far is done: blocks that waited for other streams become free, in the order they were freed.
   void complete_events();
   /// The two halves of `free`, for replaying histories that record both.
-  void request_free(BlockId block);
+  void request_free(BlockId id) {
+    Block& block = at(id);
+    if (block.state != Block::State::allocated) throw std::logic_error("a block that is not allocated was freed");
+    block.state = Block::State::pending;
+    if (counts_ == Counts::held) return statistics_.all.allocated_bytes.take(block.bytes);
+    count(block.pool, [&](PoolStatistics& s) {
+      s.allocation.take(1);
+      s.allocated_bytes.take(block.bytes);
+    });
+  }
   void complete_free(BlockId block);
   /// torch.cuda.empty_cache().
   void empty_cache();
@@ -117,7 +127,7 @@ class CachingAllocator {
     std::int64_t lookups = 0;
   };
   struct Request {
-    std::int64_t bytes = 0, rounded = 0, segment = 0;
+    std::int64_t bytes = 0, rounded = 0;
     StreamId stream = 0;
     PoolKind pool = PoolKind::large;
   };
@@ -130,7 +140,10 @@ class CachingAllocator {
   Block& at(BlockId id) { return blocks_[static_cast<std::size_t>(id)]; }
   [[nodiscard]] const Block& at(BlockId id) const { return blocks_[static_cast<std::size_t>(id)]; }
   Pool& pool_of(PoolKind kind) { return pools_[static_cast<std::size_t>(kind)]; }
-  [[nodiscard]] FreeBlock key_of(BlockId id) const { return {at(id).stream, at(id).bytes, at(id).address, id}; }
+  [[nodiscard]] static FreeBlock key_of(const Block& block, BlockId id) {
+    return {block.stream, block.bytes, block.address, id};
+  }
+  [[nodiscard]] FreeBlock key_of(BlockId id) const { return key_of(at(id), id); }
   /// What only Counts::everything asks for.
   template <typename Change>
   void count(PoolKind kind, Change change) {
@@ -142,19 +155,51 @@ class CachingAllocator {
     change(statistics_.pools[static_cast<std::size_t>(kind)]);
   }
 
-  BlockId new_block(const Block& block);
-  void recycle(BlockId id);
+  BlockId new_block(const Block& block) {
+    BlockId id = static_cast<BlockId>(blocks_.size());
+    if (unused_.empty()) {
+      blocks_.push_back(block);
+    } else {
+      id = unused_.back();
+      unused_.pop_back();
+      at(id) = block;
+    }
+    at(id).state = Block::State::allocated;
+    return id;
+  }
+  void recycle(BlockId id) {
+    at(id).state = Block::State::unused;
+    unused_.push_back(id);
+  }
   void make_available(BlockId id);
-  FreeBlock mark_free(BlockId id);
-  /// The free block that fits best, still among the free ones; their end where there is none.
-  FreeBlocks::Iterator best_free_block(const Request& request);
+  FreeBlock mark_free(BlockId id) {
+    Block& block = at(id);
+    block.state = Block::State::free;
+    block.age_base = pool_of(block.pool).lookups;
+    return key_of(block, id);
+  }
+  /// Where none that is free serves.
+  BlockId allocate_segment(const Request& request);
+  /// Of free blocks with enough bytes, of which `best` is the first, the one that the settings choose; their end where
+  /// all are too large.
+  [[nodiscard]] FreeBlocks::Iterator chosen(const Pool& pool, FreeBlocks::Iterator best, const Request& request) const;
+  /// A block at the edge of a growing segment counts with the room behind it: of two, the one with less room is better.
+  [[nodiscard]] FreeBlocks::Iterator with_least_room(const Pool& pool, FreeBlocks::Iterator best,
+                                                     StreamId stream) const;
   BlockId ask_device(const Request& request);
   /// `free`: where the block stands among the free ones, their end where it does not.
   BlockId hand_out(BlockId id, const Request& request, FreeBlocks::Iterator free);
-  bool should_split(const Block& block, std::int64_t rounded) const;
-  /// Joins a free neighbour to a block and returns what stands for it among the free ones, to be erased there; nothing
-  /// where it cannot be joined.
-  std::optional<FreeBlock> merge(BlockId into, BlockId neighbour);
+  [[nodiscard]] bool should_split(const Block& block, std::int64_t rounded) const {
+    const std::int64_t rest = block.bytes - rounded;
+    if (block.pool == PoolKind::small || settings_.expandable_segments) return rest >= kMinBlock;
+    return rounded < settings_.max_split_size && rest > kLargestSmall;
+  }
+  /// Is there a free neighbour that becomes part of the block when that one is free too?
+  [[nodiscard]] bool joins(const Block& block, BlockId neighbour) const {
+    return available(neighbour) && at(neighbour).mapped == block.mapped;
+  }
+  /// Makes it part of the block, which is `id`; returns what stands for it among the free ones, to be erased there.
+  FreeBlock absorb(Block& block, BlockId id, BlockId neighbour);
   void merge_and_erase(BlockId into, BlockId neighbour);
   void free_block(BlockId id);
   void fail(const Request& request);
@@ -172,6 +217,8 @@ class CachingAllocator {
   void unmap(BlockId id);
 
   AllocatorSettings settings_;
+  bool divides_powers_;         ///< sizes round up to a part of a power of two
+  bool chooses_among_fitting_;  ///< the smallest block that fits need not be the one
   DeviceMemory device_;
   Counts counts_;
   std::vector<Block> blocks_;

@@ -11,9 +11,16 @@ std::int64_t pages(std::int64_t bytes) {
 
 }  // namespace
 
+void DeviceMemory::add_hole(const Hole& hole) {
+  holes_.push_back(hole);
+  largest_hole_ = std::max(largest_hole_, hole.bytes);
+}
+
 Address DeviceMemory::take_addresses(std::int64_t bytes) {
   bytes = pages(bytes);
-  const auto hole = std::find_if(holes_.rbegin(), holes_.rend(), [&](const Hole& h) { return h.bytes >= bytes; });
+  const auto hole = bytes > largest_hole_
+                        ? holes_.rend()
+                        : std::find_if(holes_.rbegin(), holes_.rend(), [&](const Hole& h) { return h.bytes >= bytes; });
   if (hole != holes_.rend()) {
     const Address address = hole->address;
     hole->address += static_cast<Address>(bytes);
@@ -21,9 +28,10 @@ Address DeviceMemory::take_addresses(std::int64_t bytes) {
     if (hole->bytes == 0) holes_.erase(std::next(hole).base());
     return address;
   }
+  largest_hole_ = std::min(largest_hole_, bytes - kPage);
   const std::int64_t slots = (bytes + kSlot - 1) / kSlot * kSlot;
   lowest_ -= static_cast<Address>(slots);
-  if (slots > bytes) holes_.push_back({lowest_ + static_cast<Address>(bytes), slots - bytes});
+  if (slots > bytes) add_hole({lowest_ + static_cast<Address>(bytes), slots - bytes});
   return lowest_;
 }
 
@@ -42,7 +50,7 @@ std::optional<Address> DeviceMemory::allocate(std::int64_t bytes) {
 
 void DeviceMemory::release(Address address, std::int64_t bytes) {
   unmap(bytes);
-  holes_.push_back({address, pages(bytes)});
+  add_hole({address, pages(bytes)});
 }
 
 Address DeviceMemory::reserve_addresses(std::int64_t bytes) { return take_addresses(bytes); }

@@ -48,10 +48,12 @@ class DeviceMemory {
     std::int64_t bytes;
   };
   Address take_addresses(std::int64_t bytes);
+  void add_hole(const Hole& hole);
 
   std::int64_t capacity_, used_;
   Address lowest_ = Address{0x7f0000000000};  ///< everything below is free
   std::vector<Hole> holes_;                   ///< free ranges above `lowest_`
+  std::int64_t largest_hole_ = 0;             ///< none of `holes_` has more bytes
   std::deque<std::pair<std::int64_t, Address>> expected_;
 };
 

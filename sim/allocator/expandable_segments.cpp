@@ -16,10 +16,10 @@ bool CachingAllocator::has_room(BlockId id, std::int64_t bytes) const {
 // The first unmapped block, by size, with room for the request, starting at the free block before it if there is one.
 BlockId CachingAllocator::block_with_room(const Request& request) {
   Pool& pool = pool_of(request.pool);
-  for (auto it = pool.unmapped.best_fit(request.stream, 0); it != pool.unmapped.end() && it->stream() == request.stream;
-       ++it) {
-    const BlockId before = at(it->block).previous;
-    const BlockId start = available(before) ? before : it->block;
+  for (auto it = pool.unmapped.best_fit(request.stream, 0);
+       it != pool.unmapped.end() && (*it).stream() == request.stream; ++it) {
+    const BlockId before = at(it.block()).previous;
+    const BlockId start = available(before) ? before : it.block();
     if (has_room(start, request.rounded)) return start;
   }
   ExpandableSegment segment;

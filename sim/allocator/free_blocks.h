@@ -24,10 +24,12 @@ inline constexpr BlockId kNoBlock = -1;
 struct FreeBlock {
   static constexpr int kSizeBits = 48;
 
+  static std::uint64_t order_of(StreamId stream, std::int64_t bytes) {
+    return static_cast<std::uint64_t>(stream) << kSizeBits | static_cast<std::uint64_t>(bytes) >> 9;
+  }
+  FreeBlock(std::uint64_t ordered, Address where, BlockId id) : order(ordered), address(where), block(id) {}
   FreeBlock(StreamId stream, std::int64_t bytes, Address where, BlockId id)
-      : order(static_cast<std::uint64_t>(stream) << kSizeBits | static_cast<std::uint64_t>(bytes) >> 9),
-        address(where),
-        block(id) {}
+      : FreeBlock(order_of(stream, bytes), where, id) {}
   [[nodiscard]] StreamId stream() const { return static_cast<StreamId>(order >> kSizeBits); }
   [[nodiscard]] std::int64_t bytes() const {
     return static_cast<std::int64_t>(order << (64 - kSizeBits) >> (64 - kSizeBits) << 9);
@@ -39,6 +41,12 @@ struct FreeBlock {
 };
 
 class FreeBlocks {
+  struct Entry {
+    Address address;
+    BlockId block;
+  };
+  using OfOneSize = std::vector<Entry>;  ///< the lowest address last, where it is taken from
+
  public:
   class Iterator {
    public:
@@ -46,9 +54,9 @@ class FreeBlocks {
     using value_type = FreeBlock;
     using difference_type = std::ptrdiff_t;
     using pointer = const FreeBlock*;
-    using reference = const FreeBlock&;
-    const FreeBlock& operator*() const { return in_->blocks_at(size_)[at_]; }
-    const FreeBlock* operator->() const { return &**this; }
+    using reference = FreeBlock;
+    FreeBlock operator*() const { return {in_->sizes_[size_].order, entry().address, entry().block}; }
+    [[nodiscard]] BlockId block() const { return entry().block; }
     Iterator& operator++() {
       if (at_ > 0) --at_;
       else to_front_of(size_ + 1);
@@ -63,87 +71,94 @@ class FreeBlocks {
 
    private:
     friend class FreeBlocks;
-    Iterator(const FreeBlocks* in, std::size_t size, std::size_t at) : in_(in), size_(size), at_(at) {}
-    void to_front_of(std::size_t size) {
-      size_ = size;
-      at_ = size < in_->sizes_.size() ? in_->blocks_at(size).size() - 1 : 0;
-    }
+    Iterator(const FreeBlocks* in, std::size_t size, std::size_t at)
+        : in_(in), size_(static_cast<std::uint32_t>(size)), at_(static_cast<std::uint32_t>(at)) {}
+    [[nodiscard]] const Entry& entry() const { return in_->blocks_at(size_)[at_]; }
+    void to_front_of(std::size_t size) { *this = in_->front_of(size); }
     const FreeBlocks* in_;
-    std::size_t size_, at_;
+    std::uint32_t size_, at_;
   };
 
   void insert(const FreeBlock& free) {
     const std::size_t size = first_from(free.order);
-    if (size == sizes_.size() || sizes_[size] != free.order) return insert_size(size, free);
+    if (size == sizes_.size() || sizes_[size].order != free.order) return insert_size(size, free);
     OfOneSize& blocks = blocks_at(size);
-    blocks.insert(blocks.begin() + place_in(blocks, free.address), free);
+    const Entry entry{free.address, free.block};
+    if (entry.address < blocks.back().address) return blocks.push_back(entry);
+    blocks.insert(blocks.begin() + static_cast<std::ptrdiff_t>(place_in(blocks, free.address)), entry);
   }
   void erase(const FreeBlock& free) { erase(position(free)); }
   void erase(Iterator at) {
     OfOneSize& blocks = blocks_at(at.size_);
-    blocks.erase(blocks.begin() + static_cast<std::ptrdiff_t>(at.at_));
-    if (!blocks.empty()) return;
-    empty_.push_back(list_[at.size_]);
-    list_.erase(list_.begin() + static_cast<std::ptrdiff_t>(at.size_));
-    sizes_.erase(sizes_.begin() + static_cast<std::ptrdiff_t>(at.size_));
+    if (at.at_ + 1 == blocks.size()) blocks.pop_back();
+    else blocks.erase(blocks.begin() + static_cast<std::ptrdiff_t>(at.at_));
+    if (blocks.empty()) erase_size(at.size_);
   }
   /// Erases the block at `at` and inserts another.
   void replace(Iterator at, const FreeBlock& by) {
     OfOneSize& blocks = blocks_at(at.size_);
-    const bool stays = blocks.size() == 1 && (at.size_ == 0 || sizes_[at.size_ - 1] < by.order) &&
-                       (at.size_ + 1 == sizes_.size() || by.order < sizes_[at.size_ + 1]);
+    const bool stays = blocks.size() == 1 && (at.size_ == 0 || sizes_[at.size_ - 1].order < by.order) &&
+                       (at.size_ + 1 == sizes_.size() || by.order < sizes_[at.size_ + 1].order);
     if (stays) {
-      sizes_[at.size_] = by.order;
-      blocks.front() = by;
+      sizes_[at.size_].order = by.order;
+      blocks.front() = {by.address, by.block};
       return;
     }
     erase(at);
     insert(by);
   }
   void replace(const FreeBlock& free, const FreeBlock& by) { replace(position(free), by); }
-  /// The smallest block of `stream` with at least `bytes` (lowest address first), or the first one of a later stream.
+  /// The smallest block of `stream` with at least `bytes` (lowest address first); end() where there is none.
   [[nodiscard]] Iterator best_fit(StreamId stream, std::int64_t bytes) const {
-    Iterator fit = end();
-    fit.to_front_of(first_from(FreeBlock(stream, bytes, 0, kNoBlock).order));
-    return fit;
+    const std::uint64_t order = FreeBlock::order_of(stream, bytes);
+    const std::size_t size = first_from(order);
+    const bool fits =
+        size < sizes_.size() && sizes_[size].order >> FreeBlock::kSizeBits == order >> FreeBlock::kSizeBits;
+    return fits ? front_of(size) : end();
   }
-  [[nodiscard]] Iterator begin() const {
-    Iterator first = end();
-    first.to_front_of(0);
-    return first;
+  /// The same, or the first one of a later stream.
+  [[nodiscard]] Iterator first_of_at_least(StreamId stream, std::int64_t bytes) const {
+    return front_of(first_from(FreeBlock::order_of(stream, bytes)));
   }
+  [[nodiscard]] Iterator begin() const { return front_of(0); }
   [[nodiscard]] Iterator end() const { return {this, sizes_.size(), 0}; }
 
  private:
-  using OfOneSize = std::vector<FreeBlock>;  ///< the lowest address last, where it is taken from
+  struct Size {
+    std::uint64_t order;  ///< FreeBlock::order
+    std::uint32_t list;   ///< entry of `lists_`
+  };
 
-  OfOneSize& blocks_at(std::size_t size) { return lists_[list_[size]]; }
-  [[nodiscard]] const OfOneSize& blocks_at(std::size_t size) const { return lists_[list_[size]]; }
+  OfOneSize& blocks_at(std::size_t size) { return lists_[sizes_[size].list]; }
+  [[nodiscard]] const OfOneSize& blocks_at(std::size_t size) const { return lists_[sizes_[size].list]; }
+  [[nodiscard]] Iterator front_of(std::size_t size) const {
+    return {this, size, size < sizes_.size() ? blocks_at(size).size() - 1 : 0};
+  }
 
   /// The first of `count` entries for which `is_before` does not hold, as it does for those in front of it: a binary
   /// search without a branch that depends on the data.
-  template <class Entry, class IsBefore>
-  static std::size_t first_not(const Entry* entries, std::size_t count, const IsBefore& is_before) {
-    const Entry* first = entries;
+  template <class One, class IsBefore>
+  static std::size_t first_not(const One* entries, std::size_t count, const IsBefore& is_before) {
+    const One* first = entries;
     while (count > 0) {
       const std::size_t half = (count + 1) / 2;
-      first += is_before(first[half - 1]) ? half : 0;
+      first += half & (std::size_t{0} - static_cast<std::size_t>(is_before(first[half - 1])));
       count -= half;
     }
     return static_cast<std::size_t>(first - entries);
   }
   /// Place of the smallest size that is not below `order`.
   [[nodiscard]] std::size_t first_from(std::uint64_t order) const {
-    return first_not(sizes_.data(), sizes_.size(), [&](std::uint64_t size) { return size < order; });
+    return first_not(sizes_.data(), sizes_.size(), [&](const Size& size) { return size.order < order; });
   }
-  static std::ptrdiff_t place_in(const OfOneSize& blocks, Address address) {
-    return static_cast<std::ptrdiff_t>(
-        first_not(blocks.data(), blocks.size(), [&](const FreeBlock& free) { return free.address > address; }));
+  static std::size_t place_in(const OfOneSize& blocks, Address address) {
+    return first_not(blocks.data(), blocks.size(), [&](const Entry& free) { return free.address > address; });
   }
   /// Where a block that is free stands.
   [[nodiscard]] Iterator position(const FreeBlock& free) const {
     const std::size_t size = first_from(free.order);
-    return {this, size, static_cast<std::size_t>(place_in(blocks_at(size), free.address))};
+    const OfOneSize& blocks = blocks_at(size);
+    return {this, size, blocks.size() == 1 ? 0 : place_in(blocks, free.address)};
   }
   void insert_size(std::size_t at, const FreeBlock& free) {
     if (empty_.empty()) {
@@ -152,13 +167,15 @@ class FreeBlocks {
     }
     const std::uint32_t list = empty_.back();
     empty_.pop_back();
-    lists_[list].push_back(free);
-    list_.insert(list_.begin() + static_cast<std::ptrdiff_t>(at), list);
-    sizes_.insert(sizes_.begin() + static_cast<std::ptrdiff_t>(at), free.order);
+    lists_[list].push_back({free.address, free.block});
+    sizes_.insert(sizes_.begin() + static_cast<std::ptrdiff_t>(at), {free.order, list});
+  }
+  void erase_size(std::size_t at) {
+    empty_.push_back(sizes_[at].list);
+    sizes_.erase(sizes_.begin() + static_cast<std::ptrdiff_t>(at));
   }
 
-  std::vector<std::uint64_t> sizes_;  ///< FreeBlock::order of those there are, ascending
-  std::vector<std::uint32_t> list_;   ///< entry of `lists_` by place in `sizes_`
+  std::vector<Size> sizes_;  ///< those there are, ascending
   std::vector<OfOneSize> lists_;
   std::vector<std::uint32_t> empty_;  ///< entries of `lists_` that stand for no size
 };

@@ -59,19 +59,21 @@ bool CachingAllocator::release_oversize(const Request& request) {
   if (settings_.max_split_size == AllocatorSettings::kUnlimited) return false;
   const Pool& pool = pool_of(request.pool);
   const std::int64_t wanted = std::max(request.rounded, settings_.max_split_size);
-  auto at_least = pool.free.best_fit(request.stream, wanted);
-  if (at_least != pool.free.end() && at_least->stream() == request.stream && at(at_least->block).expandable < 0) {
-    release_segment(at_least->block);
+  const auto fitting = pool.free.best_fit(request.stream, wanted);
+  if (fitting != pool.free.end() && at(fitting.block()).expandable < 0) {
+    release_segment(fitting.block());
     return true;
   }
+  auto at_least = pool.free.first_of_at_least(request.stream, wanted);
   std::vector<BlockId> largest_first;
   std::int64_t total = 0;
   while (at_least != pool.free.begin() && total < wanted) {
     --at_least;
-    if (at_least->stream() != request.stream || at_least->bytes() < settings_.max_split_size) break;
-    if (at(at_least->block).expandable >= 0) continue;
-    largest_first.push_back(at_least->block);
-    total += at_least->bytes();
+    const FreeBlock free = *at_least;
+    if (free.stream() != request.stream || free.bytes() < settings_.max_split_size) break;
+    if (at(free.block).expandable >= 0) continue;
+    largest_first.push_back(free.block);
+    total += free.bytes();
   }
   for (const BlockId id : largest_first) release_segment(id);
   return total >= wanted;

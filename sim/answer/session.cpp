@@ -79,7 +79,7 @@ void TracesOfANetwork::learn(const std::shared_ptr<const SharedTrace>& whole, Op
   auto made = TracePattern::of({whole, &whole->trace}, std::move(part));
   if (!made) return;
   const std::lock_guard lock(mutex_);
-  patterns_.insert(patterns_.begin(), {std::make_shared<const TracePattern>(std::move(*made)),
+  patterns_.insert(patterns_.begin(), {whole, std::make_shared<const TracePattern>(std::move(*made)),
                                        std::make_shared<LayoutsByShape>(kMostShapes, kMostOfShapes)});
   patterns_.resize(std::min(patterns_.size(), kMostPatterns));
 }
@@ -95,6 +95,7 @@ std::shared_ptr<SharedTrace> TracesOfANetwork::in_a_pattern(const TraceKey& key,
     if (!made) continue;
     auto shared = std::make_shared<SharedTrace>(std::move(*made));
     shared->like = known.layouts;
+    if (known.pattern->keeps_lists(part)) shared->like_lists = known.whole;
     const std::lock_guard lock(mutex_);
     ++followed_;
     const auto here = std::find_if(patterns_.begin(), patterns_.end(),

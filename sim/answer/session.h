@@ -73,6 +73,8 @@ struct SharedTrace {
   explicit SharedTrace(OpTrace made) : trace(std::move(made)) {}
   /// Of the traces that differ from it in sizes alone; null where none is known. Set before it is shared.
   std::shared_ptr<LayoutsByShape> like;
+  /// One whose operations on lists have the same operands; null where none is known. Set before it is shared.
+  std::shared_ptr<const SharedTrace> like_lists;
 
   struct MemoryKey {
     std::uint64_t allocations;  ///< hash_of_allocations
@@ -86,7 +88,7 @@ struct SharedTrace {
   }
   /// What residency on each L2 asks.
   [[nodiscard]] const ListOperands& lists() const {
-    return lists_.get([&] { return ListOperands(trace); });
+    return like_lists != nullptr ? like_lists->lists() : lists_.get([&] { return ListOperands(trace); });
   }
   std::shared_ptr<const SharedLayout> layout(const LayoutKey& key);
   Recent<LayoutKey, const SharedLayout> layouts{6, 8 << 20};  ///< of programs of GPUs that lower it alike
@@ -136,6 +138,7 @@ class TracesOfANetwork {
   std::shared_ptr<const SharedTrace> first_;  ///< of which no pattern was made yet
   std::optional<TraceKey> first_key_;
   struct Pattern {
+    std::shared_ptr<const SharedTrace> whole;  ///< that it was made of
     std::shared_ptr<const TracePattern> pattern;
     std::shared_ptr<LayoutsByShape> layouts;  ///< of traces that follow it
   };

@@ -93,6 +93,8 @@ class Runner {
     }
   }
   void match_carried_storages() {
+    const auto is_alive = [&](std::uint32_t storage) { return blocks_[storage] != kNoBlock; };
+    if (std::all_of(alive_before_.begin(), alive_before_.end(), is_alive)) return;
     std::vector<bool> before(blocks_.size());
     for (const std::uint32_t storage : alive_before_) before[storage] = true;
     std::unordered_map<std::int64_t, std::vector<std::uint32_t>> left;  // by bytes
@@ -168,6 +170,7 @@ class Runner {
     return options_.settings.memory_fraction > 0 && options_.settings.garbage_collection_threshold > 0;
   }
   bool play_once(std::uint32_t begin, std::uint32_t end) {
+    if (!recording_ && !sampling_ && !program_.device && events_left_ == kAllEvents) return play_held(begin, end);
     for (std::uint32_t i = begin; i < end && events_left_ != 0; ++i) {
       const Action& action = program_.actions[i];
       if (action.kind != Action::Kind::allocate && action.kind != Action::Kind::free) continue;
@@ -183,13 +186,60 @@ class Runner {
     return true;
   }
 
+  /// As play_once() where nothing is asked but what is held.
+  bool play_held(std::uint32_t begin, std::uint32_t end) {
+    const Action* const actions = program_.actions.data();
+    const Storage* const storages = program_.storages.data();
+    const Counter& allocated = allocator_.statistics().all.allocated_bytes;
+    std::uint32_t highest = Action::kNoCall;  // action of a peak whose breakdown is not written down yet
+    const auto write_down = [&] {
+      if (highest == Action::kNoCall) return;
+      result_.breakdown = by_category_;
+      result_.peak = moment(actions[highest], highest);
+      highest = Action::kNoCall;
+    };
+    for (std::uint32_t i = begin; i < end; ++i) {
+      const Action& action = actions[i];
+      if (action.kind > Action::Kind::free) continue;
+      const Storage& storage = storages[action.index];
+      std::int64_t& held = by_category_[static_cast<std::size_t>(storage.category)];
+      BlockId& block = blocks_[action.index];
+      if (action.kind == Action::Kind::free) {
+        if (block == kNoBlock) continue;  // a step run again may free what only its first run had
+        write_down();
+        held -= allocator_.bytes_of(block);
+        allocator_.free(block);
+        block = kNoBlock;
+        continue;
+      }
+      block = allocator_.allocate(storage.bytes, storage.stream);
+      if (block == kNoBlock) {
+        write_down();
+        fail(action, i);
+        return false;
+      }
+      held += allocator_.bytes_of(block);
+      if (allocated.current > peak_) {
+        peak_ = allocated.current;
+        highest = i;
+      }
+    }
+    write_down();
+    return true;
+  }
+
+  void fail(const Action& action, std::uint32_t index) {
+    result_.fits = false;
+    result_.failure = MemoryFailure{moment(action, index), allocator_.last_failure(),
+                                    program_.storages[action.index].category, by_category_};
+  }
+
   bool allocate(const Action& action, std::uint32_t index) {
     const Storage& storage = program_.storages[action.index];
     const BlockId block = allocator_.allocate(storage.bytes, storage.stream);
     if (recording_) record_segments(index);
     if (block == kNoBlock) {
-      result_.fits = false;
-      result_.failure = MemoryFailure{moment(action, index), allocator_.last_failure(), storage.category, by_category_};
+      fail(action, index);
       return false;
     }
     if (recording_) record(HistoryEvent::Action::alloc, block, storage.bytes, index);
@@ -251,7 +301,8 @@ class Runner {
   BytesByCategory by_category_{};
   std::int64_t peak_ = 0;
   std::size_t segments_seen_ = 0;
-  std::int64_t events_left_ = std::numeric_limits<std::int64_t>::max();  ///< allocations and frees to run
+  static constexpr std::int64_t kAllEvents = std::numeric_limits<std::int64_t>::max();
+  std::int64_t events_left_ = kAllEvents;  ///< allocations and frees to run
   MemoryResult result_;
 };
 

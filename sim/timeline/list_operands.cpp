@@ -9,11 +9,13 @@
 namespace ridgeline {
 
 ListOperands::ListOperands(const OpTrace& trace) {
+  entries_.resize(trace.calls.size());
   std::vector<std::uint32_t> seen_by(trace.storages.size());
   for (std::uint32_t i = 0; i < trace.calls.size(); ++i) {
     const Call& call = trace.calls[i];
     if (!std::holds_alternative<MultiTensor>(trace.ops[call.op])) continue;
-    OfCall& made = calls_[i];
+    OfCall& made = lists_.emplace_back();
+    entries_[i] = static_cast<std::uint32_t>(lists_.size());
     made.inputs = call.inputs;
     const auto operands =
         std::span(trace.operands).subspan(call.operands_begin, std::size_t{call.inputs} + call.outputs);

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <unordered_map>
 #include <vector>
 
 #include "sim/launch/kernel_launch.h"
@@ -23,12 +22,12 @@ class ListOperands {
   };
   /// Null for a call on no lists.
   [[nodiscard]] const OfCall* of(std::uint32_t call) const {
-    const auto found = calls_.find(call);
-    return found != calls_.end() ? &found->second : nullptr;
+    return call < entries_.size() && entries_[call] > 0 ? &lists_[entries_[call] - 1] : nullptr;
   }
 
  private:
-  std::unordered_map<std::uint32_t, OfCall> calls_;
+  std::vector<std::uint32_t> entries_;  ///< by call: of `lists_`, counted from 1; 0: none
+  std::vector<OfCall> lists_;
 };
 
 /// Bytes that a launch reads of its lists, where it reads nothing else and nothing twice; else 0.

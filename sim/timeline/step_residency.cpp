@@ -244,6 +244,15 @@ class ResidencyStretches {
 
 }  // namespace
 
+void StepResidency::append(const StretchResidency& stretch, std::size_t from, std::size_t until) {
+  packed.insert(packed.end(), &stretch.packed[from], stretch.packed.data() + until);
+  const std::uint32_t first = stretch.begin[from], moved = static_cast<std::uint32_t>(shares.size()) - first;
+  begin.resize(begin.size() + until - from);
+  std::uint32_t* const added = &begin[begin.size() - (until - from)];
+  for (std::size_t i = from; i < until; ++i) added[i - from] = stretch.begin[i] + moved;
+  shares.insert(shares.end(), stretch.shares.data() + first, stretch.shares.data() + stretch.begin[until]);
+}
+
 std::vector<std::uint64_t> accesses_of_launches(const StepProgram& program) {
   std::vector<std::uint64_t> accesses;
   accesses.reserve(program.launches.size());
@@ -273,14 +282,7 @@ StepResidency residency_of_step(const StepProgram& program, const L2Spec& l2, st
     const std::shared_ptr<const StretchResidency> found = stretches.next(all, begin, end);
     // What the first launch finds is of the stretch before; in front of all there is none.
     const std::size_t from = std::max(begin == 0 ? 0 : begin + 1, deciding.before);
-    for (std::size_t i = from; i <= end; ++i) {
-      result.packed.push_back(found->packed[i - begin]);
-      result.begin.push_back(static_cast<std::uint32_t>(result.shares.size()) + found->begin[i - begin] -
-                             found->begin[from - begin]);
-    }
-    if (from <= end)
-      result.shares.insert(result.shares.end(), found->shares.begin() + found->begin[from - begin],
-                           found->shares.begin() + found->begin[end + 1 - begin]);
+    if (from <= end) result.append(*found, from - begin, end + 1 - begin);
     if (end + 1 == all.size()) break;
   }
   result.begin.push_back(static_cast<std::uint32_t>(result.shares.size()));

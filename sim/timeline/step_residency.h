@@ -20,6 +20,8 @@ struct StepResidency {
   [[nodiscard]] std::span<const double> of(std::size_t launch) const {
     return std::span(shares).subspan(begin[launch], begin[launch + 1] - begin[launch]);
   }
+  /// What launches [from, until) of a stretch find, behind those that are here. `begin` has no end yet.
+  void append(const StretchResidency& stretch, std::size_t from, std::size_t until);
   [[nodiscard]] std::uint64_t bytes() const {
     return packed.size() * sizeof packed[0] + shares.size() * sizeof shares[0] + begin.size() * sizeof begin[0];
   }

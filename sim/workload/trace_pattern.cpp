@@ -1,6 +1,7 @@
 #include "sim/workload/trace_pattern.h"
 
 #include <algorithm>
+#include <iterator>
 #include <span>
 #include <unordered_map>
 #include <utility>
@@ -142,6 +143,11 @@ class PatternMaker {
       for (const std::uint32_t call : group.calls) fixed[whole_.calls[call].op] = 1;
       fix(like->second);
     }
+    std::vector<std::uint32_t>& likes = pattern_.like_calls_;
+    std::copy_if(pattern_.call_.begin(), pattern_.call_.end(), std::back_inserter(likes),
+                 [](std::uint32_t call) { return call != TracePattern::kNone; });
+    std::sort(likes.begin(), likes.end());
+    likes.erase(std::unique(likes.begin(), likes.end()), likes.end());
     for (std::uint32_t op = 0; op < fixed.size(); ++op)
       if (fixed[op] != 0) pattern_.fixed_ops_.push_back({op, hash_of(whole_.ops[op])});
     return true;
@@ -229,6 +235,13 @@ bool TracePattern::keeps_what_is_fixed(const OpTrace& part) const {
            return part.ops[call.op] == part_.ops[before.op] &&
                   same_bytes(operands_of(part, call), operands_of(part_, before));
          });
+}
+
+bool TracePattern::keeps_lists(const OpTrace& part) const {
+  return std::none_of(like_calls_.begin(), like_calls_.end(), [&](std::uint32_t call) {
+    return std::holds_alternative<MultiTensor>(part.ops[part.calls[call].op]) ||
+           std::holds_alternative<MultiTensor>(part_.ops[part_.calls[call].op]);
+  });
 }
 
 bool TracePattern::take_ops(const OpTrace& part, OpTrace& made) const {

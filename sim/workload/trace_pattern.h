@@ -35,6 +35,10 @@ class TracePattern {
   [[nodiscard]] std::optional<OpTrace> at(const ModelDescription& model, const TrainingDescription& training,
                                           const OpTrace& part) const;
 
+  /// In what at() makes of `part`, operations on lists of tensors are those of the whole trace, with the same operands
+  /// to the byte.
+  [[nodiscard]] bool keeps_lists(const OpTrace& part) const;
+
  private:
   static constexpr std::uint32_t kNone = UINT32_MAX;
   struct FixedOp {
@@ -55,6 +59,7 @@ class TracePattern {
   std::vector<std::uint32_t> storage_, operand_, call_;
   std::vector<std::uint32_t> fixed_storages_, fixed_calls_;  ///< entries of `part_` that stand for those
   std::vector<FixedOp> fixed_ops_;                           ///< of calls that have no like, each once
+  std::vector<std::uint32_t> like_calls_;                    ///< entries of `call_`, each once
 };
 
 }  // namespace ridgeline

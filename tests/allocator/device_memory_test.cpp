@@ -75,5 +75,16 @@ TEST(DeviceMemory, ranges_in_use_never_overlap_and_a_slot_is_filled_before_the_n
   EXPECT_EQ(other.available(), 1000 * kMiB - sum);
 }
 
+TEST(DeviceMemory, a_hole_that_was_too_small_serves_later_and_one_given_back_serves_more) {
+  DeviceMemory device(1000 * kMiB);
+  const Address large = *device.allocate(20 * kMiB);  // leaves 12 MiB of its slot
+  const Address other = *device.allocate(16 * kMiB);
+  EXPECT_LT(other, large) << "the rest of the slot has no room for it";
+  EXPECT_EQ(*device.allocate(14 * kMiB), other + 16 * kMiB);
+  EXPECT_EQ(*device.allocate(12 * kMiB), large + 20 * kMiB);
+  device.release(large, 20 * kMiB);
+  EXPECT_EQ(*device.allocate(18 * kMiB), large);
+}
+
 }  // namespace
 }  // namespace ridgeline

@@ -69,5 +69,17 @@ TEST(FreeBlocks, keep_the_order_of_a_set_however_many_there_are) {
   }
 }
 
+TEST(FreeBlocks, of_a_stream_are_found_by_what_is_at_least_asked_for) {
+  FreeBlocks blocks;
+  blocks.insert({1, 4096, 0x1000, 1});
+  blocks.insert({3, 512, 0x2000, 2});
+  EXPECT_EQ(blocks.best_fit(1, 4096).block(), 1);
+  EXPECT_TRUE(blocks.best_fit(1, 4608) == blocks.end()) << "what is left is of another stream";
+  EXPECT_TRUE(blocks.best_fit(2, 512) == blocks.end());
+  EXPECT_EQ(blocks.first_of_at_least(1, 4608).block(), 2) << "from which the largest of the stream is one step back";
+  EXPECT_EQ((--blocks.first_of_at_least(1, 4608)).block(), 1);
+  EXPECT_TRUE(blocks.first_of_at_least(3, 1024) == blocks.end());
+}
+
 }  // namespace
 }  // namespace ridgeline

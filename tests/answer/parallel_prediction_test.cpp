@@ -301,6 +301,24 @@ TEST(ParallelPrediction, of_one_gpu_in_a_cluster_links_limit_nothing_and_of_four
   EXPECT_GT(links("training.parallel.data=4"), 0u);
 }
 
+TEST(ParallelPrediction, what_a_collective_moves_passes_the_l2) {
+  Session session;
+  const StepRun run(session, scenario({"training.parallel.data=4"}), "analytic");
+  const std::vector<KernelTime>& times = run.times();
+  std::size_t at = 0, collectives = 0;
+  for (const Action& action : run.program().steady_step()) {
+    if (action.kind != Action::Kind::launch) continue;
+    const KernelTime& time = times[at++];
+    if (action.call == Action::kNoCall ||
+        !std::holds_alternative<Collective>(run.trace().ops[run.trace().calls[action.call].op]))
+      continue;
+    ++collectives;
+    EXPECT_GT(time.l2_bytes, 0.0);
+    EXPECT_DOUBLE_EQ(time.l2_bytes, time.dram_read_bytes + time.dram_write_bytes);
+  }
+  EXPECT_GT(collectives, 0u);
+}
+
 // One process on all GPUs (nn.DataParallel): each step's samples are those of all of them.
 TEST(ParallelPrediction, of_one_process_on_two_gpus_is_less_than_twice_one) {
   const Prediction two = predicted({"training.parallel.data=2", "training.parallel.strategy=dataparallel"});

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
@@ -109,6 +110,26 @@ TEST(SharedLayout, AnswersAreThoseOfASessionOfTheirOwn) {
     });
   for (std::thread& thread : threads) thread.join();
   for (std::size_t i = 0; i < answers.size(); ++i) EXPECT_EQ(answers[i], alone[i % scenarios.size()]) << i;
+}
+
+TEST(SharedLayout, TracesOfOneNetworkShareTheListsThatTheirOptimizerWalks) {
+  Session session;
+  const std::shared_ptr<SharedTrace> first = session.trace(scenario_for({"nvidia-h100-sxm5-80gb", "gpt2", 2})),
+                                     second = session.trace(scenario_for({"nvidia-h100-sxm5-80gb", "gpt2", 5}));
+  EXPECT_EQ(&first->lists(), &second->lists());
+  const ListOperands own(second->trace);
+  std::size_t lists = 0;
+  for (std::uint32_t call = 0; call < second->trace.calls.size(); ++call) {
+    const ListOperands::OfCall *alone = own.of(call), *shared = second->lists().of(call);
+    ASSERT_EQ(alone == nullptr, shared == nullptr) << call;
+    if (alone == nullptr) continue;
+    ++lists;
+    EXPECT_EQ(alone->hash, shared->hash) << call;
+    EXPECT_EQ(alone->inputs, shared->inputs) << call;
+    EXPECT_EQ(alone->reads_once, shared->reads_once) << call;
+    EXPECT_EQ(alone->before, shared->before) << call;
+  }
+  EXPECT_GT(lists, 0u);
 }
 
 // Traces of one network take the order of their records from each other, and layouts their actions.

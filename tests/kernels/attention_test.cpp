@@ -55,6 +55,19 @@ TEST(AttentionLowering, launches_what_the_profiler_saw) {
   EXPECT_EQ(names(attention(AttentionBackend::efficient, DType::bf16, true), gpu).size(), 2u);
 }
 
+// Rows of dO and O are multiplied and summed: by the kernel itself in 16 bits, by eager kernels in front of it in 32.
+TEST(AttentionLowering, every_backward_pass_reads_the_result_of_the_forward_pass_once) {
+  const Gpu gpu = load_gpu("nvidia-h200-sxm-141gb");
+  for (const AttentionBackend backend : {AttentionBackend::flash, AttentionBackend::efficient, AttentionBackend::cudnn})
+    for (const DType type : {DType::bf16, DType::fp32}) {
+      if (type == DType::fp32 && backend != AttentionBackend::efficient) continue;
+      double bytes = 0.0;
+      for (const KernelLaunch& launch : lower(attention(backend, type, true), gpu, Software{}).launches)
+        for (const Access& access : launch.reads) bytes += access.operand == 4 ? access.bytes : 0.0;
+      EXPECT_DOUBLE_EQ(bytes, 4.0 * 16 * 1024 * 64 * static_cast<double>(bytes_of(type)));
+    }
+}
+
 TEST(AttentionLowering, results_that_stay_in_the_l2_do_not_count_as_written_to_the_dram) {
   Gpu gpu = load_gpu("nvidia-h100-pcie-80gb");
   gpu.dram.bandwidth = gpu.dram.bandwidth * 0.1;

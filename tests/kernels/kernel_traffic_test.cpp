@@ -72,13 +72,6 @@ std::vector<Op> further_ops(std::mt19937_64& random) {
 
 std::string told(const Op& op) { return name_of(op) + " " + shape_of(op); }
 
-/// None of its kernels is lowered with the result of the forward pass, of which they make their row sums.
-bool is_attention_result_of_efficient_backward(const Op& op, int operand) {
-  const auto* attention = std::get_if<Attention>(&op);
-  return attention != nullptr && attention->backward && attention->backend == AttentionBackend::efficient &&
-         operand == 4;
-}
-
 class KernelTraffic : public ::testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
@@ -125,7 +118,6 @@ TEST_P(KernelTraffic, IsEveryOperandAWholeNumberOfTimes) {
     }
     for (int i = 0; i < counts.inputs + counts.outputs && i < static_cast<int>(sizes.bytes.size()); ++i) {
       if (!sizes.bytes[static_cast<std::size_t>(i)]) continue;
-      if (is_attention_result_of_efficient_backward(op, i)) continue;
       const auto bytes = static_cast<double>(*sizes.bytes[static_cast<std::size_t>(i)]);
       const double times = (i < counts.inputs ? read[i] : written[i]) / bytes;
       EXPECT_NEAR(times, std::round(times), 1e-9) << told(op) << ": operand " << i << " of " << bytes << " bytes";

@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
 
 #include <numeric>
+#include <utility>
+#include <vector>
 
 #include "sim/memory/memory_run.h"
 #include "tests/support/step_program_builder.h"
@@ -118,6 +120,59 @@ TEST(MemoryRun, samples_follow_every_allocation_of_the_steady_step) {
   EXPECT_EQ(result.samples[1].allocated, result.peak_allocated);
   EXPECT_EQ(result.samples[1].action, result.peak.action);
   EXPECT_FALSE(result.segments.empty());
+}
+
+/// Steps that allocate and free at random, each what the others do.
+ProgramBuilder random_training(std::uint32_t seed) {
+  const auto next = [&](std::uint32_t below) { return (seed = seed * 1664525u + 1013904223u) / 65536 % below; };
+  std::vector<std::pair<std::int64_t, Category>> sizes;
+  std::vector<std::uint32_t> frees;  // after each allocation: how many of those alive go
+  for (int i = 0; i < 60; ++i) {
+    sizes.emplace_back(next(3) == 0 ? 512 * (1 + next(3000)) : kMebi * (1 + next(40)), static_cast<Category>(next(7)));
+    frees.push_back(next(3));
+  }
+  ProgramBuilder builder;
+  for (int i = 0; i < 5; ++i) builder.allocate(kMebi * (1 + next(9)), Category::weights);
+  for (int step = 0; step < 2; ++step) {
+    std::vector<std::uint32_t> alive;
+    builder.begin_step();
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      alive.push_back(builder.allocate(sizes[i].first, sizes[i].second));
+      for (std::uint32_t k = 0; k < frees[i] && alive.size() > 3; ++k) {
+        builder.free(alive[alive.size() / 2]);
+        alive.erase(alive.begin() + static_cast<std::ptrdiff_t>(alive.size() / 2));
+      }
+    }
+    for (const std::uint32_t storage : alive) builder.free(storage);
+    builder.end_step();
+  }
+  return builder;
+}
+
+TEST(MemoryRun, says_the_same_whether_it_is_written_down_or_only_held) {
+  for (std::uint32_t seed = 1; seed <= 40; ++seed) {
+    const ProgramBuilder builder = random_training(seed);
+    for (const std::int64_t capacity : {100000 * kMebi, 250 * kMebi, 120 * kMebi}) {
+      MemoryOptions held = device_of(capacity, 3 * kMebi), written = held;
+      held.counts = Counts::held;
+      written.record_history = true;
+      const MemoryResult a = run_memory(builder.program(), held), b = run_memory(builder.program(), written);
+      EXPECT_EQ(a.fits, b.fits) << seed;
+      EXPECT_EQ(a.peak_allocated, b.peak_allocated) << seed;
+      EXPECT_EQ(a.peak_reserved, b.peak_reserved) << seed;
+      EXPECT_EQ(a.first_step_peak_allocated, b.first_step_peak_allocated) << seed;
+      EXPECT_EQ(a.first_step_peak_reserved, b.first_step_peak_reserved) << seed;
+      EXPECT_EQ(a.breakdown, b.breakdown) << seed;
+      EXPECT_EQ(a.peak.action, b.peak.action) << seed;
+      EXPECT_EQ(a.peak.step, b.peak.step) << seed;
+      EXPECT_EQ(a.steps_run, b.steps_run) << seed;
+      ASSERT_EQ(a.failure.has_value(), b.failure.has_value()) << seed;
+      if (!a.failure) continue;
+      EXPECT_EQ(a.failure->moment.action, b.failure->moment.action) << seed;
+      EXPECT_EQ(a.failure->details.missing, b.failure->details.missing) << seed;
+      EXPECT_EQ(a.failure->held, b.failure->held) << seed;
+    }
+  }
 }
 
 }  // namespace

@@ -100,6 +100,7 @@ KernelTime kernel_time_of_collective(const Scenario& scenario, const Collective&
   result.time = alone.time;
   result.limiter = alone.limiter == CollectiveLimiter::latency ? Limiter::latency : Limiter::link;
   result.dram_read_bytes = result.dram_write_bytes = 0.5 * alone.dram.value();
+  result.l2_bytes = alone.dram.value();  // all of it passes the L2
   return result;
 }
 

@@ -217,8 +217,13 @@ class AttentionLowering {
   }
 
   void append(LoweredOp lowered, int input, int output) {
-    for (KernelLaunch& launch : lowered.launches) {
+    for (KernelLaunch& launch : lowered.launches)
       for (Access& access : launch.reads) access.operand = input;
+    append(std::move(lowered), output);
+  }
+  /// The same where reads name their operands already.
+  void append(LoweredOp lowered, int output) {
+    for (KernelLaunch& launch : lowered.launches) {
       for (Access& access : launch.writes) access.operand = output;
       launch.time_class = TimeClass::tensor_contraction;
       out_.launches.push_back(std::move(launch));
@@ -296,7 +301,12 @@ class AttentionLowering {
       Pointwise multiply{
           .function = PointwiseFunction::mul, .rows = rows, .cols = op_.head_dim, .input_count = 2, .output = op_.type};
       multiply.inputs[0] = multiply.inputs[1] = op_.type;
-      append(lower_pointwise(multiply, gpu_, software_), 0, Access::kTemporary);
+      LoweredOp product = lower_pointwise(multiply, gpu_, software_);
+      for (KernelLaunch& launch : product.launches) {
+        launch.reads.at(0).operand = 0;
+        launch.reads.at(1).operand = 4;
+      }
+      append(std::move(product), Access::kTemporary);
       append(lower_reduction(Reduction{ReductionKind::sum_cols, op_.type, rows, op_.head_dim}, gpu_, software_),
              Access::kTemporary, Access::kTemporary);
       append(lower_copy(Copy{CopyKind::permute, DType::fp32, op_.batch * op_.heads, op_.seq_q, 1}, gpu_, software_),
@@ -336,6 +346,8 @@ class AttentionLowering {
                   read(2, size_.kv),
                   read(3, size_.kv),
                   {.operand = 5, .bytes = size_.statistics * 4.0}};
+    // Kernels of 16 bits work delta out themselves (kKernelComputesDelta of ATen's kernel_backward.h).
+    if (is_half(op_.type)) main.reads.push_back(read(4, size_.q));
     if (op_.bias) main.reads.push_back(read_bias(6));
     const int dq = gradients();
     main.writes = {read(dq, size_.q), read(dq + 1, size_.kv), read(dq + 2, size_.kv)};
