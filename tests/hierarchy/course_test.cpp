@@ -152,6 +152,8 @@ TEST(Course, of_a_steady_stream_moves_all_bytes_and_ends_in_its_last_cohort) {
     double now = 0.0;
     TrafficStep sum;
     const std::size_t each = 1 + draws.index(40);
+    const bool even =
+        draws.index(2) == 0;  // steps of one length, each a sample of its own if there are up to a hundred
     for (int cohort = 0; cohort < traffic.cohorts; ++cohort)
       for (std::size_t k = 0; k < each; ++k) {
         TrafficStep step;
@@ -160,7 +162,7 @@ TEST(Course, of_a_steady_stream_moves_all_bytes_and_ends_in_its_last_cohort) {
         step.lookups = draws.between(1, 1e6), step.hits = step.lookups * draws.share();
         traffic.steps.push_back(step);
         sum += step;
-        ends.push_back(now += draws.between(1e-9, 1e-6));
+        ends.push_back(now += even ? 1e-7 : draws.between(1e-9, 1e-6));
       }
     const KernelCourse course = course_of(launch, traffic, ends, gpu);
     // Every byte is in one sample, over the time from the sample before it.
@@ -174,6 +176,14 @@ TEST(Course, of_a_steady_stream_moves_all_bytes_and_ends_in_its_last_cohort) {
       EXPECT_EQ(sample.occupancy, sample.active_sms);
       if (sample.active_sms >= 1.0) last_full = sample.end_s;
       begin = sample.end_s;
+    }
+    if (even && traffic.steps.size() <= 90) {
+      ASSERT_EQ(course.samples.size(), traffic.steps.size());
+      for (std::size_t k = 0; k < traffic.steps.size(); ++k) {
+        EXPECT_NEAR(course.samples[k].l2_hit_rate, traffic.steps[k].hits / traffic.steps[k].lookups, 1e-12);
+        EXPECT_EQ(course.samples[k].active_sms < 1.0,
+                  traffic.steps[k].cohort + 1 == traffic.cohorts && course.samples.back().active_sms < 1.0);
+      }
     }
     EXPECT_NEAR(read, sum.dram_read, 1e-9 * read);
     EXPECT_NEAR(written, sum.dram_write, 1e-9 * written);
