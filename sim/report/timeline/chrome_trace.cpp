@@ -166,6 +166,11 @@ class Writer {
     const Call* call = call_of(slice);
     return call ? call->phase : Phase::other;
   }
+  /// Whose forward pass it is a part of; -1: of none.
+  [[nodiscard]] int layer_of(const HostSlice& slice) const {
+    const Call* call = call_of(slice);
+    return call && call->phase == Phase::forward ? call->layer : -1;
+  }
   [[nodiscard]] int thread_of(const HostSlice& slice) const {
     return phase_of(slice) == Phase::backward ? kAutogradThread : kMainThread;
   }
@@ -187,12 +192,10 @@ class Writer {
     const auto zeroes = [](const HostSlice& s) { return s.group.host_class == HostClass::per_parameter_zero_grad; };
     for (std::size_t i = 0; i < slices_.size();) {
       const Phase phase = phase_of(slices_[i]);
-      const Call* call = call_of(slices_[i]);
-      const std::int16_t layer = call && phase == Phase::forward ? call->layer : std::int16_t{-1};
+      const int layer = layer_of(slices_[i]);
       const bool zero_grad = zeroes(slices_[i]);
       const std::size_t last = last_of(i, [&](const HostSlice& s) {
-        const Call* its = call_of(s);
-        return phase_of(s) == phase && zeroes(s) == zero_grad && (layer < 0 || (its && its->layer == layer));
+        return phase_of(s) == phase && zeroes(s) == zero_grad && layer_of(s) == layer;
       });
       std::size_t end = launch;
       for (std::size_t j = i; j <= last; ++j)
