@@ -20,8 +20,7 @@
 namespace ridgeline {
 namespace {
 
-constexpr int kHostProcess = 1, kDevice = 0, kStream = 7, kPipelineProcess = 2;
-constexpr int kMainThread = 1, kAutogradThread = 2;
+constexpr int kHostProcess = 1, kDevice = 0, kStream = 7, kPipelineProcess = 2, kMainThread = 1, kAutogradThread = 2;
 constexpr const char* kStep = "ProfilerStep#1";
 
 /// An operation as the profiler writes it; equal ones share it.
@@ -168,8 +167,7 @@ class Writer {
   }
   /// Whose forward pass it is a part of; -1: of none.
   [[nodiscard]] int layer_of(const HostSlice& slice) const {
-    const Call* call = call_of(slice);
-    return call && call->phase == Phase::forward ? call->layer : -1;
+    return phase_of(slice) == Phase::forward ? call_of(slice)->layer : -1;
   }
   [[nodiscard]] int thread_of(const HostSlice& slice) const {
     return phase_of(slice) == Phase::backward ? kAutogradThread : kMainThread;
@@ -362,8 +360,8 @@ class Writer {
       a.add("blocks per SM", blocks);
       a.add("warps per SM", blocks * (launch.threads_per_block + kWarp - 1) / kWarp);
       a.add_with("grid", [&](TextBuffer& out) {
-        const auto& grid = launch.grid;
-        out.wrote(fmt::format_to(out.room(80), FMT_COMPILE("[{},{},{}]"), grid[0], grid[1], grid[2]));
+        out.wrote(
+            fmt::format_to(out.room(80), FMT_COMPILE("[{},{},{}]"), launch.grid[0], launch.grid[1], launch.grid[2]));
       });
       a.add_with("block", [&](TextBuffer& out) {
         out.wrote(fmt::format_to(out.room(80), FMT_COMPILE("[{},1,1]"), launch.threads_per_block));
