@@ -72,7 +72,6 @@ class Writer {
   }
 
  private:
-  static constexpr int kWarp = 32;
   static constexpr std::size_t kBytesALaunch = 1600, kBytesASample = 130;  // of text, seldom more
 
   void add_events() {
@@ -358,7 +357,7 @@ class Writer {
       a.add_members(R"("queued":0,"device":0,"context":1)").add("stream", stream).add("correlation", correlation);
       a.add("registers per thread", launch.registers_per_thread).add("shared memory", launch.shared_bytes_per_block);
       a.add("blocks per SM", blocks);
-      a.add("warps per SM", blocks * (launch.threads_per_block + kWarp - 1) / kWarp);
+      a.add("warps per SM", blocks * (launch.threads_per_block + 31) / 32);
       a.add_with("grid", [&](TextBuffer& out) {
         out.wrote(
             fmt::format_to(out.room(80), FMT_COMPILE("[{},{},{}]"), launch.grid[0], launch.grid[1], launch.grid[2]));
