@@ -79,9 +79,13 @@ class StatedLaw {
     const double busy = std::min(1.0, N * K * math / (S * cycles));
     activity = busy;
     compute = few * cycles / (f0 - droop * busy * cycles / (cycles + c.droop_cycles));
+    // Parts of a k-step over all k-steps of all rounds.
+    const double of_steps = rounds * K * compute / cycles;
+    for (double* part : {&math_part, &shared_part, &latency_part, &port_part}) *part *= of_steps;
     traffic(p.result_miss);
     total = start + fill + norm4(compute, memory);
   }
+  double math_part = 0, shared_part = 0, latency_part = 0, port_part = 0;  ///< of compute
   double start = 0, fill = 0, compute = 0, memory = 0, total = 0, activity = 0, rounds = 0, Z = 0, asked = 0,
          written_out = 0;
 
@@ -103,6 +107,7 @@ class StatedLaw {
       return std::max(math / c.utilization + turned, norm4(shared, latency, port, l2));
     };
     rounds = up(N, S);
+    double all_steps = rounds * K;  // of the fullest SM
     cycles = 1e300;
     double drawn_alone = 1e300;
     struct Cluster {
@@ -128,7 +133,11 @@ class StatedLaw {
       const double l2 = tk * e * drawn_alone * N * K / steps * c.requests * f0 / Ls;
       cycles = steps * step(l2) + (at_once ? 1.0 : tiles / S) * store + fix_up;
       rounds = tiles / S;
+      all_steps = steps;
     }
+    math_part = math / c.utilization + turned;
+    shared_part = shared, latency_part = latency;
+    port_part = std::max(port, tk * e * drawn_alone * N * K / all_steps * c.requests * f0 / Ls);
     sets = std::max(1.0, rounds);
     B0 = N * k / s * e * drawn_alone;
     resident = 1.0;
@@ -160,7 +169,10 @@ class StatedLaw {
     if (in_place)
       cycles += (s - 1) * (c.handoff_cycles + (c.handoff_bytes > 0.0 ? tm * tn * e / c.handoff_bytes : 0.0));
     B0 = N * K * panels * e;
-    cycles = std::max(cycles, B0 * c.requests * f0 / Ls);
+    const double l2 = B0 * c.requests * f0 / Ls;
+    cycles = std::max(cycles, l2);
+    math_part = std::max(step, bound), shared_part = loads;
+    latency_part = (c.latency_cycles + c.exposed_cycles * tk) / j, port_part = l2 / (rounds * K);
     resident = o;
   }
 

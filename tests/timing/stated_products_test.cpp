@@ -35,6 +35,10 @@ TEST_P(StatedProducts, the_law_is_what_its_equations_say) {
     const std::string which = "seed " + std::to_string(seed) + ", draw " + std::to_string(i);
     ASSERT_NEAR(time.fixed, stated.start, near(stated.start)) << which;
     ASSERT_NEAR(time.compute, stated.compute, near(stated.compute)) << which;
+    ASSERT_NEAR(time.math, stated.math_part, near(stated.math_part)) << which;
+    ASSERT_NEAR(time.shared, stated.shared_part, near(stated.shared_part)) << which;
+    ASSERT_NEAR(time.latency, stated.latency_part, near(stated.latency_part)) << which;
+    ASSERT_NEAR(time.port, stated.port_part, near(stated.port_part)) << which;
     ASSERT_NEAR(time.fill, stated.fill, near(stated.fill)) << which;
     ASSERT_NEAR(time.memory, stated.memory, 1e-7 * stated.memory) << which;
     ASSERT_NEAR(time.total, stated.total, 1e-8 * stated.total) << which;
@@ -148,6 +152,15 @@ TEST_P(StatedProducts, a_launch_is_the_law_at_its_misses) {
     ASSERT_NEAR(time.l2_bytes, law.l2_bytes, 1e-9 * law.l2_bytes) << which;
     ASSERT_NEAR(time.l2_hit_rate, std::max(0.0, 1.0 - law.dram_read / law.l2_bytes), 1e-9) << which;
     ASSERT_NEAR(time.math_utilization, law.activity, 1e-12) << which;
+    // What takes longest: the start, the memory, or in the k-steps latency, shared memory or the pipe.
+    const double begin = law.fixed + law.fill;
+    Limiter limits = Limiter::compute;
+    if (begin > std::max(law.compute, law.memory)) limits = Limiter::latency;
+    else if (law.memory > law.compute) limits = Limiter::dram;
+    else if (law.latency > std::max(law.math, law.shared)) limits = Limiter::latency;
+    else if (law.shared > law.math) limits = Limiter::shared_memory;
+    else if (law.math < 0.5 * law.compute) limits = Limiter::latency;
+    ASSERT_EQ(time.limiter, limits) << which;
     const double grid = static_cast<double>(launch.grid[0] * launch.grid[1]);
     ASSERT_NEAR(time.waves, grid / (gpu.sm.count * w.blocks_per_sm), 1e-9 * time.waves) << which;
     ASSERT_NEAR(time.occupancy, std::min(1.0, w.blocks_per_sm * launch.threads_per_block / 32.0 / gpu.sm.max_warps),
