@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -225,6 +226,17 @@ TEST(StatedAttentionLaunches, backward_is_delta_the_main_kernel_and_the_conversi
     EXPECT_EQ(moved(main.writes), (Moved{{Access::kTemporary, accumulator},
                                          {grouped ? Access::kTemporary : dq + 1, expanded},
                                          {grouped ? Access::kTemporary : dq + 2, expanded}}));
+    // One workspace, or row sums and an accumulator in whole tiles of 128 rows behind the copies.
+    std::vector<std::int64_t> held;
+    const std::int64_t rows_in_tiles = op.heads * op.batch * over(op.seq_q, 128) * 128;
+    if (cudnn) {
+      held = {std::llround(4.0 * d.rows + accumulator + (grouped ? 2.0 * expanded : 0.0)) + 256};
+    } else {
+      if (op.head_major) held = {std::llround(d.q), std::llround(d.q)};
+      held.insert(held.end(), {4 * rows_in_tiles, 4 * rows_in_tiles * tile.head_dim});
+      if (grouped) held.insert(held.end(), {std::llround(expanded), std::llround(expanded)});
+    }
+    EXPECT_EQ(made.temporaries, held);
     EXPECT_EQ(class_in(delta), cudnn ? "cudnn_delta" : "flash_delta");
     EXPECT_EQ(class_in(convert), cudnn ? "cudnn_convert" : "flash_convert");
     double written = 0.0;
@@ -247,6 +259,24 @@ TEST(StatedAttentionLaunches, backward_is_delta_the_main_kernel_and_the_conversi
       EXPECT_DOUBLE_EQ(work.elements, helper->blocks() * as_double(rows * width));
       EXPECT_DOUBLE_EQ(work.iterations, as_double(rows * width / threads) / 32.0);
     }
+  }
+}
+
+TEST(StatedAttentionLaunches, operands_without_elements_and_heads_that_do_not_share_evenly_are_refused) {
+  const Attention fine{.batch = 1, .heads = 1, .kv_heads = 1, .seq_q = 1, .seq_k = 1, .head_dim = 64};
+  EXPECT_NO_THROW(lower_attention(fine, chip(), Software{}));
+  for (std::int64_t Attention::*side : {&Attention::batch, &Attention::heads, &Attention::kv_heads, &Attention::seq_q,
+                                        &Attention::seq_k, &Attention::head_dim}) {
+    Attention empty = fine;
+    empty.*side = 0;
+    EXPECT_THROW(lower_attention(empty, chip(), Software{}), std::invalid_argument);
+  }
+  Attention shared = fine;
+  shared.heads = 6;
+  for (const std::int64_t kv : {1, 2, 3, 4, 5, 6}) {
+    shared.kv_heads = kv;
+    if (6 % kv == 0) EXPECT_NO_THROW(lower_attention(shared, chip(), Software{})) << kv;
+    else EXPECT_THROW(lower_attention(shared, chip(), Software{}), std::invalid_argument) << kv;
   }
 }
 
