@@ -168,12 +168,12 @@ TEST(StatedSmallTiles, tiles_splits_passes_and_padding_are_what_the_page_says) {
     const bool small =
         2.0 * batch * static_cast<double>(op.m) * static_cast<double>(op.n) * static_cast<double>(op.k) <= 4e9;
     if (!small) s.tiles.clear();
-    // Steps of 2k and more run only where there are no shorter ones of the same sides.
-    const std::set<Sides> all = s.tiles;
+    // Steps of 2k and longer run only where they are 64 long or of the only length.
+    std::set<int> lengths;
+    for (const Sides& tile : s.tiles) lengths.insert(std::get<2>(tile));
     std::erase_if(s.tiles, [&](const Sides& tile) {
-      return std::get<2>(tile) >= 2 * op.k && std::any_of(all.begin(), all.end(), [&](const Sides& other) {
-               return std::get<0>(other) == std::get<0>(tile) && std::get<2>(other) < std::get<2>(tile);
-             });
+      const int length = std::get<2>(tile);
+      return length >= 2 * op.k && length != 64 && lengths.size() > 1;
     });
     std::set<std::int64_t> splits{1};
     if (s.splits)
