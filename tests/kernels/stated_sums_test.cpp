@@ -41,6 +41,82 @@ Reduction drawn_reduction(Draws& draws) {
   return op;
 }
 
+/// PyTorch's setReduceConfig (aten/src/ATen/native/cuda/Reduce.cuh), one step after the other.
+struct TorchPlan {
+  std::int64_t together = 1;  ///< outputs of a thread
+  std::int64_t width = 1, height = 1, blocks = 1, splits = 1;
+  std::int64_t values = 1;   ///< of a thread
+  bool height_sums = false;  ///< threads above each other add into one output
+
+  TorchPlan(std::int64_t outputs, std::int64_t inputs, bool along, std::int64_t e, int sms) {
+    const auto power_below = [](std::int64_t x) {
+      return std::int64_t{1} << static_cast<int>(std::floor(std::log2(std::max(1.0, as_number(x))) + 1e-12));
+    };
+    std::int64_t dim0 = along ? inputs : outputs, dim1 = along ? outputs : inputs;
+    if (along && inputs >= 128) dim0 = dim0 * e / 16;  // by vectors
+    if (!along) {
+      while (together < 4 && outputs % (2 * together) == 0) together *= 2;
+      dim0 /= together;
+    }
+    const std::int64_t threads = 512 / together;
+    const std::int64_t wide = std::min(power_below(dim0), threads), high = std::min(power_below(dim1), threads);
+    width = std::min<std::int64_t>(wide, 32);
+    height = std::min(high, threads / width);
+    width = std::min(wide, threads / height);
+    std::int64_t inputs_step = along ? width : 1, outputs_step = along ? 1 : width;
+    values = in_pieces(inputs, inputs_step);
+    height_sums = values >= 16 * height || values >= 256;
+    (height_sums ? inputs_step : outputs_step) *= height;
+    values = in_pieces(inputs, inputs_step);
+    blocks = in_pieces(outputs / together, outputs_step);
+    const std::int64_t target = sms * (2048 / (width * height));
+    if (values >= 256 && blocks <= target && (height_sums || along)) {
+      splits = std::max(std::min(in_pieces(target, blocks), in_pieces(values, 16)), in_pieces(values, 256));
+      values = in_pieces(values, splits);
+    }
+  }
+};
+
+TEST(StatedSums, grids_and_passes_are_those_of_pytorchs_plan) {
+  const std::uint64_t seed = testing_support::changing_seed();
+  Draws draws(seed);
+  for (int i = 0; i < 4000 && !HasFailure(); ++i) {
+    const Reduction op = drawn_reduction(draws);
+    SCOPED_TRACE("RIDGELINE_TEST_SEED=" + std::to_string(seed) + ": kind " + std::to_string(static_cast<int>(op.kind)) +
+                 ", " + std::to_string(op.rows) + " x " + std::to_string(op.cols) + " type " +
+                 std::to_string(static_cast<int>(op.type)));
+    const bool all = op.kind == ReductionKind::sum_all || op.kind == ReductionKind::norm_all;
+    const bool down = op.kind == ReductionKind::sum_rows && op.rows > 1;
+    const std::int64_t outputs = all                                  ? 1
+                                 : op.kind == ReductionKind::sum_rows ? op.cols
+                                                                      : op.rows,
+                       inputs = op.rows * op.cols / outputs, e = bytes_of(op.type);
+    const TorchPlan plan(outputs, inputs, !down, e, device().sm.count);
+    const LoweredOp made = lower_reduction(op, device(), Software{});
+    const KernelLaunch& launch = made.launches.back();
+    EXPECT_EQ(launch.grid[0], plan.blocks);
+    EXPECT_EQ(launch.grid[1], plan.splits);
+    EXPECT_EQ(launch.threads_per_block, plan.width * plan.height);
+    // Sums meet in shared memory, a place for each thread and output.
+    const bool meets = plan.height_sums || (!down && plan.width > 32) || plan.splits > 1;
+    EXPECT_EQ(launch.shared_bytes_per_block, 16 + (meets ? 4 * plan.width * plan.height * plan.together : 0));
+    if (plan.splits > 1) {
+      EXPECT_EQ(made.temporaries[0], 4 * outputs * plan.splits * (down ? plan.width * plan.together : 1));
+      EXPECT_EQ(its_work(launch).tail_steps,
+                std::ceil(as_number(plan.splits) / as_number(down ? plan.height : plan.width * plan.height)));
+    }
+    // Along a row vector after vector, elsewhere four loads at once; a head and a tail, and the sum over several warps.
+    double passes = as_number(plan.values) / 4.0;
+    if (its_class(launch) == "reduce_rows") {
+      const std::int64_t vector = inputs >= 128 ? 16 / e : 1;
+      passes = vector > 1 ? std::ceil(as_number(plan.values) / as_number(vector)) + (inputs % vector != 0 ? 2.0 : 0.0)
+                          : std::ceil(passes);
+      if (plan.width > 32 && plan.splits == 1 && plan.height == 1) passes += 2.0;
+    }
+    EXPECT_DOUBLE_EQ(its_work(launch).iterations, passes);
+  }
+}
+
 TEST(StatedSums, blocks_cover_every_value_once_and_splits_have_memory) {
   const std::uint64_t seed = testing_support::changing_seed();
   Draws draws(seed);
