@@ -201,15 +201,15 @@ TEST(StatedSort, rows_are_sorted_in_blocks_by_radix_or_the_largest_few_are_picke
 
 using F = MultiTensorFunction;
 /// Lists that a function is passed, those it reads and writes, FLOPs an element.
-struct Call {
+struct ListCall {
   F function;
   int lists, reads, writes;
   double flops;
 };
 constexpr std::array kCalls{
-    Call{F::add, 2, 2, 1, 2},          Call{F::mul, 1, 1, 1, 1},       Call{F::lerp, 2, 2, 1, 3},
-    Call{F::addcmul, 3, 2, 1, 3},      Call{F::addcdiv, 3, 3, 1, 3},   Call{F::square_root, 2, 1, 1, 1},
-    Call{F::fused_adamw, 4, 4, 3, 16}, Call{F::fused_sgd, 3, 3, 2, 4}, Call{F::copy, 2, 1, 1, 0}};
+    ListCall{F::add, 2, 2, 1, 2},          ListCall{F::mul, 1, 1, 1, 1},       ListCall{F::lerp, 2, 2, 1, 3},
+    ListCall{F::addcmul, 3, 2, 1, 3},      ListCall{F::addcdiv, 3, 3, 1, 3},   ListCall{F::square_root, 2, 1, 1, 1},
+    ListCall{F::fused_adamw, 4, 4, 3, 16}, ListCall{F::fused_sgd, 3, 3, 2, 4}, ListCall{F::copy, 2, 1, 1, 0}};
 
 /// Chunks of 65536 elements, a block each; a launch ends when its blocks or its tensors are used up.
 TEST(StatedLists, launches_of_multi_tensor_calls_are_packed_chunk_after_chunk) {
@@ -217,7 +217,7 @@ TEST(StatedLists, launches_of_multi_tensor_calls_are_packed_chunk_after_chunk) {
   Draws draws(seed);
   for (int i = 0; i < 300 && !HasFailure(); ++i) {
     SCOPED_TRACE("RIDGELINE_TEST_SEED=" + std::to_string(seed) + ", draw " + std::to_string(i));
-    const Call call = kCalls[draws.index(kCalls.size())];
+    const ListCall call = kCalls[draws.index(kCalls.size())];
     std::vector<std::int64_t> sizes;
     for (std::size_t k = 1 + draws.index(300); k > 0; --k) {
       std::int64_t size = drawn_size(draws, 3e6);

@@ -26,9 +26,9 @@ std::string class_of(const KernelLaunch& launch) {
   return std::string(name_of(static_cast<MemoryBoundKernel>(work_in(launch).kernel_class)));
 }
 /// Bytes by operand; a temporary is -1.
-using Moved = std::vector<std::pair<int, double>>;
-Moved moved(const std::vector<Access>& accesses) {
-  Moved all;
+using OperandBytes = std::vector<std::pair<int, double>>;
+OperandBytes bytes_of_operands(const std::vector<Access>& accesses) {
+  OperandBytes all;
   for (const Access& access : accesses) all.emplace_back(access.operand, access.bytes);
   return all;
 }
@@ -109,8 +109,8 @@ TEST(StatedSoftmax, forward_kernels_are_those_of_the_table) {
     const std::string prefix = log ? "log_softmax_" : "softmax_";
     const bool vectors = r.cols % (16 / r.e) == 0;
     const double row = as_real(r.cols * r.e);
-    EXPECT_EQ(moved(launch.reads), (Moved{{0, r.bytes}}));
-    EXPECT_EQ(moved(launch.writes), (Moved{{1, r.bytes}}));
+    EXPECT_EQ(bytes_of_operands(launch.reads), (OperandBytes{{0, r.bytes}}));
+    EXPECT_EQ(bytes_of_operands(launch.writes), (OperandBytes{{1, r.bytes}}));
     EXPECT_DOUBLE_EQ(launch.flops, 5.0 * r.n);
     EXPECT_EQ(launch.time_class, TimeClass::normalization);
     if (r.cols > 1024 && !software.softmax_keeps_long_rows) {  // read three times, whatever the length
@@ -182,8 +182,8 @@ TEST(StatedSoftmax, backward_multiplies_first_and_then_runs_the_kernels_of_the_t
     EXPECT_DOUBLE_EQ(sum, log ? 0.0 : r.n);
     const KernelLaunch& launch = launches.back();
     const MemoryBoundWork& work = work_in(launch);
-    EXPECT_EQ(moved(launch.reads), (Moved{{log ? 0 : Access::kTemporary, r.bytes}, {1, r.bytes}}));
-    EXPECT_EQ(moved(launch.writes), (Moved{{2, r.bytes}}));
+    EXPECT_EQ(bytes_of_operands(launch.reads), (OperandBytes{{log ? 0 : Access::kTemporary, r.bytes}, {1, r.bytes}}));
+    EXPECT_EQ(bytes_of_operands(launch.writes), (OperandBytes{{2, r.bytes}}));
     EXPECT_DOUBLE_EQ(launch.flops, 4.0 * r.n);
     if (r.cols <= 1024) {
       EXPECT_EQ(class_of(launch), log ? "log_softmax_backward_warp" : "softmax_backward_warp");
@@ -225,12 +225,12 @@ TEST(StatedNorms, forward_is_a_block_a_row_by_vectors_or_two_kernels) {
     const auto launches =
         lower_norm({.rms = rms, .bias = bias, .type = r.type, .rows = r.rows, .cols = r.cols}, gpu, software).launches;
     const double weight = as_real(r.cols * r.e), statistic = 4.0 * as_real(r.rows);
-    Moved reads{{0, r.bytes}, {1, weight}}, statistics;
+    OperandBytes reads{{0, r.bytes}, {1, weight}}, statistics;
     if (bias && !rms) reads.emplace_back(2, weight);
     const int out = static_cast<int>(reads.size());
     statistics.emplace_back(out + 1, statistic);
     if (!rms) statistics.emplace_back(out + 2, statistic);
-    Moved writes{{out, r.bytes}};
+    OperandBytes writes{{out, r.bytes}};
     double flops = 0.0;
     for (const KernelLaunch& launch : launches) {
       flops += launch.flops;
@@ -249,20 +249,20 @@ TEST(StatedNorms, forward_is_a_block_a_row_by_vectors_or_two_kernels) {
       EXPECT_DOUBLE_EQ(last.reread_row_bytes, weight);
       EXPECT_TRUE(last.reread_through_l1);
       writes.insert(writes.end(), statistics.begin(), statistics.end());
-      EXPECT_EQ(moved(launches[0].writes), writes);
+      EXPECT_EQ(bytes_of_operands(launches[0].writes), writes);
     } else {
       ASSERT_EQ(launches.size(), 2u);
       EXPECT_EQ(class_of(launches[0]), "layer_norm_moments");
       EXPECT_DOUBLE_EQ(work_in(launches[0]).iterations, as_real(divided_up(r.cols, 512)));
       EXPECT_DOUBLE_EQ(work_in(launches[0]).elements, r.n);
-      EXPECT_EQ(moved(launches[0].reads), (Moved{{0, r.bytes}}));
-      EXPECT_EQ(moved(launches[0].writes), statistics);
+      EXPECT_EQ(bytes_of_operands(launches[0].reads), (OperandBytes{{0, r.bytes}}));
+      EXPECT_EQ(bytes_of_operands(launches[0].writes), statistics);
       EXPECT_EQ(class_of(launches[1]), "layer_norm_transform");
       EXPECT_DOUBLE_EQ(last.elements, by_whole_warps(r, 1));
       EXPECT_DOUBLE_EQ(last.iterations, as_real(divided_up(r.cols, 256)));
-      EXPECT_EQ(moved(launches[1].writes), writes);
+      EXPECT_EQ(bytes_of_operands(launches[1].writes), writes);
     }
-    EXPECT_EQ(moved(launches.back().reads), reads);
+    EXPECT_EQ(bytes_of_operands(launches.back().reads), reads);
   }
 }
 
@@ -282,7 +282,7 @@ TEST(StatedNorms, backward_is_the_gradient_of_the_rows_then_that_of_the_weights)
     const LoweredOp lowered = lower_norm(
         {.rms = rms, .backward = true, .bias = bias, .type = r.type, .rows = r.rows, .cols = r.cols}, gpu, Software{});
     const double weight = as_real(r.cols * r.e), statistic = 4.0 * as_real(r.rows);
-    Moved reads{{0, r.bytes}, {1, r.bytes}, {2, weight}}, weights_read{{0, r.bytes}, {1, r.bytes}};
+    OperandBytes reads{{0, r.bytes}, {1, r.bytes}, {2, weight}}, weights_read{{0, r.bytes}, {1, r.bytes}};
     for (int k = 0; k < (rms ? 1 : 2); ++k)
       reads.emplace_back(3 + k, statistic), weights_read.emplace_back(3 + k, statistic);
     const int dx = static_cast<int>(reads.size());
@@ -296,9 +296,9 @@ TEST(StatedNorms, backward_is_the_gradient_of_the_rows_then_that_of_the_weights)
     EXPECT_DOUBLE_EQ(of_rows.reread_row_bytes, 2.0 * weight);
     EXPECT_TRUE(of_rows.reread_through_l1);
     EXPECT_DOUBLE_EQ(rows.flops, 12.0 * r.n);
-    EXPECT_EQ(moved(rows.reads), reads);
-    EXPECT_EQ(moved(rows.writes), (Moved{{dx, r.bytes}}));
-    EXPECT_EQ(moved(weights.reads), weights_read);
+    EXPECT_EQ(bytes_of_operands(rows.reads), reads);
+    EXPECT_EQ(bytes_of_operands(rows.writes), (OperandBytes{{dx, r.bytes}}));
+    EXPECT_EQ(bytes_of_operands(weights.reads), weights_read);
     EXPECT_DOUBLE_EQ(weights.flops, 4.0 * r.n);
     EXPECT_DOUBLE_EQ(of_weights.elements, by_whole_warps(r, 1));
     EXPECT_EQ(weights.grid[0], divided_up(r.cols, 32));
@@ -310,7 +310,8 @@ TEST(StatedNorms, backward_is_the_gradient_of_the_rows_then_that_of_the_weights)
       EXPECT_EQ(weights.grid[1], blocks);
       EXPECT_EQ(weights.threads_per_block, 32);
       EXPECT_DOUBLE_EQ(of_weights.iterations, 4.0);
-      EXPECT_EQ(moved(weights.writes), (Moved{{Access::kTemporary, as_real(gradients * blocks) * weight}}));
+      EXPECT_EQ(bytes_of_operands(weights.writes),
+                (OperandBytes{{Access::kTemporary, as_real(gradients * blocks) * weight}}));
       EXPECT_EQ(std::count(lowered.temporaries.begin(), lowered.temporaries.end(), blocks * r.cols * r.e), gradients);
       double summed = 0.0, written = 0.0;
       for (std::size_t k = 2; k < lowered.launches.size(); ++k) {
@@ -327,9 +328,9 @@ TEST(StatedNorms, backward_is_the_gradient_of_the_rows_then_that_of_the_weights)
       EXPECT_EQ(class_of(weights), aligned ? "gamma_beta_aligned" : "gamma_beta");
       EXPECT_EQ(weights.threads_per_block, 32 * height);
       EXPECT_DOUBLE_EQ(of_weights.iterations, as_real(divided_up(r.rows, 8 * height)));
-      Moved written{{dx + 1, weight}};
+      OperandBytes written{{dx + 1, weight}};
       if (gradients == 2) written.emplace_back(dx + 2, weight);
-      EXPECT_EQ(moved(weights.writes), written);
+      EXPECT_EQ(bytes_of_operands(weights.writes), written);
     }
   }
 }
