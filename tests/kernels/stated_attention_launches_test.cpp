@@ -111,7 +111,7 @@ TEST(StatedAttentionLaunches, forward_is_one_kernel_behind_its_counters_or_a_spl
   const std::uint64_t seed = testing_support::changing_seed();
   Draws draws(seed);
   int split_ones = 0;
-  for (int i = 0; i < 900 && !HasFailure(); ++i) {
+  for (int i = 0; i < 3000 && !HasFailure(); ++i) {
     const auto backend = static_cast<AttentionBackend>(i % 3);
     const AttentionOp d = drawn_op(draws, backend, false);
     const Attention& op = d.op;
