@@ -170,10 +170,26 @@ void leave_hardware_to_cluster(Node& tree, const std::vector<Override>& changes)
     std::erase_if(tree.entries, [](const config::Entry& entry) { return entry.key == "hardware"; });
 }
 
+/// `optimizer: adamw` is short for a mapping with that name: its other keys find the mapping.
+void open_short_optimizer(Node& tree, const Override& change) {
+  if (!change.key.starts_with("training.optimizer.")) return;
+  Node* training = tree.find("training");
+  Node* optimizer = training != nullptr ? training->find("optimizer") : nullptr;
+  if (optimizer == nullptr || optimizer->kind != Node::Kind::scalar) return;
+  Node mapping;
+  mapping.kind = Node::Kind::mapping;
+  mapping.origin = optimizer->origin;
+  mapping.entries.push_back({"name", optimizer->origin, *optimizer});
+  *optimizer = std::move(mapping);
+}
+
 SharedScenario load(Node tree, const std::vector<Override>& overrides, Numbers numbers, Descriptions& known,
                     const std::string* asked_of = nullptr) {
   const Split changes = split_by_target(overrides);
-  for (const Override& change : changes.scenario) config::apply_override(tree, change);
+  for (const Override& change : changes.scenario) {
+    open_short_optimizer(tree, change);
+    config::apply_override(tree, change);
+  }
   leave_hardware_to_cluster(tree, changes.scenario);
 
   const Mapping root(Value(tree), {"title", "hardware", "model", "training", "inference", "host", "software", "cluster",

@@ -20,8 +20,7 @@
 namespace ridgeline {
 namespace {
 
-constexpr int kHostProcess = 1, kDevice = 0, kStream = 7, kPipelineProcess = 2;
-constexpr int kMainThread = 1, kAutogradThread = 2;
+constexpr int kHostProcess = 1, kDevice = 0, kStream = 7, kPipelineProcess = 2, kMainThread = 1, kAutogradThread = 2;
 constexpr const char* kStep = "ProfilerStep#1";
 
 /// An operation as the profiler writes it; equal ones share it.
@@ -73,7 +72,6 @@ class Writer {
   }
 
  private:
-  static constexpr int kWarp = 32;
   static constexpr std::size_t kBytesALaunch = 1600, kBytesASample = 130;  // of text, seldom more
 
   void add_events() {
@@ -166,6 +164,10 @@ class Writer {
     const Call* call = call_of(slice);
     return call ? call->phase : Phase::other;
   }
+  /// Whose forward pass it is a part of; -1: of none.
+  [[nodiscard]] int layer_of(const HostSlice& slice) const {
+    return phase_of(slice) == Phase::forward ? call_of(slice)->layer : -1;
+  }
   [[nodiscard]] int thread_of(const HostSlice& slice) const {
     return phase_of(slice) == Phase::backward ? kAutogradThread : kMainThread;
   }
@@ -187,12 +189,10 @@ class Writer {
     const auto zeroes = [](const HostSlice& s) { return s.group.host_class == HostClass::per_parameter_zero_grad; };
     for (std::size_t i = 0; i < slices_.size();) {
       const Phase phase = phase_of(slices_[i]);
-      const Call* call = call_of(slices_[i]);
-      const std::int16_t layer = call && phase == Phase::forward ? call->layer : std::int16_t{-1};
+      const int layer = layer_of(slices_[i]);
       const bool zero_grad = zeroes(slices_[i]);
       const std::size_t last = last_of(i, [&](const HostSlice& s) {
-        const Call* its = call_of(s);
-        return phase_of(s) == phase && zeroes(s) == zero_grad && (layer < 0 || (its && its->layer == layer));
+        return phase_of(s) == phase && zeroes(s) == zero_grad && layer_of(s) == layer;
       });
       std::size_t end = launch;
       for (std::size_t j = i; j <= last; ++j)
@@ -357,10 +357,10 @@ class Writer {
       a.add_members(R"("queued":0,"device":0,"context":1)").add("stream", stream).add("correlation", correlation);
       a.add("registers per thread", launch.registers_per_thread).add("shared memory", launch.shared_bytes_per_block);
       a.add("blocks per SM", blocks);
-      a.add("warps per SM", blocks * (launch.threads_per_block + kWarp - 1) / kWarp);
+      a.add("warps per SM", blocks * (launch.threads_per_block + 31) / 32);
       a.add_with("grid", [&](TextBuffer& out) {
-        const auto& grid = launch.grid;
-        out.wrote(fmt::format_to(out.room(80), FMT_COMPILE("[{},{},{}]"), grid[0], grid[1], grid[2]));
+        out.wrote(
+            fmt::format_to(out.room(80), FMT_COMPILE("[{},{},{}]"), launch.grid[0], launch.grid[1], launch.grid[2]));
       });
       a.add_with("block", [&](TextBuffer& out) {
         out.wrote(fmt::format_to(out.room(80), FMT_COMPILE("[{},1,1]"), launch.threads_per_block));

@@ -174,10 +174,10 @@ inline T GemmFloor::split_range(const Tiling<T>& on, T most, bool in_place) cons
                          busy(on) / on.steps * all_steps};
   const T helper = in_place ? every<T>(memset_) : reduction_ + fewest * reduction_each_;
   const T few = share_of_few(on.count * fewest);
+  // Of few blocks the loads that nothing hides take less, too.
+  const T moved = every<T>(operands_ + (in_place ? results_ : 0.0F)) - (1.0F - few) * exposed_reads_;
   return kSure *
-         (limited(few * start_ + larger(few * at_clock(cycles), every<T>(operands_ + (in_place ? results_ : 0.0F))),
-                  in_place ? power_ : split_power_) +
-          helper);
+         (limited(few * start_ + larger(few * at_clock(cycles), moved), in_place ? power_ : split_power_) + helper);
 }
 
 void GemmFloor::split(const GemmTileShapes& tiles, const GemmTilings& tilings, std::size_t i, const float* splits,

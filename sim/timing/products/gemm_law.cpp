@@ -167,17 +167,17 @@ GemmLaw::Clusters GemmLaw::clusters(const GemmTile& tile, int splits, double cou
   const double a = a_straddle_ * a_stored_ * tile.m, b = b_straddle_ * b_stored_ * tile.n;
   const auto whole = [](double tiles, double along) { return std::ceil(tiles / along) * along; };
   const Drawn alone{rounds_of(count), count * (a + b)};
-  Clusters best{alone, alone};
+  Clusters best{alone, alone, alone};
   const auto consider = [&](double along_m, double along_n, bool few_sms) {
     const double blocks = whole(rows, along_m) * whole(columns, along_n) * copies;
-    if (few_sms && blocks > clusterable_) return;
+    if (few_sms && blocks > clusterable_) return alone;
     const Drawn drawn{few_sms ? 1.0 : rounds_of(blocks), count * (a / along_n + b / along_m)};
     if (drawn.rounds == best.fewest_rounds.rounds && drawn.elements < best.fewest_rounds.elements)
       best.fewest_rounds = drawn;
-    if (drawn.elements < best.least_drawn.elements) best.least_drawn = drawn;
+    return drawn;
   };
-  consider(2, 1, false);
-  consider(1, 2, false);
+  best.pair_along_m = consider(2, 1, false);
+  best.pair_along_n = consider(1, 2, false);
   if (count > clusterable_) return best;
   consider(2, 2, true);
   consider(4, 1, true);
@@ -241,7 +241,10 @@ GemmLaw::Compute GemmLaw::persistent(const GemmTile& tile, int splits, double wh
   };
   const double rounds = panels.fewest_rounds.rounds, l2 = whole_l2 * panels.fewest_rounds.elements / rounds;
   double cycles = cycles_of(panels.fewest_rounds);
-  if (panels.least_drawn.rounds > rounds && l2 > bound) cycles = std::min(cycles, cycles_of(panels.least_drawn));
+  if (step(l2) > bound) {  // pairs that leave more of the last round empty may draw so much less
+    if (panels.pair_along_m.rounds > rounds) cycles = std::min(cycles, cycles_of(panels.pair_along_m));
+    if (panels.pair_along_n.rounds > rounds) cycles = std::min(cycles, cycles_of(panels.pair_along_n));
+  }
   const double own_cycles = rounds * steps * own_step + epilogue * (1.0 + (rounds - 1.0) * (1.0 - c_.epilogue_overlap));
   return {cycles, bound, shared, latency, std::max(port, l2), busy, rounds, count, steps, asked, own_cycles};
 }

@@ -139,7 +139,8 @@ class GemmLaw {
     double rounds, elements;
   };
   struct Clusters {
-    Drawn fewest_rounds, least_drawn;
+    Drawn fewest_rounds;  ///< of all that take no more rounds than single blocks, the one that draws least
+    Drawn pair_along_m, pair_along_n;
   };
   [[nodiscard]] Clusters clusters(const GemmTile& tile, int splits, double count) const;
   [[nodiscard]] Compute persistent(const GemmTile& tile, int splits, double whole) const;
