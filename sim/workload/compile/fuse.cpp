@@ -138,13 +138,39 @@ class Fuser {
       if (members.size() != 1 || graph_.nodes[producer].kind == Node::Kind::library ||
           !graph_.nodes[producer].inputs.empty())
         continue;
-      if (!compatible(groups_[group], graph_.nodes[producer])) continue;
+      if (!compatible(groups_[group], graph_.nodes[producer]) || read_on_the_way(producer, id)) continue;
       groups_[source].nodes.clear();
       group_of_[producer] = group;
       merge(groups_[group], graph_.nodes[producer]);
       std::vector<NodeId>& all = groups_[group].nodes;
       all.insert(std::lower_bound(all.begin(), all.end(), producer), producer);
     }
+  }
+
+  /// Whether another kernel reads what `source` makes and leads to the kernel of `reader`: with the source in it that
+  /// one would wait for itself.
+  [[nodiscard]] bool read_on_the_way(NodeId source, NodeId reader) const {
+    std::unordered_set<std::uint32_t> readers;
+    for (NodeId i = source + 1; i < reader; ++i)
+      for (const Use& use : graph_.nodes[i].inputs)
+        if (graph_.values[use.value].producer == source && group_of_[i] != group_of_[reader])
+          readers.insert(group_of_[i]);
+    readers.erase(kNone);
+    if (readers.empty()) return false;
+    std::vector<std::uint32_t> pending{group_of_[reader]};
+    std::unordered_set<std::uint32_t> seen{group_of_[reader]};
+    while (!pending.empty()) {
+      const std::uint32_t at = pending.back();
+      pending.pop_back();
+      if (readers.contains(at)) return true;
+      for (const NodeId member : groups_[at].nodes)
+        for (const Use& use : graph_.nodes[member].inputs) {
+          const NodeId producer = graph_.values[use.value].producer;
+          const std::uint32_t from = producer == kNone ? kNone : group_of_[producer];
+          if (from != kNone && seen.insert(from).second) pending.push_back(from);
+        }
+    }
+    return false;
   }
 
   static Group alone(const Node& node) {
