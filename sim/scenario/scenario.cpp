@@ -85,6 +85,10 @@ void check_together(const Scenario& scenario, const Value& section) {
                     model.name.empty() ? "the model" : model.name, model.max_positions));
   if (inference && inference->new_tokens > 0 && model.family == ModelFamily::bert)
     section["new_tokens"].fail("a bert reads text and writes none; leave it out for one forward pass");
+  if (inference && inference->new_tokens > 0 && model.plain)
+    section["new_tokens"].fail(
+        "generate() is Transformers', and a network written out in PyTorch (code: plain) has none; leave it out for "
+        "one forward pass");
   if (!scenario.training.packed_lengths.empty())
     if (const std::string why = families::why_not_packed(model); !why.empty()) section["packed_lengths"].fail(why);
   if (scenario.training.loss_code == LossCode::chunked)

@@ -204,6 +204,10 @@ void check_inference(const ModelDescription& model, const TrainingDescription& h
   const std::int64_t new_tokens = how.inference->new_tokens;
   if (new_tokens > 0 && model.family == ModelFamily::bert)
     throw UserError("inference.new_tokens: a bert reads text and writes none; leave it out for one forward pass");
+  if (new_tokens > 0 && model.plain)
+    throw UserError(
+        "inference.new_tokens: generate() is Transformers', and a network written out in PyTorch (model.code: plain) "
+        "has none; leave it out for one forward pass");
   const std::int64_t longest = how.sequence_length + new_tokens;
   check_window(model, longest);
   if (model.has_position_table() && longest > model.max_positions)

@@ -88,6 +88,14 @@ class ProgramBuilder {
     program_.launches.replace(last, std::move(launch));
     return *this;
   }
+  /// Makes the last kernel one of a collective's.
+  ProgramBuilder& communicates() {
+    const std::size_t last = program_.launches.size() - 1;
+    KernelLaunch launch = program_.launches[last];
+    launch.time_class = TimeClass::communication;
+    program_.launches.replace(last, std::move(launch));
+    return *this;
+  }
   /// Returns the storage.
   std::uint32_t allocate(std::int64_t bytes, Category category = Category::activations) {
     const auto storage = static_cast<std::uint32_t>(program_.storages.size());

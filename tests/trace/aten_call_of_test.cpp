@@ -6,10 +6,17 @@
 
 #include <fmt/format.h>
 
+#include <map>
+#include <regex>
+#include <set>
+#include <string>
+
 #include "sim/answer/memory_prediction.h"
 #include "sim/scenario/scenario.h"
 #include "sim/trace/aten/aten_map.h"
 #include "sim/trace/profiler/profiler_arguments.h"
+#include "tests/support/draws.h"
+#include "tests/support/random_kernel_cases.h"
 
 namespace ridgeline::trace {
 namespace {
@@ -142,6 +149,42 @@ TEST(AtenCallOf, AnImageWithChannelsLastFillsItsStorage) {
   const AtenTensor& x = *call.tensor(0);
   ASSERT_EQ(x.sizes.size(), 4u);
   EXPECT_THAT(x.strides, ::testing::ElementsAre(64 * 56 * 56, 1, 56 * 64, 64));
+}
+
+TEST(AtenCallOf, FlagsOfAttentionComeBack) {
+  for (const AttentionBackend backend : {AttentionBackend::flash, AttentionBackend::cudnn, AttentionBackend::efficient})
+    for (int flags = 0; flags < 16; ++flags) {
+      Attention op{.backend = backend, .backward = (flags & 1) != 0, .causal = (flags & 2) != 0};
+      op.dropout = (flags & 4) != 0;
+      op.head_major = (flags & 8) != 0;
+      op.batch = 2, op.heads = 6, op.kv_heads = 3, op.seq_q = 40, op.seq_k = 56, op.head_dim = 64;
+      const auto read = read_back(op);
+      ASSERT_TRUE(read.has_value() && read->size() == 1);
+      EXPECT_EQ(read->front().op, Op{op}) << static_cast<int>(backend) << ' ' << flags;
+    }
+}
+
+/// Rows, columns or heads of one look like none of them.
+bool has_a_side_of_one(const std::string& text) {
+  return std::regex_search(text, std::regex(R"re("(rows|cols|heads|batch|channels|hidden)":1[,}])re"));
+}
+
+TEST(AtenCallOf, RandomOperationsOfEveryKindComeBackWhole) {
+  const std::uint64_t seed = testing_support::changing_seed();
+  // What a cast reads, where a list's scalars lie, how a mask broadcasts and how images lie no call says.
+  const std::set<std::string> known{"cast", "foreach_addcdiv",   "index_put", "masked_fill",
+                                    "relu", "upsample_nearest2d"};
+  std::map<std::string, std::string> lost;
+  std::size_t whole = 0;
+  for (const auto& one : testing::RandomKernelCases(seed).of_every_op(20)) {
+    const Op& op = one.kernel.op;
+    if (aten_call_of(op).inputs.empty() || known.contains(name_of(op)) || has_a_side_of_one(one.text)) continue;
+    const auto read = read_back(op);
+    if (!read || read->size() != 1 || read->front().op != op) lost[name_of(op)] = one.text;
+    else ++whole;
+  }
+  EXPECT_THAT(lost, ::testing::IsEmpty()) << "RIDGELINE_TEST_SEED=" << seed;
+  EXPECT_GT(whole, 300u);
 }
 
 }  // namespace

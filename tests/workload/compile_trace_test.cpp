@@ -265,5 +265,22 @@ TEST(CompileTrace, kernels_never_wait_for_each_other) {
   EXPECT_EQ(count<Attention>(traces.compiled), count<Attention>(traces.eager));
 }
 
+// Norms that are one kernel in PyTorch (F.rms_norm) are taken apart as others are.
+TEST(CompileTrace, fused_norms_are_taken_apart_too) {
+  for (const Precision precision : {Precision::fp32, Precision::bf16}) {
+    ModelDescription model = small_llama();
+    model.plain = model.fused_norms = true;
+    const Both traces = both(model, small_training(precision));
+    EXPECT_GT(count<Norm>(traces.eager), 0);
+    EXPECT_EQ(count<Norm>(traces.compiled), 0);
+    EXPECT_EQ(count<Matmul>(traces.compiled), count<Matmul>(traces.eager));
+    bool found = false;
+    for_each_call<FusedKernel>(traces.compiled, [&](const FusedKernel& op, const Call&) {
+      found = found || op.name.find("_fused_rms_norm_backward") != std::string::npos;
+    });
+    EXPECT_TRUE(found);
+  }
+}
+
 }  // namespace
 }  // namespace ridgeline

@@ -240,5 +240,22 @@ TEST(Models, MistakesNameThePlaceAndWhatIsAllowed) {
   EXPECT_THAT(mistake("gpt-2"), HasSubstr("did you mean 'gpt2'"));
 }
 
+// Patches are cut out by a convolution: a product of a patch's numbers for each of them. Three passes of two FLOPs
+// each.
+TEST(Models, FlopsOfPatchesAreThoseOfTheirProduct) {
+  const auto flops = [](int patch, int side) {
+    const std::string yaml =
+        "{family: composed, layers: 1, heads: 2, hidden: 16, input: image, class_token: false, "
+        "head: image-classification, pooler: dense-tanh, labels: 3, causal: false, positions: "
+        "learned, tie_embeddings: false, patch: " +
+        std::to_string(patch) + ", image_size: " + std::to_string(patch * side) + "}";
+    return model_flops(load_model(config::Value(config::parse_yaml(yaml, "m.yaml"))), 5, side * side);
+  };
+  for (const int side : {2, 7})
+    for (const int patch : {4, 8, 14})
+      EXPECT_NEAR(flops(patch, side) - flops(2, side), 3.0 * 2.0 * 5 * side * side * 16 * 3 * (patch * patch - 2 * 2),
+                  1.0);
+}
+
 }  // namespace
 }  // namespace ridgeline

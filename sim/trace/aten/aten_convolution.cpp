@@ -243,7 +243,7 @@ MappedOps depthwise_backward(const AtenCall& call, const MapContext& context) {
 MappedOps image(ImageFunction function, bool backward, const AtenTensor& x, std::vector<AtenTensor> inputs,
                 AtenTensor output, HostClass host) {
   ImageOp op{.function = function, .backward = backward, .channels_last = x.channels_last(), .type = x.type};
-  if (x.sizes.size() < 2) return std::nullopt;
+  if (x.sizes.size() < 2 || x.elements() < 1) return std::nullopt;
   op.batch = x.sizes[0];
   op.channels = x.sizes[1];
   op.size = x.sizes.size() > 2 ? side_of_image(x) : 1;

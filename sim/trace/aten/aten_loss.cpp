@@ -33,7 +33,7 @@ MappedOps nll_loss2d(const AtenCall& call, const MapContext&) {
 }
 MappedOps nll_loss2d_backward(const AtenCall& call, const MapContext&) {
   const AtenTensor *x = call.tensor(1), *target = call.tensor(2);
-  if (x == nullptr || target == nullptr || target->elements() < 1) return std::nullopt;
+  if (x == nullptr || target == nullptr || x->elements() < 1 || target->elements() < 1) return std::nullopt;
   const AtenTensor dx = result_of(call, 0, like(*x)), picked = fresh(x->type, target->sizes);
   std::vector<MappedOp> ops{pointwise_op(PointwiseFunction::fill, {}, dx)};
   ops.push_back(pointwise_op(PointwiseFunction::other, {target}, picked));

@@ -45,8 +45,10 @@ bool is_left_to_pytorch(const Op& op) {
 }
 
 std::string_view name_in_code(const Op& op) {
-  if (const auto* norm = std::get_if<Norm>(&op))
+  if (const auto* norm = std::get_if<Norm>(&op)) {
+    if (norm->rms) return norm->backward ? "_fused_rms_norm_backward" : "_fused_rms_norm";
     return norm->backward ? "native_layer_norm_backward" : "native_layer_norm";
+  }
   if (const auto* softmax = std::get_if<Softmax>(&op)) {
     if (softmax->backward) return softmax->log ? "_log_softmax_backward_data" : "_softmax_backward_data";
     return softmax->log ? "_log_softmax" : "_softmax";
@@ -133,13 +135,14 @@ void Decomposer::norm(const Norm& op, const std::vector<Use>& in, const std::vec
   const Node::Kind kind = op.cols <= kLongestRow ? Node::Kind::rows : Node::Kind::long_rows;
   const std::int64_t wide = 4 * op.rows * op.cols, column = 4 * op.cols;
   if (!op.backward) {
-    // What the backward pass reads is the normalised row, unless the input is half as large.
-    const bool keeps_input = bytes_of(op.type) == 2;
+    // What the backward pass reads is the normalised row, unless the input is half as large, or is that row but for a
+    // factor.
+    const bool keeps_input = op.rms || bytes_of(op.type) == 2;
     std::vector<Use> statistics;
     if (!keeps_input) statistics.push_back(fresh(wide, true));
     statistics.push_back(fresh(4 * op.rows, true));
     graph_.values[out[1].value].in_place_of = statistics.front().value;  // remembered for the backward pass
-    graph_.values[out[2].value].in_place_of = statistics.back().value;
+    graph_.values[out.back().value].in_place_of = statistics.back().value;
     Node& moments = node(kind, op.rows, op.cols, DType::fp32);
     finish(moments, {in[0]}, statistics);
     Node& affine = node(Node::Kind::pointwise, op.rows, op.cols, op.type);

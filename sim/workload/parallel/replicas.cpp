@@ -92,8 +92,10 @@ void Replicas::before_forward(const Tensor& tokens) {
 }
 
 void Replicas::after_forward(OpTrace& trace, std::uint32_t begin, Tensor& loss) {
-  trace.records[setup_].index *= static_cast<std::uint32_t>(attention_plans(trace, begin));
-  for (std::uint32_t i = begin; i < trace.records.size(); ++i)
+  const std::int64_t plans = attention_plans(trace, begin);
+  trace.records[setup_].index *= static_cast<std::uint32_t>(plans);
+  if (plans == 0) trace.records.erase(trace.records.begin() + setup_);
+  for (std::uint32_t i = plans == 0 ? begin - 1 : begin; i < trace.records.size(); ++i)
     if (trace.records[i].kind == Record::Kind::host) trace.records[i].index *= static_cast<std::uint32_t>(devices_);
   eager::Recorder& recorder = eager_.recorder;
   recorder.host(HostClass::concatenate, devices_);
