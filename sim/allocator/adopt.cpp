@@ -46,7 +46,7 @@ std::optional<std::vector<BlockId>> CachingAllocator::adopt(const std::vector<Se
   for (const SegmentView& range : ranges) {
     if (!device_.map(range.bytes)) return std::nullopt;
     if (grows) append_unmapped(range.address);
-    count_always(range.pool, [&](PoolStatistics& s) {
+    count(range.pool, [&](PoolStatistics& s) {
       if (!grows) s.segment.add(1);
       s.reserved_bytes.add(range.bytes);
     });
@@ -56,7 +56,7 @@ std::optional<std::vector<BlockId>> CachingAllocator::adopt(const std::vector<Se
       at(id).requested = view.requested;
       if (view.state == BlockView::State::pending_free) at(id).state = Block::State::pending;
       used.push_back(id);
-      count_always(range.pool, [&](PoolStatistics& s) {
+      count(range.pool, [&](PoolStatistics& s) {
         const bool allocated = view.state == BlockView::State::allocated;
         s.allocation.add(allocated ? 1 : 0);
         s.allocated_bytes.add(allocated ? view.bytes : 0);
@@ -79,7 +79,7 @@ std::optional<std::vector<BlockId>> CachingAllocator::adopt(const std::vector<Se
     if (!at(id).mapped) continue;
     make_available(id);
     if (grows || !at(id).split()) continue;
-    count_always(first.pool, [&](PoolStatistics& s) {
+    count(first.pool, [&](PoolStatistics& s) {
       s.inactive_split.add(1);
       s.inactive_split_bytes.add(at(id).bytes);
     });

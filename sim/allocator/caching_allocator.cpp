@@ -16,18 +16,29 @@ CachingAllocator::CachingAllocator(AllocatorSettings settings, DeviceMemory devi
   blocks_.reserve(1024);
 }
 
-void CachingAllocator::make_available(BlockId id) { pool_of(at(id).pool).free.insert(mark_free(id)); }
+void CachingAllocator::make_available(BlockId id) { at(id).list = pool_of(at(id).pool).free.insert(mark_free(id)); }
 
 BlockId CachingAllocator::allocate(std::int64_t bytes, StreamId stream) {
   if (bytes <= 0) throw std::invalid_argument("an allocation must have at least one byte");
   const std::int64_t rounded =
       divides_powers_ ? rounded_request(bytes, settings_) : (bytes + kMinBlock - 1) / kMinBlock * kMinBlock;
-  const Request request{bytes, rounded, stream, rounded <= kLargestSmall ? PoolKind::small : PoolKind::large};
-  Pool& pool = pool_of(request.pool);
+  const PoolKind kind = rounded <= kLargestSmall ? PoolKind::small : PoolKind::large;
+  Pool& pool = pool_of(kind);
   ++pool.lookups;
   auto best = pool.free.best_fit(stream, rounded);
-  if (best != pool.free.end() && chooses_among_fitting_) best = chosen(pool, best, request);
-  return best != pool.free.end() ? hand_out(best.block(), request, best) : allocate_segment(request);
+  if (chooses_among_fitting_ && best != pool.free.end()) best = chosen(pool, best, {bytes, rounded, stream, kind});
+  if (best == pool.free.end()) return allocate_segment({bytes, rounded, stream, kind});
+  BlockId id = best.block();
+  if (should_split(at(id), rounded)) {
+    const BlockId front = cut(id, rounded);
+    at(id).list = pool.free.replace(best, mark_free(id));
+    id = front;
+  } else {
+    if (counts_ == Counts::everything) count_whole(at(id));
+    pool.free.erase(best);
+  }
+  hand_out(at(id), bytes);
+  return id;
 }
 
 BlockId CachingAllocator::allocate_segment(const Request& request) {
@@ -43,7 +54,15 @@ BlockId CachingAllocator::allocate_segment(const Request& request) {
     fail(request);
     return kNoBlock;
   }
-  return hand_out(block, request, pool_of(request.pool).free.end());
+  if (should_split(at(block), request.rounded)) {
+    const BlockId front = cut(block, request.rounded);
+    make_available(block);
+    block = front;
+  } else if (counts_ == Counts::everything) {
+    count_whole(at(block));
+  }
+  hand_out(at(block), request.bytes);
+  return block;
 }
 
 FreeBlocks::Iterator CachingAllocator::chosen(const Pool& pool, FreeBlocks::Iterator best,
@@ -84,7 +103,7 @@ BlockId CachingAllocator::ask_device(const Request& request) {
   block.bytes = segment;
   block.stream = request.stream;
   block.pool = request.pool;
-  count_always(request.pool, [&](PoolStatistics& s) {
+  count(request.pool, [&](PoolStatistics& s) {
     s.segment.add(1);
     s.reserved_bytes.add(segment);
   });
@@ -93,58 +112,44 @@ BlockId CachingAllocator::ask_device(const Request& request) {
   return new_block(block);
 }
 
-BlockId CachingAllocator::hand_out(BlockId id, const Request& request, FreeBlocks::Iterator free) {
-  FreeBlocks& free_blocks = pool_of(request.pool).free;
-  const bool was_free = free != free_blocks.end();
-  const bool plain = at(id).expandable < 0, was_split = at(id).split();
-  if (should_split(at(id), request.rounded)) {
-    const BlockId front_id = new_block(at(id));
-    Block& front = at(front_id);
-    Block& rest = at(id);
-    front.bytes = request.rounded;
-    front.next = id;
-    if (rest.previous != kNoBlock) at(rest.previous).next = front_id;
-    rest.previous = front_id;
-    rest.address += static_cast<Address>(request.rounded);
-    rest.bytes -= request.rounded;
-    if (plain) {
-      count(request.pool, [&](PoolStatistics& s) {
-        if (was_split) {
-          s.inactive_split_bytes.add(-request.rounded);
-          return;
-        }
-        s.inactive_split.add(1);
-        s.inactive_split_bytes.add(rest.bytes);
-      });
-    }
-    if (was_free) free_blocks.replace(free, mark_free(id));
-    else make_available(id);
-    id = front_id;
-  } else {
-    if (was_free) free_blocks.erase(free);
-    if (was_split && plain) {
-      count(request.pool, [&](PoolStatistics& s) {
-        s.inactive_split.add(-1);
-        s.inactive_split_bytes.add(-at(id).bytes);
-      });
-    }
-  }
-  Block& block = at(id);
-  block.state = Block::State::allocated;
-  block.users = 0;
-  block.requested = request.bytes;
-  if (counts_ == Counts::held) {
-    statistics_.all.allocated_bytes.add(block.bytes);
-    return id;
-  }
-  count(request.pool, [&](PoolStatistics& s) {
+inline BlockId CachingAllocator::cut(BlockId id, std::int64_t bytes) {
+  const BlockId front_id = new_block(at(id));
+  Block& front = at(front_id);
+  Block& rest = at(id);
+  if (counts_ == Counts::everything) count_cut(rest, bytes);
+  front.bytes = bytes;
+  front.next = id;
+  if (rest.previous != kNoBlock) at(rest.previous).next = front_id;
+  rest.previous = front_id;
+  rest.address += static_cast<Address>(bytes);
+  rest.bytes -= bytes;
+  return front_id;
+}
+
+void CachingAllocator::count_cut(const Block& block, std::int64_t bytes) {
+  if (block.expandable >= 0) return;
+  count(block.pool, [&](PoolStatistics& s) {
+    if (!block.split()) s.inactive_split.add(1);
+    s.inactive_split_bytes.add(block.split() ? -bytes : block.bytes - bytes);
+  });
+}
+
+void CachingAllocator::count_whole(const Block& block) {
+  if (block.expandable >= 0 || !block.split()) return;
+  count(block.pool, [&](PoolStatistics& s) {
+    s.inactive_split.add(-1);
+    s.inactive_split_bytes.add(-block.bytes);
+  });
+}
+
+void CachingAllocator::count_handed_out(const Block& block) {
+  count(block.pool, [&](PoolStatistics& s) {
     s.allocation.add(1);
     s.allocated_bytes.add(block.bytes);
     s.active.add(1);
     s.active_bytes.add(block.bytes);
     s.requested_bytes.add(block.requested);
   });
-  return id;
 }
 
 void CachingAllocator::record_stream(BlockId block, StreamId stream) {
@@ -153,8 +158,8 @@ void CachingAllocator::record_stream(BlockId block, StreamId stream) {
 
 void CachingAllocator::free(BlockId block) {
   request_free(block);
-  if (at(block).users > 0) waiting_.push_back(block);
-  else free_block(block);
+  if (at(block).users == 0) return free_block(block);
+  waiting_.push_back(block);
 }
 
 void CachingAllocator::complete_events() {
@@ -169,9 +174,8 @@ void CachingAllocator::complete_free(BlockId id) {
   free_block(id);
 }
 
-FreeBlock CachingAllocator::absorb(Block& block, BlockId id, BlockId neighbour) {
+inline void CachingAllocator::absorb(Block& block, BlockId id, BlockId neighbour) {
   const Block& other = at(neighbour);
-  const FreeBlock key = key_of(neighbour);
   if (block.previous == neighbour) {
     block.address = other.address;
     block.previous = other.previous;
@@ -182,47 +186,56 @@ FreeBlock CachingAllocator::absorb(Block& block, BlockId id, BlockId neighbour) 
   }
   block.bytes += other.bytes;
   recycle(neighbour);
-  return key;
 }
 
 void CachingAllocator::merge_and_erase(BlockId into, BlockId neighbour) {
   if (!joins(at(into), neighbour)) return;
-  const FreeBlock merged = absorb(at(into), into, neighbour);
   Pool& pool = pool_of(at(into).pool);
-  (at(into).mapped ? pool.free : pool.unmapped).erase(merged);
+  (at(into).mapped ? pool.free : pool.unmapped).erase(key_of(neighbour));
+  absorb(at(into), into, neighbour);
 }
 
-void CachingAllocator::free_block(BlockId id) {
+inline void CachingAllocator::free_block(BlockId id) {
   Block& block = at(id);
-  const std::int64_t bytes = block.bytes, requested = block.requested;
-  const PoolKind kind = block.pool;
-  FreeBlocks& free = pool_of(kind).free;  // a block that was in use has memory
-  std::optional<FreeBlock> before, after;
-  if (joins(block, block.previous)) before = absorb(block, id, block.previous);
-  if (joins(block, block.next)) after = absorb(block, id, block.next);
-  const FreeBlock now = mark_free(id);
-  if (before && after) free.erase(*after);
-  if (before || after) free.replace(before ? *before : *after, now);
-  else free.insert(now);
-  if (counts_ == Counts::held) return;
-  std::int64_t splits = 0, split_bytes = 0;
-  for (const auto& merged : {before, after}) {
-    if (!merged) continue;
+  const BlockId before = block.previous, after = block.next;
+  const bool joins_before = joins(block, before), joins_after = joins(block, after);
+  if (counts_ == Counts::everything)
+    count_free(block, joins_before ? before : kNoBlock, joins_after ? after : kNoBlock);
+  FreeBlocks& free = pool_of(block.pool).free;  // a block that was in use has memory
+  if (!joins_before && !joins_after) {
+    block.list = free.insert(mark_free(id));
+    return;
+  }
+  if (joins_before && joins_after) free.erase(free.position(at(after).address, at(after).list));
+  const BlockId first = joins_before ? before : after;
+  const FreeBlocks::Iterator place = free.position(at(first).address, at(first).list);
+  if (joins_before) absorb(block, id, before);
+  if (joins_after) absorb(block, id, after);
+  block.list = free.replace(place, mark_free(id));
+}
+
+void CachingAllocator::count_free(const Block& block, BlockId before, BlockId after) {
+  std::int64_t splits = 0, split_bytes = 0, bytes = block.bytes;
+  for (const BlockId merged : {before, after}) {
+    if (merged == kNoBlock) continue;
     --splits;
-    split_bytes -= merged->bytes();
+    split_bytes -= at(merged).bytes;
+    bytes += at(merged).bytes;
   }
-  if (at(id).split()) {
+  const bool stays_split = (before != kNoBlock ? at(before).previous : block.previous) != kNoBlock ||
+                           (after != kNoBlock ? at(after).next : block.next) != kNoBlock;
+  if (stays_split) {
     ++splits;
-    split_bytes += at(id).bytes;
+    split_bytes += bytes;
   }
-  count(kind, [&](PoolStatistics& s) {
-    if (at(id).expandable < 0) {
+  count(block.pool, [&](PoolStatistics& s) {
+    if (block.expandable < 0) {
       s.inactive_split.add(splits);
       s.inactive_split_bytes.add(split_bytes);
     }
     s.active.take(1);
-    s.active_bytes.take(bytes);
-    s.requested_bytes.take(requested);
+    s.active_bytes.take(block.bytes);
+    s.requested_bytes.take(block.requested);
   });
 }
 

@@ -119,7 +119,8 @@ class CachingAllocator {
     PoolKind pool = PoolKind::large;
     enum class State : std::uint8_t { unused, allocated, pending, free } state = State::unused;
     bool mapped = true;
-    std::int64_t age_base = 0;  ///< lookups of the pool when the block became free
+    FreeBlocks::ListId list = 0;  ///< of the free ones: where it stands, or stood when it was last free
+    std::int64_t age_base = 0;    ///< lookups of the pool when the block became free
     [[nodiscard]] bool split() const { return previous != kNoBlock || next != kNoBlock; }
   };
   struct Pool {
@@ -144,13 +145,8 @@ class CachingAllocator {
     return {block.stream, block.bytes, block.address, id};
   }
   [[nodiscard]] FreeBlock key_of(BlockId id) const { return key_of(at(id), id); }
-  /// What only Counts::everything asks for.
   template <typename Change>
   void count(PoolKind kind, Change change) {
-    if (counts_ == Counts::everything) count_always(kind, change);
-  }
-  template <typename Change>
-  void count_always(PoolKind kind, Change change) {
     change(statistics_.all);
     change(statistics_.pools[static_cast<std::size_t>(kind)]);
   }
@@ -187,8 +183,15 @@ class CachingAllocator {
   [[nodiscard]] FreeBlocks::Iterator with_least_room(const Pool& pool, FreeBlocks::Iterator best,
                                                      StreamId stream) const;
   BlockId ask_device(const Request& request);
-  /// `free`: where the block stands among the free ones, their end where it does not.
-  BlockId hand_out(BlockId id, const Request& request, FreeBlocks::Iterator free);
+  void hand_out(Block& block, std::int64_t requested) {
+    block.state = Block::State::allocated;
+    block.users = 0;
+    block.requested = requested;
+    if (counts_ == Counts::held) statistics_.all.allocated_bytes.add(block.bytes);
+    else count_handed_out(block);
+  }
+  /// Cuts the first `bytes` off, a block of their own, which is returned.
+  [[gnu::always_inline]] BlockId cut(BlockId id, std::int64_t bytes);
   [[nodiscard]] bool should_split(const Block& block, std::int64_t rounded) const {
     const std::int64_t rest = block.bytes - rounded;
     if (block.pool == PoolKind::small || settings_.expandable_segments) return rest >= kMinBlock;
@@ -198,10 +201,16 @@ class CachingAllocator {
   [[nodiscard]] bool joins(const Block& block, BlockId neighbour) const {
     return available(neighbour) && at(neighbour).mapped == block.mapped;
   }
-  /// Makes it part of the block, which is `id`; returns what stands for it among the free ones, to be erased there.
-  FreeBlock absorb(Block& block, BlockId id, BlockId neighbour);
+  /// Makes it part of the block, which is `id`.
+  [[gnu::always_inline]] void absorb(Block& block, BlockId id, BlockId neighbour);
   void merge_and_erase(BlockId into, BlockId neighbour);
-  void free_block(BlockId id);
+  [[gnu::always_inline]] void free_block(BlockId id);
+  // For Counts::everything. Of a free block whose first `bytes` become one of their own; that is handed out whole; that
+  // was handed out; that is freed and merges with these free neighbours.
+  void count_cut(const Block& block, std::int64_t bytes);
+  void count_whole(const Block& block);
+  void count_handed_out(const Block& block);
+  void count_free(const Block& block, BlockId before, BlockId after);
   void fail(const Request& request);
 
   // Giving memory back to the device (release.cpp) and expandable segments (expandable_segments.cpp).

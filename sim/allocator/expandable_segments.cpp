@@ -64,7 +64,7 @@ bool CachingAllocator::map(BlockId id, std::int64_t bytes) {
   merge_and_erase(id, at(id).previous);
   merge_and_erase(id, at(id).next);
   make_available(id);
-  count_always(at(id).pool, [&](PoolStatistics& s) { s.reserved_bytes.add(mapped); });
+  count(at(id).pool, [&](PoolStatistics& s) { s.reserved_bytes.add(mapped); });
   ++statistics_.device_allocations;
   return true;
 }
@@ -116,7 +116,7 @@ void CachingAllocator::unmap(BlockId id) {
   merge_and_erase(id, at(id).previous);
   merge_and_erase(id, at(id).next);
   pool.unmapped.insert(key_of(id));
-  count_always(block.pool, [&](PoolStatistics& s) { s.reserved_bytes.add(-bytes); });
+  count(block.pool, [&](PoolStatistics& s) { s.reserved_bytes.add(-bytes); });
   ++statistics_.device_frees;
 }
 

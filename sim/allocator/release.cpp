@@ -10,7 +10,7 @@ void CachingAllocator::release_segment(BlockId id) {
   device_.release(block.address, block.bytes);
   ++statistics_.device_frees;
   events_.push_back({SegmentEvent::Kind::free, block.address, block.bytes});
-  count_always(block.pool, [&](PoolStatistics& s) {
+  count(block.pool, [&](PoolStatistics& s) {
     s.segment.add(-1);
     s.reserved_bytes.add(-block.bytes);
   });
