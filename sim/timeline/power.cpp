@@ -28,12 +28,12 @@ StepTimes listed_times(std::span<const KernelTime> times) {
 StepLoad::StepLoad(const StepProgram& program, std::span<const KernelTime> times, const Gpu& gpu)
     : StepLoad(program, listed_times(times), gpu) {}
 
-StepLoad::StepLoad(const StepProgram& program, const StepTimes& times, const Gpu& gpu) : gpu_(gpu) {
+StepLoad::StepLoad(const StepProgram& program, const StepTimes& times, const Gpu& gpu)
+    : gpu_(gpu), top_(top_clock(gpu)) {
   constexpr std::uint32_t kNone = UINT32_MAX;
   // Of each time on each device, the kernel that has it once and the one that repeats.
   std::vector<std::vector<std::array<std::uint32_t, 2>>> known;
   of_launch_.reserve(times.size());
-  const Hertz top = top_clock(gpu);
   Hertz limit{-1.0};  // of the kernel before
   double voltage_at_limit = 0.0;
   const RepeatedLaunches repeat = repeated_launches(program);
@@ -51,7 +51,7 @@ StepLoad::StepLoad(const StepProgram& program, const StepTimes& times, const Gpu
       const KernelLaunch& launch = program.launches[action.index];
       const KernelTime& time = times[of_launch_.size()];
       const WorkEnergy energy = kernel_energy(launch, time, gpu);
-      const Hertz own_limit = time.clock.value() > 0.0 ? std::min(time.clock, top) : top;
+      const Hertz own_limit = time.clock.value() > 0.0 ? std::min(time.clock, top_) : top_;
       if (own_limit != limit) voltage_at_limit = voltage(gpu, limit = own_limit);
       different_.push_back({time.time, time.held, time.time - time.held, time.clocked, own_clock(gpu, launch.pipe),
                             own_limit, energy.core * runs, energy.board * runs, voltage_at_limit, device});
@@ -59,6 +59,7 @@ StepLoad::StepLoad(const StepProgram& program, const StepTimes& times, const Gpu
     board_[device] += different_[place].board;
     of_launch_.push_back(place);
   }
+  at_top_ = sum_energy(top_);
 }
 
 void StepLoad::stretch(Kernel& k, double factor) {
@@ -97,13 +98,18 @@ Hertz StepLoad::clock_of(std::size_t kernel, Hertz clock) const {
   return std::min(clock, different_[of_launch_[kernel]].limit);
 }
 
-Joules StepLoad::energy(Hertz clock) const {
+Joules StepLoad::sum_energy(Hertz clock) const {
   const double all = voltage(gpu_, clock);
   std::vector<Joules> of_kind;
   of_kind.reserve(different_.size());
   for (const Kernel& k : different_) {
     const double v = k.limit < clock ? k.voltage_at_limit : all;
     of_kind.push_back(k.core * (v * v));
+  }
+  if (board_.size() == 1) {  // the sum stays in a register
+    Joules sum = board_.front();
+    for (const std::uint32_t kind : of_launch_) sum += of_kind[kind];
+    return sum;
   }
   std::vector<Joules> sums = board_;
   for (const std::uint32_t kind : of_launch_) sums[different_[kind].device] += of_kind[kind];
@@ -121,7 +127,7 @@ Watts StepLoad::power(Hertz clock, Seconds step) const {
 }
 
 Hertz StepLoad::settle(const std::function<Seconds(Hertz)>& step_at) const {
-  const Hertz top = top_clock(gpu_);
+  const Hertz top = top_;
   const auto excess = [&](double clock) {
     return (power(Hertz{clock}, step_at(Hertz{clock})) - gpu_.power.limit).value();
   };

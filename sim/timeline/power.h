@@ -45,7 +45,7 @@ class StepLoad {
   /// The clock a kernel sees while the step leaves it `clock`.
   [[nodiscard]] Hertz clock_of(std::size_t kernel, Hertz clock) const;
   /// Beyond idling, of the board that needs most.
-  [[nodiscard]] Joules energy(Hertz clock) const;
+  [[nodiscard]] Joules energy(Hertz clock) const { return clock == top_ ? at_top_ : sum_energy(clock); }
   /// Of one kernel, all its runs.
   [[nodiscard]] Joules energy_of(std::size_t kernel, Hertz clock) const;
   /// Average draw of that board in a step that takes `step` at this clock.
@@ -71,11 +71,14 @@ class StepLoad {
     return clock >= k.own ? k.time : std::max(k.time, time_at(k.alone, k.clocked, k.own, clock));
   }
   static void stretch(Kernel& kernel, double factor);
+  [[nodiscard]] Joules sum_energy(Hertz clock) const;
 
   const Gpu& gpu_;
   std::vector<Kernel> different_;         ///< each different kernel once
   std::vector<std::uint32_t> of_launch_;  ///< entry of `different_`
   std::vector<Joules> board_;             ///< of each device
+  Hertz top_;                             ///< the clock at which most steps run
+  Joules at_top_;                         ///< energy() there, which does not depend on how long kernels take
 };
 
 /// Energy of one step, and between which values it lies nine times in ten as far as is known.
