@@ -37,17 +37,42 @@ class TimedLaunches {
 
 }  // namespace
 
+std::size_t KernelTimes::place_of(std::uint64_t launch, std::uint64_t residency) const {
+  const std::uint64_t hash = (residency * 0x9e3779b97f4a7c15u ^ launch) * 0xff51afd7ed558ccdu;
+  const std::size_t last = entries_.size() - 1;
+  std::size_t place = (hash ^ hash >> 32) & last;
+  const auto is_other = [&](const Entry& entry) {
+    return entry.time != Entry::kEmpty && (entry.launch != launch || entry.residency != residency);
+  };
+  while (is_other(entries_[place])) place = (place + 1) & last;
+  return place;
+}
+
+void KernelTimes::grow() {
+  constexpr std::size_t kFirst = 1024;  // twice those of a step
+  const std::vector<Entry> before = std::exchange(entries_, std::vector<Entry>(std::max(kFirst, 2 * entries_.size())));
+  for (const Entry& entry : before)
+    if (entry.time != Entry::kEmpty) entries_[place_of(entry.launch, entry.residency)] = entry;
+}
+
 std::optional<KernelTime> KernelTimes::find(std::uint64_t launch, std::uint64_t residency) const {
   const std::shared_lock lock(mutex_);
-  const auto found = times_.find({launch, residency});
-  return found != times_.end() ? std::optional(found->second) : std::nullopt;
+  if (entries_.empty()) return std::nullopt;
+  const std::uint32_t time = entries_[place_of(launch, residency)].time;
+  return time != Entry::kEmpty ? std::optional(times_[time]) : std::nullopt;
 }
 
 void KernelTimes::keep(std::uint64_t launch, std::uint64_t residency, const KernelTime& time) {
   const std::unique_lock lock(mutex_);
-  if (times_.size() >= most_) times_.clear();
-  if (times_.empty()) times_.reserve(std::min<std::size_t>(most_, 512));  // those of a step
-  times_.try_emplace({launch, residency}, time);
+  if (times_.size() >= most_) {
+    entries_.clear();
+    times_.clear();
+  }
+  if (2 * times_.size() >= entries_.size()) grow();
+  Entry& entry = entries_[place_of(launch, residency)];
+  if (entry.time != Entry::kEmpty) return;
+  entry = {launch, residency, static_cast<std::uint32_t>(times_.size())};
+  times_.push_back(time);
 }
 
 std::vector<KernelTime> StepTimes::listed() const {

@@ -5,7 +5,6 @@
 #include <functional>
 #include <optional>
 #include <shared_mutex>
-#include <unordered_map>
 #include <vector>
 
 #include "sim/program/step_program.h"
@@ -24,18 +23,19 @@ class KernelTimes {
   void keep(std::uint64_t launch, std::uint64_t residency, const KernelTime& time);
 
  private:
-  struct Key {
+  /// Of a hash table at most half full, so that most searches for what nobody timed yet look at one entry.
+  struct Entry {
+    static constexpr std::uint32_t kEmpty = UINT32_MAX;
     std::uint64_t launch = 0, residency = 0;
-    bool operator==(const Key&) const = default;
+    std::uint32_t time = kEmpty;  ///< entry of `times_`
   };
-  struct HashKey {
-    std::size_t operator()(const Key& key) const {
-      return (key.residency * 0x9e3779b97f4a7c15u ^ key.launch) * 0xff51afd7ed558ccdu >> 9;
-    }
-  };
+  /// The entry of a kernel, or the one where it belongs.
+  [[nodiscard]] std::size_t place_of(std::uint64_t launch, std::uint64_t residency) const;
+  void grow();
   std::size_t most_;
   mutable std::shared_mutex mutex_;
-  std::unordered_map<Key, KernelTime, HashKey> times_;
+  std::vector<Entry> entries_;  ///< a power of two of them
+  std::vector<KernelTime> times_;
 };
 
 /// The time of a collective alone: links decide it, no engine of one GPU.
