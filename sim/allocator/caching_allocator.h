@@ -151,7 +151,7 @@ class CachingAllocator {
     change(statistics_.pools[static_cast<std::size_t>(kind)]);
   }
 
-  BlockId new_block(const Block& block) {
+  [[gnu::always_inline]] BlockId new_block(const Block& block) {
     BlockId id = static_cast<BlockId>(blocks_.size());
     if (unused_.empty()) {
       blocks_.push_back(block);
@@ -163,12 +163,12 @@ class CachingAllocator {
     at(id).state = Block::State::allocated;
     return id;
   }
-  void recycle(BlockId id) {
+  [[gnu::always_inline]] void recycle(BlockId id) {
     at(id).state = Block::State::unused;
     unused_.push_back(id);
   }
   void make_available(BlockId id);
-  FreeBlock mark_free(BlockId id) {
+  [[gnu::always_inline]] FreeBlock mark_free(BlockId id) {
     Block& block = at(id);
     block.state = Block::State::free;
     block.age_base = pool_of(block.pool).lookups;

@@ -117,7 +117,7 @@ class FreeBlocks {
   [[nodiscard]] Iterator position(const FreeBlock& free) const {
     return position(free.address, sizes_[first_from(free.order)].list);
   }
-  [[nodiscard]] Iterator position(Address address, ListId list) const {
+  [[gnu::always_inline]] [[nodiscard]] Iterator position(Address address, ListId list) const {
     const Entries& blocks = lists_[list].blocks;
     return {this, list, blocks.size() == 1 ? 0 : place_in(blocks, address)};
   }
@@ -168,7 +168,7 @@ class FreeBlocks {
   }
   static std::size_t slot_of(std::uint64_t order) { return order * 0x9e3779b97f4a7c15u >> 58; }
   /// Where a list stands in `sizes_`.
-  [[nodiscard]] std::size_t place_of(ListId list) const {
+  [[gnu::always_inline]] [[nodiscard]] std::size_t place_of(ListId list) const {
     const OfOneSize& one = lists_[list];
     if (one.place >= sizes_.size() || sizes_[one.place].list != list)
       one.place = static_cast<std::uint32_t>(first_from(one.order));
