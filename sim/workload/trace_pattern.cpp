@@ -122,8 +122,8 @@ class PatternMaker {
  public:
   explicit PatternMaker(TracePattern& pattern)
       : pattern_(pattern), whole_(*pattern.whole_), part_(pattern.part_), last_layer_(last_layer_of(whole_)) {
-    pattern.storage_.assign(whole_.storages.size(), TracePattern::kNone);
-    pattern.operand_.assign(whole_.operands.size(), TracePattern::kNone);
+    storage_.assign(whole_.storages.size(), TracePattern::kNone);
+    operand_.assign(whole_.operands.size(), TracePattern::kNone);
     pattern.call_.assign(whole_.calls.size(), TracePattern::kNone);
     like_.assign(whole_.ops.size(), TracePattern::kNone);
   }
@@ -143,6 +143,8 @@ class PatternMaker {
       for (const std::uint32_t call : group.calls) fixed[whole_.calls[call].op] = 1;
       fix(like->second);
     }
+    pattern_.storages_ = TracePattern::rows_of(storage_);
+    pattern_.operands_ = TracePattern::rows_of(operand_);
     std::vector<std::uint32_t>& likes = pattern_.like_calls_;
     std::copy_if(pattern_.call_.begin(), pattern_.call_.end(), std::back_inserter(likes),
                  [](std::uint32_t call) { return call != TracePattern::kNone; });
@@ -184,13 +186,12 @@ class PatternMaker {
   }
 
   void take(const Group& group, const Group& like) {
-    for (std::size_t i = 0; i < group.storages.size(); ++i) pattern_.storage_[group.storages[i]] = like.storages[i];
+    for (std::size_t i = 0; i < group.storages.size(); ++i) storage_[group.storages[i]] = like.storages[i];
     for (std::size_t i = 0; i < group.calls.size(); ++i) {
       const Call &call = whole_.calls[group.calls[i]], &other = part_.calls[like.calls[i]];
       pattern_.call_[group.calls[i]] = like.calls[i];
       const std::uint32_t operands = static_cast<std::uint32_t>(call.inputs) + call.outputs;
-      for (std::uint32_t k = 0; k < operands; ++k)
-        pattern_.operand_[call.operands_begin + k] = other.operands_begin + k;
+      for (std::uint32_t k = 0; k < operands; ++k) operand_[call.operands_begin + k] = other.operands_begin + k;
     }
   }
   void fix(const Group& like) {
@@ -202,8 +203,21 @@ class PatternMaker {
   const OpTrace& whole_;
   const OpTrace& part_;
   std::int16_t last_layer_;
-  std::vector<std::uint32_t> like_;  ///< operation of the part that equals one of the whole
+  std::vector<std::uint32_t> storage_, operand_;  ///< of each entry of the whole, its like
+  std::vector<std::uint32_t> like_;               ///< operation of the part that equals one of the whole
 };
+
+std::vector<TracePattern::Row> TracePattern::rows_of(const std::vector<std::uint32_t>& likes) {
+  std::vector<Row> rows;
+  for (std::uint32_t i = 0; i < likes.size(); ++i) {
+    if (likes[i] == kNone) continue;
+    const bool goes_on =
+        !rows.empty() && rows.back().whole + rows.back().count == i && rows.back().part + rows.back().count == likes[i];
+    if (goes_on) ++rows.back().count;
+    else rows.push_back({i, likes[i], 1});
+  }
+  return rows;
+}
 
 bool TracePattern::applies(const ModelDescription& model, const TrainingDescription& training) {
   const ParallelDescription& how = training.parallel;
@@ -276,10 +290,12 @@ std::optional<OpTrace> TracePattern::at(const ModelDescription& model, const Tra
   if (!same_structure(part, part_) || !keeps_what_is_fixed(part)) return std::nullopt;
   OpTrace made = *whole_;
   if (!take_ops(part, made)) return std::nullopt;
-  for (std::size_t i = 0; i < storage_.size(); ++i)
-    if (storage_[i] != kNone) made.storages[i].bytes = part.storages[storage_[i]].bytes;
-  for (std::size_t i = 0; i < operand_.size(); ++i)
-    if (operand_[i] != kNone) made.operands[i].bytes = part.operands[operand_[i]].bytes;
+  for (const Row& row : storages_)
+    for (std::uint32_t i = 0; i < row.count; ++i)
+      made.storages[row.whole + i].bytes = part.storages[row.part + i].bytes;
+  for (const Row& row : operands_)
+    for (std::uint32_t i = 0; i < row.count; ++i)
+      made.operands[row.whole + i].bytes = part.operands[row.part + i].bytes;
   made.model_flops = flops_of_step(model, training);
   return made;
 }

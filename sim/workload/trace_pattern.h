@@ -53,10 +53,17 @@ class TracePattern {
   /// Gives `made` the operations of `part`, numbered in the order of their first calls; false where that is not known.
   bool take_ops(const OpTrace& part, OpTrace& made) const;
 
+  /// Entries of the whole trace in a row whose likes in the other one stand in a row.
+  struct Row {
+    std::uint32_t whole = 0, part = 0, count = 0;
+  };
+  static std::vector<Row> rows_of(const std::vector<std::uint32_t>& likes);
+
   std::shared_ptr<const OpTrace> whole_;
-  OpTrace part_;  ///< at the sizes of `whole_`
-  /// Of each entry of the whole trace, its like in the other one; kNone: it does not depend on the batch.
-  std::vector<std::uint32_t> storage_, operand_, call_;
+  OpTrace part_;                          ///< at the sizes of `whole_`
+  std::vector<Row> storages_, operands_;  ///< those that depend on the batch
+  std::vector<std::uint32_t>
+      call_;  ///< of each call of the whole trace, its like; kNone: it does not depend on the batch
   std::vector<std::uint32_t> fixed_storages_, fixed_calls_;  ///< entries of `part_` that stand for those
   std::vector<FixedOp> fixed_ops_;                           ///< of calls that have no like, each once
   std::vector<std::uint32_t> like_calls_;                    ///< entries of `call_`, each once
