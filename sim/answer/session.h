@@ -22,6 +22,7 @@
 #include "sim/program/program_layout.h"
 #include "sim/scenario/descriptions.h"
 #include "sim/timeline/issue_plan.h"
+#include "sim/timeline/launch_repeats.h"
 #include "sim/timeline/step_residency.h"
 #include "sim/timeline/step_times.h"
 #include "sim/workload/trace_pattern.h"
@@ -42,6 +43,7 @@ struct SharedLayout {
       : program(lay_out(trace, key, &added)),
         outline(program),
         launched(program),
+        repeats(std::make_shared<const LaunchRepeats>(repeats_of_launches(program))),
         moves(hash_of_moves(program)),
         allocations(hash_of_allocations(program, moves)),
         sequence(sequence_of_launches(program)) {}
@@ -51,6 +53,7 @@ struct SharedLayout {
         program(lay_out_like(like.program, added, trace, key)),
         outline(like.outline),
         launched(like.launched),
+        repeats(like.repeats),
         moves(like.moves),
         allocations(hash_of_allocations(program, moves)),
         sequence(program.repeats.empty() ? like.sequence : sequence_of_launches(program)) {}
@@ -58,10 +61,12 @@ struct SharedLayout {
   const StepProgram program;  ///< without launches
   const IssueOutline outline;
   const LaunchedOps launched;
+  const std::shared_ptr<const LaunchRepeats> repeats;
   const std::uint64_t moves, allocations, sequence;  ///< hashes
   [[nodiscard]] std::uint64_t bytes() const {
     return program.actions.size() * sizeof(Action) + program.storages.size() * sizeof(Storage) +
-           (outline.parts.size() + outline.launches.size() + launched.ops.size()) * sizeof(std::uint32_t);
+           (outline.parts.size() + outline.launches.size() + launched.ops.size()) * sizeof(std::uint32_t) +
+           repeats->runs.size() * sizeof(LaunchRepeats::Run);
   }
 };
 

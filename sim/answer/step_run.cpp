@@ -175,8 +175,8 @@ const StepTimes& StepRun::timed() const {
           residency_key(accesses, assembled().layout->sequence, l2),
           [&] {
             const std::shared_ptr<KnownStretches> stretches = session_.stretches(l2);
-            return std::make_shared<const StepResidency>(
-                residency_of_step(made, l2, accesses, shared_trace()->lists(), *stretches));
+            const ResidencyInputs inputs{accesses, shared_trace()->lists(), assembled().layout->repeats.get()};
+            return std::make_shared<const StepResidency>(residency_of_step(made, l2, inputs, *stretches));
           },
           [](const StepResidency& held) { return held.bytes(); });
     }

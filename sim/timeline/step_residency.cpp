@@ -105,49 +105,76 @@ StepResidency residency_of_repeated_step(const StepProgram& program, const L2Spe
 /// itself is of the first. Storages are numbered within the stretch, as their names decide nothing.
 class ResidencyStretches {
  public:
-  ResidencyStretches(const StepProgram& program, const L2Spec& l2, std::span<const std::uint64_t> accesses,
-                     const ListOperands& lists, KnownStretches& known)
-      : program_(program), l2_(l2), nothing_(l2), accesses_(accesses), lists_(lists), known_(known) {
+  /// `launches`: of the program, in order, from number `first` of `repeats` on.
+  ResidencyStretches(const StepProgram& program, const L2Spec& l2, const ResidencyInputs& inputs, KnownStretches& known,
+                     std::span<const Action* const> launches, std::size_t first)
+      : program_(program),
+        l2_(l2),
+        nothing_(l2),
+        inputs_(inputs),
+        known_(known),
+        launches_(launches),
+        first_(first),
+        starting_at_(launches.size()) {
     numbers_.resize(program.storages.size() + 1);
   }
 
   /// Of the launches [begin, end]; `end` is set.
-  std::shared_ptr<const StretchResidency> next(std::span<const Action* const> launches, std::size_t begin,
-                                               std::size_t& end) {
-    const std::uint64_t key = read(launches, begin, end);
-    std::shared_ptr<const StretchResidency> found = known_.find(key);
-    if (found != nullptr && found->packed.size() == end + 1 - begin) return found;
-    found = visit(launches.subspan(begin, end + 1 - begin));
-    known_.keep(key, found);
-    return found;
+  const StretchResidency& next(std::size_t begin, std::size_t& end) {
+    const StretchResidency* stretch = as_before(begin);
+    if (stretch != nullptr) end = begin + stretch->packed.size() - 1;
+    else stretch = &looked_up(begin, end);
+    if (!on_lists_) starting_at_[begin] = stretch;
+    return *stretch;
   }
 
  private:
+  /// A stretch of this program that comes again here; null where none is known.
+  [[nodiscard]] const StretchResidency* as_before(std::size_t begin) {
+    on_lists_ = false;
+    if (inputs_.repeats == nullptr) return nullptr;
+    const LaunchRepeats::Run& run = inputs_.repeats->runs[first_ + begin];
+    if (run.length == 0 || run.back > begin) return nullptr;
+    const StretchResidency* before = starting_at_[begin - run.back];
+    return before != nullptr && before->packed.size() <= run.length ? before : nullptr;
+  }
+
+  const StretchResidency& looked_up(std::size_t begin, std::size_t& end) {
+    const std::uint64_t key = read(begin, end);
+    std::shared_ptr<const StretchResidency> found = known_.find(key);
+    if (found == nullptr || found->packed.size() != end + 1 - begin) {
+      found = visit(launches_.subspan(begin, end + 1 - begin));
+      known_.keep(key, found);
+    }
+    held_.push_back(std::move(found));
+    return *held_.back();
+  }
+
   /// Finds the end of a stretch; a hash of what it touches.
-  std::uint64_t read(std::span<const Action* const> launches, std::size_t begin, std::size_t& end) {
-    if (const auto key = read_as(Storages::numbered, launches, begin, end)) return *key;
-    return *read_as(Storages::named, launches, begin, end);
+  std::uint64_t read(std::size_t begin, std::size_t& end) {
+    const auto key = read_as(Storages::numbered, begin, end);
+    on_lists_ = !key;
+    return key ? *key : *read_as(Storages::named, begin, end);
   }
   enum class Storages : std::uint8_t {
     numbered,  ///< in the order in which the stretch touches them
     named      ///< as the trace does
   };
   /// Nothing where the stretch touches lists, whose storages ListOperands names.
-  std::optional<std::uint64_t> read_as(Storages as, std::span<const Action* const> launches, std::size_t begin,
-                                       std::size_t& end) {
+  std::optional<std::uint64_t> read_as(Storages as, std::size_t begin, std::size_t& end) {
     ++stretch_;
     count_ = 0;
     half_swept_.clear();
     Hash all;
     all.add(static_cast<std::uint64_t>(as));
     for (end = begin;; ++end) {
-      const Action& action = *launches[end];
+      const Action& action = *launches_[end];
       const KernelLaunch& launch = program_.launches[action.index];
       const std::span<const Operand> operands = program_.operands_of(action.call);
-      all.add(accesses_[action.index]);
+      all.add(inputs_.accesses[action.index]);
       const bool cuts = half_swept_.empty();
       double read_once = 0.0;
-      if (const ListOperands::OfCall* lists = lists_.of(action.call)) {
+      if (const ListOperands::OfCall* lists = inputs_.lists.of(action.call)) {
         if (as == Storages::numbered) return std::nullopt;
         all.add(lists->hash);
         read_once = bytes_read_once(*lists, launch);
@@ -156,7 +183,7 @@ class ResidencyStretches {
       } else {
         read_once = touch(launch, operands, as, all);
       }
-      const bool is_last = end + 1 == launches.size();
+      const bool is_last = end + 1 == launches_.size();
       if (is_last || (end > begin && cuts && nothing_.forgets_before(launch, read_once))) return all.value();
     }
   }
@@ -233,9 +260,13 @@ class ResidencyStretches {
   const StepProgram& program_;
   const L2Spec& l2_;
   const L2Residency nothing_;
-  std::span<const std::uint64_t> accesses_;
-  const ListOperands& lists_;
+  const ResidencyInputs& inputs_;
   KnownStretches& known_;
+  std::span<const Action* const> launches_;
+  std::size_t first_;
+  std::vector<const StretchResidency*> starting_at_;           ///< by launch; null of those on lists of tensors too
+  std::vector<std::shared_ptr<const StretchResidency>> held_;  ///< those of `starting_at_`
+  bool on_lists_ = false;                                      ///< the stretch at hand
   std::vector<Number> numbers_;  ///< in the stretch at hand, of storages; the first of memory internal to operations
   std::uint32_t stretch_ = 0, count_ = 0, launch_ = 0;
   Hash numbered_, named_;                              ///< of the stretch at hand
@@ -266,23 +297,25 @@ std::vector<std::uint64_t> accesses_of_launches(const StepProgram& program) {
 
 StepResidency residency_of_step(const StepProgram& program, const L2Spec& l2) {
   KnownStretches own;
-  return residency_of_step(program, l2, accesses_of_launches(program), ListOperands(*program.trace), own);
+  const ListOperands lists(*program.trace);
+  const std::vector<std::uint64_t> accesses = accesses_of_launches(program);
+  return residency_of_step(program, l2, {accesses, lists}, own);
 }
 
-StepResidency residency_of_step(const StepProgram& program, const L2Spec& l2, std::span<const std::uint64_t> accesses,
-                                const ListOperands& lists, KnownStretches& known) {
+StepResidency residency_of_step(const StepProgram& program, const L2Spec& l2, const ResidencyInputs& inputs,
+                                KnownStretches& known) {
   if (program.repeat_of_steady_step().times > 1) return residency_of_repeated_step(program, l2);
   StepResidency result;
   const DecidingLaunches deciding = deciding_launches(program, l2);
   const std::span<const Action* const> all = deciding.launches;
   result.packed.reserve(all.size() - deciding.before);
   result.begin.reserve(all.size() - deciding.before + 1);
-  ResidencyStretches stretches(program, l2, accesses, lists, known);
+  ResidencyStretches stretches(program, l2, inputs, known, all, deciding.skipped);
   for (std::size_t begin = 0, end = 0; begin < all.size(); begin = end) {
-    const std::shared_ptr<const StretchResidency> found = stretches.next(all, begin, end);
+    const StretchResidency& found = stretches.next(begin, end);
     // What the first launch finds is of the stretch before; in front of all there is none.
     const std::size_t from = std::max(begin == 0 ? 0 : begin + 1, deciding.before);
-    if (from <= end) result.append(*found, from - begin, end + 1 - begin);
+    if (from <= end) result.append(found, from - begin, end + 1 - begin);
     if (end + 1 == all.size()) break;
   }
   result.begin.push_back(static_cast<std::uint32_t>(result.shares.size()));

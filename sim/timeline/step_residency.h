@@ -8,6 +8,7 @@
 
 #include "sim/program/step_program.h"
 #include "sim/timeline/known_stretches.h"
+#include "sim/timeline/launch_repeats.h"
 #include "sim/timeline/list_operands.h"
 
 namespace ridgeline {
@@ -32,9 +33,14 @@ std::vector<std::uint64_t> accesses_of_launches(const StepProgram& program);
 
 /// Of a program on a chip with this L2. `known`: stretches of launches that were seen on such an L2 before.
 StepResidency residency_of_step(const StepProgram& program, const L2Spec& l2);
-/// `accesses`: accesses_of_launches(), `lists`: of the program's trace.
-StepResidency residency_of_step(const StepProgram& program, const L2Spec& l2, std::span<const std::uint64_t> accesses,
-                                const ListOperands& lists, KnownStretches& known);
+/// What is known of the program already.
+struct ResidencyInputs {
+  std::span<const std::uint64_t> accesses;  ///< accesses_of_launches()
+  const ListOperands& lists;                ///< of its trace
+  const LaunchRepeats* repeats = nullptr;   ///< repeats_of_launches(); null: not known
+};
+StepResidency residency_of_step(const StepProgram& program, const L2Spec& l2, const ResidencyInputs& inputs,
+                                KnownStretches& known);
 
 /// Two of one op trace that are equal here have the same StepResidency.
 struct ResidencyKey {

@@ -70,8 +70,10 @@ TEST(StepResidency, OfStretchesIsThatOfAllLaunchesInOrder) {
       const Case one = random_case(draws);
       const OpTrace trace = training_run(one.model, one.training, one.attention);
       const StepProgram program = make_program(trace, gpu, software);
-      const StepResidency residency =
-          residency_of_step(program, gpu.l2, accesses_of_launches(program), ListOperands(trace), known);
+      const std::vector<std::uint64_t> accesses = accesses_of_launches(program);
+      const ListOperands lists(trace);
+      const LaunchRepeats repeats = repeats_of_launches(program);
+      const StepResidency residency = residency_of_step(program, gpu.l2, {accesses, lists, &repeats}, known);
       ASSERT_EQ(residency.shares, shares_one_by_one(program, gpu.l2));
       const StepResidency alone = residency_of_step(program, gpu.l2);
       ASSERT_EQ(residency.shares, alone.shares);
