@@ -73,7 +73,7 @@ class Writer {
   }
 
  private:
-  static constexpr std::size_t kBytesALaunch = 1600, kBytesASample = 130;  // of text, seldom more
+  static constexpr std::size_t kBytesALaunch = 2000, kBytesASample = 130;  // of text, seldom more
 
   void add_events() {
     name_processes();
