@@ -200,10 +200,12 @@ int main(int argc, char** argv) {
       "that are settled "
       "where none is given");
   app.add_flag("--check", request.check, "fit nothing anew: fail unless each table is what the fit makes of the data");
-  app.add_flag("--dry-run", request.dry_run, "report, and leave the tables as they are");
+  CLI::Option* dry_run = app.add_flag("--dry-run", request.dry_run, "report, and leave the tables as they are");
   app.add_option("--class", request.only_class, "only this class of kernels");
   app.add_option("--starts", request.options.starts, "starts of each fit")->check(CLI::Range(1, 1000));
-  app.add_flag("!--no-cross-validation", request.options.cross_validate, "leave it out");
+  app.add_flag("!--no-cross-validation", request.options.cross_validate,
+               "leave it out; a table that is written states it")
+      ->needs(dry_run);
   app.add_option("--root", request.root, "folder with data/, fit/ and tests/ (the source tree)");
   app.add_option("--laws", request.laws, "folder of the tables, if not data/laws of it");
   CLI11_PARSE(app, argc, argv);

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 """Would the tests notice? Small mistakes are put into a copy of the sources, one at a time.
 
-usage: mutate.py SOURCE [--in COPY] [--list FILE] [--part I/N] [WORD...]
+usage: mutate.py SOURCE [--in COPY] [--list FILE] [--part I/N] [--check] [WORD...]
 
 Of each entry of tests/mutations.yaml (those whose sentence has all the words): replaces `old` by `new` in `file` of the
 copy, builds the test programs it names there, runs them, and says whether they killed it; then puts the file back.
 Generated tables count for nothing: tests that only compare a document with what the program says are left out. The copy
 is made where it is not there (build/mutate; then the first build is a long one), and follows the sources. Another list,
-such as draw_mutations.py's, is given by --list; --part 2/4 takes the second of four shares of it. Tests that fail without
-any mistake are named before the first one. Exit status 1 where a mutation survives.
+such as draw_mutations.py's, is given by --list; --part 2/4 takes the second of four shares of it. --check only says whether
+each mistake can still be made. Tests that fail without any mistake are named before the first one. Exit status 1 where a mutation survives.
 """
 import argparse
 import filecmp
@@ -67,11 +67,18 @@ def main():
     arguments.add_argument("--in", dest="copy", type=pathlib.Path)
     arguments.add_argument("--list", type=pathlib.Path)
     arguments.add_argument("--part", default="1/1")
+    arguments.add_argument("--check", action="store_true", help="only whether each mistake can still be made")
     arguments.add_argument("words", nargs="*")
     asked = arguments.parse_intermixed_args()
     source = asked.source.resolve()
     copy = (asked.copy or source / "build" / "mutate").resolve()
     entries = yaml.safe_load((asked.list or source / "tests" / "mutations.yaml").read_text())
+    if asked.check:
+        wrong = [entry for entry in entries if (source / entry["file"]).read_text().count(entry["old"]) != 1]
+        for entry in wrong:
+            print(f"{entry['what']}: {entry['file']} does not have its line once")
+        print(f"{len(entries) - len(wrong)} of {len(entries)} can be made")
+        return bool(wrong) or not entries
     part, parts = map(int, asked.part.split("/"))
     entries = [entry for entry in entries if all(word in entry["what"] for word in asked.words)][part - 1::parts]
     if copy == source:

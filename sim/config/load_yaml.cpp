@@ -99,9 +99,15 @@ Node load_yaml(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) fail(path, "cannot be opened for reading");
   // One byte more than allowed is enough to know, and /dev/zero ends too.
-  std::string text(kMaxBytes + 1, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<std::size_t>(file.gcount()));
+  constexpr std::size_t kPiece = std::size_t{16} << 10;
+  std::string text;
+  std::size_t read = 0;
+  while (file && read <= kMaxBytes) {
+    text.resize(std::min(read + kPiece, kMaxBytes + 1));
+    file.read(text.data() + read, static_cast<std::streamsize>(text.size() - read));
+    read += static_cast<std::size_t>(file.gcount());
+  }
+  text.resize(read);
   if (text.size() > kMaxBytes)
     fail(path, fmt::format("larger than {} MiB, the most a description may have", kMaxBytes >> 20));
   FilesRead::note(path);

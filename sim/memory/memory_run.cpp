@@ -37,7 +37,8 @@ class Runner {
   }
 
  private:
-  /// Room for what is recorded of each action once and of the steady step once or twice more.
+  /// Room for what is recorded of each action once and of the steady step up to four times more; what stays empty of
+  /// it costs nothing.
   void reserve() {
     if (!options_.record_history && !options_.record_samples) return;
     const auto count = [&](std::span<const Action> actions, Action::Kind kind) {
@@ -50,7 +51,7 @@ class Runner {
     if (options_.record_samples) result_.samples.reserve(allocations + frees);
     if (options_.record_history)
       result_.history.reserve(count(program_.actions, Kind::allocate) + 2 * count(program_.actions, Kind::free) +
-                              2 * (allocations + 2 * frees));
+                              4 * (allocations + 2 * frees));
   }
 
   bool run_all() {

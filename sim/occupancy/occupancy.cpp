@@ -22,9 +22,8 @@ constexpr std::int64_t round_up(std::int64_t value, std::int64_t unit) {
 
 Occupancy occupancy_of(const SmSpec& sm, int threads_per_block, int registers_per_thread,
                        std::int64_t shared_bytes_per_block) {
-  constexpr int kWarp = 32;
   Occupancy result;
-  result.warps_per_block = std::max(1, (threads_per_block + kWarp - 1) / kWarp);
+  result.warps_per_block = std::max(1, (threads_per_block + kThreadsPerWarp - 1) / kThreadsPerWarp);
   const auto limit_to = [&result](std::int64_t blocks, OccupancyLimit limit) {
     if (blocks < result.blocks) {
       result.blocks = static_cast<int>(blocks);
@@ -34,7 +33,7 @@ Occupancy occupancy_of(const SmSpec& sm, int threads_per_block, int registers_pe
   result.blocks = sm.max_blocks;
   limit_to(sm.max_warps / result.warps_per_block, OccupancyLimit::warps);
   if (registers_per_thread > 0) {
-    const std::int64_t per_warp = round_up(std::int64_t{registers_per_thread} * kWarp, sm.register_allocation_unit);
+    const std::int64_t per_warp = round_up(std::int64_t{registers_per_thread} * kThreadsPerWarp, sm.register_allocation_unit);
     const std::int64_t warps = sm.registers / kRegisterFiles / per_warp * kRegisterFiles;
     limit_to(warps / result.warps_per_block, OccupancyLimit::registers);
   }

@@ -13,6 +13,9 @@
 
 namespace ridgeline {
 
+/// Of every GPU of NVIDIA's (CUDA C++ programming guide, table of compute capabilities).
+inline constexpr int kThreadsPerWarp = 32;
+
 /// What keeps another block from becoming resident.
 enum class OccupancyLimit : std::uint8_t { blocks, warps, registers, shared_memory };
 

@@ -170,7 +170,8 @@ void write_bytes(const std::string& path, const std::string& bytes) {
 
 void write_file(const std::string& path, const std::string& text) {
   if (path.empty()) throw UserError("a file to write needs a name");
-  write_bytes(path, path.ends_with(".gz") ? compressed(text) : text);
+  if (path.ends_with(".gz")) write_bytes(path, compressed(text));
+  else write_bytes(path, text);
 }
 
 }  // namespace ridgeline

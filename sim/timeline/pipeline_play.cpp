@@ -175,10 +175,6 @@ void PipelinePlay::play_kernels(Rank& rank, const StretchPoint& point, Spans* sp
   const double host = rank.host, free = std::max(stream.end + point.gap, stream.ready);
   rank.host += point.host;
   const bool default_stream = point.stream == 0;
-  if (default_stream) {
-    rank.launched += point.launches;
-    wait_for_room(rank);
-  }
   const double first = std::max(host + point.first + latency_, free);
   const double end = std::max(free + point.busy, host + point.late);
   if (default_stream) {
@@ -186,7 +182,9 @@ void PipelinePlay::play_kernels(Rank& rank, const StretchPoint& point, Spans* sp
     const double waited = stream.ready - std::max(stream.end + point.gap, host + point.first + latency_);
     count_waiting(rank, waited);
     if (rank.pass_start < 0.0) rank.pass_start = first;
+    rank.launched += point.launches;
     rank.stretches.push_back({rank.launched - point.launches, rank.launched, first, end});
+    wait_for_room(rank);
   }
   if (spans != nullptr) (*spans)[point.index] = {rank.host, end - point.busy, end};
   stream.end = end;

@@ -88,7 +88,7 @@ TEST(PipelinePlayByHand, LaunchesOfOneRankAreThoseOfTheRecurrence) {
   SCOPED_TRACE(::testing::Message() << "RIDGELINE_TEST_SEED=" << seed);
   Draws draws(seed);
   for (int turn = 0; turn < 300; ++turn) {
-    const std::size_t depth = 2 + draws.index(6), count = 1 + draws.index(30);
+    const std::size_t depth = 1 + draws.index(7), count = 1 + draws.index(30);
     StageScript script;
     script.actions.resize(3);
     RankActions actions(1);

@@ -224,15 +224,14 @@ bool is_compiled_anew(const TileChoice& choice, const SmSpec& sm) {
 /// mean), or blocks of fewer threads has its kernels compiled for them: as many blocks are resident as before, with
 /// less to spare. Sums that find no room are spilled. False where no thread can run.
 bool compile_for(TileChoice& choice, const SmSpec& sm) {
-  constexpr int kWarp = 32;
   const double share = std::min(1.0, static_cast<double>(sm.registers) / kProfiledRegisters),
-               lost = 0.5 * std::max(0, sm.register_allocation_unit - kProfiledUnit) * choice.threads / kWarp,
+               lost = 0.5 * std::max(0, sm.register_allocation_unit - kProfiledUnit) * choice.threads / kThreadsPerWarp,
                of_block = share * choice.threads * choice.registers - lost;
   const int threads = std::min(choice.threads, sm.max_threads_per_block);
   const double producers = choice.tile.wgmma_m > 0 ? static_cast<double>(kProducers) * threads / choice.threads : 0.0;
   const double computing = threads - producers,
                each = std::min(kMostRegisters, (of_block - producers * kProducerRegisters) / computing);
-  if (threads < kWarp || each < kLeastRegisters) return false;
+  if (threads < kThreadsPerWarp || each < kLeastRegisters) return false;
   const double wanted = static_cast<double>(choice.tile.m) * choice.tile.n / computing + kBesidesSums;
   choice.tile.spilled = kBytesOfSpilled * computing * std::max(0.0, wanted - each);
   choice.registers = std::max(1, static_cast<int>(std::min(kMostRegisters, of_block / threads)));

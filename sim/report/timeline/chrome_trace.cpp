@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "sim/report/text/names.h"
+#include "sim/report/timeline/launch_arguments.h"
 #include "sim/report/timeline/pipeline_lanes.h"
 #include "sim/report/timeline/profiled_kernel.h"
 #include "sim/report/timeline/pytorch_names.h"
@@ -72,7 +73,7 @@ class Writer {
   }
 
  private:
-  static constexpr std::size_t kBytesALaunch = 1600, kBytesASample = 130;  // of text, seldom more
+  static constexpr std::size_t kBytesALaunch = 2000, kBytesASample = 130;  // of text, seldom more
 
   void add_events() {
     name_processes();
@@ -295,7 +296,7 @@ class Writer {
     events_.slice("cpu_op", op.call.name, kHostProcess, thread, begin, end, [&](JsonObject& a) {
       a.add("External id", external_).add_members(op.arguments);
       if (call.layer >= 0) a.add("Layer", call.layer);
-      a.add_with("Storages", [&](TextBuffer& out) { add_storages(out, launches_[launch]->call); });
+      a.add_with("Storages", [&](TextBuffer& out) { add_storages(out, in_.program, launches_[launch]->call); });
     });
   }
 
@@ -320,66 +321,34 @@ class Writer {
     }
   }
 
-  /// What a profiler does not record and a replay of the L2 needs: id, bytes touched and bytes of each storage.
-  void add_storages(TextBuffer& out, std::uint32_t call) const {
-    const std::span<const Operand> operands = in_.program.operands_of(call);
-    const std::size_t inputs = std::min<std::size_t>(in_.program.trace->calls[call].inputs, operands.size());
-    const auto list = [&](std::span<const Operand> some) {
-      return [&, some](TextBuffer& to) {
-        to.add('[');
-        for (const Operand& operand : some) {
-          if (to.back() == ']') to.add(',');
-          to.wrote(fmt::format_to(to.room(80), FMT_COMPILE("[{},{},{}]"), operand.storage, operand.bytes,
-                                  in_.program.storages[operand.storage].bytes));
-        }
-        to.add(']');
-      };
-    };
-    JsonObject(out).add_with("reads", list(operands.first(inputs))).add_with("writes", list(operands.subspan(inputs)));
-  }
-
   [[nodiscard]] ProfiledKind kind_of(std::size_t i) const {
     return profiled_kind(in_.program.launches[launches_[i]->index]);
   }
 
   void kernel(std::size_t i) {
     const KernelLaunch& launch = in_.program.launches[launches_[i]->index];
-    const KernelTime& time = in_.times[i];
     const KernelSpan& span = in_.timeline.kernels[i];
     const ProfiledKind kind = kind_of(i);
     const int stream = number_of(span.stream);
     const auto [correlation, external] = correlations_[i];
     const auto add_arguments = [&, correlation = correlation, external = external](JsonObject& a) {
       a.add("External id", external);
-      if (kind.name != nullptr) return add_copy(a, std::get<FixedWork>(launch.work), span, correlation);
+      const auto place = [&] { a.add("stream", stream).add("correlation", correlation); };
+      if (kind.name != nullptr) {
+        a.add("device", kDevice).add("context", 1);
+        place();
+        return add_copy(a, std::get<FixedWork>(launch.work), (span.end - span.start).value());
+      }
       if (const Collective* collective = collective_of(*launches_[i])) add_collective(a, *collective);
-      const double blocks = static_cast<double>(launch.blocks()) / std::max(1, in_.gpu.sm.count);
-      a.add_members(R"("queued":0,"device":0,"context":1)").add("stream", stream).add("correlation", correlation);
-      a.add("registers per thread", launch.registers_per_thread).add("shared memory", launch.shared_bytes_per_block);
-      a.add("blocks per SM", blocks);
-      a.add("warps per SM", blocks * (launch.threads_per_block + 31) / 32);
-      a.add_with("grid", [&](TextBuffer& out) {
-        out.wrote(
-            fmt::format_to(out.room(80), FMT_COMPILE("[{},{},{}]"), launch.grid[0], launch.grid[1], launch.grid[2]));
-      });
-      a.add_with("block", [&](TextBuffer& out) {
-        out.wrote(fmt::format_to(out.room(80), FMT_COMPILE("[{},1,1]"), launch.threads_per_block));
-      });
-      a.add("est. achieved occupancy %", std::lround(100.0 * time.occupancy));
-      a.add("limited by", name_of(time.limited_by())).add("DRAM read bytes", std::llround(time.dram_read_bytes));
-      a.add("DRAM written bytes", std::llround(time.dram_write_bytes));
-      if (launch.flops > 0) a.add("FLOPs", launch.flops);
+      a.add_members(R"("queued":0,"device":0,"context":1)");
+      place();
+      add_launch(a, launch, in_.times[i], in_.gpu);
     };
     events_.slice(kind.category, kind.name ? kind.name : names_[i], kDevice, stream, span.start.value(),
                   span.end.value(), add_arguments);
     events_.flow("f", correlation, kDevice, stream, span.start.value());
   }
-  static void add_copy(JsonObject& a, const FixedWork& work, const KernelSpan& span, std::size_t correlation) {
-    const double seconds = (span.end - span.start).value();
-    a.add("device", kDevice).add("context", 1).add("stream", number_of(span.stream)).add("correlation", correlation);
-    a.add("bytes", std::llround(work.bytes));
-    a.add("memory bandwidth (GB/s)", seconds > 0.0 ? work.bytes / seconds * 1e-9 : 0.0);
-  }
+
   const ChromeTraceInput& in_;
   IssuePlan plan_;
   std::vector<HostSlice> slices_;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "sim/occupancy/occupancy.h"
+
 namespace ridgeline {
 
 ProfiledKind profiled_kind(const KernelLaunch& launch) {
@@ -25,10 +27,6 @@ ProfiledKind profiled_kind(const KernelLaunch& launch) {
   return {"kernel", "cudaLaunchKernel", nullptr, 211};
 }
 
-namespace {
-constexpr int kWarp = 32;
-}  // namespace
-
 void add_device(TextBuffer& out, const Gpu& gpu, int number) {
   JsonObject(out)
       .add("id", number)
@@ -37,9 +35,9 @@ void add_device(TextBuffer& out, const Gpu& gpu, int number) {
       .add("computeMajor", gpu.compute_major)
       .add("computeMinor", gpu.compute_minor)
       .add("maxThreadsPerBlock", gpu.sm.max_threads_per_block)
-      .add("maxThreadsPerMultiprocessor", gpu.sm.max_warps * kWarp)
+      .add("maxThreadsPerMultiprocessor", gpu.sm.max_warps * kThreadsPerWarp)
       .add("regsPerMultiprocessor", gpu.sm.registers)
-      .add("warpSize", kWarp)
+      .add("warpSize", kThreadsPerWarp)
       .add("numSms", gpu.sm.count);
 }
 

@@ -1,106 +1,20 @@
 #include "sim/workload/compile/fuse.h"
 
 #include <algorithm>
-#include <cmath>
 #include <queue>
 #include <stdexcept>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
+#include "sim/workload/compile/inline_results.h"
+
 namespace ridgeline::compile {
 namespace {
 
-/// A result with several users is written when it reads more operands than this, or takes more instructions.
-constexpr std::size_t kMostReads = 4;
-constexpr std::int64_t kMostInstructions = 30;
-
-void add_use(std::vector<Use>& uses, const Use& use) {
-  for (Use& known : uses)
-    if (known.value == use.value) {
-      known.bytes = std::max(known.bytes, use.bytes);
-      return;
-    }
-  uses.push_back(use);
-}
-
-class Inliner {
- public:
-  explicit Inliner(Graph& graph) : graph_(graph), inlined_(graph.nodes.size(), false), users_(graph.values.size()) {}
-
-  std::vector<bool> run() {
-    for (NodeId i = 0; i < graph_.nodes.size(); ++i)
-      for (const Use& use : graph_.nodes[i].inputs) users_[use.value].push_back(i);
-    for (NodeId i = 0; i < graph_.nodes.size(); ++i) {
-      Node& node = graph_.nodes[i];
-      if (node.kind != Node::Kind::library) expand(node);
-      if (may_inline(node)) inlined_[i] = true;
-    }
-    return inlined_;
-  }
-
- private:
-  void expand(Node& node) {
-    std::vector<Use> inputs;
-    for (const Use& use : node.inputs) {
-      const NodeId producer = graph_.values[use.value].producer;
-      if (producer != kNone && producer < inlined_.size() && inlined_[producer] &&
-          graph_.nodes[producer].backward == node.backward) {
-        const Node& source = graph_.nodes[producer];
-        // Of what is read in part, only that part is computed.
-        const Value& value = graph_.values[use.value];
-        const double share = value.bytes > use.bytes && use.bytes * 8 < value.bytes
-                                 ? static_cast<double>(use.bytes) / static_cast<double>(value.bytes)
-                                 : 1.0;
-        for (Use operand : source.inputs) {
-          operand.bytes = std::max<std::int64_t>(4, std::llround(share * static_cast<double>(operand.bytes)));
-          add_use(inputs, operand);
-        }
-        node.arithmetic += source.arithmetic;
-        node.operations += source.operations;
-        node.gathers = node.gathers || source.gathers;
-        node.alone = node.alone || source.alone;
-        node.inner.insert(node.inner.end(), source.inner.begin(), source.inner.end());
-        node.inner.push_back(source.name);
-      } else {
-        add_use(inputs, use);
-      }
-    }
-    node.inputs = std::move(inputs);
-  }
-  [[nodiscard]] bool may_inline(const Node& node) const {
-    if (node.kind != Node::Kind::pointwise || node.realizes || node.outputs.size() != 1) return false;
-    const ValueId id = node.outputs.front().value;
-    const Value& value = graph_.values[id];
-    if (value.stored || value.leaves || value.kept || value.in_place_of != kNone) return false;
-    for (const NodeId user : users_[id]) {
-      const Node& u = graph_.nodes[user];
-      if (u.kind == Node::Kind::library || u.backward != node.backward) return false;
-    }
-    if (users_[id].empty()) return true;
-    return users_[id].size() == 1 || (reads_of(node) <= kMostReads && node.operations <= kMostInstructions);
-  }
-  /// The result of a row's kernel is itself point-wise, of the row's operands and sums.
-  [[nodiscard]] std::size_t reads_of(const Node& node) const {
-    std::size_t reads = 0;
-    for (const Use& use : node.inputs) {
-      const NodeId producer = graph_.values[use.value].producer;
-      const bool of_row = producer != kNone && graph_.nodes[producer].kind != Node::Kind::library &&
-                          graph_.nodes[producer].kind != Node::Kind::pointwise &&
-                          graph_.nodes[producer].backward == node.backward;
-      reads += of_row ? graph_.nodes[producer].inputs.size() + 1 : 1;
-    }
-    return reads;
-  }
-
-  Graph& graph_;
-  std::vector<bool> inlined_;
-  std::vector<std::vector<NodeId>> users_;
-};
-
 class Fuser {
  public:
-  explicit Fuser(Graph& graph) : graph_(graph), inlined_(Inliner(graph).run()), group_of_(graph.nodes.size(), kNone) {
+  explicit Fuser(Graph& graph) : graph_(graph), inlined_(inline_results(graph)), group_of_(graph.nodes.size(), kNone) {
     for (NodeId i = 0; i < graph_.nodes.size(); ++i)
       for (const Use& use : graph_.nodes[i].inputs) {
         const NodeId producer = graph_.values[use.value].producer;
@@ -124,6 +38,7 @@ class Fuser {
         index(node, best);
       }
       groups_[group_of_[i]].nodes.push_back(i);
+      note_younger(i);
       if (node.kind != Node::Kind::library) take_in_sources(i);
     }
     find_writes();
@@ -151,6 +66,32 @@ class Fuser {
       merge(groups_[group], graph_.nodes[producer]);
       std::vector<NodeId>& all = groups_[group].nodes;
       all.insert(std::lower_bound(all.begin(), all.end(), producer), producer);
+      for (const NodeId reader : readers_of_source_.at(producer))
+        if (group_of_[reader] != kNone && group_of_[reader] != group) {
+          behind_[group].push_back(group_of_[reader]);
+          make_younger(group_of_[reader], id);
+        }
+    }
+  }
+
+  /// The newest node makes its kernel as young as it is, and every kernel behind that one.
+  void note_younger(NodeId id) {
+    const std::uint32_t own = group_of_[id];
+    behind_.resize(groups_.size());
+    youngest_.resize(groups_.size(), 0);
+    for (const Use& use : graph_.nodes[id].inputs) {
+      const NodeId producer = graph_.values[use.value].producer;
+      if (producer != kNone && group_of_[producer] != kNone && group_of_[producer] != own)
+        behind_[group_of_[producer]].push_back(own);
+    }
+    make_younger(own, id);
+  }
+  void make_younger(std::uint32_t group, NodeId id) {
+    std::vector<std::uint32_t> pending{group};
+    while (!pending.empty()) {
+      const std::uint32_t at = pending.back();
+      pending.pop_back();
+      if (std::exchange(youngest_[at], id) != id) pending.insert(pending.end(), behind_[at].begin(), behind_[at].end());
     }
   }
 
@@ -247,8 +188,7 @@ class Fuser {
       if (producer == kNone || group_of_[producer] == kNone) return false;
       const std::uint32_t from = group_of_[producer];
       if (from == group) return !direct;
-      // A group is as young as its youngest node: older ones cannot come after this one began.
-      if (groups_[from].nodes.back() < first) return false;
+      if (youngest_[from] < first) return false;  // nor does anything before it read what this one makes
       if (seen.insert(from).second) pending.push_back(from);
       return false;
     };
@@ -363,6 +303,8 @@ class Fuser {
   std::vector<bool> inlined_;
   std::vector<std::uint32_t> group_of_;
   std::vector<Group> groups_;
+  std::vector<std::vector<std::uint32_t>> behind_;  ///< by group: those that read what it makes
+  std::vector<NodeId> youngest_;                    ///< by group: the youngest node of it and of all that it waits for
   std::unordered_map<ValueId, std::vector<std::uint32_t>> readers_;
   std::unordered_map<NodeId, std::vector<NodeId>> readers_of_source_;  ///< of kernels that read nothing
 };
