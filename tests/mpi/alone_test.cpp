@@ -1,6 +1,5 @@
 // The library for several processes, in one process: it is rank 0 of one, and a sweep through it is that of one
 // process.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <dlfcn.h>
@@ -14,9 +13,6 @@
 
 namespace ridgeline {
 namespace {
-
-using ::testing::Each;
-using ::testing::Le;
 
 /// Joined once in a process, as MPI asks for; null where Boost.MPI was not there.
 Ranks* alone_under_mpi() {
