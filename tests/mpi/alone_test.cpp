@@ -1,5 +1,5 @@
 // The library for several processes, in one process: it is rank 0 of one, and a sweep through it is that of one
-// process.
+// process. A program of its own: a process that has joined MPI cannot start mpirun any more.
 #include <gtest/gtest.h>
 
 #include <dlfcn.h>
