@@ -58,7 +58,8 @@ TEST(ProgramOptions, AScriptIsRecordedForAGpuThatThereIs) {
   };
   EXPECT_THAT(told(""), HasSubstr("--hardware: which GPU? `ridgeline hardware` lists them"));
   EXPECT_THAT(told("--hardware no-such-gpu"), HasSubstr("unknown name 'no-such-gpu'"));
-  for (const char* good : {"--hardware nvidia-t4", "--set hardware=nvidia-t4", "--on-every-gpu"})
+  EXPECT_THAT(told("--hardware no-such-gpu --cluster dgx-a100"), HasSubstr("unknown name 'no-such-gpu'"));
+  for (const char* good : {"--hardware nvidia-t4", "--set hardware=nvidia-t4", "--cluster dgx-a100", "--on-every-gpu"})
     EXPECT_THAT(told(good), Not(AllOf(HasSubstr("hardware"), HasSubstr("which GPU")))) << good;
 }
 

@@ -121,6 +121,22 @@ TEST(PlanAnswers, TheNearestMayBeOneThatIsTooLarge) {
   EXPECT_EQ(enough.rounds.size(), 3u) << "what needs as much is no nearer";
 }
 
+// Two GPUs take 10 s at best and little memory, until a way is found that takes 6 s: then the former is not worth it,
+// and four GPUs in 11.5 s with as little are.
+TEST(PlanAnswers, WhatFallsBehindHidesNothing) {
+  std::vector<MadeWay> ways;
+  for (int i = 0; i < 14; ++i) ways.push_back({.least = 1.0, .time = 8.0 + 0.1 * i, .memory = 500});
+  ways.push_back({.least = 1.0, .time = 10.0, .memory = 50, .gpus = 2});
+  ways.push_back({.least = 1.0, .time = 30.0, .memory = 600, .gpus = 2});
+  ways.push_back({.least = 5.0, .least_memory = 650, .time = 6.0, .memory = 700, .gpus = 2});
+  ways.push_back({.least = 11.0, .least_memory = 60, .time = 11.5, .memory = 70});
+  const PlanSearch found = found_among(ways);
+  EXPECT_THAT(found.front, ElementsAre(16, 0, 17));
+  PlanSearchOptions everything;
+  everything.exhaustive = true;
+  EXPECT_EQ(found_among(ways, everything).front, found.front);
+}
+
 /// Everything predicted, everything compared.
 struct SlowAnswer {
   std::vector<std::size_t> best, front;

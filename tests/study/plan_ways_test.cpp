@@ -318,7 +318,8 @@ TEST(PlanWays, AreAllCombinationsThatRun) {
 }
 
 TEST(PlanWays, KeepWhatIsSaid) {
-  expect_all_ways(kFourBlocks, 4, 8, {{"tensor", "2"}, {"tensor_style", "by-hand"}, {"pipeline", "1"}});
+  expect_all_ways(kFourBlocks, 4, 8, {{"tensor", "2"}, {"tensor_style", "by-hand"}});
+  expect_all_ways(kFourBlocks, 4, 8, {{"tensor", "2"}, {"tensor_style", "dtensor"}});
   expect_all_ways(kFourBlocks, 4, 8, {{"sequence_parallel", "true"}, {"tensor", "2"}});
   expect_all_ways(kFourBlocks, 4, 8, {{"sequence_parallel", "false"}});
   expect_all_ways(kFourBlocks, 4, 8, {{"no_sync", "false"}});
