@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "sim/config/override.h"
 #include "sim/hardware/load_gpu.h"
 #include "sim/trace/read_recording.h"
@@ -67,12 +69,14 @@ std::vector<std::string> ScenarioOptions::replace_file(const std::string& record
 }
 
 void ScenarioOptions::mind_hardware(bool every_gpu) const {
-  for (std::size_t i = 0; i < std::size(kShorthands); ++i) {
-    if (std::string_view(kShorthands[i].key) == "cluster" && !shorthands_[i].empty()) return;
-    if (std::string_view(kShorthands[i].key) != "hardware") continue;
-    if (!shorthands_[i].empty()) hardware_file(shorthands_[i]);
-    else if (!every_gpu && sets_.empty()) throw UserError("--hardware: which GPU? `ridgeline hardware` lists them");
-  }
+  const auto given = [&](std::string_view key) {
+    const auto place = std::find_if(std::begin(kShorthands), std::end(kShorthands),
+                                    [&](const Shorthand& one) { return one.key == key; });
+    return shorthands_[static_cast<std::size_t>(place - std::begin(kShorthands))];
+  };
+  if (const std::string hardware = given("hardware"); !hardware.empty()) hardware_file(hardware);
+  else if (given("cluster").empty() && !every_gpu && sets_.empty())
+    throw UserError("--hardware: which GPU? `ridgeline hardware` lists them");
 }
 
 void ScenarioOptions::add_flags_to(CLI::App& command) {

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,6 +13,7 @@
 #include <csignal>
 #include <random>
 
+#include "sim/output/output_error.h"
 #include "sim/study/sweep/sqlite.h"
 #include "tests/support/sweep_fixture.h"
 
@@ -147,6 +149,51 @@ TEST_F(PointsFileTest, points_of_two_states_of_a_file_are_never_mixed) {
   } catch (const UserError& error) {
     EXPECT_THAT(error.what(), HasSubstr("mine.yaml was changed while the sweep ran"));
   }
+  EXPECT_NO_THROW(file.flush()) << "what could not be written is given up, not kept";
+}
+
+/// While it lives no file of this process may grow beyond some bytes.
+class FullDisk {
+ public:
+  explicit FullDisk(rlim_t most) {
+    ::getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit limited{most, before_.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &limited);
+    signal_ = std::signal(SIGXFSZ, SIG_IGN);
+  }
+  ~FullDisk() {
+    ::setrlimit(RLIMIT_FSIZE, &before_);
+    std::signal(SIGXFSZ, signal_);
+  }
+  FullDisk(const FullDisk&) = delete;
+  FullDisk& operator=(const FullDisk&) = delete;
+
+ private:
+  rlimit before_{};
+  void (*signal_)(int) = nullptr;
+};
+
+TEST_F(PointsFileTest, goes_on_behind_points_that_the_disk_did_not_take) {
+  const Sweep s = sweep("axes: {training.micro_batch: {range: [1, 2000], step: 1}}\n");
+  std::vector<SweepPoint> points(2000);
+  for (std::size_t i = 0; i < points.size(); ++i) points[i].index = i, points[i].error = std::string(200, 'x');
+  PointsFile file(path("points"), s);
+  file.append(std::span(points).first(3));
+  file.flush();
+  {
+    const FullDisk full(50000);
+    EXPECT_THROW(
+        {
+          file.append(std::span(points).subspan(3));
+          file.flush();
+        },
+        OutputError);
+  }
+  EXPECT_NO_THROW(file.flush());
+  EXPECT_NO_THROW(file.append(std::span(points).subspan(3, 4)));
+  EXPECT_NO_THROW(file.flush());
+  EXPECT_NO_THROW(file.append(std::span(points).subspan(7)));
+  EXPECT_NO_THROW(file.flush());
 }
 
 TEST_F(PointsFileTest, an_edited_hardware_file_is_named_when_a_sweep_goes_on) {

@@ -138,7 +138,8 @@ class PlanSearcher {
       if (least > on_as_many->second * kSlowestOfFront) return true;
       return std::any_of(front.begin(), front.end(), [&](std::size_t f) {
         const PlanEntry& other = result_.entries[f];
-        return other.time < least && other.memory <= c.least_memory && other.candidate.gpus <= c.gpus;
+        // On fewer GPUs it may yet fall behind the fastest there: then it hides nothing.
+        return other.time < least && other.memory <= c.least_memory && other.candidate.gpus == c.gpus;
       });
     });
   }

@@ -258,8 +258,7 @@ class PlanSpace {
   std::optional<TrainingDescription> reading(std::string& key, std::string& why) {
     PlanCandidate tried = now_;
     tried.data = left();
-    tried.accumulation = std::max<std::int64_t>(1, base_.batch / tried.data);
-    if (now_.pipeline > 1)  // enough for any schedule, in whole rounds
+    if (now_.pipeline > 1)  // enough for any schedule, in whole rounds; nothing else depends on it
       tried.accumulation = now_.pipeline * std::max<std::int64_t>(2, now_.virtual_stages);
     tried.changes = changes_of(tried);
     try {
@@ -281,7 +280,7 @@ class PlanSpace {
     const bool chosen_later = std::find(kChoices.begin(), kChoices.end(), name) != kChoices.end() && !is_chosen(name);
     // PyTorch's way to split layers is the one that is meant where nothing is said, and may be what is refused.
     const bool style_later = name == "tensor" && now_.tensor > 1 && now_.tensor_style.empty() && !styles_.empty() &&
-                             !base_.scenario.training.parallel.megatron() && kept("tensor_style") == nullptr;
+                             !base_.scenario.training.parallel.megatron();
     if (chosen_later || style_later) return true;  // another choice may do
     refuse(key, why);
     return false;
