@@ -59,6 +59,8 @@ struct FurtherWords {
   }
 };
 
+inline std::string words_of(const Op& op) { return name_of(op) + " " + shape_of(op) + std::visit(FurtherWords{}, op); }
+
 /// What the host does once, in words, each of what it starts one.
 struct RecordedLine {
   std::string place;  ///< pass and module of the first operation; empty: as before
@@ -174,8 +176,7 @@ class RecordedText {
   /// Events are numbered as they come up.
   std::size_t number_of(std::uint32_t event) { return events_.emplace(event, events_.size()).first->second; }
   std::string words_of(const Call& call) {
-    const Op& op = trace_.ops[call.op];
-    std::string text = name_of(op) + " " + shape_of(op) + std::visit(FurtherWords{}, op) + on(call.stream) + " (";
+    std::string text = testing_support::words_of(trace_.ops[call.op]) + on(call.stream) + " (";
     for (std::uint32_t k = 0; k < std::uint32_t{call.inputs} + call.outputs; ++k) {
       const Operand& operand = trace_.operands[call.operands_begin + k];
       if (k == call.inputs) text += k > 0 ? " > " : "> ";

@@ -143,11 +143,15 @@ std::string shorter_step(const PipelineShape& shape) {
 TEST(ScheduleOrders, AShorterStepHoldsTheWarmUpThreeRoundsAndTheEnd) {
   EXPECT_EQ(shorter_step({PipelineSchedule::one_forward_one_backward, 2, 1, 3}), R"(3 of 1, 1 times: 0-0 0-0)");
   EXPECT_EQ(shorter_step({PipelineSchedule::one_forward_one_backward, 2, 1, 40}), R"(5 of 1, 36 times: 11-15 12-16)");
-  EXPECT_EQ(shorter_step({PipelineSchedule::one_forward_one_backward, 3, 1, 41}), R"(7 of 1, 35 times: 18-22 29-35 20-24)");
-  EXPECT_EQ(shorter_step({PipelineSchedule::one_forward_one_backward, 3, 1, 41, Framework::megatron}), R"(5 of 1, 37 times: 10-14 17-23 12-16)");
+  EXPECT_EQ(shorter_step({PipelineSchedule::one_forward_one_backward, 3, 1, 41}),
+            R"(7 of 1, 35 times: 18-22 29-35 20-24)");
+  EXPECT_EQ(shorter_step({PipelineSchedule::one_forward_one_backward, 3, 1, 41, Framework::megatron}),
+            R"(5 of 1, 37 times: 10-14 17-23 12-16)");
   EXPECT_EQ(shorter_step({PipelineSchedule::interleaved, 2, 2, 40}), R"(8 of 2, 17 times: 39-65 40-66)");
-  EXPECT_EQ(shorter_step({PipelineSchedule::interleaved, 2, 2, 40, Framework::megatron}), R"(8 of 2, 17 times: 28-44 30-46)");
-  EXPECT_EQ(shorter_step({PipelineSchedule::interleaved, 4, 2, 40, Framework::megatron}), R"(20 of 4, 6 times: 86-118 88-120 90-122 92-124)");
+  EXPECT_EQ(shorter_step({PipelineSchedule::interleaved, 2, 2, 40, Framework::megatron}),
+            R"(8 of 2, 17 times: 28-44 30-46)");
+  EXPECT_EQ(shorter_step({PipelineSchedule::interleaved, 4, 2, 40, Framework::megatron}),
+            R"(20 of 4, 6 times: 86-118 88-120 90-122 92-124)");
   EXPECT_EQ(shorter_step({PipelineSchedule::zb1p, 2, 1, 40}), R"(8 of 2, 17 times: 21-33 22-34)");
   EXPECT_EQ(shorter_step({PipelineSchedule::zbv, 2, 2, 40}), R"(6 of 1, 35 times: 31-43 33-45)");
   EXPECT_EQ(shorter_step({PipelineSchedule::interleaved_zero_bubble, 2, 2, 40}), R"(8 of 2, 17 times: 48-78 49-79)");
@@ -168,7 +172,8 @@ TEST(ScheduleOrders, SomeNumbersOfMicroBatchesDoNotRun) {
   EXPECT_EQ(complaint({gpipe, 2, 1, 4097}),
             "gpipe holds all micro-batches at once: 4097 are more than the 4096 that are modelled");
   EXPECT_EQ(complaint({interleaved, 3, 2, 2}), "");
-  EXPECT_EQ(complaint({interleaved, 3, 2, 7}), "7 micro-batches cannot be taken in 2 equal rounds, as 3 ranks take them");
+  EXPECT_EQ(complaint({interleaved, 3, 2, 7}),
+            "7 micro-batches cannot be taken in 2 equal rounds, as 3 ranks take them");
   EXPECT_EQ(complaint({zb1p, 3, 1, 8}), "");
   EXPECT_EQ(complaint({interleaved_zero_bubble, 3, 2, 11}),
             "11 micro-batches cannot be taken in 3 equal rounds, as 3 ranks take them");
