@@ -11,8 +11,7 @@ using testing_support::OddStep;
 using testing_support::changes_by_keys;
 using testing_support::odd_composition;
 
-TEST(ComposedAttentionStep, ProjectionsAreOneOrSeveral) {
-  EXPECT_EQ(changes_by_keys("projection: fused"), R"(
+constexpr char kComposedAttentionStepListing1[] = R"(
 [forward layers.0.attention]
 - linear
 + linear +1080 addmm 15x36x12 nt bf16 (360 864 72 > 1080)
@@ -35,8 +34,9 @@ TEST(ComposedAttentionStep, ProjectionsAreOneOrSeveral) {
 [backward embeddings]
 - per_parameter_zero_grad x19
 + per_parameter_zero_grad x15 -408 -864 -72 -288 -24 -24 -24 -480 -40 -480 -24 -24 -24 -24 -24
-)");
-  EXPECT_EQ(changes_by_keys("projection: fused-by-head"), R"(
+)";
+
+constexpr char kComposedAttentionStepListing2[] = R"(
 [forward layers.0.attention]
 - linear; view; transpose; linear; view; transpose; linear
 + linear +1080 addmm 15x36x12 nt bf16 (360 864 72 > 1080)
@@ -59,8 +59,9 @@ TEST(ComposedAttentionStep, ProjectionsAreOneOrSeveral) {
 [backward embeddings]
 - per_parameter_zero_grad x19
 + per_parameter_zero_grad x15 -408 -864 -72 -288 -24 -24 -24 -480 -40 -480 -24 -24 -24 -24 -24
-)");
-  EXPECT_EQ(changes_by_keys("projection: fused-by-head, parts_selected: true"), R"(
+)";
+
+constexpr char kComposedAttentionStepListing3[] = R"(
 [forward layers.0.attention]
 - linear
 + linear +1080 addmm 15x36x12 nt bf16 (360 864 72 > 1080)
@@ -89,8 +90,9 @@ TEST(ComposedAttentionStep, ProjectionsAreOneOrSeveral) {
 [backward embeddings]
 - per_parameter_zero_grad x19
 + per_parameter_zero_grad x15 -408 -864 -72 -288 -24 -24 -24 -480 -40 -480 -24 -24 -24 -24 -24
-)");
-  EXPECT_EQ(changes_by_keys("projection: fused-slices"), R"(
+)";
+
+constexpr char kComposedAttentionStepListing4[] = R"(
 [forward layers.0.attention]
 - linear
 + linear +1080 addmm 15x36x12 nt bf16 (360 864 72 > 1080)
@@ -117,8 +119,9 @@ TEST(ComposedAttentionStep, ProjectionsAreOneOrSeveral) {
 [backward embeddings]
 - per_parameter_zero_grad x19
 + per_parameter_zero_grad x15 -408 -864 -72 -288 -24 -24 -24 -480 -40 -480 -24 -24 -24 -24 -24
-)");
-  EXPECT_EQ(changes_by_keys("copies_heads: true"), R"(
+)";
+
+constexpr char kComposedAttentionStepListing5[] = R"(
 [forward layers.0.attention]
 - linear
 + linear +360t addmm 15x12x12 nt bf16 (360 288 24 > 360)
@@ -145,8 +148,9 @@ TEST(ComposedAttentionStep, ProjectionsAreOneOrSeveral) {
 + view_backward
 + view_backward_copy +360t copy 30x6 bf16 permuted (360 > 360) -360
 + view_backward
-)");
-  EXPECT_EQ(changes_by_keys("qkv_bias: false"), R"(
+)";
+
+constexpr char kComposedAttentionStepListing6[] = R"(
 [forward layers.0.attention]
 - linear
 + linear +360 mm 15x12x12 nt bf16 (360 288 > 360)
@@ -169,8 +173,9 @@ TEST(ComposedAttentionStep, ProjectionsAreOneOrSeveral) {
 [backward embeddings]
 - per_parameter_zero_grad x19
 + per_parameter_zero_grad x16 -408 -288 -288 -288 -288 -24 -24 -24 -480 -40 -480 -24 -24 -24 -24 -24
-)");
-  EXPECT_EQ(changes_by_keys("output_bias: false"), R"(
+)";
+
+constexpr char kComposedAttentionStepListing7[] = R"(
 [forward layers.0.attention]
 - linear
 + linear +360t mm 15x12x12 nt bf16 (360 288 > 360)
@@ -182,8 +187,9 @@ TEST(ComposedAttentionStep, ProjectionsAreOneOrSeveral) {
 [backward embeddings]
 - per_parameter_zero_grad x19
 + per_parameter_zero_grad x18 -408 -288 -24 -288 -24 -288 -24 -288 -24 -24 -480 -40 -480 -24 -24 -24 -24 -24
-)");
-  EXPECT_EQ(changes_by_keys("key_bias: false"), R"(
+)";
+
+constexpr char kComposedAttentionStepListing8[] = R"(
 [forward layers.0.attention]
 - linear
 + linear +360 mm 15x12x12 nt bf16 (360 288 > 360)
@@ -194,7 +200,17 @@ TEST(ComposedAttentionStep, ProjectionsAreOneOrSeveral) {
 [backward embeddings]
 - per_parameter_zero_grad x19
 + per_parameter_zero_grad x18 -408 -288 -24 -288 -288 -24 -288 -24 -24 -24 -480 -40 -480 -24 -24 -24 -24 -24
-)");
+)";
+
+TEST(ComposedAttentionStep, ProjectionsAreOneOrSeveral) {
+  EXPECT_EQ(changes_by_keys("projection: fused"), kComposedAttentionStepListing1);
+  EXPECT_EQ(changes_by_keys("projection: fused-by-head"), kComposedAttentionStepListing2);
+  EXPECT_EQ(changes_by_keys("projection: fused-by-head, parts_selected: true"), kComposedAttentionStepListing3);
+  EXPECT_EQ(changes_by_keys("projection: fused-slices"), kComposedAttentionStepListing4);
+  EXPECT_EQ(changes_by_keys("copies_heads: true"), kComposedAttentionStepListing5);
+  EXPECT_EQ(changes_by_keys("qkv_bias: false"), kComposedAttentionStepListing6);
+  EXPECT_EQ(changes_by_keys("output_bias: false"), kComposedAttentionStepListing7);
+  EXPECT_EQ(changes_by_keys("key_bias: false"), kComposedAttentionStepListing8);
 }
 
 TEST(ComposedAttentionStep, QueriesAndKeysAreNormed) {

@@ -11,8 +11,7 @@ using testing_support::OddStep;
 using testing_support::changes_by_keys;
 using testing_support::odd_composition;
 
-TEST(ComposedBranchStep, NormsStandBeforeOrBehindAPart) {
-  EXPECT_EQ(changes_by_keys("norm_place: post"), R"(
+constexpr char kComposedBranchStepListing1[] = R"(
 [forward layers.0]
 - layer_norm_module
 [forward final_norm]
@@ -30,8 +29,9 @@ TEST(ComposedBranchStep, NormsStandBeforeOrBehindAPart) {
 + fan_in_add add_ 15x12 bf16,bf16->bf16 (360 360 > 360) -360
 [backward layers.0]
 - layer_norm_backward; fan_in_add; accumulate_grad; accumulate_grad
-)");
-  EXPECT_EQ(changes_by_keys("norm_place: both"), R"(
+)";
+
+constexpr char kComposedBranchStepListing2[] = R"(
 [forward layers.0.attention]
 - linear
 + linear +360 addmm 15x12x12 nt bf16 (360 288 24 > 360)
@@ -65,8 +65,9 @@ TEST(ComposedBranchStep, NormsStandBeforeOrBehindAPart) {
 - per_parameter_zero_grad x19
 + per_parameter_zero_grad x23 -408 -288 -24 -288 -24 -288 -24 -288 -24 -24 -24 -24 -24 -480 -40 -480 -24 -24 -24 -24
     -24 -24 -24
-)");
-  EXPECT_EQ(changes_by_keys("norm_place: after"), R"(
+)";
+
+constexpr char kComposedBranchStepListing3[] = R"(
 [forward layers.0]
 - layer_norm_module
 [forward layers.0.attention]
@@ -105,8 +106,9 @@ TEST(ComposedBranchStep, NormsStandBeforeOrBehindAPart) {
 + fan_in_add add_ 15x12 bf16,bf16->bf16 (360 360 > 360) -360
 [backward layers.0]
 - layer_norm_backward; fan_in_add; accumulate_grad; accumulate_grad
-)");
-  EXPECT_EQ(changes_by_keys("final_norm: false"), R"(
+)";
+
+constexpr char kComposedBranchStepListing4[] = R"(
 [forward final_norm]
 - layer_norm_module
 [backward]
@@ -120,8 +122,9 @@ TEST(ComposedBranchStep, NormsStandBeforeOrBehindAPart) {
 [backward embeddings]
 - per_parameter_zero_grad x19
 + per_parameter_zero_grad x17 -408 -288 -24 -288 -24 -288 -24 -288 -24 -24 -24 -480 -40 -480 -24 -24 -24
-)");
-  EXPECT_EQ(changes_by_keys("first_norm: false"), R"(
+)";
+
+constexpr char kComposedBranchStepListing5[] = R"(
 [forward layers.0]
 - layer_norm_module
 [backward]
@@ -136,7 +139,14 @@ TEST(ComposedBranchStep, NormsStandBeforeOrBehindAPart) {
 [backward embeddings]
 - per_parameter_zero_grad x19
 + per_parameter_zero_grad x17 -408 -288 -24 -288 -24 -288 -24 -288 -24 -480 -40 -480 -24 -24 -24 -24 -24
-)");
+)";
+
+TEST(ComposedBranchStep, NormsStandBeforeOrBehindAPart) {
+  EXPECT_EQ(changes_by_keys("norm_place: post"), kComposedBranchStepListing1);
+  EXPECT_EQ(changes_by_keys("norm_place: both"), kComposedBranchStepListing2);
+  EXPECT_EQ(changes_by_keys("norm_place: after"), kComposedBranchStepListing3);
+  EXPECT_EQ(changes_by_keys("final_norm: false"), kComposedBranchStepListing4);
+  EXPECT_EQ(changes_by_keys("first_norm: false"), kComposedBranchStepListing5);
 }
 
 TEST(ComposedBranchStep, PartsMayStandSideBySide) {
@@ -184,8 +194,7 @@ TEST(ComposedBranchStep, PartsMayStandSideBySide) {
 )");
 }
 
-TEST(ComposedBranchStep, BranchesAreScaledAndDropped) {
-  EXPECT_EQ(changes_by_keys("residual_scale: true"), R"(
+constexpr char kComposedBranchStepListing6[] = R"(
 [forward layers.0]
 + pointwise +360t scale 15x12 bf16 (360 > 360) -360
 + pointwise +360t scale 15x12 bf16 (360 > 360) -360
@@ -204,8 +213,9 @@ TEST(ComposedBranchStep, BranchesAreScaledAndDropped) {
 - addmm_backward
 + addmm_backward +360t mm 15x12x12 nn bf16 (360 288 > 360) +288g mm 12x12x15 tn bf16 (360 360 > 288) +24g
     sum 15x12 bf16 rows (360 > 24) -360
-)");
-  EXPECT_EQ(changes_by_keys("layer_scale: true"), R"(
+)";
+
+constexpr char kComposedBranchStepListing7[] = R"(
 [forward layers.0.attention]
 - linear
 + linear +360 addmm 15x12x12 nt bf16 (360 288 24 > 360)
@@ -239,8 +249,9 @@ TEST(ComposedBranchStep, BranchesAreScaledAndDropped) {
 - per_parameter_zero_grad x19
 + per_parameter_zero_grad x21 -408 -288 -24 -288 -24 -288 -24 -288 -24 -24 -24 -24 -480 -40 -480 -24 -24 -24 -24 -24
     -24
-)");
-  EXPECT_EQ(changes_by_keys("dropout: 0.1"), R"(
+)";
+
+constexpr char kComposedBranchStepListing8[] = R"(
 [forward layers.0.attention]
 - dropout_off
 [forward layers.0]
@@ -264,8 +275,9 @@ TEST(ComposedBranchStep, BranchesAreScaledAndDropped) {
 - addmm_backward
 + addmm_backward +360t mm 15x12x12 nn bf16 (360 288 > 360) +288g mm 12x12x15 tn bf16 (360 360 > 288) +24g
     sum 15x12 bf16 rows (360 > 24) -360
-)");
-  EXPECT_EQ(changes_by_keys("attention_output_dropout: false", "dropout: 0.1"), R"(
+)";
+
+constexpr char kComposedBranchStepListing9[] = R"(
 [forward layers.0]
 - dropout
 [backward]
@@ -277,8 +289,9 @@ TEST(ComposedBranchStep, BranchesAreScaledAndDropped) {
 - addmm_backward
 + addmm_backward +360t mm 15x12x12 nn bf16 (360 288 > 360) +288g mm 12x12x15 tn bf16 (360 360 > 288) +24g
     sum 15x12 bf16 rows (360 > 24)
-)");
-  EXPECT_EQ(changes_by_keys("final_dropout: true", "dropout: 0.1"), R"(
+)";
+
+constexpr char kComposedBranchStepListing10[] = R"(
 [forward final_norm]
 - layer_norm_module
 + layer_norm_module +360t +60 +60 native_layer_norm 15x12 bf16 (360 24 24 > 360 60 60)
@@ -288,8 +301,9 @@ TEST(ComposedBranchStep, BranchesAreScaledAndDropped) {
 + backward_first x37
 [backward final_norm]
 + pointwise_backward +360t native_dropout_backward 15x12 bf16,bool->bf16 (360 180 > 360) -360 -180
-)");
-  EXPECT_EQ(changes_by_keys("activation_dropout: 0.1"), R"(
+)";
+
+constexpr char kComposedBranchStepListing11[] = R"(
 [forward layers.0.feed_forward]
 - pointwise
 + pointwise +600t gelu 15x20 bf16 (600 > 600)
@@ -299,7 +313,15 @@ TEST(ComposedBranchStep, BranchesAreScaledAndDropped) {
 + backward_first x35
 [backward layers.0.feed_forward]
 + pointwise_backward +600t native_dropout_backward 15x20 bf16,bool->bf16 (600 300 > 600) -600 -300
-)");
+)";
+
+TEST(ComposedBranchStep, BranchesAreScaledAndDropped) {
+  EXPECT_EQ(changes_by_keys("residual_scale: true"), kComposedBranchStepListing6);
+  EXPECT_EQ(changes_by_keys("layer_scale: true"), kComposedBranchStepListing7);
+  EXPECT_EQ(changes_by_keys("dropout: 0.1"), kComposedBranchStepListing8);
+  EXPECT_EQ(changes_by_keys("attention_output_dropout: false", "dropout: 0.1"), kComposedBranchStepListing9);
+  EXPECT_EQ(changes_by_keys("final_dropout: true", "dropout: 0.1"), kComposedBranchStepListing10);
+  EXPECT_EQ(changes_by_keys("activation_dropout: 0.1"), kComposedBranchStepListing11);
   EXPECT_EQ(changes_by_keys("drops_layers: true"), R"(
 [forward positions]
 + pointwise x2

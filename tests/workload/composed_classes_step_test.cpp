@@ -11,10 +11,13 @@ using testing_support::OddStep;
 using testing_support::changes_by_keys;
 using testing_support::odd_composition;
 
-TEST(ComposedClassesStep, PoolersDiffer) {
-  EXPECT_EQ(
-      changes_by_keys("pooler: dense-tanh", "causal: false, head: sequence-classification, labels: 4, dropout: 0.1"),
-      R"(
+const std::string kClassTokens =
+    "input: image, image_size: 6, patch: 2, channels: 5, causal: false, head: image-classification, labels: 4, "
+    "class_token: true";
+/// Nine patches and the class.
+void with_class(OddStep& step) { step.training.sequence_length = 10; }
+
+constexpr char kComposedClassesStepListing1[] = R"(
 [forward final_norm]
 - layer_norm_module
 + layer_norm_module +360t +60 +60 native_layer_norm 15x12 bf16 (360 24 24 > 360 60 60)
@@ -43,8 +46,9 @@ TEST(ComposedClassesStep, PoolersDiffer) {
 - per_parameter_zero_grad x21
 + per_parameter_zero_grad x23 -408 -288 -24 -288 -24 -288 -24 -288 -24 -24 -24 -480 -40 -480 -24 -24 -24 -24 -24 -288
     -24 -96 -8
-)");
-  EXPECT_EQ(changes_by_keys("pooler: dense-activation", "causal: false, head: sequence-classification, labels: 4"), R"(
+)";
+
+constexpr char kComposedClassesStepListing2[] = R"(
 [forward final_norm]
 + dropout_off
 [forward head]
@@ -66,8 +70,9 @@ TEST(ComposedClassesStep, PoolersDiffer) {
 - per_parameter_zero_grad x21
 + per_parameter_zero_grad x23 -408 -288 -24 -288 -24 -288 -24 -288 -24 -24 -24 -480 -40 -480 -24 -24 -24 -24 -24 -288
     -24 -96 -8
-)");
-  EXPECT_EQ(changes_by_keys("pooler: mean", "causal: false, head: sequence-classification, labels: 4"), R"(
+)";
+
+constexpr char kComposedClassesStepListing3[] = R"(
 [forward final_norm]
 - layer_norm_module; view
 + layer_norm_module +360t +60 +60 native_layer_norm 15x12 bf16 (360 24 24 > 360 60 60)
@@ -85,8 +90,9 @@ TEST(ComposedClassesStep, PoolersDiffer) {
     sum 3x4 bf16 rows (24 > 8) -24 -72
 - pointwise_backward
 + view_backward +360t div 15x12 bf16 strided (72 > 360) -72
-)");
-  EXPECT_EQ(changes_by_keys("pooler: mean-norm", "causal: false, head: sequence-classification, labels: 4"), R"(
+)";
+
+constexpr char kComposedClassesStepListing4[] = R"(
 [forward final_norm]
 - layer_norm_module; view
 + layer_norm_module +360t +60 +60 native_layer_norm 15x12 bf16 (360 24 24 > 360 60 60)
@@ -112,11 +118,21 @@ TEST(ComposedClassesStep, PoolersDiffer) {
 - per_parameter_zero_grad x21
 + per_parameter_zero_grad x23 -408 -288 -24 -288 -24 -288 -24 -288 -24 -24 -24 -480 -40 -480 -24 -24 -24 -24 -24 -24
     -24 -96 -8
-)");
+)";
+
+TEST(ComposedClassesStep, PoolersDiffer) {
+  EXPECT_EQ(
+      changes_by_keys("pooler: dense-tanh", "causal: false, head: sequence-classification, labels: 4, dropout: 0.1"),
+      kComposedClassesStepListing1);
+  EXPECT_EQ(changes_by_keys("pooler: dense-activation", "causal: false, head: sequence-classification, labels: 4"),
+            kComposedClassesStepListing2);
+  EXPECT_EQ(changes_by_keys("pooler: mean", "causal: false, head: sequence-classification, labels: 4"),
+            kComposedClassesStepListing3);
+  EXPECT_EQ(changes_by_keys("pooler: mean-norm", "causal: false, head: sequence-classification, labels: 4"),
+            kComposedClassesStepListing4);
 }
 
-TEST(ComposedClassesStep, EveryTokenOrASpanHasAClass) {
-  EXPECT_EQ(changes_by_keys("head: token-classification, labels: 4", "causal: false"), R"(
+constexpr char kComposedClassesStepListing5[] = R"(
 [forward head]
 - linear; pointwise x4
 + linear +120t addmm 15x4x12 nt bf16 (360 96 8 > 120)
@@ -150,8 +166,9 @@ TEST(ComposedClassesStep, EveryTokenOrASpanHasAClass) {
 + accumulate_grad -2 -2
 + per_parameter_zero_grad x21 -408 -288 -24 -288 -24 -288 -24 -288 -24 -24 -24 -480 -40 -480 -24 -24 -24 -24 -24 -96
     -8
-)");
-  EXPECT_EQ(changes_by_keys("head: question-answering", "causal: false"), R"(
+)";
+
+constexpr char kComposedClassesStepListing6[] = R"(
 [forward head]
 - linear; pointwise x4
 + linear +60t addmm 15x2x12 nt bf16 (360 48 4 > 60)
@@ -196,8 +213,9 @@ TEST(ComposedClassesStep, EveryTokenOrASpanHasAClass) {
 + accumulate_grad -2 -2
 + per_parameter_zero_grad x21 -408 -288 -24 -288 -24 -288 -24 -288 -24 -24 -24 -480 -40 -480 -24 -24 -24 -24 -24 -48
     -4
-)");
-  EXPECT_EQ(changes_by_keys("head: none"), R"(
+)";
+
+constexpr char kComposedClassesStepListing7[] = R"(
 [forward final_norm]
 - layer_norm_module
 [forward head]
@@ -228,15 +246,15 @@ TEST(ComposedClassesStep, EveryTokenOrASpanHasAClass) {
 - embedding_backward; fan_in_add; accumulate_grad
 + embedding_backward +408g embedding_dense_backward 15 of 17x12 bf16 (360 120 > 408) -360
 + accumulate_grad -2 -2
-)");
+)";
+
+TEST(ComposedClassesStep, EveryTokenOrASpanHasAClass) {
+  EXPECT_EQ(changes_by_keys("head: token-classification, labels: 4", "causal: false"), kComposedClassesStepListing5);
+  EXPECT_EQ(changes_by_keys("head: question-answering", "causal: false"), kComposedClassesStepListing6);
+  EXPECT_EQ(changes_by_keys("head: none"), kComposedClassesStepListing7);
 }
 
-TEST(ComposedClassesStep, ClassAndMeanAreJoined) {
-  EXPECT_EQ(changes_by_keys("pooler: class-and-mean",
-                            "input: image, image_size: 6, patch: 2, channels: 5, causal: false, head: "
-                            "image-classification, labels: 4, class_token: true",
-                            [](OddStep& step) { step.training.sequence_length = 10; }),
-            R"(
+constexpr char kComposedClassesStepListing8[] = R"(
 [forward final_norm]
 - layer_norm_module
 + layer_norm_module +720t +120 +120 native_layer_norm 30x12 bf16 (720 24 24 > 720 120 120)
@@ -265,12 +283,9 @@ TEST(ComposedClassesStep, ClassAndMeanAreJoined) {
 - per_parameter_zero_grad x23
 + per_parameter_zero_grad x23 -24 -480 -24 -288 -24 -288 -24 -288 -24 -288 -24 -24 -24 -480 -40 -480 -24 -24 -24 -24
     -24 -192 -8
-)");
-  EXPECT_EQ(changes_by_keys("pooler: mean-patches",
-                            "input: image, image_size: 6, patch: 2, channels: 5, causal: false, head: "
-                            "image-classification, labels: 4, class_token: true",
-                            [](OddStep& step) { step.training.sequence_length = 10; }),
-            R"(
+)";
+
+constexpr char kComposedClassesStepListing9[] = R"(
 [forward final_norm]
 - layer_norm_module; view
 + layer_norm_module +720t +120 +120 native_layer_norm 30x12 bf16 (720 24 24 > 720 120 120)
@@ -289,13 +304,9 @@ TEST(ComposedClassesStep, ClassAndMeanAreJoined) {
 - pointwise_backward
 + view_backward +648t div 27x12 bf16 strided (72 > 648) -72
 + pointwise_backward +720t fill 30x12 bf16 (> 720) copy 27x12 bf16 permuted (648 > 720) -648
-)");
-  EXPECT_EQ(
-      changes_by_keys("late_tokens: true",
-                      "input: image, image_size: 6, patch: 2, channels: 5, causal: false, head: image-classification, "
-                      "labels: 4, class_token: true, pooler: class-and-mean, extra_tokens: 2, positions: learned",
-                      [](OddStep& step) { step.training.sequence_length = 12; }),
-      R"(
+)";
+
+constexpr char kComposedClassesStepListing10[] = R"(
 [forward embeddings]
 - concatenate; pointwise
 + concatenate +720t cat 3x60 bf16 x2 joined strided (24 648 > 720) -648
@@ -327,14 +338,19 @@ TEST(ComposedClassesStep, ClassAndMeanAreJoined) {
 - per_parameter_zero_grad x25
 + per_parameter_zero_grad x25 -24 -48 -480 -24 -240 -288 -24 -288 -24 -288 -24 -288 -24 -24 -24 -480 -40 -480 -24 -24
     -24 -24 -24 -192 -8
-)");
+)";
+
+TEST(ComposedClassesStep, ClassAndMeanAreJoined) {
+  EXPECT_EQ(changes_by_keys("pooler: class-and-mean", kClassTokens, with_class), kComposedClassesStepListing8);
+  EXPECT_EQ(changes_by_keys("pooler: mean-patches", kClassTokens, with_class), kComposedClassesStepListing9);
+  EXPECT_EQ(changes_by_keys("late_tokens: true",
+                            kClassTokens + ", pooler: class-and-mean, extra_tokens: 2, positions: learned",
+                            [](OddStep& step) { step.training.sequence_length = 12; }),
+            kComposedClassesStepListing10);
 }
 
 TEST(ComposedClassesStep, WhatNoLossReads) {
-  EXPECT_EQ(changes_by_keys("unread_top: norm",
-                            "input: image, image_size: 6, patch: 2, channels: 5, causal: false, head: "
-                            "image-classification, labels: 4, class_token: true, pooler: first-token",
-                            [](OddStep& step) { step.training.sequence_length = 10; }),
+  EXPECT_EQ(changes_by_keys("unread_top: norm", kClassTokens + ", pooler: first-token", with_class),
             R"(
 [forward pooler]
 + pointwise +72t pointwise 3x12 bf16 (720 > 72) -72
@@ -342,10 +358,7 @@ TEST(ComposedClassesStep, WhatNoLossReads) {
 - backward_first x21
 + backward_first x22
 )");
-  EXPECT_EQ(changes_by_keys("unread_top: dense",
-                            "input: image, image_size: 6, patch: 2, channels: 5, causal: false, head: "
-                            "image-classification, labels: 4, class_token: true, pooler: first-token",
-                            [](OddStep& step) { step.training.sequence_length = 10; }),
+  EXPECT_EQ(changes_by_keys("unread_top: dense", kClassTokens + ", pooler: first-token", with_class),
             R"(
 [forward pooler]
 + pointwise +72t pointwise 3x12 bf16 (720 > 72)
@@ -356,10 +369,7 @@ TEST(ComposedClassesStep, WhatNoLossReads) {
 - backward_first x21
 + backward_first x24
 )");
-  EXPECT_EQ(changes_by_keys("unread_top: probe",
-                            "input: image, image_size: 6, patch: 2, channels: 5, causal: false, head: "
-                            "image-classification, labels: 4, class_token: true, pooler: first-token",
-                            [](OddStep& step) { step.training.sequence_length = 10; }),
+  EXPECT_EQ(changes_by_keys("unread_top: probe", kClassTokens + ", pooler: first-token", with_class),
             R"(
 [forward pooler]
 + pointwise +72t pointwise 3x12 bf16 rows (24 > 72)
@@ -380,10 +390,7 @@ TEST(ComposedClassesStep, WhatNoLossReads) {
 - backward_first x21
 + backward_first x30
 )");
-  EXPECT_EQ(changes_by_keys("mask_token: true",
-                            "input: image, image_size: 6, patch: 2, channels: 5, causal: false, head: "
-                            "image-classification, labels: 4, class_token: true, pooler: first-token",
-                            [](OddStep& step) { step.training.sequence_length = 10; }),
+  EXPECT_EQ(changes_by_keys("mask_token: true", kClassTokens + ", pooler: first-token", with_class),
             R"(
 )");
 }

@@ -11,11 +11,7 @@ using testing_support::OddStep;
 using testing_support::changes_by_keys;
 using testing_support::odd_composition;
 
-TEST(ComposedDisentangledStep, DistancesAreScoredAgainstContents) {
-  EXPECT_EQ(OddStep(odd_composition("causal: false, positions: disentangled, position_rows: 8, position_terms: "
-                                    "[content-to-position, position-to-content]"))
-                .text(),
-            R"(
+constexpr char kComposedDisentangledStepListing1[] = R"(
 [forward embeddings]
 embedding +360 embedding 15 of 17x12 bf16 (408 120 > 360)
 [forward positions]
@@ -198,14 +194,16 @@ fan_in_add +408g add 17x12 bf16,bf16->bf16 (408 408 > 408) -408 -408
 accumulate_grad -4 -4
 per_parameter_zero_grad x24 -408 -192 -288 -24 -288 -24 -288 -24 -288 -24 -288 -24 -288 -24 -24 -24 -480 -40 -480 -24
     -24 -24 -24 -24
-)");
+)";
+
+TEST(ComposedDisentangledStep, DistancesAreScoredAgainstContents) {
+  EXPECT_EQ(OddStep(odd_composition("causal: false, positions: disentangled, position_rows: 8, position_terms: "
+                                    "[content-to-position, position-to-content]"))
+                .text(),
+            kComposedDisentangledStepListing1);
 }
 
-TEST(ComposedDisentangledStep, TermsAndProjections) {
-  EXPECT_EQ(changes_by_keys("shared_position_projection: true",
-                            "causal: false, positions: disentangled, position_rows: 8, position_terms: "
-                            "[content-to-position, position-to-content]"),
-            R"(
+constexpr char kComposedDisentangledStepListing2[] = R"(
 [backward layers.0.attention]
 - addmm_backward; accumulate_grad
 + addmm_backward +192t mm 8x12x12 nn bf16 (192 288 > 192) +288t mm 12x12x8 tn bf16 (192 192 > 288) +24t
@@ -226,11 +224,9 @@ TEST(ComposedDisentangledStep, TermsAndProjections) {
 [backward embeddings]
 - per_parameter_zero_grad x24
 + per_parameter_zero_grad x20 -408 -192 -288 -24 -288 -24 -288 -24 -288 -24 -24 -24 -480 -40 -480 -24 -24 -24 -24 -24
-)");
-  EXPECT_EQ(changes_by_keys("position_norm: true",
-                            "causal: false, positions: disentangled, position_rows: 8, position_terms: "
-                            "[content-to-position, position-to-content]"),
-            R"(
+)";
+
+constexpr char kComposedDisentangledStepListing3[] = R"(
 [forward positions]
 - pointwise x18
 + pointwise x18 +40t arange 1x5 int64 (> 40) +40t arange 1x5 int64 (> 40) +200t
@@ -256,11 +252,9 @@ TEST(ComposedDisentangledStep, TermsAndProjections) {
 - per_parameter_zero_grad x24
 + per_parameter_zero_grad x26 -408 -192 -24 -24 -288 -24 -288 -24 -288 -24 -288 -24 -288 -24 -288 -24 -24 -24 -480
     -40 -480 -24 -24 -24 -24 -24
-)");
-  EXPECT_EQ(changes_by_keys("position_table: true",
-                            "causal: false, positions: disentangled, position_rows: 8, position_terms: "
-                            "[content-to-position, position-to-content]"),
-            R"(
+)";
+
+constexpr char kComposedDisentangledStepListing4[] = R"(
 [forward embeddings]
 - embedding
 + embedding +360t embedding 15 of 17x12 bf16 (408 120 > 360)
@@ -274,11 +268,9 @@ TEST(ComposedDisentangledStep, TermsAndProjections) {
 - per_parameter_zero_grad x24
 + per_parameter_zero_grad x25 -408 -168 -192 -288 -24 -288 -24 -288 -24 -288 -24 -288 -24 -288 -24 -24 -24 -480 -40
     -480 -24 -24 -24 -24 -24
-)");
-  EXPECT_EQ(changes_by_keys("projection: fused-by-head",
-                            "causal: false, positions: disentangled, position_rows: 12, position_terms: "
-                            "[content-to-position, position-to-content]"),
-            R"(
+)";
+
+constexpr char kComposedDisentangledStepListing5[] = R"(
 [forward layers.0.attention]
 - linear
 + linear +1080t addmm 15x36x12 nt bf16 (360 864 72 > 1080)
@@ -351,7 +343,25 @@ TEST(ComposedDisentangledStep, TermsAndProjections) {
 - per_parameter_zero_grad x24
 + per_parameter_zero_grad x21 -408 -288 -864 -72 -288 -24 -24 -24 -288 -288 -24 -24 -24 -480 -40 -480 -24 -24 -24 -24
     -24
-)");
+)";
+
+TEST(ComposedDisentangledStep, TermsAndProjections) {
+  EXPECT_EQ(changes_by_keys("shared_position_projection: true",
+                            "causal: false, positions: disentangled, position_rows: 8, position_terms: "
+                            "[content-to-position, position-to-content]"),
+            kComposedDisentangledStepListing2);
+  EXPECT_EQ(changes_by_keys("position_norm: true",
+                            "causal: false, positions: disentangled, position_rows: 8, position_terms: "
+                            "[content-to-position, position-to-content]"),
+            kComposedDisentangledStepListing3);
+  EXPECT_EQ(changes_by_keys("position_table: true",
+                            "causal: false, positions: disentangled, position_rows: 8, position_terms: "
+                            "[content-to-position, position-to-content]"),
+            kComposedDisentangledStepListing4);
+  EXPECT_EQ(changes_by_keys("projection: fused-by-head",
+                            "causal: false, positions: disentangled, position_rows: 12, position_terms: "
+                            "[content-to-position, position-to-content]"),
+            kComposedDisentangledStepListing5);
 }
 
 TEST(ComposedDisentangledStep, EitherTermAlone) {

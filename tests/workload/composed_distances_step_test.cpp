@@ -11,8 +11,7 @@ using testing_support::OddStep;
 using testing_support::changes_by_keys;
 using testing_support::odd_composition;
 
-TEST(ComposedDistancesStep, BucketsOfDistancesHaveANumberForEachHead) {
-  EXPECT_EQ(changes_by_keys("positions: relative", "causal: false"), R"(
+constexpr char kComposedDistancesStepListing1[] = R"(
 [forward positions]
 + pointwise x14 +40t arange 1x5 int64 (> 40) +40t arange 1x5 int64 (> 40) +200t
     add 5x5 int64,int64->int64 rows (40 40 > 200) +100t cast 5x5 int64->fp32 (200 > 100) +100t
@@ -80,8 +79,9 @@ TEST(ComposedDistancesStep, BucketsOfDistancesHaveANumberForEachHead) {
 [backward embeddings]
 - per_parameter_zero_grad x19
 + per_parameter_zero_grad x20 -408 -288 -24 -288 -24 -288 -24 -288 -24 -128 -24 -24 -480 -40 -480 -24 -24 -24 -24 -24
-)");
-  EXPECT_EQ(changes_by_keys("positions: relative", "causal: false, attention_code: written-out"), R"(
+)";
+
+constexpr char kComposedDistancesStepListing2[] = R"(
 [forward positions]
 + pointwise x14 +40t arange 1x5 int64 (> 40) +40t arange 1x5 int64 (> 40) +200t
     add 5x5 int64,int64->int64 rows (40 40 > 200) +100t cast 5x5 int64->fp32 (200 > 100) +100t
@@ -110,9 +110,9 @@ TEST(ComposedDistancesStep, BucketsOfDistancesHaveANumberForEachHead) {
 [backward embeddings]
 - per_parameter_zero_grad x19
 + per_parameter_zero_grad x20 -408 -288 -24 -288 -24 -288 -24 -288 -24 -128 -24 -24 -480 -40 -480 -24 -24 -24 -24 -24
-)");
-  EXPECT_EQ(
-      changes_by_keys("positions: relative, relative_in_place: true", "causal: false, attention_code: written-out"), R"(
+)";
+
+constexpr char kComposedDistancesStepListing3[] = R"(
 [forward positions]
 + pointwise x14 +200 copy_to_device 5x5 int64 pageable to gpu (> 200)
 + embedding +100t embedding 25 of 32x2 bf16 (128 200 > 100)
@@ -141,10 +141,9 @@ TEST(ComposedDistancesStep, BucketsOfDistancesHaveANumberForEachHead) {
 [backward embeddings]
 - per_parameter_zero_grad x19
 + per_parameter_zero_grad x20 -408 -288 -24 -288 -24 -288 -24 -288 -24 -128 -24 -24 -480 -40 -480 -24 -24 -24 -24 -24
-)");
-  EXPECT_EQ(
-      changes_by_keys("positions: relative, relative_each_layer: true", "causal: false, attention_code: written-out"),
-      R"(
+)";
+
+constexpr char kComposedDistancesStepListing4[] = R"(
 [forward layers.0.attention]
 + pointwise x14 +40t arange 1x5 int64 (> 40) +40t arange 1x5 int64 (> 40) +200t
     add 5x5 int64,int64->int64 rows (40 40 > 200) +100t cast 5x5 int64->fp32 (200 > 100) +100t
@@ -168,8 +167,9 @@ TEST(ComposedDistancesStep, BucketsOfDistancesHaveANumberForEachHead) {
 [backward embeddings]
 - per_parameter_zero_grad x19
 + per_parameter_zero_grad x20 -408 -288 -24 -288 -24 -288 -24 -288 -24 -128 -24 -24 -480 -40 -480 -24 -24 -24 -24 -24
-)");
-  EXPECT_EQ(changes_by_keys("positions: relative"), R"(
+)";
+
+constexpr char kComposedDistancesStepListing5[] = R"(
 [forward positions]
 - pointwise x8
 + pointwise x8 +24t add 3x1 int64 (40 > 24) +144t cat 3x3 int64 x2 joined (24 40 > 144) +120t
@@ -247,12 +247,22 @@ TEST(ComposedDistancesStep, BucketsOfDistancesHaveANumberForEachHead) {
 [backward embeddings]
 - per_parameter_zero_grad x19
 + per_parameter_zero_grad x20 -408 -288 -24 -288 -24 -288 -24 -288 -24 -128 -24 -24 -480 -40 -480 -24 -24 -24 -24 -24
-)");
+)";
+
+TEST(ComposedDistancesStep, BucketsOfDistancesHaveANumberForEachHead) {
+  EXPECT_EQ(changes_by_keys("positions: relative", "causal: false"), kComposedDistancesStepListing1);
+  EXPECT_EQ(changes_by_keys("positions: relative", "causal: false, attention_code: written-out"),
+            kComposedDistancesStepListing2);
+  EXPECT_EQ(
+      changes_by_keys("positions: relative, relative_in_place: true", "causal: false, attention_code: written-out"),
+      kComposedDistancesStepListing3);
+  EXPECT_EQ(
+      changes_by_keys("positions: relative, relative_each_layer: true", "causal: false, attention_code: written-out"),
+      kComposedDistancesStepListing4);
+  EXPECT_EQ(changes_by_keys("positions: relative"), kComposedDistancesStepListing5);
 }
 
-TEST(ComposedDistancesStep, LatentKeysAreExpanded) {
-  EXPECT_EQ(
-      changes_by_keys("query_rank: 5, key_value_rank: 4, rotary_head_dim: 2, value_head_dim: 3, positions: rotary"), R"(
+constexpr char kComposedDistancesStepListing6[] = R"(
 [forward positions]
 - pointwise x8
 + pointwise x8 +24t add 3x1 int64 (40 > 24) +144t cat 3x3 int64 x2 joined (24 40 > 144) +120t
@@ -353,7 +363,12 @@ TEST(ComposedDistancesStep, LatentKeysAreExpanded) {
 - per_parameter_zero_grad x19
 + per_parameter_zero_grad x23 -408 -120 -10 -10 -10 -160 -144 -12 -8 -8 -144 -144 -24 -24 -24 -480 -40 -480 -24 -24
     -24 -24 -24
-)");
+)";
+
+TEST(ComposedDistancesStep, LatentKeysAreExpanded) {
+  EXPECT_EQ(
+      changes_by_keys("query_rank: 5, key_value_rank: 4, rotary_head_dim: 2, value_head_dim: 3, positions: rotary"),
+      kComposedDistancesStepListing6);
 }
 
 }  // namespace

@@ -11,9 +11,7 @@ using testing_support::OddStep;
 using testing_support::changes_by_keys;
 using testing_support::odd_composition;
 
-TEST(ComposedEncoderStep, ADecoderLooksAtAnEncoder) {
-  EXPECT_EQ(OddStep(odd_composition("cross_attention: true, target_length: 4, encoder: {positions: learned}")).text(),
-            R"(
+constexpr char kComposedEncoderStepListing1[] = R"(
 [forward encoder.embeddings]
 embedding +360t embedding 15 of 17x12 bf16 (408 120 > 360)
 pointwise x2 +40t arange 1x5 int64 (> 40) +40 add 1x5 int64 (40 > 40) -40
@@ -228,17 +226,14 @@ accumulate_grad -2 -2
 per_parameter_zero_grad x48 -408 -168 -288 -24 -288 -24 -288 -24 -288 -24 -24 -24 -480 -40 -480 -24 -24 -24 -24 -24
     -288 -24 -288 -24 -288 -24 -288 -24 -24 -24 -288 -24 -288 -24 -288 -24 -288 -24 -24 -24 -480 -40 -480 -24 -24 -24
     -24 -24
-)");
+)";
+
+TEST(ComposedEncoderStep, ADecoderLooksAtAnEncoder) {
+  EXPECT_EQ(OddStep(odd_composition("cross_attention: true, target_length: 4, encoder: {positions: learned}")).text(),
+            kComposedEncoderStepListing1);
 }
 
-TEST(ComposedEncoderStep, ASpectrogramIsConvolved) {
-  EXPECT_EQ(OddStep(odd_composition("cross_attention: true, target_length: 4, encoder: {positions: learned}"))
-                .changed([](OddStep& step) {
-                  step.model = odd_composition(
-                      "cross_attention: true, target_length: 4, encoder: {input: audio, audio_bins: 8, positions: "
-                      "sinusoidal}");
-                }),
-            R"(
+constexpr char kComposedEncoderStepListing2[] = R"(
 [forward encoder.embeddings]
 - embedding; pointwise x2; embedding; pointwise
 [forward encoder.layers.0]
@@ -374,7 +369,16 @@ TEST(ComposedEncoderStep, ASpectrogramIsConvolved) {
 + per_parameter_zero_grad x51 -576 -24 -864 -24 -288 -24 -288 -24 -288 -24 -288 -24 -24 -24 -480 -40 -480 -24 -24 -24
     -24 -24 -408 -288 -24 -288 -24 -288 -24 -288 -24 -24 -24 -288 -24 -288 -24 -288 -24 -288 -24 -24 -24 -480 -40
     -480 -24 -24 -24 -24 -24
-)");
+)";
+
+TEST(ComposedEncoderStep, ASpectrogramIsConvolved) {
+  EXPECT_EQ(OddStep(odd_composition("cross_attention: true, target_length: 4, encoder: {positions: learned}"))
+                .changed([](OddStep& step) {
+                  step.model = odd_composition(
+                      "cross_attention: true, target_length: 4, encoder: {input: audio, audio_bins: 8, positions: "
+                      "sinusoidal}");
+                }),
+            kComposedEncoderStepListing2);
 }
 
 }  // namespace

@@ -78,8 +78,7 @@ TEST(ComposedExpertsStep, ARouterChoosesExperts) {
 )");
 }
 
-TEST(ComposedExpertsStep, RoutersDiffer) {
-  EXPECT_EQ(changes_by_keys("router: sigmoid", "experts: 5, experts_per_token: 2"), R"(
+constexpr char kComposedExpertsStepListing1[] = R"(
 [forward layers.0.experts]
 - linear; softmax; pointwise x4
 + linear +150t mm 15x5x12 nt bf16 (360 120 > 150)
@@ -92,8 +91,9 @@ TEST(ComposedExpertsStep, RoutersDiffer) {
 + pointwise_backward +120t div 15x2 fp32,fp32->fp32 broadcast (120 60 > 120) -120 -60
 - softmax_backward
 + pointwise_backward +300t tanh_backward 15x5 fp32,fp32->fp32 (300 300 > 300) -300 -300
-)");
-  EXPECT_EQ(changes_by_keys("router: sparse-mixer", "experts: 5, experts_per_token: 2"), R"(
+)";
+
+constexpr char kComposedExpertsStepListing2[] = R"(
 [forward layers.0.experts]
 - linear; softmax; pointwise x4; pointwise x12
 + linear +150t mm 15x5x12 nt bf16 (360 120 > 150)
@@ -148,8 +148,9 @@ TEST(ComposedExpertsStep, RoutersDiffer) {
     mul 15x5 bf16,bf16->bf16 broadcast (150 30 > 150) gather 15x1 int64,bf16->bf16 (120 30 > 30) -30 -30 -60 -150
     -120 -30
 + fan_in_add add_ 15x5 bf16,bf16->bf16 (150 150 > 150) -150
-)");
-  EXPECT_EQ(changes_by_keys("router_fp32: true", "experts: 5, experts_per_token: 2"), R"(
+)";
+
+constexpr char kComposedExpertsStepListing3[] = R"(
 [forward layers.0]
 - layer_norm_module
 + layer_norm_module +360t +60 +60 native_layer_norm 15x12 bf16 (360 24 24 > 360 60 60)
@@ -170,8 +171,9 @@ TEST(ComposedExpertsStep, RoutersDiffer) {
 + cast_backward +360t cast 15x12 fp32->bf16 (720 > 360) -720
 + fan_in_add add_ 15x12 bf16,bf16->bf16 (360 360 > 360) -360
 + cast_backward +120g cast 5x12 fp32->bf16 (240 > 120) -240
-)");
-  EXPECT_EQ(changes_by_keys("router_bias: true", "experts: 5, experts_per_token: 2"), R"(
+)";
+
+constexpr char kComposedExpertsStepListing4[] = R"(
 [forward layers.0.experts]
 - linear
 + linear +150t addmm 15x5x12 nt bf16 (360 120 10 > 150) +300t cast 15x5 bf16->fp32 (150 > 300)
@@ -183,14 +185,16 @@ TEST(ComposedExpertsStep, RoutersDiffer) {
 [backward embeddings]
 - per_parameter_zero_grad x18
 + per_parameter_zero_grad x19 -408 -288 -24 -288 -24 -288 -24 -288 -24 -24 -24 -120 -10 -2400 -2400 -24 -24 -24 -24
-)");
-  EXPECT_EQ(changes_by_keys("router_correction: true", "experts: 5, experts_per_token: 2"), R"(
+)";
+
+constexpr char kComposedExpertsStepListing5[] = R"(
 [forward layers.0.experts]
 - pointwise x4
 + pointwise x5 +300t add 15x5 fp32 (300 > 300) +240t +120t topk 2 of 15x5 fp32 (300 > 120 240) +120t
     scale 15x2 fp32 strided (120 > 120) -120 -300 -150 +240 +240t
-)");
-  EXPECT_EQ(changes_by_keys("router: sigmoid, router_correction: true", "experts: 5, experts_per_token: 2"), R"(
+)";
+
+constexpr char kComposedExpertsStepListing6[] = R"(
 [forward layers.0.experts]
 - linear; softmax; pointwise x4
 + linear +150t mm 15x5x12 nt bf16 (360 120 > 150)
@@ -203,8 +207,9 @@ TEST(ComposedExpertsStep, RoutersDiffer) {
 + pointwise_backward +120t div 15x2 fp32,fp32->fp32 broadcast (120 60 > 120) -120 -60
 - softmax_backward
 + pointwise_backward +300t tanh_backward 15x5 fp32,fp32->fp32 (300 300 > 300) -300 -300
-)");
-  EXPECT_EQ(changes_by_keys("expert_bias: true", "experts: 5, experts_per_token: 2"), R"(
+)";
+
+constexpr char kComposedExpertsStepListing7[] = R"(
 [forward layers.0.experts]
 - pointwise x4
 + pointwise x4 +240t +120t topk 2 of 15x5 fp32 (300 > 120 240) +120t scale 15x2 fp32 strided (120 > 120) -120 -150
@@ -231,8 +236,9 @@ TEST(ComposedExpertsStep, RoutersDiffer) {
 - per_parameter_zero_grad x18
 + per_parameter_zero_grad x20 -408 -288 -24 -288 -24 -288 -24 -288 -24 -24 -24 -120 -2400 -200 -2400 -120 -24 -24 -24
     -24
-)");
-  EXPECT_EQ(changes_by_keys("feed_forward_kind: gated", "experts: 5, experts_per_token: 2"), R"(
+)";
+
+constexpr char kComposedExpertsStepListing8[] = R"(
 [forward layers.0.experts]
 - pointwise x2; masked_fill; pointwise
 + pointwise x2 +4t pointwise 1x1 fp32 (> 4) +1t eq 1x1 fp32->bool (4 > 1) copy_to_host 1x1 bool from gpu (1) sync -1
@@ -253,7 +259,20 @@ TEST(ComposedExpertsStep, RoutersDiffer) {
 [backward embeddings]
 - per_parameter_zero_grad x18
 + per_parameter_zero_grad x18 -408 -288 -24 -288 -24 -288 -24 -288 -24 -24 -24 -120 -4800 -2400 -24 -24 -24 -24
-)");
+)";
+
+TEST(ComposedExpertsStep, RoutersDiffer) {
+  EXPECT_EQ(changes_by_keys("router: sigmoid", "experts: 5, experts_per_token: 2"), kComposedExpertsStepListing1);
+  EXPECT_EQ(changes_by_keys("router: sparse-mixer", "experts: 5, experts_per_token: 2"), kComposedExpertsStepListing2);
+  EXPECT_EQ(changes_by_keys("router_fp32: true", "experts: 5, experts_per_token: 2"), kComposedExpertsStepListing3);
+  EXPECT_EQ(changes_by_keys("router_bias: true", "experts: 5, experts_per_token: 2"), kComposedExpertsStepListing4);
+  EXPECT_EQ(changes_by_keys("router_correction: true", "experts: 5, experts_per_token: 2"),
+            kComposedExpertsStepListing5);
+  EXPECT_EQ(changes_by_keys("router: sigmoid, router_correction: true", "experts: 5, experts_per_token: 2"),
+            kComposedExpertsStepListing6);
+  EXPECT_EQ(changes_by_keys("expert_bias: true", "experts: 5, experts_per_token: 2"), kComposedExpertsStepListing7);
+  EXPECT_EQ(changes_by_keys("feed_forward_kind: gated", "experts: 5, experts_per_token: 2"),
+            kComposedExpertsStepListing8);
 }
 
 TEST(ComposedExpertsStep, SomePartIsSharedByAllTokens) {

@@ -76,16 +76,16 @@ TEST(ComposedFeedForwardStep, AGateMultipliesTheInnerRows) {
 )");
 }
 
-TEST(ComposedFeedForwardStep, EachActivationHasItsOperations) {
-  EXPECT_EQ(changes_by_keys("activation: gelu-tanh"), R"(
+constexpr char kComposedFeedForwardStepListing1[] = R"(
 [forward layers.0.feed_forward]
 - pointwise
 + pointwise +600 gelu_tanh 15x20 bf16 (600 > 600)
 [backward layers.0.feed_forward]
 - pointwise_backward
 + pointwise_backward +600t gelu_tanh_backward 15x20 bf16,bf16->bf16 (600 600 > 600) -600 -600
-)");
-  EXPECT_EQ(changes_by_keys("activation: gelu-spelled-out"), R"(
+)";
+
+constexpr char kComposedFeedForwardStepListing2[] = R"(
 [forward layers.0.feed_forward]
 - linear; pointwise
 + linear +600t addmm 15x20x12 nt bf16 (360 480 40 > 600)
@@ -106,8 +106,9 @@ TEST(ComposedFeedForwardStep, EachActivationHasItsOperations) {
 + pointwise_backward +600t div 15x20 bf16 (600 > 600) -600
 + pointwise_backward +600t scale 15x20 bf16 (600 > 600) -600
 + fan_in_add add_ 15x20 bf16,bf16->bf16 (600 600 > 600) -600
-)");
-  EXPECT_EQ(changes_by_keys("activation: gelu-written-out"), R"(
+)";
+
+constexpr char kComposedFeedForwardStepListing3[] = R"(
 [forward layers.0.feed_forward]
 - pointwise
 + pointwise x8 +600 scale 15x20 bf16 (600 > 600) +600t pow 15x20 bf16 (600 > 600) +600t scale 15x20 bf16 (600 > 600)
@@ -130,8 +131,9 @@ TEST(ComposedFeedForwardStep, EachActivationHasItsOperations) {
 + fan_in_add add_ 15x20 bf16,bf16->bf16 (600 600 > 600) -600
 + pointwise_backward +600t scale 15x20 bf16 (600 > 600) -600
 + fan_in_add add_ 15x20 bf16,bf16->bf16 (600 600 > 600) -600
-)");
-  EXPECT_EQ(changes_by_keys("activation: relu"), R"(
+)";
+
+constexpr char kComposedFeedForwardStepListing4[] = R"(
 [forward layers.0.feed_forward]
 - linear; pointwise
 + linear +600t addmm 15x20x12 nt bf16 (360 480 40 > 600)
@@ -142,8 +144,9 @@ TEST(ComposedFeedForwardStep, EachActivationHasItsOperations) {
     sum 15x12 bf16 rows (360 > 24)
 - pointwise_backward
 + pointwise_backward +600t relu_backward 15x20 bf16,bf16->bf16 (600 600 > 600) -600 -600
-)");
-  EXPECT_EQ(changes_by_keys("activation: relu-squared"), R"(
+)";
+
+constexpr char kComposedFeedForwardStepListing5[] = R"(
 [forward layers.0.feed_forward]
 - linear; pointwise
 + linear +600t addmm 15x20x12 nt bf16 (360 480 40 > 600)
@@ -156,16 +159,18 @@ TEST(ComposedFeedForwardStep, EachActivationHasItsOperations) {
 + pointwise_backward +600t copy 1x300 bf16 (600 > 600) +600t scale 15x20 bf16 (600 > 600) +600t
     mul 15x20 bf16,bf16->bf16 (600 600 > 600) -600 -600 -600
 + pointwise_backward +600t relu_backward 15x20 bf16,bf16->bf16 (600 600 > 600) -600 -600
-)");
-  EXPECT_EQ(changes_by_keys("activation: silu"), R"(
+)";
+
+constexpr char kComposedFeedForwardStepListing6[] = R"(
 [forward layers.0.feed_forward]
 - pointwise
 + pointwise +600 silu 15x20 bf16 (600 > 600)
 [backward layers.0.feed_forward]
 - pointwise_backward
 + pointwise_backward +600t silu_backward 15x20 bf16,bf16->bf16 (600 600 > 600) -600 -600
-)");
-  EXPECT_EQ(changes_by_keys("activation: quick-gelu"), R"(
+)";
+
+constexpr char kComposedFeedForwardStepListing7[] = R"(
 [forward layers.0.feed_forward]
 - pointwise
 + pointwise x3 +600t scale 15x20 bf16 (600 > 600) +600 tanh 15x20 bf16 (600 > 600) -600 +600
@@ -180,8 +185,9 @@ TEST(ComposedFeedForwardStep, EachActivationHasItsOperations) {
 + pointwise_backward +600t tanh_backward 15x20 bf16,bf16->bf16 (600 600 > 600) -600 -600
 + pointwise_backward +600t scale 15x20 bf16 (600 > 600) -600
 + fan_in_add add_ 15x20 bf16,bf16->bf16 (600 600 > 600) -600
-)");
-  EXPECT_EQ(changes_by_keys("activation: tanh"), R"(
+)";
+
+constexpr char kComposedFeedForwardStepListing8[] = R"(
 [forward layers.0.feed_forward]
 - linear; pointwise
 + linear +600t addmm 15x20x12 nt bf16 (360 480 40 > 600)
@@ -192,8 +198,9 @@ TEST(ComposedFeedForwardStep, EachActivationHasItsOperations) {
     sum 15x12 bf16 rows (360 > 24)
 - pointwise_backward
 + pointwise_backward +600t tanh_backward 15x20 bf16,bf16->bf16 (600 600 > 600) -600 -600
-)");
-  EXPECT_EQ(changes_by_keys("activation: clamped-silu"), R"(
+)";
+
+constexpr char kComposedFeedForwardStepListing9[] = R"(
 [forward layers.0.feed_forward]
 - pointwise
 + pointwise x6 +600t scale 15x20 bf16 (600 > 600) +600 tanh 15x20 bf16 (600 > 600) -600 +600
@@ -208,8 +215,9 @@ TEST(ComposedFeedForwardStep, EachActivationHasItsOperations) {
 + pointwise_backward +600t tanh_backward 15x20 bf16,bf16->bf16 (600 600 > 600) -600 -600
 + pointwise_backward +600t scale 15x20 bf16 (600 > 600) -600
 + fan_in_add add_ 15x20 bf16,bf16->bf16 (600 600 > 600) -600
-)");
-  EXPECT_EQ(changes_by_keys("activation: bloom-gelu"), R"(
+)";
+
+constexpr char kComposedFeedForwardStepListing10[] = R"(
 [forward layers.0.feed_forward]
 - pointwise
 + pointwise x9 +600t scale 15x20 bf16 (600 > 600) +600t scale 15x20 bf16 (600 > 600) -600 +600t
@@ -231,7 +239,19 @@ TEST(ComposedFeedForwardStep, EachActivationHasItsOperations) {
     mul 15x20 bf16,bf16->bf16 (600 600 > 600) -600 +600t mul 15x20 bf16,bf16->bf16 (600 600 > 600) -600 +600t
     scale 15x20 bf16 (600 > 600) -600 +600t scale 15x20 bf16 (600 > 600) -600 +600t
     mul 15x20 bf16,bf16->bf16 (600 600 > 600) -600 +600t mul 15x20 bf16,bf16->bf16 (600 600 > 600) -600 -600 -600
-)");
+)";
+
+TEST(ComposedFeedForwardStep, EachActivationHasItsOperations) {
+  EXPECT_EQ(changes_by_keys("activation: gelu-tanh"), kComposedFeedForwardStepListing1);
+  EXPECT_EQ(changes_by_keys("activation: gelu-spelled-out"), kComposedFeedForwardStepListing2);
+  EXPECT_EQ(changes_by_keys("activation: gelu-written-out"), kComposedFeedForwardStepListing3);
+  EXPECT_EQ(changes_by_keys("activation: relu"), kComposedFeedForwardStepListing4);
+  EXPECT_EQ(changes_by_keys("activation: relu-squared"), kComposedFeedForwardStepListing5);
+  EXPECT_EQ(changes_by_keys("activation: silu"), kComposedFeedForwardStepListing6);
+  EXPECT_EQ(changes_by_keys("activation: quick-gelu"), kComposedFeedForwardStepListing7);
+  EXPECT_EQ(changes_by_keys("activation: tanh"), kComposedFeedForwardStepListing8);
+  EXPECT_EQ(changes_by_keys("activation: clamped-silu"), kComposedFeedForwardStepListing9);
+  EXPECT_EQ(changes_by_keys("activation: bloom-gelu"), kComposedFeedForwardStepListing10);
 }
 
 }  // namespace

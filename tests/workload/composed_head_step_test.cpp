@@ -11,8 +11,7 @@ using testing_support::OddStep;
 using testing_support::changes_by_keys;
 using testing_support::odd_composition;
 
-TEST(ComposedHeadStep, ScoresOfWordsAreTransformedAndScaled) {
-  EXPECT_EQ(changes_by_keys("tie_embeddings: false"), R"(
+constexpr char kComposedHeadStepListing1[] = R"(
 [backward head]
 - mm_backward
 + mm_backward +408g mm 17x12x15 tn bf16 (510 360 > 408) +360t mm 15x12x17 nn bf16 (510 408 > 360) -510 -360
@@ -22,8 +21,9 @@ TEST(ComposedHeadStep, ScoresOfWordsAreTransformedAndScaled) {
 + embedding_backward +408g embedding_dense_backward 15 of 17x12 bf16 (360 120 > 408) -360
 - per_parameter_zero_grad x19
 + per_parameter_zero_grad x20 -408 -288 -24 -288 -24 -288 -24 -288 -24 -24 -24 -480 -40 -480 -24 -24 -24 -24 -24 -408
-)");
-  EXPECT_EQ(changes_by_keys("head_bias: true"), R"(
+)";
+
+constexpr char kComposedHeadStepListing2[] = R"(
 [forward head]
 - linear
 + linear +510t addmm 15x17x12 nt bf16 (360 408 34 > 510) +1020t cast 15x17 bf16->fp32 (510 > 1020)
@@ -35,8 +35,9 @@ TEST(ComposedHeadStep, ScoresOfWordsAreTransformedAndScaled) {
 [backward embeddings]
 - per_parameter_zero_grad x19
 + per_parameter_zero_grad x20 -408 -288 -24 -288 -24 -288 -24 -288 -24 -24 -24 -480 -40 -480 -24 -24 -24 -24 -24 -34
-)");
-  EXPECT_EQ(changes_by_keys("head_transform: true"), R"(
+)";
+
+constexpr char kComposedHeadStepListing3[] = R"(
 [forward head]
 + linear +360 addmm 15x12x12 nt bf16 (360 288 24 > 360)
 + pointwise +360 gelu 15x12 bf16 (360 > 360)
@@ -58,8 +59,9 @@ TEST(ComposedHeadStep, ScoresOfWordsAreTransformedAndScaled) {
 - per_parameter_zero_grad x19
 + per_parameter_zero_grad x23 -408 -288 -24 -288 -24 -288 -24 -288 -24 -24 -24 -480 -40 -480 -24 -24 -24 -24 -24 -288
     -24 -24 -24
-)");
-  EXPECT_EQ(changes_by_keys("head_transform_bias: false", "head_transform: true"), R"(
+)";
+
+constexpr char kComposedHeadStepListing4[] = R"(
 [forward head]
 - linear
 + linear +360 mm 15x12x12 nt bf16 (360 288 > 360)
@@ -72,8 +74,9 @@ TEST(ComposedHeadStep, ScoresOfWordsAreTransformedAndScaled) {
 - per_parameter_zero_grad x23
 + per_parameter_zero_grad x22 -408 -288 -24 -288 -24 -288 -24 -288 -24 -24 -24 -480 -40 -480 -24 -24 -24 -24 -24 -288
     -24 -24
-)");
-  EXPECT_EQ(changes_by_keys("logit_offset: true"), R"(
+)";
+
+constexpr char kComposedHeadStepListing5[] = R"(
 [forward head]
 - linear
 + linear +510t mm 15x17x12 nt bf16 (360 408 > 510)
@@ -83,8 +86,9 @@ TEST(ComposedHeadStep, ScoresOfWordsAreTransformedAndScaled) {
 + backward_first x35
 [backward head]
 + add_backward
-)");
-  EXPECT_EQ(changes_by_keys("head_scale: true"), R"(
+)";
+
+constexpr char kComposedHeadStepListing6[] = R"(
 [forward final_norm]
 - layer_norm_module
 [forward head]
@@ -99,8 +103,9 @@ TEST(ComposedHeadStep, ScoresOfWordsAreTransformedAndScaled) {
 + backward_first x35
 [backward head]
 + pointwise_backward +360t scale 15x12 bf16 (360 > 360) -360
-)");
-  EXPECT_EQ(changes_by_keys("logit_scale: true"), R"(
+)";
+
+constexpr char kComposedHeadStepListing7[] = R"(
 [forward head]
 - linear
 + linear +510t mm 15x17x12 nt bf16 (360 408 > 510)
@@ -110,8 +115,9 @@ TEST(ComposedHeadStep, ScoresOfWordsAreTransformedAndScaled) {
 + backward_first x35
 [backward head]
 + pointwise_backward +510t scale 15x17 bf16 (510 > 510) -510
-)");
-  EXPECT_EQ(changes_by_keys("logit_cap: 30"), R"(
+)";
+
+constexpr char kComposedHeadStepListing8[] = R"(
 [forward head]
 - linear
 + linear +510t mm 15x17x12 nt bf16 (360 408 > 510)
@@ -124,8 +130,9 @@ TEST(ComposedHeadStep, ScoresOfWordsAreTransformedAndScaled) {
 + pointwise_backward +510t scale 15x17 bf16 (510 > 510) -510
 + pointwise_backward +510t tanh_backward 15x17 bf16,bf16->bf16 (510 510 > 510) -510 -510
 + pointwise_backward +510t div 15x17 bf16 (510 > 510) -510
-)");
-  EXPECT_EQ(changes_by_keys("loss_fp32: false"), R"(
+)";
+
+constexpr char kComposedHeadStepListing9[] = R"(
 [forward head]
 - linear
 + linear +510t mm 15x17x12 nt bf16 (360 408 > 510)
@@ -153,8 +160,9 @@ TEST(ComposedHeadStep, ScoresOfWordsAreTransformedAndScaled) {
 [backward embeddings]
 - accumulate_grad
 + accumulate_grad -2 -2
-)");
-  EXPECT_EQ(changes_by_keys("head: masked-lm"), R"(
+)";
+
+constexpr char kComposedHeadStepListing10[] = R"(
 [forward head]
 - linear; pointwise x4
 + linear +510t mm 15x17x12 nt bf16 (360 408 > 510)
@@ -182,8 +190,9 @@ TEST(ComposedHeadStep, ScoresOfWordsAreTransformedAndScaled) {
 [backward embeddings]
 - accumulate_grad
 + accumulate_grad -2 -2
-)");
-  EXPECT_EQ(changes_by_keys("head: masked-lm, masked_loss_fp32: true"), R"(
+)";
+
+constexpr char kComposedHeadStepListing11[] = R"(
 [forward head]
 - pointwise x4
 [forward head.loss]
@@ -195,11 +204,23 @@ TEST(ComposedHeadStep, ScoresOfWordsAreTransformedAndScaled) {
 [backward head.loss]
 - nll_backward
 + nll_backward +1020t nll_loss_backward 15x17 fp32 (4 120 > 1020) -4 -4
-)");
+)";
+
+TEST(ComposedHeadStep, ScoresOfWordsAreTransformedAndScaled) {
+  EXPECT_EQ(changes_by_keys("tie_embeddings: false"), kComposedHeadStepListing1);
+  EXPECT_EQ(changes_by_keys("head_bias: true"), kComposedHeadStepListing2);
+  EXPECT_EQ(changes_by_keys("head_transform: true"), kComposedHeadStepListing3);
+  EXPECT_EQ(changes_by_keys("head_transform_bias: false", "head_transform: true"), kComposedHeadStepListing4);
+  EXPECT_EQ(changes_by_keys("logit_offset: true"), kComposedHeadStepListing5);
+  EXPECT_EQ(changes_by_keys("head_scale: true"), kComposedHeadStepListing6);
+  EXPECT_EQ(changes_by_keys("logit_scale: true"), kComposedHeadStepListing7);
+  EXPECT_EQ(changes_by_keys("logit_cap: 30"), kComposedHeadStepListing8);
+  EXPECT_EQ(changes_by_keys("loss_fp32: false"), kComposedHeadStepListing9);
+  EXPECT_EQ(changes_by_keys("head: masked-lm"), kComposedHeadStepListing10);
+  EXPECT_EQ(changes_by_keys("head: masked-lm, masked_loss_fp32: true"), kComposedHeadStepListing11);
 }
 
-TEST(ComposedHeadStep, ClassifiersReadATokenOrAMean) {
-  EXPECT_EQ(changes_by_keys("head: sequence-classification, labels: 4"), R"(
+constexpr char kComposedHeadStepListing12[] = R"(
 [forward head]
 - linear; pointwise x4
 + linear +120t mm 15x4x12 nt bf16 (360 96 > 120)
@@ -235,8 +256,9 @@ TEST(ComposedHeadStep, ClassifiersReadATokenOrAMean) {
 + embedding_backward +408g embedding_dense_backward 15 of 17x12 bf16 (360 120 > 408) -360
 + accumulate_grad -2 -2
 + per_parameter_zero_grad x20 -408 -288 -24 -288 -24 -288 -24 -288 -24 -24 -24 -480 -40 -480 -24 -24 -24 -24 -24 -96
-)");
-  EXPECT_EQ(changes_by_keys("head: sequence-classification, labels: 4, causal: false, pooler: first-token"), R"(
+)";
+
+constexpr char kComposedHeadStepListing13[] = R"(
 [forward positions]
 - pointwise x2; pointwise x8
 [forward layers.0.attention]
@@ -283,7 +305,12 @@ TEST(ComposedHeadStep, ClassifiersReadATokenOrAMean) {
 + accumulate_grad -2 -2
 + per_parameter_zero_grad x21 -408 -288 -24 -288 -24 -288 -24 -288 -24 -24 -24 -480 -40 -480 -24 -24 -24 -24 -24 -96
     -8
-)");
+)";
+
+TEST(ComposedHeadStep, ClassifiersReadATokenOrAMean) {
+  EXPECT_EQ(changes_by_keys("head: sequence-classification, labels: 4"), kComposedHeadStepListing12);
+  EXPECT_EQ(changes_by_keys("head: sequence-classification, labels: 4, causal: false, pooler: first-token"),
+            kComposedHeadStepListing13);
 }
 
 }  // namespace

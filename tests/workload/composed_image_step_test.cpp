@@ -11,12 +11,7 @@ using testing_support::OddStep;
 using testing_support::changes_by_keys;
 using testing_support::odd_composition;
 
-TEST(ComposedImageStep, PatchesOfAnImageAreRows) {
-  EXPECT_EQ(OddStep(odd_composition("input: image, image_size: 6, patch: 2, channels: 5, causal: false, head: "
-                                    "image-classification, labels: 4, pooler: mean"))
-                .but([](OddStep& step) { step.training.sequence_length = 9; })
-                .text(),
-            R"(
+constexpr char kComposedImageStepListing1[] = R"(
 [forward embeddings]
 convolution +648t conv2d 3x5x6x6 to 12, 2x2 bf16 (1080 480 > 648) add_ 108x3 bf16,bf16->bf16 broadcast (648 24 > 648)
 view
@@ -121,7 +116,14 @@ accumulate_grad
 accumulate_grad -2 -2
 per_parameter_zero_grad x22 -480 -24 -288 -24 -288 -24 -288 -24 -288 -24 -24 -24 -480 -40 -480 -24 -24 -24 -24 -24
     -96 -8
-)");
+)";
+
+TEST(ComposedImageStep, PatchesOfAnImageAreRows) {
+  EXPECT_EQ(OddStep(odd_composition("input: image, image_size: 6, patch: 2, channels: 5, causal: false, head: "
+                                    "image-classification, labels: 4, pooler: mean"))
+                .but([](OddStep& step) { step.training.sequence_length = 9; })
+                .text(),
+            kComposedImageStepListing1);
 }
 
 TEST(ComposedImageStep, APatchMayHaveNoBiasAndAPosition) {

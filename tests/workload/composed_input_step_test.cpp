@@ -11,8 +11,7 @@ using testing_support::OddStep;
 using testing_support::changes_by_keys;
 using testing_support::odd_composition;
 
-TEST(ComposedInputStep, AComposedNetworkRunsItsBlocks) {
-  EXPECT_EQ(OddStep(odd_composition()).text(), R"(
+constexpr char kComposedInputStepListing1[] = R"(
 [forward embeddings]
 embedding +360 embedding 15 of 17x12 bf16 (408 120 > 360)
 [forward positions]
@@ -116,7 +115,10 @@ embedding_backward +408t embedding_dense_backward 15 of 17x12 bf16 (360 120 > 40
 fan_in_add +408g add 17x12 bf16,bf16->bf16 (408 408 > 408) -408 -408
 accumulate_grad -4 -4
 per_parameter_zero_grad x19 -408 -288 -24 -288 -24 -288 -24 -288 -24 -24 -24 -480 -40 -480 -24 -24 -24 -24 -24
-)");
+)";
+
+TEST(ComposedInputStep, AComposedNetworkRunsItsBlocks) {
+  EXPECT_EQ(OddStep(odd_composition()).text(), kComposedInputStepListing1);
 }
 
 TEST(ComposedInputStep, PositionsAreRowsOfATable) {
@@ -172,8 +174,7 @@ TEST(ComposedInputStep, PositionsAreRowsOfATable) {
 )");
 }
 
-TEST(ComposedInputStep, RowsOfTokensAreScaledNormedProjectedAndDropped) {
-  EXPECT_EQ(changes_by_keys("embedding_width: 8"), R"(
+constexpr char kComposedInputStepListing2[] = R"(
 [forward embeddings]
 - embedding
 + embedding +240 embedding 15 of 17x8 bf16 (272 120 > 240)
@@ -203,10 +204,9 @@ TEST(ComposedInputStep, RowsOfTokensAreScaledNormedProjectedAndDropped) {
 - per_parameter_zero_grad x19
 + per_parameter_zero_grad x23 -272 -192 -24 -192 -16 -288 -24 -288 -24 -288 -24 -288 -24 -24 -24 -480 -40 -480 -24
     -24 -24 -24 -24
-)");
-  EXPECT_EQ(
-      changes_by_keys("embedding_width: 8, embedding_norm: true, positions: learned, embedding_projection_bias: false"),
-      R"(
+)";
+
+constexpr char kComposedInputStepListing3[] = R"(
 [forward embeddings]
 - embedding
 + embedding +240t embedding 15 of 17x8 bf16 (272 120 > 240)
@@ -244,8 +244,9 @@ TEST(ComposedInputStep, RowsOfTokensAreScaledNormedProjectedAndDropped) {
 - per_parameter_zero_grad x19
 + per_parameter_zero_grad x24 -272 -112 -16 -16 -192 -192 -288 -24 -288 -24 -288 -24 -288 -24 -24 -24 -480 -40 -480
     -24 -24 -24 -24 -24
-)");
-  EXPECT_EQ(changes_by_keys("embedding_scale: true"), R"(
+)";
+
+constexpr char kComposedInputStepListing4[] = R"(
 [forward embeddings]
 - embedding
 + embedding +360t embedding 15 of 17x12 bf16 (408 120 > 360)
@@ -255,8 +256,9 @@ TEST(ComposedInputStep, RowsOfTokensAreScaledNormedProjectedAndDropped) {
 + backward_first x35
 [backward embeddings]
 + pointwise_backward +360t scale 15x12 bf16 (360 > 360) -360
-)");
-  EXPECT_EQ(changes_by_keys("embedding_norm: true"), R"(
+)";
+
+constexpr char kComposedInputStepListing5[] = R"(
 [forward embeddings]
 + layer_norm_module +360 +60 +60 native_layer_norm 15x12 bf16 (360 24 24 > 360 60 60)
 [backward]
@@ -269,8 +271,9 @@ TEST(ComposedInputStep, RowsOfTokensAreScaledNormedProjectedAndDropped) {
 - per_parameter_zero_grad x19
 + per_parameter_zero_grad x21 -408 -24 -24 -288 -24 -288 -24 -288 -24 -288 -24 -24 -24 -480 -40 -480 -24 -24 -24 -24
     -24
-)");
-  EXPECT_EQ(changes_by_keys("embedding_dropout: 0.1"), R"(
+)";
+
+constexpr char kComposedInputStepListing6[] = R"(
 [forward embeddings]
 - embedding
 + embedding +360t embedding 15 of 17x12 bf16 (408 120 > 360)
@@ -280,11 +283,19 @@ TEST(ComposedInputStep, RowsOfTokensAreScaledNormedProjectedAndDropped) {
 + backward_first x35
 [backward embeddings]
 + pointwise_backward +360t native_dropout_backward 15x12 bf16,bool->bf16 (360 180 > 360) -360 -180
-)");
+)";
+
+TEST(ComposedInputStep, RowsOfTokensAreScaledNormedProjectedAndDropped) {
+  EXPECT_EQ(changes_by_keys("embedding_width: 8"), kComposedInputStepListing2);
+  EXPECT_EQ(
+      changes_by_keys("embedding_width: 8, embedding_norm: true, positions: learned, embedding_projection_bias: false"),
+      kComposedInputStepListing3);
+  EXPECT_EQ(changes_by_keys("embedding_scale: true"), kComposedInputStepListing4);
+  EXPECT_EQ(changes_by_keys("embedding_norm: true"), kComposedInputStepListing5);
+  EXPECT_EQ(changes_by_keys("embedding_dropout: 0.1"), kComposedInputStepListing6);
 }
 
-TEST(ComposedInputStep, TokensHaveTypesAndBoxes) {
-  EXPECT_EQ(changes_by_keys("type_vocabulary: 3"), R"(
+constexpr char kComposedInputStepListing7[] = R"(
 [forward embeddings]
 - embedding
 + embedding +360t embedding 15 of 17x12 bf16 (408 120 > 360)
@@ -302,8 +313,9 @@ TEST(ComposedInputStep, TokensHaveTypesAndBoxes) {
 + accumulate_grad
 - per_parameter_zero_grad x19
 + per_parameter_zero_grad x20 -408 -72 -288 -24 -288 -24 -288 -24 -288 -24 -24 -24 -480 -40 -480 -24 -24 -24 -24 -24
-)");
-  EXPECT_EQ(changes_by_keys("box_rows: 9"), R"(
+)";
+
+constexpr char kComposedInputStepListing8[] = R"(
 [forward embeddings]
 - embedding
 + embedding +360t embedding 15 of 17x12 bf16 (408 120 > 360)
@@ -343,8 +355,9 @@ TEST(ComposedInputStep, TokensHaveTypesAndBoxes) {
 - per_parameter_zero_grad x19
 + per_parameter_zero_grad x23 -408 -216 -216 -216 -216 -288 -24 -288 -24 -288 -24 -288 -24 -24 -24 -480 -40 -480 -24
     -24 -24 -24 -24
-)");
-  EXPECT_EQ(changes_by_keys("token_dropout: true"), R"(
+)";
+
+constexpr char kComposedInputStepListing9[] = R"(
 [forward embeddings]
 - embedding
 + embedding +360t embedding 15 of 17x12 bf16 (408 120 > 360)
@@ -363,7 +376,12 @@ TEST(ComposedInputStep, TokensHaveTypesAndBoxes) {
 + cast_backward +360t cast 15x12 fp32->bf16 (720 > 360) -720 -720 -12
 + pointwise_backward +360t scale 15x12 bf16 (360 > 360) -360
 + masked_fill_backward +360t masked_fill 15x12 bf16,bool->bf16 broadcast (360 15 > 360) -360 -15
-)");
+)";
+
+TEST(ComposedInputStep, TokensHaveTypesAndBoxes) {
+  EXPECT_EQ(changes_by_keys("type_vocabulary: 3"), kComposedInputStepListing7);
+  EXPECT_EQ(changes_by_keys("box_rows: 9"), kComposedInputStepListing8);
+  EXPECT_EQ(changes_by_keys("token_dropout: true"), kComposedInputStepListing9);
 }
 
 }  // namespace

@@ -11,8 +11,7 @@ using testing_support::OddStep;
 using testing_support::changes_by_keys;
 using testing_support::odd_composition;
 
-TEST(ComposedMasksStep, HeadsShareKeys) {
-  EXPECT_EQ(changes_by_keys("key_value_heads: 1"), R"(
+constexpr char kComposedMasksStepListing1[] = R"(
 [forward layers.0.attention]
 - linear
 + linear +180 addmm 15x6x12 nt bf16 (360 144 12 > 180)
@@ -34,8 +33,9 @@ TEST(ComposedMasksStep, HeadsShareKeys) {
 [backward embeddings]
 - per_parameter_zero_grad x19
 + per_parameter_zero_grad x19 -408 -288 -24 -144 -12 -144 -12 -288 -24 -24 -24 -480 -40 -480 -24 -24 -24 -24 -24
-)");
-  EXPECT_EQ(changes_by_keys("key_value_heads: 1, grouping: broadcast"), R"(
+)";
+
+constexpr char kComposedMasksStepListing2[] = R"(
 [forward layers.0.attention]
 - linear
 + linear +360t addmm 15x12x12 nt bf16 (360 288 24 > 360)
@@ -92,8 +92,9 @@ TEST(ComposedMasksStep, HeadsShareKeys) {
 [backward embeddings]
 - per_parameter_zero_grad x19
 + per_parameter_zero_grad x19 -408 -288 -24 -144 -12 -144 -12 -288 -24 -24 -24 -480 -40 -480 -24 -24 -24 -24 -24
-)");
-  EXPECT_EQ(changes_by_keys("key_value_heads: 1, grouping: copied"), R"(
+)";
+
+constexpr char kComposedMasksStepListing3[] = R"(
 [forward layers.0.attention]
 - linear
 + linear +180 addmm 15x6x12 nt bf16 (360 144 12 > 180)
@@ -119,8 +120,9 @@ TEST(ComposedMasksStep, HeadsShareKeys) {
 [backward embeddings]
 - per_parameter_zero_grad x19
 + per_parameter_zero_grad x19 -408 -288 -24 -144 -12 -144 -12 -288 -24 -24 -24 -480 -40 -480 -24 -24 -24 -24 -24
-)");
-  EXPECT_EQ(changes_by_keys("key_value_heads: 1, projection: fused"), R"(
+)";
+
+constexpr char kComposedMasksStepListing4[] = R"(
 [forward layers.0.attention]
 - linear
 + linear +720 addmm 15x24x12 nt bf16 (360 576 48 > 720)
@@ -146,11 +148,16 @@ TEST(ComposedMasksStep, HeadsShareKeys) {
 [backward embeddings]
 - per_parameter_zero_grad x19
 + per_parameter_zero_grad x15 -408 -576 -48 -288 -24 -24 -24 -480 -40 -480 -24 -24 -24 -24 -24
-)");
+)";
+
+TEST(ComposedMasksStep, HeadsShareKeys) {
+  EXPECT_EQ(changes_by_keys("key_value_heads: 1"), kComposedMasksStepListing1);
+  EXPECT_EQ(changes_by_keys("key_value_heads: 1, grouping: broadcast"), kComposedMasksStepListing2);
+  EXPECT_EQ(changes_by_keys("key_value_heads: 1, grouping: copied"), kComposedMasksStepListing3);
+  EXPECT_EQ(changes_by_keys("key_value_heads: 1, projection: fused"), kComposedMasksStepListing4);
 }
 
-TEST(ComposedMasksStep, MasksAreGiven) {
-  EXPECT_EQ(changes_by_keys("causal: false"), R"(
+constexpr char kComposedMasksStepListing5[] = R"(
 [forward positions]
 - pointwise x2; pointwise x8
 [forward layers.0.attention]
@@ -164,16 +171,18 @@ TEST(ComposedMasksStep, MasksAreGiven) {
 + attention_fused_backward +360t +360t +360t
     flash_attention_backward 3x2x5x6 bf16 (360 360 360 360 360 120 > 360 360 360) -360 -360 -360 -360 -120 -360 -8
     -16
-)");
-  EXPECT_EQ(changes_by_keys("looks_for_documents: false"), R"(
+)";
+
+constexpr char kComposedMasksStepListing6[] = R"(
 [forward positions]
 - pointwise x2; pointwise x8
 + pointwise x2 +40t arange 1x5 int64 (> 40) +40t add 1x5 int64 (40 > 40) -40 -40
 [backward]
 - backward_first x34
 + backward_first x25
-)");
-  EXPECT_EQ(changes_by_keys("always_masked: true"), R"(
+)";
+
+constexpr char kComposedMasksStepListing7[] = R"(
 [forward positions]
 - pointwise x8
 + pointwise x8 +24t add 3x1 int64 (40 > 24) +144t cat 3x3 int64 x2 joined (24 40 > 144) +120t
@@ -198,8 +207,9 @@ TEST(ComposedMasksStep, MasksAreGiven) {
 + attention_fused_backward +360t +360t +360t
     efficient_attention_backward 3x2x5x6 masked bf16 (360 360 360 360 360 768 150 > 360 360 360) -360 -360 -360 -360
     -768 -360 -150
-)");
-  EXPECT_EQ(changes_by_keys("window: 3"), R"(
+)";
+
+constexpr char kComposedMasksStepListing8[] = R"(
 [forward positions]
 - pointwise x8
 + pointwise x8 +24t add 3x1 int64 (40 > 24) +144t cat 3x3 int64 x2 joined (24 40 > 144) +120t
@@ -224,7 +234,13 @@ TEST(ComposedMasksStep, MasksAreGiven) {
 + attention_fused_backward +360t +360t +360t
     efficient_attention_backward 3x2x5x6 masked bf16 (360 360 360 360 360 768 150 > 360 360 360) -360 -360 -360 -360
     -768 -360 -150
-)");
+)";
+
+TEST(ComposedMasksStep, MasksAreGiven) {
+  EXPECT_EQ(changes_by_keys("causal: false"), kComposedMasksStepListing5);
+  EXPECT_EQ(changes_by_keys("looks_for_documents: false"), kComposedMasksStepListing6);
+  EXPECT_EQ(changes_by_keys("always_masked: true"), kComposedMasksStepListing7);
+  EXPECT_EQ(changes_by_keys("window: 3"), kComposedMasksStepListing8);
   EXPECT_EQ(changes_by_keys("window: 7"), R"(
 )");
 }

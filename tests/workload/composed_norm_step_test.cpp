@@ -11,8 +11,7 @@ using testing_support::OddStep;
 using testing_support::changes_by_keys;
 using testing_support::odd_composition;
 
-TEST(ComposedNormStep, RootMeanSquaresAreOfOperations) {
-  EXPECT_EQ(changes_by_keys("norm: rms", "residual: parallel, final_norm: false"), R"(
+constexpr char kComposedNormStepListing1[] = R"(
 [forward embeddings]
 - embedding
 + embedding +360t embedding 15 of 17x12 bf16 (408 120 > 360)
@@ -46,8 +45,9 @@ TEST(ComposedNormStep, RootMeanSquaresAreOfOperations) {
 [backward embeddings]
 - per_parameter_zero_grad x15
 + per_parameter_zero_grad x14 -408 -288 -24 -288 -24 -288 -24 -288 -24 -24 -480 -40 -480 -24
-)");
-  EXPECT_EQ(changes_by_keys("norm: rms-plus-one", "residual: parallel, final_norm: false"), R"(
+)";
+
+constexpr char kComposedNormStepListing2[] = R"(
 [forward embeddings]
 - embedding
 + embedding +360t embedding 15 of 17x12 bf16 (408 120 > 360)
@@ -84,8 +84,9 @@ TEST(ComposedNormStep, RootMeanSquaresAreOfOperations) {
 [backward embeddings]
 - per_parameter_zero_grad x15
 + per_parameter_zero_grad x14 -408 -288 -24 -288 -24 -288 -24 -288 -24 -24 -480 -40 -480 -24
-)");
-  EXPECT_EQ(changes_by_keys("norm: rms-cast-last", "residual: parallel, final_norm: false"), R"(
+)";
+
+constexpr char kComposedNormStepListing3[] = R"(
 [forward embeddings]
 - embedding
 + embedding +360t embedding 15 of 17x12 bf16 (408 120 > 360)
@@ -120,8 +121,9 @@ TEST(ComposedNormStep, RootMeanSquaresAreOfOperations) {
 [backward embeddings]
 - per_parameter_zero_grad x15
 + per_parameter_zero_grad x14 -408 -288 -24 -288 -24 -288 -24 -288 -24 -24 -480 -40 -480 -24
-)");
-  EXPECT_EQ(changes_by_keys("norm: rms-t5", "residual: parallel, final_norm: false"), R"(
+)";
+
+constexpr char kComposedNormStepListing4[] = R"(
 [forward layers.0]
 - layer_norm_module
 + pointwise x6 +720 cast 15x12 bf16->fp32 (360 > 720) +720t pow 15x12 fp32 (720 > 720) +60t
@@ -151,7 +153,13 @@ TEST(ComposedNormStep, RootMeanSquaresAreOfOperations) {
 [backward embeddings]
 - per_parameter_zero_grad x15
 + per_parameter_zero_grad x14 -408 -288 -24 -288 -24 -288 -24 -288 -24 -24 -480 -40 -480 -24
-)");
+)";
+
+TEST(ComposedNormStep, RootMeanSquaresAreOfOperations) {
+  EXPECT_EQ(changes_by_keys("norm: rms", "residual: parallel, final_norm: false"), kComposedNormStepListing1);
+  EXPECT_EQ(changes_by_keys("norm: rms-plus-one", "residual: parallel, final_norm: false"), kComposedNormStepListing2);
+  EXPECT_EQ(changes_by_keys("norm: rms-cast-last", "residual: parallel, final_norm: false"), kComposedNormStepListing3);
+  EXPECT_EQ(changes_by_keys("norm: rms-t5", "residual: parallel, final_norm: false"), kComposedNormStepListing4);
 }
 
 TEST(ComposedNormStep, MeansToo) {
@@ -269,10 +277,7 @@ TEST(ComposedNormStep, WeightsMayBeLeftOut) {
 )");
 }
 
-TEST(ComposedNormStep, SomeStayInTheModelsType) {
-  EXPECT_EQ(changes_by_keys("norm: rms-t5", "residual: parallel, final_norm: false",
-                            [](OddStep& step) { step.training.precision = Precision::amp_bf16; }),
-            R"(
+constexpr char kComposedNormStepListing5[] = R"(
 [forward layers.0]
 - layer_norm_module
 + pointwise x6 +720t pow 15x12 fp32 (720 > 720) +60t mean 15x12 fp32 (720 > 60) -720 +60t add 15x1 fp32 (60 > 60) -60
@@ -303,10 +308,9 @@ TEST(ComposedNormStep, SomeStayInTheModelsType) {
 [backward embeddings]
 - per_parameter_zero_grad x15
 + per_parameter_zero_grad x14 -816 -576 -48 -576 -48 -576 -48 -576 -48 -48 -960 -80 -960 -48
-)");
-  EXPECT_EQ(changes_by_keys("norm: layer-plus-one", "residual: parallel, final_norm: false",
-                            [](OddStep& step) { step.training.precision = Precision::amp_bf16; }),
-            R"(
+)";
+
+constexpr char kComposedNormStepListing6[] = R"(
 [forward embeddings]
 - embedding
 + embedding +720t embedding 15 of 17x12 fp32 (816 120 > 720)
@@ -361,7 +365,15 @@ TEST(ComposedNormStep, SomeStayInTheModelsType) {
 + cast_backward +720t cast 15x12 bf16->fp32 (360 > 720) -360
 + fan_in_add add_ 15x12 fp32,fp32->fp32 (720 720 > 720) -720
 + add_backward
-)");
+)";
+
+TEST(ComposedNormStep, SomeStayInTheModelsType) {
+  EXPECT_EQ(changes_by_keys("norm: rms-t5", "residual: parallel, final_norm: false",
+                            [](OddStep& step) { step.training.precision = Precision::amp_bf16; }),
+            kComposedNormStepListing5);
+  EXPECT_EQ(changes_by_keys("norm: layer-plus-one", "residual: parallel, final_norm: false",
+                            [](OddStep& step) { step.training.precision = Precision::amp_bf16; }),
+            kComposedNormStepListing6);
 }
 
 }  // namespace

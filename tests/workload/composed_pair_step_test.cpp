@@ -11,11 +11,7 @@ using testing_support::OddStep;
 using testing_support::changes_by_keys;
 using testing_support::odd_composition;
 
-TEST(ComposedPairStep, APairIsCompared) {
-  EXPECT_EQ(OddStep(odd_composition("head: contrastive, projection_width: 10, encoder: {input: image, image_size: 6, "
-                                    "patch: 2, class_token: true}"))
-                .text(),
-            R"(
+constexpr char kComposedPairStepListing1[] = R"(
 [forward encoder.embeddings]
 convolution +648t conv2d 3x3x6x6 to 12, 2x2 bf16 (648 288 > 648) add_ 108x3 bf16,bf16->bf16 broadcast (648 24 > 648)
 view; transpose
@@ -244,7 +240,13 @@ accumulate_grad
 accumulate_grad -2 -2
 per_parameter_zero_grad x43 -24 -288 -24 -288 -24 -288 -24 -288 -24 -288 -24 -24 -24 -480 -40 -480 -24 -24 -24 -24
     -24 -408 -288 -24 -288 -24 -288 -24 -288 -24 -24 -24 -480 -40 -480 -24 -24 -24 -24 -24 -240 -240 -2
-)");
+)";
+
+TEST(ComposedPairStep, APairIsCompared) {
+  EXPECT_EQ(OddStep(odd_composition("head: contrastive, projection_width: 10, encoder: {input: image, image_size: 6, "
+                                    "patch: 2, class_token: true}"))
+                .text(),
+            kComposedPairStepListing1);
 }
 
 }  // namespace

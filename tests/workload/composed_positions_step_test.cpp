@@ -11,8 +11,7 @@ using testing_support::OddStep;
 using testing_support::changes_by_keys;
 using testing_support::odd_composition;
 
-TEST(ComposedPositionsStep, PairsOfNumbersAreTurned) {
-  EXPECT_EQ(changes_by_keys("positions: rotary"), R"(
+constexpr char kComposedPositionsStepListing1[] = R"(
 [forward positions]
 - pointwise x8
 + pointwise x8 +24t add 3x1 int64 (40 > 24) +144t cat 3x3 int64 x2 joined (24 40 > 144) +120t
@@ -59,8 +58,9 @@ TEST(ComposedPositionsStep, PairsOfNumbersAreTurned) {
 + view_backward; view_backward
 + view_backward_copy +360t copy 30x6 bf16 permuted (360 > 360) -360
 + view_backward_copy +360t copy 30x6 bf16 permuted (360 > 360) -360
-)");
-  EXPECT_EQ(changes_by_keys("rotary_style: pairs", "positions: rotary"), R"(
+)";
+
+constexpr char kComposedPositionsStepListing2[] = R"(
 [forward positions]
 - pointwise x8
 + pointwise x8 +20t cast 1x5 int64->fp32 (40 > 20) +60t mm 3x5x1 nn fp32 (12 20 > 60) +120t
@@ -85,8 +85,9 @@ TEST(ComposedPositionsStep, PairsOfNumbersAreTurned) {
 + pointwise +360 add 15x12 bf16,bf16->bf16 (360 360 > 360) -360 -60 -60
 [backward layers.0.attention]
 + view_backward; view_backward; view_backward; view_backward; view_backward; view_backward
-)");
-  EXPECT_EQ(changes_by_keys("rotary_width: 4", "positions: rotary"), R"(
+)";
+
+constexpr char kComposedPositionsStepListing3[] = R"(
 [forward positions]
 - pointwise x8
 + pointwise x8 +20t cast 1x5 int64->fp32 (40 > 20) +40t mm 2x5x1 nn fp32 (8 20 > 40) +80t
@@ -138,8 +139,9 @@ TEST(ComposedPositionsStep, PairsOfNumbersAreTurned) {
 + pointwise_backward +360t fill 30x6 bf16 (> 360) copy 30x2 bf16 permuted (120 > 360) -360
 + pointwise_backward +360t fill 30x6 bf16 (> 360) copy 30x4 bf16 permuted (240 > 360) -240
 - pointwise_backward; fan_in_add
-)");
-  EXPECT_EQ(changes_by_keys("rotary_fp32: true", "positions: rotary"), R"(
+)";
+
+constexpr char kComposedPositionsStepListing4[] = R"(
 [forward layers.0.attention]
 - pointwise x4; concatenate; pointwise x4; concatenate
 + pointwise x3 +720t cast 30x6 bf16->fp32 (360 > 720) +720t mul 30x6 fp32,bf16->fp32 broadcast (720 60 > 720) -720
@@ -177,8 +179,9 @@ TEST(ComposedPositionsStep, PairsOfNumbersAreTurned) {
 + cast_backward +360t cast 30x6 fp32->bf16 (720 > 360) -720
 + pointwise_backward +720t mul 30x6 fp32,bf16->fp32 broadcast (720 60 > 720) -720 -60
 + cast_backward +360t cast 30x6 fp32->bf16 (720 > 360) -720
-)");
-  EXPECT_EQ(changes_by_keys("rotary_table: true", "positions: rotary"), R"(
+)";
+
+constexpr char kComposedPositionsStepListing5[] = R"(
 [forward positions]
 - pointwise x8; pointwise x8
 + pointwise x8 +24t add 3x1 int64 (40 > 24) +144t cat 3x3 int64 x2 joined (24 40 > 144) +120t
@@ -189,8 +192,9 @@ TEST(ComposedPositionsStep, PairsOfNumbersAreTurned) {
 [backward layers.0.attention]
 - pointwise_backward
 + pointwise_backward +360t mul 30x6 bf16,bf16->bf16 broadcast (360 60 > 360)
-)");
-  EXPECT_EQ(changes_by_keys("queries_by_position: true", "positions: rotary"), R"(
+)";
+
+constexpr char kComposedPositionsStepListing6[] = R"(
 [forward layers.0.attention]
 - concatenate
 + concatenate +360t mul 30x6 bf16,bf16->bf16 broadcast (360 60 > 360) +180t scale 30x3 bf16 strided (180 > 180) +360t
@@ -201,8 +205,9 @@ TEST(ComposedPositionsStep, PairsOfNumbersAreTurned) {
     cast 5x1 fp32->bf16 (20 > 10) +360 mul 30x6 bf16,bf16->bf16 broadcast (360 10 > 360) -20 -360
 [backward layers.0.attention]
 + pointwise_backward +360t mul 30x6 bf16,bf16->bf16 broadcast (360 10 > 360) -360 -10
-)");
-  EXPECT_EQ(changes_by_keys("rotary_style: pairs, turned_in_place: true", "positions: rotary"), R"(
+)";
+
+constexpr char kComposedPositionsStepListing7[] = R"(
 [forward positions]
 - pointwise x8
 + pointwise x8 +20t cast 1x5 int64->fp32 (40 > 20) +60t mm 3x5x1 nn fp32 (12 20 > 60) +120t
@@ -241,7 +246,17 @@ TEST(ComposedPositionsStep, PairsOfNumbersAreTurned) {
 - fan_in_add; view_backward
 + fan_in_add add_ 30x6 bf16,bf16->bf16 (360 360 > 360) -360
 - view_backward_copy; view_backward; view_backward_copy; view_backward
-)");
+)";
+
+TEST(ComposedPositionsStep, PairsOfNumbersAreTurned) {
+  EXPECT_EQ(changes_by_keys("positions: rotary"), kComposedPositionsStepListing1);
+  EXPECT_EQ(changes_by_keys("rotary_style: pairs", "positions: rotary"), kComposedPositionsStepListing2);
+  EXPECT_EQ(changes_by_keys("rotary_width: 4", "positions: rotary"), kComposedPositionsStepListing3);
+  EXPECT_EQ(changes_by_keys("rotary_fp32: true", "positions: rotary"), kComposedPositionsStepListing4);
+  EXPECT_EQ(changes_by_keys("rotary_table: true", "positions: rotary"), kComposedPositionsStepListing5);
+  EXPECT_EQ(changes_by_keys("queries_by_position: true", "positions: rotary"), kComposedPositionsStepListing6);
+  EXPECT_EQ(changes_by_keys("rotary_style: pairs, turned_in_place: true", "positions: rotary"),
+            kComposedPositionsStepListing7);
 }
 
 TEST(ComposedPositionsStep, NotAllLayersTurn) {

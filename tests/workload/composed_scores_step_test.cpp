@@ -73,8 +73,7 @@ TEST(ComposedScoresStep, ScoresAreProductsAndASoftmax) {
 )");
 }
 
-TEST(ComposedScoresStep, CodesDiffer) {
-  EXPECT_EQ(changes_by_keys("attention_code: written-out-fp32"), R"(
+constexpr char kComposedScoresStepListing1[] = R"(
 [forward positions]
 - pointwise x8
 + pointwise x8 +24t add 3x1 int64 (40 > 24) +144t cat 3x3 int64 x2 joined (24 40 > 144) +120t
@@ -134,8 +133,9 @@ TEST(ComposedScoresStep, CodesDiffer) {
 + view_backward
 + view_backward_copy +360t copy 15x12 bf16 transposed (360 > 360) -360
 + view_backward_copy +360t copy 30x6 bf16 permuted (360 > 360) -360
-)");
-  EXPECT_EQ(changes_by_keys("attention_code: written-out-flat"), R"(
+)";
+
+constexpr char kComposedScoresStepListing2[] = R"(
 [forward positions]
 - pointwise x8
 + pointwise x8 +24t add 3x1 int64 (40 > 24) +144t cat 3x3 int64 x2 joined (24 40 > 144) +120t
@@ -191,8 +191,9 @@ TEST(ComposedScoresStep, CodesDiffer) {
 + view_backward
 + view_backward_copy +360t copy 15x12 bf16 transposed (360 > 360) -360
 + view_backward_copy +360t copy 30x6 bf16 permuted (360 > 360) -360
-)");
-  EXPECT_EQ(changes_by_keys("softmax_fp32: false", "attention_code: written-out"), R"(
+)";
+
+constexpr char kComposedScoresStepListing3[] = R"(
 [forward layers.0.attention]
 - pointwise; softmax
 + pointwise +300t add 30x5 bf16,bf16->bf16 broadcast (300 150 > 300) -300
@@ -202,8 +203,9 @@ TEST(ComposedScoresStep, CodesDiffer) {
 + bmm_backward +360t bmm 6x 5x6x5 tn bf16 (300 360 > 360) +300t bmm 6x 5x5x6 nt bf16 (360 360 > 300) -360 -360
 - cast_backward; softmax_backward; cast_backward
 + softmax_backward +300t +300t softmax_backward 30x5 bf16 (300 300 > 300) -300 -300 -300
-)");
-  EXPECT_EQ(changes_by_keys("mask_filled: true", "attention_code: written-out"), R"(
+)";
+
+constexpr char kComposedScoresStepListing4[] = R"(
 [forward layers.0.attention]
 - pointwise; pointwise
 + pointwise +300t scale 30x5 bf16 (300 > 300) -300 +75 eq 15x5 bf16->bool (150 > 75)
@@ -212,7 +214,13 @@ TEST(ComposedScoresStep, CodesDiffer) {
 [backward layers.0.attention]
 - add_backward
 + masked_fill_backward +300t masked_fill 30x5 bf16,bool->bf16 broadcast (300 75 > 300) -300 -75
-)");
+)";
+
+TEST(ComposedScoresStep, CodesDiffer) {
+  EXPECT_EQ(changes_by_keys("attention_code: written-out-fp32"), kComposedScoresStepListing1);
+  EXPECT_EQ(changes_by_keys("attention_code: written-out-flat"), kComposedScoresStepListing2);
+  EXPECT_EQ(changes_by_keys("softmax_fp32: false", "attention_code: written-out"), kComposedScoresStepListing3);
+  EXPECT_EQ(changes_by_keys("mask_filled: true", "attention_code: written-out"), kComposedScoresStepListing4);
 }
 
 TEST(ComposedScoresStep, ScoresHaveSinksAndCaps) {

@@ -11,14 +11,7 @@ using testing_support::OddStep;
 using testing_support::changes_by_keys;
 using testing_support::odd_composition;
 
-TEST(ComposedWindowsStep, StagesOfWindows) {
-  EXPECT_EQ(
-      OddStep(odd_composition(
-                  "input: image, image_size: 8, patch: 2, channels: 5, causal: false, head: image-classification, "
-                  "labels: 4, pooler: mean, stage_layers: [2, 1], stage_heads: [2, 3], window_side: 2"))
-          .but([](OddStep& step) { step.training.sequence_length = 16; })
-          .text(),
-      R"(
+constexpr char kComposedWindowsStepListing1[] = R"(
 [forward embeddings]
 convolution +1152t conv2d 3x5x8x8 to 12, 2x2 bf16 (1920 480 > 1152)
     add_ 144x4 bf16,bf16->bf16 broadcast (1152 24 > 1152)
@@ -361,7 +354,16 @@ accumulate_grad -2 -2
 per_parameter_zero_grad x60 -480 -24 -288 -24 -288 -24 -288 -24 -288 -24 -36 -24 -24 -480 -40 -480 -24 -24 -24 -288
     -24 -288 -24 -288 -24 -288 -24 -36 -24 -24 -480 -40 -480 -24 -24 -24 -2304 -96 -96 -1152 -48 -1152 -48 -1152 -48
     -1152 -48 -54 -48 -48 -1920 -80 -1920 -48 -48 -48 -48 -48 -192 -8
-)");
+)";
+
+TEST(ComposedWindowsStep, StagesOfWindows) {
+  EXPECT_EQ(
+      OddStep(odd_composition(
+                  "input: image, image_size: 8, patch: 2, channels: 5, causal: false, head: image-classification, "
+                  "labels: 4, pooler: mean, stage_layers: [2, 1], stage_heads: [2, 3], window_side: 2"))
+          .but([](OddStep& step) { step.training.sequence_length = 16; })
+          .text(),
+      kComposedWindowsStepListing1);
 }
 
 }  // namespace

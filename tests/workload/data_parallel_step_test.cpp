@@ -56,12 +56,7 @@ TEST(DataParallelStep, BucketsAreReducedBesideTheBackwardPass) {
 )");
 }
 
-TEST(DataParallelStep, BucketsDiffer) {
-  EXPECT_EQ(
-      OddStep(ModelFamily::gpt2).but([](OddStep& step) { step.training.parallel.data = 2; }).changed([](OddStep& step) {
-        step.training.parallel.bucket_cap = 1000;
-      }),
-      R"(
+constexpr char kDataParallelStepListing1[] = R"(
 [backward layers.0.feed_forward]
 + collective event0 wait0@1 all_reduce 1072 bytes bf16, 2 ranks data@1 (1072 > 1072) event1@1
 [backward layers.0.attention]
@@ -74,12 +69,9 @@ TEST(DataParallelStep, BucketsDiffer) {
 + ddp_copy_back copy 1x240 bf16 (480 > 480) wait3@0
 - ddp_copy_back
 + ddp_copy_back copy 1x432 bf16 (864 > 864) wait5@0
-)");
-  EXPECT_EQ(
-      OddStep(ModelFamily::gpt2).but([](OddStep& step) { step.training.parallel.data = 2; }).changed([](OddStep& step) {
-        step.training.parallel.gradient_as_bucket_view = true;
-      }),
-      R"(
+)";
+
+constexpr char kDataParallelStepListing2[] = R"(
 [backward final_norm]
 - ddp_hook
 + ddp_hook scale 1x12 bf16 (24 > 24) -24
@@ -125,19 +117,9 @@ TEST(DataParallelStep, BucketsDiffer) {
 + ddp_hook scale 17x12 bf16 (408 > 408) -408
 + collective event0 wait0@1 all_reduce 2992 bytes bf16, 2 ranks data@1 (2992 > 2992) event1@1 wait1@0 -2 -2
 + per_parameter_zero_grad x16
-)");
-  EXPECT_EQ(
-      OddStep(ModelFamily::gpt2).but([](OddStep& step) { step.training.parallel.data = 2; }).changed([](OddStep& step) {
-        step.training.parallel.find_unused_parameters = true;
-      }),
-      R"(
-+ ddp_unused x16
-)");
-  EXPECT_EQ(
-      OddStep(ModelFamily::gpt2).but([](OddStep& step) { step.training.parallel.data = 2; }).changed([](OddStep& step) {
-        step.training.parallel.compression = GradientCompression::fp16;
-      }),
-      R"(
+)";
+
+constexpr char kDataParallelStepListing3[] = R"(
 [backward final_norm]
 - ddp_hook
 + ddp_hook copy 1x12 bf16 (24 > 24)
@@ -179,20 +161,46 @@ TEST(DataParallelStep, BucketsDiffer) {
 + ddp_compression +2992t cast 1x1496 bf16->fp16 (2992 > 2992) scale 1x1496 fp16 (2992 > 2992)
 + collective event0 wait0@1 all_reduce 2992 bytes fp16, 2 ranks data@1 (2992 > 2992) event1@1 wait1@2
     cast 1x1496 fp16->bf16@2 (2992 > 2992) event2@2 wait2@0 -2992
-)");
-  EXPECT_EQ(
-      OddStep(ModelFamily::gpt2).but([](OddStep& step) { step.training.parallel.data = 2; }).changed([](OddStep& step) {
-        step.training.parallel.strategy = DataStrategy::zero1;
-        step.training.parallel.parameters_as_bucket_view = true;
-      }),
-      R"(
+)";
+
+constexpr char kDataParallelStepListing4[] = R"(
 [backward]
 + zero_broadcast
 [optimizer]
 + collective event2 wait2@1 broadcast 1504 bytes bf16, 2 ranks data@1 (1504 > 1504) event3@1
 + zero_broadcast
 + collective event4 wait4@1 broadcast 1488 bytes bf16, 2 ranks data@1 (1488 > 1488) event5@1 wait3@0 wait5@0
+)";
+
+TEST(DataParallelStep, BucketsDiffer) {
+  EXPECT_EQ(
+      OddStep(ModelFamily::gpt2).but([](OddStep& step) { step.training.parallel.data = 2; }).changed([](OddStep& step) {
+        step.training.parallel.bucket_cap = 1000;
+      }),
+      kDataParallelStepListing1);
+  EXPECT_EQ(
+      OddStep(ModelFamily::gpt2).but([](OddStep& step) { step.training.parallel.data = 2; }).changed([](OddStep& step) {
+        step.training.parallel.gradient_as_bucket_view = true;
+      }),
+      kDataParallelStepListing2);
+  EXPECT_EQ(
+      OddStep(ModelFamily::gpt2).but([](OddStep& step) { step.training.parallel.data = 2; }).changed([](OddStep& step) {
+        step.training.parallel.find_unused_parameters = true;
+      }),
+      R"(
++ ddp_unused x16
 )");
+  EXPECT_EQ(
+      OddStep(ModelFamily::gpt2).but([](OddStep& step) { step.training.parallel.data = 2; }).changed([](OddStep& step) {
+        step.training.parallel.compression = GradientCompression::fp16;
+      }),
+      kDataParallelStepListing3);
+  EXPECT_EQ(
+      OddStep(ModelFamily::gpt2).but([](OddStep& step) { step.training.parallel.data = 2; }).changed([](OddStep& step) {
+        step.training.parallel.strategy = DataStrategy::zero1;
+        step.training.parallel.parameters_as_bucket_view = true;
+      }),
+      kDataParallelStepListing4);
 }
 
 TEST(DataParallelStep, StatesAreSpreadOverRanks) {

@@ -60,14 +60,7 @@ TEST(FlatShardedStep, FlatParametersAreGatheredAndReduced) {
 )");
 }
 
-TEST(FlatShardedStep, ShardsMayLiveInTheHostsMemory) {
-  EXPECT_EQ(OddStep(ModelFamily::gpt2)
-                .but([](OddStep& step) {
-                  step.training.parallel.data = 2;
-                  step.training.parallel.strategy = DataStrategy::fsdp;
-                })
-                .changed([](OddStep& step) { step.training.parallel.offload = true; }),
-            R"(
+constexpr char kFlatShardedStepListing1[] = R"(
 [forward]
 - fsdp_gather
 + fsdp_gather
@@ -139,7 +132,16 @@ TEST(FlatShardedStep, ShardsMayLiveInTheHostsMemory) {
     host-waits12 host-waits13 host-waits14 host-waits15 host-waits16 host-waits17 host-waits18 host-waits19
     host-waits20 host-waits21 host-waits22 host-waits23 host-waits27 host-waits28 host-waits29 host-waits30 -2 -2
 + per_parameter_for_loop x16; host_update_for_loop; per_parameter_zero_grad x16
-)");
+)";
+
+TEST(FlatShardedStep, ShardsMayLiveInTheHostsMemory) {
+  EXPECT_EQ(OddStep(ModelFamily::gpt2)
+                .but([](OddStep& step) {
+                  step.training.parallel.data = 2;
+                  step.training.parallel.strategy = DataStrategy::fsdp;
+                })
+                .changed([](OddStep& step) { step.training.parallel.offload = true; }),
+            kFlatShardedStepListing1);
 }
 
 TEST(FlatShardedStep, GradientsOfMicroBatchesAreAddedUp) {

@@ -8,15 +8,7 @@ namespace {
 
 using testing_support::OddStep;
 
-TEST(GenerationStep, APromptIsReadAndATokenFollows) {
-  EXPECT_EQ(OddStep(ModelFamily::gpt2)
-                .but([](OddStep& step) {
-                  step.training.micro_batch = 3;
-                  step.training.sequence_length = 4;
-                  step.training.inference = InferenceDescription{3, 2, 1, KeyValueCache::dynamic};
-                })
-                .text(),
-            R"(
+constexpr char kGenerationStepListing1[] = R"(
 python_fixed x1420
 [forward]
 pointwise +96t pointwise 3x4 int64 (> 96)
@@ -103,18 +95,20 @@ concatenate +144t cat 3x3 int64 x2 joined (120 24 > 144) -120
 pointwise x6 +3t pointwise 1x3 bool (> 3) +3t pointwise 1x3 bool (3 > 3) -3 +3t pointwise 1x3 bool (3 > 3) -3 +3t
     pointwise 1x3 bool (3 > 3) -3 +3t pointwise 1x3 bool (3 > 3) -3 +3t pointwise 1x3 bool (3 > 3) -3
     copy_to_host 1x1 bool from gpu (3) sync -3 -24 -102 -24 -204 -360 -360 -24 -144 -144
-)");
-}
+)";
 
-TEST(GenerationStep, WithoutACacheAllIsReadAgain) {
+TEST(GenerationStep, APromptIsReadAndATokenFollows) {
   EXPECT_EQ(OddStep(ModelFamily::gpt2)
                 .but([](OddStep& step) {
                   step.training.micro_batch = 3;
                   step.training.sequence_length = 4;
                   step.training.inference = InferenceDescription{3, 2, 1, KeyValueCache::dynamic};
                 })
-                .changed([](OddStep& step) { step.training.inference->cache = KeyValueCache::none; }),
-            R"(
+                .text(),
+            kGenerationStepListing1);
+}
+
+constexpr char kGenerationStepListing2[] = R"(
 [forward embeddings]
 - embedding; embedding; pointwise
 + embedding +288t embedding 12 of 17x12 bf16 (408 96 > 288) +32t arange 1x4 int64 (> 32)
@@ -188,7 +182,17 @@ TEST(GenerationStep, WithoutACacheAllIsReadAgain) {
 + pointwise x6 +3t pointwise 1x3 bool (> 3) +3t pointwise 1x3 bool (3 > 3) -3 +3t pointwise 1x3 bool (3 > 3) -3 +3t
     pointwise 1x3 bool (3 > 3) -3 +3t pointwise 1x3 bool (3 > 3) -3 +3t pointwise 1x3 bool (3 > 3) -3
     copy_to_host 1x1 bool from gpu (3) sync -3 -24 -102 -120 -204 -144 -144 -144
-)");
+)";
+
+TEST(GenerationStep, WithoutACacheAllIsReadAgain) {
+  EXPECT_EQ(OddStep(ModelFamily::gpt2)
+                .but([](OddStep& step) {
+                  step.training.micro_batch = 3;
+                  step.training.sequence_length = 4;
+                  step.training.inference = InferenceDescription{3, 2, 1, KeyValueCache::dynamic};
+                })
+                .changed([](OddStep& step) { step.training.inference->cache = KeyValueCache::none; }),
+            kGenerationStepListing2);
 }
 
 TEST(GenerationStep, AFixedCacheHasRoomForAll) {
@@ -212,15 +216,7 @@ TEST(GenerationStep, AFixedCacheHasRoomForAll) {
 )");
 }
 
-TEST(GenerationStep, BeamsAreCopiesOfThePrompt) {
-  EXPECT_EQ(OddStep(ModelFamily::gpt2)
-                .but([](OddStep& step) {
-                  step.training.micro_batch = 2;
-                  step.training.sequence_length = 4;
-                  step.training.inference = InferenceDescription{1, 2, 2, KeyValueCache::dynamic};
-                })
-                .text(),
-            R"(
+constexpr char kGenerationStepListing3[] = R"(
 python_fixed x1420
 [forward]
 pointwise +32t pointwise 1x4 int64 (> 32)
@@ -369,7 +365,17 @@ pointwise x8 +1t pointwise 1x1 bool (> 1) +1t pointwise 1x1 bool (1 > 1) -1 +1t 
     -16 -136 -68
 contiguous +240 copy 2x60 bf16 permuted (240 > 240) -240
 contiguous +240 copy 2x60 bf16 permuted (240 > 240) -240 -16 -136 -240 -240 -8 -16 -96 -96
-)");
+)";
+
+TEST(GenerationStep, BeamsAreCopiesOfThePrompt) {
+  EXPECT_EQ(OddStep(ModelFamily::gpt2)
+                .but([](OddStep& step) {
+                  step.training.micro_batch = 2;
+                  step.training.sequence_length = 4;
+                  step.training.inference = InferenceDescription{1, 2, 2, KeyValueCache::dynamic};
+                })
+                .text(),
+            kGenerationStepListing3);
 }
 
 }  // namespace

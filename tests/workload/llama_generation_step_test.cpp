@@ -10,15 +10,7 @@ using testing_support::OddStep;
 
 using testing_support::odd_composition;
 
-TEST(LlamaGenerationStep, APromptIsReadAndATokenFollows) {
-  EXPECT_EQ(OddStep(ModelFamily::llama)
-                .but([](OddStep& step) {
-                  step.training.micro_batch = 3;
-                  step.training.sequence_length = 4;
-                  step.training.inference = InferenceDescription{3, 2, 1, KeyValueCache::dynamic};
-                })
-                .text(),
-            R"(
+constexpr char kLlamaGenerationStepListing1[] = R"(
 python_fixed x1420
 [forward]
 pointwise +96t pointwise 3x4 int64 (> 96)
@@ -158,7 +150,17 @@ concatenate +144t cat 3x3 int64 x2 joined (120 24 > 144) -120
 pointwise x6 +3t pointwise 1x3 bool (> 3) +3t pointwise 1x3 bool (3 > 3) -3 +3t pointwise 1x3 bool (3 > 3) -3 +3t
     pointwise 1x3 bool (3 > 3) -3 +3t pointwise 1x3 bool (3 > 3) -3 +3t pointwise 1x3 bool (3 > 3) -3
     copy_to_host 1x1 bool from gpu (3) sync -3 -24 -102 -24 -204 -360 -360 -24 -144 -144
-)");
+)";
+
+TEST(LlamaGenerationStep, APromptIsReadAndATokenFollows) {
+  EXPECT_EQ(OddStep(ModelFamily::llama)
+                .but([](OddStep& step) {
+                  step.training.micro_batch = 3;
+                  step.training.sequence_length = 4;
+                  step.training.inference = InferenceDescription{3, 2, 1, KeyValueCache::dynamic};
+                })
+                .text(),
+            kLlamaGenerationStepListing1);
 }
 
 TEST(LlamaGenerationStep, AFixedCacheNeedsAMask) {
@@ -217,16 +219,7 @@ TEST(LlamaGenerationStep, AFixedCacheNeedsAMask) {
 )");
 }
 
-TEST(LlamaGenerationStep, ScoresOfOneTokenNeedNoMask) {
-  EXPECT_EQ(OddStep(odd_composition("positions: learned"))
-                .but([](OddStep& step) {
-                  step.attention = AttentionChoice::eager;
-                  step.training.micro_batch = 3;
-                  step.training.sequence_length = 2;
-                  step.training.inference = InferenceDescription{3, 2, 1, KeyValueCache::dynamic};
-                })
-                .changed([](OddStep& step) { step.training.sequence_length = 1; }),
-            R"(
+constexpr char kLlamaGenerationStepListing2[] = R"(
 [forward]
 - pointwise
 + pointwise +24t pointwise 3x1 int64 (> 24)
@@ -318,7 +311,18 @@ TEST(LlamaGenerationStep, ScoresOfOneTokenNeedNoMask) {
 + pointwise x6 +3t pointwise 1x3 bool (> 3) +3t pointwise 1x3 bool (3 > 3) -3 +3t pointwise 1x3 bool (3 > 3) -3 +3t
     pointwise 1x3 bool (3 > 3) -3 +3t pointwise 1x3 bool (3 > 3) -3 +3t pointwise 1x3 bool (3 > 3) -3
     copy_to_host 1x1 bool from gpu (3) sync -3 -24 -102 -24 -204 -144 -144 -24 -72 -72
-)");
+)";
+
+TEST(LlamaGenerationStep, ScoresOfOneTokenNeedNoMask) {
+  EXPECT_EQ(OddStep(odd_composition("positions: learned"))
+                .but([](OddStep& step) {
+                  step.attention = AttentionChoice::eager;
+                  step.training.micro_batch = 3;
+                  step.training.sequence_length = 2;
+                  step.training.inference = InferenceDescription{3, 2, 1, KeyValueCache::dynamic};
+                })
+                .changed([](OddStep& step) { step.training.sequence_length = 1; }),
+            kLlamaGenerationStepListing2);
 }
 
 }  // namespace

@@ -84,8 +84,7 @@ TEST(LlamaVariantsStep, EagerAttentionCopiesKeysForEachHead) {
 )");
 }
 
-TEST(LlamaVariantsStep, BiasesAndTies) {
-  EXPECT_EQ(kVariedLlama.changed([](OddStep& step) { step.model.attention_bias = true; }), R"(
+constexpr char kLlamaVariantsStepListing1[] = R"(
 [forward layers.0.attention]
 - linear
 + linear +1080t addmm 15x36x36 nt bf16 (1080 2592 72 > 1080)
@@ -121,8 +120,9 @@ TEST(LlamaVariantsStep, BiasesAndTies) {
 [backward embeddings]
 - per_parameter_zero_grad x12
 + per_parameter_zero_grad x16 -1224 -72 -2592 -72 -864 -24 -864 -24 -2592 -72 -72 -1440 -1440 -1440 -72 -1224
-)");
-  EXPECT_EQ(kVariedLlama.changed([](OddStep& step) { step.model.feed_forward_bias = true; }), R"(
+)";
+
+constexpr char kLlamaVariantsStepListing2[] = R"(
 [forward layers.0.feed_forward]
 - linear
 + linear +600 addmm 15x20x36 nt bf16 (1080 1440 40 > 600)
@@ -151,8 +151,9 @@ TEST(LlamaVariantsStep, BiasesAndTies) {
 [backward embeddings]
 - per_parameter_zero_grad x12
 + per_parameter_zero_grad x15 -1224 -72 -2592 -864 -864 -2592 -72 -1440 -40 -1440 -40 -1440 -72 -72 -1224
-)");
-  EXPECT_EQ(kVariedLlama.changed([](OddStep& step) { step.model.tie_embeddings = true; }), R"(
+)";
+
+constexpr char kLlamaVariantsStepListing3[] = R"(
 [backward head]
 - mm_backward
 + mm_backward +1224t mm 17x36x15 tn bf16 (510 1080 > 1224) +1080t mm 15x36x17 nn bf16 (510 1224 > 1080) -510 -1080
@@ -163,7 +164,13 @@ TEST(LlamaVariantsStep, BiasesAndTies) {
 + fan_in_add +1224g add 17x36 bf16,bf16->bf16 (1224 1224 > 1224) -1224 -1224
 - per_parameter_zero_grad x12
 + per_parameter_zero_grad x11 -1224 -72 -2592 -864 -864 -2592 -72 -1440 -1440 -1440 -72
-)");
+)";
+
+TEST(LlamaVariantsStep, BiasesAndTies) {
+  EXPECT_EQ(kVariedLlama.changed([](OddStep& step) { step.model.attention_bias = true; }), kLlamaVariantsStepListing1);
+  EXPECT_EQ(kVariedLlama.changed([](OddStep& step) { step.model.feed_forward_bias = true; }),
+            kLlamaVariantsStepListing2);
+  EXPECT_EQ(kVariedLlama.changed([](OddStep& step) { step.model.tie_embeddings = true; }), kLlamaVariantsStepListing3);
 }
 
 TEST(LlamaVariantsStep, TransformersCodeDoesMoreBesides) {

@@ -11,13 +11,7 @@ using testing_support::OddStep;
 constexpr std::uint8_t kQkv = 1U << static_cast<unsigned>(LinearRole::qkv),
                        kDown = 1U << static_cast<unsigned>(LinearRole::down);
 
-TEST(LoraStep, AdaptersStandBesideLayers) {
-  EXPECT_EQ(OddStep(ModelFamily::gpt2).changed([](OddStep& step) {
-    step.training.lora = LoraDescription{};
-    step.training.lora->rank = 3;
-    step.training.lora->targets = kQkv | kDown;
-  }),
-            R"(
+constexpr char kLoraStepListing1[] = R"(
 [forward embeddings]
 - embedding; embedding; pointwise
 + embedding +360t embedding 15 of 17x12 bf16 (408 120 > 360) +40t arange 1x5 int64 (> 40)
@@ -138,18 +132,18 @@ TEST(LoraStep, AdaptersStandBesideLayers) {
 + view_backward
 - per_parameter_zero_grad x16
 + per_parameter_zero_grad x4 -144 -432 -240 -144
-)");
+)";
+
+TEST(LoraStep, AdaptersStandBesideLayers) {
+  EXPECT_EQ(OddStep(ModelFamily::gpt2).changed([](OddStep& step) {
+    step.training.lora = LoraDescription{};
+    step.training.lora->rank = 3;
+    step.training.lora->targets = kQkv | kDown;
+  }),
+            kLoraStepListing1);
 }
 
-TEST(LoraStep, TheirInputIsDroppedAndCast) {
-  EXPECT_EQ(OddStep(ModelFamily::gpt2)
-                .but([](OddStep& step) {
-                  step.training.lora = LoraDescription{};
-                  step.training.lora->rank = 3;
-                  step.training.lora->targets = kDown;
-                })
-                .changed([](OddStep& step) { step.training.lora->dropout = 0.1; }),
-            R"(
+constexpr char kLoraStepListing2[] = R"(
 [forward layers.0.feed_forward.lora]
 - pointwise; dropout_off
 + pointwise +1200t cast 15x20 bf16->fp32 (600 > 1200)
@@ -159,15 +153,9 @@ TEST(LoraStep, TheirInputIsDroppedAndCast) {
 [backward]
 - backward_first x26
 + backward_first x27
-)");
-  EXPECT_EQ(OddStep(ModelFamily::gpt2)
-                .but([](OddStep& step) {
-                  step.training.lora = LoraDescription{};
-                  step.training.lora->rank = 3;
-                  step.training.lora->targets = kDown;
-                })
-                .changed([](OddStep& step) { step.training.precision = Precision::fp32; }),
-            R"(
+)";
+
+constexpr char kLoraStepListing3[] = R"(
 [forward embeddings]
 - embedding; embedding; pointwise
 + embedding +720t embedding 15 of 17x12 fp32 (816 120 > 720) +40t arange 1x5 int64 (> 40)
@@ -244,7 +232,25 @@ TEST(LoraStep, TheirInputIsDroppedAndCast) {
 [backward layers.0.feed_forward.lora]
 - cast_backward; accumulate_grad
 + accumulate_grad -4 -4
-)");
+)";
+
+TEST(LoraStep, TheirInputIsDroppedAndCast) {
+  EXPECT_EQ(OddStep(ModelFamily::gpt2)
+                .but([](OddStep& step) {
+                  step.training.lora = LoraDescription{};
+                  step.training.lora->rank = 3;
+                  step.training.lora->targets = kDown;
+                })
+                .changed([](OddStep& step) { step.training.lora->dropout = 0.1; }),
+            kLoraStepListing2);
+  EXPECT_EQ(OddStep(ModelFamily::gpt2)
+                .but([](OddStep& step) {
+                  step.training.lora = LoraDescription{};
+                  step.training.lora->rank = 3;
+                  step.training.lora->targets = kDown;
+                })
+                .changed([](OddStep& step) { step.training.precision = Precision::fp32; }),
+            kLoraStepListing3);
 }
 
 TEST(LoraStep, FrozenWeightsMayHaveFourBits) {

@@ -8,17 +8,7 @@ namespace {
 
 using testing_support::OddStep;
 
-TEST(MegatronBertStep, RunsTheModulesOfTheNetworkForwardAndTheirFormulasBackward) {
-  EXPECT_EQ(OddStep(ModelFamily::bert)
-                .but([](OddStep& step) {
-                  step.training.parallel.framework = Framework::megatron;
-                  step.training.parallel.vocabulary_multiple = 4;
-                  step.training.sequence_length = 6;
-                  step.training.precision = Precision::amp_bf16;
-                  step.model.head = ModelHead::pretraining;
-                })
-                .text(),
-            R"(
+constexpr char kMegatronBertStepListing1[] = R"(
 [other]
 optimizer_op fill 1x1950 fp32 (> 7800)
 [forward]
@@ -211,7 +201,19 @@ fan_in_add add_ 20x12 bf16,bf16->bf16 (480 480 > 480) -480
 accumulate_grad
 main_gradient_hook add_ 20x12 fp32,bf16->fp32 (960 480 > 960) -480 -4 -4
     foreach_copy 26 tensors, 1950 elements fp32 (960 336 144 48 48 1728 144 576 48 48 48 960 80 960 48 48 48 576 48 48 48 80 576 48 96 8 480 168 72 24 24 864 72 288 24 24 24 480 40 480 24 24 24 288 24 24 24 40 288 24 48 4)
-)");
+)";
+
+TEST(MegatronBertStep, RunsTheModulesOfTheNetworkForwardAndTheirFormulasBackward) {
+  EXPECT_EQ(OddStep(ModelFamily::bert)
+                .but([](OddStep& step) {
+                  step.training.parallel.framework = Framework::megatron;
+                  step.training.parallel.vocabulary_multiple = 4;
+                  step.training.sequence_length = 6;
+                  step.training.precision = Precision::amp_bf16;
+                  step.model.head = ModelHead::pretraining;
+                })
+                .text(),
+            kMegatronBertStepListing1);
 }
 
 TEST(MegatronBertStep, KeysMayBeShared) {

@@ -93,23 +93,7 @@ TEST(MegatronEngineStep, GradientsAreAddedByTheProduct) {
 )");
 }
 
-TEST(MegatronEngineStep, LayersOfTransformerEngineAreSplit) {
-  EXPECT_EQ(OddStep(ModelFamily::gpt2)
-                .but([](OddStep& step) {
-                  step.training.parallel.framework = Framework::megatron;
-                  step.training.parallel.vocabulary_multiple = 4;
-                  step.training.sequence_length = 6;
-                  step.training.precision = Precision::amp_bf16;
-                  step.model.dropout = 0.1;
-                  step.model.attention_dropout = 0.1;
-                })
-                .but([](OddStep& step) { step.training.parallel.transformer_engine = true; })
-                .changed([](OddStep& step) {
-                  step.training.parallel.tensor = 2;
-                  step.training.parallel.sequence_parallel = true;
-                  step.training.parallel.cross_entropy_fusion = true;
-                }),
-            R"(
+constexpr char kMegatronEngineStepListing1[] = R"(
 [other]
 - optimizer_op
 [forward]
@@ -282,7 +266,25 @@ TEST(MegatronEngineStep, LayersOfTransformerEngineAreSplit) {
     copy 1x12 fp32 (288 > 3520) copy 1x12 fp32 (288 > 3520) copy 1x12 fp32 (288 > 3520) copy 1x12 fp32 (288 > 3520)
     copy 1x12 fp32 (288 > 3520) -288
     foreach_copy 16 tensors, 880 elements fp32 (576 336 48 48 864 72 288 48 48 48 480 40 480 48 48 48 288 168 24 24 432 36 144 24 24 24 240 20 240 24 24 24)
-)");
+)";
+
+TEST(MegatronEngineStep, LayersOfTransformerEngineAreSplit) {
+  EXPECT_EQ(OddStep(ModelFamily::gpt2)
+                .but([](OddStep& step) {
+                  step.training.parallel.framework = Framework::megatron;
+                  step.training.parallel.vocabulary_multiple = 4;
+                  step.training.sequence_length = 6;
+                  step.training.precision = Precision::amp_bf16;
+                  step.model.dropout = 0.1;
+                  step.model.attention_dropout = 0.1;
+                })
+                .but([](OddStep& step) { step.training.parallel.transformer_engine = true; })
+                .changed([](OddStep& step) {
+                  step.training.parallel.tensor = 2;
+                  step.training.parallel.sequence_parallel = true;
+                  step.training.parallel.cross_entropy_fusion = true;
+                }),
+            kMegatronEngineStepListing1);
 }
 
 }  // namespace

@@ -8,22 +8,7 @@ namespace {
 
 using testing_support::OddStep;
 
-TEST(MegatronExchangeStep, RanksOfTwoStages) {
-  EXPECT_EQ(OddStep(ModelFamily::gpt2)
-                .but([](OddStep& step) {
-                  step.model.layers = 4;
-                  step.training.sequence_length = 6;
-                  step.training.precision = Precision::amp_bf16;
-                  step.training.gradient_accumulation = 2;
-                  step.training.parallel.framework = Framework::megatron;
-                  step.training.parallel.vocabulary_multiple = 4;
-                  step.training.parallel.pipeline = 2;
-                  step.training.parallel.pipeline_rank = 0;
-                  step.training.parallel.virtual_stages = 2;
-                  step.training.parallel.schedule = PipelineSchedule::interleaved;
-                })
-                .about({"pipeline", "collective", "backward_call", "tensor_boundary"}),
-            R"(
+constexpr char kMegatronExchangeStepListing1[] = R"(
 pipeline_chunk
 pipeline_exchange event0 wait0@3 send_recv 432 bytes bf16, 2 ranks pipeline@3 (432 > 432) event1@3 wait1@0 sync +2
     -432
@@ -49,22 +34,9 @@ pipeline_exchange +432t event14 wait14@3 send_recv 432 bytes bf16, 2 ranks pipel
 pipeline_chunk; backward_call
 collective all_reduce 960 bytes fp32, 2 ranks embedding (960 > 960)
     foreach_copy 26 tensors, 2692 elements fp32 (960 336 48 48 1728 144 576 48 48 48 960 80 960 48 48 48 1728 144 576 48 48 48 960 80 960 48 480 168 24 24 864 72 288 24 24 24 480 40 480 24 24 24 864 72 288 24 24 24 480 40 480 24)
-)");
-  EXPECT_EQ(OddStep(ModelFamily::gpt2)
-                .but([](OddStep& step) {
-                  step.model.layers = 4;
-                  step.training.sequence_length = 6;
-                  step.training.precision = Precision::amp_bf16;
-                  step.training.gradient_accumulation = 2;
-                  step.training.parallel.framework = Framework::megatron;
-                  step.training.parallel.vocabulary_multiple = 4;
-                  step.training.parallel.pipeline = 2;
-                  step.training.parallel.pipeline_rank = 1;
-                  step.training.parallel.virtual_stages = 2;
-                  step.training.parallel.schedule = PipelineSchedule::interleaved;
-                })
-                .about({"pipeline", "collective", "backward_call", "tensor_boundary"}),
-            R"(
+)";
+
+constexpr char kMegatronExchangeStepListing2[] = R"(
 pipeline_exchange +432t event0 wait0@3 send_recv 432 bytes bf16, 2 ranks pipeline@3 (432 > 432) event1@3 wait1@0 sync
 pipeline_chunk
 pipeline_exchange +432 event2 wait2@3 send_recv 432 bytes bf16, 2 ranks pipeline@3 (432 > 432) event3@3 wait3@0 sync
@@ -88,25 +60,42 @@ pipeline_exchange event12 wait12@3 send_recv 432 bytes bf16, 2 ranks pipeline@3 
     -432
 collective all_reduce 960 bytes fp32, 2 ranks embedding (960 > 960)
     foreach_copy 27 tensors, 2632 elements fp32 (48 48 1728 144 576 48 48 48 960 80 960 48 48 48 1728 144 576 48 48 48 960 80 960 48 48 48 960 24 24 864 72 288 24 24 24 480 40 480 24 24 24 864 72 288 24 24 24 480 40 480 24 24 24 480)
-)");
-}
+)";
 
-TEST(MegatronExchangeStep, TensorRanksSendAPart) {
+TEST(MegatronExchangeStep, RanksOfTwoStages) {
   EXPECT_EQ(OddStep(ModelFamily::gpt2)
                 .but([](OddStep& step) {
-                  step.model.layers = 2;
+                  step.model.layers = 4;
                   step.training.sequence_length = 6;
                   step.training.precision = Precision::amp_bf16;
-                  step.training.gradient_accumulation = 1;
+                  step.training.gradient_accumulation = 2;
                   step.training.parallel.framework = Framework::megatron;
                   step.training.parallel.vocabulary_multiple = 4;
                   step.training.parallel.pipeline = 2;
                   step.training.parallel.pipeline_rank = 0;
-                  step.training.parallel.virtual_stages = 1;
-                  step.training.parallel.tensor = 2;
+                  step.training.parallel.virtual_stages = 2;
+                  step.training.parallel.schedule = PipelineSchedule::interleaved;
                 })
                 .about({"pipeline", "collective", "backward_call", "tensor_boundary"}),
-            R"(
+            kMegatronExchangeStepListing1);
+  EXPECT_EQ(OddStep(ModelFamily::gpt2)
+                .but([](OddStep& step) {
+                  step.model.layers = 4;
+                  step.training.sequence_length = 6;
+                  step.training.precision = Precision::amp_bf16;
+                  step.training.gradient_accumulation = 2;
+                  step.training.parallel.framework = Framework::megatron;
+                  step.training.parallel.vocabulary_multiple = 4;
+                  step.training.parallel.pipeline = 2;
+                  step.training.parallel.pipeline_rank = 1;
+                  step.training.parallel.virtual_stages = 2;
+                  step.training.parallel.schedule = PipelineSchedule::interleaved;
+                })
+                .about({"pipeline", "collective", "backward_call", "tensor_boundary"}),
+            kMegatronExchangeStepListing2);
+}
+
+constexpr char kMegatronExchangeStepListing3[] = R"(
 pipeline_chunk
 collective broadcast 80 bytes int64, 2 ranks tensor (80 > 80) copy_to_host 1x10 int64 from gpu (80) sync
     copy_to_device 1x21 int64 to gpu (168 > 168)
@@ -131,22 +120,9 @@ collective event6 wait6@1 all_reduce 432 bytes bf16, 2 ranks tensor@1 (432 > 432
 tensor_boundary_backward
 collective all_reduce 576 bytes fp32, 2 ranks embedding (576 > 576)
     foreach_copy 14 tensors, 856 elements fp32 (576 336 48 48 864 72 288 48 48 48 480 40 480 48 288 168 24 24 432 36 144 24 24 24 240 20 240 24)
-)");
-  EXPECT_EQ(OddStep(ModelFamily::gpt2)
-                .but([](OddStep& step) {
-                  step.model.layers = 2;
-                  step.training.sequence_length = 6;
-                  step.training.precision = Precision::amp_bf16;
-                  step.training.gradient_accumulation = 1;
-                  step.training.parallel.framework = Framework::megatron;
-                  step.training.parallel.vocabulary_multiple = 4;
-                  step.training.parallel.pipeline = 2;
-                  step.training.parallel.pipeline_rank = 1;
-                  step.training.parallel.virtual_stages = 1;
-                  step.training.parallel.tensor = 2;
-                })
-                .about({"pipeline", "collective", "backward_call", "tensor_boundary"}),
-            R"(
+)";
+
+constexpr char kMegatronExchangeStepListing4[] = R"(
 pipeline_exchange +216t event0 wait0@4 send_recv 216 bytes bf16, 2 ranks pipeline@4 (216 > 216) event1@4 wait1@0 sync
 pipeline_chunk +432
 collective all_gather 432 bytes bf16, 2 ranks tensor (216 > 432) -216
@@ -173,23 +149,9 @@ collective event6 wait6@1 all_reduce 432 bytes bf16, 2 ranks tensor@1 (432 > 432
 pipeline_exchange event8 wait8@4 send_recv 216 bytes bf16, 2 ranks pipeline@4 (432 > 432) event9@4 wait9@0 sync -432
 collective all_reduce 576 bytes fp32, 2 ranks embedding (576 > 576)
     foreach_copy 15 tensors, 796 elements fp32 (48 48 864 72 288 48 48 48 480 40 480 48 48 48 576 24 24 432 36 144 24 24 24 240 20 240 24 24 24 288)
-)");
-  EXPECT_EQ(OddStep(ModelFamily::gpt2)
-                .but([](OddStep& step) {
-                  step.model.layers = 2;
-                  step.training.sequence_length = 6;
-                  step.training.precision = Precision::amp_bf16;
-                  step.training.gradient_accumulation = 1;
-                  step.training.parallel.framework = Framework::megatron;
-                  step.training.parallel.vocabulary_multiple = 4;
-                  step.training.parallel.pipeline = 2;
-                  step.training.parallel.pipeline_rank = 0;
-                  step.training.parallel.virtual_stages = 1;
-                  step.training.parallel.tensor = 2;
-                  step.training.parallel.sequence_parallel = true;
-                })
-                .about({"pipeline", "collective", "backward_call", "tensor_boundary"}),
-            R"(
+)";
+
+constexpr char kMegatronExchangeStepListing5[] = R"(
 pipeline_chunk
 collective broadcast 80 bytes int64, 2 ranks tensor (80 > 80) copy_to_host 1x10 int64 from gpu (80) sync
     copy_to_device 1x21 int64 to gpu (168 > 168)
@@ -228,7 +190,55 @@ collective all_reduce 192 bytes fp32, 2 ranks tensor (192 > 192) copy 1x12 fp32 
     copy 1x12 fp32 (192 > 3424) copy 1x12 fp32 (192 > 3424) copy 1x12 fp32 (192 > 3424) -192
 collective all_reduce 576 bytes fp32, 2 ranks embedding (576 > 576)
     foreach_copy 14 tensors, 856 elements fp32 (576 336 48 48 864 72 288 48 48 48 480 40 480 48 288 168 24 24 432 36 144 24 24 24 240 20 240 24)
-)");
+)";
+
+TEST(MegatronExchangeStep, TensorRanksSendAPart) {
+  EXPECT_EQ(OddStep(ModelFamily::gpt2)
+                .but([](OddStep& step) {
+                  step.model.layers = 2;
+                  step.training.sequence_length = 6;
+                  step.training.precision = Precision::amp_bf16;
+                  step.training.gradient_accumulation = 1;
+                  step.training.parallel.framework = Framework::megatron;
+                  step.training.parallel.vocabulary_multiple = 4;
+                  step.training.parallel.pipeline = 2;
+                  step.training.parallel.pipeline_rank = 0;
+                  step.training.parallel.virtual_stages = 1;
+                  step.training.parallel.tensor = 2;
+                })
+                .about({"pipeline", "collective", "backward_call", "tensor_boundary"}),
+            kMegatronExchangeStepListing3);
+  EXPECT_EQ(OddStep(ModelFamily::gpt2)
+                .but([](OddStep& step) {
+                  step.model.layers = 2;
+                  step.training.sequence_length = 6;
+                  step.training.precision = Precision::amp_bf16;
+                  step.training.gradient_accumulation = 1;
+                  step.training.parallel.framework = Framework::megatron;
+                  step.training.parallel.vocabulary_multiple = 4;
+                  step.training.parallel.pipeline = 2;
+                  step.training.parallel.pipeline_rank = 1;
+                  step.training.parallel.virtual_stages = 1;
+                  step.training.parallel.tensor = 2;
+                })
+                .about({"pipeline", "collective", "backward_call", "tensor_boundary"}),
+            kMegatronExchangeStepListing4);
+  EXPECT_EQ(OddStep(ModelFamily::gpt2)
+                .but([](OddStep& step) {
+                  step.model.layers = 2;
+                  step.training.sequence_length = 6;
+                  step.training.precision = Precision::amp_bf16;
+                  step.training.gradient_accumulation = 1;
+                  step.training.parallel.framework = Framework::megatron;
+                  step.training.parallel.vocabulary_multiple = 4;
+                  step.training.parallel.pipeline = 2;
+                  step.training.parallel.pipeline_rank = 0;
+                  step.training.parallel.virtual_stages = 1;
+                  step.training.parallel.tensor = 2;
+                  step.training.parallel.sequence_parallel = true;
+                })
+                .about({"pipeline", "collective", "backward_call", "tensor_boundary"}),
+            kMegatronExchangeStepListing5);
 }
 
 }  // namespace

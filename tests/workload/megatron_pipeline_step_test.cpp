@@ -8,21 +8,7 @@ namespace {
 
 using testing_support::OddStep;
 
-TEST(MegatronPipelineStep, TheFirstRankSendsActivations) {
-  EXPECT_EQ(OddStep(ModelFamily::gpt2)
-                .but([](OddStep& step) {
-                  step.model.layers = 2;
-                  step.training.sequence_length = 6;
-                  step.training.precision = Precision::amp_bf16;
-                  step.training.gradient_accumulation = 1;
-                  step.training.parallel.framework = Framework::megatron;
-                  step.training.parallel.vocabulary_multiple = 4;
-                  step.training.parallel.pipeline = 2;
-                  step.training.parallel.pipeline_rank = 0;
-                  step.training.parallel.virtual_stages = 1;
-                })
-                .text(),
-            R"(
+constexpr char kMegatronPipelineStepListing1[] = R"(
 [other]
 optimizer_op fill 1x1508 fp32 (> 6032)
 pipeline_chunk
@@ -133,10 +119,9 @@ main_gradient_hook add_ 20x12 fp32,bf16->fp32 (960 480 > 960) -480 -432 -2
 [optimizer]
 collective all_reduce 960 bytes fp32, 2 ranks embedding (960 > 960)
     foreach_copy 14 tensors, 1508 elements fp32 (960 336 48 48 1728 144 576 48 48 48 960 80 960 48 480 168 24 24 864 72 288 24 24 24 480 40 480 24)
-)");
-}
+)";
 
-TEST(MegatronPipelineStep, TheLastRankHasTheLoss) {
+TEST(MegatronPipelineStep, TheFirstRankSendsActivations) {
   EXPECT_EQ(OddStep(ModelFamily::gpt2)
                 .but([](OddStep& step) {
                   step.model.layers = 2;
@@ -146,11 +131,14 @@ TEST(MegatronPipelineStep, TheLastRankHasTheLoss) {
                   step.training.parallel.framework = Framework::megatron;
                   step.training.parallel.vocabulary_multiple = 4;
                   step.training.parallel.pipeline = 2;
-                  step.training.parallel.pipeline_rank = 1;
+                  step.training.parallel.pipeline_rank = 0;
                   step.training.parallel.virtual_stages = 1;
                 })
                 .text(),
-            R"(
+            kMegatronPipelineStepListing1);
+}
+
+constexpr char kMegatronPipelineStepListing2[] = R"(
 [other]
 optimizer_op fill 1x1448 fp32 (> 5792)
 pipeline_exchange +432t event0 wait0@3 send_recv 432 bytes bf16, 2 ranks pipeline@3 (432 > 432) event1@3 wait1@0 sync
@@ -281,7 +269,23 @@ pipeline_exchange event2 wait2@3 send_recv 432 bytes bf16, 2 ranks pipeline@3 (4
 [optimizer]
 collective all_reduce 960 bytes fp32, 2 ranks embedding (960 > 960)
     foreach_copy 15 tensors, 1448 elements fp32 (48 48 1728 144 576 48 48 48 960 80 960 48 48 48 960 24 24 864 72 288 24 24 24 480 40 480 24 24 24 480)
-)");
+)";
+
+TEST(MegatronPipelineStep, TheLastRankHasTheLoss) {
+  EXPECT_EQ(OddStep(ModelFamily::gpt2)
+                .but([](OddStep& step) {
+                  step.model.layers = 2;
+                  step.training.sequence_length = 6;
+                  step.training.precision = Precision::amp_bf16;
+                  step.training.gradient_accumulation = 1;
+                  step.training.parallel.framework = Framework::megatron;
+                  step.training.parallel.vocabulary_multiple = 4;
+                  step.training.parallel.pipeline = 2;
+                  step.training.parallel.pipeline_rank = 1;
+                  step.training.parallel.virtual_stages = 1;
+                })
+                .text(),
+            kMegatronPipelineStepListing2);
 }
 
 }  // namespace

@@ -8,18 +8,7 @@ namespace {
 
 using testing_support::OddStep;
 
-TEST(MegatronSplitStep, LayersAreSplit) {
-  EXPECT_EQ(OddStep(ModelFamily::gpt2)
-                .but([](OddStep& step) {
-                  step.training.parallel.framework = Framework::megatron;
-                  step.training.parallel.vocabulary_multiple = 4;
-                  step.training.sequence_length = 6;
-                  step.training.precision = Precision::amp_bf16;
-                  step.model.dropout = 0.1;
-                  step.model.attention_dropout = 0.1;
-                })
-                .changed([](OddStep& step) { step.training.parallel.tensor = 2; }),
-            R"(
+constexpr char kMegatronSplitStepListing1[] = R"(
 [other]
 - optimizer_op
 [forward]
@@ -137,10 +126,9 @@ TEST(MegatronSplitStep, LayersAreSplit) {
 - main_gradient_hook
 + main_gradient_hook add_ 12x12 fp32,bf16->fp32 (576 288 > 576) -288 -4 -4
     foreach_copy 16 tensors, 880 elements fp32 (576 336 48 48 864 72 288 48 48 48 480 40 480 48 48 48 288 168 24 24 432 36 144 24 24 24 240 20 240 24 24 24)
-)");
-}
+)";
 
-TEST(MegatronSplitStep, TheSequenceIsSplitToo) {
+TEST(MegatronSplitStep, LayersAreSplit) {
   EXPECT_EQ(OddStep(ModelFamily::gpt2)
                 .but([](OddStep& step) {
                   step.training.parallel.framework = Framework::megatron;
@@ -150,9 +138,11 @@ TEST(MegatronSplitStep, TheSequenceIsSplitToo) {
                   step.model.dropout = 0.1;
                   step.model.attention_dropout = 0.1;
                 })
-                .but([](OddStep& step) { step.training.parallel.tensor = 2; })
-                .changed([](OddStep& step) { step.training.parallel.sequence_parallel = true; }),
-            R"(
+                .changed([](OddStep& step) { step.training.parallel.tensor = 2; }),
+            kMegatronSplitStepListing1);
+}
+
+constexpr char kMegatronSplitStepListing2[] = R"(
 [forward embeddings]
 - dropout
 [forward layers.0]
@@ -256,7 +246,21 @@ TEST(MegatronSplitStep, TheSequenceIsSplitToo) {
     copy 1x12 fp32 (288 > 3520) copy 1x12 fp32 (288 > 3520) copy 1x12 fp32 (288 > 3520) copy 1x12 fp32 (288 > 3520)
     copy 1x12 fp32 (288 > 3520) -288
     foreach_copy 16 tensors, 880 elements fp32 (576 336 48 48 864 72 288 48 48 48 480 40 480 48 48 48 288 168 24 24 432 36 144 24 24 24 240 20 240 24 24 24)
-)");
+)";
+
+TEST(MegatronSplitStep, TheSequenceIsSplitToo) {
+  EXPECT_EQ(OddStep(ModelFamily::gpt2)
+                .but([](OddStep& step) {
+                  step.training.parallel.framework = Framework::megatron;
+                  step.training.parallel.vocabulary_multiple = 4;
+                  step.training.sequence_length = 6;
+                  step.training.precision = Precision::amp_bf16;
+                  step.model.dropout = 0.1;
+                  step.model.attention_dropout = 0.1;
+                })
+                .but([](OddStep& step) { step.training.parallel.tensor = 2; })
+                .changed([](OddStep& step) { step.training.parallel.sequence_parallel = true; }),
+            kMegatronSplitStepListing2);
 }
 
 TEST(MegatronSplitStep, TheHostMayWaitForEachExchange) {

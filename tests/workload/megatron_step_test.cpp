@@ -8,18 +8,7 @@ namespace {
 
 using testing_support::OddStep;
 
-TEST(MegatronStep, RunsTheModulesOfTheNetworkForwardAndTheirFormulasBackward) {
-  EXPECT_EQ(OddStep(ModelFamily::gpt2)
-                .but([](OddStep& step) {
-                  step.training.parallel.framework = Framework::megatron;
-                  step.training.parallel.vocabulary_multiple = 4;
-                  step.training.sequence_length = 6;
-                  step.training.precision = Precision::amp_bf16;
-                  step.model.dropout = 0.1;
-                  step.model.attention_dropout = 0.1;
-                })
-                .text(),
-            R"(
+constexpr char kMegatronStepListing1[] = R"(
 [other]
 optimizer_op fill 1x1532 fp32 (> 6128)
 [forward]
@@ -164,7 +153,20 @@ fan_in_add add_ 20x12 bf16,bf16->bf16 (480 480 > 480) -480
 accumulate_grad
 main_gradient_hook add_ 20x12 fp32,bf16->fp32 (960 480 > 960) -480 -4 -4
     foreach_copy 16 tensors, 1532 elements fp32 (960 336 48 48 1728 144 576 48 48 48 960 80 960 48 48 48 480 168 24 24 864 72 288 24 24 24 480 40 480 24 24 24)
-)");
+)";
+
+TEST(MegatronStep, RunsTheModulesOfTheNetworkForwardAndTheirFormulasBackward) {
+  EXPECT_EQ(OddStep(ModelFamily::gpt2)
+                .but([](OddStep& step) {
+                  step.training.parallel.framework = Framework::megatron;
+                  step.training.parallel.vocabulary_multiple = 4;
+                  step.training.sequence_length = 6;
+                  step.training.precision = Precision::amp_bf16;
+                  step.model.dropout = 0.1;
+                  step.model.attention_dropout = 0.1;
+                })
+                .text(),
+            kMegatronStepListing1);
 }
 
 TEST(MegatronStep, EagerAttentionIsOfFusedKernels) {

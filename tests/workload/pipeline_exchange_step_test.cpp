@@ -8,21 +8,24 @@ namespace {
 
 using testing_support::OddStep;
 
-TEST(PipelineExchange, EachRankOfOneStage) {
-  EXPECT_EQ(OddStep(ModelFamily::gpt2)
-                .but([](OddStep& step) {
-                  step.model.layers = 2;
-                  step.model.bias = false;
-                  step.model.tie_embeddings = false;
-                  step.training.gradient_accumulation = 3;
-                  step.training.parallel.pipeline = 2;
-                  step.training.parallel.pipeline_rank = 0;
-                  step.training.parallel.schedule = PipelineSchedule::gpipe;
-                  step.training.parallel.virtual_stages = 1;
-                })
-                .about({"pipeline", "collective", "backward_call", "per_parameter", "optimizer_op", "fsdp", "ddp",
-                        "no host"}),
-            R"(
+/// What rank `rank` of two does with so many stages, each of one block, besides computing them.
+std::string exchanges(
+    PipelineSchedule schedule, std::int64_t rank, std::int64_t stages, std::int64_t micro_batches,
+    const OddStep::Change& change = [](OddStep&) {}) {
+  OddStep step(ModelFamily::gpt2);
+  step.model.layers = 2 * stages;
+  step.model.bias = false;
+  step.model.tie_embeddings = false;
+  step.training.gradient_accumulation = micro_batches;
+  step.training.parallel.pipeline = 2;
+  step.training.parallel.pipeline_rank = rank;
+  step.training.parallel.schedule = schedule;
+  step.training.parallel.virtual_stages = stages;
+  return step.but(change).about(
+      {"pipeline", "collective", "backward_call", "per_parameter", "optimizer_op", "fsdp", "ddp"});
+}
+
+constexpr char kPipelineExchangeListing1[] = R"(
 pipeline_chunk; pipeline_chunk
 pipeline_exchange event0 wait0@1 send_recv 360 bytes bf16, 2 ranks pipeline@1 (360 > 360) event1@1
 pipeline_chunk
@@ -45,21 +48,9 @@ optimizer_op scale 1x12 bf16 (24 > 24)
 optimizer_op scale 20x12 bf16 (480 > 480)
 optimizer_op scale 12x20 bf16 (480 > 480) -360
 per_parameter_zero_grad x8 -408 -168 -24 -864 -288 -24 -480 -480
-)");
-  EXPECT_EQ(OddStep(ModelFamily::gpt2)
-                .but([](OddStep& step) {
-                  step.model.layers = 2;
-                  step.model.bias = false;
-                  step.model.tie_embeddings = false;
-                  step.training.gradient_accumulation = 3;
-                  step.training.parallel.pipeline = 2;
-                  step.training.parallel.pipeline_rank = 1;
-                  step.training.parallel.schedule = PipelineSchedule::gpipe;
-                  step.training.parallel.virtual_stages = 1;
-                })
-                .about({"pipeline", "collective", "backward_call", "per_parameter", "optimizer_op", "fsdp", "ddp",
-                        "no host"}),
-            R"(
+)";
+
+constexpr char kPipelineExchangeListing2[] = R"(
 pipeline_chunk
 pipeline_exchange event0 wait0@1 send_recv 360 bytes bf16, 2 ranks pipeline@1 (360 > 360) event1@1 wait1@0
 pipeline_chunk
@@ -84,21 +75,9 @@ optimizer_op scale 12x20 bf16 (480 > 480)
 optimizer_op scale 1x12 bf16 (24 > 24)
 optimizer_op scale 17x12 bf16 (408 > 408) -2 -2 -2 -510 -360
 per_parameter_zero_grad x8 -24 -864 -288 -24 -480 -480 -24 -408
-)");
-  EXPECT_EQ(OddStep(ModelFamily::gpt2)
-                .but([](OddStep& step) {
-                  step.model.layers = 2;
-                  step.model.bias = false;
-                  step.model.tie_embeddings = false;
-                  step.training.gradient_accumulation = 3;
-                  step.training.parallel.pipeline = 2;
-                  step.training.parallel.pipeline_rank = 0;
-                  step.training.parallel.schedule = PipelineSchedule::one_forward_one_backward;
-                  step.training.parallel.virtual_stages = 1;
-                })
-                .about({"pipeline", "collective", "backward_call", "per_parameter", "optimizer_op", "fsdp", "ddp",
-                        "no host"}),
-            R"(
+)";
+
+constexpr char kPipelineExchangeListing3[] = R"(
 pipeline_chunk; pipeline_chunk
 pipeline_exchange event0 wait0@1 send_recv 360 bytes bf16, 2 ranks pipeline@1 (360 > 360) event1@1
 pipeline_chunk
@@ -117,21 +96,9 @@ optimizer_op scale 1x12 bf16 (24 > 24)
 optimizer_op scale 20x12 bf16 (480 > 480)
 optimizer_op scale 12x20 bf16 (480 > 480) -360
 per_parameter_zero_grad x8 -408 -168 -24 -864 -288 -24 -480 -480
-)");
-  EXPECT_EQ(OddStep(ModelFamily::gpt2)
-                .but([](OddStep& step) {
-                  step.model.layers = 2;
-                  step.model.bias = false;
-                  step.model.tie_embeddings = false;
-                  step.training.gradient_accumulation = 3;
-                  step.training.parallel.pipeline = 2;
-                  step.training.parallel.pipeline_rank = 1;
-                  step.training.parallel.schedule = PipelineSchedule::one_forward_one_backward;
-                  step.training.parallel.virtual_stages = 1;
-                })
-                .about({"pipeline", "collective", "backward_call", "per_parameter", "optimizer_op", "fsdp", "ddp",
-                        "no host"}),
-            R"(
+)";
+
+constexpr char kPipelineExchangeListing4[] = R"(
 pipeline_chunk
 pipeline_exchange event0 wait0@1 send_recv 360 bytes bf16, 2 ranks pipeline@1 (360 > 360) event1@1 wait1@0
 pipeline_chunk; pipeline_chunk; backward_call
@@ -151,21 +118,9 @@ optimizer_op scale 12x20 bf16 (480 > 480)
 optimizer_op scale 1x12 bf16 (24 > 24)
 optimizer_op scale 17x12 bf16 (408 > 408) -2 -2 -2 -510 -360
 per_parameter_zero_grad x8 -24 -864 -288 -24 -480 -480 -24 -408
-)");
-  EXPECT_EQ(OddStep(ModelFamily::gpt2)
-                .but([](OddStep& step) {
-                  step.model.layers = 2;
-                  step.model.bias = false;
-                  step.model.tie_embeddings = false;
-                  step.training.gradient_accumulation = 3;
-                  step.training.parallel.pipeline = 2;
-                  step.training.parallel.pipeline_rank = 0;
-                  step.training.parallel.schedule = PipelineSchedule::zb1p;
-                  step.training.parallel.virtual_stages = 1;
-                })
-                .about({"pipeline", "collective", "backward_call", "per_parameter", "optimizer_op", "fsdp", "ddp",
-                        "no host"}),
-            R"(
+)";
+
+constexpr char kPipelineExchangeListing5[] = R"(
 pipeline_chunk; pipeline_chunk
 pipeline_exchange event0 wait0@1 send_recv 360 bytes bf16, 2 ranks pipeline@1 (360 > 360) event1@1
 pipeline_chunk
@@ -187,21 +142,9 @@ optimizer_op scale 1x12 bf16 (24 > 24)
 optimizer_op scale 20x12 bf16 (480 > 480)
 optimizer_op scale 12x20 bf16 (480 > 480) wait9@0 -360
 per_parameter_zero_grad x8 -408 -168 -24 -864 -288 -24 -480 -480
-)");
-  EXPECT_EQ(OddStep(ModelFamily::gpt2)
-                .but([](OddStep& step) {
-                  step.model.layers = 2;
-                  step.model.bias = false;
-                  step.model.tie_embeddings = false;
-                  step.training.gradient_accumulation = 3;
-                  step.training.parallel.pipeline = 2;
-                  step.training.parallel.pipeline_rank = 1;
-                  step.training.parallel.schedule = PipelineSchedule::zb1p;
-                  step.training.parallel.virtual_stages = 1;
-                })
-                .about({"pipeline", "collective", "backward_call", "per_parameter", "optimizer_op", "fsdp", "ddp",
-                        "no host"}),
-            R"(
+)";
+
+constexpr char kPipelineExchangeListing6[] = R"(
 pipeline_chunk
 pipeline_exchange event0 wait0@1 send_recv 360 bytes bf16, 2 ranks pipeline@1 (360 > 360) event1@1 wait1@0
 pipeline_chunk
@@ -230,25 +173,18 @@ optimizer_op scale 12x20 bf16 (480 > 480)
 optimizer_op scale 1x12 bf16 (24 > 24)
 optimizer_op scale 17x12 bf16 (408 > 408) wait11@0 -2 -2 -2 -510
 per_parameter_zero_grad x8 -24 -864 -288 -24 -480 -480 -24 -408
-)");
+)";
+
+TEST(PipelineExchange, EachRankOfOneStage) {
+  EXPECT_EQ(exchanges(PipelineSchedule::gpipe, 0, 1, 3), kPipelineExchangeListing1);
+  EXPECT_EQ(exchanges(PipelineSchedule::gpipe, 1, 1, 3), kPipelineExchangeListing2);
+  EXPECT_EQ(exchanges(PipelineSchedule::one_forward_one_backward, 0, 1, 3), kPipelineExchangeListing3);
+  EXPECT_EQ(exchanges(PipelineSchedule::one_forward_one_backward, 1, 1, 3), kPipelineExchangeListing4);
+  EXPECT_EQ(exchanges(PipelineSchedule::zb1p, 0, 1, 3), kPipelineExchangeListing5);
+  EXPECT_EQ(exchanges(PipelineSchedule::zb1p, 1, 1, 3), kPipelineExchangeListing6);
 }
 
-TEST(PipelineExchange, SeveralRanksOfAStage) {
-  EXPECT_EQ(OddStep(ModelFamily::gpt2)
-                .but([](OddStep& step) {
-                  step.model.layers = 2;
-                  step.model.bias = false;
-                  step.model.tie_embeddings = false;
-                  step.training.gradient_accumulation = 2;
-                  step.training.parallel.pipeline = 2;
-                  step.training.parallel.pipeline_rank = 0;
-                  step.training.parallel.schedule = PipelineSchedule::one_forward_one_backward;
-                  step.training.parallel.virtual_stages = 1;
-                  step.training.parallel.data = 2;
-                })
-                .about({"pipeline", "collective", "backward_call", "per_parameter", "optimizer_op", "fsdp", "ddp",
-                        "no host"}),
-            R"(
+constexpr char kPipelineExchangeListing7[] = R"(
 pipeline_chunk; pipeline_chunk; ddp_forward
 pipeline_exchange event0 wait0@2 send_recv 360 bytes bf16, 2 ranks pipeline@2 (360 > 360) event1@2
 pipeline_chunk; ddp_forward
@@ -282,23 +218,9 @@ optimizer_op scale 1x12 bf16 (24 > 24)
 optimizer_op scale 20x12 bf16 (480 > 480)
 optimizer_op scale 12x20 bf16 (480 > 480) -360
 per_parameter_zero_grad x8 -408 -168 -24 -864 -288 -24 -480 -480
-)");
-  EXPECT_EQ(OddStep(ModelFamily::gpt2)
-                .but([](OddStep& step) {
-                  step.model.layers = 2;
-                  step.model.bias = false;
-                  step.model.tie_embeddings = false;
-                  step.training.gradient_accumulation = 2;
-                  step.training.parallel.pipeline = 2;
-                  step.training.parallel.pipeline_rank = 1;
-                  step.training.parallel.schedule = PipelineSchedule::one_forward_one_backward;
-                  step.training.parallel.virtual_stages = 1;
-                  step.training.parallel.data = 2;
-                  step.training.parallel.strategy = DataStrategy::fsdp;
-                })
-                .about({"pipeline", "collective", "backward_call", "per_parameter", "optimizer_op", "fsdp", "ddp",
-                        "no host"}),
-            R"(
+)";
+
+constexpr char kPipelineExchangeListing8[] = R"(
 pipeline_chunk
 pipeline_exchange event0 wait0@4 send_recv 360 bytes bf16, 2 ranks pipeline@4 (360 > 360) event1@4 wait1@0
 pipeline_chunk event2 wait2@2 wait2@1
@@ -355,7 +277,18 @@ optimizer_op scale 1x6 bf16 (12 > 12)
 optimizer_op scale 1x108 bf16 (216 > 216) -2 -2 -510 -360
 per_parameter_shard x8
 per_parameter_zero_grad x8 -1080 -228
-)");
+)";
+
+TEST(PipelineExchange, SeveralRanksOfAStage) {
+  EXPECT_EQ(exchanges(PipelineSchedule::one_forward_one_backward, 0, 1, 2,
+                      [](OddStep& step) { step.training.parallel.data = 2; }),
+            kPipelineExchangeListing7);
+  EXPECT_EQ(exchanges(PipelineSchedule::one_forward_one_backward, 1, 1, 2,
+                      [](OddStep& step) {
+                        step.training.parallel.data = 2;
+                        step.training.parallel.strategy = DataStrategy::fsdp;
+                      }),
+            kPipelineExchangeListing8);
 }
 
 }  // namespace

@@ -8,21 +8,24 @@ namespace {
 
 using testing_support::OddStep;
 
-TEST(PipelineLoopStep, EachRankOfTwoStages) {
-  EXPECT_EQ(OddStep(ModelFamily::gpt2)
-                .but([](OddStep& step) {
-                  step.model.layers = 4;
-                  step.model.bias = false;
-                  step.model.tie_embeddings = false;
-                  step.training.gradient_accumulation = 2;
-                  step.training.parallel.pipeline = 2;
-                  step.training.parallel.pipeline_rank = 0;
-                  step.training.parallel.schedule = PipelineSchedule::interleaved;
-                  step.training.parallel.virtual_stages = 2;
-                })
-                .about({"pipeline", "collective", "backward_call", "per_parameter", "optimizer_op", "fsdp", "ddp",
-                        "no host"}),
-            R"(
+/// What rank `rank` of two does with so many stages, each of one block, besides computing them.
+std::string loop_exchanges(
+    PipelineSchedule schedule, std::int64_t rank, std::int64_t stages, std::int64_t micro_batches,
+    const OddStep::Change& change = [](OddStep&) {}) {
+  OddStep step(ModelFamily::gpt2);
+  step.model.layers = 2 * stages;
+  step.model.bias = false;
+  step.model.tie_embeddings = false;
+  step.training.gradient_accumulation = micro_batches;
+  step.training.parallel.pipeline = 2;
+  step.training.parallel.pipeline_rank = rank;
+  step.training.parallel.schedule = schedule;
+  step.training.parallel.virtual_stages = stages;
+  return step.but(change).about(
+      {"pipeline", "collective", "backward_call", "per_parameter", "optimizer_op", "fsdp", "ddp"});
+}
+
+constexpr char kPipelineLoopStepListing1[] = R"(
 pipeline_chunk; pipeline_chunk
 pipeline_exchange event0 wait0@1 send_recv 360 bytes bf16, 2 ranks pipeline@1 (360 > 360) event1@1
 pipeline_exchange event2 wait2@1 send_recv 360 bytes bf16, 2 ranks pipeline@1 (360 > 360) event3@1
@@ -58,21 +61,9 @@ optimizer_op scale 1x12 bf16 (24 > 24)
 optimizer_op scale 20x12 bf16 (480 > 480)
 optimizer_op scale 12x20 bf16 (480 > 480) wait19@0 -360
 per_parameter_zero_grad x14 -408 -168 -24 -864 -288 -24 -480 -480 -24 -864 -288 -24 -480 -480
-)");
-  EXPECT_EQ(OddStep(ModelFamily::gpt2)
-                .but([](OddStep& step) {
-                  step.model.layers = 4;
-                  step.model.bias = false;
-                  step.model.tie_embeddings = false;
-                  step.training.gradient_accumulation = 2;
-                  step.training.parallel.pipeline = 2;
-                  step.training.parallel.pipeline_rank = 1;
-                  step.training.parallel.schedule = PipelineSchedule::interleaved;
-                  step.training.parallel.virtual_stages = 2;
-                })
-                .about({"pipeline", "collective", "backward_call", "per_parameter", "optimizer_op", "fsdp", "ddp",
-                        "no host"}),
-            R"(
+)";
+
+constexpr char kPipelineLoopStepListing2[] = R"(
 pipeline_chunk
 pipeline_exchange event0 wait0@1 send_recv 360 bytes bf16, 2 ranks pipeline@1 (360 > 360) event1@1 wait1@0
 pipeline_chunk
@@ -109,21 +100,9 @@ optimizer_op scale 1x12 bf16 (24 > 24)
 optimizer_op scale 20x12 bf16 (480 > 480)
 optimizer_op scale 12x20 bf16 (480 > 480) wait23@0 -2 -2 -510
 per_parameter_zero_grad x14 -24 -864 -288 -24 -480 -480 -24 -864 -288 -24 -480 -480 -24 -408
-)");
-  EXPECT_EQ(OddStep(ModelFamily::gpt2)
-                .but([](OddStep& step) {
-                  step.model.layers = 4;
-                  step.model.bias = false;
-                  step.model.tie_embeddings = false;
-                  step.training.gradient_accumulation = 2;
-                  step.training.parallel.pipeline = 2;
-                  step.training.parallel.pipeline_rank = 0;
-                  step.training.parallel.schedule = PipelineSchedule::zbv;
-                  step.training.parallel.virtual_stages = 2;
-                })
-                .about({"pipeline", "collective", "backward_call", "per_parameter", "optimizer_op", "fsdp", "ddp",
-                        "no host"}),
-            R"(
+)";
+
+constexpr char kPipelineLoopStepListing3[] = R"(
 pipeline_chunk; pipeline_chunk
 pipeline_exchange event0 wait0@1 send_recv 360 bytes bf16, 2 ranks pipeline@1 (360 > 360) event1@1
 pipeline_chunk
@@ -160,21 +139,9 @@ optimizer_op scale 1x12 bf16 (24 > 24)
 optimizer_op scale 20x12 bf16 (480 > 480)
 optimizer_op scale 12x20 bf16 (480 > 480) wait11@0 -2 -2 -510
 per_parameter_zero_grad x16 -408 -168 -24 -864 -288 -24 -480 -480 -24 -864 -288 -24 -480 -480 -24 -408
-)");
-  EXPECT_EQ(OddStep(ModelFamily::gpt2)
-                .but([](OddStep& step) {
-                  step.model.layers = 4;
-                  step.model.bias = false;
-                  step.model.tie_embeddings = false;
-                  step.training.gradient_accumulation = 2;
-                  step.training.parallel.pipeline = 2;
-                  step.training.parallel.pipeline_rank = 1;
-                  step.training.parallel.schedule = PipelineSchedule::zbv;
-                  step.training.parallel.virtual_stages = 2;
-                })
-                .about({"pipeline", "collective", "backward_call", "per_parameter", "optimizer_op", "fsdp", "ddp",
-                        "no host"}),
-            R"(
+)";
+
+constexpr char kPipelineLoopStepListing4[] = R"(
 pipeline_chunk
 pipeline_exchange event0 wait0@1 send_recv 360 bytes bf16, 2 ranks pipeline@1 (360 > 360) event1@1 wait1@0
 pipeline_chunk
@@ -210,21 +177,9 @@ optimizer_op scale 1x12 bf16 (24 > 24)
 optimizer_op scale 20x12 bf16 (480 > 480)
 optimizer_op scale 12x20 bf16 (480 > 480) wait15@0 -360
 per_parameter_zero_grad x12 -24 -864 -288 -24 -480 -480 -24 -864 -288 -24 -480 -480
-)");
-  EXPECT_EQ(OddStep(ModelFamily::gpt2)
-                .but([](OddStep& step) {
-                  step.model.layers = 4;
-                  step.model.bias = false;
-                  step.model.tie_embeddings = false;
-                  step.training.gradient_accumulation = 2;
-                  step.training.parallel.pipeline = 2;
-                  step.training.parallel.pipeline_rank = 0;
-                  step.training.parallel.schedule = PipelineSchedule::interleaved_zero_bubble;
-                  step.training.parallel.virtual_stages = 2;
-                })
-                .about({"pipeline", "collective", "backward_call", "per_parameter", "optimizer_op", "fsdp", "ddp",
-                        "no host"}),
-            R"(
+)";
+
+constexpr char kPipelineLoopStepListing5[] = R"(
 pipeline_chunk; pipeline_chunk
 pipeline_exchange event0 wait0@1 send_recv 360 bytes bf16, 2 ranks pipeline@1 (360 > 360) event1@1
 pipeline_exchange event2 wait2@1 send_recv 360 bytes bf16, 2 ranks pipeline@1 (360 > 360) event3@1
@@ -263,21 +218,9 @@ optimizer_op scale 1x12 bf16 (24 > 24)
 optimizer_op scale 20x12 bf16 (480 > 480)
 optimizer_op scale 12x20 bf16 (480 > 480) wait19@0 -360
 per_parameter_zero_grad x14 -408 -168 -24 -864 -288 -24 -480 -480 -24 -864 -288 -24 -480 -480
-)");
-  EXPECT_EQ(OddStep(ModelFamily::gpt2)
-                .but([](OddStep& step) {
-                  step.model.layers = 4;
-                  step.model.bias = false;
-                  step.model.tie_embeddings = false;
-                  step.training.gradient_accumulation = 2;
-                  step.training.parallel.pipeline = 2;
-                  step.training.parallel.pipeline_rank = 1;
-                  step.training.parallel.schedule = PipelineSchedule::interleaved_zero_bubble;
-                  step.training.parallel.virtual_stages = 2;
-                })
-                .about({"pipeline", "collective", "backward_call", "per_parameter", "optimizer_op", "fsdp", "ddp",
-                        "no host"}),
-            R"(
+)";
+
+constexpr char kPipelineLoopStepListing6[] = R"(
 pipeline_chunk
 pipeline_exchange event0 wait0@1 send_recv 360 bytes bf16, 2 ranks pipeline@1 (360 > 360) event1@1 wait1@0
 pipeline_chunk
@@ -321,7 +264,15 @@ optimizer_op scale 1x12 bf16 (24 > 24)
 optimizer_op scale 20x12 bf16 (480 > 480)
 optimizer_op scale 12x20 bf16 (480 > 480) wait23@0 -2 -2 -510
 per_parameter_zero_grad x14 -24 -864 -288 -24 -480 -480 -24 -864 -288 -24 -480 -480 -24 -408
-)");
+)";
+
+TEST(PipelineLoopStep, EachRankOfTwoStages) {
+  EXPECT_EQ(loop_exchanges(PipelineSchedule::interleaved, 0, 2, 2), kPipelineLoopStepListing1);
+  EXPECT_EQ(loop_exchanges(PipelineSchedule::interleaved, 1, 2, 2), kPipelineLoopStepListing2);
+  EXPECT_EQ(loop_exchanges(PipelineSchedule::zbv, 0, 2, 2), kPipelineLoopStepListing3);
+  EXPECT_EQ(loop_exchanges(PipelineSchedule::zbv, 1, 2, 2), kPipelineLoopStepListing4);
+  EXPECT_EQ(loop_exchanges(PipelineSchedule::interleaved_zero_bubble, 0, 2, 2), kPipelineLoopStepListing5);
+  EXPECT_EQ(loop_exchanges(PipelineSchedule::interleaved_zero_bubble, 1, 2, 2), kPipelineLoopStepListing6);
 }
 
 }  // namespace

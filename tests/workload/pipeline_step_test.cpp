@@ -8,20 +8,7 @@ namespace {
 
 using testing_support::OddStep;
 
-TEST(PipelineStep, TheLastRankOf1F1BTakesTurns) {
-  EXPECT_EQ(OddStep(ModelFamily::gpt2)
-                .but([](OddStep& step) {
-                  step.model.layers = 2;
-                  step.model.bias = false;
-                  step.model.tie_embeddings = false;
-                  step.training.gradient_accumulation = 2;
-                  step.training.parallel.pipeline = 2;
-                  step.training.parallel.pipeline_rank = 1;
-                  step.training.parallel.schedule = PipelineSchedule::one_forward_one_backward;
-                  step.training.parallel.virtual_stages = 1;
-                })
-                .text(),
-            R"(
+constexpr char kPipelineStepListing1[] = R"(
 pipeline_chunk
 [other]
 pipeline_exchange event0 wait0@1 send_recv 360 bytes bf16, 2 ranks pipeline@1 (360 > 360) event1@1 wait1@0
@@ -182,7 +169,22 @@ optimizer_op scale 12x20 bf16 (480 > 480)
 optimizer_op scale 1x12 bf16 (24 > 24)
 optimizer_op scale 17x12 bf16 (408 > 408) -2 -2 -510 -360
 per_parameter_zero_grad x8 -24 -864 -288 -24 -480 -480 -24 -408
-)");
+)";
+
+TEST(PipelineStep, TheLastRankOf1F1BTakesTurns) {
+  EXPECT_EQ(OddStep(ModelFamily::gpt2)
+                .but([](OddStep& step) {
+                  step.model.layers = 2;
+                  step.model.bias = false;
+                  step.model.tie_embeddings = false;
+                  step.training.gradient_accumulation = 2;
+                  step.training.parallel.pipeline = 2;
+                  step.training.parallel.pipeline_rank = 1;
+                  step.training.parallel.schedule = PipelineSchedule::one_forward_one_backward;
+                  step.training.parallel.virtual_stages = 1;
+                })
+                .text(),
+            kPipelineStepListing1);
 }
 
 }  // namespace

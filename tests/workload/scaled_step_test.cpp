@@ -8,11 +8,7 @@ namespace {
 
 using testing_support::OddStep;
 
-TEST(ScaledStep, EachTensorHasAScale) {
-  EXPECT_EQ(OddStep(ModelFamily::gpt2).but([](OddStep& step) { step.model.hidden = 16; }).changed([](OddStep& step) {
-    step.training.scaled_linear = ScaledLinear::tensorwise;
-  }),
-            R"(
+constexpr char kScaledStepListing1[] = R"(
 [forward layers.0.attention]
 - linear
 + linear
@@ -120,15 +116,16 @@ TEST(ScaledStep, EachTensorHasAScale) {
     _scaled_mm 48x16x15 nt bf16 of fp8, sums in fp32 (720 240 > 1536) -4 -4 -240 -720 -4 -240 -4 -720 -4 -768 -1440
     -480
 - view_backward
-)");
+)";
+
+TEST(ScaledStep, EachTensorHasAScale) {
+  EXPECT_EQ(OddStep(ModelFamily::gpt2).but([](OddStep& step) { step.model.hidden = 16; }).changed([](OddStep& step) {
+    step.training.scaled_linear = ScaledLinear::tensorwise;
+  }),
+            kScaledStepListing1);
 }
 
-TEST(ScaledStep, OrEachRow) {
-  EXPECT_EQ(OddStep(ModelFamily::gpt2)
-                .but([](OddStep& step) { step.model.hidden = 16; })
-                .but([](OddStep& step) { step.training.scaled_linear = ScaledLinear::tensorwise; })
-                .changed([](OddStep& step) { step.training.scaled_linear = ScaledLinear::rowwise; }),
-            R"(
+constexpr char kScaledStepListing2[] = R"(
 [forward layers.0.attention]
 - pointwise x11; pointwise x11
 + pointwise x16 +480t pointwise 15x16 bf16 (480 > 480) +960t cast 15x16 bf16->fp32 (480 > 960) -480 +960t
@@ -245,7 +242,14 @@ TEST(ScaledStep, OrEachRow) {
 + linear +192t reciprocal 1x48 fp32 (192 > 192) +64t reciprocal 1x16 fp32 (64 > 64) +1536g
     _scaled_mm 48x16x15 nt bf16 of fp8, scales of rows (720 240 > 1536) -64 -192 -240 -720 -64 -240 -192 -720 -1536
     -64 -768 -1440 -480
-)");
+)";
+
+TEST(ScaledStep, OrEachRow) {
+  EXPECT_EQ(OddStep(ModelFamily::gpt2)
+                .but([](OddStep& step) { step.model.hidden = 16; })
+                .but([](OddStep& step) { step.training.scaled_linear = ScaledLinear::tensorwise; })
+                .changed([](OddStep& step) { step.training.scaled_linear = ScaledLinear::rowwise; }),
+            kScaledStepListing2);
 }
 
 TEST(ScaledStep, HalfOfTheWeightsAreZero) {

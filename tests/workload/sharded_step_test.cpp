@@ -60,14 +60,7 @@ TEST(ShardedStep, ShardsAreGatheredAndReduced) {
 )");
 }
 
-TEST(ShardedStep, GroupsStayWholeOrAreWrappedOtherwise) {
-  EXPECT_EQ(OddStep(ModelFamily::gpt2)
-                .but([](OddStep& step) {
-                  step.training.parallel.data = 2;
-                  step.training.parallel.strategy = DataStrategy::fsdp;
-                })
-                .changed([](OddStep& step) { step.training.parallel.reshard_after_forward.ranks = 1; }),
-            R"(
+constexpr char kShardedStepListing1[] = R"(
 [forward layers.0.feed_forward]
 - fsdp_hooks
 + fsdp_hooks
@@ -84,14 +77,9 @@ TEST(ShardedStep, GroupsStayWholeOrAreWrappedOtherwise) {
     -408 -168 -24 -24 event10 wait10@3 +336g@3
 + collective reduce_scatter 672 bytes bf16, 2 ranks shard@3 (672 > 336) event11@3 event12@3 wait9@0 wait12@0 wait11@0
     -672 -2 -2
-)");
-  EXPECT_EQ(OddStep(ModelFamily::gpt2)
-                .but([](OddStep& step) {
-                  step.training.parallel.data = 2;
-                  step.training.parallel.strategy = DataStrategy::fsdp;
-                })
-                .changed([](OddStep& step) { step.training.parallel.wrap = 0; }),
-            R"(
+)";
+
+constexpr char kShardedStepListing2[] = R"(
 [forward]
 - fsdp_gather; collective; fsdp_copy_out
 + fsdp_gather +3040t@2 foreach_copy 16 tensors, 760 elements bf16@2 () event1@2 wait1@1
@@ -123,14 +111,9 @@ TEST(ShardedStep, GroupsStayWholeOrAreWrappedOtherwise) {
     -2
 - per_parameter_zero_grad x16
 + per_parameter_zero_grad x16 -1520
-)");
-  EXPECT_EQ(OddStep(ModelFamily::gpt2)
-                .but([](OddStep& step) {
-                  step.training.parallel.data = 2;
-                  step.training.parallel.strategy = DataStrategy::fsdp;
-                })
-                .changed([](OddStep& step) { step.training.parallel.strategy = DataStrategy::zero2; }),
-            R"(
+)";
+
+constexpr char kShardedStepListing3[] = R"(
 [forward layers.0.feed_forward]
 - fsdp_hooks
 + fsdp_hooks
@@ -147,7 +130,30 @@ TEST(ShardedStep, GroupsStayWholeOrAreWrappedOtherwise) {
     -408 -168 -24 -24 event10 wait10@3 +336g@3
 + collective reduce_scatter 672 bytes bf16, 2 ranks shard@3 (672 > 336) event11@3 event12@3 wait9@0 wait12@0 wait11@0
     -672 -2 -2
-)");
+)";
+
+TEST(ShardedStep, GroupsStayWholeOrAreWrappedOtherwise) {
+  EXPECT_EQ(OddStep(ModelFamily::gpt2)
+                .but([](OddStep& step) {
+                  step.training.parallel.data = 2;
+                  step.training.parallel.strategy = DataStrategy::fsdp;
+                })
+                .changed([](OddStep& step) { step.training.parallel.reshard_after_forward.ranks = 1; }),
+            kShardedStepListing1);
+  EXPECT_EQ(OddStep(ModelFamily::gpt2)
+                .but([](OddStep& step) {
+                  step.training.parallel.data = 2;
+                  step.training.parallel.strategy = DataStrategy::fsdp;
+                })
+                .changed([](OddStep& step) { step.training.parallel.wrap = 0; }),
+            kShardedStepListing2);
+  EXPECT_EQ(OddStep(ModelFamily::gpt2)
+                .but([](OddStep& step) {
+                  step.training.parallel.data = 2;
+                  step.training.parallel.strategy = DataStrategy::fsdp;
+                })
+                .changed([](OddStep& step) { step.training.parallel.strategy = DataStrategy::zero2; }),
+            kShardedStepListing3);
 }
 
 TEST(ShardedStep, TypesAreThoseOfGatheredParametersAndSums) {

@@ -8,16 +8,7 @@ namespace {
 
 using testing_support::OddStep;
 
-TEST(SplitLlamaStep, LayersAreSplit) {
-  EXPECT_EQ(OddStep(ModelFamily::llama)
-                .but([](OddStep& step) {
-                  step.model.plain = true;
-                  step.model.fused_norms = true;
-                  step.model.vocabulary = 18;
-                  step.training.sequence_length = 6;
-                })
-                .changed([](OddStep& step) { step.training.parallel.tensor = 2; }),
-            R"(
+constexpr char kSplitLlamaStepListing1[] = R"(
 [forward embeddings]
 - embedding
 + pointwise x5
@@ -156,10 +147,9 @@ TEST(SplitLlamaStep, LayersAreSplit) {
 - per_parameter_zero_grad x12
 + per_parameter_shard x12
 + per_parameter_zero_grad x12 -648 -72 -1296 -432 -432 -1296 -72 -720 -720 -720 -72 -648
-)");
-}
+)";
 
-TEST(SplitLlamaStep, TheSequenceIsSplitToo) {
+TEST(SplitLlamaStep, LayersAreSplit) {
   EXPECT_EQ(OddStep(ModelFamily::llama)
                 .but([](OddStep& step) {
                   step.model.plain = true;
@@ -167,9 +157,11 @@ TEST(SplitLlamaStep, TheSequenceIsSplitToo) {
                   step.model.vocabulary = 18;
                   step.training.sequence_length = 6;
                 })
-                .but([](OddStep& step) { step.training.parallel.tensor = 2; })
-                .changed([](OddStep& step) { step.training.parallel.sequence_parallel = true; }),
-            R"(
+                .changed([](OddStep& step) { step.training.parallel.tensor = 2; }),
+            kSplitLlamaStepListing1);
+}
+
+constexpr char kSplitLlamaStepListing2[] = R"(
 [forward embeddings]
 - dtensor_redistribute; collective
 + dtensor_redistribute +1296t copy 18x36 bf16 permuted (1296 > 1296) +648
@@ -272,7 +264,19 @@ TEST(SplitLlamaStep, TheSequenceIsSplitToo) {
 + collective event28 wait28@1 all_reduce 72 bytes bf16, 2 ranks tensor@1 (72 > 72) event29@1 wait29@0 -72
 + dtensor_redistribute +72t copy 1x36 bf16 (72 > 72)
 + collective event30 wait30@1 all_reduce 72 bytes bf16, 2 ranks tensor@1 (72 > 72) event31@1 wait31@0 -72
-)");
+)";
+
+TEST(SplitLlamaStep, TheSequenceIsSplitToo) {
+  EXPECT_EQ(OddStep(ModelFamily::llama)
+                .but([](OddStep& step) {
+                  step.model.plain = true;
+                  step.model.fused_norms = true;
+                  step.model.vocabulary = 18;
+                  step.training.sequence_length = 6;
+                })
+                .but([](OddStep& step) { step.training.parallel.tensor = 2; })
+                .changed([](OddStep& step) { step.training.parallel.sequence_parallel = true; }),
+            kSplitLlamaStepListing2);
 }
 
 }  // namespace

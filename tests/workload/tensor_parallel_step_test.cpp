@@ -237,12 +237,7 @@ TEST(TensorParallelStep, LayersOfACompositionAreSplit) {
 )");
 }
 
-TEST(TensorParallelStep, LayersOfALlamaAreSplit) {
-  EXPECT_EQ(OddStep(ModelFamily::llama).but([](OddStep& step) { step.model.plain = true; }).changed([](OddStep& step) {
-    step.training.parallel.tensor = 2;
-    step.training.parallel.tensor_style = TensorStyle::by_hand;
-  }),
-            R"(
+constexpr char kTensorParallelStepListing1[] = R"(
 [forward layers.0.attention]
 - linear
 + tensor_boundary
@@ -331,7 +326,14 @@ TEST(TensorParallelStep, LayersOfALlamaAreSplit) {
 [backward embeddings]
 - per_parameter_zero_grad x12
 + per_parameter_zero_grad x12 -1224 -72 -1296 -432 -432 -1296 -72 -720 -720 -720 -72 -1224
-)");
+)";
+
+TEST(TensorParallelStep, LayersOfALlamaAreSplit) {
+  EXPECT_EQ(OddStep(ModelFamily::llama).but([](OddStep& step) { step.model.plain = true; }).changed([](OddStep& step) {
+    step.training.parallel.tensor = 2;
+    step.training.parallel.tensor_style = TensorStyle::by_hand;
+  }),
+            kTensorParallelStepListing1);
 }
 
 }  // namespace
