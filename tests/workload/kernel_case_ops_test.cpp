@@ -22,8 +22,8 @@ KernelCase case_of(const std::string& op, const std::string& params, const std::
 std::string op_in_words(const std::string& op, const std::string& params, const std::string& type = "bf16") {
   return testing_support::words_of(case_of(op, params, type).op);
 }
-std::string refused(const std::string& op, const std::string& params, const std::string& type = "bf16",
-                    const std::string& more = "") {
+std::string case_refused(const std::string& op, const std::string& params, const std::string& type = "bf16",
+                         const std::string& more = "") {
   try {
     case_of(op, params, type, more);
   } catch (const KernelCaseError& error) {
@@ -39,15 +39,15 @@ TEST(KernelCaseOps, ProductsHaveABatchALayoutAndScales) {
   EXPECT_EQ(op_in_words("mm", sizes + R"(,"layout":"nt","sparsity":"2:4")"), "mm 2x3x5 nt bf16 2:4 b");
   EXPECT_EQ(op_in_words("mm", sizes + R"(,"sparsity":"2:4","sparse_operand":"a")"), "mm 2x3x5 nn bf16 2:4 a");
   EXPECT_EQ(op_in_words("addmm", sizes + R"(,"layout":"nt")"), "addmm 2x3x5 nt bf16");
-  EXPECT_EQ(refused("addmm", sizes + R"(,"layout":"tn")"), "addmm: layout must be nt");
-  EXPECT_EQ(refused("addmm", sizes + R"(,"b":1)"), "");
-  EXPECT_EQ(refused("addmm", sizes + R"(,"b":2)"), "addmm: b must be 1");
+  EXPECT_EQ(case_refused("addmm", sizes + R"(,"layout":"tn")"), "addmm: layout must be nt");
+  EXPECT_EQ(case_refused("addmm", sizes + R"(,"b":1)"), "");
+  EXPECT_EQ(case_refused("addmm", sizes + R"(,"b":2)"), "addmm: b must be 1");
   for (const char* large :
        {R"("m":4000000,"n":3,"k":2500001)", R"("m":3,"n":4000000,"k":2500001)", R"("m":4000000,"n":2500001,"k":3)"})
-    EXPECT_THAT(refused("mm", large), HasSubstr("too large"));
+    EXPECT_THAT(case_refused("mm", large), HasSubstr("too large"));
   for (const char* large :
        {R"("m":4000000,"n":16,"k":2500016)", R"("m":3,"n":4000000,"k":2500016)", R"("m":4000000,"n":2500016,"k":16)"})
-    EXPECT_THAT(refused("scaled_mm", large), HasSubstr("too large"));
+    EXPECT_THAT(case_refused("scaled_mm", large), HasSubstr("too large"));
   EXPECT_EQ(op_in_words("bmm", sizes + R"(,"b":7)", "fp16"), "bmm 7x 2x3x5 nn fp16");
   const std::string wide = R"("m":2,"n":32,"k":48)";
   EXPECT_EQ(op_in_words("scaled_mm", wide), "_scaled_mm 2x32x48 nt bf16 of fp8");
@@ -55,12 +55,12 @@ TEST(KernelCaseOps, ProductsHaveABatchALayoutAndScales) {
             "_scaled_mm 2x32x48 nt bf16 of fp8, sums in fp32");
   EXPECT_EQ(op_in_words("scaled_mm", wide + R"(,"scales":"rows")"),
             "_scaled_mm 2x32x48 nt bf16 of fp8, scales of rows");
-  EXPECT_EQ(refused("scaled_mm", wide + R"(,"scales":"rows","fast_accum":false)"),
+  EXPECT_EQ(case_refused("scaled_mm", wide + R"(,"scales":"rows","fast_accum":false)"),
             "scaled_mm: scales of rows go with fast_accum true");
-  EXPECT_EQ(refused("scaled_mm", wide, "fp32"), "scaled_mm: dtype is that of the result: bf16 or fp16");
-  EXPECT_EQ(refused("scaled_mm", R"("m":2,"n":24,"k":48)"),
+  EXPECT_EQ(case_refused("scaled_mm", wide, "fp32"), "scaled_mm: dtype is that of the result: bf16 or fp16");
+  EXPECT_EQ(case_refused("scaled_mm", R"("m":2,"n":24,"k":48)"),
             "scaled_mm: n and k must be multiples of 16, got 24 and 48");
-  EXPECT_EQ(refused("scaled_mm", R"("m":2,"n":32,"k":40)"),
+  EXPECT_EQ(case_refused("scaled_mm", R"("m":2,"n":32,"k":40)"),
             "scaled_mm: n and k must be multiples of 16, got 32 and 40");
 }
 
@@ -88,8 +88,8 @@ TEST(KernelCaseOps, RowsAndColumns) {
                                                      {"cat", "cat 3x5 bf16 x3 joined"}};
   for (const auto& [op, words] : ops) {
     EXPECT_EQ(op_in_words(op, R"("rows":3,"cols":5)"), words);
-    EXPECT_EQ(refused(op, R"("rows":4000000,"cols":2500000)"), "");  // 1e13 elements
-    EXPECT_THAT(refused(op, R"("rows":4000000,"cols":2500001)"), HasSubstr("is too large for any GPU")) << op;
+    EXPECT_EQ(case_refused(op, R"("rows":4000000,"cols":2500000)"), "");  // 1e13 elements
+    EXPECT_THAT(case_refused(op, R"("rows":4000000,"cols":2500001)"), HasSubstr("is too large for any GPU")) << op;
   }
   EXPECT_EQ(op_in_words("cast", R"("rows":3,"cols":5)", "fp32"), "cast 3x5 fp32->bf16");
   EXPECT_EQ(op_in_words("cast", R"("rows":3,"cols":5)", "fp16"), "cast 3x5 fp16->fp32");
@@ -102,8 +102,8 @@ TEST(KernelCaseOps, Elements) {
                                                      {"sum_all", "sum 1x15 bf16"}};
   for (const auto& [op, words] : ops) {
     EXPECT_EQ(op_in_words(op, R"("elements":15)").substr(0, std::string(words).size()), words);
-    EXPECT_EQ(refused(op, R"("elements":4398046511104)"), "") << "as large as a number may be";
-    EXPECT_THAT(refused(op, R"("elements":4398046511105)"), HasSubstr("must be at most 4398046511104"));
+    EXPECT_EQ(case_refused(op, R"("elements":4398046511104)"), "") << "as large as a number may be";
+    EXPECT_THAT(case_refused(op, R"("elements":4398046511105)"), HasSubstr("must be at most 4398046511104"));
   }
 }
 
@@ -115,9 +115,9 @@ TEST(KernelCaseOps, ListsOfTensors) {
   for (const auto& [op, name] : ops) {
     EXPECT_EQ(op_in_words(op, R"("tensors":3,"elements":5)"), std::string(name) + " 3 tensors, 15 elements bf16");
     EXPECT_EQ(op_in_words(op, R"("elements":5)"), std::string(name) + " 1 tensors, 5 elements bf16");
-    EXPECT_EQ(refused(op, R"("tensors":100000,"elements":5)"), "");
-    EXPECT_EQ(refused(op, R"("tensors":100001,"elements":5)"), "tensors must be at most 100000");
-    EXPECT_THAT(refused(op, R"("tensors":100,"elements":100000000001)"), HasSubstr("too large"));
+    EXPECT_EQ(case_refused(op, R"("tensors":100000,"elements":5)"), "");
+    EXPECT_EQ(case_refused(op, R"("tensors":100001,"elements":5)"), "tensors must be at most 100000");
+    EXPECT_THAT(case_refused(op, R"("tensors":100,"elements":100000000001)"), HasSubstr("too large"));
   }
 }
 
@@ -128,8 +128,8 @@ TEST(KernelCaseOps, RowsOfATable) {
   EXPECT_EQ(op_in_words("index_put", sizes), "index_put 3 of 7x5 bf16 added");
   for (const char* op : {"embedding", "embedding_backward", "index_put"})
     for (const char* many : {"tokens", "vocab"})
-      EXPECT_THAT(refused(op, std::string("\"") + (many == std::string("vocab") ? "tokens" : "vocab") + "\":2,\"" +
-                                  many + "\":3000000000,\"hidden\":5000"),
+      EXPECT_THAT(case_refused(op, std::string("\"") + (many == std::string("vocab") ? "tokens" : "vocab") + "\":2,\"" +
+                                       many + "\":3000000000,\"hidden\":5000"),
                   HasSubstr("too large"))
           << op << many;
 }
@@ -145,21 +145,21 @@ TEST(KernelCaseOps, AttentionOfEachBackend) {
   EXPECT_EQ(op_in_words("cudnn_attention_backward", sizes), "cudnn_attention_backward 3x6x5x8 bf16");
   EXPECT_EQ(op_in_words("efficient_attention", sizes, "fp32"), "efficient_attention 3x6x5x8 fp32");
   EXPECT_EQ(op_in_words("efficient_attention_backward", sizes), "efficient_attention_backward 3x6x5x8 bf16");
-  EXPECT_EQ(refused("cudnn_attention", sizes + R"(,"kv_heads":4)"),
+  EXPECT_EQ(case_refused("cudnn_attention", sizes + R"(,"kv_heads":4)"),
             "cudnn_attention: kv_heads must divide heads, got 4 of 6");
-  EXPECT_EQ(refused("flash_attention", sizes + R"(,"lengths":[2,4])"),
+  EXPECT_EQ(case_refused("flash_attention", sizes + R"(,"lengths":[2,4])"),
             "flash_attention: lengths add up to 6, seq is 5: leave it out, or say the same");
-  EXPECT_EQ(refused("flash_attention", sizes + R"(,"lengths":[2,3])"), "");
-  EXPECT_EQ(refused("flash_attention", sizes + R"(,"lengths":[2,3],"head_major":true)"),
+  EXPECT_EQ(case_refused("flash_attention", sizes + R"(,"lengths":[2,3])"), "");
+  EXPECT_EQ(case_refused("flash_attention", sizes + R"(,"lengths":[2,3],"head_major":true)"),
             "flash_attention: packed sequences lie as [tokens, heads, head_dim]: head_major must be false");
-  EXPECT_THAT(refused("cudnn_attention", sizes, "tf32"), HasSubstr("fp16 and bf16 only"));
-  EXPECT_THAT(refused("cudnn_attention", R"("batch":3000000,"heads":6,"seq":5000000,"head_dim":8)"),
+  EXPECT_THAT(case_refused("cudnn_attention", sizes, "tf32"), HasSubstr("fp16 and bf16 only"));
+  EXPECT_THAT(case_refused("cudnn_attention", R"("batch":3000000,"heads":6,"seq":5000000,"head_dim":8)"),
               HasSubstr("too large"));
-  EXPECT_THAT(refused("flash_attention", sizes + R"(,"lengths":[])"), HasSubstr("must be a list of 1 to 65536"));
-  EXPECT_THAT(refused("flash_attention", R"("batch":3,"heads":6,"head_dim":8,"lengths":[2,0])"),
+  EXPECT_THAT(case_refused("flash_attention", sizes + R"(,"lengths":[])"), HasSubstr("must be a list of 1 to 65536"));
+  EXPECT_THAT(case_refused("flash_attention", R"("batch":3,"heads":6,"head_dim":8,"lengths":[2,0])"),
               HasSubstr("whole numbers from 1 to 16777216"));
-  EXPECT_EQ(refused("flash_attention", R"("batch":3,"heads":6,"head_dim":8,"lengths":[16777216])"), "");
-  EXPECT_THAT(refused("flash_attention", R"("batch":3,"heads":6,"head_dim":8,"lengths":[16777217])"),
+  EXPECT_EQ(case_refused("flash_attention", R"("batch":3,"heads":6,"head_dim":8,"lengths":[16777216])"), "");
+  EXPECT_THAT(case_refused("flash_attention", R"("batch":3,"heads":6,"head_dim":8,"lengths":[16777217])"),
               HasSubstr("got [16777217]"));
 }
 
@@ -171,7 +171,7 @@ TEST(KernelCaseOps, Images) {
   EXPECT_EQ(op_in_words("relu", sizes), "relu 2x3x8x8 bf16");
   EXPECT_EQ(op_in_words("max_pool2d", sizes), "max_pool2d 2x3x8x8 bf16");
   EXPECT_EQ(op_in_words("upsample_nearest2d", sizes), "upsample_nearest2d 2x3x8x8 bf16");
-  EXPECT_THAT(refused("relu", R"("batch":2,"channels":6000000,"size":1000)"), HasSubstr("too large"));
+  EXPECT_THAT(case_refused("relu", R"("batch":2,"channels":6000000,"size":1000)"), HasSubstr("too large"));
   EXPECT_EQ(op_in_words("conv2d", conv), "conv2d 2x3x8x8 to 5, 4x4 bf16");
   EXPECT_EQ(op_in_words("conv2d_backward", conv), "conv2d_backward 2x3x8x8 to 5, 4x4 bf16");
   const auto strided = std::get<Convolution>(case_of("conv2d", conv + R"(,"stride":3,"channels_last":true)").op);
@@ -191,12 +191,12 @@ TEST(KernelCaseOps, SetsOfInputs) {
   EXPECT_EQ(case_of("mm", sizes).input_sets, 0);
   EXPECT_EQ(case_of("mm", sizes, "bf16", R"(,"input_sets":1)").input_sets, 1);
   EXPECT_EQ(case_of("mm", sizes, "bf16", R"(,"input_sets":1000000)").input_sets, 1000000);
-  EXPECT_THAT(refused("mm", sizes, "bf16", R"(,"input_sets":1000001)"), HasSubstr("got 1000001"));
-  EXPECT_THAT(refused("mm", sizes, "bf16", R"(,"input_sets":0)"), HasSubstr("at least 1, got 0"));
-  EXPECT_THAT(refused("mm", sizes, "bf16", R"(,"input_sets":2.5)"), HasSubstr("got 2.5"));
+  EXPECT_THAT(case_refused("mm", sizes, "bf16", R"(,"input_sets":1000001)"), HasSubstr("got 1000001"));
+  EXPECT_THAT(case_refused("mm", sizes, "bf16", R"(,"input_sets":0)"), HasSubstr("at least 1, got 0"));
+  EXPECT_THAT(case_refused("mm", sizes, "bf16", R"(,"input_sets":2.5)"), HasSubstr("got 2.5"));
   EXPECT_EQ(case_of("mm", sizes, "bf16", R"(,"input_sets":2,"shared_operand":"a")").shared_operand, 0);
   EXPECT_EQ(case_of("mm", sizes, "bf16", R"(,"input_sets":2,"shared_operand":"b")").shared_operand, 1);
-  EXPECT_THAT(refused("gelu", R"("rows":3,"cols":5)", "bf16", R"(,"input_sets":2,"shared_operand":"b")"),
+  EXPECT_THAT(case_refused("gelu", R"("rows":3,"cols":5)", "bf16", R"(,"input_sets":2,"shared_operand":"b")"),
               HasSubstr("shared_operand is for products"));
 }
 

@@ -17,16 +17,16 @@ using testing_support::OddStep;
 constexpr std::int64_t kMegabyte = std::int64_t{1} << 20;
 
 /// Parameters of so many megabytes each, in fp32, and what three devices do with them.
-class Copies {
+class DeviceCopies {
  public:
-  explicit Copies(std::initializer_list<std::int64_t> megabytes) {
+  explicit DeviceCopies(std::initializer_list<std::int64_t> megabytes) {
     for (const std::int64_t size : megabytes)
       parameters_.emplace_back().allocate(eager_, {size, kMegabyte / 4}, DType::fp32);
     replicas_.emplace(eager_, parameters_, 3);
   }
-  Copies(const Copies&) = delete;
-  Copies& operator=(const Copies&) = delete;
-  ~Copies() { eager_.recorder.closed = true; }
+  DeviceCopies(const DeviceCopies&) = delete;
+  DeviceCopies& operator=(const DeviceCopies&) = delete;
+  ~DeviceCopies() { eager_.recorder.closed = true; }
 
   /// Megabytes of each broadcast, and of each reduction.
   std::string sent() {
@@ -54,28 +54,28 @@ class Copies {
 
 // 10 MiB: a broadcast is closed by what fills it, a reduction before it.
 TEST(ReplicaBuffers, HoldTenMegabytes) {
-  EXPECT_EQ(Copies({6, 4, 1}).sent(), "broadcast 10, broadcast 1, reduce 10, reduce 1");
-  EXPECT_EQ(Copies({6, 5, 1}).sent(), "broadcast 11, broadcast 1, reduce 6, reduce 6");
-  EXPECT_EQ(Copies({12, 3}).sent(), "broadcast 12, broadcast 3, reduce 12, reduce 3");
-  EXPECT_EQ(Copies({3, 12}).sent(), "broadcast 15, reduce 3, reduce 12");
+  EXPECT_EQ(DeviceCopies({6, 4, 1}).sent(), "broadcast 10, broadcast 1, reduce 10, reduce 1");
+  EXPECT_EQ(DeviceCopies({6, 5, 1}).sent(), "broadcast 11, broadcast 1, reduce 6, reduce 6");
+  EXPECT_EQ(DeviceCopies({12, 3}).sent(), "broadcast 12, broadcast 3, reduce 12, reduce 3");
+  EXPECT_EQ(DeviceCopies({3, 12}).sent(), "broadcast 15, reduce 3, reduce 12");
 }
 
 TEST(ReplicaBuffers, OneTensorIsSentFromWhereItLies) {
-  const auto copied = [](Copies& copies) {
+  const auto copied = [](DeviceCopies& copies) {
     copies.sent();
     std::int64_t copies_made = 0;
     for (const Call& call : copies.trace().calls)
       copies_made += std::holds_alternative<Copy>(copies.trace().ops[call.op]) ? 1 : 0;
     return copies_made;
   };
-  Copies one({12}), two({4, 4}), three({4, 4, 12});
+  DeviceCopies one({12}), two({4, 4}), three({4, 4, 12});
   EXPECT_EQ(copied(one), 0);
   EXPECT_EQ(copied(two), 2);    // into a buffer forward, and backward
   EXPECT_EQ(copied(three), 2);  // forward all three are one buffer; backward the last is alone
 }
 
 TEST(ReplicaBuffers, GradientsOfFurtherPassesAreAddedUp) {
-  Copies copies({4, 3});
+  DeviceCopies copies({4, 3});
   copies.sent();
   const auto sums = [&] {
     std::int64_t additions = 0;

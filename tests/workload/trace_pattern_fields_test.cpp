@@ -35,7 +35,7 @@ struct Blocks {
 };
 
 /// The first record of a kind, the first operation of a block's forward pass, a storage of its own.
-Record& first(OpTrace& t, Record::Kind kind) {
+Record& first_record(OpTrace& t, Record::Kind kind) {
   return *std::find_if(t.records.begin(), t.records.end(), [&](const Record& r) { return r.kind == kind; });
 }
 std::size_t in_block(const OpTrace& t) {
@@ -78,13 +78,13 @@ TEST(TracePatternFields, WhatATraceSaysOfItselfMayNot) {
 
 TEST(TracePatternFields, RecordsMayNot) {
   const Blocks blocks;
-  for (const Change& change :
-       std::initializer_list<Change>{[](OpTrace& t) { t.records.push_back({Record::Kind::wait_for_gpu}); },
-                                     [](OpTrace& t) { first(t, Record::Kind::host).kind = Record::Kind::wait_for_gpu; },
-                                     [](OpTrace& t) { first(t, Record::Kind::host).host_class = HostClass::other; },
-                                     [](OpTrace& t) { first(t, Record::Kind::host).stream = 1; },
-                                     [](OpTrace& t) { ++first(t, Record::Kind::host).index; },
-                                     [](OpTrace& t) { ++first(t, Record::Kind::free).index; }})
+  for (const Change& change : std::initializer_list<Change>{
+           [](OpTrace& t) { t.records.push_back({Record::Kind::wait_for_gpu}); },
+           [](OpTrace& t) { first_record(t, Record::Kind::host).kind = Record::Kind::wait_for_gpu; },
+           [](OpTrace& t) { first_record(t, Record::Kind::host).host_class = HostClass::other; },
+           [](OpTrace& t) { first_record(t, Record::Kind::host).stream = 1; },
+           [](OpTrace& t) { ++first_record(t, Record::Kind::host).index; },
+           [](OpTrace& t) { ++first_record(t, Record::Kind::free).index; }})
     EXPECT_FALSE(blocks.follows(change));
 }
 

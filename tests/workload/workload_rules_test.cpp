@@ -39,8 +39,8 @@ TEST(WorkloadRules, GroupsOfRanksStandApartByWhatIsInsideThem) {
   EXPECT_EQ(stride_of(how, GroupKind::embedding), 2 * 15 * 6);
 }
 
-std::string parts(std::int64_t layers, std::int64_t ranks, std::int64_t rank, std::int64_t virtual_stages = 1,
-                  PipelineSchedule schedule = PipelineSchedule::interleaved) {
+std::string parts_of_rank(std::int64_t layers, std::int64_t ranks, std::int64_t rank, std::int64_t virtual_stages = 1,
+                          PipelineSchedule schedule = PipelineSchedule::interleaved) {
   ModelDescription model = odd_network(ModelFamily::gpt2);
   model.layers = layers;
   ParallelDescription how;
@@ -53,15 +53,15 @@ std::string parts(std::int64_t layers, std::int64_t ranks, std::int64_t rank, st
 }
 
 TEST(WorkloadRules, APipelineCutsBlocksEvenly) {
-  EXPECT_EQ(parts(7, 1, 0), "[embedding 0-7 head]");
-  EXPECT_EQ(parts(7, 3, 0), "[embedding 0-2]");
-  EXPECT_EQ(parts(7, 3, 1), "[2-5]");
-  EXPECT_EQ(parts(7, 3, 2), "[5-7 head]");
-  EXPECT_EQ(parts(7, 3, -1), "[embedding 0-2]") << "a question about all ranks is answered by the first";
-  EXPECT_EQ(parts(8, 2, 0, 2), "[embedding 0-2] [4-6]");
-  EXPECT_EQ(parts(8, 2, 1, 2), "[2-4] [6-8 head]");
-  EXPECT_EQ(parts(8, 2, 0, 2, PipelineSchedule::zbv), "[embedding 0-2] [6-8 head]");
-  EXPECT_EQ(parts(8, 2, 1, 2, PipelineSchedule::zbv), "[2-4] [4-6]");
+  EXPECT_EQ(parts_of_rank(7, 1, 0), "[embedding 0-7 head]");
+  EXPECT_EQ(parts_of_rank(7, 3, 0), "[embedding 0-2]");
+  EXPECT_EQ(parts_of_rank(7, 3, 1), "[2-5]");
+  EXPECT_EQ(parts_of_rank(7, 3, 2), "[5-7 head]");
+  EXPECT_EQ(parts_of_rank(7, 3, -1), "[embedding 0-2]") << "a question about all ranks is answered by the first";
+  EXPECT_EQ(parts_of_rank(8, 2, 0, 2), "[embedding 0-2] [4-6]");
+  EXPECT_EQ(parts_of_rank(8, 2, 1, 2), "[2-4] [6-8 head]");
+  EXPECT_EQ(parts_of_rank(8, 2, 0, 2, PipelineSchedule::zbv), "[embedding 0-2] [6-8 head]");
+  EXPECT_EQ(parts_of_rank(8, 2, 1, 2, PipelineSchedule::zbv), "[2-4] [4-6]");
 }
 
 TEST(WorkloadRules, WhatIsNotCutSaysWhy) {
@@ -96,7 +96,7 @@ TEST(WorkloadRules, WhatIsNotPackedSaysWhy) {
     EXPECT_EQ(families::why_not_packed(odd_composition(keys)), "") << keys;
 }
 
-std::vector<std::string> notes(const std::function<void(OddStep&)>& change) {
+std::vector<std::string> notes_of(const std::function<void(OddStep&)>& change) {
   OddStep step(ModelFamily::gpt2);
   change(step);
   OpTrace trace;
@@ -105,33 +105,35 @@ std::vector<std::string> notes(const std::function<void(OddStep&)>& change) {
 }
 
 TEST(WorkloadRules, PredictionsSayWhatWasNotMeasured) {
-  EXPECT_THAT(notes([](OddStep&) {}), IsEmpty());
+  EXPECT_THAT(notes_of([](OddStep&) {}), IsEmpty());
   const auto one = [](const char* words) { return ElementsAre(HasSubstr(words)); };
-  EXPECT_THAT(notes([](OddStep& s) { s.training.optimizer.kind = OptimizerKind::adamw_8bit; }), one("adamw-8bit:"));
-  EXPECT_THAT(notes([](OddStep& s) { s.training.optimizer.kind = OptimizerKind::adamw_kahan; }), one("adamw-kahan:"));
-  EXPECT_THAT(notes([](OddStep& s) { s.training.optimizer.kind = OptimizerKind::adafactor; }), one("adafactor:"));
-  EXPECT_THAT(notes([](OddStep& s) { s.training.activation_offload = ActivationOffload::pinned; }),
+  EXPECT_THAT(notes_of([](OddStep& s) { s.training.optimizer.kind = OptimizerKind::adamw_8bit; }), one("adamw-8bit:"));
+  EXPECT_THAT(notes_of([](OddStep& s) { s.training.optimizer.kind = OptimizerKind::adamw_kahan; }),
+              one("adamw-kahan:"));
+  EXPECT_THAT(notes_of([](OddStep& s) { s.training.optimizer.kind = OptimizerKind::adafactor; }), one("adafactor:"));
+  EXPECT_THAT(notes_of([](OddStep& s) { s.training.activation_offload = ActivationOffload::pinned; }),
               one("beside one NVIDIA H100"));
-  EXPECT_THAT(notes([](OddStep& s) { s.training.activation_offload = ActivationOffload::pageable; }),
+  EXPECT_THAT(notes_of([](OddStep& s) { s.training.activation_offload = ActivationOffload::pageable; }),
               one("H100, where memory that is not pinned moved"));
-  EXPECT_THAT(notes([](OddStep& s) { s.training.packed_lengths = {5}; }), one("packed_lengths: one sequence in a row"));
-  EXPECT_THAT(notes([](OddStep& s) {
+  EXPECT_THAT(notes_of([](OddStep& s) { s.training.packed_lengths = {5}; }),
+              one("packed_lengths: one sequence in a row"));
+  EXPECT_THAT(notes_of([](OddStep& s) {
                 s.training.packed_lengths = {2, 3};
               }),
               one("packed_lengths: 2 sequences in a row"));
-  EXPECT_THAT(notes([](OddStep& s) { s.attention = AttentionChoice::math; }), one("math attention:"));
-  EXPECT_THAT(notes([](OddStep& s) { s.model.sparse_weights = true; }), one("2:4 sparse weights: a what-if"));
+  EXPECT_THAT(notes_of([](OddStep& s) { s.attention = AttentionChoice::math; }), one("math attention:"));
+  EXPECT_THAT(notes_of([](OddStep& s) { s.model.sparse_weights = true; }), one("2:4 sparse weights: a what-if"));
 }
 
 TEST(WorkloadRules, PredictionsForSeveralGpusSayMore) {
   const auto of = [](const std::function<void(ParallelDescription&)>& change) {
-    return notes([&](OddStep& s) { change(s.training.parallel); });
+    return notes_of([&](OddStep& s) { change(s.training.parallel); });
   };
   const auto one = [](const char* words) { return ElementsAre(HasSubstr(words)); };
   EXPECT_THAT(of([](ParallelDescription& p) { p.framework = Framework::megatron; }), one("megatron:"));
   EXPECT_THAT(of([](ParallelDescription& p) { p.framework = Framework::deepspeed; }), one("deepspeed:"));
   EXPECT_THAT(of([](ParallelDescription& p) { p.tensor = 2; }), one("tensor parallel ranks: measured"));
-  EXPECT_THAT(notes([](OddStep& s) { s.model.family = ModelFamily::llama, s.training.parallel.tensor = 2; }),
+  EXPECT_THAT(notes_of([](OddStep& s) { s.model.family = ModelFamily::llama, s.training.parallel.tensor = 2; }),
               IsEmpty());
   EXPECT_THAT(of([](ParallelDescription& p) { p.context = 2; }), one("context parallel ranks:"));
   EXPECT_THAT(of([](ParallelDescription& p) { p.data = 2, p.strategy = DataStrategy::fsdp1; }), one("fsdp1:"));
@@ -141,11 +143,12 @@ TEST(WorkloadRules, PredictionsForSeveralGpusSayMore) {
   EXPECT_THAT(of([](ParallelDescription& p) { p.data = 4, p.reshard_after_forward = {1}; }), IsEmpty());
   EXPECT_THAT(of([](ParallelDescription& p) { p.pipeline = 2; }), one("a pipeline ties nothing"));
   EXPECT_THAT(of([](ParallelDescription& p) { p.pipeline = 2, p.framework = Framework::megatron; }), one("megatron:"));
-  EXPECT_THAT(notes([](OddStep& s) { s.training.parallel.pipeline = 2, s.model.tie_embeddings = false; }), IsEmpty());
+  EXPECT_THAT(notes_of([](OddStep& s) { s.training.parallel.pipeline = 2, s.model.tie_embeddings = false; }),
+              IsEmpty());
   EXPECT_THAT(of([](ParallelDescription& p) { p.split = 2; }), one("split: the script's own copies"));
   const auto copies = [](ParallelDescription& p) { p.data = 2, p.strategy = DataStrategy::dataparallel; };
   EXPECT_THAT(of(copies), ElementsAre(::testing::EndsWith("was measured with CUDA 13 only")));
-  EXPECT_THAT(notes([&](OddStep& s) { copies(s.training.parallel), s.training.precision = Precision::amp_bf16; }),
+  EXPECT_THAT(notes_of([&](OddStep& s) { copies(s.training.parallel), s.training.precision = Precision::amp_bf16; }),
               one("its threads enter autocast with fp16"));
 }
 
