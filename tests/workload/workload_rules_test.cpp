@@ -10,6 +10,7 @@
 #include "sim/workload/families/megatron_functions.h"
 #include "sim/workload/inference_run.h"
 #include "sim/workload/training_notes.h"
+#include "tests/support/described_network.h"
 #include "tests/support/odd_networks.h"
 
 namespace ridgeline {
@@ -37,6 +38,34 @@ TEST(WorkloadRules, GroupsOfRanksStandApartByWhatIsInsideThem) {
   EXPECT_EQ(stride_of(how, GroupKind::expert_data), 2 * 4);
   EXPECT_EQ(stride_of(how, GroupKind::pipeline), 2 * 15);
   EXPECT_EQ(stride_of(how, GroupKind::embedding), 2 * 15 * 6);
+}
+
+/// What is said against a configuration of Transformers, behind the name of its file.
+std::string against_configuration(const nlohmann::json& config) {
+  try {
+    (void)ridgeline::testing::described_network(config);
+  } catch (const config::ConfigError& error) {
+    const std::string said = error.what();
+    return said.substr(std::min(said.size(), said.find(".json") == said.npos ? 0 : said.find(".json")));
+  }
+  return "";
+}
+
+// Numbers that follow from keys of a configuration stand where those keys stand.
+TEST(WorkloadRules, MistakesInWhatAConfigurationBecomesAreShownWhereItSaysSo) {
+  nlohmann::json config{{"architectures", {"RobertaForSequenceClassification"}},
+                        {"hidden_size", 64},
+                        {"id2label", nlohmann::json::object()},
+                        {"max_position_embeddings", 40},
+                        {"model_type", "roberta"},
+                        {"num_attention_heads", 4},
+                        {"num_hidden_layers", 2},
+                        {"vocab_size", 100}};
+  const std::string text = config.dump();
+  EXPECT_EQ(against_configuration(config),
+            fmt::format(".json:1:{}: labels: 0 is out of range, expected 1 to 16777216", text.find("{}") + 1));
+  config["id2label"] = {{"0", "a"}};
+  EXPECT_EQ(against_configuration(config), "");
 }
 
 std::string parts_of_rank(std::int64_t layers, std::int64_t ranks, std::int64_t rank, std::int64_t virtual_stages = 1,
