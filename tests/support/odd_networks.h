@@ -3,6 +3,8 @@
 
 #include <functional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "sim/config/parse_yaml.h"
 #include "sim/config/value.h"
