@@ -51,6 +51,8 @@ class TrainingLoop {
       : trace_(trace),
         training_(training),
         written_out_(written_out),
+        returns_scores_(model.family != ModelFamily::gpt2),        // as Transformers' models do
+        extra_inputs_(model.family == ModelFamily::bert ? 2 : 0),  // masks and types of tokens
         eager_(trace),
         optimizer_(optimizers::make_optimizer(training)) {
     // Scripts that ask for 16 bits let what stays in fp32 use TF32, as the measured ones do.
@@ -65,8 +67,6 @@ class TrainingLoop {
     eager_.jit_draws_by_four = training.jit_draws_by_four;
     eager_.blocking_wait = training.parallel.blocking_wait;
     batch_ = families::make_batch(eager_, model, training);
-    extra_inputs_ = model.family == ModelFamily::bert ? 2 : 0;  // masks and types of tokens
-    returns_scores_ = model.family != ModelFamily::gpt2;        // as Transformers' models do
     eager_.whole_recomputation = training.parallel.megatron() || !training.checkpoint_stops_early;
     family_ = families::make_family(eager_, model, training, attention);
     if (training.parallel.megatron()) {
@@ -325,8 +325,8 @@ class TrainingLoop {
   OpTrace& trace_;
   const TrainingDescription& training_;
   std::int64_t written_out_;
-  bool returns_scores_ = false;
-  int extra_inputs_ = 0;
+  bool returns_scores_;
+  int extra_inputs_;
   Eager eager_;
   families::Batch batch_;
   std::unique_ptr<families::Family> family_;

@@ -117,8 +117,81 @@ std::vector<Rule> rules() {
   };
 }
 
+const Keys& of_windows() {
+  static const Keys keys{{"input", "image"},
+                         {"image_size", "32"},
+                         {"patch", "4"},
+                         {"causal", "false"},
+                         {"stage_layers", "[2, 2]"},
+                         {"stage_heads", "[2, 4]"},
+                         {"window_side", "4"},
+                         {"head", "image-classification"},
+                         {"pooler", "mean"},
+                         {"labels", "5"},
+                         {"tie_embeddings", "false"}};
+  return keys;
+}
+
+std::vector<Rule> rules_of_positions_and_towers() {
+  const Keys distances{{"positions", "disentangled"},
+                       {"position_rows", "8"},
+                       {"position_terms", "[content-to-position]"},
+                       {"causal", "false"}};
+  const Keys latent{
+      {"key_value_rank", "4"}, {"rotary_head_dim", "16"}, {"value_head_dim", "4"}, {"positions", "rotary"}};
+  return {
+      {distances,
+       {{{"position_rows", "1"}},
+        {{"position_terms", "[]"}},
+        {{"causal", "true"}},
+        {{"key_value_heads", "4"}},
+        {{"query_key_norm", "head"}}}},
+      {with(distances, {{"position_rows", "2"}})},
+      {with(distances, {{"position_table", "true"}, {"max_positions", "1"}}), {{{"max_positions", "0"}}}},
+      {{{"positions", "relative"}, {"position_table", "true"}, {"max_positions", "1"}},
+       {{{"max_positions", "0"}}, {{"positions", "learned"}}, {{"positions", "rotary"}}}},
+      {{{"positions", "relative"}}},
+      {{{"positions", "rotary"}, {"rotary_table", "true"}, {"max_positions", "1"}}, {{{"max_positions", "0"}}}},
+      {latent, {{{"query_key_norm", "head"}}, {{"rotary_head_dim", "15"}}, {{"rotary_head_dim", "0"}}}},
+      {{{"cross_attention", "true"}, {"encoder", "{layers: 1}"}},
+       {{{"projection", "fused"}}, {{"residual", "parallel"}}, {{"encoder", "{layers: 0}"}}}},
+      {{{"head", "contrastive"}, {"projection_width", "1"}, {"encoder", "{layers: 1}"}}, {{{"projection_width", "0"}}}},
+      {with(of_images(), {{"patch_distances", "true"}}),
+       {{{"extra_tokens", "1"}},
+        {{"class_token", "false"}, {"pooler", "mean"}},
+        {{"projection", "fused"}},
+        {{"attention_code", "written-out"}}}},
+      {of_images(), {{{"box_rows", "4"}}, {{"token_dropout", "true"}}, {{"window_side", "2"}}}},
+      {{{"box_rows", "4"}}},
+      {of_windows(),
+       {{{"stage_heads", "[2]"}},
+        {{"stage_heads", "[2, 3]"}},
+        {{"window_side", "0"}},
+        {{"window_side", "3"}},
+        {{"experts", "4"}},
+        {{"sinks", "true"}},
+        {{"causal", "true"}},
+        {{"positions", "learned"}},
+        {{"layer_scale", "true"}},
+        {{"class_token", "true"}},
+        {{"residual", "parallel"}},
+        {{"projection", "fused"}},
+        {{"input", "tokens"}},
+        {{"image_size", "36"}},
+        {{"stage_layers", "[2, 2, 2, 2, 2]"}, {"stage_heads", "[2, 2, 2, 2, 2]"}}}},
+      {with(of_windows(), {{"window_side", "8"}})},  // the second stage has one window of 4 x 4
+      {with(of_windows(),
+            {{"stage_layers", "[3]"}, {"stage_heads", "[2]"}, {"image_size", "36"}, {"window_side", "3"}})},
+      {{},
+       {{{"head", "contrastive"}, {"projection_width", "8"}}, {{"cross_attention", "true"}}, {{"vocabulary", "0"}}}},
+      {{{"input", "audio"}, {"audio_bins", "1"}, {"head", "none"}}, {{{"audio_bins", "0"}}}},
+  };
+}
+
 TEST(CompositionRules, EachPartIsRefusedWithWhatItDoesNotGoWith) {
-  for (const Rule& rule : rules()) {
+  std::vector<Rule> all = rules();
+  for (Rule& rule : rules_of_positions_and_towers()) all.push_back(std::move(rule));
+  for (const Rule& rule : all) {
     EXPECT_EQ(said_against(rule.taken), "") << ::testing::PrintToString(rule.taken);
     for (const Keys& change : rule.refused)
       EXPECT_NE(said_against(with(rule.taken, change)), "")

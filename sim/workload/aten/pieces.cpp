@@ -10,11 +10,9 @@ namespace ridgeline::eager::aten {
 namespace {
 
 Tensor window_of(const Tensor& x, const Dims& sizes, const Dims& strides) {
-  Tensor result = x;
+  Tensor result = x.detached();
   result.sizes = sizes;
   result.strides = strides;
-  result.node = nullptr;
-  result.leaf = false;
   result.view = true;
   return result;
 }

@@ -67,16 +67,14 @@ struct ConcatenateBackward final : Node {
   ConcatenateBackward() : Node(HostClass::view_backward) {}
   void backward(Eager& eager, Gradients& in, Gradients& out) override {
     for (int i = 0; i < 2; ++i)
-      if (needs(i)) out[static_cast<std::size_t>(i)] = half(eager, in[0], i);
+      if (needs(i)) out[static_cast<std::size_t>(i)] = half(eager, in[0]);
   }
 };
 
 Tensor shown(const Tensor& x, const Dims& sizes, const Dims& strides) {
-  Tensor result = x;
+  Tensor result = x.detached();
   result.sizes = sizes;
   result.strides = strides;
-  result.node = nullptr;
-  result.leaf = false;
   result.view = true;
   return result;
 }
@@ -191,7 +189,7 @@ Tensor select_first(Eager& eager, const Tensor& x) {
   return part_of(eager, x, sizes, strides);
 }
 
-Tensor half(Eager& eager, const Tensor& x, int) {
+Tensor half(Eager& eager, const Tensor& x) {
   Dims sizes = x.sizes;
   sizes[x.sizes.rank() - 1] /= 2;
   return part_of(eager, x, sizes, x.strides);

@@ -25,8 +25,8 @@ template <int Parts>
 std::array<Tensor, Parts> split_last(Eager& eager, const Tensor& x);
 /// x[:, 0]; the backward fills zeros and copies one row in.
 Tensor select_first(Eager& eager, const Tensor& x);
-/// One half of the last dimension (`part` 0 or 1); the backward fills zeros and copies in.
-Tensor half(Eager& eager, const Tensor& x, int part);
+/// One half of the last dimension, whichever; the backward fills zeros and copies in.
+Tensor half(Eager& eager, const Tensor& x);
 /// A new dimension of size 1.
 Tensor unsqueeze(Eager& eager, const Tensor& x, int dimension);
 /// Joins two tensors along the last dimension.

@@ -58,7 +58,7 @@ class Tensor {
   Dims sizes, strides;
   DType type = DType::fp32;
   bool leaf = false;        ///< a parameter itself, not a view or result
-  bool view = false;        ///< shows another tensor, which PyTorch keeps alive with it
+  bool view = false;        ///< of a gradient: shows another tensor, which PyTorch keeps alive with it
   std::uint8_t output = 0;  ///< which output of `node`
   Node* node = nullptr;     ///< receives the gradient; null = needs none
 

@@ -65,7 +65,6 @@ void gradient_in_place(Eager& eager, const Tensor& scores, const Tensor& losses)
 Tensor rows_from(const Tensor& x, std::int64_t count) {
   Tensor part = x;
   part.sizes[0] = count;
-  part.view = true;
   return part;
 }
 

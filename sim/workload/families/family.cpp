@@ -162,7 +162,6 @@ Tensor Family::next_logits(const Tensor&, const Tensor&) {
 Tensor Family::last_token(const Tensor& x) const {
   Tensor last = x;
   last.sizes[1] = 1;
-  last.view = true;
   return last;
 }
 

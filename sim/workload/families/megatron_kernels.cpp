@@ -271,7 +271,6 @@ std::array<Tensor, 3> split_heads(Eager& eager, const Tensor& mixed, std::int64_
   for (std::size_t i = 0; i < parts.size(); ++i) {
     Tensor& part = parts[i];
     part = mixed.detached();
-    part.view = true;
     part.sizes = {mixed.sizes[0], mixed.sizes[1], keys, i == 0 ? sharing * width : width};
     part.strides = {mixed.sizes[1] * row, row, of_group, 1};
     if (node != nullptr) Eager::attach(part, *node, static_cast<int>(i));

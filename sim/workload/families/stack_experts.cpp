@@ -188,7 +188,6 @@ Tensor StackNetwork::capped(const ExpertWeights& weights, const Tensor& rows, co
   }
   Tensor used = source;
   used.sizes = {all};
-  used.view = true;
   sent = looked_up(eager_, padded(eager_, rows), used);
   used.reset();
   arrived = ranks.exchange(sent);

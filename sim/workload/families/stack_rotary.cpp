@@ -26,7 +26,7 @@ Tensor neighbours_turned(Eager& eager, const Tensor& x) {
 Tensor halves_turned(Eager& eager, const Tensor& x) {
   eager.recorder.host(HostClass::pointwise, 2);
   eager.recorder.host(HostClass::concatenate);
-  const Tensor first = aten::half(eager, x, 0), second = aten::half(eager, x, 1);
+  const Tensor first = aten::half(eager, x), second = aten::half(eager, x);
   const Tensor negative = aten::negate(eager, second);
   return aten::concatenate(eager, negative, first);
 }

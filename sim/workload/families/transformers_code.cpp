@@ -115,7 +115,7 @@ Tensor rotated(Eager& eager, const Tensor& x, const Rotation& by) {
   Tensor turned, straight;
   straight = aten::mul(eager, x, by.cosine);
   {
-    const Tensor first = aten::half(eager, x, 0), second = aten::half(eager, x, 1);
+    const Tensor first = aten::half(eager, x), second = aten::half(eager, x);
     const Tensor negative = aten::negate(eager, second);
     turned = aten::concatenate(eager, negative, first);
   }

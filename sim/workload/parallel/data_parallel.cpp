@@ -134,7 +134,6 @@ void DistributedDataParallel::make_buckets(const std::vector<std::size_t>& order
 Tensor DistributedDataParallel::place_of(std::size_t parameter) const {
   Tensor place = parameters_[parameter].value.detached();
   place.storage = buckets_[bucket_of_[parameter]].buffer.storage;
-  place.view = true;
   return place;
 }
 

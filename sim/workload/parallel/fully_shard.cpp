@@ -204,7 +204,6 @@ void FullyShard::gather(Group& group) {
     recorder.set_category(group.gathered.storage.id(), Category::temporaries);
     mine = group.gathered;
     mine.sizes = {group.shard_elements};
-    mine.view = true;
     recorder.op(MultiTensor{MultiTensorFunction::copy, type, group.sizes}, {}, {});
   }
   recorder.wait_event(group_.stream(), recorder.record_event(copy_in_));
@@ -273,7 +272,6 @@ void FullyShard::after_backward(std::size_t number) {
 }
 
 void FullyShard::reduce_all() {
-  sync_ = true;
   for (auto group = groups_.rbegin(); group != groups_.rend(); ++group) {
     if (group->parameters.empty()) continue;
     take_gradients(*group);
@@ -304,7 +302,6 @@ void FullyShard::accumulate(std::size_t parameter) {
 }
 
 void FullyShard::take_gradients(Group& group) {
-  group.gradients.clear();
   for (const std::size_t i : group.parameters) {
     Tensor& whole = accumulated_[i].defined() ? accumulated_[i] : parameters_[i].gradient;
     if (!whole.defined())
@@ -354,7 +351,6 @@ void FullyShard::reduce(Group& group) {
     Tensor part = mine;
     part.sizes = shard.value.sizes;
     part.strides = shard.value.strides;
-    part.view = true;
     if (shard.gradient.defined()) aten::add_in_place(eager_, shard.gradient, part);
     else shard.gradient = part;
   }

@@ -20,7 +20,6 @@ void FullyShard::reshard_after_forward(Group& group) {
       Tensor whole = parameters_[group.parameters[i]].value.detached();
       whole.sizes = {elements};
       whole.type = type();
-      whole.view = true;
       eager_.recorder.host(HostClass::contiguous);
       const Tensor& part = group.between.emplace_back(eager_.empty({elements}, type()));
       eager_.recorder.set_category(part.storage.id(), Category::weights);
@@ -44,7 +43,6 @@ void FullyShard::gather_between(Group& group) {
     recorder.set_category(group.gathered.storage.id(), Category::temporaries);
     mine = group.gathered;
     mine.sizes = {elements_of(group) / between_->ranks()};
-    mine.view = true;
     recorder.op(MultiTensor{MultiTensorFunction::copy, type(), std::move(sizes)}, {}, {});
   }
   recorder.wait_event(group_.stream(), recorder.record_event(copy_in_));

@@ -32,7 +32,6 @@ void HostShards::take(std::span<const std::int64_t> sizes, const Tensor& gradien
     Tensor part = gradients.detached();
     part.sizes = {elements};
     part.strides = {1};
-    part.view = true;
     eager_.recorder.op(Copy{CopyKind::device_to_host, gradients.type, 1, elements, 1}, {&part}, {&part});
     under_way_.push_back(eager_.recorder.record_event(eager_.recorder.stream));
     if (!adds) continue;

@@ -116,7 +116,6 @@ void Replicas::after_backward() {
     for (const std::size_t i : members) {
       Tensor place = parameters_[i].value.detached();
       place.storage = sum.storage;
-      place.view = true;
       own.push_back(std::exchange(parameters_[i].gradient, place));
     }
   }

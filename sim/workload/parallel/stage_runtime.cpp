@@ -162,7 +162,6 @@ void StageRuntime::run(const StageAction& action) {
 Tensor StageRuntime::piece(const Tensor& whole, std::size_t) const {
   Tensor result = whole;
   result.sizes[0] = training_.micro_batch;
-  result.view = true;
   return result;
 }
 

@@ -1,0 +1,176 @@
+// Attention of a small bert in each of its codes.
+#include <gtest/gtest.h>
+
+#include "tests/support/odd_networks.h"
+
+namespace ridgeline {
+namespace {
+
+using testing_support::OddStep;
+
+const OddStep kAttentiveBert =
+    OddStep(ModelFamily::bert).but([](OddStep& step) { step.model.head = ModelHead::sequence_classification; });
+
+TEST(BertAttentionStep, EagerAttentionKeepsItsProbabilities) {
+  EXPECT_EQ(kAttentiveBert.changed([](OddStep& step) {
+    step.attention = AttentionChoice::eager;
+    step.model.attention_dropout = 0.1;
+  }),
+            R"(
+[forward layers.0.attention]
+- linear
++ linear +360t addmm 15x12x12 nt bf16 (360 288 24 > 360)
+- linear
++ linear +360t addmm 15x12x12 nt bf16 (360 288 24 > 360)
+- linear
++ linear +360t addmm 15x12x12 nt bf16 (360 288 24 > 360)
+- attention_fused; view; view
++ matmul
++ matmul_copy x2 +360 copy 30x6 bf16 permuted (360 > 360) +360 copy 36x5 bf16 transposed (360 > 360) +300t
+    bmm 6x 5x5x6 nn bf16 (360 360 > 300)
++ pointwise +300t scale 30x5 bf16 (300 > 300) -300
++ softmax +300 softmax 30x5 bf16 (300 > 300) -300
++ dropout +150 +300 native_dropout 150 bf16 (300 > 300 150)
++ matmul
++ matmul_copy +360 copy 30x6 bf16 permuted (360 > 360) +360t bmm 6x 5x6x5 nn bf16 (300 360 > 360)
++ transpose
++ contiguous +360 copy 30x6 bf16 permuted (360 > 360) -360
++ view -360 -360 -360
+[backward]
+- backward_first x27
++ backward_first x35
+[backward layers.0.attention]
+- addmm_backward
++ addmm_backward +360t mm 15x12x12 nn bf16 (360 288 > 360) +288g mm 12x12x15 tn bf16 (360 360 > 288) +24g
+    sum 15x12 bf16 rows (360 > 24) -360
+- attention_fused_backward
++ view_backward_copy +360t copy 30x6 bf16 permuted (360 > 360) -360
++ bmm_backward +360t bmm 6x 5x6x5 tn bf16 (300 360 > 360) +300t bmm 6x 5x5x6 nt bf16 (360 360 > 300) -360 -360 -300
++ view_backward; view_backward; view_backward; view_backward
++ pointwise_backward +300t native_dropout_backward 30x5 bf16,bool->bf16 (300 150 > 300) -300 -150
++ softmax_backward +300t +300t softmax_backward 30x5 bf16 (300 300 > 300) -300 -300 -300
++ pointwise_backward +300t scale 30x5 bf16 (300 > 300) -300
++ view_backward
++ bmm_backward +360t bmm 6x 6x5x5 tn bf16 (360 300 > 360) +360t bmm 6x 5x6x5 nt bf16 (300 360 > 360) -300 -360 -360
++ view_backward; view_backward; view_backward; view_backward; view_backward; view_backward; view_backward;
+    view_backward; view_backward
++ view_backward_copy +360t copy 30x6 bf16 permuted (360 > 360) -360
++ view_backward
++ view_backward_copy +360t copy 15x12 bf16 transposed (360 > 360) -360
++ view_backward_copy +360t copy 30x6 bf16 permuted (360 > 360) -360
+)");
+}
+
+TEST(BertAttentionStep, AMaskOfOnesIsAddedToScores) {
+  EXPECT_EQ(
+      kAttentiveBert.but([](OddStep& step) { step.attention = AttentionChoice::eager; }).changed([](OddStep& step) {
+        step.model.adds_mask = true;
+      }),
+      R"(
+[forward]
++ pointwise x3 +30t fill 3x5 bf16 (> 30) +30t add 3x5 bf16 (30 > 30) +30t scale 3x5 bf16 (30 > 30) -30 -30
+[forward layers.0.attention]
+- softmax
++ pointwise +300t add 30x5 bf16,bf16->bf16 broadcast (300 30 > 300) -300
++ softmax +300 softmax 30x5 bf16 (300 > 300)
+- contiguous
++ contiguous +360 copy 30x6 bf16 permuted (360 > 360) -360 -300
+[forward head]
+- pointwise
++ pointwise +72 tanh 3x12 bf16 (72 > 72) -72 -30
+[backward]
+- backward_first x34
++ backward_first x38
+[backward layers.0.attention]
++ add_backward
+)");
+}
+
+TEST(BertAttentionStep, TokensMayComeBeforeSequences) {
+  EXPECT_EQ(
+      kAttentiveBert.but([](OddStep& step) { step.attention = AttentionChoice::eager; }).changed([](OddStep& step) {
+        step.model.sequence_first = true;
+      }),
+      R"(
+[forward embeddings]
+- layer_norm_module
++ layer_norm_module +360t +60 +60 native_layer_norm 15x12 bf16 (360 24 24 > 360 60 60)
+[forward layers.0.attention]
+- linear
++ transpose
+[forward]
++ contiguous +360 copy 15x12 bf16 permuted (360 > 360)
+[forward layers.0.attention]
++ linear +360 addmm 15x12x12 nt bf16 (360 288 24 > 360)
+- linear
++ linear +360 addmm 15x12x12 nt bf16 (360 288 24 > 360)
+- linear
++ linear +360 addmm 15x12x12 nt bf16 (360 288 24 > 360)
+- matmul; matmul_copy x2
++ matmul +300t bmm 6x 5x5x6 nt bf16 (360 360 > 300)
++ view
+- matmul; matmul_copy
++ view
++ matmul +360t bmm 6x 5x6x5 nn bf16 (300 360 > 360)
+- contiguous; view
++ contiguous +360 copy 30x6 bf16 permuted (360 > 360)
++ view -360
+[forward layers.0.feed_forward]
+- layer_norm_module
++ layer_norm_module +360t +60 +60 native_layer_norm 15x12 bf16 (360 24 24 > 360 60 60) -360
++ transpose
+[forward]
++ contiguous +360 copy 15x12 bf16 permuted (360 > 360) -360
+[forward head]
+- pointwise
++ pointwise +72 tanh 3x12 bf16 (72 > 72) -72 -360
+[backward]
+- backward_first x34
++ backward_first x33
+[backward head]
++ view_backward; view_backward
+[backward layers.0.attention]
+- view_backward_copy; bmm_backward; view_backward
++ bmm_backward +360t bmm 6x 6x5x5 tn bf16 (360 300 > 360) +360t bmm 6x 5x6x5 nn bf16 (300 360 > 360) -300 -360 -360
++ view_backward; view_backward
+)");
+}
+
+TEST(BertAttentionStep, TheActivationMayAddTheBias) {
+  EXPECT_EQ(kAttentiveBert.changed([](OddStep& step) { step.model.activation_adds_bias = true; }), R"(
+[forward layers.0.feed_forward]
+- linear
++ linear +600t mm 15x20x12 nt bf16 (360 480 > 600)
++ pointwise +600 add 15x20 bf16,bf16->bf16 rows (40 600 > 600) -600
+[backward]
+- backward_first x27
++ backward_first x28
+[backward layers.0.feed_forward]
+- view_backward; addmm_backward
++ add_backward +40g sum 15x20 bf16 rows (600 > 40)
+- accumulate_grad
++ mm_backward +480g mm 20x12x15 tn bf16 (600 360 > 480) +360t mm 15x12x20 nn bf16 (600 480 > 360) -600 -360
++ view_backward; accumulate_grad
+)");
+}
+
+TEST(BertAttentionStep, ACompiledModelIsGivenAMask) {
+  EXPECT_EQ(kAttentiveBert.changed([](OddStep& step) { step.training.mask_given = true; }), R"(
+[forward]
++ +150 pointwise 15x5 bf16 (> 150)
+[forward layers.0.attention]
+- attention_fused
++ attention_fused +360 +120 +16 +8 flash_attention 3x2x5x6 masked bf16 (360 360 360 150 > 360 120)
+[backward]
+- backward_first x27
++ backward_first x28
+[backward layers.0.attention]
+- attention_fused_backward
++ attention_fused_backward +360t +360t +360t
+    flash_attention_backward 3x2x5x6 masked bf16 (360 360 360 360 360 120 150 > 360 360 360) -360 -360 -360 -360 -120
+    -360 -8 -16 -150
+)");
+}
+
+}  // namespace
+}  // namespace ridgeline

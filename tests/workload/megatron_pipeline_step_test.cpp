@@ -1,0 +1,292 @@
+// A step of a rank of a pipeline of Megatron-LM.
+#include <gtest/gtest.h>
+
+#include "tests/support/odd_networks.h"
+
+namespace ridgeline {
+namespace {
+
+using testing_support::OddStep;
+
+constexpr char kMegatronPipelineStepListing1[] = R"(
+[other]
+optimizer_op fill 1x1508 fp32 (> 6032)
+pipeline_chunk
+[forward]
+pointwise x8 +80t fill 1x10 int64 (> 80) +168t copy_to_host 1x10 int64 from gpu (80) sync
+    copy_to_device 1x21 int64 to gpu (168 > 168)
+pointwise x6 copy 3x6 int64 permuted (168 > 144) copy 3x6 int64 permuted (168 > 144) -168 -80
+[forward embeddings]
+embedding +432t embedding 18 of 20x12 bf16 (480 144 > 432) +48t arange 1x6 int64 (> 48) +144
+    pointwise 3x6 int64 rows (48 > 144)
+embedding +432t embedding 18 of 7x12 bf16 (168 144 > 432)
+pointwise +432t add 18x12 bf16,bf16->bf16 (432 432 > 432) -432 -432 -48
+transpose
+contiguous +432 copy 18x12 bf16 permuted (432 > 432) -432
+dropout_off
+[forward layers.0]
+layer_norm_module +432 +72 +72 native_layer_norm 18x12 bf16 (432 24 24 > 432 72 72)
+[forward layers.0.attention]
+megatron_linear +1296t mm 18x36x12 nt bf16 (432 864 > 1296) +1296t add 18x36 bf16,bf16->bf16 rows (1296 72 > 1296)
+    -1296
+view; split; transpose
+contiguous +432 copy 36x6 bf16 permuted (432 > 432)
+transpose; transpose
+contiguous +432 copy 36x6 bf16 permuted (432 > 432)
+transpose; transpose
+contiguous +432 copy 36x6 bf16 permuted (432 > 432)
+transpose
+attention_fused +432 +144 +16 +8 flash_attention 3x2x6x6 causal bf16 (432 432 432 > 432 144)
+transpose; transpose
+contiguous +432 copy 36x6 bf16 permuted (432 > 432)
+view -1296
+megatron_linear +432t mm 18x12x12 nt bf16 (432 288 > 432)
+[forward layers.0]
+megatron_function +432 triton_poi_fused_bias_dropout_add 18x12 bf16, 3 in, 1 out 2 instructions (432 432 24 > 432)
+    -432
+[forward layers.0.feed_forward]
+layer_norm_module +432 +72 +72 native_layer_norm 18x12 bf16 (432 24 24 > 432 72 72)
+megatron_linear +720 mm 18x20x12 nt bf16 (432 480 > 720)
+megatron_function +720 triton_poi_fused_bias_gelu 18x20 bf16, 2 in, 1 out 20 instructions (720 40 > 720)
+megatron_linear +432t mm 18x12x20 nt bf16 (720 480 > 432)
+megatron_function +432t triton_poi_fused_bias_dropout_add 18x12 bf16, 3 in, 1 out 2 instructions (432 432 24 > 432)
+    -432
+[forward]
+pipeline_exchange event0 wait0@3 send_recv 432 bytes bf16, 2 ranks pipeline@3 (432 > 432) event1@3 wait1@0 sync +2
+    -432
+pipeline_exchange +432 event2 wait2@3 send_recv 432 bytes bf16, 2 ranks pipeline@3 (432 > 432) event3@3 wait3@0 sync
+pipeline_chunk; backward_call; backward_first x29
+[backward layers.0.feed_forward]
+megatron_function_backward +24g sum 18x12 bf16 rows (432 > 24)
+accumulate_grad
+main_gradient_hook add_ 1x12 fp32,bf16->fp32 (48 24 > 48) -24
+megatron_linear_backward +720t mm 18x20x12 nn bf16 (432 480 > 720) +480g mm 12x20x18 tn bf16 (432 720 > 480) -720
+accumulate_grad
+main_gradient_hook add_ 12x20 fp32,bf16->fp32 (960 480 > 960) -480
+megatron_function_backward +720t
+    triton_poi_fused_bias_gelu_back 18x20 bf16, 3 in, 1 out 35 instructions (720 720 40 > 720) +40g
+    sum 18x20 bf16 rows (720 > 40) -720 -720
+accumulate_grad
+main_gradient_hook add_ 1x20 fp32,bf16->fp32 (80 40 > 80) -40
+megatron_linear_backward +432t mm 18x12x20 nn bf16 (720 480 > 432) +480g mm 20x12x18 tn bf16 (720 432 > 480) -720
+    -432
+accumulate_grad
+main_gradient_hook add_ 20x12 fp32,bf16->fp32 (960 480 > 960) -480
+layer_norm_backward +432t +24g +24g native_layer_norm_backward 18x12 bf16 (432 432 24 72 72 > 432 24 24) -432 -432
+    -72 -72
+fan_in_add +432t add 18x12 bf16,bf16->bf16 (432 432 > 432) -432
+accumulate_grad
+main_gradient_hook add_ 1x12 fp32,bf16->fp32 (48 24 > 48) -24
+accumulate_grad
+main_gradient_hook add_ 1x12 fp32,bf16->fp32 (48 24 > 48) -24
+[backward layers.0]
+megatron_function_backward +24g sum 18x12 bf16 rows (432 > 24)
+accumulate_grad
+main_gradient_hook add_ 1x12 fp32,bf16->fp32 (48 24 > 48) -24
+[backward layers.0.attention]
+megatron_linear_backward +432t mm 18x12x12 nn bf16 (432 288 > 432) +288g mm 12x12x18 tn bf16 (432 432 > 288) -432
+accumulate_grad
+main_gradient_hook add_ 12x12 fp32,bf16->fp32 (576 288 > 576) -288
+view_backward; view_backward; view_backward; view_backward
+attention_fused_backward +432t +432t +432t
+    flash_attention_backward 3x2x6x6 causal bf16 (432 432 432 432 432 144 > 432 432 432) -432 -432 -432 -432 -144
+    -432 -8 -16
+view_backward; view_backward; view_backward; view_backward; view_backward; view_backward; view_backward; view_backward;
+    view_backward
+split_backward +1296t cat 18x12 bf16 x3 joined strided (432 432 432 > 1296) -432 -432 -432
+megatron_linear_backward +432t mm 18x12x36 nn bf16 (1296 864 > 432) +864g mm 36x12x18 tn bf16 (1296 432 > 864) +72g
+    sum 18x36 bf16 rows (1296 > 72) -1296 -432
+accumulate_grad
+main_gradient_hook add_ 36x12 fp32,bf16->fp32 (1728 864 > 1728) -864
+accumulate_grad
+main_gradient_hook add_ 1x36 fp32,bf16->fp32 (144 72 > 144) -72
+[backward layers.0]
+layer_norm_backward +432t +24g +24g native_layer_norm_backward 18x12 bf16 (432 432 24 72 72 > 432 24 24) -432 -432
+    -72 -72
+fan_in_add add_ 18x12 bf16,bf16->bf16 (432 432 > 432) -432
+accumulate_grad
+main_gradient_hook add_ 1x12 fp32,bf16->fp32 (48 24 > 48) -24
+accumulate_grad
+main_gradient_hook add_ 1x12 fp32,bf16->fp32 (48 24 > 48) -24
+view_backward; view_backward; add_backward
+[backward embeddings]
+embedding_backward +168g embedding_dense_backward 18 of 7x12 bf16 (432 144 > 168) -144
+accumulate_grad
+main_gradient_hook add_ 7x12 fp32,bf16->fp32 (336 168 > 336) -168
+embedding_backward +480g embedding_dense_backward 18 of 20x12 bf16 (432 144 > 480) -432
+accumulate_grad
+main_gradient_hook add_ 20x12 fp32,bf16->fp32 (960 480 > 960) -480 -432 -2
+[optimizer]
+collective all_reduce 960 bytes fp32, 2 ranks embedding (960 > 960)
+    foreach_copy 14 tensors, 1508 elements fp32 (960 336 48 48 1728 144 576 48 48 48 960 80 960 48 480 168 24 24 864 72 288 24 24 24 480 40 480 24)
+)";
+
+TEST(MegatronPipelineStep, TheFirstRankSendsActivations) {
+  EXPECT_EQ(OddStep(ModelFamily::gpt2)
+                .but([](OddStep& step) {
+                  step.model.layers = 2;
+                  step.training.sequence_length = 6;
+                  step.training.precision = Precision::amp_bf16;
+                  step.training.gradient_accumulation = 1;
+                  step.training.parallel.framework = Framework::megatron;
+                  step.training.parallel.vocabulary_multiple = 4;
+                  step.training.parallel.pipeline = 2;
+                  step.training.parallel.pipeline_rank = 0;
+                  step.training.parallel.virtual_stages = 1;
+                })
+                .text(),
+            kMegatronPipelineStepListing1);
+}
+
+constexpr char kMegatronPipelineStepListing2[] = R"(
+[other]
+optimizer_op fill 1x1448 fp32 (> 5792)
+pipeline_exchange +432t event0 wait0@3 send_recv 432 bytes bf16, 2 ranks pipeline@3 (432 > 432) event1@3 wait1@0 sync
+pipeline_chunk
+[forward]
+pointwise x8 +80t fill 1x10 int64 (> 80) +168t copy_to_host 1x10 int64 from gpu (80) sync
+    copy_to_device 1x21 int64 to gpu (168 > 168)
+pointwise x6 copy 3x6 int64 permuted (168 > 144) copy 3x6 int64 permuted (168 > 144) -168 -80
+[forward layers.1]
+layer_norm_module +432 +72 +72 native_layer_norm 18x12 bf16 (432 24 24 > 432 72 72)
+[forward layers.1.attention]
+megatron_linear +1296t mm 18x36x12 nt bf16 (432 864 > 1296) +1296t add 18x36 bf16,bf16->bf16 rows (1296 72 > 1296)
+    -1296
+view; split; transpose
+contiguous +432 copy 36x6 bf16 permuted (432 > 432)
+transpose; transpose
+contiguous +432 copy 36x6 bf16 permuted (432 > 432)
+transpose; transpose
+contiguous +432 copy 36x6 bf16 permuted (432 > 432)
+transpose
+attention_fused +432 +144 +16 +8 flash_attention 3x2x6x6 causal bf16 (432 432 432 > 432 144)
+transpose; transpose
+contiguous +432 copy 36x6 bf16 permuted (432 > 432)
+view -1296
+megatron_linear +432t mm 18x12x12 nt bf16 (432 288 > 432)
+[forward layers.1]
+megatron_function +432 triton_poi_fused_bias_dropout_add 18x12 bf16, 3 in, 1 out 2 instructions (432 432 24 > 432)
+    -432
+[forward layers.1.feed_forward]
+layer_norm_module +432 +72 +72 native_layer_norm 18x12 bf16 (432 24 24 > 432 72 72)
+megatron_linear +720 mm 18x20x12 nt bf16 (432 480 > 720)
+megatron_function +720 triton_poi_fused_bias_gelu 18x20 bf16, 2 in, 1 out 20 instructions (720 40 > 720)
+megatron_linear +432t mm 18x12x20 nt bf16 (720 480 > 432)
+megatron_function +432 triton_poi_fused_bias_dropout_add 18x12 bf16, 3 in, 1 out 2 instructions (432 432 24 > 432)
+    -432
+[forward head]
+layer_norm_module +432 +72 +72 native_layer_norm 18x12 bf16 (432 24 24 > 432 72 72)
+megatron_linear +720t mm 18x20x12 nt bf16 (432 480 > 720) +1440 cast 18x20 bf16->fp32 (720 > 1440)
+cast; megatron_function
+pointwise x10 +72t sum 18x20 fp32 cols (1440 > 72) add 18x20 fp32,fp32->fp32 broadcast (1440 72 > 1440)
+pointwise x5
+masked_fill +18t eq 3x6 int64->bool (144 > 18) +18t eq 3x6 int64->bool (144 > 18) +18t
+    pointwise 3x6 bool,bool->bool (18 18 > 18) +144t copy 1x18 int64 (144 > 144) +144 add 3x6 int64 (144 > 144)
+    masked_fill 3x6 int64,bool->int64 (144 18 > 144) -144 -18 -18 +144t arange 1x18 int64 (> 144) +72t
+    index 18x1 int64,int64->fp32 (144 144 > 72) pointwise 18x20 fp32 (1440 > 1440) +72t
+    sum 18x20 fp32 cols (1440 > 72) +72t pointwise 18x1 fp32 (72 > 72) +72t add 18x1 fp32,fp32->fp32 (72 72 > 72)
+    div 18x20 fp32,fp32->fp32 broadcast (1440 72 > 1440)
+pointwise x5 +72t fill 1x18 fp32 (> 72) +72t mul 1x18 fp32,fp32->fp32 (72 72 > 72) +4t +4t sum 1x18 fp32 (72 > 4)
+    sum 1x18 fp32 (72 > 4) +4t div 1x1 fp32,fp32->fp32 (4 4 > 4) -4 -4 -72 -72 -72 -72 -72 -72 -144 -18 -72 -720
+[forward]
+pointwise x2 +4t copy 1x1 fp32 (4 > 4) +4t div 1x1 fp32 (4 > 4) -4 -4
+loss_division +4 div 1x1 fp32 (4 > 4) -4
+pipeline_chunk
+[backward]
+backward_call +4t fill 1x1 fp32 (> 4)
+backward_first x40
+pointwise_backward +4t div 1x1 fp32 (4 > 4)
+megatron_function_backward; pointwise_backward x4
+[backward head]
+pointwise x6 +72t mul 1x18 fp32 broadcast (4 > 72) +144t arange 1x18 int64 (> 144) +72t
+    cast 1x18 int64->fp32 (144 > 72) +72t index 1x18 int64,int64->fp32 (144 144 > 72) +72t
+    add 1x18 fp32,fp32->fp32 (72 72 > 72) index 1x18 fp32,int64->fp32 (72 144 > 72)
+    mul 18x20 fp32,fp32->fp32 broadcast (1440 72 > 1440) -72 -72 -72 -144 -72 -4 -144
+cast_backward +720t cast 18x20 fp32->bf16 (1440 > 720) -1440
+megatron_linear_backward +432t mm 18x12x20 nn bf16 (720 480 > 432) +480g mm 20x12x18 tn bf16 (720 432 > 480) -720
+    -432
+accumulate_grad
+main_gradient_hook add_ 20x12 fp32,bf16->fp32 (960 480 > 960) -480
+layer_norm_backward +432t +24g +24g native_layer_norm_backward 18x12 bf16 (432 432 24 72 72 > 432 24 24) -432 -432
+    -72 -72
+accumulate_grad
+main_gradient_hook add_ 1x12 fp32,bf16->fp32 (48 24 > 48) -24
+accumulate_grad
+main_gradient_hook add_ 1x12 fp32,bf16->fp32 (48 24 > 48) -24
+[backward layers.1.feed_forward]
+megatron_function_backward +24g sum 18x12 bf16 rows (432 > 24)
+accumulate_grad
+main_gradient_hook add_ 1x12 fp32,bf16->fp32 (48 24 > 48) -24
+megatron_linear_backward +720t mm 18x20x12 nn bf16 (432 480 > 720) +480g mm 12x20x18 tn bf16 (432 720 > 480) -720
+accumulate_grad
+main_gradient_hook add_ 12x20 fp32,bf16->fp32 (960 480 > 960) -480
+megatron_function_backward +720t
+    triton_poi_fused_bias_gelu_back 18x20 bf16, 3 in, 1 out 35 instructions (720 720 40 > 720) +40g
+    sum 18x20 bf16 rows (720 > 40) -720 -720
+accumulate_grad
+main_gradient_hook add_ 1x20 fp32,bf16->fp32 (80 40 > 80) -40
+megatron_linear_backward +432t mm 18x12x20 nn bf16 (720 480 > 432) +480g mm 20x12x18 tn bf16 (720 432 > 480) -720
+    -432
+accumulate_grad
+main_gradient_hook add_ 20x12 fp32,bf16->fp32 (960 480 > 960) -480
+layer_norm_backward +432t +24g +24g native_layer_norm_backward 18x12 bf16 (432 432 24 72 72 > 432 24 24) -432 -432
+    -72 -72
+fan_in_add add_ 18x12 bf16,bf16->bf16 (432 432 > 432) -432
+accumulate_grad
+main_gradient_hook add_ 1x12 fp32,bf16->fp32 (48 24 > 48) -24
+accumulate_grad
+main_gradient_hook add_ 1x12 fp32,bf16->fp32 (48 24 > 48) -24
+[backward layers.1]
+megatron_function_backward +24g sum 18x12 bf16 rows (432 > 24)
+accumulate_grad
+main_gradient_hook add_ 1x12 fp32,bf16->fp32 (48 24 > 48) -24
+[backward layers.1.attention]
+megatron_linear_backward +432t mm 18x12x12 nn bf16 (432 288 > 432) +288g mm 12x12x18 tn bf16 (432 432 > 288) -432
+accumulate_grad
+main_gradient_hook add_ 12x12 fp32,bf16->fp32 (576 288 > 576) -288
+view_backward; view_backward; view_backward; view_backward
+attention_fused_backward +432t +432t +432t
+    flash_attention_backward 3x2x6x6 causal bf16 (432 432 432 432 432 144 > 432 432 432) -432 -432 -432 -432 -144
+    -432 -8 -16
+view_backward; view_backward; view_backward; view_backward; view_backward; view_backward; view_backward; view_backward;
+    view_backward
+split_backward +1296t cat 18x12 bf16 x3 joined strided (432 432 432 > 1296) -432 -432 -432
+megatron_linear_backward +432t mm 18x12x36 nn bf16 (1296 864 > 432) +864g mm 36x12x18 tn bf16 (1296 432 > 864) +72g
+    sum 18x36 bf16 rows (1296 > 72) -1296 -432
+accumulate_grad
+main_gradient_hook add_ 36x12 fp32,bf16->fp32 (1728 864 > 1728) -864
+accumulate_grad
+main_gradient_hook add_ 1x36 fp32,bf16->fp32 (144 72 > 144) -72
+[backward layers.1]
+layer_norm_backward +432t +24g +24g native_layer_norm_backward 18x12 bf16 (432 432 24 72 72 > 432 24 24) -432 -72 -72
+fan_in_add add_ 18x12 bf16,bf16->bf16 (432 432 > 432) -432
+accumulate_grad; accumulate_grad
+main_gradient_hook add_ 1x12 fp32,bf16->fp32 (48 24 > 48) -24
+accumulate_grad
+main_gradient_hook add_ 1x12 fp32,bf16->fp32 (48 24 > 48) -24 -4 -432 -4
+[backward]
+pipeline_exchange event2 wait2@3 send_recv 432 bytes bf16, 2 ranks pipeline@3 (432 > 432) event3@3 wait3@0 sync -432
+[optimizer]
+collective all_reduce 960 bytes fp32, 2 ranks embedding (960 > 960)
+    foreach_copy 15 tensors, 1448 elements fp32 (48 48 1728 144 576 48 48 48 960 80 960 48 48 48 960 24 24 864 72 288 24 24 24 480 40 480 24 24 24 480)
+)";
+
+TEST(MegatronPipelineStep, TheLastRankHasTheLoss) {
+  EXPECT_EQ(OddStep(ModelFamily::gpt2)
+                .but([](OddStep& step) {
+                  step.model.layers = 2;
+                  step.training.sequence_length = 6;
+                  step.training.precision = Precision::amp_bf16;
+                  step.training.gradient_accumulation = 1;
+                  step.training.parallel.framework = Framework::megatron;
+                  step.training.parallel.vocabulary_multiple = 4;
+                  step.training.parallel.pipeline = 2;
+                  step.training.parallel.pipeline_rank = 1;
+                  step.training.parallel.virtual_stages = 1;
+                })
+                .text(),
+            kMegatronPipelineStepListing2);
+}
+
+}  // namespace
+}  // namespace ridgeline
