@@ -84,6 +84,7 @@ class RecordListing {
       constexpr std::array kWalks{"", " by row", " broadcast", " strided", " transposed"};
       return kWalks[static_cast<std::size_t>(pointwise->walk)];
     }
+    if (const auto* sent = std::get_if<Collective>(&op)) return fmt::format(" in {}", name_of(sent->group));
     if (const auto* fused = std::get_if<FusedKernel>(&op))
       return fmt::format(" x{}{}{}", fused->arithmetic, fused->gathers ? " gathers" : "",
                          fused->column_results > 0 ? fmt::format(" sums {}", fused->column_results) : "");
