@@ -306,13 +306,21 @@ TEST(DecomposeListing, ZerosStandForTheGradientOfScores) {
     session.given(7);
     const Use scores = session.given(bytes);
     Call call;
+    session.trace.ops.emplace_back(Pointwise{.rows = 3, .cols = 5});
+    call.layer = 4;
+    call.module = 9;
+    session.decomposer.add(call, {{0, 7}}, {session.given(60)}, false, true);  // of a block
+    session.graph.nodes.clear();
     call.phase = Phase::backward;
     const Use zeros = session.decomposer.zeros_like(call, scores.value, 40);
     EXPECT_EQ(zeros.bytes, bytes);
     EXPECT_EQ(
         nodes_of(session.graph, session.trace.ops) + words_of(session.graph.values[zeros.value]),
-        fmt::format("backward library full 1x40 {0} [fill 1x40 {0}]: -> 2:{1}\n{1} of caller kept by 0", type, bytes));
+        fmt::format("backward library full 1x40 {0} [fill 1x40 {0}]: -> 3:{1}\n{1} of caller kept by 0", type, bytes));
     EXPECT_EQ(session.graph.nodes[0].phase, Phase::backward);
+    EXPECT_EQ(session.graph.nodes[0].layer, -1);
+    EXPECT_EQ(session.graph.nodes[0].module, 0);
+    EXPECT_EQ(session.graph.values[zeros.value].layer, -1);
     EXPECT_EQ(session.graph.values[zeros.value].category, Category::temporaries);
   }
 }
