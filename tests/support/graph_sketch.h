@@ -39,6 +39,7 @@ class GraphSketch {
     node.backward = backward;
     node.phase = backward ? Phase::backward : Phase::forward;
     if (kind == Kind::columns) node.column_results = 1;
+    if (kind == Kind::library) node.op = 0;
     for (const ValueId v : in) node.inputs.push_back({v, graph.values[v].bytes});
     graph.nodes.push_back(node);
     const std::int64_t count = kind == Kind::columns                           ? space.cols

@@ -15,6 +15,7 @@
 #include <map>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "sim/workload/op_trace.h"
 
@@ -74,7 +75,17 @@ class RecordListing {
       const Operand& operand = trace_.operands[call.operands_begin + i];
       text += fmt::format("{} {} {}", i == 0 || i == call.inputs ? "" : ",", name(operand.storage), operand.bytes);
     }
-    return text;
+    return text + disagreement(op, call);
+  }
+  /// Of a generated kernel, whose bytes are those of its operands.
+  [[nodiscard]] std::string disagreement(const Op& op, const Call& call) const {
+    const auto* fused = std::get_if<FusedKernel>(&op);
+    if (fused == nullptr) return "";
+    std::vector<std::int64_t> said = fused->reads, given;
+    said.insert(said.end(), fused->writes.begin(), fused->writes.end());
+    for (std::uint32_t i = 0; i < std::uint32_t{call.inputs} + call.outputs; ++i)
+      given.push_back(trace_.operands[call.operands_begin + i].bytes);
+    return said == given && fused->reads.size() == call.inputs ? "" : fmt::format(" but {}", fmt::join(said, " "));
   }
   /// What the name and the shape of an operation leave out.
   static std::string details(const Op& op) {
